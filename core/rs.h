@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * rs.h - the request scheduler: which request goes next, and when.
+ *
+ * A host (Squid, httpd, a forwarder, a simulator) holds requests and asks this engine which of them may go:
+ *
+ *     rs_submit ──> class queue ──[which: sched_*]──> [when: gate_*] ──rs_pick──> outstanding ──rs_progress──> rs_finish
+ *
+ * The engine is one contiguous block of memory, given by the host, without pointers in it: it works the same in the heap of one process
+ * and in memory shared by many, mapped at different addresses.  It takes no lock, reads no clock, logs nothing, opens nothing and
+ * allocates nothing.  A host with threads or processes calls it under one lock of its own.
+ *
+ * THE LIFE OF A REQUEST.  A ticket stands for one request.  No other move than these exists; each is counted in struct rs_counts.
+ *
+ *     free ─rs_submit→ queued ─rs_pick→ released ─rs_finish→ done      ─┐
+ *                        │                 │ ↑  └─rs_abort→ aborted    ─┤
+ *                        │        rs_park  ↓ │ rs_resume                ├→ free (the ticket's generation goes up)
+ *                        │               parked ─rs_finish→ done       ─┤
+ *                        │                  └────rs_abort→ aborted     ─┤
+ *                        └─rs_cancel→ cancelled                        ─┘
+ *
+ * A ticket number names an index and a generation: a call with a number whose request has ended does nothing and says so (returns 0), so a
+ * host may give a slot back from several places and it is given back once.
+ *
+ * THE ACCOUNT.  An estimate of the response's bytes is charged to the class when its request is released, replaced when the real length
+ * is known (rs_header), outgrown by what arrives (rs_progress), and corrected to what came when it ends.  The exception is "rfq-paper",
+ * which charges on receipt.
+ *
+ * UNITS.  Time is microseconds of any origin that the host keeps to; a time before an earlier one is taken as that one.  Sizes are bytes.
+ * Weights are ratios: 600:300:100 is 6:3:1.
+ *
+ * ERRORS.  Functions that can refuse return a reason; rs_refusal_text() words it.  A damaged engine, or a call that breaks this contract, is
+ * a bug of ours and ends in an assertion that names it; these stay in release builds.
+ *
+ * SOURCES.  website-gateway paper 2.2 and 3.3 (DRR, window), access-gateway paper 3.2 and 3.3 (RFQ, WRC), IDSRS (two levels, service
+ * threads).  Each sched_*.c and gate_*.c names its own source and departures.
+ */
+#ifndef FAIRGATE_RS_H
+#define FAIRGATE_RS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct rs_engine rs_engine_t;
+typedef uint64_t rs_time_t;             /* microseconds */
+typedef uint64_t rs_ticket_t;           /* generation in the upper half, index in the lower; RS_NO_TICKET is never given out */
+
+#define RS_NO_TICKET   ((rs_ticket_t)0)
+#define RS_NEVER       UINT64_MAX       /* "ask again" when something else happens */
+#define RS_UNLIMITED   UINT64_MAX
+#define RS_NAME_MAX    32               /* a class's name with its NUL */
+#define RS_NO_CLASS    UINT32_MAX
+
+/* Index of a ticket, below rs_capacity.tickets: a host may keep its own row per ticket. */
+static inline uint32_t rs_ticket_index(rs_ticket_t t) { return (uint32_t)t; }
+
+/* ---- settings ---------------------------------------------------------------------------------------------------------------------- */
+
+enum rs_sched { RS_SCHED_FIFO, RS_SCHED_DRR, RS_SCHED_RFQ, RS_SCHED_RFQ_PAPER, RS_SCHED_LEVELS, RS_SCHED_SHORTEST, RS_SCHED_COUNT };
+enum rs_gate  { RS_GATE_NONE, RS_GATE_WINDOW, RS_GATE_AUTO, RS_GATE_BYTES, RS_GATE_WRC, RS_GATE_THREADS, RS_GATE_COUNT };
+enum rs_order { RS_ORDER_FIFO, RS_ORDER_SHORTEST };     /* inside one class */
+
+/* What is fixed when the block is made. */
+struct rs_capacity {
+    uint32_t classes;       /* 1 .. 65,536 */
+    uint32_t tickets;       /* queued + released + parked at one time; 1 .. 16,777,216 */
+    uint32_t outlets;       /* backends with a gate of their own; 1 .. 64, usually 1 */
+};
+
+struct rs_class_settings {
+    char          name[RS_NAME_MAX];    /* what identifies the class across rs_configure */
+    uint32_t      weight;               /* 1 .. 1,000,000 */
+    uint32_t      level;                /* RS_SCHED_LEVELS: a lower level goes first */
+    enum rs_order order;
+    uint32_t      queue_max;            /* requests waiting; 0 = only the total bound */
+    uint32_t      wait_bound_ms;        /* RS_ORDER_SHORTEST: who has waited longer goes first in its class; 0 = no bound */
+};
+
+/* One row of rs_settings_table per field (from rs_settings.def): type, bounds, default, unit and a sentence for manuals. */
+struct rs_settings {
+    uint32_t sched;             /* enum rs_sched */
+    uint32_t gate;              /* enum rs_gate */
+    uint32_t window;            /* WINDOW, THREADS: responses outstanding; AUTO, WRC: where to begin */
+    uint32_t window_max;        /* AUTO, WRC: never more */
+    uint64_t rate;              /* BYTES, WRC, read credit: the link's bytes per second; 0 = unknown */
+    uint32_t horizon_ms;        /* BYTES: how many milliseconds of the link may be outstanding */
+    uint32_t wrc_f;             /* WRC: F, the interval is F x Wmax responses (3.3.1) */
+    uint32_t wrc_umax_permille; /* WRC: Umax (3.3.2) */
+    uint32_t queue_max;         /* requests waiting in all classes; 0 = as many as there are tickets */
+    uint64_t debt_max;          /* bytes that a class of mean weight may be behind before the rest is forgiven; 0 = no bound */
+    uint32_t pace;              /* 1 = rs_credit shares `rate` by weight; 0 = rs_credit never limits */
+    uint32_t burst;             /* bytes a class may read at once when paced */
+};
+
+struct rs_setting_info {
+    const char *name, *unit, *text;     /* text: one sentence */
+    uint64_t    least, most, normal;    /* bounds and default */
+    size_t      offset, width;          /* of the field in struct rs_settings */
+};
+extern const struct rs_setting_info rs_settings_table[];
+extern const size_t                 rs_settings_count;
+
+void        rs_settings_default(struct rs_settings *s);
+int         rs_sched_by_name(const char *name);     /* "fifo" "drr" "rfq" "rfq-paper" "levels" "shortest"; -1 unknown */
+int         rs_gate_by_name(const char *name);      /* "none" "window" "auto" "bytes" "wrc" "threads"; -1 unknown */
+const char *rs_sched_name(int sched);
+const char *rs_gate_name(int gate);
+
+/* ---- making and finding ---------------------------------------------------------------------------------------------------------------- */
+
+/* Bytes that rs_create needs for this capacity (any alignment of 64); 0 if the capacity is out of bounds. */
+size_t rs_size(const struct rs_capacity *cap);
+
+/*
+ * Make an engine in `mem` (at least rs_size(cap) bytes, aligned to 64, owned by the caller before and after).
+ * NULL and *why (a static sentence) if the capacity, the settings or the classes are out of bounds.
+ */
+rs_engine_t *rs_create(void *mem, size_t len, const struct rs_capacity *cap, const struct rs_settings *s,
+                       const struct rs_class_settings *classes, uint32_t nclasses, rs_time_t now, const char **why);
+
+/* An engine that stands in `mem` already.  NULL and *why if magic, version or size are not this library's. */
+rs_engine_t *rs_attach(void *mem, size_t len, const char **why);
+
+/*
+ * New settings and classes for a running engine; nothing queued or outstanding is lost.  A class is known by its name: one that stays keeps
+ * its queue, account and number; one that is gone keeps its number, is marked retired, goes on to take and serve requests at its last
+ * weight, and its place is used again when it is empty and another class needs it.  number[i] receives the class number of
+ * classes[i]; numbers equal positions on a fresh engine.  0, or -1 and *why with nothing changed.
+ */
+int rs_configure(rs_engine_t *e, const struct rs_settings *s, const struct rs_class_settings *classes, uint32_t nclasses, uint32_t *number,
+                 rs_time_t now, const char **why);
+
+/* ---- a request's life -------------------------------------------------------------------------------------------------------------------- */
+
+enum rs_refusal { RS_OK, RS_CLASS_FULL, RS_TOTAL_FULL, RS_NO_SUCH_CLASS };
+const char *rs_refusal_text(enum rs_refusal r);
+
+/*
+ * A request of class `class` waits for outlet `outlet`.  `estimate`: bytes its response will probably have.  `owner`: who holds it (a
+ * process, a worker), for rs_reclaim; `tag`: the host's own word, handed back by rs_tag.  *ticket is set only when RS_OK.
+ */
+enum rs_refusal rs_submit(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_t outlet, uint64_t estimate, uint32_t owner, uint64_t tag,
+                          rs_ticket_t *ticket);
+
+/*
+ * The next request that may go, now released; call until it returns RS_NO_TICKET.  *again: the earliest time at which asking
+ * once more can help without any other call in between, RS_NEVER if none.
+ */
+rs_ticket_t rs_pick(rs_engine_t *e, rs_time_t now, rs_time_t *again);
+
+/* Each returns 1 if the ticket was live and in a state for it, else 0 and nothing happened. */
+int rs_header(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length);     /* released, parked: the whole response's bytes are known now */
+int rs_progress(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t bytes);    /* released, parked: so many more bytes came */
+int rs_park(rs_engine_t *e, rs_time_t now, rs_ticket_t t);                        /* released: gives its slot back, keeps its account */
+int rs_resume(rs_engine_t *e, rs_time_t now, rs_ticket_t t);                      /* parked: takes a slot again, even one too many */
+int rs_finish(rs_engine_t *e, rs_time_t now, rs_ticket_t t);                      /* released, parked: all of it came */
+int rs_abort(rs_engine_t *e, rs_time_t now, rs_ticket_t t);                       /* released, parked: it ended before its end */
+int rs_cancel(rs_engine_t *e, rs_time_t now, rs_ticket_t t);                      /* queued: nobody waits for it any more */
+
+/*
+ * How many bytes of this response may be read now (pacing); RS_UNLIMITED when pacing is off.  *again as in rs_pick when it is 0.
+ * Unknown ticket: RS_UNLIMITED, a response that nobody accounts for is never stopped.
+ */
+uint64_t rs_credit(rs_engine_t *e, rs_time_t now, rs_ticket_t t, rs_time_t *again);
+
+/* Bytes of a class that no ticket explains (access-gateway paper, 3.5.1).  They are charged, and count for the gate's rate. */
+void rs_charge(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_t outlet, uint64_t bytes);
+
+/* All tickets of an owner that died: queued ones cancelled, released and parked ones aborted.  Returns how many. */
+uint32_t rs_reclaim(rs_engine_t *e, rs_time_t now, uint32_t owner);
+
+/*
+ * The holder of the host's lock died inside a call: throw lists, heaps and sums away and make them anew from the tickets.  Accounts
+ * that can't be right any more are set to their class's neutral value.
+ */
+void rs_rebuild(rs_engine_t *e, rs_time_t now);
+
+/* ---- reading ------------------------------------------------------------------------------------------------------------------------------ */
+
+enum rs_state { RS_FREE, RS_QUEUED, RS_RELEASED, RS_PARKED };
+
+enum rs_state rs_state(const rs_engine_t *e, rs_ticket_t t);       /* RS_FREE for a ticket that has ended */
+uint64_t      rs_tag(const rs_engine_t *e, rs_ticket_t t);         /* 0 for a ticket that has ended */
+uint32_t      rs_owner(const rs_engine_t *e, rs_ticket_t t);       /* 0 for a ticket that has ended */
+uint32_t      rs_class(const rs_engine_t *e, rs_ticket_t t);       /* RS_NO_CLASS for a ticket that has ended */
+rs_time_t     rs_waited(const rs_engine_t *e, rs_ticket_t t);      /* submit to release, of a released or parked one */
+
+struct rs_counts {                      /* every move, since creation */
+    uint64_t submitted, refused_class, refused_total, cancelled, released, parked, resumed, done, aborted, reclaimed;
+    uint64_t bytes;                     /* rs_progress and rs_charge */
+    uint64_t wait_us;                   /* sum over released */
+    uint64_t service_us;                /* sum over done and aborted, release to end */
+};
+
+struct rs_class_stats {
+    struct rs_class_settings settings;
+    uint32_t         retired, queued, outstanding, parked;
+    uint64_t         expected;          /* bytes still expected of the outstanding ones */
+    int64_t          balance;           /* bytes: below 0 a debt.  DRR: the deficit counter; RFQ: how far ahead of the least served, negated; outlet 0 */
+    uint64_t         mean;              /* bytes of a response, running mean of what ended whole; 0 = none yet */
+    rs_time_t        wait_max;          /* longest wait of a released one */
+    struct rs_counts counts;
+};
+
+struct rs_stats {
+    struct rs_settings settings;
+    struct rs_capacity capacity;
+    uint32_t         classes;           /* numbers in use: 0 .. classes-1, retired ones among them */
+    uint32_t         queued, outstanding, parked;
+    uint32_t         window;            /* the gate's present limit at outlet 0; 0 = none */
+    uint32_t         rebuilds;
+    struct rs_counts counts;
+};
+
+void rs_stats(const rs_engine_t *e, struct rs_stats *out);
+int  rs_class_stats(const rs_engine_t *e, uint32_t class, struct rs_class_stats *out);     /* 0 if there is no such class */
+
+/* Every invariant of the engine, O(tickets + classes): NULL, or a sentence about the first that does not hold.  For tests and soaks. */
+const char *rs_check(const rs_engine_t *e);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * policy.h - which class does a request belong to?
+ *
+ * A policy is a list of classes in order, each with rules; the first class in document order that has a matching rule wins, and one class
+ * may be the default.  It is written as XML (website-gateway paper 3.2, made well-formed) or built call by call from a host's own directives;
+ * policy_freeze() turns it into read-only tables, after which any number of threads may match against it without a lock.
+ *
+ * XML
+ *     <?xml version="1.0"?>
+ *     <classification>
+ *       <class id="1" name="people" quantum="600" default="yes">
+ *         <cookie>session=</cookie>
+ *       </class>
+ *       <class id="2" name="search" quantum="300" queue="2000" wait="20" order="shortest">
+ *         <user_agent match="substring">Googlebot</user_agent>
+ *         <src_ip_addr>66.249.64.0/19</src_ip_addr>
+ *       </class>
+ *     </classification>
+ *
+ * Rules and what they look at.  `match` is one of substring, prefix, suffix, exact, regex; the default is in brackets.
+ *     src_ip_addr dst_ip_addr   address or CIDR, IPv4 or IPv6 (an IPv4-mapped IPv6 address is its IPv4 address)   [no match attribute]
+ *     src_port dst_port         a port or a range 8000-8010                                                      [no match attribute]
+ *     prot_type                 http, https, h2, h2c, ... the host's name of the protocol, case-insensitive       [exact]
+ *     src_dn dst_dn             domain name, case-insensitive; "example.org" is that name and all below it       [suffix at a dot]
+ *     url                       scheme://host[:port]/path?query as the host sees it                              [substring]
+ *     user_agent                case-insensitive                                                                 [substring]
+ *     cookie                    the Cookie field; "name=" any value, "name=value" that value, at a cookie's start [prefix of one cookie]
+ *     ssl_id                    TLS session id in hex                                                            [exact]
+ * src_dn is matched only against a name that the host already knows; it never asks DNS.
+ *
+ * Matching costs one pass over each field whatever the number of rules: literal rules of a field are one Aho-Corasick automaton,
+ * addresses and ports are sorted intervals.  Only regex rules cost one by one (PCRE2 with JIT and a match limit); POLICY_REGEX_MAX bounds them.
+ *
+ * INPUT IS HOSTILE.  No DTD, no entity, no network, no XInclude; bytes, depth, classes, rules and pattern lengths are capped below.  Errors
+ * name file, line, what is wrong and what would be right.
+ */
+#ifndef FAIRGATE_POLICY_H
+#define FAIRGATE_POLICY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define POLICY_FILE_MAX      (16u << 20)    /* bytes of an XML file */
+#define POLICY_DEPTH_MAX     8
+#define POLICY_CLASSES_MAX   10000
+#define POLICY_RULES_MAX     100000
+#define POLICY_PATTERN_MAX   4096
+#define POLICY_REGEX_MAX     64
+#define POLICY_NAME_MAX      32             /* with NUL; letters, digits, '-', '_', '.' */
+#define POLICY_NONE          UINT32_MAX
+
+typedef struct policy policy_t;
+
+enum policy_field {
+    POLICY_SRC_IP_ADDR, POLICY_DST_IP_ADDR, POLICY_SRC_PORT, POLICY_DST_PORT, POLICY_PROT_TYPE, POLICY_SRC_DN, POLICY_DST_DN,
+    POLICY_URL, POLICY_USER_AGENT, POLICY_COOKIE, POLICY_SSL_ID, POLICY_FIELDS
+};
+enum policy_match { POLICY_DEFAULT_MATCH, POLICY_SUBSTRING, POLICY_PREFIX, POLICY_SUFFIX, POLICY_EXACT, POLICY_REGEX };
+enum policy_order { POLICY_FIFO, POLICY_SHORTEST };
+
+struct policy_class {
+    char              name[POLICY_NAME_MAX];    /* "class-ID" if the file gives only an id */
+    uint32_t          id;                       /* 1 .. 1,000,000, unique */
+    uint32_t          quantum;                  /* 1 .. 1,000,000: a ratio */
+    uint32_t          queue;                    /* most requests waiting; 0 = host's default */
+    uint32_t          wait_s;                   /* longest wait in seconds; 0 = host's default */
+    enum policy_order order;
+    int               is_default;
+};
+
+/* What is known of a request.  Strings need no NUL; p == NULL means not known. */
+struct policy_text { const char *p; size_t n; };
+struct policy_request {
+    const void        *src_addr, *dst_addr;     /* 4 or 16 bytes, network order; NULL = not known */
+    unsigned           src_addr_len, dst_addr_len;
+    uint16_t           src_port, dst_port;      /* 0 = not known */
+    struct policy_text prot_type, src_dn, dst_dn, user_agent, cookie, ssl_id;
+    struct policy_text url;                     /* whole, when the host has it in one piece */
+    struct policy_text url_parts[4];            /* else up to four pieces that make the URL when put together; used when url.p is NULL */
+};
+
+struct policy_answer {
+    uint32_t class;     /* position of the class, or POLICY_NONE: no rule matched and there is no default */
+    uint32_t rule;      /* number of the rule that won, for policy_rule_text; POLICY_NONE = the default class */
+};
+
+/* Each returns NULL, and *error a sentence (malloc'ed, the caller frees) "FILE:LINE: what is wrong; what would be right". */
+policy_t *policy_load(const char *path, char **error);
+policy_t *policy_parse(const char *xml, size_t len, const char *name_for_errors, char **error);
+
+/* Building call by call.  0, or -1 and *error as above without the place. */
+policy_t *policy_new(void);
+int       policy_add_class(policy_t *p, const struct policy_class *c, char **error);
+int       policy_add_rule(policy_t *p, uint32_t class, enum policy_field field, enum policy_match match, const char *pattern, size_t len, char **error);
+int       policy_freeze(policy_t *p, char **error);     /* policy_load and policy_parse have done it */
+
+void      policy_free(policy_t **p);
+
+uint32_t                   policy_class_count(const policy_t *p);
+const struct policy_class *policy_class_at(const policy_t *p, uint32_t position);
+uint32_t                   policy_rule_count(const policy_t *p);
+/* "line 12: user_agent substring \"Googlebot\"" into buf (always NUL-terminated); length as snprintf. */
+int                        policy_rule_text(const policy_t *p, uint32_t rule, char *buf, size_t len);
+int                        policy_uses(const policy_t *p, enum policy_field field);     /* does any rule look at it? */
+
+/* No allocation, no lock, no system call. */
+struct policy_answer policy_match_request(const policy_t *p, const struct policy_request *r);
+
+int policy_field_by_name(const char *name);     /* -1 unknown */
+int policy_match_by_name(const char *name);     /* -1 unknown */
+
+#endif
