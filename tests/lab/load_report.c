@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * load_report.c - what fairgate-load prints.  A line of JSON:
+ *
+ *   {"final": false, "t": 2.0, "seconds": 1.0, "classes": [CLASS, ...], "total": CLASS}
+ *   CLASS = {"name": "people", "clients": 30, "busy": 30, "requests": 812, "bytes": 9000000, "requests_per_s": 812.0, "bytes_per_s": 9e6,
+ *            "share": 61.2, "connects": 30, "stale": 0, "aborted": 0, "status": {"200": 812}, "errors": {"connect": 0, ...},
+ *            "latency_ms": {"mean": 36.9, "p50": 30.1, "p95": 80.2, "p99": 120.0, "max": 240.3}}
+ *
+ * t is the end of the interval in seconds since the measurement began, share is percent of all bytes, busy is the clients that have a
+ * request outstanding at this moment.
+ */
+#include "load.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static const char *const error_names[] = {
+#define X(name, text) text,
+    LOAD_ERRORS(X)
+#undef X
+};
+
+static void join(struct load_counts *into, const struct load_counts *from)
+{
+    into->requests += from->requests;
+    into->bytes += from->bytes;
+    into->connects += from->connects;
+    into->stale += from->stale;
+    into->aborted += from->aborted;
+    for (int i = 0; i < LOAD_ERR_COUNT; i++)
+        into->errors[i] += from->errors[i];
+    for (int i = 0; i < 600; i++)
+        into->status[i] += from->status[i];
+    lab_hist_merge(&into->latency, &from->latency);
+}
+
+static uint32_t busy_clients(const struct load *l, const struct load_class *k)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < l->client_count; i++) {
+        const struct load_client *c = &l->clients[i];
+        n += (!k || c->class == k) && (c->state == LOAD_CONNECTING || c->state == LOAD_SENDING || c->state == LOAD_READING);
+    }
+    return n;
+}
+
+static void print_counts(FILE *out, const struct load_counts *n, uint64_t all_bytes, double seconds)
+{
+    const char *comma = "";
+    double per_s = seconds > 0 ? 1 / seconds : 0;
+    fprintf(out, "\"requests\": %llu, \"bytes\": %llu, \"requests_per_s\": %.2f, \"bytes_per_s\": %.1f, \"share\": %.4f, ",
+            (unsigned long long)n->requests, (unsigned long long)n->bytes, (double)n->requests * per_s, (double)n->bytes * per_s,
+            all_bytes ? 100.0 * (double)n->bytes / (double)all_bytes : 0.0);
+    fprintf(out, "\"connects\": %llu, \"stale\": %llu, \"aborted\": %llu, \"status\": {", (unsigned long long)n->connects,
+            (unsigned long long)n->stale, (unsigned long long)n->aborted);
+    for (int i = 0; i < 600; i++) {
+        if (n->status[i]) {
+            fprintf(out, "%s\"%d\": %llu", comma, i, (unsigned long long)n->status[i]);
+            comma = ", ";
+        }
+    }
+    fputs("}, \"errors\": {", out);
+    for (int i = 0; i < LOAD_ERR_COUNT; i++)
+        fprintf(out, "%s\"%s\": %llu", i ? ", " : "", error_names[i], (unsigned long long)n->errors[i]);
+    const struct lab_hist *h = &n->latency;
+    fprintf(out, "}, \"latency_ms\": {\"mean\": %.3f, \"p50\": %.3f, \"p95\": %.3f, \"p99\": %.3f, \"max\": %.3f}}", lab_hist_mean(h) / 1e3,
+            (double)lab_hist_quantile(h, 0.5) / 1e3, (double)lab_hist_quantile(h, 0.95) / 1e3, (double)lab_hist_quantile(h, 0.99) / 1e3,
+            (double)h->max / 1e3);
+}
+
+static const struct load_counts *counts_of(struct load_class *k, bool final)
+{
+    return final ? &k->all : &k->now;
+}
+
+void load_report_json(struct load *l, FILE *out, bool final, uint64_t from, uint64_t to)
+{
+    static struct load_counts total;
+    double seconds = (double)(to - from) / 1e6;
+    memset(&total, 0, sizeof total);
+    for (uint32_t i = 0; i < l->class_count; i++)
+        join(&total, counts_of(&l->classes[i], final));
+    fprintf(out, "{\"final\": %s, \"t\": %.3f, \"seconds\": %.3f, \"classes\": [", final ? "true" : "false", (double)(to - l->started) / 1e6, seconds);
+    for (uint32_t i = 0; i < l->class_count; i++) {
+        struct load_class *k = &l->classes[i];
+        fprintf(out, "%s{\"name\": \"%s\", \"clients\": %u, \"busy\": %u, ", i ? ", " : "", k->name, k->clients, busy_clients(l, k));
+        print_counts(out, counts_of(k, final), total.bytes, seconds);
+    }
+    fprintf(out, "], \"total\": {\"name\": \"total\", \"clients\": %u, \"busy\": %u, ", l->client_count, busy_clients(l, NULL));
+    print_counts(out, &total, total.bytes, seconds);
+    fputs("}\n", out);
+    fflush(out);
+}
+
+void load_report_table(struct load *l, FILE *out, bool final, uint64_t from, uint64_t to)
+{
+    static bool drawn;
+    double seconds = (double)(to - from) / 1e6;
+    uint64_t all_bytes = 0;
+    for (uint32_t i = 0; i < l->class_count; i++)
+        all_bytes += counts_of(&l->classes[i], final)->bytes;
+    if (drawn && isatty(fileno(out)))
+        fprintf(out, "\033[%uA", l->class_count + 1);
+    drawn = true;
+    fprintf(out, "%-16s %7s %7s %9s %9s %8s %9s %9s %7s  %s\n", "class", "clients", "share", "req/s", "Mbit/s", "503", "mean ms", "p95 ms",
+            "errors", final ? "whole run" : "");
+    for (uint32_t i = 0; i < l->class_count; i++) {
+        struct load_class *k = &l->classes[i];
+        const struct load_counts *n = counts_of(k, final);
+        uint64_t errors = 0;
+        for (int e = 0; e < LOAD_ERR_COUNT; e++)
+            errors += n->errors[e];
+        fprintf(out, "%-16s %7u %6.1f%% %9.1f %9.2f %8llu %9.1f %9.1f %7llu\n", k->name, k->clients,
+                all_bytes ? 100.0 * (double)n->bytes / (double)all_bytes : 0.0, seconds > 0 ? (double)n->requests / seconds : 0.0,
+                seconds > 0 ? (double)n->bytes * 8e-6 / seconds : 0.0, (unsigned long long)n->status[503],
+                lab_hist_mean(&n->latency) / 1e3, (double)lab_hist_quantile(&n->latency, 0.95) / 1e3, (unsigned long long)errors);
+    }
+    fflush(out);
+}
+
+void load_report_roll(struct load *l)
+{
+    for (uint32_t i = 0; i < l->class_count; i++) {
+        join(&l->classes[i].all, &l->classes[i].now);
+        memset(&l->classes[i].now, 0, sizeof l->classes[i].now);
+    }
+}
+
+void load_report_clear(struct load *l)
+{
+    for (uint32_t i = 0; i < l->class_count; i++) {
+        memset(&l->classes[i].all, 0, sizeof l->classes[i].all);
+        memset(&l->classes[i].now, 0, sizeof l->classes[i].now);
+    }
+}

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* origin.c - fairgate-origin: connections, workers and service times.  origin.h is the manual. */
+#include "origin.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <getopt.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define EVENTS 256
+
+static volatile sig_atomic_t stopped;
+
+static void stop(int signal)
+{
+    (void)signal;
+    stopped = 1;
+}
+
+static void watch(struct origin *o, struct origin_conn *c, uint32_t interest)
+{
+    if (c->interest == interest)
+        return;
+    struct epoll_event e = { .events = interest, .data.ptr = c };
+    epoll_ctl(o->epoll, EPOLL_CTL_MOD, c->fd, &e);
+    c->interest = interest;
+}
+
+/* ---- workers ------------------------------------------------------------------------------------------------------------------------ */
+
+static void answer(struct origin *o, struct origin_conn *c);
+static void read_request(struct origin *o, struct origin_conn *c);
+
+static uint64_t service_time(struct origin *o, const struct origin_conn *c)
+{
+    double us = (double)o->delay_us;
+    if (o->alternate_s > 0 && (uint64_t)((double)(o->now - o->started) / (o->alternate_s * 1e6)) % 2 == 0)
+        us = (double)o->fast_us;
+    if (c->delay_us >= 0)
+        us = (double)c->delay_us;
+    if (o->knee && o->current > o->knee)
+        us *= 1 + o->slope * (o->current - o->knee);
+    o->rng = o->rng * 6364136223846793005ull + 1442695040888963407ull;
+    us *= 1 + o->spread * ((double)(o->rng >> 33) / (double)(1u << 30) - 1);
+    return us > 0 ? (uint64_t)us : 0;
+}
+
+static void serve(struct origin *o, struct origin_conn *c)
+{
+    c->worker = true;
+    o->serving++;
+    if (o->serving > o->max_serving)
+        o->max_serving = o->serving;
+    if (c->never) {
+        c->state = ORIGIN_HELD;
+        return;
+    }
+    c->state = ORIGIN_SERVING;
+    uint64_t us = service_time(o, c);
+    if (us)
+        lab_timer_set(&o->timers, &c->timer, o->now + us);
+    else
+        answer(o, c);
+}
+
+static void dequeue(struct origin *o, struct origin_conn *c)
+{
+    *(c->before ? &c->before->next : &o->queue) = c->next;
+    *(c->next ? &c->next->before : &o->queue_end) = c->before;
+    c->next = c->before = NULL;
+}
+
+static void enqueue(struct origin *o, struct origin_conn *c)
+{
+    c->state = ORIGIN_QUEUED;
+    c->next = NULL;
+    c->before = o->queue_end;
+    *(o->queue_end ? &o->queue_end->next : &o->queue) = c;
+    o->queue_end = c;
+}
+
+static void serve_queue(struct origin *o)
+{
+    while (o->queue && (!o->workers || o->serving < o->workers)) {
+        struct origin_conn *c = o->queue;
+        dequeue(o, c);
+        serve(o, c);
+    }
+}
+
+/* The request of c is over, answered or not. */
+static void release(struct origin *o, struct origin_conn *c)
+{
+    if (c->worker)
+        o->serving--;
+    if (c->counted)
+        o->current--;
+    c->worker = c->counted = false;
+}
+
+static void leave(struct origin *o, struct origin_conn *c)
+{
+    if (c->left)
+        return;
+    if (c->state == ORIGIN_QUEUED)
+        dequeue(o, c);
+    if (c->counted)
+        o->aborted++;
+    release(o, c);
+    lab_timer_clear(&o->timers, &c->timer);
+    close(c->fd);
+    o->connections--;
+    c->left = true;
+    c->next_left = o->left;
+    o->left = c;
+}
+
+/* ---- requests and answers ----------------------------------------------------------------------------------------------------------- */
+
+static void answered(struct origin *o, struct origin_conn *c)
+{
+    if (c->end == ORIGIN_END_STALL) {
+        c->state = ORIGIN_HELD;
+        watch(o, c, EPOLLRDHUP);
+        return;
+    }
+    if (c->counted)
+        o->answered++;
+    release(o, c);
+    if (c->end == ORIGIN_END_RESET) {
+        struct linger now = { .l_onoff = 1, .l_linger = 0 };
+        setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    }
+    if (c->end != ORIGIN_END_FINE || !c->keep_alive) {
+        leave(o, c);
+        return;
+    }
+    c->state = ORIGIN_READING;
+    lab_request_begin(&c->request);
+    watch(o, c, EPOLLIN | EPOLLRDHUP);
+}
+
+static void answer(struct origin *o, struct origin_conn *c)
+{
+    c->state = ORIGIN_WRITING;
+    int r = origin_answer_send(o, c);
+    if (r < 0)
+        leave(o, c);
+    else if (r == 0)
+        watch(o, c, EPOLLOUT | EPOLLRDHUP);
+    else
+        answered(o, c);
+}
+
+static void take_request(struct origin *o, struct origin_conn *c)
+{
+    bool immediate;
+    watch(o, c, EPOLLRDHUP);
+    origin_answer_prepare(o, c, &immediate);
+    if (immediate) {
+        answer(o, c);
+        return;
+    }
+    o->requests++;
+    c->counted = true;
+    if (++o->current > o->max)
+        o->max = o->current;
+    enqueue(o, c);
+}
+
+/* Uses what is in the buffer: a whole request, and the next one when that is answered at once. */
+static void read_request(struct origin *o, struct origin_conn *c)
+{
+    while (c->state == ORIGIN_READING && !c->left && c->in_at < c->in_length) {
+        size_t used;
+        enum lab_http r = lab_request_feed(&c->request, c->in + c->in_at, c->in_length - c->in_at, &used);
+        c->in_at += (uint32_t)used;
+        if (r == LAB_HTTP_BAD) {
+            leave(o, c);
+        } else if (r == LAB_HTTP_DONE) {
+            take_request(o, c);
+            serve_queue(o);
+        } else if (c->request.expect_continue && lab_request_in_body(&c->request)) {
+            static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
+            c->request.expect_continue = false;
+            if (send(c->fd, go_on, sizeof go_on - 1, MSG_NOSIGNAL) < 0)
+                leave(o, c);
+        }
+    }
+}
+
+static void receive(struct origin *o, struct origin_conn *c)
+{
+    ssize_t n = recv(c->fd, c->in, sizeof c->in, 0);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0) {
+        leave(o, c);
+        return;
+    }
+    c->in_at = 0;
+    c->in_length = (uint32_t)n;
+    read_request(o, c);
+}
+
+static void ready(struct origin *o, struct origin_conn *c, uint32_t events)
+{
+    assert(c->magic == ORIGIN_CONN_MAGIC);
+    if (c->left)
+        return;
+    if (c->state == ORIGIN_READING && (events & EPOLLIN))
+        receive(o, c);
+    else if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+        leave(o, c);
+    else if (c->state == ORIGIN_WRITING && (events & EPOLLOUT))
+        answer(o, c);
+    if (!c->left)
+        read_request(o, c);
+}
+
+static void welcome(struct origin *o)
+{
+    for (int i = 0; i < EVENTS; i++) {
+        int fd = accept4(o->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd < 0)
+            return;
+        struct origin_conn *c = calloc(1, sizeof *c);
+        int one = 1;
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+        struct epoll_event e = { .events = EPOLLIN | EPOLLRDHUP, .data.ptr = c };
+        if (!c || epoll_ctl(o->epoll, EPOLL_CTL_ADD, fd, &e) < 0) {
+            free(c);
+            close(fd);
+            return;
+        }
+        c->magic = ORIGIN_CONN_MAGIC;
+        c->fd = fd;
+        c->interest = e.events;
+        lab_request_begin(&c->request);
+        o->connections++;
+    }
+}
+
+static void turn(struct origin *o)
+{
+    struct epoll_event events[EVENTS];
+    uint64_t wake = lab_timers_next(&o->timers);
+    o->now = lab_now();
+    int wait = wake == LAB_NEVER ? 1000 : wake <= o->now ? 0 : (int)((wake - o->now + 999) / 1000);
+    int n = epoll_wait(o->epoll, events, EVENTS, wait < 1000 ? wait : 1000);
+    o->now = lab_now();
+    for (int i = 0; i < n; i++) {
+        if (events[i].data.ptr)
+            ready(o, events[i].data.ptr, events[i].events);
+        else
+            welcome(o);
+    }
+    for (struct lab_timer *t; (t = lab_timers_due(&o->timers, o->now));) {
+        struct origin_conn *c = LAB_OWNER(t, struct origin_conn, timer);
+        answer(o, c);
+        if (!c->left)
+            read_request(o, c);
+    }
+    serve_queue(o);
+    while (o->left) {
+        struct origin_conn *c = o->left;
+        o->left = c->next_left;
+        c->magic = 0;
+        free(c);
+    }
+}
+
+/* ---- start -------------------------------------------------------------------------------------------------------------------------- */
+
+static void help(void)
+{
+    puts("fairgate-origin [options] --port PORT\n"
+         "A backend for tests.  URLs: /size/N[?chunked&close&delay=MS&status=N&retry=S&etag&truncate&reset&never&stall], /stat[?reset]\n\n"
+         "  --address A      to listen on (127.0.0.1)\n"
+         "  --port P         0 = any; the address is printed on standard output when it listens\n"
+         "  --workers N      requests served at the same time (0 = no limit)\n"
+         "  --delay-ms MS    service time (0)\n"
+         "  --alternate S    change between the fast and this service time every S seconds, fast first\n"
+         "  --fast-ms MS     the fast one (0)\n"
+         "  --spread P       service times vary by +-P percent (0)\n"
+         "  --knee K         with more than K requests present the service time grows ...\n"
+         "  --slope X        ... by this fraction for each one more (0.05)");
+    exit(0);
+}
+
+static double number(const char *name, const char *text, double most)
+{
+    char *end;
+    double v = strtod(text, &end);
+    if (end == text || *end || !(v >= 0) || v > most) {
+        fprintf(stderr, "fairgate-origin: %s: \"%s\" is not a number from 0 to %.0f\n", name, text, most);
+        exit(2);
+    }
+    return v;
+}
+
+static void listen_on(struct origin *o, const char *address, int port)
+{
+    struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+    socklen_t size = sizeof a;
+    int one = 1;
+    o->epoll = epoll_create1(EPOLL_CLOEXEC);
+    o->listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    setsockopt(o->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    struct epoll_event e = { .events = EPOLLIN, .data.ptr = NULL };
+    if (inet_pton(AF_INET, address, &a.sin_addr) != 1 || bind(o->listener, (struct sockaddr *)&a, sizeof a) < 0 ||
+        listen(o->listener, 4096) < 0 || getsockname(o->listener, (struct sockaddr *)&a, &size) < 0 ||
+        epoll_ctl(o->epoll, EPOLL_CTL_ADD, o->listener, &e) < 0) {
+        fprintf(stderr, "fairgate-origin: listening on %s port %d: %s\n", address, port, strerror(errno));
+        exit(1);
+    }
+    printf("%s:%d\n", address, ntohs(a.sin_port));
+    fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+    static struct origin o = { .magic = ORIGIN_MAGIC, .slope = 0.05, .rng = 1 };
+    static const struct option options[] = {
+        { "address", required_argument, NULL, 'a' }, { "port", required_argument, NULL, 'p' },   { "workers", required_argument, NULL, 'w' },
+        { "delay-ms", required_argument, NULL, 'd' }, { "alternate", required_argument, NULL, 'A' }, { "fast-ms", required_argument, NULL, 'f' },
+        { "spread", required_argument, NULL, 's' },  { "knee", required_argument, NULL, 'k' },   { "slope", required_argument, NULL, 'x' },
+        { "help", no_argument, NULL, 'h' },          { 0 },
+    };
+    const char *address = "127.0.0.1";
+    int port = 0;
+    for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) >= 0;) {
+        switch (c) {
+        case 'a': address = optarg; break;
+        case 'p': port = (int)number("--port", optarg, 65535); break;
+        case 'w': o.workers = (uint32_t)number("--workers", optarg, 1e6); break;
+        case 'd': o.delay_us = (uint64_t)(number("--delay-ms", optarg, 86400000) * 1000); break;
+        case 'A': o.alternate_s = number("--alternate", optarg, 86400); break;
+        case 'f': o.fast_us = (uint64_t)(number("--fast-ms", optarg, 86400000) * 1000); break;
+        case 's': o.spread = number("--spread", optarg, 100) / 100; break;
+        case 'k': o.knee = (uint32_t)number("--knee", optarg, 1e6); break;
+        case 'x': o.slope = number("--slope", optarg, 1000); break;
+        case 'h': help(); break;
+        default: return 2;
+        }
+    }
+    if (optind != argc) {
+        fprintf(stderr, "fairgate-origin: \"%s\" is more than was asked for; --help lists what there is\n", argv[optind]);
+        return 2;
+    }
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGINT, stop);
+    signal(SIGTERM, stop);
+    lab_timers_init(&o.timers);
+    listen_on(&o, address, port);
+    o.started = o.now = lab_now();
+    while (!stopped)
+        turn(&o);
+    return 0;
+}
