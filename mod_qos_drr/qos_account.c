@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "qos_account.h"
+
+#include <apr_strings.h>
+#include <http_protocol.h>
+#include <http_request.h>
+
+#include "qos_hold.h"
+
+#define REPORT_BYTES 65536u     /* tell the engine of progress in such steps */
+#define QUICK_US     20000u     /* a write that takes less is one of a client that keeps up */
+#define QUICK_WRITES 16u        /* so many in a row, and a parked response takes a slot again */
+
+#define P qos_process
+
+static ap_filter_rec_t *filter_rec;
+
+static struct qos_row *row_of(const struct qos_request *q) { return &P.view.rows[rs_ticket_index(q->ticket)]; }
+
+/* ---- the page-size table ---------------------------------------------------------------------------------------------------------------- */
+
+static const request_rec *last_of(const request_rec *r) {
+    while (r->next) r = r->next;
+    return r;
+}
+
+/* Only a complete 200 answer to a plain GET tells how big a page is. */
+static int teaches(const struct qos_request *q) {
+    const request_rec *last = last_of(q->r);
+    return !q->broken && q->r->method_number == M_GET && !q->r->header_only && last->status == HTTP_OK && !q->r->connection->aborted && q->sent > 0;
+}
+
+static void learn(const struct qos_request *q) {
+    _Atomic uint64_t *mean = &P.view.class_mean[qos_config()->number[q->class]];
+    uint64_t old = atomic_load_explicit(mean, memory_order_relaxed);
+    int64_t step = ((int64_t)q->sent - (int64_t)old) / 16;
+
+    qos_pages_learn(P.view.pages, P.view.sh->pages, &q->keys, q->sent);
+    /* A lost update among children costs nothing: it is a running mean. */
+    atomic_store_explicit(mean, old ? (uint64_t)((int64_t)old + step) : q->sent, memory_order_relaxed);
+}
+
+/* ---- beginning and end ---------------------------------------------------------------------------------------------------------------------- */
+
+static apr_status_t pool_goes(void *data) {
+    struct qos_request *q = data;
+    qos_account_end(q, 0);
+    if (q->conn->current == q) q->conn->current = NULL;
+    return APR_SUCCESS;
+}
+
+void qos_account_begin(struct qos_request *q) {
+    conn_rec *c = q->r->connection;
+
+    apr_pool_cleanup_register(q->r->pool, q, pool_goes, apr_pool_cleanup_null);
+    q->conn->current = q;
+    if (!q->conn->filter) {
+        ap_add_output_filter_handle(filter_rec, q->conn, q->r, c);
+        q->conn->filter = 1;
+    }
+}
+
+void qos_account_end(struct qos_request *q, int whole) {
+    struct qos_wakes w = { .own = 0 };
+    rs_ticket_t ticket = q->ticket;
+    uint64_t now;
+
+    if (ticket == RS_NO_TICKET) return;
+    q->ticket = RS_NO_TICKET;
+    whole = whole && !q->broken && !q->r->connection->aborted;
+    now = qos_now();
+    qos_lock(&P.view);
+    if (q->sent > q->reported) rs_progress(P.view.engine, now, ticket, q->sent - q->reported);
+    if (whole) rs_finish(P.view.engine, now, ticket);
+    else rs_abort(P.view.engine, now, ticket);
+    atomic_store_explicit(&P.view.rows[rs_ticket_index(ticket)].write_since, 0, memory_order_relaxed);
+    P.view.rows[rs_ticket_index(ticket)].ticket = RS_NO_TICKET;
+    qos_pump_locked(&P.view, now, P.row, &w);
+    qos_unlock(&P.view);
+    if (w.own + w.rows + w.others) qos_hold_wake(&w);
+    if (whole && teaches(q)) learn(q);
+}
+
+/* ---- bytes on their way ---------------------------------------------------------------------------------------------------------------------- */
+
+/* The whole response's size once its header is made, when that is worth a call: small ones are over before it would matter. */
+static void tell_length(struct qos_request *q) {
+    const request_rec *last = last_of(q->r);
+    const char *field = apr_table_get(last->headers_out, "Content-Length");
+    char *end;
+    apr_off_t body;
+
+    q->length_told = 1;
+    if (!field || last->header_only || apr_strtoff(&body, field, &end, 10) != APR_SUCCESS || *end || body < 0) return;
+    if ((uint64_t)body < REPORT_BYTES && q->estimate < REPORT_BYTES) return;
+    qos_lock(&P.view);
+    rs_header(P.view.engine, qos_now(), q->ticket, (uint64_t)body + QOS_HEADER_DEFAULT);
+    qos_unlock(&P.view);
+}
+
+static void tell_progress(struct qos_request *q) {
+    uint64_t bytes = q->sent - q->reported;
+
+    if (bytes < REPORT_BYTES) return;
+    q->reported = q->sent;
+    qos_lock(&P.view);
+    rs_progress(P.view.engine, qos_now(), q->ticket, bytes);
+    qos_unlock(&P.view);
+}
+
+/* The write is over: a parked response whose client keeps up takes a slot again. */
+static void write_ended(struct qos_request *q, uint64_t began) {
+    struct qos_row *row = row_of(q);
+
+    atomic_store_explicit(&row->write_since, 0, memory_order_relaxed);
+    if (!atomic_load_explicit(&row->parked, memory_order_relaxed)) return;
+    q->quick_writes = qos_now_coarse() - began < QUICK_US ? q->quick_writes + 1 : 0;
+    if (q->quick_writes < QUICK_WRITES) return;
+    q->quick_writes = 0;
+    qos_lock(&P.view);
+    rs_resume(P.view.engine, qos_now(), q->ticket);
+    atomic_store(&row->parked, 0);
+    qos_unlock(&P.view);
+}
+
+static apr_status_t count_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
+    struct qos_conn *k = f->ctx;
+    struct qos_request *q = k->current;
+    uint64_t bytes = 0, began;
+    apr_status_t rv;
+    int end = 0;
+
+    if (!q || q->ticket == RS_NO_TICKET) return ap_pass_brigade(f->next, bb);
+    for (apr_bucket *b = APR_BRIGADE_FIRST(bb); b != APR_BRIGADE_SENTINEL(bb); b = APR_BUCKET_NEXT(b)) {
+        if (!APR_BUCKET_IS_METADATA(b)) {
+            if (b->length != (apr_size_t)-1) bytes += b->length;
+        } else if (AP_BUCKET_IS_EOR(b)) {
+            end = 1;
+            break;
+        } else if (AP_BUCKET_IS_ERROR(b)) {
+            q->broken = 1;
+        }
+    }
+    if (bytes && !q->sent && !q->length_told) tell_length(q);
+    q->sent += bytes;
+    if (end) {
+        k->current = NULL;
+        qos_account_end(q, 1);
+        return ap_pass_brigade(f->next, bb);
+    }
+    tell_progress(q);
+    began = qos_now_coarse();
+    atomic_store_explicit(&row_of(q)->write_since, began, memory_order_relaxed);
+    rv = ap_pass_brigade(f->next, bb);
+    /* Passing a brigade on can end the request (its pool went with the bucket): then there is nothing to look at any more. */
+    if (k->current == q && q->ticket != RS_NO_TICKET) write_ended(q, began);
+    return rv;
+}
+
+void qos_account_register(void) {
+    /* Below all filters of the content and the protocol, above TLS: what passes is what the client is meant to read. */
+    filter_rec = ap_register_output_filter("QOS_ACCOUNT", count_filter, NULL, AP_FTYPE_CONNECTION);
+}
+
+/* ---- the log ------------------------------------------------------------------------------------------------------------------------------------ */
+
+int qos_account_log(request_rec *r) {
+    static const char *const outcomes[] = { "passed", "waited", "refused", "timeout", "gone" };
+    const struct qos_request *q = qos_request_of(r);
+    request_rec *last = r;
+
+    if (!q) return DECLINED;
+    /* LogFormat reads notes of the last request in a chain of internal redirects. */
+    while (last->next) last = last->next;
+    apr_table_setn(last->notes, "qos-class", qos_config()->classes[q->class].name);
+    apr_table_setn(last->notes, "qos-outcome", outcomes[q->outcome]);
+    apr_table_setn(last->notes, "qos-estimate", apr_psprintf(r->pool, "%" APR_UINT64_T_FMT, q->estimate));
+    apr_table_setn(last->notes, "qos-wait", q->wait_us ? apr_psprintf(r->pool, "%.3f", (double)q->wait_us / 1000.0) : "0");
+    return DECLINED;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "qos_classify.h"
+
+#include <apr_network_io.h>
+#include <http_core.h>
+#include <http_protocol.h>
+
+int qos_classify_wanted(const request_rec *r) {
+    if (r->handler && (!strcmp(r->handler, "qos-status") || !strcmp(r->handler, "server-status"))) return 0;
+    return apr_table_get(r->headers_in, "Upgrade") == NULL;
+}
+
+static struct policy_text text(const char *s) { return (struct policy_text){ s, s ? strlen(s) : 0 }; }
+
+static uint32_t class_named(const struct qos_server *conf, const char *name) {
+    for (uint32_t i = 0; i < conf->nclasses; i++)
+        if (!strcasecmp(conf->classes[i].name, name)) return i;
+    return POLICY_NONE;
+}
+
+static void address(const apr_sockaddr_t *a, const void **addr, unsigned *len, uint16_t *port) {
+    if (!a || (a->family != APR_INET && a->family != APR_INET6)) return;
+    *addr = a->ipaddr_ptr;
+    *len = (unsigned)a->ipaddr_len;
+    *port = a->port;
+}
+
+static uint32_t match(const struct qos_server *conf, request_rec *r) {
+    const policy_t *p = conf->policy;
+    struct policy_request pr = { .src_addr = NULL };
+    struct policy_answer a;
+
+    address(r->useragent_addr, &pr.src_addr, &pr.src_addr_len, &pr.src_port);
+    address(r->connection->local_addr, &pr.dst_addr, &pr.dst_addr_len, &pr.dst_port);
+    if (policy_uses(p, POLICY_USER_AGENT)) pr.user_agent = text(apr_table_get(r->headers_in, "User-Agent"));
+    if (policy_uses(p, POLICY_COOKIE)) pr.cookie = text(apr_table_get(r->headers_in, "Cookie"));
+    if (policy_uses(p, POLICY_PROT_TYPE))
+        pr.prot_type = text(r->connection->master ? ap_get_protocol(r->connection) : ap_http_scheme(r));
+    if (policy_uses(p, POLICY_DST_DN)) pr.dst_dn = text(r->hostname);
+    /* A name only if somebody resolved it, both ways (HostnameLookups Double): no look-up in a request's path. */
+    if (policy_uses(p, POLICY_SRC_DN) && r->connection->double_reverse > 0) pr.src_dn = text(r->connection->remote_host);
+    if (policy_uses(p, POLICY_SSL_ID)) pr.ssl_id = text(apr_table_get(r->subprocess_env, "SSL_SESSION_ID"));
+    if (policy_uses(p, POLICY_URL)) {
+        pr.url_parts[0] = text(ap_http_scheme(r));
+        pr.url_parts[1] = text("://");
+        pr.url_parts[2] = text(r->hostname);
+        pr.url_parts[3] = text(r->unparsed_uri);
+    }
+    a = policy_match_request(p, &pr);
+    return a.class == POLICY_NONE ? conf->default_class : a.class;
+}
+
+static uint64_t estimate(const struct qos_request *q) {
+    const struct qos_view *v = &qos_process.view;
+    uint64_t bytes;
+
+    if (q->r->header_only) return QOS_HEADER_DEFAULT;
+    bytes = qos_pages_estimate(v->pages, v->sh->pages, &q->keys);
+    if (!bytes) bytes = atomic_load_explicit(&v->class_mean[qos_config()->number[q->class]], memory_order_relaxed);
+    return bytes ? bytes : QOS_MEAN_DEFAULT;
+}
+
+void qos_classify(struct qos_request *q) {
+    const struct qos_server *conf = qos_config();
+    request_rec *r = q->r;
+    const char *named = apr_table_get(r->subprocess_env, "qos-class");
+
+    q->class = named ? class_named(conf, named) : POLICY_NONE;
+    if (q->class == POLICY_NONE) q->class = match(conf, r);
+    qos_pages_keys(qos_process.view.sh->hash_key, r->hostname, r->uri, r->args, &q->keys);
+    q->estimate = estimate(q);
+}

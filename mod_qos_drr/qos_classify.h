@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * qos_classify.h - whose request is it, and how much will it cost?
+ *
+ * The class: the environment variable qos-class (SetEnvIf, SetEnvIfExpr) if it names one, else the policy's first match, else the default class.
+ * The estimate: the page-size table by URL, then by directory; else the class's running mean; else the mean of the paper's pages.
+ */
+#ifndef FAIRGATE_QOS_CLASSIFY_H
+#define FAIRGATE_QOS_CLASSIFY_H
+
+#include "qos_request.h"
+
+/*
+ * 0 for what must not wait: our own and mod_status's pages, which are wanted most when the queues are long, and requests that ask
+ * to switch protocols, whose tunnel would keep a slot for hours.
+ */
+int  qos_classify_wanted(const request_rec *r);
+/* Fills q->class, q->keys and q->estimate from q->r. */
+void qos_classify(struct qos_request *q);
+
+#endif

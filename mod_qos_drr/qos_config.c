@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "qos_config.h"
+
+#include <stdlib.h>
+
+#include <apr_strings.h>
+#include <http_core.h>
+#include <http_log.h>
+
+APLOG_USE_MODULE(qos_drr);
+
+/* The last good policy's text outlives the configuration it came in, under this key of the process pool. */
+#define KEPT_POLICY "fairgate-qos-policy"
+
+static struct qos_server *in_force;
+
+struct qos_server *qos_config(void) { return in_force; }
+
+struct qos_server *qos_config_begin(apr_pool_t *pconf) {
+    struct qos_server *q = apr_pcalloc(pconf, sizeof *q);
+
+    rs_settings_default(&q->settings);
+    q->settings.sched = RS_SCHED_DRR;
+    q->settings.gate = RS_GATE_WINDOW;
+    q->settings.window = 8;
+    q->queue = 10000;
+    q->wait = 30;
+    q->retry_after = 5;
+    q->pages = 65536;
+    in_force = q;
+    return q;
+}
+
+void *qos_config_create_dir(apr_pool_t *p, char *dir) {
+    struct qos_dir *d = apr_pcalloc(p, sizeof *d);
+    (void)dir;
+    d->on = -1;
+    return d;
+}
+
+void *qos_config_merge_dir(apr_pool_t *p, void *base, void *add) {
+    const struct qos_dir *b = base, *a = add;
+    struct qos_dir *d = apr_pcalloc(p, sizeof *d);
+    d->on = a->on >= 0 ? a->on : b->on;
+    return d;
+}
+
+/* ---- directives -------------------------------------------------------------------------------------------------------------------- */
+
+static const char *set_engine(cmd_parms *cmd, void *dir, int on) {
+    ((struct qos_dir *)dir)->on = on;
+    if (on) in_force->used = 1;
+    (void)cmd;
+    return NULL;
+}
+
+/* A decimal number in bounds, or a sentence. */
+static const char *number_in(apr_pool_t *p, const char *what, const char *text, apr_int64_t least, apr_int64_t most, int *out) {
+    char *end;
+    apr_int64_t n = apr_strtoi64(text, &end, 10);
+
+    if (end == text || *end || n < least || n > most)
+        return apr_psprintf(p, "%s %s: must be a number from %" APR_INT64_T_FMT " to %" APR_INT64_T_FMT, what, text, least, most);
+    *out = (int)n;
+    return NULL;
+}
+
+struct number_setting { size_t offset; apr_int64_t least, most; };
+static struct number_setting queue_setting = { offsetof(struct qos_server, queue), 1, 1000000 };
+static struct number_setting wait_setting = { offsetof(struct qos_server, wait), 1, 3600 };
+static struct number_setting retry_setting = { offsetof(struct qos_server, retry_after), 1, 86400 };
+static struct number_setting pages_setting = { offsetof(struct qos_server, pages), 1024, 16777216 };
+
+static const char *set_number(cmd_parms *cmd, void *dir, const char *arg) {
+    const struct number_setting *n = cmd->info;
+    const char *bad = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+
+    (void)dir;
+    return bad ? bad : number_in(cmd->pool, cmd->cmd->name, arg, n->least, n->most, (int *)((char *)in_force + n->offset));
+}
+
+static const char *set_scheduler(cmd_parms *cmd, void *dir, const char *arg) {
+    const char *bad = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    int sched = rs_sched_by_name(arg);
+
+    (void)dir;
+    if (bad) return bad;
+    if (sched != RS_SCHED_DRR && sched != RS_SCHED_FIFO) return apr_psprintf(cmd->pool, "QosScheduler %s: must be drr or fifo", arg);
+    in_force->settings.sched = (uint32_t)sched;
+    return NULL;
+}
+
+static const char *set_window(cmd_parms *cmd, void *dir, const char *arg, const char *most) {
+    const char *bad = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    struct rs_settings *s = &in_force->settings;
+    int n;
+
+    (void)dir;
+    if (bad) return bad;
+    if (!strcasecmp(arg, "auto")) {
+        s->gate = RS_GATE_AUTO;
+        s->window = 8;
+    } else {
+        bad = number_in(cmd->pool, "QosWindow", arg, 1, 65536, &n);
+        if (bad) return apr_pstrcat(cmd->pool, bad, ", or auto", NULL);
+        s->gate = RS_GATE_WINDOW;
+        s->window = (uint32_t)n;
+    }
+    if (!most) return NULL;
+    if (s->gate != RS_GATE_AUTO || strncasecmp(most, "max=", 4))
+        return apr_psprintf(cmd->pool, "QosWindow %s %s: the second argument must be max=N, after auto", arg, most);
+    bad = number_in(cmd->pool, "QosWindow auto max=", most + 4, 2, 65536, &n);
+    if (!bad) s->window_max = (uint32_t)n;
+    return bad;
+}
+
+static const char *set_policy(cmd_parms *cmd, void *dir, const char *arg) {
+    const char *bad = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+
+    (void)dir;
+    if (bad) return bad;
+    if (in_force->policy) return "QosPolicy: the classes stand in QosClass directives already; use one way or the other";
+    in_force->policy_file = ap_server_root_relative(cmd->pool, arg);
+    return in_force->policy_file ? NULL : apr_pstrcat(cmd->pool, "QosPolicy ", arg, ": not a valid path", NULL);
+}
+
+static apr_status_t free_policy(void *data) {
+    policy_free((policy_t **)data);
+    return APR_SUCCESS;
+}
+
+static const char *take_error(apr_pool_t *p, const char *before, char **error) {
+    const char *text = apr_pstrcat(p, before, *error ? *error : "out of memory", NULL);
+    free(*error);
+    *error = NULL;
+    return text;
+}
+
+static const char *set_class(cmd_parms *cmd, void *dir, int argc, char *const argv[]) {
+    const char *bad = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    struct qos_server *q = in_force;
+    struct policy_class c = { .quantum = 0 };
+    char *error = NULL;
+    int n = 0;
+
+    (void)dir;
+    if (bad) return bad;
+    if (q->policy_file) return "QosClass: the classes stand in the QosPolicy file already; use one way or the other";
+    if (argc < 2) return "QosClass: needs a name and weight=N";
+    if (strlen(argv[0]) >= sizeof c.name) return apr_psprintf(cmd->pool, "QosClass %s: a name has at most %d characters", argv[0], POLICY_NAME_MAX - 1);
+    memcpy(c.name, argv[0], strlen(argv[0]));
+    for (int i = 1; i < argc && !bad; i++) {
+        const char *a = argv[i];
+        if (!strncasecmp(a, "weight=", 7)) { bad = number_in(cmd->pool, "QosClass weight=", a + 7, 1, 1000000, &n); c.quantum = (uint32_t)n; }
+        else if (!strncasecmp(a, "queue=", 6)) { bad = number_in(cmd->pool, "QosClass queue=", a + 6, 1, 1000000, &n); c.queue = (uint32_t)n; }
+        else if (!strncasecmp(a, "wait=", 5)) { bad = number_in(cmd->pool, "QosClass wait=", a + 5, 1, 3600, &n); c.wait_s = (uint32_t)n; }
+        else if (!strcasecmp(a, "order=fifo")) c.order = POLICY_FIFO;
+        else if (!strcasecmp(a, "order=shortest")) c.order = POLICY_SHORTEST;
+        else if (!strcasecmp(a, "default")) c.is_default = 1;
+        else bad = apr_psprintf(cmd->pool, "QosClass %s: %s is not one of weight=N, queue=N, wait=SECONDS, order=fifo|shortest, default", argv[0], a);
+    }
+    if (bad) return bad;
+    if (!c.quantum) return apr_psprintf(cmd->pool, "QosClass %s: weight=N is missing", argv[0]);
+    if (!q->policy) {
+        q->policy = policy_new();
+        apr_pool_cleanup_register(cmd->pool, &q->policy, free_policy, apr_pool_cleanup_null);
+    }
+    c.id = policy_class_count(q->policy) + 1;
+    if (policy_add_class(q->policy, &c, &error)) return take_error(cmd->pool, "QosClass: ", &error);
+    return NULL;
+}
+
+static const char *set_rule(cmd_parms *cmd, void *dir, int argc, char *const argv[]) {
+    const char *bad = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    struct qos_server *q = in_force;
+    uint32_t class = 0, classes;
+    int field, match = POLICY_DEFAULT_MATCH;
+    char *error = NULL;
+
+    (void)dir;
+    if (bad) return bad;
+    if (argc != 3 && argc != 4) return "QosRule: needs a class, a field, perhaps how to match, and a pattern";
+    classes = q->policy ? policy_class_count(q->policy) : 0;
+    while (class < classes && strcmp(policy_class_at(q->policy, class)->name, argv[0])) class++;
+    if (class == classes) return apr_psprintf(cmd->pool, "QosRule %s: there is no such class; a QosClass %s must stand above", argv[0], argv[0]);
+    field = policy_field_by_name(argv[1]);
+    if (field < 0)
+        return apr_psprintf(cmd->pool, "QosRule %s: %s is not a field; fields are src_ip_addr, dst_ip_addr, src_port, dst_port, prot_type, src_dn, "
+                            "dst_dn, url, user_agent, cookie, ssl_id", argv[0], argv[1]);
+    if (argc == 4) match = policy_match_by_name(argv[2]);
+    if (match < 0) return apr_psprintf(cmd->pool, "QosRule %s: %s is not one of substring, prefix, suffix, exact, regex", argv[0], argv[2]);
+    if (policy_add_rule(q->policy, class, (enum policy_field)field, (enum policy_match)match, argv[argc - 1], strlen(argv[argc - 1]), &error))
+        return take_error(cmd->pool, "QosRule: ", &error);
+    return NULL;
+}
+
+const command_rec qos_commands[] = {
+    AP_INIT_FLAG("QosEngine", set_engine, NULL, RSRC_CONF | ACCESS_CONF, "On: requests here are scheduled by class (default Off)"),
+    AP_INIT_TAKE1("QosPolicy", set_policy, NULL, RSRC_CONF, "an XML file with the classes and their rules"),
+    AP_INIT_TAKE_ARGV("QosClass", set_class, NULL, RSRC_CONF, "NAME weight=N [queue=N] [wait=SECONDS] [order=fifo|shortest] [default]"),
+    AP_INIT_TAKE_ARGV("QosRule", set_rule, NULL, RSRC_CONF, "CLASS FIELD [substring|prefix|suffix|exact|regex] PATTERN"),
+    AP_INIT_TAKE1("QosScheduler", set_scheduler, NULL, RSRC_CONF, "which request is next: drr (default) or fifo"),
+    AP_INIT_TAKE12("QosWindow", set_window, NULL, RSRC_CONF, "how many requests the server works on at one time: N (default 8), or auto [max=N]"),
+    AP_INIT_TAKE1("QosQueue", set_number, &queue_setting, RSRC_CONF, "how many requests may wait, in all classes (default 10000)"),
+    AP_INIT_TAKE1("QosWait", set_number, &wait_setting, RSRC_CONF, "how many seconds a request may wait before it is answered 503 (default 30)"),
+    AP_INIT_TAKE1("QosRetryAfter", set_number, &retry_setting, RSRC_CONF, "seconds in the Retry-After field of such a 503 (default 5)"),
+    AP_INIT_TAKE1("QosPages", set_number, &pages_setting, RSRC_CONF, "rows of the page-size table (default 65536)"),
+    { .name = NULL }
+};
+
+/* ---- making it final ---------------------------------------------------------------------------------------------------------------------- */
+
+/* The file's text, in `p`; NULL and a sentence if it can't be read. */
+static const char *read_text(apr_pool_t *p, const char *path, apr_size_t *len, const char **why) {
+    apr_file_t *f;
+    apr_finfo_t info;
+    char *text, number[128];
+    apr_status_t rv = apr_file_open(&f, path, APR_FOPEN_READ | APR_FOPEN_BINARY, APR_OS_DEFAULT, p);
+
+    if (rv == APR_SUCCESS) rv = apr_file_info_get(&info, APR_FINFO_SIZE | APR_FINFO_TYPE, f);
+    if (rv != APR_SUCCESS) {
+        *why = apr_psprintf(p, "%s: %s", path, apr_strerror(rv, number, sizeof number));
+        return NULL;
+    }
+    if (info.filetype != APR_REG || info.size > POLICY_FILE_MAX) {
+        *why = apr_psprintf(p, "%s: must be a file of at most %u MB", path, POLICY_FILE_MAX >> 20);
+        return NULL;
+    }
+    text = apr_palloc(p, (apr_size_t)info.size + 1);
+    rv = apr_file_read_full(f, text, (apr_size_t)info.size, len);
+    apr_file_close(f);
+    if (rv != APR_SUCCESS && rv != APR_EOF) {
+        *why = apr_psprintf(p, "%s: %s", path, apr_strerror(rv, number, sizeof number));
+        return NULL;
+    }
+    text[*len] = '\0';
+    return text;
+}
+
+struct kept { char *text; apr_size_t len; };
+
+static apr_status_t free_kept(void *data) {
+    struct kept *k = data;
+    free(k->text);
+    k->text = NULL;
+    return APR_SUCCESS;
+}
+
+static struct kept *kept_policy(apr_pool_t *process) {
+    void *data = NULL;
+    struct kept *k;
+
+    apr_pool_userdata_get(&data, KEPT_POLICY, process);
+    if (data) return data;
+    k = apr_pcalloc(process, sizeof *k);
+    apr_pool_userdata_setn(k, KEPT_POLICY, NULL, process);
+    return k;
+}
+
+static int load_policy(struct qos_server *q, apr_pool_t *pconf, server_rec *s) {
+    struct kept *k = kept_policy(s->process->pool);
+    apr_size_t len = 0;
+    const char *why = NULL, *text = read_text(pconf, q->policy_file, &len, &why);
+    char *error = NULL;
+
+    if (text) {
+        q->policy = policy_parse(text, len, q->policy_file, &error);
+        if (!q->policy) why = take_error(pconf, "", &error);
+    }
+    if (q->policy) {
+        char *copy = malloc(len + 1);
+        if (copy) {
+            memcpy(copy, text, len + 1);
+            free_kept(k);
+            k->text = copy;
+            k->len = len;
+        }
+    } else if (k->text) {
+        ap_log_error(APLOG_MARK, APLOG_ERR, 0, s, "QosPolicy: %s", why);
+        ap_log_error(APLOG_MARK, APLOG_ERR, 0, s, "QosPolicy: the policy of before stays in force");
+        q->policy = policy_parse(k->text, k->len, q->policy_file, &error);
+        if (!q->policy) why = take_error(pconf, "", &error);
+    }
+    if (!q->policy) {
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, s, "QosPolicy: %s", why);
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    apr_pool_cleanup_register(pconf, &q->policy, free_policy, apr_pool_cleanup_null);
+    return OK;
+}
+
+static int class_named(const struct qos_server *q, const char *name) {
+    for (uint32_t i = 0; i < policy_class_count(q->policy); i++)
+        if (!strcmp(policy_class_at(q->policy, i)->name, name)) return 1;
+    return 0;
+}
+
+/* What no rule matches goes to a class of its own, as light as the lightest. */
+static void add_other(struct qos_server *q, uint32_t i) {
+    struct rs_class_settings *c = &q->classes[i];
+    uint32_t least = UINT32_MAX;
+
+    for (uint32_t k = 0; k < i; k++)
+        if (q->classes[k].weight < least) least = q->classes[k].weight;
+    apr_cpystrn(c->name, class_named(q, "other") ? "no-rule" : "other", sizeof c->name);
+    c->weight = least == UINT32_MAX ? 1 : least;
+    q->wait_s[i] = (uint32_t)q->wait;
+    q->default_class = i;
+}
+
+int qos_config_finish(struct qos_server *q, apr_pool_t *pconf, server_rec *s) {
+    uint32_t n;
+    char *error = NULL;
+
+    if (q->policy_file) {
+        int rc = load_policy(q, pconf, s);
+        if (rc != OK) return rc;
+    } else {
+        if (!q->policy) {
+            q->policy = policy_new();
+            apr_pool_cleanup_register(pconf, &q->policy, free_policy, apr_pool_cleanup_null);
+        }
+        if (policy_freeze(q->policy, &error)) {
+            ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, s, "%s", take_error(pconf, "QosRule: ", &error));
+            return HTTP_INTERNAL_SERVER_ERROR;
+        }
+    }
+    n = policy_class_count(q->policy);
+    q->classes = apr_pcalloc(pconf, (n + 1) * sizeof *q->classes);
+    q->wait_s = apr_pcalloc(pconf, (n + 1) * sizeof *q->wait_s);
+    q->number = apr_pcalloc(pconf, (n + 1) * sizeof *q->number);
+    q->default_class = POLICY_NONE;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct policy_class *c = policy_class_at(q->policy, i);
+        struct rs_class_settings *to = &q->classes[i];
+        apr_cpystrn(to->name, c->name, sizeof to->name);
+        to->weight = c->quantum;
+        to->order = c->order == POLICY_SHORTEST ? RS_ORDER_SHORTEST : RS_ORDER_FIFO;
+        to->queue_max = c->queue;
+        to->wait_bound_ms = c->order == POLICY_SHORTEST ? (uint32_t)(c->wait_s ? c->wait_s : (uint32_t)q->wait) * 500u : 0;
+        q->wait_s[i] = c->wait_s ? c->wait_s : (uint32_t)q->wait;
+        if (c->is_default) q->default_class = i;
+    }
+    q->nclasses = n;
+    if (q->default_class == POLICY_NONE) add_other(q, q->nclasses++);
+    q->settings.queue_max = (uint32_t)q->queue;
+    q->retry_after_text = apr_psprintf(pconf, "%d", q->retry_after);
+    return OK;
+}
+
+static const char *find_in(const ap_directive_t *d, const char *directive) {
+    for (; d; d = d->next) {
+        const char *deep;
+        if (!strcasecmp(d->directive, directive)) return d->args;
+        deep = d->first_child ? find_in(d->first_child, directive) : NULL;
+        if (deep) return deep;
+    }
+    return NULL;
+}
+
+const char *qos_config_find(const char *directive) { return find_in(ap_conftree, directive); }

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * qos_config.h - the module's directives and what they make.
+ *
+ * One policy, one engine and one window serve the whole server, virtual hosts included: they share its capacity.  What can differ by virtual host
+ * or directory is only whether requests are scheduled there at all (QosEngine).
+ *
+ * A policy comes either from an XML file (QosPolicy) or from QosClass and QosRule.  At start, and for `apachectl configtest`, a bad file
+ * is an error and httpd does not start.  On a graceful restart it is an error in the log, and the policy of before stays in force.
+ */
+#ifndef FAIRGATE_QOS_CONFIG_H
+#define FAIRGATE_QOS_CONFIG_H
+
+#include <httpd.h>
+#include <http_config.h>
+
+#include "core/rs.h"
+#include "policy/policy.h"
+
+extern module AP_MODULE_DECLARE_DATA qos_drr_module;
+
+#define QOS_MEAN_DEFAULT   27656u   /* bytes of a response when nothing is known: the mean of the paper's page sizes (4.2.3) */
+#define QOS_HEADER_DEFAULT 300u     /* bytes of an answer without a body */
+
+/* Of the whole server; lives in pconf.  Filled while the configuration is read, completed by qos_config_finish. */
+struct qos_server {
+    const char        *policy_file;
+    policy_t          *policy;              /* frozen after qos_config_finish */
+    uint32_t           default_class;       /* position in classes[] */
+    uint32_t           nclasses;
+    struct rs_class_settings *classes;      /* as in the policy, and "other" at the end if the policy has no default */
+    uint32_t          *wait_s;              /* per class: longest wait */
+    uint32_t          *number;              /* per class: its number in the engine */
+    struct rs_settings settings;
+    int                queue, wait, retry_after, pages;
+    const char        *retry_after_text;
+    int                used;                /* some QosEngine On was seen */
+};
+
+/* Per directory: -1 not said, 0 off, 1 on. */
+struct qos_dir { int on; };
+
+extern const command_rec qos_commands[];
+
+void *qos_config_create_dir(apr_pool_t *p, char *dir);
+void *qos_config_merge_dir(apr_pool_t *p, void *base, void *add);
+
+struct qos_server *qos_config_begin(apr_pool_t *pconf);     /* pre_config: a fresh one, defaults filled in */
+struct qos_server *qos_config(void);                        /* the one in force in this process */
+/* check_config: make classes and policy final.  OK, or HTTP_INTERNAL_SERVER_ERROR with the reason logged. */
+int                qos_config_finish(struct qos_server *q, apr_pool_t *pconf, server_rec *s);
+
+/* First argument of a directive anywhere in the configuration that was read, or NULL: what MPMs do not tell by query. */
+const char *qos_config_find(const char *directive);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * qos_hold.h - letting a request wait.
+ *
+ * In the event MPM (httpd 2.4.63 or newer) a held request has no thread: our fixups hook returns SUSPENDED, our process_connection hook turns
+ * that into CONN_STATE_ASYNC_WAITIO, and our suspend_connection hook lends the connection an eventfd, so that the MPM's listener waits for
+ * us instead of the client.  Writing to the eventfd brings the connection to a worker, resume_connection puts the client's socket back, and the
+ * handler runs.  Nothing of this needs more than the public interface.
+ *
+ * Elsewhere (worker, prefork, streams of HTTP/2, filters that clog the input) the wait blocks its thread on a futex.  Such waits are bounded
+ * per class to its share of the server's threads, so that a heavy crowd of one class can't take the last thread.
+ *
+ * Each child that holds requests has a dispatcher thread: it wakes requests that another child's release let go, and ten times a second it
+ * looks for waits that are over (503, before the server's TimeOut would close the connection without a word), clients that left, and responses whose
+ * client is too slow to take them (qos_sweep).
+ */
+#ifndef FAIRGATE_QOS_HOLD_H
+#define FAIRGATE_QOS_HOLD_H
+
+#include "qos_request.h"
+
+void qos_hold_child_init(apr_pool_t *pchild, server_rec *s);
+
+/* Hooks. */
+int  qos_hold_fixups(request_rec *r);
+int  qos_hold_process_connection(conn_rec *c);
+void qos_hold_suspend_connection(conn_rec *c, request_rec *r);
+void qos_hold_resume_connection(conn_rec *c, request_rec *r);
+
+/* Wake requests that this child holds. */
+void qos_hold_wake(const struct qos_wakes *w);
+/* Lock, release whatever may go, wake it; for callers that changed the engine and hold no lock. */
+void qos_hold_pump(void);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * qos_request.h - one scheduled request in the child that has it, and the child itself.
+ *
+ * THE STATES OF A REQUEST here, and who moves it (the engine's states stand in core/rs.h):
+ *
+ *     submitted ─ released at once ───────────────────────────────→ running ─ EOR, or its pool goes ─→ ended
+ *         ├─ refused ─→ 503                                           ↑
+ *         ├─ held    (event MPM: no thread)  ─ woken, RELEASED ───────┤
+ *         └─ blocked (else: in its thread)   ─ woken, RELEASED ───────┘
+ *                held or blocked ─ TIMED_OUT ─→ 503     ─ CLIENT_GONE ─→ closed
+ *
+ * The verdict on a waiting request is decided by the engine under the shared lock: it either is picked, or rs_cancel takes it out of its
+ * queue; whoever does either then writes the verdict.  For a held request the verdict is written under the child's `mutex`, and then its
+ * eventfd; a wake-up without a verdict is harmless.  All else in struct qos_request belongs to the thread that serves the connection.
+ * Order of locks: shared lock, then mutex.
+ */
+#ifndef FAIRGATE_QOS_REQUEST_H
+#define FAIRGATE_QOS_REQUEST_H
+
+#include <httpd.h>
+
+#include "qos_config.h"
+#include "qos_pages.h"
+#include "qos_shared.h"
+
+enum qos_outcome { QOS_PASSED, QOS_WAITED, QOS_REFUSED, QOS_WAIT_TIMEOUT, QOS_GONE };
+
+struct qos_conn;
+
+struct qos_request {                        /* in r->pool */
+    request_rec         *r;
+    struct qos_conn     *conn;
+    rs_ticket_t          ticket;            /* RS_NO_TICKET when it never had one, or has ended */
+    uint32_t             class;             /* position in qos_config()->classes */
+    enum qos_outcome     outcome;
+    struct qos_page_keys keys;
+    uint64_t             estimate, submitted, wait_us;
+
+    /* while held */
+    int                  wake_fd, client_fd;
+    uint64_t             deadline;
+    enum qos_verdict     verdict;
+    struct qos_request  *prev, *next;       /* the child's list, oldest first */
+
+    /* while running */
+    uint64_t             sent, reported;    /* bytes passed to the network side; of these, told to the engine */
+    int                  length_told, broken;
+    unsigned             quick_writes;      /* in a row, since it was parked */
+};
+
+struct qos_conn {                           /* in c->pool */
+    struct qos_request  *current;           /* whose bytes pass now */
+    struct qos_request  *held;
+    int                  inside;            /* our process_connection hook runs already */
+    int                  lent;              /* the socket has the wake-up descriptor in place of client_fd */
+    int                  filter;            /* our output filter is in place */
+};
+
+/* This process: set up by the parent before it forks, then by each child for itself. */
+struct qos_process {
+    struct qos_view      view;
+    uint32_t             row;               /* in view.children; QOS_NO_ROW in the parent */
+    int                  can_hold;          /* the MPM can let a connection wait without a thread */
+    uint32_t             threads;           /* of the whole server: what blocked waits share */
+
+    pthread_mutex_t      mutex;
+    struct qos_request **by_ticket;         /* held ones by ticket index */
+    struct qos_request  *oldest, *newest;
+    uint32_t             nheld;
+    int                 *wake_fds;          /* idle wake-up descriptors */
+    uint32_t             nwake_fds;
+    pthread_t            dispatcher;
+    int                  dispatching;
+    _Atomic int          stop;
+};
+extern struct qos_process qos_process;
+
+struct qos_conn    *qos_conn_of(conn_rec *c);               /* made on first use */
+struct qos_request *qos_request_of(const request_rec *r);   /* of this request or the one it was redirected from; NULL if not scheduled */
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * qos_shared.h - the one segment that all children of all generations share.
+ *
+ * The parent makes it at start, keeps it over graceful restarts, and every child inherits it at the same address; nothing in it is a
+ * pointer all the same, so that no generation depends on another's layout of memory.
+ *
+ *     struct qos_shared | children[] | rows[] | blocked[] , class_mean[] | pages | engine
+ *
+ * LOCKING.  `lock` is a robust process-shared mutex.  It covers the engine, children[] (all but `wake`), rows[].next and rows[].ticket, and
+ * blocked[].  What is read and written without it is atomic and says so.  Nobody makes a system call or allocates while holding it (the wake-ups that
+ * a release needs are collected under the lock and sent after it, see struct qos_wakes).  If its holder dies, the next one to take
+ * it has the engine rebuilt before anything else is done (qos_lock).
+ *
+ * OWNERS.  A child takes a row of children[] when it starts; the row's number plus one is the owner of its tickets.  When the parent
+ * learns of a child's end, it gives back what the child held (qos_child_ended).
+ */
+#ifndef FAIRGATE_QOS_SHARED_H
+#define FAIRGATE_QOS_SHARED_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/rs.h"
+
+#define QOS_NO_ROW       UINT32_MAX
+#define QOS_TICK_US      100000u        /* how often waiters look at deadlines, clients that left and slow writers */
+#define QOS_SLOW_US      200000u        /* a write to a client that takes longer gives its slot back */
+
+/* How a held request's wait ended.  Also the futex word of a wait that blocks its thread. */
+enum qos_verdict { QOS_WAITING, QOS_RELEASED, QOS_TIMED_OUT, QOS_CLIENT_GONE };
+
+struct qos_child {
+    pid_t            pid;               /* 0 = free row */
+    uint32_t         released;          /* chain through rows[].next of tickets to wake in this child; QOS_NO_ROW ends it */
+    uint32_t         held;              /* requests that wait without a thread here, for the status page */
+    _Atomic uint32_t wake;              /* futex word, counted up when `released` grew */
+};
+
+struct qos_row {                        /* beside the engine's ticket of the same index */
+    rs_ticket_t      ticket;            /* the live ticket, or RS_NO_TICKET */
+    uint32_t         next;
+    uint32_t         blocks;            /* 1 + class number if this wait blocks a thread (counted in blocked[]), else 0 */
+    _Atomic uint32_t verdict;           /* enum qos_verdict, futex word of a blocked wait */
+    _Atomic uint32_t parked;            /* 1 while the ticket is parked for a slow client */
+    _Atomic uint64_t write_since;       /* when the running write to the client began; 0 = none is running */
+};
+
+struct qos_shared {
+    uint32_t         magic, version;
+    uint64_t         size;
+    uint32_t         children, classes, tickets, pages;
+    uint64_t         children_at, rows_at, blocked_at, means_at, pages_at, engine_at;
+    pthread_mutex_t  lock;
+    uint64_t         hash_key[2];       /* of the page-size table: URLs come from outside */
+    _Atomic uint64_t next_sweep;        /* when somebody should look for slow writers again */
+    _Atomic uint64_t timed_out, gone, lost_children;
+    _Atomic uint64_t started_us;
+};
+
+/* Where the parts of a segment are in this process. */
+struct qos_view {
+    struct qos_shared *sh;
+    struct qos_child  *children;
+    struct qos_row    *rows;
+    uint32_t          *blocked;         /* per class: threads that wait */
+    _Atomic uint64_t  *class_mean;      /* per class: running mean of response bytes; 0 = none yet */
+    void              *pages;           /* qos_pages.h */
+    rs_engine_t       *engine;
+};
+
+/* Releases collected under the lock, to be woken after it. */
+#define QOS_WAKES_MAX 64
+struct qos_wakes {
+    uint32_t    own;                    /* how many of tickets[] belong to the calling child */
+    rs_ticket_t tickets[QOS_WAKES_MAX];
+    uint32_t    rows, others;           /* blocked waits: rows[] to wake; other children: children[] to wake */
+    uint32_t    blocked_rows[QOS_WAKES_MAX];
+    uint32_t    other[QOS_WAKES_MAX];
+};
+
+struct qos_size { uint32_t children, classes, tickets, pages; };
+
+uint64_t qos_now(void);                 /* microseconds, monotonic, the same clock in all processes */
+uint64_t qos_now_coarse(void);          /* the same clock at a few milliseconds' grain, for almost nothing */
+
+/* A fresh segment, or NULL with errno.  It stays until the process ends, or qos_shared_free. */
+struct qos_shared *qos_shared_make(const struct qos_size *size, const struct rs_settings *s, const struct rs_class_settings *classes,
+                                   uint32_t nclasses, const char **why);
+void               qos_shared_free(struct qos_shared **sh);
+/* 1 if a segment kept from before is of this build and at least as large as `size` asks. */
+int                qos_shared_fits(const struct qos_shared *sh, const struct qos_size *size);
+int                qos_shared_view(struct qos_shared *sh, struct qos_view *v);  /* 0, or -1 if the engine in it is not ours */
+
+void qos_lock(const struct qos_view *v);
+void qos_unlock(const struct qos_view *v);
+
+/* Release what may go now, into `w`; stops when `w` is full (the next pump goes on). `own`: the caller's row, or QOS_NO_ROW. */
+void qos_pump_locked(const struct qos_view *v, uint64_t now, uint32_t own, struct qos_wakes *w);
+/* Wake blocked threads and other children; the caller wakes its own held requests (w->tickets). Without the lock. */
+void qos_wake_others(const struct qos_view *v, const struct qos_wakes *w);
+
+uint32_t qos_child_started(const struct qos_view *v, pid_t pid);    /* its row, or QOS_NO_ROW if all are taken */
+/* Everything that child `pid` held is given back and others are woken; returns how many requests were lost with it. */
+uint32_t qos_child_ended(const struct qos_view *v, pid_t pid);
+
+/* Park tickets whose write to the client has taken too long, when somebody waits for their slots.  Does nothing if it is not time yet. */
+void qos_sweep(const struct qos_view *v, uint64_t now, uint32_t own, struct qos_wakes *w);
+
+void qos_futex_wait(_Atomic uint32_t *word, uint32_t seen, uint64_t timeout_us);
+void qos_futex_wake(_Atomic uint32_t *word);
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "qos_status.h"
+
+#include <apr_strings.h>
+#include <http_config.h>
+#include <http_protocol.h>
+#include <mod_status.h>
+
+#include "qos_pages.h"
+#include "qos_request.h"
+
+#define P qos_process
+
+/* What one look shows. */
+struct look {
+    struct rs_stats        all;
+    struct rs_class_stats *classes;     /* all.classes of them */
+    uint32_t               held, blocked, children, pages;
+    uint64_t               timed_out, gone, lost_children, uptime_us, bytes;
+};
+
+static struct look *take(request_rec *r) {
+    struct look *l = apr_pcalloc(r->pool, sizeof *l);
+    const struct qos_view *v = &P.view;
+
+    qos_lock(v);
+    rs_stats(v->engine, &l->all);
+    qos_unlock(v);
+    l->classes = apr_pcalloc(r->pool, (l->all.classes + 1) * sizeof *l->classes);
+    /* Class by class, so that 10,000 of them do not keep the lock. */
+    for (uint32_t i = 0; i < l->all.classes; i++) {
+        qos_lock(v);
+        rs_class_stats(v->engine, i, &l->classes[i]);
+        l->blocked += v->blocked[i];
+        qos_unlock(v);
+        l->bytes += l->classes[i].counts.bytes;
+    }
+    for (uint32_t i = 0; i < v->sh->children; i++) {
+        l->children += v->children[i].pid != 0;
+        l->held += v->children[i].held;
+    }
+    l->pages = qos_pages_used(v->pages, v->sh->pages);
+    l->timed_out = atomic_load(&v->sh->timed_out);
+    l->gone = atomic_load(&v->sh->gone);
+    l->lost_children = atomic_load(&v->sh->lost_children);
+    l->uptime_us = qos_now() - atomic_load(&v->sh->started_us);
+    return l;
+}
+
+static double mean_ms(uint64_t sum_us, uint64_t n) { return n ? (double)sum_us / (double)n / 1000.0 : 0.0; }
+static double share(const struct look *l, uint64_t bytes) { return l->bytes ? (double)bytes / (double)l->bytes : 0.0; }
+static unsigned long long u(uint64_t n) { return (unsigned long long)n; }
+
+static void json(request_rec *r, const struct look *l) {
+    const struct rs_counts *a = &l->all.counts;
+
+    ap_set_content_type(r, "application/json");
+    ap_rprintf(r, "{\"scheduler\":\"%s\",\"gate\":\"%s\",\"window\":%u,\"queued\":%u,\"outstanding\":%u,\"parked\":%u,"
+               "\"held\":%u,\"blocked\":%u,\"children\":%u,\"pages\":%u,\"uptime_s\":%.3f,",
+               rs_sched_name((int)l->all.settings.sched), rs_gate_name((int)l->all.settings.gate), l->all.window, l->all.queued,
+               l->all.outstanding, l->all.parked, l->held, l->blocked, l->children, l->pages, (double)l->uptime_us / 1e6);
+    ap_rprintf(r, "\"submitted\":%llu,\"released\":%llu,\"refused\":%llu,\"cancelled\":%llu,\"done\":%llu,\"aborted\":%llu,\"reclaimed\":%llu,"
+               "\"timed_out\":%llu,\"gone\":%llu,\"lost_children\":%llu,\"rebuilds\":%u,\"bytes\":%llu,\"classes\":[",
+               u(a->submitted), u(a->released), u(a->refused_class + a->refused_total), u(a->cancelled), u(a->done), u(a->aborted),
+               u(a->reclaimed), u(l->timed_out), u(l->gone), u(l->lost_children), l->all.rebuilds, u(l->bytes));
+    for (uint32_t i = 0; i < l->all.classes; i++) {
+        const struct rs_class_stats *c = &l->classes[i];
+        const struct rs_counts *n = &c->counts;
+        /* Names hold letters, digits, '-', '_' and '.' only: nothing to escape. */
+        ap_rprintf(r, "%s{\"name\":\"%s\",\"weight\":%u,\"retired\":%s,\"queued\":%u,\"outstanding\":%u,\"parked\":%u,\"submitted\":%llu,"
+                   "\"released\":%llu,\"refused\":%llu,\"cancelled\":%llu,\"done\":%llu,\"aborted\":%llu,\"bytes\":%llu,\"share\":%.4f,"
+                   "\"balance\":%lld,\"response_mean\":%llu,\"wait_ms_mean\":%.3f,\"wait_ms_max\":%.3f,\"service_ms_mean\":%.3f}",
+                   i ? "," : "", c->settings.name, c->settings.weight, c->retired ? "true" : "false", c->queued, c->outstanding, c->parked,
+                   u(n->submitted), u(n->released), u(n->refused_class + n->refused_total), u(n->cancelled), u(n->done), u(n->aborted),
+                   u(n->bytes), share(l, n->bytes), (long long)c->balance, u(c->mean), mean_ms(n->wait_us, n->released),
+                   (double)c->wait_max / 1000.0, mean_ms(n->service_us, n->done + n->aborted));
+    }
+    ap_rputs("]}\n", r);
+}
+
+/* One metric over all classes. */
+struct metric { const char *name, *type, *help; double (*of)(const struct rs_class_stats *c); };
+
+static double queued_of(const struct rs_class_stats *c) { return c->queued; }
+static double outstanding_of(const struct rs_class_stats *c) { return c->outstanding; }
+static double parked_of(const struct rs_class_stats *c) { return c->parked; }
+static double submitted_of(const struct rs_class_stats *c) { return (double)c->counts.submitted; }
+static double released_of(const struct rs_class_stats *c) { return (double)c->counts.released; }
+static double refused_of(const struct rs_class_stats *c) { return (double)(c->counts.refused_class + c->counts.refused_total); }
+static double cancelled_of(const struct rs_class_stats *c) { return (double)c->counts.cancelled; }
+static double done_of(const struct rs_class_stats *c) { return (double)c->counts.done; }
+static double aborted_of(const struct rs_class_stats *c) { return (double)c->counts.aborted; }
+static double bytes_of(const struct rs_class_stats *c) { return (double)c->counts.bytes; }
+static double wait_of(const struct rs_class_stats *c) { return (double)c->counts.wait_us / 1e6; }
+static double service_of(const struct rs_class_stats *c) { return (double)c->counts.service_us / 1e6; }
+static double weight_of(const struct rs_class_stats *c) { return c->settings.weight; }
+
+static const struct metric metrics[] = {
+    { "weight", "gauge", "Weight of the class.", weight_of },
+    { "queued", "gauge", "Requests that wait.", queued_of },
+    { "outstanding", "gauge", "Requests at the server.", outstanding_of },
+    { "parked", "gauge", "Responses whose client is too slow to take them.", parked_of },
+    { "submitted_total", "counter", "Requests that came to be scheduled.", submitted_of },
+    { "released_total", "counter", "Requests let through to the server.", released_of },
+    { "refused_total", "counter", "Requests answered 503 because a queue was full.", refused_of },
+    { "cancelled_total", "counter", "Requests that stopped waiting: too long, or the client left.", cancelled_of },
+    { "done_total", "counter", "Responses that ended whole.", done_of },
+    { "aborted_total", "counter", "Responses that ended before their end.", aborted_of },
+    { "response_bytes_total", "counter", "Bytes of responses, headers included.", bytes_of },
+    { "wait_seconds_total", "counter", "Seconds that released requests have waited.", wait_of },
+    { "service_seconds_total", "counter", "Seconds from release to the end of the response.", service_of },
+};
+
+static void single(request_rec *r, const char *name, const char *type, const char *help, double value) {
+    ap_rprintf(r, "# HELP fairgate_qos_%s %s\n# TYPE fairgate_qos_%s %s\nfairgate_qos_%s %.15g\n", name, help, name, type, name, value);
+}
+
+static void prometheus(request_rec *r, const struct look *l) {
+    ap_set_content_type(r, "text/plain; version=0.0.4; charset=utf-8");
+    single(r, "window", "gauge", "Requests the server may work on at one time.", l->all.window);
+    single(r, "held", "gauge", "Requests that wait without a thread.", l->held);
+    single(r, "blocked", "gauge", "Requests that wait in their thread.", l->blocked);
+    single(r, "pages", "gauge", "Rows of the page-size table in use.", l->pages);
+    single(r, "timed_out_total", "counter", "Requests answered 503 because they had waited too long.", (double)l->timed_out);
+    single(r, "gone_total", "counter", "Requests whose client left while they waited.", (double)l->gone);
+    single(r, "lost_children_total", "counter", "Children that died with requests.", (double)l->lost_children);
+    for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++) {
+        ap_rprintf(r, "# HELP fairgate_qos_%s %s\n# TYPE fairgate_qos_%s %s\n", metrics[m].name, metrics[m].help, metrics[m].name, metrics[m].type);
+        for (uint32_t i = 0; i < l->all.classes; i++)
+            ap_rprintf(r, "fairgate_qos_%s{class=\"%s\"} %.15g\n", metrics[m].name, l->classes[i].settings.name, metrics[m].of(&l->classes[i]));
+    }
+}
+
+static const char page_head[] =
+    "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"2\"><title>Fairgate</title><style>\n"
+    "body{font:15px/1.5 system-ui,sans-serif;margin:2em auto;max-width:64em;padding:0 1em;color:#222;background:#fff}\n"
+    "h1{font-size:1.4em;margin:0}p{margin:.3em 0 1.2em;color:#555}table{border-collapse:collapse;width:100%}\n"
+    "th,td{padding:.35em .6em;text-align:right;border-bottom:1px solid #ddd;font-variant-numeric:tabular-nums}\n"
+    "th{font-weight:600;color:#555}th:first-child,td:first-child{text-align:left}tr.retired td{color:#999}\n"
+    ".bar{display:inline-block;height:.7em;background:#2a7;vertical-align:middle;margin-right:.5em}\n"
+    "@media(prefers-color-scheme:dark){body{background:#181818;color:#ddd}p,th{color:#aaa}th,td{border-color:#333}}\n"
+    "</style></head><body>\n";
+
+static void page(request_rec *r, const struct look *l) {
+    const struct rs_counts *a = &l->all.counts;
+
+    ap_set_content_type(r, "text/html; charset=utf-8");
+    ap_rputs(page_head, r);
+    ap_rprintf(r, "<h1>Fairgate: who gets the server</h1>\n<p>%u of %u slots in use, %u waiting (%u without a thread, %u blocking one), %u slow to take "
+               "their answer. %llu answers since start, %llu refused, %llu waited too long, %llu left while waiting. %u pages known. Scheduler %s, "
+               "window %s, %u children.</p>\n",
+               l->all.outstanding, l->all.window, l->all.queued, l->held, l->blocked, l->all.parked, u(a->done + a->aborted),
+               u(a->refused_class + a->refused_total), u(l->timed_out), u(l->gone), l->pages, rs_sched_name((int)l->all.settings.sched),
+               rs_gate_name((int)l->all.settings.gate), l->children);
+    ap_rputs("<table><thead><tr><th>class</th><th>weight</th><th>share of bytes</th><th>at the server</th><th>waiting</th><th>answers</th>"
+             "<th>refused</th><th>mean answer</th><th>mean wait</th><th>longest wait</th></tr></thead><tbody>\n", r);
+    for (uint32_t i = 0; i < l->all.classes; i++) {
+        const struct rs_class_stats *c = &l->classes[i];
+        const struct rs_counts *n = &c->counts;
+        double part = share(l, n->bytes);
+
+        ap_rprintf(r, "<tr%s><td>%s</td><td>%u</td><td><span class=\"bar\" style=\"width:%.1fem\"></span>%.1f %%</td><td>%u</td><td>%u</td>"
+                   "<td>%llu</td><td>%llu</td><td>%.1f kB</td><td>%.1f ms</td><td>%.0f ms</td></tr>\n",
+                   c->retired ? " class=\"retired\"" : "", c->settings.name, c->settings.weight, part * 8, part * 100, c->outstanding, c->queued,
+                   u(n->done + n->aborted), u(n->refused_class + n->refused_total), (double)c->mean / 1000.0, mean_ms(n->wait_us, n->released),
+                   (double)c->wait_max / 1000.0);
+    }
+    ap_rputs("</tbody></table>\n<p>Also as <a href=\"?json\">JSON</a> and for <a href=\"?prometheus\">Prometheus</a>.</p>\n</body></html>\n", r);
+}
+
+int qos_status_handler(request_rec *r) {
+    const struct look *l;
+
+    if (!r->handler || strcmp(r->handler, "qos-status")) return DECLINED;
+    r->allowed = AP_METHOD_BIT << M_GET;
+    if (r->method_number != M_GET) return HTTP_METHOD_NOT_ALLOWED;
+    apr_table_setn(r->headers_out, "Cache-Control", "no-store");
+    if (!P.view.sh) {
+        ap_set_content_type(r, "text/plain; charset=utf-8");
+        ap_rputs("QosEngine is off everywhere in this server: nothing is scheduled.\n", r);
+        return OK;
+    }
+    l = take(r);
+    if (r->args && !strcmp(r->args, "json")) json(r, l);
+    else if (r->args && !strcmp(r->args, "prometheus")) prometheus(r, l);
+    else page(r, l);
+    return OK;
+}
+
+int qos_status_lines(request_rec *r, int flags) {
+    const struct look *l;
+
+    if (!P.view.sh) return OK;
+    l = take(r);
+    if (flags & AP_STATUS_SHORT) {
+        ap_rprintf(r, "QosWindow: %u\nQosOutstanding: %u\nQosQueued: %u\nQosParked: %u\n", l->all.window, l->all.outstanding, l->all.queued, l->all.parked);
+        for (uint32_t i = 0; i < l->all.classes; i++)
+            ap_rprintf(r, "QosClass-%s: weight=%u share=%.4f queued=%u outstanding=%u\n", l->classes[i].settings.name, l->classes[i].settings.weight,
+                       share(l, l->classes[i].counts.bytes), l->classes[i].queued, l->classes[i].outstanding);
+        return OK;
+    }
+    ap_rprintf(r, "<hr />\n<h1>Request scheduling</h1>\n<dl><dt>%u of %u slots in use, %u waiting, %u slow to take their answer</dt>\n",
+               l->all.outstanding, l->all.window, l->all.queued, l->all.parked);
+    for (uint32_t i = 0; i < l->all.classes; i++)
+        ap_rprintf(r, "<dt>%s (weight %u): %.1f %% of bytes, %u at the server, %u waiting</dt>\n", l->classes[i].settings.name,
+                   l->classes[i].settings.weight, share(l, l->classes[i].counts.bytes) * 100, l->classes[i].outstanding, l->classes[i].queued);
+    ap_rputs("</dl>\n", r);
+    return OK;
+}
