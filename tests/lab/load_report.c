@@ -8,7 +8,7 @@
  *            "latency_ms": {"mean": 36.9, "p50": 30.1, "p95": 80.2, "p99": 120.0, "max": 240.3}}
  *
  * t is the end of the interval in seconds since the measurement began, share is percent of all bytes, busy is the clients that have a
- * request outstanding at this moment.
+ * request outstanding at this moment.  Classes of one name (clients of one kind with different headers, say) are reported as one.
  */
 #include "load.h"
 
@@ -35,12 +35,12 @@ static void join(struct load_counts *into, const struct load_counts *from)
     lab_hist_merge(&into->latency, &from->latency);
 }
 
-static uint32_t busy_clients(const struct load *l, const struct load_class *k)
+static uint32_t busy_clients(const struct load *l, const char *name)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < l->client_count; i++) {
         const struct load_client *c = &l->clients[i];
-        n += (!k || c->class == k) && (c->state == LOAD_CONNECTING || c->state == LOAD_SENDING || c->state == LOAD_READING);
+        n += (!name || strcmp(c->class->name, name) == 0) && (c->state == LOAD_CONNECTING || c->state == LOAD_SENDING || c->state == LOAD_READING);
     }
     return n;
 }
@@ -69,23 +69,43 @@ static void print_counts(FILE *out, const struct load_counts *n, uint64_t all_by
             (double)h->max / 1e3);
 }
 
-static const struct load_counts *counts_of(struct load_class *k, bool final)
+struct sum {
+    struct load_counts counts;
+    uint32_t clients;
+};
+
+/* What all classes of this one's name have done; 0 if an earlier one has the name, and stands for this one. */
+static int sum_up(const struct load *l, uint32_t class, bool final, struct sum *s)
 {
-    return final ? &k->all : &k->now;
+    const char *name = l->classes[class].name;
+    memset(s, 0, sizeof *s);
+    for (uint32_t i = 0; i < l->class_count; i++) {
+        const struct load_class *k = &l->classes[i];
+        if (strcmp(k->name, name) != 0)
+            continue;
+        if (i < class)
+            return 0;
+        join(&s->counts, final ? &k->all : &k->now);
+        s->clients += k->clients;
+    }
+    return 1;
 }
 
 void load_report_json(struct load *l, FILE *out, bool final, uint64_t from, uint64_t to)
 {
     static struct load_counts total;
+    static struct sum sum;
     double seconds = (double)(to - from) / 1e6;
     memset(&total, 0, sizeof total);
     for (uint32_t i = 0; i < l->class_count; i++)
-        join(&total, counts_of(&l->classes[i], final));
+        join(&total, final ? &l->classes[i].all : &l->classes[i].now);
     fprintf(out, "{\"final\": %s, \"t\": %.3f, \"seconds\": %.3f, \"classes\": [", final ? "true" : "false", (double)(to - l->started) / 1e6, seconds);
     for (uint32_t i = 0; i < l->class_count; i++) {
-        struct load_class *k = &l->classes[i];
-        fprintf(out, "%s{\"name\": \"%s\", \"clients\": %u, \"busy\": %u, ", i ? ", " : "", k->name, k->clients, busy_clients(l, k));
-        print_counts(out, counts_of(k, final), total.bytes, seconds);
+        const char *name = l->classes[i].name;
+        if (!sum_up(l, i, final, &sum))
+            continue;
+        fprintf(out, "%s{\"name\": \"%s\", \"clients\": %u, \"busy\": %u, ", i ? ", " : "", name, sum.clients, busy_clients(l, name));
+        print_counts(out, &sum.counts, total.bytes, seconds);
     }
     fprintf(out, "], \"total\": {\"name\": \"total\", \"clients\": %u, \"busy\": %u, ", l->client_count, busy_clients(l, NULL));
     print_counts(out, &total, total.bytes, seconds);
@@ -95,23 +115,26 @@ void load_report_json(struct load *l, FILE *out, bool final, uint64_t from, uint
 
 void load_report_table(struct load *l, FILE *out, bool final, uint64_t from, uint64_t to)
 {
-    static bool drawn;
+    static uint32_t drawn;
+    static struct sum sum;
     double seconds = (double)(to - from) / 1e6;
     uint64_t all_bytes = 0;
     for (uint32_t i = 0; i < l->class_count; i++)
-        all_bytes += counts_of(&l->classes[i], final)->bytes;
+        all_bytes += final ? l->classes[i].all.bytes : l->classes[i].now.bytes;
     if (drawn && isatty(fileno(out)))
-        fprintf(out, "\033[%uA", l->class_count + 1);
-    drawn = true;
+        fprintf(out, "\033[%uA", drawn);
+    drawn = 1;
     fprintf(out, "%-16s %7s %7s %9s %9s %8s %9s %9s %7s  %s\n", "class", "clients", "share", "req/s", "Mbit/s", "503", "mean ms", "p95 ms",
             "errors", final ? "whole run" : "");
     for (uint32_t i = 0; i < l->class_count; i++) {
-        struct load_class *k = &l->classes[i];
-        const struct load_counts *n = counts_of(k, final);
+        const struct load_counts *n = &sum.counts;
         uint64_t errors = 0;
+        if (!sum_up(l, i, final, &sum))
+            continue;
+        drawn++;
         for (int e = 0; e < LOAD_ERR_COUNT; e++)
             errors += n->errors[e];
-        fprintf(out, "%-16s %7u %6.1f%% %9.1f %9.2f %8llu %9.1f %9.1f %7llu\n", k->name, k->clients,
+        fprintf(out, "%-16s %7u %6.1f%% %9.1f %9.2f %8llu %9.1f %9.1f %7llu\n", l->classes[i].name, sum.clients,
                 all_bytes ? 100.0 * (double)n->bytes / (double)all_bytes : 0.0, seconds > 0 ? (double)n->requests / seconds : 0.0,
                 seconds > 0 ? (double)n->bytes * 8e-6 / seconds : 0.0, (unsigned long long)n->status[503],
                 lab_hist_mean(&n->latency) / 1e3, (double)lab_hist_quantile(&n->latency, 0.95) / 1e3, (unsigned long long)errors);
