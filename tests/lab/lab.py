@@ -13,6 +13,7 @@ group of its own.
 Programs of the house are taken from the build directory: $FAIRGATE_BUILD, or build/ in the checkout.
 """
 import glob
+import json
 import os
 import random
 import resource
@@ -23,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -277,8 +279,17 @@ class Origin(Server):
             words += ["--" + k.replace("_", "-"), str(v)]
         return words
 
-    def stat(self, reset=False):
-        import json
-        import urllib.request
-        with urllib.request.urlopen(f"{self.url}/stat" + ("?reset" if reset else ""), timeout=10) as r:
+    def _get(self, path):
+        with urllib.request.urlopen(self.url + path, timeout=10) as r:
             return json.load(r)
+
+    def stat(self, reset=False):
+        """Its counts, as origin.h lists them."""
+        return self._get("/stat?reset" if reset else "/stat")
+
+    def open(self):
+        """Lets requests with "gate" go, those that wait and those that come."""
+        self._get("/open")
+
+    def shut(self):
+        self._get("/shut")

@@ -54,16 +54,8 @@ static uint64_t service_time(struct origin *o, const struct origin_conn *c)
     return us > 0 ? (uint64_t)us : 0;
 }
 
-static void serve(struct origin *o, struct origin_conn *c)
+static void work(struct origin *o, struct origin_conn *c)
 {
-    c->worker = true;
-    o->serving++;
-    if (o->serving > o->max_serving)
-        o->max_serving = o->serving;
-    if (c->never) {
-        c->state = ORIGIN_HELD;
-        return;
-    }
     c->state = ORIGIN_SERVING;
     uint64_t us = service_time(o, c);
     if (us)
@@ -72,27 +64,51 @@ static void serve(struct origin *o, struct origin_conn *c)
         answer(o, c);
 }
 
-static void dequeue(struct origin *o, struct origin_conn *c)
+static void list_remove(struct origin_list *q, struct origin_conn *c)
 {
-    *(c->before ? &c->before->next : &o->queue) = c->next;
-    *(c->next ? &c->next->before : &o->queue_end) = c->before;
+    *(c->before ? &c->before->next : &q->first) = c->next;
+    *(c->next ? &c->next->before : &q->last) = c->before;
     c->next = c->before = NULL;
 }
 
-static void enqueue(struct origin *o, struct origin_conn *c)
+static void list_append(struct origin_list *q, struct origin_conn *c)
 {
-    c->state = ORIGIN_QUEUED;
     c->next = NULL;
-    c->before = o->queue_end;
-    *(o->queue_end ? &o->queue_end->next : &o->queue) = c;
-    o->queue_end = c;
+    c->before = q->last;
+    *(q->last ? &q->last->next : &q->first) = c;
+    q->last = c;
+}
+
+static void serve(struct origin *o, struct origin_conn *c)
+{
+    c->worker = true;
+    o->serving++;
+    if (o->serving > o->max_serving)
+        o->max_serving = o->serving;
+    if (c->never) {
+        c->state = ORIGIN_HELD;
+    } else if (c->gated && !o->open) {
+        c->state = ORIGIN_GATED;
+        list_append(&o->gate, c);
+    } else {
+        work(o, c);
+    }
+}
+
+static void pass_gate(struct origin *o)
+{
+    while (o->open && o->gate.first) {
+        struct origin_conn *c = o->gate.first;
+        list_remove(&o->gate, c);
+        work(o, c);
+    }
 }
 
 static void serve_queue(struct origin *o)
 {
-    while (o->queue && (!o->workers || o->serving < o->workers)) {
-        struct origin_conn *c = o->queue;
-        dequeue(o, c);
+    while (o->queue.first && (!o->workers || o->serving < o->workers)) {
+        struct origin_conn *c = o->queue.first;
+        list_remove(&o->queue, c);
         serve(o, c);
     }
 }
@@ -112,7 +128,9 @@ static void leave(struct origin *o, struct origin_conn *c)
     if (c->left)
         return;
     if (c->state == ORIGIN_QUEUED)
-        dequeue(o, c);
+        list_remove(&o->queue, c);
+    if (c->state == ORIGIN_GATED)
+        list_remove(&o->gate, c);
     if (c->counted)
         o->aborted++;
     release(o, c);
@@ -147,6 +165,9 @@ static void answered(struct origin *o, struct origin_conn *c)
     c->state = ORIGIN_READING;
     lab_request_begin(&c->request);
     watch(o, c, EPOLLIN | EPOLLRDHUP);
+    /* A pipelined request is here already: no event will tell of it. */
+    if (c->in_at < c->in_length)
+        lab_timer_set(&o->timers, &c->timer, o->now);
 }
 
 static void answer(struct origin *o, struct origin_conn *c)
@@ -174,7 +195,8 @@ static void take_request(struct origin *o, struct origin_conn *c)
     c->counted = true;
     if (++o->current > o->max)
         o->max = o->current;
-    enqueue(o, c);
+    c->state = ORIGIN_QUEUED;
+    list_append(&o->queue, c);
 }
 
 /* Uses what is in the buffer: a whole request, and the next one when that is answered at once. */
@@ -223,8 +245,6 @@ static void ready(struct origin *o, struct origin_conn *c, uint32_t events)
         leave(o, c);
     else if (c->state == ORIGIN_WRITING && (events & EPOLLOUT))
         answer(o, c);
-    if (!c->left)
-        read_request(o, c);
 }
 
 static void welcome(struct origin *o)
@@ -266,10 +286,12 @@ static void turn(struct origin *o)
     }
     for (struct lab_timer *t; (t = lab_timers_due(&o->timers, o->now));) {
         struct origin_conn *c = LAB_OWNER(t, struct origin_conn, timer);
-        answer(o, c);
-        if (!c->left)
+        if (c->state == ORIGIN_SERVING)
+            answer(o, c);
+        else
             read_request(o, c);
     }
+    pass_gate(o);
     serve_queue(o);
     while (o->left) {
         struct origin_conn *c = o->left;
@@ -284,7 +306,8 @@ static void turn(struct origin *o)
 static void help(void)
 {
     puts("fairgate-origin [options] --port PORT\n"
-         "A backend for tests.  URLs: /size/N[?chunked&close&delay=MS&status=N&retry=S&etag&truncate&reset&never&stall], /stat[?reset]\n\n"
+         "A backend for tests.  URLs: /size/N[?chunked&close&delay=MS&status=N&retry=S&etag&truncate&reset&never&stall&gate],\n"
+         "/open, /shut, /stat[?reset]; see origin.h\n\n"
          "  --address A      to listen on (127.0.0.1)\n"
          "  --port P         0 = any; the address is printed on standard output when it listens\n"
          "  --workers N      requests served at the same time (0 = no limit)\n"

@@ -20,6 +20,8 @@
  *     reset            half the bytes, then the connection breaks
  *     never            no answer, until the client leaves
  *     stall            header and half the bytes, then nothing, until the client leaves
+ *     gate             the service time begins when the gate is open; it is shut at the start
+ *   /open  /shut       open and shut the gate; the answer is that of /stat
  *   /stat              JSON: {"requests", "answered", "aborted", "bytes", "current", "serving", "max", "max_serving", "connections"};
  *     reset            ... and counts and maxima begin anew
  *
@@ -28,7 +30,8 @@
  * STATES of a connection, moved by origin.c only, freed there only:
  *
  *     READING ──request──> QUEUED ──worker──> SERVING ──service time──> WRITING ──all out──> READING or closed
- *                                                └──never──> HELD <──stall──┘    (left by the client's end only)
+ *                                 gate ⇅         └──never──> HELD <──stall──┘    (left by the client's end only)
+ *                                GATED
  *     a client that leaves: any state ──> closed; the worker, if it has one, is free again.
  */
 #ifndef FAIRGATE_ORIGIN_H
@@ -43,7 +46,7 @@
 #define ORIGIN_IN   8192        /* bytes of requests read at a time */
 #define ORIGIN_HEAD 1024        /* room for an answer's header, or for all of /stat */
 
-enum origin_state { ORIGIN_READING, ORIGIN_QUEUED, ORIGIN_SERVING, ORIGIN_WRITING, ORIGIN_HELD };
+enum origin_state { ORIGIN_READING, ORIGIN_QUEUED, ORIGIN_GATED, ORIGIN_SERVING, ORIGIN_WRITING, ORIGIN_HELD };
 enum origin_end   { ORIGIN_END_FINE, ORIGIN_END_CLOSE, ORIGIN_END_RESET, ORIGIN_END_STALL };
 
 struct origin_conn {
@@ -56,6 +59,7 @@ struct origin_conn {
     bool keep_alive;
     bool chunked;
     bool never;
+    bool gated;                 /* asked for with "gate" */
     bool left;                  /* to be freed at the end of this turn */
     enum origin_end end;
     int64_t delay_us;           /* -1 = the server's */
@@ -68,12 +72,16 @@ struct origin_conn {
     char frame[32];             /* chunk framing that is to go out before more body */
     uint32_t frame_length, frame_sent;
     bool last_chunk;
-    struct origin_conn *next, *before; /* in the queue for a worker */
+    struct origin_conn *next, *before; /* in the queue for a worker, or at the gate */
     struct origin_conn *next_left;
     struct lab_timer timer;
     struct lab_request request;
     char in[ORIGIN_IN];
     uint32_t in_at, in_length;
+};
+
+struct origin_list {
+    struct origin_conn *first, *last;
 };
 
 struct origin {
@@ -92,7 +100,9 @@ struct origin {
     uint64_t now, started;
     uint64_t rng;
     struct lab_timers timers;
-    struct origin_conn *queue, *queue_end, *left;
+    bool open;                  /* the gate */
+    struct origin_list queue, gate;
+    struct origin_conn *left;
     /* counts */
     uint64_t requests, answered, aborted, bytes;
     uint32_t current, serving, max, max_serving, connections;

@@ -15,6 +15,7 @@
 #define PERIOD    64            /* byte n of every page is byte n % PERIOD of the pattern, however it is sent */
 #define CHUNK     16384
 #define SIZE_MOST (1ull << 40)
+#define DELAY_MOST 86400000      /* ms */
 
 static const char *pattern(void)
 {
@@ -114,10 +115,11 @@ static void page(struct origin_conn *c, uint64_t size, const char *query)
     if (c->end != ORIGIN_END_FINE)
         c->body /= 2;
     c->never = query_word(query, "never") != NULL;
-    if ((w = query_word(query, "delay")))
-        c->delay_us = (int64_t)(strtod(w, NULL) * 1000);
-    if (c->delay_us > 86400000000)
-        c->delay_us = 86400000000;
+    c->gated = query_word(query, "gate") != NULL;
+    if ((w = query_word(query, "delay"))) {
+        double ms = strtod(w, NULL);
+        c->delay_us = ms >= 0 && ms < DELAY_MOST ? (int64_t)(ms * 1000) : DELAY_MOST * 1000ll;
+    }
 }
 
 void origin_answer_prepare(struct origin *o, struct origin_conn *c, bool *immediate)
@@ -129,10 +131,13 @@ void origin_answer_prepare(struct origin *o, struct origin_conn *c, bool *immedi
     c->keep_alive = c->request.keep_alive;
     c->head_length = c->head_sent = c->frame_length = c->frame_sent = 0;
     c->body = c->chunk = c->position = 0;
-    c->chunked = c->last_chunk = c->never = false;
+    c->chunked = c->last_chunk = c->never = c->gated = false;
     c->end = ORIGIN_END_FINE;
     c->delay_us = -1;
-    *immediate = strcmp(target, "/stat") == 0;
+    bool open = strcmp(target, "/open") == 0, shut = strcmp(target, "/shut") == 0;
+    *immediate = open || shut || strcmp(target, "/stat") == 0;
+    if (open || shut)
+        o->open = open;
     if (*immediate) {
         status_page(o, c, query_word(query, "reset") != NULL);
     } else if (strncmp(target, "/size/", 6) == 0) {
