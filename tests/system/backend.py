@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A backend that a test holds in its hand: it answers when it is told to, and sees how many requests are with it.
+
+    /gate/NAME?size=N     waits until open(NAME); then N bytes with Content-Length
+    /size/N               N bytes at once; ?chunked: without Content-Length
+    /cut/N                promises N bytes, sends half of them, closes
+    /mute                 reads the request and never answers; the connection stays until the peer or the backend closes
+    /half/NAME?size=N     sends the head and half the body, waits until open(NAME), sends the rest
+    /order/NAME?size=N    N bytes; NAME goes to the end of the list `order`
+    /echo                 the number of body bytes received, as text
+    /etag                 304 when If-None-Match is "v1"
+
+`now` and `most` count requests inside the backend, `seen` all of them.
+"""
+
+import collections
+import socketserver
+import threading
+import time
+from urllib.parse import parse_qs, urlsplit
+
+
+class Handler(socketserver.StreamRequestHandler):
+    disable_nagle_algorithm = True
+
+    def handle(self):
+        try:
+            while self.one():
+                pass
+        except (OSError, ValueError):
+            pass
+
+    def one(self):
+        line = self.rfile.readline().decode("latin-1").split()
+        if len(line) != 3:
+            return False
+        fields = {}
+        while True:
+            field = self.rfile.readline().decode("latin-1").strip()
+            if not field:
+                break
+            name, value = field.split(":", 1)
+            fields[name.lower()] = value.strip()
+        self.server.enter()
+        try:
+            return self.answer(line[0], urlsplit(line[1]), fields) and fields.get("connection", "").lower() != "close"
+        finally:
+            self.server.leave()
+
+    def body(self, fields):
+        if "chunked" in fields.get("transfer-encoding", ""):
+            total = 0
+            while True:
+                size = int(self.rfile.readline().split(b";")[0], 16)
+                total += len(self.rfile.read(size))
+                self.rfile.readline()
+                if size == 0:
+                    return total
+        return len(self.rfile.read(int(fields.get("content-length", 0))))
+
+    def head(self, status, **fields):
+        text = f"HTTP/1.1 {status}\r\nContent-Type: text/plain\r\n"
+        self.wfile.write((text + "".join(f"{k.replace('_', '-')}: {v}\r\n" for k, v in fields.items()) + "\r\n").encode())
+
+    def whole(self, method, body):
+        self.head("200 OK", Content_Length=len(body))
+        if method != "HEAD":
+            self.wfile.write(body)
+        return True
+
+    def answer(self, method, url, fields):
+        kind, _, rest = url.path.lstrip("/").partition("/")
+        query = parse_qs(url.query, keep_blank_values=True)
+        size = int(query.get("size", ["2048"])[0])
+        if fields.get("expect", "").lower() == "100-continue":
+            self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        received = self.body(fields)
+        if kind == "gate":
+            return self.server.gate(rest) and self.whole(method, b"g" * size)
+        if kind == "size" and "chunked" in query:
+            self.head("200 OK", Transfer_Encoding="chunked")
+            n = int(rest)
+            self.wfile.write((b"%x\r\n%s\r\n" % (n, b"c" * n) if n else b"") + b"0\r\n\r\n")
+            return True
+        if kind == "size":
+            return self.whole(method, b"s" * int(rest))
+        if kind == "cut":
+            self.head("200 OK", Content_Length=int(rest))
+            self.wfile.write(b"x" * (int(rest) // 2))
+            return False
+        if kind == "mute":
+            self.connection.settimeout(None)
+            self.connection.recv(1)
+            return False
+        if kind == "half":
+            self.head("200 OK", Content_Length=size)
+            self.wfile.write(b"h" * (size // 2))
+            if not self.server.gate(rest):
+                return False
+            self.wfile.write(b"h" * (size - size // 2))
+            return True
+        if kind == "order":
+            self.server.order.append(rest)
+            return self.whole(method, b"o" * size)
+        if kind == "echo":
+            return self.whole(method, str(received).encode())
+        if kind == "etag" and fields.get("if-none-match") == '"v1"':
+            self.head("304 Not Modified", ETag='"v1"')
+            return True
+        if kind == "etag":
+            self.head("200 OK", ETag='"v1"', Content_Length=2)
+            self.wfile.write(b"ok")
+            return True
+        self.head("404 Not Found", Content_Length=0)
+        return True
+
+
+class Backend(socketserver.ThreadingTCPServer):
+    """A context manager: listens on a free port of 127.0.0.1 while it is open."""
+
+    allow_reuse_address = True
+    daemon_threads = True
+    request_queue_size = 1024
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.port = self.server_address[1]
+        self.lock = threading.Condition()
+        self.opened = set()
+        self.asked = collections.Counter()
+        self.order = []
+        self.closing = False
+        self.now = self.most = self.seen = 0
+
+    def __enter__(self):
+        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        with self.lock:
+            self.closing = True
+            self.lock.notify_all()
+        self.shutdown()
+        self.server_close()
+
+    def handle_error(self, request, client_address):
+        pass    # a client that hung up is what tests do
+
+    def enter(self):
+        with self.lock:
+            self.now += 1
+            self.seen += 1
+            self.most = max(self.most, self.now)
+
+    def leave(self):
+        with self.lock:
+            self.now -= 1
+
+    def gate(self, name):
+        end = time.monotonic() + 60
+        with self.lock:
+            self.asked[name] += 1
+            while name not in self.opened and not self.closing and time.monotonic() < end:
+                self.lock.wait(1)
+            return name in self.opened
+
+    def count(self, name):
+        """How many requests have come to this gate."""
+        with self.lock:
+            return self.asked[name]
+
+    def open(self, name):
+        with self.lock:
+            self.opened.add(name)
+            self.lock.notify_all()

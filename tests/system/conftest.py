@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Options and fixtures of the system tests.
+
+    python3 -m pytest tests/system --build DIR [--long]
+
+Everything listens on 127.0.0.1 and stands in one temporary directory, which is kept when a test fails.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+sys.path[:0] = [os.path.dirname(__file__), os.path.join(os.path.dirname(__file__), "..")]
+
+
+def pytest_addoption(parser):
+    parser.addoption("--build", help="the build directory (build/ in the checkout)")
+    parser.addoption("--long", action="store_true", help="the long loops: 200 kills")
+
+
+def pytest_configure(config):
+    if config.getoption("--build"):
+        os.environ["FAIRGATE_BUILD"] = os.path.abspath(config.getoption("--build"))
+
+
+@pytest.fixture(scope="session")
+def kills(request):
+    """How many children the kill loop kills."""
+    return 200 if request.config.getoption("--long") else 20
+
+
+class Parts:
+    """What stands beside the gateway: site, backend, origin, PHP, certificate."""
+
+
+@pytest.fixture(scope="session")
+def parts(request):
+    import config
+    from backend import Backend
+    from lab import lab
+    from lab.httpd import PhpFpm
+
+    p = Parts()
+    p.lab = lab.Lab("system")
+    try:
+        p.root = pathlib.Path(p.lab.dir, "site")
+        config.write_site(p.root)
+        p.certificate = (p.lab.dir + "/cert.pem", p.lab.dir + "/key.pem")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-out",
+                        p.certificate[0], "-keyout", p.certificate[1]], stdin=subprocess.DEVNULL, capture_output=True, check=True)
+        p.fpm = PhpFpm(p.lab).start()
+        p.origin = lab.Origin(p.lab, delay_ms=20).start()
+        p.origin.delay_s = 0.02
+        p.dead_port = lab.free_port()
+        with Backend() as p.backend:
+            yield p
+    finally:
+        p.lab.close(keep=request.session.testsfailed > 0)
+
+
+@pytest.fixture
+def new_gateway(parts):
+    """new_gateway(mpm=..., window=..., ...): a Gateway to start with `with`; it must end without a crash in its log."""
+    from gateway import Gateway
+
+    made = []
+
+    def make(**kwargs):
+        made.append(Gateway(parts, **kwargs))
+        return made[-1]
+    yield make
+    for g in made:
+        g.stop()
+        g.assert_no_crash()
+
+
+def running(parts, **kwargs):
+    from gateway import Gateway
+
+    with Gateway(parts, **kwargs) as g:
+        yield g
+    g.assert_no_crash()
+
+
+@pytest.fixture(scope="module", params=("event", "worker", "prefork"))
+def gateway(parts, request):
+    """The gateway with one slot, in each MPM."""
+    yield from running(parts, mpm=request.param)
+
+
+@pytest.fixture(scope="module")
+def event_gateway(parts):
+    """The gateway with one slot in the event MPM."""
+    yield from running(parts, mpm="event")
+
+
+@pytest.fixture(scope="module", params=("event", "worker"))
+def tls_gateway(parts, request):
+    """The same with TLS and HTTP/2 on .tls_port (mod_http2 does not work in prefork)."""
+    yield from running(parts, mpm=request.param, tls=True)
+
+
+@pytest.fixture(autouse=True)
+def idle_afterwards(request):
+    """Whatever a test did: in the end nothing waits and no slot is taken."""
+    yield
+    for name in ("gateway", "event_gateway", "tls_gateway"):
+        if name in request.fixturenames:
+            request.getfixturevalue(name).settled()

@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The gateway under test: the lab's httpd with the module, the site of config.py, and what tests ask of it."""
+
+import concurrent.futures
+import contextlib
+import itertools
+import json
+import os
+import pathlib
+import re
+import subprocess
+import threading
+
+import config
+import http1
+from lab import lab
+from lab.httpd import Httpd
+
+serial = itertools.count(1)
+WORDS = ("pid=%P status=%>s class=%{qos-class}n wait=%{qos-wait}n estimate=%{qos-estimate}n outcome=%{qos-outcome}n query=%q ")
+# An end that nobody sent: asserts, crashes, what the sanitizers say.
+CRASH = re.compile(r"exit signal (?!Killed|Terminated)|AddressSanitizer|LeakSanitizer|runtime error:|Assertion|assertion")
+
+
+def sanitizer_environment():
+    """What a sanitized module needs of the plain httpd that loads it."""
+    module = lab.module()
+    needed = subprocess.run(["readelf", "-d", module], capture_output=True, text=True, check=True).stdout
+    if "libasan" not in needed:
+        return None
+    libraries = [subprocess.run(["gcc", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
+                 for name in ("libasan.so", "libubsan.so")]
+    # Leaks are not looked for: httpd's own pools end with the process.
+    return {"LD_PRELOAD": " ".join(libraries), "ASAN_OPTIONS": "detect_leaks=0:handle_abort=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
+
+
+class Taken:
+    """Requests that hold every slot until release()."""
+
+    def __init__(self, gateway, connections):
+        self.gateway, self.connections = gateway, connections
+        self.count = len(connections)
+        self.name = f"taken-{next(serial)}"
+        self.released = False
+
+    def take(self):
+        for c in self.connections:
+            c.send("GET", f"/b/gate/{self.name}", headers={"X-Class": "people"})
+        http1.until(lambda: self.gateway.backend.count(self.name) == self.count, what="all slots taken")
+
+    def release(self):
+        """Let them go, and see them answered."""
+        self.released = True
+        self.gateway.backend.open(self.name)
+        for c in self.connections:
+            assert c.receive().status == 200
+
+
+class Gateway(Httpd):
+    """parts: an object with root (the site), backend, origin, fpm.  The other arguments are those of config.scheduling and of the lab's Httpd."""
+
+    def __init__(self, parts, mpm="event", engine="On", window=1, queue=10000, wait=60, classes=config.CLASSES, policy=None, tls=False,
+                 open_files=None, **httpd):
+        self.parts, self.backend, self.origin = parts, parts.backend, parts.origin
+        self.window, self.open_files = window, open_files
+        self.blocks = mpm != "event"
+        httpd.setdefault("children", {"prefork": 40}.get(mpm, 2))
+        httpd.setdefault("async_factor", 250)
+        httpd.setdefault("timeout", 120)
+        super().__init__(parts.lab, f"gateway-{mpm}", mpm=mpm, htdocs=str(parts.root), cgi=True, php=parts.fpm.address, access_log=WORDS,
+                         modules=("include", "log_config") + (("ssl", "http2") if tls else ()), load={"qos_drr": lab.module()},
+                         environment=sanitizer_environment(), **httpd)
+        self.policy, self.policy_file = policy, None
+        if policy is not None:
+            self.policy_file = pathlib.Path(self.path("policy.xml"))
+            self.write_policy(policy)
+        self.tls_port = lab.free_port() if tls else None
+        self.scheduling = dict(engine=engine, queue=queue, wait=wait, classes=classes, policy_file=self.policy_file, root=parts.root)
+        self.config = self.whole_config()
+
+    def whole_config(self):
+        text = config.site(self.parts.root, self.backend.port, self.origin.port, self.parts.dead_port) + config.seeing()
+        text += config.scheduling(window=self.window, **self.scheduling)
+        if self.tls_port:
+            text += config.tls(self.tls_port, self.parts.certificate)
+        return text
+
+    def argv(self):
+        argv = super().argv()
+        return ["prlimit", f"--nofile={self.open_files}:{self.open_files}", *argv] if self.open_files else argv
+
+    def write_policy(self, text):
+        self.policy_file.write_text(text)
+        self.policy_file.chmod(0o644)
+
+    def set_window(self, window):
+        """The window from now on, by a graceful restart."""
+        if window != self.window:
+            self.window = window
+            self.graceful(self.whole_config())
+
+    # ---- at start and at the end
+
+    def refused_to_start(self):
+        """What a real start says that must fail."""
+        self.configure()
+        done = subprocess.run(self.argv(), stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=self.dir, env=self.environment(),
+                              timeout=60, check=False)
+        log = pathlib.Path(self.path("error.log"))
+        said = done.stdout + done.stderr + (log.read_text() if log.exists() else "")
+        assert done.returncode != 0, said
+        return said
+
+    def assert_no_crash(self):
+        bad = [line for line in self.error_log() if CRASH.search(line)]
+        assert not bad, "\n".join(bad[:20])
+
+    def error_log(self):
+        return self.log().splitlines()
+
+    # ---- asking
+
+    def connect(self, **kwargs):
+        return http1.Connection(self.port, **kwargs)
+
+    def status(self):
+        """The JSON of the status page, with by_class."""
+        with self.connect() as c:
+            response = c.ask("GET", "/qos-status?json")
+        assert response.status == 200, response.body
+        status = json.loads(response.body)
+        status["by_class"] = {c["name"]: c for c in status["classes"]}
+        return status
+
+    def weights(self):
+        return {c["name"]: c["weight"] for c in self.status()["classes"] if not c["retired"]}
+
+    def logged(self, query, count):
+        """The access log's lines of requests with ?query, as dicts; waited for."""
+        def found():
+            lines = [dict(word.split("=", 1) for word in line.split()) for line in self.access_log()]
+            lines = [line for line in lines if line["query"] == f"?{query}"]
+            return lines if len(lines) >= count else None
+        lines = http1.until(found, what=f"{count} log lines of ?{query}")
+        assert len(lines) == count
+        return lines
+
+    # ---- waiting for a state
+
+    def until(self, test, what):
+        def reached():
+            seen.append(self.status())
+            return seen[-1] if test(seen[-1]) else None
+        seen = []
+        return http1.until(reached, 15, lambda: f"{what}; at last { {k: v for k, v in seen[-1].items() if isinstance(v, int)} }")
+
+    def until_queued(self, n):
+        return self.until(lambda s: s["queued"] == n, f"{n} queued")
+
+    def until_outstanding(self, n):
+        return self.until(lambda s: s["outstanding"] == n, f"{n} outstanding")
+
+    def settled(self):
+        """The status when nothing waits and nothing is outstanding; the sums must then agree."""
+        s = self.until(lambda s: s["queued"] == s["outstanding"] == s["parked"] == 0, "idle")
+        assert s["held"] == s["blocked"] == 0, s
+        assert s["released"] == s["done"] + s["aborted"], s
+        assert s["submitted"] == s["released"] + s["cancelled"], s
+        for c in s["classes"]:
+            assert c["released"] == c["done"] + c["aborted"], c
+        return s
+
+    def assert_each_once(self, before, requests):
+        """Since `before` so many requests came, and each was released and ended once."""
+        after = self.settled()
+        moved = {key: after[key] - before[key] for key in ("submitted", "released", "cancelled", "refused")}
+        assert moved == {"submitted": requests, "released": requests, "cancelled": 0, "refused": 0}
+
+    # ---- doing
+
+    @contextlib.contextmanager
+    def window_taken(self, *connections):
+        """Every slot is held by a request at the backend until .release(); on these connections, or on new ones."""
+        mine = list(connections) or [self.connect() for _ in range(self.window)]
+        taken = Taken(self, mine)
+        try:
+            taken.take()
+            yield taken
+            if not taken.released:
+                taken.release()
+        finally:
+            self.backend.open(taken.name)
+            if not connections:
+                for c in mine:
+                    c.close()
+
+    @contextlib.contextmanager
+    def in_background(self, function, *args, **kwargs):
+        """A future of the call; the block's end waits for it."""
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            future = pool.submit(function, *args, **kwargs)
+            yield future
+            future.result(60)
+
+    def child_of(self, connection):
+        """The process that serves this connection: asked by its log line."""
+        name = f"child-{next(serial)}"
+        assert connection.ask("GET", f"/off/2k.txt?{name}").status == 200
+        return int(self.logged(name, 1)[0]["pid"])
+
+    def connections_by_child(self, n):
+        """[(pid, [n connections])] of two children at least."""
+        found = {}
+        for _ in range(100 * n):
+            c = self.connect()
+            found.setdefault(self.child_of(c), []).append(c)
+            if sum(len(list_of) >= n for list_of in found.values()) >= 2:
+                break
+        enough = [(pid, list_of[:n]) for pid, list_of in found.items() if len(list_of) >= n]
+        for pid, list_of in found.items():
+            for c in list_of[n if len(list_of) >= n else 0:]:
+                c.close()
+        assert len(enough) >= 2, {pid: len(list_of) for pid, list_of in found.items()}
+        return enough
+
+    def workers(self):
+        """Children that serve (the daemon of mod_cgid is a child too, but keeps httpd's table of connections empty)."""
+        return [pid for pid in self.children() if self.listens(pid)]
+
+    def listens(self, pid):
+        try:
+            return len(os.listdir(f"/proc/{pid}/task")) > 1 or self.mpm == "prefork"
+        except OSError:
+            return False
+
+    def connections_of(self, pid):
+        """How many clients are connected to this child (an upper bound: all its sockets)."""
+        sockets = 0
+        with contextlib.suppress(OSError):
+            for fd in os.listdir(f"/proc/{pid}/fd"):
+                with contextlib.suppress(OSError):
+                    sockets += os.readlink(f"/proc/{pid}/fd/{fd}").startswith("socket:")
+        return sockets
+
+
+class SlowReaders:
+    """Clients that ask for a page and read it at 1 KB/s.  A context manager."""
+
+    def __init__(self, gateway, n, target, **kwargs):
+        self.gateway, self.n, self.target, self.kwargs = gateway, n, target, kwargs
+        self.over = threading.Event()
+
+    def __enter__(self):
+        self.connections = [self.gateway.connect(receive_buffer=4096) for _ in range(self.n)]
+        for c in self.connections:
+            c.send("GET", self.target, **self.kwargs)
+        self.thread = threading.Thread(target=self.read, daemon=True)
+        self.thread.start()
+        return self
+
+    def read(self):
+        while not self.over.wait(1):
+            for c in self.connections:
+                c.socket.recv(1024)
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+        for c in self.connections:
+            c.reset()
+
+
+def three_classes(clients, url, **words):
+    """People, search engines and crawlers for the lab's Load."""
+    kinds = (("people", "Cookie: session=1"), ("search", "User-Agent: Googlebot"), ("crawlers", "User-Agent: GPTBot"))
+    return [{"name": name, "clients": clients, "header": header, "url": url, **words} for name, header in kinds]
+
+
+def shares(lines):
+    """Percent of the bytes of each class over these intervals of a Load."""
+    names = list(lines[0]["classes"])
+    parts = [sum(line["classes"][name]["bytes"] for line in lines) for name in names]
+    return {name: 100.0 * part / sum(parts) for name, part in zip(names, parts)}
+
+
+def more_lines(load, n, seconds=60):
+    """The next n intervals of a Load that begin after now."""
+    mark = len(load.lines) + 1
+    http1.until(lambda: len(load.lines) >= mark + n, seconds, f"{n} more intervals")
+    return load.lines[mark:mark + n]
+
+

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Graceful restarts: one window over all generations, nothing lost, a new policy or the old one in force."""
+
+import pytest
+
+import config
+import http1
+from gateway import more_lines, three_classes
+from lab.load import Load, errors
+
+PEOPLE = {"Cookie": "session=1"}
+
+
+@pytest.mark.parametrize("mpm", ["event", "worker", "prefork"])
+def test_under_load(new_gateway, mpm):
+    """Three graceful restarts under load: every request answered, never more than the window at the origin."""
+    with new_gateway(mpm=mpm, window=8, children=80 if mpm == "prefork" else 2, spare=80 if mpm == "prefork" else 4) as g:
+        g.origin.stat(reset=True)
+        with Load(g.address, three_classes(4, "/o/size/4096"), seconds=3600, interval=0.5) as load:
+            for _ in range(3):
+                more_lines(load, 1)
+                g.graceful()
+            more_lines(load, 1)
+            load.stop()
+            final = load.result()
+        assert final["total"]["requests"] > 100
+        assert errors(final) == 0, final["total"]["errors"]
+        assert set(final["total"]["status"]) == {"200"}
+        assert g.origin.stat()["max"] == g.window
+        g.settled()
+
+
+@pytest.mark.parametrize("mpm", ["event", "worker", "prefork"])
+def test_one_window(new_gateway, mpm):
+    """The old generation serves with all slots; the new one's requests wait for them, and get them."""
+    with new_gateway(mpm=mpm, window=2) as g, g.connect() as one, g.connect() as two, g.connect() as three:
+        with g.window_taken() as taken:
+            one.send("GET", "/b/size/30", headers=PEOPLE)
+            two.send("GET", "/b/size/30", headers=PEOPLE)
+            g.until_queued(2)
+            g.graceful()
+            three.send("GET", "/b/size/40", headers=PEOPLE)
+            g.until_queued(3)
+            assert g.status()["outstanding"] == g.window
+            taken.release()
+            assert [len(c.receive().body) for c in (one, two, three)] == [30, 30, 40]
+        g.settled()
+
+
+@pytest.fixture
+def gateway_with_policy(new_gateway):
+    with new_gateway(policy=config.THREE_CLASSES) as g:
+        yield g
+
+
+def test_policy_changes(gateway_with_policy):
+    g = gateway_with_policy
+    assert g.weights() == {"people": 6, "search": 3, "crawlers": 1}
+    assert http1.get(g.port, "/b/size/10", headers=PEOPLE).status == 200
+    served = g.settled()["by_class"]["people"]["done"]
+    assert served == 1
+    g.write_policy(g.policy.replace('quantum="6"', 'quantum="8"').replace('name="search"', 'name="finders"'))
+    g.graceful()
+    assert g.weights() == {"people": 8, "finders": 3, "crawlers": 1}
+    assert g.settled()["by_class"]["people"]["done"] == served, "a class that stays keeps its account"
+
+
+def test_policy_changes_while_requests_wait(gateway_with_policy):
+    """A class that goes away serves those who wait in it."""
+    g = gateway_with_policy
+    search = {"User-Agent": "Googlebot"}
+    with g.window_taken() as taken, g.connect() as waiting:
+        waiting.send("GET", "/b/size/50", headers=search)
+        g.until_queued(1)
+        g.write_policy(g.policy.replace('name="search"', 'name="finders"'))
+        g.graceful()
+        with g.connect() as later:
+            later.send("GET", "/b/size/60", headers=search)
+            g.until_queued(2)
+            taken.release()
+            assert len(waiting.receive().body) == 50
+            assert len(later.receive().body) == 60
+    assert g.settled()["by_class"]["finders"]["done"] == 1
+
+
+def test_bad_policy_on_graceful(gateway_with_policy):
+    """The old policy stays in force, requests go on, and the log says where and why."""
+    g = gateway_with_policy
+    before = g.weights()
+    for n, bad in enumerate((g.policy.replace("<cookie>", "<cookies>").replace("</cookie>", "</cookies>"), "<classification>", "")):
+        g.write_policy(bad)
+        g.graceful()
+        assert g.weights() == before
+        assert http1.get(g.port, "/b/size/10", headers=PEOPLE).status == 200
+        complaints = {line.split("] ", 3)[-1] for line in g.error_log() if f"{g.policy_file}:" in line}
+        assert len(complaints) == n + 1, g.error_log()[-5:]
+        assert "stays in force" in "".join(g.error_log()[-20:])
+    g.write_policy(g.policy.replace('quantum="6"', 'quantum="7"'))
+    g.graceful()
+    assert g.weights()["people"] == 7
+    g.settled()
+
+
+def test_policy_file_gone_on_graceful(gateway_with_policy):
+    g = gateway_with_policy
+    before = g.weights()
+    g.policy_file.unlink()
+    g.graceful()
+    assert g.weights() == before
+    assert any(str(g.policy_file) in line and "No such file" in line for line in g.error_log())
+    g.settled()

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Crowds: ten thousand that wait at once, and clients too slow to take their answers."""
+
+import http1
+from gateway import SlowReaders, three_classes
+from lab.load import Load, errors
+
+WAITING = 10_000
+
+
+def test_ten_thousand_wait(new_gateway):
+    """2 children x 25 threads: 10,000 requests wait at once, nobody is refused, every one is served in the end."""
+    crowd = [{"name": "crowd", "clients": WAITING, "requests": 1, "url": "/static/2k.txt"}]
+    with new_gateway(children=2, threads=25, async_factor=400, wait=600, timeout=900) as g:
+        with g.window_taken() as taken, Load(g.address, crowd, seconds=600, timeout=600, ramp=5) as run:
+            http1.until(lambda: g.status()["queued"] == WAITING, 120, lambda: f"{WAITING} waiting; {g.status()['queued']} are")
+            assert len(g.workers()) == 2
+            assert g.status()["held"] == WAITING
+            taken.release()
+            http1.until(lambda: not run.running(), 120, "all served")
+            final = run.result()
+        assert final["total"]["requests"] == WAITING
+        assert final["total"]["status"] == {"200": WAITING}
+        assert errors(final) == 0 and final["total"]["stale"] == 0
+        g.settled()
+
+
+def test_slow_readers_hold_nobody_up(new_gateway):
+    """Eight clients that read a 50 MB page at 1 KB/s, window 8: the others are served at >= 0.95 of their pace without them.
+
+    The pace is set by the window and the origin's service time, not by this machine's speed; stretches with and without alternate.
+    """
+    rounds = 3
+    paces = {"without": [], "with": []}
+    with new_gateway(window=8) as g:
+        for i in range(2 * rounds):
+            kind = "with" if i % 2 else "without"
+            with SlowReaders(g, 8 if i % 2 else 0, "/static/50m.bin", headers={"X-Class": "secure"}):
+                with Load(g.address, three_classes(12, "/o/size/4096"), seconds=3, warmup=1) as run:
+                    final = run.result()
+                assert g.status()["parked"] == (8 if i % 2 else 0)
+            assert errors(final) == 0
+            paces[kind].append(final["total"]["requests_per_s"])
+            g.settled()
+    ratio = sorted(paces["with"])[rounds // 2] / sorted(paces["without"])[rounds // 2]
+    assert ratio >= 0.95, paces

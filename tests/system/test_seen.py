@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Seeing it: the status page in its three forms, mod_status, and the notes for LogFormat."""
+
+import html.parser
+import re
+
+import http1
+
+PEOPLE = {"Cookie": "session=1"}
+CLASS_FIELDS = {"name", "weight", "queued", "outstanding", "parked", "submitted", "released", "refused", "cancelled", "done", "aborted",
+                "bytes", "wait_ms_mean", "wait_ms_max", "share"}
+
+
+def test_json(event_gateway):
+    before = event_gateway.settled()["by_class"]["people"]
+    http1.get(event_gateway.port, "/b/size/5000", headers=PEOPLE)
+    status = event_gateway.settled()
+    assert {"scheduler", "gate", "window", "queued", "outstanding", "parked", "classes"} <= set(status)
+    assert (status["scheduler"], status["gate"], status["window"]) == ("drr", "window", 1)
+    assert CLASS_FIELDS <= set(status["classes"][0])
+    after = status["by_class"]["people"]
+    assert after["done"] - before["done"] == 1
+    assert 5000 < after["bytes"] - before["bytes"] < 5600, "the body and its header"
+    assert abs(sum(c["share"] for c in status["classes"]) - 1) < 0.001
+
+
+def test_json_shows_who_waits(event_gateway):
+    with event_gateway.window_taken() as taken, event_gateway.connect() as c:
+        c.send("GET", "/b/size/10", headers=PEOPLE)
+        event_gateway.until_queued(1)
+        status = event_gateway.status()
+        assert (status["queued"], status["outstanding"]) == (1, 1)
+        assert status["by_class"]["people"]["queued"] == 1
+        taken.release()
+        c.receive()
+    event_gateway.settled()
+
+
+def prometheus(text):
+    """{(name, labels): value}; every line must be as the text format says, every sample announced by a TYPE line before it."""
+    samples, types = {}, {}
+    for line in text.splitlines():
+        kind = re.fullmatch(r"# TYPE ([a-zA-Z_:][a-zA-Z0-9_:]*) (counter|gauge|histogram|summary|untyped)", line)
+        if kind:
+            assert kind.group(1) not in types, line
+            types[kind.group(1)] = kind.group(2)
+            continue
+        if re.fullmatch(r"# HELP [a-zA-Z_:][a-zA-Z0-9_:]* .+", line):
+            continue
+        sample = re.fullmatch(r'([a-zA-Z_:][a-zA-Z0-9_:]*)(\{(?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\.)*",?)*\})? ([-+0-9.eE]+|NaN|[+-]Inf)', line)
+        assert sample, f"not Prometheus text: {line!r}"
+        assert sample.group(1) in types, f"no TYPE before {line!r}"
+        key = (sample.group(1), sample.group(2) or "")
+        assert key not in samples, f"twice: {line!r}"
+        samples[key] = float(sample.group(3))
+        if types[sample.group(1)] == "counter":
+            assert samples[key] >= 0 and sample.group(1).endswith("_total"), line
+    return samples
+
+
+def test_prometheus(event_gateway):
+    event_gateway.settled()
+    first = http1.get(event_gateway.port, "/qos-status?prometheus")
+    assert first.headers["content-type"].startswith("text/plain") and "version=0.0.4" in first.headers["content-type"]
+    before = prometheus(first.body.decode())
+    http1.get(event_gateway.port, "/b/size/5000", headers=PEOPLE)
+    event_gateway.settled()
+    after = prometheus(http1.get(event_gateway.port, "/qos-status?prometheus").body.decode())
+    moved = {key for key in after if after[key] != before.get(key) and 'class="people"' in key[1]}
+    assert any("bytes" in name for name, _ in moved) and any("done" in name or "requests" in name for name, _ in moved), moved
+    for name in ("people", "search", "crawlers"):
+        assert any(f'class="{name}"' in labels for _, labels in after), name
+
+
+class Page(html.parser.HTMLParser):
+    """Tags must nest; collects the text, the cells and whether the page refreshes itself."""
+
+    VOID = {"meta", "br", "hr", "img", "link", "input", "col"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.text, self.refreshes = [], "", False
+        self.feed(text)
+        self.close()
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag, attrs):
+        if tag == "meta" and dict(attrs).get("http-equiv", "").lower() == "refresh":
+            self.refreshes = True
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open.pop() == tag, f"</{tag}>"
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_html(event_gateway):
+    response = http1.get(event_gateway.port, "/qos-status")
+    assert response.headers["content-type"].startswith("text/html")
+    page = Page(response.body.decode())
+    assert page.refreshes
+    for word in ("people", "search", "crawlers", "drr"):
+        assert word in page.text
+
+
+def test_mod_status(event_gateway):
+    event_gateway.settled()
+    text = http1.get(event_gateway.port, "/server-status?auto").body.decode()
+    for name in ("people", "search", "crawlers"):
+        assert re.search(rf"(?im)^qos.*{name}", text), text
+    Page(http1.get(event_gateway.port, "/server-status").body.decode())
+
+
+def test_notes_in_the_log(event_gateway):
+    """%{qos-class}n %{qos-wait}n %{qos-estimate}n %{qos-outcome}n: passed, waited, timeout, refused, off."""
+    event_gateway.settled()
+    with event_gateway.connect() as c:
+        c.ask("GET", "/b/size/5000?passes", headers=PEOPLE)
+        c.ask("GET", "/b/size/5000?passes", headers=PEOPLE)
+    with event_gateway.window_taken() as taken, event_gateway.connect() as c:
+        c.send("GET", "/b/size/10?waits", headers=PEOPLE)
+        event_gateway.until_queued(1)
+        http1.get(event_gateway.port, "/b/size/10?hasty", headers={"User-Agent": "hasty"})
+        taken.release()
+        c.receive()
+    http1.get(event_gateway.port, "/off/2k.txt?off")
+    passed = event_gateway.logged("passes", 2)
+    assert [line["outcome"] for line in passed] == ["passed", "passed"]
+    assert passed[0]["class"] == "people" and int(passed[0]["wait"]) == 0
+    assert 5000 < int(passed[1]["estimate"]) < 5600, "the second time the size is known"
+    waited, = event_gateway.logged("waits", 1)
+    assert (waited["outcome"], waited["class"]) == ("waited", "people") and int(waited["wait"]) >= 990
+    late, = event_gateway.logged("hasty", 1)
+    assert late["outcome"] == "timeout" and 990 <= int(late["wait"]) < 3000
+    off, = event_gateway.logged("off", 1)
+    assert off["outcome"] in ("off", "-")

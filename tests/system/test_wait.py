@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Waiting: every kind of content, the order by weights, bounds and their answers."""
+
+import collections
+import time
+
+import pytest
+
+import http1
+
+PAGES = {
+    "static": ("/static/2k.txt", 2048),
+    "proxy": ("/b/size/3000", 3000),
+    "proxy-chunked": ("/b/size/3000?chunked", 3000),
+    "cgi": ("/cgi/page?size=3000", 3000),
+    "php": ("/php/page.php?size=3000", 3000),
+}
+PEOPLE = {"Cookie": "a=b; session=1"}
+SEARCH = {"User-Agent": "Mozilla/5.0 (compatible; Googlebot/2.1)"}
+CRAWLERS = {"User-Agent": "GPTBot/1.2"}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_served_at_once_and_after_waiting(gateway, page):
+    url, size = PAGES[page]
+    before = gateway.settled()
+    response = http1.get(gateway.port, url)
+    assert (response.status, len(response.body)) == (200, size)
+    with gateway.window_taken() as taken, gateway.connect() as c:
+        c.send("GET", url)
+        gateway.until_queued(1)
+        taken.release()
+        response = c.receive()
+        assert (response.status, len(response.body)) == (200, size)
+    gateway.assert_each_once(before, 2 + taken.count)
+
+
+def test_nothing_passes_while_the_window_is_taken(gateway):
+    """With the only slot taken, of many requests none reaches the backend; then each does, one at a time."""
+    with gateway.window_taken() as taken:
+        seen = gateway.backend.seen
+        visits = [gateway.connect() for _ in range(8)]
+        for c in visits:
+            c.send("GET", "/b/size/10")
+        gateway.until_queued(8)
+        assert gateway.backend.seen == seen
+        gateway.backend.most = gateway.backend.now
+        taken.release()
+        for c in visits:
+            assert c.receive().status == 200
+            c.close()
+        assert gateway.backend.seen == seen + 8
+        assert gateway.backend.most == 1
+    gateway.settled()
+
+
+def test_released_by_weight(gateway):
+    """Equal pages of three classes wait; whatever prefix of the releases is taken, each class has had its share of it."""
+    # In proportion, where each waiting request blocks a thread: a class may only block its share of them.
+    waiting = {"people": (PEOPLE, 12 if gateway.blocks else 30), "search": (SEARCH, 6 if gateway.blocks else 30),
+               "crawlers": (CRAWLERS, 2 if gateway.blocks else 30)}
+    for name, (headers, _) in waiting.items():
+        assert http1.get(gateway.port, f"/b/order/{name}?size=4000", headers=headers).status == 200
+    with gateway.window_taken() as taken:
+        before = len(gateway.backend.order)
+        visits = []
+        for name, (headers, n) in waiting.items():
+            for i in range(n):
+                c = gateway.connect()
+                c.send("GET", f"/b/order/{name}?size=4000", headers=headers)
+                visits.append(c)
+        gateway.until_queued(len(visits))
+        taken.release()
+        for c in visits:
+            assert c.receive().status == 200
+            c.close()
+        order = gateway.backend.order[before:]
+    assert len(order) == len(visits)
+    # While all three wait they go 6 : 3 : 1, each less than one page off its due: p = R±1, s = R/2±1, c = R/6±1.
+    served = collections.Counter()
+    for name in order:
+        served[name] += 1
+        if any(served[name] == n for name, (_, n) in waiting.items()):
+            break
+        assert abs(served["people"] - 2 * served["search"]) <= 3, served
+        assert abs(served["search"] - 3 * served["crawlers"]) <= 4, served
+    assert served.total() >= 16
+    gateway.settled()
+
+
+def test_class_queue_full(gateway):
+    """Class `tiny` may have two waiting: the third is told to come back."""
+    tiny = {"User-Agent": "tiny-queue"}
+    with gateway.window_taken() as taken:
+        waiting = [gateway.connect() for _ in range(2)]
+        for c in waiting:
+            c.send("GET", "/b/size/10", headers=tiny)
+        gateway.until_queued(2)
+        refused = http1.get(gateway.port, "/b/size/10", headers=tiny)
+        assert (refused.status, refused.headers["retry-after"]) == (503, "7")
+        assert gateway.status()["queued"] == 2
+        taken.release()
+        for c in waiting:
+            assert c.receive().status == 200
+            c.close()
+    gateway.settled()
+
+
+def test_waited_too_long(gateway):
+    """Class `hasty` waits one second: then 503 with Retry-After, and the place is free."""
+    hasty = {"User-Agent": "hasty"}
+    before = gateway.settled()
+    with gateway.window_taken() as taken, gateway.connect() as c:
+        began = time.monotonic()
+        c.send("GET", "/b/size/10", headers=hasty)
+        response = c.receive()
+        took = time.monotonic() - began
+        assert (response.status, response.headers["retry-after"]) == (503, "7")
+        assert 0.99 <= took < 3, took
+        assert gateway.status()["queued"] == 0
+        taken.release()
+        # Being refused is no reason to close: the next request on this connection is served.
+        assert c.ask("GET", "/b/size/10").status == 200
+    after = gateway.settled()
+    assert after["cancelled"] - before["cancelled"] == 1
+
+
+def test_a_post_that_waits_keeps_its_body(gateway):
+    body = bytes(range(256)) * 1024
+    with gateway.window_taken() as taken, gateway.connect() as c:
+        with gateway.in_background(c.send, "POST", "/b/echo", body=body) as sending:
+            gateway.until_queued(1)
+            taken.release()
+            sending.result()
+            assert c.receive().body == str(len(body)).encode()
+    gateway.settled()
+
+
+def test_pipelined_requests_wait_in_turn(gateway):
+    with gateway.window_taken() as taken, gateway.connect() as c:
+        c.send(b"".join(http1.request_bytes("GET", f"/b/size/{n}") for n in (11, 22, 33)))
+        gateway.until_queued(1)
+        taken.release()
+        assert [len(c.receive().body) for _ in range(3)] == [11, 22, 33]
+    gateway.settled()
+
+
+def test_environment_names_the_class(gateway):
+    """SetEnvIf ... qos-class=NAME goes before all rules."""
+    before = gateway.settled()["by_class"]
+    assert http1.get(gateway.port, "/b/size/10", headers={**SEARCH, "X-Class": "people"}).status == 200
+    assert http1.get(gateway.port, "/b/size/10", headers=SEARCH).status == 200
+    after = gateway.settled()["by_class"]
+    moved = {name: after[name]["done"] - before[name]["done"] for name in after}
+    assert moved == {**dict.fromkeys(after, 0), "people": 1, "search": 1}
+
+
+def test_engine_off_in_a_directory(gateway):
+    """QosEngine Off: such requests neither wait nor are counted."""
+    before = gateway.settled()
+    with gateway.window_taken() as taken:
+        response = http1.get(gateway.port, "/off/2k.txt")
+        assert (response.status, len(response.body)) == (200, 2048)
+        taken.release()
+    gateway.assert_each_once(before, taken.count)
