@@ -56,7 +56,8 @@ class Httpd(Server):
     def processes_text(self):
         n, t = self.children_wanted, self.threads
         if self.mpm == "prefork":
-            return (f"ServerLimit {n + self.spare}\nStartServers {n}\nMinSpareServers {n}\nMaxSpareServers {n + 1}\nMaxRequestWorkers {n}\n")
+            return (f"ServerLimit {n + self.spare}\nStartServers {n}\nMinSpareServers {n}\nMaxSpareServers {n + 1}\n"
+                    f"MaxRequestWorkers {n}\n")
         text = (f"ServerLimit {n + self.spare}\nThreadLimit {t}\nThreadsPerChild {t}\nStartServers {n}\nMaxRequestWorkers {n * t}\n"
                 f"MinSpareThreads {n * t}\nMaxSpareThreads {n * t + t}\n")
         return text + (f"AsyncRequestWorkerFactor {self.async_factor}\n" if self.mpm == "event" else "")
@@ -66,13 +67,14 @@ class Httpd(Server):
         cgi = () if not self.cgi else ("cgi",) if self.mpm == "prefork" else ("cgid",)
         names = dict.fromkeys((f"mpm_{self.mpm}",) + USUAL + cgi + self.modules)
         lines = [f"ServerRoot {self.dir}", "ServerName 127.0.0.1", f"PidFile {self.path('httpd.pid')}", f"DefaultRuntimeDir {self.dir}",
-                 f"Listen 127.0.0.1:{self.port}" + (" https" if self.tls else ""), f"ErrorLog {self.path('error.log')}", f"LogLevel {self.log_level}"]
+                 f"Listen 127.0.0.1:{self.port}" + (" https" if self.tls else ""), f"ErrorLog {self.path('error.log')}",
+                 f"LogLevel {self.log_level}"]
         lines += [f"LoadModule {m}_module {HTTPD_MODULES}/mod_{m}.so" for m in names if m not in have]
         if os.geteuid() == 0:
             lines += [f"User {NOBODY}", f"Group {NOBODY}"]
-        lines += ["ListenBacklog 4096", f"Timeout {self.timeout}", f"KeepAlive {'On' if self.keep_alive else 'Off'}", "MaxKeepAliveRequests 0",
-                  f"KeepAliveTimeout {self.keep_alive_timeout}", "TypesConfig /etc/mime.types", "DirectoryIndex index.html", "ServerTokens Prod",
-                  self.processes_text(), self.early]
+        lines += ["ListenBacklog 4096", f"Timeout {self.timeout}", f"KeepAlive {'On' if self.keep_alive else 'Off'}",
+                  "MaxKeepAliveRequests 0", f"KeepAliveTimeout {self.keep_alive_timeout}", "TypesConfig /etc/mime.types",
+                  "DirectoryIndex index.html", "ServerTokens Prod", self.processes_text(), self.early]
         lines += [f"LoadModule {name}_module {path}" for name, path in self.load.items()]
         if self.access_format:
             escaped = self.access_format.replace('"', '\\"')
@@ -188,7 +190,8 @@ class Nginx(Server):
                       "fastcgi_param QUERY_STRING $query_string; fastcgi_param REQUEST_METHOD $request_method; }\n")
         upstream = f"upstream backend {{ server {self.proxy.removeprefix('http://')}; keepalive 64; }}" if self.proxy else ""
         self.write("nginx.conf", f"""{user}
-worker_processes {self.workers}; worker_rlimit_nofile 20000; pid {self.path('nginx.pid')}; error_log {self.path('error.log')} warn; daemon off;
+worker_processes {self.workers}; worker_rlimit_nofile 20000;
+pid {self.path('nginx.pid')}; error_log {self.path('error.log')} warn; daemon off;
 events {{ worker_connections 16384; }}
 http {{
   types {{ text/html html; }} default_type text/plain; access_log off; sendfile on; tcp_nopush on;
@@ -213,7 +216,7 @@ http {{
 
 
 class Haproxy(Server):
-    """haproxy in front of one backend; maxconn: requests at a time at the backend (0 = no limit); frontend: more lines, e.g. http-request rules."""
+    """haproxy before one backend.  maxconn: requests at a time at the backend (0 = no limit); frontend: more lines, http-request rules say."""
 
     name = "haproxy"
 

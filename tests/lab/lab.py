@@ -180,8 +180,8 @@ class Server:
     def start(self, seconds=20):
         self.configure()
         with open(self.output, "ab") as out:
-            self.process = subprocess.Popen(self.argv(), stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=self.dir, env=self.environment(),
-                                            start_new_session=True, preexec_fn=most_files)
+            self.process = subprocess.Popen(self.argv(), stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=self.dir,
+                                            env=self.environment(), start_new_session=True, preexec_fn=most_files)
         self.lab.servers.append(self)
 
         def up():

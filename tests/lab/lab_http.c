@@ -35,7 +35,8 @@ static size_t take_line(struct lab_http_line *l, const char *data, size_t length
     if (*whole && out->length > 0 && out->at[out->length - 1] == '\r')
         out->length--;
     size_t used = part + (end ? 1 : 0);
-    l->head_bytes = l->head_bytes > LAB_HEAD_MAX ? l->head_bytes : l->head_bytes + (uint32_t)(used > LAB_HEAD_MAX ? LAB_HEAD_MAX + 1 : used);
+    if (l->head_bytes <= LAB_HEAD_MAX)
+        l->head_bytes += (uint32_t)(used > LAB_HEAD_MAX ? LAB_HEAD_MAX + 1 : used);
     return used;
 }
 

@@ -116,8 +116,8 @@ int main(int argc, char **argv)
         files.rlim_cur = files.rlim_max;
         setrlimit(RLIMIT_NOFILE, &files);
         if (files.rlim_cur < (rlim_t)l.client_count + 16) {
-            fprintf(stderr, "fairgate-load: %u clients need more than the %llu files this process may open; see ulimit -Hn\n", l.client_count,
-                    (unsigned long long)files.rlim_cur);
+            fprintf(stderr, "fairgate-load: %u clients need more than the %llu files this process may open; see ulimit -Hn\n",
+                    l.client_count, (unsigned long long)files.rlim_cur);
             return 2;
         }
     }

@@ -33,7 +33,7 @@ class Load:
 
     def __init__(self, address, classes, seconds, warmup=0, interval=0, timeout=60, ramp=0, seed=1, host=None, table=False, on_line=None):
         argv = [program("tests/lab/fairgate-load")]
-        for option, value in (("seconds", seconds), ("warmup", warmup), ("interval", interval), ("timeout", timeout), ("ramp", ramp), ("seed", seed)):
+        for option, value in dict(seconds=seconds, warmup=warmup, interval=interval, timeout=timeout, ramp=ramp, seed=seed).items():
             argv += [f"--{option}", str(value)]
         argv += ["--host", host] if host else []
         argv += ["--table"] if table else []
@@ -41,7 +41,8 @@ class Load:
             argv += ["--class", class_text(c)]
         self.most_seconds = seconds + warmup + 30
         self.lines, self.final = [], None
-        self.process = subprocess.Popen(argv + [address], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, preexec_fn=most_files)
+        self.process = subprocess.Popen(argv + [address], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+                                        preexec_fn=most_files)
         self.reader = threading.Thread(target=self._read, args=(on_line,), daemon=True)
         self.reader.start()
 

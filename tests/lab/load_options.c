@@ -26,7 +26,7 @@ static const struct word {
 } words[] = {
 #define AT(f) offsetof(struct load_class, f)
     { "clients",  COUNT,        AT(clients),    CLIENTS_MAX, "clients at work at the same time (1)" },
-    { "url",      URL,          0,              0,           "a path to ask for; may be given often; " LOAD_TAG " in it becomes a new number each time" },
+    { "url",      URL,          0,              0,           "a path, once or often; " LOAD_TAG " in it is a new number each time" },
     { "urls",     URLS,         0,              0,           "a file of paths, one a line; one is picked at random" },
     { "header",   HEADER,       0,              0,           "a header field, e.g. header='User-Agent: x'; may be given often" },
     { "think",    MILLISECONDS, AT(think_us),   86400000,    "ms between a response and the next request (0)" },

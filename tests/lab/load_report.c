@@ -40,7 +40,8 @@ static uint32_t busy_clients(const struct load *l, const char *name)
     uint32_t n = 0;
     for (uint32_t i = 0; i < l->client_count; i++) {
         const struct load_client *c = &l->clients[i];
-        n += (!name || strcmp(c->class->name, name) == 0) && (c->state == LOAD_CONNECTING || c->state == LOAD_SENDING || c->state == LOAD_READING);
+        bool busy = c->state == LOAD_CONNECTING || c->state == LOAD_SENDING || c->state == LOAD_READING;
+        n += busy && (!name || strcmp(c->class->name, name) == 0);
     }
     return n;
 }
@@ -99,7 +100,8 @@ void load_report_json(struct load *l, FILE *out, bool final, uint64_t from, uint
     memset(&total, 0, sizeof total);
     for (uint32_t i = 0; i < l->class_count; i++)
         join(&total, final ? &l->classes[i].all : &l->classes[i].now);
-    fprintf(out, "{\"final\": %s, \"t\": %.3f, \"seconds\": %.3f, \"classes\": [", final ? "true" : "false", (double)(to - l->started) / 1e6, seconds);
+    fprintf(out, "{\"final\": %s, \"t\": %.3f, \"seconds\": %.3f, \"classes\": [", final ? "true" : "false",
+            (double)(to - l->started) / 1e6, seconds);
     for (uint32_t i = 0; i < l->class_count; i++) {
         const char *name = l->classes[i].name;
         if (!sum_up(l, i, final, &sum))

@@ -354,10 +354,12 @@ int main(int argc, char **argv)
 {
     static struct origin o = { .magic = ORIGIN_MAGIC, .slope = 0.05, .rng = 1 };
     static const struct option options[] = {
-        { "address", required_argument, NULL, 'a' }, { "port", required_argument, NULL, 'p' },   { "workers", required_argument, NULL, 'w' },
-        { "delay-ms", required_argument, NULL, 'd' }, { "alternate", required_argument, NULL, 'A' }, { "fast-ms", required_argument, NULL, 'f' },
-        { "spread", required_argument, NULL, 's' },  { "knee", required_argument, NULL, 'k' },   { "slope", required_argument, NULL, 'x' },
-        { "help", no_argument, NULL, 'h' },          { 0 },
+        { "address", required_argument, NULL, 'a' }, { "port", required_argument, NULL, 'p' },
+        { "workers", required_argument, NULL, 'w' }, { "delay-ms", required_argument, NULL, 'd' },
+        { "alternate", required_argument, NULL, 'A' }, { "fast-ms", required_argument, NULL, 'f' },
+        { "spread", required_argument, NULL, 's' }, { "knee", required_argument, NULL, 'k' },
+        { "slope", required_argument, NULL, 'x' }, { "help", no_argument, NULL, 'h' },
+        { 0 },
     };
     const char *address = "127.0.0.1";
     int port = 0;
