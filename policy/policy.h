@@ -42,12 +42,16 @@
 #include <stdint.h>
 
 #define POLICY_FILE_MAX      (16u << 20)    /* bytes of an XML file */
-#define POLICY_DEPTH_MAX     8
 #define POLICY_CLASSES_MAX   10000
 #define POLICY_RULES_MAX     100000
 #define POLICY_PATTERN_MAX   4096
+#define POLICY_TEXT_MAX      (4u << 20)     /* bytes of all patterns */
 #define POLICY_REGEX_MAX     64
 #define POLICY_NAME_MAX      32             /* with NUL; letters, digits, '-', '_', '.' */
+#define POLICY_ID_MAX        1000000u
+#define POLICY_QUANTUM_MAX   1000000u
+#define POLICY_QUEUE_MAX     1000000u
+#define POLICY_WAIT_MAX      86400u         /* seconds */
 #define POLICY_NONE          UINT32_MAX
 
 typedef struct policy policy_t;

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * policy_impl.h - what the files of policy/ share and nobody else sees.
+ *
+ * A policy has two lives.  While it is built, classes and rules are appended and their patterns copied into one text buffer.  policy_freeze()
+ * sorts the rules by class (stable, so rules of a class keep their order): a rule's place in that order is its RANK, and the smallest rank
+ * that matches wins.  Each field then gets one table that maps a value to the smallest rank that it matches: a literal automaton, an
+ * interval table, or regular expressions tried by rank.  Nothing is written afterwards.
+ */
+#ifndef FAIRGATE_POLICY_IMPL_H
+#define FAIRGATE_POLICY_IMPL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* These assertions are part of the contract: they stay in release builds. */
+#undef NDEBUG
+#include <assert.h>
+
+#include "policy.h"
+
+#define POLICY_MAGIC 0x504f4c31u
+
+struct match_literal;
+struct match_interval;
+struct match_regex;
+
+/* ---- fields: one row each (policy_fields.c) ------------------------------------------------------------------------------------------ */
+
+enum policy_kind { POLICY_TEXT, POLICY_DOMAIN, POLICY_COOKIES, POLICY_ADDRESS, POLICY_PORT };
+
+struct policy_field_row {
+    const char        *name;
+    enum policy_kind   kind;
+    enum policy_match  usual;       /* what POLICY_DEFAULT_MATCH means */
+    int                fold;        /* ASCII letters match in either case */
+    const char        *example;     /* a pattern that is right, for error sentences */
+};
+
+extern const struct policy_field_row policy_field_rows[POLICY_FIELDS];
+
+/* Address and port fields compare numbers: no match attribute. */
+int                       policy_is_numeric(enum policy_field field);
+const char               *policy_match_name(enum policy_match match);
+/* The field or element name that is a small slip away from `name`, or NULL. */
+const char               *policy_nearest_field(const char *name);
+/* What the request tells of a text field; for POLICY_URL only r->url, not the pieces. */
+const struct policy_text *policy_request_text(const struct policy_request *r, enum policy_field field);
+/* One cookie of a Cookie field after another: takes what is left of the field, returns 0 when no cookie is left. */
+int                       policy_next_cookie(struct policy_text *left, struct policy_text *cookie);
+/* A domain name without the dot that may end it. */
+struct policy_text        policy_domain(struct policy_text name);
+
+/* ---- errors (policy_error.c) ---------------------------------------------------------------------------------------------------------- */
+
+/* Words *error (freeing an earlier sentence there; error may be NULL) and returns -1. */
+int policy_fail(char **error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Somebody else's bytes, cut short and with unprintable ones escaped, fit for a sentence. */
+struct policy_quoted { char s[100]; };
+struct policy_quoted policy_quote(const char *p, size_t n);
+/* Puts "NAME:LINE: " in front of a sentence (line 0: "NAME: "). */
+void policy_place(char **error, const char *name, unsigned line);
+
+/* ---- the policy ------------------------------------------------------------------------------------------------------------------------ */
+
+struct policy_rule {
+    uint32_t class, line;           /* line 0: not from a file */
+    uint32_t text, len;             /* pattern in policy.text */
+    uint8_t  field, match;          /* match never POLICY_DEFAULT_MATCH, except for numeric fields */
+};
+
+struct policy {
+    uint32_t              magic;
+    int                   frozen;
+    struct policy_class  *classes;
+    uint32_t             *by_id, *by_name;      /* positions of the classes, sorted */
+    uint32_t              class_count, class_room;
+    struct policy_rule   *rules;
+    uint32_t              rule_count, rule_room;
+    char                 *text;
+    uint32_t              text_len, text_room;
+    uint32_t              regex_count;
+    uint32_t              default_class;        /* or POLICY_NONE */
+    uint32_t              fields;               /* bit per field that some rule looks at */
+
+    /* since policy_freeze */
+    uint32_t              *by_rank;             /* rule of a rank */
+    struct match_literal  *literal[POLICY_FIELDS];
+    struct match_interval *interval[POLICY_FIELDS];
+    struct match_regex   **regex;               /* by rank */
+    uint32_t              *regex_rank;
+};
+
+/* The numbers of a class: one row each; 0 where it is the least means the host's default. */
+enum { POLICY_NUMBERS = 4 };
+struct policy_number {
+    const char *name;
+    size_t      offset;         /* of its uint32_t in struct policy_class */
+    uint32_t    least, most;
+    const char *unit;
+};
+extern const struct policy_number policy_numbers[POLICY_NUMBERS];
+
+/* As policy_add_rule, with the line that the rule stands on. */
+int policy_add_rule_at(policy_t *p, uint32_t class, enum policy_field field, enum policy_match match, const char *pattern, size_t len,
+                       uint32_t line, char **error);
+
+/* The plain truth, one rule at a time: does this rule match?  Independent of the tables (but for a regex, which runs as it is); for explain and
+ * for checking the tables.  The URL must be in one piece. */
+int policy_rule_matches(const policy_t *p, uint32_t rule, const struct policy_request *r);
+
+/* ---- XML ------------------------------------------------------------------------------------------------------------------------------- */
+
+#define POLICY_TAG_MAX 4096     /* bytes of one tag: a parser's check for double attributes is quadratic */
+
+/* policy_scan.c: what must be refused before a parser sees it, or can be explained better than a parser would.  0, or -1 and *error and *line. */
+int policy_scan(const char *xml, size_t len, unsigned *line, char **error);
+/* policy_schema.c: validate against the built-in RELAX NG schema.  0, or -1 and *error and *line. */
+int policy_schema_check(const char *xml, size_t len, unsigned *line, char **error);
+extern const char policy_schema_text[];
+
+#endif
