@@ -159,3 +159,14 @@ int policy_freeze(policy_t *p, char **error)
         policy_fail(error, "out of memory; give the process more, or write fewer rules");
     return failed ? -1 : 0;
 }
+
+size_t policy_table_bytes(const policy_t *p)
+{
+    size_t n = sizeof *p + p->rule_count * (sizeof *p->rules + sizeof *p->by_rank) + p->text_len;
+
+    for (int f = 0; f < POLICY_FIELDS; f++) {
+        n += p->literal[f] != NULL ? match_literal_bytes(p->literal[f]) : 0;
+        n += p->interval[f] != NULL ? match_interval_bytes(p->interval[f]) : 0;
+    }
+    return n;
+}

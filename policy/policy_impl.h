@@ -109,6 +109,9 @@ int policy_add_rule_at(policy_t *p, uint32_t class, enum policy_field field, enu
  * for checking the tables.  The URL must be in one piece. */
 int policy_rule_matches(const policy_t *p, uint32_t rule, const struct policy_request *r);
 
+/* Bytes of the tables that matching reads. */
+size_t policy_table_bytes(const policy_t *p);
+
 /* ---- XML ------------------------------------------------------------------------------------------------------------------------------- */
 
 #define POLICY_TAG_MAX 4096     /* bytes of one tag: a parser's check for double attributes is quadratic */
