@@ -57,7 +57,10 @@ class Taken:
 
 
 class Gateway(Httpd):
-    """parts: an object with root (the site), backend, origin, fpm.  The other arguments are those of config.scheduling and of the lab's Httpd."""
+    """parts: what conftest.py makes beside it (site, backend, origin, PHP).
+
+    engine to policy: see config.scheduling; open_files: its limit; tls: a second port, .tls_port; more arguments are the lab's Httpd's.
+    """
 
     def __init__(self, parts, mpm="event", engine="On", window=1, queue=10000, wait=60, classes=config.CLASSES, policy=None, tls=False,
                  open_files=None, **httpd):
@@ -86,8 +89,10 @@ class Gateway(Httpd):
         return text
 
     def argv(self):
-        argv = super().argv()
-        return ["prlimit", f"--nofile={self.open_files}:{self.open_files}", *argv] if self.open_files else argv
+        if not self.open_files:
+            return super().argv()
+        # Without the capability that lets root raise its own limit.
+        return ["setpriv", "--bounding-set=-sys_resource", "prlimit", f"--nofile={self.open_files}:{self.open_files}", *super().argv()]
 
     def write_policy(self, text):
         self.policy_file.write_text(text)

@@ -90,6 +90,11 @@ class Page(html.parser.HTMLParser):
         if tag not in self.VOID:
             self.open.append(tag)
 
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in self.VOID:
+            self.handle_endtag(tag)
+
     def handle_endtag(self, tag):
         assert self.open and self.open.pop() == tag, f"</{tag}>"
 
@@ -111,7 +116,8 @@ def test_mod_status(event_gateway):
     text = http1.get(event_gateway.port, "/server-status?auto").body.decode()
     for name in ("people", "search", "crawlers"):
         assert re.search(rf"(?im)^qos.*{name}", text), text
-    Page(http1.get(event_gateway.port, "/server-status").body.decode())
+    page = http1.get(event_gateway.port, "/server-status").body.decode()
+    assert re.search(r"people.*weight 6", page)
 
 
 def test_notes_in_the_log(event_gateway):

@@ -96,9 +96,10 @@ def test_class_queue_full(gateway):
         for c in waiting:
             c.send("GET", "/b/size/10", headers=tiny)
         gateway.until_queued(2)
-        refused = http1.get(gateway.port, "/b/size/10", headers=tiny)
+        refused = http1.get(gateway.port, "/b/size/10?full", headers=tiny)
         assert (refused.status, refused.headers["retry-after"]) == (503, "7")
         assert gateway.status()["queued"] == 2
+        assert gateway.logged("full", 1)[0]["outcome"] == "refused"
         taken.release()
         for c in waiting:
             assert c.receive().status == 200
