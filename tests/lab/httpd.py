@@ -216,7 +216,7 @@ http {{
 
 
 class Haproxy(Server):
-    """haproxy before one backend.  maxconn: requests at a time at the backend (0 = no limit); frontend: more lines, http-request rules say."""
+    """haproxy before one backend.  maxconn: requests at a time at the backend (0 = no limit); frontend: more lines for it."""
 
     name = "haproxy"
 
