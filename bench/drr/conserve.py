@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""
+conserve.py - nothing is idle: one class alone gets what the gateway gives it with QoS off.
+
+    conservation_ratio  bytes/s of the lightest class alone, on / off, 32 KB pages; median of the pairs
+    slow_reader_ratio   bytes/s of all others while eight clients read a 50 MB page at 1 KB/s / without them; median of the pairs
+"""
+from lab import site
+from setting import alternate, bytes_per_s, classes, median_ratio
+
+
+def alone(bench):
+    backend = bench.static_backend()
+    off, on = bench.gateway(backend, engine=False), bench.gateway(backend, window=8)
+    clients = classes(only=("crawlers",), urls=bench.urls["size-32768"])
+    seconds = bench.seconds(10, 2)
+    pairs = alternate(bench.seconds(7, 4), lambda: bench.run(off, clients, seconds), lambda: bench.run(on, clients, seconds))
+    bench.figures.figure("conservation_ratio", median_ratio(pairs, bytes_per_s), "times", ">= 0.97")
+
+
+def slow_readers(bench):
+    backend = bench.static_backend()
+    on = bench.gateway(backend, window=8)
+    others = classes(urls=bench.urls["size-32768"])
+    slow = dict(name="slow", clients=8, rate=1024, url=f"/size/{site.BIG}.html", header=others[0]["header"])
+    seconds = bench.seconds(10, 2)
+    pairs = alternate(bench.seconds(5, 3), lambda: bench.run(on, others, seconds), lambda: bench.run(on, others + [slow], seconds))
+    bench.figures.figure("slow_reader_ratio", median_ratio(pairs, bytes_per_s), "times", ">= 0.95")
+
+
+FAMILIES = [(alone, ("conservation_ratio",)), (slow_readers, ("slow_reader_ratio",))]

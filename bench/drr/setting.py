@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""
+setting.py - what the measurements of this bench have in common: the servers, the three classes, alternating runs.
+
+One Bench is made by run and handed to each family.  Client, gateway and backend share one machine, so a figure is a ratio between runs
+that alternate, and the median of them; QoS off and on are two gateways that run side by side with the same configuration but for
+"QosEngine", of which only one has work at any time.
+"""
+import statistics
+
+from lab import site
+from lab.httpd import Httpd, Nginx, PhpFpm
+from lab.lab import Lab, Origin, module
+from lab.load import errors, load
+
+CLASSES = ("people", "search", "crawlers")
+WEIGHTS = {"people": 6, "search": 3, "crawlers": 1}
+IDEAL = {"people": 60.0, "search": 30.0, "crawlers": 10.0}
+HEADERS = {
+    "people": "Cookie: theme=dark; session=4711",
+    "search": "User-Agent: Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
+    "crawlers": "User-Agent: Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)",
+}
+RULES = """
+QosClass people weight=6
+QosClass search weight=3
+QosClass crawlers weight=1 default
+QosRule people cookie session=
+QosRule search user_agent Googlebot
+QosRule crawlers user_agent GPTBot
+<Location /qos-status>
+  SetHandler qos-status
+</Location>
+"""
+
+
+def classes(clients=30, only=CLASSES, **words):
+    """Closed-loop clients of the three classes; clients: of each."""
+    return [dict(name=c, clients=clients, header=HEADERS[c], **words) for c in only]
+
+
+def share_error(result, ideal=None):
+    """How far the class that is farthest from its share is from it, in points of percent; bytes received at the clients."""
+    ideal = ideal or IDEAL
+    return max(abs(result["classes"][c]["share"] - ideal[c]) for c in ideal)
+
+
+def qos(window=8, engine=True, more=""):
+    return f"QosEngine {'On' if engine else 'Off'}\nQosScheduler drr\nQosWindow {window}\nQosQueue 20000\n{RULES}{more}"
+
+
+class Bench:
+    """lab: the Lab; site: the pages; quick: fewer and shorter runs; data: what the pictures are drawn from; figures: where figures go."""
+
+    def __init__(self, lab: Lab, figures, quick, say):
+        self.lab, self.figures, self.quick, self.say = lab, figures, quick, say
+        self.site = site.generate(f"{lab.dir}/site", pages=2000, seed=1)
+        self.urls = self.site["urls"]
+        self.data = {}
+        self.running = {}
+
+    def seconds(self, full, quick):
+        return quick if self.quick else full
+
+    def once(self, key, start):
+        """A server that several families use is started by the first of them."""
+        if key not in self.running:
+            self.running[key] = start()
+        return self.running[key]
+
+    def static_backend(self):
+        """nginx with the site and PHP behind it: the fastest that Debian has, so that the gateway is what is measured."""
+        fpm = self.once("fpm", lambda: PhpFpm(self.lab, workers=8).start())
+        return self.once("nginx", lambda: Nginx(self.lab, htdocs=self.site["htdocs"], php=fpm.address, server=site.NGINX_UNSEEN).start())
+
+    def origin(self, key, **options):
+        return self.once(key, lambda: Origin(self.lab, **options).start())
+
+    def gateway(self, backend, window=8, engine=True, more="", **options):
+        """httpd as a gateway with the module; engine false: the same with QosEngine Off."""
+        key = ("gateway", backend.url, window, engine, more, tuple(sorted(options.items())))
+        return self.once(key, lambda: Httpd(self.lab, name="gateway-on" if engine else "gateway-off", proxy=backend.url,
+                                            load={"qos_drr": module()}, config=qos(window, engine, more), **options).start())
+
+    def bare_gateway(self, backend, **options):
+        """httpd as a gateway without the module."""
+        return self.once(("bare", backend.url), lambda: Httpd(self.lab, name="gateway-bare", proxy=backend.url, **options).start())
+
+    def retire(self, server):
+        """Stops a server that no other family needs."""
+        self.running = {k: s for k, s in self.running.items() if s is not server}
+        server.stop()
+
+    def run(self, server, clients, seconds, warmup=0.5, **options):
+        """One measurement.  Errors in it are said: a figure taken among them is worth less."""
+        result = load(server.address, clients, seconds, warmup=warmup, **options)
+        bad = errors(result)
+        refused = sum(n for code, n in result["total"]["status"].items() if int(code) >= 400)
+        if bad or refused:
+            self.say(f"{server.name}: {bad} errors, {refused} answers of 400 and above among {result['total']['requests']}")
+        return result
+
+
+def alternate(pairs, first, second):
+    """[(first(), second()), ...]: which of the two begins changes from pair to pair, so that a drift of the machine favours none."""
+    results = []
+    for i in range(pairs):
+        if i % 2 == 0:
+            a = first()
+            b = second()
+        else:
+            b = second()
+            a = first()
+        results.append((a, b))
+    return results
+
+
+def median_ratio(pairs, value):
+    """Median over the pairs of value(second) / value(first)."""
+    return statistics.median(value(b) / value(a) if value(a) else float("nan") for a, b in pairs)
+
+
+def bytes_per_s(result):
+    return result["total"]["bytes_per_s"]
+
+
+def requests_per_s(result):
+    return result["total"]["requests_per_s"]
