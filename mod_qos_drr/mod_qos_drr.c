@@ -10,6 +10,7 @@
  * the window counts over all children, and gives a slot back while a client is too slow to take its answer; it may find its own size
  * (QosWindow auto).  The scheduler's own departures stand in core/sched_drr.c.
  */
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 
 #include <ap_mpm.h>
@@ -93,7 +94,16 @@ static void check_timeouts(server_rec *s, const struct qos_server *conf) {
 
 /* ---- the segment ------------------------------------------------------------------------------------------------------------------------------------ */
 
-struct kept { struct qos_shared *sh; };
+struct kept { struct qos_shared *sh; int stock[QOS_WAKE_FDS]; uint32_t nstock; };
+
+/* The stock of wake-up descriptors.  They count against every process's limit of open files: what is not to be had is done without. */
+static void make_stock(struct kept *k) {
+    uint32_t most = QOS_WAKE_FDS;
+    struct rlimit l;
+
+    if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur / 4 < most) most = (uint32_t)(l.rlim_cur / 4);
+    while (k->nstock < most && (k->stock[k->nstock] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) >= 0) k->nstock++;
+}
 
 static struct kept *kept_segment(apr_pool_t *process) {
     void *data = NULL;
@@ -140,11 +150,15 @@ static int set_up_segment(server_rec *s, struct qos_server *conf) {
             ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, s, "qos: %s", why);
             return HTTP_INTERNAL_SERVER_ERROR;
         }
+        if (!k->nstock && P.can_hold) make_stock(k);
+        for (uint32_t i = 0; i < k->nstock; i++) k->sh->stock[k->sh->nstock++] = (uint16_t)i;
     }
     if (qos_shared_view(k->sh, &P.view)) {
         ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, s, "qos: the scheduler of the running server is of another build: use `apachectl stop` and `start`");
         return HTTP_INTERNAL_SERVER_ERROR;
     }
+    P.view.stock = k->stock;
+    P.view.nstock = k->nstock;
     qos_lock(&P.view);
     if (conf->settings.queue_max > P.view.sh->tickets) conf->settings.queue_max = P.view.sh->tickets;
     if (rs_configure(P.view.engine, &conf->settings, conf->classes, conf->nclasses, conf->number, qos_now(), &why)) {
@@ -153,7 +167,7 @@ static int set_up_segment(server_rec *s, struct qos_server *conf) {
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     qos_unlock(&P.view);
-    qos_hold_pump();    /* a wider window lets more through */
+    qos_pump(&P.view, QOS_NO_ROW);      /* a wider window lets more through */
     return OK;
 }
 

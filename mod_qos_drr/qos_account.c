@@ -5,8 +5,6 @@
 #include <http_protocol.h>
 #include <http_request.h>
 
-#include "qos_hold.h"
-
 #define REPORT_BYTES 65536u     /* tell the engine of progress in such steps */
 #define QUICK_US     20000u     /* a write that takes less is one of a client that keeps up */
 #define QUICK_WRITES 16u        /* so many in a row, and a parked response takes a slot again */
@@ -61,7 +59,8 @@ void qos_account_begin(struct qos_request *q) {
 }
 
 void qos_account_end(struct qos_request *q, int whole) {
-    struct qos_wakes w = { .own = 0 };
+    struct qos_wakes w = { .n = 0 };
+    int more;
     rs_ticket_t ticket = q->ticket;
     uint64_t now;
 
@@ -73,11 +72,11 @@ void qos_account_end(struct qos_request *q, int whole) {
     if (q->sent > q->reported) rs_progress(P.view.engine, now, ticket, q->sent - q->reported);
     if (whole) rs_finish(P.view.engine, now, ticket);
     else rs_abort(P.view.engine, now, ticket);
-    atomic_store_explicit(&P.view.rows[rs_ticket_index(ticket)].write_since, 0, memory_order_relaxed);
-    P.view.rows[rs_ticket_index(ticket)].ticket = RS_NO_TICKET;
-    qos_pump_locked(&P.view, now, P.row, &w);
+    qos_row_free_locked(&P.view, &P.view.rows[rs_ticket_index(ticket)]);
+    more = qos_pump_locked(&P.view, now, P.row, RS_NO_TICKET, &w);
     qos_unlock(&P.view);
-    if (w.own + w.rows + w.others) qos_hold_wake(&w);
+    qos_wake(&P.view, &w);
+    if (more) qos_pump(&P.view, P.row);
     if (whole && teaches(q)) learn(q);
 }
 

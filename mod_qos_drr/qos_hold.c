@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "qos_hold.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -25,11 +24,10 @@
 APLOG_USE_MODULE(qos_drr);
 
 #define IDLE_TICK_US 1000000u       /* the dispatcher's tick while nothing is held */
-#define IDLE_FDS     1024u          /* wake-up descriptors kept for the next wait */
 #define BATCH        256u
 #define CLIENT_CLOSED_REQUEST 499
 
-struct qos_process qos_process = { .row = QOS_NO_ROW, .mutex = PTHREAD_MUTEX_INITIALIZER };
+struct qos_process qos_process = { .row = QOS_NO_ROW };
 #define P qos_process
 
 struct qos_conn *qos_conn_of(conn_rec *c) {
@@ -46,118 +44,16 @@ struct qos_request *qos_request_of(const request_rec *r) {
     return ap_get_module_config(r->request_config, &qos_drr_module);
 }
 
-/* ---- wake-up descriptors ---------------------------------------------------------------------------------------------------------------- */
-
-/* Before the shared lock is taken: make sure that holding a request will need no system call.  -1 if there is no descriptor to be had. */
-static int reserve_wake_fd(void) {
-    int fd = -1;
-
-    pthread_mutex_lock(&P.mutex);
-    if (P.nwake_fds) fd = P.wake_fds[--P.nwake_fds];
-    pthread_mutex_unlock(&P.mutex);
-    return fd >= 0 ? fd : eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-}
-
-static void return_wake_fd(int fd) {
-    pthread_mutex_lock(&P.mutex);
-    if (P.nwake_fds < IDLE_FDS) {
-        P.wake_fds[P.nwake_fds++] = fd;
-        fd = -1;
-    }
-    pthread_mutex_unlock(&P.mutex);
-    if (fd >= 0) close(fd);
-}
-
-static void drain(int fd) {
-    eventfd_t n;
-    eventfd_read(fd, &n);   /* nothing to read is fine: the MPM may have woken it for its own reasons */
-}
-
-/* ---- the child's table of held requests -------------------------------------------------------------------------------------------------- */
-
-static void keep(struct qos_request *q) {
-    uint32_t index = rs_ticket_index(q->ticket);
-
-    pthread_mutex_lock(&P.mutex);
-    assert(!P.by_ticket[index]);
-    P.by_ticket[index] = q;
-    q->prev = P.newest;
-    q->next = NULL;
-    if (P.newest) P.newest->next = q;
-    else P.oldest = q;
-    P.newest = q;
-    P.nheld++;
-    pthread_mutex_unlock(&P.mutex);
-}
-
-static enum qos_verdict unkeep(struct qos_request *q) {
-    enum qos_verdict v;
-
-    pthread_mutex_lock(&P.mutex);
-    P.by_ticket[rs_ticket_index(q->ticket)] = NULL;
-    if (q->prev) q->prev->next = q->next;
-    else P.oldest = q->next;
-    if (q->next) q->next->prev = q->prev;
-    else P.newest = q->prev;
-    P.nheld--;
-    v = q->verdict;
-    pthread_mutex_unlock(&P.mutex);
-    return v;
-}
-
-static enum qos_verdict verdict_on(const struct qos_request *q) {
-    enum qos_verdict v;
-    pthread_mutex_lock(&P.mutex);
-    v = q->verdict;
-    pthread_mutex_unlock(&P.mutex);
-    return v;
-}
-
-/* Write the verdict on held requests and wake them. */
-static void wake(const rs_ticket_t *tickets, uint32_t n, enum qos_verdict verdict) {
-    int fds[QOS_WAKES_MAX];
-
-    while (n) {
-        uint32_t nfds = 0, some = n < QOS_WAKES_MAX ? n : QOS_WAKES_MAX;
-
-        pthread_mutex_lock(&P.mutex);
-        for (uint32_t i = 0; i < some; i++) {
-            struct qos_request *q = P.by_ticket[rs_ticket_index(tickets[i])];
-            if (!q || q->ticket != tickets[i] || q->verdict != QOS_WAITING) continue;
-            q->verdict = verdict;
-            fds[nfds++] = q->wake_fd;
-        }
-        pthread_mutex_unlock(&P.mutex);
-        /* A descriptor may serve another wait by now: that one finds no verdict and goes on waiting. */
-        for (uint32_t i = 0; i < nfds; i++) eventfd_write(fds[i], 1);
-        tickets += some;
-        n -= some;
-    }
-}
-
-void qos_hold_wake(const struct qos_wakes *w) {
-    if (w->own) wake(w->tickets, w->own, QOS_RELEASED);
-    if (w->rows + w->others) qos_wake_others(&P.view, w);
-}
-
-void qos_hold_pump(void) {
-    struct qos_wakes w;
-
-    do {
-        w.own = w.rows = w.others = 0;
-        qos_lock(&P.view);
-        qos_pump_locked(&P.view, qos_now(), P.row, &w);
-        qos_unlock(&P.view);
-        qos_hold_wake(&w);
-    } while (w.own + w.rows + w.others > 0);
-}
-
 /* ---- the dispatcher ------------------------------------------------------------------------------------------------------------------------ */
+
+static void wake_fd(int fd) {
+    if (fd >= 0) eventfd_write(fd, 1);
+}
 
 /* What other children's releases left for this one. */
 static void wake_released(void) {
     struct qos_child *me = &P.view.children[P.row];
-    rs_ticket_t tickets[BATCH];
+    int fds[BATCH];
     uint32_t n;
 
     do {
@@ -165,75 +61,64 @@ static void wake_released(void) {
         qos_lock(&P.view);
         while (me->released != QOS_NO_ROW && n < BATCH) {
             struct qos_row *row = &P.view.rows[me->released];
-            tickets[n++] = row->ticket;
+            fds[n++] = row->wake_fd;
             me->released = row->next;
         }
         qos_unlock(&P.view);
-        wake(tickets, n, QOS_RELEASED);
+        for (uint32_t i = 0; i < n; i++) wake_fd(fds[i]);
     } while (n == BATCH);
 }
 
-/* Take a request out of its queue.  0 if it has been released meanwhile. */
-static int cancel(rs_ticket_t ticket) {
-    struct qos_row *row = &P.view.rows[rs_ticket_index(ticket)];
-    int done;
+/* Wake the request of this row, if it still is the one and still waits, to look for itself. */
+static void wake_to_look(uint32_t index, rs_ticket_t ticket) {
+    struct qos_row *row = &P.view.rows[index];
+    int fd = -1;
 
     qos_lock(&P.view);
-    done = rs_cancel(P.view.engine, qos_now(), ticket);
-    if (done) {
-        row->ticket = RS_NO_TICKET;
-        if (row->blocks) P.view.blocked[row->blocks - 1]--;
-        else P.view.children[P.row].held--;
-        row->blocks = 0;
-    }
+    if (row->ticket == ticket && !row->go && !row->blocks) fd = row->wake_fd;
     qos_unlock(&P.view);
-    return done;
+    wake_fd(fd);
 }
 
-static void end_waits(const rs_ticket_t *tickets, uint32_t n, enum qos_verdict verdict) {
-    for (uint32_t i = 0; i < n; i++) {
-        if (!cancel(tickets[i])) continue;
-        atomic_fetch_add(verdict == QOS_TIMED_OUT ? &P.view.sh->timed_out : &P.view.sh->gone, 1);
-        wake(&tickets[i], 1, verdict);
-    }
+static void look_at_clients(const struct pollfd *fds, const uint32_t *index, const rs_ticket_t *ticket, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        if (fds[i].revents & (POLLRDHUP | POLLHUP | POLLERR)) wake_to_look(index[i], ticket[i]);
 }
 
-/* Waits that are over and clients that left, oldest first, in batches so that the mutex is not held over poll(). */
+/*
+ * Waits that are over, and clients that left.  Rows are read without the lock: what is wrong by the time of wake_to_look is not woken.
+ */
 static void look_after_held(uint64_t now) {
-    uint64_t after = 0;     /* submit time of the last one seen */
-    rs_ticket_t last = RS_NO_TICKET;
+    struct pollfd fds[BATCH];
+    rs_ticket_t tickets[BATCH];
+    uint32_t rows[BATCH], n = 0;
 
-    for (;;) {
-        struct pollfd fds[BATCH];
-        rs_ticket_t tickets[BATCH], late[BATCH], gone[BATCH];
-        uint32_t n = 0, nlate = 0, ngone = 0;
-        struct qos_request *q;
+    for (uint32_t i = 0; i < P.view.sh->tickets; i++) {
+        const struct qos_row *row = &P.view.rows[i];
+        rs_ticket_t ticket = atomic_load_explicit(&row->ticket, memory_order_relaxed);
+        uint64_t deadline;
 
-        pthread_mutex_lock(&P.mutex);
-        q = P.oldest;
-        if (last != RS_NO_TICKET) {
-            struct qos_request *l = P.by_ticket[rs_ticket_index(last)];
-            /* The last one seen may be gone from the list: then go by time. */
-            if (l && l->ticket == last) q = l->next;
-            else while (q && q->submitted <= after) q = q->next;
-        }
-        /* Who came within the last tick is left for the next: most never wait so long, and cost nothing here. */
-        for (; q && n < BATCH && q->submitted + QOS_TICK_US <= now; q = q->next) {
-            last = q->ticket;
-            after = q->submitted;
-            if (q->verdict != QOS_WAITING) continue;
-            if (now >= q->deadline) late[nlate++] = q->ticket;
-            fds[n] = (struct pollfd){ .fd = q->client_fd, .events = POLLRDHUP };
-            tickets[n++] = q->ticket;
-        }
-        pthread_mutex_unlock(&P.mutex);
-        if (n && poll(fds, n, 0) > 0)
-            for (uint32_t i = 0; i < n; i++)
-                if (fds[i].revents & (POLLRDHUP | POLLHUP | POLLERR)) gone[ngone++] = tickets[i];
-        end_waits(gone, ngone, QOS_CLIENT_GONE);
-        end_waits(late, nlate, QOS_TIMED_OUT);
-        if (n < BATCH) return;
+        if (ticket == RS_NO_TICKET || atomic_load_explicit(&row->owner, memory_order_relaxed) != P.row + 1 ||
+            atomic_load_explicit(&row->go, memory_order_relaxed))
+            continue;
+        deadline = atomic_load_explicit(&row->deadline, memory_order_relaxed);
+        if (now >= deadline) wake_to_look(i, ticket);
+        fds[n] = (struct pollfd){ .fd = atomic_load_explicit(&row->client_fd, memory_order_relaxed), .events = POLLRDHUP };
+        tickets[n] = ticket;
+        rows[n++] = i;
+        if (n < BATCH) continue;
+        if (poll(fds, n, 0) > 0) look_at_clients(fds, rows, tickets, n);
+        n = 0;
     }
+    if (n && poll(fds, n, 0) > 0) look_at_clients(fds, rows, tickets, n);
+}
+
+static int any_held(void) {
+    int any;
+    qos_lock(&P.view);
+    any = P.view.children[P.row].held > 0;
+    qos_unlock(&P.view);
+    return any;
 }
 
 static void *dispatch(void *unused) {
@@ -242,21 +127,16 @@ static void *dispatch(void *unused) {
 
     (void)unused;
     while (!atomic_load(&P.stop)) {
-        uint32_t seen = atomic_load(&me->wake), held;
+        uint32_t seen = atomic_load(&me->wake);
+        int held = any_held();
         uint64_t now;
 
         wake_released();
         now = qos_now();
-        pthread_mutex_lock(&P.mutex);
-        held = P.nheld;
-        pthread_mutex_unlock(&P.mutex);
         if (held && now >= tick) {
-            struct qos_wakes w = { .own = 0 };
-
             look_after_held(now);
-            qos_sweep(&P.view, now, P.row, &w);
-            qos_hold_wake(&w);
-            qos_hold_pump();    /* a gate may let more through as time goes */
+            qos_sweep(&P.view, now);
+            qos_pump(&P.view, P.row);    /* a sweep, or time itself, may let more through */
             tick = now + QOS_TICK_US;
         }
         qos_futex_wait(&me->wake, seen, held ? (tick > now ? tick - now : 1) : IDLE_TICK_US);
@@ -288,12 +168,10 @@ void qos_hold_child_init(apr_pool_t *pchild, server_rec *s) {
         return;
     }
     if (!P.can_hold) return;
-    P.by_ticket = calloc(P.view.sh->tickets, sizeof *P.by_ticket);
-    P.wake_fds = calloc(IDLE_FDS, sizeof *P.wake_fds);
     /* Signals are for the MPM's threads. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    rc = P.by_ticket && P.wake_fds ? pthread_create(&P.dispatcher, NULL, dispatch, NULL) : ENOMEM;
+    rc = pthread_create(&P.dispatcher, NULL, dispatch, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (rc) {
         ap_log_error(APLOG_MARK, APLOG_ERR, rc, s, "qos: no dispatcher thread; waiting requests of this child block their threads");
@@ -346,72 +224,128 @@ static int client_left(const struct qos_request *q) {
     return q->client_fd >= 0 && poll(&fd, 1, 0) > 0;
 }
 
-/* Wait in this thread.  The verdict; QOS_RELEASED has a slot. */
-static enum qos_verdict wait_blocking(struct qos_request *q) {
-    struct qos_row *row = &P.view.rows[rs_ticket_index(q->ticket)];
+static struct qos_row *row_of(const struct qos_request *q) { return &P.view.rows[rs_ticket_index(q->ticket)]; }
 
-    for (;;) {
-        struct qos_wakes w = { .own = 0 };
-        uint64_t now;
-        enum qos_verdict end = QOS_WAITING;
+/* Woken, for whatever reason: is the wait over?  QOS_WAITED: it has a slot.  QOS_PASSED: it goes on waiting. */
+static enum qos_outcome look(struct qos_request *q) {
+    enum qos_outcome end;
 
-        if (atomic_load(&row->verdict) != QOS_WAITING) return QOS_RELEASED;
-        qos_futex_wait(&row->verdict, QOS_WAITING, QOS_TICK_US);
-        if (atomic_load(&row->verdict) != QOS_WAITING) return QOS_RELEASED;
-        now = qos_now();
-        if (client_left(q)) end = QOS_CLIENT_GONE;
-        else if (now >= q->deadline) end = QOS_TIMED_OUT;
-        if (end != QOS_WAITING && cancel(q->ticket)) {
-            atomic_fetch_add(end == QOS_TIMED_OUT ? &P.view.sh->timed_out : &P.view.sh->gone, 1);
-            return end;
-        }
-        qos_sweep(&P.view, now, P.row, &w);
-        qos_hold_wake(&w);
-        qos_hold_pump();
+    if (atomic_load(&row_of(q)->go)) return QOS_WAITED;
+    if (client_left(q)) end = QOS_GONE;
+    else if (qos_now() >= q->deadline) end = QOS_WAIT_TIMEOUT;
+    else return QOS_PASSED;
+    if (!qos_end_wait(&P.view, q->ticket)) return QOS_WAITED;
+    atomic_fetch_add(end == QOS_GONE ? &P.view.sh->gone : &P.view.sh->timed_out, 1);
+    return end;
+}
+
+/* Wait in this thread. */
+static enum qos_outcome wait_blocking(struct qos_request *q) {
+    enum qos_outcome end;
+
+    while (end = look(q), end == QOS_PASSED) {
+        qos_sweep(&P.view, qos_now());
+        qos_pump(&P.view, P.row);
+        qos_futex_wait(&row_of(q)->go, 0, QOS_TICK_US);
     }
+    return end;
 }
 
-static int took(const struct qos_wakes *w, rs_ticket_t t) {
-    for (uint32_t i = 0; i < w->own; i++)
-        if (w->tickets[i] == t) return 1;
-    return 0;
+/*
+ * Descriptors for waits beyond the stock.  They are kept and used again, never closed: a wake-up that comes too late must meet a
+ * descriptor of ours, not a number that has become somebody's socket.
+ */
+static struct { pthread_mutex_t lock; int *fds; uint32_t n, room; } spare = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static int spare_fd(void) {
+    int fd = -1;
+    pthread_mutex_lock(&spare.lock);
+    if (spare.n) fd = spare.fds[--spare.n];
+    pthread_mutex_unlock(&spare.lock);
+    return fd >= 0 ? fd : eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 }
 
-/* Into the engine and, if the window is open, out of it again.  QOS_PASSED, QOS_WAITED (must wait now) or QOS_REFUSED. */
+static void keep_spare(int fd) {
+    pthread_mutex_lock(&spare.lock);
+    if (spare.n == spare.room) {
+        uint32_t room = spare.room ? spare.room * 2 : 256;
+        int *fds = realloc(spare.fds, room * sizeof *fds);
+        ap_assert(fds);
+        spare.fds = fds;
+        spare.room = room;
+    }
+    spare.fds[spare.n++] = fd;
+    pthread_mutex_unlock(&spare.lock);
+}
+
+/* The stock is used up: find a descriptor for this wait.  QOS_WAITED if a release came meanwhile, QOS_REFUSED if there is none to be had. */
+static enum qos_outcome make_wake_fd(struct qos_request *q) {
+    struct qos_row *row = row_of(q);
+    int go;
+
+    q->wake_fd = spare_fd();
+    if (q->wake_fd < 0) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, errno, q->r, "qos: no descriptor to wait on; raise the limit of open files");
+        return qos_end_wait(&P.view, q->ticket) ? QOS_REFUSED : QOS_WAITED;
+    }
+    qos_lock(&P.view);
+    row->wake_fd = q->wake_fd;
+    go = (int)row->go;
+    qos_unlock(&P.view);
+    return go ? QOS_WAITED : QOS_PASSED;
+}
+
+static void put_wake_fd(struct qos_request *q) {
+    if (q->wake_fd >= 0 && !row_of(q)->stock) keep_spare(q->wake_fd);
+    q->wake_fd = -1;
+}
+
+/*
+ * Into the engine and, if the window is open, out of it again.  QOS_PASSED: it has a slot.  QOS_WAITED: it must wait.  QOS_REFUSED.
+ */
 static enum qos_outcome submit(struct qos_request *q, int hold) {
     uint32_t class = qos_config()->number[q->class];
     enum qos_outcome outcome = QOS_REFUSED;
-    struct qos_wakes w = { .own = 0 };
+    struct qos_wakes w = { .n = 0 };
     struct qos_row *row;
+    int more = 0;
 
     qos_lock(&P.view);
     if (rs_submit(P.view.engine, q->submitted, class, 0, q->estimate, P.row + 1, 0, &q->ticket) == RS_OK) {
-        row = &P.view.rows[rs_ticket_index(q->ticket)];
-        row->ticket = q->ticket;
+        row = row_of(q);
+        atomic_store(&row->go, 0);
         row->blocks = 0;
+        row->wake_fd = -1;
+        row->stock = 0;
+        atomic_store_explicit(&row->owner, P.row + 1, memory_order_relaxed);
+        atomic_store_explicit(&row->client_fd, q->client_fd, memory_order_relaxed);
+        atomic_store_explicit(&row->deadline, q->deadline, memory_order_relaxed);
         atomic_store_explicit(&row->write_since, 0, memory_order_relaxed);
         atomic_store_explicit(&row->parked, 0, memory_order_relaxed);
+        atomic_store_explicit(&row->ticket, q->ticket, memory_order_release);
         P.view.children[P.row].held++;
-        qos_pump_locked(&P.view, q->submitted, P.row, &w);
-        if (took(&w, q->ticket)) {
+        more = qos_pump_locked(&P.view, q->submitted, P.row, q->ticket, &w);
+        if (row->go) {
             outcome = QOS_PASSED;
         } else if (hold) {
-            keep(q);
-            outcome = QOS_WAITED;
-        } else if (P.view.blocked[class] < blocked_max(q->class)) {
-            P.view.children[P.row].held--;
-            P.view.blocked[class]++;
-            row->blocks = class + 1;
-            atomic_store(&row->verdict, QOS_WAITING);
+            qos_row_wait_locked(&P.view, row);
+            q->wake_fd = row->wake_fd;
             outcome = QOS_WAITED;
         } else {
-            rs_cancel(P.view.engine, q->submitted, q->ticket);
             P.view.children[P.row].held--;
-            row->ticket = RS_NO_TICKET;
+            if (P.view.blocked[class] < blocked_max(q->class)) {
+                P.view.blocked[class]++;
+                row->blocks = class + 1;
+                outcome = QOS_WAITED;
+            } else {
+                rs_cancel(P.view.engine, q->submitted, q->ticket);
+                qos_row_free_locked(&P.view, row);
+            }
         }
     }
     qos_unlock(&P.view);
-    if (w.own + w.rows + w.others > (outcome == QOS_PASSED)) qos_hold_wake(&w);
+    qos_wake(&P.view, &w);
+    if (more) qos_pump(&P.view, P.row);
     return outcome;
 }
 
@@ -419,6 +353,22 @@ static enum qos_outcome submit(struct qos_request *q, int hold) {
 static uint64_t longest_wait_us(const struct qos_request *q) {
     uint64_t wait = (uint64_t)qos_config()->wait_s[q->class] * 1000000u, timeout = (uint64_t)q->r->server->timeout;
     return wait < timeout - timeout / 8 ? wait : timeout - timeout / 8;
+}
+
+/* What the end of a wait (or none) means for the request: DECLINED lets it go on. */
+static int conclude(struct qos_request *q, enum qos_outcome outcome) {
+    switch (outcome) {
+    case QOS_PASSED:
+        run(q, q->submitted, outcome);
+        return DECLINED;
+    case QOS_WAITED:
+        run(q, qos_now(), outcome);
+        return DECLINED;
+    case QOS_GONE:
+        return leave(q);
+    default:
+        return refuse(q, outcome);
+    }
 }
 
 int qos_hold_fixups(request_rec *r) {
@@ -440,41 +390,28 @@ int qos_hold_fixups(request_rec *r) {
     ap_set_module_config(r->request_config, &qos_drr_module, q);
 
     hold = P.can_hold && c->cs && !c->master && !c->clogging_input_filters;
-    if (hold) {
-        q->wake_fd = reserve_wake_fd();
-        if (q->wake_fd < 0) {
-            ap_log_rerror(APLOG_MARK, APLOG_ERR, errno, r, "qos: no descriptor to wait on; raise the limit of open files");
-            return refuse(q, QOS_REFUSED);
-        }
-    }
     if (!c->master && apr_os_sock_get(&fd, ap_get_conn_socket(c)) == APR_SUCCESS) q->client_fd = fd;
     q->deadline = q->submitted + longest_wait_us(q);
     outcome = submit(q, hold);
-    if (hold && outcome != QOS_WAITED) return_wake_fd(q->wake_fd);
-    if (outcome == QOS_REFUSED) return refuse(q, QOS_REFUSED);
-    if (outcome == QOS_PASSED) {
-        run(q, q->submitted, QOS_PASSED);
-        return DECLINED;
+    if (outcome == QOS_WAITED) {
+        if (!hold) {
+            outcome = wait_blocking(q);
+        } else {
+            outcome = q->wake_fd >= 0 ? QOS_PASSED : make_wake_fd(q);
+            if (outcome == QOS_PASSED) {
+                q->conn->held = q;
+                return SUSPENDED;
+            }
+            put_wake_fd(q);
+        }
     }
-    if (hold) {
-        q->conn->held = q;
-        return SUSPENDED;
-    }
-    switch (wait_blocking(q)) {
-    case QOS_RELEASED:
-        run(q, qos_now(), QOS_WAITED);
-        return DECLINED;
-    case QOS_TIMED_OUT:
-        return refuse(q, QOS_WAIT_TIMEOUT);
-    default:
-        return leave(q);
-    }
+    return conclude(q, outcome);
 }
 
 /* ---- held and resumed ------------------------------------------------------------------------------------------------------------------------ */
 
 /* The rest of ap_process_async_request, for a request that has been held at fixups. */
-static int go_on(conn_rec *c, struct qos_request *q, enum qos_verdict verdict) {
+static int go_on(conn_rec *c, struct qos_request *q, enum qos_outcome outcome) {
     request_rec *r = q->r;
     int rc;
 
@@ -482,18 +419,8 @@ static int go_on(conn_rec *c, struct qos_request *q, enum qos_verdict verdict) {
     ap_update_child_status(c->sbh, SERVER_BUSY_WRITE, r);
     c->cs->state = CONN_STATE_HANDLER;
     apr_thread_mutex_lock(r->invoke_mtx);
-    switch (verdict) {
-    case QOS_RELEASED:
-        run(q, qos_now(), QOS_WAITED);
-        rc = ap_invoke_handler(r);
-        break;
-    case QOS_TIMED_OUT:
-        rc = refuse(q, QOS_WAIT_TIMEOUT);
-        break;
-    default:
-        rc = leave(q);
-        break;
-    }
+    rc = conclude(q, outcome);
+    if (rc == DECLINED) rc = ap_invoke_handler(r);
     apr_thread_mutex_unlock(r->invoke_mtx);
     if (rc == SUSPENDED) {
         if (ap_extended_status) ap_time_process_request(c->sbh, STOP_PREQUEST);
@@ -522,12 +449,15 @@ int qos_hold_process_connection(conn_rec *c) {
     if (k->inside) return DECLINED;
     q = k->held;
     if (q) {
-        drain(q->wake_fd);
-        if (verdict_on(q) == QOS_WAITING) return wait_again(c);
+        enum qos_outcome outcome;
+        eventfd_t n;
+
+        eventfd_read(q->wake_fd, &n);
+        outcome = look(q);
+        if (outcome == QOS_PASSED) return wait_again(c);
         k->held = NULL;
-        rc = (int)unkeep(q);
-        return_wake_fd(q->wake_fd);
-        return go_on(c, q, (enum qos_verdict)rc);
+        put_wake_fd(q);
+        return go_on(c, q, outcome);
     }
     k->inside = 1;
     rc = ap_run_process_connection(c);
@@ -562,9 +492,8 @@ void qos_hold_resume_connection(conn_rec *c, request_rec *unused) {
 
     /* The MPM closes the connection over our head: shutting down, or its own time limit. */
     k->held = NULL;
-    unkeep(q);
-    return_wake_fd(q->wake_fd);
-    if (!cancel(q->ticket)) qos_account_end(q, 0);
+    put_wake_fd(q);
+    if (!qos_end_wait(&P.view, q->ticket)) qos_account_end(q, 0);
     q->ticket = RS_NO_TICKET;
     q->outcome = QOS_GONE;
     atomic_fetch_add(&P.view.sh->gone, 1);

@@ -10,9 +10,9 @@
  * Elsewhere (worker, prefork, streams of HTTP/2, filters that clog the input) the wait blocks its thread on a futex.  Such waits are bounded
  * per class to its share of the server's threads, so that a heavy crowd of one class can't take the last thread.
  *
- * Each child that holds requests has a dispatcher thread: it wakes requests that another child's release let go, and ten times a second it
- * looks for waits that are over (503, before the server's TimeOut would close the connection without a word), clients that left, and responses whose
- * client is too slow to take them (qos_sweep).
+ * Each child that holds requests has a dispatcher thread: ten times a second it looks for waits that are over (503, before the server's TimeOut
+ * would close the connection without a word) and clients that left, and wakes those requests to see for themselves; it looks for responses whose client is
+ * too slow to take them (qos_sweep); and it wakes what another child released but can't wake (qos_shared.h).
  */
 #ifndef FAIRGATE_QOS_HOLD_H
 #define FAIRGATE_QOS_HOLD_H
@@ -26,10 +26,5 @@ int  qos_hold_fixups(request_rec *r);
 int  qos_hold_process_connection(conn_rec *c);
 void qos_hold_suspend_connection(conn_rec *c, request_rec *r);
 void qos_hold_resume_connection(conn_rec *c, request_rec *r);
-
-/* Wake requests that this child holds. */
-void qos_hold_wake(const struct qos_wakes *w);
-/* Lock, release whatever may go, wake it; for callers that changed the engine and hold no lock. */
-void qos_hold_pump(void);
 
 #endif

@@ -6,14 +6,12 @@
  *
  *     submitted ─ released at once ───────────────────────────────→ running ─ EOR, or its pool goes ─→ ended
  *         ├─ refused ─→ 503                                           ↑
- *         ├─ held    (event MPM: no thread)  ─ woken, RELEASED ───────┤
- *         └─ blocked (else: in its thread)   ─ woken, RELEASED ───────┘
- *                held or blocked ─ TIMED_OUT ─→ 503     ─ CLIENT_GONE ─→ closed
+ *         ├─ held    (event MPM: no thread)  ─ woken, released ───────┤
+ *         └─ blocked (else: in its thread)   ─ woken, released ───────┘
+ *                held or blocked ─ too long ─→ 503     ─ client left ─→ closed
  *
- * The verdict on a waiting request is decided by the engine under the shared lock: it either is picked, or rs_cancel takes it out of its
- * queue; whoever does either then writes the verdict.  For a held request the verdict is written under the child's `mutex`, and then its
- * eventfd; a wake-up without a verdict is harmless.  All else in struct qos_request belongs to the thread that serves the connection.
- * Order of locks: shared lock, then mutex.
+ * What becomes of a waiting request is decided under the shared lock: it either is picked, or its own thread, woken to look, takes it out of its
+ * queue (qos_end_wait).  All else in struct qos_request belongs to the thread that serves the connection.
  */
 #ifndef FAIRGATE_QOS_REQUEST_H
 #define FAIRGATE_QOS_REQUEST_H
@@ -37,11 +35,9 @@ struct qos_request {                        /* in r->pool */
     struct qos_page_keys keys;
     uint64_t             estimate, submitted, wait_us;
 
-    /* while held */
+    /* while waiting */
     int                  wake_fd, client_fd;
     uint64_t             deadline;
-    enum qos_verdict     verdict;
-    struct qos_request  *prev, *next;       /* the child's list, oldest first */
 
     /* while running */
     uint64_t             sent, reported;    /* bytes passed to the network side; of these, told to the engine */
@@ -63,13 +59,6 @@ struct qos_process {
     uint32_t             row;               /* in view.children; QOS_NO_ROW in the parent */
     int                  can_hold;          /* the MPM can let a connection wait without a thread */
     uint32_t             threads;           /* of the whole server: what blocked waits share */
-
-    pthread_mutex_t      mutex;
-    struct qos_request **by_ticket;         /* held ones by ticket index */
-    struct qos_request  *oldest, *newest;
-    uint32_t             nheld;
-    int                 *wake_fds;          /* idle wake-up descriptors */
-    uint32_t             nwake_fds;
     pthread_t            dispatcher;
     int                  dispatching;
     _Atomic int          stop;

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
@@ -131,7 +132,43 @@ int qos_shared_view(struct qos_shared *sh, struct qos_view *v) {
     return v->engine ? 0 : -1;
 }
 
-/* What only the rows can tell: thread counts.  The engine has been rebuilt before. */
+static void chain_locked(const struct qos_view *v, uint32_t child, uint32_t row) {
+    v->rows[row].next = v->children[child].released;
+    v->children[child].released = row;
+}
+
+void qos_row_wait_locked(const struct qos_view *v, struct qos_row *row) {
+    if (!v->sh->nstock) return;
+    row->stock = 1u + v->sh->stock[--v->sh->nstock];
+    row->wake_fd = v->stock[row->stock - 1];
+}
+
+void qos_row_free_locked(const struct qos_view *v, struct qos_row *row) {
+    if (row->stock) v->sh->stock[v->sh->nstock++] = (uint16_t)(row->stock - 1);
+    row->stock = 0;
+    row->wake_fd = -1;
+    row->blocks = 0;
+    atomic_store_explicit(&row->write_since, 0, memory_order_relaxed);
+    atomic_store_explicit(&row->ticket, RS_NO_TICKET, memory_order_relaxed);
+}
+
+/* The stock without what live rows have; a row that died half-written gives up its claim. */
+static void rebuild_stock_locked(const struct qos_view *v) {
+    uint8_t taken[QOS_WAKE_FDS] = { 0 };
+
+    for (uint32_t i = 0; i < v->sh->tickets; i++) {
+        struct qos_row *row = &v->rows[i];
+        uint32_t place = row->stock - 1;
+
+        if (row->ticket == RS_NO_TICKET || row->stock == 0 || place >= v->nstock || taken[place] || row->wake_fd != v->stock[place]) row->stock = 0;
+        else taken[place] = 1;
+    }
+    v->sh->nstock = 0;
+    for (uint32_t i = 0; i < v->nstock; i++)
+        if (!taken[i]) v->sh->stock[v->sh->nstock++] = (uint16_t)i;
+}
+
+/* What only the rows can tell: who waits how, and who may not have been told.  The engine has been rebuilt before. */
 static void rebuild_locked(const struct qos_view *v) {
     memset(v->blocked, 0, v->sh->classes * sizeof *v->blocked);
     for (uint32_t i = 0; i < v->sh->children; i++) {
@@ -141,23 +178,21 @@ static void rebuild_locked(const struct qos_view *v) {
     for (uint32_t i = 0; i < v->sh->tickets; i++) {
         struct qos_row *row = &v->rows[i];
         enum rs_state state = row->ticket == RS_NO_TICKET ? RS_FREE : rs_state(v->engine, row->ticket);
-        uint32_t owner;
+        uint32_t owner = row->owner;
 
-        if (state == RS_FREE) {
+        if (state == RS_FREE || owner == 0 || owner > v->sh->children) {
             row->ticket = RS_NO_TICKET;
             row->blocks = 0;
-            continue;
-        }
-        if (row->blocks && state == RS_QUEUED) v->blocked[row->blocks - 1]++;
-        owner = rs_owner(v->engine, row->ticket);
-        if (owner == 0 || owner > v->sh->children || row->blocks) continue;
-        if (state == RS_QUEUED) v->children[owner - 1].held++;
-        /* Whether its holder was told, the dead one alone knew: tell it (again); a held request is resumed once. */
-        if (state == RS_RELEASED) {
-            row->next = v->children[owner - 1].released;
-            v->children[owner - 1].released = i;
+        } else if (state == RS_QUEUED) {
+            if (row->blocks) v->blocked[row->blocks - 1]++;
+            else v->children[owner - 1].held++;
+        } else if (state == RS_RELEASED) {
+            /* Whether its holder was told, the dead one alone knew: tell it again, through the dispatcher if it is held. */
+            atomic_store(&row->go, 1);
+            if (!row->blocks) chain_locked(v, owner - 1, i);
         }
     }
+    rebuild_stock_locked(v);
 }
 
 void qos_lock(const struct qos_view *v) {
@@ -183,44 +218,76 @@ static void note_other(struct qos_wakes *w, uint32_t child) {
     w->other[w->others++] = child;
 }
 
-void qos_pump_locked(const struct qos_view *v, uint64_t now, uint32_t own, struct qos_wakes *w) {
+int qos_pump_locked(const struct qos_view *v, uint64_t now, uint32_t own, rs_ticket_t self, struct qos_wakes *w) {
     rs_time_t again;
 
-    while (w->own < QOS_WAKES_MAX && w->rows < QOS_WAKES_MAX && w->others < QOS_WAKES_MAX) {
+    while (w->n < QOS_WAKES_MAX && w->others < QOS_WAKES_MAX) {
         rs_ticket_t t = rs_pick(v->engine, now, &again);
-        uint32_t index = rs_ticket_index(t), owner;
+        uint32_t index = rs_ticket_index(t), child, blocks;
         struct qos_row *row = &v->rows[index];
 
-        if (t == RS_NO_TICKET) return;
-        owner = rs_owner(v->engine, t);
-        assert(owner > 0 && owner <= v->sh->children);
-        owner--;
-        if (row->ticket != t) {
+        if (t == RS_NO_TICKET) return 0;
+        if (atomic_load_explicit(&row->ticket, memory_order_relaxed) != t) {
             /* Its submitter died between submitting and writing its row: nobody will ever run it. */
             rs_abort(v->engine, now, t);
-        } else if (row->blocks) {
-            v->blocked[row->blocks - 1]--;
-            row->blocks = 0;
-            atomic_store(&row->verdict, QOS_RELEASED);
-            w->blocked_rows[w->rows++] = index;
-        } else if (owner == own) {
-            v->children[owner].held--;
-            w->tickets[w->own++] = t;
-        } else {
-            v->children[owner].held--;
-            row->next = v->children[owner].released;
-            v->children[owner].released = index;
-            note_other(w, owner);
+            continue;
         }
+        child = atomic_load_explicit(&row->owner, memory_order_relaxed) - 1;
+        assert(child < v->sh->children);
+        blocks = row->blocks;
+        if (blocks) v->blocked[blocks - 1]--;
+        else v->children[child].held--;
+        row->blocks = 0;
+        atomic_store(&row->go, 1);
+        if (t == self) continue;
+        if (!blocks && !row->stock && child != own) {
+            chain_locked(v, child, index);
+            note_other(w, child);
+        } else if (blocks || row->wake_fd >= 0) {
+            w->wake[w->n].row = index;
+            w->wake[w->n++].fd = blocks ? -1 : row->wake_fd;
+        }   /* else its owner has yet to make a descriptor, and looks at `go` when it has */
     }
+    return 1;
 }
 
-void qos_wake_others(const struct qos_view *v, const struct qos_wakes *w) {
-    for (uint32_t i = 0; i < w->rows; i++) qos_futex_wake(&v->rows[w->blocked_rows[i]].verdict);
+void qos_wake(const struct qos_view *v, const struct qos_wakes *w) {
+    for (uint32_t i = 0; i < w->n; i++) {
+        if (w->wake[i].fd >= 0) eventfd_write(w->wake[i].fd, 1);
+        else qos_futex_wake(&v->rows[w->wake[i].row].go);
+    }
     for (uint32_t i = 0; i < w->others; i++) {
         atomic_fetch_add(&v->children[w->other[i]].wake, 1);
         qos_futex_wake(&v->children[w->other[i]].wake);
     }
+}
+
+void qos_pump(const struct qos_view *v, uint32_t own) {
+    struct qos_wakes w;
+    int more;
+
+    do {
+        w.n = w.others = 0;
+        qos_lock(v);
+        more = qos_pump_locked(v, qos_now(), own, RS_NO_TICKET, &w);
+        qos_unlock(v);
+        qos_wake(v, &w);
+    } while (more);
+}
+
+int qos_end_wait(const struct qos_view *v, rs_ticket_t t) {
+    struct qos_row *row = &v->rows[rs_ticket_index(t)];
+    int done;
+
+    qos_lock(v);
+    done = rs_cancel(v->engine, qos_now(), t);
+    if (done) {
+        if (row->blocks) v->blocked[row->blocks - 1]--;
+        else v->children[row->owner - 1].held--;
+        qos_row_free_locked(v, row);
+    }
+    qos_unlock(v);
+    return done;
 }
 
 uint32_t qos_child_started(const struct qos_view *v, pid_t pid) {
@@ -238,42 +305,33 @@ uint32_t qos_child_started(const struct qos_view *v, pid_t pid) {
     return row;
 }
 
+static uint32_t forget_locked(const struct qos_view *v, uint32_t child) {
+    for (uint32_t i = 0; i < v->sh->tickets; i++) {
+        struct qos_row *row = &v->rows[i];
+        if (row->ticket == RS_NO_TICKET || row->owner != child + 1) continue;
+        if (row->blocks) v->blocked[row->blocks - 1]--;
+        qos_row_free_locked(v, row);
+    }
+    v->children[child].pid = 0;
+    v->children[child].released = QOS_NO_ROW;
+    v->children[child].held = 0;
+    return rs_reclaim(v->engine, qos_now(), child + 1);
+}
+
 uint32_t qos_child_ended(const struct qos_view *v, pid_t pid) {
     uint32_t lost = 0;
 
-    for (uint32_t i = 0; i < v->sh->children; i++) {
-        struct qos_wakes w;
-
-        if (v->children[i].pid != pid) continue;
-        do {
-            memset(&w, 0, sizeof w);
-            qos_lock(v);
-            if (v->children[i].pid == pid) {
-                for (uint32_t k = 0; k < v->sh->tickets; k++) {
-                    struct qos_row *row = &v->rows[k];
-                    if (row->ticket == RS_NO_TICKET || rs_owner(v->engine, row->ticket) != i + 1) continue;
-                    if (row->blocks) v->blocked[row->blocks - 1]--;
-                    row->blocks = 0;
-                    row->ticket = RS_NO_TICKET;
-                    atomic_store(&row->write_since, 0);
-                }
-                lost += rs_reclaim(v->engine, qos_now(), i + 1);
-                v->children[i].pid = 0;
-                v->children[i].released = QOS_NO_ROW;
-                v->children[i].held = 0;
-            }
-            qos_pump_locked(v, qos_now(), QOS_NO_ROW, &w);
-            qos_unlock(v);
-            qos_wake_others(v, &w);
-        } while (w.rows + w.others > 0);
-        if (lost) atomic_fetch_add(&v->sh->lost_children, 1);
-    }
+    qos_lock(v);
+    for (uint32_t i = 0; i < v->sh->children; i++)
+        if (v->children[i].pid == pid) lost += forget_locked(v, i);
+    qos_unlock(v);
+    if (lost) atomic_fetch_add(&v->sh->lost_children, 1);
+    qos_pump(v, QOS_NO_ROW);
     return lost;
 }
 
-void qos_sweep(const struct qos_view *v, uint64_t now, uint32_t own, struct qos_wakes *w) {
+void qos_sweep(const struct qos_view *v, uint64_t now) {
     uint64_t due = atomic_load_explicit(&v->sh->next_sweep, memory_order_relaxed);
-    int locked = 0;
 
     if (now < due || !atomic_compare_exchange_strong(&v->sh->next_sweep, &due, now + QOS_TICK_US)) return;
     for (uint32_t i = 0; i < v->sh->tickets; i++) {
@@ -281,16 +339,10 @@ void qos_sweep(const struct qos_view *v, uint64_t now, uint32_t own, struct qos_
         uint64_t since = atomic_load_explicit(&row->write_since, memory_order_relaxed);
 
         if (since == 0 || now < since + QOS_SLOW_US || atomic_load_explicit(&row->parked, memory_order_relaxed)) continue;
-        if (!locked) {
-            qos_lock(v);
-            locked = 1;
-        }
+        qos_lock(v);
         /* Look again: the write may have ended, and another request may have the row. */
         if (row->ticket != RS_NO_TICKET && atomic_load(&row->write_since) == since && rs_park(v->engine, now, row->ticket))
             atomic_store(&row->parked, 1);
-    }
-    if (locked) {
-        qos_pump_locked(v, now, own, w);
         qos_unlock(v);
     }
 }

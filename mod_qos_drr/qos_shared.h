@@ -5,12 +5,17 @@
  * The parent makes it at start, keeps it over graceful restarts, and every child inherits it at the same address; nothing in it is a
  * pointer all the same, so that no generation depends on another's layout of memory.
  *
- *     struct qos_shared | children[] | rows[] | blocked[] , class_mean[] | pages | engine
+ *     struct qos_shared | children[] | rows[] | blocked[] | class_mean[] | pages | engine
  *
- * LOCKING.  `lock` is a robust process-shared mutex.  It covers the engine, children[] (all but `wake`), rows[].next and rows[].ticket, and
- * blocked[].  What is read and written without it is atomic and says so.  Nobody makes a system call or allocates while holding it (the wake-ups that
- * a release needs are collected under the lock and sent after it, see struct qos_wakes).  If its holder dies, the next one to take
- * it has the engine rebuilt before anything else is done (qos_lock).
+ * LOCKING.  `lock` is a robust process-shared mutex.  It covers the engine, children[] (all but `wake`), blocked[] and rows[], except what is atomic
+ * there and says who reads it without the lock.  Nobody makes a system call or allocates while holding it: the wake-ups that a release
+ * needs are collected under the lock and sent after it (struct qos_wakes).  If its holder dies, the next one to take it has the engine
+ * rebuilt before anything else is done (qos_lock).
+ *
+ * WAKING.  A held request waits on an eventfd.  There is a stock of QOS_WAKE_FDS, made before the children and inherited, so that any process
+ * wakes its waiter directly.  When a crowd has used it up, a wait gets a descriptor that only its owner knows, and another process's release goes
+ * through the owner's dispatcher.  A wait that blocks its thread waits on its row's `go` as a futex.  A wake-up without a reason is harmless: who waits
+ * looks for itself.
  *
  * OWNERS.  A child takes a row of children[] when it starts; the row's number plus one is the owner of its tickets.  When the parent
  * learns of a child's end, it gives back what the child held (qos_child_ended).
@@ -27,25 +32,28 @@
 
 #define QOS_NO_ROW       UINT32_MAX
 #define QOS_TICK_US      100000u        /* how often waiters look at deadlines, clients that left and slow writers */
+#define QOS_WAKE_FDS     512u
 #define QOS_SLOW_US      200000u        /* a write to a client that takes longer gives its slot back */
-
-/* How a held request's wait ended.  Also the futex word of a wait that blocks its thread. */
-enum qos_verdict { QOS_WAITING, QOS_RELEASED, QOS_TIMED_OUT, QOS_CLIENT_GONE };
 
 struct qos_child {
     pid_t            pid;               /* 0 = free row */
-    uint32_t         released;          /* chain through rows[].next of tickets to wake in this child; QOS_NO_ROW ends it */
+    uint32_t         released;          /* chain through rows[].next of tickets that the dispatcher must wake; QOS_NO_ROW ends it */
     uint32_t         held;              /* requests that wait without a thread here, for the status page */
-    _Atomic uint32_t wake;              /* futex word, counted up when `released` grew */
+    _Atomic uint32_t wake;              /* futex word of the dispatcher, counted up when `released` grew */
 };
 
 struct qos_row {                        /* beside the engine's ticket of the same index */
-    rs_ticket_t      ticket;            /* the live ticket, or RS_NO_TICKET */
+    _Atomic uint64_t ticket;            /* the live ticket, or RS_NO_TICKET.  Dispatchers read it, client_fd and deadline to find whom to look at */
+    _Atomic uint32_t owner;
+    _Atomic uint32_t go;                /* 0 while it waits, 1 when it is released; read by who waits, futex word of a blocked wait */
+    _Atomic int32_t  client_fd;         /* the client's socket in the owner's process; -1 = none to look at */
+    int32_t          wake_fd;           /* what to write to when the wait is held; -1 = nobody waits on one (yet) */
+    uint32_t         stock;             /* 1 + place in the stock if wake_fd is from there, else 0: only its owner can write to it */
+    _Atomic uint64_t deadline;
     uint32_t         next;
     uint32_t         blocks;            /* 1 + class number if this wait blocks a thread (counted in blocked[]), else 0 */
-    _Atomic uint32_t verdict;           /* enum qos_verdict, futex word of a blocked wait */
-    _Atomic uint32_t parked;            /* 1 while the ticket is parked for a slow client */
-    _Atomic uint64_t write_since;       /* when the running write to the client began; 0 = none is running */
+    _Atomic uint32_t parked;            /* 1 while the ticket is parked for a slow client; read by who writes to it */
+    _Atomic uint64_t write_since;       /* when the running write to the client began, 0 = none is running; written by who writes */
 };
 
 struct qos_shared {
@@ -58,6 +66,8 @@ struct qos_shared {
     _Atomic uint64_t next_sweep;        /* when somebody should look for slow writers again */
     _Atomic uint64_t timed_out, gone, lost_children;
     _Atomic uint64_t started_us;
+    uint32_t         nstock;            /* descriptors of the stock that are free: their places */
+    uint16_t         stock[QOS_WAKE_FDS];
 };
 
 /* Where the parts of a segment are in this process. */
@@ -69,16 +79,16 @@ struct qos_view {
     _Atomic uint64_t  *class_mean;      /* per class: running mean of response bytes; 0 = none yet */
     void              *pages;           /* qos_pages.h */
     rs_engine_t       *engine;
+    const int         *stock;           /* of wake-up descriptors; the same numbers in all processes */
+    uint32_t           nstock;
 };
 
 /* Releases collected under the lock, to be woken after it. */
 #define QOS_WAKES_MAX 64
 struct qos_wakes {
-    uint32_t    own;                    /* how many of tickets[] belong to the calling child */
-    rs_ticket_t tickets[QOS_WAKES_MAX];
-    uint32_t    rows, others;           /* blocked waits: rows[] to wake; other children: children[] to wake */
-    uint32_t    blocked_rows[QOS_WAKES_MAX];
-    uint32_t    other[QOS_WAKES_MAX];
+    uint32_t n, others;
+    struct { uint32_t row; int fd; } wake[QOS_WAKES_MAX];   /* fd < 0: the row's `go` is a futex */
+    uint32_t other[QOS_WAKES_MAX];                          /* children whose dispatchers have something to do */
 };
 
 struct qos_size { uint32_t children, classes, tickets, pages; };
@@ -97,17 +107,27 @@ int                qos_shared_view(struct qos_shared *sh, struct qos_view *v);  
 void qos_lock(const struct qos_view *v);
 void qos_unlock(const struct qos_view *v);
 
-/* Release what may go now, into `w`; stops when `w` is full (the next pump goes on). `own`: the caller's row, or QOS_NO_ROW. */
-void qos_pump_locked(const struct qos_view *v, uint64_t now, uint32_t own, struct qos_wakes *w);
-/* Wake blocked threads and other children; the caller wakes its own held requests (w->tickets). Without the lock. */
-void qos_wake_others(const struct qos_view *v, const struct qos_wakes *w);
+/*
+ * Release what may go now, into `w`; stops when `w` is full, and returns 1 then: wake and call again.  `own`: the caller's row of children[], or QOS_NO_ROW.
+ * `self`: a ticket of the caller's that needs no waking.
+ */
+int  qos_pump_locked(const struct qos_view *v, uint64_t now, uint32_t own, rs_ticket_t self, struct qos_wakes *w);
+void qos_wake(const struct qos_view *v, const struct qos_wakes *w);     /* without the lock */
+/* A row's request waits from now on: gives it a descriptor of the stock, if there is one left. */
+void qos_row_wait_locked(const struct qos_view *v, struct qos_row *row);
+/* A row's request is over. */
+void qos_row_free_locked(const struct qos_view *v, struct qos_row *row);
+/* Lock, release whatever may go, unlock, wake. */
+void qos_pump(const struct qos_view *v, uint32_t own);
+/* Who waits takes its request out of its queue.  0 if it has been released meanwhile. */
+int  qos_end_wait(const struct qos_view *v, rs_ticket_t t);
 
 uint32_t qos_child_started(const struct qos_view *v, pid_t pid);    /* its row, or QOS_NO_ROW if all are taken */
 /* Everything that child `pid` held is given back and others are woken; returns how many requests were lost with it. */
 uint32_t qos_child_ended(const struct qos_view *v, pid_t pid);
 
-/* Park tickets whose write to the client has taken too long, when somebody waits for their slots.  Does nothing if it is not time yet. */
-void qos_sweep(const struct qos_view *v, uint64_t now, uint32_t own, struct qos_wakes *w);
+/* Park tickets whose write to the client has taken too long, for those who wait for their slots.  Does nothing if it is not time yet. */
+void qos_sweep(const struct qos_view *v, uint64_t now);
 
 void qos_futex_wait(_Atomic uint32_t *word, uint32_t seen, uint64_t timeout_us);
 void qos_futex_wake(_Atomic uint32_t *word);

@@ -49,7 +49,7 @@ static struct look *take(request_rec *r) {
 
 static double mean_ms(uint64_t sum_us, uint64_t n) { return n ? (double)sum_us / (double)n / 1000.0 : 0.0; }
 static double share(const struct look *l, uint64_t bytes) { return l->bytes ? (double)bytes / (double)l->bytes : 0.0; }
-static unsigned long long u(uint64_t n) { return (unsigned long long)n; }
+static apr_uint64_t u(uint64_t n) { return n; }   /* as its format wants it */
 
 static void json(request_rec *r, const struct look *l) {
     const struct rs_counts *a = &l->all.counts;
@@ -59,20 +59,20 @@ static void json(request_rec *r, const struct look *l) {
                "\"held\":%u,\"blocked\":%u,\"children\":%u,\"pages\":%u,\"uptime_s\":%.3f,",
                rs_sched_name((int)l->all.settings.sched), rs_gate_name((int)l->all.settings.gate), l->all.window, l->all.queued,
                l->all.outstanding, l->all.parked, l->held, l->blocked, l->children, l->pages, (double)l->uptime_us / 1e6);
-    ap_rprintf(r, "\"submitted\":%llu,\"released\":%llu,\"refused\":%llu,\"cancelled\":%llu,\"done\":%llu,\"aborted\":%llu,\"reclaimed\":%llu,"
-               "\"timed_out\":%llu,\"gone\":%llu,\"lost_children\":%llu,\"rebuilds\":%u,\"bytes\":%llu,\"classes\":[",
+    ap_rprintf(r, "\"submitted\":%" APR_UINT64_T_FMT ",\"released\":%" APR_UINT64_T_FMT ",\"refused\":%" APR_UINT64_T_FMT ",\"cancelled\":%" APR_UINT64_T_FMT ",\"done\":%" APR_UINT64_T_FMT ",\"aborted\":%" APR_UINT64_T_FMT ",\"reclaimed\":%" APR_UINT64_T_FMT ","
+               "\"timed_out\":%" APR_UINT64_T_FMT ",\"gone\":%" APR_UINT64_T_FMT ",\"lost_children\":%" APR_UINT64_T_FMT ",\"rebuilds\":%u,\"bytes\":%" APR_UINT64_T_FMT ",\"classes\":[",
                u(a->submitted), u(a->released), u(a->refused_class + a->refused_total), u(a->cancelled), u(a->done), u(a->aborted),
                u(a->reclaimed), u(l->timed_out), u(l->gone), u(l->lost_children), l->all.rebuilds, u(l->bytes));
     for (uint32_t i = 0; i < l->all.classes; i++) {
         const struct rs_class_stats *c = &l->classes[i];
         const struct rs_counts *n = &c->counts;
         /* Names hold letters, digits, '-', '_' and '.' only: nothing to escape. */
-        ap_rprintf(r, "%s{\"name\":\"%s\",\"weight\":%u,\"retired\":%s,\"queued\":%u,\"outstanding\":%u,\"parked\":%u,\"submitted\":%llu,"
-                   "\"released\":%llu,\"refused\":%llu,\"cancelled\":%llu,\"done\":%llu,\"aborted\":%llu,\"bytes\":%llu,\"share\":%.4f,"
-                   "\"balance\":%lld,\"response_mean\":%llu,\"wait_ms_mean\":%.3f,\"wait_ms_max\":%.3f,\"service_ms_mean\":%.3f}",
+        ap_rprintf(r, "%s{\"name\":\"%s\",\"weight\":%u,\"retired\":%s,\"queued\":%u,\"outstanding\":%u,\"parked\":%u,\"submitted\":%" APR_UINT64_T_FMT ","
+                   "\"released\":%" APR_UINT64_T_FMT ",\"refused\":%" APR_UINT64_T_FMT ",\"cancelled\":%" APR_UINT64_T_FMT ",\"done\":%" APR_UINT64_T_FMT ",\"aborted\":%" APR_UINT64_T_FMT ",\"bytes\":%" APR_UINT64_T_FMT ",\"share\":%.4f,"
+                   "\"balance\":%" APR_INT64_T_FMT ",\"response_mean\":%" APR_UINT64_T_FMT ",\"wait_ms_mean\":%.3f,\"wait_ms_max\":%.3f,\"service_ms_mean\":%.3f}",
                    i ? "," : "", c->settings.name, c->settings.weight, c->retired ? "true" : "false", c->queued, c->outstanding, c->parked,
                    u(n->submitted), u(n->released), u(n->refused_class + n->refused_total), u(n->cancelled), u(n->done), u(n->aborted),
-                   u(n->bytes), share(l, n->bytes), (long long)c->balance, u(c->mean), mean_ms(n->wait_us, n->released),
+                   u(n->bytes), share(l, n->bytes), (apr_int64_t)c->balance, u(c->mean), mean_ms(n->wait_us, n->released),
                    (double)c->wait_max / 1000.0, mean_ms(n->service_us, n->done + n->aborted));
     }
     ap_rputs("]}\n", r);
@@ -147,7 +147,7 @@ static void page(request_rec *r, const struct look *l) {
     ap_set_content_type(r, "text/html; charset=utf-8");
     ap_rputs(page_head, r);
     ap_rprintf(r, "<h1>Fairgate: who gets the server</h1>\n<p>%u of %u slots in use, %u waiting (%u without a thread, %u blocking one), %u slow to take "
-               "their answer. %llu answers since start, %llu refused, %llu waited too long, %llu left while waiting. %u pages known. Scheduler %s, "
+               "their answer. %" APR_UINT64_T_FMT " answers since start, %" APR_UINT64_T_FMT " refused, %" APR_UINT64_T_FMT " waited too long, %" APR_UINT64_T_FMT " left while waiting. %u pages known. Scheduler %s, "
                "window %s, %u children.</p>\n",
                l->all.outstanding, l->all.window, l->all.queued, l->held, l->blocked, l->all.parked, u(a->done + a->aborted),
                u(a->refused_class + a->refused_total), u(l->timed_out), u(l->gone), l->pages, rs_sched_name((int)l->all.settings.sched),
@@ -160,7 +160,7 @@ static void page(request_rec *r, const struct look *l) {
         double part = share(l, n->bytes);
 
         ap_rprintf(r, "<tr%s><td>%s</td><td>%u</td><td><span class=\"bar\" style=\"width:%.1fem\"></span>%.1f %%</td><td>%u</td><td>%u</td>"
-                   "<td>%llu</td><td>%llu</td><td>%.1f kB</td><td>%.1f ms</td><td>%.0f ms</td></tr>\n",
+                   "<td>%" APR_UINT64_T_FMT "</td><td>%" APR_UINT64_T_FMT "</td><td>%.1f kB</td><td>%.1f ms</td><td>%.0f ms</td></tr>\n",
                    c->retired ? " class=\"retired\"" : "", c->settings.name, c->settings.weight, part * 8, part * 100, c->outstanding, c->queued,
                    u(n->done + n->aborted), u(n->refused_class + n->refused_total), (double)c->mean / 1000.0, mean_ms(n->wait_us, n->released),
                    (double)c->wait_max / 1000.0);
