@@ -93,6 +93,9 @@ const char *policy_nearest_field(const char *name)
     for (int i = 0; i < POLICY_FIELDS; i++) {
         unsigned d = distance(name, policy_field_rows[i].name);
 
+        /* A beginning counts as a slip: src_ip for src_ip_addr. */
+        if (strlen(name) >= 5 && strncmp(name, policy_field_rows[i].name, strlen(name)) == 0)
+            d = 1;
         if (d < least) {
             least = d;
             nearest = policy_field_rows[i].name;

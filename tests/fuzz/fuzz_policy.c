@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * fuzz_policy.c - any bytes as a policy file.
+ *
+ * What must hold: a file is either right, or refused with "NAME:LINE: wrong; cure" in printable characters; the reader never accepts what
+ * the schema refuses; and a policy that was accepted answers requests as its rules say one by one.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy/policy_impl.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct policy_text text_of(const char *s)
+{
+    return (struct policy_text){ s, strlen(s) };
+}
+
+static void check_error(const char *error)
+{
+    assert(error != NULL);
+    assert(strncmp(error, "fuzz:", 5) == 0 && error[5] >= '1' && error[5] <= '9');
+    assert(strstr(error, "; ") != NULL && strstr(error, "out of memory") == NULL);
+    assert(strstr(error, "does not follow the schema") == NULL);
+    for (; *error != '\0'; error++)
+        assert(*error >= 0x20 && *error < 0x7f);
+}
+
+static void check_answer(const policy_t *p, const struct policy_request *r)
+{
+    struct policy_answer a = policy_match_request(p, r);
+    uint32_t rank = 0;
+    char text[300];
+
+    while (rank < p->rule_count && !policy_rule_matches(p, p->by_rank[rank], r))
+        rank++;
+    assert(a.rule == (rank < p->rule_count ? p->by_rank[rank] : POLICY_NONE));
+    assert(a.class == (a.rule != POLICY_NONE ? p->rules[a.rule].class : p->default_class));
+    policy_rule_text(p, a.rule, text, sizeof text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const unsigned char v4[4] = { 66, 249, 66, 1 }, v6[16] = { 0x20, 0x01, 0x0d, 0xb8 };
+    char *error = NULL;
+    policy_t *p = policy_parse((const char *)data, size, "fuzz", &error);
+    struct policy_request r = { .src_addr = v4, .src_addr_len = 4, .dst_addr = v6, .dst_addr_len = 16, .src_port = 50000, .dst_port = 80 };
+
+    if (p == NULL) {
+        check_error(error);
+        free(error);
+        return 0;
+    }
+    assert(error == NULL);
+    check_answer(p, &(struct policy_request){ .src_port = 0 });
+    check_answer(p, &r);
+    r = (struct policy_request){ .url = text_of("http://www.example.org/a/b.jpg?c=d&e"), .user_agent = text_of("Mozilla/5.0 (Googlebot/2.1)") };
+    check_answer(p, &r);
+    r.cookie = text_of("a=b; session=1; lang=de");
+    r.prot_type = text_of("h2");
+    r.dst_dn = text_of("www.example.org.");
+    r.src_dn = text_of("");
+    r.ssl_id = text_of("00ff");
+    check_answer(p, &r);
+    policy_free(&p);
+    return 0;
+}

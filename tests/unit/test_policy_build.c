@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* test_policy_build.c - building call by call: what is taken, what is refused and in which words. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test_policy.h"
+
+static const struct {
+    struct policy_class c;
+    const char *error;          /* NULL: taken */
+} classes[] = {
+    { { "people", 1, 600, 0, 0, POLICY_FIFO, 0 }, NULL },
+    { { "", 2, 1, 0, 0, POLICY_FIFO, 0 }, NULL },
+    { { "a-very.long_name-of-31-charactrs", 3, 1, 0, 0, POLICY_FIFO, 0 }, "too long" },
+    { { "a.very-long_name-of-31-letters0", 3, 1000000, 1000000, 86400, POLICY_SHORTEST, 1 }, NULL },
+    { { "x y", 4, 1, 0, 0, POLICY_FIFO, 0 }, "has a character" },
+    { { "x", 0, 1, 0, 0, POLICY_FIFO, 0 }, "id 0 is out of range; use 1 to 1000000" },
+    { { "x", 1000001, 1, 0, 0, POLICY_FIFO, 0 }, "id 1000001 is out of range" },
+    { { "x", 4, 0, 0, 0, POLICY_FIFO, 0 }, "quantum 0 is out of range" },
+    { { "x", 4, 1000001, 0, 0, POLICY_FIFO, 0 }, "quantum 1000001 is out of range" },
+    { { "x", 4, 1, 1000001, 0, POLICY_FIFO, 0 }, "queue 1000001 is out of range" },
+    { { "x", 4, 1, 0, 86401, POLICY_FIFO, 0 }, "wait 86401 is out of range" },
+    { { "x", 1, 1, 0, 0, POLICY_FIFO, 0 }, "class id 1 is taken by class \"people\"" },
+    { { "people", 4, 1, 0, 0, POLICY_FIFO, 0 }, "class name \"people\" is taken by the class with id 1" },
+    { { "class-2", 4, 1, 0, 0, POLICY_FIFO, 0 }, "class name \"class-2\" is taken" },
+    { { "x", 4, 1, 0, 0, POLICY_FIFO, 1 }, "second default" },
+};
+
+START_TEST(classes_are_taken_or_refused)
+{
+    policy_t *p = policy_new();
+    uint32_t taken = 0;
+
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+        char *error = NULL;
+        int result = policy_add_class(p, &classes[i].c, &error);
+
+        if (classes[i].error == NULL) {
+            ck_assert_msg(result == 0, "row %zu: %s", i, error);
+            taken++;
+        } else {
+            ck_assert_msg(result == -1 && error != NULL && strstr(error, classes[i].error) != NULL, "row %zu: %s", i, error);
+            ck_assert_msg(strstr(error, "; ") != NULL, "row %zu has no cure: %s", i, error);
+        }
+        ck_assert_uint_eq(policy_class_count(p), taken);
+        free(error);
+    }
+    ck_assert_str_eq(policy_class_at(p, 1)->name, "class-2");
+    ck_assert_int_eq(policy_class_at(p, 2)->is_default, 1);
+    ck_assert_uint_eq(policy_class_at(p, 2)->wait_s, 86400);
+    policy_free(&p);
+    ck_assert_ptr_null(p);
+    policy_free(&p);
+}
+END_TEST
+
+static policy_t *with_class(void)
+{
+    policy_t *p = policy_new();
+    struct policy_class c = { .id = 7, .quantum = 1 };
+
+    ck_assert_int_eq(policy_add_class(p, &c, NULL), 0);
+    return p;
+}
+
+static const struct {
+    enum policy_field field;
+    enum policy_match match;
+    const char *pattern, *error;
+} rules[] = {
+    { POLICY_SRC_IP_ADDR, POLICY_DEFAULT_MATCH, "10.0.0.0/8", NULL },
+    { POLICY_SRC_IP_ADDR, POLICY_DEFAULT_MATCH, "0.0.0.0/0", NULL },
+    { POLICY_SRC_IP_ADDR, POLICY_DEFAULT_MATCH, "::/0", NULL },
+    { POLICY_SRC_IP_ADDR, POLICY_DEFAULT_MATCH, "2001:db8::/32", NULL },
+    { POLICY_DST_IP_ADDR, POLICY_DEFAULT_MATCH, "::ffff:192.0.2.1", NULL },
+    { POLICY_SRC_IP_ADDR, POLICY_DEFAULT_MATCH, "10.1.2.3/8", "write 10.0.0.0/8 for the network or 10.1.2.3 for the one address" },
+    { POLICY_SRC_IP_ADDR, POLICY_DEFAULT_MATCH, "2001:db8::1/32", "write 2001:db8::/32 for the network" },
+    { POLICY_SRC_IP_ADDR, POLICY_DEFAULT_MATCH, "10.0.0.0/33", "write /0 to /32" },
+    { POLICY_SRC_IP_ADDR, POLICY_DEFAULT_MATCH, "::/129", "write /0 to /128" },
+    { POLICY_SRC_IP_ADDR, POLICY_DEFAULT_MATCH, "10.0.0.0/", "write /0 to /32" },
+    { POLICY_SRC_IP_ADDR, POLICY_DEFAULT_MATCH, "10.0.0.0/+8", "write /0 to /32" },
+    { POLICY_SRC_IP_ADDR, POLICY_DEFAULT_MATCH, "10.0.0/8", "is no IP address" },
+    { POLICY_SRC_IP_ADDR, POLICY_DEFAULT_MATCH, "10.0.0.256", "is no IP address" },
+    { POLICY_SRC_IP_ADDR, POLICY_DEFAULT_MATCH, "fe80::1%eth0", "is no IP address" },
+    { POLICY_SRC_IP_ADDR, POLICY_DEFAULT_MATCH, "example.org", "is no IP address" },
+    { POLICY_SRC_IP_ADDR, POLICY_PREFIX, "10.0.0.1", "src_ip_addr takes no match=\"prefix\"; leave match out" },
+    { POLICY_DST_PORT, POLICY_DEFAULT_MATCH, "80", NULL },
+    { POLICY_DST_PORT, POLICY_DEFAULT_MATCH, "1-65535", NULL },
+    { POLICY_DST_PORT, POLICY_DEFAULT_MATCH, "0", "is no port; write a number from 1 to 65535" },
+    { POLICY_DST_PORT, POLICY_DEFAULT_MATCH, "65536", "is no port" },
+    { POLICY_DST_PORT, POLICY_DEFAULT_MATCH, "80-", "is no port" },
+    { POLICY_DST_PORT, POLICY_DEFAULT_MATCH, "99999999999999999999", "is no port" },
+    { POLICY_DST_PORT, POLICY_DEFAULT_MATCH, "http", "is no port" },
+    { POLICY_DST_PORT, POLICY_DEFAULT_MATCH, "90-80", "runs backwards; write 80-90" },
+    { POLICY_SRC_PORT, POLICY_EXACT, "80", "ports are compared as numbers" },
+    { POLICY_URL, POLICY_DEFAULT_MATCH, "", "url has an empty pattern" },
+    { POLICY_URL, POLICY_REGEX, "^https?://[a-z]+/$", NULL },
+    { POLICY_URL, POLICY_REGEX, "a(b", "is no regular expression: missing closing parenthesis at byte 3" },
+    { POLICY_URL, POLICY_REGEX, "*a", "at byte" },
+    { POLICY_URL, POLICY_REGEX, "(*UTF)a", "is no regular expression" },
+    { POLICY_URL, POLICY_REGEX, "((a{1,999}){1,999}){1,999}", "is no regular expression" },
+    { POLICY_COOKIE, POLICY_DEFAULT_MATCH, "session=", NULL },
+    { POLICY_COOKIE, POLICY_DEFAULT_MATCH, "a=1; b=2", "reaches over the bounds of one cookie" },
+    { POLICY_COOKIE, POLICY_SUBSTRING, " a", "reaches over the bounds of one cookie" },
+    { POLICY_DST_DN, POLICY_DEFAULT_MATCH, ".", "names no domain" },
+    { POLICY_DST_DN, POLICY_DEFAULT_MATCH, "..", "names no domain" },
+    { POLICY_DST_DN, POLICY_DEFAULT_MATCH, ".example.org.", NULL },
+    { POLICY_SSL_ID, POLICY_PREFIX, "5f3a", NULL },
+};
+
+START_TEST(rules_are_taken_or_refused)
+{
+    policy_t *p = with_class();
+    uint32_t taken = 0;
+    char *error = NULL;
+
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        int result = policy_add_rule(p, 0, rules[i].field, rules[i].match, rules[i].pattern, strlen(rules[i].pattern), &error);
+
+        if (rules[i].error == NULL) {
+            ck_assert_msg(result == 0, "row %zu (%s): %s", i, rules[i].pattern, error);
+            taken++;
+        } else {
+            ck_assert_msg(result == -1 && error != NULL && strstr(error, rules[i].error) != NULL, "row %zu (%s): %s", i, rules[i].pattern, error);
+            ck_assert_msg(strstr(error, "; ") != NULL, "row %zu has no cure: %s", i, error);
+        }
+        free(error);
+        error = NULL;
+        ck_assert_uint_eq(policy_rule_count(p), taken);
+    }
+    ck_assert_int_eq(policy_freeze(p, &error), 0);
+    policy_free(&p);
+}
+END_TEST
+
+START_TEST(limits_hold)
+{
+    policy_t *p = with_class();
+    char *error = NULL, *long_one = malloc(POLICY_PATTERN_MAX + 1);
+
+    memset(long_one, 'a', POLICY_PATTERN_MAX + 1);
+    ck_assert_int_eq(policy_add_rule(p, 0, POLICY_URL, POLICY_PREFIX, long_one, POLICY_PATTERN_MAX + 1, &error), -1);
+    ck_assert_ptr_nonnull(strstr(error, "use at most 4096"));
+    ck_assert_int_eq(policy_add_rule(p, 0, POLICY_URL, POLICY_PREFIX, long_one, POLICY_PATTERN_MAX, &error), 0);
+    for (int i = 0; i < POLICY_REGEX_MAX; i++)
+        ck_assert_int_eq(policy_add_rule(p, 0, POLICY_URL, POLICY_REGEX, "a.b", 3, &error), 0);
+    ck_assert_int_eq(policy_add_rule(p, 0, POLICY_URL, POLICY_REGEX, "a.b", 3, &error), -1);
+    ck_assert_ptr_nonnull(strstr(error, "more than 64 regex rules"));
+    while (policy_rule_count(p) < (POLICY_TEXT_MAX - POLICY_REGEX_MAX * 3) / POLICY_PATTERN_MAX + POLICY_REGEX_MAX)
+        ck_assert_int_eq(policy_add_rule(p, 0, POLICY_URL, POLICY_PREFIX, long_one, POLICY_PATTERN_MAX, &error), 0);
+    ck_assert_int_eq(policy_add_rule(p, 0, POLICY_URL, POLICY_PREFIX, long_one, POLICY_PATTERN_MAX, &error), -1);
+    ck_assert_ptr_nonnull(strstr(error, "bytes in all; shorten them"));
+    while (policy_rule_count(p) < POLICY_RULES_MAX)
+        if (policy_add_rule(p, 0, POLICY_URL, POLICY_PREFIX, "b", 1, NULL) != 0)
+            break;
+    policy_free(&p);
+
+    p = with_class();
+    for (int i = 0; i < POLICY_RULES_MAX; i++)
+        ck_assert_int_eq(policy_add_rule(p, 0, POLICY_URL, POLICY_PREFIX, "b", 1, &error), 0);
+    ck_assert_int_eq(policy_add_rule(p, 0, POLICY_URL, POLICY_PREFIX, "b", 1, &error), -1);
+    ck_assert_ptr_nonnull(strstr(error, "more than 100000 rules"));
+    for (uint32_t i = 1; i < POLICY_CLASSES_MAX; i++) {
+        struct policy_class c = { .id = 7 + i, .quantum = 1 };
+
+        ck_assert_int_eq(policy_add_class(p, &c, NULL), 0);
+    }
+    ck_assert_int_eq(policy_add_class(p, &(struct policy_class){ .id = 1, .quantum = 1 }, &error), -1);
+    ck_assert_ptr_nonnull(strstr(error, "more than 10000 classes"));
+    free(error);
+    free(long_one);
+    policy_free(&p);
+}
+END_TEST
+
+START_TEST(a_policy_without_class_is_refused)
+{
+    policy_t *p = policy_new();
+    char *error = NULL;
+
+    ck_assert_int_eq(policy_freeze(p, &error), -1);
+    ck_assert_ptr_nonnull(strstr(error, "there is no class; write at least one"));
+    free(error);
+    policy_free(&p);
+}
+END_TEST
+
+START_TEST(names_and_texts)
+{
+    policy_t *p = with_class();
+    char buf[200], tiny[5];
+
+    ck_assert_int_eq(policy_field_by_name("user_agent"), POLICY_USER_AGENT);
+    ck_assert_int_eq(policy_field_by_name("User_Agent"), -1);
+    ck_assert_int_eq(policy_match_by_name("regex"), POLICY_REGEX);
+    ck_assert_int_eq(policy_match_by_name(""), -1);
+    ck_assert_int_eq(policy_uses(p, POLICY_URL), 0);
+    ck_assert_int_eq(policy_add_rule(p, 0, POLICY_URL, POLICY_DEFAULT_MATCH, "a\"\n", 3, NULL), 0);
+    ck_assert_int_eq(policy_add_rule(p, 0, POLICY_SRC_PORT, POLICY_DEFAULT_MATCH, "80", 2, NULL), 0);
+    ck_assert_int_eq(policy_uses(p, POLICY_URL), 1);
+    policy_rule_text(p, 0, buf, sizeof buf);
+    ck_assert_str_eq(buf, "url substring \"a\"\\x0a\"");
+    policy_rule_text(p, 1, buf, sizeof buf);
+    ck_assert_str_eq(buf, "src_port \"80\"");
+    ck_assert_int_eq(policy_rule_text(p, 1, tiny, sizeof tiny), 13);
+    ck_assert_str_eq(tiny, "src_");
+    policy_rule_text(p, POLICY_NONE, buf, sizeof buf);
+    ck_assert_str_eq(buf, "default");
+    policy_free(&p);
+}
+END_TEST
+
+Suite *policy_build_suite(void)
+{
+    Suite *s = suite_create("policy: building");
+    TCase *t = tcase_create("build");
+
+    tcase_set_timeout(t, 120);
+    tcase_add_test(t, classes_are_taken_or_refused);
+    tcase_add_test(t, rules_are_taken_or_refused);
+    tcase_add_test(t, limits_hold);
+    tcase_add_test(t, a_policy_without_class_is_refused);
+    tcase_add_test(t, names_and_texts);
+    suite_add_tcase(s, t);
+    return s;
+}
