@@ -70,7 +70,7 @@ struct rs_capacity {
 struct rs_class_settings {
     char          name[RS_NAME_MAX];    /* what identifies the class across rs_configure */
     uint32_t      weight;               /* 1 .. 1,000,000 */
-    uint32_t      level;                /* RS_SCHED_LEVELS: a lower level goes first */
+    uint32_t      level;                /* RS_SCHED_LEVELS: a lower level goes first; 0 .. 65,535 */
     enum rs_order order;
     uint32_t      queue_max;            /* requests waiting; 0 = only the total bound */
     uint32_t      wait_bound_ms;        /* RS_ORDER_SHORTEST: who has waited longer goes first in its class; 0 = no bound */
@@ -80,7 +80,7 @@ struct rs_class_settings {
 struct rs_settings {
     uint32_t sched;             /* enum rs_sched */
     uint32_t gate;              /* enum rs_gate */
-    uint32_t window;            /* WINDOW, THREADS: responses outstanding; AUTO, WRC: where to begin */
+    uint32_t window;            /* WINDOW, THREADS: responses outstanding; AUTO, WRC: where to begin; 0 = the gate's own */
     uint32_t window_max;        /* AUTO, WRC: never more */
     uint64_t rate;              /* BYTES, WRC, read credit: the link's bytes per second; 0 = unknown */
     uint32_t horizon_ms;        /* BYTES: how many milliseconds of the link may be outstanding */
@@ -125,7 +125,7 @@ rs_engine_t *rs_attach(void *mem, size_t len, const char **why);
  * New settings and classes for a running engine; nothing queued or outstanding is lost.  A class is known by its name: one that stays keeps
  * its queue, account and number; one that is gone keeps its number, is marked retired, goes on to take and serve requests at its last
  * weight, and its place is used again when it is empty and another class needs it.  number[i] receives the class number of
- * classes[i]; numbers equal positions on a fresh engine.  0, or -1 and *why with nothing changed.
+ * classes[i] (NULL: not wanted); numbers equal positions on a fresh engine.  0, or -1 and *why with nothing changed.
  */
 int rs_configure(rs_engine_t *e, const struct rs_settings *s, const struct rs_class_settings *classes, uint32_t nclasses, uint32_t *number,
                  rs_time_t now, const char **why);
@@ -136,8 +136,9 @@ enum rs_refusal { RS_OK, RS_CLASS_FULL, RS_TOTAL_FULL, RS_NO_SUCH_CLASS };
 const char *rs_refusal_text(enum rs_refusal r);
 
 /*
- * A request of class `class` waits for outlet `outlet`.  `estimate`: bytes its response will probably have.  `owner`: who holds it (a
- * process, a worker), for rs_reclaim; `tag`: the host's own word, handed back by rs_tag.  *ticket is set only when RS_OK.
+ * A request of class `class` waits for outlet `outlet`.  `estimate`: bytes its response will probably have; 0 = not known, the class's running
+ * mean is taken.  `owner`: who holds it (a process, a worker), for rs_reclaim; `tag`: the host's own word, handed back by rs_tag.  *ticket is
+ * set only when RS_OK.  One response counts at most 1 TiB: a larger estimate or length is taken as that.
  */
 enum rs_refusal rs_submit(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_t outlet, uint64_t estimate, uint32_t owner, uint64_t tag,
                           rs_ticket_t *ticket);

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * base_block.h - the map of the engine's memory.
+ *
+ *     struct rs_engine    magic, size, capacity, settings, sums, and the offsets of what follows
+ *     rs_outlet[O]        one backend: its sums, its gate's state
+ *     rs_class_row[C]     settings, sums and counts of a class, over all outlets
+ *     rs_flow[O x C]      a class at one outlet: its queue
+ *     buckets[O x C]      heads of a flow's queue by size, for classes that go shortest first (touched only by those)
+ *     sched[O]            the private state of the discipline at each outlet, as large as the largest discipline needs
+ *     rs_ticket_row[T]    one request
+ *     rs_journal_row[C]   classes as a rs_configure under way wants them
+ *     hash[H]             rs_configure's scratch: class numbers by name
+ *
+ * Indexes and offsets only: the block works wherever it is mapped.  Every part begins at a multiple of 64.
+ *
+ * WHAT MUST SURVIVE A KILL.  A process may die at any instruction while it holds the host's lock.  The tickets, the settings and the class
+ * rows' settings are the truth; a ticket changes its state by one aligned 64-bit store of `life`, after all fields that the new state
+ * needs.  Everything else (lists, heaps, sums, private states) is made anew by rs_rebuild.
+ *
+ * UNITS.  Accounts count bytes, at most RS_BYTES_MAX for one response.  "Fine" values are bytes or bytes per weight x 2^RS_FINE.
+ */
+#ifndef FAIRGATE_BASE_BLOCK_H
+#define FAIRGATE_BASE_BLOCK_H
+
+#include "base_magic.h"
+#include "rs.h"
+
+#define RS_BYTES_MAX   ((uint64_t)1 << 40)
+#define RS_FINE        16
+#define RS_BUCKETS     64
+#define RS_LEVEL_MAX   65535
+
+struct rs_ticket_row {
+    uint64_t  life;                 /* generation in the upper half, enum rs_state in the lower */
+    uint32_t  class, outlet;
+    uint32_t  owner;
+    uint32_t  was_parked;           /* its time is not the server's alone */
+    uint64_t  tag;
+    uint64_t  estimate;             /* bytes of the whole response: guessed, then known */
+    uint64_t  charged;              /* what the class's account really took so far */
+    uint64_t  received;
+    rs_time_t submitted, released;
+    uint64_t  seq;                  /* order of arrival */
+    uint32_t  next, prev;           /* in the flow's queue; free tickets are linked by next */
+    uint32_t  bucket_next, bucket_prev;
+};
+
+struct rs_flow {
+    uint32_t first, last;           /* order of arrival */
+    uint32_t best;                  /* who goes next in its class */
+    uint32_t queued;
+    uint32_t live;                  /* released and parked */
+    uint32_t weight;                /* the class's, copied: schedulers need nothing else of the class */
+    uint32_t level;
+    uint32_t shortest;              /* order of the class is RS_ORDER_SHORTEST */
+    uint64_t bucket_map;            /* which buckets are not empty; those not in it hold garbage */
+};
+
+struct rs_bucket { uint32_t first, last; };
+
+struct rs_class_row {
+    struct rs_class_settings settings;
+    uint32_t  used, retired, fresh; /* fresh: the place has a new owner, accounts of the old one are void */
+    uint32_t  queued, outstanding, parked;
+    uint64_t  expected;
+    uint64_t  mean;
+    rs_time_t wait_max;
+    int64_t   credit;               /* read pacing: bytes that may be read now; below 0 read too early */
+    rs_time_t credit_at;
+    struct rs_counts counts;
+};
+
+struct rs_journal_row {
+    struct rs_class_settings settings;
+    uint32_t act;                   /* enum rs_journal_act */
+};
+enum rs_journal_act { RS_ACT_NONE, RS_ACT_RETIRE, RS_ACT_KEEP, RS_ACT_FRESH };
+
+struct rs_outlet {
+    uint32_t magic, number;
+    uint32_t queued, outstanding, parked;
+    uint32_t cap_wanted;            /* the gate asks for share_cap, the engine answers before the gate is asked again */
+    uint32_t share_cap;             /* a window beyond this cannot share by weight; RS_NIL: no class waits */
+    uint32_t pad;
+    uint64_t expected;              /* bytes still expected of the outstanding ones */
+    uint64_t turns;                 /* turns of the discipline's loops: tests bound them */
+    uint64_t gate_state[40];
+};
+
+struct rs_engine {
+    uint32_t magic, version;
+    uint64_t size;
+    struct rs_capacity capacity;
+    uint32_t hash_size;
+    uint64_t outlets_at, classes_at, flows_at, buckets_at, scheds_at, sched_size, tickets_at, journal_at, hash_at;
+
+    struct rs_settings settings;
+    uint32_t classes;               /* numbers in use: 0 .. classes-1 */
+    uint32_t free_first;            /* free tickets */
+    uint32_t queued;
+    uint32_t next_outlet;
+    uint64_t backlog_map;           /* outlets where somebody waits */
+    uint64_t seq;
+    rs_time_t now;
+    uint64_t weight_busy;           /* of classes with responses outstanding: read pacing */
+    uint64_t mean;                  /* of all classes */
+    uint32_t weight_max;
+    uint32_t rebuilds;
+    uint64_t debt_fine;             /* debt_max per weight, fine; 0 = no bound */
+    struct rs_counts counts;
+
+    uint32_t journal_valid;         /* 1: rs_configure died while it was applying; do it again */
+    uint32_t journal_classes;
+    uint32_t built_sched, built_gate;   /* whose private states stand in the block; RS_NIL: nobody's, they are being made */
+    uint32_t pad;
+    struct rs_settings journal_settings;
+};
+
+static inline struct rs_outlet *rs_outlet(const rs_engine_t *e, uint32_t o) {
+    return (struct rs_outlet *)((uintptr_t)e + e->outlets_at) + o;
+}
+static inline struct rs_class_row *rs_class_row(const rs_engine_t *e, uint32_t c) {
+    return (struct rs_class_row *)((uintptr_t)e + e->classes_at) + c;
+}
+static inline struct rs_ticket_row *rs_row(const rs_engine_t *e, uint32_t t) {
+    return (struct rs_ticket_row *)((uintptr_t)e + e->tickets_at) + t;
+}
+static inline struct rs_flow *rs_flow(const rs_engine_t *e, const struct rs_outlet *o, uint32_t c) {
+    return (struct rs_flow *)((uintptr_t)e + e->flows_at) + (size_t)o->number * e->capacity.classes + c;
+}
+static inline struct rs_bucket *rs_flow_buckets(const rs_engine_t *e, const struct rs_outlet *o, uint32_t c) {
+    return (struct rs_bucket *)((uintptr_t)e + e->buckets_at) + ((size_t)o->number * e->capacity.classes + c) * RS_BUCKETS;
+}
+static inline void *rs_sched_state(const rs_engine_t *e, const struct rs_outlet *o) {
+    return (void *)((uintptr_t)e + e->scheds_at + e->sched_size * o->number);
+}
+static inline struct rs_journal_row *rs_journal(const rs_engine_t *e, uint32_t c) {
+    return (struct rs_journal_row *)((uintptr_t)e + e->journal_at) + c;
+}
+static inline uint32_t *rs_hash(const rs_engine_t *e) { return (uint32_t *)((uintptr_t)e + e->hash_at); }
+
+static inline enum rs_state rs_row_state(const struct rs_ticket_row *r) { return (enum rs_state)(uint32_t)r->life; }
+
+/* The whole response, as far as anybody knows, and what is still to come of it. */
+static inline uint64_t rs_row_due(const struct rs_ticket_row *r) { return r->estimate > r->received ? r->estimate : r->received; }
+static inline uint64_t rs_row_rest(const struct rs_ticket_row *r) { return r->estimate > r->received ? r->estimate - r->received : 0; }
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * base_magic.h - magic numbers, and the assertion that stays in release builds.
+ *
+ * RS_ASSERT is for a bug of ours or a host's breach of the contract in rs.h; it ends the process and names the line.  rs_check and
+ * rs_attach, which judge memory that may be damaged, return sentences instead.
+ */
+#ifndef FAIRGATE_BASE_MAGIC_H
+#define FAIRGATE_BASE_MAGIC_H
+
+#undef NDEBUG
+#include <assert.h>
+#include <stdint.h>
+
+#define RS_ASSERT(what) assert(what)
+
+#define RS_ENGINE_MAGIC  0x46475253u    /* "FGRS" */
+#define RS_OUTLET_MAGIC  0x4647524fu
+#define RS_VERSION       1u             /* of the block's shape: goes up whenever a struct in base_block.h or a private state changes */
+
+#define RS_NIL           UINT32_MAX     /* no index */
+
+/* Keeps the compiler from moving stores across: what a process that is killed here leaves behind must be the old or the new state. */
+#define RS_BARRIER()     __asm__ volatile("" ::: "memory")
+
+#endif

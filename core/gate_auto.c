@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gate_auto.c - a window that finds its own size: the smallest that keeps the server busy, and finds it anew when the server changes.
+ *
+ * Ours; the website-gateway paper (4.2.4) only advises a small number.
+ *
+ * ELASTICITY.  If a window larger by x per cent gives y per cent more throughput, the elasticity is y / x: 1 while the server has idle
+ * hands, 0 when all it can do is let requests queue.  The gate compares epochs at the window that it has (base) with epochs at a larger or a
+ * smaller one (probe), in pairs, so that what else goes on in the machine hits both alike.  Differences are relative to the mean of the two, in
+ * thousandths, and a probe upwards and one downwards estimate the same number.
+ *
+ * THROUGHPUT comes from Little's law, window / mean response time, over the responses that end in an epoch: unlike a count over a
+ * short time it does not depend on where in a burst the epoch begins, and servers whose responses take equally long end them in bursts.
+ * By responses and by bytes: one of the two is steady, which depends on what the server is short of; the steadier one of a test counts.
+ *
+ * A TEST is up to PAIRS pairs.  One pair with an elasticity near 1 is enough: when probing up the probe becomes the base and the next probe
+ * is twice as large, so 8 to 32 takes three turns of the server; when probing down there is nothing to gain.  Else the mean decides, as
+ * soon as it is clearly away from what is asked for: more than TAKE is worth a larger window (better too large than losing throughput), less than
+ * GIVE a smaller one.  After tests in both directions that changed nothing the gate rests, longer each time; a base that became
+ * quite another throughput (the server changed) begins anew, upwards.
+ *
+ * SHARES.  A window beyond min over the waiting classes of (requests of the class / its share) makes requests queue at the server, where weights
+ * say nothing.  The gate stays at three quarters of that, and goes beyond only while the server is clearly elastic.
+ *
+ * An epoch in which slots stayed free says nothing, and is thrown away.
+ */
+#include "gate.h"
+
+#define FLOOR        2u
+#define NORMAL       16u
+#define EPOCH_MIN    100000u        /* microseconds */
+#define EPOCH_MAX    1000000u       /* for a server that does not end `enough` in that time, if a window's worth has ended */
+#define ENOUGH       32u
+#define PAIRS        8
+#define TAKE         20
+#define GIVE         10
+#define CLEAR        400            /* elasticity of a single pair that noise does not make */
+#define ELASTIC      700
+#define NOT_BUSY     500            /* beyond the share cap: below this the server is the bottleneck */
+#define CHANGED      300            /* two bases that differ by so much are of different servers */
+#define REST_MAX     16u            /* epochs */
+#define EPS_MAX      4000
+
+enum phase { SETTLE_BASE, BASE, SETTLE_PROBE, PROBE };
+enum way { UP, DOWN };
+
+struct meter {
+    uint64_t  ends, bytes, time;    /* time: sum of response times */
+    uint32_t  slack, pad;
+    rs_time_t since;
+};
+
+struct speed { uint64_t responses, bytes; };
+
+struct tally { int64_t n, sum, squares; };
+
+struct automatic {
+    uint32_t     window;            /* in force */
+    uint32_t     base, probe;
+    uint32_t     phase, way;
+    uint32_t     settle;            /* ends that still belong to the window before */
+    uint32_t     rest, rest_next;   /* base epochs before the next test */
+    uint32_t     failed;            /* tests in a row that changed nothing */
+    uint32_t     elastic;           /* the last clear answer: the server has idle hands here */
+    uint32_t     cap16;             /* running mean of the share cap x 16; 0 = not known */
+    struct meter meter;
+    struct speed base_speed;
+    struct tally by_responses, by_bytes;
+};
+
+static struct automatic *state(const struct rs_outlet *o) { return (struct automatic *)(uintptr_t)o->gate_state; }
+
+static uint32_t cap_of(const struct automatic *a, const struct rs_settings *s) {
+    uint32_t cap = s->window_max;
+    if (a->cap16 && a->cap16 / 16 * 3 / 4 < cap) cap = a->cap16 / 16 * 3 / 4;
+    return cap < FLOOR ? FLOOR : cap;
+}
+
+static void begin_epoch(struct automatic *a, enum phase phase, uint32_t window, rs_time_t now) {
+    uint32_t larger = window > a->window ? window : a->window;
+    a->settle = window == a->window ? 0 : larger;
+    a->phase = a->settle ? phase : phase + 1;
+    a->window = window;
+    a->meter = (struct meter){ .since = now };
+}
+
+static void begin_base(struct automatic *a, rs_time_t now) { begin_epoch(a, SETTLE_BASE, a->base, now); }
+
+static void forget_pairs(struct automatic *a) { a->by_responses = a->by_bytes = (struct tally){ 0 }; }
+
+/* The window to try next in a->way, or the base itself where there is no room. */
+static uint32_t probe_of(const struct automatic *a, const struct rs_settings *s, int64_t elasticity) {
+    uint64_t probe;
+    if (a->way == DOWN) {
+        probe = (uint64_t)a->base * 7 / 10;
+        return probe < FLOOR ? FLOOR : (uint32_t)probe;
+    }
+    probe = elasticity > ELASTIC ? (uint64_t)a->base * 2 : (uint64_t)a->base * 7 / 5 + 1;
+    uint32_t cap = a->elastic ? s->window_max : cap_of(a, s);
+    if (probe > cap) probe = cap;
+    return probe < a->base ? a->base : (uint32_t)probe;
+}
+
+/* A test in a->way, or the other way if there is no room in this one; none: stay at the base. */
+static void begin_test(struct automatic *a, const struct rs_settings *s, int64_t elasticity, rs_time_t now) {
+    forget_pairs(a);
+    a->probe = probe_of(a, s, elasticity);
+    if (a->probe == a->base) {
+        a->way = a->way == UP ? DOWN : UP;
+        a->probe = probe_of(a, s, 0);
+    }
+    if (a->probe == a->base) begin_base(a, now);
+    else begin_epoch(a, SETTLE_PROBE, a->probe, now);
+}
+
+/* The test is over: with a new base, whose speed is known, or with the old one. */
+static void take(struct automatic *a, const struct rs_settings *s, struct speed speed, int64_t elasticity, rs_time_t now) {
+    a->base = a->probe;
+    a->base_speed = speed;
+    a->failed = a->rest = a->rest_next = 0;
+    begin_test(a, s, elasticity, now);
+}
+
+static void leave(struct automatic *a, rs_time_t now) {
+    forget_pairs(a);
+    a->way = a->way == UP ? DOWN : UP;
+    if (++a->failed >= 2) {
+        a->failed = 0;
+        a->rest_next = a->rest_next ? a->rest_next * 2 : 1;
+        if (a->rest_next > REST_MAX) a->rest_next = REST_MAX;
+        a->rest = a->rest_next;
+    }
+    begin_base(a, now);
+}
+
+/* (b - a) relative to the mean of both, in thousandths. */
+static int64_t difference(uint64_t a, uint64_t b) {
+    if (a + b == 0) return 0;
+    return (int64_t)(((__int128)b - (__int128)a) * 2000 / (__int128)(a + b));
+}
+
+static int64_t elasticity_of(uint64_t base, uint64_t probe, uint32_t base_window, uint32_t probe_window) {
+    int64_t step = difference(base_window, probe_window), eps = difference(base, probe) * 1000 / (step ? step : 1);
+    return eps > EPS_MAX ? EPS_MAX : eps < -EPS_MAX ? -EPS_MAX : eps;
+}
+
+static void note(struct tally *t, int64_t eps) {
+    t->n++;
+    t->sum += eps;
+    t->squares += eps * eps;
+}
+
+/* Sum of squared deviations from the mean. */
+static int64_t spread(const struct tally *t) { return t->squares - t->sum * t->sum / t->n; }
+
+/* Is the mean away from the border by three times its own error?  Squares, to do without a root. */
+static int is_clear(const struct tally *t, int64_t border) {
+    if (t->n < 3) return 0;
+    int64_t away = t->sum / t->n - border, error_squared = spread(t) / (t->n * (t->n - 1)) + 25;
+    return away * away > 9 * error_squared;
+}
+
+static void judge(struct automatic *a, const struct rs_settings *s, struct speed probe, rs_time_t now) {
+    int64_t one = elasticity_of(a->base_speed.responses, probe.responses, a->base, a->probe);
+    int64_t other = elasticity_of(a->base_speed.bytes, probe.bytes, a->base, a->probe);
+    int64_t lower = one < other ? one : other;
+    note(&a->by_responses, one);
+    note(&a->by_bytes, other);
+    if (a->by_responses.n == 1 && lower > CLEAR) {
+        a->elastic = lower > NOT_BUSY;
+        if (a->way == DOWN) leave(a, now);
+        else if (a->probe <= cap_of(a, s) || lower > ELASTIC) take(a, s, probe, lower, now);
+        else leave(a, now);
+        return;
+    }
+    const struct tally *t = spread(&a->by_bytes) < spread(&a->by_responses) ? &a->by_bytes : &a->by_responses;
+    int64_t mean = t->sum / t->n, beyond = (a->way == UP ? a->probe : a->base) > cap_of(a, s);
+    int64_t take_at = beyond ? ELASTIC : TAKE, give_at = beyond ? NOT_BUSY : GIVE;
+    if (t->n < PAIRS && !is_clear(t, a->way == UP ? take_at : give_at)) {
+        begin_base(a, now);
+        return;
+    }
+    a->elastic = mean > NOT_BUSY;
+    if (a->way == UP ? mean > take_at : mean < give_at) take(a, s, probe, mean, now);
+    else leave(a, now);
+}
+
+static struct speed speed_of(const struct meter *m, uint32_t window) {
+    unsigned __int128 time = m->time ? m->time : 1;
+    unsigned __int128 responses = ((unsigned __int128)m->ends * window << 20) / time, bytes = ((unsigned __int128)m->bytes * window << 10) / time;
+    unsigned __int128 most = (uint64_t)1 << 52;
+    return (struct speed){ (uint64_t)(responses < most ? responses : most), (uint64_t)(bytes < most ? bytes : most) };
+}
+
+static int is_over(const struct meter *m, uint32_t window, rs_time_t now) {
+    uint64_t enough = 2 * (uint64_t)window > ENOUGH ? 2 * (uint64_t)window : ENOUGH;
+    if (now - m->since < EPOCH_MIN) return 0;
+    return m->ends >= enough || (now - m->since >= EPOCH_MAX && m->ends >= window) || now - m->since >= 10 * EPOCH_MAX;
+}
+
+static void end_base(struct automatic *a, const struct rs_settings *s, struct speed speed, rs_time_t now) {
+    int64_t responses = difference(a->base_speed.responses, speed.responses), bytes = difference(a->base_speed.bytes, speed.bytes);
+    int known = a->base_speed.responses != 0;
+    int changed = known && ((responses > CHANGED && bytes > CHANGED) || (responses < -CHANGED && bytes < -CHANGED));
+    a->base_speed = speed;
+    if (changed) {
+        a->way = UP;
+        a->failed = a->rest = a->rest_next = 0;
+        begin_test(a, s, 0, now);
+    } else if (a->rest) {
+        a->rest--;
+        begin_base(a, now);
+    } else if (a->by_responses.n) {
+        begin_epoch(a, SETTLE_PROBE, a->probe, now);
+    } else {
+        begin_test(a, s, a->elastic && a->way == UP ? EPS_MAX : 0, now);
+    }
+}
+
+static void learn_cap(struct rs_outlet *o, struct automatic *a) {
+    uint32_t cap = o->share_cap > 100000000 ? 100000000 : o->share_cap;
+    if (o->share_cap == RS_NIL || o->share_cap == 0) return;
+    a->cap16 = a->cap16 ? a->cap16 - a->cap16 / 4 + cap * 4 : cap * 16;
+}
+
+static void ended(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, const struct rs_ticket_row *r) {
+    struct automatic *a = state(o);
+    struct meter *m = &a->meter;
+    if (a->settle) {
+        if (--a->settle) return;
+        a->phase++;
+        *m = (struct meter){ .since = now };
+        return;
+    }
+    if (!o->queued) m->slack++;
+    m->ends++;
+    if (!r->was_parked) {
+        m->time += now - r->released;
+        m->bytes += r->received;
+    }
+    if (!is_over(m, a->window, now)) return;
+    struct speed speed = speed_of(m, a->window);
+    uint64_t ends = m->ends;
+    learn_cap(o, a);
+    o->cap_wanted = 1;
+    if (m->slack * 8 > ends) {
+        forget_pairs(a);
+        a->base_speed = (struct speed){ 0, 0 };
+        begin_base(a, now);
+    } else if (a->phase == BASE) {
+        end_base(a, s, speed, now);
+    } else {
+        judge(a, s, speed, now);
+    }
+}
+
+static void init(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, int again) {
+    _Static_assert(sizeof(struct automatic) <= sizeof o->gate_state, "the gate's state has no room");
+    struct automatic *a = state(o);
+    uint32_t base = again && a->base >= FLOOR ? a->base : rs_window_or(s, NORMAL);
+    if (base > s->window_max) base = s->window_max;
+    if (base < FLOOR) base = FLOOR;
+    *a = (struct automatic){ .window = base, .base = base, .probe = base, .way = UP };
+    o->share_cap = RS_NIL;
+    o->cap_wanted = 1;
+    begin_base(a, now);
+}
+
+static int may(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, rs_time_t *again) {
+    (void)s, (void)now, (void)again;
+    return o->outstanding < state(o)->window;
+}
+
+static uint32_t limit(const struct rs_outlet *o, const struct rs_settings *s) {
+    (void)s;
+    return state(o)->window;
+}
+
+static const char *check(const struct rs_outlet *o, const struct rs_settings *s) {
+    const struct automatic *a = state(o);
+    if (a->window < FLOOR || a->window > s->window_max || a->base < FLOOR || a->base > s->window_max) return "auto: the window is out of bounds";
+    if (a->phase > PROBE || a->way > DOWN) return "auto: an epoch of no kind";
+    return a->window == (a->phase < SETTLE_PROBE ? a->base : a->probe) ? NULL : "auto: the window is not that of its epoch";
+}
+
+const struct rs_gate_ops rs_gate_auto = { .name = "auto", .init = init, .may = may, .ended = ended, .limit = limit, .check = check };

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* gate_none.c - whoever asks may go: what a plain server or proxy does.  Shares by weight don't come about, since nothing ever waits. */
+#include "gate.h"
+
+static void init(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, int again) { (void)o, (void)s, (void)now, (void)again; }
+
+static int may(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, rs_time_t *again) {
+    (void)o, (void)s, (void)now, (void)again;
+    return 1;
+}
+
+static uint32_t limit(const struct rs_outlet *o, const struct rs_settings *s) {
+    (void)o, (void)s;
+    return 0;
+}
+
+const struct rs_gate_ops rs_gate_none = { .name = "none", .init = init, .may = may, .limit = limit };

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gate_window.c - at most `window` responses outstanding.
+ *
+ * Source: website-gateway paper 3.3.  Departure: a parked response has given its slot back, since nobody works on it.
+ */
+#include "gate.h"
+
+static void init(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, int again) { (void)o, (void)s, (void)now, (void)again; }
+
+static uint32_t limit(const struct rs_outlet *o, const struct rs_settings *s) {
+    (void)o;
+    return rs_window_or(s, RS_WINDOW_NORMAL);
+}
+
+static int may(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, rs_time_t *again) {
+    (void)now, (void)again;
+    return o->outstanding < limit(o, s);
+}
+
+const struct rs_gate_ops rs_gate_window = { .name = "window", .init = init, .may = may, .limit = limit };

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gate_wrc.c - the window that the link's utilisation drives.
+ *
+ * Source: access-gateway paper 3.3.  An interval is F x Wmax ends of responses.  U = bytes received in it / (rate x its length), those that no
+ * ticket explains included (3.5).  U < Umax: Wmax + 1, U > Umax: Wmax - 1; and doubled as long as U has never reached Umax / 2.  The window
+ * moves only if it was full during the interval: when too little waits, a larger one changes nothing.  "Full" is judged at each end: somebody
+ * waited for the slot that it freed.  Additions: a first window other than 1 (`window`), and an upper bound (`window_max`), since Umax
+ * may be out of reach.  Without a rate the window stays where it began.
+ */
+#include "gate.h"
+
+struct wrc {
+    uint32_t  wmax, ends, slack;    /* slack: a slot was freed that nobody waited for */
+    uint32_t  started;              /* U reached Umax / 2 once: no more doubling */
+    uint64_t  bytes;
+    rs_time_t since;
+};
+
+static struct wrc *state(const struct rs_outlet *o) { return (struct wrc *)(uintptr_t)o->gate_state; }
+
+static void next_interval(struct wrc *w, rs_time_t now) {
+    w->ends = w->slack = 0;
+    w->bytes = 0;
+    w->since = now;
+}
+
+static void init(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, int again) {
+    _Static_assert(sizeof(struct wrc) <= sizeof o->gate_state, "the gate's state has no room");
+    struct wrc *w = state(o);
+    if (!again || w->wmax == 0 || w->wmax > s->window_max || w->started > 1) {
+        w->wmax = rs_window_or(s, 1);
+        w->started = 0;
+    }
+    if (w->wmax > s->window_max) w->wmax = s->window_max;
+    next_interval(w, now);
+}
+
+static int may(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, rs_time_t *again) {
+    (void)s, (void)now, (void)again;
+    return o->outstanding < state(o)->wmax;
+}
+
+static void arrived(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, uint64_t bytes) {
+    (void)s, (void)now;
+    state(o)->bytes += bytes;
+}
+
+static void ended(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, const struct rs_ticket_row *r) {
+    (void)r;
+    struct wrc *w = state(o);
+    w->ends++;
+    if (!o->queued) w->slack = 1;
+    if (w->ends < s->wrc_f * w->wmax || now == w->since) return;
+    if (s->rate && !w->slack) {
+        /* U in millionths, so that a rate of terabytes per second still fits */
+        unsigned __int128 scaled = (unsigned __int128)w->bytes * 1000000u * 1000000u;
+        uint64_t u = (uint64_t)(scaled / ((unsigned __int128)s->rate * (now - w->since)));
+        uint64_t umax = (uint64_t)s->wrc_umax_permille * 1000;
+        if (2 * u >= umax) w->started = 1;
+        if (!w->started) w->wmax *= 2;
+        else if (u < umax) w->wmax++;
+        else if (u > umax && w->wmax > 1) w->wmax--;
+        if (w->wmax > s->window_max) w->wmax = s->window_max;
+    }
+    next_interval(w, now);
+}
+
+static uint32_t limit(const struct rs_outlet *o, const struct rs_settings *s) {
+    (void)s;
+    return state(o)->wmax;
+}
+
+static const char *check(const struct rs_outlet *o, const struct rs_settings *s) {
+    const struct wrc *w = state(o);
+    return w->wmax < 1 || w->wmax > s->window_max || w->started > 1 || w->slack > 1 ? "wrc: the window is out of bounds" : NULL;
+}
+
+const struct rs_gate_ops rs_gate_wrc = {
+    .name = "wrc", .init = init, .may = may, .arrived = arrived, .ended = ended, .limit = limit, .check = check,
+};

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Every invariant of the engine.  Reads damaged memory: an index is judged before it is used. */
+#include "class_queue.h"
+#include "rs_engine.h"
+
+struct sums {
+    uint64_t queued, outstanding, parked, expected;
+};
+
+static const char *check_free(const rs_engine_t *e, uint32_t free_tickets) {
+    uint32_t seen = 0;
+    for (uint32_t t = e->free_first; t != RS_NIL; t = rs_row(e, t)->next) {
+        if (t >= e->capacity.tickets) return "the free list names an unknown ticket";
+        if (rs_row_state(rs_row(e, t)) != RS_FREE) return "the free list names a ticket in use";
+        if (++seen > free_tickets) return "the free list is longer than there are free tickets";
+    }
+    return seen == free_tickets ? NULL : "a free ticket is lost";
+}
+
+static const char *check_ticket(const rs_engine_t *e, const struct rs_ticket_row *r) {
+    if ((uint32_t)r->life > RS_PARKED) return "a ticket is in no known state";
+    if (r->life >> 32 == 0) return "a ticket has no generation";
+    if (rs_row_state(r) == RS_FREE) return NULL;
+    if (r->class >= e->classes || !rs_class_row(e, r->class)->used) return "a ticket is of no known class";
+    if (r->outlet >= e->capacity.outlets) return "a ticket is for no known outlet";
+    if (r->seq >= e->seq) return "a ticket came after the last";
+    if (r->estimate > RS_BYTES_MAX) return "an estimate is out of bounds";
+    if (r->submitted > r->released || r->released > e->now) return "a ticket's times are out of order";
+    if (rs_row_state(r) == RS_QUEUED && (r->received || r->charged || !r->estimate)) return "a waiting ticket has an account";
+    return NULL;
+}
+
+static void add(struct sums *s, const struct rs_ticket_row *r) {
+    switch (rs_row_state(r)) {
+    case RS_FREE: break;
+    case RS_QUEUED: s->queued++; break;
+    case RS_PARKED: s->parked++; break;
+    case RS_RELEASED:
+        s->outstanding++;
+        s->expected += rs_row_rest(r);
+        break;
+    }
+}
+
+static const char *check_outlet(const rs_engine_t *e, const struct rs_outlet *o, uint32_t n) {
+    struct sums s = { 0 };
+    uint64_t queued = 0, live = 0;
+    if (o->magic != RS_OUTLET_MAGIC || o->number != n) return "an outlet has lost its magic number";
+    for (uint32_t t = 0; t < e->capacity.tickets; t++)
+        if (rs_row(e, t)->outlet == n) add(&s, rs_row(e, t));
+    if (s.queued != o->queued) return "an outlet's count of waiting requests is wrong";
+    if (s.outstanding != o->outstanding) return "an outlet's count of outstanding responses is wrong";
+    if (s.parked != o->parked) return "an outlet's count of parked responses is wrong";
+    if (s.expected != o->expected) return "an outlet's sum of expected bytes is wrong";
+    if ((o->queued != 0) != (e->backlog_map >> n & 1)) return "the map of waiting outlets is wrong";
+    for (uint32_t c = 0; c < e->capacity.classes; c++) {
+        const struct rs_flow *f = rs_flow(e, o, c);
+        const struct rs_class_row *row = rs_class_row(e, c);
+        const char *why = rs_queue_check(e, o, c);
+        if (why) return why;
+        if (f->weight != (row->used ? row->settings.weight : 1)) return "a flow has not its class's weight";
+        if (c >= e->classes && (f->queued || f->live)) return "a flow of no class has requests";
+        queued += f->queued;
+        live += f->live;
+    }
+    if (queued != o->queued) return "an outlet's queues don't add up";
+    if (live != (uint64_t)o->outstanding + o->parked) return "an outlet's outstanding responses don't add up";
+    const struct rs_sched_ops *sched = rs_sched_ops(e->settings.sched);
+    const struct rs_gate_ops *gate = rs_gate_ops(e->settings.gate);
+    const char *why = sched->check(e, o);
+    if (!why && gate->check) why = gate->check(o, &e->settings);
+    return why;
+}
+
+/* Sums over outlets of what each class has; flows were checked against tickets one outlet at a time. */
+static const char *check_class(const rs_engine_t *e, uint32_t c, uint64_t *weights) {
+    const struct rs_class_row *row = rs_class_row(e, c);
+    uint64_t queued = 0, live = 0;
+    for (uint32_t n = 0; n < e->capacity.outlets; n++) {
+        const struct rs_flow *f = rs_flow(e, rs_outlet(e, n), c);
+        queued += f->queued;
+        live += f->live;
+    }
+    if (queued != row->queued) return "a class's count of waiting requests is wrong";
+    if (live != (uint64_t)row->outstanding + row->parked) return "a class's count of outstanding responses is wrong";
+    if (!row->used && (queued || live)) return "a class that is not there has requests";
+    if (row->outstanding) *weights += row->settings.weight;
+    return NULL;
+}
+
+const char *rs_check(const rs_engine_t *e) {
+    if (e->magic != RS_ENGINE_MAGIC || e->version != RS_VERSION) return "the engine has lost its magic number";
+    if (e->classes > e->capacity.classes) return "there are more classes than places";
+    if (e->journal_valid) return "a configuration stands half applied";
+    const char *why = rs_settings_wrong(&e->settings);
+    if (why) return why;
+    if (e->built_sched != e->settings.sched || e->built_gate != e->settings.gate) return "the accounts belong to another discipline";
+    uint32_t free_tickets = 0;
+    uint64_t queued = 0, outstanding = 0, parked = 0, expected = 0, class_expected = 0, class_parked = 0, weights = 0;
+    for (uint32_t t = 0; t < e->capacity.tickets; t++) {
+        why = check_ticket(e, rs_row(e, t));
+        if (why) return why;
+        if (rs_row_state(rs_row(e, t)) == RS_FREE) free_tickets++;
+    }
+    why = check_free(e, free_tickets);
+    for (uint32_t n = 0; n < e->capacity.outlets && !why; n++) {
+        const struct rs_outlet *o = rs_outlet(e, n);
+        why = check_outlet(e, o, n);
+        queued += o->queued;
+        outstanding += o->outstanding;
+        parked += o->parked;
+        expected += o->expected;
+    }
+    if (why) return why;
+    if (queued != e->queued) return "the count of waiting requests is wrong";
+    for (uint32_t c = 0; c < e->capacity.classes; c++) {
+        why = check_class(e, c, &weights);
+        if (why) return why;
+        class_expected += rs_class_row(e, c)->expected;
+        class_parked += rs_class_row(e, c)->parked;
+    }
+    if (class_expected != expected) return "the classes' expected bytes don't add up";
+    if (class_parked != parked) return "the classes' parked responses don't add up";
+    if (weights != e->weight_busy) return "the weight of the busy classes is wrong";
+    uint64_t in = e->counts.submitted, out = e->counts.cancelled + e->counts.done + e->counts.aborted;
+    /* who is killed inside a move may have made it and not counted it */
+    if (!e->rebuilds && in - out != queued + outstanding + parked) return "moves and tickets don't add up";
+    return NULL;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * New settings and classes for an engine that may be running.
+ *
+ * All is judged and written to the journal first; then the journal is marked valid and applied.  A process that dies while it applies leaves
+ * a valid journal, and rs_rebuild applies it again: every act in it can be done twice.
+ */
+#include "rs_engine.h"
+
+#include <string.h>
+
+static const char *class_wrong(const struct rs_class_settings *c) {
+    if (!c->name[0] || !memchr(c->name, 0, sizeof c->name)) return "a class has no name, or one of more than 31 bytes";
+    if (c->weight < 1 || c->weight > 1000000) return "the weight of a class is out of bounds: it goes from 1 to 1,000,000";
+    if (c->level > RS_LEVEL_MAX) return "the level of a class is out of bounds: it goes from 0 to 65,535";
+    if (c->order != RS_ORDER_FIFO && c->order != RS_ORDER_SHORTEST) return "the order of a class must be fifo or shortest";
+    return NULL;
+}
+
+/* The hash: slots of class number, or of NEW + position in the list given; linear probing, twice as many slots as classes. */
+#define NEW 0x80000000u
+
+static uint32_t hash_of(const char *name) {
+    uint32_t h = 2166136261u;
+    while (*name) h = (h ^ (unsigned char)*name++) * 16777619u;
+    return h ^ h >> 15;
+}
+
+static const char *name_of(const rs_engine_t *e, const struct rs_class_settings *classes, uint32_t slot) {
+    if (slot & NEW) return classes[slot & ~NEW].name;
+    const struct rs_journal_row *j = rs_journal(e, slot);
+    return j->act == RS_ACT_FRESH ? j->settings.name : rs_class_row(e, slot)->settings.name;
+}
+
+/* The slot where the name stands, or the empty one where it would. */
+static uint32_t *slot_of(const rs_engine_t *e, const struct rs_class_settings *classes, const char *name) {
+    uint32_t *hash = rs_hash(e), mask = e->hash_size - 1;
+    for (uint32_t i = hash_of(name) & mask;; i = (i + 1) & mask)
+        if (hash[i] == RS_NIL || !strcmp(name_of(e, classes, hash[i]), name)) return &hash[i];
+}
+
+static int is_empty(const struct rs_class_row *row) { return !row->queued && !row->outstanding && !row->parked; }
+
+/* The next place from *c on that can be given to a class: never used, or retired and empty; `also_new` those that retire now. */
+static int find_place(const rs_engine_t *e, uint32_t *c, int also_new) {
+    for (; *c < e->capacity.classes; ++*c) {
+        const struct rs_class_row *row = rs_class_row(e, *c);
+        uint32_t act = rs_journal(e, *c)->act;
+        if (act == RS_ACT_KEEP || act == RS_ACT_FRESH) continue;
+        if (!row->used || (is_empty(row) && (row->retired || also_new))) return 1;
+    }
+    return 0;
+}
+
+/* Fills the journal.  NULL, or what is wrong, and nothing that is in force has changed. */
+static const char *plan(rs_engine_t *e, const struct rs_class_settings *classes, uint32_t n) {
+    uint32_t *hash = rs_hash(e), place = 0;
+    int also_new = 0;
+    if (n < 1) return "an engine needs at least one class";
+    if (n > e->capacity.classes) return "there are more classes than the engine has places for";
+    for (uint32_t i = 0; i < e->hash_size; i++) hash[i] = RS_NIL;
+    for (uint32_t c = 0; c < e->capacity.classes; c++) {
+        const struct rs_class_row *row = rs_class_row(e, c);
+        rs_journal(e, c)->act = row->used ? RS_ACT_RETIRE : RS_ACT_NONE;
+        if (row->used) *slot_of(e, classes, row->settings.name) = c;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const char *wrong = class_wrong(&classes[i]);
+        if (wrong) return wrong;
+        uint32_t *slot = slot_of(e, classes, classes[i].name);
+        if (*slot == RS_NIL) {
+            *slot = NEW | i;
+            continue;
+        }
+        if (*slot & NEW || rs_journal(e, *slot)->act == RS_ACT_KEEP) return "two classes have the same name";
+        rs_journal(e, *slot)->act = RS_ACT_KEEP;
+        rs_journal(e, *slot)->settings = classes[i];
+    }
+    e->journal_classes = e->classes;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t *slot = slot_of(e, classes, classes[i].name);
+        if (!(*slot & NEW)) continue;
+        if (!find_place(e, &place, also_new) && !also_new) {
+            also_new = 1;
+            place = 0;
+        }
+        if (!find_place(e, &place, also_new)) return "no place is left for a new class: those of retired classes still have requests";
+        rs_journal(e, place)->act = RS_ACT_FRESH;
+        rs_journal(e, place)->settings = classes[i];
+        if (place >= e->journal_classes) e->journal_classes = place + 1;
+        *slot = place;
+    }
+    return NULL;
+}
+
+void rs_journal_apply(rs_engine_t *e, rs_time_t now) {
+    for (uint32_t c = 0; c < e->journal_classes; c++) {
+        const struct rs_journal_row *j = rs_journal(e, c);
+        struct rs_class_row *row = rs_class_row(e, c);
+        if (j->act == RS_ACT_FRESH) {
+            memset(row, 0, sizeof *row);
+            row->used = row->fresh = 1;
+        }
+        if (j->act == RS_ACT_FRESH || j->act == RS_ACT_KEEP) row->settings = j->settings;
+        row->retired = j->act == RS_ACT_RETIRE;
+    }
+    e->settings = e->journal_settings;
+    e->classes = e->journal_classes;
+    rs_make_anew(e, now);
+    RS_BARRIER();
+    e->journal_valid = 0;
+}
+
+int rs_configure(rs_engine_t *e, const struct rs_settings *s, const struct rs_class_settings *classes, uint32_t nclasses, uint32_t *number,
+                 rs_time_t now, const char **why) {
+    rs_enter(e);
+    now = rs_clamp_now(e, now);
+    const char *wrong = rs_settings_wrong(s);
+    if (!wrong) wrong = plan(e, classes, nclasses);
+    if (wrong) {
+        *why = wrong;
+        return -1;
+    }
+    if (number)
+        for (uint32_t i = 0; i < nclasses; i++) number[i] = *slot_of(e, classes, classes[i].name);
+    e->journal_settings = *s;
+    RS_BARRIER();
+    e->journal_valid = 1;
+    RS_BARRIER();
+    rs_journal_apply(e, now);
+    return 0;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Size of the block, its carving, and finding one that stands. */
+#include "rs_engine.h"
+#include "base_arena.h"
+
+#include <string.h>
+
+#define CLASSES_MAX 65536u
+#define TICKETS_MAX 16777216u
+#define OUTLETS_MAX 64u
+
+static const char *capacity_wrong(const struct rs_capacity *c) {
+    if (c->classes < 1 || c->classes > CLASSES_MAX) return "the capacity is out of bounds: classes go from 1 to 65,536";
+    if (c->tickets < 1 || c->tickets > TICKETS_MAX) return "the capacity is out of bounds: tickets go from 1 to 16,777,216";
+    if (c->outlets < 1 || c->outlets > OUTLETS_MAX) return "the capacity is out of bounds: outlets go from 1 to 64";
+    return NULL;
+}
+
+/* Fills in capacity, sizes and offsets of *e, and nothing else. */
+static uint64_t carve(struct rs_engine *e, const struct rs_capacity *cap) {
+    uint64_t used = sizeof *e, flows = (uint64_t)cap->outlets * cap->classes;
+    e->capacity = *cap;
+    e->sched_size = 0;
+    for (uint32_t i = 0; i < RS_SCHED_COUNT; i++) {
+        uint64_t size = rs_round_up(rs_sched_ops(i)->size(cap->classes));
+        if (size > e->sched_size) e->sched_size = size;
+    }
+    e->hash_size = 2;
+    while (e->hash_size < 2 * cap->classes) e->hash_size *= 2;
+    e->outlets_at = rs_carve(&used, cap->outlets, sizeof(struct rs_outlet));
+    e->classes_at = rs_carve(&used, cap->classes, sizeof(struct rs_class_row));
+    e->flows_at = rs_carve(&used, flows, sizeof(struct rs_flow));
+    e->scheds_at = rs_carve(&used, cap->outlets, e->sched_size);
+    e->tickets_at = rs_carve(&used, cap->tickets, sizeof(struct rs_ticket_row));
+    e->journal_at = rs_carve(&used, cap->classes, sizeof(struct rs_journal_row));
+    e->hash_at = rs_carve(&used, e->hash_size, sizeof(uint32_t));
+    e->buckets_at = rs_carve(&used, flows * RS_BUCKETS, sizeof(struct rs_bucket));
+    e->size = rs_round_up(used);
+    return e->size;
+}
+
+size_t rs_size(const struct rs_capacity *cap) {
+    struct rs_engine e;
+    return capacity_wrong(cap) ? 0 : (size_t)carve(&e, cap);
+}
+
+static rs_engine_t *refuse(const char **why, const char *sentence) {
+    *why = sentence;
+    return NULL;
+}
+
+rs_engine_t *rs_create(void *mem, size_t len, const struct rs_capacity *cap, const struct rs_settings *s,
+                       const struct rs_class_settings *classes, uint32_t nclasses, rs_time_t now, const char **why) {
+    const char *wrong = capacity_wrong(cap);
+    if (wrong) return refuse(why, wrong);
+    if ((uintptr_t)mem % RS_ALIGN) return refuse(why, "the memory for an engine must be aligned to 64 bytes");
+    if (len < rs_size(cap)) return refuse(why, "the memory is too small for the engine: rs_size says how much it needs");
+
+    rs_engine_t *e = mem;
+    memset(e, 0, sizeof *e);
+    carve(e, cap);
+    e->version = RS_VERSION;
+    e->seq = 1;
+    e->now = now;
+    e->built_sched = e->built_gate = RS_NIL;
+    memset(rs_outlet(e, 0), 0, sizeof(struct rs_outlet) * cap->outlets);
+    memset(rs_class_row(e, 0), 0, sizeof(struct rs_class_row) * cap->classes);
+    for (uint32_t o = 0; o < cap->outlets; o++) {
+        rs_outlet(e, o)->magic = RS_OUTLET_MAGIC;
+        rs_outlet(e, o)->number = o;
+    }
+    for (uint32_t t = 0; t < cap->tickets; t++) {
+        struct rs_ticket_row *r = rs_row(e, t);
+        memset(r, 0, sizeof *r);
+        r->life = rs_life_after(0);
+    }
+    e->magic = RS_ENGINE_MAGIC;
+    if (rs_configure(e, s, classes, nclasses, NULL, now, why) < 0) {
+        e->magic = 0;
+        return NULL;
+    }
+    return e;
+}
+
+rs_engine_t *rs_attach(void *mem, size_t len, const char **why) {
+    rs_engine_t *e = mem;
+    if ((uintptr_t)mem % RS_ALIGN) return refuse(why, "the memory of an engine must be aligned to 64 bytes");
+    if (len < sizeof *e) return refuse(why, "the memory is too small to hold an engine");
+    if (e->magic != RS_ENGINE_MAGIC) return refuse(why, "there is no engine in this memory: its magic number is missing");
+    if (e->version != RS_VERSION) return refuse(why, "the engine in this memory is of another version: stop all who use it, and make it anew");
+    struct rs_engine expected;
+    if (capacity_wrong(&e->capacity) || e->size != carve(&expected, &e->capacity) || e->size > len)
+        return refuse(why, "the engine in this memory has not the size that it says");
+    return e;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * rs_engine.h - what the engine's own files share, and no one else includes.
+ *
+ *     rs_create.c     size, create, attach          rs_life.c    submit, pick, header, ... : every move of a ticket
+ *     rs_configure.c  new settings and classes      rs_credit.c  read pacing
+ *     rs_settings.c   table, names                  rs_stats.c   reading
+ *     rs_rebuild.c    everything from the tickets   rs_check.c   invariants
+ */
+#ifndef FAIRGATE_RS_ENGINE_H
+#define FAIRGATE_RS_ENGINE_H
+
+#include "base_block.h"
+#include "gate.h"
+#include "sched.h"
+
+const struct rs_sched_ops *rs_sched_ops(uint32_t sched);
+const struct rs_gate_ops  *rs_gate_ops(uint32_t gate);
+
+const char *rs_settings_wrong(const struct rs_settings *s);     /* NULL, or what is out of bounds */
+
+/* The block is ours: asserted at the entry of every call, since all memory that a host hands in twice can be somebody else's. */
+static inline void rs_enter(const rs_engine_t *e) { RS_ASSERT(e && e->magic == RS_ENGINE_MAGIC && e->version == RS_VERSION); }
+
+/* Time never goes back: a clock that was set, or two processes that read theirs in the other order. */
+static inline rs_time_t rs_clamp_now(rs_engine_t *e, rs_time_t now) {
+    if (now > e->now) e->now = now;
+    return e->now;
+}
+
+/* The row of a live ticket, NULL when it has ended or never was. */
+static inline struct rs_ticket_row *rs_live_row(const rs_engine_t *e, rs_ticket_t t) {
+    uint32_t i = rs_ticket_index(t);
+    if (i >= e->capacity.tickets) return NULL;
+    struct rs_ticket_row *r = rs_row(e, i);
+    return r->life >> 32 == t >> 32 && (uint32_t)r->life != RS_FREE ? r : NULL;
+}
+
+static inline rs_ticket_t rs_ticket_of(const struct rs_ticket_row *r, uint32_t i) { return (r->life >> 32) << 32 | i; }
+
+/* A ticket's place is free again and has the next generation; generation 0 is left out, so that no ticket is RS_NO_TICKET. */
+static inline uint64_t rs_life_after(uint64_t life) {
+    uint32_t generation = (uint32_t)(life >> 32) + 1;
+    return (uint64_t)(generation ? generation : 1) << 32 | RS_FREE;
+}
+
+/* Everything but tickets and settings made anew (rs_rebuild.c). */
+enum rs_accounts { RS_ACCOUNTS_NEW, RS_ACCOUNTS_KEEP };
+void rs_make_anew(rs_engine_t *e, rs_time_t now);
+
+/* A rs_configure that stands complete in the journal, done, or done again (rs_configure.c). */
+void rs_journal_apply(rs_engine_t *e, rs_time_t now);
+
+/* A class's tokens for reading after so much time and so many bytes (rs_credit.c). */
+void rs_credit_used(rs_engine_t *e, struct rs_class_row *row, uint64_t bytes);
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Everything but tickets, settings and counts, made anew from the tickets: after the holder of the lock died, and whenever settings changed.
+ * O(classes x outlets + tickets x log tickets), no memory but the tickets' own links.
+ *
+ * Accounts and learnt windows are kept while discipline and gate are the same and the values can be right; one that can't is neutral.
+ */
+#include "class_queue.h"
+#include "rs_engine.h"
+
+/* The heaviest weight, and the bound of debts per weight, from the classes in force. */
+static void set_weights(rs_engine_t *e) {
+    uint64_t sum = 0, n = 0;
+    e->weight_max = 1;
+    for (uint32_t c = 0; c < e->classes; c++) {
+        const struct rs_class_row *row = rs_class_row(e, c);
+        if (!row->used || row->retired) continue;
+        sum += row->settings.weight;
+        n++;
+        if (row->settings.weight > e->weight_max) e->weight_max = row->settings.weight;
+    }
+    e->debt_fine = n ? (e->settings.debt_max << RS_FINE) / (sum / n) : 0;
+    if (e->settings.debt_max && !e->debt_fine) e->debt_fine = 1;
+}
+
+static void clear_sums(rs_engine_t *e) {
+    e->queued = 0;
+    e->backlog_map = 0;
+    e->weight_busy = 0;
+    e->free_first = RS_NIL;
+    for (uint32_t c = 0; c < e->capacity.classes; c++) {
+        struct rs_class_row *row = rs_class_row(e, c);
+        row->queued = row->outstanding = row->parked = 0;
+        row->expected = 0;
+    }
+    for (uint32_t n = 0; n < e->capacity.outlets; n++) {
+        struct rs_outlet *o = rs_outlet(e, n);
+        o->queued = o->outstanding = o->parked = o->cap_wanted = 0;
+        o->expected = 0;
+        for (uint32_t c = 0; c < e->capacity.classes; c++) {
+            const struct rs_class_row *row = rs_class_row(e, c);
+            struct rs_flow *f = rs_flow(e, o, c);
+            rs_queue_clear(f);
+            f->live = 0;
+            f->weight = row->settings.weight ? row->settings.weight : 1;
+            f->level = row->settings.level;
+            f->shortest = row->settings.order == RS_ORDER_SHORTEST && e->settings.sched != RS_SCHED_SHORTEST;
+        }
+    }
+}
+
+static void count_outstanding(rs_engine_t *e, const struct rs_ticket_row *r) {
+    struct rs_outlet *o = rs_outlet(e, r->outlet);
+    struct rs_class_row *row = rs_class_row(e, r->class);
+    rs_flow(e, o, r->class)->live++;
+    if (rs_row_state(r) == RS_PARKED) {
+        o->parked++;
+        row->parked++;
+        return;
+    }
+    o->outstanding++;
+    o->expected += rs_row_rest(r);
+    row->expected += rs_row_rest(r);
+    if (!row->outstanding++) e->weight_busy += row->settings.weight;
+}
+
+/* Frees, counts, and returns the queued ones linked by next, in the order of their places. */
+static uint32_t sort_out(rs_engine_t *e) {
+    uint32_t queued = RS_NIL;
+    for (uint32_t t = e->capacity.tickets; t-- > 0;) {
+        struct rs_ticket_row *r = rs_row(e, t);
+        uint32_t state = (uint32_t)r->life;
+        if (r->seq >= e->seq) e->seq = r->seq + 1;
+        if (state > RS_PARKED || (state != RS_FREE && (r->class >= e->classes || r->outlet >= e->capacity.outlets))) {
+            r->life = rs_life_after(r->life);   /* can't come from a kill; a place that is lost for ever is worse than a ticket */
+            state = RS_FREE;
+        }
+        if (state == RS_FREE) {
+            r->next = e->free_first;
+            e->free_first = t;
+        } else if (state == RS_QUEUED) {
+            r->charged = r->received = 0;
+            r->next = queued;
+            queued = t;
+        } else {
+            count_outstanding(e, r);
+        }
+    }
+    return queued;
+}
+
+static uint32_t merge(rs_engine_t *e, uint32_t a, uint32_t b) {
+    uint32_t first = RS_NIL, *end = &first;
+    while (a != RS_NIL && b != RS_NIL) {
+        uint32_t *least = rs_row(e, a)->seq < rs_row(e, b)->seq ? &a : &b, t = *least;
+        *end = t;
+        end = &rs_row(e, t)->next;
+        *least = *end;
+    }
+    *end = a != RS_NIL ? a : b;
+    return first;
+}
+
+/* Merge sort of a list by arrival: run[i] holds 2^i tickets or none. */
+static uint32_t sort(rs_engine_t *e, uint32_t list) {
+    uint32_t run[32], sorted = RS_NIL;
+    for (uint32_t i = 0; i < 32; i++) run[i] = RS_NIL;
+    while (list != RS_NIL) {
+        uint32_t t = list, i = 0;
+        list = rs_row(e, t)->next;
+        rs_row(e, t)->next = RS_NIL;
+        for (; run[i] != RS_NIL; i++) {
+            t = merge(e, run[i], t);
+            run[i] = RS_NIL;
+        }
+        run[i] = t;
+    }
+    for (uint32_t i = 0; i < 32; i++) sorted = merge(e, run[i], sorted);
+    return sorted;
+}
+
+static void queue_up(rs_engine_t *e, const struct rs_sched_ops *ops, uint32_t list) {
+    while (list != RS_NIL) {
+        uint32_t t = list;
+        struct rs_ticket_row *r = rs_row(e, t);
+        struct rs_outlet *o = rs_outlet(e, r->outlet);
+        list = r->next;
+        rs_queue_push(e, o, rs_flow(e, o, r->class), t);
+        e->queued++;
+        rs_class_row(e, r->class)->queued++;
+        if (!o->queued++) e->backlog_map |= (uint64_t)1 << o->number;
+        if (ops->enter) ops->enter(e, o, t);
+    }
+}
+
+void rs_make_anew(rs_engine_t *e, rs_time_t now) {
+    const struct rs_sched_ops *sched = rs_sched_ops(e->settings.sched);
+    const struct rs_gate_ops *gate = rs_gate_ops(e->settings.gate);
+    int keep_accounts = e->built_sched == e->settings.sched, keep_gate = e->built_gate == e->settings.gate;
+    e->built_sched = e->built_gate = RS_NIL;    /* whoever dies from here on leaves accounts that nobody trusts */
+    RS_BARRIER();
+    set_weights(e);
+    clear_sums(e);
+    uint32_t list = sort(e, sort_out(e));
+    /* A discipline of tickets takes them one by one into an empty state; one of flows looks at them all at the end. */
+    if (!sched->enter) queue_up(e, sched, list);
+    for (uint32_t n = 0; n < e->capacity.outlets; n++) {
+        sched->restore(e, rs_outlet(e, n), keep_accounts);
+        gate->init(rs_outlet(e, n), &e->settings, now, keep_gate);
+    }
+    if (sched->enter) queue_up(e, sched, list);
+    for (uint32_t c = 0; c < e->classes; c++) rs_class_row(e, c)->fresh = 0;
+    RS_BARRIER();
+    e->built_sched = e->settings.sched;
+    e->built_gate = e->settings.gate;
+}
+
+void rs_rebuild(rs_engine_t *e, rs_time_t now) {
+    rs_enter(e);
+    now = rs_clamp_now(e, now);
+    for (uint32_t n = 0; n < e->capacity.outlets; n++) {
+        rs_outlet(e, n)->magic = RS_OUTLET_MAGIC;
+        rs_outlet(e, n)->number = n;
+    }
+    e->rebuilds++;
+    if (e->journal_valid) rs_journal_apply(e, now);
+    else rs_make_anew(e, now);
+}

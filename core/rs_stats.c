@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reading: nothing here changes anything. */
+#include "rs_engine.h"
+
+#include <string.h>
+
+enum rs_state rs_state(const rs_engine_t *e, rs_ticket_t t) {
+    rs_enter(e);
+    const struct rs_ticket_row *r = rs_live_row(e, t);
+    return r ? rs_row_state(r) : RS_FREE;
+}
+
+uint64_t rs_tag(const rs_engine_t *e, rs_ticket_t t) {
+    rs_enter(e);
+    const struct rs_ticket_row *r = rs_live_row(e, t);
+    return r ? r->tag : 0;
+}
+
+uint32_t rs_owner(const rs_engine_t *e, rs_ticket_t t) {
+    rs_enter(e);
+    const struct rs_ticket_row *r = rs_live_row(e, t);
+    return r ? r->owner : 0;
+}
+
+uint32_t rs_class(const rs_engine_t *e, rs_ticket_t t) {
+    rs_enter(e);
+    const struct rs_ticket_row *r = rs_live_row(e, t);
+    return r ? r->class : RS_NO_CLASS;
+}
+
+rs_time_t rs_waited(const rs_engine_t *e, rs_ticket_t t) {
+    rs_enter(e);
+    const struct rs_ticket_row *r = rs_live_row(e, t);
+    return r && rs_row_state(r) != RS_QUEUED ? r->released - r->submitted : 0;
+}
+
+void rs_stats(const rs_engine_t *e, struct rs_stats *out) {
+    rs_enter(e);
+    memset(out, 0, sizeof *out);
+    out->settings = e->settings;
+    out->capacity = e->capacity;
+    out->classes = e->classes;
+    for (uint32_t n = 0; n < e->capacity.outlets; n++) {
+        const struct rs_outlet *o = rs_outlet(e, n);
+        out->queued += o->queued;
+        out->outstanding += o->outstanding;
+        out->parked += o->parked;
+    }
+    out->window = rs_gate_ops(e->settings.gate)->limit(rs_outlet(e, 0), &e->settings);
+    out->rebuilds = e->rebuilds;
+    out->counts = e->counts;
+}
+
+int rs_class_stats(const rs_engine_t *e, uint32_t class, struct rs_class_stats *out) {
+    rs_enter(e);
+    memset(out, 0, sizeof *out);
+    if (class >= e->classes || !rs_class_row(e, class)->used) return 0;
+    const struct rs_class_row *row = rs_class_row(e, class);
+    const struct rs_sched_ops *ops = rs_sched_ops(e->settings.sched);
+    out->settings = row->settings;
+    out->retired = row->retired;
+    out->queued = row->queued;
+    out->outstanding = row->outstanding;
+    out->parked = row->parked;
+    out->expected = row->expected;
+    out->balance = ops->balance ? ops->balance(e, rs_outlet(e, 0), class) : 0;
+    out->mean = row->mean;
+    out->wait_max = row->wait_max;
+    out->counts = row->counts;
+    return 1;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * sched.h - what a discipline is: which class at an outlet goes next.
+ *
+ * A discipline is one file with one table.  It keeps a private state per outlet (rs_sched_state, `size` bytes), reads flows and tickets, and
+ * changes neither.  c is a class number; flows are up to date when a hook is called.
+ *
+ *     flow:  idle ─backlog→ waiting ─drained→ (released ones outstanding) ─idle→ idle
+ *
+ * HOOKS, in the order in which a request's life calls them
+ *     enter/leave   a ticket joined, left the queue (NULL for disciplines that look at flows only)
+ *     backlog       the flow has its first queued request
+ *     head          flow->best changed, the flow still waits
+ *     pick          who goes next; RS_NIL when nobody waits.  Changes no account
+ *     drained       nothing of the flow waits any more
+ *     charge        bytes (<= RS_BYTES_MAX) to the account of a class, waiting or not.  Returns how many it took: a bounded debt
+ *                   forgives the rest
+ *     refund        bytes given back, never more than were taken
+ *     idle          nothing waits and nothing is outstanding
+ * A release calls leave, then drained or head, then charge, in this order; flow->live counts the released one already.
+ *
+ * restore makes the whole state anew from the flows (after create, configure and a rebuild).  With `keep`, accounts that were
+ * there are kept as far as they can be right; those of fresh classes, and all without it, become neutral.
+ */
+#ifndef FAIRGATE_SCHED_H
+#define FAIRGATE_SCHED_H
+
+#include "base_block.h"
+
+struct rs_choice {
+    uint32_t class;
+    uint32_t ticket;        /* RS_NIL: whoever is next in the class */
+};
+
+struct rs_sched_ops {
+    const char *name;
+    int         on_receipt; /* charge what arrives, not an estimate at release */
+    uint64_t    (*size)(uint32_t classes);
+    void        (*restore)(rs_engine_t *e, struct rs_outlet *o, int keep);
+    void        (*enter)(rs_engine_t *e, struct rs_outlet *o, uint32_t t);
+    void        (*leave)(rs_engine_t *e, struct rs_outlet *o, uint32_t t);
+    void        (*backlog)(rs_engine_t *e, struct rs_outlet *o, uint32_t c);
+    void        (*head)(rs_engine_t *e, struct rs_outlet *o, uint32_t c);
+    struct rs_choice (*pick)(rs_engine_t *e, struct rs_outlet *o, rs_time_t now);
+    void        (*drained)(rs_engine_t *e, struct rs_outlet *o, uint32_t c);
+    uint64_t    (*charge)(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes);     /* NULL: no accounts */
+    void        (*refund)(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes);
+    void        (*idle)(rs_engine_t *e, struct rs_outlet *o, uint32_t c);                       /* NULL: nothing to forget */
+    int64_t     (*balance)(const rs_engine_t *e, const struct rs_outlet *o, uint32_t c);        /* NULL: 0 */
+    const char *(*check)(const rs_engine_t *e, const struct rs_outlet *o);                      /* NULL or a sentence */
+};
+
+extern const struct rs_sched_ops rs_sched_fifo, rs_sched_drr, rs_sched_rfq, rs_sched_rfq_paper, rs_sched_levels, rs_sched_shortest;
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * sched_rfq.c - request-based fair queuing: the class that was served least, by weight, goes next.
+ *
+ * Source: access-gateway paper 3.2.  Each class has a counter (ACC) of normalised bytes: bytes divided by weight.  The waiting class with
+ * the smallest counter goes.  Two disciplines share this file:
+ *
+ *     rfq-paper   counts what has arrived.  A class keeps the smallest counter until its first byte comes, and takes every free slot until then
+ *     rfq         counts an estimate at release, corrects it as bytes come, and forgives debts beyond a bound: one long response of a light class
+ *                 would otherwise silence it for minutes
+ *
+ * Departures of both:
+ * - A class that revives takes max(own counter, smallest of the others), eq. 2.  Fig. 2 sets the counter instead, which erases a debt.
+ * - "The others" are the classes that wait.  The paper takes all: the counter of a class that is idle, or that only has one slow response
+ *   outstanding, stands still while the rest goes on, and whoever starts from it shuts the rest out.  When nobody waits, the
+ *   counter that was released last stands for them, so that what was used while alone is not held against a class.
+ * - The remainder of the division by the weight is carried, so that small responses and large weights lose nothing.
+ */
+#include "sched.h"
+#include "base_arena.h"
+#include "base_heap.h"
+
+struct rfq {
+    uint32_t count, pad;            /* of the heap of waiting classes by counter */
+    uint64_t last;                  /* largest counter at which somebody was released */
+    uint64_t row_at, node_at, place_at;
+};
+
+struct rfq_row {
+    uint64_t acc;                   /* fine bytes per weight */
+    uint32_t rest, pad;             /* of the last division, in fine bytes: below the weight */
+};
+
+#define ACC_MAX ((uint64_t)1 << 62)
+
+static uint64_t layout(uint32_t classes, struct rfq *q) {
+    uint64_t used = sizeof *q;
+    q->row_at = rs_carve(&used, classes, sizeof(struct rfq_row));
+    q->node_at = rs_carve(&used, classes, sizeof(struct rs_heap_node));
+    q->place_at = rs_carve(&used, classes, sizeof(uint32_t));
+    return used;
+}
+
+static uint64_t size(uint32_t classes) {
+    struct rfq q;
+    return layout(classes, &q);
+}
+
+static struct rfq_row *row_of(const struct rfq *q, uint32_t c) { return (struct rfq_row *)((uintptr_t)q + q->row_at) + c; }
+
+static struct rs_heap heap_of(struct rfq *q) {
+    return (struct rs_heap){ &q->count, (void *)((uintptr_t)q + q->node_at), (void *)((uintptr_t)q + q->place_at) };
+}
+
+/* What a class that joins may not be behind: see the second departure. */
+static uint64_t least_of_others(struct rfq *q) { return q->count ? heap_of(q).node[0].key : q->last; }
+
+/* Counters are compared as plain numbers; long before they could wrap, all go down by what everybody has. */
+static void rebase(rs_engine_t *e, struct rfq *q) {
+    struct rs_heap h = heap_of(q);
+    uint64_t down = least_of_others(q);
+    if (down > q->last) down = q->last;
+    for (uint32_t c = 0; c < e->classes; c++) {
+        struct rfq_row *r = row_of(q, c);
+        r->acc = r->acc > down ? r->acc - down : 0;
+        if (r->acc > ACC_MAX) r->acc = ACC_MAX;
+    }
+    for (uint32_t i = 0; i < q->count; i++) h.node[i].key = row_of(q, h.node[i].id)->acc;
+    q->last -= down;
+}
+
+static void backlog(rs_engine_t *e, struct rs_outlet *o, uint32_t c) {
+    (void)e;
+    struct rfq *q = rs_sched_state(e, o);
+    struct rfq_row *r = row_of(q, c);
+    uint64_t least = least_of_others(q);
+    if (r->acc < least) r->acc = least;
+    rs_heap_push(heap_of(q), c, r->acc);
+}
+
+static void head(rs_engine_t *e, struct rs_outlet *o, uint32_t c) { (void)e, (void)o, (void)c; }
+
+static void drained(rs_engine_t *e, struct rs_outlet *o, uint32_t c) { rs_heap_remove(heap_of(rs_sched_state(e, o)), c); }
+
+static struct rs_choice pick(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
+    (void)now;
+    struct rfq *q = rs_sched_state(e, o);
+    struct rs_heap h = heap_of(q);
+    if (!q->count) return (struct rs_choice){ RS_NIL, RS_NIL };
+    o->turns++;
+    if (h.node[0].key > q->last) q->last = h.node[0].key;
+    return (struct rs_choice){ h.node[0].id, RS_NIL };
+}
+
+static void moved(rs_engine_t *e, struct rfq *q, uint32_t c, uint64_t acc) {
+    struct rs_heap h = heap_of(q);
+    if (h.place[c] != RS_NIL) rs_heap_rekey(h, c, acc);
+    if (acc > ACC_MAX) rebase(e, q);
+}
+
+static uint64_t charge_within(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes, uint64_t bound) {
+    struct rfq *q = rs_sched_state(e, o);
+    struct rfq_row *r = row_of(q, c);
+    uint64_t weight = rs_flow(e, o, c)->weight, fine = (bytes << RS_FINE) + r->rest, was = r->acc, acc = was + fine / weight;
+    if (bound && acc > q->last + bound) {
+        acc = q->last + bound > was ? q->last + bound : was;
+        bytes = ((acc - was) * weight) >> RS_FINE;
+        r->rest = 0;
+    } else {
+        r->rest = (uint32_t)(fine % weight);
+    }
+    r->acc = acc;
+    moved(e, q, c, acc);
+    return bytes;
+}
+
+static uint64_t charge(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes) { return charge_within(e, o, c, bytes, e->debt_fine); }
+
+static uint64_t charge_all(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes) { return charge_within(e, o, c, bytes, 0); }
+
+static void refund(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes) {
+    struct rfq *q = rs_sched_state(e, o);
+    struct rfq_row *r = row_of(q, c);
+    uint64_t weight = rs_flow(e, o, c)->weight, fine = bytes << RS_FINE, down = fine / weight, over = fine % weight;
+    if (over > r->rest) {
+        down++;
+        r->rest += (uint32_t)weight;
+    }
+    r->rest -= (uint32_t)over;
+    r->acc = r->acc > down ? r->acc - down : 0;
+    moved(e, q, c, r->acc);
+}
+
+static int64_t balance(const rs_engine_t *e, const struct rs_outlet *o, uint32_t c) {
+    struct rfq *q = rs_sched_state(e, o);
+    int64_t ahead = (int64_t)(row_of(q, c)->acc - least_of_others(q));
+    return (int64_t)(-(__int128)ahead * rs_flow(e, o, c)->weight / ((int64_t)1 << RS_FINE));
+}
+
+/* Counters are kept relative to `last`; what is too far from it to be right is neutral. */
+static void restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
+    struct rfq *q = rs_sched_state(e, o);
+    uint64_t last = keep && q->last <= 2 * ACC_MAX ? q->last : 0;
+    layout(e->capacity.classes, q);
+    q->count = 0;
+    q->last = last;
+    struct rs_heap h = heap_of(q);
+    for (uint32_t c = 0; c < e->capacity.classes; c++) {
+        struct rfq_row *r = row_of(q, c);
+        h.place[c] = RS_NIL;
+        r->rest = 0;
+        if (!keep || rs_class_row(e, c)->fresh || r->acc > ACC_MAX || (e->debt_fine && r->acc > last + e->debt_fine)) r->acc = last;
+    }
+    for (uint32_t c = 0; c < e->classes; c++)
+        if (rs_flow(e, o, c)->queued) rs_heap_push(h, c, row_of(q, c)->acc);
+}
+
+static const char *check(const rs_engine_t *e, const struct rs_outlet *o) {
+    struct rfq *q = rs_sched_state(e, o);
+    struct rs_heap h = heap_of(q);
+    for (uint32_t c = 0; c < e->classes; c++) {
+        const struct rfq_row *r = row_of(q, c);
+        if ((rs_flow(e, o, c)->queued != 0) != (h.place[c] != RS_NIL)) return "rfq: the waiting classes and the heap differ";
+        if (h.place[c] != RS_NIL && h.place[c] < q->count && h.node[h.place[c]].key != r->acc) return "rfq: a class has an old key";
+        if (r->acc > ACC_MAX) return "rfq: a counter is out of bounds";
+        if (r->rest >= rs_flow(e, o, c)->weight) return "rfq: the rest of a division is too large";
+    }
+    return rs_heap_check(h, e->capacity.classes);
+}
+
+const struct rs_sched_ops rs_sched_rfq = {
+    .name = "rfq", .size = size, .restore = restore, .backlog = backlog, .head = head, .pick = pick, .drained = drained,
+    .charge = charge, .refund = refund, .balance = balance, .check = check,
+};
+
+const struct rs_sched_ops rs_sched_rfq_paper = {
+    .name = "rfq-paper", .on_receipt = 1, .size = size, .restore = restore, .backlog = backlog, .head = head, .pick = pick,
+    .drained = drained, .charge = charge_all, .refund = refund, .balance = balance, .check = check,
+};
