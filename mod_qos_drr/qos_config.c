@@ -317,8 +317,11 @@ int qos_config_finish(struct qos_server *q, apr_pool_t *pconf, server_rec *s) {
         if (rc != OK) return rc;
     } else {
         if (!q->policy) {
+            /* No classes: everybody is one, and the window alone is at work. */
+            static const struct policy_class all = { .name = "all", .id = 1, .quantum = 1, .is_default = 1 };
             q->policy = policy_new();
             apr_pool_cleanup_register(pconf, &q->policy, free_policy, apr_pool_cleanup_null);
+            if (policy_add_class(q->policy, &all, &error)) return HTTP_INTERNAL_SERVER_ERROR;
         }
         if (policy_freeze(q->policy, &error)) {
             ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, s, "%s", take_error(pconf, "QosRule: ", &error));
