@@ -30,10 +30,12 @@ struct list { uint32_t first, last; };
 
 struct drr {
     struct list ready, next;
-    uint32_t    count, pad;         /* of the heap */
+    uint32_t    count;              /* of the heap */
+    uint32_t    released;           /* since `mean` was taken, and their estimates */
+    uint64_t    released_bytes;
     uint64_t    level;              /* fine bytes per weight given so far */
     uint64_t    step;               /* what the next round gives */
-    uint64_t    mean;               /* of the estimates, running, x 16 */
+    uint64_t    mean;               /* estimate, over whole rounds */
     uint64_t    row_at, node_at, place_at;
 };
 
@@ -46,6 +48,8 @@ struct drr_row {
 
 #define LEVEL_MAX   ((uint64_t)1 << 61)
 #define DEFICIT_MAX ((int64_t)1 << 60)
+#define MEAN_OF      64u                    /* releases, or a round if that has more */
+#define RELEASED_MAX ((uint32_t)1 << 22)    /* x RS_BYTES_MAX fits */
 
 static uint64_t layout(uint32_t classes, struct drr *d) {
     uint64_t used = sizeof *d;
@@ -138,6 +142,22 @@ static void rebase(rs_engine_t *e, struct rs_outlet *o, struct drr *d) {
     d->level -= down;
 }
 
+/*
+ * Over whole rounds: within one, who needs little goes first and who slept comes last, so the mean of a round's end would be far too
+ * large, and with it the next round.
+ */
+static void take_mean(struct drr *d) {
+    if (d->released < MEAN_OF) return;
+    d->mean = d->released_bytes / d->released;
+    d->released = 0;
+    d->released_bytes = 0;
+}
+
+static uint64_t step_of(const rs_engine_t *e, const struct drr *d) {
+    uint64_t step = (d->mean << RS_FINE) / e->weight_max;
+    return step ? step : 1;
+}
+
 static int new_round(rs_engine_t *e, struct rs_outlet *o, struct drr *d) {
     struct rs_heap h = heap_of(d);
     uint64_t level = d->level + d->step;
@@ -146,8 +166,8 @@ static int new_round(rs_engine_t *e, struct rs_outlet *o, struct drr *d) {
         if (h.node[0].key > level) level = h.node[0].key;
     }
     d->level = level;
-    uint64_t step = (d->mean << (RS_FINE - 4)) / e->weight_max;
-    d->step = step ? step : 1;
+    take_mean(d);
+    d->step = step_of(e, d);
     d->ready = d->next;
     d->next = (struct list){ RS_NIL, RS_NIL };
     for (uint32_t c = d->ready.first; c != RS_NIL; c = row_of(d, c)->next) {
@@ -199,7 +219,10 @@ static struct rs_choice pick(rs_engine_t *e, struct rs_outlet *o, rs_time_t now)
         earn(d, r, f->weight);
         uint64_t estimate = rs_row(e, f->best)->estimate;
         if ((int64_t)(estimate << RS_FINE) <= r->deficit) {
-            d->mean += estimate - (d->mean >> 4);
+            if (d->released < RELEASED_MAX) {
+                d->released++;
+                d->released_bytes += estimate;
+            }
             return (struct rs_choice){ c, RS_NIL };
         }
         take_out(d, c);
@@ -245,14 +268,15 @@ static int64_t balance(const rs_engine_t *e, const struct rs_outlet *o, uint32_t
 
 static void restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
     struct drr *d = rs_sched_state(e, o);
-    uint64_t mean = keep && d->mean >> 4 <= RS_BYTES_MAX ? d->mean : 0;
+    uint64_t mean = keep && d->mean <= RS_BYTES_MAX ? d->mean : 0;
     layout(e->capacity.classes, d);
     d->ready = d->next = (struct list){ RS_NIL, RS_NIL };
     d->count = 0;
     d->level = 0;
-    d->mean = mean ? mean : 16384 * 16;
-    uint64_t step = (d->mean << (RS_FINE - 4)) / e->weight_max;
-    d->step = step ? step : 1;
+    d->mean = mean ? mean : 16384;
+    d->released = 0;
+    d->released_bytes = 0;
+    d->step = step_of(e, d);
     struct rs_heap h = heap_of(d);
     for (uint32_t c = 0; c < e->capacity.classes; c++) {
         struct drr_row *r = row_of(d, c);
@@ -291,6 +315,7 @@ static const char *check(const rs_engine_t *e, const struct rs_outlet *o) {
     if (!why) why = check_list(e, o, d, &d->next, NEXT, &seen);
     if (why) return why;
     if (d->step == 0) return "drr: a round gives nothing";
+    if (d->mean > RS_BYTES_MAX || d->released > RELEASED_MAX) return "drr: the mean estimate is out of bounds";
     for (uint32_t c = 0; c < e->classes; c++) {
         const struct drr_row *r = row_of(d, c);
         const struct rs_flow *f = rs_flow(e, o, c);
