@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * sim_host.h - a host of the engine in simulated time: clients in front, a server behind, and what the clients saw.
+ *
+ * It holds requests and calls rs_* as httpd or Squid would: submit on arrival, pick after every change, header, progress as bytes come,
+ * finish; reclaim when an owner dies.  sim_run makes an engine, runs it from 0 to setup.until, and checks rs_check at the end
+ * and every setup.check_every seconds; a broken invariant ends the program with its sentence.
+ *
+ * Everything counted begins at setup.warm.  Shares are of the bytes that clients received.
+ */
+#ifndef FAIRGATE_SIM_HOST_H
+#define FAIRGATE_SIM_HOST_H
+
+#include <stdint.h>
+
+#include "rs.h"
+#include "sim_rng.h"
+#include "sim_server.h"
+
+enum sim_size { SIM_FIXED, SIM_PAGES };     /* `bytes` each; lognormal pages (sim_rng_page) */
+
+enum sim_estimate {
+    SIM_EXACT,      /* a page-size table that is right */
+    SIM_MEAN,       /* a page never seen: the mean of the class's responses so far */
+    SIM_WRONG       /* the size times a factor e^(normal x spread) of its own */
+};
+
+struct sim_class {
+    const char       *name;
+    uint32_t          weight;           /* 0 is taken as 1 */
+    uint32_t          level;
+    enum rs_order     order;
+    uint32_t          clients;          /* closed loop: each asks, receives, thinks, asks again */
+    double            think;            /* seconds, exponential; 0 = at once */
+    double            arrivals;         /* open loop: requests a second besides, Poisson */
+    enum sim_size     size;
+    double            bytes;
+    enum sim_estimate estimate;
+    double            spread;           /* of SIM_WRONG */
+    int               length_hidden;    /* no Content-Length: rs_header is never called */
+    double            pause_from, pause_to;     /* asks nothing in between */
+};
+
+struct sim_setup {
+    struct rs_settings      settings;
+    const struct sim_class *classes;
+    uint32_t                nclasses;
+    struct sim_server      *server;     /* not owned */
+    uint64_t                seed;
+    double                  warm, until;
+    double                  bin;        /* seconds of a bin for sim_jain; 0 = no bins */
+    double                  check_every;    /* 0 = at the end only */
+    uint32_t                owners;     /* processes that hold the clients; 0 = 1 */
+    double                  hook_every; /* hook is called so often, in seconds */
+    void                  (*hook)(struct sim *sim, void *arg);
+    void                   *arg;
+};
+
+struct sim_class_result {
+    uint64_t bytes, responses;
+    double   share;             /* of all bytes, 0 .. 1 */
+    double   time_sum, time_max;    /* of the whole responses: submit to end, seconds */
+    double   gap_max;           /* longest time without a byte while it waited for some */
+};
+
+struct sim_result {
+    struct sim_class_result *classes;   /* nclasses */
+    uint32_t  nclasses, bins;
+    uint64_t *bin_bytes;        /* bins x nclasses: whole bins after warm */
+    uint64_t  bytes, responses;
+    double    rate;             /* bytes a second */
+    double    time_mean;        /* seconds, all responses */
+    double    window_mean;      /* of the gate, over time */
+    uint32_t  window_last;
+    double    outstanding_mean; /* responses, over time */
+    struct rs_counts counts;    /* of the engine, from 0 */
+};
+
+struct sim_job {
+    rs_ticket_t ticket;         /* RS_NO_TICKET: free */
+    uint32_t    index, serial, class, client, owner;
+    uint64_t    size, unread, received;
+    double      work;           /* seconds of a worker; 0 = the server's own figure */
+    double      submitted;
+    uint8_t     asleep;         /* waits for read credit */
+    uint8_t     sent;           /* the server has no more of it */
+};
+
+struct sim_result sim_run(const struct sim_setup *setup);
+void              sim_result_free(struct sim_result *r);
+
+/* Jain's index of the classes' bytes over their weights, mean over the bins; 1 = all classes have just their share in every bin. */
+double sim_jain(const struct sim_result *r, const struct sim_class *classes);
+
+/* For hooks. */
+double       sim_now(const struct sim *sim);
+rs_engine_t *sim_engine(struct sim *sim);
+void         sim_kill(struct sim *sim, uint32_t owner);    /* its requests are lost; its clients ask again through the others */
+
+/* For servers.  The job may be gone after sim_on_end. */
+void sim_on_header(struct sim *sim, struct sim_job *j);
+void sim_on_bytes(struct sim *sim, struct sim_job *j, uint64_t bytes);
+void sim_on_end(struct sim *sim, struct sim_job *j);
+struct sim_job *sim_job_at(struct sim *sim, uint32_t index, uint32_t serial);  /* NULL when that job has ended */
+
+#endif
