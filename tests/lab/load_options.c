@@ -74,6 +74,7 @@ static void help(void)
            "  --ramp S       clients start spread over S seconds (0)\n"
            "  --seed N       of the random choice of URLs (1)\n"
            "  --host NAME    value of the Host header (HOST:PORT)\n"
+           "  --realtime     before all else on this CPU, as if the clients had machines of their own (if allowed)\n"
            "  --table        a table for people on standard error, every interval\n\n"
            "Words of a class; commas in a value stand in '...' or behind a backslash:\n");
     for (size_t i = 0; i < WORDS; i++)
@@ -281,7 +282,7 @@ void load_options(struct load *l, int argc, char **argv)
         { "interval", required_argument, NULL, 'i' }, { "timeout", required_argument, NULL, 't' },
         { "ramp", required_argument, NULL, 'r' }, { "seed", required_argument, NULL, 'S' },
         { "host", required_argument, NULL, 'H' }, { "class", required_argument, NULL, 'c' },
-        { "table", no_argument, NULL, 'T' }, { "help", no_argument, NULL, 'h' }, { 0 },
+        { "table", no_argument, NULL, 'T' }, { "realtime", no_argument, NULL, 'R' }, { "help", no_argument, NULL, 'h' }, { 0 },
     };
     l->seconds = 10;
     l->timeout = 60;
@@ -297,6 +298,7 @@ void load_options(struct load *l, int argc, char **argv)
         case 'H': l->host = optarg; break;
         case 'c': add_class(l, optarg); break;
         case 'T': l->table = true; break;
+        case 'R': l->realtime = true; break;
         case 'h': help(); break;
         default: wrong("an option that there is not");
         }
