@@ -28,6 +28,8 @@ struct soak {
     rs_time_t          now;
     uint64_t           seed, lives, ops;
     uint32_t           made;        /* class names so far */
+    struct rs_counts   counts;      /* of all engines */
+    uint64_t           rebuilds, configured, moved, checks;
 };
 
 static uint32_t below(struct soak *s, uint32_t n) { return sim_rng_below(&s->rng, n); }
@@ -35,7 +37,7 @@ static int      one_in(struct soak *s, uint32_t n) { return below(s, n) == 0; }
 
 static void broken(const struct soak *s, const char *what) {
     const struct rs_settings *set = &s->model.settings;
-    printf("soak: BROKEN: %s\n  seed %" PRIu64 ", engine after %" PRIu64 " lives, operation %" PRIu64 "\n"
+    printf("soak: BROKEN: %s\n  seed %" PRIu64 " (--seed repeats it), after %" PRIu64 " lives in all, operation %" PRIu64 "\n"
            "  sched %s, gate %s, window %u, window_max %u, %u classes, %u tickets, %u outlets\n",
            what, s->seed, s->lives, s->ops, rs_sched_name((int)set->sched), rs_gate_name((int)set->gate), set->window, set->window_max,
            s->model.cap.classes, s->model.cap.tickets, s->model.cap.outlets);
@@ -307,6 +309,7 @@ static void header(struct soak *s) {
 }
 
 static void verify(struct soak *s) {
+    s->checks++;
     hear(s, rs_check(s->engine));
     hear(s, soak_model_compare(&s->model, s->engine));
 }
@@ -329,9 +332,17 @@ static void rare(struct soak *s, uint32_t costly) {
         if (one_in(s, costly))
             switch (below(s, 4)) {
             case 0: reclaim(s); break;
-            case 1: rs_rebuild(s->engine, s->now); break;
-            case 2: reconfigure(s); break;
-            default: move_block(s);
+            case 1:
+                rs_rebuild(s->engine, s->now);
+                s->rebuilds++;
+                break;
+            case 2:
+                reconfigure(s);
+                s->configured++;
+                break;
+            default:
+                move_block(s);
+                s->moved++;
             }
     }
 }
@@ -360,6 +371,16 @@ static void live(struct soak *s, uint64_t lives) {
     verify(s);
 }
 
+static void add(struct rs_counts *sum, const struct rs_counts *c) {
+    sum->done += c->done;
+    sum->aborted += c->aborted;
+    sum->cancelled += c->cancelled;
+    sum->reclaimed += c->reclaimed;
+    sum->refused_class += c->refused_class;
+    sum->refused_total += c->refused_total;
+    sum->parked += c->parked;
+}
+
 int main(int argc, char **argv) {
     uint64_t goal = 100000000, seed = 1;
     for (int i = 1; i < argc; i++) {
@@ -375,20 +396,26 @@ int main(int argc, char **argv) {
         }
     }
     struct timespec from, to;
-    uint64_t lives = 0, engines = 0;
+    struct soak s = { 0 };
+    uint64_t engines = 0;
     clock_gettime(CLOCK_MONOTONIC, &from);
-    while (lives < goal) {
-        struct soak s = { .seed = seed + engines, .now = 1 };
+    for (; s.lives < goal; engines++) {
+        s.seed = seed + engines;
+        s.now = 1;
+        s.ops = 0;
+        s.made = 0;
         sim_rng_seed(&s.rng, s.seed);
         create(&s);
-        live(&s, goal - lives < LIVES_OF_ONE ? goal - lives : LIVES_OF_ONE);
+        live(&s, goal - s.lives < LIVES_OF_ONE ? goal - s.lives : LIVES_OF_ONE);
+        add(&s.counts, &s.model.counts);
         destroy(&s);
-        lives += s.lives;
-        engines++;
     }
     clock_gettime(CLOCK_MONOTONIC, &to);
     double took = (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
-    printf("soak: %" PRIu64 " lives over %" PRIu64 " engines in %.1f s, %.0f lives/s, 0 broken invariants\n", lives, engines, took,
-           (double)lives / took);
+    printf("soak: %" PRIu64 " lives over %" PRIu64 " engines in %.1f s, %.0f lives/s, 0 broken invariants\n"
+           "  %" PRIu64 " done, %" PRIu64 " aborted, %" PRIu64 " cancelled, %" PRIu64 " of these reclaimed, %" PRIu64 " refused, %" PRIu64
+           " parked\n  %" PRIu64 " rebuilds, %" PRIu64 " configurations, %" PRIu64 " moves in memory, %" PRIu64 " whole checks\n",
+           s.lives, engines, took, (double)s.lives / took, s.counts.done, s.counts.aborted, s.counts.cancelled, s.counts.reclaimed,
+           s.counts.refused_class + s.counts.refused_total, s.counts.parked, s.rebuilds, s.configured, s.moved, s.checks);
     return 0;
 }

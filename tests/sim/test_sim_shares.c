@@ -239,8 +239,8 @@ END_TEST
 
 /*
  * 10,000 classes of equal weight, ten clients each: 100,000 waiting.  Pages of one size: two classes differ by one response, and by one
- * more for a round under way.  Lognormal pages: there is one level for all.  In DRR nobody is above it, since a page waits until it is paid,
- * and a class that is found waiting has saved E[X^2] / 2 E[X] = e^(1.318^2) / 2 = 2.8 mean pages on average (78 KB, and 65 KB after a
+ * more for a round under way.  Lognormal pages: there is one level for all.  In DRR nobody is above it, since a page waits until it is
+ * paid, and a class that is found waiting has saved E[X^2] / 2 E[X] = e^(1.318^2) / 2 = 2.8 mean pages on average (78 KB, and 65 KB after a
  * run as short as this): so the most served are that much above the mean, and a round (27 KB) while it lasts.  In RFQ nobody is below it,
  * since a page goes at once and is earned afterwards: so the least served are that much below the mean.
  */
