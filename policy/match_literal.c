@@ -7,8 +7,8 @@
  * `sub`.
  *
  * Source: Aho and Corasick, "Efficient string matching: an aid to bibliographic search", CACM 18(6), 1975.  Departures: prefix and exact
- * patterns count only on the walk from the root that has not left the trie yet, suffix and exact ones only at the end; a node keeps the smallest
- * rank of its whole suffix chain instead of a list of outputs, because only the smallest is asked for.
+ * patterns count only on the walk from the root that has not left the trie yet, suffix and exact ones only at the end; a node keeps the
+ * smallest rank of its whole suffix chain instead of a list of outputs, because only the smallest is asked for.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -10,10 +10,10 @@
  *     match_scan_feed(&s, host, host_len);
  *     rank = match_scan_end(&s);
  *
- * SHAPE.  Bytes are first mapped to symbols: those that some pattern uses, and one for all others.  Nodes are numbered breadth first, so the
- * children of a node are neighbours, and the shallow nodes, where ordinary text spends its time, come first.  The first `dense` nodes have a row
- * with the next state for each symbol; a deeper node has only its children's symbols and a link to the longest proper suffix of its
- * text that is a node too.  13 to 25 bytes a node, and at most MATCH_DENSE_BYTES of rows.
+ * SHAPE.  Bytes are first mapped to symbols: those that some pattern uses, and one for all others.  Nodes are numbered breadth first, so
+ * the children of a node are neighbours, and the shallow nodes, where ordinary text spends its time, come first.  The first `dense` nodes
+ * have a row with the next state for each symbol; a deeper node has only its children's symbols and a link to the longest proper suffix of
+ * its text that is a node too.  13 to 25 bytes a node, and at most MATCH_DENSE_BYTES of rows.
  *
  * COST.  One step a byte, whatever the number of patterns; suffix links followed are fewer than bytes read.
  */

@@ -46,7 +46,7 @@ void policy_free(policy_t **pp)
     free(p);
 }
 
-/* ---- classes ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- classes ------------------------------------------------------------------------------------------------------------------------- */
 
 static int compare_ids(const struct policy_class *a, const struct policy_class *b)
 {
@@ -106,7 +106,8 @@ static int grow_classes(policy_t *p)
 {
     uint32_t room = p->class_room, r1 = room, r2 = room;
 
-    if (grow(&p->by_id, &r1, p->class_count + 1, sizeof *p->by_id) != 0 || grow(&p->by_name, &r2, p->class_count + 1, sizeof *p->by_name) != 0)
+    if (grow(&p->by_id, &r1, p->class_count + 1, sizeof *p->by_id) != 0
+        || grow(&p->by_name, &r2, p->class_count + 1, sizeof *p->by_name) != 0)
         return -1;
     return grow(&p->classes, &p->class_room, p->class_count + 1, sizeof *p->classes);
 }
@@ -176,15 +177,15 @@ int policy_add_class(policy_t *p, const struct policy_class *given, char **error
     return 0;
 }
 
-/* ---- rules ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- rules --------------------------------------------------------------------------------------------------------------------------- */
 
 static int check_regex(policy_t *p, enum policy_field field, const char *pattern, size_t len, char **error)
 {
     struct match_regex *regex;
 
     if (p->regex_count == POLICY_REGEX_MAX)
-        return policy_fail(error, "more than %d regex rules; write the others as substring, prefix, suffix or exact, which cost nothing by their number",
-                           POLICY_REGEX_MAX);
+        return policy_fail(error, "more than %d regex rules; write the others as substring, prefix, suffix or exact, which cost nothing by "
+                           "their number", POLICY_REGEX_MAX);
     regex = match_regex_new(pattern, len, policy_field_rows[field].fold, error);
     if (regex == NULL)
         return -1;
@@ -209,8 +210,8 @@ static int check_pattern(policy_t *p, enum policy_field field, enum policy_match
     if (match == POLICY_REGEX)
         return check_regex(p, field, pattern, len, error);
     if (row->kind == POLICY_COOKIES && (memchr(pattern, ';', len) != NULL || pattern[0] == ' ' || pattern[0] == '\t'))
-        return policy_fail(error, "cookie pattern \"%s\" reaches over the bounds of one cookie; write name= or name=value, and one rule for each cookie",
-                           policy_quote(pattern, len).s);
+        return policy_fail(error, "cookie pattern \"%s\" reaches over the bounds of one cookie; write name= or name=value, and one rule "
+                           "for each cookie", policy_quote(pattern, len).s);
     if (row->kind == POLICY_DOMAIN && (match == POLICY_SUFFIX || match == POLICY_EXACT) && len <= 2 && pattern[0] == '.'
         && pattern[len - 1] == '.')
         return policy_fail(error, "%s \"%s\" names no domain; write one like %s", row->name, policy_quote(pattern, len).s, row->example);
@@ -226,8 +227,8 @@ int policy_add_rule_at(policy_t *p, uint32_t class, enum policy_field field, enu
     if (p->rule_count == POLICY_RULES_MAX)
         return policy_fail(error, "more than %d rules; join some (a CIDR for its addresses, a prefix for its names)", POLICY_RULES_MAX);
     if (policy_is_numeric(field) && match != POLICY_DEFAULT_MATCH)
-        return policy_fail(error, "%s takes no match=\"%s\"; leave match out: %s are compared as numbers", row->name, policy_match_name(match),
-                           row->kind == POLICY_PORT ? "ports" : "addresses");
+        return policy_fail(error, "%s takes no match=\"%s\"; leave match out: %s are compared as numbers", row->name,
+                           policy_match_name(match), row->kind == POLICY_PORT ? "ports" : "addresses");
     if (match == POLICY_DEFAULT_MATCH)
         match = row->usual;
     if (check_pattern(p, field, match, pattern, len, error) != 0)
@@ -246,12 +247,13 @@ int policy_add_rule_at(policy_t *p, uint32_t class, enum policy_field field, enu
     return 0;
 }
 
-int policy_add_rule(policy_t *p, uint32_t class, enum policy_field field, enum policy_match match, const char *pattern, size_t len, char **error)
+int policy_add_rule(policy_t *p, uint32_t class, enum policy_field field, enum policy_match match, const char *pattern, size_t len,
+                    char **error)
 {
     return policy_add_rule_at(p, class, field, match, pattern, len, 0, error);
 }
 
-/* ---- questions --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- questions ----------------------------------------------------------------------------------------------------------------------- */
 
 uint32_t policy_class_count(const policy_t *p)
 {

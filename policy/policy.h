@@ -3,8 +3,8 @@
  * policy.h - which class does a request belong to?
  *
  * A policy is a list of classes in order, each with rules; the first class in document order that has a matching rule wins, and one class
- * may be the default.  It is written as XML (website-gateway paper 3.2, made well-formed) or built call by call from a host's own directives;
- * policy_freeze() turns it into read-only tables, after which any number of threads may match against it without a lock.
+ * may be the default.  It is written as XML (website-gateway paper 3.2, made well-formed) or built call by call from a host's own
+ * directives; policy_freeze() turns it into read-only tables, after which any number of threads may match against it without a lock.
  *
  * XML
  *     <?xml version="1.0"?>
@@ -30,7 +30,8 @@
  * src_dn is matched only against a name that the host already knows; it never asks DNS.
  *
  * Matching costs one pass over each field whatever the number of rules: literal rules of a field are one Aho-Corasick automaton,
- * addresses and ports are sorted intervals.  Only regex rules cost one by one (PCRE2 with JIT and a match limit); POLICY_REGEX_MAX bounds them.
+ * addresses and ports are sorted intervals.  Only regex rules cost one by one (PCRE2 with JIT and a match limit); POLICY_REGEX_MAX bounds
+ * them.
  *
  * INPUT IS HOSTILE.  No DTD, no entity, no network, no XInclude; bytes, depth, classes, rules and pattern lengths are capped below.  Errors
  * name file, line, what is wrong and what would be right.
@@ -96,7 +97,8 @@ policy_t *policy_parse(const char *xml, size_t len, const char *name_for_errors,
 /* Building call by call.  0, or -1 and *error as above without the place. */
 policy_t *policy_new(void);
 int       policy_add_class(policy_t *p, const struct policy_class *c, char **error);
-int       policy_add_rule(policy_t *p, uint32_t class, enum policy_field field, enum policy_match match, const char *pattern, size_t len, char **error);
+int       policy_add_rule(policy_t *p, uint32_t class, enum policy_field field, enum policy_match match,
+                          const char *pattern, size_t len, char **error);
 int       policy_freeze(policy_t *p, char **error);     /* policy_load and policy_parse have done it */
 
 void      policy_free(policy_t **p);

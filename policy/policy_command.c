@@ -43,24 +43,29 @@ int command_usage(const char *format, ...)
     return COMMAND_BAD_USAGE;
 }
 
-static void print_classes(const policy_t *p)
+static int print_classes(const policy_t *p)
 {
     uint64_t whole = 0;
+    uint32_t *rules_of = calloc(p->class_count, sizeof *rules_of);
 
+    if (rules_of == NULL)
+        return -1;
     for (uint32_t i = 0; i < p->class_count; i++)
         whole += p->classes[i].quantum;
+    for (uint32_t i = 0; i < p->rule_count; i++)
+        rules_of[p->rules[i].class]++;
     for (uint32_t i = 0; i < p->class_count; i++) {
         const struct policy_class *c = &p->classes[i];
-        uint32_t rules = 0;
+        uint32_t rules = rules_of[i];
 
-        for (uint32_t j = 0; j < p->rule_count; j++)
-            rules += p->rules[j].class == i;
-        printf("  class %u \"%s\": quantum %u (%.1f %%), %u rule%s%s%s\n", c->id, c->name, c->quantum, 100.0 * c->quantum / (double)whole, rules,
-               rules == 1 ? "" : "s", c->is_default ? ", default" : "",
+        printf("  class %u \"%s\": quantum %u (%.1f %%), %u rule%s%s%s\n", c->id, c->name, c->quantum,
+               100.0 * c->quantum / (double)whole, rules, rules == 1 ? "" : "s", c->is_default ? ", default" : "",
                rules == 0 && !c->is_default ? "; no request gets here by a rule" : "");
     }
     if (p->default_class == POLICY_NONE)
         puts("  no default class: a request that no rule matches is the server's to place; name one with default=\"yes\"");
+    free(rules_of);
+    return 0;
 }
 
 int command_check(int argc, char **argv)
@@ -80,7 +85,8 @@ int command_check(int argc, char **argv)
         } else {
             printf("%s: right; %u class%s, %u rule%s, %zu KB of tables\n", argv[i], p->class_count, p->class_count == 1 ? "" : "es",
                    p->rule_count, p->rule_count == 1 ? "" : "s", (policy_table_bytes(p) + 1023) / 1024);
-            print_classes(p);
+            if (print_classes(p) != 0)
+                status = COMMAND_BAD_POLICY;
         }
         free(error);
         policy_free(&p);

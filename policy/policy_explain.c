@@ -137,7 +137,7 @@ static int read_question(struct question *q, int argc, char **argv)
     return 0;
 }
 
-/* ---- answers ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- answers ------------------------------------------------------------------------------------------------------------------------- */
 
 static void print_json_string(const char *s)
 {
@@ -185,7 +185,8 @@ static void print_choice(const policy_t *p, const char *lead, uint32_t class, ui
         return;
     }
     policy_rule_text(p, rule, text, sizeof text);
-    printf("%sclass %u \"%s\" by %s\n", lead, p->classes[class].id, p->classes[class].name, rule == POLICY_NONE ? "default: no rule matches" : text);
+    printf("%sclass %u \"%s\" by %s\n", lead, p->classes[class].id, p->classes[class].name,
+           rule == POLICY_NONE ? "default: no rule matches" : text);
 }
 
 /* The first matching rule of each class behind `class`, by the plain meaning of the rules. */

@@ -2,10 +2,10 @@
 /*
  * policy_impl.h - what the files of policy/ share and nobody else sees.
  *
- * A policy has two lives.  While it is built, classes and rules are appended and their patterns copied into one text buffer.  policy_freeze()
- * sorts the rules by class (stable, so rules of a class keep their order): a rule's place in that order is its RANK, and the smallest rank
- * that matches wins.  Each field then gets one table that maps a value to the smallest rank that it matches: a literal automaton, an
- * interval table, or regular expressions tried by rank.  Nothing is written afterwards.
+ * A policy has two lives.  While it is built, classes and rules are appended and their patterns copied into one text buffer.
+ * policy_freeze() sorts the rules by class (stable, so rules of a class keep their order): a rule's place in that order is its RANK, and
+ * the smallest rank that matches wins.  Each field then gets one table that maps a value to the smallest rank that it matches: a literal
+ * automaton, an interval table, or regular expressions tried by rank.  Nothing is written afterwards.
  */
 #ifndef FAIRGATE_POLICY_IMPL_H
 #define FAIRGATE_POLICY_IMPL_H
@@ -51,7 +51,7 @@ int                       policy_next_cookie(struct policy_text *left, struct po
 /* A domain name without the dot that may end it. */
 struct policy_text        policy_domain(struct policy_text name);
 
-/* ---- errors (policy_error.c) ---------------------------------------------------------------------------------------------------------- */
+/* ---- errors (policy_error.c) --------------------------------------------------------------------------------------------------------- */
 
 /* Words *error (freeing an earlier sentence there; error may be NULL) and returns -1. */
 int policy_fail(char **error, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -61,7 +61,7 @@ struct policy_quoted policy_quote(const char *p, size_t n);
 /* Puts "NAME:LINE: " in front of a sentence (line 0: "NAME: "). */
 void policy_place(char **error, const char *name, unsigned line);
 
-/* ---- the policy ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- the policy ---------------------------------------------------------------------------------------------------------------------- */
 
 struct policy_rule {
     uint32_t class, line;           /* line 0: not from a file */
@@ -105,18 +105,19 @@ extern const struct policy_number policy_numbers[POLICY_NUMBERS];
 int policy_add_rule_at(policy_t *p, uint32_t class, enum policy_field field, enum policy_match match, const char *pattern, size_t len,
                        uint32_t line, char **error);
 
-/* The plain truth, one rule at a time: does this rule match?  Independent of the tables (but for a regex, which runs as it is); for explain and
- * for checking the tables.  The URL must be in one piece. */
+/* The plain truth, one rule at a time: does this rule match?  Independent of the tables (but for a regex, which runs as it is); for explain
+ * and for checking the tables.  The URL must be in one piece. */
 int policy_rule_matches(const policy_t *p, uint32_t rule, const struct policy_request *r);
 
 /* Bytes of the tables that matching reads. */
 size_t policy_table_bytes(const policy_t *p);
 
-/* ---- XML ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- XML ----------------------------------------------------------------------------------------------------------------------------- */
 
 #define POLICY_TAG_MAX 4096     /* bytes of one tag: a parser's check for double attributes is quadratic */
 
-/* policy_scan.c: what must be refused before a parser sees it, or can be explained better than a parser would.  0, or -1 and *error and *line. */
+/* policy_scan.c: what must be refused before a parser sees it, or can be explained better than a parser would.  0, or -1 and
+ * *error and *line. */
 int policy_scan(const char *xml, size_t len, unsigned *line, char **error);
 /* policy_schema.c: validate against the built-in RELAX NG schema.  0, or -1 and *error and *line. */
 int policy_schema_check(const char *xml, size_t len, unsigned *line, char **error);

@@ -33,7 +33,8 @@ static enum policy_field pattern(unsigned i, char *out, size_t len)
         snprintf(out, len, "%s_%s%u=", a, b, k);
     else
         snprintf(out, len, "%s%u.%s.example", a, k, b);
-    return form < 8 ? POLICY_USER_AGENT : form < 14 ? POLICY_SRC_IP_ADDR : form < 18 ? POLICY_URL : form == 18 ? POLICY_COOKIE : POLICY_DST_DN;
+    return form < 8 ? POLICY_USER_AGENT : form < 14 ? POLICY_SRC_IP_ADDR : form < 18 ? POLICY_URL
+        : form == 18 ? POLICY_COOKIE : POLICY_DST_DN;
 }
 
 policy_t *sample_policy(unsigned rules)
@@ -72,7 +73,8 @@ struct policy_request sample_request(unsigned rules, unsigned which)
 
     r.prot_type = text_of("h2");
     r.dst_dn = text_of("www.shop.example.org");
-    r.user_agent = text_of("Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36");
+    r.user_agent = text_of("Mozilla/5.0 (Windows NT 10.0; Win64; x64) "
+                           "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36");
     r.url_parts[0] = text_of("https://");
     r.url_parts[1] = text_of("www.shop.example.org");
     r.url_parts[2] = text_of("/catalogue/garden/tools/spades-and-forks/item-48213.html?colour=green&size=large&page=3");

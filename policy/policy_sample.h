@@ -2,8 +2,8 @@
 /*
  * policy_sample.h - a policy of any size that looks like a large site's, and requests to try on it; for measuring and testing.
  *
- * Of 100 rules 40 are user agents, 30 CIDRs, 20 URLs, 5 cookies and 5 domains, with patterns of 10 to 60 bytes that share beginnings as real ones
- * do.  The same number of rules gives the same policy each time.
+ * Of 100 rules 40 are user agents, 30 CIDRs, 20 URLs, 5 cookies and 5 domains, with patterns of 10 to 60 bytes that share beginnings as
+ * real ones do.  The same number of rules gives the same policy each time.
  */
 #ifndef FAIRGATE_POLICY_SAMPLE_H
 #define FAIRGATE_POLICY_SAMPLE_H

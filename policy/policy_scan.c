@@ -69,7 +69,8 @@ static int refuse_paper_form(struct scan *s, const char *name, size_t name_len, 
     rest = policy_quote(p, (size_t)(end - p));
     if (strcmp(element.s, "class_id") == 0 || strcmp(element.s, "class") == 0)
         return policy_fail(s->error, "%s is not well-formed XML: an element's name has no value; write <class id=\"%s\"%s%s> here, "
-                           "rules as <url>PATTERN</url>, and </class> at the end of the class", tag.s, value.s, rest.s[0] ? " " : "", rest.s);
+                           "rules as <url>PATTERN</url>, and </class> at the end of the class", tag.s, value.s,
+                           rest.s[0] ? " " : "", rest.s);
     return policy_fail(s->error, "%s is not well-formed XML: an element's name has no value; write <%s>%s</%s>", tag.s, element.s, value.s,
                        element.s);
 }

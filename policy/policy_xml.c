@@ -48,7 +48,7 @@ static void stop(struct reader *r)
     xmlStopParser(r->ctxt);
 }
 
-/* ---- attributes -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- attributes ---------------------------------------------------------------------------------------------------------------------- */
 
 struct attribute {
     const char *name;
@@ -77,8 +77,8 @@ static int read_number(struct reader *r, struct policy_class *c, const struct po
     for (; i < a.n && a.value[i] >= '0' && a.value[i] <= '9' && x <= row->most; i++)
         x = x * 10 + (uint64_t)(a.value[i] - '0');
     if (a.n == 0 || i < a.n || x < row->least || x > row->most) {
-        refuse(r, "%s=\"%s\" is not right; write a whole number from %u to %u%s", row->name, policy_quote(a.value, a.n).s, row->least, row->most,
-               row->unit);
+        refuse(r, "%s=\"%s\" is not right; write a whole number from %u to %u%s", row->name, policy_quote(a.value, a.n).s, row->least,
+               row->most, row->unit);
         return -1;
     }
     value = (uint32_t)x;
@@ -127,7 +127,7 @@ static int read_class_attribute(struct reader *r, struct policy_class *c, struct
     return 0;
 }
 
-/* ---- elements ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- elements ------------------------------------------------------------------------------------------------------------------------ */
 
 static void start_class(struct reader *r, const char *name, int n, const xmlChar **list)
 {
@@ -214,7 +214,8 @@ static void on_start(void *data, const xmlChar *local, const xmlChar *prefix, co
     for (int i = 0; i < attributes; i++)
         foreign |= list[(size_t)i * 5 + 1] != NULL;
     if (foreign)
-        refuse(r, "<%s> uses an XML namespace, which a policy does not have; leave out xmlns and prefixes (nothing is included from elsewhere)",
+        refuse(r, "<%s> uses an XML namespace, which a policy does not have; leave out xmlns and prefixes (nothing is "
+               "included from elsewhere)",
                policy_quote(name, strlen(name)).s);
     else if (r->depth == IN_RULE)
         refuse(r, "<%s> inside <%s>; a rule holds only its pattern, so close it before, and write &lt; for a <",
@@ -288,7 +289,7 @@ static void on_doctype(void *data, const xmlChar *name, const xmlChar *external,
         refuse(r, "a document type is not read here; leave out <!DOCTYPE ...>");
 }
 
-/* ---- what the parser itself refuses ------------------------------------------------------------------------------------------------------ */
+/* ---- what the parser itself refuses -------------------------------------------------------------------------------------------------- */
 
 static const struct {
     int         code;
@@ -334,7 +335,7 @@ static void on_error(void *data, xmlErrorPtr e)
     refuse(r, "this is not well-formed XML (%s); %s", policy_quote(message, n).s, cure);
 }
 
-/* ---- the whole file ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- the whole file ------------------------------------------------------------------------------------------------------------------ */
 
 static int build(struct reader *r, const char *xml, size_t len)
 {

@@ -122,7 +122,8 @@ START_TEST(rules_are_taken_or_refused)
             ck_assert_msg(result == 0, "row %zu (%s): %s", i, rules[i].pattern, error);
             taken++;
         } else {
-            ck_assert_msg(result == -1 && error != NULL && strstr(error, rules[i].error) != NULL, "row %zu (%s): %s", i, rules[i].pattern, error);
+            ck_assert_msg(result == -1 && error != NULL && strstr(error, rules[i].error) != NULL, "row %zu (%s): %s", i,
+                          rules[i].pattern, error);
             ck_assert_msg(strstr(error, "; ") != NULL, "row %zu has no cure: %s", i, error);
         }
         free(error);

@@ -17,21 +17,24 @@ static const struct {
     { "check " EXAMPLE, 0, "class 1 \"people\": quantum 600 (60.0 %), 7 rules, default", "no default class" },
     { "check " EXAMPLE " /nonexistent", 1, "/nonexistent: cannot be read", NULL },
     { "check " TOP_SRCDIR "/tests/fuzz/corpus/policy/paper.xml", 1,
-      "paper.xml:3: <class_id=\"1\" quantum=\"600\"/> is not well-formed XML: an element's name has no value; write <class id=\"1\" quantum=\"600\">", "right" },
+      "paper.xml:3: <class_id=\"1\" quantum=\"600\"/> is not well-formed XML: an element's name has no value; "
+      "write <class id=\"1\" quantum=\"600\">", "right" },
     { "check", 2, "check needs a file", NULL },
     { "", 2, "usage:", NULL },
     { "frob", 2, "there is no command \"frob\"", NULL },
     { "--help", 0, "--host-name NAME", NULL },
     { "--version", 0, "fairgate-policy ", NULL },
     { "explain " EXAMPLE, 0, "class 1 \"people\" by default: no rule matches", "later" },
-    { "explain " EXAMPLE " --header 'User-Agent: GPTBot/1.0'", 0, "class 3 \"crawlers\" by line 33: user_agent substring \"GPTBot\"\nno later class matches", NULL },
+    { "explain " EXAMPLE " --header 'User-Agent: GPTBot/1.0'", 0, "class 3 \"crawlers\" by line 33: user_agent substring "
+      "\"GPTBot\"\nno later class matches", NULL },
     { "explain " EXAMPLE " --header 'user-agent: GPTBot/1.0' --header 'Cookie: a=b; session=1'", 0,
       "class 1 \"people\" by line 13: cookie prefix \"session=\"\nlater class 3 \"crawlers\" by line 33: ", "class 2" },
     { "explain " EXAMPLE " --url https://archive.example.org:444/x", 0, "line 39: dst_dn suffix \"archive.example.org\"", NULL },
     { "explain " EXAMPLE " --url https://user@archive.example.org/ --host-name www.example.org", 0, "by default", NULL },
     { "explain " EXAMPLE " --src 2001:db8:17::9 --dst-port 8443 --json", 0,
-      "\"answer\": {\"class\": {\"position\": 0, \"id\": 1, \"name\": \"people\", \"quantum\": 600}, \"rule\": {\"number\": 2, \"line\": 16, "
-      "\"text\": \"line 16: src_ip_addr \\\"2001:db8:17::/48\\\"\"}, \"default\": false}, \"later\": []}", NULL },
+      "\"answer\": {\"class\": {\"position\": 0, \"id\": 1, \"name\": \"people\", \"quantum\": 600}, "
+      "\"rule\": {\"number\": 2, \"line\": 16, \"text\": \"line 16: src_ip_addr \\\"2001:db8:17::/48\\\"\"}, \"default\": false}, "
+      "\"later\": []}", NULL },
     { "explain " EXAMPLE " --json", 0, "\"rule\": null, \"default\": true}, \"later\": []}", NULL },
     { "explain " EXAMPLE " --src-port 80 --dst 192.0.2.80 --src-name a.search1.example.net --ssl-id 0000000011 --protocol http/1.0", 0,
       "class 1 \"people\" by line 21: dst_ip_addr \"192.0.2.80\"\nlater class 2 \"search\" by line 29: src_dn regex", NULL },

@@ -156,7 +156,9 @@ END_TEST
 START_TEST(a_port_matches_or_not)
 {
     policy_t *p = one_rule(POLICY_DST_PORT, POLICY_DEFAULT_MATCH, "8000-8010");
-    static const struct { uint16_t port; int yes; } ports[] = { { 0, 0 }, { 7999, 0 }, { 8000, 1 }, { 8010, 1 }, { 8011, 0 }, { 65535, 0 } };
+    static const struct { uint16_t port; int yes; } ports[] = {
+        { 0, 0 }, { 7999, 0 }, { 8000, 1 }, { 8010, 1 }, { 8011, 0 }, { 65535, 0 },
+    };
 
     for (size_t i = 0; i < sizeof ports / sizeof *ports; i++) {
         struct policy_request r = { .dst_port = ports[i].port };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* test_policy_random.c - random policies and requests over a small alphabet: the tables must answer as the plain reading of the rules does. */
+/* test_policy_random.c - random policies and requests over a small alphabet: the tables must answer as the plain reading of the
+ * rules does. */
 #include <stdio.h>
 #include <string.h>
 

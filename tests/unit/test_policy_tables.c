@@ -10,15 +10,6 @@
 #include "policy/policy_sample.h"
 #include "test_policy.h"
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#endif
-
 #ifndef SANITIZED
 /* Every allocation of the process, the libraries' too, comes through here. */
 void *__libc_malloc(size_t n);
@@ -50,7 +41,8 @@ START_TEST(matching_allocates_nothing)
     static const char xml[] = "<classification><class id=\"1\" quantum=\"1\"><url match=\"regex\">(a|b)+(c|d)*e</url><url>zz</url>"
                               "<user_agent match=\"regex\">^(.*x){3}$</user_agent></class></classification>";
     policy_t *p = parse_expecting(xml, sizeof xml - 1, 0, NULL), *large = sample_policy(1000);
-    struct policy_request r = { .user_agent = text_of("axbxcxd"), .url_parts = { text_of("http://"), text_of("abababab"), text_of("cdcd") } };
+    struct policy_request r = { .user_agent = text_of("axbxcxd"),
+                                .url_parts = { text_of("http://"), text_of("abababab"), text_of("cdcd") } };
     unsigned long before;
 
     ck_assert_uint_gt(allocations, 1000);       /* reading the policy is counted: the counter works */

@@ -38,7 +38,8 @@ static const struct {
     { HEAD "<src_ip_addr=\"140.113.0.0\"/>" TAIL, 3, "write <src_ip_addr>140.113.0.0</src_ip_addr>" },
     { HEAD "<url = 'http://foo.com/~golden' />" TAIL, 3, "write <url>http://foo.com/~golden</url>" },
     { HEAD "<url=.jpg/>" TAIL, 3, "write <url>PATTERN</url>" },
-    { "<classification>\n<class_id id=\"1\" quantum=\"600\">", 2, "there is no element <class_id>; write <class id=\"1\" quantum=\"600\">" },
+    { "<classification>\n<class_id id=\"1\" quantum=\"600\">", 2,
+      "there is no element <class_id>; write <class id=\"1\" quantum=\"600\">" },
     /* structure */
     { "<policy>\n</policy>", 1, "the first element is <policy>; write <classification>" },
     { "<classification/>", 1, "there is no class; write at least one" },
@@ -68,17 +69,20 @@ static const struct {
     { "<classification>\n<class id=\"1\" quantum=\"60%\"/>", 2, "quantum=\"60%\" is not right" },
     { "<classification>\n<class id=\"1\" quantum=\"\"/>", 2, "quantum=\"\" is not right" },
     { "<classification>\n<class id=\"1\" quantum=\" 5\"/>", 2, "quantum=\" 5\" is not right" },
-    { "<classification>\n<class id=\"1\" quantum=\"1\" queue=\"many\"/>", 2, "queue=\"many\" is not right; write a whole number from 0 to 1000000 requests" },
+    { "<classification>\n<class id=\"1\" quantum=\"1\" queue=\"many\"/>", 2,
+      "queue=\"many\" is not right; write a whole number from 0 to 1000000 requests" },
     { "<classification>\n<class id=\"1\" quantum=\"1\" wait=\"99999\"/>", 2, "wait=\"99999\" is not right" },
     { "<classification>\n<class id=\"1\" quantum=\"1\" order=\"lifo\"/>", 2, "write order=\"fifo\" or order=\"shortest\"" },
     { "<classification>\n<class id=\"1\" quantum=\"1\" default=\"true\"/>", 2, "write default=\"no\" or default=\"yes\"" },
     { "<classification>\n<class id=\"1\" quantum=\"1\" name=\"\"/>", 2, "name=\"\" has 0 characters" },
     { "<classification>\n<class id=\"1\" quantum=\"1\" name=\"a b\"/>", 2, "has a character that a name may not have" },
     { "<classification>\n<class id=\"1\" quantum=\"1\" name=\"12345678901234567890123456789012\"/>", 2, "has 32 characters" },
-    { "<classification>\n<class id=\"1\" quantum=\"1\" weight=\"3\"/>", 2, "<class> has no attribute \"weight\"; it has id, name, quantum" },
+    { "<classification>\n<class id=\"1\" quantum=\"1\" weight=\"3\"/>", 2,
+      "<class> has no attribute \"weight\"; it has id, name, quantum" },
     { HEAD "</class>\n<class id=\"1\" quantum=\"2\">" TAIL, 4, "class id 1 is taken by class \"class-1\"" },
     { HEAD "</class>\n<class id=\"2\" name=\"class-1\" quantum=\"2\">" TAIL, 4, "class name \"class-1\" is taken" },
-    { "<classification>\n<class id=\"1\" quantum=\"1\" default=\"yes\"/>\n<class id=\"2\" quantum=\"1\" default=\"yes\"/>", 3, "second default" },
+    { "<classification>\n<class id=\"1\" quantum=\"1\" default=\"yes\"/>\n<class id=\"2\" quantum=\"1\" default=\"yes\"/>", 3,
+      "second default" },
     /* rules */
     { HEAD "<url/>" TAIL, 3, "url has an empty pattern" },
     { HEAD "<url>  \n </url>" TAIL, 3, "url has an empty pattern" },
@@ -104,8 +108,10 @@ END_TEST
 static const char *const against_schema[] = {
     "<a/>", "<classification/>", "<classification><a/></classification>", "<classification a=\"\">" CLASS "</class></classification>",
     "<classification><class id=\"1\"/></classification>", "<classification><class quantum=\"1\"/></classification>",
-    "<classification><class id=\"0\" quantum=\"1\"/></classification>", "<classification><class id=\"1\" quantum=\"1000001\"/></classification>",
-    "<classification><class id=\"1\" quantum=\"+1\"/></classification>", "<classification><class id=\"1\" quantum=\"1\" b=\"\"/></classification>",
+    "<classification><class id=\"0\" quantum=\"1\"/></classification>",
+    "<classification><class id=\"1\" quantum=\"1000001\"/></classification>",
+    "<classification><class id=\"1\" quantum=\"+1\"/></classification>",
+    "<classification><class id=\"1\" quantum=\"1\" b=\"\"/></classification>",
     "<classification><class id=\"1\" quantum=\"1\" name=\"a b\"/></classification>",
     "<classification><class id=\"1\" quantum=\"1\" order=\"lifo\"/></classification>", HEAD "<agent>a</agent>" TAIL, HEAD "<url/>" TAIL,
     HEAD "<url match=\"glob\">a</url>" TAIL, HEAD "<src_port match=\"exact\">80</src_port>" TAIL, HEAD "<src_port>a</src_port>" TAIL,
@@ -143,7 +149,8 @@ START_TEST(a_right_file_is_read_whole)
         "  </class>\n"
         "</classification>\n<!-- end -->\n";
     static const char *const texts[] = {
-        "line 6: cookie prefix \"session=\"", "line 7: url prefix \"http://a/<b=\"c\">&A\"", "line 10: user_agent regex \"Go{2}gle \\d+ >bot\"",
+        "line 6: cookie prefix \"session=\"", "line 7: url prefix \"http://a/<b=\"c\">&A\"",
+        "line 10: user_agent regex \"Go{2}gle \\d+ >bot\"",
         "line 10: src_port \"80\"", "line 11: src_ip_addr \"66.249.64.0/19\"", "line 14: url substring \"caf\\xc3\\xa9\"",
     };
     policy_t *p = parse_expecting(xml, sizeof xml - 1, 0, NULL);
