@@ -346,6 +346,7 @@ int qos_config_finish(struct qos_server *q, apr_pool_t *pconf, server_rec *s) {
     }
     q->nclasses = n;
     if (q->default_class == POLICY_NONE) add_other(q, q->nclasses++);
+    for (uint32_t i = 0; i < q->nclasses; i++) q->weights += q->classes[i].weight;
     q->settings.queue_max = (uint32_t)q->queue;
     q->retry_after_text = apr_psprintf(pconf, "%d", q->retry_after);
     return OK;

@@ -28,6 +28,7 @@ struct qos_server {
     policy_t          *policy;              /* frozen after qos_config_finish */
     uint32_t           default_class;       /* position in classes[] */
     uint32_t           nclasses;
+    uint64_t           weights;             /* their sum */
     struct rs_class_settings *classes;      /* as in the policy, and "other" at the end if the policy has no default */
     uint32_t          *wait_s;              /* per class: longest wait */
     uint32_t          *number;              /* per class: its number in the engine */

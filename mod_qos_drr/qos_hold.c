@@ -209,14 +209,16 @@ static void run(struct qos_request *q, uint64_t now, enum qos_outcome outcome) {
     qos_account_begin(q);
 }
 
-/* Threads that class `position` may block: its share of those that the window leaves over. */
-static uint32_t blocked_max(uint32_t position) {
+/*
+ * May it block its thread?  Of the threads that the window leaves over, one half is set aside for the classes by weight, so that a crowd of one class
+ * can't take the last thread of another; the other half is for whoever comes.
+ */
+static int may_block_locked(const struct qos_request *q, struct qos_row *row) {
     const struct qos_server *conf = qos_config();
-    uint64_t weights = 0, spare = P.threads > conf->settings.window ? P.threads - conf->settings.window : 1, most;
+    uint32_t spare = P.threads > conf->settings.window ? P.threads - conf->settings.window : 1;
+    uint32_t own = (uint32_t)((uint64_t)(spare / 2) * conf->classes[q->class].weight / conf->weights);
 
-    for (uint32_t i = 0; i < conf->nclasses; i++) weights += conf->classes[i].weight;
-    most = spare * conf->classes[position].weight / weights;
-    return most ? (uint32_t)most : 1;
+    return qos_row_block_locked(&P.view, row, conf->number[q->class], own ? own : 1, spare - spare / 2);
 }
 
 static int client_left(const struct qos_request *q) {
@@ -314,7 +316,7 @@ static enum qos_outcome submit(struct qos_request *q, int hold) {
     if (rs_submit(P.view.engine, q->submitted, class, 0, q->estimate, P.row + 1, 0, &q->ticket) == RS_OK) {
         row = row_of(q);
         atomic_store(&row->go, 0);
-        row->blocks = 0;
+        row->blocks = row->pooled = 0;
         row->wake_fd = -1;
         row->stock = 0;
         atomic_store_explicit(&row->owner, P.row + 1, memory_order_relaxed);
@@ -333,9 +335,7 @@ static enum qos_outcome submit(struct qos_request *q, int hold) {
             outcome = QOS_WAITED;
         } else {
             P.view.children[P.row].held--;
-            if (P.view.blocked[class] < blocked_max(q->class)) {
-                P.view.blocked[class]++;
-                row->blocks = class + 1;
+            if (may_block_locked(q, row)) {
                 outcome = QOS_WAITED;
             } else {
                 rs_cancel(P.view.engine, q->submitted, q->ticket);

@@ -8,7 +8,7 @@
  * handler runs.  Nothing of this needs more than the public interface.
  *
  * Elsewhere (worker, prefork, streams of HTTP/2, filters that clog the input) the wait blocks its thread on a futex.  Such waits are bounded
- * per class to its share of the server's threads, so that a heavy crowd of one class can't take the last thread.
+ * per class, so that a crowd of one class can't take the last thread of another.
  *
  * Each child that holds requests has a dispatcher thread: ten times a second it looks for waits that are over (503, before the server's TimeOut
  * would close the connection without a word) and clients that left, and wakes those requests to see for themselves; it looks for responses whose client is

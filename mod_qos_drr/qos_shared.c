@@ -143,11 +143,30 @@ void qos_row_wait_locked(const struct qos_view *v, struct qos_row *row) {
     row->wake_fd = v->stock[row->stock - 1];
 }
 
+int qos_row_block_locked(const struct qos_view *v, struct qos_row *row, uint32_t class, uint32_t own, uint32_t pool) {
+    int pooled = v->blocked[class] >= own;
+
+    if (pooled && v->sh->pooled >= pool) return 0;
+    v->blocked[class]++;
+    v->sh->pooled += (uint32_t)pooled;
+    row->blocks = class + 1;
+    row->pooled = (uint32_t)pooled;
+    return 1;
+}
+
+/* Its wait is over, one way or the other. */
+static void unblock_locked(const struct qos_view *v, struct qos_row *row) {
+    if (!row->blocks) return;
+    v->blocked[row->blocks - 1]--;
+    v->sh->pooled -= row->pooled;
+    row->blocks = row->pooled = 0;
+}
+
 void qos_row_free_locked(const struct qos_view *v, struct qos_row *row) {
     if (row->stock) v->sh->stock[v->sh->nstock++] = (uint16_t)(row->stock - 1);
     row->stock = 0;
     row->wake_fd = -1;
-    row->blocks = 0;
+    unblock_locked(v, row);
     atomic_store_explicit(&row->write_since, 0, memory_order_relaxed);
     atomic_store_explicit(&row->ticket, RS_NO_TICKET, memory_order_relaxed);
 }
@@ -171,6 +190,7 @@ static void rebuild_stock_locked(const struct qos_view *v) {
 /* What only the rows can tell: who waits how, and who may not have been told.  The engine has been rebuilt before. */
 static void rebuild_locked(const struct qos_view *v) {
     memset(v->blocked, 0, v->sh->classes * sizeof *v->blocked);
+    v->sh->pooled = 0;
     for (uint32_t i = 0; i < v->sh->children; i++) {
         v->children[i].released = QOS_NO_ROW;
         v->children[i].held = 0;
@@ -182,10 +202,11 @@ static void rebuild_locked(const struct qos_view *v) {
 
         if (state == RS_FREE || owner == 0 || owner > v->sh->children) {
             row->ticket = RS_NO_TICKET;
-            row->blocks = 0;
+            row->blocks = row->pooled = 0;
         } else if (state == RS_QUEUED) {
-            if (row->blocks) v->blocked[row->blocks - 1]++;
-            else v->children[owner - 1].held++;
+            if (!row->blocks) v->children[owner - 1].held++;
+            else if (row->blocks > v->sh->classes) row->blocks = row->pooled = 0;
+            else v->blocked[row->blocks - 1]++, v->sh->pooled += row->pooled = row->pooled == 1;
         } else if (state == RS_RELEASED) {
             /* Whether its holder was told, the dead one alone knew: tell it again, through the dispatcher if it is held. */
             atomic_store(&row->go, 1);
@@ -235,9 +256,8 @@ int qos_pump_locked(const struct qos_view *v, uint64_t now, uint32_t own, rs_tic
         child = atomic_load_explicit(&row->owner, memory_order_relaxed) - 1;
         assert(child < v->sh->children);
         blocks = row->blocks;
-        if (blocks) v->blocked[blocks - 1]--;
-        else v->children[child].held--;
-        row->blocks = 0;
+        if (!blocks) v->children[child].held--;
+        unblock_locked(v, row);
         atomic_store(&row->go, 1);
         if (t == self) continue;
         if (!blocks && !row->stock && child != own) {
@@ -282,8 +302,7 @@ int qos_end_wait(const struct qos_view *v, rs_ticket_t t) {
     qos_lock(v);
     done = rs_cancel(v->engine, qos_now(), t);
     if (done) {
-        if (row->blocks) v->blocked[row->blocks - 1]--;
-        else v->children[row->owner - 1].held--;
+        if (!row->blocks) v->children[row->owner - 1].held--;
         qos_row_free_locked(v, row);
     }
     qos_unlock(v);
@@ -309,7 +328,6 @@ static uint32_t forget_locked(const struct qos_view *v, uint32_t child) {
     for (uint32_t i = 0; i < v->sh->tickets; i++) {
         struct qos_row *row = &v->rows[i];
         if (row->ticket == RS_NO_TICKET || row->owner != child + 1) continue;
-        if (row->blocks) v->blocked[row->blocks - 1]--;
         qos_row_free_locked(v, row);
     }
     v->children[child].pid = 0;

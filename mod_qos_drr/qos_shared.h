@@ -52,6 +52,7 @@ struct qos_row {                        /* beside the engine's ticket of the sam
     _Atomic uint64_t deadline;
     uint32_t         next;
     uint32_t         blocks;            /* 1 + class number if this wait blocks a thread (counted in blocked[]), else 0 */
+    uint32_t         pooled;            /* 1 if that thread is one of the pool that classes share */
     _Atomic uint32_t parked;            /* 1 while the ticket is parked for a slow client; read by who writes to it */
     _Atomic uint64_t write_since;       /* when the running write to the client began, 0 = none is running; written by who writes */
 };
@@ -66,6 +67,7 @@ struct qos_shared {
     _Atomic uint64_t next_sweep;        /* when somebody should look for slow writers again */
     _Atomic uint64_t timed_out, gone, lost_children;
     _Atomic uint64_t started_us;
+    uint32_t         pooled;            /* rows[] with pooled */
     uint32_t         nstock;            /* descriptors of the stock that are free: their places */
     uint16_t         stock[QOS_WAKE_FDS];
 };
@@ -115,6 +117,10 @@ int  qos_pump_locked(const struct qos_view *v, uint64_t now, uint32_t own, rs_ti
 void qos_wake(const struct qos_view *v, const struct qos_wakes *w);     /* without the lock */
 /* A row's request waits from now on: gives it a descriptor of the stock, if there is one left. */
 void qos_row_wait_locked(const struct qos_view *v, struct qos_row *row);
+/*
+ * A row's request is to wait in its thread.  A class always may block `own` threads, and of `pool` more those that no class has taken.  0: it may not.
+ */
+int  qos_row_block_locked(const struct qos_view *v, struct qos_row *row, uint32_t class, uint32_t own, uint32_t pool);
 /* A row's request is over. */
 void qos_row_free_locked(const struct qos_view *v, struct qos_row *row);
 /* Lock, release whatever may go, unlock, wake. */

@@ -233,6 +233,26 @@ START_TEST(killed_with_the_lock) {
 }
 END_TEST
 
+START_TEST(a_crowd_can_not_take_the_last_thread_of_others) {
+    struct qos_wakes w;
+    uint32_t a = qos_child_started(&v, 1001);
+    rs_ticket_t tickets[10];
+    int blocked = 0;
+
+    for (int i = 0; i < 10; i++) tickets[i] = submit(a, &w);
+    /* Class 0 may block 2 of its own and the pool of 3; then class 1 still has its own one. */
+    qos_lock(&v);
+    for (int i = 2; i < 10; i++) blocked += qos_row_block_locked(&v, &v.rows[rs_ticket_index(tickets[i])], 0, 2, 3);
+    ck_assert_int_eq(blocked, 5);
+    ck_assert_uint_eq(v.blocked[0], 5);
+    ck_assert_int_eq(qos_row_block_locked(&v, &v.rows[rs_ticket_index(tickets[9])], 1, 1, 3), 1);
+    ck_assert_int_eq(qos_row_block_locked(&v, &v.rows[rs_ticket_index(tickets[8])], 1, 1, 3), 0);
+    qos_unlock(&v);
+    for (int i = 2; i < 10; i++) ck_assert_int_eq(qos_end_wait(&v, tickets[i]), 1);
+    ck_assert_uint_eq(v.blocked[0] + v.blocked[1] + sh->pooled, 0);
+}
+END_TEST
+
 START_TEST(a_long_write_gives_its_slot_back) {
     struct qos_wakes w;
     struct rs_stats stats;
@@ -269,6 +289,7 @@ int main(void) {
     tcase_add_test(t, a_dead_childs_slots_come_back);
     tcase_add_test(t, rows_of_children_run_out_with_a_word);
     tcase_add_test(t, killed_with_the_lock);
+    tcase_add_test(t, a_crowd_can_not_take_the_last_thread_of_others);
     tcase_add_test(t, a_long_write_gives_its_slot_back);
     suite_add_tcase(s, t);
     r = srunner_create(s);
