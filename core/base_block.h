@@ -3,12 +3,12 @@
  * base_block.h - the map of the engine's memory.
  *
  *     struct rs_engine    magic, size, capacity, settings, sums, and the offsets of what follows
+ *     rs_ticket_row[T]    one request
  *     rs_outlet[O]        one backend: its sums, its gate's state
  *     rs_class_row[C]     settings, sums and counts of a class, over all outlets
  *     rs_flow[O x C]      a class at one outlet: its queue
  *     buckets[O x C]      heads of a flow's queue by size, for classes that go shortest first (touched only by those)
  *     sched[O]            the private state of the discipline at each outlet, as large as the largest discipline needs
- *     rs_ticket_row[T]    one request
  *     rs_journal_row[C]   classes as a rs_configure under way wants them
  *     hash[H]             rs_configure's scratch: class numbers by name
  *
@@ -17,6 +17,9 @@
  * WHAT MUST SURVIVE A KILL.  A process may die at any instruction while it holds the host's lock.  The tickets, the settings and the class
  * rows' settings are the truth; a ticket changes its state by one aligned 64-bit store of `life`, after all fields that the new state
  * needs.  Everything else (lists, heaps, sums, private states) is made anew by rs_rebuild.
+ *
+ * Rows name each other by number; where every request would have to multiply, by place: a distance from the block's beginning in units of 8
+ * bytes (`_at8`), which is derived from the number and made anew with the rest.
  *
  * UNITS.  Accounts count bytes, at most RS_BYTES_MAX for one response.  "Fine" values are bytes or bytes per weight x 2^RS_FINE.
  */
@@ -33,17 +36,19 @@
 
 struct rs_ticket_row {
     uint64_t  life;                 /* generation in the upper half, enum rs_state in the lower */
-    uint32_t  class, outlet;
-    uint32_t  owner;
-    uint32_t  was_parked;           /* its time is not the server's alone */
-    uint64_t  tag;
-    uint64_t  estimate;             /* bytes of the whole response: guessed, then known */
-    uint64_t  charged;              /* what the class's account really took so far */
+    uint32_t  class_at8, flow_at8;  /* struct rs_class_row, struct rs_flow: as class and outlet say */
+    uint64_t  estimate;             /* bytes of the whole response: guessed, then known; never less than received */
     uint64_t  received;
+    uint64_t  charged;              /* what the class's account really took so far */
     rs_time_t submitted, released;
-    uint64_t  seq;                  /* order of arrival */
     uint32_t  next, prev;           /* in the flow's queue; free tickets are linked by next */
     uint32_t  bucket_next, bucket_prev;
+    uint64_t  seq;                  /* order of arrival */
+    uint64_t  tag;
+    uint32_t  owner;
+    uint16_t  class;
+    uint8_t   outlet;
+    uint8_t   was_parked;           /* its time is not the server's alone */
 };
 
 struct rs_flow {
@@ -55,6 +60,8 @@ struct rs_flow {
     uint32_t level;
     uint32_t shortest;              /* order of the class is RS_ORDER_SHORTEST */
     uint64_t bucket_map;            /* which buckets are not empty; those not in it hold garbage */
+    uint32_t outlet_at8, class;
+    uint64_t pad[2];
 };
 
 struct rs_bucket { uint32_t first, last; };
@@ -63,7 +70,7 @@ struct rs_class_row {
     struct rs_class_settings settings;
     uint32_t  used, retired, fresh; /* fresh: the place has a new owner, accounts of the old one are void */
     uint32_t  queued, outstanding, parked;
-    uint64_t  expected;
+    uint64_t  promised;             /* expected = promised - counts.bytes: so what arrives is added once, and not subtracted elsewhere */
     uint64_t  mean;
     rs_time_t wait_max;
     int64_t   credit;               /* read pacing: bytes that may be read now; below 0 read too early */
@@ -77,13 +84,17 @@ struct rs_journal_row {
 };
 enum rs_journal_act { RS_ACT_NONE, RS_ACT_RETIRE, RS_ACT_KEEP, RS_ACT_FRESH };
 
+/* Most setups need none of these, and a response's bytes then touch its ticket and its class only. */
+enum rs_watch { RS_WATCH_BYTES = 1, RS_WATCH_ENDS = 2, RS_WATCH_EXPECTED = 4 };
+
 struct rs_outlet {
     uint32_t magic, number;
     uint32_t queued, outstanding, parked;
     uint32_t cap_wanted;            /* the gate asks for share_cap, the engine answers before the gate is asked again */
     uint32_t share_cap;             /* a window beyond this cannot share by weight; RS_NIL: no class waits */
-    uint32_t pad;
-    uint64_t expected;              /* bytes still expected of the outstanding ones */
+    uint32_t open_below;            /* the gate's: with fewer outstanding it is open, nobody need ask */
+    uint64_t flows_at, sched_at;    /* offsets of this outlet's part */
+    uint64_t expected;              /* bytes still expected of the outstanding ones; kept with RS_WATCH_EXPECTED, else 0 */
     uint64_t turns;                 /* turns of the discipline's loops: tests bound them */
     uint64_t gate_state[40];
 };
@@ -93,7 +104,7 @@ struct rs_engine {
     uint64_t size;
     struct rs_capacity capacity;
     uint32_t hash_size;
-    uint64_t outlets_at, classes_at, flows_at, buckets_at, scheds_at, sched_size, tickets_at, journal_at, hash_at;
+    uint64_t outlets_at, classes_at, flows_at, buckets_at, scheds_at, sched_size, journal_at, hash_at;
 
     struct rs_settings settings;
     uint32_t classes;               /* numbers in use: 0 .. classes-1 */
@@ -106,9 +117,10 @@ struct rs_engine {
     uint64_t weight_busy;           /* of classes with responses outstanding: read pacing */
     uint64_t mean;                  /* of all classes */
     uint32_t weight_max;
-    uint32_t rebuilds;
+    uint32_t watch;                 /* RS_WATCH_*: what the discipline and the gate in force want to be told */
     uint64_t debt_fine;             /* debt_max per weight, fine; 0 = no bound */
-    struct rs_counts counts;
+    uint32_t rebuilds, pad2;
+    struct rs_counts gone;          /* moves of classes whose place was used again; the rest stand in the class rows */
 
     uint32_t journal_valid;         /* 1: rs_configure died while it was applying; do it again */
     uint32_t journal_classes;
@@ -117,33 +129,37 @@ struct rs_engine {
     struct rs_settings journal_settings;
 };
 
-static inline struct rs_outlet *rs_outlet(const rs_engine_t *e, uint32_t o) {
-    return (struct rs_outlet *)((uintptr_t)e + e->outlets_at) + o;
-}
+/* A part of the block by its offset. */
+static inline void *rs_part(const rs_engine_t *e, uint64_t at) { return (void *)((uintptr_t)e + at); }
+
+static inline void *rs_place(const rs_engine_t *e, uint32_t at8) { return (void *)((uintptr_t)e + (uint64_t)at8 * 8); }
+
+#define RS_TICKETS_AT ((sizeof(struct rs_engine) + 63) / 64 * 64)     /* the only offset that is the same in every block */
+
+static inline struct rs_ticket_row *rs_row(const rs_engine_t *e, uint32_t t) { return (struct rs_ticket_row *)rs_part(e, RS_TICKETS_AT) + t; }
+static inline struct rs_outlet *rs_outlet(const rs_engine_t *e, uint32_t o) { return (struct rs_outlet *)rs_part(e, e->outlets_at) + o; }
 static inline struct rs_class_row *rs_class_row(const rs_engine_t *e, uint32_t c) {
-    return (struct rs_class_row *)((uintptr_t)e + e->classes_at) + c;
-}
-static inline struct rs_ticket_row *rs_row(const rs_engine_t *e, uint32_t t) {
-    return (struct rs_ticket_row *)((uintptr_t)e + e->tickets_at) + t;
+    return (struct rs_class_row *)rs_part(e, e->classes_at) + c;
 }
 static inline struct rs_flow *rs_flow(const rs_engine_t *e, const struct rs_outlet *o, uint32_t c) {
-    return (struct rs_flow *)((uintptr_t)e + e->flows_at) + (size_t)o->number * e->capacity.classes + c;
+    return (struct rs_flow *)rs_part(e, o->flows_at) + c;
 }
+static inline struct rs_class_row *rs_row_class(const rs_engine_t *e, const struct rs_ticket_row *r) { return rs_place(e, r->class_at8); }
+static inline struct rs_flow *rs_row_flow(const rs_engine_t *e, const struct rs_ticket_row *r) { return rs_place(e, r->flow_at8); }
+static inline struct rs_outlet *rs_flow_outlet(const rs_engine_t *e, const struct rs_flow *f) { return rs_place(e, f->outlet_at8); }
+static inline uint32_t rs_place_of(const rs_engine_t *e, const void *part) { return (uint32_t)(((uintptr_t)part - (uintptr_t)e) / 8); }
 static inline struct rs_bucket *rs_flow_buckets(const rs_engine_t *e, const struct rs_outlet *o, uint32_t c) {
-    return (struct rs_bucket *)((uintptr_t)e + e->buckets_at) + ((size_t)o->number * e->capacity.classes + c) * RS_BUCKETS;
+    return (struct rs_bucket *)rs_part(e, e->buckets_at) + ((size_t)o->number * e->capacity.classes + c) * RS_BUCKETS;
 }
-static inline void *rs_sched_state(const rs_engine_t *e, const struct rs_outlet *o) {
-    return (void *)((uintptr_t)e + e->scheds_at + e->sched_size * o->number);
-}
+static inline void *rs_sched_state(const rs_engine_t *e, const struct rs_outlet *o) { return rs_part(e, o->sched_at); }
 static inline struct rs_journal_row *rs_journal(const rs_engine_t *e, uint32_t c) {
-    return (struct rs_journal_row *)((uintptr_t)e + e->journal_at) + c;
+    return (struct rs_journal_row *)rs_part(e, e->journal_at) + c;
 }
-static inline uint32_t *rs_hash(const rs_engine_t *e) { return (uint32_t *)((uintptr_t)e + e->hash_at); }
+static inline uint32_t *rs_hash(const rs_engine_t *e) { return (uint32_t *)rs_part(e, e->hash_at); }
 
 static inline enum rs_state rs_row_state(const struct rs_ticket_row *r) { return (enum rs_state)(uint32_t)r->life; }
 
-/* The whole response, as far as anybody knows, and what is still to come of it. */
-static inline uint64_t rs_row_due(const struct rs_ticket_row *r) { return r->estimate > r->received ? r->estimate : r->received; }
-static inline uint64_t rs_row_rest(const struct rs_ticket_row *r) { return r->estimate > r->received ? r->estimate - r->received : 0; }
+/* What is still to come of a response, as far as anybody knows. */
+static inline uint64_t rs_row_rest(const struct rs_ticket_row *r) { return r->estimate - r->received; }
 
 #endif

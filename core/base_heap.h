@@ -2,9 +2,8 @@
 /*
  * base_heap.h - a heap of numbered things by a 64-bit key, smallest on top, four children to a node.
  *
- * Two arrays of the owner's: node[capacity] and place[ids].  place[id] is where id stands in node[] (RS_NIL: not in the heap), so that a
- * thing whose key changed is found at once.  The heap itself holds neither: it is a count, and the arrays are passed in, since the
- * block that they stand in moves.  Equal keys keep no order.
+ * Two arrays stand beside it in the block, found by their distance from the struct: node[capacity] and place[capacity].  place[id] is where
+ * id stands in node[] (RS_NIL: not in the heap), so a thing whose key changed is found at once.  Equal keys keep no order.
  */
 #ifndef FAIRGATE_BASE_HEAP_H
 #define FAIRGATE_BASE_HEAP_H
@@ -15,20 +14,26 @@
 
 struct rs_heap_node {
     uint64_t key;
-    uint32_t id;
-    uint32_t pad;
+    uint32_t id, pad;
 };
 
-/* A view: made on the stack where it is needed, from the owner's count and arrays. */
 struct rs_heap {
-    uint32_t            *count;
-    struct rs_heap_node *node;
-    uint32_t            *place;
+    uint32_t count, capacity;       /* ids go from 0 to capacity-1 */
+    uint64_t node_at, place_at;     /* from the address of this struct */
 };
 
-void rs_heap_push(struct rs_heap h, uint32_t id, uint64_t key);     /* id is not in it */
-void rs_heap_remove(struct rs_heap h, uint32_t id);                 /* id is in it */
-void rs_heap_rekey(struct rs_heap h, uint32_t id, uint64_t key);    /* id is in it */
-const char *rs_heap_check(struct rs_heap h, uint32_t ids);          /* NULL, or what is wrong */
+static inline struct rs_heap_node *rs_heap_nodes(const struct rs_heap *h) { return (struct rs_heap_node *)((uintptr_t)h + h->node_at); }
+static inline uint32_t *rs_heap_places(const struct rs_heap *h) { return (uint32_t *)((uintptr_t)h + h->place_at); }
+
+/* Of a heap that is not empty. */
+static inline struct rs_heap_node rs_heap_top(const struct rs_heap *h) { return rs_heap_nodes(h)[0]; }
+static inline int rs_heap_has(const struct rs_heap *h, uint32_t id) { return rs_heap_places(h)[id] != RS_NIL; }
+
+void rs_heap_clear(struct rs_heap *h);                              /* count and places; distances and capacity stand */
+void rs_heap_push(struct rs_heap *h, uint32_t id, uint64_t key);    /* id is not in it */
+void rs_heap_remove(struct rs_heap *h, uint32_t id);                /* id is in it */
+void rs_heap_rekey(struct rs_heap *h, uint32_t id, uint64_t key);   /* id is in it */
+void rs_heap_lower(struct rs_heap *h, uint64_t down);               /* every key by so much, 0 at least */
+const char *rs_heap_check(const struct rs_heap *h);                 /* NULL, or what is wrong */
 
 #endif

@@ -8,42 +8,16 @@ void rs_queue_clear(struct rs_flow *f) {
     f->bucket_map = 0;
 }
 
-void rs_queue_push(const rs_engine_t *e, const struct rs_outlet *o, struct rs_flow *f, uint32_t t) {
-    struct rs_ticket_row *r = rs_row(e, t);
-    r->next = RS_NIL;
-    r->prev = f->last;
-    if (f->last == RS_NIL) f->first = t;
-    else rs_row(e, f->last)->next = t;
-    f->last = t;
-    f->queued++;
-    if (f->shortest) {
-        struct rs_bucket *buckets = rs_flow_buckets(e, o, r->class);
-        rs_bucket_add(e, buckets, &f->bucket_map, t);
-        f->best = rs_bucket_smallest(buckets, f->bucket_map);
-    } else {
-        f->best = f->first;
-    }
+void rs_queue_push_sized(const rs_engine_t *e, const struct rs_outlet *o, struct rs_flow *f, uint32_t t) {
+    struct rs_bucket *buckets = rs_flow_buckets(e, o, rs_row(e, t)->class);
+    rs_bucket_add(e, buckets, &f->bucket_map, t);
+    f->best = rs_bucket_smallest(buckets, f->bucket_map);
 }
 
-void rs_queue_remove(const rs_engine_t *e, const struct rs_outlet *o, struct rs_flow *f, uint32_t t) {
-    struct rs_ticket_row *r = rs_row(e, t);
-    if (r->prev == RS_NIL) f->first = r->next;
-    else rs_row(e, r->prev)->next = r->next;
-    if (r->next == RS_NIL) f->last = r->prev;
-    else rs_row(e, r->next)->prev = r->prev;
-    f->queued--;
-    if (f->shortest) {
-        struct rs_bucket *buckets = rs_flow_buckets(e, o, r->class);
-        rs_bucket_remove(e, buckets, &f->bucket_map, t);
-        f->best = f->bucket_map ? rs_bucket_smallest(buckets, f->bucket_map) : RS_NIL;
-    } else {
-        f->best = f->first;
-    }
-}
-
-uint32_t rs_queue_next(const rs_engine_t *e, const struct rs_flow *f, uint32_t wait_bound_ms, rs_time_t now) {
-    if (f->shortest && wait_bound_ms && now - rs_row(e, f->first)->submitted > (rs_time_t)wait_bound_ms * 1000) return f->first;
-    return f->best;
+void rs_queue_remove_sized(const rs_engine_t *e, const struct rs_outlet *o, struct rs_flow *f, uint32_t t) {
+    struct rs_bucket *buckets = rs_flow_buckets(e, o, rs_row(e, t)->class);
+    rs_bucket_remove(e, buckets, &f->bucket_map, t);
+    f->best = f->bucket_map ? rs_bucket_smallest(buckets, f->bucket_map) : RS_NIL;
 }
 
 const char *rs_queue_check(const rs_engine_t *e, const struct rs_outlet *o, uint32_t class) {

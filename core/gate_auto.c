@@ -252,6 +252,7 @@ static void ended(struct rs_outlet *o, const struct rs_settings *s, rs_time_t no
     } else {
         judge(a, s, speed, now);
     }
+    o->open_below = a->window;
 }
 
 static void init(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, int again) {
@@ -264,11 +265,7 @@ static void init(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now
     o->share_cap = RS_NIL;
     o->cap_wanted = 1;
     begin_base(a, now);
-}
-
-static int may(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, rs_time_t *again) {
-    (void)s, (void)now, (void)again;
-    return o->outstanding < state(o)->window;
+    o->open_below = a->window;
 }
 
 static uint32_t limit(const struct rs_outlet *o, const struct rs_settings *s) {
@@ -280,7 +277,8 @@ static const char *check(const struct rs_outlet *o, const struct rs_settings *s)
     const struct automatic *a = state(o);
     if (a->window < FLOOR || a->window > s->window_max || a->base < FLOOR || a->base > s->window_max) return "auto: the window is out of bounds";
     if (a->phase > PROBE || a->way > DOWN) return "auto: an epoch of no kind";
+    if (o->open_below != a->window) return "auto: the gate and its window differ";
     return a->window == (a->phase < SETTLE_PROBE ? a->base : a->probe) ? NULL : "auto: the window is not that of its epoch";
 }
 
-const struct rs_gate_ops rs_gate_auto = { .name = "auto", .init = init, .may = may, .ended = ended, .limit = limit, .check = check };
+const struct rs_gate_ops rs_gate_auto = { .name = "auto", .init = init, .ended = ended, .limit = limit, .check = check };

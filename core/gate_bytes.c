@@ -7,7 +7,10 @@
  */
 #include "gate.h"
 
-static void init(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, int again) { (void)o, (void)s, (void)now, (void)again; }
+static void init(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, int again) {
+    (void)now, (void)again;
+    o->open_below = s->rate ? 1 : rs_window_or(s, RS_WINDOW_NORMAL);
+}
 
 static uint32_t limit(const struct rs_outlet *o, const struct rs_settings *s) {
     (void)o;
@@ -16,8 +19,7 @@ static uint32_t limit(const struct rs_outlet *o, const struct rs_settings *s) {
 
 static int may(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, rs_time_t *again) {
     (void)now, (void)again;
-    if (!s->rate) return o->outstanding < limit(o, s);
-    return !o->outstanding || o->expected < s->rate * s->horizon_ms / 1000;
+    return s->rate && o->expected < s->rate * s->horizon_ms / 1000;
 }
 
-const struct rs_gate_ops rs_gate_bytes = { .name = "bytes", .init = init, .may = may, .limit = limit };
+const struct rs_gate_ops rs_gate_bytes = { .name = "bytes", .expected = 1, .init = init, .may = may, .limit = limit };

@@ -2,11 +2,9 @@
 /* gate_none.c - whoever asks may go: what a plain server or proxy does.  Shares by weight don't come about, since nothing ever waits. */
 #include "gate.h"
 
-static void init(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, int again) { (void)o, (void)s, (void)now, (void)again; }
-
-static int may(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, rs_time_t *again) {
-    (void)o, (void)s, (void)now, (void)again;
-    return 1;
+static void init(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, int again) {
+    (void)s, (void)now, (void)again;
+    o->open_below = UINT32_MAX;
 }
 
 static uint32_t limit(const struct rs_outlet *o, const struct rs_settings *s) {
@@ -14,4 +12,4 @@ static uint32_t limit(const struct rs_outlet *o, const struct rs_settings *s) {
     return 0;
 }
 
-const struct rs_gate_ops rs_gate_none = { .name = "none", .init = init, .may = may, .limit = limit };
+const struct rs_gate_ops rs_gate_none = { .name = "none", .init = init, .limit = limit };

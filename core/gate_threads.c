@@ -6,7 +6,10 @@
  */
 #include "gate.h"
 
-static void init(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, int again) { (void)o, (void)s, (void)now, (void)again; }
+static void init(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, int again) {
+    (void)s, (void)now, (void)again;
+    o->open_below = 0;
+}
 
 static uint32_t limit(const struct rs_outlet *o, const struct rs_settings *s) {
     (void)o;

@@ -6,16 +6,14 @@
  */
 #include "gate.h"
 
-static void init(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, int again) { (void)o, (void)s, (void)now, (void)again; }
+static void init(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, int again) {
+    (void)now, (void)again;
+    o->open_below = rs_window_or(s, RS_WINDOW_NORMAL);
+}
 
 static uint32_t limit(const struct rs_outlet *o, const struct rs_settings *s) {
-    (void)o;
-    return rs_window_or(s, RS_WINDOW_NORMAL);
+    (void)s;
+    return o->open_below;
 }
 
-static int may(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, rs_time_t *again) {
-    (void)now, (void)again;
-    return o->outstanding < limit(o, s);
-}
-
-const struct rs_gate_ops rs_gate_window = { .name = "window", .init = init, .may = may, .limit = limit };
+const struct rs_gate_ops rs_gate_window = { .name = "window", .init = init, .limit = limit };

@@ -33,12 +33,8 @@ static void init(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now
         w->started = 0;
     }
     if (w->wmax > s->window_max) w->wmax = s->window_max;
+    o->open_below = w->wmax;
     next_interval(w, now);
-}
-
-static int may(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, rs_time_t *again) {
-    (void)s, (void)now, (void)again;
-    return o->outstanding < state(o)->wmax;
 }
 
 static void arrived(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, uint64_t bytes) {
@@ -51,7 +47,7 @@ static void ended(struct rs_outlet *o, const struct rs_settings *s, rs_time_t no
     struct wrc *w = state(o);
     w->ends++;
     if (!o->queued) w->slack = 1;
-    if (w->ends < s->wrc_f * w->wmax || now == w->since) return;
+    if (w->ends < (uint64_t)s->wrc_f * w->wmax || now == w->since) return;
     if (s->rate && !w->slack) {
         /* U in millionths, so that a rate of terabytes per second still fits */
         unsigned __int128 scaled = (unsigned __int128)w->bytes * 1000000u * 1000000u;
@@ -62,6 +58,7 @@ static void ended(struct rs_outlet *o, const struct rs_settings *s, rs_time_t no
         else if (u < umax) w->wmax++;
         else if (u > umax && w->wmax > 1) w->wmax--;
         if (w->wmax > s->window_max) w->wmax = s->window_max;
+        o->open_below = w->wmax;
     }
     next_interval(w, now);
 }
@@ -73,9 +70,9 @@ static uint32_t limit(const struct rs_outlet *o, const struct rs_settings *s) {
 
 static const char *check(const struct rs_outlet *o, const struct rs_settings *s) {
     const struct wrc *w = state(o);
-    return w->wmax < 1 || w->wmax > s->window_max || w->started > 1 || w->slack > 1 ? "wrc: the window is out of bounds" : NULL;
+    return w->wmax < 1 || w->wmax > s->window_max || o->open_below != w->wmax || w->started > 1 || w->slack > 1 ? "wrc: the window is out of bounds" : NULL;
 }
 
 const struct rs_gate_ops rs_gate_wrc = {
-    .name = "wrc", .init = init, .may = may, .arrived = arrived, .ended = ended, .limit = limit, .check = check,
+    .name = "wrc", .init = init, .arrived = arrived, .ended = ended, .limit = limit, .check = check,
 };

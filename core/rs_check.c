@@ -23,8 +23,10 @@ static const char *check_ticket(const rs_engine_t *e, const struct rs_ticket_row
     if (rs_row_state(r) == RS_FREE) return NULL;
     if (r->class >= e->classes || !rs_class_row(e, r->class)->used) return "a ticket is of no known class";
     if (r->outlet >= e->capacity.outlets) return "a ticket is for no known outlet";
+    if (rs_row_class(e, r) != rs_class_row(e, r->class) || rs_row_flow(e, r) != rs_flow(e, rs_outlet(e, r->outlet), r->class))
+        return "a ticket's class and place differ";
     if (r->seq >= e->seq) return "a ticket came after the last";
-    if (r->estimate > RS_BYTES_MAX) return "an estimate is out of bounds";
+    if (r->estimate < r->received) return "a response is larger than it is thought to be";
     if (r->submitted > r->released || r->released > e->now) return "a ticket's times are out of order";
     if (rs_row_state(r) == RS_QUEUED && (r->received || r->charged || !r->estimate)) return "a waiting ticket has an account";
     return NULL;
@@ -51,13 +53,14 @@ static const char *check_outlet(const rs_engine_t *e, const struct rs_outlet *o,
     if (s.queued != o->queued) return "an outlet's count of waiting requests is wrong";
     if (s.outstanding != o->outstanding) return "an outlet's count of outstanding responses is wrong";
     if (s.parked != o->parked) return "an outlet's count of parked responses is wrong";
-    if (s.expected != o->expected) return "an outlet's sum of expected bytes is wrong";
+    if (o->expected != (e->watch & RS_WATCH_EXPECTED ? s.expected : 0)) return "an outlet's sum of expected bytes is wrong";
     if ((o->queued != 0) != (e->backlog_map >> n & 1)) return "the map of waiting outlets is wrong";
     for (uint32_t c = 0; c < e->capacity.classes; c++) {
         const struct rs_flow *f = rs_flow(e, o, c);
         const struct rs_class_row *row = rs_class_row(e, c);
         const char *why = rs_queue_check(e, o, c);
         if (why) return why;
+        if (f->class != c || rs_flow_outlet(e, f) != o) return "a flow does not know whose it is";
         if (f->weight != (row->used ? row->settings.weight : 1)) return "a flow has not its class's weight";
         if (c >= e->classes && (f->queued || f->live)) return "a flow of no class has requests";
         queued += f->queued;
@@ -65,8 +68,8 @@ static const char *check_outlet(const rs_engine_t *e, const struct rs_outlet *o,
     }
     if (queued != o->queued) return "an outlet's queues don't add up";
     if (live != (uint64_t)o->outstanding + o->parked) return "an outlet's outstanding responses don't add up";
-    const struct rs_sched_ops *sched = rs_sched_ops(e->settings.sched);
-    const struct rs_gate_ops *gate = rs_gate_ops(e->settings.gate);
+    const struct rs_sched_ops *sched = rs_sched_ops(e);
+    const struct rs_gate_ops *gate = rs_gate_ops(e);
     const char *why = sched->check(e, o);
     if (!why && gate->check) why = gate->check(o, &e->settings);
     return why;
@@ -86,6 +89,13 @@ static const char *check_class(const rs_engine_t *e, uint32_t c, uint64_t *weigh
     if (!row->used && (queued || live)) return "a class that is not there has requests";
     if (row->outstanding) *weights += row->settings.weight;
     return NULL;
+}
+
+static uint64_t expected_at(const rs_engine_t *e, uint32_t outlet) {
+    struct sums s = { 0 };
+    for (uint32_t t = 0; t < e->capacity.tickets; t++)
+        if (rs_row(e, t)->outlet == outlet) add(&s, rs_row(e, t));
+    return s.expected;
 }
 
 const char *rs_check(const rs_engine_t *e) {
@@ -109,20 +119,22 @@ const char *rs_check(const rs_engine_t *e) {
         queued += o->queued;
         outstanding += o->outstanding;
         parked += o->parked;
-        expected += o->expected;
+        expected += expected_at(e, n);
     }
     if (why) return why;
     if (queued != e->queued) return "the count of waiting requests is wrong";
     for (uint32_t c = 0; c < e->capacity.classes; c++) {
         why = check_class(e, c, &weights);
         if (why) return why;
-        class_expected += rs_class_row(e, c)->expected;
+        class_expected += rs_expected(rs_class_row(e, c));
         class_parked += rs_class_row(e, c)->parked;
     }
     if (class_expected != expected) return "the classes' expected bytes don't add up";
     if (class_parked != parked) return "the classes' parked responses don't add up";
     if (weights != e->weight_busy) return "the weight of the busy classes is wrong";
-    uint64_t in = e->counts.submitted, out = e->counts.cancelled + e->counts.done + e->counts.aborted;
+    struct rs_stats s;
+    rs_stats(e, &s);
+    uint64_t in = s.counts.submitted, out = s.counts.cancelled + s.counts.done + s.counts.aborted;
     /* who is killed inside a move may have made it and not counted it */
     if (!e->rebuilds && in - out != queued + outstanding + parked) return "moves and tickets don't add up";
     return NULL;

@@ -98,6 +98,7 @@ void rs_journal_apply(rs_engine_t *e, rs_time_t now) {
         const struct rs_journal_row *j = rs_journal(e, c);
         struct rs_class_row *row = rs_class_row(e, c);
         if (j->act == RS_ACT_FRESH) {
+            rs_counts_add(&e->gone, &row->counts);
             memset(row, 0, sizeof *row);
             row->used = row->fresh = 1;
         }

@@ -18,11 +18,11 @@ static const char *capacity_wrong(const struct rs_capacity *c) {
 
 /* Fills in capacity, sizes and offsets of *e, and nothing else. */
 static uint64_t carve(struct rs_engine *e, const struct rs_capacity *cap) {
-    uint64_t used = sizeof *e, flows = (uint64_t)cap->outlets * cap->classes;
+    uint64_t used = RS_TICKETS_AT + (uint64_t)cap->tickets * sizeof(struct rs_ticket_row), flows = (uint64_t)cap->outlets * cap->classes;
     e->capacity = *cap;
     e->sched_size = 0;
     for (uint32_t i = 0; i < RS_SCHED_COUNT; i++) {
-        uint64_t size = rs_round_up(rs_sched_ops(i)->size(cap->classes));
+        uint64_t size = rs_round_up(rs_scheds[i]->size(cap->classes));
         if (size > e->sched_size) e->sched_size = size;
     }
     e->hash_size = 2;
@@ -31,7 +31,6 @@ static uint64_t carve(struct rs_engine *e, const struct rs_capacity *cap) {
     e->classes_at = rs_carve(&used, cap->classes, sizeof(struct rs_class_row));
     e->flows_at = rs_carve(&used, flows, sizeof(struct rs_flow));
     e->scheds_at = rs_carve(&used, cap->outlets, e->sched_size);
-    e->tickets_at = rs_carve(&used, cap->tickets, sizeof(struct rs_ticket_row));
     e->journal_at = rs_carve(&used, cap->classes, sizeof(struct rs_journal_row));
     e->hash_at = rs_carve(&used, e->hash_size, sizeof(uint32_t));
     e->buckets_at = rs_carve(&used, flows * RS_BUCKETS, sizeof(struct rs_bucket));
@@ -65,10 +64,6 @@ rs_engine_t *rs_create(void *mem, size_t len, const struct rs_capacity *cap, con
     e->built_sched = e->built_gate = RS_NIL;
     memset(rs_outlet(e, 0), 0, sizeof(struct rs_outlet) * cap->outlets);
     memset(rs_class_row(e, 0), 0, sizeof(struct rs_class_row) * cap->classes);
-    for (uint32_t o = 0; o < cap->outlets; o++) {
-        rs_outlet(e, o)->magic = RS_OUTLET_MAGIC;
-        rs_outlet(e, o)->number = o;
-    }
     for (uint32_t t = 0; t < cap->tickets; t++) {
         struct rs_ticket_row *r = rs_row(e, t);
         memset(r, 0, sizeof *r);

@@ -9,44 +9,44 @@
  *
  * A move first writes the fields that the new state needs, then `life`, then lists and sums: see base_block.h.
  *
- * The account: `due` is the whole response as far as known, max(estimate, received).  It is charged at release and each time it grows,
- * and refunded when it shrinks, but never more than the scheduler really took.
+ * The account: what is known of the whole response, r->estimate, is charged at release and each time it grows, and refunded when it
+ * shrinks, but never more than the scheduler really took.
+ *
+ * What happens for every request is written to be short: a response that keeps within its estimate touches its ticket and its class, and the
+ * rest is reached through e->watch and calls that are rarely made.
  */
 #include "class_queue.h"
 #include "rs_engine.h"
 
 #define MEAN_UNKNOWN 16384u     /* bytes of a response of which nobody knows anything */
 #define MEAN_SHIFT   4          /* running mean over about 16 responses */
+#define RARELY       __attribute__((noinline, cold))
 
-static uint64_t guess(const rs_engine_t *e, const struct rs_class_row *row, uint64_t estimate) {
-    if (estimate > RS_BYTES_MAX) return RS_BYTES_MAX;
-    if (estimate) return estimate;
+static uint64_t at_most_max(uint64_t bytes) { return bytes < RS_BYTES_MAX ? bytes : RS_BYTES_MAX; }
+
+static RARELY uint64_t guess(const rs_engine_t *e, const struct rs_class_row *row) {
     if (row->mean) return row->mean;
     return e->mean ? e->mean : MEAN_UNKNOWN;
 }
 
-static void learn(uint64_t *mean, uint64_t bytes) {
-    if (bytes > RS_BYTES_MAX) bytes = RS_BYTES_MAX;
-    *mean = *mean ? (uint64_t)((int64_t)*mean + ((int64_t)bytes - (int64_t)*mean) / (1 << MEAN_SHIFT)) : bytes;
-    if (!*mean) *mean = 1;
+/* A class of which nothing is known yet takes the mean of the one that ended a response last. */
+static inline void learn(rs_engine_t *e, struct rs_class_row *row, uint64_t bytes) {
+    int64_t mean = (int64_t)row->mean, came = (int64_t)at_most_max(bytes);
+    mean = mean ? mean + ((came - mean) >> MEAN_SHIFT) : came;
+    row->mean = e->mean = (uint64_t)mean;
 }
 
-static void charge(rs_engine_t *e, struct rs_outlet *o, struct rs_ticket_row *r, const struct rs_sched_ops *ops, uint64_t bytes) {
-    if (bytes > RS_BYTES_MAX) bytes = RS_BYTES_MAX;
-    r->charged += ops->charge(e, o, r->class, bytes);
+static RARELY void charge(rs_engine_t *e, struct rs_outlet *o, struct rs_ticket_row *r, uint64_t bytes) {
+    const struct rs_sched_ops *ops = rs_sched_ops(e);
+    if (ops->charge) r->charged += ops->charge(e, o, r->class, at_most_max(bytes));
 }
 
-/* What is due of a response went from `was` to `is`. */
-static void correct(rs_engine_t *e, struct rs_outlet *o, struct rs_ticket_row *r, uint64_t was, uint64_t is) {
-    const struct rs_sched_ops *ops = rs_sched_ops(e->settings.sched);
-    if (!ops->charge || ops->on_receipt) return;
-    if (is > was) {
-        charge(e, o, r, ops, is - was);
-    } else if (r->charged > is) {
-        uint64_t back = r->charged - is;
-        r->charged = is;
-        ops->refund(e, o, r->class, back);
-    }
+/* The response turned out to be `is` bytes long. */
+static RARELY void refund(rs_engine_t *e, struct rs_outlet *o, struct rs_ticket_row *r, uint64_t is) {
+    const struct rs_sched_ops *ops = rs_sched_ops(e);
+    uint64_t back = r->charged - is;
+    r->charged = is;
+    ops->refund(e, o, r->class, back);
 }
 
 static void set_state(struct rs_ticket_row *r, uint64_t life) {
@@ -65,23 +65,37 @@ static void set_free(rs_engine_t *e, struct rs_ticket_row *r, uint32_t t) {
 
 /* ---- slots ------------------------------------------------------------------------------------------------------------------------- */
 
-static void take_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row, const struct rs_ticket_row *r) {
+static inline void take_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row, const struct rs_ticket_row *r) {
     uint64_t rest = rs_row_rest(r);
     o->outstanding++;
-    o->expected += rest;
-    row->expected += rest;
+    row->promised += rest;
+    if (e->watch & RS_WATCH_EXPECTED) o->expected += rest;
     if (!row->outstanding++) e->weight_busy += row->settings.weight;
 }
 
-static void give_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row, const struct rs_ticket_row *r) {
+static inline void give_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row, const struct rs_ticket_row *r) {
     uint64_t rest = rs_row_rest(r);
     o->outstanding--;
-    o->expected -= rest;
-    row->expected -= rest;
+    row->promised -= rest;
+    if (e->watch & RS_WATCH_EXPECTED) o->expected -= rest;
     if (!--row->outstanding) e->weight_busy -= row->settings.weight;
 }
 
 /* ---- queued ------------------------------------------------------------------------------------------------------------------------ */
+
+static RARELY enum rs_refusal refuse(struct rs_class_row *row, enum rs_refusal why) {
+    if (why == RS_CLASS_FULL) row->counts.refused_class++;
+    else row->counts.refused_total++;
+    return why;
+}
+
+static inline void tell_of_new(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f, uint32_t t) {
+    const struct rs_sched_ops *ops = rs_sched_ops(e);
+    if (ops->enter) ops->enter(e, o, t);
+    if (f->best != t) return;
+    if (f->queued == 1) ops->backlog(e, o, f->class);
+    else ops->head(e, o, f->class);
+}
 
 enum rs_refusal rs_submit(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_t outlet, uint64_t estimate, uint32_t owner, uint64_t tag,
                           rs_ticket_t *ticket) {
@@ -91,74 +105,69 @@ enum rs_refusal rs_submit(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_
     if (class >= e->classes) return RS_NO_SUCH_CLASS;
     struct rs_class_row *row = rs_class_row(e, class);
     if (!row->used) return RS_NO_SUCH_CLASS;
-    if (row->settings.queue_max && row->queued >= row->settings.queue_max) {
-        e->counts.refused_class++;
-        row->counts.refused_class++;
-        return RS_CLASS_FULL;
-    }
+    if (row->settings.queue_max && row->queued >= row->settings.queue_max) return refuse(row, RS_CLASS_FULL);
     uint32_t t = e->free_first;
-    if (t == RS_NIL || (e->settings.queue_max && e->queued >= e->settings.queue_max)) {
-        e->counts.refused_total++;
-        row->counts.refused_total++;
-        return RS_TOTAL_FULL;
-    }
+    if (t == RS_NIL || (e->settings.queue_max && e->queued >= e->settings.queue_max)) return refuse(row, RS_TOTAL_FULL);
+
     struct rs_ticket_row *r = rs_row(e, t);
     struct rs_outlet *o = rs_outlet(e, outlet);
-    RS_ASSERT(rs_row_state(r) == RS_FREE);
+    struct rs_flow *f = rs_flow(e, o, class);
+    uint64_t life = r->life;
+    RS_ASSERT((uint32_t)life == RS_FREE);
     e->free_first = r->next;
-    r->class = class;
-    r->outlet = outlet;
-    r->owner = owner;
+    r->class_at8 = rs_place_of(e, row);
+    r->flow_at8 = rs_place_of(e, f);
+    r->class = (uint16_t)class;
+    r->outlet = (uint8_t)outlet;
     r->was_parked = 0;
-    r->tag = tag;
-    r->estimate = guess(e, row, estimate);
-    r->charged = r->received = 0;
+    r->estimate = estimate ? at_most_max(estimate) : guess(e, row);
+    r->received = r->charged = 0;
     r->submitted = r->released = now;
     r->seq = e->seq++;
-    set_state(r, life_in(r, RS_QUEUED));
-    *ticket = rs_ticket_of(r, t);
+    r->tag = tag;
+    r->owner = owner;
+    set_state(r, life | RS_QUEUED);
+    *ticket = life | t;
 
-    struct rs_flow *f = rs_flow(e, o, class);
-    const struct rs_sched_ops *ops = rs_sched_ops(e->settings.sched);
     rs_queue_push(e, o, f, t);
     e->queued++;
     row->queued++;
-    if (!o->queued++) e->backlog_map |= (uint64_t)1 << outlet;
-    if (ops->enter) ops->enter(e, o, t);
-    if (f->queued == 1) ops->backlog(e, o, class);
-    else if (f->best == t) ops->head(e, o, class);
-    e->counts.submitted++;
     row->counts.submitted++;
+    if (!o->queued++) e->backlog_map |= (uint64_t)1 << outlet;
+    tell_of_new(e, o, f, t);
     return RS_OK;
 }
 
-/* Out of the queue, its state changed already. */
-static void unqueue(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row, struct rs_flow *f, uint32_t class, uint32_t t) {
-    const struct rs_sched_ops *ops = rs_sched_ops(e->settings.sched);
-    uint32_t best = f->best;
+/* Out of the queue, its state changed already; the scheduler of flows is told by the caller. */
+static inline void unqueue(rs_engine_t *e, const struct rs_sched_ops *ops, struct rs_outlet *o, struct rs_class_row *row, struct rs_flow *f,
+                           uint32_t t) {
     rs_queue_remove(e, o, f, t);
     e->queued--;
     row->queued--;
     if (!--o->queued) e->backlog_map &= ~((uint64_t)1 << o->number);
     if (ops->leave) ops->leave(e, o, t);
-    if (!f->queued) ops->drained(e, o, class);
-    else if (f->best != best) ops->head(e, o, class);
 }
 
-static void go_idle(rs_engine_t *e, struct rs_outlet *o, const struct rs_flow *f, uint32_t class) {
-    const struct rs_sched_ops *ops = rs_sched_ops(e->settings.sched);
-    if (!f->queued && !f->live && ops->idle) ops->idle(e, o, class);
+static inline void go_idle(rs_engine_t *e, struct rs_outlet *o, const struct rs_flow *f, uint32_t class) {
+    if (f->queued || f->live) return;
+    const struct rs_sched_ops *ops = rs_sched_ops(e);
+    if (ops->idle) ops->idle(e, o, class);
 }
 
 static void cancel(rs_engine_t *e, struct rs_ticket_row *r, uint32_t t) {
-    struct rs_outlet *o = rs_outlet(e, r->outlet);
-    struct rs_class_row *row = rs_class_row(e, r->class);
-    struct rs_flow *f = rs_flow(e, o, r->class);
+    const struct rs_sched_ops *ops = rs_sched_ops(e);
     uint32_t class = r->class;
-    unqueue(e, o, row, f, class, t);
-    set_free(e, r, t);
+    struct rs_flow *f = rs_row_flow(e, r);
+    struct rs_outlet *o = rs_flow_outlet(e, f);
+    struct rs_class_row *row = rs_row_class(e, r);
+    int was_best = f->best == t;
+    set_state(r, rs_life_after(r->life));
+    unqueue(e, ops, o, row, f, t);
+    if (!f->queued) ops->drained(e, o, class);
+    else if (was_best) ops->head(e, o, class);
+    r->next = e->free_first;
+    e->free_first = t;
     go_idle(e, o, f, class);
-    e->counts.cancelled++;
     row->counts.cancelled++;
 }
 
@@ -173,28 +182,31 @@ int rs_cancel(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
 
 /* ---- released ---------------------------------------------------------------------------------------------------------------------- */
 
-static void release(rs_engine_t *e, struct rs_outlet *o, uint32_t t, rs_time_t now) {
-    const struct rs_sched_ops *ops = rs_sched_ops(e->settings.sched);
-    struct rs_ticket_row *r = rs_row(e, t);
-    struct rs_class_row *row = rs_class_row(e, r->class);
-    struct rs_flow *f = rs_flow(e, o, r->class);
-    RS_ASSERT(rs_row_state(r) == RS_QUEUED && r->outlet == o->number);
+/* Somebody else of the class goes than the one that the scheduler looked at. */
+static RARELY void exchange(rs_engine_t *e, struct rs_outlet *o, struct rs_ticket_row *r, uint64_t looked_at) {
+    const struct rs_sched_ops *ops = rs_sched_ops(e);
+    if (!ops->charge || ops->on_receipt) return;
+    if (r->estimate > looked_at) charge(e, o, r, r->estimate - looked_at);
+    else if (r->charged > r->estimate) refund(e, o, r, r->estimate);
+}
+
+static inline void release(rs_engine_t *e, const struct rs_sched_ops *ops, struct rs_outlet *o, struct rs_flow *f, uint32_t t,
+                           struct rs_ticket_row *r, rs_time_t now) {
+    struct rs_class_row *row = rs_row_class(e, r);
     r->released = now;
-    set_state(r, life_in(r, RS_RELEASED));
+    set_state(r, r->life ^ RS_QUEUED ^ RS_RELEASED);
     f->live++;
-    unqueue(e, o, row, f, r->class, t);
-    if (ops->charge && !ops->on_receipt) charge(e, o, r, ops, r->estimate);
+    unqueue(e, ops, o, row, f, t);
+    if (ops->taken && f->queued) ops->taken(e, o, f->class);
     take_slot(e, o, row, r);
     rs_time_t waited = now - r->submitted;
-    e->counts.released++;
-    e->counts.wait_us += waited;
     row->counts.released++;
     row->counts.wait_us += waited;
     if (waited > row->wait_max) row->wait_max = waited;
 }
 
 /* The window beyond which the gate can't keep the shares: min over the waiting classes of (what it has here) / (its share of weight). */
-static void answer_share_cap(rs_engine_t *e, struct rs_outlet *o) {
+static RARELY void answer_share_cap(rs_engine_t *e, struct rs_outlet *o) {
     uint64_t weights = 0, cap = RS_NIL;
     o->cap_wanted = 0;
     for (uint32_t c = 0; c < e->classes; c++) {
@@ -210,29 +222,60 @@ static void answer_share_cap(rs_engine_t *e, struct rs_outlet *o) {
     o->share_cap = (uint32_t)cap;
 }
 
+static RARELY int ask_gate(const rs_engine_t *e, struct rs_outlet *o, rs_time_t *again) {
+    const struct rs_gate_ops *gate = rs_gate_ops(e);
+    return gate->may && gate->may(o, &e->settings, e->now, again);
+}
+
+/* Has somebody waiting, and its gate is open. */
+static inline int is_open(rs_engine_t *e, struct rs_outlet *o, rs_time_t *again) {
+    if (o->cap_wanted) answer_share_cap(e, o);
+    return o->outstanding < o->open_below || ask_gate(e, o, again);
+}
+
+/* The next outlet of several, beginning after the one that was served last; NULL if none is open. */
+static RARELY struct rs_outlet *open_outlet(rs_engine_t *e, rs_time_t *again) {
+    uint32_t turn = e->next_outlet;
+    uint64_t waiting = turn ? e->backlog_map >> turn | e->backlog_map << (64 - turn) : e->backlog_map;
+    for (; waiting; waiting &= waiting - 1) {
+        struct rs_outlet *o = rs_outlet(e, (turn + (uint32_t)__builtin_ctzll(waiting)) & 63);
+        if (!is_open(e, o, again)) continue;
+        e->next_outlet = (o->number + 1) & 63;
+        return o;
+    }
+    return NULL;
+}
+
 rs_ticket_t rs_pick(rs_engine_t *e, rs_time_t now, rs_time_t *again) {
     rs_enter(e);
     now = rs_clamp_now(e, now);
     *again = RS_NEVER;
     if (!e->backlog_map) return RS_NO_TICKET;
-    const struct rs_sched_ops *sched = rs_sched_ops(e->settings.sched);
-    const struct rs_gate_ops *gate = rs_gate_ops(e->settings.gate);
-    uint32_t turn = e->next_outlet & 63;
-    uint64_t waiting = turn ? e->backlog_map >> turn | e->backlog_map << (64 - turn) : e->backlog_map;
-    for (; waiting; waiting &= waiting - 1) {
-        struct rs_outlet *o = rs_outlet(e, (turn + (uint32_t)__builtin_ctzll(waiting)) & 63);
-        RS_ASSERT(o->magic == RS_OUTLET_MAGIC);
-        if (o->cap_wanted) answer_share_cap(e, o);
-        if (!gate->may(o, &e->settings, now, again)) continue;
-        struct rs_choice choice = sched->pick(e, o, now);
-        RS_ASSERT(choice.class < e->classes);
-        uint32_t t = choice.ticket;
-        if (t == RS_NIL) t = rs_queue_next(e, rs_flow(e, o, choice.class), rs_class_row(e, choice.class)->settings.wait_bound_ms, now);
-        release(e, o, t, now);
-        e->next_outlet = (o->number + 1) & 63;
-        return rs_ticket_of(rs_row(e, t), t);
+    struct rs_outlet *o = rs_outlet(e, 0);
+    if (e->capacity.outlets > 1) {
+        o = open_outlet(e, again);
+        if (!o) return RS_NO_TICKET;
+    } else if (!is_open(e, o, again)) {
+        return RS_NO_TICKET;
     }
-    return RS_NO_TICKET;
+    const struct rs_sched_ops *ops = rs_sched_ops(e);
+    struct rs_choice choice = ops->take(e, o, now);
+    RS_ASSERT(choice.class < e->classes);
+    struct rs_flow *f = rs_flow(e, o, choice.class);
+    uint32_t t = choice.ticket == RS_NIL ? f->best : choice.ticket;
+    struct rs_ticket_row *r = rs_row(e, t);
+    if (f->shortest) {
+        uint64_t looked_at = r->estimate;
+        t = rs_queue_next(e, f, rs_class_row(e, choice.class)->settings.wait_bound_ms, now);
+        r = rs_row(e, t);
+        r->charged = choice.charged;
+        if (r->estimate != looked_at) exchange(e, o, r, looked_at);
+    } else {
+        r->charged = choice.charged;
+    }
+    RS_ASSERT((uint32_t)r->life == RS_QUEUED);
+    release(e, ops, o, f, t, r, now);
+    return rs_ticket_of(r, t);
 }
 
 int rs_header(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length) {
@@ -241,39 +284,56 @@ int rs_header(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length) {
     struct rs_ticket_row *r = rs_live_row(e, t);
     if (!r || rs_row_state(r) == RS_QUEUED) return 0;
     struct rs_outlet *o = rs_outlet(e, r->outlet);
-    uint64_t was = rs_row_due(r), rest = rs_row_rest(r);
-    r->estimate = length > RS_BYTES_MAX ? RS_BYTES_MAX : length;
+    uint64_t was = r->estimate, is = at_most_max(length);
+    if (is < r->received) is = r->received;
+    r->estimate = is;
     if (rs_row_state(r) == RS_RELEASED) {
-        uint64_t rest_now = rs_row_rest(r);
-        o->expected += rest_now - rest;
-        rs_class_row(e, r->class)->expected += rest_now - rest;
+        rs_class_row(e, r->class)->promised += is - was;
+        if (e->watch & RS_WATCH_EXPECTED) o->expected += is - was;
     }
-    correct(e, o, r, was, rs_row_due(r));
+    if (rs_sched_ops(e)->on_receipt) return 1;
+    if (is > was) charge(e, o, r, is - was);
+    else if (r->charged > is) refund(e, o, r, is);
+    return 1;
+}
+
+/* More than it was thought to have: the account and what is expected grow with it. */
+static RARELY void outgrow(rs_engine_t *e, struct rs_ticket_row *r, struct rs_class_row *row, uint64_t more) {
+    const struct rs_sched_ops *ops = rs_sched_ops(e);
+    r->estimate += more;
+    if (rs_row_state(r) == RS_RELEASED) row->promised += more;
+    if (ops->charge && !ops->on_receipt) r->charged += ops->charge(e, rs_flow_outlet(e, rs_row_flow(e, r)), r->class, at_most_max(more));
+}
+
+/* Parked, or somebody wants to know. */
+static RARELY int progress_watched(rs_engine_t *e, rs_ticket_t t, uint64_t bytes) {
+    struct rs_ticket_row *r = rs_live_row(e, t);
+    if (!r || rs_row_state(r) == RS_QUEUED) return 0;
+    struct rs_outlet *o = rs_outlet(e, r->outlet);
+    struct rs_class_row *row = rs_row_class(e, r);
+    const struct rs_gate_ops *gate = rs_gate_ops(e);
+    uint64_t rest = rs_row_rest(r), expected = bytes < rest ? bytes : rest;
+    if (rs_row_state(r) == RS_PARKED) row->promised += bytes;
+    else if (e->watch & RS_WATCH_EXPECTED) o->expected -= expected;
+    if (bytes > rest) outgrow(e, r, row, bytes - rest);
+    r->received += bytes;
+    row->counts.bytes += bytes;
+    if (rs_sched_ops(e)->on_receipt) charge(e, o, r, bytes);
+    if (gate->arrived) gate->arrived(o, &e->settings, e->now, bytes);
+    if (e->settings.pace) rs_credit_used(e, row, bytes);
     return 1;
 }
 
 int rs_progress(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t bytes) {
     rs_enter(e);
-    now = rs_clamp_now(e, now);
-    struct rs_ticket_row *r = rs_live_row(e, t);
-    if (!r || rs_row_state(r) == RS_QUEUED) return 0;
-    struct rs_outlet *o = rs_outlet(e, r->outlet);
-    struct rs_class_row *row = rs_class_row(e, r->class);
-    const struct rs_sched_ops *ops = rs_sched_ops(e->settings.sched);
-    const struct rs_gate_ops *gate = rs_gate_ops(e->settings.gate);
+    rs_clamp_now(e, now);
+    struct rs_ticket_row *r = rs_row_in(e, t, RS_RELEASED);
+    if (!r || e->watch & RS_WATCH_BYTES) return progress_watched(e, t, bytes);
+    struct rs_class_row *row = rs_row_class(e, r);
     uint64_t rest = rs_row_rest(r);
     r->received += bytes;
-    if (rs_row_state(r) == RS_RELEASED) {
-        uint64_t came = rest < bytes ? rest : bytes;
-        o->expected -= came;
-        row->expected -= came;
-    }
-    if (ops->on_receipt) charge(e, o, r, ops, bytes);
-    else if (bytes > rest && ops->charge) charge(e, o, r, ops, bytes - rest);
-    e->counts.bytes += bytes;
     row->counts.bytes += bytes;
-    if (gate->arrived) gate->arrived(o, &e->settings, now, bytes);
-    if (e->settings.pace) rs_credit_used(e, row, bytes);
+    if (bytes > rest) outgrow(e, r, row, bytes - rest);
     return 1;
 }
 
@@ -283,13 +343,12 @@ int rs_park(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     struct rs_ticket_row *r = rs_live_row(e, t);
     if (!r || rs_row_state(r) != RS_RELEASED) return 0;
     struct rs_outlet *o = rs_outlet(e, r->outlet);
-    struct rs_class_row *row = rs_class_row(e, r->class);
+    struct rs_class_row *row = rs_row_class(e, r);
     r->was_parked = 1;
     set_state(r, life_in(r, RS_PARKED));
     give_slot(e, o, row, r);
     o->parked++;
     row->parked++;
-    e->counts.parked++;
     row->counts.parked++;
     return 1;
 }
@@ -300,61 +359,60 @@ int rs_resume(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     struct rs_ticket_row *r = rs_live_row(e, t);
     if (!r || rs_row_state(r) != RS_PARKED) return 0;
     struct rs_outlet *o = rs_outlet(e, r->outlet);
-    struct rs_class_row *row = rs_class_row(e, r->class);
+    struct rs_class_row *row = rs_row_class(e, r);
     set_state(r, life_in(r, RS_RELEASED));
     o->parked--;
     row->parked--;
     take_slot(e, o, row, r);
-    e->counts.resumed++;
     row->counts.resumed++;
     return 1;
 }
 
 /* ---- ended ------------------------------------------------------------------------------------------------------------------------- */
 
-static void end(rs_engine_t *e, struct rs_ticket_row *r, uint32_t t, int whole) {
-    const struct rs_gate_ops *gate = rs_gate_ops(e->settings.gate);
-    struct rs_outlet *o = rs_outlet(e, r->outlet);
-    struct rs_class_row *row = rs_class_row(e, r->class);
-    struct rs_flow *f = rs_flow(e, o, r->class);
-    uint32_t class = r->class;
-    rs_time_t served = e->now - r->released;
-    if (rs_row_state(r) == RS_PARKED) {
+static inline __attribute__((always_inline)) void end(rs_engine_t *e, struct rs_ticket_row *r, uint32_t t, int whole) {
+    struct rs_class_row *row = rs_row_class(e, r);
+    struct rs_flow *f = rs_row_flow(e, r);
+    struct rs_outlet *o = rs_flow_outlet(e, f);
+    if (rs_row_state(r) == RS_RELEASED) {
+        give_slot(e, o, row, r);
+    } else {
         o->parked--;
         row->parked--;
-    } else {
-        give_slot(e, o, row, r);
     }
-    correct(e, o, r, rs_row_due(r), r->received);
+    if (r->charged > r->received) refund(e, o, r, r->received);
     if (whole) {
-        learn(&row->mean, r->received);
-        learn(&e->mean, r->received);
-        e->counts.done++;
+        learn(e, row, r->received);
         row->counts.done++;
     } else {
-        e->counts.aborted++;
         row->counts.aborted++;
     }
-    e->counts.service_us += served;
-    row->counts.service_us += served;
+    row->counts.service_us += e->now - r->released;
     set_free(e, r, t);
     f->live--;
-    go_idle(e, o, f, class);
-    if (gate->ended) gate->ended(o, &e->settings, e->now, r);
+    go_idle(e, o, f, f->class);
+    if (e->watch & RS_WATCH_ENDS) rs_gate_ops(e)->ended(o, &e->settings, e->now, r);
 }
 
-static int end_if_live(rs_engine_t *e, rs_time_t now, rs_ticket_t t, int whole) {
+int rs_finish(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     rs_enter(e);
     rs_clamp_now(e, now);
     struct rs_ticket_row *r = rs_live_row(e, t);
     if (!r || rs_row_state(r) == RS_QUEUED) return 0;
-    end(e, r, rs_ticket_index(t), whole);
+    end(e, r, rs_ticket_index(t), 1);
     return 1;
 }
 
-int rs_finish(rs_engine_t *e, rs_time_t now, rs_ticket_t t) { return end_if_live(e, now, t, 1); }
+static RARELY void end_early(rs_engine_t *e, struct rs_ticket_row *r, uint32_t t) { end(e, r, t, 0); }
 
-int rs_abort(rs_engine_t *e, rs_time_t now, rs_ticket_t t) { return end_if_live(e, now, t, 0); }
+int rs_abort(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
+    rs_enter(e);
+    rs_clamp_now(e, now);
+    struct rs_ticket_row *r = rs_live_row(e, t);
+    if (!r || rs_row_state(r) == RS_QUEUED) return 0;
+    end_early(e, r, rs_ticket_index(t));
+    return 1;
+}
 
 uint32_t rs_reclaim(rs_engine_t *e, rs_time_t now, uint32_t owner) {
     rs_enter(e);
@@ -363,11 +421,10 @@ uint32_t rs_reclaim(rs_engine_t *e, rs_time_t now, uint32_t owner) {
     for (uint32_t t = 0; t < e->capacity.tickets; t++) {
         struct rs_ticket_row *r = rs_row(e, t);
         if (rs_row_state(r) == RS_FREE || r->owner != owner) continue;
-        rs_class_row(e, r->class)->counts.reclaimed++;
-        e->counts.reclaimed++;
+        rs_row_class(e, r)->counts.reclaimed++;
         found++;
         if (rs_row_state(r) == RS_QUEUED) cancel(e, r, t);
-        else end(e, r, t, 0);
+        else end_early(e, r, t);
     }
     return found;
 }
@@ -379,11 +436,11 @@ void rs_charge(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_t outlet, u
     if (class >= e->classes || !rs_class_row(e, class)->used) return;
     struct rs_outlet *o = rs_outlet(e, outlet);
     struct rs_class_row *row = rs_class_row(e, class);
-    const struct rs_sched_ops *ops = rs_sched_ops(e->settings.sched);
-    const struct rs_gate_ops *gate = rs_gate_ops(e->settings.gate);
-    if (ops->charge) ops->charge(e, o, class, bytes > RS_BYTES_MAX ? RS_BYTES_MAX : bytes);
-    e->counts.bytes += bytes;
+    const struct rs_sched_ops *ops = rs_sched_ops(e);
+    const struct rs_gate_ops *gate = rs_gate_ops(e);
+    if (ops->charge) ops->charge(e, o, class, at_most_max(bytes));
     row->counts.bytes += bytes;
+    row->promised += bytes;
     if (gate->arrived) gate->arrived(o, &e->settings, now, bytes);
     if (e->settings.pace) rs_credit_used(e, row, bytes);
 }

@@ -31,10 +31,14 @@ static void clear_sums(rs_engine_t *e) {
     for (uint32_t c = 0; c < e->capacity.classes; c++) {
         struct rs_class_row *row = rs_class_row(e, c);
         row->queued = row->outstanding = row->parked = 0;
-        row->expected = 0;
+        row->promised = row->counts.bytes;
     }
     for (uint32_t n = 0; n < e->capacity.outlets; n++) {
         struct rs_outlet *o = rs_outlet(e, n);
+        o->magic = RS_OUTLET_MAGIC;
+        o->number = n;
+        o->flows_at = e->flows_at + sizeof(struct rs_flow) * e->capacity.classes * n;
+        o->sched_at = e->scheds_at + e->sched_size * n;
         o->queued = o->outstanding = o->parked = o->cap_wanted = 0;
         o->expected = 0;
         for (uint32_t c = 0; c < e->capacity.classes; c++) {
@@ -42,6 +46,8 @@ static void clear_sums(rs_engine_t *e) {
             struct rs_flow *f = rs_flow(e, o, c);
             rs_queue_clear(f);
             f->live = 0;
+            f->outlet_at8 = rs_place_of(e, o);
+            f->class = c;
             f->weight = row->settings.weight ? row->settings.weight : 1;
             f->level = row->settings.level;
             f->shortest = row->settings.order == RS_ORDER_SHORTEST && e->settings.sched != RS_SCHED_SHORTEST;
@@ -59,13 +65,13 @@ static void count_outstanding(rs_engine_t *e, const struct rs_ticket_row *r) {
         return;
     }
     o->outstanding++;
-    o->expected += rs_row_rest(r);
-    row->expected += rs_row_rest(r);
+    if (e->watch & RS_WATCH_EXPECTED) o->expected += rs_row_rest(r);
+    row->promised += rs_row_rest(r);
     if (!row->outstanding++) e->weight_busy += row->settings.weight;
 }
 
 /* Frees, counts, and returns the queued ones linked by next, in the order of their places. */
-static uint32_t sort_out(rs_engine_t *e) {
+static uint32_t sort_out(rs_engine_t *e, int keep_accounts) {
     uint32_t queued = RS_NIL;
     for (uint32_t t = e->capacity.tickets; t-- > 0;) {
         struct rs_ticket_row *r = rs_row(e, t);
@@ -75,6 +81,10 @@ static uint32_t sort_out(rs_engine_t *e) {
             r->life = rs_life_after(r->life);   /* can't come from a kill; a place that is lost for ever is worse than a ticket */
             state = RS_FREE;
         }
+        if (state != RS_FREE) {
+            r->class_at8 = rs_place_of(e, rs_class_row(e, r->class));
+            r->flow_at8 = rs_place_of(e, rs_flow(e, rs_outlet(e, r->outlet), r->class));
+        }
         if (state == RS_FREE) {
             r->next = e->free_first;
             e->free_first = t;
@@ -83,6 +93,8 @@ static uint32_t sort_out(rs_engine_t *e) {
             r->next = queued;
             queued = t;
         } else {
+            if (r->estimate < r->received) r->estimate = r->received;
+            if (!keep_accounts) r->charged = 0;     /* nothing to give back from an account that is new */
             count_outstanding(e, r);
         }
     }
@@ -134,14 +146,16 @@ static void queue_up(rs_engine_t *e, const struct rs_sched_ops *ops, uint32_t li
 }
 
 void rs_make_anew(rs_engine_t *e, rs_time_t now) {
-    const struct rs_sched_ops *sched = rs_sched_ops(e->settings.sched);
-    const struct rs_gate_ops *gate = rs_gate_ops(e->settings.gate);
+    const struct rs_sched_ops *sched = rs_sched_ops(e);
+    const struct rs_gate_ops *gate = rs_gate_ops(e);
     int keep_accounts = e->built_sched == e->settings.sched, keep_gate = e->built_gate == e->settings.gate;
     e->built_sched = e->built_gate = RS_NIL;    /* whoever dies from here on leaves accounts that nobody trusts */
     RS_BARRIER();
+    e->watch = (sched->on_receipt || gate->arrived || e->settings.pace ? RS_WATCH_BYTES : 0) | (gate->ended ? RS_WATCH_ENDS : 0) |
+               (gate->expected ? RS_WATCH_BYTES | RS_WATCH_EXPECTED : 0);
     set_weights(e);
     clear_sums(e);
-    uint32_t list = sort(e, sort_out(e));
+    uint32_t list = sort(e, sort_out(e, keep_accounts));
     /* A discipline of tickets takes them one by one into an empty state; one of flows looks at them all at the end. */
     if (!sched->enter) queue_up(e, sched, list);
     for (uint32_t n = 0; n < e->capacity.outlets; n++) {
@@ -158,10 +172,6 @@ void rs_make_anew(rs_engine_t *e, rs_time_t now) {
 void rs_rebuild(rs_engine_t *e, rs_time_t now) {
     rs_enter(e);
     now = rs_clamp_now(e, now);
-    for (uint32_t n = 0; n < e->capacity.outlets; n++) {
-        rs_outlet(e, n)->magic = RS_OUTLET_MAGIC;
-        rs_outlet(e, n)->number = n;
-    }
     e->rebuilds++;
     if (e->journal_valid) rs_journal_apply(e, now);
     else rs_make_anew(e, now);

@@ -20,25 +20,15 @@ struct rows {
 };
 _Static_assert(sizeof(struct rows) == sizeof(struct rs_settings), "rs_settings.def and struct rs_settings differ");
 
-static const struct rs_sched_ops *const scheds[RS_SCHED_COUNT] = {
+const struct rs_sched_ops *const rs_scheds[RS_SCHED_COUNT] = {
     [RS_SCHED_FIFO] = &rs_sched_fifo,           [RS_SCHED_DRR] = &rs_sched_drr,       [RS_SCHED_RFQ] = &rs_sched_rfq,
     [RS_SCHED_RFQ_PAPER] = &rs_sched_rfq_paper, [RS_SCHED_LEVELS] = &rs_sched_levels, [RS_SCHED_SHORTEST] = &rs_sched_shortest,
 };
 
-static const struct rs_gate_ops *const gates[RS_GATE_COUNT] = {
+const struct rs_gate_ops *const rs_gates[RS_GATE_COUNT] = {
     [RS_GATE_NONE] = &rs_gate_none,   [RS_GATE_WINDOW] = &rs_gate_window, [RS_GATE_AUTO] = &rs_gate_auto,
     [RS_GATE_BYTES] = &rs_gate_bytes, [RS_GATE_WRC] = &rs_gate_wrc,       [RS_GATE_THREADS] = &rs_gate_threads,
 };
-
-const struct rs_sched_ops *rs_sched_ops(uint32_t sched) {
-    RS_ASSERT(sched < RS_SCHED_COUNT);
-    return scheds[sched];
-}
-
-const struct rs_gate_ops *rs_gate_ops(uint32_t gate) {
-    RS_ASSERT(gate < RS_GATE_COUNT);
-    return gates[gate];
-}
 
 static uint64_t value_of(const struct rs_settings *s, const struct rs_setting_info *i) {
     const char *at = (const char *)s + i->offset;
@@ -75,18 +65,18 @@ const char *rs_settings_wrong(const struct rs_settings *s) {
 
 int rs_sched_by_name(const char *name) {
     for (int i = 0; i < RS_SCHED_COUNT; i++)
-        if (!strcmp(name, scheds[i]->name)) return i;
+        if (!strcmp(name, rs_scheds[i]->name)) return i;
     return -1;
 }
 
 int rs_gate_by_name(const char *name) {
     for (int i = 0; i < RS_GATE_COUNT; i++)
-        if (!strcmp(name, gates[i]->name)) return i;
+        if (!strcmp(name, rs_gates[i]->name)) return i;
     return -1;
 }
 
-const char *rs_sched_name(int sched) { return sched >= 0 && sched < RS_SCHED_COUNT ? scheds[sched]->name : "unknown"; }
-const char *rs_gate_name(int gate) { return gate >= 0 && gate < RS_GATE_COUNT ? gates[gate]->name : "unknown"; }
+const char *rs_sched_name(int sched) { return sched >= 0 && sched < RS_SCHED_COUNT ? rs_scheds[sched]->name : "unknown"; }
+const char *rs_gate_name(int gate) { return gate >= 0 && gate < RS_GATE_COUNT ? rs_gates[gate]->name : "unknown"; }
 
 const char *rs_refusal_text(enum rs_refusal r) {
     switch (r) {

@@ -34,6 +34,22 @@ rs_time_t rs_waited(const rs_engine_t *e, rs_ticket_t t) {
     return r && rs_row_state(r) != RS_QUEUED ? r->released - r->submitted : 0;
 }
 
+void rs_counts_add(struct rs_counts *a, const struct rs_counts *b) {
+    a->submitted += b->submitted;
+    a->refused_class += b->refused_class;
+    a->refused_total += b->refused_total;
+    a->cancelled += b->cancelled;
+    a->released += b->released;
+    a->parked += b->parked;
+    a->resumed += b->resumed;
+    a->done += b->done;
+    a->aborted += b->aborted;
+    a->reclaimed += b->reclaimed;
+    a->bytes += b->bytes;
+    a->wait_us += b->wait_us;
+    a->service_us += b->service_us;
+}
+
 void rs_stats(const rs_engine_t *e, struct rs_stats *out) {
     rs_enter(e);
     memset(out, 0, sizeof *out);
@@ -46,9 +62,10 @@ void rs_stats(const rs_engine_t *e, struct rs_stats *out) {
         out->outstanding += o->outstanding;
         out->parked += o->parked;
     }
-    out->window = rs_gate_ops(e->settings.gate)->limit(rs_outlet(e, 0), &e->settings);
+    out->window = rs_gate_ops(e)->limit(rs_outlet(e, 0), &e->settings);
     out->rebuilds = e->rebuilds;
-    out->counts = e->counts;
+    out->counts = e->gone;
+    for (uint32_t c = 0; c < e->classes; c++) rs_counts_add(&out->counts, &rs_class_row(e, c)->counts);
 }
 
 int rs_class_stats(const rs_engine_t *e, uint32_t class, struct rs_class_stats *out) {
@@ -56,13 +73,13 @@ int rs_class_stats(const rs_engine_t *e, uint32_t class, struct rs_class_stats *
     memset(out, 0, sizeof *out);
     if (class >= e->classes || !rs_class_row(e, class)->used) return 0;
     const struct rs_class_row *row = rs_class_row(e, class);
-    const struct rs_sched_ops *ops = rs_sched_ops(e->settings.sched);
+    const struct rs_sched_ops *ops = rs_sched_ops(e);
     out->settings = row->settings;
     out->retired = row->retired;
     out->queued = row->queued;
     out->outstanding = row->outstanding;
     out->parked = row->parked;
-    out->expected = row->expected;
+    out->expected = rs_expected(row);
     out->balance = ops->balance ? ops->balance(e, rs_outlet(e, 0), class) : 0;
     out->mean = row->mean;
     out->wait_max = row->wait_max;

@@ -7,17 +7,17 @@
  *
  *     flow:  idle ─backlog→ waiting ─drained→ (released ones outstanding) ─idle→ idle
  *
- * HOOKS, in the order in which a request's life calls them
+ * HOOKS
  *     enter/leave   a ticket joined, left the queue (NULL for disciplines that look at flows only)
  *     backlog       the flow has its first queued request
- *     head          flow->best changed, the flow still waits
- *     pick          who goes next; RS_NIL when nobody waits.  Changes no account
- *     drained       nothing of the flow waits any more
+ *     head          flow->best changed without a release, the flow still waits
+ *     take          who goes next: its request leaves the queue after this (flow->queued still counts it), and its estimate is on the account
+ *     taken         (NULL: not interested) that request has left, and the flow still waits
+ *     drained       the last queued request was cancelled
  *     charge        bytes (<= RS_BYTES_MAX) to the account of a class, waiting or not.  Returns how many it took: a bounded debt
- *                   forgives the rest
+ *                   forgives the rest.  NULL: no accounts
  *     refund        bytes given back, never more than were taken
- *     idle          nothing waits and nothing is outstanding
- * A release calls leave, then drained or head, then charge, in this order; flow->live counts the released one already.
+ *     idle          nothing waits and nothing is outstanding (NULL: nothing to forget)
  *
  * restore makes the whole state anew from the flows (after create, configure and a rebuild).  With `keep`, accounts that were
  * there are kept as far as they can be right; those of fresh classes, and all without it, become neutral.
@@ -28,24 +28,26 @@
 #include "base_block.h"
 
 struct rs_choice {
-    uint32_t class;
+    uint32_t class;         /* RS_NIL: nobody waits */
     uint32_t ticket;        /* RS_NIL: whoever is next in the class */
+    uint64_t charged;       /* bytes that the account took */
 };
 
 struct rs_sched_ops {
     const char *name;
-    int         on_receipt; /* charge what arrives, not an estimate at release */
+    int         on_receipt; /* has accounts, but charges what arrives, and no estimate at release */
     uint64_t    (*size)(uint32_t classes);
     void        (*restore)(rs_engine_t *e, struct rs_outlet *o, int keep);
     void        (*enter)(rs_engine_t *e, struct rs_outlet *o, uint32_t t);
     void        (*leave)(rs_engine_t *e, struct rs_outlet *o, uint32_t t);
     void        (*backlog)(rs_engine_t *e, struct rs_outlet *o, uint32_t c);
     void        (*head)(rs_engine_t *e, struct rs_outlet *o, uint32_t c);
-    struct rs_choice (*pick)(rs_engine_t *e, struct rs_outlet *o, rs_time_t now);
+    struct rs_choice (*take)(rs_engine_t *e, struct rs_outlet *o, rs_time_t now);
+    void        (*taken)(rs_engine_t *e, struct rs_outlet *o, uint32_t c);
     void        (*drained)(rs_engine_t *e, struct rs_outlet *o, uint32_t c);
-    uint64_t    (*charge)(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes);     /* NULL: no accounts */
+    uint64_t    (*charge)(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes);
     void        (*refund)(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes);
-    void        (*idle)(rs_engine_t *e, struct rs_outlet *o, uint32_t c);                       /* NULL: nothing to forget */
+    void        (*idle)(rs_engine_t *e, struct rs_outlet *o, uint32_t c);
     int64_t     (*balance)(const rs_engine_t *e, const struct rs_outlet *o, uint32_t c);        /* NULL: 0 */
     const char *(*check)(const rs_engine_t *e, const struct rs_outlet *o);                      /* NULL or a sentence */
 };

@@ -5,8 +5,8 @@
  * Source: website-gateway paper 3.3 (Fig. 7), after Shreedhar and Varghese.  A class that waits earns its quantum once a round; its next
  * request goes when the deficit counter covers the response's estimate, and the estimate is taken off.  Departures:
  *
- * - Quanta are ratios.  One round gives `step` bytes per weight to everybody, so chosen that the heaviest class earns one mean response: the
- *   finest interleaving that still serves somebody in nearly every round.
+ * - Quanta are ratios.  One round gives `step` bytes per weight to everybody, so chosen that the heaviest class earns two mean responses: fine
+ *   interleaving, and still few rounds in which a class is looked at for nothing.
  * - No spinning.  A class that needs more than the coming round sleeps in a heap until the round that suffices, and when no class is
  *   ready the round is made as long as the nearest sleeper needs.  O(1) per release where quanta fit, O(log classes) where they don't.
  * - Classes earn when they are looked at: `level` sums what all rounds gave per weight, and each remembers the level up to which it has
@@ -17,45 +17,49 @@
  *   a pause earns no credit and pays no debt.
  * - The paper adds the quantum, finds the window closed, and takes the quantum off again; here nobody looks before a slot is free.
  *
- * WHERE A CLASS IS.  OUT: nothing waits.  READY: this round, the first is being served.  NEXT: will be ready in the next round.  SLEEP: in the
- * heap by the level that it needs.  Lists are linked by index through the rows.
+ * WHERE A CLASS IS.  OUT: nothing waits.  ROUND_0, ROUND_1: in the list of the round under way (d->round; its first is being served), or of the
+ * next one.  SLEEP: in the heap by the level that it needs.  Lists are linked by index through the rows.
  */
 #include "sched.h"
 #include "base_arena.h"
 #include "base_heap.h"
 
-enum where { OUT, READY, NEXT, SLEEP };
+enum where { ROUND_0, ROUND_1, SLEEP, OUT };
 
 struct list { uint32_t first, last; };
 
 struct drr {
-    struct list ready, next;
-    uint32_t    count;              /* of the heap */
+    struct list list[2];
+    uint32_t    round;              /* the list of the round under way: 0 or 1 */
     uint32_t    released;           /* since `mean` was taken, and their estimates */
     uint64_t    released_bytes;
     uint64_t    level;              /* fine bytes per weight given so far */
-    uint64_t    step;               /* what the next round gives */
+    uint64_t    step;               /* what a round gives */
     uint64_t    mean;               /* estimate, over whole rounds */
-    uint64_t    row_at, node_at, place_at;
+    uint64_t    row_at;
+    struct rs_heap sleepers;        /* by the level that they wait for */
 };
 
 struct drr_row {
     int64_t  deficit;               /* fine bytes */
     uint64_t earned;                /* the level up to which `deficit` is right, while the class waits */
+    uint32_t weight;
+    uint32_t where;
     uint32_t next, prev;
-    uint32_t where, pad;
 };
 
 #define LEVEL_MAX   ((uint64_t)1 << 61)
 #define DEFICIT_MAX ((int64_t)1 << 60)
-#define MEAN_OF      64u                    /* releases, or a round if that has more */
-#define RELEASED_MAX ((uint32_t)1 << 22)    /* x RS_BYTES_MAX fits */
+#define SHORT_WAY   ((uint64_t)1 << 40)     /* x a weight fits in 64 bits */
+#define MEAN_OF     64u                     /* releases, or a round if that has more */
+#define MEANS       2u                      /* mean responses that the heaviest class earns in a round */
 
 static uint64_t layout(uint32_t classes, struct drr *d) {
-    uint64_t used = sizeof *d;
+    uint64_t used = sizeof *d, heap = offsetof(struct drr, sleepers);
     d->row_at = rs_carve(&used, classes, sizeof(struct drr_row));
-    d->node_at = rs_carve(&used, classes, sizeof(struct rs_heap_node));
-    d->place_at = rs_carve(&used, classes, sizeof(uint32_t));
+    d->sleepers.capacity = classes;
+    d->sleepers.node_at = rs_carve(&used, classes, sizeof(struct rs_heap_node)) - heap;
+    d->sleepers.place_at = rs_carve(&used, classes, sizeof(uint32_t)) - heap;
     return used;
 }
 
@@ -66,13 +70,9 @@ static uint64_t size(uint32_t classes) {
 
 static struct drr_row *row_of(const struct drr *d, uint32_t c) { return (struct drr_row *)((uintptr_t)d + d->row_at) + c; }
 
-static struct rs_heap heap_of(struct drr *d) {
-    return (struct rs_heap){ &d->count, (void *)((uintptr_t)d + d->node_at), (void *)((uintptr_t)d + d->place_at) };
-}
-
-static void append(struct drr *d, struct list *l, uint32_t c, enum where where) {
-    struct drr_row *r = row_of(d, c);
-    r->where = where;
+static void append(struct drr *d, uint32_t round, uint32_t c, struct drr_row *r) {
+    struct list *l = &d->list[round];
+    r->where = round;
     r->next = RS_NIL;
     r->prev = l->last;
     if (l->last == RS_NIL) l->first = c;
@@ -83,9 +83,9 @@ static void append(struct drr *d, struct list *l, uint32_t c, enum where where) 
 static void take_out(struct drr *d, uint32_t c) {
     struct drr_row *r = row_of(d, c);
     if (r->where == SLEEP) {
-        rs_heap_remove(heap_of(d), c);
+        rs_heap_remove(&d->sleepers, c);
     } else if (r->where != OUT) {
-        struct list *l = r->where == READY ? &d->ready : &d->next;
+        struct list *l = &d->list[r->where];
         if (r->prev == RS_NIL) l->first = r->next;
         else row_of(d, r->prev)->next = r->next;
         if (r->next == RS_NIL) l->last = r->prev;
@@ -96,162 +96,167 @@ static void take_out(struct drr *d, uint32_t c) {
 
 static int64_t bounded(__int128 deficit) { return deficit > DEFICIT_MAX ? DEFICIT_MAX : (int64_t)deficit; }
 
-static int64_t earned_by_now(const struct drr *d, const struct drr_row *r, uint32_t weight) {
-    return bounded((__int128)(d->level - r->earned) * weight + r->deficit);
+static int64_t earned_by_now(const struct drr *d, const struct drr_row *r) {
+    uint64_t gave = d->level - r->earned;
+    if (gave < SHORT_WAY) return r->deficit + (int64_t)(gave * r->weight);
+    return bounded((__int128)gave * r->weight + r->deficit);
 }
 
-static void earn(struct drr *d, struct drr_row *r, uint32_t weight) {
-    r->deficit = earned_by_now(d, r, weight);
+static void earn(struct drr *d, struct drr_row *r) {
+    r->deficit = earned_by_now(d, r);
     r->earned = d->level;
 }
 
 static int64_t need_of(const rs_engine_t *e, const struct rs_flow *f) { return (int64_t)(rs_row(e, f->best)->estimate << RS_FINE); }
 
-/* The level at which the class can pay for its next request. */
-static uint64_t wake_level(const struct drr *d, const struct drr_row *r, uint32_t weight, int64_t need) {
-    return d->level + ((uint64_t)(need - r->deficit) + weight - 1) / weight;
+/* The level at which the class can pay for its next request, which it can't yet. */
+static uint64_t wake_level(uint64_t level, const struct drr_row *r, int64_t need) {
+    return level + ((uint64_t)(need - r->deficit) + r->weight - 1) / r->weight;
 }
 
-/* An OUT class that waits finds its place. */
-static void place(rs_engine_t *e, struct drr *d, uint32_t c, const struct rs_flow *f) {
-    struct drr_row *r = row_of(d, c);
-    int64_t need = need_of(e, f);
+/* A class that waits and is in no list finds its place. */
+static void place(struct drr *d, uint32_t c, struct drr_row *r, int64_t need) {
     if (need <= r->deficit) {
-        append(d, &d->ready, c, READY);
-        return;
+        append(d, d->round, c, r);
+    } else if ((unsigned __int128)d->step * r->weight >= (uint64_t)(need - r->deficit)) {
+        append(d, d->round ^ 1, c, r);
+    } else {
+        r->where = SLEEP;
+        rs_heap_push(&d->sleepers, c, wake_level(d->level, r, need));
     }
-    if ((unsigned __int128)d->step * f->weight >= (uint64_t)(need - r->deficit)) {
-        append(d, &d->next, c, NEXT);
-        return;
-    }
-    r->where = SLEEP;
-    rs_heap_push(heap_of(d), c, wake_level(d, r, f->weight, need));
 }
 
 /* Levels are compared as plain numbers; long before they could wrap, all go down together. */
-static void rebase(rs_engine_t *e, struct rs_outlet *o, struct drr *d) {
+static __attribute__((noinline, cold)) void rebase(rs_engine_t *e, struct drr *d) {
     uint64_t down = d->level - LEVEL_MAX / 2;
     for (uint32_t c = 0; c < e->classes; c++) {
         struct drr_row *r = row_of(d, c);
         if (r->where == OUT) continue;
-        earn(d, r, rs_flow(e, o, c)->weight);
+        earn(d, r);
         r->earned -= down;
     }
-    struct rs_heap h = heap_of(d);
-    for (uint32_t i = 0; i < d->count; i++) h.node[i].key = h.node[i].key > down ? h.node[i].key - down : 0;
+    rs_heap_lower(&d->sleepers, down);
     d->level -= down;
+}
+
+static void set_step(const rs_engine_t *e, struct drr *d) {
+    uint64_t step = MEANS * (d->mean << RS_FINE) / e->weight_max;
+    d->step = step ? step : 1;
 }
 
 /*
  * Over whole rounds: within one, who needs little goes first and who slept comes last, so the mean of a round's end would be far too
  * large, and with it the next round.
  */
-static void take_mean(struct drr *d) {
-    if (d->released < MEAN_OF) return;
+static void take_mean(const rs_engine_t *e, struct drr *d) {
     d->mean = d->released_bytes / d->released;
+    if (d->mean > RS_BYTES_MAX) d->mean = RS_BYTES_MAX;
     d->released = 0;
     d->released_bytes = 0;
-}
-
-static uint64_t step_of(const rs_engine_t *e, const struct drr *d) {
-    uint64_t step = (d->mean << RS_FINE) / e->weight_max;
-    return step ? step : 1;
+    set_step(e, d);
 }
 
 static int new_round(rs_engine_t *e, struct rs_outlet *o, struct drr *d) {
-    struct rs_heap h = heap_of(d);
     uint64_t level = d->level + d->step;
-    if (d->next.first == RS_NIL) {
-        if (d->count == 0) return 0;
-        if (h.node[0].key > level) level = h.node[0].key;
+    uint32_t round = d->round ^ 1;
+    if (d->list[round].first == RS_NIL) {
+        if (d->sleepers.count == 0) return 0;
+        if (rs_heap_top(&d->sleepers).key > level) level = rs_heap_top(&d->sleepers).key;
     }
     d->level = level;
-    take_mean(d);
-    d->step = step_of(e, d);
-    d->ready = d->next;
-    d->next = (struct list){ RS_NIL, RS_NIL };
-    for (uint32_t c = d->ready.first; c != RS_NIL; c = row_of(d, c)->next) {
-        row_of(d, c)->where = READY;
+    d->round = round;
+    while (d->sleepers.count && rs_heap_top(&d->sleepers).key <= level) {
+        uint32_t c = rs_heap_top(&d->sleepers).id;
+        rs_heap_remove(&d->sleepers, c);
+        append(d, round, c, row_of(d, c));
         o->turns++;
     }
-    while (d->count && h.node[0].key <= level) {
-        uint32_t c = h.node[0].id;
-        rs_heap_remove(h, c);
-        append(d, &d->ready, c, READY);
-        o->turns++;
-    }
-    if (level > LEVEL_MAX) rebase(e, o, d);
+    if (d->released >= MEAN_OF) take_mean(e, d);
+    if (level > LEVEL_MAX) rebase(e, d);
     return 1;
 }
 
 static void backlog(rs_engine_t *e, struct rs_outlet *o, uint32_t c) {
     struct drr *d = rs_sched_state(e, o);
-    row_of(d, c)->earned = d->level;
-    place(e, d, c, rs_flow(e, o, c));
+    struct drr_row *r = row_of(d, c);
+    r->earned = d->level;
+    place(d, c, r, need_of(e, rs_flow(e, o, c)));
 }
 
 /* Only a sleeper can have become ready earlier; whoever is in a list is looked at when its turn comes. */
-static void rewake(rs_engine_t *e, struct rs_outlet *o, struct drr *d, uint32_t c) {
-    struct drr_row *r = row_of(d, c);
+static void rewake(rs_engine_t *e, struct rs_outlet *o, struct drr *d, uint32_t c, struct drr_row *r) {
     if (r->where != SLEEP) return;
-    const struct rs_flow *f = rs_flow(e, o, c);
-    earn(d, r, f->weight);
+    earn(d, r);
     take_out(d, c);
-    place(e, d, c, f);
+    place(d, c, r, need_of(e, rs_flow(e, o, c)));
 }
 
-static void head(rs_engine_t *e, struct rs_outlet *o, uint32_t c) { rewake(e, o, rs_sched_state(e, o), c); }
+static void head(rs_engine_t *e, struct rs_outlet *o, uint32_t c) {
+    struct drr *d = rs_sched_state(e, o);
+    rewake(e, o, d, c, row_of(d, c));
+}
 
 static void drained(rs_engine_t *e, struct rs_outlet *o, uint32_t c) { take_out(rs_sched_state(e, o), c); }
 
-static struct rs_choice pick(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
+/* The first of the round leaves it. */
+static void shift(struct drr *d, struct list *l, struct drr_row *r) {
+    l->first = r->next;
+    if (r->next == RS_NIL) l->last = RS_NIL;
+    else row_of(d, r->next)->prev = RS_NIL;
+    r->where = OUT;
+}
+
+static struct rs_choice take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
     (void)now;
     struct drr *d = rs_sched_state(e, o);
     for (;;) {
-        uint32_t c = d->ready.first;
+        struct list *l = &d->list[d->round];
+        uint32_t c = l->first;
         if (c == RS_NIL) {
-            if (!new_round(e, o, d)) return (struct rs_choice){ RS_NIL, RS_NIL };
+            if (!new_round(e, o, d)) return (struct rs_choice){ RS_NIL, RS_NIL, 0 };
             continue;
         }
         o->turns++;
-        const struct rs_flow *f = rs_flow(e, o, c);
         struct drr_row *r = row_of(d, c);
-        earn(d, r, f->weight);
+        const struct rs_flow *f = rs_flow(e, o, c);
         uint64_t estimate = rs_row(e, f->best)->estimate;
-        if ((int64_t)(estimate << RS_FINE) <= r->deficit) {
-            if (d->released < RELEASED_MAX) {
-                d->released++;
-                d->released_bytes += estimate;
-            }
-            return (struct rs_choice){ c, RS_NIL };
+        int64_t need = (int64_t)(estimate << RS_FINE);
+        earn(d, r);
+        if (need <= r->deficit) {
+            r->deficit -= need;
+            d->released++;
+            d->released_bytes += estimate;
+            if (f->queued == 1) shift(d, l, r);
+            return (struct rs_choice){ c, RS_NIL, estimate };
         }
-        take_out(d, c);
-        place(e, d, c, f);
+        shift(d, l, r);
+        place(d, c, r, need);
     }
 }
 
+static int64_t least_deficit(const rs_engine_t *e, uint32_t weight) {
+    unsigned __int128 most = (unsigned __int128)e->debt_fine * weight;
+    return most && most < DEFICIT_MAX ? -(int64_t)most : -DEFICIT_MAX;
+}
+
+/* Forgives what would be too deep a debt. */
 static uint64_t charge(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes) {
     struct drr *d = rs_sched_state(e, o);
     struct drr_row *r = row_of(d, c);
-    uint32_t weight = rs_flow(e, o, c)->weight;
-    if (r->where != OUT) earn(d, r, weight);
-    int64_t was = r->deficit, deficit = was - (int64_t)(bytes << RS_FINE);
-    int64_t least = -DEFICIT_MAX;
-    if (e->debt_fine && e->debt_fine < (uint64_t)DEFICIT_MAX / weight) least = -(int64_t)(e->debt_fine * weight);
-    if (deficit >= least) {
-        r->deficit = deficit;
-        return bytes;
-    }
-    if (was <= least) return 0;
-    r->deficit = least;
-    return (uint64_t)(was - least) >> RS_FINE;
+    if (r->where != OUT) earn(d, r);
+    int64_t was = r->deficit, least = least_deficit(e, r->weight);
+    r->deficit = was - (int64_t)(bytes << RS_FINE);
+    if (r->deficit >= least) return bytes;
+    r->deficit = was < least ? was : least;
+    return (uint64_t)(was - r->deficit) >> RS_FINE;
 }
 
 static void refund(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes) {
     struct drr *d = rs_sched_state(e, o);
     struct drr_row *r = row_of(d, c);
-    r->deficit = bounded((__int128)bytes * (1 << RS_FINE) + r->deficit);
-    rewake(e, o, d, c);
+    int64_t deficit = r->deficit + (int64_t)(bytes << RS_FINE);
+    r->deficit = deficit < DEFICIT_MAX ? deficit : DEFICIT_MAX;
+    rewake(e, o, d, c, r);
 }
 
 static void idle(rs_engine_t *e, struct rs_outlet *o, uint32_t c) {
@@ -262,76 +267,80 @@ static void idle(rs_engine_t *e, struct rs_outlet *o, uint32_t c) {
 static int64_t balance(const rs_engine_t *e, const struct rs_outlet *o, uint32_t c) {
     const struct drr *d = rs_sched_state(e, o);
     const struct drr_row *r = row_of(d, c);
-    int64_t fine = r->where == OUT ? r->deficit : earned_by_now(d, r, rs_flow(e, o, c)->weight);
+    int64_t fine = r->where == OUT ? r->deficit : earned_by_now(d, r);
     return fine / ((int64_t)1 << RS_FINE);
 }
 
 static void restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
     struct drr *d = rs_sched_state(e, o);
-    uint64_t mean = keep && d->mean <= RS_BYTES_MAX ? d->mean : 0;
+    uint64_t mean = keep && d->mean && d->mean <= RS_BYTES_MAX ? d->mean : 16384;
     layout(e->capacity.classes, d);
-    d->ready = d->next = (struct list){ RS_NIL, RS_NIL };
-    d->count = 0;
+    d->list[0] = d->list[1] = (struct list){ RS_NIL, RS_NIL };
+    d->round = 0;
     d->level = 0;
-    d->mean = mean ? mean : 16384;
+    d->mean = mean;
     d->released = 0;
     d->released_bytes = 0;
-    d->step = step_of(e, d);
-    struct rs_heap h = heap_of(d);
+    set_step(e, d);
+    rs_heap_clear(&d->sleepers);
     for (uint32_t c = 0; c < e->capacity.classes; c++) {
         struct drr_row *r = row_of(d, c);
         const struct rs_flow *f = rs_flow(e, o, c);
-        h.place[c] = RS_NIL;
-        int64_t least = e->debt_fine && e->debt_fine < (uint64_t)DEFICIT_MAX / f->weight ? -(int64_t)(e->debt_fine * f->weight) : -DEFICIT_MAX;
+        int64_t least = least_deficit(e, f->weight);
         int good = keep && !rs_class_row(e, c)->fresh && r->deficit <= DEFICIT_MAX;
         if (!good || (r->deficit > 0 && !f->queued && !f->live)) r->deficit = 0;
         if (r->deficit < least) r->deficit = least;
-        r->earned = 0;
+        r->weight = f->weight;
         r->where = OUT;
     }
     for (uint32_t c = 0; c < e->classes; c++)
         if (rs_flow(e, o, c)->queued) backlog(e, o, c);
 }
 
-static const char *check_list(const rs_engine_t *e, const struct rs_outlet *o, const struct drr *d, const struct list *l, enum where where,
-                              uint32_t *seen) {
+static const char *check_list(const rs_engine_t *e, const struct rs_outlet *o, const struct drr *d, uint32_t round, uint32_t *seen) {
     uint32_t prev = RS_NIL;
-    for (uint32_t c = l->first; c != RS_NIL; c = row_of(d, c)->next) {
+    for (uint32_t c = d->list[round].first; c != RS_NIL; c = row_of(d, c)->next) {
         if (c >= e->classes) return "drr: a round names an unknown class";
         if (++*seen > e->classes) return "drr: a round goes in circles";
-        if (row_of(d, c)->where != (uint32_t)where || row_of(d, c)->prev != prev) return "drr: a round's links disagree";
+        if (row_of(d, c)->where != round || row_of(d, c)->prev != prev) return "drr: a round's links disagree";
         if (!rs_flow(e, o, c)->queued) return "drr: a class without requests is in a round";
         prev = c;
     }
-    return l->last == prev ? NULL : "drr: a round's last is not its last";
+    return d->list[round].last == prev ? NULL : "drr: a round's last is not its last";
+}
+
+static const char *check_row(const rs_engine_t *e, const struct rs_outlet *o, const struct drr *d, uint32_t c) {
+    const struct drr_row *r = row_of(d, c);
+    const struct rs_flow *f = rs_flow(e, o, c);
+    const struct rs_heap *h = &d->sleepers;
+    if ((r->where == SLEEP) != rs_heap_has(h, c)) return "drr: the sleepers and the heap differ";
+    if ((f->queued != 0) != (r->where != OUT)) return "drr: a class waits in no round";
+    if (!f->queued && !f->live && r->deficit > 0) return "drr: an idle class has kept credit";
+    if (r->deficit > 2 * DEFICIT_MAX || r->deficit < -DEFICIT_MAX) return "drr: a deficit is out of bounds";
+    if (r->weight != f->weight) return "drr: a class has an old weight";
+    if (r->where == OUT) return NULL;
+    if (r->earned > d->level) return "drr: a class earned ahead of the rounds";
+    if (r->where == SLEEP && wake_level(r->earned, r, need_of(e, f)) < rs_heap_nodes(h)[rs_heap_places(h)[c]].key) return "drr: a class sleeps too long";
+    return NULL;
 }
 
 static const char *check(const rs_engine_t *e, const struct rs_outlet *o) {
-    struct drr *d = rs_sched_state(e, o);
-    struct rs_heap h = heap_of(d);
-    const char *why = rs_heap_check(h, e->capacity.classes);
+    const struct drr *d = rs_sched_state(e, o);
+    const char *why = rs_heap_check(&d->sleepers);
     uint32_t seen = 0, waiting = 0;
-    if (!why) why = check_list(e, o, d, &d->ready, READY, &seen);
-    if (!why) why = check_list(e, o, d, &d->next, NEXT, &seen);
-    if (why) return why;
-    if (d->step == 0) return "drr: a round gives nothing";
-    if (d->mean > RS_BYTES_MAX || d->released > RELEASED_MAX) return "drr: the mean estimate is out of bounds";
-    for (uint32_t c = 0; c < e->classes; c++) {
-        const struct drr_row *r = row_of(d, c);
-        const struct rs_flow *f = rs_flow(e, o, c);
-        if ((r->where == SLEEP) != (h.place[c] != RS_NIL)) return "drr: the sleepers and the heap differ";
-        if ((f->queued != 0) != (r->where != OUT)) return "drr: a class waits in no round";
-        if (f->queued) waiting++;
-        else if (!f->live && r->deficit > 0) return "drr: an idle class has kept credit";
-        if (r->deficit > DEFICIT_MAX || r->deficit < -DEFICIT_MAX) return "drr: a deficit is out of bounds";
-        if (r->where != OUT && r->earned > d->level) return "drr: a class earned ahead of the rounds";
-        if (r->where == SLEEP && wake_level(d, r, f->weight, need_of(e, f)) - d->level + r->earned < h.node[h.place[c]].key)
-            return "drr: a class sleeps too long";
+    if (!why) why = check_list(e, o, d, 0, &seen);
+    if (!why) why = check_list(e, o, d, 1, &seen);
+    if (!why && (d->step == 0 || d->round > 1)) why = "drr: a round gives nothing, or is none";
+    if (!why && d->mean > RS_BYTES_MAX) why = "drr: the mean estimate is out of bounds";
+    for (uint32_t c = 0; c < e->classes && !why; c++) {
+        why = check_row(e, o, d, c);
+        if (rs_flow(e, o, c)->queued) waiting++;
     }
-    return seen + d->count == waiting ? NULL : "drr: the rounds have lost a class";
+    if (!why && seen + d->sleepers.count != waiting) why = "drr: the rounds have lost a class";
+    return why;
 }
 
 const struct rs_sched_ops rs_sched_drr = {
-    .name = "drr", .size = size, .restore = restore, .backlog = backlog, .head = head, .pick = pick, .drained = drained,
-    .charge = charge, .refund = refund, .idle = idle, .balance = balance, .check = check,
+    .name = "drr", .size = size, .restore = restore, .backlog = backlog, .head = head, .take = take,
+    .drained = drained, .charge = charge, .refund = refund, .idle = idle, .balance = balance, .check = check,
 };

@@ -8,63 +8,55 @@
 #include "base_arena.h"
 #include "base_heap.h"
 
-struct fifo {
-    uint32_t count;
-    uint32_t pad;
-    uint64_t node_at, place_at;
-};
-
-static uint64_t layout(uint32_t classes, struct fifo *f) {
-    uint64_t used = sizeof *f;
-    f->node_at = rs_carve(&used, classes, sizeof(struct rs_heap_node));
-    f->place_at = rs_carve(&used, classes, sizeof(uint32_t));
+static uint64_t layout(uint32_t classes, struct rs_heap *h) {
+    uint64_t used = sizeof *h;
+    h->capacity = classes;
+    h->node_at = rs_carve(&used, classes, sizeof(struct rs_heap_node));
+    h->place_at = rs_carve(&used, classes, sizeof(uint32_t));
     return used;
 }
 
 static uint64_t size(uint32_t classes) {
-    struct fifo f;
-    return layout(classes, &f);
-}
-
-static struct rs_heap heap_of(const rs_engine_t *e, const struct rs_outlet *o) {
-    struct fifo *f = rs_sched_state(e, o);
-    return (struct rs_heap){ &f->count, (void *)((uintptr_t)f + f->node_at), (void *)((uintptr_t)f + f->place_at) };
+    struct rs_heap h;
+    return layout(classes, &h);
 }
 
 static uint64_t key_of(const rs_engine_t *e, const struct rs_outlet *o, uint32_t c) { return rs_row(e, rs_flow(e, o, c)->best)->seq; }
 
-static void backlog(rs_engine_t *e, struct rs_outlet *o, uint32_t c) { rs_heap_push(heap_of(e, o), c, key_of(e, o, c)); }
+static void backlog(rs_engine_t *e, struct rs_outlet *o, uint32_t c) { rs_heap_push(rs_sched_state(e, o), c, key_of(e, o, c)); }
 
-static void head(rs_engine_t *e, struct rs_outlet *o, uint32_t c) { rs_heap_rekey(heap_of(e, o), c, key_of(e, o, c)); }
+static void head(rs_engine_t *e, struct rs_outlet *o, uint32_t c) { rs_heap_rekey(rs_sched_state(e, o), c, key_of(e, o, c)); }
 
-static void drained(rs_engine_t *e, struct rs_outlet *o, uint32_t c) { rs_heap_remove(heap_of(e, o), c); }
+static void drained(rs_engine_t *e, struct rs_outlet *o, uint32_t c) { rs_heap_remove(rs_sched_state(e, o), c); }
 
-static struct rs_choice pick(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
+static struct rs_choice take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
     (void)now;
-    struct rs_heap h = heap_of(e, o);
-    return (struct rs_choice){ *h.count ? h.node[0].id : RS_NIL, RS_NIL };
+    const struct rs_heap *h = rs_sched_state(e, o);
+    struct rs_choice choice = { h->count ? rs_heap_top(h).id : RS_NIL, RS_NIL, 0 };
+    if (choice.class != RS_NIL && rs_flow(e, o, choice.class)->queued == 1) drained(e, o, choice.class);
+    return choice;
 }
 
 static void restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
     (void)keep;
-    struct fifo *f = rs_sched_state(e, o);
-    layout(e->capacity.classes, f);
-    f->count = 0;
-    struct rs_heap h = heap_of(e, o);
-    for (uint32_t c = 0; c < e->capacity.classes; c++) h.place[c] = RS_NIL;
+    struct rs_heap *h = rs_sched_state(e, o);
+    layout(e->capacity.classes, h);
+    rs_heap_clear(h);
     for (uint32_t c = 0; c < e->classes; c++)
         if (rs_flow(e, o, c)->queued) backlog(e, o, c);
 }
 
 static const char *check(const rs_engine_t *e, const struct rs_outlet *o) {
-    struct rs_heap h = heap_of(e, o);
-    for (uint32_t c = 0; c < e->classes; c++) {
-        if ((rs_flow(e, o, c)->queued != 0) != (h.place[c] != RS_NIL)) return "fifo: the waiting classes and the heap differ";
-        if (h.place[c] != RS_NIL && h.place[c] < *h.count && h.node[h.place[c]].key != key_of(e, o, c)) return "fifo: a class has an old key";
+    const struct rs_heap *h = rs_sched_state(e, o);
+    const char *why = rs_heap_check(h);
+    for (uint32_t c = 0; c < e->classes && !why; c++) {
+        if ((rs_flow(e, o, c)->queued != 0) != rs_heap_has(h, c)) why = "fifo: the waiting classes and the heap differ";
+        else if (rs_heap_has(h, c) && rs_heap_nodes(h)[rs_heap_places(h)[c]].key != key_of(e, o, c)) why = "fifo: a class has an old key";
     }
-    return rs_heap_check(h, e->capacity.classes);
+    return why;
 }
 
 const struct rs_sched_ops rs_sched_fifo = {
-    .name = "fifo", .size = size, .restore = restore, .backlog = backlog, .head = head, .pick = pick, .drained = drained, .check = check,
+    .name = "fifo", .size = size, .restore = restore, .backlog = backlog, .head = head, .take = take,
+    .taken = head, .drained = drained, .check = check,
 };

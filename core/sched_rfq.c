@@ -21,9 +21,9 @@
 #include "base_heap.h"
 
 struct rfq {
-    uint32_t count, pad;            /* of the heap of waiting classes by counter */
     uint64_t last;                  /* largest counter at which somebody was released */
-    uint64_t row_at, node_at, place_at;
+    uint64_t row_at;
+    struct rs_heap waiting;         /* by counter */
 };
 
 struct rfq_row {
@@ -36,8 +36,10 @@ struct rfq_row {
 static uint64_t layout(uint32_t classes, struct rfq *q) {
     uint64_t used = sizeof *q;
     q->row_at = rs_carve(&used, classes, sizeof(struct rfq_row));
-    q->node_at = rs_carve(&used, classes, sizeof(struct rs_heap_node));
-    q->place_at = rs_carve(&used, classes, sizeof(uint32_t));
+    uint64_t heap = offsetof(struct rfq, waiting);
+    q->waiting.capacity = classes;
+    q->waiting.node_at = rs_carve(&used, classes, sizeof(struct rs_heap_node)) - heap;
+    q->waiting.place_at = rs_carve(&used, classes, sizeof(uint32_t)) - heap;
     return used;
 }
 
@@ -48,24 +50,21 @@ static uint64_t size(uint32_t classes) {
 
 static struct rfq_row *row_of(const struct rfq *q, uint32_t c) { return (struct rfq_row *)((uintptr_t)q + q->row_at) + c; }
 
-static struct rs_heap heap_of(struct rfq *q) {
-    return (struct rs_heap){ &q->count, (void *)((uintptr_t)q + q->node_at), (void *)((uintptr_t)q + q->place_at) };
-}
-
 /* What a class that joins may not be behind: see the second departure. */
-static uint64_t least_of_others(struct rfq *q) { return q->count ? heap_of(q).node[0].key : q->last; }
+static uint64_t least_of_others(const struct rfq *q) { return q->waiting.count ? rs_heap_top(&q->waiting).key : q->last; }
 
 /* Counters are compared as plain numbers; long before they could wrap, all go down by what everybody has. */
 static void rebase(rs_engine_t *e, struct rfq *q) {
-    struct rs_heap h = heap_of(q);
     uint64_t down = least_of_others(q);
     if (down > q->last) down = q->last;
+    rs_heap_lower(&q->waiting, down);
     for (uint32_t c = 0; c < e->classes; c++) {
         struct rfq_row *r = row_of(q, c);
         r->acc = r->acc > down ? r->acc - down : 0;
-        if (r->acc > ACC_MAX) r->acc = ACC_MAX;
+        if (r->acc <= ACC_MAX) continue;
+        r->acc = ACC_MAX;       /* 70 TB ahead of the rest, without a bound of debts */
+        if (rs_heap_has(&q->waiting, c)) rs_heap_rekey(&q->waiting, c, ACC_MAX);
     }
-    for (uint32_t i = 0; i < q->count; i++) h.node[i].key = row_of(q, h.node[i].id)->acc;
     q->last -= down;
 }
 
@@ -75,33 +74,19 @@ static void backlog(rs_engine_t *e, struct rs_outlet *o, uint32_t c) {
     struct rfq_row *r = row_of(q, c);
     uint64_t least = least_of_others(q);
     if (r->acc < least) r->acc = least;
-    rs_heap_push(heap_of(q), c, r->acc);
+    rs_heap_push(&q->waiting, c, r->acc);
 }
 
 static void head(rs_engine_t *e, struct rs_outlet *o, uint32_t c) { (void)e, (void)o, (void)c; }
 
-static void drained(rs_engine_t *e, struct rs_outlet *o, uint32_t c) { rs_heap_remove(heap_of(rs_sched_state(e, o)), c); }
-
-static struct rs_choice pick(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
-    (void)now;
+static void drained(rs_engine_t *e, struct rs_outlet *o, uint32_t c) {
     struct rfq *q = rs_sched_state(e, o);
-    struct rs_heap h = heap_of(q);
-    if (!q->count) return (struct rs_choice){ RS_NIL, RS_NIL };
-    o->turns++;
-    if (h.node[0].key > q->last) q->last = h.node[0].key;
-    return (struct rs_choice){ h.node[0].id, RS_NIL };
+    rs_heap_remove(&q->waiting, c);
 }
 
-static void moved(rs_engine_t *e, struct rfq *q, uint32_t c, uint64_t acc) {
-    struct rs_heap h = heap_of(q);
-    if (h.place[c] != RS_NIL) rs_heap_rekey(h, c, acc);
-    if (acc > ACC_MAX) rebase(e, q);
-}
-
-static uint64_t charge_within(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes, uint64_t bound) {
-    struct rfq *q = rs_sched_state(e, o);
-    struct rfq_row *r = row_of(q, c);
-    uint64_t weight = rs_flow(e, o, c)->weight, fine = (bytes << RS_FINE) + r->rest, was = r->acc, acc = was + fine / weight;
+/* The counter and its rest with so many bytes more; how many it took. */
+static uint64_t add(struct rfq *q, struct rfq_row *r, uint64_t weight, uint64_t bytes, uint64_t bound) {
+    uint64_t fine = (bytes << RS_FINE) + r->rest, was = r->acc, acc = was + fine / weight;
     if (bound && acc > q->last + bound) {
         acc = q->last + bound > was ? q->last + bound : was;
         bytes = ((acc - was) * weight) >> RS_FINE;
@@ -110,13 +95,50 @@ static uint64_t charge_within(rs_engine_t *e, struct rs_outlet *o, uint32_t c, u
         r->rest = (uint32_t)(fine % weight);
     }
     r->acc = acc;
-    moved(e, q, c, acc);
+    return bytes;
+}
+
+static void moved(rs_engine_t *e, struct rfq *q, uint32_t c, uint64_t acc) {
+    if (rs_heap_has(&q->waiting, c)) rs_heap_rekey(&q->waiting, c, acc);
+    if (acc > ACC_MAX) rebase(e, q);
+}
+
+static uint64_t charge_within(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes, uint64_t bound) {
+    struct rfq *q = rs_sched_state(e, o);
+    struct rfq_row *r = row_of(q, c);
+    bytes = add(q, r, rs_flow(e, o, c)->weight, bytes, bound);
+    moved(e, q, c, r->acc);
     return bytes;
 }
 
 static uint64_t charge(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes) { return charge_within(e, o, c, bytes, e->debt_fine); }
 
 static uint64_t charge_all(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes) { return charge_within(e, o, c, bytes, 0); }
+
+static struct rs_choice take_charged(rs_engine_t *e, struct rs_outlet *o, int charged) {
+    struct rfq *q = rs_sched_state(e, o);
+    if (!q->waiting.count) return (struct rs_choice){ RS_NIL, RS_NIL, 0 };
+    struct rs_heap_node top = rs_heap_top(&q->waiting);
+    struct rfq_row *r = row_of(q, top.id);
+    const struct rs_flow *f = rs_flow(e, o, top.id);
+    uint64_t taken = 0;
+    o->turns++;
+    if (top.key > q->last) q->last = top.key;
+    if (charged) taken = add(q, r, f->weight, rs_row(e, f->best)->estimate, e->debt_fine);
+    if (f->queued == 1) rs_heap_remove(&q->waiting, top.id);
+    if (charged) moved(e, q, top.id, r->acc);
+    return (struct rs_choice){ top.id, RS_NIL, taken };
+}
+
+static struct rs_choice take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
+    (void)now;
+    return take_charged(e, o, 1);
+}
+
+static struct rs_choice take_uncharged(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
+    (void)now;
+    return take_charged(e, o, 0);
+}
 
 static void refund(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes) {
     struct rfq *q = rs_sched_state(e, o);
@@ -142,38 +164,37 @@ static void restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
     struct rfq *q = rs_sched_state(e, o);
     uint64_t last = keep && q->last <= 2 * ACC_MAX ? q->last : 0;
     layout(e->capacity.classes, q);
-    q->count = 0;
     q->last = last;
-    struct rs_heap h = heap_of(q);
+    rs_heap_clear(&q->waiting);
     for (uint32_t c = 0; c < e->capacity.classes; c++) {
         struct rfq_row *r = row_of(q, c);
-        h.place[c] = RS_NIL;
         r->rest = 0;
         if (!keep || rs_class_row(e, c)->fresh || r->acc > ACC_MAX || (e->debt_fine && r->acc > last + e->debt_fine)) r->acc = last;
     }
     for (uint32_t c = 0; c < e->classes; c++)
-        if (rs_flow(e, o, c)->queued) rs_heap_push(h, c, row_of(q, c)->acc);
+        if (rs_flow(e, o, c)->queued) rs_heap_push(&q->waiting, c, row_of(q, c)->acc);
 }
 
 static const char *check(const rs_engine_t *e, const struct rs_outlet *o) {
-    struct rfq *q = rs_sched_state(e, o);
-    struct rs_heap h = heap_of(q);
-    for (uint32_t c = 0; c < e->classes; c++) {
+    const struct rfq *q = rs_sched_state(e, o);
+    const struct rs_heap *h = &q->waiting;
+    const char *why = rs_heap_check(h);
+    for (uint32_t c = 0; c < e->classes && !why; c++) {
         const struct rfq_row *r = row_of(q, c);
-        if ((rs_flow(e, o, c)->queued != 0) != (h.place[c] != RS_NIL)) return "rfq: the waiting classes and the heap differ";
-        if (h.place[c] != RS_NIL && h.place[c] < q->count && h.node[h.place[c]].key != r->acc) return "rfq: a class has an old key";
-        if (r->acc > ACC_MAX) return "rfq: a counter is out of bounds";
-        if (r->rest >= rs_flow(e, o, c)->weight) return "rfq: the rest of a division is too large";
+        if ((rs_flow(e, o, c)->queued != 0) != rs_heap_has(h, c)) why = "rfq: the waiting classes and the heap differ";
+        else if (rs_heap_has(h, c) && rs_heap_nodes(h)[rs_heap_places(h)[c]].key != r->acc) why = "rfq: a class has an old key";
+        else if (r->acc > ACC_MAX) why = "rfq: a counter is out of bounds";
+        else if (r->rest >= rs_flow(e, o, c)->weight) why = "rfq: the rest of a division is too large";
     }
-    return rs_heap_check(h, e->capacity.classes);
+    return why;
 }
 
 const struct rs_sched_ops rs_sched_rfq = {
-    .name = "rfq", .size = size, .restore = restore, .backlog = backlog, .head = head, .pick = pick, .drained = drained,
-    .charge = charge, .refund = refund, .balance = balance, .check = check,
+    .name = "rfq", .size = size, .restore = restore, .backlog = backlog, .head = head, .take = take,
+    .drained = drained, .charge = charge, .refund = refund, .balance = balance, .check = check,
 };
 
 const struct rs_sched_ops rs_sched_rfq_paper = {
-    .name = "rfq-paper", .on_receipt = 1, .size = size, .restore = restore, .backlog = backlog, .head = head, .pick = pick,
+    .name = "rfq-paper", .on_receipt = 1, .size = size, .restore = restore, .backlog = backlog, .head = head, .take = take_uncharged,
     .drained = drained, .charge = charge_all, .refund = refund, .balance = balance, .check = check,
 };
