@@ -30,12 +30,18 @@ static void go_to(struct scan *s, const char *to)
         s->line += *s->p == '\n';
 }
 
-/* Behind the next `stop`, or to the end, where the parser will find what is missing. */
-static void go_behind(struct scan *s, const char *stop)
+/* From an `open` behind the next `stop`, or to the end, where the parser will find what is missing. */
+static void go_behind(struct scan *s, const char *open, const char *stop)
 {
-    const char *found = memmem(s->p, (size_t)(s->end - s->p), stop, strlen(stop));
+    size_t n = strlen(stop);
 
-    go_to(s, found != NULL ? found + strlen(stop) : s->end);
+    s->p += strlen(open);       /* <!--> does not end itself */
+    while (s->p < s->end && !starts(s, stop)) {
+        const char *next = memchr(s->p + 1, stop[0], (size_t)(s->end - s->p - 1));
+
+        go_to(s, next != NULL ? next : s->end);
+    }
+    go_to(s, (size_t)(s->end - s->p) > n ? s->p + n : s->end);
 }
 
 static int is_space(char c)
@@ -142,11 +148,11 @@ static int scan_all(struct scan *s)
             return 0;
         go_to(s, open);
         if (starts(s, "<!--"))
-            go_behind(s, "-->");
+            go_behind(s, "<!--", "-->");
         else if (starts(s, "<![CDATA["))
-            go_behind(s, "]]>");
+            go_behind(s, "<![CDATA[", "]]>");
         else if (starts(s, "<?"))
-            go_behind(s, "?>");
+            go_behind(s, "<?", "?>");
         else if (starts(s, "<!"))
             return policy_fail(s->error, "\"%s...\" declares a document type or an entity, which are not read here; leave it out and "
                                "begin with <classification>", policy_quote(s->p, s->end - s->p < 9 ? (size_t)(s->end - s->p) : 9).s);

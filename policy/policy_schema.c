@@ -54,7 +54,7 @@ static xmlDocPtr small_tree(const char *xml, size_t len)
         parser->sax->comment = NULL;
         parser->sax->processingInstruction = NULL;
         doc = xmlCtxtReadMemory(parser, xml, (int)len, NULL, "UTF-8",
-                                XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING | XML_PARSE_COMPACT);
+                                XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING | XML_PARSE_BIG_LINES);
         xmlFreeParserCtxt(parser);
     }
     return doc;

@@ -136,7 +136,7 @@ START_TEST(a_right_file_is_read_whole)
     static const char xml[] =
         "\xef\xbb\xbf<?xml version='1.0' encoding='utf-8'?>\n"
         "<!-- <class_id=\"1\"/> & <!DOCTYPE in a comment is a comment -->\n"
-        "<?editor <b=1> ?>\n"
+        "<?editor <b=1> ?><!--> <c=1> --><?x?>\n"
         "<classification>\n"
         "  <class id=\"10\" name=\"people\" quantum=\"600\" default=\"yes\">\n"
         "    <cookie> session= </cookie>\n"
