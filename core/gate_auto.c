@@ -13,8 +13,8 @@
  * short time it does not depend on where in a burst the epoch begins, and servers whose responses take equally long end them in bursts.
  * By responses and by bytes: one of the two is steady, which depends on what the server is short of; the steadier one of a test counts.
  *
- * A TEST is up to PAIRS pairs.  One pair with an elasticity near 1 is enough: when probing up the probe becomes the base and the next probe
- * is twice as large, so 8 to 32 takes three turns of the server; when probing down there is nothing to gain.  Else the mean decides, as
+ * A TEST is up to PAIRS pairs.  One pair that is clear is enough.  When probing up with an elasticity near 1 the probe becomes the base and the
+ * next probe is twice as large, so 8 to 32 takes three turns of the server; below 0 the server is past its knee.  Else the mean decides, as
  * soon as it is clearly away from what is asked for: more than TAKE is worth a larger window (better too large than losing throughput), less than
  * GIVE a smaller one.  After tests in both directions that changed nothing the gate rests, longer each time; a base that became
  * quite another throughput (the server changed) begins anew, upwards.
@@ -37,8 +37,9 @@
 #define CLEAR        400            /* elasticity of a single pair that noise does not make */
 #define ELASTIC      700
 #define NOT_BUSY     500            /* beyond the share cap: below this the server is the bottleneck */
+#define ALL_IDLE     900
 #define CHANGED      300            /* two bases that differ by so much are of different servers */
-#define REST_MAX     16u            /* epochs */
+#define REST_MAX     64u            /* epochs */
 #define EPS_MAX      4000
 
 enum phase { SETTLE_BASE, BASE, SETTLE_PROBE, PROBE };
@@ -88,15 +89,16 @@ static void begin_base(struct automatic *a, rs_time_t now) { begin_epoch(a, SETT
 
 static void forget_pairs(struct automatic *a) { a->by_responses = a->by_bytes = (struct tally){ 0 }; }
 
-/* The window to try next in a->way, or the base itself where there is no room. */
+/* The window to try next in a->way, or the base itself where there is no room.  Nobody jumps over the share cap. */
 static uint32_t probe_of(const struct automatic *a, const struct rs_settings *s, int64_t elasticity) {
+    uint32_t cap = cap_of(a, s);
     uint64_t probe;
     if (a->way == DOWN) {
         probe = (uint64_t)a->base * 7 / 10;
         return probe < FLOOR ? FLOOR : (uint32_t)probe;
     }
     probe = elasticity > ELASTIC ? (uint64_t)a->base * 2 : (uint64_t)a->base * 7 / 5 + 1;
-    uint32_t cap = a->elastic ? s->window_max : cap_of(a, s);
+    if (a->base >= cap && a->elastic) cap = s->window_max;
     if (probe > cap) probe = cap;
     return probe < a->base ? a->base : (uint32_t)probe;
 }
@@ -160,16 +162,25 @@ static int is_clear(const struct tally *t, int64_t border) {
     return away * away > 9 * error_squared;
 }
 
+/* Idle hands up to the base say little about beyond it, unless it is all of them. */
+static int is_elastic(const struct automatic *a, int64_t elasticity) { return elasticity > (a->way == UP ? NOT_BUSY : ALL_IDLE); }
+
 static void judge(struct automatic *a, const struct rs_settings *s, struct speed probe, rs_time_t now) {
     int64_t one = elasticity_of(a->base_speed.responses, probe.responses, a->base, a->probe);
     int64_t other = elasticity_of(a->base_speed.bytes, probe.bytes, a->base, a->probe);
-    int64_t lower = one < other ? one : other;
+    int64_t lower = one < other ? one : other, higher = one < other ? other : one;
     note(&a->by_responses, one);
     note(&a->by_bytes, other);
     if (a->by_responses.n == 1 && lower > CLEAR) {
-        a->elastic = lower > NOT_BUSY;
+        a->elastic = is_elastic(a, lower);
         if (a->way == DOWN) leave(a, now);
         else if (a->probe <= cap_of(a, s) || lower > ELASTIC) take(a, s, probe, lower, now);
+        else leave(a, now);
+        return;
+    }
+    if (a->by_responses.n == 1 && higher < -CLEAR) {
+        a->elastic = 0;
+        if (a->way == DOWN) take(a, s, probe, 0, now);
         else leave(a, now);
         return;
     }
@@ -180,7 +191,7 @@ static void judge(struct automatic *a, const struct rs_settings *s, struct speed
         begin_base(a, now);
         return;
     }
-    a->elastic = mean > NOT_BUSY;
+    a->elastic = is_elastic(a, mean);
     if (a->way == UP ? mean > take_at : mean < give_at) take(a, s, probe, mean, now);
     else leave(a, now);
 }
@@ -244,6 +255,11 @@ static void ended(struct rs_outlet *o, const struct rs_settings *s, rs_time_t no
     learn_cap(o, a);
     o->cap_wanted = 1;
     if (m->slack * 8 > ends) {
+        /* A probe that nobody fills is no use; without this the same one would be tried for ever. */
+        if (a->phase == PROBE) {
+            a->way = DOWN;
+            a->elastic = 0;
+        }
         forget_pairs(a);
         a->base_speed = (struct speed){ 0, 0 };
         begin_base(a, now);
