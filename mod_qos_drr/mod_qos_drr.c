@@ -30,8 +30,11 @@
 
 APLOG_USE_MODULE(qos_drr);
 
-/* The segment is kept for the life of the parent under this key of the process pool: one window at all times, whatever restarts. */
-#define KEPT_SEGMENT "fairgate-qos-segment"
+/*
+ * The segment is kept for the life of the parent under this key of the process pool: one window at all times, whatever restarts.  A restart may load a
+ * newer build of this module: the number counts the shapes of struct kept.
+ */
+#define KEPT_SEGMENT "fairgate-qos-segment-1"
 
 #define P qos_process
 
@@ -125,9 +128,18 @@ static int in_use(const struct qos_shared *sh) {
     return 0;
 }
 
+static int view_segment(server_rec *s, struct kept *k) {
+    if (qos_shared_view(k->sh, &P.view)) {
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, s, "qos: the scheduler of the running server is of another build: use `apachectl stop` and `start`");
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    P.view.stock = k->stock;
+    P.view.nstock = k->nstock;
+    return OK;
+}
+
 /* The engine of before with the new settings, or a fresh one. */
-static int set_up_segment(server_rec *s, struct qos_server *conf) {
-    struct kept *k = kept_segment(s->process->pool);
+static int set_up_segment(server_rec *s, struct kept *k, struct qos_server *conf) {
     struct qos_size size = {
         .children = (uint32_t)query(AP_MPMQ_HARD_LIMIT_DAEMONS, 1) + 16,
         .classes = conf->nclasses * 2 < 64 ? 64 : conf->nclasses * 2,
@@ -153,12 +165,7 @@ static int set_up_segment(server_rec *s, struct qos_server *conf) {
         if (!k->nstock && P.can_hold) make_stock(k);
         for (uint32_t i = 0; i < k->nstock; i++) k->sh->stock[k->sh->nstock++] = (uint16_t)i;
     }
-    if (qos_shared_view(k->sh, &P.view)) {
-        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, s, "qos: the scheduler of the running server is of another build: use `apachectl stop` and `start`");
-        return HTTP_INTERNAL_SERVER_ERROR;
-    }
-    P.view.stock = k->stock;
-    P.view.nstock = k->nstock;
+    if (view_segment(s, k) != OK) return HTTP_INTERNAL_SERVER_ERROR;
     qos_lock(&P.view);
     if (conf->settings.queue_max > P.view.sh->tickets) conf->settings.queue_max = P.view.sh->tickets;
     if (rs_configure(P.view.engine, &conf->settings, conf->classes, conf->nclasses, conf->number, qos_now(), &why)) {
@@ -188,18 +195,21 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, 
 
 static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s) {
     struct qos_server *conf = qos_config();
+    struct kept *k = kept_segment(s->process->pool);
     int rc;
 
     (void)pconf;
     (void)plog;
     (void)ptemp;
-    if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG || !conf->used) return OK;
+    if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG) return OK;
+    /* Switched off, but children of before may still be at work: what they leave is ours to give back. */
+    if (!conf->used) return k->sh ? view_segment(s, k) : OK;
 #ifdef AP_MPMQ_CAN_WAITIO
     P.can_hold = query(AP_MPMQ_CAN_WAITIO, 0);
 #endif
     P.threads = (uint32_t)(query(AP_MPMQ_MAX_DAEMONS, 1) * query(AP_MPMQ_MAX_THREADS, 1));
     P.row = QOS_NO_ROW;
-    rc = set_up_segment(s, conf);
+    rc = set_up_segment(s, k, conf);
     if (rc != OK) return rc;
     check_server(s, conf);
     check_timeouts(s, conf);
@@ -208,7 +218,9 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     return OK;
 }
 
-static void child_init(apr_pool_t *pchild, server_rec *s) { qos_hold_child_init(pchild, s); }
+static void child_init(apr_pool_t *pchild, server_rec *s) {
+    if (qos_config()->used && P.view.sh) qos_hold_child_init(pchild, s);
+}
 
 /* In the parent: a child has ended, well or badly. */
 static void child_status(server_rec *s, pid_t pid, ap_generation_t generation, int slot, mpm_child_status status) {

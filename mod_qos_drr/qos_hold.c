@@ -160,7 +160,6 @@ void qos_hold_child_init(apr_pool_t *pchild, server_rec *s) {
     sigset_t all, before;
     int rc;
 
-    if (!P.view.sh) return;
     P.row = qos_child_started(&P.view, getpid());
     if (P.row == QOS_NO_ROW) {
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, s, "qos: more children than were planned for; requests of this one pass unscheduled. "

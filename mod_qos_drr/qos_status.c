@@ -175,7 +175,7 @@ int qos_status_handler(request_rec *r) {
     r->allowed = AP_METHOD_BIT << M_GET;
     if (r->method_number != M_GET) return HTTP_METHOD_NOT_ALLOWED;
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
-    if (!P.view.sh) {
+    if (P.row == QOS_NO_ROW) {
         ap_set_content_type(r, "text/plain; charset=utf-8");
         ap_rputs("QosEngine is off everywhere in this server: nothing is scheduled.\n", r);
         return OK;
@@ -190,7 +190,7 @@ int qos_status_handler(request_rec *r) {
 int qos_status_lines(request_rec *r, int flags) {
     const struct look *l;
 
-    if (!P.view.sh) return OK;
+    if (P.row == QOS_NO_ROW) return OK;
     l = take(r);
     if (flags & AP_STATUS_SHORT) {
         ap_rprintf(r, "QosWindow: %u\nQosOutstanding: %u\nQosQueued: %u\nQosParked: %u\n", l->all.window, l->all.outstanding, l->all.queued, l->all.parked);
