@@ -41,10 +41,17 @@ class Handler(socketserver.StreamRequestHandler):
                 break
             name, value = field.split(":", 1)
             fields[name.lower()] = value.strip()
+        self.present = True
         self.server.enter()
         try:
             return self.answer(line[0], urlsplit(line[1]), fields) and fields.get("connection", "").lower() != "close"
         finally:
+            self.leave()
+
+    def leave(self):
+        """Before the last byte goes out: the peer may send the next request as soon as it has that."""
+        if self.present:
+            self.present = False
             self.server.leave()
 
     def body(self, fields):
@@ -63,6 +70,7 @@ class Handler(socketserver.StreamRequestHandler):
         self.wfile.write((text + "".join(f"{k.replace('_', '-')}: {v}\r\n" for k, v in fields.items()) + "\r\n").encode())
 
     def whole(self, method, body):
+        self.leave()
         self.head("200 OK", Content_Length=len(body))
         if method != "HEAD":
             self.wfile.write(body)
@@ -78,6 +86,7 @@ class Handler(socketserver.StreamRequestHandler):
         if kind == "gate":
             return self.server.gate(rest) and self.whole(method, b"g" * size)
         if kind == "size" and "chunked" in query:
+            self.leave()
             self.head("200 OK", Transfer_Encoding="chunked")
             n = int(rest)
             self.wfile.write((b"%x\r\n%s\r\n" % (n, b"c" * n) if n else b"") + b"0\r\n\r\n")

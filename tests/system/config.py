@@ -90,7 +90,8 @@ def site(root, backend, origin, dead_port):
             Require all denied
         </Directory>
         ScriptAlias /cgi/ {root}/cgi/
-        ProxyPass /impatient/ http://127.0.0.1:{backend}/ timeout=1 retry=0
+        # By another name: workers of one URL are one to mod_proxy, its timeout too.
+        ProxyPass /impatient/ http://localhost:{backend}/ timeout=1 retry=0
         ProxyPass /b/ http://127.0.0.1:{backend}/ retry=0
         ProxyPass /o/ http://127.0.0.1:{origin}/ retry=0
         ProxyPass /dead/ http://127.0.0.1:{dead_port}/ retry=0

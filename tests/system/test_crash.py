@@ -8,7 +8,7 @@ import time
 import pytest
 
 import http1
-from gateway import more_lines, shares, three_classes
+from gateway import fresh, more_lines, shares, three_classes
 from lab.load import Load
 
 RECOVERY_S = 1.5
@@ -21,19 +21,18 @@ def test_slots_of_a_killed_child(new_gateway, mpm):
     with new_gateway(mpm=mpm, window=4) as g:
         held = g.connections_by_child(g.window)
         (doomed, doing), (_, waiting) = held[0], held[1]
+        gate = fresh("survivor")
         with g.window_taken(*doing) as taken:
             for c in waiting:
-                c.send("GET", "/b/gate/survivor", headers=PEOPLE)
+                c.send("GET", f"/b/gate/{gate}", headers=PEOPLE)
             g.until_queued(g.window)
-            assert g.backend.count("survivor") == 0
+            assert g.backend.count(gate) == 0
             os.kill(doomed, signal.SIGKILL)
-            http1.until(lambda: g.backend.count("survivor") == g.window, RECOVERY_S, "the whole window in use again")
-            g.backend.open("survivor")
+            http1.until(lambda: g.backend.count(gate) == g.window, RECOVERY_S, "the whole window in use again")
+            g.backend.open(gate)
             for c in waiting:
                 assert c.receive().status == 200
             taken.released = True       # nobody is left to be answered
-        g.backend.asked.clear()
-        g.backend.opened.discard("survivor")
         for c in doing + waiting:
             c.close()
         assert g.settled()["lost_children"] == 1
@@ -53,7 +52,7 @@ def test_waiters_of_a_killed_child(new_gateway, mpm):
                 c.send("GET", "/b/size/20", headers=PEOPLE)
             g.until_queued(5)
             os.kill(doomed, signal.SIGKILL)
-            http1.until(lambda: g.status()["queued"] == 2, RECOVERY_S, "three places free")
+            g.until(lambda s: s["queued"] == 2, "three places free", RECOVERY_S)
             taken.release()
             for c in others[1:]:
                 assert len(c.receive().body) == 20

@@ -16,7 +16,7 @@ def test_under_load(new_gateway, mpm):
     """Three graceful restarts under load: every request answered, never more than the window at the origin."""
     with new_gateway(mpm=mpm, window=8, children=80 if mpm == "prefork" else 2, spare=80 if mpm == "prefork" else 4) as g:
         g.origin.stat(reset=True)
-        with Load(g.address, three_classes(4, "/o/size/4096"), seconds=3600, interval=0.5) as load:
+        with Load(g.address, three_classes(3, "/o/size/4096"), seconds=3600, interval=0.5) as load:
             for _ in range(3):
                 more_lines(load, 1)
                 g.graceful()

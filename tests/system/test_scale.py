@@ -38,7 +38,6 @@ def test_slow_readers_hold_nobody_up(new_gateway):
             with SlowReaders(g, 8 if i % 2 else 0, "/static/50m.bin", headers={"X-Class": "secure"}):
                 with Load(g.address, three_classes(12, "/o/size/4096"), seconds=3, warmup=1) as run:
                     final = run.result()
-                assert g.status()["parked"] == (8 if i % 2 else 0)
             assert errors(final) == 0
             paces[kind].append(final["total"]["requests_per_s"])
             g.settled()

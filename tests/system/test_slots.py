@@ -9,6 +9,7 @@ is outstanding, released = done + aborted.
 import pytest
 
 import http1
+from gateway import fresh
 
 MEGABYTE = 1 << 20
 PEOPLE = {"Cookie": "session=1"}     # the class that may block most threads
@@ -177,7 +178,7 @@ def test_at_once(gateway, case, requests):
 def test_after_waiting(gateway, case, requests):
     before = gateway.settled()
     with gateway.window_taken() as taken, gateway.connect() as c:
-        with gateway.in_background(case, c) as visit:
+        with gateway.in_background(case, gateway, c) as visit:
             gateway.until_queued(1)
             taken.release()
             visit.result()
@@ -215,20 +216,20 @@ def test_gone_while_queued(gateway):
 def test_gone_while_served(gateway):
     """A client that leaves in the middle of its answer gives the slot back when httpd or the backend notices."""
     before = gateway.settled()
-    c = gateway.connect()
-    c.send("GET", "/b/half/gone-while-served?size=2000000")
+    c, gate = gateway.connect(), fresh("half")
+    c.send("GET", f"/b/half/{gate}?size=2000000")
     http1.until(lambda: c.more() and len(c.buffer) > 1000, what="the first half of the answer")
     assert gateway.status()["outstanding"] == 1
     c.reset()
-    gateway.backend.open("gone-while-served")
+    gateway.backend.open(gate)
     gateway.assert_each_once(before, 1)
 
 
 def test_gone_before_answer(gateway):
     before = gateway.settled()
-    c = gateway.connect()
-    c.send("GET", "/b/gate/gone-before-answer")
+    c, gate = gateway.connect(), fresh("gone")
+    c.send("GET", f"/b/gate/{gate}")
     gateway.until_outstanding(1)
     c.reset()
-    gateway.backend.open("gone-before-answer")
+    gateway.backend.open(gate)
     gateway.assert_each_once(before, 1)

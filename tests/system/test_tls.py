@@ -40,7 +40,7 @@ def test_streams_share_a_connection(tls_gateway):
     """20 streams at once with one slot: each is answered."""
     g = tls_gateway
     before = g.settled()
-    answers = curl(g, *[f"/b/size/{1000 + n}" for n in range(20)], http="--http2", parallel=True)
+    answers = curl(g, *[f"/b/size/{1000 + n}" for n in range(20)], http="--http2", parallel=True, headers=["Cookie: session=1"])
     assert sorted(answers) == [(200, 1000 + n, "2") for n in range(20)]
     g.assert_each_once(before, 20)
 
