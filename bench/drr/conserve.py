@@ -13,8 +13,8 @@ def alone(bench):
     backend = bench.static_backend()
     off, on = bench.gateway(backend, engine=False), bench.gateway(backend, window=8)
     clients = classes(only=("crawlers",), urls=bench.urls["size-32768"])
-    seconds = bench.seconds(10, 2)
-    pairs = alternate(bench.seconds(7, 4), lambda: bench.run(off, clients, seconds), lambda: bench.run(on, clients, seconds))
+    seconds = bench.seconds(10, 1.5)
+    pairs = alternate(bench.seconds(7, 3), lambda: bench.run(off, clients, seconds), lambda: bench.run(on, clients, seconds))
     bench.figures.figure("conservation_ratio", median_ratio(pairs, bytes_per_s), "times", ">= 0.97")
 
 
@@ -23,7 +23,7 @@ def slow_readers(bench):
     on = bench.gateway(backend, window=8)
     others = classes(urls=bench.urls["size-32768"])
     slow = dict(name="slow", clients=8, rate=1024, url=f"/size/{site.BIG}.html", header=others[0]["header"])
-    seconds = bench.seconds(10, 2)
+    seconds = bench.seconds(10, 1.5)
     pairs = alternate(bench.seconds(5, 3), lambda: bench.run(on, others, seconds), lambda: bench.run(on, others + [slow], seconds))
     bench.figures.figure("slow_reader_ratio", median_ratio(pairs, bytes_per_s), "times", ">= 0.95")
 

@@ -17,7 +17,7 @@ from lab.lab import wait_for
 from lab.load import Load
 from setting import classes
 
-WINDOW, GAP, WATCH = 8, 0.15, 3.0
+WINDOW, GAP, WATCH = 8, 0.15, 2.2
 
 
 def recovery(backend, killed_at):
@@ -37,7 +37,7 @@ def recovery(backend, killed_at):
 
 def measure(bench):
     backend = bench.origin("kill", delay_ms=20)
-    gateway = bench.gateway(backend, window=WINDOW)
+    gateway = bench.gateway(backend, window=WINDOW, threads=25)
     kills = bench.seconds(20, 5)
     rng = random.Random(1)
     times = []

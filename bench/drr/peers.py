@@ -55,7 +55,7 @@ def servers(bench, backend):
 
 def measure(bench):
     backend = bench.static_backend()
-    seconds = bench.seconds(10, 1.2)
+    seconds = bench.seconds(10, 1)
     lines = [f"{'':34} {'requests/s':>10}  {'shares of bytes, 6:3:1 asked':30} refused"]
     for name, server, kind in servers(bench, backend):
         people = [dict(name="people", clients=64, header=HEADERS["people"], urls=bench.urls["size-2048"], retry=1)]

@@ -178,7 +178,7 @@ def draw(data, out):
                   ratio(rows, out, 11, "Throughput ratio under various fixed-size Web pages"),
                   latency(rows, out, 12, "User-perceived latency under various fixed-size Web pages", True)]
     if "mix" in data:
-        rows = data["mix"] + [r for r in data.get("php", []) if r["label"] == "PHP mix"]
+        rows = data["mix"]
         paths += [throughput(rows, out, 13, "Throughput under mixed-size Web pages", False),
                   ratio(rows, out, 14, "Throughput ratio under mixed-size Web pages"),
                   latency(rows, out, 15, "User-perceived latency under mixed-size Web pages", False)]

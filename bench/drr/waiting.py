@@ -24,7 +24,7 @@ def status(gateway):
 
 def measure(bench):
     backend = bench.origin("gate")
-    gateway = bench.gateway(backend, window=WINDOW, more="QosWait 300\n", async_factor=400, timeout=600)
+    gateway = bench.gateway(backend, window=WINDOW, more="QosWait 300\n", threads=25, async_factor=400, timeout=600)
     before = gateway.memory()
     third = (WANTED + WINDOW + 2) // 3
     clients = [dict(name=c, clients=third, requests=1, header=HEADERS[c], url="/size/100?gate") for c in HEADERS]

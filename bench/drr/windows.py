@@ -3,20 +3,20 @@
 windows.py - the window from 1 to 100 (website paper 4.2.4, Fig. 16 to 18): 2 KB pages, thirty clients a class.
 
 No goal hangs on it; the pictures show what the paper saw, that shares fade towards 1:1:1 once the window takes in what would have waited:
-beyond min over the classes of (clients / share), here 30 / 0.6 = 50.  The gateways have threads for 100 responses at once.
+beyond min over the classes of (clients / share), here 30 / 0.6 = 50.
 """
 from setting import CLASSES, classes
 
 WINDOWS = (1, 2, 4, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 90, 100)
-QUICK = (1, 4, 8, 16, 32, 50, 64, 100)
+QUICK = (1, 4, 8, 16, 32, 64, 100)
 
 
 def measure(bench):
     backend = bench.static_backend()
     rows = bench.data.setdefault("windows", [])
     for w in bench.seconds(WINDOWS, QUICK):
-        gateway = bench.gateway(backend, window=w, threads=64)
-        result = bench.run(gateway, classes(urls=bench.urls["size-2048"]), bench.seconds(10, 1.5))
+        gateway = bench.gateway(backend, window=w)
+        result = bench.run(gateway, classes(urls=bench.urls["size-2048"]), bench.seconds(10, 1), warmup=0.4)
         bench.retire(gateway)
         rows.append({"window": w, "mbit": result["total"]["bytes_per_s"] * 8e-6,
                      "share": {c: result["classes"][c]["share"] for c in CLASSES},
