@@ -70,7 +70,7 @@ static void random_settings(struct soak *s, struct rs_settings *set) {
     set->sched = below(s, RS_SCHED_COUNT);
     set->gate = below(s, RS_GATE_COUNT);
     set->window = 1 + below(s, one_in(s, 4) ? 200 : 16);
-    set->window_max = set->window + below(s, 64);
+    set->window_max = set->window + 1 + below(s, 64);
     set->rate = one_in(s, 4) ? 0 : 10000 + (uint64_t)below(s, 100000000);
     set->horizon_ms = 10 + below(s, 1000);
     set->wrc_f = 1 + below(s, 8);
