@@ -101,8 +101,8 @@ def percent(row, what, c):
 
 def throughput(rows, out, number, title, paper):
     figure, axes = plt.subplots(1, 3 if paper else 2, figsize=(14 if paper else 9, 4.2), width_ratios=(1, 1, 0.8) if paper else (1, 1))
-    bars(axes[0], rows, "off", "mbit", "Mbit/s", log=len(rows) > 1)
-    bars(axes[1], rows, "on", "mbit", "Mbit/s", log=len(rows) > 1)
+    bars(axes[0], rows, "off", "mbit", "Mbit/s", log=len(rows) > 3)
+    bars(axes[1], rows, "on", "mbit", "Mbit/s", log=len(rows) > 3)
     same_scale(axes[:2])
     if paper:
         row = next(r for r in rows if r["label"] == 131072)
@@ -127,8 +127,8 @@ def ratio(rows, out, number, title):
 
 def latency(rows, out, number, title, paper):
     figure, axes = plt.subplots(1, 3 if paper else 2, figsize=(14 if paper else 9, 4.2), width_ratios=(1, 1, 0.8) if paper else (1, 1))
-    bars(axes[0], rows, "off", "ms", "mean latency, ms", log=len(rows) > 1)
-    bars(axes[1], rows, "on", "ms", "mean latency, ms", log=len(rows) > 1)
+    bars(axes[0], rows, "off", "ms", "mean latency, ms", log=len(rows) > 3)
+    bars(axes[1], rows, "on", "ms", "mean latency, ms", log=len(rows) > 3)
     same_scale(axes[:2])
     if paper:
         row = next(r for r in rows if r["label"] == 131072)
