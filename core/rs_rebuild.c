@@ -32,6 +32,9 @@ static void clear_sums(rs_engine_t *e) {
         struct rs_class_row *row = rs_class_row(e, c);
         row->queued = row->outstanding = row->parked = 0;
         row->promised = row->counts.bytes;
+        if (row->mean > RS_BYTES_MAX) row->mean = 0;
+        if (row->credit > (int64_t)e->settings.burst || row->credit < -(int64_t)RS_BYTES_MAX) row->credit = 0;
+        if (row->credit_at > e->now) row->credit_at = e->now;
     }
     for (uint32_t n = 0; n < e->capacity.outlets; n++) {
         struct rs_outlet *o = rs_outlet(e, n);

@@ -35,7 +35,7 @@ struct drr {
     uint64_t    released_bytes;
     uint64_t    level;              /* fine bytes per weight given so far */
     uint64_t    step;               /* what a round gives */
-    uint64_t    mean;               /* estimate, over whole rounds */
+    uint64_t    mean;               /* estimate, over whole rounds; 0 = none yet */
     uint64_t    row_at;
     struct rs_heap sleepers;        /* by the level that they wait for */
 };
@@ -179,8 +179,13 @@ static int new_round(rs_engine_t *e, struct rs_outlet *o, struct drr *d) {
 static void backlog(rs_engine_t *e, struct rs_outlet *o, uint32_t c) {
     struct drr *d = rs_sched_state(e, o);
     struct drr_row *r = row_of(d, c);
+    int64_t need = need_of(e, rs_flow(e, o, c));
+    if (!d->mean) {     /* the first request ever is the first guess: any constant would be a thousand tiny responses, or no round at all */
+        d->mean = (uint64_t)need >> RS_FINE;
+        set_step(e, d);
+    }
     r->earned = d->level;
-    place(d, c, r, need_of(e, rs_flow(e, o, c)));
+    place(d, c, r, need);
 }
 
 /* Only a sleeper can have become ready earlier; whoever is in a list is looked at when its turn comes. */
@@ -273,7 +278,7 @@ static int64_t balance(const rs_engine_t *e, const struct rs_outlet *o, uint32_t
 
 static void restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
     struct drr *d = rs_sched_state(e, o);
-    uint64_t mean = keep && d->mean && d->mean <= RS_BYTES_MAX ? d->mean : 16384;
+    uint64_t mean = keep && d->mean <= RS_BYTES_MAX ? d->mean : 0;
     layout(e->capacity.classes, d);
     d->list[0] = d->list[1] = (struct list){ RS_NIL, RS_NIL };
     d->round = 0;

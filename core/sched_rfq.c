@@ -162,7 +162,7 @@ static int64_t balance(const rs_engine_t *e, const struct rs_outlet *o, uint32_t
 /* Counters are kept relative to `last`; what is too far from it to be right is neutral. */
 static void restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
     struct rfq *q = rs_sched_state(e, o);
-    uint64_t last = keep && q->last <= 2 * ACC_MAX ? q->last : 0;
+    uint64_t last = keep && q->last <= ACC_MAX ? q->last : 0;
     layout(e->capacity.classes, q);
     q->last = last;
     rs_heap_clear(&q->waiting);

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The life of a ticket: every move and no other, refusals, accounts, owners, time. */
+#include "test_core.h"
+
+enum move { HEADER, PROGRESS, PARK, RESUME, FINISH, ABORT, CANCEL, MOVES };
+
+static int make(struct world *w, enum move m, rs_ticket_t t) {
+    switch (m) {
+    case HEADER: return rs_header(w->e, w->now, t, 500);
+    case PROGRESS: return rs_progress(w->e, w->now, t, 10);
+    case PARK: return rs_park(w->e, w->now, t);
+    case RESUME: return rs_resume(w->e, w->now, t);
+    case FINISH: return rs_finish(w->e, w->now, t);
+    case ABORT: return rs_abort(w->e, w->now, t);
+    case CANCEL: return rs_cancel(w->e, w->now, t);
+    case MOVES: break;
+    }
+    return -1;
+}
+
+/* The whole table: state x move → may it, and the state after. */
+static const struct { enum rs_state from; int may[MOVES]; enum rs_state to[MOVES]; } table[] = {
+    { RS_FREE, { 0, 0, 0, 0, 0, 0, 0 }, { RS_FREE, RS_FREE, RS_FREE, RS_FREE, RS_FREE, RS_FREE, RS_FREE } },
+    { RS_QUEUED, { 0, 0, 0, 0, 0, 0, 1 }, { RS_QUEUED, RS_QUEUED, RS_QUEUED, RS_QUEUED, RS_QUEUED, RS_QUEUED, RS_FREE } },
+    { RS_RELEASED, { 1, 1, 1, 0, 1, 1, 0 }, { RS_RELEASED, RS_RELEASED, RS_PARKED, RS_RELEASED, RS_FREE, RS_FREE, RS_RELEASED } },
+    { RS_PARKED, { 1, 1, 0, 1, 1, 1, 0 }, { RS_PARKED, RS_PARKED, RS_PARKED, RS_RELEASED, RS_FREE, RS_FREE, RS_PARKED } },
+};
+
+START_TEST(every_move_and_no_other) {
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        for (int m = 0; m < MOVES; m++) {
+            struct world w;
+            open_world(&w, (enum rs_sched)_i, RS_GATE_WINDOW, 4, NULL, 2, 8);
+            rs_ticket_t t = ask(&w, 1, 1000);
+            if (table[i].from == RS_FREE) ck_assert(rs_cancel(w.e, 0, t));
+            if (table[i].from == RS_RELEASED || table[i].from == RS_PARKED) ck_assert(next(&w) == t);
+            if (table[i].from == RS_PARKED) ck_assert(rs_park(w.e, 0, t));
+            ck_assert_int_eq(rs_state(w.e, t), table[i].from);
+            ck_assert_msg(make(&w, (enum move)m, t) == table[i].may[m], "state %d, move %d", table[i].from, m);
+            ck_assert_msg(rs_state(w.e, t) == table[i].to[m], "state %d, move %d ends in %d", table[i].from, m, rs_state(w.e, t));
+            sound(&w);
+            close_world(&w);
+        }
+}
+END_TEST
+
+START_TEST(a_late_call_does_nothing) {
+    struct world w;
+    open_world(&w, RS_SCHED_DRR, RS_GATE_WINDOW, 4, NULL, 1, 1);
+    rs_ticket_t first = ask(&w, 0, 100);
+    ck_assert(next(&w) == first);
+    ck_assert(rs_finish(w.e, 0, first));
+    rs_ticket_t second = ask(&w, 0, 100);
+    ck_assert_uint_eq(rs_ticket_index(first), rs_ticket_index(second));
+    ck_assert(first != second);
+    ck_assert(next(&w) == second);
+    for (int m = 0; m < MOVES; m++) ck_assert_int_eq(make(&w, (enum move)m, first), 0);
+    ck_assert_int_eq(rs_state(w.e, second), RS_RELEASED);
+    ck_assert_uint_eq(rs_class(w.e, first), RS_NO_CLASS);
+    ck_assert_uint_eq(rs_tag(w.e, first), 0);
+    ck_assert_uint_eq(rs_credit(w.e, 0, first, &(rs_time_t){ 0 }), RS_UNLIMITED);
+    const rs_ticket_t nonsense[] = { RS_NO_TICKET, 1, UINT32_MAX, UINT64_MAX, second + 1, second + ((rs_ticket_t)1 << 32) };
+    for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++)
+        for (int m = 0; m < MOVES; m++) ck_assert_int_eq(make(&w, (enum move)m, nonsense[i]), 0);
+    ck_assert_uint_eq(stats(&w).outstanding, 1);
+    sound(&w);
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(refusals_say_why_and_are_counted) {
+    struct world w;
+    rs_ticket_t t;
+    open_world(&w, RS_SCHED_DRR, RS_GATE_WINDOW, 1, NULL, 3, 6);
+    w.classes[0].queue_max = 2;
+    w.settings.queue_max = 4;
+    const char *why = "";
+    ck_assert_int_eq(rs_configure(w.e, &w.settings, w.classes, 3, NULL, 0, &why), 0);
+    ask(&w, 0, 10);
+    ask(&w, 0, 10);
+    t = 77;
+    ck_assert_int_eq(rs_submit(w.e, 0, 0, 0, 10, 1, 0, &t), RS_CLASS_FULL);
+    ck_assert_uint_eq(t, 77);
+    ask(&w, 1, 10);
+    ask(&w, 1, 10);
+    ck_assert_int_eq(rs_submit(w.e, 0, 1, 0, 10, 1, 0, &t), RS_TOTAL_FULL);
+    ck_assert_int_eq(rs_submit(w.e, 0, 3, 0, 10, 1, 0, &t), RS_NO_SUCH_CLASS);
+    ck_assert_int_eq(rs_submit(w.e, 0, UINT32_MAX, 0, 10, 1, 0, &t), RS_NO_SUCH_CLASS);
+    /* Who waits counts, not who is served: a release makes room in both bounds. */
+    ck_assert(next(&w) != RS_NO_TICKET);
+    ask(&w, 2, 10);
+    struct rs_stats s = stats(&w);
+    ck_assert_uint_eq(s.counts.refused_class, 1);
+    ck_assert_uint_eq(s.counts.refused_total, 1);
+    ck_assert_uint_eq(class_stats(&w, 0).counts.refused_class, 1);
+    /* Without a bound of its own the number of tickets is the bound, served ones included. */
+    w.settings.queue_max = 0;
+    ck_assert_int_eq(rs_configure(w.e, &w.settings, w.classes, 3, NULL, 0, &why), 0);
+    ask(&w, 1, 10);
+    ck_assert_int_eq(rs_submit(w.e, 0, 1, 0, 10, 1, 0, &t), RS_TOTAL_FULL);
+    sound(&w);
+    for (int r = RS_OK; r <= RS_NO_SUCH_CLASS; r++) ck_assert_uint_gt(strlen(rs_refusal_text((enum rs_refusal)r)), 5);
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(parking_gives_the_slot_and_keeps_the_account) {
+    struct world w;
+    open_world(&w, RS_SCHED_DRR, RS_GATE_WINDOW, 1, NULL, 1, 4);
+    rs_ticket_t a = ask(&w, 0, 1000), b = ask(&w, 0, 1000);
+    ck_assert(next(&w) == a);
+    ck_assert(next(&w) == RS_NO_TICKET);
+    ck_assert_uint_eq(class_stats(&w, 0).expected, 1000);
+    ck_assert(rs_park(w.e, 0, a));
+    ck_assert_uint_eq(class_stats(&w, 0).expected, 0);
+    ck_assert_uint_eq(class_stats(&w, 0).parked, 1);
+    ck_assert(next(&w) == b);
+    ck_assert(rs_progress(w.e, 0, a, 300));
+    ck_assert(rs_resume(w.e, 0, a));   /* one too many */
+    ck_assert_uint_eq(stats(&w).outstanding, 2);
+    ck_assert_uint_eq(class_stats(&w, 0).expected, 1700);
+    rs_ticket_t c = ask(&w, 0, 1000);
+    ck_assert(next(&w) == RS_NO_TICKET);
+    ck_assert(rs_finish(w.e, 0, a));
+    ck_assert(next(&w) == RS_NO_TICKET);
+    ck_assert(rs_finish(w.e, 0, b));
+    ck_assert(next(&w) == c);
+    sound(&w);
+    struct rs_counts n = stats(&w).counts;
+    ck_assert_uint_eq(n.parked, 1);
+    ck_assert_uint_eq(n.resumed, 1);
+    ck_assert_uint_eq(n.bytes, 300);
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(a_dead_owner_leaves_nothing) {
+    struct world w;
+    rs_ticket_t t[9];
+    open_world(&w, (enum rs_sched)_i, RS_GATE_WINDOW, 6, NULL, 3, 9);
+    for (uint32_t i = 0; i < 9; i++) ck_assert_int_eq(rs_submit(w.e, 0, i % 3, 0, 100 * (i + 1), i % 2 ? 7 : 8, i + 100, &t[i]), RS_OK);
+    while (next(&w) != RS_NO_TICKET) {}
+    for (uint32_t i = 0; i < 9; i += 4)
+        if (rs_state(w.e, t[i]) == RS_RELEASED) ck_assert(rs_park(w.e, 0, t[i]));
+    ck_assert_uint_eq(rs_reclaim(w.e, 0, 8), 5);
+    for (uint32_t i = 0; i < 9; i++) ck_assert_int_eq(rs_state(w.e, t[i]) == RS_FREE, i % 2 == 0);
+    ck_assert_uint_eq(rs_reclaim(w.e, 0, 8), 0);
+    ck_assert_uint_eq(rs_owner(w.e, t[1]), 7);
+    ck_assert_uint_eq(rs_tag(w.e, t[1]), 101);
+    struct rs_stats s = stats(&w);
+    ck_assert_uint_eq(s.queued + s.outstanding, 4);
+    ck_assert_uint_eq(s.counts.reclaimed, 5);
+    ck_assert_uint_eq(s.counts.cancelled + s.counts.aborted, 5);
+    sound(&w);
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(time_never_goes_back) {
+    struct world w;
+    rs_time_t again;
+    open_world(&w, RS_SCHED_FIFO, RS_GATE_WINDOW, 2, NULL, 1, 4);
+    w.now = 1000;
+    rs_ticket_t a = ask(&w, 0, 10);
+    ck_assert(rs_pick(w.e, 400, &again) == a);     /* a clock that was set back */
+    ck_assert_uint_eq(rs_waited(w.e, a), 0);
+    w.now = 900;
+    rs_ticket_t b = ask(&w, 0, 10);
+    ck_assert(rs_pick(w.e, 5000, &again) == b);
+    ck_assert_uint_eq(rs_waited(w.e, b), 4000);
+    ck_assert(rs_finish(w.e, 0, b));
+    ck_assert_uint_eq(stats(&w).counts.service_us, 0);
+    ck_assert_uint_eq(class_stats(&w, 0).wait_max, 4000);
+    sound(&w);
+    close_world(&w);
+}
+END_TEST
+
+/* The account of a DRR class, seen as its balance: estimate at release, length at the header, growth beyond, what came at the end. */
+START_TEST(the_account_follows_what_is_known) {
+    struct world w;
+    open_world(&w, RS_SCHED_DRR, RS_GATE_NONE, 0, NULL, 1, 4);
+    rs_ticket_t a = ask(&w, 0, 10000);
+    ck_assert(next(&w) == a);
+    int64_t released = class_stats(&w, 0).balance;
+    ck_assert(rs_header(w.e, 0, a, 4000));
+    ck_assert_int_eq(class_stats(&w, 0).balance - released, 6000);
+    ck_assert_uint_eq(class_stats(&w, 0).expected, 4000);
+    ck_assert(rs_progress(w.e, 0, a, 3000));
+    ck_assert_int_eq(class_stats(&w, 0).balance - released, 6000);
+    ck_assert(rs_progress(w.e, 0, a, 3000));       /* the header lied */
+    ck_assert_int_eq(class_stats(&w, 0).balance - released, 4000);
+    ck_assert_uint_eq(class_stats(&w, 0).expected, 0);
+    ck_assert(rs_header(w.e, 0, a, 8000));
+    ck_assert_int_eq(class_stats(&w, 0).balance - released, 2000);
+    rs_ticket_t keep = ask(&w, 0, 1);              /* or the class would go idle and lose its credit */
+    ck_assert(rs_finish(w.e, 0, a));
+    ck_assert_int_eq(class_stats(&w, 0).balance - released, 4000);
+    ck_assert_uint_eq(class_stats(&w, 0).mean, 6000);
+    ck_assert(rs_cancel(w.e, 0, keep));
+    sound(&w);
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(an_unknown_size_is_the_mean_of_the_class) {
+    struct world w;
+    open_world(&w, RS_SCHED_DRR, RS_GATE_NONE, 0, NULL, 2, 4);
+    for (int i = 0; i < 3; i++) {
+        rs_ticket_t t = ask(&w, 0, 10);
+        ck_assert(next(&w) == t);
+        serve(&w, t, 5000);
+    }
+    rs_ticket_t t = ask(&w, 0, 0);
+    ck_assert(next(&w) == t);
+    ck_assert_uint_eq(class_stats(&w, 0).expected, 5000);
+    rs_ticket_t u = ask(&w, 1, 0);                 /* of this class nothing is known yet */
+    ck_assert(next(&w) == u);
+    ck_assert_uint_eq(class_stats(&w, 1).expected, 5000);
+    ck_assert(rs_abort(w.e, 0, u));
+    ck_assert_uint_eq(class_stats(&w, 1).mean, 0); /* what ended early teaches nothing */
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(huge_sizes_do_not_overflow) {
+    struct world w;
+    open_world(&w, (enum rs_sched)_i, RS_GATE_BYTES, 4, (const uint32_t[]){ 1, 1000000 }, 2, 16);
+    for (int i = 0; i < 200; i++) {
+        for (uint32_t c = 0; c < 2; c++) {
+            rs_ticket_t t;
+            if (rs_submit(w.e, w.now, c, 0, UINT64_MAX, 1, 0, &t) != RS_OK) break;
+        }
+        w.now += UINT32_MAX;
+        rs_ticket_t t = next(&w);
+        if (t == RS_NO_TICKET) continue;
+        rs_header(w.e, w.now, t, i % 3 ? UINT64_MAX : 1);
+        rs_progress(w.e, w.now, t, (uint64_t)1 << 41);
+        if (i % 5 == 0) rs_charge(w.e, w.now, (uint32_t)i % 2, 0, UINT64_MAX >> 20);
+        rs_finish(w.e, w.now, t);
+        sound(&w);
+    }
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(charge_counts_for_a_class_without_a_ticket) {
+    struct world w;
+    open_world(&w, RS_SCHED_RFQ, RS_GATE_WINDOW, 1, NULL, 2, 8);
+    for (int i = 0; i < 3; i++) ask(&w, 0, 1000), ask(&w, 1, 1000);
+    rs_charge(w.e, 0, 0, 0, 5000);
+    rs_charge(w.e, 0, 9, 0, 5000);     /* no such class: nothing happens */
+    for (int i = 0; i < 3; i++) {
+        rs_ticket_t t = next(&w);
+        ck_assert_uint_eq(rs_class(w.e, t), 1);
+        serve(&w, t, 1000);
+    }
+    ck_assert_uint_eq(class_stats(&w, 0).counts.bytes, 5000);
+    ck_assert_uint_eq(stats(&w).counts.bytes, 8000);
+    sound(&w);
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(the_block_may_move) {
+    struct world w;
+    const char *why = "";
+    open_world(&w, (enum rs_sched)_i, RS_GATE_AUTO, 3, NULL, 5, 40);
+    for (uint32_t i = 0; i < 30; i++) ask(&w, i % 5, 100 + i);
+    for (int i = 0; i < 2; i++) ck_assert(next(&w) != RS_NO_TICKET);
+    void *elsewhere = aligned_alloc(64, w.size);
+    memcpy(elsewhere, w.memory, w.size);
+    memset(w.memory, 0xff, w.size);
+    free(w.memory);
+    w.memory = elsewhere;
+    w.e = rs_attach(elsewhere, w.size, &why);
+    ck_assert_msg(w.e != NULL, "%s", why);
+    sound(&w);
+    uint32_t out = 2;
+    for (rs_ticket_t t; (t = next(&w)) != RS_NO_TICKET; out++) serve(&w, t, 100);
+    ck_assert_uint_eq(out, 30);
+    sound(&w);
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(attach_and_create_say_what_is_wrong) {
+    struct world w;
+    const char *why = "";
+    open_world(&w, RS_SCHED_DRR, RS_GATE_WINDOW, 3, NULL, 2, 8);
+    ck_assert_ptr_eq(rs_attach(w.memory, w.size, &why), w.e);
+    ck_assert_ptr_null(rs_attach(w.memory, w.size - 64, &why));
+    ck_assert_ptr_nonnull(strstr(why, "size"));
+    ck_assert_ptr_null(rs_attach(w.memory, 16, &why));
+    ck_assert_ptr_nonnull(strstr(why, "too small"));
+    ck_assert_ptr_null(rs_attach((char *)w.memory + 8, w.size - 8, &why));
+    ck_assert_ptr_nonnull(strstr(why, "aligned"));
+    ((uint32_t *)w.memory)[1]++;
+    ck_assert_ptr_null(rs_attach(w.memory, w.size, &why));
+    ck_assert_ptr_nonnull(strstr(why, "version"));
+    ((uint32_t *)w.memory)[0]++;
+    ck_assert_ptr_null(rs_attach(w.memory, w.size, &why));
+    ck_assert_ptr_nonnull(strstr(why, "magic"));
+
+    static const struct rs_capacity bad[] = { { 0, 1, 1 }, { 65537, 1, 1 }, { 1, 0, 1 }, { 1, 16777217, 1 }, { 1, 1, 0 }, { 1, 1, 65 } };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        ck_assert_uint_eq(rs_size(&bad[i]), 0);
+        ck_assert_ptr_null(rs_create(w.memory, w.size, &bad[i], &w.settings, w.classes, 1, 0, &why));
+        ck_assert_ptr_nonnull(strstr(why, "capacity"));
+    }
+    ck_assert_ptr_null(rs_create(w.memory, w.size - 1, &w.cap, &w.settings, w.classes, 2, 0, &why));
+    ck_assert_ptr_nonnull(strstr(why, "too small"));
+    w.settings.horizon_ms = 0;
+    ck_assert_ptr_null(rs_create(w.memory, w.size, &w.cap, &w.settings, w.classes, 2, 0, &why));
+    ck_assert_ptr_nonnull(strstr(why, "horizon_ms"));
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(large_capacities_fit) {
+    struct world w;
+    open_world(&w, RS_SCHED_DRR, RS_GATE_WINDOW, 8, NULL, 10000, 100008);
+    for (uint32_t i = 0; i < 100000; i++) ask(&w, i % 10000, 1000);
+    for (int i = 0; i < 100; i++) {
+        rs_ticket_t t = next(&w);
+        ck_assert(t != RS_NO_TICKET);
+        serve(&w, t, 1000);
+    }
+    sound(&w);
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(outlets_take_turns_and_have_gates_of_their_own) {
+    struct world w;
+    const char *why = "";
+    open_world(&w, RS_SCHED_DRR, RS_GATE_WINDOW, 2, NULL, 1, 64);
+    free(w.memory);
+    w.cap.outlets = 64;
+    w.size = rs_size(&w.cap);
+    w.memory = aligned_alloc(64, w.size);
+    w.e = rs_create(w.memory, w.size, &w.cap, &w.settings, w.classes, 1, 0, &why);
+    ck_assert_msg(w.e != NULL, "%s", why);
+    static const uint32_t used[] = { 0, 5, 63 };
+    for (uint32_t i = 0; i < 12; i++) {
+        rs_ticket_t t;
+        ck_assert_int_eq(rs_submit(w.e, 0, 0, used[i % 3], 100, 1, used[i % 3], &t), RS_OK);
+    }
+    for (uint32_t i = 0; i < 6; i++) ck_assert_uint_eq(rs_tag(w.e, next(&w)), used[i % 3]);
+    ck_assert(next(&w) == RS_NO_TICKET);
+    ck_assert_uint_eq(stats(&w).outstanding, 6);
+    sound(&w);
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(read_credit_shares_the_rate) {
+    struct world w;
+    rs_time_t again;
+    const char *why = "";
+    open_world(&w, RS_SCHED_RFQ, RS_GATE_NONE, 0, (const uint32_t[]){ 3, 1 }, 2, 8);
+    w.settings.rate = 1000000;
+    w.settings.burst = 4096;
+    rs_ticket_t t[2] = { ask(&w, 0, 1 << 30), ask(&w, 1, 1 << 30) };
+    next(&w), next(&w);
+    ck_assert_uint_eq(rs_credit(w.e, 0, t[0], &again), RS_UNLIMITED);      /* not paced */
+    w.settings.pace = 1;
+    ck_assert_int_eq(rs_configure(w.e, &w.settings, w.classes, 2, NULL, 0, &why), 0);
+    uint64_t read[2] = { 0, 0 };
+    for (w.now = 1000000; w.now < 11000000;) {
+        rs_time_t soonest = RS_NEVER;
+        for (int i = 0; i < 2; i++) {
+            uint64_t credit = rs_credit(w.e, w.now, t[i], &again);
+            ck_assert(credit <= 4096);
+            if (credit) {
+                ck_assert(rs_progress(w.e, w.now, t[i], credit));
+                read[i] += credit;
+                rs_credit(w.e, w.now, t[i], &again);
+            }
+            ck_assert_uint_gt(again, w.now);
+            if (again < soonest) soonest = again;
+        }
+        w.now = soonest;
+    }
+    /* 10 s at 750 and 250 KB/s; what stands in a bucket at the beginning and is missing at the end is at most one burst */
+    ck_assert_int_le(llabs((long long)read[0] - 7500000), 4096 + 1024);
+    ck_assert_int_le(llabs((long long)read[1] - 2500000), 4096 + 1024);
+    /* Alone, a class has it all. */
+    ck_assert(rs_finish(w.e, w.now, t[1]));
+    uint64_t alone = 0;
+    for (rs_time_t end = w.now + 1000000; w.now < end; w.now = again) {
+        uint64_t credit = rs_credit(w.e, w.now, t[0], &again);
+        rs_progress(w.e, w.now, t[0], credit);
+        alone += credit;
+        rs_credit(w.e, w.now, t[0], &again);
+    }
+    ck_assert_int_le(llabs((long long)alone - 1000000), 4096 + 1024);
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(settings_are_a_table) {
+    struct rs_settings s;
+    rs_settings_default(&s);
+    ck_assert_uint_eq(rs_settings_count, 12);
+    for (size_t i = 0; i < rs_settings_count; i++) {
+        const struct rs_setting_info *row = &rs_settings_table[i];
+        ck_assert_uint_le(row->least, row->normal);
+        ck_assert_uint_le(row->normal, row->most);
+        ck_assert(row->width == 4 || row->width == 8);
+        ck_assert_uint_gt(strlen(row->text), 20);
+        ck_assert_int_eq(row->text[strlen(row->text) - 1], '.');
+        uint64_t value = 0;
+        memcpy(&value, (const char *)&s + row->offset, row->width);
+        ck_assert_uint_eq(value, row->normal);
+    }
+    static const char *const scheds[] = { "fifo", "drr", "rfq", "rfq-paper", "levels", "shortest" };
+    static const char *const gates[] = { "none", "window", "auto", "bytes", "wrc", "threads" };
+    for (int i = 0; i < 6; i++) {
+        ck_assert_int_eq(rs_sched_by_name(scheds[i]), i);
+        ck_assert_int_eq(rs_gate_by_name(gates[i]), i);
+        ck_assert_str_eq(rs_sched_name(i), scheds[i]);
+        ck_assert_str_eq(rs_gate_name(i), gates[i]);
+    }
+    ck_assert_int_eq(rs_sched_by_name("DRR"), -1);
+    ck_assert_int_eq(rs_gate_by_name(""), -1);
+    ck_assert_str_eq(rs_sched_name(6), "unknown");
+    ck_assert_str_eq(rs_gate_name(-1), "unknown");
+}
+END_TEST
+
+int main(void) {
+    Suite *s = suite_create("core: life");
+    TCase *c = tcase_create("life");
+    tcase_set_timeout(c, 60);
+    tcase_add_loop_test(c, every_move_and_no_other, 0, RS_SCHED_COUNT);
+    tcase_add_test(c, a_late_call_does_nothing);
+    tcase_add_test(c, refusals_say_why_and_are_counted);
+    tcase_add_test(c, parking_gives_the_slot_and_keeps_the_account);
+    tcase_add_loop_test(c, a_dead_owner_leaves_nothing, 0, RS_SCHED_COUNT);
+    tcase_add_test(c, time_never_goes_back);
+    tcase_add_test(c, the_account_follows_what_is_known);
+    tcase_add_test(c, an_unknown_size_is_the_mean_of_the_class);
+    tcase_add_loop_test(c, huge_sizes_do_not_overflow, 0, RS_SCHED_COUNT);
+    tcase_add_test(c, charge_counts_for_a_class_without_a_ticket);
+    tcase_add_loop_test(c, the_block_may_move, 0, RS_SCHED_COUNT);
+    tcase_add_test(c, attach_and_create_say_what_is_wrong);
+    tcase_add_test(c, large_capacities_fit);
+    tcase_add_test(c, outlets_take_turns_and_have_gates_of_their_own);
+    tcase_add_test(c, read_credit_shares_the_rate);
+    tcase_add_test(c, settings_are_a_table);
+    suite_add_tcase(s, c);
+    return run_suite(s);
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a dead holder of the lock leaves behind is thrown away and made anew; new settings lose nobody. */
+#include "test_core.h"
+
+#include "base_block.h"
+
+#define CLASSES 7
+#define TICKETS 200
+
+static void noise(void *at, size_t n, uint64_t *seed) {
+    for (size_t i = 0; i < n; i++) ((unsigned char *)at)[i] = (unsigned char)draw(seed);
+}
+
+/* Everything that is not the truth (base_block.h), overwritten. */
+static void wreck(rs_engine_t *e, uint64_t *seed) {
+    uint32_t flows = e->capacity.classes * e->capacity.outlets;
+    noise(rs_part(e, e->flows_at), flows * sizeof(struct rs_flow), seed);
+    noise(rs_part(e, e->outlets_at), e->capacity.outlets * sizeof(struct rs_outlet), seed);
+    noise(rs_part(e, e->scheds_at), e->capacity.outlets * e->sched_size, seed);
+    noise(rs_part(e, e->buckets_at), (size_t)flows * RS_BUCKETS * sizeof(struct rs_bucket), seed);
+    noise(rs_part(e, e->hash_at), e->hash_size * sizeof(uint32_t), seed);
+    for (uint32_t t = 0; t < e->capacity.tickets; t++) {
+        struct rs_ticket_row *r = rs_row(e, t);
+        noise(&r->next, sizeof r->next * 4, seed);
+        noise(&r->class_at8, sizeof r->class_at8 * 2, seed);
+    }
+    for (uint32_t c = 0; c < e->capacity.classes; c++) {
+        struct rs_class_row *row = rs_class_row(e, c);
+        noise(&row->queued, sizeof row->queued * 3, seed);
+        noise(&row->promised, sizeof row->promised, seed);
+        noise(&row->mean, sizeof row->mean, seed);
+        noise(&row->credit, sizeof row->credit * 2, seed);
+    }
+    noise(&e->free_first, sizeof e->free_first, seed);
+    noise(&e->queued, sizeof e->queued, seed);
+    noise(&e->next_outlet, sizeof e->next_outlet, seed);
+    noise(&e->backlog_map, sizeof e->backlog_map, seed);
+    noise(&e->weight_busy, sizeof e->weight_busy, seed);
+    noise(&e->weight_max, sizeof e->weight_max, seed);
+    noise(&e->watch, sizeof e->watch, seed);
+    noise(&e->debt_fine, sizeof e->debt_fine, seed);
+    e->seq = 1;
+}
+
+START_TEST(all_is_made_anew_from_the_tickets) {
+    struct world w;
+    uint64_t seed = 1000003 + (uint64_t)_i * 17;
+    open_world(&w, (enum rs_sched)(_i / RS_GATE_COUNT), (enum rs_gate)(_i % RS_GATE_COUNT), 5, NULL, CLASSES, TICKETS);
+    for (int round = 0; round < 20; round++) {
+        rs_ticket_t waiting[CLASSES][TICKETS];
+        uint32_t n[CLASSES] = { 0 }, out = 0;
+        for (uint32_t moves = (uint32_t)(draw(&seed) % 150); moves--;) {
+            rs_ticket_t t;
+            uint32_t c = (uint32_t)(draw(&seed) % CLASSES);
+            w.now += 1000;
+            if (draw(&seed) % 3) rs_submit(w.e, w.now, c, 0, draw(&seed) % 100000, 1, c, &t);
+            else if ((t = next(&w)) == RS_NO_TICKET) continue;
+            else if (draw(&seed) % 4) rs_progress(w.e, w.now, t, 500), rs_finish(w.e, w.now, t);
+            else if (draw(&seed) % 2) rs_park(w.e, w.now, t);
+        }
+        sound(&w);
+        struct rs_stats before = stats(&w);
+        wreck(w.e, &seed);
+        rs_rebuild(w.e, w.now);
+        sound(&w);
+        struct rs_stats after = stats(&w);
+        ck_assert_uint_eq(after.queued, before.queued);
+        ck_assert_uint_eq(after.outstanding, before.outstanding);
+        ck_assert_uint_eq(after.parked, before.parked);
+        ck_assert_uint_eq(after.rebuilds, before.rebuilds + 1);
+        ck_assert_int_eq(memcmp(&after.counts, &before.counts, sizeof after.counts), 0);
+
+        /* In order: the tickets of a class come out as they went in, by seq. */
+        for (uint32_t c = 0; c < CLASSES; c++)
+            for (uint32_t t = rs_flow(w.e, rs_outlet(w.e, 0), c)->first; t != RS_NIL; t = rs_row(w.e, t)->next) {
+                waiting[c][n[c]++] = (rs_row(w.e, t)->life >> 32) << 32 | t;
+                ck_assert(rs_row(w.e, t)->prev == RS_NIL || rs_row(w.e, rs_row(w.e, t)->prev)->seq < rs_row(w.e, t)->seq);
+            }
+        for (uint32_t c = 0; c < CLASSES; c++)
+            for (uint32_t i = 0; i < n[c]; i++) {
+                ck_assert_int_eq(rs_state(w.e, waiting[c][i]), RS_QUEUED);
+                ck_assert_uint_eq(rs_tag(w.e, waiting[c][i]), c);
+                out++;
+            }
+        ck_assert_uint_eq(out, before.queued);
+        if (round % 3 == 0) rs_reclaim(w.e, w.now, 1);
+    }
+    close_world(&w);
+}
+END_TEST
+
+/* An account that is plain wrong does not come back; one that is right does. */
+START_TEST(right_accounts_survive_a_rebuild) {
+    struct world w;
+    open_world(&w, (enum rs_sched)_i, RS_GATE_WINDOW, 1, NULL, 2, 64);
+    rs_ticket_t t = ask(&w, 0, 1000);
+    ck_assert(next(&w) == t);
+    for (int i = 0; i < 30; i++) ask(&w, 1, 1000);
+    serve(&w, t, 20000);
+    t = ask(&w, 0, 1000);
+    rs_rebuild(w.e, 0);
+    sound(&w);
+    int before = 0;
+    for (rs_ticket_t u; (u = next(&w)) != t; before++) serve(&w, u, 1000);
+    ck_assert_int_ge(before, 17);
+    ck_assert_int_le(before, 21);
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(classes_come_go_and_change) {
+    struct world w;
+    const char *why = "";
+    uint32_t number[4];
+    rs_ticket_t t;
+    open_world(&w, RS_SCHED_DRR, RS_GATE_WINDOW, 1, NULL, 4, 32);
+    struct rs_class_settings one[2] = { w.classes[0], w.classes[1] };
+    ck_assert_int_eq(rs_configure(w.e, &w.settings, one, 2, number, 0, &why), 0);
+    ck_assert_uint_eq(number[0], 0);
+    ck_assert_uint_eq(number[1], 1);
+    rs_ticket_t a = ask(&w, 0, 100), b = ask(&w, 1, 100), c = ask(&w, 1, 100);
+    ck_assert_uint_eq(class_stats(&w, 2).retired, 1);   /* it was there before, and is empty */
+
+    /* c0 goes, c1 changes its weight, two new ones come; c0 still has somebody and keeps its place. */
+    struct rs_class_settings two[3] = { one[1], one[1], one[1] };
+    two[0].weight = 50;
+    snprintf(two[1].name, sizeof two[1].name, "new");
+    snprintf(two[2].name, sizeof two[2].name, "newer");
+    ck_assert_int_eq(rs_configure(w.e, &w.settings, two, 3, number, 0, &why), 0);
+    ck_assert_uint_eq(number[0], 1);
+    ck_assert_uint_eq(number[1], 2);
+    ck_assert_uint_eq(number[2], 3);
+    ck_assert_uint_eq(class_stats(&w, 1).settings.weight, 50);
+    ck_assert_uint_eq(class_stats(&w, 0).retired, 1);
+    ck_assert_uint_eq(class_stats(&w, 2).counts.submitted, 0);
+    ck_assert_int_eq(rs_submit(w.e, 0, 0, 0, 100, 1, 0, &t), RS_OK);    /* a retired class goes on */
+    sound(&w);
+
+    /* No place for one more as long as c0 has requests. */
+    struct rs_class_settings three[4] = { two[0], two[1], two[2], two[2] };
+    snprintf(three[3].name, sizeof three[3].name, "newest");
+    ck_assert_int_eq(rs_configure(w.e, &w.settings, three, 4, number, 0, &why), -1);
+    ck_assert_ptr_nonnull(strstr(why, "place"));
+    ck_assert_uint_eq(class_stats(&w, 0).retired, 1);
+    for (int i = 0; i < 4; i++) {
+        rs_ticket_t u = next(&w);
+        ck_assert(u == a || u == b || u == c || u == t);
+        serve(&w, u, 100);
+    }
+    ck_assert_int_eq(rs_configure(w.e, &w.settings, three, 4, number, 0, &why), 0);
+    ck_assert_uint_eq(number[3], 0);
+    ck_assert_str_eq(class_stats(&w, 0).settings.name, "newest");
+    ck_assert_uint_eq(class_stats(&w, 0).counts.done, 0);
+    ck_assert_uint_eq(stats(&w).counts.done, 4);        /* what the old c0 did still counts in the whole */
+    sound(&w);
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(bad_configurations_change_nothing) {
+    struct world w;
+    const char *why;
+    open_world(&w, RS_SCHED_DRR, RS_GATE_WINDOW, 1, NULL, 3, 8);
+    void *before = malloc(w.size);
+    static const struct { const char *word; int n; uint32_t weight, level; const char *name; int order; } bad[] = {
+        { "at least one", 0, 1, 0, "x", 0 },   { "weight", 2, 0, 0, "x", 0 },        { "weight", 2, 1000001, 0, "x", 0 },
+        { "level", 2, 1, 65536, "x", 0 },      { "same name", 2, 1, 0, "c0", 0 },    { "no name", 2, 1, 0, "", 0 },
+        { "order", 2, 1, 0, "x", 2 },          { "more classes", 4, 1, 0, "x", 0 },
+    };
+    struct rs_stats was = stats(&w);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct rs_class_settings c[4] = { w.classes[0], w.classes[1], w.classes[2], w.classes[1] };
+        c[1].weight = bad[i].weight;
+        c[1].level = bad[i].level;
+        c[1].order = (enum rs_order)bad[i].order;
+        snprintf(c[1].name, sizeof c[1].name, "%s", bad[i].name);
+        why = "";
+        ck_assert_int_eq(rs_configure(w.e, &w.settings, c, (uint32_t)bad[i].n, NULL, 0, &why), -1);
+        ck_assert_msg(strstr(why, bad[i].word), "%s, not: %s", bad[i].word, why);
+        struct rs_stats is = stats(&w);
+        ck_assert_int_eq(memcmp(&is, &was, sizeof is), 0);
+        ck_assert_uint_eq(class_stats(&w, 1).settings.weight, 1);
+        sound(&w);
+    }
+    for (size_t i = 0; i < rs_settings_count; i++) {
+        const struct rs_setting_info *row = &rs_settings_table[i];
+        struct rs_settings s = w.settings;
+        uint64_t value = row->most + 1;
+        if (row->most == UINT32_MAX) continue;          /* any value of the field is good */
+        memcpy((char *)&s + row->offset, &value, row->width);
+        ck_assert_int_eq(rs_configure(w.e, &s, w.classes, 3, NULL, 0, &why), -1);
+        ck_assert_msg(strstr(why, row->name), "%s, not: %s", row->name, why);
+    }
+    free(before);
+    close_world(&w);
+}
+END_TEST
+
+/* Any discipline and gate to any other, with all states about: nobody is lost, all comes out. */
+START_TEST(disciplines_and_gates_change_in_flight) {
+    struct world w;
+    const char *why = "";
+    uint64_t seed = 31 + (uint64_t)_i;
+    open_world(&w, (enum rs_sched)(_i % RS_SCHED_COUNT), RS_GATE_WINDOW, 4, NULL, 3, 60);
+    for (uint32_t i = 0; i < 50; i++) ask(&w, i % 3, 1 + draw(&seed) % 100000);
+    rs_ticket_t a = next(&w), b = next(&w), c = next(&w);
+    ck_assert(rs_progress(w.e, 0, a, 10) && rs_park(w.e, 0, b) && rs_header(w.e, 0, c, 50));
+    for (uint32_t sched = 0; sched < RS_SCHED_COUNT; sched++)
+        for (uint32_t gate = 0; gate < RS_GATE_COUNT; gate++) {
+            w.settings.sched = sched;
+            w.settings.gate = gate;
+            w.settings.rate = gate * 1000;
+            w.classes[gate % 3].order = w.classes[gate % 3].order == RS_ORDER_FIFO ? RS_ORDER_SHORTEST : RS_ORDER_FIFO;
+            ck_assert_int_eq(rs_configure(w.e, &w.settings, w.classes, 3, NULL, 0, &why), 0);
+            sound(&w);
+        }
+    ck_assert_uint_eq(stats(&w).queued, 47);
+    ck_assert(rs_finish(w.e, 0, a) && rs_finish(w.e, 0, b) && rs_abort(w.e, 0, c));
+    sound(&w);
+    w.settings.gate = RS_GATE_NONE;
+    ck_assert_int_eq(rs_configure(w.e, &w.settings, w.classes, 3, NULL, 0, &why), 0);
+    uint32_t out = 0;
+    for (rs_ticket_t t; (t = next(&w)) != RS_NO_TICKET; out++) serve(&w, t, 5);
+    ck_assert_uint_eq(out, 47);
+    sound(&w);
+    close_world(&w);
+}
+END_TEST
+
+/* Who died while a configuration was applied: rs_rebuild applies it to the end. */
+START_TEST(a_half_applied_configuration_is_finished) {
+    struct world w;
+    const char *why = "";
+    uint64_t seed = 77;
+    open_world(&w, RS_SCHED_DRR, RS_GATE_WINDOW, 2, NULL, 3, 30);
+    for (uint32_t i = 0; i < 20; i++) ask(&w, i % 3, 1000);
+    struct rs_class_settings c[2] = { w.classes[2], w.classes[0] };
+    c[0].weight = 9;
+    struct rs_settings s = w.settings;
+    s.sched = RS_SCHED_RFQ;
+    void *old = aligned_alloc(64, w.size);
+    memcpy(old, w.memory, w.size);
+    ck_assert_int_eq(rs_configure(w.e, &s, c, 2, NULL, 0, &why), 0);
+    /* The journal of the new one over the state of the old one, torn: as if it had died in the middle. */
+    rs_engine_t *torn = old;
+    memcpy(rs_part(torn, torn->journal_at), rs_part(w.e, w.e->journal_at), 3 * sizeof(struct rs_journal_row));
+    torn->journal_settings = w.e->journal_settings;
+    torn->journal_classes = w.e->journal_classes;
+    torn->journal_valid = 1;
+    rs_class_row(torn, 2)->settings.weight = 9;
+    torn->settings.sched = RS_SCHED_RFQ;
+    ck_assert_ptr_nonnull(rs_check(torn));
+    wreck(torn, &seed);
+    rs_rebuild(torn, 0);
+    ck_assert_msg(rs_check(torn) == NULL, "%s", rs_check(torn));
+    struct rs_class_stats cs;
+    ck_assert(rs_class_stats(torn, 1, &cs) && cs.retired && cs.queued == 7);
+    ck_assert(rs_class_stats(torn, 2, &cs) && !cs.retired && cs.settings.weight == 9);
+    free(old);
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(check_names_what_is_wrong) {
+    struct world w;
+    open_world(&w, RS_SCHED_DRR, RS_GATE_WINDOW, 4, NULL, 3, 30);
+    for (uint32_t i = 0; i < 20; i++) ask(&w, i % 3, 1000);
+    for (int i = 0; i < 4; i++) next(&w);
+    sound(&w);
+#define DAMAGE(what, to) do { \
+        __typeof__(what) was = (what); \
+        what = to; \
+        ck_assert_msg(rs_check(w.e) != NULL, "not seen: " #what " = " #to); \
+        what = was; \
+        sound(&w); \
+    } while (0)
+    struct rs_outlet *o = rs_outlet(w.e, 0);
+    struct rs_flow *f = rs_flow(w.e, o, 1);
+    DAMAGE(w.e->magic, 1);
+    DAMAGE(w.e->queued, 3);
+    DAMAGE(w.e->classes, 9);
+    DAMAGE(w.e->backlog_map, 0);
+    DAMAGE(w.e->weight_busy, 1);
+    DAMAGE(w.e->free_first, RS_NIL);
+    DAMAGE(w.e->seq, 2);
+    DAMAGE(w.e->settings.window, 2000000);
+    DAMAGE(w.e->journal_valid, 1);
+    DAMAGE(o->magic, 0);
+    DAMAGE(o->outstanding, 3);
+    DAMAGE(o->expected, 5);
+    DAMAGE(f->first, RS_NIL);
+    DAMAGE(f->first, 12345);
+    DAMAGE(f->best, f->last);
+    DAMAGE(f->queued, 2);
+    DAMAGE(f->live, 9);
+    DAMAGE(f->weight, 9);
+    DAMAGE(rs_row(w.e, f->last)->next, f->first);
+    DAMAGE(rs_row(w.e, f->last)->class, 2);
+    DAMAGE(rs_row(w.e, f->last)->life, 99);
+    DAMAGE(rs_row(w.e, f->last)->seq, 0);
+    DAMAGE(rs_class_row(w.e, 1)->queued, 1);
+    DAMAGE(rs_class_row(w.e, 1)->promised, 1);
+    DAMAGE(rs_class_row(w.e, 2)->counts.submitted, 1);
+    close_world(&w);
+}
+END_TEST
+
+int main(void) {
+    Suite *s = suite_create("core: rebuild");
+    TCase *c = tcase_create("rebuild");
+    tcase_set_timeout(c, 60);
+    tcase_add_loop_test(c, all_is_made_anew_from_the_tickets, 0, RS_SCHED_COUNT * RS_GATE_COUNT);
+    tcase_add_loop_test(c, right_accounts_survive_a_rebuild, RS_SCHED_DRR, RS_SCHED_RFQ + 1);
+    tcase_add_test(c, classes_come_go_and_change);
+    tcase_add_test(c, bad_configurations_change_nothing);
+    tcase_add_loop_test(c, disciplines_and_gates_change_in_flight, 0, RS_SCHED_COUNT);
+    tcase_add_test(c, a_half_applied_configuration_is_finished);
+    tcase_add_test(c, check_names_what_is_wrong);
+    suite_add_tcase(s, c);
+    return run_suite(s);
+}
