@@ -48,7 +48,7 @@ static void draw_pages(void) {
     for (uint32_t i = 0; i < PAGES; i++) {
         double normal = sqrt(-2 * log(unit())) * cos(6.283185307179586 * unit());
         double bytes = fmin(exp(9.357 + 1.318 * normal), 5e6);
-        pages[i] = (struct page){ .bytes = (uint64_t)bytes + 3, .estimate = (uint64_t)(unit() < 0.5 ? bytes : MEAN) };
+        pages[i] = (struct page){ .bytes = (uint64_t)bytes + 3, .estimate = unit() < 0.5 ? (uint64_t)bytes + 3 : (uint64_t)MEAN };
     }
 }
 
