@@ -35,18 +35,17 @@ def panel(axes, name, phase, classes):
     goals = [100.0 * w / sum(weights) for w in weights]
     seconds = [s[0] for s in phase["samples"]]
     lines = list(zip(*[shares(s) for s in phase["samples"]]))
-    end = seconds[-1]
     heights = spread(phase["share"], 5.0)
     for i, c in enumerate(classes):
         axes.plot(seconds, lines[i], color=COLOURS[i], linewidth=2.2, solid_capstyle="round")
-        axes.annotate(f"{c['name']} {phase['share'][i]:.1f} %", (end, heights[i]), xytext=(8, 0), textcoords="offset points",
+        axes.annotate(f"{c['name']} {phase['share'][i]:.1f} %", (phase["seconds"], heights[i]), xytext=(8, 0), textcoords="offset points",
                       color=COLOURS[i], fontsize=11, fontweight="bold", va="center", annotation_clip=False)
         if phase["qos"]:
             axes.axhline(goals[i], color=COLOURS[i], linewidth=1.3, linestyle=(0, (5, 4)), alpha=0.9, zorder=1)
     axes.set_title(name, loc="left", fontsize=13, color=INK, fontweight="bold")
     axes.set_xlabel("seconds", color=INK)
-    axes.set_xlim(0, end)
-    axes.set_xticks(range(0, int(end) + 1, 5))
+    axes.set_xlim(0, phase["seconds"])
+    axes.set_xticks(range(0, phase["seconds"] + 1, 5))
     axes.set_ylim(0, 75)
     axes.set_yticks(range(0, 71, 10), [f"{v} %" for v in range(0, 71, 10)])
     axes.grid(axis="y", color="#e4e7eb", linewidth=0.8)
@@ -57,7 +56,10 @@ def panel(axes, name, phase, classes):
 
 
 def draw(path, phases, classes, subtitle):
-    """Write the PNG.  A phase is {"qos": bool, "samples": [(seconds, [bytes per class])], "share": [percent per class]}."""
+    """Write the PNG.
+
+    A phase is {"qos": bool, "seconds": its length, "samples": [(seconds, [bytes per class])], "share": [percent per class]}.
+    """
     figure, both = plt.subplots(1, 2, figsize=(13, 5.6), dpi=110)
     weights = " : ".join(str(c["weight"]) for c in classes)
     figure.suptitle("Who gets the server?  Share of the bytes sent, by class", x=0.055, ha="left", fontsize=16, color=INK, y=0.975)
