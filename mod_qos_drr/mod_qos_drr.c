@@ -207,7 +207,8 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
 #ifdef AP_MPMQ_CAN_WAITIO
     P.can_hold = query(AP_MPMQ_CAN_WAITIO, 0);
 #endif
-    P.threads = (uint32_t)(query(AP_MPMQ_MAX_DAEMONS, 1) * query(AP_MPMQ_MAX_THREADS, 1));
+    P.threads_per_child = (uint32_t)query(AP_MPMQ_MAX_THREADS, 1);
+    P.threads = (uint32_t)query(AP_MPMQ_MAX_DAEMONS, 1) * P.threads_per_child;
     P.row = QOS_NO_ROW;
     rc = set_up_segment(s, k, conf);
     if (rc != OK) return rc;

@@ -24,6 +24,7 @@
 APLOG_USE_MODULE(qos_drr);
 
 #define IDLE_TICK_US 1000000u       /* the dispatcher's tick while nothing is held */
+#define SHORT_US     100000u        /* how long a wait may keep its thread before it is held without one */
 #define BATCH        256u
 #define CLIENT_CLOSED_REQUEST 499
 
@@ -183,6 +184,8 @@ void qos_hold_child_init(apr_pool_t *pchild, server_rec *s) {
 
 /* ---- submitting ------------------------------------------------------------------------------------------------------------------------------ */
 
+enum way { BLOCK, HOLD, SHORT_THEN_HOLD };
+
 static int refuse(struct qos_request *q, enum qos_outcome outcome) {
     q->outcome = outcome;
     q->ticket = RS_NO_TICKET;
@@ -302,9 +305,24 @@ static void put_wake_fd(struct qos_request *q) {
 }
 
 /*
+ * Keep one of this child's threads for a wait that is short: waking a thread costs a third of a hand-over through the MPM's listener and queue.  Threads
+ * for a window of requests and some more never wait, so that requests go on to be read and served.
+ */
+static int spare_thread(void) {
+    uint32_t threads = P.threads_per_child, window = qos_config()->settings.window;
+    uint32_t most = threads - threads / 6 - (window < threads / 3 ? window : threads / 3);
+
+    if (atomic_fetch_add_explicit(&P.short_waits, 1, memory_order_relaxed) < most) return 1;
+    atomic_fetch_sub_explicit(&P.short_waits, 1, memory_order_relaxed);
+    return 0;
+}
+
+static void put_thread(void) { atomic_fetch_sub_explicit(&P.short_waits, 1, memory_order_relaxed); }
+
+/*
  * Into the engine and, if the window is open, out of it again.  QOS_PASSED: it has a slot.  QOS_WAITED: it must wait.  QOS_REFUSED.
  */
-static enum qos_outcome submit(struct qos_request *q, int hold) {
+static enum qos_outcome submit(struct qos_request *q, enum way way) {
     uint32_t class = qos_config()->number[q->class];
     enum qos_outcome outcome = QOS_REFUSED;
     struct qos_wakes w = { .n = 0 };
@@ -328,13 +346,13 @@ static enum qos_outcome submit(struct qos_request *q, int hold) {
         more = qos_pump_locked(&P.view, q->submitted, P.row, q->ticket, &w);
         if (row->go) {
             outcome = QOS_PASSED;
-        } else if (hold) {
+        } else if (way == HOLD) {
             qos_row_wait_locked(&P.view, row);
             q->wake_fd = row->wake_fd;
             outcome = QOS_WAITED;
         } else {
             P.view.children[P.row].held--;
-            if (may_block_locked(q, row)) {
+            if (way == SHORT_THEN_HOLD ? qos_row_block_locked(&P.view, row, class, UINT32_MAX, 0) : may_block_locked(q, row)) {
                 outcome = QOS_WAITED;
             } else {
                 rs_cancel(P.view.engine, q->submitted, q->ticket);
@@ -346,6 +364,26 @@ static enum qos_outcome submit(struct qos_request *q, int hold) {
     qos_wake(&P.view, &w);
     if (more) qos_pump(&P.view, P.row);
     return outcome;
+}
+
+/* Some milliseconds in this thread.  QOS_WAITED if the turn came, else QOS_PASSED: from now on it is held. */
+static enum qos_outcome wait_shortly(struct qos_request *q) {
+    struct qos_row *row = row_of(q);
+    uint64_t until = q->submitted + SHORT_US, now = q->submitted;
+    int go;
+
+    for (; now < until && !atomic_load(&row->go); now = qos_now()) qos_futex_wait(&row->go, 0, until - now);
+    if (atomic_load(&row->go)) return QOS_WAITED;
+    qos_lock(&P.view);
+    go = (int)row->go;
+    if (!go) {
+        qos_row_unblock_locked(&P.view, row);
+        P.view.children[P.row].held++;
+        qos_row_wait_locked(&P.view, row);
+        q->wake_fd = row->wake_fd;
+    }
+    qos_unlock(&P.view);
+    return go ? QOS_WAITED : QOS_PASSED;
 }
 
 /* The wait ends before the server's TimeOut would close the connection. */
@@ -376,7 +414,7 @@ int qos_hold_fixups(request_rec *r) {
     apr_os_sock_t fd = -1;
     struct qos_request *q;
     enum qos_outcome outcome;
-    int hold;
+    enum way way = BLOCK;
 
     if (dir->on != 1 || r->main || r->prev || P.row == QOS_NO_ROW || !qos_classify_wanted(r)) return DECLINED;
     q = apr_pcalloc(r->pool, sizeof *q);
@@ -388,22 +426,23 @@ int qos_hold_fixups(request_rec *r) {
     q->submitted = qos_now();
     ap_set_module_config(r->request_config, &qos_drr_module, q);
 
-    hold = P.can_hold && c->cs && !c->master && !c->clogging_input_filters;
+    if (P.can_hold && c->cs && !c->master && !c->clogging_input_filters) way = spare_thread() ? SHORT_THEN_HOLD : HOLD;
     if (!c->master && apr_os_sock_get(&fd, ap_get_conn_socket(c)) == APR_SUCCESS) q->client_fd = fd;
     q->deadline = q->submitted + longest_wait_us(q);
-    outcome = submit(q, hold);
-    if (outcome == QOS_WAITED) {
-        if (!hold) {
-            outcome = wait_blocking(q);
-        } else {
-            outcome = q->wake_fd >= 0 ? QOS_PASSED : make_wake_fd(q);
-            if (outcome == QOS_PASSED) {
-                q->conn->held = q;
-                return SUSPENDED;
-            }
-            put_wake_fd(q);
+    outcome = submit(q, way);
+    if (outcome == QOS_WAITED && way == BLOCK) {
+        outcome = wait_blocking(q);
+    } else if (outcome == QOS_WAITED) {
+        outcome = way == SHORT_THEN_HOLD ? wait_shortly(q) : QOS_PASSED;
+        if (outcome == QOS_PASSED && q->wake_fd < 0) outcome = make_wake_fd(q);
+        if (outcome == QOS_PASSED) {
+            if (way == SHORT_THEN_HOLD) put_thread();
+            q->conn->held = q;
+            return SUSPENDED;
         }
+        put_wake_fd(q);
     }
+    if (way == SHORT_THEN_HOLD) put_thread();
     return conclude(q, outcome);
 }
 

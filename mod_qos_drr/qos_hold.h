@@ -7,6 +7,9 @@
  * us instead of the client.  Writing to the eventfd brings the connection to a worker, resume_connection puts the client's socket back, and the
  * handler runs.  Nothing of this needs more than the public interface.
  *
+ * That hand-over through the MPM's listener and queue costs as much as a small request, so a wait begins in its thread while the child has threads to
+ * spare, and is held without one when it has lasted 100 ms: what is over sooner costs one wake-up, and no crowd keeps a thread for longer.
+ *
  * Elsewhere (worker, prefork, streams of HTTP/2, filters that clog the input) the wait blocks its thread on a futex.  Such waits are bounded
  * per class, so that a crowd of one class can't take the last thread of another.
  *

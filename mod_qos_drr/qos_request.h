@@ -7,7 +7,8 @@
  *     submitted ─ released at once ───────────────────────────────→ running ─ EOR, or its pool goes ─→ ended
  *         ├─ refused ─→ 503                                           ↑
  *         ├─ held    (event MPM: no thread)  ─ woken, released ───────┤
- *         └─ blocked (else: in its thread)   ─ woken, released ───────┘
+ *         │    ↑ 100 ms                                               │
+ *         └─ blocked (in its thread)         ─ woken, released ───────┘
  *                held or blocked ─ too long ─→ 503     ─ client left ─→ closed
  *
  * What becomes of a waiting request is decided under the shared lock: it either is picked, or its own thread, woken to look, takes it out of its
@@ -59,6 +60,8 @@ struct qos_process {
     uint32_t             row;               /* in view.children; QOS_NO_ROW in the parent */
     int                  can_hold;          /* the MPM can let a connection wait without a thread */
     uint32_t             threads;           /* of the whole server: what blocked waits share */
+    uint32_t             threads_per_child;
+    _Atomic uint32_t     short_waits;       /* threads of this child that wait, or might */
     pthread_t            dispatcher;
     int                  dispatching;
     _Atomic int          stop;

@@ -154,8 +154,7 @@ int qos_row_block_locked(const struct qos_view *v, struct qos_row *row, uint32_t
     return 1;
 }
 
-/* Its wait is over, one way or the other. */
-static void unblock_locked(const struct qos_view *v, struct qos_row *row) {
+void qos_row_unblock_locked(const struct qos_view *v, struct qos_row *row) {
     if (!row->blocks) return;
     v->blocked[row->blocks - 1]--;
     v->sh->pooled -= row->pooled;
@@ -166,7 +165,7 @@ void qos_row_free_locked(const struct qos_view *v, struct qos_row *row) {
     if (row->stock) v->sh->stock[v->sh->nstock++] = (uint16_t)(row->stock - 1);
     row->stock = 0;
     row->wake_fd = -1;
-    unblock_locked(v, row);
+    qos_row_unblock_locked(v, row);
     atomic_store_explicit(&row->write_since, 0, memory_order_relaxed);
     atomic_store_explicit(&row->ticket, RS_NO_TICKET, memory_order_relaxed);
 }
@@ -257,7 +256,7 @@ int qos_pump_locked(const struct qos_view *v, uint64_t now, uint32_t own, rs_tic
         assert(child < v->sh->children);
         blocks = row->blocks;
         if (!blocks) v->children[child].held--;
-        unblock_locked(v, row);
+        qos_row_unblock_locked(v, row);
         atomic_store(&row->go, 1);
         if (t == self) continue;
         if (!blocks && !row->stock && child != own) {

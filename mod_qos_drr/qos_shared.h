@@ -121,6 +121,7 @@ void qos_row_wait_locked(const struct qos_view *v, struct qos_row *row);
  * A row's request is to wait in its thread.  A class always may block `own` threads, and of `pool` more those that no class has taken.  0: it may not.
  */
 int  qos_row_block_locked(const struct qos_view *v, struct qos_row *row, uint32_t class, uint32_t own, uint32_t pool);
+void qos_row_unblock_locked(const struct qos_view *v, struct qos_row *row);     /* it waits in its thread no longer */
 /* A row's request is over. */
 void qos_row_free_locked(const struct qos_view *v, struct qos_row *row);
 /* Lock, release whatever may go, unlock, wake. */
