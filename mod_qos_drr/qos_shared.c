@@ -17,6 +17,7 @@
 
 #define MAGIC   0x514f5353u     /* "QOSS" */
 #define VERSION 1u
+#define SPINS   100
 
 static uint64_t read_clock(clockid_t id) {
     struct timespec t;
@@ -132,6 +133,14 @@ int qos_shared_view(struct qos_shared *sh, struct qos_view *v) {
     return v->engine ? 0 : -1;
 }
 
+static void pause_cpu(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
 static void chain_locked(const struct qos_view *v, uint32_t child, uint32_t row) {
     v->rows[row].next = v->children[child].released;
     v->children[child].released = row;
@@ -216,7 +225,14 @@ static void rebuild_locked(const struct qos_view *v) {
 }
 
 void qos_lock(const struct qos_view *v) {
-    int rc = pthread_mutex_lock(&v->sh->lock);
+    int rc = pthread_mutex_trylock(&v->sh->lock);
+
+    /* It is held for about a microsecond, much less than it takes to sleep and be woken. */
+    for (int i = 0; rc == EBUSY && i < SPINS; i++) {
+        pause_cpu();
+        rc = pthread_mutex_trylock(&v->sh->lock);
+    }
+    if (rc == EBUSY) rc = pthread_mutex_lock(&v->sh->lock);
     if (rc == EOWNERDEAD) {
         rs_rebuild(v->engine, qos_now());
         rebuild_locked(v);
