@@ -35,7 +35,7 @@
 #define RS_LEVEL_MAX   65535
 
 struct rs_ticket_row {
-    uint64_t  life;                 /* generation in the upper half, enum rs_state in the lower */
+    uint64_t  life;                 /* ticket and state in one word: rs_life() */
     uint32_t  class_at8, flow_at8;  /* struct rs_class_row, struct rs_flow: as class and outlet say */
     uint64_t  estimate;             /* bytes of the whole response: guessed, then known; never less than received */
     uint64_t  received;
@@ -60,8 +60,9 @@ struct rs_flow {
     uint32_t level;
     uint32_t shortest;              /* order of the class is RS_ORDER_SHORTEST */
     uint64_t bucket_map;            /* which buckets are not empty; those not in it hold garbage */
-    uint32_t outlet_at8, class;
-    uint64_t pad[2];
+    uint32_t class;
+    uint32_t at8, outlet_at8, class_at8;    /* its own place, its outlet's, its class's */
+    uint64_t pad[1];
 };
 
 struct rs_bucket { uint32_t first, last; };
@@ -70,6 +71,7 @@ struct rs_class_row {
     struct rs_class_settings settings;
     uint32_t  used, retired, fresh; /* fresh: the place has a new owner, accounts of the old one are void */
     uint32_t  queued, outstanding, parked;
+    uint32_t  queued_max;           /* settings.queue_max, or what is never reached */
     uint64_t  promised;             /* expected = promised - counts.bytes: so what arrives is added once, and not subtracted elsewhere */
     uint64_t  mean;
     rs_time_t wait_max;
@@ -84,8 +86,12 @@ struct rs_journal_row {
 };
 enum rs_journal_act { RS_ACT_NONE, RS_ACT_RETIRE, RS_ACT_KEEP, RS_ACT_FRESH };
 
-/* Most setups need none of these, and a response's bytes then touch its ticket and its class only. */
-enum rs_watch { RS_WATCH_BYTES = 1, RS_WATCH_ENDS = 2, RS_WATCH_EXPECTED = 4 };
+/*
+ * Most setups need none of these: a response's bytes then touch its ticket and its class only.  BYTES, ENDS: the gate or the account wants to
+ * hear of them.  SLOTS: the gate counts bytes, or reading is paced.  QUEUES: the scheduler looks at tickets, or some class goes shortest
+ * first.
+ */
+enum rs_watch { RS_WATCH_BYTES = 1, RS_WATCH_ENDS = 2, RS_WATCH_SLOTS = 4, RS_WATCH_QUEUES = 8 };
 
 struct rs_outlet {
     uint32_t magic, number;
@@ -94,7 +100,7 @@ struct rs_outlet {
     uint32_t share_cap;             /* a window beyond this cannot share by weight; RS_NIL: no class waits */
     uint32_t open_below;            /* the gate's: with fewer outstanding it is open, nobody need ask */
     uint64_t flows_at, sched_at;    /* offsets of this outlet's part */
-    uint64_t expected;              /* bytes still expected of the outstanding ones; kept with RS_WATCH_EXPECTED, else 0 */
+    uint64_t expected;              /* bytes still expected of the outstanding ones; kept with RS_WATCH_SLOTS, else 0 */
     uint64_t turns;                 /* turns of the discipline's loops: tests bound them */
     uint64_t gate_state[40];
 };
@@ -109,13 +115,14 @@ struct rs_engine {
     struct rs_settings settings;
     uint32_t classes;               /* numbers in use: 0 .. classes-1 */
     uint32_t free_first;            /* free tickets */
-    uint32_t queued;
+    uint32_t queued, queued_max;
     uint32_t next_outlet;
     uint64_t backlog_map;           /* outlets where somebody waits */
     uint64_t seq;
     rs_time_t now;
-    uint64_t weight_busy;           /* of classes with responses outstanding: read pacing */
+    uint64_t weight_busy;           /* of classes with responses outstanding; kept with RS_WATCH_SLOTS, else 0 */
     uint64_t mean;                  /* of all classes */
+    uint64_t weight_sum;            /* of the classes in force */
     uint32_t weight_max;
     uint32_t watch;                 /* RS_WATCH_*: what the discipline and the gate in force want to be told */
     uint64_t debt_fine;             /* debt_max per weight, fine; 0 = no bound */
@@ -157,7 +164,24 @@ static inline struct rs_journal_row *rs_journal(const rs_engine_t *e, uint32_t c
 }
 static inline uint32_t *rs_hash(const rs_engine_t *e) { return (uint32_t *)rs_part(e, e->hash_at); }
 
-static inline enum rs_state rs_row_state(const struct rs_ticket_row *r) { return (enum rs_state)(uint32_t)r->life; }
+/*
+ * An index takes 24 bits of a ticket's lower half; the state stands in the upper four of the other eight, so that the word of a released
+ * one is its ticket: what is asked for most often is one comparison.
+ */
+#define RS_STATE_SHIFT 28
+#define RS_STATE_BITS  ((uint64_t)15 << RS_STATE_SHIFT)
+
+static inline uint64_t rs_life(rs_ticket_t t, enum rs_state state) { return t | (uint64_t)(state ^ RS_RELEASED) << RS_STATE_SHIFT; }
+static inline rs_ticket_t rs_row_ticket(const struct rs_ticket_row *r) { return r->life & ~RS_STATE_BITS; }
+static inline enum rs_state rs_row_state(const struct rs_ticket_row *r) {
+    return (enum rs_state)((uint32_t)(r->life >> RS_STATE_SHIFT & 15) ^ RS_RELEASED);
+}
+
+/* The next generation of a place, free.  0 is left out, so that no ticket is RS_NO_TICKET. */
+static inline uint64_t rs_life_after(rs_ticket_t t) {
+    uint64_t next = rs_life(t, RS_FREE) + ((uint64_t)1 << 32);
+    return next >> 32 ? next : next + ((uint64_t)1 << 32);
+}
 
 /* What is still to come of a response, as far as anybody knows. */
 static inline uint64_t rs_row_rest(const struct rs_ticket_row *r) { return r->estimate - r->received; }

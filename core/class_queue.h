@@ -13,30 +13,28 @@
 void        rs_queue_clear(struct rs_flow *f);
 const char *rs_queue_check(const rs_engine_t *e, const struct rs_outlet *o, uint32_t class);
 
-/* The part of a class that goes shortest first; also sets f->best. */
+/* What follows for a class that goes shortest first; sets f->best. */
 void rs_queue_push_sized(const rs_engine_t *e, const struct rs_outlet *o, struct rs_flow *f, uint32_t t);
 void rs_queue_remove_sized(const rs_engine_t *e, const struct rs_outlet *o, struct rs_flow *f, uint32_t t);
 
 /* t is the newest by seq. */
-static inline void rs_queue_push(const rs_engine_t *e, const struct rs_outlet *o, struct rs_flow *f, uint32_t t) {
-    struct rs_ticket_row *r = rs_row(e, t);
+static inline void rs_queue_append(const rs_engine_t *e, struct rs_flow *f, uint32_t t, struct rs_ticket_row *r) {
+    uint32_t last = f->last;
     r->next = RS_NIL;
-    r->prev = f->last;
-    if (f->last == RS_NIL) f->first = f->best = t;
-    else rs_row(e, f->last)->next = t;
+    r->prev = last;
+    if (last == RS_NIL) f->first = f->best = t;
+    else rs_row(e, last)->next = t;
     f->last = t;
     f->queued++;
-    if (f->shortest) rs_queue_push_sized(e, o, f, t);
 }
 
-static inline void rs_queue_remove(const rs_engine_t *e, const struct rs_outlet *o, struct rs_flow *f, uint32_t t) {
-    const struct rs_ticket_row *r = rs_row(e, t);
-    if (r->prev == RS_NIL) f->first = f->best = r->next;
-    else rs_row(e, r->prev)->next = r->next;
-    if (r->next == RS_NIL) f->last = r->prev;
-    else rs_row(e, r->next)->prev = r->prev;
+static inline void rs_queue_remove(const rs_engine_t *e, struct rs_flow *f, const struct rs_ticket_row *r) {
+    uint32_t next = r->next, prev = r->prev;
+    if (prev == RS_NIL) f->first = f->best = next;
+    else rs_row(e, prev)->next = next;
+    if (next == RS_NIL) f->last = prev;
+    else rs_row(e, next)->prev = prev;
     f->queued--;
-    if (f->shortest) rs_queue_remove_sized(e, o, f, t);
 }
 
 static inline uint32_t rs_queue_next(const rs_engine_t *e, const struct rs_flow *f, uint32_t wait_bound_ms, rs_time_t now) {

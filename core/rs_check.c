@@ -17,8 +17,10 @@ static const char *check_free(const rs_engine_t *e, uint32_t free_tickets) {
     return seen == free_tickets ? NULL : "a free ticket is lost";
 }
 
-static const char *check_ticket(const rs_engine_t *e, const struct rs_ticket_row *r) {
-    if ((uint32_t)r->life > RS_PARKED) return "a ticket is in no known state";
+static const char *check_ticket(const rs_engine_t *e, uint32_t t) {
+    const struct rs_ticket_row *r = rs_row(e, t);
+    if (rs_row_state(r) > RS_PARKED) return "a ticket is in no known state";
+    if (rs_ticket_index(rs_row_ticket(r)) != t) return "a ticket is not in its place";
     if (r->life >> 32 == 0) return "a ticket has no generation";
     if (rs_row_state(r) == RS_FREE) return NULL;
     if (r->class >= e->classes || !rs_class_row(e, r->class)->used) return "a ticket is of no known class";
@@ -27,8 +29,9 @@ static const char *check_ticket(const rs_engine_t *e, const struct rs_ticket_row
         return "a ticket's class and place differ";
     if (r->seq >= e->seq) return "a ticket came after the last";
     if (r->estimate < r->received) return "a response is larger than it is thought to be";
-    if (r->submitted > r->released || r->released > e->now) return "a ticket's times are out of order";
-    if (rs_row_state(r) == RS_QUEUED && (r->received || r->charged || !r->estimate)) return "a waiting ticket has an account";
+    rs_time_t last = rs_row_state(r) == RS_QUEUED ? r->submitted : r->released;
+    if (r->submitted > last || last > e->now) return "a ticket's times are out of order";
+    if (rs_row_state(r) == RS_QUEUED && (r->received || !r->estimate)) return "a waiting ticket has received bytes, or expects none";
     return NULL;
 }
 
@@ -53,14 +56,14 @@ static const char *check_outlet(const rs_engine_t *e, const struct rs_outlet *o,
     if (s.queued != o->queued) return "an outlet's count of waiting requests is wrong";
     if (s.outstanding != o->outstanding) return "an outlet's count of outstanding responses is wrong";
     if (s.parked != o->parked) return "an outlet's count of parked responses is wrong";
-    if (o->expected != (e->watch & RS_WATCH_EXPECTED ? s.expected : 0)) return "an outlet's sum of expected bytes is wrong";
+    if (o->expected != (e->watch & RS_WATCH_SLOTS ? s.expected : 0)) return "an outlet's sum of expected bytes is wrong";
     if ((o->queued != 0) != (e->backlog_map >> n & 1)) return "the map of waiting outlets is wrong";
     for (uint32_t c = 0; c < e->capacity.classes; c++) {
         const struct rs_flow *f = rs_flow(e, o, c);
         const struct rs_class_row *row = rs_class_row(e, c);
         const char *why = rs_queue_check(e, o, c);
         if (why) return why;
-        if (f->class != c || rs_flow_outlet(e, f) != o) return "a flow does not know whose it is";
+        if (f->class != c || rs_flow_outlet(e, f) != o || rs_place(e, f->class_at8) != row || rs_place(e, f->at8) != f) return "a flow does not know whose it is";
         if (f->weight != (row->used ? row->settings.weight : 1)) return "a flow has not its class's weight";
         if (c >= e->classes && (f->queued || f->live)) return "a flow of no class has requests";
         queued += f->queued;
@@ -86,7 +89,8 @@ static const char *check_class(const rs_engine_t *e, uint32_t c, uint64_t *weigh
     }
     if (queued != row->queued) return "a class's count of waiting requests is wrong";
     if (live != (uint64_t)row->outstanding + row->parked) return "a class's count of outstanding responses is wrong";
-    if (!row->used && (queued || live)) return "a class that is not there has requests";
+    if (!row->used && (queued || live || c < e->classes)) return "a class is not there";
+    if (row->queued_max != (row->settings.queue_max ? row->settings.queue_max : UINT32_MAX)) return "a class has forgotten its bound";
     if (row->outstanding) *weights += row->settings.weight;
     return NULL;
 }
@@ -108,7 +112,7 @@ const char *rs_check(const rs_engine_t *e) {
     uint32_t free_tickets = 0;
     uint64_t queued = 0, outstanding = 0, parked = 0, expected = 0, class_expected = 0, class_parked = 0, weights = 0;
     for (uint32_t t = 0; t < e->capacity.tickets; t++) {
-        why = check_ticket(e, rs_row(e, t));
+        why = check_ticket(e, t);
         if (why) return why;
         if (rs_row_state(rs_row(e, t)) == RS_FREE) free_tickets++;
     }
@@ -131,7 +135,7 @@ const char *rs_check(const rs_engine_t *e) {
     }
     if (class_expected != expected) return "the classes' expected bytes don't add up";
     if (class_parked != parked) return "the classes' parked responses don't add up";
-    if (weights != e->weight_busy) return "the weight of the busy classes is wrong";
+    if (e->weight_busy != (e->watch & RS_WATCH_SLOTS ? weights : 0)) return "the weight of the busy classes is wrong";
     struct rs_stats s;
     rs_stats(e, &s);
     uint64_t in = s.counts.submitted, out = s.counts.cancelled + s.counts.done + s.counts.aborted;

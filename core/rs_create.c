@@ -67,7 +67,7 @@ rs_engine_t *rs_create(void *mem, size_t len, const struct rs_capacity *cap, con
     for (uint32_t t = 0; t < cap->tickets; t++) {
         struct rs_ticket_row *r = rs_row(e, t);
         memset(r, 0, sizeof *r);
-        r->life = rs_life_after(0);
+        r->life = rs_life_after(t);
     }
     e->magic = RS_ENGINE_MAGIC;
     if (rs_configure(e, s, classes, nclasses, NULL, now, why) < 0) {

@@ -20,18 +20,20 @@
 
 #define MEAN_UNKNOWN 16384u     /* bytes of a response of which nobody knows anything */
 #define MEAN_SHIFT   4          /* running mean over about 16 responses */
+#define APART        __attribute__((noinline))         /* so that who does not need it does not save registers for it */
 #define RARELY       __attribute__((noinline, cold))
 
 static uint64_t at_most_max(uint64_t bytes) { return bytes < RS_BYTES_MAX ? bytes : RS_BYTES_MAX; }
 
-static RARELY uint64_t guess(const rs_engine_t *e, const struct rs_class_row *row) {
+static RARELY uint64_t guess(const rs_engine_t *e, const struct rs_class_row *row, uint64_t estimate) {
+    if (estimate) return at_most_max(estimate);
     if (row->mean) return row->mean;
     return e->mean ? e->mean : MEAN_UNKNOWN;
 }
 
 /* A class of which nothing is known yet takes the mean of the one that ended a response last. */
 static inline void learn(rs_engine_t *e, struct rs_class_row *row, uint64_t bytes) {
-    int64_t mean = (int64_t)row->mean, came = (int64_t)at_most_max(bytes);
+    int64_t mean = (int64_t)row->mean, came = (int64_t)bytes;
     mean = mean ? mean + ((came - mean) >> MEAN_SHIFT) : came;
     row->mean = e->mean = (uint64_t)mean;
 }
@@ -49,16 +51,14 @@ static RARELY void refund(rs_engine_t *e, struct rs_outlet *o, struct rs_ticket_
     ops->refund(e, o, r->class, back);
 }
 
-static void set_state(struct rs_ticket_row *r, uint64_t life) {
+static inline void set_life(struct rs_ticket_row *r, uint64_t life) {
     RS_BARRIER();
     *(volatile uint64_t *)&r->life = life;
     RS_BARRIER();
 }
 
-static uint64_t life_in(const struct rs_ticket_row *r, enum rs_state state) { return (r->life >> 32) << 32 | state; }
-
 static void set_free(rs_engine_t *e, struct rs_ticket_row *r, uint32_t t) {
-    set_state(r, rs_life_after(r->life));
+    set_life(r, rs_life_after(rs_row_ticket(r)));
     r->next = e->free_first;
     e->free_first = t;
 }
@@ -68,17 +68,21 @@ static void set_free(rs_engine_t *e, struct rs_ticket_row *r, uint32_t t) {
 static inline void take_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row, const struct rs_ticket_row *r) {
     uint64_t rest = rs_row_rest(r);
     o->outstanding++;
+    row->outstanding++;
     row->promised += rest;
-    if (e->watch & RS_WATCH_EXPECTED) o->expected += rest;
-    if (!row->outstanding++) e->weight_busy += row->settings.weight;
+    if (!(e->watch & RS_WATCH_SLOTS)) return;
+    o->expected += rest;
+    if (row->outstanding == 1) e->weight_busy += row->settings.weight;
 }
 
 static inline void give_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row, const struct rs_ticket_row *r) {
     uint64_t rest = rs_row_rest(r);
     o->outstanding--;
+    row->outstanding--;
     row->promised -= rest;
-    if (e->watch & RS_WATCH_EXPECTED) o->expected -= rest;
-    if (!--row->outstanding) e->weight_busy -= row->settings.weight;
+    if (!(e->watch & RS_WATCH_SLOTS)) return;
+    o->expected -= rest;
+    if (row->outstanding == 0) e->weight_busy -= row->settings.weight;
 }
 
 /* ---- queued ------------------------------------------------------------------------------------------------------------------------ */
@@ -89,12 +93,14 @@ static RARELY enum rs_refusal refuse(struct rs_class_row *row, enum rs_refusal w
     return why;
 }
 
-static inline void tell_of_new(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f, uint32_t t) {
+/* Somebody must hear of a new one: the class goes shortest first, the scheduler looks at tickets, or it is next in its class. */
+static RARELY enum rs_refusal tell_of_new(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f, uint32_t t) {
     const struct rs_sched_ops *ops = rs_sched_ops(e);
+    if (f->shortest) rs_queue_push_sized(e, o, f, t);
     if (ops->enter) ops->enter(e, o, t);
-    if (f->best != t) return;
     if (f->queued == 1) ops->backlog(e, o, f->class);
-    else ops->head(e, o, f->class);
+    else if (f->best == t) ops->head(e, o, f->class);
+    return RS_OK;
 }
 
 enum rs_refusal rs_submit(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_t outlet, uint64_t estimate, uint32_t owner, uint64_t tag,
@@ -104,48 +110,52 @@ enum rs_refusal rs_submit(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_
     now = rs_clamp_now(e, now);
     if (class >= e->classes) return RS_NO_SUCH_CLASS;
     struct rs_class_row *row = rs_class_row(e, class);
-    if (!row->used) return RS_NO_SUCH_CLASS;
-    if (row->settings.queue_max && row->queued >= row->settings.queue_max) return refuse(row, RS_CLASS_FULL);
     uint32_t t = e->free_first;
-    if (t == RS_NIL || (e->settings.queue_max && e->queued >= e->settings.queue_max)) return refuse(row, RS_TOTAL_FULL);
+    if (row->queued >= row->queued_max) return refuse(row, RS_CLASS_FULL);
+    if (e->queued >= e->queued_max || t == RS_NIL) return refuse(row, RS_TOTAL_FULL);
 
     struct rs_ticket_row *r = rs_row(e, t);
-    struct rs_outlet *o = rs_outlet(e, outlet);
-    struct rs_flow *f = rs_flow(e, o, class);
-    uint64_t life = r->life;
-    RS_ASSERT((uint32_t)life == RS_FREE);
+    RS_ASSERT(rs_row_state(r) == RS_FREE);
     e->free_first = r->next;
-    r->class_at8 = rs_place_of(e, row);
-    r->flow_at8 = rs_place_of(e, f);
+    r->tag = tag;
+    r->owner = owner;
+    r->estimate = estimate - 1 < RS_BYTES_MAX ? estimate : guess(e, row, estimate);
+    r->received = 0;
+    r->submitted = now;
+    r->seq = e->seq++;
     r->class = (uint16_t)class;
     r->outlet = (uint8_t)outlet;
     r->was_parked = 0;
-    r->estimate = estimate ? at_most_max(estimate) : guess(e, row);
-    r->received = r->charged = 0;
-    r->submitted = r->released = now;
-    r->seq = e->seq++;
-    r->tag = tag;
-    r->owner = owner;
-    set_state(r, life | RS_QUEUED);
-    *ticket = life | t;
+    struct rs_outlet *o = rs_outlet(e, outlet);
+    struct rs_flow *f = rs_flow(e, o, class);
+    r->class_at8 = f->class_at8;
+    r->flow_at8 = f->at8;
+    *ticket = rs_row_ticket(r);
+    set_life(r, rs_life(*ticket, RS_QUEUED));
 
-    rs_queue_push(e, o, f, t);
+    rs_queue_append(e, f, t, r);
     e->queued++;
     row->queued++;
     row->counts.submitted++;
     if (!o->queued++) e->backlog_map |= (uint64_t)1 << outlet;
-    tell_of_new(e, o, f, t);
-    return RS_OK;
+    return f->best == t || e->watch & RS_WATCH_QUEUES ? tell_of_new(e, o, f, t) : RS_OK;
+}
+
+static APART void tell_of_gone(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f, uint32_t t, int released) {
+    const struct rs_sched_ops *ops = rs_sched_ops(e);
+    if (f->shortest) rs_queue_remove_sized(e, o, f, t);
+    if (ops->leave) ops->leave(e, o, t);
+    if (released && ops->taken && f->queued) ops->taken(e, o, f->class);
 }
 
 /* Out of the queue, its state changed already; the scheduler of flows is told by the caller. */
-static inline void unqueue(rs_engine_t *e, const struct rs_sched_ops *ops, struct rs_outlet *o, struct rs_class_row *row, struct rs_flow *f,
-                           uint32_t t) {
-    rs_queue_remove(e, o, f, t);
+static inline void unqueue(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row, struct rs_flow *f, uint32_t t,
+                           const struct rs_ticket_row *r, int released) {
+    rs_queue_remove(e, f, r);
     e->queued--;
     row->queued--;
     if (!--o->queued) e->backlog_map &= ~((uint64_t)1 << o->number);
-    if (ops->leave) ops->leave(e, o, t);
+    if (e->watch & RS_WATCH_QUEUES) tell_of_gone(e, o, f, t, released);
 }
 
 static inline void go_idle(rs_engine_t *e, struct rs_outlet *o, const struct rs_flow *f, uint32_t class) {
@@ -161,8 +171,8 @@ static void cancel(rs_engine_t *e, struct rs_ticket_row *r, uint32_t t) {
     struct rs_outlet *o = rs_flow_outlet(e, f);
     struct rs_class_row *row = rs_row_class(e, r);
     int was_best = f->best == t;
-    set_state(r, rs_life_after(r->life));
-    unqueue(e, ops, o, row, f, t);
+    set_life(r, rs_life_after(rs_row_ticket(r)));
+    unqueue(e, o, row, f, t, r, 0);
     if (!f->queued) ops->drained(e, o, class);
     else if (was_best) ops->head(e, o, class);
     r->next = e->free_first;
@@ -182,27 +192,39 @@ int rs_cancel(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
 
 /* ---- released ---------------------------------------------------------------------------------------------------------------------- */
 
-/* Somebody else of the class goes than the one that the scheduler looked at. */
-static RARELY void exchange(rs_engine_t *e, struct rs_outlet *o, struct rs_ticket_row *r, uint64_t looked_at) {
+/* Whoever waited too long in a class that goes shortest first goes instead of the one that the scheduler looked at, and pays its own size. */
+static RARELY uint32_t overdue_instead(rs_engine_t *e, struct rs_outlet *o, uint32_t looked_at, uint64_t *charged) {
     const struct rs_sched_ops *ops = rs_sched_ops(e);
-    if (!ops->charge || ops->on_receipt) return;
-    if (r->estimate > looked_at) charge(e, o, r, r->estimate - looked_at);
-    else if (r->charged > r->estimate) refund(e, o, r, r->estimate);
+    const struct rs_ticket_row *r = rs_row(e, looked_at);
+    const struct rs_flow *f = rs_row_flow(e, r);
+    uint64_t bytes = r->estimate;
+    if (!f->shortest) return looked_at;
+    uint32_t t = rs_queue_next(e, f, rs_row_class(e, r)->settings.wait_bound_ms, e->now);
+    r = rs_row(e, t);
+    if (!ops->charge || ops->on_receipt) return t;
+    if (r->estimate > bytes) {
+        *charged += ops->charge(e, o, r->class, r->estimate - bytes);
+    } else if (*charged > r->estimate) {
+        ops->refund(e, o, r->class, *charged - r->estimate);
+        *charged = r->estimate;
+    }
+    return t;
 }
 
-static inline void release(rs_engine_t *e, const struct rs_sched_ops *ops, struct rs_outlet *o, struct rs_flow *f, uint32_t t,
-                           struct rs_ticket_row *r, rs_time_t now) {
+static inline rs_ticket_t release(rs_engine_t *e, struct rs_outlet *o, uint32_t t, struct rs_ticket_row *r, rs_time_t now) {
+    struct rs_flow *f = rs_row_flow(e, r);
+    rs_ticket_t ticket = rs_row_ticket(r);
     struct rs_class_row *row = rs_row_class(e, r);
     r->released = now;
-    set_state(r, r->life ^ RS_QUEUED ^ RS_RELEASED);
+    set_life(r, ticket);
     f->live++;
-    unqueue(e, ops, o, row, f, t);
-    if (ops->taken && f->queued) ops->taken(e, o, f->class);
+    unqueue(e, o, row, f, t, r, 1);
     take_slot(e, o, row, r);
     rs_time_t waited = now - r->submitted;
     row->counts.released++;
     row->counts.wait_us += waited;
     if (waited > row->wait_max) row->wait_max = waited;
+    return ticket;
 }
 
 /* The window beyond which the gate can't keep the shares: min over the waiting classes of (what it has here) / (its share of weight). */
@@ -222,7 +244,7 @@ static RARELY void answer_share_cap(rs_engine_t *e, struct rs_outlet *o) {
     o->share_cap = (uint32_t)cap;
 }
 
-static RARELY int ask_gate(const rs_engine_t *e, struct rs_outlet *o, rs_time_t *again) {
+static APART int ask_gate(const rs_engine_t *e, struct rs_outlet *o, rs_time_t *again) {
     const struct rs_gate_ops *gate = rs_gate_ops(e);
     return gate->may && gate->may(o, &e->settings, e->now, again);
 }
@@ -234,7 +256,7 @@ static inline int is_open(rs_engine_t *e, struct rs_outlet *o, rs_time_t *again)
 }
 
 /* The next outlet of several, beginning after the one that was served last; NULL if none is open. */
-static RARELY struct rs_outlet *open_outlet(rs_engine_t *e, rs_time_t *again) {
+static APART struct rs_outlet *open_outlet(rs_engine_t *e, rs_time_t *again) {
     uint32_t turn = e->next_outlet;
     uint64_t waiting = turn ? e->backlog_map >> turn | e->backlog_map << (64 - turn) : e->backlog_map;
     for (; waiting; waiting &= waiting - 1) {
@@ -258,24 +280,17 @@ rs_ticket_t rs_pick(rs_engine_t *e, rs_time_t now, rs_time_t *again) {
     } else if (!is_open(e, o, again)) {
         return RS_NO_TICKET;
     }
-    const struct rs_sched_ops *ops = rs_sched_ops(e);
-    struct rs_choice choice = ops->take(e, o, now);
-    RS_ASSERT(choice.class < e->classes);
-    struct rs_flow *f = rs_flow(e, o, choice.class);
-    uint32_t t = choice.ticket == RS_NIL ? f->best : choice.ticket;
+    struct rs_choice choice = rs_sched_ops(e)->take(e, o, now);
+    uint32_t t = choice.ticket;
+    RS_ASSERT(t < e->capacity.tickets);
     struct rs_ticket_row *r = rs_row(e, t);
-    if (f->shortest) {
-        uint64_t looked_at = r->estimate;
-        t = rs_queue_next(e, f, rs_class_row(e, choice.class)->settings.wait_bound_ms, now);
+    if (e->watch & RS_WATCH_QUEUES) {
+        t = overdue_instead(e, o, t, &choice.charged);
         r = rs_row(e, t);
-        r->charged = choice.charged;
-        if (r->estimate != looked_at) exchange(e, o, r, looked_at);
-    } else {
-        r->charged = choice.charged;
     }
-    RS_ASSERT((uint32_t)r->life == RS_QUEUED);
-    release(e, ops, o, f, t, r, now);
-    return rs_ticket_of(r, t);
+    r->charged = choice.charged;
+    RS_ASSERT(rs_row_state(r) == RS_QUEUED);
+    return release(e, o, t, r, now);
 }
 
 int rs_header(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length) {
@@ -289,7 +304,7 @@ int rs_header(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length) {
     r->estimate = is;
     if (rs_row_state(r) == RS_RELEASED) {
         rs_class_row(e, r->class)->promised += is - was;
-        if (e->watch & RS_WATCH_EXPECTED) o->expected += is - was;
+        if (e->watch & RS_WATCH_SLOTS) o->expected += is - was;
     }
     if (rs_sched_ops(e)->on_receipt) return 1;
     if (is > was) charge(e, o, r, is - was);
@@ -298,23 +313,25 @@ int rs_header(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length) {
 }
 
 /* More than it was thought to have: the account and what is expected grow with it. */
-static RARELY void outgrow(rs_engine_t *e, struct rs_ticket_row *r, struct rs_class_row *row, uint64_t more) {
+static RARELY int outgrow(rs_engine_t *e, struct rs_ticket_row *r, struct rs_class_row *row, uint64_t more) {
     const struct rs_sched_ops *ops = rs_sched_ops(e);
     r->estimate += more;
     if (rs_row_state(r) == RS_RELEASED) row->promised += more;
     if (ops->charge && !ops->on_receipt) r->charged += ops->charge(e, rs_flow_outlet(e, rs_row_flow(e, r)), r->class, at_most_max(more));
+    return 1;
 }
 
 /* Parked, or somebody wants to know. */
-static RARELY int progress_watched(rs_engine_t *e, rs_ticket_t t, uint64_t bytes) {
+static RARELY int progress_watched(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t bytes) {
     struct rs_ticket_row *r = rs_live_row(e, t);
+    rs_clamp_now(e, now);
     if (!r || rs_row_state(r) == RS_QUEUED) return 0;
     struct rs_outlet *o = rs_outlet(e, r->outlet);
     struct rs_class_row *row = rs_row_class(e, r);
     const struct rs_gate_ops *gate = rs_gate_ops(e);
     uint64_t rest = rs_row_rest(r), expected = bytes < rest ? bytes : rest;
     if (rs_row_state(r) == RS_PARKED) row->promised += bytes;
-    else if (e->watch & RS_WATCH_EXPECTED) o->expected -= expected;
+    else if (e->watch & RS_WATCH_SLOTS) o->expected -= expected;
     if (bytes > rest) outgrow(e, r, row, bytes - rest);
     r->received += bytes;
     row->counts.bytes += bytes;
@@ -326,15 +343,13 @@ static RARELY int progress_watched(rs_engine_t *e, rs_ticket_t t, uint64_t bytes
 
 int rs_progress(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t bytes) {
     rs_enter(e);
-    rs_clamp_now(e, now);
     struct rs_ticket_row *r = rs_row_in(e, t, RS_RELEASED);
-    if (!r || e->watch & RS_WATCH_BYTES) return progress_watched(e, t, bytes);
+    if (!r || e->watch & RS_WATCH_BYTES) return progress_watched(e, now, t, bytes);
     struct rs_class_row *row = rs_row_class(e, r);
     uint64_t rest = rs_row_rest(r);
     r->received += bytes;
     row->counts.bytes += bytes;
-    if (bytes > rest) outgrow(e, r, row, bytes - rest);
-    return 1;
+    return bytes > rest ? outgrow(e, r, row, bytes - rest) : 1;
 }
 
 int rs_park(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
@@ -345,7 +360,7 @@ int rs_park(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     struct rs_outlet *o = rs_outlet(e, r->outlet);
     struct rs_class_row *row = rs_row_class(e, r);
     r->was_parked = 1;
-    set_state(r, life_in(r, RS_PARKED));
+    set_life(r, rs_life(t, RS_PARKED));
     give_slot(e, o, row, r);
     o->parked++;
     row->parked++;
@@ -360,7 +375,7 @@ int rs_resume(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     if (!r || rs_row_state(r) != RS_PARKED) return 0;
     struct rs_outlet *o = rs_outlet(e, r->outlet);
     struct rs_class_row *row = rs_row_class(e, r);
-    set_state(r, life_in(r, RS_RELEASED));
+    set_life(r, rs_life(t, RS_RELEASED));
     o->parked--;
     row->parked--;
     take_slot(e, o, row, r);
@@ -370,17 +385,24 @@ int rs_resume(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
 
 /* ---- ended ------------------------------------------------------------------------------------------------------------------------- */
 
-static inline __attribute__((always_inline)) void end(rs_engine_t *e, struct rs_ticket_row *r, uint32_t t, int whole) {
+/* Its account was charged more than came, or its class has nothing left here, or the gate listens.  The row is free, and stands as it was. */
+static RARELY int settle(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f, struct rs_ticket_row *r) {
+    if (r->charged > r->received) refund(e, o, r, r->received);
+    go_idle(e, o, f, f->class);
+    if (e->watch & RS_WATCH_ENDS) rs_gate_ops(e)->ended(o, &e->settings, e->now, r);
+    return 1;
+}
+
+static inline __attribute__((always_inline)) int end(rs_engine_t *e, struct rs_ticket_row *r, uint32_t t, enum rs_state state, int whole) {
     struct rs_class_row *row = rs_row_class(e, r);
     struct rs_flow *f = rs_row_flow(e, r);
     struct rs_outlet *o = rs_flow_outlet(e, f);
-    if (rs_row_state(r) == RS_RELEASED) {
+    if (state == RS_RELEASED) {
         give_slot(e, o, row, r);
     } else {
         o->parked--;
         row->parked--;
     }
-    if (r->charged > r->received) refund(e, o, r, r->received);
     if (whole) {
         learn(e, row, r->received);
         row->counts.done++;
@@ -390,28 +412,27 @@ static inline __attribute__((always_inline)) void end(rs_engine_t *e, struct rs_
     row->counts.service_us += e->now - r->released;
     set_free(e, r, t);
     f->live--;
-    go_idle(e, o, f, f->class);
-    if (e->watch & RS_WATCH_ENDS) rs_gate_ops(e)->ended(o, &e->settings, e->now, r);
+    return r->charged > r->received || !(f->live | f->queued) || e->watch & RS_WATCH_ENDS ? settle(e, o, f, r) : 1;
+}
+
+/* Parked, or before its end, or not live at all. */
+static RARELY int end_otherwise(rs_engine_t *e, rs_ticket_t t, int whole) {
+    struct rs_ticket_row *r = rs_live_row(e, t);
+    if (!r || rs_row_state(r) == RS_QUEUED) return 0;
+    return end(e, r, rs_ticket_index(t), rs_row_state(r), whole);
 }
 
 int rs_finish(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     rs_enter(e);
     rs_clamp_now(e, now);
-    struct rs_ticket_row *r = rs_live_row(e, t);
-    if (!r || rs_row_state(r) == RS_QUEUED) return 0;
-    end(e, r, rs_ticket_index(t), 1);
-    return 1;
+    struct rs_ticket_row *r = rs_row_in(e, t, RS_RELEASED);
+    return r ? end(e, r, rs_ticket_index(t), RS_RELEASED, 1) : end_otherwise(e, t, 1);
 }
-
-static RARELY void end_early(rs_engine_t *e, struct rs_ticket_row *r, uint32_t t) { end(e, r, t, 0); }
 
 int rs_abort(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     rs_enter(e);
     rs_clamp_now(e, now);
-    struct rs_ticket_row *r = rs_live_row(e, t);
-    if (!r || rs_row_state(r) == RS_QUEUED) return 0;
-    end_early(e, r, rs_ticket_index(t));
-    return 1;
+    return end_otherwise(e, t, 0);
 }
 
 uint32_t rs_reclaim(rs_engine_t *e, rs_time_t now, uint32_t owner) {
@@ -424,7 +445,7 @@ uint32_t rs_reclaim(rs_engine_t *e, rs_time_t now, uint32_t owner) {
         rs_row_class(e, r)->counts.reclaimed++;
         found++;
         if (rs_row_state(r) == RS_QUEUED) cancel(e, r, t);
-        else end_early(e, r, t);
+        else end_otherwise(e, rs_row_ticket(r), 0);
     }
     return found;
 }
@@ -433,7 +454,7 @@ void rs_charge(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_t outlet, u
     rs_enter(e);
     RS_ASSERT(outlet < e->capacity.outlets);
     now = rs_clamp_now(e, now);
-    if (class >= e->classes || !rs_class_row(e, class)->used) return;
+    if (class >= e->classes) return;
     struct rs_outlet *o = rs_outlet(e, outlet);
     struct rs_class_row *row = rs_class_row(e, class);
     const struct rs_sched_ops *ops = rs_sched_ops(e);

@@ -10,27 +10,31 @@
 
 /* The heaviest weight, and the bound of debts per weight, from the classes in force. */
 static void set_weights(rs_engine_t *e) {
-    uint64_t sum = 0, n = 0;
+    uint64_t n = 0;
     e->weight_max = 1;
+    e->weight_sum = 0;
     for (uint32_t c = 0; c < e->classes; c++) {
         const struct rs_class_row *row = rs_class_row(e, c);
         if (!row->used || row->retired) continue;
-        sum += row->settings.weight;
+        e->weight_sum += row->settings.weight;
         n++;
         if (row->settings.weight > e->weight_max) e->weight_max = row->settings.weight;
     }
-    e->debt_fine = n ? (e->settings.debt_max << RS_FINE) / (sum / n) : 0;
+    if (!n) e->weight_sum = n = 1;
+    e->debt_fine = (e->settings.debt_max << RS_FINE) / (e->weight_sum / n);
     if (e->settings.debt_max && !e->debt_fine) e->debt_fine = 1;
 }
 
 static void clear_sums(rs_engine_t *e) {
     e->queued = 0;
+    e->queued_max = e->settings.queue_max ? e->settings.queue_max : UINT32_MAX;
     e->backlog_map = 0;
     e->weight_busy = 0;
     e->free_first = RS_NIL;
     for (uint32_t c = 0; c < e->capacity.classes; c++) {
         struct rs_class_row *row = rs_class_row(e, c);
         row->queued = row->outstanding = row->parked = 0;
+        row->queued_max = row->settings.queue_max ? row->settings.queue_max : UINT32_MAX;
         row->promised = row->counts.bytes;
         if (row->mean > RS_BYTES_MAX) row->mean = 0;
         if (row->credit > (int64_t)e->settings.burst || row->credit < -(int64_t)RS_BYTES_MAX) row->credit = 0;
@@ -49,11 +53,14 @@ static void clear_sums(rs_engine_t *e) {
             struct rs_flow *f = rs_flow(e, o, c);
             rs_queue_clear(f);
             f->live = 0;
+            f->at8 = rs_place_of(e, f);
             f->outlet_at8 = rs_place_of(e, o);
+            f->class_at8 = rs_place_of(e, row);
             f->class = c;
             f->weight = row->settings.weight ? row->settings.weight : 1;
             f->level = row->settings.level;
-            f->shortest = row->settings.order == RS_ORDER_SHORTEST && e->settings.sched != RS_SCHED_SHORTEST;
+            f->shortest = row->settings.order == RS_ORDER_SHORTEST && !rs_sched_ops(e)->enter;
+            if (f->shortest) e->watch |= RS_WATCH_QUEUES;
         }
     }
 }
@@ -68,9 +75,11 @@ static void count_outstanding(rs_engine_t *e, const struct rs_ticket_row *r) {
         return;
     }
     o->outstanding++;
-    if (e->watch & RS_WATCH_EXPECTED) o->expected += rs_row_rest(r);
     row->promised += rs_row_rest(r);
-    if (!row->outstanding++) e->weight_busy += row->settings.weight;
+    row->outstanding++;
+    if (!(e->watch & RS_WATCH_SLOTS)) return;
+    o->expected += rs_row_rest(r);
+    if (row->outstanding == 1) e->weight_busy += row->settings.weight;
 }
 
 /* Frees, counts, and returns the queued ones linked by next, in the order of their places. */
@@ -78,15 +87,16 @@ static uint32_t sort_out(rs_engine_t *e, int keep_accounts) {
     uint32_t queued = RS_NIL;
     for (uint32_t t = e->capacity.tickets; t-- > 0;) {
         struct rs_ticket_row *r = rs_row(e, t);
-        uint32_t state = (uint32_t)r->life;
+        enum rs_state state = rs_row_state(r);
         if (r->seq >= e->seq) e->seq = r->seq + 1;
         if (state > RS_PARKED || (state != RS_FREE && (r->class >= e->classes || r->outlet >= e->capacity.outlets))) {
-            r->life = rs_life_after(r->life);   /* can't come from a kill; a place that is lost for ever is worse than a ticket */
+            r->life = rs_life_after(rs_row_ticket(r));   /* can't come from a kill; a place that is lost for ever is worse than a ticket */
             state = RS_FREE;
         }
         if (state != RS_FREE) {
-            r->class_at8 = rs_place_of(e, rs_class_row(e, r->class));
-            r->flow_at8 = rs_place_of(e, rs_flow(e, rs_outlet(e, r->outlet), r->class));
+            const struct rs_flow *f = rs_flow(e, rs_outlet(e, r->outlet), r->class);
+            r->class_at8 = f->class_at8;
+            r->flow_at8 = f->at8;
         }
         if (state == RS_FREE) {
             r->next = e->free_first;
@@ -140,7 +150,9 @@ static void queue_up(rs_engine_t *e, const struct rs_sched_ops *ops, uint32_t li
         struct rs_ticket_row *r = rs_row(e, t);
         struct rs_outlet *o = rs_outlet(e, r->outlet);
         list = r->next;
-        rs_queue_push(e, o, rs_flow(e, o, r->class), t);
+        struct rs_flow *f = rs_row_flow(e, r);
+        rs_queue_append(e, f, t, r);
+        if (f->shortest) rs_queue_push_sized(e, o, f, t);
         e->queued++;
         rs_class_row(e, r->class)->queued++;
         if (!o->queued++) e->backlog_map |= (uint64_t)1 << o->number;
@@ -154,8 +166,8 @@ void rs_make_anew(rs_engine_t *e, rs_time_t now) {
     int keep_accounts = e->built_sched == e->settings.sched, keep_gate = e->built_gate == e->settings.gate;
     e->built_sched = e->built_gate = RS_NIL;    /* whoever dies from here on leaves accounts that nobody trusts */
     RS_BARRIER();
-    e->watch = (sched->on_receipt || gate->arrived || e->settings.pace ? RS_WATCH_BYTES : 0) | (gate->ended ? RS_WATCH_ENDS : 0) |
-               (gate->expected ? RS_WATCH_BYTES | RS_WATCH_EXPECTED : 0);
+    e->watch = (sched->on_receipt || gate->arrived ? RS_WATCH_BYTES : 0) | (gate->ended ? RS_WATCH_ENDS : 0) |
+               (gate->expected || e->settings.pace ? RS_WATCH_BYTES | RS_WATCH_SLOTS : 0) | (sched->enter || sched->taken ? RS_WATCH_QUEUES : 0);
     set_weights(e);
     clear_sums(e);
     uint32_t list = sort(e, sort_out(e, keep_accounts));

@@ -28,8 +28,7 @@
 #include "base_block.h"
 
 struct rs_choice {
-    uint32_t class;         /* RS_NIL: nobody waits */
-    uint32_t ticket;        /* RS_NIL: whoever is next in the class */
+    uint32_t ticket;        /* index; RS_NIL: nobody waits */
     uint64_t charged;       /* bytes that the account took */
 };
 

@@ -5,8 +5,8 @@
  * Source: website-gateway paper 3.3 (Fig. 7), after Shreedhar and Varghese.  A class that waits earns its quantum once a round; its next
  * request goes when the deficit counter covers the response's estimate, and the estimate is taken off.  Departures:
  *
- * - Quanta are ratios.  One round gives `step` bytes per weight to everybody, so chosen that the heaviest class earns two mean responses: fine
- *   interleaving, and still few rounds in which a class is looked at for nothing.
+ * - Quanta are ratios.  One round gives `step` bytes per weight to everybody, so chosen that a round is about ROUND mean responses, and
+ *   no less than one for the heaviest class: fine interleaving, and few rounds in which a class is looked at for nothing.
  * - No spinning.  A class that needs more than the coming round sleeps in a heap until the round that suffices, and when no class is
  *   ready the round is made as long as the nearest sleeper needs.  O(1) per release where quanta fit, O(log classes) where they don't.
  * - Classes earn when they are looked at: `level` sums what all rounds gave per weight, and each remembers the level up to which it has
@@ -16,6 +16,8 @@
  *   still come, but earns nothing with an empty queue.  When the last response has ended, a positive deficit is erased and a debt stays:
  *   a pause earns no credit and pays no debt.
  * - The paper adds the quantum, finds the window closed, and takes the quantum off again; here nobody looks before a slot is free.
+ * - A class whose queue ran empty within its turn and that is back before the round has ended goes on with what is left of it, at once.  At the
+ *   end of the round, as in the paper, it would lose a share that it has earned whenever its queue is short.
  *
  * WHERE A CLASS IS.  OUT: nothing waits.  ROUND_0, ROUND_1: in the list of the round under way (d->round; its first is being served), or of the
  * next one.  SLEEP: in the heap by the level that it needs.  Lists are linked by index through the rows.
@@ -52,7 +54,7 @@ struct drr_row {
 #define DEFICIT_MAX ((int64_t)1 << 60)
 #define SHORT_WAY   ((uint64_t)1 << 40)     /* x a weight fits in 64 bits */
 #define MEAN_OF     64u                     /* releases, or a round if that has more */
-#define MEANS       2u                      /* mean responses that the heaviest class earns in a round */
+#define ROUND       8u                      /* mean responses in a round of few classes */
 
 static uint64_t layout(uint32_t classes, struct drr *d) {
     uint64_t used = sizeof *d, heap = offsetof(struct drr, sleepers);
@@ -78,6 +80,16 @@ static void append(struct drr *d, uint32_t round, uint32_t c, struct drr_row *r)
     if (l->last == RS_NIL) l->first = c;
     else row_of(d, l->last)->next = c;
     l->last = c;
+}
+
+static void prepend(struct drr *d, uint32_t round, uint32_t c, struct drr_row *r) {
+    struct list *l = &d->list[round];
+    r->where = round;
+    r->prev = RS_NIL;
+    r->next = l->first;
+    if (l->first == RS_NIL) l->last = c;
+    else row_of(d, l->first)->prev = c;
+    l->first = c;
 }
 
 static void take_out(struct drr *d, uint32_t c) {
@@ -117,7 +129,7 @@ static uint64_t wake_level(uint64_t level, const struct drr_row *r, int64_t need
 /* A class that waits and is in no list finds its place. */
 static void place(struct drr *d, uint32_t c, struct drr_row *r, int64_t need) {
     if (need <= r->deficit) {
-        append(d, d->round, c, r);
+        prepend(d, d->round, c, r);
     } else if ((unsigned __int128)d->step * r->weight >= (uint64_t)(need - r->deficit)) {
         append(d, d->round ^ 1, c, r);
     } else {
@@ -140,7 +152,8 @@ static __attribute__((noinline, cold)) void rebase(rs_engine_t *e, struct drr *d
 }
 
 static void set_step(const rs_engine_t *e, struct drr *d) {
-    uint64_t step = MEANS * (d->mean << RS_FINE) / e->weight_max;
+    uint64_t mean = d->mean << RS_FINE, step = mean / e->weight_max, round = ROUND * mean / e->weight_sum;
+    if (step < round) step = round;
     d->step = step ? step : 1;
 }
 
@@ -211,14 +224,22 @@ static void shift(struct drr *d, struct list *l, struct drr_row *r) {
     r->where = OUT;
 }
 
-static struct rs_choice take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
-    (void)now;
-    struct drr *d = rs_sched_state(e, o);
+/* The class at the head of the round pays for its next request, and leaves if it has no other. */
+static inline struct rs_choice pay(struct drr *d, struct drr_row *r, const struct rs_flow *f, uint64_t estimate) {
+    r->deficit -= (int64_t)(estimate << RS_FINE);
+    d->released++;
+    d->released_bytes += estimate;
+    if (f->queued == 1) shift(d, &d->list[d->round], r);
+    return (struct rs_choice){ f->best, estimate };
+}
+
+/* Who can't pay makes place for the next. */
+static __attribute__((noinline)) struct rs_choice look_further(rs_engine_t *e, struct rs_outlet *o, struct drr *d) {
     for (;;) {
         struct list *l = &d->list[d->round];
         uint32_t c = l->first;
         if (c == RS_NIL) {
-            if (!new_round(e, o, d)) return (struct rs_choice){ RS_NIL, RS_NIL, 0 };
+            if (!new_round(e, o, d)) return (struct rs_choice){ RS_NIL, 0 };
             continue;
         }
         o->turns++;
@@ -227,16 +248,24 @@ static struct rs_choice take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now)
         uint64_t estimate = rs_row(e, f->best)->estimate;
         int64_t need = (int64_t)(estimate << RS_FINE);
         earn(d, r);
-        if (need <= r->deficit) {
-            r->deficit -= need;
-            d->released++;
-            d->released_bytes += estimate;
-            if (f->queued == 1) shift(d, l, r);
-            return (struct rs_choice){ c, RS_NIL, estimate };
-        }
+        if (need <= r->deficit) return pay(d, r, f, estimate);
         shift(d, l, r);
         place(d, c, r, need);
     }
+}
+
+/* Mostly the class that went last has enough for one more. */
+static struct rs_choice take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
+    (void)now;
+    struct drr *d = rs_sched_state(e, o);
+    uint32_t c = d->list[d->round].first;
+    if (c == RS_NIL) return look_further(e, o, d);
+    struct drr_row *r = row_of(d, c);
+    const struct rs_flow *f = rs_flow(e, o, c);
+    uint64_t estimate = rs_row(e, f->best)->estimate;
+    if (r->earned != d->level || (int64_t)(estimate << RS_FINE) > r->deficit) return look_further(e, o, d);
+    o->turns++;
+    return pay(d, r, f, estimate);
 }
 
 static int64_t least_deficit(const rs_engine_t *e, uint32_t weight) {

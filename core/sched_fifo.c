@@ -32,9 +32,11 @@ static void drained(rs_engine_t *e, struct rs_outlet *o, uint32_t c) { rs_heap_r
 static struct rs_choice take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
     (void)now;
     const struct rs_heap *h = rs_sched_state(e, o);
-    struct rs_choice choice = { h->count ? rs_heap_top(h).id : RS_NIL, RS_NIL, 0 };
-    if (choice.class != RS_NIL && rs_flow(e, o, choice.class)->queued == 1) drained(e, o, choice.class);
-    return choice;
+    if (!h->count) return (struct rs_choice){ RS_NIL, 0 };
+    uint32_t c = rs_heap_top(h).id;
+    const struct rs_flow *f = rs_flow(e, o, c);
+    if (f->queued == 1) drained(e, o, c);
+    return (struct rs_choice){ f->best, 0 };
 }
 
 static void restore(rs_engine_t *e, struct rs_outlet *o, int keep) {

@@ -117,7 +117,7 @@ static uint64_t charge_all(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint
 
 static struct rs_choice take_charged(rs_engine_t *e, struct rs_outlet *o, int charged) {
     struct rfq *q = rs_sched_state(e, o);
-    if (!q->waiting.count) return (struct rs_choice){ RS_NIL, RS_NIL, 0 };
+    if (!q->waiting.count) return (struct rs_choice){ RS_NIL, 0 };
     struct rs_heap_node top = rs_heap_top(&q->waiting);
     struct rfq_row *r = row_of(q, top.id);
     const struct rs_flow *f = rs_flow(e, o, top.id);
@@ -127,7 +127,7 @@ static struct rs_choice take_charged(rs_engine_t *e, struct rs_outlet *o, int ch
     if (charged) taken = add(q, r, f->weight, rs_row(e, f->best)->estimate, e->debt_fine);
     if (f->queued == 1) rs_heap_remove(&q->waiting, top.id);
     if (charged) moved(e, q, top.id, r->acc);
-    return (struct rs_choice){ top.id, RS_NIL, taken };
+    return (struct rs_choice){ f->best, taken };
 }
 
 static struct rs_choice take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {

@@ -60,7 +60,7 @@ static struct rs_choice take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now)
             best_size = r->estimate;
         }
     }
-    return (struct rs_choice){ best == RS_NIL ? RS_NIL : rs_row(e, best)->class, best, 0 };
+    return (struct rs_choice){ best, 0 };
 }
 
 static void restore(rs_engine_t *e, struct rs_outlet *o, int keep) {

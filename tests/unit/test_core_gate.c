@@ -17,7 +17,7 @@ static rs_ticket_t oldest(const struct world *w) {
         const struct rs_ticket_row *r = rs_row(w->e, t);
         if (rs_row_state(r) == RS_RELEASED && (!found || r->seq < found->seq)) found = r;
     }
-    return found ? (found->life >> 32) << 32 | (uint32_t)(found - rs_row(w->e, 0)) : RS_NO_TICKET;
+    return found ? rs_row_ticket(found) : RS_NO_TICKET;
 }
 
 static void set(struct world *w) {

@@ -73,7 +73,7 @@ START_TEST(all_is_made_anew_from_the_tickets) {
         /* In order: the tickets of a class come out as they went in, by seq. */
         for (uint32_t c = 0; c < CLASSES; c++)
             for (uint32_t t = rs_flow(w.e, rs_outlet(w.e, 0), c)->first; t != RS_NIL; t = rs_row(w.e, t)->next) {
-                waiting[c][n[c]++] = (rs_row(w.e, t)->life >> 32) << 32 | t;
+                waiting[c][n[c]++] = rs_row_ticket(rs_row(w.e, t));
                 ck_assert(rs_row(w.e, t)->prev == RS_NIL || rs_row(w.e, rs_row(w.e, t)->prev)->seq < rs_row(w.e, t)->seq);
             }
         for (uint32_t c = 0; c < CLASSES; c++)

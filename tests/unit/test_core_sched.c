@@ -97,18 +97,17 @@ START_TEST(drr_shares_6_3_1_in_every_stretch) {
     uint64_t size = sizes[_i], served[3] = { 0 };
     for (uint32_t c = 0; c < 3; c++)
         for (int i = 0; i < 5; i++) ask(&w, c, size);
-    /* The first rounds learn the mean response; then no class is further from its share than two rounds' worth: 4 x 10/6 responses. */
+    /* A class may be ahead or behind by what the heaviest earns in a round, 8 x 6/10 mean responses, and by one more. */
     for (int i = 0; i < 2000; i++) {
         rs_ticket_t t = next(&w);
         uint32_t c = rs_class(w.e, t);
         serve(&w, t, size);
         ask(&w, c, size);
-        if (i < 500) continue;
         served[c]++;
         double total = (double)(served[0] + served[1] + served[2]);
-        ck_assert_double_le(fabs((double)served[0] - 0.6 * total), 6.7);
-        ck_assert_double_le(fabs((double)served[1] - 0.3 * total), 6.7);
-        ck_assert_double_le(fabs((double)served[2] - 0.1 * total), 6.7);
+        ck_assert_double_le(fabs((double)served[0] - 0.6 * total), 6);
+        ck_assert_double_le(fabs((double)served[1] - 0.3 * total), 6);
+        ck_assert_double_le(fabs((double)served[2] - 0.1 * total), 6);
     }
     sound(&w);
     close_world(&w);
