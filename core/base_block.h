@@ -87,9 +87,9 @@ struct rs_journal_row {
 enum rs_journal_act { RS_ACT_NONE, RS_ACT_RETIRE, RS_ACT_KEEP, RS_ACT_FRESH };
 
 /*
- * Most setups need none of these: a response's bytes then touch its ticket and its class only.  BYTES, ENDS: the gate or the account wants to
- * hear of them.  SLOTS: the gate counts bytes, or reading is paced.  QUEUES: the scheduler looks at tickets, or some class goes shortest
- * first.
+ * Most setups need none of these: a response's bytes then touch its ticket and its class only.  BYTES, ENDS: the gate or the account
+ * wants to hear of them.  SLOTS: the gate counts bytes, or reading is paced.  QUEUES: the scheduler wants to hear of each ticket, or
+ * some class goes shortest first.
  */
 enum rs_watch { RS_WATCH_BYTES = 1, RS_WATCH_ENDS = 2, RS_WATCH_SLOTS = 4, RS_WATCH_QUEUES = 8 };
 
@@ -143,7 +143,9 @@ static inline void *rs_place(const rs_engine_t *e, uint32_t at8) { return (void 
 
 #define RS_TICKETS_AT ((sizeof(struct rs_engine) + 63) / 64 * 64)     /* the only offset that is the same in every block */
 
-static inline struct rs_ticket_row *rs_row(const rs_engine_t *e, uint32_t t) { return (struct rs_ticket_row *)rs_part(e, RS_TICKETS_AT) + t; }
+static inline struct rs_ticket_row *rs_row(const rs_engine_t *e, uint32_t t) {
+    return (struct rs_ticket_row *)rs_part(e, RS_TICKETS_AT) + t;
+}
 static inline struct rs_outlet *rs_outlet(const rs_engine_t *e, uint32_t o) { return (struct rs_outlet *)rs_part(e, e->outlets_at) + o; }
 static inline struct rs_class_row *rs_class_row(const rs_engine_t *e, uint32_t c) {
     return (struct rs_class_row *)rs_part(e, e->classes_at) + c;

@@ -27,7 +27,8 @@ const char *rs_queue_check(const rs_engine_t *e, const struct rs_outlet *o, uint
         if (t >= e->capacity.tickets) return "a queue holds an unknown ticket";
         const struct rs_ticket_row *r = rs_row(e, t);
         if (++seen > f->queued) return "a queue is longer than its count";
-        if (rs_row_state(r) != RS_QUEUED || r->class != class || r->outlet != o->number) return "a queue holds a ticket that does not wait in it";
+        if (rs_row_state(r) != RS_QUEUED || r->class != class || r->outlet != o->number)
+            return "a queue holds a ticket that does not wait in it";
         if (r->prev != prev) return "a queue's links disagree";
         if (prev != RS_NIL && rs_row(e, prev)->seq >= r->seq) return "a queue is out of order";
         prev = t;
@@ -36,6 +37,7 @@ const char *rs_queue_check(const rs_engine_t *e, const struct rs_outlet *o, uint
     if (f->last != prev) return "a queue's last is not its last";
     if (!f->shortest) return f->best == f->first ? NULL : "the first of a queue is not the next";
     if (f->queued && !f->bucket_map) return "a queue has no size buckets";
-    if (f->queued && f->best != rs_bucket_smallest(rs_flow_buckets(e, o, class), f->bucket_map)) return "the shortest of a queue is not the next";
+    if (f->queued && f->best != rs_bucket_smallest(rs_flow_buckets(e, o, class), f->bucket_map))
+        return "the shortest of a queue is not the next";
     return rs_buckets_check(e, rs_flow_buckets(e, o, class), f->bucket_map, f->queued, o->number, class);
 }

@@ -2,14 +2,15 @@
 /*
  * gate.h - what a gate is: may one more request be released to this outlet now?
  *
- * A gate is one file with one table.  It reads the outlet's sums (queued, outstanding, parked; expected if it says so), which the engine keeps, and owns
- * outlet->gate_state and outlet->open_below (set in init and whenever it changes).  A slot is one of `outstanding`; parked ones have given theirs back.
+ * A gate is one file with one table.  It reads the outlet's sums (queued, outstanding, parked; expected if it says so), which the engine
+ * keeps, and owns outlet->gate_state and outlet->open_below (set in init and whenever it changes).  A slot is one of `outstanding`;
+ * parked ones have given theirs back.
  *
  * HOOKS
  *     init      new state, with the settings given; also when the settings changed while the kind of gate stayed (again = 1: keep
  *               what was learnt as far as the new bounds allow) and after a rebuild (again = 1 too: distrust what is out of bounds)
- *     may       called only when somebody waits and no fewer than outlet->open_below are outstanding.  0: no; *again may be lowered to the time at
- *               which asking once more can help.  NULL: never; the gate is a window, and open_below says all
+ *     may       called only when somebody waits and no fewer than outlet->open_below are outstanding.  0: no; *again may be lowered to
+ *               the time at which asking once more can help.  NULL: never; the gate is a window, and open_below says all
  *     arrived   bytes came (NULL: not interested)
  *     ended     the response of ticket r ended and the sums have been lowered (NULL: not interested)
  *     limit     the present window, 0 if the gate has none

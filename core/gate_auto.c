@@ -5,22 +5,22 @@
  * Ours; the website-gateway paper (4.2.4) only advises a small number.
  *
  * ELASTICITY.  If a window larger by x per cent gives y per cent more throughput, the elasticity is y / x: 1 while the server has idle
- * hands, 0 when all it can do is let requests queue.  The gate compares epochs at the window that it has (base) with epochs at a larger or a
- * smaller one (probe), in pairs, so that what else goes on in the machine hits both alike.  Differences are relative to the mean of the two, in
- * thousandths, and a probe upwards and one downwards estimate the same number.
+ * hands, 0 when all it can do is let requests queue.  The gate compares epochs at the window that it has (base) with epochs at a larger
+ * or a smaller one (probe), in pairs, so that what else goes on in the machine hits both alike.  Differences are relative to the mean of
+ * the two, in thousandths, and a probe upwards and one downwards estimate the same number.
  *
  * THROUGHPUT comes from Little's law, window / mean response time, over the responses that end in an epoch: unlike a count over a
  * short time it does not depend on where in a burst the epoch begins, and servers whose responses take equally long end them in bursts.
  * By responses and by bytes: one of the two is steady, which depends on what the server is short of; the steadier one of a test counts.
  *
- * A TEST is up to PAIRS pairs.  One pair that is clear is enough.  When probing up with an elasticity near 1 the probe becomes the base and the
- * next probe is twice as large, so 8 to 32 takes three turns of the server; below 0 the server is past its knee.  Else the mean decides, as
- * soon as it is clearly away from what is asked for: more than TAKE is worth a larger window (better too large than losing throughput), less than
- * GIVE a smaller one.  After tests in both directions that changed nothing the gate rests, longer each time; a base that became
- * quite another throughput (the server changed) begins anew, upwards.
+ * A TEST is up to PAIRS pairs.  One pair that is clear is enough.  When probing up with an elasticity near 1 the probe becomes the base
+ * and the next probe is twice as large, so 8 to 32 takes three turns of the server; below 0 the server is past its knee.  Else the mean
+ * decides, as soon as it is clearly away from what is asked for: more than TAKE is worth a larger window (better too large than losing
+ * throughput), less than GIVE a smaller one.  After tests in both directions that changed nothing the gate rests, longer each time; a
+ * base that became quite another throughput (the server changed) begins anew, upwards.
  *
- * SHARES.  A window beyond min over the waiting classes of (requests of the class / its share) makes requests queue at the server, where weights
- * say nothing.  The gate stays at three quarters of that, and goes beyond only while the server is clearly elastic.
+ * SHARES.  A window beyond min over the waiting classes of (requests of the class / its share) makes requests queue at the server, where
+ * weights say nothing.  The gate stays at three quarters of that, and goes beyond only while the server is clearly elastic.
  *
  * An epoch in which slots stayed free says nothing, and is thrown away.
  */
@@ -198,7 +198,8 @@ static void judge(struct automatic *a, const struct rs_settings *s, struct speed
 
 static struct speed speed_of(const struct meter *m, uint32_t window) {
     unsigned __int128 time = m->time ? m->time : 1;
-    unsigned __int128 responses = ((unsigned __int128)m->ends * window << 20) / time, bytes = ((unsigned __int128)m->bytes * window << 10) / time;
+    unsigned __int128 responses = ((unsigned __int128)m->ends * window << 20) / time;
+    unsigned __int128 bytes = ((unsigned __int128)m->bytes * window << 10) / time;
     unsigned __int128 most = (uint64_t)1 << 52;
     return (struct speed){ (uint64_t)(responses < most ? responses : most), (uint64_t)(bytes < most ? bytes : most) };
 }
@@ -291,7 +292,8 @@ static uint32_t limit(const struct rs_outlet *o, const struct rs_settings *s) {
 
 static const char *check(const struct rs_outlet *o, const struct rs_settings *s) {
     const struct automatic *a = state(o);
-    if (a->window < FLOOR || a->window > s->window_max || a->base < FLOOR || a->base > s->window_max) return "auto: the window is out of bounds";
+    if (a->window < FLOOR || a->window > s->window_max || a->base < FLOOR || a->base > s->window_max)
+        return "auto: the window is out of bounds";
     if (a->phase > PROBE || a->way > DOWN) return "auto: an epoch of no kind";
     if (o->open_below != a->window) return "auto: the gate and its window differ";
     return a->window == (a->phase < SETTLE_PROBE ? a->base : a->probe) ? NULL : "auto: the window is not that of its epoch";

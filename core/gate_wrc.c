@@ -2,11 +2,11 @@
 /*
  * gate_wrc.c - the window that the link's utilisation drives.
  *
- * Source: access-gateway paper 3.3.  An interval is F x Wmax ends of responses.  U = bytes received in it / (rate x its length), those that no
- * ticket explains included (3.5).  U < Umax: Wmax + 1, U > Umax: Wmax - 1; and doubled as long as U has never reached Umax / 2.  The window
- * moves only if it was full during the interval: when too little waits, a larger one changes nothing.  "Full" is judged at each end: somebody
- * waited for the slot that it freed.  Additions: a first window other than 1 (`window`), and an upper bound (`window_max`), since Umax
- * may be out of reach.  Without a rate the window stays where it began.
+ * Source: access-gateway paper 3.3.  An interval is F x Wmax ends of responses.  U = bytes received in it / (rate x its length), those
+ * that no ticket explains included (3.5).  U < Umax: Wmax + 1, U > Umax: Wmax - 1; and doubled as long as U has never reached Umax / 2.
+ * The window moves only if it was full during the interval: when too little waits, a larger one changes nothing.  "Full" is judged at
+ * each end: somebody waited for the slot that it freed.  Additions: a first window other than 1 (`window`), and an upper bound
+ * (`window_max`), since Umax may be out of reach.  Without a rate the window stays where it began.
  */
 #include "gate.h"
 
@@ -70,7 +70,8 @@ static uint32_t limit(const struct rs_outlet *o, const struct rs_settings *s) {
 
 static const char *check(const struct rs_outlet *o, const struct rs_settings *s) {
     const struct wrc *w = state(o);
-    return w->wmax < 1 || w->wmax > s->window_max || o->open_below != w->wmax || w->started > 1 || w->slack > 1 ? "wrc: the window is out of bounds" : NULL;
+    if (w->wmax < 1 || w->wmax > s->window_max || o->open_below != w->wmax) return "wrc: the window is out of bounds";
+    return w->started > 1 || w->slack > 1 ? "wrc: a flag is out of bounds" : NULL;
 }
 
 const struct rs_gate_ops rs_gate_wrc = {

@@ -29,8 +29,8 @@
  * UNITS.  Time is microseconds of any origin that the host keeps to; a time before an earlier one is taken as that one.  Sizes are bytes.
  * Weights are ratios: 600:300:100 is 6:3:1.
  *
- * ERRORS.  Functions that can refuse return a reason; rs_refusal_text() words it.  A damaged engine, or a call that breaks this contract, is
- * a bug of ours and ends in an assertion that names it; these stay in release builds.
+ * ERRORS.  Functions that can refuse return a reason; rs_refusal_text() words it.  A damaged engine, or a call that breaks this contract,
+ * is a bug of ours and ends in an assertion that names it; these stay in release builds.
  *
  * SOURCES.  website-gateway paper 2.2 and 3.3 (DRR, window), access-gateway paper 3.2 and 3.3 (RFQ, WRC), IDSRS (two levels, service
  * threads).  Each sched_*.c and gate_*.c names its own source and departures.
@@ -106,7 +106,7 @@ int         rs_gate_by_name(const char *name);      /* "none" "window" "auto" "b
 const char *rs_sched_name(int sched);
 const char *rs_gate_name(int gate);
 
-/* ---- making and finding ---------------------------------------------------------------------------------------------------------------- */
+/* ---- making and finding -------------------------------------------------------------------------------------------------------------- */
 
 /* Bytes that rs_create needs for this capacity (any alignment of 64); 0 if the capacity is out of bounds. */
 size_t rs_size(const struct rs_capacity *cap);
@@ -130,15 +130,15 @@ rs_engine_t *rs_attach(void *mem, size_t len, const char **why);
 int rs_configure(rs_engine_t *e, const struct rs_settings *s, const struct rs_class_settings *classes, uint32_t nclasses, uint32_t *number,
                  rs_time_t now, const char **why);
 
-/* ---- a request's life -------------------------------------------------------------------------------------------------------------------- */
+/* ---- a request's life ---------------------------------------------------------------------------------------------------------------- */
 
 enum rs_refusal { RS_OK, RS_CLASS_FULL, RS_TOTAL_FULL, RS_NO_SUCH_CLASS };
 const char *rs_refusal_text(enum rs_refusal r);
 
 /*
- * A request of class `class` waits for outlet `outlet`.  `estimate`: bytes its response will probably have; 0 = not known, the class's running
- * mean is taken.  `owner`: who holds it (a process, a worker), for rs_reclaim; `tag`: the host's own word, handed back by rs_tag.  *ticket is
- * set only when RS_OK.  One response counts at most 1 TiB: a larger estimate or length is taken as that.
+ * A request of class `class` waits for outlet `outlet`.  `estimate`: bytes its response will probably have; 0 = not known, the class's
+ * running mean is taken.  `owner`: who holds it (a process, a worker), for rs_reclaim; `tag`: the host's own word, handed back by
+ * rs_tag.  *ticket is set only when RS_OK.  One response counts at most 1 TiB: a larger estimate or length is taken as that.
  */
 enum rs_refusal rs_submit(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_t outlet, uint64_t estimate, uint32_t owner, uint64_t tag,
                           rs_ticket_t *ticket);
@@ -150,7 +150,7 @@ enum rs_refusal rs_submit(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_
 rs_ticket_t rs_pick(rs_engine_t *e, rs_time_t now, rs_time_t *again);
 
 /* Each returns 1 if the ticket was live and in a state for it, else 0 and nothing happened. */
-int rs_header(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length);     /* released, parked: the whole response's bytes are known now */
+int rs_header(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length);     /* released, parked: the whole length is known now */
 int rs_progress(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t bytes);    /* released, parked: so many more bytes came */
 int rs_park(rs_engine_t *e, rs_time_t now, rs_ticket_t t);                        /* released: gives its slot back, keeps its account */
 int rs_resume(rs_engine_t *e, rs_time_t now, rs_ticket_t t);                      /* parked: takes a slot again, even one too many */
@@ -176,7 +176,7 @@ uint32_t rs_reclaim(rs_engine_t *e, rs_time_t now, uint32_t owner);
  */
 void rs_rebuild(rs_engine_t *e, rs_time_t now);
 
-/* ---- reading ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- reading ------------------------------------------------------------------------------------------------------------------------- */
 
 enum rs_state { RS_FREE, RS_QUEUED, RS_RELEASED, RS_PARKED };
 
@@ -197,7 +197,8 @@ struct rs_class_stats {
     struct rs_class_settings settings;
     uint32_t         retired, queued, outstanding, parked;
     uint64_t         expected;          /* bytes still expected of the outstanding ones */
-    int64_t          balance;           /* bytes: below 0 a debt.  DRR: the deficit counter; RFQ: how far ahead of the least served, negated; outlet 0 */
+    /* Bytes, at outlet 0: below 0 a debt.  DRR: the deficit counter; RFQ: how far ahead of the least served, negated. */
+    int64_t          balance;
     uint64_t         mean;              /* bytes of a response, running mean of what ended whole; 0 = none yet */
     rs_time_t        wait_max;          /* longest wait of a released one */
     struct rs_counts counts;

@@ -63,7 +63,8 @@ static const char *check_outlet(const rs_engine_t *e, const struct rs_outlet *o,
         const struct rs_class_row *row = rs_class_row(e, c);
         const char *why = rs_queue_check(e, o, c);
         if (why) return why;
-        if (f->class != c || rs_flow_outlet(e, f) != o || rs_place(e, f->class_at8) != row || rs_place(e, f->at8) != f) return "a flow does not know whose it is";
+        if (f->class != c || rs_flow_outlet(e, f) != o || rs_place(e, f->class_at8) != row || rs_place(e, f->at8) != f)
+            return "a flow does not know whose it is";
         if (f->weight != (row->used ? row->settings.weight : 1)) return "a flow has not its class's weight";
         if (c >= e->classes && (f->queued || f->live)) return "a flow of no class has requests";
         queued += f->queued;

@@ -2,8 +2,8 @@
 /*
  * New settings and classes for an engine that may be running.
  *
- * All is judged and written to the journal first; then the journal is marked valid and applied.  A process that dies while it applies leaves
- * a valid journal, and rs_rebuild applies it again: every act in it can be done twice.
+ * All is judged and written to the journal first; then the journal is marked valid and applied.  A process that dies while it applies
+ * leaves a valid journal, and rs_rebuild applies it again: every act in it can be done twice.
  */
 #include "rs_engine.h"
 

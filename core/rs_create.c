@@ -82,7 +82,7 @@ rs_engine_t *rs_attach(void *mem, size_t len, const char **why) {
     if ((uintptr_t)mem % RS_ALIGN) return refuse(why, "the memory of an engine must be aligned to 64 bytes");
     if (len < sizeof *e) return refuse(why, "the memory is too small to hold an engine");
     if (e->magic != RS_ENGINE_MAGIC) return refuse(why, "there is no engine in this memory: its magic number is missing");
-    if (e->version != RS_VERSION) return refuse(why, "the engine in this memory is of another version: stop all who use it, and make it anew");
+    if (e->version != RS_VERSION) return refuse(why, "the engine in this memory is of another version: stop its users, and make it anew");
     struct rs_engine expected;
     if (capacity_wrong(&e->capacity) || e->size != carve(&expected, &e->capacity) || e->size > len)
         return refuse(why, "the engine in this memory has not the size that it says");

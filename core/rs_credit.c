@@ -2,9 +2,9 @@
 /*
  * Read pacing: one bucket of tokens per class, shared by its responses.
  *
- * Ours.  Requests decide shares only in the mean of many responses; a long one takes its time at the link's full speed.  A host that reads no
- * faster than it is credited lets TCP slow the sender down.  The classes that have responses outstanding share `rate` by weight; a bucket
- * holds `burst` bytes, and reading more than was credited is owed.
+ * Ours.  Requests decide shares only in the mean of many responses; a long one takes its time at the link's full speed.  A host that
+ * reads no faster than it is credited lets TCP slow the sender down.  The classes that have responses outstanding share `rate` by weight;
+ * a bucket holds `burst` bytes, and reading more than was credited is owed.
  */
 #include "rs_engine.h"
 
@@ -20,7 +20,8 @@ static uint64_t weights_with(const rs_engine_t *e, const struct rs_class_row *ro
 
 static void refill(rs_engine_t *e, struct rs_class_row *row) {
     rs_time_t elapsed = e->now - row->credit_at;
-    unsigned __int128 bytes = (unsigned __int128)e->settings.rate * row->settings.weight * elapsed / ((unsigned __int128)weights_with(e, row) * 1000000u);
+    unsigned __int128 given = (unsigned __int128)e->settings.rate * row->settings.weight * elapsed;
+    unsigned __int128 bytes = given / ((unsigned __int128)weights_with(e, row) * 1000000u);
     if (bytes == 0) return;     /* keep the time: many short steps must not lose what one long one gives */
     row->credit_at = e->now;
     int64_t most = (int64_t)e->settings.burst;

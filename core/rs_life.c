@@ -12,8 +12,8 @@
  * The account: what is known of the whole response, r->estimate, is charged at release and each time it grows, and refunded when it
  * shrinks, but never more than the scheduler really took.
  *
- * What happens for every request is written to be short: a response that keeps within its estimate touches its ticket and its class, and the
- * rest is reached through e->watch and calls that are rarely made.
+ * What happens for every request is written to be short: a response that keeps within its estimate touches its ticket and its class, and
+ * the rest is reached through e->watch and calls that are rarely made.
  */
 #include "class_queue.h"
 #include "rs_engine.h"
@@ -192,7 +192,9 @@ int rs_cancel(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
 
 /* ---- released ---------------------------------------------------------------------------------------------------------------------- */
 
-/* Whoever waited too long in a class that goes shortest first goes instead of the one that the scheduler looked at, and pays its own size. */
+/*
+ * Whoever waited too long in a class that goes shortest first goes instead of the one that the scheduler looked at, and pays its own size.
+ */
 static RARELY uint32_t overdue_instead(rs_engine_t *e, struct rs_outlet *o, uint32_t looked_at, uint64_t *charged) {
     const struct rs_sched_ops *ops = rs_sched_ops(e);
     const struct rs_ticket_row *r = rs_row(e, looked_at);
@@ -385,7 +387,9 @@ int rs_resume(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
 
 /* ---- ended ------------------------------------------------------------------------------------------------------------------------- */
 
-/* Its account was charged more than came, or its class has nothing left here, or the gate listens.  The row is free, and stands as it was. */
+/*
+ * Its account was charged more than came, or its class has nothing left here, or the gate listens.  The row is free, and stands as it was.
+ */
 static RARELY int settle(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f, struct rs_ticket_row *r) {
     if (r->charged > r->received) refund(e, o, r, r->received);
     go_idle(e, o, f, f->class);

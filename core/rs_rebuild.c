@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Everything but tickets, settings and counts, made anew from the tickets: after the holder of the lock died, and whenever settings changed.
- * O(classes x outlets + tickets x log tickets), no memory but the tickets' own links.
+ * Everything but tickets, settings and counts, made anew from the tickets: after the holder of the lock died, and whenever settings
+ * changed. O(classes x outlets + tickets x log tickets), no memory but the tickets' own links.
  *
  * Accounts and learnt windows are kept while discipline and gate are the same and the values can be right; one that can't is neutral.
  */
@@ -167,7 +167,8 @@ void rs_make_anew(rs_engine_t *e, rs_time_t now) {
     e->built_sched = e->built_gate = RS_NIL;    /* whoever dies from here on leaves accounts that nobody trusts */
     RS_BARRIER();
     e->watch = (sched->on_receipt || gate->arrived ? RS_WATCH_BYTES : 0) | (gate->ended ? RS_WATCH_ENDS : 0) |
-               (gate->expected || e->settings.pace ? RS_WATCH_BYTES | RS_WATCH_SLOTS : 0) | (sched->enter || sched->taken ? RS_WATCH_QUEUES : 0);
+               (gate->expected || e->settings.pace ? RS_WATCH_BYTES | RS_WATCH_SLOTS : 0) |
+               (sched->enter || sched->taken ? RS_WATCH_QUEUES : 0);
     set_weights(e);
     clear_sums(e);
     uint32_t list = sort(e, sort_out(e, keep_accounts));

@@ -52,7 +52,8 @@ void rs_settings_default(struct rs_settings *s) {
 /* One sentence per setting, made at compile time: the engine has no memory of its own to format into. */
 const char *rs_settings_wrong(const struct rs_settings *s) {
     static const char *const out_of_bounds[] = {
-#define RS_SETTING(field, unit, least, most, normal, text) "the setting " #field " is out of bounds: it goes from " #least " to " #most " " unit,
+#define RS_SETTING(field, unit, least, most, normal, text) \
+        "the setting " #field " is out of bounds: it goes from " #least " to " #most " " unit,
 #include "rs_settings.def"
 #undef RS_SETTING
     };

@@ -2,8 +2,8 @@
 /*
  * sched.h - what a discipline is: which class at an outlet goes next.
  *
- * A discipline is one file with one table.  It keeps a private state per outlet (rs_sched_state, `size` bytes), reads flows and tickets, and
- * changes neither.  c is a class number; flows are up to date when a hook is called.
+ * A discipline is one file with one table.  It keeps a private state per outlet (rs_sched_state, `size` bytes), reads flows and tickets,
+ * and changes neither.  c is a class number; flows are up to date when a hook is called.
  *
  *     flow:  idle ─backlog→ waiting ─drained→ (released ones outstanding) ─idle→ idle
  *
@@ -11,7 +11,8 @@
  *     enter/leave   a ticket joined, left the queue (NULL for disciplines that look at flows only)
  *     backlog       the flow has its first queued request
  *     head          flow->best changed without a release, the flow still waits
- *     take          who goes next: its request leaves the queue after this (flow->queued still counts it), and its estimate is on the account
+ *     take          who goes next: its request leaves the queue after this (flow->queued still counts it), and its estimate is on the
+ *                   account
  *     taken         (NULL: not interested) that request has left, and the flow still waits
  *     drained       the last queued request was cancelled
  *     charge        bytes (<= RS_BYTES_MAX) to the account of a class, waiting or not.  Returns how many it took: a bounded debt

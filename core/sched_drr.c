@@ -16,11 +16,11 @@
  *   still come, but earns nothing with an empty queue.  When the last response has ended, a positive deficit is erased and a debt stays:
  *   a pause earns no credit and pays no debt.
  * - The paper adds the quantum, finds the window closed, and takes the quantum off again; here nobody looks before a slot is free.
- * - A class whose queue ran empty within its turn and that is back before the round has ended goes on with what is left of it, at once.  At the
- *   end of the round, as in the paper, it would lose a share that it has earned whenever its queue is short.
+ * - A class whose queue ran empty within its turn and that is back before the round has ended goes on with what is left of it, at once.
+ *   At the end of the round, as in the paper, it would lose a share that it has earned whenever its queue is short.
  *
- * WHERE A CLASS IS.  OUT: nothing waits.  ROUND_0, ROUND_1: in the list of the round under way (d->round; its first is being served), or of the
- * next one.  SLEEP: in the heap by the level that it needs.  Lists are linked by index through the rows.
+ * WHERE A CLASS IS.  OUT: nothing waits.  ROUND_0, ROUND_1: in the list of the round under way (d->round; its first is being served), or
+ * of the next one.  SLEEP: in the heap by the level that it needs.  Lists are linked by index through the rows.
  */
 #include "sched.h"
 #include "base_arena.h"
@@ -354,7 +354,8 @@ static const char *check_row(const rs_engine_t *e, const struct rs_outlet *o, co
     if (r->weight != f->weight) return "drr: a class has an old weight";
     if (r->where == OUT) return NULL;
     if (r->earned > d->level) return "drr: a class earned ahead of the rounds";
-    if (r->where == SLEEP && wake_level(r->earned, r, need_of(e, f)) < rs_heap_nodes(h)[rs_heap_places(h)[c]].key) return "drr: a class sleeps too long";
+    if (r->where == SLEEP && wake_level(r->earned, r, need_of(e, f)) < rs_heap_nodes(h)[rs_heap_places(h)[c]].key)
+        return "drr: a class sleeps too long";
     return NULL;
 }
 

@@ -5,9 +5,10 @@
  * Source: access-gateway paper 3.2.  Each class has a counter (ACC) of normalised bytes: bytes divided by weight.  The waiting class with
  * the smallest counter goes.  Two disciplines share this file:
  *
- *     rfq-paper   counts what has arrived.  A class keeps the smallest counter until its first byte comes, and takes every free slot until then
- *     rfq         counts an estimate at release, corrects it as bytes come, and forgives debts beyond a bound: one long response of a light class
- *                 would otherwise silence it for minutes
+ *     rfq-paper   counts what has arrived.  A class keeps the smallest counter until its first byte comes, and takes every free slot
+ *                 until then
+ *     rfq         counts an estimate at release, corrects it as bytes come, and forgives debts beyond a bound: one long response of a
+ *                 light class would otherwise silence it for minutes
  *
  * Departures of both:
  * - A class that revives takes max(own counter, smallest of the others), eq. 2.  Fig. 2 sets the counter instead, which erases a debt.
@@ -111,7 +112,9 @@ static uint64_t charge_within(rs_engine_t *e, struct rs_outlet *o, uint32_t c, u
     return bytes;
 }
 
-static uint64_t charge(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes) { return charge_within(e, o, c, bytes, e->debt_fine); }
+static uint64_t charge(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes) {
+    return charge_within(e, o, c, bytes, e->debt_fine);
+}
 
 static uint64_t charge_all(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes) { return charge_within(e, o, c, bytes, 0); }
 

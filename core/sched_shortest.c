@@ -3,8 +3,8 @@
  * sched_shortest.c - shortest expected first, aged by the response ratio, over all classes.
  *
  * Source: highest response ratio next (Brinch Hansen); found by our simulation of the IDSRS paper's loads to beat its two levels.  The
- * request with the largest (waited + size) / size goes, size in the time that the server needs for it.  Time per byte is the same for all, so
- * the order is that of waited / size and no rate need be known.  Requests stand in buckets by size, two to a doubling, each in
+ * request with the largest (waited + size) / size goes, size in the time that the server needs for it.  Time per byte is the same for
+ * all, so the order is that of waited / size and no rate need be known.  Requests stand in buckets by size, two to a doubling, each in
  * order of arrival: the oldest of a bucket stands for it, so the choice is among at most 64 and a ratio is exact within a bucket's width.
  *
  * Weights, levels and a class's own order say nothing here; its bounds do.

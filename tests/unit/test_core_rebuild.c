@@ -4,6 +4,11 @@
 
 #include "base_block.h"
 
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #define CLASSES 7
 #define TICKETS 200
 
@@ -261,6 +266,74 @@ START_TEST(a_half_applied_configuration_is_finished) {
 }
 END_TEST
 
+static void live_for_ever(struct world *w, uint64_t seed) {
+    const char *why = "";
+    rs_time_t again;
+    for (;;) {
+        rs_ticket_t t = RS_NO_TICKET;
+        w->now += draw(&seed) % 1000;
+        switch (draw(&seed) % 12) {
+        default: rs_submit(w->e, w->now, (uint32_t)(draw(&seed) % CLASSES), 0, draw(&seed) % 100000, 1, 0, &t); break;
+        case 0: case 1: case 2: case 3: case 4:
+            t = rs_pick(w->e, w->now, &again);
+            rs_progress(w->e, w->now, t, draw(&seed) % 100000);
+            if (draw(&seed) % 4) rs_finish(w->e, w->now, t);
+            else if (draw(&seed) % 2) rs_park(w->e, w->now, t);
+            break;
+        case 5:
+            if (draw(&seed) % 50 == 0) rs_reclaim(w->e, w->now, 1);
+            break;
+        case 6:
+            if (draw(&seed) % 50) break;
+            w->settings.sched = (uint32_t)(draw(&seed) % RS_SCHED_COUNT);
+            w->settings.gate = (uint32_t)(draw(&seed) % RS_GATE_COUNT);
+            for (uint32_t c = 0; c < CLASSES; c++) w->classes[c].order = draw(&seed) % 2 ? RS_ORDER_SHORTEST : RS_ORDER_FIFO;
+            rs_configure(w->e, &w->settings, w->classes, w->n, NULL, w->now, &why);
+            break;
+        }
+    }
+}
+
+/* A process that works on shared memory is killed wherever it is.  How far it came is chance; what must hold afterwards is not. */
+START_TEST(killed_anywhere_the_block_can_be_made_whole) {
+    struct world w;
+    const char *why = "";
+    open_world(&w, RS_SCHED_DRR, RS_GATE_WINDOW, 5, NULL, CLASSES, TICKETS);
+    void *shared = mmap(NULL, w.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert(shared != MAP_FAILED);
+    w.e = rs_create(shared, w.size, &w.cap, &w.settings, w.classes, CLASSES, 0, &why);
+    ck_assert_msg(w.e != NULL, "%s", why);
+    uint64_t seed = 20260101, submitted = 0;
+    for (int i = 0; i < 300; i++) {
+        pid_t child = fork();
+        ck_assert_int_ge(child, 0);
+        if (child == 0) live_for_ever(&w, seed + (uint64_t)i * 101);
+        uint64_t before = submitted;
+        int status = 0, ended = 0;
+        while (submitted < before + 50 + draw(&seed) % 2000 && !ended) {    /* let it work a little */
+            submitted = stats(&w).counts.submitted;
+            ended = waitpid(child, &status, WNOHANG) == child;
+        }
+        if (!ended) {
+            kill(child, SIGKILL);
+            ck_assert_int_eq(waitpid(child, &status, 0), child);
+        }
+        ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "it ended by itself, with status %x", status);
+        rs_rebuild(w.e, w.now);
+        sound(&w);
+        w.settings = stats(&w).settings;
+        rs_reclaim(w.e, w.now, 1);
+        sound(&w);
+        submitted = stats(&w).counts.submitted;
+        struct rs_stats s = stats(&w);
+        ck_assert_uint_eq(s.queued + s.outstanding + s.parked, 0);
+    }
+    ck_assert_uint_gt(submitted, 300 * 50);
+    munmap(shared, w.size);
+    close_world(&w);
+}
+END_TEST
+
 START_TEST(check_names_what_is_wrong) {
     struct world w;
     open_world(&w, RS_SCHED_DRR, RS_GATE_WINDOW, 4, NULL, 3, 30);
@@ -315,6 +388,7 @@ int main(void) {
     tcase_add_test(c, bad_configurations_change_nothing);
     tcase_add_loop_test(c, disciplines_and_gates_change_in_flight, 0, RS_SCHED_COUNT);
     tcase_add_test(c, a_half_applied_configuration_is_finished);
+    tcase_add_test(c, killed_anywhere_the_block_can_be_made_whole);
     tcase_add_test(c, check_names_what_is_wrong);
     suite_add_tcase(s, c);
     return run_suite(s);

@@ -310,7 +310,8 @@ START_TEST(rfq_counters_are_rebased) {
         ask(&w, c, 1);
         sound(&w);
     }
-    ck_assert_int_le(llabs((long long)class_stats(&w, 0).counts.bytes - (long long)class_stats(&w, 1).counts.bytes), 2 * (long long)RS_BYTES_MAX);
+    int64_t more = (int64_t)(class_stats(&w, 0).counts.bytes - class_stats(&w, 1).counts.bytes);
+    ck_assert_int_le(llabs((long long)more), 2 * (long long)RS_BYTES_MAX);
     close_world(&w);
 }
 END_TEST
@@ -319,7 +320,8 @@ END_TEST
 
 /*
  * Bytes go 6:3:1 although estimates are wrong by a factor of up to ten either way, since they are corrected.  The tolerance: what is
- * outstanding or within a round at the end, under 20 responses of 13 KB on average, of 20,000: 0.1 %; 1 % leaves room for the tail of sizes.
+ * outstanding or within a round at the end, under 20 responses of 13 KB on average, of 20,000: 0.1 %; 1 % leaves room for the tail of
+ * sizes.
  */
 START_TEST(shares_hold_with_wrong_estimates) {
     struct world w;

@@ -16,6 +16,8 @@ struct soak {
 
 static uint32_t below(struct soak *k, uint32_t n) { return (uint32_t)(draw(&k->seed) % n); }
 
+static uint64_t any_size(struct soak *k) { return draw(&k->seed) >> (20 + below(k, 44)); }
+
 static void forget_dead(struct soak *k) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < k->n; i++)
@@ -59,13 +61,13 @@ static void step(struct soak *k) {
     k->w.now += below(k, 3000);
     switch (below(k, 40)) {
     default:
-        if (k->n < TICKETS && rs_submit(e, k->w.now, below(k, CLASSES), below(k, OUTLETS), draw(&k->seed) >> (20 + below(k, 44)), below(k, 5), 0, &t) == RS_OK)
-            k->held[k->n++] = t;
+        if (k->n == TICKETS) break;
+        if (rs_submit(e, k->w.now, below(k, CLASSES), below(k, OUTLETS), any_size(k), below(k, 5), 0, &t) == RS_OK) k->held[k->n++] = t;
         break;
     case 10: case 11: case 12: case 13: case 14: case 15: case 16: case 17:
         while ((t = rs_pick(e, k->w.now, &again)) != RS_NO_TICKET) ck_assert_int_eq(rs_state(e, t), RS_RELEASED);
         break;
-    case 18: case 19: rs_header(e, k->w.now, t, draw(&k->seed) >> (20 + below(k, 44))); break;
+    case 18: case 19: rs_header(e, k->w.now, t, any_size(k)); break;
     case 20: case 21: case 22: case 23: rs_progress(e, k->w.now, t, draw(&k->seed) >> (24 + below(k, 40))); break;
     case 24: rs_park(e, k->w.now, t); break;
     case 25: rs_resume(e, k->w.now, t); break;
