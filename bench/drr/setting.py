@@ -13,6 +13,7 @@ import statistics
 from lab import site
 from lab.httpd import Httpd, Nginx, PhpFpm
 from lab.lab import Lab, Origin, module
+from lab.link import Link
 from lab.load import errors, load
 
 CLASSES = ("people", "search", "crawlers")
@@ -80,6 +81,11 @@ class Bench:
         """nginx with the site and PHP behind it: the fastest that Debian has, so that the gateway is what is measured."""
         fpm = self.once("fpm", lambda: PhpFpm(self.lab, workers=8).start())
         return self.once("nginx", lambda: Nginx(self.lab, htdocs=self.site["htdocs"], php=fpm.address, server=site.NGINX_UNSEEN).start())
+
+    def linked_backend(self):
+        """The same pages on a host of its own behind a link of 400 Mbit/s: a server that is the bottleneck, as it is for those who share one."""
+        link = self.once("link", lambda: Link(self.lab, rate="400mbit").start())
+        return self.once("linked", lambda: Nginx(self.lab, name="linked", htdocs=self.site["htdocs"]).on(link).start())
 
     def origin(self, key, **options):
         return self.once(key, lambda: Origin(self.lab, **options).start())

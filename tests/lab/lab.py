@@ -132,6 +132,8 @@ class Server:
     """A process in the lab.  Subclasses give self.argv (a function), self.port, and maybe configure() and ready()."""
 
     name = "server"
+    host = "127.0.0.1"
+    prefix = ()             # in front of its command
 
     def __init__(self, lab, name=None):
         self.lab = lab
@@ -144,11 +146,16 @@ class Server:
 
     @property
     def url(self):
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.address}"
 
     @property
     def address(self):
-        return f"127.0.0.1:{self.port}"
+        return f"{self.host}:{self.port}"
+
+    def on(self, link):
+        """It is to run on the host behind this link (link.py)."""
+        self.host, self.prefix = link.address, tuple(link.prefix)
+        return self
 
     @property
     def pid(self):
@@ -175,12 +182,12 @@ class Server:
     def ready(self):
         with socket.socket() as s:
             s.settimeout(1)
-            return s.connect_ex(("127.0.0.1", self.port)) == 0
+            return s.connect_ex((self.host, self.port)) == 0
 
     def start(self, seconds=20):
         self.configure()
         with open(self.output, "ab") as out:
-            self.process = subprocess.Popen(self.argv(), stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=self.dir,
+            self.process = subprocess.Popen([*self.prefix, *self.argv()], stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=self.dir,
                                             env=self.environment(), start_new_session=True, preexec_fn=most_files)
         self.lab.servers.append(self)
 
