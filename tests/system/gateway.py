@@ -64,12 +64,13 @@ class Taken:
 class Gateway(Httpd):
     """parts: what conftest.py makes beside it (site, backend, origin, PHP).
 
-    engine to policy: see config.scheduling; open_files: its limit; tls: a second port, .tls_port; more arguments are the lab's Httpd's.
+    engine to policy: see config.scheduling; tls: a second port, .tls_port; open_files: its limit; origin: another than the parts'.
+    More arguments are the lab's Httpd's.
     """
 
     def __init__(self, parts, mpm="event", engine="On", window=1, queue=10000, wait=60, classes=config.CLASSES, policy=None, tls=False,
-                 open_files=None, **httpd):
-        self.parts, self.backend, self.origin = parts, parts.backend, parts.origin
+                 open_files=None, origin=None, **httpd):
+        self.parts, self.backend, self.origin = parts, parts.backend, origin or parts.origin
         self.window, self.open_files = window, open_files
         self.blocks = mpm != "event"
         httpd.setdefault("children", {"prefork": 40}.get(mpm, 2))

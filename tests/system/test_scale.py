@@ -2,7 +2,8 @@
 """Crowds: ten thousand that wait at once, and clients too slow to take their answers."""
 
 import http1
-from gateway import SlowReaders, three_classes
+from gateway import SlowReaders, more_lines, shares, three_classes
+from lab import lab
 from lab.load import Load, errors
 
 WAITING = 10_000
@@ -22,6 +23,25 @@ def test_ten_thousand_wait(new_gateway):
         assert final["total"]["requests"] == WAITING
         assert final["total"]["status"] == {"200": WAITING}
         assert errors(final) == 0 and final["total"]["stale"] == 0
+        g.settled()
+
+
+def test_window_finds_itself(new_gateway, parts):
+    """QosWindow auto before a backend of 16 workers: the window grows to keep them busy, and the shares stand.
+
+    30 clients a class of 6 : 3 : 1 allow a window of 50 (30 / 0.6) before people have nobody left to wait.
+    """
+    with lab.Origin(parts.lab, workers=16, delay_ms=20) as origin, new_gateway(window="auto", origin=origin, threads=64) as g:
+        with Load(g.address, three_classes(30, "/o/size/4096"), seconds=3600, interval=0.5) as run:
+            http1.until(lambda: origin.stat()["serving"] >= 15, 20, lambda: f"15 workers busy; {origin.stat()['serving']} are")
+            assert g.status()["gate"] == "auto"
+            seen = more_lines(run, 10)
+            run.stop()
+            assert errors(run.result()) == 0
+        for name, goal in (("people", 60), ("search", 30), ("crawlers", 10)):
+            assert abs(shares(seen)[name] - goal) <= 3, shares(seen)
+        # 16 workers of 20 ms can do 800 a second; the rest is for a busy machine.
+        assert sum(line["total"]["requests_per_s"] for line in seen) / len(seen) >= 0.8 * 16 / 0.02
         g.settled()
 
 
