@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Options and fixtures of the system tests.
 
-    python3 -m pytest tests/system --build DIR [--long]
+    python3 -m pytest tests/system --build=DIR [--long]
 
 Everything listens on 127.0.0.1 and stands in one temporary directory, which is kept when a test fails.
 """
