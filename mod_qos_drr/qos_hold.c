@@ -306,23 +306,22 @@ static void put_wake_fd(struct qos_request *q) {
 
 /*
  * Keep one of this child's threads for a wait that is short: waking a thread costs a third of a hand-over through the MPM's listener and queue.  Threads
- * for a window of requests and some more never wait, so that requests go on to be read and served.
+ * for a window of requests and some more never wait, so that requests go on to be read and served; and in a crowd none does, since the MPM takes in
+ * connections by its idle threads.
  */
-static int spare_thread(void) {
+static int spare_thread_locked(void) {
     uint32_t threads = P.threads_per_child, window = qos_config()->settings.window;
     uint32_t most = threads - threads / 6 - (window < threads / 3 ? window : threads / 3);
 
-    if (atomic_fetch_add_explicit(&P.short_waits, 1, memory_order_relaxed) < most) return 1;
-    atomic_fetch_sub_explicit(&P.short_waits, 1, memory_order_relaxed);
-    return 0;
+    if (P.view.children[P.row].held > threads || P.short_waits >= most) return 0;
+    P.short_waits++;
+    return 1;
 }
-
-static void put_thread(void) { atomic_fetch_sub_explicit(&P.short_waits, 1, memory_order_relaxed); }
 
 /*
  * Into the engine and, if the window is open, out of it again.  QOS_PASSED: it has a slot.  QOS_WAITED: it must wait.  QOS_REFUSED.
  */
-static enum qos_outcome submit(struct qos_request *q, enum way way) {
+static enum qos_outcome submit(struct qos_request *q, enum way *way) {
     uint32_t class = qos_config()->number[q->class];
     enum qos_outcome outcome = QOS_REFUSED;
     struct qos_wakes w = { .n = 0 };
@@ -346,13 +345,17 @@ static enum qos_outcome submit(struct qos_request *q, enum way way) {
         more = qos_pump_locked(&P.view, q->submitted, P.row, q->ticket, &w);
         if (row->go) {
             outcome = QOS_PASSED;
-        } else if (way == HOLD) {
+        } else if (*way == HOLD && !spare_thread_locked()) {
             qos_row_wait_locked(&P.view, row);
             q->wake_fd = row->wake_fd;
             outcome = QOS_WAITED;
         } else {
             P.view.children[P.row].held--;
-            if (way == SHORT_THEN_HOLD ? qos_row_block_locked(&P.view, row, class, UINT32_MAX, 0) : may_block_locked(q, row)) {
+            if (*way == HOLD) {
+                qos_row_block_locked(&P.view, row, class, UINT32_MAX, 0);
+                *way = SHORT_THEN_HOLD;
+                outcome = QOS_WAITED;
+            } else if (may_block_locked(q, row)) {
                 outcome = QOS_WAITED;
             } else {
                 rs_cancel(P.view.engine, q->submitted, q->ticket);
@@ -373,8 +376,8 @@ static enum qos_outcome wait_shortly(struct qos_request *q) {
     int go;
 
     for (; now < until && !atomic_load(&row->go); now = qos_now()) qos_futex_wait(&row->go, 0, until - now);
-    if (atomic_load(&row->go)) return QOS_WAITED;
     qos_lock(&P.view);
+    P.short_waits--;
     go = (int)row->go;
     if (!go) {
         qos_row_unblock_locked(&P.view, row);
@@ -426,23 +429,21 @@ int qos_hold_fixups(request_rec *r) {
     q->submitted = qos_now();
     ap_set_module_config(r->request_config, &qos_drr_module, q);
 
-    if (P.can_hold && c->cs && !c->master && !c->clogging_input_filters) way = spare_thread() ? SHORT_THEN_HOLD : HOLD;
+    if (P.can_hold && c->cs && !c->master && !c->clogging_input_filters) way = HOLD;
     if (!c->master && apr_os_sock_get(&fd, ap_get_conn_socket(c)) == APR_SUCCESS) q->client_fd = fd;
     q->deadline = q->submitted + longest_wait_us(q);
-    outcome = submit(q, way);
+    outcome = submit(q, &way);
     if (outcome == QOS_WAITED && way == BLOCK) {
         outcome = wait_blocking(q);
     } else if (outcome == QOS_WAITED) {
         outcome = way == SHORT_THEN_HOLD ? wait_shortly(q) : QOS_PASSED;
         if (outcome == QOS_PASSED && q->wake_fd < 0) outcome = make_wake_fd(q);
         if (outcome == QOS_PASSED) {
-            if (way == SHORT_THEN_HOLD) put_thread();
             q->conn->held = q;
             return SUSPENDED;
         }
         put_wake_fd(q);
     }
-    if (way == SHORT_THEN_HOLD) put_thread();
     return conclude(q, outcome);
 }
 
