@@ -90,8 +90,8 @@ def site(root, backend, origin, dead_port):
             Require all denied
         </Directory>
         ScriptAlias /cgi/ {root}/cgi/
-        # By another name: workers of one URL are one to mod_proxy, its timeout too.
-        ProxyPass /impatient/ http://localhost:{backend}/ timeout=1 retry=0
+        # With a path: mod_proxy has one worker, and one timeout, for each URL.
+        ProxyPass /impatient/ http://127.0.0.1:{backend}/mute/ timeout=1 retry=0
         ProxyPass /b/ http://127.0.0.1:{backend}/ retry=0
         ProxyPass /o/ http://127.0.0.1:{origin}/ retry=0
         ProxyPass /dead/ http://127.0.0.1:{dead_port}/ retry=0
