@@ -10,6 +10,8 @@
  * the window counts over all children, and gives a slot back while a client is too slow to take its answer; it may find its own size
  * (QosWindow auto).  The scheduler's own departures stand in core/sched_drr.c.
  */
+#include <errno.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 
@@ -138,16 +140,43 @@ static int view_segment(server_rec *s, struct kept *k) {
     return OK;
 }
 
+/* Children that ended while this module was not loaded: nobody told us. */
+static void forget_the_dead(struct qos_shared *sh) {
+    struct qos_view v;
+
+    if (qos_shared_view(sh, &v)) return;
+    for (uint32_t i = 0; i < sh->children; i++)
+        if (v.children[i].pid && kill(v.children[i].pid, 0) && errno == ESRCH) qos_child_ended(&v, v.children[i].pid);
+}
+
+/* The engine would not take the new classes: find the numbers of those that it has. */
+static void number_by_name_locked(struct qos_server *conf) {
+    struct rs_class_stats c;
+    struct rs_stats all;
+    uint32_t otherwise = 0;
+
+    rs_stats(P.view.engine, &all);
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < conf->nclasses; i++) {
+            uint32_t n = 0;
+            while (n < all.classes && (!rs_class_stats(P.view.engine, n, &c) || strcmp(c.settings.name, conf->classes[i].name))) n++;
+            conf->number[i] = n < all.classes ? n : otherwise;
+        }
+        otherwise = conf->number[conf->default_class];
+    }
+}
+
 /* The engine of before with the new settings, or a fresh one. */
 static int set_up_segment(server_rec *s, struct kept *k, struct qos_server *conf) {
     struct qos_size size = {
         .children = (uint32_t)query(AP_MPMQ_HARD_LIMIT_DAEMONS, 1) + 16,
-        .classes = conf->nclasses * 2 < 64 ? 64 : conf->nclasses * 2,
+        .classes = conf->nclasses * 2 + 64,
         .tickets = (uint32_t)conf->queue + 2 * P.threads + 1024,
         .pages = (uint32_t)conf->pages,
     };
     const char *why = NULL;
 
+    if (k->sh) forget_the_dead(k->sh);
     if (k->sh && !qos_shared_fits(k->sh, &size)) {
         if (in_use(k->sh)) {
             ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s, "qos: what the scheduler holds is smaller than the new settings ask (more classes, QosQueue, QosPages "
@@ -169,9 +198,11 @@ static int set_up_segment(server_rec *s, struct kept *k, struct qos_server *conf
     qos_lock(&P.view);
     if (conf->settings.queue_max > P.view.sh->tickets) conf->settings.queue_max = P.view.sh->tickets;
     if (rs_configure(P.view.engine, &conf->settings, conf->classes, conf->nclasses, conf->number, qos_now(), &why)) {
+        number_by_name_locked(conf);
         qos_unlock(&P.view);
-        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, s, "qos: %s", why);
-        return HTTP_INTERNAL_SERVER_ERROR;
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, s, "qos: %s; the classes and settings of before stay in force, and requests of a class that "
+                     "was not among them go with the default class, until `apachectl restart`", why);
+        return OK;
     }
     qos_unlock(&P.view);
     qos_pump(&P.view, QOS_NO_ROW);      /* a wider window lets more through */

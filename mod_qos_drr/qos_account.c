@@ -42,15 +42,22 @@ static void learn(const struct qos_request *q) {
 
 static apr_status_t pool_goes(void *data) {
     struct qos_request *q = data;
-    qos_account_end(q, 0);
+
     if (q->conn->current == q) q->conn->current = NULL;
+    if (q->conn->held == q) q->conn->held = NULL;
+    /* A signal handler that ends the process in the middle of our own call: the parent gives back what is left. */
+    if (q->ticket == RS_NO_TICKET || qos_lock_is_ours()) return APR_SUCCESS;
+    if (qos_end_wait(&P.view, q->ticket)) q->ticket = RS_NO_TICKET;
+    else qos_account_end(q, 0);
     return APR_SUCCESS;
 }
+
+void qos_account_watch(struct qos_request *q) { apr_pool_cleanup_register(q->r->pool, q, pool_goes, apr_pool_cleanup_null); }
 
 void qos_account_begin(struct qos_request *q) {
     conn_rec *c = q->r->connection;
 
-    apr_pool_cleanup_register(q->r->pool, q, pool_goes, apr_pool_cleanup_null);
+    atomic_store_explicit(&row_of(q)->running, 1, memory_order_relaxed);
     q->conn->current = q;
     if (!q->conn->filter) {
         ap_add_output_filter_handle(filter_rec, q->conn, q->r, c);
@@ -139,6 +146,12 @@ static apr_status_t count_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
         } else if (AP_BUCKET_IS_ERROR(b)) {
             q->broken = 1;
         }
+    }
+    if (last_of(q->r)->status == HTTP_SWITCHING_PROTOCOLS) {
+        /* A tunnel from here on, for hours perhaps: no longer an answer that the server works at. */
+        k->current = NULL;
+        qos_account_end(q, 0);
+        return ap_pass_brigade(f->next, bb);
     }
     if (bytes && !q->sent && !q->length_told) tell_length(q);
     q->sent += bytes;

@@ -18,6 +18,7 @@
 #include "qos_request.h"
 
 void         qos_account_register(void);                /* the filter; from register_hooks */
+void         qos_account_watch(struct qos_request *q);  /* it has a ticket: whatever becomes of it, its pool going gives it back */
 void         qos_account_begin(struct qos_request *q);  /* it has its slot: from here on its bytes are counted */
 void         qos_account_end(struct qos_request *q, int whole);     /* gives the slot back; does nothing the second time */
 int          qos_account_log(request_rec *r);           /* log_transaction hook: notes for LogFormat */

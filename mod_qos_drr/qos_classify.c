@@ -6,8 +6,7 @@
 #include <http_protocol.h>
 
 int qos_classify_wanted(const request_rec *r) {
-    if (r->handler && (!strcmp(r->handler, "qos-status") || !strcmp(r->handler, "server-status"))) return 0;
-    return apr_table_get(r->headers_in, "Upgrade") == NULL;
+    return !r->handler || (strcmp(r->handler, "qos-status") && strcmp(r->handler, "server-status"));
 }
 
 static struct policy_text text(const char *s) { return (struct policy_text){ s, s ? strlen(s) : 0 }; }
@@ -23,6 +22,11 @@ static void address(const apr_sockaddr_t *a, const void **addr, unsigned *len, u
     *addr = a->ipaddr_ptr;
     *len = (unsigned)a->ipaddr_len;
     *port = a->port;
+}
+
+/* Path and query as the client wrote them, also of a request that names the whole URL. */
+static const char *target(const request_rec *r) {
+    return r->parsed_uri.hostname ? apr_uri_unparse(r->pool, &r->parsed_uri, APR_URI_UNP_OMITSITEPART) : r->unparsed_uri;
 }
 
 static uint32_t match(const struct qos_server *conf, request_rec *r) {
@@ -44,7 +48,7 @@ static uint32_t match(const struct qos_server *conf, request_rec *r) {
         pr.url_parts[0] = text(ap_http_scheme(r));
         pr.url_parts[1] = text("://");
         pr.url_parts[2] = text(r->hostname);
-        pr.url_parts[3] = text(r->unparsed_uri);
+        pr.url_parts[3] = text(target(r));
     }
     a = policy_match_request(p, &pr);
     return a.class == POLICY_NONE ? conf->default_class : a.class;

@@ -11,8 +11,7 @@
 #include "qos_request.h"
 
 /*
- * 0 for what must not wait: our own and mod_status's pages, which are wanted most when the queues are long, and requests that ask
- * to switch protocols, whose tunnel would keep a slot for hours.
+ * 0 for what must not wait: our own and mod_status's pages, which are wanted most when the queues are long.
  */
 int  qos_classify_wanted(const request_rec *r);
 /* Fills q->class, q->keys and q->estimate from q->r. */

@@ -62,8 +62,9 @@ static void wake_released(void) {
         qos_lock(&P.view);
         while (me->released != QOS_NO_ROW && n < BATCH) {
             struct qos_row *row = &P.view.rows[me->released];
-            fds[n++] = row->wake_fd;
+            if (row->owner == P.row + 1) fds[n++] = row->wake_fd;
             me->released = row->next;
+            row->chained = 0;
         }
         qos_unlock(&P.view);
         for (uint32_t i = 0; i < n; i++) wake_fd(fds[i]);
@@ -76,7 +77,7 @@ static void wake_to_look(uint32_t index, rs_ticket_t ticket) {
     int fd = -1;
 
     qos_lock(&P.view);
-    if (row->ticket == ticket && !row->go && !row->blocks) fd = row->wake_fd;
+    if (row->ticket == ticket && !row->running && !row->blocks) fd = row->wake_fd;
     qos_unlock(&P.view);
     wake_fd(fd);
 }
@@ -100,8 +101,13 @@ static void look_after_held(uint64_t now) {
         uint64_t deadline;
 
         if (ticket == RS_NO_TICKET || atomic_load_explicit(&row->owner, memory_order_relaxed) != P.row + 1 ||
-            atomic_load_explicit(&row->go, memory_order_relaxed))
+            atomic_load_explicit(&row->running, memory_order_relaxed))
             continue;
+        if (atomic_load_explicit(&row->go, memory_order_relaxed)) {
+            /* Released and not seen: who released it may have died before it could wake it. */
+            wake_to_look(i, ticket);
+            continue;
+        }
         deadline = atomic_load_explicit(&row->deadline, memory_order_relaxed);
         if (now >= deadline) wake_to_look(i, ticket);
         fds[n] = (struct pollfd){ .fd = atomic_load_explicit(&row->client_fd, memory_order_relaxed), .events = POLLRDHUP };
@@ -134,13 +140,13 @@ static void *dispatch(void *unused) {
 
         wake_released();
         now = qos_now();
-        if (held && now >= tick) {
+        if (now >= tick) {
             look_after_held(now);
             qos_sweep(&P.view, now);
             qos_pump(&P.view, P.row);    /* a sweep, or time itself, may let more through */
-            tick = now + QOS_TICK_US;
+            tick = now + (held ? QOS_TICK_US : IDLE_TICK_US);
         }
-        qos_futex_wait(&me->wake, seen, held ? (tick > now ? tick - now : 1) : IDLE_TICK_US);
+        qos_futex_wait(&me->wake, seen, tick > now ? tick - now : 1);
     }
     return NULL;
 }
@@ -288,6 +294,7 @@ static enum qos_outcome make_wake_fd(struct qos_request *q) {
     int go;
 
     q->wake_fd = spare_fd();
+    q->own_fd = 1;
     if (q->wake_fd < 0) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, errno, q->r, "qos: no descriptor to wait on; raise the limit of open files");
         return qos_end_wait(&P.view, q->ticket) ? QOS_REFUSED : QOS_WAITED;
@@ -300,8 +307,9 @@ static enum qos_outcome make_wake_fd(struct qos_request *q) {
 }
 
 static void put_wake_fd(struct qos_request *q) {
-    if (q->wake_fd >= 0 && !row_of(q)->stock) keep_spare(q->wake_fd);
+    if (q->wake_fd >= 0 && q->own_fd) keep_spare(q->wake_fd);
     q->wake_fd = -1;
+    q->own_fd = 0;
 }
 
 /*
@@ -332,6 +340,7 @@ static enum qos_outcome submit(struct qos_request *q, enum way *way) {
     if (rs_submit(P.view.engine, q->submitted, class, 0, q->estimate, P.row + 1, 0, &q->ticket) == RS_OK) {
         row = row_of(q);
         atomic_store(&row->go, 0);
+        atomic_store_explicit(&row->running, 0, memory_order_relaxed);
         row->blocks = row->pooled = 0;
         row->wake_fd = -1;
         row->stock = 0;
@@ -391,7 +400,11 @@ static enum qos_outcome wait_shortly(struct qos_request *q) {
 
 /* The wait ends before the server's TimeOut would close the connection. */
 static uint64_t longest_wait_us(const struct qos_request *q) {
+    const conn_rec *c = q->r->connection;
     uint64_t wait = (uint64_t)qos_config()->wait_s[q->class] * 1000000u, timeout = (uint64_t)q->r->server->timeout;
+
+    /* The MPM keeps a connection's time by the server of its address, or by that of its request: who is sooner. */
+    if ((uint64_t)c->base_server->timeout < timeout) timeout = (uint64_t)c->base_server->timeout;
     return wait < timeout - timeout / 8 ? wait : timeout - timeout / 8;
 }
 
@@ -433,6 +446,7 @@ int qos_hold_fixups(request_rec *r) {
     if (!c->master && apr_os_sock_get(&fd, ap_get_conn_socket(c)) == APR_SUCCESS) q->client_fd = fd;
     q->deadline = q->submitted + longest_wait_us(q);
     outcome = submit(q, &way);
+    if (outcome != QOS_REFUSED) qos_account_watch(q);
     if (outcome == QOS_WAITED && way == BLOCK) {
         outcome = wait_blocking(q);
     } else if (outcome == QOS_WAITED) {
@@ -466,6 +480,7 @@ static int go_on(conn_rec *c, struct qos_request *q, enum qos_outcome outcome) {
         c->cs->state = CONN_STATE_SUSPENDED;
         return OK;
     }
+    if (ap_is_HTTP_ERROR(rc)) r->status = HTTP_OK;     /* or ap_die takes it for an error within an error */
     ap_die(rc, r);
     ap_process_request_after_handler(r);
     if (c->cs->state != CONN_STATE_WRITE_COMPLETION && c->cs->state != CONN_STATE_SUSPENDED) c->cs->state = CONN_STATE_LINGER;

@@ -38,6 +38,7 @@ struct qos_request {                        /* in r->pool */
 
     /* while waiting */
     int                  wake_fd, client_fd;
+    int                  own_fd;            /* wake_fd is this process's own, not of the stock */
     uint64_t             deadline;
 
     /* while running */

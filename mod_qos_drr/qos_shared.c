@@ -142,6 +142,8 @@ static void pause_cpu(void) {
 }
 
 static void chain_locked(const struct qos_view *v, uint32_t child, uint32_t row) {
+    if (v->rows[row].chained) return;
+    v->rows[row].chained = child + 1;
     v->rows[row].next = v->children[child].released;
     v->children[child].released = row;
 }
@@ -170,7 +172,17 @@ void qos_row_unblock_locked(const struct qos_view *v, struct qos_row *row) {
     row->blocks = row->pooled = 0;
 }
 
+/* Freed before the dispatcher came to it: who waited had seen for itself. */
+static void unchain_locked(const struct qos_view *v, struct qos_row *row) {
+    uint32_t *at = &v->children[row->chained - 1].released, index = (uint32_t)(row - v->rows);
+
+    while (*at != index && *at != QOS_NO_ROW) at = &v->rows[*at].next;
+    if (*at == index) *at = row->next;
+    row->chained = 0;
+}
+
 void qos_row_free_locked(const struct qos_view *v, struct qos_row *row) {
+    if (row->chained) unchain_locked(v, row);
     if (row->stock) v->sh->stock[v->sh->nstock++] = (uint16_t)(row->stock - 1);
     row->stock = 0;
     row->wake_fd = -1;
@@ -208,6 +220,7 @@ static void rebuild_locked(const struct qos_view *v) {
         enum rs_state state = row->ticket == RS_NO_TICKET ? RS_FREE : rs_state(v->engine, row->ticket);
         uint32_t owner = row->owner;
 
+        row->chained = 0;
         if (state == RS_FREE || owner == 0 || owner > v->sh->children) {
             row->ticket = RS_NO_TICKET;
             row->blocks = row->pooled = 0;
@@ -218,11 +231,16 @@ static void rebuild_locked(const struct qos_view *v) {
         } else if (state == RS_RELEASED) {
             /* Whether its holder was told, the dead one alone knew: tell it again, through the dispatcher if it is held. */
             atomic_store(&row->go, 1);
-            if (!row->blocks) chain_locked(v, owner - 1, i);
+            if (!row->blocks && !row->running) chain_locked(v, owner - 1, i);
+            row->blocks = row->pooled = 0;
         }
     }
     rebuild_stock_locked(v);
 }
+
+static __thread volatile int ours;
+
+int qos_lock_is_ours(void) { return ours; }
 
 void qos_lock(const struct qos_view *v) {
     int rc = pthread_mutex_trylock(&v->sh->lock);
@@ -233,6 +251,7 @@ void qos_lock(const struct qos_view *v) {
         rc = pthread_mutex_trylock(&v->sh->lock);
     }
     if (rc == EBUSY) rc = pthread_mutex_lock(&v->sh->lock);
+    ours = 1;
     if (rc == EOWNERDEAD) {
         rs_rebuild(v->engine, qos_now());
         rebuild_locked(v);
@@ -246,6 +265,7 @@ void qos_unlock(const struct qos_view *v) {
     int rc = pthread_mutex_unlock(&v->sh->lock);
     assert(rc == 0);
     (void)rc;
+    ours = 0;
 }
 
 static void note_other(struct qos_wakes *w, uint32_t child) {

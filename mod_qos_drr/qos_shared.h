@@ -51,8 +51,10 @@ struct qos_row {                        /* beside the engine's ticket of the sam
     uint32_t         stock;             /* 1 + place in the stock if wake_fd is from there, else 0: only its owner can write to it */
     _Atomic uint64_t deadline;
     uint32_t         next;
+    uint32_t         chained;           /* 1 + the child in whose `released` chain it is, else 0 */
     uint32_t         blocks;            /* 1 + class number if this wait blocks a thread (counted in blocked[]), else 0 */
     uint32_t         pooled;            /* 1 if that thread is one of the pool that classes share */
+    _Atomic uint32_t running;           /* 1 when who waited has seen `go` */
     _Atomic uint32_t parked;            /* 1 while the ticket is parked for a slow client; read by who writes to it */
     _Atomic uint64_t write_since;       /* when the running write to the client began, 0 = none is running; written by who writes */
 };
@@ -108,6 +110,7 @@ int                qos_shared_view(struct qos_shared *sh, struct qos_view *v);  
 
 void qos_lock(const struct qos_view *v);
 void qos_unlock(const struct qos_view *v);
+int  qos_lock_is_ours(void);            /* this thread holds it: true only in a signal handler that interrupted us */
 
 /*
  * Release what may go now, into `w`; stops when `w` is full, and returns 1 then: wake and call again.  `own`: the caller's row of children[], or QOS_NO_ROW.

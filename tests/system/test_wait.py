@@ -59,7 +59,7 @@ def test_released_by_weight(gateway):
     # In proportion, where each waiting request blocks a thread: a class may only block its share of them.
     waiting = {"people": (PEOPLE, 12 if gateway.blocks else 30), "search": (SEARCH, 6 if gateway.blocks else 30),
                "crawlers": (CRAWLERS, 2 if gateway.blocks else 30)}
-    # The size of each page is known, and the scheduler's running mean of sizes (over 16) is near it: a round is two pages of people.
+    # The size of each page is known, and the scheduler's running mean of sizes is near it: a round is eight pages, 4.8 : 2.4 : 0.8.
     with gateway.connect() as c:
         for name, (headers, _) in list(waiting.items()) * 32:
             assert c.ask("GET", f"/b/order/{name}?size=4000", headers=headers).status == 200
@@ -78,14 +78,15 @@ def test_released_by_weight(gateway):
             c.close()
         order = gateway.backend.order[before:]
     assert len(order) == len(visits)
-    # While all three wait they go 6 : 3 : 1, each within a round and a page of its due: p = 2R±2, s = R±1, c = R/3±1.
+    # While all three wait they go 6 : 3 : 1, each within a round and a page of its due: p = 4.8R±5.8, s = 2.4R±3.4, c = 0.8R±1.8; what one is ahead
+    # by others are not behind by at the same time, so half of the sum of both bounds is far.
     served = collections.Counter()
     for name in order:
         served[name] += 1
         if any(served[name] == n for name, (_, n) in waiting.items()):
             break
-        assert abs(served["people"] - 2 * served["search"]) <= 4, served
-        assert abs(served["search"] - 3 * served["crawlers"]) <= 4, served
+        assert abs(served["people"] - 2 * served["search"]) <= 7, served
+        assert abs(served["search"] - 3 * served["crawlers"]) <= 5, served
     assert served.total() >= 16
     gateway.settled()
 
