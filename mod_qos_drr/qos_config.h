@@ -5,8 +5,8 @@
  * One policy, one engine and one window serve the whole server, virtual hosts included: they share its capacity.  What can differ by virtual host
  * or directory is only whether requests are scheduled there at all (QosEngine).
  *
- * A policy comes either from an XML file (QosPolicy) or from QosClass and QosRule.  At start, and for `apachectl configtest`, a bad file
- * is an error and httpd does not start.  On a graceful restart it is an error in the log, and the policy of before stays in force.
+ * A policy comes either from an XML file (QosPolicy) or from QosClass and QosRule.  At start, and for `apachectl configtest`, a bad one
+ * is an error and httpd does not start.  On a graceful restart a bad file is an error in the log, and the policy of before stays in force.
  */
 #ifndef FAIRGATE_QOS_CONFIG_H
 #define FAIRGATE_QOS_CONFIG_H
