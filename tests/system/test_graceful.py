@@ -83,6 +83,19 @@ def test_policy_changes_while_requests_wait(gateway_with_policy):
     assert g.settled()["by_class"]["finders"]["done"] == 1
 
 
+def test_more_classes_than_places(gateway_with_policy):
+    """A graceful restart can't make the scheduler larger: it says so, goes on with the classes it has, and ends nothing."""
+    g = gateway_with_policy
+    before = g.weights()
+    many = "".join(f'<class id="{n}" name="c{n}" quantum="1"><url>/c{n}/</url></class>' for n in range(100, 400))
+    g.write_policy(g.policy.replace("</classification>", many + "</classification>"))
+    g.graceful()
+    assert http1.get(g.port, "/b/size/10", headers=PEOPLE).status == 200
+    assert g.weights() == before
+    assert "classes and settings of before stay in force" in "".join(g.error_log()[-20:])
+    g.settled()
+
+
 def test_bad_policy_on_graceful(gateway_with_policy):
     """The old policy stays in force, requests go on, and the log says where and why."""
     g = gateway_with_policy

@@ -156,6 +156,16 @@ def test_environment_names_the_class(gateway):
     assert moved == {**dict.fromkeys(after, 0), "people": 1, "search": 1}
 
 
+def test_an_upgrade_field_is_no_way_out_of_the_queue(gateway):
+    before = gateway.settled()
+    with gateway.window_taken() as taken, gateway.connect() as c:
+        c.send("GET", "/b/size/10", headers=dict(PEOPLE, Upgrade="x", Connection="Upgrade"))
+        gateway.until_queued(1)
+        taken.release()
+        assert c.receive().status == 200
+    gateway.assert_each_once(before, taken.count + 1)
+
+
 def test_engine_off_in_a_directory(gateway):
     """QosEngine Off: such requests neither wait nor are counted."""
     before = gateway.settled()

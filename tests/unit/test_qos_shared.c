@@ -131,6 +131,9 @@ START_TEST(beyond_the_stock_the_owners_dispatcher_is_told) {
     ck_assert_uint_eq(w.other[0], b);
     ck_assert_uint_eq(v.children[b].released, rs_ticket_index(waiting[STOCK]));
     ck_assert_uint_ne(v.children[b].wake, before);
+    /* Over before the dispatcher came to it: its place may be somebody else's by then, so it must not stay in the chain. */
+    finish(b, waiting[STOCK], &w);
+    ck_assert_uint_eq(v.children[b].released, QOS_NO_ROW);
     expect_sound();
 }
 END_TEST
