@@ -313,15 +313,14 @@ static void put_wake_fd(struct qos_request *q) {
 }
 
 /*
- * Keep one of this child's threads for a wait that is short: waking a thread costs a third of a hand-over through the MPM's listener and queue.  Threads
- * for a window of requests and some more never wait, so that requests go on to be read and served; and in a crowd none does, since the MPM takes in
- * connections by its idle threads.
+ * Keep one of this child's threads for a wait that is short: waking a thread costs a third of a hand-over through the MPM's listener and queue.  Two of
+ * three threads never wait, so that requests go on to be read and served: what is not read yet has no class, and shares suffer.  In a crowd none does,
+ * since the MPM takes in connections by its idle threads.
  */
 static int spare_thread_locked(void) {
-    uint32_t threads = P.threads_per_child, window = qos_config()->settings.window;
-    uint32_t most = threads - threads / 6 - (window < threads / 3 ? window : threads / 3);
+    uint32_t threads = P.threads_per_child;
 
-    if (P.view.children[P.row].held > threads || P.short_waits >= most) return 0;
+    if (P.view.children[P.row].held > threads || P.short_waits >= threads / 3) return 0;
     P.short_waits++;
     return 1;
 }
