@@ -186,7 +186,7 @@ int qos_account_log(request_rec *r) {
     while (last->next) last = last->next;
     apr_table_setn(last->notes, "qos-class", qos_config()->classes[q->class].name);
     apr_table_setn(last->notes, "qos-outcome", outcomes[q->outcome]);
-    apr_table_setn(last->notes, "qos-estimate", apr_psprintf(r->pool, "%" APR_UINT64_T_FMT, q->estimate));
+    apr_table_setn(last->notes, "qos-estimate", apr_off_t_toa(r->pool, (apr_off_t)q->estimate));
     apr_table_setn(last->notes, "qos-wait", q->wait_us ? apr_psprintf(r->pool, "%.3f", (double)q->wait_us / 1000.0) : "0");
     return DECLINED;
 }

@@ -320,8 +320,8 @@ static void put_wake_fd(struct qos_request *q) {
 static int spare_thread_locked(void) {
     uint32_t threads = P.threads_per_child;
 
-    if (P.view.children[P.row].held > threads || P.short_waits >= threads / 3) return 0;
-    P.short_waits++;
+    if (P.view.children[P.row].held > threads || atomic_load_explicit(&P.short_waits, memory_order_relaxed) >= threads / 3) return 0;
+    atomic_fetch_add_explicit(&P.short_waits, 1, memory_order_relaxed);
     return 1;
 }
 
@@ -338,7 +338,7 @@ static enum qos_outcome submit(struct qos_request *q, enum way *way) {
     qos_lock(&P.view);
     if (rs_submit(P.view.engine, q->submitted, class, 0, q->estimate, P.row + 1, 0, &q->ticket) == RS_OK) {
         row = row_of(q);
-        atomic_store(&row->go, 0);
+        atomic_store_explicit(&row->go, 0, memory_order_relaxed);
         atomic_store_explicit(&row->running, 0, memory_order_relaxed);
         row->blocks = row->pooled = 0;
         row->wake_fd = -1;
@@ -384,8 +384,9 @@ static enum qos_outcome wait_shortly(struct qos_request *q) {
     int go;
 
     for (; now < until && !atomic_load(&row->go); now = qos_now()) qos_futex_wait(&row->go, 0, until - now);
+    atomic_fetch_sub_explicit(&P.short_waits, 1, memory_order_relaxed);
+    if (atomic_load(&row->go)) return QOS_WAITED;
     qos_lock(&P.view);
-    P.short_waits--;
     go = (int)row->go;
     if (!go) {
         qos_row_unblock_locked(&P.view, row);

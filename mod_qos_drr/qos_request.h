@@ -62,7 +62,7 @@ struct qos_process {
     int                  can_hold;          /* the MPM can let a connection wait without a thread */
     uint32_t             threads;           /* of the whole server: what blocked waits share */
     uint32_t             threads_per_child;
-    uint32_t             short_waits;       /* threads of this child that wait for a while; under the shared lock */
+    _Atomic uint32_t     short_waits;       /* threads of this child that wait for a while; grows under the shared lock */
     pthread_t            dispatcher;
     int                  dispatching;
     _Atomic int          stop;
