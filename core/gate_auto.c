@@ -13,14 +13,15 @@
  * short time it does not depend on where in a burst the epoch begins, and servers whose responses take equally long end them in bursts.
  * By responses and by bytes: one of the two is steady, which depends on what the server is short of; the steadier one of a test counts.
  *
- * A TEST is up to PAIRS pairs.  One pair that is clear is enough.  When probing up with an elasticity near 1 the probe becomes the base
+ * A TEST is up to PAIRS pairs.  One pair that is very clear is enough.  When probing up with an elasticity near 1 the probe becomes the base
  * and the next probe is twice as large, so 8 to 32 takes three turns of the server; below 0 the server is past its knee.  Else the mean
- * decides, as soon as it is clearly away from what is asked for: more than TAKE is worth a larger window (better too large than losing
- * throughput), less than GIVE a smaller one.  After tests in both directions that changed nothing the gate rests, longer each time; a
- * base that became quite another throughput (the server changed) begins anew, upwards.
+ * decides, as soon as it is clearly away from what is asked for: more than TAKE is worth a larger window; less than GIVE a smaller one, if
+ * the doubt that is left is small: better too large than losing throughput.  After tests in both directions that changed nothing the
+ * gate rests, longer each time; a base that became quite another throughput (the server changed) begins anew, upwards.
  *
  * SHARES.  A window beyond min over the waiting classes of (requests of the class / its share) makes requests queue at the server, where
- * weights say nothing.  The gate stays at three quarters of that, and goes beyond only while the server is clearly elastic.
+ * weights say nothing; a server that ends its responses in bursts needs as many again in the queues, to fill the slots that come free
+ * together.  So the gate stays at half of that, and goes beyond in small steps, only while the server is clearly elastic.
  *
  * An epoch in which slots stayed free says nothing, and is thrown away.
  */
@@ -34,7 +35,8 @@
 #define PAIRS        8
 #define TAKE         20
 #define GIVE         10
-#define CLEAR        400            /* elasticity of a single pair that noise does not make */
+#define DOUBT        150            /* a smaller window is not worth the risk of an elasticity beyond this */
+#define CLEAR        700            /* elasticity of a single pair that noise does not make: 20 per cent of throughput */
 #define ELASTIC      700
 #define NOT_BUSY     500            /* beyond the share cap: below this the server is the bottleneck */
 #define ALL_IDLE     900
@@ -73,7 +75,7 @@ static struct automatic *state(const struct rs_outlet *o) { return (struct autom
 
 static uint32_t cap_of(const struct automatic *a, const struct rs_settings *s) {
     uint32_t cap = s->window_max;
-    if (a->cap16 && a->cap16 / 16 * 3 / 4 < cap) cap = a->cap16 / 16 * 3 / 4;
+    if (a->cap16 && a->cap16 / 32 < cap) cap = a->cap16 / 32;
     return cap < FLOOR ? FLOOR : cap;
 }
 
@@ -98,7 +100,10 @@ static uint32_t probe_of(const struct automatic *a, const struct rs_settings *s,
         return probe < FLOOR ? FLOOR : (uint32_t)probe;
     }
     probe = elasticity > ELASTIC ? (uint64_t)a->base * 2 : (uint64_t)a->base * 7 / 5 + 1;
-    if (a->base >= cap && a->elastic) cap = s->window_max;
+    if (a->base >= cap && a->elastic) {
+        probe = (uint64_t)a->base * 9 / 8 + 1;
+        cap = s->window_max;
+    }
     if (probe > cap) probe = cap;
     return probe < a->base ? a->base : (uint32_t)probe;
 }
@@ -155,11 +160,19 @@ static void note(struct tally *t, int64_t eps) {
 /* Sum of squared deviations from the mean. */
 static int64_t spread(const struct tally *t) { return t->squares - t->sum * t->sum / t->n; }
 
+static int64_t error_squared(const struct tally *t) { return spread(t) / (t->n * (t->n - 1)) + 25; }
+
 /* Is the mean away from the border by three times its own error?  Squares, to do without a root. */
 static int is_clear(const struct tally *t, int64_t border) {
     if (t->n < 3) return 0;
-    int64_t away = t->sum / t->n - border, error_squared = spread(t) / (t->n * (t->n - 1)) + 25;
-    return away * away > 9 * error_squared;
+    int64_t away = t->sum / t->n - border;
+    return away * away > 9 * error_squared(t);
+}
+
+/* May the truth, two errors away from the mean, be more than the border? */
+static int may_exceed(const struct tally *t, int64_t border) {
+    int64_t room = border - t->sum / t->n;
+    return t->n < 2 || room < 0 || room * room < 4 * error_squared(t);
 }
 
 /* Idle hands up to the base say little about beyond it, unless it is all of them. */
@@ -192,7 +205,7 @@ static void judge(struct automatic *a, const struct rs_settings *s, struct speed
         return;
     }
     a->elastic = is_elastic(a, mean);
-    if (a->way == UP ? mean > take_at : mean < give_at) take(a, s, probe, mean, now);
+    if (a->way == UP ? mean > take_at : mean < give_at && !may_exceed(t, give_at + DOUBT)) take(a, s, probe, mean, now);
     else leave(a, now);
 }
 

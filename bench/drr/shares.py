@@ -58,7 +58,7 @@ def measure(bench):
     errors, gains, totals = {}, {}, {}
     for n in site.SIZES:
         large = n in LARGE
-        pairs = pairs_of(bench, bench.urls[f"size-{n}"], bench.seconds(3, 3 if large else 1),
+        pairs = pairs_of(bench, bench.urls[f"size-{n}"], bench.seconds(2, 3 if large else 1),
                          bench.seconds(30, 1.0 if large else 1.6))
         keep(bench, "fixed", n, pairs)
         errors[f"{n} bytes"] = error_of(bench, pairs)
@@ -85,7 +85,7 @@ def measure(bench):
 def measure_totals(bench):
     gains, totals = [], []
     for n in LARGE:
-        pairs = pairs_of(bench, bench.urls[f"size-{n}"], bench.seconds(5, 3), bench.seconds(20, 1.5), bench.linked_backend())
+        pairs = pairs_of(bench, bench.urls[f"size-{n}"], bench.seconds(5, 3), bench.seconds(12, 1.5), bench.linked_backend())
         gains.append(median_ratio(pairs, of_heaviest))
         totals.append(median_ratio(pairs, bytes_per_s))
         bench.say(f"{n} bytes over the link: share error {error_of(bench, pairs):.2f} points, heaviest {gains[-1]:.2f} x, total {totals[-1]:.3f} x")
