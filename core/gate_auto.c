@@ -13,11 +13,12 @@
  * short time it does not depend on where in a burst the epoch begins, and servers whose responses take equally long end them in bursts.
  * By responses and by bytes: one of the two is steady, which depends on what the server is short of; the steadier one of a test counts.
  *
- * A TEST is up to PAIRS pairs.  One pair that is very clear is enough.  When probing up with an elasticity near 1 the probe becomes the base
- * and the next probe is twice as large, so 8 to 32 takes three turns of the server; below 0 the server is past its knee.  Else the mean
- * decides, as soon as it is clearly away from what is asked for: more than TAKE is worth a larger window; less than GIVE a smaller one, if
- * the doubt that is left is small: better too large than losing throughput.  After tests in both directions that changed nothing the
- * gate rests, longer each time; a base that became quite another throughput (the server changed) begins anew, upwards.
+ * A TEST is up to PAIRS pairs.  One pair that is very clear is enough.  When probing up with an elasticity near 1 the probe becomes
+ * the base and the next probe is twice as large, so 8 to 32 takes three turns of the server; below 0 the server is past its knee. 
+ * Else the mean decides, as soon as it is clearly away from what is asked for: more than TAKE is worth a larger window; less than
+ * GIVE a smaller one, if the doubt that is left is small: better too large than losing throughput.  After tests in both directions
+ * that changed nothing the gate rests, longer each time; a base that became quite another throughput (the server changed) begins
+ * anew, upwards.
  *
  * SHARES.  A window beyond min over the waiting classes of (requests of the class / its share) makes requests queue at the server, where
  * weights say nothing; a server that ends its responses in bursts needs as many again in the queues, to fill the slots that come free

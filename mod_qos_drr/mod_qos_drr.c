@@ -6,9 +6,9 @@
  *                                                                          └─ held without a thread until its turn comes (qos_hold.h)
  *     response ─ filters ─ count bytes (qos_account.h) ─ TLS ─ network; its end gives the slot to the next in turn
  *
- * Departures from the paper: the deficit is charged with an estimate and corrected by what came (the paper takes its probed size as the truth);
- * the window counts over all children, and gives a slot back while a client is too slow to take its answer; it may find its own size
- * (QosWindow auto).  The scheduler's own departures stand in core/sched_drr.c.
+ * Departures from the paper: the deficit is charged with an estimate and corrected by what came (the paper takes its probed size as
+ * the truth); the window counts over all children, and gives a slot back while a client is too slow to take its answer; it may find
+ * its own size (QosWindow auto).  The scheduler's own departures stand in core/sched_drr.c.
  */
 #include <errno.h>
 #include <signal.h>
@@ -33,14 +33,14 @@
 APLOG_USE_MODULE(qos_drr);
 
 /*
- * The segment is kept for the life of the parent under this key of the process pool: one window at all times, whatever restarts.  A restart may load a
- * newer build of this module: the number counts the shapes of struct kept.
+ * The segment is kept for the life of the parent under this key of the process pool: one window at all times, whatever restarts.  A
+ * restart may load a newer build of this module: the number counts the shapes of struct kept.
  */
 #define KEPT_SEGMENT "fairgate-qos-segment-1"
 
 #define P qos_process
 
-/* ---- does the rest of the configuration let us work? ------------------------------------------------------------------------------------------ */
+/* ---- does the rest of the configuration let us work? ------------------------------------------------------------------------- */
 
 static int query(int what, int otherwise) {
     int n;
@@ -65,22 +65,27 @@ static void check_files(server_rec *s, rlim_t need) {
 }
 
 static void check_server(server_rec *s, const struct qos_server *conf) {
-    int daemons = query(AP_MPMQ_MAX_DAEMONS, 1), threads = query(AP_MPMQ_MAX_THREADS, 1), limit = query(AP_MPMQ_HARD_LIMIT_DAEMONS, daemons);
+    int daemons = query(AP_MPMQ_MAX_DAEMONS, 1), threads = query(AP_MPMQ_MAX_THREADS, 1);
+    int limit = query(AP_MPMQ_HARD_LIMIT_DAEMONS, daemons);
     const char *factor_text = qos_config_find("AsyncRequestWorkerFactor");
     double factor = factor_text ? atof(factor_text) : 2.0, lets_in = (double)daemons * threads * (1.0 + factor);
 
     if (!P.can_hold) {
-        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s, "qos: with this MPM a waiting request blocks its thread, so at most %d can wait; the event MPM "
-                     "of httpd 2.4.63 or newer lets %d wait without one", daemons * threads, conf->queue);
+        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s, "qos: with this MPM a waiting request blocks its thread, so at most %d can wait; "
+                     "the event MPM of httpd 2.4.63 or newer lets %d wait without one", daemons * threads, conf->queue);
         return;
     }
     if (lets_in < conf->queue + daemons * threads)
-        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s, "qos: QosQueue lets %d requests wait, but AsyncRequestWorkerFactor %g lets only about %.0f "
-                     "connections in: set AsyncRequestWorkerFactor %d", conf->queue, factor, lets_in, conf->queue / (daemons * threads) + 1);
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s, "qos: QosQueue lets %d requests wait, but AsyncRequestWorkerFactor %g lets only "
+                     "about %.0f connections in: set AsyncRequestWorkerFactor %d", conf->queue, factor, lets_in,
+                     conf->queue / (daemons * threads) + 1);
     if (limit < daemons * 2)
-        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s, "qos: ServerLimit %d leaves no place for new children while old ones finish their requests "
-                     "after a graceful restart: set ServerLimit %d", limit, daemons * 2);
-    /* Each waiting request has its connection and a wake-up descriptor, each running one its connection and perhaps a backend's; worst case: all in one child. */
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s, "qos: ServerLimit %d leaves no place for new children while old ones finish their "
+                     "requests after a graceful restart: set ServerLimit %d", limit, daemons * 2);
+    /*
+     * Each waiting request has its connection and a wake-up descriptor, each running one its connection and perhaps a backend's;
+     * worst case: all in one child.
+     */
     check_files(s, (rlim_t)(2 * (lets_in / daemons < conf->queue ? lets_in / daemons : conf->queue) + 3 * threads + 256));
 }
 
@@ -89,15 +94,15 @@ static void check_timeouts(server_rec *s, const struct qos_server *conf) {
         apr_interval_time_t bound = v->timeout - v->timeout / 8;
         for (uint32_t i = 0; i < conf->nclasses; i++) {
             if (apr_time_from_sec(conf->wait_s[i]) <= bound) continue;
-            ap_log_error(APLOG_MARK, APLOG_WARNING, 0, v, "qos: requests of class %s may wait %u s, but TimeOut %ld closes connections before: they "
-                         "are answered 503 after %.1f s; set TimeOut %u or less to wait", conf->classes[i].name, conf->wait_s[i],
+            ap_log_error(APLOG_MARK, APLOG_WARNING, 0, v, "qos: requests of class %s may wait %u s, but TimeOut %ld closes connections "
+                         "before: they are answered 503 after %.1f s; set TimeOut %u or less to wait", conf->classes[i].name, conf->wait_s[i],
                          (long)apr_time_sec(v->timeout), (double)bound / APR_USEC_PER_SEC, conf->wait_s[i] + conf->wait_s[i] / 7 + 1);
             break;
         }
     }
 }
 
-/* ---- the segment ------------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- the segment ------------------------------------------------------------------------------------------------------------- */
 
 struct kept { struct qos_shared *sh; int stock[QOS_WAKE_FDS]; uint32_t nstock; };
 
@@ -132,7 +137,8 @@ static int in_use(const struct qos_shared *sh) {
 
 static int view_segment(server_rec *s, struct kept *k) {
     if (qos_shared_view(k->sh, &P.view)) {
-        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, s, "qos: the scheduler of the running server is of another build: use `apachectl stop` and `start`");
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, s, "qos: the scheduler of the running server is of another build: use "
+                     "`apachectl stop` and `start`");
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     P.view.stock = k->stock;
@@ -179,8 +185,8 @@ static int set_up_segment(server_rec *s, struct kept *k, struct qos_server *conf
     if (k->sh) forget_the_dead(k->sh);
     if (k->sh && !qos_shared_fits(k->sh, &size)) {
         if (in_use(k->sh)) {
-            ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s, "qos: what the scheduler holds is smaller than the new settings ask (more classes, QosQueue, QosPages "
-                         "or ServerLimit): they take full effect after `apachectl restart`");
+            ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s, "qos: what the scheduler holds is smaller than the new settings ask (more "
+                         "classes, QosQueue, QosPages or ServerLimit): they take full effect after `apachectl restart`");
         } else {
             qos_shared_free(&k->sh);
         }
@@ -200,8 +206,8 @@ static int set_up_segment(server_rec *s, struct kept *k, struct qos_server *conf
     if (rs_configure(P.view.engine, &conf->settings, conf->classes, conf->nclasses, conf->number, qos_now(), &why)) {
         number_by_name_locked(conf);
         qos_unlock(&P.view);
-        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, s, "qos: %s; the classes and settings of before stay in force, and requests of a class that "
-                     "was not among them go with the default class, until `apachectl restart`", why);
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, s, "qos: %s; the classes and settings of before stay in force, and "
+                     "requests of a class that was not among them go with the default class, until `apachectl restart`", why);
         return OK;
     }
     qos_unlock(&P.view);
@@ -209,7 +215,7 @@ static int set_up_segment(server_rec *s, struct kept *k, struct qos_server *conf
     return OK;
 }
 
-/* ---- hooks -------------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- hooks ------------------------------------------------------------------------------------------------------------------- */
 
 static int pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp) {
     (void)plog;
@@ -245,8 +251,9 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     if (rc != OK) return rc;
     check_server(s, conf);
     check_timeouts(s, conf);
-    ap_log_error(APLOG_MARK, APLOG_INFO, 0, s, "qos: %u classes, %u rules, %s, window %s %u, %d may wait", conf->nclasses, policy_rule_count(conf->policy),
-                 rs_sched_name((int)conf->settings.sched), conf->settings.gate == RS_GATE_AUTO ? "auto from" : "of", conf->settings.window, conf->queue);
+    ap_log_error(APLOG_MARK, APLOG_INFO, 0, s, "qos: %u classes, %u rules, %s, window %s %u, %d may wait", conf->nclasses,
+                 policy_rule_count(conf->policy), rs_sched_name((int)conf->settings.sched),
+                 conf->settings.gate == RS_GATE_AUTO ? "auto from" : "of", conf->settings.window, conf->queue);
     return OK;
 }
 
@@ -262,7 +269,8 @@ static void child_status(server_rec *s, pid_t pid, ap_generation_t generation, i
     (void)slot;
     if (status != MPM_CHILD_EXITED || !P.view.sh) return;
     lost = qos_child_ended(&P.view, pid);
-    if (lost) ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s, "qos: child %d ended with %u requests; their slots are free again", (int)pid, lost);
+    if (!lost) return;
+    ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s, "qos: child %d ended with %u requests; their slots are free again", (int)pid, lost);
 }
 
 static void register_hooks(apr_pool_t *p) {

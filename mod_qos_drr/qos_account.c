@@ -15,7 +15,7 @@ static ap_filter_rec_t *filter_rec;
 
 static struct qos_row *row_of(const struct qos_request *q) { return &P.view.rows[rs_ticket_index(q->ticket)]; }
 
-/* ---- the page-size table ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the page-size table ----------------------------------------------------------------------------------------------------- */
 
 static const request_rec *last_of(const request_rec *r) {
     while (r->next) r = r->next;
@@ -25,7 +25,8 @@ static const request_rec *last_of(const request_rec *r) {
 /* Only a complete 200 answer to a plain GET tells how big a page is. */
 static int teaches(const struct qos_request *q) {
     const request_rec *last = last_of(q->r);
-    return !q->broken && q->r->method_number == M_GET && !q->r->header_only && last->status == HTTP_OK && !q->r->connection->aborted && q->sent > 0;
+    return !q->broken && q->r->method_number == M_GET && !q->r->header_only && last->status == HTTP_OK && !q->r->connection->aborted &&
+           q->sent > 0;
 }
 
 static void learn(const struct qos_request *q) {
@@ -38,7 +39,7 @@ static void learn(const struct qos_request *q) {
     atomic_store_explicit(mean, old ? (uint64_t)((int64_t)old + step) : q->sent, memory_order_relaxed);
 }
 
-/* ---- beginning and end ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- beginning and end ------------------------------------------------------------------------------------------------------- */
 
 static apr_status_t pool_goes(void *data) {
     struct qos_request *q = data;
@@ -87,7 +88,7 @@ void qos_account_end(struct qos_request *q, int whole) {
     if (whole && teaches(q)) learn(q);
 }
 
-/* ---- bytes on their way ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- bytes on their way ------------------------------------------------------------------------------------------------------ */
 
 /* The whole response's size once its header is made, when that is worth a call: small ones are over before it would matter. */
 static void tell_length(struct qos_request *q) {
@@ -174,7 +175,7 @@ void qos_account_register(void) {
     filter_rec = ap_register_output_filter("QOS_ACCOUNT", count_filter, NULL, AP_FTYPE_CONNECTION);
 }
 
-/* ---- the log ------------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- the log ----------------------------------------------------------------------------------------------------------------- */
 
 int qos_account_log(request_rec *r) {
     static const char *const outcomes[] = { "passed", "waited", "refused", "timeout", "gone" };

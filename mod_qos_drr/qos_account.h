@@ -2,13 +2,13 @@
 /*
  * qos_account.h - what a running request gets, and when it is over.
  *
- * A connection-level output filter counts the bytes of the response on their way to the network, header included.  A slot stands for work at
- * the server, so it is given back when the end-of-request bucket passes the filter, not when the client has drained what stands in
- * buffers.  A response that can't be written out because its client is slow is parked by whoever waits for its slot (qos_sweep): the filter marks
- * when each write begins, and takes a slot again once the client keeps up.
+ * A connection-level output filter counts the bytes of the response on their way to the network, header included.  A slot stands
+ * for work at the server, so it is given back when the end-of-request bucket passes the filter, not when the client has drained
+ * what stands in buffers.  A response that can't be written out because its client is slow is parked by whoever waits for its slot
+ * (qos_sweep): the filter marks when each write begins, and takes a slot again once the client keeps up.
  *
- * The slot comes back once, by the first of: the end-of-request bucket; the request's pool going (whatever happened to the bucket); the parent, when
- * the child died.
+ * The slot comes back once, by the first of: the end-of-request bucket; the request's pool going (whatever happened to the bucket);
+ * the parent, when the child died.
  */
 #ifndef FAIRGATE_QOS_ACCOUNT_H
 #define FAIRGATE_QOS_ACCOUNT_H

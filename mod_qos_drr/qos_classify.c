@@ -2,6 +2,7 @@
 #include "qos_classify.h"
 
 #include <apr_network_io.h>
+#include <apr_strings.h>
 #include <http_core.h>
 #include <http_protocol.h>
 
@@ -29,6 +30,12 @@ static const char *target(const request_rec *r) {
     return r->parsed_uri.hostname ? apr_uri_unparse(r->pool, &r->parsed_uri, APR_URI_UNP_OMITSITEPART) : r->unparsed_uri;
 }
 
+/* With the port, if the scheme does not say it. */
+static const char *host(const request_rec *r) {
+    apr_port_t port = ap_get_server_port(r);
+    return !r->hostname || ap_is_default_port(port, r) ? r->hostname : apr_psprintf(r->pool, "%s:%u", r->hostname, (unsigned)port);
+}
+
 static uint32_t match(const struct qos_server *conf, request_rec *r) {
     const policy_t *p = conf->policy;
     struct policy_request pr = { .src_addr = NULL };
@@ -47,7 +54,7 @@ static uint32_t match(const struct qos_server *conf, request_rec *r) {
     if (policy_uses(p, POLICY_URL)) {
         pr.url_parts[0] = text(ap_http_scheme(r));
         pr.url_parts[1] = text("://");
-        pr.url_parts[2] = text(r->hostname);
+        pr.url_parts[2] = text(host(r));
         pr.url_parts[3] = text(target(r));
     }
     a = policy_match_request(p, &pr);

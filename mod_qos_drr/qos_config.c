@@ -45,7 +45,7 @@ void *qos_config_merge_dir(apr_pool_t *p, void *base, void *add) {
     return d;
 }
 
-/* ---- directives -------------------------------------------------------------------------------------------------------------------- */
+/* ---- directives -------------------------------------------------------------------------------------------------------------- */
 
 static const char *set_engine(cmd_parms *cmd, void *dir, int on) {
     ((struct qos_dir *)dir)->on = on;
@@ -147,7 +147,8 @@ static const char *set_class(cmd_parms *cmd, void *dir, int argc, char *const ar
     if (bad) return bad;
     if (q->policy_file) return "QosClass: the classes stand in the QosPolicy file already; use one way or the other";
     if (argc < 2) return "QosClass: needs a name and weight=N";
-    if (strlen(argv[0]) >= sizeof c.name) return apr_psprintf(cmd->pool, "QosClass %s: a name has at most %d characters", argv[0], POLICY_NAME_MAX - 1);
+    if (strlen(argv[0]) >= sizeof c.name)
+        return apr_psprintf(cmd->pool, "QosClass %s: a name has at most %d characters", argv[0], POLICY_NAME_MAX - 1);
     memcpy(c.name, argv[0], strlen(argv[0]));
     for (int i = 1; i < argc && !bad; i++) {
         const char *a = argv[i];
@@ -157,7 +158,8 @@ static const char *set_class(cmd_parms *cmd, void *dir, int argc, char *const ar
         else if (!strcasecmp(a, "order=fifo")) c.order = POLICY_FIFO;
         else if (!strcasecmp(a, "order=shortest")) c.order = POLICY_SHORTEST;
         else if (!strcasecmp(a, "default")) c.is_default = 1;
-        else bad = apr_psprintf(cmd->pool, "QosClass %s: %s is not one of weight=N, queue=N, wait=SECONDS, order=fifo|shortest, default", argv[0], a);
+        else bad = apr_psprintf(cmd->pool, "QosClass %s: %s is not one of weight=N, queue=N, wait=SECONDS, order=fifo|shortest, default",
+                                argv[0], a);
     }
     if (bad) return bad;
     if (!c.quantum) return apr_psprintf(cmd->pool, "QosClass %s: weight=N is missing", argv[0]);
@@ -182,7 +184,8 @@ static const char *set_rule(cmd_parms *cmd, void *dir, int argc, char *const arg
     if (argc != 3 && argc != 4) return "QosRule: needs a class, a field, perhaps how to match, and a pattern";
     classes = q->policy ? policy_class_count(q->policy) : 0;
     while (class < classes && strcmp(policy_class_at(q->policy, class)->name, argv[0])) class++;
-    if (class == classes) return apr_psprintf(cmd->pool, "QosRule %s: there is no such class; a QosClass %s must stand above", argv[0], argv[0]);
+    if (class == classes)
+        return apr_psprintf(cmd->pool, "QosRule %s: there is no such class; a QosClass %s must stand above", argv[0], argv[0]);
     field = policy_field_by_name(argv[1]);
     if (field < 0)
         return apr_psprintf(cmd->pool, "QosRule %s: %s is not a field; fields are src_ip_addr, dst_ip_addr, src_port, dst_port, prot_type, src_dn, "
@@ -208,7 +211,7 @@ const command_rec qos_commands[] = {
     { .name = NULL }
 };
 
-/* ---- making it final ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- making it final --------------------------------------------------------------------------------------------------------- */
 
 /* The file's text, in `p`; NULL and a sentence if it can't be read. */
 static const char *read_text(apr_pool_t *p, const char *path, apr_size_t *len, const char **why) {
@@ -239,13 +242,6 @@ static const char *read_text(apr_pool_t *p, const char *path, apr_size_t *len, c
 
 struct kept { char *text; apr_size_t len; };
 
-static apr_status_t free_kept(void *data) {
-    struct kept *k = data;
-    free(k->text);
-    k->text = NULL;
-    return APR_SUCCESS;
-}
-
 static struct kept *kept_policy(apr_pool_t *process) {
     void *data = NULL;
     struct kept *k;
@@ -271,7 +267,7 @@ static int load_policy(struct qos_server *q, apr_pool_t *pconf, server_rec *s) {
         char *copy = malloc(len + 1);
         if (copy) {
             memcpy(copy, text, len + 1);
-            free_kept(k);
+            free(k->text);
             k->text = copy;
             k->len = len;
         }

@@ -2,8 +2,8 @@
 /*
  * qos_config.h - the module's directives and what they make.
  *
- * One policy, one engine and one window serve the whole server, virtual hosts included: they share its capacity.  What can differ by virtual host
- * or directory is only whether requests are scheduled there at all (QosEngine).
+ * One policy, one engine and one window serve the whole server, virtual hosts included: they share its capacity.  What can differ
+ * by virtual host or directory is only whether requests are scheduled there at all (QosEngine).
  *
  * A policy comes either from an XML file (QosPolicy) or from QosClass and QosRule.  At start, and for `apachectl configtest`, a bad one
  * is an error and httpd does not start.  On a graceful restart a bad file is an error in the log, and the policy of before stays in force.

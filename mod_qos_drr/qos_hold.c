@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -20,12 +19,11 @@
 
 #include "qos_account.h"
 #include "qos_classify.h"
+#include "qos_dispatch.h"
 
 APLOG_USE_MODULE(qos_drr);
 
-#define IDLE_TICK_US 1000000u       /* the dispatcher's tick while nothing is held */
 #define SHORT_US     100000u        /* how long a wait may keep its thread before it is held without one */
-#define BATCH        256u
 #define CLIENT_CLOSED_REQUEST 499
 
 struct qos_process qos_process = { .row = QOS_NO_ROW };
@@ -45,126 +43,7 @@ struct qos_request *qos_request_of(const request_rec *r) {
     return ap_get_module_config(r->request_config, &qos_drr_module);
 }
 
-/* ---- the dispatcher ------------------------------------------------------------------------------------------------------------------------ */
-
-static void wake_fd(int fd) {
-    if (fd >= 0) eventfd_write(fd, 1);
-}
-
-/* What other children's releases left for this one. */
-static void wake_released(void) {
-    struct qos_child *me = &P.view.children[P.row];
-    int fds[BATCH];
-    uint32_t n;
-
-    do {
-        n = 0;
-        qos_lock(&P.view);
-        while (me->released != QOS_NO_ROW && n < BATCH) {
-            struct qos_row *row = &P.view.rows[me->released];
-            if (row->owner == P.row + 1) fds[n++] = row->wake_fd;
-            me->released = row->next;
-            row->chained = 0;
-        }
-        qos_unlock(&P.view);
-        for (uint32_t i = 0; i < n; i++) wake_fd(fds[i]);
-    } while (n == BATCH);
-}
-
-/* Wake the request of this row, if it still is the one and still waits, to look for itself. */
-static void wake_to_look(uint32_t index, rs_ticket_t ticket) {
-    struct qos_row *row = &P.view.rows[index];
-    int fd = -1;
-
-    qos_lock(&P.view);
-    if (row->ticket == ticket && !row->running && !row->blocks) fd = row->wake_fd;
-    qos_unlock(&P.view);
-    wake_fd(fd);
-}
-
-static void look_at_clients(const struct pollfd *fds, const uint32_t *index, const rs_ticket_t *ticket, uint32_t n) {
-    for (uint32_t i = 0; i < n; i++)
-        if (fds[i].revents & (POLLRDHUP | POLLHUP | POLLERR)) wake_to_look(index[i], ticket[i]);
-}
-
-/*
- * Waits that are over, and clients that left.  Rows are read without the lock: what is wrong by the time of wake_to_look is not woken.
- */
-static void look_after_held(uint64_t now) {
-    struct pollfd fds[BATCH];
-    rs_ticket_t tickets[BATCH];
-    uint32_t rows[BATCH], n = 0;
-
-    for (uint32_t i = 0; i < P.view.sh->tickets; i++) {
-        const struct qos_row *row = &P.view.rows[i];
-        rs_ticket_t ticket = atomic_load_explicit(&row->ticket, memory_order_relaxed);
-        uint64_t deadline;
-
-        if (ticket == RS_NO_TICKET || atomic_load_explicit(&row->owner, memory_order_relaxed) != P.row + 1 ||
-            atomic_load_explicit(&row->running, memory_order_relaxed))
-            continue;
-        if (atomic_load_explicit(&row->go, memory_order_relaxed)) {
-            /* Released and not seen: who released it may have died before it could wake it. */
-            wake_to_look(i, ticket);
-            continue;
-        }
-        deadline = atomic_load_explicit(&row->deadline, memory_order_relaxed);
-        if (now >= deadline) wake_to_look(i, ticket);
-        fds[n] = (struct pollfd){ .fd = atomic_load_explicit(&row->client_fd, memory_order_relaxed), .events = POLLRDHUP };
-        tickets[n] = ticket;
-        rows[n++] = i;
-        if (n < BATCH) continue;
-        if (poll(fds, n, 0) > 0) look_at_clients(fds, rows, tickets, n);
-        n = 0;
-    }
-    if (n && poll(fds, n, 0) > 0) look_at_clients(fds, rows, tickets, n);
-}
-
-static int any_held(void) {
-    int any;
-    qos_lock(&P.view);
-    any = P.view.children[P.row].held > 0;
-    qos_unlock(&P.view);
-    return any;
-}
-
-static void *dispatch(void *unused) {
-    struct qos_child *me = &P.view.children[P.row];
-    uint64_t tick = 0;
-
-    (void)unused;
-    while (!atomic_load(&P.stop)) {
-        uint32_t seen = atomic_load(&me->wake);
-        int held = any_held();
-        uint64_t now;
-
-        wake_released();
-        now = qos_now();
-        if (now >= tick) {
-            look_after_held(now);
-            qos_sweep(&P.view, now);
-            qos_pump(&P.view, P.row);    /* a sweep, or time itself, may let more through */
-            tick = now + (held ? QOS_TICK_US : IDLE_TICK_US);
-        }
-        qos_futex_wait(&me->wake, seen, tick > now ? tick - now : 1);
-    }
-    return NULL;
-}
-
-static apr_status_t stop_dispatcher(void *unused) {
-    (void)unused;
-    if (P.dispatching) {
-        atomic_store(&P.stop, 1);
-        atomic_fetch_add(&P.view.children[P.row].wake, 1);
-        qos_futex_wake(&P.view.children[P.row].wake);
-        pthread_join(P.dispatcher, NULL);
-        P.dispatching = 0;
-    }
-    return APR_SUCCESS;
-}
-
 void qos_hold_child_init(apr_pool_t *pchild, server_rec *s) {
-    sigset_t all, before;
     int rc;
 
     P.row = qos_child_started(&P.view, getpid());
@@ -174,21 +53,13 @@ void qos_hold_child_init(apr_pool_t *pchild, server_rec *s) {
         return;
     }
     if (!P.can_hold) return;
-    /* Signals are for the MPM's threads. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    rc = pthread_create(&P.dispatcher, NULL, dispatch, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (rc) {
-        ap_log_error(APLOG_MARK, APLOG_ERR, rc, s, "qos: no dispatcher thread; waiting requests of this child block their threads");
-        P.can_hold = 0;
-        return;
-    }
-    P.dispatching = 1;
-    apr_pool_pre_cleanup_register(pchild, NULL, stop_dispatcher);
+    rc = qos_dispatch_start(pchild);
+    if (rc == 0) return;
+    ap_log_error(APLOG_MARK, APLOG_ERR, rc, s, "qos: no dispatcher thread; waiting requests of this child block their threads");
+    P.can_hold = 0;
 }
 
-/* ---- submitting ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- submitting -------------------------------------------------------------------------------------------------------------- */
 
 enum way { BLOCK, HOLD, SHORT_THEN_HOLD };
 
@@ -218,8 +89,8 @@ static void run(struct qos_request *q, uint64_t now, enum qos_outcome outcome) {
 }
 
 /*
- * May it block its thread?  Of the threads that the window leaves over, one half is set aside for the classes by weight, so that a crowd of one class
- * can't take the last thread of another; the other half is for whoever comes.
+ * May it block its thread?  Of the threads that the window leaves over, one half is set aside for the classes by weight, so that a
+ * crowd of one class can't take the last thread of another; the other half is for whoever comes.
  */
 static int may_block_locked(const struct qos_request *q, struct qos_row *row) {
     const struct qos_server *conf = qos_config();
@@ -288,7 +159,10 @@ static void keep_spare(int fd) {
     pthread_mutex_unlock(&spare.lock);
 }
 
-/* The stock is used up: find a descriptor for this wait.  QOS_WAITED if a release came meanwhile, QOS_REFUSED if there is none to be had. */
+/*
+ * The stock is used up: find a descriptor for this wait.  QOS_WAITED if a release came meanwhile, QOS_REFUSED if there is none to
+ * be had.
+ */
 static enum qos_outcome make_wake_fd(struct qos_request *q) {
     struct qos_row *row = row_of(q);
     int go;
@@ -313,9 +187,9 @@ static void put_wake_fd(struct qos_request *q) {
 }
 
 /*
- * Keep one of this child's threads for a wait that is short: waking a thread costs a third of a hand-over through the MPM's listener and queue.  Two of
- * three threads never wait, so that requests go on to be read and served: what is not read yet has no class, and shares suffer.  In a crowd none does,
- * since the MPM takes in connections by its idle threads.
+ * Keep one of this child's threads for a wait that is short: waking a thread costs a third of a hand-over through the MPM's
+ * listener and queue.  Two of three threads never wait, so that requests go on to be read and served: what is not read yet has no
+ * class, and shares suffer.  In a crowd none does, since the MPM takes in connections by its idle threads.
  */
 static int spare_thread_locked(void) {
     uint32_t threads = P.threads_per_child;
@@ -461,7 +335,7 @@ int qos_hold_fixups(request_rec *r) {
     return conclude(q, outcome);
 }
 
-/* ---- held and resumed ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- held and resumed -------------------------------------------------------------------------------------------------------- */
 
 /* The rest of ap_process_async_request, for a request that has been held at fixups. */
 static int go_on(conn_rec *c, struct qos_request *q, enum qos_outcome outcome) {

@@ -2,20 +2,19 @@
 /*
  * qos_hold.h - letting a request wait.
  *
- * In the event MPM (httpd 2.4.63 or newer) a held request has no thread: our fixups hook returns SUSPENDED, our process_connection hook turns
- * that into CONN_STATE_ASYNC_WAITIO, and our suspend_connection hook lends the connection an eventfd, so that the MPM's listener waits for
- * us instead of the client.  Writing to the eventfd brings the connection to a worker, resume_connection puts the client's socket back, and the
- * handler runs.  Nothing of this needs more than the public interface.
+ * In the event MPM (httpd 2.4.63 or newer) a held request has no thread: our fixups hook returns SUSPENDED, our process_connection
+ * hook turns that into CONN_STATE_ASYNC_WAITIO, and our suspend_connection hook lends the connection an eventfd, so that the MPM's
+ * listener waits for us instead of the client.  Writing to the eventfd brings the connection to a worker, resume_connection puts
+ * the client's socket back, and the handler runs.  Nothing of this needs more than the public interface.
  *
- * That hand-over through the MPM's listener and queue costs as much as a small request, so a wait begins in its thread while the child has threads to
- * spare, and is held without one when it has lasted 100 ms: what is over sooner costs one wake-up, and no crowd keeps a thread for longer.
+ * That hand-over through the MPM's listener and queue costs as much as a small request, so a wait begins in its thread while the
+ * child has threads to spare, and is held without one when it has lasted 100 ms: what is over sooner costs one wake-up, and no
+ * crowd keeps a thread for longer.
  *
- * Elsewhere (worker, prefork, streams of HTTP/2, filters that clog the input) the wait blocks its thread on a futex.  Such waits are bounded
- * per class, so that a crowd of one class can't take the last thread of another.
+ * Elsewhere (worker, prefork, streams of HTTP/2, filters that clog the input) the wait blocks its thread on a futex.  Such waits
+ * are bounded per class, so that a crowd of one class can't take the last thread of another.
  *
- * Each child that holds requests has a dispatcher thread: ten times a second it looks for waits that are over (503, before the server's TimeOut
- * would close the connection without a word) and clients that left, and wakes those requests to see for themselves; it looks for responses whose client is
- * too slow to take them (qos_sweep); and it wakes what another child released but can't wake (qos_shared.h).
+ * A child that holds requests has a dispatcher thread that looks after them (qos_dispatch.h).
  */
 #ifndef FAIRGATE_QOS_HOLD_H
 #define FAIRGATE_QOS_HOLD_H

@@ -2,9 +2,9 @@
 /*
  * qos_pages.h - how big will the answer be?  The page-size table (website-gateway paper, 2.3 and 3.4).
  *
- * A table in shared memory of fixed size: keyed hash of host, path and query -> running mean of the bytes that complete 200 answers to GET had
- * on the wire, header included.  A second row stands for the directory, so that a page never seen before is guessed by its
- * neighbours.  Sets of four rows; a full set forgets its least seen row.
+ * A table in shared memory of fixed size: keyed hash of host, path and query -> running mean of the bytes that complete 200 answers
+ * to GET had on the wire, header included.  A second row stands for the directory, so that a page never seen before is guessed by
+ * its neighbours.  Sets of four rows; a full set forgets its least seen row.
  *
  * Readers and writers take no lock: a row is two atomic words, and a torn pair costs one wrong estimate, which the account corrects
  * when the real length is known.

@@ -11,8 +11,8 @@
  *         └─ blocked (in its thread)         ─ woken, released ───────┘
  *                held or blocked ─ too long ─→ 503     ─ client left ─→ closed
  *
- * What becomes of a waiting request is decided under the shared lock: it either is picked, or its own thread, woken to look, takes it out of its
- * queue (qos_end_wait).  All else in struct qos_request belongs to the thread that serves the connection.
+ * What becomes of a waiting request is decided under the shared lock: it either is picked, or its own thread, woken to look, takes
+ * it out of its queue (qos_end_wait).  All else in struct qos_request belongs to the thread that serves the connection.
  */
 #ifndef FAIRGATE_QOS_REQUEST_H
 #define FAIRGATE_QOS_REQUEST_H

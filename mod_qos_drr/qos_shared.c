@@ -199,7 +199,8 @@ static void rebuild_stock_locked(const struct qos_view *v) {
         struct qos_row *row = &v->rows[i];
         uint32_t place = row->stock - 1;
 
-        if (row->ticket == RS_NO_TICKET || row->stock == 0 || place >= v->nstock || taken[place] || row->wake_fd != v->stock[place]) row->stock = 0;
+        if (row->ticket == RS_NO_TICKET || row->stock == 0 || place >= v->nstock || taken[place] || row->wake_fd != v->stock[place])
+            row->stock = 0;
         else taken[place] = 1;
     }
     v->sh->nstock = 0;

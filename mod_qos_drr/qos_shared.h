@@ -7,15 +7,15 @@
  *
  *     struct qos_shared | children[] | rows[] | blocked[] | class_mean[] | pages | engine
  *
- * LOCKING.  `lock` is a robust process-shared mutex.  It covers the engine, children[] (all but `wake`), blocked[] and rows[], except what is atomic
- * there and says who reads it without the lock.  Nobody makes a system call or allocates while holding it: the wake-ups that a release
- * needs are collected under the lock and sent after it (struct qos_wakes).  If its holder dies, the next one to take it has the engine
- * rebuilt before anything else is done (qos_lock).
+ * LOCKING.  `lock` is a robust process-shared mutex.  It covers the engine, children[] (all but `wake`), blocked[] and rows[],
+ * except what is atomic there and says who reads it without the lock.  Nobody makes a system call or allocates while holding it:
+ * the wake-ups that a release needs are collected under the lock and sent after it (struct qos_wakes).  If its holder dies, the
+ * next one to take it has the engine rebuilt before anything else is done (qos_lock).
  *
- * WAKING.  A held request waits on an eventfd.  There is a stock of QOS_WAKE_FDS, made before the children and inherited, so that any process
- * wakes its waiter directly.  When a crowd has used it up, a wait gets a descriptor that only its owner knows, and another process's release goes
- * through the owner's dispatcher.  A wait that blocks its thread waits on its row's `go` as a futex.  A wake-up without a reason is harmless: who waits
- * looks for itself.
+ * WAKING.  A held request waits on an eventfd.  There is a stock of QOS_WAKE_FDS, made before the children and inherited, so that
+ * any process wakes its waiter directly.  When a crowd has used it up, a wait gets a descriptor that only its owner knows, and
+ * another process's release goes through the owner's dispatcher.  A wait that blocks its thread waits on its row's `go` as a
+ * futex.  A wake-up without a reason is harmless: who waits looks for itself.
  *
  * OWNERS.  A child takes a row of children[] when it starts; the row's number plus one is the owner of its tickets.  When the parent
  * learns of a child's end, it gives back what the child held (qos_child_ended).
@@ -113,15 +113,16 @@ void qos_unlock(const struct qos_view *v);
 int  qos_lock_is_ours(void);            /* this thread holds it: true only in a signal handler that interrupted us */
 
 /*
- * Release what may go now, into `w`; stops when `w` is full, and returns 1 then: wake and call again.  `own`: the caller's row of children[], or QOS_NO_ROW.
- * `self`: a ticket of the caller's that needs no waking.
+ * Release what may go now, into `w`; stops when `w` is full, and returns 1 then: wake and call again.  `own`: the caller's row of
+ * children[], or QOS_NO_ROW. `self`: a ticket of the caller's that needs no waking.
  */
 int  qos_pump_locked(const struct qos_view *v, uint64_t now, uint32_t own, rs_ticket_t self, struct qos_wakes *w);
 void qos_wake(const struct qos_view *v, const struct qos_wakes *w);     /* without the lock */
 /* A row's request waits from now on: gives it a descriptor of the stock, if there is one left. */
 void qos_row_wait_locked(const struct qos_view *v, struct qos_row *row);
 /*
- * A row's request is to wait in its thread.  A class always may block `own` threads, and of `pool` more those that no class has taken.  0: it may not.
+ * A row's request is to wait in its thread.  A class always may block `own` threads, and of `pool` more those that no class has
+ * taken.  0: it may not.
  */
 int  qos_row_block_locked(const struct qos_view *v, struct qos_row *row, uint32_t class, uint32_t own, uint32_t pool);
 void qos_row_unblock_locked(const struct qos_view *v, struct qos_row *row);     /* it waits in its thread no longer */

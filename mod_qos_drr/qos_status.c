@@ -10,6 +10,7 @@
 #include "qos_request.h"
 
 #define P qos_process
+#define U64 "%" APR_UINT64_T_FMT
 
 /* What one look shows. */
 struct look {
@@ -25,6 +26,10 @@ static struct look *take(request_rec *r) {
 
     qos_lock(v);
     rs_stats(v->engine, &l->all);
+    for (uint32_t i = 0; i < v->sh->children; i++) {
+        l->children += v->children[i].pid != 0;
+        l->held += v->children[i].held;
+    }
     qos_unlock(v);
     l->classes = apr_pcalloc(r->pool, (l->all.classes + 1) * sizeof *l->classes);
     /* Class by class, so that 10,000 of them do not keep the lock. */
@@ -34,10 +39,6 @@ static struct look *take(request_rec *r) {
         l->blocked += v->blocked[i];
         qos_unlock(v);
         l->bytes += l->classes[i].counts.bytes;
-    }
-    for (uint32_t i = 0; i < v->sh->children; i++) {
-        l->children += v->children[i].pid != 0;
-        l->held += v->children[i].held;
     }
     l->pages = qos_pages_used(v->pages, v->sh->pages);
     l->timed_out = atomic_load(&v->sh->timed_out);
@@ -59,17 +60,19 @@ static void json(request_rec *r, const struct look *l) {
                "\"held\":%u,\"blocked\":%u,\"children\":%u,\"pages\":%u,\"uptime_s\":%.3f,",
                rs_sched_name((int)l->all.settings.sched), rs_gate_name((int)l->all.settings.gate), l->all.window, l->all.queued,
                l->all.outstanding, l->all.parked, l->held, l->blocked, l->children, l->pages, (double)l->uptime_us / 1e6);
-    ap_rprintf(r, "\"submitted\":%" APR_UINT64_T_FMT ",\"released\":%" APR_UINT64_T_FMT ",\"refused\":%" APR_UINT64_T_FMT ",\"cancelled\":%" APR_UINT64_T_FMT ",\"done\":%" APR_UINT64_T_FMT ",\"aborted\":%" APR_UINT64_T_FMT ",\"reclaimed\":%" APR_UINT64_T_FMT ","
-               "\"timed_out\":%" APR_UINT64_T_FMT ",\"gone\":%" APR_UINT64_T_FMT ",\"lost_children\":%" APR_UINT64_T_FMT ",\"rebuilds\":%u,\"bytes\":%" APR_UINT64_T_FMT ",\"classes\":[",
+    ap_rprintf(r, "\"submitted\":" U64 ",\"released\":" U64 ",\"refused\":" U64 ",\"cancelled\":" U64 ",\"done\":" U64 ",\"aborted\":" U64
+               ",\"reclaimed\":" U64 ",\"timed_out\":" U64 ",\"gone\":" U64 ",\"lost_children\":" U64 ",\"rebuilds\":%u,\"bytes\":" U64
+               ",\"classes\":[",
                u(a->submitted), u(a->released), u(a->refused_class + a->refused_total), u(a->cancelled), u(a->done), u(a->aborted),
                u(a->reclaimed), u(l->timed_out), u(l->gone), u(l->lost_children), l->all.rebuilds, u(l->bytes));
     for (uint32_t i = 0; i < l->all.classes; i++) {
         const struct rs_class_stats *c = &l->classes[i];
         const struct rs_counts *n = &c->counts;
         /* Names hold letters, digits, '-', '_' and '.' only: nothing to escape. */
-        ap_rprintf(r, "%s{\"name\":\"%s\",\"weight\":%u,\"retired\":%s,\"queued\":%u,\"outstanding\":%u,\"parked\":%u,\"submitted\":%" APR_UINT64_T_FMT ","
-                   "\"released\":%" APR_UINT64_T_FMT ",\"refused\":%" APR_UINT64_T_FMT ",\"cancelled\":%" APR_UINT64_T_FMT ",\"done\":%" APR_UINT64_T_FMT ",\"aborted\":%" APR_UINT64_T_FMT ",\"bytes\":%" APR_UINT64_T_FMT ",\"share\":%.4f,"
-                   "\"balance\":%" APR_INT64_T_FMT ",\"response_mean\":%" APR_UINT64_T_FMT ",\"wait_ms_mean\":%.3f,\"wait_ms_max\":%.3f,\"service_ms_mean\":%.3f}",
+        ap_rprintf(r, "%s{\"name\":\"%s\",\"weight\":%u,\"retired\":%s,\"queued\":%u,\"outstanding\":%u,\"parked\":%u"
+                   ",\"submitted\":" U64 ",\"released\":" U64 ",\"refused\":" U64 ",\"cancelled\":" U64 ",\"done\":" U64 ",\"aborted\":" U64
+                   ",\"bytes\":" U64 ",\"share\":%.4f,\"balance\":%" APR_INT64_T_FMT ",\"response_mean\":" U64
+                   ",\"wait_ms_mean\":%.3f,\"wait_ms_max\":%.3f,\"service_ms_mean\":%.3f}",
                    i ? "," : "", c->settings.name, c->settings.weight, c->retired ? "true" : "false", c->queued, c->outstanding, c->parked,
                    u(n->submitted), u(n->released), u(n->refused_class + n->refused_total), u(n->cancelled), u(n->done), u(n->aborted),
                    u(n->bytes), share(l, n->bytes), (apr_int64_t)c->balance, u(c->mean), mean_ms(n->wait_us, n->released),
@@ -125,14 +128,17 @@ static void prometheus(request_rec *r, const struct look *l) {
     single(r, "gone_total", "counter", "Requests whose client left while they waited.", (double)l->gone);
     single(r, "lost_children_total", "counter", "Children that died with requests.", (double)l->lost_children);
     for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++) {
-        ap_rprintf(r, "# HELP fairgate_qos_%s %s\n# TYPE fairgate_qos_%s %s\n", metrics[m].name, metrics[m].help, metrics[m].name, metrics[m].type);
+        const struct metric *of = &metrics[m];
+
+        ap_rprintf(r, "# HELP fairgate_qos_%s %s\n# TYPE fairgate_qos_%s %s\n", of->name, of->help, of->name, of->type);
         for (uint32_t i = 0; i < l->all.classes; i++)
-            ap_rprintf(r, "fairgate_qos_%s{class=\"%s\"} %.15g\n", metrics[m].name, l->classes[i].settings.name, metrics[m].of(&l->classes[i]));
+            ap_rprintf(r, "fairgate_qos_%s{class=\"%s\"} %.15g\n", of->name, l->classes[i].settings.name, of->of(&l->classes[i]));
     }
 }
 
 static const char page_head[] =
-    "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"2\"><title>Fairgate</title><style>\n"
+    "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"2\">"
+    "<title>Fairgate</title><style>\n"
     "body{font:15px/1.5 system-ui,sans-serif;margin:2em auto;max-width:64em;padding:0 1em;color:#222;background:#fff}\n"
     "h1{font-size:1.4em;margin:0}p{margin:.3em 0 1.2em;color:#555}table{border-collapse:collapse;width:100%}\n"
     "th,td{padding:.35em .6em;text-align:right;border-bottom:1px solid #ddd;font-variant-numeric:tabular-nums}\n"
@@ -146,9 +152,9 @@ static void page(request_rec *r, const struct look *l) {
 
     ap_set_content_type(r, "text/html; charset=utf-8");
     ap_rputs(page_head, r);
-    ap_rprintf(r, "<h1>Fairgate: who gets the server</h1>\n<p>%u of %u slots in use, %u waiting (%u without a thread, %u blocking one), %u slow to take "
-               "their answer. %" APR_UINT64_T_FMT " answers since start, %" APR_UINT64_T_FMT " refused, %" APR_UINT64_T_FMT " waited too long, %" APR_UINT64_T_FMT " left while waiting. %u pages known. Scheduler %s, "
-               "window %s, %u children.</p>\n",
+    ap_rprintf(r, "<h1>Fairgate: who gets the server</h1>\n<p>%u of %u slots in use, %u waiting (%u without a thread, %u blocking one), "
+               "%u slow to take their answer. " U64 " answers since start, " U64 " refused, " U64 " waited too long, " U64 " left while waiting. "
+               "%u pages known. Scheduler %s, window %s, %u children.</p>\n",
                l->all.outstanding, l->all.window, l->all.queued, l->held, l->blocked, l->all.parked, u(a->done + a->aborted),
                u(a->refused_class + a->refused_total), u(l->timed_out), u(l->gone), l->pages, rs_sched_name((int)l->all.settings.sched),
                rs_gate_name((int)l->all.settings.gate), l->children);
@@ -160,10 +166,10 @@ static void page(request_rec *r, const struct look *l) {
         double part = share(l, n->bytes);
 
         ap_rprintf(r, "<tr%s><td>%s</td><td>%u</td><td><span class=\"bar\" style=\"width:%.1fem\"></span>%.1f %%</td><td>%u</td><td>%u</td>"
-                   "<td>%" APR_UINT64_T_FMT "</td><td>%" APR_UINT64_T_FMT "</td><td>%.1f kB</td><td>%.1f ms</td><td>%.0f ms</td></tr>\n",
-                   c->retired ? " class=\"retired\"" : "", c->settings.name, c->settings.weight, part * 8, part * 100, c->outstanding, c->queued,
-                   u(n->done + n->aborted), u(n->refused_class + n->refused_total), (double)c->mean / 1000.0, mean_ms(n->wait_us, n->released),
-                   (double)c->wait_max / 1000.0);
+                   "<td>" U64 "</td><td>" U64 "</td><td>%.1f kB</td><td>%.1f ms</td><td>%.0f ms</td></tr>\n",
+                   c->retired ? " class=\"retired\"" : "", c->settings.name, c->settings.weight, part * 8, part * 100, c->outstanding,
+                   c->queued, u(n->done + n->aborted), u(n->refused_class + n->refused_total), (double)c->mean / 1000.0,
+                   mean_ms(n->wait_us, n->released), (double)c->wait_max / 1000.0);
     }
     ap_rputs("</tbody></table>\n<p>Also as <a href=\"?json\">JSON</a> and for <a href=\"?prometheus\">Prometheus</a>.</p>\n</body></html>\n", r);
 }
@@ -193,17 +199,22 @@ int qos_status_lines(request_rec *r, int flags) {
     if (P.row == QOS_NO_ROW) return OK;
     l = take(r);
     if (flags & AP_STATUS_SHORT) {
-        ap_rprintf(r, "QosWindow: %u\nQosOutstanding: %u\nQosQueued: %u\nQosParked: %u\n", l->all.window, l->all.outstanding, l->all.queued, l->all.parked);
-        for (uint32_t i = 0; i < l->all.classes; i++)
-            ap_rprintf(r, "QosClass-%s: weight=%u share=%.4f queued=%u outstanding=%u\n", l->classes[i].settings.name, l->classes[i].settings.weight,
-                       share(l, l->classes[i].counts.bytes), l->classes[i].queued, l->classes[i].outstanding);
+        ap_rprintf(r, "QosWindow: %u\nQosOutstanding: %u\nQosQueued: %u\nQosParked: %u\n", l->all.window, l->all.outstanding, l->all.queued,
+                   l->all.parked);
+        for (uint32_t i = 0; i < l->all.classes; i++) {
+            const struct rs_class_stats *c = &l->classes[i];
+            ap_rprintf(r, "QosClass-%s: weight=%u share=%.4f queued=%u outstanding=%u\n", c->settings.name, c->settings.weight,
+                       share(l, c->counts.bytes), c->queued, c->outstanding);
+        }
         return OK;
     }
     ap_rprintf(r, "<hr />\n<h1>Request scheduling</h1>\n<dl><dt>%u of %u slots in use, %u waiting, %u slow to take their answer</dt>\n",
                l->all.outstanding, l->all.window, l->all.queued, l->all.parked);
-    for (uint32_t i = 0; i < l->all.classes; i++)
-        ap_rprintf(r, "<dt>%s (weight %u): %.1f %% of bytes, %u at the server, %u waiting</dt>\n", l->classes[i].settings.name,
-                   l->classes[i].settings.weight, share(l, l->classes[i].counts.bytes) * 100, l->classes[i].outstanding, l->classes[i].queued);
+    for (uint32_t i = 0; i < l->all.classes; i++) {
+        const struct rs_class_stats *c = &l->classes[i];
+        ap_rprintf(r, "<dt>%s (weight %u): %.1f %% of bytes, %u at the server, %u waiting</dt>\n", c->settings.name, c->settings.weight,
+                   share(l, c->counts.bytes) * 100, c->outstanding, c->queued);
+    }
     ap_rputs("</dl>\n", r);
     return OK;
 }

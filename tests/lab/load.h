@@ -15,9 +15,9 @@
  * A kept connection that the server closes before one byte of the answer is tried once more on a new one and counted as "stale", not as
  * an error: every browser does so, because a server may close an idle connection whenever it likes.
  *
- * On a machine that the clients share with what they measure, their one thread waits for the CPU behind many threads of the servers, whole
- * answers lie unread meanwhile, and no class has requests waiting at the gateway any more: its shares are those of the CPU's scheduler then.
- * So --realtime runs before everything else, as clients on machines of their own would.
+ * On a machine that the clients share with what they measure, their one thread waits for the CPU behind many threads of the
+ * servers, whole answers lie unread meanwhile, and no class has requests waiting at the gateway any more: its shares are those of
+ * the CPU's scheduler then. So --realtime runs before everything else, as clients on machines of their own would.
  *
  * Everything belongs to struct load and lives as long as the process.  Input from servers never ends the program.
  */

@@ -96,9 +96,9 @@ START_TEST(the_auto_window_finds_the_best) {
 END_TEST
 
 /*
- * 12 clients in each class can fill 16 workers, but no more than that by their weights: beyond 16 they only queue at the server.  A probe that
- * once went there by doubling cost 12 points.  18 is one step of an eighth beyond the workers; three quarters of what 16 slots give is
- * what the way up and the probes downwards may cost in 40 s.
+ * 12 clients in each class can fill 16 workers, but no more than that by their weights: beyond 16 they only queue at the server.  A
+ * probe that once went there by doubling cost 12 points.  18 is one step of an eighth beyond the workers; three quarters of what 16
+ * slots give is what the way up and the probes downwards may cost in 40 s.
  */
 START_TEST(few_clients_are_not_probed_into_the_server) {
     uint64_t seed = (uint64_t)_i + 1;

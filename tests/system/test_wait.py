@@ -126,6 +126,26 @@ def test_waited_too_long(gateway):
     assert after["cancelled"] - before["cancelled"] == 1
 
 
+def test_a_wait_that_ends_gives_its_descriptor_back_once(new_gateway):
+    """More wait than the stock of inherited descriptors (a quarter of the limit of open files) has, and most of them too long, again and again.
+
+    A descriptor given back twice would serve two waits: one of them would be woken for the other, and not when its own turn comes.
+    """
+    with new_gateway(window=1, open_files=512) as g:
+        for wave in range(3):
+            hasty, patient = [g.connect() for _ in range(150)], [g.connect() for _ in range(50)]
+            with g.window_taken() as taken:
+                for i, c in enumerate(hasty + patient):
+                    c.send("GET", f"/b/size/{i + 1}", headers={"User-Agent": "hasty"} if i < len(hasty) else PEOPLE)
+                assert {c.receive().status for c in hasty} == {503}
+                g.until_queued(len(patient))
+                taken.release()
+                assert [len(c.receive().body) for c in patient] == list(range(len(hasty) + 1, len(hasty) + len(patient) + 1)), wave
+            for c in hasty + patient:
+                c.close()
+        assert g.settled()["outstanding"] == 0
+
+
 def test_a_post_that_waits_keeps_its_body(gateway):
     body = bytes(range(256)) * 1024
     with gateway.window_taken() as taken, gateway.connect() as c:
@@ -154,6 +174,17 @@ def test_environment_names_the_class(gateway):
     after = gateway.settled()["by_class"]
     moved = {name: after[name]["done"] - before[name]["done"] for name in after}
     assert moved == {**dict.fromkeys(after, 0), "people": 1, "search": 1}
+
+
+def test_a_url_has_its_port(new_gateway):
+    """The url that rules look at is scheme://host:port/path, with the port where the scheme does not say it."""
+    with new_gateway() as g:
+        g.scheduling["classes"] += f"QosRule search url prefix http://localhost:{g.port}/b/size/77\n"
+        g.graceful(g.whole_config())
+        for size in (77, 78):
+            assert http1.get(g.port, f"/b/size/{size}", host=f"localhost:{g.port}").status == 200
+        by_class = g.settled()["by_class"]
+        assert (by_class["search"]["done"], by_class["crawlers"]["done"]) == (1, 1)
 
 
 def test_an_upgrade_field_is_no_way_out_of_the_queue(gateway):

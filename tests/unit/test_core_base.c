@@ -103,7 +103,7 @@ END_TEST
 static const struct floor { const char *of, *may[12]; } floors[] = {
     { "base_", { "base_", "rs.h" } },
     { "class_", { "class_queue.h", "base_", "rs.h" } },
-    { "sched", { "sched.h", "base_", "rs.h" } },
+    { "sched", { "sched.h", "sched_heads.h", "base_", "rs.h" } },
     { "gate", { "gate.h", "base_", "rs.h" } },
     { "rs_", { "rs_", "class_", "sched.h", "gate.h", "base_", "rs.h" } },
     { "rs.h", { NULL } },
