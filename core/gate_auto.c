@@ -9,12 +9,12 @@
  * or a smaller one (probe), in pairs, so that what else goes on in the machine hits both alike.  Differences are relative to the mean of
  * the two, in thousandths, and a probe upwards and one downwards estimate the same number.
  *
- * THROUGHPUT comes from Little's law, window / mean response time, over the responses that end in an epoch: unlike a count over a
+ * THROUGHPUT comes from Little's law, number at the server / mean response time, over the responses that end in an epoch: unlike a count over a
  * short time it does not depend on where in a burst the epoch begins, and servers whose responses take equally long end them in bursts.
  * By responses and by bytes: one of the two is steady, which depends on what the server is short of; the steadier one of a test counts.
  *
  * A TEST is up to PAIRS pairs.  One pair that is very clear is enough.  When probing up with an elasticity near 1 the probe becomes
- * the base and the next probe is twice as large, so 8 to 32 takes three turns of the server; below 0 the server is past its knee. 
+ * the base and the next probe is twice as large, so 8 to 32 takes three turns of the server; below 0 the server is past its knee.
  * Else the mean decides, as soon as it is clearly away from what is asked for: more than TAKE is worth a larger window; less than
  * GIVE a smaller one, if the doubt that is left is small: better too large than losing throughput.  After tests in both directions
  * that changed nothing the gate rests, longer each time; a base that became quite another throughput (the server changed) begins
@@ -22,9 +22,12 @@
  *
  * SHARES.  A window beyond min over the waiting classes of (requests of the class / its share) makes requests queue at the server, where
  * weights say nothing; a server that ends its responses in bursts needs as many again in the queues, to fill the slots that come free
- * together.  So the gate stays at half of that, and goes beyond in small steps, only while the server is clearly elastic.
+ * together.  So the gate stays at half of that, and goes beyond in small steps, only while the server is elastic.
  *
- * An epoch in which slots stayed free says nothing, and is thrown away.
+ * FREE SLOTS.  When nobody fills the window, a larger one says nothing, and neither do a few such epochs.  After SLACK_RUN of them
+ * a window smaller than what is there is tried: if as much is done by fewer at a time, the rest only queued at the server, where
+ * weights say nothing (30 clients in a window of 32); if as many are at the server as before, or less is done, the server has idle
+ * hands, and nobody is kept waiting.
  */
 #include "gate.h"
 
@@ -37,9 +40,11 @@
 #define TAKE         20
 #define GIVE         10
 #define DOUBT        150            /* a smaller window is not worth the risk of an elasticity beyond this */
-#define CLEAR        700            /* elasticity of a single pair that noise does not make: 20 per cent of throughput */
-#define ELASTIC      700
-#define NOT_BUSY     500            /* beyond the share cap: below this the server is the bottleneck */
+#define CLEAR        200            /* a difference of a single pair that noise does not make */
+#define STEP_MIN     60
+#define SLACK_RUN    4              /* epochs that nobody fills, until a smaller window is tried */
+#define ELASTIC      700            /* the next probe may be twice as large */
+#define NOT_BUSY     333            /* beyond the share cap: below this the server is the bottleneck */
 #define ALL_IDLE     900
 #define CHANGED      300            /* two bases that differ by so much are of different servers */
 #define REST_MAX     64u            /* epochs */
@@ -50,11 +55,12 @@ enum way { UP, DOWN };
 
 struct meter {
     uint64_t  ends, bytes, time;    /* time: sum of response times */
-    uint32_t  slack, pad;
+    uint64_t  present;              /* sum over the ends of how many were at the server */
+    uint32_t  slack, most;          /* ends that left nobody waiting; the most that were at the server */
     rs_time_t since;
 };
 
-struct speed { uint64_t responses, bytes; };
+struct speed { uint64_t responses, bytes, present16; };     /* present16: mean number at the server x 16 */
 
 struct tally { int64_t n, sum, squares; };
 
@@ -65,6 +71,8 @@ struct automatic {
     uint32_t     settle;            /* ends that still belong to the window before */
     uint32_t     rest, rest_next;   /* base epochs before the next test */
     uint32_t     failed;            /* tests in a row that changed nothing */
+    uint32_t     slack;             /* base epochs in a row in which slots stayed free */
+    uint32_t     most;              /* at the server in the last of them */
     uint32_t     elastic;           /* the last clear answer: the server has idle hands here */
     uint32_t     cap16;             /* running mean of the share cap x 16; 0 = not known */
     struct meter meter;
@@ -97,11 +105,13 @@ static uint32_t probe_of(const struct automatic *a, const struct rs_settings *s,
     uint32_t cap = cap_of(a, s);
     uint64_t probe;
     if (a->way == DOWN) {
-        probe = (uint64_t)a->base * 7 / 10;
+        probe = (uint64_t)(a->slack && a->most < a->base ? a->most : a->base) * 7 / 10;
         return probe < FLOOR ? FLOOR : (uint32_t)probe;
     }
     probe = elasticity > ELASTIC ? (uint64_t)a->base * 2 : (uint64_t)a->base * 7 / 5 + 1;
-    if (a->base >= cap && a->elastic) {
+    if ((uint64_t)a->base * 9 / 8 + 1 >= cap) {
+        /* A step smaller than an eighth tells nothing but noise. */
+        if (!a->elastic) return a->base;
         probe = (uint64_t)a->base * 9 / 8 + 1;
         cap = s->window_max;
     }
@@ -113,9 +123,14 @@ static uint32_t probe_of(const struct automatic *a, const struct rs_settings *s,
 static void begin_test(struct automatic *a, const struct rs_settings *s, int64_t elasticity, rs_time_t now) {
     forget_pairs(a);
     a->probe = probe_of(a, s, elasticity);
-    if (a->probe == a->base) {
+    if (a->probe == a->base && !a->slack) {
         a->way = a->way == UP ? DOWN : UP;
         a->probe = probe_of(a, s, 0);
+    }
+    if (a->probe == a->base && !a->slack && a->base < s->window_max) {
+        /* At the floor, and the share cap is there too: only trying can tell whether the server has idle hands. */
+        a->way = UP;
+        a->probe = a->base + 1;
     }
     if (a->probe == a->base) begin_base(a, now);
     else begin_epoch(a, SETTLE_PROBE, a->probe, now);
@@ -147,8 +162,8 @@ static int64_t difference(uint64_t a, uint64_t b) {
     return (int64_t)(((__int128)b - (__int128)a) * 2000 / (__int128)(a + b));
 }
 
-static int64_t elasticity_of(uint64_t base, uint64_t probe, uint32_t base_window, uint32_t probe_window) {
-    int64_t step = difference(base_window, probe_window), eps = difference(base, probe) * 1000 / (step ? step : 1);
+static int64_t elasticity_of(int64_t difference, int64_t step) {
+    int64_t eps = difference * 1000 / step;
     return eps > EPS_MAX ? EPS_MAX : eps < -EPS_MAX ? -EPS_MAX : eps;
 }
 
@@ -180,19 +195,27 @@ static int may_exceed(const struct tally *t, int64_t border) {
 static int is_elastic(const struct automatic *a, int64_t elasticity) { return elasticity > (a->way == UP ? NOT_BUSY : ALL_IDLE); }
 
 static void judge(struct automatic *a, const struct rs_settings *s, struct speed probe, rs_time_t now) {
-    int64_t one = elasticity_of(a->base_speed.responses, probe.responses, a->base, a->probe);
-    int64_t other = elasticity_of(a->base_speed.bytes, probe.bytes, a->base, a->probe);
-    int64_t lower = one < other ? one : other, higher = one < other ? other : one;
-    note(&a->by_responses, one);
-    note(&a->by_bytes, other);
-    if (a->by_responses.n == 1 && lower > CLEAR) {
-        a->elastic = is_elastic(a, lower);
-        if (a->way == DOWN) leave(a, now);
-        else if (a->probe <= cap_of(a, s) || lower > ELASTIC) take(a, s, probe, lower, now);
-        else leave(a, now);
+    int64_t step = difference(a->base_speed.present16, probe.present16);
+    int64_t responses = difference(a->base_speed.responses, probe.responses), bytes = difference(a->base_speed.bytes, probe.bytes);
+    int gain = responses > CLEAR && bytes > CLEAR, loss = responses < -CLEAR && bytes < -CLEAR, inside = a->probe <= cap_of(a, s);
+    if (a->way == UP ? step < STEP_MIN : step > -STEP_MIN) {
+        leave(a, now);          /* as many at the server as before: nothing to learn */
         return;
     }
-    if (a->by_responses.n == 1 && higher < -CLEAR) {
+    note(&a->by_responses, elasticity_of(responses, step));
+    note(&a->by_bytes, elasticity_of(bytes, step));
+    if (a->by_responses.n == 1 && (a->way == UP ? gain && inside : loss)) {
+        int64_t lower = a->by_responses.sum < a->by_bytes.sum ? a->by_responses.sum : a->by_bytes.sum;
+        a->elastic = is_elastic(a, lower);
+        if (a->way == DOWN) leave(a, now);
+        else take(a, s, probe, lower, now);
+        return;
+    }
+    if (a->slack && a->way == DOWN && a->by_responses.sum > NOT_BUSY) {
+        leave(a, now);          /* idle hands: do not keep anybody waiting to know it better */
+        return;
+    }
+    if (a->by_responses.n == 1 && (a->way == UP ? loss : gain)) {
         a->elastic = 0;
         if (a->way == DOWN) take(a, s, probe, 0, now);
         else leave(a, now);
@@ -200,22 +223,21 @@ static void judge(struct automatic *a, const struct rs_settings *s, struct speed
     }
     const struct tally *t = spread(&a->by_bytes) < spread(&a->by_responses) ? &a->by_bytes : &a->by_responses;
     int64_t mean = t->sum / t->n, beyond = (a->way == UP ? a->probe : a->base) > cap_of(a, s);
-    int64_t take_at = beyond ? ELASTIC : TAKE, give_at = beyond ? NOT_BUSY : GIVE;
-    if (t->n < PAIRS && !is_clear(t, a->way == UP ? take_at : give_at)) {
+    int64_t take_at = beyond ? NOT_BUSY : TAKE, give_at = beyond ? NOT_BUSY : GIVE;
+    if (t->n < (beyond ? PAIRS / 2 : PAIRS) && !is_clear(t, a->way == UP ? take_at : give_at)) {
         begin_base(a, now);
         return;
     }
     a->elastic = is_elastic(a, mean);
-    if (a->way == UP ? mean > take_at : mean < give_at && !may_exceed(t, give_at + DOUBT)) take(a, s, probe, mean, now);
+    if (a->way == UP ? mean > take_at : mean < give_at && (beyond || !may_exceed(t, GIVE + DOUBT))) take(a, s, probe, mean, now);
     else leave(a, now);
 }
 
-static struct speed speed_of(const struct meter *m, uint32_t window) {
-    unsigned __int128 time = m->time ? m->time : 1;
-    unsigned __int128 responses = ((unsigned __int128)m->ends * window << 20) / time;
-    unsigned __int128 bytes = ((unsigned __int128)m->bytes * window << 10) / time;
+static struct speed speed_of(const struct meter *m) {
+    unsigned __int128 time = m->time ? m->time : 1, present16 = m->present * 16 / m->ends;
+    unsigned __int128 responses = (m->ends * present16 << 16) / time, bytes = (m->bytes * present16 << 6) / time;
     unsigned __int128 most = (uint64_t)1 << 52;
-    return (struct speed){ (uint64_t)(responses < most ? responses : most), (uint64_t)(bytes < most ? bytes : most) };
+    return (struct speed){ (uint64_t)(responses < most ? responses : most), (uint64_t)(bytes < most ? bytes : most), (uint64_t)present16 };
 }
 
 static int is_over(const struct meter *m, uint32_t window, rs_time_t now) {
@@ -226,9 +248,10 @@ static int is_over(const struct meter *m, uint32_t window, rs_time_t now) {
 
 static void end_base(struct automatic *a, const struct rs_settings *s, struct speed speed, rs_time_t now) {
     int64_t responses = difference(a->base_speed.responses, speed.responses), bytes = difference(a->base_speed.bytes, speed.bytes);
-    int known = a->base_speed.responses != 0;
+    int known = a->base_speed.responses != 0 && !a->slack;
     int changed = known && ((responses > CHANGED && bytes > CHANGED) || (responses < -CHANGED && bytes < -CHANGED));
     a->base_speed = speed;
+    if (a->slack && !a->by_responses.n) a->way = DOWN;
     if (changed) {
         a->way = UP;
         a->failed = a->rest = a->rest_next = 0;
@@ -245,8 +268,8 @@ static void end_base(struct automatic *a, const struct rs_settings *s, struct sp
 
 static void learn_cap(struct rs_outlet *o, struct automatic *a) {
     uint32_t cap = o->share_cap > 100000000 ? 100000000 : o->share_cap;
-    if (o->share_cap == RS_NIL || o->share_cap == 0) return;
-    a->cap16 = a->cap16 ? a->cap16 - a->cap16 / 4 + cap * 4 : cap * 16;
+    if (o->share_cap == RS_NIL || o->share_cap == 0) a->cap16 = 0;
+    else a->cap16 = a->cap16 ? a->cap16 - a->cap16 / 4 + cap * 4 : cap * 16;
 }
 
 static void ended(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, const struct rs_ticket_row *r) {
@@ -259,24 +282,28 @@ static void ended(struct rs_outlet *o, const struct rs_settings *s, rs_time_t no
         return;
     }
     if (!o->queued) m->slack++;
+    if (o->outstanding >= m->most) m->most = o->outstanding + 1;
+    m->present += o->outstanding + 1;
     m->ends++;
     if (!r->was_parked) {
         m->time += now - r->released;
         m->bytes += r->received;
     }
     if (!is_over(m, a->window, now)) return;
-    struct speed speed = speed_of(m, a->window);
-    uint64_t ends = m->ends;
+    struct speed speed = speed_of(m);
+    int slack = m->slack * 8 > m->ends;
+    if (slack) a->most = m->most;
     learn_cap(o, a);
     o->cap_wanted = 1;
-    if (m->slack * 8 > ends) {
-        /* A probe that nobody fills is no use; without this the same one would be tried for ever. */
+    if (a->phase == BASE) a->slack = slack ? a->slack + 1 : 0;
+    if (slack && (a->phase == PROBE ? a->way == UP : a->slack < SLACK_RUN)) {
+        /* Nobody fills it.  A probe upwards is no use then; without this the same one would be tried for ever. */
         if (a->phase == PROBE) {
             a->way = DOWN;
             a->elastic = 0;
         }
         forget_pairs(a);
-        a->base_speed = (struct speed){ 0, 0 };
+        a->base_speed = (struct speed){ 0, 0, 0 };
         begin_base(a, now);
     } else if (a->phase == BASE) {
         end_base(a, s, speed, now);

@@ -63,7 +63,7 @@ static void set_free(rs_engine_t *e, struct rs_ticket_row *r, uint32_t t) {
     e->free_first = t;
 }
 
-/* ---- slots ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- slots ------------------------------------------------------------------------------------------------------------------- */
 
 static inline void take_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row, const struct rs_ticket_row *r) {
     uint64_t rest = rs_row_rest(r);
@@ -85,7 +85,7 @@ static inline void give_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_clas
     if (row->outstanding == 0) e->weight_busy -= row->settings.weight;
 }
 
-/* ---- queued ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- queued ------------------------------------------------------------------------------------------------------------------ */
 
 static RARELY enum rs_refusal refuse(struct rs_class_row *row, enum rs_refusal why) {
     if (why == RS_CLASS_FULL) row->counts.refused_class++;
@@ -190,7 +190,7 @@ int rs_cancel(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     return 1;
 }
 
-/* ---- released ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- released ---------------------------------------------------------------------------------------------------------------- */
 
 /*
  * Whoever waited too long in a class that goes shortest first goes instead of the one that the scheduler looked at, and pays its own size.
@@ -229,13 +229,19 @@ static inline rs_ticket_t release(rs_engine_t *e, struct rs_outlet *o, uint32_t 
     return ticket;
 }
 
-/* The window beyond which the gate can't keep the shares: min over the waiting classes of (what it has here) / (its share of weight). */
+/*
+ * The window beyond which the gate can't keep the shares: min over the waiting classes of (what it has here) / (its share of
+ * weight).  A class that waits alone has no share to keep.
+ */
 static RARELY void answer_share_cap(rs_engine_t *e, struct rs_outlet *o) {
     uint64_t weights = 0, cap = RS_NIL;
+    uint32_t waiting = 0;
     o->cap_wanted = 0;
     for (uint32_t c = 0; c < e->classes; c++) {
         const struct rs_flow *f = rs_flow(e, o, c);
-        if (f->queued) weights += f->weight;
+        if (!f->queued) continue;
+        weights += f->weight;
+        waiting++;
     }
     for (uint32_t c = 0; c < e->classes; c++) {
         const struct rs_flow *f = rs_flow(e, o, c);
@@ -243,7 +249,7 @@ static RARELY void answer_share_cap(rs_engine_t *e, struct rs_outlet *o) {
         uint64_t window = ((uint64_t)f->queued + f->live) * weights / f->weight;
         if (window < cap) cap = window;
     }
-    o->share_cap = (uint32_t)cap;
+    o->share_cap = waiting > 1 ? (uint32_t)cap : RS_NIL;
 }
 
 static APART int ask_gate(const rs_engine_t *e, struct rs_outlet *o, rs_time_t *again) {
@@ -385,7 +391,7 @@ int rs_resume(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     return 1;
 }
 
-/* ---- ended ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- ended ------------------------------------------------------------------------------------------------------------------- */
 
 /*
  * Its account was charged more than came, or its class has nothing left here, or the gate listens.  The row is free, and stands as it was.

@@ -30,10 +30,13 @@ static const char *target(const request_rec *r) {
     return r->parsed_uri.hostname ? apr_uri_unparse(r->pool, &r->parsed_uri, APR_URI_UNP_OMITSITEPART) : r->unparsed_uri;
 }
 
-/* With the port, if the scheme does not say it. */
+/* As a URL has it: with the port if the client named one that the scheme does not say, and an IPv6 address in brackets. */
 static const char *host(const request_rec *r) {
-    apr_port_t port = ap_get_server_port(r);
-    return !r->hostname || ap_is_default_port(port, r) ? r->hostname : apr_psprintf(r->pool, "%s:%u", r->hostname, (unsigned)port);
+    const char *name = r->hostname;
+
+    if (name && strchr(name, ':')) name = apr_pstrcat(r->pool, "[", name, "]", NULL);
+    if (!name || !r->parsed_uri.port_str || ap_is_default_port(r->parsed_uri.port, r)) return name;
+    return apr_pstrcat(r->pool, name, ":", r->parsed_uri.port_str, NULL);
 }
 
 static uint32_t match(const struct qos_server *conf, request_rec *r) {

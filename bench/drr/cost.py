@@ -2,8 +2,8 @@
 """
 cost.py - what the module costs, in CPU time of httpd (all its processes) per request; 2 KB pages, alternating pairs, medians.
 
-The speed of a shared machine changes by tens of per cent within seconds.  So each side of a pair is several short slices, and the two sides take turns
-slice by slice.
+The speed of a shared machine changes by tens of per cent within seconds.  So each side of a pair is several short slices, and the two sides
+take turns slice by slice.  Connecting is in a slice's time, which counts against the side with more clients: the module's when it holds.
 
     uncontended_cpu_ratio   never holding (window 1000), 30 clients / mod_proxy without the module
     holding_cpu_ratio       always holding (window 8, 64 clients) / mod_proxy without the module at 8 clients

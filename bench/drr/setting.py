@@ -100,7 +100,8 @@ class Bench:
     def bare_gateway(self, backend):
         """httpd as a gateway without the module; it too has a page of its own beside what it forwards."""
         page = "<Location /server-status>\n  SetHandler server-status\n</Location>\n"
-        return self.once(("bare", backend.url), lambda: Httpd(self.lab, name="gateway-bare", proxy=backend.url, threads=75, config=page).start())
+        return self.once(("bare", backend.url), lambda: Httpd(self.lab, name="gateway-bare", proxy=backend.url, threads=75,
+                                                              config=page).start())
 
     def retire(self, server):
         """Stops a server that no other family needs."""

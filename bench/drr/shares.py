@@ -58,7 +58,7 @@ def measure(bench):
     errors, gains, totals = {}, {}, {}
     for n in site.SIZES:
         large = n in LARGE
-        pairs = pairs_of(bench, bench.urls[f"size-{n}"], bench.seconds(2 if large else 1, 3 if large else 1),
+        pairs = pairs_of(bench, bench.urls[f"size-{n}"], bench.seconds(3 if large else 2, 3 if large else 1),
                          bench.seconds(30, 1.0 if large else 1.6))
         keep(bench, "fixed", n, pairs)
         errors[f"{n} bytes"] = error_of(bench, pairs)

@@ -68,7 +68,7 @@ class Load:
             self.process.send_signal(signal.SIGINT)
 
     def result(self):
-        """Waits for the end and returns the final result."""
+        """Waits for the end and returns the final result; its "intervals" are the lines."""
         try:
             self.process.wait(self.most_seconds)
         except subprocess.TimeoutExpired:
@@ -77,7 +77,7 @@ class Load:
         self.reader.join(10)
         if self.process.returncode or self.final is None:
             raise LabError(f"fairgate-load ended with {self.process.returncode}")
-        return self.final
+        return {**self.final, "intervals": self.lines}
 
     def __enter__(self):
         return self

@@ -127,9 +127,8 @@ def test_waited_too_long(gateway):
 
 
 def test_a_wait_that_ends_gives_its_descriptor_back_once(new_gateway):
-    """More wait than the stock of inherited descriptors (a quarter of the limit of open files) has, and most of them too long, again and again.
-
-    A descriptor given back twice would serve two waits: one of them would be woken for the other, and not when its own turn comes.
+    """More wait than the stock of inherited descriptors (a quarter of the limit of open files) has, and most of them too long, again and
+    again.  A descriptor given back twice would serve two waits: one would be woken for the other, and not when its own turn comes.
     """
     with new_gateway(window=1, open_files=512) as g:
         for wave in range(3):
@@ -143,7 +142,7 @@ def test_a_wait_that_ends_gives_its_descriptor_back_once(new_gateway):
                 assert [len(c.receive().body) for c in patient] == list(range(len(hasty) + 1, len(hasty) + len(patient) + 1)), wave
             for c in hasty + patient:
                 c.close()
-        assert g.settled()["outstanding"] == 0
+        assert g.settled()["timed_out"] == 3 * len(hasty)
 
 
 def test_a_post_that_waits_keeps_its_body(gateway):
@@ -177,14 +176,18 @@ def test_environment_names_the_class(gateway):
 
 
 def test_a_url_has_its_port(new_gateway):
-    """The url that rules look at is scheme://host:port/path, with the port where the scheme does not say it."""
+    """The url that rules look at is scheme://host:port/path, with the port that the client names."""
     with new_gateway() as g:
-        g.scheduling["classes"] += f"QosRule search url prefix http://localhost:{g.port}/b/size/77\n"
+        g.scheduling["classes"] += f"QosRule search url prefix http://localhost:{g.port}/b/size/7\n"
+        g.scheduling["classes"] += "QosRule people url prefix http://localhost/b/size/7\n"
+        g.scheduling["classes"] += f"QosRule tiny url prefix http://[::1]:{g.port}/b/size/7\n"
         g.graceful(g.whole_config())
-        for size in (77, 78):
-            assert http1.get(g.port, f"/b/size/{size}", host=f"localhost:{g.port}").status == 200
+        for host, path in ((f"localhost:{g.port}", "/b/size/70"), (f"localhost:{g.port}", "/b/size/80"), ("localhost", "/b/size/71"),
+                           ("localhost:80", "/b/size/72"), (f"[::1]:{g.port}", "/b/size/73")):
+            assert http1.get(g.port, path, host=host).status == 200
         by_class = g.settled()["by_class"]
-        assert (by_class["search"]["done"], by_class["crawlers"]["done"]) == (1, 1)
+        assert {name: by_class[name]["done"] for name in ("search", "people", "tiny", "crawlers")} == {
+            "search": 1, "people": 2, "tiny": 1, "crawlers": 1}
 
 
 def test_an_upgrade_field_is_no_way_out_of_the_queue(gateway):
