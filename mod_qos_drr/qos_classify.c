@@ -6,6 +6,8 @@
 #include <http_core.h>
 #include <http_protocol.h>
 
+#include "pages/pages_url.h"
+
 int qos_classify_wanted(const request_rec *r) {
     return !r->handler || (strcmp(r->handler, "qos-status") && strcmp(r->handler, "server-status"));
 }
@@ -74,6 +76,17 @@ static uint64_t estimate(const struct qos_request *q) {
     return bytes ? bytes : QOS_MEAN_DEFAULT;
 }
 
+/* By what the client wrote, before anything was rewritten: that is what makes pages different. */
+static void find_keys(struct qos_request *q) {
+    request_rec *r = q->r;
+    const char *written = target(r);
+    size_t n = strlen(written), room = PAGES_URL_ROOM(n);
+    char usual[1024], *spelt = room <= sizeof usual ? usual : apr_palloc(r->pool, room);
+
+    n = pages_url_spell(written, n, spelt, room);
+    qos_pages_keys(qos_process.view.sh->hash_key, r->hostname, spelt, n, &q->keys);
+}
+
 void qos_classify(struct qos_request *q) {
     const struct qos_server *conf = qos_config();
     request_rec *r = q->r;
@@ -81,6 +94,6 @@ void qos_classify(struct qos_request *q) {
 
     q->class = named ? class_named(conf, named) : POLICY_NONE;
     if (q->class == POLICY_NONE) q->class = match(conf, r);
-    qos_pages_keys(qos_process.view.sh->hash_key, r->hostname, r->uri, r->args, &q->keys);
+    find_keys(q);
     q->estimate = estimate(q);
 }

@@ -80,23 +80,19 @@ static uint32_t sets_of(uint32_t pages) {
 
 size_t qos_pages_bytes(uint32_t pages) { return (size_t)sets_of(pages) * WAYS * sizeof(struct page); }
 
-void qos_pages_keys(const uint64_t hash_key[2], const char *host, const char *path, const char *query, struct qos_page_keys *keys) {
+void qos_pages_keys(const uint64_t hash_key[2], const char *host, const char *target, size_t n, struct qos_page_keys *keys) {
     struct sip s;
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    size_t dir = slash ? (size_t)(slash - path) + 1 : 0;
+    const char *query = memchr(target, '?', n), *slash = memrchr(target, '/', query ? (size_t)(query - target) : n);
+    size_t dir = slash ? (size_t)(slash - target) + 1 : 0;
 
     sip_begin(&s, hash_key);
     if (host) sip_add(&s, host, strlen(host));
     sip_add(&s, "\n", 1);
-    if (path) sip_add(&s, path, dir);
+    sip_add(&s, target, dir);
     keys->dir = sip_end(s);
     /* A page "/a/" is not its directory: the mark keeps the two rows apart. */
     sip_add(&s, "\n", 1);
-    if (path) sip_add(&s, path + dir, strlen(path + dir));
-    if (query) {
-        sip_add(&s, "?", 1);
-        sip_add(&s, query, strlen(query));
-    }
+    sip_add(&s, target + dir, n - dir);
     keys->url = sip_end(s);
 }
 

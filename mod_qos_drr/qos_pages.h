@@ -21,8 +21,8 @@ struct qos_page_keys { uint64_t url, dir; };
 
 size_t qos_pages_bytes(uint32_t pages);     /* memory for so many rows (rounded up to a power of two) */
 
-/* Keys of a request; strings may be NULL. */
-void qos_pages_keys(const uint64_t hash_key[2], const char *host, const char *path, const char *query, struct qos_page_keys *keys);
+/* Keys of a request.  host may be NULL; target: path and query in the spelling of pages/pages_url.h, n bytes. */
+void qos_pages_keys(const uint64_t hash_key[2], const char *host, const char *target, size_t n, struct qos_page_keys *keys);
 
 /* Expected bytes by URL, else by directory; 0 if neither is known. */
 uint64_t qos_pages_estimate(const void *table, uint32_t pages, const struct qos_page_keys *keys);
