@@ -9,16 +9,17 @@
  * or a smaller one (probe), in pairs, so that what else goes on in the machine hits both alike.  Differences are relative to the mean of
  * the two, in thousandths, and a probe upwards and one downwards estimate the same number.
  *
- * THROUGHPUT comes from Little's law, number at the server / mean response time, over the responses that end in an epoch: unlike a count over a
- * short time it does not depend on where in a burst the epoch begins, and servers whose responses take equally long end them in bursts.
- * By responses and by bytes: one of the two is steady, which depends on what the server is short of; the steadier one of a test counts.
+ * THROUGHPUT comes from Little's law, number at the server / mean response time, over the responses that end in an epoch: unlike a
+ * count over a short time it does not depend on where in a burst the epoch begins, and servers whose responses take equally long
+ * end them in bursts. By responses and by bytes: one of the two is steady, which depends on what the server is short of; the
+ * steadier one of a test counts.
  *
- * A TEST is up to PAIRS pairs.  One pair that is very clear is enough.  When probing up with an elasticity near 1 the probe becomes
- * the base and the next probe is twice as large, so 8 to 32 takes three turns of the server; below 0 the server is past its knee.
- * Else the mean decides, as soon as it is clearly away from what is asked for: more than TAKE is worth a larger window; less than
- * GIVE a smaller one, if the doubt that is left is small: better too large than losing throughput.  After tests in both directions
- * that changed nothing the gate rests, longer each time; a base that became quite another throughput (the server changed) begins
- * anew, upwards.
+ * A TEST is up to PAIRS pairs, half as many beyond the share cap.  One pair that is very clear is enough.  When probing up with an
+ * elasticity near 1 the probe becomes the base and the next probe is twice as large, so 8 to 32 takes three turns of the server;
+ * below 0 the server is past its knee. Else the mean decides, as soon as it is clearly away from what is asked for: more than TAKE
+ * is worth a larger window; less than GIVE a smaller one, if the doubt that is left is small: better too large than losing
+ * throughput.  After tests in both directions that changed nothing the gate rests, longer each time; a base that became quite
+ * another throughput (the server changed) begins anew, upwards.
  *
  * SHARES.  A window beyond min over the waiting classes of (requests of the class / its share) makes requests queue at the server, where
  * weights say nothing; a server that ends its responses in bursts needs as many again in the queues, to fill the slots that come free
@@ -211,7 +212,7 @@ static void judge(struct automatic *a, const struct rs_settings *s, struct speed
         else take(a, s, probe, lower, now);
         return;
     }
-    if (a->slack && a->way == DOWN && a->by_responses.sum > NOT_BUSY) {
+    if (a->by_responses.n == 1 && a->slack && a->way == DOWN && a->by_responses.sum > NOT_BUSY) {
         leave(a, now);          /* idle hands: do not keep anybody waiting to know it better */
         return;
     }

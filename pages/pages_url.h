@@ -2,7 +2,7 @@
 /*
  * pages_url.h - one spelling for all the ways in which a page's path and query can be written (RFC 3986, 6.2.2).
  *
- * Gateway and prober look pages up by it, so they must agree byte by byte:
+ * Whoever looks pages up, or writes down how large they are, goes by it, byte by byte:
  *
  *     %7Euser, %7euser, ~user             ~user       what needs no escape is written without one
  *     a%c3%a9, aé                         a%C3%A9     what needs one has it, in upper case; so have bytes that may not stand in a URL
