@@ -172,6 +172,15 @@ static void number_by_name_locked(struct qos_server *conf) {
     }
 }
 
+/* A place in the engine that another class had: what that one's answers taught is not about this one. */
+static void forget_means_locked(const struct qos_server *conf) {
+    struct rs_class_stats c;
+
+    for (uint32_t i = 0; i < conf->nclasses; i++)
+        if (rs_class_stats(P.view.engine, conf->number[i], &c) && !c.counts.submitted)
+            atomic_store_explicit(&P.view.class_mean[conf->number[i]], 0, memory_order_relaxed);
+}
+
 /* The engine of before with the new settings, or a fresh one. */
 static int set_up_segment(server_rec *s, struct kept *k, struct qos_server *conf) {
     struct qos_size size = {
@@ -210,6 +219,7 @@ static int set_up_segment(server_rec *s, struct kept *k, struct qos_server *conf
                      "requests of a class that was not among them go with the default class, until `apachectl restart`", why);
         return OK;
     }
+    forget_means_locked(conf);
     qos_unlock(&P.view);
     qos_pump(&P.view, QOS_NO_ROW);      /* a wider window lets more through */
     return OK;
