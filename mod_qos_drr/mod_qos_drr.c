@@ -28,6 +28,7 @@
 #include "qos_account.h"
 #include "qos_config.h"
 #include "qos_hold.h"
+#include "qos_keeper.h"
 #include "qos_status.h"
 
 APLOG_USE_MODULE(qos_drr);
@@ -36,7 +37,7 @@ APLOG_USE_MODULE(qos_drr);
  * The segment is kept for the life of the parent under this key of the process pool: one window at all times, whatever restarts.  A
  * restart may load a newer build of this module: the number counts the shapes of struct kept.
  */
-#define KEPT_SEGMENT "fairgate-qos-segment-1"
+#define KEPT_SEGMENT "fairgate-qos-segment-2"
 
 #define P qos_process
 
@@ -104,7 +105,7 @@ static void check_timeouts(server_rec *s, const struct qos_server *conf) {
 
 /* ---- the segment ------------------------------------------------------------------------------------------------------------- */
 
-struct kept { struct qos_shared *sh; int stock[QOS_WAKE_FDS]; uint32_t nstock; };
+struct kept { struct qos_shared *sh; int stock[QOS_WAKE_FDS]; uint32_t nstock; struct qos_known_area known; };
 
 /* The stock of wake-up descriptors.  They count against every process's limit of open files: what is not to be had is done without. */
 static void make_stock(struct kept *k) {
@@ -143,6 +144,7 @@ static int view_segment(server_rec *s, struct kept *k) {
     }
     P.view.stock = k->stock;
     P.view.nstock = k->nstock;
+    P.view.known = k->known;
     return OK;
 }
 
@@ -209,6 +211,8 @@ static int set_up_segment(server_rec *s, struct kept *k, struct qos_server *conf
         if (!k->nstock && P.can_hold) make_stock(k);
         for (uint32_t i = 0; i < k->nstock; i++) k->sh->stock[k->sh->nstock++] = (uint16_t)i;
     }
+    if (conf->page_table && !k->known.base && qos_known_map(&k->known))
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, errno, s, "qos: no memory for QosPageTable: sizes are learnt as pages are asked for");
     if (view_segment(s, k) != OK) return HTTP_INTERNAL_SERVER_ERROR;
     qos_lock(&P.view);
     if (conf->settings.queue_max > P.view.sh->tickets) conf->settings.queue_max = P.view.sh->tickets;
@@ -259,6 +263,7 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     P.row = QOS_NO_ROW;
     rc = set_up_segment(s, k, conf);
     if (rc != OK) return rc;
+    qos_keeper_config(s);
     check_server(s, conf);
     check_timeouts(s, conf);
     ap_log_error(APLOG_MARK, APLOG_INFO, 0, s, "qos: %u classes, %u rules, %s, window %s %u, %d may wait", conf->nclasses,
@@ -268,7 +273,12 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
 }
 
 static void child_init(apr_pool_t *pchild, server_rec *s) {
-    if (qos_config()->used && P.view.sh) qos_hold_child_init(pchild, s);
+    int rc;
+
+    if (!qos_config()->used || !P.view.sh) return;
+    qos_hold_child_init(pchild, s);
+    rc = qos_keeper_start(pchild, s);
+    if (rc) ap_log_error(APLOG_MARK, APLOG_ERR, rc, s, "qos: no keeper thread in this child");
 }
 
 /* In the parent: a child has ended, well or badly. */

@@ -29,12 +29,26 @@ static int teaches(const struct qos_request *q) {
            q->sent > 0;
 }
 
+/* Would a client that takes other codings have got another answer? */
+static int is_coded(const struct qos_request *q) {
+    const request_rec *last = last_of(q->r);
+    const char *vary = apr_table_get(last->headers_out, "Vary");
+    return apr_table_get(last->headers_out, "Content-Encoding") || (vary && ap_strcasestr(vary, "Accept-Encoding"));
+}
+
+static void learn_key(const struct qos_request *q, uint64_t key, int coded) {
+    if (key) qos_pages_learn(P.view.pages, P.view.sh->pages, coded ? pages_key_coded(key, q->coding) : key, q->sent);
+}
+
 static void learn(const struct qos_request *q) {
+    int coded = q->coding != PAGES_IDENTITY && is_coded(q);
     _Atomic uint64_t *mean = &P.view.class_mean[qos_config()->number[q->class]];
     uint64_t old = atomic_load_explicit(mean, memory_order_relaxed);
     int64_t step = ((int64_t)q->sent - (int64_t)old) / 16;
 
-    qos_pages_learn(P.view.pages, P.view.sh->pages, &q->keys, q->sent);
+    learn_key(q, q->keys.url, coded);
+    learn_key(q, q->keys.pattern, coded);
+    learn_key(q, q->keys.dir, coded);
     /* A lost update among children costs nothing: it is a running mean. */
     atomic_store_explicit(mean, old ? (uint64_t)((int64_t)old + step) : q->sent, memory_order_relaxed);
 }

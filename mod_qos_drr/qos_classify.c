@@ -66,12 +66,25 @@ static uint32_t match(const struct qos_server *conf, request_rec *r) {
     return a.class == POLICY_NONE ? conf->default_class : a.class;
 }
 
+/* What answers taught comes before what the prober found, and what fits the client's coding before what does not tell them apart. */
+static uint64_t mean_of(const struct qos_view *v, uint64_t key, enum pages_coding coding) {
+    uint64_t coded = pages_key_coded(key, coding), bytes = qos_pages_mean(v->pages, v->sh->pages, coded);
+
+    if (!bytes) bytes = qos_known_mean(&v->sh->known, &v->known, coded);
+    if (bytes || coded == key) return bytes;
+    bytes = qos_pages_mean(v->pages, v->sh->pages, key);
+    return bytes ? bytes : qos_known_mean(&v->sh->known, &v->known, key);
+}
+
+/* The page itself, else those with its path and parameters, else its directory, else its class. */
 static uint64_t estimate(const struct qos_request *q) {
     const struct qos_view *v = &qos_process.view;
     uint64_t bytes;
 
     if (q->r->header_only) return QOS_HEADER_DEFAULT;
-    bytes = qos_pages_estimate(v->pages, v->sh->pages, &q->keys);
+    bytes = mean_of(v, q->keys.url, q->coding);
+    if (!bytes && q->keys.pattern) bytes = mean_of(v, q->keys.pattern, q->coding);
+    if (!bytes) bytes = mean_of(v, q->keys.dir, q->coding);
     if (!bytes) bytes = atomic_load_explicit(&v->class_mean[qos_config()->number[q->class]], memory_order_relaxed);
     return bytes ? bytes : QOS_MEAN_DEFAULT;
 }
@@ -84,7 +97,8 @@ static void find_keys(struct qos_request *q) {
     char usual[1024], *spelt = room <= sizeof usual ? usual : apr_palloc(r->pool, room);
 
     n = pages_url_spell(written, n, spelt, room);
-    qos_pages_keys(qos_process.view.sh->hash_key, r->hostname, spelt, n, &q->keys);
+    pages_keys(qos_process.view.sh->hash_key, r->hostname, spelt, n, &q->keys);
+    q->coding = pages_coding_of(apr_table_get(r->headers_in, "Accept-Encoding"));
 }
 
 void qos_classify(struct qos_request *q) {

@@ -124,6 +124,15 @@ static const char *set_policy(cmd_parms *cmd, void *dir, const char *arg) {
     return in_force->policy_file ? NULL : apr_pstrcat(cmd->pool, "QosPolicy ", arg, ": not a valid path", NULL);
 }
 
+static const char *set_page_table(cmd_parms *cmd, void *dir, const char *arg) {
+    const char *bad = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+
+    (void)dir;
+    if (bad) return bad;
+    in_force->page_table = ap_server_root_relative(cmd->pool, arg);
+    return in_force->page_table ? NULL : apr_pstrcat(cmd->pool, "QosPageTable ", arg, ": not a valid path", NULL);
+}
+
 static apr_status_t free_policy(void *data) {
     policy_free((policy_t **)data);
     return APR_SUCCESS;
@@ -207,7 +216,8 @@ const command_rec qos_commands[] = {
     AP_INIT_TAKE1("QosQueue", set_number, &queue_setting, RSRC_CONF, "how many requests may wait, in all classes (default 10000)"),
     AP_INIT_TAKE1("QosWait", set_number, &wait_setting, RSRC_CONF, "how many seconds a request may wait before it is answered 503 (default 30)"),
     AP_INIT_TAKE1("QosRetryAfter", set_number, &retry_setting, RSRC_CONF, "seconds in the Retry-After field of such a 503 (default 5)"),
-    AP_INIT_TAKE1("QosPages", set_number, &pages_setting, RSRC_CONF, "rows of the page-size table (default 65536)"),
+    AP_INIT_TAKE1("QosPages", set_number, &pages_setting, RSRC_CONF, "how many page sizes to keep of what answers taught (default 65536)"),
+    AP_INIT_TAKE1("QosPageTable", set_page_table, NULL, RSRC_CONF, "the file of page sizes that fairgate-prober writes"),
     { .name = NULL }
 };
 

@@ -25,6 +25,7 @@ extern module AP_MODULE_DECLARE_DATA qos_drr_module;
 /* Of the whole server; lives in pconf.  Filled while the configuration is read, completed by qos_config_finish. */
 struct qos_server {
     const char        *policy_file;
+    const char        *page_table;          /* the prober's file, or NULL */
     policy_t          *policy;              /* frozen after qos_config_finish */
     uint32_t           default_class;       /* position in classes[] */
     uint32_t           nclasses;

@@ -19,6 +19,7 @@
 
 #include <httpd.h>
 
+#include "pages/pages_keys.h"
 #include "qos_config.h"
 #include "qos_pages.h"
 #include "qos_shared.h"
@@ -33,7 +34,8 @@ struct qos_request {                        /* in r->pool */
     rs_ticket_t          ticket;            /* RS_NO_TICKET when it never had one, or has ended */
     uint32_t             class;             /* position in qos_config()->classes */
     enum qos_outcome     outcome;
-    struct qos_page_keys keys;
+    struct pages_keys    keys;
+    enum pages_coding    coding;            /* the most that the client takes */
     uint64_t             estimate, submitted, wait_us;
 
     /* while waiting */
@@ -66,6 +68,9 @@ struct qos_process {
     pthread_t            dispatcher;
     int                  dispatching;
     _Atomic int          stop;
+    pthread_t            keeper;
+    _Atomic uint32_t     keeper_stop;
+    uint32_t             generation;        /* of the configuration that this process has */
 };
 extern struct qos_process qos_process;
 

@@ -16,7 +16,7 @@
 #include "qos_pages.h"
 
 #define MAGIC   0x514f5353u     /* "QOSS" */
-#define VERSION 1u
+#define VERSION 2u
 #define SPINS   100
 
 static uint64_t read_clock(clockid_t id) {
@@ -92,6 +92,7 @@ struct qos_shared *qos_shared_make(const struct qos_size *z, const struct rs_set
     pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
     pthread_mutex_init(&sh->lock, &attr);
     pthread_mutexattr_destroy(&attr);
+    qos_known_begin(&sh->known);
     if (!rs_create((char *)sh + sh->engine_at, rs_size(&cap), &cap, s, classes, nclasses, qos_now(), why)) {
         munmap(sh, size);
         return NULL;
@@ -377,7 +378,11 @@ uint32_t qos_child_ended(const struct qos_view *v, pid_t pid) {
 
     qos_lock(v);
     for (uint32_t i = 0; i < v->sh->children; i++)
-        if (v->children[i].pid == pid) lost += forget_locked(v, i);
+        if (v->children[i].pid == pid) {
+            uint32_t keeper = i + 1;
+            lost += forget_locked(v, i);
+            atomic_compare_exchange_strong(&v->sh->keeper, &keeper, 0);
+        }
     qos_unlock(v);
     if (lost) atomic_fetch_add(&v->sh->lost_children, 1);
     qos_pump(v, QOS_NO_ROW);

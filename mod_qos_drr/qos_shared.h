@@ -29,6 +29,7 @@
 #include <sys/types.h>
 
 #include "core/rs.h"
+#include "qos_known.h"
 
 #define QOS_NO_ROW       UINT32_MAX
 #define QOS_TICK_US      100000u        /* how often waiters look at deadlines, clients that left and slow writers */
@@ -69,6 +70,9 @@ struct qos_shared {
     _Atomic uint64_t next_sweep;        /* when somebody should look for slow writers again */
     _Atomic uint64_t timed_out, gone, lost_children;
     _Atomic uint64_t started_us;
+    struct qos_known known;             /* the prober's table */
+    _Atomic uint32_t generation;        /* of the configuration; counted by the parent */
+    _Atomic uint32_t keeper;            /* 1 + the child whose keeper is at work (qos_keeper.h), 0 = none */
     uint32_t         pooled;            /* rows[] with pooled */
     uint32_t         nstock;            /* descriptors of the stock that are free: their places */
     uint16_t         stock[QOS_WAKE_FDS];
@@ -82,6 +86,7 @@ struct qos_view {
     uint32_t          *blocked;         /* per class: threads that wait */
     _Atomic uint64_t  *class_mean;      /* per class: running mean of response bytes; 0 = none yet */
     void              *pages;           /* qos_pages.h */
+    struct qos_known_area known;
     rs_engine_t       *engine;
     const int         *stock;           /* of wake-up descriptors; the same numbers in all processes */
     uint32_t           nstock;

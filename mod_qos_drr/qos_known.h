@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * qos_known.h - the prober's page-size table (pages/pages_table.h) in the gateway's memory.
+ *
+ * A file of known sizes becomes a hash table of 16 bytes a row that every process of the server reads, the same pages of memory for all.
+ * The memory is made and mapped by the parent before there are children, in two halves, sparse: what is not used takes nothing.
+ *
+ *     half 0: rows of a table          half 1: rows of the one before, or of the next one while it is being read
+ *
+ * One word in the segment says which half holds how many rows.  A reader takes no lock: it reads the word, then rows of that half.  Whoever
+ * reads a changed file empties the other half, fills it, and writes the word when the file has proved whole; a reader that was caught in
+ * between finds a row or none, and one estimate is off.
+ *
+ * Departure from mapping the file itself: who writes over a mapped file, or cuts it short, ends every process that looks at it (SIGBUS);
+ * and rows found by a keyed hash are found in one place, by nobody's choice.
+ *
+ * LOCKING.  `loading` is a robust process-shared mutex: one process reads a file at a time.  Nobody waits for it.
+ */
+#ifndef FAIRGATE_QOS_KNOWN_H
+#define FAIRGATE_QOS_KNOWN_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct qos_known {                      /* in the segment */
+    _Atomic uint64_t now;               /* half (bit 0), log2 of its rows (bits 1 to 7), how often it changed (the rest); 0 = no table */
+    _Atomic uint64_t urls;              /* that it was made from */
+    _Atomic uint64_t source[3];         /* of the file: device and inode folded, size, time of change in ns: to see that it changed */
+    _Atomic uint32_t refused;           /* the file that stands there now was refused */
+    pthread_mutex_t  loading;
+};
+
+struct qos_known_area { int fd; char *base; };      /* one for the life of the parent; base NULL: none */
+
+/* 0, or -1 and errno. */
+int      qos_known_map(struct qos_known_area *area);
+void     qos_known_begin(struct qos_known *k);
+
+/* Expected bytes, header included; 0 if the key is not known. */
+uint64_t qos_known_mean(const struct qos_known *k, const struct qos_known_area *area, uint64_t key);
+
+enum qos_known_end {
+    QOS_KNOWN_SAME,                     /* the file has not changed since it was last looked at */
+    QOS_KNOWN_READ,                     /* its rows are in force */
+    QOS_KNOWN_REFUSED                   /* *error says why (malloc'ed); what was in force stays */
+};
+
+/* Looks at the file and reads it if it changed.  hash_key: of pages_keys. */
+enum qos_known_end qos_known_look(struct qos_known *k, const struct qos_known_area *area, const uint64_t hash_key[2], const char *path,
+                                  char **error);
+
+#endif

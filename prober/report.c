@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "report.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LINES_MAX   10000u
+#define SEEN        16384u      /* a power of two, more than LINES_MAX */
+#define REASONS_MAX 64
+#define SHOWN       200         /* bytes of a URL */
+#define BAR         20
+
+struct report {
+    FILE     *out;
+    int       terminal, drawn;
+    double    begun, shown;
+    uint32_t  lines;
+    uint64_t  seen[SEEN];       /* hashes of what has its line; 0 = free */
+    struct { const char *why; uint64_t n; } reason[REASONS_MAX];
+    unsigned  reasons;
+};
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+struct report *report_new(const char *log, int quiet) {
+    struct report *r = calloc(1, sizeof *r);
+
+    if (!r) return NULL;
+    r->out = log ? fopen(log, "ae") : stderr;
+    if (!r->out) {
+        free(r);
+        return NULL;
+    }
+    setvbuf(r->out, NULL, _IOLBF, 0);
+    r->terminal = !quiet && isatty(STDERR_FILENO);
+    r->begun = now();
+    return r;
+}
+
+static void clear_bar(struct report *r) {
+    if (r->drawn) fputs("\r\033[K", stderr);
+    r->drawn = 0;
+}
+
+void report_line(struct report *r, const char *format, ...) {
+    char text[2048], stamp[32];
+    time_t t = time(NULL);
+    struct tm tm;
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    for (char *p = text; *p; p++)
+        if (*p < ' ' || *p > '~') *p = '?';
+    clear_bar(r);
+    localtime_r(&t, &tm);
+    strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", &tm);
+    fprintf(r->out, "%s %s\n", stamp, text);
+}
+
+static uint64_t hash_of(const char *p, int n) {
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    for (int i = 0; i < n; i++) h = (h ^ (unsigned char)p[i]) * UINT64_C(0x100000001b3);
+    return h ? h : 1;
+}
+
+/* 1 the first time. */
+static int is_new(struct report *r, uint64_t hash) {
+    uint32_t i = (uint32_t)(hash ^ hash >> 32) & (SEEN - 1);
+
+    while (r->seen[i] && r->seen[i] != hash) i = (i + 1) & (SEEN - 1);
+    if (r->seen[i]) return 0;
+    if (r->lines < LINES_MAX) r->seen[i] = hash;
+    return 1;
+}
+
+void report_refused(struct report *r, const char *what, int length, const char *why, const char *from) {
+    unsigned i;
+
+    if (!is_new(r, hash_of(what, length))) return;
+    for (i = 0; i < r->reasons && strcmp(r->reason[i].why, why); i++) continue;
+    if (i == r->reasons && i < REASONS_MAX) r->reason[r->reasons++].why = why;
+    if (i < r->reasons) r->reason[i].n++;
+    if (r->lines++ < LINES_MAX)
+        report_line(r, "refused %.*s%s: %s%s%.*s", length < SHOWN ? length : SHOWN, what, length < SHOWN ? "" : "...", why,
+                    from ? ", found on " : "", SHOWN, from ? from : "");
+    else if (r->lines == LINES_MAX + 1)
+        report_line(r, "more refusals than %u: from here on they are only counted", LINES_MAX);
+}
+
+void report_progress(struct report *r, const struct report_progress *p) {
+    double t = now(), seconds = t - r->begun;
+    char bar[BAR + 1];
+    int full;
+
+    if (!r->terminal || t - r->shown < 0.25) return;
+    r->shown = t;
+    full = p->known ? (int)((uint64_t)BAR * p->done / p->known) : 0;
+    for (int i = 0; i < BAR; i++) bar[i] = i < full ? '#' : '.';
+    bar[BAR] = 0;
+    fprintf(stderr, "\r\033[K[%s] %" PRIu32 " of %" PRIu32 " URLs, %.0f requests/s, %.1f MB, %.0f s", bar, p->done, p->known,
+            seconds > 0 ? (double)p->requests / seconds : 0, (double)p->bytes / 1e6, seconds);
+    r->drawn = 1;
+}
+
+void report_refusals(struct report *r) {
+    for (unsigned i = 0; i < r->reasons; i++) report_line(r, "not asked for or not taken: %" PRIu64 " URLs, %s", r->reason[i].n, r->reason[i].why);
+}
+
+void report_free(struct report **r) {
+    if (!*r) return;
+    clear_bar(*r);
+    if ((*r)->out != stderr) fclose((*r)->out);
+    free(*r);
+    *r = NULL;
+}

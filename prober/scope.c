@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "scope.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include <curl/curl.h>
+
+/* ---- whole URLs -------------------------------------------------------------------------------------------------------------- */
+
+struct parts { struct scope_origin origin; char *path, *query; int user; };
+
+static char *part(CURLU *u, CURLUPart what, unsigned flags) {
+    char *text = NULL;
+    return curl_url_get(u, what, &text, flags) == CURLUE_OK ? text : NULL;
+}
+
+static int origin_of(CURLU *u, struct scope_origin *o) {
+    char *scheme = part(u, CURLUPART_SCHEME, 0), *host = part(u, CURLUPART_HOST, CURLU_PUNYCODE),
+         *port = part(u, CURLUPART_PORT, CURLU_DEFAULT_PORT);
+    int ok = scheme && host && port && *host && strlen(host) < sizeof o->host;
+
+    if (ok) {
+        unsigned long n = strtoul(port, NULL, 10);
+
+        o->https = !strcasecmp(scheme, "https");
+        o->port = (uint16_t)n;
+        for (size_t i = 0; i <= strlen(host); i++) o->host[i] = (char)tolower((unsigned char)host[i]);
+        if (strspn(o->host, "abcdefghijklmnopqrstuvwxyz0123456789-._:[]") != strlen(o->host)) ok = 0;
+        if (n == (o->https ? 443 : 80)) snprintf(o->name, sizeof o->name, "%s://%s", o->https ? "https" : "http", o->host);
+        else snprintf(o->name, sizeof o->name, "%s://%s:%lu", o->https ? "https" : "http", o->host, n);
+    }
+    curl_free(scheme);
+    curl_free(host);
+    curl_free(port);
+    return ok;
+}
+
+/* Takes an http or https URL apart; 0 if it is none. */
+static int take_apart(const char *url, struct parts *p) {
+    CURLU *u = curl_url();
+    char *user;
+    int ok;
+
+    memset(p, 0, sizeof *p);
+    if (!u) return 0;
+    ok = curl_url_set(u, CURLUPART_URL, url, CURLU_PATH_AS_IS | CURLU_URLENCODE) == CURLUE_OK && origin_of(u, &p->origin);
+    if (ok) {
+        p->path = part(u, CURLUPART_PATH, 0);
+        p->query = part(u, CURLUPART_QUERY, 0);
+        user = part(u, CURLUPART_USER, 0);
+        p->user = user != NULL;
+        curl_free(user);
+        ok = p->path != NULL;
+    }
+    curl_url_cleanup(u);
+    return ok;
+}
+
+static void put_together(struct parts *p) {
+    curl_free(p->path);
+    curl_free(p->query);
+}
+
+static int same_origin(const struct scope_origin *a, const struct scope_origin *b) {
+    return a->https == b->https && a->port == b->port && !strcmp(a->host, b->host);
+}
+
+static enum scope_answer spell(struct scope_place *out, const char *text, size_t n) {
+    size_t length = n <= PAGES_TARGET_MAX ? pages_url_spell(text, n, out->target, sizeof out->target) : 0;
+
+    if (!length || length > PAGES_TARGET_MAX) return SCOPE_TOO_LONG;
+    out->length = (uint16_t)length;
+    return SCOPE_IN;
+}
+
+static enum scope_answer place_of(const struct parts *p, struct scope_place *out) {
+    size_t path = strlen(p->path), query = p->query ? strlen(p->query) + 1 : 0;
+    char text[PAGES_TARGET_MAX + 1];
+
+    if (path + query > PAGES_TARGET_MAX) return SCOPE_TOO_LONG;
+    memcpy(text, p->path, path);
+    if (query) {
+        text[path] = '?';
+        memcpy(text + path + 1, p->query, query - 1);
+    }
+    return spell(out, text, path + query);
+}
+
+const char *scope_add(struct scope *s, const char *url, struct scope_place *place) {
+    const char *wrong = NULL;
+    struct parts p;
+    uint16_t i;
+
+    if (strncasecmp(url, "http://", 7) && strncasecmp(url, "https://", 8)) return "must begin with http:// or https://";
+    if (!take_apart(url, &p)) return "not a URL";
+    for (i = 0; i < s->n && !same_origin(&s->origin[i], &p.origin); i++) continue;
+    if (p.user) wrong = "must not hold a user or password";
+    else if (i == SCOPE_ORIGINS) wrong = "too many origins: 64 at most";
+    else if (place_of(&p, place) != SCOPE_IN) wrong = "too long";
+    if (!wrong) {
+        if (i == s->n) s->origin[s->n++] = p.origin;
+        place->origin = i;
+        scope_give(s, p.origin.host);       /* if it is an address */
+    }
+    put_together(&p);
+    return wrong;
+}
+
+/* ---- links ------------------------------------------------------------------------------------------------------------------- */
+
+static size_t scheme_length(const char *ref, size_t n) {
+    size_t i = 0;
+
+    if (!n || !isalpha((unsigned char)ref[0])) return 0;
+    while (i < n && (isalnum((unsigned char)ref[i]) || strchr("+-.", ref[i])) && ref[i]) i++;
+    return i < n && ref[i] == ':' ? i : 0;
+}
+
+static int is_word(const char *text, size_t n, const char *const *words) {
+    for (; *words; words++)
+        if (strlen(*words) == n && !strncasecmp(*words, text, n)) return 1;
+    return 0;
+}
+
+static enum scope_answer resolve_whole(const struct scope *s, const char *url, struct scope_place *out) {
+    enum scope_answer a = SCOPE_OTHER_SITE;
+    struct parts p;
+
+    if (!take_apart(url, &p)) {
+        put_together(&p);
+        return SCOPE_NOT_A_URL;
+    }
+    for (uint16_t i = 0; i < s->n; i++)
+        if (same_origin(&s->origin[i], &p.origin)) {
+            out->origin = i;
+            a = p.user ? SCOPE_USER : place_of(&p, out);
+            break;
+        }
+    put_together(&p);
+    return a;
+}
+
+/* RFC 3986, 5.2.2, for references without an authority; the spelling resolves their dots. */
+static enum scope_answer resolve_path(const struct scope_place *base, const char *ref, size_t n, struct scope_place *out) {
+    char text[2 * PAGES_TARGET_MAX];
+    const char *query = memchr(base->target, '?', base->length);
+    size_t keep = query ? (size_t)(query - base->target) : base->length;
+
+    if (ref[0] == '/') keep = 0;
+    else if (ref[0] != '?')
+        while (keep && base->target[keep - 1] != '/') keep--;
+    memcpy(text, base->target, keep);
+    memcpy(text + keep, ref, n);
+    out->origin = base->origin;
+    return spell(out, text, keep + n);
+}
+
+enum scope_answer scope_resolve(const struct scope *s, const struct scope_place *base, const char *ref, size_t n, struct scope_place *out) {
+    static const char *const web[] = { "http", "https", NULL };
+    static const char *const harmless[] = { "mailto", "javascript", "data", "tel", "sms", "about", "blob", NULL };
+    char text[PAGES_TARGET_MAX + 1];
+    size_t used = 0, scheme;
+
+    while (n && (unsigned char)ref[0] <= ' ') ref++, n--;
+    while (n && (unsigned char)ref[n - 1] <= ' ') n--;
+    if (!n || ref[0] == '#') return SCOPE_IGNORED;
+    scheme = scheme_length(ref, n < 64 ? n : 64);
+    if (scheme && is_word(ref, scheme, harmless)) return SCOPE_IGNORED;
+    if (scheme && !is_word(ref, scheme, web)) return SCOPE_SCHEME;
+    if (n > PAGES_TARGET_MAX - 16) return SCOPE_TOO_LONG;
+    /* As browsers do: line ends and TABs inside a link are not part of it. */
+    if (!scheme && n > 1 && ref[0] == '/' && ref[1] == '/' && base)
+        used = (size_t)sprintf(text, "%s:", s->origin[base->origin].https ? "https" : "http");
+    for (size_t i = 0; i < n; i++)
+        if (!strchr("\t\r\n", ref[i])) text[used++] = ref[i];
+        else if (!ref[i]) return SCOPE_NOT_A_URL;
+    text[used] = 0;
+    if (scheme && (used < scheme + 3 || strncmp(text + scheme, "://", 3))) return SCOPE_NOT_A_URL;
+    if (scheme || (n > 1 && ref[0] == '/' && ref[1] == '/')) return resolve_whole(s, text, out);
+    return base && used ? resolve_path(base, text, used, out) : SCOPE_NOT_A_URL;
+}
+
+const char *scope_reason(enum scope_answer a) {
+    static const char *const reason[] = { "in scope", "nothing to ask for", "another site", "scheme is not http or https", "names a user",
+                                          "too long", "not a URL" };
+    return reason[a];
+}
+
+/* ---- addresses --------------------------------------------------------------------------------------------------------------- */
+
+enum range { PUBLIC, PRIVATE, NEVER };      /* NEVER: unless written out by who runs it */
+
+struct net { uint8_t address[16]; uint8_t bits; uint8_t range; };
+
+/* RFC 6890 and its successors (IANA's special-purpose registries), the first that fits. */
+static const struct net nets4[] = {
+    { { 0 }, 8, NEVER },               { { 10 }, 8, PRIVATE },             { { 100, 64 }, 10, PRIVATE },       { { 127 }, 8, PRIVATE },
+    { { 169, 254 }, 16, NEVER },       { { 172, 16 }, 12, PRIVATE },       { { 192, 0, 0 }, 24, NEVER },       { { 192, 0, 2 }, 24, PRIVATE },
+    { { 192, 88, 99 }, 24, NEVER },    { { 192, 168 }, 16, PRIVATE },      { { 198, 18 }, 15, PRIVATE },       { { 198, 51, 100 }, 24, PRIVATE },
+    { { 203, 0, 113 }, 24, PRIVATE },  { { 224 }, 3, NEVER },
+};
+static const struct net nets6[] = {
+    { { [15] = 1 }, 128, PRIVATE },                                 { { 0xfc }, 7, PRIVATE },
+    { { 0x20, 0x01, 0x0d, 0xb8 }, 32, PRIVATE },                    { { 0x3f, 0xff }, 20, PRIVATE },
+    { { 0x20, 0x01 }, 23, NEVER },                                  { { 0x20 }, 3, PUBLIC },
+};
+
+static enum range range_in(const struct net *nets, size_t n, const uint8_t *address, enum range otherwise) {
+    for (size_t i = 0; i < n; i++) {
+        unsigned whole = nets[i].bits / 8, rest = nets[i].bits % 8;
+        if (memcmp(nets[i].address, address, whole)) continue;
+        if (rest && (nets[i].address[whole] ^ address[whole]) >> (8 - rest)) continue;
+        return nets[i].range;
+    }
+    return otherwise;
+}
+
+static enum range range_of4(const uint8_t *a) { return range_in(nets4, sizeof nets4 / sizeof *nets4, a, PUBLIC); }
+
+static enum range range_of6(const uint8_t *a) {
+    static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff }, nat64[12] = { 0x00, 0x64, 0xff, 0x9b };
+
+    /* An IPv4 address in other clothes is what it is. */
+    if (!memcmp(a, mapped, 12) || !memcmp(a, nat64, 12)) return range_of4(a + 12);
+    if (a[0] == 0x20 && a[1] == 0x02) return range_of4(a + 2);
+    return range_in(nets6, sizeof nets6 / sizeof *nets6, a, NEVER);
+}
+
+static int same_address(const struct sockaddr *a, const struct sockaddr_storage *b) {
+    if (a->sa_family != b->ss_family) return 0;
+    if (a->sa_family == AF_INET)
+        return !memcmp(&((const struct sockaddr_in *)a)->sin_addr, &((const struct sockaddr_in *)b)->sin_addr, 4);
+    return !memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr, &((const struct sockaddr_in6 *)b)->sin6_addr, 16);
+}
+
+int scope_give(struct scope *s, const char *address) {
+    struct sockaddr_storage *a = &s->given[s->ngiven];
+    char text[256];
+    const char *colon = strrchr(address, ':');
+    size_t n = strlen(address);
+
+    if (s->ngiven == SCOPE_ORIGINS || n >= sizeof text) return -1;
+    if (address[0] == '[') {
+        const char *end = strchr(address, ']');
+        if (!end) return -1;
+        address++;
+        n = (size_t)(end - address);
+    } else if (colon && strchr(address, ':') == colon) {
+        n = (size_t)(colon - address);
+    }
+    memcpy(text, address, n);
+    text[n] = 0;
+    memset(a, 0, sizeof *a);
+    if (inet_pton(AF_INET, text, &((struct sockaddr_in *)a)->sin_addr) == 1) a->ss_family = AF_INET;
+    else if (inet_pton(AF_INET6, text, &((struct sockaddr_in6 *)a)->sin6_addr) == 1) a->ss_family = AF_INET6;
+    else return -1;
+    s->ngiven++;
+    return 0;
+}
+
+static int is_loopback(const struct sockaddr *a) {
+    static const uint8_t one[16] = { [15] = 1 };
+    if (a->sa_family == AF_INET) return *(const uint8_t *)&((const struct sockaddr_in *)a)->sin_addr == 127;
+    return !memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr, one, 16);
+}
+
+int scope_allows(const struct scope *s, uint16_t origin, const struct sockaddr *address) {
+    const struct scope_origin *o = &s->origin[origin];
+    enum range r;
+
+    if (address->sa_family == AF_INET) r = range_of4((const uint8_t *)&((const struct sockaddr_in *)address)->sin_addr);
+    else if (address->sa_family == AF_INET6) r = range_of6((const uint8_t *)&((const struct sockaddr_in6 *)address)->sin6_addr);
+    else return 0;
+    if (r == PUBLIC || (r == PRIVATE && s->allow_private)) return 1;
+    for (unsigned i = 0; i < s->ngiven; i++)
+        if (same_address(address, &s->given[i])) return 1;
+    return !strcmp(o->host, "localhost") && is_loopback(address);
+}

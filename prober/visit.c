@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * visit.c - one URL: asked for until its size is known, with as few bytes as that takes.
+ *
+ *     ASK ──> a document by GET, anything else by HEAD, packed if the server likes
+ *         ──> BODY     HEAD told no length, or was not understood, or what it told of is a document: GET
+ *         ──> PLAIN    HEAD told the length of the packed answer: HEAD for the plain one
+ *         ──> GZIP     it came packed with br: what do clients get that only take gzip?
+ *         ──> AGAIN    its size may vary (no validator, or a cookie): --samples times, or until two in a row are equal
+ *
+ * A packed answer to GET tells the plain size too: what it unpacks to.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include <zlib.h>
+
+#include "walk_impl.h"
+
+#define SHORT_BODY   65536u     /* a body that holds no links and is no longer comes to its end: a connection is worth more */
+#define ROBOTS_HOPS  5u         /* redirects of robots.txt (RFC 9309, 2.3.1.2) */
+#define RETRY_AFTER  2.0        /* seconds after a server's error */
+
+enum step { ASK, BODY, PLAIN, GZIP, AGAIN };
+
+struct visit {
+    struct walk        *w;
+    struct links       *links;
+    z_stream            gz;
+    int                 busy, head, conditional, gz_open, gz_looked, base_set, base_outside;
+    int                 robots;                 /* it is robots.txt of `origin` that is asked for */
+    enum step           step;
+    enum pages_coding   coding;                 /* accepted */
+    uint32_t            url;
+    uint16_t            origin;
+    unsigned            samples;
+    double              sum, squares, packed_sum;
+    enum pages_coding   packed;                 /* what its answers come with */
+    uint64_t            size[PAGES_CODINGS], last;
+    uint64_t            unpacked;
+    struct scope_place  base, found;
+};
+
+static void ask(struct visit *v, enum step step);
+
+/* ---- links of the body ------------------------------------------------------------------------------------------------------- */
+
+static void url_text(const struct visit *v, char *out, size_t room) {
+    snprintf(out, room, "%s%.*s", walk_origin(v->w, v->origin), (int)PAGES_TARGET_MAX, v->robots ? v->base.target : urls_target(v->w->urls, v->url));
+}
+
+static void refused(const struct visit *v, const char *why) {
+    char text[PAGES_ORIGIN_MAX + PAGES_TARGET_MAX + 1];
+    url_text(v, text, sizeof text);
+    report_refused(v->w->report, text, (int)strlen(text), why, NULL);
+}
+
+static void follow(struct visit *v, const char *ref, size_t n, int document) {
+    char from[256];
+    enum scope_answer a = scope_resolve(v->w->scope, v->base_outside ? NULL : &v->base, ref, n, &v->found);
+
+    if (a == SCOPE_IGNORED) return;
+    if (a == SCOPE_NOT_A_URL && v->base_outside) a = SCOPE_OTHER_SITE;
+    url_text(v, from, sizeof from);
+    if (a == SCOPE_IN) walk_found(v->w, &v->found, urls_at(v->w->urls, v->url)->depth + 1u, document, from);
+    else report_refused(v->w->report, ref, n < 4096 ? (int)n : 4096, scope_reason(a), from);
+}
+
+static void on_link(void *context, const char *ref, size_t n, enum links_kind kind) {
+    struct visit *v = context;
+    enum scope_answer a;
+
+    if (kind != LINKS_BASE) {
+        if (kind == LINKS_OBJECT || !links_nofollow(v->links)) follow(v, ref, n, kind == LINKS_DOCUMENT);
+        return;
+    }
+    if (v->base_set++) return;      /* only the first counts */
+    a = scope_resolve(v->w->scope, &v->base, ref, n, &v->found);
+    if (a == SCOPE_IN) v->base = v->found;
+    else if (a != SCOPE_IGNORED) v->base_outside = 1;
+}
+
+/* Also what does not name its type, when it is packed as sitemaps are. */
+static int begin_links(struct visit *v, const struct fetch_answer *a, const char *data, size_t n) {
+    enum links_type type = a->type == FETCH_HTML ? LINKS_HTML : a->type == FETCH_CSS ? LINKS_CSS : LINKS_SITEMAP;
+
+    if (a->type == FETCH_OTHER) {
+        if (v->gz_looked || n < 2 || memcmp(data, "\x1f\x8b", 2) || !(urls_at(v->w->urls, v->url)->flags & PAGES_DOCUMENT)) return 0;
+        memset(&v->gz, 0, sizeof v->gz);
+        if (inflateInit2(&v->gz, 15 + 16) != Z_OK) return 0;
+        v->gz_open = 1;
+    }
+    v->links = links_new(type, on_link, v);
+    return v->links != NULL;
+}
+
+static int feed_packed(struct visit *v, const char *data, size_t n) {
+    char out[16384];
+    int rc = Z_OK;
+
+    v->gz.next_in = (Bytef *)(uintptr_t)data;
+    v->gz.avail_in = (uInt)n;
+    while (v->gz.avail_in && rc == Z_OK) {
+        v->gz.next_out = (Bytef *)out;
+        v->gz.avail_out = sizeof out;
+        rc = inflate(&v->gz, Z_NO_FLUSH);
+        v->unpacked += sizeof out - v->gz.avail_out;
+        if (v->unpacked > v->w->s->max_bytes) return 1;
+        links_feed(v->links, out, sizeof out - v->gz.avail_out);
+    }
+    return 0;
+}
+
+static void end_links(struct visit *v, int whole) {
+    if (v->links && whole) links_end(v->links);
+    if (v->links && links_wrong(v->links)) refused(v, links_wrong(v->links));
+    if (v->links) links_free(&v->links);
+    if (v->gz_open) inflateEnd(&v->gz);
+    v->gz_open = v->gz_looked = 0;
+}
+
+/* ---- asking ------------------------------------------------------------------------------------------------------------------ */
+
+struct visit *visits_new(struct walk *w) {
+    struct visit *all = calloc(w->s->connections, sizeof *all);
+    for (uint32_t i = 0; all && i < w->s->connections; i++) all[i].w = w;
+    return all;
+}
+
+void visits_free(struct walk *w) {
+    for (uint32_t i = 0; i < w->s->connections; i++) end_links(&w->visits[i], 0);
+    free(w->visits);
+    w->visits = NULL;
+}
+
+static int is_packed_sitemap(const char *target) {
+    size_t n = strcspn(target, "?");
+    return n > 7 && !strncasecmp(target + n - 7, ".xml.gz", 7);
+}
+
+/* By its name it is large and holds no links: worth a HEAD first, even if a link called it a page. */
+static int named_like_a_file(const char *target) {
+    static const char *const endings[] = { ".jpg", ".jpeg", ".png", ".gif", ".webp", ".avif", ".svg", ".ico", ".pdf", ".zip", ".gz", ".xz", ".bz2",
+        ".zst", ".7z", ".rar", ".tar", ".tgz", ".iso", ".img", ".deb", ".rpm", ".exe", ".msi", ".dmg", ".apk", ".mp3", ".mp4", ".m4a", ".m4v", ".webm",
+        ".ogg", ".ogv", ".wav", ".flac", ".avi", ".mov", ".mkv", ".doc", ".docx", ".xls", ".xlsx", ".ppt", ".pptx", ".odt", ".ods", ".odp", ".csv",
+        ".woff", ".woff2", ".ttf", ".otf", ".eot", ".js", ".mjs", ".json", ".wasm", ".map", ".txt", NULL };
+    size_t n = strcspn(target, "?");
+
+    for (const char *const *e = endings; *e; e++) {
+        size_t k = strlen(*e);
+        if (n > k && !strncasecmp(target + n - k, *e, k)) return !is_packed_sitemap(target);
+    }
+    return 0;
+}
+
+static void start_fetch(struct visit *v, const char *target, const char *etag, uint32_t modified) {
+    struct fetch_request r = { .origin = v->origin, .target = target, .head = v->head, .coding = v->coding, .etag = etag, .modified = modified,
+                               .context = v };
+
+    /* As many connections as visits: there is one. */
+    if (fetch_start(v->w->fetch, &r)) abort();
+}
+
+static void ask(struct visit *v, enum step step) {
+    const struct url *u = urls_at(v->w->urls, v->url);
+
+    v->step = step;
+    v->conditional = step == ASK && u->samples && (u->etag_length || u->modified);
+    v->coding = step == PLAIN ? PAGES_IDENTITY : step == GZIP ? PAGES_GZIP : PAGES_BR;
+    if (step == BODY || step == AGAIN) v->head = 0;
+    v->base.origin = u->origin;
+    v->base.length = u->length;
+    memcpy(v->base.target, urls_target(v->w->urls, v->url), u->length + 1u);
+    v->base_set = v->base_outside = 0;
+    start_fetch(v, v->base.target, v->conditional ? urls_etag(v->w->urls, v->url) : NULL, v->conditional ? u->modified : 0);
+}
+
+static struct visit *free_visit(struct walk *w) {
+    for (uint32_t i = 0; i < w->s->connections; i++)
+        if (!w->visits[i].busy) return &w->visits[i];
+    return NULL;
+}
+
+static void begin_visit(struct visit *v, uint16_t origin) {
+    v->busy = 1;
+    v->origin = origin;
+    v->robots = 0;
+    v->samples = 0;
+    v->sum = v->squares = v->packed_sum = 0;
+    v->packed = PAGES_IDENTITY;
+    v->unpacked = v->last = 0;
+    for (int c = 0; c < PAGES_CODINGS; c++) v->size[c] = PAGES_UNKNOWN;
+}
+
+int visit_start(struct walk *w, uint32_t url) {
+    struct visit *v = free_visit(w);
+    const struct url *u = urls_at(w->urls, url);
+
+    if (!v) return -1;
+    begin_visit(v, u->origin);
+    v->url = url;
+    v->head = !(u->flags & PAGES_DOCUMENT) || (!u->samples && named_like_a_file(urls_target(w->urls, url)));
+    ask(v, ASK);
+    return 0;
+}
+
+int visit_start_robots(struct walk *w, uint16_t origin, const char *target) {
+    struct visit *v = free_visit(w);
+
+    if (!v) return -1;
+    begin_visit(v, origin);
+    v->robots = 1;
+    v->head = 0;
+    v->coding = PAGES_BR;
+    v->base.origin = origin;
+    v->base.length = (uint16_t)strlen(target);
+    memmove(v->base.target, target, v->base.length + 1u);
+    w->manners[origin].length = 0;
+    start_fetch(v, v->base.target, NULL, 0);
+    return 0;
+}
+
+/* ---- robots.txt -------------------------------------------------------------------------------------------------------------- */
+
+static int robots_body(struct visit *v, const struct fetch_answer *a, const char *data, size_t n) {
+    struct manners *m = &v->w->manners[v->origin];
+
+    if (a->status != 200) return 0;
+    if (!m->text) m->text = malloc(ROBOTS_MAX);
+    if (!m->text) return 1;
+    if (n > ROBOTS_MAX - m->length) n = ROBOTS_MAX - m->length;
+    memcpy(m->text + m->length, data, n);
+    m->length += n;
+    return m->length == ROBOTS_MAX;     /* what stands behind does not count */
+}
+
+static int robots_redirected(struct visit *v, const struct fetch_answer *a) {
+    struct manners *m = &v->w->manners[v->origin];
+
+    if (!a->location[0] || m->redirects++ >= ROBOTS_HOPS) return 0;
+    if (scope_resolve(v->w->scope, &v->base, a->location, strlen(a->location), &v->found) != SCOPE_IN || v->found.origin != v->origin) return 0;
+    v->busy = 0;
+    return !visit_start_robots(v->w, v->origin, v->found.target);
+}
+
+/* RFC 9309, 2.3.1: an answer that says "not there" lets everything be fetched, no answer nothing. */
+static void robots_done(struct visit *v, const struct fetch_answer *a) {
+    struct walk *w = v->w;
+    struct manners *m = &w->manners[v->origin];
+    char why[300];
+
+    if (a->end == FETCH_REFUSED) {
+        m->state = ORIGIN_LOST;
+        w->bounded = 1;
+        refused(v, "its name leads to an address outside the scope; --allow-private lets names lead to private ones");
+    } else if (a->status == 200 && (a->end == FETCH_WHOLE || (a->end == FETCH_CUT && m->length == ROBOTS_MAX))) {
+        m->robots = robots_parse(m->text ? m->text : "", m->length, "fairgate-prober");
+        w->out_of_memory |= !m->robots;
+        m->state = ROBOTS_READY;
+    } else if (a->end == FETCH_WHOLE && a->status >= 300 && a->status < 400) {
+        if (robots_redirected(v, a)) return;
+        m->state = ROBOTS_READY;
+    } else if (a->end != FETCH_FAILED && a->status >= 400 && a->status < 500 && a->status != 429) {
+        m->state = ROBOTS_READY;
+    } else {
+        m->state = ROBOTS_UNKNOWN;
+        snprintf(why, sizeof why, "robots.txt: %s", a->error[0] ? a->error : "the server can't answer");
+        walk_pause(w, v->origin, a->retry_after, why);
+        return;
+    }
+    m->failures = 0;
+}
+
+/* ---- what an answer tells ------------------------------------------------------------------------------------------------------ */
+
+/* The visit is over.  state: URL_NOTHING also takes the size away that was known before. */
+static void conclude(struct visit *v, enum url_state state) {
+    struct url *u = urls_at(v->w->urls, v->url);
+
+    v->busy = 0;
+    u->state = (uint8_t)state;
+    if (state == URL_NOTHING) u->samples = 0;
+}
+
+/* It can't be asked now: later, or what was known before stays. */
+static void put_off(struct visit *v, double seconds, const char *why) {
+    v->busy = 0;
+    if (walk_later(v->w, v->url, seconds)) return;
+    refused(v, why);
+    conclude(v, urls_at(v->w->urls, v->url)->samples ? URL_KNOWN : URL_NOTHING);
+}
+
+static uint64_t rounded(double x) { return x < 0 ? 0 : (uint64_t)(x + 0.5); }
+
+/*
+ * The mean over what this run saw and, if it varies, what earlier ones did; the spread is the root of the mean square about the new mean.
+ */
+static void settle(struct visit *v) {
+    struct url *u = urls_at(v->w->urls, v->url);
+    double n = v->samples, mean = v->sum / n, square = v->squares / n, before = 0;
+    int varies = v->samples > 1 && square - mean * mean > 0.25;
+
+    if (u->samples && u->body[PAGES_IDENTITY] != PAGES_UNKNOWN && v->samples > 1) {
+        double old = (double)u->body[PAGES_IDENTITY], spread = (double)u->spread;
+        if (varies || u->flags & PAGES_VARIES) {
+            before = fmin(u->samples, WALK_SAMPLES);
+            mean = (n * mean + before * old) / (n + before);
+            square = (n * square + before * (spread * spread + old * old)) / (n + before);
+            varies = 1;
+        }
+    }
+    for (int c = PAGES_GZIP; c < PAGES_CODINGS; c++) {
+        double old = u->body[c] == PAGES_UNKNOWN ? (double)v->size[c] : (double)u->body[c];
+        if (v->size[c] == PAGES_UNKNOWN || v->size[c] == v->size[PAGES_IDENTITY]) u->body[c] = PAGES_UNKNOWN;
+        else u->body[c] = rounded((n * (double)v->size[c] + before * old) / (n + before));
+    }
+    u->body[PAGES_IDENTITY] = rounded(mean);
+    u->spread = varies ? rounded(sqrt(fmax(0, square - mean * mean))) : 0;
+    u->samples = (uint16_t)fmin(n + before, UINT16_MAX);
+    u->flags = (uint8_t)((u->flags & ~PAGES_VARIES) | (varies ? PAGES_VARIES : 0));
+    u->checked = (uint32_t)v->w->now;
+    conclude(v, URL_KNOWN);
+}
+
+/* What is in every good answer. */
+static void note_header(struct visit *v, const struct fetch_answer *a) {
+    struct url *u = urls_at(v->w->urls, v->url);
+
+    u->header = a->header;
+    u->modified = a->modified;
+    u->flags = (uint8_t)((u->flags & ~PAGES_COOKIE) | (a->cookie ? PAGES_COOKIE : 0));
+    if (urls_set_etag(v->w->urls, v->url, a->etag, strlen(a->etag))) v->w->out_of_memory = 1;
+}
+
+static void count_sample(struct visit *v, uint64_t plain) {
+    v->samples++;
+    v->sum += (double)plain;
+    v->squares += (double)plain * (double)plain;
+}
+
+/* A client that takes br too gets what one gets that takes gzip, unless the server packs with br. */
+static void note_packed(struct visit *v, enum pages_coding coding, uint64_t bytes) {
+    if (coding == PAGES_IDENTITY) coding = PAGES_GZIP;      /* packed with something else: no client of ours tells it apart */
+    v->packed = coding;
+    v->size[coding] = bytes;
+    if (coding == PAGES_GZIP) v->size[PAGES_BR] = bytes;
+}
+
+static int may_vary(const struct fetch_answer *a) { return a->cookie || (!a->etag[0] && !a->modified); }
+
+static int holds_links(const struct fetch_answer *a) { return a->type != FETCH_OTHER; }
+
+static void head_told(struct visit *v, const struct fetch_answer *a) {
+    if (v->step == ASK) note_header(v, a);
+    if (a->length == FETCH_UNKNOWN || (v->step == ASK && holds_links(a))) {
+        if (v->step != ASK) v->head = 0;
+        ask(v, v->step == ASK ? BODY : v->step);
+        return;
+    }
+    if (v->step == GZIP) {
+        if (a->coded) v->size[PAGES_GZIP] = a->length;
+        settle(v);
+        return;
+    }
+    if (a->coded && v->step == ASK) {
+        note_packed(v, a->coding, a->length);
+        ask(v, PLAIN);
+        return;
+    }
+    v->size[PAGES_IDENTITY] = a->length;
+    count_sample(v, a->length);
+    if (v->packed == PAGES_BR) ask(v, GZIP);
+    else settle(v);
+}
+
+static void body_told(struct visit *v, const struct fetch_answer *a) {
+    struct url *u = urls_at(v->w->urls, v->url);
+    int first = v->step == ASK || v->step == BODY, same;
+
+    if (v->step == GZIP) {
+        if (a->coded) v->size[PAGES_GZIP] = a->wire;
+        settle(v);
+        return;
+    }
+    if (first) {
+        note_header(v, a);
+        if (holds_links(a)) u->flags |= PAGES_DOCUMENT;
+    }
+    same = !first && v->last == a->plain;
+    v->last = a->plain;
+    count_sample(v, a->plain);
+    v->size[PAGES_IDENTITY] = a->plain;
+    if (a->coded && v->step != PLAIN) {
+        v->packed_sum += (double)a->wire;
+        note_packed(v, a->coding, rounded(v->packed_sum / v->samples));
+    }
+    if (v->step != PLAIN && may_vary(a) && v->samples < v->w->s->samples && !(v->samples > 1 && same)) ask(v, AGAIN);
+    else if (v->packed == PAGES_BR) ask(v, GZIP);
+    else settle(v);
+}
+
+static void broken_off(struct visit *v, const struct fetch_answer *a) {
+    if (a->status == 200 && a->length != FETCH_UNKNOWN && !a->coded) {
+        if (a->length > v->w->s->max_bytes && holds_links(a)) refused(v, "larger than --max-bytes: its size is known, its links are not");
+        note_header(v, a);
+        v->size[PAGES_IDENTITY] = a->length;
+        count_sample(v, a->length);
+        settle(v);
+        return;
+    }
+    refused(v, "larger than --max-bytes");
+    conclude(v, URL_NOTHING);
+}
+
+static void unusual(struct visit *v, const struct fetch_answer *a) {
+    struct walk *w = v->w;
+    const struct url *u = urls_at(w->urls, v->url);
+    char why[64];
+
+    snprintf(why, sizeof why, "status %u", a->status);
+    if (a->status == 304 && v->conditional) {
+        urls_at(w->urls, v->url)->checked = (uint32_t)w->now;
+        conclude(v, URL_KNOWN);
+    } else if (a->status >= 300 && a->status < 400) {
+        if (a->location[0]) follow(v, a->location, strlen(a->location), (u->flags & PAGES_DOCUMENT) != 0);
+        conclude(v, URL_NOTHING);
+    } else if (a->status == 429 || a->status == 503) {
+        walk_pause(w, v->origin, a->retry_after, why);
+        put_off(v, 0, "asked not to come so often, to the end");
+    } else if (a->status >= 500 && a->status != 501) {
+        put_off(v, RETRY_AFTER, "the server can't answer it");
+    } else if (v->head && a->status != 404 && a->status != 410 && a->status != 401) {
+        ask(v, BODY);       /* not everybody knows HEAD */
+    } else {
+        conclude(v, URL_NOTHING);
+    }
+}
+
+static void url_done(struct visit *v, const struct fetch_answer *a) {
+    struct walk *w = v->w;
+
+    end_links(v, a->end == FETCH_WHOLE || a->end == FETCH_CUT);
+    if (a->status && a->status != 429 && a->status != 503) walk_answered(w, v->origin);
+    switch (a->end) {
+    case FETCH_REFUSED:
+        w->manners[v->origin].state = ORIGIN_LOST;
+        w->bounded = 1;
+        refused(v, "its name leads to an address outside the scope; --allow-private lets names lead to private ones");
+        v->busy = 0;
+        break;
+    case FETCH_FAILED:
+        if (!a->status) walk_pause(w, v->origin, 0, a->error);
+        put_off(v, RETRY_AFTER, "no whole answer");
+        break;
+    case FETCH_CUT:
+        if (a->status == 200) broken_off(v, a);
+        else unusual(v, a);
+        break;
+    default:
+        if (a->status != 200) unusual(v, a);
+        else if (v->head) head_told(v, a);
+        else body_told(v, a);
+    }
+}
+
+/* ---- calls of the fetcher ------------------------------------------------------------------------------------------------------ */
+
+static int on_header(void *context, const struct fetch_answer *a) {
+    struct visit *v = context;
+
+    if (v->robots || v->head) return 0;
+    if (a->status != 200) return a->length != FETCH_UNKNOWN && a->length > SHORT_BODY;
+    if (a->length == FETCH_UNKNOWN || a->coded) return 0;
+    if (a->length > v->w->s->max_bytes) return 1;
+    return !holds_links(a) && a->length > SHORT_BODY && !is_packed_sitemap(urls_target(v->w->urls, v->url));
+}
+
+static int on_body(void *context, const struct fetch_answer *a, const char *data, size_t n) {
+    struct visit *v = context;
+    int first = v->step == ASK || v->step == BODY;
+
+    if (v->robots) return robots_body(v, a, data, n);
+    if (a->status != 200 || !first || a->nofollow) return 0;
+    if (!v->links && !v->gz_looked && !begin_links(v, a, data, n)) v->gz_looked = 1;
+    if (!v->links) return 0;
+    if (v->gz_open) return feed_packed(v, data, n);
+    links_feed(v->links, data, n);
+    return 0;
+}
+
+static void on_done(void *context, const struct fetch_answer *a) {
+    struct visit *v = context;
+
+    if (!v->robots) {
+        url_done(v, a);
+        return;
+    }
+    v->busy = 0;
+    robots_done(v, a);
+}
+
+const struct fetch_calls visit_calls = { on_header, on_body, on_done };

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "walk.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "walk_impl.h"
+
+#define PAUSE_FIRST    5.0      /* seconds after the first 429, 503 or lost connection; twice as long each time after */
+#define PAUSE_MOST     300.0
+#define FAILURES_MOST  8u       /* in a row, and the origin is given up */
+#define TRIES          3u
+#define ROBOTS_TRIES   3u
+#define IDLE           (-1.0)
+
+double walk_clock(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+const char *walk_origin(const struct walk *w, uint16_t origin) {
+    return origin < w->scope->n ? w->scope->origin[origin].name : w->others[origin - w->scope->n];
+}
+
+/* ---- what may be asked for --------------------------------------------------------------------------------------------------- */
+
+static int is_listed(const struct settings_list *list, const char *target) {
+    for (unsigned i = 0; i < list->n; i++)
+        if (robots_pattern_matches(list->item[i], strlen(list->item[i]), target)) return 1;
+    return 0;
+}
+
+static const char *refusal(struct walk *w, const struct scope_place *p, unsigned depth) {
+    if (depth > w->s->max_depth) return "deeper than --max-depth";
+    if (w->s->include.n && !is_listed(&w->s->include, p->target)) return "not among --include";
+    if (is_listed(&w->s->exclude, p->target)) return "by --exclude";
+    if (!w->s->ignore_robots && !robots_allow(w->manners[p->origin].robots, p->target)) return "by robots.txt";
+    if (urls_count(w->urls) >= w->s->max_pages) return "more URLs than --max-pages";
+    return traps_refuse(w->traps, walk_origin(w, p->origin), p->target, p->length);
+}
+
+void walk_found(struct walk *w, struct scope_place *place, unsigned depth, int document, const char *from) {
+    char text[PAGES_ORIGIN_MAX + PAGES_TARGET_MAX + 1];
+    const char *why;
+    struct url *u;
+    uint32_t i;
+    int fresh;
+
+    place->length = (uint16_t)traps_drop_session(place->target, place->length);
+    i = urls_find(w->urls, place->origin, place->target, place->length);
+    if (i != URLS_NONE) {
+        u = urls_at(w->urls, i);
+        if (document && u->state == URL_TODO) u->flags |= PAGES_DOCUMENT;
+        return;
+    }
+    why = refusal(w, place, depth);
+    if (why) {
+        int n = snprintf(text, sizeof text, "%s%s", walk_origin(w, place->origin), place->target);
+        w->bounded |= urls_count(w->urls) >= w->s->max_pages;
+        report_refused(w->report, text, n, why, from);
+        return;
+    }
+    i = urls_add(w->urls, place->origin, place->target, place->length, &fresh);
+    if (i == URLS_NONE) {
+        w->out_of_memory = 1;
+        return;
+    }
+    u = urls_at(w->urls, i);
+    u->depth = (uint16_t)depth;
+    if (document) u->flags |= PAGES_DOCUMENT;
+}
+
+/* ---- manners ----------------------------------------------------------------------------------------------------------------- */
+
+int walk_later(struct walk *w, uint32_t url, double seconds) {
+    struct url *u = urls_at(w->urls, url);
+
+    if (++u->tries >= TRIES) return 0;
+    if (w->nagain == w->again_room) {
+        uint32_t room = w->again_room * 2 + 64;
+        struct again *again = realloc(w->again, room * sizeof *again);
+        if (!again) return 0;
+        w->again = again;
+        w->again_room = room;
+    }
+    w->again[w->nagain++] = (struct again){ url, walk_clock() + seconds };
+    return 1;
+}
+
+void walk_answered(struct walk *w, uint16_t origin) {
+    w->manners[origin].failures = 0;
+    w->manners[origin].backoff = PAUSE_FIRST;
+}
+
+void walk_pause(struct walk *w, uint16_t origin, uint32_t retry_after, const char *why) {
+    struct manners *m = &w->manners[origin];
+    double now = walk_clock(), seconds = retry_after ? fmin(retry_after, PAUSE_MOST) : m->backoff;
+
+    if (m->state == ORIGIN_LOST || now + seconds <= m->next + 0.5) return;      /* others of the same moment said so already */
+    if (++m->failures > FAILURES_MOST) {
+        m->state = ORIGIN_LOST;
+        w->bounded = 1;
+        report_line(w->report, "%s: given up after %u pauses: %s", walk_origin(w, origin), FAILURES_MOST, why);
+        return;
+    }
+    m->next = now + seconds;
+    m->backoff = fmin(m->backoff * 2, PAUSE_MOST);
+    report_line(w->report, "%s: %s; going on in %.0f s", walk_origin(w, origin), why, seconds);
+}
+
+static void begin_manners(struct walk *w) {
+    for (uint16_t i = 0; i < w->scope->n; i++) {
+        w->manners[i].interval = w->s->rate ? 1.0 / w->s->rate : 0;
+        w->manners[i].backoff = PAUSE_FIRST;
+        w->manners[i].state = w->s->ignore_robots ? ROBOTS_READY : ROBOTS_UNKNOWN;
+    }
+}
+
+/* One more request to this origin now, or the seconds to wait. */
+static double may_ask(struct walk *w, uint16_t origin, double now) {
+    const struct manners *m = &w->manners[origin];
+    return now >= m->next ? 0 : m->next - now;
+}
+
+static void asked(struct walk *w, uint16_t origin, double now) {
+    struct manners *m = &w->manners[origin];
+    if (m->interval > 0) m->next = fmax(m->next, now - m->interval) + m->interval;
+}
+
+/* ---- what is next ------------------------------------------------------------------------------------------------------------ */
+
+static int to_be_asked(struct walk *w, uint32_t i) {
+    const struct url *u = urls_at(w->urls, i);
+    return u->state == URL_TODO && u->origin < w->scope->n && w->manners[u->origin].state != ORIGIN_LOST;
+}
+
+/* A URL whose time has come, taken out of its line; else URLS_NONE and *wait, or IDLE if there is none at all. */
+static uint32_t take_next(struct walk *w, double now, double *wait) {
+    double least = IDLE, seconds;
+
+    for (uint32_t k = 0; k < w->nagain; k++) {
+        uint32_t i = w->again[k].url;
+        if (!to_be_asked(w, i)) {
+            w->again[k--] = w->again[--w->nagain];
+            continue;
+        }
+        seconds = fmax(w->again[k].when - now, may_ask(w, urls_at(w->urls, i)->origin, now));
+        if (seconds <= 0) {
+            w->again[k] = w->again[--w->nagain];
+            return i;
+        }
+        if (least == IDLE || seconds < least) least = seconds;
+    }
+    while (w->next < urls_count(w->urls) && !to_be_asked(w, w->next)) w->next++;
+    if (w->next < urls_count(w->urls)) {
+        seconds = may_ask(w, urls_at(w->urls, w->next)->origin, now);
+        if (seconds <= 0) return w->next++;
+        if (least == IDLE || seconds < least) least = seconds;
+    }
+    *wait = least;
+    return URLS_NONE;
+}
+
+static int wait_ms(double seconds) { return seconds == IDLE || seconds > 0.25 ? 250 : (int)(seconds * 1000) + 1; }
+
+static void show(struct walk *w) {
+    struct report_progress p = { fetch_requests(w->fetch), fetch_bytes(w->fetch), w->next - w->nagain, urls_count(w->urls) };
+    report_progress(w->report, &p);
+}
+
+/* ---- robots.txt and sitemaps --------------------------------------------------------------------------------------------------- */
+
+static void ask_robots(struct walk *w, double now, double *wait) {
+    for (uint16_t i = 0; i < w->scope->n; i++) {
+        struct manners *m = &w->manners[i];
+        double seconds = may_ask(w, i, now);
+
+        if (m->state != ROBOTS_UNKNOWN) continue;
+        if (m->failures >= ROBOTS_TRIES) {
+            m->state = ORIGIN_LOST;
+            w->bounded = 1;
+            report_line(w->report, "%s: its robots.txt could not be read, so nothing of it is asked for", walk_origin(w, i));
+        } else if (seconds > 0) {
+            if (*wait == IDLE || seconds < *wait) *wait = seconds;
+        } else if (!visit_start_robots(w, i, "/robots.txt")) {
+            m->state = ROBOTS_ASKED;
+            asked(w, i, now);
+        }
+    }
+}
+
+static int all_robots_known(const struct walk *w) {
+    for (uint16_t i = 0; i < w->scope->n; i++)
+        if (w->manners[i].state < ROBOTS_READY) return 0;
+    return 1;
+}
+
+static void add_sitemap(struct walk *w, const char *url, uint16_t origin) {
+    struct scope_place base = { .origin = origin, .length = 1, .target = "/" }, place;
+    enum scope_answer a = scope_resolve(w->scope, &base, url, strlen(url), &place);
+
+    if (a == SCOPE_IN) walk_found(w, &place, 0, 1, "the list of sitemaps");
+    else report_refused(w->report, url, (int)strlen(url), scope_reason(a), "the list of sitemaps");
+}
+
+static void add_sitemaps(struct walk *w) {
+    const char *url;
+
+    for (uint16_t o = 0; o < w->scope->n; o++) {
+        double delay = robots_delay(w->manners[o].robots);
+        if (w->s->ignore_robots) continue;
+        if (delay > w->manners[o].interval) {
+            w->manners[o].interval = delay;
+            report_line(w->report, "%s: robots.txt asks for %.1f s between requests", walk_origin(w, o), delay);
+        }
+        for (size_t i = 0; (url = robots_sitemap(w->manners[o].robots, i)) != NULL && i < 1000; i++) add_sitemap(w, url, o);
+    }
+    for (unsigned i = 0; i < w->s->sitemap.n; i++) add_sitemap(w, w->s->sitemap.item[i], 0);
+}
+
+/* ---- the loop ---------------------------------------------------------------------------------------------------------------- */
+
+struct checkpoints { char *path; double next, cost; };
+
+/* Not so often that writing it down takes more than a twentieth of the time. */
+static void checkpoint(struct walk *w, struct checkpoints *c, double now) {
+    if (!c->path || now < c->next) return;
+    walk_save(w, c->path, 1);
+    c->cost = walk_clock() - now;
+    c->next = walk_clock() + fmax(w->s->checkpoint, 20 * c->cost);
+}
+
+static enum walk_end loop(struct walk *w, struct checkpoints *c) {
+    double now = walk_clock(), until = w->s->max_time ? now + w->s->max_time : INFINITY, wait;
+    int ready = 0;
+    uint32_t i;
+
+    c->next = now + w->s->checkpoint;
+    for (;;) {
+        now = walk_clock();
+        w->now = time(NULL);
+        if (*w->stop) return WALK_INTERRUPTED;
+        if (w->out_of_memory) {
+            report_line(w->report, "out of memory at %" PRIu32 " URLs", urls_count(w->urls));
+            return WALK_FAILED;
+        }
+        if (now >= until) {
+            report_line(w->report, "ended by --max-time");
+            return WALK_BOUNDED;
+        }
+        wait = IDLE;
+        if (!ready && (ready = all_robots_known(w))) add_sitemaps(w);
+        if (!ready) {
+            ask_robots(w, now, &wait);
+            if (all_robots_known(w)) continue;
+        } else {
+            while (fetch_running(w->fetch) < w->s->connections && (i = take_next(w, now, &wait)) != URLS_NONE) {
+                if (visit_start(w, i)) break;
+                asked(w, urls_at(w->urls, i)->origin, now);
+            }
+            if (!fetch_running(w->fetch) && wait == IDLE) return w->bounded ? WALK_BOUNDED : WALK_DONE;
+        }
+        fetch_run(w->fetch, wait_ms(wait));
+        show(w);
+        if (ready) checkpoint(w, c, now);
+    }
+}
+
+static int begin(struct walk *w, const struct scope_place *start, unsigned n, struct checkpoints *c) {
+    struct traps_bounds bounds = { w->s->max_length, w->s->max_segments, w->s->max_repeats, w->s->max_pattern };
+    char *error = NULL;
+
+    w->urls = urls_new();
+    w->traps = traps_new(&bounds);
+    w->visits = visits_new(w);
+    w->others = calloc(WALK_ORIGINS - SCOPE_ORIGINS, sizeof *w->others);
+    if (!w->urls || !w->traps || !w->visits || !w->others) {
+        report_line(w->report, "out of memory");
+        return -1;
+    }
+    w->fetch = fetch_new(w->s, w->scope, &visit_calls, &error);
+    if (!w->fetch) {
+        report_line(w->report, "%s", error ? error : "out of memory");
+        free(error);
+        return -1;
+    }
+    begin_manners(w);
+    if (w->s->table && asprintf(&c->path, "%s.part", w->s->table) < 0) c->path = NULL;
+    if (c->path && w->s->fresh) unlink(c->path);
+    /* A table that can't be read is not overwritten by chance: who wants that says --fresh. */
+    if (c->path && !w->s->fresh && !access(c->path, F_OK) && walk_load(w, c->path, 1)) report_line(w->report, "beginning anew");
+    if (w->s->table && !w->s->fresh && !urls_count(w->urls) && !access(w->s->table, F_OK) && walk_load(w, w->s->table, 0)) {
+        report_line(w->report, "%s can't be read: mend it, or begin anew with --fresh", w->s->table);
+        return -1;
+    }
+    w->known_before = urls_count(w->urls);
+    for (unsigned i = 0; i < n; i++) {
+        struct scope_place place = start[i];
+        walk_found(w, &place, 0, 1, "the command line");
+    }
+    return 0;
+}
+
+static void finish(struct walk *w) {
+    fetch_free(&w->fetch);
+    if (w->visits) visits_free(w);
+    for (uint16_t i = 0; i < w->scope->n; i++) {
+        robots_free(&w->manners[i].robots);
+        free(w->manners[i].text);
+    }
+    urls_free(&w->urls);
+    traps_free(&w->traps);
+    free(w->others);
+    free(w->again);
+}
+
+static uint32_t count_known(struct walk *w) {
+    uint32_t known = 0;
+    for (uint32_t i = 0; i < urls_count(w->urls); i++) known += urls_at(w->urls, i)->samples > 0;
+    return known;
+}
+
+enum walk_end walk(const struct settings *s, const struct scope *scope, const struct scope_place *start, unsigned n, struct report *r,
+                   const volatile int *stop) {
+    struct walk *w = calloc(1, sizeof *w);
+    struct checkpoints c = { NULL, 0, 0 };
+    enum walk_end end = WALK_FAILED;
+    double began = walk_clock();
+
+    if (!w) return WALK_FAILED;
+    w->s = s;
+    w->scope = scope;
+    w->report = r;
+    w->stop = stop;
+    w->now = time(NULL);
+    if (!begin(w, start, n, &c)) {
+        end = loop(w, &c);
+        if (c.path && end != WALK_DONE) walk_save(w, c.path, 1);
+        if (s->table && (end == WALK_DONE || end == WALK_BOUNDED)) {
+            if (walk_save(w, s->table, 0)) end = WALK_FAILED;
+            else if (end == WALK_DONE && c.path) unlink(c.path);
+        }
+        report_refusals(r);
+        report_line(r, "%s: %" PRIu32 " URLs known, %" PRIu32 " met, %" PRIu32 " known before, %" PRIu64 " requests, %" PRIu64 " bytes, %.1f s",
+                    end == WALK_DONE ? "done" : end == WALK_BOUNDED ? "done, not whole" : end == WALK_INTERRUPTED ? "interrupted" : "failed",
+                    count_known(w), urls_count(w->urls), w->known_before, fetch_requests(w->fetch), fetch_bytes(w->fetch), walk_clock() - began);
+    }
+    finish(w);
+    free(w);
+    free(c.path);
+    return end;
+}

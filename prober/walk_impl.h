@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* walk_impl.h - what the files of a walk share: walk.c (the loop and the manners), visit.c (one URL), walk_table.c (the file). */
+#ifndef FAIRGATE_WALK_IMPL_H
+#define FAIRGATE_WALK_IMPL_H
+
+#include "fetch.h"
+#include "links.h"
+#include "report.h"
+#include "robots.h"
+#include "scope.h"
+#include "settings.h"
+#include "traps.h"
+#include "urls.h"
+
+#define WALK_ORIGINS   1024     /* the scope's, and others that the table holds already */
+#define WALK_SAMPLES   8        /* earlier runs count as at most so many answers: pages change */
+
+/* How an origin is to be treated. */
+struct manners {
+    struct robots *robots;
+    enum { ROBOTS_UNKNOWN, ROBOTS_ASKED, ROBOTS_READY, ORIGIN_LOST } state;
+    double         next;        /* not before, seconds on the monotonic clock */
+    double         interval;    /* between two requests */
+    double         backoff;     /* the next pause after 429, 503 or no answer */
+    unsigned       failures;    /* in a row */
+    char          *text;        /* robots.txt as it comes */
+    size_t         length;
+    unsigned       redirects;
+};
+
+struct again { uint32_t url; double when; };
+
+struct walk {
+    const struct settings *s;
+    const struct scope    *scope;
+    struct report         *report;
+    const volatile int    *stop;
+    struct fetch          *fetch;
+    struct urls           *urls;
+    struct traps          *traps;
+    struct manners         manners[SCOPE_ORIGINS];
+    char                 (*others)[PAGES_ORIGIN_MAX + 1];   /* origins of the old table that are not the scope's: numbers from scope->n on */
+    uint16_t               nothers;
+    struct visit          *visits;              /* s->connections of them */
+    uint32_t               next;                /* the first URL that was not looked at yet */
+    struct again          *again;
+    uint32_t               nagain, again_room;
+    uint32_t               done, known_before;
+    int                    bounded, out_of_memory;
+    int64_t                now;                 /* wall clock, seconds */
+};
+
+const char *walk_origin(const struct walk *w, uint16_t origin);
+double      walk_clock(void);
+
+/* A link of the document at `from` (depth: of what it leads to) that lies in the scope: into the set, if it may be asked for. */
+void walk_found(struct walk *w, struct scope_place *place, unsigned depth, int document, const char *from);
+/* The URL could not be asked for just now: once more, later.  0 if it has been tried often enough. */
+int  walk_later(struct walk *w, uint32_t url, double seconds);
+/* An answer of this origin: it is there, or it asks for (retry_after > 0) or needs a pause. */
+void walk_answered(struct walk *w, uint16_t origin);
+void walk_pause(struct walk *w, uint16_t origin, uint32_t retry_after, const char *why);
+
+/* visit.c */
+struct visit;
+struct visit *visits_new(struct walk *w);
+void          visits_free(struct walk *w);
+int           visit_start(struct walk *w, uint32_t url);        /* 0, or -1 when all connections are taken */
+int           visit_start_robots(struct walk *w, uint16_t origin, const char *target);
+extern const struct fetch_calls visit_calls;
+
+/* walk_table.c: 0, or -1 and the report has a line. */
+int walk_load(struct walk *w, const char *path, int checkpoint);
+int walk_save(struct walk *w, const char *path, int checkpoint);
+int walk_number_of_origin(struct walk *w, const char *name, uint16_t *out);     /* 0, or -1 when there are too many */
+int walk_take_row(struct walk *w, uint16_t origin, const struct pages_row *row);    /* a new URL; 0, or -1 when out of memory */
+
+/* A walk that goes nowhere: URLs, origins and files only.  NULL: out of memory. */
+struct walk *walk_blank(const struct settings *s, struct report *r);
+void         walk_blank_free(struct walk **w);
+
+#endif
