@@ -29,6 +29,7 @@
 #include "qos_config.h"
 #include "qos_hold.h"
 #include "qos_keeper.h"
+#include "qos_share.h"
 #include "qos_status.h"
 
 APLOG_USE_MODULE(qos_drr);
@@ -249,7 +250,6 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     struct kept *k = kept_segment(s->process->pool);
     int rc;
 
-    (void)pconf;
     (void)plog;
     (void)ptemp;
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG) return OK;
@@ -263,6 +263,7 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     P.row = QOS_NO_ROW;
     rc = set_up_segment(s, k, conf);
     if (rc != OK) return rc;
+    if (conf->share && (rc = qos_share_open(conf->share, s, pconf)) != OK) return rc;
     qos_keeper_config(s);
     check_server(s, conf);
     check_timeouts(s, conf);

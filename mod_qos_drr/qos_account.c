@@ -6,6 +6,7 @@
 #include <http_request.h>
 
 #define REPORT_BYTES 65536u     /* tell the engine of progress in such steps */
+#define NEWS         32u        /* a mean that moves by more than such a part is told to other gateways */
 #define QUICK_US     20000u     /* a write that takes less is one of a client that keeps up */
 #define QUICK_WRITES 16u        /* so many in a row, and a parked response takes a slot again */
 
@@ -37,7 +38,15 @@ static int is_coded(const struct qos_request *q) {
 }
 
 static void learn_key(const struct qos_request *q, uint64_t key, int coded) {
-    if (key) qos_pages_learn(P.view.pages, P.view.sh->pages, coded ? pages_key_coded(key, q->coding) : key, q->sent);
+    uint64_t before, after;
+
+    if (!key) return;
+    if (coded) key = pages_key_coded(key, q->coding);
+    before = qos_pages_mean(P.view.pages, P.view.sh->pages, key);
+    qos_pages_learn(P.view.pages, P.view.sh->pages, key, q->sent);
+    if (!qos_config()->share) return;
+    after = qos_pages_mean(P.view.pages, P.view.sh->pages, key);
+    if (!before || after > before + before / NEWS || after < before - before / NEWS) qos_ring_put(&P.view.sh->share.news, key);
 }
 
 static void learn(const struct qos_request *q) {

@@ -76,6 +76,13 @@ static uint64_t mean_of(const struct qos_view *v, uint64_t key, enum pages_codin
     return bytes ? bytes : qos_known_mean(&v->sh->known, &v->known, key);
 }
 
+/* Other gateways may know it: by the next time. */
+static void want(const struct qos_view *v, uint64_t key, enum pages_coding coding) {
+    if (!qos_config()->share) return;
+    qos_ring_put(&v->sh->share.wanted, key);
+    if (coding != PAGES_IDENTITY) qos_ring_put(&v->sh->share.wanted, pages_key_coded(key, coding));
+}
+
 /* The page itself, else those with its path and parameters, else its directory, else its class. */
 static uint64_t estimate(const struct qos_request *q) {
     const struct qos_view *v = &qos_process.view;
@@ -83,7 +90,11 @@ static uint64_t estimate(const struct qos_request *q) {
 
     if (q->r->header_only) return QOS_HEADER_DEFAULT;
     bytes = mean_of(v, q->keys.url, q->coding);
-    if (!bytes && q->keys.pattern) bytes = mean_of(v, q->keys.pattern, q->coding);
+    if (!bytes) want(v, q->keys.url, q->coding);
+    if (!bytes && q->keys.pattern) {
+        bytes = mean_of(v, q->keys.pattern, q->coding);
+        if (!bytes) want(v, q->keys.pattern, q->coding);
+    }
     if (!bytes) bytes = mean_of(v, q->keys.dir, q->coding);
     if (!bytes) bytes = atomic_load_explicit(&v->class_mean[qos_config()->number[q->class]], memory_order_relaxed);
     return bytes ? bytes : QOS_MEAN_DEFAULT;

@@ -7,6 +7,8 @@
 #include <http_core.h>
 #include <http_log.h>
 
+#include "qos_share.h"
+
 APLOG_USE_MODULE(qos_drr);
 
 /* The last good policy's text outlives the configuration it came in, under this key of the process pool. */
@@ -133,6 +135,15 @@ static const char *set_page_table(cmd_parms *cmd, void *dir, const char *arg) {
     return in_force->page_table ? NULL : apr_pstrcat(cmd->pool, "QosPageTable ", arg, ": not a valid path", NULL);
 }
 
+static const char *set_share(cmd_parms *cmd, void *dir, const char *provider, const char *secret) {
+    const char *bad = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+
+    (void)dir;
+    if (bad) return bad;
+    if (strncasecmp(secret, "secret=", 7)) return "QosShare: the second argument must be secret=TEXT, the same on all gateways";
+    return qos_share_create(provider, secret + 7, cmd->temp_pool, cmd->pool, &in_force->share);
+}
+
 static apr_status_t free_policy(void *data) {
     policy_free((policy_t **)data);
     return APR_SUCCESS;
@@ -218,6 +229,7 @@ const command_rec qos_commands[] = {
     AP_INIT_TAKE1("QosRetryAfter", set_number, &retry_setting, RSRC_CONF, "seconds in the Retry-After field of such a 503 (default 5)"),
     AP_INIT_TAKE1("QosPages", set_number, &pages_setting, RSRC_CONF, "how many page sizes to keep of what answers taught (default 65536)"),
     AP_INIT_TAKE1("QosPageTable", set_page_table, NULL, RSRC_CONF, "the file of page sizes that fairgate-prober writes"),
+    AP_INIT_TAKE2("QosShare", set_share, NULL, RSRC_CONF, "PROVIDER[:ARGUMENTS] secret=TEXT: share page sizes with other gateways by this socache"),
     { .name = NULL }
 };
 

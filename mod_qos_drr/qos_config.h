@@ -26,6 +26,7 @@ extern module AP_MODULE_DECLARE_DATA qos_drr_module;
 struct qos_server {
     const char        *policy_file;
     const char        *page_table;          /* the prober's file, or NULL */
+    struct qos_cache  *share;               /* or NULL */
     policy_t          *policy;              /* frozen after qos_config_finish */
     uint32_t           default_class;       /* position in classes[] */
     uint32_t           nclasses;

@@ -35,8 +35,20 @@ static void look_at_table(server_rec *s, int starting) {
     }
 }
 
+/* Under another key nothing is found that stood there before. */
+static void take_hash_key(void) {
+    uint64_t key[2];
+
+    if (!qos_config()->share) return;
+    qos_share_hash_key(qos_config()->share, key);
+    if (!memcmp(key, P.view.sh->hash_key, sizeof key)) return;
+    memcpy(P.view.sh->hash_key, key, sizeof key);
+    qos_known_forget(&P.view.sh->known);
+}
+
 void qos_keeper_config(server_rec *s) {
     P.generation = atomic_fetch_add(&P.view.sh->generation, 1) + 1;
+    take_hash_key();
     look_at_table(s, 1);
 }
 
@@ -53,10 +65,21 @@ static int leads(void) {
 }
 
 static void *keep(void *server) {
+    struct qos_cache *share = qos_config()->share;
+    apr_pool_t *pool;
+
+    if (apr_pool_create_unmanaged(&pool) != APR_SUCCESS) return NULL;
     while (!atomic_load(&P.keeper_stop)) {
-        if (leads()) look_at_table(server, 0);
-        qos_futex_wait(&P.keeper_stop, 0, TICK_US);
+        int idle = 1;
+
+        if (leads()) {
+            look_at_table(server, 0);
+            if (share) idle = qos_share_work(share, server, pool);
+            apr_pool_clear(pool);
+        }
+        if (idle) qos_futex_wait(&P.keeper_stop, 0, TICK_US);
     }
+    apr_pool_destroy(pool);
     return NULL;
 }
 
@@ -75,7 +98,7 @@ int qos_keeper_start(apr_pool_t *pchild, server_rec *s) {
     sigset_t all, before;
     int rc;
 
-    if (!qos_config()->page_table || P.row == QOS_NO_ROW) return 0;
+    if ((!qos_config()->page_table && !qos_config()->share) || P.row == QOS_NO_ROW) return 0;
     /* Signals are for the MPM's threads. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

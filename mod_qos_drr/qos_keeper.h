@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * qos_keeper.h - what is done in the background for the page sizes that all children use: the prober's table read when it changes.
+ * qos_keeper.h - what is done in the background for the page sizes that all children use: the prober's table read when
+ * it changes, sizes shared with other gateways (qos_share.h).
  *
  * Each child has a keeper, a thread that wakes once a second; one of them, of the newest generation, is at work, and another takes over when
  * its child ends.  No request ever waits for it.

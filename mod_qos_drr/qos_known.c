@@ -45,6 +45,12 @@ void qos_known_begin(struct qos_known *k) {
     pthread_mutexattr_destroy(&attr);
 }
 
+void qos_known_forget(struct qos_known *k) {
+    atomic_store(&k->now, 0);
+    atomic_store(&k->urls, 0);
+    for (int i = 0; i < 3; i++) atomic_store(&k->source[i], 0);
+}
+
 static struct row *half(const struct qos_known_area *area, uint64_t word) { return (struct row *)(area->base + (word & 1) * HALF_BYTES); }
 
 uint64_t qos_known_mean(const struct qos_known *k, const struct qos_known_area *area, uint64_t key) {

@@ -37,6 +37,9 @@ struct qos_known_area { int fd; char *base; };      /* one for the life of the p
 int      qos_known_map(struct qos_known_area *area);
 void     qos_known_begin(struct qos_known *k);
 
+/* No table: it is read anew when somebody looks. */
+void     qos_known_forget(struct qos_known *k);
+
 /* Expected bytes, header included; 0 if the key is not known. */
 uint64_t qos_known_mean(const struct qos_known *k, const struct qos_known_area *area, uint64_t key);
 

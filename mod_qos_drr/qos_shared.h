@@ -30,6 +30,7 @@
 
 #include "core/rs.h"
 #include "qos_known.h"
+#include "qos_share.h"
 
 #define QOS_NO_ROW       UINT32_MAX
 #define QOS_TICK_US      100000u        /* how often waiters look at deadlines, clients that left and slow writers */
@@ -71,6 +72,7 @@ struct qos_shared {
     _Atomic uint64_t timed_out, gone, lost_children;
     _Atomic uint64_t started_us;
     struct qos_known known;             /* the prober's table */
+    struct qos_share share;
     _Atomic uint32_t generation;        /* of the configuration; counted by the parent */
     _Atomic uint32_t keeper;            /* 1 + the child whose keeper is at work (qos_keeper.h), 0 = none */
     uint32_t         pooled;            /* rows[] with pooled */

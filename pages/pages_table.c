@@ -198,6 +198,7 @@ enum pages_next pages_reader_next(pages_reader_t *r, struct pages_row *row, char
         if (!strcmp(field[0], "end")) return end_of(r, field[1], error);
         if (strcmp(field[0], "origin") || !is_origin(field[1]))
             return bad(r, error, "must be a row, `origin` with http:// or https:// and a host, or `end`");
+        if (strcmp(r->origin, field[1]) >= 0) return bad(r, error, "origins must stand in ascending order");
         strcpy(r->origin, field[1]);
         r->any = 0;
         r->crc = crc;

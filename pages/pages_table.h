@@ -10,7 +10,7 @@
  *     ...
  *     end  CRC
  *
- * A row is  target, body, gzip, br, header, spread, samples, depth, checked, modified, flags, etag:
+ * Origins stand in ascending order of bytes, each once.  A row is  target, body, gzip, br, header, spread, samples, depth, checked, modified, flags, etag:
  *
  *     target      path and query in the spelling of pages_url.h; rows of an origin stand in ascending order of bytes, each once
  *     body        bytes that the body of a complete 200 answer to GET has on the wire, mean over the samples, for a client that takes no
@@ -84,7 +84,7 @@ void            pages_reader_close(pages_reader_t **r);
  */
 pages_writer_t *pages_writer_open(const char *path, uint32_t rows, char **error);
 pages_writer_t *pages_writer_of(FILE *stream, const char *name, uint32_t rows, char **error);  /* commit then only writes the end */
-int             pages_writer_origin(pages_writer_t *w, const char *origin);
+int             pages_writer_origin(pages_writer_t *w, const char *origin);         /* ascending */
 int             pages_writer_row(pages_writer_t *w, const struct pages_row *row);   /* ascending by target in an origin */
 int             pages_writer_commit(pages_writer_t **w, char **error);
 void            pages_writer_abort(pages_writer_t **w);

@@ -110,11 +110,12 @@ static int is_kept(const struct url *u, int checkpoint) {
 }
 
 static int by_origin_and_target(const void *a, const void *b, void *context) {
-    struct urls *urls = context;
+    const struct walk *w = context;
     uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
-    const struct url *u = urls_at(urls, i), *v = urls_at(urls, k);
+    const struct url *u = urls_at(w->urls, i), *v = urls_at(w->urls, k);
 
-    return u->origin != v->origin ? (u->origin < v->origin ? -1 : 1) : strcmp(urls_target(urls, i), urls_target(urls, k));
+    if (u->origin != v->origin) return strcmp(walk_origin(w, u->origin), walk_origin(w, v->origin));
+    return strcmp(urls_target(w->urls, i), urls_target(w->urls, k));
 }
 
 static uint32_t *in_order(struct walk *w, int checkpoint, uint32_t *n) {
@@ -123,7 +124,7 @@ static uint32_t *in_order(struct walk *w, int checkpoint, uint32_t *n) {
     *n = 0;
     for (uint32_t i = 0; list && i < urls_count(w->urls); i++)
         if (is_kept(urls_at(w->urls, i), checkpoint)) list[(*n)++] = i;
-    if (list) qsort_r(list, *n, sizeof *list, by_origin_and_target, w->urls);
+    if (list) qsort_r(list, *n, sizeof *list, by_origin_and_target, w);
     return list;
 }
 

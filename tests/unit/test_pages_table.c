@@ -155,6 +155,7 @@ START_TEST(what_is_wrong_is_said_with_its_line) {
         { "fairgate-pages\t1\t1\norigin\tftp://h\n", ":2: must be a row, `origin`" },
         { "fairgate-pages\t1\t1\norigin\thttp://H\n", ":2: must be a row, `origin`" },
         { "fairgate-pages\t1\t1\norigin\thttp://h/\n", ":2: must be a row, `origin`" },
+        { "fairgate-pages\t1\t0\norigin\thttp://h\norigin\thttp://h\n", ":3: origins must stand in" },
         { "fairgate-pages\t1\t1\norigin\thttp://h\nx\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n", ":3: a target must begin with /" },
         { "fairgate-pages\t1\t1\norigin\thttp://h\n/ x\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n", ":3: a target must begin with /" },
         { "fairgate-pages\t1\t1\norigin\thttp://h\n/\t-1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n", ":3: body, gzip and br" },

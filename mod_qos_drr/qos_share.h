@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * qos_share.h - several gateways in front of one site teach each other the sizes that they learn, by way of one of httpd's object caches
+ * (mod_socache_redis, mod_socache_memcache, mod_socache_shmcb).
+ *
+ * A request only ever leaves a key in a ring in the segment: of a size that changed, or of one that it looked for in vain.  The keeper empties
+ * the rings in the background: it stores the first kind and asks for the second.  A ring that is full forgets its oldest; whoever finds the
+ * cache slow or gone goes on with what it has.
+ *
+ * An object's name is the page's key (pages/pages_keys.h) under a secret that the gateways have in common: who reads the cache learns no URL, and
+ * who does not know the secret can't aim at a page.  Its value is text, "1 BYTES"; what does not look so, or is out of bounds, is not believed.
+ */
+#ifndef FAIRGATE_QOS_SHARE_H
+#define FAIRGATE_QOS_SHARE_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include <httpd.h>
+
+#define QOS_RING 2048u
+
+struct qos_ring {
+    _Atomic uint64_t head;              /* keys ever put */
+    _Atomic uint64_t tail;              /* keys ever taken; the keeper's alone */
+    _Atomic uint64_t key[QOS_RING];
+};
+
+struct qos_share {                      /* in the segment */
+    struct qos_ring  news, wanted;
+    _Atomic uint64_t stored, found, failed;
+};
+
+struct qos_cache;                       /* a provider and its instance, of one configuration */
+
+void        qos_ring_put(struct qos_ring *r, uint64_t key);
+/* The oldest key that is still there; 0 if there is none. */
+uint64_t    qos_ring_take(struct qos_ring *r);
+
+/* While the configuration is read: "redis:host:port" and a secret.  NULL, or a sentence about what is wrong. */
+const char *qos_share_create(const char *provider, const char *secret, apr_pool_t *ptemp, apr_pool_t *pconf, struct qos_cache **out);
+/* After it is read.  OK, or the reason is logged. */
+int         qos_share_open(struct qos_cache *c, server_rec *s, apr_pool_t *pconf);
+void        qos_share_hash_key(const struct qos_cache *c, uint64_t hash_key[2]);
+/* The keeper's: what is in the rings, at most some hundred keys.  1 if there was no more. */
+int         qos_share_work(struct qos_cache *c, server_rec *s, apr_pool_t *pool);
+
+#endif

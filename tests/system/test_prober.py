@@ -1,0 +1,394 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""fairgate-prober on sites in the test's hand: what is found, how large it is, and how it is asked for."""
+import gzip
+import itertools
+import os
+import random
+import signal
+import subprocess
+import time
+
+import pytest
+
+import prober
+from http1 import until
+from website import Page, Website, page
+
+
+@pytest.fixture
+def table(tmp_path):
+    return tmp_path / "pages"
+
+
+def size(pages, path):
+    return len(pages[path].body)
+
+
+LINKED = {
+    "/": page('<base href="/dir/"><a href="a.html?x=1&amp;y=2">a</a><img src=i.png srcset="i2.png 2x, /i3.png"><a href=#top>t</a>'
+              '<link rel=stylesheet href=/s.css><meta http-equiv=refresh content="5; url=/refreshed"><iframe src=//HOST/framed></iframe>'
+              '<a href="mailto:a@b">m</a><a href="/moved">m</a><a href=/missing>g</a><form action=/form></form>'),
+    "/dir/a.html?x=1&y=2": page('<a href="../%7eescaped/./x/../y">e</a><a href="HTTP://HOST/upper">u</a><style>p{background:url(bg.png)}</style>'),
+    "/dir/bg.png": Page(b"b" * 70, "image/png"),
+    "/dir/i.png": Page(b"i" * 100, "image/png"),
+    "/dir/i2.png": Page(b"i" * 200, "image/png"),
+    "/i3.png": Page(b"i" * 300, "image/png"),
+    "/s.css": Page(b"@import 't.css';a{b:url('/f.woff')}", "text/css"),
+    "/t.css": Page(b"/* nothing */", "text/css"),
+    "/f.woff": Page(b"f" * 400, "font/woff"),
+    "/refreshed": page("refreshed"),
+    "/framed": page("framed"),
+    "/~escaped/y": page("escaped"),
+    "/upper": page("upper"),
+    "/moved": Page(status=301, headers={"Location": "/there"}),
+    "/there": page("there"),
+    "/only-in-map": page("map"),
+    "/only-in-packed-map": page("packed map"),
+    "/sitemap.xml": Page(b"<sitemapindex><sitemap><loc>http://HOST/one.xml.gz</loc></sitemap><sitemap><loc>/two.xml</loc></sitemap></sitemapindex>",
+                         "application/xml"),
+    "/one.xml.gz": Page(gzip.compress(b"<urlset><url><loc>http://HOST/only-in-packed-map</loc></url></urlset>", mtime=0), "application/gzip"),
+    "/two.xml": Page(b"<urlset><url><loc>http://HOST/only-in-map</loc></url></urlset>", "text/xml"),
+    "/robots.txt": Page(b"Sitemap: http://HOST/sitemap.xml\nUser-agent: *\nDisallow: /private\n", "text/plain"),
+    "/private/x": page("private"),
+}
+
+
+def with_host(pages, port):
+    for p in pages.values():
+        if isinstance(p, Page) and not p.body.startswith(b"\x1f\x8b"):
+            p.body = p.body.replace(b"HOST", b"127.0.0.1:%d" % port)
+    return pages
+
+
+@pytest.fixture
+def linked():
+    import copy
+    with Website(copy.deepcopy(LINKED)) as site:
+        with_host(site.pages, site.port)
+        packed = gzip.decompress(site.pages["/one.xml.gz"].body).replace(b"HOST", b"127.0.0.1:%d" % site.port)
+        site.pages["/one.xml.gz"].body = gzip.compress(packed, mtime=0)
+        yield site
+
+
+def test_every_link_is_followed(linked, table):
+    linked.pages["/"].body += b'<a href="/private/x">p</a>'
+    said = prober.crawl(table, linked.url + "/")
+    wanted = {p for p, what in linked.pages.items() if what.status == 200} - {"/private/x", "/robots.txt"}
+    found = prober.targets(table, linked.url)
+    assert set(found) == wanted
+    assert found == {p: size(linked.pages, p) for p in wanted}
+    assert "by robots.txt" in said and "/private/x" not in linked.paths()
+    assert linked.paths()[0] == "/robots.txt"
+    # What holds no links is asked for its header only.
+    assert {"/dir/i.png", "/dir/i2.png", "/i3.png", "/f.woff", "/dir/bg.png"} == set(linked.paths("HEAD"))
+    agents = {r.headers["User-Agent"] for r in linked.asked}
+    assert len(agents) == 1 and agents.pop().startswith("fairgate-prober/")
+
+
+def test_second_walk_costs_headers(table):
+    pages = {"/": page('<a href=/a>a</a><img src=/i>', etag='"1"'), "/a": page("a" * 5000, etag='"2"'), "/i": Page(b"i" * 5000, "image/png", etag='"3"')}
+    with Website(pages) as site:
+        prober.crawl(table, site.url)
+        first = prober.rows(table)
+        site.forget()
+        prober.crawl(table, site.url)
+        assert [r.headers.get("If-None-Match") for r in site.asked] == [None, '"1"', '"2"', '"3"'], "robots.txt, then one each"
+        second = prober.rows(table)
+        assert {u: r["body"] for u, r in first.items()} == {u: r["body"] for u, r in second.items()}
+        # A page that changed is read again, with its links; one that is gone leaves; one that is only no longer linked stays.
+        site.pages["/"] = page("<a href=/b>b</a>", etag='"4"')
+        site.pages["/b"] = page("new", etag='"5"')
+        del site.pages["/i"]
+        prober.crawl(table, site.url)
+        assert set(prober.targets(table, site.url)) == {"/", "/a", "/b"}
+        assert prober.targets(table, site.url)["/"] == len(pages["/"].body.replace(b"<img src=/i>", b"").replace(b"a>a", b"b>b"))
+
+
+def test_validators_of_packed_answers(table):
+    """httpd calls the packed page "x-gzip" and knows it again only as "x"."""
+    with Website({"/": Page(b"x" * 99, headers={"Vary": "Accept-Encoding"}, etag='"x-gzip"')}) as site:
+        prober.crawl(table, site.url)
+        site.forget()
+        prober.crawl(table, site.url)
+        assert site.asked[-1].headers["If-None-Match"] == '"x-gzip", "x"'
+
+
+def test_size_that_varies(table):
+    sizes = itertools.cycle([1000, 2000, 3000])
+    with Website({"/": lambda r: Page(b"x" * next(sizes)), "/?x": lambda r: Page(b"y" * 50)}) as site:
+        prober.crawl(table, site.url + "/", site.url + "/?x", samples=3)
+        row = prober.rows(table)[site.url + "/"]
+        assert (row["body"], row["samples"]) == (2000, 3)
+        assert abs(row["spread"] - 816) <= 1, "the root of the mean square of -1000, 0, 1000"
+        assert "v" in row["flags"]
+        row = prober.rows(table)[site.url + "/?x"]
+        assert (row["body"], row["samples"], row["spread"]) == (50, 2, 0), "two that are equal are enough"
+        # A later walk weighs in what this one saw.
+        sizes = itertools.repeat(6000)
+        site.pages["/"] = lambda r: Page(b"x" * next(sizes))
+        prober.crawl(table, site.url + "/")
+        row = prober.rows(table)[site.url + "/"]
+        assert row["body"] == round((3 * 2000 + 2 * 6000) / 5) and row["samples"] == 5
+
+
+def test_cookies_make_a_page_suspect(table):
+    sizes = itertools.cycle([100, 200])
+    with Website({"/": lambda r: Page(b"x" * next(sizes), headers={"Set-Cookie": "a=b"}, etag='"1"')}) as site:
+        prober.crawl(table, site.url, samples=2)
+        row = prober.rows(table)[site.url + "/"]
+        assert (row["body"], row["samples"], row["spread"]) == (150, 2, 50)
+        assert row["flags"] == "cdv"
+
+
+def test_head_that_does_not_help(table):
+    """No HEAD, or one without a length: then GET."""
+    pages = {"/": page("<img src=/a><img src=/b>"), "/a": Page(b"a" * 123, "image/png", head=False), "/b": Page(b"b" * 321, "image/png", length=False)}
+    with Website(pages) as site:
+        prober.crawl(table, site.url, samples=1)
+        assert prober.targets(table, site.url) == {"/": len(pages["/"].body), "/a": 123, "/b": 321}
+
+
+def test_asked_to_wait(table):
+    """503 with Retry-After: nothing is asked for until then, and then the page is."""
+    busy = [True]
+
+    def sometimes(_):
+        if busy:
+            busy.clear()
+            return Page(b"busy", status=503, headers={"Retry-After": "2"})
+        return page("there")
+    with Website({"/": page("<a href=/a>a</a><a href=/b>b</a><a href=/c>c</a>"), "/a": sometimes, "/b": page("b"), "/c": page("c")}) as site:
+        said = prober.crawl(table, site.url, connections=1)
+        assert set(prober.targets(table, site.url)) == {"/", "/a", "/b", "/c"}
+        times = [r.at for r in site.asked]
+        gaps = [b - a for a, b in zip(times, times[1:])]
+        assert 1.9 < max(gaps) < 10 and sum(g > 1 for g in gaps) == 1, gaps
+        assert "status 503; going on in 2 s" in said
+
+
+def test_rate_and_crawl_delay(table):
+    """Requests come no closer than --rate or robots.txt allow."""
+    pages = {"/": page("".join(f"<a href=/{i}>x</a>" for i in range(10)))}
+    pages |= {f"/{i}": page("x" * i, etag=f'"{i}"') for i in range(10)}
+    with Website(pages) as site:
+        prober.crawl(table, site.url, rate=20, connections=4)
+        took = site.asked[-1].at - site.asked[0].at
+        assert took > 11 * 0.05 - 0.1, "12 requests at 20 a second"
+        site.pages["/robots.txt"] = Page(b"User-agent: *\nCrawl-delay: 0.1\n", "text/plain")
+        site.forget()
+        prober.crawl(table, site.url)
+        times = [r.at for r in site.asked[1:]]
+        assert times[-1] - times[0] > 10 * 0.1 - 0.1
+
+
+@pytest.mark.parametrize("status,found", [(404, True), (403, True), (503, False)])
+def test_robots_that_is_not_there(table, status, found):
+    """RFC 9309, 2.3.1: not available lets everything be fetched; not reachable, nothing."""
+    with Website({"/": page("x"), "/robots.txt": Page(b"", status=status, headers={"Retry-After": "1"})}) as site:
+        said = prober.crawl(table, site.url, expect=0 if found else 3)
+        assert ("/" in site.paths()) == found
+        assert found or "robots.txt could not be read" in said
+        site.forget()
+        prober.crawl(table, site.url, ignore_robots=True)
+        assert site.paths() == ["/"]
+
+
+def test_robots_elsewhere(table):
+    """A redirect of robots.txt is followed inside the scope."""
+    with Website({"/": page("<a href=/x>x</a>"), "/x": page("x"), "/robots.txt": Page(status=302, headers={"Location": "/r2"}),
+                  "/r2": Page(b"User-agent: *\nDisallow: /x\n", "text/plain")}) as site:
+        prober.crawl(table, site.url)
+        assert site.paths() == ["/robots.txt", "/r2", "/"]
+
+
+def test_bounds(table):
+    deep = {f"/{i}": page(f"<a href=/{i + 1}>next</a>") for i in range(50)}
+    with Website(deep) as site:
+        prober.crawl(table, site.url + "/0", max_depth=5)
+        assert set(prober.targets(table, site.url)) == {f"/{i}" for i in range(6)}
+        said = prober.crawl(table, site.url + "/0", max_pages=3, fresh=True, expect=3)
+        assert len(prober.rows(table)) == 3 and "more URLs than --max-pages" in said
+        prober.crawl(table, site.url + "/0", include=["/?$"], fresh=True)
+        assert len(prober.rows(table)) == 1, "/0 and no longer path"
+        prober.crawl(table, site.url + "/0", exclude=["/3$"], fresh=True)
+        assert len(prober.rows(table)) == 3
+        said = prober.crawl(table, site.url + "/0", rate=2, max_time=1, fresh=True, expect=3)
+        assert "ended by --max-time" in said
+
+
+def test_traps(table):
+    """A calendar, permutations of a query, a path that grows, session ids: bounded."""
+    names = [f"p{i}" for i in range(6)]
+
+    def permutations(r):
+        have = [w for w in r.path.partition("?")[2].split("&") if w]
+        return page("".join(f'<a href="/sort?{"&".join(have + [f"{n}={random.randrange(9)}"])}">s</a>' for n in names))
+
+    class Everything(dict):
+        def get(self, path, default=None):
+            if path.startswith("/sort"):
+                return permutations
+            if path.startswith("/calendar/"):
+                n = int(path.rpartition("/")[2])
+                return page(f"<a href=/calendar/{n - 1}>p</a><a href=/calendar/{n + 1}>n</a>")
+            if path.startswith("/grow"):
+                return page('<a href="grow/">g</a><a href="x/y/">g</a>')
+            if path.startswith("/session"):
+                return lambda r: page(f'<a href="/session?PHPSESSID={random.random()}">s</a><a href="/session;jsessionid={random.random()}">s</a>')
+            return super().get(path, default)
+    with Website({}) as site:
+        site.pages = Everything({"/": page("<a href=/sort?>s</a><a href=/calendar/0>c</a><a href=/grow/>g</a><a href=/session>s</a>")})
+        prober.crawl(table, site.url, max_depth=12, max_pattern=20, samples=1, seconds=120)
+        found = prober.targets(table, site.url)
+        count = {word: sum(t.startswith("/" + word) for t in found) for word in ("sort", "calendar", "grow", "session")}
+        assert count["session"] == 1
+        assert count["calendar"] == 2 * 11 + 1, "as deep as --max-depth"
+        assert count["grow"] < 300
+        assert count["sort"] <= 20 * 210, "20 of each set of names, of up to 12 names"
+        assert len(site.asked) < 6000
+
+
+# ---- interruptions ------------------------------------------------------------------------------------------------------------------
+
+def many(n, slow=0.0):
+    def one(r):
+        time.sleep(slow)
+        return page("x" * (len(r.path) * 10), etag=f'"{r.path}"')
+    pages = {f"/{i}": one for i in range(n)}
+    pages["/"] = page("".join(f"<a href=/{i}>x</a>" for i in range(n)), etag='"0"')
+    return pages
+
+
+def start(table, *words):
+    return subprocess.Popen(prober.command("crawl", "--table", table, "--checkpoint", 1, *words), stderr=subprocess.PIPE, text=True)
+
+
+def test_interrupted_and_resumed(table):
+    with Website(many(100)) as site:
+        prober.crawl(table, site.url, max_pages=10, expect=3)
+        os.unlink(f"{table}.part")
+        before = table.read_bytes()
+        p = start(table, "--rate", 50, site.url)
+        until(lambda: len(site.asked) > 60, what="60 requests")
+        p.send_signal(signal.SIGTERM)
+        said = p.communicate(timeout=20)[1]
+        assert p.returncode == 4, said
+        assert "interrupted" in said
+        assert table.read_bytes() == before
+        done = set(site.paths())
+        site.forget()
+        said = prober.crawl(table, site.url)
+        assert "going on where the last walk was interrupted" in said
+        again = set(site.paths()) & done - {"/robots.txt"}
+        assert len(again) <= 4, f"at most what was in flight is asked for twice: {again}"
+        assert len(prober.rows(table)) == 101
+        assert not os.path.exists(f"{table}.part")
+
+
+def test_killed(table, kills):
+    """kill -9 at random moments: the table is the old one or the new one, and the next walk loses at most a checkpoint."""
+    random.seed(7)
+    with Website(many(60, slow=0.002)) as site:
+        prober.crawl(table, site.url)
+        whole = prober.targets(table, site.url)
+        for i in range(kills // 2):
+            if i % 5 == 0:
+                table.unlink()
+            p = start(table, "--rate", 0, *(["--fresh"] if i % 3 == 0 else []), site.url)
+            time.sleep(random.uniform(0, 0.25))
+            p.kill()
+            p.communicate()
+            if table.exists():
+                assert prober.targets(table, site.url) == whole
+            if os.path.exists(f"{table}.part"):
+                prober.run("show", f"{table}.part")
+        prober.crawl(table, site.url)
+        assert prober.targets(table, site.url) == whole
+
+
+def test_disk_full(table, tmp_path):
+    """A file system with no room: it is said, the old table stays, and with room again it works."""
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "fairgate-test", small], check=True)
+    try:
+        t = small / "pages"
+        with Website(many(300)) as site:
+            prober.crawl(t, site.url + "/1")
+            before = t.read_bytes()
+            said = prober.crawl(t, site.url, expect=1)
+            assert "No space left on device" in said
+            assert t.read_bytes() == before
+            subprocess.run(["mount", "-o", "remount,size=1m", small], check=True)
+            prober.crawl(t, site.url)
+            assert len(prober.rows(t)) == 301
+    finally:
+        subprocess.run(["umount", small], check=True)
+
+
+def test_one_walk_at_a_time(table):
+    with Website(many(50)) as site:
+        p = start(table, "--rate", 10, site.url)
+        until(lambda: len(site.asked) > 2, what="requests")
+        said = prober.crawl(table, site.url, expect=5)
+        assert "another walk writes this table now" in said
+        p.terminate()
+        p.communicate(timeout=20)
+
+
+def test_damaged_table(table):
+    """It is not overwritten by chance."""
+    table.write_text("fairgate-pages\t1\t5\nrubbish\n")
+    with Website({"/": page("x")}) as site:
+        said = prober.crawl(table, site.url, expect=1)
+        assert f"{table}:2:" in said and "--fresh" in said
+        assert table.read_text().endswith("rubbish\n")
+        prober.crawl(table, site.url, fresh=True)
+        assert len(prober.rows(table)) == 1
+
+
+def test_other_sites_of_the_table_stay(table):
+    with Website({"/": page("one")}) as one, Website({"/": page("two!")}) as two:
+        prober.crawl(table, one.url)
+        prober.crawl(table, two.url)
+        assert {u: r["body"] for u, r in prober.rows(table).items()} == {one.url + "/": 3, two.url + "/": 4}
+
+
+# ---- commands -------------------------------------------------------------------------------------------------------------------------
+
+def test_commands(table, tmp_path):
+    with Website({"/": page("<a href=/a>a</a>"), "/a": page("a", etag='"e"')}) as site:
+        prober.crawl(table, site.url)
+    other = tmp_path / "other"
+    for form in ("tsv", "json"):
+        text = prober.run("export", f"--format={form}", table)
+        prober.run("import", "--format", form, other, input=text)
+        assert other.read_bytes() == table.read_bytes()
+        assert prober.run("diff", table, other) == "0 new, 0 gone, 0 changed\n"
+    changed = "".join(line for line in text.splitlines(True) if "/a" not in line).replace('"body":16', '"body":17')
+    prober.run("import", "--format=json", other, input=changed)
+    said = prober.run("diff", table, other, expect=1)
+    assert f"- {site.url}/a\n" in said and f"~ {site.url}/ 16 -> 17\n" in said and said.endswith("0 new, 1 gone, 1 changed\n")
+    assert "2 URLs, 17 bytes" in prober.run("show", table)
+    assert "1 URLs, 1 bytes" in prober.run("show", table, site.url + "/a")
+    assert "--max-pattern" in prober.run("--help")
+
+
+@pytest.mark.parametrize("words,sentence", [
+    ([], "usage"), (["walk"], "usage"), (["crawl"], "needs a URL"), (["crawl", "http://h/"], "needs --table"), (["crawl", "--rate=x", "http://h/"], "--rate x"),
+    (["crawl", "--table", "t", "ftp://h/"], "must begin with http"), (["crawl", "--table", "t", "--backend", "h:80", "http://h/"], "--backend needs"),
+    (["show", "/nowhere"], "No such file"), (["export", "--format=xml", "t"], "must be tsv or json"), (["diff", "/nowhere", "/nowhere"], "No such file"),
+])
+def test_wrong_usage(words, sentence):
+    assert sentence in prober.run(*words, expect=2)
+
+
+@pytest.mark.parametrize("text,sentence", [
+    ("x\n", "fewer than twelve"), ("http://h/" + "\t1" * 12 + "\n", "more than twelve"), ("h" + "\t1" * 9 + "\t-\t-\n", "must begin with http"),
+    ("http://h/\t-1" + "\t1" * 8 + "\t-\t-\n", "body, gzip and br"), ("http://h/\t1\t1\t1\tx" + "\t1" * 5 + "\t-\t-\n", "must be numbers"),
+    ("http://h/" + "\t1" * 9 + "\tz\t-\n", "flags"), ("\0\n", "NUL"),
+])
+def test_import_of_rubbish(table, text, sentence):
+    said = prober.run("import", table, input=text, expect=2)
+    assert "standard input:1:" in said and sentence in said
+    assert not table.exists()
