@@ -66,19 +66,23 @@ static uint64_t not_none(uint64_t key) {
     return key;
 }
 
-/* Names of parameters count as a sum: their order means nothing. */
+/* Names of parameters count as a sum, each once: order and repetition mean nothing. */
 static uint64_t names_of(const uint64_t hash_key[2], const char *query, const char *end) {
-    uint64_t sum = 0;
+    uint64_t seen[PAGES_NAMES_MAX], sum = 0;
+    unsigned n = 0;
 
-    while (query < end) {
+    while (query < end && n < PAGES_NAMES_MAX) {
         const char *stop = memchr(query, '&', (size_t)(end - query)), *equals;
         struct sip s;
+        unsigned i = 0;
 
         if (!stop) stop = end;
         equals = memchr(query, '=', (size_t)(stop - query));
         sip_begin(&s, hash_key);
         sip_add(&s, query, (size_t)((equals ? equals : stop) - query));
-        sum += sip_end(s);
+        seen[n] = sip_end(s);
+        while (seen[i] != seen[n]) i++;
+        if (i == n) sum += seen[n++];
         query = stop + 1;
     }
     return sum;

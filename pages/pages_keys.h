@@ -3,8 +3,8 @@
  * pages_keys.h - what a page is known by: 64 bits for its URL, and for what it has in common with pages that were never seen.
  *
  *     url        host, path and query
- *     pattern    host, path and the names of the query's parameters, in whatever order: /show?id=7&lang=en and /show?lang=de&id=1 are of
- *                one pattern.  0 for a page without a query
+ *     pattern    host, path and the names of the query's parameters, in whatever order and however often (the first 32 that differ):
+ *                /show?id=7&lang=en and /show?lang=de&id=1 are of one pattern.  0 for a page without a query
  *     dir        host and path up to its last slash
  *
  * The hash is SipHash-1-3 (Aumasson and Bernstein, 2012) under a key of who asks, because URLs come from outside: nobody can aim at
@@ -17,6 +17,8 @@
 #include <stdint.h>
 
 #include "pages_table.h"
+
+#define PAGES_NAMES_MAX 32u
 
 struct pages_keys { uint64_t url, pattern, dir; };      /* 0 is no key */
 

@@ -40,6 +40,7 @@ struct pages_reader {
     FILE    *stream;
     char    *name;
     int      ended, any;            /* any: a row of this origin came */
+    uint64_t rules;                 /* of the origin */
     char     origin[PAGES_ORIGIN_MAX + 1];
     char     text[LINE_ROOM], before[PAGES_TARGET_MAX + 1];
 };
@@ -92,6 +93,18 @@ static int number(const char *text, uint64_t most, uint64_t *out) {
     }
     *out = value;
     return value <= most;
+}
+
+static int hexadecimal(const char *text, uint64_t *out) {
+    static const char digits[] = "0123456789abcdef";
+
+    *out = 0;
+    for (int i = 0; i < 16; i++, text++) {
+        const char *at = *text ? strchr(digits, *text) : NULL;
+        if (!at) return 0;
+        *out = *out << 4 | (uint64_t)(at - digits);
+    }
+    return !*text;
 }
 
 static int size_of(const char *text, uint64_t *out) {
@@ -194,10 +207,10 @@ enum pages_next pages_reader_next(pages_reader_t *r, struct pages_row *row, char
             r->crc = crc;
             return row_of(r, field, row, error);
         }
-        if (n != 2) return bad(r, error, "a row must have twelve fields");
-        if (!strcmp(field[0], "end")) return end_of(r, field[1], error);
-        if (strcmp(field[0], "origin") || !is_origin(field[1]))
-            return bad(r, error, "must be a row, `origin` with http:// or https:// and a host, or `end`");
+        if (n == 2 && !strcmp(field[0], "end")) return end_of(r, field[1], error);
+        if (field[0][0] == '/') return bad(r, error, "a row must have twelve fields");
+        if (n != 3 || strcmp(field[0], "origin") || !is_origin(field[1]) || !hexadecimal(field[2], &r->rules))
+            return bad(r, error, "must be a row, `origin` with http:// or https://, a host and sixteen hexadecimal digits, or `end`");
         if (strcmp(r->origin, field[1]) >= 0) return bad(r, error, "origins must stand in ascending order");
         strcpy(r->origin, field[1]);
         r->any = 0;
@@ -262,6 +275,7 @@ pages_reader_t *pages_reader_open(const char *path, char **error) {
 
 uint32_t pages_reader_rows(const pages_reader_t *r) { return r->rows; }
 const char *pages_reader_origin(const pages_reader_t *r) { return r->origin; }
+uint64_t pages_reader_rules(const pages_reader_t *r) { return r->rules; }
 
 void pages_reader_close(pages_reader_t **r) {
     if (!*r) return;
@@ -328,9 +342,9 @@ pages_writer_t *pages_writer_open(const char *path, uint32_t rows, char **error)
     return NULL;
 }
 
-int pages_writer_origin(pages_writer_t *w, const char *origin) {
+int pages_writer_origin(pages_writer_t *w, const char *origin, uint64_t rules) {
     if (w->magic != MAGIC_WRITE || !is_origin(origin)) abort();
-    return put(w, (size_t)snprintf(w->text, sizeof w->text, "origin\t%s\n", origin));
+    return put(w, (size_t)snprintf(w->text, sizeof w->text, "origin\t%s\t%016" PRIx64 "\n", origin, rules));
 }
 
 static size_t put_size(char *out, uint64_t size) {

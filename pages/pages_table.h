@@ -5,12 +5,13 @@
  * Version 1 is text: lines that end with \n, fields with a TAB between them.
  *
  *     fairgate-pages  1  ROWS
- *     origin  http://www.example.org
+ *     origin  http://www.example.org  5ca1ab1e0ddba115
  *     /index.html  5120  1411  -  310  0  1  0  1790000000  1789000000  -  "5f1-2a"
  *     ...
  *     end  CRC
  *
- * Origins stand in ascending order of bytes, each once.  A row is  target, body, gzip, br, header, spread, samples, depth, checked, modified, flags, etag:
+ * Origins stand in ascending order of bytes, each once; behind each, sixteen hexadecimal digits that stand for the rules by which its links were
+ * followed (robots.txt, patterns, bounds), or zeros if not all were: who walks by other rules must read documents anew.  A row is  target, body, gzip, br, header, spread, samples, depth, checked, modified, flags, etag:
  *
  *     target      path and query in the spelling of pages_url.h; rows of an origin stand in ascending order of bytes, each once
  *     body        bytes that the body of a complete 200 answer to GET has on the wire, mean over the samples, for a client that takes no
@@ -74,6 +75,7 @@ pages_reader_t *pages_reader_open(const char *path, char **error);
 pages_reader_t *pages_reader_of(FILE *stream, const char *name, char **error);
 uint32_t        pages_reader_rows(const pages_reader_t *r);         /* as many as the file promises; not more will come */
 const char     *pages_reader_origin(const pages_reader_t *r);       /* of the last row: scheme, host in lower case, port if it isn't the scheme's */
+uint64_t        pages_reader_rules(const pages_reader_t *r);        /* of that origin */
 enum pages_next pages_reader_next(pages_reader_t *r, struct pages_row *row, char **error);
 void            pages_reader_close(pages_reader_t **r);
 
@@ -84,7 +86,7 @@ void            pages_reader_close(pages_reader_t **r);
  */
 pages_writer_t *pages_writer_open(const char *path, uint32_t rows, char **error);
 pages_writer_t *pages_writer_of(FILE *stream, const char *name, uint32_t rows, char **error);  /* commit then only writes the end */
-int             pages_writer_origin(pages_writer_t *w, const char *origin);         /* ascending */
+int             pages_writer_origin(pages_writer_t *w, const char *origin, uint64_t rules);     /* ascending */
 int             pages_writer_row(pages_writer_t *w, const struct pages_row *row);   /* ascending by target in an origin */
 int             pages_writer_commit(pages_writer_t **w, char **error);
 void            pages_writer_abort(pages_writer_t **w);

@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LINES_MAX   10000u
-#define SEEN        16384u      /* a power of two, more than LINES_MAX */
+#define LINES_MAX   500u        /* for each reason */
+#define SEEN        65536u      /* a power of two, more than all lines */
 #define REASONS_MAX 64
 #define SHOWN       200         /* bytes of a URL */
 #define BAR         20
@@ -19,7 +19,6 @@ struct report {
     FILE     *out;
     int       terminal, drawn;
     double    begun, shown;
-    uint32_t  lines;
     uint64_t  seen[SEEN];       /* hashes of what has its line; 0 = free */
     struct { const char *why; uint64_t n; } reason[REASONS_MAX];
     unsigned  reasons;
@@ -74,28 +73,29 @@ static uint64_t hash_of(const char *p, int n) {
     return h ? h : 1;
 }
 
-/* 1 the first time. */
-static int is_new(struct report *r, uint64_t hash) {
+/* Where it stands, or the free place where it would; never full. */
+static uint64_t *place_of(struct report *r, uint64_t hash) {
     uint32_t i = (uint32_t)(hash ^ hash >> 32) & (SEEN - 1);
 
     while (r->seen[i] && r->seen[i] != hash) i = (i + 1) & (SEEN - 1);
-    if (r->seen[i]) return 0;
-    if (r->lines < LINES_MAX) r->seen[i] = hash;
-    return 1;
+    return &r->seen[i];
 }
 
 void report_refused(struct report *r, const char *what, int length, const char *why, const char *from) {
+    uint64_t hash = hash_of(what, length), *place = place_of(r, hash);
     unsigned i;
 
-    if (!is_new(r, hash_of(what, length))) return;
+    if (*place) return;
     for (i = 0; i < r->reasons && strcmp(r->reason[i].why, why); i++) continue;
-    if (i == r->reasons && i < REASONS_MAX) r->reason[r->reasons++].why = why;
-    if (i < r->reasons) r->reason[i].n++;
-    if (r->lines++ < LINES_MAX)
+    if (i == REASONS_MAX) return;
+    if (i == r->reasons) r->reason[r->reasons++].why = why;
+    if (r->reason[i].n++ < LINES_MAX) {
+        *place = hash;
         report_line(r, "refused %.*s%s: %s%s%.*s", length < SHOWN ? length : SHOWN, what, length < SHOWN ? "" : "...", why,
                     from ? ", found on " : "", SHOWN, from ? from : "");
-    else if (r->lines == LINES_MAX + 1)
-        report_line(r, "more refusals than %u: from here on they are only counted", LINES_MAX);
+    } else if (r->reason[i].n == LINES_MAX + 1) {
+        report_line(r, "more than %u refused, %s: from here on they are only counted", LINES_MAX, why);
+    }
 }
 
 void report_progress(struct report *r, const struct report_progress *p) {

@@ -19,7 +19,8 @@ struct report_progress {
 /* log: a file to append to, or NULL: standard error.  NULL and errno if it can't be opened. */
 struct report *report_new(const char *log, int quiet);
 void           report_line(struct report *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Something that is not asked for, or whose answer was not taken: one line for each URL, and after 10,000 of them only counts. */
+/* Something that is not asked for, or whose answer was not taken: one line for each URL, after
+ * 500 of one reason only counts.  why: a constant. */
 void           report_refused(struct report *r, const char *what, int length, const char *why, const char *from);
 void           report_progress(struct report *r, const struct report_progress *p);     /* as often as you like */
 void           report_refusals(struct report *r);       /* the counts of report_refused, a line for each reason */

@@ -167,7 +167,8 @@ static void ask(struct visit *v, enum step step) {
     const struct url *u = urls_at(v->w->urls, v->url);
 
     v->step = step;
-    v->conditional = step == ASK && u->samples && (u->etag_length || u->modified);
+    v->conditional = step == ASK && u->samples && (u->etag_length || u->modified) &&
+                     (!(u->flags & PAGES_DOCUMENT) || walk_same_rules(v->w, u->origin));
     v->coding = step == PLAIN ? PAGES_IDENTITY : step == GZIP ? PAGES_GZIP : PAGES_BR;
     if (step == BODY || step == AGAIN) v->head = 0;
     v->base.origin = u->origin;

@@ -62,7 +62,10 @@ void walk_found(struct walk *w, struct scope_place *place, unsigned depth, int d
     why = refusal(w, place, depth);
     if (why) {
         int n = snprintf(text, sizeof text, "%s%s", walk_origin(w, place->origin), place->target);
-        w->bounded |= urls_count(w->urls) >= w->s->max_pages;
+        if (urls_count(w->urls) >= w->s->max_pages) {
+            w->bounded = 1;
+            w->rules[place->origin] = 0;        /* with more room it would be followed */
+        }
         report_refused(w->report, text, n, why, from);
         return;
     }
@@ -224,6 +227,55 @@ static void add_sitemaps(struct walk *w) {
     for (unsigned i = 0; i < w->s->sitemap.n; i++) add_sitemap(w, w->s->sitemap.item[i], 0);
 }
 
+static uint64_t fold(uint64_t h, const void *data, size_t n) {
+    const unsigned char *p = data;
+    while (n--) h = (h ^ *p++) * UINT64_C(0x100000001b3);
+    return (h ^ 0xff) * UINT64_C(0x100000001b3);
+}
+
+/* What decides which links are followed, in one number. */
+static uint64_t rules_of(const struct walk *w, uint16_t origin) {
+    const struct settings *s = w->s;
+    const struct manners *m = &w->manners[origin];
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    const uint32_t bounds[] = { s->max_depth, s->max_length, s->max_segments, s->max_repeats, s->max_pattern, s->max_bytes, (uint32_t)s->ignore_robots };
+
+    h = fold(h, bounds, sizeof bounds);
+    if (m->robots) h = fold(h, m->text, m->length);
+    for (unsigned i = 0; i < s->include.n; i++) h = fold(h, s->include.item[i], strlen(s->include.item[i]));
+    h = fold(h, "", 0);
+    for (unsigned i = 0; i < s->exclude.n; i++) h = fold(h, s->exclude.item[i], strlen(s->exclude.item[i]));
+    for (uint16_t i = 0; i < w->scope->n; i++) h = fold(h, w->scope->origin[i].name, strlen(w->scope->origin[i].name));
+    return h ? h : 1;
+}
+
+/* What an earlier walk knew and this one may not ask for stays as it is. */
+static void leave_out(struct walk *w) {
+    for (uint32_t i = 0; i < urls_count(w->urls); i++) {
+        struct url *u = urls_at(w->urls, i);
+        const char *target = urls_target(w->urls, i);
+
+        if (u->origin >= w->scope->n || u->state != URL_TODO) continue;
+        if ((w->s->ignore_robots || robots_allow(w->manners[u->origin].robots, target)) && !is_listed(&w->s->exclude, target)) continue;
+        u->state = u->samples ? URL_KNOWN : URL_NOTHING;
+    }
+}
+
+/* Everything that the manners depend on is known. */
+static void begin_asking(struct walk *w, const struct scope_place *start, unsigned n) {
+    for (uint16_t i = 0; i < w->scope->n; i++) {
+        w->rules[i] = rules_of(w, i);
+        if (w->rules_before[i] && w->rules_before[i] != w->rules[i])
+            report_line(w->report, "%s: robots.txt, patterns or bounds are not those of the last walk: documents are read anew", walk_origin(w, i));
+    }
+    leave_out(w);
+    for (unsigned i = 0; i < n; i++) {
+        struct scope_place place = start[i];
+        walk_found(w, &place, 0, 1, "the command line");
+    }
+    add_sitemaps(w);
+}
+
 /* ---- the loop ---------------------------------------------------------------------------------------------------------------- */
 
 struct checkpoints { char *path; double next, cost; };
@@ -236,7 +288,7 @@ static void checkpoint(struct walk *w, struct checkpoints *c, double now) {
     c->next = walk_clock() + fmax(w->s->checkpoint, 20 * c->cost);
 }
 
-static enum walk_end loop(struct walk *w, struct checkpoints *c) {
+static enum walk_end loop(struct walk *w, const struct scope_place *start, unsigned n, struct checkpoints *c) {
     double now = walk_clock(), until = w->s->max_time ? now + w->s->max_time : INFINITY, wait;
     int ready = 0;
     uint32_t i;
@@ -255,7 +307,7 @@ static enum walk_end loop(struct walk *w, struct checkpoints *c) {
             return WALK_BOUNDED;
         }
         wait = IDLE;
-        if (!ready && (ready = all_robots_known(w))) add_sitemaps(w);
+        if (!ready && (ready = all_robots_known(w))) begin_asking(w, start, n);
         if (!ready) {
             ask_robots(w, now, &wait);
             if (all_robots_known(w)) continue;
@@ -272,7 +324,7 @@ static enum walk_end loop(struct walk *w, struct checkpoints *c) {
     }
 }
 
-static int begin(struct walk *w, const struct scope_place *start, unsigned n, struct checkpoints *c) {
+static int begin(struct walk *w, struct checkpoints *c) {
     struct traps_bounds bounds = { w->s->max_length, w->s->max_segments, w->s->max_repeats, w->s->max_pattern };
     char *error = NULL;
 
@@ -300,10 +352,6 @@ static int begin(struct walk *w, const struct scope_place *start, unsigned n, st
         return -1;
     }
     w->known_before = urls_count(w->urls);
-    for (unsigned i = 0; i < n; i++) {
-        struct scope_place place = start[i];
-        walk_found(w, &place, 0, 1, "the command line");
-    }
     return 0;
 }
 
@@ -339,10 +387,12 @@ enum walk_end walk(const struct settings *s, const struct scope *scope, const st
     w->report = r;
     w->stop = stop;
     w->now = time(NULL);
-    if (!begin(w, start, n, &c)) {
-        end = loop(w, &c);
+    if (!begin(w, &c)) {
+        end = loop(w, start, n, &c);
         if (c.path && end != WALK_DONE) walk_save(w, c.path, 1);
         if (s->table && (end == WALK_DONE || end == WALK_BOUNDED)) {
+            /* What was not asked for is in the checkpoint only: without that, the next walk has to find it again. */
+            if (end == WALK_BOUNDED) memset(w->rules, 0, scope->n * sizeof *w->rules);
             if (walk_save(w, s->table, 0)) end = WALK_FAILED;
             else if (end == WALK_DONE && c.path) unlink(c.path);
         }

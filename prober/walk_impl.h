@@ -41,6 +41,8 @@ struct walk {
     struct manners         manners[SCOPE_ORIGINS];
     char                 (*others)[PAGES_ORIGIN_MAX + 1];   /* origins of the old table that are not the scope's: numbers from scope->n on */
     uint16_t               nothers;
+    uint64_t               rules[WALK_ORIGINS];     /* by which links were followed; 0: not all were */
+    uint64_t               rules_before[WALK_ORIGINS];  /* the same of what was loaded */
     struct visit          *visits;              /* s->connections of them */
     uint32_t               next;                /* the first URL that was not looked at yet */
     struct again          *again;
@@ -74,6 +76,8 @@ int walk_load(struct walk *w, const char *path, int checkpoint);
 int walk_save(struct walk *w, const char *path, int checkpoint);
 int walk_number_of_origin(struct walk *w, const char *name, uint16_t *out);     /* 0, or -1 when there are too many */
 int walk_take_row(struct walk *w, uint16_t origin, const struct pages_row *row);    /* a new URL; 0, or -1 when out of memory */
+
+int walk_same_rules(const struct walk *w, uint16_t origin);     /* as those of the walk that made what was loaded */
 
 /* A walk that goes nowhere: URLs, origins and files only.  NULL: out of memory. */
 struct walk *walk_blank(const struct settings *s, struct report *r);

@@ -63,6 +63,7 @@ int walk_load(struct walk *w, const char *path, int checkpoint) {
                 next = PAGES_BAD;
                 break;
             }
+            w->rules[origin] = w->rules_before[origin] = pages_reader_rules(r);
         }
         if (walk_take_row(w, origin, &row)) next = PAGES_BAD;
         else if (checkpoint && !(row.flags & PAGES_TODO)) urls_at(w->urls, urls_count(w->urls) - 1)->state = URL_KNOWN;
@@ -102,6 +103,9 @@ void walk_blank_free(struct walk **w) {
     free(*w);
     *w = NULL;
 }
+
+/* Validators of before are of use only then. */
+int walk_same_rules(const struct walk *w, uint16_t origin) { return w->rules[origin] && w->rules[origin] == w->rules_before[origin]; }
 
 /* ---- writing ----------------------------------------------------------------------------------------------------------------- */
 
@@ -152,7 +156,10 @@ int walk_save(struct walk *w, const char *path, int checkpoint) {
         struct pages_row row = row_of(w, list[k]);
 
         if (checkpoint && u->state == URL_TODO) row.flags |= PAGES_TODO;
-        if (u->origin != origin) rc = pages_writer_origin(f, walk_origin(w, origin = u->origin));
+        /* Its validator belongs to a document whose links were followed by other rules. */
+        if (row.flags & PAGES_TODO && !walk_same_rules(w, u->origin)) row.etag = NULL, row.etag_length = 0, row.modified = 0;
+        if (u->origin != origin) rc = pages_writer_origin(f, walk_origin(w, u->origin), w->rules[u->origin]);
+        origin = u->origin;
         if (!rc) rc = pages_writer_row(f, &row);
         if (rc && asprintf(&error, "%s: %s", path, strerror(errno)) < 0) error = NULL;
     }

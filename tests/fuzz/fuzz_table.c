@@ -35,7 +35,7 @@ static void read_and_write(char *text, size_t n) {
     while (next == PAGES_ROW && (next = pages_reader_next(r, &row, &error)) == PAGES_ROW) {
         if (strcmp(origin, pages_reader_origin(r))) {
             strcpy(origin, pages_reader_origin(r));
-            if (pages_writer_origin(w, origin)) abort();
+            if (pages_writer_origin(w, origin, pages_reader_rules(r))) abort();
         }
         if (pages_writer_row(w, &row)) abort();
     }

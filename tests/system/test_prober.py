@@ -195,7 +195,7 @@ def test_robots_that_is_not_there(table, status, found):
 
 def test_robots_elsewhere(table):
     """A redirect of robots.txt is followed inside the scope."""
-    with Website({"/": page("<a href=/x>x</a>"), "/x": page("x"), "/robots.txt": Page(status=302, headers={"Location": "/r2"}),
+    with Website({"/": page("<a href=/x>x</a>", etag='"1"'), "/x": page("x"), "/robots.txt": Page(status=302, headers={"Location": "/r2"}),
                   "/r2": Page(b"User-agent: *\nDisallow: /x\n", "text/plain")}) as site:
         prober.crawl(table, site.url)
         assert site.paths() == ["/robots.txt", "/r2", "/"]
@@ -208,8 +208,8 @@ def test_bounds(table):
         assert set(prober.targets(table, site.url)) == {f"/{i}" for i in range(6)}
         said = prober.crawl(table, site.url + "/0", max_pages=3, fresh=True, expect=3)
         assert len(prober.rows(table)) == 3 and "more URLs than --max-pages" in said
-        prober.crawl(table, site.url + "/0", include=["/?$"], fresh=True)
-        assert len(prober.rows(table)) == 1, "/0 and no longer path"
+        prober.crawl(table, site.url + "/0", include=["/0$", "/1$"], fresh=True)
+        assert len(prober.rows(table)) == 2
         prober.crawl(table, site.url + "/0", exclude=["/3$"], fresh=True)
         assert len(prober.rows(table)) == 3
         said = prober.crawl(table, site.url + "/0", rate=2, max_time=1, fresh=True, expect=3)
@@ -246,6 +246,26 @@ def test_traps(table):
         assert count["grow"] < 300
         assert count["sort"] <= 20 * 210, "20 of each set of names, of up to 12 names"
         assert len(site.asked) < 6000
+
+
+def test_other_rules_read_documents_anew(table):
+    """A page that has not changed hides no links that the last walk did not follow."""
+    pages = {"/": page("<a href=/a>a</a><a href=/private/b>b</a><img src=/i>", etag='"0"'), "/a": page("a", etag='"1"'), "/private/b": page("b", etag='"2"'),
+             "/i": Page(b"i", "image/png", etag='"3"'), "/robots.txt": Page(b"User-agent: *\nDisallow: /private/\n", "text/plain")}
+    with Website(pages) as site:
+        def statuses():
+            site.forget()
+            prober.crawl(table, site.url)
+            return {r.path: "If-None-Match" in r.headers for r in site.asked if r.path != "/robots.txt"}
+        assert statuses() == {"/": False, "/a": False, "/i": False}
+        assert statuses() == {"/": True, "/a": True, "/i": True}
+        del site.pages["/robots.txt"]
+        assert statuses() == {"/": False, "/a": False, "/i": True, "/private/b": False}
+        assert statuses() == {"/": True, "/a": True, "/i": True, "/private/b": True}
+        # What may not be asked for any more is not, and stays.
+        site.pages["/robots.txt"] = Page(b"User-agent: *\nDisallow: /private/\n", "text/plain")
+        assert statuses() == {"/": False, "/a": False, "/i": True}
+        assert len(prober.rows(table)) == 4
 
 
 # ---- interruptions ------------------------------------------------------------------------------------------------------------------

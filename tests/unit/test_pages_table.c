@@ -38,7 +38,7 @@ static void write_table(const char *origin, const struct pages_row *rows, uint32
     pages_writer_t *w = pages_writer_open(path, n, &error);
 
     ck_assert_msg(w != NULL, "%s", error);
-    ck_assert_int_eq(pages_writer_origin(w, origin), 0);
+    ck_assert_int_eq(pages_writer_origin(w, origin, 7), 0);
     for (uint32_t i = 0; i < n; i++) ck_assert_int_eq(pages_writer_row(w, &rows[i]), 0);
     ck_assert_msg(pages_writer_commit(&w, &error) == 0, "%s", error);
     ck_assert_ptr_null(w);
@@ -90,6 +90,7 @@ START_TEST(what_is_written_is_read) {
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(pages_reader_next(r, &got, &error), PAGES_ROW);
         ck_assert_str_eq(pages_reader_origin(r), "https://www.example.org:8443");
+        ck_assert_uint_eq(pages_reader_rules(r), 7);
         ck_assert_str_eq(got.target, rows[i].target);
         ck_assert_uint_eq(got.target_length, rows[i].target_length);
         ck_assert_mem_eq(got.body, rows[i].body, sizeof got.body);
@@ -152,22 +153,24 @@ START_TEST(what_is_wrong_is_said_with_its_line) {
         { "fairgate-pages\t2\t0\n", ":1: a page-size table of another version" },
         { "fairgate-pages\t1\t999999999999\n", ":1: the number of rows" },
         { "fairgate-pages\t1\t1\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n", ":2: a row before the first" },
-        { "fairgate-pages\t1\t1\norigin\tftp://h\n", ":2: must be a row, `origin`" },
-        { "fairgate-pages\t1\t1\norigin\thttp://H\n", ":2: must be a row, `origin`" },
-        { "fairgate-pages\t1\t1\norigin\thttp://h/\n", ":2: must be a row, `origin`" },
-        { "fairgate-pages\t1\t0\norigin\thttp://h\norigin\thttp://h\n", ":3: origins must stand in" },
-        { "fairgate-pages\t1\t1\norigin\thttp://h\nx\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n", ":3: a target must begin with /" },
-        { "fairgate-pages\t1\t1\norigin\thttp://h\n/ x\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n", ":3: a target must begin with /" },
-        { "fairgate-pages\t1\t1\norigin\thttp://h\n/\t-1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n", ":3: body, gzip and br" },
-        { "fairgate-pages\t1\t1\norigin\thttp://h\n/\t99999999999999999999\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n", ":3: body, gzip and br" },
-        { "fairgate-pages\t1\t1\norigin\thttp://h\n/\t1\t-\t-\t0\t0\t1\t0\t0\t07\t-\t-\n", ":3: header, spread" },
-        { "fairgate-pages\t1\t1\norigin\thttp://h\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\tdc\t-\n", ":3: flags" },
-        { "fairgate-pages\t1\t1\norigin\thttp://h\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t\n", ":3: an etag" },
-        { "fairgate-pages\t1\t1\norigin\thttp://h\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\n", ":3: a row must have twelve fields" },
-        { "fairgate-pages\t1\t1\norigin\thttp://h\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\tx\n", ":3: a row must have twelve fields" },
-        { "fairgate-pages\t1\t2\norigin\thttp://h\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n", ":4: rows must stand in" },
-        { "fairgate-pages\t1\t1\norigin\thttp://h\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n/a\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n", ":4: more rows than" },
-        { "fairgate-pages\t1\t3\norigin\thttp://h\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n", ":4: fewer rows than" },
+        { "fairgate-pages\t1\t1\norigin\tftp://h\t0000000000000007\n", ":2: must be a row, `origin`" },
+        { "fairgate-pages\t1\t1\norigin\thttp://H\t0000000000000007\n", ":2: must be a row, `origin`" },
+        { "fairgate-pages\t1\t1\norigin\thttp://h/\t0000000000000007\n", ":2: must be a row, `origin`" },
+        { "fairgate-pages\t1\t0\norigin\thttp://h\t000000000000000G\n", ":2: must be a row, `origin`" },
+        { "fairgate-pages\t1\t0\norigin\thttp://h\n", ":2: must be a row, `origin`" },
+        { "fairgate-pages\t1\t0\norigin\thttp://h\t0000000000000007\norigin\thttp://h\t0000000000000007\n", ":3: origins must stand in" },
+        { "fairgate-pages\t1\t1\norigin\thttp://h\t0000000000000007\nx\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n", ":3: a target must begin with /" },
+        { "fairgate-pages\t1\t1\norigin\thttp://h\t0000000000000007\n/ x\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n", ":3: a target must begin with /" },
+        { "fairgate-pages\t1\t1\norigin\thttp://h\t0000000000000007\n/\t-1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n", ":3: body, gzip and br" },
+        { "fairgate-pages\t1\t1\norigin\thttp://h\t0000000000000007\n/\t99999999999999999999\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n", ":3: body, gzip and br" },
+        { "fairgate-pages\t1\t1\norigin\thttp://h\t0000000000000007\n/\t1\t-\t-\t0\t0\t1\t0\t0\t07\t-\t-\n", ":3: header, spread" },
+        { "fairgate-pages\t1\t1\norigin\thttp://h\t0000000000000007\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\tdc\t-\n", ":3: flags" },
+        { "fairgate-pages\t1\t1\norigin\thttp://h\t0000000000000007\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t\n", ":3: an etag" },
+        { "fairgate-pages\t1\t1\norigin\thttp://h\t0000000000000007\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\n", ":3: a row must have twelve fields" },
+        { "fairgate-pages\t1\t1\norigin\thttp://h\t0000000000000007\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\tx\n", ":3: a row must have twelve fields" },
+        { "fairgate-pages\t1\t2\norigin\thttp://h\t0000000000000007\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n", ":4: rows must stand in" },
+        { "fairgate-pages\t1\t1\norigin\thttp://h\t0000000000000007\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n/a\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n", ":4: more rows than" },
+        { "fairgate-pages\t1\t3\norigin\thttp://h\t0000000000000007\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n", ":4: fewer rows than" },
     };
 
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
@@ -197,7 +200,7 @@ START_TEST(the_old_table_stays_until_the_new_one_is_whole) {
 
     write_table("http://h", before, 1);
     w = pages_writer_open(path, 2, &error);
-    ck_assert_int_eq(pages_writer_origin(w, "http://h"), 0);
+    ck_assert_int_eq(pages_writer_origin(w, "http://h", 7), 0);
     ck_assert_int_eq(pages_writer_row(w, &row), 0);
     ck_assert_int_eq(read_table(path), 1);
     pages_writer_abort(&w);
@@ -221,7 +224,7 @@ START_TEST(a_full_disk_is_said_and_costs_nothing) {
     limit.rlim_cur = 10000;
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
     w = pages_writer_open(path, 1000, &error);
-    rc = pages_writer_origin(w, "http://h");
+    rc = pages_writer_origin(w, "http://h", 7);
     for (int i = 0; i < 1000 && !rc; i++) {
         struct pages_row row;
         snprintf(target, sizeof target, "/%06d", i);

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Two gateways that teach each other page sizes through redis and memcached: in the background, and without either it goes on."""
+import re
+import subprocess
+
+import pytest
+
+import http1
+from lab import lab
+from test_pages import estimate
+
+PEOPLE = {"Cookie": "session=1"}
+SECRET = "secret=correct-horse"
+MODULES = "/usr/lib/apache2/modules"
+
+
+class Redis(lab.Server):
+    name = "redis"
+
+    def argv(self):
+        return ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", self.dir]
+
+    def cli(self, *words):
+        return subprocess.run(["redis-cli", "-p", str(self.port), *words], capture_output=True, text=True, check=True).stdout.split("\n")[:-1]
+
+
+class Memcached(lab.Server):
+    name = "memcached"
+
+    def argv(self):
+        return ["memcached", "-p", str(self.port), "-l", "127.0.0.1", "-U", "0", "-u", "nobody"]
+
+
+CACHES = {"redis": Redis, "memcache": Memcached}
+
+
+@pytest.fixture(params=CACHES)
+def cache(parts, request):
+    server = CACHES[request.param](parts.lab).start()
+    server.provider = request.param
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def redis(parts):
+    server = Redis(parts.lab).start()
+    server.provider = "redis"
+    yield server
+    server.stop()
+
+
+def sharing(new_gateway, provider, arguments, secret=SECRET, **words):
+    g = new_gateway(early=f"LoadModule socache_{provider}_module {MODULES}/mod_socache_{provider}.so\n", **words)
+    g.config += f"QosShare {provider}{arguments} {secret}\n"
+    return g
+
+
+def at(cache):
+    return f":127.0.0.1:{cache.port}"
+
+
+def ask_in_part(g, path):
+    """A look-up that teaches nothing: 206."""
+    with g.connect() as c:
+        assert c.ask("GET", path, headers={**PEOPLE, "Range": "bytes=0-0"}).status == 206
+
+
+def known_to_the_other(one, two, path):
+    size = len(http1.get(one.port, path, headers=PEOPLE).body)
+    one.until(lambda s: s["share_stored"] >= 2, "told")
+    before = two.status()["share_found"]
+    ask_in_part(two, path)
+    two.until(lambda s: s["share_found"] > before, "learnt")
+    return size, estimate(two, path)
+
+
+@pytest.mark.parametrize("mpm", ["event", "prefork"])
+def test_one_teaches_the_other(new_gateway, cache, mpm):
+    with sharing(new_gateway, cache.provider, at(cache), mpm=mpm) as one, sharing(new_gateway, cache.provider, at(cache), mpm=mpm) as two:
+        size, expected = known_to_the_other(one, two, "/static/2k.txt?shared")
+        assert size == 2048 and size < expected < size + 600
+        assert one.status()["share_failed"] == two.status()["share_failed"] == 0
+
+
+def test_another_secret(new_gateway, redis):
+    """Who has another secret finds nothing."""
+    with sharing(new_gateway, "redis", at(redis)) as one, sharing(new_gateway, "redis", at(redis), secret="secret=battery-staple") as two:
+        http1.get(one.port, "/static/2k.txt?shared", headers=PEOPLE)
+        one.until(lambda s: s["share_stored"] >= 2, "told")
+        ask_in_part(two, "/static/2k.txt?shared")
+        http1.get(two.port, "/b/size/10?mine", headers=PEOPLE)
+        two.until(lambda s: s["share_stored"] >= 1, "at work")
+        assert two.status()["share_found"] == 0
+
+
+def test_cache_that_is_gone(new_gateway, parts):
+    """Requests go on as ever; it is said once, and sharing begins again when there is an answer."""
+    server = Redis(parts.lab)
+    with sharing(new_gateway, "redis", at(server)) as g:
+        for i in range(20):
+            assert http1.get(g.port, f"/b/size/{i * 100}?x{i}", headers=PEOPLE).status == 200
+        g.until(lambda s: s["share_failed"] > 0, "failed")
+        server.start()
+        try:
+            def taught():
+                http1.get(g.port, f"/b/size/{taught.n}?y{taught.n}", headers=PEOPLE)
+                taught.n += 1
+                return g.status()["share_stored"] > 0
+            taught.n = 0
+            http1.until(taught, 30, "told")
+        finally:
+            server.stop()
+        log = "".join(g.error_log())
+        assert log.count("no answer; page sizes are not shared") == 1 and log.count("answers again") == 1
+
+
+def test_values_that_are_not_ours(new_gateway, redis):
+    """Whatever stands in the cache: only what looks like a size and is in bounds is believed."""
+    with sharing(new_gateway, "redis", at(redis)) as one, sharing(new_gateway, "redis", at(redis)) as two:
+        http1.get(one.port, "/static/2k.txt?shared", headers=PEOPLE)
+        one.until(lambda s: s["share_stored"] >= 2, "told")
+        keys = redis.cli("keys", "*")
+        assert len(keys) >= 2
+        for n, value in enumerate(("", "1", "1 ", "1 99999999999999999999999", "1 9999999999999999", "2 5", "1 -5", "1 5x", "x" * 200, "1 5\n", "y" * 100000)):
+            for key in keys:
+                redis.cli("set", key, value)
+            ask_in_part(two, "/static/2k.txt?shared")
+            # Later than that look-up: another one that is told.
+            stored = two.status()["share_stored"]
+            http1.get(two.port, f"/b/size/{n}?after{n}", headers=PEOPLE)
+            two.until(lambda s, stored=stored: s["share_stored"] > stored, "at work")
+            keys = [k for k in keys if k]
+        assert two.status()["share_found"] == 0
+
+
+def test_in_one_server(new_gateway):
+    """shmcb: its own memory; there is nobody else, and no harm."""
+    with sharing(new_gateway, "shmcb", "") as g:
+        http1.get(g.port, "/static/2k.txt?shared", headers=PEOPLE)
+        g.until(lambda s: s["share_stored"] >= 2, "stored")
+        g.graceful()
+        assert http1.get(g.port, "/static/2k.txt?shared", headers=PEOPLE).status == 200
+        g.settled()
+
+
+@pytest.mark.parametrize("line,sentence", [
+    ("QosShare redis:127.0.0.1:1 secret=short", "8 characters at least"), ("QosShare nothing:x secret=long-enough", "load mod_socache_nothing"),
+    ("QosShare redis:127.0.0.1:1 long-enough", "must be secret=TEXT"), ("QosShare redis secret=long-enough", "QosShare redis"),
+])
+def test_configuration_errors(new_gateway, line, sentence):
+    g = new_gateway(early=f"LoadModule socache_redis_module {MODULES}/mod_socache_redis.so\n")
+    g.config += line + "\n"
+    ok, said = g.check()
+    assert not ok and re.search(re.escape(sentence), said), said
