@@ -8,6 +8,7 @@
 #include <http_log.h>
 
 #include "qos_request.h"
+#include "qos_share.h"
 
 APLOG_USE_MODULE(qos_drr);
 

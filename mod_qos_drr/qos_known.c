@@ -48,7 +48,7 @@ void qos_known_begin(struct qos_known *k) {
 void qos_known_forget(struct qos_known *k) {
     atomic_store(&k->now, 0);
     atomic_store(&k->urls, 0);
-    for (int i = 0; i < 3; i++) atomic_store(&k->source[i], 0);
+    atomic_store(&k->looked, 0);
 }
 
 static struct row *half(const struct qos_known_area *area, uint64_t word) { return (struct row *)(area->base + (word & 1) * HALF_BYTES); }
@@ -195,10 +195,11 @@ enum qos_known_end qos_known_look(struct qos_known *k, const struct qos_known_ar
         source[1] = (uint64_t)st.st_size;
         source[2] = (uint64_t)st.st_ctim.tv_sec * 1000000000u + (uint64_t)st.st_ctim.tv_nsec;
     }
-    if (source[0] != k->source[0] || source[1] != k->source[1] || source[2] != k->source[2]) {
+    if (!k->looked || source[0] != k->source[0] || source[1] != k->source[1] || source[2] != k->source[2]) {
         end = load(k, area, hash_key, path, source[1], error);
         /* A refused file too is looked at once. */
         for (int i = 0; i < 3; i++) k->source[i] = source[i];
+        k->looked = 1;
     }
     pthread_mutex_unlock(&k->loading);
     return end;

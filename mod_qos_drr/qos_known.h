@@ -27,6 +27,7 @@ struct qos_known {                      /* in the segment */
     _Atomic uint64_t now;               /* half (bit 0), log2 of its rows (bits 1 to 7), how often it changed (the rest); 0 = no table */
     _Atomic uint64_t urls;              /* that it was made from */
     _Atomic uint64_t source[3];         /* of the file: device and inode folded, size, time of change in ns: to see that it changed */
+    _Atomic uint32_t looked;            /* somebody did */
     _Atomic uint32_t refused;           /* the file that stands there now was refused */
     pthread_mutex_t  loading;
 };

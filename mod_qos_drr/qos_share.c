@@ -29,23 +29,6 @@ struct qos_cache {
     apr_time_t                   again;             /* not before */
 };
 
-/* ---- rings ------------------------------------------------------------------------------------------------------------------- */
-
-void qos_ring_put(struct qos_ring *r, uint64_t key) {
-    uint64_t at = atomic_fetch_add_explicit(&r->head, 1, memory_order_relaxed);
-    atomic_store_explicit(&r->key[at % QOS_RING], key, memory_order_relaxed);
-}
-
-uint64_t qos_ring_take(struct qos_ring *r) {
-    uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed), tail = atomic_load_explicit(&r->tail, memory_order_relaxed), key = 0;
-
-    if (head - tail > QOS_RING) tail = head - QOS_RING;
-    /* A place that is counted but not written yet has no key: it is passed over. */
-    while (tail != head && !key) key = atomic_exchange_explicit(&r->key[tail++ % QOS_RING], 0, memory_order_relaxed);
-    atomic_store_explicit(&r->tail, tail, memory_order_relaxed);
-    return key;
-}
-
 /* ---- configuration ----------------------------------------------------------------------------------------------------------- */
 
 const char *qos_share_create(const char *provider, const char *secret, apr_pool_t *ptemp, apr_pool_t *pconf, struct qos_cache **out) {
@@ -115,7 +98,8 @@ static apr_status_t look_for(struct qos_cache *c, server_rec *s, uint64_t key, a
         qos_pages_learn(P.view.pages, P.view.sh->pages, key, bytes);
         atomic_fetch_add(&share->found, 1);
     }
-    return rv == APR_NOTFOUND ? APR_SUCCESS : rv;
+    /* Larger than any of ours: there is an answer, but none for us. */
+    return rv == APR_NOTFOUND || rv == APR_ENOMEM || rv == APR_ENOSPC || rv == APR_EINVAL ? APR_SUCCESS : rv;
 }
 
 static void note(struct qos_cache *c, server_rec *s, apr_status_t rv) {

@@ -13,29 +13,11 @@
 #ifndef FAIRGATE_QOS_SHARE_H
 #define FAIRGATE_QOS_SHARE_H
 
-#include <stdatomic.h>
 #include <stdint.h>
 
 #include <httpd.h>
 
-#define QOS_RING 2048u
-
-struct qos_ring {
-    _Atomic uint64_t head;              /* keys ever put */
-    _Atomic uint64_t tail;              /* keys ever taken; the keeper's alone */
-    _Atomic uint64_t key[QOS_RING];
-};
-
-struct qos_share {                      /* in the segment */
-    struct qos_ring  news, wanted;
-    _Atomic uint64_t stored, found, failed;
-};
-
 struct qos_cache;                       /* a provider and its instance, of one configuration */
-
-void        qos_ring_put(struct qos_ring *r, uint64_t key);
-/* The oldest key that is still there; 0 if there is none. */
-uint64_t    qos_ring_take(struct qos_ring *r);
 
 /* While the configuration is read: "redis:host:port" and a secret.  NULL, or a sentence about what is wrong. */
 const char *qos_share_create(const char *provider, const char *secret, apr_pool_t *ptemp, apr_pool_t *pconf, struct qos_cache **out);

@@ -30,7 +30,7 @@
 
 #include "core/rs.h"
 #include "qos_known.h"
-#include "qos_share.h"
+#include "qos_ring.h"
 
 #define QOS_NO_ROW       UINT32_MAX
 #define QOS_TICK_US      100000u        /* how often waiters look at deadlines, clients that left and slow writers */
@@ -61,6 +61,11 @@ struct qos_row {                        /* beside the engine's ticket of the sam
     _Atomic uint64_t write_since;       /* when the running write to the client began, 0 = none is running; written by who writes */
 };
 
+struct qos_share {
+    struct qos_ring  news, wanted;      /* keys of sizes that changed, and of some that were looked for in vain */
+    _Atomic uint64_t stored, found, failed;
+};
+
 struct qos_shared {
     uint32_t         magic, version;
     uint64_t         size;
@@ -72,7 +77,7 @@ struct qos_shared {
     _Atomic uint64_t timed_out, gone, lost_children;
     _Atomic uint64_t started_us;
     struct qos_known known;             /* the prober's table */
-    struct qos_share share;
+    struct qos_share share;             /* qos_share.h */
     _Atomic uint32_t generation;        /* of the configuration; counted by the parent */
     _Atomic uint32_t keeper;            /* 1 + the child whose keeper is at work (qos_keeper.h), 0 = none */
     uint32_t         pooled;            /* rows[] with pooled */

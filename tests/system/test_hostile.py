@@ -105,5 +105,4 @@ def test_asked_for(world, tmp_path):
     world.crawl(tmp_path / "pages", "--allow-private", "http://inside.test/")
     said, _ = world.crawl(tmp_path / "pages", "--allow-private", "http://meta.test/", expect=3)
     assert "leads to an address outside" in said
-    asked = world.asked()
-    assert set(asked) == {"127.0.0.1"} and asked["127.0.0.1"] == 4
+    assert set(world.asked()) == {"127.0.0.1"}

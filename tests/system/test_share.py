@@ -109,10 +109,10 @@ def test_cache_that_is_gone(new_gateway, parts):
                 return g.status()["share_stored"] > 0
             taught.n = 0
             http1.until(taught, 30, "told")
+            log = "".join(g.error_log())
+            assert log.count("no answer; page sizes are not shared") == 1 and log.count("answers again") == 1
         finally:
             server.stop()
-        log = "".join(g.error_log())
-        assert log.count("no answer; page sizes are not shared") == 1 and log.count("answers again") == 1
 
 
 def test_values_that_are_not_ours(new_gateway, redis):

@@ -14,6 +14,7 @@ import struct
 import sys
 import threading
 import time
+import urllib.parse
 
 SITE = "8.8.8.8"                                # public, as far as anybody can tell
 FORBIDDEN = ("127.0.0.1", "169.254.169.254", "10.0.0.1", "8.8.4.4")
@@ -74,7 +75,7 @@ class Site(http.server.BaseHTTPRequestHandler):
     def answer(self):
         self.close_connection = True
         if self.path.startswith("/redirect/"):
-            return self.head(302, {"Location": self.path[len("/redirect/"):].replace("http:/", "http:/"), "Content-Length": "0", "Connection": "close"})
+            return self.head(302, {"Location": urllib.parse.unquote(self.path[len("/redirect/"):]), "Content-Length": "0", "Connection": "close"})
         if self.path in ("/endless", "/chunks", "/drip", "/nothing"):
             return self.forever()
         status, fields, body = PAGES.get(self.path, (404, {}, b""))
