@@ -263,7 +263,7 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     P.row = QOS_NO_ROW;
     rc = set_up_segment(s, k, conf);
     if (rc != OK) return rc;
-    if (conf->share && (rc = qos_share_open(conf->share, s, pconf)) != OK) return rc;
+    if (conf->share && !qos_share_open(conf->share, s, pconf)) conf->share = NULL;
     qos_keeper_config(s);
     check_server(s, conf);
     check_timeouts(s, conf);

@@ -37,27 +37,27 @@ static int is_coded(const struct qos_request *q) {
     return apr_table_get(last->headers_out, "Content-Encoding") || (vary && ap_strcasestr(vary, "Accept-Encoding"));
 }
 
-static void learn_key(const struct qos_request *q, uint64_t key, int coded) {
+static void learn_key(const struct qos_request *q, uint64_t key, int tell) {
     uint64_t before, after;
 
-    if (!key) return;
-    if (coded) key = pages_key_coded(key, q->coding);
     before = qos_pages_mean(P.view.pages, P.view.sh->pages, key);
     qos_pages_learn(P.view.pages, P.view.sh->pages, key, q->sent);
-    if (!qos_config()->share) return;
+    if (!tell || !qos_config()->share) return;
     after = qos_pages_mean(P.view.pages, P.view.sh->pages, key);
     if (!before || after > before + before / NEWS || after < before - before / NEWS) qos_ring_put(&P.view.sh->share.news, key);
 }
 
 static void learn(const struct qos_request *q) {
-    int coded = q->coding != PAGES_IDENTITY && is_coded(q);
+    uint64_t coded_url = pages_key_coded(q->keys.url, q->coding);
     _Atomic uint64_t *mean = &P.view.class_mean[qos_config()->number[q->class]];
     uint64_t old = atomic_load_explicit(mean, memory_order_relaxed);
     int64_t step = ((int64_t)q->sent - (int64_t)old) / 16;
 
-    learn_key(q, q->keys.url, coded);
-    learn_key(q, q->keys.pattern, coded);
-    learn_key(q, q->keys.dir, coded);
+    /* Where the prober has a size for this coding, what teaches must be found before it. */
+    learn_key(q, is_coded(q) || qos_known_mean(&P.view.sh->known, &P.view.known, coded_url) ? coded_url : q->keys.url, 1);
+    if (q->keys.pattern) learn_key(q, pages_key_coded(q->keys.pattern, q->coding), 1);
+    /* A directory's mean moves with every page: no news. */
+    learn_key(q, pages_key_coded(q->keys.dir, q->coding), 0);
     /* A lost update among children costs nothing: it is a running mean. */
     atomic_store_explicit(mean, old ? (uint64_t)((int64_t)old + step) : q->sent, memory_order_relaxed);
 }

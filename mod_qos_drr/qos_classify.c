@@ -66,7 +66,7 @@ static uint32_t match(const struct qos_server *conf, request_rec *r) {
     return a.class == POLICY_NONE ? conf->default_class : a.class;
 }
 
-/* What answers taught comes before what the prober found, and what fits the client's coding before what does not tell them apart. */
+/* What fits the client's coding comes before what does not tell codings apart; in each, what answers taught before what the prober found. */
 static uint64_t mean_of(const struct qos_view *v, uint64_t key, enum pages_coding coding) {
     uint64_t coded = pages_key_coded(key, coding), bytes = qos_pages_mean(v->pages, v->sh->pages, coded);
 
@@ -77,10 +77,12 @@ static uint64_t mean_of(const struct qos_view *v, uint64_t key, enum pages_codin
 }
 
 /* Other gateways may know it: by the next time. */
-static void want(const struct qos_view *v, uint64_t key, enum pages_coding coding) {
-    if (!qos_config()->share) return;
-    qos_ring_put(&v->sh->share.wanted, key);
-    if (coding != PAGES_IDENTITY) qos_ring_put(&v->sh->share.wanted, pages_key_coded(key, coding));
+static void want(const struct qos_request *q, uint64_t key) {
+    struct qos_ring *wanted = &qos_process.view.sh->share.wanted;
+
+    if (!qos_config()->share || q->r->method_number != M_GET) return;
+    qos_ring_put(wanted, key);
+    if (q->coding != PAGES_IDENTITY) qos_ring_put(wanted, pages_key_coded(key, q->coding));
 }
 
 /* The page itself, else those with its path and parameters, else its directory, else its class. */
@@ -90,10 +92,10 @@ static uint64_t estimate(const struct qos_request *q) {
 
     if (q->r->header_only) return QOS_HEADER_DEFAULT;
     bytes = mean_of(v, q->keys.url, q->coding);
-    if (!bytes) want(v, q->keys.url, q->coding);
+    if (!bytes) want(q, q->keys.url);
     if (!bytes && q->keys.pattern) {
         bytes = mean_of(v, q->keys.pattern, q->coding);
-        if (!bytes) want(v, q->keys.pattern, q->coding);
+        if (!bytes) want(q, q->keys.pattern);
     }
     if (!bytes) bytes = mean_of(v, q->keys.dir, q->coding);
     if (!bytes) bytes = atomic_load_explicit(&v->class_mean[qos_config()->number[q->class]], memory_order_relaxed);

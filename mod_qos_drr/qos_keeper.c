@@ -12,7 +12,8 @@
 
 APLOG_USE_MODULE(qos_drr);
 
-#define TICK_US 1000000u
+#define TICK_US   1000000u
+#define POOL_FREE (256u << 10)      /* what a pool may keep of a large value */
 
 #define P qos_process
 
@@ -22,7 +23,7 @@ static void look_at_table(server_rec *s, int starting) {
     char *error;
 
     if (!path || !P.view.known.base) return;
-    switch (qos_known_look(known, &P.view.known, P.view.sh->hash_key, path, &error)) {
+    switch (qos_known_look(known, &P.view.known, P.view.sh->hash_key, path, qos_now(), &error)) {
     case QOS_KNOWN_READ:
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s, "qos: %s: sizes of %" PRIu64 " URLs are known", path, (uint64_t)known->urls);
         break;
@@ -38,73 +39,108 @@ static void look_at_table(server_rec *s, int starting) {
 
 /* Under another key nothing is found that stood there before. */
 static void take_hash_key(void) {
+    const struct qos_view *v = &P.view;
     uint64_t key[2];
 
     if (!qos_config()->share) return;
     qos_share_hash_key(qos_config()->share, key);
-    if (!memcmp(key, P.view.sh->hash_key, sizeof key)) return;
-    memcpy(P.view.sh->hash_key, key, sizeof key);
-    qos_known_forget(&P.view.sh->known);
+    if (!memcmp(key, v->sh->hash_key, sizeof key)) return;
+    memcpy(v->sh->hash_key, key, sizeof key);
+    memset(v->pages, 0, qos_pages_bytes(v->sh->pages));
 }
 
 void qos_keeper_config(server_rec *s) {
+    struct qos_known *known = &P.view.sh->known;
+
     P.generation = atomic_fetch_add(&P.view.sh->generation, 1) + 1;
     take_hash_key();
+    if (!qos_config()->page_table && known->now) qos_known_forget(known, &P.view.known);
     look_at_table(s, 1);
 }
 
-/* Is this child's keeper the one at work? */
+/* Is it this child's threads that are to work?  The keeper: generation and row + 1, so that a newer generation takes over at once. */
 static int leads(void) {
-    uint32_t none = 0, me = P.row + 1;
-    _Atomic uint32_t *keeper = &P.view.sh->keeper;
+    uint64_t me = (uint64_t)P.generation << 32 | (P.row + 1), keeper = atomic_load(&P.view.sh->keeper);
 
-    if (atomic_load(&P.view.sh->generation) != P.generation) {
-        atomic_compare_exchange_strong(keeper, &me, 0);
-        return 0;
-    }
-    return atomic_load(keeper) == me || atomic_compare_exchange_strong(keeper, &none, me);
+    if (keeper == me) return 1;
+    if ((keeper & UINT32_MAX) && keeper >> 32 >= P.generation) return 0;
+    return atomic_compare_exchange_strong(&P.view.sh->keeper, &keeper, me);
 }
 
-static void *keep(void *server) {
-    struct qos_cache *share = qos_config()->share;
+static int stopping(void) { return atomic_load(&P.keeper_stop) != 0; }
+
+static void *keep_table(void *server) {
+    while (!stopping()) {
+        if (leads()) look_at_table(server, 0);
+        qos_futex_wait(&P.keeper_stop, 0, TICK_US);
+    }
+    return NULL;
+}
+
+static void *keep_sharing(void *server) {
     apr_pool_t *pool;
 
     if (apr_pool_create_unmanaged(&pool) != APR_SUCCESS) return NULL;
-    while (!atomic_load(&P.keeper_stop)) {
-        int idle = 1;
+    apr_allocator_max_free_set(apr_pool_allocator_get(pool), POOL_FREE);
+    while (!stopping()) {
+        int more = 1;
 
-        if (leads()) {
-            look_at_table(server, 0);
-            if (share) idle = qos_share_work(share, server, pool);
+        while (more && !stopping() && leads()) {
+            more = qos_share_one(qos_config()->share, server, pool);
             apr_pool_clear(pool);
         }
-        if (idle) qos_futex_wait(&P.keeper_stop, 0, TICK_US);
+        qos_futex_wait(&P.keeper_stop, 0, TICK_US);
     }
     apr_pool_destroy(pool);
     return NULL;
 }
 
+/*
+ * It may hang in a cache's answer, or, where a signal ends the process (prefork), wait for a lock that the interrupted thread has: then it is left
+ * to end with the process.
+ */
+static void join(pthread_t thread) {
+    for (int patience = 0; patience < 2; patience++) {
+        struct timespec t;
+
+        clock_gettime(CLOCK_REALTIME, &t);
+        t.tv_sec++;
+        if (!pthread_timedjoin_np(thread, NULL, &t)) return;
+        pthread_cancel(thread);
+    }
+}
+
 static apr_status_t stop(void *unused) {
-    uint32_t me = P.row + 1;
+    uint64_t me = (uint64_t)P.generation << 32 | (P.row + 1);
 
     (void)unused;
     atomic_store(&P.keeper_stop, 1);
     qos_futex_wake(&P.keeper_stop);
-    pthread_join(P.keeper, NULL);
+    for (unsigned i = 0; i < P.keepers; i++) join(P.keeper[i]);
+    P.keepers = 0;
     atomic_compare_exchange_strong(&P.view.sh->keeper, &me, 0);
     return APR_SUCCESS;
 }
 
-int qos_keeper_start(apr_pool_t *pchild, server_rec *s) {
+static int start(void *(*run)(void *), server_rec *s) {
     sigset_t all, before;
     int rc;
 
-    if ((!qos_config()->page_table && !qos_config()->share) || P.row == QOS_NO_ROW) return 0;
     /* Signals are for the MPM's threads. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    rc = pthread_create(&P.keeper, NULL, keep, s);
+    rc = pthread_create(&P.keeper[P.keepers], NULL, run, s);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (!rc) apr_pool_pre_cleanup_register(pchild, NULL, stop);
+    P.keepers += !rc;
+    return rc;
+}
+
+int qos_keeper_start(apr_pool_t *pchild, server_rec *s) {
+    int rc = 0;
+
+    if (P.row == QOS_NO_ROW) return 0;
+    if (qos_config()->page_table) rc = start(keep_table, s);
+    if (!rc && qos_config()->share) rc = start(keep_sharing, s);
+    if (P.keepers) apr_pool_pre_cleanup_register(pchild, NULL, stop);
     return rc;
 }

@@ -16,23 +16,32 @@
 #define HALF_BYTES   ((uint64_t)sizeof(struct row) << ROW_BITS_MAX)
 #define COUNT_BITS   20
 #define COUNT_MAX    ((UINT64_C(1) << COUNT_BITS) - 1)
+#define SUM_MAX      (UINT64_MAX >> COUNT_BITS)
+#define AGAIN_US     30000000u          /* after a file could not be judged */
 
 struct row {
     _Atomic uint64_t key;       /* 0 = free */
-    _Atomic uint64_t value;     /* mean << COUNT_BITS | how many URLs it is the mean of */
+    _Atomic uint64_t value;     /* sum of bytes << COUNT_BITS | of how many pages */
 };
 
 int qos_known_map(struct qos_known_area *area) {
-    void *base;
+    void *base = MAP_FAILED;
 
     area->base = NULL;
     area->fd = memfd_create("fairgate-known", MFD_CLOEXEC);
-    if (area->fd < 0) return -1;
-    if (ftruncate(area->fd, (off_t)(2 * HALF_BYTES))) return -1;
-    base = mmap(NULL, 2 * HALF_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, area->fd, 0);
-    if (base == MAP_FAILED) return -1;
-    area->base = base;
-    return 0;
+    if (area->fd >= 0 && !ftruncate(area->fd, (off_t)(2 * HALF_BYTES)))
+        base = mmap(NULL, 2 * HALF_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, area->fd, 0);
+    if (base != MAP_FAILED) {
+        area->base = base;
+        return 0;
+    }
+    if (area->fd >= 0) {
+        int why = errno;
+        close(area->fd);
+        errno = why;
+    }
+    area->fd = -1;
+    return -1;
 }
 
 void qos_known_begin(struct qos_known *k) {
@@ -45,13 +54,20 @@ void qos_known_begin(struct qos_known *k) {
     pthread_mutexattr_destroy(&attr);
 }
 
-void qos_known_forget(struct qos_known *k) {
+static struct row *half(const struct qos_known_area *area, uint64_t word) { return (struct row *)(area->base + (word & 1) * HALF_BYTES); }
+
+void qos_known_forget(struct qos_known *k, const struct qos_known_area *area) {
     atomic_store(&k->now, 0);
     atomic_store(&k->urls, 0);
-    atomic_store(&k->looked, 0);
+    atomic_store(&k->refused, 0);
+    if (area->base) madvise(area->base, 2 * HALF_BYTES, MADV_REMOVE);
+    memset(k->source, 0, sizeof k->source);
 }
 
-static struct row *half(const struct qos_known_area *area, uint64_t word) { return (struct row *)(area->base + (word & 1) * HALF_BYTES); }
+static uint64_t mean_of(uint64_t value) {
+    uint64_t count = value & COUNT_MAX;
+    return count ? (value >> COUNT_BITS) / count : 0;
+}
 
 uint64_t qos_known_mean(const struct qos_known *k, const struct qos_known_area *area, uint64_t key) {
     uint64_t word = atomic_load_explicit(&k->now, memory_order_acquire), bits = word >> 1 & 127, mask = (UINT64_C(1) << bits) - 1;
@@ -62,7 +78,7 @@ uint64_t qos_known_mean(const struct qos_known *k, const struct qos_known_area *
     /* Never more than three of four are taken, but in a half that is just being emptied and filled anything may be. */
     for (uint64_t i = key & mask, n = 0; n <= mask; i = (i + 1) & mask, n++) {
         uint64_t at = atomic_load_explicit(&rows[i].key, memory_order_relaxed);
-        if (at == key) return atomic_load_explicit(&rows[i].value, memory_order_relaxed) >> COUNT_BITS;
+        if (at == key) return mean_of(atomic_load_explicit(&rows[i].value, memory_order_relaxed));
         if (!at) return 0;
     }
     return 0;
@@ -74,16 +90,17 @@ struct fill { struct row *rows; uint64_t mask, used; };
 
 /* One more page of this key; 0 when the rows are full. */
 static int add(struct fill *f, uint64_t key, uint64_t bytes) {
-    uint64_t i = key & f->mask, value, count, mean;
+    uint64_t i = key & f->mask, sum, count;
 
     while (f->rows[i].key && f->rows[i].key != key) i = (i + 1) & f->mask;
     if (!f->rows[i].key && ++f->used > f->mask / 4 * 3) return 0;
-    value = f->rows[i].value;
-    count = value & COUNT_MAX;
-    mean = value >> COUNT_BITS;
-    if (count < COUNT_MAX) count++;
-    mean = (uint64_t)((int64_t)mean + ((int64_t)bytes - (int64_t)mean) / (int64_t)count);
-    atomic_store_explicit(&f->rows[i].value, mean << COUNT_BITS | count, memory_order_relaxed);
+    sum = f->rows[i].value >> COUNT_BITS;
+    count = f->rows[i].value & COUNT_MAX;
+    if (count == COUNT_MAX || bytes > SUM_MAX - sum) {
+        sum /= 2;
+        count /= 2;
+    }
+    atomic_store_explicit(&f->rows[i].value, (sum + bytes) << COUNT_BITS | (count + 1), memory_order_relaxed);
     atomic_store_explicit(&f->rows[i].key, key, memory_order_relaxed);
     return 1;
 }
@@ -92,13 +109,15 @@ static int add_page(struct fill *f, const uint64_t hash_key[2], const char *host
     struct pages_keys keys;
 
     pages_keys(hash_key, host, row->target, row->target_length, &keys);
-    for (int c = 0; c < PAGES_CODINGS; c++) {
-        uint64_t bytes = row->body[c] + row->header;
+    if (row->body[PAGES_IDENTITY] == PAGES_UNKNOWN) return 1;
+    for (int i = 0; i < PAGES_CODINGS; i++) {
+        enum pages_coding c = (enum pages_coding)i;
+        int own = row->body[c] != PAGES_UNKNOWN;
+        uint64_t bytes = row->body[own ? c : PAGES_IDENTITY] + row->header;
 
-        if (row->body[c] == PAGES_UNKNOWN) continue;        /* as identity's, which is asked for next */
-        if (!add(f, pages_key_coded(keys.url, (enum pages_coding)c), bytes)) return 0;
-        if (keys.pattern && !add(f, pages_key_coded(keys.pattern, (enum pages_coding)c), bytes)) return 0;
-        if (!add(f, pages_key_coded(keys.dir, (enum pages_coding)c), bytes)) return 0;
+        if (own && !add(f, pages_key_coded(keys.url, c), bytes)) return 0;
+        if (keys.pattern && !add(f, pages_key_coded(keys.pattern, c), bytes)) return 0;
+        if (!add(f, pages_key_coded(keys.dir, c), bytes)) return 0;
     }
     return 1;
 }
@@ -147,60 +166,88 @@ static uint64_t rows_promised(const char *path, uint64_t size, char **error) {
     return rows;
 }
 
-static enum qos_known_end refuse(struct qos_known *k, char **error, const char *why) {
-    if (!*error) *error = strdup(why);
-    atomic_store(&k->refused, 1);
-    return QOS_KNOWN_REFUSED;
-}
+/* What happened to a file: judged either way, or not to be judged now (errno). */
+enum judged { GOOD, REFUSED, TROUBLE };
 
-static enum qos_known_end load(struct qos_known *k, const struct qos_known_area *area, const uint64_t hash_key[2], const char *path,
-                               uint64_t size, char **error) {
-    uint64_t word = atomic_load(&k->now), other = !(word & 1), bits = 10, urls, promised = rows_promised(path, size, error);
+static enum judged load(struct qos_known *k, const struct qos_known_area *area, const char *path, uint64_t size, char **error) {
+    uint64_t word = atomic_load(&k->now), other = !(word & 1), bits = 10, urls = 0, promised = rows_promised(path, size, error);
     enum filled filled = FULL;
+    const uint64_t hash_key[2] = { k->hash_key[0], k->hash_key[1] };
 
-    if (*error) return refuse(k, error, "");
+    if (*error) return REFUSED;
     while (bits < ROW_BITS_MAX && UINT64_C(1) << bits < promised * 2) bits++;
     for (; filled == FULL && bits <= ROW_BITS_MAX; bits++) {
         struct fill f = { .rows = half(area, other), .mask = (UINT64_C(1) << bits) - 1 };
 
-        if (madvise(f.rows, HALF_BYTES, MADV_REMOVE)) return refuse(k, error, strerror(errno));
         /* Memory that is not to be had is an error here, and the end of the process later. */
-        if (fallocate(area->fd, 0, (off_t)(other * HALF_BYTES), (off_t)((f.mask + 1) * sizeof(struct row))))
-            return refuse(k, error, strerror(errno));
+        if (madvise(f.rows, HALF_BYTES, MADV_REMOVE) ||
+            fallocate(area->fd, 0, (off_t)(other * HALF_BYTES), (off_t)((f.mask + 1) * sizeof(struct row))))
+            return TROUBLE;
         filled = fill(&f, hash_key, path, &urls, error);
-        if (filled == FILLED) {
-            atomic_store_explicit(&k->now, ((word >> 8) + 1) << 8 | bits << 1 | other, memory_order_release);
-            atomic_store(&k->urls, urls);
-            atomic_store(&k->refused, 0);
-        }
+        if (filled != FILLED) continue;
+        atomic_store_explicit(&k->now, ((word >> 8) + 1) << 8 | bits << 1 | other, memory_order_release);
+        atomic_store(&k->urls, urls);
+        return GOOD;
     }
-    if (filled == FILLED) return QOS_KNOWN_READ;
     madvise(half(area, other), HALF_BYTES, MADV_REMOVE);
-    return refuse(k, error, "more URLs than fit");
+    if (!*error && asprintf(error, "%s: more URLs than fit", path) < 0) *error = NULL;
+    return REFUSED;
+}
+
+/* Its account of itself; -1 and errno if it can't be opened by us, whatever the parent could. */
+static int source_of(const char *path, uint64_t source[3]) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat st;
+
+    if (fd < 0) return -1;
+    if (fstat(fd, &st)) {
+        int why = errno;
+        close(fd);
+        errno = why;
+        return -1;
+    }
+    close(fd);
+    source[0] = (uint64_t)st.st_dev << 32 ^ (uint64_t)st.st_ino ^ 1;
+    source[1] = (uint64_t)st.st_size;
+    source[2] = (uint64_t)st.st_ctim.tv_sec * 1000000000u + (uint64_t)st.st_ctim.tv_nsec;
+    return 0;
+}
+
+static enum qos_known_end look_locked(struct qos_known *k, const struct qos_known_area *area, const uint64_t hash_key[2], const char *path,
+                                      uint64_t now, char **error) {
+    uint64_t source[3];
+    enum judged judged = TROUBLE;
+    int why, said = k->trouble;
+
+    if (k->trouble && now < k->again && !memcmp(k->hash_key, hash_key, sizeof k->hash_key)) return QOS_KNOWN_SAME;
+    if (!source_of(path, source)) {
+        if (!k->trouble && !memcmp(source, k->source, sizeof source) && !memcmp(k->hash_key, hash_key, sizeof k->hash_key)) return QOS_KNOWN_SAME;
+        memcpy(k->hash_key, hash_key, sizeof k->hash_key);
+        judged = load(k, area, path, source[1], error);
+    }
+    why = errno;
+    k->trouble = judged == TROUBLE ? why : 0;
+    atomic_store(&k->refused, judged != GOOD);
+    if (judged == TROUBLE) {
+        /* A file that is not there yet comes soon; what else is wrong takes longer. */
+        k->again = now + (why == ENOENT ? 0 : AGAIN_US);
+        if (said == why) return QOS_KNOWN_SAME;
+        if (asprintf(error, "%s: %s", path, strerror(why)) < 0) *error = NULL;
+        return QOS_KNOWN_REFUSED;
+    }
+    memcpy(k->source, source, sizeof source);
+    return judged == GOOD ? QOS_KNOWN_READ : QOS_KNOWN_REFUSED;
 }
 
 enum qos_known_end qos_known_look(struct qos_known *k, const struct qos_known_area *area, const uint64_t hash_key[2], const char *path,
-                                  char **error) {
-    enum qos_known_end end = QOS_KNOWN_SAME;
-    uint64_t source[3] = { 0, 0, 0 };
-    struct stat st;
-    int rc;
+                                  uint64_t now, char **error) {
+    enum qos_known_end end;
+    int rc = pthread_mutex_trylock(&k->loading);
 
     *error = NULL;
-    rc = pthread_mutex_trylock(&k->loading);
     if (rc == EOWNERDEAD) pthread_mutex_consistent(&k->loading);
     else if (rc) return QOS_KNOWN_SAME;
-    if (!stat(path, &st)) {
-        source[0] = (uint64_t)st.st_dev << 32 ^ (uint64_t)st.st_ino ^ 1;
-        source[1] = (uint64_t)st.st_size;
-        source[2] = (uint64_t)st.st_ctim.tv_sec * 1000000000u + (uint64_t)st.st_ctim.tv_nsec;
-    }
-    if (!k->looked || source[0] != k->source[0] || source[1] != k->source[1] || source[2] != k->source[2]) {
-        end = load(k, area, hash_key, path, source[1], error);
-        /* A refused file too is looked at once. */
-        for (int i = 0; i < 3; i++) k->source[i] = source[i];
-        k->looked = 1;
-    }
+    end = look_locked(k, area, hash_key, path, now, error);
     pthread_mutex_unlock(&k->loading);
     return end;
 }

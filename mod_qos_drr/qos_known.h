@@ -11,10 +11,13 @@
  * reads a changed file empties the other half, fills it, and writes the word when the file has proved whole; a reader that was caught in
  * between finds a row or none, and one estimate is off.
  *
+ * A URL has a row for each coding that makes a difference; patterns and directories have the means of their pages for every coding.
+ *
  * Departure from mapping the file itself: who writes over a mapped file, or cuts it short, ends every process that looks at it (SIGBUS);
  * and rows found by a keyed hash are found in one place, by nobody's choice.
  *
- * LOCKING.  `loading` is a robust process-shared mutex: one process reads a file at a time.  Nobody waits for it.
+ * LOCKING.  `loading` is a robust process-shared mutex: one process reads a file at a time, and all but `now` and `urls` is its own.  Nobody
+ * waits for it.
  */
 #ifndef FAIRGATE_QOS_KNOWN_H
 #define FAIRGATE_QOS_KNOWN_H
@@ -26,10 +29,12 @@
 struct qos_known {                      /* in the segment */
     _Atomic uint64_t now;               /* half (bit 0), log2 of its rows (bits 1 to 7), how often it changed (the rest); 0 = no table */
     _Atomic uint64_t urls;              /* that it was made from */
-    _Atomic uint64_t source[3];         /* of the file: device and inode folded, size, time of change in ns: to see that it changed */
-    _Atomic uint32_t looked;            /* somebody did */
-    _Atomic uint32_t refused;           /* the file that stands there now was refused */
+    _Atomic uint32_t refused;           /* the file that stands there now was refused, or can't be read */
     pthread_mutex_t  loading;
+    uint64_t         hash_key[2];       /* of its keys */
+    uint64_t         source[3];         /* of the file that was judged last: device and inode folded, size, time of change in ns */
+    int              trouble;           /* errno of the last time that it could not be judged, 0 = it was */
+    uint64_t         again;             /* then not before this time (qos_now) */
 };
 
 struct qos_known_area { int fd; char *base; };      /* one for the life of the parent; base NULL: none */
@@ -37,21 +42,20 @@ struct qos_known_area { int fd; char *base; };      /* one for the life of the p
 /* 0, or -1 and errno. */
 int      qos_known_map(struct qos_known_area *area);
 void     qos_known_begin(struct qos_known *k);
-
-/* No table: it is read anew when somebody looks. */
-void     qos_known_forget(struct qos_known *k);
+/* No table any more. */
+void     qos_known_forget(struct qos_known *k, const struct qos_known_area *area);
 
 /* Expected bytes, header included; 0 if the key is not known. */
 uint64_t qos_known_mean(const struct qos_known *k, const struct qos_known_area *area, uint64_t key);
 
 enum qos_known_end {
-    QOS_KNOWN_SAME,                     /* the file has not changed since it was last looked at */
+    QOS_KNOWN_SAME,                     /* the file has not changed since it was last judged, or nothing new is to be said */
     QOS_KNOWN_READ,                     /* its rows are in force */
     QOS_KNOWN_REFUSED                   /* *error says why (malloc'ed); what was in force stays */
 };
 
-/* Looks at the file and reads it if it changed.  hash_key: of pages_keys. */
+/* Looks at the file and reads it if it, or hash_key, changed.  now: the clock, in microseconds. */
 enum qos_known_end qos_known_look(struct qos_known *k, const struct qos_known_area *area, const uint64_t hash_key[2], const char *path,
-                                  char **error);
+                                  uint64_t now, char **error);
 
 #endif

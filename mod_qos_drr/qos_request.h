@@ -68,7 +68,8 @@ struct qos_process {
     pthread_t            dispatcher;
     int                  dispatching;
     _Atomic int          stop;
-    pthread_t            keeper;
+    pthread_t            keeper[2];         /* qos_keeper.h */
+    unsigned             keepers;
     _Atomic uint32_t     keeper_stop;
     uint32_t             generation;        /* of the configuration that this process has */
 };

@@ -15,7 +15,8 @@ APLOG_USE_MODULE(qos_drr);
 
 #define KEEP_FOR   apr_time_from_sec(7 * 86400)     /* what nobody refreshes is forgotten */
 #define PAUSE      apr_time_from_sec(10)            /* after the cache failed */
-#define AT_ONCE    500
+#define ASKED      1024u
+#define ASK_AGAIN  apr_time_from_sec(60)            /* what is not there is not asked for again sooner */
 #define SECRET_MIN 8
 
 #define P qos_process
@@ -27,6 +28,9 @@ struct qos_cache {
     uint64_t                     hash_key[2];
     int                          failing;
     apr_time_t                   again;             /* not before */
+    unsigned                     turn;              /* the two rings take turns */
+    apr_time_t                   forget;            /* when `asked` is emptied */
+    uint64_t                     asked[ASKED];
 };
 
 /* ---- configuration ----------------------------------------------------------------------------------------------------------- */
@@ -54,12 +58,12 @@ const char *qos_share_create(const char *provider, const char *secret, apr_pool_
 }
 
 int qos_share_open(struct qos_cache *c, server_rec *s, apr_pool_t *pconf) {
-    static const struct ap_socache_hints hints = { .avg_id_len = sizeof(uint64_t), .avg_obj_size = 12, .expiry_interval = KEEP_FOR };
-    apr_status_t rv = c->provider->init(c->instance, "fairgate-pages", &hints, s, pconf);
+    /* No hints: mod_socache_shmcb lays itself out wrongly for objects as small as ours. */
+    apr_status_t rv = c->provider->init(c->instance, "fairgate-pages", NULL, s, pconf);
 
-    if (rv == APR_SUCCESS) return OK;
-    ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, rv, s, "QosShare %s: can't be set up", c->name);
-    return HTTP_INTERNAL_SERVER_ERROR;
+    if (rv != APR_SUCCESS)
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, rv, s, "QosShare %s: can't be set up; page sizes are not shared", c->name);
+    return rv == APR_SUCCESS;
 }
 
 void qos_share_hash_key(const struct qos_cache *c, uint64_t hash_key[2]) { memcpy(hash_key, c->hash_key, sizeof c->hash_key); }
@@ -102,37 +106,55 @@ static apr_status_t look_for(struct qos_cache *c, server_rec *s, uint64_t key, a
     return rv == APR_NOTFOUND || rv == APR_ENOMEM || rv == APR_ENOSPC || rv == APR_EINVAL ? APR_SUCCESS : rv;
 }
 
-static void note(struct qos_cache *c, server_rec *s, apr_status_t rv) {
-    if (rv != APR_SUCCESS) {
-        atomic_fetch_add(&P.view.sh->share.failed, 1);
-        c->again = apr_time_now() + PAUSE;
-        if (!c->failing) ap_log_error(APLOG_MARK, APLOG_WARNING, rv, s, "QosShare %s: no answer; page sizes are not shared until there is one", c->name);
-    } else if (c->failing) {
-        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s, "QosShare %s: answers again", c->name);
-    }
-    c->failing = rv != APR_SUCCESS;
+static int failed(struct qos_cache *c, server_rec *s, apr_status_t rv) {
+    atomic_fetch_add(&P.view.sh->share.failed, 1);
+    c->again = apr_time_now() + PAUSE;
+    if (!c->failing) ap_log_error(APLOG_MARK, APLOG_WARNING, rv, s, "QosShare %s: no answer; page sizes are not shared until there is one", c->name);
+    c->failing = 1;
+    return 0;
 }
 
-int qos_share_work(struct qos_cache *c, server_rec *s, apr_pool_t *pool) {
+static int tell(struct qos_cache *c, server_rec *s, uint64_t key, apr_pool_t *pool) {
+    uint64_t bytes = qos_pages_mean(P.view.pages, P.view.sh->pages, key);
+    apr_status_t rv = bytes ? store(c, s, key, bytes, pool) : APR_SUCCESS;
+
+    if (rv != APR_SUCCESS) return failed(c, s, rv);
+    if (!bytes) return 1;
+    atomic_fetch_add(&P.view.sh->share.stored, 1);
+    if (c->failing) ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s, "QosShare %s: answers again", c->name);
+    c->failing = 0;
+    return 1;
+}
+
+static int asked_lately(struct qos_cache *c, uint64_t key) {
+    uint64_t *place = &c->asked[key % ASKED];
+
+    if (apr_time_now() > c->forget) {
+        memset(c->asked, 0, sizeof c->asked);
+        c->forget = apr_time_now() + ASK_AGAIN;
+    }
+    if (*place == key) return 1;
+    *place = key;
+    return 0;
+}
+
+static int ask(struct qos_cache *c, server_rec *s, uint64_t key, apr_pool_t *pool) {
+    apr_status_t rv = asked_lately(c, key) ? APR_SUCCESS : look_for(c, s, key, pool);
+    return rv == APR_SUCCESS ? 1 : failed(c, s, rv);
+}
+
+int qos_share_one(struct qos_cache *c, server_rec *s, apr_pool_t *pool) {
     struct qos_share *share = &P.view.sh->share;
     uint64_t key;
 
-    if (apr_time_now() < c->again) return 1;
-    for (int i = 0; i < AT_ONCE; i++) {
-        apr_status_t rv = APR_SUCCESS;
-
-        if ((key = qos_ring_take(&share->wanted)) != 0) {
-            rv = look_for(c, s, key, pool);
-        } else if ((key = qos_ring_take(&share->news)) != 0) {
-            uint64_t bytes = qos_pages_mean(P.view.pages, P.view.sh->pages, key);
-            if (!bytes) continue;
-            rv = store(c, s, key, bytes, pool);
-            if (rv == APR_SUCCESS) atomic_fetch_add(&share->stored, 1);
-        } else {
-            return 1;
+    if (apr_time_now() < c->again) return 0;
+    /* A cache that is gone says "not found" too: only what it stores shows that it is back. */
+    if (c->failing) return (key = qos_ring_take(&share->news)) != 0 && tell(c, s, key, pool);
+    for (int i = 0; i < 2; i++)
+        if (c->turn++ % 2) {
+            if ((key = qos_ring_take(&share->news)) != 0) return tell(c, s, key, pool);
+        } else if ((key = qos_ring_take(&share->wanted)) != 0) {
+            return ask(c, s, key, pool);
         }
-        note(c, s, rv);
-        if (rv != APR_SUCCESS) return 1;
-    }
     return 0;
 }

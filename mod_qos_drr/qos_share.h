@@ -21,10 +21,10 @@ struct qos_cache;                       /* a provider and its instance, of one c
 
 /* While the configuration is read: "redis:host:port" and a secret.  NULL, or a sentence about what is wrong. */
 const char *qos_share_create(const char *provider, const char *secret, apr_pool_t *ptemp, apr_pool_t *pconf, struct qos_cache **out);
-/* After it is read.  OK, or the reason is logged. */
+/* After it is read.  1, or 0 and the reason is logged: then nothing is shared. */
 int         qos_share_open(struct qos_cache *c, server_rec *s, apr_pool_t *pconf);
 void        qos_share_hash_key(const struct qos_cache *c, uint64_t hash_key[2]);
-/* The keeper's: what is in the rings, at most some hundred keys.  1 if there was no more. */
-int         qos_share_work(struct qos_cache *c, server_rec *s, apr_pool_t *pool);
+/* In the background: one key of the rings.  0 if there is none, or none that makes sense now.  `pool` is cleared by the caller. */
+int         qos_share_one(struct qos_cache *c, server_rec *s, apr_pool_t *pool);
 
 #endif

@@ -16,7 +16,7 @@
 #include "qos_pages.h"
 
 #define MAGIC   0x514f5353u     /* "QOSS" */
-#define VERSION 2u
+#define VERSION 3u
 #define SPINS   100
 
 static uint64_t read_clock(clockid_t id) {
@@ -113,8 +113,12 @@ void qos_shared_free(struct qos_shared **sh) {
     *sh = NULL;
 }
 
+static int is_ours(const struct qos_shared *sh) {
+    return sh->magic == MAGIC && sh->version == VERSION && sh->children_at == aligned(sizeof *sh);
+}
+
 int qos_shared_fits(const struct qos_shared *sh, const struct qos_size *z) {
-    return sh->magic == MAGIC && sh->version == VERSION && sh->children >= z->children && sh->classes >= z->classes &&
+    return is_ours(sh) && sh->children >= z->children && sh->classes >= z->classes &&
            sh->tickets >= z->tickets && sh->pages >= z->pages;
 }
 
@@ -123,7 +127,7 @@ int qos_shared_view(struct qos_shared *sh, struct qos_view *v) {
     const char *why;
 
     memset(v, 0, sizeof *v);
-    if (sh->magic != MAGIC || sh->version != VERSION) return -1;
+    if (!is_ours(sh)) return -1;
     v->sh = sh;
     v->children = (struct qos_child *)(base + sh->children_at);
     v->rows = (struct qos_row *)(base + sh->rows_at);
@@ -379,9 +383,9 @@ uint32_t qos_child_ended(const struct qos_view *v, pid_t pid) {
     qos_lock(v);
     for (uint32_t i = 0; i < v->sh->children; i++)
         if (v->children[i].pid == pid) {
-            uint32_t keeper = i + 1;
+            uint64_t keeper = atomic_load(&v->sh->keeper);
             lost += forget_locked(v, i);
-            atomic_compare_exchange_strong(&v->sh->keeper, &keeper, 0);
+            if ((keeper & UINT32_MAX) == i + 1) atomic_compare_exchange_strong(&v->sh->keeper, &keeper, 0);
         }
     qos_unlock(v);
     if (lost) atomic_fetch_add(&v->sh->lost_children, 1);

@@ -9,7 +9,9 @@
  *
  * LOCKING.  `lock` is a robust process-shared mutex.  It covers the engine, children[] (all but `wake`), blocked[] and rows[],
  * except what is atomic there and says who reads it without the lock.  Nobody makes a system call or allocates while holding it:
- * the wake-ups that a release needs are collected under the lock and sent after it (struct qos_wakes).  If its holder dies, the
+ * the wake-ups that a release needs are collected under the lock and sent after it (struct qos_wakes).  It does not cover what is learnt and
+ * known of page sizes: pages, `known` and `share` say how they are read and written, hash_key is the parent's, set while there are no children
+ * or by a change of QosShare (an estimate or two are off then).  If its holder dies, the
  * next one to take it has the engine rebuilt before anything else is done (qos_lock).
  *
  * WAKING.  A held request waits on an eventfd.  There is a stock of QOS_WAKE_FDS, made before the children and inherited, so that
@@ -79,7 +81,7 @@ struct qos_shared {
     struct qos_known known;             /* the prober's table */
     struct qos_share share;             /* qos_share.h */
     _Atomic uint32_t generation;        /* of the configuration; counted by the parent */
-    _Atomic uint32_t keeper;            /* 1 + the child whose keeper is at work (qos_keeper.h), 0 = none */
+    _Atomic uint64_t keeper;            /* whose background threads are at work: generation << 32 | 1 + child; 0 = nobody's */
     uint32_t         pooled;            /* rows[] with pooled */
     uint32_t         nstock;            /* descriptors of the stock that are free: their places */
     uint16_t         stock[QOS_WAKE_FDS];

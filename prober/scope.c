@@ -13,7 +13,7 @@
 
 /* ---- whole URLs -------------------------------------------------------------------------------------------------------------- */
 
-struct parts { struct scope_origin origin; char *path, *query; int user; };
+struct parts { struct scope_origin origin; char *path, *query; };
 
 static char *part(CURLU *u, CURLUPart what, unsigned flags) {
     char *text = NULL;
@@ -44,7 +44,6 @@ static int origin_of(CURLU *u, struct scope_origin *o) {
 /* Takes an http or https URL apart; 0 if it is none. */
 static int take_apart(const char *url, struct parts *p) {
     CURLU *u = curl_url();
-    char *user;
     int ok;
 
     memset(p, 0, sizeof *p);
@@ -53,9 +52,6 @@ static int take_apart(const char *url, struct parts *p) {
     if (ok) {
         p->path = part(u, CURLUPART_PATH, 0);
         p->query = part(u, CURLUPART_QUERY, 0);
-        user = part(u, CURLUPART_USER, 0);
-        p->user = user != NULL;
-        curl_free(user);
         ok = p->path != NULL;
     }
     curl_url_cleanup(u);
@@ -92,16 +88,22 @@ static enum scope_answer place_of(const struct parts *p, struct scope_place *out
     return spell(out, text, path + query);
 }
 
+/* "http://user:pw@host/": told here, since libcurl 7.88 loses the memory of names whose host is wrong. */
+static int names_user(const char *url) {
+    const char *authority = strstr(url, "//"), *at = authority ? strchr(authority, '@') : NULL;
+    return at && at < authority + 2 + strcspn(authority + 2, "/?#");
+}
+
 const char *scope_add(struct scope *s, const char *url, struct scope_place *place) {
     const char *wrong = NULL;
     struct parts p;
     uint16_t i;
 
     if (strncasecmp(url, "http://", 7) && strncasecmp(url, "https://", 8)) return "must begin with http:// or https://";
+    if (names_user(url)) return "must not hold a user or password";
     if (!take_apart(url, &p)) return "not a URL";
     for (i = 0; i < s->n && !same_origin(&s->origin[i], &p.origin); i++) continue;
-    if (p.user) wrong = "must not hold a user or password";
-    else if (i == SCOPE_ORIGINS) wrong = "too many origins: 64 at most";
+    if (i == SCOPE_ORIGINS) wrong = "too many origins: 64 at most";
     else if (place_of(&p, place) != SCOPE_IN) wrong = "too long";
     if (!wrong) {
         if (i == s->n) s->origin[s->n++] = p.origin;
@@ -132,6 +134,7 @@ static enum scope_answer resolve_whole(const struct scope *s, const char *url, s
     enum scope_answer a = SCOPE_OTHER_SITE;
     struct parts p;
 
+    if (names_user(url)) return SCOPE_USER;
     if (!take_apart(url, &p)) {
         put_together(&p);
         return SCOPE_NOT_A_URL;
@@ -139,7 +142,7 @@ static enum scope_answer resolve_whole(const struct scope *s, const char *url, s
     for (uint16_t i = 0; i < s->n; i++)
         if (same_origin(&s->origin[i], &p.origin)) {
             out->origin = i;
-            a = p.user ? SCOPE_USER : place_of(&p, out);
+            a = place_of(&p, out);
             break;
         }
     put_together(&p);

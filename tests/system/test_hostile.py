@@ -78,7 +78,7 @@ def test_hostile_site(world, tmp_path):
     assert "/endless" not in found and "/drip" not in found and "/nothing" not in found and "/bomb" not in found
     for text in ("http://169.254.169.254/latest/meta-data/: another site", "refused http://127.0.0.1/: another site", "refused http://[::ffff:127.0.0.1]/: another site",
                  "refused http://8.8.4.4/: another site", "refused file:///etc/passwd: scheme is not http or https", "refused gopher://127.0.0.1:80/_GET: scheme",
-                 "refused //10.0.0.1/x: another site", "refused http://site.test@127.0.0.1/: another site", "refused http://site.test:81/: another site",
+                 "refused //10.0.0.1/x: another site", "refused http://site.test@127.0.0.1/: names a user", "refused http://site.test:81/: another site",
                  "refused https://site.test/: another site", "refused http://2130706433/: another site", "refused gopher://8.8.4.4/: scheme",
                  "/endless: larger than --max-bytes", "/bomb: larger than --max-bytes", "/chunks: larger than --max-bytes", "/drip: no whole answer",
                  "/nothing: no whole answer", "/deep: elements nest deeper than 512"):

@@ -49,7 +49,7 @@ START_TEST(links_that_lead_nowhere) {
         { "data:text/html,x", SCOPE_IGNORED }, { "file:///etc/passwd", SCOPE_SCHEME }, { "gopher://h/", SCOPE_SCHEME }, { "ftp://www.example.org/", SCOPE_SCHEME },
         { "http://other.example/", SCOPE_OTHER_SITE }, { "https://www.example.org/", SCOPE_OTHER_SITE }, { "//example.org/", SCOPE_OTHER_SITE },
         { "http://www.example.org:8080/", SCOPE_OTHER_SITE }, { "http://www.example.org.evil.example/", SCOPE_OTHER_SITE },
-        { "http://www.example.org@evil.example/", SCOPE_OTHER_SITE }, { "http://evil.example\\@www.example.org/", SCOPE_USER },
+        { "http://www.example.org@evil.example/", SCOPE_USER }, { "http://evil.example\\@www.example.org/", SCOPE_USER },
         { "http://user:pw@www.example.org/", SCOPE_USER }, { "http://169.254.169.254/latest", SCOPE_OTHER_SITE },
         { "http://[::ffff:127.0.0.1]/", SCOPE_OTHER_SITE }, { "http://127.0.0.1/", SCOPE_OTHER_SITE }, { "http://2130706433/", SCOPE_OTHER_SITE },
         { "http:x", SCOPE_NOT_A_URL }, { "http:/x", SCOPE_NOT_A_URL }, { "http://", SCOPE_NOT_A_URL }, { "http://www.example.org:99999/", SCOPE_NOT_A_URL },
