@@ -132,7 +132,7 @@ static int is_target(const char *text, size_t n) {
     return 1;
 }
 
-static int is_etag(const char *text) {
+int pages_etag_fits(const char *text) {
     if (strlen(text) > PAGES_ETAG_MAX || !*text) return 0;
     for (; *text; text++)
         if ((unsigned char)*text <= ' ' || *text == 127) return 0;
@@ -164,7 +164,7 @@ static enum pages_next row_of(pages_reader_t *r, char **field, struct pages_row 
         return bad(r, error, "header, spread, samples, depth, checked and modified must be numbers");
     if (!flags_of(field[10], &row->flags)) return bad(r, error, "flags must be letters of c, d, v, t in this order, or -");
     row->etag = strcmp(field[11], "-") ? field[11] : NULL;
-    if (row->etag && !is_etag(row->etag)) return bad(r, error, "an etag must be of 1 to 256 visible characters, or -");
+    if (row->etag && !pages_etag_fits(row->etag)) return bad(r, error, "an etag must be of 1 to 256 visible characters, or -");
     memcpy(r->before, field[0], n + 1);
     r->any = 1;
     r->seen++;

@@ -79,6 +79,9 @@ uint64_t        pages_reader_rules(const pages_reader_t *r);        /* of that o
 enum pages_next pages_reader_next(pages_reader_t *r, struct pages_row *row, char **error);
 void            pages_reader_close(pages_reader_t **r);
 
+/* May it stand in a table?  What a writer is given must. */
+int             pages_etag_fits(const char *etag);
+
 /*
  * Writes to PATH.new, and `commit` puts it in PATH's place when all of it is on the disk: PATH is the old file or the new one at any
  * moment.  One writer at a time: the caller holds a lock of its own.  After an error of any call only `abort` is left, and PATH is as it

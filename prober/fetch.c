@@ -97,6 +97,8 @@ static void take_type(struct fetch_answer *a, const char *value, size_t n) {
     else if (begins(value, n, "text/css")) a->type = FETCH_CSS;
     else if (begins(value, n, "text/xml") || begins(value, n, "application/xml")) a->type = FETCH_XML;
     else a->type = FETCH_OTHER;
+    a->packable = begins(value, n, "image/svg+xml") || (n > 5 && !strncasecmp(value, "text/", 5)) || holds(value, n, "javascript") || holds(value, n, "json") ||
+                  holds(value, n, "+xml");
 }
 
 static void take_coding(struct fetch_answer *a, const char *value, size_t n) {
@@ -113,7 +115,6 @@ static void take_line(struct fetch_answer *a, const char *line, size_t n) {
     if ((v = value_of(line, n, "content-length", &k))) a->length = decimal(v, k);
     else if ((v = value_of(line, n, "content-type", &k))) take_type(a, v, k);
     else if ((v = value_of(line, n, "content-encoding", &k))) take_coding(a, v, k);
-    else if ((v = value_of(line, n, "vary", &k))) a->varies |= holds(v, k, "accept-encoding");
     else if ((v = value_of(line, n, "set-cookie", &k))) a->cookie = 1;
     else if ((v = value_of(line, n, "x-robots-tag", &k))) a->nofollow |= holds(v, k, "nofollow") || holds(v, k, "none");
     else if ((v = value_of(line, n, "last-modified", &k))) a->modified = date_of(v, k);
@@ -321,7 +322,7 @@ static void end(struct fetch *f, struct transfer *t, CURLcode code) {
     a->wire = (uint64_t)wire;
     a->header = (uint32_t)header;
     f->bytes += a->wire + a->header;
-    a->end = code == CURLE_OK ? FETCH_WHOLE : t->cut ? FETCH_CUT : t->refused ? FETCH_REFUSED : FETCH_FAILED;
+    a->end = code == CURLE_OK ? FETCH_WHOLE : t->cut ? FETCH_CUT : t->refused && code == CURLE_COULDNT_CONNECT ? FETCH_REFUSED : FETCH_FAILED;
     if (a->end == FETCH_FAILED && !a->error[0]) snprintf(a->error, sizeof a->error, "%s", curl_easy_strerror(code));
     t->busy = 0;
     f->running--;

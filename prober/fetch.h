@@ -41,7 +41,7 @@ struct fetch_answer {
     enum fetch_type   type;
     enum pages_coding coding;           /* what it is packed with */
     int               coded;            /* packed with something, known or not */
-    int               varies;           /* by Accept-Encoding */
+    int               packable;         /* of a type that servers pack */
     int               cookie, nofollow;
     uint64_t          length;           /* Content-Length, or FETCH_UNKNOWN */
     uint64_t          wire;             /* bytes of the body as they came */

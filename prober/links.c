@@ -9,7 +9,9 @@
 #include <libxml/HTMLparser.h>
 #include <libxml/parser.h>
 
-#define LOC_MAX 2048u
+#define LOC_MAX        2048u
+#define ATTRIBUTES_MAX 512u         /* of a tag; libxml2 2.9 compares each with all before it */
+#define SILENT_MAX     65536u       /* bytes of a sitemap in which nothing happens */
 
 struct text { char *p; size_t n, room; };
 
@@ -20,6 +22,8 @@ struct links {
     const char        *wrong;
     xmlParserCtxtPtr   xml;         /* HTML and sitemaps */
     unsigned           depth;
+    unsigned           count;       /* links given */
+    size_t             silent;      /* bytes of a sitemap since anything happened */
     int                nofollow, in_style, in_loc;
     struct text        text;        /* the document, or a <style> or <loc> of it */
 };
@@ -41,7 +45,9 @@ static int add_text(struct text *t, const char *p, size_t n, size_t most) {
 }
 
 static void give(struct links *l, const char *ref, size_t n, enum links_kind kind) {
-    if (n && n <= LINKS_REF_MAX) l->found(l->context, ref, n, kind);
+    if (n > 5 && !strncasecmp(ref, "data:", 5)) return;
+    if (n && l->count++ >= LINKS_MAX) l->wrong = "more than 50,000 links: the rest was not followed";
+    else if (n && n <= LINKS_REF_MAX) l->found(l->context, ref, n, kind);
     else if (n) l->wrong = "a link longer than 8192 bytes was left out";
 }
 
@@ -90,14 +96,14 @@ static size_t css_value(struct links *l, const char *p, size_t at, size_t n, cha
     size_t used = 0;
 
     while (at < n && p[at] != end && (end == ')' ? !is_space(p[at]) : p[at] != '\n')) {
-        if (used > LINKS_REF_MAX) break;
+        size_t kept = used;
         if (p[at] == '\\') at = unescape(p, at, n, out, &used);
         else out[used++] = p[at++];
+        if (used > LINKS_REF_MAX + 1) used = kept;      /* too long: only its end matters now */
     }
     /* What does not end as it should is no URL. */
     if (end == ')') at = skip_space(p, at, n);
     if (at < n && p[at] == end) give(l, out, used, kind);
-    else if (used > LINKS_REF_MAX) l->wrong = "a link longer than 8192 bytes was left out";
     return at;
 }
 
@@ -289,6 +295,7 @@ static const char *local(const xmlChar *name) {
 static void start_of_map(void *context, const xmlChar *name, const xmlChar **attributes) {
     struct links *l = context;
 
+    l->silent = 0;
     (void)attributes;
     if (++l->depth > LINKS_DEPTH_MAX) {
         stop(l, "elements nest deeper than 512: read no further");
@@ -303,6 +310,7 @@ static void start_of_map(void *context, const xmlChar *name, const xmlChar **att
 static void end_of_map(void *context, const xmlChar *name) {
     struct links *l = context;
 
+    l->silent = 0;
     if (l->depth) l->depth--;
     if (!l->in_loc || strcmp(local(name), "loc")) return;
     l->in_loc = 0;
@@ -311,6 +319,8 @@ static void end_of_map(void *context, const xmlChar *name) {
 
 static void text_of_loc(void *context, const xmlChar *text, int n) {
     struct links *l = context;
+
+    l->silent = 0;
     if (l->in_loc && !add_text(&l->text, (const char *)text, (size_t)n, LOC_MAX)) {
         l->in_loc = 0;
         l->wrong = "a <loc> longer than 2048 bytes was left out";
@@ -353,11 +363,30 @@ static void free_parser(struct links *l) {
     l->xml = NULL;
 }
 
+/* Takes what is behind the first ATTRIBUTES_MAX words of a tag out of it.  A tag ends where the next begins, too. */
+static void thin_tags(char *p, size_t n) {
+    for (size_t at = 0; at + 1 < n; at++) {
+        unsigned words = 0;
+        char quote = 0;
+
+        if (p[at] != '<' || !isalpha((unsigned char)p[at + 1])) continue;
+        for (at++; at < n && (quote || (p[at] != '>' && p[at] != '<')); at++) {
+            if (quote && p[at] == quote) quote = 0;
+            else if (!quote && (p[at] == '"' || p[at] == '\'') && p[at - 1] == '=') quote = p[at];
+            else if (!quote && !is_space(p[at]) && p[at] != '/' && (is_space(p[at - 1]) || p[at - 1] == '/' || p[at - 1] == '"' || p[at - 1] == '\''))
+                words++;
+            if (words > ATTRIBUTES_MAX) p[at] = ' ';
+        }
+        at--;
+    }
+}
+
 static void html(struct links *l) {
     xmlSAXHandler sax = { .initialized = 1, .error = quiet, .warning = quiet, .fatalError = quiet };
     struct text page = l->text;
 
     l->text = (struct text){ NULL, 0, 0 };      /* from here on that of a <style> */
+    thin_tags(page.p, page.n);
     l->xml = htmlNewParserCtxt();
     if (l->xml) {
         sax.startElement = start_element;
@@ -386,8 +415,13 @@ struct links *links_new(enum links_type type, links_found *found, void *context)
 
 static void feed_map(struct links *l, const char *data, size_t n) {
     while (n && !l->xml->disableSAX) {
-        int piece = n < 65536 ? (int)n : 65536;
+        int piece = n < 16384 ? (int)n : 16384;
 
+        l->silent += (size_t)piece;
+        if (l->silent > SILENT_MAX) {
+            stop(l, "a sitemap with 64 KiB in which nothing happens: read no further");
+            return;
+        }
         if (xmlParseChunk(l->xml, data, piece, 0) && !l->wrong) l->wrong = "a sitemap that is not well-formed: read up to there";
         data += piece;
         n -= (size_t)piece;

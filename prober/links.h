@@ -3,7 +3,7 @@
  * links.h - the links that a document holds: HTML, CSS, sitemaps.
  *
  * Documents are anything at all.  What a reader keeps is bounded, whatever comes: a link by LINKS_REF_MAX, HTML and CSS by
- * LINKS_TEXT_MAX, nesting by LINKS_DEPTH_MAX; beyond them it stops or leaves out, and links_wrong says so.
+ * LINKS_TEXT_MAX, nesting by LINKS_DEPTH_MAX, all links by LINKS_MAX; beyond them it stops or leaves out, and links_wrong says so.
  */
 #ifndef FAIRGATE_LINKS_H
 #define FAIRGATE_LINKS_H
@@ -13,6 +13,7 @@
 #define LINKS_REF_MAX   8192u
 #define LINKS_TEXT_MAX  (4u << 20)
 #define LINKS_DEPTH_MAX 512u
+#define LINKS_MAX       50000u      /* of one document: as many as a sitemap may have */
 
 enum links_type { LINKS_HTML, LINKS_CSS, LINKS_SITEMAP };
 

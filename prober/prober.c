@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* fairgate-prober: fills the page-size table of the website gateway. */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include "config.h"
 #include "tables.h"
@@ -15,7 +12,7 @@
 #define USAGE  2
 #define LOCKED 5
 
-static volatile int stop;
+static volatile sig_atomic_t stop;
 
 static void on_signal(int signal) { stop = signal; }
 
@@ -43,15 +40,13 @@ static int complain(const char *what, const char *why) {
     return USAGE;
 }
 
-/* One walk at a time for a table; the lock goes with the process.  -1 and errno. */
-static int lock(const char *table) {
-    char *path;
-    int fd;
+/* Of "127.0.0.1:8080" or "[::1]:8080"; 0 if there is none. */
+static int port_of(const char *address) {
+    const char *colon = strrchr(address, ':'), *bracket = strrchr(address, ']');
+    char *end;
+    long port = colon && colon > bracket ? strtol(colon + 1, &end, 10) : 0;
 
-    if (asprintf(&path, "%s.lock", table) < 0) return -1;
-    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-    free(path);
-    return fd < 0 || flock(fd, LOCK_EX | LOCK_NB) ? -1 : fd;
+    return port > 0 && port < 65536 && !*end ? (int)port : 0;
 }
 
 static int crawl(int argc, char **argv) {
@@ -61,7 +56,7 @@ static int crawl(int argc, char **argv) {
     struct settings s;
     struct report *report;
     char *error = NULL;
-    int words, fd = -1;
+    int words;
     enum walk_end end;
 
     settings_default(&s);
@@ -78,14 +73,12 @@ static int crawl(int argc, char **argv) {
         const char *wrong = scope_add(&scope, argv[i], &start[i - 1]);
         if (wrong) return complain(argv[i], wrong);
     }
-    if (s.backend && scope_give(&scope, s.backend)) return complain(s.backend, "--backend needs an address and a port, as 127.0.0.1:8080 or [::1]:8080");
+    if (s.backend && (!port_of(s.backend) || scope_give(&scope, s.backend))) return complain(s.backend, "--backend needs an address and a port, as 127.0.0.1:8080 or [::1]:8080");
     if (!s.table) return complain("crawl", "needs --table FILE");
     report = report_new(s.log, s.quiet);
     if (!report) return complain(s.log ? s.log : "log", strerror(errno));
-    fd = lock(s.table);
-    if (fd < 0) {
+    if (walk_lock(s.table, report) < 0) {
         int busy = errno == EWOULDBLOCK;
-        report_line(report, "%s.lock: %s", s.table, busy ? "another walk writes this table now" : strerror(errno));
         report_free(&report);
         return busy ? LOCKED : WALK_FAILED;
     }

@@ -8,7 +8,7 @@
 
 #include "pages/pages_url.h"
 
-#define DELAY_MAX 3600.0
+#define DELAY_MAX 120.0
 
 struct rule { size_t at, length; int allow; };      /* pattern: text[at .. at+length), spelt, NUL behind it */
 
@@ -74,7 +74,7 @@ static int make_room(void **array, size_t *room, size_t need, size_t size) {
 static int add_rule(struct robots *r, struct part pattern, int allow) {
     size_t room = PAGES_URL_ROOM(pattern.n), n;
 
-    if (!pattern.n) return 1;           /* "Disallow:" forbids nothing */
+    if (!pattern.n || r->nrules == ROBOTS_RULES_MAX) return 1;      /* "Disallow:" forbids nothing */
     if (!make_room((void **)&r->text, &r->room, r->used + room, 1)) return 0;
     if (!make_room((void **)&r->rules, &r->rules_room, r->nrules + 1, sizeof *r->rules)) return 0;
     n = pages_url_spell(pattern.p, pattern.n, r->text + r->used, room);
@@ -163,23 +163,25 @@ void robots_free(struct robots **r) {
 }
 
 /* Pieces between stars are looked for from the left, each as early as it is found: enough, since a star takes anything. */
-int robots_pattern_matches(const char *pattern, size_t n, const char *target) {
+int robots_pattern_matches(const char *pattern, size_t n, const char *target, size_t left) {
     const char *end = pattern + n;
     int anchored = n && end[-1] == '$', first = 1;
 
     if (anchored) end--;
     while (1) {
         const char *star = memchr(pattern, '*', (size_t)(end - pattern));
-        size_t piece = (size_t)((star ? star : end) - pattern), left = strlen(target);
+        size_t piece = (size_t)((star ? star : end) - pattern);
 
         if (first || (!star && anchored)) {
             const char *at = first ? target : target + left - piece;
             if (left < piece || memcmp(at, pattern, piece)) return 0;
             if (first && !star && anchored && left != piece) return 0;
+            left -= (size_t)(at - target) + piece;
             target = at + piece;
         } else if (piece) {
             const char *at = memmem(target, left, pattern, piece);
             if (!at) return 0;
+            left -= (size_t)(at - target) + piece;
             target = at + piece;
         }
         if (!star) return 1;
@@ -189,7 +191,7 @@ int robots_pattern_matches(const char *pattern, size_t n, const char *target) {
 }
 
 int robots_allow(const struct robots *r, const char *target) {
-    size_t longest = 0;
+    size_t longest = 0, length = strlen(target);
     int allow = 1;
 
     if (!r || !strcmp(target, "/robots.txt")) return 1;
@@ -197,7 +199,7 @@ int robots_allow(const struct robots *r, const char *target) {
         const struct rule *rule = &r->rules[i];
 
         if (rule->length < longest || (rule->length == longest && !rule->allow)) continue;
-        if (!robots_pattern_matches(r->text + rule->at, rule->length, target)) continue;
+        if (!robots_pattern_matches(r->text + rule->at, rule->length, target, length)) continue;
         if (rule->length == longest && allow) continue;
         longest = rule->length;
         allow = rule->allow;

@@ -11,7 +11,8 @@
 
 #include <stddef.h>
 
-#define ROBOTS_MAX (500u * 1024u)
+#define ROBOTS_MAX       (500u * 1024u)
+#define ROBOTS_RULES_MAX 5000u      /* of one walker; more are not looked at */
 
 struct robots;
 
@@ -22,10 +23,10 @@ void           robots_free(struct robots **r);
 /* target: spelt path and query.  r NULL: there is no robots.txt, and everything is allowed. */
 int            robots_allow(const struct robots *r, const char *target);
 
-/* Does a pattern of n bytes, spelt, match the target? */
-int            robots_pattern_matches(const char *pattern, size_t n, const char *target);
+/* Does a pattern of n bytes, spelt, match the target of so many? */
+int            robots_pattern_matches(const char *pattern, size_t n, const char *target, size_t length);
 
-/* Seconds between two requests that the site asks for (Crawl-delay, not in the RFC but in use); 0 = none. */
+/* Seconds between two requests that the site asks for (Crawl-delay, not in the RFC but in use); at most 120; 0 = none. */
 double         robots_delay(const struct robots *r);
 
 /* Sitemap lines, whoever they are for; as written, each a NUL-terminated string of this object's.  NULL after the last. */

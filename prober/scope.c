@@ -95,6 +95,7 @@ static int names_user(const char *url) {
 }
 
 const char *scope_add(struct scope *s, const char *url, struct scope_place *place) {
+    char address[sizeof ((struct scope_origin *)0)->host + 8];
     const char *wrong = NULL;
     struct parts p;
     uint16_t i;
@@ -108,7 +109,8 @@ const char *scope_add(struct scope *s, const char *url, struct scope_place *plac
     if (!wrong) {
         if (i == s->n) s->origin[s->n++] = p.origin;
         place->origin = i;
-        scope_give(s, p.origin.host);       /* if it is an address */
+        snprintf(address, sizeof address, "%s:%u", p.origin.host, p.origin.port);
+        scope_give(s, address);             /* if it is one */
     }
     put_together(&p);
     return wrong;
@@ -151,7 +153,7 @@ static enum scope_answer resolve_whole(const struct scope *s, const char *url, s
 
 /* RFC 3986, 5.2.2, for references without an authority; the spelling resolves their dots. */
 static enum scope_answer resolve_path(const struct scope_place *base, const char *ref, size_t n, struct scope_place *out) {
-    char text[2 * PAGES_TARGET_MAX];
+    char text[4 * PAGES_TARGET_MAX];
     const char *query = memchr(base->target, '?', base->length);
     size_t keep = query ? (size_t)(query - base->target) : base->length;
 
@@ -167,7 +169,7 @@ static enum scope_answer resolve_path(const struct scope_place *base, const char
 enum scope_answer scope_resolve(const struct scope *s, const struct scope_place *base, const char *ref, size_t n, struct scope_place *out) {
     static const char *const web[] = { "http", "https", NULL };
     static const char *const harmless[] = { "mailto", "javascript", "data", "tel", "sms", "about", "blob", NULL };
-    char text[PAGES_TARGET_MAX + 1];
+    char text[3 * PAGES_TARGET_MAX + 1];
     size_t used = 0, scheme;
 
     while (n && (unsigned char)ref[0] <= ' ') ref++, n--;
@@ -181,7 +183,9 @@ enum scope_answer scope_resolve(const struct scope *s, const struct scope_place 
     if (!scheme && n > 1 && ref[0] == '/' && ref[1] == '/' && base)
         used = (size_t)sprintf(text, "%s:", s->origin[base->origin].https ? "https" : "http");
     for (size_t i = 0; i < n; i++)
-        if (!strchr("\t\r\n", ref[i])) text[used++] = ref[i];
+        /* libcurl would make a + of a space in a query. */
+        if (ref[i] == ' ') used += (size_t)sprintf(text + used, "%%20");
+        else if (!strchr("\t\r\n", ref[i])) text[used++] = ref[i];
         else if (!ref[i]) return SCOPE_NOT_A_URL;
     text[used] = 0;
     if (scheme && (used < scheme + 3 || strncmp(text + scheme, "://", 3))) return SCOPE_NOT_A_URL;
@@ -235,8 +239,14 @@ static enum range range_of6(const uint8_t *a) {
     return range_in(nets6, sizeof nets6 / sizeof *nets6, a, NEVER);
 }
 
+static in_port_t *port_of(struct sockaddr_storage *a) {
+    return a->ss_family == AF_INET ? &((struct sockaddr_in *)a)->sin_port : &((struct sockaddr_in6 *)a)->sin6_port;
+}
+
+/* The same address and, if b has one, port; both are laid out alike. */
 static int same_address(const struct sockaddr *a, const struct sockaddr_storage *b) {
     if (a->sa_family != b->ss_family) return 0;
+    if (((const struct sockaddr_in *)b)->sin_port && ((const struct sockaddr_in *)a)->sin_port != ((const struct sockaddr_in *)b)->sin_port) return 0;
     if (a->sa_family == AF_INET)
         return !memcmp(&((const struct sockaddr_in *)a)->sin_addr, &((const struct sockaddr_in *)b)->sin_addr, 4);
     return !memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr, &((const struct sockaddr_in6 *)b)->sin6_addr, 16);
@@ -245,8 +255,9 @@ static int same_address(const struct sockaddr *a, const struct sockaddr_storage 
 int scope_give(struct scope *s, const char *address) {
     struct sockaddr_storage *a = &s->given[s->ngiven];
     char text[256];
-    const char *colon = strrchr(address, ':');
+    const char *colon = strrchr(address, ':'), *bracket = strchr(address, ']');
     size_t n = strlen(address);
+    uint16_t port = colon && (bracket ? colon > bracket : strchr(address, ':') == colon) ? (uint16_t)atoi(colon + 1) : 0;
 
     if (s->ngiven == SCOPE_ORIGINS || n >= sizeof text) return -1;
     if (address[0] == '[') {
@@ -263,6 +274,7 @@ int scope_give(struct scope *s, const char *address) {
     if (inet_pton(AF_INET, text, &((struct sockaddr_in *)a)->sin_addr) == 1) a->ss_family = AF_INET;
     else if (inet_pton(AF_INET6, text, &((struct sockaddr_in6 *)a)->sin6_addr) == 1) a->ss_family = AF_INET6;
     else return -1;
+    *port_of(a) = htons(port);
     s->ngiven++;
     return 0;
 }

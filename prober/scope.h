@@ -51,7 +51,7 @@ enum scope_answer {
 /* Adds the URL's origin, if it is new; *place: where it stands.  NULL, or a sentence about what is wrong with it. */
 const char *scope_add(struct scope *s, const char *url, struct scope_place *place);
 
-/* An address (with port or without) that may be connected to whatever range it is in.  0, or -1 if it is none. */
+/* An address, with a port or for all of them, that may be connected to whatever range it is in.  0, or -1 if it is none. */
 int         scope_give(struct scope *s, const char *address);
 
 /* Where the link `ref` of n bytes, found under base, leads.  base NULL: only whole URLs lead anywhere. */

@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 
+#include "walk.h"
 #include "walk_impl.h"
 
 #define LINE_MAX_BYTES (4u * PAGES_TARGET_MAX)
@@ -33,11 +34,12 @@ static int each_row(const char *path, row_seen *seen, void *context) {
     struct pages_row row;
     int rc = 0;
 
+    /* Rows without a size are the walk's own memory of what there was nothing to learn of. */
     while (next == PAGES_ROW && !rc && (next = pages_reader_next(r, &row, &error)) == PAGES_ROW)
-        rc = seen(context, pages_reader_origin(r), &row);
+        if (row.samples) rc = seen(context, pages_reader_origin(r), &row);
     pages_reader_close(&r);
     if (next == PAGES_BAD) return trouble(NULL, error);
-    if (rc) return trouble("standard output", strdup(strerror(errno)));
+    if (rc || fflush(stdout)) return trouble("standard output", strdup(strerror(errno)));
     return 0;
 }
 
@@ -162,7 +164,7 @@ static const char *take_texts(struct imported *im, char *const *field) {
         if (!number_in(field[4 + i], i == 1 ? PAGES_SIZE_MAX : UINT32_MAX, &n[i]))
             return "header, spread, samples, depth, checked and modified must be numbers";
     if (strspn(field[10], "cdv") != strlen(field[10]) && strcmp(field[10], "-")) return "flags must be letters of c, d, v, or -";
-    if (row.etag && (strlen(row.etag) > PAGES_ETAG_MAX || strpbrk(row.etag, " \t"))) return "an etag must be of 1 to 256 visible characters, or -";
+    if (row.etag && !pages_etag_fits(row.etag)) return "an etag must be of 1 to 256 visible characters, or -";
     row.flags = (strchr(field[10], 'c') ? PAGES_COOKIE : 0) | (strchr(field[10], 'd') ? PAGES_DOCUMENT : 0) | (strchr(field[10], 'v') ? PAGES_VARIES : 0);
     row.header = (uint32_t)n[0];
     row.spread = n[1];
@@ -214,19 +216,22 @@ static const char *take_json(struct imported *im, const char *line) {
 int tables_import(const char *path, enum tables_format format) {
     static struct imported im;      /* large, and there is one */
     struct report *report = report_new(NULL, 1);
-    struct settings settings = { .max_pages = PAGES_ROWS_MAX };
     char *line = NULL, head[512] = "";
     const char *wrong = NULL;
     size_t room = 0, number = 0;
     ssize_t n;
     int rc = 2;
 
-    im.w = walk_blank(&settings, report);
+    if (walk_lock(path, report) < 0) {
+        report_free(&report);
+        return 2;
+    }
+    im.w = walk_blank(report);
     if (!im.w) return trouble("out of memory", NULL);
     for (size_t i = 0; i < COLUMNS; i++) snprintf(head + strlen(head), sizeof head - strlen(head), "%s%s", i ? "\t" : "", columns[i]);
     while (!wrong && (n = getline(&line, &room, stdin)) > 0) {
         number++;
-        if (line[n - 1] == '\n') line[--n] = 0;
+        while (n && (line[n - 1] == '\n' || line[n - 1] == '\r')) line[--n] = 0;
         if (!n || (format == TABLES_TSV && number == 1 && !strcmp(line, head))) continue;
         if (strlen(line) != (size_t)n || (size_t)n > LINE_MAX_BYTES) wrong = "a line with a NUL, or too long";
         else wrong = format == TABLES_TSV ? take_tsv(&im, line) : take_json(&im, line);
@@ -268,16 +273,15 @@ static int compare_row(void *context, const char *origin, const struct pages_row
 }
 
 int tables_diff(const char *before, const char *after) {
-    struct settings settings = { .max_pages = PAGES_ROWS_MAX };
     struct report *report = report_new(NULL, 1);
-    struct compared c = { .w = walk_blank(&settings, report) };
+    struct compared c = { .w = walk_blank(report) };
     int rc = 2;
 
     if (!c.w) return trouble("out of memory", NULL);
     if (!walk_load(c.w, before, 0) && !(rc = each_row(after, compare_row, &c))) {
         for (uint32_t i = 0; i < urls_count(c.w->urls); i++) {
             const struct url *u = urls_at(c.w->urls, i);
-            if (u->tries) continue;
+            if (u->tries || !u->samples) continue;
             c.gone++;
             printf("- %s%s\n", walk_origin(c.w, u->origin), urls_target(c.w->urls, i));
         }

@@ -29,13 +29,16 @@ struct visit {
     struct walk        *w;
     struct links       *links;
     z_stream            gz;
-    int                 busy, head, conditional, gz_open, gz_looked, base_set, base_outside;
+    int                 busy, waiting, head, conditional, gz_open, gz_looked, base_set, base_outside;
     int                 robots;                 /* it is robots.txt of `origin` that is asked for */
     enum step           step;
     enum pages_coding   coding;                 /* accepted */
     uint32_t            url;
     uint16_t            origin;
-    unsigned            samples;
+    unsigned            samples, packed_samples;
+    char                etag[PAGES_ETAG_MAX + 1];   /* of the answer that is being learnt from: the table's only when its size is known */
+    uint32_t            header, modified;
+    int                 cookie;
     double              sum, squares, packed_sum;
     enum pages_coding   packed;                 /* what its answers come with */
     uint64_t            size[PAGES_CODINGS], last;
@@ -155,18 +158,37 @@ static int named_like_a_file(const char *target) {
     return 0;
 }
 
+int visit_is_free(const struct walk *w) {
+    for (uint32_t i = 0; i < w->s->connections; i++)
+        if (!w->visits[i].busy) return 1;
+    return 0;
+}
+
+int visits_running(const struct walk *w) {
+    for (uint32_t i = 0; i < w->s->connections; i++)
+        if (w->visits[i].busy) return 1;
+    return 0;
+}
+
 static void start_fetch(struct visit *v, const char *target, const char *etag, uint32_t modified) {
-    struct fetch_request r = { .origin = v->origin, .target = target, .head = v->head, .coding = v->coding, .etag = etag, .modified = modified,
+    struct fetch_request r = { .origin = v->robots ? v->base.origin : v->origin, .target = target, .head = v->head, .coding = v->coding, .etag = etag, .modified = modified,
                                .context = v };
 
     /* As many connections as visits: there is one. */
     if (fetch_start(v->w->fetch, &r)) abort();
 }
 
+/* The next request of this visit, when the manners allow it. */
+static void ask_later(struct visit *v, enum step step) {
+    v->step = step;
+    v->waiting = 1;
+}
+
 static void ask(struct visit *v, enum step step) {
     const struct url *u = urls_at(v->w->urls, v->url);
 
     v->step = step;
+    v->waiting = 0;
     v->conditional = step == ASK && u->samples && (u->etag_length || u->modified) &&
                      (!(u->flags & PAGES_DOCUMENT) || walk_same_rules(v->w, u->origin));
     v->coding = step == PLAIN ? PAGES_IDENTITY : step == GZIP ? PAGES_GZIP : PAGES_BR;
@@ -186,31 +208,49 @@ static struct visit *free_visit(struct walk *w) {
 
 static void begin_visit(struct visit *v, uint16_t origin) {
     v->busy = 1;
+    v->waiting = 0;
     v->origin = origin;
     v->robots = 0;
-    v->samples = 0;
+    v->samples = v->packed_samples = 0;
     v->sum = v->squares = v->packed_sum = 0;
     v->packed = PAGES_IDENTITY;
     v->unpacked = v->last = 0;
     for (int c = 0; c < PAGES_CODINGS; c++) v->size[c] = PAGES_UNKNOWN;
 }
 
-int visit_start(struct walk *w, uint32_t url) {
+void visit_start(struct walk *w, uint32_t url) {
     struct visit *v = free_visit(w);
     const struct url *u = urls_at(w->urls, url);
 
-    if (!v) return -1;
     begin_visit(v, u->origin);
     v->url = url;
     v->head = !(u->flags & PAGES_DOCUMENT) || (!u->samples && named_like_a_file(urls_target(w->urls, url)));
     ask(v, ASK);
-    return 0;
 }
 
-int visit_start_robots(struct walk *w, uint16_t origin, const char *target) {
+int visit_go_on(struct walk *w, double now, double *wait) {
+    for (uint32_t i = 0; i < w->s->connections; i++) {
+        struct visit *v = &w->visits[i];
+        double seconds;
+
+        if (!v->busy || !v->waiting) continue;
+        if (w->manners[v->origin].state == ORIGIN_LOST) {
+            v->busy = 0;
+            continue;
+        }
+        seconds = walk_may_ask(w, v->origin, now);
+        if (seconds <= 0) {
+            ask(v, v->step);
+            return v->origin;
+        }
+        if (*wait == WALK_IDLE || seconds < *wait) *wait = seconds;
+    }
+    return -1;
+}
+
+void visit_start_robots(struct walk *w, uint16_t origin, const char *target) {
     struct visit *v = free_visit(w);
 
-    if (!v) return -1;
     begin_visit(v, origin);
     v->robots = 1;
     v->head = 0;
@@ -220,7 +260,6 @@ int visit_start_robots(struct walk *w, uint16_t origin, const char *target) {
     memmove(v->base.target, target, v->base.length + 1u);
     w->manners[origin].length = 0;
     start_fetch(v, v->base.target, NULL, 0);
-    return 0;
 }
 
 /* ---- robots.txt -------------------------------------------------------------------------------------------------------------- */
@@ -237,13 +276,20 @@ static int robots_body(struct visit *v, const struct fetch_answer *a, const char
     return m->length == ROBOTS_MAX;     /* what stands behind does not count */
 }
 
+/* To any origin of the scope (2.3.1.2); the request goes there, the rules are ours. */
 static int robots_redirected(struct visit *v, const struct fetch_answer *a) {
-    struct manners *m = &v->w->manners[v->origin];
+    struct walk *w = v->w;
+    struct manners *m = &w->manners[v->origin];
 
-    if (!a->location[0] || m->redirects++ >= ROBOTS_HOPS) return 0;
-    if (scope_resolve(v->w->scope, &v->base, a->location, strlen(a->location), &v->found) != SCOPE_IN || v->found.origin != v->origin) return 0;
-    v->busy = 0;
-    return !visit_start_robots(v->w, v->origin, v->found.target);
+    if (!a->location[0] || m->redirects++ >= ROBOTS_HOPS ||
+        scope_resolve(w->scope, &v->base, a->location, strlen(a->location), &v->found) != SCOPE_IN) {
+        report_line(w->report, "%s: robots.txt is redirected to where it can't be read: there is none, then", walk_origin(w, v->origin));
+        return 0;
+    }
+    v->base = v->found;
+    m->length = 0;
+    start_fetch(v, v->base.target, NULL, 0);
+    return 1;
 }
 
 /* RFC 9309, 2.3.1: an answer that says "not there" lets everything be fetched, no answer nothing. */
@@ -252,6 +298,8 @@ static void robots_done(struct visit *v, const struct fetch_answer *a) {
     struct manners *m = &w->manners[v->origin];
     char why[300];
 
+    if (a->end == FETCH_WHOLE && a->status >= 300 && a->status < 400 && robots_redirected(v, a)) return;
+    v->busy = 0;
     if (a->end == FETCH_REFUSED) {
         m->state = ORIGIN_LOST;
         w->bounded = 1;
@@ -260,10 +308,7 @@ static void robots_done(struct visit *v, const struct fetch_answer *a) {
         m->robots = robots_parse(m->text ? m->text : "", m->length, "fairgate-prober");
         w->out_of_memory |= !m->robots;
         m->state = ROBOTS_READY;
-    } else if (a->end == FETCH_WHOLE && a->status >= 300 && a->status < 400) {
-        if (robots_redirected(v, a)) return;
-        m->state = ROBOTS_READY;
-    } else if (a->end != FETCH_FAILED && a->status >= 400 && a->status < 500 && a->status != 429) {
+    } else if (a->end != FETCH_FAILED && a->status >= 300 && a->status < 500 && a->status != 429) {
         m->state = ROBOTS_READY;
     } else {
         m->state = ROBOTS_UNKNOWN;
@@ -282,13 +327,20 @@ static void conclude(struct visit *v, enum url_state state) {
 
     v->busy = 0;
     u->state = (uint8_t)state;
-    if (state == URL_NOTHING) u->samples = 0;
+    if (state != URL_NOTHING) return;
+    /* The first time: from now on its days are counted. */
+    if (u->samples || !u->checked) u->checked = (uint32_t)v->w->now;
+    else if (u->checked + WALK_NOTHING_S < v->w->now) u->checked = 0;
+    u->samples = 0;
+    for (int c = 0; c < PAGES_CODINGS; c++) u->body[c] = PAGES_UNKNOWN;
+    u->modified = 0;
+    urls_set_etag(v->w->urls, v->url, "", 0);
 }
 
 /* It can't be asked now: later, or what was known before stays. */
-static void put_off(struct visit *v, double seconds, const char *why) {
+static void put_off(struct visit *v, double seconds, int counts, const char *why) {
     v->busy = 0;
-    if (walk_later(v->w, v->url, seconds)) return;
+    if (walk_later(v->w, v->url, seconds, counts)) return;
     refused(v, why);
     conclude(v, urls_at(v->w->urls, v->url)->samples ? URL_KNOWN : URL_NOTHING);
 }
@@ -303,7 +355,7 @@ static void settle(struct visit *v) {
     double n = v->samples, mean = v->sum / n, square = v->squares / n, before = 0;
     int varies = v->samples > 1 && square - mean * mean > 0.25;
 
-    if (u->samples && u->body[PAGES_IDENTITY] != PAGES_UNKNOWN && v->samples > 1) {
+    if (u->samples && u->body[PAGES_IDENTITY] != PAGES_UNKNOWN && (v->samples > 1 || u->flags & PAGES_VARIES)) {
         double old = (double)u->body[PAGES_IDENTITY], spread = (double)u->spread;
         if (varies || u->flags & PAGES_VARIES) {
             before = fmin(u->samples, WALK_SAMPLES);
@@ -317,6 +369,11 @@ static void settle(struct visit *v) {
         if (v->size[c] == PAGES_UNKNOWN || v->size[c] == v->size[PAGES_IDENTITY]) u->body[c] = PAGES_UNKNOWN;
         else u->body[c] = rounded((n * (double)v->size[c] + before * old) / (n + before));
     }
+    u->header = v->header;
+    u->modified = v->modified;
+    u->flags = (uint8_t)((u->flags & ~PAGES_COOKIE) | (v->cookie ? PAGES_COOKIE : 0));
+    if (urls_set_etag(v->w->urls, v->url, v->etag, strlen(v->etag))) v->w->out_of_memory = 1;
+    u = urls_at(v->w->urls, v->url);
     u->body[PAGES_IDENTITY] = rounded(mean);
     u->spread = varies ? rounded(sqrt(fmax(0, square - mean * mean))) : 0;
     u->samples = (uint16_t)fmin(n + before, UINT16_MAX);
@@ -327,12 +384,10 @@ static void settle(struct visit *v) {
 
 /* What is in every good answer. */
 static void note_header(struct visit *v, const struct fetch_answer *a) {
-    struct url *u = urls_at(v->w->urls, v->url);
-
-    u->header = a->header;
-    u->modified = a->modified;
-    u->flags = (uint8_t)((u->flags & ~PAGES_COOKIE) | (a->cookie ? PAGES_COOKIE : 0));
-    if (urls_set_etag(v->w->urls, v->url, a->etag, strlen(a->etag))) v->w->out_of_memory = 1;
+    v->header = a->header;
+    v->modified = a->modified;
+    v->cookie = a->cookie;
+    strcpy(v->etag, a->etag);
 }
 
 static void count_sample(struct visit *v, uint64_t plain) {
@@ -355,9 +410,9 @@ static int holds_links(const struct fetch_answer *a) { return a->type != FETCH_O
 
 static void head_told(struct visit *v, const struct fetch_answer *a) {
     if (v->step == ASK) note_header(v, a);
-    if (a->length == FETCH_UNKNOWN || (v->step == ASK && holds_links(a))) {
+    if (a->length == FETCH_UNKNOWN || (v->step == ASK && (holds_links(a) || !a->length || (a->packable && !a->coded)))) {
         if (v->step != ASK) v->head = 0;
-        ask(v, v->step == ASK ? BODY : v->step);
+        ask_later(v, v->step == ASK ? BODY : v->step);
         return;
     }
     if (v->step == GZIP) {
@@ -367,12 +422,12 @@ static void head_told(struct visit *v, const struct fetch_answer *a) {
     }
     if (a->coded && v->step == ASK) {
         note_packed(v, a->coding, a->length);
-        ask(v, PLAIN);
+        ask_later(v, PLAIN);
         return;
     }
     v->size[PAGES_IDENTITY] = a->length;
     count_sample(v, a->length);
-    if (v->packed == PAGES_BR) ask(v, GZIP);
+    if (v->packed == PAGES_BR) ask_later(v, GZIP);
     else settle(v);
 }
 
@@ -395,10 +450,10 @@ static void body_told(struct visit *v, const struct fetch_answer *a) {
     v->size[PAGES_IDENTITY] = a->plain;
     if (a->coded && v->step != PLAIN) {
         v->packed_sum += (double)a->wire;
-        note_packed(v, a->coding, rounded(v->packed_sum / v->samples));
+        note_packed(v, a->coding, rounded(v->packed_sum / ++v->packed_samples));
     }
-    if (v->step != PLAIN && may_vary(a) && v->samples < v->w->s->samples && !(v->samples > 1 && same)) ask(v, AGAIN);
-    else if (v->packed == PAGES_BR) ask(v, GZIP);
+    if (v->step != PLAIN && may_vary(a) && v->samples < v->w->s->samples && !(v->samples > 1 && same)) ask_later(v, AGAIN);
+    else if (v->packed == PAGES_BR) ask_later(v, GZIP);
     else settle(v);
 }
 
@@ -421,7 +476,9 @@ static void unusual(struct visit *v, const struct fetch_answer *a) {
     char why[64];
 
     snprintf(why, sizeof why, "status %u", a->status);
-    if (a->status == 304 && v->conditional) {
+    if (v->samples && a->status != 429 && a->status != 503) {
+        settle(v);          /* what was to be known besides is not to be had */
+    } else if (a->status == 304 && v->conditional) {
         urls_at(w->urls, v->url)->checked = (uint32_t)w->now;
         conclude(v, URL_KNOWN);
     } else if (a->status >= 300 && a->status < 400) {
@@ -429,11 +486,11 @@ static void unusual(struct visit *v, const struct fetch_answer *a) {
         conclude(v, URL_NOTHING);
     } else if (a->status == 429 || a->status == 503) {
         walk_pause(w, v->origin, a->retry_after, why);
-        put_off(v, 0, "asked not to come so often, to the end");
-    } else if (a->status >= 500 && a->status != 501) {
-        put_off(v, RETRY_AFTER, "the server can't answer it");
-    } else if (v->head && a->status != 404 && a->status != 410 && a->status != 401) {
-        ask(v, BODY);       /* not everybody knows HEAD */
+        put_off(v, 0, 0, "asked not to come so often, to the end");
+    } else if (v->head && a->status != 410 && a->status != 401) {
+        ask_later(v, BODY);       /* not everybody knows HEAD */
+    } else if (a->status >= 500) {
+        put_off(v, RETRY_AFTER, 1, "the server can't answer it");
     } else {
         conclude(v, URL_NOTHING);
     }
@@ -453,7 +510,8 @@ static void url_done(struct visit *v, const struct fetch_answer *a) {
         break;
     case FETCH_FAILED:
         if (!a->status) walk_pause(w, v->origin, 0, a->error);
-        put_off(v, RETRY_AFTER, "no whole answer");
+        if (v->samples) settle(v);
+        else put_off(v, RETRY_AFTER, 1, "no whole answer");
         break;
     case FETCH_CUT:
         if (a->status == 200) broken_off(v, a);
@@ -494,12 +552,8 @@ static int on_body(void *context, const struct fetch_answer *a, const char *data
 static void on_done(void *context, const struct fetch_answer *a) {
     struct visit *v = context;
 
-    if (!v->robots) {
-        url_done(v, a);
-        return;
-    }
-    v->busy = 0;
-    robots_done(v, a);
+    if (v->robots) robots_done(v, a);
+    else url_done(v, a);
 }
 
 const struct fetch_calls visit_calls = { on_header, on_body, on_done };

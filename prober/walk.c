@@ -16,7 +16,6 @@
 #define FAILURES_MOST  8u       /* in a row, and the origin is given up */
 #define TRIES          3u
 #define ROBOTS_TRIES   3u
-#define IDLE           (-1.0)
 
 double walk_clock(void) {
     struct timespec t;
@@ -32,16 +31,40 @@ const char *walk_origin(const struct walk *w, uint16_t origin) {
 
 static int is_listed(const struct settings_list *list, const char *target) {
     for (unsigned i = 0; i < list->n; i++)
-        if (robots_pattern_matches(list->item[i], strlen(list->item[i]), target)) return 1;
+        if (robots_pattern_matches(list->item[i], strlen(list->item[i]), target, strlen(target))) return 1;
     return 0;
 }
 
+/* Patterns in the spelling of what they are compared with. */
+static int spell_patterns(struct walk *w) {
+    const struct settings_list *from[] = { &w->s->include, &w->s->exclude };
+    struct settings_list *to[] = { &w->include, &w->exclude };
+    size_t room = 0;
+    char *at;
+
+    for (int k = 0; k < 2; k++)
+        for (unsigned i = 0; i < from[k]->n; i++) room += PAGES_URL_ROOM(strlen(from[k]->item[i]));
+    at = w->patterns = malloc(room + 1);
+    if (!at) return -1;
+    for (int k = 0; k < 2; k++)
+        for (unsigned i = 0; i < from[k]->n; i++) {
+            size_t n = strlen(from[k]->item[i]);
+            to[k]->item[to[k]->n++] = at;
+            at += pages_url_spell(from[k]->item[i], n, at, PAGES_URL_ROOM(n)) + 1;
+        }
+    return 0;
+}
+
+static const char MAX_PAGES[] = "more URLs than --max-pages";
+
 static const char *refusal(struct walk *w, const struct scope_place *p, unsigned depth) {
     if (depth > w->s->max_depth) return "deeper than --max-depth";
-    if (w->s->include.n && !is_listed(&w->s->include, p->target)) return "not among --include";
-    if (is_listed(&w->s->exclude, p->target)) return "by --exclude";
+    if (p->length > w->s->max_length) return "longer than --max-length";
+    if (w->in_scope >= w->s->max_pages) return MAX_PAGES;
+    /* Where the walk begins is not for the patterns to say. */
+    if (depth && w->include.n && !is_listed(&w->include, p->target)) return "not among --include";
+    if (is_listed(&w->exclude, p->target)) return "by --exclude";
     if (!w->s->ignore_robots && !robots_allow(w->manners[p->origin].robots, p->target)) return "by robots.txt";
-    if (urls_count(w->urls) >= w->s->max_pages) return "more URLs than --max-pages";
     return traps_refuse(w->traps, walk_origin(w, p->origin), p->target, p->length);
 }
 
@@ -57,12 +80,13 @@ void walk_found(struct walk *w, struct scope_place *place, unsigned depth, int d
     if (i != URLS_NONE) {
         u = urls_at(w->urls, i);
         if (document && u->state == URL_TODO) u->flags |= PAGES_DOCUMENT;
+        if (depth < u->depth) u->depth = (uint16_t)depth;
         return;
     }
     why = refusal(w, place, depth);
     if (why) {
         int n = snprintf(text, sizeof text, "%s%s", walk_origin(w, place->origin), place->target);
-        if (urls_count(w->urls) >= w->s->max_pages) {
+        if (why == MAX_PAGES) {
             w->bounded = 1;
             w->rules[place->origin] = 0;        /* with more room it would be followed */
         }
@@ -74,6 +98,7 @@ void walk_found(struct walk *w, struct scope_place *place, unsigned depth, int d
         w->out_of_memory = 1;
         return;
     }
+    w->in_scope++;
     u = urls_at(w->urls, i);
     u->depth = (uint16_t)depth;
     if (document) u->flags |= PAGES_DOCUMENT;
@@ -81,10 +106,10 @@ void walk_found(struct walk *w, struct scope_place *place, unsigned depth, int d
 
 /* ---- manners ----------------------------------------------------------------------------------------------------------------- */
 
-int walk_later(struct walk *w, uint32_t url, double seconds) {
+int walk_later(struct walk *w, uint32_t url, double seconds, int counts) {
     struct url *u = urls_at(w->urls, url);
 
-    if (++u->tries >= TRIES) return 0;
+    if (counts && ++u->tries >= TRIES) return 0;
     if (w->nagain == w->again_room) {
         uint32_t room = w->again_room * 2 + 64;
         struct again *again = realloc(w->again, room * sizeof *again);
@@ -105,14 +130,14 @@ void walk_pause(struct walk *w, uint16_t origin, uint32_t retry_after, const cha
     struct manners *m = &w->manners[origin];
     double now = walk_clock(), seconds = retry_after ? fmin(retry_after, PAUSE_MOST) : m->backoff;
 
-    if (m->state == ORIGIN_LOST || now + seconds <= m->next + 0.5) return;      /* others of the same moment said so already */
+    if (m->state == ORIGIN_LOST || now + seconds <= m->paused + 0.5) return;    /* others of the same moment said so already */
     if (++m->failures > FAILURES_MOST) {
         m->state = ORIGIN_LOST;
         w->bounded = 1;
         report_line(w->report, "%s: given up after %u pauses: %s", walk_origin(w, origin), FAILURES_MOST, why);
         return;
     }
-    m->next = now + seconds;
+    m->paused = now + seconds;
     m->backoff = fmin(m->backoff * 2, PAUSE_MOST);
     report_line(w->report, "%s: %s; going on in %.0f s", walk_origin(w, origin), why, seconds);
 }
@@ -125,10 +150,9 @@ static void begin_manners(struct walk *w) {
     }
 }
 
-/* One more request to this origin now, or the seconds to wait. */
-static double may_ask(struct walk *w, uint16_t origin, double now) {
+double walk_may_ask(const struct walk *w, uint16_t origin, double now) {
     const struct manners *m = &w->manners[origin];
-    return now >= m->next ? 0 : m->next - now;
+    return fmax(0, fmax(m->next, m->paused) - now);
 }
 
 static void asked(struct walk *w, uint16_t origin, double now) {
@@ -143,9 +167,9 @@ static int to_be_asked(struct walk *w, uint32_t i) {
     return u->state == URL_TODO && u->origin < w->scope->n && w->manners[u->origin].state != ORIGIN_LOST;
 }
 
-/* A URL whose time has come, taken out of its line; else URLS_NONE and *wait, or IDLE if there is none at all. */
+/* A URL whose time has come, taken out of its line; else URLS_NONE and *wait, or WALK_IDLE if there is none at all. */
 static uint32_t take_next(struct walk *w, double now, double *wait) {
-    double least = IDLE, seconds;
+    double least = WALK_IDLE, seconds;
 
     for (uint32_t k = 0; k < w->nagain; k++) {
         uint32_t i = w->again[k].url;
@@ -153,24 +177,24 @@ static uint32_t take_next(struct walk *w, double now, double *wait) {
             w->again[k--] = w->again[--w->nagain];
             continue;
         }
-        seconds = fmax(w->again[k].when - now, may_ask(w, urls_at(w->urls, i)->origin, now));
+        seconds = fmax(w->again[k].when - now, walk_may_ask(w, urls_at(w->urls, i)->origin, now));
         if (seconds <= 0) {
             w->again[k] = w->again[--w->nagain];
             return i;
         }
-        if (least == IDLE || seconds < least) least = seconds;
+        if (least == WALK_IDLE || seconds < least) least = seconds;
     }
     while (w->next < urls_count(w->urls) && !to_be_asked(w, w->next)) w->next++;
     if (w->next < urls_count(w->urls)) {
-        seconds = may_ask(w, urls_at(w->urls, w->next)->origin, now);
+        seconds = walk_may_ask(w, urls_at(w->urls, w->next)->origin, now);
         if (seconds <= 0) return w->next++;
-        if (least == IDLE || seconds < least) least = seconds;
+        if (least == WALK_IDLE || seconds < least) least = seconds;
     }
-    *wait = least;
+    if (least != WALK_IDLE && (*wait == WALK_IDLE || least < *wait)) *wait = least;
     return URLS_NONE;
 }
 
-static int wait_ms(double seconds) { return seconds == IDLE || seconds > 0.25 ? 250 : (int)(seconds * 1000) + 1; }
+static int wait_ms(double seconds) { return seconds == WALK_IDLE || seconds > 0.25 ? 250 : (int)(seconds * 1000) + 1; }
 
 static void show(struct walk *w) {
     struct report_progress p = { fetch_requests(w->fetch), fetch_bytes(w->fetch), w->next - w->nagain, urls_count(w->urls) };
@@ -182,7 +206,7 @@ static void show(struct walk *w) {
 static void ask_robots(struct walk *w, double now, double *wait) {
     for (uint16_t i = 0; i < w->scope->n; i++) {
         struct manners *m = &w->manners[i];
-        double seconds = may_ask(w, i, now);
+        double seconds = walk_may_ask(w, i, now);
 
         if (m->state != ROBOTS_UNKNOWN) continue;
         if (m->failures >= ROBOTS_TRIES) {
@@ -190,9 +214,11 @@ static void ask_robots(struct walk *w, double now, double *wait) {
             w->bounded = 1;
             report_line(w->report, "%s: its robots.txt could not be read, so nothing of it is asked for", walk_origin(w, i));
         } else if (seconds > 0) {
-            if (*wait == IDLE || seconds < *wait) *wait = seconds;
-        } else if (!visit_start_robots(w, i, "/robots.txt")) {
+            if (*wait == WALK_IDLE || seconds < *wait) *wait = seconds;
+        } else if (visit_is_free(w)) {
+            visit_start_robots(w, i, "/robots.txt");
             m->state = ROBOTS_ASKED;
+            m->redirects = 0;
             asked(w, i, now);
         }
     }
@@ -242,21 +268,29 @@ static uint64_t rules_of(const struct walk *w, uint16_t origin) {
 
     h = fold(h, bounds, sizeof bounds);
     if (m->robots) h = fold(h, m->text, m->length);
-    for (unsigned i = 0; i < s->include.n; i++) h = fold(h, s->include.item[i], strlen(s->include.item[i]));
+    for (unsigned i = 0; i < w->include.n; i++) h = fold(h, w->include.item[i], strlen(w->include.item[i]));
     h = fold(h, "", 0);
-    for (unsigned i = 0; i < s->exclude.n; i++) h = fold(h, s->exclude.item[i], strlen(s->exclude.item[i]));
+    for (unsigned i = 0; i < w->exclude.n; i++) h = fold(h, w->exclude.item[i], strlen(w->exclude.item[i]));
     for (uint16_t i = 0; i < w->scope->n; i++) h = fold(h, w->scope->origin[i].name, strlen(w->scope->origin[i].name));
     return h ? h : 1;
 }
 
-/* What an earlier walk knew and this one may not ask for stays as it is. */
-static void leave_out(struct walk *w) {
+/*
+ * What an earlier walk knew: what this one may not ask for stays as it is; of a checkpoint, documents whose links were followed by other rules are
+ * read anew.
+ */
+static void take_over(struct walk *w) {
     for (uint32_t i = 0; i < urls_count(w->urls); i++) {
         struct url *u = urls_at(w->urls, i);
         const char *target = urls_target(w->urls, i);
 
-        if (u->origin >= w->scope->n || u->state != URL_TODO) continue;
-        if ((w->s->ignore_robots || robots_allow(w->manners[u->origin].robots, target)) && !is_listed(&w->s->exclude, target)) continue;
+        if (u->origin >= w->scope->n) continue;
+        traps_refuse(w->traps, walk_origin(w, u->origin), target, u->length);       /* counts it */
+        if (u->state == URL_KNOWN && u->flags & PAGES_DOCUMENT && !walk_same_rules(w, u->origin)) u->state = URL_TODO;
+        if (u->state != URL_TODO) continue;
+        if ((w->s->ignore_robots || robots_allow(w->manners[u->origin].robots, target)) && !is_listed(&w->exclude, target) &&
+            (!w->include.n || !u->depth || is_listed(&w->include, target)))
+            continue;
         u->state = u->samples ? URL_KNOWN : URL_NOTHING;
     }
 }
@@ -268,7 +302,7 @@ static void begin_asking(struct walk *w, const struct scope_place *start, unsign
         if (w->rules_before[i] && w->rules_before[i] != w->rules[i])
             report_line(w->report, "%s: robots.txt, patterns or bounds are not those of the last walk: documents are read anew", walk_origin(w, i));
     }
-    leave_out(w);
+    take_over(w);
     for (unsigned i = 0; i < n; i++) {
         struct scope_place place = start[i];
         walk_found(w, &place, 0, 1, "the command line");
@@ -290,7 +324,7 @@ static void checkpoint(struct walk *w, struct checkpoints *c, double now) {
 
 static enum walk_end loop(struct walk *w, const struct scope_place *start, unsigned n, struct checkpoints *c) {
     double now = walk_clock(), until = w->s->max_time ? now + w->s->max_time : INFINITY, wait;
-    int ready = 0;
+    int ready = 0, origin;
     uint32_t i;
 
     c->next = now + w->s->checkpoint;
@@ -306,17 +340,18 @@ static enum walk_end loop(struct walk *w, const struct scope_place *start, unsig
             report_line(w->report, "ended by --max-time");
             return WALK_BOUNDED;
         }
-        wait = IDLE;
+        wait = WALK_IDLE;
         if (!ready && (ready = all_robots_known(w))) begin_asking(w, start, n);
         if (!ready) {
             ask_robots(w, now, &wait);
             if (all_robots_known(w)) continue;
         } else {
-            while (fetch_running(w->fetch) < w->s->connections && (i = take_next(w, now, &wait)) != URLS_NONE) {
-                if (visit_start(w, i)) break;
+            while ((origin = visit_go_on(w, now, &wait)) >= 0) asked(w, (uint16_t)origin, now);
+            while (visit_is_free(w) && (i = take_next(w, now, &wait)) != URLS_NONE) {
+                visit_start(w, i);
                 asked(w, urls_at(w->urls, i)->origin, now);
             }
-            if (!fetch_running(w->fetch) && wait == IDLE) return w->bounded ? WALK_BOUNDED : WALK_DONE;
+            if (!visits_running(w) && wait == WALK_IDLE) return w->bounded ? WALK_BOUNDED : WALK_DONE;
         }
         fetch_run(w->fetch, wait_ms(wait));
         show(w);
@@ -332,7 +367,7 @@ static int begin(struct walk *w, struct checkpoints *c) {
     w->traps = traps_new(&bounds);
     w->visits = visits_new(w);
     w->others = calloc(WALK_ORIGINS - SCOPE_ORIGINS, sizeof *w->others);
-    if (!w->urls || !w->traps || !w->visits || !w->others) {
+    if (!w->urls || !w->traps || !w->visits || !w->others || spell_patterns(w)) {
         report_line(w->report, "out of memory");
         return -1;
     }
@@ -352,6 +387,7 @@ static int begin(struct walk *w, struct checkpoints *c) {
         return -1;
     }
     w->known_before = urls_count(w->urls);
+    for (uint32_t i = 0; i < w->known_before; i++) w->in_scope += urls_at(w->urls, i)->origin < w->scope->n;
     return 0;
 }
 
@@ -366,6 +402,14 @@ static void finish(struct walk *w) {
     traps_free(&w->traps);
     free(w->others);
     free(w->again);
+    free(w->patterns);
+}
+
+/* Is there anything that the next walk could go on with? */
+static int is_unfinished(struct walk *w) {
+    for (uint32_t i = 0; i < urls_count(w->urls); i++)
+        if (to_be_asked(w, i)) return 1;
+    return 0;
 }
 
 static uint32_t count_known(struct walk *w) {
@@ -375,7 +419,7 @@ static uint32_t count_known(struct walk *w) {
 }
 
 enum walk_end walk(const struct settings *s, const struct scope *scope, const struct scope_place *start, unsigned n, struct report *r,
-                   const volatile int *stop) {
+                   const volatile sig_atomic_t *stop) {
     struct walk *w = calloc(1, sizeof *w);
     struct checkpoints c = { NULL, 0, 0 };
     enum walk_end end = WALK_FAILED;
@@ -389,12 +433,12 @@ enum walk_end walk(const struct settings *s, const struct scope *scope, const st
     w->now = time(NULL);
     if (!begin(w, &c)) {
         end = loop(w, start, n, &c);
-        if (c.path && end != WALK_DONE) walk_save(w, c.path, 1);
+        if (c.path && (end == WALK_INTERRUPTED || is_unfinished(w))) walk_save(w, c.path, 1);
         if (s->table && (end == WALK_DONE || end == WALK_BOUNDED)) {
             /* What was not asked for is in the checkpoint only: without that, the next walk has to find it again. */
             if (end == WALK_BOUNDED) memset(w->rules, 0, scope->n * sizeof *w->rules);
             if (walk_save(w, s->table, 0)) end = WALK_FAILED;
-            else if (end == WALK_DONE && c.path) unlink(c.path);
+            else if (c.path && !is_unfinished(w)) unlink(c.path);
         }
         report_refusals(r);
         report_line(r, "%s: %" PRIu32 " URLs known, %" PRIu32 " met, %" PRIu32 " known before, %" PRIu64 " requests, %" PRIu64 " bytes, %.1f s",

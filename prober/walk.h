@@ -14,6 +14,8 @@
 #ifndef FAIRGATE_WALK_H
 #define FAIRGATE_WALK_H
 
+#include <signal.h>
+
 #include "report.h"
 #include "scope.h"
 #include "settings.h"
@@ -25,8 +27,12 @@ enum walk_end {
     WALK_INTERRUPTED = 4    /* the table is as it was; what is known stands in TABLE.part, and the next walk goes on from there */
 };
 
+/* One writer of a table at a time: the lock goes with the process.  -1, and the report has a line; errno EWOULDBLOCK if somebody
+ * else has it. */
+int walk_lock(const char *table, struct report *r);
+
 /* start: n places of the scope, where the walk begins.  *stop is set from a signal handler. */
 enum walk_end walk(const struct settings *s, const struct scope *scope, const struct scope_place *start, unsigned n, struct report *r,
-                   const volatile int *stop);
+                   const volatile sig_atomic_t *stop);
 
 #endif

@@ -3,6 +3,8 @@
 #ifndef FAIRGATE_WALK_IMPL_H
 #define FAIRGATE_WALK_IMPL_H
 
+#include <signal.h>
+
 #include "fetch.h"
 #include "links.h"
 #include "report.h"
@@ -13,13 +15,16 @@
 #include "urls.h"
 
 #define WALK_ORIGINS   1024     /* the scope's, and others that the table holds already */
+#define WALK_IDLE      (-1.0)   /* nothing to wait for */
+#define WALK_NOTHING_S 2592000  /* 30 days: so long a URL that has no size is asked for on each walk */
 #define WALK_SAMPLES   8        /* earlier runs count as at most so many answers: pages change */
 
 /* How an origin is to be treated. */
 struct manners {
     struct robots *robots;
     enum { ROBOTS_UNKNOWN, ROBOTS_ASKED, ROBOTS_READY, ORIGIN_LOST } state;
-    double         next;        /* not before, seconds on the monotonic clock */
+    double         next;        /* by --rate and Crawl-delay: not before, seconds on the monotonic clock */
+    double         paused;      /* by 429, 503 or no answer: not before */
     double         interval;    /* between two requests */
     double         backoff;     /* the next pause after 429, 503 or no answer */
     unsigned       failures;    /* in a row */
@@ -34,7 +39,7 @@ struct walk {
     const struct settings *s;
     const struct scope    *scope;
     struct report         *report;
-    const volatile int    *stop;
+    const volatile sig_atomic_t *stop;
     struct fetch          *fetch;
     struct urls           *urls;
     struct traps          *traps;
@@ -47,7 +52,11 @@ struct walk {
     uint32_t               next;                /* the first URL that was not looked at yet */
     struct again          *again;
     uint32_t               nagain, again_room;
-    uint32_t               done, known_before;
+    uint32_t               known_before;
+    uint32_t               in_scope;            /* URLs of the scope's origins */
+    int                    resumed;             /* what was loaded is a checkpoint */
+    struct settings_list   include, exclude;    /* spelt */
+    char                  *patterns;            /* their text */
     int                    bounded, out_of_memory;
     int64_t                now;                 /* wall clock, seconds */
 };
@@ -57,8 +66,8 @@ double      walk_clock(void);
 
 /* A link of the document at `from` (depth: of what it leads to) that lies in the scope: into the set, if it may be asked for. */
 void walk_found(struct walk *w, struct scope_place *place, unsigned depth, int document, const char *from);
-/* The URL could not be asked for just now: once more, later.  0 if it has been tried often enough. */
-int  walk_later(struct walk *w, uint32_t url, double seconds);
+/* The URL could not be asked for just now: once more, later.  0 if it counts as a try and there have been enough. */
+int  walk_later(struct walk *w, uint32_t url, double seconds, int counts);
 /* An answer of this origin: it is there, or it asks for (retry_after > 0) or needs a pause. */
 void walk_answered(struct walk *w, uint16_t origin);
 void walk_pause(struct walk *w, uint16_t origin, uint32_t retry_after, const char *why);
@@ -67,8 +76,15 @@ void walk_pause(struct walk *w, uint16_t origin, uint32_t retry_after, const cha
 struct visit;
 struct visit *visits_new(struct walk *w);
 void          visits_free(struct walk *w);
-int           visit_start(struct walk *w, uint32_t url);        /* 0, or -1 when all connections are taken */
-int           visit_start_robots(struct walk *w, uint16_t origin, const char *target);
+/* A visit is free to begin.  It keeps its connection until it is over, between its requests too. */
+int           visit_is_free(const struct walk *w);
+void          visit_start(struct walk *w, uint32_t url);
+void          visit_start_robots(struct walk *w, uint16_t origin, const char *target);
+/* A visit that has another request to make and may: it makes it.  The origin, or -1 if there is none; *wait as of take_next. */
+int           visit_go_on(struct walk *w, double now, double *wait);
+/* Seconds until the origin may be asked for something. */
+double        walk_may_ask(const struct walk *w, uint16_t origin, double now);
+int           visits_running(const struct walk *w);
 extern const struct fetch_calls visit_calls;
 
 /* walk_table.c: 0, or -1 and the report has a line. */
@@ -80,7 +96,7 @@ int walk_take_row(struct walk *w, uint16_t origin, const struct pages_row *row);
 int walk_same_rules(const struct walk *w, uint16_t origin);     /* as those of the walk that made what was loaded */
 
 /* A walk that goes nowhere: URLs, origins and files only.  NULL: out of memory. */
-struct walk *walk_blank(const struct settings *s, struct report *r);
+struct walk *walk_blank(struct report *r);
 void         walk_blank_free(struct walk **w);
 
 #endif

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* walk_table.c - what is known, from a file and into it. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 
+#include "walk.h"
 #include "walk_impl.h"
 
 /* ---- reading ----------------------------------------------------------------------------------------------------------------- */
@@ -65,6 +69,11 @@ int walk_load(struct walk *w, const char *path, int checkpoint) {
             }
             w->rules[origin] = w->rules_before[origin] = pages_reader_rules(r);
         }
+        /* Another site's walk was interrupted: what it had yet to ask for is not kept here. */
+        if (origin >= w->scope->n && row.flags & PAGES_TODO && !row.samples) {
+            w->rules[origin] = 0;
+            continue;
+        }
         if (walk_take_row(w, origin, &row)) next = PAGES_BAD;
         else if (checkpoint && !(row.flags & PAGES_TODO)) urls_at(w->urls, urls_count(w->urls) - 1)->state = URL_KNOWN;
     }
@@ -74,7 +83,7 @@ int walk_load(struct walk *w, const char *path, int checkpoint) {
         /* Half a table is none. */
         urls_free(&w->urls);
         w->urls = urls_new();
-        if (!w->urls) abort();
+        w->out_of_memory |= !w->urls;
     } else {
         if (w->fetch) report_line(w->report, "%s: %" PRIu32 " URLs%s", path, urls_count(w->urls), checkpoint ? "; going on where the last walk was interrupted" : "");
     }
@@ -82,12 +91,29 @@ int walk_load(struct walk *w, const char *path, int checkpoint) {
     return next == PAGES_BAD ? -1 : 0;
 }
 
-struct walk *walk_blank(const struct settings *s, struct report *r) {
+int walk_lock(const char *table, struct report *r) {
+    char *path;
+    int fd = -1, why;
+
+    if (asprintf(&path, "%s.lock", table) < 0) return -1;
+    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB)) {
+        free(path);
+        return fd;
+    }
+    why = errno;
+    report_line(r, "%s: %s", path, why == EWOULDBLOCK ? "another walk writes this table now" : strerror(why));
+    if (fd >= 0) close(fd);
+    free(path);
+    errno = why;
+    return -1;
+}
+
+struct walk *walk_blank(struct report *r) {
     static const struct scope nowhere;
     struct walk *w = calloc(1, sizeof *w);
 
     if (!w) return NULL;
-    w->s = s;
     w->scope = &nowhere;
     w->report = r;
     w->urls = urls_new();
@@ -110,7 +136,8 @@ int walk_same_rules(const struct walk *w, uint16_t origin) { return w->rules[ori
 /* ---- writing ----------------------------------------------------------------------------------------------------------------- */
 
 static int is_kept(const struct url *u, int checkpoint) {
-    return u->state != URL_NOTHING && (u->samples || (checkpoint && u->state == URL_TODO));
+    /* What has no size is asked for again for a while: a link from a page that does not change is seen only once. */
+    return u->samples || (checkpoint && u->state == URL_TODO) || (u->state == URL_NOTHING && u->checked);
 }
 
 static int by_origin_and_target(const void *a, const void *b, void *context) {

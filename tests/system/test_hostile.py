@@ -80,7 +80,7 @@ def test_hostile_site(world, tmp_path):
                  "refused http://8.8.4.4/: another site", "refused file:///etc/passwd: scheme is not http or https", "refused gopher://127.0.0.1:80/_GET: scheme",
                  "refused //10.0.0.1/x: another site", "refused http://site.test@127.0.0.1/: names a user", "refused http://site.test:81/: another site",
                  "refused https://site.test/: another site", "refused http://2130706433/: another site", "refused gopher://8.8.4.4/: scheme",
-                 "/endless: larger than --max-bytes", "/bomb: larger than --max-bytes", "/chunks: larger than --max-bytes", "/drip: no whole answer",
+                 "/endless: more than 50,000 links", "/bomb: larger than --max-bytes", "/chunks: larger than --max-bytes", "/drip: no whole answer",
                  "/nothing: no whole answer", "/deep: elements nest deeper than 512"):
         assert text in said, f"{text} not in\n{said}"
     assert "a link longer than 8192 bytes was left out" in said

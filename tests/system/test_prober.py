@@ -268,6 +268,92 @@ def test_other_rules_read_documents_anew(table):
         assert len(prober.rows(table)) == 4
 
 
+def test_more_pages_the_next_time(table):
+    """What --max-pages left out is found when there is room, though no page has changed."""
+    with Website(many(30)) as site:
+        prober.crawl(table, site.url, max_pages=10, expect=3)
+        prober.crawl(table, site.url, max_pages=100)
+        assert len(prober.rows(table)) == 31
+
+
+@pytest.mark.parametrize("status", [404, 500])
+def test_a_page_that_comes_back(table, status):
+    """One that fails while it is first met is asked for again, though the page that links to it has not changed."""
+    with Website({"/": page("<a href=/b>b</a>", etag='"0"'), "/b": Page(b"", status=status)}) as site:
+        prober.crawl(table, site.url)
+        assert set(prober.targets(table, site.url)) == {"/"}
+        site.pages["/b"] = page("there", etag='"1"')
+        site.forget()
+        prober.crawl(table, site.url)
+        assert prober.targets(table, site.url)["/b"] == 5
+        assert [r.headers.get("If-None-Match") for r in site.asked if r.path == "/"] == ['"0"']
+
+
+def test_half_a_visit_leaves_no_validator(table):
+    """A new validator is the table's only together with the new size."""
+    answers = {"whole": True}
+
+    def changing(r):
+        if "gzip" in r.headers.get("Accept-Encoding", "") and "br" not in r.headers["Accept-Encoding"]:
+            return Page(gzip.compress(b"x" * 5000, mtime=0), headers={"Content-Encoding": "gzip"}, etag='"b"') if answers["whole"] else Page(status=503)
+        return Page(brotli, headers={"Content-Encoding": "br"}, etag='"b"')
+    # 5,000 times x, packed by brotli's own program.
+    brotli = bytes.fromhex("1b8713f8a578f2024e00")
+    pages = {"/": page("old", etag='"a"'), "/robots.txt": Page(b"", "text/plain")}
+    with Website(pages) as site:
+        prober.crawl(table, site.url)
+        site.pages["/"] = changing
+        answers["whole"] = False
+        p = start(table, "--rate", 0, site.url)
+        until(lambda: len(site.paths()) > 4, what="requests")
+        p.send_signal(signal.SIGTERM)
+        p.communicate(timeout=20)
+        answers["whole"] = True
+        prober.crawl(table, site.url)
+        assert prober.rows(table)[site.url + "/"]["body"] == 5000
+
+
+def test_patterns_are_spelt(table):
+    pages = {"/": page('<a href="/caf%c3%a9">c</a><a href="/a b">b</a><a href="/%7Euser">u</a><a href="/in/1">i</a>'), "/caf%C3%A9": page("c"), "/a%20b": page("b"),
+             "/~user": page("u"), "/in/1": page("i")}
+    with Website(pages) as site:
+        prober.crawl(table, site.url, exclude=["/café", "/a b", "/%7euser"])
+        assert set(prober.targets(table, site.url)) == {"/", "/in/1"}
+        prober.crawl(table, site.url, include=["/in/"], fresh=True)
+        assert set(prober.targets(table, site.url)) == {"/", "/in/1"}, "where the walk begins is not for the patterns to say"
+
+
+def test_pauses_beside_a_crawl_delay(table):
+    """A server that is down is given up, however slowly it is asked."""
+    with Website({"/": page("<a href=/a>a</a>"), "/a": page("a"), "/robots.txt": Page(status=503, headers={"Retry-After": "1"})}) as site:
+        said = prober.crawl(table, site.url, rate=1, expect=3)
+        assert "robots.txt could not be read" in said and site.paths("GET").count("/robots.txt") <= 4
+
+
+def test_follow_ups_keep_the_rate(table):
+    """Also what is asked for once more."""
+    with Website({"/": lambda r: Page(b"x" * random.randrange(1, 5000))}) as site:
+        prober.crawl(table, site.url, rate=4, samples=4)
+        times = [r.at for r in site.asked]
+        assert len(times) == 5 and min(b - a for a, b in zip(times, times[1:])) > 0.2
+
+
+def test_head_that_lies(table):
+    """A length of 0, a script that is packed for GET only, a 404 for HEAD only."""
+    packed = gzip.compress(b"// script" * 999, mtime=0)
+
+    def script(r):
+        return Page(b"// script" * 999, "text/javascript") if r.method == "HEAD" else Page(packed, "text/javascript", headers={"Content-Encoding": "gzip"}, etag='"s"')
+    pages = {"/": page("<img src=/zero><script src=/s></script><img src=/get>"), "/s": script,
+             "/zero": lambda r: Page(b"" if r.method == "HEAD" else b"z" * 77, "image/png"),
+             "/get": lambda r: Page(status=404) if r.method == "HEAD" else Page(b"g" * 88, "image/png")}
+    with Website(pages) as site:
+        prober.crawl(table, site.url)
+        found = prober.rows(table)
+        assert found[site.url + "/zero"]["body"] == 77 and found[site.url + "/get"]["body"] == 88
+        assert (found[site.url + "/s"]["body"], found[site.url + "/s"]["gzip"]) == (9 * 999, len(packed))
+
+
 # ---- interruptions ------------------------------------------------------------------------------------------------------------------
 
 def many(n, slow=0.0):
@@ -286,7 +372,7 @@ def start(table, *words):
 def test_interrupted_and_resumed(table):
     with Website(many(100)) as site:
         prober.crawl(table, site.url, max_pages=10, expect=3)
-        os.unlink(f"{table}.part")
+        assert not os.path.exists(f"{table}.part"), "nothing is left to go on with"
         before = table.read_bytes()
         p = start(table, "--rate", 50, site.url)
         until(lambda: len(site.asked) > 60, what="60 requests")
@@ -404,8 +490,22 @@ def test_wrong_usage(words, sentence):
     assert sentence in prober.run(*words, expect=2)
 
 
+def test_import_while_a_walk_writes(table):
+    with Website(many(50)) as site:
+        p = start(table, "--rate", 10, site.url)
+        until(lambda: len(site.asked) > 2, what="requests")
+        assert "another walk writes this table now" in prober.run("import", table, input="", expect=2)
+        p.terminate()
+        p.communicate(timeout=20)
+
+
+def test_import_of_other_line_ends(table):
+    prober.run("import", table, input="http://h/\t5" + "\t-" * 2 + "\t0\t0\t1\t0\t0\t0\t-\t\"e\"\r\n")
+    assert prober.rows(table)["http://h/"]["etag"] == '"e"'
+
+
 @pytest.mark.parametrize("text,sentence", [
-    ("x\n", "fewer than twelve"), ("http://h/" + "\t1" * 12 + "\n", "more than twelve"), ("h" + "\t1" * 9 + "\t-\t-\n", "must begin with http"),
+    ("http://h/" + "\t1" * 9 + "\t-\t\"a\x01\"\n", "an etag must be"), ("x\n", "fewer than twelve"), ("http://h/" + "\t1" * 12 + "\n", "more than twelve"), ("h" + "\t1" * 9 + "\t-\t-\n", "must begin with http"),
     ("http://h/\t-1" + "\t1" * 8 + "\t-\t-\n", "body, gzip and br"), ("http://h/\t1\t1\t1\tx" + "\t1" * 5 + "\t-\t-\n", "must be numbers"),
     ("http://h/" + "\t1" * 9 + "\tz\t-\n", "flags"), ("\0\n", "NUL"),
 ])

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Two gateways that teach each other page sizes through redis and memcached: in the background, and without either it goes on."""
+import os
 import re
+import signal
 import subprocess
 
 import pytest
@@ -113,6 +115,25 @@ def test_cache_that_is_gone(new_gateway, parts):
             assert log.count("no answer; page sizes are not shared") == 1 and log.count("answers again") == 1
         finally:
             server.stop()
+
+
+def test_cache_that_hangs(new_gateway, redis):
+    """Children end in time all the same, and those of the next generation are at work."""
+    with sharing(new_gateway, "redis", at(redis)) as g:
+        http1.get(g.port, "/static/2k.txt?one", headers=PEOPLE)
+        g.until(lambda s: s["share_stored"] >= 1, "at work")
+        old = set(g.workers())
+        os.kill(redis.pid, signal.SIGSTOP)
+        try:
+            for i in range(20):
+                assert http1.get(g.port, f"/b/size/{i * 100}?x{i}", headers=PEOPLE).status == 200
+            g.graceful()
+            http1.until(lambda: not old & set(g.workers()), 15, "the children of before are gone")
+        finally:
+            os.kill(redis.pid, signal.SIGCONT)
+        stored = g.status()["share_stored"]
+        http1.get(g.port, "/b/size/77777?after", headers=PEOPLE)
+        g.until(lambda s: s["share_stored"] > stored, "at work again")
 
 
 def test_values_that_are_not_ours(new_gateway, redis):

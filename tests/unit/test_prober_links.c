@@ -8,6 +8,9 @@
 #include "prober/links.h"
 #include "test_prober.h"
 
+#define TEN(x)   x x x x x x x x x x
+#define LONG_CSS "a{b:url(\"data:" TEN(TEN(TEN("0123456789"))) "\")}c{d:url(\"y\")}"
+
 static char got[65536];
 
 /* "d:ref o:ref b:ref": documents, objects, bases, in order. */
@@ -49,7 +52,7 @@ START_TEST(html) {
         { "<a href=x>", "d:x" }, { "<A HREF='a b'>y</A>", "d:a b" }, { "<a href=\"?a=1&amp;b=2&copy;\">", "d:?a=1&b=2\xc2\xa9" },
         { "<a href=?a=1&b=2>", "d:?a=1&b=2" }, { "<a name=x>", "" }, { "<!-- <a href=x> -->", "" }, { "<script>'<a href=x>'</script>", "" },
         { "<base href=/b/><a href=x><base href=/c/>", "b:/b/ d:x b:/c/" }, { "<img src=a srcset='b 1x, c 2x' longdesc=d>", "o:a d:d o:b o:c" },
-        { "<img srcset=' a.jpg, b.jpg 100w (x,y), data:,x 2x,c,'>", "o:a.jpg o:b.jpg o:data:,x o:c" },
+        { "<img srcset=' a.jpg, b.jpg 100w (x,y), data:,x 2x,c,'>", "o:a.jpg o:b.jpg o:c" },
         { "<link rel=stylesheet href=s.css>", "d:s.css" }, { "<link rel='shortcut icon' href=i>", "o:i" }, { "<link rel=next href=n>", "d:n" },
         { "<link rel=preconnect href=//h>", "" }, { "<link href=h>", "" }, { "<link rel=preload as=style href=s>", "d:s" }, { "<link rel=preload href=f>", "o:f" },
         { "<meta http-equiv=Refresh content='5; URL=\"next\"'>", "d:next" }, { "<meta http-equiv=refresh content='0;next'>", "d:next" },
@@ -58,7 +61,7 @@ START_TEST(html) {
         { "<script src=s></script><embed src=e><object data=o></object><input type=image src=i>", "o:s o:e o:o o:i" },
         { "<style>@import 'i.css'; a{background:url( \"b\" )}</style>", "d:i.css o:b" }, { "<p style='background:url(x)'>", "o:x" },
         { "<svg><image xlink:href=i /><use href=u#v /></svg>", "o:i o:u#v" }, { "<body background=b><area href=a>", "o:b d:a" },
-        { "<a href=x", "d:x" }, { "<a href=>", "" }, { "<a\nhref\n=\nx\n>", "d:x" }, { "a<b>c</i></b></b><a href=x></p>", "d:x" }, { "", "" },
+        { "<a href=x", "d:x" }, { "<a title='>' x='<b>' href=x>", "d:x" }, { "<p style=\"a:url('data:x')\"><a href=y>", "d:y" }, { "<a href=>", "" }, { "<a\nhref\n=\nx\n>", "d:x" }, { "a<b>c</i></b></b><a href=x></p>", "d:x" }, { "", "" },
         { "\xef\xbb\xbf<a href=x>", "d:x" },
     };
     check_all(LINKS_HTML, t, sizeof t / sizeof *t);
@@ -71,7 +74,7 @@ START_TEST(css) {
         { "@import \"a.css\";", "d:a.css" }, { "@IMPORT'a'", "d:a" }, { "/* url(x) */", "" }, { "/* url(x)", "" }, { "a{content:'url(x)'}", "" },
         { "a{b:url(x\\29y)}", "o:x)y" }, { "a{b:url('x\\'y')}", "o:x'y" }, { "a{b:url(\\e9)}", "o:\xc3\xa9" }, { "a{b:url(x y)}", "" }, { "a{b:url('x)}", "" },
         { "a{b:url(x", "" }, { "a{b:curl(x)}", "" }, { "a{b:url()}", "" }, { "a{b:url(a),url(b)}", "o:a o:b" }, { "@importx 'a'", "" },
-        { "@import /**/ 'a'", "" }, { "@font-face{src:url(f.woff)format('woff')}", "o:f.woff" }, { "a{b:url(x\\", "" },
+        { "@import /**/ 'a'", "" }, { LONG_CSS, "o:y" }, { "@font-face{src:url(f.woff)format('woff')}", "o:f.woff" }, { "a{b:url(x\\", "" },
     };
     check_all(LINKS_CSS, t, sizeof t / sizeof *t);
 }
@@ -121,7 +124,7 @@ static char *repeated(const char *word, size_t times, size_t *n) {
 START_TEST(what_hurts_parsers) {
     static const struct { enum links_type type; const char *word; } t[] = {
         { LINKS_HTML, "<div>" }, { LINKS_HTML, "<p><table>" }, { LINKS_HTML, "<" }, { LINKS_HTML, "<a href='" }, { LINKS_HTML, "&" }, { LINKS_HTML, "<!--" },
-        { LINKS_HTML, "<a a=1 " }, { LINKS_HTML, "<style>" }, { LINKS_HTML, "<b></i>" }, { LINKS_HTML, "</p>" }, { LINKS_HTML, "<option>" }, { LINKS_HTML, "<td>" },
+        { LINKS_HTML, "<a a=1 " }, { LINKS_HTML, "attributes" }, { LINKS_SITEMAP, "attributes" }, { LINKS_HTML, "<a href=x>" }, { LINKS_HTML, "<style>" }, { LINKS_HTML, "<b></i>" }, { LINKS_HTML, "</p>" }, { LINKS_HTML, "<option>" }, { LINKS_HTML, "<td>" },
         { LINKS_SITEMAP, "<a>" }, { LINKS_SITEMAP, "<" }, { LINKS_CSS, "url(" }, { LINKS_CSS, "/*" }, { LINKS_CSS, "\\" }, { LINKS_CSS, "'" }, { LINKS_CSS, "url('" },
     };
 
@@ -129,6 +132,14 @@ START_TEST(what_hurts_parsers) {
         size_t n;
         char *text = repeated(t[i].word, 10000000 / strlen(t[i].word), &n);
         clock_t before = clock();
+
+        /* One tag of a million attributes that all differ. */
+        if (!strcmp(t[i].word, "attributes")) {
+            size_t at = (size_t)sprintf(text, "<a");
+            for (unsigned k = 0; at + 16 < n; k++) at += (size_t)sprintf(text + at, t[i].type == LINKS_HTML ? " a%u" : " a%u='1'", k);
+            n = at + (size_t)sprintf(text + at, ">");
+        }
+        before = clock();
         double seconds;
 
         read_all(t[i].type, text, n, 16384);

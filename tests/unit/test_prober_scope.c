@@ -83,15 +83,18 @@ START_TEST(what_a_walk_begins_with) {
 }
 END_TEST
 
-static int allows(uint16_t origin, const char *address) {
+static int allows_port(uint16_t origin, const char *address, uint16_t port) {
     struct sockaddr_storage a = { .ss_family = AF_INET };
 
     if (inet_pton(AF_INET, address, &((struct sockaddr_in *)&a)->sin_addr) != 1) {
         a.ss_family = AF_INET6;
         ck_assert_int_eq(inet_pton(AF_INET6, address, &((struct sockaddr_in6 *)&a)->sin6_addr), 1);
     }
+    ((struct sockaddr_in *)&a)->sin_port = htons(port);
     return scope_allows(&scope, origin, (struct sockaddr *)&a);
 }
+
+static int allows(uint16_t origin, const char *address) { return allows_port(origin, address, 80); }
 
 START_TEST(addresses) {
     /* 0 never, 1 with --allow-private, 2 always */
@@ -117,7 +120,8 @@ END_TEST
 
 START_TEST(addresses_that_were_written_out) {
     ck_assert_ptr_null(scope_add(&scope, "http://10.0.0.7:8080/", &out));
-    ck_assert_int_eq(allows(2, "10.0.0.7"), 1);
+    ck_assert_int_eq(allows_port(2, "10.0.0.7", 8080), 1);
+    ck_assert_int_eq(allows_port(2, "10.0.0.7", 80), 0);
     ck_assert_int_eq(allows(2, "10.0.0.8"), 0);
     ck_assert_int_eq(scope_give(&scope, "[fd00::7]:80"), 0);
     ck_assert_int_eq(allows(0, "fd00::7"), 1);
