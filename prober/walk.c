@@ -157,7 +157,8 @@ double walk_may_ask(const struct walk *w, uint16_t origin, double now) {
 
 static void asked(struct walk *w, uint16_t origin, double now) {
     struct manners *m = &w->manners[origin];
-    if (m->interval > 0) m->next = fmax(m->next, now - m->interval) + m->interval;
+    /* Ten milliseconds that the loop was late may be made good, no more. */
+    if (m->interval > 0) m->next = fmax(m->next, now - 0.01) + m->interval;
 }
 
 /* ---- what is next ------------------------------------------------------------------------------------------------------------ */
