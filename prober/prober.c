@@ -30,7 +30,7 @@ static int help(void) {
     usage(stdout);
     puts("\nOptions of crawl (what a number is without the option stands behind it):");
     settings_help(stdout);
-    puts("\nExit status: 0 done, 1 failed, 2 wrong usage, 3 done but not whole (a bound, or a site out of reach), 4 interrupted: what is\n"
+    puts("\nExit status: 0 done, 1 failed, 2 wrong usage, 3 done but not whole (--max-pages, --max-time, or a site out of reach), 4 interrupted: what is\n"
          "known stands in TABLE.part and the next walk goes on from there, 5 another walk writes this table now.");
     return 0;
 }

@@ -15,114 +15,10 @@
 #include <string.h>
 #include <strings.h>
 
-#include <zlib.h>
-
-#include "walk_impl.h"
+#include "visit_impl.h"
 
 #define SHORT_BODY   65536u     /* a body that holds no links and is no longer comes to its end: a connection is worth more */
-#define ROBOTS_HOPS  5u         /* redirects of robots.txt (RFC 9309, 2.3.1.2) */
 #define RETRY_AFTER  2.0        /* seconds after a server's error */
-
-enum step { ASK, BODY, PLAIN, GZIP, AGAIN };
-
-struct visit {
-    struct walk        *w;
-    struct links       *links;
-    z_stream            gz;
-    int                 busy, waiting, head, conditional, gz_open, gz_looked, base_set, base_outside;
-    int                 robots;                 /* it is robots.txt of `origin` that is asked for */
-    enum step           step;
-    enum pages_coding   coding;                 /* accepted */
-    uint32_t            url;
-    uint16_t            origin;
-    unsigned            samples, packed_samples;
-    char                etag[PAGES_ETAG_MAX + 1];   /* of the answer that is being learnt from: the table's only when its size is known */
-    uint32_t            header, modified;
-    int                 cookie;
-    double              sum, squares, packed_sum;
-    enum pages_coding   packed;                 /* what its answers come with */
-    uint64_t            size[PAGES_CODINGS], last;
-    uint64_t            unpacked;
-    struct scope_place  base, found;
-};
-
-static void ask(struct visit *v, enum step step);
-
-/* ---- links of the body ------------------------------------------------------------------------------------------------------- */
-
-static void url_text(const struct visit *v, char *out, size_t room) {
-    snprintf(out, room, "%s%.*s", walk_origin(v->w, v->origin), (int)PAGES_TARGET_MAX, v->robots ? v->base.target : urls_target(v->w->urls, v->url));
-}
-
-static void refused(const struct visit *v, const char *why) {
-    char text[PAGES_ORIGIN_MAX + PAGES_TARGET_MAX + 1];
-    url_text(v, text, sizeof text);
-    report_refused(v->w->report, text, (int)strlen(text), why, NULL);
-}
-
-static void follow(struct visit *v, const char *ref, size_t n, int document) {
-    char from[256];
-    enum scope_answer a = scope_resolve(v->w->scope, v->base_outside ? NULL : &v->base, ref, n, &v->found);
-
-    if (a == SCOPE_IGNORED) return;
-    if (a == SCOPE_NOT_A_URL && v->base_outside) a = SCOPE_OTHER_SITE;
-    url_text(v, from, sizeof from);
-    if (a == SCOPE_IN) walk_found(v->w, &v->found, urls_at(v->w->urls, v->url)->depth + 1u, document, from);
-    else report_refused(v->w->report, ref, n < 4096 ? (int)n : 4096, scope_reason(a), from);
-}
-
-static void on_link(void *context, const char *ref, size_t n, enum links_kind kind) {
-    struct visit *v = context;
-    enum scope_answer a;
-
-    if (kind != LINKS_BASE) {
-        if (kind == LINKS_OBJECT || !links_nofollow(v->links)) follow(v, ref, n, kind == LINKS_DOCUMENT);
-        return;
-    }
-    if (v->base_set++) return;      /* only the first counts */
-    a = scope_resolve(v->w->scope, &v->base, ref, n, &v->found);
-    if (a == SCOPE_IN) v->base = v->found;
-    else if (a != SCOPE_IGNORED) v->base_outside = 1;
-}
-
-/* Also what does not name its type, when it is packed as sitemaps are. */
-static int begin_links(struct visit *v, const struct fetch_answer *a, const char *data, size_t n) {
-    enum links_type type = a->type == FETCH_HTML ? LINKS_HTML : a->type == FETCH_CSS ? LINKS_CSS : LINKS_SITEMAP;
-
-    if (a->type == FETCH_OTHER) {
-        if (v->gz_looked || n < 2 || memcmp(data, "\x1f\x8b", 2) || !(urls_at(v->w->urls, v->url)->flags & PAGES_DOCUMENT)) return 0;
-        memset(&v->gz, 0, sizeof v->gz);
-        if (inflateInit2(&v->gz, 15 + 16) != Z_OK) return 0;
-        v->gz_open = 1;
-    }
-    v->links = links_new(type, on_link, v);
-    return v->links != NULL;
-}
-
-static int feed_packed(struct visit *v, const char *data, size_t n) {
-    char out[16384];
-    int rc = Z_OK;
-
-    v->gz.next_in = (Bytef *)(uintptr_t)data;
-    v->gz.avail_in = (uInt)n;
-    while (v->gz.avail_in && rc == Z_OK) {
-        v->gz.next_out = (Bytef *)out;
-        v->gz.avail_out = sizeof out;
-        rc = inflate(&v->gz, Z_NO_FLUSH);
-        v->unpacked += sizeof out - v->gz.avail_out;
-        if (v->unpacked > v->w->s->max_bytes) return 1;
-        links_feed(v->links, out, sizeof out - v->gz.avail_out);
-    }
-    return 0;
-}
-
-static void end_links(struct visit *v, int whole) {
-    if (v->links && whole) links_end(v->links);
-    if (v->links && links_wrong(v->links)) refused(v, links_wrong(v->links));
-    if (v->links) links_free(&v->links);
-    if (v->gz_open) inflateEnd(&v->gz);
-    v->gz_open = v->gz_looked = 0;
-}
 
 /* ---- asking ------------------------------------------------------------------------------------------------------------------ */
 
@@ -133,7 +29,7 @@ struct visit *visits_new(struct walk *w) {
 }
 
 void visits_free(struct walk *w) {
-    for (uint32_t i = 0; i < w->s->connections; i++) end_links(&w->visits[i], 0);
+    for (uint32_t i = 0; i < w->s->connections; i++) visit_end_links(&w->visits[i], 0);
     free(w->visits);
     w->visits = NULL;
 }
@@ -170,7 +66,7 @@ int visits_running(const struct walk *w) {
     return 0;
 }
 
-static void start_fetch(struct visit *v, const char *target, const char *etag, uint32_t modified) {
+void visit_fetch(struct visit *v, const char *target, const char *etag, uint32_t modified) {
     struct fetch_request r = { .origin = v->robots ? v->base.origin : v->origin, .target = target, .head = v->head, .coding = v->coding, .etag = etag, .modified = modified,
                                .context = v };
 
@@ -197,7 +93,7 @@ static void ask(struct visit *v, enum step step) {
     v->base.length = u->length;
     memcpy(v->base.target, urls_target(v->w->urls, v->url), u->length + 1u);
     v->base_set = v->base_outside = 0;
-    start_fetch(v, v->base.target, v->conditional ? urls_etag(v->w->urls, v->url) : NULL, v->conditional ? u->modified : 0);
+    visit_fetch(v, v->base.target, v->conditional ? urls_etag(v->w->urls, v->url) : NULL, v->conditional ? u->modified : 0);
 }
 
 static struct visit *free_visit(struct walk *w) {
@@ -259,64 +155,7 @@ void visit_start_robots(struct walk *w, uint16_t origin, const char *target) {
     v->base.length = (uint16_t)strlen(target);
     memmove(v->base.target, target, v->base.length + 1u);
     w->manners[origin].length = 0;
-    start_fetch(v, v->base.target, NULL, 0);
-}
-
-/* ---- robots.txt -------------------------------------------------------------------------------------------------------------- */
-
-static int robots_body(struct visit *v, const struct fetch_answer *a, const char *data, size_t n) {
-    struct manners *m = &v->w->manners[v->origin];
-
-    if (a->status != 200) return 0;
-    if (!m->text) m->text = malloc(ROBOTS_MAX);
-    if (!m->text) return 1;
-    if (n > ROBOTS_MAX - m->length) n = ROBOTS_MAX - m->length;
-    memcpy(m->text + m->length, data, n);
-    m->length += n;
-    return m->length == ROBOTS_MAX;     /* what stands behind does not count */
-}
-
-/* To any origin of the scope (2.3.1.2); the request goes there, the rules are ours. */
-static int robots_redirected(struct visit *v, const struct fetch_answer *a) {
-    struct walk *w = v->w;
-    struct manners *m = &w->manners[v->origin];
-
-    if (!a->location[0] || m->redirects++ >= ROBOTS_HOPS ||
-        scope_resolve(w->scope, &v->base, a->location, strlen(a->location), &v->found) != SCOPE_IN) {
-        report_line(w->report, "%s: robots.txt is redirected to where it can't be read: there is none, then", walk_origin(w, v->origin));
-        return 0;
-    }
-    v->base = v->found;
-    m->length = 0;
-    start_fetch(v, v->base.target, NULL, 0);
-    return 1;
-}
-
-/* RFC 9309, 2.3.1: an answer that says "not there" lets everything be fetched, no answer nothing. */
-static void robots_done(struct visit *v, const struct fetch_answer *a) {
-    struct walk *w = v->w;
-    struct manners *m = &w->manners[v->origin];
-    char why[300];
-
-    if (a->end == FETCH_WHOLE && a->status >= 300 && a->status < 400 && robots_redirected(v, a)) return;
-    v->busy = 0;
-    if (a->end == FETCH_REFUSED) {
-        m->state = ORIGIN_LOST;
-        w->bounded = 1;
-        refused(v, "its name leads to an address outside the scope; --allow-private lets names lead to private ones");
-    } else if (a->status == 200 && (a->end == FETCH_WHOLE || (a->end == FETCH_CUT && m->length == ROBOTS_MAX))) {
-        m->robots = robots_parse(m->text ? m->text : "", m->length, "fairgate-prober");
-        w->out_of_memory |= !m->robots;
-        m->state = ROBOTS_READY;
-    } else if (a->end != FETCH_FAILED && a->status >= 300 && a->status < 500 && a->status != 429) {
-        m->state = ROBOTS_READY;
-    } else {
-        m->state = ROBOTS_UNKNOWN;
-        snprintf(why, sizeof why, "robots.txt: %s", a->error[0] ? a->error : "the server can't answer");
-        walk_pause(w, v->origin, a->retry_after, why);
-        return;
-    }
-    m->failures = 0;
+    visit_fetch(v, v->base.target, NULL, 0);
 }
 
 /* ---- what an answer tells ------------------------------------------------------------------------------------------------------ */
@@ -341,7 +180,7 @@ static void conclude(struct visit *v, enum url_state state) {
 static void put_off(struct visit *v, double seconds, int counts, const char *why) {
     v->busy = 0;
     if (walk_later(v->w, v->url, seconds, counts)) return;
-    refused(v, why);
+    visit_refused(v, why);
     conclude(v, urls_at(v->w->urls, v->url)->samples ? URL_KNOWN : URL_NOTHING);
 }
 
@@ -459,14 +298,14 @@ static void body_told(struct visit *v, const struct fetch_answer *a) {
 
 static void broken_off(struct visit *v, const struct fetch_answer *a) {
     if (a->status == 200 && a->length != FETCH_UNKNOWN && !a->coded) {
-        if (a->length > v->w->s->max_bytes && holds_links(a)) refused(v, "larger than --max-bytes: its size is known, its links are not");
+        if (a->length > v->w->s->max_bytes && holds_links(a)) visit_refused(v, "larger than --max-bytes: its size is known, its links are not");
         note_header(v, a);
         v->size[PAGES_IDENTITY] = a->length;
         count_sample(v, a->length);
         settle(v);
         return;
     }
-    refused(v, "larger than --max-bytes");
+    visit_refused(v, "larger than --max-bytes");
     conclude(v, URL_NOTHING);
 }
 
@@ -482,7 +321,7 @@ static void unusual(struct visit *v, const struct fetch_answer *a) {
         urls_at(w->urls, v->url)->checked = (uint32_t)w->now;
         conclude(v, URL_KNOWN);
     } else if (a->status >= 300 && a->status < 400) {
-        if (a->location[0]) follow(v, a->location, strlen(a->location), (u->flags & PAGES_DOCUMENT) != 0);
+        if (a->location[0]) visit_follow(v, a->location, strlen(a->location), (u->flags & PAGES_DOCUMENT) != 0);
         conclude(v, URL_NOTHING);
     } else if (a->status == 429 || a->status == 503) {
         walk_pause(w, v->origin, a->retry_after, why);
@@ -499,13 +338,13 @@ static void unusual(struct visit *v, const struct fetch_answer *a) {
 static void url_done(struct visit *v, const struct fetch_answer *a) {
     struct walk *w = v->w;
 
-    end_links(v, a->end == FETCH_WHOLE || a->end == FETCH_CUT);
+    visit_end_links(v, a->end == FETCH_WHOLE || a->end == FETCH_CUT);
     if (a->status && a->status != 429 && a->status != 503) walk_answered(w, v->origin);
     switch (a->end) {
     case FETCH_REFUSED:
         w->manners[v->origin].state = ORIGIN_LOST;
         w->bounded = 1;
-        refused(v, "its name leads to an address outside the scope; --allow-private lets names lead to private ones");
+        visit_refused(v, "its name leads to an address outside the scope; --allow-private lets names lead to private ones");
         v->busy = 0;
         break;
     case FETCH_FAILED:
@@ -540,19 +379,14 @@ static int on_body(void *context, const struct fetch_answer *a, const char *data
     struct visit *v = context;
     int first = v->step == ASK || v->step == BODY;
 
-    if (v->robots) return robots_body(v, a, data, n);
-    if (a->status != 200 || !first || a->nofollow) return 0;
-    if (!v->links && !v->gz_looked && !begin_links(v, a, data, n)) v->gz_looked = 1;
-    if (!v->links) return 0;
-    if (v->gz_open) return feed_packed(v, data, n);
-    links_feed(v->links, data, n);
-    return 0;
+    if (v->robots) return visit_robots_body(v, a, data, n);
+    return a->status == 200 && first && !a->nofollow ? visit_feed_links(v, a, data, n) : 0;
 }
 
 static void on_done(void *context, const struct fetch_answer *a) {
     struct visit *v = context;
 
-    if (v->robots) robots_done(v, a);
+    if (v->robots) visit_robots_done(v, a);
     else url_done(v, a);
 }
 
