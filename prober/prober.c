@@ -86,6 +86,7 @@ static int crawl(int argc, char **argv) {
     sigaction(SIGTERM, &act, NULL);
     sigaction(SIGHUP, &act, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);       /* a full quota is an error to report, like a full disk */
     end = walk(&s, &scope, start, (unsigned)(words - 1), report, &stop);
     report_free(&report);
     return (int)end;

@@ -365,8 +365,8 @@ def many(n, slow=0.0):
     return pages
 
 
-def start(table, *words):
-    return subprocess.Popen(prober.command("crawl", "--table", table, "--checkpoint", 1, *words), stderr=subprocess.PIPE, text=True)
+def start(table, *words, before=()):
+    return subprocess.Popen([*before, *prober.command("crawl", "--table", table, "--checkpoint", 1, *words)], stderr=subprocess.PIPE, text=True)
 
 
 def test_interrupted_and_resumed(table):
@@ -392,7 +392,7 @@ def test_interrupted_and_resumed(table):
 
 
 def test_killed(table, kills):
-    """kill -9 at random moments: the table is the old one or the new one, and the next walk loses at most a checkpoint."""
+    """kill -9, SIGTERM and a file that may not grow, at random moments: the table is the old one or the new one."""
     random.seed(7)
     with Website(many(60, slow=0.002)) as site:
         prober.crawl(table, site.url)
@@ -400,10 +400,12 @@ def test_killed(table, kills):
         for i in range(kills // 2):
             if i % 5 == 0:
                 table.unlink()
-            p = start(table, "--rate", 0, *(["--fresh"] if i % 3 == 0 else []), site.url)
+            small = ["prlimit", f"--fsize={random.randrange(6000)}"] if i % 4 == 3 else []
+            p = start(table, "--rate", 0, *(["--fresh"] if i % 3 == 0 else []), site.url, before=small)
             time.sleep(random.uniform(0, 0.25))
-            p.kill()
-            p.communicate()
+            if not small:
+                p.send_signal(signal.SIGKILL if i % 4 else signal.SIGTERM)
+            p.communicate(timeout=30)
             if table.exists():
                 assert prober.targets(table, site.url) == whole
             if os.path.exists(f"{table}.part"):
