@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* fairgate-prober: fills the page-size table of the website gateway. */
 #include <errno.h>
+#include <locale.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,6 +109,7 @@ static int transfer(int argc, char **argv, int (*run)(const char *, enum tables_
 int main(int argc, char **argv) {
     const char *command = argc > 1 ? argv[1] : "";
 
+    setlocale(LC_CTYPE, "C.UTF-8");     /* what libidn2 takes names in other letters to be in */
     if (!strcmp(command, "--help") || !strcmp(command, "-h") || !strcmp(command, "help")) return help();
     if (!strcmp(command, "--version")) {
         puts("fairgate-prober " PACKAGE_VERSION);

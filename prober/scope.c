@@ -20,9 +20,22 @@ static char *part(CURLU *u, CURLUPart what, unsigned flags) {
     return curl_url_get(u, what, &text, flags) == CURLUE_OK ? text : NULL;
 }
 
-static int origin_of(CURLU *u, struct scope_origin *o) {
-    char *scheme = part(u, CURLUPART_SCHEME, 0), *host = part(u, CURLUPART_HOST, CURLU_PUNYCODE),
-         *port = part(u, CURLUPART_PORT, CURLU_DEFAULT_PORT);
+static void lower(char *out, const char *text) {
+    do *out++ = (char)tolower((unsigned char)*text);
+    while (*text++);
+}
+
+static int is_ascii(const char *text) {
+    while (*text > 0) text++;
+    return !*text;
+}
+
+/*
+ * `host`: as the URL has it.  Names in other letters are put into ASCII (RFC 5891) only for who runs the walk: libcurl 7.88 loses memory over
+ * names that can't be, and links hold anything.
+ */
+static int origin_of(CURLU *u, struct scope_origin *o, int by_hand) {
+    char *scheme = part(u, CURLUPART_SCHEME, 0), *host = part(u, CURLUPART_HOST, 0), *port = part(u, CURLUPART_PORT, CURLU_DEFAULT_PORT);
     int ok = scheme && host && port && *host && strlen(host) < sizeof o->host;
 
     if (ok) {
@@ -30,8 +43,15 @@ static int origin_of(CURLU *u, struct scope_origin *o) {
 
         o->https = !strcasecmp(scheme, "https");
         o->port = (uint16_t)n;
-        for (size_t i = 0; i <= strlen(host); i++) o->host[i] = (char)tolower((unsigned char)host[i]);
-        if (strspn(o->host, "abcdefghijklmnopqrstuvwxyz0123456789-._:[]") != strlen(o->host)) ok = 0;
+        lower(o->host, host);
+        if (by_hand && !is_ascii(host)) {
+            char *ascii = part(u, CURLUPART_HOST, CURLU_PUNYCODE);
+            ok = ascii && strlen(ascii) < sizeof o->host;
+            strcpy(o->letters, o->host);
+            if (ok) lower(o->host, ascii);
+            curl_free(ascii);
+        }
+        if (is_ascii(o->host) && strspn(o->host, "abcdefghijklmnopqrstuvwxyz0123456789-._:[]") != strlen(o->host)) ok = 0;
         if (n == (o->https ? 443 : 80)) snprintf(o->name, sizeof o->name, "%s://%s", o->https ? "https" : "http", o->host);
         else snprintf(o->name, sizeof o->name, "%s://%s:%lu", o->https ? "https" : "http", o->host, n);
     }
@@ -42,13 +62,13 @@ static int origin_of(CURLU *u, struct scope_origin *o) {
 }
 
 /* Takes an http or https URL apart; 0 if it is none. */
-static int take_apart(const char *url, struct parts *p) {
+static int take_apart(const char *url, struct parts *p, int by_hand) {
     CURLU *u = curl_url();
     int ok;
 
     memset(p, 0, sizeof *p);
     if (!u) return 0;
-    ok = curl_url_set(u, CURLUPART_URL, url, CURLU_PATH_AS_IS | CURLU_URLENCODE) == CURLUE_OK && origin_of(u, &p->origin);
+    ok = curl_url_set(u, CURLUPART_URL, url, CURLU_PATH_AS_IS | CURLU_URLENCODE) == CURLUE_OK && origin_of(u, &p->origin, by_hand);
     if (ok) {
         p->path = part(u, CURLUPART_PATH, 0);
         p->query = part(u, CURLUPART_QUERY, 0);
@@ -63,8 +83,9 @@ static void put_together(struct parts *p) {
     curl_free(p->query);
 }
 
-static int same_origin(const struct scope_origin *a, const struct scope_origin *b) {
-    return a->https == b->https && a->port == b->port && !strcmp(a->host, b->host);
+static int same_origin(const struct scope_origin *known, const struct scope_origin *other) {
+    return known->https == other->https && known->port == other->port &&
+           (!strcmp(known->host, other->host) || (*known->letters && !strcmp(known->letters, other->host)));
 }
 
 static enum scope_answer spell(struct scope_place *out, const char *text, size_t n) {
@@ -102,7 +123,7 @@ const char *scope_add(struct scope *s, const char *url, struct scope_place *plac
 
     if (strncasecmp(url, "http://", 7) && strncasecmp(url, "https://", 8)) return "must begin with http:// or https://";
     if (names_user(url)) return "must not hold a user or password";
-    if (!take_apart(url, &p)) return "not a URL";
+    if (!take_apart(url, &p, 1)) return "not a URL";
     for (i = 0; i < s->n && !same_origin(&s->origin[i], &p.origin); i++) continue;
     if (i == SCOPE_ORIGINS) wrong = "too many origins: 64 at most";
     else if (place_of(&p, place) != SCOPE_IN) wrong = "too long";
@@ -137,7 +158,7 @@ static enum scope_answer resolve_whole(const struct scope *s, const char *url, s
     struct parts p;
 
     if (names_user(url)) return SCOPE_USER;
-    if (!take_apart(url, &p)) {
+    if (!take_apart(url, &p, 0)) {
         put_together(&p);
         return SCOPE_NOT_A_URL;
     }

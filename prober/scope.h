@@ -23,6 +23,7 @@
 struct scope_origin {
     char     name[PAGES_ORIGIN_MAX + 1];    /* as in pages_table.h */
     char     host[256];                     /* lower case; an IPv6 address has its brackets */
+    char     letters[256];                  /* the same as it was written, if that was not in ASCII */
     uint16_t port;
     int      https;
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Where links lead, and whom a connection may go to. */
 #include <arpa/inet.h>
+#include <locale.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -80,6 +81,13 @@ START_TEST(what_a_walk_begins_with) {
     ck_assert_uint_eq(scope.n, 2);
     ck_assert_ptr_null(scope_add(&scope, "http://[2001:DB8::1]:8080/", &out));
     ck_assert_str_eq(scope.origin[2].name, "http://[2001:db8::1]:8080");
+    setlocale(LC_CTYPE, "C.UTF-8");
+    ck_assert_ptr_null(scope_add(&scope, "http://b\xc3\xbc" "cher.example/", &out));
+    ck_assert_str_eq(scope.origin[3].name, "http://xn--bcher-kva.example");
+    ck_assert_int_eq(scope_resolve(&scope, &base, "http://b\xc3\xbc" "cher.example/x", 23, &out), SCOPE_IN);
+    ck_assert_uint_eq(out.origin, 3);
+    ck_assert_int_eq(scope_resolve(&scope, &base, "http://xn--bcher-kva.example/x", 30, &out), SCOPE_IN);
+    ck_assert_int_eq(scope_resolve(&scope, &base, "http://b\xc3\xbd" "cher.example/x", 23, &out), SCOPE_OTHER_SITE);
 }
 END_TEST
 
