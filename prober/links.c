@@ -255,7 +255,7 @@ static void start_element(void *context, const xmlChar *xml_name, const xmlChar 
     }
     if (!attributes) return;
     if (!strcmp(name, "base") && (value = attribute(attributes, "href")) != NULL) {
-        if (strlen(value) <= LINKS_REF_MAX) l->found(l->context, value, strlen(value), LINKS_BASE);
+        if (*value && strlen(value) <= LINKS_REF_MAX) l->found(l->context, value, strlen(value), LINKS_BASE);
     } else if (!strcmp(name, "link")) {
         link_element(l, attributes);
     } else if (!strcmp(name, "meta")) {
