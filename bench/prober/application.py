@@ -15,25 +15,26 @@ import tempfile
 import probing
 from lab.httpd import Httpd, PhpFpm
 
-WIKI = "/usr/share/dokuwiki"
+WIKI, WIKI_CONF = "/usr/share/dokuwiki", "/etc/dokuwiki"
 # What has a new name at each visit, or is a form for somebody who is logged in.
-CHANGING = r"sectok=|[?&]t=|indexer\.php|do=(login|resendpwd|register)|rev=|difftype=|at="
-EXCLUDE = ("*sectok=", "*?t=", "*&t=", "*indexer.php", "*do=login", "*do=resendpwd", "*do=register", "*rev=", "*difftype=", "*at=")
+CHANGING = r"sectok=|[?&]t=|(indexer|taskrunner)\.php|do=(login|resendpwd|register)|rev=|difftype=|at="
+EXCLUDE = ("*sectok=", "*?t=", "*&t=", "*indexer.php", "*taskrunner.php", "*do=login", "*do=resendpwd", "*do=register", "*rev=", "*difftype=", "*at=")
 
 
 def make_wiki(bench, pages):
     """A copy of the packaged wiki with pages of our own, in namespaces, linked as a tree and at random."""
     root = bench.lab.dir + "/wiki"
-    subprocess.run(["cp", "-rL", WIKI, root], check=True, stderr=subprocess.DEVNULL)
+    subprocess.run(["cp", "-rL", WIKI, root], check=False, stderr=subprocess.DEVNULL)
     data = root + "/data"
     shutil.rmtree(data, ignore_errors=True)
     for d in ("attic", "cache", "index", "locks", "log", "media", "media_attic", "media_meta", "meta", "pages", "tmp"):
         os.makedirs(f"{data}/{d}")
-    os.makedirs(f"{root}/conf", exist_ok=True)
+    # Links that lead nowhere before the package is configured are no loss.
+    subprocess.run(["cp", "-rL", WIKI_CONF, root + "/conf"], check=False, stderr=subprocess.DEVNULL)
     with open(f"{root}/inc/preload.php", "w", encoding="utf-8") as f:
-        f.write(f"<?php define('DOKU_CONF', '{root}/conf/');\n")
+        f.write(f"<?php define('DOKU_MAIN_CONF', '{root}/conf/'); define('DOKU_CONF', '{root}/conf/');\n")
     with open(f"{root}/conf/local.php", "w", encoding="utf-8") as f:
-        f.write(f"<?php $conf['title'] = 'Bench'; $conf['savedir'] = '{data}'; $conf['useacl'] = 0; $conf['updatecheck'] = 0;\n")
+        f.write(f"<?php $conf['title'] = 'Bench'; $conf['savedir'] = '{data}'; $conf['useacl'] = 0; $conf['indexdelay'] = 0; $conf['updatecheck'] = 0;\n")
     for i in range(pages):
         name = f"ns{i % 7}:page{i}" if i else "start"
         links = [k for k in (3 * i + 1, 3 * i + 2, 3 * i + 3) if k < pages] + [(i * 7919) % pages]
@@ -50,14 +51,14 @@ def ok_paths(log):
     """Paths that were answered 200, by an access log of method, status and path."""
     paths = set()
     for line in log:
-        method, status, path = line.split(" ", 2)
+        status, method, path = line.split(" ")[:3]
         if method in ("GET", "HEAD") and status == "200" and not re.search(CHANGING, path) and path != "/robots.txt":
             paths.add(path)
     return paths
 
 
 def serve(bench, name, root, fpm):
-    return Httpd(bench.lab, name=name, htdocs=root, php=fpm.address, access_log="%m %>s %U%q", modules=("log_config",),
+    return Httpd(bench.lab, name=name, htdocs=root, php=fpm.address, access_log="%>s %r", modules=("log_config",),
                  config="DirectoryIndex index.php doku.php index.html\n").start()
 
 

@@ -9,7 +9,7 @@ import time
 from lab.httpd import Nginx
 from lab.lab import LabError, program, wait_for
 
-LOG = "log_format sent '$request_method $status $bytes_sent $request_uri';"
+LOG = "log_format sent '$request_method $status $bytes_sent $request_uri'; types { text/css css; image/png png; }"
 Sent = collections.namedtuple("Sent", "requests bytes urls")    # urls: paths that were answered 200 (or 304)
 
 
