@@ -335,7 +335,7 @@ def test_follow_ups_keep_the_rate(table):
     with Website({"/": lambda r: Page(b"x" * random.randrange(1, 5000))}) as site:
         prober.crawl(table, site.url, rate=4, samples=4)
         times = [r.at for r in site.asked]
-        assert len(times) == 5 and min(b - a for a, b in zip(times, times[1:])) > 0.2
+        assert len(times) == 5 and min(b - a for a, b in zip(times, times[1:])) > 0.1, "0.25 s apart, and what the server was late"
 
 
 def test_head_that_lies(table):
