@@ -3,8 +3,9 @@
  * qos_classify.h - whose request is it, and how much will it cost?
  *
  * The class: the environment variable qos-class (SetEnvIf, SetEnvIfExpr) if it names one, else the policy's first match, else the
- * default class. The estimate: the page-size table by URL, then by directory; else the class's running mean; else the mean of the
- * paper's pages.
+ * default class.
+ * The estimate: what is learnt (qos_pages.h) or known (qos_known.h) of the URL, else of its pattern, else of its directory (pages/pages_keys.h), for
+ * the codings that the client takes; else the class's running mean; else the mean of the paper's pages.
  */
 #ifndef FAIRGATE_QOS_CLASSIFY_H
 #define FAIRGATE_QOS_CLASSIFY_H

@@ -54,7 +54,10 @@ void qos_keeper_config(server_rec *s) {
 
     P.generation = atomic_fetch_add(&P.view.sh->generation, 1) + 1;
     take_hash_key();
-    if (!qos_config()->page_table && known->now) qos_known_forget(known, &P.view.known);
+    if (!qos_config()->page_table) {
+        if (known->now) qos_known_forget(known, &P.view.known);
+        P.view.known.base = NULL;       /* whatever a child of before still reads in */
+    }
     look_at_table(s, 1);
 }
 

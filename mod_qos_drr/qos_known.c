@@ -147,7 +147,7 @@ static enum filled fill(struct fill *f, const uint64_t hash_key[2], const char *
             strcpy(origin, pages_reader_origin(r));
             host_of(origin, host, sizeof host);
         }
-        if (row.flags & PAGES_TODO || !row.samples) continue;
+        if (row.flags & PAGES_UNASKED || !row.samples) continue;
         fits = add_page(f, hash_key, host, &row);
         ++*urls;
     }
@@ -161,7 +161,6 @@ static uint64_t rows_promised(const char *path, uint64_t size, char **error) {
     uint64_t rows = r ? pages_reader_rows(r) : 0;
 
     if (rows > size / 24) rows = size / 24;
-
     pages_reader_close(&r);
     return rows;
 }

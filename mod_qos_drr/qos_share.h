@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * qos_share.h - several gateways in front of one site teach each other the sizes that they learn, by way of one of httpd's object caches
- * (mod_socache_redis, mod_socache_memcache, mod_socache_shmcb).
+ * (mod_socache_redis, mod_socache_memcache; mod_socache_shmcb is one server's own and of use only to try it).
  *
- * A request only ever leaves a key in a ring in the segment: of a size that changed, or of one that it looked for in vain.  The keeper empties
+ * A request only ever leaves a key in a ring in the segment: of a size that changed, or of one that it looked for in vain.  A thread of the keeper's (qos_keeper.h) empties
  * the rings in the background: it stores the first kind and asks for the second.  A ring that is full forgets its oldest; whoever finds the
  * cache slow or gone goes on with what it has.
  *

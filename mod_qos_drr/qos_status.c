@@ -167,9 +167,10 @@ static void page(request_rec *r, const struct look *l) {
     ap_rputs(page_head, r);
     ap_rprintf(r, "<h1>Fairgate: who gets the server</h1>\n<p>%u of %u slots in use, %u waiting (%u without a thread, %u blocking one), "
                "%u slow to take their answer. " U64 " answers since start, " U64 " refused, " U64 " waited too long, " U64 " left while waiting. "
-               "%u pages known. Scheduler %s, window %s, %u children.</p>\n",
+               "%u page sizes learnt, " U64 " URLs known from the prober%s. Scheduler %s, window %s, %u children.</p>\n",
                l->all.outstanding, l->all.window, l->all.queued, l->held, l->blocked, l->all.parked, u(a->done + a->aborted),
-               u(a->refused_class + a->refused_total), u(l->timed_out), u(l->gone), l->pages, rs_sched_name((int)l->all.settings.sched),
+               u(a->refused_class + a->refused_total), u(l->timed_out), u(l->gone), l->pages, u(l->known),
+               l->table_refused ? " (its last table was refused: see the error log)" : "", rs_sched_name((int)l->all.settings.sched),
                rs_gate_name((int)l->all.settings.gate), l->children);
     ap_rputs("<table><thead><tr><th>class</th><th>weight</th><th>share of bytes</th><th>at the server</th><th>waiting</th><th>answers</th>"
              "<th>refused</th><th>mean answer</th><th>mean wait</th><th>longest wait</th></tr></thead><tbody>\n", r);

@@ -16,7 +16,7 @@
 #define FIELDS      12
 #define LINE_ROOM   (PAGES_TARGET_MAX + PAGES_ETAG_MAX + 512)
 
-static const char flag_letters[] = "cdvt";
+static const char flag_letters[] = "cdvu";
 
 static void say(char **error, const char *name, uint64_t line, const char *format, ...) __attribute__((format(printf, 4, 5)));
 static void say(char **error, const char *name, uint64_t line, const char *format, ...) {
@@ -113,7 +113,16 @@ static int size_of(const char *text, uint64_t *out) {
     return 1;
 }
 
-static int flags_of(const char *text, uint32_t *out) {
+void pages_flags_text(uint32_t flags, char out[PAGES_FLAGS_ROOM]) {
+    char *at = out;
+
+    for (int i = 0; flag_letters[i]; i++)
+        if (flags >> i & 1) *at++ = flag_letters[i];
+    if (at == out) *at++ = '-';
+    *at = 0;
+}
+
+int pages_flags_of(const char *text, uint32_t *out) {
     *out = 0;
     if (!strcmp(text, "-")) return 1;
     if (!*text) return 0;
@@ -162,7 +171,7 @@ static enum pages_next row_of(pages_reader_t *r, char **field, struct pages_row 
         !number(field[6], UINT32_MAX, &samples) || !number(field[7], UINT32_MAX, &depth) ||
         !number(field[8], INT64_MAX, &checked) || !number(field[9], INT64_MAX, &modified))
         return bad(r, error, "header, spread, samples, depth, checked and modified must be numbers");
-    if (!flags_of(field[10], &row->flags)) return bad(r, error, "flags must be letters of c, d, v, t in this order, or -");
+    if (!pages_flags_of(field[10], &row->flags)) return bad(r, error, "flags must be letters of c, d, v, u in this order, or -");
     row->etag = strcmp(field[11], "-") ? field[11] : NULL;
     if (row->etag && !pages_etag_fits(row->etag)) return bad(r, error, "an etag must be of 1 to 256 visible characters, or -");
     memcpy(r->before, field[0], n + 1);
@@ -354,7 +363,7 @@ static size_t put_size(char *out, uint64_t size) {
 }
 
 int pages_writer_row(pages_writer_t *w, const struct pages_row *row) {
-    char *at = w->text, *before;
+    char *at = w->text;
 
     if (w->magic != MAGIC_WRITE || w->written++ == w->rows || row->target_length > PAGES_TARGET_MAX || row->etag_length > PAGES_ETAG_MAX)
         abort();
@@ -363,10 +372,8 @@ int pages_writer_row(pages_writer_t *w, const struct pages_row *row) {
     for (int c = 0; c < PAGES_CODINGS; c++) at += put_size(at, row->body[c]);
     at += sprintf(at, "\t%" PRIu32 "\t%" PRIu64 "\t%" PRIu32 "\t%" PRIu32 "\t%" PRId64 "\t%" PRId64 "\t", row->header, row->spread,
                   row->samples, row->depth, row->checked, row->modified);
-    before = at;
-    for (int i = 0; flag_letters[i]; i++)
-        if (row->flags >> i & 1) *at++ = flag_letters[i];
-    if (at == before) *at++ = '-';
+    pages_flags_text(row->flags, at);
+    at += strlen(at);
     *at++ = '\t';
     if (row->etag) memcpy(at, row->etag, row->etag_length);
     else *at = '-';

@@ -19,10 +19,10 @@
  *     gzip, br    the same for a client that takes gzip, and one that takes br too; "-" is as `body`
  *     header      bytes of the answer's header
  *     spread      standard deviation of the samples, bytes
- *     samples     answers that this was learnt from
+ *     samples     answers that this was learnt from; 0: there is no size (a redirect, an error), it is only asked for again
  *     depth       links from where the walk began
  *     checked     when it was last asked for, and when it was last modified by its own account: seconds since 1970, 0 is unknown
- *     flags       letters, or "-": c it sets a cookie, d it may hold links, v its size varies, t it was found and not asked for yet (only in a
+ *     flags       letters, or "-": c it sets a cookie, d it may hold links, v its size varies, u it was found and not asked for yet (only in a
  *                 checkpoint)
  *     etag        its validator, or "-"
  *
@@ -49,7 +49,8 @@ enum pages_coding { PAGES_IDENTITY, PAGES_GZIP, PAGES_BR, PAGES_CODINGS };     /
 #define PAGES_COOKIE   1u
 #define PAGES_DOCUMENT 2u
 #define PAGES_VARIES   4u
-#define PAGES_TODO     8u
+#define PAGES_UNASKED  8u
+#define PAGES_FLAGS_ROOM 8          /* for pages_flags_text */
 
 struct pages_row {
     const char *target;             /* NUL behind it; stays until the next call with the reader */
@@ -79,6 +80,9 @@ uint64_t        pages_reader_rules(const pages_reader_t *r);        /* of that o
 enum pages_next pages_reader_next(pages_reader_t *r, struct pages_row *row, char **error);
 void            pages_reader_close(pages_reader_t **r);
 
+/* The letters of flags, "-" for none, to out and back; the latter 0 if the text is not what the former writes. */
+void            pages_flags_text(uint32_t flags, char out[PAGES_FLAGS_ROOM]);
+int             pages_flags_of(const char *text, uint32_t *flags);
 /* May it stand in a table?  What a writer is given must. */
 int             pages_etag_fits(const char *etag);
 

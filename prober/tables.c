@@ -48,15 +48,6 @@ static void size_text(char *out, size_t room, uint64_t size) {
     else snprintf(out, room, "%" PRIu64, size);
 }
 
-static void flags_text(char *out, uint32_t flags) {
-    static const char letters[] = "cdvt";
-    char *at = out;
-    for (int i = 0; letters[i]; i++)
-        if (flags >> i & 1) *at++ = letters[i];
-    if (at == out) *at++ = '-';
-    *at = 0;
-}
-
 /* ---- show -------------------------------------------------------------------------------------------------------------------- */
 
 struct shown { const char *prefix; uint64_t rows, bytes; };
@@ -89,11 +80,11 @@ int tables_show(const char *path, const char *prefix) {
 /* ---- export ------------------------------------------------------------------------------------------------------------------ */
 
 static int export_tsv(void *context, const char *origin, const struct pages_row *row) {
-    char size[PAGES_CODINGS][24], flags[8];
+    char size[PAGES_CODINGS][24], flags[PAGES_FLAGS_ROOM];
 
     (void)context;
     for (int c = 0; c < PAGES_CODINGS; c++) size_text(size[c], sizeof size[c], row->body[c]);
-    flags_text(flags, row->flags);
+    pages_flags_text(row->flags, flags);
     return printf("%s%s\t%s\t%s\t%s\t%" PRIu32 "\t%" PRIu64 "\t%" PRIu32 "\t%" PRIu32 "\t%" PRId64 "\t%" PRId64 "\t%s\t%s\n", origin, row->target,
                   size[0], size[1], size[2], row->header, row->spread, row->samples, row->depth, row->checked, row->modified, flags,
                   row->etag ? row->etag : "-") < 0;
@@ -102,13 +93,13 @@ static int export_tsv(void *context, const char *origin, const struct pages_row 
 static json_t *json_size(uint64_t size) { return size == PAGES_UNKNOWN ? json_null() : json_integer((json_int_t)size); }
 
 static int export_json(void *context, const char *origin, const struct pages_row *row) {
-    char url[PAGES_ORIGIN_MAX + PAGES_TARGET_MAX + 1], flags[8];
+    char url[PAGES_ORIGIN_MAX + PAGES_TARGET_MAX + 1], flags[PAGES_FLAGS_ROOM];
     json_t *o = json_object();
     int rc;
 
     (void)context;
     snprintf(url, sizeof url, "%s%s", origin, row->target);
-    flags_text(flags, row->flags);
+    pages_flags_text(row->flags, flags);
     json_object_set_new(o, "url", json_string(url));
     json_object_set_new(o, "body", json_size(row->body[PAGES_IDENTITY]));
     json_object_set_new(o, "gzip", json_size(row->body[PAGES_GZIP]));
@@ -163,9 +154,8 @@ static const char *take_texts(struct imported *im, char *const *field) {
     for (int i = 0; i < 6; i++)
         if (!number_in(field[4 + i], i == 1 ? PAGES_SIZE_MAX : UINT32_MAX, &n[i]))
             return "header, spread, samples, depth, checked and modified must be numbers";
-    if (strspn(field[10], "cdv") != strlen(field[10]) && strcmp(field[10], "-")) return "flags must be letters of c, d, v, or -";
+    if (!pages_flags_of(field[10], &row.flags) || row.flags & PAGES_UNASKED) return "flags must be letters of c, d, v in this order, or -";
     if (row.etag && !pages_etag_fits(row.etag)) return "an etag must be of 1 to 256 visible characters, or -";
-    row.flags = (strchr(field[10], 'c') ? PAGES_COOKIE : 0) | (strchr(field[10], 'd') ? PAGES_DOCUMENT : 0) | (strchr(field[10], 'v') ? PAGES_VARIES : 0);
     row.header = (uint32_t)n[0];
     row.spread = n[1];
     row.samples = n[2] ? (uint32_t)n[2] : 1;

@@ -79,12 +79,11 @@ size_t traps_drop_session(char *target, size_t n) {
     return n;
 }
 
-static const char *path_refusal(const struct traps_bounds *b, const char *target, size_t n) {
+static const char *path_refusal(const struct traps_bounds *b, const char *target) {
     const char *segment[SEGMENTS_MAX];
     size_t length[SEGMENTS_MAX], path = strcspn(target, "?"), at = 1;
     uint32_t count = 0;
 
-    if (n > b->length) return "longer than --max-length";
     while (at <= path) {
         size_t end = at + strcspn(target + at, "/?");
         if (end > at) {
@@ -118,7 +117,7 @@ static int more_room(struct traps *t) {
 }
 
 const char *traps_refuse(struct traps *t, const char *origin, const char *target, size_t n) {
-    const char *wrong = path_refusal(&t->bounds, target, n);
+    const char *wrong = path_refusal(&t->bounds, target);
     struct pages_keys keys;
     uint32_t i;
 

@@ -12,7 +12,6 @@
 #include <stdint.h>
 
 struct traps_bounds {
-    uint32_t length;        /* bytes of a target */
     uint32_t segments;      /* of a path */
     uint32_t repeats;       /* of one segment in a path */
     uint32_t pattern;       /* URLs with the same path and the same names of parameters */

@@ -17,10 +17,10 @@
 #define URLS_NONE UINT32_MAX
 
 /*
- *     TODO ──> KNOWN      a complete 200 answer, now or on an earlier run, gave its size
- *          ──> NOTHING    it was asked for and has none: a redirect, an error, a refusal
+ *     UNASKED ──> KNOWN      a complete 200 answer, now or on an earlier run, gave its size
+ *             ──> NOTHING    it was asked for and has none: a redirect, an error, a refusal
  */
-enum url_state { URL_TODO, URL_KNOWN, URL_NOTHING };
+enum url_state { URL_UNASKED, URL_KNOWN, URL_NOTHING };
 
 struct url {
     uint64_t body[PAGES_CODINGS], spread;       /* as in pages_table.h; so are header, samples and depth */

@@ -54,11 +54,13 @@ static int named_like_a_file(const char *target) {
     return 0;
 }
 
-int visit_is_free(const struct walk *w) {
+static struct visit *free_visit(const struct walk *w) {
     for (uint32_t i = 0; i < w->s->connections; i++)
-        if (!w->visits[i].busy) return 1;
-    return 0;
+        if (!w->visits[i].busy) return &w->visits[i];
+    return NULL;
 }
+
+int visit_is_free(const struct walk *w) { return free_visit(w) != NULL; }
 
 int visits_running(const struct walk *w) {
     for (uint32_t i = 0; i < w->s->connections; i++)
@@ -94,12 +96,6 @@ static void ask(struct visit *v, enum step step) {
     memcpy(v->base.target, urls_target(v->w->urls, v->url), u->length + 1u);
     v->base_set = v->base_outside = 0;
     visit_fetch(v, v->base.target, v->conditional ? urls_etag(v->w->urls, v->url) : NULL, v->conditional ? u->modified : 0);
-}
-
-static struct visit *free_visit(struct walk *w) {
-    for (uint32_t i = 0; i < w->s->connections; i++)
-        if (!w->visits[i].busy) return &w->visits[i];
-    return NULL;
 }
 
 static void begin_visit(struct visit *v, uint16_t origin) {

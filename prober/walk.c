@@ -79,7 +79,7 @@ void walk_found(struct walk *w, struct scope_place *place, unsigned depth, int d
     i = urls_find(w->urls, place->origin, place->target, place->length);
     if (i != URLS_NONE) {
         u = urls_at(w->urls, i);
-        if (document && u->state == URL_TODO) u->flags |= PAGES_DOCUMENT;
+        if (document && u->state == URL_UNASKED) u->flags |= PAGES_DOCUMENT;
         if (depth < u->depth) u->depth = (uint16_t)depth;
         return;
     }
@@ -165,7 +165,7 @@ static void asked(struct walk *w, uint16_t origin, double now) {
 
 static int to_be_asked(struct walk *w, uint32_t i) {
     const struct url *u = urls_at(w->urls, i);
-    return u->state == URL_TODO && u->origin < w->scope->n && w->manners[u->origin].state != ORIGIN_LOST;
+    return u->state == URL_UNASKED && u->origin < w->scope->n && w->manners[u->origin].state != ORIGIN_LOST;
 }
 
 /* A URL whose time has come, taken out of its line; else URLS_NONE and *wait, or WALK_IDLE if there is none at all. */
@@ -287,8 +287,8 @@ static void take_over(struct walk *w) {
 
         if (u->origin >= w->scope->n) continue;
         traps_refuse(w->traps, walk_origin(w, u->origin), target, u->length);       /* counts it */
-        if (u->state == URL_KNOWN && u->flags & PAGES_DOCUMENT && !walk_same_rules(w, u->origin)) u->state = URL_TODO;
-        if (u->state != URL_TODO) continue;
+        if (u->state == URL_KNOWN && u->flags & PAGES_DOCUMENT && !walk_same_rules(w, u->origin)) u->state = URL_UNASKED;
+        if (u->state != URL_UNASKED) continue;
         if ((w->s->ignore_robots || robots_allow(w->manners[u->origin].robots, target)) && !is_listed(&w->exclude, target) &&
             (!w->include.n || !u->depth || is_listed(&w->include, target)))
             continue;
@@ -361,7 +361,7 @@ static enum walk_end loop(struct walk *w, const struct scope_place *start, unsig
 }
 
 static int begin(struct walk *w, struct checkpoints *c) {
-    struct traps_bounds bounds = { w->s->max_length, w->s->max_segments, w->s->max_repeats, w->s->max_pattern };
+    struct traps_bounds bounds = { w->s->max_segments, w->s->max_repeats, w->s->max_pattern };
     char *error = NULL;
 
     w->urls = urls_new();

@@ -54,7 +54,6 @@ struct walk {
     uint32_t               nagain, again_room;
     uint32_t               known_before;
     uint32_t               in_scope;            /* URLs of the scope's origins */
-    int                    resumed;             /* what was loaded is a checkpoint */
     struct settings_list   include, exclude;    /* spelt */
     char                  *patterns;            /* their text */
     int                    bounded, out_of_memory;
@@ -71,6 +70,8 @@ int  walk_later(struct walk *w, uint32_t url, double seconds, int counts);
 /* An answer of this origin: it is there, or it asks for (retry_after > 0) or needs a pause. */
 void walk_answered(struct walk *w, uint16_t origin);
 void walk_pause(struct walk *w, uint16_t origin, uint32_t retry_after, const char *why);
+/* Seconds until the origin may be asked for something. */
+double walk_may_ask(const struct walk *w, uint16_t origin, double now);
 
 /* visit.c */
 struct visit;
@@ -82,8 +83,6 @@ void          visit_start(struct walk *w, uint32_t url);
 void          visit_start_robots(struct walk *w, uint16_t origin, const char *target);
 /* A visit that has another request to make and may: it makes it.  The origin, or -1 if there is none; *wait as of take_next. */
 int           visit_go_on(struct walk *w, double now, double *wait);
-/* Seconds until the origin may be asked for something. */
-double        walk_may_ask(const struct walk *w, uint16_t origin, double now);
 int           visits_running(const struct walk *w);
 extern const struct fetch_calls visit_calls;
 

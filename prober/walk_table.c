@@ -45,9 +45,9 @@ int walk_take_row(struct walk *w, uint16_t origin, const struct pages_row *row) 
     u->depth = row->depth < UINT16_MAX ? (uint16_t)row->depth : UINT16_MAX;
     u->checked = time_of(row->checked);
     u->modified = time_of(row->modified);
-    u->flags = (uint8_t)(row->flags & ~PAGES_TODO);
+    u->flags = (uint8_t)(row->flags & ~PAGES_UNASKED);
     /* Only the walked origins are asked for again. */
-    u->state = origin < w->scope->n ? URL_TODO : URL_KNOWN;
+    u->state = origin < w->scope->n ? URL_UNASKED : URL_KNOWN;
     return 0;
 }
 
@@ -70,12 +70,12 @@ int walk_load(struct walk *w, const char *path, int checkpoint) {
             w->rules[origin] = w->rules_before[origin] = pages_reader_rules(r);
         }
         /* Another site's walk was interrupted: what it had yet to ask for is not kept here. */
-        if (origin >= w->scope->n && row.flags & PAGES_TODO && !row.samples) {
+        if (origin >= w->scope->n && row.flags & PAGES_UNASKED && !row.samples) {
             w->rules[origin] = 0;
             continue;
         }
         if (walk_take_row(w, origin, &row)) next = PAGES_BAD;
-        else if (checkpoint && !(row.flags & PAGES_TODO)) urls_at(w->urls, urls_count(w->urls) - 1)->state = URL_KNOWN;
+        else if (checkpoint && !(row.flags & PAGES_UNASKED)) urls_at(w->urls, urls_count(w->urls) - 1)->state = URL_KNOWN;
     }
     pages_reader_close(&r);
     if (next == PAGES_BAD) {
@@ -84,8 +84,8 @@ int walk_load(struct walk *w, const char *path, int checkpoint) {
         urls_free(&w->urls);
         w->urls = urls_new();
         w->out_of_memory |= !w->urls;
-    } else {
-        if (w->fetch) report_line(w->report, "%s: %" PRIu32 " URLs%s", path, urls_count(w->urls), checkpoint ? "; going on where the last walk was interrupted" : "");
+    } else if (w->fetch) {
+        report_line(w->report, "%s: %" PRIu32 " URLs%s", path, urls_count(w->urls), checkpoint ? "; going on where the last walk was interrupted" : "");
     }
     free(error);
     return next == PAGES_BAD ? -1 : 0;
@@ -137,7 +137,7 @@ int walk_same_rules(const struct walk *w, uint16_t origin) { return w->rules[ori
 
 static int is_kept(const struct url *u, int checkpoint) {
     /* What has no size is asked for again for a while: a link from a page that does not change is seen only once. */
-    return u->samples || (checkpoint && u->state == URL_TODO) || (u->state == URL_NOTHING && u->checked);
+    return u->samples || (checkpoint && u->state == URL_UNASKED) || (u->state == URL_NOTHING && u->checked);
 }
 
 static int by_origin_and_target(const void *a, const void *b, void *context) {
@@ -182,9 +182,9 @@ int walk_save(struct walk *w, const char *path, int checkpoint) {
         const struct url *u = urls_at(w->urls, list[k]);
         struct pages_row row = row_of(w, list[k]);
 
-        if (checkpoint && u->state == URL_TODO) row.flags |= PAGES_TODO;
+        if (checkpoint && u->state == URL_UNASKED) row.flags |= PAGES_UNASKED;
         /* Its validator belongs to a document whose links were followed by other rules. */
-        if (row.flags & PAGES_TODO && !walk_same_rules(w, u->origin)) row.etag = NULL, row.etag_length = 0, row.modified = 0;
+        if (row.flags & PAGES_UNASKED && !walk_same_rules(w, u->origin)) row.etag = NULL, row.etag_length = 0, row.modified = 0;
         if (u->origin != origin) rc = pages_writer_origin(f, walk_origin(w, u->origin), w->rules[u->origin]);
         origin = u->origin;
         if (!rc) rc = pages_writer_row(f, &row);

@@ -40,7 +40,7 @@ class World:
         return ["ip", "netns", "exec", self.name, *words]
 
     def crawl(self, table, *words, expect=0, seconds=120):
-        """(what it said, seconds of CPU, KB of memory at most)"""
+        """(what it said, with "memory KB" as its last line; seconds of CPU)"""
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         p = subprocess.run(self.inside("/usr/bin/env", "time", "-f", "memory %M", *prober.command("crawl", "--rate", "0", "--table", table, *words)),
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=seconds)

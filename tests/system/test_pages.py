@@ -169,6 +169,17 @@ def test_graceful_with_another_table(known_gateway, tmp_path):
         assert estimate(g, "/b/size/14?y") == 107
 
 
+def test_graceful_without_a_table(known_gateway):
+    """A directive that is taken out takes its sizes along."""
+    with known_gateway() as g:
+        g.graceful(g.config.replace(f"QosPageTable {g.table}\n", ""))
+        assert g.status()["known_urls"] == 0
+        assert estimate(g, "/b/size/11?one") != 700100
+        g.graceful(g.config + f"QosPageTable {g.table}\n")
+        assert g.status()["known_urls"] == len(KNOWN)
+        assert estimate(g, "/b/size/11?packed") == 500100
+
+
 def test_the_keeper_is_killed(known_gateway):
     """Another child takes over."""
     with known_gateway() as g:

@@ -82,7 +82,7 @@ START_TEST(what_is_written_is_read) {
     rows[1].depth = 4;
     rows[1].checked = 1790000000;
     rows[1].modified = 1780000000;
-    rows[1].flags = PAGES_COOKIE | PAGES_DOCUMENT | PAGES_VARIES | PAGES_TODO;
+    rows[1].flags = PAGES_COOKIE | PAGES_DOCUMENT | PAGES_VARIES | PAGES_UNASKED;
     write_table("https://www.example.org:8443", rows, 3);
     r = pages_reader_open(path, &error);
     ck_assert_msg(r != NULL, "%s", error);

@@ -30,12 +30,11 @@ START_TEST(sessions_are_dropped) {
 END_TEST
 
 START_TEST(bounds_count) {
-    struct traps_bounds b = { .length = 60, .segments = 5, .repeats = 2, .pattern = 3 };
+    struct traps_bounds b = { .segments = 5, .repeats = 2, .pattern = 3 };
     struct traps *t = traps_new(&b);
     static const struct { const char *target; int refused; } row[] = {
         { "/1/2/3/4/5", 0 }, { "/1/2/3/4/5/6", 1 }, { "/a/a", 0 }, { "/a/b/a/c/a", 1 }, { "//////////", 0 },
         { "/s?a=1&b=2", 0 }, { "/s?b=3&a=1", 0 }, { "/s?a=9&b=9", 0 }, { "/s?a=4&b=4", 1 }, { "/s?b=5&a=4", 1 }, { "/s?a=4", 0 }, { "/t?a=4&b=4", 0 },
-        { "/0123456789012345678901234567890123456789012345678901234567890", 1 },
     };
 
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
@@ -46,7 +45,7 @@ START_TEST(bounds_count) {
 END_TEST
 
 START_TEST(many_patterns) {
-    struct traps_bounds b = { .length = 60, .segments = 5, .repeats = 2, .pattern = 1 };
+    struct traps_bounds b = { .segments = 5, .repeats = 2, .pattern = 1 };
     struct traps *t = traps_new(&b);
     char target[32];
 
