@@ -41,6 +41,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct rs_engine rs_engine_t;
 typedef uint64_t rs_time_t;             /* microseconds */
 typedef uint64_t rs_ticket_t;           /* generation in the upper half, index in the lower; RS_NO_TICKET is never given out */
@@ -136,11 +140,11 @@ enum rs_refusal { RS_OK, RS_CLASS_FULL, RS_TOTAL_FULL, RS_NO_SUCH_CLASS };
 const char *rs_refusal_text(enum rs_refusal r);
 
 /*
- * A request of class `class` waits for outlet `outlet`.  `estimate`: bytes its response will probably have; 0 = not known, the class's
+ * A request of class `in_class` waits for outlet `outlet`.  `estimate`: bytes its response will probably have; 0 = not known, the class's
  * running mean is taken.  `owner`: who holds it (a process, a worker), for rs_reclaim; `tag`: the host's own word, handed back by
  * rs_tag.  *ticket is set only when RS_OK.  One response counts at most 1 TiB: a larger estimate or length is taken as that.
  */
-enum rs_refusal rs_submit(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_t outlet, uint64_t estimate, uint32_t owner, uint64_t tag,
+enum rs_refusal rs_submit(rs_engine_t *e, rs_time_t now, uint32_t in_class, uint32_t outlet, uint64_t estimate, uint32_t owner, uint64_t tag,
                           rs_ticket_t *ticket);
 
 /*
@@ -165,7 +169,7 @@ int rs_cancel(rs_engine_t *e, rs_time_t now, rs_ticket_t t);                    
 uint64_t rs_credit(rs_engine_t *e, rs_time_t now, rs_ticket_t t, rs_time_t *again);
 
 /* Bytes of a class that no ticket explains (access-gateway paper, 3.5.1).  They are charged, and count for the gate's rate. */
-void rs_charge(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_t outlet, uint64_t bytes);
+void rs_charge(rs_engine_t *e, rs_time_t now, uint32_t in_class, uint32_t outlet, uint64_t bytes);
 
 /* All tickets of an owner that died: queued ones cancelled, released and parked ones aborted.  Returns how many. */
 uint32_t rs_reclaim(rs_engine_t *e, rs_time_t now, uint32_t owner);
@@ -215,9 +219,13 @@ struct rs_stats {
 };
 
 void rs_stats(const rs_engine_t *e, struct rs_stats *out);
-int  rs_class_stats(const rs_engine_t *e, uint32_t class, struct rs_class_stats *out);     /* 0 if there is no such class */
+int  rs_class_stats(const rs_engine_t *e, uint32_t of_class, struct rs_class_stats *out);     /* 0 if there is no such class */
 
 /* Every invariant of the engine, O(tickets + classes): NULL, or a sentence about the first that does not hold.  For tests and soaks. */
 const char *rs_check(const rs_engine_t *e);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -63,7 +63,7 @@ static uint32_t match(const struct qos_server *conf, request_rec *r) {
         pr.url_parts[3] = text(target(r));
     }
     a = policy_match_request(p, &pr);
-    return a.class == POLICY_NONE ? conf->default_class : a.class;
+    return a.position == POLICY_NONE ? conf->default_class : a.position;
 }
 
 /* What fits the client's coding comes before what does not tell codings apart; in each, what answers taught before what the prober found. */

@@ -42,6 +42,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define POLICY_FILE_MAX      (16u << 20)    /* bytes of an XML file */
 #define POLICY_CLASSES_MAX   10000
 #define POLICY_RULES_MAX     100000
@@ -86,7 +90,7 @@ struct policy_request {
 };
 
 struct policy_answer {
-    uint32_t class;     /* position of the class, or POLICY_NONE: no rule matched and there is no default */
+    uint32_t position;  /* of the class, or POLICY_NONE: no rule matched and there is no default */
     uint32_t rule;      /* number of the rule that won, for policy_rule_text; POLICY_NONE = the default class */
 };
 
@@ -97,7 +101,7 @@ policy_t *policy_parse(const char *xml, size_t len, const char *name_for_errors,
 /* Building call by call.  0, or -1 and *error as above without the place. */
 policy_t *policy_new(void);
 int       policy_add_class(policy_t *p, const struct policy_class *c, char **error);
-int       policy_add_rule(policy_t *p, uint32_t class, enum policy_field field, enum policy_match match,
+int       policy_add_rule(policy_t *p, uint32_t to_class, enum policy_field field, enum policy_match match,
                           const char *pattern, size_t len, char **error);
 int       policy_freeze(policy_t *p, char **error);     /* policy_load and policy_parse have done it */
 
@@ -115,5 +119,9 @@ struct policy_answer policy_match_request(const policy_t *p, const struct policy
 
 int policy_field_by_name(const char *name);     /* -1 unknown */
 int policy_match_by_name(const char *name);     /* -1 unknown */
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -204,16 +204,16 @@ static uint32_t next_choice(const policy_t *p, const struct policy_request *r, u
 static void answer(const struct question *q, const policy_t *p)
 {
     struct policy_answer a = policy_match_request(p, &q->r);
-    uint32_t rank = 0, class = a.class, later = 0, rule;
+    uint32_t rank = 0, class = a.position, later = 0, rule;
 
     if (q->json) {
         printf("{\"file\": ");
         print_json_string(q->file);
         printf(", \"answer\": ");
-        print_json_choice(p, a.class, a.rule);
+        print_json_choice(p, a.position, a.rule);
         printf(", \"later\": [");
     } else {
-        print_choice(p, "", a.class, a.rule);
+        print_choice(p, "", a.position, a.rule);
     }
     while (a.rule != POLICY_NONE && (rule = next_choice(p, &q->r, class, &rank)) != POLICY_NONE) {
         class = p->rules[rule].class;

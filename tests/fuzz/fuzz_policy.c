@@ -44,7 +44,7 @@ static void check_answer(const policy_t *p, const struct policy_request *r)
     while (rank < p->rule_count && !policy_rule_matches(p, p->by_rank[rank], r))
         rank++;
     assert(a.rule == (rank < p->rule_count ? p->by_rank[rank] : POLICY_NONE));
-    assert(a.class == (a.rule != POLICY_NONE ? p->rules[a.rule].class : p->default_class));
+    assert(a.position == (a.rule != POLICY_NONE ? p->rules[a.rule].class : p->default_class));
     policy_rule_text(p, a.rule, text, sizeof text);
 }
 

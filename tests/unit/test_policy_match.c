@@ -101,7 +101,7 @@ START_TEST(a_text_matches_or_not)
     policy_t *p = one_rule(texts[_i].field, (enum policy_match)texts[_i].match, texts[_i].pattern);
     struct policy_request r = { .src_port = 0 };
 
-    ck_assert_uint_eq(policy_match_request(p, &r).class, POLICY_NONE);
+    ck_assert_uint_eq(policy_match_request(p, &r).position, POLICY_NONE);
     set_text(&r, texts[_i].field, text_of(texts[_i].text));
     ck_assert_msg((policy_match_request(p, &r).rule == 0) == texts[_i].yes, "%s in %s", texts[_i].pattern, texts[_i].text);
     ck_assert_int_eq(policy_rule_matches(p, 0, &r), texts[_i].yes);
@@ -189,18 +189,18 @@ START_TEST(the_first_class_wins)
     ck_assert_int_eq(policy_freeze(p, NULL), 0);
 
     ck_assert_uint_eq(policy_match_request(p, &r).rule, 1);
-    ck_assert_uint_eq(policy_match_request(p, &r).class, 2);
+    ck_assert_uint_eq(policy_match_request(p, &r).position, 2);
     r.user_agent = text_of("robot");
     ck_assert_uint_eq(policy_match_request(p, &r).rule, 1);
     r.user_agent = text_of("bot");
     ck_assert_uint_eq(policy_match_request(p, &r).rule, 3);
     r.url = text_of("xaax");
     ck_assert_uint_eq(policy_match_request(p, &r).rule, 2);
-    ck_assert_uint_eq(policy_match_request(p, &r).class, 1);
+    ck_assert_uint_eq(policy_match_request(p, &r).position, 1);
     r.cookie = text_of("t=1; s=2");
     ck_assert_uint_eq(policy_match_request(p, &r).rule, 5);
     r = (struct policy_request){ .src_port = 81 };
-    ck_assert_uint_eq(policy_match_request(p, &r).class, 0);
+    ck_assert_uint_eq(policy_match_request(p, &r).position, 0);
     ck_assert_uint_eq(policy_match_request(p, &r).rule, POLICY_NONE);
     policy_free(&p);
 }

@@ -92,7 +92,7 @@ static void try_request(uint64_t *seed, const policy_t *p, uint32_t *matched)
     plain = plain_answer(p, &r);
     fast = policy_match_request(p, &r);
     ck_assert_uint_eq(fast.rule, plain.rule);
-    ck_assert_uint_eq(fast.class, plain.class);
+    ck_assert_uint_eq(fast.position, plain.position);
     *matched += fast.rule != POLICY_NONE;
     if (r.url.p == NULL)
         return;
