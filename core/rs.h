@@ -168,7 +168,10 @@ int rs_cancel(rs_engine_t *e, rs_time_t now, rs_ticket_t t);                    
  */
 uint64_t rs_credit(rs_engine_t *e, rs_time_t now, rs_ticket_t t, rs_time_t *again);
 
-/* Bytes of a class that no ticket explains (access-gateway paper, 3.5.1).  They are charged, and count for the gate's rate. */
+/*
+ * Bytes that no ticket explains.  Of a class (access-gateway paper 3.5.1): they are charged to it, and the gate sees them.  RS_NO_CLASS, of
+ * nobody (3.5.2): only the gate sees them.
+ */
 void rs_charge(rs_engine_t *e, rs_time_t now, uint32_t in_class, uint32_t outlet, uint64_t bytes);
 
 /* All tickets of an owner that died: queued ones cancelled, released and parked ones aborted.  Returns how many. */

@@ -464,14 +464,15 @@ void rs_charge(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_t outlet, u
     rs_enter(e);
     RS_ASSERT(outlet < e->capacity.outlets);
     now = rs_clamp_now(e, now);
-    if (class >= e->classes) return;
+    if (class >= e->classes && class != RS_NO_CLASS) return;
     struct rs_outlet *o = rs_outlet(e, outlet);
+    const struct rs_gate_ops *gate = rs_gate_ops(e);
+    if (gate->arrived) gate->arrived(o, &e->settings, now, bytes);
+    if (class == RS_NO_CLASS) return;
     struct rs_class_row *row = rs_class_row(e, class);
     const struct rs_sched_ops *ops = rs_sched_ops(e);
-    const struct rs_gate_ops *gate = rs_gate_ops(e);
     if (ops->charge) ops->charge(e, o, class, at_most_max(bytes));
     row->counts.bytes += bytes;
     row->promised += bytes;
-    if (gate->arrived) gate->arrived(o, &e->settings, now, bytes);
     if (e->settings.pace) rs_credit_used(e, row, bytes);
 }

@@ -45,6 +45,9 @@ static void make_clients(struct load *l)
         }
     }
     l->working = n;
+    for (uint32_t k = 0; k < l->class_count; k++)
+        if (l->classes[k].arrivals > 0)
+            lab_timer_set(&l->arrivals, &l->classes[k].arrival, l->now);
 }
 
 static void turn(struct load *l, uint64_t until)
@@ -53,6 +56,8 @@ static void turn(struct load *l, uint64_t until)
     uint64_t wake = lab_timers_next(&l->timers);
     if (lab_timers_next(&l->aborts) < wake)
         wake = lab_timers_next(&l->aborts);
+    if (lab_timers_next(&l->arrivals) < wake)
+        wake = lab_timers_next(&l->arrivals);
     if (until < wake)
         wake = until;
     l->now = lab_now();
@@ -65,6 +70,8 @@ static void turn(struct load *l, uint64_t until)
     uint64_t due = l->now;
     for (struct lab_timer *t; (t = lab_timers_due(&l->aborts, due));)
         load_client_abort(l, t);
+    for (struct lab_timer *t; (t = lab_timers_due(&l->arrivals, due));)
+        load_client_arrive(l, t);
     uint32_t most = l->client_count;
     for (struct lab_timer *t; most-- && (t = lab_timers_due(&l->timers, due));)
         load_client_timer(l, t);
@@ -134,6 +141,7 @@ int main(int argc, char **argv)
     }
     lab_timers_init(&l.timers);
     lab_timers_init(&l.aborts);
+    lab_timers_init(&l.arrivals);
     l.now = lab_now();
     l.started = l.now + (uint64_t)(l.warmup * 1e6);
     make_clients(&l);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * load.h - fairgate-load: closed-loop HTTP/1.1 clients of several classes, on one thread and one epoll.
+ * load.h - fairgate-load: HTTP/1.1 clients of several classes, on one thread and one epoll.
  *
- * A client sends a request, reads the whole response, thinks, sends the next one.  It keeps its connection.  What counts is what the
- * client saw: bytes are received bytes with their headers, counted as they arrive; a request counts when its response is complete;
+ * A client sends a request, reads the whole response, thinks, sends the next one: a closed loop.  It keeps its connection.  In a class with
+ * `arrivals` requests come at random (Poisson) whatever became of those before: an open loop; each takes a client that is free, and one
+ * that finds none is counted as "missed".  What counts is what the client saw: bytes are received bytes with their headers, counted as they arrive; a request counts when its response is complete;
  * latency runs from the moment a client wants the page (connecting included) to the last byte.
  *
  * STATES of a client, moved by load_client.c only:
@@ -57,6 +58,8 @@ struct load_counts {
     uint64_t connects;
     uint64_t stale;
     uint64_t aborted;           /* given up by the client, as told by abort= */
+    uint64_t missed;            /* arrivals that found no free client */
+    uint64_t gap_most;          /* us: longest time without a byte for the class */
     uint64_t errors[LOAD_ERR_COUNT];
     uint64_t status[600];
     struct lab_hist latency;    /* of complete responses below 400 */
@@ -65,7 +68,14 @@ struct load_counts {
 struct load_request {
     char *bytes;
     size_t length;
+    const struct load_target *to;
     size_t tag_at;              /* where the running number goes; 0 = nowhere */
+};
+
+struct load_target {
+    char *text;                 /* HOST:PORT */
+    struct sockaddr_storage address;
+    socklen_t length;
 };
 
 struct load_class {
@@ -80,6 +90,8 @@ struct load_class {
     double from_s, until_s;     /* this class works between these seconds of the measurement; until 0 = to the end */
     const char *method;
     uint64_t body;
+    double arrivals;            /* requests/s of an open loop; 0 = a closed one */
+    bool deck;                  /* URLs in a random order, each once before any comes again */
     bool close;                 /* a connection for every request */
     bool source_set;
     struct sockaddr_storage source;
@@ -87,6 +99,12 @@ struct load_class {
     uint32_t header_count;
     struct load_request *requests;
     uint32_t request_count;
+    uint32_t *order;            /* deck: the requests' indices */
+    uint32_t dealt;             /* deck: how many of them were dealt in this round */
+    uint64_t rng;
+    uint64_t byte_at;           /* when the last byte came */
+    struct load_client *free;   /* open loop: clients without a request */
+    struct lab_timer arrival;
     struct load_counts now, all; /* this interval; intervals before it */
 };
 
@@ -109,6 +127,7 @@ struct load_client {
     char *own;                  /* its copy of the request when it carries a running number */
     size_t sent;
     struct load_class *class;
+    struct load_client *next_free;
     struct lab_timer timer;     /* think, back-off, slow reading */
     struct lab_timer abort;
     struct lab_reply reply;
@@ -122,8 +141,8 @@ struct load {
     bool table;
     bool realtime;
     const char *host;           /* for the Host header */
-    struct sockaddr_storage to;
-    socklen_t to_length;
+    struct load_target **targets; /* the first one is where paths go; whole URLs go to their own */
+    uint32_t target_count;
     struct load_class *classes;
     uint32_t class_count;
     struct load_client *clients;
@@ -135,6 +154,7 @@ struct load {
     uint64_t serial;            /* the next running number */
     struct lab_timers timers;
     struct lab_timers aborts;
+    struct lab_timers arrivals;
     char buffer[LOAD_READ];
 };
 
@@ -143,6 +163,7 @@ void load_options(struct load *l, int argc, char **argv);
 
 /* load_client.c */
 void load_client_start(struct load *l, struct load_client *c, uint64_t at);
+void load_client_arrive(struct load *l, struct lab_timer *t);
 void load_client_ready(struct load *l, struct load_client *c, uint32_t events);
 void load_client_timer(struct load *l, struct lab_timer *t);
 void load_client_abort(struct load *l, struct lab_timer *t);

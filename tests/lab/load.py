@@ -32,8 +32,8 @@ class Load:
     """A fairgate-load at work.  lines: the interval results so far; on_line is called with each, from a thread of its own."""
 
     def __init__(self, address, classes, seconds, warmup=0, interval=0, timeout=60, ramp=0, seed=1, host=None, table=False,
-                 realtime=True, on_line=None):
-        argv = [program("tests/lab/fairgate-load")]
+                 realtime=True, on_line=None, prefix=()):
+        argv = [*prefix, program("tests/lab/fairgate-load")]
         for option, value in dict(seconds=seconds, warmup=warmup, interval=interval, timeout=timeout, ramp=ramp, seed=seed).items():
             argv += [f"--{option}", str(value)]
         argv += ["--host", host] if host else []

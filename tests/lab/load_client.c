@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -54,6 +55,14 @@ static void rest(struct load *l, struct load_client *c, uint64_t until)
     lab_timer_set(&l->timers, &c->timer, until);
 }
 
+/* Open loop: it has no request until one arrives. */
+static void idle(struct load_client *c)
+{
+    c->state = LOAD_RESTING;
+    c->next_free = c->class->free;
+    c->class->free = c;
+}
+
 static void over(struct load *l, struct load_client *c)
 {
     hang_up(c);
@@ -75,6 +84,10 @@ static void fail(struct load *l, struct load_client *c, enum load_error kind)
         return;
     }
     c->class->now.errors[kind]++;
+    if (c->class->arrivals > 0) {
+        idle(c);
+        return;
+    }
     if (c->class->per_client && ++c->done >= c->class->per_client) {
         over(l, c);
         return;
@@ -136,10 +149,10 @@ static void send_first(struct load *l, struct load_client *c)
     send_on(l, c);
 }
 
-static bool open_socket(struct load *l, struct load_client *c)
+static bool open_socket(struct load_client *c)
 {
     int one = 1;
-    c->fd = socket(l->to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    c->fd = socket(c->request->to->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (c->fd < 0)
         return false;
     setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
@@ -161,11 +174,11 @@ static void open_connection(struct load *l, struct load_client *c)
     c->class->now.connects++;
     c->reply.begun = false;
     c->state = LOAD_CONNECTING;
-    if (!open_socket(l, c)) {
+    if (!open_socket(c)) {
         fail(l, c, LOAD_ERR_CONNECT);
         return;
     }
-    int done = connect(c->fd, (struct sockaddr *)&l->to, l->to_length);
+    int done = connect(c->fd, (const struct sockaddr *)&c->request->to->address, c->request->to->length);
     if (done < 0 && errno != EINPROGRESS) {
         fail(l, c, LOAD_ERR_CONNECT);
         return;
@@ -189,6 +202,18 @@ static void want(struct load *l, struct load_client *c)
     }
 }
 
+/* The next one of the class's deck, which is shuffled as it is dealt. */
+static const struct load_request *deal(struct load_class *k)
+{
+    if (k->dealt == k->request_count)
+        k->dealt = 0;
+    uint32_t *at = &k->order[k->dealt], *from = at + random_next(&k->rng) % (k->request_count - k->dealt), card = *from;
+    *from = *at;
+    *at = card;
+    k->dealt++;
+    return &k->requests[card];
+}
+
 static void next(struct load *l, struct load_client *c)
 {
     struct load_class *k = c->class;
@@ -196,11 +221,28 @@ static void next(struct load *l, struct load_client *c)
         over(l, c);
         return;
     }
-    c->request = &k->requests[k->request_count > 1 ? random_next(&c->rng) % k->request_count : 0];
+    const struct load_request *before = c->request;
+    c->request = k->deck ? deal(k) : &k->requests[k->request_count > 1 ? random_next(&c->rng) % k->request_count : 0];
+    if (c->fd >= 0 && before->to != c->request->to)
+        hang_up(c);
     if (c->request->tag_at)
         number(l, c);
     c->begun_at = l->now;
     want(l, c);
+}
+
+void load_client_arrive(struct load *l, struct lab_timer *t)
+{
+    struct load_class *k = LAB_OWNER(t, struct load_class, arrival);
+    struct load_client *c = k->free;
+    double u = ((double)(random_next(&k->rng) >> 11) + 1) / 9007199254740993.0;
+    lab_timer_set(&l->arrivals, &k->arrival, t->when + (uint64_t)(-log(u) / k->arrivals * 1e6));
+    if (!c) {
+        k->now.missed++;
+        return;
+    }
+    k->free = c->next_free;
+    next(l, c);
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------------------ */
@@ -222,6 +264,12 @@ static void complete(struct load *l, struct load_client *c)
         over(l, c);
         return;
     }
+    if (k->arrivals > 0) {
+        if (c->fd >= 0)
+            watch(l, c, EPOLLIN);
+        idle(c);
+        return;
+    }
     uint64_t wait = k->think_us;
     if (c->reply.status == 503) {
         uint64_t asked = c->reply.retry_after ? (uint64_t)c->reply.retry_after * 1000000 : k->retry_us;
@@ -235,6 +283,15 @@ static void complete(struct load *l, struct load_client *c)
     } else {
         next(l, c);
     }
+}
+
+static void count_bytes(const struct load *l, struct load_class *k, uint64_t n)
+{
+    uint64_t since = k->byte_at ? l->now - k->byte_at : 0;
+    if (since > k->now.gap_most)
+        k->now.gap_most = since;
+    k->byte_at = l->now;
+    k->now.bytes += n;
 }
 
 /* Reads once, at most limit bytes.  Returns the bytes read, or -1 when this client's turn is over. */
@@ -261,7 +318,7 @@ static ssize_t read_once(struct load *l, struct load_client *c, size_t limit)
             return -1;
         }
     } else {
-        c->class->now.bytes += (uint64_t)n;
+        count_bytes(l, c->class, (uint64_t)n);
         r = skip ? lab_reply_skip(&c->reply, (uint64_t)n) : lab_reply_feed(&c->reply, l->buffer, (size_t)n, &used);
     }
     if (r == LAB_HTTP_BAD || used < (size_t)n) {
@@ -360,7 +417,9 @@ void load_client_abort(struct load *l, struct lab_timer *t)
     hang_up(c);
     lab_timer_clear(&l->timers, &c->timer);
     c->class->now.aborted++;
-    if (c->class->per_client && ++c->done >= c->class->per_client)
+    if (c->class->arrivals > 0)
+        idle(c);
+    else if (c->class->per_client && ++c->done >= c->class->per_client)
         over(l, c);
     else
         rest(l, c, l->now + c->class->think_us);
@@ -369,7 +428,10 @@ void load_client_abort(struct load *l, struct lab_timer *t)
 void load_client_start(struct load *l, struct load_client *c, uint64_t at)
 {
     assert(c->magic == LOAD_CLIENT_MAGIC && c->state == LOAD_RESTING);
-    rest(l, c, at);
+    if (c->class->arrivals > 0)
+        idle(c);
+    else
+        rest(l, c, at);
 }
 
 void load_client_check_timeout(struct load *l, struct load_client *c)

@@ -15,7 +15,7 @@
 #define BODY_MOST   (64u << 20)
 
 /* The words of a class, each with its kind, the field it sets, and its sentence in --help. */
-enum kind { COUNT, MILLISECONDS, SECONDS, TEXT, FLAG, HEADER, URL, URLS, SOURCE };
+enum kind { COUNT, MILLISECONDS, SECONDS, TEXT, FLAG, HEADER, URL, URLS, SOURCE, RATE };
 
 static const struct word {
     const char *name;
@@ -26,8 +26,8 @@ static const struct word {
 } words[] = {
 #define AT(f) offsetof(struct load_class, f)
     { "clients",  COUNT,        AT(clients),    CLIENTS_MAX, "clients at work at the same time (1)" },
-    { "url",      URL,          0,              0,           "a path, once or often; " LOAD_TAG " in it is a new number each time" },
-    { "urls",     URLS,         0,              0,           "a file of paths, one a line; one is picked at random" },
+    { "url",      URL,          0,              0,           "a path or http://HOST:PORT/path, once or often; " LOAD_TAG " in it is a new number each time" },
+    { "urls",     URLS,         0,              0,           "a file of them, one a line; one is picked at random" },
     { "header",   HEADER,       0,              0,           "a header field, e.g. header='User-Agent: x'; may be given often" },
     { "think",    MILLISECONDS, AT(think_us),   86400000,    "ms between a response and the next request (0)" },
     { "rate",     COUNT,        AT(rate),       1u << 30,    "bytes/s that each client reads (0 = full speed)" },
@@ -39,6 +39,8 @@ static const struct word {
     { "until",    SECONDS,      AT(until_s),    86400,       "second of the measurement at which it ends (0 = with the run)" },
     { "method",   TEXT,         AT(method),     0,           "GET, HEAD, POST, ... (GET)" },
     { "body",     COUNT,        AT(body),       BODY_MOST,   "bytes of the request's body (0)" },
+    { "deck",     FLAG,         AT(deck),       0,           "URLs in a random order, each once before any comes again" },
+    { "arrivals", RATE,         AT(arrivals),   100000,      "open loop: requests/s that come at random, for clients that are free" },
     { "close",    FLAG,         AT(close),      0,           "a connection for every request" },
     { "source",   SOURCE,       0,              0,           "the address to connect from, e.g. 127.0.0.2" },
 #undef AT
@@ -66,7 +68,7 @@ static void *need(void *p)
 static void help(void)
 {
     printf("fairgate-load [options] --class NAME,WORD=VALUE,... [--class ...] HOST:PORT\n"
-           "Closed-loop HTTP/1.1 clients in classes; one line of JSON per interval and one at the end, on standard output.\n\n"
+           "HTTP/1.1 clients in classes; one line of JSON per interval and one at the end, on standard output.\n\n"
            "  --seconds S    length of the measurement (10)\n"
            "  --warmup S     time before it, not counted (0)\n"
            "  --interval S   a line every S seconds (0 = only the last one)\n"
@@ -94,8 +96,8 @@ static double number(const char *what, const char *text, double most)
 
 static void add_url(struct load_class *k, const char *path)
 {
-    if (path[0] != '/' || strpbrk(path, " \t\r\n"))
-        wrong("class %s: \"%s\" is not a path that begins with / and has no blanks", k->name, path);
+    if ((path[0] != '/' && strncmp(path, "http://", 7) != 0) || strpbrk(path, " \t\r\n"))
+        wrong("class %s: \"%s\" is not a path that begins with /, nor a URL that begins with http://, without blanks", k->name, path);
     if (k->request_count >= LIST_MAX)
         wrong("class %s: more than %d URLs", k->name, LIST_MAX);
     if ((k->request_count & (k->request_count - 1)) == 0) {
@@ -157,7 +159,8 @@ static void set_word(struct load_class *k, const char *name, char *value)
         return;
     }
     case MILLISECONDS: *(uint64_t *)(void *)field = (uint64_t)(number(name, value, (double)w->most) * 1000); return;
-    case SECONDS:      *(double *)(void *)field = number(name, value, (double)w->most); return;
+    case SECONDS:
+    case RATE:         *(double *)(void *)field = number(name, value, (double)w->most); return;
     case TEXT:         *(const char **)(void *)field = value; return;
     case FLAG:         *(bool *)field = !value || strcmp(value, "0") != 0; return;
     case URL:          add_url(k, value); return;
@@ -203,6 +206,7 @@ static void add_class(struct load *l, const char *text)
     k->clients = 1;
     k->method = "GET";
     k->retry_us = 100000;
+    k->rng = 0x9e3779b97f4a7c15ull * l->class_count;
     k->name = cut_word(&spec);
     if (!k->name[0] || strpbrk(k->name, "=\"\\"))
         wrong("--class %s: it must begin with a name, as in --class people,clients=30,url=/", text);
@@ -218,24 +222,79 @@ static void add_class(struct load *l, const char *text)
         k->rcvbuf = 4096;
 }
 
+/* The target of that HOST:PORT, the same each time. */
+static const struct load_target *target(struct load *l, const char *text)
+{
+    for (uint32_t i = 0; i < l->target_count; i++)
+        if (strcmp(l->targets[i]->text, text) == 0)
+            return l->targets[i];
+    const char *colon = strrchr(text, ':');
+    if (!colon || colon == text)
+        wrong("\"%s\" is not HOST:PORT", text);
+    char *host = need(strndup(text, (size_t)(colon - text)));
+    size_t n = strlen(host);
+    if (n > 2 && host[0] == '[' && host[n - 1] == ']') {
+        memmove(host, host + 1, n - 2);
+        host[n - 2] = '\0';
+    }
+    struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *found;
+    int failed = getaddrinfo(host, colon + 1, &hints, &found);
+    if (failed)
+        wrong("%s: %s", text, gai_strerror(failed));
+    struct load_target *t = need(malloc(sizeof *t));
+    t->text = need(strdup(text));
+    memcpy(&t->address, found->ai_addr, found->ai_addrlen);
+    t->length = found->ai_addrlen;
+    freeaddrinfo(found);
+    free(host);
+    l->targets = need(realloc(l->targets, (l->target_count + 1) * sizeof l->targets[0]));
+    return l->targets[l->target_count++] = t;
+}
+
+/* Splits http://HOST:PORT/path; without :PORT it is 80.  Returns the path within url. */
+static const char *whole_url(struct load *l, const char *url, const struct load_target **to)
+{
+    char text[300];
+    const char *host = url + 7, *path = strchr(host, '/'), *bracket;
+    size_t n = path ? (size_t)(path - host) : 0;
+    if (n == 0 || n >= sizeof text - 4)
+        wrong("\"%s\" is not http://HOST:PORT/path", url);
+    memcpy(text, host, n);
+    text[n] = '\0';
+    bracket = strchr(text, ']');
+    if (!strchr(bracket ? bracket : text, ':'))
+        strcpy(text + n, ":80");
+    *to = target(l, text);
+    return path;
+}
+
 /* Makes of each path the whole request that is sent for it. */
-static void make_requests(const struct load *l, struct load_class *k)
+static void make_requests(struct load *l, struct load_class *k)
 {
     for (uint32_t i = 0; i < k->request_count; i++) {
         struct load_request *r = &k->requests[i];
         char *text = NULL;
         size_t size = 0;
         FILE *out = need(open_memstream(&text, &size));
-        const char *tag = strstr(r->bytes, LOAD_TAG);
+        const char *path = r->bytes, *host = l->host;
+        r->to = l->targets[0];
+        if (path[0] != '/') {
+            path = whole_url(l, r->bytes, &r->to);
+            host = r->to->text;
+        }
+        const char *tag = strstr(path, LOAD_TAG);
         if (tag) {
-            fprintf(out, "%s %.*s", k->method, (int)(tag - r->bytes), r->bytes);
+            fprintf(out, "%s %.*s", k->method, (int)(tag - path), path);
             fflush(out);
             r->tag_at = size;
             fprintf(out, "%0*d%s HTTP/1.1\r\n", LOAD_TAG_WIDTH, 0, tag + strlen(LOAD_TAG));
         } else {
-            fprintf(out, "%s %s HTTP/1.1\r\n", k->method, r->bytes);
+            fprintf(out, "%s %s HTTP/1.1\r\n", k->method, path);
         }
-        fprintf(out, "Host: %s\r\n", l->host);
+        size_t name = strlen(host);
+        if (name > 3 && strcmp(host + name - 3, ":80") == 0)
+            name -= 3;
+        fprintf(out, "Host: %.*s\r\n", (int)name, host);
         for (uint32_t h = 0; h < k->header_count; h++)
             fprintf(out, "%s\r\n", k->headers[h]);
         if (k->close)
@@ -250,29 +309,12 @@ static void make_requests(const struct load *l, struct load_class *k)
         r->bytes = need(text);
         r->length = size;
     }
-}
-
-static void set_target(struct load *l, const char *text)
-{
-    const char *colon = strrchr(text, ':');
-    if (!colon || colon == text)
-        wrong("\"%s\" is not HOST:PORT", text);
-    char *host = need(strndup(text, (size_t)(colon - text)));
-    size_t n = strlen(host);
-    if (n > 2 && host[0] == '[' && host[n - 1] == ']') {
-        memmove(host, host + 1, n - 2);
-        host[n - 2] = '\0';
+    if (k->deck) {
+        k->order = need(malloc(k->request_count * sizeof k->order[0]));
+        for (uint32_t i = 0; i < k->request_count; i++)
+            k->order[i] = i;
+        k->dealt = k->request_count;
     }
-    struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *found;
-    int failed = getaddrinfo(host, colon + 1, &hints, &found);
-    if (failed)
-        wrong("%s: %s", text, gai_strerror(failed));
-    memcpy(&l->to, found->ai_addr, found->ai_addrlen);
-    l->to_length = found->ai_addrlen;
-    freeaddrinfo(found);
-    free(host);
-    if (!l->host)
-        l->host = text;
 }
 
 void load_options(struct load *l, int argc, char **argv)
@@ -307,9 +349,12 @@ void load_options(struct load *l, int argc, char **argv)
         wrong("say where to: one HOST:PORT after the options");
     if (l->class_count == 0)
         add_class(l, "all");
-    set_target(l, argv[optind]);
+    const struct load_target *first = target(l, argv[optind]);
+    if (!l->host)
+        l->host = first->text;
     uint64_t clients = 0;
     for (uint32_t i = 0; i < l->class_count; i++) {
+        l->classes[i].rng += l->seed * 0xd1342543de82ef95ull;
         make_requests(l, &l->classes[i]);
         clients += l->classes[i].clients;
     }

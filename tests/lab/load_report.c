@@ -4,11 +4,11 @@
  *
  *   {"final": false, "t": 2.0, "seconds": 1.0, "classes": [CLASS, ...], "total": CLASS}
  *   CLASS = {"name": "people", "clients": 30, "busy": 30, "requests": 812, "bytes": 9000000, "requests_per_s": 812.0, "bytes_per_s": 9e6,
- *            "share": 61.2, "connects": 30, "stale": 0, "aborted": 0, "status": {"200": 812}, "errors": {"connect": 0, ...},
+ *            "share": 61.2, "connects": 30, "stale": 0, "aborted": 0, "missed": 0, "gap_s": 0.2, "status": {"200": 812}, "errors": {"connect": 0, ...},
  *            "latency_ms": {"mean": 36.9, "p50": 30.1, "p95": 80.2, "p99": 120.0, "max": 240.3}}
  *
  * t is the end of the interval in seconds since the measurement began, share is percent of all bytes, busy is the clients that have a
- * request outstanding at this moment.  Classes of one name (clients of one kind with different headers, say) are reported as one.
+ * request outstanding at this moment, gap_s the longest time without a byte for the class.  Classes of one name (clients of one kind with different headers, say) are reported as one.
  */
 #include "load.h"
 
@@ -28,6 +28,9 @@ static void join(struct load_counts *into, const struct load_counts *from)
     into->connects += from->connects;
     into->stale += from->stale;
     into->aborted += from->aborted;
+    into->missed += from->missed;
+    if (from->gap_most > into->gap_most)
+        into->gap_most = from->gap_most;
     for (int i = 0; i < LOAD_ERR_COUNT; i++)
         into->errors[i] += from->errors[i];
     for (int i = 0; i < 600; i++)
@@ -53,8 +56,9 @@ static void print_counts(FILE *out, const struct load_counts *n, uint64_t all_by
     fprintf(out, "\"requests\": %llu, \"bytes\": %llu, \"requests_per_s\": %.2f, \"bytes_per_s\": %.1f, \"share\": %.4f, ",
             (unsigned long long)n->requests, (unsigned long long)n->bytes, (double)n->requests * per_s, (double)n->bytes * per_s,
             all_bytes ? 100.0 * (double)n->bytes / (double)all_bytes : 0.0);
-    fprintf(out, "\"connects\": %llu, \"stale\": %llu, \"aborted\": %llu, \"status\": {", (unsigned long long)n->connects,
-            (unsigned long long)n->stale, (unsigned long long)n->aborted);
+    fprintf(out, "\"connects\": %llu, \"stale\": %llu, \"aborted\": %llu, \"missed\": %llu, \"gap_s\": %.3f, \"status\": {",
+            (unsigned long long)n->connects, (unsigned long long)n->stale, (unsigned long long)n->aborted, (unsigned long long)n->missed,
+            (double)n->gap_most / 1e6);
     for (int i = 0; i < 600; i++) {
         if (n->status[i]) {
             fprintf(out, "%s\"%d\": %llu", comma, i, (unsigned long long)n->status[i]);

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""
+trial.py - one contender on one cell: a field of its own (tests/lab/field.py), real servers, real clients, for so many seconds.
+
+A cell says what the link, the servers and the clients are like; a contender says what is done about it.  A trial's result is a plain dict, as
+result() makes it.  At 2 Mbit/s a trial takes a few percent of a core, so the contenders of a cell run side by side, each in namespaces of its
+own: they see the same machine at the same time.
+
+SIZES.  The paper's lognormal (9.357, 1.318) has so long a tail that 300 s of it, 2,700 responses, have a mean that is off by 4 % (one
+deviation), more than what is to be told apart.  Each class therefore draws from a deck of 256 sizes, the means of 256 slices of equal
+probability, in random order and without repetition: the distribution and its mean, 27,656 bytes, stay.  The largest is 0.6 MB.
+"""
+import math
+import os
+import random
+import statistics
+import threading
+import time
+
+from lab.field import RTTS_MIXED, Field
+from lab.lab import Origin
+from lab.load import Load, errors
+from lab.squid import Squid, fqrs, stock
+
+MU, SIGMA, DECK = 9.357, 1.318, 256
+WEIGHTS = (4, 2, 1)
+NAMES = ("class1", "class2", "class3")
+WARM_UP = 20        # s
+
+
+def normal_cdf(z):
+    return 0.5 * (1 + math.erf(z / math.sqrt(2)))
+
+
+def normal_quantile(p):
+    return statistics.NormalDist().inv_cdf(p)
+
+
+def deck_sizes(n=DECK):
+    """Means of n slices of equal probability of the lognormal."""
+    mean = math.exp(MU + SIGMA * SIGMA / 2)
+    bounds = [normal_cdf(normal_quantile(i / n) - SIGMA) if 0 < i < n else float(i == n) for i in range(n + 1)]
+    return [round(mean * n * (b - a)) for a, b in zip(bounds, bounds[1:])]
+
+
+class Cell:
+    """What the contenders are put into.  clients: per class; an open loop has arrivals (requests/s per class) instead."""
+
+    def __init__(self, name="default", rate="2mbit", limit=200_000, rtts=RTTS_MIXED, congestion="cubic", clients=(30, 30, 30), arrivals=None,
+                 phases=None, deck=True):
+        self.name, self.rate, self.limit, self.rtts, self.congestion = name, rate, limit, rtts, congestion
+        self.clients, self.arrivals, self.phases, self.deck = clients, arrivals, phases, deck
+
+    @property
+    def active(self):
+        """Positions of the classes that want something."""
+        return [i for i in range(3) if (self.arrivals or self.clients)[i]]
+
+    def shares(self):
+        """Percent of the bytes that each class is due."""
+        total = sum(WEIGHTS[i] for i in self.active)
+        return [100 * WEIGHTS[i] / total if i in self.active else 0.0 for i in range(3)]
+
+
+ACLS = "".join(f"acl {n} src 10.1.{i}.0/24\n" for i, n in enumerate(NAMES, 1))
+
+
+def rate_for(rate, part=1.0):
+    units = {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
+    return float(rate[:-4]) * units[rate[-4:]] * part
+
+
+def fqrs_config(cell, more="", weights=WEIGHTS):
+    text = ACLS + f"fqrs on\nfqrs_link rate={int(rate_for(cell.rate))}bit\n"
+    for n, w in zip(NAMES, weights):
+        text += f"fqrs_class {n} weight={w}\n"
+    for n in NAMES:
+        text += f"fqrs_access {n} allow {n}\n"
+    return text + more
+
+
+def pools_config(cell):
+    """Delay pools, aggregate, a bucket a class: what stock Squid has.  A bucket holds half a second."""
+    text = ACLS + "delay_pools 3\ndelay_initial_bucket_level 50\n"
+    for i, (n, w) in enumerate(zip(NAMES, WEIGHTS), 1):
+        bytes_per_s = int(rate_for(cell.rate) / 8 * w / sum(WEIGHTS))
+        text += f"delay_class {i} 1\ndelay_parameters {i} {bytes_per_s}/{max(16384, bytes_per_s // 2)}\ndelay_access {i} allow {n}\ndelay_access {i} deny all\n"
+    return text
+
+
+class Contender:
+    """name; squid: which build, or None; config(cell) -> squid.conf; shape(field): what else is done to the link."""
+
+    def __init__(self, name, squid=None, config=lambda cell: "", shape=lambda field: None):
+        self.name, self.squid, self.config, self.shape = name, squid, config, shape
+
+
+FQRS = Contender("fqrs", fqrs, fqrs_config)
+PAPER = Contender("paper", fqrs, lambda cell: fqrs_config(cell, "fqrs_order rfq-paper\nfqrs_window wrc\n"))
+NONE = Contender("none")
+STOCK = Contender("stock", stock)
+POOLS = Contender("pools", stock, pools_config)
+HTB = Contender("htb", shape=lambda field: field.shape_htb(WEIGHTS))
+IFB = Contender("ifb", shape=lambda field: field.shape_ifb(WEIGHTS))
+RIVALS = (NONE, STOCK, POOLS, HTB, IFB, PAPER)
+
+
+def tuned(name, more):
+    """fqrs with other settings, for studies."""
+    return Contender(name, fqrs, lambda cell: fqrs_config(cell, more))
+
+
+def jain(rates):
+    return sum(rates) ** 2 / (len(rates) * sum(x * x for x in rates)) if any(rates) else 0.0
+
+
+class Trial:
+    def __init__(self, lab, contender, cell, seconds, seed=1, warm_up=WARM_UP):
+        self.lab, self.contender, self.cell, self.seconds, self.seed, self.warm_up = lab, contender, cell, seconds, seed, warm_up
+        self.squid, self.samples = None, []
+
+    def _urls(self, field, position):
+        """The class's deck: each size at some server."""
+        rng = random.Random(f"{self.seed}-{position}")
+        sizes = deck_sizes()
+        servers = [field.server_addresses[i % len(field.server_addresses)] for i in range(len(sizes))]
+        rng.shuffle(servers)
+        path = os.path.join(self.lab.dir, f"urls-{self.contender.name}-{self.cell.name}-{self.seed}-{position}")
+        with open(path, "w", encoding="utf-8") as f:
+            f.writelines(f"http://{s}/size/{n}\n" for s, n in zip(servers, sizes))
+        return path
+
+    def _classes(self, field):
+        made = []
+        for i in self.cell.active:
+            words = dict(name=NAMES[i], urls=self._urls(field, i), deck=True, close=True, source=f"10.1.{i + 1}.1")
+            if self.cell.arrivals:
+                words.update(clients=2000, arrivals=self.cell.arrivals[i])
+            else:
+                words.update(clients=self.cell.clients[i])
+            if self.cell.phases:
+                for begin, end in self.cell.phases[i]:
+                    made.append(dict(words, **{"from": begin, "until": end}))
+            else:
+                made.append(words)
+        return made
+
+    def _sample(self, field, stop):
+        while not stop.wait(0.2):
+            self.samples.append((time.monotonic(), field.queue()))
+
+    def run(self):
+        field = Field(self.lab, self.cell.rate, self.cell.limit, self.cell.rtts, self.cell.congestion).start()
+        try:
+            origin = Origin(self.lab, address="0.0.0.0").on(field.servers)
+            origin.port = 80
+            origin.start()
+            self.contender.shape(field)
+            if self.contender.squid:
+                self.squid = Squid(self.lab, self.contender.squid(), self.contender.config(self.cell), name=f"squid-{self.contender.name}",
+                                   intercept=True).on(field.gateway).start()
+                field.redirect(self.squid.extra_port)
+            return self._measure(field)
+        finally:
+            if self.squid:
+                self.squid.stop()
+            field.stop()
+
+    def _measure(self, field):
+        stop = threading.Event()
+        sampler = threading.Thread(target=self._sample, args=(field, stop), daemon=True)
+        with Load(f"{field.servers.address}:80", self._classes(field), self.seconds, warmup=self.warm_up, interval=1, timeout=600, ramp=1,
+                  seed=self.seed, prefix=field.clients.prefix) as load:
+            time.sleep(self.warm_up)        # the length of a phase, not luck
+            cpu, begun = self.squid.cpu() if self.squid else 0, field.queue()
+            clock = time.monotonic()
+            sampler.start()
+            result = load.result()
+            took = time.monotonic() - clock
+            ended = field.queue()
+            cpu = (self.squid.cpu() - cpu) if self.squid else 0
+            stop.set()
+            sampler.join()
+        return self.result(field, result, begun, ended, took, cpu)
+
+    def result(self, field, load, begun, ended, took, cpu):
+        names = [NAMES[i] for i in self.cell.active]
+        seconds = [[line["classes"][n]["bytes"] for n in names] for line in load["intervals"]]
+        weights = [WEIGHTS[i] for i in self.cell.active]
+
+        def jains(width):
+            bins = [[sum(col) for col in zip(*seconds[i:i + width])] for i in range(0, len(seconds) - width + 1, width)]
+            return [jain([b / w for b, w in zip(x, weights)]) for x in bins]
+        backlog = sorted(q[2] for _, q in self.samples) or [0]
+        classes = {n: load["classes"][n] for n in names}
+        total = sum(c["bytes"] for c in classes.values())
+        requests = sum(c["requests"] for c in classes.values())
+        due = dict(zip(NAMES, self.cell.shares()))
+        return {
+            "contender": self.contender.name, "cell": self.cell.name, "seconds": took,
+            "shares": {n: 100 * classes[n]["bytes"] / total for n in names},
+            "share_error": max(abs(100 * classes[n]["bytes"] / total - due[n]) for n in names),
+            "jain_5s": statistics.mean(jains(5)) if len(seconds) >= 5 else math.nan, "jain_1s": statistics.mean(jains(1)),
+            "gap": max(c["gap_s"] for c in classes.values()),
+            "utilisation": (ended[0] - begun[0]) / (field.bytes_per_second * took),
+            "drops": ended[1] - begun[1], "queue_median": backlog[len(backlog) // 2], "queue_p95": backlog[int(0.95 * (len(backlog) - 1))],
+            "queue_mean": statistics.mean(backlog),
+            "mean": {n: classes[n]["latency_ms"]["mean"] / 1000 for n in names},
+            "mean_all": sum(c["latency_ms"]["mean"] * c["requests"] for c in classes.values()) / requests / 1000,
+            "requests": requests, "bytes": total, "cpu": cpu, "errors": errors(load), "missed": load["total"]["missed"],
+            "statuses": load["total"]["status"], "by_second": seconds,
+            "manager": self.squid.json() if self.squid and self.contender.squid is fqrs else None,
+        }
+
+
+def side_by_side(lab, trials):
+    """Runs them all at the same time; their results in the same order.  The first that fails ends them all."""
+    results, failures = [None] * len(trials), []
+
+    def one(i, t):
+        try:
+            results[i] = t.run()
+        except Exception as e:      # to be raised again by who waits for it
+            failures.append(e)
+    threads = [threading.Thread(target=one, args=(i, t), daemon=True) for i, t in enumerate(trials)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    if failures:
+        raise failures[0]
+    return results

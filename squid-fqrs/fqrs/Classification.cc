@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* DEBUG: section 96    Fair-Queuing Request Scheduling */
+
+#include "squid.h"
+#include "acl/FilledChecklist.h"
+#include "acl/Tree.h"
+#include "fqdncache.h"
+#include "fqrs/Host.h"
+#include "fqrs/Classification.h"
+#include "fqrs/Config.h"
+#include "fqrs/Scheduler.h"
+#include "fqrs/Ticket.h"
+#include "ip/Address.h"
+#include "ipcache.h"
+
+CBDATA_NAMESPACED_CLASS_INIT(Fqrs, Classification);
+
+namespace Fqrs
+{
+
+/// an address as policy.h wants it
+class PolicyAddress
+{
+public:
+    explicit PolicyAddress(const Ip::Address &a) {
+        struct in_addr four;
+        if (a.isIPv4() && a.getInAddr(four)) {
+            length = sizeof(four);
+            memcpy(bytes, &four, length);
+        } else {
+            struct in6_addr six;
+            a.getInAddr(six);
+            length = sizeof(six);
+            memcpy(bytes, &six, length);
+        }
+    }
+
+    unsigned char bytes[16];
+    unsigned length;
+};
+
+static struct policy_text
+Text(const SBuf &s)
+{
+    return { s.rawContent(), s.length() };
+}
+
+static struct policy_text
+Text(const char *s)
+{
+    return { s, s ? strlen(s) : 0 };
+}
+
+/// The client's domain name, if it is known and leads back to the client. Never waits: asking starts the look-ups, a later request has them.
+static const char *
+NameOf(const Ip::Address &client)
+{
+    const auto name = fqdncache_gethostbyaddr(client, FQDN_LOOKUP_IF_MISS);
+    const auto addresses = name ? ipcache_gethostbyname(name, IP_LOOKUP_IF_MISS) : nullptr;
+    if (!addresses)
+        return nullptr;
+    for (const auto &a: addresses->good()) {
+        if (a.matchIPAddr(client) == 0)
+            return name;
+    }
+    return nullptr;
+}
+
+} // namespace Fqrs
+
+Fqrs::Classification::Classification(Ticket &t, HttpRequest *r, const AccessLogEntryPointer &a):
+    ticket(t), request(r), al(a), generation(Scheduler::Instance().generation())
+{
+}
+
+void
+Fqrs::Classification::run()
+{
+    running = true;
+    while (!found && position < TheConfig.classes.size()) {
+        const auto access = TheConfig.classes[position].access;
+        if (!access) {
+            ++position;
+            continue;
+        }
+        const auto checklist = new ACLFilledChecklist(access, request.getRaw(), nullptr);
+        checklist->al = al;
+        checklist->syncAle(request.getRaw(), nullptr);
+        waiting = true;
+        checklist->nonBlockingCheck(Checked, this);
+        if (waiting) {
+            running = false;
+            return;
+        }
+    }
+    running = false;
+    ticket.classified(found ? position : askPolicy()); // deletes this
+}
+
+void
+Fqrs::Classification::Checked(Acl::Answer answer, void *data)
+{
+    const auto me = static_cast<Classification *>(data);
+    me->waiting = false;
+    if (me->generation != Scheduler::Instance().generation()) {
+        me->generation = Scheduler::Instance().generation();
+        me->position = 0; // the classes are others now
+    } else if (answer.allowed()) {
+        me->found = true;
+    } else {
+        ++me->position;
+    }
+    if (!me->running)
+        me->run();
+}
+
+uint32_t
+Fqrs::Classification::askPolicy() const
+{
+    const auto policy = TheConfig.policy.get();
+    if (!policy)
+        return TheConfig.defaultClass;
+
+    struct policy_request r = {};
+    const PolicyAddress source(request->client_addr);
+    r.src_addr = source.bytes;
+    r.src_addr_len = source.length;
+    r.src_port = request->client_addr.port();
+    r.dst_port = request->url.port();
+    const auto known = request->flags.intercepted || request->flags.interceptTproxy ? request->my_addr : Ip::Address();
+    Ip::Address host;
+    const bool numeric = request->url.hostIsNumeric() && (host = request->url.host(), !host.isAnyAddr());
+    const PolicyAddress destination(numeric ? host : known);
+    if (numeric || !known.isAnyAddr()) {
+        r.dst_addr = destination.bytes;
+        r.dst_addr_len = destination.length;
+    }
+    const SBuf scheme(request->url.getScheme().image());
+    r.prot_type = Text(scheme);
+    r.dst_dn = Text(request->url.host());
+    if (policy_uses(policy, POLICY_SRC_DN))
+        r.src_dn = Text(NameOf(request->client_addr));
+    r.user_agent = Text(request->header.getStr(Http::HdrType::USER_AGENT));
+    r.cookie = Text(request->header.getStr(Http::HdrType::COOKIE));
+    if (policy_uses(policy, POLICY_URL))
+        r.url = Text(request->effectiveRequestUri());
+
+    const auto answer = policy_match_request(policy, &r);
+    return answer.position == POLICY_NONE ? TheConfig.defaultClass : TheConfig.policyFirst + answer.position;
+}
+

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+#ifndef SQUID_SRC_FQRS_CLASSIFICATION_H
+#define SQUID_SRC_FQRS_CLASSIFICATION_H
+
+#include "acl/Acl.h"
+#include "AccessLogEntry.h"
+#include "cbdata.h"
+#include "HttpRequest.h"
+
+class ACLChecklist;
+
+namespace Fqrs
+{
+
+class Ticket;
+
+/**
+ * Finds a request's class: the first class, in squid.conf's order, whose fqrs_access allows it; else what the policy says; else the default
+ * class. Slow ACLs (external, dstdomain of an address, ...) may make it wait, so the answer comes to Ticket::classified(), perhaps before
+ * start() returns. Belongs to its ticket, which deletes it when it wants to know no more.
+ */
+class Classification
+{
+    CBDATA_CLASS(Classification);
+
+public:
+    Classification(Ticket &, HttpRequest *, const AccessLogEntryPointer &);
+    Classification(Classification &&) = delete;
+
+    void start() { run(); }
+
+private:
+    static void Checked(Acl::Answer, void *data);
+    void run();
+    uint32_t askPolicy() const;
+
+    Ticket &ticket;
+    const HttpRequest::Pointer request;
+    const AccessLogEntryPointer al;
+    uint32_t position = 0; ///< of the class whose fqrs_access is asked
+    unsigned generation; ///< of the configuration in which `position` is one
+    bool running = false; ///< run() is at work further up the stack
+    bool waiting = false; ///< for an ACL's answer
+    bool found = false;
+};
+
+} // namespace Fqrs
+
+#endif /* SQUID_SRC_FQRS_CLASSIFICATION_H */
+

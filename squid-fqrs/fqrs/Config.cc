@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* DEBUG: section 96    Fair-Queuing Request Scheduling */
+
+#include "squid.h"
+#include "acl/Gadgets.h"
+#include "acl/Tree.h"
+#include "cache_cf.h"
+#include "ConfigParser.h"
+#include "base/TextException.h"
+#include "fqrs/Host.h"
+#include "fqrs/Config.h"
+#include "fqrs/Runner.h"
+#include "sbuf/Stream.h"
+#include "SquidConfig.h"
+#include "Store.h"
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+
+Fqrs::Config Fqrs::TheConfig;
+
+/// as long as Squid by default tries to forward a request
+static const uint32_t NormalWaitSeconds = 240;
+static const uint32_t LongestWaitSeconds = 86400;
+/// Without a bound of its own a class may owe what the link carries in this time: see sched_rfq.c.
+static const uint64_t NormalDebtSeconds = 6;
+
+namespace Fqrs
+{
+
+[[noreturn]] static void
+Refuse(const SBuf &what)
+{
+    throw TextException(what, Here());
+}
+
+/// a whole number from `least` to `most`
+static uint64_t
+Number(const char *key, const char *text, const uint64_t least, const uint64_t most)
+{
+    char *end = nullptr;
+    errno = 0;
+    const auto n = strtoull(text, &end, 10);
+    if (!xisdigit(*text) || *end || errno || n < least || n > most)
+        Refuse(ToSBuf(cfg_directive, ": ", key, "=", text, " is not a whole number from ", least, " to ", most));
+    return n;
+}
+
+/// a rate as tc(8) writes it, 2mbit, in bytes a second
+static uint64_t
+Rate(const char *text)
+{
+    static const struct { const char *unit; double bits; } units[] = {
+        {"bit", 1}, {"kbit", 1e3}, {"mbit", 1e6}, {"gbit", 1e9}
+    };
+    char *end = nullptr;
+    const auto n = strtod(text, &end);
+    for (const auto &u: units) {
+        const auto bytes = n * u.bits / 8;
+        if (xisdigit(*text) && strcasecmp(end, u.unit) == 0 && bytes >= 1000 && bytes <= 1e12)
+            return static_cast<uint64_t>(bytes);
+    }
+    Refuse(ToSBuf(cfg_directive, ": rate=", text, " is not a rate; write 2Mbit, 512kbit or 1Gbit, 8kbit at least"));
+}
+
+/// Hands each key=value of the rest of the line to `take`, which returns false for a key that it does not know.
+static void
+ForEachOption(const char *known, const std::function<bool(const char *key, const char *value)> &take)
+{
+    while (const auto token = ConfigParser::NextToken()) {
+        const auto equals = strchr(token, '=');
+        if (!equals)
+            Refuse(ToSBuf(cfg_directive, ": \"", token, "\" is not of the form KEY=VALUE; there are ", known));
+        const std::string key(token, equals - token);
+        if (!take(key.c_str(), equals + 1))
+            Refuse(ToSBuf(cfg_directive, ": there is no \"", key.c_str(), "\"; there are ", known));
+    }
+}
+
+static std::string
+NextWord(const char *what)
+{
+    const auto token = ConfigParser::NextToken();
+    if (!token)
+        Refuse(ToSBuf(cfg_directive, ": ", what, " is missing"));
+    return token;
+}
+
+} // namespace Fqrs
+
+Fqrs::Config::Config()
+{
+    clear();
+}
+
+Fqrs::Config::~Config()
+{
+    for (auto &c: classes)
+        aclDestroyAccessList(&c.access);
+}
+
+void
+Fqrs::Config::clear()
+{
+    for (auto &c: classes)
+        aclDestroyAccessList(&c.access);
+    classes.clear();
+    policy.reset();
+    policyFirst = 0;
+    policyFile.clear();
+    interface.clear();
+    linkSeen = windowSeen = orderSeen = false;
+    rs_settings_default(&settings);
+    settings.sched = RS_SCHED_RFQ;
+    settings.gate = RS_GATE_BYTES;
+    settings.debt_max = 0;
+}
+
+int
+Fqrs::Config::find(const char *name) const
+{
+    for (size_t i = 0; i < classes.size(); ++i) {
+        if (strcmp(classes[i].settings.name, name) == 0)
+            return static_cast<int>(i);
+    }
+    return -1;
+}
+
+void
+Fqrs::Config::add(const ClassConfig &c)
+{
+    if (find(c.settings.name) >= 0)
+        Refuse(ToSBuf(cfg_directive, ": there is a class \"", c.settings.name, "\" already"));
+    if (classes.size() >= POLICY_CLASSES_MAX)
+        Refuse(ToSBuf(cfg_directive, ": more than ", POLICY_CLASSES_MAX, " classes"));
+    classes.push_back(c);
+}
+
+/// fqrs_class NAME weight=N [queue=N] [wait=SECONDS]
+void
+Fqrs::Config::parseClass()
+{
+    ClassConfig c;
+    const auto name = NextWord("the name of the class");
+    if (name.size() >= RS_NAME_MAX || name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") != name.npos)
+        Refuse(ToSBuf("fqrs_class: \"", name.c_str(), "\" is not a name; use 1 to ", RS_NAME_MAX - 1, " letters, digits, '-', '_', '.'"));
+    memset(&c.settings, 0, sizeof(c.settings));
+    memcpy(c.settings.name, name.c_str(), name.size());
+    c.waitSeconds = NormalWaitSeconds;
+
+    ForEachOption("weight, queue and wait", [&c](const char *key, const char *value) {
+        if (strcmp(key, "weight") == 0)
+            c.settings.weight = Number(key, value, 1, POLICY_QUANTUM_MAX);
+        else if (strcmp(key, "queue") == 0)
+            c.settings.queue_max = Number(key, value, 1, POLICY_QUEUE_MAX);
+        else if (strcmp(key, "wait") == 0)
+            c.waitSeconds = Number(key, value, 1, LongestWaitSeconds);
+        else
+            return false;
+        return true;
+    });
+    if (!c.settings.weight)
+        Refuse(ToSBuf("fqrs_class ", name.c_str(), ": weight=N is missing"));
+    add(c);
+}
+
+/// fqrs_access NAME allow|deny acl ...
+void
+Fqrs::Config::parseAccess()
+{
+    const auto name = NextWord("the name of the class");
+    const auto position = find(name.c_str());
+    if (position < 0)
+        Refuse(ToSBuf("fqrs_access: there is no class \"", name.c_str(), "\"; its fqrs_class line, or fqrs_policy, must come before"));
+    ConfigParser parser;
+    aclParseAccessLine(cfg_directive, parser, &classes[position].access);
+}
+
+/// fqrs_policy FILE
+void
+Fqrs::Config::parsePolicy()
+{
+    if (policy)
+        Refuse(ToSBuf("fqrs_policy: there is one already: ", policyFile));
+    policyFile = NextWord("the name of the file").c_str();
+    char *error = nullptr;
+    const auto p = policy_load(policyFile.c_str(), &error);
+    if (!p) {
+        const SBuf why(error ? error : "out of memory");
+        free(error);
+        Refuse(ToSBuf("fqrs_policy: ", why));
+    }
+    policy.reset(p, PolicyDeleter());
+    policyFirst = classes.size();
+    for (uint32_t i = 0; i < policy_class_count(p); ++i) {
+        const auto from = policy_class_at(p, i);
+        ClassConfig c;
+        memset(&c.settings, 0, sizeof(c.settings));
+        memcpy(c.settings.name, from->name, sizeof(from->name));
+        static_assert(sizeof(from->name) == sizeof(c.settings.name), "a policy's class has an engine's name");
+        c.settings.weight = from->quantum;
+        c.settings.queue_max = from->queue;
+        c.waitSeconds = from->wait_s ? from->wait_s : NormalWaitSeconds;
+        c.fromPolicy = true;
+        add(c);
+    }
+}
+
+/// fqrs_link rate=RATE [interface=NAME]
+void
+Fqrs::Config::parseLink()
+{
+    if (linkSeen)
+        Refuse(SBuf("fqrs_link: there is one already"));
+    linkSeen = true;
+    ForEachOption("rate and interface", [this](const char *key, const char *value) {
+        if (strcmp(key, "rate") == 0)
+            settings.rate = Rate(value);
+        else if (strcmp(key, "interface") == 0 && *value && strlen(value) < 16 && !strchr(value, '/') && *value != '.')
+            interface = value;
+        else if (strcmp(key, "interface") == 0)
+            Refuse(ToSBuf("fqrs_link: \"", value, "\" is not the name of an interface"));
+        else
+            return false;
+        return true;
+    });
+    if (!settings.rate)
+        Refuse(SBuf("fqrs_link: rate=RATE is missing, as in rate=2Mbit"));
+}
+
+/// fqrs_window bytes [horizon=MS] | wrc [f=N] [umax=U] [most=N] | N | none
+void
+Fqrs::Config::parseWindow()
+{
+    if (windowSeen)
+        Refuse(SBuf("fqrs_window: there is one already"));
+    windowSeen = true;
+    const auto kind = NextWord("the kind of window");
+    if (kind == "bytes") {
+        settings.gate = RS_GATE_BYTES;
+        ForEachOption("horizon", [this](const char *key, const char *value) {
+            if (strcmp(key, "horizon") != 0)
+                return false;
+            settings.horizon_ms = Number(key, value, 1, 60000);
+            return true;
+        });
+    } else if (kind == "wrc") {
+        settings.gate = RS_GATE_WRC;
+        ForEachOption("f, umax and most", [this](const char *key, const char *value) {
+            if (strcmp(key, "f") == 0)
+                settings.wrc_f = Number(key, value, 1, 1000);
+            else if (strcmp(key, "most") == 0)
+                settings.window_max = Number(key, value, 2, 1000000);
+            else if (strcmp(key, "umax") == 0) {
+                char *end = nullptr;
+                const auto u = strtod(value, &end);
+                if (!xisdigit(*value) || *end || u < 0.001 || u > 1)
+                    Refuse(ToSBuf("fqrs_window: umax=", value, " is not a utilisation above 0 and up to 1, like 0.95"));
+                settings.wrc_umax_permille = static_cast<uint32_t>(lround(u * 1000));
+            } else
+                return false;
+            return true;
+        });
+    } else if (kind == "none") {
+        settings.gate = RS_GATE_NONE;
+    } else if (xisdigit(kind[0])) {
+        settings.gate = RS_GATE_WINDOW;
+        settings.window = Number("N", kind.c_str(), 1, 1000000);
+    } else {
+        Refuse(ToSBuf("fqrs_window: \"", kind.c_str(), "\" is no window; there are bytes, wrc, none, and a number of responses"));
+    }
+    if (const auto token = ConfigParser::NextToken())
+        Refuse(ToSBuf("fqrs_window: \"", token, "\" is too much"));
+}
+
+/// fqrs_order rfq [debt=BYTES] | rfq-paper | drr | fifo
+void
+Fqrs::Config::parseOrder()
+{
+    if (orderSeen)
+        Refuse(SBuf("fqrs_order: there is one already"));
+    orderSeen = true;
+    const auto name = NextWord("the name of the order");
+    const auto sched = rs_sched_by_name(name.c_str());
+    if (sched != RS_SCHED_RFQ && sched != RS_SCHED_RFQ_PAPER && sched != RS_SCHED_DRR && sched != RS_SCHED_FIFO)
+        Refuse(ToSBuf("fqrs_order: \"", name.c_str(), "\" is no order; there are rfq, rfq-paper, drr and fifo"));
+    settings.sched = sched;
+    ForEachOption("debt", [this](const char *key, const char *value) {
+        if (strcmp(key, "debt") != 0)
+            return false;
+        settings.debt_max = Number(key, value, 1, 1000000000000ull);
+        return true;
+    });
+}
+
+void
+Fqrs::Config::finalize()
+{
+    Run();
+    const auto policyDefault = [this] {
+        for (uint32_t i = 0; policy && i < policy_class_count(policy.get()); ++i) {
+            if (policy_class_at(policy.get(), i)->is_default)
+                return policyFirst + i;
+        }
+        return POLICY_NONE;
+    };
+    defaultClass = policyDefault();
+    if (defaultClass == POLICY_NONE) {
+        const auto other = find("other");
+        if (other >= 0) {
+            defaultClass = other;
+        } else {
+            ClassConfig c;
+            memset(&c.settings, 0, sizeof(c.settings));
+            strcpy(c.settings.name, "other");
+            c.settings.weight = POLICY_QUANTUM_MAX;
+            for (const auto &k: classes)
+                c.settings.weight = std::min(c.settings.weight, k.settings.weight);
+            c.waitSeconds = NormalWaitSeconds;
+            defaultClass = classes.size();
+            classes.push_back(c);
+        }
+    }
+    if (!settings.debt_max)
+        settings.debt_max = std::min<uint64_t>(settings.rate * NormalDebtSeconds, 1000000000000ull);
+
+    if (!enabled)
+        return;
+    if (!settings.rate && (settings.gate == RS_GATE_BYTES || settings.gate == RS_GATE_WRC))
+        Refuse(SBuf("fqrs on: how fast is the link? Add fqrs_link rate=RATE, or fqrs_window with a number of responses"));
+    if (::Config.workers > 1)
+        Refuse(SBuf("fqrs on: needs workers 1, since each worker would take the whole link for its own"));
+}
+
+void
+Fqrs::Config::dumpClasses(StoreEntry *e, const char *directive) const
+{
+    for (const auto &c: classes) {
+        if (c.fromPolicy)
+            continue;
+        storeAppendPrintf(e, "%s %s weight=%u", directive, c.settings.name, c.settings.weight);
+        if (c.settings.queue_max)
+            storeAppendPrintf(e, " queue=%u", c.settings.queue_max);
+        storeAppendPrintf(e, " wait=%u\n", c.waitSeconds);
+    }
+}
+
+void
+Fqrs::Config::dumpAccess(StoreEntry *e, const char *directive) const
+{
+    for (const auto &c: classes) {
+        if (c.access)
+            dump_acl_access(e, ToSBuf(directive, ' ', c.settings.name).c_str(), c.access);
+    }
+}
+
+void
+Fqrs::Config::dumpPolicy(StoreEntry *e, const char *directive) const
+{
+    if (policy)
+        storeAppendPrintf(e, "%s " SQUIDSBUFPH "\n", directive, SQUIDSBUFPRINT(policyFile));
+}
+
+void
+Fqrs::Config::dumpLink(StoreEntry *e, const char *directive) const
+{
+    if (!linkSeen)
+        return;
+    storeAppendPrintf(e, "%s rate=%" PRIu64 "bit", directive, settings.rate * 8);
+    if (!interface.isEmpty())
+        storeAppendPrintf(e, " interface=" SQUIDSBUFPH, SQUIDSBUFPRINT(interface));
+    storeAppendPrintf(e, "\n");
+}
+
+void
+Fqrs::Config::dumpWindow(StoreEntry *e, const char *directive) const
+{
+    switch (settings.gate) {
+    case RS_GATE_BYTES:
+        storeAppendPrintf(e, "%s bytes horizon=%u\n", directive, settings.horizon_ms);
+        break;
+    case RS_GATE_WRC:
+        storeAppendPrintf(e, "%s wrc f=%u umax=%u.%03u most=%u\n", directive, settings.wrc_f, settings.wrc_umax_permille / 1000,
+                          settings.wrc_umax_permille % 1000, settings.window_max);
+        break;
+    case RS_GATE_WINDOW:
+        storeAppendPrintf(e, "%s %u\n", directive, settings.window);
+        break;
+    default:
+        storeAppendPrintf(e, "%s none\n", directive);
+    }
+}
+
+void
+Fqrs::Config::dumpOrder(StoreEntry *e, const char *directive) const
+{
+    storeAppendPrintf(e, "%s %s", directive, rs_sched_name(settings.sched));
+    if (settings.debt_max)
+        storeAppendPrintf(e, " debt=%" PRIu64, settings.debt_max);
+    storeAppendPrintf(e, "\n");
+}
+

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+#ifndef SQUID_SRC_FQRS_CONFIG_H
+#define SQUID_SRC_FQRS_CONFIG_H
+
+#include "acl/forward.h"
+#include "fqrs/Engine.h"
+#include "fqrs/policy/policy.h"
+#include "sbuf/SBuf.h"
+
+#include <memory>
+#include <vector>
+
+class StoreEntry;
+
+namespace Fqrs
+{
+
+struct PolicyDeleter {
+    void operator()(policy_t *p) const { policy_free(&p); }
+};
+
+/// A class of requests: an fqrs_class line, or a class of the fqrs_policy file.
+class ClassConfig
+{
+public:
+    struct rs_class_settings settings; ///< name, weight, queue
+    uint32_t waitSeconds = 0; ///< longest wait
+    acl_access *access = nullptr; ///< fqrs_access lines of this class in their order; owned by Config
+    bool fromPolicy = false;
+};
+
+/**
+ * squid.conf's fqrs directives. Each parse_ method handles one line and throws a TextException that says what is wrong and what would be
+ * right. What is parsed takes effect when Scheduler::configure() is called; a running scheduler holds what it needs by itself, so that
+ * clear() may come first.
+ */
+class Config
+{
+public:
+    ~Config();
+
+    void parseClass();
+    void parseAccess();
+    void parsePolicy();
+    void parseLink();
+    void parseWindow();
+    void parseOrder();
+    void dumpClasses(StoreEntry *, const char *directive) const;
+    void dumpAccess(StoreEntry *, const char *directive) const;
+    void dumpPolicy(StoreEntry *, const char *directive) const;
+    void dumpLink(StoreEntry *, const char *directive) const;
+    void dumpWindow(StoreEntry *, const char *directive) const;
+    void dumpOrder(StoreEntry *, const char *directive) const;
+    void clear(); ///< back to an empty squid.conf
+
+    /// What no single line can tell. Called once, when all lines are parsed.
+    void finalize();
+
+    /// Position of the class of that name; -1 if there is none.
+    int find(const char *name) const;
+
+public:
+    int enabled = 0; ///< fqrs on|off
+    std::vector<ClassConfig> classes; ///< in order of appearance; after finalize() with "other" if nothing else takes the rest
+    uint32_t defaultClass = 0; ///< position of the class of requests that match nothing; valid after finalize()
+    std::shared_ptr<policy_t> policy; ///< nil if there is none
+    uint32_t policyFirst = 0; ///< position of the policy's first class
+    SBuf policyFile;
+    SBuf interface; ///< whose received bytes are counted; empty for none
+    struct rs_settings settings; ///< of the engine
+
+private:
+    void add(const ClassConfig &);
+
+    bool linkSeen = false;
+    bool windowSeen = false;
+    bool orderSeen = false;
+
+public:
+    Config();
+};
+
+extern Config TheConfig;
+
+} // namespace Fqrs
+
+/* what cf_gen calls; one triple for each TYPE of cf.data.pre */
+
+#define FQRS_DIRECTIVE(Type, Parse, Dump) \
+    inline void parse_##Type(Fqrs::Config *c) { c->Parse(); } \
+    inline void dump_##Type(StoreEntry *e, const char *name, const Fqrs::Config &c) { c.Dump(e, name); } \
+    inline void free_##Type(Fqrs::Config *c) { c->clear(); }
+
+FQRS_DIRECTIVE(FqrsClass, parseClass, dumpClasses)
+FQRS_DIRECTIVE(FqrsAccess, parseAccess, dumpAccess)
+FQRS_DIRECTIVE(FqrsPolicy, parsePolicy, dumpPolicy)
+FQRS_DIRECTIVE(FqrsLink, parseLink, dumpLink)
+FQRS_DIRECTIVE(FqrsWindow, parseWindow, dumpWindow)
+FQRS_DIRECTIVE(FqrsOrder, parseOrder, dumpOrder)
+
+#undef FQRS_DIRECTIVE
+
+#endif /* SQUID_SRC_FQRS_CONFIG_H */
+

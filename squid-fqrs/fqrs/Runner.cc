@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* DEBUG: section 96    Fair-Queuing Request Scheduling */
+
+#include "squid.h"
+#include "base/RunnersRegistry.h"
+#include "fqrs/Config.h"
+#include "fqrs/Host.h"
+#include "fqrs/Report.h"
+#include "fqrs/Runner.h"
+#include "fqrs/Scheduler.h"
+#include "tools.h"
+
+namespace Fqrs
+{
+
+class Runner: public RegisteredRunner
+{
+public:
+    /* RegisteredRunner API */
+    void useConfig() override {
+        if (!IamWorkerProcess())
+            return;
+        RegisterReports();
+        Scheduler::Instance().configure(TheConfig);
+    }
+
+    void syncConfig() override {
+        if (IamWorkerProcess())
+            Scheduler::Instance().configure(TheConfig);
+    }
+
+    void startShutdown() override { Scheduler::Instance().shutdown(); }
+};
+
+} // namespace Fqrs
+
+void
+Fqrs::Run()
+{
+    static const bool registered = RegisterRunner(new Runner);
+    assert(registered);
+}
+

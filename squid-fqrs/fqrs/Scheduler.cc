@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* DEBUG: section 96    Fair-Queuing Request Scheduling */
+
+#include "squid.h"
+#include "fatal.h"
+#include "fqrs/Host.h"
+#include "fqrs/Clock.h"
+#include "fqrs/Config.h"
+#include "fqrs/Scheduler.h"
+#include "fqrs/Ticket.h"
+
+#include <algorithm>
+#include <sys/mman.h>
+
+/// more than POLICY_CLASSES_MAX, so that a reconfiguration finds room while old classes still have outstanding responses
+static const uint32_t ClassesMax = 16384;
+static const uint32_t TicketsMax = 65536;
+static const uint32_t Nil = UINT32_MAX;
+
+/// A response from which nothing came for so long does not count as outstanding: a round trip over the far end of the world and a queue of
+/// some hundred milliseconds at the ISP are less, and who waits behind it is kept for less than a second.
+static const rs_time_t StallTime = 500000;
+/// how often stalled responses and waits that are over are looked for, while somebody waits
+static const rs_time_t TickTime = 100000;
+
+Fqrs::Scheduler &
+Fqrs::Scheduler::Instance()
+{
+    static Scheduler scheduler;
+    return scheduler;
+}
+
+Fqrs::Scheduler::Scheduler():
+    active{Nil, Nil},
+    alarm(Rang)
+{
+}
+
+/* ---- configuration ---- */
+
+void
+Fqrs::Scheduler::configure(const Config &config)
+{
+    const bool wanted = config.enabled;
+    ++generation_;
+    accepting = false;
+    if (!engine_ && !wanted)
+        return;
+
+    if (!engine_)
+        create(config);
+
+    auto settings = config.settings;
+    if (!wanted)
+        settings.gate = RS_GATE_NONE; // whoever waits may go
+    std::vector<struct rs_class_settings> classes;
+    for (const auto &c: config.classes)
+        classes.push_back(c.settings);
+
+    std::vector<uint32_t> fresh(classes.size());
+    const char *why = nullptr;
+    if (rs_configure(engine_, &settings, classes.data(), classes.size(), fresh.data(), Now(), &why) != 0) {
+        // only when more classes are retired, with responses outstanding, than there is room for
+        debugs(96, DBG_CRITICAL, "ERROR: fqrs keeps its former classes and takes everybody for \"other\": " << why);
+        fresh.assign(classes.size(), 0);
+    }
+    numbers.swap(fresh);
+    names.clear();
+    for (size_t i = 0; i < classes.size(); ++i) {
+        names.emplace_back(classes[i].name);
+        waits[numbers[i]] = config.classes[i].waitSeconds;
+    }
+    link_.use(wanted ? config.interface : SBuf());
+    accepting = wanted;
+    debugs(96, DBG_IMPORTANT, "fqrs " << (wanted ? "on" : "off") << ": " << classes.size() << " classes, order " <<
+           rs_sched_name(settings.sched) << ", window " << rs_gate_name(settings.gate) << ", " << waiting << " requests waiting, " << released << " outstanding");
+    admit();
+}
+
+void
+Fqrs::Scheduler::create(const Config &config)
+{
+    struct rs_capacity capacity = {};
+    capacity.classes = ClassesMax;
+    capacity.tickets = TicketsMax;
+    capacity.outlets = 1;
+    const auto size = rs_size(&capacity);
+    const auto memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        fatalf("fqrs: no memory for %zu bytes: %s", size, xstrerr(errno));
+
+    std::vector<struct rs_class_settings> classes;
+    for (const auto &c: config.classes)
+        classes.push_back(c.settings);
+    const char *why = nullptr;
+    engine_ = rs_create(memory, size, &capacity, &config.settings, classes.data(), classes.size(), Now(), &why);
+    if (!engine_)
+        fatalf("fqrs: %s", why);
+    rows.assign(TicketsMax, Row{nullptr, 0, Nil, Nil, false});
+    queues.assign(ClassesMax, List{Nil, Nil});
+    waits.assign(ClassesMax, 0);
+}
+
+void
+Fqrs::Scheduler::shutdown()
+{
+    accepting = false;
+    for (auto &list: queues) {
+        while (list.first != Nil)
+            refuse(rows[list.first], "FQRS_SHUTDOWN");
+    }
+}
+
+/* ---- lists ---- */
+
+Fqrs::Scheduler::Row &
+Fqrs::Scheduler::rowOf(const Ticket &t)
+{
+    auto &row = rows[rs_ticket_index(t.number)];
+    assert(row.ticket == &t);
+    return row;
+}
+
+void
+Fqrs::Scheduler::append(List &list, const uint32_t index)
+{
+    auto &row = rows[index];
+    row.before = list.last;
+    row.after = Nil;
+    (list.last == Nil ? list.first : rows[list.last].after) = index;
+    list.last = index;
+}
+
+void
+Fqrs::Scheduler::remove(List &list, const uint32_t index)
+{
+    auto &row = rows[index];
+    (row.before == Nil ? list.first : rows[row.before].after) = row.after;
+    (row.after == Nil ? list.last : rows[row.after].before) = row.before;
+    row.before = row.after = Nil;
+}
+
+/* ---- the life of a ticket; ticket.number is RS_NO_TICKET for one that was let through without the engine ---- */
+
+void
+Fqrs::Scheduler::submit(Ticket &t)
+{
+    if (shutting_down)
+        return t.refused("FQRS_SHUTDOWN");
+    if (!accepting)
+        return t.admitted(); // turned off meanwhile
+    const auto refusal = rs_submit(engine_, Now(), t.classNumber, 0, 0, 0, 0, &t.number);
+    if (refusal != RS_OK) {
+        t.number = RS_NO_TICKET;
+        return t.refused(refusal == RS_CLASS_FULL ? "FQRS_CLASS_FULL" : "FQRS_QUEUE_FULL");
+    }
+    const auto index = rs_ticket_index(t.number);
+    rows[index].ticket = &t;
+    rows[index].parked = false;
+    append(queues[t.classNumber], index);
+    ++waiting;
+    admit();
+}
+
+/// lets as many go as the window has room for
+void
+Fqrs::Scheduler::admit()
+{
+    rs_time_t again = RS_NEVER;
+    if (!waiting)
+        return;
+    const auto now = Now();
+    while (waiting) {
+        const auto number = rs_pick(engine_, now, &again);
+        if (number == RS_NO_TICKET)
+            break;
+        const auto index = rs_ticket_index(number);
+        auto &row = rows[index];
+        remove(queues[row.ticket->classNumber], index);
+        append(active, index);
+        row.moved = now;
+        --waiting;
+        ++released;
+        row.ticket->admitted();
+    }
+    if (!waiting) {
+        nextTick = RS_NEVER;
+        return;
+    }
+    if (nextTick == RS_NEVER) {
+        (void)link_.unexplained(); // what came while nobody waited is of no interest
+        nextTick = now + TickTime;
+    }
+    alarm.set(std::min(again, nextTick));
+}
+
+void
+Fqrs::Scheduler::cancel(Ticket &t)
+{
+    const auto done = rs_cancel(engine_, Now(), t.number);
+    assert(done);
+    remove(queues[t.classNumber], rs_ticket_index(t.number));
+    --waiting;
+    drop(t);
+}
+
+void
+Fqrs::Scheduler::progress(Ticket &t, const uint64_t bytes)
+{
+    link_.explained(bytes);
+    if (t.number == RS_NO_TICKET)
+        return;
+    const auto now = Now();
+    const auto index = rs_ticket_index(t.number);
+    auto &row = rowOf(t);
+    if (row.parked) {
+        rs_resume(engine_, now, t.number);
+        row.parked = false;
+        append(active, index);
+    } else if (active.last != index) {
+        remove(active, index);
+        append(active, index);
+    }
+    row.moved = now;
+    rs_progress(engine_, now, t.number, bytes);
+    admit();
+}
+
+void
+Fqrs::Scheduler::expect(Ticket &t, const uint64_t length)
+{
+    if (t.number == RS_NO_TICKET)
+        return;
+    rs_header(engine_, Now(), t.number, length);
+    admit();
+}
+
+void
+Fqrs::Scheduler::finish(Ticket &t, const bool whole)
+{
+    if (t.number == RS_NO_TICKET)
+        return;
+    const auto now = Now();
+    if (!rowOf(t).parked)
+        remove(active, rs_ticket_index(t.number));
+    const auto done = whole ? rs_finish(engine_, now, t.number) : rs_abort(engine_, now, t.number);
+    assert(done);
+    --released;
+    drop(t);
+    admit();
+}
+
+void
+Fqrs::Scheduler::drop(Ticket &t)
+{
+    auto &row = rowOf(t);
+    row.ticket = nullptr;
+    row.parked = false;
+    t.number = RS_NO_TICKET;
+}
+
+void
+Fqrs::Scheduler::charge(Ticket &t, const uint64_t bytes)
+{
+    link_.explained(bytes);
+    if (!accepting)
+        return;
+    if (t.generation != generation_) { // its class may have another number now
+        auto was = t.al ? t.al->fqrs.className : SBuf();
+        auto position = TheConfig.find(was.c_str());
+        if (position < 0)
+            position = TheConfig.defaultClass;
+        t.classNumber = numbers[position];
+        t.generation = generation_;
+    }
+    rs_charge(engine_, Now(), t.classNumber, 0, bytes);
+}
+
+/* ---- time ---- */
+
+void
+Fqrs::Scheduler::Rang()
+{
+    auto &me = Instance();
+    const auto now = Now();
+    if (now >= me.nextTick)
+        me.tick(now);
+    me.admit();
+}
+
+void
+Fqrs::Scheduler::tick(const rs_time_t now)
+{
+    nextTick = now + TickTime;
+    park(now);
+    refuseOverdue(now);
+    if (const auto foreign = link_.unexplained())
+        rs_charge(engine_, now, RS_NO_CLASS, 0, foreign);
+}
+
+void
+Fqrs::Scheduler::park(const rs_time_t now)
+{
+    while (active.first != Nil && now - rows[active.first].moved >= StallTime) {
+        auto &row = rows[active.first];
+        remove(active, active.first);
+        rs_park(engine_, now, row.ticket->number);
+        row.parked = true;
+    }
+}
+
+/// Those of a class arrived in the order of their list, so only its first can be the next whose wait is over.
+void
+Fqrs::Scheduler::refuseOverdue(const rs_time_t now)
+{
+    struct rs_stats stats;
+    rs_stats(engine_, &stats);
+    for (uint32_t c = 0; c < stats.classes; ++c) {
+        while (queues[c].first != Nil && now - rows[queues[c].first].ticket->since >= waits[c] * UINT64_C(1000000)) {
+            ++overdue;
+            refuse(rows[queues[c].first], "FQRS_WAIT_OVER");
+        }
+    }
+}
+
+void
+Fqrs::Scheduler::refuse(Row &row, const char *why)
+{
+    auto &t = *row.ticket;
+    cancel(t);
+    t.refused(why);
+}
+

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+#ifndef SQUID_SRC_FQRS_SCHEDULER_H
+#define SQUID_SRC_FQRS_SCHEDULER_H
+
+#include "fqrs/Alarm.h"
+#include "fqrs/Engine.h"
+#include "fqrs/Link.h"
+#include "sbuf/SBuf.h"
+
+#include <vector>
+
+namespace Fqrs
+{
+
+class Config;
+class Ticket;
+
+/**
+ * The engine of core/rs.h in Squid's main loop: the tickets that wait or are released, the clock that wakes it, the bytes of the link that no
+ * ticket explains.
+ *
+ * The engine's block is made once, at the first configuration with "fqrs on", and stays: a reconfiguration keeps queues, accounts,
+ * counters and outstanding responses. With "fqrs off" it lets everything go that waits and takes nobody new.
+ *
+ * A response from which nothing comes is parked: an origin that does not answer, or that stops in the middle, keeps no room of the link. The
+ * first byte that comes takes it back.
+ */
+class Scheduler
+{
+public:
+    static Scheduler &Instance();
+
+    bool on() const { return accepting; }
+    void configure(const Config &);
+    void shutdown(); ///< refuses who waits, and who comes
+
+    /* for Ticket: */
+    void submit(Ticket &); ///< ends in Ticket::admitted() or refused(), now or later
+    void cancel(Ticket &);
+    void progress(Ticket &, uint64_t bytes);
+    void expect(Ticket &, uint64_t length);
+    void finish(Ticket &, bool whole);
+    void charge(Ticket &, uint64_t bytes);
+    uint32_t numberOf(uint32_t position) const { return numbers[position]; }
+    const SBuf &nameOf(uint32_t position) const { return names[position]; }
+
+    /// Goes up whenever positions of classes may have changed.
+    unsigned generation() const { return generation_; }
+
+    /* for reports: */
+    const rs_engine_t *engine() const { return engine_; }
+    const Link &link() const { return link_; }
+    uint64_t refusedLate() const { return overdue; }
+
+private:
+    /// a doubly linked list of rows by their index
+    struct List {
+        uint32_t first, last;
+    };
+
+    /// what we keep of each of the engine's tickets
+    struct Row {
+        Ticket *ticket;
+        rs_time_t moved; ///< when it was released, or bytes came last
+        uint32_t before, after; ///< in its class's waiting list, or in `active`
+        bool parked;
+    };
+
+    Scheduler();
+    static void Rang();
+    void create(const Config &);
+    void admit();
+    void tick(rs_time_t now);
+    void park(rs_time_t now);
+    void refuseOverdue(rs_time_t now);
+    void refuse(Row &, const char *why);
+    void append(List &, uint32_t index);
+    void remove(List &, uint32_t index);
+    void drop(Ticket &);
+    Row &rowOf(const Ticket &);
+
+    rs_engine_t *engine_ = nullptr;
+    bool accepting = false;
+    unsigned generation_ = 0;
+    uint32_t waiting = 0; ///< tickets in queues
+    uint32_t released = 0;
+    uint64_t overdue = 0; ///< refused because they waited too long
+    rs_time_t nextTick = RS_NEVER;
+    std::vector<Row> rows; ///< by the ticket's index
+    std::vector<List> queues; ///< by class number
+    std::vector<uint32_t> waits; ///< by class number: seconds
+    List active; ///< released and not parked, the one that moved longest ago first
+    std::vector<uint32_t> numbers; ///< by position in the configuration
+    std::vector<SBuf> names; ///< likewise
+    Alarm alarm;
+    Link link_;
+};
+
+} // namespace Fqrs
+
+#endif /* SQUID_SRC_FQRS_SCHEDULER_H */
+

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* DEBUG: section 96    Fair-Queuing Request Scheduling */
+
+#include "squid.h"
+#include "AccessLogEntry.h"
+#include "error/Detail.h"
+#include "errorpage.h"
+#include "fqrs/Host.h"
+#include "fqrs/Classification.h"
+#include "fqrs/Clock.h"
+#include "fqrs/Config.h"
+#include "fqrs/Scheduler.h"
+#include "fqrs/Ticket.h"
+#include "globals.h"
+#include "HttpReply.h"
+#include "HttpRequest.h"
+
+bool
+Fqrs::Ticket::Wanted(const HttpRequest &request)
+{
+    // digests, netdb and the like are Squid's own, and have no client
+    return Scheduler::Instance().on() && !request.flags.internal && !request.client_addr.isNoAddr();
+}
+
+bool
+Fqrs::Ticket::hold(HttpRequest *request, const AccessLogEntryPointer &anAl, const AsyncCall::Pointer &aResume)
+{
+    if (state != IDLE || !Wanted(*request))
+        return false;
+    if (request->flags.ftpNative || request->flags.sslPeek) { // a part of another transaction
+        account(request, anAl);
+        return false;
+    }
+    waits = true;
+    resume = aResume;
+    entering = true;
+    classify(request, anAl);
+    entering = false;
+    if (state == REFUSED)
+        callBack();
+    return state != RELEASED;
+}
+
+void
+Fqrs::Ticket::account(HttpRequest *request, const AccessLogEntryPointer &anAl)
+{
+    if (state == IDLE && Wanted(*request))
+        classify(request, anAl);
+}
+
+void
+Fqrs::Ticket::classify(HttpRequest *request, const AccessLogEntryPointer &anAl)
+{
+    al = anAl;
+    state = CLASSIFYING;
+    since = Now();
+    classification = new Classification(*this, request, anAl);
+    classification->start();
+}
+
+void
+Fqrs::Ticket::classified(const uint32_t position)
+{
+    auto &scheduler = Scheduler::Instance();
+    delete classification;
+    classification = nullptr;
+    classNumber = scheduler.numberOf(position);
+    generation = scheduler.generation();
+    if (al)
+        al->fqrs.className = scheduler.nameOf(position);
+    if (waits) {
+        state = WAITING;
+        scheduler.submit(*this);
+    } else {
+        state = ACCOUNTING;
+        if (received)
+            scheduler.charge(*this, received);
+    }
+}
+
+void
+Fqrs::Ticket::admitted()
+{
+    const auto now = Now();
+    state = RELEASED;
+    received = 0;
+    if (al)
+        al->fqrs.waitMsec = static_cast<int64_t>((now - since) / 1000);
+    since = now;
+    if (!entering)
+        callBack();
+}
+
+void
+Fqrs::Ticket::refused(const char *aWhy)
+{
+    state = REFUSED;
+    why = aWhy;
+    if (!entering)
+        callBack();
+}
+
+void
+Fqrs::Ticket::callBack()
+{
+    if (!resume)
+        return;
+    ScheduleCallHere(resume);
+    resume = nullptr;
+}
+
+ErrorState *
+Fqrs::Ticket::refusal(HttpRequest *request, const AccessLogEntryPointer &anAl) const
+{
+    if (state != REFUSED)
+        return nullptr;
+    const auto page = new ErrorState(shutting_down ? ERR_SHUTTING_DOWN : ERR_CANNOT_FORWARD, Http::scServiceUnavailable, request, anAl);
+    page->detailError(MakeNamedErrorDetail(why));
+    return page;
+}
+
+void
+Fqrs::Ticket::bytesIn(const size_t bytes)
+{
+    if (state == RELEASED) {
+        received += bytes;
+        Scheduler::Instance().progress(*this, bytes);
+    } else if (state == ACCOUNTING) {
+        Scheduler::Instance().charge(*this, bytes);
+    } else if (state == CLASSIFYING) {
+        received += bytes;
+    }
+}
+
+void
+Fqrs::Ticket::replyHeader(const HttpReply &reply, const HttpRequestMethod &method, const int64_t bodySeen)
+{
+    int64_t length = -1;
+    if (state != RELEASED)
+        return;
+    if (!reply.expectingBody(method, length))
+        length = bodySeen;
+    if (length >= 0) // else only the end will tell
+        Scheduler::Instance().expect(*this, received + static_cast<uint64_t>(length > bodySeen ? length - bodySeen : 0));
+}
+
+void
+Fqrs::Ticket::finish(const bool whole)
+{
+    if (state == IDLE || state == OVER)
+        return;
+    if (state == WAITING)
+        Scheduler::Instance().cancel(*this);
+    else if (state == RELEASED) {
+        if (al)
+            al->fqrs.slotMsec = static_cast<int64_t>((Now() - since) / 1000);
+        Scheduler::Instance().finish(*this, whole);
+    }
+    state = OVER;
+    delete classification;
+    classification = nullptr;
+    resume = nullptr;
+    al = nullptr;
+}
+

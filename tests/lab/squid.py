@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""
+squid.py - a real Squid in the lab.
+
+    squid = Squid(lab, FQRS, config="fqrs on\\nfqrs_link rate=2Mbit\\n").start()
+    squid.json()["classes"]
+
+FQRS is the patched one, STOCK the one as its authors ship it, both built by squid-fqrs/build with the same options; each is a directory to
+which squid-fqrs/build installed it, from $FAIRGATE_SQUID and $FAIRGATE_SQUID_STOCK, or wherever the build's cache has it.
+"""
+import json
+import os
+import shutil
+import socket
+import subprocess
+import urllib.request
+
+from .lab import ROOT, LabError, Server, wait_for
+
+
+def installed(variable, *arguments):
+    """Where that Squid stands; LabError if it is not built."""
+    if variable in os.environ:
+        return os.environ[variable]
+    r = subprocess.run([os.path.join(ROOT, "squid-fqrs", "build"), "--where", *arguments], capture_output=True, text=True)
+    if r.returncode:
+        raise LabError(r.stderr.strip())
+    return r.stdout.strip()
+
+
+def fqrs():
+    return installed("FAIRGATE_SQUID", "5.7", "--lean")
+
+
+def stock():
+    return installed("FAIRGATE_SQUID_STOCK", "5.7", "--lean", "--stock")
+
+
+BASE = """
+visible_hostname lab
+unique_hostname lab
+http_access allow all
+shutdown_lifetime 1 second
+forwarded_for on
+dns_nameservers 127.0.0.1
+max_filedescriptors 65536
+pinger_enable off
+icon_directory {prefix}/share/icons
+error_directory {prefix}/share/errors/templates
+mime_table {prefix}/etc/mime.conf.default
+cache_effective_user proxy
+cache_log {dir}/cache.log
+pid_filename {dir}/squid.pid
+coredump_dir {dir}
+half_closed_clients off
+server_persistent_connections on
+logformat lab %ts.%03tu %>a %Ss/%03>Hs %<st %rm %ru %{{-}}>ha
+"""
+
+
+class Squid(Server):
+    name = "squid"
+
+    def __init__(self, lab, prefix, config="", name=None, intercept=False, cache=False, log=None, command_prefix=()):
+        super().__init__(lab, name)
+        self.install, self.config, self.intercept, self.cache, self.logged = prefix, config, intercept, cache, log
+        self.command_prefix = list(command_prefix)
+        self.service = f"fg{os.getpid()}x{self.port}"
+        self.extra_port = None
+
+    def on(self, host):
+        super().on(host)
+        self.port, self.extra_port = 3128, 3129
+        return self
+
+    @property
+    def binary(self):
+        return os.path.join(self.install, "sbin", "squid")
+
+    def configure(self):
+        shutil.chown(self.dir, "proxy", "proxy")
+        text = BASE.format(prefix=self.install, dir=self.dir).replace("logformat lab %ts.%03tu %>a %Ss/%03>Hs %<st %rm %ru %{-}>ha\n", "")
+        text += f"http_port {self.port}\n"
+        if self.intercept:
+            text += f"http_port {self.extra_port} intercept\n"
+        if not self.cache:
+            text += "cache deny all\n"
+        text += f"access_log stdio:{self.dir}/access.log logformat=lab\n" if self.logged else "access_log none\n"
+        if self.logged:
+            text = f"logformat lab {self.logged}\n" + text
+        self.write("squid.conf", text + self.config)
+
+    def argv(self):
+        return [*self.command_prefix, self.binary, "-n", self.service, "-N", "-f", self.path("squid.conf")]
+
+    def parse(self, config):
+        """squid -k parse of this configuration: (ok, what it said)."""
+        self.config = config
+        self.configure()
+        r = subprocess.run([self.binary, "-k", "parse", "-n", self.service, "-f", self.path("squid.conf")], capture_output=True, text=True, timeout=60)
+        return r.returncode == 0, r.stderr + r.stdout
+
+    def reconfigure(self, config=None, seconds=20):
+        """Gives it a new configuration while it runs, and waits until it has it."""
+        if config is not None:
+            self.config = config
+        self.configure()
+        before = self.log().count("Reconfiguring Squid Cache")
+        accepting = self.log().count("Accepting HTTP Socket connections")
+        self.process.send_signal(1)
+        wait_for(lambda: not self.alive() or (self.log().count("Reconfiguring Squid Cache") > before
+                                              and self.log().count("Accepting HTTP Socket connections") > accepting), seconds, "the reconfiguration")
+        if not self.alive():
+            raise LabError(f"squid ended while it was reconfigured:\n{self.log_end()}")
+
+    def manager(self, page):
+        """A page of the cache manager, from wherever the Squid runs."""
+        url = f"http://{self.host}:{self.port}/squid-internal-mgr/{page}"
+        if self.prefix:
+            return subprocess.run([*self.prefix, "curl", "-sf", "--max-time", "10", url], capture_output=True, text=True, check=True).stdout
+        with urllib.request.urlopen(url, timeout=10) as r:
+            return r.read().decode()
+
+    def json(self):
+        return json.loads(self.manager("fqrs_json"))
+
+    def ready(self):
+        if self.prefix:
+            return subprocess.run([*self.prefix, "curl", "-s", "-o", "/dev/null", "--max-time", "1", f"http://{self.host}:{self.port}/"],
+                                  capture_output=True).returncode == 0
+        with socket.socket() as s:
+            s.settimeout(1)
+            return s.connect_ex((self.host, self.port)) == 0
+
+    def log_files(self):
+        return [self.output, self.path("cache.log")]
+
+    def access(self):
+        """Lines of access.log."""
+        with open(self.path("access.log")) as f:
+            return f.read().splitlines()
