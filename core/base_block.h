@@ -100,7 +100,7 @@ struct rs_outlet {
     uint32_t share_cap;             /* a window beyond this cannot share by weight; RS_NIL: no class waits */
     uint32_t open_below;            /* the gate's: with fewer outstanding it is open, nobody need ask */
     uint64_t flows_at, sched_at;    /* offsets of this outlet's part */
-    uint64_t expected;              /* bytes still expected of the outstanding ones; kept with RS_WATCH_SLOTS, else 0 */
+    uint64_t expected;              /* bytes still expected of the outstanding ones, a slice of each at most; with RS_WATCH_SLOTS, else 0 */
     uint64_t turns;                 /* turns of the discipline's loops: tests bound them */
     uint64_t gate_state[40];
 };
@@ -121,6 +121,7 @@ struct rs_engine {
     uint64_t seq;
     rs_time_t now;
     uint64_t weight_busy;           /* of classes with responses outstanding; kept with RS_WATCH_SLOTS, else 0 */
+    uint64_t slice;                 /* what one response adds to an outlet's expected bytes at most */
     uint64_t mean;                  /* of all classes */
     uint64_t weight_sum;            /* of the classes in force */
     uint32_t weight_max;
@@ -187,5 +188,10 @@ static inline uint64_t rs_life_after(rs_ticket_t t) {
 
 /* What is still to come of a response, as far as anybody knows. */
 static inline uint64_t rs_row_rest(const struct rs_ticket_row *r) { return r->estimate - r->received; }
+
+/* What of it counts as expected. */
+static inline uint64_t rs_row_expected(const rs_engine_t *e, const struct rs_ticket_row *r) {
+    return rs_row_rest(r) < e->slice ? rs_row_rest(r) : e->slice;
+}
 
 #endif

@@ -9,6 +9,7 @@
  * HOOKS
  *     init      new state, with the settings given; also when the settings changed while the kind of gate stayed (again = 1: keep
  *               what was learnt as far as the new bounds allow) and after a rebuild (again = 1 too: distrust what is out of bounds)
+ *     slice     so many bytes of a response count in outlet->expected, and no more (NULL: the gate does not read it, and nobody keeps it)
  *     may       called only when somebody waits and no fewer than outlet->open_below are outstanding.  0: no; *again may be lowered to
  *               the time at which asking once more can help.  NULL: never; the gate is a window, and open_below says all
  *     arrived   bytes came (NULL: not interested)
@@ -24,7 +25,7 @@
 
 struct rs_gate_ops {
     const char *name;
-    int         expected;   /* reads outlet->expected, which nobody keeps otherwise */
+    uint64_t    (*slice)(const struct rs_settings *s);
     void        (*init)(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, int again);
     int         (*may)(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, rs_time_t *again);
     void        (*arrived)(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, uint64_t bytes);

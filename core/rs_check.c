@@ -35,14 +35,14 @@ static const char *check_ticket(const rs_engine_t *e, uint32_t t) {
     return NULL;
 }
 
-static void add(struct sums *s, const struct rs_ticket_row *r) {
+static void add(const rs_engine_t *e, struct sums *s, const struct rs_ticket_row *r) {
     switch (rs_row_state(r)) {
     case RS_FREE: break;
     case RS_QUEUED: s->queued++; break;
     case RS_PARKED: s->parked++; break;
     case RS_RELEASED:
         s->outstanding++;
-        s->expected += rs_row_rest(r);
+        s->expected += rs_row_expected(e, r);
         break;
     }
 }
@@ -52,7 +52,7 @@ static const char *check_outlet(const rs_engine_t *e, const struct rs_outlet *o,
     uint64_t queued = 0, live = 0;
     if (o->magic != RS_OUTLET_MAGIC || o->number != n) return "an outlet has lost its magic number";
     for (uint32_t t = 0; t < e->capacity.tickets; t++)
-        if (rs_row(e, t)->outlet == n) add(&s, rs_row(e, t));
+        if (rs_row(e, t)->outlet == n) add(e, &s, rs_row(e, t));
     if (s.queued != o->queued) return "an outlet's count of waiting requests is wrong";
     if (s.outstanding != o->outstanding) return "an outlet's count of outstanding responses is wrong";
     if (s.parked != o->parked) return "an outlet's count of parked responses is wrong";
@@ -96,13 +96,6 @@ static const char *check_class(const rs_engine_t *e, uint32_t c, uint64_t *weigh
     return NULL;
 }
 
-static uint64_t expected_at(const rs_engine_t *e, uint32_t outlet) {
-    struct sums s = { 0 };
-    for (uint32_t t = 0; t < e->capacity.tickets; t++)
-        if (rs_row(e, t)->outlet == outlet) add(&s, rs_row(e, t));
-    return s.expected;
-}
-
 const char *rs_check(const rs_engine_t *e) {
     if (e->magic != RS_ENGINE_MAGIC || e->version != RS_VERSION) return "the engine has lost its magic number";
     if (e->classes > e->capacity.classes) return "there are more classes than places";
@@ -116,6 +109,7 @@ const char *rs_check(const rs_engine_t *e) {
         why = check_ticket(e, t);
         if (why) return why;
         if (rs_row_state(rs_row(e, t)) == RS_FREE) free_tickets++;
+        if (rs_row_state(rs_row(e, t)) == RS_RELEASED) expected += rs_row_rest(rs_row(e, t));
     }
     why = check_free(e, free_tickets);
     for (uint32_t n = 0; n < e->capacity.outlets && !why; n++) {
@@ -124,7 +118,6 @@ const char *rs_check(const rs_engine_t *e) {
         queued += o->queued;
         outstanding += o->outstanding;
         parked += o->parked;
-        expected += expected_at(e, n);
     }
     if (why) return why;
     if (queued != e->queued) return "the count of waiting requests is wrong";

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
+ * What a host may let come of a response: by reading no more than it is credited, or by a receive window that allows no more.
+ *
  * Read pacing: one bucket of tokens per class, shared by its responses.
  *
  * Ours.  Requests decide shares only in the mean of many responses; a long one takes its time at the link's full speed.  A host that
@@ -49,4 +51,13 @@ void rs_credit_used(rs_engine_t *e, struct rs_class_row *row, uint64_t bytes) {
     if (bytes > RS_BYTES_MAX) bytes = RS_BYTES_MAX;
     row->credit -= (int64_t)bytes;
     if (row->credit < -(int64_t)RS_BYTES_MAX) row->credit = -(int64_t)RS_BYTES_MAX;
+}
+
+uint64_t rs_allowance(const rs_engine_t *e, rs_ticket_t t) {
+    rs_enter(e);
+    const struct rs_ticket_row *r = rs_live_row(e, t);
+    if (!r || rs_row_state(r) != RS_RELEASED || e->settings.gate != RS_GATE_BYTES || !e->settings.rate) return RS_UNLIMITED;
+    const struct rs_class_row *row = rs_row_class(e, r);
+    unsigned __int128 bound = (unsigned __int128)e->settings.rate * e->settings.horizon_ms / 1000;
+    return (uint64_t)(bound * row->settings.weight / e->weight_busy / row->outstanding);
 }

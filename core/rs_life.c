@@ -71,7 +71,7 @@ static inline void take_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_clas
     row->outstanding++;
     row->promised += rest;
     if (!(e->watch & RS_WATCH_SLOTS)) return;
-    o->expected += rest;
+    o->expected += rs_row_expected(e, r);
     if (row->outstanding == 1) e->weight_busy += row->settings.weight;
 }
 
@@ -81,7 +81,7 @@ static inline void give_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_clas
     row->outstanding--;
     row->promised -= rest;
     if (!(e->watch & RS_WATCH_SLOTS)) return;
-    o->expected -= rest;
+    o->expected -= rs_row_expected(e, r);
     if (row->outstanding == 0) e->weight_busy -= row->settings.weight;
 }
 
@@ -307,12 +307,12 @@ int rs_header(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length) {
     struct rs_ticket_row *r = rs_live_row(e, t);
     if (!r || rs_row_state(r) == RS_QUEUED) return 0;
     struct rs_outlet *o = rs_outlet(e, r->outlet);
-    uint64_t was = r->estimate, is = at_most_max(length);
+    uint64_t was = r->estimate, is = at_most_max(length), expected = rs_row_expected(e, r);
     if (is < r->received) is = r->received;
     r->estimate = is;
     if (rs_row_state(r) == RS_RELEASED) {
         rs_class_row(e, r->class)->promised += is - was;
-        if (e->watch & RS_WATCH_SLOTS) o->expected += is - was;
+        if (e->watch & RS_WATCH_SLOTS) o->expected += rs_row_expected(e, r) - expected;
     }
     if (rs_sched_ops(e)->on_receipt) return 1;
     if (is > was) charge(e, o, r, is - was);
@@ -337,11 +337,11 @@ static RARELY int progress_watched(rs_engine_t *e, rs_time_t now, rs_ticket_t t,
     struct rs_outlet *o = rs_outlet(e, r->outlet);
     struct rs_class_row *row = rs_row_class(e, r);
     const struct rs_gate_ops *gate = rs_gate_ops(e);
-    uint64_t rest = rs_row_rest(r), expected = bytes < rest ? bytes : rest;
+    uint64_t rest = rs_row_rest(r), expected = rs_row_expected(e, r);
     if (rs_row_state(r) == RS_PARKED) row->promised += bytes;
-    else if (e->watch & RS_WATCH_SLOTS) o->expected -= expected;
     if (bytes > rest) outgrow(e, r, row, bytes - rest);
     r->received += bytes;
+    if (rs_row_state(r) != RS_PARKED && e->watch & RS_WATCH_SLOTS) o->expected += rs_row_expected(e, r) - expected;
     row->counts.bytes += bytes;
     if (rs_sched_ops(e)->on_receipt) charge(e, o, r, bytes);
     if (gate->arrived) gate->arrived(o, &e->settings, e->now, bytes);

@@ -78,7 +78,7 @@ static void count_outstanding(rs_engine_t *e, const struct rs_ticket_row *r) {
     row->promised += rs_row_rest(r);
     row->outstanding++;
     if (!(e->watch & RS_WATCH_SLOTS)) return;
-    o->expected += rs_row_rest(r);
+    o->expected += rs_row_expected(e, r);
     if (row->outstanding == 1) e->weight_busy += row->settings.weight;
 }
 
@@ -167,8 +167,9 @@ void rs_make_anew(rs_engine_t *e, rs_time_t now) {
     e->built_sched = e->built_gate = RS_NIL;    /* whoever dies from here on leaves accounts that nobody trusts */
     RS_BARRIER();
     e->watch = (sched->on_receipt || gate->arrived ? RS_WATCH_BYTES : 0) | (gate->ended ? RS_WATCH_ENDS : 0) |
-               (gate->expected || e->settings.pace ? RS_WATCH_BYTES | RS_WATCH_SLOTS : 0) |
+               (gate->slice || e->settings.pace ? RS_WATCH_BYTES | RS_WATCH_SLOTS : 0) |
                (sched->enter || sched->taken ? RS_WATCH_QUEUES : 0);
+    e->slice = gate->slice ? gate->slice(&e->settings) : UINT64_MAX;
     set_weights(e);
     clear_sums(e);
     uint32_t list = sort(e, sort_out(e, keep_accounts));

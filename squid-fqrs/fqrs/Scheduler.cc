@@ -206,12 +206,11 @@ Fqrs::Scheduler::cancel(Ticket &t)
 }
 
 void
-Fqrs::Scheduler::progress(Ticket &t, const uint64_t bytes)
+Fqrs::Scheduler::progress(Ticket &t, const uint64_t bytes, const rs_time_t now)
 {
     link_.explained(bytes);
     if (t.number == RS_NO_TICKET)
         return;
-    const auto now = Now();
     const auto index = rs_ticket_index(t.number);
     auto &row = rowOf(t);
     if (row.parked) {
@@ -234,6 +233,12 @@ Fqrs::Scheduler::expect(Ticket &t, const uint64_t length)
         return;
     rs_header(engine_, Now(), t.number, length);
     admit();
+}
+
+uint64_t
+Fqrs::Scheduler::allowance(const Ticket &t) const
+{
+    return t.number == RS_NO_TICKET ? RS_UNLIMITED : rs_allowance(engine_, t.number);
 }
 
 void

@@ -38,7 +38,8 @@ public:
     /* for Ticket: */
     void submit(Ticket &); ///< ends in Ticket::admitted() or refused(), now or later
     void cancel(Ticket &);
-    void progress(Ticket &, uint64_t bytes);
+    void progress(Ticket &, uint64_t bytes, rs_time_t now);
+    uint64_t allowance(const Ticket &) const; ///< bytes that may be on their way at one time
     void expect(Ticket &, uint64_t length);
     void finish(Ticket &, bool whole);
     void charge(Ticket &, uint64_t bytes);

@@ -5,6 +5,7 @@
 
 #include "AccessLogEntry.h"
 #include "base/AsyncCall.h"
+#include "comm/Connection.h"
 #include "fqrs/Engine.h"
 
 class ErrorState;
@@ -49,6 +50,9 @@ public:
     /// An error page for a request that may not go at all; nil for one that may. The caller owns it.
     ErrorState *refusal(HttpRequest *, const AccessLogEntryPointer &) const;
 
+    /// The request is about to go out on this connection.
+    void dispatched(const Comm::ConnectionPointer &);
+
     /// Bytes came from the server.
     void bytesIn(size_t);
 
@@ -69,6 +73,8 @@ private:
     void admitted(); ///< by the scheduler: may go now
     void refused(const char *why); ///< by the scheduler: may not go
     void callBack();
+    void fitWindow(rs_time_t now);
+    void freeWindow();
 
     AccessLogEntryPointer al; ///< where the log will look; may be nil
     AsyncCall::Pointer resume;
@@ -77,6 +83,10 @@ private:
     rs_ticket_t number = RS_NO_TICKET;
     rs_time_t since = 0; ///< arrival; once released, the release
     uint64_t received = 0; ///< bytes since the release
+    Comm::ConnectionPointer server; ///< the connection whose receive window we fit; nil if none
+    rs_time_t fitted = 0; ///< when we last looked at the window
+    uint64_t clamped = 0; ///< what had been received when the clamp was last said
+    int clamp = 0; ///< bytes; 0 = not clamped
     uint32_t classNumber = 0; ///< the engine's
     unsigned generation = 0; ///< of the configuration that gave classNumber; for ACCOUNTING
     State state = IDLE;

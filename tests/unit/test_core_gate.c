@@ -75,24 +75,70 @@ START_TEST(bytes_counts_what_is_expected) {
     for (int i = 0; i < 40; i++) ask(&w, 0, 30000);
     ck_assert_uint_eq(fill(&w), 3);                 /* no rate: a window */
     w.settings.rate = 1000000;
-    w.settings.horizon_ms = 200;                    /* 200,000 bytes: six of 30,000 are less */
+    w.settings.horizon_ms = 200;                    /* 200,000 bytes, of each of them an eighth: 25,000, and a byte for rounding */
     set(&w);
-    ck_assert_uint_eq(fill(&w), 4);
+    ck_assert_uint_eq(fill(&w), 5);
     rs_ticket_t t = next(&w);
     ck_assert(t == RS_NO_TICKET);
     close_world(&w);
 
     open_world(&w, RS_SCHED_FIFO, RS_GATE_BYTES, 0, NULL, 1, 100);
     w.settings.rate = 1000;
+    w.settings.horizon_ms = 200;
     set(&w);
-    for (int i = 0; i < 4; i++) ask(&w, 0, 1 << 30);
-    t = next(&w);                                   /* one always goes, however large */
-    ck_assert(t != RS_NO_TICKET);
-    ck_assert(next(&w) == RS_NO_TICKET);
-    ck_assert(rs_progress(w.e, 0, t, (1 << 30) - 150));
-    ck_assert_uint_eq(fill(&w), 1);                 /* 150 bytes are left, 200 may be: the next begins before this one has ended */
+    for (int i = 0; i < 40; i++) ask(&w, 0, 1 << 30);
+    t = next(&w);                                   /* 200 bytes, of each of them 26: seven are less */
+    ck_assert_uint_eq(fill(&w), 7);
+    ck_assert(rs_progress(w.e, 0, t, (1 << 30) - 24));
+    ck_assert_uint_eq(fill(&w), 0);                 /* 206 of 208 left */
+    ck_assert(rs_progress(w.e, 0, t, 20));
+    ck_assert_uint_eq(fill(&w), 1);                 /* 4 bytes are left: the next begins before this one has ended */
     sound(&w);
     ck_assert(rs_finish(w.e, 0, t));
+    sound(&w);
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(the_allowance_is_shared_by_weight) {
+    struct world w;
+    open_world(&w, RS_SCHED_RFQ, RS_GATE_BYTES, 0, (uint32_t[]){ 4, 2, 1 }, 3, 100);
+    w.settings.rate = 1000000;
+    w.settings.horizon_ms = 700;
+    set(&w);
+    rs_ticket_t a = ask(&w, 0, 50000), b = ask(&w, 1, 50000), c = ask(&w, 2, 50000), d = ask(&w, 2, 50000);
+    ck_assert_uint_eq(rs_allowance(w.e, a), RS_UNLIMITED);              /* still waiting */
+    ck_assert_uint_eq(fill(&w), 4);
+    ck_assert_uint_eq(rs_allowance(w.e, a), 400000);
+    ck_assert_uint_eq(rs_allowance(w.e, b), 200000);
+    ck_assert_uint_eq(rs_allowance(w.e, c), 50000);
+    ck_assert_uint_eq(rs_allowance(w.e, d), 50000);
+    ck_assert(rs_finish(w.e, 0, a));                                    /* what a class does not use, the others have by weight */
+    ck_assert_uint_eq(rs_allowance(w.e, a), RS_UNLIMITED);
+    ck_assert_uint_eq(rs_allowance(w.e, b), 466666);
+    ck_assert(rs_park(w.e, 0, c));
+    ck_assert_uint_eq(rs_allowance(w.e, c), RS_UNLIMITED);
+    ck_assert_uint_eq(rs_allowance(w.e, d), 233333);
+    w.settings.gate = RS_GATE_WINDOW;
+    set(&w);
+    ck_assert_uint_eq(rs_allowance(w.e, d), RS_UNLIMITED);
+    sound(&w);
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(bytes_of_nobody_reach_the_gate_alone) {
+    struct world w;
+    struct rs_class_stats c;
+    open_world(&w, RS_SCHED_RFQ, RS_GATE_WRC, 1, NULL, 1, 10);
+    rs_charge(w.e, 0, RS_NO_CLASS, 0, 1000);
+    ck_assert(rs_class_stats(w.e, 0, &c));
+    ck_assert_uint_eq(c.counts.bytes, 0);
+    ck_assert_int_eq(c.balance, 0);
+    rs_charge(w.e, 0, 0, 0, 1000);
+    ck_assert(rs_class_stats(w.e, 0, &c));
+    ck_assert_uint_eq(c.counts.bytes, 1000);
+    rs_charge(w.e, 0, 7, 0, 1000);                                      /* no such class */
     sound(&w);
     close_world(&w);
 }
@@ -229,6 +275,8 @@ int main(void) {
     tcase_add_test(c, window_counts_responses);
     tcase_add_test(c, a_parked_response_blocks_a_thread_and_no_window);
     tcase_add_test(c, bytes_counts_what_is_expected);
+    tcase_add_test(c, the_allowance_is_shared_by_weight);
+    tcase_add_test(c, bytes_of_nobody_reach_the_gate_alone);
     tcase_add_test(c, wrc_follows_the_utilisation);
     tcase_add_test(c, wrc_waits_for_a_full_window);
     tcase_add_loop_test(c, auto_finds_the_window, 0, 3);
