@@ -149,6 +149,13 @@ class Trial:
         while not stop.wait(0.2):
             self.samples.append((time.monotonic(), field.queue()))
 
+    def _cpu(self):
+        """CPU seconds of the one process that Squid is here, to the nanosecond."""
+        if not self.squid:
+            return 0
+        with open(f"/proc/{self.squid.pid}/schedstat", encoding="ascii") as f:
+            return int(f.read().split()[0]) / 1e9
+
     def run(self):
         field = Field(self.lab, self.cell.rate, self.cell.limit, self.cell.rtts, self.cell.congestion).start()
         try:
@@ -172,13 +179,13 @@ class Trial:
         with Load(f"{field.servers.address}:80", self._classes(field), self.seconds, warmup=self.warm_up, interval=1, timeout=600, ramp=1,
                   seed=self.seed, prefix=field.clients.prefix) as load:
             time.sleep(self.warm_up)        # the length of a phase, not luck
-            cpu, begun = self.squid.cpu() if self.squid else 0, field.queue()
+            cpu, begun = self._cpu(), field.queue()
             clock = time.monotonic()
             sampler.start()
             result = load.result()
             took = time.monotonic() - clock
             ended = field.queue()
-            cpu = (self.squid.cpu() - cpu) if self.squid else 0
+            cpu = self._cpu() - cpu
             stop.set()
             sampler.join()
         return self.result(field, result, begun, ended, took, cpu)

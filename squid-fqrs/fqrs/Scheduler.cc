@@ -21,8 +21,10 @@ static const uint32_t Nil = UINT32_MAX;
 /// A response from which nothing came for so long does not count as outstanding: a round trip over the far end of the world and a queue of
 /// some hundred milliseconds at the ISP are less, and who waits behind it is kept for less than a second.
 static const rs_time_t StallTime = 500000;
-/// how often stalled responses and waits that are over are looked for, while somebody waits
+/// how often it is looked for bytes that lie unread, responses that are stalled, and waits that are over
 static const rs_time_t TickTime = 100000;
+/// Bytes lie unread, waiting for more, for no longer than this and a tick.
+static const rs_time_t UnreadTime = 250000;
 
 Fqrs::Scheduler &
 Fqrs::Scheduler::Instance()
@@ -75,7 +77,7 @@ Fqrs::Scheduler::configure(const Config &config)
     accepting = wanted;
     debugs(96, DBG_IMPORTANT, "fqrs " << (wanted ? "on" : "off") << ": " << classes.size() << " classes, order " <<
            rs_sched_name(settings.sched) << ", window " << rs_gate_name(settings.gate) << ", " << waiting << " requests waiting, " << released << " outstanding");
-    admit();
+    admit(Now());
 }
 
 void
@@ -150,7 +152,8 @@ Fqrs::Scheduler::submit(Ticket &t)
         return t.refused("FQRS_SHUTDOWN");
     if (!accepting)
         return t.admitted(); // turned off meanwhile
-    const auto refusal = rs_submit(engine_, Now(), t.classNumber, 0, 0, 0, 0, &t.number);
+    const auto now = Now();
+    const auto refusal = rs_submit(engine_, now, t.classNumber, 0, 0, 0, 0, &t.number);
     if (refusal != RS_OK) {
         t.number = RS_NO_TICKET;
         return t.refused(refusal == RS_CLASS_FULL ? "FQRS_CLASS_FULL" : "FQRS_QUEUE_FULL");
@@ -160,17 +163,14 @@ Fqrs::Scheduler::submit(Ticket &t)
     rows[index].parked = false;
     append(queues[t.classNumber], index);
     ++waiting;
-    admit();
+    admit(now);
 }
 
 /// lets as many go as the window has room for
 void
-Fqrs::Scheduler::admit()
+Fqrs::Scheduler::admit(const rs_time_t now)
 {
     rs_time_t again = RS_NEVER;
-    if (!waiting)
-        return;
-    const auto now = Now();
     while (waiting) {
         const auto number = rs_pick(engine_, now, &again);
         if (number == RS_NO_TICKET)
@@ -184,12 +184,12 @@ Fqrs::Scheduler::admit()
         ++released;
         row.ticket->admitted();
     }
-    if (!waiting) {
+    if (!waiting && active.first == Nil) {
         nextTick = RS_NEVER;
         return;
     }
     if (nextTick == RS_NEVER) {
-        (void)link_.unexplained(); // what came while nobody waited is of no interest
+        (void)link_.unexplained(); // what came before is of no interest
         nextTick = now + TickTime;
     }
     alarm.set(std::min(again, nextTick));
@@ -206,11 +206,12 @@ Fqrs::Scheduler::cancel(Ticket &t)
 }
 
 void
-Fqrs::Scheduler::progress(Ticket &t, const uint64_t bytes, const rs_time_t now)
+Fqrs::Scheduler::progress(Ticket &t, const uint64_t bytes)
 {
     link_.explained(bytes);
     if (t.number == RS_NO_TICKET)
         return;
+    const auto now = Now();
     const auto index = rs_ticket_index(t.number);
     auto &row = rowOf(t);
     if (row.parked) {
@@ -223,7 +224,7 @@ Fqrs::Scheduler::progress(Ticket &t, const uint64_t bytes, const rs_time_t now)
     }
     row.moved = now;
     rs_progress(engine_, now, t.number, bytes);
-    admit();
+    admit(now);
 }
 
 void
@@ -231,8 +232,9 @@ Fqrs::Scheduler::expect(Ticket &t, const uint64_t length)
 {
     if (t.number == RS_NO_TICKET)
         return;
-    rs_header(engine_, Now(), t.number, length);
-    admit();
+    const auto now = Now();
+    rs_header(engine_, now, t.number, length);
+    admit(now);
 }
 
 uint64_t
@@ -253,7 +255,7 @@ Fqrs::Scheduler::finish(Ticket &t, const bool whole)
     assert(done);
     --released;
     drop(t);
-    admit();
+    admit(now);
 }
 
 void
@@ -291,17 +293,26 @@ Fqrs::Scheduler::Rang()
     const auto now = Now();
     if (now >= me.nextTick)
         me.tick(now);
-    me.admit();
+    me.admit(now);
 }
 
 void
 Fqrs::Scheduler::tick(const rs_time_t now)
 {
     nextTick = now + TickTime;
+    hasten(now);
     park(now);
     refuseOverdue(now);
     if (const auto foreign = link_.unexplained())
         rs_charge(engine_, now, RS_NO_CLASS, 0, foreign);
+}
+
+/// nobody's last bytes lie unread because more are waited for
+void
+Fqrs::Scheduler::hasten(const rs_time_t now)
+{
+    for (auto i = active.first; i != Nil && now - rows[i].moved >= UnreadTime; i = rows[i].after)
+        rows[i].ticket->flow.hasten();
 }
 
 void

@@ -38,7 +38,7 @@ public:
     /* for Ticket: */
     void submit(Ticket &); ///< ends in Ticket::admitted() or refused(), now or later
     void cancel(Ticket &);
-    void progress(Ticket &, uint64_t bytes, rs_time_t now);
+    void progress(Ticket &, uint64_t bytes);
     uint64_t allowance(const Ticket &) const; ///< bytes that may be on their way at one time
     void expect(Ticket &, uint64_t length);
     void finish(Ticket &, bool whole);
@@ -71,9 +71,10 @@ private:
     Scheduler();
     static void Rang();
     void create(const Config &);
-    void admit();
+    void admit(rs_time_t now);
     void tick(rs_time_t now);
     void park(rs_time_t now);
+    void hasten(rs_time_t now);
     void refuseOverdue(rs_time_t now);
     void refuse(Row &, const char *why);
     void append(List &, uint32_t index);
@@ -87,7 +88,7 @@ private:
     uint32_t waiting = 0; ///< tickets in queues
     uint32_t released = 0;
     uint64_t overdue = 0; ///< refused because they waited too long
-    rs_time_t nextTick = RS_NEVER;
+    rs_time_t nextTick = RS_NEVER; ///< while anything waits or is outstanding
     std::vector<Row> rows; ///< by the ticket's index
     std::vector<List> queues; ///< by class number
     std::vector<uint32_t> waits; ///< by class number: seconds

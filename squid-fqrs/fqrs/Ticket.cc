@@ -17,15 +17,6 @@
 #include "HttpRequest.h"
 
 #include <algorithm>
-#include <climits>
-#include <netinet/tcp.h>
-
-/// A window of fewer than three segments would make TCP wait for its timers.
-static const int SmallestClamp = 4500;
-/// beyond this a window is nobody's trouble
-static const uint64_t LargestClamp = 16 << 20;
-/// how often a window is fitted anew while bytes come
-static const rs_time_t FitEvery = 50000;
 
 bool
 Fqrs::Ticket::Wanted(const HttpRequest &request)
@@ -134,51 +125,27 @@ Fqrs::Ticket::refusal(HttpRequest *request, const AccessLogEntryPointer &anAl) c
 void
 Fqrs::Ticket::dispatched(const Comm::ConnectionPointer &conn)
 {
-    freeWindow();
     if (state != RELEASED)
         return;
-    server = conn;
-    fitWindow(Now());
+    length = RS_UNLIMITED; // of an earlier try, perhaps
+    flow.begin(conn);
+    fit();
 }
 
-/// Fits the receive window to what the scheduler lets be on its way, so that many responses do not fill the far router's queue, nor one
-/// takes more of the link than its class is due.
 void
-Fqrs::Ticket::fitWindow(const rs_time_t now)
+Fqrs::Ticket::fit()
 {
-    fitted = now;
-    const auto allowance = Scheduler::Instance().allowance(*this);
-    if (allowance >= LargestClamp)
-        return freeWindow();
-    const auto bytes = std::max(static_cast<int>(allowance), SmallestClamp);
-    if (abs(bytes - clamp) * 8 > clamp || received > clamped + static_cast<uint64_t>(clamp)) {
-        // the kernel enlarges a window that is used well, so a clamp must be said again
-        (void)setsockopt(server->fd, IPPROTO_TCP, TCP_WINDOW_CLAMP, &bytes, sizeof(bytes));
-        clamp = bytes;
-        clamped = received;
-    }
-}
-
-/// Leaves the connection to the next transaction as we found it.
-void
-Fqrs::Ticket::freeWindow()
-{
-    if (clamp && Comm::IsConnOpen(server)) {
-        const int bytes = INT_MAX;
-        (void)setsockopt(server->fd, IPPROTO_TCP, TCP_WINDOW_CLAMP, &bytes, sizeof(bytes));
-    }
-    clamp = 0;
+    const auto rest = length == RS_UNLIMITED ? RS_UNLIMITED : length - std::min(received, length);
+    flow.fit(Scheduler::Instance().allowance(*this), received, rest);
 }
 
 void
 Fqrs::Ticket::bytesIn(const size_t bytes)
 {
     if (state == RELEASED) {
-        const auto now = Now();
         received += bytes;
-        Scheduler::Instance().progress(*this, bytes, now);
-        if (now - fitted >= FitEvery && Comm::IsConnOpen(server))
-            fitWindow(now);
+        Scheduler::Instance().progress(*this, bytes);
+        fit();
     } else if (state == ACCOUNTING) {
         Scheduler::Instance().charge(*this, bytes);
     } else if (state == CLASSIFYING) {
@@ -189,13 +156,16 @@ Fqrs::Ticket::bytesIn(const size_t bytes)
 void
 Fqrs::Ticket::replyHeader(const HttpReply &reply, const HttpRequestMethod &method, const int64_t bodySeen)
 {
-    int64_t length = -1;
+    int64_t body = -1;
     if (state != RELEASED)
         return;
-    if (!reply.expectingBody(method, length))
-        length = bodySeen;
-    if (length >= 0) // else only the end will tell
-        Scheduler::Instance().expect(*this, received + static_cast<uint64_t>(length > bodySeen ? length - bodySeen : 0));
+    if (!reply.expectingBody(method, body))
+        body = bodySeen;
+    if (body < 0)
+        return; // only the end will tell
+    length = received + static_cast<uint64_t>(std::max<int64_t>(body - bodySeen, 0));
+    Scheduler::Instance().expect(*this, length);
+    fit();
 }
 
 void
@@ -209,10 +179,9 @@ Fqrs::Ticket::finish(const bool whole)
         if (al)
             al->fqrs.slotMsec = static_cast<int64_t>((Now() - since) / 1000);
         Scheduler::Instance().finish(*this, whole);
-        freeWindow();
     }
     state = OVER;
-    server = nullptr;
+    flow.end();
     delete classification;
     classification = nullptr;
     resume = nullptr;

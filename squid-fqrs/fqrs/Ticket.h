@@ -5,8 +5,9 @@
 
 #include "AccessLogEntry.h"
 #include "base/AsyncCall.h"
-#include "comm/Connection.h"
+#include "comm/forward.h"
 #include "fqrs/Engine.h"
+#include "fqrs/Flow.h"
 
 class ErrorState;
 class HttpReply;
@@ -73,8 +74,7 @@ private:
     void admitted(); ///< by the scheduler: may go now
     void refused(const char *why); ///< by the scheduler: may not go
     void callBack();
-    void fitWindow(rs_time_t now);
-    void freeWindow();
+    void fit();
 
     AccessLogEntryPointer al; ///< where the log will look; may be nil
     AsyncCall::Pointer resume;
@@ -83,10 +83,8 @@ private:
     rs_ticket_t number = RS_NO_TICKET;
     rs_time_t since = 0; ///< arrival; once released, the release
     uint64_t received = 0; ///< bytes since the release
-    Comm::ConnectionPointer server; ///< the connection whose receive window we fit; nil if none
-    rs_time_t fitted = 0; ///< when we last looked at the window
-    uint64_t clamped = 0; ///< what had been received when the clamp was last said
-    int clamp = 0; ///< bytes; 0 = not clamped
+    uint64_t length = RS_UNLIMITED; ///< of the whole response, as far as it is known
+    Flow flow;
     uint32_t classNumber = 0; ///< the engine's
     unsigned generation = 0; ///< of the configuration that gave classNumber; for ACCOUNTING
     State state = IDLE;

@@ -42,7 +42,7 @@ unique_hostname lab
 http_access allow all
 shutdown_lifetime 1 second
 forwarded_for on
-dns_nameservers 127.0.0.1
+dns_nameservers {dns}
 max_filedescriptors 65536
 pinger_enable off
 icon_directory {prefix}/share/icons
@@ -61,9 +61,10 @@ logformat lab %ts.%03tu %>a %Ss/%03>Hs %<st %rm %ru %{{-}}>ha
 class Squid(Server):
     name = "squid"
 
-    def __init__(self, lab, prefix, config="", name=None, intercept=False, cache=False, log=None, command_prefix=()):
+    def __init__(self, lab, prefix, config="", name=None, intercept=False, cache=False, log=None, command_prefix=(), dns="127.0.0.1"):
         super().__init__(lab, name)
         self.install, self.config, self.intercept, self.cache, self.logged = prefix, config, intercept, cache, log
+        self.dns = dns
         self.command_prefix = list(command_prefix)
         self.service = f"fg{os.getpid()}x{self.port}"
         self.extra_port = None
@@ -79,7 +80,7 @@ class Squid(Server):
 
     def configure(self):
         shutil.chown(self.dir, "proxy", "proxy")
-        text = BASE.format(prefix=self.install, dir=self.dir).replace("logformat lab %ts.%03tu %>a %Ss/%03>Hs %<st %rm %ru %{-}>ha\n", "")
+        text = BASE.format(prefix=self.install, dir=self.dir, dns=self.dns).replace("logformat lab %ts.%03tu %>a %Ss/%03>Hs %<st %rm %ru %{-}>ha\n", "")
         text += f"http_port {self.port}\n"
         if self.intercept:
             text += f"http_port {self.extra_port} intercept\n"

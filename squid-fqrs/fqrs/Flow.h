@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+#ifndef SQUID_SRC_FQRS_FLOW_H
+#define SQUID_SRC_FQRS_FLOW_H
+
+#include "comm/Connection.h"
+#include "fqrs/Engine.h"
+
+namespace Fqrs
+{
+
+/**
+ * How a response's bytes come through its server connection.
+ *
+ * The receive window is fitted to what the scheduler lets be on its way (rs_allowance): many responses do not fill the far router's queue, and
+ * one that is large takes no more of the link than its class is due. Of a response whose length is known several segments are
+ * read at a time (SO_RCVLOWAT), since on a thin link each would otherwise cost a turn of the main loop; what has lain unread for
+ * a moment is read all the same, when the scheduler's clock calls hasten().
+ */
+class Flow
+{
+public:
+    Flow() = default;
+    Flow(Flow &&) = delete;
+    ~Flow() { end(); }
+
+    /// The response will come through this connection.
+    void begin(const Comm::ConnectionPointer &);
+
+    /// So many bytes may be on their way, so many have come, and so many are still to come; RS_UNLIMITED: not known. Cheap enough for
+    /// every read.
+    void fit(uint64_t allowance, uint64_t received, uint64_t rest);
+
+    /// Whatever has come is to be read now.
+    void hasten();
+
+    /// Leaves the connection to the next transaction as we found it.
+    void end();
+
+private:
+    void set(int level, int option, int value, int &is);
+
+    Comm::ConnectionPointer conn;
+    uint64_t fitted = 0; ///< what had been received when the window was last set
+    int window = 0; ///< bytes; 0 = as the kernel likes
+    int gather = 0; ///< bytes that wake us; 0 = any
+};
+
+} // namespace Fqrs
+
+#endif /* SQUID_SRC_FQRS_FLOW_H */
+
