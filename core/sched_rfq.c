@@ -15,6 +15,8 @@
  * - "The others" are the classes that wait.  The paper takes all: the counter of a class that is idle, or that only has one slow response
  *   outstanding, stands still while the rest goes on, and whoever starts from it shuts the rest out.  When nobody waits, the
  *   counter that was released last stands for them, so that what was used while alone is not held against a class.
+ * - "rfq" charges a response before it has come.  What a reviving class begins at is therefore the least counter less what that class is still
+ *   to receive: else a class that was alone would bring in all that it had outstanding beside its share.
  * - The remainder of the division by the weight is carried, so that small responses and large weights lose nothing.
  */
 #include "sched.h"
@@ -54,6 +56,17 @@ static struct rfq_row *row_of(const struct rfq *q, uint32_t c) { return (struct 
 /* What a class that joins may not be behind: see the second departure. */
 static uint64_t least_of_others(const struct rfq *q) { return q->waiting.count ? rs_heap_top(&q->waiting).key : q->last; }
 
+/* The same as a class sees it that joins. */
+static uint64_t joins_at(const rs_engine_t *e, const struct rfq *q) {
+    uint64_t least = least_of_others(q);
+    if (!q->waiting.count || e->settings.sched == RS_SCHED_RFQ_PAPER) return least;
+    const struct rs_class_row *row = rs_class_row(e, rs_heap_top(&q->waiting).id);
+    uint64_t expected = row->promised - row->counts.bytes;
+    if (expected > RS_BYTES_MAX) expected = RS_BYTES_MAX;
+    uint64_t ahead = (expected << RS_FINE) / row->settings.weight;
+    return least > ahead ? least - ahead : 0;
+}
+
 /* Counters are compared as plain numbers; long before they could wrap, all go down by what everybody has. */
 static void rebase(rs_engine_t *e, struct rfq *q) {
     uint64_t down = least_of_others(q);
@@ -73,7 +86,7 @@ static void backlog(rs_engine_t *e, struct rs_outlet *o, uint32_t c) {
     (void)e;
     struct rfq *q = rs_sched_state(e, o);
     struct rfq_row *r = row_of(q, c);
-    uint64_t least = least_of_others(q);
+    uint64_t least = joins_at(e, q);
     if (r->acc < least) r->acc = least;
     rs_heap_push(&q->waiting, c, r->acc);
 }

@@ -17,7 +17,7 @@ import statistics
 import threading
 import time
 
-from lab.field import RTTS_MIXED, Field
+from lab.field import RTTS_MIXED, RTTS_NONE, Field  # noqa: F401
 from lab.lab import Origin
 from lab.load import Load, errors
 from lab.squid import Squid, fqrs, stock
@@ -88,26 +88,43 @@ def pools_config(cell):
     return text
 
 
-class Contender:
-    """name; squid: which build, or None; config(cell) -> squid.conf; shape(field): what else is done to the link."""
+def many_config(cell, directory, classes):
+    """The same three classes at the end of so many, by a policy file: the others' networks are nobody's here."""
+    path = os.path.join(directory, f"policy-{classes}.xml")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write('<?xml version="1.0"?>\n<classification>\n')
+        for i in range(classes - 3):
+            f.write(f'<class id="{i + 10}" name="c{i}" quantum="{i % 7 + 1}"><src_ip_addr>10.{64 + i // 250}.{i % 250}.0/24</src_ip_addr></class>\n')
+        for i, (n, w) in enumerate(zip(NAMES, WEIGHTS), 1):
+            f.write(f'<class id="{i}" name="{n}" quantum="{w}"><src_ip_addr>10.1.{i}.0/24</src_ip_addr></class>\n')
+        f.write("</classification>\n")
+    return f"fqrs on\nfqrs_link rate={int(rate_for(cell.rate))}bit\nfqrs_policy {path}\n"
 
-    def __init__(self, name, squid=None, config=lambda cell: "", shape=lambda field: None):
+
+class Contender:
+    """name; squid: which build, or None; config(cell, directory) -> squid.conf; shape(field): what else is done to the link."""
+
+    def __init__(self, name, squid=None, config=lambda cell, directory: "", shape=lambda field: None):
         self.name, self.squid, self.config, self.shape = name, squid, config, shape
 
 
-FQRS = Contender("fqrs", fqrs, fqrs_config)
-PAPER = Contender("paper", fqrs, lambda cell: fqrs_config(cell, "fqrs_order rfq-paper\nfqrs_window wrc\n"))
+def tuned(name, more):
+    """fqrs with other settings."""
+    return Contender(name, fqrs, lambda cell, directory: fqrs_config(cell, more))
+
+
+def many(classes, name=None):
+    return Contender(name or f"classes{classes}", fqrs, lambda cell, directory: many_config(cell, directory, classes))
+
+
+FQRS = tuned("fqrs", "")
+PAPER = tuned("paper", "fqrs_order rfq-paper\nfqrs_window wrc\n")
 NONE = Contender("none")
 STOCK = Contender("stock", stock)
-POOLS = Contender("pools", stock, pools_config)
+POOLS = Contender("pools", stock, lambda cell, directory: pools_config(cell))
 HTB = Contender("htb", shape=lambda field: field.shape_htb(WEIGHTS))
 IFB = Contender("ifb", shape=lambda field: field.shape_ifb(WEIGHTS))
 RIVALS = (NONE, STOCK, POOLS, HTB, IFB, PAPER)
-
-
-def tuned(name, more):
-    """fqrs with other settings, for studies."""
-    return Contender(name, fqrs, lambda cell: fqrs_config(cell, more))
 
 
 def jain(rates):
@@ -115,9 +132,10 @@ def jain(rates):
 
 
 class Trial:
-    def __init__(self, lab, contender, cell, seconds, seed=1, warm_up=WARM_UP):
+    def __init__(self, lab, contender, cell, seconds, seed=1, warm_up=WARM_UP, watch=False):
         self.lab, self.contender, self.cell, self.seconds, self.seed, self.warm_up = lab, contender, cell, seconds, seed, warm_up
-        self.squid, self.samples = None, []
+        self.watch = watch              # ask the cache manager once a second, too
+        self.squid, self.samples, self.reports = None, [], []
 
     def _urls(self, field, position):
         """The class's deck: each size at some server."""
@@ -146,8 +164,12 @@ class Trial:
         return made
 
     def _sample(self, field, stop):
+        begun = time.monotonic()
         while not stop.wait(0.2):
-            self.samples.append((time.monotonic(), field.queue()))
+            now = time.monotonic() - begun
+            self.samples.append((now, field.queue()))
+            if self.watch and self.squid and now > len(self.reports):
+                self.reports.append((now, self.squid.json()))
 
     def _cpu(self):
         """CPU seconds of the one process that Squid is here, to the nanosecond."""
@@ -164,7 +186,7 @@ class Trial:
             origin.start()
             self.contender.shape(field)
             if self.contender.squid:
-                self.squid = Squid(self.lab, self.contender.squid(), self.contender.config(self.cell), name=f"squid-{self.contender.name}",
+                self.squid = Squid(self.lab, self.contender.squid(), self.contender.config(self.cell, self.lab.dir), name=f"squid-{self.contender.name}",
                                    intercept=True).on(field.gateway).start()
                 field.redirect(self.squid.extra_port)
             return self._measure(field)
@@ -215,7 +237,8 @@ class Trial:
             "mean": {n: classes[n]["latency_ms"]["mean"] / 1000 for n in names},
             "mean_all": sum(c["latency_ms"]["mean"] * c["requests"] for c in classes.values()) / requests / 1000,
             "requests": requests, "bytes": total, "cpu": cpu, "errors": errors(load), "missed": load["total"]["missed"],
-            "statuses": load["total"]["status"], "by_second": seconds,
+            "statuses": load["total"]["status"], "by_second": seconds, "queue": [(round(t, 1), q[2]) for t, q in self.samples],
+            "reports": [(round(t, 1), {k: r[k] for k in ("window", "outstanding", "queued", "bytes")}) for t, r in self.reports],
             "manager": self.squid.json() if self.squid and self.contender.squid is fqrs else None,
         }
 

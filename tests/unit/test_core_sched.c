@@ -256,6 +256,23 @@ START_TEST(rfq_reviving_forgives_no_debt) {
 }
 END_TEST
 
+/* What a class has outstanding when another revives comes as part of its share: 20,000 bytes, as many as 20 requests of the other. */
+START_TEST(rfq_reviving_sees_what_is_outstanding) {
+    struct world w;
+    open_world(&w, RS_SCHED_RFQ, RS_GATE_WINDOW, 3, NULL, 2, 64);
+    for (int i = 0; i < 5; i++) ask(&w, 0, 10000);
+    ck_assert(next(&w) != RS_NO_TICKET);
+    ck_assert(next(&w) != RS_NO_TICKET);
+    for (int i = 0; i < 30; i++) ask(&w, 1, 1000);
+    int before = 0;
+    for (rs_ticket_t t; rs_class(w.e, t = next(&w)) == 1; before++) serve(&w, t, 1000);
+    ck_assert_int_ge(before, 19);
+    ck_assert_int_le(before, 21);
+    sound(&w);
+    close_world(&w);
+}
+END_TEST
+
 /* What one class used while it was alone is not held against it when another comes back, however long that was away. */
 START_TEST(rfq_using_what_is_idle_is_no_debt) {
     struct world w;
@@ -371,6 +388,7 @@ int main(void) {
     tcase_add_loop_test(c, a_debt_stays_and_is_bounded, RS_SCHED_DRR, RS_SCHED_RFQ + 1);
     tcase_add_test(c, rfq_figure_4);
     tcase_add_loop_test(c, rfq_figure_5, RS_SCHED_RFQ, RS_SCHED_RFQ_PAPER + 1);
+    tcase_add_test(c, rfq_reviving_sees_what_is_outstanding);
     tcase_add_loop_test(c, rfq_reviving_forgives_no_debt, RS_SCHED_RFQ, RS_SCHED_RFQ_PAPER + 1);
     tcase_add_loop_test(c, rfq_using_what_is_idle_is_no_debt, RS_SCHED_RFQ, RS_SCHED_RFQ_PAPER + 1);
     tcase_add_loop_test(c, rfq_amended_does_not_give_all_slots_to_one, RS_SCHED_RFQ, RS_SCHED_RFQ_PAPER + 1);
