@@ -13,6 +13,8 @@
  *     may       called only when somebody waits and no fewer than outlet->open_below are outstanding.  0: no; *again may be lowered to
  *               the time at which asking once more can help.  NULL: never; the gate is a window, and open_below says all
  *     arrived   bytes came (NULL: not interested)
+ *     aside     bytes came that belong to no ticket; arrived is called for them, too (NULL: not interested)
+ *     bound     bytes that may be on their way at one time, for rs_allowance (NULL: the gate does not count bytes)
  *     ended     the response of ticket r ended and the sums have been lowered (NULL: not interested)
  *     limit     the present window, 0 if the gate has none
  *
@@ -29,6 +31,8 @@ struct rs_gate_ops {
     void        (*init)(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, int again);
     int         (*may)(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, rs_time_t *again);
     void        (*arrived)(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, uint64_t bytes);
+    void        (*aside)(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, uint64_t bytes);
+    uint64_t    (*bound)(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now);
     void        (*ended)(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, const struct rs_ticket_row *r);
     uint32_t    (*limit)(const struct rs_outlet *o, const struct rs_settings *s);
     const char *(*check)(const struct rs_outlet *o, const struct rs_settings *s);   /* NULL: nothing to check */

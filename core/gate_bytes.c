@@ -4,16 +4,27 @@
  *
  * Ours, beside WRC: a window counts a 1 MB response like one of 1 KB; what keeps a link busy, and stands in the queue in front of it, is bytes
  * on their way.  Of one response no more than an eighth of the bound counts: TCP has no more of it on its way either (rs_allowance), and a
- * class must not have the link for itself because it asked for something large.  One response is always allowed.  Without a rate
- * there is nothing to multiply, and the gate is a plain window.
+ * class must not have the link for itself because it asked for something large.  One response is always allowed.  What comes through the
+ * link and belongs to no ticket (access-gateway paper 3.5) takes its part of the rate, down to an eighth of it.  Without a rate there is
+ * nothing to multiply, and the gate is a plain window.
  */
 #include "gate.h"
 
-#define SLICES 8
+#define SLICES   8
+#define INTERVAL 500000u    /* microseconds over which bytes of no ticket are counted; the rate is a mean over about four of them */
+
+struct aside {
+    rs_time_t since;
+    uint64_t  bytes, rate;
+};
+
+static struct aside *state(const struct rs_outlet *o) { return (struct aside *)(uintptr_t)o->gate_state; }
 
 static void init(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, int again) {
-    (void)now, (void)again;
+    _Static_assert(sizeof(struct aside) <= sizeof o->gate_state, "the gate's state has no room");
+    struct aside *a = state(o);
     o->open_below = s->rate ? 1 : rs_window_or(s, RS_WINDOW_NORMAL);
+    if (!again || a->since > now || a->rate > RS_BYTES_MAX || a->bytes > RS_BYTES_MAX) *a = (struct aside){ .since = now };
 }
 
 static uint32_t limit(const struct rs_outlet *o, const struct rs_settings *s) {
@@ -21,13 +32,43 @@ static uint32_t limit(const struct rs_outlet *o, const struct rs_settings *s) {
     return s->rate ? 0 : rs_window_or(s, RS_WINDOW_NORMAL);
 }
 
-static uint64_t bound(const struct rs_settings *s) { return s->rate * s->horizon_ms / 1000; }
-
-static uint64_t slice(const struct rs_settings *s) { return s->rate ? bound(s) / SLICES + 1 : UINT64_MAX; }
-
-static int may(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, rs_time_t *again) {
-    (void)now, (void)again;
-    return s->rate && o->expected < bound(s);
+/* The interval that is over joins the mean; long without any, the mean is nothing. */
+static void roll(struct aside *a, rs_time_t now) {
+    rs_time_t elapsed = now - a->since;
+    if (elapsed < INTERVAL) return;
+    uint64_t rate = (uint64_t)((unsigned __int128)a->bytes * 1000000u / elapsed);
+    a->rate = elapsed >= 8 * INTERVAL ? rate : (3 * a->rate + rate) / 4;
+    a->bytes = 0;
+    a->since = now;
 }
 
-const struct rs_gate_ops rs_gate_bytes = { .name = "bytes", .slice = slice, .init = init, .may = may, .limit = limit };
+static void aside(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, uint64_t bytes) {
+    (void)s;
+    struct aside *a = state(o);
+    roll(a, now);
+    a->bytes = bytes < RS_BYTES_MAX - a->bytes ? a->bytes + bytes : RS_BYTES_MAX;
+}
+
+static uint64_t bound(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now) {
+    struct aside *a = state(o);
+    if (!s->rate) return RS_UNLIMITED;
+    roll(a, now);
+    uint64_t least = s->rate / 8 + 1, rate = a->rate < s->rate && s->rate - a->rate > least ? s->rate - a->rate : least;
+    return rate * s->horizon_ms / 1000;
+}
+
+static uint64_t slice(const struct rs_settings *s) { return s->rate ? s->rate * s->horizon_ms / 1000 / SLICES + 1 : UINT64_MAX; }
+
+static int may(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, rs_time_t *again) {
+    (void)again;
+    return s->rate && o->expected < bound(o, s, now);
+}
+
+static const char *check(const struct rs_outlet *o, const struct rs_settings *s) {
+    (void)s;
+    return state(o)->rate > RS_BYTES_MAX || state(o)->bytes > RS_BYTES_MAX ? "bytes: a rate is out of bounds" : NULL;
+}
+
+const struct rs_gate_ops rs_gate_bytes = {
+    .name = "bytes", .slice = slice, .init = init, .may = may, .aside = aside, .bound = bound, .limit = limit, .check = check,
+};

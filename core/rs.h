@@ -173,7 +173,7 @@ uint64_t rs_credit(rs_engine_t *e, rs_time_t now, rs_ticket_t t, rs_time_t *agai
  * outstanding, shared by weight among the classes that have responses outstanding and equally inside a class.  RS_UNLIMITED for other
  * gates, without a rate, and for a ticket that is not released.
  */
-uint64_t rs_allowance(const rs_engine_t *e, rs_ticket_t t);
+uint64_t rs_allowance(rs_engine_t *e, rs_time_t now, rs_ticket_t t);
 
 /*
  * Bytes that no ticket explains.  Of a class (access-gateway paper 3.5.1): they are charged to it, and the gate sees them.  RS_NO_CLASS, of

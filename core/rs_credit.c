@@ -53,11 +53,13 @@ void rs_credit_used(rs_engine_t *e, struct rs_class_row *row, uint64_t bytes) {
     if (row->credit < -(int64_t)RS_BYTES_MAX) row->credit = -(int64_t)RS_BYTES_MAX;
 }
 
-uint64_t rs_allowance(const rs_engine_t *e, rs_ticket_t t) {
+uint64_t rs_allowance(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     rs_enter(e);
+    now = rs_clamp_now(e, now);
     const struct rs_ticket_row *r = rs_live_row(e, t);
-    if (!r || rs_row_state(r) != RS_RELEASED || e->settings.gate != RS_GATE_BYTES || !e->settings.rate) return RS_UNLIMITED;
+    const struct rs_gate_ops *gate = rs_gate_ops(e);
+    if (!r || rs_row_state(r) != RS_RELEASED || !gate->bound) return RS_UNLIMITED;
     const struct rs_class_row *row = rs_row_class(e, r);
-    unsigned __int128 bound = (unsigned __int128)e->settings.rate * e->settings.horizon_ms / 1000;
-    return (uint64_t)(bound * row->settings.weight / e->weight_busy / row->outstanding);
+    uint64_t bound = gate->bound(rs_outlet(e, r->outlet), &e->settings, now);
+    return bound == RS_UNLIMITED ? bound : (uint64_t)((unsigned __int128)bound * row->settings.weight / e->weight_busy / row->outstanding);
 }

@@ -468,6 +468,7 @@ void rs_charge(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_t outlet, u
     struct rs_outlet *o = rs_outlet(e, outlet);
     const struct rs_gate_ops *gate = rs_gate_ops(e);
     if (gate->arrived) gate->arrived(o, &e->settings, now, bytes);
+    if (gate->aside) gate->aside(o, &e->settings, now, bytes);
     if (class == RS_NO_CLASS) return;
     struct rs_class_row *row = rs_class_row(e, class);
     const struct rs_sched_ops *ops = rs_sched_ops(e);

@@ -240,7 +240,7 @@ Fqrs::Scheduler::expect(Ticket &t, const uint64_t length)
 uint64_t
 Fqrs::Scheduler::allowance(const Ticket &t) const
 {
-    return t.number == RS_NO_TICKET ? RS_UNLIMITED : rs_allowance(engine_, t.number);
+    return t.number == RS_NO_TICKET ? RS_UNLIMITED : rs_allowance(engine_, Now(), t.number);
 }
 
 void

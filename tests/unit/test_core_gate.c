@@ -107,21 +107,46 @@ START_TEST(the_allowance_is_shared_by_weight) {
     w.settings.horizon_ms = 700;
     set(&w);
     rs_ticket_t a = ask(&w, 0, 50000), b = ask(&w, 1, 50000), c = ask(&w, 2, 50000), d = ask(&w, 2, 50000);
-    ck_assert_uint_eq(rs_allowance(w.e, a), RS_UNLIMITED);              /* still waiting */
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), RS_UNLIMITED);              /* still waiting */
     ck_assert_uint_eq(fill(&w), 4);
-    ck_assert_uint_eq(rs_allowance(w.e, a), 400000);
-    ck_assert_uint_eq(rs_allowance(w.e, b), 200000);
-    ck_assert_uint_eq(rs_allowance(w.e, c), 50000);
-    ck_assert_uint_eq(rs_allowance(w.e, d), 50000);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 400000);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, b), 200000);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, c), 50000);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, d), 50000);
     ck_assert(rs_finish(w.e, 0, a));                                    /* what a class does not use, the others have by weight */
-    ck_assert_uint_eq(rs_allowance(w.e, a), RS_UNLIMITED);
-    ck_assert_uint_eq(rs_allowance(w.e, b), 466666);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), RS_UNLIMITED);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, b), 466666);
     ck_assert(rs_park(w.e, 0, c));
-    ck_assert_uint_eq(rs_allowance(w.e, c), RS_UNLIMITED);
-    ck_assert_uint_eq(rs_allowance(w.e, d), 233333);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, c), RS_UNLIMITED);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, d), 233333);
     w.settings.gate = RS_GATE_WINDOW;
     set(&w);
-    ck_assert_uint_eq(rs_allowance(w.e, d), RS_UNLIMITED);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, d), RS_UNLIMITED);
+    sound(&w);
+    close_world(&w);
+}
+END_TEST
+
+/* Half of the link is somebody else's for some seconds: half as much may be outstanding; and all of it when that has ended. */
+START_TEST(bytes_leaves_room_for_what_is_nobodys) {
+    struct world w;
+    open_world(&w, RS_SCHED_RFQ, RS_GATE_BYTES, 0, NULL, 1, 100);
+    w.settings.rate = 1000000;
+    w.settings.horizon_ms = 800;
+    set(&w);
+    rs_ticket_t t = ask(&w, 0, 50000);
+    ck_assert_uint_eq(fill(&w), 1);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, t), 800000);
+    for (int i = 0; i < 100; i++, w.now += 100000) rs_charge(w.e, w.now, RS_NO_CLASS, 0, 50000);
+    uint64_t half = rs_allowance(w.e, w.now, t);
+    ck_assert_uint_ge(half, 390000);
+    ck_assert_uint_le(half, 410000);
+    for (int i = 0; i < 40; i++) ask(&w, 0, 99000);
+    ck_assert_uint_eq(fill(&w), 4);                                     /* 50,000 and four of 99,000 reach 400,000 */
+    for (int i = 0; i < 100; i++, w.now += 100000) rs_charge(w.e, w.now, RS_NO_CLASS, 0, 200000);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, t), 20000);              /* an eighth of the rate stays: 100,000 for five */
+    w.now += 10000000;
+    ck_assert_uint_eq(fill(&w), 4);
     sound(&w);
     close_world(&w);
 }
@@ -276,6 +301,7 @@ int main(void) {
     tcase_add_test(c, a_parked_response_blocks_a_thread_and_no_window);
     tcase_add_test(c, bytes_counts_what_is_expected);
     tcase_add_test(c, the_allowance_is_shared_by_weight);
+    tcase_add_test(c, bytes_leaves_room_for_what_is_nobodys);
     tcase_add_test(c, bytes_of_nobody_reach_the_gate_alone);
     tcase_add_test(c, wrc_follows_the_utilisation);
     tcase_add_test(c, wrc_waits_for_a_full_window);
