@@ -157,9 +157,13 @@ class Field:
         argv = [program("tests/lab/fairgate-delay"), "--near", f"{self.isp.namespace}:far0", "--far", f"{self.servers.namespace}:far0"]
         for i, ms in enumerate(self.rtts):
             argv += ["--delay", f"10.3.0.{i + 1}={ms}", "--delay", f"fd03::{i + 1:x}={ms}"]
-        self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, start_new_session=True)
+        log = os.path.join(self.lab.dir, f"delay-{self.isp.namespace}")
+        with open(log, "w", encoding="ascii") as err:
+            self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err, text=True,
+                                            start_new_session=True)
         if self.process.stdout.readline().strip() != "ready":
-            raise LabError("fairgate-delay did not start")
+            with open(log, encoding="ascii") as f:
+                raise LabError(f"fairgate-delay did not start: {f.read()}")
 
     def _addresses(self):
         own = [f"10.1.{c}.{h}" for c in range(1, self.classes + 1) for h in range(1, self.hosts + 1)]
