@@ -52,7 +52,7 @@ Differ(const int a, const int b)
 void
 Fqrs::Flow::fit(const uint64_t allowance, const uint64_t received, const uint64_t rest)
 {
-    if (!conn)
+    if (!Comm::IsConnOpen(conn))
         return;
 
     // The kernel enlarges a window that is used well, so it is told again from time to time.
