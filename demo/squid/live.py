@@ -44,4 +44,4 @@ class Live:
             self.out.write("\n".join(self.lines(state)) + "\n")
         self.out.write("\n")
         self.out.flush()
-        self.drawn = 0
+        self.drawn = self.seconds = 0
