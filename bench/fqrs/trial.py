@@ -14,11 +14,12 @@ import math
 import os
 import random
 import statistics
+import sys
 import threading
 import time
 
 from lab.field import RTTS_MIXED, RTTS_NONE, Field  # noqa: F401
-from lab.lab import Origin
+from lab.lab import LabError, Origin
 from lab.load import Load, errors
 from lab.squid import Squid, fqrs, stock
 
@@ -135,7 +136,14 @@ class Trial:
     def __init__(self, lab, contender, cell, seconds, seed=1, warm_up=WARM_UP, watch=False):
         self.lab, self.contender, self.cell, self.seconds, self.seed, self.warm_up = lab, contender, cell, seconds, seed, warm_up
         self.watch = watch              # ask the cache manager once a second, too
-        self.squid, self.samples, self.reports = None, [], []
+        self.squid, self.load, self.samples, self.reports = None, None, [], []
+        self.over = threading.Event()
+
+    def give_up(self):
+        """Makes run() end soon, with its field taken down, from another thread."""
+        self.over.set()
+        if self.load and self.load.running():
+            self.load.process.kill()
 
     def _urls(self, field, position):
         """The class's deck: each size at some server."""
@@ -200,16 +208,20 @@ class Trial:
         sampler = threading.Thread(target=self._sample, args=(field, stop), daemon=True)
         with Load(f"{field.servers.address}:80", self._classes(field), self.seconds, warmup=self.warm_up, interval=1, timeout=600, ramp=1,
                   seed=self.seed, prefix=field.clients.prefix) as load:
-            time.sleep(self.warm_up)        # the length of a phase, not luck
+            self.load = load
+            if self.over.wait(self.warm_up):
+                raise LabError("given up")
             cpu, begun = self._cpu(), field.queue()
             clock = time.monotonic()
             sampler.start()
-            result = load.result()
-            took = time.monotonic() - clock
-            ended = field.queue()
-            cpu = self._cpu() - cpu
-            stop.set()
-            sampler.join()
+            try:
+                result = load.result()
+                took = time.monotonic() - clock
+                ended = field.queue()
+                cpu = self._cpu() - cpu
+            finally:
+                stop.set()
+                sampler.join()
         return self.result(field, result, begun, ended, took, cpu)
 
     def result(self, field, load, begun, ended, took, cpu):
@@ -255,8 +267,14 @@ def side_by_side(lab, trials):
     threads = [threading.Thread(target=one, args=(i, t), daemon=True) for i, t in enumerate(trials)]
     for t in threads:
         t.start()
-    for t in threads:
-        t.join()
+    try:
+        while not failures and any(t.is_alive() for t in threads):
+            time.sleep(0.1)
+    finally:
+        for t in trials if failures or sys.exc_info()[0] else ():
+            t.give_up()
+        for t in threads:
+            t.join(60)
     if failures:
         raise failures[0]
     return results
