@@ -74,16 +74,28 @@ Fqrs::Classification::Classification(Ticket &t, HttpRequest *r, const AccessLogE
 {
 }
 
+/// The access list at `position` or behind it; nil if there are no more.
+const acl_access *
+Fqrs::Classification::nextAccess()
+{
+    if (position == NotScheduled) {
+        if (TheConfig.exempt)
+            return TheConfig.exempt;
+        position = 0;
+    }
+    while (position < TheConfig.classes.size() && !TheConfig.classes[position].access)
+        ++position;
+    return position < TheConfig.classes.size() ? TheConfig.classes[position].access : nullptr;
+}
+
 void
 Fqrs::Classification::run()
 {
     running = true;
-    while (!found && position < TheConfig.classes.size()) {
-        const auto access = TheConfig.classes[position].access;
-        if (!access) {
-            ++position;
-            continue;
-        }
+    while (!found) {
+        const auto access = nextAccess();
+        if (!access)
+            break;
         const auto checklist = new ACLFilledChecklist(access, request.getRaw(), nullptr);
         checklist->al = al;
         checklist->syncAle(request.getRaw(), nullptr);
@@ -105,11 +117,11 @@ Fqrs::Classification::Checked(Acl::Answer answer, void *data)
     me->waiting = false;
     if (me->generation != Scheduler::Instance().generation()) {
         me->generation = Scheduler::Instance().generation();
-        me->position = 0; // the classes are others now
+        me->position = NotScheduled; // the classes are others now
     } else if (answer.allowed()) {
         me->found = true;
     } else {
-        ++me->position;
+        ++me->position; // from NotScheduled to the first class
     }
     if (!me->running)
         me->run();

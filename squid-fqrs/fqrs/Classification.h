@@ -4,6 +4,7 @@
 #define SQUID_SRC_FQRS_CLASSIFICATION_H
 
 #include "acl/Acl.h"
+#include "acl/forward.h"
 #include "AccessLogEntry.h"
 #include "cbdata.h"
 #include "HttpRequest.h"
@@ -16,8 +17,8 @@ namespace Fqrs
 class Ticket;
 
 /**
- * Finds a request's class: the first class, in squid.conf's order, whose fqrs_access allows it; else what the policy says; else the default
- * class. Slow ACLs (external, dstdomain of an address, ...) may make it wait, so the answer comes to Ticket::classified(), perhaps before
+ * Finds a request's class: none if "fqrs_access none" allows it; the first class, in squid.conf's order, whose fqrs_access allows it; else
+ * what the policy says; else the default class. Slow ACLs (external, dstdomain of an address, ...) may make it wait, so the answer comes to Ticket::classified(), perhaps before
  * start() returns. Belongs to its ticket, which deletes it when it wants to know no more.
  */
 class Classification
@@ -25,6 +26,9 @@ class Classification
     CBDATA_CLASS(Classification);
 
 public:
+    /// the answer for a request that is not scheduled, and the place before the first class
+    static const uint32_t NotScheduled = UINT32_MAX;
+
     Classification(Ticket &, HttpRequest *, const AccessLogEntryPointer &);
     Classification(Classification &&) = delete;
 
@@ -32,13 +36,14 @@ public:
 
 private:
     static void Checked(Acl::Answer, void *data);
+    const acl_access *nextAccess();
     void run();
     uint32_t askPolicy() const;
 
     Ticket &ticket;
     const HttpRequest::Pointer request;
     const AccessLogEntryPointer al;
-    uint32_t position = 0; ///< of the class whose fqrs_access is asked
+    uint32_t position = NotScheduled; ///< of the class whose fqrs_access is asked
     unsigned generation; ///< of the configuration in which `position` is one
     bool running = false; ///< run() is at work further up the stack
     bool waiting = false; ///< for an ACL's answer

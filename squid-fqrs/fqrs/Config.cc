@@ -97,15 +97,21 @@ Fqrs::Config::Config()
 
 Fqrs::Config::~Config()
 {
+    freeAccess();
+}
+
+void
+Fqrs::Config::freeAccess()
+{
     for (auto &c: classes)
         aclDestroyAccessList(&c.access);
+    aclDestroyAccessList(&exempt);
 }
 
 void
 Fqrs::Config::clear()
 {
-    for (auto &c: classes)
-        aclDestroyAccessList(&c.access);
+    freeAccess();
     classes.clear();
     policy.reset();
     policyFirst = 0;
@@ -131,6 +137,8 @@ Fqrs::Config::find(const char *name) const
 void
 Fqrs::Config::add(const ClassConfig &c)
 {
+    if (strcmp(c.settings.name, "none") == 0)
+        Refuse(ToSBuf(cfg_directive, ": \"none\" can't be a class: fqrs_access none is for requests that are not scheduled"));
     if (find(c.settings.name) >= 0)
         Refuse(ToSBuf(cfg_directive, ": there is a class \"", c.settings.name, "\" already"));
     if (classes.size() >= POLICY_CLASSES_MAX)
@@ -166,11 +174,16 @@ Fqrs::Config::parseClass()
     add(c);
 }
 
-/// fqrs_access NAME allow|deny acl ...
+/// fqrs_access NAME|none allow|deny acl ...
 void
 Fqrs::Config::parseAccess()
 {
     const auto name = NextWord("the name of the class");
+    if (name == "none") {
+        ConfigParser parser;
+        aclParseAccessLine(cfg_directive, parser, &exempt);
+        return;
+    }
     const auto position = find(name.c_str());
     if (position < 0)
         Refuse(ToSBuf("fqrs_access: there is no class \"", name.c_str(), "\"; its fqrs_class line, or fqrs_policy, must come before"));
@@ -350,6 +363,8 @@ Fqrs::Config::dumpClasses(StoreEntry *e, const char *directive) const
 void
 Fqrs::Config::dumpAccess(StoreEntry *e, const char *directive) const
 {
+    if (exempt)
+        dump_acl_access(e, ToSBuf(directive, " none").c_str(), exempt);
     for (const auto &c: classes) {
         if (c.access)
             dump_acl_access(e, ToSBuf(directive, ' ', c.settings.name).c_str(), c.access);

@@ -63,6 +63,7 @@ public:
 public:
     int enabled = 0; ///< fqrs on|off
     std::vector<ClassConfig> classes; ///< in order of appearance; after finalize() with "other" if nothing else takes the rest
+    acl_access *exempt = nullptr; ///< fqrs_access none: requests that are not scheduled; owned by us
     uint32_t defaultClass = 0; ///< position of the class of requests that match nothing; valid after finalize()
     std::shared_ptr<policy_t> policy; ///< nil if there is none
     uint32_t policyFirst = 0; ///< position of the policy's first class
@@ -72,6 +73,7 @@ public:
 
 private:
     void add(const ClassConfig &);
+    void freeAccess();
 
     bool linkSeen = false;
     bool windowSeen = false;

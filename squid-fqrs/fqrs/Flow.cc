@@ -14,8 +14,10 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-/// A window of fewer than three segments would make TCP wait for its timers.
-static const uint64_t SmallestWindow = 4500;
+/// A window of fewer segments would make TCP wait for its timers.
+static const int FewestSegments = 3;
+/// what an Ethernet segment carries, when the connection does not tell
+static const int UsualSegment = 1460;
 /// beyond this a window is nobody's trouble
 static const uint64_t LargestWindow = 16 << 20;
 /// More at a time saves little, and the client sees it later.
@@ -29,6 +31,9 @@ Fqrs::Flow::begin(const Comm::ConnectionPointer &aConn)
     end();
     conn = aConn;
     fitted = 0;
+    socklen_t size = sizeof(segment);
+    if (!Comm::IsConnOpen(conn) || getsockopt(conn->fd, IPPROTO_TCP, TCP_MAXSEG, &segment, &size) != 0 || segment <= 0)
+        segment = UsualSegment;
 }
 
 void
@@ -56,7 +61,7 @@ Fqrs::Flow::fit(const uint64_t allowance, const uint64_t received, const uint64_
         return;
 
     // The kernel enlarges a window that is used well, so it is told again from time to time.
-    const auto fitting = allowance < LargestWindow ? static_cast<int>(std::max(allowance, SmallestWindow)) : INT_MAX;
+    const auto fitting = allowance < LargestWindow ? std::max(static_cast<int>(allowance), FewestSegments * segment) : INT_MAX;
     if ((fitting != INT_MAX || window) && (Differ(fitting, window) || received - fitted > 4 * static_cast<uint64_t>(window))) {
         set(IPPROTO_TCP, TCP_WINDOW_CLAMP, fitting, window);
         fitted = received;

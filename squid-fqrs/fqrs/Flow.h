@@ -42,6 +42,7 @@ private:
 
     Comm::ConnectionPointer conn;
     uint64_t fitted = 0; ///< what had been received when the window was last set
+    int segment = 0; ///< bytes
     int window = 0; ///< bytes; 0 = as the kernel likes
     int gather = 0; ///< bytes that wake us; 0 = any
 };

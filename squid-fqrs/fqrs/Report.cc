@@ -57,8 +57,14 @@ public:
         }
         for (const auto &k: classes) {
             bytes += k.counts.bytes;
-            weights += k.settings.weight;
+            if (k.counts.submitted || k.counts.bytes)
+                weights += k.settings.weight;
         }
+    }
+
+    /// What the class gets while all that have ever wanted something want more; 0 if it has not.
+    double due(const struct rs_class_stats &c) const {
+        return c.counts.submitted || c.counts.bytes ? double(c.settings.weight) / double(weights) : 0.0;
     }
 
     double share(const struct rs_class_stats &c) const { return bytes ? double(c.counts.bytes) / double(bytes) : 0.0; }
@@ -104,7 +110,7 @@ ReportText(StoreEntry *e)
     for (const auto &c: l.classes) {
         const auto &n = c.counts;
         storeAppendPrintf(e, "%-31s %7u %6.1f%% %6.1f%% %7u %7u %7u %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %10.1f %8.0fms %8.0fms%s\n", c.settings.name,
-                          c.settings.weight, 100.0 * c.settings.weight / double(l.weights), 100.0 * l.share(c), c.queued, c.outstanding, c.parked,
+                          c.settings.weight, 100.0 * l.due(c), 100.0 * l.share(c), c.queued, c.outstanding, c.parked,
                           n.done, n.aborted, n.refused_class + n.refused_total, double(c.mean) / 1000.0, MeanMsec(n.wait_us, n.released),
                           MeanMsec(n.service_us, n.done + n.aborted), c.retired ? "  (retired)" : "");
     }

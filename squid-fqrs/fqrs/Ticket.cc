@@ -41,7 +41,7 @@ Fqrs::Ticket::hold(HttpRequest *request, const AccessLogEntryPointer &anAl, cons
     entering = false;
     if (state == REFUSED)
         callBack();
-    return state != RELEASED;
+    return state != RELEASED && state != EXEMPT;
 }
 
 void
@@ -67,6 +67,12 @@ Fqrs::Ticket::classified(const uint32_t position)
     auto &scheduler = Scheduler::Instance();
     delete classification;
     classification = nullptr;
+    if (position == Classification::NotScheduled) {
+        state = EXEMPT;
+        if (!entering)
+            callBack();
+        return;
+    }
     classNumber = scheduler.numberOf(position);
     generation = scheduler.generation();
     if (al)

@@ -26,6 +26,7 @@ class Classification;
  *     IDLE ──hold()──> CLASSIFYING ──classified()──> WAITING ──admitted()──> RELEASED ──finish()──> OVER
  *                          │  └──queue full──> REFUSED  │
  *                          │                     ↑──────┘ waited too long, or Squid shuts down
+ *                          └──fqrs_access none──> EXEMPT
  *     IDLE ──account()──> CLASSIFYING ──> ACCOUNTING ──finish()──> OVER        (never waits; its bytes are its class's)
  *     any ──finish(), owner gone──> OVER
  *
@@ -67,7 +68,7 @@ private:
     friend class Classification;
     friend class Scheduler;
 
-    enum State { IDLE, CLASSIFYING, WAITING, REFUSED, RELEASED, ACCOUNTING, OVER };
+    enum State { IDLE, CLASSIFYING, WAITING, REFUSED, RELEASED, ACCOUNTING, EXEMPT, OVER };
 
     void classify(HttpRequest *, const AccessLogEntryPointer &);
     void classified(uint32_t position);
