@@ -15,6 +15,7 @@
 #include "SquidConfig.h"
 #include "Store.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -48,6 +49,18 @@ Number(const char *key, const char *text, const uint64_t least, const uint64_t m
     return n;
 }
 
+/// A number written with digits and at most one point, nothing else that strtod() would take; *end == text if there is none.
+static double
+Decimal(const char *text, char **end)
+{
+    const auto length = strspn(text, "0123456789.");
+    const std::string digits(text, length);
+    char *ended = nullptr;
+    const auto n = strtod(digits.c_str(), &ended);
+    *end = const_cast<char *>(text) + (xisdigit(*text) && !*ended ? length : 0);
+    return n;
+}
+
 /// a rate as tc(8) writes it, 2mbit, in bytes a second
 static uint64_t
 Rate(const char *text)
@@ -56,10 +69,10 @@ Rate(const char *text)
         {"bit", 1}, {"kbit", 1e3}, {"mbit", 1e6}, {"gbit", 1e9}
     };
     char *end = nullptr;
-    const auto n = strtod(text, &end);
+    const auto n = Decimal(text, &end);
     for (const auto &u: units) {
         const auto bytes = n * u.bits / 8;
-        if (xisdigit(*text) && strcasecmp(end, u.unit) == 0 && bytes >= 1000 && bytes <= 1e12)
+        if (end != text && strcasecmp(end, u.unit) == 0 && bytes >= 1000 && bytes <= 1e12)
             return static_cast<uint64_t>(bytes);
     }
     Refuse(ToSBuf(cfg_directive, ": rate=", text, " is not a rate; write 2Mbit, 512kbit or 1Gbit, 8kbit at least"));
@@ -69,11 +82,15 @@ Rate(const char *text)
 static void
 ForEachOption(const char *known, const std::function<bool(const char *key, const char *value)> &take)
 {
+    std::vector<std::string> seen;
     while (const auto token = ConfigParser::NextToken()) {
         const auto equals = strchr(token, '=');
         if (!equals)
             Refuse(ToSBuf(cfg_directive, ": \"", token, "\" is not of the form KEY=VALUE; there are ", known));
         const std::string key(token, equals - token);
+        if (std::find(seen.begin(), seen.end(), key) != seen.end())
+            Refuse(ToSBuf(cfg_directive, ": ", key.c_str(), "= stands there twice"));
+        seen.push_back(key);
         if (!take(key.c_str(), equals + 1))
             Refuse(ToSBuf(cfg_directive, ": there is no \"", key.c_str(), "\"; there are ", known));
     }
@@ -268,8 +285,8 @@ Fqrs::Config::parseWindow()
                 settings.window_max = Number(key, value, 2, 1000000);
             else if (strcmp(key, "umax") == 0) {
                 char *end = nullptr;
-                const auto u = strtod(value, &end);
-                if (!xisdigit(*value) || *end || u < 0.001 || u > 1)
+                const auto u = Decimal(value, &end);
+                if (end == value || *end || u < 0.001 || u > 1)
                     Refuse(ToSBuf("fqrs_window: umax=", value, " is not a utilisation above 0 and up to 1, like 0.95"));
                 settings.wrc_umax_permille = static_cast<uint32_t>(lround(u * 1000));
             } else
@@ -348,16 +365,20 @@ Fqrs::Config::finalize()
 }
 
 void
-Fqrs::Config::dumpClasses(StoreEntry *e, const char *directive) const
+Fqrs::Config::dumpClass(StoreEntry *e, const ClassConfig &c) const
 {
-    for (const auto &c: classes) {
-        if (c.fromPolicy)
-            continue;
-        storeAppendPrintf(e, "%s %s weight=%u", directive, c.settings.name, c.settings.weight);
-        if (c.settings.queue_max)
-            storeAppendPrintf(e, " queue=%u", c.settings.queue_max);
-        storeAppendPrintf(e, " wait=%u\n", c.waitSeconds);
-    }
+    storeAppendPrintf(e, "fqrs_class %s weight=%u", c.settings.name, c.settings.weight);
+    if (c.settings.queue_max)
+        storeAppendPrintf(e, " queue=%u", c.settings.queue_max);
+    storeAppendPrintf(e, " wait=%u\n", c.waitSeconds);
+}
+
+/// Those that stand before the policy's; dumpPolicy() has the others, so that what is dumped means the same when it is read.
+void
+Fqrs::Config::dumpClasses(StoreEntry *e, const char *) const
+{
+    for (size_t i = 0; i < (policy ? policyFirst : classes.size()); ++i)
+        dumpClass(e, classes[i]);
 }
 
 void
@@ -374,8 +395,13 @@ Fqrs::Config::dumpAccess(StoreEntry *e, const char *directive) const
 void
 Fqrs::Config::dumpPolicy(StoreEntry *e, const char *directive) const
 {
-    if (policy)
-        storeAppendPrintf(e, "%s " SQUIDSBUFPH "\n", directive, SQUIDSBUFPRINT(policyFile));
+    if (!policy)
+        return;
+    storeAppendPrintf(e, "%s " SQUIDSBUFPH "\n", directive, SQUIDSBUFPRINT(policyFile));
+    for (size_t i = policyFirst; i < classes.size(); ++i) {
+        if (!classes[i].fromPolicy)
+            dumpClass(e, classes[i]);
+    }
 }
 
 void

@@ -73,6 +73,7 @@ public:
 
 private:
     void add(const ClassConfig &);
+    void dumpClass(StoreEntry *, const ClassConfig &) const;
     void freeAccess();
 
     bool linkSeen = false;

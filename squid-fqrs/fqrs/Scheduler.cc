@@ -18,9 +18,12 @@ static const uint32_t ClassesMax = 16384;
 static const uint32_t TicketsMax = 65536;
 static const uint32_t Nil = UINT32_MAX;
 
-/// A response from which nothing came for so long does not count as outstanding: a round trip over the far end of the world and a queue of
+/// A response from which too little came for so long does not count as outstanding: a round trip over the far end of the world and a queue of
 /// some hundred milliseconds at the ISP are less, and who waits behind it is kept for less than a second.
 static const rs_time_t StallTime = 500000;
+/// Too little is less than this, and less than this part of what it may have on its way: which is what the link would bring of it in less time.
+static const uint64_t StallBytes = 1024;
+static const uint64_t StallPart = 5;
 /// how often it is looked for bytes that lie unread, responses that are stalled, and waits that are over
 static const rs_time_t TickTime = 100000;
 /// Bytes lie unread, waiting for more, for no longer than this and a tick.
@@ -99,7 +102,7 @@ Fqrs::Scheduler::create(const Config &config)
     engine_ = rs_create(memory, size, &capacity, &config.settings, classes.data(), classes.size(), Now(), &why);
     if (!engine_)
         fatalf("fqrs: %s", why);
-    rows.assign(TicketsMax, Row{nullptr, 0, Nil, Nil, false});
+    rows.assign(TicketsMax, Row{nullptr, 0, 0, 0, Nil, Nil, false});
     queues.assign(ClassesMax, List{Nil, Nil});
     waits.assign(ClassesMax, 0);
 }
@@ -179,7 +182,8 @@ Fqrs::Scheduler::admit(const rs_time_t now)
         auto &row = rows[index];
         remove(queues[row.ticket->classNumber], index);
         append(active, index);
-        row.moved = now;
+        row.read = row.moved = now;
+        row.since = 0;
         --waiting;
         ++released;
         row.ticket->admitted();
@@ -214,15 +218,21 @@ Fqrs::Scheduler::progress(Ticket &t, const uint64_t bytes)
     const auto now = Now();
     const auto index = rs_ticket_index(t.number);
     auto &row = rowOf(t);
-    if (row.parked) {
-        rs_resume(engine_, now, t.number);
-        row.parked = false;
-        append(active, index);
-    } else if (active.last != index) {
+    row.read = now;
+    row.since += bytes;
+    if (row.parked ? row.since >= StallBytes : row.since >= enough(t)) {
+        row.moved = now;
+        row.since = 0;
+        if (row.parked) {
+            rs_resume(engine_, now, t.number);
+            row.parked = false;
+            append(active, index);
+        }
+    }
+    if (!row.parked && active.last != index) {
         remove(active, index);
         append(active, index);
     }
-    row.moved = now;
     rs_progress(engine_, now, t.number, bytes);
     admit(now);
 }
@@ -235,6 +245,14 @@ Fqrs::Scheduler::expect(Ticket &t, const uint64_t length)
     const auto now = Now();
     rs_header(engine_, now, t.number, length);
     admit(now);
+}
+
+/// Bytes that a response must bring within StallTime not to be parked.
+uint64_t
+Fqrs::Scheduler::enough(const Ticket &t) const
+{
+    const auto may = allowance(t);
+    return may == RS_UNLIMITED ? StallBytes : std::max(may / StallPart, StallBytes);
 }
 
 uint64_t
@@ -311,18 +329,24 @@ Fqrs::Scheduler::tick(const rs_time_t now)
 void
 Fqrs::Scheduler::hasten(const rs_time_t now)
 {
-    for (auto i = active.first; i != Nil && now - rows[i].moved >= UnreadTime; i = rows[i].after)
+    for (auto i = active.first; i != Nil && now - rows[i].read >= UnreadTime; i = rows[i].after)
         rows[i].ticket->flow.hasten();
 }
 
+/// Responses of which a little comes again and again are anywhere in the list; there are no more than are outstanding.
 void
 Fqrs::Scheduler::park(const rs_time_t now)
 {
-    while (active.first != Nil && now - rows[active.first].moved >= StallTime) {
-        auto &row = rows[active.first];
-        remove(active, active.first);
+    for (auto i = active.first; i != Nil;) {
+        auto &row = rows[i];
+        const auto index = i;
+        i = row.after;
+        if (now - row.moved < StallTime)
+            continue;
+        remove(active, index);
         rs_park(engine_, now, row.ticket->number);
         row.parked = true;
+        row.since = 0;
     }
 }
 

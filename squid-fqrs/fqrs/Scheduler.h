@@ -23,8 +23,8 @@ class Ticket;
  * The engine's block is made once, at the first configuration with "fqrs on", and stays: a reconfiguration keeps queues, accounts,
  * counters and outstanding responses. With "fqrs off" it lets everything go that waits and takes nobody new.
  *
- * A response from which nothing comes is parked: an origin that does not answer, or that stops in the middle, keeps no room of the link. The
- * first byte that comes takes it back.
+ * A response from which next to nothing comes is parked: an origin that does not answer, that stops in the middle or that drips keeps no
+ * room of the link. When as much comes as a response brings, it takes its room back.
  */
 class Scheduler
 {
@@ -39,6 +39,7 @@ public:
     void submit(Ticket &); ///< ends in Ticket::admitted() or refused(), now or later
     void cancel(Ticket &);
     void progress(Ticket &, uint64_t bytes);
+    uint64_t enough(const Ticket &) const;
     uint64_t allowance(const Ticket &) const; ///< bytes that may be on their way at one time
     void expect(Ticket &, uint64_t length);
     void finish(Ticket &, bool whole);
@@ -63,7 +64,9 @@ private:
     /// what we keep of each of the engine's tickets
     struct Row {
         Ticket *ticket;
-        rs_time_t moved; ///< when it was released, or bytes came last
+        rs_time_t read; ///< when it was released, or bytes came last
+        rs_time_t moved; ///< when it was released, or enough bytes came last
+        uint64_t since; ///< bytes since then
         uint32_t before, after; ///< in its class's waiting list, or in `active`
         bool parked;
     };
@@ -92,7 +95,7 @@ private:
     std::vector<Row> rows; ///< by the ticket's index
     std::vector<List> queues; ///< by class number
     std::vector<uint32_t> waits; ///< by class number: seconds
-    List active; ///< released and not parked, the one that moved longest ago first
+    List active; ///< released and not parked, the one of which bytes came longest ago first
     std::vector<uint32_t> numbers; ///< by position in the configuration
     std::vector<SBuf> names; ///< likewise
     Alarm alarm;

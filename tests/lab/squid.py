@@ -106,11 +106,18 @@ class Squid(Server):
         if config is not None:
             self.config = config
         self.configure()
+        with open(self.path("squid.conf")) as f:
+            ports = sum(line.startswith("http_port ") for line in f)
         before = self.log().count("Reconfiguring Squid Cache")
-        accepting = self.log().count("Accepting HTTP Socket connections")
         self.process.send_signal(1)
-        wait_for(lambda: not self.alive() or (self.log().count("Reconfiguring Squid Cache") > before
-                                              and self.log().count("Accepting HTTP Socket connections") > accepting), seconds, "the reconfiguration")
+
+        def done():
+            log = self.log().split("Reconfiguring Squid Cache")
+            # Each port is opened anew after the configuration is read.
+            return not self.alive() or (len(log) > before + 1 and log[-1].count("HTTP Socket connections at") >= ports)
+        wait_for(done, seconds, "the reconfiguration")
+        # Squid says so a moment before it is true.
+        wait_for(lambda: not self.alive() or self.ready(), seconds, "the port open again")
         if not self.alive():
             raise LabError(f"squid ended while it was reconfigured:\n{self.log_end()}")
 
