@@ -14,6 +14,7 @@
 """
 
 import collections
+import socket
 import socketserver
 import threading
 import time
@@ -131,8 +132,9 @@ class Backend(socketserver.ThreadingTCPServer):
     daemon_threads = True
     request_queue_size = 1024
 
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
+    def __init__(self, address="127.0.0.1", port=0, handler=Handler):
+        self.address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        super().__init__((address, port), handler)
         self.port = self.server_address[1]
         self.lock = threading.Condition()
         self.opened = set()

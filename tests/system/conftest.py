@@ -110,3 +110,50 @@ def idle_afterwards(request):
     for name in ("gateway", "event_gateway", "tls_gateway"):
         if name in request.fixturenames:
             request.getfixturevalue(name).settled()
+
+
+@pytest.fixture(scope="session")
+def world(request):
+    """What stands beside a Squid: see squid_world.py."""
+    from squid_world import World
+
+    with World(lambda: request.session.testsfailed > 0) as w:
+        yield w
+
+
+@pytest.fixture(scope="module")
+def ending(world):
+    """Squids that end with the module."""
+    with world.ending() as proxies:
+        yield proxies
+
+
+@pytest.fixture
+def new_proxy(world, ending):
+    """new_proxy(config, ...): a Squid of the test's own, not started yet; in the end it must be well."""
+    made = []
+
+    def make(config="", **kwargs):
+        made.append(world.proxy(config, **kwargs))
+        ending.append(made[-1])
+        return made[-1]
+    yield make
+    for p in made:
+        p.begin_to_end()
+        p.assert_well()
+
+
+@pytest.fixture(scope="module")
+def proxy_with(world, ending):
+    """proxy_with(config): a running Squid with this configuration, one for all tests of a module that want the same."""
+    running = {}
+
+    def find(config="", **kwargs):
+        key = (config, *sorted(kwargs.items()))
+        if key not in running:
+            running[key] = world.proxy(config, **kwargs)
+            ending.append(running[key])
+            running[key].start()
+        assert running[key].alive(), running[key].log_end()
+        return running[key]
+    return find

@@ -42,7 +42,7 @@ class Connection:
     """One TCP connection.  Use as a context manager, or close() it."""
 
     def __init__(self, port, host="127.0.0.1", deadline=20.0, receive_buffer=None):
-        self.socket = socket.socket()
+        self.socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.settimeout(deadline)
