@@ -164,6 +164,7 @@ END_TEST
 int main(void) {
     Suite *s = suite_create("core: base");
     TCase *c = tcase_create("base");
+    tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, heap_gives_the_least, 0, 2);
     tcase_add_test(c, heap_check_sees_damage);
     tcase_add_test(c, buckets_grow_by_half_a_doubling);

@@ -93,6 +93,7 @@ END_TEST
 int main(void) {
     Suite *s = suite_create("pages_keys");
     TCase *t = tcase_create("keys");
+    tcase_set_timeout(t, 60);
     SRunner *r;
     int failed;
 

@@ -254,6 +254,7 @@ END_TEST
 int main(void) {
     Suite *s = suite_create("pages_table");
     TCase *t = tcase_create("file");
+    tcase_set_timeout(t, 60);
     SRunner *r;
     int failed;
 

@@ -66,6 +66,7 @@ END_TEST
 int main(void) {
     Suite *s = suite_create("pages_url");
     TCase *t = tcase_create("spelling");
+    tcase_set_timeout(t, 60);
     SRunner *runner;
     int failed;
 

@@ -113,6 +113,7 @@ END_TEST
 
 TCase *robots_case(void) {
     TCase *t = tcase_create("robots");
+    tcase_set_timeout(t, 60);
     tcase_add_test(t, rules);
     tcase_add_test(t, sitemaps_and_delay);
     tcase_add_test(t, stars_are_cheap);

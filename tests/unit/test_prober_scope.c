@@ -147,6 +147,7 @@ END_TEST
 
 TCase *scope_case(void) {
     TCase *t = tcase_create("scope");
+    tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, make_scope, NULL);
     tcase_add_test(t, links_lead_where_browsers_go);
     tcase_add_test(t, links_that_lead_nowhere);

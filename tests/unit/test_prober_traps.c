@@ -60,6 +60,7 @@ END_TEST
 
 TCase *traps_case(void) {
     TCase *t = tcase_create("traps");
+    tcase_set_timeout(t, 60);
     tcase_add_test(t, sessions_are_dropped);
     tcase_add_test(t, bounds_count);
     tcase_add_test(t, many_patterns);
@@ -113,6 +114,7 @@ END_TEST
 
 TCase *urls_case(void) {
     TCase *t = tcase_create("urls");
+    tcase_set_timeout(t, 60);
     tcase_add_test(t, each_url_once);
     tcase_add_test(t, validators);
     return t;
@@ -159,6 +161,7 @@ END_TEST
 
 TCase *settings_case(void) {
     TCase *t = tcase_create("settings");
+    tcase_set_timeout(t, 60);
     tcase_add_test(t, options);
     tcase_add_test(t, options_that_are_wrong);
     return t;

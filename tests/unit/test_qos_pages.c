@@ -57,6 +57,7 @@ END_TEST
 int main(void) {
     Suite *s = suite_create("qos_pages");
     TCase *t = tcase_create("table");
+    tcase_set_timeout(t, 60);
     SRunner *r;
     int failed;
 

@@ -282,6 +282,7 @@ END_TEST
 int main(void) {
     Suite *s = suite_create("qos_shared");
     TCase *t = tcase_create("segment");
+    tcase_set_timeout(t, 60);
     SRunner *r;
     int failed;
 
