@@ -3,6 +3,7 @@
 
     /hold/NAME            1000 bytes at once and every 50 ms, until open(NAME); a response that is never parked
     /drip/N               N bytes, one every 100 ms
+    /trickle/NAME         one byte every 50 ms, in chunks, until open(NAME)
     /head/NAME            half a header; waits until open(NAME), then the rest and two bytes
     /part/NAME?size=N     the header and N bytes of twice as many, nothing until open(NAME), then the rest
     /reset/N              promises N bytes, sends half, breaks the connection
@@ -41,10 +42,17 @@ class Handler(backend.Handler):
         return act(method, rest, parse_qs(url.query, keep_blank_values=True), fields)
 
     def do_hold(self, method, name, query, fields):
+        return self.on_and_on(name, 1000)
+
+    def do_trickle(self, method, name, query, fields):
+        return self.on_and_on(name, 1)
+
+    def on_and_on(self, name, n):
         self.head("200 OK", Transfer_Encoding="chunked", Cache_Control="no-store")
         end = time.monotonic() + 120
         while not self.server.is_open(name, 0.05) and time.monotonic() < end:
-            self.wfile.write(b"3e8\r\n" + b"h" * 1000 + b"\r\n")
+            self.wfile.write(b"%x\r\n%s\r\n" % (n, b"h" * n))
+        self.leave()
         self.wfile.write(b"0\r\n\r\n")
         return True
 

@@ -64,19 +64,12 @@ HANGS = {
     "no-answer": "/gate/never-opened",
     "part-of-a-body": "/part/never-opened?size=3000",
     "drips": "/drip/100000",
-    "drips-chunks": "/hold/never-opened",
-    "fails-late": "/late/400",
+    "drips-chunks": "/trickle/never-opened",
 }
-DRIPS = "a response that drips more than twice a second is never parked: a window full of them is full as long as they drip"
-FAILS = "a request that fails without a byte costs its class nothing, so its class goes first again, as long as somebody of it waits"
 TURNS = "a hanging request costs its class what its class's responses usually have, and a slot half a second: where the other's have more, many go first"
-TWICE = "in a window of one response two hanging requests may go, half a second each, before another class has its turn"
-KNOWN = {
-    ("window", "drips"): DRIPS, ("window", "drips-chunks"): DRIPS, ("bytes", "drips"): DRIPS, ("wrc", "drips"): DRIPS, ("wrc", "drips-chunks"): DRIPS,
-    ("window", "fails-late"): FAILS, ("wrc", "fails-late"): FAILS, ("window", "connecting"): FAILS,
-    ("window", "large"): TURNS, ("wrc", "large"): TURNS,
-    ("wrc", "no-answer"): TWICE, ("wrc", "part-of-a-body"): TWICE, ("wrc", "connecting"): TWICE, ("wrc", "looking-up"): TWICE,
-}
+FAILS = "a request that fails without a byte costs its class nothing, so its class goes first again, as long as somebody of it waits"
+KNOWN = {("window", "large"): TURNS, ("wrc", "large"): TURNS, ("window", "fails-soon"): FAILS, ("window", "fails-late"): FAILS,
+         ("window", "fails-very-late"): FAILS, ("wrc", "fails-soon"): FAILS, ("wrc", "fails-late"): FAILS, ("wrc", "fails-very-late"): FAILS}
 
 
 def cases(whats):
@@ -84,10 +77,10 @@ def cases(whats):
             for window in ("window", "bytes", "wrc") for what in whats]
 
 
-def assert_good_is_served(p, crowd):
-    """While this crowd of class bad is there, class good's requests are served within a second each; then nothing of it is left."""
-    with crowd:
-        p.until(lambda s: s["by_class"]["bad"]["submitted"] - s["by_class"]["bad"]["cancelled"] >= len(crowd.connections), "all of them have asked")
+def assert_good_is_served(p, n, target):
+    """While n clients of class bad ask for this, class good's requests are served within a second each; then nothing of them is left."""
+    with Crowd(p, n, target, cls="bad"):
+        p.until(lambda s: s["by_class"]["bad"]["submitted"] - s["by_class"]["bad"]["cancelled"] >= n, "all of them have asked")
         with p.connect(deadline=1.5 * p.world.patience) as c:
             assert slowest(p, 1.5, connection=c) < 1 * p.world.patience
     assert p.settled()["by_class"]["bad"]["queued"] == 0
@@ -95,9 +88,26 @@ def assert_good_is_served(p, crowd):
 
 @pytest.mark.parametrize("window, hang", cases(HANGS))
 def test_one_origin_stalls_one_class(new_proxy, window, hang):
-    """100 clients of class bad ask an origin that hangs, drips one byte in 100 ms, or fails late: class good's requests are served within a second each."""
+    """100 clients of class bad ask an origin that hangs or drips one byte in 100 ms: class good's requests are served within a second each."""
     with new_proxy(WINDOWS[window]) as p:
-        assert_good_is_served(p, Crowd(p, 100, HANGS[hang], cls="bad"))
+        for _ in range(5):
+            assert p.ask("/size/100", cls="good").status == 200
+        assert_good_is_served(p, 100, HANGS[hang])
+
+
+@pytest.mark.parametrize("window, when", cases(["fails-soon", "fails-late", "fails-very-late"]))
+def test_an_origin_that_fails_stalls_one_class(new_proxy, window, when):
+    """The same when 50 clients of class bad ask again and again, and each time the origin closes without a word, after 50, 400 or 700 ms."""
+    bad = {"name": "bad", "clients": 50, "header": "X-Class: bad", "url": {"fails-soon": "/late/50", "fails-late": "/late/400"}.get(when, "/late/700")}
+    with new_proxy(WINDOWS[window]) as p:
+        for _ in range(5):
+            assert p.ask("/size/100", cls="good").status == 200
+        with p.load([bad], seconds=60) as run, p.connect(deadline=2 * p.world.patience) as c:
+            p.until(lambda s: s["by_class"]["bad"]["submitted"] >= 50, "all of them have asked")
+            assert slowest(p, 2, connection=c) < 1 * p.world.patience
+            run.stop()
+            run.result()
+        p.settled()
 
 
 @pytest.mark.parametrize("window, how", cases(["large"]))
@@ -106,13 +116,13 @@ def test_one_origin_stalls_one_class_of_small_pages(new_proxy, window, how):
     with new_proxy(WINDOWS[window]) as p:
         for _ in range(5):
             assert p.ask("/size/2000000", cls="good").status == p.ask("/size/100", cls="bad").status == 200
-        assert_good_is_served(p, Crowd(p, 100, HANGS["no-answer"], cls="bad"))
+        assert_good_is_served(p, 100, HANGS["no-answer"])
 
 
 @pytest.mark.parametrize("window, where", cases(["connecting", "looking-up"]))
 def test_an_origin_that_is_not_reached_stalls_one_class(new_proxy, names, window, where):
     with new_proxy(WINDOWS[window] + "connect_timeout 2 seconds\n", dns=names.address) as p, Deaf() as deaf:
-        assert_good_is_served(p, Crowd(p, 100, deaf.url("/") if where == "connecting" else "http://silent.test/", cls="bad"))
+        assert_good_is_served(p, 100, deaf.url("/") if where == "connecting" else "http://silent.test/")
 
 
 def test_what_has_come_is_passed_on(proxy):
