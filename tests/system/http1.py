@@ -41,10 +41,12 @@ def request_bytes(method, target, headers=None, body=b"", host="localhost", vers
 class Connection:
     """One TCP connection.  Use as a context manager, or close() it."""
 
-    def __init__(self, port, host="127.0.0.1", deadline=20.0, receive_buffer=None):
+    def __init__(self, port, host="127.0.0.1", deadline=20.0, receive_buffer=None, source=None):
         self.socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        if source:
+            self.socket.bind((source, 0))
         self.socket.settimeout(deadline)
         self.socket.connect((host, port))
         self.buffer = b""

@@ -14,7 +14,7 @@ from lab import lab, squid
 from lab.load import Load
 
 serial = itertools.count(1)
-LOG = "status=%>Hs tag=%Ss class=%fqrs::class wait=%fqrs::wait slot=%fqrs::slot method=%rm url=%ru"
+LOG = "status=%>Hs tag=%Ss class=%fqrs::class wait=%fqrs::wait slot=%fqrs::slot detail=%err_detail method=%rm url=%ru"
 # An end that nobody sent, and what the sanitizers and Squid itself say of its own mistakes.
 CRASH = re.compile(r"FATAL|AddressSanitizer|LeakSanitizer|runtime error:|assertion failed|Segment Violation|\bBUG\b|Terminated abnormally")
 # Counters of a class that may only grow.

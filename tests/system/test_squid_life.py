@@ -300,7 +300,7 @@ def test_the_log_tells_class_wait_and_slot(proxy):
     with proxy.taken():
         assert proxy.ask(f"/size/10?{mark}-refused", cls="hasty").status == 503
     line, = proxy.log_lines(f"{mark}-refused")
-    assert (line["class"], line["wait"], line["slot"], line["status"]) == ("hasty", "-", "-", "503")
+    assert (line["class"], line["wait"], line["slot"], line["status"], line["detail"]) == ("hasty", "-", "-", "503", "FQRS_WAIT_OVER")
 
     with proxy.connect() as c:
         c.send("CONNECT", proxy.origin.authority, host=proxy.origin.authority, headers={"X-Class": "gold"})
@@ -552,7 +552,9 @@ def test_queue_limit(proxy):
     with proxy.taken() as taken:
         waiting = [proxy.send("/size/10", cls="tiny") for _ in range(2)]
         proxy.until_queued(2)
-        assert proxy.ask("/size/10?third", cls="tiny").status == 503
+        third = fresh("third")
+        assert proxy.ask(f"/size/10?{third}", cls="tiny").status == 503
+        assert proxy.log_lines(third)[0]["detail"] == "FQRS_CLASS_FULL"
         status = proxy.status()
         assert (status["queued"], status["by_class"]["tiny"]["refused"] - before["by_class"]["tiny"]["refused"]) == (2, 1)
         other = proxy.send("/size/10", cls="gold")      # the bound is the class's own

@@ -48,6 +48,7 @@ def test_with_a_full_queue(new_proxy):
         for c in waiting:
             c.close()
     assert p.origin.paths[path] == 0
+    assert {line["detail"] for line in p.log_lines(path, 200)} == {"FQRS_SHUTDOWN"}
     ended(p, began, LIFETIME + MORE)
 
 
