@@ -16,7 +16,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define EVENTS 256
+#define EVENTS     256
+#define TRICKLE_US 100000
 
 static volatile sig_atomic_t stopped;
 
@@ -170,6 +171,15 @@ static void answered(struct origin *o, struct origin_conn *c)
         lab_timer_set(&o->timers, &c->timer, o->now);
 }
 
+/* More of what trickles goes out in a moment. */
+static void rest(struct origin *o, struct origin_conn *c)
+{
+    c->state = ORIGIN_SERVING;
+    c->budget = c->trickle;
+    watch(o, c, EPOLLRDHUP);
+    lab_timer_set(&o->timers, &c->timer, o->now + TRICKLE_US);
+}
+
 static void answer(struct origin *o, struct origin_conn *c)
 {
     c->state = ORIGIN_WRITING;
@@ -178,6 +188,8 @@ static void answer(struct origin *o, struct origin_conn *c)
         leave(o, c);
     else if (r == 0)
         watch(o, c, EPOLLOUT | EPOLLRDHUP);
+    else if (r == 2)
+        rest(o, c);
     else
         answered(o, c);
 }
@@ -306,7 +318,7 @@ static void turn(struct origin *o)
 static void help(void)
 {
     puts("fairgate-origin [options] --port PORT\n"
-         "A backend for tests.  URLs: /size/N[?chunked&close&delay=MS&status=N&retry=S&etag&truncate&reset&never&stall&gate],\n"
+         "A backend for tests.  URLs: /size/N[?chunked&close&delay=MS&status=N&retry=S&etag&truncate&reset&never&stall&gate&trickle=N],\n"
          "/open, /shut, /stat[?reset]; see origin.h\n\n"
          "  --address A      to listen on (127.0.0.1)\n"
          "  --port P         0 = any; the address is printed on standard output when it listens\n"

@@ -21,6 +21,7 @@
  *     never            no answer, until the client leaves
  *     stall            header and half the bytes, then nothing, until the client leaves
  *     gate             the service time begins when the gate is open; it is shut at the start
+ *     trickle=N        while the gate is shut, N bytes of the page every 100 ms
  *   /open  /shut       open and shut the gate; the answer is that of /stat
  *   /stat              JSON: {"requests", "answered", "aborted", "bytes", "current", "serving", "max", "max_serving", "connections"};
  *     reset            ... and counts and maxima begin anew
@@ -63,6 +64,8 @@ struct origin_conn {
     bool left;                  /* to be freed at the end of this turn */
     enum origin_end end;
     int64_t delay_us;           /* -1 = the server's */
+    uint32_t trickle;           /* bytes at a time; 0 = all */
+    uint64_t budget;            /* of them, bytes still to go out this time */
     uint32_t interest;
     char head[ORIGIN_HEAD];
     uint32_t head_length, head_sent;
@@ -112,7 +115,8 @@ struct origin {
 void origin_answer_prepare(struct origin *o, struct origin_conn *c, bool *immediate);
 
 /*
- * Sends what can be sent of it.  Returns 1 when all is out, 0 when the socket is full, -1 when the client is gone.
+ * Sends what can be sent of it.  Returns 1 when all is out, 0 when the socket is full, -1 when the client is gone, 2 when no more may go for
+ * the moment, of one that trickles.
  * Bytes sent are counted in o->bytes.
  */
 int origin_answer_send(struct origin *o, struct origin_conn *c);

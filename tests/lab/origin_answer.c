@@ -116,6 +116,8 @@ static void page(struct origin_conn *c, uint64_t size, const char *query)
         c->body /= 2;
     c->never = query_word(query, "never") != NULL;
     c->gated = query_word(query, "gate") != NULL;
+    if ((w = query_word(query, "trickle")))
+        c->budget = c->trickle = (uint32_t)strtoul(w, NULL, 10);
     if ((w = query_word(query, "delay"))) {
         double ms = strtod(w, NULL);
         c->delay_us = ms >= 0 && ms < DELAY_MOST ? (int64_t)(ms * 1000) : DELAY_MOST * 1000ll;
@@ -130,7 +132,8 @@ void origin_answer_prepare(struct origin *o, struct origin_conn *c, bool *immedi
         *query++ = '\0';
     c->keep_alive = c->request.keep_alive;
     c->head_length = c->head_sent = c->frame_length = c->frame_sent = 0;
-    c->body = c->chunk = c->position = 0;
+    c->body = c->chunk = c->position = c->budget = 0;
+    c->trickle = 0;
     c->chunked = c->last_chunk = c->never = c->gated = false;
     c->end = ORIGIN_END_FINE;
     c->delay_us = -1;
@@ -177,6 +180,9 @@ int origin_answer_send(struct origin *o, struct origin_conn *c)
         uint64_t body = c->chunked ? c->chunk : c->body;
         if (body > PATTERN)
             body = PATTERN;
+        bool trickles = c->trickle && !o->open;
+        if (trickles && body > c->budget)
+            body = c->budget;
         struct iovec v[3] = {
             { c->head + c->head_sent, c->head_length - c->head_sent },
             { c->frame + c->frame_sent, c->frame_length - c->frame_sent },
@@ -184,7 +190,7 @@ int origin_answer_send(struct origin *o, struct origin_conn *c)
         };
         size_t all = v[0].iov_len + v[1].iov_len + v[2].iov_len;
         if (all == 0)
-            return 1;
+            return trickles && c->body ? 2 : 1;
         struct msghdr m = { .msg_iov = v, .msg_iovlen = 3 };
         ssize_t n = sendmsg(c->fd, &m, MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR)
@@ -196,6 +202,7 @@ int origin_answer_send(struct origin *o, struct origin_conn *c)
         c->head_sent += took(&sent, v[0].iov_len);
         c->frame_sent += took(&sent, v[1].iov_len);
         c->body -= sent;
+        c->budget -= sent < c->budget ? sent : c->budget;
         c->position += sent;
         if (c->chunked)
             c->chunk -= sent;

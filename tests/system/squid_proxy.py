@@ -15,6 +15,8 @@ from lab.load import Load
 
 serial = itertools.count(1)
 LOG = "status=%>Hs tag=%Ss class=%fqrs::class wait=%fqrs::wait slot=%fqrs::slot detail=%err_detail method=%rm url=%ru"
+# Leaks are not looked for: Squid leaves to the system what ends with the process.
+ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=0:handle_abort=1:verify_asan_link_order=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
 # An end that nobody sent, and what the sanitizers and Squid itself say of its own mistakes.
 CRASH = re.compile(r"FATAL|AddressSanitizer|LeakSanitizer|runtime error:|assertion failed|Segment Violation|\bBUG\b|Terminated abnormally")
 # Counters of a class that may only grow.
@@ -65,8 +67,7 @@ class Proxy(squid.Squid):
     # ---- at start and at the end
 
     def environment(self):
-        # Leaks are not looked for: Squid leaves to the system what ends with the process.
-        return {"ASAN_OPTIONS": "detect_leaks=0:handle_abort=1:verify_asan_link_order=0", "UBSAN_OPTIONS": "print_stacktrace=1", **os.environ, **self.env}
+        return {**ENVIRONMENT, **os.environ, **self.env}
 
     def ready(self):
         def opened(port):

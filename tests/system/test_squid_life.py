@@ -197,7 +197,7 @@ CASES = [
     (not_modified, WHOLE), (not_found, WHOLE), (server_error, WHOLE), (post, WHOLE), (post_in_chunks, WHOLE), (expect_continue, WHOLE),
     (pipelined, times(5)), (kept_alive, times(20)), (http_1_0, WHOLE), (by_name, WHOLE), (no_such_name, BROKEN), (refused_connection, BROKEN),
     (second_address, WHOLE), (origin_says_nothing, BROKEN), (origin_resets, BROKEN), (origin_cuts, BROKEN), (broken_chunk, BROKEN),
-    pytest.param(upgraded, BROKEN, marks=pytest.mark.xfail(strict=True, reason="its slot is kept, parked, until the tunnel ends")),
+    (upgraded, WHOLE),
 ]
 
 

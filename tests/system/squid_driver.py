@@ -1,0 +1,158 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Sends requests as they are to a proxy on 127.0.0.1:3128, and is the origin on 127.0.0.1:8080, which answers with exactly what it has received.
+
+For each line of its input, {"requests": [base64], "patience": seconds}, one line of output: {"answers": [[base64, how]], "origin": [base64]}: what came
+back to each request, and whether the proxy closed the connection ("closed"), reset it ("reset") or kept it open ("open"), which it has when nothing
+came for `patience`; and what each connection to the origin has received, in alphabetical order.
+"""
+
+import base64
+import json
+import select
+import socket
+import struct
+import sys
+import time
+
+PROXY, ORIGIN = ("127.0.0.1", 3128), ("127.0.0.1", 8080)
+RESET = struct.pack("ii", 1, 0)
+
+
+class Echo:
+    """A connection to the origin."""
+
+    def __init__(self, sock, all_got):
+        self.sock, self.got, self.answered, self.at = sock, bytearray(), False, len(all_got)
+        all_got.append(self.got)
+
+    def ready(self, loop):
+        try:
+            data = self.sock.recv(262144)
+        except OSError:
+            data = b""
+        self.got += data
+        if not data:
+            loop.leave(self)
+        elif not self.answered and self.whole():
+            self.answered = True
+            body = b"" if self.got.startswith(b"HEAD") else bytes(self.got)
+            try:
+                self.sock.sendall(b"HTTP/1.1 200 OK\r\nDate: Sat, 21 Nov 2026 12:00:00 GMT\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
+                                  % len(self.got) + body)
+            except OSError:
+                loop.leave(self)
+
+    def whole(self):
+        end = self.got.find(b"\r\n\r\n")
+        if end < 0:
+            return False
+        head, rest = bytes(self.got[:end + 2]).lower(), len(self.got) - end - 4
+        at = head.find(b"\r\ncontent-length:")
+        if b"\r\ntransfer-encoding:" in head:
+            return self.got.endswith(b"\r\n0\r\n\r\n") or self.got.endswith(b"\r\n\r\n0\r\n\r\n")
+        return rest >= (int(head[at + 17:].split(b"\r\n", 1)[0]) if at >= 0 else 0)
+
+
+class Visit:
+    """A connection to the proxy."""
+
+    def __init__(self, request):
+        self.sock = socket.socket()
+        self.request, self.got, self.how = request, bytearray(), "open"
+        self.last = time.monotonic()
+        self.sock.setblocking(False)
+        self.sock.connect_ex(PROXY)
+
+    def ready(self, loop):
+        self.last = time.monotonic()
+        if self.request:
+            try:
+                self.request = self.request[self.sock.send(self.request):]
+            except BlockingIOError:
+                return
+            except OSError:
+                self.request = b""          # what there is to read tells why
+            if not self.request:
+                loop.watch(self, select.EPOLLIN)
+            elif not select.select([self.sock], [], [], 0)[0]:
+                return
+        try:
+            data = self.sock.recv(262144)
+        except BlockingIOError:
+            return
+        except OSError:
+            self.how = "reset"
+            return loop.leave(self)
+        self.got += data
+        if not data:
+            self.how = "closed"
+            loop.leave(self)
+
+
+class Loop:
+    def __init__(self):
+        self.epoll, self.by_fd = select.epoll(), {}
+        self.listener = socket.create_server(ORIGIN, backlog=4096)
+        self.listener.setblocking(False)
+        self.epoll.register(self.listener, select.EPOLLIN)
+        self.received = []
+
+    def watch(self, what, events):
+        fd = what.sock.fileno()
+        (self.epoll.modify if fd in self.by_fd else self.epoll.register)(fd, events)
+        self.by_fd[fd] = what
+
+    def leave(self, what):
+        fd = what.sock.fileno()
+        if self.by_fd.pop(fd, None):
+            self.epoll.unregister(fd)
+            what.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+            what.sock.close()
+
+    def turn(self, seconds):
+        for fd, _ in self.epoll.poll(seconds):
+            if fd == self.listener.fileno():
+                try:
+                    while True:
+                        sock = self.listener.accept()[0]
+                        self.watch(Echo(sock, self.received), select.EPOLLIN)
+                except BlockingIOError:
+                    pass
+            elif fd in self.by_fd:
+                self.by_fd[fd].ready(self)
+
+    def run(self, requests, patience):
+        self.received = []
+        visits = [Visit(r) for r in requests]
+        for v in visits:
+            self.watch(v, select.EPOLLIN | select.EPOLLOUT)
+        here = set(visits)
+        while here:
+            self.turn(patience / 4)
+            now = time.monotonic()
+            for v in [v for v in here if v.sock.fileno() < 0 or now - v.last > patience]:
+                self.leave(v)
+                here.discard(v)
+        end = time.monotonic() + 4 * patience
+        while self.by_fd and time.monotonic() < end:        # the proxy has to close what its clients have left
+            self.turn(0.01)
+        for what in list(self.by_fd.values()):
+            self.leave(what)
+        return {"answers": [(encoded(v.got), v.how) for v in visits], "origin": sorted(encoded(got) for got in self.received)}
+
+
+def encoded(data):
+    return base64.b64encode(bytes(data)).decode()
+
+
+def main():
+    loop = Loop()
+    print("ready", flush=True)
+    for line in sys.stdin:
+        order = json.loads(line)
+        print(json.dumps(loop.run([base64.b64decode(r) for r in order["requests"]], order["patience"])), flush=True)
+
+
+if __name__ == "__main__":
+    main()
