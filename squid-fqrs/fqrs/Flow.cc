@@ -49,9 +49,9 @@ Fqrs::Flow::set(const int level, const int option, const int value, int &is)
 
 /// whether it is worth a system call
 static bool
-Differ(const int a, const int b)
+Differ(const int64_t a, const int64_t b)
 {
-    return abs(a - b) * 4 > b;
+    return std::abs(a - b) * 4 > b;
 }
 
 void

@@ -18,21 +18,34 @@ static const int64_t Slack = 256 << 10;
 void
 Fqrs::Link::use(const SBuf &name)
 {
-    if (name == name_ && fd >= 0)
+    if (name == name_)
         return;
     close();
     name_ = name;
-    if (name.isEmpty())
-        return;
+    foreign_ = 0;
+    if (!name.isEmpty() && !open())
+        debugs(96, DBG_IMPORTANT, "ERROR: fqrs_link: cannot count the interface " << name << " until it is there: " << xstrerr(errno));
+}
+
+bool
+Fqrs::Link::open()
+{
     SBuf path("/sys/class/net/");
-    path.append(name).append("/statistics/rx_bytes");
-    fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || !read(start)) {
-        debugs(96, DBG_IMPORTANT, "ERROR: fqrs_link: cannot count the interface " << name << ": " << xstrerr(errno));
+    path.append(name_).append("/statistics/rx_bytes");
+    fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    restart();
+    return fd >= 0;
+}
+
+void
+Fqrs::Link::restart()
+{
+    explained_ = 0;
+    last = reported = 0;
+    if (fd >= 0 && !read(start))
         close();
-    }
-    came = explained_ = 0;
-    reported = 0;
 }
 
 void
@@ -58,18 +71,25 @@ Fqrs::Link::read(uint64_t &bytes)
 uint64_t
 Fqrs::Link::unexplained()
 {
-    uint64_t bytes;
-    if (fd < 0)
+    if (name_.isEmpty())
         return 0;
+    if (fd < 0) { // a dialled link comes back as another interface of that name
+        if (open())
+            debugs(96, DBG_IMPORTANT, "fqrs_link: the interface " << name_ << " is there; its foreign traffic is counted");
+        return 0;
+    }
+    uint64_t bytes;
     if (!read(bytes)) {
-        debugs(96, DBG_IMPORTANT, "WARNING: fqrs_link: the interface " << name_ << " is gone; its foreign traffic is not counted any more");
+        debugs(96, DBG_IMPORTANT, "WARNING: fqrs_link: the interface " << name_ << " is gone; its foreign traffic is not counted until it is back");
         close();
         return 0;
     }
-    const auto rest = static_cast<int64_t>(came) - static_cast<int64_t>(explained_ + explained_ * Overhead / 1000);
-    came = bytes - start;
+    const auto now = static_cast<int64_t>(bytes - start) - static_cast<int64_t>(explained_ + explained_ * Overhead / 1000);
+    const auto rest = std::min(now, last);
+    last = now;
     const auto foreign = static_cast<uint64_t>(std::max<int64_t>(rest - reported, 0));
     reported = std::max(rest, std::min(reported, rest + Slack));
+    foreign_ += foreign;
     return foreign;
 }
 

@@ -19,28 +19,34 @@ public:
     Link(Link &&) = delete;
     ~Link() { close(); }
 
-    /// Counts this interface from now on; an empty name counts none.
+    /// Counts this interface from now on, or as soon as it is there; an empty name counts none.
     void use(const SBuf &name);
 
     /// Bytes of a response came.
     void explained(const uint64_t bytes) { explained_ += bytes; }
 
-    /// Bytes that no response explains, since the last call; seen one call late, when Squid has read what is its own.
+    /// Forgets what came so far. To be called when nothing is outstanding.
+    void restart();
+
+    /// Bytes that no response explains, since the last call. To be called again and again: what one call sees counts with the next, since
+    /// what lies unread in Squid's sockets looks foreign, too, until it is read.
     uint64_t unexplained();
 
     const SBuf &name() const { return name_; }
-    int64_t foreign() const { return reported; } ///< unexplained, since use()
+    uint64_t foreign() const { return foreign_; } ///< all that unexplained() has told of this interface
 
 private:
+    bool open();
     bool read(uint64_t &bytes);
     void close();
 
     SBuf name_;
     int fd = -1;
-    uint64_t start = 0; ///< the interface's counter when we began
-    uint64_t came = 0; ///< bytes since then, at the last call
+    uint64_t foreign_ = 0;
+    uint64_t start = 0; ///< the interface's counter at restart()
     uint64_t explained_ = 0; ///< bytes of responses since then
-    int64_t reported = 0; ///< unexplained bytes since then
+    int64_t last = 0; ///< bytes since then that were not explained at the last call
+    int64_t reported = 0; ///< how many of them were told
 };
 
 } // namespace Fqrs

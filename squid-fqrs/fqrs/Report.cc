@@ -104,7 +104,7 @@ ReportText(StoreEntry *e)
     storeAppendPrintf(e, "Requests waiting: %u\tOutstanding: %u\tStalled: %u\tWaited too long: %" PRIu64 "\n", l.all.queued, l.all.outstanding,
                       l.all.parked, scheduler.refusedLate());
     if (!scheduler.link().name().isEmpty())
-        storeAppendPrintf(e, "Interface " SQUIDSBUFPH ": %" PRId64 " bytes that are nobody's\n", SQUIDSBUFPRINT(scheduler.link().name()), scheduler.link().foreign());
+        storeAppendPrintf(e, "Interface " SQUIDSBUFPH ": %" PRIu64 " bytes that are nobody's\n", SQUIDSBUFPRINT(scheduler.link().name()), scheduler.link().foreign());
     storeAppendPrintf(e, "\n%-31s %7s %7s %7s %7s %7s %7s %9s %9s %9s %10s %10s %10s\n", "Class", "Weight", "Due", "Share", "Waiting", "Outst.", "Stalled",
                       "Done", "Aborted", "Refused", "Mean kB", "Mean wait", "Mean slot");
     for (const auto &c: l.classes) {
@@ -122,7 +122,7 @@ ReportJson(StoreEntry *e)
     const auto &scheduler = Scheduler::Instance();
     const Look l;
     storeAppendPrintf(e, "{\"on\":%s,\"order\":\"%s\",\"gate\":\"%s\",\"window\":%u,\"rate\":%" PRIu64 ",\"queued\":%u,\"outstanding\":%u,\"parked\":%u,"
-                      "\"waited_too_long\":%" PRIu64 ",\"foreign_bytes\":%" PRId64 ",\"bytes\":%" PRIu64 ",\"classes\":[",
+                      "\"waited_too_long\":%" PRIu64 ",\"foreign_bytes\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"classes\":[",
                       scheduler.on() ? "true" : "false", rs_sched_name(l.all.settings.sched), rs_gate_name(l.all.settings.gate), l.all.window,
                       l.all.settings.rate, l.all.queued, l.all.outstanding, l.all.parked, scheduler.refusedLate(), scheduler.link().foreign(), l.bytes);
     auto comma = "";

@@ -193,7 +193,7 @@ Fqrs::Scheduler::admit(const rs_time_t now)
         return;
     }
     if (nextTick == RS_NEVER) {
-        (void)link_.unexplained(); // what came before is of no interest
+        link_.restart(); // what came before is of no interest
         nextTick = now + TickTime;
     }
     alarm.set(std::min(again, nextTick));

@@ -7,7 +7,7 @@ field.py - the field trial of the access-gateway paper (Fig. 13) in network name
                        its queue stands here
 
     field = Field(lab, rate="2mbit").start()
-    Origin(lab, port=80).on(field.servers).start()
+    Origin(lab, address="0.0.0.0").on(field.servers).start()
     squid = Squid(lab, ...).on(field.gateway).start()
     field.redirect(3128)
 
@@ -36,6 +36,27 @@ def run(*words, **options):
     return r.stdout
 
 
+def inside(namespace, make):
+    """make() in that namespace. Only a thread of its own may go there; a socket that it opens stays there."""
+    result, failed = [], []
+
+    def there():
+        try:
+            libc = ctypes.CDLL(None, use_errno=True)
+            with open(f"/run/netns/{namespace}", "rb") as f:
+                if libc.setns(f.fileno(), 0x40000000) != 0:     # CLONE_NEWNET
+                    raise OSError(ctypes.get_errno(), f"setns to {namespace}")
+            result.append(make())
+        except OSError as e:
+            failed.append(e)
+    t = threading.Thread(target=there)
+    t.start()
+    t.join()
+    if failed:
+        raise failed[0]
+    return result[0]
+
+
 class Host:
     """A namespace, as Server.on() and the like want a place to run."""
 
@@ -50,6 +71,9 @@ class Host:
         """Commands of ip(8), one a line."""
         run("ip", "-n", self.namespace, "-batch", "-", input=text)
 
+    def inside(self, make):
+        return inside(self.namespace, make)
+
     def tc(self, *words):
         return run("tc", "-n", self.namespace, *words)
 
@@ -63,22 +87,7 @@ class QueueCounters:
     GETQDISC, DONE, ERROR, DUMP, ROOT, STATS = 38, 3, 2, 0x301, 0xFFFFFFFF, 3
 
     def __init__(self, namespace, device):
-        found = []
-
-        def open_there():       # a thread may have a namespace of its own; what it opens stays there
-            libc = ctypes.CDLL(None, use_errno=True)
-            with open(f"/run/netns/{namespace}", "rb") as f:
-                if libc.setns(f.fileno(), 0x40000000) != 0:
-                    found.append(LabError(f"{namespace}: {os.strerror(ctypes.get_errno())}"))
-                    return
-            found.append(socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0))
-            found.append(socket.if_nametoindex(device))
-        t = threading.Thread(target=open_there)
-        t.start()
-        t.join()
-        if isinstance(found[0], LabError):
-            raise found[0]
-        self.socket, self.index = found
+        self.socket, self.index = inside(namespace, lambda: (socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0), socket.if_nametoindex(device)))
         self.lock = threading.Lock()
 
     def read(self):

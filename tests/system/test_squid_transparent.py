@@ -3,7 +3,6 @@
 their class, by REDIRECT and TPROXY, over IPv4 and IPv6; what others have set up stays; the uplink's two orders do what they say.
 """
 
-import ctypes
 import http.server
 import json
 import os
@@ -41,27 +40,6 @@ def client(version, of_class, host=1):
 # ---- places ------------------------------------------------------------------------------------------------------------------------------
 
 
-def inside(host, make):
-    """make() in that namespace; a socket that it opens stays there."""
-    result = []
-
-    def there():
-        try:
-            libc = ctypes.CDLL(None, use_errno=True)
-            with open(f"/run/netns/{host.namespace}", "rb") as f:
-                if libc.setns(f.fileno(), 0x40000000) != 0:
-                    raise OSError(ctypes.get_errno(), "setns")
-            result.append(make())
-        except OSError as e:
-            result.append(e)
-    t = threading.Thread(target=there)
-    t.start()
-    t.join()
-    if isinstance(result[0], OSError):
-        raise result[0]
-    return result[0]
-
-
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -87,7 +65,7 @@ class Echo(http.server.ThreadingHTTPServer):
 
     def __init__(self, host):
         self.name, self.asked = host.namespace, []
-        inside(host, lambda: super(Echo, self).__init__(("::", 80), Handler))
+        host.inside(lambda: super(Echo, self).__init__(("::", 80), Handler))
 
     def __enter__(self):
         threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
@@ -109,7 +87,7 @@ def connect(host, source, target, port, seconds=5):
             s.close()
             raise
         return s
-    return inside(host, make)
+    return host.inside(make)
 
 
 class Client:
@@ -468,7 +446,7 @@ class Uploads:
             s = socket.create_server(("", self.port))
             s.settimeout(10)
             return s
-        self.listener = inside(self.field.servers, listen)
+        self.listener = self.field.servers.inside(listen)
         for source in self.sources:
             sender = connect(self.field.clients, source, SERVER[4], self.port)
             sender.settimeout(None)
