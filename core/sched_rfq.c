@@ -175,7 +175,7 @@ static int64_t balance(const rs_engine_t *e, const struct rs_outlet *o, uint32_t
     return (int64_t)(-(__int128)ahead * rs_flow(e, o, c)->weight / ((int64_t)1 << RS_FINE));
 }
 
-/* Counters are kept relative to `last`; what is too far from it to be right is neutral. */
+/* Counters are kept, within the bound of debts as it is now; one that cannot be right is neutral. */
 static void restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
     struct rfq *q = rs_sched_state(e, o);
     uint64_t last = keep && q->last <= ACC_MAX ? q->last : 0;
@@ -185,7 +185,8 @@ static void restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
     for (uint32_t c = 0; c < e->capacity.classes; c++) {
         struct rfq_row *r = row_of(q, c);
         r->rest = 0;
-        if (!keep || rs_class_row(e, c)->fresh || r->acc > ACC_MAX || (e->debt_fine && r->acc > last + e->debt_fine)) r->acc = last;
+        if (!keep || rs_class_row(e, c)->fresh || r->acc > ACC_MAX) r->acc = last;
+        if (e->debt_fine && r->acc > last + e->debt_fine) r->acc = last + e->debt_fine;
     }
     for (uint32_t c = 0; c < e->classes; c++)
         if (rs_flow(e, o, c)->queued) rs_heap_push(&q->waiting, c, row_of(q, c)->acc);

@@ -141,9 +141,8 @@ Fqrs::Classification::askPolicy() const
     r.src_port = request->client_addr.port();
     r.dst_port = request->url.port();
     const auto known = request->flags.intercepted || request->flags.interceptTproxy ? request->my_addr : Ip::Address();
-    Ip::Address host;
-    const bool numeric = request->url.hostIsNumeric() && (host = request->url.host(), !host.isAnyAddr());
-    const PolicyAddress destination(numeric ? host : known);
+    const bool numeric = request->url.hostIsNumeric();
+    const PolicyAddress destination(numeric ? request->url.hostIP() : known);
     if (numeric || !known.isAnyAddr()) {
         r.dst_addr = destination.bytes;
         r.dst_addr_len = destination.length;

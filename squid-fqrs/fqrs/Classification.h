@@ -9,8 +9,6 @@
 #include "cbdata.h"
 #include "HttpRequest.h"
 
-class ACLChecklist;
-
 namespace Fqrs
 {
 
@@ -18,8 +16,8 @@ class Ticket;
 
 /**
  * Finds a request's class: none if "fqrs_access none" allows it; the first class, in squid.conf's order, whose fqrs_access allows it; else
- * what the policy says; else the default class. Slow ACLs (external, dstdomain of an address, ...) may make it wait, so the answer comes to Ticket::classified(), perhaps before
- * start() returns. Belongs to its ticket, which deletes it when it wants to know no more.
+ * what the policy says; else the default class. Slow ACLs (external, dstdomain of an address, ...) may make it wait, so the answer comes to
+ * Ticket::classified(), perhaps before start() returns. Belongs to its ticket, which deletes it when it wants to know no more.
  */
 class Classification
 {

@@ -49,6 +49,24 @@ Number(const char *key, const char *text, const uint64_t least, const uint64_t m
     return n;
 }
 
+/// what the engine says of one of its settings
+static const struct rs_setting_info &
+Info(const char *field)
+{
+    for (size_t i = 0; i < rs_settings_count; ++i) {
+        if (strcmp(rs_settings_table[i].name, field) == 0)
+            return rs_settings_table[i];
+    }
+    Refuse(ToSBuf("fqrs: the engine has no setting ", field));
+}
+
+/// a number for that setting of the engine, within its bounds, but not 0
+static uint64_t
+Setting(const char *field, const char *key, const char *text)
+{
+    return Number(key, text, std::max<uint64_t>(Info(field).least, 1), Info(field).most);
+}
+
 /// A number written with digits and at most one point, nothing else that strtod() would take; *end == text if there is none.
 static double
 Decimal(const char *text, char **end)
@@ -130,6 +148,7 @@ Fqrs::Config::clear()
 {
     freeAccess();
     classes.clear();
+    positions.clear();
     policy.reset();
     policyFirst = 0;
     policyFile.clear();
@@ -144,11 +163,8 @@ Fqrs::Config::clear()
 int
 Fqrs::Config::find(const char *name) const
 {
-    for (size_t i = 0; i < classes.size(); ++i) {
-        if (strcmp(classes[i].settings.name, name) == 0)
-            return static_cast<int>(i);
-    }
-    return -1;
+    const auto found = positions.find(name);
+    return found == positions.end() ? -1 : static_cast<int>(found->second);
 }
 
 void
@@ -160,6 +176,13 @@ Fqrs::Config::add(const ClassConfig &c)
         Refuse(ToSBuf(cfg_directive, ": there is a class \"", c.settings.name, "\" already"));
     if (classes.size() >= POLICY_CLASSES_MAX)
         Refuse(ToSBuf(cfg_directive, ": more than ", POLICY_CLASSES_MAX, " classes"));
+    append(c);
+}
+
+void
+Fqrs::Config::append(const ClassConfig &c)
+{
+    positions[c.settings.name] = classes.size();
     classes.push_back(c);
 }
 
@@ -273,16 +296,16 @@ Fqrs::Config::parseWindow()
         ForEachOption("horizon", [this](const char *key, const char *value) {
             if (strcmp(key, "horizon") != 0)
                 return false;
-            settings.horizon_ms = Number(key, value, 1, 60000);
+            settings.horizon_ms = Setting("horizon_ms", key, value);
             return true;
         });
     } else if (kind == "wrc") {
         settings.gate = RS_GATE_WRC;
         ForEachOption("f, umax and most", [this](const char *key, const char *value) {
             if (strcmp(key, "f") == 0)
-                settings.wrc_f = Number(key, value, 1, 1000);
+                settings.wrc_f = Setting("wrc_f", key, value);
             else if (strcmp(key, "most") == 0)
-                settings.window_max = Number(key, value, 2, 1000000);
+                settings.window_max = Setting("window_max", key, value);
             else if (strcmp(key, "umax") == 0) {
                 char *end = nullptr;
                 const auto u = Decimal(value, &end);
@@ -297,7 +320,7 @@ Fqrs::Config::parseWindow()
         settings.gate = RS_GATE_NONE;
     } else if (xisdigit(kind[0])) {
         settings.gate = RS_GATE_WINDOW;
-        settings.window = Number("N", kind.c_str(), 1, 1000000);
+        settings.window = Setting("window", "N", kind.c_str());
     } else {
         Refuse(ToSBuf("fqrs_window: \"", kind.c_str(), "\" is no window; there are bytes, wrc, none, and a number of responses"));
     }
@@ -317,12 +340,16 @@ Fqrs::Config::parseOrder()
     if (sched != RS_SCHED_RFQ && sched != RS_SCHED_RFQ_PAPER && sched != RS_SCHED_DRR && sched != RS_SCHED_FIFO)
         Refuse(ToSBuf("fqrs_order: \"", name.c_str(), "\" is no order; there are rfq, rfq-paper, drr and fifo"));
     settings.sched = sched;
-    ForEachOption("debt", [this](const char *key, const char *value) {
-        if (strcmp(key, "debt") != 0)
-            return false;
-        settings.debt_max = Number(key, value, 1, 1000000000000ull);
-        return true;
-    });
+    if (sched == RS_SCHED_RFQ) {
+        ForEachOption("debt", [this](const char *key, const char *value) {
+            if (strcmp(key, "debt") != 0)
+                return false;
+            settings.debt_max = Setting("debt_max", key, value);
+            return true;
+        });
+    }
+    if (const auto token = ConfigParser::NextToken())
+        Refuse(ToSBuf("fqrs_order: \"", token, "\" is too much"));
 }
 
 void
@@ -350,11 +377,11 @@ Fqrs::Config::finalize()
                 c.settings.weight = std::min(c.settings.weight, k.settings.weight);
             c.waitSeconds = NormalWaitSeconds;
             defaultClass = classes.size();
-            classes.push_back(c);
+            append(c);
         }
     }
-    if (!settings.debt_max)
-        settings.debt_max = std::min<uint64_t>(settings.rate * NormalDebtSeconds, 1000000000000ull);
+    if (settings.sched == RS_SCHED_RFQ && !settings.debt_max)
+        settings.debt_max = std::min(settings.rate * NormalDebtSeconds, Info("debt_max").most);
 
     if (!enabled)
         return;

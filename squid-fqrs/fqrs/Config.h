@@ -9,6 +9,8 @@
 #include "sbuf/SBuf.h"
 
 #include <memory>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 class StoreEntry;
@@ -73,9 +75,11 @@ public:
 
 private:
     void add(const ClassConfig &);
+    void append(const ClassConfig &);
     void dumpClass(StoreEntry *, const ClassConfig &) const;
     void freeAccess();
 
+    std::unordered_map<std::string, uint32_t> positions; ///< of classes, by name
     bool linkSeen = false;
     bool windowSeen = false;
     bool orderSeen = false;

@@ -68,7 +68,8 @@ Fqrs::Flow::fit(const uint64_t allowance, const uint64_t received, const uint64_
     }
 
     // What lies unread takes nothing from the window, which is much smaller than the buffer.
-    uint64_t wanted = rest == RS_UNLIMITED || !window ? 0 : std::min<uint64_t>(MostGathered, static_cast<uint64_t>(window) * 3 / 4);
+    // A response that is parked, as it brings next to nothing, is read as it comes.
+    uint64_t wanted = rest == RS_UNLIMITED || allowance == RS_UNLIMITED || !window ? 0 : std::min<uint64_t>(MostGathered, static_cast<uint64_t>(window) * 3 / 4);
     if (fd_table[conn->fd].ssl) // TLS reads by records, whose ends we do not know
         wanted = 0;
     wanted = std::min(wanted, rest);

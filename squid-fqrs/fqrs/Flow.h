@@ -34,7 +34,7 @@ public:
     /// Whatever has come is to be read now.
     void hasten();
 
-    /// Leaves the connection to the next transaction as we found it.
+    /// Leaves the connection, as we found it, to whoever has it next.
     void end();
 
 private:

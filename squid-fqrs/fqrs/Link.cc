@@ -22,7 +22,6 @@ Fqrs::Link::use(const SBuf &name)
         return;
     close();
     name_ = name;
-    foreign_ = 0;
     if (!name.isEmpty() && !open())
         debugs(96, DBG_IMPORTANT, "ERROR: fqrs_link: cannot count the interface " << name << " until it is there: " << xstrerr(errno));
 }
@@ -35,7 +34,7 @@ Fqrs::Link::open()
     fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
-    restart();
+    restart(); // which closes it if it can't be read
     return fd >= 0;
 }
 

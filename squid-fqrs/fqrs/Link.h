@@ -33,7 +33,7 @@ public:
     uint64_t unexplained();
 
     const SBuf &name() const { return name_; }
-    uint64_t foreign() const { return foreign_; } ///< all that unexplained() has told of this interface
+    uint64_t foreign() const { return foreign_; } ///< all that unexplained() has told
 
 private:
     bool open();

@@ -67,14 +67,18 @@ Fqrs::Scheduler::configure(const Config &config)
     const char *why = nullptr;
     if (rs_configure(engine_, &settings, classes.data(), classes.size(), fresh.data(), Now(), &why) != 0) {
         // only when more classes are retired, with responses outstanding, than there is room for
-        debugs(96, DBG_CRITICAL, "ERROR: fqrs keeps its former classes and takes everybody for \"other\": " << why);
-        fresh.assign(classes.size(), 0);
+        debugs(96, DBG_CRITICAL, "ERROR: fqrs keeps its former settings, and takes classes it does not know for \"" << names[0] << "\": " << why);
+        for (size_t i = 0; i < classes.size(); ++i) {
+            const auto former = std::find(names.begin(), names.end(), SBuf(classes[i].name));
+            fresh[i] = numbers[former == names.end() ? 0 : former - names.begin()];
+        }
     }
     numbers.swap(fresh);
     names.clear();
     for (size_t i = 0; i < classes.size(); ++i) {
         names.emplace_back(classes[i].name);
         waits[numbers[i]] = config.classes[i].waitSeconds;
+        queuesUsed = std::max(queuesUsed, numbers[i] + 1);
     }
     link_.use(wanted ? config.interface : SBuf());
     accepting = wanted;
@@ -164,6 +168,7 @@ Fqrs::Scheduler::submit(Ticket &t)
     const auto index = rs_ticket_index(t.number);
     rows[index].ticket = &t;
     rows[index].parked = false;
+    rows[index].moved = now;
     append(queues[t.classNumber], index);
     ++waiting;
     admit(now);
@@ -188,7 +193,7 @@ Fqrs::Scheduler::admit(const rs_time_t now)
         ++released;
         row.ticket->admitted();
     }
-    if (!waiting && active.first == Nil) {
+    if (!waiting && !released) {
         nextTick = RS_NEVER;
         return;
     }
@@ -292,11 +297,8 @@ Fqrs::Scheduler::charge(Ticket &t, const uint64_t bytes)
     if (!accepting)
         return;
     if (t.generation != generation_) { // its class may have another number now
-        auto was = t.al ? t.al->fqrs.className : SBuf();
-        auto position = TheConfig.find(was.c_str());
-        if (position < 0)
-            position = TheConfig.defaultClass;
-        t.classNumber = numbers[position];
+        const auto position = TheConfig.find(t.al->fqrs.className.c_str());
+        t.classNumber = numbers[position < 0 ? TheConfig.defaultClass : position];
         t.generation = generation_;
     }
     rs_charge(engine_, Now(), t.classNumber, 0, bytes);
@@ -344,20 +346,19 @@ Fqrs::Scheduler::park(const rs_time_t now)
         if (now - row.moved < StallTime)
             continue;
         remove(active, index);
+        row.ticket->flow.hasten();
         rs_park(engine_, now, row.ticket->number);
         row.parked = true;
         row.since = 0;
     }
 }
 
-/// Those of a class arrived in the order of their list, so only its first can be the next whose wait is over.
+/// Those of a class were queued in the order of their list, so only its first can be the next whose wait is over.
 void
 Fqrs::Scheduler::refuseOverdue(const rs_time_t now)
 {
-    struct rs_stats stats;
-    rs_stats(engine_, &stats);
-    for (uint32_t c = 0; c < stats.classes; ++c) {
-        while (queues[c].first != Nil && now - rows[queues[c].first].ticket->since >= waits[c] * UINT64_C(1000000)) {
+    for (uint32_t c = 0; c < queuesUsed; ++c) {
+        while (queues[c].first != Nil && now - rows[queues[c].first].moved >= waits[c] * UINT64_C(1000000)) {
             ++overdue;
             refuse(rows[queues[c].first], "FQRS_WAIT_OVER");
         }

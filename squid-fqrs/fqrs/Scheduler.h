@@ -33,13 +33,12 @@ public:
 
     bool on() const { return accepting; }
     void configure(const Config &);
-    void shutdown(); ///< refuses who waits, and who comes
+    void shutdown(); ///< refuses who waits
 
     /* for Ticket: */
     void submit(Ticket &); ///< ends in Ticket::admitted() or refused(), now or later
     void cancel(Ticket &);
     void progress(Ticket &, uint64_t bytes);
-    uint64_t enough(const Ticket &) const;
     uint64_t allowance(const Ticket &) const; ///< bytes that may be on their way at one time
     void expect(Ticket &, uint64_t length);
     void finish(Ticket &, bool whole);
@@ -65,7 +64,7 @@ private:
     struct Row {
         Ticket *ticket;
         rs_time_t read; ///< when it was released, or bytes came last
-        rs_time_t moved; ///< when it was released, or enough bytes came last
+        rs_time_t moved; ///< when it was queued, then released, then when enough bytes came last
         uint64_t since; ///< bytes since then
         uint32_t before, after; ///< in its class's waiting list, or in `active`
         bool parked;
@@ -80,6 +79,7 @@ private:
     void hasten(rs_time_t now);
     void refuseOverdue(rs_time_t now);
     void refuse(Row &, const char *why);
+    uint64_t enough(const Ticket &) const;
     void append(List &, uint32_t index);
     void remove(List &, uint32_t index);
     void drop(Ticket &);
@@ -94,6 +94,7 @@ private:
     rs_time_t nextTick = RS_NEVER; ///< while anything waits or is outstanding
     std::vector<Row> rows; ///< by the ticket's index
     std::vector<List> queues; ///< by class number
+    uint32_t queuesUsed = 0; ///< no class number was larger so far, plus 1
     std::vector<uint32_t> waits; ///< by class number: seconds
     List active; ///< released and not parked, the one of which bytes came longest ago first
     std::vector<uint32_t> numbers; ///< by position in the configuration

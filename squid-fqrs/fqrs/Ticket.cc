@@ -21,14 +21,14 @@
 bool
 Fqrs::Ticket::Wanted(const HttpRequest &request)
 {
-    // digests, netdb and the like are Squid's own, and have no client
     return Scheduler::Instance().on() && !request.flags.internal && !request.client_addr.isNoAddr();
 }
 
 bool
 Fqrs::Ticket::hold(HttpRequest *request, const AccessLogEntryPointer &anAl, const AsyncCall::Pointer &aResume)
 {
-    if (state != IDLE || !Wanted(*request))
+    // what Squid wants for itself, digests, AS numbers and the like, is nobody's to log
+    if (state != IDLE || !anAl || !Wanted(*request))
         return false;
     if (request->flags.ftpNative || request->flags.sslPeek) { // a part of another transaction
         account(request, anAl);
@@ -47,7 +47,7 @@ Fqrs::Ticket::hold(HttpRequest *request, const AccessLogEntryPointer &anAl, cons
 void
 Fqrs::Ticket::account(HttpRequest *request, const AccessLogEntryPointer &anAl)
 {
-    if (state == IDLE && Wanted(*request))
+    if (state == IDLE && anAl && Wanted(*request))
         classify(request, anAl);
 }
 
@@ -75,8 +75,7 @@ Fqrs::Ticket::classified(const uint32_t position)
     }
     classNumber = scheduler.numberOf(position);
     generation = scheduler.generation();
-    if (al)
-        al->fqrs.className = scheduler.nameOf(position);
+    al->fqrs.className = scheduler.nameOf(position);
     if (waits) {
         state = WAITING;
         scheduler.submit(*this);
@@ -93,9 +92,9 @@ Fqrs::Ticket::admitted()
     const auto now = Now();
     state = RELEASED;
     received = 0;
-    if (al)
-        al->fqrs.waitMsec = static_cast<int64_t>((now - since) / 1000);
-    since = now;
+    al->fqrs.waitMsec = static_cast<int64_t>((now - since) / 1000);
+    al->fqrs.released = now;
+    al->fqrs.ended = RS_NEVER;
     if (!entering)
         callBack();
 }
@@ -136,6 +135,12 @@ Fqrs::Ticket::dispatched(const Comm::ConnectionPointer &conn)
     length = RS_UNLIMITED; // of an earlier try, perhaps
     flow.begin(conn);
     fit();
+}
+
+void
+Fqrs::Ticket::detached()
+{
+    flow.end();
 }
 
 void
@@ -182,8 +187,7 @@ Fqrs::Ticket::finish(const bool whole)
     if (state == WAITING)
         Scheduler::Instance().cancel(*this);
     else if (state == RELEASED) {
-        if (al)
-            al->fqrs.slotMsec = static_cast<int64_t>((Now() - since) / 1000);
+        al->fqrs.ended = Now();
         Scheduler::Instance().finish(*this, whole);
     }
     state = OVER;

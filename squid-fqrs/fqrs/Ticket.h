@@ -55,6 +55,9 @@ public:
     /// The request is about to go out on this connection.
     void dispatched(const Comm::ConnectionPointer &);
 
+    /// The connection is no longer ours.
+    void detached();
+
     /// Bytes came from the server.
     void bytesIn(size_t);
 
@@ -77,12 +80,12 @@ private:
     void callBack();
     void fit();
 
-    AccessLogEntryPointer al; ///< where the log will look; may be nil
+    AccessLogEntryPointer al; ///< where the log will look
     AsyncCall::Pointer resume;
     Classification *classification = nullptr;
     const char *why = nullptr; ///< it was refused
     rs_ticket_t number = RS_NO_TICKET;
-    rs_time_t since = 0; ///< arrival; once released, the release
+    rs_time_t since = 0; ///< arrival
     uint64_t received = 0; ///< bytes since the release
     uint64_t length = RS_UNLIMITED; ///< of the whole response, as far as it is known
     Flow flow;

@@ -170,6 +170,8 @@ def test_while_the_origin_has_not_answered(proxy, leave):
     leave(c)
     counted(proxy, before, GONE)
     proxy.origin.open(gate)
+    line, = proxy.log_lines(gate)
+    assert int(line["wait"]) >= 0 and int(line["slot"]) >= 0
 
 
 def test_in_the_middle_of_the_header(proxy, leave):

@@ -2,6 +2,7 @@
 """Which class a request is of, and whose request is next."""
 
 import collections
+import socket
 
 import http1
 import pytest
@@ -159,6 +160,18 @@ def test_not_scheduled_by_a_slow_acl(new_proxy, world):
         assert p.settled()["by_class"]["gold"]["submitted"] == 1
 
 
+def test_what_squid_wants_for_itself_is_not_scheduled(new_proxy):
+    """The networks of an AS, of which Squid asks a whois server when it starts."""
+    with socket.create_server(("127.0.9.43", 43)) as whois:
+        whois.settimeout(20)
+        with new_proxy("fqrs on\nfqrs_window 1\nas_whois_server 127.0.9.43\nacl net src_as 64500\nhttp_access deny net\n") as p:
+            with whois.accept()[0] as c:
+                assert b"64500" in c.recv(100)
+                assert p.status()["submitted"] == p.status()["outstanding"] == 0
+                assert p.ask("/size/10").status == 200      # the window of one is free
+            assert p.settled()["submitted"] == 1
+
+
 # ---- fqrs_policy
 
 POLICY = """<classification>
@@ -170,6 +183,7 @@ POLICY = """<classification>
  <class id="6" name="odd" quantum="1"><dst_port>{port}</dst_port></class>
  <class id="7" name="secure" quantum="1"><prot_type>https</prot_type></class>
  <class id="8" name="nine" quantum="1"><dst_ip_addr>127.0.0.9</dst_ip_addr></class>
+ <class id="10" name="six" quantum="1"><dst_ip_addr>2001:db8::/32</dst_ip_addr></class>
  <class id="9" name="rest" quantum="1"{rest}><prot_type>gopher</prot_type></class>
 </classification>
 """
@@ -218,6 +232,8 @@ def test_policy_by_url_and_server(by_policy, odd, nine):
     assert class_of(p, f"http://workshop.test:{p.origin.port}/size/10") == p.rest
     assert class_of(p, origin=odd) == "odd"
     assert class_of(p, origin=nine) == "nine"
+    assert class_of(p, "http://[2001:db8::1]/") == "six"
+    assert class_of(p, "http://[2001:db9::1]/") == p.rest
 
 
 def test_policy_by_client(by_policy):
@@ -232,7 +248,7 @@ def test_policy_sets_the_classes(by_policy):
     """Weights are the quanta; `queue` and `wait` are bounds as those of fqrs_class."""
     by_class = by_policy.status()["by_class"]
     assert {name: c["weight"] for name, c in by_class.items() if name != "other"} == {
-        "office": 6, "people": 6, "robots": 2, "big": 1, "shop": 1, "odd": 1, "secure": 1, "nine": 1, "rest": 1}
+        "office": 6, "people": 6, "robots": 2, "big": 1, "shop": 1, "odd": 1, "secure": 1, "nine": 1, "six": 1, "rest": 1}
     with by_policy.taken(10):
         waiting = [by_policy.send("/size/10", headers={"User-Agent": "Bot"}) for _ in range(5)]
         by_policy.until_queued(5, "robots")

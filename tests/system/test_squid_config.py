@@ -137,6 +137,7 @@ WRONG = {
     "order-twice": ("fqrs_order drr\nfqrs_order fifo\n", ["fqrs_order", "already"]),
     "order-unknown": ("fqrs_order wfq\n", ["fqrs_order", '"wfq"', "rfq, rfq-paper, drr and fifo"]),
     "order-of-other-hosts": ("fqrs_order shortest\n", ["fqrs_order", '"shortest"', "rfq, rfq-paper, drr and fifo"]),
+    "order-without-debts": ("fqrs_order drr debt=1000\n", ["fqrs_order", '"debt=1000"', "too much"]),
     "order-unknown-key": ("fqrs_order rfq depth=1\n", ["fqrs_order", '"depth"', "debt"]),
 
     "policy-nothing": ("fqrs_policy\n", ["fqrs_policy", "name of the file"]),
@@ -151,11 +152,11 @@ BAD_NUMBERS = ("", "0", "-1", "+1", "1.5", "1e3", "0x10", "1k", "one", "1,000", 
 for number in BAD_NUMBERS:
     for key, most, line in (("weight", 1000000, "fqrs_class a weight={}\n"), ("queue", 1000000, "fqrs_class a weight=1 queue={}\n"),
                             ("wait", 86400, "fqrs_class a weight=1 wait={}\n"), ("horizon", 60000, "fqrs_window bytes horizon={}\n"),
-                            ("f", 1000, "fqrs_window wrc f={}\n"), ("debt", 1000000000000, "fqrs_order rfq debt={}\n")):
+                            ("f", 1000, "fqrs_window wrc f={}\n"), ("debt", 1 << 40, "fqrs_order rfq debt={}\n")):
         WRONG[f"{key}-{number or 'empty'}"] = (line.format(number), [line.split()[0], f"{key}={number}", f"1 to {most}"])
 for key, most, line in (("weight", 1000001, "fqrs_class a weight={}\n"), ("queue", 1000001, "fqrs_class a weight=1 queue={}\n"),
                         ("wait", 86401, "fqrs_class a weight=1 wait={}\n"), ("horizon", 60001, "fqrs_window bytes horizon={}\n"),
-                        ("f", 1001, "fqrs_window wrc f={}\n"), ("debt", 1000000000001, "fqrs_order rfq debt={}\n")):
+                        ("f", 1001, "fqrs_window wrc f={}\n"), ("debt", (1 << 40) + 1, "fqrs_order rfq debt={}\n")):
     WRONG[f"{key}-too-large"] = (line.format(most), [line.split()[0], f"{key}={most}", f"1 to {most - 1}"])
 for rate in ("", "2", "2mb", "2mbits", "mbit", "-2mbit", "2 mbit", "0mbit", "7.9kbit", "1e-9gbit", "nanmbit", "infgbit", "99999gbit", "2mbit/s",
              "0x10kbit", "2,5mbit", "2mbit;reboot"):

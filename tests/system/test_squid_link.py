@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""fqrs_link interface=: what a real interface receives and no response explains counts as nobody's; the interface may go and come back."""
+"""On real interfaces: what comes through fqrs_link's interface and no response explains counts as nobody's, also when the interface goes and comes
+back; the receive windows of responses are fitted to their part of the link, and left as they were found.
+"""
 
 import os
+import re
 import socket
 
 import pytest
@@ -15,11 +18,29 @@ DATAGRAM = 1000
 ON_THE_WIRE = DATAGRAM + 8 + 20 + 14        # UDP, IP, Ethernet
 
 
+COUNTING = "fqrs on\nfqrs_link rate=100Mbit interface=wan0\nacl here dst 10.1.0.0/16\nfqrs_access none allow here\n"
+
+# 300 ms of the link are 19,200 bytes; a window that nobody fits begins at 64 KB.
+FITTING = """
+fqrs on
+fqrs_link rate=512kbit
+acl heavy src 10.1.1.0/24
+acl light src 10.1.2.0/24
+acl free src 10.1.3.0/24
+fqrs_class heavy weight=3
+fqrs_class light weight=1
+fqrs_access none allow free
+fqrs_access heavy allow heavy
+fqrs_access light allow light
+"""
+BOUND = 19_200
+
+
 class Router:
     def __init__(self, lab):
         self.field = Field(lab, rate="100mbit", rtts=RTTS_NONE).start()
         self.origin = Origin(lab, address="0.0.0.0").on(self.field.servers).start()
-        self.squid = Squid(lab, which(), "fqrs on\nfqrs_link rate=100Mbit interface=wan0\nacl here dst 10.1.0.0/16\nfqrs_access none allow here\n")
+        self.squid = Squid(lab, which(), COUNTING)
         self.squid.on(self.field.gateway)
 
     def plug(self):
@@ -62,18 +83,27 @@ def router(request):
         lab.close(keep=request.session.testsfailed > 0)
 
 
-class Outstanding:
-    """One response stays outstanding: the link is looked at while there is something to share.  A context manager."""
+class Slow:
+    """A response of which so many bytes come every 100 ms, until the gate is open; it ends with the block."""
 
-    def __init__(self, router):
-        self.router = router
+    def __init__(self, router, source="10.1.0.2", size=4_000_000, each=2_000):
+        self.router, self.source, self.size, self.each = router, source, size, each
 
     def __enter__(self):
         self.router.gate("shut")
-        self.socket = self.router.field.clients.inside(lambda: socket.create_connection(("10.1.0.1", 3128), 10))
-        self.socket.sendall(f"GET {self.router.origin.url}/size/1000000?trickle=2000 HTTP/1.1\r\nHost: {self.router.origin.address}\r\n\r\n".encode())
+        self.socket = self.router.field.clients.inside(lambda: socket.create_connection(("10.1.0.1", 3128), 10, (self.source, 0)))
+        self.socket.sendall(f"GET {self.router.origin.url}/size/{self.size}?trickle={self.each} HTTP/1.1\r\nHost: 10.3.0.250\r\n\r\n".encode())
         self.socket.recv(1)
         return self
+
+    def rest(self):
+        """All that is still to come, with the gate open."""
+        self.router.gate("open")
+        got = 0
+        while got < self.size:
+            more = len(self.socket.recv(65536))
+            assert more
+            got += more
 
     def __exit__(self, *_):
         self.socket.close()
@@ -82,12 +112,25 @@ class Outstanding:
 
 def test_foreign_bytes_are_counted(router):
     router.plug()
-    with router.squid.start(), Outstanding(router):
+    with router.squid.start(), Slow(router):
         before = router.foreign()
         sent = router.send(500)
         wait_for(lambda: router.foreign() - before >= 0.9 * sent, 10, "the foreign bytes in the report")
         # Neighbours and the kernel say a little by themselves.
         assert router.foreign() - before <= 1.1 * sent
+
+
+def test_what_came_while_nobody_asked_is_of_no_interest(router):
+    """20 MB arrive while nothing is outstanding; the response that comes then is not taken for one of a link that is full."""
+    router.plug()
+    with router.squid.start():
+        assert router.get("/size/10") == "10"
+        router.send(20_000)
+        before = router.foreign()
+        with Slow(router):
+            for _ in range(5):
+                assert router.get("/size/10") == "10"
+        assert router.foreign() - before < 10_000
 
 
 def test_hardly_a_byte_of_a_response_is_foreign(router):
@@ -103,7 +146,7 @@ def test_hardly_a_byte_of_a_response_is_foreign(router):
 
 def test_an_interface_that_goes_and_comes_back(router):
     """As a dialled link does: said once each time, and counted again when another interface has the name."""
-    with router.squid.start(), Outstanding(router):
+    with router.squid.start(), Slow(router):
         log = router.squid.log
         assert log().count("cannot count the interface wan0") == 1
         for times in (1, 2):
@@ -116,3 +159,41 @@ def test_an_interface_that_goes_and_comes_back(router):
             wait_for(lambda n=times: log().count("the interface wan0 is gone") == n, 10, "its end noticed")
             assert router.foreign() >= before + 0.9 * sent     # a counter never falls
         assert router.get("/size/10") == "10"
+
+
+# ---- receive windows
+
+
+def windows(router):
+    """What Squid lets the origin send, by Squid's port of each connection."""
+    text = router.field.servers.run("ss", "-tnHi", "state", "established", f"( sport = :{router.origin.port} )")
+    return {int(port): int(window) for port, window in re.findall(r"10\.2\.0\.2\]?:(\d+)\s.*?snd_wnd:(\d+)", text, re.S)}
+
+
+def test_one_response_has_the_bound(router):
+    router.squid.config = FITTING
+    with router.squid.start(), Slow(router, "10.1.1.1", each=20_000):
+        wait_for(lambda: (w := windows(router)) and all(0.6 * BOUND <= x <= 1.3 * BOUND for x in w.values()), 10, "a window of the whole bound")
+
+
+def test_two_classes_share_by_weight(router):
+    def shared():
+        w = sorted(windows(router).values())
+        return len(w) == 2 and 0.15 * BOUND <= w[0] <= 0.35 * BOUND and 0.5 * BOUND <= w[1] <= 1.0 * BOUND
+    router.squid.config = FITTING
+    with router.squid.start(), Slow(router, "10.1.1.1", each=20_000), Slow(router, "10.1.2.1", each=20_000):
+        wait_for(shared, 10, "windows of 3 : 1")
+
+
+def test_a_connection_is_left_as_it_was(router):
+    """After its end the next response on the same connection, which is not scheduled, has as large a window as TCP gives."""
+    router.squid.config = FITTING
+    with router.squid.start():
+        with Slow(router, "10.1.1.1", size=200_000, each=20_000) as slow:
+            wait_for(lambda: (w := windows(router)) and all(x <= 1.3 * BOUND for x in w.values()), 10, "a small window")
+            port, = windows(router)
+            slow.rest()
+        wait_for(lambda: router.squid.json()["outstanding"] == 0, 10, "the end of it")
+        with Slow(router, "10.1.3.1", each=20_000):
+            wait_for(lambda: windows(router).get(port, 0) >= 3 * BOUND, 10, "a large window on the same connection")
+            assert list(windows(router)) == [port]

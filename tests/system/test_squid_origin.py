@@ -138,6 +138,18 @@ def test_what_has_come_is_passed_on(proxy):
             assert time.monotonic() - began < 0.1 * i + 0.5 * proxy.world.patience
 
 
+def test_a_byte_at_a_time_of_much(proxy):
+    """100 kB are promised, of which a byte comes every 100 ms: each is passed on at once, also when the response does not count any more."""
+    with proxy.connect() as c:
+        proxy.send("/drip/100000", connection=c)
+        c.head()
+        began = time.monotonic()
+        for i in range(40):
+            c.exactly(1)
+            assert time.monotonic() - began < 0.1 * i + 0.6 * proxy.world.patience
+        c.reset()
+
+
 def test_an_origin_is_killed(proxy):
     """Ten responses are in their middle when their origin dies: each ends once, and another origin's are served."""
     before, n = proxy.settled(), 10

@@ -65,5 +65,6 @@ def test_ten_thousand_leave(new_proxy, world):
         assert time.monotonic() - began < 10 * world.patience
         assert moved["submitted"] == moved["cancelled"] + moved["released"] and moved["released"] == moved["aborted"]
         assert WAITING + OUTSTANDING <= moved["submitted"] <= CROWD
-        assert moved["cancelled"] >= WAITING / 2
+        # A slot that a client leaves goes to one who has not left yet.
+        assert moved["cancelled"] >= WAITING - 2 * OUTSTANDING
         assert p.ask("/size/10", cls="quick").status == 200

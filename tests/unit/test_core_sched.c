@@ -159,8 +159,11 @@ START_TEST(drr_a_pause_earns_nothing) {
 }
 END_TEST
 
-/* A response that was to have 1,000 bytes had 1 MB; the class pauses; it owes that still, or what the bound leaves of it. */
-static int owed(enum rs_sched sched, uint64_t debt_max) {
+/*
+ * A response that was to have 1,000 bytes had 1 MB; then the bound of debts becomes another; the class pauses; it owes that still, or what the
+ * bound leaves of it.
+ */
+static int owed(enum rs_sched sched, uint64_t debt_max, uint64_t debt_max_then) {
     struct world w;
     const char *why = "";
     open_world(&w, sched, RS_GATE_WINDOW, 1, NULL, 2, 4096);
@@ -170,6 +173,8 @@ static int owed(enum rs_sched sched, uint64_t debt_max) {
     rs_ticket_t t = ask(&w, 0, 1000);
     for (rs_ticket_t u; (u = next(&w)) != t;) serve(&w, u, 1000);
     serve(&w, t, 1000000);
+    w.settings.debt_max = debt_max_then;
+    ck_assert_int_eq(rs_configure(w.e, &w.settings, w.classes, 2, NULL, 0, &why), 0);
     t = ask(&w, 0, 1000);
     int waited = 0;
     for (rs_ticket_t u; (u = next(&w)) != t; waited++) serve(&w, u, 1000);
@@ -179,10 +184,14 @@ static int owed(enum rs_sched sched, uint64_t debt_max) {
 }
 
 START_TEST(a_debt_stays_and_is_bounded) {
-    ck_assert_int_ge(owed((enum rs_sched)_i, 0), 990);
-    ck_assert_int_le(owed((enum rs_sched)_i, 0), 1010);
-    ck_assert_int_ge(owed((enum rs_sched)_i, 50000), 45);
-    ck_assert_int_le(owed((enum rs_sched)_i, 50000), 55);
+    static const struct { uint64_t first, then; int least, most; } rows[] = {
+        { 0, 0, 990, 1010 }, { 50000, 50000, 45, 55 }, { 0, 50000, 45, 55 }, { 50000, 0, 45, 55 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int n = owed((enum rs_sched)_i, rows[i].first, rows[i].then);
+        ck_assert_int_ge(n, rows[i].least);
+        ck_assert_int_le(n, rows[i].most);
+    }
 }
 END_TEST
 
