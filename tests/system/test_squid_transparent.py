@@ -7,6 +7,7 @@ import http.server
 import json
 import os
 import re
+import shutil
 import socket
 import statistics
 import subprocess
@@ -15,7 +16,7 @@ import time
 from pathlib import Path
 
 import pytest
-from lab.field import RTTS_NONE, Field
+from lab.field import RTTS_NONE, Field, Host
 from lab.lab import Lab, wait_for
 from lab.squid import Squid
 from squid_world import which
@@ -46,7 +47,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.server.asked.append(self.path)
         peer = self.client_address[0].removeprefix("::ffff:")
-        text = json.dumps({"peer": peer, "via": self.headers.get("Via"), "name": self.server.name}).encode()
+        text = json.dumps({"peer": peer, "port": self.client_address[1], "via": self.headers.get("Via"), "name": self.server.name}).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(text)))
         self.send_header("Cache-Control", "no-store")
@@ -76,11 +77,12 @@ class Echo(http.server.ThreadingHTTPServer):
         self.server_close()
 
 
-def connect(host, source, target, port, seconds=5):
+def connect(host, source, target, port, seconds=5, source_port=0):
     def make():
         s = socket.socket(socket.AF_INET6 if ":" in target else socket.AF_INET)
         s.settimeout(seconds)
-        s.bind((source, 0))
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        s.bind((source, source_port))
         try:
             s.connect((target, port))
         except OSError:
@@ -93,8 +95,8 @@ def connect(host, source, target, port, seconds=5):
 class Client:
     """A connection of a client that believes it talks to that server.  A context manager."""
 
-    def __init__(self, field, source, target):
-        self.socket = connect(field.clients, source, target, 80)
+    def __init__(self, field, source, target, source_port=0):
+        self.socket = connect(field.clients, source, target, 80, source_port=source_port)
         self.file = self.socket.makefile("rb")
         self.target = f"[{target}]" if ":" in target else target
 
@@ -117,8 +119,8 @@ class Client:
         self.socket.close()
 
 
-def get(field, source, target, path="/"):
-    with Client(field, source, target) as c:
+def get(field, source, target, path="/", source_port=0):
+    with Client(field, source, target, source_port) as c:
         return c.get(path)
 
 
@@ -235,6 +237,76 @@ def test_what_is_left_alone(router, echo, mode, version):
     assert get(field, client(version, 1), SERVER[version])["via"]
     with pytest.raises(TimeoutError):
         connect(field.clients, client(version, 1), GATEWAY_IN[version], PORT, seconds=0.5)
+
+
+@pytest.mark.parametrize("version", (4, 6))
+@pytest.mark.parametrize("mode", ("redirect", "tproxy"))
+def test_a_masqueraded_client_may_have_squids_port(router, echo, mode, version):
+    """Answers to it come to the gateway's address and Squid's port; all the same nobody opens a connection to that."""
+    field = router.field
+    router.squid(mode)
+    # A server of its own for each: what one left in conntrack would have the next's port changed.
+    server = SERVER[version][:-1] + {"redirect": "3", "tproxy": "4"}[mode]
+    masquerade = ["iptables" if version == 4 else "ip6tables", "-t", "nat", "-A", "POSTROUTING", "-o", "down0", "-j", "MASQUERADE"]
+    field.gateway.run(*masquerade)
+    try:
+        router.start("--except", server, mode=mode)
+        answer = get(field, client(version, 1), server, source_port=PORT)
+        assert (answer["via"], answer["peer"], answer["port"]) == (None, GATEWAY_OUT[version], PORT)
+        for target in GATEWAY_IN[version], GATEWAY_OUT[version]:
+            with pytest.raises(TimeoutError):
+                connect(field.clients, client(version, 1), target, PORT, seconds=0.5)
+        assert get(field, client(version, 1), SERVER[version])["via"]
+    finally:
+        masquerade[masquerade.index("-A")] = "-D"
+        field.gateway.run(*masquerade)
+
+
+@pytest.fixture
+def inner(router):
+    """A second device of the LAN, lan1, and behind it a router inside with networks and hosts of its own."""
+    field = router.field
+    host = Host(field.gateway.namespace.replace("gateway", "inner"), "10.50.0.2")
+    subprocess.run(["ip", "netns", "add", host.namespace], check=True)
+    field.all_hosts.append(host)
+    field._wire(field.gateway, "lan1", host, "lan1")
+    field.gateway.ip("addr add 10.50.0.1/24 dev lan1\naddr add fd50::1/64 dev lan1 nodad\nlink set lan1 up\n")
+    host.ip("addr add 10.50.0.2/24 dev lan1\naddr add 10.50.0.3/24 dev lan1\n"
+            "addr add fd50::2/64 dev lan1 nodad\naddr add fd50::3/64 dev lan1 nodad\nlink set lo up\nlink set lan1 up\n"
+            "route add default via 10.50.0.1\nroute add default via fd50::1\n"
+            + "".join(f"addr add 10.{n}.0.1/32 dev lo\naddr add fd{n}::1/128 dev lo\n" for n in (51, 52, 53)))
+    field.gateway.ip("route add 10.51.0.0/24 via 10.50.0.2\nroute add 10.52.0.1 via 10.50.0.2\n"
+                     "route add 10.53.0.0/24 nexthop via 10.50.0.2 nexthop via 10.50.0.3\n"
+                     "route add fd51::/64 via fd50::2\nroute add fd52::1 via fd50::2\n"
+                     "route add fd53::/64 nexthop via fd50::2 nexthop via fd50::3\n")
+    yield host
+    field.gateway.ip("link del lan1\n")
+    field.all_hosts.remove(host)
+    subprocess.run(["ip", "netns", "del", host.namespace], check=True)
+
+
+@pytest.mark.parametrize("version", (4, 6))
+@pytest.mark.parametrize("mode", ("redirect", "tproxy"))
+def test_networks_behind_a_router_inside_are_left_alone(router, echo, inner, mode, version):
+    """Those with a static route through a device of the LAN, a host's and one of several ways too; a default route is no such network."""
+    field = router.field
+    router.squid(mode)
+    if mode == "redirect":
+        field.gateway.ip("route add default via 10.50.0.2 metric 9999\nroute add default via fd50::2 metric 9999\n"
+                         "route add 0.0.0.0/1 via 10.50.0.2 metric 9999\nroute add 0.0.0.0/1 via 10.2.0.1\n"
+                         "route add 2000::/3 via fd50::2 metric 9999\n")
+    try:
+        router.script("--lan", "lan0,lan1", "--mode", mode, "start")
+        with Echo(inner):
+            for n in (51, 52, 53):
+                answer = get(field, client(version, 1), f"10.{n}.0.1" if version == 4 else f"fd{n}::1")
+                assert answer["via"] is None and answer["name"] == inner.namespace, n
+        assert get(field, client(version, 1), SERVER[version])["via"]
+        rules = field.gateway.run("iptables-save" if version == 4 else "ip6tables-save")
+        assert not re.search(r"-d (0\.0\.0\.0|2000::)/", rules)
+    finally:
+        if mode == "redirect":
+            field.gateway.ip("route del 0.0.0.0/1 via 10.2.0.1\n")
 
 
 def test_reverse_path_filters_do_no_harm(router, echo):
@@ -363,6 +435,13 @@ def test_status(router, mode):
     assert "missing: the qdisc" in router.script("status", check=False).stdout
 
 
+def disguise(directory, tool, text):
+    """A shell script in place of the tool, which it knows as $real."""
+    fake = directory / tool
+    fake.write_text(f"#!/bin/sh\nreal={shutil.which(tool)}\n{text}\n")
+    fake.chmod(0o755)
+
+
 TOOLS = {"redirect": ("iptables-restore", "ip6tables-restore", "tc"), "tproxy": ("iptables-restore", "ip6tables-restore", "tc", "ip")}
 
 
@@ -370,13 +449,58 @@ TOOLS = {"redirect": ("iptables-restore", "ip6tables-restore", "tc"), "tproxy": 
 def test_a_start_that_fails_half_way_leaves_nothing(router, foreign, tmp_path, mode, tool):
     """One of the tools fails, those that change something late: tc for the second class, ip for a route of IPv6."""
     when = {"tc": "*'classid fa17:20'*", "ip": "'-6 route add'*"}.get(tool, "*")
-    real = subprocess.run(["which", tool], capture_output=True, text=True, check=True).stdout.strip()
-    fake = tmp_path / tool
-    fake.write_text(f'#!/bin/sh\ncase "$*" in {when}) echo "{tool} fails" >&2; exit 1 ;; esac\nexec {real} "$@"\n')
-    fake.chmod(0o755)
+    disguise(tmp_path, tool, f'case "$*" in *--test*) ;; {when}) echo "{tool} fails" >&2; exit 1 ;; esac\nexec "$real" "$@"')
     r = router.script("--lan", "lan0", "--mode", mode, *UPLINK_WORDS, "start", check=False, path=tmp_path)
     assert r.returncode == 1 and f"{tool} fails" in r.stderr and "not started; what had been made is removed" in r.stderr
     assert router.state() == foreign
+
+
+# How many calls of tools in a first start change something; status is whole after the last.
+CHANGES = {"redirect": 8, "tproxy": 12}
+
+
+@pytest.mark.parametrize("signal", ("TERM", "KILL"))
+@pytest.mark.parametrize("mode", CHANGES)
+def test_a_start_that_is_ended_half_way(router, foreign, tmp_path, mode, signal):
+    """After each of its changes.  TERM, and more of them while it cleans up: nothing is left, of an earlier start neither; KILL: stop
+    cleans up."""
+    for tool in ("iptables", "ip6tables", "iptables-restore", "ip6tables-restore", "ip", "tc"):
+        # One that cleans up counts too: it comes after the change at which the first signal was.
+        disguise(tmp_path, tool, f"""
+            case "$*" in
+                *--test*) exec "$real" "$@" ;;
+                *--noflush*|*' add '*) changes=$(($(cat {tmp_path}/changes) + 1)); echo $changes > {tmp_path}/changes ;;
+                *' -D '*|*' -F '*|*' -X '*|*' del '*|*' flush '*) changes=$(cat {tmp_path}/changes) ;;
+                *) exec "$real" "$@" ;;
+            esac
+            "$real" "$@"
+            status=$?
+            [ $changes -lt $AT ] || kill -{signal} $SCRIPT_PID 2> /dev/null
+            exit $status""")
+    words = ("--lan", "lan0", "--mode", mode, *UPLINK_WORDS, "start")
+
+    def start(at):
+        (tmp_path / "changes").write_text("0")
+        environment = dict(os.environ, PATH=f"{tmp_path}:{os.environ['PATH']}", AT=str(at))
+        return subprocess.run([*router.field.gateway.prefix, "sh", "-c", 'export SCRIPT_PID=$$; exec "$@"', "sh", SCRIPT, *words],
+                              capture_output=True, text=True, timeout=60, env=environment)
+    for at in range(1, CHANGES[mode] + 1):
+        if at % 2 == 0 and signal == "TERM":
+            router.start(mode="tproxy" if mode == "redirect" else "redirect")
+        r = start(at)
+        if signal == "KILL":
+            assert r.returncode == -9, (at, r)
+            assert router.state() != foreign
+            router.stop()
+        else:
+            assert r.returncode == 130 and "not started; what had been made is removed" in r.stderr, (at, r)
+        assert router.state() == foreign, at
+    assert start(CHANGES[mode] + 1).returncode == 0
+    assert router.script("status").returncode == 0
+
+
+MANY_PORTS = ",".join(str(60000 + i) for i in range(15))
+MANY_DEVICES = ",".join(f"long-device-{i:03}" for i in range(10))
 
 
 REFUSED = {
@@ -389,6 +513,7 @@ REFUSED = {
     "port": (["--lan", "lan0", "--port", "70000", "start"], 2, "not a port"),
     "ports": (["--lan", "lan0", "--ports", "80;reboot", "start"], 2, "not a port"),
     "except": (["--lan", "lan0", "--except", "www.example.org", "start"], 2, "neither an address nor CIDR"),
+    "note": (["--lan", MANY_DEVICES, "--ports", MANY_PORTS, "start"], 2, "too many ports and devices"),
     "mark": (["--lan", "lan0", "--mark", "0x3", "start"], 2, "not one bit"),
     "rate": (["--lan", "lan0", "--uplink", "down0", "--uplink-rate", "fast", "start"], 2, "write 512kbit"),
     "no-rate": (["--lan", "lan0", "--uplink", "down0", "start"], 2, "needs --uplink-rate"),
@@ -404,6 +529,72 @@ def test_what_is_wrong_is_said_before_anything_is_touched(router, foreign):
         r = router.script(*words, check=False)
         assert r.returncode == status and says in r.stderr, (case, r.stderr)
     assert router.state() == foreign
+
+
+NO_ADDRESSES = """
+1.2.3.4.5 1.2.3 1.2.3.256 01.2.3.4 1.2.3. 1..3.4 10.0.0.0/33 10.0.0.0/99 10.0.0.0/ 10.0.0.0/8/8 /8 dead de.ad.be.ef 1.2.3.4: * :
+fd01:::1 fd01::1::1 fd01::12345 fd01::g fd01:1 1:2:3:4:5:6:7:8:9 1:2:3:4:5:6:7:8: :1:2:3:4:5:6:7:8 1:2:3:4::5:6:7:8 ::1/129 ::1/ ::1%lan0
+::1.2.3.256 ::1.2.3.4:5 1:2:3:4:5:6:7:1.2.3.4
+""".split()
+ADDRESSES = """
+1.2.3.4 10.0.0.0/8 255.255.255.255/32 :: ::1 FD01::/16 fd01::1:0/112 1:2:3:4:5:6:7:8/128 1:2:3:4:5:6:7:: ::2:3:4:5:6:7:8 ::ffff:1.2.3.4
+1:2:3:4:5:6:1.2.3.4
+""".split()
+
+
+def test_addresses(router):
+    for word in NO_ADDRESSES:
+        r = router.script("--except", word, "status", check=False)
+        assert r.returncode == 2 and f'"{word}" is neither an address nor CIDR' in r.stderr, word
+    router.start("--except", ",".join(ADDRESSES))
+    assert router.field.gateway.run("iptables-save", "-t", "nat").count("-A FAIRGATE-WEB -s ") == 3
+    assert router.field.gateway.run("ip6tables-save", "-t", "nat").count("-A FAIRGATE-WEB -s ") == len(ADDRESSES) - 3
+
+
+@pytest.mark.parametrize("mode", ("redirect", "tproxy"))
+def test_a_start_with_wrong_settings_leaves_the_one_before(router, echo, tmp_path, mode):
+    router.squid(mode)
+    router.start(*UPLINK_WORDS, mode=mode)
+
+    def state():
+        return [re.sub(r"direct_packets_stat \d+", "", line) for line in router.state()]
+    before = state()
+    other = {"redirect": "tproxy", "tproxy": "redirect"}[mode]
+
+    def refused(*words, path=None):
+        r = router.script("--lan", "lan0", "--mode", other, *words, "start", check=False, path=path)
+        assert r.returncode in (1, 2) and r.stderr, words
+        assert state() == before, words
+        return r.stderr
+    for words in (("--except", "1.2.3.4.5"), ("--except", "10.0.0.0/99"), ("--except", "de.ad.be.ef"), ("--lan", "lan7"),
+                  ("--lan", MANY_DEVICES, "--ports", MANY_PORTS), ("--uplink", "down0"),
+                  (*HTB_WORDS[:-1], "10.1.1.0/40=3")):
+        refused(*words)
+    for tool in ("iptables-restore", "ip6tables-restore"):
+        directory = tmp_path / tool
+        directory.mkdir()
+        disguise(directory, tool, 'sed "s/-j RETURN/-j RETURN --no-such-thing/" | "$real" "$@"')
+        assert "nothing was touched" in refused(path=directory)
+    for version in 4, 6:
+        assert get(router.field, client(version, 1), SERVER[version])["via"]
+    assert router.script("status").returncode == 0
+
+
+def test_a_note_of_255_bytes(router):
+    """What is noted for status has room in a comment of iptables, up to its last byte."""
+    noted = f"mode=redirect port=3129 ports={MANY_PORTS} lan= families=4,6 uplink= uplink-mode=priority"
+    room = 255 - len(noted)
+    names = [f"long-device-{i:03}" for i in range(room // 16)]
+    names.append("d" * (room - 16 * len(names)))
+    gateway = router.field.gateway
+    gateway.ip("".join(f"link add {n} type veth peer name p{i}\n" for i, n in enumerate(names)))
+    try:
+        router.script("--lan", ",".join(names), "--ports", MANY_PORTS, "start")
+        assert f"what {','.join(names)} sends to port {MANY_PORTS} goes to port 3129" in router.script("status").stdout
+        r = router.script("--lan", ",".join(names), "--ports", MANY_PORTS, "--port", "10000", "start", check=False)
+        assert r.returncode == 2 and "these need 256" in r.stderr
+    finally:
+        gateway.ip("".join(f"link del {n}\n" for n in names))
 
 
 def test_a_qdisc_of_somebody_else_stays(router):
@@ -429,6 +620,8 @@ def test_settings_in_a_file(router, tmp_path):
     file.write_text("lan = lan0\nmode tproxy\n")
     r = router.script("--config", str(file), "start", check=False)
     assert r.returncode == 2 and f'{file}:2: "mode tproxy" is not of the form' in r.stderr
+    router.script("stop", "--config", str(file))        # it must be able to go nevertheless
+    assert router.script("status", check=False).returncode == 3
 
 
 # ---- the uplink --------------------------------------------------------------------------------------------------------------------------
