@@ -15,8 +15,6 @@ from lab.load import Load
 
 serial = itertools.count(1)
 LOG = "status=%>Hs tag=%Ss class=%fqrs::class wait=%fqrs::wait slot=%fqrs::slot detail=%err_detail method=%rm url=%ru"
-# Leaks are not looked for: Squid leaves to the system what ends with the process.
-ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=0:handle_abort=1:verify_asan_link_order=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
 # An end that nobody sent, and what the sanitizers and Squid itself say of its own mistakes.
 CRASH = re.compile(r"FATAL|AddressSanitizer|LeakSanitizer|runtime error:|assertion failed|Segment Violation|\bBUG\b|Terminated abnormally")
 # Counters of a class that may only grow.
@@ -40,11 +38,11 @@ def scheduled(window=1, **settings):
 
 
 class Proxy(squid.Squid):
-    """config: what squid.conf says besides what the lab needs.  More arguments are the lab's Squid's; env: more environment variables."""
+    """config: what squid.conf says besides what the lab needs.  More arguments are the lab's Squid's."""
 
-    def __init__(self, world, config="", stock=False, env=None, **kwargs):
+    def __init__(self, world, config="", stock=False, **kwargs):
         kwargs.setdefault("log", LOG)
-        self.world, self.origin, self.env = world, world.origin, env or {}
+        self.world, self.origin = world, world.origin
         self.site_port = lab.free_port()        # where it looks like the site that Host names, for the lab's Load
         super().__init__(world.lab, squid.stock() if stock else squid.fqrs(), **kwargs)
         self.config = self.always + config
@@ -65,9 +63,6 @@ class Proxy(squid.Squid):
         return Load(f"127.0.0.1:{self.site_port}", crowd, host=(origin or self.origin).authority, realtime=False, **options)
 
     # ---- at start and at the end
-
-    def environment(self):
-        return {**ENVIRONMENT, **os.environ, **self.env}
 
     def ready(self):
         def opened(port):

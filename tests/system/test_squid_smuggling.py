@@ -17,7 +17,7 @@ from lab import squid
 from lab.field import Host, run
 from lab.lab import LabError, wait_for
 from squid_cases import KINDS, cases
-from squid_proxy import CRASH, ENVIRONMENT
+from squid_proxy import CRASH
 from squid_world import which
 
 BATCH = 130
@@ -26,17 +26,12 @@ CONFIG = "err_page_stylesheet /dev/null\nserver_persistent_connections off\nhost
 ON = "fqrs on\nfqrs_window 40\nfqrs_class gold weight=4\nacl gold req_header Cookie session\nfqrs_access gold allow gold\n"
 
 
-class Twin(squid.Squid):
-    def environment(self):
-        return {**ENVIRONMENT, **os.environ}
-
-
 class Setup:
     """A namespace with a Squid and a driver in it."""
 
     def __init__(self, lab, name, prefix, config):
         self.host = Host(f"fg{os.getpid()}-{random.randrange(1 << 16):04x}-{name}", "127.0.0.1")
-        self.squid = Twin(lab, prefix, config, name=f"squid-{name}").on(self.host)
+        self.squid = squid.Squid(lab, prefix, config, name=f"squid-{name}").on(self.host)
         self.driver = None
 
     def __enter__(self):
