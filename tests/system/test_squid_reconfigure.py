@@ -50,7 +50,8 @@ def test_a_hundred_times_under_load(new_proxy, times):
             result = run.result()
         assert not [kind for kind, n in result["total"]["errors"].items() if n and kind not in ("connect", "reset")], result["total"]
         assert set(result["total"]["status"]) == {"200"} and result["total"]["requests"] > 10 * times
-        assert more < 5 << 20, f"{more} bytes more after {times} times"
+        if p.world.patience == 1:       # a sanitizer keeps what was freed
+            assert more < 5 << 20, f"{more} bytes more after {times} times"
         p.settled()
 
 
@@ -223,8 +224,9 @@ def test_windows_change(new_proxy):
                 if goes:
                     assert len(visits[-1].receive().body) == 100
                     visits.pop().close()
-                elif goes is False:
-                    assert p.until(lambda s, i=i: s["submitted"] == i + 2, "the request has come")["queued"] >= 1
+                else:
+                    queued = p.until(lambda s, i=i: s["submitted"] == i + 2, "the request has come")["queued"]
+                    assert queued >= 1 or goes is None
         for c in visits:
             assert len(c.receive().body) == 100
             c.close()
