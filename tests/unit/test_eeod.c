@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* test_eeod.c - marks and blocks of mod_eeod/, as they are meant and against a slow way to find them. */
+#include "test_eeod.h"
+
+#include <check.h>
+#include <stdio.h>
+
+#define O "<!--EEOD-->"
+#define Z "<!--/EEOD-->"
+
+static struct eeod_marks usual(void) {
+    struct eeod_marks m;
+    ck_assert_ptr_null(eeod_marks_set(&m, O, Z));
+    return m;
+}
+
+/* In pieces of so many bytes, each in memory of its own; what is held back is bounded. */
+static struct cut cut_of(const struct eeod_marks *m, int strip, size_t least, const void *page, size_t n, size_t (*piece)(void *), void *context) {
+    struct cut c;
+    struct fast f = { &c, page };
+    struct eeod_blocks b;
+    cut_open(&c, n);
+    eeod_blocks_begin(&b, m, strip, least, fast_take, &f);
+    for (size_t i = 0; i < n; ) {
+        size_t k = piece(context);
+        if (k > n - i) k = n - i;
+        char *own = malloc(k + 1);
+        memcpy(own, (const char *)page + i, k);
+        eeod_blocks_feed(&b, own, k);
+        free(own);
+        i += k;
+        ck_assert_uint_le(i - c.eaten, EEOD_MARK_MAX + least);
+    }
+    eeod_blocks_end(&b);
+    ck_assert_uint_eq(c.eaten, n);
+    return c;
+}
+
+static size_t constant(void *n) { return *(size_t *)n; }
+
+/* ---- as they are meant ---------------------------------------------------------------------------------------------------------- */
+
+/* "{C}" and "{U}" in the result say where a block begins. */
+static const struct { const char *what, *page; int strip; size_t least; const char *result; } pages[] = {
+    { "a page without marks", "abc", 0, 0, "{C}abc" },
+    { "nothing", "", 0, 0, "" },
+    { "one pair", "abc" O "me" Z "def", 0, 0, "{C}abc{U}" O "me{C}" Z "def" },
+    { "one pair, stripped", "abc" O "me" Z "def", 1, 0, "{C}abc{U}me{C}def" },
+    { "a page that begins and ends with its own", O "me" Z "abc" O "you" Z, 0, 0, "{U}" O "me{C}" Z "abc{U}" O "you" Z },
+    { "the same, stripped", O "me" Z "abc" O "you" Z, 1, 0, "{U}me{C}abc{U}you" },
+    { "an empty pair", "abc" O Z "def", 0, 0, "{C}abc{U}" O "{C}" Z "def" },
+    { "an empty pair, stripped", "abc" O Z "def", 1, 0, "{C}abc{U}{C}def" },
+    { "two pairs with nothing between", "a" O "b" Z O "c" Z "d", 0, 0, "{C}a{U}" O "b" Z O "c{C}" Z "d" },
+    { "nested", "a" O "b" O "c" Z "d" Z "e", 0, 0, "{C}a{U}" O "b" O "c" Z "d{C}" Z "e" },
+    { "nested, stripped", "a" O "b" O "c" Z "d" Z "e", 1, 0, "{C}a{U}bcd{C}e" },
+    { "a closing mark alone is text", "a" Z "b" O "c" Z "d", 1, 0, "{C}a" Z "b{U}c{C}d" },
+    { "a second closing mark is text", O "c" Z "d" Z "e", 1, 0, "{U}c{C}d" Z "e" },
+    { "an opening mark alone", "a" O "bcd", 0, 0, "{C}a{U}" O "bcd" },
+    { "half a mark at the end", "a" O "b" Z "c<!--EE", 0, 0, "{C}a{U}" O "b{C}" Z "c<!--EE" },
+    { "half a mark before a mark", "<!--EE" O "b<!--/EEO" Z "c", 1, 0, "{C}<!--EE{U}b<!--/EEO{C}c" },
+    { "a small cacheable block between two", "abcdefghij" O "b" Z "c" O "d" Z "abcdefghij", 0, 20, "{U}abcdefghij" O "b" Z "c" O "d{C}" Z "abcdefghij" },
+    { "the same with a long beginning", "abcdefghijklmnopqrst" O "b" Z "c" O "d" Z "c", 0, 20, "{C}abcdefghijklmnopqrst{U}" O "b" Z "c" O "d" Z "c" },
+    { "a small page without marks", "abc", 0, 20, "abc" },
+    { "a small unique block stays one", "abcdefghijklmnopqrst" O Z "abcdefgh", 1, 20, "{C}abcdefghijklmnopqrst{U}{C}abcdefgh" },
+    { "other letters", "abc<!--eeod-->d<!-- EEOD -->", 1, 0, "{C}abc<!--eeod-->d<!-- EEOD -->" },
+};
+
+START_TEST(what_becomes_of_a_page) {
+    struct eeod_marks m = usual();
+    size_t n = strlen(pages[_i].page);
+    for (size_t piece = 1; piece <= n + 1; piece++) {
+        char said[1000] = "";
+        struct cut c = cut_of(&m, pages[_i].strip, pages[_i].least, pages[_i].page, n, constant, &piece);
+        size_t k = 0, at = 0;
+        for (size_t i = 0; i <= c.n; i++) {
+            for (; k < c.blocks && c.at[k] == i; k++) at += (size_t)sprintf(said + at, "{%c}", c.kind[k]);
+            if (i < c.n) said[at++] = (char)c.bytes[i];
+        }
+        said[at] = 0;
+        ck_assert_msg(!strcmp(said, pages[_i].result), "%s, in pieces of %zu: %s", pages[_i].what, piece, said);
+        cut_close(&c);
+    }
+}
+END_TEST
+
+START_TEST(counts) {
+    struct eeod_marks m = usual();
+    struct eeod_blocks b;
+    struct cut c;
+    static const char page[] = Z "abcdefghijklmnopqrstuvw" O O "b" Z Z "c" O "d" Z "e";
+    struct fast f = { &c, (const unsigned char *)page };
+    cut_open(&c, sizeof page);
+    eeod_blocks_begin(&b, &m, false, 20, fast_take, &f);
+    eeod_blocks_feed(&b, page, sizeof page - 1);
+    eeod_blocks_end(&b);
+    ck_assert_uint_eq(b.begun[EEOD_CACHEABLE], 1);
+    ck_assert_uint_eq(b.begun[EEOD_UNIQUE], 1);
+    ck_assert_uint_eq(b.joined, 2);
+    ck_assert_uint_eq(b.odd, 3);
+    cut_close(&c);
+}
+END_TEST
+
+static const struct { const char *open, *close, *why; } wrong[] = {
+    { "<!-", "<!--/EEOD-->", "4 characters" }, { "<!--EEOD-->", "", "4 characters" }, { "<!--EEOD-->", "<!--EEOD-->", "contains" },
+    { "<frag>", "<frag>x", "contains" }, { "x<frag>", "<frag>", "contains" },
+    { "<!--EEOD-->", "<!--0123456789012345678901234567890123456789012345678901234567-->", "64 characters" },
+};
+
+START_TEST(marks_that_cannot_be) {
+    struct eeod_marks m;
+    const char *why = eeod_marks_set(&m, wrong[_i].open, wrong[_i].close);
+    ck_assert_msg(why && strstr(why, wrong[_i].why), "%s", why ? why : "taken");
+}
+END_TEST
+
+/* ---- against the slow way ------------------------------------------------------------------------------------------------------- */
+
+static uint64_t draw(uint64_t *seed) {
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    return *seed;
+}
+
+static size_t any(void *seed) {
+    uint64_t d = draw(seed);
+    return d % 5 ? 1 + d / 8 % 20 : d / 8 % 300;
+}
+
+static const char *const pairs[][2] = { { O, Z }, { "aaab", "aabb" }, { "<<>>", "<><>" }, { "<frag>", "</frag>" } };
+
+START_TEST(as_the_slow_way) {
+    uint64_t seed = 88172645463325252u + (uint64_t)_i * 7919;
+    static unsigned char page[20000];
+    for (int round = 0; round < 2000; round++) {
+        const char *const *pair = pairs[draw(&seed) % 4];
+        struct eeod_marks m;
+        ck_assert_ptr_null(eeod_marks_set(&m, pair[0], pair[1]));
+        size_t n = 0;
+        for (uint64_t parts = draw(&seed) % 30; parts--; ) {
+            uint64_t what = draw(&seed);
+            const char *mark = pair[what / 8 % 2];
+            size_t whole = strlen(mark), k = what % 8 < 3 ? whole : what % 8 < 5 ? what / 16 % whole : 0;
+            memcpy(page + n, mark, k);
+            n += k;
+            for (k = what % 8 < 5 ? 0 : what / 16 % 250; k--; ) page[n++] = (unsigned char)"ab<>!-/\0"[draw(&seed) % 8];
+        }
+        int strip = (int)(draw(&seed) % 2);
+        size_t least = draw(&seed) % 3 ? draw(&seed) % 300 : 0;
+        struct cut slow, fast = cut_of(&m, strip, least, page, n, any, &seed);
+        cut_open(&slow, n);
+        cut_slowly(&slow, &m, strip, least, page, n);
+        ck_assert_msg(cut_same(&slow, &fast), "round %d", round);
+        cut_close(&slow);
+        cut_close(&fast);
+    }
+}
+END_TEST
+
+int main(void) {
+    Suite *s = suite_create("eeod");
+    TCase *c = tcase_create("eeod");
+    tcase_set_timeout(c, 60);
+    tcase_add_loop_test(c, what_becomes_of_a_page, 0, sizeof pages / sizeof *pages);
+    tcase_add_test(c, counts);
+    tcase_add_loop_test(c, marks_that_cannot_be, 0, sizeof wrong / sizeof *wrong);
+    tcase_add_loop_test(c, as_the_slow_way, 0, 10);
+    suite_add_tcase(s, c);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}
