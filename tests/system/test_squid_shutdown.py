@@ -95,6 +95,7 @@ def test_while_slow_acls_are_asked(new_proxy, oracle):
     answered, never = p.send(path, headers={"X-Ask": key}), p.send(path, headers={"X-Ask": fresh("never")})
     oracle.until_asked(key)
     began = end(p)
+    http1.until(lambda: "Preparing for shutdown" in p.log(), what="Squid knows that it is to end")
     oracle.answer(key, True)
     for c in (answered, never):
         try:
