@@ -17,7 +17,6 @@ NEAR, FAR = "10.9.0.2", "10.9.0.1"
 DATAGRAM = 1000
 ON_THE_WIRE = DATAGRAM + 8 + 20 + 14        # UDP, IP, Ethernet
 
-
 COUNTING = "fqrs on\nfqrs_link rate=100Mbit interface=wan0\nacl here dst 10.1.0.0/16\nfqrs_access none allow here\n"
 
 # 300 ms of the link are 19,200 bytes; a window that nobody fits begins at 64 KB.
@@ -86,8 +85,10 @@ def router(request):
 class Slow:
     """A response of which so many bytes come every 100 ms, until the gate is open; it ends with the block."""
 
-    def __init__(self, router, source="10.1.0.2", size=4_000_000, each=2_000):
-        self.router, self.source, self.size, self.each = router, source, size, each
+    size = 4_000_000
+
+    def __init__(self, router, source="10.1.0.2", each=2_000):
+        self.router, self.source, self.each = router, source, each
 
     def __enter__(self):
         self.router.gate("shut")
@@ -189,7 +190,7 @@ def test_a_connection_is_left_as_it_was(router):
     """After its end the next response on the same connection, which is not scheduled, has as large a window as TCP gives."""
     router.squid.config = FITTING
     with router.squid.start():
-        with Slow(router, "10.1.1.1", size=200_000, each=20_000) as slow:
+        with Slow(router, "10.1.1.1", each=20_000) as slow:
             wait_for(lambda: (w := windows(router)) and all(x <= 1.3 * BOUND for x in w.values()), 10, "a small window")
             port, = windows(router)
             slow.rest()
