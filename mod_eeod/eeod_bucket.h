@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * eeod_bucket.h - a metadata bucket that says: here the block before ends, and one of this kind begins.  The content filter puts it into the
+ * stream of a response, the network end of the connection makes a segment boundary of it; filters between let it pass as they do with
+ * any metadata they do not know.
+ */
+#ifndef FAIRGATE_EEOD_BUCKET_H
+#define FAIRGATE_EEOD_BUCKET_H
+
+#include <apr_buckets.h>
+
+#include "eeod_blocks.h"
+
+apr_bucket *eeod_boundary_create(enum eeod_block kind, apr_bucket_alloc_t *list);
+
+/* The kind of the block that begins at this bucket; EEOD_NOTHING when it is no boundary. */
+enum eeod_block eeod_boundary_kind(const apr_bucket *b);
+
+#endif

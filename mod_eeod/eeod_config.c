@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "eeod_config.h"
+
+#include <string.h>
+
+#include <apr_strings.h>
+
+enum { LEAST_DEFAULT = 128, LEAST_MAX = 65536 };
+
+static int used;
+static struct eeod_marks default_marks;
+static const char *const default_types[] = { "text/html", "application/xhtml+xml" };
+
+void eeod_config_begin(apr_pool_t *pconf) {
+    (void)pconf;
+    used = 0;
+    eeod_marks_set(&default_marks, "<!--EEOD-->", "<!--/EEOD-->");
+}
+
+int eeod_config_used(void) { return used; }
+
+void *eeod_config_create_dir(apr_pool_t *p, char *dir) {
+    struct eeod_dir *d = apr_pcalloc(p, sizeof *d);
+    (void)dir;
+    d->on = d->strip = d->files = d->least = -1;
+    return d;
+}
+
+void *eeod_config_merge_dir(apr_pool_t *p, void *base, void *add) {
+    const struct eeod_dir *b = base, *a = add;
+    struct eeod_dir *d = apr_pcalloc(p, sizeof *d);
+    d->on = a->on >= 0 ? a->on : b->on;
+    d->strip = a->strip >= 0 ? a->strip : b->strip;
+    d->files = a->files >= 0 ? a->files : b->files;
+    d->least = a->least >= 0 ? a->least : b->least;
+    d->types = a->types ? a->types : b->types;
+    d->marks = a->marks ? a->marks : b->marks;
+    return d;
+}
+
+struct eeod_dir eeod_config_of(const request_rec *r) {
+    struct eeod_dir d = *(const struct eeod_dir *)ap_get_module_config(r->per_dir_config, &eeod_module);
+    if (d.on < 0) d.on = 0;
+    if (d.strip < 0) d.strip = 0;
+    if (d.files < 0) d.files = 0;
+    if (d.least < 0) d.least = LEAST_DEFAULT;
+    if (!d.marks) d.marks = &default_marks;
+    return d;
+}
+
+static int same_type(const char *wanted, const char *type, size_t n) { return strlen(wanted) == n && !ap_cstr_casecmpn(wanted, type, n); }
+
+int eeod_config_type(const struct eeod_dir *d, const char *content_type) {
+    if (!content_type) return 0;
+    size_t n = strcspn(content_type, "; \t");
+    if (!d->types) {
+        for (size_t i = 0; i < sizeof default_types / sizeof *default_types; i++)
+            if (same_type(default_types[i], content_type, n)) return 1;
+        return 0;
+    }
+    for (int i = 0; i < d->types->nelts; i++)
+        if (same_type(APR_ARRAY_IDX(d->types, i, const char *), content_type, n)) return 1;
+    return 0;
+}
+
+/* ---- directives -------------------------------------------------------------------------------------------------------------- */
+
+static const char *set_engine(cmd_parms *cmd, void *dir, int on) {
+    (void)cmd;
+    ((struct eeod_dir *)dir)->on = on;
+    if (on) used = 1;
+    return NULL;
+}
+
+static const char *set_strip(cmd_parms *cmd, void *dir, int on) {
+    (void)cmd;
+    ((struct eeod_dir *)dir)->strip = on;
+    return NULL;
+}
+
+static const char *set_files(cmd_parms *cmd, void *dir, int on) {
+    (void)cmd;
+    ((struct eeod_dir *)dir)->files = on;
+    return NULL;
+}
+
+static const char *set_least(cmd_parms *cmd, void *dir, const char *arg) {
+    char *end;
+    apr_int64_t n = apr_strtoi64(arg, &end, 10);
+
+    if (end == arg || *end || n < 0 || n > LEAST_MAX) return apr_psprintf(cmd->pool, "EeodMinBlock %s: must be a number of bytes from 0 to %d", arg, LEAST_MAX);
+    ((struct eeod_dir *)dir)->least = (int)n;
+    return NULL;
+}
+
+static const char *add_type(cmd_parms *cmd, void *dir, const char *arg) {
+    struct eeod_dir *d = dir;
+
+    if (!strchr(arg, '/') || strpbrk(arg, "; \t")) return apr_psprintf(cmd->pool, "EeodTypes %s: must be a content type such as text/html, without parameters", arg);
+    if (!d->types) d->types = apr_array_make(cmd->pool, 4, sizeof(const char *));
+    *(const char **)apr_array_push((apr_array_header_t *)d->types) = arg;
+    return NULL;
+}
+
+static const char *set_marks(cmd_parms *cmd, void *dir, const char *open, const char *close) {
+    struct eeod_marks *m = apr_palloc(cmd->pool, sizeof *m);
+    const char *why = eeod_marks_set(m, open, close);
+
+    if (why) return apr_psprintf(cmd->pool, "EeodMarks %s %s: %s", open, close, why);
+    ((struct eeod_dir *)dir)->marks = m;
+    return NULL;
+}
+
+#define EVERYWHERE (RSRC_CONF | ACCESS_CONF)
+
+const command_rec eeod_commands[] = {
+    AP_INIT_FLAG("EeodEngine", set_engine, NULL, EVERYWHERE, "On: the pages here go out in blocks, cut at their marks"),
+    AP_INIT_ITERATE("EeodTypes", add_type, NULL, EVERYWHERE, "content types of pages that may have marks (text/html application/xhtml+xml)"),
+    AP_INIT_FLAG("EeodStrip", set_strip, NULL, EVERYWHERE, "On: the marks are taken out of the page (Off)"),
+    AP_INIT_TAKE1("EeodMinBlock", set_least, NULL, EVERYWHERE, "bytes of the smallest cacheable block; smaller ones go with the unique one beside them (128)"),
+    AP_INIT_TAKE2("EeodMarks", set_marks, NULL, EVERYWHERE, "the opening and the closing mark (<!--EEOD--> <!--/EEOD-->)"),
+    AP_INIT_FLAG("EeodFiles", set_files, NULL, EVERYWHERE, "On: whatever has another type, files and downloads, is one cacheable block (Off)"),
+    { NULL }
+};

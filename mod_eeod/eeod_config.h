@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* eeod_config.h - the module's directives, per directory or location and content type. */
+#ifndef FAIRGATE_EEOD_CONFIG_H
+#define FAIRGATE_EEOD_CONFIG_H
+
+#include <httpd.h>
+#include <http_config.h>
+
+#include "eeod_scan.h"
+
+extern module AP_MODULE_DECLARE_DATA eeod_module;
+
+/* -1 and NULL: not said, that of the directory above; eeod_config_of has none of these. */
+struct eeod_dir {
+    int                       on, strip, files;
+    int                       least;            /* bytes: smaller cacheable blocks join the unique ones beside them */
+    const apr_array_header_t *types;            /* of const char *: content types whose pages may have marks */
+    const struct eeod_marks  *marks;
+};
+
+extern const command_rec eeod_commands[];
+
+void *eeod_config_create_dir(apr_pool_t *p, char *dir);
+void *eeod_config_merge_dir(apr_pool_t *p, void *base, void *add);
+
+void                   eeod_config_begin(apr_pool_t *pconf);        /* pre_config */
+int                    eeod_config_used(void);                      /* some EeodEngine On was seen */
+struct eeod_dir        eeod_config_of(const request_rec *r);
+int                    eeod_config_type(const struct eeod_dir *d, const char *content_type);
+
+#endif

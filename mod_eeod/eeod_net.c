@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Why it holds what it holds.  The kernel puts what is written behind what is still unsent of the same block into one segment, and cuts a
+ * segment where its data end when it has nothing more.  So: a boundary needs a byte to be written with it, therefore some of a cacheable
+ * block stays here until the next boundary is known; and a part of a cacheable block must never end within a segment, or all behind it
+ * in this block is cut elsewhere than the last time.
+ *
+ * A short write does not break that: the kernel fills a buffer of whole segments before it looks whether there is room for another.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+
+#include <apr_portable.h>
+#include <httpd.h>
+#include <http_config.h>
+#include <http_connection.h>
+#include <http_core.h>
+#include <http_log.h>
+#include <http_request.h>
+
+#include "eeod_bucket.h"
+#include "eeod_config.h"
+#include "eeod_net.h"
+#include "eeod_stats.h"
+
+APLOG_USE_MODULE(eeod);
+
+enum {
+    MESSAGES = 16,          /* of one system call */
+    PIECES = 128,
+    MIN_WRITE = 4096,       /* fewer bytes wait for more, as in the core output filter */
+    SENDFILE_LEAST = 256,   /* bytes of a file that is worth it, as there */
+    MSS_LEAST = 64          /* of a connection on which the kernel says something strange */
+};
+
+struct eeod_net {
+    apr_bucket_brigade *pending;        /* set aside until the socket has room */
+    apr_pool_t         *pool;           /* what that lives in */
+    int                 ours;           /* the end of a response that is ours is still to come */
+    int                 core_first;     /* the core output filter may still have what came before */
+    int                 corked;
+    enum eeod_block     kind;           /* of the data at the head */
+    apr_size_t          mss;            /* 0: to be asked for */
+    apr_uint64_t        sent;           /* bytes of the present block */
+    int                 open;           /* the last of them did not end a segment */
+    apr_uint64_t        total, segments, boundaries, missed;    /* of the present response */
+};
+
+/* What one system call takes. */
+struct batch {
+    struct mmsghdr message[MESSAGES];
+    struct iovec   piece[PIECES];
+    unsigned       messages, pieces;
+    int            last_open;           /* the last message does not end its block */
+    int            crowded;             /* there are more pieces than room for them */
+    enum eeod_block last_kind;
+    apr_uint64_t   last_sent;           /* of the last message's block, before this batch */
+};
+
+static const ap_filter_rec_t *core_rec;
+static ap_filter_rec_t *net_rec;
+static APR_OPTIONAL_FN_TYPE(ap_logio_add_bytes_out) *add_bytes_out;
+
+/* ---- buckets ----------------------------------------------------------------------------------------------------------------- */
+
+static int ends_block(const apr_bucket *b) { return APR_BUCKET_IS_EOS(b) || AP_BUCKET_IS_EOR(b) || AP_BUCKET_IS_EOC(b) || eeod_boundary_kind(b); }
+
+static int sendable_file(apr_bucket *b) {
+    return APR_BUCKET_IS_FILE(b) && b->length >= SENDFILE_LEAST && (apr_file_flags_get(((apr_bucket_file *)b->data)->fd) & APR_SENDFILE_ENABLED);
+}
+
+static apr_size_t mss_of(struct eeod_net *n, int fd) {
+    int mss = 0;
+    socklen_t len = sizeof mss;
+
+    if (!n->mss && (getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &mss, &len) || mss < MSS_LEAST)) mss = MSS_LEAST;
+    if (!n->mss) n->mss = (apr_size_t)mss;
+    return n->mss;
+}
+
+static void begin_block(struct eeod_net *n, int fd, enum eeod_block kind) {
+    if (n->sent) {
+        n->segments += (n->sent + mss_of(n, fd) - 1) / n->mss;
+        if (n->open) n->missed++;
+        else n->boundaries++;
+    }
+    n->total += n->sent;
+    n->sent = 0;
+    n->open = 0;
+    n->kind = kind;
+}
+
+static void end_response(struct eeod_net *n) {
+    if (n->total && n->segments) {
+        eeod_count(EEOD_boundaries, n->boundaries);
+        eeod_count(EEOD_missed, n->missed);
+        eeod_count(EEOD_extra_segments, n->segments - (n->total + n->mss - 1) / n->mss);
+    }
+    n->total = n->segments = n->boundaries = n->missed = 0;
+    n->mss = 0;     /* a path may have become narrower by the next one */
+}
+
+/* Metadata at the head: all before them is sent. */
+static void take_metadata(struct eeod_net *n, int fd, apr_bucket_brigade *bb) {
+    apr_bucket *b;
+
+    while ((b = APR_BRIGADE_FIRST(bb)) != APR_BRIGADE_SENTINEL(bb) && (APR_BUCKET_IS_METADATA(b) || b->length == 0)) {
+        if (ends_block(b)) begin_block(n, fd, eeod_boundary_kind(b));
+        if (AP_BUCKET_IS_EOR(b)) end_response(n);
+        apr_bucket_delete(b);
+    }
+}
+
+/* What has been read can be split, unless its type is somebody's own. */
+static void split(apr_bucket *b, apr_size_t at) {
+    const char *data;
+    apr_size_t len;
+
+    if (apr_bucket_split(b, at) == APR_SUCCESS || apr_bucket_read(b, &data, &len, APR_BLOCK_READ) != APR_SUCCESS) return;
+    apr_bucket *copy = apr_bucket_heap_create(data, len, NULL, b->list);
+    apr_bucket_split(copy, at);
+    APR_BUCKET_INSERT_AFTER(b, copy);
+}
+
+/* So many bytes at the head are sent. */
+static void take_bytes(struct eeod_net *n, int fd, apr_bucket_brigade *bb, apr_size_t bytes) {
+    while (bytes) {
+        apr_bucket *b = APR_BRIGADE_FIRST(bb);
+
+        if (APR_BUCKET_IS_METADATA(b)) {
+            take_metadata(n, fd, bb);
+            continue;
+        }
+        if (b->length > bytes) split(b, bytes);
+        n->sent += b->length;
+        bytes -= b->length;
+        apr_bucket_delete(b);
+    }
+}
+
+/* ---- what a system call takes ------------------------------------------------------------------------------------------------ */
+
+static struct msghdr *present(struct batch *t) { return &t->message[t->messages].msg_hdr; }
+
+static apr_size_t bytes_of(const struct msghdr *m) {
+    apr_size_t sum = 0;
+    for (size_t i = 0; i < m->msg_iovlen; i++) sum += m->msg_iov[i].iov_len;
+    return sum;
+}
+
+static void open_message(struct batch *t) {
+    memset(&t->message[t->messages], 0, sizeof t->message[0]);
+    present(t)->msg_iov = t->piece + t->pieces;
+}
+
+/* The present message has so many bytes at most. */
+static void cut_message(struct batch *t, apr_size_t bytes) {
+    struct msghdr *m = present(t);
+    size_t i = 0;
+
+    for (; bytes; i++) {
+        if (m->msg_iov[i].iov_len > bytes) m->msg_iov[i].iov_len = bytes;
+        bytes -= m->msg_iov[i].iov_len;
+    }
+    m->msg_iovlen = i;
+}
+
+/*
+ * The block of the present message is not known to end: how much of it may go.  Of a cacheable one whole segments, and not the last byte that
+ * is there; of another all, if it must or is worth it.
+ */
+static apr_size_t may_go(struct eeod_net *n, int fd, const struct batch *t, apr_size_t have, int must) {
+    if (t->last_kind != EEOD_CACHEABLE) return must || t->crowded || have >= MIN_WRITE ? have : 0;
+    apr_uint64_t all = t->last_sent + have, whole = all ? (all - 1) / mss_of(n, fd) * n->mss : 0;
+    return whole > t->last_sent ? (apr_size_t)(whole - t->last_sent) : 0;
+}
+
+/* Fills the batch from the head of the brigade; a file that can be sent as such ends it. */
+static apr_status_t gather(struct eeod_net *n, int fd, apr_bucket_brigade *bb, int must, struct batch *t) {
+    t->messages = t->pieces = 0;
+    t->last_open = t->crowded = 0;
+    t->last_kind = n->kind;
+    t->last_sent = n->sent;
+    open_message(t);
+    for (apr_bucket *b = APR_BRIGADE_FIRST(bb); b != APR_BRIGADE_SENTINEL(bb); b = APR_BUCKET_NEXT(b)) {
+        const char *data;
+        apr_size_t len;
+        apr_status_t rv;
+
+        if (APR_BUCKET_IS_METADATA(b)) {
+            if (!ends_block(b)) continue;
+            if (present(t)->msg_iovlen) {
+                if (++t->messages == MESSAGES) return APR_SUCCESS;
+                open_message(t);
+            }
+            t->last_kind = eeod_boundary_kind(b);
+            t->last_sent = 0;
+            continue;
+        }
+        if (sendable_file(b) && !present(t)->msg_iovlen && t->messages) return APR_SUCCESS;
+        if (t->pieces == PIECES) {
+            t->crowded = 1;
+            break;
+        }
+        rv = apr_bucket_read(b, &data, &len, APR_BLOCK_READ);
+        if (rv != APR_SUCCESS) return rv;
+        if (!len) continue;
+        t->piece[t->pieces++] = (struct iovec){ (void *)data, len };
+        present(t)->msg_iovlen++;
+    }
+    if (!present(t)->msg_iovlen) return APR_SUCCESS;
+    /* Its end is not here.  When others stand before it, they go first, and it is looked at again. */
+    if (t->messages) return APR_SUCCESS;
+    t->last_open = 1;
+    cut_message(t, may_go(n, fd, t, bytes_of(present(t)), must));
+    if (present(t)->msg_iovlen) t->messages++;
+    return APR_SUCCESS;
+}
+
+/* Many pieces that do not fill a segment together: one in their place. */
+static apr_status_t join_pieces(apr_bucket_brigade *bb, const struct batch *t) {
+    apr_size_t have = 0;
+    for (unsigned i = 0; i < t->pieces; i++) have += t->piece[i].iov_len;
+    char *flat = apr_bucket_alloc(have, bb->bucket_alloc);
+    apr_size_t at = 0;
+
+    while (at < have) {
+        apr_bucket *b = APR_BRIGADE_FIRST(bb);
+        const char *data;
+        apr_size_t len;
+        apr_status_t rv = apr_bucket_read(b, &data, &len, APR_BLOCK_READ);
+        if (rv != APR_SUCCESS) {
+            apr_bucket_free(flat);
+            return rv;
+        }
+        memcpy(flat + at, data, len);
+        at += len;
+        apr_bucket_delete(b);
+    }
+    APR_BRIGADE_INSERT_HEAD(bb, apr_bucket_heap_create(flat, have, apr_bucket_free, bb->bucket_alloc));
+    return APR_SUCCESS;
+}
+
+/* ---- sending ----------------------------------------------------------------------------------------------------------------- */
+
+static void account(conn_rec *c, apr_size_t bytes) {
+    if (add_bytes_out && bytes) add_bytes_out(c, (apr_off_t)bytes);
+}
+
+static apr_status_t send_batch(conn_rec *c, struct eeod_net *n, int fd, apr_bucket_brigade *bb, struct batch *t) {
+    /* A part of a cacheable block ends in the middle of it; all else ends a segment. */
+    int part = t->last_open && t->last_kind == EEOD_CACHEABLE;
+    int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (part ? 0 : MSG_EOR);
+    apr_size_t done = 0;
+    int went = sendmmsg(fd, t->message, t->messages, flags);
+
+    if (went < 0) return errno == EINTR ? APR_SUCCESS : errno == EAGAIN || errno == EWOULDBLOCK ? APR_EAGAIN : APR_FROM_OS_ERROR(errno);
+    for (int i = 0; i < went; i++) done += t->message[i].msg_len;
+    /* The kernel goes on to the next message only when all of one has gone. */
+    int cut = went && t->message[went - 1].msg_len < bytes_of(&t->message[went - 1].msg_hdr);
+    n->open = 0;
+    take_bytes(n, fd, bb, done);
+    n->open = part || cut;
+    account(c, done);
+    return APR_SUCCESS;
+}
+
+static void cork(struct eeod_net *n, int fd, int on) {
+    if (n->corked == on) return;
+    n->corked = on;
+    setsockopt(fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on);
+}
+
+/*
+ * A file at the head: all of it but its end, which goes with what follows.  *done: bytes, 0 when it is too short for that.  Corked, because
+ * the kernel takes a file in pieces that are no multiple of a segment.
+ */
+static apr_status_t send_file(conn_rec *c, struct eeod_net *n, int fd, apr_bucket_brigade *bb, apr_size_t *done) {
+    apr_bucket *b = APR_BRIGADE_FIRST(bb);
+    apr_size_t keep = n->kind == EEOD_CACHEABLE ? (apr_size_t)((n->sent % mss_of(n, fd) + b->length - 1) % n->mss + 1) : MIN_WRITE;
+    off_t offset = (off_t)b->start;
+    apr_os_file_t file;
+    ssize_t w;
+
+    *done = 0;
+    if (b->length <= keep) return APR_SUCCESS;
+    apr_os_file_get(&file, ((apr_bucket_file *)b->data)->fd);
+    cork(n, fd, 1);
+    do w = sendfile(fd, file, &offset, b->length - keep);
+    while (w < 0 && errno == EINTR);
+    if (w < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? APR_EAGAIN : APR_FROM_OS_ERROR(errno);
+    if (w == 0) return APR_EOF;     /* it has become shorter */
+    *done = (apr_size_t)w;
+    take_bytes(n, fd, bb, *done);
+    n->open = 1;
+    account(c, *done);
+    return APR_SUCCESS;
+}
+
+/*
+ * Writes what may be written.  APR_SUCCESS: what is left, if anything, waits for more of its block; APR_EAGAIN: for room in the socket.
+ */
+static apr_status_t drain(conn_rec *c, struct eeod_net *n, int fd, apr_bucket_brigade *bb, int must) {
+    struct batch t;
+    apr_status_t rv = APR_SUCCESS;
+
+    while (rv == APR_SUCCESS) {
+        take_metadata(n, fd, bb);
+        if (APR_BRIGADE_EMPTY(bb)) break;
+        if (sendable_file(APR_BRIGADE_FIRST(bb))) {
+            apr_size_t done;
+            rv = send_file(c, n, fd, bb, &done);
+            if (rv != APR_SUCCESS || done) continue;
+        }
+        rv = gather(n, fd, bb, must, &t);
+        if (rv != APR_SUCCESS) break;
+        if (t.messages) {
+            rv = send_batch(c, n, fd, bb, &t);
+        } else if (t.crowded) {
+            rv = join_pieces(bb, &t);
+        } else {
+            break;
+        }
+    }
+    if (APR_BRIGADE_EMPTY(bb)) cork(n, fd, 0);
+    return rv;
+}
+
+/* ---- the filter -------------------------------------------------------------------------------------------------------------- */
+
+/* What the core output filter waits for, too: a flush, much in memory, many requests in the pipeline. */
+static int must_wait(conn_rec *c, apr_bucket_brigade *bb, int flush) {
+    const core_server_config *core = ap_get_core_module_config(c->base_server->module_config);
+    apr_size_t memory = 0;
+    int requests = 0;
+
+    if (flush) return 1;
+    for (apr_bucket *b = APR_BRIGADE_FIRST(bb); b != APR_BRIGADE_SENTINEL(bb); b = APR_BUCKET_NEXT(b)) {
+        if (!APR_BUCKET_IS_METADATA(b)) {
+            if (!APR_BUCKET_IS_FILE(b)) memory += b->length;
+        } else if (AP_BUCKET_IS_EOR(b)) {
+            requests++;
+        }
+    }
+    return memory > core->flush_max_threshold || (core->flush_max_pipelined >= 0 && requests > core->flush_max_pipelined);
+}
+
+static apr_status_t wait_for_room(conn_rec *c, apr_socket_t *s) {
+    apr_pollfd_t p = { .p = c->pool, .desc_type = APR_POLL_SOCKET, .reqevents = APR_POLLOUT, .desc.s = s };
+    apr_interval_time_t timeout;
+    apr_int32_t ready;
+    apr_status_t rv;
+
+    apr_socket_timeout_get(s, &timeout);
+    do rv = apr_poll(&p, 1, &ready, timeout);
+    while (APR_STATUS_IS_EINTR(rv));
+    return rv;
+}
+
+/* All that may go, up to the point where nothing must. */
+static apr_status_t send_all(ap_filter_t *f, struct eeod_net *n, apr_bucket_brigade *bb, int flush, int handler) {
+    conn_rec *c = f->c;
+    apr_socket_t *s = ap_get_conn_socket(c);
+    apr_status_t rv;
+    int fd = -1;
+
+    apr_os_sock_get(&fd, s);
+    for (;;) {
+        rv = APR_SUCCESS;
+        if (n->core_first) {
+            rv = core_rec->filter_func.out_func(f, NULL);
+            n->core_first = c->data_in_output_filters;
+            if (rv == APR_SUCCESS && n->core_first) rv = APR_EAGAIN;
+        }
+        if (rv == APR_SUCCESS) rv = drain(c, n, fd, bb, flush || !handler);
+        if (!APR_STATUS_IS_EAGAIN(rv) || !handler || !must_wait(c, bb, flush)) return rv;
+        rv = wait_for_room(c, s);
+        if (rv != APR_SUCCESS) return rv;
+    }
+}
+
+static apr_status_t set_aside(ap_filter_t *f, struct eeod_net *n, apr_bucket_brigade *bb) {
+    conn_rec *c = f->c;
+    apr_bucket *b, *next;
+    apr_status_t rv = APR_SUCCESS;
+
+    for (b = APR_BRIGADE_FIRST(bb); b != APR_BRIGADE_SENTINEL(bb); b = next) {
+        next = APR_BUCKET_NEXT(b);
+        if (APR_BUCKET_IS_FLUSH(b)) apr_bucket_delete(b);       /* it had its effect */
+    }
+    if (APR_BRIGADE_EMPTY(bb)) apr_pool_clear(n->pool);
+    else if (bb != n->pending) rv = ap_save_brigade(f, &n->pending, &bb, n->pool);
+    c->data_in_output_filters = n->core_first || !APR_BRIGADE_EMPTY(n->pending);
+    return rv;
+}
+
+static apr_status_t net_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
+    conn_rec *c = f->c;
+    struct eeod_net *n = ap_get_module_config(c->conn_config, &eeod_module);
+    apr_status_t rv;
+    int flush = 0, handler = bb != NULL;
+
+    if (!n->ours && APR_BRIGADE_EMPTY(n->pending)) return core_rec->filter_func.out_func(f, bb);
+    if (c->aborted) {
+        if (bb) apr_brigade_cleanup(bb);
+        apr_brigade_cleanup(n->pending);
+        return APR_ECONNABORTED;
+    }
+    if (bb) {
+        for (apr_bucket *b = APR_BRIGADE_FIRST(bb); b != APR_BRIGADE_SENTINEL(bb); b = APR_BUCKET_NEXT(b)) {
+            if (APR_BUCKET_IS_FLUSH(b)) flush = 1;
+            else if (AP_BUCKET_IS_EOR(b)) n->ours = 0;
+        }
+        APR_BRIGADE_PREPEND(bb, n->pending);
+    } else {
+        bb = n->pending;
+    }
+    rv = send_all(f, n, bb, flush, handler);
+    if (rv == APR_SUCCESS || APR_STATUS_IS_EAGAIN(rv)) rv = set_aside(f, n, bb);
+    if (rv != APR_SUCCESS) {
+        ap_log_cerror(APLOG_MARK, APLOG_TRACE1, rv, c, "eeod: writing to the network");
+        c->aborted = 1;         /* before the buckets go: with the end of a request goes its line into the log */
+        apr_brigade_cleanup(bb);
+        apr_brigade_cleanup(n->pending);
+        c->data_in_output_filters = 0;
+    }
+    return rv;
+}
+
+void eeod_net_register(void) { net_rec = ap_register_output_filter("EEOD_NETWORK", net_filter, NULL, AP_FTYPE_NETWORK); }
+
+void eeod_net_optional(void) {
+    core_rec = ap_core_output_filter_handle;
+    add_bytes_out = APR_RETRIEVE_OPTIONAL_FN(ap_logio_add_bytes_out);
+}
+
+/*
+ * When a connection is made, the core's hook ends the run of hooks, so nobody else can put a network filter there; and the MPM finishes
+ * writing by calling the last filter.  So the filter that is there is given another function.
+ */
+struct eeod_net *eeod_net_of(conn_rec *c) {
+    struct eeod_net *n = ap_get_module_config(c->conn_config, &eeod_module);
+    ap_filter_t *f = c->output_filters;
+
+    if (n) return n;
+    while (f && f->next) f = f->next;
+    if (!f || f->frec != core_rec || !ap_get_conn_socket(c)) return NULL;
+    n = apr_pcalloc(c->pool, sizeof *n);
+    n->pending = apr_brigade_create(c->pool, c->bucket_alloc);
+    apr_pool_create(&n->pool, c->pool);
+    apr_pool_tag(n->pool, "eeod_pending");
+    ap_set_module_config(c->conn_config, &eeod_module, n);
+    f->frec = net_rec;
+    return n;
+}
+
+void eeod_net_begin(struct eeod_net *n, conn_rec *c) {
+    if (!n->ours && APR_BRIGADE_EMPTY(n->pending)) n->core_first = c->data_in_output_filters;
+    n->ours = 1;
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "eeod_page.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include <apr_strings.h>
+#include <http_connection.h>
+#include <http_log.h>
+#include <http_protocol.h>
+#include <http_request.h>
+#include <http_ssl.h>
+#include <util_filter.h>
+
+#include "eeod_bucket.h"
+#include "eeod_config.h"
+#include "eeod_known.h"
+#include "eeod_net.h"
+#include "eeod_stats.h"
+
+APLOG_USE_MODULE(eeod);
+
+enum {
+    AT_ONCE = 1 << 20,      /* a file up to this size may be in memory as a whole */
+    PORTION = 1 << 16       /* of what comes from a file or a program, so much goes on at a time */
+};
+
+/* Our place: the last of those that see content; see eeod_page.h. */
+#define PLACE (AP_FTYPE_PROTOCOL - 1)
+
+static ap_filter_rec_t *page_rec;
+
+struct page {
+    ap_filter_t        *f;
+    struct eeod_dir     conf;
+    struct eeod_blocks  blocks;
+    apr_bucket_brigade *in;             /* fed, not yet taken */
+    apr_bucket_brigade *out;            /* taken, not yet passed on */
+    int                 boundaries;     /* 0: the marks are taken out, and that is all */
+    int                 one_block;      /* no marks are looked for: all is one cacheable block */
+    int                 whole;          /* all of it is passed on at a time */
+    int                 chunks;         /* the length is not known: what is passed on at a time becomes a chunk */
+    int                 over;           /* all of it has been seen */
+    apr_size_t          mark;           /* bytes of an opening mark that are still to come, and are a chunk */
+    apr_size_t          room;           /* bytes until the present chunk of a cacheable block is full; 0: the block is not cacheable */
+    apr_size_t          portion;        /* bytes in out */
+    apr_status_t        status;         /* of passing on */
+};
+
+/* ---- passing on -------------------------------------------------------------------------------------------------------------- */
+
+static apr_status_t pass(struct page *p) {
+    if (p->status == APR_SUCCESS && !APR_BRIGADE_EMPTY(p->out)) p->status = ap_pass_brigade(p->f->next, p->out);
+    apr_brigade_cleanup(p->out);
+    p->portion = 0;
+    return p->status;
+}
+
+static void add(struct page *p, apr_bucket *b) { APR_BRIGADE_INSERT_TAIL(p->out, b); }
+
+/* The first n bytes of p->in go to p->out, or away. */
+static void move(struct page *p, apr_size_t n, int drop) {
+    while (n) {
+        apr_bucket *b = APR_BRIGADE_FIRST(p->in);
+        if (b->length > n) apr_bucket_split(b, n);
+        n -= b->length;
+        APR_BUCKET_REMOVE(b);
+        if (drop) apr_bucket_destroy(b);
+        else add(p, b);
+    }
+}
+
+static apr_size_t least_of(apr_size_t a, apr_size_t b) { return a < b ? a : b; }
+
+static void pass_bytes(struct page *p, apr_size_t n) {
+    while (n) {
+        apr_size_t part = p->mark ? least_of(n, p->mark) : p->room ? least_of(n, p->room) : n;
+        move(p, part, 0);
+        p->portion += part;
+        n -= part;
+        if (p->mark) {
+            p->mark -= part;
+            if (!p->mark) pass(p);
+        } else if (p->room) {
+            p->room -= part;
+            if (p->room) continue;
+            pass(p);
+            p->room = EEOD_CHUNK;
+        }
+    }
+}
+
+static void begin_block(struct page *p, enum eeod_block kind) {
+    if (!p->boundaries) return;
+    if (p->chunks) {
+        pass(p);
+        p->room = kind == EEOD_CACHEABLE ? EEOD_CHUNK : 0;
+        p->mark = kind == EEOD_UNIQUE && !p->conf.strip ? p->conf.marks->length[0] : 0;
+    }
+    add(p, eeod_boundary_create(kind, p->f->c->bucket_alloc));
+    /* Without a mark the block begins with the header of its first chunk, which must be behind the boundary then. */
+    if (p->chunks && p->conf.strip) pass(p);
+}
+
+static void take(void *context, enum eeod_step step, size_t n) {
+    struct page *p = context;
+
+    switch (step) {
+    case EEOD_PASS: pass_bytes(p, n); break;
+    case EEOD_DROP: move(p, n, 1); break;
+    case EEOD_BEGIN_CACHEABLE: begin_block(p, EEOD_CACHEABLE); break;
+    case EEOD_BEGIN_UNIQUE: begin_block(p, EEOD_UNIQUE); break;
+    }
+}
+
+/* The bucket goes to p->in, and what is known now goes on from there. */
+static void feed(struct page *p, apr_bucket *b, const char *data, apr_size_t len) {
+    APR_BUCKET_REMOVE(b);
+    APR_BRIGADE_INSERT_TAIL(p->in, b);
+    if (p->one_block) pass_bytes(p, len);
+    else eeod_blocks_feed(&p->blocks, data, len);
+    if (!p->whole && p->portion >= PORTION && !p->room) pass(p);
+}
+
+/* No more bytes come. */
+static void end(struct page *p) {
+    if (p->over) return;
+    p->over = 1;
+    p->room = p->mark = 0;
+    if (!p->one_block) eeod_blocks_end(&p->blocks);
+    if (!p->boundaries) return;
+    eeod_count(EEOD_responses, 1);
+    eeod_count(EEOD_cacheable_blocks, p->blocks.begun[EEOD_CACHEABLE] + (p->one_block != 0));
+    eeod_count(EEOD_files, p->one_block != 0);
+    eeod_count(EEOD_unique_blocks, p->blocks.begun[EEOD_UNIQUE]);
+    eeod_count(EEOD_joined_blocks, p->blocks.joined);
+    eeod_count(EEOD_odd_marks, p->blocks.odd);
+}
+
+/* ---- what is left alone ------------------------------------------------------------------------------------------------------ */
+
+/* Counted each time, said once in a process and reason. */
+static int aside(request_rec *r, enum eeod_counter why, const char *what) {
+    static atomic_flag said[EEOD_NCOUNTERS];
+
+    eeod_count(why, 1);
+    if (!atomic_flag_test_and_set(&said[why]))
+        ap_log_rerror(APLOG_MARK, APLOG_NOTICE, 0, r, "eeod: no packet boundaries in %s: %s (said once in a process)", r->uri, what);
+    return 1;
+}
+
+/* Bodies whose bytes are not those of the page, or not all of them. */
+static int unreadable(request_rec *r) {
+    const char *e = r->content_encoding ? r->content_encoding : apr_table_get(r->headers_out, "Content-Encoding");
+
+    if (e && ap_cstr_casecmp(e, "identity")) return aside(r, EEOD_aside_encoded, "the body is encoded; \"SetEnv no-gzip 1\" keeps mod_deflate away from it");
+    if (r->status == HTTP_PARTIAL_CONTENT) return aside(r, EEOD_aside_other, "its handler answers with a part of it");
+    return 0;
+}
+
+/* Connections whose segments do not hold what passes here. */
+static int unreachable(request_rec *r) {
+    if (r->connection->master) return aside(r, EEOD_aside_http2, "HTTP/2 has frames of its own");
+    if (ap_ssl_conn_is_ssl(r->connection)) return aside(r, EEOD_aside_tls, "the connection is encrypted; let what ends TLS stand before the packet cache");
+    return 0;
+}
+
+/* A boundary would be lost, or bring together what does not belong together, when pieces of the page are picked. */
+static int picked(request_rec *r, const apr_bucket *file) {
+    const char *range = apr_table_get(r->headers_in, "Range");
+
+    if (!range) return 0;
+    if (strchr(range, ',')) return aside(r, EEOD_aside_other, "several ranges of it were asked for");
+    if (file && file->length > AT_ONCE) return aside(r, EEOD_aside_other, "a range of it was asked for, and it is a large file");
+    return 0;
+}
+
+/* ---- whether there are marks at all ------------------------------------------------------------------------------------------ */
+
+/* A scan that stops at the first mark.  1: there is one; 0: there is none; -1: it can't be read. */
+static int scan(const struct eeod_marks *m, apr_bucket_brigade *bb, int keep) {
+    struct eeod_scan s;
+    const char *data;
+    apr_size_t len;
+    ptrdiff_t at;
+
+    eeod_scan_begin(&s, m);
+    for (apr_bucket *b = APR_BRIGADE_FIRST(bb), *next; b != APR_BRIGADE_SENTINEL(bb); b = next) {
+        if (!APR_BUCKET_IS_METADATA(b)) {
+            if (apr_bucket_read(b, &data, &len, APR_BLOCK_READ) != APR_SUCCESS) return -1;
+            if (eeod_scan_next(&s, data, len, &at)) return 1;
+        }
+        next = APR_BUCKET_NEXT(b);
+        if (!keep) apr_bucket_delete(b);
+    }
+    return 0;
+}
+
+/* The one file of which this brigade consists, besides its end; or NULL. */
+static apr_bucket *only_file(apr_bucket_brigade *bb) {
+    apr_bucket *b = APR_BRIGADE_FIRST(bb), *last = APR_BRIGADE_LAST(bb);
+    return !APR_BRIGADE_EMPTY(bb) && APR_BUCKET_IS_FILE(b) && APR_BUCKET_NEXT(b) == last && APR_BUCKET_IS_EOS(last) ? b : NULL;
+}
+
+static int file_has_marks(struct page *p, apr_bucket *file) {
+    struct eeod_known id;
+    apr_bucket_brigade *copy;
+    apr_bucket *b;
+    int found;
+
+    if (eeod_known_unmarked(file, p->conf.marks, &id)) return 0;
+    if (apr_bucket_copy(file, &b) != APR_SUCCESS) return 1;
+    copy = apr_brigade_create(p->f->r->pool, p->f->c->bucket_alloc);
+    APR_BRIGADE_INSERT_TAIL(copy, b);
+    found = scan(p->conf.marks, copy, 0);
+    apr_brigade_destroy(copy);
+    if (found == 0) eeod_known_remember(&id, p->f->r->request_time);
+    return found != 0;
+}
+
+/* The response is here as a whole, and is in memory or small enough for that. */
+static int all_here(apr_bucket_brigade *bb) {
+    apr_size_t in_files = 0;
+
+    if (APR_BRIGADE_EMPTY(bb) || !APR_BUCKET_IS_EOS(APR_BRIGADE_LAST(bb))) return 0;
+    for (apr_bucket *b = APR_BRIGADE_FIRST(bb); b != APR_BRIGADE_SENTINEL(bb); b = APR_BUCKET_NEXT(b)) {
+        if (b->length == (apr_size_t)-1) return 0;
+        if (APR_BUCKET_IS_FILE(b)) in_files += b->length;
+    }
+    return in_files <= AT_ONCE;
+}
+
+static int only_end(apr_bucket_brigade *bb) {
+    return !APR_BRIGADE_EMPTY(bb) && APR_BRIGADE_FIRST(bb) == APR_BRIGADE_LAST(bb) && APR_BUCKET_IS_EOS(APR_BRIGADE_FIRST(bb));
+}
+
+/* ---- the filter -------------------------------------------------------------------------------------------------------------- */
+
+/* The length that the page had with its marks is no longer its own. */
+static void forget_length(request_rec *r) {
+    apr_table_unset(r->headers_out, "Content-Length");
+    apr_table_unset(r->headers_out, "Content-MD5");
+}
+
+/* The network end is told that the response comes.  0: it can't take it. */
+static int begin_segments(ap_filter_t *f) {
+    struct eeod_net *n = eeod_net_of(f->c);
+
+    if (!n) return !aside(f->r, EEOD_aside_other, "another module's network filter is in the way");
+    eeod_net_begin(n, f->c);
+    return 1;
+}
+
+/* At the first brigade: what is to become of the response.  NULL: it goes on as it is. */
+static struct page *begin(ap_filter_t *f, apr_bucket_brigade *bb) {
+    request_rec *r = f->r;
+    struct page *p = apr_pcalloc(r->pool, sizeof *p);
+    apr_bucket *file = only_file(bb);
+    int pages;
+
+    p->f = f;
+    p->conf = eeod_config_of(r);
+    pages = eeod_config_type(&p->conf, r->content_type);
+    if (!pages && !p->conf.files) return NULL;
+    if (only_end(bb)) {
+        if (r->header_only && pages && p->conf.strip) forget_length(r);
+        return NULL;
+    }
+    if (unreadable(r)) return NULL;
+    p->boundaries = !unreachable(r);
+    if (!p->boundaries && !p->conf.strip) return NULL;
+    p->whole = all_here(bb);
+    if (!pages) {
+        p->one_block = 1;
+    } else if (file ? !file_has_marks(p, file) : p->whole && scan(p->conf.marks, bb, 1) == 0) {
+        eeod_count(EEOD_unmarked, 1);
+        if (!p->conf.files) return NULL;
+        p->one_block = 1;
+    }
+    if (p->one_block) p->conf.strip = 0;
+    if (!p->conf.strip && picked(r, file)) return NULL;
+    if (p->boundaries) p->boundaries = begin_segments(f);
+    if (!p->boundaries && !p->conf.strip) return NULL;
+    if (p->conf.strip) forget_length(r);
+    p->chunks = p->boundaries && !p->whole && !apr_table_get(r->headers_out, "Content-Length");
+    p->in = apr_brigade_create(r->pool, f->c->bucket_alloc);
+    p->out = apr_brigade_create(r->pool, f->c->bucket_alloc);
+    eeod_blocks_begin(&p->blocks, p->conf.marks, p->conf.strip, (size_t)p->conf.least, take, p);
+    if (p->one_block) begin_block(p, EEOD_CACHEABLE);
+    return p;
+}
+
+/* What is fed but not yet taken, and a chunk that is not yet full, outlive this call. */
+static apr_status_t keep(struct page *p, apr_bucket_brigade *bb) {
+    apr_status_t rv = APR_SUCCESS;
+
+    for (apr_bucket *b = APR_BRIGADE_FIRST(bb); rv == APR_SUCCESS && b != APR_BRIGADE_SENTINEL(bb); b = APR_BUCKET_NEXT(b)) {
+        rv = apr_bucket_setaside(b, p->f->r->pool);
+        if (rv == APR_ENOTIMPL) rv = APR_SUCCESS;
+    }
+    return rv;
+}
+
+/* A flush: what stands before it goes on, but for a chunk that is not full. */
+static void flush(struct page *p, apr_bucket *b) {
+    if (p->room && p->portion) {
+        apr_bucket_brigade *alone = apr_brigade_create(p->f->r->pool, p->f->c->bucket_alloc);
+        APR_BRIGADE_INSERT_TAIL(alone, b);
+        if (p->status == APR_SUCCESS) p->status = ap_pass_brigade(p->f->next, alone);
+        apr_brigade_destroy(alone);
+        return;
+    }
+    add(p, b);
+    pass(p);
+}
+
+/* A bucket of data, at the head of bb: reads it, and feeds it. */
+static apr_status_t data(struct page *p, apr_bucket *b) {
+    const char *bytes;
+    apr_size_t len;
+    apr_status_t rv = APR_EAGAIN;
+
+    if (b->length == (apr_size_t)-1) {
+        rv = apr_bucket_read(b, &bytes, &len, APR_NONBLOCK_READ);
+        if (APR_STATUS_IS_EAGAIN(rv)) flush(p, apr_bucket_flush_create(p->f->c->bucket_alloc));
+    }
+    if (APR_STATUS_IS_EAGAIN(rv)) rv = apr_bucket_read(b, &bytes, &len, APR_BLOCK_READ);
+    if (rv == APR_SUCCESS) feed(p, b, bytes, len);
+    return rv;
+}
+
+static apr_status_t page_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
+    struct page *p = f->ctx;
+    apr_status_t rv = APR_SUCCESS;
+
+    if (APR_BRIGADE_EMPTY(bb)) return APR_SUCCESS;
+    if (!p && !(p = f->ctx = begin(f, bb))) {
+        ap_remove_output_filter(f);
+        return ap_pass_brigade(f->next, bb);
+    }
+    if (p->one_block && !p->chunks) {       /* whatever it consists of, a file for one, it stays so */
+        APR_BRIGADE_PREPEND(bb, p->out);
+        end(p);
+        ap_remove_output_filter(f);
+        return ap_pass_brigade(f->next, bb);
+    }
+    while (!APR_BRIGADE_EMPTY(bb) && rv == APR_SUCCESS) {
+        apr_bucket *b = APR_BRIGADE_FIRST(bb);
+        if (!APR_BUCKET_IS_METADATA(b) && !p->over) {
+            rv = data(p, b);
+        } else {
+            APR_BUCKET_REMOVE(b);
+            if (APR_BUCKET_IS_EOS(b) || AP_BUCKET_IS_ERROR(b) || AP_BUCKET_IS_EOC(b)) end(p);
+            if (APR_BUCKET_IS_FLUSH(b)) flush(p, b);
+            else add(p, b);
+        }
+        if (rv == APR_SUCCESS) rv = p->status;
+    }
+    apr_brigade_cleanup(bb);
+    if (rv == APR_SUCCESS && (!p->room || !p->portion)) rv = pass(p);
+    if (rv == APR_SUCCESS) rv = keep(p, p->in);
+    if (rv == APR_SUCCESS) rv = keep(p, p->out);
+    return rv;
+}
+
+void eeod_page_register(void) { page_rec = ap_register_output_filter("EEOD", page_filter, NULL, PLACE); }
+
+void eeod_page_insert(request_rec *r) {
+    /* A part of a page that a subrequest makes passes the page's own filter. */
+    if (!r->main && eeod_config_of(r).on) ap_add_output_filter_handle(page_rec, NULL, r, r->connection);
+}
+
+const char *eeod_page_order(apr_pool_t *pool) {
+    static const char *const encoders[] = { "DEFLATE", "BROTLI_COMPRESS", "ZSTD_COMPRESS" };
+
+    for (size_t i = 0; i < sizeof encoders / sizeof *encoders; i++) {
+        const ap_filter_rec_t *rec = ap_get_output_filter_handle(encoders[i]);
+        if (rec && rec->ftype >= PLACE)
+            return apr_psprintf(pool, "filter %s comes behind the one that looks for marks: what it encodes would be taken for pages", encoders[i]);
+    }
+    return NULL;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * eeod_page.h - the content filter: a response's blocks, as boundary buckets in its stream (EEOD paper II-D).
+ *
+ * It comes behind every filter that changes the content and before httpd's own of ranges, length, header and chunks.  A response whose first
+ * brigade is the whole of it and has no mark goes on untouched, and so does a file that is known to have none.
+ *
+ * CHUNKS.  The header of a chunk says its size, and what a chunk filter gets at a time is one chunk.  So a chunk never crosses a boundary, the
+ * opening mark is a chunk of its own - whose header, the last bytes of the cacheable block before it, then says nothing of the visitor's -
+ * and a cacheable block is cut into chunks of EEOD_CHUNK bytes from its beginning, however it comes.
+ */
+#ifndef FAIRGATE_EEOD_PAGE_H
+#define FAIRGATE_EEOD_PAGE_H
+
+#include <httpd.h>
+
+#define EEOD_CHUNK 8192
+
+void eeod_page_register(void);              /* register_hooks */
+void eeod_page_insert(request_rec *r);      /* insert_filter */
+
+/* post_config: whether filters that encode a body come before ours; a sentence about one that does not, or NULL. */
+const char *eeod_page_order(apr_pool_t *p);
+
+#endif

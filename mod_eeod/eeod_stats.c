@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "eeod_stats.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <http_config.h>
+#include <http_protocol.h>
+#include <mod_status.h>
+
+/* Kept for the life of the parent under this key of the process pool; the number counts the shapes of struct eeod_stats. */
+#define KEPT "fairgate-eeod-stats-1"
+
+#define U64 "%" APR_UINT64_T_FMT
+
+static const struct { const char *name, *help; } counters[] = {
+#define X(name, help) { #name, help },
+    EEOD_COUNTERS(X)
+#undef X
+};
+
+static struct eeod_stats *stats;
+
+apr_status_t eeod_stats_open(apr_pool_t *process) {
+    void *kept = NULL;
+
+    apr_pool_userdata_get(&kept, KEPT, process);
+    if (!kept) {
+        kept = mmap(NULL, sizeof *stats, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (kept == MAP_FAILED) return errno;
+        apr_pool_userdata_setn(kept, KEPT, NULL, process);
+    }
+    stats = kept;
+    return APR_SUCCESS;
+}
+
+void eeod_count(enum eeod_counter which, uint64_t n) {
+    if (n) atomic_fetch_add_explicit(&stats->n[which], n, memory_order_relaxed);
+}
+
+static apr_uint64_t value(int i) { return atomic_load_explicit(&stats->n[i], memory_order_relaxed); }
+
+static void prometheus(request_rec *r) {
+    ap_set_content_type(r, "text/plain; version=0.0.4; charset=utf-8");
+    for (int i = 0; i < EEOD_NCOUNTERS; i++)
+        ap_rprintf(r, "# HELP fairgate_eeod_%s_total %s\n# TYPE fairgate_eeod_%s_total counter\nfairgate_eeod_%s_total " U64 "\n", counters[i].name,
+                   counters[i].help, counters[i].name, counters[i].name, value(i));
+}
+
+static void json(request_rec *r) {
+    ap_set_content_type(r, "application/json");
+    for (int i = 0; i < EEOD_NCOUNTERS; i++) ap_rprintf(r, "%c\"%s\":" U64, i ? ',' : '{', counters[i].name, value(i));
+    ap_rputs("}\n", r);
+}
+
+static void text(request_rec *r) {
+    ap_set_content_type(r, "text/plain; charset=utf-8");
+    for (int i = 0; i < EEOD_NCOUNTERS; i++) ap_rprintf(r, "%-17s %12" APR_UINT64_T_FMT "  %s\n", counters[i].name, value(i), counters[i].help);
+    ap_rputs("Also as ?json and ?prometheus.\n", r);
+}
+
+int eeod_status_handler(request_rec *r) {
+    if (!r->handler || strcmp(r->handler, "eeod-status")) return DECLINED;
+    r->allowed = AP_METHOD_BIT << M_GET;
+    if (r->method_number != M_GET) return HTTP_METHOD_NOT_ALLOWED;
+    apr_table_setn(r->headers_out, "Cache-Control", "no-store");
+    if (r->args && !strcmp(r->args, "json")) json(r);
+    else if (r->args && !strcmp(r->args, "prometheus")) prometheus(r);
+    else text(r);
+    return OK;
+}
+
+int eeod_status_lines(request_rec *r, int flags) {
+    if (flags & AP_STATUS_SHORT) {
+        for (int i = 0; i < EEOD_NCOUNTERS; i++) ap_rprintf(r, "Eeod-%s: " U64 "\n", counters[i].name, value(i));
+        return OK;
+    }
+    ap_rprintf(r, "<hr />\n<h1>Packet boundaries</h1>\n<dl><dt>" U64 " responses in " U64 " cacheable and " U64 " unique blocks; " U64
+               " boundaries, " U64 " missed, " U64 " segments more</dt></dl>\n", value(EEOD_responses), value(EEOD_cacheable_blocks),
+               value(EEOD_unique_blocks), value(EEOD_boundaries), value(EEOD_missed), value(EEOD_extra_segments));
+    return OK;
+}
