@@ -218,13 +218,14 @@ static int file_has_marks(struct page *p, apr_bucket *file) {
     return found != 0;
 }
 
-/* The response is here as a whole, and is in memory or small enough for that. */
+/* The response is here as a whole, is in memory or small enough for that, and is to be sent as a whole: httpd will find out its length. */
 static int all_here(apr_bucket_brigade *bb) {
+    apr_bucket *last = APR_BRIGADE_LAST(bb);
     apr_size_t in_files = 0;
 
-    if (APR_BRIGADE_EMPTY(bb) || !APR_BUCKET_IS_EOS(APR_BRIGADE_LAST(bb))) return 0;
-    for (apr_bucket *b = APR_BRIGADE_FIRST(bb); b != APR_BRIGADE_SENTINEL(bb); b = APR_BUCKET_NEXT(b)) {
-        if (b->length == (apr_size_t)-1) return 0;
+    if (APR_BRIGADE_EMPTY(bb) || !APR_BUCKET_IS_EOS(last)) return 0;
+    for (apr_bucket *b = APR_BRIGADE_FIRST(bb); b != last; b = APR_BUCKET_NEXT(b)) {
+        if (b->length == (apr_size_t)-1 || (APR_BUCKET_IS_FLUSH(b) && APR_BUCKET_NEXT(b) != last)) return 0;
         if (APR_BUCKET_IS_FILE(b)) in_files += b->length;
     }
     return in_files <= AT_ONCE;
@@ -311,7 +312,7 @@ static void flush(struct page *p, apr_bucket *b) {
         return;
     }
     add(p, b);
-    pass(p);
+    if (!p->whole) pass(p);
 }
 
 /* A bucket of data, at the head of bb: reads it, and feeds it. */
@@ -327,6 +328,11 @@ static apr_status_t data(struct page *p, apr_bucket *b) {
     if (APR_STATUS_IS_EAGAIN(rv)) rv = apr_bucket_read(b, &bytes, &len, APR_BLOCK_READ);
     if (rv == APR_SUCCESS) feed(p, b, bytes, len);
     return rv;
+}
+
+/* Of a page that is here as a whole nothing comes behind a flush. */
+static int ends(const struct page *p, const apr_bucket *b) {
+    return APR_BUCKET_IS_EOS(b) || AP_BUCKET_IS_ERROR(b) || AP_BUCKET_IS_EOC(b) || (p->whole && APR_BUCKET_IS_FLUSH(b));
 }
 
 static apr_status_t page_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
@@ -350,7 +356,7 @@ static apr_status_t page_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
             rv = data(p, b);
         } else {
             APR_BUCKET_REMOVE(b);
-            if (APR_BUCKET_IS_EOS(b) || AP_BUCKET_IS_ERROR(b) || AP_BUCKET_IS_EOC(b)) end(p);
+            if (ends(p, b)) end(p);
             if (APR_BUCKET_IS_FLUSH(b)) flush(p, b);
             else add(p, b);
         }
