@@ -5,7 +5,7 @@ httpd.py - real web servers in a Lab: Apache httpd as gateway or backend, nginx,
     gateway = Httpd(lab, proxy=backend.url, load={"qos_drr": module()}, config="QosEngine On\n...").start()
     gateway.graceful(config="QosEngine Off\n")
 
-Httpd writes a complete configuration of its own: nothing of /etc/apache2 is read.  It listens on 127.0.0.1 only and, started by root,
+Httpd writes a complete configuration of its own: nothing of /etc/apache2 is read.  It listens on 127.0.0.1 only, or on the host it is put on, and, started by root,
 serves as www-data.
 """
 import os
@@ -67,7 +67,7 @@ class Httpd(Server):
         cgi = () if not self.cgi else ("cgi",) if self.mpm == "prefork" else ("cgid",)
         names = dict.fromkeys((f"mpm_{self.mpm}",) + USUAL + cgi + self.modules)
         lines = [f"ServerRoot {self.dir}", "ServerName 127.0.0.1", f"PidFile {self.path('httpd.pid')}", f"DefaultRuntimeDir {self.dir}",
-                 f"Listen 127.0.0.1:{self.port}" + (" https" if self.tls else ""), f"ErrorLog {self.path('error.log')}",
+                 f"Listen {self.address}" + (" https" if self.tls else ""), f"ErrorLog {self.path('error.log')}",
                  f"LogLevel {self.log_level}"]
         lines += [f"LoadModule {m}_module {HTTPD_MODULES}/mod_{m}.so" for m in names if m not in have]
         if os.geteuid() == 0:

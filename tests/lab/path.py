@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""
+path.py - a server and its clients with a path between them, in network namespaces of their own, and a look at every segment on it.
+
+    server ── router ──delay── clients
+           out       rate, loss
+
+    path = Path(lab, rate="100mbit", rtt=20, loss=0, congestion="cubic").start()
+    Httpd(lab, ...).on(path.server).start()
+    with path.capture("sent") as sent, path.capture("wire") as wire: ...
+    segments(wire.file)
+
+`sent` is what the server's kernel hands to its device: with offload (the default) several segments in one piece, every copy of each.
+`wire` is what comes to the clients: one segment each, what is lost on the last step (the `loss`, in percent) included.  Needs root.
+"""
+import os
+import random
+import re
+import signal
+import struct
+import subprocess
+
+from .field import Host, run
+from .lab import LabError, program, wait_for
+
+
+class Path:
+    name = "path"
+
+    def __init__(self, lab, rate=None, rtt=0, loss=0, congestion="cubic", offload=True, queue=300_000):
+        self.lab, self.rate, self.rtt, self.loss, self.congestion, self.offload, self.queue = lab, rate, rtt, loss, congestion, offload, queue
+        base = f"fg{os.getpid()}-{random.randrange(1 << 16):04x}"
+        self.server = Host(f"{base}-server", "10.5.0.2")
+        self.router = Host(f"{base}-router", "10.5.0.1")
+        self.clients = Host(f"{base}-clients", "10.6.0.2")
+        self.hosts = [self.server, self.router, self.clients]
+        self.process = None
+
+    def start(self):
+        self.lab.servers.append(self)
+        with open("/proc/sys/net/ipv4/tcp_allowed_congestion_control") as f:
+            allowed = f.read().split()
+        if self.congestion not in allowed:
+            run("sysctl", "-qw", f"net.ipv4.tcp_allowed_congestion_control={' '.join(allowed + [self.congestion])}")
+        for h in self.hosts:
+            run("ip", "netns", "add", h.namespace)
+            h.ip("link set lo up\n")
+            h.sysctl(net__ipv4__tcp_no_metrics_save=1, net__ipv4__tcp_congestion_control=self.congestion, net__ipv4__ip_forward=1,
+                     net__ipv6__conf__all__disable_ipv6=1)
+        run("ip", "link", "add", "out0", "netns", self.server.namespace, "type", "veth", "peer", "name", "in0", "netns", self.router.namespace)
+        if self.rtt:
+            self._delay()
+        else:
+            run("ip", "link", "add", "far0", "netns", self.router.namespace, "type", "veth", "peer", "name", "far0", "netns", self.clients.namespace)
+            self.router.run("ethtool", "-K", "far0", "tso", "off", "gso", "off")    # so that each segment is seen by itself
+        if not self.offload:
+            self.server.run("ethtool", "-K", "out0", "tso", "off", "gso", "off", "sg", "off")
+        self.server.ip("addr add 10.5.0.2/24 dev out0\nlink set out0 up\nlink set out0 txqueuelen 10000\nroute add default via 10.5.0.1\n")
+        self.router.ip("addr add 10.5.0.1/24 dev in0\naddr add 10.6.0.1/24 dev far0\nlink set in0 up\nlink set far0 up\nlink set far0 txqueuelen 10000\n")
+        self.clients.ip("addr add 10.6.0.2/24 dev far0\nlink set far0 up\nlink set far0 txqueuelen 10000\nroute add default via 10.6.0.1\n")
+        if self.rate:
+            self.router.tc("qdisc", "add", "dev", "far0", "root", "tbf", "rate", self.rate, "burst", "20kb", "limit", str(self.queue))
+        if self.loss:
+            self.clients.run("iptables", "-t", "raw", "-A", "PREROUTING", "-m", "statistic", "--mode", "random", "--probability", str(self.loss / 100),
+                             "-j", "DROP")
+        return self
+
+    def _delay(self):
+        argv = [program("tests/lab/fairgate-delay"), "--near", f"{self.router.namespace}:far0", "--far", f"{self.clients.namespace}:far0",
+                "--delay", f"{self.clients.address}={self.rtt}"]
+        with open(os.path.join(self.lab.dir, f"delay-{self.router.namespace}"), "w", encoding="ascii") as err:
+            self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err, text=True, start_new_session=True)
+        if self.process.stdout.readline().strip() != "ready":
+            raise LabError("fairgate-delay did not start")
+
+    def capture(self, where, bytes_of_each=0):
+        host, device = {"sent": (self.server, "out0"), "wire": (self.clients, "far0")}[where]
+        return Capture(self.lab, host, device, self.server.address, bytes_of_each)
+
+    def stop(self):
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            self.process.wait(10)
+        if self.process:
+            self.process.stdout.close()
+        for h in self.hosts:
+            subprocess.run(["ip", "netns", "del", h.namespace], check=False, capture_output=True)
+        if self in self.lab.servers:
+            self.lab.servers.remove(self)
+
+
+class Capture:
+    """What a server sends over TCP, as tcpdump sees it on a device.  A context manager; afterwards, file."""
+
+    def __init__(self, lab, host, device, source, bytes_of_each):
+        self.file = os.path.join(lab.dir, f"{host.namespace}-{device}-{random.randrange(1 << 32):08x}.pcap")
+        self.argv = [*host.prefix, "tcpdump", "-n", "-i", device, "-s", str(bytes_of_each), "-B", "131072", "-U", "-w", self.file,
+                     f"tcp and src host {source}"]
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        wait_for(lambda: os.path.exists(self.file) and os.path.getsize(self.file) >= 24, 10, "tcpdump at work")
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGINT)
+        said = self.process.communicate(timeout=60)[1]
+        lost = re.search(r"(\d+) packets dropped by kernel", said)
+        if not lost or int(lost[1]):
+            raise LabError(f"tcpdump has not seen all: {said}")
+
+    def remove(self):
+        os.unlink(self.file)
+
+
+def segments(path):
+    """(flow, sequence number, flags, payload, its length on the wire) of each packet of a capture of IPv4; a flow is both its ports."""
+    with open(path, "rb") as f:
+        head = f.read(24)
+        order = "<" if head[:4] in (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1") else ">"
+        link = {1: 14, 101: 0, 12: 0, 228: 0}[struct.unpack(order + "I", head[20:24])[0] & 0xffff]
+        record = struct.Struct(order + "IIII")
+        tcp = struct.Struct("!HHIIBB")
+        data = f.read(1 << 22)
+        at = 0
+        while True:
+            if len(data) - at < 16 + 262144:
+                data, at = data[at:] + f.read(1 << 22), 0
+            if len(data) - at < 16:
+                return
+            _, _, n, _ = record.unpack_from(data, at)
+            ip = at + 16 + link
+            at += 16 + n
+            if at > len(data):
+                return
+            header = (data[ip] & 15) * 4
+            total = data[ip + 2] << 8 | data[ip + 3]
+            source, target, sequence, _, offset, flags = tcp.unpack_from(data, ip + header)
+            begin = ip + header + (offset >> 4) * 4
+            # Offload makes packets whose length does not fit into the field of IPv4.
+            end = min(at, ip + total) if total else at
+            yield (source, target), sequence, flags, data[begin:end], (total or at - ip) - (begin - ip)
+
+
+class Flow:
+    """One direction of a connection: every copy of every segment, as (place in the stream, payload, length), in the order in which they came."""
+
+    def __init__(self, first):
+        self.first, self.pieces = first, []
+
+    def stream(self):
+        """The bytes from the first on, as far as they are without a gap."""
+        out = bytearray()
+        for at, payload, _ in sorted(self.pieces, key=lambda p: p[0]):
+            if at > len(out):
+                break
+            out += payload[len(out) - at:]
+        return bytes(out)
+
+
+def flows(path):
+    """Every connection of a capture that has its beginning there."""
+    found, live = [], {}
+    for ports, sequence, flags, payload, length in segments(path):
+        if flags & 2:
+            if ports not in live or live[ports].first != (sequence + 1) & 0xffffffff:
+                live[ports] = Flow((sequence + 1) & 0xffffffff)
+                found.append(live[ports])
+        elif length > 0 and ports in live:
+            at = (sequence - live[ports].first) & 0xffffffff
+            if at < 1 << 31:
+                live[ports].pieces.append((at, payload, length))
+    return found
