@@ -15,22 +15,12 @@
 
 import collections
 import socket
-import socketserver
-import threading
-import time
 from urllib.parse import parse_qs, urlsplit
 
+from background import GatedServer, RequestByRequest
 
-class Handler(socketserver.StreamRequestHandler):
-    disable_nagle_algorithm = True
 
-    def handle(self):
-        try:
-            while self.one():
-                pass
-        except (OSError, ValueError):
-            pass
-
+class Handler(RequestByRequest):
     def one(self):
         line = self.rfile.readline().decode("latin-1").split()
         if len(line) != 3:
@@ -125,37 +115,15 @@ class Handler(socketserver.StreamRequestHandler):
         return True
 
 
-class Backend(socketserver.ThreadingTCPServer):
+class Backend(GatedServer):
     """A context manager: listens on a free port of 127.0.0.1 while it is open."""
-
-    allow_reuse_address = True
-    daemon_threads = True
-    request_queue_size = 1024
 
     def __init__(self, address="127.0.0.1", port=0, handler=Handler):
         self.address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
         super().__init__((address, port), handler)
-        self.port = self.server_address[1]
-        self.lock = threading.Condition()
-        self.opened = set()
         self.asked = collections.Counter()
         self.order = []
-        self.closing = False
         self.now = self.most = self.seen = 0
-
-    def __enter__(self):
-        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
-        return self
-
-    def __exit__(self, *_):
-        with self.lock:
-            self.closing = True
-            self.lock.notify_all()
-        self.shutdown()
-        self.server_close()
-
-    def handle_error(self, request, client_address):
-        pass    # a client that hung up is what tests do
 
     def enter(self):
         with self.lock:
@@ -168,19 +136,11 @@ class Backend(socketserver.ThreadingTCPServer):
             self.now -= 1
 
     def gate(self, name):
-        end = time.monotonic() + 60
         with self.lock:
             self.asked[name] += 1
-            while name not in self.opened and not self.closing and time.monotonic() < end:
-                self.lock.wait(1)
-            return name in self.opened
+            return self.wait(name)
 
     def count(self, name):
         """How many requests have come to this gate."""
         with self.lock:
             return self.asked[name]
-
-    def open(self, name):
-        with self.lock:
-            self.opened.add(name)
-            self.lock.notify_all()

@@ -157,3 +157,31 @@ def proxy_with(world, ending):
         assert running[key].alive(), running[key].log_end()
         return running[key]
     return find
+
+
+@pytest.fixture(scope="module")
+def router(request):
+    """The gateway of a field, with a Squid and fairgate-transparent: see transparent.py."""
+    from squid_world import field_lab
+    from transparent import Gateway
+
+    with field_lab(request, "transparent") as lab:
+        yield Gateway(lab)
+
+
+@pytest.fixture(scope="module")
+def echo(router):
+    """Port 80 of the servers behind it."""
+    from transparent import Echo
+
+    with Echo(router.field.servers) as e:
+        yield e
+
+
+@pytest.fixture
+def stopped(router):
+    """No test leaves anything on the router: what was there before is there again after a stop."""
+    before = router.state()
+    yield
+    router.stop()
+    assert router.state() == before

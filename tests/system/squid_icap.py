@@ -16,22 +16,13 @@ about.
 """
 
 import collections
-import socketserver
-import threading
+
+from background import GatedServer, RequestByRequest
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n"
 
 
-class Handler(socketserver.StreamRequestHandler):
-    disable_nagle_algorithm = True
-
-    def handle(self):
-        try:
-            while self.one():
-                pass
-        except (OSError, ValueError):
-            pass
-
+class Handler(RequestByRequest):
     def one(self):
         line = self.rfile.readline().split()
         if not line:
@@ -106,43 +97,13 @@ def without_length(head):
     return b"\r\n".join(line for line in head.split(b"\r\n") if not line.lower().startswith(b"content-length:"))
 
 
-class Icap(socketserver.ThreadingTCPServer):
+class Icap(GatedServer):
     """A context manager: listens on a free port of 127.0.0.1; config is what squid.conf says to use it."""
-
-    allow_reuse_address = True
-    daemon_threads = True
-    request_queue_size = 1024
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.port = self.server_address[1]
-        self.lock, self.opened, self.closing = threading.Condition(), set(), False
         self.seen = collections.Counter()
         self.config = "icap_enable on\nicap_service_failure_limit -1\n" + "".join(
             f"acl icap_{kind} req_header X-Icap-{kind} .\n"
             f"icap_service {kind} {kind}mod_precache bypass=off icap://127.0.0.1:{self.port}/{kind}\nadaptation_access {kind} allow icap_{kind}\n"
             for kind in ("req", "resp"))
-
-    def __enter__(self):
-        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
-        return self
-
-    def __exit__(self, *_):
-        with self.lock:
-            self.closing = True
-            self.lock.notify_all()
-        self.shutdown()
-        self.server_close()
-
-    def handle_error(self, request, client_address):
-        pass    # Squid hung up
-
-    def wait(self, name):
-        with self.lock:
-            self.lock.wait_for(lambda: name in self.opened or self.closing, 60)
-            return name in self.opened
-
-    def open(self, name):
-        with self.lock:
-            self.opened.add(name)
-            self.lock.notify_all()

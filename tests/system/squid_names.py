@@ -6,20 +6,17 @@ import random
 import socket
 import socketserver
 import struct
-import threading
 
-A, AAAA = 1, 28
+from background import Background
+from dns_question import AAAA, A, question
+
 REFUSED_NAME = 3
 
 
 class Handler(socketserver.BaseRequestHandler):
     def handle(self):
         data, sock = self.request
-        at, labels = 12, []
-        while data[at]:
-            labels.append(data[at + 1:at + 1 + data[at]].decode().lower())
-            at += data[at] + 1
-        kind, name = struct.unpack(">H", data[at + 1:at + 3])[0], ".".join(labels)
+        name, kind, asked = question(data)
         known = self.server.names.get(name, ())
         self.server.asked.append(name)
         if known is None:
@@ -27,13 +24,11 @@ class Handler(socketserver.BaseRequestHandler):
         found = [a for a in map(ipaddress.ip_address, known) if kind == (A if a.version == 4 else AAAA)]
         answers = b"".join(b"\xc0\x0c" + struct.pack(">HHIH", kind, 1, 60, len(a.packed)) + a.packed for a in found)
         status = 0x8180 | (0 if known else REFUSED_NAME)
-        sock.sendto(data[:2] + struct.pack(">HHHHH", status, 1, len(found), 0, 0) + data[12:at + 5] + answers, self.client_address)
+        sock.sendto(data[:2] + struct.pack(">HHHHH", status, 1, len(found), 0, 0) + asked + answers, self.client_address)
 
 
-class Names(socketserver.ThreadingUDPServer):
+class Names(Background, socketserver.ThreadingUDPServer):
     """A context manager.  names: {name: addresses}; no addresses: no such name; None: no answer."""
-
-    daemon_threads = True
 
     def __init__(self, **names):
         self.names, self.asked = {name.replace("_", "-") + ".test": addresses for name, addresses in names.items()}, []
@@ -45,14 +40,6 @@ class Names(socketserver.ThreadingUDPServer):
             except OSError:
                 continue
         raise OSError("no free address in 127/8 for a name server")
-
-    def __enter__(self):
-        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
-        return self
-
-    def __exit__(self, *_):
-        self.shutdown()
-        self.server_close()
 
 
 class Deaf:

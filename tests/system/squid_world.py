@@ -20,6 +20,19 @@ def which():
         pytest.skip(f"no Squid: {why}")
 
 
+@contextlib.contextmanager
+def field_lab(request, name):
+    """A lab of this name for network namespaces and a Squid in them; kept when a test failed."""
+    if os.geteuid():
+        pytest.skip("network namespaces need root")
+    which()
+    made = lab.Lab(name)
+    try:
+        yield made
+    finally:
+        made.close(keep=request.session.testsfailed > 0)
+
+
 class World:
     def __init__(self, keep):
         self.keep = keep
@@ -29,7 +42,7 @@ class World:
 
     def __enter__(self):
         self.lab = lab.Lab("squid")
-        self.origin = Origin().__enter__()
+        self.origin = Origin().start()
         return self
 
     def __exit__(self, *_):

@@ -148,16 +148,16 @@ WRONG = {
     "policy-wrong": ("fqrs_policy {wrong}\n", ["fqrs_policy", "wrong.xml:3", "quantum", "1 to 1000000"]),
 }
 
+# (key, its most, the line)
+NUMBERS = (("weight", 1000000, "fqrs_class a weight={}\n"), ("queue", 1000000, "fqrs_class a weight=1 queue={}\n"),
+           ("wait", 86400, "fqrs_class a weight=1 wait={}\n"), ("horizon", 60000, "fqrs_window bytes horizon={}\n"),
+           ("f", 1000, "fqrs_window wrc f={}\n"), ("debt", 1 << 40, "fqrs_order rfq debt={}\n"))
 BAD_NUMBERS = ("", "0", "-1", "+1", "1.5", "1e3", "0x10", "1k", "one", "1,000", "18446744073709551617", "99999999999999999999999")
 for number in BAD_NUMBERS:
-    for key, most, line in (("weight", 1000000, "fqrs_class a weight={}\n"), ("queue", 1000000, "fqrs_class a weight=1 queue={}\n"),
-                            ("wait", 86400, "fqrs_class a weight=1 wait={}\n"), ("horizon", 60000, "fqrs_window bytes horizon={}\n"),
-                            ("f", 1000, "fqrs_window wrc f={}\n"), ("debt", 1 << 40, "fqrs_order rfq debt={}\n")):
+    for key, most, line in NUMBERS:
         WRONG[f"{key}-{number or 'empty'}"] = (line.format(number), [line.split()[0], f"{key}={number}", f"1 to {most}"])
-for key, most, line in (("weight", 1000001, "fqrs_class a weight={}\n"), ("queue", 1000001, "fqrs_class a weight=1 queue={}\n"),
-                        ("wait", 86401, "fqrs_class a weight=1 wait={}\n"), ("horizon", 60001, "fqrs_window bytes horizon={}\n"),
-                        ("f", 1001, "fqrs_window wrc f={}\n"), ("debt", (1 << 40) + 1, "fqrs_order rfq debt={}\n")):
-    WRONG[f"{key}-too-large"] = (line.format(most), [line.split()[0], f"{key}={most}", f"1 to {most - 1}"])
+for key, most, line in NUMBERS:
+    WRONG[f"{key}-too-large"] = (line.format(most + 1), [line.split()[0], f"{key}={most + 1}", f"1 to {most}"])
 for rate in ("", "2", "2mb", "2mbits", "mbit", "-2mbit", "2 mbit", "0mbit", "7.9kbit", "1e-9gbit", "nanmbit", "infgbit", "99999gbit", "2mbit/s",
              "0x10kbit", "2,5mbit", "2mbit;reboot"):
     WRONG[f"rate-{rate or 'empty'}"] = (f"fqrs_link rate={rate}\n", ["fqrs_link", f"rate={rate.split(' ')[0]}", "2Mbit"])

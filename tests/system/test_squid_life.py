@@ -306,9 +306,8 @@ def test_the_log_tells_class_wait_and_slot(proxy):
     line, = proxy.log_lines(f"{mark}-refused")
     assert (line["class"], line["wait"], line["slot"], line["status"], line["detail"]) == ("hasty", "-", "-", "503", "FQRS_WAIT_OVER")
 
-    with proxy.connect() as c:
-        c.send("CONNECT", proxy.origin.authority, host=proxy.origin.authority, headers={"X-Class": "gold"})
-        assert c.head().status == 200
+    with tunnel(proxy, "gold"):
+        pass
     line = tunnel_lines(proxy)[-1]
     assert (line["class"], line["wait"], line["slot"]) == ("gold", "-", "-")
 

@@ -3,15 +3,14 @@
 back; the receive windows of responses are fitted to their part of the link, and left as they were found.
 """
 
-import os
 import re
 import socket
 
 import pytest
 from lab.field import RTTS_NONE, Field
-from lab.lab import Lab, Origin, wait_for
+from lab.lab import Origin, wait_for
 from lab.squid import Squid
-from squid_world import which
+from squid_world import field_lab, which
 
 NEAR, FAR = "10.9.0.2", "10.9.0.1"
 DATAGRAM = 1000
@@ -72,14 +71,8 @@ class Router:
 
 @pytest.fixture
 def router(request):
-    if os.geteuid():
-        pytest.skip("network namespaces need root")
-    which()
-    lab = Lab("link")
-    try:
+    with field_lab(request, "link") as lab:
         yield Router(lab)
-    finally:
-        lab.close(keep=request.session.testsfailed > 0)
 
 
 class Slow:

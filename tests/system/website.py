@@ -12,6 +12,8 @@ import http.server
 import threading
 import time
 
+from background import Background
+
 
 @dataclasses.dataclass
 class Page:
@@ -73,24 +75,26 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(p.body)
 
 
+class Server(Background, http.server.ThreadingHTTPServer):
+    pass
+
+
 class Website:
     def __init__(self, pages, address="127.0.0.1", port=0):
         self.pages = dict(pages)
         self.asked = []
         self.lock = threading.Lock()
-        self.server = http.server.ThreadingHTTPServer((address, port), Handler)
-        self.server.daemon_threads = True
+        self.server = Server((address, port), Handler)
         self.server.site = self
         self.port = self.server.server_address[1]
         self.url = f"http://{address}:{self.port}"
 
     def __enter__(self):
-        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+        self.server.start()
         return self
 
     def __exit__(self, *_):
-        self.server.shutdown()
-        self.server.server_close()
+        self.server.__exit__()
 
     def forget(self):
         with self.lock:

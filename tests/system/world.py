@@ -16,6 +16,9 @@ import threading
 import time
 import urllib.parse
 
+from background import Background
+from dns_question import AAAA, A, question
+
 SITE = "8.8.8.8"                                # public, as far as anybody can tell
 FORBIDDEN = ("127.0.0.1", "169.254.169.254", "10.0.0.1", "8.8.4.4")
 BOMB = gzip.compress(b"\0" * (200 << 20), 9)    # 200 KB that are 200 MB
@@ -121,13 +124,9 @@ class Names(socketserver.BaseRequestHandler):
 
     def handle(self):
         data, sock = self.request
-        at, labels = 12, []
-        while data[at]:
-            labels.append(data[at + 1:at + 1 + data[at]].decode().lower())
-            at += data[at] + 1
-        kind = struct.unpack(">H", data[at + 1:at + 3])[0]
-        name, question, address = ".".join(labels), data[12:at + 5], SITE
-        if name == "changes.test" and kind == 1:
+        name, kind, asked_for = question(data)
+        address = SITE
+        if name == "changes.test" and kind == A:
             Names.seen += 1
             address = SITE if Names.seen % 2 else "127.0.0.1"
         if name == "inside.test":
@@ -135,30 +134,29 @@ class Names(socketserver.BaseRequestHandler):
         if name == "meta.test":
             address = "169.254.169.254"
         answer = b""
-        if kind == 1:
-            answer = b"\xc0\x0c" + struct.pack(">HHIH", 1, 1, 0, 4) + socket.inet_aton(address)
-        elif kind == 28 and name == "mapped.test":
-            answer = b"\xc0\x0c" + struct.pack(">HHIH", 28, 1, 0, 16) + socket.inet_pton(socket.AF_INET6, "::ffff:127.0.0.1")
-        if name == "mapped.test" and kind == 1:
+        if kind == A:
+            answer = b"\xc0\x0c" + struct.pack(">HHIH", A, 1, 0, 4) + socket.inet_aton(address)
+        elif kind == AAAA and name == "mapped.test":
+            answer = b"\xc0\x0c" + struct.pack(">HHIH", AAAA, 1, 0, 16) + socket.inet_pton(socket.AF_INET6, "::ffff:127.0.0.1")
+        if name == "mapped.test" and kind == A:
             answer = b""
-        sock.sendto(data[:2] + b"\x81\x80" + struct.pack(">HHHH", 1, 1 if answer else 0, 0, 0) + question + answer, self.client_address)
+        sock.sendto(data[:2] + b"\x81\x80" + struct.pack(">HHHH", 1, 1 if answer else 0, 0, 0) + asked_for + answer, self.client_address)
 
 
-class Threading(socketserver.ThreadingTCPServer):
+class Tcp(Background, socketserver.ThreadingTCPServer):
     allow_reuse_address = True
-    daemon_threads = True
     request_queue_size = 64
 
 
-def serve(server):
-    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+class Udp(Background, socketserver.ThreadingUDPServer):
+    pass
 
 
 def main():
-    serve(Threading((SITE, 80), Site))
+    Tcp((SITE, 80), Site).start()
     for address in FORBIDDEN:
-        serve(Threading((address, 80), Counting))
-    serve(socketserver.ThreadingUDPServer(("127.0.0.53", 53), Names))
+        Tcp((address, 80), Counting).start()
+    Udp(("127.0.0.53", 53), Names).start()
     print("ready", flush=True)
     sys.stdin.read()
     print(json.dumps({"asked": asked, "names": Names.seen}), flush=True)
