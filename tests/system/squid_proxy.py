@@ -4,7 +4,6 @@
 import contextlib
 import itertools
 import json
-import os
 import re
 import signal
 import socket
