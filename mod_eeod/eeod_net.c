@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Why it holds what it holds.  The kernel puts what is written behind what is still unsent of the same block into one segment, and cuts a
- * segment where its data end when it has nothing more.  So: a boundary needs a byte to be written with it, therefore some of a cacheable
- * block stays here until the next boundary is known; and a part of a cacheable block must never end within a segment, or all behind it
- * in this block is cut elsewhere than the last time.
+ * Why it writes as it writes.  Every message ends with MSG_EOR, so the kernel puts nothing of the next behind it, neither when it is queued
+ * nor when it is sent again.  What is left to the kernel is how one message is cut: at every MSS from its beginning on, so long as
+ * nothing makes it send a part of a segment.  Three things could:
  *
- * A short write does not break that: the kernel fills a buffer of whole segments before it looks whether there is room for another.
+ * - A message that is not all of its block and no multiple of the MSS: so of a cacheable block that may go on, what does not fill a segment
+ *   stays here.
+ * - A full socket: no, the kernel fills a buffer of whole segments before it looks whether there is room for another.
+ * - The end of the client's window: with TCP_NODELAY, which httpd sets, the kernel sends up to it and shifts all that follows in the
+ *   same buffer.  TCP_CORK keeps it from that, except that a buffer that has become full is pushed nevertheless.  So a large cacheable
+ *   block goes corked, in messages of SLICE segments, which never fill a buffer; and what is shifted all the same is one message at most.
+ *
+ * sendfile() has no MSG_EOR: a cacheable file is read (mapped, if EnableMMAP is on).
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -32,6 +38,7 @@ APLOG_USE_MODULE(eeod);
 enum {
     MESSAGES = 16,          /* of one system call */
     PIECES = 128,
+    SLICE = 20,             /* segments of a message: fewer than half of 64 KB holds, which is the kernel's buffer for a client's first window */
     MIN_WRITE = 4096,       /* fewer bytes wait for more, as in the core output filter */
     SENDFILE_LEAST = 256,   /* bytes of a file that is worth it, as there */
     MSS_LEAST = 64          /* of a connection on which the kernel says something strange */
@@ -46,19 +53,19 @@ struct eeod_net {
     enum eeod_block     kind;           /* of the data at the head */
     apr_size_t          mss;            /* 0: to be asked for */
     apr_uint64_t        sent;           /* bytes of the present block */
-    int                 open;           /* the last of them did not end a segment */
+    int                 open;           /* the last of them did not end a message */
     apr_uint64_t        total, segments, boundaries, missed;    /* of the present response */
 };
 
-/* What one system call takes. */
+/* What one system call takes.  The message behind the last one is being filled. */
 struct batch {
-    struct mmsghdr message[MESSAGES];
-    struct iovec   piece[PIECES];
-    unsigned       messages, pieces;
-    int            last_open;           /* the last message does not end its block */
-    int            crowded;             /* there are more pieces than room for them */
-    enum eeod_block last_kind;
-    apr_uint64_t   last_sent;           /* of the last message's block, before this batch */
+    struct mmsghdr  message[MESSAGES];
+    struct iovec    piece[PIECES];
+    unsigned        messages, pieces;
+    apr_size_t      bytes;              /* of the one that is being filled */
+    enum eeod_block kind;               /* of its block */
+    apr_uint64_t    before;             /* bytes of its block that stand before it */
+    int             slices;             /* some message is not the end of its block */
 };
 
 static const ap_filter_rec_t *core_rec;
@@ -144,47 +151,71 @@ static void take_bytes(struct eeod_net *n, int fd, apr_bucket_brigade *bb, apr_s
 
 /* ---- what a system call takes ------------------------------------------------------------------------------------------------ */
 
-static struct msghdr *present(struct batch *t) { return &t->message[t->messages].msg_hdr; }
-
-static apr_size_t bytes_of(const struct msghdr *m) {
-    apr_size_t sum = 0;
-    for (size_t i = 0; i < m->msg_iovlen; i++) sum += m->msg_iov[i].iov_len;
-    return sum;
-}
-
 static void open_message(struct batch *t) {
+    t->bytes = 0;
+    if (t->messages == MESSAGES) return;
     memset(&t->message[t->messages], 0, sizeof t->message[0]);
-    present(t)->msg_iov = t->piece + t->pieces;
+    t->message[t->messages].msg_hdr.msg_iov = t->piece + t->pieces;
 }
 
-/* The present message has so many bytes at most. */
-static void cut_message(struct batch *t, apr_size_t bytes) {
-    struct msghdr *m = present(t);
-    size_t i = 0;
+static void close_message(struct batch *t) {
+    if (!t->bytes) return;
+    t->before += t->bytes;
+    t->messages++;
+    open_message(t);
+}
 
-    for (; bytes; i++) {
-        if (m->msg_iov[i].iov_len > bytes) m->msg_iov[i].iov_len = bytes;
-        bytes -= m->msg_iov[i].iov_len;
+/* Puts bytes into messages, as far as there is room for them. */
+static int fill(struct eeod_net *n, int fd, struct batch *t, const char *data, apr_size_t len) {
+    while (len && t->messages < MESSAGES && t->pieces < PIECES) {
+        apr_size_t part = len;
+        if (t->kind == EEOD_CACHEABLE) {
+            apr_uint64_t slice = SLICE * (apr_uint64_t)mss_of(n, fd), left = slice - (t->before + t->bytes) % slice;
+            if (part > left) part = (apr_size_t)left;
+            t->slices |= part == left;
+        }
+        t->piece[t->pieces++] = (struct iovec){ (void *)data, part };
+        t->message[t->messages].msg_hdr.msg_iovlen++;
+        t->bytes += part;
+        data += part;
+        len -= part;
+        if (t->kind == EEOD_CACHEABLE && (t->before + t->bytes) % (SLICE * n->mss) == 0) close_message(t);
     }
-    m->msg_iovlen = i;
+    return len == 0;
 }
 
 /*
- * The block of the present message is not known to end: how much of it may go.  Of a cacheable one whole segments, and not the last byte that
- * is there; of another all, if it must or is worth it.
+ * The block of the message that is being filled is not known to end: what of it may go.  Of a cacheable one whole segments; of another all,
+ * if it must go or is worth it.
  */
-static apr_size_t may_go(struct eeod_net *n, int fd, const struct batch *t, apr_size_t have, int must) {
-    if (t->last_kind != EEOD_CACHEABLE) return must || t->crowded || have >= MIN_WRITE ? have : 0;
-    apr_uint64_t all = t->last_sent + have, whole = all ? (all - 1) / mss_of(n, fd) * n->mss : 0;
-    return whole > t->last_sent ? (apr_size_t)(whole - t->last_sent) : 0;
+static void close_part(struct eeod_net *n, int fd, struct batch *t, int must) {
+    struct msghdr *m = &t->message[t->messages].msg_hdr;
+    apr_size_t left = t->bytes;
+
+    if (t->messages == MESSAGES || !left) return;
+    if (t->kind != EEOD_CACHEABLE) {
+        if (must || left >= MIN_WRITE || t->pieces == PIECES) close_message(t);
+        return;
+    }
+    apr_uint64_t rest = (t->before + left) % mss_of(n, fd);
+    left = rest < left ? left - (apr_size_t)rest : 0;
+    t->bytes = left;
+    m->msg_iovlen = 0;
+    for (struct iovec *v = m->msg_iov; left; v++) {
+        if (v->iov_len > left) v->iov_len = left;
+        left -= v->iov_len;
+        m->msg_iovlen++;
+    }
+    t->slices = 1;
+    close_message(t);
 }
 
-/* Fills the batch from the head of the brigade; a file that can be sent as such ends it. */
+/* Fills the batch from the head of the brigade. */
 static apr_status_t gather(struct eeod_net *n, int fd, apr_bucket_brigade *bb, int must, struct batch *t) {
     t->messages = t->pieces = 0;
-    t->last_open = t->crowded = 0;
-    t->last_kind = n->kind;
-    t->last_sent = n->sent;
+    t->kind = n->kind;
+    t->before = n->sent;
+    t->slices = 0;
     open_message(t);
     for (apr_bucket *b = APR_BRIGADE_FIRST(bb); b != APR_BRIGADE_SENTINEL(bb); b = APR_BUCKET_NEXT(b)) {
         const char *data;
@@ -193,40 +224,25 @@ static apr_status_t gather(struct eeod_net *n, int fd, apr_bucket_brigade *bb, i
 
         if (APR_BUCKET_IS_METADATA(b)) {
             if (!ends_block(b)) continue;
-            if (present(t)->msg_iovlen) {
-                if (++t->messages == MESSAGES) return APR_SUCCESS;
-                open_message(t);
-            }
-            t->last_kind = eeod_boundary_kind(b);
-            t->last_sent = 0;
+            close_message(t);
+            t->kind = eeod_boundary_kind(b);
+            t->before = 0;
             continue;
         }
-        if (sendable_file(b) && !present(t)->msg_iovlen && t->messages) return APR_SUCCESS;
-        if (t->pieces == PIECES) {
-            t->crowded = 1;
-            break;
-        }
+        if (t->kind == EEOD_NOTHING && sendable_file(b) && (t->messages || t->bytes)) break;
         rv = apr_bucket_read(b, &data, &len, APR_BLOCK_READ);
         if (rv != APR_SUCCESS) return rv;
-        if (!len) continue;
-        t->piece[t->pieces++] = (struct iovec){ (void *)data, len };
-        present(t)->msg_iovlen++;
+        if (!fill(n, fd, t, data, len)) break;
     }
-    if (!present(t)->msg_iovlen) return APR_SUCCESS;
-    /* Its end is not here.  When others stand before it, they go first, and it is looked at again. */
-    if (t->messages) return APR_SUCCESS;
-    t->last_open = 1;
-    cut_message(t, may_go(n, fd, t, bytes_of(present(t)), must));
-    if (present(t)->msg_iovlen) t->messages++;
+    close_part(n, fd, t, must);
     return APR_SUCCESS;
 }
 
-/* Many pieces that do not fill a segment together: one in their place. */
+/* Pieces that do not fill a segment together, though there is no room for more of them: one in their place. */
 static apr_status_t join_pieces(apr_bucket_brigade *bb, const struct batch *t) {
-    apr_size_t have = 0;
+    apr_size_t have = 0, at = 0;
     for (unsigned i = 0; i < t->pieces; i++) have += t->piece[i].iov_len;
     char *flat = apr_bucket_alloc(have, bb->bucket_alloc);
-    apr_size_t at = 0;
 
     while (at < have) {
         apr_bucket *b = APR_BRIGADE_FIRST(bb);
@@ -236,6 +252,10 @@ static apr_status_t join_pieces(apr_bucket_brigade *bb, const struct batch *t) {
         if (rv != APR_SUCCESS) {
             apr_bucket_free(flat);
             return rv;
+        }
+        if (len > have - at) {
+            split(b, have - at);
+            len = have - at;
         }
         memcpy(flat + at, data, len);
         at += len;
@@ -251,46 +271,45 @@ static void account(conn_rec *c, apr_size_t bytes) {
     if (add_bytes_out && bytes) add_bytes_out(c, (apr_off_t)bytes);
 }
 
-static apr_status_t send_batch(conn_rec *c, struct eeod_net *n, int fd, apr_bucket_brigade *bb, struct batch *t) {
-    /* A part of a cacheable block ends in the middle of it; all else ends a segment. */
-    int part = t->last_open && t->last_kind == EEOD_CACHEABLE;
-    int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (part ? 0 : MSG_EOR);
-    apr_size_t done = 0;
-    int went = sendmmsg(fd, t->message, t->messages, flags);
-
-    if (went < 0) return errno == EINTR ? APR_SUCCESS : errno == EAGAIN || errno == EWOULDBLOCK ? APR_EAGAIN : APR_FROM_OS_ERROR(errno);
-    for (int i = 0; i < went; i++) done += t->message[i].msg_len;
-    /* The kernel goes on to the next message only when all of one has gone. */
-    int cut = went && t->message[went - 1].msg_len < bytes_of(&t->message[went - 1].msg_hdr);
-    n->open = 0;
-    take_bytes(n, fd, bb, done);
-    n->open = part || cut;
-    account(c, done);
-    return APR_SUCCESS;
-}
-
 static void cork(struct eeod_net *n, int fd, int on) {
     if (n->corked == on) return;
     n->corked = on;
     setsockopt(fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on);
 }
 
-/*
- * A file at the head: all of it but its end, which goes with what follows.  *done: bytes, 0 when it is too short for that.  Corked, because
- * the kernel takes a file in pieces that are no multiple of a segment.
- */
+static apr_size_t bytes_of(const struct msghdr *m) {
+    apr_size_t sum = 0;
+    for (size_t i = 0; i < m->msg_iovlen; i++) sum += m->msg_iov[i].iov_len;
+    return sum;
+}
+
+static apr_status_t send_batch(conn_rec *c, struct eeod_net *n, int fd, apr_bucket_brigade *bb, struct batch *t) {
+    apr_size_t done = 0;
+    int went;
+
+    if (t->slices) cork(n, fd, 1);
+    went = sendmmsg(fd, t->message, t->messages, MSG_DONTWAIT | MSG_NOSIGNAL | MSG_EOR);
+    if (went < 0) return errno == EINTR ? APR_SUCCESS : errno == EAGAIN || errno == EWOULDBLOCK ? APR_EAGAIN : APR_FROM_OS_ERROR(errno);
+    for (int i = 0; i < went; i++) done += t->message[i].msg_len;
+    n->open = 0;
+    take_bytes(n, fd, bb, done);
+    /* The kernel goes on to the next message only when all of one has gone. */
+    n->open = went && t->message[went - 1].msg_len < bytes_of(&t->message[went - 1].msg_hdr);
+    account(c, done);
+    return APR_SUCCESS;
+}
+
+/* A file at the head, of a response that is not ours: all but its end, which goes with what follows.  *done: 0 when it is too short for that. */
 static apr_status_t send_file(conn_rec *c, struct eeod_net *n, int fd, apr_bucket_brigade *bb, apr_size_t *done) {
     apr_bucket *b = APR_BRIGADE_FIRST(bb);
-    apr_size_t keep = n->kind == EEOD_CACHEABLE ? (apr_size_t)((n->sent % mss_of(n, fd) + b->length - 1) % n->mss + 1) : MIN_WRITE;
     off_t offset = (off_t)b->start;
     apr_os_file_t file;
     ssize_t w;
 
     *done = 0;
-    if (b->length <= keep) return APR_SUCCESS;
+    if (b->length <= MIN_WRITE) return APR_SUCCESS;
     apr_os_file_get(&file, ((apr_bucket_file *)b->data)->fd);
-    cork(n, fd, 1);
-    do w = sendfile(fd, file, &offset, b->length - keep);
+    do w = sendfile(fd, file, &offset, b->length - MIN_WRITE);
     while (w < 0 && errno == EINTR);
     if (w < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? APR_EAGAIN : APR_FROM_OS_ERROR(errno);
     if (w == 0) return APR_EOF;     /* it has become shorter */
@@ -311,20 +330,16 @@ static apr_status_t drain(conn_rec *c, struct eeod_net *n, int fd, apr_bucket_br
     while (rv == APR_SUCCESS) {
         take_metadata(n, fd, bb);
         if (APR_BRIGADE_EMPTY(bb)) break;
-        if (sendable_file(APR_BRIGADE_FIRST(bb))) {
+        if (n->kind == EEOD_NOTHING && sendable_file(APR_BRIGADE_FIRST(bb))) {
             apr_size_t done;
             rv = send_file(c, n, fd, bb, &done);
             if (rv != APR_SUCCESS || done) continue;
         }
         rv = gather(n, fd, bb, must, &t);
         if (rv != APR_SUCCESS) break;
-        if (t.messages) {
-            rv = send_batch(c, n, fd, bb, &t);
-        } else if (t.crowded) {
-            rv = join_pieces(bb, &t);
-        } else {
-            break;
-        }
+        if (t.messages) rv = send_batch(c, n, fd, bb, &t);
+        else if (t.pieces == PIECES) rv = join_pieces(bb, &t);
+        else break;
     }
     if (APR_BRIGADE_EMPTY(bb)) cork(n, fd, 0);
     return rv;

@@ -8,8 +8,8 @@
  * - The last byte of a block ends a segment (sendmsg with MSG_EOR): the HTTP header, each block between two boundary buckets, the response.
  *   Linux keeps that through segmentation offload and retransmissions.
  * - A cacheable block leaves in whole segments, counted from its first byte, whatever the sizes in which it comes and how much room the
- *   socket has; only its last segment may be shorter.  So long as that is not known to be the last, what does not fill a segment is held,
- *   also at a flush.
+ *   socket and the client have; only its last segment may be shorter.  So long as that is not known to be the last, what does not fill a
+ *   segment is held, also at a flush.
  * - A block that is unique to a visitor, and a header, leave when httpd flushes; each such part ends a segment.
  * - Nothing here blocks but where the core output filter would: a flush, or more than FlushMaxThreshold bytes in memory.
  *
