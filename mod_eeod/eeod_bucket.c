@@ -29,3 +29,8 @@ apr_bucket *eeod_boundary_create(enum eeod_block kind, apr_bucket_alloc_t *list)
 }
 
 enum eeod_block eeod_boundary_kind(const apr_bucket *b) { return b->type == &boundary_type ? (enum eeod_block)b->start : EEOD_NOTHING; }
+
+void eeod_read_by_portions(apr_bucket *file) {
+    apr_bucket_file_enable_mmap(file, 0);
+    apr_bucket_file_set_buf_size(file, EEOD_PORTION);
+}

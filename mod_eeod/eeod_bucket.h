@@ -16,4 +16,11 @@ apr_bucket *eeod_boundary_create(enum eeod_block kind, apr_bucket_alloc_t *list)
 /* The kind of the block that begins at this bucket; EEOD_NOTHING when it is no boundary. */
 enum eeod_block eeod_boundary_kind(const apr_bucket *b);
 
+/*
+ * A file's bucket is to be read in portions of this size into memory of the bucket allocator, which uses it again: for what is sent at once
+ * that costs less than to map the file, and a file that becomes shorter is an error and no SIGBUS.
+ */
+#define EEOD_PORTION 65536
+void eeod_read_by_portions(apr_bucket *file);
+
 #endif

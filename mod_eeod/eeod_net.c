@@ -11,7 +11,7 @@
  *   same buffer.  TCP_CORK keeps it from that, except that a buffer that has become full is pushed nevertheless.  So a large cacheable
  *   block goes corked, in messages of SLICE segments, which never fill a buffer; and what is shifted all the same is one message at most.
  *
- * sendfile() has no MSG_EOR: a cacheable file is read (mapped, if EnableMMAP is on).
+ * sendfile() has no MSG_EOR: a cacheable file is read.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -229,7 +229,11 @@ static apr_status_t gather(struct eeod_net *n, int fd, apr_bucket_brigade *bb, i
             t->before = 0;
             continue;
         }
-        if (t->kind == EEOD_NOTHING && sendable_file(b) && (t->messages || t->bytes)) break;
+        if (APR_BUCKET_IS_FILE(b)) {
+            /* It is not to be in memory before it can be sent. */
+            if (t->messages || (t->kind == EEOD_NOTHING && t->bytes)) break;
+            eeod_read_by_portions(b);
+        }
         rv = apr_bucket_read(b, &data, &len, APR_BLOCK_READ);
         if (rv != APR_SUCCESS) return rv;
         if (!fill(n, fd, t, data, len)) break;

@@ -20,10 +20,7 @@
 
 APLOG_USE_MODULE(eeod);
 
-enum {
-    AT_ONCE = 1 << 20,      /* a file up to this size may be in memory as a whole */
-    PORTION = 1 << 16       /* of what comes from a file or a program, so much goes on at a time */
-};
+enum { AT_ONCE = 1 << 20 };     /* bytes: a file up to this size may be in memory as a whole */
 
 /* Our place: the last of those that see content; see eeod_page.h. */
 #define PLACE (AP_FTYPE_PROTOCOL - 1)
@@ -119,7 +116,7 @@ static void feed(struct page *p, apr_bucket *b, const char *data, apr_size_t len
     APR_BRIGADE_INSERT_TAIL(p->in, b);
     if (p->one_block) pass_bytes(p, len);
     else eeod_blocks_feed(&p->blocks, data, len);
-    if (!p->whole && p->portion >= PORTION && !p->room) pass(p);
+    if (!p->whole && p->portion >= EEOD_PORTION && !p->room) pass(p);
 }
 
 /* No more bytes come. */
@@ -212,6 +209,7 @@ static int file_has_marks(struct page *p, apr_bucket *file) {
     if (apr_bucket_copy(file, &b) != APR_SUCCESS) return 1;
     copy = apr_brigade_create(p->f->r->pool, p->f->c->bucket_alloc);
     APR_BRIGADE_INSERT_TAIL(copy, b);
+    eeod_read_by_portions(b);
     found = scan(p->conf.marks, copy, 0);
     apr_brigade_destroy(copy);
     if (found == 0) eeod_known_remember(&id, p->f->r->request_time);
@@ -321,6 +319,7 @@ static apr_status_t data(struct page *p, apr_bucket *b) {
     apr_size_t len;
     apr_status_t rv = APR_EAGAIN;
 
+    if (APR_BUCKET_IS_FILE(b)) eeod_read_by_portions(b);
     if (b->length == (apr_size_t)-1) {
         rv = apr_bucket_read(b, &bytes, &len, APR_NONBLOCK_READ);
         if (APR_STATUS_IS_EAGAIN(rv)) flush(p, apr_bucket_flush_create(p->f->c->bucket_alloc));

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Most of a page is nowhere near a mark, so most of the time goes into finding the next place where the first two bytes of a mark stand: 64
+ * Most of a page is nowhere near a mark, so most of the time goes into finding the next place where the first two bytes of a mark stand: 128
  * places at a time.  A mark that lies across pieces is looked for in a small buffer, in which the end of one meets the beginning of the next.
  */
 #include "eeod_scan.h"
 
 #include <string.h>
 
-typedef unsigned char lanes __attribute__((vector_size(16)));
+typedef unsigned char lanes __attribute__((vector_size(32)));
 
-enum { STEP = 64 };
+enum { STEP = 128 };
+
+/* Twice as fast where the processor can; what a distribution compiles for cannot be told so. */
+#if defined __x86_64__ && defined __gnu_linux__ && !defined __SANITIZE_ADDRESS__ && !defined __clang__
+#define CLONED __attribute__((target_clones("avx2", "default")))
+#else
+#define CLONED
+#endif
 
 const char *eeod_marks_set(struct eeod_marks *m, const char *open, const char *close) {
     const char *text[2] = { open, close };
@@ -32,32 +39,53 @@ void eeod_scan_begin(struct eeod_scan *s, const struct eeod_marks *m) {
 
 static size_t longest(const struct eeod_marks *m) { return m->length[0] > m->length[1] ? m->length[0] : m->length[1]; }
 
-static lanes load(const unsigned char *p) {
-    lanes v;
-    memcpy(&v, p, sizeof v);
-    return v;
+/* Macros, since a function would hand vectors over, and how is another matter for each processor. */
+#define LOAD(v, from) memcpy(&(v), (from), sizeof(v))
+#define ALL(c) ((lanes){ 0 } + (c))
+
+/* The first place from `i` on, by steps, in which the two bytes stand somewhere; or the first that is too near to the end. */
+CLONED static size_t skip_one(const unsigned char *two, const unsigned char *p, size_t i, size_t n) {
+    const lanes x = ALL(two[0]), y = ALL(two[1]);
+    for (; i + STEP + 1 <= n; i += STEP) {
+        lanes hit = { 0 }, first, second;
+        for (size_t k = 0; k < STEP; k += sizeof hit) {
+            LOAD(first, p + i + k);
+            LOAD(second, p + i + k + 1);
+            hit |= (first == x) & (second == y);
+        }
+        uint64_t quarter[4];
+        memcpy(quarter, &hit, sizeof quarter);
+        if (quarter[0] | quarter[1] | quarter[2] | quarter[3]) break;
+    }
+    return i;
 }
 
-static lanes all(unsigned char c) { return (lanes){ 0 } + c; }
-
-/* The first place from `i` on where a mark may begin; a few places before it may be skipped only when none begins there. */
-static size_t candidate(const struct eeod_marks *m, const unsigned char *p, size_t i, size_t n) {
-    const unsigned char *a = m->text[0], *b = m->text[1];
-    const lanes a0 = all(a[0]), a1 = all(a[1]), b0 = all(b[0]), b1 = all(b[1]);
-    while (i + STEP + 1 <= n) {
-        lanes hit = { 0 };
+/* The same for marks that begin with different bytes. */
+CLONED static size_t skip_two(const unsigned char *a, const unsigned char *b, const unsigned char *p, size_t i, size_t n) {
+    const lanes a0 = ALL(a[0]), a1 = ALL(a[1]), b0 = ALL(b[0]), b1 = ALL(b[1]);
+    for (; i + STEP + 1 <= n; i += STEP) {
+        lanes hit = { 0 }, first, second;
         for (size_t k = 0; k < STEP; k += sizeof hit) {
-            lanes first = load(p + i + k), second = load(p + i + k + 1);
+            LOAD(first, p + i + k);
+            LOAD(second, p + i + k + 1);
             hit |= ((first == a0) & (second == a1)) | ((first == b0) & (second == b1));
         }
-        uint64_t half[2];
-        memcpy(half, &hit, sizeof half);
-        if (half[0] | half[1]) break;
-        i += STEP;
+        uint64_t quarter[4];
+        memcpy(quarter, &hit, sizeof quarter);
+        if (quarter[0] | quarter[1] | quarter[2] | quarter[3]) break;
     }
-    for (; i < n; i++)
-        if ((p[i] == a[0] && (i + 1 == n || p[i + 1] == a[1])) || (p[i] == b[0] && (i + 1 == n || p[i + 1] == b[1]))) return i;
-    return n;
+    return i;
+}
+
+/* The first place from `i` on where a mark may begin. */
+static size_t candidate(const struct eeod_marks *m, const unsigned char *p, size_t i, size_t n) {
+    const unsigned char *a = m->text[0], *b = m->text[1];
+    for (;;) {
+        i = memcmp(a, b, 2) ? skip_two(a, b, p, i, n) : skip_one(a, p, i, n);
+        for (size_t end = n - i < STEP ? n : i + STEP; i < end; i++)
+            if ((p[i] == a[0] && (i + 1 == n || p[i + 1] == a[1])) || (p[i] == b[0] && (i + 1 == n || p[i + 1] == b[1]))) return i;
+        if (i == n) return n;
+    }
 }
 
 /* Whether a mark begins at p, of which n bytes are there; *more: one may, when more is known. */

@@ -32,7 +32,7 @@ def pages(bench):
 
 # (cell, clients, seconds within which as many deliveries begin as there is time for)
 FILE_CELLS = (
-    (Cell("unlimited, 20 ms", rate=None), 1, 4), (Cell("unlimited, 100 ms", rate=None, rtt=100), 2, 8), (Cell("unlimited, 0 ms", rate=None, rtt=0), 1, 4),
+    (Cell("unlimited, 20 ms", rate=None), 1, 4), (Cell("unlimited, 100 ms", rate=None, rtt=100), 2, 8), (Cell("1 Gbit/s, 0 ms", rate="1gbit", rtt=0), 1, 4),
     (Cell("1 Gbit/s", rate="1gbit"), 4, 8), (Cell("100 Mbit/s", rate="100mbit"), 4, 60), (Cell("loss 0.1 %", rate="500mbit", loss=0.1), 4, 20),
     (Cell("bbr", rate="500mbit", congestion="bbr"), 4, 12),
 )

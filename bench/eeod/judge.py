@@ -71,13 +71,16 @@ class Alignment:
             if n >= 0 and at < places[n][1]:
                 cut[n].append((at - begins[n], length, payload))
         for n, pieces in cut.items():
-            name = (places[n][2], places[n][1] - places[n][0])
+            first = self.first.setdefault((places[n][2], places[n][1] - places[n][0]), {})
+            # A delivery that was cut off is the first of its beginning only.
+            known = max((at + length for at, length in first), default=0)
             self.deliveries += 1
-            if name not in self.first:
-                self.first[name] = {(at, length): payload for at, length, payload in pieces}
-                continue
-            self.total += len(pieces)
-            self.same += sum(self.first[name].get((at, length)) == payload for at, length, payload in pieces)
+            for at, length, payload in pieces:
+                if at >= known:
+                    first[at, length] = payload
+                else:
+                    self.total += 1
+                    self.same += first.get((at, length)) == payload
 
     def part(self):
         return self.same / self.total if self.total else float("nan")

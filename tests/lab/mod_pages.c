@@ -6,6 +6,7 @@
  *     SetHandler lab-page        ?blocks=12&cacheable=400-6000&unique=50-1500&seed=S&visitor=V    a page of so many pairs of blocks:
  *                                what is cacheable depends on S (lower case), what is unique on S and V (upper case); &piece=N: handed
  *                                on so many bytes at a time, without a length.
+ *     SetHandler lab-memory      the file of that name, from memory: what a program costs that has its page at hand. The file is read once.
  *     SetHandler lab-random      ?seed=S    a page of any kind: no marks or many, nested, stray, cut off; in pieces of any size and kind of
  *                                bucket, in one brigade or many, with flushes, with or without a length.  The page depends on S only.
  *     SetOutputFilter LAB_FLUSH  a flush at each mark (httpd sets TCP_NODELAY on every connection)
@@ -24,6 +25,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -120,6 +122,35 @@ static int page(request_rec *r) {
     ap_set_content_type(r, "text/html");
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
     return hand_on(r, t.bytes, t.used, number(r, "piece", t.used));
+}
+
+/* ---- a page at hand ---------------------------------------------------------------------------------------------------------- */
+
+struct held { char *name; apr_size_t length; char bytes[]; };
+
+static int memory(request_rec *r) {
+    static _Atomic(const struct held *) held[16];
+    const struct held *h = NULL;
+    struct held *made;
+    apr_file_t *f;
+    apr_size_t n = (apr_size_t)r->finfo.size;
+
+    if (r->finfo.filetype != APR_REG) return HTTP_NOT_FOUND;
+    for (int i = 0; i < 16 && (h = atomic_load(&held[i])); i++)
+        if (!strcmp(h->name, r->filename)) break;
+    if (!h) {
+        made = malloc(sizeof *made + n);
+        made->name = strdup(r->filename);
+        if (apr_file_open(&f, r->filename, APR_READ, 0, r->pool) != APR_SUCCESS || apr_file_read_full(f, made->bytes, n, &made->length) != APR_SUCCESS)
+            return HTTP_INTERNAL_SERVER_ERROR;
+        h = made;
+        for (int i = 0; i < 16; i++) {
+            const struct held *none = NULL;
+            if (atomic_compare_exchange_strong(&held[i], &none, h)) break;
+        }
+    }
+    ap_set_content_type(r, "text/html");
+    return hand_on(r, h->bytes, h->length, h->length);
 }
 
 /* ---- a page of any kind ------------------------------------------------------------------------------------------------------ */
@@ -219,6 +250,7 @@ static int random_page(request_rec *r) {
 static int handler(request_rec *r) {
     if (!r->handler) return DECLINED;
     if (!strcmp(r->handler, "lab-page")) return page(r);
+    if (!strcmp(r->handler, "lab-memory")) return memory(r);
     if (!strcmp(r->handler, "lab-random")) return random_page(r);
     return DECLINED;
 }
