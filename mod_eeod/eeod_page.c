@@ -123,8 +123,8 @@ static void feed(struct page *p, apr_bucket *b, const char *data, apr_size_t len
 static void end(struct page *p) {
     if (p->over) return;
     p->over = 1;
-    p->room = p->mark = 0;
     if (!p->one_block) eeod_blocks_end(&p->blocks);
+    p->room = p->mark = 0;      /* the last chunk is as large as it is */
     if (!p->boundaries) return;
     eeod_count(EEOD_responses, 1);
     eeod_count(EEOD_cacheable_blocks, p->blocks.begun[EEOD_CACHEABLE] + (p->one_block != 0));

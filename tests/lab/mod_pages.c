@@ -9,6 +9,7 @@
  *     SetHandler lab-memory      the file of that name, from memory: what a program costs that has its page at hand. The file is read once.
  *     SetHandler lab-random      ?seed=S    a page of any kind: no marks or many, nested, stray, cut off; in pieces of any size and kind of
  *                                bucket, in one brigade or many, with flushes, with or without a length.  The page depends on S only.
+ *                                X-Page and X-Stripped tell CRC-32 and length of it with and without its marks.
  *     SetOutputFilter LAB_FLUSH  a flush at each mark (httpd sets TCP_NODELAY on every connection)
  *     SetOutputFilter LAB_NAGLE  the same without TCP_NODELAY
  *     SetOutputFilter LAB_CORK   TCP_CORK between marks, and a flush at each
@@ -29,6 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <zlib.h>
 
 static const char OPEN[] = "<!--EEOD-->", CLOSE[] = "<!--/EEOD-->";
 
@@ -161,7 +163,7 @@ static apr_size_t any_length(apr_uint64_t *s) {
     case 1: case 2: return between(s, 1, 30);
     case 3: case 4: return between(s, 100, 300);
     case 5: case 6: return between(s, 1000, 5000);
-    default: return between(s, 1, 40000);
+    default: return percent(s, 10) ? between(s, 1, 100000) : between(s, 1, 10000);
     }
 }
 
@@ -185,7 +187,27 @@ static void any_page(apr_uint64_t *s, struct text *t) {
     }
 }
 
-static char constant[65536];        /* what immortal buckets show */
+/* The marks taken out, in the plainest way: a closing one that closes nothing is text. */
+static apr_size_t strip(const char *from, apr_size_t n, char *to) {
+    apr_size_t at = 0, out = 0, depth = 0;
+
+    while (at < n) {
+        if (n - at >= sizeof OPEN - 1 && !memcmp(from + at, OPEN, sizeof OPEN - 1)) {
+            depth++;
+            at += sizeof OPEN - 1;
+        } else if (depth && n - at >= sizeof CLOSE - 1 && !memcmp(from + at, CLOSE, sizeof CLOSE - 1)) {
+            depth--;
+            at += sizeof CLOSE - 1;
+        } else {
+            to[out++] = from[at++];
+        }
+    }
+    return out;
+}
+
+static void tell(request_rec *r, const char *header, const char *bytes, apr_size_t n) {
+    apr_table_setn(r->headers_out, header, apr_psprintf(r->pool, "%08lx-%" APR_SIZE_T_FMT, crc32(0, (const Bytef *)bytes, (uInt)n), n));
+}
 
 /* These bytes as a bucket of some kind.  `lent` is memory that changes as soon as the brigade has been passed on. */
 static apr_bucket *any_bucket(request_rec *r, apr_uint64_t *s, const char *bytes, apr_size_t n, struct text *lent) {
@@ -196,9 +218,9 @@ static apr_bucket *any_bucket(request_rec *r, apr_uint64_t *s, const char *bytes
     switch (draw(s) % 8) {
     case 0: case 1: return apr_bucket_heap_create(bytes, n, NULL, a);
     case 2: return apr_bucket_pool_create(bytes, n, r->pool, a);
-    case 3: return apr_bucket_immortal_create(constant, 0, a);
+    case 3: return apr_bucket_immortal_create("", 0, a);
     case 4:
-        if (percent(s, 80) || apr_file_mktemp(&f, name, 0, r->pool) != APR_SUCCESS) break;
+        if (percent(s, 95) || apr_file_mktemp(&f, name, 0, r->pool) != APR_SUCCESS) break;
         apr_file_write_full(f, bytes, n, NULL);
         return apr_bucket_file_create(f, 0, n, r->pool, a);
     default: break;
@@ -212,21 +234,25 @@ static apr_bucket *any_bucket(request_rec *r, apr_uint64_t *s, const char *bytes
 static int random_page(request_rec *r) {
     apr_uint64_t seed = number(r, "seed", 1), of_pieces = seed * 2654435761u + number(r, "pieces", 0);
     apr_uint64_t *s = &of_pieces;
-    struct text t = { .size = 1 << 19 }, lent = { .size = 1 << 16 };
+    struct text t = { .size = 1 << 18 }, lent = { .size = 1 << 15 };
     apr_bucket_brigade *bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
     apr_size_t at = 0, largest;
     unsigned passes, flushes;
+    char *stripped;
     apr_status_t rv = APR_SUCCESS;
 
     t.bytes = apr_palloc(r->pool, t.size);
     lent.bytes = apr_palloc(r->pool, lent.size);
     any_page(&seed, &t);
+    stripped = apr_palloc(r->pool, t.used + 1);
+    tell(r, "X-Page", t.bytes, t.used);
+    tell(r, "X-Stripped", stripped, strip(t.bytes, t.used, stripped));
     ap_set_content_type(r, "text/html; charset=utf-8");
     if (percent(s, 30)) ap_set_content_length(r, (apr_off_t)t.used);
     passes = percent(s, 40) ? 0 : (unsigned)between(s, 1, 60);
     flushes = percent(s, 60) ? 0 : (unsigned)between(s, 1, 50);
     largest = percent(s, 20) ? between(s, 1, 20) : percent(s, 50) ? between(s, 1, 2000) : between(s, 1, 200000);
-    if (largest < t.used / 2000) largest = t.used / 2000;
+    if (largest < t.used / 500) largest = t.used / 500;
     while (at < t.used && rv == APR_SUCCESS) {
         apr_size_t n = between(s, 1, largest);
         if (n > t.used - at) n = t.used - at;
