@@ -20,7 +20,10 @@
 
 APLOG_USE_MODULE(eeod);
 
-enum { AT_ONCE = 1 << 20 };     /* bytes: a file up to this size may be in memory as a whole */
+enum {
+    AT_ONCE = 1 << 20,      /* bytes: a file up to this size may be in memory as a whole */
+    PIECES = 64             /* a handler that writes byte by byte is not to make a long list */
+};
 
 /* Our place: the last of those that see content; see eeod_page.h. */
 #define PLACE (AP_FTYPE_PROTOCOL - 1)
@@ -289,15 +292,37 @@ static struct page *begin(ap_filter_t *f, apr_bucket_brigade *bb) {
     return p;
 }
 
-/* What is fed but not yet taken, and a chunk that is not yet full, outlive this call. */
-static apr_status_t keep(struct page *p, apr_bucket_brigade *bb) {
-    apr_status_t rv = APR_SUCCESS;
+/* Many small pieces of data behind the metadata of a brigade: one in their place. */
+static void join(apr_bucket_brigade *bb) {
+    apr_bucket *b, *next;
+    const char *bytes;
+    apr_size_t len, n = 0;
+    char *flat;
 
-    for (apr_bucket *b = APR_BRIGADE_FIRST(bb); rv == APR_SUCCESS && b != APR_BRIGADE_SENTINEL(bb); b = APR_BUCKET_NEXT(b)) {
-        rv = apr_bucket_setaside(b, p->f->r->pool);
-        if (rv == APR_ENOTIMPL) rv = APR_SUCCESS;
+    for (b = APR_BRIGADE_FIRST(bb); b != APR_BRIGADE_SENTINEL(bb); b = APR_BUCKET_NEXT(b)) n += b->length;
+    flat = apr_bucket_alloc(n, bb->bucket_alloc);
+    n = 0;
+    for (b = APR_BRIGADE_FIRST(bb); b != APR_BRIGADE_SENTINEL(bb); b = next) {
+        next = APR_BUCKET_NEXT(b);
+        if (APR_BUCKET_IS_METADATA(b) || apr_bucket_read(b, &bytes, &len, APR_BLOCK_READ) != APR_SUCCESS) continue;
+        memcpy(flat + n, bytes, len);
+        n += len;
+        apr_bucket_delete(b);
     }
-    return rv;
+    APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_heap_create(flat, n, apr_bucket_free, bb->bucket_alloc));
+}
+
+/* What is fed but not yet taken, and a chunk that is not yet full, outlive this call.  Both have been read, and are a chunk at most. */
+static apr_status_t keep(struct page *p, apr_bucket_brigade *bb) {
+    int pieces = 0;
+
+    for (apr_bucket *b = APR_BRIGADE_FIRST(bb); b != APR_BRIGADE_SENTINEL(bb); b = APR_BUCKET_NEXT(b)) {
+        apr_status_t rv = apr_bucket_setaside(b, p->f->r->pool);
+        if (rv != APR_SUCCESS && rv != APR_ENOTIMPL) return rv;
+        pieces++;
+    }
+    if (pieces > PIECES) join(bb);
+    return APR_SUCCESS;
 }
 
 /* A flush: what stands before it goes on, but for a chunk that is not full. */

@@ -29,7 +29,7 @@ apr_status_t eeod_stats_open(apr_pool_t *process) {
     if (!kept) {
         kept = mmap(NULL, sizeof *stats, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         if (kept == MAP_FAILED) return errno;
-        apr_pool_userdata_setn(kept, KEPT, NULL, process);
+        apr_pool_userdata_set(kept, KEPT, NULL, process);
     }
     stats = kept;
     return APR_SUCCESS;

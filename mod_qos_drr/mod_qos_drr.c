@@ -124,7 +124,7 @@ static struct kept *kept_segment(apr_pool_t *process) {
     apr_pool_userdata_get(&data, KEPT_SEGMENT, process);
     if (data) return data;
     k = apr_pcalloc(process, sizeof *k);
-    apr_pool_userdata_setn(k, KEPT_SEGMENT, NULL, process);
+    apr_pool_userdata_set(k, KEPT_SEGMENT, NULL, process);
     return k;
 }
 

@@ -271,7 +271,7 @@ static struct kept *kept_policy(apr_pool_t *process) {
     apr_pool_userdata_get(&data, KEPT_POLICY, process);
     if (data) return data;
     k = apr_pcalloc(process, sizeof *k);
-    apr_pool_userdata_setn(k, KEPT_POLICY, NULL, process);
+    apr_pool_userdata_set(k, KEPT_POLICY, NULL, process);
     return k;
 }
 

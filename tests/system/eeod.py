@@ -55,9 +55,12 @@ class Pages(Httpd):
         with urllib.request.urlopen(self.url + "/eeod-status?json", timeout=20) as r:
             return json.load(r)
 
-    def assert_well(self):
+    def assert_no_crash(self):
         bad = [line for line in self.log().splitlines() if CRASH.search(line)]
         assert not bad, "\n".join(bad[:20])
+
+    def assert_well(self):
+        self.assert_no_crash()
         assert self.counters()["missed"] == 0
 
 
@@ -76,7 +79,7 @@ def page(seed, blocks=6, cacheable=(200, 5000), unique=(10, 2000)):
     out = b"<html>"
     for _ in range(blocks):
         out += bytes(r.choices(b"abcdefghij \n", k=r.randint(*cacheable))) + OPEN + bytes(r.choices(b"ABCDEFGHIJ", k=r.randint(*unique))) + CLOSE
-    return out + b"the end</html>\n"
+    return out + b"the end" * 50 + b"</html>\n"
 
 
 def stripped(data):
