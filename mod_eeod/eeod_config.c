@@ -120,5 +120,5 @@ const command_rec eeod_commands[] = {
     AP_INIT_TAKE1("EeodMinBlock", set_least, NULL, EVERYWHERE, "bytes of the smallest cacheable block; smaller ones go with the unique one beside them (128)"),
     AP_INIT_TAKE2("EeodMarks", set_marks, NULL, EVERYWHERE, "the opening and the closing mark (<!--EEOD--> <!--/EEOD-->)"),
     AP_INIT_FLAG("EeodFiles", set_files, NULL, EVERYWHERE, "On: whatever has another type, files and downloads, is one cacheable block (Off)"),
-    { NULL }
+    { .name = NULL }
 };

@@ -14,6 +14,7 @@
  * sendfile() has no MSG_EOR: a cacheable file is read.
  */
 #include <errno.h>
+#include <stddef.h>       /* before APR, which then uses its offsetof */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
