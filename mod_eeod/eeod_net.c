@@ -92,7 +92,8 @@ static apr_size_t mss_of(struct eeod_net *n, int fd) {
 
 static void begin_block(struct eeod_net *n, int fd, enum eeod_block kind) {
     if (n->sent) {
-        n->segments += (n->sent + mss_of(n, fd) - 1) / n->mss;
+        apr_size_t mss = mss_of(n, fd);
+        n->segments += (n->sent + mss - 1) / mss;
         if (n->open) n->missed++;
         else n->boundaries++;
     }
@@ -190,10 +191,10 @@ static int fill(struct eeod_net *n, int fd, struct batch *t, const char *data, a
  * if it must go or is worth it.
  */
 static void close_part(struct eeod_net *n, int fd, struct batch *t, int must) {
-    struct msghdr *m = &t->message[t->messages].msg_hdr;
     apr_size_t left = t->bytes;
+    struct msghdr *m;
 
-    if (t->messages == MESSAGES || !left) return;
+    if (!left) return;
     if (t->kind != EEOD_CACHEABLE) {
         if (must || left >= MIN_WRITE || t->pieces == PIECES) close_message(t);
         return;
@@ -201,6 +202,7 @@ static void close_part(struct eeod_net *n, int fd, struct batch *t, int must) {
     apr_uint64_t rest = (t->before + left) % mss_of(n, fd);
     left = rest < left ? left - (apr_size_t)rest : 0;
     t->bytes = left;
+    m = &t->message[t->messages].msg_hdr;
     m->msg_iovlen = 0;
     for (struct iovec *v = m->msg_iov; left; v++) {
         if (v->iov_len > left) v->iov_len = left;
