@@ -41,6 +41,7 @@ enum {
     PIECES = 128,
     SLICE = 20,             /* segments of a message: fewer than half of 64 KB holds, which is the kernel's buffer for a client's first window */
     MIN_WRITE = 4096,       /* fewer bytes wait for more, as in the core output filter */
+    MIN_SEGMENTS = 10,      /* so do fewer segments of a cacheable block: each message is a buffer and perhaps a packet of its own */
     SENDFILE_LEAST = 256,   /* bytes of a file that is worth it, as there */
     MSS_LEAST = 64          /* of a connection on which the kernel says something strange */
 };
@@ -66,7 +67,7 @@ struct batch {
     apr_size_t      bytes;              /* of the one that is being filled */
     enum eeod_block kind;               /* of its block */
     apr_uint64_t    before;             /* bytes of its block that stand before it */
-    int             slices;             /* some message is not the end of its block */
+    int             slices;             /* some message is a slice of a large cacheable block */
 };
 
 static const ap_filter_rec_t *core_rec;
@@ -174,21 +175,23 @@ static int fill(struct eeod_net *n, int fd, struct batch *t, const char *data, a
         if (t->kind == EEOD_CACHEABLE) {
             apr_uint64_t slice = SLICE * (apr_uint64_t)mss_of(n, fd), left = slice - (t->before + t->bytes) % slice;
             if (part > left) part = (apr_size_t)left;
-            t->slices |= part == left;
         }
         t->piece[t->pieces++] = (struct iovec){ (void *)data, part };
         t->message[t->messages].msg_hdr.msg_iovlen++;
         t->bytes += part;
         data += part;
         len -= part;
-        if (t->kind == EEOD_CACHEABLE && (t->before + t->bytes) % (SLICE * n->mss) == 0) close_message(t);
+        if (t->kind == EEOD_CACHEABLE && (t->before + t->bytes) % (SLICE * n->mss) == 0) {
+            close_message(t);
+            t->slices = 1;
+        }
     }
     return len == 0;
 }
 
 /*
- * The block of the message that is being filled is not known to end: what of it may go.  Of a cacheable one whole segments; of another all,
- * if it must go or is worth it.
+ * The block of the message that is being filled is not known to end: what of it may go, if it must or is worth it.  Of a cacheable one whole
+ * segments, of another all.
  */
 static void close_part(struct eeod_net *n, int fd, struct batch *t, int must) {
     apr_size_t left = t->bytes;
@@ -201,6 +204,7 @@ static void close_part(struct eeod_net *n, int fd, struct batch *t, int must) {
     }
     apr_uint64_t rest = (t->before + left) % mss_of(n, fd);
     left = rest < left ? left - (apr_size_t)rest : 0;
+    if (!must && t->pieces < PIECES && left < MIN_SEGMENTS * n->mss) return;
     t->bytes = left;
     m = &t->message[t->messages].msg_hdr;
     m->msg_iovlen = 0;
@@ -209,7 +213,6 @@ static void close_part(struct eeod_net *n, int fd, struct batch *t, int must) {
         left -= v->iov_len;
         m->msg_iovlen++;
     }
-    t->slices = 1;
     close_message(t);
 }
 
