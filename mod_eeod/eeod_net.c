@@ -9,7 +9,8 @@
  * - A full socket: no, the kernel fills a buffer of whole segments before it looks whether there is room for another.
  * - The end of the client's window: with TCP_NODELAY, which httpd sets, the kernel sends up to it and shifts all that follows in the
  *   same buffer.  TCP_CORK keeps it from that, except that a buffer that has become full is pushed nevertheless.  So a large cacheable
- *   block goes corked, in messages of SLICE segments, which never fill a buffer; and what is shifted all the same is one message at most.
+ *   block goes corked, in messages of SLICE segments, which never fill a buffer, and its last segment when the others have gone; what is
+ *   shifted all the same is one message at most.
  *
  * sendfile() has no MSG_EOR: a cacheable file is read.
  */
@@ -40,6 +41,7 @@ enum {
     MESSAGES = 16,          /* of one system call */
     PIECES = 128,
     SLICE = 20,             /* segments of a message: fewer than half of 64 KB holds, which is the kernel's buffer for a client's first window */
+    LARGE = 2 * SLICE,      /* segments of a block that may be larger than a client's first window */
     MIN_WRITE = 4096,       /* fewer bytes wait for more, as in the core output filter */
     MIN_SEGMENTS = 10,      /* so do fewer segments of a cacheable block: each message is a buffer and perhaps a packet of its own */
     SENDFILE_LEAST = 256,   /* bytes of a file that is worth it, as there */
@@ -67,7 +69,8 @@ struct batch {
     apr_size_t      bytes;              /* of the one that is being filled */
     enum eeod_block kind;               /* of its block */
     apr_uint64_t    before;             /* bytes of its block that stand before it */
-    int             slices;             /* some message is a slice of a large cacheable block */
+    int             large;              /* of a large cacheable block; it is to go corked */
+    int             tail;               /* the one message is the last segment of such a block */
 };
 
 static const ap_filter_rec_t *core_rec;
@@ -183,10 +186,43 @@ static int fill(struct eeod_net *n, int fd, struct batch *t, const char *data, a
         len -= part;
         if (t->kind == EEOD_CACHEABLE && (t->before + t->bytes) % (SLICE * n->mss) == 0) {
             close_message(t);
-            t->slices = 1;
+            t->large |= t->before >= LARGE * n->mss;
         }
     }
     return len == 0;
+}
+
+/* The message that is being filled has so many bytes only; then it is closed. */
+static void cut_and_close(struct batch *t, apr_size_t bytes) {
+    struct msghdr *m = &t->message[t->messages].msg_hdr;
+
+    t->bytes = bytes;
+    m->msg_iovlen = 0;
+    for (struct iovec *v = m->msg_iov; bytes; v++) {
+        if (v->iov_len > bytes) v->iov_len = bytes;
+        bytes -= v->iov_len;
+        m->msg_iovlen++;
+    }
+    close_message(t);
+}
+
+/*
+ * The block of the message that is being filled ends.  Of a large cacheable one the last segment goes alone, when all before it is on its way:
+ * with it the cork is taken out, and what is left in the kernel then is cut as clients' windows want it.  0: the batch ends here.
+ */
+static int close_block(struct eeod_net *n, int fd, struct batch *t) {
+    if (t->kind == EEOD_CACHEABLE && t->bytes && (n->corked || t->large)) {
+        apr_size_t mss = mss_of(n, fd), last = (apr_size_t)((t->before + t->bytes - 1) % mss + 1);
+        if (t->bytes > last) {
+            cut_and_close(t, t->bytes - last);
+        } else if (!t->messages) {
+            close_message(t);
+            t->tail = 1;
+        }
+        return 0;
+    }
+    close_message(t);
+    return 1;
 }
 
 /*
@@ -194,26 +230,14 @@ static int fill(struct eeod_net *n, int fd, struct batch *t, const char *data, a
  * segments, of another all.
  */
 static void close_part(struct eeod_net *n, int fd, struct batch *t, int must) {
-    apr_size_t left = t->bytes;
-    struct msghdr *m;
-
-    if (!left) return;
+    if (!t->bytes) return;
     if (t->kind != EEOD_CACHEABLE) {
-        if (must || left >= MIN_WRITE || t->pieces == PIECES) close_message(t);
+        if (must || t->bytes >= MIN_WRITE || t->pieces == PIECES) close_message(t);
         return;
     }
-    apr_uint64_t rest = (t->before + left) % mss_of(n, fd);
-    left = rest < left ? left - (apr_size_t)rest : 0;
-    if (!must && t->pieces < PIECES && left < MIN_SEGMENTS * n->mss) return;
-    t->bytes = left;
-    m = &t->message[t->messages].msg_hdr;
-    m->msg_iovlen = 0;
-    for (struct iovec *v = m->msg_iov; left; v++) {
-        if (v->iov_len > left) v->iov_len = left;
-        left -= v->iov_len;
-        m->msg_iovlen++;
-    }
-    close_message(t);
+    apr_uint64_t mss = mss_of(n, fd), rest = (t->before + t->bytes) % mss;
+    apr_size_t whole = rest < t->bytes ? t->bytes - (apr_size_t)rest : 0;
+    if (must || t->pieces == PIECES || whole >= MIN_SEGMENTS * mss) cut_and_close(t, whole);
 }
 
 /* Fills the batch from the head of the brigade. */
@@ -221,7 +245,7 @@ static apr_status_t gather(struct eeod_net *n, int fd, apr_bucket_brigade *bb, i
     t->messages = t->pieces = 0;
     t->kind = n->kind;
     t->before = n->sent;
-    t->slices = 0;
+    t->large = t->tail = 0;
     open_message(t);
     for (apr_bucket *b = APR_BRIGADE_FIRST(bb); b != APR_BRIGADE_SENTINEL(bb); b = APR_BUCKET_NEXT(b)) {
         const char *data;
@@ -230,7 +254,7 @@ static apr_status_t gather(struct eeod_net *n, int fd, apr_bucket_brigade *bb, i
 
         if (APR_BUCKET_IS_METADATA(b)) {
             if (!ends_block(b)) continue;
-            close_message(t);
+            if (!close_block(n, fd, t)) return APR_SUCCESS;
             t->kind = eeod_boundary_kind(b);
             t->before = 0;
             continue;
@@ -287,6 +311,9 @@ static void cork(struct eeod_net *n, int fd, int on) {
     setsockopt(fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on);
 }
 
+/* Whether the socket has room only when it has sent all that was written before. */
+static void send_when_all_is_sent(int fd, int on) { setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &on, sizeof on); }
+
 static apr_size_t bytes_of(const struct msghdr *m) {
     apr_size_t sum = 0;
     for (size_t i = 0; i < m->msg_iovlen; i++) sum += m->msg_iov[i].iov_len;
@@ -297,7 +324,8 @@ static apr_status_t send_batch(conn_rec *c, struct eeod_net *n, int fd, apr_buck
     apr_size_t done = 0;
     int went;
 
-    if (t->slices) cork(n, fd, 1);
+    if (t->large) cork(n, fd, 1);
+    if (t->tail) send_when_all_is_sent(fd, 1);
     went = sendmmsg(fd, t->message, t->messages, MSG_DONTWAIT | MSG_NOSIGNAL | MSG_EOR);
     if (went < 0) return errno == EINTR ? APR_SUCCESS : errno == EAGAIN || errno == EWOULDBLOCK ? APR_EAGAIN : APR_FROM_OS_ERROR(errno);
     for (int i = 0; i < went; i++) done += t->message[i].msg_len;
@@ -306,6 +334,10 @@ static apr_status_t send_batch(conn_rec *c, struct eeod_net *n, int fd, apr_buck
     /* The kernel goes on to the next message only when all of one has gone. */
     n->open = went && t->message[went - 1].msg_len < bytes_of(&t->message[went - 1].msg_hdr);
     account(c, done);
+    if (t->tail && !n->open) {
+        send_when_all_is_sent(fd, 0);
+        cork(n, fd, 0);
+    }
     return APR_SUCCESS;
 }
 

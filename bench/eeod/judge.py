@@ -73,7 +73,7 @@ class Alignment:
         for n, pieces in cut.items():
             first = self.first.setdefault((places[n][2], places[n][1] - places[n][0]), {})
             # A delivery that was cut off is the first of its beginning only.
-            known = max((at + length for at, length in first), default=0)
+            known = max((at + length for at, length in first), default=float("-inf"))
             self.deliveries += 1
             for at, length, payload in pieces:
                 if at >= known:
