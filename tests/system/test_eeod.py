@@ -63,13 +63,13 @@ def site(request, parts):
 
 
 def moved(site, before):
-    after = site.counters()
+    after = site.settled()
     return {k: after[k] - before[k] for k in after if after[k] != before[k]}
 
 
 @pytest.mark.parametrize("target", ("page.html", "page.cgi", "pause.cgi", "page.php", "proxied/page.html", "proxied/page.cgi"))
 def test_from_any_handler(site, target):
-    before = site.counters()
+    before = site.settled()
     status, _, body = curl(f"{site.url}/on/{target}")
     assert status.endswith("200 OK") and body == PAGE
     counted = moved(site, before)
@@ -106,7 +106,7 @@ def site_connection(site, **kwargs):
 
 
 def test_odd_marks(site):
-    before = site.counters()
+    before = site.settled()
     want = open(site.path_of("odd.html"), "rb").read()
     assert curl(f"{site.url}/on/odd.html")[2] == want
     counted = moved(site, before)
@@ -118,13 +118,13 @@ def test_a_file_without_marks_is_read_once(site):
     """Unless it changes; then its marks are found."""
     path = write(site.root, "changes.html", PLAIN)
     for _ in range(3):
-        before = site.counters()
+        before = site.settled()
         assert curl(f"{site.url}/on/changes.html")[2] == PLAIN
         assert moved(site, before) == {"unmarked": 1}
     write(site.root, "changes.html", PAGE + b" " * (len(PLAIN) - len(PAGE)) if len(PLAIN) > len(PAGE) else PAGE)
     os.utime(path, (2, 2))
     for _ in range(3):
-        before = site.counters()
+        before = site.settled()
         assert OPEN in curl(f"{site.url}/on/changes.html")[2]
         assert moved(site, before)["unique_blocks"] == 6
 
@@ -132,11 +132,11 @@ def test_a_file_without_marks_is_read_once(site):
 def test_files(site):
     """With EeodFiles whatever has no marks is one block."""
     for target in ("data.bin", "plain.html", "page.txt"):
-        before = site.counters()
+        before = site.settled()
         assert curl(f"{site.url}/files/{target}")[2] == open(site.path_of(target), "rb").read()
         counted = moved(site, before)
         assert counted["files"] == counted["cacheable_blocks"] == 1 and counted["boundaries"] == 2, target
-    before = site.counters()
+    before = site.settled()
     assert curl(f"{site.url}/files/page.html")[2] == PAGE
     assert moved(site, before)["unique_blocks"] == 6
     assert curl(f"{site.url}/files/data.bin", "-r", "1000-99999")[2] == open(site.path_of("data.bin"), "rb").read()[1000:100000]
@@ -144,18 +144,18 @@ def test_files(site):
 
 def test_other_marks_and_types(site):
     write(site.root, "other.txt", b"y" * 200 + b"[[mine: 7]]]]" + b"y" * 20)
-    before = site.counters()
+    before = site.settled()
     curl(f"{site.url}/other/other.txt")
     counted = moved(site, before)
     assert counted["unique_blocks"] == 1 and counted["cacheable_blocks"] == 2       # EeodMinBlock 0: the small one too
-    before = site.counters()
+    before = site.settled()
     assert curl(f"{site.url}/other/page.html")[2] == PAGE
     assert moved(site, before) == {}
 
 
 def test_ssi(site):
     """What a subrequest makes is part of the page that includes it: its marks count there, once.  The very end is too short to be a block."""
-    before = site.counters()
+    before = site.settled()
     body = curl(f"{site.url}/on/outer.shtml")[2]
     assert body == b"begin" + b"x" * 500 + PAGE + OPEN + b"mine" + CLOSE + b"end"
     counted = moved(site, before)
@@ -163,7 +163,7 @@ def test_ssi(site):
 
 
 def test_error_documents_and_redirects(site):
-    before = site.counters()
+    before = site.settled()
     status, _, body = curl(f"{site.url}/on/no-such-page")
     assert "404" in status and body == PAGE         # /off/page.html: its directory decides
     assert moved(site, before) == {}
@@ -173,7 +173,7 @@ def test_error_documents_and_redirects(site):
 
 
 def test_encoded(site):
-    before = site.counters()
+    before = site.settled()
     _, fields, body = curl(f"{site.url}/packed/page.html", "-H", "Accept-Encoding: gzip")
     assert fields["content-encoding"] == "gzip" and gzip.decompress(body) == PAGE
     assert moved(site, before) == {"aside_encoded": 1}
@@ -186,7 +186,7 @@ def test_encoded(site):
 def test_encrypted(site, version, counter):
     """No boundaries there; marks are taken out all the same."""
     url = f"https://127.0.0.1:{site.tls_port}"
-    before = site.counters()
+    before = site.settled()
     assert curl(f"{url}/on/page.html", "-k", version)[2] == PAGE
     assert moved(site, before) == {counter: 1}
     assert curl(f"{url}/strip/page.html", "-k", version)[2] == stripped(PAGE)
@@ -197,7 +197,7 @@ def test_ranges(site):
         for asked, want in (("0-99", whole[:100]), ("700-8000", whole[700:8001]), ("-500", whole[-500:])):
             status, fields, body = curl(f"{site.url}/{where}/page.html", "-r", asked)
             assert "206" in status and body == want, (where, asked)
-    before = site.counters()
+    before = site.settled()
     status, fields, body = curl(f"{site.url}/on/page.html", "-r", "0-99,200-299")
     assert "206" in status and "multipart" in fields["content-type"] and PAGE[200:300] in body
     status, _, body = curl(f"{site.url}/on/large.html", "-r", "1000000-1000099")
@@ -305,9 +305,9 @@ def test_counters_are_shown(site):
 
 
 def test_counters_outlive_a_graceful_restart(site):
-    before = site.counters()
+    before = site.settled()
     site.graceful()
-    after = site.counters()
+    after = site.settled()
     assert all(after[k] >= before[k] for k in before)
     assert json.dumps(before)
 
