@@ -41,9 +41,9 @@ enum {
     MESSAGES = 16,          /* of one system call */
     PIECES = 128,
     SLICE = 20,             /* segments of a message: fewer than half of 64 KB holds, which is the kernel's buffer for a client's first window */
-    LARGE = 2 * SLICE,      /* segments of a block that may be larger than a client's first window */
-    MIN_WRITE = 4096,       /* fewer bytes wait for more, as in the core output filter */
-    MIN_SEGMENTS = 10,      /* so do fewer segments of a cacheable block: each message is a buffer and perhaps a packet of its own */
+    LARGE = 4 * SLICE,      /* segments of a block that may be larger than what a client takes at a time: 64 KB at first, and soon more */
+    MIN_SEGMENTS = 10,      /* fewer of a block wait for more of it: each message is a packet of its own at least */
+    FILE_END = 4096,        /* bytes of a file that are not sent as a file, but with what comes behind it */
     SENDFILE_LEAST = 256,   /* bytes of a file that is worth it, as there */
     MSS_LEAST = 64          /* of a connection on which the kernel says something strange */
 };
@@ -230,14 +230,10 @@ static int close_block(struct eeod_net *n, int fd, struct batch *t) {
  * segments, of another all.
  */
 static void close_part(struct eeod_net *n, int fd, struct batch *t, int must) {
-    if (!t->bytes) return;
-    if (t->kind != EEOD_CACHEABLE) {
-        if (must || t->bytes >= MIN_WRITE || t->pieces == PIECES) close_message(t);
-        return;
-    }
-    apr_uint64_t mss = mss_of(n, fd), rest = (t->before + t->bytes) % mss;
-    apr_size_t whole = rest < t->bytes ? t->bytes - (apr_size_t)rest : 0;
-    if (must || t->pieces == PIECES || whole >= MIN_SEGMENTS * mss) cut_and_close(t, whole);
+    apr_uint64_t mss = mss_of(n, fd), rest = t->kind == EEOD_CACHEABLE ? (t->before + t->bytes) % mss : 0;
+    apr_size_t may = rest < t->bytes ? t->bytes - (apr_size_t)rest : 0;
+
+    if (must || t->pieces == PIECES || may >= MIN_SEGMENTS * mss) cut_and_close(t, may);
 }
 
 /* Fills the batch from the head of the brigade. */
@@ -268,7 +264,7 @@ static apr_status_t gather(struct eeod_net *n, int fd, apr_bucket_brigade *bb, i
         if (rv != APR_SUCCESS) return rv;
         if (!fill(n, fd, t, data, len)) break;
     }
-    close_part(n, fd, t, must);
+    if (t->bytes) close_part(n, fd, t, must);
     return APR_SUCCESS;
 }
 
@@ -349,9 +345,9 @@ static apr_status_t send_file(conn_rec *c, struct eeod_net *n, int fd, apr_bucke
     ssize_t w;
 
     *done = 0;
-    if (b->length <= MIN_WRITE) return APR_SUCCESS;
+    if (b->length <= FILE_END) return APR_SUCCESS;
     apr_os_file_get(&file, ((apr_bucket_file *)b->data)->fd);
-    do w = sendfile(fd, file, &offset, b->length - MIN_WRITE);
+    do w = sendfile(fd, file, &offset, b->length - FILE_END);
     while (w < 0 && errno == EINTR);
     if (w < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? APR_EAGAIN : APR_FROM_OS_ERROR(errno);
     if (w == 0) return APR_EOF;     /* it has become shorter */
