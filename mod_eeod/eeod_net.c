@@ -42,7 +42,6 @@ enum {
     PIECES = 128,
     SLICE = 20,             /* segments of a message: fewer than half of 64 KB holds, which is the kernel's buffer for a client's first window */
     LARGE = 4 * SLICE,      /* segments of a block that may be larger than what a client takes at a time: 64 KB at first, and soon more */
-    MIN_SEGMENTS = 10,      /* fewer of a block wait for more of it: each message is a packet of its own at least */
     FILE_END = 4096,        /* bytes of a file that are not sent as a file, but with what comes behind it */
     SENDFILE_LEAST = 256,   /* bytes of a file that is worth it, as there */
     MSS_LEAST = 64          /* of a connection on which the kernel says something strange */
@@ -226,14 +225,14 @@ static int close_block(struct eeod_net *n, int fd, struct batch *t) {
 }
 
 /*
- * The block of the message that is being filled is not known to end: what of it may go, if it must or is worth it.  Of a cacheable one whole
- * segments, of another all.
+ * The block of the message that is being filled is not known to end: what of it may go, if it must or is as much as a slice.  Of a cacheable one
+ * whole segments, of another all.  Less waits for more, since each message is a packet of its own at least.
  */
 static void close_part(struct eeod_net *n, int fd, struct batch *t, int must) {
     apr_uint64_t mss = mss_of(n, fd), rest = t->kind == EEOD_CACHEABLE ? (t->before + t->bytes) % mss : 0;
     apr_size_t may = rest < t->bytes ? t->bytes - (apr_size_t)rest : 0;
 
-    if (must || t->pieces == PIECES || may >= MIN_SEGMENTS * mss) cut_and_close(t, may);
+    if (must || t->pieces == PIECES || may >= SLICE * mss) cut_and_close(t, may);
 }
 
 /* Fills the batch from the head of the brigade. */
