@@ -13,7 +13,7 @@ void eeod_blocks_begin(struct eeod_blocks *b, const struct eeod_marks *m, bool s
 }
 
 static void step(struct eeod_blocks *b, enum eeod_step s, size_t n) {
-    if (n || s >= EEOD_BEGIN_CACHEABLE) b->take(b->context, s, n);
+    if (n || s >= EEOD_CUT) b->take(b->context, s, n);
 }
 
 static void begin(struct eeod_blocks *b, enum eeod_block block) {
@@ -24,9 +24,21 @@ static void begin(struct eeod_blocks *b, enum eeod_block block) {
 
 static void mark(struct eeod_blocks *b, size_t n) { step(b, b->strip ? EEOD_DROP : EEOD_PASS, n); }
 
-/* What is held goes on, as part of the block that has begun. */
-static void release(struct eeod_blocks *b) {
-    mark(b, b->mark);
+/* A closing mark within a unique block: no segment is to begin with the whole of it. */
+static void inner_mark(struct eeod_blocks *b, size_t n) {
+    if (b->strip || !n) {
+        mark(b, n);
+        return;
+    }
+    step(b, EEOD_PASS, 1);
+    step(b, EEOD_CUT, 0);
+    step(b, EEOD_PASS, n - 1);
+}
+
+/* What is held goes on, as part of the block that has begun; joined: behind it comes what is unique. */
+static void release(struct eeod_blocks *b, bool joined) {
+    if (joined) inner_mark(b, b->mark);
+    else mark(b, b->mark);
     step(b, EEOD_PASS, b->gap);
     b->mark = b->gap = 0;
 }
@@ -41,28 +53,33 @@ static void text(struct eeod_blocks *b, size_t n) {
     b->gap += n;
     if (b->mark + b->gap < b->least) return;
     begin(b, EEOD_CACHEABLE);
-    release(b);
+    release(b, false);
 }
 
 static void opening(struct eeod_blocks *b, size_t length) {
+    bool joined = b->block == EEOD_UNIQUE;
     if (b->depth++) {
         b->odd++;
-    } else if (b->block != EEOD_UNIQUE) {
+    } else if (!joined) {
         begin(b, EEOD_UNIQUE);
     } else {
         b->joined++;
     }
-    release(b);
+    release(b, joined);
     mark(b, length);
 }
 
 static void closing(struct eeod_blocks *b, size_t length) {
     if (!b->depth) {
         b->odd++;
+        if (b->block != EEOD_CACHEABLE) {
+            begin(b, EEOD_CACHEABLE);
+            release(b, false);
+        }
         text(b, length);
     } else if (--b->depth) {
         b->odd++;
-        mark(b, length);
+        inner_mark(b, length);
     } else {
         b->mark = length;
     }
@@ -85,5 +102,5 @@ void eeod_blocks_end(struct eeod_blocks *b) {
     text(b, b->scan.held);
     b->scan.held = 0;
     if (b->block == EEOD_UNIQUE && !b->depth && b->mark + b->gap) b->joined++;
-    release(b);
+    release(b, false);
 }

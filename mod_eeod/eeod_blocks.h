@@ -4,14 +4,17 @@
  * the rest is cacheable.
  *
  * The page is fed in pieces.  What becomes of it is told in steps, in the order of its bytes and without gaps: so many bytes go on, so many are
- * taken out, a block begins here.  A step may concern bytes of earlier pieces: whoever feeds keeps what no step has taken yet, which is
+ * taken out, a block begins here, a segment ends here.  A step may concern bytes of earlier pieces: whoever feeds keeps what no step has taken yet, which is
  * never more than EEOD_MARK_MAX + `least` bytes once a piece is fed.
  *
  * RULES
- * - Kept marks are the first bytes of their blocks: the opening one of a unique block, the closing one of a cacheable block.
+ * - Kept marks of an outermost pair are the first bytes of their blocks: the opening one of a unique block, the closing one of a cacheable block.
+ *   (Not the page's first one, when less than `least` bytes stand before it.)
+ * - A closing mark that begins no block, because it is nested or its block too small, is cut in two (EEOD_CUT: a segment ends here, the block
+ *   goes on): who goes by the first bytes of segments must not take what follows it for cacheable.
  * - Marks nest: only the closing mark of the outermost pair ends a unique block.  Whatever is wrong with marks, what stands between two that
  *   belong together is never taken for cacheable.
- * - A closing mark without an opening one is text.  An opening one without a closing one makes all that follows unique.
+ * - A closing mark without an opening one is text, of a cacheable block, however small.  An opening one without a closing one makes all that follows unique.
  * - A cacheable block of fewer than `least` bytes, its closing mark included, is not worth a segment: it goes with the unique one beside it.
  *   Departure from the paper, which warns of small blocks of either kind: a small unique one stays a block, or what is a visitor's own
  *   would lie in what caches keep.
@@ -23,7 +26,7 @@
 
 #include <stdbool.h>
 
-enum eeod_step { EEOD_PASS, EEOD_DROP, EEOD_BEGIN_CACHEABLE, EEOD_BEGIN_UNIQUE };
+enum eeod_step { EEOD_PASS, EEOD_DROP, EEOD_CUT, EEOD_BEGIN_CACHEABLE, EEOD_BEGIN_UNIQUE };
 
 /* n: bytes, of EEOD_PASS and EEOD_DROP. */
 typedef void eeod_take(void *context, enum eeod_step step, size_t n);

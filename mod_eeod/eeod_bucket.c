@@ -34,3 +34,16 @@ void eeod_read_by_portions(apr_bucket *file) {
     apr_bucket_file_enable_mmap(file, 0);
     apr_bucket_file_set_buf_size(file, EEOD_PORTION);
 }
+
+apr_bucket *eeod_split(apr_bucket *b, apr_size_t at) {
+    const char *data;
+    apr_size_t len;
+    apr_bucket *copy;
+
+    if (apr_bucket_split(b, at) == APR_SUCCESS || apr_bucket_read(b, &data, &len, APR_BLOCK_READ) != APR_SUCCESS) return b;
+    copy = apr_bucket_heap_create(data, len, NULL, b->list);
+    APR_BUCKET_INSERT_AFTER(b, copy);
+    apr_bucket_delete(b);
+    apr_bucket_split(copy, at);
+    return copy;
+}

@@ -64,6 +64,7 @@ static void end_block(struct page *p) {
 
 static void take(void *context, enum eeod_step step, size_t n) {
     struct page *p = context;
+    if (step == EEOD_CUT) return;
     if (step == EEOD_BEGIN_CACHEABLE || step == EEOD_BEGIN_UNIQUE) {
         end_block(p);
         p->kind = step == EEOD_BEGIN_UNIQUE ? 'U' : 'C';
@@ -81,7 +82,7 @@ static void take(void *context, enum eeod_step step, size_t n) {
 
 /* 0, or -1 without memory. */
 static int feed(struct page *p, const void *data, size_t n) {
-    memmove(p->held, p->held + p->eaten, p->used - p->eaten);
+    if (p->used) memmove(p->held, p->held + p->eaten, p->used - p->eaten);
     p->used -= p->eaten;
     p->eaten = 0;
     if (p->used + n > p->size) {

@@ -9,8 +9,8 @@
  * - A full socket: no, the kernel fills a buffer of whole segments before it looks whether there is room for another.
  * - The end of the client's window: with TCP_NODELAY, which httpd sets, the kernel sends up to it and shifts all that follows in the
  *   same buffer.  TCP_CORK keeps it from that, except that a buffer that has become full is pushed nevertheless.  So a large cacheable
- *   block goes corked, in messages of SLICE segments, which never fill a buffer, and its last segment when the others have gone; what is
- *   shifted all the same is one message at most.
+ *   block goes corked, in messages of SLICE bytes, which never fill a buffer, and its last segment when the others have gone (unless httpd
+ *   waits, as some MPMs do at the end of a request: then at once); what is shifted all the same is one message at most.
  *
  * sendfile() has no MSG_EOR: a cacheable file is read.
  */
@@ -40,8 +40,8 @@ APLOG_USE_MODULE(eeod);
 enum {
     MESSAGES = 16,          /* of one system call */
     PIECES = 128,
-    SLICE = 20,             /* segments of a message: fewer than half of 64 KB holds, which is the kernel's buffer for a client's first window */
-    LARGE = 4 * SLICE,      /* segments of a block that may be larger than what a client takes at a time: 64 KB at first, and soon more */
+    SLICE = 28960,          /* bytes of a message, down to whole segments: fewer than half of 64 KB, the kernel's buffer for a client's first window */
+    LARGE = 4,              /* slices of a block that may be larger than what a client takes at a time: 64 KB at first, and soon more */
     FILE_END = 4096,        /* bytes of a file that are not sent as a file, but with what comes behind it */
     SENDFILE_LEAST = 256,   /* bytes of a file that is worth it, as there */
     MSS_LEAST = 64          /* of a connection on which the kernel says something strange */
@@ -53,6 +53,7 @@ struct eeod_net {
     int                 ours;           /* the end of a response that is ours is still to come */
     int                 core_first;     /* the core output filter may still have what came before */
     int                 corked;
+    int                 flush;          /* httpd waits for what it has passed on */
     enum eeod_block     kind;           /* of the data at the head */
     apr_size_t          mss;            /* 0: to be asked for */
     apr_uint64_t        sent;           /* bytes of the present block */
@@ -93,6 +94,12 @@ static apr_size_t mss_of(struct eeod_net *n, int fd) {
     return n->mss;
 }
 
+/* Whole segments; one at least. */
+static apr_size_t slice_of(struct eeod_net *n, int fd) {
+    apr_size_t mss = mss_of(n, fd);
+    return mss > SLICE ? mss : SLICE / mss * mss;
+}
+
 static void begin_block(struct eeod_net *n, int fd, enum eeod_block kind) {
     if (n->sent) {
         apr_size_t mss = mss_of(n, fd);
@@ -127,17 +134,6 @@ static void take_metadata(struct eeod_net *n, int fd, apr_bucket_brigade *bb) {
     }
 }
 
-/* What has been read can be split, unless its type is somebody's own. */
-static void split(apr_bucket *b, apr_size_t at) {
-    const char *data;
-    apr_size_t len;
-
-    if (apr_bucket_split(b, at) == APR_SUCCESS || apr_bucket_read(b, &data, &len, APR_BLOCK_READ) != APR_SUCCESS) return;
-    apr_bucket *copy = apr_bucket_heap_create(data, len, NULL, b->list);
-    apr_bucket_split(copy, at);
-    APR_BUCKET_INSERT_AFTER(b, copy);
-}
-
 /* So many bytes at the head are sent. */
 static void take_bytes(struct eeod_net *n, int fd, apr_bucket_brigade *bb, apr_size_t bytes) {
     while (bytes) {
@@ -147,7 +143,7 @@ static void take_bytes(struct eeod_net *n, int fd, apr_bucket_brigade *bb, apr_s
             take_metadata(n, fd, bb);
             continue;
         }
-        if (b->length > bytes) split(b, bytes);
+        if (b->length > bytes) b = eeod_split(b, bytes);
         n->sent += b->length;
         bytes -= b->length;
         apr_bucket_delete(b);
@@ -172,20 +168,22 @@ static void close_message(struct batch *t) {
 
 /* Puts bytes into messages, as far as there is room for them. */
 static int fill(struct eeod_net *n, int fd, struct batch *t, const char *data, apr_size_t len) {
+    apr_size_t slice = slice_of(n, fd);
+
     while (len && t->messages < MESSAGES && t->pieces < PIECES) {
         apr_size_t part = len;
         if (t->kind == EEOD_CACHEABLE) {
-            apr_uint64_t slice = SLICE * (apr_uint64_t)mss_of(n, fd), left = slice - (t->before + t->bytes) % slice;
-            if (part > left) part = (apr_size_t)left;
+            apr_size_t left = slice - (apr_size_t)((t->before + t->bytes) % slice);
+            if (part > left) part = left;
         }
         t->piece[t->pieces++] = (struct iovec){ (void *)data, part };
         t->message[t->messages].msg_hdr.msg_iovlen++;
         t->bytes += part;
         data += part;
         len -= part;
-        if (t->kind == EEOD_CACHEABLE && (t->before + t->bytes) % (SLICE * n->mss) == 0) {
+        if (t->kind == EEOD_CACHEABLE && (t->before + t->bytes) % slice == 0) {
             close_message(t);
-            t->large |= t->before >= LARGE * n->mss;
+            t->large |= t->before >= LARGE * slice;
         }
     }
     return len == 0;
@@ -229,10 +227,10 @@ static int close_block(struct eeod_net *n, int fd, struct batch *t) {
  * whole segments, of another all.  Less waits for more, since each message is a packet of its own at least.
  */
 static void close_part(struct eeod_net *n, int fd, struct batch *t, int must) {
-    apr_uint64_t mss = mss_of(n, fd), rest = t->kind == EEOD_CACHEABLE ? (t->before + t->bytes) % mss : 0;
+    apr_uint64_t rest = t->kind == EEOD_CACHEABLE ? (t->before + t->bytes) % mss_of(n, fd) : 0;
     apr_size_t may = rest < t->bytes ? t->bytes - (apr_size_t)rest : 0;
 
-    if (must || t->pieces == PIECES || may >= SLICE * mss) cut_and_close(t, may);
+    if (must || t->pieces == PIECES || may >= (t->kind == EEOD_CACHEABLE ? slice_of(n, fd) : SLICE)) cut_and_close(t, may);
 }
 
 /* Fills the batch from the head of the brigade. */
@@ -254,10 +252,11 @@ static apr_status_t gather(struct eeod_net *n, int fd, apr_bucket_brigade *bb, i
             t->before = 0;
             continue;
         }
-        if (APR_BUCKET_IS_FILE(b)) {
-            /* It is not to be in memory before it can be sent. */
-            if (t->messages || (t->kind == EEOD_NOTHING && t->bytes)) break;
-            eeod_read_by_portions(b);
+        if (APR_BUCKET_IS_FILE(b) || b->length == (apr_size_t)-1) {
+            /* It is not to be in memory before it can be sent, and what is here is not to wait until it can be read. */
+            if (t->kind == EEOD_NOTHING) close_message(t);
+            if (t->messages) break;
+            if (APR_BUCKET_IS_FILE(b)) eeod_read_by_portions(b);
         }
         rv = apr_bucket_read(b, &data, &len, APR_BLOCK_READ);
         if (rv != APR_SUCCESS) return rv;
@@ -282,12 +281,10 @@ static apr_status_t join_pieces(apr_bucket_brigade *bb, const struct batch *t) {
             apr_bucket_free(flat);
             return rv;
         }
-        if (len > have - at) {
-            split(b, have - at);
-            len = have - at;
-        }
+        if (len > have - at) len = have - at;
         memcpy(flat + at, data, len);
         at += len;
+        if (len < b->length) b = eeod_split(b, len);
         apr_bucket_delete(b);
     }
     APR_BRIGADE_INSERT_HEAD(bb, apr_bucket_heap_create(flat, have, apr_bucket_free, bb->bucket_alloc));
@@ -320,7 +317,7 @@ static apr_status_t send_batch(conn_rec *c, struct eeod_net *n, int fd, apr_buck
     int went;
 
     if (t->large) cork(n, fd, 1);
-    if (t->tail) send_when_all_is_sent(fd, 1);
+    if (t->tail && !n->flush) send_when_all_is_sent(fd, 1);
     went = sendmmsg(fd, t->message, t->messages, MSG_DONTWAIT | MSG_NOSIGNAL | MSG_EOR);
     if (went < 0) return errno == EINTR ? APR_SUCCESS : errno == EAGAIN || errno == EWOULDBLOCK ? APR_EAGAIN : APR_FROM_OS_ERROR(errno);
     for (int i = 0; i < went; i++) done += t->message[i].msg_len;
@@ -378,7 +375,8 @@ static apr_status_t drain(conn_rec *c, struct eeod_net *n, int fd, apr_bucket_br
         else if (t.pieces == PIECES) rv = join_pieces(bb, &t);
         else break;
     }
-    if (APR_BRIGADE_EMPTY(bb)) cork(n, fd, 0);
+    /* All is sent, or what is left begins a block that is not to wait. */
+    if (APR_BRIGADE_EMPTY(bb) || (rv == APR_SUCCESS && !n->sent)) cork(n, fd, 0);
     return rv;
 }
 
@@ -471,6 +469,7 @@ static apr_status_t net_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
     } else {
         bb = n->pending;
     }
+    n->flush = flush;
     rv = send_all(f, n, bb, flush, handler);
     if (rv == APR_SUCCESS || APR_STATUS_IS_EAGAIN(rv)) rv = set_aside(f, n, bb);
     if (rv != APR_SUCCESS) {

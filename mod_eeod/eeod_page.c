@@ -36,6 +36,7 @@ struct page {
     struct eeod_blocks  blocks;
     apr_bucket_brigade *in;             /* fed, not yet taken */
     apr_bucket_brigade *out;            /* taken, not yet passed on */
+    apr_bucket_brigade *alone;          /* for a flush that overtakes a chunk */
     int                 boundaries;     /* 0: the marks are taken out, and that is all */
     int                 one_block;      /* no marks are looked for: all is one cacheable block */
     int                 whole;          /* all of it is passed on at a time */
@@ -62,7 +63,7 @@ static void add(struct page *p, apr_bucket *b) { APR_BRIGADE_INSERT_TAIL(p->out,
 static void move(struct page *p, apr_size_t n, int drop) {
     while (n) {
         apr_bucket *b = APR_BRIGADE_FIRST(p->in);
-        if (b->length > n) apr_bucket_split(b, n);
+        if (b->length > n) b = eeod_split(b, n);
         n -= b->length;
         APR_BUCKET_REMOVE(b);
         if (drop) apr_bucket_destroy(b);
@@ -108,6 +109,9 @@ static void take(void *context, enum eeod_step step, size_t n) {
     switch (step) {
     case EEOD_PASS: pass_bytes(p, n); break;
     case EEOD_DROP: move(p, n, 1); break;
+    case EEOD_CUT:
+        if (p->boundaries) add(p, eeod_boundary_create(EEOD_UNIQUE, p->f->c->bucket_alloc));
+        break;
     case EEOD_BEGIN_CACHEABLE: begin_block(p, EEOD_CACHEABLE); break;
     case EEOD_BEGIN_UNIQUE: begin_block(p, EEOD_UNIQUE); break;
     }
@@ -187,6 +191,7 @@ static int scan(const struct eeod_marks *m, apr_bucket_brigade *bb, int keep) {
     eeod_scan_begin(&s, m);
     for (apr_bucket *b = APR_BRIGADE_FIRST(bb), *next; b != APR_BRIGADE_SENTINEL(bb); b = next) {
         if (!APR_BUCKET_IS_METADATA(b)) {
+            if (APR_BUCKET_IS_FILE(b)) eeod_read_by_portions(b);
             if (apr_bucket_read(b, &data, &len, APR_BLOCK_READ) != APR_SUCCESS) return -1;
             if (eeod_scan_next(&s, data, len, &at)) return 1;
         }
@@ -212,7 +217,6 @@ static int file_has_marks(struct page *p, apr_bucket *file) {
     if (apr_bucket_copy(file, &b) != APR_SUCCESS) return 1;
     copy = apr_brigade_create(p->f->r->pool, p->f->c->bucket_alloc);
     APR_BRIGADE_INSERT_TAIL(copy, b);
-    eeod_read_by_portions(b);
     found = scan(p->conf.marks, copy, 0);
     apr_brigade_destroy(copy);
     if (found == 0) eeod_known_remember(&id, p->f->r->request_time);
@@ -270,7 +274,7 @@ static struct page *begin(ap_filter_t *f, apr_bucket_brigade *bb) {
     }
     if (unreadable(r)) return NULL;
     p->boundaries = !unreachable(r);
-    if (!p->boundaries && !p->conf.strip) return NULL;
+    if (!p->conf.strip && (!p->boundaries || r->header_only || picked(r, file))) return NULL;
     p->whole = all_here(bb);
     if (!pages) {
         p->one_block = 1;
@@ -280,13 +284,13 @@ static struct page *begin(ap_filter_t *f, apr_bucket_brigade *bb) {
         p->one_block = 1;
     }
     if (p->one_block) p->conf.strip = 0;
-    if (!p->conf.strip && picked(r, file)) return NULL;
     if (p->boundaries) p->boundaries = begin_segments(f);
     if (!p->boundaries && !p->conf.strip) return NULL;
     if (p->conf.strip) forget_length(r);
     p->chunks = p->boundaries && !p->whole && !apr_table_get(r->headers_out, "Content-Length");
     p->in = apr_brigade_create(r->pool, f->c->bucket_alloc);
     p->out = apr_brigade_create(r->pool, f->c->bucket_alloc);
+    p->alone = apr_brigade_create(r->pool, f->c->bucket_alloc);
     eeod_blocks_begin(&p->blocks, p->conf.marks, p->conf.strip, (size_t)p->conf.least, take, p);
     if (p->one_block) begin_block(p, EEOD_CACHEABLE);
     return p;
@@ -328,10 +332,9 @@ static apr_status_t keep(struct page *p, apr_bucket_brigade *bb) {
 /* A flush: what stands before it goes on, but for a chunk that is not full. */
 static void flush(struct page *p, apr_bucket *b) {
     if (p->room && p->portion) {
-        apr_bucket_brigade *alone = apr_brigade_create(p->f->r->pool, p->f->c->bucket_alloc);
-        APR_BRIGADE_INSERT_TAIL(alone, b);
-        if (p->status == APR_SUCCESS) p->status = ap_pass_brigade(p->f->next, alone);
-        apr_brigade_destroy(alone);
+        APR_BRIGADE_INSERT_TAIL(p->alone, b);
+        if (p->status == APR_SUCCESS) p->status = ap_pass_brigade(p->f->next, p->alone);
+        apr_brigade_cleanup(p->alone);
         return;
     }
     add(p, b);

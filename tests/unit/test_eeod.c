@@ -40,7 +40,8 @@ static size_t constant(void *n) { return *(size_t *)n; }
 
 /* ---- as they are meant ---------------------------------------------------------------------------------------------------------- */
 
-/* "{C}" and "{U}" in the result say where a block begins. */
+/* "{C}" and "{U}" in the result say where a block begins, "{|}" that a segment ends. */
+#define ZZ "<{|}!--/EEOD-->"
 static const struct { const char *what, *page; int strip; size_t least; const char *result; } pages[] = {
     { "a page without marks", "abc", 0, 0, "{C}abc" },
     { "nothing", "", 0, 0, "" },
@@ -50,16 +51,18 @@ static const struct { const char *what, *page; int strip; size_t least; const ch
     { "the same, stripped", O "me" Z "abc" O "you" Z, 1, 0, "{U}me{C}abc{U}you" },
     { "an empty pair", "abc" O Z "def", 0, 0, "{C}abc{U}" O "{C}" Z "def" },
     { "an empty pair, stripped", "abc" O Z "def", 1, 0, "{C}abc{U}{C}def" },
-    { "two pairs with nothing between", "a" O "b" Z O "c" Z "d", 0, 0, "{C}a{U}" O "b" Z O "c{C}" Z "d" },
-    { "nested", "a" O "b" O "c" Z "d" Z "e", 0, 0, "{C}a{U}" O "b" O "c" Z "d{C}" Z "e" },
+    { "two pairs with nothing between", "a" O "b" Z O "c" Z "d", 0, 0, "{C}a{U}" O "b" ZZ O "c{C}" Z "d" },
+    { "nested", "a" O "b" O "c" Z "d" Z "e", 0, 0, "{C}a{U}" O "b" O "c" ZZ "d{C}" Z "e" },
     { "nested, stripped", "a" O "b" O "c" Z "d" Z "e", 1, 0, "{C}a{U}bcd{C}e" },
     { "a closing mark alone is text", "a" Z "b" O "c" Z "d", 1, 0, "{C}a" Z "b{U}c{C}d" },
     { "a second closing mark is text", O "c" Z "d" Z "e", 1, 0, "{U}c{C}d" Z "e" },
     { "an opening mark alone", "a" O "bcd", 0, 0, "{C}a{U}" O "bcd" },
     { "half a mark at the end", "a" O "b" Z "c<!--EE", 0, 0, "{C}a{U}" O "b{C}" Z "c<!--EE" },
     { "half a mark before a mark", "<!--EE" O "b<!--/EEO" Z "c", 1, 0, "{C}<!--EE{U}b<!--/EEO{C}c" },
-    { "a small cacheable block between two", "abcdefghij" O "b" Z "c" O "d" Z "abcdefghij", 0, 20, "{U}abcdefghij" O "b" Z "c" O "d{C}" Z "abcdefghij" },
-    { "the same with a long beginning", "abcdefghijklmnopqrst" O "b" Z "c" O "d" Z "c", 0, 20, "{C}abcdefghijklmnopqrst{U}" O "b" Z "c" O "d" Z "c" },
+    { "a small cacheable block between two", "abcdefghij" O "b" Z "c" O "d" Z "abcdefghij", 0, 20, "{U}abcdefghij" O "b" ZZ "c" O "d{C}" Z "abcdefghij" },
+    { "the same with a long beginning", "abcdefghijklmnopqrst" O "b" Z "c" O "d" Z "c", 0, 20, "{C}abcdefghijklmnopqrst{U}" O "b" ZZ "c" O "d" Z "c" },
+    { "a second closing mark in a small cacheable block", O "c" Z "d" Z O "e" Z, 0, 20, "{U}" O "c{C}" Z "d" Z "{U}" O "e" Z },
+    { "a small beginning with a closing mark", "a" Z O "b", 0, 40, "{C}a" Z "{U}" O "b" },
     { "a small page without marks", "abc", 0, 20, "abc" },
     { "a small unique block stays one", "abcdefghijklmnopqrst" O Z "abcdefgh", 1, 20, "{C}abcdefghijklmnopqrst{U}{C}abcdefgh" },
     { "other letters", "abc<!--eeod-->d<!-- EEOD -->", 1, 0, "{C}abc<!--eeod-->d<!-- EEOD -->" },

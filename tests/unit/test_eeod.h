@@ -13,12 +13,12 @@ struct cut {
     unsigned char *bytes;
     size_t         n, eaten;            /* bytes that go on; bytes of the page, taken out or not */
     size_t        *at;
-    char          *kind;                /* 'C', 'U' */
+    char          *kind;                /* 'C', 'U'; '|': a segment ends */
     size_t         blocks;
 };
 
 static inline void cut_open(struct cut *c, size_t page) {
-    *c = (struct cut){ .bytes = malloc(page + 1), .at = calloc(page + 2, sizeof *c->at), .kind = calloc(page + 2, 1) };
+    *c = (struct cut){ .bytes = malloc(page + 1), .at = calloc(2 * page + 2, sizeof *c->at), .kind = calloc(2 * page + 2, 1) };
     if (!c->bytes || !c->at || !c->kind) abort();
 }
 
@@ -50,11 +50,22 @@ static inline int slow_mark(const struct eeod_marks *m, const unsigned char *p, 
     return 0;
 }
 
-/* The end of the cacheable stretch that begins at i: the next opening mark, or n. */
-static inline size_t slow_gap(const struct eeod_marks *m, const unsigned char *p, size_t i, size_t n) {
-    for (int k; i < n; i += k ? m->length[1] : 1)
+/* The end of the cacheable stretch that begins at i: the next opening mark, or n.  *stray: closing marks in it. */
+static inline size_t slow_gap(const struct eeod_marks *m, const unsigned char *p, size_t i, size_t n, size_t *stray) {
+    *stray = 0;
+    for (int k; i < n; i += k ? m->length[1] : 1) {
         if ((k = slow_mark(m, p + i, n - i)) == 1) break;
+        *stray += k == 2;
+    }
     return i;
+}
+
+/* A closing mark in a unique block. */
+static inline void cut_inner(struct cut *c, const unsigned char *p, size_t n, int strip) {
+    if (strip) return;
+    cut_pass(c, p, 1);
+    cut_begin(c, '|');
+    cut_pass(c, p + 1, n - 1);
 }
 
 /* Begins to be found anew at each place, with the whole page at hand. */
@@ -62,10 +73,12 @@ static inline void cut_slowly(struct cut *c, const struct eeod_marks *m, int str
     char block = 0;
     size_t i = 0, mark = 0;
     for (;;) {
-        size_t end = slow_gap(m, p, i + mark, n), text = end - i - mark;
-        if (text && end - i >= least) cut_begin(c, block = 'C');
+        size_t stray, end = slow_gap(m, p, i + mark, n, &stray), text = end - i - mark;
+        if (stray || (text && end - i >= least)) cut_begin(c, block = 'C');
         if (end < n && block == 0) cut_begin(c, block = 'U');
-        cut_pass(c, p + i + (strip ? mark : 0), end - i - (strip ? mark : 0));
+        if (mark && block == 'U' && end < n) cut_inner(c, p + i, mark, strip);
+        else if (!strip) cut_pass(c, p + i, mark);
+        cut_pass(c, p + i + mark, text);
         if (end == n) return;
         if (block == 'C') cut_begin(c, block = 'U');
         size_t depth = 0;
@@ -75,7 +88,8 @@ static inline void cut_slowly(struct cut *c, const struct eeod_marks *m, int str
             if (k == 1) depth++;
             if (k == 2) depth--;
             size_t length = k ? m->length[k - 1] : 1;
-            if (!k || !strip) cut_pass(c, p + i, length);
+            if (k == 2) cut_inner(c, p + i, length, strip);
+            else if (!k || !strip) cut_pass(c, p + i, length);
             i += length;
         }
         if (i >= n) return;
@@ -91,6 +105,10 @@ struct fast {
 
 static inline void fast_take(void *context, enum eeod_step step, size_t n) {
     struct fast *f = context;
+    if (step == EEOD_CUT) {
+        cut_begin(f->cut, '|');
+        return;
+    }
     if (step == EEOD_BEGIN_CACHEABLE || step == EEOD_BEGIN_UNIQUE) {
         cut_begin(f->cut, step == EEOD_BEGIN_UNIQUE ? 'U' : 'C');
         return;
