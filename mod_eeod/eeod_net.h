@@ -11,7 +11,8 @@
  *   socket and the client have; only its last segment may be shorter.  So long as that is not known to be the last, what does not fill a
  *   segment is held, also at a flush.
  * - A block that is unique to a visitor, and a header, leave when httpd flushes; each such part ends a segment.
- * - Nothing here blocks but where the core output filter would: a flush, or more than FlushMaxThreshold bytes in memory.
+ * - Nothing here blocks but where the core output filter would: a flush, more than FlushMaxThreshold bytes in memory, more than FlushMaxPipelined
+ *   requests.
  *
  * Departure from the paper, which marks cacheable packets with a bit in the IP ID: the first bytes of a segment tell, as
  * docs/mod_eeod.md has it.
