@@ -245,6 +245,23 @@ def test_slow_clients(site, target, size):
         c.close()
 
 
+def descriptors(site):
+    return max(len(os.listdir(f"/proc/{pid}/fd")) for pid in site.children())
+
+
+def test_a_pipeline_of_files_is_sent_as_it_is_made(site):
+    """Files behind a page of ours in a pipeline whose client takes nothing for a while: httpd opens no more of them than it does without us."""
+    def peak(first):
+        with http1.Connection(site.port, deadline=60) as c:
+            c.send(f"GET /{first} HTTP/1.1\r\nHost: x\r\n\r\n".encode() + b"GET /off/data.bin HTTP/1.1\r\nHost: x\r\n\r\n" * 100)
+            most = 0
+            for _ in range(101):
+                assert c.receive().status == 200
+                most = max(most, descriptors(site))
+        return most
+    assert peak("on/page.html") <= peak("off/page.html") + 20
+
+
 def test_memory_does_not_grow_with_the_page(site):
     """A page of 200 MB through a child takes no more memory than one of 2 MB."""
     part = page(9, blocks=50, cacheable=(20_000, 40_000))

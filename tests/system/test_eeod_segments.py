@@ -18,6 +18,11 @@ SIZED = "blocks=10&cacheable=200-9000&unique=20-3000"
 MSS = 1448
 
 
+# Closing marks that end no unique block, each where a segment would begin: nested, and of a run that is too small.
+INNER = (b"a" * 500 + OPEN + b"S" * (MSS - len(OPEN)) + CLOSE + b"gap" + OPEN + b"S" * 500 + CLOSE + b"a" * 500
+         + OPEN + OPEN + b"S" * (MSS - 2 * len(OPEN)) + CLOSE + b"S" * 500 + CLOSE + b"a" * 500)
+
+
 @pytest.fixture
 def watch(request):
     """watch(target, clients, path=..., **class words): the flows of a load, every copy of every segment that came to the clients."""
@@ -30,6 +35,7 @@ def watch(request):
             os.mkdir(root)
             os.chmod(root, 0o755)
             write(root, "page.html", page(5, blocks=10, cacheable=(200, 9000)))
+            write(root, "inner.html", INNER)
             write(root, "data.bin", os.urandom(1_000_000))
             write(root, "page.cgi", f"#!/bin/sh\nprintf 'Content-Type: text/html\\n\\n'\nhead -c 10000 {root}/page.html\nsleep 0.02\ntail -c +10001 {root}/page.html\n", executable=True)
             way = Path(lab, **{"rate": "50mbit", **(path or {})}).start()
@@ -138,3 +144,10 @@ def test_marks_that_are_taken_out(watch):
         for m in re.finditer(rb"[A-J]{10,}", flow.stream()):
             assert m.start() in ends and (m.end() in ends or m.end() == len(flow.stream())), m.span()
     assert CLOSE not in flow.stream()
+
+
+def test_a_closing_mark_within_a_unique_block_begins_no_segment(watch):
+    """Else what follows it would pass for cacheable."""
+    for flow in watch("/on/inner.html"):
+        begun = [payload for _, payload, _ in flow.pieces if payload.startswith(CLOSE)]
+        assert begun and all(payload.startswith(CLOSE + b"a" * 500) for payload in begun)
