@@ -2,7 +2,6 @@
 #include "eeod_known.h"
 
 #include <stdatomic.h>
-#include <string.h>
 
 #include <apr_file_io.h>
 #include <apr_general.h>
@@ -15,27 +14,17 @@ static _Atomic uint64_t known[PLACES];
 
 void eeod_known_child_init(void) { apr_generate_random_bytes(secret, sizeof secret); }
 
-/* What tells a file from another, and these marks from others. */
-struct identity {
-    uint64_t          device, inode, size, changed;
-    struct eeod_marks marks;
-};
+/* What tells a file from another, and these marks from others: they stay where they are as long as this process lives. */
+struct identity { uint64_t device, inode, size, changed, marks; };
 
 int eeod_known_unmarked(apr_bucket *b, const struct eeod_marks *m, struct eeod_known *id) {
     const apr_bucket_file *file = b->data;
     apr_finfo_t info;
-    struct identity i;
 
     id->key = 0;
     if (apr_file_info_get(&info, APR_FINFO_DEV | APR_FINFO_INODE | APR_FINFO_SIZE | APR_FINFO_MTIME, file->fd) != APR_SUCCESS) return 0;
     if (b->start != 0 || (apr_off_t)b->length != info.size) return 0;
-    memset(&i, 0, sizeof i);
-    i.device = info.device;
-    i.inode = info.inode;
-    i.size = (uint64_t)info.size;
-    i.changed = (uint64_t)info.mtime;
-    memcpy(i.marks.text, m->text, sizeof i.marks.text);
-    memcpy(i.marks.length, m->length, sizeof i.marks.length);
+    struct identity i = { info.device, info.inode, (uint64_t)info.size, (uint64_t)info.mtime, (uintptr_t)m };
     id->key = apr_siphash24(&i, sizeof i, secret) | 1;
     id->changed = info.mtime;
     return atomic_load_explicit(&known[(id->key >> 1) % PLACES], memory_order_relaxed) == id->key;
