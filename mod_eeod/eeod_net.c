@@ -13,6 +13,19 @@
  *   waits, as some MPMs do at the end of a request: then at once); what is shifted all the same is one message at most.
  *
  * sendfile() has no MSG_EOR: a cacheable file is read.
+ *
+ * States of a connection; one thread has it at a time, so there is no lock.
+ *
+ *     idle        not ours, nothing pending          what comes goes to the core output filter
+ *     behind      ours, core_first                   the core output filter has something of before: it is asked to write, nothing of ours goes
+ *     at work     ours, or something pending         what comes is joined to what is pending, and written as far as it may be
+ *
+ *     idle -> behind or at work     eeod_net_begin, before the header of a response of ours
+ *     behind -> at work             the core output filter has nothing left
+ *     at work -> idle               the end-of-request bucket of the last response of ours has come (ours ends), and all that was pending is sent
+ *     any -> gone                   c->aborted: all that is pending is thrown away
+ *
+ * At work, a large cacheable block is corked from its first slices on until its last segment is written, or nothing is left.
  */
 #include <errno.h>
 #include <stddef.h>       /* before APR, which then uses its offsetof */
