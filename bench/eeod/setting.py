@@ -36,17 +36,6 @@ CELLS = (
 )
 
 
-class Bench:
-    """Made by run, handed to each family.  data: what the pictures are drawn from."""
-
-    def __init__(self, lab, figures, quick, say):
-        self.lab, self.figures, self.quick, self.say = lab, figures, quick, say
-        self.data = {}
-
-    def figure(self, *words):
-        self.figures.figure(*words)
-
-
 def server(lab, path=None, **options):
     """httpd with a location for each way: /eeod, /flush, ...; /files is its document root."""
     config = "".join(f"<Location /{way}>\nSetHandler lab-page\n{line}\n</Location>\n" for way, line in WAYS.items())

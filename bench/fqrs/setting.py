@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """setting.py - what the families of this bench have in common: how long, how a table of results reads, the cells that several use."""
+import bench
 import trial
 from trial import Cell, Trial, side_by_side
 
@@ -18,16 +19,7 @@ CELLS = {
 }
 
 
-class Bench:
-    """Made by run, handed to each family.  data: what the pictures are drawn from."""
-
-    def __init__(self, lab, figures, quick, say):
-        self.lab, self.figures, self.quick, self.say = lab, figures, quick, say
-        self.data = {}
-
-    def figure(self, *words):
-        self.figures.figure(*words)
-
+class Bench(bench.Bench):
     def run(self, pairs, seconds, warm_up, watch=()):
         """Trials of (contender, cell) side by side; {(contender, cell): result} by their names.  watch: names of contenders to look into."""
         return self.run_trials([self.trial(c, cell, seconds, warm_up, c.name in watch) for c, cell in pairs])

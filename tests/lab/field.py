@@ -57,6 +57,43 @@ def inside(namespace, make):
     return result[0]
 
 
+def allow_congestion(name):
+    """A congestion control must be allowed in the first namespace before another may choose it."""
+    with open("/proc/sys/net/ipv4/tcp_allowed_congestion_control") as f:
+        allowed = f.read().split()
+    if name not in allowed:
+        if os.path.exists("/sbin/modprobe"):
+            subprocess.run(["modprobe", "-q", f"tcp_{name}"], check=False, capture_output=True)     # it may be built in
+        run("sysctl", "-qw", f"net.ipv4.tcp_allowed_congestion_control={' '.join(allowed + [name])}")
+
+
+class Delay:
+    """A fairgate-delay between two hosts: a device of this name in each; milliseconds: {address of the far side: round trip}."""
+
+    def __init__(self, lab, near, far, device, milliseconds):
+        argv = [program("tests/lab/fairgate-delay"), "--near", f"{near.namespace}:{device}", "--far", f"{far.namespace}:{device}"]
+        for address, ms in milliseconds.items():
+            argv += ["--delay", f"{address}={ms}"]
+        log = os.path.join(lab.dir, f"delay-{near.namespace}")
+        with open(log, "w", encoding="ascii") as err:
+            self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err, text=True, start_new_session=True)
+        if self.process.stdout.readline().strip() != "ready":
+            with open(log, encoding="ascii") as f:
+                raise LabError(f"fairgate-delay did not start: {f.read()}")
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            self.process.wait(10)
+        self.process.stdout.close()
+
+
+def remove(hosts):
+    """Their namespaces, and what is in them."""
+    for h in hosts:
+        subprocess.run(["ip", "netns", "del", h.namespace], check=False, capture_output=True)
+
+
 class Host:
     """A namespace, as Server.on() and the like want a place to run."""
 
@@ -135,17 +172,12 @@ class Field:
         self.servers = Host(f"{base}-servers", "10.3.0.250")
         self.all_hosts = [self.clients, self.gateway, self.isp, self.servers]
         self.server_addresses = [f"10.3.0.{i + 1}" for i in range(len(rtts))]
-        self.process = None
+        self.delay = None
         self.counters = None
 
     def start(self):
         self.lab.servers.append(self)
-        # A congestion control must be allowed in the first namespace before another may choose it.
-        with open("/proc/sys/net/ipv4/tcp_allowed_congestion_control") as f:
-            allowed = f.read().split()
-        if self.congestion not in allowed:
-            run("modprobe", "-q", f"tcp_{self.congestion}", check=False) if os.path.exists("/sbin/modprobe") else None
-            run("sysctl", "-qw", f"net.ipv4.tcp_allowed_congestion_control={' '.join(allowed + [self.congestion])}")
+        allow_congestion(self.congestion)
         for h in self.all_hosts:
             run("ip", "netns", "add", h.namespace)
             h.ip("link set lo up\n")
@@ -163,16 +195,10 @@ class Field:
         run("ip", "link", "add", device_a, "netns", a.namespace, "type", "veth", "peer", "name", device_b, "netns", b.namespace)
 
     def _delay(self):
-        argv = [program("tests/lab/fairgate-delay"), "--near", f"{self.isp.namespace}:far0", "--far", f"{self.servers.namespace}:far0"]
+        far = {}
         for i, ms in enumerate(self.rtts):
-            argv += ["--delay", f"10.3.0.{i + 1}={ms}", "--delay", f"fd03::{i + 1:x}={ms}"]
-        log = os.path.join(self.lab.dir, f"delay-{self.isp.namespace}")
-        with open(log, "w", encoding="ascii") as err:
-            self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err, text=True,
-                                            start_new_session=True)
-        if self.process.stdout.readline().strip() != "ready":
-            with open(log, encoding="ascii") as f:
-                raise LabError(f"fairgate-delay did not start: {f.read()}")
+            far |= {f"10.3.0.{i + 1}": ms, f"fd03::{i + 1:x}": ms}
+        self.delay = Delay(self.lab, self.isp, self.servers, "far0", far)
 
     def _addresses(self):
         own = [f"10.1.{c}.{h}" for c in range(1, self.classes + 1) for h in range(1, self.hosts + 1)]
@@ -243,12 +269,8 @@ class Field:
     def stop(self):
         if self.counters:
             self.counters.close()
-        if self.process and self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-            self.process.wait(10)
-        if self.process:
-            self.process.stdout.close()
-        for h in self.all_hosts:
-            subprocess.run(["ip", "netns", "del", h.namespace], check=False, capture_output=True)
+        if self.delay:
+            self.delay.stop()
+        remove(self.all_hosts)
         if self in self.lab.servers:
             self.lab.servers.remove(self)

@@ -259,7 +259,7 @@ static apr_bucket *any_bucket(request_rec *r, apr_uint64_t *s, const char *bytes
 }
 
 static int random_page(request_rec *r) {
-    apr_uint64_t seed = number(r, "seed", 1), of_pieces = seed * 2654435761u + number(r, "pieces", 0);
+    apr_uint64_t seed = number(r, "seed", 1), of_pieces = seed * 2654435761u;
     apr_uint64_t *s = &of_pieces;
     struct text t = { .size = 1 << 18 }, lent = { .size = 1 << 15 };
     apr_bucket_brigade *bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);

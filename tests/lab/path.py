@@ -20,8 +20,8 @@ import signal
 import struct
 import subprocess
 
-from .field import Host, run
-from .lab import LabError, program, wait_for
+from .field import Delay, Host, allow_congestion, remove, run
+from .lab import LabError, wait_for
 
 
 class Path:
@@ -34,14 +34,11 @@ class Path:
         self.router = Host(f"{base}-router", "10.5.0.1")
         self.clients = Host(f"{base}-clients", "10.6.0.2")
         self.hosts = [self.server, self.router, self.clients]
-        self.process = None
+        self.delay = None
 
     def start(self):
         self.lab.servers.append(self)
-        with open("/proc/sys/net/ipv4/tcp_allowed_congestion_control") as f:
-            allowed = f.read().split()
-        if self.congestion not in allowed:
-            run("sysctl", "-qw", f"net.ipv4.tcp_allowed_congestion_control={' '.join(allowed + [self.congestion])}")
+        allow_congestion(self.congestion)
         for h in self.hosts:
             run("ip", "netns", "add", h.namespace)
             h.ip("link set lo up\n")
@@ -49,7 +46,7 @@ class Path:
                      net__ipv6__conf__all__disable_ipv6=1)
         run("ip", "link", "add", "out0", "netns", self.server.namespace, "type", "veth", "peer", "name", "in0", "netns", self.router.namespace)
         if self.rtt:
-            self._delay()
+            self.delay = Delay(self.lab, self.router, self.clients, "far0", {self.clients.address: self.rtt})
         else:
             run("ip", "link", "add", "far0", "netns", self.router.namespace, "type", "veth", "peer", "name", "far0", "netns", self.clients.namespace)
             self.router.run("ethtool", "-K", "far0", "tso", "off", "gso", "off")    # so that each segment is seen by itself
@@ -65,26 +62,14 @@ class Path:
                              "-j", "DROP")
         return self
 
-    def _delay(self):
-        argv = [program("tests/lab/fairgate-delay"), "--near", f"{self.router.namespace}:far0", "--far", f"{self.clients.namespace}:far0",
-                "--delay", f"{self.clients.address}={self.rtt}"]
-        with open(os.path.join(self.lab.dir, f"delay-{self.router.namespace}"), "w", encoding="ascii") as err:
-            self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err, text=True, start_new_session=True)
-        if self.process.stdout.readline().strip() != "ready":
-            raise LabError("fairgate-delay did not start")
-
     def capture(self, where, bytes_of_each=0):
         host, device = {"sent": (self.server, "out0"), "wire": (self.clients, "far0")}[where]
         return Capture(self.lab, host, device, self.server.address, bytes_of_each)
 
     def stop(self):
-        if self.process and self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-            self.process.wait(10)
-        if self.process:
-            self.process.stdout.close()
-        for h in self.hosts:
-            subprocess.run(["ip", "netns", "del", h.namespace], check=False, capture_output=True)
+        if self.delay:
+            self.delay.stop()
+        remove(self.hosts)
         if self in self.lab.servers:
             self.lab.servers.remove(self)
 

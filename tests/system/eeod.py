@@ -110,8 +110,8 @@ def curl(url, *words):
 class Visitor:
     """Asks for random pages and holds each against what the handler says it is: pipelined, in ranges, over HTTP/1.0, broken off in the middle."""
 
-    def __init__(self, port, seed, long=False):
-        self.port, self.random, self.long = port, random.Random(seed), long
+    def __init__(self, port, seed):
+        self.port, self.random = port, random.Random(seed)
         self.socket = None
         self.whole = self.cut = self.ranges = 0
 

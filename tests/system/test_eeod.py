@@ -2,7 +2,6 @@
 """mod_eeod and the rest of httpd: handlers, lengths, what is left alone and why, flushes, slow clients, counters, wrong settings."""
 
 import gzip
-import json
 import os
 import socket
 import time
@@ -333,8 +332,7 @@ def test_counters_outlive_a_graceful_restart(site):
     before = site.settled()
     site.graceful()
     after = site.settled()
-    assert all(after[k] >= before[k] for k in before)
-    assert json.dumps(before)
+    assert before["responses"] > 0 and all(after[k] >= before[k] for k in before)
 
 
 REFUSED = {
