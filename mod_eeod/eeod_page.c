@@ -207,19 +207,19 @@ static apr_bucket *only_file(apr_bucket_brigade *bb) {
     return !APR_BRIGADE_EMPTY(bb) && APR_BUCKET_IS_FILE(b) && APR_BUCKET_NEXT(b) == last && APR_BUCKET_IS_EOS(last) ? b : NULL;
 }
 
-static int file_has_marks(struct page *p, apr_bucket *file) {
+static int file_has_marks(ap_filter_t *f, const struct eeod_marks *m, apr_bucket *file) {
     struct eeod_known id;
     apr_bucket_brigade *copy;
     apr_bucket *b;
     int found;
 
-    if (eeod_known_unmarked(file, p->conf.marks, &id)) return 0;
+    if (eeod_known_unmarked(f->r, file, m, &id)) return 0;
     if (apr_bucket_copy(file, &b) != APR_SUCCESS) return 1;
-    copy = apr_brigade_create(p->f->r->pool, p->f->c->bucket_alloc);
+    copy = apr_brigade_create(f->r->pool, f->c->bucket_alloc);
     APR_BRIGADE_INSERT_TAIL(copy, b);
-    found = scan(p->conf.marks, copy, 0);
+    found = scan(m, copy, 0);
     apr_brigade_destroy(copy);
-    if (found == 0) eeod_known_remember(&id, p->f->r->request_time);
+    if (found == 0) eeod_known_remember(&id, f->r->request_time);
     return found != 0;
 }
 
@@ -260,29 +260,31 @@ static int begin_segments(ap_filter_t *f) {
 /* At the first brigade: what is to become of the response.  NULL: it goes on as it is. */
 static struct page *begin(ap_filter_t *f, apr_bucket_brigade *bb) {
     request_rec *r = f->r;
-    struct page *p = apr_pcalloc(r->pool, sizeof *p);
+    struct eeod_dir conf = eeod_config_of(r);
+    int pages = eeod_config_type(&conf, r->content_type), boundaries, whole, one_block = !pages;
     apr_bucket *file = only_file(bb);
-    int pages;
+    struct page *p;
 
-    p->f = f;
-    p->conf = eeod_config_of(r);
-    pages = eeod_config_type(&p->conf, r->content_type);
-    if (!pages && !p->conf.files) return NULL;
+    if (!pages && !conf.files) return NULL;
     if (only_end(bb)) {
-        if (r->header_only && pages && p->conf.strip) forget_length(r);
+        if (r->header_only && pages && conf.strip) forget_length(r);
         return NULL;
     }
     if (unreadable(r)) return NULL;
-    p->boundaries = !unreachable(r);
-    if (!p->conf.strip && (!p->boundaries || r->header_only || picked(r, file))) return NULL;
-    p->whole = all_here(bb);
-    if (!pages) {
-        p->one_block = 1;
-    } else if (file ? !file_has_marks(p, file) : p->whole && scan(p->conf.marks, bb, 1) == 0) {
+    boundaries = !unreachable(r);
+    if (!conf.strip && (!boundaries || r->header_only || picked(r, file))) return NULL;
+    whole = all_here(bb);
+    if (pages && (file ? !file_has_marks(f, conf.marks, file) : whole && scan(conf.marks, bb, 1) == 0)) {
         eeod_count(EEOD_unmarked, 1);
-        if (!p->conf.files) return NULL;
-        p->one_block = 1;
+        if (!conf.files) return NULL;
+        one_block = 1;
     }
+    p = apr_pcalloc(r->pool, sizeof *p);
+    p->f = f;
+    p->conf = conf;
+    p->boundaries = boundaries;
+    p->whole = whole;
+    p->one_block = one_block;
     if (p->one_block) p->conf.strip = 0;
     if (p->boundaries) p->boundaries = begin_segments(f);
     if (!p->boundaries && !p->conf.strip) return NULL;

@@ -14,7 +14,7 @@
 
 #include <httpd.h>
 
-#define EEOD_CHUNK 8192
+#define EEOD_CHUNK 16384
 
 void eeod_page_register(void);              /* register_hooks */
 void eeod_page_insert(request_rec *r);      /* insert_filter */
