@@ -43,8 +43,8 @@ def half(slow):
 
 def choose(bench, backend, urls, seconds, name):
     """The best fixed window."""
-    results = {w: [] for w in bench.seconds(FIXED, QUICK)}
-    for _ in range(bench.seconds(2, 1)):
+    results = {w: [] for w in bench.size(FIXED, QUICK)}
+    for _ in range(bench.size(2, 1)):
         for w, runs in results.items():
             runs.append(one(bench, backend, w, urls, seconds, 0.5))
     rates = {w: statistics.median(map(requests_per_s, runs)) for w, runs in results.items()}
@@ -63,14 +63,14 @@ def measure(bench):
     often = bench.origin("changing-often", alternate=2, **SLOW)
     static = bench.static_backend()
     kinds = (   # name, backend to choose on and for how long, backend of the pairs and for how long
-        ("fast", mix_of_nginx, static, bench.seconds(10, 1.5), static, bench.seconds(30, 4)),
-        ("slow", mix, slow, bench.seconds(10, 4), slow, bench.seconds(30, 5)),
-        ("changing", mix, often, bench.seconds(12, 4), changing, 40),
+        ("fast", mix_of_nginx, static, bench.size(10, 1.5), static, bench.size(30, 4)),
+        ("slow", mix, slow, bench.size(10, 4), slow, bench.size(30, 5)),
+        ("changing", mix, often, bench.size(12, 4), changing, 40),
     )
     ratios, shares = [], []
     for name, urls, choice, choice_seconds, backend, seconds in kinds:
         best = choose(bench, choice, urls, choice_seconds, name)
-        pairs = alternate(bench.seconds(3, 1), lambda: one(bench, backend, best, urls, seconds, WARMUP),
+        pairs = alternate(bench.size(3, 1), lambda: one(bench, backend, best, urls, seconds, WARMUP),
                           lambda: one(bench, backend, "auto", urls, seconds, WARMUP))
         rates = (half(True), half(False)) if name == "changing" else (requests_per_s,)
         found = [median_ratio(pairs, rate) for rate in rates]
@@ -80,8 +80,8 @@ def measure(bench):
                   f"share error {shares[-1]:.2f} points")
     for backend in (slow, changing, often):
         bench.retire(backend)
-    bench.figures.figure("auto_throughput_ratio", min(ratios), "times", ">= 0.95")
-    bench.figures.figure("auto_share_error", max(shares), "points", f"<= {SHARE_ERROR:.1f}")
+    bench.figure("auto_throughput_ratio", min(ratios), "times", ">= 0.95")
+    bench.figure("auto_share_error", max(shares), "points", f"<= {SHARE_ERROR:.1f}")
 
 
 FAMILIES = [(measure, ("auto_throughput_ratio", "auto_share_error"))]

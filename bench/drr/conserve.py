@@ -12,11 +12,11 @@ from setting import alternate, bytes_per_s, classes, median_ratio
 
 def alone(bench):
     clients = classes(only=("crawlers",), urls=bench.urls["size-32768"])
-    seconds = bench.seconds(8, 1.5)
+    seconds = bench.size(8, 1.5)
     for name, backend, goal in (("conservation_ratio", bench.linked_backend(), ">= 0.97"), ("conservation_ratio_cpu", bench.static_backend(), None)):
         off, on = bench.gateway(backend, engine=False), bench.gateway(backend, window=8)
-        pairs = alternate(bench.seconds(5, 3), lambda: bench.run(off, clients, seconds), lambda: bench.run(on, clients, seconds))
-        bench.figures.figure(name, median_ratio(pairs, bytes_per_s), "times", goal)
+        pairs = alternate(bench.size(5, 3), lambda: bench.run(off, clients, seconds), lambda: bench.run(on, clients, seconds))
+        bench.figure(name, median_ratio(pairs, bytes_per_s), "times", goal)
 
 
 def slow_readers(bench):
@@ -24,9 +24,9 @@ def slow_readers(bench):
     on = bench.gateway(backend, window=8)
     others = classes(urls=bench.urls["size-32768"])
     slow = dict(name="slow", clients=8, rate=1024, url=f"/size/{site.BIG}.html", header=others[0]["header"])
-    seconds = bench.seconds(8, 1.5)
-    pairs = alternate(bench.seconds(5, 3), lambda: bench.run(on, others, seconds), lambda: bench.run(on, others + [slow], seconds))
-    bench.figures.figure("slow_reader_ratio", median_ratio(pairs, bytes_per_s), "times", ">= 0.95")
+    seconds = bench.size(8, 1.5)
+    pairs = alternate(bench.size(5, 3), lambda: bench.run(on, others, seconds), lambda: bench.run(on, others + [slow], seconds))
+    bench.figure("slow_reader_ratio", median_ratio(pairs, bytes_per_s), "times", ">= 0.95")
 
 
 FAMILIES = [(alone, ("conservation_ratio", "conservation_ratio_cpu")), (slow_readers, ("slow_reader_ratio",))]

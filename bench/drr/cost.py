@@ -35,8 +35,8 @@ def measure(bench):
     backend = bench.static_backend()
     bare = bench.bare_gateway(backend)
     never, always = bench.gateway(backend, window=1000), bench.gateway(backend, window=8)
-    seconds, slices, pairs = 0.4, bench.seconds(24, 2), bench.seconds(10, 5)
-    figure = bench.figures.figure
+    seconds, slices, pairs = 0.4, bench.size(24, 2), bench.size(10, 5)
+    figure = bench.figure
     cases = (("uncontended", "<= 1.05", never, 30, 30), ("holding", "<= 1.35", always, 64, 8))
     for name, goal, with_module, clients, bare_clients in cases:
         timed(bench, bare, bare_clients, seconds)

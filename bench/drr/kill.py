@@ -37,7 +37,7 @@ def recovery(backend, killed_at):
 def measure(bench):
     backend = bench.origin("kill", delay_ms=20)
     gateway = bench.gateway(backend, window=WINDOW, threads=25)
-    kills = bench.seconds(20, 5)
+    kills = bench.size(20, 5)
     times = []
     with Load(gateway.address, classes(url="/size/2048"), kills * (WATCH + 4) + 10) as run:
         for _ in range(kills):
@@ -52,7 +52,7 @@ def measure(bench):
     bench.say(f"{kills} kills: window whole again after " + ", ".join(f"{t:.2f}" for t in times) + " s; "
               f"{result['total']['requests']} answered, errors {result['total']['errors']}, shares "
               + " : ".join(f"{c['share']:.1f}" for c in result["classes"].values()))
-    bench.figures.figure("kill_recovery_s_max", max(times), "s", "<= 1.5")
+    bench.figure("kill_recovery_s_max", max(times), "s", "<= 1.5")
     for server in (gateway, backend):
         bench.retire(server)
 

@@ -18,18 +18,18 @@ BACKEND = {"workers": 16, "delay_ms": 10, "knee": 10, "slope": 0.1}
 def on_and_off(bench, backend, url, few):
     off, on = bench.gateway(backend, engine=False), bench.gateway(backend, window=8)
     clients = classes(url=url)
-    seconds = bench.seconds(10, 2)
-    pairs = alternate(bench.seconds(5, few), lambda: bench.run(off, clients, seconds), lambda: bench.run(on, clients, seconds))
+    seconds = bench.size(10, 2)
+    pairs = alternate(bench.size(5, few), lambda: bench.run(off, clients, seconds), lambda: bench.run(on, clients, seconds))
     for server in (off, on, backend):
         bench.retire(server)
     return median_ratio(pairs, bytes_per_s)
 
 
 def measure(bench):
-    bench.figures.figure("knee_total_ratio", on_and_off(bench, bench.origin("knee", **BACKEND), "/size/32768", 2), "times", "> 1.0")
+    bench.figure("knee_total_ratio", on_and_off(bench, bench.origin("knee", **BACKEND), "/size/32768", 2), "times", "> 1.0")
     prefork = bench.once("prefork", lambda: Httpd(bench.lab, name="prefork", mpm="prefork", children=16, keep_alive_timeout=5,
                                                   htdocs=bench.site["htdocs"]).start())
-    bench.figures.figure("prefork_total_ratio", on_and_off(bench, prefork, "/size/32768.html", 1), "times")
+    bench.figure("prefork_total_ratio", on_and_off(bench, prefork, "/size/32768.html", 1), "times")
 
 
 FAMILIES = [(measure, ("knee_total_ratio", "prefork_total_ratio"))]

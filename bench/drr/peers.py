@@ -55,7 +55,7 @@ def servers(bench, backend):
 
 def measure(bench):
     backend = bench.static_backend()
-    seconds = bench.seconds(10, 1)
+    seconds = bench.size(10, 1)
     lines = [f"{'':34} {'requests/s':>10}  {'shares of bytes, 6:3:1 asked':30} refused"]
     for name, server, kind in servers(bench, backend):
         people = [dict(name="people", clients=64, header=HEADERS["people"], urls=bench.urls["size-2048"], retry=1)]
@@ -68,12 +68,13 @@ def measure(bench):
             total = three["total"]
             refused = f"{100 * (1 - total['status'].get('200', 0) / total['requests']):.0f} %"
         lines.append(f"{name:34} {ok:10.0f}  {shares:30} {refused}")
-        bench.figures.figure("peer_" + name.replace(" ", "_").replace("/", "_").replace("-", "_"), round(ok), "requests/s")
+        bench.figure("peer_" + name.replace(" ", "_").replace("/", "_").replace("-", "_"), round(ok), "requests/s")
         if server not in bench.running.values():
             server.stop()
     for line in lines:
         bench.say(line)
-    bench.data["peers"] = lines
+    with open(os.path.join(bench.figures.out_dir, "drr-peers.txt"), "w", encoding="utf-8") as f:
+        f.write("\n".join(lines) + "\n")
 
 
 FAMILIES = [(measure, ("peers",))]

@@ -10,9 +10,11 @@ everything else (fairgate-load --realtime), or their unread answers decide the s
 """
 import statistics
 
+import bench
+
 from lab import site
 from lab.httpd import Httpd, Nginx, PhpFpm
-from lab.lab import Lab, Origin, module
+from lab.lab import Origin, module
 from lab.link import Link
 from lab.load import errors, load
 
@@ -58,18 +60,14 @@ def qos(window=8, engine=True, more=""):
     return f"QosEngine {'On' if engine else 'Off'}\nQosScheduler drr\nQosWindow {window}\nQosQueue 20000\n{RULES}{more}"
 
 
-class Bench:
-    """lab: the Lab; site: the pages; quick: fewer and shorter runs; data: what the pictures are drawn from; figures: where figures go."""
+class Bench(bench.Bench):
+    """site: the pages."""
 
-    def __init__(self, lab: Lab, figures, quick, say):
-        self.lab, self.figures, self.quick, self.say = lab, figures, quick, say
+    def __init__(self, lab, *words):
+        super().__init__(lab, *words)
         self.site = site.generate(f"{lab.dir}/site", pages=2000, seed=1)
         self.urls = self.site["urls"]
-        self.data = {}
         self.running = {}
-
-    def seconds(self, full, quick):
-        return quick if self.quick else full
 
     def once(self, key, start):
         """A server that several families use is started by the first of them."""

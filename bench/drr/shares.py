@@ -54,18 +54,18 @@ def error_of(bench, pairs):
 
 
 def measure(bench):
-    say, figure = bench.say, bench.figures.figure
+    say, figure = bench.say, bench.figure
     errors, gains, totals = {}, {}, {}
     for n in site.SIZES:
         large = n in LARGE
-        pairs = pairs_of(bench, bench.urls[f"size-{n}"], bench.seconds(3 if large else 2, 3 if large else 1),
-                         bench.seconds(30, 1.0 if large else 1.6))
+        pairs = pairs_of(bench, bench.urls[f"size-{n}"], bench.size(3 if large else 2, 3 if large else 1),
+                         bench.size(30, 1.0 if large else 1.6))
         keep(bench, "fixed", n, pairs)
         errors[f"{n} bytes"] = error_of(bench, pairs)
         gains[n], totals[n] = median_ratio(pairs, of_heaviest), median_ratio(pairs, bytes_per_s)
         say(f"{n} bytes: share error {errors[f'{n} bytes']:.2f} points, heaviest {gains[n]:.2f} x, total {totals[n]:.3f} x")
     for name, urls in (("mix", "mix"), ("PHP mix", "php-mix")):
-        pairs = pairs_of(bench, bench.urls[urls], 1, bench.seconds(30, 2))
+        pairs = pairs_of(bench, bench.urls[urls], 1, bench.size(30, 2))
         keep(bench, "mix", name, pairs)
         errors[name] = error_of(bench, pairs)
         say(f"{name}: share error {errors[name]:.2f} points, heaviest {median_ratio(pairs, of_heaviest):.2f} x, "
@@ -73,7 +73,7 @@ def measure(bench):
     _, on = gateways(bench)
     for n in site.SIZES:
         name = f"PHP {n} bytes"
-        errors[name] = share_error(bench.run(on, classes(urls=bench.urls[f"php-{n}"]), bench.seconds(30, 1.5)))
+        errors[name] = share_error(bench.run(on, classes(urls=bench.urls[f"php-{n}"]), bench.size(30, 1.5)))
         say(f"{name}: share error {errors[name]:.2f} points")
     tiny = ("32 bytes", "PHP 32 bytes")
     figure("share_error_max", max(e for name, e in errors.items() if name not in tiny), "points", "<= 1.0")
@@ -90,19 +90,19 @@ def measure_totals(bench):
     """
     gains, totals = [], []
     for n in LARGE:
-        pairs = pairs_of(bench, bench.urls[f"size-{n}"], bench.seconds(15, 3), bench.seconds(4, 1.5), bench.linked_backend(),
+        pairs = pairs_of(bench, bench.urls[f"size-{n}"], bench.size(15, 3), bench.size(4, 1.5), bench.linked_backend(),
                          children=1, threads=150)
         gains.append(median_ratio(pairs, of_heaviest))
         totals.append(median_ratio(pairs, bytes_per_s))
         bench.say(f"{n} bytes over the link: share error {error_of(bench, pairs):.2f} points, heaviest {gains[-1]:.2f} x, total {totals[-1]:.3f} x")
-    bench.figures.figure("heaviest_gain", min(gains), "times", ">= 1.70")
-    bench.figures.figure("total_ratio", min(totals), "times", ">= 0.97")
+    bench.figure("heaviest_gain", min(gains), "times", ">= 1.70")
+    bench.figure("total_ratio", min(totals), "times", ">= 0.97")
 
 
 def measure_unseen(bench):
     _, on = gateways(bench)
-    result = bench.run(on, classes(urls=bench.urls["unseen"]), bench.seconds(30, 3))
-    bench.figures.figure("share_error_unseen", share_error(result), "points", "<= 2.0")
+    result = bench.run(on, classes(urls=bench.urls["unseen"]), bench.size(30, 3))
+    bench.figure("share_error_unseen", share_error(result), "points", "<= 2.0")
 
 
 FAMILIES = [

@@ -39,8 +39,8 @@ def measure(bench):
         result = run.result()
     answered = result["total"]["status"].get("200", 0)
     bench.say(f"{held} waited at once, {answered} of {3 * third} were answered, {sum(result['total']['errors'].values())} errors")
-    bench.figures.figure("waiting_held", min(held, answered), "requests", f">= {WANTED}")
-    bench.figures.figure("bytes_per_waiting", (memory - before) / held if held else float("nan"), "bytes")
+    bench.figure("waiting_held", min(held, answered), "requests", f">= {WANTED}")
+    bench.figure("bytes_per_waiting", (memory - before) / held if held else float("nan"), "bytes")
     for server in (gateway, backend):
         bench.retire(server)
 

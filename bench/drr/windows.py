@@ -14,9 +14,9 @@ QUICK = (1, 4, 8, 16, 32, 64, 100)
 def measure(bench):
     backend = bench.static_backend()
     rows = bench.data.setdefault("windows", [])
-    for w in bench.seconds(WINDOWS, QUICK):
+    for w in bench.size(WINDOWS, QUICK):
         gateway = bench.gateway(backend, window=w)
-        result = bench.run(gateway, classes(urls=bench.urls["size-2048"]), bench.seconds(10, 1), warmup=0.4)
+        result = bench.run(gateway, classes(urls=bench.urls["size-2048"]), bench.size(10, 1), warmup=0.4)
         bench.retire(gateway)
         rows.append({"window": w, "mbit": result["total"]["bytes_per_s"] * 8e-6,
                      "share": {c: result["classes"][c]["share"] for c in CLASSES},

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """
-pictures.py - Fig. 19 and 20 of the EEOD paper, redrawn from our measurements: how much of the same content goes in the same packets when nothing is
-done about it, and with mod_eeod.  The paper has less than 10 % for files beyond 100 MB.  A picture is drawn only if what it
-shows was measured in this run.
+pictures.py - figures of the EEOD paper, redrawn from our measurements: 19 and 20, how much of the same content goes in the same packets when nothing is
+done about it, and with mod_eeod (the paper has less than 10 % for files beyond 100 MB); 6 to 10, one page with marks and a page with objects in their
+place.  A picture is drawn only if what it shows was measured in this run.
 """
 import os
 
@@ -16,12 +16,19 @@ TITLES = {"eeod": "httpd with mod_eeod", "plain": "httpd without it"}
 PAPER = "#b3402f"
 
 
-def tidy(axes):
+def tidy(axes, label, top):
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
-    axes.set_ylim(0, 105)
-    axes.set_ylabel("%")
+    axes.set_ylim(0, top)
+    axes.set_ylabel(label, fontsize=9)
+
+
+def save(figure, out, name):
+    path = os.path.join(out, name)
+    figure.savefig(path, dpi=110, bbox_inches="tight")
+    plt.close(figure)
+    return path
 
 
 def by_size(axes, sizes, of, title):
@@ -31,7 +38,7 @@ def by_size(axes, sizes, of, title):
         axes.bar([i + 0.4 * k for i in range(len(megabytes))], [of(sizes[way][m]) for m in megabytes], 0.38, color=COLOURS[way], label=TITLES[way])
     axes.set_xticks([i + 0.2 for i in range(len(megabytes))], [f"{m} MB" for m in megabytes])
     axes.set_title(title, fontsize=10)
-    tidy(axes)
+    tidy(axes, "%", 105)
 
 
 def fig19_20(sizes, out):
@@ -46,11 +53,30 @@ def fig19_20(sizes, out):
         right.plot([len(megabytes) - 1.3, len(megabytes) - 0.3], [10, 10], color=PAPER, linestyle="--")
         right.annotate("the paper: less than 10 %", (len(megabytes) - 0.3, 12), ha="right", fontsize=8, color=PAPER)
     left.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(1.1, -0.08), ncol=3)
-    path = os.path.join(out, "eeod-fig19-20.png")
-    figure.savefig(path, dpi=110, bbox_inches="tight")
-    plt.close(figure)
-    return path
+    return save(figure, out, "eeod-fig19-20.png")
+
+
+OBJECTS = {"marked": ("marks in the page, mod_eeod", "#1b6ca8", "-"), "unmarked": ("the same page without mod_eeod", "#7a7a7a", "--"),
+           "8": ("8 objects", "#e3b23c", "-"), "16": ("16 objects", "#d07d2c", "-"), "32": ("32 objects", "#b3402f", "-")}
+
+
+def fig6_10(objects, out):
+    figure, panels = plt.subplots(2, 3, figsize=(13, 7))
+    for panel, (number, title, label) in zip((panels[0][0], panels[0][1], panels[0][2], panels[1][0], panels[1][1]), (
+            ("6", "Fig. 6: no pipelining, no Squid, 100 ms", "pages/s"), ("7", "Fig. 7: pipelining, no Squid", "round trip, ms"),
+            ("8", "Fig. 8: no pipelining, no Squid", "round trip, ms"), ("9", "Fig. 9: no pipelining, Squid, 100 ms", "pages/s"),
+            ("10", "Fig. 10: no pipelining, Squid", "round trip, ms"))):
+        for contender, values in objects[number].items():
+            name, colour, line = OBJECTS[contender]
+            panel.plot([int(v) for v in values], [mean / 1000 for mean, _ in values.values()], line, marker="o", markersize=3, color=colour, label=name)
+        panel.set_title(title, fontsize=10)
+        panel.set_xlabel(label, fontsize=9)
+        tidy(panel, "seconds until all of the page is there", None)
+    panels[1][2].set_axis_off()
+    panels[1][2].legend(*panels[0][0].get_legend_handles_labels(), frameon=False, loc="center left", fontsize=9)
+    figure.tight_layout()
+    return save(figure, out, "eeod-fig6-10.png")
 
 
 def draw(data, out):
-    return [fig19_20(data["sizes"], out)] if "sizes" in data else []
+    return [fig(data[name], out) for fig, name in ((fig19_20, "sizes"), (fig6_10, "objects")) if name in data]

@@ -1,13 +1,72 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""bench.py - what a bench's run hands to each of its families."""
+"""
+bench.py - the frame of a bench whose figures come in families.
+
+    bench.main("eeod", (marks, align), pictures.draw)
+
+A family is a module with FAMILIES = [(measure, (name of a figure, ...)), ...]; measure(bench) measures those.  It prints as figures.py says, and lines that begin
+with # for people.  It writes OUT/NAME.json, OUT/NAME-data.json when there is anything to draw from, and what draw(data, OUT) draws.
+"""
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from figures import Figures
+from lab.lab import ROOT, Lab, build_directory
 
 
 class Bench:
-    """lab: the Lab; quick: fewer and shorter runs; say: tells how far it is; data: what the pictures are drawn from."""
+    """What each family gets.  lab: the Lab; quick: fewer and shorter runs; say: tells how far it is; data: what the pictures are drawn from."""
 
     def __init__(self, lab, figures, quick, say):
         self.lab, self.figures, self.quick, self.say = lab, figures, quick, say
+        self.figure = figures.figure
         self.data = {}
 
-    def figure(self, *words):
-        self.figures.figure(*words)
+    def size(self, full, quick):
+        return quick if self.quick else full
+
+
+def arguments(families):
+    p = argparse.ArgumentParser(description="A bench; see the head of its file.")
+    p.add_argument("--quick", action="store_true", help="fewer and shorter runs")
+    p.add_argument("--only", action="append", default=[], metavar="NAME", help="of a figure or a family; may be given often")
+    p.add_argument("--out", default=os.path.join(ROOT, "bench", "out"), metavar="DIR")
+    a = p.parse_args()
+    known = {f.__name__ for f in families} | {name for f in families for _, names in f.FAMILIES for name in names}
+    for name in a.only:
+        if name not in known:
+            p.error(f"there is no \"{name}\"; there are: {', '.join(sorted(known))}")
+    return a
+
+
+def main(name, families, draw=None, kind=Bench):
+    a = arguments(families)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))     # by way of the Lab's end, which stops the servers
+    begun = time.monotonic()
+
+    def say(text):
+        print(f"# {time.monotonic() - begun:5.0f} s  {text}", flush=True)
+
+    made = subprocess.run(["make", "-s", "-j2", "-C", build_directory()], capture_output=True, text=True)
+    if made.returncode:
+        sys.exit(f"{made.stdout}{made.stderr}run: make failed in {build_directory()}; ./quickstart build makes the build directory")
+    os.makedirs(a.out, exist_ok=True)
+    with Lab("bench") as lab:
+        bench = kind(lab, Figures(name, a.out), a.quick, say)
+        for family in families:
+            for measure, names in family.FAMILIES:
+                if not a.only or family.__name__ in a.only or any(n in a.only for n in names):
+                    say(f"{family.__name__}: {', '.join(names)}")
+                    measure(bench)
+        bench.figures.write()
+        if bench.data:
+            with open(os.path.join(a.out, f"{name}-data.json"), "w", encoding="utf-8") as f:
+                json.dump(bench.data, f, indent=1)
+        for path in draw(bench.data, a.out) if draw else ():
+            say(f"drew {path}")
+        say("done")
