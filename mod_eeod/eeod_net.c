@@ -60,7 +60,10 @@ enum {
     MSS_LEAST = 64          /* of a connection on which the kernel says something strange */
 };
 
+enum { NET_MAGIC = 0x45454e31 };       /* "EEN1" */
+
 struct eeod_net {
+    unsigned            magic;
     apr_bucket_brigade *pending;        /* set aside until the socket has room */
     apr_pool_t         *pool;           /* what that lives in */
     int                 ours;           /* the end of a response that is ours is still to come */
@@ -467,6 +470,7 @@ static apr_status_t net_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
     apr_status_t rv;
     int flush = 0, handler = bb != NULL;
 
+    ap_assert(n && n->magic == NET_MAGIC);
     if (!n->ours && APR_BRIGADE_EMPTY(n->pending)) return core_rec->filter_func.out_func(f, bb);
     if (c->aborted) {
         if (bb) apr_brigade_cleanup(bb);
@@ -514,6 +518,7 @@ struct eeod_net *eeod_net_of(conn_rec *c) {
     while (f && f->next) f = f->next;
     if (!f || f->frec != core_rec || !ap_get_conn_socket(c)) return NULL;
     n = apr_pcalloc(c->pool, sizeof *n);
+    n->magic = NET_MAGIC;
     n->pending = apr_brigade_create(c->pool, c->bucket_alloc);
     apr_pool_create(&n->pool, c->pool);
     apr_pool_tag(n->pool, "eeod_pending");

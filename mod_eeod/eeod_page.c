@@ -30,7 +30,10 @@ enum {
 
 static ap_filter_rec_t *page_rec;
 
+enum { PAGE_MAGIC = 0x45455031 };      /* "EEP1" */
+
 struct page {
+    unsigned            magic;
     ap_filter_t        *f;
     struct eeod_dir     conf;
     struct eeod_blocks  blocks;
@@ -280,6 +283,7 @@ static struct page *begin(ap_filter_t *f, apr_bucket_brigade *bb) {
         one_block = 1;
     }
     p = apr_pcalloc(r->pool, sizeof *p);
+    p->magic = PAGE_MAGIC;
     p->f = f;
     p->conf = conf;
     p->boundaries = boundaries;
@@ -379,6 +383,7 @@ static apr_status_t page_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
         ap_remove_output_filter(f);
         return ap_pass_brigade(f->next, bb);
     }
+    ap_assert(p->magic == PAGE_MAGIC);
     while (!APR_BRIGADE_EMPTY(bb) && rv == APR_SUCCESS) {
         apr_bucket *b = APR_BRIGADE_FIRST(bb);
         if (!APR_BUCKET_IS_METADATA(b) && !p->over) {

@@ -18,7 +18,7 @@ sys.path[:0] = [os.path.dirname(__file__), os.path.join(os.path.dirname(__file__
 
 def pytest_addoption(parser):
     parser.addoption("--build", help="the build directory (build/ in the checkout)")
-    parser.addoption("--long", action="store_true", help="the long loops: 200 kills")
+    parser.addoption("--long", action="store_true", help="the long loops: 200 kills, a million random pages")
 
 
 def pytest_configure(config):
