@@ -359,8 +359,18 @@ static apr_status_t data(struct page *p, apr_bucket *b) {
         if (APR_STATUS_IS_EAGAIN(rv)) flush(p, apr_bucket_flush_create(p->f->c->bucket_alloc));
     }
     if (APR_STATUS_IS_EAGAIN(rv)) rv = apr_bucket_read(b, &bytes, &len, APR_BLOCK_READ);
-    if (rv == APR_SUCCESS) feed(p, b, bytes, len);
-    return rv;
+    if (rv != APR_SUCCESS) return rv;
+    if (b->type->split == apr_bucket_split_notimpl) {
+        /* While its end is searched its beginning may have been sent: only what can be split is still there then. */
+        apr_bucket *copy = apr_bucket_heap_create(bytes, len, NULL, b->list);
+        APR_BUCKET_INSERT_AFTER(b, copy);
+        apr_bucket_delete(b);
+        b = copy;
+        rv = apr_bucket_read(b, &bytes, &len, APR_BLOCK_READ);
+        if (rv != APR_SUCCESS) return rv;
+    }
+    feed(p, b, bytes, len);
+    return APR_SUCCESS;
 }
 
 /* Of a page that is here as a whole nothing comes behind a flush. */
@@ -377,13 +387,13 @@ static apr_status_t page_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
         ap_remove_output_filter(f);
         return ap_pass_brigade(f->next, bb);
     }
+    ap_assert(p->magic == PAGE_MAGIC);
     if (p->one_block && !p->chunks) {       /* whatever it consists of, a file for one, it stays so */
         APR_BRIGADE_PREPEND(bb, p->out);
         end(p);
         ap_remove_output_filter(f);
         return ap_pass_brigade(f->next, bb);
     }
-    ap_assert(p->magic == PAGE_MAGIC);
     while (!APR_BRIGADE_EMPTY(bb) && rv == APR_SUCCESS) {
         apr_bucket *b = APR_BRIGADE_FIRST(bb);
         if (!APR_BUCKET_IS_METADATA(b) && !p->over) {

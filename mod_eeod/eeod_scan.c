@@ -82,13 +82,14 @@ static size_t steps(const struct eeod_marks *m, const unsigned char *p, size_t i
     return memcmp(a, b, 2) ? skip_two(a, b, p, i, n) : skip_one(a, p, i, n);
 }
 
-/* The first place from `i` on where a mark may begin. */
+/* The first place from `i` on where a mark may begin.  What stands before `i` is not looked at: it may be gone. */
 static size_t candidate(const struct eeod_marks *m, const unsigned char *p, size_t i, size_t n) {
     const unsigned char *a = m->text[0], *b = m->text[1];
     for (;;) {
+        size_t first = i;
         i = steps(m, p, i, n);
         /* The last step of a piece overlaps the one before. */
-        if (n - i <= STEP && n > STEP && steps(m, p, n - STEP - 1, n) == n - 1) i = n - 1;
+        if (n - i <= STEP && n - first > STEP && steps(m, p, n - STEP - 1, n) == n - 1) i = n - 1;
         for (size_t end = n - i < STEP ? n : i + STEP; i < end; i++)
             if ((p[i] == a[0] && (i + 1 == n || p[i + 1] == a[1])) || (p[i] == b[0] && (i + 1 == n || p[i + 1] == b[1]))) return i;
         if (i == n) return n;

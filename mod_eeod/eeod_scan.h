@@ -37,6 +37,7 @@ void eeod_scan_begin(struct eeod_scan *s, const struct eeod_marks *m);
 /*
  * The next mark of the stream of which `data` is the present piece; to be called with the same piece until it returns EEOD_NO_MARK, which ends
  * the piece.  *at is where the mark begins; without a mark, where the bytes begin that may be the beginning of one (len when there are none).
+ * What stands before the end of a mark that was told is not looked at again: the caller may have passed it on, and it may be gone.
  */
 enum eeod_mark eeod_scan_next(struct eeod_scan *s, const void *data, size_t len, ptrdiff_t *at);
 

@@ -21,16 +21,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const uint8_t *page = data + CHOICES;
 
     cut_open(&fast, n);
-    struct fast f = { &fast, page };
+    struct fast f = { .cut = &fast, .page = page };
     eeod_blocks_begin(&b, &m, strip, least, fast_take, &f);
     for (size_t i = 0, turn = 2; i < n; turn = turn + 1 < CHOICES ? turn + 1 : 2) {
         size_t k = 1 + (data[turn] % 2 ? data[turn] : data[turn] * 8u);
         if (k > n - i) k = n - i;
-        uint8_t *own = malloc(k + 1);
-        if (!own) abort();
-        memcpy(own, page + i, k);
-        eeod_blocks_feed(&b, own, k);
-        free(own);
+        fast_feed(&b, &f, i, k);
         i += k;
         if (i - fast.eaten > EEOD_MARK_MAX + least) abort();
     }

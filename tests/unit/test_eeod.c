@@ -17,17 +17,14 @@ static struct eeod_marks usual(void) {
 /* In pieces of so many bytes, each in memory of its own; what is held back is bounded. */
 static struct cut cut_of(const struct eeod_marks *m, int strip, size_t least, const void *page, size_t n, size_t (*piece)(void *), void *context) {
     struct cut c;
-    struct fast f = { &c, page };
+    struct fast f = { .cut = &c, .page = page };
     struct eeod_blocks b;
     cut_open(&c, n);
     eeod_blocks_begin(&b, m, strip, least, fast_take, &f);
     for (size_t i = 0; i < n; ) {
         size_t k = piece(context);
         if (k > n - i) k = n - i;
-        char *own = malloc(k + 1);
-        memcpy(own, (const char *)page + i, k);
-        eeod_blocks_feed(&b, own, k);
-        free(own);
+        fast_feed(&b, &f, i, k);
         i += k;
         ck_assert_uint_le(i - c.eaten, EEOD_MARK_MAX + least);
     }
@@ -91,7 +88,7 @@ START_TEST(counts) {
     struct eeod_blocks b;
     struct cut c;
     static const char page[] = Z "abcdefghijklmnopqrstuvw" O O "b" Z Z "c" O "d" Z "e";
-    struct fast f = { &c, (const unsigned char *)page };
+    struct fast f = { .cut = &c, .page = (const unsigned char *)page };
     cut_open(&c, sizeof page);
     eeod_blocks_begin(&b, &m, false, 20, fast_take, &f);
     eeod_blocks_feed(&b, page, sizeof page - 1);

@@ -5,6 +5,7 @@
 
 #include "mod_eeod/eeod_blocks.h"
 
+#include <sanitizer/asan_interface.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,11 +98,18 @@ static inline void cut_slowly(struct cut *c, const struct eeod_marks *m, int str
     }
 }
 
-/* The same as the product does it: pieces(context) says how many bytes the next piece has. */
+/* The same as the product does it, piece by piece.  Bytes that have been taken may be gone while the piece is still searched: ASan says if they are read. */
 struct fast {
     struct cut          *cut;
     const unsigned char *page;
+    unsigned char       *piece;
+    size_t               at, length;    /* of the piece, in the page */
 };
+
+static inline void fast_gone(const struct fast *f) {
+    size_t eaten = f->cut->eaten, gone = eaten > f->at ? eaten - f->at : 0;
+    if (gone) ASAN_POISON_MEMORY_REGION(f->piece, gone < f->length ? gone : f->length);
+}
 
 static inline void fast_take(void *context, enum eeod_step step, size_t n) {
     struct fast *f = context;
@@ -115,6 +123,19 @@ static inline void fast_take(void *context, enum eeod_step step, size_t n) {
     }
     if (step == EEOD_PASS) cut_pass(f->cut, f->page + f->cut->eaten, n);
     f->cut->eaten += n;
+    fast_gone(f);
+}
+
+static inline void fast_feed(struct eeod_blocks *b, struct fast *f, size_t at, size_t length) {
+    f->piece = malloc(length + 1);
+    if (!f->piece) abort();
+    memcpy(f->piece, f->page + at, length);
+    f->at = at;
+    f->length = length;
+    eeod_blocks_feed(b, f->piece, length);
+    ASAN_UNPOISON_MEMORY_REGION(f->piece, length);
+    free(f->piece);
+    f->length = 0;
 }
 
 #endif
