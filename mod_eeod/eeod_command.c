@@ -204,6 +204,10 @@ int main(int argc, char **argv) {
         puts("fairgate-eeod " PACKAGE_VERSION);
         return OK;
     }
+    if (!strcmp(argv[1], "cat") && argc > 2 && (!strcmp(argv[2], "--help") || !strcmp(argv[2], "-h"))) {
+        fputs(help, stdout);
+        return OK;
+    }
     if (!strcmp(argv[1], "cat")) return cat(argc - 2, argv + 2);
     return misuse("there is no command ", argv[1]);
 }

@@ -38,6 +38,8 @@ void *eeod_config_merge_dir(apr_pool_t *p, void *base, void *add) {
     return d;
 }
 
+int eeod_config_on(const request_rec *r) { return ((const struct eeod_dir *)ap_get_module_config(r->per_dir_config, &eeod_module))->on > 0; }
+
 struct eeod_dir eeod_config_of(const request_rec *r) {
     struct eeod_dir d = *(const struct eeod_dir *)ap_get_module_config(r->per_dir_config, &eeod_module);
     if (d.on < 0) d.on = 0;
@@ -96,7 +98,7 @@ static const char *set_least(cmd_parms *cmd, void *dir, const char *arg) {
 static const char *add_type(cmd_parms *cmd, void *dir, const char *arg) {
     struct eeod_dir *d = dir;
 
-    if (!strchr(arg, '/') || strpbrk(arg, "; \t")) return apr_psprintf(cmd->pool, "EeodTypes %s: must be a content type such as text/html, without parameters", arg);
+    if (!strchr(arg, '/') || strpbrk(arg, "*; \t")) return apr_psprintf(cmd->pool, "EeodTypes %s: must be a content type such as text/html, without parameters or *", arg);
     if (!d->types) d->types = apr_array_make(cmd->pool, 4, sizeof(const char *));
     *(const char **)apr_array_push((apr_array_header_t *)d->types) = arg;
     return NULL;
@@ -119,6 +121,6 @@ const command_rec eeod_commands[] = {
     AP_INIT_FLAG("EeodStrip", set_strip, NULL, EVERYWHERE, "On: the marks are taken out of the page (Off)"),
     AP_INIT_TAKE1("EeodMinBlock", set_least, NULL, EVERYWHERE, "bytes of the smallest cacheable block; smaller ones go with the unique one beside them (128)"),
     AP_INIT_TAKE2("EeodMarks", set_marks, NULL, EVERYWHERE, "the opening and the closing mark (<!--EEOD--> <!--/EEOD-->)"),
-    AP_INIT_FLAG("EeodFiles", set_files, NULL, EVERYWHERE, "On: whatever has another type, files and downloads, is one cacheable block (Off)"),
+    AP_INIT_FLAG("EeodFiles", set_files, NULL, EVERYWHERE, "On: whatever else there is, files and downloads and pages without marks, is one cacheable block (Off)"),
     { .name = NULL }
 };

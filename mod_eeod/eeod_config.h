@@ -25,6 +25,7 @@ void *eeod_config_merge_dir(apr_pool_t *p, void *base, void *add);
 
 void                   eeod_config_begin(apr_pool_t *pconf);        /* pre_config */
 int                    eeod_config_used(void);                      /* some EeodEngine On was seen */
+int                    eeod_config_on(const request_rec *r);
 struct eeod_dir        eeod_config_of(const request_rec *r);
 int                    eeod_config_type(const struct eeod_dir *d, const char *content_type);
 

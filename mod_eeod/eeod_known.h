@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * eeod_known.h - files that are known to have no marks, so that they are sent without being read.  A table of each process's own: 1,024 places,
- * lost when they are needed by another file.  A place holds a keyed hash (SipHash) of the file's device, inode, size and time of change.  A file
+ * lost when they are needed by another file.  A place holds a keyed hash (SipHash) of the file's device, inode, size and times.  A file
  * that has changed in the last two seconds may change again unseen, and is not remembered.
  */
 #ifndef FAIRGATE_EEOD_KNOWN_H
@@ -11,7 +11,6 @@
 
 #include <apr_buckets.h>
 #include <apr_time.h>
-#include <httpd.h>
 
 #include "eeod_scan.h"
 
@@ -22,8 +21,8 @@ struct eeod_known {
 
 void eeod_known_child_init(void);       /* the key of the hash */
 
-/* 1: this file, which is all of r's body, has none of these marks.  Else fills *id for eeod_known_remember. */
-int  eeod_known_unmarked(request_rec *r, const apr_bucket *file, const struct eeod_marks *m, struct eeod_known *id);
+/* 1: this whole file has none of these marks.  Else fills *id for eeod_known_remember. */
+int  eeod_known_unmarked(apr_bucket *file, const struct eeod_marks *m, struct eeod_known *id);
 void eeod_known_remember(const struct eeod_known *id, apr_time_t now);
 
 #endif

@@ -21,7 +21,7 @@
 APLOG_USE_MODULE(eeod);
 
 enum {
-    AT_ONCE = 1 << 20,      /* bytes: a file up to this size may be in memory as a whole */
+    AT_ONCE = 1 << 18,      /* bytes: a file up to this size may be in memory as a whole */
     PIECES = 64             /* a handler that writes byte by byte is not to make a long list */
 };
 
@@ -160,7 +160,7 @@ static int aside(request_rec *r, enum eeod_counter why, const char *what) {
 static int unreadable(request_rec *r) {
     const char *e = r->content_encoding ? r->content_encoding : apr_table_get(r->headers_out, "Content-Encoding");
 
-    if (e && ap_cstr_casecmp(e, "identity")) return aside(r, EEOD_aside_encoded, "the body is encoded; \"SetEnv no-gzip 1\" keeps mod_deflate away from it");
+    if (e && ap_cstr_casecmp(e, "identity")) return aside(r, EEOD_aside_encoded, "the body is encoded; SetEnv \"no-gzip 1\" and \"no-brotli 1\" keep httpd's own encoders away");
     if (r->status == HTTP_PARTIAL_CONTENT) return aside(r, EEOD_aside_other, "its handler answers with a part of it");
     return 0;
 }
@@ -216,7 +216,7 @@ static int file_has_marks(ap_filter_t *f, const struct eeod_marks *m, apr_bucket
     apr_bucket *b;
     int found;
 
-    if (eeod_known_unmarked(f->r, file, m, &id)) return 0;
+    if (eeod_known_unmarked(file, m, &id)) return 0;
     if (apr_bucket_copy(file, &b) != APR_SUCCESS) return 1;
     copy = apr_brigade_create(f->r->pool, f->c->bucket_alloc);
     APR_BRIGADE_INSERT_TAIL(copy, b);
@@ -245,10 +245,13 @@ static int only_end(apr_bucket_brigade *bb) {
 
 /* ---- the filter -------------------------------------------------------------------------------------------------------------- */
 
-/* The length that the page had with its marks is no longer its own. */
-static void forget_length(request_rec *r) {
+/* Without its marks the page has another length, and other bytes: a strong tag, by which parts of it are put together, must not name both. */
+static void bytes_change(request_rec *r) {
+    const char *tag = apr_table_get(r->headers_out, "ETag");
+
     apr_table_unset(r->headers_out, "Content-Length");
     apr_table_unset(r->headers_out, "Content-MD5");
+    if (tag && *tag == '"') apr_table_setn(r->headers_out, "ETag", apr_pstrcat(r->pool, "W/", tag, NULL));
 }
 
 /* The network end is told that the response comes.  0: it can't take it. */
@@ -270,7 +273,7 @@ static struct page *begin(ap_filter_t *f, apr_bucket_brigade *bb) {
 
     if (!pages && !conf.files) return NULL;
     if (only_end(bb)) {
-        if (r->header_only && pages && conf.strip) forget_length(r);
+        if (r->header_only && pages && conf.strip) bytes_change(r);
         return NULL;
     }
     if (unreadable(r)) return NULL;
@@ -292,7 +295,7 @@ static struct page *begin(ap_filter_t *f, apr_bucket_brigade *bb) {
     if (p->one_block) p->conf.strip = 0;
     if (p->boundaries) p->boundaries = begin_segments(f);
     if (!p->boundaries && !p->conf.strip) return NULL;
-    if (p->conf.strip) forget_length(r);
+    if (p->conf.strip) bytes_change(r);
     p->chunks = p->boundaries && !p->whole && !apr_table_get(r->headers_out, "Content-Length");
     p->in = apr_brigade_create(r->pool, f->c->bucket_alloc);
     p->out = apr_brigade_create(r->pool, f->c->bucket_alloc);
@@ -417,7 +420,7 @@ void eeod_page_register(void) { page_rec = ap_register_output_filter("EEOD", pag
 
 void eeod_page_insert(request_rec *r) {
     /* A part of a page that a subrequest makes passes the page's own filter. */
-    if (!r->main && eeod_config_of(r).on) ap_add_output_filter_handle(page_rec, NULL, r, r->connection);
+    if (!r->main && eeod_config_on(r)) ap_add_output_filter_handle(page_rec, NULL, r, r->connection);
 }
 
 const char *eeod_page_order(apr_pool_t *pool) {

@@ -15,7 +15,7 @@
 #define EEOD_COUNTERS(X)                                                                                          \
     X(responses,        "Responses that went out in blocks.")                                                     \
     X(files,            "Files and downloads among them that are one cacheable block (EeodFiles).")               \
-    X(unmarked,         "Responses of a type with marks that had none.")                                          \
+    X(unmarked,         "Responses of a type with marks that had none; with EeodFiles they are blocks all the same.")                                          \
     X(cacheable_blocks, "Cacheable blocks in them.")                                                              \
     X(unique_blocks,    "Blocks unique to a visitor in them.")                                                    \
     X(joined_blocks,    "Cacheable blocks that were too small to be one (EeodMinBlock).")                         \

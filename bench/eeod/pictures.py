@@ -2,7 +2,7 @@
 """
 pictures.py - figures of the EEOD paper, redrawn from our measurements: 19 and 20, how much of the same content goes in the same packets when nothing is
 done about it, and with mod_eeod (the paper has less than 10 % for files beyond 100 MB); 6 to 10, one page with marks and a page with objects in their
-place.  A picture is drawn only if what it shows was measured in this run.
+place (in the paper they are curves without numbers).  A picture is drawn only if what it shows was measured in this run.
 """
 import os
 
@@ -63,9 +63,9 @@ OBJECTS = {"marked": ("marks in the page, mod_eeod", "#1b6ca8", "-"), "unmarked"
 def fig6_10(objects, out):
     figure, panels = plt.subplots(2, 3, figsize=(13, 7))
     for panel, (number, title, label) in zip((panels[0][0], panels[0][1], panels[0][2], panels[1][0], panels[1][1]), (
-            ("6", "Fig. 6: no pipelining, no Squid, 100 ms", "pages/s"), ("7", "Fig. 7: pipelining, no Squid", "round trip, ms"),
-            ("8", "Fig. 8: no pipelining, no Squid", "round trip, ms"), ("9", "Fig. 9: no pipelining, Squid, 100 ms", "pages/s"),
-            ("10", "Fig. 10: no pipelining, Squid", "round trip, ms"))):
+            ("6", "Fig. 6: no pipelining, no Squid, 100 ms", "pages/s"), ("7", "Fig. 7: pipelining, no Squid, 10 pages/s", "round trip, ms"),
+            ("8", "Fig. 8: no pipelining, no Squid, 10 pages/s", "round trip, ms"), ("9", "Fig. 9: no pipelining, Squid, 100 ms", "pages/s"),
+            ("10", "Fig. 10: no pipelining, Squid, 10 pages/s", "round trip, ms"))):
         for contender, values in objects[number].items():
             name, colour, line = OBJECTS[contender]
             panel.plot([int(v) for v in values], [mean / 1000 for mean, _ in values.values()], line, marker="o", markersize=3, color=colour, label=name)

@@ -113,21 +113,6 @@ def test_odd_marks(site):
     assert curl(f"{site.url}/strip/odd.html")[2] == b"a" * 300 + CLOSE + b"b" * 300 + b"cd" + b"e" * 300
 
 
-def test_a_file_without_marks_is_read_once(site):
-    """Unless it changes; then its marks are found."""
-    path = write(site.root, "changes.html", PLAIN)
-    for _ in range(3):
-        before = site.settled()
-        assert curl(f"{site.url}/on/changes.html")[2] == PLAIN
-        assert moved(site, before) == {"unmarked": 1}
-    write(site.root, "changes.html", PAGE + b" " * (len(PLAIN) - len(PAGE)) if len(PLAIN) > len(PAGE) else PAGE)
-    os.utime(path, (2, 2))
-    for _ in range(3):
-        before = site.settled()
-        assert OPEN in curl(f"{site.url}/on/changes.html")[2]
-        assert moved(site, before)["unique_blocks"] == 6
-
-
 def test_files(site):
     """With EeodFiles whatever has no marks is one block."""
     for target in ("data.bin", "plain.html", "page.txt"):
