@@ -2,6 +2,7 @@
 #include "eeod_known.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 #include <apr_file_io.h>
 #include <apr_general.h>
@@ -17,18 +18,39 @@ void eeod_known_child_init(void) { apr_generate_random_bytes(secret, sizeof secr
 /* What tells a file from another, and these marks from others: they stay where they are as long as this process lives. */
 struct identity { uint64_t device, inode, size, written, changed, marks; };
 
-int eeod_known_unmarked(apr_bucket *b, const struct eeod_marks *m, struct eeod_known *id) {
-    const apr_bucket_file *file = b->data;
+enum { IDENTITY = APR_FINFO_DEV | APR_FINFO_INODE | APR_FINFO_SIZE | APR_FINFO_MTIME | APR_FINFO_CTIME };
+
+static uint64_t key_of(const apr_finfo_t *f, const struct eeod_marks *m) {
+    struct identity i = { f->device, f->inode, (uint64_t)f->size, (uint64_t)f->mtime, (uint64_t)f->ctime, (uintptr_t)m };
+    return apr_siphash24(&i, sizeof i, secret) | 1;
+}
+
+static int has(uint64_t key) { return atomic_load_explicit(&known[(key >> 1) % PLACES], memory_order_relaxed) == key; }
+
+static int whole(const apr_bucket *b, const apr_finfo_t *f) { return b->start == 0 && (apr_off_t)b->length == f->size; }
+
+/*
+ * What httpd found out when it looked the file up, to save a system call: if it was opened for this request, by that name, and nothing that a client
+ * can draw out, a body, came between.
+ */
+static int known_by_name(request_rec *r, const apr_bucket *b, const struct eeod_marks *m) {
+    apr_file_t *fd = ((const apr_bucket_file *)b->data)->fd;
+    const char *name;
+
+    return (r->finfo.valid & IDENTITY) == IDENTITY && whole(b, &r->finfo) && has(key_of(&r->finfo, m)) && apr_file_pool_get(fd) == r->pool
+        && apr_file_name_get(&name, fd) == APR_SUCCESS && name && r->filename && !strcmp(name, r->filename)
+        && !apr_table_get(r->headers_in, "Content-Length") && !apr_table_get(r->headers_in, "Transfer-Encoding");
+}
+
+int eeod_known_unmarked(request_rec *r, const apr_bucket *b, const struct eeod_marks *m, struct eeod_known *id) {
     apr_finfo_t info;
 
     id->key = 0;
-    /* Of the file that is open: the one of that name may have been replaced since httpd looked, which a client that is slow with a body can wait for. */
-    if (apr_file_info_get(&info, APR_FINFO_DEV | APR_FINFO_INODE | APR_FINFO_SIZE | APR_FINFO_MTIME | APR_FINFO_CTIME, file->fd) != APR_SUCCESS) return 0;
-    if (b->start != 0 || (apr_off_t)b->length != info.size) return 0;
-    struct identity i = { info.device, info.inode, (uint64_t)info.size, (uint64_t)info.mtime, (uint64_t)info.ctime, (uintptr_t)m };
-    id->key = apr_siphash24(&i, sizeof i, secret) | 1;
+    if (known_by_name(r, b, m)) return 1;
+    if (apr_file_info_get(&info, IDENTITY, ((const apr_bucket_file *)b->data)->fd) != APR_SUCCESS || !whole(b, &info)) return 0;
+    id->key = key_of(&info, m);
     id->changed = info.ctime;
-    return atomic_load_explicit(&known[(id->key >> 1) % PLACES], memory_order_relaxed) == id->key;
+    return has(id->key);
 }
 
 void eeod_known_remember(const struct eeod_known *id, apr_time_t now) {

@@ -11,6 +11,7 @@
 
 #include <apr_buckets.h>
 #include <apr_time.h>
+#include <httpd.h>
 
 #include "eeod_scan.h"
 
@@ -21,8 +22,11 @@ struct eeod_known {
 
 void eeod_known_child_init(void);       /* the key of the hash */
 
-/* 1: this whole file has none of these marks.  Else fills *id for eeod_known_remember. */
-int  eeod_known_unmarked(apr_bucket *file, const struct eeod_marks *m, struct eeod_known *id);
+/*
+ * 1: this file, which is all of r's body, has none of these marks; should another have taken its name while r went through httpd, with the same length, it is
+ * the former that is meant, as it is by httpd's own Content-Length.  Else fills *id for eeod_known_remember.
+ */
+int  eeod_known_unmarked(request_rec *r, const apr_bucket *file, const struct eeod_marks *m, struct eeod_known *id);
 void eeod_known_remember(const struct eeod_known *id, apr_time_t now);
 
 #endif

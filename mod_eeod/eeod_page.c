@@ -216,7 +216,7 @@ static int file_has_marks(ap_filter_t *f, const struct eeod_marks *m, apr_bucket
     apr_bucket *b;
     int found;
 
-    if (eeod_known_unmarked(file, m, &id)) return 0;
+    if (eeod_known_unmarked(f->r, file, m, &id)) return 0;
     if (apr_bucket_copy(file, &b) != APR_SUCCESS) return 1;
     copy = apr_brigade_create(f->r->pool, f->c->bucket_alloc);
     APR_BRIGADE_INSERT_TAIL(copy, b);

@@ -9,7 +9,7 @@
 
 typedef unsigned char lanes __attribute__((vector_size(32)));
 
-enum { STEP = 128 };
+enum { STEP = 4 * sizeof(lanes) };
 
 /* Twice as fast where the processor can; what a distribution compiles for cannot be told so. */
 #if defined __x86_64__ && defined __gnu_linux__ && !defined __SANITIZE_ADDRESS__ && !defined __clang__
@@ -43,19 +43,38 @@ static size_t longest(const struct eeod_marks *m) { return m->length[0] > m->len
 #define LOAD(v, from) memcpy(&(v), (from), sizeof(v))
 #define ALL(c) ((lanes){ 0 } + (c))
 
-/* The first place from `i` on, by steps, in which the two bytes stand somewhere; or the first that is too near to the end. */
+/* The first of `hit`'s places that is set, or STEP. */
+static size_t first_place(const lanes *hit) {
+    unsigned char at[STEP];
+    uint64_t eight;
+    memcpy(at, hit, sizeof at);
+    for (size_t i = 0; i < STEP; i += sizeof eight) {
+        memcpy(&eight, at + i, sizeof eight);
+        if (!eight) continue;
+        while (!at[i]) i++;
+        return i;
+    }
+    return STEP;
+}
+
+static inline __attribute__((always_inline)) int any_place(const lanes *hit) {
+    lanes all = hit[0] | hit[1] | hit[2] | hit[3];
+    uint64_t quarter[4];
+    memcpy(quarter, &all, sizeof quarter);
+    return (quarter[0] | quarter[1] | quarter[2] | quarter[3]) != 0;
+}
+
+/* The first place from `i` on in which the two bytes stand; or one that is too near to the end for another step. */
 CLONED static size_t skip_one(const unsigned char *two, const unsigned char *p, size_t i, size_t n) {
     const lanes x = ALL(two[0]), y = ALL(two[1]);
     for (; i + STEP + 1 <= n; i += STEP) {
-        lanes hit = { 0 }, first, second;
-        for (size_t k = 0; k < STEP; k += sizeof hit) {
-            LOAD(first, p + i + k);
-            LOAD(second, p + i + k + 1);
-            hit |= (first == x) & (second == y);
+        lanes hit[STEP / sizeof(lanes)], first, second;
+        for (size_t k = 0; k < STEP / sizeof first; k++) {
+            LOAD(first, p + i + k * sizeof first);
+            LOAD(second, p + i + k * sizeof first + 1);
+            hit[k] = (lanes)((first == x) & (second == y));
         }
-        uint64_t quarter[4];
-        memcpy(quarter, &hit, sizeof quarter);
-        if (quarter[0] | quarter[1] | quarter[2] | quarter[3]) break;
+        if (any_place(hit)) return i + first_place(hit);
     }
     return i;
 }
@@ -64,15 +83,13 @@ CLONED static size_t skip_one(const unsigned char *two, const unsigned char *p, 
 CLONED static size_t skip_two(const unsigned char *a, const unsigned char *b, const unsigned char *p, size_t i, size_t n) {
     const lanes a0 = ALL(a[0]), a1 = ALL(a[1]), b0 = ALL(b[0]), b1 = ALL(b[1]);
     for (; i + STEP + 1 <= n; i += STEP) {
-        lanes hit = { 0 }, first, second;
-        for (size_t k = 0; k < STEP; k += sizeof hit) {
-            LOAD(first, p + i + k);
-            LOAD(second, p + i + k + 1);
-            hit |= ((first == a0) & (second == a1)) | ((first == b0) & (second == b1));
+        lanes hit[STEP / sizeof(lanes)], first, second;
+        for (size_t k = 0; k < STEP / sizeof first; k++) {
+            LOAD(first, p + i + k * sizeof first);
+            LOAD(second, p + i + k * sizeof first + 1);
+            hit[k] = (lanes)(((first == a0) & (second == a1)) | ((first == b0) & (second == b1)));
         }
-        uint64_t quarter[4];
-        memcpy(quarter, &hit, sizeof quarter);
-        if (quarter[0] | quarter[1] | quarter[2] | quarter[3]) break;
+        if (any_place(hit)) return i + first_place(hit);
     }
     return i;
 }
@@ -82,18 +99,18 @@ static size_t steps(const struct eeod_marks *m, const unsigned char *p, size_t i
     return memcmp(a, b, 2) ? skip_two(a, b, p, i, n) : skip_one(a, p, i, n);
 }
 
-/* The first place from `i` on where a mark may begin.  What stands before `i` is not looked at: it may be gone. */
+/* The first place from `i` on where a mark may begin, or n.  What stands before `i` is not looked at: it may be gone. */
 static size_t candidate(const struct eeod_marks *m, const unsigned char *p, size_t i, size_t n) {
     const unsigned char *a = m->text[0], *b = m->text[1];
-    for (;;) {
-        size_t first = i;
+    size_t last = n > STEP ? n - STEP - 1 : 0;
+
+    if (n - i > STEP) {
         i = steps(m, p, i, n);
-        /* The last step of a piece overlaps the one before. */
-        if (n - i <= STEP && n - first > STEP && steps(m, p, n - STEP - 1, n) == n - 1) i = n - 1;
-        for (size_t end = n - i < STEP ? n : i + STEP; i < end; i++)
-            if ((p[i] == a[0] && (i + 1 == n || p[i + 1] == a[1])) || (p[i] == b[0] && (i + 1 == n || p[i + 1] == b[1]))) return i;
-        if (i == n) return n;
+        if (n - i <= STEP) i = steps(m, p, last, n);        /* the last step overlaps the one before, and leaves a byte */
     }
+    for (; i < n; i++)
+        if ((p[i] == a[0] && (i + 1 == n || p[i + 1] == a[1])) || (p[i] == b[0] && (i + 1 == n || p[i + 1] == b[1]))) break;
+    return i;
 }
 
 /* Whether a mark begins at p, of which n bytes are there; *more: one may, when more is known. */

@@ -72,6 +72,22 @@ def test_replaced_while_httpd_waits_for_a_request_body(server):
         assert OPEN not in answer.read()
 
 
+def test_a_descriptor_that_httpd_keeps_open():
+    """mod_file_cache knows of a file what it was when httpd started."""
+    with Lab("eeod") as lab:
+        root = os.path.join(lab.dir, "site")
+        os.mkdir(root)
+        os.chmod(root, 0o755)
+        path = write(root, "plain.html", PLAIN)
+        settle(path)
+        with Pages(lab, root, mpm="prefork", children=1, spare=0, modules=("file_cache",), config=f"CacheFile {path}\n") as httpd:
+            for _ in range(2):
+                assert curl(f"{httpd.url}/strip/plain.html")[2] == PLAIN
+            with open(path, "r+b") as f:
+                f.write(marked(len(PLAIN)))
+            assert curl(f"{httpd.url}/strip/plain.html")[2] == stripped(marked(len(PLAIN)))
+
+
 def test_a_stripped_page_has_a_weak_tag(server):
     write(server.root, "marked.html", page(1))
     tags = {where: curl(f"{server.url}/{where}/marked.html")[1]["etag"] for where in ("on", "strip", "off")}
