@@ -50,9 +50,10 @@ def fig19_20(sizes, out):
         left.plot([beyond - 0.3, len(megabytes) - 0.3], [100, 100], color=PAPER, linestyle="--", label="the paper: all of them from 10 MB on")
     by_size(right, sizes, lambda row: 100 * row[2] / row[3], "segments that are as in the first delivery (Fig. 20)")
     if megabytes[-1] >= 100:
-        right.plot([len(megabytes) - 1.3, len(megabytes) - 0.3], [10, 10], color=PAPER, linestyle="--")
-        right.annotate("the paper: less than 10 %", (len(megabytes) - 0.3, 12), ha="right", fontsize=8, color=PAPER)
-    left.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(1.1, -0.08), ncol=3)
+        right.plot([len(megabytes) - 1.3, len(megabytes) - 0.3], [10, 10], color=PAPER, linestyle=":", label="the paper: less than 10 % of files beyond 100 MB")
+    known = {label: handle for panel in (left, right) for handle, label in zip(*panel.get_legend_handles_labels())}
+    figure.legend(known.values(), known.keys(), frameon=False, fontsize=8, loc="lower center", ncol=4)
+    figure.subplots_adjust(bottom=0.14)
     return save(figure, out, "eeod-fig19-20.png")
 
 
