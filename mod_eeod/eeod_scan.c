@@ -29,6 +29,7 @@ const char *eeod_marks_set(struct eeod_marks *m, const char *open, const char *c
     }
     /* So at one place there is one mark at most, and no whole one in the beginning of another. */
     if (strstr(open, close) || strstr(close, open)) return "one of the two marks contains the other";
+    while (open[m->common] == close[m->common]) m->common++;
     return NULL;
 }
 
@@ -115,6 +116,8 @@ static size_t candidate(const struct eeod_marks *m, const unsigned char *p, size
 
 /* Whether a mark begins at p, of which n bytes are there; *more: one may, when more is known. */
 static enum eeod_mark mark_at(const struct eeod_marks *m, const unsigned char *p, size_t n, int *more) {
+    /* Most comments end here. */
+    if (n > m->common && p[m->common] != m->text[0][m->common] && p[m->common] != m->text[1][m->common]) return EEOD_NO_MARK;
     for (int i = 0; i < 2; i++) {
         size_t known = m->length[i] < n ? m->length[i] : n;
         if (memcmp(p, m->text[i], known)) continue;

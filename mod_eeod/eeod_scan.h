@@ -20,6 +20,7 @@ enum eeod_mark { EEOD_NO_MARK, EEOD_OPEN, EEOD_CLOSE };
 struct eeod_marks {
     unsigned char text[2][EEOD_MARK_MAX];   /* of EEOD_OPEN, of EEOD_CLOSE */
     size_t        length[2];
+    size_t        common;                   /* bytes with which both begin */
 };
 
 struct eeod_scan {
