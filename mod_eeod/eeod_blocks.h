@@ -22,7 +22,7 @@
 #ifndef FAIRGATE_EEOD_BLOCKS_H
 #define FAIRGATE_EEOD_BLOCKS_H
 
-#include "eeod_scan.h"
+#include "marks/eeod_scan.h"
 
 #include <stdbool.h>
 

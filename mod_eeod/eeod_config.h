@@ -6,7 +6,7 @@
 #include <httpd.h>
 #include <http_config.h>
 
-#include "eeod_scan.h"
+#include "marks/eeod_scan.h"
 
 extern module AP_MODULE_DECLARE_DATA eeod_module;
 

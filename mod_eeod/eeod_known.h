@@ -13,7 +13,7 @@
 #include <apr_time.h>
 #include <httpd.h>
 
-#include "eeod_scan.h"
+#include "marks/eeod_scan.h"
 
 struct eeod_known {
     uint64_t   key;         /* 0: it can't be remembered */

@@ -45,6 +45,7 @@ struct page {
     int                 whole;          /* all of it is passed on at a time */
     int                 chunks;         /* the length is not known: what is passed on at a time becomes a chunk */
     int                 over;           /* all of it has been seen */
+    int                 passed;         /* something of it was passed on, and with it the header */
     apr_size_t          mark;           /* bytes of an opening mark that are still to come, and are a chunk */
     apr_size_t          room;           /* bytes until the present chunk of a cacheable block is full; 0: the block is not cacheable */
     apr_size_t          portion;        /* bytes in out */
@@ -54,7 +55,10 @@ struct page {
 /* ---- passing on -------------------------------------------------------------------------------------------------------------- */
 
 static apr_status_t pass(struct page *p) {
-    if (p->status == APR_SUCCESS && !APR_BRIGADE_EMPTY(p->out)) p->status = ap_pass_brigade(p->f->next, p->out);
+    if (p->status == APR_SUCCESS && !APR_BRIGADE_EMPTY(p->out)) {
+        p->passed = 1;
+        p->status = ap_pass_brigade(p->f->next, p->out);
+    }
     apr_brigade_cleanup(p->out);
     p->portion = 0;
     return p->status;
@@ -96,6 +100,8 @@ static void pass_bytes(struct page *p, apr_size_t n) {
 
 static void begin_block(struct page *p, enum eeod_block kind) {
     if (!p->boundaries) return;
+    /* So that a packet cache knows, when the page begins, that what stands before the first mark is everybody's. */
+    if (kind == EEOD_UNIQUE && !p->passed && !p->conf.strip) apr_table_setn(p->f->r->headers_out, "Eeod", "marks");
     if (p->chunks) {
         pass(p);
         p->room = kind == EEOD_CACHEABLE ? EEOD_CHUNK : 0;

@@ -4,31 +4,11 @@ pictures.py - figures of the EEOD paper, redrawn from our measurements: 19 and 2
 done about it, and with mod_eeod (the paper has less than 10 % for files beyond 100 MB); 6 to 10, one page with marks and a page with objects in their
 place (in the paper they are curves without numbers).  A picture is drawn only if what it shows was measured in this run.
 """
-import os
-
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt      # noqa: E402
+from plots import plt, save, tidy
 
 COLOURS = {"eeod": "#1b6ca8", "plain": "#7a7a7a"}
 TITLES = {"eeod": "httpd with mod_eeod", "plain": "httpd without it"}
 PAPER = "#b3402f"
-
-
-def tidy(axes, label, top):
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color="#dddddd", linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.set_ylim(0, top)
-    axes.set_ylabel(label, fontsize=9)
-
-
-def save(figure, out, name):
-    path = os.path.join(out, name)
-    figure.savefig(path, dpi=110, bbox_inches="tight")
-    plt.close(figure)
-    return path
 
 
 def by_size(axes, sizes, of, title):
@@ -38,7 +18,7 @@ def by_size(axes, sizes, of, title):
         axes.bar([i + 0.4 * k for i in range(len(megabytes))], [of(sizes[way][m]) for m in megabytes], 0.38, color=COLOURS[way], label=TITLES[way])
     axes.set_xticks([i + 0.2 for i in range(len(megabytes))], [f"{m} MB" for m in megabytes])
     axes.set_title(title, fontsize=10)
-    tidy(axes, "%", 105)
+    tidy(axes, "", "%", 105)
 
 
 def fig19_20(sizes, out):
@@ -71,8 +51,7 @@ def fig6_10(objects, out):
             name, colour, line = OBJECTS[contender]
             panel.plot([int(v) for v in values], [mean / 1000 for mean, _ in values.values()], line, marker="o", markersize=3, color=colour, label=name)
         panel.set_title(title, fontsize=10)
-        panel.set_xlabel(label, fontsize=9)
-        tidy(panel, "seconds until all of the page is there", None)
+        tidy(panel, label, "seconds until all of the page is there")
     panels[1][2].set_axis_off()
     panels[1][2].legend(*panels[0][0].get_legend_handles_labels(), frameon=False, loc="center left", fontsize=9)
     figure.tight_layout()

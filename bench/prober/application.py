@@ -6,16 +6,14 @@ application.py - a real application, Debian's DokuWiki behind httpd and PHP-FPM:
 
 Both keep to robots.txt and the same path patterns; what differs from visit to visit (security tokens, time stamps) is in neither.
 """
-import os
 import re
-import shutil
 import subprocess
 import tempfile
 
 import probing
+import wiki
 from lab.httpd import Httpd, PhpFpm
 
-WIKI, WIKI_CONF = "/usr/share/dokuwiki", "/etc/dokuwiki"
 # What has a new name at each visit, or is a form for somebody who is logged in.
 CHANGING = r"sectok=|[?&]t=|(indexer|taskrunner)\.php|do=(login|resendpwd|register)|rev=|difftype=|at="
 EXCLUDE = ("*sectok=", "*?t=", "*&t=", "*indexer.php", "*taskrunner.php", "*do=login", "*do=resendpwd", "*do=register", "*rev=", "*difftype=", "*at=")
@@ -24,26 +22,13 @@ EXCLUDE = ("*sectok=", "*?t=", "*&t=", "*indexer.php", "*taskrunner.php", "*do=l
 def make_wiki(bench, pages):
     """A copy of the packaged wiki with pages of our own, in namespaces, linked as a tree and at random."""
     root = bench.lab.dir + "/wiki"
-    subprocess.run(["cp", "-rL", WIKI, root], check=False, stderr=subprocess.DEVNULL)
-    data = root + "/data"
-    shutil.rmtree(data, ignore_errors=True)
-    for d in ("attic", "cache", "index", "locks", "log", "media", "media_attic", "media_meta", "meta", "pages", "tmp"):
-        os.makedirs(f"{data}/{d}")
-    # Links that lead nowhere before the package is configured are no loss.
-    subprocess.run(["cp", "-rL", WIKI_CONF, root + "/conf"], check=False, stderr=subprocess.DEVNULL)
-    with open(f"{root}/inc/preload.php", "w", encoding="utf-8") as f:
-        f.write(f"<?php define('DOKU_MAIN_CONF', '{root}/conf/'); define('DOKU_CONF', '{root}/conf/');\n")
-    with open(f"{root}/conf/local.php", "w", encoding="utf-8") as f:
-        f.write(f"<?php $conf['title'] = 'Bench'; $conf['savedir'] = '{data}'; $conf['useacl'] = 0; $conf['indexdelay'] = 0; $conf['updatecheck'] = 0;\n")
+    wiki.make(root, useacl=0)
     for i in range(pages):
         name = f"ns{i % 7}:page{i}" if i else "start"
         links = [k for k in (3 * i + 1, 3 * i + 2, 3 * i + 3) if k < pages] + [(i * 7919) % pages]
         text = f"====== Page {i} ======\n" + "".join(f"  * [[:{'start' if not k else f'ns{k % 7}:page{k}'}]]\n" for k in links) + "words and more words " * (i % 50)
-        path = f"{data}/pages/" + name.replace(":", "/") + ".txt"
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(text)
-    subprocess.run(["chown", "-R", "www-data:www-data", root], check=True)
+        wiki.add(root, name, text)
+    wiki.give(root)
     return root
 
 
@@ -63,7 +48,7 @@ def serve(bench, name, root, fpm):
 
 
 def measure(bench):
-    if not os.path.isdir(WIKI):
+    if not wiki.installed():
         bench.say("dokuwiki is not installed: ./quickstart deps")
         bench.figure("found_ratio", float("nan"), "of 1", ">= 1.0")
         return

@@ -6,21 +6,20 @@
  *
  * Makes a TUN device in each namespace and carries packets between them.  A packet to or from an address that was named (on the far side)
  * takes half of its milliseconds, in either direction, so that MS is the round trip; others go at once.  It says "ready" on standard output
- * when the devices are there; they vanish with it.  No rate and no loss: a token bucket behind it has those.
+ * when the devices are there; they vanish with it.  No rate: a token bucket behind it has that.  A bad link loses so many packets of a thousand
+ * (--loss), carries them twice (--twice), or behind the one that follows (--reorder).
  *
  * Packets of one delay keep their order: each delay has two queues, first in first out.  Packets are those that the kernel makes for a device
  * without offloads, so never larger than the MTU.  At most QUEUE_MOST bytes are on their way; what would be more is dropped and counted at
  * the end, on standard error.
  */
 #include "lab_timer.h"
+#include "lab_tun.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
-#include <linux/if.h>
-#include <linux/if_tun.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -29,13 +28,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
 #define DELAYS_MAX  256
 #define PACKET_MAX  65536
 #define QUEUE_MOST  (64u << 20)
+#define HELD_MOST   2000        /* microseconds that a packet waits for the one that is to overtake it */
 #define READS       64          /* packets read from one side before the other has its turn */
 
 struct packet {
@@ -61,6 +60,9 @@ static size_t delay_count;
 static int side[2] = { -1, -1 };
 static size_t queued;
 static unsigned long dropped;
+static unsigned loss, twice, reorder;       /* of a thousand */
+static uint64_t chance = 88172645463325252;
+static struct { uint64_t until; size_t n; unsigned char bytes[PACKET_MAX]; } held[2];    /* to go behind the next one */
 static volatile sig_atomic_t stopped;
 
 static void stop(int signal) { (void)signal; stopped = 1; }
@@ -74,26 +76,6 @@ static void __attribute__((noreturn, format(printf, 1, 2))) wrong(const char *fo
     fputc('\n', stderr);
     va_end(v);
     exit(2);
-}
-
-/* A TUN device of that name in that network namespace; "NAMESPACE:DEVICE". */
-static int open_device(const char *where)
-{
-    char path[256];
-    struct ifreq request = { .ifr_flags = IFF_TUN | IFF_NO_PI };
-    const char *colon = strchr(where, ':');
-    if (!colon || colon == where || strlen(colon + 1) - 1 >= IFNAMSIZ - 1 || strchr(where, '/'))
-        wrong("\"%s\" is not NAMESPACE:DEVICE", where);
-    snprintf(path, sizeof path, "/run/netns/%.*s", (int)(colon - where), where);
-    int space = open(path, O_RDONLY | O_CLOEXEC);
-    if (space < 0 || setns(space, CLONE_NEWNET) < 0)
-        wrong("%s: %s", path, strerror(errno));
-    close(space);
-    int fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    memcpy(request.ifr_name, colon + 1, strlen(colon + 1));
-    if (fd < 0 || ioctl(fd, TUNSETIFF, &request) < 0)
-        wrong("a device %s: %s", where, strerror(errno));
-    return fd;
 }
 
 static void add_delay(const char *text)
@@ -150,6 +132,44 @@ static void put(int to, const unsigned char *bytes, size_t n)
         dropped++;
 }
 
+static void carry(int to, const unsigned char *bytes, size_t n)
+{
+    struct delay *d = delay_of(bytes, n, to);
+    if (!d || d->half == 0) {
+        put(to, bytes, n);
+        return;
+    }
+    struct packet *p = queued + n <= QUEUE_MOST ? malloc(sizeof *p + n) : NULL;
+    if (!p) {
+        dropped++;
+        return;
+    }
+    *p = (struct packet){ .due = lab_now() + d->half, .length = n };
+    memcpy(p->bytes, bytes, n);
+    queued += p->length;
+    *d->to[to].end = p;
+    d->to[to].end = &p->next;
+}
+
+/* True so many times of a thousand (xorshift64). */
+static bool happens(unsigned per_mille)
+{
+    if (!per_mille)
+        return false;
+    chance ^= chance << 13;
+    chance ^= chance >> 7;
+    chance ^= chance << 17;
+    return (chance >> 33) % 1000 < per_mille;
+}
+
+static void let_go(int to)
+{
+    size_t n = held[to].n;
+    held[to].n = 0;
+    if (n)
+        carry(to, held[to].bytes, n);
+}
+
 static void take(int from)
 {
     static unsigned char bytes[PACKET_MAX];
@@ -158,21 +178,20 @@ static void take(int from)
         ssize_t n = read(side[from], bytes, sizeof bytes);
         if (n <= 0)
             return;
-        struct delay *d = delay_of(bytes, (size_t)n, to);
-        if (!d || d->half == 0) {
-            put(to, bytes, (size_t)n);
-            continue;
-        }
-        struct packet *p = queued + (size_t)n <= QUEUE_MOST ? malloc(sizeof *p + (size_t)n) : NULL;
-        if (!p) {
+        if (happens(loss)) {
             dropped++;
             continue;
         }
-        *p = (struct packet){ .due = lab_now() + d->half, .length = (size_t)n };
-        memcpy(p->bytes, bytes, (size_t)n);
-        queued += p->length;
-        *d->to[to].end = p;
-        d->to[to].end = &p->next;
+        if (!held[to].n && happens(reorder)) {
+            held[to].n = (size_t)n;
+            held[to].until = lab_now() + HELD_MOST;
+            memcpy(held[to].bytes, bytes, (size_t)n);
+            continue;
+        }
+        carry(to, bytes, (size_t)n);
+        if (happens(twice))
+            carry(to, bytes, (size_t)n);
+        let_go(to);
     }
 }
 
@@ -197,6 +216,9 @@ static uint64_t next_due(uint64_t now)
         for (int to = NEAR; to <= FAR; to++)
             if (delays[i].to[to].first && delays[i].to[to].first->due < next)
                 next = delays[i].to[to].first->due;
+    for (int to = NEAR; to <= FAR; to++)
+        if (held[to].n && held[to].until < next)
+            next = held[to].until;
     return next == UINT64_MAX ? next : next > now ? next - now : 0;
 }
 
@@ -212,26 +234,43 @@ static void run(void)
             if (ready[s].revents & POLLIN)
                 take(s);
         uint64_t now = lab_now();
+        for (int to = NEAR; to <= FAR; to++)
+            if (held[to].n && held[to].until <= now)
+                let_go(to);
         for (size_t i = 0; i < delay_count; i++)
             for (int to = NEAR; to <= FAR; to++)
                 deliver(&delays[i].to[to], to, now);
     }
 }
 
+static unsigned per_mille(const char *text)
+{
+    char *end;
+    unsigned long n = strtoul(text, &end, 10);
+    if (end == text || *end || n > 1000)
+        wrong("%s is not a number of a thousand", text);
+    return (unsigned)n;
+}
+
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
         { "near", required_argument, NULL, 'n' }, { "far", required_argument, NULL, 'f' }, { "delay", required_argument, NULL, 'd' },
+        { "loss", required_argument, NULL, 'l' }, { "twice", required_argument, NULL, 't' }, { "reorder", required_argument, NULL, 'r' },
         { "help", no_argument, NULL, 'h' }, { 0 },
     };
     for (int o; (o = getopt_long(argc, argv, "h", options, NULL)) >= 0;) {
         switch (o) {
-        case 'n': side[NEAR] = open_device(optarg); break;
-        case 'f': side[FAR] = open_device(optarg); break;
+        case 'n': side[NEAR] = lab_tun_open(optarg); break;
+        case 'f': side[FAR] = lab_tun_open(optarg); break;
         case 'd': add_delay(optarg); break;
+        case 'l': loss = per_mille(optarg); break;
+        case 't': twice = per_mille(optarg); break;
+        case 'r': reorder = per_mille(optarg); break;
         case 'h':
-            puts("fairgate-delay --near NAMESPACE:DEVICE --far NAMESPACE:DEVICE [--delay ADDRESS=MS ...]\n"
-                 "Carries packets between two TUN devices that it makes; those of a named address take MS there and back.");
+            puts("fairgate-delay --near NAMESPACE:DEVICE --far NAMESPACE:DEVICE [--delay ADDRESS=MS ...] [--loss N] [--twice N] [--reorder N]\n"
+                 "Carries packets between two TUN devices that it makes; those of a named address take MS there and back.\n"
+                 "Of a thousand packets N are lost, carried twice, or carried behind the next one.");
             return 0;
         default: wrong("--help says what there is");
         }

@@ -70,10 +70,11 @@ def allow_congestion(name):
 class Delay:
     """A fairgate-delay between two hosts: a device of this name in each; milliseconds: {address of the far side: round trip}."""
 
-    def __init__(self, lab, near, far, device, milliseconds):
+    def __init__(self, lab, near, far, device, milliseconds, options=()):
         argv = [program("tests/lab/fairgate-delay"), "--near", f"{near.namespace}:{device}", "--far", f"{far.namespace}:{device}"]
         for address, ms in milliseconds.items():
             argv += ["--delay", f"{address}={ms}"]
+        argv += options
         log = os.path.join(lab.dir, f"delay-{near.namespace}")
         with open(log, "w", encoding="ascii") as err:
             self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err, text=True, start_new_session=True)

@@ -139,22 +139,28 @@ class Httpd(Server):
 
 
 class PhpFpm(Server):
-    """PHP-FPM with a fixed number of workers; Httpd(php=fpm.address) or nginx's fastcgi_pass lead to it."""
+    """
+    PHP-FPM with a fixed number of workers; Httpd(php=fpm.address) or nginx's fastcgi_pass lead to it.
+
+    extensions      of the distribution, by name; php.ini is not read
+    pool            more lines of the pool, as "env[NAME] = value"
+    """
 
     name = "php-fpm"
 
-    def __init__(self, lab, name=None, workers=4, program=None):
+    def __init__(self, lab, name=None, workers=4, program=None, extensions=(), pool=()):
         super().__init__(lab, name)
-        self.workers = workers
+        self.workers, self.extensions, self.pool = workers, extensions, pool
         self.program = program or newest_fpm()
 
     def configure(self):
         user = f"user = {NOBODY}\ngroup = {NOBODY}\n" if os.geteuid() == 0 else ""
         self.write("fpm.conf", f"[global]\nerror_log = {self.path('error.log')}\ndaemonize = no\npid = {self.path('fpm.pid')}\n"
-                   f"[www]\n{user}listen = {self.address}\nlisten.backlog = 4096\npm = static\npm.max_children = {self.workers}\n")
+                   f"[www]\n{user}listen = {self.address}\nlisten.backlog = 4096\npm = static\npm.max_children = {self.workers}\n"
+                   + "".join(f"{line}\n" for line in self.pool))
 
     def argv(self):
-        return [self.program, "--nodaemonize", "--fpm-config", self.path("fpm.conf"), "-n"]
+        return [self.program, "--nodaemonize", "--fpm-config", self.path("fpm.conf"), "-n", *(w for e in self.extensions for w in ("-d", f"extension={e}"))]
 
     def log_files(self):
         return [self.output, self.path("error.log")]

@@ -47,7 +47,7 @@ static void make_clients(struct load *l)
     l->working = n;
     for (uint32_t k = 0; k < l->class_count; k++)
         if (l->classes[k].arrivals > 0)
-            lab_timer_set(&l->arrivals, &l->classes[k].arrival, l->now);
+            lab_timer_set(&l->arrivals, &l->classes[k].arrival, l->now + load_client_gap(&l->classes[k]));
 }
 
 static void turn(struct load *l, uint64_t until)

@@ -164,6 +164,7 @@ void load_options(struct load *l, int argc, char **argv);
 /* load_client.c */
 void load_client_start(struct load *l, struct load_client *c, uint64_t at);
 void load_client_arrive(struct load *l, struct lab_timer *t);
+uint64_t load_client_gap(struct load_class *k);           /* microseconds until its next arrival */
 void load_client_ready(struct load *l, struct load_client *c, uint32_t events);
 void load_client_timer(struct load *l, struct lab_timer *t);
 void load_client_abort(struct load *l, struct lab_timer *t);

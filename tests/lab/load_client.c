@@ -231,12 +231,17 @@ static void next(struct load *l, struct load_client *c)
     want(l, c);
 }
 
+uint64_t load_client_gap(struct load_class *k)
+{
+    double u = ((double)(random_next(&k->rng) >> 11) + 1) / 9007199254740993.0;
+    return (uint64_t)(-log(u) / k->arrivals * 1e6);
+}
+
 void load_client_arrive(struct load *l, struct lab_timer *t)
 {
     struct load_class *k = LAB_OWNER(t, struct load_class, arrival);
     struct load_client *c = k->free;
-    double u = ((double)(random_next(&k->rng) >> 11) + 1) / 9007199254740993.0;
-    lab_timer_set(&l->arrivals, &k->arrival, t->when + (uint64_t)(-log(u) / k->arrivals * 1e6));
+    lab_timer_set(&l->arrivals, &k->arrival, t->when + load_client_gap(k));
     if (!c) {
         k->now.missed++;
         return;

@@ -206,7 +206,7 @@ static void add_class(struct load *l, const char *text)
     k->clients = 1;
     k->method = "GET";
     k->retry_us = 100000;
-    k->rng = 0x9e3779b97f4a7c15ull * l->class_count;
+    k->rng = 0xd1342543de82ef95ull * (l->class_count + 1);     /* not a step of random_next, or one class would follow another */
     k->name = cut_word(&spec);
     if (!k->name[0] || strpbrk(k->name, "=\"\\"))
         wrong("--class %s: it must begin with a name, as in --class people,clients=30,url=/", text);
@@ -354,7 +354,7 @@ void load_options(struct load *l, int argc, char **argv)
         l->host = first->text;
     uint64_t clients = 0;
     for (uint32_t i = 0; i < l->class_count; i++) {
-        l->classes[i].rng += l->seed * 0xd1342543de82ef95ull;
+        l->classes[i].rng += l->seed * 0xaf251af3b0f025b5ull;
         make_requests(l, &l->classes[i]);
         clients += l->classes[i].clients;
     }

@@ -5,7 +5,8 @@
  *
  *     SetHandler lab-page        ?blocks=12&cacheable=400-6000&unique=50-1500&seed=S&visitor=V    a page of so many pairs of blocks:
  *                                what is cacheable depends on S (lower case), what is unique on S and V (upper case); &piece=N: handed
- *                                on so many bytes at a time, without a length.
+ *                                on so many bytes at a time, without a length; &period=P: all of it is another one every P seconds;
+ *                                &image=1: it is an image that everybody may keep, without marks (blocks=0).
  *     SetHandler lab-memory      the file of that name, from memory: what a program costs that has its page at hand. The file is read once.
  *     SetHandler lab-random      ?seed=S    a page of any kind: no marks or many, nested, stray, cut off; in pieces of any size and kind of
  *                                bucket, in one brigade or many, with flushes, with or without a length.  The page depends on S only.
@@ -105,9 +106,12 @@ static int hand_on(request_rec *r, const char *bytes, apr_size_t n, apr_size_t p
 
 static int page(request_rec *r) {
     apr_size_t blocks = number(r, "blocks", 12), c_least = 400, c_most = 6000, u_least = 50, u_most = 1500;
-    apr_uint64_t of_page = number(r, "seed", 1), of_visitor = of_page * 1000003 + number(r, "visitor", 1);
+    apr_uint64_t of_page = number(r, "seed", 1), of_visitor = number(r, "visitor", 1);
+    apr_uint64_t period = number(r, "period", 0);
     struct text t = { 0 };
 
+    if (period) of_page += (apr_uint64_t)apr_time_sec(apr_time_now()) / period * 7919;
+    of_visitor += of_page * 1000003;
     if (blocks > 10000) return HTTP_BAD_REQUEST;
     range_of(r, "cacheable", &c_least, &c_most);
     range_of(r, "unique", &u_least, &u_most);
@@ -121,8 +125,8 @@ static int page(request_rec *r) {
         put(&t, CLOSE, sizeof CLOSE - 1);
     }
     put_letters(&t, &of_page, 'a', between(&of_page, c_least, c_most));
-    ap_set_content_type(r, "text/html");
-    apr_table_setn(r->headers_out, "Cache-Control", "no-store");
+    ap_set_content_type(r, argument(r, "image") ? "image/png" : "text/html");
+    apr_table_setn(r->headers_out, "Cache-Control", argument(r, "image") ? "public, max-age=5" : "no-store");
     return hand_on(r, t.bytes, t.used, number(r, "piece", t.used));
 }
 

@@ -74,6 +74,10 @@ class Path:
             self.lab.servers.remove(self)
 
 
+class Missed(LabError):
+    """A capture that is not whole: the machine had too much to do."""
+
+
 class Capture:
     """What a server sends over TCP, as tcpdump sees it on a device.  A context manager; afterwards, file."""
 
@@ -92,7 +96,7 @@ class Capture:
         said = self.process.communicate(timeout=60)[1]
         lost = re.search(r"(\d+) packets dropped by kernel", said)
         if not lost or int(lost[1]):
-            raise LabError(f"tcpdump has not seen all: {said}")
+            raise Missed(f"tcpdump has not seen all: {said}")
 
     def remove(self):
         os.unlink(self.file)

@@ -3,6 +3,7 @@
 #include "lab_hist.h"
 #include "lab_http.h"
 #include "lab_timer.h"
+#include "../unit/run_suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -200,9 +201,5 @@ int main(void)
     tcase_add_test(t, quantiles);
     tcase_add_test(t, timers_in_order);
     suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }

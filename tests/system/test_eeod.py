@@ -79,6 +79,14 @@ def test_from_any_handler(site, target):
     assert fields.get("content-length", str(len(body))) == str(len(body))
 
 
+def test_the_header_tells_of_marks(site):
+    """A packet cache then knows that what stands before the first mark is everybody's."""
+    for target, tells in (("on/page.html", True), ("on/large.html", True), ("on/plain.html", False), ("strip/page.html", False),
+                          ("off/page.html", False), ("on/empty.html", False)):
+        _, fields, _ = curl(f"{site.url}/{target}")
+        assert fields.get("eeod") == ("marks" if tells else None), target
+
+
 def test_lengths(site):
     """A page that is here as a whole has a length, one of which marks are taken out its own; a large file has its own if they are kept."""
     for target, want in (("on/page.html", PAGE), ("strip/page.html", stripped(PAGE)), ("on/large.html", LARGE)):

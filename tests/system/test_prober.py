@@ -92,7 +92,7 @@ def test_second_walk_costs_headers(table):
         first = prober.rows(table)
         site.forget()
         prober.crawl(table, site.url)
-        assert [r.headers.get("If-None-Match") for r in site.asked] == [None, '"1"', '"2"', '"3"'], "robots.txt, then one each"
+        assert sorted(r.headers.get("If-None-Match") or "" for r in site.asked) == ["", '"1"', '"2"', '"3"'], "robots.txt, then one each"
         second = prober.rows(table)
         assert {u: r["body"] for u, r in first.items()} == {u: r["body"] for u, r in second.items()}
         # A page that changed is read again, with its links; one that is gone leaves; one that is only no longer linked stays.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* test_eeod.c - marks and blocks of mod_eeod/, as they are meant and against a slow way to find them. */
 #include "test_eeod.h"
+#include "run_suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -167,9 +168,5 @@ int main(void) {
     tcase_add_loop_test(c, marks_that_cannot_be, 0, sizeof wrong / sizeof *wrong);
     tcase_add_loop_test(c, as_the_slow_way, 0, 10);
     suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_suite(s);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "pages/pages_keys.h"
+#include "run_suite.h"
 
 static const uint64_t hash_key[2] = { 7, 11 };
 
@@ -94,8 +95,6 @@ int main(void) {
     Suite *s = suite_create("pages_keys");
     TCase *t = tcase_create("keys");
     tcase_set_timeout(t, 60);
-    SRunner *r;
-    int failed;
 
     tcase_add_test(t, host_path_and_query_are_told_apart);
     tcase_add_test(t, a_pattern_is_a_path_and_names_in_any_order);
@@ -103,9 +102,5 @@ int main(void) {
     tcase_add_test(t, keys_depend_on_the_secret_and_the_coding);
     tcase_add_test(t, what_a_client_takes);
     suite_add_tcase(s, t);
-    r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_suite(s);
 }

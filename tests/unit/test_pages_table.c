@@ -12,6 +12,7 @@
 #include <zlib.h>
 
 #include "pages/pages_table.h"
+#include "run_suite.h"
 
 static char dir[64], path[128], path_new[160];
 
@@ -255,8 +256,6 @@ int main(void) {
     Suite *s = suite_create("pages_table");
     TCase *t = tcase_create("file");
     tcase_set_timeout(t, 60);
-    SRunner *r;
-    int failed;
 
     tcase_add_checked_fixture(t, make_dir, remove_dir);
     tcase_add_test(t, what_is_written_is_read);
@@ -268,9 +267,5 @@ int main(void) {
     tcase_add_test(t, a_full_disk_is_said_and_costs_nothing);
     tcase_add_test(t, a_link_in_the_new_ones_place_is_not_followed);
     suite_add_tcase(s, t);
-    r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_suite(s);
 }

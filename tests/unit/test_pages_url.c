@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "pages/pages_url.h"
+#include "run_suite.h"
 
 static const struct { const char *written, *spelt; } rows[] = {
     { "", "/" }, { "a", "/a" }, { "?q", "/?q" }, { "/a?", "/a?" }, { "/a#b", "/a" }, { "/a?b#c?d", "/a?b" },
@@ -67,17 +68,11 @@ int main(void) {
     Suite *s = suite_create("pages_url");
     TCase *t = tcase_create("spelling");
     tcase_set_timeout(t, 60);
-    SRunner *runner;
-    int failed;
 
     tcase_add_loop_test(t, each_page_has_one_spelling, 0, (int)(sizeof rows / sizeof *rows));
     tcase_add_test(t, a_nul_is_a_byte_like_others);
     tcase_add_test(t, too_little_room_writes_nothing);
     tcase_add_test(t, a_spelling_is_its_own_spelling);
     suite_add_tcase(s, t);
-    runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }

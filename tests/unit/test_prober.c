@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "test_prober.h"
+#include "run_suite.h"
 
 int main(void) {
     Suite *s = suite_create("prober");
-    SRunner *r;
-    int failed;
 
     suite_add_tcase(s, robots_case());
     suite_add_tcase(s, scope_case());
@@ -12,9 +11,5 @@ int main(void) {
     suite_add_tcase(s, links_case());
     suite_add_tcase(s, urls_case());
     suite_add_tcase(s, settings_case());
-    r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_suite(s);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "mod_qos_drr/qos_pages.h"
+#include "run_suite.h"
 
 #define PAGES 1024u
 
@@ -58,17 +59,11 @@ int main(void) {
     Suite *s = suite_create("qos_pages");
     TCase *t = tcase_create("table");
     tcase_set_timeout(t, 60);
-    SRunner *r;
-    int failed;
 
     tcase_add_checked_fixture(t, make_table, free_table);
     tcase_add_test(t, what_was_taught_and_nothing_else);
     tcase_add_test(t, the_mean_follows_a_page_that_changes);
     tcase_add_test(t, a_full_table_keeps_what_is_asked_often);
     suite_add_tcase(s, t);
-    r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_suite(s);
 }

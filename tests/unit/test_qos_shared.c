@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "mod_qos_drr/qos_shared.h"
+#include "run_suite.h"
 
 #define STOCK  2u
 #define WINDOW 2u
@@ -283,8 +284,6 @@ int main(void) {
     Suite *s = suite_create("qos_shared");
     TCase *t = tcase_create("segment");
     tcase_set_timeout(t, 60);
-    SRunner *r;
-    int failed;
 
     tcase_add_checked_fixture(t, make_segment, free_segment);
     tcase_add_test(t, a_release_wakes_who_waits_in_whatever_child);
@@ -296,9 +295,5 @@ int main(void) {
     tcase_add_test(t, a_crowd_can_not_take_the_last_thread_of_others);
     tcase_add_test(t, a_long_write_gives_its_slot_back);
     suite_add_tcase(s, t);
-    r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_suite(s);
 }

@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "pk_child.h"
+
+#include "pk_late.h"
+#include "pk_memory.h"
+#include "pk_train.h"
+#include "pk_wants.h"
+
+#include <assert.h>
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <arpa/inet.h>
+
+enum {
+    CHILD_MAGIC = 0x504b4348,
+    RANGES = 32,                /* of a flow, that are to be stored */
+    PENDING = 256,              /* trains that wait for a payload */
+    FAR_BEHIND = 1 << 24        /* bytes: what is as far behind is not waited for any more */
+};
+
+enum {                          /* microseconds */
+    STATUS_BUSY = 100000,       /* between words to the parent, when trains come */
+    STATUS_IDLE = 500000,       /* and when none do */
+    HELLO_EVERY = 200000,
+    HELLO_LAST = 3200000,
+    SESSION_MOST = 3600000000u, /* then a new one is made */
+    OLD_SESSION = 5000000       /* that datagrams of the one before may be on their way */
+};
+
+struct flow {
+    struct pk_flow flow;
+    uint32_t       next;        /* behind the highest sequence number that went to the client */
+    uint32_t       swept;       /* where `next` was when old ranges were last taken away */
+    bool           known;
+    uint8_t        range;       /* the next place */
+    struct { uint32_t from, to; } store[RANGES];
+};
+
+struct pending {
+    bool     used;
+    uint32_t n, cars;           /* bytes; cars that went already */
+    struct pk_print lacks;      /* the first payload that the next car lacks */
+    uint64_t until;
+    uint8_t  bytes[PK_DATAGRAM_MAX];
+};
+
+struct pk_child {
+    unsigned                   magic;
+    const struct pk_config    *c;
+    const struct pk_print_key *key;
+    pk_store_t                *store;
+    pk_session_t              *session;
+    struct pk_ready            ready;
+    struct pk_out              out;
+    pk_flows_t                *flows;
+    struct pk_counters         counters;
+    uint32_t                   more;            /* bytes of IP and UDP headers of a datagram */
+    bool                       news;            /* trains came since the last word to the parent */
+    uint64_t                   probe;           /* the newest that came in this session */
+    uint64_t                   status_at;       /* the last one */
+    uint64_t                   hello_at, hello_wait;    /* the next HELLO, when there is no session or a new one is due */
+    uint64_t                   established_at, renew_at;
+    bool                       begun;
+    bool                       mute;            /* nothing can be made for clients, so the parent is to hear nothing */
+    bool                       lanes_said;      /* once until there is a session */
+    pk_late_t                 *late;
+    pk_wants_t                *wants;
+    struct pending             pending[PENDING];
+    unsigned                   pendings;
+};
+
+pk_child_t *pk_child_make(const struct pk_config *config, const struct pk_print_key *key, pk_store_t *store, pk_session_t *session, const struct pk_ready *ready,
+                          const struct pk_out *out) {
+    pk_child_t *c = pk_memory(sizeof *c);
+    if (!c) return NULL;
+    c->magic = CHILD_MAGIC;
+    c->c = config;
+    c->key = key;
+    c->store = store;
+    c->session = session;
+    c->ready = *ready;
+    c->out = *out;
+    c->more = PK_UDP_MORE(config->there.ss_family == AF_INET6);
+    c->renew_at = UINT64_MAX;
+    c->flows = pk_flows_make((uint32_t)config->flows, sizeof(struct flow), NULL, NULL);
+    c->late = pk_late_make();
+    c->wants = pk_wants_make();
+    if (!c->flows || !c->late || !c->wants) pk_child_free(&c);
+    return c;
+}
+
+void pk_child_free(pk_child_t **child) {
+    pk_child_t *c = *child;
+    *child = NULL;
+    if (!c) return;
+    assert(c->magic == CHILD_MAGIC);
+    pk_flows_free(&c->flows);
+    pk_late_free(&c->late);
+    pk_wants_free(&c->wants);
+    free(c);
+}
+
+bool pk_child_at_work(const pk_child_t *c) { return pk_session_established(c->session); }
+const struct pk_counters *pk_child_counters(const pk_child_t *c) { return &c->counters; }
+pk_flows_t *pk_child_flows(pk_child_t *c) { return c->flows; }
+
+/* ---- to the parent ------------------------------------------------------------------------------------------------------------ */
+
+static void send_datagram(pk_child_t *c, const void *bytes, size_t n) {
+    if (c->mute) return;
+    c->counters.datagrams_out++;
+    c->counters.datagram_bytes_out += n + c->more;
+    c->out.datagram(c->out.context, bytes, n);
+}
+
+static void status(pk_child_t *c, uint64_t now) {
+    uint64_t newest[2] = { htobe64(pk_session_seen(c->session)), htobe64(c->probe) };
+    uint8_t bytes[PK_SEAL_MORE + sizeof newest];
+    size_t n;
+
+    memcpy(bytes + PK_SEAL_HEAD, newest, sizeof newest);
+    n = pk_seal(c->session, PK_STATUS, bytes, sizeof newest);
+    if (n) send_datagram(c, bytes, n);
+    c->status_at = now;
+    c->news = false;
+}
+
+void pk_child_mute(pk_child_t *c, bool mute) {
+    if (c->mute && !mute) c->hello_at = c->hello_wait = 0;      /* what was to be said meanwhile was not */
+    c->mute = mute;
+}
+
+static void hello(pk_child_t *c, uint64_t now) {
+    uint8_t out[PK_CONTROL_MAX];
+
+    c->begun = true;
+    c->hello_wait = !c->hello_wait ? HELLO_EVERY : c->hello_wait < HELLO_LAST ? 2 * c->hello_wait : HELLO_LAST;
+    c->hello_at = now + c->hello_wait;
+    send_datagram(c, out, pk_session_begin(c->session, out));
+}
+
+/* For payloads that are wanted. */
+static void ask(pk_child_t *c, uint64_t now) {
+    uint8_t bytes[PK_SEAL_MORE + PK_WANTS_MAX * PK_TOKEN];
+    uint32_t count = pk_wants_ask(c->wants, now, bytes + PK_SEAL_HEAD);
+    size_t n = count ? pk_seal(c->session, PK_WANT, bytes, count * PK_TOKEN) : 0;
+
+    c->counters.wanted += count;
+    if (n) send_datagram(c, bytes, n);
+}
+
+/* ---- to the clients ------------------------------------------------------------------------------------------------------------ */
+
+static void send_car(pk_child_t *c, const struct pk_car *car, const void *payload) {
+    uint8_t head[PK_OUT_ROOM];
+    struct iovec part[2] = { { head, pk_head_write(&car->head, car->n, car->segment, car->flags, head) }, { (void *)payload, car->n } };
+    c->out.packet(c->out.context, part, 2);
+}
+
+static void send_piece(pk_child_t *c, const void *piece, size_t bytes) {
+    struct iovec part = { (void *)piece, bytes };
+    c->out.packet(c->out.context, &part, 1);
+}
+
+static struct flow *flow_of(pk_child_t *c, const struct pk_tuple *tuple) { return (struct flow *)pk_flows_get(c->flows, tuple); }
+
+static void went(struct flow *f, uint32_t end) {
+    if (!f->known || (int32_t)(end - f->next) > 0) f->next = end;
+    f->known = true;
+    if (f->next - f->swept <= FAR_BEHIND) return;
+    /* Sequence numbers come again after 4 GB; what was to be stored then is not what comes now. */
+    for (int i = 0; i < RANGES; i++)
+        if ((int32_t)(f->next - f->store[i].to) > FAR_BEHIND) f->store[i].from = f->store[i].to = f->next;
+    f->swept = f->next;
+}
+
+static bool ahead(const struct flow *f, uint32_t seq) { return f->known && (int32_t)(seq - f->next) > 0; }
+
+/* ---- trains ------------------------------------------------------------------------------------------------------------------ */
+
+/*
+ * The payload of a car of fingerprints.  What is in the store is computed anew: no other bytes than those that the parent means go to a client.  0: something is
+ * not there; `missing` has its fingerprints then, one behind the other, as many as *count says.
+ */
+static bool payload_of(pk_child_t *c, const struct pk_car *car, uint8_t *out, uint8_t *missing, uint32_t *count) {
+    uint32_t at = 0;
+
+    *count = 0;
+    for (uint32_t i = 0; i < car->count; i++) {
+        uint32_t length = i + 1 == car->count ? car->n - i * car->segment : car->segment;
+        struct pk_print print, again;
+        uint32_t n;
+
+        pk_print_read(&print, car->bytes + i * PK_TOKEN);
+        n = pk_store_get(c->store, &print, out + at, length);
+        if (n == length) pk_print_of(c->key, out + at, n, &again);
+        if (n == length && pk_print_same(&print, &again)) {
+            at += n;
+            continue;
+        }
+        memcpy(missing + *count * PK_TOKEN, car->bytes + i * PK_TOKEN, PK_TOKEN);
+        ++*count;
+        at += length;
+    }
+    return !*count;
+}
+
+static void remember(struct flow *f, const struct pk_car *car) {
+    uint32_t from = pk_head_seq(&car->head), last = (f->range + RANGES - 1u) % RANGES;
+    if (f->store[last].to == from && f->store[last].from != from) {
+        f->store[last].to = from + car->n;
+        return;
+    }
+    f->store[f->range].from = from;
+    f->store[f->range].to = from + car->n;
+    f->range = (uint8_t)((f->range + 1) % RANGES);
+}
+
+static bool tuple_of_car(pk_child_t *c, const struct pk_head *h, struct pk_tuple *tuple) {
+    struct pk_packet k = { .ip = h->bytes, .ip_header = h->ip_header };
+    pk_packet_tuple(&k, tuple);
+    return pk_config_serves(c->c, tuple);
+}
+
+enum ride { ARRIVED, WAITS, NONSENSE };
+
+/* Makes packets of a train, but for the first `*cars` cars; counts those that are done.  WAITS: the next one lacks payloads, which are wanted now; *first is one. */
+static enum ride ride(pk_child_t *c, const uint8_t *bytes, size_t n, uint32_t *cars, struct pk_print *first, uint64_t now) {
+    uint8_t payload[PK_PAYLOAD_MAX], missing[PK_TOKENS_MAX * PK_TOKEN];
+    uint32_t lacks = 0, skip = *cars;
+    struct pk_tuple tuple;
+    struct pk_reader r;
+    struct pk_car car;
+    enum pk_read read;
+
+    if (!pk_train_read(&r, bytes, n)) return NONSENSE;
+    while ((read = pk_train_next(&r, &car)) == PK_CAR) {
+        if (skip) {
+            skip--;
+            continue;
+        }
+        if (!tuple_of_car(c, &car.head, &tuple)) return NONSENSE;
+        struct flow *f = flow_of(c, &tuple);
+        if (car.kind == PK_NATIVE) {
+            /* It was remembered when the train came. */
+        } else if (car.kind == PK_LITERAL) {
+            send_car(c, &car, car.bytes);
+            went(f, pk_head_seq(&car.head) + car.n + !!(car.flags & PK_FIN));
+        } else if (payload_of(c, &car, payload, missing, &lacks)) {
+            c->counters.hits += car.count;
+            f->flow.tokens += car.count;
+            f->flow.bytes += car.n;
+            send_car(c, &car, payload);
+            went(f, pk_head_seq(&car.head) + car.n + !!(car.flags & PK_FIN));
+        } else {
+            for (uint32_t i = lacks; i-- > 0;) {
+                pk_print_read(first, missing + i * PK_TOKEN);
+                pk_wants_add(c->wants, first, now);
+            }
+            return WAITS;
+        }
+        ++*cars;
+    }
+    return read == PK_TRAIN_END ? ARRIVED : NONSENSE;
+}
+
+static void train(pk_child_t *c, const uint8_t *bytes, size_t n, uint64_t now) {
+    uint32_t cars = 0;
+    struct pk_print lacks;
+    struct pending *p = c->pending;
+    enum ride ended = ride(c, bytes, n, &cars, &lacks, now);
+
+    if (ended == ARRIVED) return;
+    if (ended == NONSENSE || c->pendings == PENDING || n > sizeof p->bytes) {
+        c->counters.dropped++;
+        return;
+    }
+    while (p->used) p++;
+    p->used = true;
+    p->cars = cars;
+    p->lacks = lacks;
+    p->n = (uint32_t)n;
+    p->until = now + PK_WANT_MOST;
+    memcpy(p->bytes, bytes, n);
+    c->pendings++;
+}
+
+static void release(pk_child_t *c, struct pending *p) {
+    p->used = false;
+    c->pendings--;
+}
+
+/* Trains that may have what they lacked. */
+static void resume(pk_child_t *c, uint64_t now) {
+    for (struct pending *p = c->pending; c->pendings && p < c->pending + PENDING; p++) {
+        if (!p->used || pk_wants_has(c->wants, &p->lacks)) continue;
+        enum ride ended = ride(c, p->bytes, p->n, &p->cars, &p->lacks, now);
+        if (ended == WAITS) continue;
+        c->counters.dropped += ended == NONSENSE;
+        release(c, p);
+    }
+}
+
+static void payload_came(pk_child_t *c, const uint8_t *inside, size_t n, uint64_t now) {
+    struct pk_print print, again;
+    uint32_t bytes;
+    const void *payload = pk_wants_part(c->wants, inside, n, &print, &bytes);
+
+    if (!payload) return;
+    pk_print_of(c->key, payload, bytes, &again);
+    if (!pk_print_same(&print, &again)) return;
+    pk_store_put(c->store, &print, payload, bytes);
+    c->counters.recovered++;
+    resume(c, now);
+}
+
+/* ---- order ------------------------------------------------------------------------------------------------------------------- */
+
+static bool defer(pk_child_t *c, bool is_train, const struct pk_tuple *tuple, uint32_t seq, const void *bytes, size_t n, uint64_t now) {
+    bool waits = pk_late_add(c->late, tuple, seq, is_train, bytes, n, now);
+    c->counters.late += waits;
+    return waits;
+}
+
+/* Stores the segments that the parent said are to be stored.  Whether one of them was wanted. */
+static bool store(pk_child_t *c, const struct flow *f, const struct pk_packet *k) {
+    bool was_wanted = false;
+
+    for (uint32_t i = 0; i < k->segments; i++) {
+        uint32_t at = i * k->segment, n = i + 1 == k->segments ? k->payload - at : k->segment;
+        const uint8_t *bytes = k->ip + k->headers + at;
+        for (int r = 0; r < RANGES; r++) {
+            uint32_t length = f->store[r].to - f->store[r].from, offset = k->seq + at - f->store[r].from;
+            if (offset > length || n > length - offset) continue;
+            struct pk_print print;
+            pk_print_of(c->key, bytes, n, &print);
+            c->counters.stored += pk_store_put(c->store, &print, bytes, n);
+            was_wanted |= pk_wants_drop(c->wants, &print);
+            break;
+        }
+    }
+    return was_wanted;
+}
+
+static void packet_goes(pk_child_t *c, struct flow *f, const struct pk_packet *k, const void *piece, size_t bytes, uint64_t now) {
+    bool was_wanted = k->segments && k->segments <= PK_SEGMENTS_MAX && pk_child_at_work(c) && (k->checked || pk_packet_intact(k)) && store(c, f, k);
+    f->flow.packets += k->segments;
+    f->flow.bytes += k->payload;
+    send_piece(c, piece, bytes);
+    went(f, k->next);
+    if (was_wanted) resume(c, now);
+}
+
+static bool is_next(void *context, const struct pk_tuple *tuple, uint32_t seq) {
+    const pk_child_t *c = context;
+    const struct flow *f = (const struct flow *)pk_flows_find(c->flows, tuple);
+    return !f || !ahead(f, seq);
+}
+
+/* What has waited for something that went, or waited for too long. */
+static void late_go(pk_child_t *c, uint64_t now) {
+    struct pk_waiting *l;
+    struct pk_packet k;
+
+    while ((l = pk_late_take(c->late, now, is_next, c))) {
+        if (l->train) train(c, l->bytes, l->n, now);
+        else if (pk_packet_parse(&k, l->bytes, l->n) == PK_TCP) packet_goes(c, flow_of(c, &l->tuple), &k, l->bytes, l->n, now);
+    }
+}
+
+/* ---- what comes --------------------------------------------------------------------------------------------------------------- */
+
+void pk_child_packet(pk_child_t *c, void *piece, size_t bytes, uint64_t now) {
+    struct pk_packet k;
+    struct pk_tuple tuple;
+    struct flow *f;
+
+    assert(c->magic == CHILD_MAGIC);
+    c->counters.pieces++;
+    c->counters.bytes_in += bytes;
+    if (pk_packet_parse(&k, piece, bytes) == PK_OTHER) {
+        send_piece(c, piece, bytes);
+        return;
+    }
+    pk_packet_tuple(&k, &tuple);
+    if (!pk_config_serves(c->c, &tuple)) {
+        send_piece(c, piece, bytes);
+        return;
+    }
+    f = flow_of(c, &tuple);
+    c->counters.native_bytes += k.segments ? k.payload + (uint64_t)k.segments * k.headers : k.headers;
+    if (k.flags & (PK_SYN | PK_RST)) {
+        f->known = k.flags & PK_SYN;
+        f->next = k.seq + 1;
+        memset(f->store, 0, sizeof f->store);
+        send_piece(c, piece, bytes);
+        return;
+    }
+    if (ahead(f, k.seq) && defer(c, false, &tuple, k.seq, piece, bytes, now)) return;
+    packet_goes(c, f, &k, piece, bytes, now);
+    late_go(c, now);
+}
+
+/*
+ * What is to be stored is remembered at once, whatever the train waits for: the packets may be here already.  Whether there is anything in it
+ * besides.
+ */
+static bool unload_orders(struct pk_reader r, struct flow *f) {
+    struct pk_car car;
+    bool more = false;
+
+    while (pk_train_next(&r, &car) == PK_CAR) {
+        if (car.kind == PK_NATIVE) remember(f, &car);
+        else more = true;
+    }
+    return more;
+}
+
+static void train_came(pk_child_t *c, const uint8_t *inside, size_t n, uint64_t now) {
+    struct pk_tuple tuple;
+    struct pk_reader r;
+    struct flow *f;
+
+    c->counters.trains++;
+    if (!pk_train_read(&r, inside, n) || !tuple_of_car(c, &r.next, &tuple)) {
+        c->counters.dropped++;
+        return;
+    }
+    f = flow_of(c, &tuple);
+    if (!unload_orders(r, f)) return;
+    if (ahead(f, pk_head_seq(&r.next)) && defer(c, true, &tuple, pk_head_seq(&r.next), inside, n, now)) return;
+    train(c, inside, n, now);
+    late_go(c, now);
+}
+
+static void established(pk_child_t *c, const void *answer, size_t n, uint64_t now) {
+    send_datagram(c, answer, n);
+    c->begun = c->lanes_said = false;
+    c->probe = 0;
+    c->hello_wait = 0;
+    c->hello_at = UINT64_MAX;
+    c->established_at = now;
+    c->renew_at = now + SESSION_MOST;
+    c->counters.sessions++;
+    c->out.say(c->out.context, "session established");
+    status(c, now);
+}
+
+static void control(pk_child_t *c, const void *datagram, size_t bytes, uint64_t now) {
+    uint8_t out[PK_CONTROL_MAX];
+    size_t n;
+
+    switch (pk_session_step(c->session, datagram, bytes, &c->ready, out, &n)) {
+    case PK_ESTABLISHED:
+        established(c, out, n, now);
+        break;
+    case PK_BEGIN:
+        /* Anybody may send this again; so not more often than we would begin by ourselves. */
+        if (c->begun ? now >= c->hello_at - c->hello_wait + HELLO_EVERY : now >= c->established_at + HELLO_EVERY) {
+            if (!c->begun) c->hello_wait = 0;
+            hello(c, now);
+        }
+        break;
+    case PK_LANES:
+        if (!c->lanes_said) c->out.say(c->out.context, "the parent has another number of `queues`; there is no session until both are the same");
+        c->lanes_said = true;
+        break;
+    default:
+        c->counters.refused++;
+    }
+}
+
+void pk_child_datagram(pk_child_t *c, void *datagram, size_t bytes, uint64_t now) {
+    struct pk_opened o;
+
+    assert(c->magic == CHILD_MAGIC);
+    if (bytes && *(uint8_t *)datagram < PK_TRAIN) {
+        control(c, datagram, bytes, now);
+        return;
+    }
+    switch (pk_open(c->session, datagram, bytes, &o)) {
+    case PK_TRAIN:
+        c->counters.datagrams_in++;
+        c->news = true;
+        train_came(c, o.inside, o.n, now);
+        if (now - c->status_at >= STATUS_BUSY) status(c, now);
+        break;
+    case PK_PROBE:
+        c->counters.datagrams_in++;
+        if (!o.before && o.number > c->probe) c->probe = o.number;
+        status(c, now);
+        break;
+    case PK_PAYLOAD:
+        c->counters.datagrams_in++;
+        payload_came(c, o.inside, o.n, now);
+        late_go(c, now);
+        break;
+    default:
+        c->counters.refused++;
+    }
+}
+
+/* ---- time -------------------------------------------------------------------------------------------------------------------- */
+
+uint64_t pk_child_due(const pk_child_t *c) {
+    uint64_t due = pk_late_due(c->late), wants_due = pk_wants_due(c->wants);
+
+    if (wants_due < due) due = wants_due;
+    if (pk_session_established(c->session)) {
+        uint64_t status_due = c->status_at + (c->news ? STATUS_BUSY : STATUS_IDLE);
+        if (status_due < due) due = status_due;
+        if (!c->begun && c->renew_at < due) due = c->renew_at;
+    }
+    if ((c->begun || !pk_session_established(c->session)) && c->hello_at < due) due = c->hello_at;
+    for (const struct pending *p = c->pending; c->pendings && p < c->pending + PENDING; p++)
+        if (p->used && p->until < due) due = p->until;
+    return due;
+}
+
+void pk_child_tick(pk_child_t *c, uint64_t now) {
+    bool there = pk_session_established(c->session);
+
+    assert(c->magic == CHILD_MAGIC);
+    late_go(c, now);
+    if (now >= c->established_at + OLD_SESSION) pk_session_forget(c->session);
+    if (there && (now >= c->renew_at || pk_session_worn(c->session)) && !c->begun) hello(c, now);
+    if ((c->begun || !there) && now >= c->hello_at) hello(c, now);
+    if (there && now - c->status_at >= (c->news ? STATUS_BUSY : STATUS_IDLE)) status(c, now);
+    for (struct pending *p = c->pending; c->pendings && p < c->pending + PENDING; p++) {
+        if (!p->used || p->until > now) continue;
+        c->counters.dropped++;
+        release(c, p);
+    }
+    ask(c, now);
+}

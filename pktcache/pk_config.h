@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* pk_config.h - the configuration of a daemon, as pk_settings.def declares it: lines of a word and its values, # for comments. */
+#ifndef FAIRGATE_PK_CONFIG_H
+#define FAIRGATE_PK_CONFIG_H
+
+#include "pk_http.h"
+#include "pk_packet.h"
+#include "pk_print.h"
+
+#include <stdio.h>
+
+#include <sys/socket.h>
+
+#define PK_LIST_MAX 64u
+
+enum pk_keep { PK_KEEP_HTTP, PK_KEEP_ALL };
+enum pk_mode { PK_MODE_PACKET, PK_MODE_WINDOW, PK_MODE_TRAIN };
+
+struct pk_list { char *item[PK_LIST_MAX]; unsigned n; };
+
+struct pk_network { uint8_t address[16]; unsigned bits; };      /* IPv4 in ::ffff:0:0/96 */
+struct pk_networks { struct pk_network item[PK_LIST_MAX]; unsigned n; };
+
+struct pk_config {
+#define NUMBER(name, word, usual, least, most, unit, sentence) uint64_t name;
+#define TEXT(name, word, usual, what, sentence) char *name;
+#define CHOICE(name, word, usual, choices, sentence) int name;
+#define LIST(name, word, usual, what, sentence) struct pk_list name;
+#include "pk_settings.def"
+#undef NUMBER
+#undef TEXT
+#undef CHOICE
+#undef LIST
+    /* made of these */
+    struct pk_networks      server, client;
+    uint16_t                port[PK_LIST_MAX];          /* as on the wire */
+    bool                    any_port;
+    struct eeod_marks       mark;
+    struct sockaddr_storage here, there;                /* of the first queue */
+};
+
+/* 0, or -1 and *error, a sentence "FILE:LINE: what is wrong, what would be right" that the caller frees.  pk_config_free in either case. */
+int  pk_config_read(struct pk_config *c, const char *path, char **error);
+void pk_config_free(struct pk_config *c);
+void pk_config_help(FILE *out);
+
+bool pk_network_is_four(const struct pk_network *n);
+/* Whether a packet goes from a configured server, on one of its ports, to a configured client. */
+bool pk_config_serves(const struct pk_config *c, const struct pk_tuple *t);
+
+#endif

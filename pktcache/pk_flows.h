@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * pk_flows.h - connections by addresses and ports; when there is no room, the one that was not asked for for the longest time gives its place.
+ *
+ * What a side knows of a connection is a struct of its own that begins with struct pk_flow.  All memory is taken when the table is made.
+ */
+#ifndef FAIRGATE_PK_FLOWS_H
+#define FAIRGATE_PK_FLOWS_H
+
+#include "pk_packet.h"
+
+#define PK_NO_FLOW UINT32_MAX
+
+struct pk_flow {
+    struct pk_tuple tuple;          /* from the server to the client */
+    uint32_t        chain;          /* the next with the same hash */
+    uint32_t        newer, older;
+    bool            used;
+    uint8_t         train;          /* parent: which one waits for more of it (pk_trains.h); 0: none */
+    uint64_t        packets, bytes, tokens, saved;      /* segments, their bytes on the wire; fingerprints; bytes less than on a link without us */
+};
+
+typedef struct pk_flows pk_flows_t;
+
+/* each: bytes of one.  gone: called with one that gives its place, before that is zeroed.  NULL: no memory. */
+pk_flows_t     *pk_flows_make(uint32_t count, size_t each, void (*gone)(void *context, struct pk_flow *f), void *context);
+void            pk_flows_free(pk_flows_t **t);
+
+struct pk_flow *pk_flows_find(pk_flows_t *t, const struct pk_tuple *tuple);     /* or NULL */
+struct pk_flow *pk_flows_get(pk_flows_t *t, const struct pk_tuple *tuple);      /* zeroed but for struct pk_flow if it was not there */
+void            pk_flows_drop(pk_flows_t *t, struct pk_flow *f);
+uint32_t        pk_flows_used(const pk_flows_t *t);
+/* From the newest on: NULL begins; returns NULL at the end. */
+struct pk_flow *pk_flows_next(pk_flows_t *t, const struct pk_flow *f);
+
+#endif

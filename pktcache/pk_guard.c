@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "pk_guard.h"
+
+#include "pk_route.h"
+#include "pk_tun.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+enum { GUARD_MAGIC = 0x504b4755, THREADS = 16, LOOK_EVERY = 50 /* milliseconds */, STALLED = PK_GUARD_STALL / 1000 / LOOK_EVERY /* looks */ };
+
+/* What both processes see. */
+struct watched {
+    atomic_uint   beat[THREADS];
+    atomic_bool   watch;
+    atomic_bool   down;             /* the device, by a guard's hand: who replaces that one must know */
+    atomic_uint   stalls;
+};
+
+struct pk_guard {
+    unsigned                magic;
+    const struct pk_config *c;
+    struct watched         *shared;
+    int                     alive[2];       /* the daemon holds the end that is written to, and never writes */
+    pid_t                   pid;
+};
+
+static void say(const char *sentence, const char *more) { fprintf(stderr, "fairgate-pktcache: guard: %s%s\n", sentence, more); }
+
+/* Whether it could be done; what could not is said once. */
+static bool device(const pk_guard_t *g, bool up, bool failed) {
+    char *error = NULL;
+    int why = pk_tun_set_up(g->c->device, up);
+
+    if (why) {
+        if (!failed) say("the device can't be changed: ", strerror(why));
+        return false;
+    }
+    if (!up) say("the daemon does not go on: ", "packets take their plain way");
+    else if (pk_route_again(g->c, &error)) say("no route to the device: ", error ? error : "no memory");
+    else say("the daemon goes on again", "");
+    free(error);
+    return true;
+}
+
+static void watch(const pk_guard_t *g) {
+    unsigned before[THREADS], still[THREADS];
+    struct pollfd p = { .fd = g->alive[0], .events = POLLIN };
+    bool failed = false;
+
+    /* What a guard before this one took down comes up by a beat only. */
+    for (unsigned i = 0; i < THREADS; i++) {
+        before[i] = atomic_load(&g->shared->beat[i]);
+        still[i] = atomic_load(&g->shared->down) ? STALLED : 0;
+    }
+    /* Hung up: the daemon has ended, and its device with it. */
+    while (poll(&p, 1, LOOK_EVERY) <= 0) {
+        bool stalled = false;
+        if (!atomic_load(&g->shared->watch)) continue;
+        for (unsigned i = 0; i < g->c->queues; i++) {
+            unsigned now = atomic_load(&g->shared->beat[i]);
+            still[i] = now != before[i] ? 0 : still[i] < STALLED ? still[i] + 1 : STALLED;
+            before[i] = now;
+            stalled |= still[i] == STALLED;
+        }
+        if (stalled == atomic_load(&g->shared->down)) continue;
+        failed = !device(g, !stalled, failed);
+        if (failed) continue;
+        atomic_store(&g->shared->down, stalled);
+        if (stalled) atomic_fetch_add(&g->shared->stalls, 1);
+    }
+}
+
+static int start(pk_guard_t *g) {
+    pid_t pid = fork();
+    if (pid) return g->pid = pid;
+    /* Only this pipe's end stays open: a descriptor of the device would keep that alive. */
+    if (dup2(g->alive[0], 3) != 3 || syscall(SYS_close_range, 4, ~0u, 0)) _exit(1);
+    g->alive[0] = 3;
+    setsid();       /* what stops the daemon's terminal must not stop its guard */
+    prctl(PR_SET_NAME, "pktcache-guard");
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    watch(g);
+    _exit(0);
+}
+
+pk_guard_t *pk_guard_start(const struct pk_config *c, char **error) {
+    pk_guard_t *g = calloc(1, sizeof *g);
+    if (!g) return NULL;
+    g->magic = GUARD_MAGIC;
+    g->c = c;
+    g->alive[0] = g->alive[1] = -1;
+    g->shared = mmap(NULL, sizeof *g->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (g->shared == MAP_FAILED || pipe2(g->alive, O_CLOEXEC) || start(g) < 0) {
+        if (asprintf(error, "no guard can be started: %s", strerror(errno)) < 0) *error = NULL;
+        if (g->shared == MAP_FAILED) g->shared = NULL;
+        pk_guard_stop(&g);
+    }
+    return g;
+}
+
+void pk_guard_watch(pk_guard_t *g) { atomic_store(&g->shared->watch, true); }
+void pk_guard_beat(pk_guard_t *g, unsigned thread) { atomic_fetch_add_explicit(&g->shared->beat[thread], 1, memory_order_relaxed); }
+unsigned pk_guard_stalls(const pk_guard_t *g) { return atomic_load(&g->shared->stalls); }
+
+int pk_guard_look(pk_guard_t *g) {
+    assert(g->magic == GUARD_MAGIC);
+    if (waitpid(g->pid, NULL, WNOHANG) == g->pid) {
+        say("ended by somebody; another one starts", "");
+        start(g);
+    }
+    return g->pid;
+}
+
+void pk_guard_stop(pk_guard_t **guard) {
+    pk_guard_t *g = *guard;
+    *guard = NULL;
+    if (!g) return;
+    assert(g->magic == GUARD_MAGIC);
+    if (g->alive[1] >= 0) close(g->alive[1]);
+    if (g->alive[0] >= 0) close(g->alive[0]);
+    if (g->pid > 0) {
+        kill(g->pid, SIGKILL);      /* somebody may have stopped it */
+        waitpid(g->pid, NULL, 0);
+    }
+    if (g->shared) munmap(g->shared, sizeof *g->shared);
+    g->magic = 0;
+    free(g);
+}

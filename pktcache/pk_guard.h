@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * pk_guard.h - a process that looks whether the daemon's threads go on, and takes the device down when one does not: packets take their plain way then.
+ *
+ * A thread beats at least every PK_BEAT_MOST microseconds.  When one has not for PK_GUARD_STALL, the device goes down, which takes its route along; when all
+ * beat again, it comes up and the route is set again.  The guard ends with the daemon.  A guard that ends before is replaced (pk_guard_look).
+ */
+#ifndef FAIRGATE_PK_GUARD_H
+#define FAIRGATE_PK_GUARD_H
+
+#include "pk_config.h"
+
+#define PK_BEAT_MOST   50000u
+#define PK_GUARD_STALL 300000u
+
+typedef struct pk_guard pk_guard_t;
+
+/* To be called before there are threads or a device.  NULL and *error, a sentence the caller frees. */
+pk_guard_t *pk_guard_start(const struct pk_config *c, char **error);
+/* The device is up: from now on the threads are watched. */
+void        pk_guard_watch(pk_guard_t *g);
+/* A thread goes on. */
+void        pk_guard_beat(pk_guard_t *g, unsigned thread);
+/* Now and then: starts another guard when this one has ended.  Its process. */
+int         pk_guard_look(pk_guard_t *g);
+/* How often the device was taken down. */
+unsigned    pk_guard_stalls(const pk_guard_t *g);
+void        pk_guard_stop(pk_guard_t **g);
+
+#endif

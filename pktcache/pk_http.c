@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * States of a message:
+ *
+ *     START ──> HEADER ──> SIZED ──> START            a body of so many bytes, 0 too
+ *                   │ ├──> CHUNK <─> DATA             chunks; the last one's line leads to TRAILER ──> START
+ *                   │ └──> ENDLESS                    until the connection ends
+ *                   └────> START                      another one follows (1xx), or there is no body
+ *     any ──> LOST                                    pk_http_begin leads out
+ */
+#include "pk_http.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+enum { START, HEADER, SIZED, CHUNK, DATA, DATA_END, TRAILER, ENDLESS, LOST };
+
+/* What headers said: of a request, of a response. */
+enum {
+    ASK_HEAD = 1, ASK_GET = 2, ASK_COOKIE = 4, ASK_AUTHORIZATION = 8, ASK_NO_STORE = 16,
+    SAYS_NO = 1, SAYS_PUBLIC = 2, SAYS_FRESH = 4, SAYS_MODIFIED = 8, SAYS_EXPIRES = 16, SAYS_MARKS = 32
+};
+
+/* Of a response. */
+enum keep { NOTHING, BEHIND_A_MARK, ALL };      /* ALL: but for what is in marks */
+
+static void message_begin(struct pk_message *m) {
+    memset(m, 0, offsetof(struct pk_message, line));
+}
+
+void pk_http_begin(struct pk_http *h) {
+    message_begin(&h->ask);
+    message_begin(&h->answer);
+    h->first = h->waiting = 0;
+    h->keep = NOTHING;
+    h->opened = h->ended = h->authorized = false;
+    h->depth = 0;
+}
+
+void pk_http_lose(struct pk_http *h) {
+    h->ask.state = h->answer.state = LOST;
+    h->waiting = 0;
+    h->keep = NOTHING;
+    h->ended = false;
+}
+
+bool pk_http_lost(const struct pk_http *h) { return h->answer.state == LOST; }
+
+bool pk_http_looks_asked(const void *bytes, size_t n) {
+    const char *p = bytes, *end = memmem(p, n, "\r\n\r\n", 4);
+    return end && end + 4 == p + n && n > 6 && (!memcmp(p, "GET /", 5) || !memcmp(p, "HEAD /", 6));
+}
+
+/* ---- lines ------------------------------------------------------------------------------------------------------------------- */
+
+/* Takes bytes up to a line's end; *taken of them.  Whether the line is whole: it is in m->line then, without its end, a NUL behind it. */
+static bool line_whole(struct pk_message *m, const char *p, size_t n, size_t *taken) {
+    const char *end = memchr(p, '\n', n);
+    size_t length = end ? (size_t)(end - p) : n, room = PK_LINE_MAX - 1 - m->line_n;
+
+    *taken = end ? length + 1 : n;
+    if (length > room) {
+        m->line_long = true;
+        length = room;
+    }
+    memcpy(m->line + m->line_n, p, length);
+    m->line_n = (uint8_t)(m->line_n + length);
+    if (!end) return false;
+    if (!m->line_long && m->line_n && m->line[m->line_n - 1] == '\r') m->line_n--;
+    m->line[m->line_n] = 0;
+    return true;
+}
+
+static void line_next(struct pk_message *m) {
+    m->line_n = 0;
+    m->line_long = false;
+}
+
+/* The value, if the line is the named header; its blanks are taken off. */
+static const char *value_of(struct pk_message *m, const char *name) {
+    size_t n = strlen(name);
+    char *v = m->line + n;
+    if (m->line_n <= n || m->line[n] != ':' || strncasecmp(m->line, name, n)) return NULL;
+    for (v++; *v == ' ' || *v == '\t'; v++) { }
+    for (char *end = m->line + m->line_n; end > v && (end[-1] == ' ' || end[-1] == '\t'); end--) end[-1] = 0;
+    return v;
+}
+
+/* The next member of a list, in *length bytes. */
+static const char *member(const char **list, size_t *length) {
+    const char *p = *list + strspn(*list, " \t,");
+    *length = strcspn(p, ",");
+    *list = p + *length;
+    while (*length && (p[*length - 1] == ' ' || p[*length - 1] == '\t')) --*length;
+    return *length ? p : NULL;
+}
+
+static bool is(const char *p, size_t length, const char *name) { return strlen(name) == length && !strncasecmp(p, name, length); }
+
+/* Whether it is NAME=SECONDS, more than 0. */
+static bool lasts(const char *p, size_t length, const char *name) {
+    size_t n = strlen(name);
+    if (length <= n + 1 || strncasecmp(p, name, n) || p[n] != '=') return false;
+    p += n + 1 + (p[n + 1] == '"');
+    return *p >= '1' && *p <= '9';
+}
+
+/* ---- headers ----------------------------------------------------------------------------------------------------------------- */
+
+static bool digits(const char *p, uint64_t *value) {
+    *value = 0;
+    if (!*p) return false;
+    for (; *p; p++) {
+        if (*p < '0' || *p > '9' || *value > UINT64_MAX / 20) return false;
+        *value = *value * 10 + (uint64_t)(*p - '0');
+    }
+    return true;
+}
+
+/* A line that says how long the body is.  false: it says nothing that can be relied on. */
+static bool framing(struct pk_message *m) {
+    const char *v;
+    uint64_t length;
+
+    /* A folded line, or a blank before the colon, is not the same to everybody (RFC 9112, 5.1 and 5.2). */
+    if (memchr(m->line, 0, m->line_n) || m->line[strcspn(m->line, " \t:")] != (m->line_long && !strchr(m->line, ':') ? 0 : ':')) return false;
+    if ((v = value_of(m, "Content-Length"))) {
+        if (m->line_long || !digits(v, &length) || m->sized) return false;
+        m->sized = true;
+        m->left = length;
+    } else if ((v = value_of(m, "Transfer-Encoding"))) {
+        if (m->line_long || strcasecmp(v, "chunked") || m->chunked) return false;
+        m->chunked = true;
+    }
+    return !(m->sized && m->chunked);
+}
+
+static void cache_control(struct pk_message *m, const char *list) {
+    size_t n;
+    for (const char *p; (p = member(&list, &n));) {
+        if (is(p, n, "no-store") || (n >= 7 && !strncasecmp(p, "private", 7)) || (n >= 8 && !strncasecmp(p, "no-cache", 8))) m->seen |= SAYS_NO;
+        if (is(p, n, "max-age=0") || is(p, n, "s-maxage=0")) m->seen |= SAYS_NO;
+        if (is(p, n, "public") || lasts(p, n, "s-maxage")) m->seen |= SAYS_PUBLIC;
+        if (lasts(p, n, "max-age") || lasts(p, n, "s-maxage")) m->seen |= SAYS_FRESH;
+    }
+}
+
+static void vary(struct pk_message *m, const char *list) {
+    size_t n;
+    for (const char *p; (p = member(&list, &n));)
+        if (is(p, n, "*") || is(p, n, "Cookie") || is(p, n, "Authorization")) m->seen |= SAYS_NO;
+}
+
+static void answer_header(struct pk_message *m) {
+    const char *v;
+
+    if ((v = value_of(m, "Cache-Control"))) {
+        if (m->line_long) m->seen |= SAYS_NO;
+        cache_control(m, v);
+    } else if ((v = value_of(m, "Vary"))) {
+        if (m->line_long) m->seen |= SAYS_NO;
+        vary(m, v);
+    } else if (value_of(m, "Set-Cookie") || value_of(m, "Pragma") || value_of(m, "WWW-Authenticate")) {
+        m->seen |= SAYS_NO;
+    } else if (value_of(m, "Expires")) {
+        m->seen |= SAYS_EXPIRES;
+    } else if (value_of(m, "Last-Modified")) {
+        m->seen |= SAYS_MODIFIED;
+    } else if ((v = value_of(m, "Eeod"))) {
+        if (!strcmp(v, "marks")) m->seen |= SAYS_MARKS;
+    }
+}
+
+static void ask_header(struct pk_message *m) {
+    const char *v;
+    if (value_of(m, "Cookie")) m->seen |= ASK_COOKIE;
+    else if (value_of(m, "Authorization") || value_of(m, "Proxy-Authorization")) m->seen |= ASK_AUTHORIZATION;
+    else if ((v = value_of(m, "Cache-Control")) && (m->line_long || strcasestr(v, "no-store"))) m->seen |= ASK_NO_STORE;
+}
+
+/* ---- bodies ------------------------------------------------------------------------------------------------------------------ */
+
+static bool chunk_size(struct pk_message *m) {
+    const char *p = m->line;
+    int n = 0;
+    for (m->left = 0; isxdigit((unsigned char)*p); p++, n++) {
+        if (n == 15) return false;
+        m->left = m->left * 16 + (uint64_t)(*p <= '9' ? *p - '0' : (*p | 32) - 'a' + 10);
+    }
+    return n && (!*p || *p == ';' || *p == ' ') && !(*p && m->line_long);
+}
+
+static void body_begins(struct pk_message *m, bool none, bool endless) {
+    m->state = none ? START : m->chunked ? CHUNK : m->sized ? SIZED : endless ? ENDLESS : START;
+    if (m->state == SIZED && !m->left) m->state = START;
+}
+
+/* Takes bytes of a body; so many of them.  At least one, unless the body has ended. */
+static size_t body(struct pk_message *m, const char *p, size_t n) {
+    size_t taken = n;
+
+    switch (m->state) {
+    case SIZED:
+    case DATA:
+        if (taken > m->left) taken = (size_t)m->left;
+        m->left -= taken;
+        if (!m->left) m->state = m->state == DATA ? DATA_END : START;
+        return taken;
+    case ENDLESS:
+        return n;
+    default:
+        break;
+    }
+    if (!line_whole(m, p, n, &taken)) return taken;
+    if (m->state == CHUNK) m->state = !chunk_size(m) ? LOST : m->left ? DATA : TRAILER;
+    else if (m->state == DATA_END) m->state = m->line_n ? LOST : CHUNK;
+    else if (!m->line_n) m->state = START;       /* TRAILER */
+    line_next(m);
+    return taken;
+}
+
+/* ---- both directions --------------------------------------------------------------------------------------------------------- */
+
+static bool ask_line(struct pk_message *m) {
+    size_t n = strcspn(m->line, " ");
+    if (!m->line_n) return true;        /* one before a request is let pass (RFC 9112, 2.2) */
+    if (!m->line[n] || is(m->line, n, "CONNECT")) return false;
+    if (is(m->line, n, "GET")) m->seen |= ASK_GET;
+    if (is(m->line, n, "HEAD")) m->seen |= ASK_HEAD;
+    m->state = HEADER;
+    return true;
+}
+
+static bool answer_line(struct pk_message *m) {
+    const char *p = m->line;
+    if (strncmp(p, "HTTP/1.", 7) || (p[7] != '0' && p[7] != '1') || p[8] != ' ') return false;
+    if (p[9] < '1' || p[9] > '9' || !isdigit((unsigned char)p[10]) || !isdigit((unsigned char)p[11]) || isdigit((unsigned char)p[12])) return false;
+    m->status = (uint16_t)((p[9] - '0') * 100 + (p[10] - '0') * 10 + p[11] - '0');
+    m->state = HEADER;
+    return true;
+}
+
+static void ask_ends(struct pk_http *h) {
+    struct pk_message *m = &h->ask;
+    if (h->waiting == PK_ASKED_MAX) {
+        m->state = LOST;
+        return;
+    }
+    /* Some ways of authentication (NTLM, Negotiate) hold for all that comes behind on the connection. */
+    h->authorized |= m->seen & ASK_AUTHORIZATION;
+    h->asked[(h->first + h->waiting++) % PK_ASKED_MAX] = (uint8_t)(m->seen | (h->authorized ? ASK_AUTHORIZATION : 0));
+    body_begins(m, false, false);
+}
+
+/* RFC 9111, 3. */
+static bool shared_may_keep(const struct pk_message *m, unsigned asked) {
+    if (!(asked & ASK_GET) || asked & ASK_NO_STORE || m->seen & SAYS_NO) return false;
+    if (asked & ASK_AUTHORIZATION) return m->seen & SAYS_PUBLIC;
+    if (m->seen & (SAYS_PUBLIC | SAYS_FRESH)) return true;
+    return m->seen & SAYS_MODIFIED && !(m->seen & SAYS_EXPIRES) && !(asked & ASK_COOKIE);
+}
+
+/* The header of a response has ended; alone: its segment with it. */
+static void answer_ends(struct pk_http *h, const struct eeod_marks *marks, bool alone) {
+    struct pk_message *m = &h->answer;
+    bool known = h->waiting > 0;
+    unsigned asked = known ? h->asked[h->first] : 0;
+
+    if (m->status < 200 && m->status != 101) {      /* another one follows */
+        m->state = START;
+        return;
+    }
+    if (m->status == 101) {
+        m->state = LOST;
+        return;
+    }
+    if (known) {
+        h->first = (uint8_t)((h->first + 1) % PK_ASKED_MAX);
+        h->waiting--;
+    }
+    if (m->status == 206) h->keep = NOTHING;
+    /* If the request may have been a HEAD, another header may stand where the body would.  It is known again where it begins a segment. */
+    else if ((m->seen & SAYS_MARKS && (known || alone)) || (known && m->status == 200 && shared_may_keep(m, asked))) h->keep = ALL;
+    /* Somebody else's text may have marks in it; a private page is opened by its server's word only. */
+    else if (!(asked & ASK_GET) || m->status != 200 || m->seen & SAYS_NO || asked & (ASK_COOKIE | ASK_AUTHORIZATION | ASK_NO_STORE)) h->keep = NOTHING;
+    else h->keep = BEHIND_A_MARK;
+    h->opened = false;
+    h->depth = 0;
+    eeod_scan_begin(&h->scan, marks);
+    body_begins(m, m->status == 204 || m->status == 304 || asked & ASK_HEAD, true);
+}
+
+/* A line of a header; last: of its segment. */
+static void header_line(struct pk_http *h, struct pk_message *m, const struct eeod_marks *marks, bool last) {
+    bool ask = m == &h->ask;
+
+    if (m->state == START) {
+        m->sized = m->chunked = false;
+        m->seen = 0;
+        m->left = 0;
+        if (ask ? !ask_line(m) : !answer_line(m)) m->state = LOST;
+    } else if (m->line_n) {
+        if (!framing(m)) m->state = LOST;
+        else if (ask) ask_header(m);
+        else answer_header(m);
+    } else {
+        if (ask) ask_ends(h);
+        else answer_ends(h, marks, last);
+    }
+}
+
+/* What the marks make of a segment. */
+struct segment {
+    const char *begins;
+    bool        opens;          /* a mark opens in it */
+    bool        closes;         /* its first bytes are the mark that closes the outermost pair */
+};
+
+static void scan(struct pk_http *h, struct segment *s, const char *p, size_t n) {
+    enum eeod_mark mark;
+    ptrdiff_t at;
+
+    while ((mark = eeod_scan_next(&h->scan, p, n, &at))) {
+        if (mark == EEOD_OPEN) {
+            s->opens = h->opened = true;
+            h->depth++;
+        } else if (h->depth && !--h->depth) {
+            s->closes = p + at == s->begins;
+        }
+    }
+}
+
+static void feed(struct pk_http *h, struct pk_message *m, const struct eeod_marks *marks, struct segment *s, const char *p, size_t n) {
+    for (size_t taken; n && m->state != LOST; p += taken, n -= taken) {
+        if (m->state != START && m->state != HEADER) {
+            bool data = m->state == SIZED || m->state == DATA || m->state == ENDLESS;
+            taken = body(m, p, n);
+            if (data && s && h->keep != NOTHING) scan(h, s, p, taken);
+            continue;
+        }
+        if (m->state == START && !m->line_n) {
+            m->begun++;
+            m->header = 0;
+        }
+        bool whole = line_whole(m, p, n, &taken);
+        m->header += (uint32_t)taken;
+        if (m->header > PK_HEADER_MAX) m->state = LOST;
+        if (!whole) continue;
+        header_line(h, m, marks, taken == n);
+        line_next(m);
+    }
+    if (m->state == LOST) pk_http_lose(h);
+}
+
+void pk_http_ask(struct pk_http *h, const void *bytes, size_t n) {
+    if (!pk_http_lost(h)) feed(h, &h->ask, NULL, NULL, bytes, n);
+}
+
+bool pk_http_answer(struct pk_http *h, const struct eeod_marks *marks, const void *bytes, size_t n) {
+    struct pk_message *m = &h->answer;
+    struct segment s = { .begins = bytes };
+    uint32_t begun = m->begun;
+    bool outside, in_body = m->state >= SIZED;
+
+    if (m->state == LOST || !n) return false;
+    /* No segment of a page from mod_eeod begins so; and who sends one all the same had better not be believed: how long the body is may have been misunderstood. */
+    if (in_body && n >= 7 && !memcmp(bytes, "HTTP/1.", 7)) h->keep = NOTHING;
+    outside = h->keep == ALL || h->opened;
+    bool inside = h->depth > 0;
+    feed(h, m, marks, &s, bytes, n);
+    h->ended = m->state == START && !m->line_n;
+    if (!in_body || m->state == LOST || m->begun != begun || h->keep == NOTHING) return false;
+    return outside && !s.opens && (!inside || (s.closes && !h->depth));
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * pk_http.h - which segments of a connection may be kept: what HTTP/1.1 responses and mod_eeod's marks say (docs/pktcache.md, "What is kept").
+ *
+ * Both directions are fed in the order of their bytes, segment by segment.  Then each segment of a response may be kept or not:
+ *
+ * - With marks (the rules of docs/mod_eeod.md): what stands outside of all pairs, however the stream is cut.  The header `Eeod: marks` says that all before the first mark
+ *   does (if the request was not seen, only when that header ends its segment: it may answer a HEAD).  Without it nothing before the first mark is kept, and nothing at all
+ *   if the response says that it is not for everybody, or is no 200 to a GET, or its request was not seen or had no-store, a Cookie or Authorization: anybody's text in a
+ *   private page may have marks in it.
+ * - Of a response without: its body, if its request was seen, and RFC 9111 (3) lets a shared cache keep it.  More strictly than there: status 200, by a GET;
+ *   `public`, max-age or s-maxage, or at least a Last-Modified without Expires; no no-store in the request; no Set-Cookie, Pragma, no-store, no-cache, private, max-age=0, Vary by Cookie,
+ *   Authorization or `*`.  When the request had a Cookie, Last-Modified is not enough; when it, or one before it on the connection, had Authorization, only `public`
+ *   or s-maxage is.
+ * - Never a segment that holds something of a header, nor one of a partial response (206).
+ *
+ * Whatever is not as HTTP says, or does not come in order, makes the connection lost: nothing of it is kept.  It is found again where a request
+ * begins after all before was acknowledged; the caller knows where that is.
+ *
+ * No allocation.  What is read here comes from outside.
+ */
+#ifndef FAIRGATE_PK_HTTP_H
+#define FAIRGATE_PK_HTTP_H
+
+#include "marks/eeod_scan.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PK_ASKED_MAX  32u           /* requests in a pipeline; more make the connection lost */
+#define PK_LINE_MAX   200u          /* bytes of a line that are looked at */
+#define PK_HEADER_MAX 65536u        /* bytes of a header; more make it lost */
+/* One direction.  States: pk_http.c. */
+struct pk_message {
+    uint8_t  state;
+    uint8_t  line_n;
+    bool     line_long;             /* there was more than is in `line` */
+    bool     chunked, sized;
+    uint8_t  seen;                  /* what its header said */
+    uint16_t status;                /* of a response */
+    uint32_t header;                /* bytes of the header so far */
+    uint64_t left;                  /* bytes of the body, or of the chunk */
+    uint32_t begun;                 /* messages */
+    char     line[PK_LINE_MAX];
+};
+
+struct pk_http {
+    struct pk_message ask, answer;
+    uint8_t  asked[PK_ASKED_MAX];   /* of each request that waits for its response */
+    uint8_t  first, waiting;
+    uint8_t  keep;                  /* of the present response */
+    bool     authorized;            /* a request had Authorization */
+    bool     opened;                /* it has had an opening mark */
+    uint32_t depth;                 /* of opening marks */
+    struct eeod_scan scan;          /* of its body */
+    bool     ended;                 /* the last segment that was fed ends a response */
+};
+
+void pk_http_begin(struct pk_http *h);      /* a connection is made */
+void pk_http_lose(struct pk_http *h);       /* something is missing */
+bool pk_http_lost(const struct pk_http *h);
+
+/* Whether a segment from a client, on a connection that is lost, is one whole request without a body: pk_http_begin may be called, before it is fed. */
+bool pk_http_looks_asked(const void *bytes, size_t n);
+
+void pk_http_ask(struct pk_http *h, const void *bytes, size_t n);
+/* A segment of responses: whether it may be kept. */
+bool pk_http_answer(struct pk_http *h, const struct eeod_marks *marks, const void *bytes, size_t n);
+
+#endif

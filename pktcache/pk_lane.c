@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "pk_lane.h"
+
+#include "pk_child.h"
+#include "pk_memory.h"
+#include "pk_parent.h"
+#include "pk_tun.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
+
+enum {
+    LANE_MAGIC = 0x504b4c41,
+    DATAGRAMS = 32, PIECES = 64,        /* that are read at a time */
+    TURNS = 8,                          /* of reading the socket, before the device has its turn */
+    SOCKET_ROOM = 8 << 20,              /* bytes of its buffers */
+    SHOW_EVERY = 100000,                /* microseconds */
+    SENTENCES = 10, SENTENCES_IN = 10000000     /* at most so many, in so many microseconds */
+};
+
+struct pk_lane {
+    unsigned                magic;
+    const struct pk_common *common;
+    unsigned                number;
+    int                     tun, socket, epoll;
+    pk_session_t           *session;
+    pk_parent_t            *parent;     /* one of these two */
+    pk_child_t             *child;
+    pthread_t               thread;
+    bool                    started;
+    atomic_bool             ends, broken;       /* asked to; the device is gone */
+    uint64_t                now, shown;
+    bool                    refused;    /* the peer's host said so */
+    uint64_t                said_until; /* sentences count until then */
+    unsigned                said;
+    pthread_mutex_t         lock;       /* seen */
+    struct pk_seen          seen;
+    struct mmsghdr          message[DATAGRAMS];
+    struct iovec            part[DATAGRAMS];
+    uint8_t                 datagram[DATAGRAMS][PK_DATAGRAM_MAX];
+    uint8_t                 piece[PK_PIECE_MAX];
+};
+
+static uint64_t clock_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+/* ---- out --------------------------------------------------------------------------------------------------------------------- */
+
+static void packet_out(void *context, const struct iovec *part, int parts) {
+    pk_lane_t *l = context;
+    if (writev(l->tun, part, parts) < 0) { /* the device is down: lost, as on a network */ }
+}
+
+static void datagram_out(void *context, const void *bytes, size_t n) {
+    pk_lane_t *l = context;
+    if (send(l->socket, bytes, n, MSG_NOSIGNAL) < 0 && errno == ECONNREFUSED) l->refused = true;
+}
+
+/* Whoever can make us say something could fill a disk. */
+static void say(void *context, const char *sentence) {
+    pk_lane_t *l = context;
+    if (l->now >= l->said_until) {
+        if (l->said > SENTENCES) fprintf(stderr, "fairgate-pktcache: queue %u: %u sentences were left out\n", l->number, l->said - SENTENCES);
+        l->said = 0;
+        l->said_until = l->now + SENTENCES_IN;
+    }
+    if (l->said++ >= SENTENCES) return;
+    if (l->common->c->queues > 1) fprintf(stderr, "fairgate-pktcache: queue %u: %s\n", l->number, sentence);
+    else fprintf(stderr, "fairgate-pktcache: %s\n", sentence);
+}
+
+/* ---- the loop ---------------------------------------------------------------------------------------------------------------- */
+
+static void datagram_in(pk_lane_t *l, void *bytes, size_t n) {
+    if (l->parent) pk_parent_datagram(l->parent, bytes, n, l->now);
+    else pk_child_datagram(l->child, bytes, n, l->now);
+}
+
+static void read_socket(pk_lane_t *l) {
+    int n = DATAGRAMS;
+
+    for (int turns = 0; n == DATAGRAMS && turns < TURNS; turns++) {
+        for (int i = 0; i < DATAGRAMS; i++) l->part[i].iov_len = PK_DATAGRAM_MAX;
+        n = recvmmsg(l->socket, l->message, DATAGRAMS, MSG_DONTWAIT, NULL);
+        if (n < 0 && errno == ECONNREFUSED) l->refused = true;
+        for (int i = 0; i < n; i++)
+            if (!(l->message[i].msg_hdr.msg_flags & MSG_TRUNC)) datagram_in(l, l->datagram[i], l->message[i].msg_len);
+    }
+}
+
+static void read_device(pk_lane_t *l) {
+    for (int i = 0; i < PIECES; i++) {
+        ssize_t n = read(l->tun, l->piece, sizeof l->piece);
+        if (n < 0 && errno == EBADFD) atomic_store(&l->broken, true);
+        if (n <= 0) return;
+        if (l->child) read_socket(l);       /* what the parent said of this packet came before it, and may be there only now */
+        if (l->parent) pk_parent_packet(l->parent, l->piece, (size_t)n, l->now);
+        else pk_child_packet(l->child, l->piece, (size_t)n, l->now);
+    }
+}
+
+static void show(pk_lane_t *l) {
+    pk_flows_t *flows = l->parent ? pk_parent_flows(l->parent) : pk_child_flows(l->child);
+
+    l->shown = l->now;
+    pthread_mutex_lock(&l->lock);
+    struct pk_seen *s = &l->seen;
+    s->counters = *(l->parent ? pk_parent_counters(l->parent) : pk_child_counters(l->child));
+    s->at_work = l->parent ? pk_parent_at_work(l->parent) : pk_child_at_work(l->child);
+    s->flows = pk_flows_used(flows);
+    s->listed = 0;
+    for (const struct pk_flow *f = NULL; s->listed < PK_SEEN_FLOWS && (f = pk_flows_next(flows, f));) s->flow[s->listed++] = *f;
+    pthread_mutex_unlock(&l->lock);
+}
+
+static void wait_for_something(pk_lane_t *l) {
+    uint64_t due = l->parent ? pk_parent_due(l->parent) : pk_child_due(l->child), wait = due <= l->now ? 0 : due - l->now;
+    struct epoll_event events[2];
+
+    if (wait > PK_BEAT_MOST) wait = PK_BEAT_MOST;
+    struct timespec t = { .tv_sec = (time_t)(wait / 1000000), .tv_nsec = (long)(wait % 1000000 * 1000) };
+    epoll_pwait2(l->epoll, events, 2, &t, NULL);
+    l->now = clock_now();
+}
+
+static void *loop(void *context) {
+    pk_lane_t *l = context;
+
+    while (!atomic_load_explicit(&l->ends, memory_order_relaxed) && !atomic_load_explicit(&l->broken, memory_order_relaxed)) {
+        wait_for_something(l);
+        pk_guard_beat(l->common->guard, l->number);
+        read_socket(l);
+        read_device(l);
+        if (l->refused && l->parent) pk_parent_refused(l->parent, l->now);
+        l->refused = false;
+        if (l->parent) pk_parent_tick(l->parent, l->now);
+        else pk_child_tick(l->child, l->now);
+        if (l->now - l->shown < SHOW_EVERY) continue;
+        show(l);
+        if (l->child) pk_child_mute(l->child, !pk_tun_is_up(l->common->c->device));
+    }
+    return NULL;
+}
+
+/* ---- begin and end ----------------------------------------------------------------------------------------------------------- */
+
+static void set_port(struct sockaddr_storage *a, unsigned number) {
+    in_port_t *port = a->ss_family == AF_INET ? &((struct sockaddr_in *)a)->sin_port : &((struct sockaddr_in6 *)a)->sin6_port;
+    *port = htons((uint16_t)(ntohs(*port) + number));
+}
+
+static int open_socket(pk_lane_t *l) {
+    struct sockaddr_storage here = l->common->c->here, there = l->common->c->there;
+    socklen_t n = here.ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+    int room = SOCKET_ROOM;
+
+    set_port(&here, l->number);
+    set_port(&there, l->number);
+    l->socket = socket(here.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (l->socket < 0) return errno;
+    setsockopt(l->socket, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room);
+    setsockopt(l->socket, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room);
+    return bind(l->socket, (struct sockaddr *)&here, n) || connect(l->socket, (struct sockaddr *)&there, n) ? errno : 0;
+}
+
+static int watch(pk_lane_t *l, int fd) {
+    struct epoll_event e = { .events = EPOLLIN };
+    return epoll_ctl(l->epoll, EPOLL_CTL_ADD, fd, &e) ? errno : 0;
+}
+
+pk_lane_t *pk_lane_make(const struct pk_common *common, unsigned number, int tun, char **error) {
+    pk_lane_t *l = pk_memory(sizeof *l);
+    struct pk_out out = { l, packet_out, datagram_out, say };
+    int why = 0;
+
+    if (!l) return NULL;
+    l->magic = LANE_MAGIC;
+    l->common = common;
+    l->number = number;
+    l->tun = tun;
+    l->socket = l->epoll = -1;
+    pthread_mutex_init(&l->lock, NULL);
+    for (int i = 0; i < DATAGRAMS; i++) {
+        l->part[i].iov_base = l->datagram[i];
+        l->message[i].msg_hdr.msg_iov = l->part + i;
+        l->message[i].msg_hdr.msg_iovlen = 1;
+    }
+    l->session = pk_session_make(&common->secret, common->role, number, (unsigned)common->c->queues);
+    if (l->session && common->role == PK_PARENT) l->parent = pk_parent_make(common->c, &common->key, common->store, l->session, &out);
+    if (l->session && common->role == PK_CHILD) l->child = pk_child_make(common->c, &common->key, common->store, l->session, &common->ready, &out);
+    if (!l->parent && !l->child) why = ENOMEM;
+    else if (!(why = open_socket(l))) {
+        l->epoll = epoll_create1(EPOLL_CLOEXEC);
+        why = l->epoll < 0 ? errno : watch(l, l->socket);
+        if (!why) why = watch(l, l->tun);
+    }
+    if (why) {
+        if (asprintf(error, "local %s: %s", common->c->local, strerror(why)) < 0) *error = NULL;
+        pk_lane_stop(&l);
+    }
+    return l;
+}
+
+int pk_lane_start(pk_lane_t *l) {
+    int why;
+    assert(l->magic == LANE_MAGIC);
+    l->now = clock_now();
+    why = pthread_create(&l->thread, NULL, loop, l);
+    l->started = !why;
+    return why;
+}
+
+void pk_lane_see(pk_lane_t *l, struct pk_seen *seen) {
+    pthread_mutex_lock(&l->lock);
+    *seen = l->seen;
+    pthread_mutex_unlock(&l->lock);
+}
+
+bool pk_lane_broken(pk_lane_t *l) { return atomic_load(&l->broken); }
+
+void pk_lane_stop(pk_lane_t **lane) {
+    pk_lane_t *l = *lane;
+    *lane = NULL;
+    if (!l) return;
+    assert(l->magic == LANE_MAGIC);
+    atomic_store(&l->ends, true);
+    if (l->started) pthread_join(l->thread, NULL);
+    pk_parent_free(&l->parent);
+    pk_child_free(&l->child);
+    pk_session_free(&l->session);
+    if (l->socket >= 0) close(l->socket);
+    if (l->epoll >= 0) close(l->epoll);
+    pthread_mutex_destroy(&l->lock);
+    l->magic = 0;
+    free(l);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * pk_lane.h - a thread: one queue of the device, one socket, and one side (parent or child) between them.  Lanes share the store and nothing else.
+ */
+#ifndef FAIRGATE_PK_LANE_H
+#define FAIRGATE_PK_LANE_H
+
+#include "pk_config.h"
+#include "pk_flows.h"
+#include "pk_guard.h"
+#include "pk_out.h"
+#include "pk_secret.h"
+#include "pk_session.h"
+#include "pk_store.h"
+
+#define PK_LANES_MAX 16u
+#define PK_SEEN_FLOWS 64u
+
+/* What the daemon has in common. */
+struct pk_common {
+    const struct pk_config *c;
+    enum pk_role            role;
+    struct pk_secret        secret;
+    struct pk_print_key     key;
+    struct pk_ready         ready;      /* child: its cache */
+    pk_store_t             *store;
+    pk_guard_t             *guard;
+};
+
+/* A picture of a lane, at most a tenth of a second old. */
+struct pk_seen {
+    struct pk_counters counters;
+    bool               at_work;
+    uint32_t           flows;           /* that are followed */
+    unsigned           listed;          /* of these, the newest */
+    struct pk_flow     flow[PK_SEEN_FLOWS];
+};
+
+typedef struct pk_lane pk_lane_t;
+
+/* Opens the socket; tun stays the caller's.  NULL and *error, a sentence the caller frees. */
+pk_lane_t *pk_lane_make(const struct pk_common *common, unsigned number, int tun, char **error);
+/* The thread; 0 or an errno. */
+int        pk_lane_start(pk_lane_t *l);
+/* From any thread. */
+void       pk_lane_see(pk_lane_t *l, struct pk_seen *seen);
+/* The thread has ended, since its device is gone. */
+bool       pk_lane_broken(pk_lane_t *l);
+/* Ends the thread, and with it what waits. */
+void       pk_lane_stop(pk_lane_t **l);
+
+#endif

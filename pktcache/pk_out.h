@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * pk_out.h - where a side puts what it makes, and what it counts.
+ *
+ * `packet` gets a piece for the tun (virtio-net header first) in parts, `datagram` a datagram for the peer; both are done with it when they return.
+ * Neither says whether it went: what does not is lost as on any network.
+ */
+#ifndef FAIRGATE_PK_OUT_H
+#define FAIRGATE_PK_OUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sys/uio.h>
+
+struct pk_out {
+    void  *context;
+    void (*packet)(void *context, const struct iovec *part, int parts);
+    void (*datagram)(void *context, const void *bytes, size_t n);
+    void (*say)(void *context, const char *sentence);       /* for the log */
+};
+
+/* Every counter of a side, once: COUNTER(name, sentence). */
+#define PK_COUNTERS \
+    COUNTER(pieces, "pieces that came from the device, of one segment or many") \
+    COUNTER(bytes_in, "bytes of these, without the virtio-net headers") \
+    COUNTER(native_bytes, "bytes that went on as packets of their own, segment by segment with its headers") \
+    COUNTER(datagrams_out, "datagrams to the peer") \
+    COUNTER(datagram_bytes_out, "bytes of these, with IP and UDP headers") \
+    COUNTER(datagrams_in, "datagrams from the peer that were its") \
+    COUNTER(refused, "datagrams that were not: forged, replayed, of an old session") \
+    COUNTER(kept, "segments that may be kept") \
+    COUNTER(hits, "segments that went as fingerprints, or came as such") \
+    COUNTER(saved, "bytes that the link did not carry") \
+    COUNTER(stored, "segments that were new and are kept now") \
+    COUNTER(trains, "trains that went, or came") \
+    COUNTER(again, "segments that were sent again, and went as they were") \
+    COUNTER(wanted, "fingerprints that the child had no payload for") \
+    COUNTER(recovered, "payloads that went to the child, or came, because it asked") \
+    COUNTER(dropped, "trains that waited for a payload in vain, or held nonsense") \
+    COUNTER(late, "packets and trains that waited for others of their flow") \
+    COUNTER(lost, "connections of which something was missing, or that are not HTTP") \
+    COUNTER(sessions, "sessions established") \
+    COUNTER(outages, "times that what was sent did not reach the child any more")
+
+struct pk_counters {
+#define COUNTER(name, sentence) uint64_t name;
+    PK_COUNTERS
+#undef COUNTER
+};
+
+#define PK_UDP_MORE(family_is_6) ((family_is_6) ? 48u : 28u)       /* bytes of IP and UDP headers */
+
+#endif

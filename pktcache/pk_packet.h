@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * pk_packet.h - a packet as a tun device with virtio-net headers hands it over: IPv4 or IPv6, TCP, and its payload in the segments that the wire
+ * will have.  With segmentation offload one piece holds many segments under one header (VIRTIO 1.2, 5.1.6).
+ *
+ *     struct virtio_net_hdr | IP header | TCP header | payload: segments of `segment` bytes, the last may be shorter
+ *
+ * Whatever is read here comes from outside: pk_packet_parse looks at no byte before it knows that it is there, and what it does not understand
+ * to the last bit is PK_OTHER, which goes on as it is.  Pointers lead into the piece.  Nothing allocates.
+ */
+#ifndef FAIRGATE_PK_PACKET_H
+#define FAIRGATE_PK_PACKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <linux/virtio_net.h>
+
+#define PK_PIECE_MAX    65550u      /* bytes of a piece, its virtio-net header included */
+#define PK_HEADERS_MAX  120u        /* bytes of an IP and a TCP header with all their options */
+#define PK_SEGMENTS_MAX 128u        /* of a piece that is looked into */
+
+enum pk_tcp_flag { PK_FIN = 1, PK_SYN = 2, PK_RST = 4, PK_PSH = 8, PK_ACK = 16, PK_URG = 32, PK_ECE = 64, PK_CWR = 128 };
+
+enum pk_kind { PK_OTHER, PK_TCP };
+
+/* Where a packet comes from and goes to; IPv4 addresses as ::ffff:a.b.c.d.  No padding: it is hashed and compared as bytes. */
+struct pk_tuple {
+    uint8_t  from[16], to[16];
+    uint16_t from_port, to_port;    /* as on the wire */
+};
+
+struct pk_packet {
+    const uint8_t *ip;              /* the IP header; PK_OTHER: NULL, and nothing else counts */
+    uint32_t       length;          /* bytes from there on */
+    uint32_t       headers;         /* of these, both headers */
+    uint32_t       ip_header;       /* of these, the IP header */
+    uint32_t       payload;         /* length - headers */
+    uint32_t       segment;         /* bytes of each segment but the last; of the only one: payload */
+    uint32_t       segments;        /* 0: no payload */
+    uint32_t       seq, next;       /* of the first byte; behind the last one, a FIN being one, too */
+    uint8_t        flags;           /* enum pk_tcp_flag */
+    bool           checked;         /* the kernel answers for its checksums */
+};
+
+enum pk_kind pk_packet_parse(struct pk_packet *p, const void *piece, size_t bytes);
+
+void pk_packet_tuple(const struct pk_packet *p, struct pk_tuple *t);
+void pk_tuple_turn(struct pk_tuple *t);                                     /* as the other side sees it */
+
+/* Whether both checksums are those of the packet; of a packet that is no more than one segment. */
+bool pk_packet_intact(const struct pk_packet *p);
+
+/*
+ * A header by itself, so that a packet can be made anew from it.  What can be computed is zero in `bytes`: length and checksums; PSH and FIN, which the
+ * last segment of a run has, are told apart.
+ */
+struct pk_head {
+    uint8_t  bytes[PK_HEADERS_MAX];
+    uint32_t length;
+    uint32_t ip_header;
+};
+
+void     pk_head_of(struct pk_head *h, const struct pk_packet *p);
+uint32_t pk_head_seq(const struct pk_head *h);
+/* So many segments of so many bytes later: sequence number and, IPv4, identification. */
+void     pk_head_advance(struct pk_head *h, uint32_t bytes, uint32_t segments);
+/* Whether `h->length` bytes at `h->bytes`, from a peer, are headers that pk_head_of can have made.  Sets ip_header. */
+bool     pk_head_valid(struct pk_head *h);
+
+#define PK_OUT_ROOM (sizeof(struct virtio_net_hdr) + PK_HEADERS_MAX)
+
+/*
+ * What stands before `payload` bytes in segments of `segment` in a piece for the tun: virtio-net header, IP and TCP header, `flags` (PSH, FIN)
+ * on the last.  The TCP checksum is left to the kernel.  Returns its bytes, at most PK_OUT_ROOM.
+ */
+size_t pk_head_write(const struct pk_head *h, uint32_t payload, uint32_t segment, uint8_t flags, void *out);
+
+#endif

@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "pk_parent.h"
+
+#include "pk_heard.h"
+#include "pk_late.h"
+#include "pk_memory.h"
+#include "pk_trains.h"
+
+#include <assert.h>
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PARENT_MAGIC = 0x504b5041,
+    MARGIN_LEAST = 2 << 20,     /* bytes of the child's cache that the parent does not count on */
+    WANTED_MAX = 64             /* fingerprints of a PK_WANT that are answered */
+};
+
+enum {                          /* microseconds */
+    STRANGE = 1000000,          /* without a word of the child: only then datagrams of a session that is not known are a reason to begin one */
+    WHO_FIRST = 200000,         /* while there is no session; twice as long after each */
+    WHO_LAST = 3200000
+};
+
+struct flow {
+    struct pk_flow flow;
+    struct pk_http http;
+    uint32_t       next;        /* behind the highest sequence number that was seen from the server */
+    uint32_t       from;        /* joining: where the response begins */
+    uint32_t       ask_next;
+    bool           known, ask_known, joining, lost;
+};
+
+struct pk_parent {
+    unsigned                    magic;
+    const struct pk_config     *c;
+    const struct pk_print_key  *key;
+    pk_store_t                 *store;
+    pk_session_t               *session;
+    struct pk_out               out;
+    pk_flows_t                 *flows;
+    pk_late_t                  *late;
+    pk_trains_t                *trains;
+    struct pk_counters          counters;
+    size_t                      room;           /* bytes of what is sealed, so that the datagram fits the link */
+    uint32_t                    more;           /* bytes of IP and UDP headers of a datagram */
+    uint8_t                     cache[16];      /* the child's */
+    struct pk_heard             heard;
+    bool                        lanes_said;     /* once until there is a session */
+    uint64_t                    who_at, who_wait;       /* the next WHO may be sent; how long after that the one behind it */
+};
+
+static void flow_gone(void *context, struct pk_flow *f) {
+    pk_parent_t *p = context;
+    pk_trains_forget(p->trains, f);
+}
+
+static pk_leave train_leaves;
+
+pk_parent_t *pk_parent_make(const struct pk_config *c, const struct pk_print_key *key, pk_store_t *store, pk_session_t *session, const struct pk_out *out) {
+    pk_parent_t *p = pk_memory(sizeof *p);
+    if (!p) return NULL;
+    p->magic = PARENT_MAGIC;
+    p->c = c;
+    p->key = key;
+    p->store = store;
+    p->session = session;
+    p->out = *out;
+    p->more = PK_UDP_MORE(c->there.ss_family == AF_INET6);
+    p->room = c->mtu - p->more - PK_SEAL_MORE;
+    p->flows = pk_flows_make((uint32_t)c->flows, sizeof(struct flow), flow_gone, p);
+    p->late = pk_late_make();
+    p->trains = pk_trains_make(c, p->room, train_leaves, p);
+    if (!p->flows || !p->late || !p->trains) pk_parent_free(&p);
+    return p;
+}
+
+void pk_parent_free(pk_parent_t **parent) {
+    pk_parent_t *p = *parent;
+    *parent = NULL;
+    if (!p) return;
+    assert(p->magic == PARENT_MAGIC);
+    pk_flows_free(&p->flows);
+    pk_late_free(&p->late);
+    pk_trains_free(&p->trains);
+    free(p);
+}
+
+bool pk_parent_at_work(const pk_parent_t *p) { return pk_session_established(p->session) && p->heard.here; }
+const struct pk_counters *pk_parent_counters(const pk_parent_t *p) { return &p->counters; }
+pk_flows_t *pk_parent_flows(pk_parent_t *p) { return p->flows; }
+
+/* ---- out --------------------------------------------------------------------------------------------------------------------- */
+
+static void send_datagram(pk_parent_t *p, const void *bytes, size_t n) {
+    p->counters.datagrams_out++;
+    p->counters.datagram_bytes_out += n + p->more;
+    p->out.datagram(p->out.context, bytes, n);
+}
+
+/* What stands behind PK_SEAL_HEAD bytes. */
+static void send_sealed(pk_parent_t *p, enum pk_type type, uint8_t *bytes, size_t n) {
+    size_t sealed = pk_seal(p->session, type, bytes, n);
+    if (sealed) send_datagram(p, bytes, sealed);
+}
+
+static void send_run(pk_parent_t *p, const struct pk_head *h, const void *payload, uint32_t n, uint32_t segment, uint8_t flags) {
+    uint8_t head[PK_OUT_ROOM];
+    struct iovec part[2] = { { head, pk_head_write(h, n, segment, flags, head) }, { (void *)payload, n } };
+    p->counters.native_bytes += n + (uint64_t)(n + segment - 1) / segment * h->length;
+    p->out.packet(p->out.context, part, 2);
+}
+
+static void send_piece(pk_parent_t *p, const struct pk_packet *k, const void *piece, size_t bytes) {
+    struct iovec part = { (void *)piece, bytes };
+    p->counters.native_bytes += k && k->segments ? k->payload + (uint64_t)k->segments * k->headers : bytes - sizeof(struct virtio_net_hdr);
+    p->out.packet(p->out.context, &part, 1);
+}
+
+/* ---- trains ------------------------------------------------------------------------------------------------------------------ */
+
+/* Its packets as they were. */
+static void unload(pk_parent_t *p, const struct pk_train *t) {
+    uint8_t payload[PK_PAYLOAD_MAX];
+    struct pk_reader r;
+    struct pk_car car;
+
+    if (!pk_train_read(&r, t->bytes, t->n)) return;
+    while (pk_train_next(&r, &car) == PK_CAR) {
+        const uint8_t *bytes = car.bytes;
+        if (car.kind == PK_NATIVE) continue;
+        if (car.kind == PK_TOKENS) {
+            uint32_t at = 0;
+            for (uint32_t i = 0; i < car.count; i++) {
+                struct pk_print print;
+                uint32_t n;
+                pk_print_read(&print, car.bytes + i * PK_TOKEN);
+                n = pk_store_get(p->store, &print, payload + at, (uint32_t)sizeof payload - at);
+                at += n;
+            }
+            if (at != car.n) continue;      /* gone meanwhile: lost, and sent again by the server */
+            bytes = payload;
+        }
+        send_run(p, &car.head, bytes, car.n, car.segment, car.flags);
+    }
+}
+
+/* As a datagram, or, if that would be longer, as the packets that it stands for. */
+static void train_leaves(void *context, const struct pk_train *t, struct pk_flow *f, bool told, uint64_t now) {
+    pk_parent_t *p = context;
+    size_t wire = t->n + PK_SEAL_MORE + p->more, saved = t->saved > wire ? t->saved - wire : 0;
+
+    if (!told && !saved) {
+        unload(p, t);
+        return;
+    }
+    p->counters.trains++;
+    p->counters.hits += t->tokens;
+    p->counters.saved += saved;
+    if (f) {
+        f->tokens += t->tokens;
+        f->saved += saved;
+    }
+    send_sealed(p, PK_TRAIN, t->bytes - PK_SEAL_HEAD, t->n);
+    pk_heard_train(&p->heard, pk_session_sent(p->session), now);
+}
+
+static uint32_t ack_of(const struct pk_packet *k) {
+    const uint8_t *tcp = k->ip + k->ip_header;
+    return (uint32_t)tcp[8] << 24 | (uint32_t)tcp[9] << 16 | (uint32_t)tcp[10] << 8 | tcp[11];
+}
+
+/* ---- what comes from servers ------------------------------------------------------------------------------------------------- */
+
+enum verdict { AS_IT_IS, LITERAL, TOKEN, NEW };
+
+/* Follows the stream.  Whether the piece is the next of its flow, so that it may be looked into. */
+static bool follow(pk_parent_t *p, struct flow *f, const struct pk_packet *k) {
+    int32_t missing;
+
+    if (!f->known) {
+        f->known = true;
+        f->next = k->seq;
+        if (!f->joining) pk_http_lose(&f->http);
+    }
+    missing = (int32_t)(k->seq - f->next);
+    if (missing < 0) {
+        if ((int32_t)(k->next - f->next) > 0) {     /* something of it is new, but cut otherwise than before */
+            f->next = k->next;
+            pk_http_lose(&f->http);
+        }
+        p->counters.again += k->segments;
+        return false;
+    }
+    f->next = k->next;
+    if (f->joining && k->seq == f->from) f->joining = false;
+    else if (missing || f->joining) pk_http_lose(&f->http);
+    if (pk_http_lost(&f->http)) f->joining = false;
+    return true;
+}
+
+/* Which segments may be kept; how many. */
+static uint32_t may_keep(pk_parent_t *p, struct flow *f, const struct pk_packet *k, bool *keep) {
+    const uint8_t *payload = k->ip + k->headers;
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < k->segments; i++) {
+        uint32_t at = i * k->segment, n = i + 1 == k->segments ? k->payload - at : k->segment;
+        keep[i] = pk_http_answer(&f->http, &p->c->mark, payload + at, n) || p->c->keep == PK_KEEP_ALL;
+        keep[i] &= n >= p->c->least && n <= PK_DATAGRAM_MAX;
+        kept += keep[i];
+    }
+    if (pk_http_lost(&f->http) && !f->lost) p->counters.lost++;
+    f->lost = pk_http_lost(&f->http);
+    return kept;
+}
+
+static void judge(pk_parent_t *p, const struct pk_packet *k, const bool *keep, enum verdict *verdict, struct pk_print *print) {
+    const uint8_t *payload = k->ip + k->headers;
+    bool literals = p->c->mode == PK_MODE_TRAIN;
+
+    for (uint32_t i = 0; i < k->segments; i++) {
+        uint32_t at = i * k->segment, n = i + 1 == k->segments ? k->payload - at : k->segment;
+        enum verdict small = literals && n <= p->c->literal ? LITERAL : AS_IT_IS;
+        verdict[i] = small;
+        if (!keep[i]) continue;
+        p->counters.kept++;
+        pk_print_of(p->key, payload + at, n, print + i);
+        enum pk_met met = pk_store_meet(p->store, print + i, payload + at, n);
+        p->counters.stored += met == PK_NEW;
+        if (met != PK_CLASH) verdict[i] = met == PK_SAME ? TOKEN : NEW;
+    }
+}
+
+static void carry(pk_parent_t *p, struct flow *f, const struct pk_packet *k, const enum verdict *verdict, const struct pk_print *print, uint64_t now) {
+    const uint8_t *payload = k->ip + k->headers;
+    struct pk_head first;
+
+    pk_head_of(&first, k);
+    for (uint32_t i = 0, j; i < k->segments; i = j) {
+        for (j = i + 1; j < k->segments && verdict[j] == verdict[i]; j++) { }
+        uint32_t at = i * k->segment, end = j == k->segments ? k->payload : j * k->segment, last = end - (j - 1) * k->segment;
+        uint8_t flags = j == k->segments ? k->flags & (PK_PSH | PK_FIN) : 0;
+        struct pk_head h = first;
+        pk_head_advance(&h, at, i);
+        switch (verdict[i]) {
+        case TOKEN:
+            pk_trains_tokens(p->trains, &f->flow, h, print + i, j - i, k->segment, last, flags, now);
+            continue;
+        case LITERAL:
+            for (uint32_t part; at < end; at += part) {
+                part = end - at < k->segment ? end - at : k->segment;
+                uint8_t its = at + part == end ? flags : 0;
+                if (!pk_trains_literal(p->trains, &f->flow, &h, payload + at, part, its, now)) send_run(p, &h, payload + at, part, part, its);
+                pk_head_advance(&h, part, 1);
+            }
+            continue;
+        case NEW:
+            pk_trains_announce(p->trains, &f->flow, &h, end - at, now);
+            break;
+        default:
+            pk_trains_leave(p->trains, &f->flow, now);
+        }
+        send_run(p, &h, payload + at, end - at, k->segment, flags);
+    }
+    if (f->http.ended) pk_trains_leave(p->trains, &f->flow, now);
+}
+
+static void response(pk_parent_t *p, struct flow *f, const struct pk_packet *k, const void *piece, size_t bytes, uint64_t now) {
+    enum verdict verdict[PK_SEGMENTS_MAX];
+    struct pk_print print[PK_SEGMENTS_MAX];
+    bool keep[PK_SEGMENTS_MAX];
+    uint32_t kept = 0;
+    bool small, plain = !pk_parent_at_work(p) || k->flags & (PK_SYN | PK_RST | PK_URG | PK_CWR);
+
+    f->flow.packets += k->segments ? k->segments : 1;
+    f->flow.bytes += k->payload + (uint64_t)(k->segments ? k->segments : 1) * k->headers;
+    if (k->flags & PK_SYN) {
+        f->known = true;
+        f->next = k->seq + 1;
+        f->ask_known = k->flags & PK_ACK;
+        f->ask_next = ack_of(k);
+        f->joining = false;
+        pk_http_begin(&f->http);
+    } else if (k->flags & PK_FIN && !k->payload && f->known && k->seq == f->next) {
+        f->next = k->next;
+    } else if (k->payload) {
+        if (k->segments > PK_SEGMENTS_MAX) {
+            pk_http_lose(&f->http);
+            f->known = false;
+            plain = true;
+        } else if (!follow(p, f, k)) {
+            plain = true;
+        } else {
+            kept = may_keep(p, f, k, keep);
+        }
+    }
+    /* Of a connection that is not followed nothing goes in trains, so there is none to go along with. */
+    small = p->c->mode == PK_MODE_TRAIN && k->payload <= p->c->literal && (p->c->keep == PK_KEEP_ALL || !pk_http_lost(&f->http));
+    plain |= !k->payload || !(kept || small);
+    if (plain) {
+        pk_trains_leave(p->trains, &f->flow, now);
+        send_piece(p, k, piece, bytes);
+        if (k->flags & PK_RST) pk_flows_drop(p->flows, &f->flow);
+        return;
+    }
+    judge(p, k, keep, verdict, print);
+    carry(p, f, k, verdict, print, now);
+}
+
+static bool ahead(const struct flow *f, uint32_t seq) { return f->known && (int32_t)(seq - f->next) > 0; }
+
+static struct flow *flow_of(pk_parent_t *p, const struct pk_tuple *tuple) { return (struct flow *)pk_flows_get(p->flows, tuple); }
+
+static bool is_next(void *context, const struct pk_tuple *tuple, uint32_t seq) {
+    const pk_parent_t *p = context;
+    const struct flow *f = (const struct flow *)pk_flows_find(p->flows, tuple);
+    return !f || !ahead(f, seq);
+}
+
+/* What has waited for something that came, or waited for too long. */
+static void late_go(pk_parent_t *p, uint64_t now) {
+    struct pk_waiting *l;
+    struct pk_packet k;
+
+    while ((l = pk_late_take(p->late, now, is_next, p)))
+        if (pk_packet_parse(&k, l->bytes, l->n) == PK_TCP) response(p, flow_of(p, &l->tuple), &k, l->bytes, l->n, now);
+}
+
+/* ---- what comes from clients --------------------------------------------------------------------------------------------------- */
+
+/*
+ * A connection that is lost, or was there before we were, is followed again from a request that stands at the beginning of a segment, when the client has
+ * acknowledged all that the server has sent: the next byte of the server begins the response.
+ */
+static void join(struct flow *f, const struct pk_packet *k) {
+    uint32_t ack = ack_of(k);
+    if (!(k->flags & PK_ACK) || !f->known || ack != f->next || !pk_http_looks_asked(k->ip + k->headers, k->payload)) return;
+    pk_http_begin(&f->http);
+    f->http.authorized = true;      /* what came before is not known */
+    f->joining = true;
+    f->from = ack;
+    f->ask_known = true;
+    f->ask_next = k->seq;
+}
+
+static void request(pk_parent_t *p, const struct pk_packet *k, const struct pk_tuple *tuple) {
+    struct flow *f = flow_of(p, tuple);
+    int32_t missing;
+
+    if (k->flags & PK_SYN) {
+        pk_http_begin(&f->http);
+        f->known = f->joining = false;
+        f->ask_known = true;
+        f->ask_next = k->seq + 1;
+        return;
+    }
+    if (!k->payload || p->c->keep == PK_KEEP_ALL) return;
+    if (!f->ask_known || pk_http_lost(&f->http)) join(f, k);
+    if (!f->ask_known || pk_http_lost(&f->http)) return;
+    missing = (int32_t)(k->seq - f->ask_next);
+    if (missing < 0 && (int32_t)(k->seq + k->payload - f->ask_next) <= 0) return;   /* again */
+    if (missing) pk_http_lose(&f->http);
+    f->ask_next = k->seq + k->payload;
+    pk_http_ask(&f->http, k->ip + k->headers, k->payload);
+}
+
+void pk_parent_packet(pk_parent_t *p, void *piece, size_t bytes, uint64_t now) {
+    struct pk_packet k;
+    struct pk_tuple tuple;
+
+    assert(p->magic == PARENT_MAGIC);
+    p->counters.pieces++;
+    p->counters.bytes_in += bytes;
+    /* What is damaged its receiver will not take; so it is nothing that was said. */
+    if (pk_packet_parse(&k, piece, bytes) == PK_OTHER || (!k.checked && !pk_packet_intact(&k))) {
+        send_piece(p, NULL, piece, bytes);
+        return;
+    }
+    pk_packet_tuple(&k, &tuple);
+    if (pk_config_serves(p->c, &tuple)) {
+        struct flow *f = flow_of(p, &tuple);
+        if (!(k.flags & (PK_SYN | PK_RST)) && ahead(f, k.seq) && pk_late_add(p->late, &tuple, k.seq, false, piece, bytes, now)) {
+            p->counters.late++;
+            return;
+        }
+        response(p, f, &k, piece, bytes, now);
+        late_go(p, now);
+        return;
+    }
+    pk_tuple_turn(&tuple);
+    if (pk_config_serves(p->c, &tuple)) request(p, &k, &tuple);
+    send_piece(p, &k, piece, bytes);
+}
+
+/* ---- the child --------------------------------------------------------------------------------------------------------------- */
+
+static void established(pk_parent_t *p, const struct pk_ready *ready, uint64_t now) {
+    if (memcmp(p->cache, ready->cache, sizeof p->cache)) {
+        pk_store_clear(p->store);       /* what is in the store is not in this one */
+        memcpy(p->cache, ready->cache, sizeof p->cache);
+    }
+    /* What is on its way to the child may displace there what a fingerprint that comes behind it means. */
+    uint64_t margin = ready->bytes / 16 > MARGIN_LEAST ? ready->bytes / 16 : MARGIN_LEAST;
+    pk_store_limit(p->store, margin < ready->bytes / 2 ? ready->bytes - margin : ready->bytes / 2);
+    pk_heard_begin(&p->heard, now);
+    p->lanes_said = false;
+    p->who_wait = 0;
+    p->counters.sessions++;
+    p->out.say(p->out.context, "session established");
+}
+
+static void news(pk_parent_t *p, enum pk_news what, const char *why) {
+    if (what == PK_NOW_GONE) {
+        p->counters.outages++;
+        p->out.say(p->out.context, why);
+    }
+    if (what == PK_NOW_HERE) p->out.say(p->out.context, "what is sent reaches the child again");
+}
+
+static void probe(pk_parent_t *p, uint64_t now) {
+    uint8_t bytes[PK_SEAL_HEAD + PK_DATAGRAM_MAX + PK_SEAL_TAG] = { 0 };
+    send_sealed(p, PK_PROBE, bytes, p->room);
+    pk_heard_probe(&p->heard, pk_session_sent(p->session), now);
+}
+
+static void heard(pk_parent_t *p, const struct pk_opened *o, uint64_t now) {
+    uint64_t newest[2];
+
+    if (o->n != sizeof newest || o->before) return;
+    memcpy(newest, o->inside, sizeof newest);
+    news(p, pk_heard_status(&p->heard, be64toh(newest[0]), be64toh(newest[1]), now), NULL);
+}
+
+/* What the child has no payload for: in parts that fit the link. */
+static void recover(pk_parent_t *p, const uint8_t *inside, size_t n) {
+    uint8_t payload[PK_PAYLOAD_MAX], bytes[PK_SEAL_HEAD + PK_DATAGRAM_MAX + PK_SEAL_TAG], *q = bytes + PK_SEAL_HEAD;
+
+    if (n % PK_TOKEN || n > WANTED_MAX * PK_TOKEN) return;
+    for (; n; n -= PK_TOKEN, inside += PK_TOKEN) {
+        struct pk_print print;
+        pk_print_read(&print, inside);
+        uint32_t length = pk_store_get(p->store, &print, payload, sizeof payload);
+        p->counters.wanted++;
+        p->counters.recovered += length > 0;
+        for (uint32_t at = 0, part; at < length; at += part) {
+            uint32_t room = (uint32_t)p->room - PK_TOKEN - 4;
+            part = length - at < room ? length - at : room;
+            memcpy(q, inside, PK_TOKEN);
+            uint16_t numbers[2] = { htobe16((uint16_t)length), htobe16((uint16_t)at) };
+            memcpy(q + PK_TOKEN, numbers, sizeof numbers);
+            memcpy(q + PK_TOKEN + 4, payload + at, part);
+            send_sealed(p, PK_PAYLOAD, bytes, PK_TOKEN + 4 + part);
+        }
+    }
+}
+
+static void who(pk_parent_t *p, uint64_t now) {
+    uint8_t out[PK_CONTROL_MAX];
+    if (now < p->who_at) return;
+    if (p->who_wait < WHO_LAST) p->who_wait = p->who_wait ? 2 * p->who_wait : WHO_FIRST;
+    p->who_at = now + p->who_wait;
+    send_datagram(p, out, pk_session_begin(p->session, out));
+}
+
+static void control(pk_parent_t *p, const void *datagram, size_t bytes, uint64_t now) {
+    struct pk_ready ready;
+    uint8_t out[PK_CONTROL_MAX];
+    size_t n;
+
+    switch (pk_session_step(p->session, datagram, bytes, &ready, out, &n)) {
+    case PK_ANSWER:
+        send_datagram(p, out, n);
+        break;
+    case PK_ESTABLISHED:
+        established(p, &ready, now);
+        break;
+    case PK_LANES:
+        if (!p->lanes_said) p->out.say(p->out.context, "the child has another number of `queues`; there is no session until both are the same");
+        p->lanes_said = true;
+        break;
+    default:
+        p->counters.refused++;
+    }
+}
+
+void pk_parent_datagram(pk_parent_t *p, void *datagram, size_t bytes, uint64_t now) {
+    struct pk_opened o;
+
+    assert(p->magic == PARENT_MAGIC);
+    if (bytes && *(uint8_t *)datagram < PK_TRAIN) {
+        control(p, datagram, bytes, now);
+        return;
+    }
+    switch (pk_open(p->session, datagram, bytes, &o)) {
+    case PK_STATUS:
+        p->counters.datagrams_in++;
+        heard(p, &o, now);
+        break;
+    case PK_WANT:
+        p->counters.datagrams_in++;
+        recover(p, o.inside, o.n);
+        break;
+    default:
+        p->counters.refused++;
+        if (o.stranger && (!pk_session_established(p->session) || now >= p->heard.spoke + STRANGE)) who(p, now);
+    }
+}
+
+/* ---- time -------------------------------------------------------------------------------------------------------------------- */
+
+uint64_t pk_parent_due(const pk_parent_t *p) {
+    uint64_t due = pk_late_due(p->late), trains_due = pk_trains_due(p->trains), heard_due = pk_heard_due(&p->heard);
+    bool there = pk_session_established(p->session);
+    if (trains_due < due) due = trains_due;
+    if (!there && p->who_at < due) due = p->who_at;
+    if (there && heard_due < due) due = heard_due;
+    return due;
+}
+
+void pk_parent_tick(pk_parent_t *p, uint64_t now) {
+    assert(p->magic == PARENT_MAGIC);
+    late_go(p, now);
+    pk_trains_tick(p->trains, now);
+    if (!pk_session_established(p->session)) {
+        who(p, now);
+        return;
+    }
+    news(p, pk_heard_tick(&p->heard, now), "nothing is heard of what was sent to the child; packets go as they are");
+    if (pk_heard_asks(&p->heard, now)) probe(p, now);
+}
+
+void pk_parent_refused(pk_parent_t *p, uint64_t now) {
+    if (pk_session_established(p->session)) news(p, pk_heard_refused(&p->heard), "nobody listens at the child's end; packets go as they are");
+    p->who_at = now + WHO_LAST;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "pk_report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <arpa/inet.h>
+#include <jansson.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+enum { SLOW = 1 /* seconds */, WORD = 16, ANSWER_MAX = 1 << 20, ROWS = 24 };
+
+static const struct { const char *name, *sentence; size_t at; } counters[] = {
+#define COUNTER(name, sentence) { #name, sentence, offsetof(struct pk_counters, name) },
+    PK_COUNTERS
+#undef COUNTER
+};
+#define COUNTED (sizeof counters / sizeof *counters)
+
+static uint64_t count_of(const struct pk_counters *c, size_t i) { return *(const uint64_t *)((const char *)c + counters[i].at); }
+
+/* ---- the daemon's end -------------------------------------------------------------------------------------------------------- */
+
+static int connect_to(const char *path) {
+    struct sockaddr_un a = { .sun_family = AF_UNIX };
+    struct timeval slow = { .tv_sec = 2 * SLOW };
+    int s;
+
+    if (strlen(path) >= sizeof a.sun_path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    strcpy(a.sun_path, path);
+    if ((s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) < 0) return -1;
+    setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &slow, sizeof slow);
+    if (!connect(s, (struct sockaddr *)&a, sizeof a)) return s;
+    close(s);
+    return -1;
+}
+
+static void make_directory(const char *path) {
+    char *copy = strdup(path), *slash = copy ? strrchr(copy, '/') : NULL;
+    if (slash && slash > copy) {
+        *slash = 0;
+        mkdir(copy, 0755);
+    }
+    free(copy);
+}
+
+int pk_report_listen(const char *path, char **error) {
+    struct sockaddr_un a = { .sun_family = AF_UNIX };
+    int s = connect_to(path), why = 0;
+
+    *error = NULL;
+    if (s >= 0) {
+        close(s);
+        why = EADDRINUSE;
+    } else if (strlen(path) >= sizeof a.sun_path) {
+        why = ENAMETOOLONG;
+    } else {
+        strcpy(a.sun_path, path);
+        make_directory(path);
+        unlink(path);
+        mode_t mask = umask(0117);
+        s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (s < 0 || bind(s, (struct sockaddr *)&a, sizeof a) || listen(s, 8)) why = errno;
+        umask(mask);
+    }
+    if (!why) return s;
+    if (asprintf(error, "control %s: %s", path, why == EADDRINUSE ? "another daemon answers there; give each a socket of its own" : strerror(why)) < 0) *error = NULL;
+    return -1;
+}
+
+/* The sum of all lanes; of the connections the newest of each. */
+static void sum_up(const struct pk_common *common, pk_lane_t *const *lane, struct pk_seen *sum, json_t *connections) {
+    struct pk_seen s;
+    char from[INET6_ADDRSTRLEN], to[INET6_ADDRSTRLEN];
+
+    memset(sum, 0, sizeof *sum);
+    sum->at_work = true;
+    for (unsigned i = 0; i < common->c->queues; i++) {
+        pk_lane_see(lane[i], &s);
+        for (size_t k = 0; k < COUNTED; k++) *(uint64_t *)((char *)&sum->counters + counters[k].at) += count_of(&s.counters, k);
+        sum->flows += s.flows;
+        sum->at_work &= s.at_work;
+        for (unsigned k = 0; connections && k < s.listed; k++) {
+            const struct pk_flow *f = s.flow + k;
+            inet_ntop(AF_INET6, f->tuple.from, from, sizeof from);
+            inet_ntop(AF_INET6, f->tuple.to, to, sizeof to);
+            json_array_append_new(connections, json_pack("{s:s, s:i, s:s, s:i, s:I, s:I, s:I, s:I}", "from", from, "from_port", ntohs(f->tuple.from_port), "to", to,
+                                                         "to_port", ntohs(f->tuple.to_port), "packets", (json_int_t)f->packets, "bytes", (json_int_t)f->bytes,
+                                                         "tokens", (json_int_t)f->tokens, "saved", (json_int_t)f->saved));
+        }
+    }
+}
+
+static void write_json(FILE *out, const struct pk_common *common, pk_lane_t *const *lane) {
+    json_t *connections = json_array(), *numbers = json_object(), *all;
+    struct pk_store_stats store;
+    struct pk_seen sum;
+
+    sum_up(common, lane, &sum, connections);
+    pk_store_stats(common->store, &store);
+    for (size_t i = 0; i < COUNTED; i++) json_object_set_new(numbers, counters[i].name, json_integer((json_int_t)count_of(&sum.counters, i)));
+    all = json_pack("{s:s, s:b, s:I, s:I, s:I, s:i, s:i, s:o, s:o}", "role", common->role == PK_PARENT ? "parent" : "child", "at_work", sum.at_work, "store_bytes",
+                    (json_int_t)store.bytes, "store_kept", (json_int_t)store.kept, "store_clashes", (json_int_t)store.clashes, "flows", (int)sum.flows, "stalls",
+                    (int)pk_guard_stalls(common->guard), "counters", numbers, "connections", connections);
+    json_dumpf(all, out, JSON_INDENT(1));
+    fputc('\n', out);
+    json_decref(all);
+}
+
+static void write_prometheus(FILE *out, const struct pk_common *common, pk_lane_t *const *lane) {
+    const char *role = common->role == PK_PARENT ? "parent" : "child";
+    struct pk_store_stats store;
+    struct pk_seen sum;
+
+    sum_up(common, lane, &sum, NULL);
+    pk_store_stats(common->store, &store);
+    for (size_t i = 0; i < COUNTED; i++) {
+        fprintf(out, "# HELP fairgate_pktcache_%s_total %s\n# TYPE fairgate_pktcache_%s_total counter\n", counters[i].name, counters[i].sentence, counters[i].name);
+        fprintf(out, "fairgate_pktcache_%s_total{role=\"%s\"} %" PRIu64 "\n", counters[i].name, role, count_of(&sum.counters, i));
+    }
+    const struct { const char *name, *sentence; uint64_t value; } gauges[] = {
+        { "at_work", "1: there is a session, and the peer is heard", sum.at_work }, { "store_bytes", "room of the store", store.bytes },
+        { "store_kept_bytes", "payloads in it", store.kept }, { "flows", "connections that are followed", sum.flows },
+        { "stalls", "times that the guard took the device down", pk_guard_stalls(common->guard) }
+    };
+    for (size_t i = 0; i < sizeof gauges / sizeof *gauges; i++)
+        fprintf(out, "# HELP fairgate_pktcache_%s %s\n# TYPE fairgate_pktcache_%s gauge\nfairgate_pktcache_%s{role=\"%s\"} %" PRIu64 "\n", gauges[i].name,
+                gauges[i].sentence, gauges[i].name, gauges[i].name, role, gauges[i].value);
+}
+
+/* All of it, or what a reader takes within SLOW. */
+static void send_all(int s, const char *text, size_t n) {
+    struct timespec t;
+    int64_t left = SLOW * 1000, until;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    until = t.tv_sec * 1000 + t.tv_nsec / 1000000 + left;
+    while (n && left > 0) {
+        struct pollfd p = { .fd = s, .events = POLLOUT };
+        ssize_t w = send(s, text, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (w < 0 && errno != EAGAIN) return;
+        if (w > 0) {
+            text += w;
+            n -= (size_t)w;
+        }
+        if (n) poll(&p, 1, (int)left);
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        left = until - (t.tv_sec * 1000 + t.tv_nsec / 1000000);
+    }
+}
+
+void pk_report_answer(int listener, const struct pk_common *common, pk_lane_t *const *lane) {
+    struct timeval slow = { .tv_sec = SLOW };
+    char word[WORD] = "", *answer = NULL;
+    size_t n = 0;
+    int s = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    FILE *out;
+
+    if (s < 0) return;
+    setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &slow, sizeof slow);
+    ssize_t got = recv(s, word, sizeof word - 1, 0);
+    word[got > 0 ? got : 0] = 0;
+    if (got > 0 && (out = open_memstream(&answer, &n))) {
+        if (!strcmp(word, "prometheus\n")) write_prometheus(out, common, lane);
+        else write_json(out, common, lane);
+        fclose(out);
+        send_all(s, answer, n);
+    }
+    free(answer);
+    close(s);
+}
+
+/* ---- the other end ----------------------------------------------------------------------------------------------------------- */
+
+/* malloc'ed, or NULL. */
+static char *ask(const char *path, const char *format) {
+    char *answer = malloc(ANSWER_MAX), line[WORD];
+    size_t n = 0;
+    ssize_t r = 0;
+    int s = connect_to(path);
+
+    if (s >= 0 && answer) {
+        int length = snprintf(line, sizeof line, "%s\n", format);
+        if (send(s, line, (size_t)length, MSG_NOSIGNAL) == length)
+            while (n < ANSWER_MAX - 1 && (r = recv(s, answer + n, ANSWER_MAX - 1 - n, 0)) > 0) n += (size_t)r;
+    }
+    if (s >= 0) close(s);
+    if (s < 0 || !answer || !n || r < 0) {
+        fprintf(stderr, "fairgate-pktcache: %s: %s\n", path, n ? "the answer broke off" : errno ? strerror(errno) : "no answer");
+        free(answer);
+        return NULL;
+    }
+    answer[n] = 0;
+    return answer;
+}
+
+int pk_report_stats(const char *path, const char *format) {
+    char *answer = ask(path, format);
+    if (!answer) return 1;
+    fputs(answer, stdout);
+    free(answer);
+    return fflush(stdout) ? 1 : 0;
+}
+
+static double number(const json_t *counters_now, const char *name) { return (double)json_integer_value(json_object_get(counters_now, name)); }
+
+static void print_endpoint(const json_t *f, const char *address, const char *port, char *out, size_t room) {
+    const char *text = json_string_value(json_object_get(f, address));
+    if (!text) text = "";
+    if (!strncmp(text, "::ffff:", 7)) text += 7;
+    snprintf(out, room, strchr(text, ':') ? "[%s]:%d" : "%s:%d", text, (int)json_integer_value(json_object_get(f, port)));
+}
+
+static void print_top(const json_t *all, const json_t *before, double seconds) {
+    const json_t *now = json_object_get(all, "counters"), *f;
+    size_t i;
+    const char *role = json_string_value(json_object_get(all, "role"));
+    bool parent = role && !strcmp(role, "parent");
+    double saved = number(now, "saved"), carried = number(now, "native_bytes") + number(now, parent ? "datagram_bytes_out" : "bytes_in");
+
+    printf("\033[H\033[2Jfairgate-pktcache, %s, %s      %d connections      cache %.0f of %.0f MB\n\n", role ? role : "?",
+           json_is_true(json_object_get(all, "at_work")) ? "at work" : "NOT at work: packets go as they are", (int)json_integer_value(json_object_get(all, "flows")),
+           (double)json_integer_value(json_object_get(all, "store_kept")) / 1e6, (double)json_integer_value(json_object_get(all, "store_bytes")) / 1e6);
+    printf("  %-34s %15s %13s\n", "", "in all", "a second");
+    for (i = 0; i < COUNTED; i++)
+        printf("  %-34s %15.0f %13.0f\n", counters[i].name, number(now, counters[i].name), (number(now, counters[i].name) - number(before, counters[i].name)) / seconds);
+    if (parent && saved + carried > 0) printf("\n  of what came, the link did not carry %.1f %%; of what may be kept, %.1f %% was known\n", 100 * saved / (saved + carried),
+                                              100 * number(now, "hits") / (number(now, "kept") + !number(now, "kept")));
+    printf("\n  %-30s %-30s %10s %14s %10s %14s\n", "from", "to", "packets", "bytes", "known", "saved");
+    json_array_foreach(json_object_get(all, "connections"), i, f) {
+        char from[64], to[64];
+        if (i == ROWS) break;
+        print_endpoint(f, "from", "from_port", from, sizeof from);
+        print_endpoint(f, "to", "to_port", to, sizeof to);
+        printf("  %-30s %-30s %10.0f %14.0f %10.0f %14.0f\n", from, to, number(f, "packets"), number(f, "bytes"), number(f, "tokens"), number(f, "saved"));
+    }
+    fflush(stdout);
+}
+
+int pk_report_top(const char *path) {
+    json_t *before = NULL;
+    for (;;) {
+        char *answer = ask(path, "json");
+        json_t *all = answer ? json_loads(answer, 0, NULL) : NULL;
+        free(answer);
+        if (!all) {
+            json_decref(before);
+            return 1;
+        }
+        print_top(all, json_object_get(before ? before : all, "counters"), 1);
+        json_decref(before);
+        before = all;
+        sleep(1);
+    }
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "pk_store.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sys/mman.h>
+
+enum {
+    STORE_MAGIC = 0x504b5354,
+    SET_BYTES = 2048            /* of the ring for each set of the index: four payloads of 512 */
+};
+
+struct entry {
+    struct pk_print print;
+    uint64_t        at;             /* position */
+    uint32_t        n;              /* bytes; 0: no entry */
+};
+
+struct pk_store {
+    unsigned        magic;
+    pthread_mutex_t lock;           /* all below */
+    uint8_t        *ring;
+    uint64_t        size, limit;    /* bytes of the ring; of these, how many count */
+    uint64_t        head;           /* the next position */
+    uint64_t        floor;          /* what stands below was cleared */
+    struct entry   *index;
+    uint64_t        sets;           /* a power of two */
+    unsigned        ways;
+    uint64_t        put, clashes;
+};
+
+/* Whole pages that are there from the beginning: a first touch costs as much as storing a packet does. */
+static void *memory(size_t bytes) {
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) return NULL;
+    madvise(p, bytes, MADV_HUGEPAGE);
+    madvise(p, bytes, MADV_DONTFORK);       /* a guard has no use for it */
+    memset(p, 0, bytes);
+    return p;
+}
+
+pk_store_t *pk_store_make(uint64_t bytes, unsigned ways) {
+    pk_store_t *s = calloc(1, sizeof *s);
+    if (!s) return NULL;
+    assert(bytes >= PK_STORE_LEAST && bytes <= PK_STORE_MOST);
+    s->magic = STORE_MAGIC;
+    s->size = s->limit = bytes;
+    s->ways = ways;
+    for (s->sets = 1; s->sets * SET_BYTES < bytes;) s->sets *= 2;
+    pthread_mutex_init(&s->lock, NULL);
+    s->ring = memory(s->size);
+    s->index = memory(s->sets * s->ways * sizeof *s->index);
+    if (!s->ring || !s->index) pk_store_free(&s);
+    return s;
+}
+
+void pk_store_free(pk_store_t **store) {
+    pk_store_t *s = *store;
+    *store = NULL;
+    if (!s) return;
+    assert(s->magic == STORE_MAGIC);
+    if (s->ring) munmap(s->ring, s->size);
+    if (s->index) munmap(s->index, s->sets * s->ways * sizeof *s->index);
+    pthread_mutex_destroy(&s->lock);
+    s->magic = 0;
+    free(s);
+}
+
+static bool counts_locked(const pk_store_t *s, const struct entry *e) { return e->n && e->at >= s->floor && s->head - e->at <= s->limit; }
+
+static struct entry *set_of(pk_store_t *s, const struct pk_print *print) { return s->index + (print->half[0] & (s->sets - 1)) * s->ways; }
+
+static struct entry *find_locked(pk_store_t *s, const struct pk_print *print) {
+    struct entry *e = set_of(s, print);
+    for (unsigned i = 0; i < s->ways; i++)
+        if (pk_print_same(&e[i].print, print) && counts_locked(s, e + i)) return e + i;
+    return NULL;
+}
+
+static void put_locked(pk_store_t *s, const struct pk_print *print, const void *bytes, uint32_t n) {
+    struct entry *e = set_of(s, print), *oldest = e;
+    uint64_t place = s->head % s->size;
+
+    for (unsigned i = 0; i < s->ways; i++) {
+        if (!counts_locked(s, e + i)) {
+            oldest = e + i;
+            break;
+        }
+        if (e[i].at < oldest->at) oldest = e + i;
+    }
+    if (s->size - place < n) {      /* not in two parts */
+        s->head += s->size - place;
+        place = 0;
+    }
+    *oldest = (struct entry){ .print = *print, .at = s->head, .n = n };
+    memcpy(s->ring + place, bytes, n);
+    s->head += n;
+    s->put++;
+}
+
+enum pk_met pk_store_meet(pk_store_t *s, const struct pk_print *print, const void *bytes, uint32_t n) {
+    enum pk_met met = PK_NEW;
+
+    assert(s->magic == STORE_MAGIC && n && n <= PK_PAYLOAD_MAX);
+    pthread_mutex_lock(&s->lock);
+    struct entry *e = find_locked(s, print);
+    if (!e) {
+        put_locked(s, print, bytes, n);
+    } else if (e->n == n && !memcmp(s->ring + e->at % s->size, bytes, n)) {
+        met = PK_SAME;
+    } else {
+        met = PK_CLASH;
+        s->clashes++;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return met;
+}
+
+bool pk_store_put(pk_store_t *s, const struct pk_print *print, const void *bytes, uint32_t n) {
+    assert(s->magic == STORE_MAGIC && n && n <= PK_PAYLOAD_MAX);
+    pthread_mutex_lock(&s->lock);
+    struct entry *e = find_locked(s, print);
+    if (e) e->n = 0;
+    put_locked(s, print, bytes, n);
+    pthread_mutex_unlock(&s->lock);
+    return !e;
+}
+
+uint32_t pk_store_get(pk_store_t *s, const struct pk_print *print, void *out, uint32_t room) {
+    uint32_t n = 0;
+
+    assert(s->magic == STORE_MAGIC);
+    pthread_mutex_lock(&s->lock);
+    struct entry *e = find_locked(s, print);
+    if (e && e->n <= room) {
+        n = e->n;
+        memcpy(out, s->ring + e->at % s->size, n);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return n;
+}
+
+void pk_store_limit(pk_store_t *s, uint64_t bytes) {
+    pthread_mutex_lock(&s->lock);
+    s->limit = bytes < s->size ? bytes : s->size;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void pk_store_clear(pk_store_t *s) {
+    pthread_mutex_lock(&s->lock);
+    s->floor = s->head;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void pk_store_stats(pk_store_t *s, struct pk_store_stats *stats) {
+    pthread_mutex_lock(&s->lock);
+    uint64_t kept = s->head - s->floor;
+    *stats = (struct pk_store_stats){ s->size, kept < s->limit ? kept : s->limit, s->put, s->clashes };
+    pthread_mutex_unlock(&s->lock);
+}

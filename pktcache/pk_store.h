@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * pk_store.h - payloads by their fingerprint, in as many bytes as it was made with: the oldest go first.
+ *
+ *     ring    bytes of payloads, one behind the other as they came; positions count for ever, the place of one is its remainder
+ *     index   sets of entries: fingerprint, position, length.  An entry counts while its bytes are in the ring.
+ *
+ * All threads of a process share one.  Its lock is held while bytes are copied or compared, never over I/O.  All memory is taken and touched when it is
+ * made; a call allocates nothing.
+ */
+#ifndef FAIRGATE_PK_STORE_H
+#define FAIRGATE_PK_STORE_H
+
+#include "pk_print.h"
+
+#include <stdbool.h>
+
+#define PK_STORE_LEAST (UINT64_C(1) << 20)      /* bytes */
+#define PK_STORE_MOST  (UINT64_C(1) << 40)
+/*
+ * Of as many ways a set of the index is.  The child has more than the parent, and a larger ring: what the parent has just sent a fingerprint of may be displaced there
+ * by what it sent before that left.
+ */
+#define PK_STORE_PARENT 4u
+#define PK_STORE_CHILD  8u
+#define PK_PAYLOAD_MAX 65535u                   /* bytes of a payload */
+
+typedef struct pk_store pk_store_t;
+
+enum pk_met { PK_NEW, PK_SAME, PK_CLASH };
+
+/* NULL: no memory. */
+pk_store_t *pk_store_make(uint64_t bytes, unsigned ways);
+void        pk_store_free(pk_store_t **s);
+
+/*
+ * PK_SAME: these very bytes are there.  PK_NEW: they were not and are now.  PK_CLASH: others have their fingerprint, and stay.
+ */
+enum pk_met pk_store_meet(pk_store_t *s, const struct pk_print *print, const void *bytes, uint32_t n);
+
+/* Puts them in as the newest, whether they are there or not: the parent did so, and the child's must not be older.  Whether they were not. */
+bool        pk_store_put(pk_store_t *s, const struct pk_print *print, const void *bytes, uint32_t n);
+
+/* Copies what has the fingerprint to `out`, which has room for as many bytes.  Its length, or 0: it is not there, or longer. */
+uint32_t    pk_store_get(pk_store_t *s, const struct pk_print *print, void *out, uint32_t room);
+
+/* Only the newest so many bytes count from now on: the other side keeps no more. */
+void        pk_store_limit(pk_store_t *s, uint64_t bytes);
+void        pk_store_clear(pk_store_t *s);
+
+struct pk_store_stats { uint64_t bytes, kept, put, clashes; };      /* room; bytes that count; payloads put in; fingerprints met with other bytes */
+void        pk_store_stats(pk_store_t *s, struct pk_store_stats *stats);
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "pk_train.h"
+
+#include <string.h>
+
+enum {
+    KIND = 3, CHANGED = 4, PUSH = 8, LAST = 16, ONE = 32, KNOWN = KIND | CHANGED | PUSH | LAST | ONE,
+    TOKENS_HEAD = 5, ONE_HEAD = 2, CHANGE = 3
+};
+
+static uint32_t get16(const uint8_t *p) { return (uint32_t)p[0] << 8 | p[1]; }
+static uint32_t get32(const uint8_t *p) { return get16(p) << 16 | get16(p + 2); }
+static void put16(uint8_t *p, uint32_t v) { p[0] = (uint8_t)(v >> 8); p[1] = (uint8_t)v; }
+static void put32(uint8_t *p, uint32_t v) { put16(p, v >> 16); put16(p + 2, v); }
+
+/* As computed; it is no number to anybody. */
+void pk_print_write(const struct pk_print *print, uint8_t out[PK_TOKEN]) { memcpy(out, print->half, PK_TOKEN); }
+void pk_print_read(struct pk_print *print, const uint8_t in[PK_TOKEN]) { memcpy(print->half, in, PK_TOKEN); }
+
+/* ---- writing ----------------------------------------------------------------------------------------------------------------- */
+
+void pk_train_open(struct pk_train *t, void *bytes, size_t room, const struct pk_head *first) {
+    t->bytes = bytes;
+    t->room = room;
+    t->bytes[0] = (uint8_t)first->length;
+    memcpy(t->bytes + 1, first->bytes, first->length);
+    t->n = 1 + first->length;
+    t->next = *first;
+    t->extend = 0;
+    t->tokens = 0;
+    t->saved = 0;
+}
+
+/* The changes from what is expected to h, behind at[0]; their bytes, 0 if there are none, or -1: h is not to follow here. */
+static int changes(const struct pk_train *t, const struct pk_head *h, uint8_t *at, size_t room) {
+    unsigned n = 0;
+
+    if (h->length != t->next.length || pk_head_seq(h) != pk_head_seq(&t->next)) return -1;
+    if (!memcmp(h->bytes, t->next.bytes, h->length)) return 0;
+    for (uint32_t i = 0; i < h->length; i += 2) {
+        if (!memcmp(h->bytes + i, t->next.bytes + i, 2)) continue;
+        if (n == PK_CHANGES_MAX || 1 + (n + 1) * CHANGE > room) return -1;
+        at[1 + n * CHANGE] = (uint8_t)(i / 2);
+        memcpy(at + 2 + n * CHANGE, h->bytes + i, 2);
+        n++;
+    }
+    at[0] = (uint8_t)n;
+    return (int)(1 + n * CHANGE);
+}
+
+static uint8_t kind_of(enum pk_car_kind kind, int changed, uint8_t flags) {
+    return (uint8_t)(kind | (changed ? CHANGED : 0) | (flags & PK_PSH ? PUSH : 0) | (flags & PK_FIN ? LAST : 0));
+}
+
+static void taken(struct pk_train *t, const struct pk_head *h, uint32_t bytes, uint32_t segments) {
+    t->next = *h;
+    pk_head_advance(&t->next, bytes, segments);
+    t->saved += bytes + segments * h->length;
+}
+
+/* The last record, of one segment: as if it were one of many. */
+static void widen(struct pk_train *t, uint8_t *record, uint8_t *content) {
+    uint32_t segment = get16(content);
+
+    memmove(content + TOKENS_HEAD, content + ONE_HEAD, PK_TOKEN);
+    content[0] = 1;
+    put16(content + 1, segment);
+    put16(content + 3, segment);
+    record[0] &= (uint8_t)~ONE;
+    t->n += TOKENS_HEAD - ONE_HEAD;
+}
+
+/* One more segment of the last record. */
+static bool extend(struct pk_train *t, const struct pk_head *h, const struct pk_print *print, uint32_t segment, uint8_t flags) {
+    uint8_t *record = t->bytes + t->extend, *content;
+
+    if (!t->extend || t->room - t->n < PK_TOKEN + TOKENS_HEAD - ONE_HEAD || h->length != t->next.length || memcmp(h->bytes, t->next.bytes, h->length)) return false;
+    content = record + 1 + (record[0] & CHANGED ? 1 + record[1] * CHANGE : 0);
+    if (record[0] & ONE) {
+        if (segment > get16(content) || 2 * get16(content) + h->length > UINT16_MAX || record[0] & (PUSH | LAST)) return false;
+        widen(t, record, content);
+    }
+    if (content[0] == PK_TOKENS_MAX || get16(content + 1) != get16(content + 3) || segment > get16(content + 1)) return false;
+    if ((content[0] + 1u) * get16(content + 1) + h->length > UINT16_MAX || record[0] & (PUSH | LAST)) return false;
+    content[0]++;
+    put16(content + 3, segment);
+    record[0] |= kind_of(0, 0, flags);
+    pk_print_write(print, t->bytes + t->n);
+    t->n += PK_TOKEN;
+    t->tokens++;
+    taken(t, h, segment, 1);
+    return true;
+}
+
+uint32_t pk_train_tokens(struct pk_train *t, const struct pk_head *h, const struct pk_print *prints, uint32_t count, uint32_t segment, uint32_t last, uint8_t flags) {
+    uint8_t *record = t->bytes + t->n;
+    uint32_t most;
+    int changed;
+
+    if (count == 1 && extend(t, h, prints, last, flags)) return 1;
+    if (t->room - t->n < 1 + TOKENS_HEAD + PK_TOKEN) return 0;
+    changed = changes(t, h, record + 1, t->room - t->n - (1 + TOKENS_HEAD + PK_TOKEN));
+    if (changed < 0) return 0;
+    uint8_t *content = record + 1 + changed;
+    most = (uint32_t)((t->room - (size_t)(content - t->bytes) - TOKENS_HEAD) / PK_TOKEN);
+    if (most > PK_TOKENS_MAX) most = PK_TOKENS_MAX;
+    if (count > most) {
+        count = most;
+        last = segment;
+        flags = 0;
+    }
+    record[0] = kind_of(PK_TOKENS, changed, flags);
+    if (count == 1) {
+        record[0] |= ONE;
+        put16(content, last);
+        content += ONE_HEAD;
+    } else {
+        content[0] = (uint8_t)count;
+        put16(content + 1, segment);
+        put16(content + 3, last);
+        content += TOKENS_HEAD;
+    }
+    for (uint32_t i = 0; i < count; i++) pk_print_write(prints + i, content + i * PK_TOKEN);
+    t->extend = t->n;
+    t->n = (size_t)(content - t->bytes) + count * PK_TOKEN;
+    t->tokens += count;
+    taken(t, h, (count - 1) * segment + last, count);
+    return count;
+}
+
+bool pk_train_literal(struct pk_train *t, const struct pk_head *h, const void *bytes, uint32_t n, uint8_t flags) {
+    uint8_t *record = t->bytes + t->n;
+    int changed;
+
+    if (t->room - t->n < 3 + (size_t)n || n > UINT16_MAX - h->length) return false;
+    changed = changes(t, h, record + 1, t->room - t->n - 3 - n);
+    if (changed < 0) return false;
+    record[0] = kind_of(PK_LITERAL, changed, flags);
+    put16(record + 1 + changed, n);
+    memcpy(record + 3 + changed, bytes, n);
+    t->extend = 0;
+    t->n += 3 + (size_t)changed + n;
+    taken(t, h, n, 1);
+    return true;
+}
+
+bool pk_train_native(struct pk_train *t, const struct pk_head *h, uint32_t n) {
+    uint8_t *record = t->bytes + t->n;
+    int changed;
+
+    if (t->room - t->n < 5) return false;
+    changed = changes(t, h, record + 1, t->room - t->n - 5);
+    if (changed < 0) return false;
+    record[0] = kind_of(PK_NATIVE, changed, 0);
+    put32(record + 1 + changed, n);
+    t->extend = 0;
+    t->n += 5 + (size_t)changed;
+    return true;
+}
+
+/* ---- reading ----------------------------------------------------------------------------------------------------------------- */
+
+bool pk_train_read(struct pk_reader *r, const void *bytes, size_t n) {
+    const uint8_t *p = bytes;
+
+    memset(r, 0, sizeof *r);
+    if (n < 1 || p[0] > PK_HEADERS_MAX || n < 1u + p[0]) return false;
+    r->next.length = p[0];
+    memcpy(r->next.bytes, p + 1, p[0]);
+    r->at = p + 1 + p[0];
+    r->end = p + n;
+    return pk_head_valid(&r->next);
+}
+
+static bool read_changes(struct pk_reader *r) {
+    uint32_t length = r->next.length, n;
+
+    if (r->end - r->at < 1) return false;
+    n = *r->at++;
+    if (!n || n > PK_CHANGES_MAX || r->end - r->at < (ptrdiff_t)(n * CHANGE)) return false;
+    for (; n; n--, r->at += CHANGE) {
+        if (r->at[0] * 2u + 2 > length) return false;
+        memcpy(r->next.bytes + r->at[0] * 2u, r->at + 1, 2);
+    }
+    return pk_head_valid(&r->next);
+}
+
+static bool read_tokens(struct pk_reader *r, struct pk_car *car, bool one) {
+    uint32_t last;
+
+    if (r->end - r->at < (one ? ONE_HEAD : TOKENS_HEAD)) return false;
+    car->count = one ? 1 : r->at[0];
+    car->segment = get16(r->at + !one);
+    last = one ? car->segment : get16(r->at + 3);
+    r->at += one ? ONE_HEAD : TOKENS_HEAD;
+    if (!car->count || !last || last > car->segment || (car->count == 1 && last != car->segment)) return false;
+    car->n = (car->count - 1) * car->segment + last;
+    if (car->n + r->next.length > UINT16_MAX || r->end - r->at < (ptrdiff_t)(car->count * PK_TOKEN)) return false;
+    car->bytes = r->at;
+    r->at += car->count * PK_TOKEN;
+    return true;
+}
+
+static bool read_literal(struct pk_reader *r, struct pk_car *car) {
+    if (r->end - r->at < 2) return false;
+    car->n = car->segment = get16(r->at);
+    car->count = 1;
+    r->at += 2;
+    if (!car->n || car->n + r->next.length > UINT16_MAX || r->end - r->at < (ptrdiff_t)car->n) return false;
+    car->bytes = r->at;
+    r->at += car->n;
+    return true;
+}
+
+static bool read_native(struct pk_reader *r, struct pk_car *car) {
+    if (r->end - r->at != 4) return false;
+    car->n = get32(r->at);
+    r->at += 4;
+    return car->n && car->n <= PK_NATIVE_MAX;
+}
+
+enum pk_read pk_train_next(struct pk_reader *r, struct pk_car *car) {
+    bool good;
+
+    if (r->at == r->end) return PK_TRAIN_END;
+    memset(car, 0, sizeof *car);
+    uint8_t kind = *r->at++;
+    if (kind & ~KNOWN || (kind & ONE && (kind & KIND) != PK_TOKENS) || (kind & CHANGED && !read_changes(r))) return PK_TRAIN_BAD;
+    car->kind = kind & KIND;
+    car->flags = (uint8_t)((kind & PUSH ? PK_PSH : 0) | (kind & LAST ? PK_FIN : 0));
+    car->head = r->next;
+    good = car->kind == PK_TOKENS ? read_tokens(r, car, kind & ONE) : car->kind == PK_LITERAL ? read_literal(r, car) : car->kind == PK_NATIVE && read_native(r, car);
+    if (!good) return PK_TRAIN_BAD;
+    pk_head_advance(&r->next, car->n, car->count);
+    return PK_CAR;
+}

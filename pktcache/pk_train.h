@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * pk_train.h - token trains: packets of one flow that follow each other, in one datagram (EEOD paper, II-D; its window of N packets is a train of at most N
+ * tokens without literals).
+ *
+ *     length of the headers (1), headers of the first packet as pk_head_of leaves them, records
+ *
+ *     record     kind and flags (1), header changes, content
+ *     changes    if CHANGED: how many (1), then each: which 16 bits of the headers (1), what they are now (2)
+ *     TOKENS     segments (1), bytes of each but the last (2), of the last (2), a fingerprint (16) for each; if ONE, of one segment: bytes (2), fingerprint
+ *     LITERAL    bytes (2), these: one segment
+ *     NATIVE     bytes (4): so many come as packets of their own, and are to be stored.  The last record of a train
+ *
+ * The headers of a record are those of the record before, with the sequence number that follows and, IPv4, the next identification; then its changes. PSH
+ * and FIN are its last segment's.
+ *
+ * What is read was sealed by the peer; nevertheless it is not believed.  Numbers are in network order.  Nothing allocates.
+ */
+#ifndef FAIRGATE_PK_TRAIN_H
+#define FAIRGATE_PK_TRAIN_H
+
+#include "pk_packet.h"
+#include "pk_print.h"
+
+enum pk_car_kind { PK_TOKENS, PK_LITERAL, PK_NATIVE };
+
+#define PK_TOKEN        16u         /* bytes of a fingerprint on the wire */
+#define PK_TOKENS_MAX   255u        /* of a record */
+#define PK_CHANGES_MAX  8u          /* of a record; more are a train of their own */
+#define PK_NATIVE_MAX   (UINT32_C(1) << 20)
+
+/* ---- writing ---- */
+
+struct pk_train {
+    uint8_t       *bytes;
+    size_t         n, room;
+    struct pk_head next;            /* of the segment that follows, if nothing changes */
+    size_t         extend;          /* where the last record begins, if it is of tokens to which more of their kind may be added; or 0 */
+    uint32_t       tokens;
+    size_t         saved;           /* bytes that the packets in it would have had, headers included */
+};
+
+/* room: at least PK_TRAIN_LEAST. */
+#define PK_TRAIN_LEAST (1u + PK_HEADERS_MAX + 64u)
+void     pk_train_open(struct pk_train *t, void *bytes, size_t room, const struct pk_head *first);
+
+/*
+ * Segments with header h (the first's): how many of them found room.  0: no room, or they do not follow what is in the train.  flags: of the last one.
+ */
+uint32_t pk_train_tokens(struct pk_train *t, const struct pk_head *h, const struct pk_print *prints, uint32_t count, uint32_t segment, uint32_t last, uint8_t flags);
+bool     pk_train_literal(struct pk_train *t, const struct pk_head *h, const void *bytes, uint32_t n, uint8_t flags);
+bool     pk_train_native(struct pk_train *t, const struct pk_head *h, uint32_t n);
+
+/* ---- reading ---- */
+
+struct pk_reader {
+    const uint8_t *at, *end;
+    struct pk_head next;
+};
+
+struct pk_car {
+    enum pk_car_kind kind;
+    uint8_t          flags;         /* PSH, FIN */
+    struct pk_head   head;
+    uint32_t         n;             /* bytes of payload in all */
+    uint32_t         count, segment;
+    const uint8_t   *bytes;         /* fingerprints, or the literal */
+};
+
+enum pk_read { PK_CAR, PK_TRAIN_END, PK_TRAIN_BAD };
+
+bool         pk_train_read(struct pk_reader *r, const void *bytes, size_t n);
+enum pk_read pk_train_next(struct pk_reader *r, struct pk_car *car);
+
+void pk_print_write(const struct pk_print *print, uint8_t out[PK_TOKEN]);
+void pk_print_read(struct pk_print *print, const uint8_t in[PK_TOKEN]);
+
+#endif

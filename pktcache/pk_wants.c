@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "pk_wants.h"
+
+#include "pk_memory.h"
+#include "pk_session.h"
+#include "pk_train.h"
+
+#include <assert.h>
+#include <endian.h>
+#include <string.h>
+
+enum { WANTS_MAGIC = 0x504b5754 };
+
+enum {                              /* microseconds */
+    FIRST = 2000,                   /* until it is asked for */
+    AGAIN = 150000
+};
+
+struct wanted {
+    bool            used, asked;
+    struct pk_print print;
+    uint64_t        again, until;   /* to ask for it; to give up */
+    uint32_t        have;           /* bytes of the payload, from its beginning */
+    uint8_t         bytes[PK_DATAGRAM_MAX];
+};
+
+struct pk_wants {
+    unsigned      magic;
+    unsigned      used;
+    struct wanted place[PK_WANTS_MAX];
+};
+
+pk_wants_t *pk_wants_make(void) {
+    pk_wants_t *w = pk_memory(sizeof *w);
+    if (w) w->magic = WANTS_MAGIC;
+    return w;
+}
+
+void pk_wants_free(pk_wants_t **wants) {
+    pk_wants_t *w = *wants;
+    *wants = NULL;
+    if (!w) return;
+    assert(w->magic == WANTS_MAGIC);
+    free(w);
+}
+
+static struct wanted *find(pk_wants_t *w, const struct pk_print *print) {
+    assert(w->magic == WANTS_MAGIC);
+    for (unsigned i = 0; w->used && i < PK_WANTS_MAX; i++)
+        if (w->place[i].used && pk_print_same(&w->place[i].print, print)) return w->place + i;
+    return NULL;
+}
+
+static void forget(pk_wants_t *w, struct wanted *p) {
+    p->used = false;
+    w->used--;
+}
+
+void pk_wants_add(pk_wants_t *w, const struct pk_print *print, uint64_t now) {
+    struct wanted *p = find(w, print);
+
+    if (p || w->used == PK_WANTS_MAX) return;
+    for (p = w->place; p->used; p++) { }
+    p->used = true;
+    p->asked = false;
+    p->print = *print;
+    p->again = now + FIRST;
+    p->until = now + PK_WANT_MOST;
+    p->have = 0;
+    w->used++;
+}
+
+bool pk_wants_has(pk_wants_t *w, const struct pk_print *print) { return find(w, print); }
+
+bool pk_wants_drop(pk_wants_t *w, const struct pk_print *print) {
+    struct wanted *p = find(w, print);
+    if (p) forget(w, p);
+    return p;
+}
+
+const void *pk_wants_part(pk_wants_t *w, const uint8_t *inside, size_t n, struct pk_print *print, uint32_t *bytes) {
+    uint16_t numbers[2];
+    struct wanted *p;
+
+    if (n <= PK_TOKEN + sizeof numbers) return NULL;
+    pk_print_read(print, inside);
+    memcpy(numbers, inside + PK_TOKEN, sizeof numbers);
+    uint32_t all = be16toh(numbers[0]), at = be16toh(numbers[1]);
+    inside += PK_TOKEN + sizeof numbers;
+    n -= PK_TOKEN + sizeof numbers;
+    p = find(w, print);
+    if (!p || all > sizeof p->bytes || at != p->have || at > all || n > all - at) return NULL;
+    memcpy(p->bytes + at, inside, n);
+    p->have += (uint32_t)n;
+    if (p->have < all) return NULL;
+    forget(w, p);
+    *bytes = all;
+    return p->bytes;
+}
+
+uint64_t pk_wants_due(const pk_wants_t *w) {
+    uint64_t due = UINT64_MAX;
+    for (const struct wanted *p = w->place; w->used && p < w->place + PK_WANTS_MAX; p++)
+        if (p->used && p->again < due) due = p->again;
+    return due;
+}
+
+uint32_t pk_wants_ask(pk_wants_t *w, uint64_t now, uint8_t *prints) {
+    uint32_t asked = 0;
+
+    for (struct wanted *p = w->place; w->used && p < w->place + PK_WANTS_MAX; p++) {
+        if (!p->used || p->again > now) continue;
+        if (p->until <= now) {
+            forget(w, p);
+            continue;
+        }
+        p->again = p->asked ? p->until : now + AGAIN;
+        p->asked = true;
+        p->have = 0;
+        pk_print_write(&p->print, prints + asked++ * PK_TOKEN);
+    }
+    return asked;
+}

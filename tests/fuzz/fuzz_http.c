@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * fuzz_http.c - a connection that the parent follows, in segments: what it says may be kept, a look at the whole stream says, too.
+ *
+ * The look: of a response that begins with the first byte and has a known length, no kept segment holds a byte of the header, or one between an opening mark and
+ * the closing one that belongs to it.
+ */
+#include "pktcache/pk_http.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const char OPEN[] = "<!--EEOD-->", CLOSE[] = "<!--/EEOD-->";
+
+/* secret[i]: byte i of a body is in marks. */
+static void look(const char *body, size_t n, char *secret) {
+    size_t depth = 0;
+    for (size_t i = 0; i < n;) {
+        size_t step = 1;
+        if (n - i >= sizeof OPEN - 1 && !memcmp(body + i, OPEN, sizeof OPEN - 1)) {
+            depth++;
+            step = sizeof OPEN - 1;
+        } else if (n - i >= sizeof CLOSE - 1 && !memcmp(body + i, CLOSE, sizeof CLOSE - 1)) {
+            step = sizeof CLOSE - 1;
+            if (depth && !--depth) {
+                i += step;
+                continue;
+            }
+        }
+        if (depth) memset(secret + i, 1, step);
+        i += step;
+    }
+}
+
+static void against_the_look(const uint8_t *data, size_t size) {
+    char head[128], *all, *secret;
+    struct eeod_marks marks;
+    struct pk_http h;
+    size_t body = size - 4, header = (size_t)snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\n%sContent-Length: %zu\r\n\r\n", data[0] & 1 ? "Eeod: marks\r\n" : "", body), n = header + body;
+
+    all = malloc(n);
+    secret = calloc(1, n);
+    memcpy(all, head, header);
+    memcpy(all + header, data + 4, body);
+    memset(secret, 1, header);
+    look(all + header, body, secret + header);
+    eeod_marks_set(&marks, OPEN, CLOSE);
+    pk_http_begin(&h);
+    for (size_t at = 0, turn = 0; at < n; turn++) {
+        size_t part = 1 + data[1 + turn % 3];
+        if (part > n - at) part = n - at;
+        char *exact = malloc(part);
+        memcpy(exact, all + at, part);
+        bool keep = pk_http_answer(&h, &marks, exact, part);
+        free(exact);
+        /* The beginning of a mark at a segment's end may be kept. */
+        for (size_t i = at; keep && i < at + part; i++)
+            if (secret[i] && at + part - i >= sizeof OPEN - 1) abort();
+        at += part;
+    }
+    free(all);
+    free(secret);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    struct eeod_marks marks;
+    struct pk_http h;
+
+    if (size < 5 || size > 65536) return 0;
+    if (data[0] & 2) {
+        against_the_look(data, size);
+        return 0;
+    }
+    eeod_marks_set(&marks, OPEN, CLOSE);
+    memset(&h, data[0], sizeof h);
+    pk_http_begin(&h);
+    while (size > 1) {      /* which way, and how long, before each segment */
+        int way = data[0] & 1;
+        size_t n = (size_t)(data[0] >> 1) * 2 + 1;
+        data++;
+        size--;
+        if (n > size) n = size;
+        char *exact = malloc(n);
+        memcpy(exact, data, n);
+        if (way) pk_http_ask(&h, exact, n);
+        else if (pk_http_answer(&h, &marks, exact, n) && pk_http_lost(&h)) abort();
+        if (pk_http_lost(&h) && pk_http_looks_asked(exact, n)) pk_http_begin(&h);
+        free(exact);
+        data += n;
+        size -= n;
+    }
+    return 0;
+}

@@ -1,0 +1,375 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""pktcache: both daemons on a link, real TCP over it, every byte compared; stopped, killed and hung daemons; what is kept of pages."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from eeod import CLOSE, OPEN
+from gateway import sanitizer_environment
+from lab.httpd import Httpd
+from lab.lab import Lab, module, program, wait_for
+from lab.pair import Pair
+from streams import over
+
+STREAMS = os.path.join(os.path.dirname(__file__), "streams.py")
+PORT = 8000
+FOUR, SIX = "10.8.1.2", "fd08:1::2"
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespaces")
+
+
+@pytest.fixture
+def lab():
+    with Lab("pktcache") as lab:
+        yield lab
+
+
+class Streams:
+    """A server of streams behind a pair, and clients before it."""
+
+    def __init__(self, pair):
+        self.pair = pair
+        self.log = os.path.join(pair.lab.dir, "streams.log")
+        with open(self.log, "w", encoding="ascii") as log:
+            self.server = subprocess.Popen([*pair.servers.prefix, sys.executable, STREAMS, "serve", str(PORT)], stdin=subprocess.DEVNULL, stdout=log)
+        wait_for(lambda: self.said()[:1] == ["ready\n"], 10, "the server of streams")
+
+    def said(self):
+        with open(self.log, encoding="ascii") as log:
+            return log.readlines()
+
+    def begin(self, megabytes, parallel=8, addresses=(FOUR, SIX)):
+        return subprocess.Popen([*self.pair.clients.prefix, sys.executable, STREAMS, "fetch", str(PORT), str(megabytes * 1_000_000), str(parallel), *addresses],
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+
+    def end(self, fetch, seconds=300):
+        result = json.loads(fetch.communicate(timeout=seconds)[0])
+        assert not result["errors"], result["errors"][:3]
+        excuses = [json.loads(line) for line in self.said()[1:] if line.endswith("\n")]
+        longer = [g for g in result["gaps"] if over(g, excuses, bool(self.pair.bad)) > 1]
+        assert not longer, f"connections stood still for a second and more beyond their own timers: {longer}"
+        return result
+
+    def fetch(self, *args, **options):
+        return self.end(self.begin(*args, **options))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.server.kill()
+        self.server.wait()
+
+
+def streams(lab, **options):
+    settings = dict(keep="all", ports=PORT)
+    pair = Pair(lab, **options).start()
+    pair.parent.settings.update(settings)
+    pair.child.settings.update(settings)
+    return pair, Streams(pair)
+
+
+# ---- streams -----------------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("mode", ("train", "window", "packet"))
+def test_what_repeats_is_not_carried_twice(lab, mode):
+    pair, s = streams(lab)
+    with s:
+        plain = pair.carried()
+        size = s.fetch(20)["bytes"]
+        plain = pair.carried() - plain
+        assert plain >= size
+        pair.both(mode=mode)
+        s.fetch(20)
+        before = pair.carried()
+        s.fetch(20)
+        assert pair.carried() - before < 0.6 * plain       # the kernel does not cut each stream alike
+        assert pair.child.counters()["dropped"] == 0
+
+
+@pytest.mark.parametrize("mtu", (1280, 1500, 9000))
+def test_a_bad_link(lab, request, mtu):
+    """Loss of 5 %, packets that come twice and in another order; both daemons begin anew at random."""
+    long = request.config.getoption("--long")
+    pair, s = streams(lab, mtu=mtu, rtt=2, bad=["--loss", "50", "--twice", "20", "--reorder", "50"])
+    with s:
+        pair.both()
+        fetch = s.begin((5000 if mtu < 9000 else 20000) if long else 60 if mtu < 9000 else 200, parallel=64 if long else 32)
+        restarts = 0
+        while fetch.poll() is None and restarts < (67 if long else 4):
+            side = (pair.parent, pair.child)[restarts % 2]
+            if restarts % 3:
+                side.kill()
+            else:
+                assert side.stop() == 0
+            side.start()
+            wait_for(lambda: fetch.poll() is not None or (pair.parent.at_work() and pair.child.at_work()), 20, "a session after a restart")
+            restarts += 1
+            end = time.monotonic() + 0.3
+            wait_for(lambda: fetch.poll() is not None or time.monotonic() >= end, 5, "a moment at work")
+        assert restarts >= 2
+        s.end(fetch, 7200)
+
+
+@pytest.mark.parametrize("role", ("parent", "child"))
+@pytest.mark.parametrize("what", ("kill", "hang"))
+def test_fails_open(lab, role, what):
+    """Killed or hung under load: no connection ends, none stands still for more than a second beyond its retransmission timeout."""
+    pair, s = streams(lab, rate="200mbit", rtt=20)
+    with s:
+        pair.both()
+        side = getattr(pair, role)
+        fetch = s.begin(400)
+        wait_for(lambda: side.counters()["hits"] > 100, 20, "fingerprints on the link")
+        for _ in range(3):
+            if what == "kill":
+                side.kill()
+                assert fetch.poll() is None
+                time.sleep(0.3)     # without it for a while
+                side.start()
+            else:
+                side.signal(signal.SIGSTOP)
+                assert fetch.poll() is None
+                wait_for(lambda: "does not go on" in side.said(), 3, "the guard's word")
+                time.sleep(0.3)
+                side.signal(signal.SIGCONT)
+                wait_for(lambda: "goes on again" in side.said(), 3, "the guard's word")
+            wait_for(lambda: pair.parent.at_work() and pair.child.at_work(), 10, "a session again")
+        s.end(fetch)
+        assert pair.parent.process.poll() is None and pair.child.process.poll() is None
+
+
+@pytest.mark.parametrize("role", ("parent", "child"))
+def test_a_device_that_is_taken_down(lab, role):
+    """By somebody else: packets go as they are; up again, it is at work again.  Taken away, the daemon ends and says why."""
+    pair, s = streams(lab, rtt=20)
+    with s:
+        pair.both()
+        s.fetch(20)
+        side = getattr(pair, role)
+        fetch = s.begin(60)
+        side.host.ip("link set fgpktcache0 down\n")
+        s.end(fetch)
+        hits = pair.child.counters()["trains"]
+        s.fetch(10)
+        assert pair.child.counters()["trains"] == hits
+        side.host.ip("link set fgpktcache0 up\n")
+        wait_for(lambda: side.route() and s.fetch(10) and pair.child.counters()["trains"] > hits, 20, "trains again")
+        side.host.ip("link del fgpktcache0\n")
+        assert side.process.wait(10) == 1 and "took fgpktcache0 away" in side.said()
+        s.fetch(10)
+
+
+def test_others_than_the_clients_are_not_touched(lab):
+    pair, s = streams(lab)
+    with s:
+        pair.both(clients="10.8.3.77/32 fd08:3::7/128")
+        s.fetch(20)
+        s.fetch(20)
+        for side in (pair.parent, pair.child):
+            assert side.counters()["pieces"] < 20       # what the kernel itself has to say to a new device
+
+
+def test_a_long_way(lab):
+    """By satellite: words of the child take longer than their absence does elsewhere."""
+    pair, s = streams(lab, rtt=600)
+    with s:
+        pair.both()
+        s.fetch(10)
+        s.fetch(10)
+        assert pair.parent.counters()["hits"] > 1000 and pair.parent.counters()["outages"] <= 2
+
+
+def test_a_queue_that_is_full(lab):
+    """For seconds: what asks whether the child hears must not keep it full."""
+    pair, s = streams(lab, rate="2mbit", rtt=40, queue=400_000)
+    with s:
+        pair.both()
+        s.fetch(3)
+        wait_for(lambda: pair.parent.at_work(), 20, "the child heard again")
+        before = pair.carried()
+        time.sleep(3)
+        assert pair.carried() - before < 30_000
+
+
+def test_several_queues(lab):
+    pair, s = streams(lab)
+    with s:
+        pair.both(queues=3)
+        s.fetch(20)
+        before = pair.carried()
+        size = s.fetch(20)["bytes"]
+        assert pair.carried() - before < 0.6 * size
+        pair.child.stop()
+        pair.child.start(queues=2)
+        wait_for(lambda: "another number of `queues`" in pair.parent.said() + pair.child.said(), 10, "a word about queues")
+        s.fetch(4)
+
+
+def test_a_peer_with_another_secret_is_no_peer(lab):
+    pair, s = streams(lab)
+    with s:
+        pair.both()
+        pair.child.stop()
+        other = os.path.join(lab.dir, "other.key")
+        subprocess.run([program("pktcache/fairgate-pktcache"), "keygen", other], check=True)
+        pair.child.start(secret=other)
+        wait_for(lambda: pair.parent.counters()["refused"] > 2, 10, "refused datagrams")
+        assert not pair.child.at_work()
+        s.fetch(4)
+
+
+# ---- pages -------------------------------------------------------------------------------------------------------------------
+
+@pytest.fixture
+def site(lab):
+    """httpd with mod_eeod behind a pair."""
+    pair = Pair(lab).start()
+    htdocs = os.path.join(lab.dir, "htdocs")
+    os.makedirs(htdocs)
+    os.chmod(htdocs, 0o755)
+    for name in ("image.bin", "silent.bin"):
+        with open(os.path.join(htdocs, name), "wb") as f:
+            f.write(os.urandom(30_000))
+    config = ("<Location /page>\nSetHandler lab-page\nEeodEngine On\n</Location>\n<Location /silent.bin>\nHeader unset Last-Modified\nEeodEngine On\nEeodFiles On\n</Location>\n"
+              "<Location /image.bin>\nEeodEngine On\nEeodFiles On\n</Location>\n")
+    h = Httpd(lab, htdocs=htdocs, config=config, load={"eeod": module("mod_eeod"), "lab_pages": program("tests/lab/.libs/mod_pages.so")},
+              environment=sanitizer_environment()).on(pair.servers).start()
+    pair.url = f"http://{h.address}"
+    pair.parent.settings["ports"] = pair.child.settings["ports"] = h.port
+    yield pair
+    pair.stop()
+    h.stop()
+
+
+def get(pair, target, *words):
+    done = subprocess.run([*pair.clients.prefix, "curl", "-sS", "--max-time", "20", *words, pair.url + target], capture_output=True, check=True)
+    return done.stdout
+
+
+PAGE = "blocks=20&cacheable=2600&unique=300&seed=7&visitor="
+
+
+def settled(pair):
+    """The parent's counters at rest: they are shown ten times a second."""
+    seen = [None]
+
+    def at_rest():
+        seen.append(pair.parent.counters())
+        time.sleep(0.12)
+        return seen[-1] == seen[-2]
+    wait_for(at_rest, 10, "counters at rest")
+    return seen[-1]
+
+
+def test_what_is_a_visitors_own_is_never_kept(site):
+    site.both()
+    first = get(site, f"/page?{PAGE}1")
+    kept = settled(site)["kept"]
+    # 20 runs of 2,600 bytes, two segments each; the last of them ends with the page.
+    assert 38 <= kept <= 42
+    for visitor in (1, 2):      # the same visitor again: what is its own is not known either
+        before = settled(site)
+        body = get(site, f"/page?{PAGE}{visitor}")
+        after = settled(site)
+        assert after["kept"] - before["kept"] == kept and after["hits"] - before["hits"] == kept and after["stored"] == before["stored"]
+        assert (body == first) == (visitor == 1)
+        assert body.count(OPEN) == 20 == body.count(CLOSE)
+
+
+def test_pages_without_marks_are_kept_as_http_says(site):
+    site.both()
+    before = settled(site)
+    for _ in range(2):
+        get(site, "/silent.bin")        # no word of whether it may be kept
+    assert settled(site)["kept"] == before["kept"]
+    for _ in range(2):
+        image = get(site, "/image.bin")
+        assert len(image) == 30_000
+    after = settled(site)
+    assert after["stored"] == 21 and after["hits"] == 21
+    get(site, "/image.bin", "-H", "Authorization: Basic eDp5")
+    get(site, "/image.bin", "-H", "Cookie: who=me")
+    get(site, "/image.bin", "-H", "Range: bytes=100-20000")
+    assert settled(site)["kept"] == after["kept"]
+
+
+def test_figures(site):
+    site.both()
+    get(site, f"/page?{PAGE}1")
+    command = program("pktcache/fairgate-pktcache")
+    text = subprocess.run([command, "stats", "--prometheus", site.parent.control], capture_output=True, text=True, check=True).stdout
+    assert 'fairgate_pktcache_at_work{role="parent"} 1' in text and "# HELP fairgate_pktcache_hits_total" in text
+    wait_for(lambda: site.parent.stats()["connections"], 5, "a connection in the figures")
+    c = site.parent.stats()["connections"][0]
+    assert c["from"] == "::ffff:10.8.1.2" and c["to"] == "::ffff:10.8.3.2" and c["bytes"] > 60_000
+    top = subprocess.Popen([command, "top", site.parent.control], stdout=subprocess.PIPE, text=True)
+    shown = "".join(top.stdout.readline() for _ in range(30))
+    top.kill()
+    top.wait()
+    top.stdout.close()
+    assert "parent, at work" in shown and "10.8.3.2:" in shown
+    failed = subprocess.run([command, "stats", "/nowhere"], capture_output=True, text=True, check=False)
+    assert failed.returncode == 1 and "/nowhere" in failed.stderr
+
+
+def test_routes_come_and_go(site):
+    def rules():
+        return site.near.run("ip", "rule") + site.near.run("ip", "-6", "rule")
+    before = rules()
+    site.parent.start()
+    assert "lookup 4754" in rules()
+    site.parent.kill()
+    get(site, "/image.bin")
+    site.parent.start()         # takes away what was left
+    assert rules().count("iif fgpktcache0") == 2
+    assert site.parent.stop() == 0
+    assert rules() == before
+    assert not os.path.exists(site.parent.control)
+
+
+@pytest.mark.parametrize("line, said", (("colour red", "no such setting"), ("servers 10.0.0.1/8", "has bits set"), ("secret /nowhere", "No such file"),
+                                        ("local 10.99.99.99:4754", "Cannot assign"), ("cache 1T", "no memory")))
+def test_what_is_wrong_is_said(site, line, said):
+    if line == "cache 1T":
+        line = "cache 1000G"
+    word, value = line.split(" ", 1)
+    site.parent.write(**{word: value})
+    done = subprocess.run([*site.near.prefix, program("pktcache/fairgate-pktcache"), "--parent", site.parent.config], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1 and said in done.stderr
+    assert "fgpktcache" not in site.near.run("ip", "link")
+
+
+def test_a_machine_that_does_not_forward_is_told_so(site):
+    site.near.sysctl(net__ipv4__ip_forward=0)
+    site.parent.write()
+    done = subprocess.run([*site.near.prefix, program("pktcache/fairgate-pktcache"), "--parent", site.parent.config], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1 and "ip_forward" in done.stderr
+
+
+def test_memory_stays(lab, request):
+    """At full rate: what both daemons have in memory does not grow once their caches have been gone through."""
+    seconds = 600 if request.config.getoption("--long") else 10
+    pair, s = streams(lab)
+    with s:
+        pair.both(cache="16M")
+        fetch = s.begin(1_000_000)
+        try:
+            wait_for(lambda: pair.child.counters()["stored"] * 1400 > 32 << 20 or fetch.poll() is not None, 120, "both caches gone through")
+            before = pair.parent.resident(), pair.child.resident()
+            end = time.monotonic() + seconds
+            wait_for(lambda: time.monotonic() >= end or fetch.poll() is not None, seconds + 10, "the time")
+            assert fetch.poll() is None
+            after = pair.parent.resident(), pair.child.resident()
+            assert all(b - a < 2 << 20 for a, b in zip(before, after)), (before, after)
+            assert pair.parent.counters()["bytes_in"] / 1e6 > 5 * seconds
+        finally:
+            fetch.kill()
+            fetch.wait()
+            fetch.stdout.close()

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* pk_heard over a link that is simulated: a number sent at a time comes `rtt` later as what the child says, unless something is lost or held. */
+#include "pktcache/pk_heard.h"
+#include "run_suite.h"
+
+#include <stdlib.h>
+
+enum { MS = 1000, STEP = 10 * MS, LINE = 4096 };
+
+static struct line {
+    uint64_t rtt, hold_from, hold_to;       /* what is sent in between goes at hold_to */
+    bool     lose_large, lose_all;
+    struct { uint64_t at, newest, probe; } word[LINE];      /* of the child, as they come to the parent */
+    unsigned words, taken;
+    uint64_t newest, newest_probe;          /* at the child, once all on its way has come */
+    uint64_t number, probes, spoken;
+    unsigned gone, back;
+} line;
+
+static void word(uint64_t sent) {
+    uint64_t at = (sent >= line.hold_from && sent < line.hold_to ? line.hold_to : sent) + line.rtt;
+    if (line.words == LINE) return;
+    line.word[line.words].at = at;
+    line.word[line.words].newest = line.newest;
+    line.word[line.words++].probe = line.newest_probe;
+}
+
+static void send_one(struct pk_heard *h, bool large, uint64_t now) {
+    line.number++;
+    if (large) {
+        line.probes++;
+        pk_heard_probe(h, line.number, now);
+    } else {
+        pk_heard_train(h, line.number, now);
+    }
+    if (line.lose_all || (large && line.lose_large)) return;
+    line.newest = line.number;
+    if (large) line.newest_probe = line.number;
+    word(now);
+}
+
+/* As a parent does, for so long; a train every 20 ms while it may, if there is traffic.  The child speaks every 0.5 s besides. */
+static uint64_t run(struct pk_heard *h, uint64_t now, uint64_t seconds, bool traffic) {
+    for (uint64_t end = now + seconds * 1000 * MS; now < end; now += STEP) {
+        while (line.taken < line.words && line.word[line.taken].at <= now) {
+            line.back += pk_heard_status(h, line.word[line.taken].newest, line.word[line.taken].probe, now) == PK_NOW_HERE;
+            line.taken++;
+        }
+        if (line.taken == line.words) line.taken = line.words = 0;
+        line.gone += pk_heard_tick(h, now) == PK_NOW_GONE;
+        if (pk_heard_asks(h, now)) send_one(h, true, now);
+        ck_assert_msg(pk_heard_due(h) > now, "due at once, for ever");
+        if (traffic && h->here && now % (2 * STEP) == 0) send_one(h, false, now);
+        if (now - line.spoken >= 500 * MS) {
+            line.spoken = now;
+            if (!line.lose_all) word(now);
+        }
+    }
+    return now;
+}
+
+static struct pk_heard begin(uint64_t rtt) {
+    struct pk_heard h = { .here = false };
+    line = (struct line){ .rtt = rtt };
+    pk_heard_begin(&h, 1000 * MS);
+    return h;
+}
+
+static const unsigned rtts[] = { 1, 40, 200, 340, 400, 600, 800, 1500 };       /* ms */
+
+START_TEST(test_any_round_trip) {
+    struct pk_heard h = begin(rtts[_i] * MS);
+    uint64_t now = run(&h, 1000 * MS, 5, true);
+    ck_assert_uint_le(line.gone, 2);
+    line.gone = 0;
+    run(&h, now, 60, true);
+    ck_assert_msg(h.here && !line.gone, "%u ms: gone %u times", rtts[_i], line.gone);
+    ck_assert_uint_le(line.probes, 12);
+}
+END_TEST
+
+/* Probes must not lead to probes: once everything that was held comes, the child's answers are all old. */
+START_TEST(test_a_queue_that_was_full_for_a_while) {
+    struct pk_heard h = begin(40 * MS);
+    uint64_t now = run(&h, 1000 * MS, 5, true);
+    line.hold_from = now;
+    line.hold_to = now + 1500 * MS;
+    now = run(&h, now, 2, true);
+    ck_assert_uint_eq(line.gone, 1);
+    now = run(&h, now, 5, true);
+    ck_assert(h.here);
+    ck_assert_uint_le(line.probes, 10);
+    line.probes = 0;
+    run(&h, now, 60, false);
+    ck_assert_uint_eq(line.probes, 0);
+}
+END_TEST
+
+START_TEST(test_nobody_there) {
+    struct pk_heard h = begin(40 * MS);
+    uint64_t now = run(&h, 1000 * MS, 5, true), before = line.probes;
+    line.lose_all = true;
+    now = run(&h, now, 1, true);
+    ck_assert(!h.here);
+    now = run(&h, now, 60, true);
+    ck_assert_uint_le(line.probes - before, 2);
+    line.lose_all = false;
+    run(&h, now, 2, true);
+    ck_assert(h.here);
+}
+END_TEST
+
+START_TEST(test_only_large_ones_are_lost) {
+    struct pk_heard h = begin(40 * MS);
+    line.lose_large = true;
+    uint64_t now = run(&h, 1000 * MS, 60, true);
+    ck_assert_msg(!h.here && line.gone == 1, "from the beginning");
+    ck_assert_uint_le(line.probes, 35);
+    line.lose_large = false;
+    now = run(&h, now, 3, true);
+    ck_assert(h.here);
+    line.lose_large = true;
+    run(&h, now, 20, true);
+    ck_assert_msg(!h.here, "later");
+}
+END_TEST
+
+START_TEST(test_refused) {
+    struct pk_heard h = begin(40 * MS);
+    run(&h, 1000 * MS, 1, true);
+    ck_assert_int_eq(pk_heard_refused(&h), PK_NOW_GONE);
+    ck_assert_int_eq(pk_heard_refused(&h), PK_NO_NEWS);
+}
+END_TEST
+
+int main(void) {
+    Suite *s = suite_create("pktcache: what is heard");
+    TCase *t = tcase_create("all");
+    tcase_add_loop_test(t, test_any_round_trip, 0, sizeof rtts / sizeof *rtts);
+    tcase_add_test(t, test_a_queue_that_was_full_for_a_while);
+    tcase_add_test(t, test_nobody_there);
+    tcase_add_test(t, test_only_large_ones_are_lost);
+    tcase_add_test(t, test_refused);
+    suite_add_tcase(s, t);
+    return run_suite(s);
+}

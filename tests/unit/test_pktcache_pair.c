@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_pktcache_pair.c - parent and child with a bad link between them, in simulated time.
+ *
+ * Servers send streams in pieces as a kernel with segmentation offload does, and again from what was acknowledged when nothing comes; clients compare every
+ * byte with the stream.  The link loses, doubles, reorders; an attacker on it flips, replays and invents; both sides are killed and begin anew.
+ */
+#include "test_pktcache.h"
+
+#include "pktcache/pk_child.h"
+#include "pktcache/pk_parent.h"
+#include "run_suite.h"
+
+#include <stdio.h>
+
+enum {
+    STREAMS = 24, LENGTH = 60000, TEMPLATES = 12, UNIQUE = 2000,
+    ROUND = 200,                /* microseconds */
+    LINK = 4096,                /* packets and datagrams that are on their way */
+    AGAIN = 1500,               /* rounds without progress until a server sends again */
+    OLD = 256                   /* datagrams that the attacker keeps */
+};
+
+struct scenario {
+    const char *name;
+    int      version, mode, keep;
+    uint32_t mss, stamp;
+    unsigned mtu;
+    int      loss, reorder, again;      /* per mille */
+    int      attack;                    /* per mille of rounds */
+    int      restarts;
+    int      streams;                   /* in all */
+    int      known;                     /* percent of the segments that go as fingerprints at least */
+    uint64_t cache;
+};
+
+struct thing { bool datagram; size_t n; uint8_t bytes[PK_PIECE_MAX]; };
+
+struct queue { struct thing *thing[LINK]; unsigned n; };
+
+struct stream {
+    bool     used;
+    unsigned client, port;
+    uint32_t first;             /* sequence number of the first byte */
+    uint8_t *data;
+    uint32_t n, sent, acked;    /* by the client, in order */
+    uint8_t *got;
+    uint64_t moved;
+    bool     asked;
+};
+
+static struct world {
+    const struct scenario *s;
+    struct pk_config   config;
+    struct pk_secret   secret;
+    struct pk_print_key key;
+    struct side { pk_store_t *store; pk_session_t *session; pk_parent_t *parent; pk_child_t *child; struct pk_counters sum; } parent, child;
+    struct queue down, up;
+    struct stream stream[STREAMS];
+    uint8_t  template[TEMPLATES][LENGTH];
+    uint64_t now, round;
+    unsigned port;
+    int      begun, ended;
+    struct thing *old[OLD];
+    uint64_t out, repeated;     /* segments that came to clients; that servers sent again */
+} w;
+
+static uint64_t state;
+static uint32_t dice(uint32_t n) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (uint32_t)(state >> 33) % n;
+}
+
+/* ---- the link ---------------------------------------------------------------------------------------------------------------- */
+
+static struct thing *new_thing(bool datagram, const struct iovec *part, int parts) {
+    struct thing *t = malloc(sizeof *t);
+    t->datagram = datagram;
+    t->n = 0;
+    for (int i = 0; i < parts; i++) {
+        ck_assert_uint_le(t->n + part[i].iov_len, sizeof t->bytes);
+        memcpy(t->bytes + t->n, part[i].iov_base, part[i].iov_len);
+        t->n += part[i].iov_len;
+    }
+    return t;
+}
+
+static void put(struct queue *q, struct thing *t) {
+    if ((int)dice(1000) < w.s->loss || q->n == LINK) {
+        free(t);
+        return;
+    }
+    if (t->datagram && w.s->attack) {
+        struct thing **old = &w.old[dice(OLD)];
+        free(*old);
+        *old = malloc(sizeof *t);
+        memcpy(*old, t, sizeof *t);
+    }
+    q->thing[q->n++] = t;
+    if ((int)dice(1000) < w.s->again && q->n < LINK) {
+        struct thing *twin = malloc(sizeof *t);
+        memcpy(twin, t, sizeof *t);
+        q->thing[q->n++] = twin;
+    }
+    if ((int)dice(1000) < w.s->reorder && q->n > 1) {
+        unsigned i = q->n - 1 - dice(q->n < 5 ? q->n : 5);
+        struct thing *other = q->thing[i];
+        q->thing[i] = q->thing[q->n - 1];
+        q->thing[q->n - 1] = other;
+    }
+}
+
+/* Segments travel one by one. */
+static void put_segment(void *context, const uint8_t *ip, size_t n) {
+    struct virtio_net_hdr v = { .flags = 0 };
+    struct iovec part[2] = { { &v, sizeof v }, { (void *)ip, n } };
+    put(context, new_thing(false, part, 2));
+}
+
+static void datagram_down(void *context, const void *bytes, size_t n) {
+    struct iovec part = { (void *)bytes, n };
+    (void)context;
+    ck_assert_uint_le(n + 28 + 20 * (w.s->version == 6), w.s->mtu);
+    put(&w.down, new_thing(true, &part, 1));
+}
+
+static void datagram_up(void *context, const void *bytes, size_t n) {
+    struct iovec part = { (void *)bytes, n };
+    (void)context;
+    ck_assert_uint_le(n + 28, w.s->mtu);
+    put(&w.up, new_thing(true, &part, 1));
+}
+
+static void say(void *context, const char *sentence) { (void)context; (void)sentence; }
+
+static void packet_down(void *context, const struct iovec *part, int parts) {
+    struct thing *t = new_thing(false, part, parts);
+    (void)context;
+    segment_piece(t->bytes, t->n, put_segment, &w.down);
+    free(t);
+}
+
+/* ---- clients ----------------------------------------------------------------------------------------------------------------- */
+
+static struct stream *stream_of(unsigned port) {
+    for (int i = 0; i < STREAMS; i++)
+        if (w.stream[i].used && w.stream[i].port == port) return w.stream + i;
+    return NULL;
+}
+
+static void received(void *context, const uint8_t *ip, size_t n) {
+    struct pk_packet k;
+    struct pk_tuple tuple;
+    uint8_t piece[PK_PIECE_MAX] = { 0 };
+    (void)context;
+    memcpy(piece + sizeof(struct virtio_net_hdr), ip, n);
+    ck_assert_int_eq(pk_packet_parse(&k, piece, n + sizeof(struct virtio_net_hdr)), PK_TCP);
+    ck_assert_msg(pk_packet_intact(&k), "a checksum is wrong");
+    pk_packet_tuple(&k, &tuple);
+    struct stream *s = stream_of(ntohs(tuple.to_port));
+    if (!s || k.flags & PK_SYN) return;     /* it came late; the connection's beginning */
+    uint32_t at = k.seq - s->first;
+    ck_assert_uint_le(at, s->n);
+    ck_assert_uint_le(k.payload, s->n - at);
+    ck_assert_msg(!memcmp(k.ip + k.headers, s->data + at, k.payload), "%s: a wrong byte came", w.s->name);
+    ck_assert_uint_eq(get32(k.ip + k.ip_header + 8), 555);
+    ck_assert_uint_eq(k.headers - k.ip_header, w.s->stamp ? 32 : 20);
+    memset(s->got + at, 1, k.payload);
+    w.out++;
+    uint32_t before = s->acked;
+    while (s->acked < s->n && s->got[s->acked]) s->acked++;
+    if (s->acked > before) s->moved = w.round;
+}
+
+static void packet_out(void *context, const struct iovec *part, int parts) {
+    struct thing *t = new_thing(false, part, parts);
+    (void)context;
+    segment_piece(t->bytes, t->n, received, NULL);
+    free(t);
+}
+
+/* ---- sides ------------------------------------------------------------------------------------------------------------------- */
+
+static void add(struct pk_counters *sum, const struct pk_counters *c) {
+    for (size_t i = 0; i < sizeof *c / sizeof(uint64_t); i++) ((uint64_t *)sum)[i] += ((const uint64_t *)c)[i];
+}
+
+static void end_side(struct side *s) {
+    if (s->parent) add(&s->sum, pk_parent_counters(s->parent));
+    if (s->child) add(&s->sum, pk_child_counters(s->child));
+    pk_parent_free(&s->parent);
+    pk_child_free(&s->child);
+    pk_session_free(&s->session);
+    pk_store_free(&s->store);
+}
+
+static void begin_parent(void) {
+    struct pk_out out = { NULL, packet_down, datagram_down, say };
+    w.parent.store = pk_store_make(w.s->cache, PK_STORE_PARENT);
+    w.parent.session = pk_session_make(&w.secret, PK_PARENT, 0, 1);
+    w.parent.parent = pk_parent_make(&w.config, &w.key, w.parent.store, w.parent.session, &out);
+}
+
+static void begin_child(void) {
+    struct pk_out out = { NULL, packet_out, datagram_up, say };
+    struct pk_ready ready = { .bytes = w.s->cache };
+    for (size_t i = 0; i < sizeof ready.cache; i++) ready.cache[i] = (uint8_t)dice(256);
+    w.child.store = pk_store_make(w.s->cache, PK_STORE_CHILD);
+    w.child.session = pk_session_make(&w.secret, PK_CHILD, 0, 1);
+    w.child.child = pk_child_make(&w.config, &w.key, w.child.store, w.child.session, &ready, &out);
+}
+
+static void run_down(void) {
+    for (unsigned i = 0; i < w.down.n; i++) {
+        struct thing *t = w.down.thing[i];
+        if (t->datagram) pk_child_datagram(w.child.child, t->bytes, t->n, w.now);
+        else pk_child_packet(w.child.child, t->bytes, t->n, w.now);
+        free(t);
+    }
+    w.down.n = 0;
+    if (pk_child_due(w.child.child) <= w.now) pk_child_tick(w.child.child, w.now);
+}
+
+static void run_up(void) {
+    for (unsigned i = 0; i < w.up.n; i++) {
+        pk_parent_datagram(w.parent.parent, w.up.thing[i]->bytes, w.up.thing[i]->n, w.now);
+        free(w.up.thing[i]);
+    }
+    w.up.n = 0;
+    if (pk_parent_due(w.parent.parent) <= w.now) pk_parent_tick(w.parent.parent, w.now);
+}
+
+/* ---- servers ----------------------------------------------------------------------------------------------------------------- */
+
+static void fill_stream(struct stream *s) {
+    uint32_t at = 0;
+    if (w.s->keep == PK_KEEP_HTTP)
+        at += (uint32_t)sprintf((char *)s->data, "HTTP/1.1 200 OK\r\nCache-Control: public\r\nX-Number: %u\r\nContent-Length: %d\r\n\r\n", w.port, LENGTH - 200);
+    uint32_t all = w.s->keep == PK_KEEP_HTTP ? at + LENGTH - 200 : LENGTH;
+    s->n = all;
+    memcpy(s->data + at, w.template[dice(TEMPLATES)], all - at);
+    for (uint32_t unique = dice(5); unique--;) {
+        uint32_t from = at + dice(all - at - UNIQUE), n = dice(UNIQUE);
+        for (uint32_t i = 0; i < n; i++) s->data[from + i] = (uint8_t)dice(256);
+    }
+}
+
+static void begin_stream(struct stream *s) {
+    memset(s, 0, sizeof *s);
+    s->used = true;
+    s->port = 2000 + w.port++ % 60000;
+    s->client = 1 + dice(200);
+    s->first = dice(4) ? (uint32_t)(state >> 20) : UINT32_MAX - dice(30000);
+    s->data = malloc(LENGTH + 1);
+    s->got = calloc(1, LENGTH + 1);
+    s->moved = w.round;
+    fill_stream(s);
+    w.begun++;
+}
+
+static void from_server(struct stream *s, uint32_t at, uint32_t n, uint32_t segment) {
+    static uint16_t id;
+    struct wire h = { .version = w.s->version, .client = s->client, .port = s->port, .seq = s->first + at, .ack = 555, .id = id, .flags = PK_ACK | (at + n == s->n ? PK_PSH : 0),
+                      .stamp = w.s->stamp ? (uint32_t)(w.now / 1000 + 1) : 0, .segment = segment, .whole_sum = n <= segment && dice(2) };
+    uint8_t *piece = malloc(PK_PIECE_MAX);
+    size_t bytes = make_piece(piece, &h, s->data + at, n);
+    id = (uint16_t)(id + (n + segment - 1) / segment);
+    if (h.whole_sum == false) {         /* as the kernel leaves it */
+        struct pk_packet k;
+        pk_packet_parse(&k, piece, bytes);
+        put16(piece + sizeof(struct virtio_net_hdr) + k.ip_header + 16, slow_fold(k.length - k.ip_header + 6 + (k.ip[0] >> 4 == 4 ? slow_sum(k.ip + 12, 8) : slow_sum(k.ip + 8, 32))));
+    }
+    pk_parent_packet(w.parent.parent, piece, bytes, w.now);
+    free(piece);
+}
+
+static void to_parent(struct wire h, const void *payload, uint32_t n) {
+    uint8_t piece[2048];
+    h.version = w.s->version;
+    h.whole_sum = true;
+    pk_parent_packet(w.parent.parent, piece, make_piece(piece, &h, payload, n), w.now);
+}
+
+/* The connection and its request, over a good link. */
+static void ask(struct stream *s) {
+    static const char request[] = "GET / HTTP/1.1\r\n\r\n";
+    to_parent((struct wire){ .client = s->client, .port = s->port, .up = true, .seq = 554, .flags = PK_SYN }, NULL, 0);
+    to_parent((struct wire){ .client = s->client, .port = s->port, .seq = s->first - 1, .ack = 555, .flags = PK_SYN | PK_ACK }, NULL, 0);
+    to_parent((struct wire){ .client = s->client, .port = s->port, .up = true, .seq = 555, .ack = s->first, .flags = PK_ACK }, request, sizeof request - 1);
+    s->asked = true;
+}
+
+static void serve(struct stream *s) {
+    uint32_t window = 64 * w.s->mss;
+    if (w.s->keep == PK_KEEP_HTTP && !s->asked) {
+        ask(s);
+        return;
+    }
+    if (s->sent > s->acked && w.round - s->moved > AGAIN) {
+        uint32_t n = s->sent - s->acked < w.s->mss ? s->sent - s->acked : w.s->mss;
+        from_server(s, s->acked, n, w.s->mss);
+        w.repeated++;
+        s->moved = w.round - AGAIN + 50;        /* the next one soon */
+        return;
+    }
+    if (s->sent == s->n || s->sent - s->acked >= window || dice(3)) return;
+    uint32_t most = (1 + dice(40)) * w.s->mss, n = s->n - s->sent;
+    if (n > 60000) n = 60000 / w.s->mss * w.s->mss;
+    if (n > most) n = most;
+    from_server(s, s->sent, n, w.s->mss);
+    s->sent += n;
+}
+
+/* ---- the attacker ------------------------------------------------------------------------------------------------------------ */
+
+static void attack(void) {
+    struct thing *t = malloc(sizeof *t), *old = w.old[dice(OLD)];
+    t->datagram = true;
+    if (old && dice(4)) {
+        memcpy(t, old, sizeof *t);
+        if (dice(2)) t->bytes[dice((uint32_t)t->n)] ^= (uint8_t)(1 << dice(8));
+        if (!dice(4)) t->n = dice((uint32_t)t->n + 1);
+    } else {
+        t->n = dice(1400);
+        for (size_t i = 0; i < t->n; i++) t->bytes[i] = (uint8_t)dice(256);
+        if (t->n && dice(2)) t->bytes[0] = (uint8_t)(1 + dice(20));
+    }
+    struct queue *q = dice(2) ? &w.down : &w.up;
+    if (q->n < LINK) q->thing[q->n++] = t;
+    else free(t);
+}
+
+/* ---- scenarios --------------------------------------------------------------------------------------------------------------- */
+
+static const struct scenario scenarios[] = {
+    { .name = "a good link", .known = 65, .version = 4, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_ALL, .mss = 1448, .stamp = 1, .mtu = 1500, .streams = 200, .cache = 4 << 20 },
+    { .name = "IPv6", .known = 65, .version = 6, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_ALL, .mss = 1220, .mtu = 1280, .streams = 200, .cache = 4 << 20 },
+    { .name = "HTTP", .known = 60, .version = 4, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_HTTP, .mss = 1448, .stamp = 1, .mtu = 1500, .streams = 200, .cache = 4 << 20 },
+    { .name = "packets", .known = 65, .version = 4, .mode = PK_MODE_PACKET, .keep = PK_KEEP_ALL, .mss = 1448, .mtu = 1500, .streams = 200, .cache = 4 << 20 },
+    { .name = "windows", .known = 65, .version = 4, .mode = PK_MODE_WINDOW, .keep = PK_KEEP_ALL, .mss = 1448, .stamp = 1, .mtu = 1500, .streams = 200, .cache = 4 << 20 },
+    { .name = "large packets", .known = 30, .version = 6, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_ALL, .mss = 8928, .stamp = 1, .mtu = 9000, .streams = 200, .cache = 4 << 20 },
+    { .name = "small segments", .known = 60, .version = 4, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_ALL, .mss = 100, .stamp = 1, .mtu = 1500, .streams = 60, .cache = 16 << 20 },
+    { .name = "a small cache", .known = 20, .version = 4, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_ALL, .mss = 1000, .mtu = 1500, .streams = 300, .cache = 1 << 20, .loss = 20 },
+    { .name = "a bad link", .known = 60, .version = 4, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_ALL, .mss = 1448, .stamp = 1, .mtu = 1500, .streams = 400, .cache = 4 << 20,
+      .loss = 50, .reorder = 50, .again = 20 },
+    { .name = "a bad link, IPv6, small segments", .known = 60, .version = 6, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_ALL, .mss = 300, .mtu = 1280, .streams = 200, .cache = 2 << 20,
+      .loss = 50, .reorder = 100, .again = 50 },
+    { .name = "restarts", .known = 10, .version = 4, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_ALL, .mss = 1448, .stamp = 1, .mtu = 1500, .streams = 600, .cache = 4 << 20,
+      .loss = 50, .reorder = 50, .again = 20, .restarts = 40 },
+    { .name = "restarts, HTTP", .known = 5, .version = 6, .mode = PK_MODE_WINDOW, .keep = PK_KEEP_HTTP, .mss = 1428, .mtu = 1500, .streams = 400, .cache = 4 << 20, .loss = 10,
+      .reorder = 10, .again = 10, .restarts = 40 },
+    { .name = "an attacker", .known = 20, .version = 4, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_ALL, .mss = 1448, .stamp = 1, .mtu = 1500, .streams = 400, .cache = 4 << 20,
+      .loss = 10, .reorder = 10, .again = 10, .restarts = 10, .attack = 900 },
+};
+
+static void setup(const struct scenario *s, int number) {
+    memset(&w, 0, sizeof w);
+    w.s = s;
+    state = UINT64_C(88172645463325252) + (uint64_t)number * 7919;
+    w.config = (struct pk_config){ .cache = s->cache, .keep = s->keep, .mode = s->mode, .window = 10, .hold = 500, .literal = 700, .least = 64, .mtu = s->mtu, .flows = 1024,
+                                   .queues = 1, .ports = { .n = 1 }, .port = { htons(80) } };
+    w.config.server = (struct pk_networks){ { { { [10] = 0xff, [11] = 0xff, 10, 8, 1 }, 120 }, { { 0xfd, 8 }, 64 } }, 2 };
+    w.config.client = (struct pk_networks){ { { { [10] = 0xff, [11] = 0xff, 10, 8, 3 }, 120 }, { { 0xfd, 9 }, 64 } }, 2 };
+    w.config.there.ss_family = s->version == 6 ? AF_INET6 : AF_INET;
+    ck_assert_ptr_null(eeod_marks_set(&w.config.mark, "<!--EEOD-->", "<!--/EEOD-->"));
+    memcpy(w.secret.bytes, "a secret of thirty-two bytes....", PK_SECRET);
+    uint8_t key[PK_PRINT_KEY] = "a key for the fingerprints";
+    pk_print_key_set(&w.key, key, PK_PRINT_HIGHWAY);
+    for (int i = 0; i < TEMPLATES; i++)
+        for (int k = 0; k < LENGTH; k++) w.template[i][k] = (uint8_t)dice(256);
+    begin_parent();
+    begin_child();
+}
+
+static void teardown(void) {
+    end_side(&w.parent);
+    end_side(&w.child);
+    for (unsigned i = 0; i < w.down.n; i++) free(w.down.thing[i]);
+    for (unsigned i = 0; i < w.up.n; i++) free(w.up.thing[i]);
+    for (int i = 0; i < OLD; i++) free(w.old[i]);
+    for (int i = 0; i < STREAMS; i++) {
+        free(w.stream[i].data);
+        free(w.stream[i].got);
+    }
+}
+
+static void play(int number, int times) {
+    const struct scenario *s = scenarios + number;
+    int restarts = 0;
+    setup(s, number);
+    for (; w.ended < s->streams * times; w.round++, w.now += ROUND) {
+        ck_assert_msg(w.round < (uint64_t)times * 3000000, "%s: %d of %d streams in %lu rounds", s->name, w.ended, s->streams * times, (unsigned long)w.round);
+        for (int i = 0; i < STREAMS; i++) {
+            struct stream *t = w.stream + i;
+            if (t->used && t->acked == t->n) {
+                free(t->data);
+                free(t->got);
+                memset(t, 0, sizeof *t);
+                w.ended++;
+            }
+            if (!t->used && w.begun < s->streams * times) begin_stream(t);
+            if (t->used) serve(t);
+        }
+        if ((int)dice(1000) < s->attack) attack();
+        run_down();
+        run_up();
+        if (restarts < s->restarts * times && w.ended * s->restarts / s->streams > restarts) {
+            bool parent = dice(2);
+            restarts++;
+            end_side(parent ? &w.parent : &w.child);
+            if (parent) begin_parent();
+            else begin_child();
+        }
+    }
+    end_side(&w.parent);
+    end_side(&w.child);
+    const struct pk_counters *p = &w.parent.sum, *c = &w.child.sum;
+    if (getenv("VERBOSE"))
+        printf("%-36s segments %lu, known %lu of %lu, wanted %lu, recovered %lu, dropped %lu, late %lu, sessions %lu, refused %lu + %lu, again %lu, rounds %lu\n", s->name,
+               (unsigned long)w.out, (unsigned long)p->hits, (unsigned long)p->kept, (unsigned long)p->wanted, (unsigned long)c->recovered, (unsigned long)c->dropped,
+               (unsigned long)c->late, (unsigned long)c->sessions, (unsigned long)p->refused, (unsigned long)c->refused, (unsigned long)w.repeated, (unsigned long)w.round);
+    ck_assert_uint_gt(p->hits * 100, p->kept * (unsigned)s->known);
+    if (!s->loss && !s->restarts) {
+        ck_assert_uint_eq(w.repeated, 0);
+        ck_assert_uint_eq(p->wanted + c->wanted + c->dropped + p->refused + c->refused + p->outages, 0);
+        ck_assert_uint_eq(p->sessions, 1);
+    }
+    teardown();
+}
+
+START_TEST(test_scenario) {
+    const char *times = getenv("PKTCACHE_TIMES");
+    play(_i, times ? atoi(times) : 1);
+}
+END_TEST
+
+/* A connection of which something was missing is followed again from its next request; what was said before is not known then. */
+START_TEST(test_a_joined_connection_may_have_been_authorized) {
+    static const char answer[] = "HTTP/1.1 200 OK\r\nLast-Modified: x\r\nContent-Length: 900\r\n\r\n";
+    char body[900] = "";
+    const struct wire up = { .client = 7, .port = 777, .up = true, .flags = PK_ACK }, down = { .client = 7, .port = 777, .ack = 555, .flags = PK_ACK };
+    struct wire h;
+    uint32_t seq = 1000, ask = 555;
+
+    setup(&(struct scenario){ .name = "joined", .version = 4, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_HTTP, .mss = 1448, .mtu = 1500, .cache = 1 << 20 }, 99);
+    for (int i = 0; i < 100; i++, w.now += ROUND) {
+        run_down();
+        run_up();
+    }
+    ck_assert(pk_parent_at_work(w.parent.parent));
+    to_parent((h = up, h.flags = PK_SYN, h.seq = ask - 1, h), NULL, 0);
+    to_parent((h = down, h.flags |= PK_SYN, h.seq = seq - 1, h), NULL, 0);
+    for (int request = 0; request < 4; request++) {
+        static const char *const requests[] = { "GET / HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nAuthorization: NTLM x\r\n\r\n" };
+        const char *r = requests[request == 1];
+        to_parent((h = up, h.seq = ask, h.ack = seq, h), r, (uint32_t)strlen(r));
+        ask += (uint32_t)strlen(r);
+        to_parent((h = down, h.seq = seq, h.ack = ask, h), answer, sizeof answer - 1);
+        seq += sizeof answer - 1;
+        if (request == 2) seq += 100;       /* lost on its way to the parent */
+        to_parent((h = down, h.seq = seq, h.ack = ask, h), body, sizeof body - (request == 2 ? 100 : 0));
+        seq += sizeof body - (request == 2 ? 100 : 0);
+        for (int i = 0; i < 100; i++, w.now += ROUND) {
+            run_down();
+            run_up();
+        }
+        ck_assert_msg(pk_parent_counters(w.parent.parent)->kept == 1, "after request %d: %lu", request, (unsigned long)pk_parent_counters(w.parent.parent)->kept);
+    }
+    teardown();
+}
+END_TEST
+
+int main(void) {
+    Suite *s = suite_create("pktcache: a pair");
+    TCase *t = tcase_create("all");
+    tcase_set_timeout(t, 0);
+    tcase_add_test(t, test_a_joined_connection_may_have_been_authorized);
+    tcase_add_loop_test(t, test_scenario, 0, sizeof scenarios / sizeof *scenarios);
+    suite_add_tcase(s, t);
+    return run_suite(s);
+}
