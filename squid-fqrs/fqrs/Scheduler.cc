@@ -319,9 +319,13 @@ Fqrs::Scheduler::Rang()
 void
 Fqrs::Scheduler::tick(const rs_time_t now)
 {
+    // who did not get to run for a while first reads what came meanwhile, once
+    const auto late = now >= nextTick + TickTime;
+    wasLate = late && !wasLate;
     nextTick = now + TickTime;
     hasten(now);
-    park(now);
+    if (!wasLate)
+        park(now);
     refuseOverdue(now);
     if (const auto foreign = link_.unexplained())
         rs_charge(engine_, now, RS_NO_CLASS, 0, foreign);

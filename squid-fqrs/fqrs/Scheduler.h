@@ -92,6 +92,7 @@ private:
     uint32_t released = 0;
     uint64_t overdue = 0; ///< refused because they waited too long
     rs_time_t nextTick = RS_NEVER; ///< while anything waits or is outstanding
+    bool wasLate = false; ///< the last tick, and so nothing was parked
     std::vector<Row> rows; ///< by the ticket's index
     std::vector<List> queues; ///< by class number
     uint32_t queuesUsed = 0; ///< no class number was larger so far, plus 1

@@ -42,7 +42,7 @@ class Handler(backend.Handler):
         return act(method, rest, parse_qs(url.query, keep_blank_values=True), fields)
 
     def do_hold(self, method, name, query, fields):
-        return self.on_and_on(name, 1000)
+        return self.on_and_on(name, 2000)        # each time more than what Squid calls too little
 
     def do_trickle(self, method, name, query, fields):
         return self.on_and_on(name, 1)
@@ -58,7 +58,9 @@ class Handler(backend.Handler):
 
     def do_drip(self, method, n, query, fields):
         self.head("200 OK", Content_Length=n)
+        sent = self.server.dripped = []
         for _ in range(int(n)):
+            sent.append(time.monotonic())
             self.wfile.write(b"d")
             if self.server.is_open("no more drips", 0.1):
                 return False
@@ -147,6 +149,7 @@ class Origin(backend.Backend):
     def __init__(self, address="127.0.0.1", port=0):
         super().__init__(address, port, Handler)
         self.paths, self.tags = collections.Counter(), collections.Counter()
+        self.dripped = []           # when each byte of the newest drip was sent
         self.authority = f"[{address}]:{self.port}" if ":" in address else f"{address}:{self.port}"
 
     def url(self, path):
