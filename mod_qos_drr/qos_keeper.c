@@ -65,6 +65,7 @@ void qos_keeper_config(server_rec *s) {
 static int leads(void) {
     uint64_t me = (uint64_t)P.generation << 32 | (P.row + 1), keeper = atomic_load(&P.view.sh->keeper);
 
+    if (P.generation != atomic_load(&P.view.sh->generation)) return 0;      /* the next one's configuration is in force, and may have another table */
     if (keeper == me) return 1;
     if ((keeper & UINT32_MAX) && keeper >> 32 >= P.generation) return 0;
     return atomic_compare_exchange_strong(&P.view.sh->keeper, &keeper, me);
