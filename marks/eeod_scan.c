@@ -5,6 +5,7 @@
  */
 #include "eeod_scan.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef unsigned char lanes __attribute__((vector_size(32)));
@@ -19,6 +20,11 @@ enum { STEP = 4 * sizeof(lanes) };
 #define CLONED
 #endif
 
+static int printable(const char *p) {
+    while (*p > ' ' && *p <= '~') p++;
+    return !*p;
+}
+
 const char *eeod_marks_set(struct eeod_marks *m, const char *open, const char *close) {
     const char *text[2] = { open, close };
     memset(m, 0, sizeof *m);
@@ -31,6 +37,8 @@ const char *eeod_marks_set(struct eeod_marks *m, const char *open, const char *c
     /* So at one place there is one mark at most, and no whole one in the beginning of another. */
     if (strstr(open, close) || strstr(close, open)) return "one of the two marks contains the other";
     while (open[m->common] == close[m->common]) m->common++;
+    if (!strcmp(open, EEOD_USUAL_OPEN) && !strcmp(close, EEOD_USUAL_CLOSE)) strcpy(m->says, "marks");
+    else if (printable(open) && printable(close)) snprintf(m->says, sizeof m->says, "marks %s %s", open, close);
     return NULL;
 }
 

@@ -14,6 +14,9 @@
 
 #define EEOD_MARK_MIN 4
 #define EEOD_MARK_MAX 64
+#define EEOD_USUAL_OPEN  "<!--EEOD-->"
+#define EEOD_USUAL_CLOSE "<!--/EEOD-->"
+#define EEOD_SAYS_MAX (sizeof "marks  " + 2 * EEOD_MARK_MAX)
 
 enum eeod_mark { EEOD_NO_MARK, EEOD_OPEN, EEOD_CLOSE };
 
@@ -21,6 +24,7 @@ struct eeod_marks {
     unsigned char text[2][EEOD_MARK_MAX];   /* of EEOD_OPEN, of EEOD_CLOSE */
     size_t        length[2];
     size_t        common;                   /* bytes with which both begin */
+    char          says[EEOD_SAYS_MAX];      /* the header `Eeod` of a page with them: "marks" for the usual ones, "marks OPEN CLOSE"; empty: they can't stand in a header */
 };
 
 struct eeod_scan {

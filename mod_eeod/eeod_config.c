@@ -14,7 +14,7 @@ static const char *const default_types[] = { "text/html", "application/xhtml+xml
 void eeod_config_begin(apr_pool_t *pconf) {
     (void)pconf;
     used = 0;
-    eeod_marks_set(&default_marks, "<!--EEOD-->", "<!--/EEOD-->");
+    eeod_marks_set(&default_marks, EEOD_USUAL_OPEN, EEOD_USUAL_CLOSE);
 }
 
 int eeod_config_used(void) { return used; }

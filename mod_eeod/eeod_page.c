@@ -101,7 +101,7 @@ static void pass_bytes(struct page *p, apr_size_t n) {
 static void begin_block(struct page *p, enum eeod_block kind) {
     if (!p->boundaries) return;
     /* So that a packet cache knows, when the page begins, that what stands before the first mark is everybody's. */
-    if (kind == EEOD_UNIQUE && !p->passed && !p->conf.strip) apr_table_setn(p->f->r->headers_out, "Eeod", "marks");
+    if (kind == EEOD_UNIQUE && !p->passed && !p->conf.strip && *p->conf.marks->says) apr_table_setn(p->f->r->headers_out, "Eeod", p->conf.marks->says);
     if (p->chunks) {
         pass(p);
         p->room = kind == EEOD_CACHEABLE ? EEOD_CHUNK : 0;

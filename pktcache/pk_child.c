@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <arpa/inet.h>
-
 enum {
     CHILD_MAGIC = 0x504b4348,
     RANGES = 32,                /* of a flow, that are to be stored */
@@ -64,7 +62,8 @@ struct pk_child {
     uint64_t                   established_at, renew_at;
     bool                       begun;
     bool                       mute;            /* nothing can be made for clients, so the parent is to hear nothing */
-    bool                       lanes_said;      /* once until there is a session */
+    bool                       disagreed;       /* that was said, once until there is a session */
+    bool                       strange;         /* this session's parent sends what we have no word for in `servers`, `clients` and `ports`: it is to hear nothing, as when mute */
     pk_late_t                 *late;
     pk_wants_t                *wants;
     struct pending             pending[PENDING];
@@ -102,7 +101,7 @@ void pk_child_free(pk_child_t **child) {
     free(c);
 }
 
-bool pk_child_at_work(const pk_child_t *c) { return pk_session_established(c->session); }
+bool pk_child_at_work(const pk_child_t *c) { return pk_session_established(c->session) && !c->strange; }
 const struct pk_counters *pk_child_counters(const pk_child_t *c) { return &c->counters; }
 pk_flows_t *pk_child_flows(pk_child_t *c) { return c->flows; }
 
@@ -120,11 +119,12 @@ static void status(pk_child_t *c, uint64_t now) {
     uint8_t bytes[PK_SEAL_MORE + sizeof newest];
     size_t n;
 
+    c->status_at = now;
+    c->news = false;
+    if (c->strange) return;
     memcpy(bytes + PK_SEAL_HEAD, newest, sizeof newest);
     n = pk_seal(c->session, PK_STATUS, bytes, sizeof newest);
     if (n) send_datagram(c, bytes, n);
-    c->status_at = now;
-    c->news = false;
 }
 
 void pk_child_mute(pk_child_t *c, bool mute) {
@@ -221,7 +221,11 @@ static void remember(struct flow *f, const struct pk_car *car) {
 static bool tuple_of_car(pk_child_t *c, const struct pk_head *h, struct pk_tuple *tuple) {
     struct pk_packet k = { .ip = h->bytes, .ip_header = h->ip_header };
     pk_packet_tuple(&k, tuple);
-    return pk_config_serves(c->c, tuple);
+    if (pk_config_serves(c->c, tuple)) return true;
+    if (!c->strange) c->out.say(c->out.context, "the parent sends packets that `servers`, `clients` and `ports` here do not have; until they are the same at both ends, "
+                                                "packets go as they are");
+    c->strange = true;
+    return false;
 }
 
 enum ride { ARRIVED, WAITS, NONSENSE };
@@ -246,12 +250,13 @@ static enum ride ride(pk_child_t *c, const uint8_t *bytes, size_t n, uint32_t *c
         if (car.kind == PK_NATIVE) {
             /* It was remembered when the train came. */
         } else if (car.kind == PK_LITERAL) {
+            pk_flow_count(&f->flow, 1, car.n, car.head.length);
             send_car(c, &car, car.bytes);
             went(f, pk_head_seq(&car.head) + car.n + !!(car.flags & PK_FIN));
         } else if (payload_of(c, &car, payload, missing, &lacks)) {
             c->counters.hits += car.count;
             f->flow.tokens += car.count;
-            f->flow.bytes += car.n;
+            pk_flow_count(&f->flow, car.count, car.n, car.head.length);
             send_car(c, &car, payload);
             went(f, pk_head_seq(&car.head) + car.n + !!(car.flags & PK_FIN));
         } else {
@@ -306,7 +311,7 @@ static void resume(pk_child_t *c, uint64_t now) {
 static void payload_came(pk_child_t *c, const uint8_t *inside, size_t n, uint64_t now) {
     struct pk_print print, again;
     uint32_t bytes;
-    const void *payload = pk_wants_part(c->wants, inside, n, &print, &bytes);
+    const void *payload = pk_wants_part(c->wants, inside, n, now, &print, &bytes);
 
     if (!payload) return;
     pk_print_of(c->key, payload, bytes, &again);
@@ -346,8 +351,6 @@ static bool store(pk_child_t *c, const struct flow *f, const struct pk_packet *k
 
 static void packet_goes(pk_child_t *c, struct flow *f, const struct pk_packet *k, const void *piece, size_t bytes, uint64_t now) {
     bool was_wanted = k->segments && k->segments <= PK_SEGMENTS_MAX && pk_child_at_work(c) && (k->checked || pk_packet_intact(k)) && store(c, f, k);
-    f->flow.packets += k->segments;
-    f->flow.bytes += k->payload;
     send_piece(c, piece, bytes);
     went(f, k->next);
     if (was_wanted) resume(c, now);
@@ -379,7 +382,7 @@ void pk_child_packet(pk_child_t *c, void *piece, size_t bytes, uint64_t now) {
 
     assert(c->magic == CHILD_MAGIC);
     c->counters.pieces++;
-    c->counters.bytes_in += bytes;
+    c->counters.bytes_in += pk_piece_ip(bytes);
     if (pk_packet_parse(&k, piece, bytes) == PK_OTHER) {
         send_piece(c, piece, bytes);
         return;
@@ -390,6 +393,7 @@ void pk_child_packet(pk_child_t *c, void *piece, size_t bytes, uint64_t now) {
         return;
     }
     f = flow_of(c, &tuple);
+    pk_flow_count(&f->flow, k.segments, k.payload, k.headers);
     c->counters.native_bytes += k.segments ? k.payload + (uint64_t)k.segments * k.headers : k.headers;
     if (k.flags & (PK_SYN | PK_RST)) {
         f->known = k.flags & PK_SYN;
@@ -437,7 +441,7 @@ static void train_came(pk_child_t *c, const uint8_t *inside, size_t n, uint64_t 
 
 static void established(pk_child_t *c, const void *answer, size_t n, uint64_t now) {
     send_datagram(c, answer, n);
-    c->begun = c->lanes_said = false;
+    c->begun = c->disagreed = c->strange = false;
     c->probe = 0;
     c->hello_wait = 0;
     c->hello_at = UINT64_MAX;
@@ -463,9 +467,9 @@ static void control(pk_child_t *c, const void *datagram, size_t bytes, uint64_t 
             hello(c, now);
         }
         break;
-    case PK_LANES:
-        if (!c->lanes_said) c->out.say(c->out.context, "the parent has another number of `queues`; there is no session until both are the same");
-        c->lanes_said = true;
+    case PK_DISAGREES:
+        if (!c->disagreed) c->out.say(c->out.context, "the parent has other `queues` or another `fingerprint`; there is no session until both are the same");
+        c->disagreed = true;
         break;
     default:
         c->counters.refused++;

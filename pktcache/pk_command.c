@@ -29,7 +29,7 @@ static void usage(FILE *out) {
           "  fairgate-pktcache keygen FILE                 make the secret that both ends have in common\n"
           "  fairgate-pktcache --parent CONFIG [--all]     the end near the servers\n"
           "  fairgate-pktcache --child CONFIG              the end near the clients\n"
-          "  fairgate-pktcache --check CONFIG              look at a configuration and say what is wrong\n"
+          "  fairgate-pktcache --check CONFIG [--all]      look at a configuration and say what is wrong\n"
           "  fairgate-pktcache top [CONTROL]               what it does, every second\n"
           "  fairgate-pktcache stats [--prometheus] [CONTROL]\n\n"
           "--all is `keep all`: whatever TCP carries is kept, on a link of one's own.  CONTROL is the `control` of CONFIG.\n"
@@ -156,13 +156,12 @@ static int run(const char *role, const char *path, bool all) {
     int rv = 1;
 
     d.common.role = strcmp(role, "--child") ? PK_PARENT : PK_CHILD;
-    if (pk_config_read(&d.config, path, &error)) {
+    if (pk_config_read(&d.config, path, all, &error)) {
         complain(error);
     } else if (!strcmp(role, "--check")) {
         puts("The configuration is in order.");
         rv = 0;
     } else {
-        if (all) d.config.keep = PK_KEEP_ALL;
         prctl(PR_SET_DUMPABLE, 0);      /* the secret and what is in the store */
         d.signals = block_signals();
         if (prepare(&d, &error) || start(&d, &error)) {
@@ -205,7 +204,7 @@ int main(int argc, char **argv) {
     }
     if (!strcmp(word, "--parent") || !strcmp(word, "--child") || !strcmp(word, "--check")) {
         bool all = argc == 4 && !strcmp(argv[3], "--all");
-        if (argc == 3 || all) return run(word, argv[2], all);
+        if (argc == 3 || (all && strcmp(word, "--child"))) return run(word, argv[2], all);
     }
     return wrong_usage();
 }

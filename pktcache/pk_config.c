@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pk_config.h"
 
+#include "pk_store.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -226,7 +228,7 @@ static int complete(struct reading *r) {
     return 0;
 }
 
-int pk_config_read(struct pk_config *c, const char *path, char **error) {
+int pk_config_read(struct pk_config *c, const char *path, bool all, char **error) {
     struct reading r = { .c = c, .path = path, .error = error };
     char *line = NULL;
     size_t room = 0;
@@ -246,6 +248,7 @@ int pk_config_read(struct pk_config *c, const char *path, char **error) {
     if (!rv && ferror(f)) rv = wrong(&r, "%s", strerror(errno));
     free(line);
     fclose(f);
+    if (all) c->keep = PK_KEEP_ALL;
     return rv ? rv : complete(&r);
 }
 

@@ -11,7 +11,8 @@
 
 #include <sys/socket.h>
 
-#define PK_LIST_MAX 64u
+#define PK_LIST_MAX  64u
+#define PK_LANES_MAX 16u            /* queues */
 
 enum pk_keep { PK_KEEP_HTTP, PK_KEEP_ALL };
 enum pk_mode { PK_MODE_PACKET, PK_MODE_WINDOW, PK_MODE_TRAIN };
@@ -39,8 +40,8 @@ struct pk_config {
     struct sockaddr_storage here, there;                /* of the first queue */
 };
 
-/* 0, or -1 and *error, a sentence "FILE:LINE: what is wrong, what would be right" that the caller frees.  pk_config_free in either case. */
-int  pk_config_read(struct pk_config *c, const char *path, char **error);
+/* all: as if `keep all` stood there.  0, or -1 and *error, a sentence "FILE:LINE: what is wrong, what would be right" that the caller frees.  pk_config_free in either case. */
+int  pk_config_read(struct pk_config *c, const char *path, bool all, char **error);
 void pk_config_free(struct pk_config *c);
 void pk_config_help(FILE *out);
 

@@ -17,8 +17,14 @@ struct pk_flow {
     uint32_t        newer, older;
     bool            used;
     uint8_t         train;          /* parent: which one waits for more of it (pk_trains.h); 0: none */
-    uint64_t        packets, bytes, tokens, saved;      /* segments, their bytes on the wire; fingerprints; bytes less than on a link without us */
+    uint64_t        packets, bytes, tokens, saved;      /* segments, their bytes with headers; those that were known; parent: bytes that the link did not carry */
 };
+
+/* segments 0: a packet without payload. */
+static inline void pk_flow_count(struct pk_flow *f, uint32_t segments, uint32_t payload, uint32_t headers) {
+    f->packets += segments ? segments : 1;
+    f->bytes += payload + (uint64_t)(segments ? segments : 1) * headers;
+}
 
 typedef struct pk_flows pk_flows_t;
 

@@ -19,11 +19,11 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-enum { GUARD_MAGIC = 0x504b4755, THREADS = 16, LOOK_EVERY = 50 /* milliseconds */, STALLED = PK_GUARD_STALL / 1000 / LOOK_EVERY /* looks */ };
+enum { GUARD_MAGIC = 0x504b4755, LOOK_EVERY = 50 /* milliseconds */, STALLED = PK_GUARD_STALL / 1000 / LOOK_EVERY /* looks */ };
 
 /* What both processes see. */
 struct watched {
-    atomic_uint   beat[THREADS];
+    atomic_uint   beat[PK_LANES_MAX];
     atomic_bool   watch;
     atomic_bool   down;             /* the device, by a guard's hand: who replaces that one must know */
     atomic_uint   stalls;
@@ -56,12 +56,12 @@ static bool device(const pk_guard_t *g, bool up, bool failed) {
 }
 
 static void watch(const pk_guard_t *g) {
-    unsigned before[THREADS], still[THREADS];
+    unsigned before[PK_LANES_MAX], still[PK_LANES_MAX];
     struct pollfd p = { .fd = g->alive[0], .events = POLLIN };
     bool failed = false;
 
     /* What a guard before this one took down comes up by a beat only. */
-    for (unsigned i = 0; i < THREADS; i++) {
+    for (unsigned i = 0; i < PK_LANES_MAX; i++) {
         before[i] = atomic_load(&g->shared->beat[i]);
         still[i] = atomic_load(&g->shared->down) ? STALLED : 0;
     }
@@ -76,6 +76,7 @@ static void watch(const pk_guard_t *g) {
             stalled |= still[i] == STALLED;
         }
         if (stalled == atomic_load(&g->shared->down)) continue;
+        if (stalled && !pk_tun_is_up(g->c->device)) continue;       /* somebody else took it down, and shall take it up */
         failed = !device(g, !stalled, failed);
         if (failed) continue;
         atomic_store(&g->shared->down, stalled);
@@ -123,8 +124,10 @@ unsigned pk_guard_stalls(const pk_guard_t *g) { return atomic_load(&g->shared->s
 
 int pk_guard_look(pk_guard_t *g) {
     assert(g->magic == GUARD_MAGIC);
-    if (waitpid(g->pid, NULL, WNOHANG) == g->pid) {
+    if (g->pid > 0 && waitpid(g->pid, NULL, WNOHANG) == g->pid) {
         say("ended by somebody; another one starts", "");
+        if (start(g) < 0) say("none can be started now: ", strerror(errno));
+    } else if (g->pid < 0) {
         start(g);
     }
     return g->pid;

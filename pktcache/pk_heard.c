@@ -8,6 +8,7 @@ enum {                          /* microseconds */
     AGAIN_FIRST = 250000,       /* GONE: until the next probe; twice as long after each */
     AGAIN_LAST = 2000000,
     CHECK = 10000000,
+    TRIP_MOST = 2000000,        /* what takes longer is a pause of one of the hosts, or a link that we are not for */
     TRIES = 3
 };
 
@@ -32,7 +33,7 @@ static enum pk_news gone(struct pk_heard *h) {
 }
 
 void pk_heard_train(struct pk_heard *h, uint64_t number, uint64_t now) {
-    if (h->train_at) return;
+    if (!h->here || h->train_at) return;
     h->train = number;
     h->train_at = now;
 }
@@ -52,24 +53,24 @@ bool pk_heard_asks(const struct pk_heard *h, uint64_t now) {
 }
 
 static void sample(struct pk_heard *h, uint64_t t) {
+    if (t > TRIP_MOST) return;
     uint64_t off = t > h->round_trip ? t - h->round_trip : h->round_trip - t;
     h->deviation = h->round_trip ? (3 * h->deviation + off) / 4 : t / 2;
     h->round_trip = h->round_trip ? (7 * h->round_trip + t) / 8 : t;
 }
 
 enum pk_news pk_heard_status(struct pk_heard *h, uint64_t newest, uint64_t newest_probe, uint64_t now) {
-    bool came = h->tries && newest_probe >= h->probe;
+    bool came = h->tries && newest_probe >= h->probe, train_came = h->train_at && newest >= h->train;
 
     h->spoke = now;
+    /* One at a time: two that waited for the same thing would count it twice. */
+    if (train_came) sample(h, now - h->train_at);
+    else if (came) sample(h, now - h->probe_at);
+    if (train_came) h->train_at = 0;
     if (came) {
-        sample(h, now - h->probe_at);
         h->tries = 0;
         h->limit = TRIES;
         h->check_at = now + CHECK;
-    }
-    if (h->train_at && newest >= h->train) {
-        sample(h, now - h->train_at);
-        h->train_at = 0;
     }
     if (h->here || !came) return PK_NO_NEWS;
     h->here = true;

@@ -7,7 +7,7 @@
  *                Every ten seconds with trains another probe, since a path may begin to lose large datagrams only.  If three do not come: GONE.
  *     GONE       A probe goes at once, and again and again while the child speaks, but not often.  If one came: HERE.
  *
- * In time: 0.35 to 0.9 s, by the round-trip time, or longer if that is.  The child says in each PK_STATUS which datagram was the newest that came, and which the
+ * In time: 0.35 to 0.9 s, by the round-trip time, or longer if that is; but one of more than 2 s counts as none.  The child says in each PK_STATUS which datagram was the newest that came, and which the
  * newest probe (their numbers in the session).
  */
 #ifndef FAIRGATE_PK_HEARD_H
@@ -30,7 +30,7 @@ enum pk_news { PK_NO_NEWS, PK_NOW_HERE, PK_NOW_GONE };
 
 /* A session begins. */
 void         pk_heard_begin(struct pk_heard *h, uint64_t now);
-/* A train went, or a probe: its number. */
+/* A train went, or a probe: its number.  (A train that still went when GONE is not waited for.) */
 void         pk_heard_train(struct pk_heard *h, uint64_t number, uint64_t now);
 void         pk_heard_probe(struct pk_heard *h, uint64_t number, uint64_t now);
 /* A probe is to go. */

@@ -3,7 +3,7 @@
  * States of a message:
  *
  *     START ──> HEADER ──> SIZED ──> START            a body of so many bytes, 0 too
- *                   │ ├──> CHUNK <─> DATA             chunks; the last one's line leads to TRAILER ──> START
+ *                   │ ├──> CHUNK ──> DATA ──> DATA_END ──> CHUNK      the line of its size, its bytes, the line's end behind them; of size 0: TRAILER ──> START
  *                   │ └──> ENDLESS                    until the connection ends
  *                   └────> START                      another one follows (1xx), or there is no body
  *     any ──> LOST                                    pk_http_begin leads out
@@ -19,7 +19,7 @@ enum { START, HEADER, SIZED, CHUNK, DATA, DATA_END, TRAILER, ENDLESS, LOST };
 /* What headers said: of a request, of a response. */
 enum {
     ASK_HEAD = 1, ASK_GET = 2, ASK_COOKIE = 4, ASK_AUTHORIZATION = 8, ASK_NO_STORE = 16,
-    SAYS_NO = 1, SAYS_PUBLIC = 2, SAYS_FRESH = 4, SAYS_MODIFIED = 8, SAYS_EXPIRES = 16, SAYS_MARKS = 32
+    SAYS_NO = 1, SAYS_PUBLIC = 2, SAYS_FRESH = 4, SAYS_MODIFIED = 8, SAYS_EXPIRES = 16, SAYS_MARKS = 32, SAYS_ENCODED = 64
 };
 
 /* Of a response. */
@@ -152,7 +152,7 @@ static void vary(struct pk_message *m, const char *list) {
         if (is(p, n, "*") || is(p, n, "Cookie") || is(p, n, "Authorization")) m->seen |= SAYS_NO;
 }
 
-static void answer_header(struct pk_message *m) {
+static void answer_header(struct pk_message *m, const struct eeod_marks *marks) {
     const char *v;
 
     if ((v = value_of(m, "Cache-Control"))) {
@@ -168,7 +168,9 @@ static void answer_header(struct pk_message *m) {
     } else if (value_of(m, "Last-Modified")) {
         m->seen |= SAYS_MODIFIED;
     } else if ((v = value_of(m, "Eeod"))) {
-        if (!strcmp(v, "marks")) m->seen |= SAYS_MARKS;
+        if (*v && !strcmp(v, marks->says)) m->seen |= SAYS_MARKS;
+    } else if ((v = value_of(m, "Content-Encoding"))) {
+        if (strcasecmp(v, "identity")) m->seen |= SAYS_ENCODED;
     }
 }
 
@@ -226,8 +228,8 @@ static bool ask_line(struct pk_message *m) {
     size_t n = strcspn(m->line, " ");
     if (!m->line_n) return true;        /* one before a request is let pass (RFC 9112, 2.2) */
     if (!m->line[n] || is(m->line, n, "CONNECT")) return false;
-    if (is(m->line, n, "GET")) m->seen |= ASK_GET;
-    if (is(m->line, n, "HEAD")) m->seen |= ASK_HEAD;
+    if (n == 3 && !memcmp(m->line, "GET", 3)) m->seen |= ASK_GET;
+    if (n == 4 && !memcmp(m->line, "HEAD", 4)) m->seen |= ASK_HEAD;
     m->state = HEADER;
     return true;
 }
@@ -279,11 +281,12 @@ static void answer_ends(struct pk_http *h, const struct eeod_marks *marks, bool 
         h->first = (uint8_t)((h->first + 1) % PK_ASKED_MAX);
         h->waiting--;
     }
+    bool marked = m->seen & SAYS_MARKS && !(m->seen & SAYS_ENCODED);    /* who encoded it behind mod_eeod passed its header on, but the marks can't be seen */
     if (m->status == 206) h->keep = NOTHING;
     /* If the request may have been a HEAD, another header may stand where the body would.  It is known again where it begins a segment. */
-    else if ((m->seen & SAYS_MARKS && (known || alone)) || (known && m->status == 200 && shared_may_keep(m, asked))) h->keep = ALL;
+    else if ((marked && (known || alone)) || (known && m->status == 200 && shared_may_keep(m, asked))) h->keep = ALL;
     /* Somebody else's text may have marks in it; a private page is opened by its server's word only. */
-    else if (!(asked & ASK_GET) || m->status != 200 || m->seen & SAYS_NO || asked & (ASK_COOKIE | ASK_AUTHORIZATION | ASK_NO_STORE)) h->keep = NOTHING;
+    else if (!(asked & ASK_GET) || m->status != 200 || m->seen & (SAYS_NO | SAYS_ENCODED) || asked & (ASK_COOKIE | ASK_AUTHORIZATION | ASK_NO_STORE)) h->keep = NOTHING;
     else h->keep = BEHIND_A_MARK;
     h->opened = false;
     h->depth = 0;
@@ -303,7 +306,7 @@ static void header_line(struct pk_http *h, struct pk_message *m, const struct ee
     } else if (m->line_n) {
         if (!framing(m)) m->state = LOST;
         else if (ask) ask_header(m);
-        else answer_header(m);
+        else answer_header(m, marks);
     } else {
         if (ask) ask_ends(h);
         else answer_ends(h, marks, last);
@@ -345,7 +348,10 @@ static void feed(struct pk_http *h, struct pk_message *m, const struct eeod_mark
         }
         bool whole = line_whole(m, p, n, &taken);
         m->header += (uint32_t)taken;
-        if (m->header > PK_HEADER_MAX) m->state = LOST;
+        if (m->header > PK_HEADER_MAX) {
+            m->state = LOST;
+            break;
+        }
         if (!whole) continue;
         header_line(h, m, marks, taken == n);
         line_next(m);

@@ -4,8 +4,8 @@
  *
  * Both directions are fed in the order of their bytes, segment by segment.  Then each segment of a response may be kept or not:
  *
- * - With marks (the rules of docs/mod_eeod.md): what stands outside of all pairs, however the stream is cut.  The header `Eeod: marks` says that all before the first mark
- *   does (if the request was not seen, only when that header ends its segment: it may answer a HEAD).  Without it nothing before the first mark is kept, and nothing at all
+ * - With marks (the rules of docs/mod_eeod.md): what stands outside of all pairs, however the stream is cut.  The header `Eeod`, if it names these marks and there is no
+ *   Content-Encoding, says that all before the first mark does (if the request was not seen, only when that header ends its segment: it may answer a HEAD).  Without it nothing before the first mark is kept, and nothing at all
  *   if the response says that it is not for everybody, or is no 200 to a GET, or its request was not seen or had no-store, a Cookie or Authorization: anybody's text in a
  *   private page may have marks in it.
  * - Of a response without: its body, if its request was seen, and RFC 9111 (3) lets a shared cache keep it.  More strictly than there: status 200, by a GET;

@@ -23,6 +23,7 @@ enum {
     LANE_MAGIC = 0x504b4c41,
     DATAGRAMS = 32, PIECES = 64,        /* that are read at a time */
     TURNS = 8,                          /* of reading the socket, before the device has its turn */
+    A_TURN = 512,                       /* datagrams: with more, the clock is read and a beat given before the next packet */
     SOCKET_ROOM = 8 << 20,              /* bytes of its buffers */
     SHOW_EVERY = 100000,                /* microseconds */
     SENTENCES = 10, SENTENCES_IN = 10000000     /* at most so many, in so many microseconds */
@@ -89,8 +90,9 @@ static void datagram_in(pk_lane_t *l, void *bytes, size_t n) {
     else pk_child_datagram(l->child, bytes, n, l->now);
 }
 
-static void read_socket(pk_lane_t *l) {
-    int n = DATAGRAMS;
+/* How many came. */
+static int read_socket(pk_lane_t *l) {
+    int n = DATAGRAMS, all = 0;
 
     for (int turns = 0; n == DATAGRAMS && turns < TURNS; turns++) {
         for (int i = 0; i < DATAGRAMS; i++) l->part[i].iov_len = PK_DATAGRAM_MAX;
@@ -98,15 +100,17 @@ static void read_socket(pk_lane_t *l) {
         if (n < 0 && errno == ECONNREFUSED) l->refused = true;
         for (int i = 0; i < n; i++)
             if (!(l->message[i].msg_hdr.msg_flags & MSG_TRUNC)) datagram_in(l, l->datagram[i], l->message[i].msg_len);
+        all += n > 0 ? n : 0;
     }
+    return all;
 }
 
 static void read_device(pk_lane_t *l) {
-    for (int i = 0; i < PIECES; i++) {
+    for (int i = 0, datagrams = 0; i < PIECES && datagrams < A_TURN; i++) {
         ssize_t n = read(l->tun, l->piece, sizeof l->piece);
         if (n < 0 && errno == EBADFD) atomic_store(&l->broken, true);
         if (n <= 0) return;
-        if (l->child) read_socket(l);       /* what the parent said of this packet came before it, and may be there only now */
+        if (l->child) datagrams += read_socket(l);      /* what the parent said of this packet came before it, and may be there only now */
         if (l->parent) pk_parent_packet(l->parent, l->piece, (size_t)n, l->now);
         else pk_child_packet(l->child, l->piece, (size_t)n, l->now);
     }
@@ -162,7 +166,13 @@ static void set_port(struct sockaddr_storage *a, unsigned number) {
     *port = htons((uint16_t)(ntohs(*port) + number));
 }
 
-static int open_socket(pk_lane_t *l) {
+static int fail(char **error, const char *word, const char *value, int why) {
+    if (asprintf(error, "%s%s: %s", word, value, strerror(why)) < 0) *error = NULL;
+    return -1;
+}
+
+/* 0, or -1 and *error. */
+static int open_socket(pk_lane_t *l, char **error) {
     struct sockaddr_storage here = l->common->c->here, there = l->common->c->there;
     socklen_t n = here.ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
     int room = SOCKET_ROOM;
@@ -170,22 +180,25 @@ static int open_socket(pk_lane_t *l) {
     set_port(&here, l->number);
     set_port(&there, l->number);
     l->socket = socket(here.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (l->socket < 0) return errno;
+    if (l->socket < 0) return fail(error, "no socket can be made", "", errno);
     setsockopt(l->socket, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room);
     setsockopt(l->socket, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room);
-    return bind(l->socket, (struct sockaddr *)&here, n) || connect(l->socket, (struct sockaddr *)&there, n) ? errno : 0;
+    if (bind(l->socket, (struct sockaddr *)&here, n)) return fail(error, "local ", l->common->c->local, errno);
+    return connect(l->socket, (struct sockaddr *)&there, n) ? fail(error, "peer ", l->common->c->peer, errno) : 0;
 }
 
-static int watch(pk_lane_t *l, int fd) {
+static int watch(pk_lane_t *l, char **error) {
     struct epoll_event e = { .events = EPOLLIN };
-    return epoll_ctl(l->epoll, EPOLL_CTL_ADD, fd, &e) ? errno : 0;
+    l->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (l->epoll >= 0 && !epoll_ctl(l->epoll, EPOLL_CTL_ADD, l->socket, &e) && !epoll_ctl(l->epoll, EPOLL_CTL_ADD, l->tun, &e)) return 0;
+    return fail(error, "sockets can't be waited for", "", errno);
 }
 
 pk_lane_t *pk_lane_make(const struct pk_common *common, unsigned number, int tun, char **error) {
     pk_lane_t *l = pk_memory(sizeof *l);
     struct pk_out out = { l, packet_out, datagram_out, say };
-    int why = 0;
 
+    *error = NULL;
     if (!l) return NULL;
     l->magic = LANE_MAGIC;
     l->common = common;
@@ -198,19 +211,10 @@ pk_lane_t *pk_lane_make(const struct pk_common *common, unsigned number, int tun
         l->message[i].msg_hdr.msg_iov = l->part + i;
         l->message[i].msg_hdr.msg_iovlen = 1;
     }
-    l->session = pk_session_make(&common->secret, common->role, number, (unsigned)common->c->queues);
+    l->session = pk_session_make(&common->secret, common->role, number, (unsigned)common->c->queues, (unsigned)common->c->fingerprint);
     if (l->session && common->role == PK_PARENT) l->parent = pk_parent_make(common->c, &common->key, common->store, l->session, &out);
     if (l->session && common->role == PK_CHILD) l->child = pk_child_make(common->c, &common->key, common->store, l->session, &common->ready, &out);
-    if (!l->parent && !l->child) why = ENOMEM;
-    else if (!(why = open_socket(l))) {
-        l->epoll = epoll_create1(EPOLL_CLOEXEC);
-        why = l->epoll < 0 ? errno : watch(l, l->socket);
-        if (!why) why = watch(l, l->tun);
-    }
-    if (why) {
-        if (asprintf(error, "local %s: %s", common->c->local, strerror(why)) < 0) *error = NULL;
-        pk_lane_stop(&l);
-    }
+    if ((!l->parent && !l->child) || open_socket(l, error) || watch(l, error)) pk_lane_stop(&l);
     return l;
 }
 

@@ -13,7 +13,6 @@
 #include "pk_session.h"
 #include "pk_store.h"
 
-#define PK_LANES_MAX 16u
 #define PK_SEEN_FLOWS 64u
 
 /* What the daemon has in common. */
@@ -38,7 +37,7 @@ struct pk_seen {
 
 typedef struct pk_lane pk_lane_t;
 
-/* Opens the socket; tun stays the caller's.  NULL and *error, a sentence the caller frees. */
+/* Opens the socket; tun stays the caller's.  NULL and *error, a sentence the caller frees, or NULL: no memory. */
 pk_lane_t *pk_lane_make(const struct pk_common *common, unsigned number, int tun, char **error);
 /* The thread; 0 or an errno. */
 int        pk_lane_start(pk_lane_t *l);

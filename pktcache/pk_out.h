@@ -31,7 +31,7 @@ struct pk_out {
     COUNTER(refused, "datagrams that were not: forged, replayed, of an old session") \
     COUNTER(kept, "segments that may be kept") \
     COUNTER(hits, "segments that went as fingerprints, or came as such") \
-    COUNTER(saved, "bytes that the link did not carry") \
+    COUNTER(saved, "parent: bytes that the link did not carry") \
     COUNTER(stored, "segments that were new and are kept now") \
     COUNTER(trains, "trains that went, or came") \
     COUNTER(again, "segments that were sent again, and went as they were") \

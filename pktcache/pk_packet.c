@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include <arpa/inet.h>
-
 enum {
     IP4_LEAST = 20, IP6_HEADER = 40, TCP_LEAST = 20, PROTOCOL_TCP = 6,
     IP4_TOTAL = 2, IP4_ID = 4, IP4_FRAGMENT = 6, IP4_PROTOCOL = 9, IP4_SUM = 10, IP4_FROM = 12, IP4_TO = 16,

@@ -44,6 +44,9 @@ struct pk_packet {
     bool           checked;         /* the kernel answers for its checksums */
 };
 
+/* Bytes of a piece without its virtio-net header. */
+static inline size_t pk_piece_ip(size_t bytes) { return bytes > sizeof(struct virtio_net_hdr) ? bytes - sizeof(struct virtio_net_hdr) : 0; }
+
 enum pk_kind pk_packet_parse(struct pk_packet *p, const void *piece, size_t bytes);
 
 void pk_packet_tuple(const struct pk_packet *p, struct pk_tuple *t);

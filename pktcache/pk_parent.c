@@ -45,9 +45,8 @@ struct pk_parent {
     struct pk_counters          counters;
     size_t                      room;           /* bytes of what is sealed, so that the datagram fits the link */
     uint32_t                    more;           /* bytes of IP and UDP headers of a datagram */
-    uint8_t                     cache[16];      /* the child's */
     struct pk_heard             heard;
-    bool                        lanes_said;     /* once until there is a session */
+    bool                        disagreed;      /* that was said, once until there is a session */
     uint64_t                    who_at, who_wait;       /* the next WHO may be sent; how long after that the one behind it */
 };
 
@@ -114,7 +113,7 @@ static void send_run(pk_parent_t *p, const struct pk_head *h, const void *payloa
 
 static void send_piece(pk_parent_t *p, const struct pk_packet *k, const void *piece, size_t bytes) {
     struct iovec part = { (void *)piece, bytes };
-    p->counters.native_bytes += k && k->segments ? k->payload + (uint64_t)k->segments * k->headers : bytes - sizeof(struct virtio_net_hdr);
+    p->counters.native_bytes += k && k->segments ? k->payload + (uint64_t)k->segments * k->headers : pk_piece_ip(bytes);
     p->out.packet(p->out.context, &part, 1);
 }
 
@@ -274,8 +273,7 @@ static void response(pk_parent_t *p, struct flow *f, const struct pk_packet *k, 
     uint32_t kept = 0;
     bool small, plain = !pk_parent_at_work(p) || k->flags & (PK_SYN | PK_RST | PK_URG | PK_CWR);
 
-    f->flow.packets += k->segments ? k->segments : 1;
-    f->flow.bytes += k->payload + (uint64_t)(k->segments ? k->segments : 1) * k->headers;
+    pk_flow_count(&f->flow, k->segments, k->payload, k->headers);
     if (k->flags & PK_SYN) {
         f->known = true;
         f->next = k->seq + 1;
@@ -372,7 +370,7 @@ void pk_parent_packet(pk_parent_t *p, void *piece, size_t bytes, uint64_t now) {
 
     assert(p->magic == PARENT_MAGIC);
     p->counters.pieces++;
-    p->counters.bytes_in += bytes;
+    p->counters.bytes_in += pk_piece_ip(bytes);
     /* What is damaged its receiver will not take; so it is nothing that was said. */
     if (pk_packet_parse(&k, piece, bytes) == PK_OTHER || (!k.checked && !pk_packet_intact(&k))) {
         send_piece(p, NULL, piece, bytes);
@@ -397,15 +395,12 @@ void pk_parent_packet(pk_parent_t *p, void *piece, size_t bytes, uint64_t now) {
 /* ---- the child --------------------------------------------------------------------------------------------------------------- */
 
 static void established(pk_parent_t *p, const struct pk_ready *ready, uint64_t now) {
-    if (memcmp(p->cache, ready->cache, sizeof p->cache)) {
-        pk_store_clear(p->store);       /* what is in the store is not in this one */
-        memcpy(p->cache, ready->cache, sizeof p->cache);
-    }
+    pk_store_mirrors(p->store, ready->cache);
     /* What is on its way to the child may displace there what a fingerprint that comes behind it means. */
     uint64_t margin = ready->bytes / 16 > MARGIN_LEAST ? ready->bytes / 16 : MARGIN_LEAST;
     pk_store_limit(p->store, margin < ready->bytes / 2 ? ready->bytes - margin : ready->bytes / 2);
     pk_heard_begin(&p->heard, now);
-    p->lanes_said = false;
+    p->disagreed = false;
     p->who_wait = 0;
     p->counters.sessions++;
     p->out.say(p->out.context, "session established");
@@ -476,9 +471,9 @@ static void control(pk_parent_t *p, const void *datagram, size_t bytes, uint64_t
     case PK_ESTABLISHED:
         established(p, &ready, now);
         break;
-    case PK_LANES:
-        if (!p->lanes_said) p->out.say(p->out.context, "the child has another number of `queues`; there is no session until both are the same");
-        p->lanes_said = true;
+    case PK_DISAGREES:
+        if (!p->disagreed) p->out.say(p->out.context, "the child has other `queues` or another `fingerprint`; there is no session until both are the same");
+        p->disagreed = true;
         break;
     default:
         p->counters.refused++;

@@ -67,15 +67,16 @@ int pk_report_listen(const char *path, char **error) {
         why = ENAMETOOLONG;
     } else {
         strcpy(a.sun_path, path);
+        struct stat st;
         make_directory(path);
-        unlink(path);
+        if (!lstat(path, &st) && S_ISSOCK(st.st_mode)) unlink(path);
         mode_t mask = umask(0117);
         s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (s < 0 || bind(s, (struct sockaddr *)&a, sizeof a) || listen(s, 8)) why = errno;
         umask(mask);
     }
     if (!why) return s;
-    if (asprintf(error, "control %s: %s", path, why == EADDRINUSE ? "another daemon answers there; give each a socket of its own" : strerror(why)) < 0) *error = NULL;
+    if (asprintf(error, "control %s: %s", path, why == EADDRINUSE ? "another daemon answers there, or it is no socket; give each a socket of its own" : strerror(why)) < 0) *error = NULL;
     return -1;
 }
 
@@ -227,7 +228,7 @@ static void print_top(const json_t *all, const json_t *before, double seconds) {
     size_t i;
     const char *role = json_string_value(json_object_get(all, "role"));
     bool parent = role && !strcmp(role, "parent");
-    double saved = number(now, "saved"), carried = number(now, "native_bytes") + number(now, parent ? "datagram_bytes_out" : "bytes_in");
+    double saved = number(now, "saved"), carried = number(now, "native_bytes") + number(now, "datagram_bytes_out");
 
     printf("\033[H\033[2Jfairgate-pktcache, %s, %s      %d connections      cache %.0f of %.0f MB\n\n", role ? role : "?",
            json_is_true(json_object_get(all, "at_work")) ? "at work" : "NOT at work: packets go as they are", (int)json_integer_value(json_object_get(all, "flows")),

@@ -14,7 +14,7 @@
 
 enum {
     SESSION_MAGIC = 0x504b5345, KEY = 32, IV = 12, MAC = 16,
-    CONTROL_HEAD = 4,           /* type, version, lane, lanes */
+    CONTROL_HEAD = 5,           /* type, version, lane, lanes, how */
     READY_SEALED = CONTROL_HEAD + 2 * PK_NONCE
 };
 
@@ -31,7 +31,7 @@ struct keys {
 struct pk_session {
     unsigned         magic;
     enum pk_role     role;
-    uint8_t          lane, lanes;
+    uint8_t          lane, lanes, how;
     struct pk_secret secret;
     uint8_t          mac_key[KEY];
     uint8_t          nonce[PK_NONCE];   /* ours, of the present attempt or the next READY */
@@ -60,14 +60,15 @@ static bool keys_make(struct keys *k) {
     return k->out && k->in;
 }
 
-pk_session_t *pk_session_make(const struct pk_secret *secret, enum pk_role role, unsigned lane, unsigned lanes) {
+pk_session_t *pk_session_make(const struct pk_secret *secret, enum pk_role role, unsigned lane, unsigned lanes, unsigned how) {
     pk_session_t *s = calloc(1, sizeof *s);
     if (!s) return NULL;
-    assert(lane < lanes && lanes <= UINT8_MAX);
+    assert(lane < lanes && lanes <= UINT8_MAX && how <= UINT8_MAX);
     s->magic = SESSION_MAGIC;
     s->role = role;
     s->lane = (uint8_t)lane;
     s->lanes = (uint8_t)lanes;
+    s->how = (uint8_t)how;
     s->secret = *secret;
     pk_secret_derive(secret, "fairgate pktcache handshake", NULL, 0, s->mac_key, KEY);
     fresh_nonce(s);
@@ -170,6 +171,7 @@ static uint8_t *control_head(const pk_session_t *s, enum pk_type type, uint8_t *
     out[1] = PK_VERSION;
     out[2] = s->lane;
     out[3] = s->lanes;
+    out[4] = s->how;
     return out + CONTROL_HEAD;
 }
 
@@ -251,9 +253,9 @@ enum pk_step pk_session_step(pk_session_t *s, const void *datagram, size_t n, st
     *out_n = 0;
     if (n < CONTROL_HEAD || n > PK_CONTROL_MAX || p[1] != PK_VERSION) return PK_IGNORED;
     type = p[0];
-    if (p[2] != s->lane || p[3] != s->lanes) {
+    if (p[2] != s->lane || p[3] != s->lanes || p[4] != s->how) {
         bool known = (type == PK_HELLO || type == PK_WHO) ? genuine(s, p, n, CONTROL_HEAD + PK_NONCE) : false;
-        return known && p[3] != s->lanes ? PK_LANES : PK_IGNORED;
+        return known && (p[3] != s->lanes || p[4] != s->how) ? PK_DISAGREES : PK_IGNORED;
     }
     if (s->role == PK_PARENT) return type == PK_HELLO ? hello(s, p, n, out, out_n) : type == PK_READY ? ready_came(s, p, n, ready) : PK_IGNORED;
     if (type == PK_WELCOME) return welcome(s, p, n, ready, out, out_n);

@@ -52,8 +52,11 @@ enum pk_role { PK_PARENT, PK_CHILD };
 
 typedef struct pk_session pk_session_t;
 
-/* lane: of `lanes` pairs of sockets, which has a session each; both sides must agree on them. */
-pk_session_t *pk_session_make(const struct pk_secret *secret, enum pk_role role, unsigned lane, unsigned lanes);
+/*
+ * lane: of `lanes` pairs of sockets, which has a session each.  how: fingerprints are made (enum pk_print_how).  Both sides must agree on `lanes` and `how`; each datagram of
+ * the handshake tells them.
+ */
+pk_session_t *pk_session_make(const struct pk_secret *secret, enum pk_role role, unsigned lane, unsigned lanes, unsigned how);
 void          pk_session_free(pk_session_t **s);
 
 /* ---- the handshake ---- */
@@ -68,7 +71,7 @@ enum pk_step {
     PK_ANSWER,          /* out: to be sent */
     PK_ESTABLISHED,     /* child: out to be sent, and sealed datagrams may follow.  Parent: `ready` is the child's */
     PK_BEGIN,           /* child: the parent asks for pk_session_begin */
-    PK_LANES            /* the other side has another number of lanes */
+    PK_DISAGREES        /* the other side has another number of lanes, or another kind of fingerprint */
 };
 
 /*

@@ -25,7 +25,8 @@ struct pk_store {
     uint8_t        *ring;
     uint64_t        size, limit;    /* bytes of the ring; of these, how many count */
     uint64_t        head;           /* the next position */
-    uint64_t        floor;          /* what stands below was cleared */
+    uint64_t        floor;          /* what stands below counts no more */
+    uint8_t         other[16];      /* the other side's cache */
     struct entry   *index;
     uint64_t        sets;           /* a power of two */
     unsigned        ways;
@@ -149,9 +150,10 @@ void pk_store_limit(pk_store_t *s, uint64_t bytes) {
     pthread_mutex_unlock(&s->lock);
 }
 
-void pk_store_clear(pk_store_t *s) {
+void pk_store_mirrors(pk_store_t *s, const uint8_t cache[16]) {
     pthread_mutex_lock(&s->lock);
-    s->floor = s->head;
+    if (memcmp(s->other, cache, sizeof s->other)) s->floor = s->head;
+    memcpy(s->other, cache, sizeof s->other);
     pthread_mutex_unlock(&s->lock);
 }
 

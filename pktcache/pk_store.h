@@ -46,7 +46,8 @@ uint32_t    pk_store_get(pk_store_t *s, const struct pk_print *print, void *out,
 
 /* Only the newest so many bytes count from now on: the other side keeps no more. */
 void        pk_store_limit(pk_store_t *s, uint64_t bytes);
-void        pk_store_clear(pk_store_t *s);
+/* What is here is also in the other side's cache of this name, until it has another one: then nothing counts any more. */
+void        pk_store_mirrors(pk_store_t *s, const uint8_t cache[16]);
 
 struct pk_store_stats { uint64_t bytes, kept, put, clashes; };      /* room; bytes that count; payloads put in; fingerprints met with other bytes */
 void        pk_store_stats(pk_store_t *s, struct pk_store_stats *stats);

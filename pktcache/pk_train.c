@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pk_train.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum {
@@ -20,6 +21,7 @@ void pk_print_read(struct pk_print *print, const uint8_t in[PK_TOKEN]) { memcpy(
 /* ---- writing ----------------------------------------------------------------------------------------------------------------- */
 
 void pk_train_open(struct pk_train *t, void *bytes, size_t room, const struct pk_head *first) {
+    assert(room >= PK_TRAIN_LEAST);
     t->bytes = bytes;
     t->room = room;
     t->bytes[0] = (uint8_t)first->length;

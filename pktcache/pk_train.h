@@ -40,7 +40,7 @@ struct pk_train {
     size_t         saved;           /* bytes that the packets in it would have had, headers included */
 };
 
-/* room: at least PK_TRAIN_LEAST. */
+/* room: at least PK_TRAIN_LEAST, for which a header and a fingerprint are never too much. */
 #define PK_TRAIN_LEAST (1u + PK_HEADERS_MAX + 64u)
 void     pk_train_open(struct pk_train *t, void *bytes, size_t room, const struct pk_head *first);
 

@@ -13,13 +13,18 @@ enum { WANTS_MAGIC = 0x504b5754 };
 
 enum {                              /* microseconds */
     FIRST = 2000,                   /* until it is asked for */
-    AGAIN = 150000
+    AGAIN = 150000,                 /* or five quarters of what the last answer took */
+    KEPT = 3000000                  /* an answer that comes by then is taken, however long ago its train was given up */
 };
 
+#define NEVER UINT64_MAX
+
 struct wanted {
-    bool            used, asked;
+    bool            used;
     struct pk_print print;
-    uint64_t        again, until;   /* to ask for it; to give up */
+    unsigned        asked;          /* times */
+    uint64_t        first, again;   /* when it was asked for; when to ask next */
+    uint64_t        until;          /* to forget it */
     uint32_t        have;           /* bytes of the payload, from its beginning */
     uint8_t         bytes[PK_DATAGRAM_MAX];
 };
@@ -27,6 +32,7 @@ struct wanted {
 struct pk_wants {
     unsigned      magic;
     unsigned      used;
+    uint64_t      took;             /* the last answer */
     struct wanted place[PK_WANTS_MAX];
 };
 
@@ -56,16 +62,32 @@ static void forget(pk_wants_t *w, struct wanted *p) {
     w->used--;
 }
 
+static uint64_t again_after(const pk_wants_t *w) {
+    uint64_t t = w->took + w->took / 4;
+    return t > AGAIN ? t : AGAIN;
+}
+
+/* Of what is not asked for any more, the one that was asked for first. */
+static bool make_room(pk_wants_t *w) {
+    struct wanted *oldest = NULL;
+    for (struct wanted *p = w->place; p < w->place + PK_WANTS_MAX; p++)
+        if (p->used && p->again == NEVER && (!oldest || p->first < oldest->first)) oldest = p;
+    if (oldest) forget(w, oldest);
+    return oldest;
+}
+
 void pk_wants_add(pk_wants_t *w, const struct pk_print *print, uint64_t now) {
     struct wanted *p = find(w, print);
 
-    if (p || w->used == PK_WANTS_MAX) return;
+    if (p && (p->again != NEVER || now < p->first + 2 * again_after(w))) return;
+    if (p) forget(w, p);
+    if (w->used == PK_WANTS_MAX && !make_room(w)) return;
     for (p = w->place; p->used; p++) { }
     p->used = true;
-    p->asked = false;
+    p->asked = 0;
     p->print = *print;
     p->again = now + FIRST;
-    p->until = now + PK_WANT_MOST;
+    p->until = now + KEPT;
     p->have = 0;
     w->used++;
 }
@@ -78,7 +100,7 @@ bool pk_wants_drop(pk_wants_t *w, const struct pk_print *print) {
     return p;
 }
 
-const void *pk_wants_part(pk_wants_t *w, const uint8_t *inside, size_t n, struct pk_print *print, uint32_t *bytes) {
+const void *pk_wants_part(pk_wants_t *w, const uint8_t *inside, size_t n, uint64_t now, struct pk_print *print, uint32_t *bytes) {
     uint16_t numbers[2];
     struct wanted *p;
 
@@ -93,13 +115,14 @@ const void *pk_wants_part(pk_wants_t *w, const uint8_t *inside, size_t n, struct
     memcpy(p->bytes + at, inside, n);
     p->have += (uint32_t)n;
     if (p->have < all) return NULL;
+    w->took = now - p->first;
     forget(w, p);
     *bytes = all;
     return p->bytes;
 }
 
 uint64_t pk_wants_due(const pk_wants_t *w) {
-    uint64_t due = UINT64_MAX;
+    uint64_t due = NEVER;
     for (const struct wanted *p = w->place; w->used && p < w->place + PK_WANTS_MAX; p++)
         if (p->used && p->again < due) due = p->again;
     return due;
@@ -109,13 +132,10 @@ uint32_t pk_wants_ask(pk_wants_t *w, uint64_t now, uint8_t *prints) {
     uint32_t asked = 0;
 
     for (struct wanted *p = w->place; w->used && p < w->place + PK_WANTS_MAX; p++) {
+        if (p->used && p->until <= now) forget(w, p);
         if (!p->used || p->again > now) continue;
-        if (p->until <= now) {
-            forget(w, p);
-            continue;
-        }
-        p->again = p->asked ? p->until : now + AGAIN;
-        p->asked = true;
+        if (!p->asked) p->first = now;
+        p->again = p->asked++ ? NEVER : now + again_after(w);
         p->have = 0;
         pk_print_write(&p->print, prints + asked++ * PK_TOKEN);
     }

@@ -55,8 +55,8 @@ static void fuzz_begin(int keep) {
     if (eeod_marks_set(&config.mark, "<!--EEOD-->", "<!--/EEOD-->")) abort();
     config.there.ss_family = AF_INET;
     pk_print_key_set(&print_key, key, PK_PRINT_HIGHWAY);
-    parent_session = pk_session_make(&secret, PK_PARENT, 0, 1);
-    child_session = pk_session_make(&secret, PK_CHILD, 0, 1);
+    parent_session = pk_session_make(&secret, PK_PARENT, 0, 1, PK_PRINT_HIGHWAY);
+    child_session = pk_session_make(&secret, PK_CHILD, 0, 1, PK_PRINT_HIGHWAY);
     parent_store = pk_store_make(PK_STORE_LEAST, PK_STORE_PARENT);
     child_store = pk_store_make(PK_STORE_LEAST, PK_STORE_CHILD);
     parent = pk_parent_make(&config, &print_key, parent_store, parent_session, &out);

@@ -231,7 +231,7 @@ START_TEST(test_store) {
     }
     ck_assert_uint_eq(back, 251);
     ck_assert_uint_eq(pk_store_get(s, &print, out, sizeof out), sizeof bytes);
-    pk_store_clear(s);
+    pk_store_mirrors(s, (const uint8_t[16]){ 1 });
     ck_assert_uint_eq(pk_store_get(s, &print, out, sizeof out), 0);
     pk_store_free(&s);
     ck_assert_ptr_null(s);
@@ -274,14 +274,14 @@ END_TEST
 
 #define NEEDED "secret /k\nlocal 192.0.2.1:4754\npeer 192.0.2.2:4754\nservers 10.0.0.0/8 2001:db8::/32\nclients 192.168.0.0/16 ::/0\n"
 
-static int read_text(struct pk_config *c, const char *config, char **error) {
+static int read_text(struct pk_config *c, const char *config, bool all, char **error) {
     char path[] = "/tmp/fairgate-test-XXXXXX";
     int fd = mkstemp(path);
     *error = NULL;
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(write(fd, config, strlen(config)), (ssize_t)strlen(config));
     close(fd);
-    int rv = pk_config_read(c, path, error);
+    int rv = pk_config_read(c, path, all, error);
     unlink(path);
     return rv;
 }
@@ -290,7 +290,7 @@ START_TEST(test_config) {
     struct pk_config c;
     struct pk_tuple t = { .from = { 0x20, 1, 0xd, 0xb8, [15] = 1 }, .to = { 0x20, 3 }, .from_port = htons(8080) };
     char *error;
-    ck_assert_msg(!read_text(&c, "# a comment\n" NEEDED "\tports 80 8080\ncache 1G\n mode\twindow \n", &error), "%s", error);
+    ck_assert_msg(!read_text(&c, "# a comment\n" NEEDED "\tports 80 8080\ncache 1G\n mode\twindow \n", false, &error), "%s", error);
     ck_assert_uint_eq(c.cache, UINT64_C(1) << 30);
     ck_assert_int_eq(c.mode, PK_MODE_WINDOW);
     ck_assert_uint_eq(c.hold, 1000);
@@ -305,6 +305,9 @@ START_TEST(test_config) {
     t.to[13] = 168;
     t.from_port = htons(81);
     ck_assert(!pk_config_serves(&c, &t));
+    pk_config_free(&c);
+    ck_assert_msg(!read_text(&c, NEEDED "ports any\n", true, &error), "%s", error);
+    ck_assert(c.keep == PK_KEEP_ALL && pk_config_serves(&c, &t));
     pk_config_free(&c);
 }
 END_TEST
@@ -326,7 +329,7 @@ START_TEST(test_config_wrong) {
     struct pk_config c;
     char *error;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        ck_assert_int_eq(read_text(&c, wrong[i].config, &error), -1);
+        ck_assert_int_eq(read_text(&c, wrong[i].config, false, &error), -1);
         ck_assert_msg(error && strstr(error, wrong[i].said), "%s: %s", wrong[i].said, error);
         free(error);
         pk_config_free(&c);
@@ -337,6 +340,7 @@ END_TEST
 int main(void) {
     Suite *s = suite_create("pktcache");
     TCase *t = tcase_create("all");
+    tcase_set_timeout(t, 60);
     tcase_add_test(t, test_parse);
     tcase_add_test(t, test_parse_odd);
     tcase_add_test(t, test_intact);

@@ -96,6 +96,47 @@ START_TEST(test_a_queue_that_was_full_for_a_while) {
 }
 END_TEST
 
+/* What one of the hosts slept through is not the link's; who is lost then must be missed as soon as ever. */
+START_TEST(test_a_host_that_slept) {
+    static const uint64_t seconds[] = { 1, 2, 3, 30, 300 };
+    struct pk_heard h = begin(40 * MS);
+    uint64_t now = run(&h, 1000 * MS, 5, true);
+    line.hold_from = now;                               /* the child */
+    line.hold_to = now + seconds[_i] * 1000 * MS;
+    now = run(&h, now, seconds[_i] + 5, true);
+    ck_assert(h.here);
+    line.lose_all = true;
+    now = run(&h, now, 1, true);
+    ck_assert_msg(!h.here, "after a child that slept for %u s", (unsigned)seconds[_i]);
+    line.lose_all = false;
+    now = run(&h, now, 5, true);
+    ck_assert(h.here);
+    now += seconds[_i] * 1000 * MS;                     /* the parent */
+    now = run(&h, now, 5, true);
+    ck_assert(h.here);
+    line.lose_all = true;
+    run(&h, now, 1, true);
+    ck_assert_msg(!h.here, "after a parent that slept for %u s", (unsigned)seconds[_i]);
+}
+END_TEST
+
+START_TEST(test_a_train_that_leaves_late) {
+    struct pk_heard h = begin(40 * MS);
+    uint64_t now = run(&h, 1000 * MS, 5, true);
+    line.lose_all = true;
+    now = run(&h, now, 2, true);
+    ck_assert(!h.here);
+    send_one(&h, false, now);
+    now = run(&h, now, 60, true);
+    line.lose_all = false;
+    now = run(&h, now, 5, true);
+    ck_assert(h.here);
+    line.lose_all = true;
+    run(&h, now, 1, true);
+    ck_assert(!h.here);
+}
+END_TEST
+
 START_TEST(test_nobody_there) {
     struct pk_heard h = begin(40 * MS);
     uint64_t now = run(&h, 1000 * MS, 5, true), before = line.probes;
@@ -136,8 +177,11 @@ END_TEST
 int main(void) {
     Suite *s = suite_create("pktcache: what is heard");
     TCase *t = tcase_create("all");
+    tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, test_any_round_trip, 0, sizeof rtts / sizeof *rtts);
     tcase_add_test(t, test_a_queue_that_was_full_for_a_while);
+    tcase_add_loop_test(t, test_a_host_that_slept, 0, 5);
+    tcase_add_test(t, test_a_train_that_leaves_late);
     tcase_add_test(t, test_nobody_there);
     tcase_add_test(t, test_only_large_ones_are_lost);
     tcase_add_test(t, test_refused);

@@ -61,6 +61,7 @@ static const struct { const char *name; const char *segment[16]; } talks[] = {
     { "a chunk that is none", { "> " GET, "- " OK("Cache-Control: public\r\nTransfer-Encoding: chunked\r\n"), "- x\r\nabcd", "- abcd" } },
     { "not HTTP", { "- SSH-2.0\r\n", "- abcd" } },
     { "another protocol", { "> " GET, "- HTTP/1.1 101 Go\r\n\r\n", "- abcd" } },
+    { "a method in small letters is another one", { "> head / HTTP/1.1\r\n\r\n", "- " OK("Content-Length: 46\r\n"), "-!HTTP/1.1 200 OK\r\nCache-Control: public\r\n\r\nabcd" } },
     { "CONNECT", { "> CONNECT a:1 HTTP/1.1\r\n\r\n", "- " OK(""), "- abcd" } },
 
     { "marks", { "> " GET, "- " OK("Content-Length: 52\r\n"), "- abcd", "- " OPEN "you", "+ " CLOSE "abcd", "+ abcd", "- " OPEN, "-!you" } },
@@ -74,6 +75,11 @@ static const struct { const char *name; const char *segment[16]; } talks[] = {
     { "somebody's marks in an answer to a Cookie", { "> GET / HTTP/1.1\r\nCookie: a\r\n\r\n", "- " OK(""), "- " OPEN, "- " CLOSE "abcd" } },
     { "the server's word opens a private page", { "> GET / HTTP/1.1\r\nCookie: a\r\n\r\n", "- " OK("Cache-Control: private\r\nEeod: marks\r\n"), "+ abcd", "- " OPEN "a", "+ " CLOSE "abcd" } },
     { "a closing mark alone", { "> " GET, "- " OK(""), "- " CLOSE "abcd", "- abcd" } },
+    { "marks that compression hides", { "> " GET, "- " OK("Eeod: marks\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n"), "-!abcd" } },
+    { "compressed, and for everybody", { "> " GET, "- " OK("Cache-Control: public\r\nEeod: marks\r\nContent-Encoding: br\r\nContent-Length: 4\r\n"), "+!abcd" } },
+    { "a mark in what is compressed", { "> " GET, "- " OK("Content-Encoding: gzip\r\n"), "- " OPEN "you", "- " CLOSE "abcd", "- abcd" } },
+    { "not compressed", { "> " GET, "- " OK("Eeod: marks\r\nContent-Encoding: identity\r\n"), "+ abcd" } },
+    { "other marks than ours", { "> " GET, "- " OK("Eeod: marks [[mine ]]]]\r\n"), "- abcd", "- " OPEN "you", "+ " CLOSE "abcd" } },
     { "a mark in the middle of a segment", { "> " GET, "- " OK("Eeod: marks\r\n"), "+ abcd", "- abcd" OPEN "you", "+ " CLOSE "abcd", "+ abcd" } },
     { "a mark cut in two", { "> " GET, "- " OK("Eeod: marks\r\n"), "+ abcd<!--E", "- EOD-->you", "+ " CLOSE "abcd" } },
     { "a mark cut in three", { "> " GET, "- " OK("Eeod: marks\r\n"), "+ abcd<", "+ !--", "- EEOD-->you", "+ " CLOSE } },
@@ -154,6 +160,7 @@ END_TEST
 int main(void) {
     Suite *s = suite_create("pktcache: HTTP");
     TCase *t = tcase_create("all");
+    tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, test_talk, 0, sizeof talks / sizeof *talks);
     tcase_add_test(t, test_cuts);
     tcase_add_test(t, test_looks_asked);

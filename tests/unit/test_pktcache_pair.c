@@ -32,9 +32,11 @@ struct scenario {
     int      streams;                   /* in all */
     int      known;                     /* percent of the segments that go as fingerprints at least */
     uint64_t cache;
+    uint64_t way;                       /* microseconds from one side to the other */
+    int      lacking;                   /* per mille of the fingerprints that the child asks for at most, if its link is bad */
 };
 
-struct thing { bool datagram; size_t n; uint8_t bytes[PK_PIECE_MAX]; };
+struct thing { bool datagram; uint64_t at; size_t n; uint8_t bytes[PK_PIECE_MAX]; };
 
 struct queue { struct thing *thing[LINK]; unsigned n; };
 
@@ -88,6 +90,7 @@ static struct thing *new_thing(bool datagram, const struct iovec *part, int part
 }
 
 static void put(struct queue *q, struct thing *t) {
+    t->at = w.now + w.s->way;
     if ((int)dice(1000) < w.s->loss || q->n == LINK) {
         free(t);
         return;
@@ -199,7 +202,7 @@ static void end_side(struct side *s) {
 static void begin_parent(void) {
     struct pk_out out = { NULL, packet_down, datagram_down, say };
     w.parent.store = pk_store_make(w.s->cache, PK_STORE_PARENT);
-    w.parent.session = pk_session_make(&w.secret, PK_PARENT, 0, 1);
+    w.parent.session = pk_session_make(&w.secret, PK_PARENT, 0, 1, PK_PRINT_HIGHWAY);
     w.parent.parent = pk_parent_make(&w.config, &w.key, w.parent.store, w.parent.session, &out);
 }
 
@@ -208,27 +211,38 @@ static void begin_child(void) {
     struct pk_ready ready = { .bytes = w.s->cache };
     for (size_t i = 0; i < sizeof ready.cache; i++) ready.cache[i] = (uint8_t)dice(256);
     w.child.store = pk_store_make(w.s->cache, PK_STORE_CHILD);
-    w.child.session = pk_session_make(&w.secret, PK_CHILD, 0, 1);
+    w.child.session = pk_session_make(&w.secret, PK_CHILD, 0, 1, PK_PRINT_HIGHWAY);
     w.child.child = pk_child_make(&w.config, &w.key, w.child.store, w.child.session, &ready, &out);
 }
 
-static void run_down(void) {
-    for (unsigned i = 0; i < w.down.n; i++) {
-        struct thing *t = w.down.thing[i];
-        if (t->datagram) pk_child_datagram(w.child.child, t->bytes, t->n, w.now);
-        else pk_child_packet(w.child.child, t->bytes, t->n, w.now);
-        free(t);
+/* What has come: handed to `take`, in the queue's order. */
+static void arrive(struct queue *q, void (*take)(struct thing *t)) {
+    unsigned left = 0;
+    for (unsigned i = 0; i < q->n; i++) {
+        if (q->thing[i]->at > w.now) {
+            q->thing[left++] = q->thing[i];
+            continue;
+        }
+        take(q->thing[i]);
+        free(q->thing[i]);
     }
-    w.down.n = 0;
+    q->n = left;
+}
+
+static void take_down(struct thing *t) {
+    if (t->datagram) pk_child_datagram(w.child.child, t->bytes, t->n, w.now);
+    else pk_child_packet(w.child.child, t->bytes, t->n, w.now);
+}
+
+static void take_up(struct thing *t) { pk_parent_datagram(w.parent.parent, t->bytes, t->n, w.now); }
+
+static void run_down(void) {
+    arrive(&w.down, take_down);
     if (pk_child_due(w.child.child) <= w.now) pk_child_tick(w.child.child, w.now);
 }
 
 static void run_up(void) {
-    for (unsigned i = 0; i < w.up.n; i++) {
-        pk_parent_datagram(w.parent.parent, w.up.thing[i]->bytes, w.up.thing[i]->n, w.now);
-        free(w.up.thing[i]);
-    }
-    w.up.n = 0;
+    arrive(&w.up, take_up);
     if (pk_parent_due(w.parent.parent) <= w.now) pk_parent_tick(w.parent.parent, w.now);
 }
 
@@ -298,11 +312,11 @@ static void serve(struct stream *s) {
         ask(s);
         return;
     }
-    if (s->sent > s->acked && w.round - s->moved > AGAIN) {
+    if (s->sent > s->acked && w.round - s->moved > AGAIN + 2 * w.s->way / ROUND) {
         uint32_t n = s->sent - s->acked < w.s->mss ? s->sent - s->acked : w.s->mss;
         from_server(s, s->acked, n, w.s->mss);
         w.repeated++;
-        s->moved = w.round - AGAIN + 50;        /* the next one soon */
+        s->moved += 50;         /* the next one soon */
         return;
     }
     if (s->sent == s->n || s->sent - s->acked >= window || dice(3)) return;
@@ -347,6 +361,8 @@ static const struct scenario scenarios[] = {
       .loss = 50, .reorder = 50, .again = 20 },
     { .name = "a bad link, IPv6, small segments", .known = 60, .version = 6, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_ALL, .mss = 300, .mtu = 1280, .streams = 200, .cache = 2 << 20,
       .loss = 50, .reorder = 100, .again = 50 },
+    { .name = "a long way", .known = 50, .version = 4, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_ALL, .mss = 1448, .stamp = 1, .mtu = 1500, .streams = 400, .cache = 4 << 20,
+      .loss = 50, .way = 300000, .lacking = 60 },
     { .name = "restarts", .known = 10, .version = 4, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_ALL, .mss = 1448, .stamp = 1, .mtu = 1500, .streams = 600, .cache = 4 << 20,
       .loss = 50, .reorder = 50, .again = 20, .restarts = 40 },
     { .name = "restarts, HTTP", .known = 5, .version = 6, .mode = PK_MODE_WINDOW, .keep = PK_KEEP_HTTP, .mss = 1428, .mtu = 1500, .streams = 400, .cache = 4 << 20, .loss = 10,
@@ -422,6 +438,7 @@ static void play(int number, int times) {
                (unsigned long)w.out, (unsigned long)p->hits, (unsigned long)p->kept, (unsigned long)p->wanted, (unsigned long)c->recovered, (unsigned long)c->dropped,
                (unsigned long)c->late, (unsigned long)c->sessions, (unsigned long)p->refused, (unsigned long)c->refused, (unsigned long)w.repeated, (unsigned long)w.round);
     ck_assert_uint_gt(p->hits * 100, p->kept * (unsigned)s->known);
+    if (s->lacking) ck_assert_msg(c->wanted * 1000 < p->hits * (unsigned)s->lacking, "%lu of %lu fingerprints were asked for", (unsigned long)c->wanted, (unsigned long)p->hits);
     if (!s->loss && !s->restarts) {
         ck_assert_uint_eq(w.repeated, 0);
         ck_assert_uint_eq(p->wanted + c->wanted + c->dropped + p->refused + c->refused + p->outages, 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* test_pktcache_session.c - the handshake and sealed datagrams, and who attacks them. */
+#include "pktcache/pk_print.h"
 #include "pktcache/pk_session.h"
 #include "run_suite.h"
 
@@ -51,7 +52,7 @@ static bool opens(pk_session_t *s, const uint8_t *datagram, size_t n, const char
 }
 
 START_TEST(test_pair) {
-    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1), *child = pk_session_make(&ours, PK_CHILD, 0, 1);
+    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_PRINT_HIGHWAY), *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_PRINT_HIGHWAY);
     uint8_t d[512];
     struct packet said[3];
     ck_assert_uint_eq(seal(parent, d, "too early"), 0);
@@ -70,7 +71,7 @@ END_TEST
 
 /* A bit anywhere, a byte less or more: nothing opens, and the datagram itself still does. */
 START_TEST(test_changed) {
-    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1), *child = pk_session_make(&ours, PK_CHILD, 0, 1);
+    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_PRINT_HIGHWAY), *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_PRINT_HIGHWAY);
     uint8_t d[512];
     struct packet said[3];
     join(parent, child, said);
@@ -90,7 +91,7 @@ END_TEST
 
 START_TEST(test_window) {
     enum { MANY = 3000, EACH = 64 };
-    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1), *child = pk_session_make(&ours, PK_CHILD, 0, 1);
+    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_PRINT_HIGHWAY), *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_PRINT_HIGHWAY);
     static uint8_t d[MANY][EACH];
     size_t n = 0;
     struct packet said[3];
@@ -114,7 +115,7 @@ END_TEST
 
 /* Whatever was said once is said again to whoever: nobody changes sessions, and no counter begins again under a key that was used. */
 START_TEST(test_replayed_handshake) {
-    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1), *child = pk_session_make(&ours, PK_CHILD, 0, 1);
+    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_PRINT_HIGHWAY), *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_PRINT_HIGHWAY);
     struct packet said[3], again[3], out;
     struct pk_ready ready;
     uint8_t d[512], e[512];
@@ -138,7 +139,7 @@ START_TEST(test_replayed_handshake) {
     ck_assert(opens(child, e, n, "still"));
     /* A parent that was started again knows nothing of all this. */
     pk_session_free(&parent);
-    parent = pk_session_make(&ours, PK_PARENT, 0, 1);
+    parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_PRINT_HIGHWAY);
     for (int i = 0; i < 3; i++) ck_assert_int_eq(step(parent, said + i, &ready, &out), i ? PK_IGNORED : PK_ANSWER);
     begin(parent, &out);
     ck_assert_int_eq(step(child, &out, &cache, &out), PK_BEGIN);
@@ -149,8 +150,8 @@ START_TEST(test_replayed_handshake) {
 END_TEST
 
 START_TEST(test_others) {
-    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1), *child = pk_session_make(&theirs, PK_CHILD, 0, 1),
-                 *two = pk_session_make(&ours, PK_CHILD, 1, 2);
+    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_PRINT_HIGHWAY), *child = pk_session_make(&theirs, PK_CHILD, 0, 1, PK_PRINT_HIGHWAY),
+                 *two = pk_session_make(&ours, PK_CHILD, 1, 2, PK_PRINT_HIGHWAY), *md5 = pk_session_make(&ours, PK_CHILD, 0, 1, PK_PRINT_MD5);
     struct packet p, out;
     struct pk_ready ready;
     struct pk_opened o;
@@ -158,7 +159,9 @@ START_TEST(test_others) {
     begin(child, &p);
     ck_assert_int_eq(step(parent, &p, &ready, &out), PK_IGNORED);
     begin(two, &p);
-    ck_assert_int_eq(step(parent, &p, &ready, &out), PK_LANES);
+    ck_assert_int_eq(step(parent, &p, &ready, &out), PK_DISAGREES);
+    begin(md5, &p);
+    ck_assert_int_eq(step(parent, &p, &ready, &out), PK_DISAGREES);
     p.bytes[4] ^= 1;
     ck_assert_int_eq(step(parent, &p, &ready, &out), PK_IGNORED);
     ck_assert_int_eq(pk_open(parent, d, sizeof d, &o), 0);
@@ -217,6 +220,7 @@ END_TEST
 int main(void) {
     Suite *s = suite_create("pktcache: sessions");
     TCase *t = tcase_create("all");
+    tcase_set_timeout(t, 60);
     tcase_add_test(t, test_pair);
     tcase_add_test(t, test_changed);
     tcase_add_test(t, test_window);
