@@ -13,7 +13,7 @@ import re
 import signal
 import subprocess
 
-from .lab import LabError, Server, wait_for
+from .lab import LabError, Server, wait_for, whole_lines
 
 HTTPD = os.environ.get("HTTPD", "/usr/sbin/apache2")
 HTTPD_MODULES = os.environ.get("HTTPD_MODULES", "/usr/lib/apache2/modules")
@@ -116,7 +116,7 @@ class Httpd(Server):
 
     def access_log(self):
         with open(self.path("access.log")) as f:
-            return f.read().splitlines()
+            return whole_lines(f.read())
 
     def generations(self):
         """How often it has told that a configuration is in force."""

@@ -62,16 +62,27 @@ def wait_for(condition, seconds, what):
         time.sleep(0.01)
 
 
+given = set()
+
+
 def free_port():
-    """A port that nobody listens on, outside the range from which the kernel takes ports for outgoing connections."""
-    for port in random.sample(range(20000, 32000), 200):
+    """A port that nobody listens on and nobody was given, outside the range from which the kernel takes ports for outgoing connections."""
+    for port in random.SystemRandom().sample(range(20000, 32000), 200):
+        if port in given:
+            continue
         with socket.socket() as s:
             try:
                 s.bind(("127.0.0.1", port))
+                given.add(port)
                 return port
             except OSError:
                 continue
     raise LabError("no free port among 200 tried between 20000 and 32000")
+
+
+def whole_lines(text):
+    """Without one that is being written."""
+    return text[:text.rfind("\n") + 1].splitlines()
 
 
 def process_stats():

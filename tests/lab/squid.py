@@ -15,7 +15,7 @@ import socket
 import subprocess
 import urllib.request
 
-from .lab import ROOT, LabError, Server, wait_for
+from .lab import ROOT, LabError, Server, wait_for, whole_lines
 
 
 def installed(variable, *arguments):
@@ -158,4 +158,4 @@ class Squid(Server):
     def access(self):
         """Lines of access.log."""
         with open(self.path("access.log")) as f:
-            return f.read().splitlines()
+            return whole_lines(f.read())

@@ -62,9 +62,9 @@ class GatedServer(Background, socketserver.ThreadingTCPServer):
         pass    # a peer that hung up is what tests do
 
     def wait(self, name):
-        """Whether the gate is open, or opens within a minute."""
+        """Whether the gate is open, or opens within ten minutes."""
         with self.lock:
-            self.lock.wait_for(lambda: name in self.opened or self.closing, 60)
+            self.lock.wait_for(lambda: name in self.opened or self.closing, 600)
             return name in self.opened
 
     def open(self, name):

@@ -58,12 +58,12 @@ class Pages(Httpd):
 
     def settled(self):
         """The counters at rest: what belongs to a response is counted until a moment after its client has it."""
-        seen = [self.counters()]
+        seen = []
 
         def at_rest():
-            time.sleep(0.03)
             seen.append(self.counters())
-            return seen[-1] == seen[-2]
+            time.sleep(0.03)
+            return len(seen) > 8 and all(s == seen[-1] for s in seen[-9:])
         wait_for(at_rest, 10, "counters at rest")
         return seen[-1]
 

@@ -12,6 +12,8 @@ import http1
 from lab import lab, squid
 from lab.load import Load
 
+SLACK = 2       # seconds that a busy machine may add to what takes so long
+
 serial = itertools.count(1)
 LOG = "status=%>Hs tag=%Ss class=%fqrs::class wait=%fqrs::wait slot=%fqrs::slot detail=%err_detail method=%rm url=%ru"
 # An end that nobody sent, and what the sanitizers and Squid itself say of its own mistakes.

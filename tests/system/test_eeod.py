@@ -137,7 +137,7 @@ def test_files(site):
 def test_other_marks_and_types(site):
     write(site.root, "other.txt", b"y" * 200 + b"[[mine: 7]]]]" + b"y" * 20)
     before = site.settled()
-    curl(f"{site.url}/other/other.txt")
+    assert curl(f"{site.url}/other/other.txt")[1]["eeod"] == "marks [[mine ]]]]"
     counted = moved(site, before)
     assert counted["unique_blocks"] == 1 and counted["cacheable_blocks"] == 2       # EeodMinBlock 0: the small one too
     before = site.settled()

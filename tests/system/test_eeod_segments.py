@@ -128,13 +128,15 @@ def test_equal_runs_are_cut_alike(watch, piece):
 
 def test_a_small_window_does_not_shift(watch):
     """Clients with a small buffer, whose window ends anywhere."""
-    shifted = total = 0
+    cuts = total = 0
     for flow in watch("/files/data.bin", clients=3, seconds=4, path=dict(rtt=30), rcvbuf=40_000):
         _, end = headers(flow)[0]
         whole = [at - end for at, _, length in flow.pieces if at >= end and length == MSS]
         total += len(whole)
-        shifted += sum(at % MSS != 0 for at in whole if at < 1_000_000)
-    assert total > 1000 and shifted <= total / 1000, (shifted, total)
+        places = [at % MSS for at in whole if at < 1_000_000]
+        cuts += sum(a != b for a, b in zip(places, places[1:]))
+    # A client that does not read for a while has its closed window probed by a short segment, behind which all is shifted.
+    assert total > 1000 and cuts <= 1 + total / 1000, (cuts, total)
 
 
 def test_marks_that_are_taken_out(watch):

@@ -140,7 +140,7 @@ def test_damaged(known_gateway):
         os.unlink(g.table)
         g.graceful()
         assert g.status()["known_urls"] == len(KNOWN)
-        assert any("No such file" in line for line in refusals(g))
+        http1.until(lambda: any("No such file" in line for line in refusals(g)), what="a word about it")
         # Nothing is known of what was never read.
     g2_log = "".join(g.error_log())
     assert g2_log.count("checksum") == 1, "said once, not every second"
@@ -172,7 +172,7 @@ def test_graceful_with_another_table(known_gateway, tmp_path):
     with known_gateway() as g:
         write(tmp_path / "another", {"http://localhost/b/size/14?x": (5, "-", "-")})
         g.graceful(g.config.replace(str(g.table), str(tmp_path / "another")))
-        assert g.status()["known_urls"] == 1
+        wait_known(g, 1)
         assert estimate(g, "/b/size/14?x") == 105
         # The children of before look at the file of before no longer.
         write(g.table, KNOWN)

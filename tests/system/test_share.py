@@ -111,6 +111,7 @@ def test_cache_that_is_gone(new_gateway, parts):
                 return g.status()["share_stored"] > 0
             taught.n = 0
             http1.until(taught, 30, "told")
+            http1.until(lambda: any("answers again" in line for line in g.error_log()), what="a word about it")
             log = "".join(g.error_log())
             assert log.count("no answer; page sizes are not shared") == 1 and log.count("answers again") == 1
         finally:

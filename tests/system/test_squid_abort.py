@@ -10,7 +10,7 @@ import pytest
 from squid_names import Deaf, Names
 from squid_oracle import Oracle
 from squid_origin import Origin
-from squid_proxy import fresh, scheduled
+from squid_proxy import SLACK, fresh, scheduled
 
 CONFIG = scheduled(1, gold="weight=4", slow="weight=1") + "connect_timeout 2 seconds\nfqrs_access slow allow asks oracle\n"
 GONE = {"submitted": 1, "released": 1, "aborted": 1}
@@ -42,7 +42,7 @@ def leave(proxy):
     """leave(connection): the client resets it; within a second nothing must be left of its request."""
     def leave(c, queued=0):
         c.reset()
-        proxy.until(lambda s: s["outstanding"] == s["parked"] == 0 and s["queued"] == queued, "no trace of who left", 1)
+        proxy.until(lambda s: s["outstanding"] == s["parked"] == 0 and s["queued"] == queued, "no trace of who left", 1 + SLACK)
     return leave
 
 
@@ -50,7 +50,7 @@ def soon(proxy, **kwargs):
     """A request now is answered within a second."""
     began = time.monotonic()
     assert proxy.ask("/size/10", **kwargs).status == 200
-    assert time.monotonic() - began < 1 * proxy.world.patience
+    assert time.monotonic() - began < (1 + SLACK) * proxy.world.patience
 
 
 def counted(proxy, before, expected):
@@ -99,7 +99,7 @@ def test_while_queued(proxy, leave):
         proxy.until_queued(7)
         for c in left:
             c.reset()
-        proxy.until(lambda s: s["queued"] == 1, "only one waits", 1)
+        proxy.until(lambda s: s["queued"] == 1, "only one waits", 1 + SLACK)
         taken.release()
         assert stays.receive().status == 200
         stays.close()
@@ -114,7 +114,7 @@ def test_while_queued_in_good_order(proxy):
         c = proxy.send("/size/10")
         proxy.until_queued(1)
         c.close()
-        proxy.until(lambda s: s["queued"] == 0, "nobody waits", 1)
+        proxy.until(lambda s: s["queued"] == 0, "nobody waits", 1 + SLACK)
     counted(proxy, before, {"submitted": 2, "released": 1, "done": 1, "cancelled": 1})
 
 
@@ -126,7 +126,7 @@ def test_while_queued_with_a_cache(proxy_with):
         c = p.send(page)
         p.until_queued(1)
         c.reset()
-        p.until(lambda s: s["queued"] == 0, "nobody waits", 1)
+        p.until(lambda s: s["queued"] == 0, "nobody waits", 1 + SLACK)
     assert p.origin.paths[page] == 0
     counted(p, before, {"submitted": 2, "released": 1, "done": 1, "cancelled": 1})
 
@@ -190,7 +190,7 @@ def test_in_the_middle_of_the_body(proxy, end):
     http1.until(lambda: c.more() and len(c.buffer) > 50000, what="half of the body")
     assert proxy.status()["outstanding"] == 1
     getattr(c, end)()
-    proxy.until(lambda s: s["outstanding"] == s["parked"] == 0, "no trace of who left", 1)
+    proxy.until(lambda s: s["outstanding"] == s["parked"] == 0, "no trace of who left", 1 + SLACK)
     counted(proxy, before, GONE)
     proxy.origin.open(gate)
 
@@ -228,12 +228,12 @@ def test_while_parked(proxy, leave, path):
     proxy.until_outstanding(1)
     began = time.monotonic()
     assert proxy.ask("/size/10", cls="gold").status == 200
-    assert time.monotonic() - began < 1 * proxy.world.patience
+    assert time.monotonic() - began < (1 + SLACK) * proxy.world.patience
     with proxy.taken() as taken:
         behind = proxy.send("/size/10", cls="gold")
         proxy.until(lambda s: (s["outstanding"], s["parked"], s["queued"]) == (1, 1, 1), "one taken, one parked, one waiting")
         c.reset()
-        s = proxy.until(lambda s: s["parked"] == 0, "nothing parked", 1)
+        s = proxy.until(lambda s: s["parked"] == 0, "nothing parked", 1 + SLACK)
         assert (s["outstanding"], s["queued"]) == (1, 1)
         taken.release()
         assert behind.receive().status == 200

@@ -6,7 +6,7 @@ import time
 import http1
 import pytest
 from squid_icap import Icap
-from squid_proxy import fresh, scheduled
+from squid_proxy import SLACK, fresh, scheduled
 
 # Squid 5.7, without the scheduler too, sometimes stops in a response of more than 64 KB that an ICAP server reads to its end before it answers.
 LARGE = 50000
@@ -26,7 +26,7 @@ def proxy(proxy_with, icap):
     yield p
     began = time.monotonic()
     assert p.ask("/size/10").status == 200
-    assert time.monotonic() - began < 1 * p.world.patience
+    assert time.monotonic() - began < (1 + SLACK) * p.world.patience
     p.settled()
 
 
@@ -112,7 +112,7 @@ def test_who_hangs_in_respmod_is_parked(proxy, icap, size):
     proxy.until(lambda s: s["released"] == before["released"] + 3 and s["queued"] == 0, "all three released, one after another")
     began = time.monotonic()
     assert proxy.ask("/size/10", cls="gold").status == 200
-    assert time.monotonic() - began < 1 * proxy.world.patience
+    assert time.monotonic() - began < (1 + SLACK) * proxy.world.patience
     hang[0].reset()
     proxy.until(lambda s: s["done"] + s["aborted"] >= before["done"] + before["aborted"] + 2, "the slot of who left")
     icap.open(gate)

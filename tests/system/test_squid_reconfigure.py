@@ -253,8 +253,9 @@ def test_bounds_change(new_proxy):
     """A shorter queue refuses who comes; a shorter wait counts for who waits already."""
     with new_proxy(scheduled(1, **TWO)) as p:
         with full(p, gold=4, silver=1) as (taken, waiting):
-            p.again(scheduled(1, gold="weight=4 queue=2 wait=1", silver="weight=2"))
+            p.again(scheduled(1, gold="weight=4 queue=2", silver="weight=2"))
             assert p.ask("/size/100", cls="gold").status == 503
+            p.again(scheduled(1, gold="weight=4 queue=2 wait=1", silver="weight=2"))
             for c in waiting["gold"]:
                 assert c.receive().status == 503
             assert p.until_queued(1)["by_class"]["gold"]["refused"] == 1

@@ -120,7 +120,7 @@ def test_waited_too_long(gateway):
         response = c.receive()
         took = time.monotonic() - began
         assert (response.status, response.headers["retry-after"]) == (503, "7")
-        assert 0.99 <= took < 3, took
+        assert 0.99 <= took < 10, took
         assert gateway.status()["queued"] == 0
     after = gateway.settled()
     assert after["cancelled"] - before["cancelled"] == 1
