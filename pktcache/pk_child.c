@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pk_child.h"
 
+#include "pk_bytes.h"
 #include "pk_late.h"
 #include "pk_memory.h"
+#include "pk_ranges.h"
 #include "pk_train.h"
 #include "pk_wants.h"
 
 #include <assert.h>
-#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     CHILD_MAGIC = 0x504b4348,
-    RANGES = 32,                /* of a flow, that are to be stored */
-    PENDING = 256,              /* trains that wait for a payload */
-    FAR_BEHIND = 1 << 24        /* bytes: what is as far behind is not waited for any more */
+    PENDING = 256               /* trains that wait for a payload */
 };
 
 enum {                          /* microseconds */
@@ -28,12 +27,8 @@ enum {                          /* microseconds */
 };
 
 struct flow {
-    struct pk_flow flow;
-    uint32_t       next;        /* behind the highest sequence number that went to the client */
-    uint32_t       swept;       /* where `next` was when old ranges were last taken away */
-    bool           known;
-    uint8_t        range;       /* the next place */
-    struct { uint32_t from, to; } store[RANGES];
+    struct pk_flow   flow;      /* next: of what went to the client */
+    struct pk_ranges store;     /* when it comes */
 };
 
 struct pending {
@@ -115,15 +110,15 @@ static void send_datagram(pk_child_t *c, const void *bytes, size_t n) {
 }
 
 static void status(pk_child_t *c, uint64_t now) {
-    uint64_t newest[2] = { htobe64(pk_session_seen(c->session)), htobe64(c->probe) };
-    uint8_t bytes[PK_SEAL_MORE + sizeof newest];
+    uint8_t bytes[PK_SEAL_MORE + PK_STATUS_BYTES];
     size_t n;
 
     c->status_at = now;
     c->news = false;
     if (c->strange) return;
-    memcpy(bytes + PK_SEAL_HEAD, newest, sizeof newest);
-    n = pk_seal(c->session, PK_STATUS, bytes, sizeof newest);
+    pk_put64(bytes + PK_SEAL_HEAD, pk_session_seen(c->session));
+    pk_put64(bytes + PK_SEAL_HEAD + 8, c->probe);
+    n = pk_seal(c->session, PK_STATUS, bytes, PK_STATUS_BYTES);
     if (n) send_datagram(c, bytes, n);
 }
 
@@ -167,16 +162,10 @@ static void send_piece(pk_child_t *c, const void *piece, size_t bytes) {
 static struct flow *flow_of(pk_child_t *c, const struct pk_tuple *tuple) { return (struct flow *)pk_flows_get(c->flows, tuple); }
 
 static void went(struct flow *f, uint32_t end) {
-    if (!f->known || (int32_t)(end - f->next) > 0) f->next = end;
-    f->known = true;
-    if (f->next - f->swept <= FAR_BEHIND) return;
-    /* Sequence numbers come again after 4 GB; what was to be stored then is not what comes now. */
-    for (int i = 0; i < RANGES; i++)
-        if ((int32_t)(f->next - f->store[i].to) > FAR_BEHIND) f->store[i].from = f->store[i].to = f->next;
-    f->swept = f->next;
+    if (!f->flow.known || (int32_t)(end - f->flow.next) > 0) f->flow.next = end;
+    f->flow.known = true;
+    pk_ranges_pass(&f->store, f->flow.next);
 }
-
-static bool ahead(const struct flow *f, uint32_t seq) { return f->known && (int32_t)(seq - f->next) > 0; }
 
 /* ---- trains ------------------------------------------------------------------------------------------------------------------ */
 
@@ -205,17 +194,6 @@ static bool payload_of(pk_child_t *c, const struct pk_car *car, uint8_t *out, ui
         at += length;
     }
     return !*count;
-}
-
-static void remember(struct flow *f, const struct pk_car *car) {
-    uint32_t from = pk_head_seq(&car->head), last = (f->range + RANGES - 1u) % RANGES;
-    if (f->store[last].to == from && f->store[last].from != from) {
-        f->store[last].to = from + car->n;
-        return;
-    }
-    f->store[f->range].from = from;
-    f->store[f->range].to = from + car->n;
-    f->range = (uint8_t)((f->range + 1) % RANGES);
 }
 
 static bool tuple_of_car(pk_child_t *c, const struct pk_head *h, struct pk_tuple *tuple) {
@@ -334,17 +312,13 @@ static bool store(pk_child_t *c, const struct flow *f, const struct pk_packet *k
     bool was_wanted = false;
 
     for (uint32_t i = 0; i < k->segments; i++) {
-        uint32_t at = i * k->segment, n = i + 1 == k->segments ? k->payload - at : k->segment;
-        const uint8_t *bytes = k->ip + k->headers + at;
-        for (int r = 0; r < RANGES; r++) {
-            uint32_t length = f->store[r].to - f->store[r].from, offset = k->seq + at - f->store[r].from;
-            if (offset > length || n > length - offset) continue;
-            struct pk_print print;
-            pk_print_of(c->key, bytes, n, &print);
-            c->counters.stored += pk_store_put(c->store, &print, bytes, n);
-            was_wanted |= pk_wants_drop(c->wants, &print);
-            break;
-        }
+        uint32_t n;
+        const uint8_t *bytes = pk_packet_segment(k, i, &n);
+        struct pk_print print;
+        if (!pk_ranges_have(&f->store, k->seq + i * k->segment, n)) continue;
+        pk_print_of(c->key, bytes, n, &print);
+        c->counters.stored += pk_store_put(c->store, &print, bytes, n);
+        was_wanted |= pk_wants_drop(c->wants, &print);
     }
     return was_wanted;
 }
@@ -356,18 +330,12 @@ static void packet_goes(pk_child_t *c, struct flow *f, const struct pk_packet *k
     if (was_wanted) resume(c, now);
 }
 
-static bool is_next(void *context, const struct pk_tuple *tuple, uint32_t seq) {
-    const pk_child_t *c = context;
-    const struct flow *f = (const struct flow *)pk_flows_find(c->flows, tuple);
-    return !f || !ahead(f, seq);
-}
-
 /* What has waited for something that went, or waited for too long. */
 static void late_go(pk_child_t *c, uint64_t now) {
     struct pk_waiting *l;
     struct pk_packet k;
 
-    while ((l = pk_late_take(c->late, now, is_next, c))) {
+    while ((l = pk_late_take(c->late, now, c->flows))) {
         if (l->train) train(c, l->bytes, l->n, now);
         else if (pk_packet_parse(&k, l->bytes, l->n) == PK_TCP) packet_goes(c, flow_of(c, &l->tuple), &k, l->bytes, l->n, now);
     }
@@ -396,13 +364,13 @@ void pk_child_packet(pk_child_t *c, void *piece, size_t bytes, uint64_t now) {
     pk_flow_count(&f->flow, k.segments, k.payload, k.headers);
     c->counters.native_bytes += k.segments ? k.payload + (uint64_t)k.segments * k.headers : k.headers;
     if (k.flags & (PK_SYN | PK_RST)) {
-        f->known = k.flags & PK_SYN;
-        f->next = k.seq + 1;
-        memset(f->store, 0, sizeof f->store);
+        f->flow.known = k.flags & PK_SYN;
+        f->flow.next = k.seq + 1;
+        f->store = (struct pk_ranges){ .passed = k.seq };
         send_piece(c, piece, bytes);
         return;
     }
-    if (ahead(f, k.seq) && defer(c, false, &tuple, k.seq, piece, bytes, now)) return;
+    if (pk_flow_ahead(&f->flow, k.seq) && defer(c, false, &tuple, k.seq, piece, bytes, now)) return;
     packet_goes(c, f, &k, piece, bytes, now);
     late_go(c, now);
 }
@@ -416,7 +384,7 @@ static bool unload_orders(struct pk_reader r, struct flow *f) {
     bool more = false;
 
     while (pk_train_next(&r, &car) == PK_CAR) {
-        if (car.kind == PK_NATIVE) remember(f, &car);
+        if (car.kind == PK_NATIVE) pk_ranges_add(&f->store, pk_head_seq(&car.head), car.n);
         else more = true;
     }
     return more;
@@ -434,7 +402,7 @@ static void train_came(pk_child_t *c, const uint8_t *inside, size_t n, uint64_t 
     }
     f = flow_of(c, &tuple);
     if (!unload_orders(r, f)) return;
-    if (ahead(f, pk_head_seq(&r.next)) && defer(c, true, &tuple, pk_head_seq(&r.next), inside, n, now)) return;
+    if (pk_flow_ahead(&f->flow, pk_head_seq(&r.next)) && defer(c, true, &tuple, pk_head_seq(&r.next), inside, n, now)) return;
     train(c, inside, n, now);
     late_go(c, now);
 }

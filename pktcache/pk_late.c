@@ -46,12 +46,17 @@ bool pk_late_add(pk_late_t *l, const struct pk_tuple *tuple, uint32_t seq, bool 
     return true;
 }
 
-struct pk_waiting *pk_late_take(pk_late_t *l, uint64_t now, bool (*ready)(void *, const struct pk_tuple *, uint32_t), void *context) {
+static bool has_its_turn(const struct pk_waiting *p, pk_flows_t *flows) {
+    const struct pk_flow *f = pk_flows_find(flows, &p->tuple);
+    return !f || !pk_flow_ahead(f, p->seq);
+}
+
+struct pk_waiting *pk_late_take(pk_late_t *l, uint64_t now, pk_flows_t *flows) {
     assert(l->magic == LATE_MAGIC);
     for (unsigned i = 0; i < l->n; i++) {
         uint8_t k = l->order[i];
         struct pk_waiting *p = l->place + k;
-        if (p->until > now && !ready(context, &p->tuple, p->seq)) continue;
+        if (p->until > now && !has_its_turn(p, flows)) continue;
         l->n--;
         memmove(l->order + i, l->order + i + 1, PLACES - 1 - i);
         l->order[PLACES - 1] = k;       /* the last of the free ones to be used again */

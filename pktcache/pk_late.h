@@ -8,7 +8,7 @@
 #ifndef FAIRGATE_PK_LATE_H
 #define FAIRGATE_PK_LATE_H
 
-#include "pk_packet.h"
+#include "pk_flows.h"
 
 #define PK_LATE_MOST 500u           /* microseconds */
 
@@ -29,10 +29,10 @@ void       pk_late_free(pk_late_t **l);
 /* false: there is no room. */
 bool       pk_late_add(pk_late_t *l, const struct pk_tuple *tuple, uint32_t seq, bool train, const void *bytes, size_t n, uint64_t now);
 /*
- * The first, as they came, whose time is over or of which ready() says that its turn has come; NULL: none.  It stays good until the next call with l, and is
+ * The first, as they came, whose time is over or which is not ahead of its flow any more; NULL: none.  It stays good until the next call with l, and is
  * not in l any more.  Whoever takes one asks again: it may have been what another one waits for.
  */
-struct pk_waiting *pk_late_take(pk_late_t *l, uint64_t now, bool (*ready)(void *context, const struct pk_tuple *tuple, uint32_t seq), void *context);
+struct pk_waiting *pk_late_take(pk_late_t *l, uint64_t now, pk_flows_t *flows);
 uint64_t   pk_late_due(const pk_late_t *l);
 
 #endif

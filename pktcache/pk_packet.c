@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pk_packet.h"
 
+#include "pk_bytes.h"
+
 #include <string.h>
 
 enum {
     IP4_LEAST = 20, IP6_HEADER = 40, TCP_LEAST = 20, PROTOCOL_TCP = 6,
     IP4_TOTAL = 2, IP4_ID = 4, IP4_FRAGMENT = 6, IP4_PROTOCOL = 9, IP4_SUM = 10, IP4_FROM = 12, IP4_TO = 16,
     IP6_PAYLOAD = 4, IP6_NEXT = 6, IP6_FROM = 8, IP6_TO = 24,
-    TCP_FROM = 0, TCP_TO = 2, TCP_SEQ = 4, TCP_OFFSET = 12, TCP_FLAGS = 13, TCP_SUM = 16,
+    TCP_FROM = 0, TCP_TO = 2, TCP_SEQ = 4, TCP_ACK = 8, TCP_OFFSET = 12, TCP_FLAGS = 13, TCP_SUM = 16,
     MORE_FRAGMENTS_OR_OFFSET = 0x3fff
 };
-
-static uint16_t get16(const uint8_t *p) { return (uint16_t)(p[0] << 8 | p[1]); }
-static uint32_t get32(const uint8_t *p) { return (uint32_t)get16(p) << 16 | get16(p + 2); }
-static void put16(uint8_t *p, uint32_t v) { p[0] = (uint8_t)(v >> 8); p[1] = (uint8_t)v; }
-static void put32(uint8_t *p, uint32_t v) { put16(p, v >> 16); put16(p + 2, v); }
 
 /* ---- reading ----------------------------------------------------------------------------------------------------------------- */
 
@@ -24,14 +21,14 @@ static uint32_t ip_header_of(const uint8_t *ip, uint32_t length) {
     if (ip[0] >> 4 == 4) {
         uint32_t header = (ip[0] & 15u) * 4;
         if (header < IP4_LEAST || header > length || ip[IP4_PROTOCOL] != PROTOCOL_TCP) return 0;
-        return get16(ip + IP4_FRAGMENT) & MORE_FRAGMENTS_OR_OFFSET ? 0 : header;
+        return pk_get16(ip + IP4_FRAGMENT) & MORE_FRAGMENTS_OR_OFFSET ? 0 : header;
     }
     if (ip[0] >> 4 == 6 && length >= IP6_HEADER && ip[IP6_NEXT] == PROTOCOL_TCP) return IP6_HEADER;
     return 0;
 }
 
 static uint32_t told_length(const uint8_t *ip) {
-    return ip[0] >> 4 == 4 ? get16(ip + IP4_TOTAL) : (uint32_t)IP6_HEADER + get16(ip + IP6_PAYLOAD);
+    return ip[0] >> 4 == 4 ? pk_get16(ip + IP4_TOTAL) : (uint32_t)IP6_HEADER + pk_get16(ip + IP6_PAYLOAD);
 }
 
 enum pk_kind pk_packet_parse(struct pk_packet *p, const void *piece, size_t bytes) {
@@ -56,7 +53,8 @@ enum pk_kind pk_packet_parse(struct pk_packet *p, const void *piece, size_t byte
         if (v.gso_size < p->payload) p->segment = v.gso_size;
         p->segments = p->payload ? (p->payload + p->segment - 1) / p->segment : 0;
     }
-    p->seq = get32(ip + p->ip_header + TCP_SEQ);
+    p->seq = pk_get32(ip + p->ip_header + TCP_SEQ);
+    p->ack = pk_get32(ip + p->ip_header + TCP_ACK);
     p->flags = ip[p->ip_header + TCP_FLAGS];
     p->next = p->seq + p->payload + !!(p->flags & PK_FIN);
     p->checked = v.flags & (VIRTIO_NET_HDR_F_NEEDS_CSUM | VIRTIO_NET_HDR_F_DATA_VALID);
@@ -112,7 +110,7 @@ static uint16_t fold(uint64_t sum) {
 
 static uint64_t pseudo_sum(const uint8_t *ip, uint32_t tcp_length) {
     uint8_t tail[8] = { 0, 0, 0, PROTOCOL_TCP };
-    put32(tail + 4, tcp_length);
+    pk_put32(tail + 4, tcp_length);
     return (ip[0] >> 4 == 4 ? sum_of(ip + IP4_FROM, 8) : sum_of(ip + IP6_FROM, 32)) + sum_of(tail, sizeof tail);
 }
 
@@ -129,12 +127,12 @@ bool pk_packet_intact(const struct pk_packet *p) {
 static void blank(struct pk_head *h) {
     uint8_t *tcp = h->bytes + h->ip_header;
     if (h->bytes[0] >> 4 == 4) {
-        put16(h->bytes + IP4_TOTAL, 0);
-        put16(h->bytes + IP4_SUM, 0);
+        pk_put16(h->bytes + IP4_TOTAL, 0);
+        pk_put16(h->bytes + IP4_SUM, 0);
     } else {
-        put16(h->bytes + IP6_PAYLOAD, 0);
+        pk_put16(h->bytes + IP6_PAYLOAD, 0);
     }
-    put16(tcp + TCP_SUM, 0);
+    pk_put16(tcp + TCP_SUM, 0);
     tcp[TCP_FLAGS] &= (uint8_t)~(PK_PSH | PK_FIN);
 }
 
@@ -146,12 +144,12 @@ void pk_head_of(struct pk_head *h, const struct pk_packet *p) {
     blank(h);
 }
 
-uint32_t pk_head_seq(const struct pk_head *h) { return get32(h->bytes + h->ip_header + TCP_SEQ); }
+uint32_t pk_head_seq(const struct pk_head *h) { return pk_get32(h->bytes + h->ip_header + TCP_SEQ); }
 
 void pk_head_advance(struct pk_head *h, uint32_t bytes, uint32_t segments) {
     uint8_t *seq = h->bytes + h->ip_header + TCP_SEQ;
-    put32(seq, get32(seq) + bytes);
-    if (h->bytes[0] >> 4 == 4) put16(h->bytes + IP4_ID, get16(h->bytes + IP4_ID) + segments);
+    pk_put32(seq, pk_get32(seq) + bytes);
+    if (h->bytes[0] >> 4 == 4) pk_put16(h->bytes + IP4_ID, pk_get16(h->bytes + IP4_ID) + segments);
 }
 
 bool pk_head_valid(struct pk_head *h) {
@@ -183,11 +181,11 @@ size_t pk_head_write(const struct pk_head *h, uint32_t payload, uint32_t segment
     memcpy(ip, h->bytes, h->length);
     tcp[TCP_FLAGS] |= flags & (PK_PSH | PK_FIN);
     if (four) {
-        put16(ip + IP4_TOTAL, h->length + payload);
+        pk_put16(ip + IP4_TOTAL, h->length + payload);
         sum = (uint16_t)~fold(sum_of(ip, h->ip_header));
         memcpy(ip + IP4_SUM, &sum, sizeof sum);
     } else {
-        put16(ip + IP6_PAYLOAD, tcp_length);
+        pk_put16(ip + IP6_PAYLOAD, tcp_length);
     }
     sum = fold(pseudo_sum(ip, tcp_length));
     memcpy(tcp + TCP_SUM, &sum, sizeof sum);

@@ -40,6 +40,7 @@ struct pk_packet {
     uint32_t       segment;         /* bytes of each segment but the last; of the only one: payload */
     uint32_t       segments;        /* 0: no payload */
     uint32_t       seq, next;       /* of the first byte; behind the last one, a FIN being one, too */
+    uint32_t       ack;             /* counts if flags has PK_ACK */
     uint8_t        flags;           /* enum pk_tcp_flag */
     bool           checked;         /* the kernel answers for its checksums */
 };
@@ -48,6 +49,13 @@ struct pk_packet {
 static inline size_t pk_piece_ip(size_t bytes) { return bytes > sizeof(struct virtio_net_hdr) ? bytes - sizeof(struct virtio_net_hdr) : 0; }
 
 enum pk_kind pk_packet_parse(struct pk_packet *p, const void *piece, size_t bytes);
+
+/* Segment i's payload, *n bytes. */
+static inline const uint8_t *pk_packet_segment(const struct pk_packet *p, uint32_t i, uint32_t *n) {
+    uint32_t at = i * p->segment;
+    *n = i + 1 == p->segments ? p->payload - at : p->segment;
+    return p->ip + p->headers + at;
+}
 
 void pk_packet_tuple(const struct pk_packet *p, struct pk_tuple *t);
 void pk_tuple_turn(struct pk_tuple *t);                                     /* as the other side sees it */

@@ -1,35 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pk_parent.h"
 
+#include "pk_bytes.h"
+#include "pk_follow.h"
 #include "pk_heard.h"
 #include "pk_late.h"
 #include "pk_memory.h"
 #include "pk_trains.h"
+#include "pk_wants.h"
 
 #include <assert.h>
-#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     PARENT_MAGIC = 0x504b5041,
-    MARGIN_LEAST = 2 << 20,     /* bytes of the child's cache that the parent does not count on */
-    WANTED_MAX = 64             /* fingerprints of a PK_WANT that are answered */
+    MARGIN_LEAST = 2 << 20      /* bytes of the child's cache that the parent does not count on */
 };
 
 enum {                          /* microseconds */
     STRANGE = 1000000,          /* without a word of the child: only then datagrams of a session that is not known are a reason to begin one */
     WHO_FIRST = 200000,         /* while there is no session; twice as long after each */
     WHO_LAST = 3200000
-};
-
-struct flow {
-    struct pk_flow flow;
-    struct pk_http http;
-    uint32_t       next;        /* behind the highest sequence number that was seen from the server */
-    uint32_t       from;        /* joining: where the response begins */
-    uint32_t       ask_next;
-    bool           known, ask_known, joining, lost;
 };
 
 struct pk_parent {
@@ -68,7 +60,7 @@ pk_parent_t *pk_parent_make(const struct pk_config *c, const struct pk_print_key
     p->out = *out;
     p->more = PK_UDP_MORE(c->there.ss_family == AF_INET6);
     p->room = c->mtu - p->more - PK_SEAL_MORE;
-    p->flows = pk_flows_make((uint32_t)c->flows, sizeof(struct flow), flow_gone, p);
+    p->flows = pk_flows_make((uint32_t)c->flows, sizeof(struct pk_follow), flow_gone, p);
     p->late = pk_late_make();
     p->trains = pk_trains_make(c, p->room, train_leaves, p);
     if (!p->flows || !p->late || !p->trains) pk_parent_free(&p);
@@ -165,74 +157,28 @@ static void train_leaves(void *context, const struct pk_train *t, struct pk_flow
     pk_heard_train(&p->heard, pk_session_sent(p->session), now);
 }
 
-static uint32_t ack_of(const struct pk_packet *k) {
-    const uint8_t *tcp = k->ip + k->ip_header;
-    return (uint32_t)tcp[8] << 24 | (uint32_t)tcp[9] << 16 | (uint32_t)tcp[10] << 8 | tcp[11];
-}
-
 /* ---- what comes from servers ------------------------------------------------------------------------------------------------- */
 
 enum verdict { AS_IT_IS, LITERAL, TOKEN, NEW };
 
-/* Follows the stream.  Whether the piece is the next of its flow, so that it may be looked into. */
-static bool follow(pk_parent_t *p, struct flow *f, const struct pk_packet *k) {
-    int32_t missing;
-
-    if (!f->known) {
-        f->known = true;
-        f->next = k->seq;
-        if (!f->joining) pk_http_lose(&f->http);
-    }
-    missing = (int32_t)(k->seq - f->next);
-    if (missing < 0) {
-        if ((int32_t)(k->next - f->next) > 0) {     /* something of it is new, but cut otherwise than before */
-            f->next = k->next;
-            pk_http_lose(&f->http);
-        }
-        p->counters.again += k->segments;
-        return false;
-    }
-    f->next = k->next;
-    if (f->joining && k->seq == f->from) f->joining = false;
-    else if (missing || f->joining) pk_http_lose(&f->http);
-    if (pk_http_lost(&f->http)) f->joining = false;
-    return true;
-}
-
-/* Which segments may be kept; how many. */
-static uint32_t may_keep(pk_parent_t *p, struct flow *f, const struct pk_packet *k, bool *keep) {
-    const uint8_t *payload = k->ip + k->headers;
-    uint32_t kept = 0;
-
-    for (uint32_t i = 0; i < k->segments; i++) {
-        uint32_t at = i * k->segment, n = i + 1 == k->segments ? k->payload - at : k->segment;
-        keep[i] = pk_http_answer(&f->http, &p->c->mark, payload + at, n) || p->c->keep == PK_KEEP_ALL;
-        keep[i] &= n >= p->c->least && n <= PK_DATAGRAM_MAX;
-        kept += keep[i];
-    }
-    if (pk_http_lost(&f->http) && !f->lost) p->counters.lost++;
-    f->lost = pk_http_lost(&f->http);
-    return kept;
-}
-
 static void judge(pk_parent_t *p, const struct pk_packet *k, const bool *keep, enum verdict *verdict, struct pk_print *print) {
-    const uint8_t *payload = k->ip + k->headers;
     bool literals = p->c->mode == PK_MODE_TRAIN;
+    uint32_t n;
 
     for (uint32_t i = 0; i < k->segments; i++) {
-        uint32_t at = i * k->segment, n = i + 1 == k->segments ? k->payload - at : k->segment;
+        const uint8_t *payload = pk_packet_segment(k, i, &n);
         enum verdict small = literals && n <= p->c->literal ? LITERAL : AS_IT_IS;
         verdict[i] = small;
         if (!keep[i]) continue;
         p->counters.kept++;
-        pk_print_of(p->key, payload + at, n, print + i);
-        enum pk_met met = pk_store_meet(p->store, print + i, payload + at, n);
+        pk_print_of(p->key, payload, n, print + i);
+        enum pk_met met = pk_store_meet(p->store, print + i, payload, n);
         p->counters.stored += met == PK_NEW;
         if (met != PK_CLASH) verdict[i] = met == PK_SAME ? TOKEN : NEW;
     }
 }
 
-static void carry(pk_parent_t *p, struct flow *f, const struct pk_packet *k, const enum verdict *verdict, const struct pk_print *print, uint64_t now) {
+static void carry(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, const enum verdict *verdict, const struct pk_print *print, uint64_t now) {
     const uint8_t *payload = k->ip + k->headers;
     struct pk_head first;
 
@@ -266,7 +212,7 @@ static void carry(pk_parent_t *p, struct flow *f, const struct pk_packet *k, con
     if (f->http.ended) pk_trains_leave(p->trains, &f->flow, now);
 }
 
-static void response(pk_parent_t *p, struct flow *f, const struct pk_packet *k, const void *piece, size_t bytes, uint64_t now) {
+static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, const void *piece, size_t bytes, uint64_t now) {
     enum verdict verdict[PK_SEGMENTS_MAX];
     struct pk_print print[PK_SEGMENTS_MAX];
     bool keep[PK_SEGMENTS_MAX];
@@ -274,29 +220,14 @@ static void response(pk_parent_t *p, struct flow *f, const struct pk_packet *k, 
     bool small, plain = !pk_parent_at_work(p) || k->flags & (PK_SYN | PK_RST | PK_URG | PK_CWR);
 
     pk_flow_count(&f->flow, k->segments, k->payload, k->headers);
-    if (k->flags & PK_SYN) {
-        f->known = true;
-        f->next = k->seq + 1;
-        f->ask_known = k->flags & PK_ACK;
-        f->ask_next = ack_of(k);
-        f->joining = false;
-        pk_http_begin(&f->http);
-    } else if (k->flags & PK_FIN && !k->payload && f->known && k->seq == f->next) {
-        f->next = k->next;
-    } else if (k->payload) {
-        if (k->segments > PK_SEGMENTS_MAX) {
-            pk_http_lose(&f->http);
-            f->known = false;
-            plain = true;
-        } else if (!follow(p, f, k)) {
-            plain = true;
-        } else {
-            kept = may_keep(p, f, k, keep);
-        }
-    }
+    if (!(k->flags & PK_SYN) && pk_flow_behind(&f->flow, k->seq)) p->counters.again += k->segments;
+    if (pk_follow_response(f, k)) kept = pk_follow_keep(f, k, p->c, keep);
+    else plain = true;
+    p->counters.lost += pk_follow_lost(f) && !f->lost;
+    f->lost = pk_follow_lost(f);
     /* Of a connection that is not followed nothing goes in trains, so there is none to go along with. */
-    small = p->c->mode == PK_MODE_TRAIN && k->payload <= p->c->literal && (p->c->keep == PK_KEEP_ALL || !pk_http_lost(&f->http));
-    plain |= !k->payload || !(kept || small);
+    small = p->c->mode == PK_MODE_TRAIN && k->payload <= p->c->literal && (p->c->keep == PK_KEEP_ALL || !pk_follow_lost(f));
+    plain |= !(kept || small);
     if (plain) {
         pk_trains_leave(p->trains, &f->flow, now);
         send_piece(p, k, piece, bytes);
@@ -307,62 +238,18 @@ static void response(pk_parent_t *p, struct flow *f, const struct pk_packet *k, 
     carry(p, f, k, verdict, print, now);
 }
 
-static bool ahead(const struct flow *f, uint32_t seq) { return f->known && (int32_t)(seq - f->next) > 0; }
-
-static struct flow *flow_of(pk_parent_t *p, const struct pk_tuple *tuple) { return (struct flow *)pk_flows_get(p->flows, tuple); }
-
-static bool is_next(void *context, const struct pk_tuple *tuple, uint32_t seq) {
-    const pk_parent_t *p = context;
-    const struct flow *f = (const struct flow *)pk_flows_find(p->flows, tuple);
-    return !f || !ahead(f, seq);
-}
+static struct pk_follow *flow_of(pk_parent_t *p, const struct pk_tuple *tuple) { return (struct pk_follow *)pk_flows_get(p->flows, tuple); }
 
 /* What has waited for something that came, or waited for too long. */
 static void late_go(pk_parent_t *p, uint64_t now) {
     struct pk_waiting *l;
     struct pk_packet k;
 
-    while ((l = pk_late_take(p->late, now, is_next, p)))
+    while ((l = pk_late_take(p->late, now, p->flows)))
         if (pk_packet_parse(&k, l->bytes, l->n) == PK_TCP) response(p, flow_of(p, &l->tuple), &k, l->bytes, l->n, now);
 }
 
-/* ---- what comes from clients --------------------------------------------------------------------------------------------------- */
-
-/*
- * A connection that is lost, or was there before we were, is followed again from a request that stands at the beginning of a segment, when the client has
- * acknowledged all that the server has sent: the next byte of the server begins the response.
- */
-static void join(struct flow *f, const struct pk_packet *k) {
-    uint32_t ack = ack_of(k);
-    if (!(k->flags & PK_ACK) || !f->known || ack != f->next || !pk_http_looks_asked(k->ip + k->headers, k->payload)) return;
-    pk_http_begin(&f->http);
-    f->http.authorized = true;      /* what came before is not known */
-    f->joining = true;
-    f->from = ack;
-    f->ask_known = true;
-    f->ask_next = k->seq;
-}
-
-static void request(pk_parent_t *p, const struct pk_packet *k, const struct pk_tuple *tuple) {
-    struct flow *f = flow_of(p, tuple);
-    int32_t missing;
-
-    if (k->flags & PK_SYN) {
-        pk_http_begin(&f->http);
-        f->known = f->joining = false;
-        f->ask_known = true;
-        f->ask_next = k->seq + 1;
-        return;
-    }
-    if (!k->payload || p->c->keep == PK_KEEP_ALL) return;
-    if (!f->ask_known || pk_http_lost(&f->http)) join(f, k);
-    if (!f->ask_known || pk_http_lost(&f->http)) return;
-    missing = (int32_t)(k->seq - f->ask_next);
-    if (missing < 0 && (int32_t)(k->seq + k->payload - f->ask_next) <= 0) return;   /* again */
-    if (missing) pk_http_lose(&f->http);
-    f->ask_next = k->seq + k->payload;
-    pk_http_ask(&f->http, k->ip + k->headers, k->payload);
-}
+/* ---- what comes from the device ---------------------------------------------------------------------------------------------- */
 
 void pk_parent_packet(pk_parent_t *p, void *piece, size_t bytes, uint64_t now) {
     struct pk_packet k;
@@ -378,8 +265,8 @@ void pk_parent_packet(pk_parent_t *p, void *piece, size_t bytes, uint64_t now) {
     }
     pk_packet_tuple(&k, &tuple);
     if (pk_config_serves(p->c, &tuple)) {
-        struct flow *f = flow_of(p, &tuple);
-        if (!(k.flags & (PK_SYN | PK_RST)) && ahead(f, k.seq) && pk_late_add(p->late, &tuple, k.seq, false, piece, bytes, now)) {
+        struct pk_follow *f = flow_of(p, &tuple);
+        if (!(k.flags & (PK_SYN | PK_RST)) && pk_flow_ahead(&f->flow, k.seq) && pk_late_add(p->late, &tuple, k.seq, false, piece, bytes, now)) {
             p->counters.late++;
             return;
         }
@@ -388,7 +275,10 @@ void pk_parent_packet(pk_parent_t *p, void *piece, size_t bytes, uint64_t now) {
         return;
     }
     pk_tuple_turn(&tuple);
-    if (pk_config_serves(p->c, &tuple)) request(p, &k, &tuple);
+    if (pk_config_serves(p->c, &tuple)) {
+        struct pk_follow *f = flow_of(p, &tuple);
+        if (p->c->keep == PK_KEEP_HTTP || k.flags & PK_SYN) pk_follow_request(f, &k);
+    }
     send_piece(p, &k, piece, bytes);
 }
 
@@ -421,18 +311,15 @@ static void probe(pk_parent_t *p, uint64_t now) {
 }
 
 static void heard(pk_parent_t *p, const struct pk_opened *o, uint64_t now) {
-    uint64_t newest[2];
-
-    if (o->n != sizeof newest || o->before) return;
-    memcpy(newest, o->inside, sizeof newest);
-    news(p, pk_heard_status(&p->heard, be64toh(newest[0]), be64toh(newest[1]), now), NULL);
+    if (o->n != PK_STATUS_BYTES || o->before) return;
+    news(p, pk_heard_status(&p->heard, pk_get64(o->inside), pk_get64(o->inside + 8), now), NULL);
 }
 
 /* What the child has no payload for: in parts that fit the link. */
 static void recover(pk_parent_t *p, const uint8_t *inside, size_t n) {
     uint8_t payload[PK_PAYLOAD_MAX], bytes[PK_SEAL_HEAD + PK_DATAGRAM_MAX + PK_SEAL_TAG], *q = bytes + PK_SEAL_HEAD;
 
-    if (n % PK_TOKEN || n > WANTED_MAX * PK_TOKEN) return;
+    if (n % PK_TOKEN || n > PK_WANTS_MAX * PK_TOKEN) return;
     for (; n; n -= PK_TOKEN, inside += PK_TOKEN) {
         struct pk_print print;
         pk_print_read(&print, inside);
@@ -440,13 +327,13 @@ static void recover(pk_parent_t *p, const uint8_t *inside, size_t n) {
         p->counters.wanted++;
         p->counters.recovered += length > 0;
         for (uint32_t at = 0, part; at < length; at += part) {
-            uint32_t room = (uint32_t)p->room - PK_TOKEN - 4;
+            uint32_t room = (uint32_t)p->room - PK_PART_HEAD;
             part = length - at < room ? length - at : room;
             memcpy(q, inside, PK_TOKEN);
-            uint16_t numbers[2] = { htobe16((uint16_t)length), htobe16((uint16_t)at) };
-            memcpy(q + PK_TOKEN, numbers, sizeof numbers);
-            memcpy(q + PK_TOKEN + 4, payload + at, part);
-            send_sealed(p, PK_PAYLOAD, bytes, PK_TOKEN + 4 + part);
+            pk_put16(q + PK_TOKEN, length);
+            pk_put16(q + PK_TOKEN + 2, at);
+            memcpy(q + PK_PART_HEAD, payload + at, part);
+            send_sealed(p, PK_PAYLOAD, bytes, PK_PART_HEAD + part);
         }
     }
 }

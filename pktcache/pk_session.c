@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pk_session.h"
 
+#include "pk_bytes.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <arpa/inet.h>
-#include <endian.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -38,17 +38,6 @@ struct pk_session {
     bool             begun;             /* child: nonce was sent, no WELCOME came yet */
     struct keys      now, before;
 };
-
-static uint64_t get64(const uint8_t *p) {
-    uint64_t v;
-    memcpy(&v, p, sizeof v);
-    return be64toh(v);
-}
-
-static void put64(uint8_t *p, uint64_t v) {
-    v = htobe64(v);
-    memcpy(p, &v, sizeof v);
-}
 
 static void fresh_nonce(pk_session_t *s) {
     if (RAND_bytes(s->nonce, PK_NONCE) != 1) abort();       /* no session without */
@@ -101,7 +90,7 @@ static void new_keys(pk_session_t *s, const uint8_t *child, const uint8_t *paren
     pk_secret_derive(&s->secret, "fairgate pktcache session", salt, sizeof salt, derived, sizeof derived);
     if (EVP_EncryptInit_ex(k->out, EVP_aes_256_gcm(), NULL, s->role == PK_PARENT ? down : up, NULL) != 1 ||
         EVP_DecryptInit_ex(k->in, EVP_aes_256_gcm(), NULL, s->role == PK_PARENT ? up : down, NULL) != 1) abort();
-    k->id = get64(derived + 2 * KEY - 4) & 0xffffff;
+    k->id = pk_get64(derived + 2 * KEY - 4) & 0xffffff;
     k->sent = k->seen = 0;
     memset(k->window, 0, sizeof k->window);
     k->good = true;
@@ -116,7 +105,7 @@ static void swap_keys(pk_session_t *s) {
 
 static void iv_of(uint8_t iv[IV], uint64_t counter) {
     memset(iv, 0, IV - 8);
-    put64(iv + IV - 8, counter);
+    pk_put64(iv + IV - 8, counter);
 }
 
 static bool encrypt(struct keys *k, uint64_t counter, const uint8_t *aad, size_t aad_n, uint8_t *p, size_t n) {
@@ -221,7 +210,7 @@ static enum pk_step welcome(pk_session_t *s, const uint8_t *p, size_t n, const s
     memcpy(q, s->nonce, PK_NONCE);
     memcpy(q + PK_NONCE, parent, PK_NONCE);
     memcpy(sealed, ready->cache, sizeof ready->cache);
-    put64(sealed + sizeof ready->cache, ready->bytes);
+    pk_put64(sealed + sizeof ready->cache, ready->bytes);
     if (!encrypt(&s->now, 0, out, READY_SEALED, sealed, sizeof ready->cache + 8)) abort();
     *out_n = READY_SEALED + sizeof ready->cache + 8 + PK_SEAL_TAG;
     return PK_ESTABLISHED;
@@ -241,7 +230,7 @@ static enum pk_step ready_came(pk_session_t *s, const uint8_t *p, size_t n, stru
     s->before.good = false;     /* nothing of the child's is still on its way: it has begun anew since */
     fresh_nonce(s);
     memcpy(ready->cache, sealed, sizeof ready->cache);
-    ready->bytes = get64(sealed + sizeof ready->cache);
+    ready->bytes = pk_get64(sealed + sizeof ready->cache);
     return PK_ESTABLISHED;
 }
 
@@ -275,9 +264,8 @@ size_t pk_seal(pk_session_t *s, enum pk_type type, void *out, size_t n) {
     assert(s->magic == SESSION_MAGIC && type >= PK_TRAIN);
     if (!k->good || k->sent >= WORN) return 0;
     k->sent++;
-    put64(p + 4, k->sent);
-    uint32_t head = htonl((uint32_t)type << 24 | k->id);
-    memcpy(p, &head, sizeof head);
+    pk_put64(p + 4, k->sent);
+    pk_put32(p, (uint32_t)type << 24 | k->id);
     if (!encrypt(k, k->sent, p, PK_SEAL_HEAD, p + PK_SEAL_HEAD, n)) abort();
     return PK_SEAL_MORE + n;
 }
@@ -294,9 +282,8 @@ enum pk_type pk_open(pk_session_t *s, void *datagram, size_t n, struct pk_opened
     assert(s->magic == SESSION_MAGIC);
     *o = (struct pk_opened){ .inside = p + PK_SEAL_HEAD };
     if (n < PK_SEAL_MORE) return 0;
-    memcpy(&head, p, sizeof head);
-    head = ntohl(head);
-    o->number = get64(p + 4);
+    head = pk_get32(p);
+    o->number = pk_get64(p + 4);
     o->n = n - PK_SEAL_MORE;
     if (!k->good || k->id != (head & 0xffffff)) {
         k = &s->before;

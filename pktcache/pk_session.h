@@ -38,13 +38,14 @@
 #define PK_WINDOW     1024u
 #define PK_DATAGRAM_MAX 9216u       /* bytes of a datagram, and so of what is sealed in it */
 #define PK_CONTROL_MAX 128u             /* bytes of a datagram of the handshake */
+#define PK_STATUS_BYTES 16u
 
 enum pk_type {
     PK_HELLO = 1, PK_WELCOME, PK_READY, PK_WHO,
     PK_TRAIN = 16,                      /* parent to child: packets of a flow (pk_train.h) */
     PK_PAYLOAD,                         /* parent to child: what was asked for */
     PK_PROBE,                           /* parent to child: nothing, as large as a datagram may be */
-    PK_STATUS,                          /* child to parent: still here, and what came */
+    PK_STATUS,                          /* child to parent: still here; the numbers of the newest that came and of the newest probe, PK_STATUS_BYTES */
     PK_WANT                             /* child to parent: fingerprints that it has no payload for */
 };
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pk_train.h"
 
+#include "pk_bytes.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -8,11 +10,6 @@ enum {
     KIND = 3, CHANGED = 4, PUSH = 8, LAST = 16, ONE = 32, KNOWN = KIND | CHANGED | PUSH | LAST | ONE,
     TOKENS_HEAD = 5, ONE_HEAD = 2, CHANGE = 3
 };
-
-static uint32_t get16(const uint8_t *p) { return (uint32_t)p[0] << 8 | p[1]; }
-static uint32_t get32(const uint8_t *p) { return get16(p) << 16 | get16(p + 2); }
-static void put16(uint8_t *p, uint32_t v) { p[0] = (uint8_t)(v >> 8); p[1] = (uint8_t)v; }
-static void put32(uint8_t *p, uint32_t v) { put16(p, v >> 16); put16(p + 2, v); }
 
 /* As computed; it is no number to anybody. */
 void pk_print_write(const struct pk_print *print, uint8_t out[PK_TOKEN]) { memcpy(out, print->half, PK_TOKEN); }
@@ -62,12 +59,12 @@ static void taken(struct pk_train *t, const struct pk_head *h, uint32_t bytes, u
 
 /* The last record, of one segment: as if it were one of many. */
 static void widen(struct pk_train *t, uint8_t *record, uint8_t *content) {
-    uint32_t segment = get16(content);
+    uint32_t segment = pk_get16(content);
 
     memmove(content + TOKENS_HEAD, content + ONE_HEAD, PK_TOKEN);
     content[0] = 1;
-    put16(content + 1, segment);
-    put16(content + 3, segment);
+    pk_put16(content + 1, segment);
+    pk_put16(content + 3, segment);
     record[0] &= (uint8_t)~ONE;
     t->n += TOKENS_HEAD - ONE_HEAD;
 }
@@ -79,13 +76,13 @@ static bool extend(struct pk_train *t, const struct pk_head *h, const struct pk_
     if (!t->extend || t->room - t->n < PK_TOKEN + TOKENS_HEAD - ONE_HEAD || h->length != t->next.length || memcmp(h->bytes, t->next.bytes, h->length)) return false;
     content = record + 1 + (record[0] & CHANGED ? 1 + record[1] * CHANGE : 0);
     if (record[0] & ONE) {
-        if (segment > get16(content) || 2 * get16(content) + h->length > UINT16_MAX || record[0] & (PUSH | LAST)) return false;
+        if (segment > pk_get16(content) || 2 * pk_get16(content) + h->length > UINT16_MAX || record[0] & (PUSH | LAST)) return false;
         widen(t, record, content);
     }
-    if (content[0] == PK_TOKENS_MAX || get16(content + 1) != get16(content + 3) || segment > get16(content + 1)) return false;
-    if ((content[0] + 1u) * get16(content + 1) + h->length > UINT16_MAX || record[0] & (PUSH | LAST)) return false;
+    if (content[0] == PK_TOKENS_MAX || pk_get16(content + 1) != pk_get16(content + 3) || segment > pk_get16(content + 1)) return false;
+    if ((content[0] + 1u) * pk_get16(content + 1) + h->length > UINT16_MAX || record[0] & (PUSH | LAST)) return false;
     content[0]++;
-    put16(content + 3, segment);
+    pk_put16(content + 3, segment);
     record[0] |= kind_of(0, 0, flags);
     pk_print_write(print, t->bytes + t->n);
     t->n += PK_TOKEN;
@@ -114,12 +111,12 @@ uint32_t pk_train_tokens(struct pk_train *t, const struct pk_head *h, const stru
     record[0] = kind_of(PK_TOKENS, changed, flags);
     if (count == 1) {
         record[0] |= ONE;
-        put16(content, last);
+        pk_put16(content, last);
         content += ONE_HEAD;
     } else {
         content[0] = (uint8_t)count;
-        put16(content + 1, segment);
-        put16(content + 3, last);
+        pk_put16(content + 1, segment);
+        pk_put16(content + 3, last);
         content += TOKENS_HEAD;
     }
     for (uint32_t i = 0; i < count; i++) pk_print_write(prints + i, content + i * PK_TOKEN);
@@ -138,7 +135,7 @@ bool pk_train_literal(struct pk_train *t, const struct pk_head *h, const void *b
     changed = changes(t, h, record + 1, t->room - t->n - 3 - n);
     if (changed < 0) return false;
     record[0] = kind_of(PK_LITERAL, changed, flags);
-    put16(record + 1 + changed, n);
+    pk_put16(record + 1 + changed, n);
     memcpy(record + 3 + changed, bytes, n);
     t->extend = 0;
     t->n += 3 + (size_t)changed + n;
@@ -154,7 +151,7 @@ bool pk_train_native(struct pk_train *t, const struct pk_head *h, uint32_t n) {
     changed = changes(t, h, record + 1, t->room - t->n - 5);
     if (changed < 0) return false;
     record[0] = kind_of(PK_NATIVE, changed, 0);
-    put32(record + 1 + changed, n);
+    pk_put32(record + 1 + changed, n);
     t->extend = 0;
     t->n += 5 + (size_t)changed;
     return true;
@@ -192,8 +189,8 @@ static bool read_tokens(struct pk_reader *r, struct pk_car *car, bool one) {
 
     if (r->end - r->at < (one ? ONE_HEAD : TOKENS_HEAD)) return false;
     car->count = one ? 1 : r->at[0];
-    car->segment = get16(r->at + !one);
-    last = one ? car->segment : get16(r->at + 3);
+    car->segment = pk_get16(r->at + !one);
+    last = one ? car->segment : pk_get16(r->at + 3);
     r->at += one ? ONE_HEAD : TOKENS_HEAD;
     if (!car->count || !last || last > car->segment || (car->count == 1 && last != car->segment)) return false;
     car->n = (car->count - 1) * car->segment + last;
@@ -205,7 +202,7 @@ static bool read_tokens(struct pk_reader *r, struct pk_car *car, bool one) {
 
 static bool read_literal(struct pk_reader *r, struct pk_car *car) {
     if (r->end - r->at < 2) return false;
-    car->n = car->segment = get16(r->at);
+    car->n = car->segment = pk_get16(r->at);
     car->count = 1;
     r->at += 2;
     if (!car->n || car->n + r->next.length > UINT16_MAX || r->end - r->at < (ptrdiff_t)car->n) return false;
@@ -216,7 +213,7 @@ static bool read_literal(struct pk_reader *r, struct pk_car *car) {
 
 static bool read_native(struct pk_reader *r, struct pk_car *car) {
     if (r->end - r->at != 4) return false;
-    car->n = get32(r->at);
+    car->n = pk_get32(r->at);
     r->at += 4;
     return car->n && car->n <= PK_NATIVE_MAX;
 }

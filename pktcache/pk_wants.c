@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pk_wants.h"
 
+#include "pk_bytes.h"
 #include "pk_memory.h"
 #include "pk_session.h"
 #include "pk_train.h"
 
 #include <assert.h>
-#include <endian.h>
 #include <string.h>
 
 enum { WANTS_MAGIC = 0x504b5754 };
@@ -101,15 +101,13 @@ bool pk_wants_drop(pk_wants_t *w, const struct pk_print *print) {
 }
 
 const void *pk_wants_part(pk_wants_t *w, const uint8_t *inside, size_t n, uint64_t now, struct pk_print *print, uint32_t *bytes) {
-    uint16_t numbers[2];
     struct wanted *p;
 
-    if (n <= PK_TOKEN + sizeof numbers) return NULL;
+    if (n <= PK_PART_HEAD) return NULL;
     pk_print_read(print, inside);
-    memcpy(numbers, inside + PK_TOKEN, sizeof numbers);
-    uint32_t all = be16toh(numbers[0]), at = be16toh(numbers[1]);
-    inside += PK_TOKEN + sizeof numbers;
-    n -= PK_TOKEN + sizeof numbers;
+    uint32_t all = pk_get16(inside + PK_TOKEN), at = pk_get16(inside + PK_TOKEN + 2);
+    inside += PK_PART_HEAD;
+    n -= PK_PART_HEAD;
     p = find(w, print);
     if (!p || all > sizeof p->bytes || at != p->have || at > all || n > all - at) return NULL;
     memcpy(p->bytes + at, inside, n);

@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #define PK_WANTS_MAX 64u
+#define PK_PART_HEAD 20u
 #define PK_WANT_MOST 400000u        /* microseconds that a train waits for one */
 
 typedef struct pk_wants pk_wants_t;
@@ -26,7 +27,7 @@ bool        pk_wants_has(pk_wants_t *w, const struct pk_print *print);
 bool        pk_wants_drop(pk_wants_t *w, const struct pk_print *print);
 
 /*
- * What a PK_PAYLOAD holds: fingerprint (16), bytes of the payload (2), where this part begins (2), the part.  When its payload is whole: its bytes, good until the next
+ * What a PK_PAYLOAD holds: fingerprint (16), bytes of the payload (2), where this part begins (2): PK_PART_HEAD bytes; and the part.  When its payload is whole: its bytes, good until the next
  * call, and *print and *bytes; it is not wanted any more then.  Nobody has compared it with its fingerprint.  NULL: not yet, or not wanted.
  */
 const void *pk_wants_part(pk_wants_t *w, const uint8_t *inside, size_t n, uint64_t now, struct pk_print *print, uint32_t *bytes);

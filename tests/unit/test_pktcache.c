@@ -4,6 +4,7 @@
 
 #include "pktcache/pk_config.h"
 #include "pktcache/pk_flows.h"
+#include "pktcache/pk_ranges.h"
 #include "pktcache/pk_store.h"
 #include "pktcache/pk_train.h"
 #include "run_suite.h"
@@ -337,6 +338,26 @@ START_TEST(test_config_wrong) {
 }
 END_TEST
 
+/* ---- ranges ------------------------------------------------------------------------------------------------------------------ */
+
+START_TEST(test_ranges) {
+    struct pk_ranges r = { .oldest = 0 };
+    ck_assert(!pk_ranges_have(&r, 0, 1) && !pk_ranges_have(&r, 7, 1));
+    pk_ranges_add(&r, UINT32_MAX - 99, 300);        /* across the end of the numbers */
+    pk_ranges_add(&r, 200, 100);                    /* and on */
+    ck_assert(pk_ranges_have(&r, UINT32_MAX - 99, 400) && pk_ranges_have(&r, 299, 1) && pk_ranges_have(&r, UINT32_MAX, 2));
+    ck_assert(!pk_ranges_have(&r, 299, 2) && !pk_ranges_have(&r, UINT32_MAX - 100, 2) && !pk_ranges_have(&r, 300, 1));
+    for (uint32_t i = 1; i < PK_RANGES_MAX; i++) pk_ranges_add(&r, i * 1000, 10);
+    ck_assert(pk_ranges_have(&r, 0, 300) && pk_ranges_have(&r, (PK_RANGES_MAX - 1) * 1000, 10));
+    pk_ranges_add(&r, 90000, 10);
+    ck_assert(!pk_ranges_have(&r, 0, 300) && pk_ranges_have(&r, 1000, 10) && pk_ranges_have(&r, 90000, 10));
+    pk_ranges_pass(&r, 16 << 20);
+    ck_assert(pk_ranges_have(&r, 1000, 10));
+    pk_ranges_pass(&r, (16 << 20) + 20000);         /* what is 16 MB behind and more */
+    ck_assert(!pk_ranges_have(&r, 1000, 10) && pk_ranges_have(&r, 90000, 10));
+}
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("pktcache");
     TCase *t = tcase_create("all");
@@ -348,6 +369,7 @@ int main(void) {
     tcase_add_test(t, test_train);
     tcase_add_test(t, test_store);
     tcase_add_test(t, test_flows);
+    tcase_add_test(t, test_ranges);
     tcase_add_test(t, test_config);
     tcase_add_test(t, test_config_wrong);
     suite_add_tcase(s, t);

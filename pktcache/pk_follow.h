@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * pk_follow.h - a connection as the parent follows it, so that pk_http gets the bytes of both directions in their order.
+ *
+ *     LOST       Something is missing, or is no HTTP: nothing of it is kept.  A connection that was there before us begins so.
+ *     JOINING    A request stands alone at the beginning of a segment, and its client has acknowledged all that the server has sent: the next byte of the server
+ *                begins the response.  What was said before is not known, so it counts as one with Authorization.
+ *     FOLLOWED   From a SYN on, or from the response that was joined.
+ *
+ * Whoever calls has the pieces of the server in order (pk_flow_ahead, pk_late.h), as far as that can be had.
+ */
+#ifndef FAIRGATE_PK_FOLLOW_H
+#define FAIRGATE_PK_FOLLOW_H
+
+#include "pk_config.h"
+#include "pk_flows.h"
+
+struct pk_follow {
+    struct pk_flow flow;
+    struct pk_http http;
+    uint32_t       from;            /* JOINING: where the response begins */
+    uint32_t       ask_next;        /* behind what was seen of the client */
+    bool           ask_known, joining;
+    bool           lost;            /* and counted so: the caller's */
+};
+
+/* A piece from the client. */
+void pk_follow_request(struct pk_follow *f, const struct pk_packet *k);
+
+/* A piece from the server.  Whether its payload is new and the next of its flow, so that pk_follow_keep is to be called. */
+bool pk_follow_response(struct pk_follow *f, const struct pk_packet *k);
+
+/* Which of its segments, at most PK_SEGMENTS_MAX, may be kept; how many. */
+uint32_t pk_follow_keep(struct pk_follow *f, const struct pk_packet *k, const struct pk_config *c, bool *keep);
+
+static inline bool pk_follow_lost(const struct pk_follow *f) { return pk_http_lost(&f->http); }
+
+#endif
