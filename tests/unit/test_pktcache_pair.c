@@ -361,7 +361,7 @@ static const struct scenario scenarios[] = {
       .loss = 50, .reorder = 50, .again = 20 },
     { .name = "a bad link, IPv6, small segments", .known = 60, .version = 6, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_ALL, .mss = 300, .mtu = 1280, .streams = 200, .cache = 2 << 20,
       .loss = 50, .reorder = 100, .again = 50 },
-    { .name = "a long way", .known = 50, .version = 4, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_ALL, .mss = 1448, .stamp = 1, .mtu = 1500, .streams = 400, .cache = 4 << 20,
+    { .name = "a long way", .known = 50, .version = 4, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_ALL, .mss = 1448, .stamp = 1, .mtu = 1500, .streams = 100, .cache = 4 << 20,
       .loss = 50, .way = 300000, .lacking = 60 },
     { .name = "restarts", .known = 10, .version = 4, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_ALL, .mss = 1448, .stamp = 1, .mtu = 1500, .streams = 600, .cache = 4 << 20,
       .loss = 50, .reorder = 50, .again = 20, .restarts = 40 },
