@@ -341,6 +341,7 @@ static void attack(void) {
         for (size_t i = 0; i < t->n; i++) t->bytes[i] = (uint8_t)dice(256);
         if (t->n && dice(2)) t->bytes[0] = (uint8_t)(1 + dice(20));
     }
+    t->at = w.now;
     struct queue *q = dice(2) ? &w.down : &w.up;
     if (q->n < LINK) q->thing[q->n++] = t;
     else free(t);
