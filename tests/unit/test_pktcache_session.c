@@ -179,6 +179,7 @@ START_TEST(test_others) {
     pk_session_free(&parent);
     pk_session_free(&child);
     pk_session_free(&two);
+    pk_session_free(&md5);
 }
 END_TEST
 
