@@ -35,6 +35,7 @@
 #define PACKET_MAX  65536
 #define QUEUE_MOST  (64u << 20)
 #define HELD_MOST   2000        /* microseconds that a packet waits for the one that is to overtake it */
+#define GRAIN       100         /* microseconds that it rests when it had something to do */
 #define READS       64          /* packets read from one side before the other has its turn */
 
 struct packet {
@@ -170,14 +171,15 @@ static void let_go(int to)
         carry(to, held[to].bytes, n);
 }
 
-static void take(int from)
+/* Whether anything came. */
+static bool take(int from)
 {
     static unsigned char bytes[PACKET_MAX];
     int to = from == NEAR ? FAR : NEAR;
     for (int i = 0; i < READS; i++) {
         ssize_t n = read(side[from], bytes, sizeof bytes);
         if (n <= 0)
-            return;
+            return i > 0;
         if (happens(loss)) {
             dropped++;
             continue;
@@ -193,10 +195,13 @@ static void take(int from)
             carry(to, bytes, (size_t)n);
         let_go(to);
     }
+    return true;
 }
 
-static void deliver(struct queue *q, int to, uint64_t now)
+/* Whether anything was due. */
+static bool deliver(struct queue *q, int to, uint64_t now)
 {
+    bool any = false;
     for (struct packet *p; (p = q->first) && p->due <= now;) {
         q->first = p->next;
         if (!q->first)
@@ -205,7 +210,9 @@ static void deliver(struct queue *q, int to, uint64_t now)
         assert(queued >= p->length);
         queued -= p->length;
         free(p);
+        any = true;
     }
+    return any;
 }
 
 /* Microseconds until the next packet is due; UINT64_MAX when none is on its way. */
@@ -225,21 +232,27 @@ static uint64_t next_due(uint64_t now)
 static void run(void)
 {
     struct pollfd ready[2] = { { .fd = side[NEAR], .events = POLLIN }, { .fd = side[FAR], .events = POLLIN } };
+    const struct timespec grain = { .tv_nsec = GRAIN * 1000 };
+    bool busy = false;
     while (!stopped) {
+        /* To be woken for each packet would cost a busy machine more than to carry them. */
+        if (busy)
+            nanosleep(&grain, NULL);
         uint64_t wait = next_due(lab_now());
         struct timespec t = { .tv_sec = (time_t)(wait / 1000000), .tv_nsec = (long)(wait % 1000000) * 1000 };
         if (ppoll(ready, 2, wait == UINT64_MAX ? NULL : &t, NULL) < 0 && errno != EINTR)
             wrong("poll: %s", strerror(errno));
+        busy = false;
         for (int s = NEAR; s <= FAR; s++)
             if (ready[s].revents & POLLIN)
-                take(s);
+                busy |= take(s);
         uint64_t now = lab_now();
         for (int to = NEAR; to <= FAR; to++)
             if (held[to].n && held[to].until <= now)
                 let_go(to);
         for (size_t i = 0; i < delay_count; i++)
             for (int to = NEAR; to <= FAR; to++)
-                deliver(&delays[i].to[to], to, now);
+                busy |= deliver(&delays[i].to[to], to, now);
     }
 }
 
