@@ -26,6 +26,7 @@ pk_child_t *pk_child_make(const struct pk_config *c, const struct pk_print_key *
                           const struct pk_out *out);
 void        pk_child_free(pk_child_t **c);
 
+/* A piece from the device, a datagram from the peer; both may be changed.  When pk_child_tick wants to be called, UINT64_MAX: not for any time's sake. */
 void     pk_child_packet(pk_child_t *c, void *piece, size_t bytes, uint64_t now);
 void     pk_child_datagram(pk_child_t *c, void *datagram, size_t bytes, uint64_t now);
 uint64_t pk_child_due(const pk_child_t *c);
@@ -34,6 +35,7 @@ void     pk_child_tick(pk_child_t *c, uint64_t now);
 /* Whether packets can be made for clients.  While they can't, the parent hears nothing, and sends packets as they are. */
 void     pk_child_mute(pk_child_t *c, bool mute);
 
+/* There is a session, and its parent sends nothing that is not in our configuration. */
 bool     pk_child_at_work(const pk_child_t *c);
 const struct pk_counters *pk_child_counters(const pk_child_t *c);
 pk_flows_t *pk_child_flows(pk_child_t *c);

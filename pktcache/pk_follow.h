@@ -24,7 +24,7 @@ struct pk_follow {
     bool           lost;            /* and counted so: the caller's */
 };
 
-/* A piece from the client. */
+/* A piece from the client.  Only those with a SYN or payload say anything. */
 void pk_follow_request(struct pk_follow *f, const struct pk_packet *k);
 
 /* A piece from the server.  Whether its payload is new and the next of its flow, so that pk_follow_keep is to be called. */

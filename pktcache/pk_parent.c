@@ -275,10 +275,8 @@ void pk_parent_packet(pk_parent_t *p, void *piece, size_t bytes, uint64_t now) {
         return;
     }
     pk_tuple_turn(&tuple);
-    if (pk_config_serves(p->c, &tuple)) {
-        struct pk_follow *f = flow_of(p, &tuple);
-        if (p->c->keep == PK_KEEP_HTTP || k.flags & PK_SYN) pk_follow_request(f, &k);
-    }
+    bool says = k.flags & PK_SYN || (k.payload && p->c->keep == PK_KEEP_HTTP);      /* most only acknowledge */
+    if (says && pk_config_serves(p->c, &tuple)) pk_follow_request(flow_of(p, &tuple), &k);
     send_piece(p, &k, piece, bytes);
 }
 

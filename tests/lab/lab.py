@@ -12,6 +12,7 @@ group of its own.
 
 Programs of the house are taken from the build directory: $FAIRGATE_BUILD, or build/ in the checkout.
 """
+import contextlib
 import glob
 import json
 import os
@@ -78,6 +79,16 @@ def free_port():
             except OSError:
                 continue
     raise LabError("no free port among 200 tried between 20000 and 32000")
+
+
+@contextlib.contextmanager
+def kept_lab(name, keep):
+    """A Lab whose directory stays if keep() says so at its end."""
+    made = Lab(name)
+    try:
+        yield made
+    finally:
+        made.close(keep=keep())
 
 
 def whole_lines(text):

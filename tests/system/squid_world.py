@@ -26,11 +26,8 @@ def field_lab(request, name):
     if os.geteuid():
         pytest.skip("network namespaces need root")
     which()
-    made = lab.Lab(name)
-    try:
+    with lab.kept_lab(name, lambda: request.session.testsfailed > 0) as made:
         yield made
-    finally:
-        made.close(keep=request.session.testsfailed > 0)
 
 
 class World:

@@ -13,7 +13,7 @@ import pytest
 from eeod import CLOSE, OPEN
 from gateway import sanitizer_environment
 from lab.httpd import Httpd
-from lab.lab import Lab, module, program, wait_for
+from lab.lab import kept_lab, module, program, wait_for
 from lab.pair import Pair
 from streams import over
 
@@ -26,11 +26,8 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespa
 
 @pytest.fixture
 def lab(request):
-    made = Lab("pktcache")
-    try:
+    with kept_lab("pktcache", lambda: request.session.testsfailed > 0) as made:
         yield made
-    finally:
-        made.close(keep=request.session.testsfailed > 0)
 
 
 class Streams:
