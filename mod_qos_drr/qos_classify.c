@@ -7,6 +7,7 @@
 #include <http_protocol.h>
 
 #include "pages/pages_url.h"
+#include "policy/policy_url.h"
 
 int qos_classify_wanted(const request_rec *r) {
     return !r->handler || (strcmp(r->handler, "qos-status") && strcmp(r->handler, "server-status"));
@@ -32,19 +33,27 @@ static const char *target(const request_rec *r) {
     return r->parsed_uri.hostname ? apr_uri_unparse(r->pool, &r->parsed_uri, APR_URI_UNP_OMITSITEPART) : r->unparsed_uri;
 }
 
-/* As a URL has it: with the port if the client named one that the scheme does not say, and an IPv6 address in brackets. */
-static const char *host(const request_rec *r) {
-    const char *name = r->hostname;
+/* In its one spelling, so that no other one leads around a rule; in `usual`, or in the request's pool if that is too small. */
+static struct policy_text url_of(request_rec *r, char *usual, size_t room) {
+    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
+    struct policy_url u = {
+        .host = text(r->hostname), .port = r->parsed_uri.port_str ? r->parsed_uri.port : 0,
+        .slashes = core && core->allow_encoded_slashes && core->decode_encoded_slashes,
+    };
 
-    if (name && strchr(name, ':')) name = apr_pstrcat(r->pool, "[", name, "]", NULL);
-    if (!name || !r->parsed_uri.port_str || ap_is_default_port(r->parsed_uri.port, r)) return name;
-    return apr_pstrcat(r->pool, name, ":", r->parsed_uri.port_str, NULL);
+    if (r->method_number != M_CONNECT) {
+        u.scheme = text(ap_http_scheme(r));
+        u.target = text(target(r));
+    }
+    if (policy_url_room(&u) > room) usual = apr_palloc(r->pool, room = policy_url_room(&u));
+    return policy_url_text(&u, usual, room);
 }
 
 static uint32_t match(const struct qos_server *conf, request_rec *r) {
     const policy_t *p = conf->policy;
     struct policy_request pr = { .src_addr = NULL };
     struct policy_answer a;
+    char usual[2048];
 
     address(r->useragent_addr, &pr.src_addr, &pr.src_addr_len, &pr.src_port);
     address(r->connection->local_addr, &pr.dst_addr, &pr.dst_addr_len, &pr.dst_port);
@@ -56,12 +65,7 @@ static uint32_t match(const struct qos_server *conf, request_rec *r) {
     /* A name only if somebody resolved it, both ways (HostnameLookups Double): no look-up in a request's path. */
     if (policy_uses(p, POLICY_SRC_DN) && r->connection->double_reverse > 0) pr.src_dn = text(r->connection->remote_host);
     if (policy_uses(p, POLICY_SSL_ID)) pr.ssl_id = text(apr_table_get(r->subprocess_env, "SSL_SESSION_ID"));
-    if (policy_uses(p, POLICY_URL)) {
-        pr.url_parts[0] = text(ap_http_scheme(r));
-        pr.url_parts[1] = text("://");
-        pr.url_parts[2] = text(host(r));
-        pr.url_parts[3] = text(target(r));
-    }
+    if (policy_uses(p, POLICY_URL)) pr.url = url_of(r, usual, sizeof usual);
     a = policy_match_request(p, &pr);
     return a.position == POLICY_NONE ? conf->default_class : a.position;
 }

@@ -24,8 +24,21 @@ static size_t escape(unsigned char c, char *out) {
     return 3;
 }
 
+/*
+ * How a target is spelt.  plain: which reserved characters are themselves whether they came escaped or not, in the path and behind it; merge: a run
+ * of slashes is one; one_mark: of question marks only that in front of the query stands unescaped.
+ */
+struct spelling {
+    const char *plain[2];
+    int         merge, one_mark;
+};
+
+static const struct spelling exactly = { { "", "" }, 0, 0 };
+/* In a query & = + ; take it apart, so that there an escape makes a difference to whoever reads it. */
+static const struct spelling plainly = { { "!$&'()*+,;=:@", "!$'()*,:@/" }, 1, 1 };
+
 /* The next character of in[*at..n), spelt: 1 or 3 bytes. */
-static size_t spell(const char *in, size_t n, size_t *at, char *out) {
+static size_t spell(const struct spelling *how, int in_query, const char *in, size_t n, size_t *at, char *out) {
     unsigned char c = (unsigned char)in[*at];
     int high, low;
 
@@ -35,30 +48,28 @@ static size_t spell(const char *in, size_t n, size_t *at, char *out) {
         if (low >= 0) {
             *at += 3;
             c = (unsigned char)(high << 4 | low);
-            if (!is_unreserved(c)) return escape(c, out);
+            if (!is_unreserved(c) && (!c || !strchr(how->plain[in_query], c))) return escape(c, out);
             *out = (char)c;
             return 1;
         }
     }
     ++*at;
-    if (!is_unreserved(c) && !may_stand(c)) return escape(c, out);
+    if ((!is_unreserved(c) && !may_stand(c)) || (c == '?' && in_query && how->one_mark)) return escape(c, out);
     *out = (char)c;
     return 1;
 }
 
-size_t pages_url_spell(const char *target, size_t n, char *out, size_t room) {
-    const char *fragment = n ? memchr(target, '#', n) : NULL;
+/* out may be target itself when that is spelt already: then nothing grows. */
+static size_t write_spelt(const struct spelling *how, const char *target, size_t n, char *out) {
     size_t at = 0, used = 0;
     int more = 1;
 
-    if (fragment) n = (size_t)(fragment - target);
-    if (room < PAGES_URL_ROOM(n)) return 0;
     out[used++] = '/';
     if (n && target[0] == '/') at = 1;
     while (more) {
         size_t segment = used, length;      /* behind its slash */
 
-        while (at < n && target[at] != '/' && target[at] != '?') used += spell(target, n, &at, out + used);
+        while (at < n && target[at] != '/' && target[at] != '?') used += spell(how, 0, target, n, &at, out + used);
         more = at < n && target[at] == '/';
         at += (size_t)more;
         length = used - segment;
@@ -68,11 +79,65 @@ size_t pages_url_spell(const char *target, size_t n, char *out, size_t room) {
             used = segment;
             if (segment > 1)
                 for (used--; out[used - 1] != '/'; used--) continue;
-        } else if (more) {
+        } else if (more && (length || !how->merge)) {
             out[used++] = '/';
         }
     }
-    while (at < n) used += spell(target, n, &at, out + used);
+    if (at < n) out[used++] = target[at++];     /* the question mark */
+    while (at < n) used += spell(how, 1, target, n, &at, out + used);
+    out[used] = 0;
+    return used;
+}
+
+/* What is in front of a fragment. */
+static size_t without_fragment(const char *target, size_t n) {
+    const char *fragment = n ? memchr(target, '#', n) : NULL;
+    return fragment ? (size_t)(fragment - target) : n;
+}
+
+size_t pages_url_spell(const char *target, size_t n, char *out, size_t room) {
+    n = without_fragment(target, n);
+    return room < PAGES_URL_ROOM(n) ? 0 : write_spelt(&exactly, target, n, out);
+}
+
+/* %2F of a spelt path becomes a slash. */
+static size_t decode_slashes(char *out, size_t n) {
+    size_t at = 0, used = 0;
+
+    while (at < n && out[at] != '?') {
+        int slash = n - at > 2 && out[at] == '%' && out[at + 1] == '2' && out[at + 2] == 'F';
+        out[used++] = slash ? '/' : out[at];
+        at += slash ? 3 : 1;
+    }
+    memmove(out + used, out + at, n - at);
+    return used + n - at;
+}
+
+size_t pages_url_plain(const char *target, size_t n, int slashes, char *out, size_t room) {
+    size_t used;
+
+    n = without_fragment(target, n);
+    if (room < PAGES_URL_ROOM(n)) return 0;
+    used = write_spelt(&plainly, target, n, out);
+    /* After the dots are resolved, and then once more: that is what httpd does. */
+    return slashes ? write_spelt(&plainly, out, decode_slashes(out, used), out) : used;
+}
+
+size_t pages_url_plain_piece(const char *piece, size_t n, char *out, size_t room) {
+    size_t at = 0, used = 0;
+    int in_query = 0;
+
+    if (room < PAGES_URL_ROOM(n)) return 0;
+    while (at < n) {
+        if (!in_query && piece[at] == '?') {
+            in_query = 1;
+            out[used++] = piece[at++];
+        } else if (!in_query && piece[at] == '/' && used && out[used - 1] == '/') {
+            at++;
+        } else {
+            used += spell(&plainly, in_query, piece, n, &at, out + used);
+        }
+    }
     out[used] = 0;
     return used;
 }

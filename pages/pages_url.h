@@ -15,6 +15,15 @@
  * reserved characters.
  *
  * The spelling of a spelling is itself; it is never longer than three times what came, plus one.
+ *
+ * PLAIN.  Who asks whether a page is one that somebody described (policy/) wants all ways to the same page to read alike, and rather takes two
+ * pages for one than to be led around the description.  The plain spelling is the above, and besides:
+ *
+ *     /a//b, /a//../b             /a/b, /b        a run of slashes is one, before dots are resolved: httpd's MergeSlashes, which is on unless
+ *                                                 it is switched off
+ *     /a%3Ab, /a%21               /a:b, /a!       of the reserved characters only / and ? keep their escapes in a path; with `slashes` (httpd's
+ *                                                 AllowEncodedSlashes On) the / does not either
+ *     /a?b%2Fc, /a?b?c            /a?b/c, /a?b%3Fc    in a query & = + ; # and ? do: so the only ? is the one in front of the query
  */
 #ifndef FAIRGATE_PAGES_URL_H
 #define FAIRGATE_PAGES_URL_H
@@ -28,5 +37,9 @@
  * length, or 0 if room is too small: PAGES_URL_ROOM(n) never is.
  */
 size_t pages_url_spell(const char *target, size_t n, char *out, size_t room);
+/* The plain spelling. */
+size_t pages_url_plain(const char *target, size_t n, int slashes, char *out, size_t room);
+/* A piece out of such a URL, as somebody writes it who looks for it: characters and runs of slashes are spelt, nothing is added or resolved. */
+size_t pages_url_plain_piece(const char *piece, size_t n, char *out, size_t room);
 
 #endif

@@ -88,18 +88,17 @@ void match_regex_free(struct match_regex **mp)
     free(m);
 }
 
-int match_regex_find(const struct match_regex *m, const char *text, size_t len, int more)
+int match_regex_find(const struct match_regex *m, const char *text, size_t len)
 {
     _Alignas(16) unsigned char stack[STACK_BYTES];
     struct piece piece = { stack, sizeof stack };
     pcre2_general_context *memory;
     pcre2_match_data *block;
+    int more = len > MATCH_REGEX_TEXT;
 
     assert(m->magic == MAGIC);
-    if (len > MATCH_REGEX_TEXT) {
+    if (more)
         len = MATCH_REGEX_TEXT;
-        more = 1;
-    }
     memory = pcre2_general_context_create(take, keep, &piece);
     block = memory != NULL ? pcre2_match_data_create(1, memory) : NULL;
     assert(block != NULL);

@@ -19,7 +19,7 @@ struct match_regex;
 /* NULL and *error ("what is wrong; what would be right"): the expression is not one, or is too large. */
 struct match_regex *match_regex_new(const char *pattern, size_t len, int fold, char **error);
 void                match_regex_free(struct match_regex **m);
-/* more: the text goes on behind these bytes, so that $ does not match at their end. */
-int                 match_regex_find(const struct match_regex *m, const char *text, size_t len, int more);
+/* In a text that is cut, $ does not match at the cut. */
+int                 match_regex_find(const struct match_regex *m, const char *text, size_t len);
 
 #endif

@@ -8,6 +8,7 @@
 #include "match_literal.h"
 #include "match_regex.h"
 #include "policy_impl.h"
+#include "policy_url.h"
 
 policy_t *policy_new(void)
 {
@@ -32,6 +33,7 @@ void policy_free(policy_t **pp)
         match_literal_free(&p->literal[f]);
         match_interval_free(&p->interval[f]);
     }
+    match_literal_free(&p->with_query);
     for (uint32_t i = 0; p->regex != NULL && i < p->regex_count; i++)
         match_regex_free(&p->regex[i]);
     free(p->regex);
@@ -222,6 +224,7 @@ int policy_add_rule_at(policy_t *p, uint32_t class, enum policy_field field, enu
                        uint32_t line, char **error)
 {
     const struct policy_field_row *row = &policy_field_rows[field];
+    char spelt[POLICY_URL_ROOM(POLICY_PATTERN_MAX)];
 
     assert(p->magic == POLICY_MAGIC && !p->frozen && class < p->class_count && (unsigned)field < POLICY_FIELDS);
     if (p->rule_count == POLICY_RULES_MAX)
@@ -233,6 +236,12 @@ int policy_add_rule_at(policy_t *p, uint32_t class, enum policy_field field, enu
         match = row->usual;
     if (check_pattern(p, field, match, pattern, len, error) != 0)
         return -1;
+    if (field == POLICY_URL && match != POLICY_REGEX) {
+        len = policy_url_pattern((struct policy_text){ pattern, len }, match, spelt, sizeof spelt, error);
+        if (len == 0)
+            return -1;
+        pattern = spelt;
+    }
     if (p->text_len + len > POLICY_TEXT_MAX)
         return policy_fail(error, "the patterns have more than %u bytes in all; shorten them", POLICY_TEXT_MAX);
     if (grow(&p->rules, &p->rule_room, p->rule_count + 1, sizeof *p->rules) != 0

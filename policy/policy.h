@@ -23,7 +23,8 @@
  *     src_port dst_port         a port or a range 8000-8010                                                      [no match attribute]
  *     prot_type                 http, https, h2, h2c, ... the host's name of the protocol, case-insensitive       [exact]
  *     src_dn dst_dn             domain name, case-insensitive; "example.org" is that name and all below it       [suffix at a dot]
- *     url                       scheme://host[:port]/path?query as the host sees it                              [substring]
+ *     url                       scheme://host[:port]/path in its one spelling (policy_url.h); with the query for   [substring]
+ *                               a pattern that has a ? and for a regex.  Literal patterns are spelt likewise
  *     user_agent                case-insensitive                                                                 [substring]
  *     cookie                    the Cookie field; "name=" any value, "name=value" that value, at a cookie's start [prefix of one cookie]
  *     ssl_id                    TLS session id in hex                                                            [exact]
@@ -85,8 +86,7 @@ struct policy_request {
     unsigned           src_addr_len, dst_addr_len;
     uint16_t           src_port, dst_port;      /* 0 = not known */
     struct policy_text prot_type, src_dn, dst_dn, user_agent, cookie, ssl_id;
-    struct policy_text url;                     /* whole, when the host has it in one piece */
-    struct policy_text url_parts[4];            /* else up to four pieces that make the URL when put together; used when url.p is NULL */
+    struct policy_text url;                     /* in its one spelling, as policy_url_text() makes it (policy_url.h) */
 };
 
 struct policy_answer {

@@ -8,11 +8,14 @@
 
 #include "policy_command.h"
 #include "policy_impl.h"
+#include "policy_url.h"
 
 struct question {
     const char           *file;
     int                   json;
     unsigned char         src[16], dst[16];
+    const char           *written;      /* the URL as it was asked for */
+    char                 *url;          /* as r.url has it */
     struct policy_request r;
 };
 
@@ -88,27 +91,27 @@ static int read_option(struct question *q, const char *option, const char *value
     return 0;
 }
 
-/* A server knows these two when it knows the URL. */
-static void complete(struct policy_request *r)
+/* The URL in its one spelling; and a server knows these two when it knows the URL. */
+static int complete(struct question *q)
 {
-    const char *scheme_end = r->url.p != NULL ? strstr(r->url.p, "://") : NULL, *host, *at;
-    size_t n;
+    struct policy_request *r = &q->r;
+    struct policy_url u;
+    size_t room;
 
-    if (scheme_end == NULL)
-        return;
-    host = scheme_end + 3;
-    n = strcspn(host, "/?#");
-    at = memrchr(host, '@', n);
-    if (at != NULL) {
-        n -= (size_t)(at + 1 - host);
-        host = at + 1;
-    }
-    if (host[0] != '[' && memchr(host, ':', n) != NULL)
-        n = (size_t)((const char *)memchr(host, ':', n) - host);
-    if (r->dst_dn.p == NULL)
-        r->dst_dn = (struct policy_text){ host, n };
-    if (r->prot_type.p == NULL)
-        r->prot_type = (struct policy_text){ r->url.p, (size_t)(scheme_end - r->url.p) };
+    if (r->url.p == NULL)
+        return 0;
+    q->written = r->url.p;
+    u = policy_url_parse(r->url);
+    room = policy_url_room(&u);
+    q->url = malloc(room);
+    if (q->url == NULL)
+        return command_usage("out of memory");
+    r->url = policy_url_text(&u, q->url, room);
+    if (r->dst_dn.p == NULL && u.host.p != NULL)
+        r->dst_dn = u.host;
+    if (r->prot_type.p == NULL && u.scheme.p != NULL)
+        r->prot_type = u.scheme;
+    return 0;
 }
 
 static int read_question(struct question *q, int argc, char **argv)
@@ -133,8 +136,7 @@ static int read_question(struct question *q, int argc, char **argv)
     }
     if (q->file == NULL)
         return command_usage("explain needs a file; write fairgate-policy explain FILE --url http://www.example.org/");
-    complete(&q->r);
-    return 0;
+    return complete(q);
 }
 
 /* ---- answers ------------------------------------------------------------------------------------------------------------------------- */
@@ -225,10 +227,17 @@ static void answer(const struct question *q, const policy_t *p)
         }
         later++;
     }
-    if (q->json)
-        puts("]}");
-    else if (a.rule != POLICY_NONE && later == 0)
+    if (q->json) {
+        printf("], \"url\": ");
+        if (q->url != NULL)
+            print_json_string(q->url);
+        puts(q->url != NULL ? "}" : "null}");
+        return;
+    }
+    if (a.rule != POLICY_NONE && later == 0)
         puts("no later class matches");
+    if (q->url != NULL && strcmp(q->url, q->written) != 0)
+        printf("rules see the URL as %s\n", q->url);
 }
 
 int command_explain(int argc, char **argv)
@@ -241,12 +250,13 @@ int command_explain(int argc, char **argv)
     if (status != 0)
         return status;
     p = policy_load(q.file, &error);
-    if (p == NULL) {
+    if (p == NULL)
         fprintf(stderr, "%s\n", error != NULL ? error : "out of memory");
-        free(error);
-        return COMMAND_BAD_POLICY;
-    }
-    answer(&q, p);
+    else
+        answer(&q, p);
+    status = p != NULL ? COMMAND_OK : COMMAND_BAD_POLICY;
+    free(error);
+    free(q.url);
     policy_free(&p);
-    return COMMAND_OK;
+    return status;
 }

@@ -151,3 +151,12 @@ struct policy_text policy_domain(struct policy_text name)
         name.n--;
     return name;
 }
+
+struct policy_text policy_url_seen(struct policy_text url, int with_query)
+{
+    const char *query = url.p != NULL && !with_query ? memchr(url.p, '?', url.n) : NULL;
+
+    if (query != NULL)
+        url.n = (size_t)(query - url.p);
+    return url;
+}

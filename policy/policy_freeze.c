@@ -96,7 +96,13 @@ static size_t rule_patterns(const policy_t *p, const struct policy_rule *r, uint
     return 2;
 }
 
-static int freeze_literals(policy_t *p, enum policy_field field)
+/* In which of a field's two tables the rule is: rules of URLs that have a ? look at more than the others. */
+static int sees_query(const policy_t *p, const struct policy_rule *r)
+{
+    return r->field == POLICY_URL && memchr(p->text + r->text, '?', r->len) != NULL;
+}
+
+static int freeze_literals(policy_t *p, enum policy_field field, int with_query, struct match_literal **table)
 {
     size_t n = 0, used = 0;
     struct match_pattern *patterns = calloc(2 * (size_t)p->rule_count, sizeof *patterns);
@@ -106,14 +112,14 @@ static int freeze_literals(policy_t *p, enum policy_field field)
     for (uint32_t rank = 0; rank < p->rule_count && !failed; rank++) {
         const struct policy_rule *r = of_rank(p, rank, field);
 
-        if (r == NULL || r->match == POLICY_REGEX)
+        if (r == NULL || r->match == POLICY_REGEX || sees_query(p, r) != with_query)
             continue;
         n += rule_patterns(p, r, rank, patterns + n, dotted + used);
         used += r->len + 1;
     }
     if (!failed && n > 0) {
-        p->literal[field] = match_literal_new(patterns, n, policy_field_rows[field].fold);
-        failed = p->literal[field] == NULL;
+        *table = match_literal_new(patterns, n, policy_field_rows[field].fold);
+        failed = *table == NULL;
     }
     free(patterns);
     free(dotted);
@@ -152,7 +158,9 @@ int policy_freeze(policy_t *p, char **error)
     failed = rank_rules(p);
     for (int f = 0; f < POLICY_FIELDS && !failed; f++)
         if (policy_uses(p, f))
-            failed = policy_is_numeric(f) ? freeze_numbers(p, f) : freeze_literals(p, f);
+            failed = policy_is_numeric(f) ? freeze_numbers(p, f) : freeze_literals(p, f, 0, &p->literal[f]);
+    if (!failed && policy_uses(p, POLICY_URL))
+        failed = freeze_literals(p, POLICY_URL, 1, &p->with_query);
     if (!failed)
         failed = freeze_regexes(p, error);
     if (failed && error != NULL && *error == NULL)
@@ -168,5 +176,5 @@ size_t policy_table_bytes(const policy_t *p)
         n += p->literal[f] != NULL ? match_literal_bytes(p->literal[f]) : 0;
         n += p->interval[f] != NULL ? match_interval_bytes(p->interval[f]) : 0;
     }
-    return n;
+    return n + (p->with_query != NULL ? match_literal_bytes(p->with_query) : 0);
 }

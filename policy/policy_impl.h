@@ -44,12 +44,16 @@ int                       policy_is_numeric(enum policy_field field);
 const char               *policy_match_name(enum policy_match match);
 /* The field or element name that is a small slip away from `name`, or NULL. */
 const char               *policy_nearest_field(const char *name);
-/* What the request tells of a text field; for POLICY_URL only r->url, not the pieces. */
+/* What the request tells of a text field. */
 const struct policy_text *policy_request_text(const struct policy_request *r, enum policy_field field);
 /* One cookie of a Cookie field after another: takes what is left of the field, returns 0 when no cookie is left. */
 int                       policy_next_cookie(struct policy_text *left, struct policy_text *cookie);
 /* A domain name without the dot that may end it. */
 struct policy_text        policy_domain(struct policy_text name);
+/* What of a URL in its one spelling a pattern is looked for in: all of it if the pattern has a ?, else what stands in front of the query. */
+struct policy_text        policy_url_seen(struct policy_text url, int with_query);
+/* A pattern in the spelling of URLs (policy_url.c), POLICY_URL_ROOM of its bytes in `out`; its length, or 0 and *error if no URL has it. */
+size_t                    policy_url_pattern(struct policy_text pattern, enum policy_match match, char *out, size_t room, char **error);
 
 /* ---- errors (policy_error.c) --------------------------------------------------------------------------------------------------------- */
 
@@ -86,6 +90,7 @@ struct policy {
     /* since policy_freeze */
     uint32_t              *by_rank;             /* rule of a rank */
     struct match_literal  *literal[POLICY_FIELDS];
+    struct match_literal  *with_query;          /* the rules of POLICY_URL that have a ?; the others are in literal[POLICY_URL] */
     struct match_interval *interval[POLICY_FIELDS];
     struct match_regex   **regex;               /* by rank */
     uint32_t              *regex_rank;
@@ -106,7 +111,7 @@ int policy_add_rule_at(policy_t *p, uint32_t class, enum policy_field field, enu
                        uint32_t line, char **error);
 
 /* The plain truth, one rule at a time: does this rule match?  Independent of the tables (but for a regex, which runs as it is); for explain
- * and for checking the tables.  The URL must be in one piece. */
+ * and for checking the tables. */
 int policy_rule_matches(const policy_t *p, uint32_t rule, const struct policy_request *r);
 
 /* Bytes of the tables that matching reads. */

@@ -57,56 +57,15 @@ static uint32_t match_cookies(const struct match_literal *m, struct policy_text 
     return best;
 }
 
-static uint32_t match_pieces(const struct match_literal *m, const struct policy_text pieces[4], uint32_t best)
-{
-    struct match_scan s;
-
-    if (m == NULL)
-        return best;
-    s = match_scan_begin(m, best);
-    for (int i = 0; i < 4; i++)
-        if (pieces[i].p != NULL)
-            match_scan_feed(&s, pieces[i].p, pieces[i].n);
-    return match_scan_end(&s);
-}
-
-/* A regular expression wants its text in one piece. */
-static int find_in_pieces(const struct match_regex *regex, const struct policy_text pieces[4])
-{
-    char joined[MATCH_REGEX_TEXT];
-    size_t n = 0;
-    int known = 0, more = 0;
-
-    for (int i = 0; i < 4; i++) {
-        size_t take = pieces[i].n;
-
-        if (pieces[i].p == NULL)
-            continue;
-        known = 1;
-        if (take > sizeof joined - n) {
-            take = sizeof joined - n;
-            more = 1;
-        }
-        memcpy(joined + n, pieces[i].p, take);
-        n += take;
-    }
-    return known && match_regex_find(regex, joined, n, more);
-}
-
 static uint32_t match_regexes(const policy_t *p, const struct policy_request *r, uint32_t best)
 {
     for (uint32_t i = 0; i < p->regex_count && p->regex_rank[i] < best; i++) {
         enum policy_field field = p->rules[p->by_rank[p->regex_rank[i]]].field;
         struct policy_text text = *policy_request_text(r, field);
-        int found;
 
         if (policy_field_rows[field].kind == POLICY_DOMAIN)
             text = policy_domain(text);
-        if (text.p == NULL)
-            found = field == POLICY_URL && find_in_pieces(p->regex[i], r->url_parts);
-        else
-            found = match_regex_find(p->regex[i], text.p, text.n, 0);
-        if (found)
+        if (text.p != NULL && match_regex_find(p->regex[i], text.p, text.n))
             return p->regex_rank[i];
     }
     return best;
@@ -127,10 +86,8 @@ struct policy_answer policy_match_request(const policy_t *p, const struct policy
     best = match_text(p->literal[POLICY_DST_DN], policy_domain(r->dst_dn), best);
     best = match_cookies(p->literal[POLICY_COOKIE], r->cookie, best);
     best = match_text(p->literal[POLICY_USER_AGENT], r->user_agent, best);
-    if (r->url.p != NULL)
-        best = match_text(p->literal[POLICY_URL], r->url, best);
-    else
-        best = match_pieces(p->literal[POLICY_URL], r->url_parts, best);
+    best = match_text(p->literal[POLICY_URL], policy_url_seen(r->url, 0), best);
+    best = match_text(p->with_query, policy_url_seen(r->url, 1), best);
     best = match_regexes(p, r, best);
     if (best == POLICY_NONE)
         return (struct policy_answer){ p->default_class, POLICY_NONE };

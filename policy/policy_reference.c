@@ -93,7 +93,7 @@ static int port_matches(struct policy_text pattern, uint16_t port)
 static int regex_matches(struct policy_text pattern, struct policy_text text, int fold)
 {
     struct match_regex *regex = match_regex_new(pattern.p, pattern.n, fold, NULL);
-    int found = regex != NULL && match_regex_find(regex, text.p, text.n, 0);
+    int found = regex != NULL && match_regex_find(regex, text.p, text.n);
 
     match_regex_free(&regex);
     return found;
@@ -112,6 +112,8 @@ static int text_matches(const struct policy_rule *rule, struct policy_text patte
         return regex_matches(pattern, text, row->fold);
     if (row->kind == POLICY_DOMAIN)
         return domain_matches(rule->match, pattern, text, row->fold);
+    if (rule->field == POLICY_URL)
+        text = policy_url_seen(text, memchr(pattern.p, '?', pattern.n) != NULL);
     if (row->kind != POLICY_COOKIES)
         return literal_matches(rule->match, pattern, text, row->fold);
     while (policy_next_cookie(&text, &cookie))

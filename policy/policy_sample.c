@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "policy_sample.h"
+#include "policy_url.h"
 
 static const char *const words[] = {
     "search", "data", "web", "link", "image", "news", "video", "price", "seo", "crawl", "spider", "index", "feed", "page", "site", "cloud",
@@ -66,18 +67,19 @@ static struct policy_text text_of(const char *s)
 struct policy_request sample_request(unsigned rules, unsigned which)
 {
     static const unsigned char client[4] = { 198, 51, 100, 77 };
-    static _Thread_local char agent[192], cookie[512], path[256];
+    static _Thread_local char agent[192], cookie[512], path[256], url[POLICY_URL_ROOM(512)];
     unsigned last = rules > 0 ? rules - 1 : 0;
     char named[128] = "";
     struct policy_request r = { .src_addr = client, .src_addr_len = 4, .src_port = 50123, .dst_port = 443 };
+    struct policy_url u = { .port = 0 };
 
     r.prot_type = text_of("h2");
     r.dst_dn = text_of("www.shop.example.org");
     r.user_agent = text_of("Mozilla/5.0 (Windows NT 10.0; Win64; x64) "
                            "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36");
-    r.url_parts[0] = text_of("https://");
-    r.url_parts[1] = text_of("www.shop.example.org");
-    r.url_parts[2] = text_of("/catalogue/garden/tools/spades-and-forks/item-48213.html?colour=green&size=large&page=3");
+    u.scheme = text_of("https");
+    u.host = text_of("www.shop.example.org");
+    u.target = text_of("/catalogue/garden/tools/spades-and-forks/item-48213.html?colour=green&size=large&page=3");
     snprintf(cookie, sizeof cookie, "_ga=GA1.2.1234567890.1700000000; consent=yes; basket=9f8e7d6c5b4a3f2e1d0c; lang=en-GB; theme=dark; "
              "session=4f1c9a7be2d84c6f9b3e0a5d7c8f6e1b2a3d4c5b");
     if (which == 1) {
@@ -97,9 +99,10 @@ struct policy_request sample_request(unsigned rules, unsigned which)
             last--;
         if (pattern(last, named, sizeof named) == POLICY_URL) {
             snprintf(path, sizeof path, "/archive/2024%shtml?view=full", named);
-            r.url_parts[2] = text_of(path);
+            u.target = text_of(path);
         }
     }
     r.cookie = text_of(cookie);
+    r.url = policy_url_text(&u, url, sizeof url);
     return r;
 }

@@ -14,8 +14,7 @@ enum { SAMPLE_REQUESTS = 4 };
 
 /* Frozen, 10 classes and a default.  NULL: out of memory. */
 policy_t             *sample_policy(unsigned rules);
-/* 0: a browser, which matches nothing; 1, 2, 3: what the last user agent, cookie or URL rule names (if there are so many rules).  The URL
- * comes in three pieces. */
+/* 0: a browser, which matches nothing; 1, 2, 3: what the last user agent, cookie or URL rule names (if there are so many rules). */
 struct policy_request sample_request(unsigned rules, unsigned which);
 
 #endif

@@ -52,6 +52,25 @@ Text(const char *s)
     return { s, s ? strlen(s) : 0 };
 }
 
+/// The URL in its one spelling, so that no other one leads around a rule; `room` keeps it.
+static struct policy_text
+Spelled(const HttpRequest &request, const SBuf &scheme, SBuf &room)
+{
+    struct policy_url u = {};
+    const SBuf path(request.url.path());
+    u.host = Text(request.url.host());
+    u.port = request.url.port();
+    if (request.method != Http::METHOD_CONNECT) {
+        u.scheme = Text(scheme);
+        u.target = Text(path);
+    }
+    const auto size = policy_url_room(&u);
+    const auto start = room.rawAppendStart(size);
+    const auto text = policy_url_text(&u, start, size);
+    room.rawAppendFinish(start, text.n);
+    return text;
+}
+
 /// The client's domain name, if it is known and leads back to the client. Never waits: asking starts the look-ups, a later request has them.
 static const char *
 NameOf(const Ip::Address &client)
@@ -154,8 +173,9 @@ Fqrs::Classification::askPolicy() const
         r.src_dn = Text(NameOf(request->client_addr));
     r.user_agent = Text(request->header.getStr(Http::HdrType::USER_AGENT));
     r.cookie = Text(request->header.getStr(Http::HdrType::COOKIE));
+    SBuf url;
     if (policy_uses(policy, POLICY_URL))
-        r.url = Text(request->effectiveRequestUri());
+        r.url = Spelled(*request, scheme, url);
 
     const auto answer = policy_match_request(policy, &r);
     return answer.position == POLICY_NONE ? TheConfig.defaultClass : TheConfig.policyFirst + answer.position;

@@ -6,6 +6,7 @@
 #include "acl/forward.h"
 #include "fqrs/Engine.h"
 #include "fqrs/policy/policy.h"
+#include "fqrs/policy/policy_url.h"
 #include "sbuf/SBuf.h"
 
 #include <memory>

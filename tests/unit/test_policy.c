@@ -45,6 +45,7 @@ int main(void)
     srunner_add_suite(runner, policy_random_suite());
     srunner_add_suite(runner, policy_tables_suite());
     srunner_add_suite(runner, policy_command_suite());
+    srunner_add_suite(runner, policy_url_suite());
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);

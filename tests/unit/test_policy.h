@@ -24,6 +24,7 @@ Suite *policy_match_suite(void);
 Suite *policy_random_suite(void);
 Suite *policy_tables_suite(void);
 Suite *policy_command_suite(void);
+Suite *policy_url_suite(void);
 
 /* Parses as file "f.xml".  `wanted` NULL: must be right, and the policy is returned.  Else it must be refused with a sentence that begins
  * with "f.xml:LINE: " and contains `wanted` and a "; " before the cure. */

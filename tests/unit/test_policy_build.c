@@ -100,6 +100,14 @@ static const struct {
     { POLICY_URL, POLICY_REGEX, "*a", "at byte" },
     { POLICY_URL, POLICY_REGEX, "(*UTF)a", "is no regular expression" },
     { POLICY_URL, POLICY_REGEX, "((a{1,999}){1,999}){1,999}", "is no regular expression" },
+    { POLICY_URL, POLICY_DEFAULT_MATCH, "/a/../b", "has . or .. for a segment of its path" },
+    { POLICY_URL, POLICY_DEFAULT_MATCH, "/%2e/", "has . or .. for a segment of its path" },
+    { POLICY_URL, POLICY_EXACT, "http://a/..", "has . or .. for a segment of its path" },
+    { POLICY_URL, POLICY_PREFIX, "http://a/.", NULL },
+    { POLICY_URL, POLICY_DEFAULT_MATCH, "/.well-known/", NULL },
+    { POLICY_URL, POLICY_DEFAULT_MATCH, "?a=/../", NULL },
+    { POLICY_URL, POLICY_DEFAULT_MATCH, "/a#b", "what stands behind one never reaches a server" },
+    { POLICY_URL, POLICY_REGEX, "#", NULL },
     { POLICY_COOKIE, POLICY_DEFAULT_MATCH, "session=", NULL },
     { POLICY_COOKIE, POLICY_DEFAULT_MATCH, "a=1; b=2", "reaches over the bounds of one cookie" },
     { POLICY_COOKIE, POLICY_SUBSTRING, " a", "reaches over the bounds of one cookie" },
@@ -196,12 +204,12 @@ START_TEST(names_and_texts)
     ck_assert_int_eq(policy_field_by_name("User_Agent"), -1);
     ck_assert_int_eq(policy_match_by_name("regex"), POLICY_REGEX);
     ck_assert_int_eq(policy_match_by_name(""), -1);
-    ck_assert_int_eq(policy_uses(p, POLICY_URL), 0);
-    ck_assert_int_eq(policy_add_rule(p, 0, POLICY_URL, POLICY_DEFAULT_MATCH, "a\"\n", 3, NULL), 0);
+    ck_assert_int_eq(policy_uses(p, POLICY_USER_AGENT), 0);
+    ck_assert_int_eq(policy_add_rule(p, 0, POLICY_USER_AGENT, POLICY_DEFAULT_MATCH, "a\"\n", 3, NULL), 0);
     ck_assert_int_eq(policy_add_rule(p, 0, POLICY_SRC_PORT, POLICY_DEFAULT_MATCH, "80", 2, NULL), 0);
-    ck_assert_int_eq(policy_uses(p, POLICY_URL), 1);
+    ck_assert_int_eq(policy_uses(p, POLICY_USER_AGENT), 1);
     policy_rule_text(p, 0, buf, sizeof buf);
-    ck_assert_str_eq(buf, "url substring \"a\"\\x0a\"");
+    ck_assert_str_eq(buf, "user_agent substring \"a\"\\x0a\"");
     policy_rule_text(p, 1, buf, sizeof buf);
     ck_assert_str_eq(buf, "src_port \"80\"");
     ck_assert_int_eq(policy_rule_text(p, 1, tiny, sizeof tiny), 13);

@@ -42,7 +42,7 @@ START_TEST(matching_allocates_nothing)
                               "<user_agent match=\"regex\">^(.*x){3}$</user_agent></class></classification>";
     policy_t *p = parse_expecting(xml, sizeof xml - 1, 0, NULL), *large = sample_policy(1000);
     struct policy_request r = { .user_agent = text_of("axbxcxd"),
-                                .url_parts = { text_of("http://"), text_of("abababab"), text_of("cdcd") } };
+                                .url = text_of("http://ababababcdcd") };
     unsigned long before;
 
     ck_assert_uint_gt(allocations, 1000);       /* reading the policy is counted: the counter works */

@@ -149,9 +149,9 @@ START_TEST(a_right_file_is_read_whole)
         "  </class>\n"
         "</classification>\n<!-- end -->\n";
     static const char *const texts[] = {
-        "line 6: cookie prefix \"session=\"", "line 7: url prefix \"http://a/<b=\"c\">&A\"",
+        "line 6: cookie prefix \"session=\"", "line 7: url prefix \"http://a/%3Cb=%22c%22%3E&A\"",
         "line 10: user_agent regex \"Go{2}gle \\d+ >bot\"",
-        "line 10: src_port \"80\"", "line 11: src_ip_addr \"66.249.64.0/19\"", "line 14: url substring \"caf\\xc3\\xa9\"",
+        "line 10: src_port \"80\"", "line 11: src_ip_addr \"66.249.64.0/19\"", "line 14: url substring \"caf%C3%A9\"",
     };
     policy_t *p = parse_expecting(xml, sizeof xml - 1, 0, NULL);
     const struct policy_class *c = policy_class_at(p, 0);
