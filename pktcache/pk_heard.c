@@ -77,8 +77,6 @@ enum pk_news pk_heard_status(struct pk_heard *h, uint64_t newest, uint64_t newes
     return PK_NOW_HERE;
 }
 
-enum pk_news pk_heard_refused(struct pk_heard *h) { return gone(h); }
-
 enum pk_news pk_heard_tick(struct pk_heard *h, uint64_t now) {
     bool silent = h->train_at && now >= h->train_at + silence(h), small_only = h->tries >= h->limit && now >= h->check_at;
     return silent || small_only ? gone(h) : PK_NO_NEWS;

@@ -8,7 +8,7 @@
  *     GONE       A probe goes at once, and again and again while the child speaks, but not often.  If one came: HERE.
  *
  * In time: 0.35 to 0.9 s, by the round-trip time, or longer if that is; but one of more than 2 s counts as none.  The child says in each PK_STATUS which datagram was the newest that came, and which the
- * newest probe (their numbers in the session).
+ * newest probe (their numbers in the session).  Nothing else counts: what a host or a router says by ICMP anybody can say.
  */
 #ifndef FAIRGATE_PK_HEARD_H
 #define FAIRGATE_PK_HEARD_H
@@ -37,8 +37,6 @@ void         pk_heard_probe(struct pk_heard *h, uint64_t number, uint64_t now);
 bool         pk_heard_asks(const struct pk_heard *h, uint64_t now);
 /* The child spoke. */
 enum pk_news pk_heard_status(struct pk_heard *h, uint64_t newest, uint64_t newest_probe, uint64_t now);
-/* The child's host says that nobody listens. */
-enum pk_news pk_heard_refused(struct pk_heard *h);
 enum pk_news pk_heard_tick(struct pk_heard *h, uint64_t now);
 uint64_t     pk_heard_due(const struct pk_heard *h);
 

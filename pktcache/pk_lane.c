@@ -41,12 +41,14 @@ struct pk_lane {
     bool                    started;
     atomic_bool             ends, broken;       /* asked to; the device is gone */
     uint64_t                now, shown;
-    bool                    refused;    /* the peer's host said so */
+    struct sockaddr_storage there;      /* the peer's socket */
+    socklen_t               there_n;
     uint64_t                said_until; /* sentences count until then */
     unsigned                said;
     pthread_mutex_t         lock;       /* seen */
     struct pk_seen          seen;
     struct mmsghdr          message[DATAGRAMS];
+    struct sockaddr_storage from[DATAGRAMS];
     struct iovec            part[DATAGRAMS];
     uint8_t                 datagram[DATAGRAMS][PK_DATAGRAM_MAX];
     uint8_t                 piece[PK_PIECE_MAX];
@@ -67,7 +69,7 @@ static void packet_out(void *context, const struct iovec *part, int parts) {
 
 static void datagram_out(void *context, const void *bytes, size_t n) {
     pk_lane_t *l = context;
-    if (send(l->socket, bytes, n, MSG_NOSIGNAL) < 0 && errno == ECONNREFUSED) l->refused = true;
+    if (sendto(l->socket, bytes, n, MSG_NOSIGNAL, (struct sockaddr *)&l->there, l->there_n) < 0) { /* lost, as on a network; whether things arrive the child says */ }
 }
 
 /* Whoever can make us say something could fill a disk. */
@@ -90,16 +92,29 @@ static void datagram_in(pk_lane_t *l, void *bytes, size_t n) {
     else pk_child_datagram(l->child, bytes, n, l->now);
 }
 
+/* Whether it has the peer's address and port: what has not is not worth a MAC. */
+static bool is_from_peer(const pk_lane_t *l, const struct sockaddr_storage *a) {
+    if (a->ss_family != l->there.ss_family) return false;
+    if (a->ss_family == AF_INET) {
+        const struct sockaddr_in *x = (const struct sockaddr_in *)a, *y = (const struct sockaddr_in *)&l->there;
+        return x->sin_port == y->sin_port && x->sin_addr.s_addr == y->sin_addr.s_addr;
+    }
+    const struct sockaddr_in6 *x = (const struct sockaddr_in6 *)a, *y = (const struct sockaddr_in6 *)&l->there;
+    return x->sin6_port == y->sin6_port && !memcmp(&x->sin6_addr, &y->sin6_addr, sizeof x->sin6_addr);
+}
+
 /* How many came. */
 static int read_socket(pk_lane_t *l) {
     int n = DATAGRAMS, all = 0;
 
     for (int turns = 0; n == DATAGRAMS && turns < TURNS; turns++) {
-        for (int i = 0; i < DATAGRAMS; i++) l->part[i].iov_len = PK_DATAGRAM_MAX;
+        for (int i = 0; i < DATAGRAMS; i++) {
+            l->part[i].iov_len = PK_DATAGRAM_MAX;
+            l->message[i].msg_hdr.msg_namelen = sizeof l->from[i];
+        }
         n = recvmmsg(l->socket, l->message, DATAGRAMS, MSG_DONTWAIT, NULL);
-        if (n < 0 && errno == ECONNREFUSED) l->refused = true;
         for (int i = 0; i < n; i++)
-            if (!(l->message[i].msg_hdr.msg_flags & MSG_TRUNC)) datagram_in(l, l->datagram[i], l->message[i].msg_len);
+            if (!(l->message[i].msg_hdr.msg_flags & MSG_TRUNC) && is_from_peer(l, l->from + i)) datagram_in(l, l->datagram[i], l->message[i].msg_len);
         all += n > 0 ? n : 0;
     }
     return all;
@@ -148,8 +163,6 @@ static void *loop(void *context) {
         pk_guard_beat(l->common->guard, l->number);
         read_socket(l);
         read_device(l);
-        if (l->refused && l->parent) pk_parent_refused(l->parent, l->now);
-        l->refused = false;
         if (l->parent) pk_parent_tick(l->parent, l->now);
         else pk_child_tick(l->child, l->now);
         if (l->now - l->shown < SHOW_EVERY) continue;
@@ -171,20 +184,30 @@ static int fail(char **error, const char *word, const char *value, int why) {
     return -1;
 }
 
-/* 0, or -1 and *error. */
+/*
+ * 0, or -1 and *error.
+ *
+ * Anybody can make an ICMP message, so none is believed.  The socket is not connected: a connected one is told ECONNREFUSED and the like by whoever says
+ * that nobody listens there, each time instead of sending.  Nor does what ICMP says of the path's MTU count (IP_PMTUDISC_PROBE): probes of full size tell
+ * what the path carries (pk_heard.h), and larger ones than the device takes are not cut, since pieces can be forged one by one.
+ */
 static int open_socket(pk_lane_t *l, char **error) {
-    struct sockaddr_storage here = l->common->c->here, there = l->common->c->there;
-    socklen_t n = here.ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
-    int room = SOCKET_ROOM;
+    struct sockaddr_storage here = l->common->c->here;
+    bool four = here.ss_family == AF_INET;
+    socklen_t n = four ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+    int room = SOCKET_ROOM, probe = four ? IP_PMTUDISC_PROBE : IPV6_PMTUDISC_PROBE;
 
+    l->there = l->common->c->there;
+    l->there_n = n;
     set_port(&here, l->number);
-    set_port(&there, l->number);
+    set_port(&l->there, l->number);
     l->socket = socket(here.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (l->socket < 0) return fail(error, "no socket can be made", "", errno);
     setsockopt(l->socket, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room);
     setsockopt(l->socket, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room);
-    if (bind(l->socket, (struct sockaddr *)&here, n)) return fail(error, "local ", l->common->c->local, errno);
-    return connect(l->socket, (struct sockaddr *)&there, n) ? fail(error, "peer ", l->common->c->peer, errno) : 0;
+    if (setsockopt(l->socket, four ? IPPROTO_IP : IPPROTO_IPV6, four ? IP_MTU_DISCOVER : IPV6_MTU_DISCOVER, &probe, sizeof probe))
+        return fail(error, "what ICMP says of the path can't be left aside", "", errno);
+    return bind(l->socket, (struct sockaddr *)&here, n) ? fail(error, "local ", l->common->c->local, errno) : 0;
 }
 
 static int watch(pk_lane_t *l, char **error) {
@@ -208,6 +231,7 @@ pk_lane_t *pk_lane_make(const struct pk_common *common, unsigned number, int tun
     pthread_mutex_init(&l->lock, NULL);
     for (int i = 0; i < DATAGRAMS; i++) {
         l->part[i].iov_base = l->datagram[i];
+        l->message[i].msg_hdr.msg_name = l->from + i;
         l->message[i].msg_hdr.msg_iov = l->part + i;
         l->message[i].msg_hdr.msg_iovlen = 1;
     }

@@ -410,8 +410,3 @@ void pk_parent_tick(pk_parent_t *p, uint64_t now) {
     news(p, pk_heard_tick(&p->heard, now), "nothing is heard of what was sent to the child; packets go as they are");
     if (pk_heard_asks(&p->heard, now)) probe(p, now);
 }
-
-void pk_parent_refused(pk_parent_t *p, uint64_t now) {
-    if (pk_session_established(p->session)) news(p, pk_heard_refused(&p->heard), "nobody listens at the child's end; packets go as they are");
-    p->who_at = now + WHO_LAST;
-}

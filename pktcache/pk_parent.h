@@ -36,8 +36,6 @@ void     pk_parent_datagram(pk_parent_t *p, void *datagram, size_t bytes, uint64
 /* When pk_parent_tick wants to be called, UINT64_MAX: not for any time's sake. */
 uint64_t pk_parent_due(const pk_parent_t *p);
 void     pk_parent_tick(pk_parent_t *p, uint64_t now);
-/* The peer's host says that nobody listens there. */
-void     pk_parent_refused(pk_parent_t *p, uint64_t now);
 
 /* Whether fingerprints are sent: there is a session, and the child is heard. */
 bool     pk_parent_at_work(const pk_parent_t *p);

@@ -166,14 +166,6 @@ START_TEST(test_only_large_ones_are_lost) {
 }
 END_TEST
 
-START_TEST(test_refused) {
-    struct pk_heard h = begin(40 * MS);
-    run(&h, 1000 * MS, 1, true);
-    ck_assert_int_eq(pk_heard_refused(&h), PK_NOW_GONE);
-    ck_assert_int_eq(pk_heard_refused(&h), PK_NO_NEWS);
-}
-END_TEST
-
 int main(void) {
     Suite *s = suite_create("pktcache: what is heard");
     TCase *t = tcase_create("all");
@@ -184,7 +176,6 @@ int main(void) {
     tcase_add_test(t, test_a_train_that_leaves_late);
     tcase_add_test(t, test_nobody_there);
     tcase_add_test(t, test_only_large_ones_are_lost);
-    tcase_add_test(t, test_refused);
     suite_add_tcase(s, t);
     return run_suite(s);
 }
