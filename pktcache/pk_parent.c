@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <openssl/rand.h>
+
 enum {
     PARENT_MAGIC = 0x504b5041,
     MARGIN_LEAST = 2 << 20      /* bytes of the child's cache that the parent does not count on */
@@ -303,7 +305,9 @@ static void news(pk_parent_t *p, enum pk_news what, const char *why) {
 }
 
 static void probe(pk_parent_t *p, uint64_t now) {
-    uint8_t bytes[PK_SEAL_HEAD + PK_DATAGRAM_MAX + PK_SEAL_TAG] = { 0 };
+    uint8_t bytes[PK_SEAL_HEAD + PK_DATAGRAM_MAX + PK_SEAL_TAG];
+    /* Of no datagram it is known what is sealed in it: should ever a counter come again, under the same key (a virtual machine set back), zeros would show what the other held. */
+    if (RAND_bytes(bytes + PK_SEAL_HEAD, (int)p->room) != 1) abort();
     send_sealed(p, PK_PROBE, bytes, p->room);
     pk_heard_probe(&p->heard, pk_session_sent(p->session), now);
 }

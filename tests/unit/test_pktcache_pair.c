@@ -490,11 +490,57 @@ START_TEST(test_a_joined_connection_may_have_been_authorized) {
 }
 END_TEST
 
+static struct { pk_session_t *child; unsigned probes; uint8_t first[PK_DATAGRAM_MAX]; size_t n; } listens;
+
+static void open_probe(void *context, const void *bytes, size_t n) {
+    static uint8_t copy[PK_DATAGRAM_MAX];
+    struct pk_opened o;
+    unsigned zeros = 0;
+    (void)context;
+    memcpy(copy, bytes, n);
+    if (pk_open(listens.child, copy, n, &o) != PK_PROBE) return;
+    ck_assert_uint_eq(n + 28, w.s->mtu);
+    for (size_t i = 0; i < o.n; i++) zeros += !o.inside[i];
+    ck_assert_msg(zeros < o.n / 16, "%u of %zu bytes of a probe are zero", zeros, o.n);
+    if (listens.probes++) ck_assert_msg(memcmp(listens.first, o.inside, o.n), "a probe as the one before");
+    memcpy(listens.first, o.inside, o.n);
+}
+
+static void no_packet(void *context, const struct iovec *part, int parts) { (void)context; (void)part; (void)parts; }
+
+/* Nobody knows a byte of what is sealed in any datagram. */
+START_TEST(test_what_a_probe_holds_cannot_be_known) {
+    struct pk_out out = { NULL, no_packet, open_probe, say };
+    struct pk_ready ready = { .bytes = 1 << 20 };
+    uint8_t hello[PK_CONTROL_MAX], welcome[PK_CONTROL_MAX], go[PK_CONTROL_MAX];
+    size_t n, m;
+
+    setup(&(struct scenario){ .name = "probes", .version = 4, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_ALL, .mss = 1448, .mtu = 1500, .cache = 1 << 20 }, 1);
+    memset(&listens, 0, sizeof listens);
+    listens.child = pk_session_make(&w.secret, PK_CHILD, 0, 1, PK_PRINT_HIGHWAY);
+    pk_session_t *session = pk_session_make(&w.secret, PK_PARENT, 0, 1, PK_PRINT_HIGHWAY);
+    pk_parent_t *parent = pk_parent_make(&w.config, &w.key, w.parent.store, session, &out);
+    for (int i = 0; i < 3; i++) {
+        n = pk_session_begin(listens.child, hello);
+        ck_assert_int_eq(pk_session_step(session, hello, n, &ready, welcome, &m), PK_ANSWER);
+        ck_assert_int_eq(pk_session_step(listens.child, welcome, m, &ready, go, &n), PK_ESTABLISHED);
+        pk_parent_datagram(parent, go, n, w.now);
+        pk_parent_tick(parent, w.now += ROUND);
+    }
+    ck_assert_uint_eq(listens.probes, 3);
+    pk_parent_free(&parent);
+    pk_session_free(&session);
+    pk_session_free(&listens.child);
+    teardown();
+}
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("pktcache: a pair");
     TCase *t = tcase_create("all");
     tcase_set_timeout(t, 0);
     tcase_add_test(t, test_a_joined_connection_may_have_been_authorized);
+    tcase_add_test(t, test_what_a_probe_holds_cannot_be_known);
     tcase_add_loop_test(t, test_scenario, 0, sizeof scenarios / sizeof *scenarios);
     suite_add_tcase(s, t);
     return run_suite(s);
