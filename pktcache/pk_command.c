@@ -71,14 +71,14 @@ static int prepare(struct daemon *d, char **error) {
     struct pk_common *m = &d->common;
 
     m->c = &d->config;
+    if ((*error = pk_route_obstacle(&d->config))) return -1;
+    if (!(m->guard = pk_guard_start(&d->config, error))) return -1;
     if (pk_secret_read(&m->secret, d->config.secret, error)) return -1;
     pk_secret_derive(&m->secret, "fairgate pktcache fingerprint", NULL, 0, key, sizeof key);
     pk_print_key_set(&m->key, key, (enum pk_print_how)d->config.fingerprint);
     explicit_bzero(key, sizeof key);
     m->ready.bytes = d->config.cache;
     if (RAND_bytes(m->ready.cache, sizeof m->ready.cache) != 1) abort();
-    if ((*error = pk_route_obstacle(&d->config))) return -1;
-    if (!(m->guard = pk_guard_start(&d->config, error))) return -1;
     if (!(m->store = pk_store_make(d->config.cache, m->role == PK_PARENT ? PK_STORE_PARENT : PK_STORE_CHILD))) {
         if (asprintf(error, "cache %" PRIu64 ": no memory for so much", d->config.cache) < 0) *error = NULL;
         return -1;
@@ -93,6 +93,10 @@ static int start(struct daemon *d, char **error) {
     if ((d->control = pk_report_listen(d->config.control, error)) < 0) return -1;
     if (pk_tun_open(d->config.device, queues, (unsigned)d->config.mtu, d->tun, error)) return -1;
     d->tuns = queues;
+    if (!(d->common.lease = pk_lease_make(d->config.device, queues, error))) {
+        complain(*error);
+        *error = NULL;
+    }
     for (unsigned i = 0; i < queues; i++)
         if (!(d->lane[i] = pk_lane_make(&d->common, i, d->tun[i], error))) return -1;
     for (unsigned i = 0; i < queues; i++) {
@@ -114,6 +118,7 @@ static void stop(struct daemon *d) {
     for (unsigned i = 0; i < PK_LANES_MAX; i++) pk_lane_stop(&d->lane[i]);
     for (unsigned i = 0; i < d->tuns; i++) close(d->tun[i]);
     pk_guard_stop(&d->common.guard);
+    pk_lease_free(&d->common.lease);
     if (d->watch >= 0) close(d->watch);
     if (d->control >= 0) {
         close(d->control);
@@ -195,6 +200,7 @@ int main(int argc, char **argv) {
         puts("fairgate-pktcache " PACKAGE_VERSION);
         return 0;
     }
+    if (!strcmp(word, PK_GUARD_WORD) && argc == 2) return pk_guard_run();
     if (!strcmp(word, "keygen") && argc == 3) return pk_secret_new(argv[2], &error) ? complain(error) : 0;
     if (!strcmp(word, "top") && argc <= 3) return pk_report_top(argc == 3 ? argv[2] : CONTROL_USUAL);
     if (!strcmp(word, "stats") && argc <= 4) {

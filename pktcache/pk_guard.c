@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pk_guard.h"
 
-#include "pk_route.h"
 #include "pk_tun.h"
 
 #include <assert.h>
@@ -21,8 +20,12 @@
 
 enum { GUARD_MAGIC = 0x504b4755, LOOK_EVERY = 50 /* milliseconds */, STALLED = PK_GUARD_STALL / 1000 / LOOK_EVERY /* looks */ };
 
+enum { ALIVE = 3, SHARED };     /* a guard's descriptors */
+
 /* What both processes see. */
 struct watched {
+    char          device[16];
+    unsigned      threads;
     atomic_uint   beat[PK_LANES_MAX];
     atomic_bool   watch;
     atomic_bool   down;             /* the device, by a guard's hand: who replaces that one must know */
@@ -30,89 +33,101 @@ struct watched {
 };
 
 struct pk_guard {
-    unsigned                magic;
-    const struct pk_config *c;
-    struct watched         *shared;
-    int                     alive[2];       /* the daemon holds the end that is written to, and never writes */
-    pid_t                   pid;
+    unsigned        magic;
+    struct watched *shared;
+    int             memory;         /* of `shared` */
+    int             alive[2];       /* the daemon holds the end that is written to, and never writes */
+    pid_t           pid;
 };
 
 static void say(const char *sentence, const char *more) { fprintf(stderr, "fairgate-pktcache: guard: %s%s\n", sentence, more); }
 
 /* Whether it could be done; what could not is said once. */
-static bool device(const pk_guard_t *g, bool up, bool failed) {
-    char *error = NULL;
-    int why = pk_tun_set_up(g->c->device, up);
+static bool device(const struct watched *w, bool up, bool failed) {
+    int why = pk_tun_set_up(w->device, up);
 
     if (why) {
         if (!failed) say("the device can't be changed: ", strerror(why));
         return false;
     }
-    if (!up) say("the daemon does not go on: ", "packets take their plain way");
-    else if (pk_route_again(g->c, &error)) say("no route to the device: ", error ? error : "no memory");
-    else say("the daemon goes on again", "");
-    free(error);
+    if (up) say("the daemon goes on again", "");
+    else say("the daemon does not go on: ", "packets take their plain way");
     return true;
 }
 
-static void watch(const pk_guard_t *g) {
+static void watch(struct watched *w) {
     unsigned before[PK_LANES_MAX], still[PK_LANES_MAX];
-    struct pollfd p = { .fd = g->alive[0], .events = POLLIN };
+    struct pollfd p = { .fd = ALIVE, .events = POLLIN };
     bool failed = false;
 
     /* What a guard before this one took down comes up by a beat only. */
     for (unsigned i = 0; i < PK_LANES_MAX; i++) {
-        before[i] = atomic_load(&g->shared->beat[i]);
-        still[i] = atomic_load(&g->shared->down) ? STALLED : 0;
+        before[i] = atomic_load(&w->beat[i]);
+        still[i] = atomic_load(&w->down) ? STALLED : 0;
     }
     /* Hung up: the daemon has ended, and its device with it. */
     while (poll(&p, 1, LOOK_EVERY) <= 0) {
         bool stalled = false;
-        if (!atomic_load(&g->shared->watch)) continue;
-        for (unsigned i = 0; i < g->c->queues; i++) {
-            unsigned now = atomic_load(&g->shared->beat[i]);
+        if (!atomic_load(&w->watch)) continue;
+        for (unsigned i = 0; i < w->threads; i++) {
+            unsigned now = atomic_load(&w->beat[i]);
             still[i] = now != before[i] ? 0 : still[i] < STALLED ? still[i] + 1 : STALLED;
             before[i] = now;
             stalled |= still[i] == STALLED;
         }
-        if (stalled == atomic_load(&g->shared->down)) continue;
-        if (stalled && !pk_tun_is_up(g->c->device)) continue;       /* somebody else took it down, and shall take it up */
-        failed = !device(g, !stalled, failed);
+        if (stalled == atomic_load(&w->down)) continue;
+        if (stalled && !pk_tun_is_up(w->device)) continue;      /* somebody else took it down, and shall take it up */
+        failed = !device(w, !stalled, failed);
         if (failed) continue;
-        atomic_store(&g->shared->down, stalled);
-        if (stalled) atomic_fetch_add(&g->shared->stalls, 1);
+        atomic_store(&w->down, stalled);
+        if (stalled) atomic_fetch_add(&w->stalls, 1);
     }
 }
 
-static int start(pk_guard_t *g) {
-    pid_t pid = fork();
-    if (pid) return g->pid = pid;
-    /* Only this pipe's end stays open: a descriptor of the device would keep that alive. */
-    if (dup2(g->alive[0], 3) != 3 || syscall(SYS_close_range, 4, ~0u, 0)) _exit(1);
-    g->alive[0] = 3;
-    setsid();       /* what stops the daemon's terminal must not stop its guard */
+int pk_guard_run(void) {
+    struct watched *w = mmap(NULL, sizeof *w, PROT_READ | PROT_WRITE, MAP_SHARED, SHARED, 0);
+    sigset_t none;
+
+    if (w == MAP_FAILED || w->threads > PK_LANES_MAX) {
+        say("is started by the daemon only", "");
+        return 2;
+    }
     prctl(PR_SET_NAME, "pktcache-guard");
     signal(SIGTERM, SIG_IGN);
     signal(SIGINT, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
-    sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    watch(g);
-    _exit(0);
+    watch(w);
+    return 0;
+}
+
+static int start(pk_guard_t *g) {
+    pid_t pid = fork();
+    if (pid) return g->pid = pid;
+    /* Only these two stay open: a descriptor of the device would keep that alive. */
+    int alive = fcntl(g->alive[0], F_DUPFD, SHARED + 1), memory = fcntl(g->memory, F_DUPFD, SHARED + 1);
+    if (dup2(alive, ALIVE) != ALIVE || dup2(memory, SHARED) != SHARED || syscall(SYS_close_range, SHARED + 1, ~0u, 0)) _exit(1);
+    setsid();       /* what stops the daemon's terminal must not stop its guard */
+    execl("/proc/self/exe", "fairgate-pktcache", PK_GUARD_WORD, (char *)NULL);
+    _exit(1);
 }
 
 pk_guard_t *pk_guard_start(const struct pk_config *c, char **error) {
     pk_guard_t *g = calloc(1, sizeof *g);
     if (!g) return NULL;
     g->magic = GUARD_MAGIC;
-    g->c = c;
     g->alive[0] = g->alive[1] = -1;
-    g->shared = mmap(NULL, sizeof *g->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (g->shared == MAP_FAILED || pipe2(g->alive, O_CLOEXEC) || start(g) < 0) {
+    g->memory = memfd_create("pktcache-guard", MFD_CLOEXEC);
+    if (g->memory >= 0 && !ftruncate(g->memory, sizeof *g->shared)) g->shared = mmap(NULL, sizeof *g->shared, PROT_READ | PROT_WRITE, MAP_SHARED, g->memory, 0);
+    if (g->shared == MAP_FAILED) g->shared = NULL;
+    if (g->shared) {
+        snprintf(g->shared->device, sizeof g->shared->device, "%s", c->device);
+        g->shared->threads = (unsigned)c->queues;
+    }
+    if (!g->shared || pipe2(g->alive, O_CLOEXEC) || start(g) < 0) {
         if (asprintf(error, "no guard can be started: %s", strerror(errno)) < 0) *error = NULL;
-        if (g->shared == MAP_FAILED) g->shared = NULL;
         pk_guard_stop(&g);
     }
     return g;
@@ -145,6 +160,7 @@ void pk_guard_stop(pk_guard_t **guard) {
         waitpid(g->pid, NULL, 0);
     }
     if (g->shared) munmap(g->shared, sizeof *g->shared);
+    if (g->memory >= 0) close(g->memory);
     g->magic = 0;
     free(g);
 }

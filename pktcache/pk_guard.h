@@ -3,7 +3,10 @@
  * pk_guard.h - a process that looks whether the daemon's threads go on, and takes the device down when one does not: packets take their plain way then.
  *
  * A thread beats at least every PK_BEAT_MOST microseconds.  When one has not for PK_GUARD_STALL, the device goes down, which takes its route along; when all
- * beat again, it comes up and the route is set again.  The guard ends with the daemon.  A guard that ends before is replaced (pk_guard_look).
+ * beat again, it comes up, and the daemon sets its route again.  The guard ends with the daemon.  A guard that ends before is replaced (pk_guard_look).
+ *
+ * TRUST.  A guard is the program run anew, with two descriptors and memory of the beats: nothing of what the daemon knows (the pair's secret, keys, payloads) is
+ * in its memory, whenever it began.  It is in a session of its own; what stops both, pk_lease.h is for.
  */
 #ifndef FAIRGATE_PK_GUARD_H
 #define FAIRGATE_PK_GUARD_H
@@ -12,6 +15,8 @@
 
 #define PK_BEAT_MOST   50000u
 #define PK_GUARD_STALL 300000u
+
+#define PK_GUARD_WORD "--guard"         /* of the command line: who runs it so shall call pk_guard_run, and end with what that returns */
 
 typedef struct pk_guard pk_guard_t;
 
@@ -26,5 +31,7 @@ int         pk_guard_look(pk_guard_t *g);
 /* How often the device was taken down. */
 unsigned    pk_guard_stalls(const pk_guard_t *g);
 void        pk_guard_stop(pk_guard_t **g);
+
+int         pk_guard_run(void);
 
 #endif

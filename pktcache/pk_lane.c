@@ -161,6 +161,7 @@ static void *loop(void *context) {
     while (!atomic_load_explicit(&l->ends, memory_order_relaxed) && !atomic_load_explicit(&l->broken, memory_order_relaxed)) {
         wait_for_something(l);
         pk_guard_beat(l->common->guard, l->number);
+        pk_lease_renew(l->common->lease, l->number, l->now);
         read_socket(l);
         read_device(l);
         if (l->parent) pk_parent_tick(l->parent, l->now);
@@ -246,6 +247,7 @@ int pk_lane_start(pk_lane_t *l) {
     int why;
     assert(l->magic == LANE_MAGIC);
     l->now = clock_now();
+    pk_lease_renew(l->common->lease, l->number, l->now);
     why = pthread_create(&l->thread, NULL, loop, l);
     l->started = !why;
     return why;

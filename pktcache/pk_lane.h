@@ -8,6 +8,7 @@
 #include "pk_config.h"
 #include "pk_flows.h"
 #include "pk_guard.h"
+#include "pk_lease.h"
 #include "pk_out.h"
 #include "pk_secret.h"
 #include "pk_session.h"
@@ -24,6 +25,7 @@ struct pk_common {
     struct pk_ready         ready;      /* child: its cache */
     pk_store_t             *store;
     pk_guard_t             *guard;
+    pk_lease_t             *lease;      /* NULL: the kernel has none */
 };
 
 /* A picture of a lane, at most a tenth of a second old. */

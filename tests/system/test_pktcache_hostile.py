@@ -2,7 +2,9 @@
 """pktcache: what strangers send, and what other programs on the machine do to it."""
 
 import configparser
+import hmac
 import os
+import signal
 import socket
 import struct
 import threading
@@ -91,3 +93,141 @@ def test_forged_icmp_does_not_turn_the_cache_off(lab, version):
             assert dict(zip(*words))["FragCreates"] == "0"
         else:
             assert "Ip6FragCreates                  \t0" in pair.near.run("cat", "/proc/net/snmp6")
+
+
+# ---- the guard ---------------------------------------------------------------------------------------------------------------
+
+def guards_of(side):
+    """Processes of the daemon that guard it."""
+    found = []
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/stat", encoding="ascii", errors="replace") as f:
+                text = f.read()
+        except OSError:
+            continue
+        if "(pktcache-guard)" in text and int(text.rpartition(")")[2].split()[1]) == side.pid():
+            found.append(int(name))
+    return found
+
+
+def derived(secret, label, n):
+    """HKDF-SHA-256 (RFC 5869) without a salt."""
+    key, out, block = hmac.digest(bytes(32), secret, "sha256"), b"", b""
+    while len(out) < n:
+        block = hmac.digest(key, block + label.encode() + bytes([len(out) // 32 + 1]), "sha256")
+        out += block
+    return out[:n]
+
+
+def holds(pid, wanted):
+    """Which of these bytes are in the memory of a process."""
+    found = set()
+    with open(f"/proc/{pid}/maps", encoding="ascii") as maps, open(f"/proc/{pid}/mem", "rb", 0) as memory:
+        for line in maps:
+            first, last = (int(x, 16) for x in line.split()[0].split("-"))
+            if "r" not in line.split()[1] or last - first > 1 << 32:
+                continue
+            try:
+                memory.seek(first)
+                data = memory.read(last - first)
+            except (OSError, ValueError):
+                continue
+            found |= {name for name, value in wanted.items() if value in data}
+    return found
+
+
+def test_the_guard_does_not_know_the_secret(lab):
+    """Neither the first one nor the one that takes its place while the daemon is at work."""
+    pair, s = streams(lab)
+    with s:
+        pair.both()
+        with open(pair.secret, encoding="ascii") as f:
+            digits = f.read().strip()
+        secret = bytes.fromhex(digits)
+        wanted = {"secret": secret, "its digits": digits.encode(), "key of fingerprints": derived(secret, "fairgate pktcache fingerprint", 64)[:32],
+                  "key of the handshake": derived(secret, "fairgate pktcache handshake", 32)}
+        assert "key of the handshake" in holds(pair.parent.pid(), wanted)       # this is how it would be found
+        for side in (pair.parent, pair.child):
+            first, = wait_for(lambda: guards_of(side), 5, "a guard")            # pylint: disable=cell-var-from-loop
+            assert not holds(first, wanted)
+            os.kill(first, signal.SIGKILL)
+            second, = wait_for(lambda: [g for g in guards_of(side) if g != first], 5, "another guard")      # pylint: disable=cell-var-from-loop
+            assert not holds(second, wanted)
+        # The second one guards as the first one did.
+        pair.child.signal(signal.SIGSTOP)
+        wait_for(lambda: "does not go on" in pair.child.said(), 3, "the guard's word")
+        pair.child.signal(signal.SIGCONT)
+        wait_for(lambda: "goes on again" in pair.child.said(), 3, "the guard's word")
+        s.fetch(4)
+
+
+class Frozen:
+    """A control group of processes that do not run; version 1 or 2, whichever there is."""
+
+    def __init__(self, pids):
+        name = f"fairgate-test-{os.getpid()}"
+        self.home = next((d for d in ("/sys/fs/cgroup/freezer", "/sys/fs/cgroup/unified", "/sys/fs/cgroup") if os.path.exists(f"{d}/cgroup.procs")), None)
+        if not self.home:
+            pytest.skip("no control groups here")
+        self.path, self.pids = f"{self.home}/{name}", pids
+        self.file, self.words = ("freezer.state", ("FROZEN", "THAWED")) if self.home.endswith("freezer") else ("cgroup.freeze", ("1", "0"))
+
+    def put(self, path, value):
+        with open(path, "w", encoding="ascii") as f:
+            f.write(str(value))
+
+    def __enter__(self):
+        os.mkdir(self.path)
+        for pid in self.pids:
+            self.put(f"{self.path}/cgroup.procs", pid)
+        self.put(f"{self.path}/{self.file}", self.words[0])
+
+    def __exit__(self, *_):
+        self.put(f"{self.path}/{self.file}", self.words[1])
+        for pid in self.pids:
+            self.put(f"{self.home}/cgroup.procs", pid)
+        wait_for(self.gone, 5, "the control group's end")
+
+    def gone(self):
+        try:
+            os.rmdir(self.path)
+            return True
+        except OSError:
+            return False
+
+
+class Stopped:
+    def __init__(self, pids):
+        self.pids = pids
+
+    def __enter__(self):
+        for pid in self.pids:
+            os.kill(pid, signal.SIGSTOP)
+
+    def __exit__(self, *_):
+        for pid in self.pids:
+            os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("role", ("parent", "child"))
+@pytest.mark.parametrize("how", (Stopped, Frozen))
+def test_daemon_and_guard_that_are_stopped_together_are_no_black_hole(lab, how, role):
+    """Nobody is left to take the device down: the kernel lets packets pass by itself when the threads do not renew their lease."""
+    pair, s = streams(lab, rtt=4, rate="200mbit")
+    with s:
+        pair.both()
+        side = getattr(pair, role)
+        s.fetch(20)
+        fetch = s.begin(60)
+        wait_for(lambda: pair.child.counters()["trains"] > 0, 20, "trains")
+        with how([side.pid(), *guards_of(side)]):
+            s.end(fetch, 60)            # what was there goes on
+            s.fetch(10)                 # and what begins
+            assert "fgpktcache0" in side.host.run("ip", "link")
+        wait_for(lambda: pair.parent.at_work() and pair.child.at_work(), 10, "a session again")
+        s.fetch(10)
+        trains = pair.child.counters()["trains"]
+        wait_for(lambda: s.fetch(10) and pair.child.counters()["trains"] > trains, 20, "trains again")
