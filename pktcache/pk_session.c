@@ -15,8 +15,10 @@
 enum {
     SESSION_MAGIC = 0x504b5345, KEY = 32, IV = 12, MAC = 16,
     CONTROL_HEAD = 5,           /* type, version, lane, lanes, how */
-    READY_SEALED = CONTROL_HEAD + 2 * PK_NONCE
+    READY_SEALED = CONTROL_HEAD + 2 * PK_NONCE,
+    READY_BYTES = READY_SEALED + 16 + 8 + PK_SEAL_TAG       /* and a MAC */
 };
+static_assert(READY_BYTES + MAC <= PK_CONTROL_MAX, "the longest datagram of the handshake");
 
 #define WORN (UINT64_C(1) << 40)        /* datagrams of a session, far below what GCM bears (NIST SP 800-38D, 8.3) */
 
@@ -32,6 +34,7 @@ struct pk_session {
     unsigned         magic;
     enum pk_role     role;
     uint8_t          lane, lanes, how;
+    uint8_t          theirs;            /* the other side's version */
     struct pk_secret secret;
     uint8_t          mac_key[KEY];
     uint8_t          nonce[PK_NONCE];   /* ours, of the present attempt or the next READY */
@@ -58,6 +61,7 @@ pk_session_t *pk_session_make(const struct pk_secret *secret, enum pk_role role,
     s->lane = (uint8_t)lane;
     s->lanes = (uint8_t)lanes;
     s->how = (uint8_t)how;
+    s->theirs = PK_VERSION;
     s->secret = *secret;
     pk_secret_derive(secret, "fairgate pktcache handshake", NULL, 0, s->mac_key, KEY);
     fresh_nonce(s);
@@ -94,6 +98,7 @@ static void new_keys(pk_session_t *s, const uint8_t *child, const uint8_t *paren
     k->sent = k->seen = 0;
     memset(k->window, 0, sizeof k->window);
     k->good = true;
+    s->theirs = PK_VERSION;
     OPENSSL_cleanse(derived, sizeof derived);
 }
 
@@ -212,14 +217,14 @@ static enum pk_step welcome(pk_session_t *s, const uint8_t *p, size_t n, const s
     memcpy(sealed, ready->cache, sizeof ready->cache);
     pk_put64(sealed + sizeof ready->cache, ready->bytes);
     if (!encrypt(&s->now, 0, out, READY_SEALED, sealed, sizeof ready->cache + 8)) abort();
-    *out_n = READY_SEALED + sizeof ready->cache + 8 + PK_SEAL_TAG;
+    *out_n = finish_control(s, out, out + READY_BYTES);
     return PK_ESTABLISHED;
 }
 
 static enum pk_step ready_came(pk_session_t *s, const uint8_t *p, size_t n, struct pk_ready *ready) {
     uint8_t copy[PK_CONTROL_MAX], *sealed = copy + READY_SEALED;
 
-    if (n != READY_SEALED + sizeof ready->cache + 8 + PK_SEAL_TAG || memcmp(p + CONTROL_HEAD + PK_NONCE, s->nonce, PK_NONCE)) return PK_IGNORED;
+    if (n != READY_BYTES + MAC || memcmp(p + CONTROL_HEAD + PK_NONCE, s->nonce, PK_NONCE) || !genuine(s, p, n, READY_BYTES)) return PK_IGNORED;
     memcpy(copy, p, n);
     new_keys(s, p + CONTROL_HEAD, s->nonce, &s->before);
     if (!decrypt(&s->before, 0, p, READY_SEALED, sealed, sizeof ready->cache + 8)) {
@@ -240,8 +245,13 @@ enum pk_step pk_session_step(pk_session_t *s, const void *datagram, size_t n, st
 
     assert(s->magic == SESSION_MAGIC);
     *out_n = 0;
-    if (n < CONTROL_HEAD || n > PK_CONTROL_MAX || p[1] != PK_VERSION) return PK_IGNORED;
+    if (n < CONTROL_HEAD || n > PK_CONTROL_MAX) return PK_IGNORED;
     type = p[0];
+    if (p[1] != PK_VERSION) {
+        if (type != (s->role == PK_PARENT ? PK_HELLO : PK_WHO) || !genuine(s, p, n, CONTROL_HEAD + PK_NONCE)) return PK_IGNORED;
+        s->theirs = p[1];
+        return PK_OTHER_VERSION;
+    }
     if (p[2] != s->lane || p[3] != s->lanes || p[4] != s->how) {
         bool known = (type == PK_HELLO || type == PK_WHO) ? genuine(s, p, n, CONTROL_HEAD + PK_NONCE) : false;
         return known && (p[3] != s->lanes || p[4] != s->how) ? PK_DISAGREES : PK_IGNORED;
@@ -250,6 +260,8 @@ enum pk_step pk_session_step(pk_session_t *s, const void *datagram, size_t n, st
     if (type == PK_WELCOME) return welcome(s, p, n, ready, out, out_n);
     return type == PK_WHO && genuine(s, p, n, CONTROL_HEAD + PK_NONCE) ? PK_BEGIN : PK_IGNORED;
 }
+
+unsigned pk_session_theirs(const pk_session_t *s) { return s->theirs; }
 
 bool pk_session_established(const pk_session_t *s) { return s->now.good; }
 

@@ -8,9 +8,10 @@
  *     child                                                     parent
  *       HELLO    child's nonce, MAC              ──────────>
  *                                                <──────────     WELCOME  child's nonce, parent's nonce, MAC
- *       READY    both nonces, sealed cache's id  ──────────>     the parent's nonce must be its present one; it takes a new one then
+ *       READY    both nonces, sealed cache's id, MAC ──────>     the parent's nonce must be its present one; it takes a new one then
  *
  * MACs (HMAC-SHA-256, 16 bytes of it) are under a key from the secret; what is sealed is so under keys from the secret and both nonces, one for each direction.
+ * No key is derived, and nothing that is known is given up, for a datagram whose MAC is not looked at and right: what a stranger sends costs a MAC at most.
  * So no two sessions have a key in common, whoever restarts and whatever is replayed to whom: a replayed HELLO costs a WELCOME, a replayed WELCOME
  * has an old child's nonce, a replayed READY an old nonce of the parent.  WHO asks a child to begin: a parent that has been started says so, and when it
  * gets what it can't open.
@@ -21,6 +22,9 @@
  * The old session of a child stays good for what is still on its way when a new one begins.  One thread has a session at a time.  Nothing allocates after
  * pk_session_make.
  *
+ * VERSIONS.  A datagram of the handshake has PK_VERSION in its second byte, and is for that version only.  HELLO and WHO have their form in all versions, so that
+ * the two of a pair can tell that theirs are not the same, and believe it.
+ *
  * All numbers on the wire are in network order.
  */
 #ifndef FAIRGATE_PK_SESSION_H
@@ -30,14 +34,14 @@
 
 #include <stdbool.h>
 
-#define PK_VERSION    1
+#define PK_VERSION    2
 #define PK_SEAL_HEAD  12u               /* bytes before what is sealed */
 #define PK_SEAL_TAG   16u               /* and behind it */
 #define PK_SEAL_MORE  (PK_SEAL_HEAD + PK_SEAL_TAG)
 #define PK_NONCE      32u
 #define PK_WINDOW     1024u
 #define PK_DATAGRAM_MAX 9216u       /* bytes of a datagram, and so of what is sealed in it */
-#define PK_CONTROL_MAX 128u             /* bytes of a datagram of the handshake */
+#define PK_CONTROL_MAX 160u             /* bytes of a datagram of the handshake */
 #define PK_STATUS_BYTES 16u
 
 enum pk_type {
@@ -46,7 +50,8 @@ enum pk_type {
     PK_PAYLOAD,                         /* parent to child: what was asked for */
     PK_PROBE,                           /* parent to child: nothing, as large as a datagram may be */
     PK_STATUS,                          /* child to parent: still here; the numbers of the newest that came and of the newest probe, PK_STATUS_BYTES */
-    PK_WANT                             /* child to parent: fingerprints that it has no payload for */
+    PK_WANT,                            /* child to parent: fingerprints that it has no payload for */
+    PK_ASIDE                            /* either way: packets go as they are, as the one who says it wants; why (1; pk_why.h), 0: no longer */
 };
 
 enum pk_role { PK_PARENT, PK_CHILD };
@@ -72,13 +77,17 @@ enum pk_step {
     PK_ANSWER,          /* out: to be sent */
     PK_ESTABLISHED,     /* child: out to be sent, and sealed datagrams may follow.  Parent: `ready` is the child's */
     PK_BEGIN,           /* child: the parent asks for pk_session_begin */
-    PK_DISAGREES        /* the other side has another number of lanes, or another kind of fingerprint */
+    PK_DISAGREES,       /* the other side has another number of lanes, or another kind of fingerprint */
+    PK_OTHER_VERSION    /* the other side speaks another version: pk_session_theirs */
 };
 
 /*
  * A datagram of the handshake, its type below PK_TRAIN.  ready: of a child what to tell, of a parent what was told.  out has room for PK_CONTROL_MAX bytes.
  */
 enum pk_step pk_session_step(pk_session_t *s, const void *datagram, size_t n, struct pk_ready *ready, void *out, size_t *out_n);
+
+/* The other side's version, as the last PK_OTHER_VERSION had it; or ours. */
+unsigned pk_session_theirs(const pk_session_t *s);
 
 bool pk_session_established(const pk_session_t *s);
 void pk_session_forget(pk_session_t *s);        /* what is of the session before is too late from now on */

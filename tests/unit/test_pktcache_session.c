@@ -11,6 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
 static const struct pk_secret ours = { "the secret of the pair, 32 bytes" }, theirs = { "another secret of other peoples'" };
 
 static struct pk_ready cache = { .cache = "cache of a child", .bytes = 12345 };
@@ -183,6 +186,91 @@ START_TEST(test_others) {
 }
 END_TEST
 
+/* pk_secret_derive, counted (the linker's --wrap). */
+void __real_pk_secret_derive(const struct pk_secret *s, const char *label, const void *salt, size_t salt_bytes, void *out, size_t n);
+void __wrap_pk_secret_derive(const struct pk_secret *s, const char *label, const void *salt, size_t salt_bytes, void *out, size_t n);
+static unsigned derived;
+void __wrap_pk_secret_derive(const struct pk_secret *s, const char *label, const void *salt, size_t salt_bytes, void *out, size_t n) {
+    derived++;
+    __real_pk_secret_derive(s, label, salt, salt_bytes, out, n);
+}
+
+/* Who has seen a WELCOME knows all that a READY has in the clear.  A flood of them must neither cost keys, nor take the session's place. */
+START_TEST(test_keys_are_derived_for_nobody_without_a_mac) {
+    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_PRINT_HIGHWAY), *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_PRINT_HIGHWAY);
+    struct packet said[3], forged, none;
+    struct pk_ready ready;
+    uint8_t d[512];
+
+    join(parent, child, said);
+    begin(child, said);
+    ck_assert_int_eq(step(parent, said, &ready, said + 1), PK_ANSWER);
+    ck_assert_int_eq(step(child, said + 1, &cache, said + 2), PK_ESTABLISHED);
+    derived = 0;
+    srand(1);
+    for (int i = 0; i < 10000; i++) {
+        forged = said[2];
+        for (size_t k = forged.n - 1 - (size_t)rand() % 40; k < forged.n; k++) forged.bytes[k] ^= (uint8_t)(1 + rand() % 255);
+        if (i % 3 == 1) forged.n = (size_t)rand() % (PK_CONTROL_MAX + 1);
+        if (i % 3 == 2) {           /* to the child, an answer to what it did not ask; a HELLO and a WHO that nobody made */
+            forged.bytes[0] = (uint8_t)(1 + rand() % 4);
+            ck_assert_int_eq(step(child, &forged, &cache, &none), PK_IGNORED);
+        }
+        if (forged.n == said[2].n && !memcmp(forged.bytes, said[2].bytes, forged.n)) continue;
+        ck_assert_int_eq(step(parent, &forged, &ready, &none), PK_IGNORED);
+    }
+    ck_assert_msg(derived == 0, "a flood of 10000 made it derive keys %u times", derived);
+    ck_assert_int_eq(step(parent, said + 2, &ready, &none), PK_ESTABLISHED);
+    ck_assert_uint_eq(derived, 1);
+    ck_assert_int_eq(step(parent, said + 2, &ready, &none), PK_IGNORED);
+    ck_assert_uint_eq(derived, 1);
+    size_t n = seal(parent, d, "down");
+    ck_assert(opens(child, d, n, "down"));
+    pk_session_free(&parent);
+    pk_session_free(&child);
+}
+END_TEST
+
+/* As the other version would say it: its number, and a MAC over all.  HELLO and WHO have one form for ever. */
+static void of_version(struct packet *p, uint8_t version) {
+    uint8_t key[32], mac[EVP_MAX_MD_SIZE];
+    p->bytes[1] = version;
+    pk_secret_derive(&ours, "fairgate pktcache handshake", NULL, 0, key, sizeof key);
+    ck_assert_ptr_nonnull(HMAC(EVP_sha256(), key, sizeof key, p->bytes, p->n - 16, mac, NULL));
+    memcpy(p->bytes + p->n - 16, mac, 16);
+}
+
+START_TEST(test_another_version_is_told_from_a_stranger) {
+    static const uint8_t versions[] = { 0, PK_VERSION - 1, PK_VERSION + 1, 255 };
+    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_PRINT_HIGHWAY), *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_PRINT_HIGHWAY);
+    struct packet hello, who, out;
+    struct pk_ready ready;
+
+    for (size_t i = 0; i < sizeof versions; i++) {
+        begin(child, &hello);
+        begin(parent, &who);
+        hello.bytes[1] = who.bytes[1] = versions[i];
+        ck_assert_int_eq(step(parent, &hello, &ready, &out), PK_IGNORED);       /* anybody could say that */
+        ck_assert_int_eq(step(child, &who, &cache, &out), PK_IGNORED);
+        ck_assert_uint_eq(pk_session_theirs(parent), i ? versions[i - 1] : PK_VERSION);
+        of_version(&hello, versions[i]);
+        of_version(&who, versions[i]);
+        ck_assert_int_eq(step(parent, &hello, &ready, &out), PK_OTHER_VERSION);
+        ck_assert_int_eq(step(child, &who, &cache, &out), PK_OTHER_VERSION);
+        ck_assert_uint_eq(pk_session_theirs(parent), versions[i]);
+        ck_assert_uint_eq(pk_session_theirs(child), versions[i]);
+        ck_assert_int_eq(step(parent, &who, &ready, &out), PK_IGNORED);         /* its own word, back */
+        ck_assert_int_eq(step(child, &hello, &cache, &out), PK_IGNORED);
+    }
+    struct packet said[3];
+    join(parent, child, said);
+    ck_assert_uint_eq(pk_session_theirs(parent), PK_VERSION);
+    ck_assert_uint_eq(pk_session_theirs(child), PK_VERSION);
+    pk_session_free(&parent);
+    pk_session_free(&child);
+}
+END_TEST
+
 START_TEST(test_secret) {
     char directory[] = "/tmp/fairgate-test-XXXXXX", path[64], *error = NULL;
     struct pk_secret a, b;
@@ -227,6 +315,8 @@ int main(void) {
     tcase_add_test(t, test_window);
     tcase_add_test(t, test_replayed_handshake);
     tcase_add_test(t, test_others);
+    tcase_add_test(t, test_keys_are_derived_for_nobody_without_a_mac);
+    tcase_add_test(t, test_another_version_is_told_from_a_stranger);
     tcase_add_test(t, test_secret);
     suite_add_tcase(s, t);
     return run_suite(s);
