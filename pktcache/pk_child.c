@@ -9,6 +9,7 @@
 #include "pk_wants.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,9 +56,11 @@ struct pk_child {
     uint64_t                   status_at;       /* the last one */
     uint64_t                   hello_at, hello_wait;    /* the next HELLO, when there is no session or a new one is due */
     uint64_t                   established_at, renew_at;
-    bool                       begun;
+    bool                       hello;           /* is under way */
     bool                       mute;            /* nothing can be made for clients, so the parent is to hear nothing */
-    bool                       disagreed;       /* that was said, once until there is a session */
+    enum pk_why                differs;         /* VERSION, DISAGREES: said once until there is a session */
+    enum pk_why                aside, parents;  /* the daemon stands aside, and why: the parent is told that only; the parent's */
+    struct pk_begun            begun;
     bool                       strange;         /* this session's parent sends what we have no word for in `servers`, `clients` and `ports`: it is to hear nothing, as when mute */
     pk_late_t                 *late;
     pk_wants_t                *wants;
@@ -96,7 +99,13 @@ void pk_child_free(pk_child_t **child) {
     free(c);
 }
 
-bool pk_child_at_work(const pk_child_t *c) { return pk_session_established(c->session) && !c->strange; }
+enum pk_why pk_child_why(const pk_child_t *c) {
+    if (c->aside) return c->aside;
+    if (!pk_session_established(c->session)) return c->differs ? c->differs : PK_WHY_SESSION;
+    return c->strange ? PK_WHY_STRANGE : c->parents;
+}
+
+const struct pk_begun *pk_child_begun(const pk_child_t *c) { return &c->begun; }
 const struct pk_counters *pk_child_counters(const pk_child_t *c) { return &c->counters; }
 pk_flows_t *pk_child_flows(pk_child_t *c) { return c->flows; }
 
@@ -109,6 +118,13 @@ static void send_datagram(pk_child_t *c, const void *bytes, size_t n) {
     c->out.datagram(c->out.context, bytes, n);
 }
 
+static void tell_aside(pk_child_t *c) {
+    uint8_t bytes[PK_SEAL_MORE + 1];
+    bytes[PK_SEAL_HEAD] = (uint8_t)c->aside;
+    size_t n = pk_seal(c->session, PK_ASIDE, bytes, 1);
+    if (n) send_datagram(c, bytes, n);
+}
+
 static void status(pk_child_t *c, uint64_t now) {
     uint8_t bytes[PK_SEAL_MORE + PK_STATUS_BYTES];
     size_t n;
@@ -116,6 +132,10 @@ static void status(pk_child_t *c, uint64_t now) {
     c->status_at = now;
     c->news = false;
     if (c->strange) return;
+    if (c->aside) {
+        tell_aside(c);
+        return;
+    }
     pk_put64(bytes + PK_SEAL_HEAD, pk_session_seen(c->session));
     pk_put64(bytes + PK_SEAL_HEAD + 8, c->probe);
     n = pk_seal(c->session, PK_STATUS, bytes, PK_STATUS_BYTES);
@@ -130,7 +150,7 @@ void pk_child_mute(pk_child_t *c, bool mute) {
 static void hello(pk_child_t *c, uint64_t now) {
     uint8_t out[PK_CONTROL_MAX];
 
-    c->begun = true;
+    c->hello = true;
     c->hello_wait = !c->hello_wait ? HELLO_EVERY : c->hello_wait < HELLO_LAST ? 2 * c->hello_wait : HELLO_LAST;
     c->hello_at = now + c->hello_wait;
     send_datagram(c, out, pk_session_begin(c->session, out));
@@ -200,8 +220,7 @@ static bool tuple_of_car(pk_child_t *c, const struct pk_head *h, struct pk_tuple
     struct pk_packet k = { .ip = h->bytes, .ip_header = h->ip_header };
     pk_packet_tuple(&k, tuple);
     if (pk_config_serves(c->c, tuple)) return true;
-    if (!c->strange) c->out.say(c->out.context, "the parent sends packets that `servers`, `clients` and `ports` here do not have; until they are the same at both ends, "
-                                                "packets go as they are");
+    if (!c->strange) c->out.say(c->out.context, pk_why_sentence(PK_WHY_STRANGE));
     c->strange = true;
     return false;
 }
@@ -323,8 +342,10 @@ static bool store(pk_child_t *c, const struct flow *f, const struct pk_packet *k
     return was_wanted;
 }
 
+static bool stores(const pk_child_t *c) { return pk_session_established(c->session) && !c->strange; }
+
 static void packet_goes(pk_child_t *c, struct flow *f, const struct pk_packet *k, const void *piece, size_t bytes, uint64_t now) {
-    bool was_wanted = k->segments && k->segments <= PK_SEGMENTS_MAX && pk_child_at_work(c) && (k->checked || pk_packet_intact(k)) && store(c, f, k);
+    bool was_wanted = k->segments && k->segments <= PK_SEGMENTS_MAX && stores(c) && (k->checked || pk_packet_intact(k)) && store(c, f, k);
     send_piece(c, piece, bytes);
     went(f, k->next);
     if (was_wanted) resume(c, now);
@@ -339,6 +360,11 @@ static void late_go(pk_child_t *c, uint64_t now) {
         if (l->train) train(c, l->bytes, l->n, now);
         else if (pk_packet_parse(&k, l->bytes, l->n) == PK_TCP) packet_goes(c, flow_of(c, &l->tuple), &k, l->bytes, l->n, now);
     }
+}
+
+static void goes_on(pk_child_t *c) {
+    pk_begun_goes_on(&c->begun);
+    c->counters.fresh++;
 }
 
 /* ---- what comes --------------------------------------------------------------------------------------------------------------- */
@@ -363,6 +389,8 @@ void pk_child_packet(pk_child_t *c, void *piece, size_t bytes, uint64_t now) {
     f = flow_of(c, &tuple);
     pk_flow_count(&f->flow, k.segments, k.payload, k.headers);
     c->counters.native_bytes += k.segments ? k.payload + (uint64_t)k.segments * k.headers : k.headers;
+    if (k.flags & PK_SYN) pk_begun_answered(&c->begun, pk_flow_again(&f->flow, k.seq));
+    else if (k.payload && !pk_flow_behind(&f->flow, k.seq)) goes_on(c);
     if (k.flags & (PK_SYN | PK_RST)) {
         f->flow.known = k.flags & PK_SYN;
         f->flow.next = k.seq + 1;
@@ -401,6 +429,7 @@ static void train_came(pk_child_t *c, const uint8_t *inside, size_t n, uint64_t 
         return;
     }
     f = flow_of(c, &tuple);
+    goes_on(c);
     if (!unload_orders(r, f)) return;
     if (pk_flow_ahead(&f->flow, pk_head_seq(&r.next)) && defer(c, true, &tuple, pk_head_seq(&r.next), inside, n, now)) return;
     train(c, inside, n, now);
@@ -409,7 +438,8 @@ static void train_came(pk_child_t *c, const uint8_t *inside, size_t n, uint64_t 
 
 static void established(pk_child_t *c, const void *answer, size_t n, uint64_t now) {
     send_datagram(c, answer, n);
-    c->begun = c->disagreed = c->strange = false;
+    c->hello = c->strange = false;
+    c->differs = c->parents = PK_WHY_NOTHING;
     c->probe = 0;
     c->hello_wait = 0;
     c->hello_at = UINT64_MAX;
@@ -418,6 +448,22 @@ static void established(pk_child_t *c, const void *answer, size_t n, uint64_t no
     c->counters.sessions++;
     c->out.say(c->out.context, "session established");
     status(c, now);
+}
+
+/* Said once until there is a session: a stranger may repeat what a parent has once said. */
+static void differs(pk_child_t *c, enum pk_why why) {
+    char sentence[256];
+    if (c->differs == why) return;
+    c->differs = why;
+    snprintf(sentence, sizeof sentence, "%s (ours: %u, the parent's: %u)", pk_why_sentence(why), PK_VERSION, pk_session_theirs(c->session));
+    c->out.say(c->out.context, why == PK_WHY_VERSION ? sentence : pk_why_sentence(why));
+}
+
+static void parent_aside(pk_child_t *c, const struct pk_opened *o) {
+    if (o->n != 1 || o->before || c->parents == *o->inside) return;
+    c->parents = *o->inside;
+    if (c->parents) c->out.say(c->out.context, "the parent stands aside; packets go as they are:");
+    c->out.say(c->out.context, c->parents ? pk_why_sentence(c->parents) : "the parent does not stand aside any more");
 }
 
 static void control(pk_child_t *c, const void *datagram, size_t bytes, uint64_t now) {
@@ -430,14 +476,16 @@ static void control(pk_child_t *c, const void *datagram, size_t bytes, uint64_t 
         break;
     case PK_BEGIN:
         /* Anybody may send this again; so not more often than we would begin by ourselves. */
-        if (c->begun ? now >= c->hello_at - c->hello_wait + HELLO_EVERY : now >= c->established_at + HELLO_EVERY) {
-            if (!c->begun) c->hello_wait = 0;
+        if (c->hello ? now >= c->hello_at - c->hello_wait + HELLO_EVERY : now >= c->established_at + HELLO_EVERY) {
+            if (!c->hello) c->hello_wait = 0;
             hello(c, now);
         }
         break;
     case PK_DISAGREES:
-        if (!c->disagreed) c->out.say(c->out.context, "the parent has other `queues` or another `fingerprint`; there is no session until both are the same");
-        c->disagreed = true;
+        differs(c, PK_WHY_DISAGREES);
+        break;
+    case PK_OTHER_VERSION:
+        differs(c, PK_WHY_VERSION);
         break;
     default:
         c->counters.refused++;
@@ -464,6 +512,10 @@ void pk_child_datagram(pk_child_t *c, void *datagram, size_t bytes, uint64_t now
         if (!o.before && o.number > c->probe) c->probe = o.number;
         status(c, now);
         break;
+    case PK_ASIDE:
+        c->counters.datagrams_in++;
+        parent_aside(c, &o);
+        break;
     case PK_PAYLOAD:
         c->counters.datagrams_in++;
         payload_came(c, o.inside, o.n, now);
@@ -483,9 +535,9 @@ uint64_t pk_child_due(const pk_child_t *c) {
     if (pk_session_established(c->session)) {
         uint64_t status_due = c->status_at + (c->news ? STATUS_BUSY : STATUS_IDLE);
         if (status_due < due) due = status_due;
-        if (!c->begun && c->renew_at < due) due = c->renew_at;
+        if (!c->hello && c->renew_at < due) due = c->renew_at;
     }
-    if ((c->begun || !pk_session_established(c->session)) && c->hello_at < due) due = c->hello_at;
+    if ((c->hello || !pk_session_established(c->session)) && c->hello_at < due) due = c->hello_at;
     for (const struct pending *p = c->pending; c->pendings && p < c->pending + PENDING; p++)
         if (p->used && p->until < due) due = p->until;
     return due;
@@ -497,8 +549,8 @@ void pk_child_tick(pk_child_t *c, uint64_t now) {
     assert(c->magic == CHILD_MAGIC);
     late_go(c, now);
     if (now >= c->established_at + OLD_SESSION) pk_session_forget(c->session);
-    if (there && (now >= c->renew_at || pk_session_worn(c->session)) && !c->begun) hello(c, now);
-    if ((c->begun || !there) && now >= c->hello_at) hello(c, now);
+    if (there && (now >= c->renew_at || pk_session_worn(c->session)) && !c->hello) hello(c, now);
+    if ((c->hello || !there) && now >= c->hello_at) hello(c, now);
     if (there && now - c->status_at >= (c->news ? STATUS_BUSY : STATUS_IDLE)) status(c, now);
     for (struct pending *p = c->pending; c->pendings && p < c->pending + PENDING; p++) {
         if (!p->used || p->until > now) continue;
@@ -506,4 +558,12 @@ void pk_child_tick(pk_child_t *c, uint64_t now) {
         release(c, p);
     }
     ask(c, now);
+}
+
+void pk_child_aside(pk_child_t *c, enum pk_why why, uint64_t now) {
+    if (c->aside == why) return;
+    c->aside = why;
+    if (!pk_session_established(c->session)) return;
+    tell_aside(c);
+    if (!why) status(c, now);
 }

@@ -13,11 +13,13 @@
 #ifndef FAIRGATE_PK_CHILD_H
 #define FAIRGATE_PK_CHILD_H
 
+#include "pk_begun.h"
 #include "pk_config.h"
 #include "pk_flows.h"
 #include "pk_out.h"
 #include "pk_session.h"
 #include "pk_store.h"
+#include "pk_why.h"
 
 typedef struct pk_child pk_child_t;
 
@@ -35,8 +37,14 @@ void     pk_child_tick(pk_child_t *c, uint64_t now);
 /* Whether packets can be made for clients.  While they can't, the parent hears nothing, and sends packets as they are. */
 void     pk_child_mute(pk_child_t *c, bool mute);
 
-/* There is a session, and its parent sends nothing that is not in our configuration. */
-bool     pk_child_at_work(const pk_child_t *c);
+/* The daemon stands aside (pk_way.h), or not any more: PK_WHY_NOTHING.  The parent is told so, and hears nothing else. */
+void     pk_child_aside(pk_child_t *c, enum pk_why why, uint64_t now);
+
+/* Whether there is a session, its parent sends nothing that is not in our configuration, and neither end stands aside.  PK_WHY_NOTHING, or why not. */
+enum pk_why pk_child_why(const pk_child_t *c);
+static inline bool pk_child_at_work(const pk_child_t *c) { return pk_child_why(c) == PK_WHY_NOTHING; }
+/* Connections that do not come about, through the device (pk_way.h). */
+const struct pk_begun *pk_child_begun(const pk_child_t *c);
 const struct pk_counters *pk_child_counters(const pk_child_t *c);
 pk_flows_t *pk_child_flows(pk_child_t *c);
 

@@ -4,6 +4,7 @@
 
 #include "pk_guard.h"
 #include "pk_lane.h"
+#include "pk_lead.h"
 #include "pk_report.h"
 #include "pk_route.h"
 #include "pk_tun.h"
@@ -22,7 +23,7 @@
 
 #define CONTROL_USUAL "/run/fairgate-pktcache/control"
 
-enum { LOOK_EVERY = 500 /* milliseconds */ };
+enum { LOOK_EVERY = 100 /* milliseconds */ };
 
 static void usage(FILE *out) {
     fputs("A pair of packet caches: two daemons, one at each end of a link, that do not send what the far end has already seen.\n\n"
@@ -51,8 +52,8 @@ struct daemon {
     int              tun[PK_LANES_MAX];
     unsigned         tuns;
     pk_lane_t       *lane[PK_LANES_MAX];
-    int              control, signals, watch;
-    bool             routed;
+    int              control, signals;
+    pk_lead_t       *lead;
 };
 
 static int block_signals(void) {
@@ -104,22 +105,16 @@ static int start(struct daemon *d, char **error) {
         if (asprintf(error, "a thread can't be started: %s", strerror(why)) < 0) *error = NULL;
         return -1;
     }
-    if ((d->watch = pk_route_watch()) < 0) {
-        if (asprintf(error, "devices can't be watched: %s", strerror(errno)) < 0) *error = NULL;
-        return -1;
-    }
     pk_guard_watch(d->common.guard);
-    d->routed = true;
-    return pk_route_set(&d->config, d->common.role == PK_PARENT, error);
+    return (d->lead = pk_lead_start(&d->common, error)) ? 0 : -1;
 }
 
 static void stop(struct daemon *d) {
-    if (d->routed) pk_route_clear(&d->config);      /* first: nothing comes any more while the rest ends */
+    pk_lead_stop(&d->lead);     /* first: nothing comes any more while the rest ends */
     for (unsigned i = 0; i < PK_LANES_MAX; i++) pk_lane_stop(&d->lane[i]);
     for (unsigned i = 0; i < d->tuns; i++) close(d->tun[i]);
     pk_guard_stop(&d->common.guard);
     pk_lease_free(&d->common.lease);
-    if (d->watch >= 0) close(d->watch);
     if (d->control >= 0) {
         close(d->control);
         unlink(d->config.control);
@@ -130,13 +125,13 @@ static void stop(struct daemon *d) {
 
 /* Until a signal ends it: 0; or until the device is gone: 1. */
 static int serve(struct daemon *d) {
-    struct pollfd p[3] = { { .fd = d->signals, .events = POLLIN }, { .fd = d->control, .events = POLLIN }, { .fd = d->watch, .events = POLLIN } };
+    struct pollfd p[3] = { { .fd = d->signals, .events = POLLIN }, { .fd = d->control, .events = POLLIN }, { .fd = pk_lead_fd(d->lead), .events = POLLIN } };
     struct signalfd_siginfo s;
-    char *error = NULL;
 
     for (;;) {
         int n = poll(p, 3, LOOK_EVERY);
         pk_guard_look(d->common.guard);
+        pk_lead_look(d->lead, d->lane);
         for (unsigned i = 0; i < d->config.queues; i++) {
             if (!pk_lane_broken(d->lane[i])) continue;
             fprintf(stderr, "fairgate-pktcache: somebody took %s away\n", d->config.device);
@@ -148,15 +143,11 @@ static int serve(struct daemon *d) {
             fputs("fairgate-pktcache: the configuration is read at the start only; a restart loses no connection\n", stderr);
         }
         if (p[1].revents) pk_report_answer(d->control, &d->common, d->lane);
-        if (p[2].revents && pk_route_lost(d->watch, &d->config) && pk_route_again(&d->config, &error)) {
-            complain(error);
-            error = NULL;
-        }
     }
 }
 
 static int run(const char *role, const char *path, bool all) {
-    struct daemon d = { .control = -1, .watch = -1 };
+    struct daemon d = { .control = -1 };
     char *error = NULL;
     int rv = 1;
 

@@ -18,6 +18,7 @@ struct pk_flow {
     bool            used;
     bool            known;          /* `next` is */
     uint32_t        next;           /* behind the highest sequence number that the server has come to, as its side tells */
+    bool            heard;          /* parent: its client's packets come this way, too */
     uint8_t         train;          /* parent: which one waits for more of it (pk_trains.h); 0: none */
     uint64_t        packets, bytes, tokens, saved;      /* segments, their bytes with headers; those that were known; parent: bytes that the link did not carry */
 };
@@ -27,6 +28,9 @@ static inline bool pk_flow_ahead(const struct pk_flow *f, uint32_t seq) { return
 
 /* It was here, at least its beginning. */
 static inline bool pk_flow_behind(const struct pk_flow *f, uint32_t seq) { return f->known && (int32_t)(seq - f->next) < 0; }
+
+/* A SYN that was here. */
+static inline bool pk_flow_again(const struct pk_flow *f, uint32_t seq) { return f->known && f->next == seq + 1; }
 
 /* segments 0: a packet without payload. */
 static inline void pk_flow_count(struct pk_flow *f, uint32_t segments, uint32_t payload, uint32_t headers) {

@@ -9,7 +9,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -138,7 +137,9 @@ static void show(pk_lane_t *l) {
     pthread_mutex_lock(&l->lock);
     struct pk_seen *s = &l->seen;
     s->counters = *(l->parent ? pk_parent_counters(l->parent) : pk_child_counters(l->child));
-    s->at_work = l->parent ? pk_parent_at_work(l->parent) : pk_child_at_work(l->child);
+    s->why = l->parent ? pk_parent_why(l->parent) : pk_child_why(l->child);
+    s->theirs = pk_session_theirs(l->session);
+    s->begun = *(l->parent ? pk_parent_begun(l->parent) : pk_child_begun(l->child));
     s->flows = pk_flows_used(flows);
     s->listed = 0;
     for (const struct pk_flow *f = NULL; s->listed < PK_SEEN_FLOWS && (f = pk_flows_next(flows, f));) s->flow[s->listed++] = *f;
@@ -167,6 +168,9 @@ static void *loop(void *context) {
         if (l->parent) pk_parent_tick(l->parent, l->now);
         else pk_child_tick(l->child, l->now);
         if (l->now - l->shown < SHOW_EVERY) continue;
+        enum pk_why aside = atomic_load(&l->common->aside);
+        if (l->parent) pk_parent_aside(l->parent, aside, l->now);
+        else pk_child_aside(l->child, aside, l->now);
         show(l);
         if (l->child) pk_child_mute(l->child, !pk_tun_is_up(l->common->c->device));
     }

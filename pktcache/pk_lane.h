@@ -5,6 +5,7 @@
 #ifndef FAIRGATE_PK_LANE_H
 #define FAIRGATE_PK_LANE_H
 
+#include "pk_begun.h"
 #include "pk_config.h"
 #include "pk_flows.h"
 #include "pk_guard.h"
@@ -13,6 +14,9 @@
 #include "pk_secret.h"
 #include "pk_session.h"
 #include "pk_store.h"
+#include "pk_why.h"
+
+#include <stdatomic.h>
 
 #define PK_SEEN_FLOWS 64u
 
@@ -26,12 +30,15 @@ struct pk_common {
     pk_store_t             *store;
     pk_guard_t             *guard;
     pk_lease_t             *lease;      /* NULL: the kernel has none */
+    atomic_uint             aside;      /* enum pk_why: packets are not led to the device now (pk_lead.h) */
 };
 
 /* A picture of a lane, at most a tenth of a second old. */
 struct pk_seen {
     struct pk_counters counters;
-    bool               at_work;
+    enum pk_why        why;             /* packets go as they are; NOTHING: at work */
+    unsigned           theirs;          /* the other end's version */
+    struct pk_begun    begun;
     uint32_t           flows;           /* that are followed */
     unsigned           listed;          /* of these, the newest */
     struct pk_flow     flow[PK_SEEN_FLOWS];

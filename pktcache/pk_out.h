@@ -34,6 +34,7 @@ struct pk_out {
     COUNTER(saved, "parent: bytes that the link did not carry") \
     COUNTER(stored, "segments that were new and are kept now") \
     COUNTER(trains, "trains that went, or came") \
+    COUNTER(fresh, "packets and trains of servers with something new") \
     COUNTER(again, "segments that were sent again, and went as they were") \
     COUNTER(wanted, "fingerprints that the child had no payload for") \
     COUNTER(recovered, "payloads that went to the child, or came, because it asked") \
@@ -41,7 +42,9 @@ struct pk_out {
     COUNTER(late, "packets and trains that waited for others of their flow") \
     COUNTER(lost, "connections of which something was missing, or that are not HTTP") \
     COUNTER(sessions, "sessions established") \
-    COUNTER(outages, "times that what was sent did not reach the child any more")
+    COUNTER(outages, "times that what was sent did not reach the child any more") \
+    COUNTER(advanced, "parent: trains that were watched, and acknowledged by their client") \
+    COUNTER(stopped, "parent: times that trains were stopped, since connections stood still after them")
 
 struct pk_counters {
 #define COUNTER(name, sentence) uint64_t name;

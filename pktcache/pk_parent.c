@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pk_parent.h"
 
+#include "pk_advance.h"
 #include "pk_bytes.h"
 #include "pk_follow.h"
 #include "pk_heard.h"
@@ -10,6 +11,7 @@
 #include "pk_wants.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +25,8 @@ enum {
 enum {                          /* microseconds */
     STRANGE = 1000000,          /* without a word of the child: only then datagrams of a session that is not known are a reason to begin one */
     WHO_FIRST = 200000,         /* while there is no session; twice as long after each */
-    WHO_LAST = 3200000
+    WHO_LAST = 3200000,
+    ASIDE_EVERY = 1000000       /* the child is told again that we stand aside */
 };
 
 struct pk_parent {
@@ -40,7 +43,12 @@ struct pk_parent {
     size_t                      room;           /* bytes of what is sealed, so that the datagram fits the link */
     uint32_t                    more;           /* bytes of IP and UDP headers of a datagram */
     struct pk_heard             heard;
-    bool                        disagreed;      /* that was said, once until there is a session */
+    struct pk_advance           advance;
+    struct pk_begun             begun;
+    enum pk_why                 aside, childs;  /* the daemon stands aside, and why; the child's */
+    enum pk_why                 told;           /* the child was, at told_at */
+    uint64_t                    told_at;
+    enum pk_why                 differs;        /* VERSION, DISAGREES: said once until there is a session */
     uint64_t                    who_at, who_wait;       /* the next WHO may be sent; how long after that the one behind it */
 };
 
@@ -80,7 +88,19 @@ void pk_parent_free(pk_parent_t **parent) {
     free(p);
 }
 
-bool pk_parent_at_work(const pk_parent_t *p) { return pk_session_established(p->session) && p->heard.here; }
+/* Why nothing may go in trains, whatever becomes of those. */
+static enum pk_why obstacle(const pk_parent_t *p) {
+    if (p->aside) return p->aside;
+    if (!pk_session_established(p->session)) return p->differs ? p->differs : PK_WHY_SESSION;
+    return p->childs ? p->childs : p->heard.here ? PK_WHY_NOTHING : PK_WHY_SILENT;
+}
+
+enum pk_why pk_parent_why(const pk_parent_t *p) {
+    enum pk_why why = obstacle(p);
+    return why || p->advance.state == PK_GO ? why : PK_WHY_FOLLOWED;
+}
+
+const struct pk_begun *pk_parent_begun(const pk_parent_t *p) { return &p->begun; }
 const struct pk_counters *pk_parent_counters(const pk_parent_t *p) { return &p->counters; }
 pk_flows_t *pk_parent_flows(pk_parent_t *p) { return p->flows; }
 
@@ -96,6 +116,18 @@ static void send_datagram(pk_parent_t *p, const void *bytes, size_t n) {
 static void send_sealed(pk_parent_t *p, enum pk_type type, uint8_t *bytes, size_t n) {
     size_t sealed = pk_seal(p->session, type, bytes, n);
     if (sealed) send_datagram(p, bytes, sealed);
+}
+
+/* The child is to know why no trains come, if it is not its own doing: when that changes, and again and again, since it may be lost. */
+static void tell_aside(pk_parent_t *p, uint64_t now) {
+    uint8_t bytes[PK_SEAL_MORE + 1];
+    enum pk_why why = p->aside ? p->aside : p->advance.state != PK_GO ? PK_WHY_FOLLOWED : PK_WHY_NOTHING;
+
+    if (why == p->told && (!why || now < p->told_at + ASIDE_EVERY)) return;
+    bytes[PK_SEAL_HEAD] = (uint8_t)why;
+    p->told = why;
+    p->told_at = now;
+    send_sealed(p, PK_ASIDE, bytes, 1);
 }
 
 static void send_run(pk_parent_t *p, const struct pk_head *h, const void *payload, uint32_t n, uint32_t segment, uint8_t flags) {
@@ -154,6 +186,7 @@ static void train_leaves(void *context, const struct pk_train *t, struct pk_flow
     if (f) {
         f->tokens += t->tokens;
         f->saved += saved;
+        if (f->heard && saved) pk_advance_train(&p->advance, &f->tuple, pk_head_seq(&t->next), now);
     }
     send_sealed(p, PK_TRAIN, t->bytes - PK_SEAL_HEAD, t->n);
     pk_heard_train(&p->heard, pk_session_sent(p->session), now);
@@ -219,10 +252,19 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
     struct pk_print print[PK_SEGMENTS_MAX];
     bool keep[PK_SEGMENTS_MAX];
     uint32_t kept = 0;
-    bool small, plain = !pk_parent_at_work(p) || k->flags & (PK_SYN | PK_RST | PK_URG | PK_CWR);
+    bool small, plain = obstacle(p) || k->flags & (PK_SYN | PK_RST | PK_URG | PK_CWR);
 
+    plain = plain || !pk_advance_may(&p->advance, &f->flow.tuple, now);
     pk_flow_count(&f->flow, k->segments, k->payload, k->headers);
-    if (!(k->flags & PK_SYN) && pk_flow_behind(&f->flow, k->seq)) p->counters.again += k->segments;
+    if (k->flags & PK_SYN) {
+        pk_begun_answered(&p->begun, pk_flow_again(&f->flow, k->seq));
+    } else if (!pk_flow_behind(&f->flow, k->seq)) {
+        if (k->payload) pk_begun_goes_on(&p->begun);
+        p->counters.fresh += k->payload > 0;
+    } else {
+        p->counters.again += k->segments;
+        if (k->payload) pk_advance_again(&p->advance, &f->flow.tuple, k->seq, now);
+    }
     if (pk_follow_response(f, k)) kept = pk_follow_keep(f, k, p->c, keep);
     else plain = true;
     p->counters.lost += pk_follow_lost(f) && !f->lost;
@@ -238,6 +280,13 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
     }
     judge(p, k, keep, verdict, print);
     carry(p, f, k, verdict, print, now);
+}
+
+static void request(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, uint64_t now) {
+    if (k->flags & PK_SYN) pk_begun_asked(&p->begun, &f->flow.tuple, f->flow.heard && f->ask_known && f->ask_next == k->seq + 1);
+    f->flow.heard = true;
+    pk_advance_asks(&p->advance, &f->flow.tuple, now);
+    pk_follow_request(f, k);
 }
 
 static struct pk_follow *flow_of(pk_parent_t *p, const struct pk_tuple *tuple) { return (struct pk_follow *)pk_flows_get(p->flows, tuple); }
@@ -278,7 +327,8 @@ void pk_parent_packet(pk_parent_t *p, void *piece, size_t bytes, uint64_t now) {
     }
     pk_tuple_turn(&tuple);
     bool says = k.flags & PK_SYN || (k.payload && p->c->keep == PK_KEEP_HTTP);      /* most only acknowledge */
-    if (says && pk_config_serves(p->c, &tuple)) pk_follow_request(flow_of(p, &tuple), &k);
+    if (says && pk_config_serves(p->c, &tuple)) request(p, flow_of(p, &tuple), &k, now);
+    if (p->advance.used && k.flags & PK_ACK) pk_advance_acknowledged(&p->advance, &tuple, k.ack, now);
     send_piece(p, &k, piece, bytes);
 }
 
@@ -290,7 +340,10 @@ static void established(pk_parent_t *p, const struct pk_ready *ready, uint64_t n
     uint64_t margin = ready->bytes / 16 > MARGIN_LEAST ? ready->bytes / 16 : MARGIN_LEAST;
     pk_store_limit(p->store, margin < ready->bytes / 2 ? ready->bytes - margin : ready->bytes / 2);
     pk_heard_begin(&p->heard, now);
-    p->disagreed = false;
+    pk_advance_forget(&p->advance);
+    p->differs = p->childs = PK_WHY_NOTHING;
+    p->told = PK_WHY_NOTHING;
+    tell_aside(p, now);
     p->who_wait = 0;
     p->counters.sessions++;
     p->out.say(p->out.context, "session established");
@@ -299,6 +352,7 @@ static void established(pk_parent_t *p, const struct pk_ready *ready, uint64_t n
 static void news(pk_parent_t *p, enum pk_news what, const char *why) {
     if (what == PK_NOW_GONE) {
         p->counters.outages++;
+        pk_advance_forget(&p->advance);
         p->out.say(p->out.context, why);
     }
     if (what == PK_NOW_HERE) p->out.say(p->out.context, "what is sent reaches the child again");
@@ -348,6 +402,22 @@ static void who(pk_parent_t *p, uint64_t now) {
     send_datagram(p, out, pk_session_begin(p->session, out));
 }
 
+/* Said once until there is a session: a stranger may repeat what a child has once said. */
+static void differs(pk_parent_t *p, enum pk_why why) {
+    char sentence[256];
+    if (p->differs == why) return;
+    p->differs = why;
+    snprintf(sentence, sizeof sentence, "%s (ours: %u, the child's: %u)", pk_why_sentence(why), PK_VERSION, pk_session_theirs(p->session));
+    p->out.say(p->out.context, why == PK_WHY_VERSION ? sentence : pk_why_sentence(why));
+}
+
+static void child_aside(pk_parent_t *p, const struct pk_opened *o) {
+    if (o->n != 1 || o->before || p->childs == *o->inside) return;
+    p->childs = *o->inside;
+    if (p->childs) p->out.say(p->out.context, "the child stands aside; packets go as they are:");
+    p->out.say(p->out.context, p->childs ? pk_why_sentence(p->childs) : "the child does not stand aside any more");
+}
+
 static void control(pk_parent_t *p, const void *datagram, size_t bytes, uint64_t now) {
     struct pk_ready ready;
     uint8_t out[PK_CONTROL_MAX];
@@ -361,8 +431,10 @@ static void control(pk_parent_t *p, const void *datagram, size_t bytes, uint64_t
         established(p, &ready, now);
         break;
     case PK_DISAGREES:
-        if (!p->disagreed) p->out.say(p->out.context, "the child has other `queues` or another `fingerprint`; there is no session until both are the same");
-        p->disagreed = true;
+        differs(p, PK_WHY_DISAGREES);
+        break;
+    case PK_OTHER_VERSION:
+        differs(p, PK_WHY_VERSION);
         break;
     default:
         p->counters.refused++;
@@ -382,6 +454,10 @@ void pk_parent_datagram(pk_parent_t *p, void *datagram, size_t bytes, uint64_t n
         p->counters.datagrams_in++;
         heard(p, &o, now);
         break;
+    case PK_ASIDE:
+        p->counters.datagrams_in++;
+        child_aside(p, &o);
+        break;
     case PK_WANT:
         p->counters.datagrams_in++;
         recover(p, o.inside, o.n);
@@ -400,6 +476,7 @@ uint64_t pk_parent_due(const pk_parent_t *p) {
     if (trains_due < due) due = trains_due;
     if (!there && p->who_at < due) due = p->who_at;
     if (there && heard_due < due) due = heard_due;
+    if (there && p->told && p->told_at + ASIDE_EVERY < due) due = p->told_at + ASIDE_EVERY;
     return due;
 }
 
@@ -411,6 +488,19 @@ void pk_parent_tick(pk_parent_t *p, uint64_t now) {
         who(p, now);
         return;
     }
+    if (p->advance.stops != p->counters.stopped) {
+        p->counters.stopped = p->advance.stops;
+        p->out.say(p->out.context, pk_why_sentence(PK_WHY_FOLLOWED));
+    }
+    tell_aside(p, now);
+    p->counters.advanced = p->advance.proofs;
     news(p, pk_heard_tick(&p->heard, now), "nothing is heard of what was sent to the child; packets go as they are");
     if (pk_heard_asks(&p->heard, now)) probe(p, now);
+}
+
+void pk_parent_aside(pk_parent_t *p, enum pk_why why, uint64_t now) {
+    if (p->aside == why) return;
+    p->aside = why;
+    pk_advance_forget(&p->advance);
+    tell_aside(p, now);
 }

@@ -17,11 +17,13 @@
 #ifndef FAIRGATE_PK_PARENT_H
 #define FAIRGATE_PK_PARENT_H
 
+#include "pk_begun.h"
 #include "pk_config.h"
 #include "pk_flows.h"
 #include "pk_out.h"
 #include "pk_session.h"
 #include "pk_store.h"
+#include "pk_why.h"
 
 typedef struct pk_parent pk_parent_t;
 
@@ -37,8 +39,14 @@ void     pk_parent_datagram(pk_parent_t *p, void *datagram, size_t bytes, uint64
 uint64_t pk_parent_due(const pk_parent_t *p);
 void     pk_parent_tick(pk_parent_t *p, uint64_t now);
 
-/* Whether fingerprints are sent: there is a session, and the child is heard. */
-bool     pk_parent_at_work(const pk_parent_t *p);
+/* The daemon stands aside (pk_way.h), or not any more: PK_WHY_NOTHING.  The child is told. */
+void     pk_parent_aside(pk_parent_t *p, enum pk_why why, uint64_t now);
+
+/* Whether fingerprints are sent: there is a session, the child is heard, neither end stands aside, and connections go on (pk_advance.h).  PK_WHY_NOTHING, or why not. */
+enum pk_why pk_parent_why(const pk_parent_t *p);
+static inline bool pk_parent_at_work(const pk_parent_t *p) { return pk_parent_why(p) == PK_WHY_NOTHING; }
+/* Connections that do not come about, through the device (pk_way.h). */
+const struct pk_begun *pk_parent_begun(const pk_parent_t *p);
 const struct pk_counters *pk_parent_counters(const pk_parent_t *p);
 pk_flows_t *pk_parent_flows(pk_parent_t *p);
 

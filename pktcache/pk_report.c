@@ -86,12 +86,12 @@ static void sum_up(const struct pk_common *common, pk_lane_t *const *lane, struc
     char from[INET6_ADDRSTRLEN], to[INET6_ADDRSTRLEN];
 
     memset(sum, 0, sizeof *sum);
-    sum->at_work = true;
     for (unsigned i = 0; i < common->c->queues; i++) {
         pk_lane_see(lane[i], &s);
         for (size_t k = 0; k < COUNTED; k++) *(uint64_t *)((char *)&sum->counters + counters[k].at) += count_of(&s.counters, k);
         sum->flows += s.flows;
-        sum->at_work &= s.at_work;
+        if (!sum->why) sum->why = s.why;
+        if (!i || s.theirs != PK_VERSION) sum->theirs = s.theirs;
         for (unsigned k = 0; connections && k < s.listed; k++) {
             const struct pk_flow *f = s.flow + k;
             inet_ntop(AF_INET6, f->tuple.from, from, sizeof from);
@@ -111,7 +111,8 @@ static void write_json(FILE *out, const struct pk_common *common, pk_lane_t *con
     sum_up(common, lane, &sum, connections);
     pk_store_stats(common->store, &store);
     for (size_t i = 0; i < COUNTED; i++) json_object_set_new(numbers, counters[i].name, json_integer((json_int_t)count_of(&sum.counters, i)));
-    all = json_pack("{s:s, s:b, s:I, s:I, s:I, s:i, s:i, s:o, s:o}", "role", common->role == PK_PARENT ? "parent" : "child", "at_work", sum.at_work, "store_bytes",
+    all = json_pack("{s:s, s:b, s:s, s:i, s:i, s:I, s:I, s:I, s:i, s:i, s:o, s:o}", "role", common->role == PK_PARENT ? "parent" : "child", "at_work", !sum.why, "why", pk_why_sentence(sum.why), "version",
+                    PK_VERSION, "peer_version", (int)sum.theirs, "store_bytes",
                     (json_int_t)store.bytes, "store_kept", (json_int_t)store.kept, "store_clashes", (json_int_t)store.clashes, "flows", (int)sum.flows, "stalls",
                     (int)pk_guard_stalls(common->guard), "counters", numbers, "connections", connections);
     json_dumpf(all, out, JSON_INDENT(1));
@@ -131,7 +132,7 @@ static void write_prometheus(FILE *out, const struct pk_common *common, pk_lane_
         fprintf(out, "fairgate_pktcache_%s_total{role=\"%s\"} %" PRIu64 "\n", counters[i].name, role, count_of(&sum.counters, i));
     }
     const struct { const char *name, *sentence; uint64_t value; } gauges[] = {
-        { "at_work", "1: there is a session, and the peer is heard", sum.at_work }, { "store_bytes", "room of the store", store.bytes },
+        { "at_work", "1: there is a session, the peer is heard, neither end stands aside, and connections go on", !sum.why }, { "store_bytes", "room of the store", store.bytes },
         { "store_kept_bytes", "payloads in it", store.kept }, { "flows", "connections that are followed", sum.flows },
         { "stalls", "times that the guard took the device down", pk_guard_stalls(common->guard) }
     };
@@ -233,6 +234,7 @@ static void print_top(const json_t *all, const json_t *before, double seconds) {
     printf("\033[H\033[2Jfairgate-pktcache, %s, %s      %d connections      cache %.0f of %.0f MB\n\n", role ? role : "?",
            json_is_true(json_object_get(all, "at_work")) ? "at work" : "NOT at work: packets go as they are", (int)json_integer_value(json_object_get(all, "flows")),
            (double)json_integer_value(json_object_get(all, "store_kept")) / 1e6, (double)json_integer_value(json_object_get(all, "store_bytes")) / 1e6);
+    if (!json_is_true(json_object_get(all, "at_work"))) printf("  %s\n\n", json_string_value(json_object_get(all, "why")) ? json_string_value(json_object_get(all, "why")) : "");
     printf("  %-34s %15s %13s\n", "", "in all", "a second");
     for (i = 0; i < COUNTED; i++)
         printf("  %-34s %15.0f %13.0f\n", counters[i].name, number(now, counters[i].name), (number(now, counters[i].name) - number(before, counters[i].name)) / seconds);

@@ -1,67 +1,37 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pk_route.h"
 
+#include "pk_run.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <arpa/inet.h>
+#include <linux/fib_rules.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-
-extern char **environ;
+#include <sys/time.h>
 
 enum { DELETED = 64 };          /* rules, by one run of ip */
-
-/* A file in memory that holds this. */
-static int file_of(const char *text) {
-    int f = memfd_create("ip", MFD_CLOEXEC);
-    size_t n = strlen(text);
-
-    if (f >= 0 && (write(f, text, n) != (ssize_t)n || lseek(f, 0, SEEK_SET))) {
-        close(f);
-        return -1;
-    }
-    return f;
-}
 
 /* Runs `ip -FAMILY -force -batch -` on these commands. */
 static int run_ip(const char *family, const char *commands, char **error) {
     char *argv[] = { "ip", (char *)family, "-force", "-batch", "-", NULL };
-    char said[512] = "";
-    posix_spawn_file_actions_t actions;
-    int in = file_of(commands), out = file_of(""), why = in < 0 || out < 0 ? errno : 0, state = 0;
-    pid_t pid;
+    char said[512];
+    int rv = pk_run(argv, commands, said, sizeof said), why = errno;
 
-    if (!why) {
-        posix_spawn_file_actions_init(&actions);
-        posix_spawn_file_actions_adddup2(&actions, in, 0);
-        posix_spawn_file_actions_adddup2(&actions, out, 1);
-        posix_spawn_file_actions_adddup2(&actions, out, 2);
-        why = posix_spawnp(&pid, "ip", &actions, NULL, argv, environ);
-        posix_spawn_file_actions_destroy(&actions);
-    }
-    if (!why) {
-        while (waitpid(pid, &state, 0) < 0 && errno == EINTR) { }
-        if (pread(out, said, sizeof said - 1, 0) < 0) *said = 0;
-    }
-    if (in >= 0) close(in);
-    if (out >= 0) close(out);
-    if (!why && !state) return 0;
+    if (!rv) return 0;
     said[strcspn(said, "\n")] = 0;
-    if (asprintf(error, "ip %s: %s", family, why ? strerror(why) : *said ? said : "failed") < 0) *error = NULL;
+    if (asprintf(error, "ip %s: %s", family, rv < 0 ? strerror(why) : *said ? said : "failed") < 0) *error = NULL;
     return -1;
 }
 
-static bool has_family(const struct pk_config *c, bool four) {
+bool pk_route_has_family(const struct pk_config *c, bool four) {
     for (unsigned i = 0; i < c->server.n; i++)
         if (pk_network_is_four(c->server.item + i) == four) return true;
     return false;
@@ -86,15 +56,17 @@ static void rules_of(FILE *out, const struct pk_config *c, const struct pk_netwo
     }
 }
 
-static int for_family(const struct pk_config *c, bool four, bool parent, bool route_only, char **error) {
+enum what { ROUTE = 1, RULES = 2 };
+
+static int for_family(const struct pk_config *c, bool four, bool parent, int what, char **error) {
     char *commands = NULL;
     size_t n;
     FILE *out = open_memstream(&commands, &n);
     int rv;
 
     if (!out) return -1;
-    fprintf(out, "route replace default dev %s table %" PRIu64 "\n", c->device, c->table);
-    if (!route_only) {
+    if (what & ROUTE) fprintf(out, "route replace default dev %s table %" PRIu64 "\n", c->device, c->table);
+    if (what & RULES) {
         fprintf(out, "rule add pref %" PRIu64 " nop\n", c->priority + 2);
         fprintf(out, "rule add pref %" PRIu64 " iif %s goto %" PRIu64 "\n", c->priority, c->device, c->priority + 2);
         fprintf(out, "rule add pref %" PRIu64 " iif lo goto %" PRIu64 "\n", c->priority, c->priority + 2);
@@ -108,17 +80,27 @@ static int for_family(const struct pk_config *c, bool four, bool parent, bool ro
     return rv;
 }
 
-int pk_route_set(const struct pk_config *c, bool parent, char **error) {
+int pk_route_set(const struct pk_config *c, bool parent, bool led, char **error) {
     pk_route_clear(c);
     for (int four = 0; four < 2; four++)
-        if (has_family(c, four) && for_family(c, four, parent, false, error)) return -1;
+        if (pk_route_has_family(c, four) && for_family(c, four, parent, led ? ROUTE | RULES : RULES, error)) return -1;
     return 0;
 }
 
 int pk_route_again(const struct pk_config *c, char **error) {
     for (int four = 0; four < 2; four++)
-        if (has_family(c, four) && for_family(c, four, false, true, error)) return -1;
+        if (pk_route_has_family(c, four) && for_family(c, four, false, ROUTE, error)) return -1;
     return 0;
+}
+
+void pk_route_aside(const struct pk_config *c) {
+    char command[64], *error = NULL;
+    snprintf(command, sizeof command, "route del default table %" PRIu64 "\n", c->table);
+    for (int four = 0; four < 2; four++) {
+        if (pk_route_has_family(c, four)) run_ip(four ? "-4" : "-6", command, &error);     /* it may be gone already */
+        free(error);
+        error = NULL;
+    }
 }
 
 void pk_route_clear(const struct pk_config *c) {
@@ -126,7 +108,7 @@ void pk_route_clear(const struct pk_config *c) {
     char commands[DELETED * 32], *error = NULL;
 
     for (int four = 0; four < 2; four++) {
-        if (!has_family(c, four)) continue;
+        if (!pk_route_has_family(c, four)) continue;
         for (uint64_t i = 0; i < 3; i++) {
             for (size_t k = 0, n = 0; k < DELETED; k++) n += (size_t)snprintf(commands + n, sizeof commands - n, "rule del pref %" PRIu64 "\n", c->priority + order[i]);
             while (!run_ip(four ? "-4" : "-6", commands, &error)) { }
@@ -136,34 +118,126 @@ void pk_route_clear(const struct pk_config *c) {
     }
 }
 
-/* ---- when somebody takes the device down and up ---------------------------------------------------------------------------------- */
+/* ---- what is there ------------------------------------------------------------------------------------------------------------ */
+
+struct question {
+    struct nlmsghdr head;
+    union { struct fib_rule_hdr rule; struct rtmsg route; } what;
+    struct rtattr   table;
+    uint32_t        number;
+};
+
+/* Calls each for every answer to a question about all there is.  0, or an errno. */
+static int ask_all(struct question *q, void (*each)(void *context, const struct nlmsghdr *h), void *context) {
+    union { struct nlmsghdr head; char bytes[32768]; } u;
+    int s = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE), strict = 1, why = -1;
+    struct timeval slow = { .tv_sec = 1 };
+    ssize_t n;
+
+    if (s < 0) return errno;
+    setsockopt(s, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &strict, sizeof strict);        /* a table of a million routes is not for us */
+    setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &slow, sizeof slow);
+    q->head.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+    if (send(s, q, q->head.nlmsg_len, 0) < 0) why = errno;
+    while (why < 0) {
+        if ((n = recv(s, &u, sizeof u, 0)) <= 0) {
+            why = n ? errno : EPROTO;
+            break;
+        }
+        for (struct nlmsghdr *h = &u.head; why < 0 && NLMSG_OK(h, (size_t)n); h = NLMSG_NEXT(h, n)) {
+            if (h->nlmsg_type == NLMSG_DONE) why = 0;
+            else if (h->nlmsg_type == NLMSG_ERROR) why = h->nlmsg_len < NLMSG_LENGTH(sizeof(struct nlmsgerr)) ? EPROTO : -((struct nlmsgerr *)NLMSG_DATA(h))->error;
+            else each(context, h);
+        }
+    }
+    close(s);
+    return why;
+}
+
+/* A number that the message has behind its first `skip` bytes. */
+static bool attribute(const struct nlmsghdr *h, size_t skip, unsigned short type, uint32_t *value) {
+    int left = (int)h->nlmsg_len - (int)NLMSG_SPACE(skip);
+    for (const struct rtattr *a = (const struct rtattr *)((const char *)h + NLMSG_SPACE(skip)); RTA_OK(a, left); a = RTA_NEXT(a, left)) {
+        if (a->rta_type != type || RTA_PAYLOAD(a) < sizeof *value) continue;
+        memcpy(value, RTA_DATA(a), sizeof *value);
+        return true;
+    }
+    return false;
+}
+
+struct counted { const struct pk_config *c; unsigned rules[3]; bool route; unsigned device; };
+
+static void count_rule(void *context, const struct nlmsghdr *h) {
+    struct counted *n = context;
+    uint32_t priority;
+    if (h->nlmsg_type == RTM_NEWRULE && attribute(h, sizeof(struct fib_rule_hdr), FRA_PRIORITY, &priority) && priority >= n->c->priority && priority < n->c->priority + 3)
+        n->rules[priority - n->c->priority]++;
+}
+
+static void count_route(void *context, const struct nlmsghdr *h) {
+    struct counted *n = context;
+    uint32_t table, device;
+    if (h->nlmsg_type != RTM_NEWROUTE || !attribute(h, sizeof(struct rtmsg), RTA_TABLE, &table) || !attribute(h, sizeof(struct rtmsg), RTA_OIF, &device)) return;
+    n->route |= table == n->c->table && device == n->device;
+}
+
+bool pk_route_rules_lack(const struct pk_config *c, bool parent) {
+    for (int four = 0; four < 2; four++) {
+        struct question q = { .head = { .nlmsg_len = NLMSG_LENGTH(sizeof q.what.rule), .nlmsg_type = RTM_GETRULE }, .what = { .rule = { .family = four ? AF_INET : AF_INET6 } } };
+        struct counted n = { .c = c };
+        unsigned pairs = 0;
+
+        if (!pk_route_has_family(c, four) || ask_all(&q, count_rule, &n)) continue;
+        for (unsigned i = 0; i < c->server.n; i++)
+            for (unsigned k = 0; k < c->client.n; k++) pairs += pk_network_is_four(c->server.item + i) == four && pk_network_is_four(c->client.item + k) == four;
+        if (n.rules[0] < 2 || n.rules[1] < pairs * (c->any_port ? 1 : c->ports.n * (parent ? 2 : 1)) || n.rules[2] < 1) return true;
+    }
+    return false;
+}
+
+bool pk_route_lacks(const struct pk_config *c) {
+    for (int four = 0; four < 2; four++) {
+        struct question q = { .head = { .nlmsg_len = NLMSG_SPACE(sizeof q.what.route) + RTA_LENGTH(4), .nlmsg_type = RTM_GETROUTE }, .what = { .route = { .rtm_family = four ? AF_INET : AF_INET6 } },
+                              .table = { .rta_len = RTA_LENGTH(4), .rta_type = RTA_TABLE }, .number = (uint32_t)c->table };
+        struct counted n = { .c = c, .device = if_nametoindex(c->device) };
+        int why;
+
+        if (!pk_route_has_family(c, four) || !n.device) continue;
+        why = ask_all(&q, count_route, &n);
+        if (why == ENOENT || (!why && !n.route)) return true;       /* ENOENT: a table that has had no route since the machine began */
+    }
+    return false;
+}
+
+/* ---- what changes ------------------------------------------------------------------------------------------------------------- */
 
 int pk_route_watch(void) {
-    struct sockaddr_nl links = { .nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK };
+    struct sockaddr_nl all = { .nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_RULE | 1u << (RTNLGRP_IPV6_RULE - 1) };
     int s = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
 
-    if (s >= 0 && bind(s, (struct sockaddr *)&links, sizeof links)) {
+    if (s >= 0 && bind(s, (struct sockaddr *)&all, sizeof all)) {
         close(s);
         return -1;
     }
     return s;
 }
 
-bool pk_route_lost(int watch, const struct pk_config *c) {
+struct pk_route_changes pk_route_changed(int watch, const struct pk_config *c) {
     union { struct nlmsghdr head; char bytes[8192]; } u;
     unsigned device = if_nametoindex(c->device);
-    bool lost = false;
+    struct pk_route_changes changed = { .up = false };
     ssize_t n;
 
     while ((n = recv(watch, &u, sizeof u, 0)) > 0 || (n < 0 && errno == ENOBUFS)) {
-        lost |= n < 0;                          /* there was too much to be told */
+        changed.up |= n < 0;                    /* there was too much to be told */
         for (struct nlmsghdr *h = &u.head; n > 0 && NLMSG_OK(h, (size_t)n); h = NLMSG_NEXT(h, n)) {
             const struct ifinfomsg *link = NLMSG_DATA(h);
+            changed.rules |= h->nlmsg_type == RTM_DELRULE;
             if (h->nlmsg_type != RTM_NEWLINK || h->nlmsg_len < NLMSG_LENGTH(sizeof *link)) continue;
-            lost |= link->ifi_change & link->ifi_flags & IFF_UP && (unsigned)link->ifi_index == device;
+            changed.up |= link->ifi_change & link->ifi_flags & IFF_UP && (unsigned)link->ifi_index == device;
         }
     }
-    return lost;
+    return changed;
 }
 
 /* ---- what is in the way -------------------------------------------------------------------------------------------------------- */
@@ -179,10 +253,10 @@ static int sysctl_of(const char *path) {
 
 char *pk_route_obstacle(const struct pk_config *c) {
     const char *what = NULL;
-    if (has_family(c, true) && sysctl_of("/proc/sys/net/ipv4/ip_forward") == 0) what = "net.ipv4.ip_forward is 0: this machine forwards nothing; sysctl -w net.ipv4.ip_forward=1";
-    else if (has_family(c, true) && sysctl_of("/proc/sys/net/ipv4/conf/all/rp_filter") == 1)
+    if (pk_route_has_family(c, true) && sysctl_of("/proc/sys/net/ipv4/ip_forward") == 0) what = "net.ipv4.ip_forward is 0: this machine forwards nothing; sysctl -w net.ipv4.ip_forward=1";
+    else if (pk_route_has_family(c, true) && sysctl_of("/proc/sys/net/ipv4/conf/all/rp_filter") == 1)
         what = "net.ipv4.conf.all.rp_filter is 1: what comes back from the device would be thrown away; sysctl -w net.ipv4.conf.all.rp_filter=2";
-    else if (has_family(c, false) && sysctl_of("/proc/sys/net/ipv6/conf/all/forwarding") == 0)
+    else if (pk_route_has_family(c, false) && sysctl_of("/proc/sys/net/ipv6/conf/all/forwarding") == 0)
         what = "net.ipv6.conf.all.forwarding is 0: this machine forwards nothing; sysctl -w net.ipv6.conf.all.forwarding=1";
     return what ? strdup(what) : NULL;
 }

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     now += 100;
     if (how & 1) {
         memcpy(out + PK_SEAL_HEAD, data, n);
-        n = pk_seal(how & 2 ? child_session : parent_session, (enum pk_type)(PK_TRAIN + how / 4 % 4), out, n);
+        n = pk_seal(how & 2 ? child_session : parent_session, (enum pk_type)(PK_TRAIN + how / 4 % 6), out, n);
     } else {
         memcpy(out, data, n);
     }

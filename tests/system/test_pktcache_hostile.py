@@ -8,6 +8,7 @@ import signal
 import socket
 import struct
 import threading
+import time
 
 import pytest
 
@@ -231,3 +232,97 @@ def test_daemon_and_guard_that_are_stopped_together_are_no_black_hole(lab, how, 
         s.fetch(10)
         trains = pair.child.counters()["trains"]
         wait_for(lambda: s.fetch(10) and pair.child.counters()["trains"] > trains, 20, "trains again")
+
+
+# ---- other programs ------------------------------------------------------------------------------------------------------------
+
+def rules_of(side):
+    return sorted((side.host.run("ip", "rule") + side.host.run("ip", "-6", "rule")).splitlines())
+
+
+def rules_go(side):
+    """As systemd-networkd does, which takes away what it has not made."""
+    for family in ("-4", "-6"):
+        for line in side.host.run("ip", family, "rule").splitlines():
+            priority = line.split(":")[0]
+            if priority not in ("0", "32766", "32767"):
+                side.host.run("ip", family, "rule", "del", "pref", priority)
+
+
+@pytest.mark.parametrize("role", ("parent", "child"))
+def test_rules_and_routes_that_others_delete_are_set_again(lab, role):
+    pair, s = streams(lab, rtt=4)
+    with s:
+        pair.both()
+        side = getattr(pair, role)
+        before = rules_of(side)
+        s.fetch(20)
+        for _ in range(3):
+            rules_go(side)
+            wait_for(lambda: rules_of(side) == before, 3, "the rules")
+        assert side.said().count("deleted routing rules of ours") == 1          # not a line for each time
+        for family in ("-4", "-6"):
+            side.host.run("ip", family, "route", "flush", "table", "4754")
+        wait_for(side.route, 3, "the route")
+        trains = pair.child.counters()["trains"]
+        wait_for(lambda: s.fetch(10) and pair.child.counters()["trains"] > trains, 20, "trains again")
+        # Who takes the device down wants it so.
+        side.host.ip("link set fgpktcache0 down\n")
+        rules_go(side)
+        end = time.monotonic() + 2.5        # twice and more as long as it takes to set them again
+        wait_for(lambda: rules_of(side) != before and time.monotonic() > end, 5, "time without rules")
+        s.fetch(10)
+        side.host.ip("link set fgpktcache0 up\n")
+        wait_for(lambda: rules_of(side) == before and side.route(), 3, "all again")
+
+
+# ---- versions --------------------------------------------------------------------------------------------------------------------
+
+def word(secret, kind, version):
+    """A HELLO (1) or WHO (4) as the other end would say it, of any version."""
+    text = bytes([kind, version, 0, 1, 0]) + os.urandom(32)
+    return text + hmac.digest(derived(secret, "fairgate pktcache handshake", 32), text, "sha256")[:16]
+
+
+@pytest.mark.parametrize("role", ("parent", "child"))
+def test_another_version_at_the_other_end_is_told(lab, role):
+    """Who knows the secret is believed; of others nothing is said, whatever they send."""
+    pair, s = streams(lab)
+    with s:
+        side, other = (pair.parent, pair.far) if role == "parent" else (pair.child, pair.near)
+        here, there = ("10.8.2.2", "10.8.2.1") if role == "parent" else ("10.8.2.1", "10.8.2.2")
+        side.start()
+        with open(pair.secret, encoding="ascii") as f:
+            secret = bytes.fromhex(f.read().strip())
+
+        def open_socket():
+            made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            made.bind((here, 4754))
+            return made
+        kind = 1 if role == "parent" else 4
+        with inside(other.namespace, open_socket) as peer:
+            refused = side.counters()["refused"]
+            for _ in range(50):
+                peer.sendto(word(os.urandom(32), kind, 7), (there, 4754))
+            wait_for(lambda: side.counters()["refused"] >= refused + 50, 5, "strangers refused")
+            assert "version" not in side.said() and side.stats()["peer_version"] == 2 == side.stats()["version"]
+            for _ in range(50):
+                peer.sendto(word(secret, kind, 7), (there, 4754))
+            wait_for(lambda: side.stats()["peer_version"] == 7, 5, "the version")
+        assert "another version" in side.stats()["why"] and not side.stats()["at_work"]
+        assert side.said().count("another version") == 1 and ": 7)" in side.said()
+        s.fetch(4)
+
+
+# ---- the service -----------------------------------------------------------------------------------------------------------------
+
+def test_the_unit_is_started_again_until_the_address_is_there():
+    """With RestartSec=1 and the usual limit of five starts in ten seconds, an address that came later found the unit failed for good."""
+    unit = configparser.ConfigParser(strict=False, delimiters="=", interpolation=None)
+    unit.optionxform = str
+    unit.read(os.path.join(ROOT, "etc/systemd/fairgate-pktcache@.service"), encoding="utf-8")
+    assert unit["Service"]["Restart"] == "always"
+    assert unit["Unit"]["StartLimitIntervalSec"] == "0"
+    assert unit["Unit"]["Wants"] == unit["Unit"]["After"] == "network-online.target"
+    # What it needs to look after filters, too.
+    assert "CAP_NET_RAW" in unit["Service"]["CapabilityBoundingSet"] and "AF_PACKET" in unit["Service"]["RestrictAddressFamilies"]

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "pk_advance.h"
+
+enum {                              /* microseconds */
+    SAMPLE = 100000,                /* between two trains that are watched, when the last one was a proof */
+    OLD = 10000000,                 /* a train that nothing came of, neither way */
+    LONG_AGO = 60000000,            /* what stood still then is no evidence any more */
+    APART = 150000,                 /* what is sent again sooner is no timer's */
+    SPEAKS_AFTER = 300000,          /* a client that is heard so long after what stands still went */
+    NO_PROOF = 2000000,             /* for so long */
+    WAIT_FIRST = 60000000
+};
+
+#define WAIT_LAST UINT64_C(3600000000)
+
+static struct pk_watched *place_of(struct pk_advance *a, const struct pk_tuple *t) {
+    return a->watched + (t->to_port ^ t->to_port >> 8 ^ t->to[15] ^ t->from[15]) % PK_WATCHED;
+}
+
+static void drop(struct pk_advance *a, struct pk_watched *w) {
+    a->used -= w->used;
+    w->used = false;
+}
+
+void pk_advance_forget(struct pk_advance *a) {
+    for (unsigned i = 0; i < PK_WATCHED; i++) a->watched[i].used = false;
+    a->used = 0;
+    a->next = 0;
+    a->chosen = false;
+}
+
+static void stop(struct pk_advance *a, uint64_t now) {
+    pk_advance_forget(a);
+    a->wait = !a->wait ? WAIT_FIRST : 2 * a->wait < WAIT_LAST ? 2 * a->wait : WAIT_LAST;
+    a->until = now + a->wait;
+    a->state = PK_STOPPED;
+    a->stops++;
+}
+
+static bool stands_still(const struct pk_watched *w, uint64_t now) { return w->used && w->again >= 2 && now < w->again_at + LONG_AGO; }
+
+/* How often servers have sent in vain to connections that stand still, beyond once each. */
+unsigned pk_advance_still(const struct pk_advance *a, unsigned *flows, uint64_t now) {
+    unsigned n = 0;
+    *flows = 0;
+    for (const struct pk_watched *w = a->watched; a->used && w < a->watched + PK_WATCHED; w++) {
+        if (!stands_still(w, now)) continue;
+        n += w->again - 1;
+        ++*flows;
+    }
+    return n;
+}
+
+static bool enough(const struct pk_advance *a, uint64_t now) {
+    unsigned flows, n = pk_advance_still(a, &flows, now);
+    return n >= (flows > 1 ? PK_STILL_FLOWS : PK_STILL);
+}
+
+bool pk_advance_may(struct pk_advance *a, const struct pk_tuple *tuple, uint64_t now) {
+    if (a->state == PK_GO) return true;
+    if (a->state == PK_STOPPED) {
+        if (now < a->until) return false;
+        a->state = PK_TRIED;
+    }
+    if (a->chosen && now >= a->next + OLD) a->chosen = false;       /* nothing came of that one */
+    if (!a->chosen) {
+        a->chosen = true;
+        a->trial = *tuple;
+        a->next = now;
+    }
+    return !memcmp(&a->trial, tuple, sizeof *tuple);
+}
+
+void pk_advance_train(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t end, uint64_t now) {
+    struct pk_watched *w = place_of(a, tuple);
+
+    if (a->state == PK_STOPPED || (a->state == PK_GO && now < a->next)) return;
+    if (w->used && now < w->at + (w->again ? LONG_AGO : OLD)) return;
+    a->used += !w->used;
+    *w = (struct pk_watched){ .used = true, .tuple = *tuple, .end = end, .first = end, .at = now };
+}
+
+static struct pk_watched *find(struct pk_advance *a, const struct pk_tuple *tuple) {
+    struct pk_watched *w = place_of(a, tuple);
+    return w->used && !memcmp(&w->tuple, tuple, sizeof *tuple) ? w : NULL;
+}
+
+void pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq, uint64_t now) {
+    struct pk_watched *w = a->used ? find(a, tuple) : NULL;
+
+    if (!w || (int32_t)(seq - w->end) >= 0) return;
+    if (w->again && (int32_t)(seq - w->first) > 0) return;
+    if (w->again && seq == w->first && now < w->again_at + APART) return;
+    w->again = seq == w->first ? w->again + 1 : 1;
+    w->first = seq;
+    w->again_at = now;
+    if (w->again == 2) a->still_at = now;
+    if (a->state == PK_TRIED && w->again > 2) stop(a, now);
+}
+
+void pk_advance_asks(struct pk_advance *a, const struct pk_tuple *tuple, uint64_t now) {
+    if (a->state != PK_GO || !a->still_at || now < a->proof_at + NO_PROOF || !enough(a, now)) return;
+    for (const struct pk_watched *w = a->watched; w < a->watched + PK_WATCHED; w++) {
+        if (!stands_still(w, now) || now < w->at + SPEAKS_AFTER || memcmp(w->tuple.to, tuple->to, sizeof tuple->to)) continue;
+        stop(a, now);
+        return;
+    }
+}
+
+void pk_advance_acknowledged(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t ack, uint64_t now) {
+    struct pk_watched *w = a->used ? find(a, tuple) : NULL;
+
+    if (!w || (int32_t)(ack - w->end) < 0) return;
+    if (!w->again) {
+        a->proofs++;
+        a->proof_at = now;
+        a->state = PK_GO;
+        a->wait = a->still_at = 0;
+        a->next = now + SAMPLE;
+        for (struct pk_watched *other = a->watched; other < a->watched + PK_WATCHED; other++)
+            if (other->again) other->again = 1;
+    }
+    drop(a, w);
+}

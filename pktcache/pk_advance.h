@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * pk_advance.h - whether connections go on after what the parent sends as trains.
+ *
+ * That a datagram came the child says.  But something on the link may follow TCP (a firewall with connection tracking): it has not seen the bytes that went in
+ * trains, takes a client's acknowledgement of them for invalid and throws it away.  The connection stands still then, and so does each one after it.
+ *
+ *     GO        Of some trains the sequence number behind their last byte is remembered, one of a flow at most, PK_WATCHED in all, ten a second when all is well.
+ *               An acknowledgement that comes to there before the server has sent anything of it again is a PROOF, and all that was held against trains is
+ *               forgotten.  A server that sends the same byte again twice, and a third time..., without one: each time counts, as long as the connection stands still.
+ *               After PK_STILL_FLOWS of two flows or PK_STILL of one, 2 s without any proof, and a sign that a client of one of these lives (it asks, it begins a connection): STOPPED.
+ *     STOPPED   No trains, so that new connections work; for 60 s, then twice as long each time, up to an hour.  Then: TRIED.
+ *     TRIED     Trains of one connection only.  A proof: GO.  It stands still: STOPPED.
+ *
+ * Why not sooner: on a link that loses a tenth of what it carries one small response of 800 or so is sent again four times; but others come, which are proofs,
+ * and it comes at last.  A client that has gone away acknowledges nothing, either; so one must have been heard since.  Of a
+ * connection whose client's packets don't come by the parent (asymmetric routes) nothing is remembered.
+ *
+ * How soon: Linux sends again after 0.2, 0.6, 1.4 and 3 s and a round trip each.  Two connections that stand still are enough after 2 s, one after 3 s; the
+ * client's next connection or request after that works.
+ *
+ * Times in microseconds.  Nothing allocates.
+ */
+#ifndef FAIRGATE_PK_ADVANCE_H
+#define FAIRGATE_PK_ADVANCE_H
+
+#include "pk_packet.h"
+
+#include <string.h>
+
+#define PK_WATCHED     32u
+#define PK_STILL       3u
+#define PK_STILL_FLOWS 4u
+
+enum pk_advance_state { PK_GO, PK_STOPPED, PK_TRIED };
+
+struct pk_watched {
+    bool            used;
+    struct pk_tuple tuple;          /* from the server */
+    uint32_t        end, first;     /* behind the train; the lowest that was sent again */
+    unsigned        again;          /* how often that was */
+    uint64_t        at, again_at;
+};
+
+struct pk_advance {
+    struct pk_watched     watched[PK_WATCHED];
+    unsigned              used;
+    enum pk_advance_state state;
+    uint64_t              still_at;                 /* one began to stand still, since the last proof; 0: none */
+    uint64_t              proof_at;
+    uint64_t              next;                     /* no train is watched before */
+    uint64_t              wait, until;              /* STOPPED */
+    bool                  chosen;                   /* TRIED: which one */
+    struct pk_tuple       trial;
+    uint64_t              proofs, stops;
+};
+
+/* Whether this flow's packets may go in trains. */
+bool pk_advance_may(struct pk_advance *a, const struct pk_tuple *tuple, uint64_t now);
+/* A train of the flow went; end: the sequence number behind it. */
+void pk_advance_train(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t end, uint64_t now);
+/* The server sent something again. */
+void pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq, uint64_t now);
+/* A client begins a connection, or asks; tuple: from the server. */
+void pk_advance_asks(struct pk_advance *a, const struct pk_tuple *tuple, uint64_t now);
+/* A client's acknowledgement; tuple: from the server. */
+void pk_advance_acknowledged(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t ack, uint64_t now);
+/* How often servers have sent again in vain, beyond once each, to how many connections that stand still now. */
+unsigned pk_advance_still(const struct pk_advance *a, unsigned *flows, uint64_t now);
+/* The link is out, or there is a new session: what was remembered tells nothing any more. */
+void pk_advance_forget(struct pk_advance *a);
+
+#endif

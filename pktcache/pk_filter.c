@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "pk_filter.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <arpa/inet.h>
+
+/* Copies the line at `p` to `line`, cut; the next one, or NULL. */
+static const char *take_line(const char *p, char line[PK_RULE_MAX]) {
+    size_t n = strcspn(p, "\n"), part = n < PK_RULE_MAX - 1 ? n : PK_RULE_MAX - 1;
+    memcpy(line, p, part);
+    line[part] = 0;
+    return p[n] ? p + n + 1 : NULL;
+}
+
+/* What stands behind a word of the rule, *not: behind "!"; NULL: it has no such word.  `value` has room for PK_RULE_MAX bytes. */
+static const char *value_of(const char *rule, const char *word, bool *not, char *value) {
+    size_t n = strlen(word);
+    for (const char *p = strstr(rule, word); p; p = strstr(p + 1, word)) {
+        if (p == rule || p[-1] != ' ' || p[n] != ' ') continue;
+        snprintf(value, PK_RULE_MAX, "%.*s", (int)strcspn(p + n + 1, " "), p + n + 1);
+        *not = p - rule >= 2 && p[-2] == '!';
+        return value;
+    }
+    return NULL;
+}
+
+/* Whether a rule may be one for this device, by its -i or -o. */
+static bool may_match(const char *rule, const char *word, const char *device) {
+    char name[PK_RULE_MAX];
+    bool not;
+    size_t n;
+    if (!value_of(rule, word, &not, name) || not) return true;
+    n = strlen(name);
+    return n && name[n - 1] == '+' ? !strncmp(name, device, n - 1) : !strcmp(name, device);
+}
+
+static bool is_one_of(const char *word, const char *const *words) {
+    while (*words && strcmp(*words, word)) words++;
+    return *words;
+}
+
+bool pk_filter_closed(const char *rules, const char *device) {
+    static const char *const nothing_passes[] = { "DROP", "REJECT", NULL }, *const goes_on[] = { "LOG", "NFLOG", "AUDIT", "MARK", "CONNMARK", "TCPMSS", "CLASSIFY", "TRACE", NULL };
+    char line[PK_RULE_MAX], target[PK_RULE_MAX];
+    bool filter = false, drops = false, to = false, from = false, not;
+
+    for (const char *p = rules; p;) {
+        p = take_line(p, line);
+        if (*line == '*') filter = !strcmp(line, "*filter");
+        if (!filter) continue;
+        if (!strncmp(line, ":FORWARD ", 9)) drops = !strncmp(line + 9, "DROP", 4);
+        if (strncmp(line, "-A FORWARD ", 11)) continue;
+        if (!value_of(line, "-j", &not, target) && !value_of(line, "-g", &not, target)) continue;
+        if (is_one_of(target, nothing_passes)) {
+            if (strncmp(line + 11, "-j ", 3)) continue;
+            drops = true;       /* all that has come so far */
+            break;
+        }
+        if (is_one_of(target, goes_on)) continue;
+        to |= may_match(line, "-o", device);
+        from |= may_match(line, "-i", device);
+    }
+    return drops && !(to && from);
+}
+
+/* ---- address translation ----------------------------------------------------------------------------------------------------- */
+
+static bool overlaps(const struct pk_networks *all, const uint8_t address[16], unsigned bits) {
+    for (unsigned i = 0; i < all->n; i++) {
+        const struct pk_network *n = all->item + i;
+        unsigned common = bits < n->bits ? bits : n->bits, whole = common / 8, rest = common % 8;
+        if (memcmp(n->address, address, whole)) continue;
+        if (!rest || !((n->address[whole] ^ address[whole]) & 0xff00u >> rest)) return true;
+    }
+    return false;
+}
+
+/* Whether the rule's -s or -d may be one of ours. */
+static bool may_be_ours(const char *rule, const char *word, const struct pk_config *c) {
+    char text[PK_RULE_MAX], *slash;
+    uint8_t address[16] = { [10] = 0xff, [11] = 0xff };
+    bool not, four;
+    unsigned bits;
+
+    if (!value_of(rule, word, &not, text) || not) return true;
+    if ((slash = strchr(text, '/'))) *slash = 0;
+    four = inet_pton(AF_INET, text, address + 12) == 1;
+    if (!four && inet_pton(AF_INET6, text, address) != 1) return true;
+    bits = slash ? (unsigned)atoi(slash + 1) : four ? 32 : 128;
+    if (four) bits += 96;
+    return bits > 128 || overlaps(&c->server, address, bits) || overlaps(&c->client, address, bits);
+}
+
+bool pk_filter_translates(const char *rules, const struct pk_config *c, char *rule) {
+    static const char *const targets[] = { "MASQUERADE", "SNAT", "DNAT", "NETMAP", "REDIRECT", NULL };
+    char target[PK_RULE_MAX];
+    bool nat = false, not;
+
+    for (const char *p = rules; p;) {
+        p = take_line(p, rule);
+        if (*rule == '*') nat = !strcmp(rule, "*nat");
+        if (!nat || strncmp(rule, "-A ", 3) || !value_of(rule, "-j", &not, target) || !is_one_of(target, targets)) continue;
+        if (may_be_ours(rule, "-s", c) && may_be_ours(rule, "-d", c)) return true;
+    }
+    return false;
+}

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""pktcache behind filters and address translation, and with a device on the link that follows TCP: packets take their plain way, and the daemons say why."""
+
+import os
+import socket
+import time
+
+import pytest
+
+from lab.field import Host, inside, remove, run
+from lab.lab import kept_lab, wait_for
+from test_pktcache import FOUR, PORT, streams
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespaces")
+
+
+@pytest.fixture
+def lab(request):
+    with kept_lab("pktcache", lambda: request.session.testsfailed > 0) as made:
+        yield made
+
+
+def seconds_for_one(pair, limit, address=FOUR, length=400_000):
+    """How long a new connection takes for a stream; None: longer than the limit."""
+    before = time.monotonic()
+    with inside(pair.clients.namespace, lambda: socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)) as s:
+        s.settimeout(limit)
+        try:
+            s.connect((address, PORT))
+            s.sendall((7).to_bytes(8, "big"))
+            got = 0
+            while got < length:
+                s.settimeout(max(0.01, before + limit - time.monotonic()))
+                part = s.recv(1 << 18)
+                assert part
+                got += len(part)
+        except TimeoutError:
+            return None
+    return time.monotonic() - before
+
+
+def plain_within(pair, seconds):
+    """New connections are tried until one works; how long that was."""
+    before = time.monotonic()
+    tries = []
+
+    def one():
+        tries.append(seconds_for_one(pair, 2))
+        return tries[-1] is not None and tries[-1] < 1
+    wait_for(one, seconds, f"a connection that works: {tries}")
+    return time.monotonic() - before
+
+
+def why(side):
+    stats = side.stats()
+    assert stats["at_work"] == (not stats["why"])
+    return stats["why"]
+
+
+# ---- a filter ----------------------------------------------------------------------------------------------------------------
+
+def forward_drop(host, lan, wan, loose=()):
+    """What a router's FORWARD has usually; loose: rules that can't be told to be in the way without a packet."""
+    for tool in ("iptables", "ip6tables"):
+        host.run(tool, "-P", "FORWARD", "DROP")
+        for rule in loose:
+            host.run(tool, "-A", "FORWARD", *rule.split())
+        host.run(tool, "-A", "FORWARD", "-i", lan, "-o", wan, "-j", "ACCEPT")
+        host.run(tool, "-A", "FORWARD", "-i", wan, "-o", lan, "-j", "ACCEPT")
+
+
+@pytest.mark.parametrize("role", ("parent", "child"))
+@pytest.mark.parametrize("known", ("by its rules", "by packets that do not come"))
+def test_a_filter_between_lan_and_wan(lab, role, known):
+    """FORWARD drops what does not go from the one to the other by name: the device is neither.  "0 bytes in 6 s", for good, while at_work stayed true."""
+    pair, s = streams(lab, rtt=4)
+    with s:
+        side = getattr(pair, role)
+        forward_drop(side.host, "in0" if role == "parent" else "out0", "link0", ["-p tcp --dport 9 -j ACCEPT"] if known != "by its rules" else ())
+        assert seconds_for_one(pair, 5) < 1         # without daemons
+        pair.parent.start(wait=False)
+        pair.child.start(wait=False)
+        wait_for(lambda: "session established" in pair.parent.said(), 10, "a session")
+        plain_within(pair, 0.5 + 2 if known == "by its rules" else 10)
+        wait_for(lambda: "FORWARD" in why(side), 5, "the reason")
+        other = pair.child if role == "parent" else pair.parent
+        wait_for(lambda: "FORWARD" in why(other), 5, "the reason, at the other end")
+        assert "FORWARD" in side.said()
+        s.fetch(20)
+        # The filter is mended: then the caches are at work again, by themselves.
+        if known == "by its rules":
+            for tool in ("iptables", "ip6tables"):
+                side.host.run(tool, "-I", "FORWARD", "-i", "fgpktcache0", "-j", "ACCEPT")
+                side.host.run(tool, "-I", "FORWARD", "-o", "fgpktcache0", "-j", "ACCEPT")
+            wait_for(lambda: pair.parent.at_work() and pair.child.at_work(), 25, "at work again")
+            s.fetch(20)
+            wait_for(lambda: s.fetch(10) and pair.child.counters()["hits"] > 1000, 20, "fingerprints")
+
+
+# ---- address translation ------------------------------------------------------------------------------------------------------
+
+def test_address_translation_towards_the_servers(lab):
+    """MASQUERADE at the parent: what goes through the device first is not translated behind it, and the servers have no way back but to the parent."""
+    pair, s = streams(lab, rtt=4)
+    with s:
+        pair.servers.ip("route del default via 10.8.1.1\nroute del default via fd08:1::1\n")
+        pair.near.run("iptables", "-t", "nat", "-A", "POSTROUTING", "-o", "in0", "-j", "MASQUERADE")
+        assert seconds_for_one(pair, 5) < 1
+        pair.both()
+        assert "-o in0 -j MASQUERADE" in pair.parent.said()     # said at the start
+        plain_within(pair, 20)
+        wait_for(lambda: "NAT" in why(pair.parent) and "NAT" in why(pair.child), 10, "the reason")
+        for _ in range(3):
+            assert seconds_for_one(pair, 5) < 1
+        assert not pair.parent.at_work()
+
+
+def test_dead_servers_are_no_filter(lab):
+    """Nothing answers, with the device or without: after a look the caches are at work again, and do not look again at once."""
+    pair, s = streams(lab, rtt=4)
+    with s:
+        pair.both()
+        s.fetch(20)
+        for tool in ("iptables", "ip6tables"):
+            pair.servers.run(tool, "-A", "INPUT", "-p", "tcp", "-j", "DROP")
+        wait_for(lambda: why(pair.parent) or seconds_for_one(pair, 3), 20, "a look")
+        wait_for(lambda: pair.parent.at_work() or seconds_for_one(pair, 1), 30, "the end of it")
+        assert "come about without" not in pair.parent.said()
+        for tool in ("iptables", "ip6tables"):
+            pair.servers.run(tool, "-F", "INPUT")
+        wait_for(lambda: seconds_for_one(pair, 5), 30, "servers")
+        wait_for(lambda: pair.parent.at_work() and pair.child.at_work(), 20, "at work")
+        s.fetch(10)
+        assert pair.parent.at_work()
+
+
+# ---- a device that follows TCP ---------------------------------------------------------------------------------------------------
+
+class Middle:
+    """A router in the middle of the link, without an address of that; its rules are the test's."""
+
+    def __init__(self, pair):
+        self.pair, self.host = pair, Host(pair.near.namespace[:-1] + "m", "10.8.9.9")
+
+    def __enter__(self):
+        near, far, m = self.pair.near, self.pair.far, self.host
+        run("ip", "netns", "add", m.namespace)
+        near.ip("link del link0\n")
+        m.ip("link set lo up\naddr add 10.8.9.9/32 dev lo\naddr add fd08:9::9/128 dev lo\n")
+        m.sysctl(net__ipv4__ip_forward=1, net__ipv6__conf__all__forwarding=1)
+        for host, device, own, other, beyond in ((near, "near0", "2::1", "2::2", "3"), (far, "far0", "2::2", "2::1", "1")):
+            run("ip", "link", "add", "link0", "mtu", str(self.pair.mtu), "netns", host.namespace, "type", "veth", "peer", "name", device, "mtu", str(self.pair.mtu), "netns", m.namespace)
+            four = (f"10.8.{own.replace('::', '.')}", f"10.8.{other.replace('::', '.')}")
+            six = (f"fd08:{own}", f"fd08:{other}")
+            host.ip(f"link set link0 up\naddr add {four[0]}/24 dev link0\naddr add {six[0]}/64 dev link0 nodad\nroute add 10.8.{beyond}.0/24 via {four[1]}\nroute add fd08:{beyond}::/64 via {six[1]}\n")
+            home = "1" if device == "near0" else "3"
+            m.ip(f"link set {device} up\nroute add {four[0]}/32 dev {device}\nroute add 10.8.{home}.0/24 via {four[0]} dev {device} onlink\n"
+                 f"route add {six[0]}/128 dev {device}\nroute add fd08:{home}::/64 via {six[0]} dev {device} onlink\nneigh add proxy {six[1]} dev {device}\n")
+            m.sysctl(**{f"net__ipv4__conf__{device}__proxy_arp": 1, f"net__ipv6__conf__{device}__proxy_ndp": 1,
+                        f"net__ipv4__neigh__{device}__proxy_delay": 0, f"net__ipv6__neigh__{device}__proxy_delay": 0})
+        return self
+
+    def __exit__(self, *_):
+        remove([self.host])
+
+
+def test_a_stateful_device_on_the_link(lab):
+    """It throws away acknowledgements of bytes that it has not seen as TCP.  The first 3 MB took 0.02 s; what repeats stopped at 14 kB, with timeouts of 20 s."""
+    pair, s = streams(lab)
+    with s, Middle(pair) as middle:
+        for tool in ("iptables", "ip6tables"):
+            middle.host.run(tool, "-A", "FORWARD", "-m", "conntrack", "--ctstate", "INVALID", "-j", "DROP")
+        assert seconds_for_one(pair, 5) < 1         # without daemons
+        pair.both()
+        assert seconds_for_one(pair, 5) < 1         # nothing is known
+        before = time.monotonic()
+        assert seconds_for_one(pair, 2) is None     # it is, and stands still
+        plain_within(pair, 15)
+        found = time.monotonic() - before
+        wait_for(lambda: "follows TCP" in why(pair.parent) and "follows TCP" in why(pair.child), 5, "the reason")
+        for _ in range(5):
+            assert seconds_for_one(pair, 5) < 1
+        s.fetch(20)
+        assert "follows TCP" in pair.parent.said() and pair.parent.counters()["stopped"] == 1, found
+        # Not before a minute is over another one is tried.
+        assert not pair.parent.at_work()
+
+
+# ---- no false alarm --------------------------------------------------------------------------------------------------------------
+
+def quiet(pair):
+    """Neither end has stood aside, nor stopped trains."""
+    for side in (pair.parent, pair.child):
+        assert "take their plain way" not in side.said() and "stands aside" not in side.said() and "stand still" not in side.said(), side.said()
+    return not pair.parent.counters()["stopped"]
+
+
+def test_a_lossy_link_is_no_filter(lab):
+    """A tenth is lost, and a twentieth comes in another order; one connection after another, so that none tells of the others, and many at once."""
+    pair, s = streams(lab, rtt=4, bad=["--loss", "100", "--reorder", "50"])
+    with s:
+        pair.both()
+        for _ in range(4):
+            s.fetch(3, parallel=1)
+        s.fetch(20, parallel=16)
+        assert quiet(pair) and pair.parent.counters()["hits"] > 500
+
+
+def test_clients_that_stop_reading_and_clients_that_go_away_are_no_filter(lab):
+    pair, s = streams(lab, rtt=4)
+    with s:
+        pair.both()
+        s.fetch(20)
+        lazy = []
+        for _ in range(6):
+            c = inside(pair.clients.namespace, socket.socket)
+            c.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 20_000)
+            c.connect((FOUR, PORT))
+            c.sendall((7).to_bytes(8, "big"))
+            lazy.append(c)
+        end = time.monotonic() + 4      # time for some retransmissions, if there were any
+        wait_for(lambda: s.fetch(3) and time.monotonic() > end, 20, "four seconds")
+        for c in lazy:
+            c.close()
+        # Another client goes away in the middle of what it gets: its packets, and those to it, are thrown away.
+        fetch = s.begin(200)
+        wait_for(lambda: pair.child.counters()["hits"] > 1000, 10, "fingerprints")
+        pair.clients.run("iptables", "-A", "INPUT", "-p", "tcp", "-s", FOUR, "-j", "DROP")
+        pair.clients.run("ip6tables", "-A", "INPUT", "-p", "tcp", "-s", "fd08:1::2", "-j", "DROP")
+        fetch.kill()
+        fetch.wait()
+        fetch.stdout.close()
+        end = time.monotonic() + 4
+        wait_for(lambda: not quiet(pair) or time.monotonic() > end, 10, "four seconds")
+        assert quiet(pair) and pair.parent.at_work()
+
+
+def test_a_server_that_is_slow_is_no_filter(lab):
+    """It takes connections and says nothing for seconds; it says a little now and then."""
+    pair, s = streams(lab, rtt=4)
+    with s:
+        pair.both()
+        s.fetch(10)
+        slow = inside(pair.servers.namespace, lambda: socket.create_server(("10.8.1.2", PORT + 1)))
+        pair.parent.stop()
+        pair.child.stop()
+        pair.both(ports=f"{PORT} {PORT + 1}")
+        c = inside(pair.clients.namespace, lambda: socket.create_connection(("10.8.1.2", PORT + 1)))
+        there = slow.accept()[0]
+        c.sendall(b"?")
+        for _ in range(6):
+            time.sleep(0.7)     # what is tested is that this much time passes
+            there.sendall(b"some")
+            assert c.recv(4) == b"some"
+        for end in (slow, there, c):
+            end.close()
+        assert quiet(pair) and pair.parent.at_work()
+
+
+def test_requests_that_take_another_way_are_no_filter(lab):
+    """The parent sees no request and no acknowledgement: clients reach the servers past it, on a link that loses things."""
+    pair, s = streams(lab, rtt=4, bad=["--loss", "50"])
+    with s:
+        run("ip", "link", "add", "past0", "netns", pair.clients.namespace, "type", "veth", "peer", "name", "past0", "netns", pair.servers.namespace)
+        pair.clients.ip("link set past0 up\naddr add 10.8.7.1/24 dev past0\naddr add fd08:7::1/64 dev past0 nodad\nroute add 10.8.1.2/32 via 10.8.7.2\nroute add fd08:1::2/128 via fd08:7::2\n")
+        pair.servers.ip("link set past0 up\naddr add 10.8.7.2/24 dev past0\naddr add fd08:7::2/64 dev past0 nodad\n")
+        # The address of the clients' own network, not of that way.
+        pair.clients.ip("route replace 10.8.1.2/32 via 10.8.7.2 src 10.8.3.2\nroute replace fd08:1::2/128 via fd08:7::2 src fd08:3::2\n")
+        pair.both()
+        s.fetch(20)
+        s.fetch(20)
+        assert quiet(pair) and pair.parent.counters()["hits"] > 500
