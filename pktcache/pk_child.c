@@ -440,6 +440,7 @@ static void established(pk_child_t *c, const void *answer, size_t n, uint64_t no
     send_datagram(c, answer, n);
     c->hello = c->strange = false;
     c->differs = c->parents = PK_WHY_NOTHING;
+    c->begun.other = false;
     c->probe = 0;
     c->hello_wait = 0;
     c->hello_at = UINT64_MAX;
@@ -462,6 +463,8 @@ static void differs(pk_child_t *c, enum pk_why why) {
 static void parent_aside(pk_child_t *c, const struct pk_opened *o) {
     if (o->n != 1 || o->before || c->parents == *o->inside) return;
     c->parents = *o->inside;
+    pk_begun_goes_on(&c->begun);
+    c->begun.other = c->parents;
     if (c->parents) c->out.say(c->out.context, "the parent stands aside; packets go as they are:");
     c->out.say(c->out.context, c->parents ? pk_why_sentence(c->parents) : "the parent does not stand aside any more");
 }

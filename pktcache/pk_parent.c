@@ -342,6 +342,7 @@ static void established(pk_parent_t *p, const struct pk_ready *ready, uint64_t n
     pk_heard_begin(&p->heard, now);
     pk_advance_forget(&p->advance);
     p->differs = p->childs = PK_WHY_NOTHING;
+    p->begun.other = false;
     p->told = PK_WHY_NOTHING;
     tell_aside(p, now);
     p->who_wait = 0;
@@ -414,6 +415,9 @@ static void differs(pk_parent_t *p, enum pk_why why) {
 static void child_aside(pk_parent_t *p, const struct pk_opened *o) {
     if (o->n != 1 || o->before || p->childs == *o->inside) return;
     p->childs = *o->inside;
+    pk_begun_goes_on(&p->begun);
+    pk_advance_forget(&p->advance);
+    p->begun.other = p->childs;
     if (p->childs) p->out.say(p->out.context, "the child stands aside; packets go as they are:");
     p->out.say(p->out.context, p->childs ? pk_why_sentence(p->childs) : "the child does not stand aside any more");
 }

@@ -161,7 +161,7 @@ static void follow(pk_sight_t *p, struct pk_sights *s, const struct pk_tuple *tu
         if (same) k->answered = true;
     } else if (up && same && k->answered && flags & PK_ACK && !(flags & PK_RST)) {
         k->used = false;
-        s->done++;
+        if (!s->done++) s->done_at = now;
     }
 }
 

@@ -6,6 +6,7 @@ enum {                              /* microseconds */
     OVER = 200000,
     LOOK = 10000000,
     ENOUGH = 3000000,               /* that a new connection is looked at */
+    MAY_BE_OTHERS = 1000000,        /* so long the other end has to say that it was its doing */
     WAIT_FIRST = 30000000,
     LOOK_FIRST = 10000000,
     CLOSED_AGAIN = 10000000         /* the rules are looked at again */
@@ -35,12 +36,14 @@ static bool led(struct pk_way *w, const struct pk_way_news *n, const struct pk_s
     if (n->goes_on) w->wait = w->look_wait = w->look_from = 0;
     if (n->closed) return change(w, PK_ASIDE_NOW, PK_WHY_FILTERED, now, now + CLOSED_AGAIN);
     if (!n->came && s->due >= DUE && s->due_last >= s->due_first + OVER && now >= s->due_first + NOTHING_FOR) return aside(w, PK_WHY_FILTERED, now);
-    if ((n->alone < ALONE && n->again < AGAIN) || now < w->look_from) return false;
+    if ((n->alone < ALONE && (n->again < AGAIN || n->other)) || now < w->look_from) return false;
+    w->alone = n->alone >= ALONE;
     return change(w, PK_LOOKS, PK_WHY_LOOKS, now, now + LOOK);
 }
 
-static bool looks(struct pk_way *w, const struct pk_sights *s, uint64_t now) {
-    if (s->done) return aside(w, PK_WHY_UNANSWERED, now);
+static bool looks(struct pk_way *w, const struct pk_way_news *n, const struct pk_sights *s, uint64_t now) {
+    if (n->other && !w->alone) return change(w, PK_LED, PK_WHY_NOTHING, now, 0);
+    if (s->done) return (w->alone || now >= s->done_at + MAY_BE_OTHERS) && aside(w, PK_WHY_UNANSWERED, now);
     /* Without a new connection there is nothing to be seen, and nobody whom it would help to go back. */
     if (now < w->until && (!s->begun || now < s->begun_at + ENOUGH)) return false;
     w->look_wait = longer(w->look_wait, LOOK_FIRST, LOOK_LAST);
@@ -50,7 +53,7 @@ static bool looks(struct pk_way *w, const struct pk_sights *s, uint64_t now) {
 
 bool pk_way_look(struct pk_way *w, const struct pk_way_news *n, const struct pk_sights *s, uint64_t now) {
     if (w->state == PK_LED) return led(w, n, s, now);
-    if (w->state == PK_LOOKS) return looks(w, s, now);
+    if (w->state == PK_LOOKS) return looks(w, n, s, now);
     if (now < w->until) return false;
     if (n->closed) {
         w->until = now + CLOSED_AGAIN;

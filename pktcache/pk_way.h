@@ -33,12 +33,13 @@ struct pk_sights {
     unsigned due;                   /* packets that are to come to the device, since pieces came from it last */
     uint64_t due_first, due_last;
     unsigned begun, done;           /* LOOKS: connections that began, none of which had begun before; of all, that came about */
-    uint64_t begun_at;              /* the first of these */
+    uint64_t begun_at, done_at;     /* the first of these */
 };
 
 struct pk_way {
     enum { PK_LED, PK_LOOKS, PK_ASIDE_NOW } state;
     enum pk_why why;                /* PK_WHY_NOTHING: LED */
+    bool        alone;              /* LOOKS: because of that */
     uint64_t    since, until;
     uint64_t    wait, look_wait;    /* the last ones; 0: none yet */
     uint64_t    look_from;          /* not before */
@@ -48,6 +49,7 @@ struct pk_way_news {
     bool     came;                  /* something came from the device since it was asked last */
     bool     closed;                /* the filter's rules let nothing pass */
     unsigned alone, again;          /* pk_begun.h */
+    bool     other;                 /* the other end stands aside: then only `alone` is ours, and what else was looked for is no news */
     bool     goes_on;               /* something new from a server came from the device */
 };
 

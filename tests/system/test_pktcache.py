@@ -341,7 +341,7 @@ def test_figures(site):
         return c and c[0]["from"] == "::ffff:10.8.1.2" and c[0]["to"] == "::ffff:10.8.3.2" and c[0]["bytes"] > 60_000
     wait_for(shown_whole, 10, "the connection in the figures")
     top = subprocess.Popen([command, "top", site.parent.control], stdout=subprocess.PIPE, text=True)
-    shown = "".join(top.stdout.readline() for _ in range(30))
+    shown = "".join(top.stdout.readline() for _ in range(40))
     top.kill()
     top.wait()
     top.stdout.close()

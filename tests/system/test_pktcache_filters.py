@@ -80,7 +80,7 @@ def test_a_filter_between_lan_and_wan(lab, role, known):
         assert seconds_for_one(pair, 5) < 1         # without daemons
         pair.parent.start(wait=False)
         pair.child.start(wait=False)
-        wait_for(lambda: "session established" in pair.parent.said(), 10, "a session")
+        wait_for(lambda: all(w in d.said() for d in (pair.parent, pair.child) for w in ("session established", " on fgpktcache0")), 10, "both, and a session")
         plain_within(pair, 0.5 + 2 if known == "by its rules" else 10)
         wait_for(lambda: "FORWARD" in why(side), 5, "the reason")
         other = pair.child if role == "parent" else pair.parent

@@ -243,10 +243,30 @@ START_TEST(test_nobody_answers) {
     ck_assert_uint_eq(now - again, 10 * SECOND);
     again = look_for(&w, &five, &(struct pk_sights){ .due = 0 }, now, 60 * SECOND);
     ck_assert_uint_eq(again - now, 20 * SECOND);
-    s = (struct pk_sights){ .begun = 2, .begun_at = again + SECOND, .done = 1 };
+    s = (struct pk_sights){ .begun = 2, .begun_at = again + SECOND, .done = 1, .done_at = again + SECOND };
     now = look_for(&w, &none, &s, again + SECOND, 60 * SECOND);
+    ck_assert_uint_eq(now, again + 2 * SECOND);
     ck_assert_int_eq(w.why, PK_WHY_UNANSWERED);
     ck_assert_uint_eq(look_for(&w, &none, &s, now, 60 * SECOND) - now, 30 * SECOND);
+}
+END_TEST
+
+/* What is in the way at one end must not be taken for something at the other, too, when connections come about as soon as the one stands aside. */
+START_TEST(test_the_other_end_is_to_blame) {
+    struct pk_way w = { .why = PK_WHY_NOTHING };
+    struct pk_way_news five = { .came = true, .again = 5 }, other = { .came = true, .again = 7, .other = true }, ours = { .came = true, .alone = 2, .other = true };
+    struct pk_sights s = { .due = 0 };
+    uint64_t now = 100 * SECOND;
+    ck_assert(!pk_way_look(&w, &other, &s, now));
+    ck_assert(pk_way_look(&w, &five, &s, now));
+    s = (struct pk_sights){ .begun = 2, .begun_at = now, .done = 1, .done_at = now };
+    ck_assert(!pk_way_look(&w, &five, &s, now + 900 * MS));
+    ck_assert(pk_way_look(&w, &other, &s, now + SECOND));
+    ck_assert_int_eq(w.why, PK_WHY_NOTHING);
+    /* But a SYN that no server answers has passed the other end. */
+    ck_assert(pk_way_look(&w, &ours, &s, now + 2 * SECOND));
+    ck_assert(pk_way_look(&w, &ours, &s, now + 3 * SECOND));
+    ck_assert_int_eq(w.why, PK_WHY_UNANSWERED);
 }
 END_TEST
 
@@ -315,6 +335,7 @@ int main(void) {
     tcase_add_loop_test(t, test_a_device_that_follows_tcp, 0, sizeof bad / sizeof *bad);
     tcase_add_test(t, test_nothing_comes_to_the_device);
     tcase_add_test(t, test_nobody_answers);
+    tcase_add_test(t, test_the_other_end_is_to_blame);
     tcase_add_test(t, test_rules_that_let_nothing_pass);
     tcase_add_loop_test(t, test_what_rules_let_pass, 0, sizeof filters / sizeof *filters);
     tcase_add_loop_test(t, test_which_rule_translates, 0, sizeof translations / sizeof *translations);
