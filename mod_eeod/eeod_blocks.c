@@ -5,7 +5,7 @@
 
 void eeod_blocks_begin(struct eeod_blocks *b, const struct eeod_marks *m, bool strip, size_t least, eeod_take *take, void *context) {
     memset(b, 0, sizeof *b);
-    eeod_scan_begin(&b->scan, m);
+    eeod_pairs_begin(&b->pairs, m);
     b->strip = strip;
     b->least = least;
     b->take = take;
@@ -25,14 +25,15 @@ static void begin(struct eeod_blocks *b, enum eeod_block block) {
 static void mark(struct eeod_blocks *b, size_t n) { step(b, b->strip ? EEOD_DROP : EEOD_PASS, n); }
 
 /* A closing mark within a unique block: no segment is to begin with the whole of it. */
-static void inner_mark(struct eeod_blocks *b, size_t n) {
-    if (b->strip || !n) {
-        mark(b, n);
-        return;
-    }
+static void inner_text(struct eeod_blocks *b, size_t n) {
     step(b, EEOD_PASS, 1);
     step(b, EEOD_CUT, 0);
     step(b, EEOD_PASS, n - 1);
+}
+
+static void inner_mark(struct eeod_blocks *b, size_t n) {
+    if (b->strip || !n) mark(b, n);
+    else inner_text(b, n);
 }
 
 /* What is held goes on, as part of the block that has begun; joined: behind it comes what is unique. */
@@ -44,9 +45,9 @@ static void release(struct eeod_blocks *b, bool joined) {
 }
 
 /* So many bytes of text. */
-static void text(struct eeod_blocks *b, size_t n) {
+static void text(struct eeod_blocks *b, size_t n, bool unique) {
     if (!n) return;
-    if (b->depth || b->block == EEOD_CACHEABLE) {
+    if (unique || b->block == EEOD_CACHEABLE) {
         step(b, EEOD_PASS, n);
         return;
     }
@@ -58,49 +59,59 @@ static void text(struct eeod_blocks *b, size_t n) {
 
 static void opening(struct eeod_blocks *b, size_t length) {
     bool joined = b->block == EEOD_UNIQUE;
-    if (b->depth++) {
-        b->odd++;
-    } else if (!joined) {
-        begin(b, EEOD_UNIQUE);
-    } else {
-        b->joined++;
-    }
+    if (!joined) begin(b, EEOD_UNIQUE);
+    else if (!b->pairs.odd) b->joined++;
     release(b, joined);
     mark(b, length);
 }
 
 static void closing(struct eeod_blocks *b, size_t length) {
-    if (!b->depth) {
-        b->odd++;
-        if (b->block != EEOD_CACHEABLE) {
-            begin(b, EEOD_CACHEABLE);
-            release(b, false);
-        }
-        text(b, length);
-    } else if (--b->depth) {
-        b->odd++;
-        inner_mark(b, length);
-    } else {
-        b->mark = length;
+    if (b->pairs.odd) inner_mark(b, length);
+    else b->mark = length;
+}
+
+/* What is unique now begins behind the first byte of the mark, or no segment could be told from one of a cacheable block. */
+static void stray(struct eeod_blocks *b, size_t length) {
+    if (b->block == EEOD_CACHEABLE) {
+        step(b, EEOD_PASS, 1);
+        begin(b, EEOD_UNIQUE);
+        step(b, EEOD_PASS, length - 1);
+        return;
+    }
+    bool joined = b->block == EEOD_UNIQUE;
+    if (!joined) begin(b, EEOD_UNIQUE);
+    else if (b->mark + b->gap) b->joined++;
+    release(b, joined);
+    inner_text(b, length);
+}
+
+static void marked(struct eeod_blocks *b, enum eeod_pair pair, size_t length) {
+    if (pair != EEOD_PAIR_OPENS && pair != EEOD_PAIR_CLOSES) b->odd++;
+    switch (pair) {
+    case EEOD_PAIR_OPENS: opening(b, length); break;
+    case EEOD_PAIR_OPENS_INNER: mark(b, length); break;
+    case EEOD_PAIR_CLOSES: closing(b, length); break;
+    case EEOD_PAIR_CLOSES_INNER: inner_mark(b, length); break;
+    case EEOD_PAIR_TEXT: inner_text(b, length); break;
+    default: stray(b, length);
     }
 }
 
 void eeod_blocks_feed(struct eeod_blocks *b, const void *data, size_t len) {
-    ptrdiff_t from = -(ptrdiff_t)b->scan.held, at;
-    enum eeod_mark m;
-    while ((m = eeod_scan_next(&b->scan, data, len, &at))) {
-        size_t length = b->scan.marks->length[m - EEOD_OPEN];
-        text(b, (size_t)(at - from));
-        if (m == EEOD_OPEN) opening(b, length);
-        else closing(b, length);
+    ptrdiff_t from = -(ptrdiff_t)b->pairs.scan.held, at;
+    size_t length;
+    bool unique = eeod_pairs_unique(&b->pairs);     /* what stands before the next mark */
+    for (enum eeod_pair pair; (pair = eeod_pairs_next(&b->pairs, data, len, &at, &length)); unique = eeod_pairs_unique(&b->pairs)) {
+        text(b, (size_t)(at - from), unique);
+        marked(b, pair, length);
         from = at + (ptrdiff_t)length;
     }
-    text(b, (size_t)(at - from));
+    text(b, (size_t)(at - from), unique);
 }
 
 void eeod_blocks_end(struct eeod_blocks *b) {
-    text(b, b->scan.held);
-    b->scan.held = 0;
-    if (b->block == EEOD_UNIQUE && !b->depth && b->mark + b->gap) b->joined++;
+    text(b, b->pairs.scan.held, eeod_pairs_unique(&b->pairs));
+    b->pairs.scan.held = 0;
+    if (b->block == EEOD_UNIQUE && !b->pairs.depth && b->mark + b->gap) b->joined++;
     release(b, false);
 }

@@ -10,11 +10,12 @@
  * RULES
  * - Kept marks of an outermost pair are the first bytes of their blocks: the opening one of a unique block, the closing one of a cacheable block.
  *   (Not the page's first one, when less than `least` bytes stand before it.)
- * - A closing mark that begins no block, because it is nested or its block too small, is cut in two (EEOD_CUT: a segment ends here, the block
+ * - A closing mark that begins no block, because it is nested, does not count or its block is too small, is cut in two (EEOD_CUT: a segment ends here, the block
  *   goes on): who goes by the first bytes of segments must not take what follows it for cacheable.
- * - Marks nest: only the closing mark of the outermost pair ends a unique block.  Whatever is wrong with marks, what stands between two that
+ * - Which marks count is marks/eeod_pairs.h's: only the closing mark of the outermost pair ends a unique block.  Whatever is wrong with marks, what stands between two that
  *   belong together is never taken for cacheable.
- * - A closing mark without an opening one is text, of a cacheable block, however small.  An opening one without a closing one makes all that follows unique.
+ * - A closing mark that closes nothing, or stands where it doesn't count, is text: also a page without marks has it.  From one that closes nothing on, behind its first byte,
+ *   all is one unique block.  An opening one without a closing one makes all that follows unique.
  * - A cacheable block of fewer than `least` bytes, its closing mark included, is not worth a segment: it goes with the unique one beside it.
  *   Departure from the paper, which warns of small blocks of either kind: a small unique one stays a block, or what is a visitor's own
  *   would lie in what caches keep.
@@ -22,7 +23,7 @@
 #ifndef FAIRGATE_EEOD_BLOCKS_H
 #define FAIRGATE_EEOD_BLOCKS_H
 
-#include "marks/eeod_scan.h"
+#include "marks/eeod_pairs.h"
 
 #include <stdbool.h>
 
@@ -34,18 +35,17 @@ typedef void eeod_take(void *context, enum eeod_step step, size_t n);
 enum eeod_block { EEOD_NOTHING, EEOD_CACHEABLE, EEOD_UNIQUE };
 
 struct eeod_blocks {
-    struct eeod_scan scan;
+    struct eeod_pairs pairs;
     bool             strip;
     size_t           least;
     eeod_take       *take;
     void            *context;
     enum eeod_block  block;         /* the last that has begun */
-    uint32_t         depth;         /* of opening marks; 0: what comes is cacheable */
     size_t           mark, gap;     /* what may become a cacheable block: its closing mark, and what is behind that */
     /* counts */
     uint64_t         begun[3];      /* blocks, by enum eeod_block */
     uint64_t         joined;        /* cacheable ones that were too small */
-    uint64_t         odd;           /* marks that were nested, or closed nothing */
+    uint64_t         odd;           /* marks that were nested, closed nothing, or stood where they do not count */
 };
 
 void eeod_blocks_begin(struct eeod_blocks *b, const struct eeod_marks *m, bool strip, size_t least, eeod_take *take, void *context);

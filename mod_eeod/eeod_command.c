@@ -183,9 +183,10 @@ static int cat(int argc, char **argv) {
         printf("%s%" PRIu64 " bytes in %" PRIu64 " segments of at most %lu bytes, %" PRIu64 " more than without blocks; %" PRIu64 " cacheable and %" PRIu64
                " unique blocks", o.text ? "\n" : "", p.bytes, p.segments, o.mss, p.segments - plain, p.blocks.begun[EEOD_CACHEABLE], p.blocks.begun[EEOD_UNIQUE]);
         if (p.blocks.joined) printf(", %" PRIu64 " too small to be one", p.blocks.joined);
-        if (p.blocks.odd) printf(", %" PRIu64 " marks nested or without another", p.blocks.odd);
+        if (p.blocks.odd) printf(", %" PRIu64 " marks nested, without another, or where they don't count", p.blocks.odd);
         puts("");
-        if (p.blocks.depth) puts("an opening mark is never closed: all behind it is unique");
+        if (p.blocks.pairs.odd) puts("a closing mark closes nothing: all behind it is unique, and a packet cache is told nothing of this page");
+        if (p.blocks.pairs.depth) puts("an opening mark is never closed, or in a script, a tag or a comment only: all behind it is unique");
     }
     free(p.held);
     return status;

@@ -6,7 +6,8 @@
  *     SetHandler lab-page        ?blocks=12&cacheable=400-6000&unique=50-1500&seed=S&visitor=V    a page of so many pairs of blocks:
  *                                what is cacheable depends on S (lower case), what is unique on S and V (upper case); &piece=N: handed
  *                                on so many bytes at a time, without a length; &period=P: all of it is another one every P seconds;
- *                                &image=1: it is an image that everybody may keep, without marks (blocks=0).
+ *                                &image=1: it is an image that everybody may keep, without marks (blocks=0).  A page says `Eeod: marks`,
+ *                as an application does that sets them.
  *     SetHandler lab-memory      the file of that name, from memory: what a program costs that has its page at hand. The file is read once.
  *     SetHandler lab-random      ?seed=S    a page of any kind: no marks or many, nested, stray, cut off; in pieces of any size and kind of
  *                                bucket, in one brigade or many, with flushes, with or without a length.  The page depends on S only.
@@ -32,6 +33,8 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <zlib.h>
+
+#include "tests/unit/test_marks.h"
 
 static const char OPEN[] = "<!--EEOD-->", CLOSE[] = "<!--/EEOD-->";
 
@@ -126,7 +129,8 @@ static int page(request_rec *r) {
     }
     put_letters(&t, &of_page, 'a', between(&of_page, c_least, c_most));
     ap_set_content_type(r, argument(r, "image") ? "image/png" : "text/html");
-    apr_table_setn(r->headers_out, "Cache-Control", argument(r, "image") ? "public, max-age=5" : "no-store");
+    apr_table_setn(r->headers_out, "Cache-Control", argument(r, "image") ? "public, max-age=5" : "no-cache");
+    if (!argument(r, "image")) apr_table_setn(r->headers_out, "Eeod", "marks");
     return hand_on(r, t.bytes, t.used, number(r, "piece", t.used));
 }
 
@@ -191,20 +195,17 @@ static void any_page(apr_uint64_t *s, struct text *t) {
     }
 }
 
-/* The marks taken out, in the plainest way: a closing one that closes nothing is text. */
-static apr_size_t strip(const char *from, apr_size_t n, char *to) {
-    apr_size_t at = 0, out = 0, depth = 0;
+/* The marks taken out, in the slow way: those that do nothing are text. */
+static apr_size_t strip(apr_pool_t *p, const char *from, apr_size_t n, char *to) {
+    static const struct eeod_marks marks = { .text = { EEOD_USUAL_OPEN, EEOD_USUAL_CLOSE }, .length = { sizeof OPEN - 1, sizeof CLOSE - 1 } };
+    char *kind = apr_palloc(p, n + 1);
+    apr_size_t out = 0;
 
-    while (at < n) {
-        if (n - at >= sizeof OPEN - 1 && !memcmp(from + at, OPEN, sizeof OPEN - 1)) {
-            depth++;
-            at += sizeof OPEN - 1;
-        } else if (depth && n - at >= sizeof CLOSE - 1 && !memcmp(from + at, CLOSE, sizeof CLOSE - 1)) {
-            depth--;
-            at += sizeof CLOSE - 1;
-        } else {
-            to[out++] = from[at++];
-        }
+    slow_pairs(&marks, (const unsigned char *)from, n, kind);
+    for (apr_size_t at = 0; at < n;) {
+        if (kind[at] == 'O' || kind[at] == 'o') at += sizeof OPEN - 1;
+        else if (kind[at] == 'C' || kind[at] == 'c') at += sizeof CLOSE - 1;
+        else to[out++] = from[at++];
     }
     return out;
 }
@@ -277,7 +278,7 @@ static int random_page(request_rec *r) {
     any_page(&seed, &t);
     stripped = apr_palloc(r->pool, t.used + 1);
     tell(r, "X-Page", t.bytes, t.used);
-    tell(r, "X-Stripped", stripped, strip(t.bytes, t.used, stripped));
+    tell(r, "X-Stripped", stripped, strip(r->pool, t.bytes, t.used, stripped));
     ap_set_content_type(r, "text/html; charset=utf-8");
     if (percent(s, 30)) ap_set_content_length(r, (apr_off_t)t.used);
     passes = percent(s, 40) ? 0 : (unsigned)between(s, 1, 60);

@@ -4,6 +4,7 @@
 #define FAIRGATE_TEST_EEOD_H
 
 #include "mod_eeod/eeod_blocks.h"
+#include "test_marks.h"
 
 #include <sanitizer/asan_interface.h>
 #include <stdlib.h>
@@ -44,58 +45,64 @@ static inline int cut_same(const struct cut *a, const struct cut *b) {
            !memcmp(a->at, b->at, a->blocks * sizeof *a->at);
 }
 
-/* Where a mark begins at p: 1 opens, 2 closes. */
-static inline int slow_mark(const struct eeod_marks *m, const unsigned char *p, size_t n) {
-    for (int i = 0; i < 2; i++)
-        if (n >= m->length[i] && !memcmp(p, m->text[i], m->length[i])) return i + 1;
-    return 0;
-}
-
-/* The end of the cacheable stretch that begins at i: the next opening mark, or n.  *stray: closing marks in it. */
-static inline size_t slow_gap(const struct eeod_marks *m, const unsigned char *p, size_t i, size_t n, size_t *stray) {
-    *stray = 0;
-    for (int k; i < n; i += k ? m->length[1] : 1) {
-        if ((k = slow_mark(m, p + i, n - i)) == 1) break;
-        *stray += k == 2;
-    }
-    return i;
-}
-
 /* A closing mark in a unique block. */
-static inline void cut_inner(struct cut *c, const unsigned char *p, size_t n, int strip) {
-    if (strip) return;
+static inline void cut_text(struct cut *c, const unsigned char *p, size_t n) {
     cut_pass(c, p, 1);
     cut_begin(c, '|');
     cut_pass(c, p + 1, n - 1);
 }
 
-/* Begins to be found anew at each place, with the whole page at hand. */
-static inline void cut_slowly(struct cut *c, const struct eeod_marks *m, int strip, size_t least, const unsigned char *p, size_t n) {
+static inline void cut_inner(struct cut *c, const unsigned char *p, size_t n, int strip) {
+    if (!strip) cut_text(c, p, n);
+}
+
+/* What begins at p, in a unique block; how many bytes it has. */
+static inline size_t cut_unique(struct cut *c, const struct eeod_marks *m, const unsigned char *p, char kind, int strip) {
+    size_t n = !kind ? 1 : m->length[kind != 'O' && kind != 'o'];
+    if (kind == 't' || kind == 's') cut_text(c, p, n);
+    else if (kind == 'c' || kind == 'C') cut_inner(c, p, n, strip);
+    else if (!kind || !strip) cut_pass(c, p, n);
+    return n;
+}
+
+/* With the whole page at hand, and what each of its marks does. */
+static inline void cut_by_kinds(struct cut *c, const struct eeod_marks *m, int strip, size_t least, const unsigned char *p, size_t n, const char *kind) {
     char block = 0;
     size_t i = 0, mark = 0;
     for (;;) {
-        size_t stray, end = slow_gap(m, p, i + mark, n, &stray), text = end - i - mark;
-        if (stray || (text && end - i >= least)) cut_begin(c, block = 'C');
+        size_t end = i + mark;
+        while (end < n && kind[end] != 'O' && kind[end] != 's') end++;
+        size_t text = end - i - mark;
+        if (text && end - i >= least) cut_begin(c, block = 'C');
         if (end < n && block == 0) cut_begin(c, block = 'U');
         if (mark && block == 'U' && end < n) cut_inner(c, p + i, mark, strip);
         else if (!strip) cut_pass(c, p + i, mark);
         cut_pass(c, p + i + mark, text);
         if (end == n) return;
-        if (block == 'C') cut_begin(c, block = 'U');
-        size_t depth = 0;
-        for (i = end; i < n; ) {
-            int k = slow_mark(m, p + i, n - i);
-            if (k == 2 && depth == 1) break;
-            if (k == 1) depth++;
-            if (k == 2) depth--;
-            size_t length = k ? m->length[k - 1] : 1;
-            if (k == 2) cut_inner(c, p + i, length, strip);
-            else if (!k || !strip) cut_pass(c, p + i, length);
-            i += length;
+        i = end;
+        if (kind[i] == 's') {       /* all that follows is unique */
+            if (block == 'C') {
+                cut_pass(c, p + i, 1);
+                cut_begin(c, 'U');
+                cut_pass(c, p + i + 1, m->length[1] - 1);
+                i += m->length[1];
+            }
+            while (i < n) i += cut_unique(c, m, p + i, kind[i], strip);
+            return;
         }
+        if (block == 'C') cut_begin(c, block = 'U');
+        while (i < n && kind[i] != 'C') i += cut_unique(c, m, p + i, kind[i], strip);
         if (i >= n) return;
         mark = m->length[1];
     }
+}
+
+static inline void cut_slowly(struct cut *c, const struct eeod_marks *m, int strip, size_t least, const unsigned char *p, size_t n) {
+    char *kind = malloc(n + 1);
+    if (!kind) abort();
+    slow_pairs(m, p, n, kind);
+    cut_by_kinds(c, m, strip, least, p, n, kind);
+    free(kind);
 }
 
 /* The same as the product does it, piece by piece.  Bytes that have been taken may be gone while the piece is still searched: ASan says if they are read. */
