@@ -28,7 +28,7 @@ enum {
 /* Our place: the last of those that see content; see eeod_page.h. */
 #define PLACE (AP_FTYPE_PROTOCOL - 1)
 
-static ap_filter_rec_t *page_rec;
+static ap_filter_rec_t *page_rec, *word_rec;
 
 enum { PAGE_MAGIC = 0x45455031 };      /* "EEP1" */
 
@@ -46,17 +46,77 @@ struct page {
     int                 chunks;         /* the length is not known: what is passed on at a time becomes a chunk */
     int                 over;           /* all of it has been seen */
     int                 passed;         /* something of it was passed on, and with it the header */
+    int                 asked;          /* its application says that it has marks */
+    int                 marked;         /* an opening mark was seen */
     apr_size_t          mark;           /* bytes of an opening mark that are still to come, and are a chunk */
     apr_size_t          room;           /* bytes until the present chunk of a cacheable block is full; 0: the block is not cacheable */
     apr_size_t          portion;        /* bytes in out */
     apr_status_t        status;         /* of passing on */
 };
 
+/* ---- the word for packet caches ---------------------------------------------------------------------------------------------- */
+
+#define WORD "Eeod"
+
+struct asking { const struct eeod_marks *marks; int yes, no; };
+
+static int asks(void *context, const char *name, const char *value) {
+    struct asking *a = context;
+
+    (void)name;
+    if (!ap_cstr_casecmp(value, "marks") || (*a->marks->says && !strcmp(value, a->marks->says))) a->yes = 1;
+    else a->no = 1;
+    return 1;
+}
+
+/* Takes the word out of the response, whosever it is: a page's application, a server behind us, a cache.  Whether it asks for these marks; marks: NULL, none are looked for. */
+static int take_word(request_rec *r, const struct eeod_marks *marks) {
+    apr_table_t *const tables[] = { r->headers_out, r->err_headers_out };   /* the latter has what CGI and FastCGI programs say */
+    struct asking a = { .marks = marks };
+
+    for (int i = 0; i < 2; i++) {
+        if (!apr_table_get(tables[i], WORD)) continue;
+        if (marks) apr_table_do(asks, &a, tables[i], WORD, NULL);
+        apr_table_unset(tables[i], WORD);
+    }
+    return a.yes && !a.no;
+}
+
+static int forbids(void *context, const char *name, const char *value) {
+    (void)name;
+    *(int *)context |= ap_strcasestr(value, "private") || ap_strcasestr(value, "no-store");
+    return 1;
+}
+
+/* "Keep this for nobody, for one only": that is said of all of it, marks or not. */
+static int forbidden(const request_rec *r) {
+    int found = 0;
+
+    apr_table_do(forbids, &found, r->headers_out, "Cache-Control", NULL);
+    apr_table_do(forbids, &found, r->err_headers_out, "Cache-Control", NULL);
+    return found;
+}
+
+/* The header is about to go: so that a packet cache knows, when the page begins, that what stands before the first mark is everybody's. */
+static void say(struct page *p) {
+    request_rec *r = p->f->r;
+
+    if (!p->asked || !p->marked || p->blocks.pairs.odd || p->conf.strip || !p->boundaries || !*p->conf.marks->says) return;
+    if (r->header_only || apr_table_get(r->headers_in, "Range") || forbidden(r)) return;
+    apr_table_setn(r->headers_out, WORD, p->conf.marks->says);
+}
+
 /* ---- passing on -------------------------------------------------------------------------------------------------------------- */
+
+/* Before anything goes on. */
+static void first(struct page *p) {
+    if (!p->passed) say(p);
+    p->passed = 1;
+}
 
 static apr_status_t pass(struct page *p) {
     if (p->status == APR_SUCCESS && !APR_BRIGADE_EMPTY(p->out)) {
-        p->passed = 1;
+        first(p);
         p->status = ap_pass_brigade(p->f->next, p->out);
     }
     apr_brigade_cleanup(p->out);
@@ -99,17 +159,18 @@ static void pass_bytes(struct page *p, apr_size_t n) {
 }
 
 static void begin_block(struct page *p, enum eeod_block kind) {
+    int opens = kind == EEOD_UNIQUE && !p->blocks.pairs.odd, bare = p->conf.strip || (kind == EEOD_UNIQUE && !opens);
+
     if (!p->boundaries) return;
-    /* So that a packet cache knows, when the page begins, that what stands before the first mark is everybody's. */
-    if (kind == EEOD_UNIQUE && !p->passed && !p->conf.strip && *p->conf.marks->says) apr_table_setn(p->f->r->headers_out, "Eeod", p->conf.marks->says);
+    p->marked |= opens;
     if (p->chunks) {
         pass(p);
         p->room = kind == EEOD_CACHEABLE ? EEOD_CHUNK : 0;
-        p->mark = kind == EEOD_UNIQUE && !p->conf.strip ? p->conf.marks->length[0] : 0;
+        p->mark = opens && !bare ? p->conf.marks->length[0] : 0;
     }
     add(p, eeod_boundary_create(kind, p->f->c->bucket_alloc));
     /* Without a mark the block begins with the header of its first chunk, which must be behind the boundary then. */
-    if (p->chunks && p->conf.strip) pass(p);
+    if (p->chunks && bare) pass(p);
 }
 
 static void take(void *context, enum eeod_step step, size_t n) {
@@ -274,6 +335,7 @@ static struct page *begin(ap_filter_t *f, apr_bucket_brigade *bb) {
     request_rec *r = f->r;
     struct eeod_dir conf = eeod_config_of(r);
     int pages = eeod_config_type(&conf, r->content_type), boundaries, whole, one_block = !pages;
+    int asked = take_word(r, pages ? conf.marks : NULL);
     apr_bucket *file = only_file(bb);
     struct page *p;
 
@@ -295,6 +357,7 @@ static struct page *begin(ap_filter_t *f, apr_bucket_brigade *bb) {
     p->magic = PAGE_MAGIC;
     p->f = f;
     p->conf = conf;
+    p->asked = asked;
     p->boundaries = boundaries;
     p->whole = whole;
     p->one_block = one_block;
@@ -346,8 +409,14 @@ static apr_status_t keep(struct page *p, apr_bucket_brigade *bb) {
 
 /* A flush: what stands before it goes on, but for a chunk that is not full. */
 static void flush(struct page *p, apr_bucket *b) {
+    /* The header waits for the first mark, or as much as may be held: it is to tell of it. */
+    if (p->asked && !p->passed && !p->marked && !p->over && p->portion < EEOD_PORTION) {
+        apr_bucket_destroy(b);
+        return;
+    }
     if (p->room && p->portion) {
         APR_BRIGADE_INSERT_TAIL(p->alone, b);
+        first(p);
         if (p->status == APR_SUCCESS) p->status = ap_pass_brigade(p->f->next, p->alone);
         apr_brigade_cleanup(p->alone);
         return;
@@ -422,11 +491,29 @@ static apr_status_t page_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
     return rv;
 }
 
-void eeod_page_register(void) { page_rec = ap_register_output_filter("EEOD", page_filter, NULL, PLACE); }
+/* In the place of the other, where that is not: nobody has read here what the word says. */
+static apr_status_t word_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
+    take_word(f->r, NULL);
+    ap_remove_output_filter(f);
+    return ap_pass_brigade(f->next, bb);
+}
+
+void eeod_page_register(void) {
+    page_rec = ap_register_output_filter("EEOD", page_filter, NULL, PLACE);
+    word_rec = ap_register_output_filter("EEOD_WORD", word_filter, NULL, PLACE);
+}
 
 void eeod_page_insert(request_rec *r) {
     /* A part of a page that a subrequest makes passes the page's own filter. */
-    if (!r->main && eeod_config_on(r)) ap_add_output_filter_handle(page_rec, NULL, r, r->connection);
+    if (r->main) return;
+    /* These are handed on by an internal redirect, as to the page of an error: what the former page asked for, this one did not. */
+    if (r->prev) apr_table_unset(r->err_headers_out, WORD);
+    if (eeod_config_on(r)) ap_add_output_filter_handle(page_rec, NULL, r, r->connection);
+    else eeod_page_insert_error(r);
+}
+
+void eeod_page_insert_error(request_rec *r) {
+    if (!r->main && eeod_config_used()) ap_add_output_filter_handle(word_rec, NULL, r, r->connection);
 }
 
 const char *eeod_page_order(apr_pool_t *pool) {

@@ -64,6 +64,7 @@ static void register_hooks(apr_pool_t *p) {
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);
     /* Filters of the same place stand in the order in which they are inserted: behind the others. */
     ap_hook_insert_filter(eeod_page_insert, NULL, NULL, APR_HOOK_REALLY_LAST);
+    ap_hook_insert_error_filter(eeod_page_insert_error, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_handler(eeod_status_handler, NULL, NULL, APR_HOOK_MIDDLE);
     APR_OPTIONAL_HOOK(ap, status_hook, eeod_status_lines, NULL, NULL, APR_HOOK_MIDDLE);
     eeod_page_register();

@@ -50,8 +50,8 @@ def site(request, parts):
         fpm = PhpFpm(lab).start()
         config = (f"ProxyPass /on/proxied http://{{}}/off\nProxyPass /strip/proxied http://{{}}/off\n<Location /packed>\nEeodEngine On\nSetOutputFilter DEFLATE\n</Location>\n"
                   f"Alias /packed {root}\nAddType text/html .shtml\nAddOutputFilter INCLUDES .shtml\n"
-                  "ErrorDocument 404 /off/page.html\n<Location /other>\nEeodEngine On\nEeodMarks [[mine ]]]]\nEeodTypes text/plain\nEeodMinBlock 0\n</Location>\n"
-                  f"Alias /other {root}\n")
+                  "ErrorDocument 404 /off/page.html\n<Location /other>\nEeodEngine On\nEeodMarks [[mine ]]]]\nEeodTypes text/plain\nEeodMinBlock 0\nHeader set Eeod marks\n</Location>\n"
+                  f"Alias /other {root}\nAlias /asked {root}\n<Location /asked>\nEeodEngine On\nHeader set Eeod marks\n</Location>\n")
         behind = Pages(lab, root, name="behind", cgi=True).start()
         server = Pages(lab, root, config=config.replace("{}", behind.address), cgi=True, php=fpm.address, tls=parts.certificate)
         with server:
@@ -81,8 +81,8 @@ def test_from_any_handler(site, target):
 
 def test_the_header_tells_of_marks(site):
     """A packet cache then knows that what stands before the first mark is everybody's."""
-    for target, tells in (("on/page.html", True), ("on/large.html", True), ("on/plain.html", False), ("strip/page.html", False),
-                          ("off/page.html", False), ("on/empty.html", False)):
+    for target, tells in (("asked/page.html", True), ("asked/large.html", True), ("asked/plain.html", False), ("on/page.html", False), ("strip/page.html", False),
+                          ("off/page.html", False), ("asked/empty.html", False)):
         _, fields, _ = curl(f"{site.url}/{target}")
         assert fields.get("eeod") == ("marks" if tells else None), target
 
