@@ -19,11 +19,11 @@ enum { START, HEADER, SIZED, CHUNK, DATA, DATA_END, TRAILER, ENDLESS, LOST };
 /* What headers said: of a request, of a response. */
 enum {
     ASK_HEAD = 1, ASK_GET = 2, ASK_COOKIE = 4, ASK_AUTHORIZATION = 8, ASK_NO_STORE = 16,
-    SAYS_NO = 1, SAYS_PUBLIC = 2, SAYS_FRESH = 4, SAYS_MODIFIED = 8, SAYS_EXPIRES = 16, SAYS_MARKS = 32, SAYS_ENCODED = 64
+    SAYS_NO = 1, SAYS_PUBLIC = 2, SAYS_FRESH = 4, SAYS_MODIFIED = 8, SAYS_EXPIRES = 16, SAYS_MARKS = 32, SAYS_ENCODED = 64, SAYS_NOBODY = 128, SAYS_OTHER_MARKS = 256
 };
 
 /* Of a response. */
-enum keep { NOTHING, BEHIND_A_MARK, ALL };      /* ALL: but for what is in marks */
+enum keep { NOTHING, ALL };      /* ALL: but for what is in marks */
 
 static void message_begin(struct pk_message *m) {
     memset(m, 0, offsetof(struct pk_message, line));
@@ -34,8 +34,7 @@ void pk_http_begin(struct pk_http *h) {
     message_begin(&h->answer);
     h->first = h->waiting = 0;
     h->keep = NOTHING;
-    h->opened = h->ended = h->authorized = false;
-    h->depth = 0;
+    h->ended = h->authorized = false;
 }
 
 void pk_http_lose(struct pk_http *h) {
@@ -139,7 +138,8 @@ static bool framing(struct pk_message *m) {
 static void cache_control(struct pk_message *m, const char *list) {
     size_t n;
     for (const char *p; (p = member(&list, &n));) {
-        if (is(p, n, "no-store") || (n >= 7 && !strncasecmp(p, "private", 7)) || (n >= 8 && !strncasecmp(p, "no-cache", 8))) m->seen |= SAYS_NO;
+        if ((n >= 8 && !strncasecmp(p, "no-store", 8)) || (n >= 7 && !strncasecmp(p, "private", 7))) m->seen |= SAYS_NO | SAYS_NOBODY;
+        if (n >= 8 && !strncasecmp(p, "no-cache", 8)) m->seen |= SAYS_NO;
         if (is(p, n, "max-age=0") || is(p, n, "s-maxage=0")) m->seen |= SAYS_NO;
         if (is(p, n, "public") || lasts(p, n, "s-maxage")) m->seen |= SAYS_PUBLIC;
         if (lasts(p, n, "max-age") || lasts(p, n, "s-maxage")) m->seen |= SAYS_FRESH;
@@ -156,7 +156,7 @@ static void answer_header(struct pk_message *m, const struct eeod_marks *marks) 
     const char *v;
 
     if ((v = value_of(m, "Cache-Control"))) {
-        if (m->line_long) m->seen |= SAYS_NO;
+        if (m->line_long) m->seen |= SAYS_NO | SAYS_NOBODY;
         cache_control(m, v);
     } else if ((v = value_of(m, "Vary"))) {
         if (m->line_long) m->seen |= SAYS_NO;
@@ -168,7 +168,7 @@ static void answer_header(struct pk_message *m, const struct eeod_marks *marks) 
     } else if (value_of(m, "Last-Modified")) {
         m->seen |= SAYS_MODIFIED;
     } else if ((v = value_of(m, "Eeod"))) {
-        if (*v && !strcmp(v, marks->says)) m->seen |= SAYS_MARKS;
+        m->seen |= *v && !m->line_long && !strcmp(v, marks->says) ? SAYS_MARKS : SAYS_OTHER_MARKS;
     } else if ((v = value_of(m, "Content-Encoding"))) {
         if (strcasecmp(v, "identity")) m->seen |= SAYS_ENCODED;
     }
@@ -281,16 +281,13 @@ static void answer_ends(struct pk_http *h, const struct eeod_marks *marks, bool 
         h->first = (uint8_t)((h->first + 1) % PK_ASKED_MAX);
         h->waiting--;
     }
-    bool marked = m->seen & SAYS_MARKS && !(m->seen & SAYS_ENCODED);    /* who encoded it behind mod_eeod passed its header on, but the marks can't be seen */
+    /* Who encoded it behind mod_eeod passed its header on, but the marks can't be seen. */
+    bool marked = m->seen & SAYS_MARKS && !(m->seen & (SAYS_ENCODED | SAYS_NOBODY | SAYS_OTHER_MARKS)) && !(asked & ASK_NO_STORE);
     if (m->status == 206) h->keep = NOTHING;
     /* If the request may have been a HEAD, another header may stand where the body would.  It is known again where it begins a segment. */
     else if ((marked && (known || alone)) || (known && m->status == 200 && shared_may_keep(m, asked))) h->keep = ALL;
-    /* Somebody else's text may have marks in it; a private page is opened by its server's word only. */
-    else if (!(asked & ASK_GET) || m->status != 200 || m->seen & (SAYS_NO | SAYS_ENCODED) || asked & (ASK_COOKIE | ASK_AUTHORIZATION | ASK_NO_STORE)) h->keep = NOTHING;
-    else h->keep = BEHIND_A_MARK;
-    h->opened = false;
-    h->depth = 0;
-    eeod_scan_begin(&h->scan, marks);
+    else h->keep = NOTHING;
+    eeod_pairs_begin(&h->pairs, marks);
     body_begins(m, m->status == 204 || m->status == 304 || asked & ASK_HEAD, true);
 }
 
@@ -316,21 +313,18 @@ static void header_line(struct pk_http *h, struct pk_message *m, const struct ee
 /* What the marks make of a segment. */
 struct segment {
     const char *begins;
-    bool        opens;          /* a mark opens in it */
+    bool        unique;         /* what is unique begins in it */
     bool        closes;         /* its first bytes are the mark that closes the outermost pair */
 };
 
 static void scan(struct pk_http *h, struct segment *s, const char *p, size_t n) {
-    enum eeod_mark mark;
+    enum eeod_pair pair;
     ptrdiff_t at;
+    size_t length;
 
-    while ((mark = eeod_scan_next(&h->scan, p, n, &at))) {
-        if (mark == EEOD_OPEN) {
-            s->opens = h->opened = true;
-            h->depth++;
-        } else if (h->depth && !--h->depth) {
-            s->closes = p + at == s->begins;
-        }
+    while ((pair = eeod_pairs_next(&h->pairs, p, n, &at, &length))) {
+        if (pair == EEOD_PAIR_CLOSES) s->closes = p + at == s->begins;
+        else if (eeod_pairs_unique(&h->pairs)) s->unique = true;
     }
 }
 
@@ -367,15 +361,14 @@ bool pk_http_answer(struct pk_http *h, const struct eeod_marks *marks, const voi
     struct pk_message *m = &h->answer;
     struct segment s = { .begins = bytes };
     uint32_t begun = m->begun;
-    bool outside, in_body = m->state >= SIZED;
+    bool in_body = m->state >= SIZED;
 
     if (m->state == LOST || !n) return false;
     /* No segment of a page from mod_eeod begins so; and who sends one all the same had better not be believed: how long the body is may have been misunderstood. */
     if (in_body && n >= 7 && !memcmp(bytes, "HTTP/1.", 7)) h->keep = NOTHING;
-    outside = h->keep == ALL || h->opened;
-    bool inside = h->depth > 0;
+    bool inside = eeod_pairs_unique(&h->pairs);
     feed(h, m, marks, &s, bytes, n);
     h->ended = m->state == START && !m->line_n;
     if (!in_body || m->state == LOST || m->begun != begun || h->keep == NOTHING) return false;
-    return outside && !s.opens && (!inside || (s.closes && !h->depth));
+    return !s.unique && (!inside || (s.closes && !eeod_pairs_unique(&h->pairs)));
 }

@@ -4,11 +4,11 @@
  *
  * Both directions are fed in the order of their bytes, segment by segment.  Then each segment of a response may be kept or not:
  *
- * - With marks (the rules of docs/mod_eeod.md): what stands outside of all pairs, however the stream is cut.  The header `Eeod`, if it names these marks and there is no
- *   Content-Encoding, says that all before the first mark does (if the request was not seen, only when that header ends its segment: it may answer a HEAD).  Without it nothing before the first mark is kept, and nothing at all
- *   if the response says that it is not for everybody, or is no 200 to a GET, or its request was not seen or had no-store, a Cookie or Authorization: anybody's text in a
- *   private page may have marks in it.
- * - Of a response without: its body, if its request was seen, and RFC 9111 (3) lets a shared cache keep it.  More strictly than there: status 200, by a GET;
+ * - With the header `Eeod`, which names these marks: what stands outside of all pairs (marks/eeod_pairs.h), however the stream is cut, whoever the page is for: Cookie, Authorization, Set-Cookie, Vary, Pragma,
+ *   no-cache do not matter.  But nothing if the response says `private` or `no-store`, for all or some of it, or the request no-store; if there is another header of that name that does not agree; or
+ *   a Content-Encoding.  If the request was not seen, only when the response's header ends its segment: it may answer a HEAD.
+ * - Marks without that header open nothing: anybody's text may have them.
+ * - Of a response without the header: its body but for what is in marks, if its request was seen, and RFC 9111 (3) lets a shared cache keep it.  More strictly than there: status 200, by a GET;
  *   `public`, max-age or s-maxage, or at least a Last-Modified without Expires; no no-store in the request; no Set-Cookie, Pragma, no-store, no-cache, private, max-age=0, Vary by Cookie,
  *   Authorization or `*`.  When the request had a Cookie, Last-Modified is not enough; when it, or one before it on the connection, had Authorization, only `public`
  *   or s-maxage is.
@@ -22,7 +22,7 @@
 #ifndef FAIRGATE_PK_HTTP_H
 #define FAIRGATE_PK_HTTP_H
 
-#include "marks/eeod_scan.h"
+#include "marks/eeod_pairs.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,7 +37,7 @@ struct pk_message {
     uint8_t  line_n;
     bool     line_long;             /* there was more than is in `line` */
     bool     chunked, sized;
-    uint8_t  seen;                  /* what its header said */
+    uint16_t seen;                  /* what its header said */
     uint16_t status;                /* of a response */
     uint32_t header;                /* bytes of the header so far */
     uint64_t left;                  /* bytes of the body, or of the chunk */
@@ -51,9 +51,7 @@ struct pk_http {
     uint8_t  first, waiting;
     uint8_t  keep;                  /* of the present response */
     bool     authorized;            /* a request had Authorization */
-    bool     opened;                /* it has had an opening mark */
-    uint32_t depth;                 /* of opening marks */
-    struct eeod_scan scan;          /* of its body */
+    struct eeod_pairs pairs;        /* of its body */
     bool     ended;                 /* the last segment that was fed ends a response */
 };
 

@@ -11,7 +11,7 @@ captures.py - pages of three packaged applications, taken from each of them as s
 
 The texts are those of docs/, and somebody who is none of the users changes them.  What a browser gets with a page (the style sheets, scripts and images that it names) is taken
 once; what scripts get later is not.  Everything is written as files for mod_asis, with the header that the application sent, but without cookies and without what
-the server that will have it says by itself:
+the server that will have it says by itself; pages with marks say so, and forbid nothing:
 
     DIR/plain/INSTANT/USER    DIR/plain/objects/N    DIR/marked/...: with marks (marking.py)
 """
@@ -249,6 +249,11 @@ class Capture:
         return read(f"{self.directory}/{kind}/{instant}/{user}")
 
 
+def asking(header):
+    """The header of an application that has marks and says so; one that forbids to keep its pages would win over them."""
+    return [(k, v) for k, v in header if k.lower() != "cache-control"] + [("Cache-Control", "no-cache"), ("Eeod", "marks")]
+
+
 def write(path, header, body):
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "wb") as f:
@@ -279,7 +284,7 @@ def capture(bench, kind, users, instants):
             with_marks = marking.marked({u: body for u, (_, body) in got.items()})
             for u, (header, body) in got.items():
                 write(f"{directory}/plain/{instant}/{u}", header, body)
-                write(f"{directory}/marked/{instant}/{u}", header, with_marks[u])
+                write(f"{directory}/marked/{instant}/{u}", asking(header), with_marks[u])
         named = [Named(application.httpd.url, body).found for _, body in got.values()]
         objects = [got for got in map(browsers[0].object, (at for at in named[0] if all(at in n for n in named))) if got]
         for i, (header, body) in enumerate(objects):

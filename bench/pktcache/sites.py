@@ -15,7 +15,7 @@ the next instant.  The round trip is 100 ms, the link has no limit.  Twice:
 
 To know when reading them:
 
-- The applications' headers forbid to keep their pages; the marks open them.  Their objects have no marks: DokuWiki's say `Vary: Cookie`, and an image for a visitor with a cookie needs
+- The applications' headers forbid to keep their pages.  With marks they say `no-cache` and `Eeod: marks` instead, as an application does that sets marks.  Their objects have no marks: DokuWiki's say `Vary: Cookie`, and an image for a visitor with a cookie needs
   more than `Last-Modified`, so nothing of them is kept.
 - A user who comes again within an instant gets the very page that he got, about five times (real pages have tokens of a visit).  `ppc` and `plain`, which is `keep all`, find a
   visitor's own parts again then; the other ways do not look for them.

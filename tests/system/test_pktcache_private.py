@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is a visitor's own, looked for in what both packet caches keep: two httpds in a chain before them, pages whose marks are taken out on the way, marks that visitors write.
+
+Each page has a secret that is written nowhere else; the stores of both daemons are searched for it, in the daemons' memory.  A page that everybody may keep passes behind it: when that is in
+both stores, all before has had its effect."""
+
+import os
+import random
+import string
+
+import pytest
+
+from eeod import CLOSE, OPEN
+from gateway import sanitizer_environment
+from lab.httpd import Httpd
+from lab.lab import kept_lab, module, wait_for
+from lab.pair import Pair
+from test_pktcache import get
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespaces")
+
+COOKIE = ("-H", "Cookie: session=7")
+ASKED = "Eeod: marks"
+# An application: the header and the body that the test has put there.
+CGI = """#!/bin/sh
+cat {root}/$QUERY_STRING.head
+printf '\\n'
+cat {root}/$QUERY_STRING.body
+"""
+
+
+def word():
+    return "".join(random.choices(string.ascii_letters, k=40)).encode()
+
+
+def text(of, size=9000):
+    """Some segments of this word."""
+    return (b"<p>" + of + b"</p>\n") * (size // (len(of) + 8))
+
+
+class Chain:
+    """/strip, /on and /off: the front httpd, which passes on what the back one makes with mod_eeod."""
+
+    def __init__(self, lab):
+        self.pair = Pair(lab).start()
+        self.root = os.path.join(lab.dir, "chain")
+        os.makedirs(self.root)
+        os.chmod(self.root, 0o755)
+        self.write("page.cgi", CGI.format(root=self.root).encode(), 0o755)
+        options = dict(htdocs=self.root, load={"eeod": module("mod_eeod")}, environment=sanitizer_environment())
+        self.back = Httpd(lab, name="back", cgi=True, config="<Location />\nEeodEngine On\n</Location>\n", **options).on(self.pair.servers).start()
+        config = "".join(f"ProxyPass /{where}/ http://{self.back.address}/\n" for where in ("strip", "on", "off"))
+        config += "<Location /strip>\nEeodEngine On\nEeodStrip On\n</Location>\n<Location /on>\nEeodEngine On\n</Location>\n"
+        self.front = Httpd(lab, name="front", config=config, **options).on(self.pair.servers).start()
+        self.pair.url = f"http://{self.front.address}"
+        self.pair.parent.settings["ports"] = self.pair.child.settings["ports"] = self.front.port
+        self.pair.both()
+
+    def stop(self):
+        self.pair.stop()
+        self.front.stop()
+        self.back.stop()
+
+    def write(self, name, data, mode=0o644):
+        path = os.path.join(self.root, name)
+        with open(path, "wb") as f:
+            f.write(data)
+        os.chmod(path, mode)
+
+    def visit(self, where, header, body, *words):
+        """What a visitor gets, twice, of a page of this application."""
+        name = word().decode()
+        self.write(f"{name}.head", "".join(f"{line}\n" for line in ("Content-Type: text/html", *header)).encode())
+        self.write(f"{name}.body", body)
+        for _ in range(2):
+            got = get(self.pair, f"/{where}/page.cgi?{name}", *words)
+            assert got == (body.replace(OPEN, b"").replace(CLOSE, b"") if where == "strip" and OPEN in body else body)
+
+    def kept(self, *words):
+        """Which of them are in the parent's store and in the child's, after all that has been before."""
+        last = word()
+        for _ in range(20):     # what is sent when the daemons have a pause is not kept
+            self.visit("off", ["Cache-Control: public, max-age=60"], text(last))
+            if in_stores(self.pair, last) == (True, True):
+                return [in_stores(self.pair, w) for w in words]
+        raise AssertionError("what everybody may keep is not in the stores")
+
+
+def stores(pid):
+    """The memory of a daemon that its store has taken: it alone is not copied by a fork."""
+    places, place = [], None
+    with open(f"/proc/{pid}/smaps", encoding="ascii") as f:
+        for line in f:
+            first, *rest = line.split()
+            if not first.endswith(":"):
+                place = tuple(int(n, 16) for n in first.split("-"))
+            elif first == "VmFlags:" and "dc" in rest:
+                places.append(place)
+    assert len(places) >= 1
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as f:
+        for begin, end in places:
+            f.seek(begin)
+            at, before = begin, b""
+            while at < end:
+                piece = f.read(min(1 << 24, end - at))
+                at += len(piece)
+                yield before + piece
+                before = piece[-64:]
+
+
+def in_stores(pair, what):
+    return tuple(any(what in piece for piece in stores(d.pid())) for d in (pair.parent, pair.child))
+
+
+@pytest.fixture
+def chain(request):
+    with kept_lab("private", lambda: request.session.testsfailed > 0) as lab:
+        made = Chain(lab)
+        yield made
+        made.stop()
+
+
+NEITHER, BOTH = (False, False), (True, True)
+
+
+def test_marks_that_are_asked_for_open_a_page(chain):
+    """What all these tests would miss if nothing were kept at all: a page of a visitor who is logged in, as its application wants it."""
+    public, secret, between = word(), word(), word()
+    body = text(public) + OPEN + text(secret) + CLOSE + text(between) + OPEN + secret + CLOSE
+    chain.visit("on", [ASKED, "Cache-Control: no-cache"], body, *COOKIE, "-H", "Authorization: Basic eDp5")
+    assert chain.kept(public, between, secret) == [BOTH, BOTH, NEITHER]
+
+
+@pytest.mark.parametrize("header", ([], [ASKED]))
+def test_a_page_whose_marks_are_taken_out_on_the_way(chain, header):
+    """The word for packet caches must not outlive the marks."""
+    secret = word()
+    chain.visit("strip", [*header, "Cache-Control: no-cache"], text(word()) + OPEN + text(secret) + CLOSE + text(word()), *COOKIE)
+    assert chain.kept(secret) == [NEITHER]
+
+
+@pytest.mark.parametrize("where", ("on", "off"))
+@pytest.mark.parametrize("header", ([], ["Cache-Control: private, no-store"], [ASKED, "Cache-Control: private, no-store"], [ASKED, 'Cache-Control: no-cache, private="x"']), ids=str)
+def test_marks_that_only_a_visitor_wrote(chain, where, header):
+    """Of a page whose application asked for nothing, or forbids to keep it."""
+    secret = word()
+    for marks in (OPEN + b" " + CLOSE, OPEN + CLOSE + CLOSE):
+        chain.visit(where, header, b"<html>" + marks + text(secret), *COOKIE)
+        chain.visit(where, header, b"<html>" + marks + text(secret))        # it may be known by its address, or by what is in its URL
+    assert chain.kept(secret) == [NEITHER]
+
+
+@pytest.mark.parametrize("begins,ends", (
+    (b"<script>var me = '", b"';</script>"), (b'<script type="application/json">{"name": "', b'"}</script>'), (b"<textarea>", b"</textarea>"), (b"<style>/* ", b" */</style>"),
+    (b"<title>", b"</title>"), (b'<input value="', b'">'), (b"<!-- ", b" -->"), (b"<![CDATA[ ", b" ]]>")), ids=str)
+def test_a_closing_mark_where_a_visitors_text_is_not_escaped(chain, begins, ends):
+    public, secret, behind = word(), word(), word()
+    inside = (secret + b" ") * 200
+    body = text(public) + OPEN + begins + CLOSE + inside + ends + CLOSE + text(behind)
+    chain.visit("on", [ASKED, "Cache-Control: no-cache"], body, *COOKIE)
+    assert chain.kept(public, secret, behind) == [BOTH, NEITHER, BOTH]
+
+
+def test_behind_a_closing_mark_too_many_nothing_is_kept(chain):
+    """A visitor's closing mark in plain text ends the block: that can't be told.  But the page writer's own is then one too many, and a sign."""
+    public, second, behind = word(), word(), word()
+    # In parts, so that the header has gone when the sign comes.
+    body = text(public, 40_000) + OPEN + b"me" + CLOSE + b" what the visitor writes" + CLOSE + text(second) + OPEN + text(behind) + CLOSE + text(behind)
+    chain.visit("on", [ASKED, "Cache-Control: no-cache"], body, *COOKIE)
+    assert chain.kept(second, behind) == [NEITHER, NEITHER]
