@@ -307,20 +307,14 @@ static int load_policy(struct qos_server *q, apr_pool_t *pconf, server_rec *s) {
     return OK;
 }
 
-static int class_named(const struct qos_server *q, const char *name) {
-    for (uint32_t i = 0; i < policy_class_count(q->policy); i++)
-        if (!strcmp(policy_class_at(q->policy, i)->name, name)) return 1;
-    return 0;
-}
-
-/* What no rule matches goes to a class of its own, as light as the lightest. */
+/* What no rule matches goes to a class of its own, as light as the lightest.  There is none of that name: it would be the default. */
 static void add_other(struct qos_server *q, uint32_t i) {
     struct rs_class_settings *c = &q->classes[i];
     uint32_t least = UINT32_MAX;
 
     for (uint32_t k = 0; k < i; k++)
         if (q->classes[k].weight < least) least = q->classes[k].weight;
-    apr_cpystrn(c->name, class_named(q, "other") ? "no-rule" : "other", sizeof c->name);
+    apr_cpystrn(c->name, POLICY_OTHER, sizeof c->name);
     c->weight = least == UINT32_MAX ? 1 : least;
     q->wait_s[i] = (uint32_t)q->wait;
     q->default_class = i;

@@ -3,7 +3,8 @@
  * policy.h - which class does a request belong to?
  *
  * A policy is a list of classes in order, each with rules; the first class in document order that has a matching rule wins, and one class
- * may be the default.  It is written as XML (website-gateway paper 3.2, made well-formed) or built call by call from a host's own
+ * may be the default.  If none is said to be, the class "other" is it; if there is none of that name, a host adds one, as light as the
+ * lightest.  It is written as XML (website-gateway paper 3.2, made well-formed) or built call by call from a host's own
  * directives; policy_freeze() turns it into read-only tables, after which any number of threads may match against it without a lock.
  *
  * XML
@@ -59,6 +60,7 @@ extern "C" {
 #define POLICY_QUEUE_MAX     1000000u
 #define POLICY_WAIT_MAX      86400u         /* seconds */
 #define POLICY_NONE          UINT32_MAX
+#define POLICY_OTHER         "other"
 
 typedef struct policy policy_t;
 
@@ -76,7 +78,7 @@ struct policy_class {
     uint32_t          queue;                    /* most requests waiting; 0 = host's default */
     uint32_t          wait_s;                   /* longest wait in seconds; 0 = host's default */
     enum policy_order order;
-    int               is_default;
+    int               is_default;               /* of a frozen policy: also the class "other" where none was said to be */
 };
 
 /* What is known of a request.  Strings need no NUL; p == NULL means not known. */

@@ -63,7 +63,8 @@ static int print_classes(const policy_t *p)
                rules == 0 && !c->is_default ? "; no request gets here by a rule" : "");
     }
     if (p->default_class == POLICY_NONE)
-        puts("  no default class: a request that no rule matches is the server's to place; name one with default=\"yes\"");
+        puts("  no default class: a request that no rule matches goes to a class \"other\" that the server adds, as light as the lightest; "
+             "name one with default=\"yes\"");
     free(rules_of);
     return 0;
 }

@@ -147,6 +147,16 @@ static int freeze_regexes(policy_t *p, char **error)
     return 0;
 }
 
+/* Without a default the class "other" is it, for all hosts: they make one of that name when there is neither. */
+static void choose_default(policy_t *p)
+{
+    for (uint32_t i = 0; i < p->class_count && p->default_class == POLICY_NONE; i++)
+        if (strcmp(p->classes[i].name, POLICY_OTHER) == 0) {
+            p->default_class = i;
+            p->classes[i].is_default = 1;
+        }
+}
+
 int policy_freeze(policy_t *p, char **error)
 {
     int failed;
@@ -155,6 +165,7 @@ int policy_freeze(policy_t *p, char **error)
     if (p->class_count == 0)
         return policy_fail(error, "there is no class; write at least one, as in <class id=\"1\" quantum=\"1\" default=\"yes\"/>");
     p->frozen = 1;
+    choose_default(p);
     failed = rank_rules(p);
     for (int f = 0; f < POLICY_FIELDS && !failed; f++)
         if (policy_uses(p, f))

@@ -365,13 +365,13 @@ Fqrs::Config::finalize()
     };
     defaultClass = policyDefault();
     if (defaultClass == POLICY_NONE) {
-        const auto other = find("other");
+        const auto other = find(POLICY_OTHER);
         if (other >= 0) {
             defaultClass = other;
         } else {
             ClassConfig c;
             memset(&c.settings, 0, sizeof(c.settings));
-            strcpy(c.settings.name, "other");
+            strcpy(c.settings.name, POLICY_OTHER);
             c.settings.weight = POLICY_QUANTUM_MAX;
             for (const auto &k: classes)
                 c.settings.weight = std::min(c.settings.weight, k.settings.weight);

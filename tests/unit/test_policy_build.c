@@ -220,6 +220,35 @@ START_TEST(names_and_texts)
 }
 END_TEST
 
+/* The class "other" is the default where none is said to be, for whoever asks: both hosts, check and explain. */
+START_TEST(a_class_other_is_the_default)
+{
+    static const struct {
+        const char *classes;
+        uint32_t position;
+    } rows[] = {
+        { "<class id='1' name='a' quantum='1'/><class id='2' name='other' quantum='9'/>", 1 },
+        { "<class id='1' name='other' quantum='1'/><class id='2' name='b' quantum='1' default='yes'/>", 1 },
+        { "<class id='1' name='a' quantum='1'/><class id='2' name='Other' quantum='1'/>", POLICY_NONE },
+        { "<class id='1' name='a' quantum='1'/>", POLICY_NONE },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char xml[256];
+        int n = snprintf(xml, sizeof xml, "<classification>%s</classification>", rows[i].classes);
+        policy_t *p = policy_parse(xml, (size_t)n, "rows", NULL);
+        struct policy_answer a;
+
+        ck_assert_ptr_nonnull(p);
+        a = policy_match_request(p, &(struct policy_request){ .dst_port = 80 });
+        ck_assert_msg(a.position == rows[i].position && a.rule == POLICY_NONE, "row %zu: class %u", i, a.position);
+        for (uint32_t c = 0; c < policy_class_count(p); c++)
+            ck_assert_int_eq(policy_class_at(p, c)->is_default, c == rows[i].position);
+        policy_free(&p);
+    }
+}
+END_TEST
+
 Suite *policy_build_suite(void)
 {
     Suite *s = suite_create("policy: building");
@@ -231,6 +260,7 @@ Suite *policy_build_suite(void)
     tcase_add_test(t, limits_hold);
     tcase_add_test(t, a_policy_without_class_is_refused);
     tcase_add_test(t, names_and_texts);
+    tcase_add_test(t, a_class_other_is_the_default);
     suite_add_tcase(s, t);
     return s;
 }
