@@ -21,6 +21,11 @@
  * Rows name each other by number; where every request would have to multiply, by place: a distance from the block's beginning in units of 8
  * bytes (`_at8`), which is derived from the number and made anew with the rest.
  *
+ * RESERVED PLACES.  Half of the places in the queue are kept for the classes by weight, rounded down: `own` of each.  Classes too light for
+ * a whole place are lent one while one of theirs waits (`first`), from as many as there are such classes, or as half of the places.  The
+ * rest is for whoever comes: `shared` counts what all classes have waiting beyond `own`.  So a class may always have its own, the sum can't
+ * exceed the places, and a request costs a comparison on its way in and one on its way out.
+ *
  * UNITS.  Accounts count bytes, at most RS_BYTES_MAX for one response.  "Fine" values are bytes or bytes per weight x 2^RS_FINE.
  */
 #ifndef FAIRGATE_BASE_BLOCK_H
@@ -30,6 +35,7 @@
 #include "rs.h"
 
 #define RS_BYTES_MAX   ((uint64_t)1 << 40)
+#define RS_OWED_MAX    ((uint64_t)1 << 60)
 #define RS_FINE        16
 #define RS_BUCKETS     64
 #define RS_LEVEL_MAX   65535
@@ -39,7 +45,8 @@ struct rs_ticket_row {
     uint32_t  class_at8, flow_at8;  /* struct rs_class_row, struct rs_flow: as class and outlet say */
     uint64_t  estimate;             /* bytes of the whole response: guessed, then known; never less than received */
     uint64_t  received;
-    uint64_t  charged;              /* what the class's account really took so far */
+    uint64_t  covered;              /* bytes of which the account has heard: received <= covered <= estimate */
+    uint64_t  charged;              /* of these, what it took */
     rs_time_t submitted, released;
     uint32_t  next, prev;           /* in the flow's queue; free tickets are linked by next */
     uint32_t  bucket_next, bucket_prev;
@@ -49,7 +56,9 @@ struct rs_ticket_row {
     uint16_t  class;
     uint8_t   outlet;
     uint8_t   was_parked;           /* its time is not the server's alone */
+    uint64_t  pad[3];               /* two lines of cache, and found by a shift */
 };
+_Static_assert(sizeof(struct rs_ticket_row) == 128, "a ticket's row is found by a shift");
 
 struct rs_flow {
     uint32_t first, last;           /* order of arrival */
@@ -62,7 +71,7 @@ struct rs_flow {
     uint64_t bucket_map;            /* which buckets are not empty; those not in it hold garbage */
     uint32_t class;
     uint32_t at8, outlet_at8, class_at8;    /* its own place, its outlet's, its class's */
-    uint64_t pad[1];
+    uint64_t owed;                  /* debt: bytes that came beyond what was charged at release */
 };
 
 struct rs_bucket { uint32_t first, last; };
@@ -72,13 +81,17 @@ struct rs_class_row {
     uint32_t  used, retired, fresh; /* fresh: the place has a new owner, accounts of the old one are void */
     uint32_t  queued, outstanding, parked;
     uint32_t  queued_max;           /* settings.queue_max, or what is never reached */
+    uint32_t  own;                  /* places in the queue that are kept for it */
+    uint32_t  first;                /* `own` is one, lent while somebody waits: see RESERVED PLACES */
     uint64_t  promised;             /* expected = promised - counts.bytes: so what arrives is added once, and not subtracted elsewhere */
     uint64_t  mean;
     rs_time_t wait_max;
     int64_t   credit;               /* read pacing: bytes that may be read now; below 0 read too early */
     rs_time_t credit_at;
     struct rs_counts counts;
+    uint64_t  pad[2];               /* found by a shift */
 };
+_Static_assert(sizeof(struct rs_class_row) == 256, "a class's row is found by a shift");
 
 struct rs_journal_row {
     struct rs_class_settings settings;
@@ -115,7 +128,9 @@ struct rs_engine {
     struct rs_settings settings;
     uint32_t classes;               /* numbers in use: 0 .. classes-1 */
     uint32_t free_first;            /* free tickets */
-    uint32_t queued, queued_max;
+    uint32_t queued_max;            /* places for those who wait */
+    uint32_t shared, shared_max;    /* of these: taken by requests beyond what is kept for their class, and how many may be */
+    uint32_t firsts, firsts_max;    /* first places lent, and how many there are */
     uint32_t next_outlet;
     uint64_t backlog_map;           /* outlets where somebody waits */
     uint64_t seq;
@@ -126,7 +141,8 @@ struct rs_engine {
     uint64_t weight_sum;            /* of the classes in force */
     uint32_t weight_max;
     uint32_t watch;                 /* RS_WATCH_*: what the discipline and the gate in force want to be told */
-    uint64_t debt_fine;             /* debt_max per weight, fine; 0 = no bound */
+    uint64_t debt_fine;             /* debt_max per weight, fine; without a bound, the largest that there is */
+    uint64_t owed_least, owed_most; /* no class's bound is below, above: 0 for disciplines that charge nothing at release */
     uint32_t rebuilds, pad2;
     struct rs_counts gone;          /* moves of classes whose place was used again; the rest stand in the class rows */
 
@@ -184,6 +200,31 @@ static inline enum rs_state rs_row_state(const struct rs_ticket_row *r) {
 static inline uint64_t rs_life_after(rs_ticket_t t) {
     uint64_t next = rs_life(t, RS_FREE) + ((uint64_t)1 << 32);
     return next >> 32 ? next : next + ((uint64_t)1 << 32);
+}
+
+/*
+ * What is charged at release is bounded by a few mean responses of the class; the rest is charged as it comes.  Small ones are always
+ * charged whole: or a class whose mean is that of empty answers would have all others in debt.
+ */
+static inline uint64_t rs_upfront_max(const struct rs_class_row *row) { return row->mean * 8 + 65535; }
+
+/* Of its debt the class pays so much with a request that costs `cost`: three times what the request, or a mean one, costs. */
+static inline uint64_t rs_flow_pays(const rs_engine_t *e, const struct rs_flow *f, uint64_t cost) {
+    const struct rs_class_row *row = rs_place(e, f->class_at8);
+    uint64_t part = 3 * (cost > row->mean ? cost : row->mean);
+    return f->owed < part ? f->owed : part;
+}
+
+/* What the account must have for the flow's next request. */
+static inline uint64_t rs_flow_cost(const rs_engine_t *e, const struct rs_flow *f) {
+    uint64_t cost = rs_row(e, f->best)->covered;
+    return f->owed ? cost + rs_flow_pays(e, f, cost) : cost;
+}
+
+/* The deepest debt of the class: more is forgiven. */
+static inline uint64_t rs_flow_owed_max(const rs_engine_t *e, const struct rs_flow *f) {
+    unsigned __int128 most = ((unsigned __int128)e->debt_fine * f->weight) >> RS_FINE;
+    return most < e->owed_most ? (uint64_t)most : e->owed_most;
 }
 
 /* What is still to come of a response, as far as anybody knows. */

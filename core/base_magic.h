@@ -16,7 +16,7 @@
 
 #define RS_ENGINE_MAGIC  0x46475253u    /* "FGRS" */
 #define RS_OUTLET_MAGIC  0x4647524fu
-#define RS_VERSION       1u             /* of the block's shape: goes up whenever a struct in base_block.h or a private state changes */
+#define RS_VERSION       2u             /* of the block's shape: goes up whenever a struct in base_block.h or a private state changes */
 
 #define RS_NIL           UINT32_MAX     /* no index */
 

@@ -23,8 +23,21 @@
  * host may give a slot back from several places and it is given back once.
  *
  * THE ACCOUNT.  An estimate of the response's bytes is charged to the class when its request is released, replaced when the real length
- * is known (rs_header), outgrown by what arrives (rs_progress), and corrected to what came when it ends.  The exception is "rfq-paper",
- * which charges on receipt.
+ * is known (rs_header), outgrown by what arrives (rs_progress), and corrected to what came when it ends.  But at its release no response is
+ * charged more than eight mean ones of its class and 64 KB, whatever it is expected to be; the rest is charged as it arrives.  That bounds what
+ * the head of a queue saves up: nobody silences a class by asking for something large, or for a little of it.
+ *
+ * What is charged later than at the release is a debt, like the bytes of rs_charge.  A class pays it off with three quarters of what it earns:
+ * each of its requests costs up to four times as much (or three mean ones more, if it is small) until the debt is paid.  So
+ * - a class in debt keeps a quarter of its share, and does not feel the debt if it asks for less than that;
+ * - what comes late is paid for in full while it is less than three mean responses for each request;
+ * - a response that brings more and does not end lets the debt grow to debt_max; what would be more is forgiven, and its class gets a
+ *   quarter of its share beside it.  The exception to all this is "rfq-paper", which charges on receipt.
+ *
+ * The mean of a class is a running one over about sixteen responses, which one response doubles at most, however large it is.
+ *
+ * PLACES.  Half of the places in the queue (queue_max, or the tickets) are kept for the classes by weight; beyond its own a class takes
+ * from the other half while there are some (base_block.h).  One class cannot fill the queue, be it of Squid's 65,536 tickets.
  *
  * UNITS.  Time is microseconds of any origin that the host keeps to; a time before an earlier one is taken as that one.  Sizes are bytes.
  * Weights are ratios: 600:300:100 is 6:3:1.
@@ -91,7 +104,7 @@ struct rs_settings {
     uint32_t wrc_f;             /* WRC: F, the interval is F x Wmax responses (3.3.1) */
     uint32_t wrc_umax_permille; /* WRC: Umax (3.3.2) */
     uint32_t queue_max;         /* requests waiting in all classes; 0 = as many as there are tickets */
-    uint64_t debt_max;          /* bytes that a class of mean weight may be behind before the rest is forgiven; 0 = no bound */
+    uint64_t debt_max;          /* bytes that a class of mean weight may owe before the rest is forgiven; 0 = no bound */
     uint32_t pace;              /* 1 = rs_credit shares `rate` by weight; 0 = rs_credit never limits */
     uint32_t burst;             /* bytes a class may read at once when paced */
 };
@@ -136,7 +149,7 @@ int rs_configure(rs_engine_t *e, const struct rs_settings *s, const struct rs_cl
 
 /* ---- a request's life ---------------------------------------------------------------------------------------------------------------- */
 
-enum rs_refusal { RS_OK, RS_CLASS_FULL, RS_TOTAL_FULL, RS_NO_SUCH_CLASS };
+enum rs_refusal { RS_OK, RS_CLASS_FULL, RS_SHARE_FULL, RS_TOTAL_FULL, RS_NO_SUCH_CLASS };
 const char *rs_refusal_text(enum rs_refusal r);
 
 /*
@@ -201,19 +214,24 @@ uint32_t      rs_class(const rs_engine_t *e, rs_ticket_t t);       /* RS_NO_CLAS
 rs_time_t     rs_waited(const rs_engine_t *e, rs_ticket_t t);      /* submit to release, of a released or parked one */
 
 struct rs_counts {                      /* every move, since creation */
-    uint64_t submitted, refused_class, refused_total, cancelled, released, parked, resumed, done, aborted, reclaimed;
+    uint64_t submitted, refused_class, refused_share, refused_total, cancelled, released, parked, resumed, done, aborted, reclaimed;
     uint64_t bytes;                     /* rs_progress and rs_charge */
     uint64_t wait_us;                   /* sum over released */
     uint64_t service_us;                /* sum over done and aborted, release to end */
 };
 
+/* For whatever reason. */
+static inline uint64_t rs_refused(const struct rs_counts *n) { return n->refused_class + n->refused_share + n->refused_total; }
+
 struct rs_class_stats {
     struct rs_class_settings settings;
     uint32_t         retired, queued, outstanding, parked;
     uint64_t         expected;          /* bytes still expected of the outstanding ones */
-    /* Bytes, at outlet 0: below 0 a debt.  DRR: the deficit counter; RFQ: how far ahead of the least served, negated. */
+    /* Bytes, at outlet 0: below 0 a debt.  DRR: the deficit counter; RFQ: how far ahead of the least served, negated; both less what it owes. */
     int64_t          balance;
     uint64_t         mean;              /* bytes of a response, running mean of what ended whole; 0 = none yet */
+    uint64_t         owed;              /* at outlet 0 */
+    uint32_t         own;               /* places in the queue that are kept for it */
     rs_time_t        wait_max;          /* longest wait of a released one */
     struct rs_counts counts;
 };

@@ -29,6 +29,7 @@ static const char *check_ticket(const rs_engine_t *e, uint32_t t) {
         return "a ticket's class and place differ";
     if (r->seq >= e->seq) return "a ticket came after the last";
     if (r->estimate < r->received) return "a response is larger than it is thought to be";
+    if (r->covered < r->received || r->covered > r->estimate) return "an account has heard of more or less of a response than there is";
     rs_time_t last = rs_row_state(r) == RS_QUEUED ? r->submitted : r->released;
     if (r->submitted > last || last > e->now) return "a ticket's times are out of order";
     if (rs_row_state(r) == RS_QUEUED && (r->received || !r->estimate)) return "a waiting ticket has received bytes, or expects none";
@@ -67,6 +68,7 @@ static const char *check_outlet(const rs_engine_t *e, const struct rs_outlet *o,
             return "a flow does not know whose it is";
         if (f->weight != (row->used ? row->settings.weight : 1)) return "a flow has not its class's weight";
         if (c >= e->classes && (f->queued || f->live)) return "a flow of no class has requests";
+        if (f->owed > rs_flow_owed_max(e, f)) return "a class owes more than it may";
         queued += f->queued;
         live += f->live;
     }
@@ -79,8 +81,12 @@ static const char *check_outlet(const rs_engine_t *e, const struct rs_outlet *o,
     return why;
 }
 
+struct places {
+    uint64_t firsts, shared, kept;
+};
+
 /* Sums over outlets of what each class has; flows were checked against tickets one outlet at a time. */
-static const char *check_class(const rs_engine_t *e, uint32_t c, uint64_t *weights) {
+static const char *check_class(const rs_engine_t *e, uint32_t c, uint64_t *weights, struct places *p) {
     const struct rs_class_row *row = rs_class_row(e, c);
     uint64_t queued = 0, live = 0;
     for (uint32_t n = 0; n < e->capacity.outlets; n++) {
@@ -92,6 +98,11 @@ static const char *check_class(const rs_engine_t *e, uint32_t c, uint64_t *weigh
     if (live != (uint64_t)row->outstanding + row->parked) return "a class's count of outstanding responses is wrong";
     if (!row->used && (queued || live || c < e->classes)) return "a class is not there";
     if (row->queued_max != (row->settings.queue_max ? row->settings.queue_max : UINT32_MAX)) return "a class has forgotten its bound";
+    if (row->first && (rs_places_of(e, row) || !row->queued)) return "a class has been lent a place that it does not need";
+    if (row->own != (row->first ? 1 : rs_places_of(e, row))) return "a class has other places than its weight gives it";
+    p->firsts += row->first;
+    p->kept += row->first ? 0 : row->own;
+    p->shared += row->queued > row->own ? row->queued - row->own : 0;
     if (row->outstanding) *weights += row->settings.weight;
     return NULL;
 }
@@ -104,7 +115,8 @@ const char *rs_check(const rs_engine_t *e) {
     if (why) return why;
     if (e->built_sched != e->settings.sched || e->built_gate != e->settings.gate) return "the accounts belong to another discipline";
     uint32_t free_tickets = 0;
-    uint64_t queued = 0, outstanding = 0, parked = 0, expected = 0, class_expected = 0, class_parked = 0, weights = 0;
+    struct places places = { 0 };
+    uint64_t outstanding = 0, parked = 0, queued = 0, expected = 0, class_expected = 0, class_parked = 0, weights = 0;
     for (uint32_t t = 0; t < e->capacity.tickets; t++) {
         why = check_ticket(e, t);
         if (why) return why;
@@ -120,14 +132,16 @@ const char *rs_check(const rs_engine_t *e) {
         parked += o->parked;
     }
     if (why) return why;
-    if (queued != e->queued) return "the count of waiting requests is wrong";
     for (uint32_t c = 0; c < e->capacity.classes; c++) {
-        why = check_class(e, c, &weights);
+        why = check_class(e, c, &weights, &places);
         if (why) return why;
         class_expected += rs_expected(rs_class_row(e, c));
         class_parked += rs_class_row(e, c)->parked;
     }
     if (class_expected != expected) return "the classes' expected bytes don't add up";
+    if (places.firsts != e->firsts || e->firsts > e->firsts_max) return "the count of places that were lent is wrong";
+    if (places.shared != e->shared) return "the count of shared places is wrong";
+    if (places.kept + e->firsts_max + e->shared_max != e->queued_max) return "the places don't add up";
     if (class_parked != parked) return "the classes' parked responses don't add up";
     if (e->weight_busy != (e->watch & RS_WATCH_SLOTS ? weights : 0)) return "the weight of the busy classes is wrong";
     struct rs_stats s;

@@ -50,6 +50,25 @@ static inline struct rs_ticket_row *rs_row_in(const rs_engine_t *e, rs_ticket_t 
 
 static inline uint64_t rs_expected(const struct rs_class_row *row) { return row->promised - row->counts.bytes; }
 
+/* A class that is too light for a place of its own is lent one. */
+static inline void rs_lend_first(rs_engine_t *e, struct rs_class_row *row) {
+    row->own = row->first = 1;
+    e->firsts++;
+}
+
+/* One of the class's waits no longer. */
+static inline void rs_place_left(rs_engine_t *e, struct rs_class_row *row) {
+    if (--row->queued >= row->own) {
+        e->shared--;
+    } else if (row->first) {
+        row->own = row->first = 0;
+        e->firsts--;
+    }
+}
+
+/* Places of the queue that are kept for a class, none of them lent. */
+uint32_t rs_places_of(const rs_engine_t *e, const struct rs_class_row *row);
+
 /* Everything but tickets and settings made anew (rs_rebuild.c). */
 void rs_make_anew(rs_engine_t *e, rs_time_t now);
 

@@ -9,8 +9,8 @@
  *
  * A move first writes the fields that the new state needs, then `life`, then lists and sums: see base_block.h.
  *
- * The account: what is known of the whole response, r->estimate, is charged at release and each time it grows, and refunded when it
- * shrinks, but never more than the scheduler really took.
+ * The account: what is known of the whole response, r->estimate, is charged at release up to rs_upfront_max, which is r->covered; bytes
+ * beyond are charged as they come, as a debt of the flow.  When the response turns out to be less, what was taken comes back.
  *
  * What happens for every request is written to be short: a response that keeps within its estimate touches its ticket and its class, and
  * the rest is reached through e->watch and calls that are rarely made.
@@ -31,24 +31,56 @@ static RARELY uint64_t guess(const rs_engine_t *e, const struct rs_class_row *ro
     return e->mean ? e->mean : MEAN_UNKNOWN;
 }
 
-/* A class of which nothing is known yet takes the mean of the one that ended a response last. */
-static inline void learn(rs_engine_t *e, struct rs_class_row *row, uint64_t bytes) {
-    int64_t mean = (int64_t)row->mean, came = (int64_t)bytes;
-    mean = mean ? mean + ((came - mean) >> MEAN_SHIFT) : came;
-    row->mean = e->mean = (uint64_t)mean;
+/* The first response of a class is measured by what is known of others. */
+static RARELY uint64_t learn_first(const rs_engine_t *e, uint64_t bytes) {
+    uint64_t most = (e->mean ? e->mean : MEAN_UNKNOWN) << MEAN_SHIFT;
+    return bytes < most ? bytes : most;
 }
 
-static RARELY void charge(rs_engine_t *e, struct rs_outlet *o, struct rs_ticket_row *r, uint64_t bytes) {
+/*
+ * A giant doubles the mean and no more.  A class of which nothing is known yet takes the mean of the one that ended a response last.
+ */
+static inline void learn(rs_engine_t *e, struct rs_class_row *row, uint64_t bytes) {
+    int64_t mean = (int64_t)row->mean, step = ((int64_t)bytes - mean) >> MEAN_SHIFT;
+    if (step > mean) step = mean;
+    row->mean = e->mean = mean ? (uint64_t)(mean + step) : learn_first(e, bytes);
+}
+
+static APART uint64_t owe_much(const rs_engine_t *e, struct rs_flow *f, uint64_t bytes) {
+    uint64_t most = rs_flow_owed_max(e, f), room = f->owed < most ? most - f->owed : 0;
+    if (bytes > room) bytes = room;
+    f->owed += bytes;
+    return bytes;
+}
+
+/* Bytes that nobody paid before they came: a debt.  How much of them was taken; the rest is forgiven. */
+static uint64_t owe(const rs_engine_t *e, struct rs_flow *f, uint64_t bytes) {
+    uint64_t owed = f->owed + bytes;
+    if (owed > e->owed_least) return owe_much(e, f, bytes);
+    f->owed = owed;
+    return bytes;
+}
+
+/* The account took so much too much: debts first. */
+static void give_back(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f, uint64_t bytes) {
     const struct rs_sched_ops *ops = rs_sched_ops(e);
-    if (ops->charge) r->charged += ops->charge(e, o, r->class, at_most_max(bytes));
+    uint64_t paid = bytes < f->owed ? bytes : f->owed;
+    if (!ops->refund) return;
+    f->owed -= paid;
+    ops->refund(e, o, f->class, bytes - paid);
 }
 
 /* The response turned out to be `is` bytes long. */
 static RARELY void refund(rs_engine_t *e, struct rs_outlet *o, struct rs_ticket_row *r, uint64_t is) {
-    const struct rs_sched_ops *ops = rs_sched_ops(e);
     uint64_t back = r->charged - is;
     r->charged = is;
-    ops->refund(e, o, r->class, back);
+    give_back(e, o, rs_row_flow(e, r), back);
+}
+
+/* What the account hears of a response from now on. */
+static uint64_t covered_at_first(const struct rs_class_row *row, uint64_t estimate) {
+    uint64_t most = rs_upfront_max(row);
+    return estimate < most ? estimate : most;
 }
 
 static inline void set_life(struct rs_ticket_row *r, uint64_t life) {
@@ -89,8 +121,30 @@ static inline void give_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_clas
 
 static RARELY enum rs_refusal refuse(struct rs_class_row *row, enum rs_refusal why) {
     if (why == RS_CLASS_FULL) row->counts.refused_class++;
+    else if (why == RS_SHARE_FULL) row->counts.refused_share++;
     else row->counts.refused_total++;
     return why;
+}
+
+/* One class has taken what is shared, or all places are taken. */
+static RARELY enum rs_refusal no_place(const rs_engine_t *e) {
+    uint64_t queued = 0;
+    for (uint32_t n = 0; n < e->capacity.outlets; n++) queued += rs_outlet(e, n)->queued;
+    return queued < e->queued_max ? RS_SHARE_FULL : RS_TOTAL_FULL;
+}
+
+/* Beyond the places that are kept for the class.  RS_OK: it has one. */
+static inline enum rs_refusal take_place(rs_engine_t *e, struct rs_class_row *row) {
+    if (row->queued >= row->queued_max) return RS_CLASS_FULL;
+    if (!row->own && e->firsts < e->firsts_max) {
+        rs_lend_first(e, row);
+        return RS_OK;
+    }
+    if (e->shared < e->shared_max) {
+        e->shared++;
+        return RS_OK;
+    }
+    return no_place(e);
 }
 
 /* Somebody must hear of a new one: the class goes shortest first, the scheduler looks at tickets, or it is next in its class. */
@@ -111,15 +165,20 @@ enum rs_refusal rs_submit(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_
     if (class >= e->classes) return RS_NO_SUCH_CLASS;
     struct rs_class_row *row = rs_class_row(e, class);
     uint32_t t = e->free_first;
-    if (row->queued >= row->queued_max) return refuse(row, RS_CLASS_FULL);
-    if (e->queued >= e->queued_max || t == RS_NIL) return refuse(row, RS_TOTAL_FULL);
+    if (t == RS_NIL) return refuse(row, RS_TOTAL_FULL);
+    if (row->queued >= row->own) {
+        enum rs_refusal why = take_place(e, row);
+        if (why != RS_OK) return refuse(row, why);
+    }
 
     struct rs_ticket_row *r = rs_row(e, t);
     RS_ASSERT(rs_row_state(r) == RS_FREE);
     e->free_first = r->next;
     r->tag = tag;
     r->owner = owner;
-    r->estimate = estimate - 1 < RS_BYTES_MAX ? estimate : guess(e, row, estimate);
+    if (estimate - 1 >= RS_BYTES_MAX) estimate = guess(e, row, estimate);
+    r->estimate = estimate;
+    r->covered = r->charged = covered_at_first(row, estimate);
     r->received = 0;
     r->submitted = now;
     r->seq = e->seq++;
@@ -134,7 +193,6 @@ enum rs_refusal rs_submit(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_
     set_life(r, rs_life(*ticket, RS_QUEUED));
 
     rs_queue_append(e, f, t, r);
-    e->queued++;
     row->queued++;
     row->counts.submitted++;
     if (!o->queued++) e->backlog_map |= (uint64_t)1 << outlet;
@@ -152,8 +210,7 @@ static APART void tell_of_gone(rs_engine_t *e, struct rs_outlet *o, struct rs_fl
 static inline void unqueue(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row, struct rs_flow *f, uint32_t t,
                            const struct rs_ticket_row *r, int released) {
     rs_queue_remove(e, f, r);
-    e->queued--;
-    row->queued--;
+    rs_place_left(e, row);
     if (!--o->queued) e->backlog_map &= ~((uint64_t)1 << o->number);
     if (e->watch & RS_WATCH_QUEUES) tell_of_gone(e, o, f, t, released);
 }
@@ -195,21 +252,16 @@ int rs_cancel(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
 /*
  * Whoever waited too long in a class that goes shortest first goes instead of the one that the scheduler looked at, and pays its own size.
  */
-static RARELY uint32_t overdue_instead(rs_engine_t *e, struct rs_outlet *o, uint32_t looked_at, uint64_t *charged) {
-    const struct rs_sched_ops *ops = rs_sched_ops(e);
-    const struct rs_ticket_row *r = rs_row(e, looked_at);
-    const struct rs_flow *f = rs_row_flow(e, r);
-    uint64_t bytes = r->estimate;
+static RARELY uint32_t overdue_instead(rs_engine_t *e, struct rs_outlet *o, uint32_t looked_at) {
+    struct rs_ticket_row *r = rs_row(e, looked_at);
+    struct rs_flow *f = rs_row_flow(e, r);
+    uint64_t paid = r->covered;
     if (!f->shortest) return looked_at;
     uint32_t t = rs_queue_next(e, f, rs_row_class(e, r)->settings.wait_bound_ms, e->now);
     r = rs_row(e, t);
-    if (!ops->charge || ops->on_receipt) return t;
-    if (r->estimate > bytes) {
-        *charged += ops->charge(e, o, r->class, r->estimate - bytes);
-    } else if (*charged > r->estimate) {
-        ops->refund(e, o, r->class, *charged - r->estimate);
-        *charged = r->estimate;
-    }
+    r->charged = paid;
+    if (r->covered > paid) r->charged += owe(e, f, r->covered - paid);
+    else refund(e, o, r, r->covered);
     return t;
 }
 
@@ -288,15 +340,15 @@ rs_ticket_t rs_pick(rs_engine_t *e, rs_time_t now, rs_time_t *again) {
     } else if (!is_open(e, o, again)) {
         return RS_NO_TICKET;
     }
-    struct rs_choice choice = rs_sched_ops(e)->take(e, o, now);
-    uint32_t t = choice.ticket;
+    uint32_t t = rs_sched_ops(e)->take(e, o, now);
     RS_ASSERT(t < e->capacity.tickets);
     struct rs_ticket_row *r = rs_row(e, t);
+    struct rs_flow *f = rs_row_flow(e, r);
+    if (f->owed) f->owed -= rs_flow_pays(e, f, r->covered);
     if (e->watch & RS_WATCH_QUEUES) {
-        t = overdue_instead(e, o, t, &choice.charged);
+        t = overdue_instead(e, o, t);
         r = rs_row(e, t);
     }
-    r->charged = choice.charged;
     RS_ASSERT(rs_row_state(r) == RS_QUEUED);
     return release(e, o, t, r, now);
 }
@@ -314,18 +366,25 @@ int rs_header(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length) {
         rs_class_row(e, r->class)->promised += is - was;
         if (e->watch & RS_WATCH_SLOTS) o->expected += rs_row_expected(e, r) - expected;
     }
-    if (rs_sched_ops(e)->on_receipt) return 1;
-    if (is > was) charge(e, o, r, is - was);
-    else if (r->charged > is) refund(e, o, r, is);
+    uint64_t covered = covered_at_first(rs_row_class(e, r), is);
+    if (r->covered < covered) {
+        r->charged += owe(e, rs_row_flow(e, r), covered - r->covered);
+        r->covered = covered;
+    } else if (r->covered > is) {
+        r->covered = is;
+        if (r->charged > is) refund(e, o, r, is);
+    }
     return 1;
 }
 
-/* More than it was thought to have: the account and what is expected grow with it. */
-static RARELY int outgrow(rs_engine_t *e, struct rs_ticket_row *r, struct rs_class_row *row, uint64_t more) {
-    const struct rs_sched_ops *ops = rs_sched_ops(e);
-    r->estimate += more;
-    if (rs_row_state(r) == RS_RELEASED) row->promised += more;
-    if (ops->charge && !ops->on_receipt) r->charged += ops->charge(e, rs_flow_outlet(e, rs_row_flow(e, r)), r->class, at_most_max(more));
+/* More than the account has heard of, perhaps more than it was thought to have: then what is expected grows with it. */
+static RARELY int goes_on(rs_engine_t *e, struct rs_ticket_row *r, struct rs_class_row *row) {
+    if (r->received > r->estimate) {
+        if (rs_row_state(r) == RS_RELEASED) row->promised += r->received - r->estimate;
+        r->estimate = r->received;
+    }
+    r->charged += owe(e, rs_row_flow(e, r), r->received - r->covered);
+    r->covered = rs_sched_ops(e)->refund ? r->received : r->estimate;      /* without accounts nobody need hear of the rest */
     return 1;
 }
 
@@ -337,13 +396,13 @@ static RARELY int progress_watched(rs_engine_t *e, rs_time_t now, rs_ticket_t t,
     struct rs_outlet *o = rs_outlet(e, r->outlet);
     struct rs_class_row *row = rs_row_class(e, r);
     const struct rs_gate_ops *gate = rs_gate_ops(e);
-    uint64_t rest = rs_row_rest(r), expected = rs_row_expected(e, r);
+    uint64_t expected = rs_row_expected(e, r);
     if (rs_row_state(r) == RS_PARKED) row->promised += bytes;
-    if (bytes > rest) outgrow(e, r, row, bytes - rest);
     r->received += bytes;
+    if (r->received > r->covered) goes_on(e, r, row);
     if (rs_row_state(r) != RS_PARKED && e->watch & RS_WATCH_SLOTS) o->expected += rs_row_expected(e, r) - expected;
     row->counts.bytes += bytes;
-    if (rs_sched_ops(e)->on_receipt) charge(e, o, r, bytes);
+    if (rs_sched_ops(e)->charge) rs_sched_ops(e)->charge(e, o, r->class, at_most_max(bytes));
     if (gate->arrived) gate->arrived(o, &e->settings, e->now, bytes);
     if (e->settings.pace) rs_credit_used(e, row, bytes);
     return 1;
@@ -354,10 +413,9 @@ int rs_progress(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t bytes) {
     struct rs_ticket_row *r = rs_row_in(e, t, RS_RELEASED);
     if (!r || e->watch & RS_WATCH_BYTES) return progress_watched(e, now, t, bytes);
     struct rs_class_row *row = rs_row_class(e, r);
-    uint64_t rest = rs_row_rest(r);
-    r->received += bytes;
     row->counts.bytes += bytes;
-    return bytes > rest ? outgrow(e, r, row, bytes - rest) : 1;
+    r->received += bytes;
+    return r->received > r->covered ? goes_on(e, r, row) : 1;
 }
 
 int rs_park(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
@@ -473,6 +531,7 @@ void rs_charge(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_t outlet, u
     struct rs_class_row *row = rs_class_row(e, class);
     const struct rs_sched_ops *ops = rs_sched_ops(e);
     if (ops->charge) ops->charge(e, o, class, at_most_max(bytes));
+    else owe(e, rs_flow(e, o, class), bytes);
     row->counts.bytes += bytes;
     row->promised += bytes;
     if (e->settings.pace) rs_credit_used(e, row, bytes);

@@ -22,19 +22,43 @@ static void set_weights(rs_engine_t *e) {
     }
     if (!n) e->weight_sum = n = 1;
     e->debt_fine = (e->settings.debt_max << RS_FINE) / (e->weight_sum / n);
-    if (e->settings.debt_max && !e->debt_fine) e->debt_fine = 1;
+    if (!e->settings.debt_max) e->debt_fine = UINT64_MAX;
+    e->owed_most = rs_sched_ops(e)->refund ? RS_OWED_MAX : 0;
+    e->owed_least = e->owed_most < e->debt_fine >> RS_FINE ? e->owed_most : e->debt_fine >> RS_FINE;
 }
 
-static void clear_sums(rs_engine_t *e) {
-    e->queued = 0;
-    e->queued_max = e->settings.queue_max ? e->settings.queue_max : UINT32_MAX;
+uint32_t rs_places_of(const rs_engine_t *e, const struct rs_class_row *row) {
+    if (!row->used || row->retired) return 0;
+    uint64_t own = (uint64_t)(e->queued_max / 2) * row->settings.weight / e->weight_sum;
+    return (uint32_t)(own < row->queued_max ? own : row->queued_max);
+}
+
+/* See RESERVED PLACES in base_block.h; after set_weights. */
+static void set_places(rs_engine_t *e) {
+    uint32_t kept = 0, light = 0, half;
+    e->queued_max = e->settings.queue_max && e->settings.queue_max < e->capacity.tickets ? e->settings.queue_max : e->capacity.tickets;
+    half = e->queued_max / 2;
+    for (uint32_t c = 0; c < e->capacity.classes; c++) {
+        struct rs_class_row *row = rs_class_row(e, c);
+        row->queued_max = row->settings.queue_max ? row->settings.queue_max : UINT32_MAX;
+        row->own = rs_places_of(e, row);
+        row->first = 0;
+        kept += row->own;
+        if (row->used && !row->own) light++;
+    }
+    e->firsts_max = light < half ? light : half;
+    e->shared_max = e->queued_max - kept - e->firsts_max;
+    e->shared = e->firsts = 0;
+}
+
+static void clear_sums(rs_engine_t *e, int keep_accounts) {
+    set_places(e);
     e->backlog_map = 0;
     e->weight_busy = 0;
     e->free_first = RS_NIL;
     for (uint32_t c = 0; c < e->capacity.classes; c++) {
         struct rs_class_row *row = rs_class_row(e, c);
         row->queued = row->outstanding = row->parked = 0;
-        row->queued_max = row->settings.queue_max ? row->settings.queue_max : UINT32_MAX;
         row->promised = row->counts.bytes;
         if (row->mean > RS_BYTES_MAX) row->mean = 0;
         if (row->credit > (int64_t)e->settings.burst || row->credit < -(int64_t)RS_BYTES_MAX) row->credit = 0;
@@ -53,6 +77,7 @@ static void clear_sums(rs_engine_t *e) {
             struct rs_flow *f = rs_flow(e, o, c);
             rs_queue_clear(f);
             f->live = 0;
+            if (!keep_accounts || row->fresh || c >= e->classes) f->owed = 0;
             f->at8 = rs_place_of(e, f);
             f->outlet_at8 = rs_place_of(e, o);
             f->class_at8 = rs_place_of(e, row);
@@ -61,6 +86,7 @@ static void clear_sums(rs_engine_t *e) {
             f->level = row->settings.level;
             f->shortest = row->settings.order == RS_ORDER_SHORTEST && !rs_sched_ops(e)->enter;
             if (f->shortest) e->watch |= RS_WATCH_QUEUES;
+            if (f->owed > rs_flow_owed_max(e, f)) f->owed = rs_flow_owed_max(e, f);
         }
     }
 }
@@ -93,6 +119,7 @@ static uint32_t sort_out(rs_engine_t *e, int keep_accounts) {
             r->life = rs_life_after(rs_row_ticket(r));   /* can't come from a kill; a place that is lost for ever is worse than a ticket */
             state = RS_FREE;
         }
+        const struct rs_class_row *row = rs_class_row(e, state == RS_FREE ? 0 : r->class);
         if (state != RS_FREE) {
             const struct rs_flow *f = rs_flow(e, rs_outlet(e, r->outlet), r->class);
             r->class_at8 = f->class_at8;
@@ -102,11 +129,14 @@ static uint32_t sort_out(rs_engine_t *e, int keep_accounts) {
             r->next = e->free_first;
             e->free_first = t;
         } else if (state == RS_QUEUED) {
-            r->charged = r->received = 0;
+            r->received = 0;
+            r->covered = r->charged = r->estimate < rs_upfront_max(row) ? r->estimate : rs_upfront_max(row);
             r->next = queued;
             queued = t;
         } else {
             if (r->estimate < r->received) r->estimate = r->received;
+            if (r->covered < r->received) r->covered = r->received;
+            if (r->covered > r->estimate) r->covered = r->estimate;
             if (!keep_accounts) r->charged = 0;     /* nothing to give back from an account that is new */
             count_outstanding(e, r);
         }
@@ -153,8 +183,11 @@ static void queue_up(rs_engine_t *e, const struct rs_sched_ops *ops, uint32_t li
         struct rs_flow *f = rs_row_flow(e, r);
         rs_queue_append(e, f, t, r);
         if (f->shortest) rs_queue_push_sized(e, o, f, t);
-        e->queued++;
-        rs_class_row(e, r->class)->queued++;
+        struct rs_class_row *row = rs_class_row(e, r->class);
+        if (row->queued++ >= row->own) {
+            if (!row->own && e->firsts < e->firsts_max) rs_lend_first(e, row);
+            else e->shared++;
+        }
         if (!o->queued++) e->backlog_map |= (uint64_t)1 << o->number;
         if (ops->enter) ops->enter(e, o, t);
     }
@@ -166,12 +199,12 @@ void rs_make_anew(rs_engine_t *e, rs_time_t now) {
     int keep_accounts = e->built_sched == e->settings.sched, keep_gate = e->built_gate == e->settings.gate;
     e->built_sched = e->built_gate = RS_NIL;    /* whoever dies from here on leaves accounts that nobody trusts */
     RS_BARRIER();
-    e->watch = (sched->on_receipt || gate->arrived ? RS_WATCH_BYTES : 0) | (gate->ended ? RS_WATCH_ENDS : 0) |
+    e->watch = (sched->charge || gate->arrived ? RS_WATCH_BYTES : 0) | (gate->ended ? RS_WATCH_ENDS : 0) |
                (gate->slice || e->settings.pace ? RS_WATCH_BYTES | RS_WATCH_SLOTS : 0) |
                (sched->enter || sched->taken ? RS_WATCH_QUEUES : 0);
     e->slice = gate->slice ? gate->slice(&e->settings) : UINT64_MAX;
     set_weights(e);
-    clear_sums(e);
+    clear_sums(e, keep_accounts);
     uint32_t list = sort(e, sort_out(e, keep_accounts));
     /* A discipline of tickets takes them one by one into an empty state; one of flows looks at them all at the end. */
     if (!sched->enter) queue_up(e, sched, list);

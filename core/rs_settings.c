@@ -83,6 +83,7 @@ const char *rs_refusal_text(enum rs_refusal r) {
     switch (r) {
     case RS_OK: return "accepted";
     case RS_CLASS_FULL: return "the class has as many requests waiting as it may";
+    case RS_SHARE_FULL: return "the class has as many requests waiting as it may while places are kept for others";
     case RS_TOTAL_FULL: return "as many requests as may be are waiting or being served";
     case RS_NO_SUCH_CLASS: return "there is no such class";
     }

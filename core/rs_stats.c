@@ -37,6 +37,7 @@ rs_time_t rs_waited(const rs_engine_t *e, rs_ticket_t t) {
 void rs_counts_add(struct rs_counts *a, const struct rs_counts *b) {
     a->submitted += b->submitted;
     a->refused_class += b->refused_class;
+    a->refused_share += b->refused_share;
     a->refused_total += b->refused_total;
     a->cancelled += b->cancelled;
     a->released += b->released;
@@ -80,7 +81,9 @@ int rs_class_stats(const rs_engine_t *e, uint32_t class, struct rs_class_stats *
     out->outstanding = row->outstanding;
     out->parked = row->parked;
     out->expected = rs_expected(row);
-    out->balance = ops->balance ? ops->balance(e, rs_outlet(e, 0), class) : 0;
+    out->owed = rs_flow(e, rs_outlet(e, 0), class)->owed;
+    out->balance = ops->balance ? ops->balance(e, rs_outlet(e, 0), class) - (int64_t)out->owed : 0;
+    out->own = row->own;
     out->mean = row->mean;
     out->wait_max = row->wait_max;
     out->counts = row->counts;

@@ -11,13 +11,13 @@
  *     enter/leave   a ticket joined, left the queue (NULL for disciplines that look at flows only)
  *     backlog       the flow has its first queued request
  *     head          flow->best changed without a release, the flow still waits
- *     take          who goes next: its request leaves the queue after this (flow->queued still counts it), and its estimate is on the
- *                   account
+ *     take          who goes next, its ticket's index, RS_NIL if nobody waits: its request leaves the queue after this (flow->queued still counts it), and rs_flow_cost is on the
+ *                   account, of which the engine takes what pays debts off flow->owed
  *     taken         (NULL: not interested) that request has left, and the flow still waits
  *     drained       the last queued request was cancelled
- *     charge        bytes (<= RS_BYTES_MAX) to the account of a class, waiting or not.  Returns how many it took: a bounded debt
- *                   forgives the rest.  NULL: no accounts
- *     refund        bytes given back, never more than were taken
+ *     charge        bytes (<= RS_BYTES_MAX) that came, for a discipline that charges on receipt; NULL for others
+ *     refund        bytes given back, never more than were taken, or flow->owed has become less, for a discipline that charges at release;
+ *                   NULL for others
  *     idle          nothing waits and nothing is outstanding (NULL: nothing to forget)
  *
  * restore makes the whole state anew from the flows (after create, configure and a rebuild).  With `keep`, accounts that were
@@ -28,24 +28,18 @@
 
 #include "base_block.h"
 
-struct rs_choice {
-    uint32_t ticket;        /* index; RS_NIL: nobody waits */
-    uint64_t charged;       /* bytes that the account took */
-};
-
 struct rs_sched_ops {
     const char *name;
-    int         on_receipt; /* has accounts, but charges what arrives, and no estimate at release */
     uint64_t    (*size)(uint32_t classes);
     void        (*restore)(rs_engine_t *e, struct rs_outlet *o, int keep);
     void        (*enter)(rs_engine_t *e, struct rs_outlet *o, uint32_t t);
     void        (*leave)(rs_engine_t *e, struct rs_outlet *o, uint32_t t);
     void        (*backlog)(rs_engine_t *e, struct rs_outlet *o, uint32_t c);
     void        (*head)(rs_engine_t *e, struct rs_outlet *o, uint32_t c);
-    struct rs_choice (*take)(rs_engine_t *e, struct rs_outlet *o, rs_time_t now);
+    uint32_t    (*take)(rs_engine_t *e, struct rs_outlet *o, rs_time_t now);
     void        (*taken)(rs_engine_t *e, struct rs_outlet *o, uint32_t c);
     void        (*drained)(rs_engine_t *e, struct rs_outlet *o, uint32_t c);
-    uint64_t    (*charge)(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes);
+    void        (*charge)(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes);
     void        (*refund)(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes);
     void        (*idle)(rs_engine_t *e, struct rs_outlet *o, uint32_t c);
     int64_t     (*balance)(const rs_engine_t *e, const struct rs_outlet *o, uint32_t c);        /* NULL: 0 */

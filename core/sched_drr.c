@@ -11,7 +11,8 @@
  *   ready the round is made as long as the nearest sleeper needs.  O(1) per release where quanta fit, O(log classes) where they don't.
  * - Classes earn when they are looked at: `level` sums what all rounds gave per weight, and each remembers the level up to which it has
  *   earned.  So a step of any length keeps everybody's ratio.
- * - Estimates are corrected (charge, refund); the deficit may go below 0, down to a bound in bytes per weight; more is forgiven.
+ * - Estimates are corrected: what was too much comes back (refund).  What was too little is no negative deficit but a debt beside it,
+ *   flow->owed, which the class's next requests pay off in parts (rs_flow_cost): so no class is silenced by what came.
  * - The paper erases the deficit when the queue is empty.  Here a class with responses outstanding keeps it, since corrections may
  *   still come, but earns nothing with an empty queue.  When the last response has ended, a positive deficit is erased and a debt stays:
  *   a pause earns no credit and pays no debt.
@@ -119,7 +120,7 @@ static void earn(struct drr *d, struct drr_row *r) {
     r->earned = d->level;
 }
 
-static int64_t need_of(const rs_engine_t *e, const struct rs_flow *f) { return (int64_t)(rs_row(e, f->best)->estimate << RS_FINE); }
+static int64_t need_of(const rs_engine_t *e, const struct rs_flow *f) { return (int64_t)(rs_flow_cost(e, f) << RS_FINE); }
 
 /* The level at which the class can pay for its next request, which it can't yet. */
 static uint64_t wake_level(uint64_t level, const struct drr_row *r, int64_t need) {
@@ -225,64 +226,47 @@ static void shift(struct drr *d, struct list *l, struct drr_row *r) {
 }
 
 /* The class at the head of the round pays for its next request, and leaves if it has no other. */
-static inline struct rs_choice pay(struct drr *d, struct drr_row *r, const struct rs_flow *f, uint64_t estimate) {
-    r->deficit -= (int64_t)(estimate << RS_FINE);
+static inline uint32_t pay(struct drr *d, struct drr_row *r, const struct rs_flow *f, uint64_t cost) {
+    r->deficit -= (int64_t)(cost << RS_FINE);
     d->released++;
-    d->released_bytes += estimate;
+    d->released_bytes += cost;
     if (f->queued == 1) shift(d, &d->list[d->round], r);
-    return (struct rs_choice){ f->best, estimate };
+    return f->best;
 }
 
 /* Who can't pay makes place for the next. */
-static __attribute__((noinline)) struct rs_choice look_further(rs_engine_t *e, struct rs_outlet *o, struct drr *d) {
+static __attribute__((noinline)) uint32_t look_further(rs_engine_t *e, struct rs_outlet *o, struct drr *d) {
     for (;;) {
         struct list *l = &d->list[d->round];
         uint32_t c = l->first;
         if (c == RS_NIL) {
-            if (!new_round(e, o, d)) return (struct rs_choice){ RS_NIL, 0 };
+            if (!new_round(e, o, d)) return RS_NIL;
             continue;
         }
         o->turns++;
         struct drr_row *r = row_of(d, c);
         const struct rs_flow *f = rs_flow(e, o, c);
-        uint64_t estimate = rs_row(e, f->best)->estimate;
-        int64_t need = (int64_t)(estimate << RS_FINE);
+        uint64_t cost = rs_flow_cost(e, f);
+        int64_t need = (int64_t)(cost << RS_FINE);
         earn(d, r);
-        if (need <= r->deficit) return pay(d, r, f, estimate);
+        if (need <= r->deficit) return pay(d, r, f, cost);
         shift(d, l, r);
         place(d, c, r, need);
     }
 }
 
 /* Mostly the class that went last has enough for one more. */
-static struct rs_choice take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
+static uint32_t take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
     (void)now;
     struct drr *d = rs_sched_state(e, o);
     uint32_t c = d->list[d->round].first;
     if (c == RS_NIL) return look_further(e, o, d);
     struct drr_row *r = row_of(d, c);
     const struct rs_flow *f = rs_flow(e, o, c);
-    uint64_t estimate = rs_row(e, f->best)->estimate;
-    if (r->earned != d->level || (int64_t)(estimate << RS_FINE) > r->deficit) return look_further(e, o, d);
+    uint64_t cost = rs_flow_cost(e, f);
+    if (r->earned != d->level || (int64_t)(cost << RS_FINE) > r->deficit) return look_further(e, o, d);
     o->turns++;
-    return pay(d, r, f, estimate);
-}
-
-static int64_t least_deficit(const rs_engine_t *e, uint32_t weight) {
-    unsigned __int128 most = (unsigned __int128)e->debt_fine * weight;
-    return most && most < DEFICIT_MAX ? -(int64_t)most : -DEFICIT_MAX;
-}
-
-/* Forgives what would be too deep a debt. */
-static uint64_t charge(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes) {
-    struct drr *d = rs_sched_state(e, o);
-    struct drr_row *r = row_of(d, c);
-    if (r->where != OUT) earn(d, r);
-    int64_t was = r->deficit, least = least_deficit(e, r->weight);
-    r->deficit = was - (int64_t)(bytes << RS_FINE);
-    if (r->deficit >= least) return bytes;
-    r->deficit = was < least ? was : least;
-    return (uint64_t)(was - r->deficit) >> RS_FINE;
+    return pay(d, r, f, cost);
 }
 
 static void refund(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes) {
@@ -295,7 +279,7 @@ static void refund(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t byt
 
 static void idle(rs_engine_t *e, struct rs_outlet *o, uint32_t c) {
     struct drr_row *r = row_of(rs_sched_state(e, o), c);
-    if (r->deficit > 0) r->deficit = 0;
+    r->deficit = 0;
 }
 
 static int64_t balance(const rs_engine_t *e, const struct rs_outlet *o, uint32_t c) {
@@ -320,10 +304,8 @@ static void restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
     for (uint32_t c = 0; c < e->capacity.classes; c++) {
         struct drr_row *r = row_of(d, c);
         const struct rs_flow *f = rs_flow(e, o, c);
-        int64_t least = least_deficit(e, f->weight);
-        int good = keep && !rs_class_row(e, c)->fresh && r->deficit <= DEFICIT_MAX;
-        if (!good || (r->deficit > 0 && !f->queued && !f->live)) r->deficit = 0;
-        if (r->deficit < least) r->deficit = least;
+        int good = keep && !rs_class_row(e, c)->fresh && r->deficit >= 0 && r->deficit <= DEFICIT_MAX;
+        if (!good || (!f->queued && !f->live)) r->deficit = 0;
         r->weight = f->weight;
         r->where = OUT;
     }
@@ -350,11 +332,12 @@ static const char *check_row(const rs_engine_t *e, const struct rs_outlet *o, co
     if ((r->where == SLEEP) != rs_heap_has(h, c)) return "drr: the sleepers and the heap differ";
     if ((f->queued != 0) != (r->where != OUT)) return "drr: a class waits in no round";
     if (!f->queued && !f->live && r->deficit > 0) return "drr: an idle class has kept credit";
-    if (r->deficit > 2 * DEFICIT_MAX || r->deficit < -DEFICIT_MAX) return "drr: a deficit is out of bounds";
+    if (r->deficit > 2 * DEFICIT_MAX || r->deficit < 0) return "drr: a deficit is out of bounds";
     if (r->weight != f->weight) return "drr: a class has an old weight";
     if (r->where == OUT) return NULL;
     if (r->earned > d->level) return "drr: a class earned ahead of the rounds";
-    if (r->where == SLEEP && wake_level(r->earned, r, need_of(e, f)) < rs_heap_nodes(h)[rs_heap_places(h)[c]].key)
+    /* Of its debt it pays more or less as its mean changes: nobody wakes it for that. */
+    if (r->where == SLEEP && wake_level(r->earned, r, (int64_t)((rs_row(e, f->best)->covered + f->owed) << RS_FINE)) < rs_heap_nodes(h)[rs_heap_places(h)[c]].key)
         return "drr: a class sleeps too long";
     return NULL;
 }
@@ -377,5 +360,5 @@ static const char *check(const rs_engine_t *e, const struct rs_outlet *o) {
 
 const struct rs_sched_ops rs_sched_drr = {
     .name = "drr", .size = size, .restore = restore, .backlog = backlog, .head = head, .take = take,
-    .drained = drained, .charge = charge, .refund = refund, .idle = idle, .balance = balance, .check = check,
+    .drained = drained, .refund = refund, .idle = idle, .balance = balance, .check = check,
 };

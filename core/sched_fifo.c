@@ -19,7 +19,7 @@ static void head(rs_engine_t *e, struct rs_outlet *o, uint32_t c) { rs_heap_reke
 
 static void drained(rs_engine_t *e, struct rs_outlet *o, uint32_t c) { rs_heap_remove(rs_sched_state(e, o), c); }
 
-static struct rs_choice take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
+static uint32_t take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
     (void)now;
     return rs_heads_take(e, o);
 }

@@ -22,13 +22,13 @@ static inline uint64_t rs_heads_layout(uint32_t classes, struct rs_heap *h) {
     return used;
 }
 
-static inline struct rs_choice rs_heads_take(rs_engine_t *e, struct rs_outlet *o) {
+static inline uint32_t rs_heads_take(rs_engine_t *e, struct rs_outlet *o) {
     struct rs_heap *h = rs_sched_state(e, o);
-    if (!h->count) return (struct rs_choice){ RS_NIL, 0 };
+    if (!h->count) return RS_NIL;
     uint32_t c = rs_heap_top(h).id;
     const struct rs_flow *f = rs_flow(e, o, c);
     if (f->queued == 1) rs_heap_remove(h, c);
-    return (struct rs_choice){ f->best, 0 };
+    return f->best;
 }
 
 static inline void rs_heads_restore(rs_engine_t *e, struct rs_outlet *o, rs_heads_key *key) {

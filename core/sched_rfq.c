@@ -7,16 +7,17 @@
  *
  *     rfq-paper   counts what has arrived.  A class keeps the smallest counter until its first byte comes, and takes every free slot
  *                 until then
- *     rfq         counts an estimate at release, corrects it as bytes come, and forgives debts beyond a bound: one long response of a
- *                 light class would otherwise silence it for minutes
+ *     rfq         counts an estimate at release and corrects it.  What comes late is a debt beside the counter, flow->owed, which the
+ *                 class's next requests pay off little by little (rs_flow_cost): one long response would otherwise silence its class for
+ *                 minutes
  *
  * Departures of both:
  * - A class that revives takes max(own counter, smallest of the others), eq. 2.  Fig. 2 sets the counter instead, which erases a debt.
  * - "The others" are the classes that wait.  The paper takes all: the counter of a class that is idle, or that only has one slow response
  *   outstanding, stands still while the rest goes on, and whoever starts from it shuts the rest out.  When nobody waits, the
  *   counter that was released last stands for them, so that what was used while alone is not held against a class.
- * - "rfq" charges a response before it has come.  What a reviving class begins at is therefore the least counter less what that class is still
- *   to receive: else a class that was alone would bring in all that it had outstanding beside its share.
+ * - "rfq" charges a response before it has come.  What a reviving class begins at is therefore the least counter less what that class was
+ *   charged and has not received: else a class that was alone would bring in all that it had outstanding beside its share.
  * - The remainder of the division by the weight is carried, so that small responses and large weights lose nothing.
  */
 #include "sched.h"
@@ -62,6 +63,8 @@ static uint64_t joins_at(const rs_engine_t *e, const struct rfq *q) {
     if (!q->waiting.count || e->settings.sched == RS_SCHED_RFQ_PAPER) return least;
     const struct rs_class_row *row = rs_class_row(e, rs_heap_top(&q->waiting).id);
     uint64_t expected = row->promised - row->counts.bytes;
+    /* Of a giant only what was charged at its release. */
+    if (expected / rs_upfront_max(row) >= row->outstanding) expected = row->outstanding * rs_upfront_max(row);
     if (expected > RS_BYTES_MAX) expected = RS_BYTES_MAX;
     uint64_t ahead = (expected << RS_FINE) / row->settings.weight;
     return least > ahead ? least - ahead : 0;
@@ -98,18 +101,11 @@ static void drained(rs_engine_t *e, struct rs_outlet *o, uint32_t c) {
     rs_heap_remove(&q->waiting, c);
 }
 
-/* The counter and its rest with so many bytes more; how many it took. */
-static uint64_t add(struct rfq *q, struct rfq_row *r, uint64_t weight, uint64_t bytes, uint64_t bound) {
-    uint64_t fine = (bytes << RS_FINE) + r->rest, was = r->acc, acc = was + fine / weight;
-    if (bound && acc > q->last + bound) {
-        acc = q->last + bound > was ? q->last + bound : was;
-        bytes = ((acc - was) * weight) >> RS_FINE;
-        r->rest = 0;
-    } else {
-        r->rest = (uint32_t)(fine % weight);
-    }
-    r->acc = acc;
-    return bytes;
+/* The counter and its rest with so many bytes more. */
+static void add(struct rfq_row *r, uint64_t weight, uint64_t bytes) {
+    uint64_t fine = (bytes << RS_FINE) + r->rest;
+    r->acc += fine / weight;
+    r->rest = (uint32_t)(fine % weight);
 }
 
 static void moved(rs_engine_t *e, struct rfq *q, uint32_t c, uint64_t acc) {
@@ -117,41 +113,33 @@ static void moved(rs_engine_t *e, struct rfq *q, uint32_t c, uint64_t acc) {
     if (acc > ACC_MAX) rebase(e, q);
 }
 
-static uint64_t charge_within(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes, uint64_t bound) {
+static void charge(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes) {
     struct rfq *q = rs_sched_state(e, o);
     struct rfq_row *r = row_of(q, c);
-    bytes = add(q, r, rs_flow(e, o, c)->weight, bytes, bound);
+    add(r, rs_flow(e, o, c)->weight, bytes);
     moved(e, q, c, r->acc);
-    return bytes;
 }
 
-static uint64_t charge(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes) {
-    return charge_within(e, o, c, bytes, e->debt_fine);
-}
-
-static uint64_t charge_all(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes) { return charge_within(e, o, c, bytes, 0); }
-
-static struct rs_choice take_charged(rs_engine_t *e, struct rs_outlet *o, int charged) {
+static uint32_t take_charged(rs_engine_t *e, struct rs_outlet *o, int charged) {
     struct rfq *q = rs_sched_state(e, o);
-    if (!q->waiting.count) return (struct rs_choice){ RS_NIL, 0 };
+    if (!q->waiting.count) return RS_NIL;
     struct rs_heap_node top = rs_heap_top(&q->waiting);
     struct rfq_row *r = row_of(q, top.id);
     const struct rs_flow *f = rs_flow(e, o, top.id);
-    uint64_t taken = 0;
     o->turns++;
     if (top.key > q->last) q->last = top.key;
-    if (charged) taken = add(q, r, f->weight, rs_row(e, f->best)->estimate, e->debt_fine);
+    if (charged) add(r, f->weight, rs_flow_cost(e, f));
     if (f->queued == 1) rs_heap_remove(&q->waiting, top.id);
     if (charged) moved(e, q, top.id, r->acc);
-    return (struct rs_choice){ f->best, taken };
+    return f->best;
 }
 
-static struct rs_choice take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
+static uint32_t take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
     (void)now;
     return take_charged(e, o, 1);
 }
 
-static struct rs_choice take_uncharged(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
+static uint32_t take_uncharged(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
     (void)now;
     return take_charged(e, o, 0);
 }
@@ -175,7 +163,7 @@ static int64_t balance(const rs_engine_t *e, const struct rs_outlet *o, uint32_t
     return (int64_t)(-(__int128)ahead * rs_flow(e, o, c)->weight / ((int64_t)1 << RS_FINE));
 }
 
-/* Counters are kept, within the bound of debts as it is now; one that cannot be right is neutral. */
+/* Counters are kept; one that cannot be right is neutral. */
 static void restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
     struct rfq *q = rs_sched_state(e, o);
     uint64_t last = keep && q->last <= ACC_MAX ? q->last : 0;
@@ -186,7 +174,6 @@ static void restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
         struct rfq_row *r = row_of(q, c);
         r->rest = 0;
         if (!keep || rs_class_row(e, c)->fresh || r->acc > ACC_MAX) r->acc = last;
-        if (e->debt_fine && r->acc > last + e->debt_fine) r->acc = last + e->debt_fine;
     }
     for (uint32_t c = 0; c < e->classes; c++)
         if (rs_flow(e, o, c)->queued) rs_heap_push(&q->waiting, c, row_of(q, c)->acc);
@@ -208,10 +195,10 @@ static const char *check(const rs_engine_t *e, const struct rs_outlet *o) {
 
 const struct rs_sched_ops rs_sched_rfq = {
     .name = "rfq", .size = size, .restore = restore, .backlog = backlog, .head = head, .take = take,
-    .drained = drained, .charge = charge, .refund = refund, .balance = balance, .check = check,
+    .drained = drained, .refund = refund, .balance = balance, .check = check,
 };
 
 const struct rs_sched_ops rs_sched_rfq_paper = {
-    .name = "rfq-paper", .on_receipt = 1, .size = size, .restore = restore, .backlog = backlog, .head = head, .take = take_uncharged,
-    .drained = drained, .charge = charge_all, .refund = refund, .balance = balance, .check = check,
+    .name = "rfq-paper", .size = size, .restore = restore, .backlog = backlog, .head = head, .take = take_uncharged,
+    .drained = drained, .charge = charge, .balance = balance, .check = check,
 };

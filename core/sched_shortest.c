@@ -44,7 +44,7 @@ static void leave(rs_engine_t *e, struct rs_outlet *o, uint32_t t) {
 
 static void nothing(rs_engine_t *e, struct rs_outlet *o, uint32_t c) { (void)e, (void)o, (void)c; }
 
-static struct rs_choice take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
+static uint32_t take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
     struct shortest *s = rs_sched_state(e, o);
     const struct rs_bucket *buckets = buckets_of(s);
     uint32_t best = RS_NIL;
@@ -60,7 +60,7 @@ static struct rs_choice take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now)
             best_size = r->estimate;
         }
     }
-    return (struct rs_choice){ best, 0 };
+    return best;
 }
 
 static void restore(rs_engine_t *e, struct rs_outlet *o, int keep) {

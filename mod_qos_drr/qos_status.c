@@ -71,7 +71,7 @@ static void json(request_rec *r, const struct look *l) {
     ap_rprintf(r, "\"submitted\":" U64 ",\"released\":" U64 ",\"refused\":" U64 ",\"cancelled\":" U64 ",\"done\":" U64 ",\"aborted\":" U64
                ",\"reclaimed\":" U64 ",\"timed_out\":" U64 ",\"gone\":" U64 ",\"lost_children\":" U64 ",\"rebuilds\":%u,\"bytes\":" U64
                ",\"classes\":[",
-               u(a->submitted), u(a->released), u(a->refused_class + a->refused_total), u(a->cancelled), u(a->done), u(a->aborted),
+               u(a->submitted), u(a->released), u(rs_refused(a)), u(a->cancelled), u(a->done), u(a->aborted),
                u(a->reclaimed), u(l->timed_out), u(l->gone), u(l->lost_children), l->all.rebuilds, u(l->bytes));
     for (uint32_t i = 0; i < l->all.classes; i++) {
         const struct rs_class_stats *c = &l->classes[i];
@@ -82,7 +82,7 @@ static void json(request_rec *r, const struct look *l) {
                    ",\"bytes\":" U64 ",\"share\":%.4f,\"balance\":%" APR_INT64_T_FMT ",\"response_mean\":" U64
                    ",\"wait_ms_mean\":%.3f,\"wait_ms_max\":%.3f,\"service_ms_mean\":%.3f}",
                    i ? "," : "", c->settings.name, c->settings.weight, c->retired ? "true" : "false", c->queued, c->outstanding, c->parked,
-                   u(n->submitted), u(n->released), u(n->refused_class + n->refused_total), u(n->cancelled), u(n->done), u(n->aborted),
+                   u(n->submitted), u(n->released), u(rs_refused(n)), u(n->cancelled), u(n->done), u(n->aborted),
                    u(n->bytes), share(l, n->bytes), (apr_int64_t)c->balance, u(c->mean), mean_ms(n->wait_us, n->released),
                    (double)c->wait_max / 1000.0, mean_ms(n->service_us, n->done + n->aborted));
     }
@@ -97,7 +97,7 @@ static double outstanding_of(const struct rs_class_stats *c) { return c->outstan
 static double parked_of(const struct rs_class_stats *c) { return c->parked; }
 static double submitted_of(const struct rs_class_stats *c) { return (double)c->counts.submitted; }
 static double released_of(const struct rs_class_stats *c) { return (double)c->counts.released; }
-static double refused_of(const struct rs_class_stats *c) { return (double)(c->counts.refused_class + c->counts.refused_total); }
+static double refused_of(const struct rs_class_stats *c) { return (double)rs_refused(&c->counts); }
 static double cancelled_of(const struct rs_class_stats *c) { return (double)c->counts.cancelled; }
 static double done_of(const struct rs_class_stats *c) { return (double)c->counts.done; }
 static double aborted_of(const struct rs_class_stats *c) { return (double)c->counts.aborted; }
@@ -169,7 +169,7 @@ static void page(request_rec *r, const struct look *l) {
                "%u slow to take their answer. " U64 " answers since start, " U64 " refused, " U64 " waited too long, " U64 " left while waiting. "
                "%u page sizes learnt, " U64 " URLs known from the prober%s. Scheduler %s, window %s, %u children.</p>\n",
                l->all.outstanding, l->all.window, l->all.queued, l->held, l->blocked, l->all.parked, u(a->done + a->aborted),
-               u(a->refused_class + a->refused_total), u(l->timed_out), u(l->gone), l->pages, u(l->known),
+               u(rs_refused(a)), u(l->timed_out), u(l->gone), l->pages, u(l->known),
                l->table_refused ? " (its last table was refused: see the error log)" : "", rs_sched_name((int)l->all.settings.sched),
                rs_gate_name((int)l->all.settings.gate), l->children);
     ap_rputs("<table><thead><tr><th>class</th><th>weight</th><th>share of bytes</th><th>at the server</th><th>waiting</th><th>answers</th>"
@@ -182,7 +182,7 @@ static void page(request_rec *r, const struct look *l) {
         ap_rprintf(r, "<tr%s><td>%s</td><td>%u</td><td><span class=\"bar\" style=\"width:%.1fem\"></span>%.1f %%</td><td>%u</td><td>%u</td>"
                    "<td>" U64 "</td><td>" U64 "</td><td>%.1f kB</td><td>%.1f ms</td><td>%.0f ms</td></tr>\n",
                    c->retired ? " class=\"retired\"" : "", c->settings.name, c->settings.weight, part * 8, part * 100, c->outstanding,
-                   c->queued, u(n->done + n->aborted), u(n->refused_class + n->refused_total), (double)c->mean / 1000.0,
+                   c->queued, u(n->done + n->aborted), u(rs_refused(n)), (double)c->mean / 1000.0,
                    mean_ms(n->wait_us, n->released), (double)c->wait_max / 1000.0);
     }
     ap_rputs("</tbody></table>\n<p>Also as <a href=\"?json\">JSON</a> and for <a href=\"?prometheus\">Prometheus</a>.</p>\n</body></html>\n", r);

@@ -27,7 +27,7 @@ static const Metric PerClass[] = {
     { "submitted_total", "counter", "Requests that came to be scheduled.", [](const struct rs_class_stats &c) { return double(c.counts.submitted); } },
     { "released_total", "counter", "Requests sent on.", [](const struct rs_class_stats &c) { return double(c.counts.released); } },
     { "refused_total", "counter", "Requests answered 503 because a queue was full.",
-      [](const struct rs_class_stats &c) { return double(c.counts.refused_class + c.counts.refused_total); } },
+      [](const struct rs_class_stats &c) { return double(rs_refused(&c.counts)); } },
     { "cancelled_total", "counter", "Requests that stopped waiting: too long, or the client left.",
       [](const struct rs_class_stats &c) { return double(c.counts.cancelled); } },
     { "done_total", "counter", "Responses that ended whole.", [](const struct rs_class_stats &c) { return double(c.counts.done); } },
@@ -111,7 +111,7 @@ ReportText(StoreEntry *e)
         const auto &n = c.counts;
         storeAppendPrintf(e, "%-31s %7u %6.1f%% %6.1f%% %7u %7u %7u %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %10.1f %8.0fms %8.0fms%s\n", c.settings.name,
                           c.settings.weight, 100.0 * l.due(c), 100.0 * l.share(c), c.queued, c.outstanding, c.parked,
-                          n.done, n.aborted, n.refused_class + n.refused_total, double(c.mean) / 1000.0, MeanMsec(n.wait_us, n.released),
+                          n.done, n.aborted, rs_refused(&n), double(c.mean) / 1000.0, MeanMsec(n.wait_us, n.released),
                           MeanMsec(n.service_us, n.done + n.aborted), c.retired ? "  (retired)" : "");
     }
 }
@@ -134,7 +134,7 @@ ReportJson(StoreEntry *e)
                           ",\"aborted\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"share\":%.4f,\"balance\":%" PRId64 ",\"response_mean\":%" PRIu64
                           ",\"wait_ms_mean\":%.3f,\"wait_ms_max\":%.3f,\"slot_ms_mean\":%.3f}",
                           comma, c.settings.name, c.settings.weight, c.retired ? "true" : "false", c.queued, c.outstanding, c.parked, c.expected,
-                          n.submitted, n.released, n.refused_class + n.refused_total, n.cancelled, n.done, n.aborted, n.bytes, l.share(c), c.balance,
+                          n.submitted, n.released, rs_refused(&n), n.cancelled, n.done, n.aborted, n.bytes, l.share(c), c.balance,
                           c.mean, MeanMsec(n.wait_us, n.released), double(c.wait_max) / 1000.0, MeanMsec(n.service_us, n.done + n.aborted));
         comma = ",";
     }

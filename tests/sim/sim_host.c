@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define OPEN_LOOP_ROOM 200000u      /* tickets beside those of the closed loops; an open loop that needs more is overloaded on purpose */
+#define HOOK_ROOM      64     /* requests of sim_ask at one time */
 #define SAMPLE_SECONDS 0.05
 
 enum { ASK, ASK_OPEN, READ, SAMPLE, HOOK, CHECK };
@@ -82,13 +83,12 @@ static uint64_t guess(struct sim *s, uint32_t class, uint64_t size) {
 }
 
 /* 0 if the engine refused. */
-static int submit(struct sim *s, uint32_t class, uint32_t client, uint32_t owner) {
+static int submit_sized(struct sim *s, uint32_t class, uint32_t client, uint32_t owner, uint64_t size, uint64_t estimate) {
     if (s->nfree == 0)
         return 0;
     struct sim_job *j = &s->jobs[s->free_jobs[s->nfree - 1]];
-    uint64_t size = draw_size(s, &s->setup->classes[class]);
     rs_ticket_t ticket;
-    if (rs_submit(s->engine, micros(s), class, 0, guess(s, class, size), owner, j->index, &ticket) != RS_OK)
+    if (rs_submit(s->engine, micros(s), class, 0, estimate, owner, j->index, &ticket) != RS_OK)
         return 0;
     s->nfree--;
     uint32_t serial = j->serial + 1;
@@ -98,6 +98,16 @@ static int submit(struct sim *s, uint32_t class, uint32_t client, uint32_t owner
     if (a->live++ == 0)
         a->since = s->now;
     return 1;
+}
+
+static int submit(struct sim *s, uint32_t class, uint32_t client, uint32_t owner) {
+    uint64_t size = draw_size(s, &s->setup->classes[class]);
+    return submit_sized(s, class, client, owner, size, guess(s, class, size));
+}
+
+void sim_ask(struct sim *s, uint32_t class, uint64_t bytes, uint64_t estimate) {
+    int taken = submit_sized(s, class, UINT32_MAX, 0, bytes, estimate);
+    assert(taken);
 }
 
 static void ask(struct sim *s, uint32_t client) {
@@ -324,7 +334,7 @@ static void make_clients(struct sim *s) {
     for (uint32_t i = 0; i < n; i++)
         sim_events_add(&s->events, 0, ASK, order[i], 0);
     free(order);
-    s->njobs = n + (open ? OPEN_LOOP_ROOM : 0);
+    s->njobs = n + (open ? OPEN_LOOP_ROOM : 0) + (p->hook ? HOOK_ROOM : 0);
     s->nfree = s->njobs;
     s->jobs = zeroed(s->njobs, sizeof *s->jobs);
     s->free_jobs = zeroed(s->njobs, sizeof *s->free_jobs);

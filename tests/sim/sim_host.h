@@ -95,6 +95,7 @@ double sim_jain(const struct sim_result *r, const struct sim_class *classes);
 /* For hooks. */
 double       sim_now(const struct sim *sim);
 rs_engine_t *sim_engine(struct sim *sim);
+void         sim_ask(struct sim *sim, uint32_t of_class, uint64_t bytes, uint64_t estimate);    /* one request besides, by nobody's client */
 void         sim_kill(struct sim *sim, uint32_t owner);    /* its requests are lost; its clients ask again through the others */
 
 /* For servers.  The job may be gone after sim_on_end. */

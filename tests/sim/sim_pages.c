@@ -121,8 +121,9 @@ static uint32_t make_pages(struct run *r) {
     return segments;
 }
 
+/* Room for all of one class beside what is kept for the other. */
 static void *make_engine(struct run *r, uint32_t tickets) {
-    struct rs_capacity cap = { .classes = 2, .tickets = tickets, .outlets = 1 };
+    struct rs_capacity cap = { .classes = 2, .tickets = 4 * tickets, .outlets = 1 };
     struct rs_class_settings classes[2] = { [SUBSEQUENT] = { .name = "subsequent", .weight = 1, .level = 0 },
                                             [FIRST] = { .name = "first", .weight = 1, .level = 1 } };
     if (r->p->one_class) {

@@ -377,6 +377,7 @@ static void add(struct rs_counts *sum, const struct rs_counts *c) {
     sum->cancelled += c->cancelled;
     sum->reclaimed += c->reclaimed;
     sum->refused_class += c->refused_class;
+    sum->refused_share += c->refused_share;
     sum->refused_total += c->refused_total;
     sum->parked += c->parked;
 }
@@ -416,6 +417,6 @@ int main(int argc, char **argv) {
            "  %" PRIu64 " done, %" PRIu64 " aborted, %" PRIu64 " cancelled, %" PRIu64 " of these reclaimed, %" PRIu64 " refused, %" PRIu64
            " parked\n  %" PRIu64 " rebuilds, %" PRIu64 " configurations, %" PRIu64 " moves in memory, %" PRIu64 " whole checks\n",
            s.lives, engines, took, (double)s.lives / took, s.counts.done, s.counts.aborted, s.counts.cancelled, s.counts.reclaimed,
-           s.counts.refused_class + s.counts.refused_total, s.counts.parked, s.rebuilds, s.configured, s.moved, s.checks);
+           rs_refused(&s.counts), s.counts.parked, s.rebuilds, s.configured, s.moved, s.checks);
     return 0;
 }

@@ -26,11 +26,12 @@ struct soak_row {               /* by ticket index */
 struct soak_set { uint32_t *index, count; };                       /* the tickets of one state, for a random choice among them */
 struct soak_flow { uint32_t first, last, queued, outstanding, parked; };
 
-struct soak_class { struct rs_class_settings settings; uint32_t queued, outstanding, parked; };
+struct soak_class { struct rs_class_settings settings; uint32_t queued, outstanding, parked, own; };
 
 struct soak_model {
     struct rs_capacity cap;
     struct rs_settings settings;
+    uint64_t           shared;      /* places that are for whoever comes */
     struct soak_row   *rows;        /* cap.tickets */
     struct soak_set    set[4];      /* by enum rs_state; RS_FREE holds ended tickets, for late calls */
     struct soak_flow  *flows;       /* class x outlet */

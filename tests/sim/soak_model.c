@@ -37,12 +37,28 @@ void soak_model_free(struct soak_model *m) {
 
 void soak_model_configured(struct soak_model *m, const struct rs_settings *s, const struct rs_class_settings *classes, uint32_t n,
                            const uint32_t *number) {
+    uint64_t weights = 0;
     m->settings = *s;
+    for (uint32_t i = 0; i < m->cap.classes; i++)
+        m->classes[i].own = 0;
     for (uint32_t i = 0; i < n; i++) {
         m->classes[number[i]].settings = classes[i];
         if (number[i] >= m->numbers)
             m->numbers = number[i] + 1;
+        weights += classes[i].weight;
     }
+    /* Half of the places are kept by weight; as many as there are classes without one, or half of them, are lent; the rest is shared. */
+    uint64_t all = s->queue_max && s->queue_max < m->cap.tickets ? s->queue_max : m->cap.tickets, light = 0;
+    m->shared = all;
+    for (uint32_t i = 0; i < n; i++) {
+        struct soak_class *c = &m->classes[number[i]];
+        uint64_t own = all / 2 * c->settings.weight / weights;
+        c->own = (uint32_t)(c->settings.queue_max && c->settings.queue_max < own ? c->settings.queue_max : own);
+        m->shared -= c->own;
+    }
+    for (uint32_t i = 0; i < m->numbers; i++)
+        light += m->classes[i].own == 0;
+    m->shared -= light < all / 2 ? light : all / 2;
 }
 
 /* ---- sets and queues ----------------------------------------------------------------------------------------------------------------- */
@@ -110,6 +126,15 @@ void soak_model_moved(struct soak_model *m, uint32_t i, enum rs_state to) {
 
 /* ---- what may not be ----------------------------------------------------------------------------------------------------------------- */
 
+/* Those beyond what is kept for their class have taken all that is for whoever comes. */
+static int shared_are_taken(const struct soak_model *m) {
+    uint64_t beyond = 0;
+    for (uint32_t i = 0; i < m->numbers; i++)
+        if (m->classes[i].queued > m->classes[i].own)
+            beyond += m->classes[i].queued - m->classes[i].own;
+    return beyond >= m->shared;
+}
+
 const char *soak_model_submitted(struct soak_model *m, uint32_t class, uint32_t outlet, uint32_t owner, uint64_t tag,
                                  enum rs_refusal why, rs_ticket_t t) {
     const struct soak_class *c = &m->classes[class];
@@ -122,12 +147,20 @@ const char *soak_model_submitted(struct soak_model *m, uint32_t class, uint32_t 
         m->counts.refused_class++;
         return class_full ? NULL : "refused as class full, and it was not";
     }
+    if (why == RS_SHARE_FULL) {
+        m->counts.refused_share++;
+        if (class_full || total_full)
+            return "refused as beyond its share, and it had another reason";
+        return c->queued >= c->own && shared_are_taken(m) ? NULL : "refused as beyond its share, and it was not";
+    }
     if (why == RS_TOTAL_FULL) {
         m->counts.refused_total++;
         return total_full ? NULL : "refused as total full, and it was not";
     }
-    if (class_full || total_full)
+    if (class_full || live == m->cap.tickets)
         return "taken beyond a bound";
+    if (total_full && c->queued >= c->own && c->queued)
+        return "taken beyond the places, and it was not one of its own";
     uint32_t i = rs_ticket_index(t);
     if (t == RS_NO_TICKET || i >= m->cap.tickets)
         return "a ticket out of range";
@@ -193,6 +226,7 @@ const char *soak_model_picked(struct soak_model *m, rs_ticket_t t) {
 static const char *compare_counts(const struct rs_counts *a, const struct rs_counts *b) {
     if (a->submitted != b->submitted) return "the count of submitted ones differs";
     if (a->refused_class != b->refused_class) return "the count of refusals by class differs";
+    if (a->refused_share != b->refused_share) return "the count of refusals for the sake of others differs";
     if (a->refused_total != b->refused_total) return "the count of refusals in total differs";
     if (a->cancelled != b->cancelled) return "the count of cancelled ones differs";
     if (a->released != b->released) return "the count of released ones differs";

@@ -131,25 +131,31 @@ START_TEST(pacing_makes_short_bins_fair) {
 END_TEST
 
 /*
- * The longest time without a byte for the class of weight 1, window 4.  A page of 1 MB (the largest of 780 is about that) comes at a
- * quarter of the link, 16 s, and has to be earned at a seventh, 28 s: 12 s without a byte; more for the largest of all seeds.  With
- * debt_max D the class of 3/7 of the mean weight owes at most 3/7 D: at 64 KB 28 KB, 0.8 s of its share.  Beside that it waits for a slot
- * (a large page of another class leaves three that turn over in about a second) and for a round trip: 4 s in all.
+ * The longest time without a byte for the class of weight 1, window 4.  In the paper's order a page of 1 MB (the largest of 780 is about
+ * that) comes at a quarter of the link, 16 s, and has to be earned at a seventh, 28 s: 12 s without a byte; more for the largest of all
+ * seeds.  In the amended one the class in debt asks for a page as soon as it has earned four, 3 s, or 6 s while its mean is twice what it
+ * is (a giant doubles it).  With debt_max D the class of 3/7 of the mean weight owes at most 3/7 D: at 64 KB 28 KB, 0.8 s of its share.
+ * Beside that it waits for a slot (a large page of another class leaves three that turn over in about a second) and for a round trip: 10 s and
+ * 4 s in all.
  */
-START_TEST(a_bounded_debt_bounds_the_gap) {
-    double longest[2] = { 0, 0 };
-    for (int bounded = 0; bounded < 2; bounded++)
+START_TEST(a_debt_leaves_no_long_gap) {
+    static const struct { const char *name; int sched; uint64_t debt_max; double least, most; } rows[] = {
+        { "paper RFQ", RS_SCHED_RFQ_PAPER, 0, 12, 1e9 }, { "amended, without a bound", RS_SCHED_RFQ, 0, 0, 10 },
+        { "amended, debt_max 64 KB", RS_SCHED_RFQ, 65536, 0, 4 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        double longest = 0;
         for (uint64_t seed = 1; seed <= TEST_SEEDS; seed++) {
             struct sim_class classes[3];
-            struct sim_setup setup = office(classes, RS_SCHED_RFQ, RS_GATE_WINDOW, 4, seed);
-            setup.settings.debt_max = bounded ? 65536 : 0;
+            struct sim_setup setup = office(classes, rows[i].sched, RS_GATE_WINDOW, 4, seed);
+            setup.settings.debt_max = rows[i].debt_max;
             struct figures f = run(&setup);
-            longest[bounded] = fmax(longest[bounded], f.gap);
+            longest = fmax(longest, f.gap);
         }
-    printf("longest gap of the light class over %d seeds: %.1f s without a bound, %.1f s with debt_max 64 KB\n", TEST_SEEDS, longest[0],
-           longest[1]);
-    AT_LEAST("the gap without a bound", longest[0], 12);
-    AT_MOST("the gap with a bound", longest[1], 4);
+        printf("longest gap of the light class over %d seeds: %.1f s, %s\n", TEST_SEEDS, longest, rows[i].name);
+        AT_LEAST("the longest gap", longest, rows[i].least);
+        AT_MOST("the longest gap", longest, rows[i].most);
+    }
 }
 END_TEST
 
@@ -247,7 +253,7 @@ END_TEST
 
 int main(void) {
     const TTest *tests[] = { the_amended_order_is_fairer_than_the_paper, shares_on_the_link_over_many_seeds, pacing_makes_short_bins_fair,
-                             a_bounded_debt_bounds_the_gap, a_reviving_class_takes_no_more_than_its_share, wrc_reaches_umax,
+                             a_debt_leaves_no_long_gap, a_reviving_class_takes_no_more_than_its_share, wrc_reaches_umax,
                              the_byte_gate_keeps_the_link_busy_with_less_outstanding };
     return test_sim_run("link", tests, sizeof tests / sizeof *tests, 1);
 }

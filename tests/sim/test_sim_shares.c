@@ -202,17 +202,30 @@ static void charge_light(struct sim *sim, void *arg) {
     rs_charge(sim_engine(sim), (rs_time_t)(sim_now(sim) * 1e6), 2, 0, *(uint64_t *)arg);
 }
 
+/* What the light class lacks of a tenth of all bytes, over the bins in which it had any. */
+static double lacks(const struct sim_result *r) {
+    double all = 0, own = 0;
+    for (uint32_t b = 0; b < r->bins; b++) {
+        if (!r->bin_bytes[b * 3 + 2])
+            continue;
+        for (uint32_t i = 0; i < 3; i++)
+            all += (double)r->bin_bytes[b * 3 + i];
+        own += (double)r->bin_bytes[b * 3 + 2];
+    }
+    return 0.1 * all - own;
+}
+
 /*
- * At 10 s the light class is charged 25 MB that no ticket explains.  It earns 0.1 of the server's 12.1 MB/s of page bytes (rate less
- * overhead for 32 KB pages), so it waits 20.6 s, whether it asks all the time or is away for ten seconds of them: then the others
- * repay nothing in its stead and it waits as long after.  With debt_max D, of which a third of the mean weight has 0.3, it waits
- * 0.3 D / 0.1 / rate.  Tolerance: a tenth, and what is in flight (8 responses, 0.03 s).
+ * At 10 s the light class is charged 25 MB that no ticket explains, or owes 0.3 of debt_max, a third of the mean weight.  It pays all of it,
+ * whether it asks all the time or is away for ten seconds of them, when others repay nothing in its stead: counting the debt it has its
+ * tenth, so of what came it lacks 0.9 of the debt.  Tolerance: the bins of 0.25 s at both ends and at both ends of the pause may hold a
+ * tenth of theirs, 0.3 MB, and 8 pages, more or less.  It is not silenced: it earns a page in 27 ms, and in debt asks one in 108 ms; a page under way and a round are twice that.
  */
 START_TEST(a_debt_stays_and_is_bounded) {
-    static const struct { uint64_t debt_max; double pause_to; double least, most; } rows[] = {
-        { 0,       0,  18.0, 22.7 },
-        { 0,       20, 18.0, 22.7 },
-        { 2000000, 0,  0.40, 0.60 },
+    static const struct { uint64_t debt_max; double pause_to, lacks; } rows[] = {
+        { 0,       0,  22.5e6 },
+        { 0,       20, 22.5e6 },
+        { 2000000, 0,  0.54e6 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct sim_class classes[3];
@@ -221,16 +234,87 @@ START_TEST(a_debt_stays_and_is_bounded) {
         classes[2].pause_from = rows[i].pause_to > 0 ? 10.1 : 0;
         classes[2].pause_to = rows[i].pause_to;
         struct sim_server *server = website();
-        struct sim_setup setup = { .settings = drr(8), .classes = classes, .nclasses = 3, .server = server, .seed = 1,
+        struct sim_setup setup = { .settings = drr(8), .classes = classes, .nclasses = 3, .server = server, .seed = 1, .bin = 0.25,
                                    .warm = 5, .until = 60, .hook = charge_light, .hook_every = 1, .arg = &bytes };
         setup.settings.debt_max = rows[i].debt_max;
         struct sim_result r = sim_run(&setup);
-        printf("25 MB of debt, debt_max %u, pause until %g s: longest gap %.2f s\n", (unsigned)rows[i].debt_max, rows[i].pause_to,
-               r.classes[2].gap_max);
-        AT_LEAST("longest gap of the class in debt", r.classes[2].gap_max, rows[i].least);
-        AT_MOST("longest gap of the class in debt", r.classes[2].gap_max, rows[i].most);
+        double lacking = lacks(&r);
+        printf("25 MB of debt, debt_max %u, pause until %g s: lacks %.2f MB, longest gap %.2f s\n", (unsigned)rows[i].debt_max,
+               rows[i].pause_to, lacking / 1e6, r.classes[2].gap_max);
+        WITHIN("what the class in debt lacks", lacking, rows[i].lacks, 4 * 8 * 32768);
+        AT_MOST("longest gap of the class in debt", r.classes[2].gap_max, 0.33);
         sim_result_free(&r);
         sim_server_free(&server);
+    }
+}
+END_TEST
+
+/* ---- giants -------------------------------------------------------------------------------------------------------------------------- */
+
+#define GIANT 1000000000u
+
+enum trick { NONE, RANGES, DOWNLOAD };
+
+/* In each 15 s a byte of a file that is known as 1 GB; or, once, the file. */
+static void do_trick(struct sim *sim, void *arg) {
+    enum trick trick = *(enum trick *)arg;
+    if (trick == RANGES)
+        sim_ask(sim, 0, 1000, GIANT);
+    else if (trick == DOWNLOAD && sim_now(sim) < 16)
+        sim_ask(sim, 0, GIANT, GIANT);
+}
+
+static struct sim_result with_trick(enum trick trick, int sched, struct sim_class classes[3]) {
+    struct sim_server *server = website();
+    struct sim_setup setup = { .settings = drr(8), .classes = classes, .nclasses = 3, .server = server, .seed = 1,
+                               .warm = 15, .until = 120, .hook = do_trick, .hook_every = 15, .arg = &trick };
+    setup.settings.sched = (uint32_t)sched;
+    struct sim_result r = sim_run(&setup);
+    sim_server_free(&server);
+    return r;
+}
+
+/*
+ * Ten people who read for half a second beside search engines and crawlers that always want more.  People ask for 0.5 MB/s of the 7.5 that
+ * they are due.  The range requests cost them seven times 64 KB and eight mean pages, 0.3 MB each, saved in 0.04 s of their share: within the
+ * noise of 2,000 pages, a twentieth; half more is allowed.  The download has a slot of eight for itself, 1.5 MB/s of the rest: with a page's
+ * time the wait for a slot grows by a seventh, and what is owed makes each wait for at most four pages' quanta instead of one: twice.
+ */
+START_TEST(one_giant_does_not_keep_people_waiting) {
+    for (int sched = RS_SCHED_DRR; sched <= RS_SCHED_RFQ; sched++) {
+        double mean[3];
+        for (int trick = NONE; trick <= DOWNLOAD; trick++) {
+            struct sim_class classes[3];
+            three(classes, &(struct sim_class)KNOWN(SIM_PAGES, 0));
+            classes[0].clients = 10;
+            classes[0].think = 0.5;
+            struct sim_result r = with_trick((enum trick)trick, sched, classes);
+            mean[trick] = r.classes[0].time_sum / (double)r.classes[0].responses;
+            sim_result_free(&r);
+        }
+        printf("%s: people's pages take %.3f s, beside range requests %.3f s, beside a download of 1 GB %.3f s\n", rs_sched_name(sched),
+               mean[NONE], mean[RANGES], mean[DOWNLOAD]);
+        AT_MOST("beside range requests, times as long", mean[RANGES] / mean[NONE], 1.5);
+        AT_MOST("beside a download, times as long", mean[DOWNLOAD] / mean[NONE], 2);
+    }
+}
+END_TEST
+
+/*
+ * People want more than their share, too, and one of them has the download: it is part of the 60 %.  It brings an eighth of all bytes, less
+ * than three quarters of 60 %, so nothing is forgiven: over 105 s, 1.2 GB, the shares are right to what may be owed at one time, the pages of
+ * a second (0.6 of 12 MB), and to a page of 5 MB: 1 point.
+ */
+START_TEST(a_download_is_part_of_its_class_share) {
+    for (int sched = RS_SCHED_DRR; sched <= RS_SCHED_RFQ; sched++) {
+        struct sim_class classes[3];
+        three(classes, &(struct sim_class)KNOWN(SIM_PAGES, 0));
+        struct sim_result r = with_trick(DOWNLOAD, sched, classes);
+        printf("%s, with a download of 1 GB: %.2f / %.2f / %.2f %%\n", rs_sched_name(sched), 100 * r.classes[0].share, 100 * r.classes[1].share,
+               100 * r.classes[2].share);
+        for (int i = 0; i < 3; i++)
+            WITHIN("share", 100 * r.classes[i].share, 100 * want[i], 1);
+        sim_result_free(&r);
     }
 }
 END_TEST
@@ -241,9 +325,20 @@ END_TEST
  * 10,000 classes of equal weight, ten clients each: 100,000 waiting.  Pages of one size: two classes differ by one response, and by one
  * more for a round under way.  Lognormal pages: there is one level for all.  In DRR nobody is above it, since a page waits until it is
  * paid, and a class that is found waiting has saved E[X^2] / 2 E[X] = e^(1.318^2) / 2 = 2.8 mean pages on average (78 KB, and 65 KB after a
- * run as short as this): so the most served are that much above the mean, and a round (two mean pages) while it lasts.  In RFQ nobody is
+ * run as short as this): so the most served are that much above the mean, and a round (two mean pages) while it lasts.  But of a page only
+ * 64 KB and 8 mean pages, 280 KB, are paid before: one in 150 is larger (its normal is above (ln 280,000 - 9.357) / 1.318 = 2.42, 0.8 %), so
+ * of 20 pages each one class in seven may be above by more, and none by more than the largest page, 5 MB.  In RFQ nobody is
  * below it, since a page goes at once and is earned afterwards: so the least served are that much below the mean.
  */
+static void served_alike_by_drr(const struct sim_result *r, uint64_t mean, uint64_t most) {
+    uint32_t above = 0;
+    for (uint32_t i = 0; i < r->nclasses; i++)
+        above += r->classes[i].bytes > mean + 78000 + 2 * 27400;
+    printf("  %u of them above the mean by more than a page's saving\n", above);
+    AT_MOST("DRR, classes that are above the mean by more than is saved for a page", above, r->nclasses / 7.0);
+    AT_MOST("DRR, the most served above the mean, bytes", (double)(most - mean), 5e6);
+}
+
 START_TEST(ten_thousand_classes_are_served_alike) {
     static const struct { int sched; enum sim_size size; } rows[] = {
         { RS_SCHED_DRR, SIM_FIXED }, { RS_SCHED_DRR, SIM_PAGES }, { RS_SCHED_RFQ, SIM_FIXED }, { RS_SCHED_RFQ, SIM_PAGES } };
@@ -269,7 +364,7 @@ START_TEST(ten_thousand_classes_are_served_alike) {
         if (rows[k].size == SIM_FIXED)
             AT_MOST("difference between two classes, responses", (double)(most - least) / 27400, 2);
         else if (rows[k].sched == RS_SCHED_DRR)
-            AT_MOST("DRR, the most served above the mean, bytes", (double)(most - mean), 78000 + 2 * 27400);
+            served_alike_by_drr(&r, mean, most);
         else
             AT_MOST("RFQ, the least served below the mean, bytes", (double)(mean - least), 78000 + 27400);
         sim_result_free(&r);
@@ -281,6 +376,7 @@ END_TEST
 
 int main(void) {
     const TTest *tests[] = { shares_are_as_weighted, shares_over_many_seeds, a_large_window_fades_towards_equal, one_class_alone_gets_all,
-                             a_pause_earns_no_credit, a_debt_stays_and_is_bounded, ten_thousand_classes_are_served_alike };
+                             a_pause_earns_no_credit, a_debt_stays_and_is_bounded, one_giant_does_not_keep_people_waiting,
+                             a_download_is_part_of_its_class_share, ten_thousand_classes_are_served_alike };
     return test_sim_run("shares", tests, sizeof tests / sizeof *tests, 1);
 }

@@ -104,6 +104,117 @@ START_TEST(refusals_say_why_and_are_counted) {
 }
 END_TEST
 
+/* How many of a class are taken until one is refused, and why. */
+static uint32_t crowd(struct world *w, uint32_t class, enum rs_refusal *why) {
+    rs_ticket_t t;
+    uint32_t n = 0;
+    while ((*why = rs_submit(w->e, w->now, class, 0, 1000, 1, 0, &t)) == RS_OK) n++;
+    sound(w);
+    return n;
+}
+
+/*
+ * A crowd of one class, people not there: half of 100 places is kept by weight, 30, 15 and 5; the crowd takes its 5 and the 50 that are
+ * for whoever comes.  Then people come, and have theirs.
+ */
+START_TEST(one_class_cannot_fill_the_queue) {
+    struct world w;
+    enum rs_refusal why;
+    const char *text = "";
+    open_world(&w, (enum rs_sched)_i, RS_GATE_WINDOW, 1, (const uint32_t[]){ 6, 3, 1 }, 3, 200);
+    w.settings.queue_max = 100;
+    ck_assert_int_eq(rs_configure(w.e, &w.settings, w.classes, 3, NULL, 0, &text), 0);
+    ck_assert_uint_eq(crowd(&w, 2, &why), 55);
+    ck_assert_int_eq(why, RS_SHARE_FULL);
+    ck_assert_uint_eq(class_stats(&w, 2).counts.refused_share, 1);
+    rs_rebuild(w.e, w.now);
+    sound(&w);
+    ck_assert_uint_eq(crowd(&w, 0, &why), 30);
+    ck_assert_int_eq(why, RS_SHARE_FULL);
+    ck_assert_uint_eq(crowd(&w, 1, &why), 15);
+    ck_assert_int_eq(why, RS_TOTAL_FULL);
+    /* Who is released leaves a place: to all, if it was a shared one. */
+    for (int i = 0; i < 40; i++) ck_assert(rs_finish(w.e, w.now, next(&w)));
+    uint32_t left = 0;
+    for (uint32_t c = 0; c < 3; c++) left += crowd(&w, c, &why);
+    ck_assert_uint_eq(left, 40);
+    struct rs_stats s = stats(&w);
+    ck_assert_uint_eq(s.queued, 100);
+    ck_assert_uint_eq(s.counts.refused_share + s.counts.refused_total, 6);
+    close_world(&w);
+}
+END_TEST
+
+/* Alone in a configuration, a class has all places, and a class's own bound comes first. */
+START_TEST(places_of_one_class_and_bounded_ones) {
+    struct world w;
+    enum rs_refusal why;
+    const char *text = "";
+    open_world(&w, RS_SCHED_DRR, RS_GATE_WINDOW, 1, NULL, 1, 101);
+    ck_assert_uint_eq(crowd(&w, 0, &why), 101);
+    ck_assert_int_eq(why, RS_TOTAL_FULL);
+    close_world(&w);
+    open_world(&w, RS_SCHED_DRR, RS_GATE_WINDOW, 1, NULL, 2, 150);
+    w.settings.queue_max = 100;
+    w.classes[0].queue_max = 10;        /* the 15 that it does not need of its own are for whoever comes */
+    ck_assert_int_eq(rs_configure(w.e, &w.settings, w.classes, 2, NULL, 0, &text), 0);
+    ck_assert_uint_eq(crowd(&w, 1, &why), 90);
+    ck_assert_int_eq(why, RS_SHARE_FULL);
+    ck_assert_uint_eq(crowd(&w, 0, &why), 10);
+    ck_assert_int_eq(why, RS_CLASS_FULL);
+    close_world(&w);
+}
+END_TEST
+
+/*
+ * 10,000 classes and as many places: half a place is kept for each.  A crowd of one takes what is for whoever comes, and one; then each of
+ * 4,999 others finds a first place; when those leave theirs, the rest do.
+ */
+START_TEST(less_than_a_place_for_each) {
+    enum { N = 10000 };
+    struct world w;
+    enum rs_refusal why;
+    rs_ticket_t t, first[N];
+    uint32_t taken = 0;
+    open_world(&w, RS_SCHED_RFQ, RS_GATE_WINDOW, 1, NULL, N, N);
+    ck_assert_uint_eq(crowd(&w, 7, &why), N / 2 + 1);
+    ck_assert_int_eq(why, RS_SHARE_FULL);
+    for (uint32_t c = 0; c < N; c++)
+        if (c != 7 && rs_submit(w.e, 0, c, 0, 1000, 1, 0, &t) == RS_OK) first[taken++] = t;
+    ck_assert_uint_eq(taken, N / 2 - 1);
+    sound(&w);
+    while (taken) ck_assert(rs_cancel(w.e, 0, first[--taken]));
+    sound(&w);
+    for (uint32_t c = N; c-- > 0;)
+        if (c != 7 && rs_submit(w.e, 0, c, 0, 1000, 1, 0, &t) == RS_OK) taken++;
+    ck_assert_uint_eq(taken, N / 2 - 1);
+    sound(&w);
+    close_world(&w);
+}
+END_TEST
+
+/* Fewer places than before: nobody is thrown out, who has its own still gets it, and the crowd gets nothing until it is within its part. */
+START_TEST(fewer_places_than_wait) {
+    struct world w;
+    enum rs_refusal why;
+    const char *text = "";
+    open_world(&w, RS_SCHED_DRR, RS_GATE_WINDOW, 1, NULL, 2, 200);
+    ck_assert_uint_eq(crowd(&w, 0, &why), 150);
+    w.settings.queue_max = 20;
+    ck_assert_int_eq(rs_configure(w.e, &w.settings, w.classes, 2, NULL, 0, &text), 0);
+    sound(&w);
+    ck_assert_uint_eq(crowd(&w, 0, &why), 0);
+    ck_assert_uint_eq(crowd(&w, 1, &why), 5);
+    for (int i = 0; i < 200; i++) {
+        rs_ticket_t t = next(&w);
+        if (t != RS_NO_TICKET) ck_assert(rs_finish(w.e, 0, t));
+    }
+    ck_assert_uint_eq(crowd(&w, 0, &why), 15);
+    ck_assert_uint_eq(crowd(&w, 1, &why), 5);
+    close_world(&w);
+}
+END_TEST
+
 START_TEST(parking_gives_the_slot_and_keeps_the_account) {
     struct world w;
     open_world(&w, RS_SCHED_DRR, RS_GATE_WINDOW, 1, NULL, 1, 4);
@@ -250,13 +361,16 @@ START_TEST(charge_counts_for_a_class_without_a_ticket) {
     for (int i = 0; i < 3; i++) ask(&w, 0, 1000), ask(&w, 1, 1000);
     rs_charge(w.e, 0, 0, 0, 5000);
     rs_charge(w.e, 0, 9, 0, 5000);     /* no such class: nothing happens */
-    for (int i = 0; i < 3; i++) {
+    uint32_t of_0 = 0;
+    for (int i = 0; i < 4; i++) {       /* its first request pays for three more */
         rs_ticket_t t = next(&w);
-        ck_assert_uint_eq(rs_class(w.e, t), 1);
+        of_0 += rs_class(w.e, t) == 0;
         serve(&w, t, 1000);
     }
-    ck_assert_uint_eq(class_stats(&w, 0).counts.bytes, 5000);
-    ck_assert_uint_eq(stats(&w).counts.bytes, 8000);
+    ck_assert_uint_eq(of_0, 1);
+    ck_assert_uint_eq(class_stats(&w, 0).owed, 2000);
+    ck_assert_uint_eq(class_stats(&w, 0).counts.bytes, 6000);
+    ck_assert_uint_eq(stats(&w).counts.bytes, 9000);
     sound(&w);
     close_world(&w);
 }
@@ -436,6 +550,10 @@ int main(void) {
     tcase_add_loop_test(c, every_move_and_no_other, 0, RS_SCHED_COUNT);
     tcase_add_test(c, a_late_call_does_nothing);
     tcase_add_test(c, refusals_say_why_and_are_counted);
+    tcase_add_loop_test(c, one_class_cannot_fill_the_queue, 0, RS_SCHED_COUNT);
+    tcase_add_test(c, places_of_one_class_and_bounded_ones);
+    tcase_add_test(c, less_than_a_place_for_each);
+    tcase_add_test(c, fewer_places_than_wait);
     tcase_add_test(c, parking_gives_the_slot_and_keeps_the_account);
     tcase_add_loop_test(c, a_dead_owner_leaves_nothing, 0, RS_SCHED_COUNT);
     tcase_add_test(c, time_never_goes_back);

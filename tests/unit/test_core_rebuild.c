@@ -37,7 +37,11 @@ static void wreck(rs_engine_t *e, uint64_t *seed) {
         noise(&row->credit, sizeof row->credit * 2, seed);
     }
     noise(&e->free_first, sizeof e->free_first, seed);
-    noise(&e->queued, sizeof e->queued, seed);
+    noise(&e->shared, sizeof e->shared, seed);
+    noise(&e->shared_max, sizeof e->shared_max, seed);
+    noise(&e->firsts, sizeof e->firsts, seed);
+    noise(&e->firsts_max, sizeof e->firsts_max, seed);
+    noise(&e->queued_max, sizeof e->queued_max, seed);
     noise(&e->next_outlet, sizeof e->next_outlet, seed);
     noise(&e->backlog_map, sizeof e->backlog_map, seed);
     noise(&e->weight_busy, sizeof e->weight_busy, seed);
@@ -103,12 +107,23 @@ START_TEST(right_accounts_survive_a_rebuild) {
     for (int i = 0; i < 30; i++) ask(&w, 1, 1000);
     serve(&w, t, 20000);
     t = ask(&w, 0, 1000);
+    int64_t balance = class_stats(&w, 0).balance;
+    ck_assert_uint_eq(class_stats(&w, 0).owed, 19000);
     rs_rebuild(w.e, 0);
     sound(&w);
-    int before = 0;
-    for (rs_ticket_t u; (u = next(&w)) != t; before++) serve(&w, u, 1000);
-    ck_assert_int_ge(before, 17);
-    ck_assert_int_le(before, 21);
+    ck_assert_uint_eq(class_stats(&w, 0).owed, 19000);
+    ck_assert_int_eq(class_stats(&w, 0).balance, balance);
+    int lead = 0;
+    for (int i = 0; i < 10; i++) ask(&w, 0, 1000);
+    for (int i = 0; i < 200; i++) {
+        rs_ticket_t u = next(&w);
+        uint32_t c = rs_class(w.e, u);
+        lead += c ? 1 : -1;
+        serve(&w, u, 1000);
+        ask(&w, c, 1000);
+    }
+    ck_assert_int_ge(lead, 15);         /* 19, and a round is 4 of each */
+    ck_assert_int_le(lead, 23);
     close_world(&w);
 }
 END_TEST
@@ -350,7 +365,9 @@ START_TEST(check_names_what_is_wrong) {
     struct rs_outlet *o = rs_outlet(w.e, 0);
     struct rs_flow *f = rs_flow(w.e, o, 1);
     DAMAGE(w.e->magic, 1);
-    DAMAGE(w.e->queued, 3);
+    DAMAGE(w.e->shared, 3);
+    DAMAGE(w.e->firsts, 3);
+    DAMAGE(w.e->shared_max, 3);
     DAMAGE(w.e->classes, 9);
     DAMAGE(w.e->backlog_map, 0);
     DAMAGE(w.e->weight_busy, 1);
@@ -366,6 +383,10 @@ START_TEST(check_names_what_is_wrong) {
     DAMAGE(f->best, f->last);
     DAMAGE(f->queued, 2);
     DAMAGE(f->live, 9);
+    DAMAGE(f->owed, UINT64_MAX);
+    DAMAGE(rs_row(w.e, f->last)->covered, 1001);
+    DAMAGE(rs_class_row(w.e, 1)->own, 7);
+    DAMAGE(rs_class_row(w.e, 1)->first, 1);
     DAMAGE(f->weight, 9);
     DAMAGE(rs_row(w.e, f->last)->next, f->first);
     DAMAGE(rs_row(w.e, f->last)->class, 2);
