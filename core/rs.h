@@ -12,7 +12,7 @@
  *
  * THE LIFE OF A REQUEST.  A ticket stands for one request.  No other move than these exists; each is counted in struct rs_counts.
  *
- *     free ─rs_submit→ queued ─rs_pick→ released ─rs_finish→ done      ─┐
+ *     free ─rs_submit→ queued ─rs_pick→ released ─rs_finish→ done      ─┐     (rs_hand_over is a finish, too)
  *                        │                 │ ↑  └─rs_abort→ aborted    ─┤
  *                        │        rs_park  ↓ │ rs_resume                ├→ free (the ticket's generation goes up)
  *                        │               parked ─rs_finish→ done       ─┤
@@ -174,6 +174,13 @@ int rs_resume(rs_engine_t *e, rs_time_t now, rs_ticket_t t);                    
 int rs_finish(rs_engine_t *e, rs_time_t now, rs_ticket_t t);                      /* released, parked: all of it came */
 int rs_abort(rs_engine_t *e, rs_time_t now, rs_ticket_t t);                       /* released, parked: it ended before its end */
 int rs_cancel(rs_engine_t *e, rs_time_t now, rs_ticket_t t);                      /* queued: nobody waits for it any more */
+
+/*
+ * Released, parked: the server's work is done, `length` bytes are made, and go their way by themselves to a client that may be slow, or gone.
+ * It ends as by rs_finish, and teaches `length`, but its class is charged no more than what a release would have been.  Returns how many of
+ * the bytes are paid for so; the host charges those beyond as they go, by rs_charge.  `length` if the ticket has ended.
+ */
+uint64_t rs_hand_over(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length);
 
 /*
  * How many bytes of this response may be read now (pacing); RS_UNLIMITED when pacing is off.  *again as in rs_pick when it is 0.

@@ -3,9 +3,9 @@
  * Every move of a ticket.  The host's one lock covers them all; rs.h draws the states.
  *
  *     free     → queued     rs_submit              queued   → free       rs_cancel, rs_reclaim
- *     queued   → released   rs_pick                released → free       rs_finish, rs_abort, rs_reclaim
+ *     queued   → released   rs_pick                released → free       rs_finish, rs_hand_over, rs_abort, rs_reclaim
  *     released → parked     rs_park                parked   → released   rs_resume
- *     parked   → free       rs_finish, rs_abort, rs_reclaim
+ *     parked   → free       rs_finish, rs_hand_over, rs_abort, rs_reclaim
  *
  * A move first writes the fields that the new state needs, then `life`, then lists and sums: see base_block.h.
  *
@@ -461,7 +461,9 @@ static RARELY int settle(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f,
     return 1;
 }
 
-static inline __attribute__((always_inline)) int end(rs_engine_t *e, struct rs_ticket_row *r, uint32_t t, enum rs_state state, int whole) {
+/* length: what a whole one tells the mean. */
+static inline __attribute__((always_inline)) int end(rs_engine_t *e, struct rs_ticket_row *r, uint32_t t, enum rs_state state, int whole,
+                                                     uint64_t length) {
     struct rs_class_row *row = rs_row_class(e, r);
     struct rs_flow *f = rs_row_flow(e, r);
     struct rs_outlet *o = rs_flow_outlet(e, f);
@@ -472,7 +474,7 @@ static inline __attribute__((always_inline)) int end(rs_engine_t *e, struct rs_t
         row->parked--;
     }
     if (whole) {
-        learn(e, row, r->received);
+        learn(e, row, length);
         row->counts.done++;
     } else {
         row->counts.aborted++;
@@ -487,14 +489,23 @@ static inline __attribute__((always_inline)) int end(rs_engine_t *e, struct rs_t
 static RARELY int end_otherwise(rs_engine_t *e, rs_ticket_t t, int whole) {
     struct rs_ticket_row *r = rs_live_row(e, t);
     if (!r || rs_row_state(r) == RS_QUEUED) return 0;
-    return end(e, r, rs_ticket_index(t), rs_row_state(r), whole);
+    return end(e, r, rs_ticket_index(t), rs_row_state(r), whole, r->received);
 }
 
 int rs_finish(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     rs_enter(e);
     rs_clamp_now(e, now);
     struct rs_ticket_row *r = rs_row_in(e, t, RS_RELEASED);
-    return r ? end(e, r, rs_ticket_index(t), RS_RELEASED, 1) : end_otherwise(e, t, 1);
+    return r ? end(e, r, rs_ticket_index(t), RS_RELEASED, 1, r->received) : end_otherwise(e, t, 1);
+}
+
+uint64_t rs_hand_over(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length) {
+    if (!rs_header(e, now, t, length)) return length;
+    struct rs_ticket_row *r = rs_live_row(e, t);
+    uint64_t paid = r->covered;
+    if (paid > r->received) rs_progress(e, now, t, paid - r->received);
+    end(e, r, rs_ticket_index(t), rs_row_state(r), 1, r->estimate);
+    return paid;
 }
 
 int rs_abort(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {

@@ -31,6 +31,7 @@
 #include "qos_keeper.h"
 #include "qos_share.h"
 #include "qos_status.h"
+#include "qos_went.h"
 
 APLOG_USE_MODULE(qos_drr);
 
@@ -242,6 +243,7 @@ static int pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp) {
 static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s) {
     (void)plog;
     (void)ptemp;
+    if (qos_config()->used) qos_went_hook(pconf);
     return qos_config_finish(qos_config(), pconf, s);
 }
 

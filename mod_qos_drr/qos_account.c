@@ -5,6 +5,8 @@
 #include <http_protocol.h>
 #include <http_request.h>
 
+#include "qos_went.h"
+
 #define REPORT_BYTES 65536u     /* tell the engine of progress in such steps */
 #define NEWS         32u        /* a mean that moves by more than such a part is told to other gateways */
 #define QUICK_US     20000u     /* a write that takes less is one of a client that keeps up */
@@ -23,10 +25,14 @@ static const request_rec *last_of(const request_rec *r) {
     return r;
 }
 
-/* Only a complete 200 answer to a plain GET tells how big a page is. */
+/*
+ * Only a complete 200 answer to a plain GET tells how big a page is, and only when it has gone to its client.  Of a stream that is known only
+ * roughly, and by the time its request is over its end may stand in buffers of the connection still.
+ */
 static int teaches(const struct qos_request *q) {
     const request_rec *last = last_of(q->r);
-    return !q->broken && q->r->method_number == M_GET && !q->r->header_only && last->status == HTTP_OK && !q->r->connection->aborted &&
+    uint64_t least = q->r->connection->master ? q->sent / 2 : q->sent;
+    return q->whole && qos_went(q) >= least && !q->broken && q->r->method_number == M_GET && !q->r->header_only && last->status == HTTP_OK && !q->r->connection->aborted &&
            q->sent > 0;
 }
 
@@ -52,14 +58,45 @@ static void learn(const struct qos_request *q) {
     _Atomic uint64_t *mean = &P.view.class_mean[qos_config()->number[q->class]];
     uint64_t old = atomic_load_explicit(mean, memory_order_relaxed);
     int64_t step = ((int64_t)q->sent - (int64_t)old) / 16;
+    uint64_t first = q->sent < 16 * QOS_MEAN_DEFAULT ? q->sent : 16 * QOS_MEAN_DEFAULT;
 
     /* Where the prober has a size for this coding, what teaches must be found before it. */
     learn_key(q, is_coded(q) || qos_known_mean(&P.view.sh->known, &P.view.known, coded_url) ? coded_url : q->keys.url, 1);
     if (q->keys.pattern) learn_key(q, pages_key_coded(q->keys.pattern, q->coding), 1);
     /* A directory's mean moves with every page: no news. */
     learn_key(q, pages_key_coded(q->keys.dir, q->coding), 0);
-    /* A lost update among children costs nothing: it is a running mean. */
-    atomic_store_explicit(mean, old ? (uint64_t)((int64_t)old + step) : q->sent, memory_order_relaxed);
+    /* A giant doubles it and no more.  A lost update among children costs nothing: it is a running mean. */
+    if (step > (int64_t)old) step = (int64_t)old;
+    atomic_store_explicit(mean, old ? (uint64_t)((int64_t)old + step) : first, memory_order_relaxed);
+}
+
+/* ---- what goes after the end ------------------------------------------------------------------------------------------------- */
+
+static void goes(struct qos_request *q) {
+    struct qos_request **end = &q->conn->going;
+
+    q->going = 1;
+    while (*end) end = &(*end)->next_going;
+    *end = q;
+}
+
+static void no_longer_goes(struct qos_request *q) {
+    struct qos_request **at = &q->conn->going;
+
+    q->going = 0;
+    while (*at && *at != q) at = &(*at)->next_going;
+    if (*at) *at = q->next_going;
+}
+
+/* Its ticket has ended: what goes now is its class's all the same. */
+static void charge_gone(struct qos_request *q, uint64_t least) {
+    uint64_t went = qos_went(q), bytes = went - q->reported;
+
+    if (went < q->reported || bytes < least) return;
+    q->reported = went;
+    qos_lock(&P.view);
+    rs_charge(P.view.engine, qos_now(), qos_config()->number[q->class], 0, bytes);
+    qos_unlock(&P.view);
 }
 
 /* ---- beginning and end ------------------------------------------------------------------------------------------------------- */
@@ -70,9 +107,16 @@ static apr_status_t pool_goes(void *data) {
     if (q->conn->current == q) q->conn->current = NULL;
     if (q->conn->held == q) q->conn->held = NULL;
     /* A signal handler that ends the process in the middle of our own call: the parent gives back what is left. */
-    if (q->ticket == RS_NO_TICKET || qos_lock_is_ours()) return APR_SUCCESS;
-    if (qos_end_wait(&P.view, q->ticket)) q->ticket = RS_NO_TICKET;
-    else qos_account_end(q, 0);
+    if (qos_lock_is_ours()) return APR_SUCCESS;
+    if (q->ticket != RS_NO_TICKET) {
+        if (qos_end_wait(&P.view, q->ticket)) q->ticket = RS_NO_TICKET;
+        else qos_account_end(q, 0);
+    }
+    if (q->going) {
+        no_longer_goes(q);
+        charge_gone(q, 1);
+    }
+    if (teaches(q)) learn(q);
     return APR_SUCCESS;
 }
 
@@ -93,22 +137,29 @@ void qos_account_end(struct qos_request *q, int whole) {
     struct qos_wakes w = { .n = 0 };
     int more;
     rs_ticket_t ticket = q->ticket;
-    uint64_t now;
+    uint64_t now, bytes, paid;
 
     if (ticket == RS_NO_TICKET) return;
     q->ticket = RS_NO_TICKET;
     whole = whole && !q->broken && !q->r->connection->aborted;
+    q->whole = whole;
+    bytes = whole ? q->sent : qos_went(q);
     now = qos_now();
     qos_lock(&P.view);
-    if (q->sent > q->reported) rs_progress(P.view.engine, now, ticket, q->sent - q->reported);
-    if (whole) rs_finish(P.view.engine, now, ticket);
-    else rs_abort(P.view.engine, now, ticket);
+    if (whole && q->sent >= REPORT_BYTES) {
+        paid = rs_hand_over(P.view.engine, now, ticket, q->sent);
+        if (paid > q->reported) q->reported = paid;
+        goes(q);
+    } else {
+        if (bytes > q->reported) rs_progress(P.view.engine, now, ticket, bytes - q->reported);
+        if (whole) rs_finish(P.view.engine, now, ticket);
+        else rs_abort(P.view.engine, now, ticket);
+    }
     qos_row_free_locked(&P.view, &P.view.rows[rs_ticket_index(ticket)]);
     more = qos_pump_locked(&P.view, now, P.row, RS_NO_TICKET, &w);
     qos_unlock(&P.view);
     qos_wake(&P.view, &w);
     if (more) qos_pump(&P.view, P.row);
-    if (whole && teaches(q)) learn(q);
 }
 
 /* ---- bytes on their way ------------------------------------------------------------------------------------------------------ */
@@ -129,13 +180,21 @@ static void tell_length(struct qos_request *q) {
 }
 
 static void tell_progress(struct qos_request *q) {
-    uint64_t bytes = q->sent - q->reported;
+    uint64_t went, bytes;
 
-    if (bytes < REPORT_BYTES) return;
-    q->reported = q->sent;
+    if (q->sent < q->reported + REPORT_BYTES) return;
+    went = qos_went(q);
+    bytes = went - q->reported;
+    if (went < q->reported + REPORT_BYTES) return;
+    q->reported = went;
     qos_lock(&P.view);
     rs_progress(P.view.engine, qos_now(), q->ticket, bytes);
     qos_unlock(&P.view);
+}
+
+void qos_account_went(struct qos_conn *k) {
+    if (k->going) charge_gone(k->going, REPORT_BYTES);
+    else if (k->current && k->current->ticket != RS_NO_TICKET) tell_progress(k->current);
 }
 
 /* The write is over: a parked response whose client keeps up takes a slot again. */
@@ -158,9 +217,8 @@ static apr_status_t count_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
     struct qos_request *q = k->current;
     uint64_t bytes = 0, began;
     apr_status_t rv;
-    int end = 0;
+    int end = 0, broken = 0;
 
-    if (!q || q->ticket == RS_NO_TICKET) return ap_pass_brigade(f->next, bb);
     for (apr_bucket *b = APR_BRIGADE_FIRST(bb); b != APR_BRIGADE_SENTINEL(bb); b = APR_BUCKET_NEXT(b)) {
         if (!APR_BUCKET_IS_METADATA(b)) {
             if (b->length != (apr_size_t)-1) bytes += b->length;
@@ -168,9 +226,14 @@ static apr_status_t count_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
             end = 1;
             break;
         } else if (AP_BUCKET_IS_ERROR(b)) {
-            q->broken = 1;
+            broken = 1;
         }
     }
+    if (!q || q->ticket == RS_NO_TICKET) {
+        qos_went_passes(k, bytes);
+        return ap_pass_brigade(f->next, bb);
+    }
+    q->broken |= broken;
     if (last_of(q->r)->status == HTTP_SWITCHING_PROTOCOLS) {
         /* A tunnel from here on, for hours perhaps: no longer an answer that the server works at. */
         k->current = NULL;
@@ -178,6 +241,8 @@ static apr_status_t count_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
         return ap_pass_brigade(f->next, bb);
     }
     if (bytes && !q->sent && !q->length_told) tell_length(q);
+    if (!q->sent) qos_went_begins(q);
+    qos_went_passes(k, bytes);
     q->sent += bytes;
     if (end) {
         k->current = NULL;

@@ -7,6 +7,10 @@
  * what stands in buffers.  A response that can't be written out because its client is slow is parked by whoever waits for its slot
  * (qos_sweep): the filter marks when each write begins, and takes a slot again once the client keeps up.
  *
+ * What is passed on may go for long after the slot came back, or never: an answer is charged to its class as its bytes go to the network
+ * (qos_went.h), but for what any answer is charged at its release, and teaches its size only when it has gone.  One of less than 64 KB is
+ * charged when it is passed on: it fits into the socket's buffer.
+ *
  * The slot comes back once, by the first of: the end-of-request bucket; the request's pool going (whatever happened to the bucket);
  * the parent, when the child died.
  */
@@ -21,6 +25,7 @@ void         qos_account_register(void);                /* the filter; from regi
 void         qos_account_watch(struct qos_request *q);  /* it has a ticket: whatever becomes of it, its pool going gives it back */
 void         qos_account_begin(struct qos_request *q);  /* it has its slot: from here on its bytes are counted */
 void         qos_account_end(struct qos_request *q, int whole);     /* gives the slot back; does nothing the second time */
+void         qos_account_went(struct qos_conn *k);      /* bytes have been written to this connection */
 int          qos_account_log(request_rec *r);           /* log_transaction hook: notes for LogFormat */
 
 #endif

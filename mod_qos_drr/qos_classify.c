@@ -89,12 +89,62 @@ static void want(const struct qos_request *q, uint64_t key) {
     if (q->coding != PAGES_IDENTITY) qos_ring_put(wanted, pages_key_coded(key, q->coding));
 }
 
+/* A decimal number at **at, which moves behind it.  0 if there is none, or too large a one. */
+static int number(const char **at, uint64_t *n) {
+    const char *begin = *at;
+
+    for (*n = 0; **at >= '0' && **at <= '9' && *n < UINT64_MAX / 100; ++*at) *n = *n * 10 + (uint64_t)(**at - '0');
+    return *at > begin && (**at < '0' || **at > '9');
+}
+
+/* Of a page of `whole` bytes the part that Range asks for; `whole` for a Range that no server honours. */
+static uint64_t ranges(const char *field, uint64_t whole) {
+    uint64_t sum = 0;
+
+    if (strncasecmp(field, "bytes=", 6)) return whole;
+    for (const char *at = field + 6;; at++) {
+        uint64_t from = 0, to;
+        int last;
+
+        while (*at == ' ' || *at == '\t') at++;
+        last = *at == '-';
+        if (!last && !number(&at, &from)) return whole;
+        if (*at++ != '-') return whole;
+        if (last) {
+            if (!number(&at, &to)) return whole;
+            sum += to < whole ? to : whole;
+        } else {
+            if (*at < '0' || *at > '9') to = UINT64_MAX;
+            else if (!number(&at, &to) || to < from) return whole;
+            if (to >= whole) to = whole - 1;
+            if (from <= to) sum += to - from + 1;
+        }
+        sum += QOS_HEADER_DEFAULT;
+        while (*at == ' ' || *at == '\t') at++;
+        if (sum >= whole || (*at && *at != ',')) return whole;
+        if (!*at) return sum;
+    }
+}
+
+/*
+ * What a request asks for of the page: nothing but a header, parts, or the page if it has changed.  What comes beyond is charged as it
+ * comes: so a server that sends the whole page all the same, or a client that lies, gets nothing for nothing.
+ */
+static uint64_t asked(const request_rec *r, uint64_t whole) {
+    const char *field;
+
+    if (r->header_only) return QOS_HEADER_DEFAULT;
+    if (r->method_number != M_GET) return whole;
+    if (apr_table_get(r->headers_in, "If-None-Match") || apr_table_get(r->headers_in, "If-Modified-Since")) return QOS_HEADER_DEFAULT;
+    field = apr_table_get(r->headers_in, "Range");
+    return field ? ranges(field, whole) : whole;
+}
+
 /* The page itself, else those with its path and parameters, else its directory, else its class. */
 static uint64_t estimate(const struct qos_request *q) {
     const struct qos_view *v = &qos_process.view;
     uint64_t bytes;
 
-    if (q->r->header_only) return QOS_HEADER_DEFAULT;
     bytes = mean_of(v, q->keys.url, q->coding);
     if (!bytes) want(q, q->keys.url);
     if (!bytes && q->keys.pattern) {
@@ -103,7 +153,7 @@ static uint64_t estimate(const struct qos_request *q) {
     }
     if (!bytes) bytes = mean_of(v, q->keys.dir, q->coding);
     if (!bytes) bytes = atomic_load_explicit(&v->class_mean[qos_config()->number[q->class]], memory_order_relaxed);
-    return bytes ? bytes : QOS_MEAN_DEFAULT;
+    return asked(q->r, bytes ? bytes : QOS_MEAN_DEFAULT);
 }
 
 /* By what the client wrote, before anything was rewritten: that is what makes pages different. */

@@ -63,6 +63,7 @@ void qos_pages_learn(void *table, uint32_t pages, uint64_t key, uint64_t bytes) 
     if (count < COUNT_MAX) count++;
     if (bytes != mean) {
         int64_t step = ((int64_t)bytes - (int64_t)mean) / (int64_t)(count < MEMORY ? count : MEMORY);
+        if (step > (int64_t)mean && mean) step = (int64_t)mean;     /* a giant doubles it and no more: a directory's mean is for all its pages */
         mean = (uint64_t)((int64_t)mean + step);
     }
     atomic_store_explicit(&row->value, mean << COUNT_BITS | count, memory_order_relaxed);

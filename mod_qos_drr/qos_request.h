@@ -45,7 +45,11 @@ struct qos_request {                        /* in r->pool */
 
     /* while running */
     uint64_t             sent, reported;    /* bytes passed to the network side; of these, told to the engine */
+    uint64_t             first_byte;        /* where it begins among the bytes of its connection: qos_went.h */
     int                  length_told, broken;
+    int                  whole;             /* all of it was passed on */
+    int                  going;             /* all of it was, the slot is given back, and some of it may be in buffers: in conn->going */
+    struct qos_request  *next_going;
     unsigned             quick_writes;      /* in a row, since it was parked */
 };
 
@@ -55,6 +59,9 @@ struct qos_conn {                           /* in c->pool */
     int                  inside;            /* our process_connection hook runs already */
     int                  lent;              /* the socket has the wake-up descriptor in place of client_fd */
     int                  filter;            /* our output filter is in place */
+    struct qos_request  *going;             /* in the order in which they go */
+    uint64_t             passed;            /* bytes passed on here, and */
+    _Atomic uint64_t     written;           /* written to the socket, by the connection's thread: qos_went.h */
 };
 
 /* This process: set up by the parent before it forks, then by each child for itself. */

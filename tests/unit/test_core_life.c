@@ -314,6 +314,39 @@ START_TEST(the_account_follows_what_is_known) {
 }
 END_TEST
 
+/* All of a gigabyte is made, and stands in buffers: the class pays as for a release, and what goes beyond as it goes. */
+START_TEST(what_is_handed_over_is_charged_as_it_goes) {
+    struct world w;
+    open_world(&w, (enum rs_sched)_i, RS_GATE_WINDOW, 2, NULL, 2, 8);
+    for (int i = 0; i < 100; i++) ask(&w, 0, 1000), serve(&w, next(&w), 1000);
+    rs_ticket_t t = ask(&w, 0, 1000);
+    ck_assert(next(&w) == t);
+    ck_assert(rs_progress(w.e, 0, t, 500));
+    uint64_t paid = rs_hand_over(w.e, 0, t, 1 << 30);
+    ck_assert_uint_eq(paid, 65535 + 8 * 1000);
+    ck_assert_uint_eq(class_stats(&w, 0).owed, paid - 1000);
+    ck_assert_uint_eq(class_stats(&w, 0).mean, 2000);
+    ck_assert_uint_eq(class_stats(&w, 0).expected, 0);
+    ck_assert_uint_eq(stats(&w).outstanding, 0);
+    ck_assert_int_eq(rs_state(w.e, t), RS_FREE);
+    ck_assert_uint_eq(rs_hand_over(w.e, 0, t, 77), 77);
+    sound(&w);
+    rs_charge(w.e, 0, 0, 0, 5000);
+    ck_assert_uint_eq(class_stats(&w, 0).owed, paid - 1000 + 5000);
+    /* A small one is as if it had been finished; a waiting one can't be handed over. */
+    rs_ticket_t small = ask(&w, 1, 1000);
+    ck_assert_uint_eq(rs_hand_over(w.e, 0, small, 77), 77);
+    ck_assert_int_eq(rs_state(w.e, small), RS_QUEUED);
+    ck_assert(next(&w) == small);
+    ck_assert(rs_park(w.e, 0, small));
+    ck_assert_uint_eq(rs_hand_over(w.e, 0, small, 900), 900);
+    ck_assert_uint_eq(class_stats(&w, 1).counts.bytes, 900);
+    ck_assert_uint_eq(class_stats(&w, 1).mean, 900);
+    sound(&w);
+    close_world(&w);
+}
+END_TEST
+
 START_TEST(an_unknown_size_is_the_mean_of_the_class) {
     struct world w;
     open_world(&w, RS_SCHED_DRR, RS_GATE_NONE, 0, NULL, 2, 4);
@@ -558,6 +591,7 @@ int main(void) {
     tcase_add_loop_test(c, a_dead_owner_leaves_nothing, 0, RS_SCHED_COUNT);
     tcase_add_test(c, time_never_goes_back);
     tcase_add_test(c, the_account_follows_what_is_known);
+    tcase_add_loop_test(c, what_is_handed_over_is_charged_as_it_goes, RS_SCHED_DRR, RS_SCHED_RFQ + 1);
     tcase_add_test(c, an_unknown_size_is_the_mean_of_the_class);
     tcase_add_loop_test(c, huge_sizes_do_not_overflow, 0, RS_SCHED_COUNT);
     tcase_add_test(c, charge_counts_for_a_class_without_a_ticket);
