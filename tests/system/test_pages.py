@@ -31,12 +31,17 @@ KNOWN = {
 }
 
 
-@pytest.fixture
-def table(tmp_path):
+def readable(tmp_path):
+    """By httpd's own user."""
     tmp_path.chmod(0o755)
     for parent in tmp_path.parents:
         if parent.stat().st_uid == os.getuid() and str(parent) not in ("/", "/tmp"):
             parent.chmod(0o755)
+
+
+@pytest.fixture
+def table(tmp_path):
+    readable(tmp_path)
     path = tmp_path / "pages"
     write(path, KNOWN)
     return path
