@@ -5,7 +5,8 @@
  *     rs_create.c     size, create, attach          rs_life.c    submit, pick, header, ... : every move of a ticket
  *     rs_configure.c  new settings and classes      rs_credit.c  read pacing
  *     rs_settings.c   table, names                  rs_stats.c   reading
- *     rs_rebuild.c    everything from the tickets   rs_check.c   invariants
+ *     rs_account.h    what a class is charged       rs_check.c   invariants
+ *     rs_rebuild.c    everything from the tickets
  */
 #ifndef FAIRGATE_RS_ENGINE_H
 #define FAIRGATE_RS_ENGINE_H

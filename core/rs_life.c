@@ -16,72 +16,7 @@
  * the rest is reached through e->watch and calls that are rarely made.
  */
 #include "class_queue.h"
-#include "rs_engine.h"
-
-#define MEAN_UNKNOWN 16384u     /* bytes of a response of which nobody knows anything */
-#define MEAN_SHIFT   4          /* running mean over about 16 responses */
-#define APART        __attribute__((noinline))         /* so that who does not need it does not save registers for it */
-#define RARELY       __attribute__((noinline, cold))
-
-static uint64_t at_most_max(uint64_t bytes) { return bytes < RS_BYTES_MAX ? bytes : RS_BYTES_MAX; }
-
-static RARELY uint64_t guess(const rs_engine_t *e, const struct rs_class_row *row, uint64_t estimate) {
-    if (estimate) return at_most_max(estimate);
-    if (row->mean) return row->mean;
-    return e->mean ? e->mean : MEAN_UNKNOWN;
-}
-
-/* The first response of a class is measured by what is known of others. */
-static RARELY uint64_t learn_first(const rs_engine_t *e, uint64_t bytes) {
-    uint64_t most = (e->mean ? e->mean : MEAN_UNKNOWN) << MEAN_SHIFT;
-    return bytes < most ? bytes : most;
-}
-
-/*
- * A giant doubles the mean and no more.  A class of which nothing is known yet takes the mean of the one that ended a response last.
- */
-static inline void learn(rs_engine_t *e, struct rs_class_row *row, uint64_t bytes) {
-    int64_t mean = (int64_t)row->mean, step = ((int64_t)bytes - mean) >> MEAN_SHIFT;
-    if (step > mean) step = mean;
-    row->mean = e->mean = mean ? (uint64_t)(mean + step) : learn_first(e, bytes);
-}
-
-static APART uint64_t owe_much(const rs_engine_t *e, struct rs_flow *f, uint64_t bytes) {
-    uint64_t most = rs_flow_owed_max(e, f), room = f->owed < most ? most - f->owed : 0;
-    if (bytes > room) bytes = room;
-    f->owed += bytes;
-    return bytes;
-}
-
-/* Bytes that nobody paid before they came: a debt.  How much of them was taken; the rest is forgiven. */
-static uint64_t owe(const rs_engine_t *e, struct rs_flow *f, uint64_t bytes) {
-    uint64_t owed = f->owed + bytes;
-    if (owed > e->owed_least) return owe_much(e, f, bytes);
-    f->owed = owed;
-    return bytes;
-}
-
-/* The account took so much too much: debts first. */
-static void give_back(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f, uint64_t bytes) {
-    const struct rs_sched_ops *ops = rs_sched_ops(e);
-    uint64_t paid = bytes < f->owed ? bytes : f->owed;
-    if (!ops->refund) return;
-    f->owed -= paid;
-    ops->refund(e, o, f->class, bytes - paid);
-}
-
-/* The response turned out to be `is` bytes long. */
-static RARELY void refund(rs_engine_t *e, struct rs_outlet *o, struct rs_ticket_row *r, uint64_t is) {
-    uint64_t back = r->charged - is;
-    r->charged = is;
-    give_back(e, o, rs_row_flow(e, r), back);
-}
-
-/* What the account hears of a response from now on. */
-static uint64_t covered_at_first(const struct rs_class_row *row, uint64_t estimate) {
-    uint64_t most = rs_upfront_max(row);
-    return estimate < most ? estimate : most;
-}
+#include "rs_account.h"
 
 static inline void set_life(struct rs_ticket_row *r, uint64_t life) {
     RS_BARRIER();
@@ -383,7 +318,7 @@ static RARELY int goes_on(rs_engine_t *e, struct rs_ticket_row *r, struct rs_cla
         if (rs_row_state(r) == RS_RELEASED) row->promised += r->received - r->estimate;
         r->estimate = r->received;
     }
-    r->charged += owe(e, rs_row_flow(e, r), r->received - r->covered);
+    r->charged += owe(e, rs_row_flow(e, r), at_most_max(r->received - r->covered));
     r->covered = rs_sched_ops(e)->refund ? r->received : r->estimate;      /* without accounts nobody need hear of the rest */
     return 1;
 }
@@ -542,7 +477,7 @@ void rs_charge(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_t outlet, u
     struct rs_class_row *row = rs_class_row(e, class);
     const struct rs_sched_ops *ops = rs_sched_ops(e);
     if (ops->charge) ops->charge(e, o, class, at_most_max(bytes));
-    else owe(e, rs_flow(e, o, class), bytes);
+    else owe(e, rs_flow(e, o, class), at_most_max(bytes));
     row->counts.bytes += bytes;
     row->promised += bytes;
     if (e->settings.pace) rs_credit_used(e, row, bytes);

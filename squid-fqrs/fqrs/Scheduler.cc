@@ -163,7 +163,8 @@ Fqrs::Scheduler::submit(Ticket &t)
     const auto refusal = rs_submit(engine_, now, t.classNumber, 0, 0, 0, 0, &t.number);
     if (refusal != RS_OK) {
         t.number = RS_NO_TICKET;
-        return t.refused(refusal == RS_CLASS_FULL ? "FQRS_CLASS_FULL" : refusal == RS_SHARE_FULL ? "FQRS_SHARE_FULL" : "FQRS_QUEUE_FULL");
+        return t.refused(refusal == RS_CLASS_FULL ? "FQRS_CLASS_FULL" :
+                         refusal == RS_SHARE_FULL ? "FQRS_SHARE_FULL" : "FQRS_QUEUE_FULL");
     }
     const auto index = rs_ticket_index(t.number);
     rows[index].ticket = &t;

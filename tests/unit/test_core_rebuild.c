@@ -33,6 +33,7 @@ static void wreck(rs_engine_t *e, uint64_t *seed) {
         struct rs_class_row *row = rs_class_row(e, c);
         noise(&row->queued, sizeof row->queued * 3, seed);
         noise(&row->promised, sizeof row->promised, seed);
+        noise(&row->own, sizeof row->own * 2, seed);
         noise(&row->mean, sizeof row->mean, seed);
         noise(&row->credit, sizeof row->credit * 2, seed);
     }
@@ -48,6 +49,7 @@ static void wreck(rs_engine_t *e, uint64_t *seed) {
     noise(&e->weight_max, sizeof e->weight_max, seed);
     noise(&e->watch, sizeof e->watch, seed);
     noise(&e->debt_fine, sizeof e->debt_fine, seed);
+    noise(&e->owed_least, sizeof e->owed_least * 2, seed);
     e->seq = 1;
 }
 
