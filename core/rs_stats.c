@@ -69,6 +69,11 @@ void rs_stats(const rs_engine_t *e, struct rs_stats *out) {
     for (uint32_t c = 0; c < e->classes; c++) rs_counts_add(&out->counts, &rs_class_row(e, c)->counts);
 }
 
+uint32_t rs_window(const rs_engine_t *e) {
+    rs_enter(e);
+    return rs_gate_ops(e)->limit(rs_outlet(e, 0), &e->settings);
+}
+
 int rs_class_stats(const rs_engine_t *e, uint32_t class, struct rs_class_stats *out) {
     rs_enter(e);
     memset(out, 0, sizeof *out);
