@@ -28,6 +28,7 @@
 #include "qos_account.h"
 #include "qos_config.h"
 #include "qos_hold.h"
+#include "qos_http2.h"
 #include "qos_keeper.h"
 #include "qos_share.h"
 #include "qos_status.h"
@@ -268,6 +269,7 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     if (conf->share && !qos_share_open(conf->share, s, pconf)) conf->share = NULL;
     qos_keeper_config(s);
     check_server(s, conf);
+    qos_http2_config(s, conf);
     check_timeouts(s, conf);
     ap_log_error(APLOG_MARK, APLOG_INFO, 0, s, "qos: %u classes, %u rules, %s, window %s %u, %d may wait", conf->nclasses,
                  policy_rule_count(conf->policy), rs_sched_name((int)conf->settings.sched),
@@ -308,6 +310,8 @@ static void register_hooks(apr_pool_t *p) {
     ap_hook_process_connection(qos_hold_process_connection, NULL, NULL, APR_HOOK_REALLY_FIRST);
     /* The last before the handler: whoever is refused, redirected or rewritten never waits. */
     ap_hook_fixups(qos_hold_fixups, NULL, NULL, APR_HOOK_REALLY_LAST + 1);
+    /* Around all that the content's own modules do with a request's body. */
+    ap_hook_insert_filter(qos_account_insert_filter, NULL, NULL, APR_HOOK_LAST);
     /* Lent last and given back first, so that nobody else sees the borrowed descriptor. */
     ap_hook_suspend_connection(qos_hold_suspend_connection, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_resume_connection(qos_hold_resume_connection, NULL, NULL, APR_HOOK_REALLY_FIRST);

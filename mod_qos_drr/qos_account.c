@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "qos_account.h"
 
+#include <string.h>
+
 #include <apr_strings.h>
 #include <http_protocol.h>
 #include <http_request.h>
 
+#include "qos_hold.h"
 #include "qos_went.h"
 
 #define REPORT_BYTES 65536u     /* tell the engine of progress in such steps */
@@ -14,13 +17,13 @@
 
 #define P qos_process
 
-static ap_filter_rec_t *filter_rec;
+static ap_filter_rec_t *filter_rec, *body_rec;
 
 static struct qos_row *row_of(const struct qos_request *q) { return &P.view.rows[rs_ticket_index(q->ticket)]; }
 
 /* ---- the page-size table ----------------------------------------------------------------------------------------------------- */
 
-static const request_rec *last_of(const request_rec *r) {
+static request_rec *last_of(request_rec *r) {
     while (r->next) r = r->next;
     return r;
 }
@@ -197,25 +200,61 @@ void qos_account_went(struct qos_conn *k) {
     else if (k->current && k->current->ticket != RS_NO_TICKET) tell_progress(k->current);
 }
 
+void qos_account_resume(struct qos_request *q) {
+    qos_lock(&P.view);
+    rs_resume(P.view.engine, qos_now(), q->ticket);
+    atomic_store(&row_of(q)->parked, 0);
+    qos_unlock(&P.view);
+}
+
+void qos_account_leave(rs_ticket_t ticket) {
+    qos_lock(&P.view);
+    rs_abort(P.view.engine, qos_now(), ticket);
+    qos_row_free_locked(&P.view, &P.view.rows[rs_ticket_index(ticket)]);
+    qos_unlock(&P.view);
+}
+
 /* The write is over: a parked response whose client keeps up takes a slot again. */
 static void write_ended(struct qos_request *q, uint64_t began) {
     struct qos_row *row = row_of(q);
 
-    atomic_store_explicit(&row->write_since, 0, memory_order_relaxed);
+    atomic_store_explicit(&row->client_since, 0, memory_order_relaxed);
     if (!atomic_load_explicit(&row->parked, memory_order_relaxed)) return;
     q->quick_writes = qos_now_coarse() - began < QUICK_US ? q->quick_writes + 1 : 0;
     if (q->quick_writes < QUICK_WRITES) return;
     q->quick_writes = 0;
-    qos_lock(&P.view);
-    rs_resume(P.view.engine, qos_now(), q->ticket);
-    atomic_store(&row->parked, 0);
-    qos_unlock(&P.view);
+    qos_account_resume(q);
+}
+
+enum begins { ANSWER, INTERIM, TUNNEL };
+
+/*
+ * What the first bytes of a response are.  Neither r->status nor a bucket tells: modules write interim answers and the other side's 101 straight to
+ * the connection's filters.
+ */
+static enum begins what_begins(apr_bucket_brigade *bb) {
+    apr_bucket *b = APR_BRIGADE_FIRST(bb);
+    const char *text;
+    apr_size_t n;
+
+    while (b != APR_BRIGADE_SENTINEL(bb) && (APR_BUCKET_IS_METADATA(b) || b->length == 0)) b = APR_BUCKET_NEXT(b);
+    if (b == APR_BRIGADE_SENTINEL(bb) || !(APR_BUCKET_IS_HEAP(b) || APR_BUCKET_IS_TRANSIENT(b) || APR_BUCKET_IS_POOL(b))) return ANSWER;
+    if (apr_bucket_read(b, &text, &n, APR_NONBLOCK_READ) != APR_SUCCESS || n < sizeof "HTTP/1.1 100" - 1) return ANSWER;
+    if (memcmp(text, "HTTP/1.", 7) || text[8] != ' ' || text[9] != '1') return ANSWER;
+    return text[10] == '0' && text[11] == '1' ? TUNNEL : INTERIM;
+}
+
+/* From here on nobody works at an answer. */
+static int is_tunnel(const struct qos_request *q, enum begins begins) {
+    const request_rec *last = last_of(q->r);
+    return begins == TUNNEL || last->status == HTTP_SWITCHING_PROTOCOLS || last->proto_output_filters == last->connection->output_filters;
 }
 
 static apr_status_t count_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
     struct qos_conn *k = f->ctx;
     struct qos_request *q = k->current;
     uint64_t bytes = 0, began;
+    enum begins begins = ANSWER;
     apr_status_t rv;
     int end = 0, broken = 0;
 
@@ -234,14 +273,18 @@ static apr_status_t count_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
         return ap_pass_brigade(f->next, bb);
     }
     q->broken |= broken;
-    if (last_of(q->r)->status == HTTP_SWITCHING_PROTOCOLS) {
-        /* A tunnel from here on, for hours perhaps: no longer an answer that the server works at. */
+    if (bytes && !q->sent) begins = what_begins(bb);
+    if (!end && is_tunnel(q, begins)) {
         k->current = NULL;
         qos_account_end(q, 0);
         return ap_pass_brigade(f->next, bb);
     }
+    if (begins == INTERIM) {
+        qos_went_passes(k, bytes);
+        bytes = 0;
+    }
     if (bytes && !q->sent && !q->length_told) tell_length(q);
-    if (!q->sent) qos_went_begins(q);
+    if (!q->sent && begins != INTERIM) qos_went_begins(q);
     qos_went_passes(k, bytes);
     q->sent += bytes;
     if (end) {
@@ -251,14 +294,71 @@ static apr_status_t count_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
     }
     tell_progress(q);
     began = qos_now_coarse();
-    atomic_store_explicit(&row_of(q)->write_since, began, memory_order_relaxed);
+    atomic_store_explicit(&row_of(q)->client_since, began, memory_order_relaxed);
     rv = ap_pass_brigade(f->next, bb);
     /* Passing a brigade on can end the request (its pool went with the bucket): then there is nothing to look at any more. */
     if (k->current == q && q->ticket != RS_NO_TICKET) write_ended(q, began);
     return rv;
 }
 
+/* ---- the request's body ------------------------------------------------------------------------------------------------------ */
+
+static int was_parked(const struct qos_request *q) {
+    int parked = (int)atomic_load(&row_of(q)->parked);
+
+    /* Who parks it may be at it right now. */
+    if (parked || q->body_lag < QOS_SLOW_US / 2) return parked;
+    qos_lock(&P.view);
+    parked = (int)atomic_load(&row_of(q)->parked);
+    qos_unlock(&P.view);
+    return parked;
+}
+
+/* There is no slot for it: whoever reads the body is told that it has been answered. */
+static apr_status_t answer_instead(struct qos_request *q, apr_bucket_brigade *bb) {
+    request_rec *last = last_of(q->r);
+
+    apr_brigade_cleanup(bb);
+    if (q->outcome != QOS_WAIT_TIMEOUT) return APR_ECONNABORTED;
+    /* Not by an error bucket: on its way it loses the field. */
+    apr_table_setn(last->err_headers_out, "Retry-After", qos_config()->retry_after_text);
+    ap_die(HTTP_SERVICE_UNAVAILABLE, last);
+    return AP_FILTER_ERROR;
+}
+
+static apr_status_t body_filter(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode_t mode, apr_read_type_e block, apr_off_t bytes) {
+    struct qos_request *q = f->ctx;
+    apr_status_t rv;
+
+    if (mode == AP_MODE_INIT || q->ticket == RS_NO_TICKET || q->body_read) return ap_get_brigade(f->next, bb, mode, block, bytes);
+    if (block == APR_BLOCK_READ) {
+        uint64_t began = qos_now_coarse(), between = q->body_seen ? began - q->body_seen : 0;
+
+        q->body_lag -= between < q->body_lag ? between : q->body_lag;
+        atomic_store_explicit(&row_of(q)->client_since, began - q->body_lag, memory_order_relaxed);
+        rv = ap_get_brigade(f->next, bb, mode, block, bytes);
+        /* What reads can answer: then the request may be over. */
+        if (q->ticket == RS_NO_TICKET) return rv;
+        atomic_store_explicit(&row_of(q)->client_since, 0, memory_order_relaxed);
+        q->body_seen = qos_now_coarse();
+        q->body_lag += q->body_seen - began;
+    } else {
+        rv = ap_get_brigade(f->next, bb, mode, block, bytes);
+    }
+    if (rv != APR_SUCCESS || mode == AP_MODE_SPECULATIVE || APR_BRIGADE_EMPTY(bb) || !APR_BUCKET_IS_EOS(APR_BRIGADE_LAST(bb))) return rv;
+    q->body_read = 1;
+    return q->ticket == RS_NO_TICKET || !was_parked(q) || qos_hold_again(q) ? rv : answer_instead(q, bb);
+}
+
+void qos_account_insert_filter(request_rec *r) {
+    struct qos_request *q = r->main ? NULL : qos_request_of(r);
+
+    if (q && q->ticket != RS_NO_TICKET && !q->body_read && ap_request_has_body(r)) ap_add_input_filter_handle(body_rec, q, r, r->connection);
+}
+
 void qos_account_register(void) {
+    /* Above what makes a body of the bytes of the connection, so that it sees the body's end. */
+    body_rec = ap_register_input_filter("QOS_BODY", body_filter, NULL, AP_FTYPE_PROTOCOL - 1);
     /* Below all filters of the content and the protocol, above TLS: what passes is what the client is meant to read. */
     filter_rec = ap_register_output_filter("QOS_ACCOUNT", count_filter, NULL, AP_FTYPE_CONNECTION);
 }
@@ -267,14 +367,16 @@ void qos_account_register(void) {
 
 int qos_account_log(request_rec *r) {
     static const char *const outcomes[] = { "passed", "waited", "refused", "timeout", "gone" };
-    const struct qos_request *q = qos_request_of(r);
+    const struct qos_request *q;
     request_rec *last = r;
 
-    if (!q) return DECLINED;
     /* LogFormat reads notes of the last request in a chain of internal redirects. */
     while (last->next) last = last->next;
+    q = qos_request_of(last);
+    if (!q) return DECLINED;
     apr_table_setn(last->notes, "qos-class", qos_config()->classes[q->class].name);
     apr_table_setn(last->notes, "qos-outcome", outcomes[q->outcome]);
+    if (q->reason) apr_table_setn(last->notes, "qos-reason", q->reason);
     apr_table_setn(last->notes, "qos-estimate", apr_off_t_toa(r->pool, (apr_off_t)q->estimate));
     apr_table_setn(last->notes, "qos-wait", q->wait_us ? apr_psprintf(r->pool, "%.3f", (double)q->wait_us / 1000.0) : "0");
     return DECLINED;

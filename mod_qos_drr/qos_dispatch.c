@@ -95,33 +95,36 @@ static int any_held(void) {
 
 static void *dispatch(void *unused) {
     struct qos_child *me = &P.view.children[P.row];
-    uint64_t tick = 0;
+    uint64_t last = 0;
 
     (void)unused;
     while (!atomic_load(&P.stop)) {
         uint32_t seen = atomic_load(&me->wake);
-        int held = any_held();
-        uint64_t now;
+        uint64_t every = any_held() ? QOS_TICK_US : IDLE_TICK_US, now;
 
         wake_released();
         now = qos_now();
-        if (now >= tick) {
+        if (now >= last + every) {
             look_after_held(now);
             qos_sweep(&P.view, now);
             qos_pump(&P.view, P.row);    /* a sweep, or time itself, may let more through */
-            tick = now + (held ? QOS_TICK_US : IDLE_TICK_US);
+            last = now;
         }
-        qos_futex_wait(&me->wake, seen, tick > now ? tick - now : 1);
+        qos_futex_wait(&me->wake, seen, last + every - now);
     }
     return NULL;
+}
+
+void qos_dispatch_wake(void) {
+    atomic_fetch_add(&P.view.children[P.row].wake, 1);
+    qos_futex_wake(&P.view.children[P.row].wake);
 }
 
 static apr_status_t stop(void *unused) {
     (void)unused;
     if (P.dispatching) {
         atomic_store(&P.stop, 1);
-        atomic_fetch_add(&P.view.children[P.row].wake, 1);
-        qos_futex_wake(&P.view.children[P.row].wake);
+        qos_dispatch_wake();
         pthread_join(P.dispatcher, NULL);
         P.dispatching = 0;
     }

@@ -12,6 +12,7 @@
 #include <apr_pools.h>
 
 /* Until pchild goes.  Returns 0 or the error of pthread_create. */
-int qos_dispatch_start(apr_pool_t *pchild);
+int  qos_dispatch_start(apr_pool_t *pchild);
+void qos_dispatch_wake(void);       /* the first request of this child is held: from now on it looks often */
 
 #endif

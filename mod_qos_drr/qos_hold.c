@@ -39,8 +39,9 @@ struct qos_conn *qos_conn_of(conn_rec *c) {
 }
 
 struct qos_request *qos_request_of(const request_rec *r) {
-    while (r->prev) r = r->prev;
-    return ap_get_module_config(r->request_config, &qos_drr_module);
+    struct qos_request *q = NULL;
+    for (; r && !q; r = r->prev) q = ap_get_module_config(r->request_config, &qos_drr_module);
+    return q;
 }
 
 void qos_hold_child_init(apr_pool_t *pchild, server_rec *s) {
@@ -61,10 +62,12 @@ void qos_hold_child_init(apr_pool_t *pchild, server_rec *s) {
 
 /* ---- submitting -------------------------------------------------------------------------------------------------------------- */
 
-enum way { BLOCK, HOLD, SHORT_THEN_HOLD };
+/* BLOCK: a thread of the MPM.  ASIDE: a thread that no other request could have. */
+enum way { BLOCK, ASIDE, HOLD, SHORT_THEN_HOLD };
 
 static int refuse(struct qos_request *q, enum qos_outcome outcome) {
     q->outcome = outcome;
+    if (outcome == QOS_WAIT_TIMEOUT) q->reason = "too-long";
     q->ticket = RS_NO_TICKET;
     q->wait_us = qos_now() - q->submitted;
     apr_table_setn(q->r->err_headers_out, "Retry-After", qos_config()->retry_after_text);
@@ -94,7 +97,7 @@ static void run(struct qos_request *q, uint64_t now, enum qos_outcome outcome) {
  */
 static int may_block_locked(const struct qos_request *q, struct qos_row *row) {
     const struct qos_server *conf = qos_config();
-    uint32_t spare = P.threads > conf->settings.window ? P.threads - conf->settings.window : 1;
+    uint32_t window = rs_window(P.view.engine), spare = P.threads > window ? P.threads - window : 1;
     uint32_t own = (uint32_t)((uint64_t)(spare / 2) * conf->classes[q->class].weight / conf->weights);
 
     return qos_row_block_locked(&P.view, row, conf->number[q->class], own ? own : 1, spare - spare / 2);
@@ -102,6 +105,9 @@ static int may_block_locked(const struct qos_request *q, struct qos_row *row) {
 
 static int client_left(const struct qos_request *q) {
     struct pollfd fd = { .fd = q->client_fd, .events = POLLRDHUP };
+
+    /* Of a stream mod_http2 tells, from the thread of its connection. */
+    if (q->r->connection->aborted) return 1;
     return q->client_fd >= 0 && poll(&fd, 1, 0) > 0;
 }
 
@@ -125,9 +131,11 @@ static enum qos_outcome wait_blocking(struct qos_request *q) {
     enum qos_outcome end;
 
     while (end = look(q), end == QOS_PASSED) {
-        qos_sweep(&P.view, qos_now());
-        qos_pump(&P.view, P.row);
-        qos_futex_wait(&row_of(q)->go, 0, QOS_TICK_US);
+        if (!P.dispatching) {
+            qos_sweep(&P.view, qos_now());
+            qos_pump(&P.view, P.row);
+        }
+        qos_futex_wait(&row_of(q)->go, 0, q->r->connection->master ? QOS_STREAM_TICK_US : QOS_TICK_US);
     }
     return end;
 }
@@ -171,7 +179,10 @@ static enum qos_outcome make_wake_fd(struct qos_request *q) {
     q->own_fd = 1;
     if (q->wake_fd < 0) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, errno, q->r, "qos: no descriptor to wait on; raise the limit of open files");
-        return qos_end_wait(&P.view, q->ticket) ? QOS_REFUSED : QOS_WAITED;
+        if (!qos_end_wait(&P.view, q->ticket)) return QOS_WAITED;
+        q->reason = "no-descriptor";
+        atomic_fetch_add(&P.view.sh->no_descriptor, 1);
+        return QOS_REFUSED;
     }
     qos_lock(&P.view);
     row->wake_fd = q->wake_fd;
@@ -199,18 +210,28 @@ static int spare_thread_locked(void) {
     return 1;
 }
 
+/* Why there was no place for it: RS_OK, because it had one and there was no thread to wait with. */
+static void note_refusal(struct qos_request *q, enum rs_refusal refusal) {
+    q->ticket = RS_NO_TICKET;
+    q->reason = refusal == RS_OK ? "no-thread" : refusal == RS_CLASS_FULL ? "class-full" :
+                refusal == RS_SHARE_FULL ? "share-full" : "queue-full";
+    if (refusal == RS_OK) atomic_fetch_add(&P.view.sh->no_thread, 1);
+}
+
 /*
  * Into the engine and, if the window is open, out of it again.  QOS_PASSED: it has a slot.  QOS_WAITED: it must wait.  QOS_REFUSED.
  */
-static enum qos_outcome submit(struct qos_request *q, enum way *way) {
+static enum qos_outcome submit(struct qos_request *q, uint64_t now, enum way *way) {
     uint32_t class = qos_config()->number[q->class];
     enum qos_outcome outcome = QOS_REFUSED;
     struct qos_wakes w = { .n = 0 };
     struct qos_row *row;
+    enum rs_refusal refusal;
     int more = 0;
 
     qos_lock(&P.view);
-    if (rs_submit(P.view.engine, q->submitted, class, 0, q->estimate, P.row + 1, 0, &q->ticket) == RS_OK) {
+    refusal = rs_submit(P.view.engine, now, class, 0, q->estimate, P.row + 1, 0, &q->ticket);
+    if (refusal == RS_OK) {
         row = row_of(q);
         atomic_store_explicit(&row->go, 0, memory_order_relaxed);
         atomic_store_explicit(&row->running, 0, memory_order_relaxed);
@@ -220,11 +241,11 @@ static enum qos_outcome submit(struct qos_request *q, enum way *way) {
         atomic_store_explicit(&row->owner, P.row + 1, memory_order_relaxed);
         atomic_store_explicit(&row->client_fd, q->client_fd, memory_order_relaxed);
         atomic_store_explicit(&row->deadline, q->deadline, memory_order_relaxed);
-        atomic_store_explicit(&row->write_since, 0, memory_order_relaxed);
+        atomic_store_explicit(&row->client_since, 0, memory_order_relaxed);
         atomic_store_explicit(&row->parked, 0, memory_order_relaxed);
         atomic_store_explicit(&row->ticket, q->ticket, memory_order_release);
         P.view.children[P.row].held++;
-        more = qos_pump_locked(&P.view, q->submitted, P.row, q->ticket, &w);
+        more = qos_pump_locked(&P.view, now, P.row, q->ticket, &w);
         if (row->go) {
             outcome = QOS_PASSED;
         } else if (*way == HOLD && !spare_thread_locked()) {
@@ -237,10 +258,13 @@ static enum qos_outcome submit(struct qos_request *q, enum way *way) {
                 qos_row_block_locked(&P.view, row, class, UINT32_MAX, 0);
                 *way = SHORT_THEN_HOLD;
                 outcome = QOS_WAITED;
+            } else if (*way == ASIDE) {
+                qos_row_block_aside_locked(row);
+                outcome = QOS_WAITED;
             } else if (may_block_locked(q, row)) {
                 outcome = QOS_WAITED;
             } else {
-                rs_cancel(P.view.engine, q->submitted, q->ticket);
+                rs_cancel(P.view.engine, now, q->ticket);
                 qos_row_free_locked(&P.view, row);
             }
         }
@@ -248,6 +272,7 @@ static enum qos_outcome submit(struct qos_request *q, enum way *way) {
     qos_unlock(&P.view);
     qos_wake(&P.view, &w);
     if (more) qos_pump(&P.view, P.row);
+    if (outcome == QOS_REFUSED) note_refusal(q, refusal);
     return outcome;
 }
 
@@ -255,7 +280,7 @@ static enum qos_outcome submit(struct qos_request *q, enum way *way) {
 static enum qos_outcome wait_shortly(struct qos_request *q) {
     struct qos_row *row = row_of(q);
     uint64_t until = q->submitted + SHORT_US, now = q->submitted;
-    int go;
+    int go, first = 0;
 
     for (; now < until && !atomic_load(&row->go); now = qos_now()) qos_futex_wait(&row->go, 0, until - now);
     atomic_fetch_sub_explicit(&P.short_waits, 1, memory_order_relaxed);
@@ -267,8 +292,10 @@ static enum qos_outcome wait_shortly(struct qos_request *q) {
         P.view.children[P.row].held++;
         qos_row_wait_locked(&P.view, row);
         q->wake_fd = row->wake_fd;
+        first = P.view.children[P.row].held == 1;
     }
     qos_unlock(&P.view);
+    if (first) qos_dispatch_wake();
     return go ? QOS_WAITED : QOS_PASSED;
 }
 
@@ -306,7 +333,9 @@ int qos_hold_fixups(request_rec *r) {
     enum qos_outcome outcome;
     enum way way = BLOCK;
 
-    if (dir->on != 1 || r->main || r->prev || P.row == QOS_NO_ROW || !qos_classify_wanted(r)) return DECLINED;
+    if (dir->on != 1 || r->main || P.row == QOS_NO_ROW || !qos_classify_wanted(r)) return DECLINED;
+    /* Redirected inside the server: once is enough, and none yet means that it comes from where QosEngine is off. */
+    if (r->prev && qos_request_of(r)) return DECLINED;
     q = apr_pcalloc(r->pool, sizeof *q);
     q->r = r;
     q->conn = qos_conn_of(c);
@@ -316,12 +345,14 @@ int qos_hold_fixups(request_rec *r) {
     q->submitted = qos_now();
     ap_set_module_config(r->request_config, &qos_drr_module, q);
 
-    if (P.can_hold && c->cs && !c->master && !c->clogging_input_filters) way = HOLD;
+    if (c->master) way = ASIDE;
+    /* Nobody carries on for a redirected request whose fixups answered "suspended". */
+    else if (P.can_hold && c->cs && !c->clogging_input_filters && !r->prev) way = HOLD;
     if (!c->master && apr_os_sock_get(&fd, ap_get_conn_socket(c)) == APR_SUCCESS) q->client_fd = fd;
     q->deadline = q->submitted + longest_wait_us(q);
-    outcome = submit(q, &way);
+    outcome = submit(q, q->submitted, &way);
     if (outcome != QOS_REFUSED) qos_account_watch(q);
-    if (outcome == QOS_WAITED && way == BLOCK) {
+    if (outcome == QOS_WAITED && (way == BLOCK || way == ASIDE)) {
         outcome = wait_blocking(q);
     } else if (outcome == QOS_WAITED) {
         outcome = way == SHORT_THEN_HOLD ? wait_shortly(q) : QOS_PASSED;
@@ -333,6 +364,33 @@ int qos_hold_fixups(request_rec *r) {
         put_wake_fd(q);
     }
     return conclude(q, outcome);
+}
+
+int qos_hold_again(struct qos_request *q) {
+    rs_ticket_t parked = q->ticket;
+    uint64_t now = qos_now();
+    enum qos_outcome end;
+    enum way way = ASIDE;
+
+    q->deadline = now + longest_wait_us(q);
+    end = submit(q, now, &way);
+    if (end == QOS_REFUSED) {
+        q->reason = NULL;
+        q->ticket = parked;
+        qos_account_resume(q);
+        return 1;
+    }
+    qos_account_leave(parked);
+    if (end == QOS_WAITED) end = wait_blocking(q);
+    q->wait_us += qos_now() - now;
+    if (end == QOS_PASSED || end == QOS_WAITED) {
+        atomic_store_explicit(&row_of(q)->running, 1, memory_order_relaxed);
+        return 1;
+    }
+    q->outcome = end;
+    if (end == QOS_WAIT_TIMEOUT) q->reason = "too-long";
+    q->ticket = RS_NO_TICKET;
+    return 0;
 }
 
 /* ---- held and resumed -------------------------------------------------------------------------------------------------------- */

@@ -11,8 +11,12 @@
  * child has threads to spare, and is held without one when it has lasted 100 ms: what is over sooner costs one wake-up, and no
  * crowd keeps a thread for longer.
  *
- * Elsewhere (worker, prefork, streams of HTTP/2, filters that clog the input) the wait blocks its thread on a futex.  Such waits
+ * Elsewhere (worker, prefork, filters that clog the input, internal redirects) the wait blocks its thread on a futex.  Such waits
  * are bounded per class, so that a crowd of one class can't take the last thread of another.
+ *
+ * A stream of HTTP/2 blocks a worker of mod_http2, which are beside the MPM's threads: no request of another kind could have it, and
+ * there is one for every stream that can be (qos_http2.h), so such waits have no bound but the queue's.  A stream that was reset
+ * leaves with the next look, QOS_STREAM_TICK_US later at most.
  *
  * A child that holds requests has a dispatcher thread that looks after them (qos_dispatch.h).
  */
@@ -20,6 +24,15 @@
 #define FAIRGATE_QOS_HOLD_H
 
 #include "qos_request.h"
+
+#define QOS_STREAM_TICK_US 80000u
+
+/*
+ * A request that was parked while its body was awaited has it now: it waits for a slot once more, in this thread, like any other of its
+ * class.  If the queue has no room it takes a slot too many, which no more do at a time than the server has threads.  0 if its client left or the
+ * wait was too long: q->outcome tells which, and its ticket is gone.
+ */
+int  qos_hold_again(struct qos_request *q);
 
 void qos_hold_child_init(apr_pool_t *pchild, server_rec *s);
 

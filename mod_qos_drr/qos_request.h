@@ -5,10 +5,12 @@
  * THE STATES OF A REQUEST here, and who moves it (the engine's states stand in core/rs.h):
  *
  *     submitted ─ released at once ───────────────────────────────→ running ─ EOR, or its pool goes ─→ ended
- *         ├─ refused ─→ 503                                           ↑
- *         ├─ held    (event MPM: no thread)  ─ woken, released ───────┤
- *         │    ↑ 100 ms                                               │
- *         └─ blocked (in its thread)         ─ woken, released ───────┘
+ *         ├─ refused ─→ 503                                           ↑   │ waits for its client (qos_account.h)
+ *         ├─ held    (event MPM: no thread)  ─ woken, released ───────┤   ↓
+ *         │    ↑ 100 ms                                               │ parked ─ the client keeps up ─→ running
+ *         └─ blocked (in its thread)         ─ woken, released ───────┘   │ its body is whole
+ *              ↑                                                          ↓
+ *              └───────────────────────────────────────────── submitted once more
  *                held or blocked ─ too long ─→ 503     ─ client left ─→ closed
  *
  * What becomes of a waiting request is decided under the shared lock: it either is picked, or its own thread, woken to look, takes
@@ -34,6 +36,7 @@ struct qos_request {                        /* in r->pool */
     rs_ticket_t          ticket;            /* RS_NO_TICKET when it never had one, or has ended */
     uint32_t             class;             /* position in qos_config()->classes */
     enum qos_outcome     outcome;
+    const char          *reason;            /* of a refusal, for the log; else NULL */
     struct pages_keys    keys;
     enum pages_coding    coding;            /* the most that the client takes */
     uint64_t             estimate, submitted, wait_us;
@@ -51,6 +54,8 @@ struct qos_request {                        /* in r->pool */
     int                  going;             /* all of it was, the slot is given back, and some of it may be in buffers: in conn->going */
     struct qos_request  *next_going;
     unsigned             quick_writes;      /* in a row, since it was parked */
+    int                  body_read;         /* nothing more of the request's body is to come */
+    uint64_t             body_lag, body_seen;   /* how long its body has been waited for of late, and when that last ended */
 };
 
 struct qos_conn {                           /* in c->pool */
@@ -83,6 +88,6 @@ struct qos_process {
 extern struct qos_process qos_process;
 
 struct qos_conn    *qos_conn_of(conn_rec *c);               /* made on first use */
-struct qos_request *qos_request_of(const request_rec *r);   /* of this request or the one it was redirected from; NULL if not scheduled */
+struct qos_request *qos_request_of(const request_rec *r);   /* of this request or one it was redirected from; NULL if not scheduled */
 
 #endif

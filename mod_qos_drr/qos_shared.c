@@ -16,7 +16,7 @@
 #include "qos_pages.h"
 
 #define MAGIC   0x514f5353u     /* "QOSS" */
-#define VERSION 3u
+#define VERSION 4u
 #define SPINS   100
 
 static uint64_t read_clock(clockid_t id) {
@@ -170,7 +170,13 @@ int qos_row_block_locked(const struct qos_view *v, struct qos_row *row, uint32_t
     return 1;
 }
 
+void qos_row_block_aside_locked(struct qos_row *row) {
+    row->blocks = QOS_ASIDE;
+    row->pooled = 0;
+}
+
 void qos_row_unblock_locked(const struct qos_view *v, struct qos_row *row) {
+    if (row->blocks == QOS_ASIDE) row->blocks = 0;
     if (!row->blocks) return;
     v->blocked[row->blocks - 1]--;
     v->sh->pooled -= row->pooled;
@@ -192,7 +198,7 @@ void qos_row_free_locked(const struct qos_view *v, struct qos_row *row) {
     row->stock = 0;
     row->wake_fd = -1;
     qos_row_unblock_locked(v, row);
-    atomic_store_explicit(&row->write_since, 0, memory_order_relaxed);
+    atomic_store_explicit(&row->client_since, 0, memory_order_relaxed);
     atomic_store_explicit(&row->ticket, RS_NO_TICKET, memory_order_relaxed);
 }
 
@@ -232,6 +238,7 @@ static void rebuild_locked(const struct qos_view *v) {
             row->blocks = row->pooled = 0;
         } else if (state == RS_QUEUED) {
             if (!row->blocks) v->children[owner - 1].held++;
+            else if (row->blocks == QOS_ASIDE) row->pooled = 0;
             else if (row->blocks > v->sh->classes) row->blocks = row->pooled = 0;
             else v->blocked[row->blocks - 1]++, v->sh->pooled += row->pooled = row->pooled == 1;
         } else if (state == RS_RELEASED) {
@@ -399,12 +406,12 @@ void qos_sweep(const struct qos_view *v, uint64_t now) {
     if (now < due || !atomic_compare_exchange_strong(&v->sh->next_sweep, &due, now + QOS_TICK_US)) return;
     for (uint32_t i = 0; i < v->sh->tickets; i++) {
         struct qos_row *row = &v->rows[i];
-        uint64_t since = atomic_load_explicit(&row->write_since, memory_order_relaxed);
+        uint64_t since = atomic_load_explicit(&row->client_since, memory_order_relaxed);
 
         if (since == 0 || now < since + QOS_SLOW_US || atomic_load_explicit(&row->parked, memory_order_relaxed)) continue;
         qos_lock(v);
-        /* Look again: the write may have ended, and another request may have the row. */
-        if (row->ticket != RS_NO_TICKET && atomic_load(&row->write_since) == since && rs_park(v->engine, now, row->ticket))
+        /* Look again: the client may have come, and another request may have the row. */
+        if (row->ticket != RS_NO_TICKET && atomic_load(&row->client_since) == since && rs_park(v->engine, now, row->ticket))
             atomic_store(&row->parked, 1);
         qos_unlock(v);
     }

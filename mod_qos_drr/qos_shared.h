@@ -37,7 +37,8 @@
 #define QOS_NO_ROW       UINT32_MAX
 #define QOS_TICK_US      100000u        /* how often waiters look at deadlines, clients that left and slow writers */
 #define QOS_WAKE_FDS     512u
-#define QOS_SLOW_US      200000u        /* a write to a client that takes longer gives its slot back */
+#define QOS_SLOW_US      200000u        /* who waits for its client for longer gives its slot back */
+#define QOS_ASIDE        UINT32_MAX     /* rows[].blocks of a wait in a thread that no other request could have had */
 
 struct qos_child {
     pid_t            pid;               /* 0 = free row */
@@ -56,11 +57,11 @@ struct qos_row {                        /* beside the engine's ticket of the sam
     _Atomic uint64_t deadline;
     uint32_t         next;
     uint32_t         chained;           /* 1 + the child in whose `released` chain it is, else 0 */
-    uint32_t         blocks;            /* 1 + class number if this wait blocks a thread (counted in blocked[]), else 0 */
+    uint32_t         blocks;            /* 1 + class number if this wait blocks a thread (counted in blocked[]), QOS_ASIDE, else 0 */
     uint32_t         pooled;            /* 1 if that thread is one of the pool that classes share */
     _Atomic uint32_t running;           /* 1 when who waited has seen `go` */
-    _Atomic uint32_t parked;            /* 1 while the ticket is parked for a slow client; read by who writes to it */
-    _Atomic uint64_t write_since;       /* when the running write to the client began, 0 = none is running; written by who writes */
+    _Atomic uint32_t parked;            /* 1 while the ticket is parked for a slow client; read by who writes to it or reads its body */
+    _Atomic uint64_t client_since;      /* since when its thread waits for the client, who takes the answer or sends the body; 0 = it does not */
 };
 
 struct qos_share {
@@ -77,6 +78,7 @@ struct qos_shared {
     uint64_t         hash_key[2];       /* of the page-size table: URLs come from outside */
     _Atomic uint64_t next_sweep;        /* when somebody should look for slow writers again */
     _Atomic uint64_t timed_out, gone, lost_children;
+    _Atomic uint64_t no_thread, no_descriptor;  /* refused because there was none to wait with */
     _Atomic uint64_t started_us;
     struct qos_known known;             /* the prober's table */
     struct qos_share share;             /* qos_share.h */
@@ -139,6 +141,7 @@ void qos_row_wait_locked(const struct qos_view *v, struct qos_row *row);
  * taken.  0: it may not.
  */
 int  qos_row_block_locked(const struct qos_view *v, struct qos_row *row, uint32_t class, uint32_t own, uint32_t pool);
+void qos_row_block_aside_locked(struct qos_row *row);   /* the same in a thread that no other request could have had: no bound, no count */
 void qos_row_unblock_locked(const struct qos_view *v, struct qos_row *row);     /* it waits in its thread no longer */
 /* A row's request is over. */
 void qos_row_free_locked(const struct qos_view *v, struct qos_row *row);
@@ -151,7 +154,7 @@ uint32_t qos_child_started(const struct qos_view *v, pid_t pid);    /* its row, 
 /* Everything that child `pid` held is given back and others are woken; returns how many requests were lost with it. */
 uint32_t qos_child_ended(const struct qos_view *v, pid_t pid);
 
-/* Park tickets whose write to the client has taken too long, for those who wait for their slots.  Does nothing if it is not time yet. */
+/* Park tickets that have waited for their client too long, for those who wait for their slots.  Does nothing if it is not time yet. */
 void qos_sweep(const struct qos_view *v, uint64_t now);
 
 void qos_futex_wait(_Atomic uint32_t *word, uint32_t seen, uint64_t timeout_us);

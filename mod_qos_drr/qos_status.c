@@ -17,7 +17,7 @@ struct look {
     struct rs_stats        all;
     struct rs_class_stats *classes;     /* all.classes of them */
     uint32_t               held, blocked, children, pages;
-    uint64_t               timed_out, gone, lost_children, uptime_us, bytes, known, share_stored, share_found, share_failed;
+    uint64_t               no_thread, no_descriptor, timed_out, gone, lost_children, uptime_us, bytes, known, share_stored, share_found, share_failed;
     int                    table_refused;
 };
 
@@ -32,12 +32,12 @@ static struct look *take(request_rec *r) {
         l->held += v->children[i].held;
     }
     qos_unlock(v);
+    l->blocked = l->all.queued > l->held ? l->all.queued - l->held : 0;
     l->classes = apr_pcalloc(r->pool, (l->all.classes + 1) * sizeof *l->classes);
     /* Class by class, so that 10,000 of them do not keep the lock. */
     for (uint32_t i = 0; i < l->all.classes; i++) {
         qos_lock(v);
         rs_class_stats(v->engine, i, &l->classes[i]);
-        l->blocked += v->blocked[i];
         qos_unlock(v);
         l->bytes += l->classes[i].counts.bytes;
     }
@@ -47,6 +47,8 @@ static struct look *take(request_rec *r) {
     l->share_found = atomic_load(&v->sh->share.found);
     l->share_failed = atomic_load(&v->sh->share.failed);
     l->table_refused = atomic_load(&v->sh->known.refused) != 0;
+    l->no_thread = atomic_load(&v->sh->no_thread);
+    l->no_descriptor = atomic_load(&v->sh->no_descriptor);
     l->timed_out = atomic_load(&v->sh->timed_out);
     l->gone = atomic_load(&v->sh->gone);
     l->lost_children = atomic_load(&v->sh->lost_children);
@@ -57,6 +59,11 @@ static struct look *take(request_rec *r) {
 static double mean_ms(uint64_t sum_us, uint64_t n) { return n ? (double)sum_us / (double)n / 1000.0 : 0.0; }
 static double share(const struct look *l, uint64_t bytes) { return l->bytes ? (double)bytes / (double)l->bytes : 0.0; }
 static apr_uint64_t u(uint64_t n) { return n; }   /* as its format wants it */
+
+/* Answered 503 without having waited; `timed_out` are those that had. */
+static uint64_t refused(const struct look *l) {
+    return rs_refused(&l->all.counts) + l->no_thread + l->no_descriptor;
+}
 
 static void json(request_rec *r, const struct look *l) {
     const struct rs_counts *a = &l->all.counts;
@@ -69,10 +76,12 @@ static void json(request_rec *r, const struct look *l) {
                l->all.outstanding, l->all.parked, l->held, l->blocked, l->children, l->pages, u(l->known), l->table_refused ? "true" : "false",
                u(l->share_stored), u(l->share_found), u(l->share_failed), (double)l->uptime_us / 1e6);
     ap_rprintf(r, "\"submitted\":" U64 ",\"released\":" U64 ",\"refused\":" U64 ",\"cancelled\":" U64 ",\"done\":" U64 ",\"aborted\":" U64
-               ",\"reclaimed\":" U64 ",\"timed_out\":" U64 ",\"gone\":" U64 ",\"lost_children\":" U64 ",\"rebuilds\":%u,\"bytes\":" U64
-               ",\"classes\":[",
-               u(a->submitted), u(a->released), u(rs_refused(a)), u(a->cancelled), u(a->done), u(a->aborted),
+               ",\"reclaimed\":" U64 ",\"timed_out\":" U64 ",\"gone\":" U64 ",\"lost_children\":" U64 ",\"rebuilds\":%u,\"bytes\":" U64 ",",
+               u(a->submitted), u(a->released), u(refused(l)), u(a->cancelled), u(a->done), u(a->aborted),
                u(a->reclaimed), u(l->timed_out), u(l->gone), u(l->lost_children), l->all.rebuilds, u(l->bytes));
+    ap_rprintf(r, "\"refused_by\":{\"class-full\":" U64 ",\"share-full\":" U64 ",\"queue-full\":" U64 ",\"no-thread\":" U64 ",\"no-descriptor\":" U64 ",\"too-long\":" U64
+               "},\"classes\":[", u(a->refused_class), u(a->refused_share), u(a->refused_total), u(l->no_thread), u(l->no_descriptor),
+               u(l->timed_out));
     for (uint32_t i = 0; i < l->all.classes; i++) {
         const struct rs_class_stats *c = &l->classes[i];
         const struct rs_counts *n = &c->counts;
@@ -126,6 +135,17 @@ static void single(request_rec *r, const char *name, const char *type, const cha
     ap_rprintf(r, "# HELP fairgate_qos_%s %s\n# TYPE fairgate_qos_%s %s\nfairgate_qos_%s %.15g\n", name, help, name, type, name, value);
 }
 
+static void reasons(request_rec *r, const struct look *l) {
+    const struct { const char *name; uint64_t n; } all[] = {
+        { "class-full", l->all.counts.refused_class }, { "share-full", l->all.counts.refused_share },
+        { "queue-full", l->all.counts.refused_total }, { "no-thread", l->no_thread }, { "no-descriptor", l->no_descriptor }, { "too-long", l->timed_out },
+    };
+
+    ap_rputs("# HELP fairgate_qos_unserved_total Requests answered 503, by the reason.\n# TYPE fairgate_qos_unserved_total counter\n", r);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        ap_rprintf(r, "fairgate_qos_unserved_total{reason=\"%s\"} " U64 "\n", all[i].name, u(all[i].n));
+}
+
 static void prometheus(request_rec *r, const struct look *l) {
     ap_set_content_type(r, "text/plain; version=0.0.4; charset=utf-8");
     single(r, "window", "gauge", "Requests the server may work on at one time.", l->all.window);
@@ -139,6 +159,7 @@ static void prometheus(request_rec *r, const struct look *l) {
     single(r, "share_failed_total", "counter", "Times the shared cache gave no answer.", (double)l->share_failed);
     single(r, "timed_out_total", "counter", "Requests answered 503 because they had waited too long.", (double)l->timed_out);
     single(r, "gone_total", "counter", "Requests whose client left while they waited.", (double)l->gone);
+    reasons(r, l);
     single(r, "lost_children_total", "counter", "Children that died with requests.", (double)l->lost_children);
     for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++) {
         const struct metric *of = &metrics[m];
@@ -166,10 +187,12 @@ static void page(request_rec *r, const struct look *l) {
     ap_set_content_type(r, "text/html; charset=utf-8");
     ap_rputs(page_head, r);
     ap_rprintf(r, "<h1>Fairgate: who gets the server</h1>\n<p>%u of %u slots in use, %u waiting (%u without a thread, %u blocking one), "
-               "%u slow to take their answer. " U64 " answers since start, " U64 " refused, " U64 " waited too long, " U64 " left while waiting. "
+               "%u slow to take their answer. " U64 " answers since start, " U64 " refused (" U64 " class full, " U64 " its places full, "
+               U64 " queue full, " U64 " no thread to wait in, " U64 " no descriptor), " U64 " waited too long, " U64 " left while waiting. "
                "%u page sizes learnt, " U64 " URLs known from the prober%s. Scheduler %s, window %s, %u children.</p>\n",
                l->all.outstanding, l->all.window, l->all.queued, l->held, l->blocked, l->all.parked, u(a->done + a->aborted),
-               u(rs_refused(a)), u(l->timed_out), u(l->gone), l->pages, u(l->known),
+               u(refused(l)), u(a->refused_class), u(a->refused_share), u(a->refused_total), u(l->no_thread), u(l->no_descriptor),
+               u(l->timed_out), u(l->gone), l->pages, u(l->known),
                l->table_refused ? " (its last table was refused: see the error log)" : "", rs_sched_name((int)l->all.settings.sched),
                rs_gate_name((int)l->all.settings.gate), l->children);
     ap_rputs("<table><thead><tr><th>class</th><th>weight</th><th>share of bytes</th><th>at the server</th><th>waiting</th><th>answers</th>"

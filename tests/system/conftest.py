@@ -103,11 +103,17 @@ def tls_gateway(parts, request):
     yield from running(parts, mpm=request.param, tls=True)
 
 
+@pytest.fixture(scope="module", params=("event", "worker"))
+def h2_gateway(parts, request):
+    """The gateway with eight slots and HTTP/2 without TLS."""
+    yield from running(parts, mpm=request.param, http2=True, window=8)
+
+
 @pytest.fixture(autouse=True)
 def idle_afterwards(request):
     """Whatever a test did: in the end nothing waits and no slot is taken."""
     yield
-    for name in ("gateway", "event_gateway", "tls_gateway"):
+    for name in ("gateway", "event_gateway", "tls_gateway", "h2_gateway"):
         if name in request.fixturenames:
             request.getfixturevalue(name).settled()
 

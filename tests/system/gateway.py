@@ -17,7 +17,7 @@ from lab import lab
 from lab.httpd import Httpd
 
 serial = itertools.count(1)
-WORDS = ("pid=%P status=%>s class=%{qos-class}n wait=%{qos-wait}n estimate=%{qos-estimate}n outcome=%{qos-outcome}n query=%q ")
+WORDS = ("pid=%P status=%>s class=%{qos-class}n wait=%{qos-wait}n estimate=%{qos-estimate}n outcome=%{qos-outcome}n reason=%{qos-reason}n query=%q ")
 # An end that nobody sent: asserts, crashes, what the sanitizers say.
 CRASH = re.compile(r"exit signal (?!Killed|Terminated)|AddressSanitizer|LeakSanitizer|runtime error:|Assertion|assertion")
 
@@ -64,20 +64,21 @@ class Taken:
 class Gateway(Httpd):
     """parts: what conftest.py makes beside it (site, backend, origin, PHP).
 
-    engine to policy: see config.scheduling; tls: a second port, .tls_port; open_files: its limit; origin: another than the parts'.
+    engine to policy: see config.scheduling; tls: a second port, .tls_port; http2: HTTP/2 on the first one, without TLS; more: text at the end;
+    open_files: its limit; origin: another than the parts'.
     More arguments are the lab's Httpd's.
     """
 
     def __init__(self, parts, mpm="event", engine="On", window=1, queue=10000, wait=60, classes=config.CLASSES, policy=None, tls=False,
-                 open_files=None, origin=None, **httpd):
+                 http2=False, more="", modules=(), open_files=None, origin=None, **httpd):
         self.parts, self.backend, self.origin = parts, parts.backend, origin or parts.origin
-        self.window, self.open_files = window, open_files
+        self.window, self.open_files, self.more_text = window, open_files, more + ("Protocols h2c http/1.1\n" if http2 else "")
         self.blocks = mpm != "event"
         httpd.setdefault("children", {"prefork": 40}.get(mpm, 2))
         httpd.setdefault("async_factor", 250)
         httpd.setdefault("timeout", 120)
         super().__init__(parts.lab, f"gateway-{mpm}", mpm=mpm, htdocs=str(parts.root), cgi=True, php=parts.fpm.address, access_log=WORDS,
-                         modules=("include", "log_config") + (("ssl", "http2") if tls else ()), load={"qos_drr": lab.module()},
+                         modules=("include", "log_config", *(("ssl",) if tls else ()), *(("http2",) if tls or http2 else ()), *modules), load={"qos_drr": lab.module()},
                          environment=sanitizer_environment(), **httpd)
         self.policy, self.policy_file = policy, None
         if policy is not None:
@@ -92,7 +93,7 @@ class Gateway(Httpd):
         text += config.scheduling(window=self.window, **self.scheduling)
         if self.tls_port:
             text += config.tls(self.tls_port, self.parts.certificate)
-        return text
+        return text + self.more_text
 
     def argv(self):
         if not self.open_files:

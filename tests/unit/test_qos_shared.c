@@ -264,8 +264,8 @@ START_TEST(a_long_write_gives_its_slot_back) {
     rs_ticket_t slow = submit(a, &w), quick = submit(a, &w);
     uint64_t now = 10 * 1000000u;
 
-    v.rows[rs_ticket_index(slow)].write_since = now - QOS_SLOW_US;
-    v.rows[rs_ticket_index(quick)].write_since = now - QOS_SLOW_US + 1;
+    v.rows[rs_ticket_index(slow)].client_since = now - QOS_SLOW_US;
+    v.rows[rs_ticket_index(quick)].client_since = now - QOS_SLOW_US + 1;
     sh->next_sweep = now + 1;
     qos_sweep(&v, now);
     ck_assert_uint_eq(v.rows[rs_ticket_index(slow)].parked, 0);     /* not due yet */

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Bodies of requests: who sends one slowly, or never, holds no slot meanwhile; and takes one no sooner than its turn comes when the body is whole."""
+
+import contextlib
+import threading
+import time
+
+import pytest
+
+import http1
+import http2
+from gateway import fresh
+
+WINDOW = 8
+PEOPLE = {"Cookie": "session=1"}
+CRAWLERS = {"User-Agent": "GPTBot/1.2"}
+LENGTH = 100_000
+"""
+How long people may wait behind slow bodies: 0.2 s until a body counts as slow, 0.1 s until somebody looks, and as long again for those that came in the place of the
+first.  The rest is for a busy machine.  Before, it was as long as the bodies took: minutes.
+"""
+BOUND = 2 * 0.3 + 2
+
+
+@pytest.fixture(scope="module", params=("event", "worker", "prefork"))
+def wide(parts, request):
+    """Eight slots, each MPM."""
+    from conftest import running
+
+    yield from running(parts, mpm=request.param, window=WINDOW)
+
+
+def head_of(target, body):
+    length = {"Transfer-Encoding": "chunked"} if body == "chunked" else {"Content-Length": str(LENGTH)}
+    expect = {"Expect": "100-continue"} if body == "expected" else {}
+    return http1.request_bytes("POST", target, headers={**CRAWLERS, **length, **expect})
+
+
+class SlowSenders:
+    """Clients that post a body of which 60 bytes come each 0.1 s, or nothing.  A context manager."""
+
+    def __init__(self, g, n, target="/b/echo", body="trickled"):
+        self.connections, self.body = [g.connect() for _ in range(n)], body
+        self.over = threading.Event()
+        for c in self.connections:
+            c.send(head_of(target, body))
+        self.thread = threading.Thread(target=self.trickle, daemon=True)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def trickle(self):
+        piece = b"3c\r\n" + b"x" * 60 + b"\r\n" if self.body == "chunked" else b"x" * 60
+        while self.body != "silent" and not self.over.wait(0.1):
+            for c in self.connections:
+                with contextlib.suppress(OSError):
+                    c.socket.sendall(piece)
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+        for c in self.connections:
+            c.reset()
+
+
+def seconds_of_a_visit(g):
+    began = time.monotonic()
+    assert http1.get(g.port, "/b/size/10", headers=PEOPLE, deadline=40).status == 200
+    return time.monotonic() - began
+
+
+@pytest.mark.parametrize("target", ("/b/echo", "/cgi/page", "/static/2k.txt"))
+@pytest.mark.parametrize("body", ("trickled", "chunked", "silent", "expected"))
+def test_slow_bodies_hold_no_slots(wide, body, target):
+    """Eight slow POSTs of the lightest class had all slots, and people were answered 503 after QosWait.  The file's handler only wants the body gone."""
+    with SlowSenders(wide, WINDOW, target, body):
+        wide.until(lambda s: s["outstanding"] + s["parked"] >= WINDOW, "all bodies awaited")
+        waits, parked = [seconds_of_a_visit(wide) for _ in range(5)], wide.status()["parked"]
+        assert max(waits) < BOUND and parked > 0, waits
+        # No byte that trickles in brings a slot back.
+        time.sleep(0.3)
+        assert wide.status()["parked"] >= parked
+    wide.settled()
+
+
+@pytest.mark.parametrize("body", (None, b"x"))
+def test_silent_streams_hold_no_slots(h2_gateway, body):
+    """The same by streams of one HTTP/2 connection whose DATA does not come, or stops."""
+    with http2.Connection(h2_gateway.port) as c:
+        # mod_http2 lets a new connection have six streams at a time.
+        for number in [c.send("POST", "/b/echo", body=b"", headers={"user-agent": "GPTBot/1.2"}) for _ in range(6)]:
+            if body:
+                c.data(number, body)
+        with SlowSenders(h2_gateway, 2, body="silent"):
+            h2_gateway.until(lambda s: s["outstanding"] + s["parked"] >= WINDOW, "all bodies awaited")
+            waits = [seconds_of_a_visit(h2_gateway) for _ in range(5)]
+            assert max(waits) < BOUND, waits
+    h2_gateway.settled()
+
+
+def send_rest(c):
+    c.socket.sendall(b"x" * LENGTH)
+
+
+@contextlib.contextmanager
+def parked_posts(g, target="/b/echo", headers=CRAWLERS):
+    """(connections whose POST is parked for its body, of which nothing has come, what took all slots in their place)."""
+    posts = [g.connect() for _ in range(WINDOW)]
+    for c in posts:
+        c.send(http1.request_bytes("POST", target, headers={**headers, "Content-Length": str(LENGTH)}))
+    g.until(lambda s: s["outstanding"] + s["parked"] == WINDOW, "all bodies awaited")
+    with g.window_taken() as taken:
+        g.until(lambda s: s["outstanding"] == s["parked"] == WINDOW, "parked")
+        yield posts, taken
+    for c in posts:
+        c.close()
+
+
+def test_bodies_that_end_at_one_time_pass_the_window_one_by_one(wide):
+    """Eight parked requests whose bodies end together wait for slots like any others; at once they would be 16 for a window of 8."""
+    before = wide.settled()
+    with parked_posts(wide) as (posts, taken):
+        for c in posts:
+            send_rest(c)
+        wide.until(lambda s: s["queued"] == s["outstanding"] == WINDOW, "all wait once more")
+        taken.release()
+        for c in posts:
+            response = c.receive()
+            assert (response.status, response.body) == (200, str(LENGTH).encode())
+    after = wide.settled()
+    assert after["done"] - before["done"] == WINDOW + taken.count
+    # Each was released twice; what was parked ended without an answer of its own.
+    assert after["aborted"] - before["aborted"] == WINDOW
+
+
+def test_body_that_came_at_once_is_scheduled_once(wide):
+    before = wide.settled()
+    with wide.connect() as c:
+        for size in (1, 5000, 1 << 20):
+            assert c.ask("POST", "/b/echo", body=b"p" * size).body == str(size).encode()
+    wide.assert_each_once(before, 3)
+
+
+def test_waits_too_long_after_its_body(wide):
+    """503 with Retry-After, also when the handler reads the body already."""
+    name = fresh("late")
+    with parked_posts(wide, f"/b/echo?{name}", {"User-Agent": "hasty"}) as (posts, taken):
+        for c in posts:
+            send_rest(c)
+        for c in posts:
+            response = c.receive()
+            assert (response.status, response.headers.get("retry-after")) == (503, "7")
+        taken.release()
+    for line in wide.logged(name, WINDOW):
+        assert (line["outcome"], line["reason"]) == ("timeout", "too-long")
+    wide.settled()
+
+
+def test_leaves_while_it_waits_after_its_body(wide):
+    before = wide.settled()
+    with parked_posts(wide) as (posts, taken):
+        for c in posts:
+            send_rest(c)
+        wide.until_queued(WINDOW)
+        for c in posts:
+            c.reset()
+        wide.until_queued(0)
+        taken.release()
+    after = wide.settled()
+    assert after["gone"] - before["gone"] == WINDOW

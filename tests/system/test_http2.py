@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Streams of HTTP/2: they wait in mod_http2's workers, and what waits there must neither be refused nor keep others out."""
+
+import collections
+import threading
+import time
+
+import pytest
+
+import http2
+
+PEOPLE = {"cookie": "session=1"}
+CRAWLERS = {"user-agent": "GPTBot/1.2"}
+PAGE = "/o/size/2000?delay=50"
+
+
+def at_once(g, connections, streams, headers=None):
+    """The statuses of so many streams on each of so many connections."""
+    found = [None] * connections
+
+    def visit(i):
+        with http2.Connection(g.port) as c:
+            for _ in range(streams):
+                c.send("GET", PAGE, headers=headers, push=False)
+            c.push()
+            found[i] = c.statuses()
+    threads = [threading.Thread(target=visit, args=(i,)) for i in range(connections)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    return collections.Counter(status for each in found for status in each)
+
+
+@pytest.mark.parametrize("connections", (1, 6))
+def test_no_stream_is_refused_while_the_queue_has_room(h2_gateway, connections):
+    """100 streams a connection, of the lightest class: the bound on blocked threads answered most of them 503 on an idle server."""
+    before = h2_gateway.settled()
+    assert at_once(h2_gateway, connections, 100) == {200: connections * 100}
+    after = h2_gateway.settled()
+    assert after["refused"] == before["refused"] and after["refused_by"] == before["refused_by"]
+    h2_gateway.assert_each_once(before, connections * 100)
+
+
+class Crowd:
+    """Keeps so many streams open on each of so many connections until its end.  A context manager; `done` counts answers by status."""
+
+    def __init__(self, g, connections, streams, headers):
+        self.g, self.streams, self.headers = g, streams, headers
+        self.done, self.over = collections.Counter(), threading.Event()
+        self.threads = [threading.Thread(target=self.run, daemon=True) for _ in range(connections)]
+
+    def __enter__(self):
+        for t in self.threads:
+            t.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        for t in self.threads:
+            t.join()
+
+    def run(self):
+        with http2.Connection(self.g.port) as c:
+            while not self.over.is_set():
+                for number in [n for n, s in c.streams.items() if s.over]:
+                    self.done[c.streams.pop(number).status] += 1
+                while len(c.streams) < self.streams:
+                    c.send("GET", PAGE, headers=self.headers, push=False)
+                c.push()
+                c.receive(0.1)
+
+
+@pytest.mark.parametrize("mpm", ("event", "worker"))
+def test_people_keep_their_share_beside_a_crowd_of_streams(new_gateway, mpm):
+    """Six connections of a crawler with 100 streams each fill mod_http2's usual workers; people's one connection then had a seventh of the starts.
+
+    Equal pages, so that bytes are answers: 6 of 7 are people's.  A round is seven answers; both ends of 210 are off by a round each.
+    """
+    with new_gateway(mpm=mpm, http2=True, window=2, children=1) as g, Crowd(g, 6, 100, CRAWLERS) as crawlers:
+        g.until(lambda s: s["by_class"]["crawlers"]["queued"] > 30, "the crowd waits")
+        with Crowd(g, 1, 20, PEOPLE) as people:
+            # Until the scheduler knows the sizes, and has evened out what it took them for before.
+            g.until(lambda s: s["by_class"]["people"]["queued"] >= 8 and s["by_class"]["people"]["released"] >= 240, "people wait", 60)
+            before = g.status()["by_class"]
+            after = g.until(lambda s: s["released"] >= 210 + sum(c["released"] for c in before.values()), "210 more", 60)["by_class"]
+            moved = {name: after[name]["released"] - before[name]["released"] for name in ("people", "crawlers")}
+            assert abs(moved["people"] - 6 / 7 * sum(moved.values())) <= 14, moved
+        assert set(people.done) == {200} and set(crawlers.done) <= {200}
+
+
+def test_streams_that_were_reset_leave(h2_gateway):
+    """Each frees its place in the queue and its thread within 0.1 s, not when its turn comes; so does what a closed connection leaves."""
+    g, took = h2_gateway, []
+    before = g.settled()
+    with g.window_taken() as taken:
+        for _ in range(5):
+            # Six at a time is what mod_http2 lets a new connection have; one whose streams were reset gets less.
+            with http2.Connection(g.port) as c:
+                ids = [c.send("GET", "/b/size/10") for _ in range(6)]
+                g.until_queued(6)
+                began = time.monotonic()
+                c.reset(*ids)
+                g.until_queued(0)
+                took.append(time.monotonic() - began)
+        # The quickest: what a busy machine adds is not the gateway's.  0.05 s is for the frames and the status page.
+        assert min(took) < 0.1 + 0.05, took
+        with http2.Connection(g.port) as c:
+            c.send("GET", "/b/size/10")
+            g.until_queued(1)
+        g.until_queued(0)
+        taken.release()
+    after = g.settled()
+    assert after["gone"] - before["gone"] == 31
+    assert after["submitted"] - before["submitted"] == 31 + taken.count
