@@ -212,10 +212,11 @@ class Gateway(Httpd):
         return s
 
     def assert_each_once(self, before, requests):
-        """Since `before` so many requests came, and each was released and ended once."""
+        """Since `before` so many requests came, and each was released and ended once.  The status at last."""
         after = self.settled()
         moved = {key: after[key] - before[key] for key in ("submitted", "released", "cancelled", "refused")}
         assert moved == {"submitted": requests, "released": requests, "cancelled": 0, "refused": 0}
+        return after
 
     # ---- doing
 
