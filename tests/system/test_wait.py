@@ -2,6 +2,7 @@
 """Waiting: every kind of content, the order by weights, bounds and their answers."""
 
 import collections
+import threading
 import time
 
 import pytest
@@ -208,3 +209,85 @@ def test_engine_off_in_a_directory(gateway):
         assert (response.status, len(response.body)) == (200, 2048)
         taken.release()
     gateway.assert_each_once(before, taken.count)
+
+
+@pytest.mark.parametrize("mpm", ("worker", "prefork"))
+def test_refused_for_want_of_a_thread_is_told(new_gateway, mpm):
+    """Where waits block, a crowd of one class may not have the last threads: it counted as cancelled, and no log or page told why."""
+    threads = {"children": 12} if mpm == "prefork" else {"children": 1, "threads": 12}
+    with new_gateway(mpm=mpm, spare=0, **threads) as g, g.window_taken() as taken:
+        waiting = []
+        # Of the eleven threads that are left, one half is anybody's, and each class has one at least of the other.
+        for n in range(1, 8):
+            waiting.append(g.connect())
+            waiting[-1].send("GET", "/b/size/10", headers=CRAWLERS)
+            g.until_queued(n)
+        refused = http1.get(g.port, "/b/size/10?crowd", headers=CRAWLERS)
+        assert (refused.status, refused.headers["retry-after"]) == (503, "7")
+        line = g.logged("crowd", 1)[0]
+        assert (line["outcome"], line["reason"]) == ("refused", "no-thread")
+        waiting.append(g.connect())
+        waiting[-1].send("GET", "/b/size/10", headers=PEOPLE)
+        status = g.until_queued(8)
+        assert (status["refused"], status["refused_by"]["no-thread"]) == (1, 1)
+        prometheus = http1.get(g.port, "/qos-status?prometheus").body.decode()
+        assert 'fairgate_qos_unserved_total{reason="no-thread"} 1\n' in prometheus
+        assert b"1 no thread to wait in" in http1.get(g.port, "/qos-status").body
+        taken.release()
+        for c in waiting:
+            assert c.receive().status == 200
+            c.close()
+
+
+def test_refusals_have_reasons(new_gateway):
+    """Class full, queue full, too long: in the log and in the counts."""
+    with new_gateway(queue=4) as g, g.window_taken() as taken:
+        waiting = []
+        for n, (headers, query, reason) in enumerate([({"User-Agent": "tiny-queue"}, "class", "class-full"), (PEOPLE, "queue", "queue-full")], 1):
+            for m in range(2):
+                waiting.append(g.connect())
+                waiting[-1].send("GET", "/b/size/10", headers=headers)
+                g.until_queued(2 * n - 1 + m)
+            assert http1.get(g.port, f"/b/size/10?{query}", headers=headers).status == 503
+            assert g.logged(query, 1)[0]["reason"] == reason
+            assert g.status()["refused_by"][reason] == 1
+        taken.release()
+        for c in waiting:
+            assert c.receive().status == 200
+            c.close()
+
+
+def test_blocked_waits_leave_what_the_live_window_takes(new_gateway):
+    """The bound on threads counted with the eight slots that `auto` begins with: when it had grown, a crowd had the last threads of a worker MPM.
+
+    Of the threads that the window leaves one half is anybody's, and of the other a class has its part by weight, one of thirteen, but one at least.
+    """
+    threads, over = 48, threading.Event()
+
+    def ask_again(c):
+        while not over.is_set():
+            c.ask("GET", "/o/size/2000", headers=PEOPLE)
+
+    with new_gateway(mpm="worker", window="auto", spare=0, children=1, threads=threads) as g:
+        clients = [g.connect() for _ in range(24)]
+        visits = [threading.Thread(target=ask_again, args=(c,)) for c in clients]
+        for t in visits:
+            t.start()
+        try:
+            g.until(lambda s: s["window"] >= 12, "a larger window", 60)
+        finally:
+            over.set()
+            for t in visits:
+                t.join()
+        for c in clients:
+            c.close()
+        window = g.settled()["window"]
+        spare = threads - window
+        may = spare - spare // 2 + max(1, spare // 2 // 13)
+        with g.window_taken(*[g.connect() for _ in range(window)]) as taken:
+            waiting = [g.connect() for _ in range(may + 1)]
+            for c in waiting:
+                c.send("GET", "/b/size/10", headers=CRAWLERS)
+            g.until(lambda s: s["queued"] == may and s["refused_by"]["no-thread"] == 1, f"{may} wait, one is refused")
+            taken.release()
+            assert sorted(c.receive().status for c in waiting) == [200] * may + [503]
