@@ -20,6 +20,7 @@
 #include "qos_account.h"
 #include "qos_classify.h"
 #include "qos_dispatch.h"
+#include "qos_streams.h"
 
 APLOG_USE_MODULE(qos_drr);
 
@@ -128,15 +129,20 @@ static enum qos_outcome look(struct qos_request *q) {
 
 /* Wait in this thread. */
 static enum qos_outcome wait_blocking(struct qos_request *q) {
+    int stream = q->r->connection->master != NULL;
     enum qos_outcome end;
 
+    if (stream) qos_streams_enter(q);
     while (end = look(q), end == QOS_PASSED) {
-        if (!P.dispatching) {
-            qos_sweep(&P.view, qos_now());
+        uint64_t sleep = stream ? qos_streams_look(q) : QOS_TICK_US, now = qos_now();
+        if (!P.dispatching && sleep <= QOS_TICK_US) {
+            qos_sweep(&P.view, now);
             qos_pump(&P.view, P.row);
         }
-        qos_futex_wait(&row_of(q)->go, 0, q->r->connection->master ? QOS_STREAM_TICK_US : QOS_TICK_US);
+        if (q->deadline < now + sleep) sleep = q->deadline > now ? q->deadline - now : 1;
+        qos_futex_wait(&row_of(q)->go, 0, sleep);
     }
+    if (stream) qos_streams_leave(q);
     return end;
 }
 

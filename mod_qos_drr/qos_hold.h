@@ -16,7 +16,7 @@
  *
  * A stream of HTTP/2 blocks a worker of mod_http2, which are beside the MPM's threads: no request of another kind could have it, and
  * there is one for every stream that can be (qos_http2.h), so such waits have no bound but the queue's.  A stream that was reset
- * leaves with the next look, QOS_STREAM_TICK_US later at most.
+ * leaves within 0.1 s (qos_streams.h).
  *
  * A child that holds requests has a dispatcher thread that looks after them (qos_dispatch.h).
  */
@@ -24,8 +24,6 @@
 #define FAIRGATE_QOS_HOLD_H
 
 #include "qos_request.h"
-
-#define QOS_STREAM_TICK_US 80000u
 
 /*
  * A request that was parked while its body was awaited has it now: it waits for a slot once more, in this thread, like any other of its

@@ -45,6 +45,7 @@ struct qos_request {                        /* in r->pool */
     int                  wake_fd, client_fd;
     int                  own_fd;            /* wake_fd is this process's own, not of the stock */
     uint64_t             deadline;
+    struct qos_request  *next, **before;    /* a stream, among those of this child that wait (qos_streams.h) */
 
     /* while running */
     uint64_t             sent, reported;    /* bytes passed to the network side; of these, told to the engine */
