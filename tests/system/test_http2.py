@@ -113,3 +113,11 @@ def test_streams_that_were_reset_leave(h2_gateway):
     after = g.settled()
     assert after["gone"] - before["gone"] == 31
     assert after["submitted"] - before["submitted"] == 31 + taken.count
+
+
+def test_too_few_workers_of_http2_are_told(new_gateway):
+    with new_gateway(http2=True, children=1, more="H2MaxWorkers 50\n") as g:
+        said = [line for line in g.error_log() if "H2MaxWorkers 50 lets" in line]
+        assert said and "set H2MaxWorkers 2500 (ThreadsPerChild x H2MaxSessionStreams), or H2MaxSessionStreams 2" in said[0]
+    with new_gateway(http2=True, children=1, more="H2MaxWorkers 50\nH2MaxSessionStreams 2\n") as g:
+        assert not [line for line in g.error_log() if "H2MaxWorkers" in line]
