@@ -31,6 +31,14 @@ def expected(g, path, method="GET", **fields):
     return int(g.logged(query, 1)[-1]["estimate"])
 
 
+def send_buffer():
+    """The most that the kernel keeps of a connection that is not read from; the test needs it to be less than the answer."""
+    with open("/proc/sys/net/ipv4/tcp_wmem") as f:
+        most = int(f.read().split()[2])
+    assert most < SIZE / 4
+    return most
+
+
 def people(g):
     return g.status()["by_class"]["people"]
 
@@ -47,8 +55,8 @@ def give_up(g, target):
 
 @pytest.mark.parametrize("mpm", ["event", "worker"])
 def test_a_download_that_is_given_up_teaches_and_costs_nothing(new_gateway, mpm):
-    """50 MB each time are passed to the network's side in one call; what goes is what the kernel's send buffer takes, 4 MB at most and most
-    often much less.  Afterwards neither the page nor its directory is known to be large, and the class owes no more than what went."""
+    """50 MB each time are passed to the network's side in one call; what goes is what the kernel's send buffer takes, mostly much less than it
+    may.  Afterwards neither the page nor its directory is known to be large, and the class owes no more than what went."""
     with new_gateway(mpm=mpm, window=8) as g:
         for i in range(4):
             give_up(g, f"{BIG}?given-up{i}")
@@ -58,7 +66,7 @@ def test_a_download_that_is_given_up_teaches_and_costs_nothing(new_gateway, mpm)
         give_up(g, f"{BIG}?given-up0")
         assert int(g.logged("given-up0", 2)[-1]["estimate"]) < 100_000, "the page was taught"
         cost = s["by_class"]["people"]["bytes"]
-        assert cost < 4 * (4 << 20) + 1_000_000, f"{cost} bytes for four answers of which a little was read"
+        assert cost < 4 * send_buffer() + 1_000_000, f"{cost} bytes for four answers of which a little was read"
         # The engine's own mean: a giant doubles it, if anything.
         assert s["by_class"]["people"]["response_mean"] < 16 * 16 * 27656
 
