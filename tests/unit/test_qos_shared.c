@@ -257,6 +257,28 @@ START_TEST(a_crowd_can_not_take_the_last_thread_of_others) {
 }
 END_TEST
 
+/* A wait in a thread that no other could have is woken as a futex, and counts against nobody's bound. */
+START_TEST(a_wait_aside_counts_against_no_bound) {
+    struct qos_wakes w;
+    uint32_t a = qos_child_started(&v, 1001);
+    rs_ticket_t first = submit(a, &w), second = submit(a, &w), aside = submit(a, &w);
+    struct qos_row *row = &v.rows[rs_ticket_index(aside)];
+
+    ck_assert_int_eq(go(first) && go(second) && !go(aside), 1);
+    qos_lock(&v);
+    v.children[a].held--;
+    qos_row_block_aside_locked(row);
+    ck_assert_uint_eq(v.blocked[0] + sh->pooled, 0);
+    qos_unlock(&v);
+    finish(a, first, &w);
+    ck_assert_int_eq(go(aside), 1);
+    ck_assert_uint_eq(w.n, 1);
+    ck_assert_int_eq(w.wake[0].fd, -1);
+    ck_assert_uint_eq(v.children[a].held, 0);
+    ck_assert_uint_eq(row->blocks + v.blocked[0] + sh->pooled, 0);
+}
+END_TEST
+
 START_TEST(a_long_write_gives_its_slot_back) {
     struct qos_wakes w;
     struct rs_stats stats;
@@ -293,6 +315,7 @@ int main(void) {
     tcase_add_test(t, rows_of_children_run_out_with_a_word);
     tcase_add_test(t, killed_with_the_lock);
     tcase_add_test(t, a_crowd_can_not_take_the_last_thread_of_others);
+    tcase_add_test(t, a_wait_aside_counts_against_no_bound);
     tcase_add_test(t, a_long_write_gives_its_slot_back);
     suite_add_tcase(s, t);
     return run_suite(s);
