@@ -63,22 +63,40 @@ def wait_for(condition, seconds, what):
         time.sleep(0.01)
 
 
-given = set()
+PORTS = range(20000, 32000)     # outside the range from which the kernel takes ports for outgoing connections
+BLOCK = 50
+claims = []                     # sockets, each of which keeps a block for us
+free = []                       # ports of those blocks that nobody was given
+
+
+def claim_ports():
+    """Another block of ports, which no other lab on this machine has while this process lives: a name that the kernel gives to one socket at a
+    time, and in one network namespace, just as ports are.  So several runs of tests may stand side by side."""
+    for first in random.SystemRandom().sample(PORTS[::BLOCK], len(PORTS[::BLOCK])):
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            s.bind(f"\0fairgate-ports-{first}")
+        except OSError:
+            s.close()
+            continue
+        claims.append(s)
+        free.extend(range(first, first + BLOCK))
+        return
+    raise LabError(f"no free ports: all blocks of {BLOCK} between {PORTS[0]} and {PORTS[-1]} are taken by other labs")
 
 
 def free_port():
-    """A port that nobody listens on and nobody was given, outside the range from which the kernel takes ports for outgoing connections."""
-    for port in random.SystemRandom().sample(range(20000, 32000), 200):
-        if port in given:
-            continue
+    """A port that nobody listens on and nobody was given."""
+    while True:
+        if not free:
+            claim_ports()
+        port = free.pop()
         with socket.socket() as s:
             try:
                 s.bind(("127.0.0.1", port))
-                given.add(port)
                 return port
             except OSError:
                 continue
-    raise LabError("no free port among 200 tried between 20000 and 32000")
 
 
 @contextlib.contextmanager

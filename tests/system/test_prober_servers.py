@@ -16,7 +16,7 @@ ACCEPT = {"body": None, "gzip": "gzip", "br": "gzip, br"}
 def htdocs(tmp_path):
     tmp_path.chmod(0o755)
     for parent in tmp_path.parents:
-        if parent.name.startswith("pytest-"):
+        if parent.name.startswith(("pytest-", "popen-")):
             parent.chmod(0o755)
     root = tmp_path / "htdocs"
     root.mkdir()
