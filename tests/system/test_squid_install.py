@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""From Debian's source to a Squid that is installed beside Debian's: the newest source, and nothing that Debian's next update could take back."""
+
+import os
+import pathlib
+import re
+import shutil
+import stat
+import subprocess
+
+import pytest
+from debian_archive import Archive
+from lab.lab import ROOT
+
+FQRS = os.path.join(ROOT, "squid-fqrs")
+OLD, NEW = "5.7-2+deb12u6", "5.7-2+deb12u7"
+# What Debian's packages squid, squid-openssl and squid-common have, or make; and where any package may put files.
+DEBIANS = re.compile(r"/(usr/(?!local(/|$))|lib/|etc/(squid|init\.d|default|apparmor\.d|ufw|resolvconf)(/|$)|etc/logrotate\.d/squid$|"
+                     r"(var/(log|spool|cache)|run)/squid(/|$)|run/squid\.pid$|etc/systemd/system/squid\.service)")
+
+
+@pytest.fixture
+def archive(tmp_path):
+    for tool in ("gpg", "dpkg-source", "apt-get"):
+        if not shutil.which(tool) and not os.environ.get("CI"):
+            pytest.skip(f"no {tool}")
+    with Archive(tmp_path) as a:
+        a.has(OLD)
+        yield a
+
+
+@pytest.fixture
+def build(archive, tmp_path):
+    """build(*options): (exit status, all that it said)."""
+    def run(*options, **more):
+        environment = {**os.environ, **archive.environment, "FAIRGATE_CACHE": str(tmp_path / "cache"), "DESTDIR": str(tmp_path / "system"), **more}
+        r = subprocess.run([os.path.join(FQRS, "build"), "5.7", *options], env=environment, capture_output=True, text=True, timeout=120, check=False)
+        return r.returncode, r.stdout + r.stderr
+    return run
+
+
+def source_of(said):
+    """Which source was taken; the archive's is no Squid, so the build ends when it is to be patched."""
+    assert "unpack failed" in said, said
+    return re.findall(r"Debian's source is (\S+)|; (\S+), which came last, is used", said)[-1]
+
+
+def test_a_build_takes_the_newest_source_not_the_first_that_ever_came(archive, build):
+    assert source_of(build("--lean")[1]) == (OLD, "")
+    archive.has(NEW)
+    assert source_of(build("--lean")[1]) == (NEW, "")
+
+
+def test_a_build_without_network_says_so_and_takes_what_it_has(archive, build):
+    build("--lean")
+    archive.goes_away()
+    status, said = build("--lean")
+    assert status and "WARNING: apt could not be asked" in said and source_of(said) == ("", OLD)
+
+
+def test_a_build_that_never_had_a_source_needs_the_network(archive, build):
+    archive.goes_away()
+    status, said = build("--lean")
+    assert status and "ask-apt failed" in said and "unpack" not in said
+
+
+def test_outdated_is_silent_until_debian_has_a_newer_revision(archive, build):
+    status, said = build("--outdated")
+    assert status == 2 and "no Squid 5.7 is installed or was built" in said
+    build("--lean")
+    assert build("--outdated") == (0, "")
+    archive.has(NEW)
+    status, said = build("--outdated")
+    assert status == 1 and len(said.splitlines()) == 1 and f"Debian has Squid {NEW}, and {OLD} was built last" in said
+    archive.goes_away()
+    status, said = build("--outdated")
+    assert status == 2 and "apt could not be asked" in said
+
+
+def test_outdated_looks_at_what_is_installed(archive, build, tmp_path):
+    """A newer source that was fetched, or even built, does not help who runs the older one."""
+    archive.has(NEW)
+    build("--lean")
+    note = tmp_path / "system/opt/fairgate/squid/share/debian-revision"
+    note.parent.mkdir(parents=True)
+    note.write_text(OLD + "\n")
+    status, said = build("--outdated")
+    assert status == 1 and f"{OLD} is installed" in said
+    note.write_text(NEW + "\n")
+    assert build("--outdated") == (0, "")
+
+
+@pytest.mark.parametrize("options, cure", [(("--install", "--lean"), "without other options"), (("--outdated", "--install"), "one of --install")])
+def test_what_does_not_go_together(build, options, cure):
+    status, said = build(*options)
+    assert status == 2 and cure in said
+
+
+# ---- installing
+
+@pytest.fixture
+def tree(tmp_path):
+    """What the build makes for use; where it was not made, something that looks like it."""
+    r = subprocess.run([os.path.join(FQRS, "build"), "5.7", "--where"], capture_output=True, text=True, check=False)
+    if r.returncode == 0:
+        return pathlib.Path(r.stdout.strip())
+    made = tmp_path / "tree"
+    for name, text in (("opt/fairgate/squid/sbin/squid", "#!/bin/sh\necho a Squid\n"), ("opt/fairgate/squid/share/debian-revision", OLD + "\n"),
+                       ("opt/fairgate/squid/share/icons/silk/image.png", ""), ("etc/squid-fqrs/squid.conf", "http_port 3128\n"),
+                       ("etc/squid-fqrs/squid.conf.default", "http_port 3128\ninclude /etc/squid/conf.d/*.conf\n"),
+                       ("etc/squid-fqrs/squid.conf.documented", ""), ("etc/squid-fqrs/mime.conf", "a\n"), ("etc/squid-fqrs/mime.conf.default", "a\n")):
+        (made / name).parent.mkdir(parents=True, exist_ok=True)
+        (made / name).write_text(text)
+    (made / "opt/fairgate/squid/sbin/squid").chmod(0o755)
+    return made
+
+
+def install(root, *argv):
+    r = subprocess.run([os.path.join(FQRS, "install"), *map(str, argv)], env={**os.environ, "DESTDIR": str(root)}, capture_output=True, text=True,
+                       timeout=60, check=False)
+    assert r.returncode == 0, r.stderr
+    return r.stdout
+
+
+def files_of(root):
+    """{path: what it is} of all but directories."""
+    return {"/" + str(p.relative_to(root)): (stat.S_IMODE(p.lstat().st_mode), p.is_symlink() or p.read_bytes()) for p in root.rglob("*") if not p.is_dir()}
+
+
+def test_nothing_that_is_installed_is_debians(tree, tmp_path):
+    """Neither what it has nor what the program itself looks for."""
+    root = tmp_path / "system"
+    install(root, tree)
+    assert not [path for path in files_of(root) if DEBIANS.match(path)]
+    assert not [p for p in root.rglob("*") if DEBIANS.match("/" + str(p.relative_to(root)))]
+    options = subprocess.run([root / "opt/fairgate/squid/sbin/squid", "-v"], capture_output=True, text=True, check=True).stdout
+    last = dict(re.findall(r"'--([\w-]+)=(/[^']*)'", options))      # the last of an option counts
+    assert not [name for name, path in last.items() if DEBIANS.match(path)], last
+
+
+def test_an_update_of_debians_squid_leaves_ours_alone(tree, tmp_path):
+    """Debian's package goes over all that it calls its own: the program, its unit, its configuration."""
+    root = tmp_path / "system"
+    install(root, tree)
+    before = files_of(root)
+    for path in ("usr/sbin/squid", "lib/systemd/system/squid.service", "etc/squid/squid.conf", "etc/squid/mime.conf", "usr/share/squid/icons/a.png",
+                 "etc/logrotate.d/squid", "usr/lib/squid/pinger", "usr/share/squid/errors/templates/ERR_CANNOT_FORWARD", "usr/sbin/squid"):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text("Debian's newest\n")
+    after = files_of(root)
+    assert {path: after[path] for path in before} == before
+    # what the unit starts is still ours
+    unit = (root / "etc/systemd/system/squid-fqrs.service").read_text()
+    programs = set(re.findall(r"^Exec\w+=(/opt\S+)", unit, re.MULTILINE))
+    assert programs == {"/opt/fairgate/squid/sbin/squid"}
+    assert (root / "opt/fairgate/squid/sbin/squid").read_bytes() == (tree / "opt/fairgate/squid/sbin/squid").read_bytes()
+
+
+def test_installing_again_keeps_the_configuration_and_leaves_nothing_old(tree, tmp_path):
+    root = tmp_path / "system"
+    install(root, tree)
+    conf = root / "etc/squid-fqrs/squid.conf"
+    assert "http_port 3128" in conf.read_text() and "include /etc/squid/" not in conf.read_text() and "#fqrs on" in conf.read_text()
+    conf.write_text("fqrs on\n")
+    (root / "etc/squid-fqrs/mime.conf").write_text("mine\n")
+    (root / "opt/fairgate/squid/sbin/of-an-earlier-one").write_text("")
+    install(root, tree)
+    assert conf.read_text() == "fqrs on\n" and (root / "etc/squid-fqrs/mime.conf").read_text() == "mine\n"
+    assert sorted(os.listdir(root / "opt/fairgate")) == ["squid"] and not (root / "opt/fairgate/squid/sbin/of-an-earlier-one").exists()
+
+
+def test_uninstalling_leaves_configuration_and_logs(tree, tmp_path):
+    root = tmp_path / "system"
+    install(root, tree)
+    (root / "var/log/squid-fqrs/access.log").write_text("a line\n")
+    install(root, "--uninstall")
+    left = files_of(root)
+    assert "/etc/squid-fqrs/squid.conf" in left and "/var/log/squid-fqrs/access.log" in left
+    assert not [path for path in left if not path.startswith(("/etc/squid-fqrs/", "/var/log/squid-fqrs/"))]
+
+
+def test_what_is_not_for_use_is_not_installed(tmp_path):
+    """A Squid for tests, whose paths lead into the cache."""
+    lean, root = tmp_path / "lean", tmp_path / "system"
+    (lean / "sbin").mkdir(parents=True)
+    (lean / "sbin/squid").touch(0o755)
+    r = subprocess.run([os.path.join(FQRS, "install"), lean], env={**os.environ, "DESTDIR": str(root)}, capture_output=True, text=True, check=False)
+    assert r.returncode and "is not what squid-fqrs/build makes for use" in r.stderr and not root.exists()
