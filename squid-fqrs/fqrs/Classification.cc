@@ -5,12 +5,16 @@
 #include "squid.h"
 #include "acl/FilledChecklist.h"
 #include "acl/Tree.h"
+#include "client_side.h"
+#include "comm/Connection.h"
+#include "fde.h"
 #include "fqdncache.h"
 #include "fqrs/Host.h"
 #include "fqrs/Classification.h"
+#include "fqrs/Classified.h"
 #include "fqrs/Config.h"
 #include "fqrs/Scheduler.h"
-#include "fqrs/Ticket.h"
+#include "http/Stream.h"
 #include "ip/Address.h"
 #include "ipcache.h"
 
@@ -86,10 +90,38 @@ NameOf(const Ip::Address &client)
     return nullptr;
 }
 
+/// The id of the TLS session that the client has with us, in hex; empty without one.
+static SBuf
+SessionIdOf(const HttpRequest &request)
+{
+    SBuf hex;
+    const auto manager = request.clientConnectionManager.valid();
+    if (!manager || !Comm::IsConnOpen(manager->clientConnection))
+        return hex;
+    const auto tls = fd_table[manager->clientConnection->fd].ssl.get();
+    const unsigned char *id = nullptr;
+    unsigned int length = 0;
+#if USE_OPENSSL
+    if (const auto session = tls ? SSL_get_session(tls) : nullptr)
+        id = SSL_SESSION_get_id(session, &length);
+#elif USE_GNUTLS
+    gnutls_datum_t datum = {};
+    if (tls && gnutls_session_get_id2(tls, &datum) == GNUTLS_E_SUCCESS) {
+        id = datum.data;
+        length = datum.size;
+    }
+#else
+    (void)tls;
+#endif
+    for (unsigned int i = 0; i < length; ++i)
+        hex.appendf("%02x", id[i]);
+    return hex;
+}
+
 } // namespace Fqrs
 
-Fqrs::Classification::Classification(Ticket &t, HttpRequest *r, const AccessLogEntryPointer &a):
-    ticket(t), request(r), al(a), generation(Scheduler::Instance().generation())
+Fqrs::Classification::Classification(Classified &c, HttpRequest *r, const AccessLogEntryPointer &a):
+    asker(c), request(r), al(a), generation(Scheduler::Instance().generation())
 {
 }
 
@@ -126,7 +158,7 @@ Fqrs::Classification::run()
         }
     }
     running = false;
-    ticket.classified(found ? position : askPolicy()); // deletes this
+    asker.classified(found ? position : askPolicy()); // deletes this
 }
 
 void
@@ -176,6 +208,8 @@ Fqrs::Classification::askPolicy() const
     SBuf url;
     if (policy_uses(policy, POLICY_URL))
         r.url = Spelled(*request, scheme, url);
+    const auto session = policy_uses(policy, POLICY_SSL_ID) ? SessionIdOf(*request) : SBuf();
+    r.ssl_id = Text(session);
 
     const auto answer = policy_match_request(policy, &r);
     return answer.position == POLICY_NONE ? TheConfig.defaultClass : TheConfig.policyFirst + answer.position;

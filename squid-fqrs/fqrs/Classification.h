@@ -12,12 +12,12 @@
 namespace Fqrs
 {
 
-class Ticket;
+class Classified;
 
 /**
  * Finds a request's class: none if "fqrs_access none" allows it; the first class, in squid.conf's order, whose fqrs_access allows it; else
  * what the policy says; else the default class. Slow ACLs (external, dstdomain of an address, ...) may make it wait, so the answer comes to
- * Ticket::classified(), perhaps before start() returns. Belongs to its ticket, which deletes it when it wants to know no more.
+ * Classified::classified(), perhaps before start() returns. Belongs to who asked, who deletes it when it wants to know no more.
  */
 class Classification
 {
@@ -27,7 +27,7 @@ public:
     /// the answer for a request that is not scheduled, and the place before the first class
     static const uint32_t NotScheduled = UINT32_MAX;
 
-    Classification(Ticket &, HttpRequest *, const AccessLogEntryPointer &);
+    Classification(Classified &, HttpRequest *, const AccessLogEntryPointer &);
     Classification(Classification &&) = delete;
 
     void start() { run(); }
@@ -38,7 +38,7 @@ private:
     void run();
     uint32_t askPolicy() const;
 
-    Ticket &ticket;
+    Classified &asker;
     const HttpRequest::Pointer request;
     const AccessLogEntryPointer al;
     uint32_t position = NotScheduled; ///< of the class whose fqrs_access is asked

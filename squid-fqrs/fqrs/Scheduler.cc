@@ -9,6 +9,7 @@
 #include "fqrs/Config.h"
 #include "fqrs/Scheduler.h"
 #include "fqrs/Ticket.h"
+#include "globals.h"
 
 #include <algorithm>
 #include <sys/mman.h>
@@ -28,6 +29,17 @@ static const uint64_t StallPart = 5;
 static const rs_time_t TickTime = 100000;
 /// Bytes lie unread, waiting for more, for no longer than this and a tick.
 static const rs_time_t UnreadTime = 250000;
+
+/// no client is told to come back later than after so many seconds
+static const rs_time_t LongestRetry = 60;
+
+/// Squid itself needs some descriptors, too: it stops taking connections when no more than a hundred are left, and keeps none for a next
+/// request while they are fewer than twice that (comm_init(), fdUsageHigh()).
+static uint32_t
+MostSeats()
+{
+    return std::max(Squid_MaxFD - 2 * std::min(100, Squid_MaxFD / 4), 1);
+}
 
 Fqrs::Scheduler &
 Fqrs::Scheduler::Instance()
@@ -80,6 +92,16 @@ Fqrs::Scheduler::configure(const Config &config)
         waits[numbers[i]] = config.classes[i].waitSeconds;
         queuesUsed = std::max(queuesUsed, numbers[i] + 1);
     }
+    std::vector<Seats::Share> shares;
+    for (size_t i = 0; i < classes.size(); ++i) {
+        auto &owner = owners[numbers[i]];
+        if (owner != names[i]) { // another one begins anew, as it does with the engine
+            owner = names[i];
+            refusals[numbers[i]].fill(0);
+        }
+        shares.push_back({numbers[i], classes[i].weight});
+    }
+    seats_.configure(MostSeats(), shares);
     link_.use(wanted ? config.interface : SBuf());
     accepting = wanted;
     debugs(96, DBG_IMPORTANT, "fqrs " << (wanted ? "on" : "off") << ": " << classes.size() << " classes, order " <<
@@ -106,9 +128,11 @@ Fqrs::Scheduler::create(const Config &config)
     engine_ = rs_create(memory, size, &capacity, &config.settings, classes.data(), classes.size(), Now(), &why);
     if (!engine_)
         fatalf("fqrs: %s", why);
-    rows.assign(TicketsMax, Row{nullptr, 0, 0, 0, Nil, Nil, false});
+    rows.assign(TicketsMax, Row{nullptr, RS_NO_TICKET, 0, 0, 0, 0, Nil, Nil, false});
     queues.assign(ClassesMax, List{Nil, Nil});
     waits.assign(ClassesMax, 0);
+    refusals.assign(ClassesMax, Refusals{});
+    owners.resize(ClassesMax);
 }
 
 void
@@ -117,7 +141,7 @@ Fqrs::Scheduler::shutdown()
     accepting = false;
     for (auto &list: queues) {
         while (list.first != Nil)
-            refuse(rows[list.first], "FQRS_SHUTDOWN");
+            rows[list.first].ticket->lost(rows[list.first].number, SHUTDOWN);
     }
 }
 
@@ -152,27 +176,40 @@ Fqrs::Scheduler::remove(List &list, const uint32_t index)
 
 /* ---- the life of a ticket; ticket.number is RS_NO_TICKET for one that was let through without the engine ---- */
 
-void
-Fqrs::Scheduler::submit(Ticket &t)
+Fqrs::Refusal
+Fqrs::Scheduler::enqueue(Ticket &t, const uint32_t classNumber, rs_ticket_t &place)
 {
-    if (shutting_down)
-        return t.refused("FQRS_SHUTDOWN");
-    if (!accepting)
-        return t.admitted(); // turned off meanwhile
     const auto now = Now();
-    const auto refusal = rs_submit(engine_, now, t.classNumber, 0, 0, 0, 0, &t.number);
+    const auto refusal = rs_submit(engine_, now, classNumber, 0, 0, 0, 0, &place);
     if (refusal != RS_OK) {
-        t.number = RS_NO_TICKET;
-        return t.refused(refusal == RS_CLASS_FULL ? "FQRS_CLASS_FULL" :
-                         refusal == RS_SHARE_FULL ? "FQRS_SHARE_FULL" : "FQRS_QUEUE_FULL");
+        place = RS_NO_TICKET;
+        return refusal == RS_CLASS_FULL ? CLASS_FULL : refusal == RS_SHARE_FULL ? SHARE_FULL : QUEUE_FULL;
     }
-    const auto index = rs_ticket_index(t.number);
-    rows[index].ticket = &t;
-    rows[index].parked = false;
-    rows[index].moved = now;
-    append(queues[t.classNumber], index);
+    const auto index = rs_ticket_index(place);
+    auto &row = rows[index];
+    row.ticket = &t;
+    row.number = place;
+    row.classNumber = classNumber;
+    row.parked = false;
+    row.moved = now;
+    append(queues[classNumber], index);
     ++waiting;
-    admit(now);
+    return REFUSALS;
+}
+
+void
+Fqrs::Scheduler::dequeue(rs_ticket_t &place)
+{
+    if (place == RS_NO_TICKET)
+        return;
+    const auto done = rs_cancel(engine_, Now(), place);
+    assert(done);
+    const auto index = rs_ticket_index(place);
+    auto &row = rows[index];
+    remove(queues[row.classNumber], index);
+    --waiting;
+    row.ticket = nullptr;
+    place = RS_NO_TICKET;
 }
 
 /// lets as many go as the window has room for
@@ -186,13 +223,13 @@ Fqrs::Scheduler::admit(const rs_time_t now)
             break;
         const auto index = rs_ticket_index(number);
         auto &row = rows[index];
-        remove(queues[row.ticket->classNumber], index);
+        remove(queues[row.classNumber], index);
         append(active, index);
         row.read = row.moved = now;
         row.since = 0;
         --waiting;
         ++released;
-        row.ticket->admitted();
+        row.ticket->picked(number, row.classNumber);
     }
     if (!waiting && !released) {
         nextTick = RS_NEVER;
@@ -203,16 +240,6 @@ Fqrs::Scheduler::admit(const rs_time_t now)
         nextTick = now + TickTime;
     }
     alarm.set(std::min(again, nextTick));
-}
-
-void
-Fqrs::Scheduler::cancel(Ticket &t)
-{
-    const auto done = rs_cancel(engine_, Now(), t.number);
-    assert(done);
-    remove(queues[t.classNumber], rs_ticket_index(t.number));
-    --waiting;
-    drop(t);
 }
 
 void
@@ -272,6 +299,13 @@ Fqrs::Scheduler::finish(Ticket &t, const bool whole)
 {
     if (t.number == RS_NO_TICKET)
         return;
+    end(t, whole);
+    admit();
+}
+
+void
+Fqrs::Scheduler::end(Ticket &t, const bool whole)
+{
     const auto now = Now();
     if (!rowOf(t).parked)
         remove(active, rs_ticket_index(t.number));
@@ -279,7 +313,6 @@ Fqrs::Scheduler::finish(Ticket &t, const bool whole)
     assert(done);
     --released;
     drop(t);
-    admit(now);
 }
 
 void
@@ -363,18 +396,34 @@ void
 Fqrs::Scheduler::refuseOverdue(const rs_time_t now)
 {
     for (uint32_t c = 0; c < queuesUsed; ++c) {
-        while (queues[c].first != Nil && now - rows[queues[c].first].moved >= waits[c] * UINT64_C(1000000)) {
-            ++overdue;
-            refuse(rows[queues[c].first], "FQRS_WAIT_OVER");
-        }
+        while (queues[c].first != Nil && now - rows[queues[c].first].moved >= waits[c] * UINT64_C(1000000))
+            rows[queues[c].first].ticket->lost(rows[queues[c].first].number, WAIT_OVER);
     }
 }
 
+/* ---- refusals ---- */
+
 void
-Fqrs::Scheduler::refuse(Row &row, const char *why)
+Fqrs::Scheduler::countRefusal(const uint32_t classNumber, const Refusal why)
 {
-    auto &t = *row.ticket;
-    cancel(t);
-    t.refused(why);
+    ++refusals[classNumber][why];
+    if (why == WAIT_OVER)
+        ++overdue;
+}
+
+/// As long as the first of its queue has waited is about what the next one will.
+unsigned
+Fqrs::Scheduler::retryAfter(const uint32_t classNumber) const
+{
+    const auto first = queues[classNumber].first;
+    const auto waited = first == Nil ? 0 : (Now() - rows[first].moved) / 1000000;
+    return std::min<rs_time_t>(waited + 1, LongestRetry);
+}
+
+Fqrs::Ticket *
+Fqrs::Scheduler::fetchOf(const StoreEntry &e) const
+{
+    const auto found = fetches.find(&e);
+    return found == fetches.end() ? nullptr : found->second;
 }
 

@@ -4,11 +4,18 @@
 #define SQUID_SRC_FQRS_SCHEDULER_H
 
 #include "fqrs/Alarm.h"
+#include "fqrs/Clock.h"
 #include "fqrs/Engine.h"
 #include "fqrs/Link.h"
+#include "fqrs/Refusal.h"
+#include "fqrs/Seats.h"
 #include "sbuf/SBuf.h"
 
+#include <array>
+#include <unordered_map>
 #include <vector>
+
+class StoreEntry;
 
 namespace Fqrs
 {
@@ -36,15 +43,25 @@ public:
     void shutdown(); ///< refuses who waits
 
     /* for Ticket: */
-    void submit(Ticket &); ///< ends in Ticket::admitted() or refused(), now or later
-    void cancel(Ticket &);
+    Refusal enqueue(Ticket &, uint32_t classNumber, rs_ticket_t &place); ///< ends in Ticket::picked() or lost(), after admit(); REFUSALS: done
+    void dequeue(rs_ticket_t &place); ///< becomes RS_NO_TICKET, as which it does nothing
+    void admit() { admit(Now()); } ///< lets go whoever may
+    void publish(const StoreEntry &e, Ticket &t) { fetches[&e] = &t; } ///< others may join who waits for this entry
+    void unpublish(const StoreEntry &e) { fetches.erase(&e); }
+    Seats &seats() { return seats_; }
+    void countRefusal(uint32_t classNumber, Refusal);
+    unsigned retryAfter(uint32_t classNumber) const; ///< seconds after which a refused request of that class has a chance
     void progress(Ticket &, uint64_t bytes);
     uint64_t allowance(const Ticket &) const; ///< bytes that may be on their way at one time
     void expect(Ticket &, uint64_t length);
     void finish(Ticket &, bool whole);
+    void end(Ticket &, bool whole); ///< the same for one that has been released, and lets nobody else go
     void charge(Ticket &, uint64_t bytes);
     uint32_t numberOf(uint32_t position) const { return numbers[position]; }
     const SBuf &nameOf(uint32_t position) const { return names[position]; }
+
+    /* for Companion: */
+    Ticket *fetchOf(const StoreEntry &) const; ///< what waits to fetch that entry; nil if nothing does
 
     /// Goes up whenever positions of classes may have changed.
     unsigned generation() const { return generation_; }
@@ -52,6 +69,9 @@ public:
     /* for reports: */
     const rs_engine_t *engine() const { return engine_; }
     const Link &link() const { return link_; }
+    const Seats &seats() const { return seats_; }
+    typedef std::array<uint64_t, REFUSALS> Refusals;
+    const Refusals &refusalsOf(uint32_t classNumber) const { return refusals[classNumber]; }
     uint64_t refusedLate() const { return overdue; }
 
 private:
@@ -63,6 +83,8 @@ private:
     /// what we keep of each of the engine's tickets
     struct Row {
         Ticket *ticket;
+        rs_ticket_t number;
+        uint32_t classNumber;
         rs_time_t read; ///< when it was released, or bytes came last
         rs_time_t moved; ///< when it was queued, then released, then when enough bytes came last
         uint64_t since; ///< bytes since then
@@ -78,7 +100,6 @@ private:
     void park(rs_time_t now);
     void hasten(rs_time_t now);
     void refuseOverdue(rs_time_t now);
-    void refuse(Row &, const char *why);
     uint64_t enough(const Ticket &) const;
     void append(List &, uint32_t index);
     void remove(List &, uint32_t index);
@@ -100,6 +121,10 @@ private:
     List active; ///< released and not parked, the one of which bytes came longest ago first
     std::vector<uint32_t> numbers; ///< by position in the configuration
     std::vector<SBuf> names; ///< likewise
+    std::vector<Refusals> refusals; ///< by class number
+    std::vector<SBuf> owners; ///< by class number: name of the class that had it last
+    std::unordered_map<const StoreEntry *, Ticket *> fetches; ///< what waits and may be joined
+    Seats seats_;
     Alarm alarm;
     Link link_;
 };

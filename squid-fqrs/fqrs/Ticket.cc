@@ -4,17 +4,17 @@
 
 #include "squid.h"
 #include "AccessLogEntry.h"
-#include "error/Detail.h"
-#include "errorpage.h"
 #include "fqrs/Host.h"
 #include "fqrs/Classification.h"
 #include "fqrs/Clock.h"
+#include "fqrs/Companion.h"
 #include "fqrs/Config.h"
 #include "fqrs/Scheduler.h"
 #include "fqrs/Ticket.h"
 #include "globals.h"
 #include "HttpReply.h"
 #include "HttpRequest.h"
+#include "SquidConfig.h"
 
 #include <algorithm>
 
@@ -25,7 +25,7 @@ Fqrs::Ticket::Wanted(const HttpRequest &request)
 }
 
 bool
-Fqrs::Ticket::hold(HttpRequest *request, const AccessLogEntryPointer &anAl, const AsyncCall::Pointer &aResume)
+Fqrs::Ticket::hold(HttpRequest *request, const AccessLogEntryPointer &anAl, StoreEntry *anEntry, const AsyncCall::Pointer &aResume)
 {
     // what Squid wants for itself, digests, AS numbers and the like, is nobody's to log
     if (state != IDLE || !anAl || !Wanted(*request))
@@ -36,6 +36,11 @@ Fqrs::Ticket::hold(HttpRequest *request, const AccessLogEntryPointer &anAl, cons
     }
     waits = true;
     resume = aResume;
+    if (::Config.onoff.collapsed_forwarding) { // else nobody can join
+        entry = anEntry;
+        Scheduler::Instance().publish(*entry, *this);
+    }
+    own.members = 1;
     entering = true;
     classify(request, anAl);
     entering = false;
@@ -69,6 +74,7 @@ Fqrs::Ticket::classified(const uint32_t position)
     classification = nullptr;
     if (position == Classification::NotScheduled) {
         state = EXEMPT;
+        endWaiting(false);
         if (!entering)
             callBack();
         return;
@@ -78,11 +84,186 @@ Fqrs::Ticket::classified(const uint32_t position)
     al->fqrs.className = scheduler.nameOf(position);
     if (waits) {
         state = WAITING;
-        scheduler.submit(*this);
+        submit();
     } else {
         state = ACCOUNTING;
+        seatClass = classNumber;
+        seats = 2;
+        if (!scheduler.seats().force(seatClass, seats))
+            why = NO_DESCRIPTOR;
         if (received)
             scheduler.charge(*this, received);
+    }
+}
+
+void
+Fqrs::Ticket::submit()
+{
+    auto &scheduler = Scheduler::Instance();
+    if (shutting_down)
+        return refused(SHUTDOWN);
+    if (!scheduler.on())
+        return admitted(); // turned off meanwhile
+
+    auto whyNot = NO_DESCRIPTOR;
+    own.classNumber = classNumber;
+    seatClass = classNumber;
+    if (scheduler.seats().take(seatClass)) {
+        seats = 1;
+        whyNot = scheduler.enqueue(*this, own.classNumber, own.number);
+    }
+    if (companions) { // they came while our class was not known
+        for (auto c = companions; c; c = c->after) {
+            if (c->state == Companion::JOINED)
+                ++placeIn(c->classNumber).members;
+        }
+        settle();
+    }
+    if (!hasPlace())
+        return refused(whyNot);
+    scheduler.admit();
+}
+
+/* ---- places in queues ---- */
+
+Fqrs::Ticket::Place &
+Fqrs::Ticket::placeIn(const uint32_t aClass)
+{
+    if (own.classNumber == aClass)
+        return own;
+    for (auto &p: others) {
+        if (p.classNumber == aClass)
+            return p;
+    }
+    others.emplace_back();
+    others.back().classNumber = aClass;
+    return others.back();
+}
+
+bool
+Fqrs::Ticket::hasPlace() const
+{
+    return own.number != RS_NO_TICKET || std::any_of(others.begin(), others.end(), [](const Place &p) { return p.number != RS_NO_TICKET; });
+}
+
+/// A place for nobody is given up if there is one for somebody; if there is none for anybody, those who wait without one try again.
+void
+Fqrs::Ticket::settle()
+{
+    auto &scheduler = Scheduler::Instance();
+    const auto needed = [](const Place &p) { return p.members && p.number != RS_NO_TICKET; };
+    auto held = needed(own) || std::any_of(others.begin(), others.end(), needed);
+    const auto retry = [&](Place &p) {
+        if (!held && p.members)
+            held = scheduler.enqueue(*this, p.classNumber, p.number) == REFUSALS;
+    };
+    retry(own);
+    std::for_each(others.begin(), others.end(), retry);
+    const auto drop = [&](Place &p) {
+        if (held && !p.members)
+            scheduler.dequeue(p.number);
+    };
+    drop(own);
+    std::for_each(others.begin(), others.end(), drop);
+    others.erase(std::remove_if(others.begin(), others.end(), [](const Place &p) { return !p.members && p.number == RS_NO_TICKET; }), others.end());
+}
+
+void
+Fqrs::Ticket::leavePlaces(const rs_ticket_t but)
+{
+    auto &scheduler = Scheduler::Instance();
+    if (own.number != but)
+        scheduler.dequeue(own.number);
+    for (auto &p: others) {
+        if (p.number != but)
+            scheduler.dequeue(p.number);
+    }
+    own = Place();
+    others.clear();
+}
+
+void
+Fqrs::Ticket::picked(const rs_ticket_t aNumber, const uint32_t aClass)
+{
+    number = aNumber;
+    classNumber = aClass;
+    leavePlaces(number);
+    auto &scheduler = Scheduler::Instance();
+    if (!scheduler.seats().take(seatClass)) {
+        scheduler.end(*this, false);
+        return refused(NO_DESCRIPTOR);
+    }
+    ++seats;
+    admitted();
+}
+
+void
+Fqrs::Ticket::lost(const rs_ticket_t aNumber, const Refusal aWhy)
+{
+    auto &scheduler = Scheduler::Instance();
+    const auto lose = [&](Place &p) {
+        if (p.number != aNumber)
+            return;
+        scheduler.dequeue(p.number);
+        p.members = 0; // they wait as long as others do
+    };
+    lose(own);
+    std::for_each(others.begin(), others.end(), lose);
+    if (aWhy == SHUTDOWN)
+        leavePlaces(RS_NO_TICKET);
+    else
+        settle();
+    if (!hasPlace())
+        refused(aWhy);
+}
+
+void
+Fqrs::Ticket::joined(const uint32_t aClass)
+{
+    if (state != WAITING)
+        return;
+    auto &scheduler = Scheduler::Instance();
+    auto &p = placeIn(aClass);
+    ++p.members;
+    if (p.number == RS_NO_TICKET)
+        scheduler.enqueue(*this, aClass, p.number); // who finds its queue full waits as long as those who were there before
+    settle();
+    scheduler.admit();
+}
+
+void
+Fqrs::Ticket::left(const uint32_t aClass)
+{
+    if (state != WAITING)
+        return;
+    auto &p = placeIn(aClass);
+    if (p.members)
+        --p.members;
+    settle();
+}
+
+void
+Fqrs::Ticket::leaderLeft()
+{
+    if (state == WAITING)
+        left(own.classNumber);
+    else
+        own.members = 0;
+}
+
+/* ---- what becomes of it ---- */
+
+/// Nobody can join any more.
+void
+Fqrs::Ticket::endWaiting(const bool released)
+{
+    if (entry)
+        Scheduler::Instance().unpublish(*entry);
+    entry = nullptr;
+    while (const auto c = companions) {
+        if (released)
+            c->released(Now());
+        c->detach();
     }
 }
 
@@ -95,15 +276,18 @@ Fqrs::Ticket::admitted()
     al->fqrs.waitMsec = static_cast<int64_t>((now - since) / 1000);
     al->fqrs.released = now;
     al->fqrs.ended = RS_NEVER;
+    endWaiting(true);
     if (!entering)
         callBack();
 }
 
 void
-Fqrs::Ticket::refused(const char *aWhy)
+Fqrs::Ticket::refused(const Refusal aWhy)
 {
     state = REFUSED;
     why = aWhy;
+    Scheduler::Instance().countRefusal(classNumber, why);
+    endWaiting(false);
     if (!entering)
         callBack();
 }
@@ -118,13 +302,13 @@ Fqrs::Ticket::callBack()
 }
 
 ErrorState *
-Fqrs::Ticket::refusal(HttpRequest *request, const AccessLogEntryPointer &anAl) const
+Fqrs::Ticket::refusal(HttpRequest *request, const AccessLogEntryPointer &anAl)
 {
-    if (state != REFUSED)
+    if (state == ACCOUNTING && why != REFUSALS)
+        Scheduler::Instance().countRefusal(classNumber, why);
+    else if (state != REFUSED)
         return nullptr;
-    const auto page = new ErrorState(shutting_down ? ERR_SHUTTING_DOWN : ERR_CANNOT_FORWARD, Http::scServiceUnavailable, request, anAl);
-    page->detailError(MakeNamedErrorDetail(why));
-    return page;
+    return RefusalPage(why, classNumber, request, anAl);
 }
 
 void
@@ -185,12 +369,15 @@ Fqrs::Ticket::finish(const bool whole)
     if (state == IDLE || state == OVER)
         return;
     if (state == WAITING)
-        Scheduler::Instance().cancel(*this);
+        leavePlaces(RS_NO_TICKET);
     else if (state == RELEASED) {
         al->fqrs.ended = Now();
         Scheduler::Instance().finish(*this, whole);
     }
     state = OVER;
+    endWaiting(false);
+    Scheduler::Instance().seats().give(seatClass, seats);
+    seats = 0;
     flow.end();
     delete classification;
     classification = nullptr;
