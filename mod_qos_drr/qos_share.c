@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "qos_share.h"
 
-#include <inttypes.h>
-
 #include <ap_provider.h>
 #include <ap_socache.h>
-#include <apr_sha1.h>
 #include <apr_strings.h>
 #include <http_log.h>
 
 #include "qos_request.h"
+#include "qos_seal.h"
 
 APLOG_USE_MODULE(qos_drr);
 
-#define KEEP_FOR   apr_time_from_sec(7 * 86400)     /* what nobody refreshes is forgotten */
+#define KEEP_FOR   apr_time_from_sec(QOS_SEAL_HOURS * 3600)     /* what nobody refreshes is forgotten */
 #define PAUSE      apr_time_from_sec(10)            /* after the cache failed */
 #define ASKED      1024u
 #define ASK_AGAIN  apr_time_from_sec(60)            /* what is not there is not asked for again sooner */
 #define SECRET_MIN 8
+#define MEANS      16u                              /* a page of others counts for no more than so many answers of the largest class */
+#define BELIEVED   (UINT64_C(1) << 20)              /* and for so many bytes in any case */
 
 #define P qos_process
 
@@ -25,7 +25,7 @@ struct qos_cache {
     const char                  *name;
     const ap_socache_provider_t *provider;
     ap_socache_instance_t       *instance;
-    uint64_t                     hash_key[2];
+    struct qos_seal              seal;
     int                          failing;
     apr_time_t                   again;             /* not before */
     unsigned                     turn;              /* the two rings take turns */
@@ -37,9 +37,7 @@ struct qos_cache {
 
 const char *qos_share_create(const char *provider, const char *secret, apr_pool_t *ptemp, apr_pool_t *pconf, struct qos_cache **out) {
     const char *colon = strchr(provider, ':'), *wrong;
-    unsigned char digest[APR_SHA1_DIGESTSIZE];
     struct qos_cache *c = apr_pcalloc(pconf, sizeof *c);
-    apr_sha1_ctx_t sha;
 
     if (strlen(secret) < SECRET_MIN) return "QosShare: the secret must have 8 characters at least, and be the same on all gateways";
     c->name = colon ? apr_pstrmemdup(pconf, provider, (apr_size_t)(colon - provider)) : provider;
@@ -48,11 +46,7 @@ const char *qos_share_create(const char *provider, const char *secret, apr_pool_
         return apr_psprintf(pconf, "QosShare %s: there is no such cache; load mod_socache_%s before this line", provider, c->name);
     wrong = c->provider->create(&c->instance, colon ? colon + 1 : NULL, ptemp, pconf);
     if (wrong) return apr_psprintf(pconf, "QosShare %s: %s", provider, wrong);
-    apr_sha1_init(&sha);
-    apr_sha1_update(&sha, "fairgate-pages\n", 15);
-    apr_sha1_update(&sha, secret, (unsigned)strlen(secret));
-    apr_sha1_final(digest, &sha);
-    memcpy(c->hash_key, digest, sizeof c->hash_key);
+    qos_seal_keys(&c->seal, secret);
     *out = c;
     return NULL;
 }
@@ -66,44 +60,57 @@ int qos_share_open(struct qos_cache *c, server_rec *s, apr_pool_t *pconf) {
     return rv == APR_SUCCESS;
 }
 
-void qos_share_hash_key(const struct qos_cache *c, uint64_t hash_key[2]) { memcpy(hash_key, c->hash_key, sizeof c->hash_key); }
+void qos_share_hash_key(const struct qos_cache *c, uint64_t hash_key[2]) { memcpy(hash_key, c->seal.pages, sizeof c->seal.pages); }
 
 /* ---- the keeper's work --------------------------------------------------------------------------------------------------------- */
 
-static apr_status_t store(struct qos_cache *c, server_rec *s, uint64_t key, uint64_t bytes, apr_pool_t *pool) {
-    char value[32];
-    int n = snprintf(value, sizeof value, "1 %" PRIu64, bytes);
+static uint64_t hour_of(apr_time_t t) { return (uint64_t)apr_time_sec(t) / 3600; }
 
-    return c->provider->store(c->instance, s, (const unsigned char *)&key, sizeof key, apr_time_now() + KEEP_FOR, (unsigned char *)value,
-                              (unsigned)n, pool);
+static apr_status_t store(struct qos_cache *c, server_rec *s, uint64_t key, uint64_t bytes, apr_pool_t *pool) {
+    unsigned char name[QOS_SEAL_NAME];
+    char value[QOS_SEAL_ROOM];
+    apr_time_t now = apr_time_now();
+    unsigned n = qos_seal_close(&c->seal, key, bytes, hour_of(now), value);
+
+    qos_seal_name(&c->seal, key, name);
+    return c->provider->store(c->instance, s, name, sizeof name, now + KEEP_FOR, (unsigned char *)value, n, pool);
 }
 
-/* Bytes, or 0 if it is not a value of ours. */
-static uint64_t value_of(const unsigned char *value, unsigned n) {
-    uint64_t bytes = 0;
+/* Even one who knows the secret can't make a page larger than what this server has seen makes likely: its own answers tell better. */
+static uint64_t likely(uint64_t bytes) {
+    const struct qos_server *conf = qos_config();
+    uint64_t most = BELIEVED / MEANS;
 
-    if (n < 3 || n > 20 || value[0] != '1' || value[1] != ' ') return 0;
-    for (unsigned i = 2; i < n; i++) {
-        if (value[i] < '0' || value[i] > '9') return 0;
-        bytes = bytes * 10 + (uint64_t)(value[i] - '0');
+    for (uint32_t i = 0; i < conf->nclasses; i++) {
+        uint64_t mean = atomic_load_explicit(&P.view.class_mean[conf->number[i]], memory_order_relaxed);
+        if (mean > most) most = mean;
     }
-    return bytes <= PAGES_SIZE_MAX ? bytes : 0;
+    return bytes / MEANS < most ? bytes : most * MEANS;
+}
+
+/* It counts as one answer, and only until there is one here. */
+static void believe(uint64_t key, uint64_t bytes) {
+    /* An answer may have taught it meanwhile: that is nearer than what others saw. */
+    if (qos_pages_mean(P.view.pages, P.view.sh->pages, key)) return;
+    qos_pages_learn(P.view.pages, P.view.sh->pages, key, likely(bytes));
+    atomic_fetch_add(&P.view.sh->share.found, 1);
 }
 
 static apr_status_t look_for(struct qos_cache *c, server_rec *s, uint64_t key, apr_pool_t *pool) {
-    struct qos_share *share = &P.view.sh->share;
-    unsigned char value[256];
+    unsigned char name[QOS_SEAL_NAME], value[256];
     unsigned n = sizeof value;
-    apr_status_t rv = c->provider->retrieve(c->instance, s, (const unsigned char *)&key, sizeof key, value, &n, pool);
-    uint64_t bytes = rv == APR_SUCCESS && n <= sizeof value ? value_of(value, n) : 0;
+    apr_status_t rv;
+    uint64_t bytes;
 
-    /* An answer may have taught it meanwhile: that is nearer than what others saw. */
-    if (bytes && !qos_pages_mean(P.view.pages, P.view.sh->pages, key)) {
-        qos_pages_learn(P.view.pages, P.view.sh->pages, key, bytes);
-        atomic_fetch_add(&share->found, 1);
-    }
+    qos_seal_name(&c->seal, key, name);
+    rv = c->provider->retrieve(c->instance, s, name, sizeof name, value, &n, pool);
+    if (rv == APR_NOTFOUND) return APR_SUCCESS;
     /* Larger than any of ours: there is an answer, but none for us. */
-    return rv == APR_NOTFOUND || rv == APR_ENOMEM || rv == APR_ENOSPC || rv == APR_EINVAL ? APR_SUCCESS : rv;
+    if (rv != APR_SUCCESS && rv != APR_ENOMEM && rv != APR_ENOSPC && rv != APR_EINVAL) return rv;
+    bytes = rv == APR_SUCCESS && n <= sizeof value ? qos_seal_open(&c->seal, key, hour_of(apr_time_now()), value, n) : 0;
+    if (bytes) believe(key, bytes);
+    else atomic_fetch_add(&P.view.sh->share.rejected, 1);
+    return APR_SUCCESS;
 }
 
 static int failed(struct qos_cache *c, server_rec *s, apr_status_t rv) {

@@ -7,8 +7,9 @@
  * the rings in the background: it stores the first kind and asks for the second.  A ring that is full forgets its oldest; whoever finds the
  * cache slow or gone goes on with what it has.
  *
- * An object's name is the page's key (pages/pages_keys.h) under a secret that the gateways have in common: who reads the cache learns no URL, and
- * who does not know the secret can't aim at a page.  Its value is text, "1 BYTES"; what does not look so, or is out of bounds, is not believed.
+ * The cache is a stranger's: what stands in it is sealed with a secret that the gateways have in common (qos_seal.h).  What is not is counted as
+ * rejected, and overwritten when there is something to tell.  What is believed counts as one answer, is bounded by what the server itself has seen, and is only
+ * taken for a page that no answer has taught.
  */
 #ifndef FAIRGATE_QOS_SHARE_H
 #define FAIRGATE_QOS_SHARE_H

@@ -66,7 +66,7 @@ struct qos_row {                        /* beside the engine's ticket of the sam
 
 struct qos_share {
     struct qos_ring  news, wanted;      /* keys of sizes that changed, and of some that were looked for in vain */
-    _Atomic uint64_t stored, found, failed;
+    _Atomic uint64_t stored, found, failed, rejected;
 };
 
 struct qos_shared {

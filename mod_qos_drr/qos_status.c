@@ -17,7 +17,7 @@ struct look {
     struct rs_stats        all;
     struct rs_class_stats *classes;     /* all.classes of them */
     uint32_t               held, blocked, children, pages;
-    uint64_t               no_thread, no_descriptor, timed_out, gone, lost_children, uptime_us, bytes, known, share_stored, share_found, share_failed;
+    uint64_t               no_thread, no_descriptor, timed_out, gone, lost_children, uptime_us, bytes, known, share_stored, share_found, share_failed, share_rejected;
     int                    table_refused;
 };
 
@@ -46,6 +46,7 @@ static struct look *take(request_rec *r) {
     l->share_stored = atomic_load(&v->sh->share.stored);
     l->share_found = atomic_load(&v->sh->share.found);
     l->share_failed = atomic_load(&v->sh->share.failed);
+    l->share_rejected = atomic_load(&v->sh->share.rejected);
     l->table_refused = atomic_load(&v->sh->known.refused) != 0;
     l->no_thread = atomic_load(&v->sh->no_thread);
     l->no_descriptor = atomic_load(&v->sh->no_descriptor);
@@ -71,10 +72,10 @@ static void json(request_rec *r, const struct look *l) {
     ap_set_content_type(r, "application/json");
     ap_rprintf(r, "{\"scheduler\":\"%s\",\"gate\":\"%s\",\"window\":%u,\"queued\":%u,\"outstanding\":%u,\"parked\":%u,"
                "\"held\":%u,\"blocked\":%u,\"children\":%u,\"pages\":%u,\"known_urls\":" U64 ",\"page_table_refused\":%s,"
-               "\"share_stored\":" U64 ",\"share_found\":" U64 ",\"share_failed\":" U64 ",\"uptime_s\":%.3f,",
+               "\"share_stored\":" U64 ",\"share_found\":" U64 ",\"share_failed\":" U64 ",\"share_rejected\":" U64 ",\"uptime_s\":%.3f,",
                rs_sched_name((int)l->all.settings.sched), rs_gate_name((int)l->all.settings.gate), l->all.window, l->all.queued,
                l->all.outstanding, l->all.parked, l->held, l->blocked, l->children, l->pages, u(l->known), l->table_refused ? "true" : "false",
-               u(l->share_stored), u(l->share_found), u(l->share_failed), (double)l->uptime_us / 1e6);
+               u(l->share_stored), u(l->share_found), u(l->share_failed), u(l->share_rejected), (double)l->uptime_us / 1e6);
     ap_rprintf(r, "\"submitted\":" U64 ",\"released\":" U64 ",\"refused\":" U64 ",\"cancelled\":" U64 ",\"done\":" U64 ",\"aborted\":" U64
                ",\"reclaimed\":" U64 ",\"timed_out\":" U64 ",\"gone\":" U64 ",\"lost_children\":" U64 ",\"rebuilds\":%u,\"bytes\":" U64 ",",
                u(a->submitted), u(a->released), u(refused(l)), u(a->cancelled), u(a->done), u(a->aborted),
@@ -157,6 +158,7 @@ static void prometheus(request_rec *r, const struct look *l) {
     single(r, "share_stored_total", "counter", "Page sizes told to other gateways.", (double)l->share_stored);
     single(r, "share_found_total", "counter", "Page sizes learnt from other gateways.", (double)l->share_found);
     single(r, "share_failed_total", "counter", "Times the shared cache gave no answer.", (double)l->share_failed);
+    single(r, "share_rejected_total", "counter", "Values in the shared cache that no gateway with our secret wrote.", (double)l->share_rejected);
     single(r, "timed_out_total", "counter", "Requests answered 503 because they had waited too long.", (double)l->timed_out);
     single(r, "gone_total", "counter", "Requests whose client left while they waited.", (double)l->gone);
     reasons(r, l);

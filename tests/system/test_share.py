@@ -137,23 +137,99 @@ def test_cache_that_hangs(new_gateway, redis):
         g.until(lambda s: s["share_stored"] > stored, "at work again")
 
 
+PAGE, OTHER = "/static/2k.txt?shared", "/b/size/300?other"
+
+
+def put(redis, key, value):
+    """Bytes of any kind."""
+    done = subprocess.run(["redis-cli", "-p", str(redis.port), "-x", "set", key], input=value, capture_output=True, check=True)
+    assert done.stdout == b"OK\n"
+
+
+def get(redis, key):
+    return subprocess.run(["redis-cli", "-p", str(redis.port), "get", key], capture_output=True, check=True).stdout[:-1]
+
+
+def told(redis, one, path):
+    """The objects that `one` stores for this page: of its URL and of its directory and so on."""
+    before, stored = set(redis.cli("keys", "*")), one.status()["share_stored"]
+    http1.get(one.port, path, headers=PEOPLE)
+    one.until(lambda s: s["share_stored"] >= stored + 2, "told")
+    keys = set(redis.cli("keys", "*")) - before - {""}
+    assert len(keys) >= 2
+    return sorted(keys)
+
+
+def expect_rejected(two, path):
+    """A look-up finds something and takes nothing."""
+    before = two.status()
+    ask_in_part(two, path)
+    after = two.until(lambda s: s["share_rejected"] > before["share_rejected"], "rejected")
+    assert after["share_found"] == before["share_found"]
+
+
 def test_values_that_are_not_ours(new_gateway, redis):
-    """Whatever stands in the cache: only what looks like a size and is in bounds is believed."""
+    """Whatever stands in the cache under the name of a page: only what a gateway with our secret wrote for this page is believed.  Each value is tried on a gateway
+    that knows nothing; a size of 4 TiB that anybody wrote became an estimate."""
+    with sharing(new_gateway, "redis", at(redis)) as one:
+        keys, others = told(redis, one, PAGE), told(redis, one, OTHER)
+        right = {key: get(redis, key) for key in (*keys, *others)}
+        assert all(value.startswith(b"2 2") for value in (right[key] for key in keys)), right
+        values = [b"1 4398046511104", b"2 4398046511104", b"2 4398046511104 " + b" ".join(right[keys[0]].split()[2:]), b"", b"2", right[keys[0]][:-1],
+                  right[keys[0]] + b"\n", right[keys[0]].upper().replace(b"A", b"B", 1) if b"a" in right[keys[0]] else right[keys[0]][:-1] + b"g", b"x" * 200, b"y" * 100000]
+        with sharing(new_gateway, "redis", at(redis)) as two:
+            # It asks for the same page again only after a minute: each value stands in the place of another one.
+            for n, value in enumerate(values):
+                path = f"/static/2k.txt?n{n}"
+                for key in told(redis, one, path):
+                    put(redis, key, value)
+                expect_rejected(two, path)
+            for key in keys:            # a replay, under the name of another page
+                put(redis, key, right[others[0]])
+            expect_rejected(two, PAGE)
+            assert two.status()["share_found"] == 0
+            assert "fairgate_qos_share_rejected_total" in http1.get(two.port, "/qos-status?prometheus").body.decode()
+
+
+def test_a_forged_size_becomes_no_estimate(new_gateway, redis):
+    """4 TiB that anybody wrote into the cache."""
     with sharing(new_gateway, "redis", at(redis)) as one, sharing(new_gateway, "redis", at(redis)) as two:
-        http1.get(one.port, "/static/2k.txt?shared", headers=PEOPLE)
+        for key in told(redis, one, PAGE):
+            put(redis, key, b"1 4398046511104")
+        ask_in_part(two, PAGE)
+        two.until(lambda s: s["share_found"] + s.get("share_rejected", 0) > 0, "looked for")
+        assert estimate(two, PAGE) < 1 << 20
+
+
+def test_another_gateways_values(new_gateway, redis):
+    """What one with another secret wrote is not believed under our names either."""
+    with sharing(new_gateway, "redis", at(redis)) as one, sharing(new_gateway, "redis", at(redis)) as two, \
+            sharing(new_gateway, "redis", at(redis), secret="secret=battery-staple") as stranger:
+        value = get(redis, told(redis, stranger, PAGE)[0])
+        for key in told(redis, one, PAGE):
+            put(redis, key, value)
+        expect_rejected(two, PAGE)
+        # Who has something to tell writes over it.
+        stored = two.status()["share_stored"]
+        http1.get(two.port, PAGE, headers=PEOPLE)
+        two.until(lambda s: s["share_stored"] >= stored + 2, "told")
+        with sharing(new_gateway, "redis", at(redis)) as three:
+            before = three.status()["share_found"]
+            ask_in_part(three, PAGE)
+            three.until(lambda s: s["share_found"] > before, "learnt")
+
+
+def test_a_huge_page_of_others_is_bounded(new_gateway, parts, redis):
+    """3 MB that another gateway met are no more than sixteen answers of the largest class here."""
+    with open(parts.root / "static/3m.bin", "wb") as page:
+        page.truncate(3 << 20)
+    with sharing(new_gateway, "redis", at(redis)) as one, sharing(new_gateway, "redis", at(redis)) as two:
+        http1.get(one.port, "/static/3m.bin?huge", headers=PEOPLE)
         one.until(lambda s: s["share_stored"] >= 2, "told")
-        keys = redis.cli("keys", "*")
-        assert len(keys) >= 2
-        for n, value in enumerate(("", "1", "1 ", "1 99999999999999999999999", "1 9999999999999999", "2 5", "1 -5", "1 5x", "x" * 200, "1 5\n", "y" * 100000)):
-            for key in keys:
-                redis.cli("set", key, value)
-            ask_in_part(two, "/static/2k.txt?shared")
-            # Later than that look-up: another one that is told.
-            stored = two.status()["share_stored"]
-            http1.get(two.port, f"/b/size/{n}?after{n}", headers=PEOPLE)
-            two.until(lambda s, stored=stored: s["share_stored"] > stored, "at work")
-            keys = [k for k in keys if k]
-        assert two.status()["share_found"] == 0
+        before = two.status()["share_found"]
+        ask_in_part(two, "/static/3m.bin?huge")
+        two.until(lambda s: s["share_found"] > before, "learnt")
+        assert estimate(two, "/static/3m.bin?huge") == 1 << 20
 
 
 def test_in_one_server(new_gateway):
