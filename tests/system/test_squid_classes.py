@@ -21,7 +21,7 @@ def names():
 def class_of(p, target="/size/10", **kwargs):
     """The class of one such request, as the log and the counters tell it."""
     mark, before = fresh("class"), p.settled()["by_class"]
-    assert p.ask(f"{target}?{mark}", **kwargs).status in (200, 503, 502)
+    assert p.ask(f"{target}{'&' if '?' in target else '?'}{mark}", **kwargs).status in (200, 404, 503, 502)
     after = p.settled()["by_class"]
     counted = [name for name in after if after[name]["submitted"] != before[name]["submitted"]]
     logged, = p.log_lines(mark)
@@ -234,6 +234,33 @@ def test_policy_by_url_and_server(by_policy, odd, nine):
     assert class_of(p, origin=nine) == "nine"
     assert class_of(p, "http://[2001:db8::1]/") == "six"
     assert class_of(p, "http://[2001:db9::1]/") == p.rest
+
+
+SPELLED = """<classification>
+ <class id="1" name="sizes" quantum="6"><url>/size/70</url></class>
+ <class id="2" name="shop" quantum="1"><url>/checkout/</url><url>?page=2</url></class>
+</classification>
+"""
+
+
+@pytest.fixture(scope="module")
+def spelled(world, ending):
+    p = world.proxy()
+    ending.append(p)
+    p.write("policy.xml", SPELLED)
+    p.config = p.always + f"fqrs on\nfqrs_window 10\nfqrs_policy {p.path('policy.xml')}\n"
+    p.start()
+    return p
+
+
+@pytest.mark.parametrize("target, cls", [
+    ("/size/70", "sizes"), ("/%73ize/70", "sizes"), ("/./size/70", "sizes"), ("/x/../size/70", "sizes"), ("//size//70", "sizes"),
+    ("/checkout//../size/70", "sizes"), ("/size/8?x=/size/70", "other"), ("/size/8?x=/checkout/", "other"), ("/size/8?page=2", "shop"),
+    ("/size/8?a?page=2", "other"),
+])
+def test_rules_of_urls_see_one_spelling(spelled, target, cls):
+    """The origin gets the URL as its client wrote it, and may know no page of that name; the class is that of the page."""
+    assert class_of(spelled, target) == cls
 
 
 def test_policy_by_client(by_policy):
