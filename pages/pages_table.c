@@ -329,6 +329,19 @@ pages_writer_t *pages_writer_of(FILE *stream, const char *name, uint32_t rows, c
     return w;
 }
 
+/*
+ * A file that was not there before: whatever stands at its name (what a killed walk left, a FIFO, a link to somebody's file) is a name and goes; what it led to
+ * stays as it is.  Readable by the gateway whatever the umask.
+ */
+static int make_new(const char *path) {
+    int fd = unlink(path) && errno != ENOENT ? -1 : open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+    if (fd < 0 || !fchmod(fd, 0644)) return fd;
+    close(fd);
+    unlink(path);
+    return -1;
+}
+
 pages_writer_t *pages_writer_open(const char *path, uint32_t rows, char **error) {
     pages_writer_t *w = NULL;
     char *path_new;
@@ -336,7 +349,7 @@ pages_writer_t *pages_writer_open(const char *path, uint32_t rows, char **error)
     int fd;
 
     if (asprintf(&path_new, "%s.new", path) < 0) path_new = NULL;
-    fd = path_new ? open(path_new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644) : -1;
+    fd = path_new ? make_new(path_new) : -1;
     if (fd >= 0) f = fdopen(fd, "w");
     if (!f) say(error, path_new ? path_new : path, 0, "%s", strerror(errno));
     if (f) w = pages_writer_of(f, path, rows, error);

@@ -87,7 +87,7 @@ int             pages_flags_of(const char *text, uint32_t *flags);
 int             pages_etag_fits(const char *etag);
 
 /*
- * Writes to PATH.new, and `commit` puts it in PATH's place when all of it is on the disk: PATH is the old file or the new one at any
+ * Writes to PATH.new, a new file (what had that name goes, and nothing is written through it), readable by all; and `commit` puts it in PATH's place when all of it is on the disk: PATH is the old file or the new one at any
  * moment.  One writer at a time: the caller holds a lock of its own.  After an error of any call only `abort` is left, and PATH is as it
  * was.  Both take the writer away.
  */

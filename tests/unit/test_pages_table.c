@@ -242,13 +242,78 @@ START_TEST(a_full_disk_is_said_and_costs_nothing) {
 }
 END_TEST
 
+/* A table is written, whatever somebody put where the new one is made, and what that leads to is as it was. */
+static void expect_written(const char *victim) {
+    struct pages_row row = row_of("/a", 1, NULL);
+    struct stat st;
+    char text[8] = "";
+    FILE *f;
+
+    write_table("http://h", &row, 1);
+    ck_assert_int_eq(read_table(path), 1);
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_int_eq(st.st_mode & 07777, 0644);
+    ck_assert_int_eq(st.st_nlink, 1);
+    ck_assert_int_ne(access(path_new, F_OK), 0);
+    if (!victim) return;
+    f = fopen(victim, "r");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_ptr_nonnull(fgets(text, sizeof text, f));
+    ck_assert_str_eq(text, "theirs");
+    fclose(f);
+    unlink(victim);
+}
+
+static void make_victim(char *victim, size_t room) {
+    FILE *f;
+
+    snprintf(victim, room, "%s/victim", dir);
+    f = fopen(victim, "w");
+    ck_assert_ptr_nonnull(f);
+    fputs("theirs", f);
+    fclose(f);
+}
+
 START_TEST(a_link_in_the_new_ones_place_is_not_followed) {
+    char victim[128];
+
+    make_victim(victim, sizeof victim);
+    ck_assert_int_eq(symlink(victim, path_new), 0);
+    expect_written(victim);
+}
+END_TEST
+
+START_TEST(a_hard_link_in_the_new_ones_place_is_not_written_through) {
+    char victim[128];
+
+    make_victim(victim, sizeof victim);
+    ck_assert_int_eq(link(victim, path_new), 0);
+    expect_written(victim);
+}
+END_TEST
+
+START_TEST(a_fifo_in_the_new_ones_place_holds_nobody_up) {
+    ck_assert_int_eq(mkfifo(path_new, 0666), 0);
+    expect_written(NULL);
+}
+END_TEST
+
+START_TEST(a_directory_in_the_new_ones_place_is_said) {
     char *error = NULL;
 
-    ck_assert_int_eq(symlink("/dev/null", path_new), 0);
+    ck_assert_int_eq(mkdir(path_new, 0755), 0);
     ck_assert_ptr_null(pages_writer_open(path, 0, &error));
     ck_assert_ptr_nonnull(error);
     free(error);
+    ck_assert_int_eq(rmdir(path_new), 0);
+}
+END_TEST
+
+START_TEST(the_gateway_can_read_it_whatever_the_umask) {
+    mode_t before = umask(077);
+
+    expect_written(NULL);
+    umask(before);
 }
 END_TEST
 
@@ -266,6 +331,10 @@ int main(void) {
     tcase_add_test(t, the_old_table_stays_until_the_new_one_is_whole);
     tcase_add_test(t, a_full_disk_is_said_and_costs_nothing);
     tcase_add_test(t, a_link_in_the_new_ones_place_is_not_followed);
+    tcase_add_test(t, a_hard_link_in_the_new_ones_place_is_not_written_through);
+    tcase_add_test(t, a_fifo_in_the_new_ones_place_holds_nobody_up);
+    tcase_add_test(t, a_directory_in_the_new_ones_place_is_said);
+    tcase_add_test(t, the_gateway_can_read_it_whatever_the_umask);
     suite_add_tcase(s, t);
     return run_suite(s);
 }
