@@ -12,19 +12,22 @@
 #define LOC_MAX        2048u
 #define ATTRIBUTES_MAX 512u         /* of a tag; libxml2 2.9 compares each with all before it */
 #define SILENT_MAX     65536u       /* bytes of a sitemap in which nothing happens */
+#define EVENTS         256u         /* elements, pieces of text, bytes of CSS between two looks at the clock */
 
 struct text { char *p; size_t n, room; };
 
 struct links {
     enum links_type    type;
     links_found       *found;
+    links_over        *over;
     void              *context;
     const char        *wrong;
     xmlParserCtxtPtr   xml;         /* HTML and sitemaps */
     unsigned           depth;
     unsigned           count;       /* links given */
     size_t             silent;      /* bytes of a sitemap since anything happened */
-    int                nofollow, in_style, in_loc;
+    unsigned           events;      /* since `over` was asked */
+    int                nofollow, in_style, in_loc, ended;
     struct text        text;        /* the document, or a <style> or <loc> of it */
 };
 
@@ -44,7 +47,17 @@ static int add_text(struct text *t, const char *p, size_t n, size_t most) {
     return 1;
 }
 
+/* Every so many events: what happens between two takes next to no time.  A link may take long, so that there it is asked each time. */
+static int is_over(struct links *l, unsigned every) {
+    if (l->ended || !l->over || ++l->events < every) return l->ended;
+    l->events = 0;
+    l->ended = l->over(l->context);
+    if (l->ended && l->xml) xmlStopParser(l->xml);
+    return l->ended;
+}
+
 static void give(struct links *l, const char *ref, size_t n, enum links_kind kind) {
+    if (is_over(l, 1)) return;
     if (n > 5 && !strncasecmp(ref, "data:", 5)) return;
     if (n && l->count++ >= LINKS_MAX) l->wrong = "more than 50,000 links: the rest was not followed";
     else if (n && n <= LINKS_REF_MAX) l->found(l->context, ref, n, kind);
@@ -118,7 +131,7 @@ static size_t css_string_end(const char *p, size_t at, size_t n) {
 static void css(struct links *l, const char *p, size_t n) {
     enum links_kind kind = LINKS_OBJECT;        /* of an @import: a style sheet */
 
-    for (size_t at = 0; at < n;) {
+    for (size_t at = 0; at < n && !is_over(l, EVENTS);) {
         if (p[at] == '/' && at + 1 < n && p[at + 1] == '*') {
             const char *end = memmem(p + at + 2, n - at - 2, "*/", 2);
             at = end ? (size_t)(end - p) + 2 : n;
@@ -180,7 +193,7 @@ static int has_word(const char *list, const char *word) {
 
 /* Candidates of a srcset (HTML, "parse a srcset attribute"): URL, then perhaps descriptors, up to a comma outside of parentheses. */
 static void srcset(struct links *l, const char *p) {
-    while (p && *p) {
+    while (p && *p && !is_over(l, EVENTS)) {
         size_t n;
         int inside = 0;
 
@@ -245,6 +258,7 @@ static void start_element(void *context, const xmlChar *xml_name, const xmlChar 
     struct links *l = context;
     const char *name = (const char *)xml_name, *value;
 
+    if (is_over(l, EVENTS)) return;
     if (++l->depth > LINKS_DEPTH_MAX) {
         stop(l, "elements nest deeper than 512: read no further");
         return;
@@ -282,6 +296,8 @@ static void end_element(void *context, const xmlChar *name) {
 
 static void text_of_style(void *context, const xmlChar *text, int n) {
     struct links *l = context;
+
+    if (is_over(l, EVENTS)) return;
     if (l->in_style && !add_text(&l->text, (const char *)text, (size_t)n, LINKS_TEXT_MAX)) l->in_style = 0;
 }
 
@@ -297,6 +313,7 @@ static void start_of_map(void *context, const xmlChar *name, const xmlChar **att
 
     l->silent = 0;
     (void)attributes;
+    if (is_over(l, EVENTS)) return;
     if (++l->depth > LINKS_DEPTH_MAX) {
         stop(l, "elements nest deeper than 512: read no further");
         return;
@@ -400,12 +417,13 @@ static void html(struct links *l) {
     free(page.p);
 }
 
-struct links *links_new(enum links_type type, links_found *found, void *context) {
+struct links *links_new(enum links_type type, links_found *found, links_over *over, void *context) {
     struct links *l = calloc(1, sizeof *l);
 
     if (!l) return NULL;
     l->type = type;
     l->found = found;
+    l->over = over;
     l->context = context;
     if (type != LINKS_SITEMAP) return l;
     make_map_parser(l);
@@ -449,6 +467,7 @@ void links_end(struct links *l) {
     }
 }
 
+int links_ended(const struct links *l) { return l->ended; }
 const char *links_wrong(const struct links *l) { return l->wrong; }
 int links_nofollow(const struct links *l) { return l->nofollow; }
 

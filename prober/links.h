@@ -22,13 +22,17 @@ enum links_kind { LINKS_DOCUMENT, LINKS_OBJECT, LINKS_BASE };
 
 /* ref: n bytes as written, entities and CSS escapes resolved, not NUL-terminated. */
 typedef void links_found(void *context, const char *ref, size_t n, enum links_kind kind);
+/* Is there no more time?  Asked again and again inside of a document; once it says yes, reading ends. */
+typedef int links_over(void *context);
 
 struct links;
 
-struct links *links_new(enum links_type type, links_found *found, void *context);   /* NULL: out of memory */
+/* over may be NULL.  NULL: out of memory. */
+struct links *links_new(enum links_type type, links_found *found, links_over *over, void *context);
 void          links_feed(struct links *l, const char *data, size_t n);              /* any pieces, any bytes */
 void          links_end(struct links *l);       /* nothing more comes; HTML and CSS are read now */
 const char   *links_wrong(const struct links *l);       /* why not all of it was read, or NULL */
+int           links_ended(const struct links *l);       /* `over` said yes: what was found is not all */
 int           links_nofollow(const struct links *l);    /* <meta name="robots" content="nofollow">: its links are not to be followed */
 void          links_free(struct links **l);
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* fairgate-prober: fills the page-size table of the website gateway. */
 #include <errno.h>
+#include <grp.h>
 #include <locale.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "config.h"
 #include "tables.h"
@@ -50,6 +53,21 @@ static int port_of(const char *address) {
     return port > 0 && port < 65536 && !*end ? (int)port : 0;
 }
 
+/* What strangers' documents are parsed with is no root.  NULL, or what is wrong. */
+static const char *become(const char *name) {
+    struct passwd *user;
+
+    if (geteuid()) return NULL;
+    if (!name) return "runs as root, and need not; start it as a user of its own, or say --user NAME (a system user that may write the table: see the manual)";
+    user = getpwnam(name);
+    if (!user) return "--user names nobody on this system; make such a user, as etc/sysusers.d/fairgate-prober.conf does";
+    if (!user->pw_uid) return NULL;
+    if (initgroups(name, user->pw_gid) || setresgid(user->pw_gid, user->pw_gid, user->pw_gid) || setresuid(user->pw_uid, user->pw_uid, user->pw_uid) ||
+        !setuid(0))
+        return "can't become the user that --user names; start it as that one";
+    return NULL;
+}
+
 static int crawl(int argc, char **argv) {
     static struct scope scope;
     static struct scope_place start[SETTINGS_LIST_MAX];
@@ -59,6 +77,7 @@ static int crawl(int argc, char **argv) {
     char *error = NULL;
     int words;
     enum walk_end end;
+    const char *wrong;
 
     settings_default(&s);
     words = settings_take(&s, argc, argv, &error);
@@ -71,13 +90,16 @@ static int crawl(int argc, char **argv) {
     if (words > SETTINGS_LIST_MAX + 1) return complain("crawl", "more than 64 URLs to begin with");
     scope.allow_private = s.allow_private;
     for (int i = 1; i < words; i++) {
-        const char *wrong = scope_add(&scope, argv[i], &start[i - 1]);
+        wrong = scope_add(&scope, argv[i], &start[i - 1]);
         if (wrong) return complain(argv[i], wrong);
     }
     if (s.backend && (!port_of(s.backend) || scope_give(&scope, s.backend))) return complain(s.backend, "--backend needs an address and a port, as 127.0.0.1:8080 or [::1]:8080");
     if (!s.table) return complain("crawl", "needs --table FILE");
+    wrong = become(s.user);
+    if (wrong) return complain("crawl", wrong);
     report = report_new(s.log, s.quiet);
-    if (!report) return complain(s.log ? s.log : "log", strerror(errno));
+    if (!report)
+        return complain(s.log ? s.log : "log", errno == EINVAL ? "not a plain file with one name; name one that is, or leave --log out" : strerror(errno));
     if (walk_lock(s.table, report) < 0) {
         int busy = errno == EWOULDBLOCK;
         report_free(&report);

@@ -9,6 +9,7 @@
 #include "pages/pages_url.h"
 
 #define DELAY_MAX 120.0
+#define AT_ONCE   16u       /* rules that are tried between two questions whether there is time */
 
 struct rule { size_t at, length; int allow; };      /* pattern: text[at .. at+length), spelt, NUL behind it */
 
@@ -140,6 +141,12 @@ static int take_sitemaps(struct robots *r, struct part text) {
     return 1;
 }
 
+/* The longest pattern first, of two equal ones Allow: the first that matches decides. */
+static int by_weight(const void *a, const void *b) {
+    const struct rule *x = a, *y = b;
+    return x->length != y->length ? (x->length < y->length) - (x->length > y->length) : y->allow - x->allow;
+}
+
 struct robots *robots_parse(const char *text, size_t n, const char *token) {
     struct robots *r = calloc(1, sizeof *r);
     struct part all = { text, n < ROBOTS_MAX ? n : ROBOTS_MAX };
@@ -150,6 +157,7 @@ struct robots *robots_parse(const char *text, size_t n, const char *token) {
     found = take_groups(r, all, token);
     if (!found) found = take_groups(r, all, "*");
     if (found < 0 || !take_sitemaps(r, all)) robots_free(&r);
+    else if (r->nrules) qsort(r->rules, r->nrules, sizeof *r->rules, by_weight);
     return r;
 }
 
@@ -162,7 +170,10 @@ void robots_free(struct robots **r) {
     *r = NULL;
 }
 
-/* Pieces between stars are looked for from the left, each as early as it is found: enough, since a star takes anything. */
+/*
+ * Pieces between stars are looked for from the left, each as early as it is found: enough, since a star takes anything, and nothing is looked at twice
+ * for another choice.
+ */
 int robots_pattern_matches(const char *pattern, size_t n, const char *target, size_t left) {
     const char *end = pattern + n;
     int anchored = n && end[-1] == '$', first = 1;
@@ -190,21 +201,15 @@ int robots_pattern_matches(const char *pattern, size_t n, const char *target, si
     }
 }
 
-int robots_allow(const struct robots *r, const char *target) {
-    size_t longest = 0, length = strlen(target);
-    int allow = 1;
+int robots_allow(const struct robots *r, const char *target, robots_over *over, void *context) {
+    size_t length = strlen(target);
 
     if (!r || !strcmp(target, "/robots.txt")) return 1;
     for (size_t i = 0; i < r->nrules; i++) {
-        const struct rule *rule = &r->rules[i];
-
-        if (rule->length < longest || (rule->length == longest && !rule->allow)) continue;
-        if (!robots_pattern_matches(r->text + rule->at, rule->length, target, length)) continue;
-        if (rule->length == longest && allow) continue;
-        longest = rule->length;
-        allow = rule->allow;
+        if (over && i % AT_ONCE == AT_ONCE - 1 && over(context)) return 0;
+        if (robots_pattern_matches(r->text + r->rules[i].at, r->rules[i].length, target, length)) return r->rules[i].allow;
     }
-    return allow;
+    return 1;
 }
 
 double robots_delay(const struct robots *r) { return r ? r->delay : 0; }

@@ -20,8 +20,13 @@ struct robots;
 struct robots *robots_parse(const char *text, size_t n, const char *token);
 void           robots_free(struct robots **r);
 
-/* target: spelt path and query.  r NULL: there is no robots.txt, and everything is allowed. */
-int            robots_allow(const struct robots *r, const char *target);
+/*
+ * target: spelt path and query.  r NULL: there is no robots.txt, and everything is allowed.
+ * 5,000 rules with stars and a long target take a good part of a second.  So `over` (NULL: never) is asked every few rules; once it says that there is no
+ * more time, nothing is allowed.
+ */
+typedef int    robots_over(void *context);
+int            robots_allow(const struct robots *r, const char *target, robots_over *over, void *context);
 
 /* Does a pattern of n bytes, spelt, match the target of so many? */
 int            robots_pattern_matches(const char *pattern, size_t n, const char *target, size_t length);

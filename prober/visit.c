@@ -102,7 +102,7 @@ static void begin_visit(struct visit *v, uint16_t origin) {
     v->busy = 1;
     v->waiting = 0;
     v->origin = origin;
-    v->robots = 0;
+    v->robots = v->ended = 0;
     v->samples = v->packed_samples = 0;
     v->sum = v->squares = v->packed_sum = 0;
     v->packed = PAGES_IDENTITY;
@@ -318,7 +318,8 @@ static void unusual(struct visit *v, const struct fetch_answer *a) {
         conclude(v, URL_KNOWN);
     } else if (a->status >= 300 && a->status < 400) {
         if (a->location[0]) visit_follow(v, a->location, strlen(a->location), (u->flags & PAGES_DOCUMENT) != 0);
-        conclude(v, URL_NOTHING);
+        if (w->over) v->busy = 0;       /* as of a document that was not read to its end */
+        else conclude(v, URL_NOTHING);
     } else if (a->status == 429 || a->status == 503) {
         walk_pause(w, v->origin, a->retry_after, why);
         put_off(v, 0, 0, "asked not to come so often, to the end");
@@ -335,6 +336,10 @@ static void url_done(struct visit *v, const struct fetch_answer *a) {
     struct walk *w = v->w;
 
     visit_end_links(v, a->end == FETCH_WHOLE || a->end == FETCH_CUT);
+    if (v->ended) {         /* it stays to be asked for: the next walk needs its links */
+        v->busy = 0;
+        return;
+    }
     if (a->status && a->status != 429 && a->status != 503) walk_answered(w, v->origin);
     switch (a->end) {
     case FETCH_REFUSED:

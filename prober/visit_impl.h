@@ -14,6 +14,7 @@ struct visit {
     struct links       *links;
     z_stream            gz;
     int                 busy, waiting, head, conditional, gz_open, gz_looked, base_set, base_outside;
+    int                 ended;                  /* its document was not read to its end: there was no more time */
     int                 robots;                 /* it is robots.txt of `origin` that is asked for */
     enum step           step;
     enum pages_coding   coding;                 /* accepted */

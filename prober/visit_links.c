@@ -39,6 +39,8 @@ static void on_link(void *context, const char *ref, size_t n, enum links_kind ki
     else if (a != SCOPE_IGNORED) v->base_outside = 1;
 }
 
+static int on_over(void *context) { return walk_is_over(((struct visit *)context)->w); }
+
 /* Also what does not name its type, when it is packed as sitemaps are. */
 static int begin_links(struct visit *v, const struct fetch_answer *a, const char *data, size_t n) {
     enum links_type type = a->type == FETCH_HTML ? LINKS_HTML : a->type == FETCH_CSS ? LINKS_CSS : LINKS_SITEMAP;
@@ -49,7 +51,7 @@ static int begin_links(struct visit *v, const struct fetch_answer *a, const char
         if (inflateInit2(&v->gz, 15 + 16) != Z_OK) return 0;
         v->gz_open = 1;
     }
-    v->links = links_new(type, on_link, v);
+    v->links = links_new(type, on_link, on_over, v);
     return v->links != NULL;
 }
 
@@ -66,12 +68,14 @@ static int feed_packed(struct visit *v, const char *data, size_t n) {
         v->unpacked += sizeof out - v->gz.avail_out;
         if (v->unpacked > v->w->s->max_bytes) return 1;
         links_feed(v->links, out, sizeof out - v->gz.avail_out);
+        if (links_ended(v->links)) return 1;
     }
     return 0;
 }
 
 void visit_end_links(struct visit *v, int whole) {
     if (v->links && whole) links_end(v->links);
+    if (v->links) v->ended = v->w->over || links_ended(v->links);
     if (v->links && links_wrong(v->links)) visit_refused(v, links_wrong(v->links));
     if (v->links) links_free(&v->links);
     if (v->gz_open) inflateEnd(&v->gz);
@@ -83,5 +87,5 @@ int visit_feed_links(struct visit *v, const struct fetch_answer *a, const char *
     if (!v->links) return 0;
     if (v->gz_open) return feed_packed(v, data, n);
     links_feed(v->links, data, n);
-    return 0;
+    return links_ended(v->links);
 }

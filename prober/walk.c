@@ -27,6 +27,11 @@ const char *walk_origin(const struct walk *w, uint16_t origin) {
     return origin < w->scope->n ? w->scope->origin[origin].name : w->others[origin - w->scope->n];
 }
 
+int walk_is_over(struct walk *w) {
+    if (!w->over) w->over = *w->stop || walk_clock() >= w->until;
+    return w->over;
+}
+
 /* ---- what may be asked for --------------------------------------------------------------------------------------------------- */
 
 static int is_listed(const struct settings_list *list, const char *target) {
@@ -57,6 +62,12 @@ static int spell_patterns(struct walk *w) {
 
 static const char MAX_PAGES[] = "more URLs than --max-pages";
 
+static int on_over(void *context) { return walk_is_over(context); }
+
+static int robots_let(struct walk *w, uint16_t origin, const char *target) {
+    return w->s->ignore_robots || robots_allow(w->manners[origin].robots, target, on_over, w);
+}
+
 static const char *refusal(struct walk *w, const struct scope_place *p, unsigned depth) {
     if (depth > w->s->max_depth) return "deeper than --max-depth";
     if (p->length > w->s->max_length) return "longer than --max-length";
@@ -64,7 +75,7 @@ static const char *refusal(struct walk *w, const struct scope_place *p, unsigned
     /* Where the walk begins is not for the patterns to say. */
     if (depth && w->include.n && !is_listed(&w->include, p->target)) return "not among --include";
     if (is_listed(&w->exclude, p->target)) return "by --exclude";
-    if (!w->s->ignore_robots && !robots_allow(w->manners[p->origin].robots, p->target)) return "by robots.txt";
+    if (!robots_let(w, p->origin, p->target)) return "by robots.txt";
     return traps_refuse(w->traps, walk_origin(w, p->origin), p->target, p->length);
 }
 
@@ -84,6 +95,7 @@ void walk_found(struct walk *w, struct scope_place *place, unsigned depth, int d
         return;
     }
     why = refusal(w, place, depth);
+    if (w->over) return;        /* perhaps not all of it was looked at: whoever led here is read again */
     if (why) {
         int n = snprintf(text, sizeof text, "%s%s", walk_origin(w, place->origin), place->target);
         if (why == MAX_PAGES) {
@@ -249,7 +261,7 @@ static void add_sitemaps(struct walk *w) {
             w->manners[o].interval = delay;
             report_line(w->report, "%s: robots.txt asks for %.1f s between requests", walk_origin(w, o), delay);
         }
-        for (size_t i = 0; (url = robots_sitemap(w->manners[o].robots, i)) != NULL && i < 1000; i++) add_sitemap(w, url, o);
+        for (size_t i = 0; (url = robots_sitemap(w->manners[o].robots, i)) != NULL && i < 1000 && !walk_is_over(w); i++) add_sitemap(w, url, o);
     }
     for (unsigned i = 0; i < w->s->sitemap.n; i++) add_sitemap(w, w->s->sitemap.item[i], 0);
 }
@@ -281,7 +293,7 @@ static uint64_t rules_of(const struct walk *w, uint16_t origin) {
  * read anew.
  */
 static void take_over(struct walk *w) {
-    for (uint32_t i = 0; i < urls_count(w->urls); i++) {
+    for (uint32_t i = 0; i < urls_count(w->urls) && !walk_is_over(w); i++) {
         struct url *u = urls_at(w->urls, i);
         const char *target = urls_target(w->urls, i);
 
@@ -289,9 +301,9 @@ static void take_over(struct walk *w) {
         traps_refuse(w->traps, walk_origin(w, u->origin), target, u->length);       /* counts it */
         if (u->state == URL_KNOWN && u->flags & PAGES_DOCUMENT && !walk_same_rules(w, u->origin)) u->state = URL_UNASKED;
         if (u->state != URL_UNASKED) continue;
-        if ((w->s->ignore_robots || robots_allow(w->manners[u->origin].robots, target)) && !is_listed(&w->exclude, target) &&
-            (!w->include.n || !u->depth || is_listed(&w->include, target)))
+        if (robots_let(w, u->origin, target) && !is_listed(&w->exclude, target) && (!w->include.n || !u->depth || is_listed(&w->include, target)))
             continue;
+        if (w->over) return;
         u->state = u->samples ? URL_KNOWN : URL_NOTHING;
     }
 }
@@ -304,6 +316,10 @@ static void begin_asking(struct walk *w, const struct scope_place *start, unsign
             report_line(w->report, "%s: robots.txt, patterns or bounds are not those of the last walk: documents are read anew", walk_origin(w, i));
     }
     take_over(w);
+    if (walk_is_over(w)) {      /* what was not looked at belongs to the rules of before: the next walk must see that they are others */
+        memcpy(w->rules, w->rules_before, w->scope->n * sizeof *w->rules);
+        return;
+    }
     for (unsigned i = 0; i < n; i++) {
         struct scope_place place = start[i];
         walk_found(w, &place, 0, 1, "the command line");
@@ -324,10 +340,11 @@ static void checkpoint(struct walk *w, struct checkpoints *c, double now) {
 }
 
 static enum walk_end loop(struct walk *w, const struct scope_place *start, unsigned n, struct checkpoints *c) {
-    double now = walk_clock(), until = w->s->max_time ? now + w->s->max_time : INFINITY, wait;
+    double now = walk_clock(), wait;
     int ready = 0, origin;
     uint32_t i;
 
+    w->until = w->s->max_time ? now + w->s->max_time : INFINITY;
     c->next = now + w->s->checkpoint;
     for (;;) {
         now = walk_clock();
@@ -337,7 +354,7 @@ static enum walk_end loop(struct walk *w, const struct scope_place *start, unsig
             report_line(w->report, "out of memory at %" PRIu32 " URLs", urls_count(w->urls));
             return WALK_FAILED;
         }
-        if (now >= until) {
+        if (now >= w->until) {
             report_line(w->report, "ended by --max-time");
             return WALK_BOUNDED;
         }

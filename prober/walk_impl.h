@@ -56,12 +56,16 @@ struct walk {
     uint32_t               in_scope;            /* URLs of the scope's origins */
     struct settings_list   include, exclude;    /* spelt */
     char                  *patterns;            /* their text */
+    double                 until;               /* by --max-time, on the monotonic clock */
+    int                    over;
     int                    bounded, out_of_memory;
     int64_t                now;                 /* wall clock, seconds */
 };
 
 const char *walk_origin(const struct walk *w, uint16_t origin);
 double      walk_clock(void);
+/* The walk must end now: a signal came, or its time is up.  Whatever may take long asks inside: the links of a document, the URLs of a table. */
+int         walk_is_over(struct walk *w);
 
 /* A link of the document at `from` (depth: of what it leads to) that lies in the scope: into the set, if it may be asked for. */
 void walk_found(struct walk *w, struct scope_place *place, unsigned depth, int document, const char *from);

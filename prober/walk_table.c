@@ -96,7 +96,8 @@ int walk_lock(const char *table, struct report *r) {
     int fd = -1, why;
 
     if (asprintf(&path, "%s.lock", table) < 0) return -1;
-    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+    /* For its owner only: who can open it can keep walks away. */
+    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB)) {
         free(path);
         return fd;

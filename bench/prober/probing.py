@@ -36,7 +36,7 @@ def sent(server):
 
 def command(table, *urls, **options):
     """A walk as fast as it goes; options: max_pages=3, exclude=["/a"], ignore_robots=True."""
-    words = [program("prober/fairgate-prober"), "crawl", "--quiet", "--rate", "0", "--table", table, "--log", table + ".log"]
+    words = [program("prober/fairgate-prober"), "crawl", *(["--user", "root"] if os.geteuid() == 0 else []), "--quiet", "--rate", "0", "--table", table, "--log", table + ".log"]
     for name, value in options.items():
         for item in value if isinstance(value, (list, tuple)) else [value]:
             words += [f"--{name.replace('_', '-')}"] + ([] if item is True else [str(item)])

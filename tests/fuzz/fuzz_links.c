@@ -31,7 +31,7 @@ static void note(void *context, const char *ref, size_t n, enum links_kind kind)
 }
 
 static uint64_t read_in(enum links_type type, const char *data, size_t size, size_t piece, uint64_t *count) {
-    struct links *l = links_new(type, note, NULL);
+    struct links *l = links_new(type, note, NULL, NULL);
 
     if (!l) abort();
     sum = links = 0;

@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
     r = robots_parse((const char *)data, size, "fairgate-prober");
     if (!r) abort();
-    robots_allow(r, "/");
+    robots_allow(r, "/", NULL, NULL);
     for (size_t i = 0; robots_sitemap(r, i); i++)
         if (!*robots_sitemap(r, i)) abort();
     if (robots_delay(r) < 0 || robots_delay(r) > 120) abort();

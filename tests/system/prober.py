@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Running fairgate-prober, and what its table holds."""
+import os
 import subprocess
 
 from lab import lab
 
 COLUMNS = ("url", "body", "gzip", "br", "header", "spread", "samples", "depth", "checked", "modified", "flags", "etag")
+
+
+# Tests run as root, and tables stand where root's tests do.
+AS_ROOT = ("--user", "root") if os.geteuid() == 0 else ()
 
 
 def command(*words):
@@ -20,7 +25,7 @@ def run(*words, seconds=60, expect=0, **kwargs):
 
 def crawl(table, *urls, expect=0, rate=0, seconds=60, **options):
     """A walk as fast as it goes; options: max_pages=3, exclude=["/a"], fresh=True."""
-    words = ["crawl", "--rate", rate, "--table", table]
+    words = ["crawl", *AS_ROOT, "--rate", rate, "--table", table]
     for name, value in options.items():
         flag = "--" + name.replace("_", "-")
         if value is True:

@@ -42,7 +42,7 @@ class World:
     def crawl(self, table, *words, expect=0, seconds=120):
         """(what it said, with "memory KB" as its last line; seconds of CPU)"""
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        p = subprocess.run(self.inside("/usr/bin/env", "time", "-f", "memory %M", *prober.command("crawl", "--rate", "0", "--table", table, *words)),
+        p = subprocess.run(self.inside("/usr/bin/env", "time", "-f", "memory %M", *prober.command("crawl", *prober.AS_ROOT, "--rate", "0", "--table", table, *words)),
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=seconds)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         assert expect is None or p.returncode == expect, p.stdout

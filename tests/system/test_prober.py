@@ -366,7 +366,7 @@ def many(n, slow=0.0):
 
 
 def start(table, *words, before=()):
-    return subprocess.Popen([*before, *prober.command("crawl", "--table", table, "--checkpoint", 1, *words)], stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen([*before, *prober.command("crawl", *prober.AS_ROOT, "--table", table, "--checkpoint", 1, *words)], stderr=subprocess.PIPE, text=True)
 
 
 def test_interrupted_and_resumed(table):

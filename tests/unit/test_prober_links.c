@@ -23,7 +23,7 @@ static void note(void *context, const char *ref, size_t n, enum links_kind kind)
 /* What is wrong with it, or "". */
 static const char *read_all(enum links_type type, const char *text, size_t n, size_t piece) {
     static char wrong[128];
-    struct links *l = links_new(type, note, NULL);
+    struct links *l = links_new(type, note, NULL, NULL);
 
     got[0] = 0;
     ck_assert_ptr_nonnull(l);
@@ -101,7 +101,7 @@ START_TEST(nofollow_is_seen) {
     };
 
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
-        struct links *l = links_new(LINKS_HTML, note, NULL);
+        struct links *l = links_new(LINKS_HTML, note, NULL, NULL);
         links_feed(l, t[i].text, strlen(t[i].text));
         links_end(l);
         ck_assert_msg(links_nofollow(l) == t[i].nofollow, "row %zu", i);
@@ -150,6 +150,34 @@ START_TEST(what_hurts_parsers) {
 }
 END_TEST
 
+/* There is time for three links, or for three looks at what has none. */
+static int third(void *context) { return ++*(int *)context >= 3; }
+
+START_TEST(a_document_is_left_when_there_is_no_more_time) {
+    static const struct { enum links_type type; const char *head, *unit; int given; } t[] = {
+        { LINKS_HTML, "", "<a href=x>y</a>", 1 }, { LINKS_CSS, "", "a{b:url(x)}", 1 }, { LINKS_SITEMAP, "<urlset>", "<loc>x</loc>", 1 },
+        { LINKS_HTML, "", "<b>y", 0 }, { LINKS_CSS, "", "a{}", 0 }, { LINKS_HTML, "<img srcset='", ",,,,x ", 1 }, { LINKS_SITEMAP, "<urlset>", "<x/>", 0 },
+    };
+    char *text = malloc(200000);
+
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        size_t n = (size_t)sprintf(text, "%s", t[i].head);
+        int asked = 0;
+        struct links *l = links_new(t[i].type, note, third, &asked);
+
+        while (n < 190000) n += (size_t)sprintf(text + n, "%s", t[i].unit);
+        got[0] = 0;
+        links_feed(l, text, n);
+        links_end(l);
+        ck_assert_msg(links_ended(l), "row %zu", i);
+        ck_assert_int_eq(asked, 3);
+        ck_assert_msg(strlen(got) <= (t[i].given ? 16u : 0u), "row %zu: %s", i, got);
+        links_free(&l);
+    }
+    free(text);
+}
+END_TEST
+
 TCase *links_case(void) {
     TCase *t = tcase_create("links");
     tcase_set_timeout(t, 300);
@@ -158,5 +186,6 @@ TCase *links_case(void) {
     tcase_add_test(t, sitemaps);
     tcase_add_test(t, nofollow_is_seen);
     tcase_add_test(t, what_hurts_parsers);
+    tcase_add_test(t, a_document_is_left_when_there_is_no_more_time);
     return t;
 }

@@ -12,7 +12,7 @@ static int allows(const char *text, const char *target) {
     int allow;
 
     ck_assert_ptr_nonnull(r);
-    allow = robots_allow(r, target);
+    allow = robots_allow(r, target, NULL, NULL);
     robots_free(&r);
     ck_assert_ptr_null(r);
     return allow;
@@ -54,7 +54,7 @@ START_TEST(rules) {
 
     for (size_t i = 0; i < sizeof t / sizeof *t; i++)
         ck_assert_msg(allows(t[i].text, t[i].target) == t[i].allow, "row %zu: %s\n%s", i, t[i].target, t[i].text);
-    ck_assert_int_eq(robots_allow(NULL, "/x"), 1);
+    ck_assert_int_eq(robots_allow(NULL, "/x", NULL, NULL), 1);
 }
 END_TEST
 
@@ -89,7 +89,7 @@ START_TEST(stars_are_cheap) {
     target[0] = '/';
     target[N] = 0;
     r = robots_parse(text, n, "x");
-    ck_assert_int_eq(robots_allow(r, target), 1);
+    ck_assert_int_eq(robots_allow(r, target, NULL, NULL), 1);
     robots_free(&r);
     free(text);
     free(target);
@@ -105,7 +105,31 @@ START_TEST(what_comes_after_500_kib_does_not_count) {
     memset(text + n, '\n', room - n);
     memcpy(text + ROBOTS_MAX + 1, "Disallow: /", 11);
     r = robots_parse(text, room, "x");
-    ck_assert_int_eq(robots_allow(r, "/x"), 1);
+    ck_assert_int_eq(robots_allow(r, "/x", NULL, NULL), 1);
+    robots_free(&r);
+    free(text);
+}
+END_TEST
+
+/* No time: asked after a few rules, and then nothing is allowed. */
+static int no_time(void *context) {
+    ++*(int *)context;
+    return 1;
+}
+
+START_TEST(rules_without_end_are_left_when_there_is_no_more_time) {
+    char *text = malloc(200000);
+    size_t n = (size_t)sprintf(text, "User-agent: *\nAllow: /longer-than-all-others-and-first\n");
+    int asked = 0;
+    struct robots *r;
+
+    for (int i = 0; i < 4900; i++) n += (size_t)sprintf(text + n, "Disallow: /*a*b%d\n", i);
+    r = robots_parse(text, n, "x");
+    ck_assert_int_eq(robots_allow(r, "/x", NULL, NULL), 1);
+    ck_assert_int_eq(robots_allow(r, "/x", no_time, &asked), 0);
+    ck_assert_int_eq(asked, 1);
+    ck_assert_int_eq(robots_allow(r, "/longer-than-all-others-and-first", no_time, &asked), 1);
+    ck_assert_int_eq(asked, 1);
     robots_free(&r);
     free(text);
 }
@@ -118,5 +142,6 @@ TCase *robots_case(void) {
     tcase_add_test(t, sitemaps_and_delay);
     tcase_add_test(t, stars_are_cheap);
     tcase_add_test(t, what_comes_after_500_kib_does_not_count);
+    tcase_add_test(t, rules_without_end_are_left_when_there_is_no_more_time);
     return t;
 }
