@@ -70,7 +70,7 @@ static void json(request_rec *r, const struct look *l) {
     const struct rs_counts *a = &l->all.counts;
 
     ap_set_content_type(r, "application/json");
-    ap_rprintf(r, "{\"scheduler\":\"%s\",\"gate\":\"%s\",\"window\":%u,\"queued\":%u,\"outstanding\":%u,\"parked\":%u,"
+    ap_rprintf(r, "{\"state\":\"on\",\"scheduler\":\"%s\",\"gate\":\"%s\",\"window\":%u,\"queued\":%u,\"outstanding\":%u,\"parked\":%u,"
                "\"held\":%u,\"blocked\":%u,\"children\":%u,\"pages\":%u,\"known_urls\":" U64 ",\"page_table_refused\":%s,"
                "\"share_stored\":" U64 ",\"share_found\":" U64 ",\"share_failed\":" U64 ",\"share_rejected\":" U64 ",\"uptime_s\":%.3f,",
                rs_sched_name((int)l->all.settings.sched), rs_gate_name((int)l->all.settings.gate), l->all.window, l->all.queued,
@@ -147,8 +147,16 @@ static void reasons(request_rec *r, const struct look *l) {
         ap_rprintf(r, "fairgate_qos_unserved_total{reason=\"%s\"} " U64 "\n", all[i].name, u(all[i].n));
 }
 
+#define PROMETHEUS "text/plain; version=0.0.4; charset=utf-8"
+
+static void tell_state(request_rec *r, const char *state) {
+    ap_rputs("# HELP fairgate_qos_state 1 of what requests are: scheduled (on), or why not.\n# TYPE fairgate_qos_state gauge\n", r);
+    ap_rprintf(r, "fairgate_qos_state{state=\"%s\"} 1\n", state);
+}
+
 static void prometheus(request_rec *r, const struct look *l) {
-    ap_set_content_type(r, "text/plain; version=0.0.4; charset=utf-8");
+    ap_set_content_type(r, PROMETHEUS);
+    tell_state(r, "on");
     single(r, "window", "gauge", "Requests the server may work on at one time.", l->all.window);
     single(r, "held", "gauge", "Requests that wait without a thread.", l->held);
     single(r, "blocked", "gauge", "Requests that wait in their thread.", l->blocked);
@@ -213,6 +221,23 @@ static void page(request_rec *r, const struct look *l) {
     ap_rputs("</tbody></table>\n<p>Also as <a href=\"?json\">JSON</a> and for <a href=\"?prometheus\">Prometheus</a>.</p>\n</body></html>\n", r);
 }
 
+static int asks_for(const request_rec *r, const char *format) { return r->args && !strcmp(r->args, format); }
+
+/* There is nothing to show: said in the form that was asked for. */
+static int nothing(request_rec *r, const char *state, const char *sentence) {
+    if (asks_for(r, "json")) {
+        ap_set_content_type(r, "application/json");
+        ap_rprintf(r, "{\"state\":\"%s\",\"why\":\"%s\",\"classes\":[]}\n", state, sentence);
+    } else if (asks_for(r, "prometheus")) {
+        ap_set_content_type(r, PROMETHEUS);
+        tell_state(r, state);
+    } else {
+        ap_set_content_type(r, "text/plain; charset=utf-8");
+        ap_rprintf(r, "%s\n", sentence);
+    }
+    return OK;
+}
+
 int qos_status_handler(request_rec *r) {
     const struct look *l;
 
@@ -220,14 +245,10 @@ int qos_status_handler(request_rec *r) {
     r->allowed = AP_METHOD_BIT << M_GET;
     if (r->method_number != M_GET) return HTTP_METHOD_NOT_ALLOWED;
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
-    if (P.row == QOS_NO_ROW) {
-        ap_set_content_type(r, "text/plain; charset=utf-8");
-        ap_rputs("QosEngine is off everywhere in this server: nothing is scheduled.\n", r);
-        return OK;
-    }
+    if (P.row == QOS_NO_ROW) return nothing(r, "off", "QosEngine is off everywhere in this server: nothing is scheduled.");
     l = take(r);
-    if (r->args && !strcmp(r->args, "json")) json(r, l);
-    else if (r->args && !strcmp(r->args, "prometheus")) prometheus(r, l);
+    if (asks_for(r, "json")) json(r, l);
+    else if (asks_for(r, "prometheus")) prometheus(r, l);
     else page(r, l);
     return OK;
 }

@@ -2,6 +2,7 @@
 """Seeing it: the status page in its three forms, mod_status, and the notes for LogFormat."""
 
 import html.parser
+import json
 import re
 
 import http1
@@ -70,6 +71,24 @@ def test_prometheus(event_gateway):
     assert any("bytes" in name for name, _ in moved) and any("done" in name or "requests" in name for name, _ in moved), moved
     for name in ("people", "search", "crawlers"):
         assert any(f'class="{name}"' in labels for _, labels in after), name
+
+
+def test_nothing_is_scheduled_in_the_form_that_was_asked_for(new_gateway):
+    """Programs got a sentence for people."""
+    with new_gateway(engine="Off") as g:
+        answer = http1.get(g.port, "/qos-status?json")
+        status = json.loads(answer.body)
+        assert answer.headers["content-type"] == "application/json"
+        assert (status["state"], status["classes"]) == ("off", []) and "QosEngine is off" in status["why"]
+        answer = http1.get(g.port, "/qos-status?prometheus")
+        assert "version=0.0.4" in answer.headers["content-type"]
+        assert prometheus(answer.body.decode()) == {("fairgate_qos_state", '{state="off"}'): 1}
+        assert b"QosEngine is off everywhere" in http1.get(g.port, "/qos-status").body
+
+
+def test_the_state_when_all_is_well(event_gateway):
+    assert event_gateway.status()["state"] == "on"
+    assert prometheus(http1.get(event_gateway.port, "/qos-status?prometheus").body.decode())[("fairgate_qos_state", '{state="on"}')] == 1
 
 
 class Page(html.parser.HTMLParser):
