@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What "make dist" gives holds all that the repository holds, and configures and builds in its own folder, where core/ is a folder."""
+import os
+import pathlib
+import subprocess
+import tarfile
+
+import pytest
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def release(build, tmp_path_factory):
+    """Its sources, unpacked."""
+    there = tmp_path_factory.mktemp("release")
+    name = subprocess.run(["make", "-s", "--no-print-directory", "-C", build, "-f", "-", "name"], input="include Makefile\nname: ; @echo $(distdir)\n",
+                          capture_output=True, text=True, check=True).stdout.strip()
+    # Elsewhere, as several may be made at a time; automake wants a relative name.
+    r = subprocess.run(["make", "-C", build, f"distdir={os.path.relpath(there / name, build)}", "distdir"], capture_output=True, text=True, check=False)
+    assert r.returncode == 0, r.stdout + r.stderr
+    return there / name
+
+
+def held():
+    said = subprocess.run(["git", "-c", "core.quotePath=off", "ls-files"], cwd=TOP, capture_output=True, text=True, check=False)
+    text = said.stdout if said.returncode == 0 else (TOP / "MANIFEST").read_text()
+    return set(text.splitlines())
+
+
+def test_every_file_of_the_repository_is_in_it(release):
+    files = {str(p.relative_to(release)) for p in release.rglob("*") if not p.is_dir()}
+    assert held() - files == set()
+    assert {"MANIFEST", "configure"} <= files
+    built = [f for f in files - held() if f.endswith((".o", ".lo", ".la", ".so")) or "/.deps/" in f or f.endswith("/Makefile")]
+    assert built == []
+
+
+def test_it_is_configured_and_built_in_its_own_folder(release):
+    r = subprocess.run(["./configure", "-q"], cwd=release, capture_output=True, text=True, check=False)
+    assert (r.returncode, r.stderr) == (0, ""), r.stderr
+    assert (release / "core" / "rs.h").exists() and not (release / "confdefs.h").exists()
+    r = subprocess.run(["make", "-C", "core"], cwd=release, capture_output=True, text=True, check=False)
+    assert r.returncode == 0, r.stdout + r.stderr
+    r = subprocess.run(["make", "dist"], cwd=release, capture_output=True, text=True, check=False)
+    assert r.returncode == 0, r.stdout + r.stderr
+    with tarfile.open(next(release.glob("*.tar.xz"))) as t:
+        again = {n.split("/", 1)[1] for n in t.getnames() if "/" in n}
+    assert held() - again == set(), "a release that is made from a release"
