@@ -8,12 +8,12 @@
 #ifndef FAIRGATE_TEST_SIM_H
 #define FAIRGATE_TEST_SIM_H
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../unit/run_suite.h"
 #include "sim_host.h"
 
 #define TEST_SEEDS   20
@@ -48,11 +48,7 @@ static inline int test_sim_run(const char *name, const TTest *const *tests, size
         tcase_add_loop_test(tcase, tests[i], 0, times);
         suite_add_tcase(suite, tcase);
     }
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }
 
 #endif

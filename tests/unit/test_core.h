@@ -4,8 +4,8 @@
 #define FAIRGATE_TEST_CORE_H
 
 #include "rs.h"
+#include "run_suite.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,14 +104,6 @@ static inline uint64_t draw(uint64_t *seed) {
     *seed ^= *seed >> 7;
     *seed ^= *seed << 17;
     return *seed;
-}
-
-static inline int run_suite(Suite *s) {
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 #endif

@@ -37,7 +37,6 @@ policy_t *parse_expecting(const char *xml, size_t len, unsigned line, const char
 int main(void)
 {
     SRunner *runner = srunner_create(policy_build_suite());
-    int failed;
 
     srunner_add_suite(runner, policy_xml_suite());
     srunner_add_suite(runner, policy_hostile_suite());
@@ -46,8 +45,5 @@ int main(void)
     srunner_add_suite(runner, policy_tables_suite());
     srunner_add_suite(runner, policy_command_suite());
     srunner_add_suite(runner, policy_url_suite());
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suites(runner);
 }

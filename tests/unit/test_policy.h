@@ -3,7 +3,7 @@
 #ifndef TEST_POLICY_H
 #define TEST_POLICY_H
 
-#include <check.h>
+#include "run_suite.h"
 
 #include "policy/policy.h"
 

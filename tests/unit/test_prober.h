@@ -3,7 +3,7 @@
 #ifndef FAIRGATE_TEST_PROBER_H
 #define FAIRGATE_TEST_PROBER_H
 
-#include <check.h>
+#include "run_suite.h"
 
 TCase *robots_case(void);
 TCase *scope_case(void);

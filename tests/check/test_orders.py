@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""demo then check, and check then demo, on a machine where Check is not there at first: the check has its tests in both."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """machine(*words, with_check): quickstart, with a build directory of its own."""
+    lacking = tmp_path / "bin"
+    lacking.mkdir()
+    # Not by a variable of pkg-config's: configure would remember it.
+    finder = lacking / "pkg-config"
+    finder.write_text(f'#!/bin/sh\ncase " $* " in *" check "*) exit 1 ;; esac\nexec {shutil.which("pkg-config")} "$@"\n')
+    finder.chmod(0o755)
+
+    def quickstart(*words, with_check):
+        env = {**os.environ, "FAIRGATE_BUILD": str(tmp_path / "build"), "MAKEFLAGS": ""}
+        if not with_check:
+            env["PATH"] = f"{lacking}:{env['PATH']}"
+        r = subprocess.run([TOP / "quickstart", *words], env=env, capture_output=True, text=True, check=False)
+        return r.returncode, r.stdout + r.stderr
+    quickstart.build = tmp_path / "build"
+    return quickstart
+
+
+def number_of(said):
+    found = re.search(r"suites: done in \d+ s, tests: (\d+) of (\d+)$", said, re.M)
+    assert found and found[1] == found[2], said
+    return int(found[1])
+
+
+def test_demo_then_check_then_demo(machine):
+    status, said = machine("build", with_check=False)          # what demo does before it shows anything
+    assert status == 0, said
+    r = subprocess.run(["make", "-C", machine.build, "check"], capture_output=True, text=True, check=False)
+    assert r.returncode != 0 and "configure it with --with-tests" in r.stderr
+    status, said = machine("check", "suites", with_check=False)
+    assert status != 0 and "--with-tests needs Check" in said
+    status, said = machine("check", "suites", with_check=True)
+    assert status == 0, said
+    number = number_of(said)
+    assert number > 0
+    configured = (machine.build / "config.status").stat().st_mtime_ns
+    status, said = machine("build", with_check=True)
+    assert status == 0, said
+    status, said = machine("check", "suites", with_check=True)
+    assert status == 0 and number_of(said) == number, said
+    assert (machine.build / "config.status").stat().st_mtime_ns == configured, "what is configured as asked is configured again"
+
+
+def test_check_then_demo(machine):
+    status, said = machine("check", "suites", with_check=True)
+    assert status == 0, said
+    number = number_of(said)
+    assert number > 0
+    status, said = machine("build", with_check=True)
+    assert status == 0, said
+    status, said = machine("check", "suites", with_check=True)
+    assert status == 0 and number_of(said) == number, said

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A suite that is gone, is empty, or runs less than it holds fails the step that runs it."""
+import importlib.machinery
+import importlib.util
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+
+
+def load(path):
+    loader = importlib.machinery.SourceFileLoader("run", str(path))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("run", loader))
+    loader.exec_module(module)
+    return module
+
+
+run = load(TOP / "tests" / "run")
+VICTIM = "tests/unit/test_pages_url"
+
+
+@pytest.fixture
+def world(tmp_path):
+    """A build whose suites hold three tests each; "make check" writes what they say."""
+    for p in run.programs():
+        (tmp_path / p).parent.mkdir(parents=True, exist_ok=True)
+        suite(tmp_path, p, 3, 3)
+    (tmp_path / "Makefile").write_text("check:\n\t@for p in tests/*/test_*; do case $$p in *.log) ;; *) ./$$p > $$p.log;; esac; done\n")
+    return tmp_path
+
+
+def suite(world, program, holds, runs):
+    path = world / program
+    path.write_text(f'#!/bin/sh\nif [ "$RUN_SUITE" = count ]; then echo {holds}; else echo "100%: Checks: {runs}, Failures: 0, Errors: 0"; fi\n')
+    path.chmod(0o755)
+
+
+def step(*words):
+    r = subprocess.run([TOP / "tests" / "run", *words], capture_output=True, text=True, cwd=TOP, check=False)
+    return r.returncode, r.stdout + r.stderr
+
+
+def test_all_is_there(world):
+    status, said = step("unit", world)
+    n = 3 * len(run.programs())
+    assert status == 0 and said.endswith(f"# tests: {n} of {n}\n"), said
+
+
+def test_a_suite_that_is_taken_away(world):
+    (world / VICTIM).unlink()
+    status, said = step("unit", world)
+    assert status == 1 and f"{VICTIM}.c makes no program" in said
+
+
+def test_a_suite_that_is_taken_away_and_its_old_log_stands_there(world):
+    assert step("unit", world)[0] == 0
+    (world / VICTIM).unlink()
+    status, said = step("unit", world)
+    assert status == 1 and f"{VICTIM} was not run" in said
+
+
+@pytest.mark.parametrize("holds,runs,why", [(0, 0, "holds no test"), (3, 0, "ran no test"), (3, 2, "holds 3 tests, and 2 ran")])
+def test_a_suite_that_runs_less_than_it_holds(world, holds, runs, why):
+    suite(world, VICTIM, holds, runs)
+    status, said = step("unit", world)
+    assert status == 1 and f"{VICTIM} {why}" in said
+
+
+def test_nothing_was_built(world):
+    """As a build directory was that had been configured where Check was missing: zero tests, and all was well."""
+    for p in run.programs():
+        (world / p).unlink()
+    (world / "Makefile").write_text("check:\n")
+    status, said = step("unit", world)
+    assert status == 1 and said.endswith("# tests: 0 of 0\n")
+
+
+def test_programs_count_what_they_are_given(build):
+    """A real one: fewer because Check was told so, and none."""
+    program = build / VICTIM
+    holds = run.held(build, VICTIM)
+    for choice, status in (("CK_RUN_CASE", 1), (None, 0)):
+        env = {**os.environ, choice: "there is none of this name"} if choice else os.environ
+        r = subprocess.run([program], env=env, capture_output=True, text=True, check=False)
+        assert r.returncode == status, r.stdout
+        assert (f"0 tests ran of {holds}" in r.stdout) == bool(choice)
+
+
+ONE = "import pytest\n\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "conftest.py").write_text((TOP / "tests" / "system" / "conftest.py").read_text().replace("__file__", repr(str(TOP / "tests/system/conftest.py"))))
+    return tmp_path
+
+
+def test_both_ways_of_running_are_counted(folder):
+    (folder / "test_some.py").write_text(ONE + "def test_a(): pass\ndef test_b(): pass\n@pytest.mark.alone\ndef test_c(pytestconfig): assert not hasattr(pytestconfig, 'workerinput')\n")
+    status, said = step("pytest", folder, TOP)
+    assert status == 0 and said.endswith("# tests: 3 of 3\n"), said
+    assert re.search(r"^2 passed", said, re.M) and re.search(r"^1 passed", said, re.M)
+
+
+def test_a_folder_without_tests(folder):
+    status, said = step("pytest", folder, TOP)
+    assert status == 1 and "holds no test" in said
+
+
+def test_a_run_that_ends_before_its_tests_do(folder):
+    (folder / "test_some.py").write_text(ONE + "def test_a(): pass\n@pytest.mark.alone\ndef test_b(): pytest.exit('enough', 0)\n")
+    status, said = step("pytest", folder, TOP)
+    assert status == 1 and "(alone) holds 1 tests, and 0 ran" in said, said
+
+
+@pytest.mark.parametrize("server,mark,status", [("", "", 0), ("true", "", 1), ("true", "@pytest.mark.may_skip('no such device')\n", 0)])
+def test_a_build_server_skips_nothing(folder, monkeypatch, server, mark, status):
+    monkeypatch.setenv("CI", server)
+    (folder / "test_some.py").write_text(ONE + f"def test_a(): pass\n{mark}def test_b(): pytest.skip('not here')\n")
+    got, said = step("pytest", folder, TOP)
+    assert got == status, said
+    assert said.endswith("# tests: 2 of 2\n" if status else "# tests: 1 of 2, 1 skipped\n"), said
