@@ -26,6 +26,12 @@
  * rest is for whoever comes: `shared` counts what all classes have waiting beyond `own`.  So a class may always have its own, the sum can't
  * exceed the places, and a request costs a comparison on its way in and one on its way out.
  *
+ * WHO ELSE WRITES HERE.  In memory that processes share, any of them may have written anything: a host's worker that was taken over, or a bug.
+ * What comes of it stays in the block and a stretch behind it: every place is the block's beginning, or that of a part, plus a 32-bit distance
+ * plus a 32-bit number times a row's size, never less and never more than RS_REACH.  A host that leaves so many addresses behind the block
+ * without memory (RS_REACH, rs.h) makes of a wild number a fault; tables of functions are chosen from by a byte and have 256 rows; what would
+ * go in circles is counted.  So in the worst case the process ends.  Cold calls (rs_rebuild, rs_configure) judge what they stand on.
+ *
  * UNITS.  Accounts count bytes, at most RS_BYTES_MAX for one response.  "Fine" values are bytes or bytes per weight x 2^RS_FINE.
  */
 #ifndef FAIRGATE_BASE_BLOCK_H
@@ -112,20 +118,22 @@ struct rs_outlet {
     uint32_t cap_wanted;            /* the gate asks for share_cap, the engine answers before the gate is asked again */
     uint32_t share_cap;             /* a window beyond this cannot share by weight; RS_NIL: no class waits */
     uint32_t open_below;            /* the gate's: with fewer outstanding it is open, nobody need ask */
-    uint64_t flows_at, sched_at;    /* offsets of this outlet's part */
+    uint32_t flows_at, sched_at;    /* offsets of this outlet's part */
     uint64_t expected;              /* bytes still expected of the outstanding ones, a slice of each at most; with RS_WATCH_SLOTS, else 0 */
     uint64_t turns;                 /* turns of the discipline's loops: tests bound them */
     uint64_t gate_state[40];
 };
 
 struct rs_engine {
+    /* the first RS_CONSTANT bytes: as rs_create left them */
     uint32_t magic, version;
     uint64_t size;
     struct rs_capacity capacity;
     uint32_t hash_size;
-    uint64_t outlets_at, classes_at, flows_at, buckets_at, scheds_at, sched_size, journal_at, hash_at;
+    uint32_t outlets_at, classes_at, flows_at, buckets_at, scheds_at, sched_size, journal_at, hash_at;
 
     struct rs_settings settings;
+    uint8_t  sched, gate;           /* as the settings have them: rows of rs_scheds, rs_gates */
     uint32_t classes;               /* numbers in use: 0 .. classes-1 */
     uint32_t free_first;            /* free tickets */
     uint32_t queued_max;            /* places for those who wait */
@@ -153,8 +161,10 @@ struct rs_engine {
     struct rs_settings journal_settings;
 };
 
+_Static_assert(offsetof(struct rs_engine, settings) == RS_CONSTANT, "what never changes stands first");
+
 /* A part of the block by its offset. */
-static inline void *rs_part(const rs_engine_t *e, uint64_t at) { return (void *)((uintptr_t)e + at); }
+static inline void *rs_part(const rs_engine_t *e, uint32_t at) { return (void *)((uintptr_t)e + at); }
 
 static inline void *rs_place(const rs_engine_t *e, uint32_t at8) { return (void *)((uintptr_t)e + (uint64_t)at8 * 8); }
 
@@ -175,7 +185,7 @@ static inline struct rs_flow *rs_row_flow(const rs_engine_t *e, const struct rs_
 static inline struct rs_outlet *rs_flow_outlet(const rs_engine_t *e, const struct rs_flow *f) { return rs_place(e, f->outlet_at8); }
 static inline uint32_t rs_place_of(const rs_engine_t *e, const void *part) { return (uint32_t)(((uintptr_t)part - (uintptr_t)e) / 8); }
 static inline struct rs_bucket *rs_flow_buckets(const rs_engine_t *e, const struct rs_outlet *o, uint32_t c) {
-    return (struct rs_bucket *)rs_part(e, e->buckets_at) + ((size_t)o->number * e->capacity.classes + c) * RS_BUCKETS;
+    return (struct rs_bucket *)rs_part(e, e->buckets_at) + (size_t)(o->number * e->capacity.classes + c) * RS_BUCKETS;
 }
 static inline void *rs_sched_state(const rs_engine_t *e, const struct rs_outlet *o) { return rs_part(e, o->sched_at); }
 static inline struct rs_journal_row *rs_journal(const rs_engine_t *e, uint32_t c) {

@@ -19,7 +19,7 @@ struct rs_heap_node {
 
 struct rs_heap {
     uint32_t count, capacity;       /* ids go from 0 to capacity-1 */
-    uint64_t node_at, place_at;     /* from the address of this struct */
+    uint32_t node_at, place_at;     /* from the address of this struct */
 };
 
 static inline struct rs_heap_node *rs_heap_nodes(const struct rs_heap *h) { return (struct rs_heap_node *)((uintptr_t)h + h->node_at); }

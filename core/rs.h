@@ -135,8 +135,20 @@ size_t rs_size(const struct rs_capacity *cap);
 rs_engine_t *rs_create(void *mem, size_t len, const struct rs_capacity *cap, const struct rs_settings *s,
                        const struct rs_class_settings *classes, uint32_t nclasses, rs_time_t now, const char **why);
 
-/* An engine that stands in `mem` already.  NULL and *why if magic, version or size are not this library's. */
-rs_engine_t *rs_attach(void *mem, size_t len, const char **why);
+/*
+ * An engine of capacity `cap` that stands in `mem` already.  NULL and *why if magic, version, capacity, parts or size are not what
+ * rs_create makes.
+ */
+rs_engine_t *rs_attach(void *mem, size_t len, const struct rs_capacity *cap, const char **why);
+
+/*
+ * MEMORY THAT OTHERS WRITE.  Processes that share an engine trust each other with requests, not with memory: what one of them writes into the
+ * block by mistake or malice makes a call of another end in an assertion, or touch an address within RS_REACH behind the end of the block
+ * and nowhere else; a host leaves those addresses without memory, so that it faults.  The first RS_CONSTANT bytes of an engine never change after
+ * rs_create: a host may keep a copy and compare.  A process that is more powerful than those that write must not call an engine at all.
+ */
+#define RS_CONSTANT ((size_t)64)
+#define RS_REACH    ((uint64_t)1 << 42)
 
 /*
  * New settings and classes for a running engine; nothing queued or outstanding is lost.  A class is known by its name: one that stays keeps
@@ -206,9 +218,10 @@ uint32_t rs_reclaim(rs_engine_t *e, rs_time_t now, uint32_t owner);
 
 /*
  * The holder of the host's lock died inside a call: throw lists, heaps and sums away and make them anew from the tickets.  Accounts
- * that can't be right any more are set to their class's neutral value.
+ * that can't be right any more are set to their class's neutral value.  NULL; or a sentence, and nothing is done: what all is made from (shape,
+ * settings, classes, journal) was written over, which no death does, and only rs_create helps.
  */
-void rs_rebuild(rs_engine_t *e, rs_time_t now);
+const char *rs_rebuild(rs_engine_t *e, rs_time_t now);
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------------------- */
 

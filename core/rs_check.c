@@ -113,6 +113,7 @@ const char *rs_check(const rs_engine_t *e) {
     if (e->journal_valid) return "a configuration stands half applied";
     const char *why = rs_settings_wrong(&e->settings);
     if (why) return why;
+    if (e->sched != e->settings.sched || e->gate != e->settings.gate) return "the settings in force are not those that were made";
     if (e->built_sched != e->settings.sched || e->built_gate != e->settings.gate) return "the accounts belong to another discipline";
     uint32_t free_tickets = 0;
     struct places places = { 0 };

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-static const char *class_wrong(const struct rs_class_settings *c) {
+const char *rs_class_wrong(const struct rs_class_settings *c) {
     if (!c->name[0] || !memchr(c->name, 0, sizeof c->name)) return "a class has no name, or one of more than 31 bytes";
     if (c->weight < 1 || c->weight > 1000000) return "the weight of a class is out of bounds: it goes from 1 to 1,000,000";
     if (c->level > RS_LEVEL_MAX) return "the level of a class is out of bounds: it goes from 0 to 65,535";
@@ -65,7 +65,7 @@ static const char *plan(rs_engine_t *e, const struct rs_class_settings *classes,
         if (row->used) *slot_of(e, classes, row->settings.name) = c;
     }
     for (uint32_t i = 0; i < n; i++) {
-        const char *wrong = class_wrong(&classes[i]);
+        const char *wrong = rs_class_wrong(&classes[i]);
         if (wrong) return wrong;
         uint32_t *slot = slot_of(e, classes, classes[i].name);
         if (*slot == RS_NIL) {
@@ -76,6 +76,7 @@ static const char *plan(rs_engine_t *e, const struct rs_class_settings *classes,
         rs_journal(e, *slot)->act = RS_ACT_KEEP;
         rs_journal(e, *slot)->settings = classes[i];
     }
+    RS_ASSERT(e->classes <= e->capacity.classes);
     e->journal_classes = e->classes;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t *slot = slot_of(e, classes, classes[i].name);
@@ -115,6 +116,7 @@ void rs_journal_apply(rs_engine_t *e, rs_time_t now) {
 int rs_configure(rs_engine_t *e, const struct rs_settings *s, const struct rs_class_settings *classes, uint32_t nclasses, uint32_t *number,
                  rs_time_t now, const char **why) {
     rs_enter(e);
+    RS_ASSERT(!rs_shape_wrong(e));
     now = rs_clamp_now(e, now);
     const char *wrong = rs_settings_wrong(s);
     if (!wrong) wrong = plan(e, classes, nclasses);

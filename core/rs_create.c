@@ -23,17 +23,20 @@ static uint64_t carve(struct rs_engine *e, const struct rs_capacity *cap) {
     e->sched_size = 0;
     for (uint32_t i = 0; i < RS_SCHED_COUNT; i++) {
         uint64_t size = rs_round_up(rs_scheds[i]->size(cap->classes));
-        if (size > e->sched_size) e->sched_size = size;
+        if (size > e->sched_size) e->sched_size = (uint32_t)size;
     }
     e->hash_size = 2;
     while (e->hash_size < 2 * cap->classes) e->hash_size *= 2;
-    e->outlets_at = rs_carve(&used, cap->outlets, sizeof(struct rs_outlet));
-    e->classes_at = rs_carve(&used, cap->classes, sizeof(struct rs_class_row));
-    e->flows_at = rs_carve(&used, flows, sizeof(struct rs_flow));
-    e->scheds_at = rs_carve(&used, cap->outlets, e->sched_size);
-    e->journal_at = rs_carve(&used, cap->classes, sizeof(struct rs_journal_row));
-    e->hash_at = rs_carve(&used, e->hash_size, sizeof(uint32_t));
-    e->buckets_at = rs_carve(&used, flows * RS_BUCKETS, sizeof(struct rs_bucket));
+    e->outlets_at = (uint32_t)rs_carve(&used, cap->outlets, sizeof(struct rs_outlet));
+    e->classes_at = (uint32_t)rs_carve(&used, cap->classes, sizeof(struct rs_class_row));
+    e->flows_at = (uint32_t)rs_carve(&used, flows, sizeof(struct rs_flow));
+    e->scheds_at = (uint32_t)rs_carve(&used, cap->outlets, e->sched_size);
+    e->journal_at = (uint32_t)rs_carve(&used, cap->classes, sizeof(struct rs_journal_row));
+    e->hash_at = (uint32_t)rs_carve(&used, e->hash_size, sizeof(uint32_t));
+    /* The largest comes last: all of the largest capacity begin within 4 GiB, which offsets of 32 bits reach. */
+    uint64_t buckets = rs_carve(&used, flows * RS_BUCKETS, sizeof(struct rs_bucket));
+    RS_ASSERT(buckets <= UINT32_MAX);
+    e->buckets_at = (uint32_t)buckets;
     e->size = rs_round_up(used);
     return e->size;
 }
@@ -77,14 +80,24 @@ rs_engine_t *rs_create(void *mem, size_t len, const struct rs_capacity *cap, con
     return e;
 }
 
-rs_engine_t *rs_attach(void *mem, size_t len, const char **why) {
+const char *rs_shape_wrong(const rs_engine_t *e) {
+    struct rs_engine is;
+    memset(&is, 0, sizeof is);
+    if (capacity_wrong(&e->capacity)) return "the engine in this memory has a capacity that none can have";
+    is.magic = RS_ENGINE_MAGIC;
+    is.version = RS_VERSION;
+    carve(&is, &e->capacity);
+    return memcmp(&is, e, RS_CONSTANT) ? "the engine in this memory has not the parts that its capacity makes" : NULL;
+}
+
+rs_engine_t *rs_attach(void *mem, size_t len, const struct rs_capacity *cap, const char **why) {
     rs_engine_t *e = mem;
     if ((uintptr_t)mem % RS_ALIGN) return refuse(why, "the memory of an engine must be aligned to 64 bytes");
     if (len < sizeof *e) return refuse(why, "the memory is too small to hold an engine");
     if (e->magic != RS_ENGINE_MAGIC) return refuse(why, "there is no engine in this memory: its magic number is missing");
     if (e->version != RS_VERSION) return refuse(why, "the engine in this memory is of another version: stop its users, and make it anew");
-    struct rs_engine expected;
-    if (capacity_wrong(&e->capacity) || e->size != carve(&expected, &e->capacity) || e->size > len)
-        return refuse(why, "the engine in this memory has not the size that it says");
+    if (memcmp(&e->capacity, cap, sizeof *cap)) return refuse(why, "the engine in this memory is not of the capacity that it was made with");
+    if (rs_shape_wrong(e)) return refuse(why, rs_shape_wrong(e));
+    if (e->size > len) return refuse(why, "the engine in this memory has not the size that it says");
     return e;
 }

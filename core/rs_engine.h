@@ -15,14 +15,17 @@
 #include "gate.h"
 #include "sched.h"
 
-extern const struct rs_sched_ops *const rs_scheds[RS_SCHED_COUNT];
-extern const struct rs_gate_ops  *const rs_gates[RS_GATE_COUNT];
+/* By a byte that others may have written: rows beyond the count are NULL, and following one ends the process. */
+extern const struct rs_sched_ops *const rs_scheds[256];
+extern const struct rs_gate_ops  *const rs_gates[256];
 
 /* In force.  The settings were judged when they came in (rs_settings_wrong). */
-static inline const struct rs_sched_ops *rs_sched_ops(const rs_engine_t *e) { return rs_scheds[e->settings.sched]; }
-static inline const struct rs_gate_ops *rs_gate_ops(const rs_engine_t *e) { return rs_gates[e->settings.gate]; }
+static inline const struct rs_sched_ops *rs_sched_ops(const rs_engine_t *e) { return rs_scheds[e->sched]; }
+static inline const struct rs_gate_ops *rs_gate_ops(const rs_engine_t *e) { return rs_gates[e->gate]; }
 
 const char *rs_settings_wrong(const struct rs_settings *s);     /* NULL, or what is out of bounds */
+const char *rs_class_wrong(const struct rs_class_settings *c);
+const char *rs_shape_wrong(const rs_engine_t *e);               /* NULL, or: the constant part is not what its capacity makes (rs_create.c) */
 
 /* The block is ours: asserted at the entry of every call, since all memory that a host hands in twice can be somebody else's. */
 static inline void rs_enter(const rs_engine_t *e) { RS_ASSERT(e->magic == RS_ENGINE_MAGIC); }

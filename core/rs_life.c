@@ -146,7 +146,7 @@ static inline void unqueue(rs_engine_t *e, struct rs_outlet *o, struct rs_class_
                            const struct rs_ticket_row *r, int released) {
     rs_queue_remove(e, f, r);
     rs_place_left(e, row);
-    if (!--o->queued) e->backlog_map &= ~((uint64_t)1 << o->number);
+    if (!--o->queued) e->backlog_map &= ~((uint64_t)1 << (o->number & 63));
     if (e->watch & RS_WATCH_QUEUES) tell_of_gone(e, o, f, t, released);
 }
 

@@ -188,12 +188,14 @@ static void queue_up(rs_engine_t *e, const struct rs_sched_ops *ops, uint32_t li
             if (!row->own && e->firsts < e->firsts_max) rs_lend_first(e, row);
             else e->shared++;
         }
-        if (!o->queued++) e->backlog_map |= (uint64_t)1 << o->number;
+        if (!o->queued++) e->backlog_map |= (uint64_t)1 << (o->number & 63);
         if (ops->enter) ops->enter(e, o, t);
     }
 }
 
 void rs_make_anew(rs_engine_t *e, rs_time_t now) {
+    e->sched = (uint8_t)e->settings.sched;
+    e->gate = (uint8_t)e->settings.gate;
     const struct rs_sched_ops *sched = rs_sched_ops(e);
     const struct rs_gate_ops *gate = rs_gate_ops(e);
     int keep_accounts = e->built_sched == e->settings.sched, keep_gate = e->built_gate == e->settings.gate;
@@ -219,10 +221,34 @@ void rs_make_anew(rs_engine_t *e, rs_time_t now) {
     e->built_gate = e->settings.gate;
 }
 
-void rs_rebuild(rs_engine_t *e, rs_time_t now) {
-    rs_enter(e);
+/* What all else is made from: none of it can be damaged by a kill, so what is was written by somebody. */
+static const char *truth_wrong(const rs_engine_t *e) {
+    const char *wrong = rs_shape_wrong(e);
+    if (!wrong && e->classes > e->capacity.classes) wrong = "there are more classes than places";
+    if (!wrong) wrong = rs_settings_wrong(&e->settings);
+    for (uint32_t c = 0; !wrong && c < e->classes; c++)
+        if (rs_class_row(e, c)->used) wrong = rs_class_wrong(&rs_class_row(e, c)->settings);
+    return wrong;
+}
+
+static const char *journal_wrong(const rs_engine_t *e) {
+    if (e->journal_classes > e->capacity.classes) return "the journal has more classes than there are places";
+    const char *wrong = rs_settings_wrong(&e->journal_settings);
+    for (uint32_t c = 0; !wrong && c < e->journal_classes; c++) {
+        const struct rs_journal_row *j = rs_journal(e, c);
+        if (j->act > RS_ACT_FRESH) wrong = "the journal wants what is no act";
+        else if (j->act == RS_ACT_KEEP || j->act == RS_ACT_FRESH) wrong = rs_class_wrong(&j->settings);
+    }
+    return wrong;
+}
+
+const char *rs_rebuild(rs_engine_t *e, rs_time_t now) {
+    const char *wrong = truth_wrong(e);
+    if (!wrong && e->journal_valid) wrong = journal_wrong(e);
+    if (wrong) return wrong;
     now = rs_clamp_now(e, now);
     e->rebuilds++;
     if (e->journal_valid) rs_journal_apply(e, now);
     else rs_make_anew(e, now);
+    return NULL;
 }

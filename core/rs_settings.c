@@ -20,12 +20,12 @@ struct rows {
 };
 _Static_assert(sizeof(struct rows) == sizeof(struct rs_settings), "rs_settings.def and struct rs_settings differ");
 
-const struct rs_sched_ops *const rs_scheds[RS_SCHED_COUNT] = {
+const struct rs_sched_ops *const rs_scheds[256] = {
     [RS_SCHED_FIFO] = &rs_sched_fifo,           [RS_SCHED_DRR] = &rs_sched_drr,       [RS_SCHED_RFQ] = &rs_sched_rfq,
     [RS_SCHED_RFQ_PAPER] = &rs_sched_rfq_paper, [RS_SCHED_LEVELS] = &rs_sched_levels, [RS_SCHED_SHORTEST] = &rs_sched_shortest,
 };
 
-const struct rs_gate_ops *const rs_gates[RS_GATE_COUNT] = {
+const struct rs_gate_ops *const rs_gates[256] = {
     [RS_GATE_NONE] = &rs_gate_none,   [RS_GATE_WINDOW] = &rs_gate_window, [RS_GATE_AUTO] = &rs_gate_auto,
     [RS_GATE_BYTES] = &rs_gate_bytes, [RS_GATE_WRC] = &rs_gate_wrc,       [RS_GATE_THREADS] = &rs_gate_threads,
 };

@@ -36,10 +36,11 @@ struct drr {
     uint32_t    round;              /* the list of the round under way: 0 or 1 */
     uint32_t    released;           /* since `mean` was taken, and their estimates */
     uint64_t    released_bytes;
+    uint32_t    rounds;             /* since `mean` was taken: below ROUNDS, or the lists go in circles */
     uint64_t    level;              /* fine bytes per weight given so far */
     uint64_t    step;               /* what a round gives */
     uint64_t    mean;               /* estimate, over whole rounds; 0 = none yet */
-    uint64_t    row_at;
+    uint32_t    row_at;
     struct rs_heap sleepers;        /* by the level that they wait for */
 };
 
@@ -55,14 +56,15 @@ struct drr_row {
 #define DEFICIT_MAX ((int64_t)1 << 60)
 #define SHORT_WAY   ((uint64_t)1 << 40)     /* x a weight fits in 64 bits */
 #define MEAN_OF     64u                     /* releases, or a round if that has more */
+#define ROUNDS      (MEAN_OF << 17)         /* while so many are released: each class may wake in vain once or twice for each, no more often */
 #define ROUND       8u                      /* mean responses in a round of few classes */
 
 static uint64_t layout(uint32_t classes, struct drr *d) {
     uint64_t used = sizeof *d, heap = offsetof(struct drr, sleepers);
-    d->row_at = rs_carve(&used, classes, sizeof(struct drr_row));
+    d->row_at = (uint32_t)rs_carve(&used, classes, sizeof(struct drr_row));
     d->sleepers.capacity = classes;
-    d->sleepers.node_at = rs_carve(&used, classes, sizeof(struct rs_heap_node)) - heap;
-    d->sleepers.place_at = rs_carve(&used, classes, sizeof(uint32_t)) - heap;
+    d->sleepers.node_at = (uint32_t)(rs_carve(&used, classes, sizeof(struct rs_heap_node)) - heap);
+    d->sleepers.place_at = (uint32_t)(rs_carve(&used, classes, sizeof(uint32_t)) - heap);
     return used;
 }
 
@@ -165,7 +167,7 @@ static void set_step(const rs_engine_t *e, struct drr *d) {
 static void take_mean(const rs_engine_t *e, struct drr *d) {
     d->mean = d->released_bytes / d->released;
     if (d->mean > RS_BYTES_MAX) d->mean = RS_BYTES_MAX;
-    d->released = 0;
+    d->released = d->rounds = 0;
     d->released_bytes = 0;
     set_step(e, d);
 }
@@ -177,6 +179,7 @@ static int new_round(rs_engine_t *e, struct rs_outlet *o, struct drr *d) {
         if (d->sleepers.count == 0) return 0;
         if (rs_heap_top(&d->sleepers).key > level) level = rs_heap_top(&d->sleepers).key;
     }
+    RS_ASSERT(d->rounds++ < ROUNDS);
     d->level = level;
     d->round = round;
     while (d->sleepers.count && rs_heap_top(&d->sleepers).key <= level) {
@@ -297,7 +300,7 @@ static void restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
     d->round = 0;
     d->level = 0;
     d->mean = mean;
-    d->released = 0;
+    d->released = d->rounds = 0;
     d->released_bytes = 0;
     set_step(e, d);
     rs_heap_clear(&d->sleepers);

@@ -17,8 +17,8 @@ typedef uint64_t rs_heads_key(const rs_engine_t *e, const struct rs_outlet *o, u
 static inline uint64_t rs_heads_layout(uint32_t classes, struct rs_heap *h) {
     uint64_t used = sizeof *h;
     h->capacity = classes;
-    h->node_at = rs_carve(&used, classes, sizeof(struct rs_heap_node));
-    h->place_at = rs_carve(&used, classes, sizeof(uint32_t));
+    h->node_at = (uint32_t)rs_carve(&used, classes, sizeof(struct rs_heap_node));
+    h->place_at = (uint32_t)rs_carve(&used, classes, sizeof(uint32_t));
     return used;
 }
 

@@ -26,7 +26,7 @@
 
 struct rfq {
     uint64_t last;                  /* largest counter at which somebody was released */
-    uint64_t row_at;
+    uint32_t row_at;
     struct rs_heap waiting;         /* by counter */
 };
 
@@ -39,11 +39,11 @@ struct rfq_row {
 
 static uint64_t layout(uint32_t classes, struct rfq *q) {
     uint64_t used = sizeof *q;
-    q->row_at = rs_carve(&used, classes, sizeof(struct rfq_row));
+    q->row_at = (uint32_t)rs_carve(&used, classes, sizeof(struct rfq_row));
     uint64_t heap = offsetof(struct rfq, waiting);
     q->waiting.capacity = classes;
-    q->waiting.node_at = rs_carve(&used, classes, sizeof(struct rs_heap_node)) - heap;
-    q->waiting.place_at = rs_carve(&used, classes, sizeof(uint32_t)) - heap;
+    q->waiting.node_at = (uint32_t)(rs_carve(&used, classes, sizeof(struct rs_heap_node)) - heap);
+    q->waiting.place_at = (uint32_t)(rs_carve(&used, classes, sizeof(uint32_t)) - heap);
     return used;
 }
 

@@ -15,12 +15,12 @@
 
 struct shortest {
     uint64_t map;
-    uint64_t bucket_at;
+    uint32_t bucket_at;
 };
 
 static uint64_t layout(struct shortest *s) {
     uint64_t used = sizeof *s;
-    s->bucket_at = rs_carve(&used, RS_BUCKETS, sizeof(struct rs_bucket));
+    s->bucket_at = (uint32_t)rs_carve(&used, RS_BUCKETS, sizeof(struct rs_bucket));
     return used;
 }
 

@@ -174,9 +174,11 @@ static void destroy(struct soak *s) {
 /* The old block is overwritten: an engine that still looks at it is found out. */
 static void move_block(struct soak *s) {
     const char *why = "";
+    struct rs_stats stats;
+    rs_stats(s->engine, &stats);
     memcpy(s->memory[1], s->memory[0], s->size);
     memset(s->memory[0], 0xa5, s->size);
-    s->engine = rs_attach(s->memory[1], s->size, &why);
+    s->engine = rs_attach(s->memory[1], s->size, &stats.capacity, &why);
     expect(s, s->engine != NULL, why);
     void *was = s->memory[0];
     s->memory[0] = s->memory[1];

@@ -420,7 +420,7 @@ START_TEST(the_block_may_move) {
     memset(w.memory, 0xff, w.size);
     free(w.memory);
     w.memory = elsewhere;
-    w.e = rs_attach(elsewhere, w.size, &why);
+    w.e = rs_attach(elsewhere, w.size, &w.cap, &why);
     ck_assert_msg(w.e != NULL, "%s", why);
     sound(&w);
     uint32_t out = 2;
@@ -435,18 +435,18 @@ START_TEST(attach_and_create_say_what_is_wrong) {
     struct world w;
     const char *why = "";
     open_world(&w, RS_SCHED_DRR, RS_GATE_WINDOW, 3, NULL, 2, 8);
-    ck_assert_ptr_eq(rs_attach(w.memory, w.size, &why), w.e);
-    ck_assert_ptr_null(rs_attach(w.memory, w.size - 64, &why));
+    ck_assert_ptr_eq(rs_attach(w.memory, w.size, &w.cap, &why), w.e);
+    ck_assert_ptr_null(rs_attach(w.memory, w.size - 64, &w.cap, &why));
     ck_assert_ptr_nonnull(strstr(why, "size"));
-    ck_assert_ptr_null(rs_attach(w.memory, 16, &why));
+    ck_assert_ptr_null(rs_attach(w.memory, 16, &w.cap, &why));
     ck_assert_ptr_nonnull(strstr(why, "too small"));
-    ck_assert_ptr_null(rs_attach((char *)w.memory + 8, w.size - 8, &why));
+    ck_assert_ptr_null(rs_attach((char *)w.memory + 8, w.size - 8, &w.cap, &why));
     ck_assert_ptr_nonnull(strstr(why, "aligned"));
     ((uint32_t *)w.memory)[1]++;
-    ck_assert_ptr_null(rs_attach(w.memory, w.size, &why));
+    ck_assert_ptr_null(rs_attach(w.memory, w.size, &w.cap, &why));
     ck_assert_ptr_nonnull(strstr(why, "version"));
     ((uint32_t *)w.memory)[0]++;
-    ck_assert_ptr_null(rs_attach(w.memory, w.size, &why));
+    ck_assert_ptr_null(rs_attach(w.memory, w.size, &w.cap, &why));
     ck_assert_ptr_nonnull(strstr(why, "magic"));
 
     static const struct rs_capacity bad[] = { { 0, 1, 1 }, { 65537, 1, 1 }, { 1, 0, 1 }, { 1, 16777217, 1 }, { 1, 1, 0 }, { 1, 1, 65 } };

@@ -283,6 +283,49 @@ START_TEST(a_half_applied_configuration_is_finished) {
 }
 END_TEST
 
+/* What all is made from is damaged by no death, only by somebody who wrote over it: nothing is made from that. */
+START_TEST(what_was_written_over_is_not_rebuilt_from) {
+    struct world w;
+    open_world(&w, RS_SCHED_DRR, RS_GATE_WINDOW, 2, NULL, 3, 30);
+    for (uint32_t i = 0; i < 20; i++) ask(&w, i % 3, 1000);
+    struct rs_engine was = *w.e;
+    struct rs_journal_row row = { .settings = w.classes[0], .act = RS_ACT_KEEP };
+    ck_assert_ptr_null(rs_rebuild(w.e, 0));
+
+#define REFUSED(change, word) do { \
+        change; \
+        const char *why = rs_rebuild(w.e, 0); \
+        ck_assert_msg(why && strstr(why, word), "%s", why ? why : "taken"); \
+        *w.e = was; \
+    } while (0)
+    REFUSED(w.e->capacity.tickets = 0, "capacity");
+    REFUSED(w.e->capacity.tickets++, "parts");
+    REFUSED(w.e->flows_at += 64, "parts");
+    REFUSED(w.e->magic++, "parts");
+    REFUSED(w.e->classes = 4, "more classes");
+    REFUSED(w.e->settings.sched = 99, "sched");
+    REFUSED(w.e->settings.horizon_ms = 0, "horizon_ms");
+    was.journal_valid = 1;
+    was.journal_settings = was.settings;
+    was.journal_classes = 3;
+    for (uint32_t c = 0; c < 3; c++) *rs_journal(w.e, c) = row;
+    *w.e = was;
+    REFUSED(w.e->journal_classes = 4, "journal");
+    REFUSED(w.e->journal_settings.gate = 99, "gate");
+    REFUSED(rs_journal(w.e, 1)->act = 99, "act");
+    rs_journal(w.e, 1)->act = RS_ACT_FRESH;
+    REFUSED(rs_journal(w.e, 1)->settings.weight = 0, "weight");
+    rs_journal(w.e, 1)->settings.weight = 1;
+    REFUSED(memset(rs_journal(w.e, 1)->settings.name, 'x', RS_NAME_MAX), "name");
+#undef REFUSED
+    *rs_journal(w.e, 1) = row;
+    ck_assert_ptr_null(rs_rebuild(w.e, 0));
+    rs_class_row(w.e, 2)->settings.weight = 0;
+    ck_assert_ptr_nonnull(strstr(rs_rebuild(w.e, 0), "weight"));
+    close_world(&w);
+}
+END_TEST
+
 static void live_for_ever(struct world *w, uint64_t seed) {
     const char *why = "";
     rs_time_t again;
@@ -411,6 +454,7 @@ int main(void) {
     tcase_add_test(c, bad_configurations_change_nothing);
     tcase_add_loop_test(c, disciplines_and_gates_change_in_flight, 0, RS_SCHED_COUNT);
     tcase_add_test(c, a_half_applied_configuration_is_finished);
+    tcase_add_test(c, what_was_written_over_is_not_rebuilt_from);
     tcase_add_test(c, killed_anywhere_the_block_can_be_made_whole);
     tcase_add_test(c, check_names_what_is_wrong);
     suite_add_tcase(s, c);
