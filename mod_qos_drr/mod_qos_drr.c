@@ -11,15 +11,20 @@
  * its own size (QosWindow auto).  The scheduler's own departures stand in core/sched_drr.c.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <ap_mpm.h>
 #include <apr_optional_hooks.h>
+#include <apr_signal.h>
 #include <http_connection.h>
 #include <http_core.h>
 #include <http_log.h>
+#include <http_main.h>
 #include <http_protocol.h>
 #include <http_request.h>
 #include <mod_status.h>
@@ -38,9 +43,9 @@ APLOG_USE_MODULE(qos_drr);
 
 /*
  * The segment is kept for the life of the parent under this key of the process pool: one window at all times, whatever restarts.  A
- * restart may load a newer build of this module: the number counts the shapes of struct kept.
+ * restart may load a newer build of this module: the number counts the shapes of struct kept and of what stands in the segment.
  */
-#define KEPT_SEGMENT "fairgate-qos-segment-2"
+#define KEPT_SEGMENT "fairgate-qos-segment-3"
 
 #define P qos_process
 
@@ -108,7 +113,31 @@ static void check_timeouts(server_rec *s, const struct qos_server *conf) {
 
 /* ---- the segment ------------------------------------------------------------------------------------------------------------- */
 
-struct kept { struct qos_shared *sh; int stock[QOS_WAKE_FDS]; uint32_t nstock; struct qos_known_area known; };
+/*
+ * The parent's own, which no child can write to.  What it knows of the segment (qos_shared.h) stands here, and it never looks there.
+ *
+ * DAMAGE.  A child that leaves the segment writes a byte into `alarm`, and the kernel sends us SIGIO.  The handler asks the MPM for a graceful
+ * restart, as an administrator would: it is there that fresh memory takes the place of the old, and new children come to use it.  A hostile
+ * child may write there, too; so one such restart follows another no sooner than after a pause, which doubles.  Until then children go
+ * unscheduled.
+ */
+#define PAUSE_MIN   10000000u           /* microseconds */
+#define PAUSE_MAX   640000000u
+#define PAUSE_FORGET UINT64_C(3600000000)       /* of quiet, and the next pause is short again */
+
+struct kept {
+    struct qos_view view;               /* view.sh NULL: no segment yet */
+    int      stock[QOS_WAKE_FDS];
+    uint32_t nstock;
+    uint32_t generation;                /* of the configuration */
+    pid_t   *alive;                     /* children that may use the segment */
+    uint32_t nalive, room;
+    int      alarm[2];                  /* a pipe for each segment: ours to read, the children's to write */
+    uint64_t renewed, pause;            /* when a damaged segment was replaced last, and how long there will be no other */
+    volatile sig_atomic_t wanted;       /* children have left it */
+    int      told;                      /* it was said that they must wait */
+};
+static struct kept *kept;               /* for the hooks and the handler of a parent; NULL when there is none, or none any more */
 
 /* The stock of wake-up descriptors.  They count against every process's limit of open files: what is not to be had is done without. */
 static void make_stock(struct kept *k) {
@@ -126,68 +155,155 @@ static struct kept *kept_segment(apr_pool_t *process) {
     apr_pool_userdata_get(&data, KEPT_SEGMENT, process);
     if (data) return data;
     k = apr_pcalloc(process, sizeof *k);
+    k->alarm[0] = k->alarm[1] = -1;
+    k->view.known.fd = -1;
     apr_pool_userdata_set(k, KEPT_SEGMENT, NULL, process);
     return k;
 }
 
-static int in_use(const struct qos_shared *sh) {
-    struct qos_view v;
-
-    if (qos_shared_view((struct qos_shared *)sh, &v)) return 0;
-    for (uint32_t i = 0; i < sh->children; i++)
-        if (v.children[i].pid) return 1;
-    return 0;
+static void note_started(struct kept *k, pid_t pid) {
+    if (k->nalive == k->room) {
+        uint32_t room = k->room ? k->room * 2 : 64;
+        pid_t *more = realloc(k->alive, room * sizeof *more);
+        ap_assert(more);
+        k->alive = more;
+        k->room = room;
+    }
+    k->alive[k->nalive++] = pid;
 }
 
-static int view_segment(server_rec *s, struct kept *k) {
-    if (qos_shared_view(k->sh, &P.view)) {
-        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, s, "qos: the scheduler of the running server is of another build: use "
-                     "`apachectl stop` and `start`");
-        return HTTP_INTERNAL_SERVER_ERROR;
-    }
-    P.view.stock = k->stock;
-    P.view.nstock = k->nstock;
-    P.view.known = k->known;
-    return OK;
+static void note_ended(struct kept *k, pid_t pid) {
+    uint32_t i = 0;
+
+    while (i < k->nalive && k->alive[i] != pid) i++;
+    if (i == k->nalive) return;         /* of a segment of before */
+    k->alive[i] = k->alive[--k->nalive];
+    qos_tell_ended(&k->view, pid);
 }
 
 /* Children that ended while this module was not loaded: nobody told us. */
-static void forget_the_dead(struct qos_shared *sh) {
-    struct qos_view v;
-
-    if (qos_shared_view(sh, &v)) return;
-    for (uint32_t i = 0; i < sh->children; i++)
-        if (v.children[i].pid && kill(v.children[i].pid, 0) && errno == ESRCH) qos_child_ended(&v, v.children[i].pid);
+static void note_the_dead(struct kept *k) {
+    for (uint32_t i = k->nalive; i-- > 0;)
+        if (kill(k->alive[i], 0) && errno == ESRCH) note_ended(k, k->alive[i]);
 }
 
-/* The engine would not take the new classes: find the numbers of those that it has. */
-static void number_by_name_locked(struct qos_server *conf) {
-    struct rs_class_stats c;
-    struct rs_stats all;
-    uint32_t otherwise = 0;
+/* ---- damage -------------------------------------------------------------------------------------------------------------------- */
 
-    rs_stats(P.view.engine, &all);
-    for (int pass = 0; pass < 2; pass++) {
-        for (uint32_t i = 0; i < conf->nclasses; i++) {
-            uint32_t n = 0;
-            while (n < all.classes && (!rs_class_stats(P.view.engine, n, &c) || strcmp(c.settings.name, conf->classes[i].name))) n++;
-            conf->number[i] = n < all.classes ? n : otherwise;
-        }
-        otherwise = conf->number[conf->default_class];
+static int may_renew(const struct kept *k) { return !k->renewed || qos_now() - k->renewed >= k->pause; }
+
+/* In a signal handler: what it calls is safe there. */
+static void alarmed(int signal) {
+    int error = errno;
+
+    (void)signal;
+    if (kept) {
+        kept->wanted = 1;
+        if (may_renew(kept)) kill(getpid(), AP_SIG_GRACEFUL);
     }
+    errno = error;
 }
 
-/* A place in the engine that another class had: what that one's answers taught is not about this one. */
-static void forget_means_locked(const struct qos_server *conf) {
-    struct rs_class_stats c;
-
-    for (uint32_t i = 0; i < conf->nclasses; i++)
-        if (rs_class_stats(P.view.engine, conf->number[i], &c) && !c.counts.submitted)
-            atomic_store_explicit(&P.view.class_mean[conf->number[i]], 0, memory_order_relaxed);
+/* Our code is about to be unloaded: no signal must find it. */
+static apr_status_t stop_listening(void *unused) {
+    (void)unused;
+    apr_signal(SIGIO, SIG_IGN);
+    kept = NULL;
+    return APR_SUCCESS;
 }
 
-/* The engine of before with the new settings, or a fresh one. */
-static int set_up_segment(server_rec *s, struct kept *k, struct qos_server *conf) {
+/* The kernel sends us a signal when a byte comes; 0, or -1 and errno. */
+static int listen_for_alarms(struct kept *k, apr_pool_t *pconf) {
+    kept = k;
+    apr_signal(SIGIO, alarmed);
+    apr_pool_cleanup_register(pconf, NULL, stop_listening, apr_pool_cleanup_null);
+    return fcntl(k->alarm[0], F_SETOWN, getpid()) || fcntl(k->alarm[0], F_SETFL, O_NONBLOCK | O_ASYNC) ? -1 : 0;
+}
+
+static int was_alarmed(struct kept *k) {
+    char bytes[256];
+
+    while (k->alarm[0] >= 0 && read(k->alarm[0], bytes, sizeof bytes) > 0) k->wanted = 1;
+    return k->wanted;
+}
+
+static void close_alarm(struct kept *k) {
+    for (int i = 0; i < 2; i++)
+        if (k->alarm[i] >= 0) close(k->alarm[i]);
+    k->alarm[0] = k->alarm[1] = -1;
+}
+
+/* Nothing of it is used again: children of before, one of which may be hostile, have their hands on all of it. */
+static void give_up_segment(struct kept *k) {
+    close_alarm(k);
+    qos_shared_free(&k->view);
+    qos_known_unmap(&k->view.known);
+    k->nalive = 0;
+    k->wanted = k->told = 0;
+}
+
+static void renew(server_rec *s, struct kept *k) {
+    uint64_t now = qos_now();
+
+    ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, s, "qos: children found the memory that they share damaged: fresh memory takes its "
+                 "place, and what was counted and learnt begins anew");
+    k->pause = k->renewed && now - k->renewed < k->pause + PAUSE_FORGET ? k->pause * 2 : PAUSE_MIN;
+    if (k->pause > PAUSE_MAX) k->pause = PAUSE_MAX;
+    k->renewed = now;
+    give_up_segment(k);
+}
+
+/* Whatever brings us here, as nothing brought the handler: the pause is over, or begins. */
+static int look_at_alarm(server_rec *s) {
+    if (!kept || !kept->wanted) return DECLINED;
+    if (may_renew(kept)) {
+        kill(getpid(), AP_SIG_GRACEFUL);
+    } else if (!kept->told) {
+        kept->told = 1;
+        ap_log_error(APLOG_MARK, APLOG_ERR, 0, s, "qos: children found the memory that they share damaged, soon after it was replaced: requests "
+                     "go unscheduled until it is replaced again, in %u s at most", (unsigned)(kept->pause / 1000000) + 10);
+    }
+    return DECLINED;
+}
+
+static int monitor(apr_pool_t *p, server_rec *s) {
+    (void)p;
+    return look_at_alarm(s);
+}
+
+/* ---- setting up ---------------------------------------------------------------------------------------------------------------- */
+
+static void tell_lost(pid_t child, uint32_t requests) {
+    ap_log_error(APLOG_MARK, APLOG_WARNING, 0, ap_server_conf, "qos: child %d ended with %u requests; their slots are free again", (int)child,
+                 requests);
+}
+
+static void tell_left(const char *why) {
+    ap_log_error(APLOG_MARK, APLOG_CRIT, 0, ap_server_conf, "qos: the memory that children share is damaged (%s): this child's requests go "
+                 "unscheduled until it ends; new children get fresh memory", why);
+}
+
+static const struct qos_host host = { tell_lost, tell_left };
+
+static int make_segment(struct kept *k, const struct qos_size *size, struct qos_server *conf, const char **why) {
+    if (pipe2(k->alarm, O_CLOEXEC | O_NONBLOCK)) {
+        k->alarm[0] = k->alarm[1] = -1;
+        *why = "no pipe is to be had";
+        return -1;
+    }
+    if (qos_shared_make(&k->view, size, &conf->settings, conf->classes, conf->nclasses, why)) {
+        close_alarm(k);
+        return -1;
+    }
+    if (!k->nstock && P.can_hold) make_stock(k);
+    qos_shared_stock(&k->view, k->stock, k->nstock);
+    k->view.alarm = k->alarm[1];
+    k->view.sh->configured = k->generation;     /* the numbers of classes are their positions */
+    for (uint32_t i = 0; i < conf->nclasses; i++) k->view.numbers[i] = i;
+    return 0;
+}
+
+/* The segment of before, or a fresh one. */
+static int set_up_segment(server_rec *s, struct kept *k, struct qos_server *conf, apr_pool_t *pconf) {
     struct qos_size size = {
         .children = (uint32_t)query(AP_MPMQ_HARD_LIMIT_DAEMONS, 1) + 16,
         .classes = conf->nclasses * 2 + 64,
@@ -196,39 +312,28 @@ static int set_up_segment(server_rec *s, struct kept *k, struct qos_server *conf
     };
     const char *why = NULL;
 
-    if (k->sh) forget_the_dead(k->sh);
-    if (k->sh && !qos_shared_fits(k->sh, &size)) {
-        if (in_use(k->sh)) {
+    k->generation++;
+    if (k->view.sh && was_alarmed(k)) renew(s, k);
+    if (k->view.sh && !qos_shared_fits(&k->view, &size)) {
+        if (k->nalive) {
             ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s, "qos: what the scheduler holds is smaller than the new settings ask (more "
                          "classes, QosQueue, QosPages or ServerLimit): they take full effect after `apachectl restart`");
         } else {
-            qos_shared_free(&k->sh);
+            give_up_segment(k);
         }
     }
-    if (!k->sh) {
-        k->sh = qos_shared_make(&size, &conf->settings, conf->classes, conf->nclasses, &why);
-        if (!k->sh) {
-            ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, s, "qos: %s", why);
-            return HTTP_INTERNAL_SERVER_ERROR;
-        }
-        if (!k->nstock && P.can_hold) make_stock(k);
-        for (uint32_t i = 0; i < k->nstock; i++) k->sh->stock[k->sh->nstock++] = (uint16_t)i;
+    if (!k->view.sh && make_segment(k, &size, conf, &why)) {
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, s, "qos: %s", why);
+        return HTTP_INTERNAL_SERVER_ERROR;
     }
-    if (conf->page_table && !k->known.base && qos_known_map(&k->known))
+    if (conf->settings.queue_max > k->view.size.tickets) conf->settings.queue_max = k->view.size.tickets;
+    if (conf->page_table && !k->view.known.base && qos_known_map(&k->view.known))
         ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, errno, s, "qos: no memory for QosPageTable: sizes are learnt as pages are asked for");
-    if (view_segment(s, k) != OK) return HTTP_INTERNAL_SERVER_ERROR;
-    qos_lock(&P.view);
-    if (conf->settings.queue_max > P.view.sh->tickets) conf->settings.queue_max = P.view.sh->tickets;
-    if (rs_configure(P.view.engine, &conf->settings, conf->classes, conf->nclasses, conf->number, qos_now(), &why)) {
-        number_by_name_locked(conf);
-        qos_unlock(&P.view);
-        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, s, "qos: %s; the classes and settings of before stay in force, and "
-                     "requests of a class that was not among them go with the default class, until `apachectl restart`", why);
-        return OK;
-    }
-    forget_means_locked(conf);
-    qos_unlock(&P.view);
-    qos_pump(&P.view, QOS_NO_ROW);      /* a wider window lets more through */
+    if (conf->share) qos_share_hash_key(conf->share, k->view.hash_key);
+    k->view.host = &host;
+    if (listen_for_alarms(k, pconf))
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, errno, s, "qos: no signal for what children may tell: it is looked for every 10 s");
+    qos_tell_generation(&k->view, k->generation);
     return OK;
 }
 
@@ -256,18 +361,26 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     (void)plog;
     (void)ptemp;
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG) return OK;
-    /* Switched off, but children of before may still be at work: what they leave is ours to give back. */
-    if (!conf->used) return k->sh ? view_segment(s, k) : OK;
+    /* Switched off, but children of before may still be at work: whose end we note, others of them give back. */
+    if (!conf->used) {
+        if (k->view.sh) {
+            note_the_dead(k);
+            (void)listen_for_alarms(k, pconf);
+        }
+        return OK;
+    }
 #ifdef AP_MPMQ_CAN_WAITIO
     P.can_hold = query(AP_MPMQ_CAN_WAITIO, 0);
 #endif
     P.threads_per_child = (uint32_t)query(AP_MPMQ_MAX_THREADS, 1);
     P.threads = (uint32_t)query(AP_MPMQ_MAX_DAEMONS, 1) * P.threads_per_child;
     P.row = QOS_NO_ROW;
-    rc = set_up_segment(s, k, conf);
+    note_the_dead(k);
+    rc = set_up_segment(s, k, conf, pconf);
     if (rc != OK) return rc;
+    P.view = k->view;
+    P.generation = k->generation;
     if (conf->share && !qos_share_open(conf->share, s, pconf)) conf->share = NULL;
-    qos_keeper_config(s);
     check_server(s, conf);
     qos_http2_config(s, conf);
     check_timeouts(s, conf);
@@ -277,25 +390,43 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     return OK;
 }
 
-static void child_init(apr_pool_t *pchild, server_rec *s) {
-    int rc;
+/* The first child of a generation puts its settings in force: the parent must not touch the engine any more. */
+static int configure(server_rec *s) {
+    struct qos_server *conf = qos_config();
+    const char *why = NULL;
 
+    switch (qos_configure(&P.view, P.generation, &conf->settings, conf->classes, conf->nclasses, conf->default_class, conf->number, &why)) {
+    case QOS_CONFIGURED_BEFORE:
+        return 0;
+    case QOS_CONFIGURED:
+        break;
+    case QOS_NOT_CONFIGURED:
+        ap_log_error(APLOG_MARK, APLOG_ERR, 0, s, "qos: %s; the classes and settings of before stay in force, and "
+                     "requests of a class that was not among them go with the default class, until `apachectl restart`", why);
+    }
+    return 1;
+}
+
+static void child_init(apr_pool_t *pchild, server_rec *s) {
+    int rc, first;
+
+    apr_signal(SIGIO, SIG_DFL);
+    kept = NULL;        /* it is the parent's */
     if (!qos_config()->used || !P.view.sh) return;
     qos_hold_child_init(pchild, s);
-    rc = qos_keeper_start(pchild, s);
+    first = configure(s);
+    rc = qos_keeper_start(pchild, s, first);
     if (rc) ap_log_error(APLOG_MARK, APLOG_ERR, rc, s, "qos: no keeper thread in this child");
 }
 
-/* In the parent: a child has ended, well or badly. */
+/* In the parent: a child has started or ended, well or badly. */
 static void child_status(server_rec *s, pid_t pid, ap_generation_t generation, int slot, mpm_child_status status) {
-    uint32_t lost;
-
     (void)generation;
     (void)slot;
-    if (status != MPM_CHILD_EXITED || !P.view.sh) return;
-    lost = qos_child_ended(&P.view, pid);
-    if (!lost) return;
-    ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s, "qos: child %d ended with %u requests; their slots are free again", (int)pid, lost);
+    if (!kept || !kept->view.sh) return;
+    if (status == MPM_CHILD_STARTED && qos_config()->used) note_started(kept, pid);
+    if (status == MPM_CHILD_EXITED) note_ended(kept, pid);
+    look_at_alarm(s);
 }
 
 static void register_hooks(apr_pool_t *p) {
@@ -306,6 +437,7 @@ static void register_hooks(apr_pool_t *p) {
     ap_hook_post_config(post_config, NULL, NULL, APR_HOOK_LAST);
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_status(child_status, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_monitor(monitor, NULL, NULL, APR_HOOK_MIDDLE);
     /* Around everybody's: what a held request's fixups answered must not reach the MPM. */
     ap_hook_process_connection(qos_hold_process_connection, NULL, NULL, APR_HOOK_REALLY_FIRST);
     /* The last before the handler: whoever is refused, redirected or rewritten never waits. */

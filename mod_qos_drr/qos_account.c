@@ -49,10 +49,10 @@ static int is_coded(const struct qos_request *q) {
 static void learn_key(const struct qos_request *q, uint64_t key, int tell) {
     uint64_t before, after;
 
-    before = qos_pages_mean(P.view.pages, P.view.sh->pages, key);
-    qos_pages_learn(P.view.pages, P.view.sh->pages, key, q->sent);
+    before = qos_pages_mean(P.view.pages, P.view.size.pages, key);
+    qos_pages_learn(P.view.pages, P.view.size.pages, key, q->sent);
     if (!tell || !qos_config()->share) return;
-    after = qos_pages_mean(P.view.pages, P.view.sh->pages, key);
+    after = qos_pages_mean(P.view.pages, P.view.size.pages, key);
     if (!before || after > before + before / NEWS || after < before - before / NEWS) qos_ring_put(&P.view.sh->share.news, key);
 }
 
@@ -109,8 +109,8 @@ static apr_status_t pool_goes(void *data) {
 
     if (q->conn->current == q) q->conn->current = NULL;
     if (q->conn->held == q) q->conn->held = NULL;
-    /* A signal handler that ends the process in the middle of our own call: the parent gives back what is left. */
-    if (qos_lock_is_ours()) return APR_SUCCESS;
+    /* A signal handler that ends the process in the middle of our own call: another child gives back what is left. */
+    if (qos_lock_is_ours(&P.view)) return APR_SUCCESS;
     if (q->ticket != RS_NO_TICKET) {
         if (qos_end_wait(&P.view, q->ticket)) q->ticket = RS_NO_TICKET;
         else qos_account_end(q, 0);

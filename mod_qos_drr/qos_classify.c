@@ -72,11 +72,11 @@ static uint32_t match(const struct qos_server *conf, request_rec *r) {
 
 /* What fits the client's coding comes before what does not tell codings apart; in each, what answers taught before what the prober found. */
 static uint64_t mean_of(const struct qos_view *v, uint64_t key, enum pages_coding coding) {
-    uint64_t coded = pages_key_coded(key, coding), bytes = qos_pages_mean(v->pages, v->sh->pages, coded);
+    uint64_t coded = pages_key_coded(key, coding), bytes = qos_pages_mean(v->pages, v->size.pages, coded);
 
     if (!bytes) bytes = qos_known_mean(&v->sh->known, &v->known, coded);
     if (bytes || coded == key) return bytes;
-    bytes = qos_pages_mean(v->pages, v->sh->pages, key);
+    bytes = qos_pages_mean(v->pages, v->size.pages, key);
     return bytes ? bytes : qos_known_mean(&v->sh->known, &v->known, key);
 }
 
@@ -164,7 +164,7 @@ static void find_keys(struct qos_request *q) {
     char usual[1024], *spelt = room <= sizeof usual ? usual : apr_palloc(r->pool, room);
 
     n = pages_url_spell(written, n, spelt, room);
-    pages_keys(qos_process.view.sh->hash_key, r->hostname, spelt, n, &q->keys);
+    pages_keys(qos_process.view.hash_key, r->hostname, spelt, n, &q->keys);
     q->coding = pages_coding_of(apr_table_get(r->headers_in, "Accept-Encoding"));
 }
 

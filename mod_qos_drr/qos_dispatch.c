@@ -18,19 +18,14 @@ static void wake_fd(int fd) {
 
 /* What other children's releases left for this one. */
 static void wake_released(void) {
-    struct qos_child *me = &P.view.children[P.row];
+    struct qos_row *row;
     int fds[BATCH];
     uint32_t n;
 
     do {
         n = 0;
         qos_lock(&P.view);
-        while (me->released != QOS_NO_ROW && n < BATCH) {
-            struct qos_row *row = &P.view.rows[me->released];
-            if (row->owner == P.row + 1) fds[n++] = row->wake_fd;
-            me->released = row->next;
-            row->chained = 0;
-        }
+        while (n < BATCH && (row = qos_next_released_locked(&P.view, P.row)) != NULL) fds[n++] = row->owner == P.row + 1 ? qos_row_fd(&P.view, row) : -1;
         qos_unlock(&P.view);
         for (uint32_t i = 0; i < n; i++) wake_fd(fds[i]);
     } while (n == BATCH);
@@ -42,7 +37,7 @@ static void wake_to_look(uint32_t index, rs_ticket_t ticket) {
     int fd = -1;
 
     qos_lock(&P.view);
-    if (row->ticket == ticket && !row->running && !row->blocks) fd = row->wake_fd;
+    if (row->ticket == ticket && !row->running && !row->blocks) fd = qos_row_fd(&P.view, row);
     qos_unlock(&P.view);
     wake_fd(fd);
 }
@@ -60,7 +55,7 @@ static void look_after_held(uint64_t now) {
     rs_ticket_t tickets[BATCH];
     uint32_t rows[BATCH], n = 0;
 
-    for (uint32_t i = 0; i < P.view.sh->tickets; i++) {
+    for (uint32_t i = 0; i < P.view.size.tickets; i++) {
         const struct qos_row *row = &P.view.rows[i];
         rs_ticket_t ticket = atomic_load_explicit(&row->ticket, memory_order_relaxed);
         uint64_t deadline;
@@ -105,6 +100,7 @@ static void *dispatch(void *unused) {
         wake_released();
         now = qos_now();
         if (now >= last + every) {
+            qos_reclaim(&P.view);
             look_after_held(now);
             qos_sweep(&P.view, now);
             qos_pump(&P.view, P.row);    /* a sweep, or time itself, may let more through */

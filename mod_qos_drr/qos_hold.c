@@ -136,6 +136,7 @@ static enum qos_outcome wait_blocking(struct qos_request *q) {
     while (end = look(q), end == QOS_PASSED) {
         uint64_t sleep = stream ? qos_streams_look(q) : QOS_TICK_US, now = qos_now();
         if (!P.dispatching && sleep <= QOS_TICK_US) {
+            qos_reclaim(&P.view);
             qos_sweep(&P.view, now);
             qos_pump(&P.view, P.row);
         }
@@ -157,7 +158,12 @@ static int spare_fd(void) {
     pthread_mutex_lock(&spare.lock);
     if (spare.n) fd = spare.fds[--spare.n];
     pthread_mutex_unlock(&spare.lock);
-    return fd >= 0 ? fd : eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (fd >= 0) return fd;
+    fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (fd < 0 || qos_own_fd(fd)) return fd;
+    close(fd);
+    errno = EMFILE;
+    return -1;
 }
 
 static void keep_spare(int fd) {
@@ -235,6 +241,7 @@ static enum qos_outcome submit(struct qos_request *q, uint64_t now, enum way *wa
     enum rs_refusal refusal;
     int more = 0;
 
+    qos_reclaim(&P.view);
     qos_lock(&P.view);
     refusal = rs_submit(P.view.engine, now, class, 0, q->estimate, P.row + 1, 0, &q->ticket);
     if (refusal == RS_OK) {
@@ -255,8 +262,7 @@ static enum qos_outcome submit(struct qos_request *q, uint64_t now, enum way *wa
         if (row->go) {
             outcome = QOS_PASSED;
         } else if (*way == HOLD && !spare_thread_locked()) {
-            qos_row_wait_locked(&P.view, row);
-            q->wake_fd = row->wake_fd;
+            q->wake_fd = qos_row_wait_locked(&P.view, row);
             outcome = QOS_WAITED;
         } else {
             P.view.children[P.row].held--;
@@ -296,8 +302,7 @@ static enum qos_outcome wait_shortly(struct qos_request *q) {
     if (!go) {
         qos_row_unblock_locked(&P.view, row);
         P.view.children[P.row].held++;
-        qos_row_wait_locked(&P.view, row);
-        q->wake_fd = row->wake_fd;
+        q->wake_fd = qos_row_wait_locked(&P.view, row);
         first = P.view.children[P.row].held == 1;
     }
     qos_unlock(&P.view);

@@ -17,48 +17,24 @@ APLOG_USE_MODULE(qos_drr);
 
 #define P qos_process
 
-static void look_at_table(server_rec *s, int starting) {
+static void look_at_table(server_rec *s) {
     struct qos_known *known = &P.view.sh->known;
     const char *path = qos_config()->page_table;
     char *error;
 
     if (!path || !P.view.known.base) return;
-    switch (qos_known_look(known, &P.view.known, P.view.sh->hash_key, path, qos_now(), &error)) {
+    switch (qos_known_look(known, &P.view.known, P.view.hash_key, path, qos_now(), &error)) {
     case QOS_KNOWN_READ:
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s, "qos: %s: sizes of %" PRIu64 " URLs are known", path, (uint64_t)known->urls);
         break;
     case QOS_KNOWN_REFUSED:
-        ap_log_error(APLOG_MARK, (starting ? APLOG_STARTUP : 0) | APLOG_ERR, 0, s, "qos: %s; %s", error ? error : "out of memory",
+        ap_log_error(APLOG_MARK, APLOG_ERR, 0, s, "qos: %s; %s", error ? error : "out of memory",
                      known->now ? "the sizes of before stay in force" : "sizes are learnt as pages are asked for");
         free(error);
         break;
     default:
         break;
     }
-}
-
-/* Under another key nothing is found that stood there before. */
-static void take_hash_key(void) {
-    const struct qos_view *v = &P.view;
-    uint64_t key[2];
-
-    if (!qos_config()->share) return;
-    qos_share_hash_key(qos_config()->share, key);
-    if (!memcmp(key, v->sh->hash_key, sizeof key)) return;
-    memcpy(v->sh->hash_key, key, sizeof key);
-    memset(v->pages, 0, qos_pages_bytes(v->sh->pages));
-}
-
-void qos_keeper_config(server_rec *s) {
-    struct qos_known *known = &P.view.sh->known;
-
-    P.generation = atomic_fetch_add(&P.view.sh->generation, 1) + 1;
-    take_hash_key();
-    if (!qos_config()->page_table) {
-        if (known->now) qos_known_forget(known, &P.view.known);
-        P.view.known.base = NULL;       /* whatever a child of before still reads in */
-    }
-    look_at_table(s, 1);
 }
 
 /* Is it this child's threads that are to work?  The keeper: generation and row + 1, so that a newer generation takes over at once. */
@@ -75,7 +51,7 @@ static int stopping(void) { return atomic_load(&P.keeper_stop) != 0; }
 
 static void *keep_table(void *server) {
     while (!stopping()) {
-        if (leads()) look_at_table(server, 0);
+        if (leads()) look_at_table(server);
         qos_futex_wait(&P.keeper_stop, 0, TICK_US);
     }
     return NULL;
@@ -139,9 +115,13 @@ static int start(void *(*run)(void *), server_rec *s) {
     return rc;
 }
 
-int qos_keeper_start(apr_pool_t *pchild, server_rec *s) {
+int qos_keeper_start(apr_pool_t *pchild, server_rec *s, int first) {
     int rc = 0;
 
+    if (!qos_config()->page_table) {
+        if (first) qos_known_forget(&P.view.sh->known, &P.view.known);
+        P.view.known.base = NULL;       /* whatever a child of before still reads in */
+    }
     if (P.row == QOS_NO_ROW) return 0;
     if (qos_config()->page_table) rc = start(keep_table, s);
     if (!rc && qos_config()->share) rc = start(keep_sharing, s);

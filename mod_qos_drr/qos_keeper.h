@@ -6,15 +6,15 @@
  * Each child has a thread for either, if it is configured, that wakes once a second.  One child's are at work: the keeper's, of the newest
  * generation; another child takes over when it ends.  No request ever waits for them, the table does not wait for a cache, and a child that ends
  * does not wait for long.
+ *
+ * All of it is done with the rights of httpd's user, the first time too: the parent, which is root, reads nothing into memory that children write.
  */
 #ifndef FAIRGATE_QOS_KEEPER_H
 #define FAIRGATE_QOS_KEEPER_H
 
 #include <httpd.h>
 
-/* In the parent, at start and on graceful, before there are children of this configuration. */
-void qos_keeper_config(server_rec *s);
-/* In a child.  0, or an errno: then this child keeps nothing, others may. */
-int  qos_keeper_start(apr_pool_t *pchild, server_rec *s);
+/* In a child; `first`: of its generation.  0, or an errno: then this child keeps nothing, others may. */
+int qos_keeper_start(apr_pool_t *pchild, server_rec *s, int first);
 
 #endif

@@ -44,14 +44,12 @@ int qos_known_map(struct qos_known_area *area) {
     return -1;
 }
 
-void qos_known_begin(struct qos_known *k) {
-    pthread_mutexattr_t attr;
-
-    pthread_mutexattr_init(&attr);
-    pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
-    pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
-    pthread_mutex_init(&k->loading, &attr);
-    pthread_mutexattr_destroy(&attr);
+void qos_known_unmap(struct qos_known_area *area) {
+    if (!area->base) return;
+    munmap(area->base, 2 * HALF_BYTES);
+    close(area->fd);
+    area->base = NULL;
+    area->fd = -1;
 }
 
 static struct row *half(const struct qos_known_area *area, uint64_t word) { return (struct row *)(area->base + (word & 1) * HALF_BYTES); }
@@ -92,7 +90,8 @@ struct fill { struct row *rows; uint64_t mask, used; };
 static int add(struct fill *f, uint64_t key, uint64_t bytes) {
     uint64_t i = key & f->mask, sum, count;
 
-    while (f->rows[i].key && f->rows[i].key != key) i = (i + 1) & f->mask;
+    for (uint64_t n = 0; f->rows[i].key && f->rows[i].key != key; i = (i + 1) & f->mask)
+        if (n++ > f->mask) return 0;        /* others fill it while we do */
     if (!f->rows[i].key && ++f->used > f->mask / 4 * 3) return 0;
     sum = f->rows[i].value >> COUNT_BITS;
     count = f->rows[i].value & COUNT_MAX;
@@ -241,12 +240,10 @@ static enum qos_known_end look_locked(struct qos_known *k, const struct qos_know
 enum qos_known_end qos_known_look(struct qos_known *k, const struct qos_known_area *area, const uint64_t hash_key[2], const char *path,
                                   uint64_t now, char **error) {
     enum qos_known_end end;
-    int rc = pthread_mutex_trylock(&k->loading);
 
     *error = NULL;
-    if (rc == EOWNERDEAD) pthread_mutex_consistent(&k->loading);
-    else if (rc) return QOS_KNOWN_SAME;
+    if (qos_mutex_try(&k->loading) == QOS_NOT_TAKEN) return QOS_KNOWN_SAME;
     end = look_locked(k, area, hash_key, path, now, error);
-    pthread_mutex_unlock(&k->loading);
+    qos_mutex_give(&k->loading);
     return end;
 }

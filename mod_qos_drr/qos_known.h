@@ -16,21 +16,25 @@
  * Departure from mapping the file itself: who writes over a mapped file, or cuts it short, ends every process that looks at it (SIGBUS);
  * and rows found by a keyed hash are found in one place, by nobody's choice.
  *
- * LOCKING.  `loading` is a robust process-shared mutex: one process reads a file at a time, and all but `now` and `urls` is its own.  Nobody
+ * LOCKING.  `loading` survives its holder (qos_mutex.h): one process reads a file at a time, and all but `now` and `urls` is its own.  Nobody
  * waits for it.
+ *
+ * WHO WRITES HERE.  Children of httpd, as its user, struct qos_known and the memory alike; the parent only makes both.  A child believes neither
+ * further than an estimate goes: what it reads is bounded by the size of a half.
  */
 #ifndef FAIRGATE_QOS_KNOWN_H
 #define FAIRGATE_QOS_KNOWN_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
+
+#include "qos_mutex.h"
 
 struct qos_known {                      /* in the segment */
     _Atomic uint64_t now;               /* half (bit 0), log2 of its rows (bits 1 to 7), how often it changed (the rest); 0 = no table */
     _Atomic uint64_t urls;              /* that it was made from */
     _Atomic uint32_t refused;           /* the file that stands there now was refused, or can't be read */
-    pthread_mutex_t  loading;
+    struct qos_mutex loading;
     uint64_t         hash_key[2];       /* of its keys */
     uint64_t         source[3];         /* of the file that was judged last: device and inode folded, size, time of change in ns */
     int              trouble;           /* errno of the last time that it could not be judged, 0 = it was */
@@ -41,7 +45,7 @@ struct qos_known_area { int fd; char *base; };      /* one for the life of the p
 
 /* 0, or -1 and errno. */
 int      qos_known_map(struct qos_known_area *area);
-void     qos_known_begin(struct qos_known *k);
+void     qos_known_unmap(struct qos_known_area *area);
 /* No table any more. */
 void     qos_known_forget(struct qos_known *k, const struct qos_known_area *area);
 

@@ -19,6 +19,8 @@
 #ifndef FAIRGATE_QOS_REQUEST_H
 #define FAIRGATE_QOS_REQUEST_H
 
+#include <pthread.h>
+
 #include <httpd.h>
 
 #include "pages/pages_keys.h"

@@ -91,8 +91,8 @@ static uint64_t likely(uint64_t bytes) {
 /* It counts as one answer, and only until there is one here. */
 static void believe(uint64_t key, uint64_t bytes) {
     /* An answer may have taught it meanwhile: that is nearer than what others saw. */
-    if (qos_pages_mean(P.view.pages, P.view.sh->pages, key)) return;
-    qos_pages_learn(P.view.pages, P.view.sh->pages, key, likely(bytes));
+    if (qos_pages_mean(P.view.pages, P.view.size.pages, key)) return;
+    qos_pages_learn(P.view.pages, P.view.size.pages, key, likely(bytes));
     atomic_fetch_add(&P.view.sh->share.found, 1);
 }
 
@@ -122,7 +122,7 @@ static int failed(struct qos_cache *c, server_rec *s, apr_status_t rv) {
 }
 
 static int tell(struct qos_cache *c, server_rec *s, uint64_t key, apr_pool_t *pool) {
-    uint64_t bytes = qos_pages_mean(P.view.pages, P.view.sh->pages, key);
+    uint64_t bytes = qos_pages_mean(P.view.pages, P.view.size.pages, key);
     apr_status_t rv = bytes ? store(c, s, key, bytes, pool) : APR_SUCCESS;
 
     if (rv != APR_SUCCESS) return failed(c, s, rv);

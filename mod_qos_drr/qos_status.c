@@ -25,9 +25,11 @@ static struct look *take(request_rec *r) {
     struct look *l = apr_pcalloc(r->pool, sizeof *l);
     const struct qos_view *v = &P.view;
 
+    qos_reclaim(v);
     qos_lock(v);
     rs_stats(v->engine, &l->all);
-    for (uint32_t i = 0; i < v->sh->children; i++) {
+    if (l->all.classes > v->size.classes) l->all.classes = v->size.classes;
+    for (uint32_t i = 0; i < v->size.children; i++) {
         l->children += v->children[i].pid != 0;
         l->held += v->children[i].held;
     }
@@ -41,7 +43,7 @@ static struct look *take(request_rec *r) {
         qos_unlock(v);
         l->bytes += l->classes[i].counts.bytes;
     }
-    l->pages = qos_pages_used(v->pages, v->sh->pages);
+    l->pages = qos_pages_used(v->pages, v->size.pages);
     l->known = atomic_load(&v->sh->known.urls);
     l->share_stored = atomic_load(&v->sh->share.stored);
     l->share_found = atomic_load(&v->sh->share.found);
@@ -245,7 +247,8 @@ int qos_status_handler(request_rec *r) {
     r->allowed = AP_METHOD_BIT << M_GET;
     if (r->method_number != M_GET) return HTTP_METHOD_NOT_ALLOWED;
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
-    if (P.row == QOS_NO_ROW) return nothing(r, "off", "QosEngine is off everywhere in this server: nothing is scheduled.");
+    /* A child for which there was no row can tell as well as any other. */
+    if (!qos_config()->used || !P.view.sh) return nothing(r, "off", "QosEngine is off everywhere in this server: nothing is scheduled.");
     l = take(r);
     if (asks_for(r, "json")) json(r, l);
     else if (asks_for(r, "prometheus")) prometheus(r, l);
@@ -256,7 +259,7 @@ int qos_status_handler(request_rec *r) {
 int qos_status_lines(request_rec *r, int flags) {
     const struct look *l;
 
-    if (P.row == QOS_NO_ROW) return OK;
+    if (!qos_config()->used || !P.view.sh) return OK;
     l = take(r);
     if (flags & AP_STATUS_SHORT) {
         ap_rprintf(r, "QosWindow: %u\nQosOutstanding: %u\nQosQueued: %u\nQosParked: %u\n", l->all.window, l->all.outstanding, l->all.queued,

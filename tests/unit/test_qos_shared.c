@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The shared segment: wake-ups reach who waits, a dead child's slots come back, a lock whose holder died leaves nothing broken. */
+/*
+ * The shared segment: wake-ups reach who waits, a dead child's slots come back, a lock whose holder died leaves nothing broken, and what a
+ * child wrote over is left behind without harm.
+ */
 #include <check.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,7 +23,13 @@
 
 static struct qos_shared *sh;
 static struct qos_view v;
-static int stock[STOCK];
+static int stock[STOCK], alarms[2];
+static char said[256];
+static uint32_t lost_requests;
+
+static void note_left(const char *why) { snprintf(said, sizeof said, "%s", why); }
+static void note_lost(pid_t child, uint32_t requests) { (void)child, lost_requests += requests; }
+static const struct qos_host host = { note_lost, note_left };
 
 static void make_segment(void) {
     struct qos_size size = { .children = 4, .classes = 4, .tickets = 64, .pages = 1024 };
@@ -28,22 +41,35 @@ static void make_segment(void) {
     s.sched = RS_SCHED_FIFO;
     s.gate = RS_GATE_WINDOW;
     s.window = WINDOW;
-    sh = qos_shared_make(&size, &s, classes, 2, &why);
-    ck_assert_msg(sh != NULL, "%s", why);
-    ck_assert_int_eq(qos_shared_view(sh, &v), 0);
+    memset(&v, 0, sizeof v);
+    ck_assert_msg(qos_shared_make(&v, &size, &s, classes, 2, &why) == 0, "%s", why);
     for (uint32_t i = 0; i < STOCK; i++) {
         stock[i] = eventfd(0, EFD_NONBLOCK);
         ck_assert_int_ge(stock[i], 0);
-        sh->stock[sh->nstock++] = (uint16_t)i;
     }
-    v.stock = stock;
-    v.nstock = STOCK;
+    qos_shared_stock(&v, stock, STOCK);
+    ck_assert_int_eq(pipe2(alarms, O_NONBLOCK), 0);
+    v.alarm = alarms[1];
+    v.host = &host;
+    sh = v.sh;
+    said[0] = 0;
+    lost_requests = 0;
+}
+
+/* As the parent does it, and then whoever looks next. */
+static uint32_t child_ended(pid_t pid) {
+    uint32_t before = lost_requests;
+
+    qos_tell_ended(&v, pid);
+    qos_reclaim(&v);
+    return lost_requests - before;
 }
 
 static void free_segment(void) {
     for (uint32_t i = 0; i < STOCK; i++) close(stock[i]);
-    qos_shared_free(&sh);
-    ck_assert_ptr_null(sh);
+    for (uint32_t i = 0; i < 2; i++) close(alarms[i]);
+    qos_shared_free(&v);
+    ck_assert_ptr_null(v.sh);
 }
 
 /* A request of child `child`, held if it must wait.  What a host does, without the host. */
@@ -168,19 +194,19 @@ START_TEST(a_dead_childs_slots_come_back) {
     submit(a, &w);
     waiting = submit(b, &w);
     behind = submit(b, &w);
-    ck_assert_uint_eq(qos_child_ended(&v, 1001), 3);
+    ck_assert_uint_eq(child_ended(1001), 3);
     ck_assert_int_eq(go(waiting) + go(behind), 2);
     rs_stats(v.engine, &stats);
     ck_assert_uint_eq(stats.outstanding, 2);
     ck_assert_uint_eq(stats.queued, 0);
-    ck_assert_uint_eq(qos_child_ended(&v, 1001), 0);
+    ck_assert_uint_eq(child_ended(1001), 0);
     ck_assert_uint_eq(qos_child_started(&v, 1003), a);
     expect_sound();
 }
 END_TEST
 
 START_TEST(rows_of_children_run_out_with_a_word) {
-    for (uint32_t i = 0; i < sh->children; i++) ck_assert_uint_eq(qos_child_started(&v, (pid_t)(1000 + i)), i);
+    for (uint32_t i = 0; i < v.size.children; i++) ck_assert_uint_eq(qos_child_started(&v, (pid_t)(1000 + i)), i);
     ck_assert_uint_eq(qos_child_started(&v, 2000), QOS_NO_ROW);
 }
 END_TEST
@@ -206,7 +232,7 @@ START_TEST(killed_with_the_lock) {
         qos_lock(&v);
         rs_submit(v.engine, qos_now(), 1, 0, 500, me + 1, 0, &t);   /* its row is never written */
         v.children[me].released = 12345678;                         /* half a change of a list */
-        sh->nstock = 77;
+        sh->nstock = 1;
         if (write(ready[1], "x", 1) != 1) _exit(1);
         for (;;) pause();
     }
@@ -221,7 +247,7 @@ START_TEST(killed_with_the_lock) {
     ck_assert_uint_le(sh->nstock, STOCK);
     ck_assert_int_eq(go(one), 1);
     ck_assert_int_eq(go(two), 0);
-    ck_assert_uint_ge(qos_child_ended(&v, pid), 1);
+    ck_assert_uint_ge(child_ended(pid), 1);
     ck_assert_int_eq(go(two), 1);
     three = submit(a, &w);
     finish(a, one, &w);
@@ -302,6 +328,306 @@ START_TEST(a_long_write_gives_its_slot_back) {
 }
 END_TEST
 
+/* ---- memory that a child wrote over ---------------------------------------------------------------------------------------------- */
+
+static int alarmed(void) {
+    char c;
+    return read(alarms[0], &c, 1) == 1;
+}
+
+/* Whatever was in the way: this process goes on, its requests are released, its waiters woken, the parent and the log know. */
+static void expect_left(const char *word, const rs_ticket_t *waiting, uint32_t n) {
+    struct qos_wakes w;
+    eventfd_t woken;
+
+    ck_assert_int_eq(qos_has_left(&v), 1);
+    ck_assert_msg(strstr(said, word) != NULL, "said \"%s\"", said);
+    ck_assert_int_eq(alarmed(), 1);
+    for (uint32_t i = 0; i < STOCK; i++) ck_assert_int_eq(eventfd_read(stock[i], &woken), 0);
+    for (uint32_t i = 0; i < n; i++) {
+        ck_assert_int_eq(go(waiting[i]), 1);
+        ck_assert_int_eq(qos_end_wait(&v, waiting[i]), 0);
+    }
+    for (uint32_t i = 0; i < 3 * WINDOW; i++) ck_assert_int_eq(go(submit(0, &w)), 1);
+    expect_sound();
+}
+
+/* The reported attack: a child sets the number of free descriptors and ends.  Whoever takes its things back would write where that says. */
+START_TEST(a_number_of_free_descriptors_that_can_not_be) {
+    struct qos_wakes w;
+    uint32_t a = qos_child_started(&v, 1001), b = qos_child_started(&v, 1002);
+    rs_ticket_t waiting[2];
+
+    for (uint32_t i = 0; i < WINDOW; i++) submit(b, &w);
+    waiting[0] = submit(b, &w);
+    submit(a, &w);
+    waiting[1] = submit(b, &w);
+    sh->nstock = 0x30000000;
+    qos_tell_ended(&v, 1001);       /* all that the parent does: it reads nothing */
+    ck_assert_int_eq(qos_has_left(&v), 0);
+    qos_reclaim(&v);
+    expect_left("stock", waiting, 2);
+}
+END_TEST
+
+static void scribble(uint64_t seed) {
+    uint64_t *word = (uint64_t *)sh;
+
+    for (uint64_t i = 0; i < v.bytes / 8; i++) {
+        uint64_t z = seed += 0x9e3779b97f4a7c15;
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+        word[i] = z ^ (z >> 27);
+    }
+}
+
+/* Random words all over it, the lock's among them: the parent tells what it has to tell, a child finds out and goes on, within 1.5 s. */
+START_TEST(written_over_with_random_words) {
+    struct qos_wakes w;
+    uint32_t a = qos_child_started(&v, 1001);
+    rs_ticket_t waiting[WINDOW + 2];
+    uint64_t began;
+
+    for (uint32_t i = 0; i < WINDOW + 2; i++) waiting[i] = submit(a, &w);
+    scribble((uint64_t)_i);
+    began = qos_now();
+    qos_tell_ended(&v, 1002);
+    qos_tell_generation(&v, 2);
+    qos_reclaim(&v);
+    qos_pump(&v, a);
+    ck_assert_uint_le(qos_now() - began, 1500000);
+    expect_left("", waiting + WINDOW, 2);
+}
+END_TEST
+
+/* Who leaves lets the others know: they find out as soon as they come, and nobody waits for a lock that was left behind. */
+START_TEST(one_leaves_and_all_do) {
+    struct qos_wakes w;
+    uint32_t a = qos_child_started(&v, 1001);
+    rs_ticket_t waiting[WINDOW + 1];
+    uint64_t began;
+    int status;
+    pid_t pid;
+
+    for (uint32_t i = 0; i < WINDOW + 1; i++) waiting[i] = submit(a, &w);
+    pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) {
+        uint32_t me = qos_child_started(&v, getpid());
+
+        sh->nstock = UINT32_MAX;
+        submit(me, &w);
+        _exit(qos_has_left(&v) ? 0 : 1);
+    }
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(alarmed(), 1);
+    ck_assert_int_eq(qos_has_left(&v), 0);
+    began = qos_now();
+    qos_pump(&v, a);
+    ck_assert_uint_le(qos_now() - began, 500000);
+    for (uint32_t i = 0; i < STOCK; i++) eventfd_write(stock[i], 1);        /* the child took what was in them */
+    expect_left("another child", waiting + WINDOW, 1);
+}
+END_TEST
+
+/* A thread that ends with the lock, and one that never gives it: the others wait for neither for long. */
+START_TEST(a_lock_that_is_kept) {
+    uint64_t began = qos_now();
+
+    atomic_store(&sh->lock.word, (uint32_t)getppid());     /* somebody lives who has that number */
+    qos_pump(&v, QOS_NO_ROW);
+    ck_assert_uint_le(qos_now() - began, 1500000);
+    ck_assert_int_eq(qos_has_left(&v), 1);
+    ck_assert_msg(strstr(said, "lock") != NULL, "%s", said);
+}
+END_TEST
+
+START_TEST(a_lock_of_nobody) {
+    uint64_t began = qos_now();
+
+    atomic_store(&sh->lock.word, 0x3ffffff0u);
+    qos_pump(&v, QOS_NO_ROW);
+    ck_assert_uint_le(qos_now() - began, 500000);
+    ck_assert_int_eq(qos_has_left(&v), 0);
+    expect_sound();
+}
+END_TEST
+
+/* What stands in it decides how long somebody waits, not where anything is written: no list goes through it. */
+START_TEST(the_lock_is_a_word) {
+    ck_assert_uint_eq(sizeof sh->lock, 4);
+    ck_assert_uint_eq(sizeof sh->known.loading, 4);
+}
+END_TEST
+
+static void *take_and_end(void *unused) {
+    (void)unused;
+    qos_lock(&v);
+    return NULL;
+}
+
+START_TEST(a_thread_ends_with_the_lock) {
+    struct rs_stats stats;
+    pthread_t t;
+    uint64_t began;
+
+    ck_assert_int_eq(pthread_create(&t, NULL, take_and_end, NULL), 0);
+    ck_assert_int_eq(pthread_join(t, NULL), 0);
+    began = qos_now();
+    qos_lock(&v);
+    qos_unlock(&v);
+    ck_assert_uint_le(qos_now() - began, 500000);
+    rs_stats(v.engine, &stats);
+    ck_assert_uint_eq(stats.rebuilds, 1);
+    ck_assert_int_eq(qos_has_left(&v), 0);
+}
+END_TEST
+
+/* What is left is judged: tickets that nobody can have made are not taken for requests. */
+START_TEST(killed_with_the_lock_and_garbage) {
+    struct rs_class_stats c;
+    struct qos_wakes w;
+    uint32_t a = qos_child_started(&v, 1001);
+    int status;
+    pid_t pid;
+
+    submit(a, &w);
+    rs_class_stats(v.engine, 0, &c);
+    pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) {
+        unsigned char *engine = (unsigned char *)v.engine;
+
+        qos_mutex_forked();
+        qos_lock(&v);
+        for (size_t i = RS_CONSTANT; i < 16384; i++) engine[i] = (unsigned char)(i * 167);
+        kill(getpid(), SIGKILL);
+    }
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    qos_pump(&v, a);
+    ck_assert_int_eq(qos_has_left(&v), 1);
+    ck_assert_int_eq(alarmed(), 1);
+}
+END_TEST
+
+/* Who rebuilds and dies of it would be followed by the next, and the next. */
+START_TEST(killed_while_it_rebuilt) {
+    sh->rebuilding = 1;
+    atomic_store(&sh->lock.word, 0x40000000u);      /* as the kernel marks it: its holder died */
+    qos_pump(&v, QOS_NO_ROW);
+    ck_assert_int_eq(qos_has_left(&v), 1);
+    ck_assert_msg(strstr(said, "rebuilt") != NULL, "%s", said);
+}
+END_TEST
+
+/* A process that ends in a signal handler must not wait for the lock that it holds; nor may it lose its place when it holds none. */
+static volatile sig_atomic_t held_in_handler;
+static void look_for_lock(int unused) {
+    (void)unused;
+    held_in_handler = qos_lock_is_ours(&v);
+}
+
+START_TEST(a_signal_at_any_instruction_knows_whose_lock_it_is) {
+    struct sigaction act = { .sa_handler = look_for_lock };
+
+    sigaction(SIGALRM, &act, NULL);
+    for (int i = 0; i < 1000; i++) {
+        qos_lock(&v);
+        raise(SIGALRM);
+        ck_assert_int_eq(held_in_handler, 1);
+        qos_unlock(&v);
+        raise(SIGALRM);
+        ck_assert_int_eq(held_in_handler, 0);
+    }
+}
+END_TEST
+
+/* A ring of pids that ended has room for all that can be; a number that says more is not believed. */
+START_TEST(more_ends_than_can_be) {
+    qos_child_started(&v, 1001);
+    atomic_store(&sh->ended, v.ended_mask + 2);
+    qos_reclaim(&v);
+    ck_assert_int_eq(qos_has_left(&v), 1);
+}
+END_TEST
+
+START_TEST(ends_come_in_any_number) {
+    for (uint32_t i = 0; i < 10 * (v.ended_mask + 1); i++) {
+        struct qos_wakes w;
+        uint32_t a = qos_child_started(&v, (pid_t)(2000 + i));
+
+        ck_assert_uint_eq(a, 0);
+        submit(a, &w);
+        qos_tell_ended(&v, (pid_t)(2000 + i));
+    }
+    qos_reclaim(&v);
+    ck_assert_uint_eq(lost_requests, 10 * (v.ended_mask + 1));
+    ck_assert_uint_eq(sh->lost_children, 10 * (v.ended_mask + 1));
+    expect_sound();
+}
+END_TEST
+
+/* A descriptor's number that another process wrote into a row is not written to: it might be a client's socket. */
+START_TEST(only_descriptors_to_wait_on_are_written_to) {
+    struct qos_wakes w;
+    uint32_t a = qos_child_started(&v, 1001);
+    rs_ticket_t running[WINDOW], waiting[STOCK + 1];
+    int other[2];
+    char c;
+
+    ck_assert_int_eq(pipe2(other, O_NONBLOCK), 0);
+    for (uint32_t i = 0; i < WINDOW; i++) running[i] = submit(a, &w);
+    for (uint32_t i = 0; i < STOCK + 1; i++) waiting[i] = submit(a, &w);
+    v.rows[rs_ticket_index(waiting[STOCK])].wake_fd = other[1];
+    v.rows[rs_ticket_index(waiting[0])].wake_fd = other[1];
+    v.rows[rs_ticket_index(waiting[1])].stock = 12345;
+    for (uint32_t i = 0; i < WINDOW; i++) finish(a, running[i], &w);
+    finish(a, waiting[0], &w);
+    ck_assert_int_eq(go(waiting[STOCK]), 1);
+    ck_assert_int_eq(read(other[0], &c, 1) < 0, 1);
+    close(other[0]);
+    close(other[1]);
+}
+END_TEST
+
+/* Whatever 32 bits stand for an index, behind the segment is no memory. */
+START_TEST(behind_the_segment_is_no_memory) {
+    static const uint64_t at[] = { 0, 4096, UINT64_C(1) << 32, (UINT64_C(1) << 32) * 96, RS_REACH - 4096 };
+
+    ck_assert_uint_eq(v.reserved, v.bytes + RS_REACH);
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
+        unsigned char in;
+        ck_assert_int_eq(mincore((char *)sh + v.bytes + at[i], 4096, &in), 0);     /* ours: nothing else comes there */
+    }
+}
+END_TEST
+
+START_TEST(a_configuration_is_taken_over_once) {
+    struct rs_class_settings classes[3] = { { .name = "light", .weight = 1 }, { .name = "fresh", .weight = 7 }, { .name = "heavy", .weight = 4 } };
+    struct rs_class_settings twice[2] = { { .name = "heavy", .weight = 1 }, { .name = "heavy", .weight = 1 } };
+    struct rs_settings s;
+    struct rs_class_stats c;
+    uint32_t number[3] = { 9, 9, 9 };
+    const char *why = NULL;
+
+    rs_settings_default(&s);
+    s.window = WINDOW;
+    ck_assert_int_eq(qos_configure(&v, 1, &s, classes, 3, 0, number, &why), QOS_CONFIGURED);
+    ck_assert(number[0] == 1 && number[1] == 2 && number[2] == 0);
+    memset(number, 9, sizeof number);
+    ck_assert_int_eq(qos_configure(&v, 1, &s, classes, 3, 0, number, &why), QOS_CONFIGURED_BEFORE);
+    ck_assert(number[0] == 1 && number[1] == 2 && number[2] == 0);
+    ck_assert(rs_class_stats(v.engine, 0, &c) && c.settings.weight == 4);
+    ck_assert_int_eq(qos_configure(&v, 2, &s, twice, 2, 0, number, &why), QOS_NOT_CONFIGURED);
+    ck_assert_ptr_nonnull(strstr(why, "same name"));
+    ck_assert(number[0] == 0 && number[1] == 0);
+    v.numbers[0] = 0x30000000;
+    ck_assert_int_eq(qos_configure(&v, 2, &s, twice, 2, 0, number, &why), QOS_CONFIGURED_BEFORE);
+    ck_assert(number[0] == 0 && number[1] == 0);
+    expect_sound();
+}
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("qos_shared");
     TCase *t = tcase_create("segment");
@@ -317,6 +643,21 @@ int main(void) {
     tcase_add_test(t, a_crowd_can_not_take_the_last_thread_of_others);
     tcase_add_test(t, a_wait_aside_counts_against_no_bound);
     tcase_add_test(t, a_long_write_gives_its_slot_back);
+    tcase_add_test(t, a_number_of_free_descriptors_that_can_not_be);
+    tcase_add_loop_test(t, written_over_with_random_words, 0, 20);
+    tcase_add_test(t, one_leaves_and_all_do);
+    tcase_add_test(t, a_lock_that_is_kept);
+    tcase_add_test(t, a_lock_of_nobody);
+    tcase_add_test(t, the_lock_is_a_word);
+    tcase_add_test(t, a_thread_ends_with_the_lock);
+    tcase_add_test(t, killed_with_the_lock_and_garbage);
+    tcase_add_test(t, killed_while_it_rebuilt);
+    tcase_add_test(t, a_signal_at_any_instruction_knows_whose_lock_it_is);
+    tcase_add_test(t, more_ends_than_can_be);
+    tcase_add_test(t, ends_come_in_any_number);
+    tcase_add_test(t, only_descriptors_to_wait_on_are_written_to);
+    tcase_add_test(t, behind_the_segment_is_no_memory);
+    tcase_add_test(t, a_configuration_is_taken_over_once);
     suite_add_tcase(s, t);
     return run_suite(s);
 }
