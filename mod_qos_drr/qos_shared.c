@@ -444,7 +444,7 @@ int qos_pump_locked(const struct qos_view *v, uint64_t now, uint32_t own, rs_tic
         }
         child = atomic_load_explicit(&row->owner, memory_order_relaxed) - 1;
         blocks = ONCE(row->blocks);
-        if (child >= v->size.children || blocks > v->size.classes) {
+        if (child >= v->size.children || (blocks > v->size.classes && blocks != QOS_ASIDE)) {
             leave(v, "a request is of a child or a class that can't be");
             return 0;
         }
