@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -120,6 +121,9 @@ static void check_timeouts(server_rec *s, const struct qos_server *conf) {
  * restart, as an administrator would: it is there that fresh memory takes the place of the old, and new children come to use it.  A hostile
  * child may write there, too; so one such restart follows another no sooner than after a pause, which doubles.  Until then children go
  * unscheduled.
+ *
+ * Whoever has the end of the pipe that we read can choose what signal the kernel sends us, SIGKILL too: no process that we fork keeps it (it is
+ * closed as part of fork), and before a restart, while our code is not there to see to that, it is closed.
  */
 #define PAUSE_MIN   10000000u           /* microseconds */
 #define PAUSE_MAX   640000000u
@@ -132,7 +136,7 @@ struct kept {
     uint32_t generation;                /* of the configuration */
     pid_t   *alive;                     /* children that may use the segment */
     uint32_t nalive, room;
-    int      alarm[2];                  /* a pipe for each segment: ours to read, the children's to write */
+    int      alarm[2];                  /* a pipe for each configuration: ours to read, the children's to write */
     uint64_t renewed, pause;            /* when a damaged segment was replaced last, and how long there will be no other */
     volatile sig_atomic_t wanted;       /* children have left it */
     int      told;                      /* it was said that they must wait */
@@ -155,7 +159,7 @@ static struct kept *kept_segment(apr_pool_t *process) {
     apr_pool_userdata_get(&data, KEPT_SEGMENT, process);
     if (data) return data;
     k = apr_pcalloc(process, sizeof *k);
-    k->alarm[0] = k->alarm[1] = -1;
+    k->alarm[0] = k->alarm[1] = k->view.alarm = -1;
     k->view.known.fd = -1;
     apr_pool_userdata_set(k, KEPT_SEGMENT, NULL, process);
     return k;
@@ -203,22 +207,6 @@ static void alarmed(int signal) {
     errno = error;
 }
 
-/* Our code is about to be unloaded: no signal must find it. */
-static apr_status_t stop_listening(void *unused) {
-    (void)unused;
-    apr_signal(SIGIO, SIG_IGN);
-    kept = NULL;
-    return APR_SUCCESS;
-}
-
-/* The kernel sends us a signal when a byte comes; 0, or -1 and errno. */
-static int listen_for_alarms(struct kept *k, apr_pool_t *pconf) {
-    kept = k;
-    apr_signal(SIGIO, alarmed);
-    apr_pool_cleanup_register(pconf, NULL, stop_listening, apr_pool_cleanup_null);
-    return fcntl(k->alarm[0], F_SETOWN, getpid()) || fcntl(k->alarm[0], F_SETFL, O_NONBLOCK | O_ASYNC) ? -1 : 0;
-}
-
 static int was_alarmed(struct kept *k) {
     char bytes[256];
 
@@ -230,11 +218,44 @@ static void close_alarm(struct kept *k) {
     for (int i = 0; i < 2; i++)
         if (k->alarm[i] >= 0) close(k->alarm[i]);
     k->alarm[0] = k->alarm[1] = -1;
+    k->view.alarm = -1;
+}
+
+static void forked(void) {
+    if (kept && kept->alarm[0] >= 0) close(kept->alarm[0]);
+}
+
+/* Our code is about to be unloaded: no signal must find it. */
+static apr_status_t stop_listening(void *unused) {
+    (void)unused;
+    apr_signal(SIGIO, SIG_IGN);
+    if (kept) {
+        was_alarmed(kept);
+        close_alarm(kept);
+    }
+    kept = NULL;
+    return APR_SUCCESS;
+}
+
+/* The kernel sends us a signal when a byte comes; 0, or -1 and errno: then nobody can tell us. */
+static int listen_for_alarms(struct kept *k, apr_pool_t *pconf) {
+    static int told_fork;
+
+    kept = k;
+    apr_pool_cleanup_register(pconf, NULL, stop_listening, apr_pool_cleanup_null);
+    if (!told_fork && (errno = pthread_atfork(NULL, NULL, forked)) != 0) return -1;
+    told_fork = 1;
+    if (pipe2(k->alarm, O_CLOEXEC | O_NONBLOCK)) {
+        k->alarm[0] = k->alarm[1] = -1;
+        return -1;
+    }
+    k->view.alarm = k->alarm[1];
+    apr_signal(SIGIO, alarmed);
+    return fcntl(k->alarm[0], F_SETOWN, getpid()) || fcntl(k->alarm[0], F_SETFL, O_NONBLOCK | O_ASYNC) ? -1 : 0;
 }
 
 /* Nothing of it is used again: children of before, one of which may be hostile, have their hands on all of it. */
 static void give_up_segment(struct kept *k) {
-    close_alarm(k);
     qos_shared_free(&k->view);
     qos_known_unmap(&k->view.known);
     k->nalive = 0;
@@ -285,18 +306,9 @@ static void tell_left(const char *why) {
 static const struct qos_host host = { tell_lost, tell_left };
 
 static int make_segment(struct kept *k, const struct qos_size *size, struct qos_server *conf, const char **why) {
-    if (pipe2(k->alarm, O_CLOEXEC | O_NONBLOCK)) {
-        k->alarm[0] = k->alarm[1] = -1;
-        *why = "no pipe is to be had";
-        return -1;
-    }
-    if (qos_shared_make(&k->view, size, &conf->settings, conf->classes, conf->nclasses, why)) {
-        close_alarm(k);
-        return -1;
-    }
+    if (qos_shared_make(&k->view, size, &conf->settings, conf->classes, conf->nclasses, why)) return -1;
     if (!k->nstock && P.can_hold) make_stock(k);
     qos_shared_stock(&k->view, k->stock, k->nstock);
-    k->view.alarm = k->alarm[1];
     k->view.sh->configured = k->generation;     /* the numbers of classes are their positions */
     for (uint32_t i = 0; i < conf->nclasses; i++) k->view.numbers[i] = i;
     return 0;
@@ -313,7 +325,7 @@ static int set_up_segment(server_rec *s, struct kept *k, struct qos_server *conf
     const char *why = NULL;
 
     k->generation++;
-    if (k->view.sh && was_alarmed(k)) renew(s, k);
+    if (k->view.sh && k->wanted) renew(s, k);
     if (k->view.sh && !qos_shared_fits(&k->view, &size)) {
         if (k->nalive) {
             ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s, "qos: what the scheduler holds is smaller than the new settings ask (more "
@@ -332,7 +344,8 @@ static int set_up_segment(server_rec *s, struct kept *k, struct qos_server *conf
     if (conf->share) qos_share_hash_key(conf->share, k->view.hash_key);
     k->view.host = &host;
     if (listen_for_alarms(k, pconf))
-        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, errno, s, "qos: no signal for what children may tell: it is looked for every 10 s");
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, errno, s, "qos: no pipe for children to tell "
+                     "that the memory that they share is damaged: if it is, they go unscheduled until `apachectl restart`");
     qos_tell_generation(&k->view, k->generation);
     return OK;
 }
@@ -411,6 +424,7 @@ static void child_init(apr_pool_t *pchild, server_rec *s) {
     int rc, first;
 
     apr_signal(SIGIO, SIG_DFL);
+    if (kept) kept->alarm[0] = -1;
     kept = NULL;        /* it is the parent's */
     if (!qos_config()->used || !P.view.sh) return;
     qos_hold_child_init(pchild, s);

@@ -249,6 +249,8 @@ int qos_status_handler(request_rec *r) {
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
     /* A child for which there was no row can tell as well as any other. */
     if (!qos_config()->used || !P.view.sh) return nothing(r, "off", "QosEngine is off everywhere in this server: nothing is scheduled.");
+    /* What this child has by itself is nobody's status; the next one has it. */
+    if (qos_has_left(&P.view)) return HTTP_SERVICE_UNAVAILABLE;
     l = take(r);
     if (asks_for(r, "json")) json(r, l);
     else if (asks_for(r, "prometheus")) prometheus(r, l);
@@ -259,7 +261,7 @@ int qos_status_handler(request_rec *r) {
 int qos_status_lines(request_rec *r, int flags) {
     const struct look *l;
 
-    if (!qos_config()->used || !P.view.sh) return OK;
+    if (!qos_config()->used || !P.view.sh || qos_has_left(&P.view)) return OK;
     l = take(r);
     if (flags & AP_STATUS_SHORT) {
         ap_rprintf(r, "QosWindow: %u\nQosOutstanding: %u\nQosQueued: %u\nQosParked: %u\n", l->all.window, l->all.outstanding, l->all.queued,
