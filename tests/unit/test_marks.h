@@ -24,9 +24,8 @@ static inline bool slow_is(const unsigned char *p, size_t i, size_t to, const ch
 
 /* Behind the next one of it; 0: there is none before `to`. */
 static inline size_t slow_behind(const unsigned char *p, size_t i, size_t to, const char *what) {
-    for (; i < to; i++)
-        if (slow_is(p, i, to, what)) return i + strlen(what);
-    return 0;
+    const unsigned char *at = memmem(p + i, to - i, what, strlen(what));
+    return at ? (size_t)(at - p) + strlen(what) : 0;
 }
 
 /* Behind a tag, from the end of its name on; 0: it does not end. */
@@ -51,9 +50,9 @@ static inline size_t slow_tag(const unsigned char *p, size_t i, size_t to) {
 
 /* Behind an element without markup, from behind its start tag on. */
 static inline size_t slow_raw(const unsigned char *p, size_t i, size_t to, const char *name) {
-    for (; i < to; i++) {
-        size_t end = i + 2 + strlen(name);
-        if (slow_is(p, i, to, "</") && slow_is(p, i + 2, to, name) && end < to && (slow_blank(p[end]) || p[end] == '/' || p[end] == '>')) return slow_tag(p, end, to);
+    for (size_t end; (i = slow_behind(p, i, to, "</"));) {
+        end = i + strlen(name);
+        if (slow_is(p, i, to, name) && end < to && (slow_blank(p[end]) || p[end] == '/' || p[end] == '>')) return slow_tag(p, end, to);
     }
     return 0;
 }
