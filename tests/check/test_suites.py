@@ -106,6 +106,20 @@ def test_both_ways_of_running_are_counted(folder):
     assert re.search(r"^2 passed", said, re.M) and re.search(r"^1 passed", said, re.M)
 
 
+@pytest.mark.parametrize("times,status", [(1, 0), (2, 1)])
+def test_what_fails_beside_others_has_one_more_try(folder, times, status):
+    seen = folder / "seen"
+    (folder / "test_some.py").write_text(ONE + f"""def test_a(): pass
+def test_b():
+    with open({str(seen)!r}, "a+") as f:
+        f.write("x")
+        assert f.tell() > {times}
+""")
+    got, said = step("pytest", folder, TOP)
+    assert got == status and len(seen.read_text()) == 2, said
+    assert "1 failed beside others" in said and said.endswith("# tests: 2 of 2\n"), said
+
+
 def test_a_folder_without_tests(folder):
     status, said = step("pytest", folder, TOP)
     assert status == 1 and "holds no test" in said
