@@ -111,6 +111,7 @@ const char *rs_check(const rs_engine_t *e) {
     if (e->magic != RS_ENGINE_MAGIC || e->version != RS_VERSION) return "the engine has lost its magic number";
     if (e->classes > e->capacity.classes) return "there are more classes than places";
     if (e->journal_valid) return "a configuration stands half applied";
+    if (e->seq >> 62) return "more requests came than can have come";
     const char *why = rs_settings_wrong(&e->settings);
     if (why) return why;
     if (e->sched != e->settings.sched || e->gate != e->settings.gate) return "the settings in force are not those that were made";

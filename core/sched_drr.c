@@ -36,7 +36,7 @@ struct drr {
     uint32_t    round;              /* the list of the round under way: 0 or 1 */
     uint32_t    released;           /* since `mean` was taken, and their estimates */
     uint64_t    released_bytes;
-    uint32_t    rounds;             /* since `mean` was taken: below ROUNDS, or the lists go in circles */
+    uint32_t    rounds;             /* and wake-ups, since `mean` was taken: below RS_PATIENCE, or something goes in circles */
     uint64_t    level;              /* fine bytes per weight given so far */
     uint64_t    step;               /* what a round gives */
     uint64_t    mean;               /* estimate, over whole rounds; 0 = none yet */
@@ -56,7 +56,9 @@ struct drr_row {
 #define DEFICIT_MAX ((int64_t)1 << 60)
 #define SHORT_WAY   ((uint64_t)1 << 40)     /* x a weight fits in 64 bits */
 #define MEAN_OF     64u                     /* releases, or a round if that has more */
-#define ROUNDS      (MEAN_OF << 17)         /* while so many are released: each class may wake in vain once or twice for each, no more often */
+#ifndef RS_PATIENCE                         /* rounds and wake-ups while MEAN_OF are released: each class may wake in vain for each, not more often */
+#define RS_PATIENCE (MEAN_OF << 17)
+#endif
 #define ROUND       8u                      /* mean responses in a round of few classes */
 
 static uint64_t layout(uint32_t classes, struct drr *d) {
@@ -179,11 +181,12 @@ static int new_round(rs_engine_t *e, struct rs_outlet *o, struct drr *d) {
         if (d->sleepers.count == 0) return 0;
         if (rs_heap_top(&d->sleepers).key > level) level = rs_heap_top(&d->sleepers).key;
     }
-    RS_ASSERT(d->rounds++ < ROUNDS);
+    RS_ASSERT(d->rounds++ < RS_PATIENCE);
     d->level = level;
     d->round = round;
     while (d->sleepers.count && rs_heap_top(&d->sleepers).key <= level) {
         uint32_t c = rs_heap_top(&d->sleepers).id;
+        RS_ASSERT(d->rounds++ < RS_PATIENCE);
         rs_heap_remove(&d->sleepers, c);
         append(d, round, c, row_of(d, c));
         o->turns++;

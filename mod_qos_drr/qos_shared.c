@@ -560,8 +560,9 @@ static pid_t reclaim_one(const struct qos_view *v, uint32_t *lost) {
     } else if (waiting) {
         pid = atomic_load(&v->ended[next & v->ended_mask]);
         *lost = pid > 0 ? forget_pid_locked(v, pid) : 0;
-        if (*lost) atomic_fetch_add(&v->sh->lost_children, 1);
-        atomic_store(&v->sh->reclaimed, next + 1);
+        if (qos_has_left(v)) pid = 0;       /* it had to be left meanwhile: nobody ends in what is here now */
+        else atomic_store(&v->sh->reclaimed, next + 1);
+        if (pid && *lost) atomic_fetch_add(&v->sh->lost_children, 1);
     }
     qos_unlock(v);
     return waiting ? pid : 0;

@@ -52,8 +52,10 @@
 #define QOS_TICK_US      100000u        /* how often waiters look at deadlines, clients that left and slow writers */
 #define QOS_WAKE_FDS     512u
 #define QOS_SLOW_US      200000u        /* who waits for its client for longer gives its slot back */
+#ifndef QOS_LOCK_US
 #define QOS_LOCK_US      700000u        /* whoever keeps the lock for so long does it by mistake, or malice */
 #define QOS_OWN_FDS      (1u << 20)     /* descriptors below this may be a process's own to wait on */
+#endif
 #define QOS_ASIDE        UINT32_MAX     /* rows[].blocks of a wait in a thread that no other request could have had */
 
 struct qos_child {
