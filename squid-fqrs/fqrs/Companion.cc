@@ -86,7 +86,7 @@ Fqrs::Companion::classified(const uint32_t position)
 }
 
 void
-Fqrs::Companion::released(const rs_time_t now)
+Fqrs::Companion::released(const uint64_t now)
 {
     if (state == JOINED)
         al->fqrs.waitMsec = static_cast<int64_t>((now - since) / 1000);

@@ -5,7 +5,6 @@
 
 #include "AccessLogEntry.h"
 #include "fqrs/Classified.h"
-#include "fqrs/Engine.h"
 
 class ErrorState;
 class HttpRequest;
@@ -54,13 +53,13 @@ private:
     void classified(uint32_t position) override;
     void attach(Ticket &, State);
     void detach();
-    void released(rs_time_t now); ///< by the ticket: its fetch goes
+    void released(uint64_t now); ///< by the ticket: its fetch goes
 
     Ticket *fetch = nullptr;
     Companion *before = nullptr, *after = nullptr; ///< in the ticket's list
     Classification *classification = nullptr;
     AccessLogEntryPointer al; ///< where the log will look
-    rs_time_t since = 0; ///< when it joined
+    uint64_t since = 0; ///< when it joined
     uint32_t classNumber = 0; ///< the engine's
     State state = APART;
     bool entering = false; ///< join() is at work: it can still refuse

@@ -275,7 +275,7 @@ Fqrs::Ticket::admitted()
     received = 0;
     al->fqrs.waitMsec = static_cast<int64_t>((now - since) / 1000);
     al->fqrs.released = now;
-    al->fqrs.ended = RS_NEVER;
+    al->fqrs.ended = Record::Never;
     endWaiting(true);
     if (!entering)
         callBack();
