@@ -4,10 +4,12 @@
 import statistics
 
 import http1
+import pytest
 from gateway import SlowReaders, more_lines, shares, three_classes
 from lab import lab
 from lab.load import Load, errors
 
+pytestmark = pytest.mark.alone     # thousands of connections are a load of their own, and a machine that is busy is slow to make them
 WAITING = 10_000
 
 

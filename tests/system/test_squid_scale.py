@@ -5,9 +5,11 @@ import contextlib
 import time
 
 import http1
+import pytest
 from lab import lab
 from squid_proxy import SLACK, scheduled
 
+pytestmark = pytest.mark.alone     # thousands of connections are a load of their own, and a machine that is busy is slow to make them
 WAITING, OUTSTANDING = 10_000, 1_000
 CROWD = WAITING + OUTSTANDING + 50          # the system may lose a connection of so many at once
 
