@@ -16,7 +16,8 @@ WAITING = 10_000
 def test_ten_thousand_wait(new_gateway):
     """2 children x 25 threads: 10,000 requests wait at once, nobody is refused, every one is served in the end."""
     crowd = [{"name": "crowd", "clients": WAITING, "requests": 1, "url": "/static/2k.txt"}]
-    with new_gateway(children=2, threads=25, async_factor=400, wait=600, timeout=900) as g:
+    # All of one class, which may have the half of the places that is not kept for the classes.
+    with new_gateway(children=2, threads=25, async_factor=800, queue=2 * WAITING, wait=600, timeout=900) as g:
         with g.window_taken() as taken, Load(g.address, crowd, seconds=600, timeout=600, ramp=5) as run:
             http1.until(lambda: g.status()["queued"] == WAITING, 120, lambda: f"{WAITING} waiting; {g.status()['queued']} are")
             assert len(g.workers()) == 2
