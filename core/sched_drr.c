@@ -343,7 +343,8 @@ static const char *check_row(const rs_engine_t *e, const struct rs_outlet *o, co
     if (r->where == OUT) return NULL;
     if (r->earned > d->level) return "drr: a class earned ahead of the rounds";
     /* Of its debt it pays more or less as its mean changes: nobody wakes it for that. */
-    if (r->where == SLEEP && wake_level(r->earned, r, (int64_t)((rs_row(e, f->best)->covered + f->owed) << RS_FINE)) < rs_heap_nodes(h)[rs_heap_places(h)[c]].key)
+    __int128 most = (__int128)(rs_row(e, f->best)->covered + f->owed) << RS_FINE;       /* without a bound of debts it can be more than 64 bits hold */
+    if (r->where == SLEEP && r->earned + (most - r->deficit + r->weight - 1) / r->weight < rs_heap_nodes(h)[rs_heap_places(h)[c]].key)
         return "drr: a class sleeps too long";
     return NULL;
 }

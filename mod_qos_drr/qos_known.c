@@ -68,10 +68,11 @@ static uint64_t mean_of(uint64_t value) {
 }
 
 uint64_t qos_known_mean(const struct qos_known *k, const struct qos_known_area *area, uint64_t key) {
-    uint64_t word = atomic_load_explicit(&k->now, memory_order_acquire), bits = word >> 1 & 127, mask = (UINT64_C(1) << bits) - 1;
+    uint64_t word = atomic_load_explicit(&k->now, memory_order_acquire), bits = word >> 1 & 127, mask;
     const struct row *rows;
 
     if (!word || !area->base || bits > ROW_BITS_MAX) return 0;
+    mask = (UINT64_C(1) << bits) - 1;
     rows = half(area, word);
     /* Never more than three of four are taken, but in a half that is just being emptied and filled anything may be. */
     for (uint64_t i = key & mask, n = 0; n <= mask; i = (i + 1) & mask, n++) {

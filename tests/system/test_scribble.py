@@ -9,7 +9,7 @@ import time
 import pytest
 
 import http1
-from gateway import Gateway, fresh, more_lines, shares, three_classes
+from gateway import Gateway, fresh, more_lines, sanitizer_environment, shares, three_classes
 from lab.lab import program
 from lab.load import Load
 from promise import Promise
@@ -80,6 +80,7 @@ class Waiting:
         self.gateway, self.gate = gateway, fresh("held")
         self.running = [gateway.connect() for _ in range(gateway.window)]
         self.waiting = [gateway.connect() for _ in range(n)]
+        self.children = {gateway.child_of(c) for c in self.waiting} if gateway.mpm != "prefork" else set()
 
     def __enter__(self):
         for c in self.running:
@@ -105,12 +106,12 @@ class Waiting:
         return answered
 
 
-def taken_over(g, promise, pid, canary):
+def taken_over(g, promise, pid, canary, at_once=True):
     """The parent is the one that it was, and fresh memory is in force.  How soon the MPM starts children that use it is its own affair, as at
     any graceful restart: worker takes its time while threads of old children are blocked."""
     promise.kept(lambda: g.said(RENEWED) == 1 and g.generations() == 2, "fresh memory")
     http1.until(g.fresh_status, 15, "a status of the new generation")
-    if g.mpm == "event":
+    if g.mpm == "event" and at_once:
         promise.kept(g.fresh_status, "a status of the new generation")
     assert g.alive() and g.pid == pid
     assert g.canary_lives(canary)
@@ -147,7 +148,8 @@ def test_scribbled_over_the_engine(new_victim, mpm):
     """All but what tells at first sight: a child may die of it, a rebuild must not be made from it, and no third one finds it."""
     with new_victim(mpm) as g:
         pid, canary = g.pid, g.canary()
-        with Waiting(g, 3) as w, Promise(TAKEN_OVER_S) as promise:
+        # A child that dies keeps the lock until it is dead: where a sanitizer writes about it first, not before the others give up waiting.
+        with Waiting(g, 3) as w, Promise(TAKEN_OVER_S + (2 if sanitizer_environment() else 0)) as promise:
             g.scribble("what=engine&seed=7")
             taken_over(g, promise, pid, canary)
             w.end()
@@ -159,23 +161,12 @@ def test_a_stock_that_can_not_be(new_victim):
     """The attack that was reported: the number of free descriptors becomes 0x30000000, and the child ends, with one of them."""
     with new_victim("event", window=1) as g:
         pid, canary = g.pid, g.canary()
-        held = g.connections_by_child(3)
-        (_, (running, other, _)), (_, (doomed, intruder, _)) = held
-        gate = fresh("stock")
-        running.send("GET", f"/b/gate/{gate}", headers=PEOPLE)
-        g.until_outstanding(1)
-        for c in (doomed, other):
-            c.send("GET", "/b/size/30", headers=PEOPLE)
-        g.until(lambda s: s["held"] == 2, "two held without a thread")
-        with Promise(TAKEN_OVER_S) as promise:
-            g.scribble("what=stock&die=1", intruder)
+        with Waiting(g, 8) as w, Promise(TAKEN_OVER_S) as promise:
+            g.until(lambda s: s["held"] == 8, "all held without a thread")
+            g.scribble("what=stock&die=1", next(c for c in iter(g.connect, None) if g.child_of(c) in w.children))
             promise.kept(lambda: not g.alive() or g.said(RENEWED), "fresh memory, or no parent")
             taken_over(g, promise, pid, canary)
-            assert other.receive().status == 200
-        g.backend.open(gate)
-        for _, connections in held:
-            for c in connections:
-                c.close()
+            w.end()
         g.settled()
         g.assert_no_crash()
 
@@ -187,7 +178,7 @@ def test_a_lock_that_is_kept(new_victim, mpm):
         pid, canary = g.pid, g.canary()
         with Waiting(g, 3) as w, Promise(TAKEN_OVER_S) as promise:
             g.scribble("what=lock")
-            taken_over(g, promise, pid, canary)
+            taken_over(g, promise, pid, canary, at_once=False)      # 0.7 s go by before anybody thinks ill of it
             assert w.end() == 3
         g.settled()
         g.assert_no_crash()
