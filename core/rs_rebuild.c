@@ -226,7 +226,8 @@ static const char *truth_wrong(const rs_engine_t *e) {
     const char *wrong = rs_shape_wrong(e);
     if (!wrong && e->classes > e->capacity.classes) wrong = "there are more classes than places";
     if (!wrong) wrong = rs_settings_wrong(&e->settings);
-    for (uint32_t c = 0; !wrong && c < e->classes; c++)
+    /* All of them: a journal may have more classes than are in force. */
+    for (uint32_t c = 0; !wrong && c < e->capacity.classes; c++)
         if (rs_class_row(e, c)->used) wrong = rs_class_wrong(&rs_class_row(e, c)->settings);
     return wrong;
 }

@@ -319,6 +319,11 @@ START_TEST(what_was_written_over_is_not_rebuilt_from) {
     REFUSED(memset(rs_journal(w.e, 1)->settings.name, 'x', RS_NAME_MAX), "name");
 #undef REFUSED
     *rs_journal(w.e, 1) = row;
+    w.e->classes = 2;
+    rs_class_row(w.e, 2)->settings.level = UINT32_MAX;     /* of no class in force, but of one of the journal's */
+    ck_assert_ptr_nonnull(strstr(rs_rebuild(w.e, 0), "level"));
+    rs_class_row(w.e, 2)->settings.level = 0;
+    *w.e = was;
     ck_assert_ptr_null(rs_rebuild(w.e, 0));
     rs_class_row(w.e, 2)->settings.weight = 0;
     ck_assert_ptr_nonnull(strstr(rs_rebuild(w.e, 0), "weight"));
