@@ -36,7 +36,6 @@ struct drr {
     uint32_t    round;              /* the list of the round under way: 0 or 1 */
     uint32_t    released;           /* since `mean` was taken, and their estimates */
     uint64_t    released_bytes;
-    uint32_t    rounds;             /* and wake-ups, since `mean` was taken: below RS_PATIENCE, or something goes in circles */
     uint64_t    level;              /* fine bytes per weight given so far */
     uint64_t    step;               /* what a round gives */
     uint64_t    mean;               /* estimate, over whole rounds; 0 = none yet */
@@ -56,8 +55,8 @@ struct drr_row {
 #define DEFICIT_MAX ((int64_t)1 << 60)
 #define SHORT_WAY   ((uint64_t)1 << 40)     /* x a weight fits in 64 bits */
 #define MEAN_OF     64u                     /* releases, or a round if that has more */
-#ifndef RS_PATIENCE                         /* rounds and wake-ups while MEAN_OF are released: each class may wake in vain for each, not more often */
-#define RS_PATIENCE (MEAN_OF << 17)
+#ifndef RS_PATIENCE                         /* looks and wake-ups for one choice: a few of each class, or something goes in circles */
+#define RS_PATIENCE (16u << 16)
 #endif
 #define ROUND       8u                      /* mean responses in a round of few classes */
 
@@ -169,31 +168,31 @@ static void set_step(const rs_engine_t *e, struct drr *d) {
 static void take_mean(const rs_engine_t *e, struct drr *d) {
     d->mean = d->released_bytes / d->released;
     if (d->mean > RS_BYTES_MAX) d->mean = RS_BYTES_MAX;
-    d->released = d->rounds = 0;
+    d->released = 0;
     d->released_bytes = 0;
     set_step(e, d);
 }
 
-static int new_round(rs_engine_t *e, struct rs_outlet *o, struct drr *d) {
+/* 1 + how many woke; 0: nobody waits. */
+static uint32_t new_round(rs_engine_t *e, struct rs_outlet *o, struct drr *d) {
     uint64_t level = d->level + d->step;
-    uint32_t round = d->round ^ 1;
+    uint32_t round = d->round ^ 1, woken = 0;
     if (d->list[round].first == RS_NIL) {
         if (d->sleepers.count == 0) return 0;
         if (rs_heap_top(&d->sleepers).key > level) level = rs_heap_top(&d->sleepers).key;
     }
-    RS_ASSERT(d->rounds++ < RS_PATIENCE);
     d->level = level;
     d->round = round;
     while (d->sleepers.count && rs_heap_top(&d->sleepers).key <= level) {
         uint32_t c = rs_heap_top(&d->sleepers).id;
-        RS_ASSERT(d->rounds++ < RS_PATIENCE);
+        RS_ASSERT(woken++ < RS_PATIENCE);
         rs_heap_remove(&d->sleepers, c);
         append(d, round, c, row_of(d, c));
         o->turns++;
     }
     if (d->released >= MEAN_OF) take_mean(e, d);
     if (level > LEVEL_MAX) rebase(e, d);
-    return 1;
+    return 1 + woken;
 }
 
 static void backlog(rs_engine_t *e, struct rs_outlet *o, uint32_t c) {
@@ -242,11 +241,13 @@ static inline uint32_t pay(struct drr *d, struct drr_row *r, const struct rs_flo
 
 /* Who can't pay makes place for the next. */
 static __attribute__((noinline)) uint32_t look_further(rs_engine_t *e, struct rs_outlet *o, struct drr *d) {
-    for (;;) {
+    for (uint32_t looks = 0; looks < RS_PATIENCE; looks++) {
         struct list *l = &d->list[d->round];
         uint32_t c = l->first;
         if (c == RS_NIL) {
-            if (!new_round(e, o, d)) return RS_NIL;
+            uint32_t woken = new_round(e, o, d);
+            if (!woken) return RS_NIL;
+            looks += woken;
             continue;
         }
         o->turns++;
@@ -259,6 +260,8 @@ static __attribute__((noinline)) uint32_t look_further(rs_engine_t *e, struct rs
         shift(d, l, r);
         place(d, c, r, need);
     }
+    RS_ASSERT(!"a round goes in circles");
+    return RS_NIL;
 }
 
 /* Mostly the class that went last has enough for one more. */
@@ -303,7 +306,7 @@ static void restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
     d->round = 0;
     d->level = 0;
     d->mean = mean;
-    d->released = d->rounds = 0;
+    d->released = 0;
     d->released_bytes = 0;
     set_step(e, d);
     rs_heap_clear(&d->sleepers);
