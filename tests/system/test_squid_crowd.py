@@ -88,16 +88,17 @@ def test_one_class_can_not_take_all_descriptors_by_asking_for_the_same(new_proxy
             c.send("GET", p.origin.url(page), host=p.origin.authority, headers={"X-Class": "crowd", **again})
         if again:
             assert p.ask(page, cls="crowd").body == b"cached"
-        with p.taken(cls="crowd"), crowd_of(p, ask) as crowd:
-            staff = [p.send("/size/10", cls="staff") for _ in range(10)]
+        with p.taken(cls="crowd") as taken, crowd_of(p, ask) as crowd:
+            staff = [p.send(f"/size/{10 + i}", cls="staff") for i in range(10)]
             s = p.until(lambda s: s["by_class"]["staff"]["queued"] == 10, "staff's requests wait")
             assert s["by_class"]["crowd"]["queued"] == 1 and s["by_class"]["crowd"]["refused_no_descriptor"] > 0
             assert {status for status, _, _ in answered(crowd)} == {200 if again else 503}
-        for c in staff:
-            assert c.receive().status == 200
-            c.close()
+            taken.release()
+            for c in staff:
+                assert c.receive().status == 200
+                c.close()
+            http1.until(lambda: p.origin.paths[page] == (2 if again else 1), what="the crowd's one request")
         p.until(lambda s: s["queued"] == s["outstanding"] == s["seats"] == 0, "nothing is left")
-        assert p.origin.paths[page] == (2 if again else 1)
 
 
 def test_idle_tunnels_of_one_class_leave_descriptors_to_the_others(new_proxy):
