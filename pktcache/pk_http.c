@@ -35,6 +35,7 @@ void pk_http_begin(struct pk_http *h) {
     h->first = h->waiting = 0;
     h->keep = NOTHING;
     h->ended = h->authorized = false;
+    memset(&h->pairs, 0, sizeof h->pairs);
 }
 
 void pk_http_lose(struct pk_http *h) {
