@@ -1,102 +1,82 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * States, by the names of the standard where it has one:
+ *     TEXT ──> LESS ──> NAME ──> RAW                          <script ...
+ *                └────> BANG ──> DASH ──> COMMENT_BEGIN ... COMMENT_BANG ──> TEXT
+ *                         └────> CDATA_NAME ──> CDATA ... CDATA_END ──> TEXT
+ *     RAW ──> RAW_LESS ──> RAW_NAME ──> TEXT                  the end tag of that element, and no other
  *
- *     TEXT ──> LESS ──> NAME ──> BEFORE_NAME, ATTRIBUTE, AFTER_NAME, BEFORE_VALUE, UNQUOTED, DOUBLE, SINGLE ──> TEXT, or RAW
- *                ├────> BANG ──> DASH ──> COMMENT_BEGIN ... COMMENT_BANG ──> TEXT
- *                │        └────> CDATA_NAME ──> CDATA ... CDATA_END ──> TEXT
- *                └────> BOGUS ──> TEXT                                     <?...>, <!doctype ...>, </ ...>
- *     RAW ──> RAW_LESS ──> RAW_NAME ──> BEFORE_NAME or TEXT                the end tag of that element, and no other
+ * and back to TEXT from each where it is not that.  Most of a page is TEXT, and most of its tags begin with no letter that matters: those are passed by 128 places at a time.
  */
 #include "eeod_html.h"
 
-#include <string.h>
+#include "eeod_lanes.h"
 
 enum {
-    TEXT, LESS, LESS_SLASH, NAME, BEFORE_NAME, ATTRIBUTE, AFTER_NAME, BEFORE_VALUE, UNQUOTED, DOUBLE, SINGLE, BANG, DASH, COMMENT_BEGIN, COMMENT_BEGIN_DASH, COMMENT,
-    COMMENT_DASH, COMMENT_END, COMMENT_BANG, CDATA_NAME, CDATA, CDATA_BRACKET, CDATA_END, BOGUS, RAW, RAW_LESS, RAW_NAME
+    TEXT, LESS, NAME, BANG, DASH, COMMENT_BEGIN, COMMENT_BEGIN_DASH, COMMENT, COMMENT_DASH, COMMENT_END, COMMENT_BANG, CDATA_NAME, CDATA, CDATA_BRACKET, CDATA_END, RAW, RAW_LESS, RAW_NAME
 };
 
-static const char *const raws[] = { "script", "style", "textarea", "title", "iframe", "noembed", "noframes", "noscript", "xmp", "plaintext" };
+/* The first letters: candidate() has them, too. */
+static const char *const elements[] = { "script", "style", "textarea", "title", "iframe", "noframes", "noscript" };
 static const char cdata[] = "[CDATA[";
 
 void eeod_html_begin(struct eeod_html *h) { memset(h, 0, sizeof *h); }
 
-static bool blank(unsigned char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r'; }
-static bool letter(unsigned char c) { return (c | 32) >= 'a' && (c | 32) <= 'z'; }
+static bool ends_name(unsigned char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r' || c == '/' || c == '>'; }
 static unsigned char small(unsigned char c) { return c >= 'A' && c <= 'Z' ? c | 32 : c; }
+static uint8_t text(unsigned char c) { return c == '<' ? LESS : TEXT; }
 
-static uint8_t tag_ends(struct eeod_html *h) {
-    for (size_t i = 0; i < sizeof raws / sizeof *raws && !h->ends; i++) {
-        if (strlen(raws[i]) != h->name_n || memcmp(raws[i], h->name, h->name_n)) continue;
-        h->raw = (uint8_t)i;
+static uint8_t less(struct eeod_html *h, unsigned char c) {
+    if (c == '!') return BANG;
+    if (small(c) < 'a' || small(c) > 'z') return text(c);
+    h->name[0] = (char)small(c);
+    h->n = 1;
+    return NAME;
+}
+
+static uint8_t name(struct eeod_html *h, unsigned char c) {
+    if (!ends_name(c)) {
+        if (h->n == sizeof h->name || c == '<') return text(c);
+        h->name[h->n++] = (char)small(c);
+        return NAME;
+    }
+    for (size_t i = 0; i < sizeof elements / sizeof *elements; i++) {
+        if (strlen(elements[i]) != h->n || memcmp(elements[i], h->name, h->n)) continue;
+        h->element = (uint8_t)i;
         return RAW;
     }
     return TEXT;
 }
 
-static uint8_t name_begins(struct eeod_html *h, unsigned char c, bool ends) {
-    h->ends = ends;
-    h->name[0] = (char)small(c);
-    h->name_n = 1;
-    return NAME;
-}
-
-static uint8_t in_name(struct eeod_html *h, unsigned char c) {
-    if (h->name_n < EEOD_HTML_NAME) h->name[h->name_n++] = (char)small(c);
-    return NAME;
-}
-
-static uint8_t bogus(unsigned char c) { return c == '>' ? TEXT : BOGUS; }
-
-static uint8_t less(struct eeod_html *h, unsigned char c) {
-    if (letter(c)) return name_begins(h, c, false);
-    return c == '/' ? LESS_SLASH : c == '!' ? BANG : c == '?' ? BOGUS : c == '<' ? LESS : TEXT;
+static uint8_t raw_name(struct eeod_html *h, unsigned char c) {
+    const char *wanted = elements[h->element];
+    if (!wanted[h->n]) return ends_name(c) ? TEXT : c == '<' ? RAW_LESS : RAW;
+    if (small(c) != (unsigned char)wanted[h->n]) return c == '<' ? RAW_LESS : RAW;
+    h->n++;
+    return RAW_NAME;
 }
 
 static uint8_t bang(struct eeod_html *h, unsigned char c) {
-    if (c == '-') return DASH;
-    if (c != '[') return bogus(c);
-    h->name_n = 1;
-    return CDATA_NAME;
+    h->n = 1;
+    return c == '-' ? DASH : c == '[' ? CDATA_NAME : text(c);
 }
 
 static uint8_t cdata_name(struct eeod_html *h, unsigned char c) {
-    if (c != (unsigned char)cdata[h->name_n]) return bogus(c);
-    return ++h->name_n == sizeof cdata - 1 ? CDATA : CDATA_NAME;
+    if (c != (unsigned char)cdata[h->n]) return text(c);
+    return ++h->n == sizeof cdata - 1 ? CDATA : CDATA_NAME;
 }
 
-static uint8_t raw_name(struct eeod_html *h, unsigned char c) {
-    const char *name = raws[h->raw];
-    if (name[h->name_n] && small(c) == (unsigned char)name[h->name_n]) {
-        h->name_n++;
-        return RAW_NAME;
-    }
-    if (!name[h->name_n] && c == '>') return TEXT;
-    if (!name[h->name_n] && (blank(c) || c == '/')) {
-        h->ends = true;
-        return BEFORE_NAME;
-    }
-    return c == '<' ? RAW_LESS : RAW;
+static uint8_t raw_less(struct eeod_html *h, unsigned char c) {
+    h->n = 0;
+    return c == '/' ? RAW_NAME : c == '<' ? RAW_LESS : RAW;
 }
-
-static uint8_t before_name(struct eeod_html *h, unsigned char c) { return blank(c) || c == '/' ? BEFORE_NAME : c == '>' ? tag_ends(h) : ATTRIBUTE; }
 
 static uint8_t next(struct eeod_html *h, unsigned char c) {
     switch (h->state) {
-    case TEXT: return c == '<' ? LESS : TEXT;
+    case TEXT: return text(c);
     case LESS: return less(h, c);
-    case LESS_SLASH: return letter(c) ? name_begins(h, c, true) : bogus(c);
-    case NAME: return blank(c) || c == '/' ? BEFORE_NAME : c == '>' ? tag_ends(h) : in_name(h, c);
-    case BEFORE_NAME: return before_name(h, c);
-    case ATTRIBUTE: return blank(c) ? AFTER_NAME : c == '=' ? BEFORE_VALUE : c == '/' || c == '>' ? before_name(h, c) : ATTRIBUTE;
-    case AFTER_NAME: return blank(c) ? AFTER_NAME : c == '=' ? BEFORE_VALUE : before_name(h, c);
-    case BEFORE_VALUE: return blank(c) ? BEFORE_VALUE : c == '"' ? DOUBLE : c == '\'' ? SINGLE : c == '>' ? tag_ends(h) : UNQUOTED;
-    case UNQUOTED: return blank(c) ? BEFORE_NAME : c == '>' ? tag_ends(h) : UNQUOTED;
-    case DOUBLE: return c == '"' ? BEFORE_NAME : DOUBLE;
-    case SINGLE: return c == '\'' ? BEFORE_NAME : SINGLE;
+    case NAME: return name(h, c);
     case BANG: return bang(h, c);
-    case DASH: return c == '-' ? COMMENT_BEGIN : bogus(c);
+    case DASH: return c == '-' ? COMMENT_BEGIN : text(c);
     case COMMENT_BEGIN: return c == '>' ? TEXT : c == '-' ? COMMENT_BEGIN_DASH : COMMENT;
     case COMMENT_BEGIN_DASH: return c == '>' ? TEXT : c == '-' ? COMMENT_END : COMMENT;
     case COMMENT: return c == '-' ? COMMENT_DASH : COMMENT;
@@ -107,22 +87,44 @@ static uint8_t next(struct eeod_html *h, unsigned char c) {
     case CDATA: return c == ']' ? CDATA_BRACKET : CDATA;
     case CDATA_BRACKET: return c == ']' ? CDATA_END : CDATA;
     case CDATA_END: return c == '>' ? TEXT : c == ']' ? CDATA_END : CDATA;
-    case BOGUS: return bogus(c);
     case RAW: return c == '<' ? RAW_LESS : RAW;
-    case RAW_LESS: h->name_n = 0; return c == '/' ? RAW_NAME : c == '<' ? RAW_LESS : RAW;
+    case RAW_LESS: return raw_less(h, c);
     default: return raw_name(h, c);
     }
 }
 
+/* The first place from `i` on where what matters in text may begin; or one that is too near to the end for another step. */
+CLONED static size_t candidate(const unsigned char *p, size_t i, size_t n) {
+    const lanes less_than = ALL('<'), exclamation = ALL('!'), upper = ALL(32), s = ALL('s'), t = ALL('t'), in = ALL('i'), no = ALL('n');
+    for (; i + STEP + 1 <= n; i += STEP) {
+        const unsigned char *q = p + i;
+#define LETTER(k) (AT(q + 1, k) | upper)
+#define HERE(k) ((AT(q, k) == less_than) & ((AT(q + 1, k) == exclamation) | (LETTER(k) == s) | (LETTER(k) == t) | (LETTER(k) == in) | (LETTER(k) == no)))
+        lanes hit[] = FOUR(HERE);
+#undef HERE
+#undef LETTER
+        if (any_place(hit)) return i + first_place(hit);
+    }
+    return i;
+}
+
 void eeod_html_feed(struct eeod_html *h, const void *data, size_t n) {
-    const unsigned char *p = data, *end = p + n;
-    while (p < end) {
+    const unsigned char *p = data, *found;
+    for (size_t i = 0; i < n; i++) {
+        if (h->state == TEXT) i = candidate(p, i, n);
         if (h->state == TEXT || h->state == RAW) {
-            p = memchr(p, '<', (size_t)(end - p));
-            if (!p) return;
+            found = memchr(p + i, '<', n - i);
+            if (!found) return;
+            i = (size_t)(found - p);
         }
-        h->state = next(h, *p++);
+        h->state = next(h, p[i]);
     }
 }
 
-bool eeod_html_plain(const struct eeod_html *h, unsigned char first) { return h->state == TEXT || (h->state == LESS && first == '<'); }
+bool eeod_html_text(const struct eeod_html *h, unsigned char first) {
+    switch (h->state) {
+    case TEXT: case NAME: return true;
+    case LESS: case BANG: case DASH: case CDATA_NAME: return first == '<';
+    default: return false;
+    }
+}

@@ -36,7 +36,7 @@ static enum eeod_pair closing(struct eeod_pairs *p) {
         p->odd = true;
         return EEOD_PAIR_STRAY;
     }
-    if (!eeod_html_plain(&p->html, p->scan.marks->text[1][0])) return EEOD_PAIR_TEXT;
+    if (!eeod_html_text(&p->html, p->scan.marks->text[1][0])) return EEOD_PAIR_TEXT;
     return --p->depth ? EEOD_PAIR_CLOSES_INNER : EEOD_PAIR_CLOSES;
 }
 

@@ -5,20 +5,10 @@
  */
 #include "eeod_scan.h"
 
+#include "eeod_lanes.h"
+
 #include <stdio.h>
 #include <string.h>
-
-typedef unsigned char lanes __attribute__((vector_size(32)));
-typedef lanes loose __attribute__((aligned(1), may_alias));     /* wherever it lies */
-
-enum { STEP = 4 * sizeof(lanes) };
-
-/* Twice as fast where the processor can; what a distribution compiles for cannot be told so. */
-#if defined __x86_64__ && defined __gnu_linux__ && !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ && !defined __clang__
-#define CLONED __attribute__((target_clones("avx2", "default")))
-#else
-#define CLONED
-#endif
 
 static int printable(const char *p) {
     while (*p > ' ' && *p <= '~') p++;
@@ -48,32 +38,6 @@ void eeod_scan_begin(struct eeod_scan *s, const struct eeod_marks *m) {
 }
 
 static size_t longest(const struct eeod_marks *m) { return m->length[0] > m->length[1] ? m->length[0] : m->length[1]; }
-
-/* Macros, since a function would hand vectors over, and how is another matter for each processor. */
-#define ALL(c) ((lanes){ 0 } + (c))
-#define AT(place, k) (*(const loose *)((place) + (k) * sizeof(lanes)))
-#define FOUR(expression) { (lanes)expression(0), (lanes)expression(1), (lanes)expression(2), (lanes)expression(3) }
-
-/* The first of `hit`'s places that is set, or STEP. */
-static size_t first_place(const lanes *hit) {
-    unsigned char at[STEP];
-    uint64_t eight;
-    memcpy(at, hit, sizeof at);
-    for (size_t i = 0; i < STEP; i += sizeof eight) {
-        memcpy(&eight, at + i, sizeof eight);
-        if (!eight) continue;
-        while (!at[i]) i++;
-        return i;
-    }
-    return STEP;
-}
-
-static inline __attribute__((always_inline)) int any_place(const lanes *hit) {
-    lanes all = hit[0] | hit[1] | hit[2] | hit[3];
-    uint64_t quarter[4];
-    memcpy(quarter, &all, sizeof quarter);
-    return (quarter[0] | quarter[1] | quarter[2] | quarter[3]) != 0;
-}
 
 /* The first place from `i` on before one in which the byte stands; or one that is too near to the end for another step. */
 CLONED static size_t skip_to(unsigned char byte, const unsigned char *p, size_t i, size_t n) {
