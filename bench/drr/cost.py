@@ -12,7 +12,7 @@ take turns slice by slice.  Connecting is in a slice's time, which counts agains
 """
 import statistics
 
-from setting import alternate, classes, median_ratio
+from setting import alternate, classes, ratios
 
 URLS = "size-2048"
 
@@ -41,11 +41,11 @@ def measure(bench):
     for name, goal, with_module, clients, bare_clients in cases:
         timed(bench, bare, bare_clients, seconds)
         timed(bench, with_module, clients, seconds)
-        runs = [pair(bench, (bare, bare_clients), (with_module, clients), slices, seconds) for _ in range(pairs)]
+        runs, cpu = bench.repeat(lambda: pair(bench, (bare, bare_clients), (with_module, clients), slices, seconds), lambda found: ratios(found, lambda r: r[0]), goal, least=pairs)
         microseconds = [statistics.median(cpu for cpu, _ in side) * 1e6 for side in zip(*runs)]
         bench.say(f"{name}: {microseconds[0]:.1f} us of CPU a request without the module, {microseconds[1]:.1f} with it")
-        figure(f"{name}_cpu_ratio", median_ratio(runs, lambda r: r[0]), "times", goal)
-        figure(f"{name}_ratio", median_ratio(runs, lambda r: r[1]), "times")
+        figure(f"{name}_cpu_ratio", cpu, "times", goal)
+        figure(f"{name}_ratio", ratios(runs, lambda r: r[1]), "times")
 
 
 FAMILIES = [(measure, ("uncontended_cpu_ratio", "uncontended_ratio", "holding_cpu_ratio", "holding_ratio"))]

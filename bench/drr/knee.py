@@ -10,26 +10,26 @@ stands the paper's own server as today's Debian has it, httpd prefork with sixte
     prefork_total_ratio the same with httpd prefork; no goal
 """
 from lab.httpd import Httpd
-from setting import alternate, bytes_per_s, classes, median_ratio
+from setting import bytes_per_s, classes, repeat_pairs
 
 BACKEND = {"workers": 16, "delay_ms": 10, "knee": 10, "slope": 0.1}
 
 
-def on_and_off(bench, backend, url, few):
+def on_and_off(bench, backend, url, few, goal):
     off, on = bench.gateway(backend, engine=False), bench.gateway(backend, window=8)
     clients = classes(url=url)
     seconds = bench.size(10, 2)
-    pairs = alternate(bench.size(5, few), lambda: bench.run(off, clients, seconds), lambda: bench.run(on, clients, seconds))
+    _, ratio = repeat_pairs(bench, bench.size(5, few), lambda: bench.run(off, clients, seconds), lambda: bench.run(on, clients, seconds), bytes_per_s, goal)
     for server in (off, on, backend):
         bench.retire(server)
-    return median_ratio(pairs, bytes_per_s)
+    return ratio
 
 
 def measure(bench):
-    bench.figure("knee_total_ratio", on_and_off(bench, bench.origin("knee", **BACKEND), "/size/32768", 2), "times", "> 1.0")
+    bench.figure("knee_total_ratio", on_and_off(bench, bench.origin("knee", **BACKEND), "/size/32768", 2, "> 1.0"), "times", "> 1.0")
     prefork = bench.once("prefork", lambda: Httpd(bench.lab, name="prefork", mpm="prefork", children=16, keep_alive_timeout=5,
                                                   htdocs=bench.site["htdocs"]).start())
-    bench.figure("prefork_total_ratio", on_and_off(bench, prefork, "/size/32768.html", 1), "times")
+    bench.figure("prefork_total_ratio", on_and_off(bench, prefork, "/size/32768.html", 1, None), "times")
 
 
 FAMILIES = [(measure, ("knee_total_ratio", "prefork_total_ratio"))]

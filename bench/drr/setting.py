@@ -8,9 +8,14 @@ that alternate, and the median of them; QoS off and on are two gateways that run
 fewer, the event MPM leaves whole connections unserved for seconds, and QoS off is not 1:1:1 but whoever came first.  The clients run before
 everything else (fairgate-load --realtime), or their unread answers decide the shares.
 """
-import statistics
+import http.client
+import itertools
+import json
+import math
+import threading
 
 import bench
+from spread import Spread, share_spread
 
 from lab import site
 from lab.httpd import Httpd, Nginx, PhpFpm
@@ -44,16 +49,71 @@ def classes(clients=30, only=CLASSES, **words):
     return [dict(name=c, clients=clients, header=HEADERS[c], **words) for c in only]
 
 
-def share_error(result, ideal=None):
-    """How far the class that is farthest from its share is from it, in points of percent; bytes received at the clients."""
-    return pooled_share_error([result], ideal)
+ASKED = 0.99        # of the looks at a class's queue: with one in it as often, it asked all the time
 
 
-def pooled_share_error(results, ideal=None):
-    """The same over several runs taken as one."""
-    ideal = ideal or IDEAL
-    got = {c: sum(r["classes"][c]["bytes"] for r in results) for c in ideal}
-    return max(abs(100 * got[c] / sum(got.values()) - ideal[c]) for c in ideal)
+def asking(asked):
+    """
+    What is due to those that asked all the time, of each other, in percent.  asked: of each class the part of the looks in which a request of it waited.  A class whose queue is
+    empty at a release can't be served then, by whatever scheduler: its clients, or the machine, were too slow.  None: fewer than two asked, and nothing can be said.
+    """
+    weights = {c: w for c, w in WEIGHTS.items() if asked[c] >= ASKED}
+    return {c: 100.0 * w / sum(weights.values()) for c, w in weights.items()} if len(weights) > 1 else None
+
+
+class Looks:
+    """Looks at the queues of a gateway, some fifty times a second, from `after` seconds on."""
+
+    def __init__(self, server, after):
+        self.server, self.after, self.over = server, after, threading.Event()
+        self.seen, self.waited = 0, dict.fromkeys(CLASSES, 0)
+        self.thread = threading.Thread(target=self.look, daemon=True)
+        self.thread.start()
+
+    def look(self):
+        if self.over.wait(self.after):
+            return
+        connection = http.client.HTTPConnection(*self.server.address.split(":"), timeout=20)
+        while not self.over.wait(0.02):
+            connection.request("GET", "/qos-status?json")
+            queued = {c["name"]: c["queued"] for c in json.load(connection.getresponse())["classes"]}
+            if self.over.is_set():
+                break
+            self.seen += 1
+            for c in CLASSES:
+                self.waited[c] += queued[c] > 0
+        connection.close()
+
+    def end(self):
+        self.over.set()
+        self.thread.join(30)
+        return {c: n / self.seen if self.seen else 1.0 for c, n in self.waited.items()}
+
+
+def share_error(results):
+    """
+    How far the class that is farthest from its share is from it, in points of percent: bytes received at the clients, of runs with `shares`.  Runs in which a class did not ask all the time
+    count only if there are no others, and then for those that did.
+    """
+    results = results if isinstance(results, list) else [results]
+    whole = [r for r in results if asking(r["asked"]) == IDEAL] or results
+    ideal = asking({c: min(r["asked"][c] for r in whole) for c in CLASSES})
+    if not ideal:
+        return Spread(math.nan, -math.inf, math.inf, 1)
+    return share_spread([{c: line["classes"][c]["bytes"] for c in ideal} for r in whole for line in r["intervals"]], ideal)
+
+
+def said(results):
+    """Of runs in which a class did not ask, a remark."""
+    results = results if isinstance(results, list) else [results]
+    missing = {c: min(r["asked"][c] for r in results) for c in CLASSES}
+    return "".join(f"; {c} asked in {100 * part:.0f} % of the looks" for c, part in missing.items() if part < ASKED)
+
+
+def pooled_share_error(results):
+    """Of all runs taken as one, whoever asked."""
+    got = {c: sum(r["classes"][c]["bytes"] for r in results) for c in IDEAL}
+    return max(abs(100 * got[c] / sum(got.values()) - IDEAL[c]) for c in IDEAL)
 
 
 def qos(window=8, engine=True, more=""):
@@ -106,9 +166,16 @@ class Bench(bench.Bench):
         self.running = {k: s for k, s in self.running.items() if s is not server}
         server.stop()
 
-    def run(self, server, clients, seconds, warmup=0.5, **options):
-        """One measurement.  Errors in it are said: a figure taken among them is worth less."""
-        result = load(server.address, clients, seconds, warmup=warmup, **options)
+    def run(self, server, clients, seconds, warmup=0.5, shares=False, **options):
+        """One measurement.  Errors in it are said: a figure taken among them is worth less.  shares: for share_error, of a gateway with the module."""
+        if shares:
+            options.setdefault("interval", max(0.2, seconds / 15))
+        looks = Looks(server, warmup + 0.1) if shares else None
+        try:
+            result = load(server.address, clients, seconds, warmup=warmup, **options)
+        finally:
+            asked = looks.end() if looks else None
+        result["asked"] = asked
         bad = errors(result)
         refused = sum(n for code, n in result["total"]["status"].items() if int(code) >= 400)
         if bad or refused:
@@ -130,9 +197,22 @@ def alternate(pairs, first, second):
     return results
 
 
-def median_ratio(pairs, value):
-    """Median over the pairs of value(second) / value(first)."""
-    return statistics.median(value(b) / value(a) if value(a) else float("nan") for a, b in pairs)
+def ratios(pairs, value):
+    """Over the pairs, value(second) / value(first)."""
+    return Spread.of([value(b) / value(a) if value(a) else math.nan for a, b in pairs])
+
+
+def repeat_pairs(bench, pairs, first, second, value, goal):
+    """alternate(), as often as bench.repeat wants it; (pairs, their ratios)."""
+    turn = itertools.count()
+
+    def pair():
+        if next(turn) % 2 == 0:
+            a = first()
+            return a, second()
+        b = second()
+        return first(), b
+    return bench.repeat(pair, lambda found: ratios(found, value), goal, least=pairs)
 
 
 def bytes_per_s(result):

@@ -15,6 +15,7 @@ httpd, the least that a page can cost; and from a file.
     boundary_us                43 marks from memory / no mark: microseconds a boundary
     cost_memory_ratio, cost_memory_unmarked_ratio, cost_marked_file_ratio, cost_file_ratio (10 MB with EeodFiles): no goal, to be known
 """
+import itertools
 import os
 import statistics
 
@@ -22,6 +23,7 @@ from lab.httpd import Httpd, PhpFpm
 from lab.lab import module, program
 from lab.load import Load
 from lab.path import Path
+from spread import Spread, worst
 
 OPEN, CLOSE = b"<!--EEOD-->", b"<!--/EEOD-->"
 SIZE = 65536
@@ -94,25 +96,29 @@ class Pages:
         self.path.stop()
 
 
-def compare(bench, p, name, first, second):
-    """Microseconds of CPU of a request on each side, pair by pair."""
+def of_ratio(runs):
+    return Spread.of([b / a for a, b in runs])
+
+
+def compare(bench, p, name, first, second, of, goal):
+    """What `of` makes of the CPU seconds of a request on each side, pair by pair."""
     pairs, seconds = bench.size((16, 4), (4, 1.5))
-    runs = [p.pair((first, second), seconds) if i % 2 else p.pair((second, first), seconds)[::-1] for i in range(pairs)]
-    each = [b / a for a, b in runs]
+    turn = itertools.count(1)
+    runs, spread = bench.repeat(lambda: p.pair((first, second), seconds) if next(turn) % 2 == 0 else p.pair((second, first), seconds)[::-1], of, goal, least=pairs)
     medians = [1e6 * statistics.median(side) for side in zip(*runs)]
-    bench.say(f"{name}: {medians[0]:.1f} and {medians[1]:.1f} us of CPU a request, {statistics.median(each):.3f} times (mean {statistics.mean(each):.3f}, "
-              f"standard error {statistics.stdev(each) / pairs ** 0.5:.3f})")
-    return [(a * 1e6, b * 1e6) for a, b in runs]
+    bench.say(f"{name}: {medians[0]:.1f} and {medians[1]:.1f} us of CPU a request, {of_ratio(runs):.3f} times ({len(runs)} pairs)")
+    return spread
 
 
 def costs(bench, p):
-    def ratio(name, url):
-        return statistics.median(b / a for a, b in compare(bench, p, f"{name}, without the module and with it", (p.bare, url), (p.ours, url)))
+    def ratio(name, url, goal=None):
+        return compare(bench, p, f"{name}, without the module and with it", (p.bare, url), (p.ours, url), of_ratio, goal)
 
-    bench.figure("cost_marked_cpu_ratio", ratio("3 marks, PHP-FPM", "/3.php"), "times", "<= 1.10")
-    bench.figure("cost_unmarked_cpu_ratio", max(ratio("no mark, PHP-FPM", "/0.php"), ratio("no mark, file", "/0.html")), "times", "<= 1.01")
-    runs = compare(bench, p, "no mark and 43 marks, memory", (p.other, "/memory/0.html"), (p.ours, "/memory/43.html"))
-    bench.figure("boundary_us", statistics.median((b - a) / 43 for a, b in runs), "us", "<= 3")
+    bench.figure("cost_marked_cpu_ratio", ratio("3 marks, PHP-FPM", "/3.php", "<= 1.10"), "times", "<= 1.10")
+    unmarked = [ratio("no mark, PHP-FPM", "/0.php", "<= 1.01"), ratio("no mark, file", "/0.html", "<= 1.01")]
+    bench.figure("cost_unmarked_cpu_ratio", worst(unmarked, max), "times", "<= 1.01")
+    bench.figure("boundary_us", compare(bench, p, "no mark and 43 marks, memory", (p.other, "/memory/0.html"), (p.ours, "/memory/43.html"),
+                                        lambda runs: Spread.of([1e6 * (b - a) / 43 for a, b in runs]), "<= 3"), "us", "<= 3")
     bench.figure("cost_memory_ratio", ratio("3 marks, memory", "/memory/3.html"), "times")
     bench.figure("cost_memory_unmarked_ratio", ratio("no mark, memory", "/memory/0.html"), "times")
     bench.figure("cost_marked_file_ratio", ratio("3 marks, file", "/3.html"), "times")

@@ -16,16 +16,32 @@ import sys
 import time
 
 from figures import Figures
+from spread import verdict
 from lab.lab import ROOT, Lab, build_directory
 
 
 class Bench:
-    """What each family gets.  lab: the Lab; quick: fewer and shorter runs; say: tells how far it is; data: what the pictures are drawn from."""
+    """What each family gets.  lab: the Lab; quick: fewer and shorter runs; say: tells how far it is; data: what the pictures are drawn from.
+    PATIENCE: seconds that all repetitions may take, in a full and a quick bench; one figure's a third of them."""
+
+    PATIENCE = (1200, 60)
 
     def __init__(self, lab, figures, quick, say):
         self.lab, self.figures, self.quick, self.say = lab, figures, quick, say
         self.figure = figures.figure
         self.data = {}
+        self.patience = self.size(*self.PATIENCE)
+
+    def repeat(self, sample, spread_of, goal, least=1):
+        """Takes samples, at least so many, until the spread that spread_of(samples) makes of them decides about the goal or the patience is at its end.  (samples, spread)."""
+        samples, left = [sample() for _ in range(least)], min(self.patience, self.size(*self.PATIENCE) / 3)
+        while verdict(spread := spread_of(samples), goal) is None and left > 0:
+            begun = time.monotonic()
+            samples.append(sample())
+            took = time.monotonic() - begun
+            left -= took
+            self.patience -= took
+        return samples, spread
 
     def size(self, full, quick):
         return quick if self.quick else full

@@ -5,27 +5,16 @@
     figures.figure("instructions_drr_3", 412, "instructions", "<= 500")
     figures.write()
 
-A line is `core.instructions_drr_3 412 instructions <= 500 ok`; the goal is `-` where there is none.  A figure that misses its goal says
-`short` and changes no exit status: a bench tells, it does not judge.  The file is OUT_DIR/core.json:
-{"figures": [{"figure": "instructions_drr_3", "value": 412, "unit": "instructions", "goal": "<= 500", "ok": true}, ...]}.
+A line is `core.instructions_drr_3 412 instructions <= 500 ok`; the goal is `-` where there is none.  A figure that misses its goal says `short`, one whose spread
+(spread.py) holds both what keeps the goal and what does not says `undecided`; neither changes an exit status: a bench tells, it does not judge.  The spread stands in a line before
+it that begins with #.  The file is OUT_DIR/core.json: {"figures": [{"figure": "instructions_drr_3", "value": 412, "unit": "instructions", "goal": "<= 500", "ok": true, "spread": null},
+...]}; "ok" is null when it is undecided, "spread" is [low, high], each null without a bound, or null for what was counted.
 """
 import json
 import math
 import os
 
-
-def meets(value, goal):
-    """Whether value keeps a goal like "<= 1.0", ">= 0.95", "== 0"; True without a goal, False for no number."""
-    if goal is None:
-        return True
-    word, _, bound = goal.partition(" ")
-    bound = float(bound)
-    if not isinstance(value, (int, float)) or math.isnan(value):
-        return False
-    compare = {"<=": value <= bound, ">=": value >= bound, "==": value == bound, "<": value < bound, ">": value > bound}
-    if word not in compare:
-        raise ValueError(f"a goal reads '<= 1.0', not {goal!r}")
-    return compare[word]
+from spread import Spread, verdict
 
 
 def shown(value):
@@ -39,9 +28,14 @@ class Figures:
         self.bench, self.out_dir, self.rows = bench, out_dir, []
 
     def figure(self, name, value, unit, goal=None):
-        ok = meets(value, goal)
-        self.rows.append({"figure": name, "value": value, "unit": unit, "goal": goal, "ok": ok})
-        print(f"{self.bench}.{name} {shown(value)} {unit} {goal or '-'} {'ok' if ok else 'short'}", flush=True)
+        """value: a number that was counted, or a Spread."""
+        ok, spread = verdict(value, goal), None
+        if isinstance(value, Spread):
+            spread = [bound if math.isfinite(bound) else None for bound in (value.low, value.high)]
+            print(f"# {self.bench}.{name}: " + (f"{shown(value.low)} to {shown(value.high)} by {value.runs} measurements" if value.runs > 1 else "measured once, which tells no spread"), flush=True)
+            value = value.value
+        self.rows.append({"figure": name, "value": value, "unit": unit, "goal": goal, "ok": ok, "spread": spread})
+        print(f"{self.bench}.{name} {shown(value)} {unit} {goal or '-'} {'undecided' if ok is None else 'ok' if ok else 'short'}", flush=True)
         return ok
 
     def write(self):

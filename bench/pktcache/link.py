@@ -10,9 +10,9 @@ link.py - what the link carries to the clients, in bytes of IP, for each byte of
 """
 import dataclasses
 import functools
-import statistics
 
 from setting import Site, Way, World
+from spread import Spread
 
 CASES = {"default": (Site(), "<= 0.105"), "no_image": (Site(image=0), "<= 0.14"), "small_gaps": (Site(gap=50), "<= 0.15")}
 
@@ -40,11 +40,12 @@ def measure(bench, case):
     site = dataclasses.replace(site, per_second=bench.size(site.per_second, 50))
     none = carried(bench, Way.NONE, site, seconds)
     for prefix, way in ways(case).items():
-        # What has a goal is the middle one of three runs: one by itself is off by 2 % now and then, when the machine has had a pause.
-        parts = [carried(bench, way, site, seconds) / none for _ in range(3 if way is Way.TRAIN else 1)]
+        # What has a goal is the middle one of three runs at least: one by itself is off by 2 % now and then, when the machine has had a pause.
+        ours = way is Way.TRAIN
+        parts, spread = bench.repeat(lambda: carried(bench, way, site, seconds) / none, Spread.of, goal if ours else None, least=3 if ours else 1)
         if len(parts) > 1:
             bench.say(f"{prefix}link_bytes_{case}: {', '.join(f'{p:.4f}' for p in parts)}")
-        bench.figure(f"{prefix}link_bytes_{case}", statistics.median(parts), "of no cache", goal if way is Way.TRAIN else None)
+        bench.figure(f"{prefix}link_bytes_{case}", spread, "of no cache", goal if ours else None)
 
 
 FAMILIES = [(functools.partial(measure, case=case), tuple(f"{prefix}link_bytes_{case}" for prefix in ways(case))) for case in CASES]

@@ -10,6 +10,7 @@ import statistics
 import subprocess
 
 from lab.lab import program
+from spread import Spread
 
 SIZES = (256, 512, 1024, 1460)
 WINDOWS = (32, 64, 128, 256)
@@ -25,9 +26,9 @@ def measure(bench):
     seconds, runs = bench.size((2, 5), (0.5, 3))
     rounds = [{what: speed(what, 64, 1460, seconds) for what in ("highway", "md5", "textbook", "tuned")} for _ in range(runs)]
     bench.say("; ".join(f"{what} {statistics.median(r[what][0] for r in rounds):.0f} ns" for what in rounds[0]))
-    bench.figure("fingerprint_gb_s", statistics.median(r["highway"][1] for r in rounds), "GB/s", ">= 1.2")
+    bench.figure("fingerprint_gb_s", Spread.of([r["highway"][1] for r in rounds]), "GB/s", ">= 1.2")
     for name, what, goal in (("ppc_textbook_ratio", "textbook", ">= 5"), ("ppc_tuned_ratio", "tuned", ">= 2")):
-        bench.figure(name, statistics.median(r[what][0] / r["highway"][0] for r in rounds), "times", goal)
+        bench.figure(name, Spread.of([r[what][0] / r["highway"][0] for r in rounds]), "times", goal)
 
 
 def draw_from(bench):
