@@ -5,8 +5,7 @@ squid.py - a real Squid in the lab.
     squid = Squid(lab, FQRS, config="fqrs on\\nfqrs_link rate=2Mbit\\n").start()
     squid.json()["classes"]
 
-FQRS is the patched one, STOCK the one as its authors ship it, both built by squid-fqrs/build with the same options; each is a directory to
-which squid-fqrs/build installed it, from $FAIRGATE_SQUID and $FAIRGATE_SQUID_STOCK, or wherever the build's cache has it.
+FQRS is the patched one: a directory to which squid-fqrs/build installed it, from $FAIRGATE_SQUID or wherever the build's cache has it.
 """
 import json
 import os
@@ -33,7 +32,13 @@ def fqrs():
 
 
 def stock():
+    """Without our patch, and built as ours is: what one costs can be compared with the other."""
     return installed("FAIRGATE_SQUID_STOCK", "5.7", "--lean", "--stock")
+
+
+def debian():
+    """Debian's own binary: what the patched one answers can be compared with what people run.  It has no pages and icons of its own."""
+    return installed("FAIRGATE_SQUID_DEBIAN", "5.7", "--stock")
 
 
 BASE = """
@@ -69,9 +74,9 @@ SANITIZERS = {
 class Squid(Server):
     name = "squid"
 
-    def __init__(self, lab, prefix, config="", name=None, intercept=False, cache=False, log=None, command_prefix=(), dns="127.0.0.1", env=None):
+    def __init__(self, lab, prefix, config="", name=None, intercept=False, cache=False, log=None, command_prefix=(), dns="127.0.0.1", env=None, pages=None):
         super().__init__(lab, name)
-        self.install, self.config, self.intercept, self.cache, self.logged = prefix, config, intercept, cache, log
+        self.install, self.pages, self.config, self.intercept, self.cache, self.logged = prefix, pages or prefix, config, intercept, cache, log
         self.dns, self.env = dns, env or {}
         self.command_prefix = list(command_prefix)
         self.service = f"fg{os.getpid()}x{self.port}"
@@ -88,10 +93,13 @@ class Squid(Server):
 
     def configure(self):
         shutil.chown(self.dir, "proxy", "proxy")
-        text = BASE.format(prefix=self.install, dir=self.dir, dns=self.dns).replace("logformat lab %ts.%03tu %>a %Ss/%03>Hs %<st %rm %ru %{-}>ha\n", "")
+        text = BASE.format(prefix=self.pages, dir=self.dir, dns=self.dns).replace("logformat lab %ts.%03tu %>a %Ss/%03>Hs %<st %rm %ru %{-}>ha\n", "")
         text += f"http_port {self.port}\n"
         if self.intercept:
             text += f"http_port {self.extra_port} intercept\n"
+        unlinkd = os.path.join(self.install, "libexec", "unlinkd")
+        if os.path.exists(unlinkd):
+            text += f"unlinkd_program {unlinkd}\n"
         if not self.cache:
             text += "cache deny all\n"
         text += f"access_log stdio:{self.dir}/access.log logformat=lab\n" if self.logged else "access_log none\n"

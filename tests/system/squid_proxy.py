@@ -41,11 +41,11 @@ def scheduled(window=1, **settings):
 class Proxy(squid.Squid):
     """config: what squid.conf says besides what the lab needs.  More arguments are the lab's Squid's."""
 
-    def __init__(self, world, config="", stock=False, **kwargs):
+    def __init__(self, world, config="", **kwargs):
         kwargs.setdefault("log", LOG)
         self.world, self.origin = world, world.origin
         self.site_port = lab.free_port()        # where it looks like the site that Host names, for the lab's Load
-        super().__init__(world.lab, squid.stock() if stock else squid.fqrs(), **kwargs)
+        super().__init__(world.lab, squid.fqrs(), **kwargs)
         self.config = self.always + config
         self.told = False               # to end
         self.ended = None               # its exit status, once it has one

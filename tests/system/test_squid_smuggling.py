@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Ten thousand smuggled and malformed requests: with the scheduler on, with it off, and without our patch, Squid gives the same answers and sends on the
-same requests, byte by byte.
+"""Ten thousand smuggled and malformed requests: with the scheduler on, with it off, and without our patch (Debian's own binary), Squid gives the same
+answers and sends on the same requests, byte by byte.
 
 Three Squids stand in network namespaces of their own, so that all have the same address and port, with a client and an origin beside each.
 """
@@ -31,7 +31,7 @@ class Setup:
 
     def __init__(self, lab, name, prefix, config):
         self.host = Host(f"fg{os.getpid()}-{random.randrange(1 << 16):04x}-{name}", "127.0.0.1")
-        self.squid = squid.Squid(lab, prefix, config, name=f"squid-{name}").on(self.host)
+        self.squid = squid.Squid(lab, prefix, config, name=f"squid-{name}", pages=which()).on(self.host)
         self.driver = None
 
     def __enter__(self):
@@ -64,11 +64,11 @@ class Setup:
 def setups(world):
     """Stock, off, on."""
     try:
-        stock = squid.stock()
+        stock = squid.debian()
     except (LabError, OSError) as why:
         if os.environ.get("CI"):
             raise
-        pytest.skip(f"no stock Squid: {why}")
+        pytest.skip(f"no Squid of Debian: {why}")
     versions = [subprocess.run([f"{p}/sbin/squid", "-v"], capture_output=True, text=True, check=True).stdout.splitlines()[0] for p in (which(), stock)]
     if versions[0] != versions[1]:
         assert "CI" not in os.environ, versions
