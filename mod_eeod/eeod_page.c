@@ -394,7 +394,7 @@ static void join(apr_bucket_brigade *bb) {
     APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_heap_create(flat, n, apr_bucket_free, bb->bucket_alloc));
 }
 
-/* What is fed but not yet taken, and a chunk that is not yet full, outlive this call.  Both have been read, and are a chunk at most. */
+/* What is fed but not yet taken, and a chunk that is not yet full, outlive this call.  Both have been read, and are a chunk at most, or what waits for the first mark. */
 static apr_status_t keep(struct page *p, apr_bucket_brigade *bb) {
     int pieces = 0;
 
@@ -407,10 +407,12 @@ static apr_status_t keep(struct page *p, apr_bucket_brigade *bb) {
     return APR_SUCCESS;
 }
 
+/* The header waits for the first mark, or as much as may be held: it is to tell of it. */
+static int waits(const struct page *p) { return p->asked && !p->passed && !p->marked && !p->over && p->portion < EEOD_PORTION; }
+
 /* A flush: what stands before it goes on, but for a chunk that is not full. */
 static void flush(struct page *p, apr_bucket *b) {
-    /* The header waits for the first mark, or as much as may be held: it is to tell of it. */
-    if (p->asked && !p->passed && !p->marked && !p->over && p->portion < EEOD_PORTION) {
+    if (waits(p)) {
         apr_bucket_destroy(b);
         return;
     }
@@ -485,7 +487,7 @@ static apr_status_t page_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
         if (rv == APR_SUCCESS) rv = p->status;
     }
     apr_brigade_cleanup(bb);
-    if (rv == APR_SUCCESS && (!p->room || !p->portion)) rv = pass(p);
+    if (rv == APR_SUCCESS && !waits(p) && (!p->room || !p->portion)) rv = pass(p);
     if (rv == APR_SUCCESS) rv = keep(p, p->in);
     if (rv == APR_SUCCESS) rv = keep(p, p->out);
     return rv;

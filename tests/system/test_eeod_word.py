@@ -34,9 +34,9 @@ printf 'Status: 404 Not there\\nContent-Type: text/html\\nEeod: marks\\n\\n'
 
 
 class Raw:
-    """A server that says the same to everybody."""
+    """A server that says the same to everybody, in pieces with a pause between them."""
 
-    def __init__(self, said):
+    def __init__(self, *said):
         self.said, self.listening = said, socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self.listening.getsockname()[1]}"
         threading.Thread(target=self.serve, daemon=True).start()
@@ -50,7 +50,10 @@ class Raw:
             with c:
                 while b"\r\n\r\n" not in c.recv(65536):
                     pass
-                c.sendall(self.said)
+                for piece in self.said[:-1]:
+                    c.sendall(piece)
+                    time.sleep(0.2)
+                c.sendall(self.said[-1])
 
     def close(self):
         self.listening.shutdown(socket.SHUT_RDWR)
@@ -74,6 +77,9 @@ def site(parts):
         body = b"4\r\nabcd\r\n0\r\nEeod: marks\r\n\r\n"
         raw = Raw(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\nTrailer: Eeod\r\nConnection: close\r\n\r\n" + body)
         hints = Raw(b"HTTP/1.1 103 Hints\r\nEeod: marks\r\n\r\nHTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 4\r\nConnection: close\r\n\r\nabcd")
+        middle = PAGE.index(OPEN) - 100
+        pieces = Raw(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nEeod: marks\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(PAGE) + PAGE[:middle // 2],
+                     PAGE[middle // 2:middle], PAGE[middle:])
         says = {"asked": "Header set Eeod marks", "always": "Header always set Eeod marks", "other": 'Header set Eeod "marks [[mine ]]]]"',
                 "two": "Header set Eeod marks\nHeader add Eeod none", "twice": "Header set Eeod marks\nHeader always set Eeod none",
                 "private": "Header set Eeod marks\nHeader always set Cache-Control private", "cached": "Header set Eeod marks\nHeader set Cache-Control max-age=60",
@@ -86,7 +92,8 @@ def site(parts):
                    f"<Location /striped>\nEeodEngine On\nEeodStrip On\nHeader set Eeod marks\n</Location>\nAlias /striped {root}\n"
                    f"CacheRoot {cache}\nCacheEnable disk /cached\nCacheEnable disk /cachedoff\nCacheIgnoreNoLastMod On\nCacheIgnoreCacheControl On\nCacheHeader On\n"
                    "ProxyPass /on/behind/ http://{back}/asked/\nProxyPass /off/behind/ http://{back}/asked/\nProxyPass /strip/behind/ http://{back}/asked/\n"
-                   f"ProxyPass /on/raw http://{raw.address}/\nProxyPass /off/raw http://{raw.address}/\nProxyPass /on/hints http://{hints.address}/\nProxyPass /off/hints http://{hints.address}/\n")
+                   f"ProxyPass /on/raw http://{raw.address}/\nProxyPass /off/raw http://{raw.address}/\nProxyPass /on/hints http://{hints.address}/\nProxyPass /off/hints http://{hints.address}/\n"
+                   f"ProxyPass /on/pieces http://{pieces.address}/\n")
         options = dict(cgi=True, modules=("cache", "cache_disk", "socache_shmcb"))
         asked = f"Alias /asked {root}\n<Location /asked>\nEeodEngine On\nHeader set Eeod marks\n</Location>\n"
         back = Pages(lab, root, name="back", config=asked, cgi=True).start()
@@ -98,6 +105,7 @@ def site(parts):
         back.assert_well()
         raw.close()
         hints.close()
+        pieces.close()
 
 
 def said(site, target, *words):
@@ -109,6 +117,11 @@ def test_where_the_application_asks_the_filter_vouches(site):
         status, fields, body = curl(f"{site.url}/{target}", "-H", "Cookie: a=b")
         assert status.endswith("200 OK") and body == PAGE and fields.get("eeod") == "marks", target
     assert said(site, "mine/page.html") == "marks <!--EE <!--/EE"
+
+
+def test_the_word_waits_for_the_first_mark_of_a_page_that_comes_in_pieces(site):
+    status, fields, body = curl(f"{site.url}/on/pieces")
+    assert status.endswith("200 OK") and body == PAGE and fields.get("eeod") == "marks" and fields["content-length"] == str(len(PAGE))
 
 
 def test_without_being_asked_it_does_not(site):
