@@ -15,6 +15,7 @@
 struct pk_begun {
     unsigned alone, again;
     bool     other;                 /* the other end stands aside: what is in the way of connections may have been there */
+    bool     unheard;               /* what is sent does not reach the other end: likewise, for it may have just been stopped */
     uint32_t asked[PK_ASKED];       /* pk_tuple_mark of those that came last, from the server */
     unsigned next;
 };

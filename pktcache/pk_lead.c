@@ -125,6 +125,7 @@ static void hear(pk_lead_t *l, pk_lane_t *const *lane, struct pk_way_news *n, ui
         n->alone += l->seen.begun.alone;
         n->again += l->seen.begun.again;
         n->other |= l->seen.begun.other;
+        n->unheard |= l->seen.begun.unheard;
         memcpy(l->asked + i * PK_ASKED, l->seen.begun.asked, sizeof l->seen.begun.asked);
     }
     n->came = pieces != l->pieces;

@@ -342,7 +342,7 @@ static void established(pk_parent_t *p, const struct pk_ready *ready, uint64_t n
     pk_heard_begin(&p->heard, now);
     pk_advance_forget(&p->advance);
     p->differs = p->childs = PK_WHY_NOTHING;
-    p->begun.other = false;
+    p->begun.other = p->begun.unheard = false;
     p->told = PK_WHY_NOTHING;
     tell_aside(p, now);
     p->who_wait = 0;
@@ -351,6 +351,7 @@ static void established(pk_parent_t *p, const struct pk_ready *ready, uint64_t n
 }
 
 static void news(pk_parent_t *p, enum pk_news what, const char *why) {
+    p->begun.unheard = !p->heard.here;
     if (what == PK_NOW_GONE) {
         p->counters.outages++;
         pk_advance_forget(&p->advance);

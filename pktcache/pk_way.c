@@ -43,7 +43,11 @@ static bool led(struct pk_way *w, const struct pk_way_news *n, const struct pk_s
 
 static bool looks(struct pk_way *w, const struct pk_way_news *n, const struct pk_sights *s, uint64_t now) {
     if (n->other && !w->alone) return change(w, PK_LED, PK_WHY_NOTHING, now, 0);
-    if (s->done) return (w->alone || now >= s->done_at + MAY_BE_OTHERS) && aside(w, PK_WHY_UNANSWERED, now);
+    if (s->done) {
+        if (!w->alone && now < s->done_at + MAY_BE_OTHERS) return false;
+        w->in_doubt = n->unheard && !w->alone;
+        return aside(w, PK_WHY_UNANSWERED, now);
+    }
     /* Without a new connection there is nothing to be seen, and nobody whom it would help to go back. */
     if (now < w->until && (!s->begun || now < s->begun_at + ENOUGH)) return false;
     w->look_wait = longer(w->look_wait, LOOK_FIRST, LOOK_LAST);
@@ -54,7 +58,8 @@ static bool looks(struct pk_way *w, const struct pk_way_news *n, const struct pk
 bool pk_way_look(struct pk_way *w, const struct pk_way_news *n, const struct pk_sights *s, uint64_t now) {
     if (w->state == PK_LED) return led(w, n, s, now);
     if (w->state == PK_LOOKS) return looks(w, n, s, now);
-    if (now < w->until) return false;
+    if (now < w->until && !(w->in_doubt && !n->unheard)) return false;
+    w->in_doubt = false;
     if (n->closed) {
         w->until = now + CLOSED_AGAIN;
         return false;

@@ -13,6 +13,7 @@
  *     LOOKS   For 10 s at most packets are not led to the device, and it is looked whether connections come about then.  One does: ASIDE (UNANSWERED).  New ones don't,
  *             either: the servers are dead; back, and not again so soon (10 s, twice as long each time, up to an hour).
  *     ASIDE   Packets are not led to the device, for 30 s at first, twice as long each time, up to half an hour.  Then LED, to see whether it is better now.
+ *             UNANSWERED while what was sent did not reach the other end: that may have been the reason, so only until it does.
  *
  * A connection that has come about, through the device, makes all waits what they were at first.
  *
@@ -40,6 +41,7 @@ struct pk_way {
     enum { PK_LED, PK_LOOKS, PK_ASIDE_NOW } state;
     enum pk_why why;                /* PK_WHY_NOTHING: LED */
     bool        alone;              /* LOOKS: because of that */
+    bool        in_doubt;           /* ASIDE: while the other end was not heard */
     uint64_t    since, until;
     uint64_t    wait, look_wait;    /* the last ones; 0: none yet */
     uint64_t    look_from;          /* not before */
@@ -50,6 +52,7 @@ struct pk_way_news {
     bool     closed;                /* the filter's rules let nothing pass */
     unsigned alone, again;          /* pk_begun.h */
     bool     other;                 /* the other end stands aside: then only `alone` is ours, and what else was looked for is no news */
+    bool     unheard;               /* what is sent does not reach the other end */
     bool     goes_on;               /* something new from a server came from the device */
 };
 

@@ -270,6 +270,27 @@ START_TEST(test_the_other_end_is_to_blame) {
 }
 END_TEST
 
+/* A daemon that is stopped answers nothing, and connections come about without this end's device, too. */
+START_TEST(test_the_other_end_was_stopped) {
+    struct pk_way w = { .why = PK_WHY_NOTHING };
+    struct pk_way_news five = { .came = true, .again = 5, .unheard = true }, heard = { .came = true }, ours = { .came = true, .alone = 2, .unheard = true };
+    struct pk_sights s = { .due = 0 };
+    uint64_t now = 100 * SECOND;
+    ck_assert(pk_way_look(&w, &five, &s, now));
+    s = (struct pk_sights){ .begun = 2, .begun_at = now, .done = 1, .done_at = now };
+    ck_assert(pk_way_look(&w, &five, &s, now + SECOND));
+    ck_assert_int_eq(w.why, PK_WHY_UNANSWERED);
+    ck_assert(!pk_way_look(&w, &five, &s, now + 5 * SECOND));
+    ck_assert(pk_way_look(&w, &heard, &s, now + 6 * SECOND));
+    ck_assert_int_eq(w.state, PK_LED);
+    ck_assert_int_eq(w.why, PK_WHY_NOTHING);
+    /* A SYN that no server answers has passed the other end; and who was heard when it was judged changes nothing by being heard. */
+    ck_assert(pk_way_look(&w, &ours, &s, now + 7 * SECOND));
+    ck_assert(pk_way_look(&w, &ours, &s, now + 8 * SECOND));
+    ck_assert_uint_eq(look_for(&w, &heard, &s, now + 8 * SECOND, 100 * SECOND), now + 68 * SECOND);
+}
+END_TEST
+
 START_TEST(test_rules_that_let_nothing_pass) {
     struct pk_way w = { .why = PK_WHY_NOTHING };
     struct pk_way_news closed = { .closed = true }, open = { .closed = false };
@@ -336,6 +357,7 @@ int main(void) {
     tcase_add_test(t, test_nothing_comes_to_the_device);
     tcase_add_test(t, test_nobody_answers);
     tcase_add_test(t, test_the_other_end_is_to_blame);
+    tcase_add_test(t, test_the_other_end_was_stopped);
     tcase_add_test(t, test_rules_that_let_nothing_pass);
     tcase_add_loop_test(t, test_what_rules_let_pass, 0, sizeof filters / sizeof *filters);
     tcase_add_loop_test(t, test_which_rule_translates, 0, sizeof translations / sizeof *translations);
