@@ -237,12 +237,16 @@ static apr_status_t stop_listening(void *unused) {
     return APR_SUCCESS;
 }
 
-/* The kernel sends us a signal when a byte comes; 0, or -1 and errno: then nobody can tell us. */
-static int listen_for_alarms(struct kept *k, apr_pool_t *pconf) {
-    static int told_fork;
-
+/* From now on hooks look after it. */
+static void keep(struct kept *k, apr_pool_t *pconf) {
     kept = k;
     apr_pool_cleanup_register(pconf, NULL, stop_listening, apr_pool_cleanup_null);
+}
+
+/* The kernel sends us a signal when a byte comes; 0, or -1 and errno: then nobody can tell us. */
+static int listen_for_alarms(struct kept *k) {
+    static int told_fork;
+
     if (!told_fork && (errno = pthread_atfork(NULL, NULL, forked)) != 0) return -1;
     told_fork = 1;
     if (pipe2(k->alarm, O_CLOEXEC | O_NONBLOCK)) {
@@ -343,7 +347,8 @@ static int set_up_segment(server_rec *s, struct kept *k, struct qos_server *conf
         ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, errno, s, "qos: no memory for QosPageTable: sizes are learnt as pages are asked for");
     if (conf->share) qos_share_hash_key(conf->share, k->view.hash_key);
     k->view.host = &host;
-    if (listen_for_alarms(k, pconf))
+    keep(k, pconf);
+    if (listen_for_alarms(k))
         ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, errno, s, "qos: no pipe for children to tell "
                      "that the memory that they share is damaged: if it is, they go unscheduled until `apachectl restart`");
     qos_tell_generation(&k->view, k->generation);
@@ -374,11 +379,15 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     (void)plog;
     (void)ptemp;
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG) return OK;
-    /* Switched off, but children of before may still be at work: whose end we note, others of them give back. */
+    /*
+     * Switched off, but children of before may still be at work: whose end we note, others of them give back.  What is damaged they have left; it goes,
+     * and nobody is listened to: no restart would replace it, and one would follow another without a pause.
+     */
     if (!conf->used) {
+        if (k->view.sh && k->wanted) give_up_segment(k);
         if (k->view.sh) {
             note_the_dead(k);
-            (void)listen_for_alarms(k, pconf);
+            keep(k, pconf);
         }
         return OK;
     }

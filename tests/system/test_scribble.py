@@ -224,3 +224,26 @@ def test_a_child_without_a_row_tells_the_status(new_victim):
             assert c.receive().status == 200
             c.close()
         g.assert_no_crash()
+
+
+def test_switched_off_when_damage_is_found(new_victim):
+    """The restart finds that nothing is scheduled any more: there is no memory to replace, and no reason for a restart after it."""
+    with new_victim("event") as g:
+        pid = g.pid
+        g.scheduling["engine"] = "Off"
+        g.config = g.whole_config()
+        g.configure()
+        g.scribble("what=all&seed=1")
+        with contextlib.suppress(OSError, http1.Cut):
+            http1.get(g.port, "/b/size/10", headers=PEOPLE)
+        http1.until(lambda: g.generations() >= 2, 15, "the restart")
+        time.sleep(3)
+        assert g.generations() == 2
+        assert g.alive() and g.pid == pid
+        assert http1.get(g.port, "/b/size/10", headers=PEOPLE).status == 200
+        # Children of before are no reason either, and what they left is not taken for sound when it is used again.
+        g.scheduling["engine"] = "On"
+        g.graceful(g.whole_config())
+        http1.until(g.fresh_status, 15, "a status of the third")
+        assert g.said(LEFT) >= 1 and g.generations() == 3
+        g.assert_no_crash()
