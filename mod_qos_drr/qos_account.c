@@ -319,7 +319,7 @@ static apr_status_t answer_instead(struct qos_request *q, apr_bucket_brigade *bb
     request_rec *last = last_of(q->r);
 
     apr_brigade_cleanup(bb);
-    if (q->outcome != QOS_WAIT_TIMEOUT) return APR_ECONNABORTED;
+    if (q->outcome == QOS_GONE) return APR_ECONNABORTED;
     /* Not by an error bucket: on its way it loses the field. */
     apr_table_setn(last->err_headers_out, "Retry-After", qos_config()->retry_after_text);
     ap_die(HTTP_SERVICE_UNAVAILABLE, last);

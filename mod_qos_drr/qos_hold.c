@@ -385,12 +385,6 @@ int qos_hold_again(struct qos_request *q) {
 
     q->deadline = now + longest_wait_us(q);
     end = submit(q, now, &way);
-    if (end == QOS_REFUSED) {
-        q->reason = NULL;
-        q->ticket = parked;
-        qos_account_resume(q);
-        return 1;
-    }
     qos_account_leave(parked);
     if (end == QOS_WAITED) end = wait_blocking(q);
     q->wait_us += qos_now() - now;

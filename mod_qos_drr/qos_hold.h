@@ -27,8 +27,8 @@
 
 /*
  * A request that was parked while its body was awaited has it now: it waits for a slot once more, in this thread, like any other of its
- * class.  If the queue has no room it takes a slot too many, which no more do at a time than the server has threads.  0 if its client left or the
- * wait was too long: q->outcome tells which, and its ticket is gone.
+ * class.  0 if its client left, the wait was too long or the queue had no room: q->outcome tells which, and its ticket is gone.  No room is no way
+ * in: who fills the queue of its own class would bring all that it has parked to the server at one time.
  */
 int  qos_hold_again(struct qos_request *q);
 

@@ -157,6 +157,23 @@ def test_waits_too_long_after_its_body(wide):
     wide.settled()
 
 
+def test_bodies_that_end_at_one_time_do_not_pass_a_full_queue(wide):
+    """Who finds no place when its body is whole is refused like any other.  It took a slot too many: a crowd, once parked, had only to fill its own class's
+    queue to be at the server all at once."""
+    name = fresh("full")
+    with parked_posts(wide, f"/b/echo?{name}", {"User-Agent": "tiny-queue"}) as (posts, taken):
+        for c in posts:
+            send_rest(c)
+        full = wide.until(lambda s: s["queued"] == 2 and s["parked"] == 0, "two wait, and no other is parked")
+        assert full["outstanding"] == WINDOW
+        taken.release()
+        answers = [c.receive() for c in posts]
+    assert sorted(a.status for a in answers) == [200] * 2 + [503] * (WINDOW - 2)
+    assert all(a.headers.get("retry-after") == "7" for a in answers if a.status == 503)
+    assert sum((line["outcome"], line["reason"]) == ("refused", "class-full") for line in wide.logged(name, WINDOW)) == WINDOW - 2
+    wide.settled()
+
+
 def test_leaves_while_it_waits_after_its_body(wide):
     before = wide.settled()
     with parked_posts(wide) as (posts, taken):
