@@ -186,9 +186,9 @@ static void *make_own(const struct qos_view *v, const char **why) {
 
 /*
  * `held`: this thread holds the lock, and does so in the new memory, too.  Whoever is between qos_lock and qos_unlock goes on, with tickets that nobody
- * knows any more.
+ * knows any more.  `own`: what it complains of, or began to wait for, was this process's own memory already.
  */
-static void leave_as(const struct qos_view *v, const char *why, int held) {
+static void leave_as(const struct qos_view *v, const char *why, int held, int own) {
     static _Atomic unsigned in_vain;
     const char *unused;
     void *mem;
@@ -197,7 +197,7 @@ static void leave_as(const struct qos_view *v, const char *why, int held) {
     if (qos_has_left(v)) {
         /* Another thread was quicker.  Damage to what nobody else can write to is a bug of ours, and must not last. */
         pthread_mutex_unlock(&leaving);
-        if (atomic_fetch_add(&in_vain, 1) > 16) abort();
+        if (own && atomic_fetch_add(&in_vain, 1) > 16) abort();
         return;
     }
     mem = make_own(v, &unused);
@@ -215,7 +215,7 @@ static void leave_as(const struct qos_view *v, const char *why, int held) {
     if (v->host) v->host->left(why);
 }
 
-static void leave(const struct qos_view *v, const char *why) { leave_as(v, why, 1); }
+static void leave(const struct qos_view *v, const char *why) { leave_as(v, why, 1, 1); }
 
 /* ---- rows ---------------------------------------------------------------------------------------------------------------------- */
 
@@ -398,10 +398,12 @@ static int is_sealed(const struct qos_view *v) {
 }
 
 void qos_lock(const struct qos_view *v) {
+    int own = qos_has_left(v);
     enum qos_taken taken;
 
     while ((taken = qos_mutex_take(&v->sh->lock, QOS_LOCK_US)) == QOS_NOT_TAKEN) {
-        leave_as(v, "the lock is not given back", 0);
+        leave_as(v, "the lock is not given back", 0, own);
+        own = 1;
     }
     if (!is_sealed(v)) {
         leave(v, atomic_load(&v->sh->seal) ? "it was written over" : "another child found it damaged");
@@ -412,7 +414,7 @@ void qos_lock(const struct qos_view *v) {
 }
 
 void qos_unlock(const struct qos_view *v) {
-    if (!qos_mutex_give(&v->sh->lock) && !qos_has_left(v)) leave_as(v, "the lock was taken while it was held", 0);
+    if (!qos_mutex_give(&v->sh->lock) && !qos_has_left(v)) leave_as(v, "the lock was taken while it was held", 0, 0);
 }
 
 /* ---- releases ------------------------------------------------------------------------------------------------------------------ */

@@ -442,6 +442,36 @@ START_TEST(a_lock_that_is_kept) {
 }
 END_TEST
 
+/* Many threads wait for it, and all find at one time that it does not come: one of them leaves, the others are none the worse for it. */
+static pthread_barrier_t together;
+
+static void *take_and_give(void *unused) {
+    (void)unused;
+    pthread_barrier_wait(&together);
+    qos_pump(&v, QOS_NO_ROW);
+    return NULL;
+}
+
+START_TEST(a_lock_that_is_kept_from_a_crowd) {
+    struct qos_size size = { .children = 4, .classes = 4, .tickets = 200000, .pages = 1024 };
+    struct rs_class_settings class = { .name = "all", .weight = 1 };
+    struct rs_settings s;
+    const char *why = NULL;
+    pthread_t t[200];
+
+    /* As large as in use: it takes a while to make another. */
+    qos_shared_free(&v);
+    rs_settings_default(&s);
+    ck_assert_msg(qos_shared_make(&v, &size, &s, &class, 1, &why) == 0, "%s", why);
+    atomic_store(&v.sh->lock.word, (uint32_t)getppid());
+    ck_assert_int_eq(pthread_barrier_init(&together, NULL, 200), 0);
+    for (int i = 0; i < 200; i++) ck_assert_int_eq(pthread_create(&t[i], NULL, take_and_give, NULL), 0);
+    for (int i = 0; i < 200; i++) ck_assert_int_eq(pthread_join(t[i], NULL), 0);
+    ck_assert_int_eq(qos_has_left(&v), 1);
+    pthread_barrier_destroy(&together);
+}
+END_TEST
+
 START_TEST(a_lock_of_nobody) {
     uint64_t began = qos_now();
 
@@ -647,6 +677,7 @@ int main(void) {
     tcase_add_loop_test(t, written_over_with_random_words, 0, 20);
     tcase_add_test(t, one_leaves_and_all_do);
     tcase_add_test(t, a_lock_that_is_kept);
+    tcase_add_test(t, a_lock_that_is_kept_from_a_crowd);
     tcase_add_test(t, a_lock_of_nobody);
     tcase_add_test(t, the_lock_is_a_word);
     tcase_add_test(t, a_thread_ends_with_the_lock);
