@@ -583,8 +583,9 @@ void qos_reclaim(const struct qos_view *v) {
 
 /* ---- configurations ------------------------------------------------------------------------------------------------------------ */
 
-/* The engine would not take the new classes: the numbers of those that it has. */
-static void number_by_name_locked(const struct qos_view *v, const struct rs_class_settings *classes, uint32_t nclasses, uint32_t otherwise) {
+/* These classes are not those in force: the numbers of the ones that the engine has. */
+static void number_by_name_locked(const struct qos_view *v, const struct rs_class_settings *classes, uint32_t nclasses, uint32_t otherwise,
+                                  uint32_t *number) {
     struct rs_class_stats c;
     struct rs_stats all;
     uint32_t unknown = 0, count;
@@ -595,9 +596,9 @@ static void number_by_name_locked(const struct qos_view *v, const struct rs_clas
         for (uint32_t i = 0; i < nclasses && i < v->size.classes; i++) {
             uint32_t n = 0;
             while (n < count && (!rs_class_stats(v->engine, n, &c) || strcmp(c.settings.name, classes[i].name))) n++;
-            v->numbers[i] = n < count ? n : unknown;
+            number[i] = n < count ? n : unknown;
         }
-        unknown = v->numbers[otherwise < v->size.classes ? otherwise : 0];
+        unknown = number[otherwise < v->size.classes ? otherwise : 0];
     }
 }
 
@@ -616,20 +617,27 @@ enum qos_configured qos_configure(const struct qos_view *v, uint32_t generation,
                                   const struct rs_class_settings *classes, uint32_t nclasses, uint32_t otherwise, uint32_t *number,
                                   const char **why) {
     enum qos_configured done = QOS_CONFIGURED_BEFORE;
+    const uint32_t *from = v->numbers;
+    int32_t ahead;
 
     qos_lock(v);
+    ahead = (int32_t)(generation - ONCE(v->sh->configured));
     if (qos_has_left(v)) {
         for (uint32_t i = 0; i < v->size.classes; i++) v->numbers[i] = i;
-    } else if (v->sh->configured != generation) {
+    } else if (ahead < 0) {
+        /* It was so slow to start that the next generation came before it: what that one has put in force stays. */
+        number_by_name_locked(v, classes, nclasses, otherwise, number);
+        from = number;
+    } else if (ahead > 0) {
         done = nclasses <= v->size.classes && !rs_configure(v->engine, s, classes, nclasses, v->numbers, qos_now(), why) ? QOS_CONFIGURED
                                                                                                                     : QOS_NOT_CONFIGURED;
         if (done == QOS_CONFIGURED) forget_means_locked(v, nclasses);
         else if (nclasses > v->size.classes) *why = "there are more classes than the engine has places for";
-        if (done == QOS_NOT_CONFIGURED) number_by_name_locked(v, classes, nclasses, otherwise);
+        if (done == QOS_NOT_CONFIGURED) number_by_name_locked(v, classes, nclasses, otherwise, v->numbers);
         v->sh->configured = generation;
     }
     for (uint32_t i = 0; i < nclasses; i++) {
-        uint32_t n = i < v->size.classes ? ONCE(v->numbers[i]) : ONCE(v->numbers[otherwise < v->size.classes ? otherwise : 0]);
+        uint32_t n = ONCE(from[i < v->size.classes ? i : otherwise < v->size.classes ? otherwise : 0]);
         number[i] = n < v->size.classes ? n : 0;
     }
     qos_unlock(v);

@@ -168,8 +168,9 @@ void qos_tell_ended(struct qos_view *v, pid_t pid);
 
 /*
  * In a child: classes and settings of a generation, put in force by the first of its children that comes here, which is told so; number[] receives
- * the classes' numbers in the engine in any case.  QOS_NOT_CONFIGURED: the engine refused them (*why), what was before stays in force, and classes
- * that are not among those have the number of `otherwise`, a position in classes[].
+ * the classes' numbers in the engine in any case.  A child of a generation before the one in force, slow to start, changes nothing.
+ * QOS_NOT_CONFIGURED: the engine refused them (*why), what was before stays in force.  Classes that are not among those in force have the number of
+ * `otherwise`, a position in classes[].
  */
 enum qos_configured { QOS_CONFIGURED_BEFORE, QOS_CONFIGURED, QOS_NOT_CONFIGURED };
 enum qos_configured qos_configure(const struct qos_view *v, uint32_t generation, const struct rs_settings *s,

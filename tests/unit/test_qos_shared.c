@@ -658,6 +658,34 @@ START_TEST(a_configuration_is_taken_over_once) {
 }
 END_TEST
 
+/* A child of before that was slow to start comes when the next configuration is in force: it takes nothing back, and finds its classes by their names. */
+START_TEST(a_late_child_of_before_configures_nothing) {
+    struct rs_class_settings before[2] = { { .name = "heavy", .weight = 3 }, { .name = "light", .weight = 1 } };
+    struct rs_class_settings after[3] = { { .name = "fresh", .weight = 7 }, { .name = "light", .weight = 2 }, { .name = "heavy", .weight = 9 } };
+    struct rs_settings s, wide;
+    struct rs_class_stats c;
+    struct rs_stats all;
+    uint32_t number[3] = { 9, 9, 9 };
+    const char *why = NULL;
+
+    rs_settings_default(&s);
+    s.window = WINDOW;
+    wide = s;
+    wide.window = 50;
+    ck_assert_int_eq(qos_configure(&v, 2, &s, after, 3, 0, number, &why), QOS_CONFIGURED);
+    ck_assert(number[0] == 2 && number[1] == 1 && number[2] == 0);
+    memset(number, 9, sizeof number);
+    ck_assert_int_eq(qos_configure(&v, 1, &wide, before, 2, 0, number, &why), QOS_CONFIGURED_BEFORE);
+    ck_assert(number[0] == 0 && number[1] == 1);
+    rs_stats(v.engine, &all);
+    ck_assert_uint_eq(all.settings.window, WINDOW);
+    ck_assert(rs_class_stats(v.engine, 0, &c) && c.settings.weight == 9);
+    ck_assert_int_eq(qos_configure(&v, 2, &s, after, 3, 0, number, &why), QOS_CONFIGURED_BEFORE);
+    ck_assert(number[0] == 2 && number[1] == 1 && number[2] == 0);
+    expect_sound();
+}
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("qos_shared");
     TCase *t = tcase_create("segment");
@@ -689,6 +717,7 @@ int main(void) {
     tcase_add_test(t, only_descriptors_to_wait_on_are_written_to);
     tcase_add_test(t, behind_the_segment_is_no_memory);
     tcase_add_test(t, a_configuration_is_taken_over_once);
+    tcase_add_test(t, a_late_child_of_before_configures_nothing);
     suite_add_tcase(s, t);
     return run_suite(s);
 }
