@@ -314,6 +314,12 @@ static int was_parked(const struct qos_request *q) {
     return parked;
 }
 
+/* Who leaves the body alone, or to the end, answers before it is whole: that needs no slot any more, and nothing can be put in its place. */
+static int has_begun(const struct qos_request *q) {
+    const request_rec *last = last_of(q->r);
+    return q->sent || last->sent_bodyct || last->eos_sent;
+}
+
 /* There is no slot for it: whoever reads the body is told that it has been answered. */
 static apr_status_t answer_instead(struct qos_request *q, apr_bucket_brigade *bb) {
     request_rec *last = last_of(q->r);
@@ -347,7 +353,7 @@ static apr_status_t body_filter(ap_filter_t *f, apr_bucket_brigade *bb, ap_input
     }
     if (rv != APR_SUCCESS || mode == AP_MODE_SPECULATIVE || APR_BRIGADE_EMPTY(bb) || !APR_BUCKET_IS_EOS(APR_BRIGADE_LAST(bb))) return rv;
     q->body_read = 1;
-    return q->ticket == RS_NO_TICKET || !was_parked(q) || qos_hold_again(q) ? rv : answer_instead(q, bb);
+    return q->ticket == RS_NO_TICKET || has_begun(q) || !was_parked(q) || qos_hold_again(q) ? rv : answer_instead(q, bb);
 }
 
 void qos_account_insert_filter(request_rec *r) {

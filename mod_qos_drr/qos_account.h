@@ -9,7 +9,7 @@
  *     A response takes a slot again once its client keeps up.
  *     A body is waited for as long as its reads together take, less the time that passed between them: else a byte each 0.1 s would keep a slot.
  *     Who is parked for its body stays so until it is whole, however it comes, and then waits for a slot once more (qos_hold_again): a
- *     crowd whose bodies end at one time must not pass the window.
+ *     crowd whose bodies end at one time must not pass the window.  Not if the answer has begun before: then it stays parked to its end.
  *
  * A tunnel (WebSocket, CONNECT) gives its slot back when it stands.  Interim answers (100, 103) are not counted: they are neither the answer's
  * length nor its bytes.

@@ -10,6 +10,7 @@ import pytest
 import http1
 import http2
 from gateway import fresh
+from lab.lab import program
 
 WINDOW = 8
 PEOPLE = {"Cookie": "session=1"}
@@ -186,3 +187,22 @@ def test_leaves_while_it_waits_after_its_body(wide):
         taken.release()
     after = wide.settled()
     assert after["gone"] - before["gone"] == WINDOW
+
+
+def test_body_that_ends_when_the_answer_has_begun(new_gateway):
+    """A handler that leaves the body alone has answered before that is whole: nothing waits for a slot then, and no 503 comes behind the answer."""
+    g = new_gateway(window=1, more="<Location /page>\n    SetHandler lab-page\n</Location>\n")
+    g.load["lab_pages"] = program("tests/lab/.libs/mod_pages.so")
+    with g, g.connect() as c:
+        c.send(http1.request_bytes("GET", "/page?blocks=20&piece=3000", headers={"User-Agent": "hasty", "Content-Length": "10"}))
+        g.until(lambda s: s["parked"] == 1, "its body awaited")
+        with g.window_taken() as taken:
+            c.send(b"x" * 10)
+            response = c.receive()
+            assert response.status == 200 and b"Service Unavailable" not in response.body
+            time.sleep(1.5)     # longer than one of this class may wait
+            taken.release()
+        # The connection is as good as before.
+        response = c.ask("GET", "/static/2k.txt")
+        assert (response.status, response.body) == (200, b"t" * 2048)
+        assert g.settled()["timed_out"] == 0
