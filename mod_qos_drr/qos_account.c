@@ -273,7 +273,7 @@ static apr_status_t count_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
         return ap_pass_brigade(f->next, bb);
     }
     q->broken |= broken;
-    if (bytes && !q->sent) begins = what_begins(bb);
+    if (bytes && !q->sent && !last_of(q->r)->sent_bodyct) begins = what_begins(bb);
     if (!end && is_tunnel(q, begins)) {
         k->current = NULL;
         qos_account_end(q, 0);

@@ -4,6 +4,7 @@
 import pytest
 
 import http1
+import http2
 from backend import Backend, Handler
 from gateway import Gateway, fresh
 
@@ -16,6 +17,7 @@ class Talker(Handler):
 
     /tunnel          101, then whatever comes is sent back
     /hinted/N        103 with a Content-Length of its own and a long Link, then a page of N bytes
+    /quoted/NAME     a page that begins like the head of an answer that is none; 300,000 bytes after open(NAME)
     """
 
     def answer(self, method, url, fields):
@@ -28,6 +30,16 @@ class Talker(Handler):
         if kind == "hinted":
             self.head("103 Early Hints", Link="</" + "s" * 4000 + ">; rel=preload", Content_Length=1 << 30)
             return self.whole(method, b"h" * int(rest))
+        if kind == "quoted":
+            page = b"HTTP/1.1 101 and more than that stood in the log\n"
+            self.head("200 OK", Content_Length=len(page) + 300000)
+            self.wfile.write(page)
+            self.wfile.flush()
+            if not self.server.gate(rest):
+                return False
+            self.leave()
+            self.wfile.write(b"q" * 300000)
+            return True
         return super().answer(method, url, fields)
 
 
@@ -89,6 +101,51 @@ def test_continue_is_not_the_answer(ways):
     after = ways.assert_each_once(before, 1)
     size = len("HTTP/1.1 200 OK\r\n") + sum(len(f"{k}: {v}\r\n") for k, v in response.headers.items()) + 2 + 1
     assert after["bytes"] - before["bytes"] == size
+
+
+@pytest.fixture
+def streams(parts, talker):
+    """The same by HTTP/2."""
+    with Gateway(parts, mpm="event", http2=True, more=f"H2EarlyHints On\nProxyPass /t/ http://127.0.0.1:{talker.port}/\n") as g:
+        yield g
+    g.assert_no_crash()
+
+
+@pytest.mark.parametrize("version", ("0.9", "1.1", "2"))
+def test_a_page_that_reads_like_a_tunnel_is_a_page(streams, talker, version):
+    """By HTTP/2 and 0.9 no head comes before it.  Its bytes were nobody's and its slot was free, for whoever can put a text on the site."""
+    g, name = streams, fresh("quoted")
+    before = g.settled()
+    if version == "2":
+        c = http2.Connection(g.port)
+        number = c.send("GET", f"/t/quoted/{name}", headers={"cookie": "session=1"})
+        c.until(lambda: c.streams[number].size > 0)
+    else:
+        c = g.connect()
+        c.send(http1.request_bytes("GET", f"/t/quoted/{name}", headers=PEOPLE) if version == "1.1" else f"GET /t/quoted/{name}\r\n".encode())
+        http1.until(lambda: talker.count(name) == 1, what="it is made")
+    with c:
+        assert g.status()["outstanding"] == 1
+        talker.open(name)
+        if version == "2":
+            assert c.statuses() == [200] and c.streams[number].size > 300000
+        elif version == "1.1":
+            assert c.receive().status == 200
+        else:
+            while c.more():
+                pass
+    after = g.assert_each_once(before, 1)
+    assert after["bytes"] - before["bytes"] > 300000 and after["done"] - before["done"] == 1
+
+
+def test_early_hints_of_a_stream_are_not_the_answer(streams):
+    before = streams.settled()
+    with http2.Connection(streams.port) as c:
+        number = c.send("GET", "/t/hinted/70000", headers={"cookie": "session=1"})
+        assert c.statuses() == [200]
+        assert (c.streams[number].size, c.streams[number].interim) == (70000, [103])
+    after = streams.assert_each_once(before, 1)
+    assert 70000 <= after["bytes"] - before["bytes"] < 71000
 
 
 @pytest.fixture(scope="module", params=("event", "worker", "prefork"))
