@@ -323,7 +323,7 @@ static int set_up_segment(server_rec *s, struct kept *k, struct qos_server *conf
     struct qos_size size = {
         .children = (uint32_t)query(AP_MPMQ_HARD_LIMIT_DAEMONS, 1) + 16,
         .classes = conf->nclasses * 2 + 64,
-        .tickets = (uint32_t)conf->queue + 2 * P.threads + 1024,
+        .tickets = (uint32_t)conf->queue + 2 * P.threads + 1024 + qos_http2_streams(s, conf),
         .pages = (uint32_t)conf->pages,
     };
     const char *why = NULL;

@@ -17,6 +17,11 @@
 
 #include "qos_config.h"
 
-void qos_http2_config(server_rec *s, const struct qos_server *conf);    /* post_config, after the MPM's */
+/*
+ * In post_config, after the MPM's: how many streams can be served at a time, in all children.  Each may be one that is parked, because its client
+ * takes nothing: so many tickets there are beside those of the queue, or such streams would take the queue's.
+ */
+uint32_t qos_http2_streams(server_rec *s, const struct qos_server *conf);
+void     qos_http2_config(server_rec *s, const struct qos_server *conf);    /* post_config, after the MPM's */
 
 #endif

@@ -2,11 +2,14 @@
 """Streams of HTTP/2: they wait in mod_http2's workers, and what waits there must neither be refused nor keep others out."""
 
 import collections
+import contextlib
+import struct
 import threading
 import time
 
 import pytest
 
+import http1
 import http2
 
 PEOPLE = {"cookie": "session=1"}
@@ -87,6 +90,43 @@ def test_people_keep_their_share_beside_a_crowd_of_streams(new_gateway, mpm):
             moved = {name: after[name]["released"] - before[name]["released"] for name in ("people", "crawlers")}
             assert abs(moved["people"] - 6 / 7 * sum(moved.values())) <= 14, moved
         assert set(people.done) == {200} and set(crawlers.done) <= {200}
+
+
+class Clogged(Crowd):
+    """The same, once it has been let have so many, for large answers of which the client takes 1,000 bytes."""
+
+    def run(self):
+        while not self.over.is_set():
+            # httpd may close a connection that has nothing to do while many others have.
+            with contextlib.suppress(AssertionError, OSError), http2.Connection(self.g.port) as c:
+                self.clog(c)
+
+    def clog(self, c):
+        for _ in range(5):
+            c.statuses([c.send("GET", "/static/2k.txt", headers=self.headers) for _ in range(self.streams)])
+        c.out += c.frame(http2.SETTINGS, 0, 0, struct.pack(">HI", 4, 1000))
+        c.streams.clear()
+        while not self.over.is_set() and not c.closed:
+            for number in [n for n, s in c.streams.items() if s.over]:
+                c.streams.pop(number)
+            for _ in range(min(3, self.streams - len(c.streams))):
+                c.send("GET", "/o/size/400000", headers=self.headers, push=False)
+            c.push()
+            c.receive(0.05)
+            time.sleep(0.02)
+
+
+@pytest.mark.alone
+def test_answers_that_nobody_takes_leave_the_queue_its_places(new_gateway):
+    """1,300 answers of one crawler stand parked, as many as mod_http2 has workers for.  They had taken all tickets: with an empty queue people
+    were answered 503."""
+    with new_gateway(http2=True, children=2, threads=10, window=64, queue=50, more="H2MaxWorkers 700\n") as g:
+        with Clogged(g, 16, 100, CRAWLERS):
+            # Before, 50 + 2 x 20 + 1,024 tickets were all.
+            g.until(lambda s: s["parked"] >= 1250 or s["refused_by"]["queue-full"], "parked", 60)
+            for _ in range(20):
+                assert http1.get(g.port, "/b/size/10", headers=PEOPLE).status == 200
+            assert g.status()["refused_by"]["queue-full"] == 0
 
 
 def test_streams_that_were_reset_leave(h2_gateway):
