@@ -135,7 +135,8 @@ static enum qos_outcome wait_blocking(struct qos_request *q) {
     if (stream) qos_streams_enter(q);
     while (end = look(q), end == QOS_PASSED) {
         uint64_t sleep = stream ? qos_streams_look(q) : QOS_TICK_US, now = qos_now();
-        if (!P.dispatching && sleep <= QOS_TICK_US) {
+        /* The dispatcher looks that often only while requests are held without a thread. */
+        if (sleep <= QOS_TICK_US) {
             qos_reclaim(&P.view);
             qos_sweep(&P.view, now);
             qos_pump(&P.view, P.row);
