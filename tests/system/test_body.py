@@ -100,6 +100,20 @@ def test_silent_streams_hold_no_slots(h2_gateway, body):
     h2_gateway.settled()
 
 
+@pytest.mark.parametrize("body", ("silent", "chunked"))
+def test_bodies_that_are_awaited_are_not_at_the_backend(new_gateway, body):
+    """Nothing counts them there.  A chunked body is taken in whole only where the configuration says so."""
+    begin = b"x" * (LENGTH // 2)    # more than mod_proxy takes in in any case
+    with new_gateway(window=2, more="SetEnv proxy-sendcl 1\n") as g:
+        seen = g.backend.seen
+        with SlowSenders(g, 8, "/b/echo", body) as slow:
+            for c in slow.connections:
+                c.send(b"%x\r\n%s\r\n" % (len(begin), begin) if body == "chunked" else begin)
+            g.until(lambda s: s["parked"] >= 6, "most parked")
+            assert seconds_of_a_visit(g) < BOUND
+            assert g.backend.seen - seen == 1
+
+
 def test_a_stream_that_waits_looks_for_slow_bodies(new_gateway):
     """Where all that wait are streams, the dispatcher holds nothing and looks once a second: so long slow bodies kept their slots, and so long a
     dead child's were not looked for."""
