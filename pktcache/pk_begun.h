@@ -2,8 +2,11 @@
 /*
  * pk_begun.h - what a side sees of connections that begin, so that the daemon can tell whether they come about (pk_way.h).
  *
- * A SYN that comes again has had no answer, or none that came to its client; so has a SYN with ACK.  `alone` counts SYNs that come again while no server answers
- * any, `again` all of both while no server sends anything new on any connection.
+ * A SYN that comes again has had no answer, or none that came to its client; so has a SYN with ACK.  A side only counts; what that tells the daemon finds out from
+ * all sides' counts together (struct pk_vain), ten times a second: a server's answer may come by another queue than what has none.
+ *
+ * `alone` counts SYNs that come again while no server answers any, `again` all of both while no server sends anything new on any connection.  Both are told only when
+ * that has lasted for PK_VAIN: between two answers a single client can say its SYN a thousand times.
  */
 #ifndef FAIRGATE_PK_BEGUN_H
 #define FAIRGATE_PK_BEGUN_H
@@ -11,9 +14,15 @@
 #include "pk_packet.h"
 
 #define PK_ASKED 64u
+#define PK_VAIN  500000u            /* microseconds */
+
+struct pk_tries {
+    uint64_t asked, unheard;        /* SYNs that came again; SYNs with ACK that did */
+    uint64_t answers, news;         /* SYNs with ACK; whatever else servers sent that was new */
+};
 
 struct pk_begun {
-    unsigned alone, again;
+    struct pk_tries tries;
     bool     other;                 /* the other end stands aside: what is in the way of connections may have been there */
     bool     unheard;               /* what is sent does not reach the other end: likewise, for it may have just been stopped */
     uint32_t asked[PK_ASKED];       /* pk_tuple_mark of those that came last, from the server */
@@ -30,17 +39,54 @@ static inline uint32_t pk_tuple_mark(const struct pk_tuple *t) {
 /* A client's SYN; tuple: from the server. */
 static inline void pk_begun_asked(struct pk_begun *b, const struct pk_tuple *tuple, bool again) {
     b->asked[b->next++ % PK_ASKED] = pk_tuple_mark(tuple);
-    b->alone += again;
-    b->again += again;
+    b->tries.asked += again;
 }
 
 /* A server's SYN with ACK. */
 static inline void pk_begun_answered(struct pk_begun *b, bool again) {
-    b->alone = 0;
-    b->again += again;
+    b->tries.answers++;
+    b->tries.unheard += again;
 }
 
 /* A server sends something new on some connection. */
-static inline void pk_begun_goes_on(struct pk_begun *b) { b->alone = b->again = 0; }
+static inline void pk_begun_goes_on(struct pk_begun *b) { b->tries.news++; }
+
+/* ---- of all sides ------------------------------------------------------------------------------------------------------------ */
+
+static inline void pk_tries_add(struct pk_tries *sum, const struct pk_tries *t) {
+    sum->asked += t->asked;
+    sum->unheard += t->unheard;
+    sum->answers += t->answers;
+    sum->news += t->news;
+}
+
+struct pk_vain {
+    struct pk_tries before;
+    unsigned        alone, again;
+    uint64_t        alone_at, again_at;     /* the first of them */
+};
+
+static inline void pk_vain_count(unsigned *n, uint64_t *at, uint64_t more, uint64_t now) {
+    if (!*n) *at = now;
+    *n += (unsigned)more;
+}
+
+/* sum: the sides' counts, which only grow. */
+static inline void pk_vain_look(struct pk_vain *v, const struct pk_tries *sum, uint64_t now) {
+    const struct pk_tries *was = &v->before;
+    bool news = sum->news != was->news, answers = sum->answers != was->answers;
+
+    if (news) v->again = 0;
+    else pk_vain_count(&v->again, &v->again_at, sum->asked - was->asked + sum->unheard - was->unheard, now);
+    if (news || answers) v->alone = 0;
+    else pk_vain_count(&v->alone, &v->alone_at, sum->asked - was->asked, now);
+    v->before = *sum;
+}
+
+static inline unsigned pk_vain_alone(const struct pk_vain *v, uint64_t now) { return now >= v->alone_at + PK_VAIN ? v->alone : 0; }
+static inline unsigned pk_vain_again(const struct pk_vain *v, uint64_t now) { return now >= v->again_at + PK_VAIN ? v->again : 0; }
+
+/* Packets take another way from now on: what was in vain by the former one tells nothing of it. */
+static inline void pk_vain_forget(struct pk_vain *v) { v->alone = v->again = 0; }
 
 #endif

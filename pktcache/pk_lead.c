@@ -42,6 +42,7 @@ struct pk_lead {
     uint64_t          closed_at;
     uint64_t          pieces, new_bytes, came_at;
     uint64_t          looked_at, routes_at, said_at;
+    struct pk_vain    vain;
     struct pk_seen    seen;
     uint32_t          asked[PK_LANES_MAX * PK_ASKED];
 };
@@ -109,6 +110,7 @@ static void enter(pk_lead_t *l, uint64_t now) {
     else if (pk_tun_is_up(l->c->device) && pk_route_again(l->c, &error)) complain(error);
     l->came_at = now;
     l->sights = (struct pk_sights){ .due = 0 };
+    pk_vain_forget(&l->vain);
     pk_sight_close(&l->sight);
 }
 
@@ -116,18 +118,21 @@ static void enter(pk_lead_t *l, uint64_t now) {
 
 static void hear(pk_lead_t *l, pk_lane_t *const *lane, struct pk_way_news *n, uint64_t now) {
     uint64_t pieces = 0, new_bytes = 0;
+    struct pk_tries tries = { .asked = 0 };
 
     *n = (struct pk_way_news){ .closed = l->closed };
     for (unsigned i = 0; i < l->c->queues; i++) {
         pk_lane_see(lane[i], &l->seen);
         pieces += l->seen.counters.pieces;
         new_bytes += l->seen.counters.fresh;
-        n->alone += l->seen.begun.alone;
-        n->again += l->seen.begun.again;
+        pk_tries_add(&tries, &l->seen.begun.tries);
         n->other |= l->seen.begun.other;
         n->unheard |= l->seen.begun.unheard;
         memcpy(l->asked + i * PK_ASKED, l->seen.begun.asked, sizeof l->seen.begun.asked);
     }
+    pk_vain_look(&l->vain, &tries, now);
+    n->alone = pk_vain_alone(&l->vain, now);
+    n->again = pk_vain_again(&l->vain, now);
     n->came = pieces != l->pieces;
     n->goes_on = new_bytes != l->new_bytes;
     l->pieces = pieces;

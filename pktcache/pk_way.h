@@ -9,7 +9,7 @@
  *     LED     Packets are led to the device.
  *             FILTERED: packets that are to come to it are on this machine (pk_sight.h), three at least over 0.2 s, and in 0.35 s nothing has come.  Or the rules
  *             can't let anything pass (pk_filter.h).
- *             Connections do not come about (pk_begun.h: the second SYN in vain that no server answers; or the fifth that nothing follows): LOOKS.
+ *             Connections do not come about (pk_begun.h: the second SYN in vain, and no server answers any for half a second; or the fifth, and nothing follows): LOOKS.
  *     LOOKS   For 10 s at most packets are not led to the device, and it is looked whether connections come about then.  One does: ASIDE (UNANSWERED).  New ones don't,
  *             either: the servers are dead; back, and not again so soon (10 s, twice as long each time, up to an hour).
  *     ASIDE   Packets are not led to the device, for 30 s at first, twice as long each time, up to half an hour.  Then LED, to see whether it is better now.
@@ -50,7 +50,7 @@ struct pk_way {
 struct pk_way_news {
     bool     came;                  /* something came from the device since it was asked last */
     bool     closed;                /* the filter's rules let nothing pass */
-    unsigned alone, again;          /* pk_begun.h */
+    unsigned alone, again;          /* pk_begun.h; since the state changed */
     bool     other;                 /* the other end stands aside: then only `alone` is ours, and what else was looked for is no news */
     bool     unheard;               /* what is sent does not reach the other end */
     bool     goes_on;               /* something new from a server came from the device */

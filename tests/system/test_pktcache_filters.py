@@ -3,6 +3,7 @@
 
 import os
 import socket
+import struct
 import time
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from lab.field import Host, inside, remove, run
 from lab.lab import kept_lab, wait_for
 from test_pktcache import FOUR, PORT, streams
+from test_pktcache_hostile import checksum
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespaces")
 
@@ -113,6 +115,17 @@ def test_address_translation_towards_the_servers(lab):
         for _ in range(3):
             assert seconds_for_one(pair, 5) < 1
         assert not pair.parent.at_work()
+        # It is taken away: at the next try, after half a minute, what was in vain before counts no more, though nobody asks for anything just then.
+        pair.near.run("iptables", "-t", "nat", "-F", "POSTROUTING")
+        pair.servers.ip("route add default via 10.8.1.1\nroute add default via fd08:1::1\n")
+        led = pair.parent.said().count("are led to")
+        wait_for(lambda: pair.parent.said().count("are led to") > led, 40, "the next try")
+        end = time.monotonic() + 1          # ten looks of the daemon at what comes about
+        wait_for(lambda: time.monotonic() > end, 5, "a second")
+        assert pair.parent.said().count("do not answer what goes by the device") == 1, pair.parent.said()
+        hits = pair.child.counters()["hits"]
+        wait_for(lambda: seconds_for_one(pair, 5) and pair.child.counters()["hits"] > hits, 10, "fingerprints")
+        assert pair.parent.at_work()
 
 
 def test_dead_servers_are_no_filter(lab):
@@ -204,6 +217,34 @@ def test_a_lossy_link_is_no_filter(lab):
             s.fetch(3, parallel=1)
         s.fetch(20, parallel=16)
         assert quiet(pair) and pair.parent.counters()["hits"] > 500
+
+
+def syn(source, destination, port):
+    """A client's first packet, whole: it is sent as it stands."""
+    ends = socket.inet_aton(source) + socket.inet_aton(destination)
+    tcp = struct.pack("!HHIIBBHHH", port, PORT, 1, 0, 5 << 4, 2, 1000, 0, 0)
+    tcp = tcp[:16] + struct.pack("!H", checksum(ends + struct.pack("!HH", socket.IPPROTO_TCP, len(tcp)) + tcp)) + tcp[18:]
+    return struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(tcp), 1, 0, 64, socket.IPPROTO_TCP, 0) + ends + tcp
+
+
+@pytest.mark.parametrize("queues", (1, 4))
+def test_a_client_that_says_its_syn_again_and_again_is_no_filter(lab, queues):
+    """Nobody answers it: it asks for a server that is not there, by the hundred, while others come about all the time.  It took them all from the device: three of
+    its packets were enough, at any time, for half a minute of `connections come about without the device only`."""
+    pair, s = streams(lab, rtt=4)
+    with s, inside(pair.clients.namespace, lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)) as raw:
+        pair.both(queues=queues)
+        s.fetch(10)
+        for number in range(200):
+            packet = syn("10.8.3.2", "10.8.1.77", 3000 + number % 10)
+            for _ in range(10):
+                raw.sendto(packet, ("10.8.1.77", 0))
+            with inside(pair.clients.namespace, socket.socket) as c:
+                c.settimeout(5)
+                c.connect((FOUR, PORT))
+                c.sendall((7).to_bytes(8, "big"))
+                assert c.recv(1)
+        assert quiet(pair) and pair.parent.at_work()
 
 
 def test_clients_that_stop_reading_and_clients_that_go_away_are_no_filter(lab):

@@ -4,6 +4,7 @@
  * what the rules of a filter say.
  */
 #include "pktcache/pk_advance.h"
+#include "pktcache/pk_begun.h"
 #include "pktcache/pk_filter.h"
 #include "pktcache/pk_way.h"
 #include "run_suite.h"
@@ -291,6 +292,43 @@ START_TEST(test_the_other_end_was_stopped) {
 }
 END_TEST
 
+/* Ten looks a second, each after `each` has happened to these sides; what the last one tells. */
+static unsigned tell(struct pk_vain *v, struct pk_tries *sum, const struct pk_tries *each, unsigned looks, uint64_t *now, bool alone) {
+    for (; looks; looks--, *now += 100 * MS) {
+        pk_tries_add(sum, each);
+        pk_vain_look(v, sum, *now);
+    }
+    return alone ? pk_vain_alone(v, *now) : pk_vain_again(v, *now);
+}
+
+/* Three packets of one client turned the cache off for half a minute: SYNs of a thousand a second are nothing as long as servers answer others, by whatever queue; and what was in vain by one
+   way is nothing against the next. */
+START_TEST(test_what_is_in_vain_while_others_are_answered) {
+    const struct pk_tries flood = { .asked = 100, .answers = 1 }, late = { .asked = 100, .unheard = 100, .news = 1 }, silence = { .asked = 0 }, one = { .asked = 1 }, heard = { .unheard = 2, .answers = 2 };
+    struct pk_vain v = { .alone = 0 };
+    struct pk_tries sum = { .asked = 0 };
+    uint64_t now = 100 * SECOND;
+    ck_assert_uint_eq(tell(&v, &sum, &flood, 600, &now, true), 0);
+    v = (struct pk_vain){ .before = sum };
+    ck_assert_uint_eq(tell(&v, &sum, &late, 600, &now, false), 0);
+    ck_assert_uint_eq(tell(&v, &sum, &late, 600, &now, true), 0);
+    /* A burst in a moment without an answer. */
+    tell(&v, &sum, &(struct pk_tries){ .asked = 1000, .unheard = 1000 }, 1, &now, true);
+    ck_assert_uint_eq(tell(&v, &sum, &silence, 3, &now, true) + tell(&v, &sum, &silence, 0, &now, false), 0);
+    tell(&v, &sum, &(struct pk_tries){ .answers = 1, .news = 1 }, 1, &now, true);
+    ck_assert_uint_eq(tell(&v, &sum, &silence, 100, &now, true) + tell(&v, &sum, &silence, 0, &now, false), 0);
+    /* One connection whose SYN comes again after one second, and after two. */
+    ck_assert_uint_lt(tell(&v, &sum, &one, 1, &now, true), 2);
+    ck_assert_uint_lt(tell(&v, &sum, &silence, 9, &now, true), 2);
+    ck_assert_uint_eq(tell(&v, &sum, &one, 1, &now, true), 2);
+    /* Servers answer, and are not heard. */
+    ck_assert_uint_eq(tell(&v, &sum, &heard, 1, &now, true), 0);
+    ck_assert_uint_eq(tell(&v, &sum, &heard, 6, &now, false), 2 + 7 * 2);
+    pk_vain_forget(&v);
+    ck_assert_uint_eq(tell(&v, &sum, &silence, 100, &now, false), 0);
+}
+END_TEST
+
 START_TEST(test_rules_that_let_nothing_pass) {
     struct pk_way w = { .why = PK_WHY_NOTHING };
     struct pk_way_news closed = { .closed = true }, open = { .closed = false };
@@ -358,6 +396,7 @@ int main(void) {
     tcase_add_test(t, test_nobody_answers);
     tcase_add_test(t, test_the_other_end_is_to_blame);
     tcase_add_test(t, test_the_other_end_was_stopped);
+    tcase_add_test(t, test_what_is_in_vain_while_others_are_answered);
     tcase_add_test(t, test_rules_that_let_nothing_pass);
     tcase_add_loop_test(t, test_what_rules_let_pass, 0, sizeof filters / sizeof *filters);
     tcase_add_loop_test(t, test_which_rule_translates, 0, sizeof translations / sizeof *translations);
