@@ -29,6 +29,8 @@ enum {                          /* microseconds */
     ASIDE_EVERY = 1000000       /* the child is told again that we stand aside */
 };
 
+enum { ASIDE_OVER = 5 };        /* times that it is told again that we do not any more */
+
 struct pk_parent {
     unsigned                    magic;
     const struct pk_config     *c;
@@ -48,6 +50,8 @@ struct pk_parent {
     enum pk_why                 aside, childs;  /* the daemon stands aside, and why; the child's */
     enum pk_why                 told;           /* the child was, at told_at */
     uint64_t                    told_at;
+    unsigned                    tell_more;      /* times that it is still to be told that we do not stand aside */
+    uint64_t                    childs_number;  /* of the child's datagram that said `childs` */
     enum pk_why                 differs;        /* VERSION, DISAGREES: said once until there is a session */
     uint64_t                    who_at, who_wait;       /* the next WHO may be sent; how long after that the one behind it */
 };
@@ -118,12 +122,15 @@ static void send_sealed(pk_parent_t *p, enum pk_type type, uint8_t *bytes, size_
     if (sealed) send_datagram(p, bytes, sealed);
 }
 
-/* The child is to know why no trains come, if it is not its own doing: when that changes, and again and again, since it may be lost. */
+/*
+ * The child is to know why no trains come, if it is not its own doing: when that changes, and again and again, since it may be lost; and so may be that it is over.
+ */
 static void tell_aside(pk_parent_t *p, uint64_t now) {
     uint8_t bytes[PK_SEAL_MORE + 1];
     enum pk_why why = p->aside ? p->aside : p->advance.state != PK_GO ? PK_WHY_FOLLOWED : PK_WHY_NOTHING;
 
-    if (why == p->told && (!why || now < p->told_at + ASIDE_EVERY)) return;
+    if (why == p->told && ((!why && !p->tell_more) || now < p->told_at + ASIDE_EVERY)) return;
+    p->tell_more = why ? 0 : why != p->told ? ASIDE_OVER : p->tell_more - 1;
     bytes[PK_SEAL_HEAD] = (uint8_t)why;
     p->told = why;
     p->told_at = now;
@@ -344,6 +351,8 @@ static void established(pk_parent_t *p, const struct pk_ready *ready, uint64_t n
     p->differs = p->childs = PK_WHY_NOTHING;
     p->begun.other = p->begun.unheard = false;
     p->told = PK_WHY_NOTHING;
+    p->tell_more = 0;
+    p->childs_number = 0;
     tell_aside(p, now);
     p->who_wait = 0;
     p->counters.sessions++;
@@ -368,8 +377,22 @@ static void probe(pk_parent_t *p, uint64_t now) {
     pk_heard_probe(&p->heard, pk_session_sent(p->session), now);
 }
 
+/* number: of the datagram that says so.  What it has overtaken tells nothing any more. */
+static void child_says(pk_parent_t *p, enum pk_why why, uint64_t number) {
+    if (number < p->childs_number) return;
+    p->childs_number = number;
+    if (p->childs == why) return;
+    p->childs = why;
+    pk_begun_goes_on(&p->begun);
+    pk_advance_forget(&p->advance);
+    p->begun.other = p->childs;
+    if (p->childs) p->out.say(p->out.context, "the child stands aside; packets go as they are:");
+    p->out.say(p->out.context, p->childs ? pk_why_sentence(p->childs) : "the child does not stand aside any more");
+}
+
 static void heard(pk_parent_t *p, const struct pk_opened *o, uint64_t now) {
     if (o->n != PK_STATUS_BYTES || o->before) return;
+    if (p->childs) child_says(p, PK_WHY_NOTHING, o->number);     /* one that stands aside says nothing else: its word that it does not may have been lost */
     news(p, pk_heard_status(&p->heard, pk_get64(o->inside), pk_get64(o->inside + 8), now), NULL);
 }
 
@@ -413,16 +436,6 @@ static void differs(pk_parent_t *p, enum pk_why why) {
     p->out.say(p->out.context, why == PK_WHY_VERSION ? sentence : pk_why_sentence(why));
 }
 
-static void child_aside(pk_parent_t *p, const struct pk_opened *o) {
-    if (o->n != 1 || o->before || p->childs == *o->inside) return;
-    p->childs = *o->inside;
-    pk_begun_goes_on(&p->begun);
-    pk_advance_forget(&p->advance);
-    p->begun.other = p->childs;
-    if (p->childs) p->out.say(p->out.context, "the child stands aside; packets go as they are:");
-    p->out.say(p->out.context, p->childs ? pk_why_sentence(p->childs) : "the child does not stand aside any more");
-}
-
 static void control(pk_parent_t *p, const void *datagram, size_t bytes, uint64_t now) {
     struct pk_ready ready;
     uint8_t out[PK_CONTROL_MAX];
@@ -461,7 +474,7 @@ void pk_parent_datagram(pk_parent_t *p, void *datagram, size_t bytes, uint64_t n
         break;
     case PK_ASIDE:
         p->counters.datagrams_in++;
-        child_aside(p, &o);
+        if (o.n == 1 && !o.before) child_says(p, *o.inside, o.number);
         break;
     case PK_WANT:
         p->counters.datagrams_in++;
@@ -481,7 +494,7 @@ uint64_t pk_parent_due(const pk_parent_t *p) {
     if (trains_due < due) due = trains_due;
     if (!there && p->who_at < due) due = p->who_at;
     if (there && heard_due < due) due = heard_due;
-    if (there && p->told && p->told_at + ASIDE_EVERY < due) due = p->told_at + ASIDE_EVERY;
+    if (there && (p->told || p->tell_more) && p->told_at + ASIDE_EVERY < due) due = p->told_at + ASIDE_EVERY;
     return due;
 }
 

@@ -535,12 +535,57 @@ START_TEST(test_what_a_probe_holds_cannot_be_known) {
 }
 END_TEST
 
+static void lose(struct queue *q) {
+    while (q->n) free(q->thing[--q->n]);
+}
+
+static void go_on(uint64_t microseconds) {
+    for (uint64_t end = w.now + microseconds; w.now < end; w.now += ROUND) {
+        run_down();
+        run_up();
+    }
+}
+
+/* One datagram lost, and for the rest of the session, an hour, the other end took this one to stand aside. */
+START_TEST(test_a_lost_word_is_no_standing_aside) {
+    setup(&(struct scenario){ .name = "aside", .version = 4, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_ALL, .mss = 1448, .mtu = 1500, .cache = 1 << 20 }, 5);
+    go_on(20000);
+    ck_assert(pk_parent_at_work(w.parent.parent) && pk_child_at_work(w.child.child));
+    for (int lost = 0; lost < 2; lost++) {
+        pk_child_aside(w.child.child, PK_WHY_FILTERED, w.now);
+        if (lost) lose(&w.up);
+        go_on(1000000);
+        ck_assert_int_eq(pk_parent_why(w.parent.parent), PK_WHY_FILTERED);
+        pk_child_aside(w.child.child, PK_WHY_NOTHING, w.now);
+        if (lost) lose(&w.up);
+        go_on(1000000);
+        ck_assert_int_eq(pk_parent_why(w.parent.parent), PK_WHY_NOTHING);
+        pk_parent_aside(w.parent.parent, PK_WHY_FILTERED, w.now);
+        if (lost) lose(&w.down);
+        go_on(1500000);
+        ck_assert_int_eq(pk_child_why(w.child.child), PK_WHY_FILTERED);
+        pk_parent_aside(w.parent.parent, PK_WHY_NOTHING, w.now);
+        if (lost) lose(&w.down);
+        go_on(1500000);
+        ck_assert_int_eq(pk_child_why(w.child.child), PK_WHY_NOTHING);
+    }
+    ck_assert_uint_eq(pk_parent_counters(w.parent.parent)->sessions, 1);
+    /* And it is not said for ever. */
+    go_on(10000000);
+    uint64_t said = pk_parent_counters(w.parent.parent)->datagrams_out;
+    go_on(3000000);
+    ck_assert_uint_eq(pk_parent_counters(w.parent.parent)->datagrams_out, said);
+    teardown();
+}
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("pktcache: a pair");
     TCase *t = tcase_create("all");
     tcase_set_timeout(t, 0);
     tcase_add_test(t, test_a_joined_connection_may_have_been_authorized);
     tcase_add_test(t, test_what_a_probe_holds_cannot_be_known);
+    tcase_add_test(t, test_a_lost_word_is_no_standing_aside);
     tcase_add_loop_test(t, test_scenario, 0, sizeof scenarios / sizeof *scenarios);
     suite_add_tcase(s, t);
     return run_suite(s);
