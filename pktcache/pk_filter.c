@@ -7,12 +7,24 @@
 
 #include <arpa/inet.h>
 
-/* Copies the line at `p` to `line`, cut; the next one, or NULL. */
-static const char *take_line(const char *p, char line[PK_RULE_MAX]) {
+/* Copies the line at `p` to `line`, or what there is room for: *cut.  The next one, or NULL. */
+static const char *take_line(const char *p, char line[PK_RULE_MAX], bool *cut) {
     size_t n = strcspn(p, "\n"), part = n < PK_RULE_MAX - 1 ? n : PK_RULE_MAX - 1;
     memcpy(line, p, part);
     line[part] = 0;
+    *cut = part < n;
     return p[n] ? p + n + 1 : NULL;
+}
+
+/* What stands in quotes, a comment, is no word of the rule. */
+static void blank_quoted(char *line) {
+    bool quoted = false;
+    for (char *p = line; *p; p++) {
+        bool quote = *p == '"';
+        if (quoted && *p == '\\' && p[1]) *p++ = '.';
+        if (quoted && !quote) *p = '.';
+        quoted ^= quote;
+    }
 }
 
 /* What stands behind a word of the rule, *not: behind "!"; NULL: it has no such word.  `value` has room for PK_RULE_MAX bytes. */
@@ -45,25 +57,29 @@ static bool is_one_of(const char *word, const char *const *words) {
 bool pk_filter_closed(const char *rules, const char *device) {
     static const char *const nothing_passes[] = { "DROP", "REJECT", NULL }, *const goes_on[] = { "LOG", "NFLOG", "AUDIT", "MARK", "CONNMARK", "TCPMSS", "CLASSIFY", "TRACE", NULL };
     char line[PK_RULE_MAX], target[PK_RULE_MAX];
-    bool filter = false, drops = false, to = false, from = false, not;
+    bool filter = false, drops = false, to = false, from = false, all = false, cut, not;
 
     for (const char *p = rules; p;) {
-        p = take_line(p, line);
+        p = take_line(p, line, &cut);
+        blank_quoted(line);
         if (*line == '*') filter = !strcmp(line, "*filter");
         if (!filter) continue;
+        all |= !strcmp(line, "COMMIT");
         if (!strncmp(line, ":FORWARD ", 9)) drops = !strncmp(line + 9, "DROP", 4);
         if (strncmp(line, "-A FORWARD ", 11)) continue;
-        if (!value_of(line, "-j", &not, target) && !value_of(line, "-g", &not, target)) continue;
-        if (is_one_of(target, nothing_passes)) {
-            if (strncmp(line + 11, "-j ", 3)) continue;
-            drops = true;       /* all that has come so far */
-            break;
+        if (!cut) {             /* of one that is, what it does is not known */
+            if (!value_of(line, "-j", &not, target) && !value_of(line, "-g", &not, target)) continue;
+            if (is_one_of(target, nothing_passes)) {
+                if (strncmp(line + 11, "-j ", 3)) continue;
+                drops = all = true;         /* all that has come so far */
+                break;
+            }
+            if (is_one_of(target, goes_on)) continue;
         }
-        if (is_one_of(target, goes_on)) continue;
         to |= may_match(line, "-o", device);
         from |= may_match(line, "-i", device);
     }
-    return drops && !(to && from);
+    return drops && all && !(to && from);
 }
 
 /* ---- address translation ----------------------------------------------------------------------------------------------------- */
@@ -97,10 +113,10 @@ static bool may_be_ours(const char *rule, const char *word, const struct pk_conf
 bool pk_filter_translates(const char *rules, const struct pk_config *c, char *rule) {
     static const char *const targets[] = { "MASQUERADE", "SNAT", "DNAT", "NETMAP", "REDIRECT", NULL };
     char target[PK_RULE_MAX];
-    bool nat = false, not;
+    bool nat = false, cut, not;
 
     for (const char *p = rules; p;) {
-        p = take_line(p, rule);
+        p = take_line(p, rule, &cut);
         if (*rule == '*') nat = !strcmp(rule, "*nat");
         if (!nat || strncmp(rule, "-A ", 3) || !value_of(rule, "-j", &not, target) || !is_one_of(target, targets)) continue;
         if (may_be_ours(rule, "-s", c) && may_be_ours(rule, "-d", c)) return true;

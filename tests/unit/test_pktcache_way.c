@@ -348,6 +348,9 @@ END_TEST
 #define FILTER(policy, rules) "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD " policy " [12:3456]\n:OUTPUT ACCEPT [0:0]\n" rules "COMMIT\n"
 #define BOTH "-A FORWARD -i in0 -o link0 -j ACCEPT\n-A FORWARD -i link0 -o in0 -j ACCEPT\n"
 
+#define LONG "a long comment, as some put it before their rules, so that nobody has to ask whose this one is or what it is for, even in some years; it was made when the link was, by those who "
+#define SAYS(words) " -m comment --comment \"" words "\""
+
 static const struct { const char *rules; bool closed; } filters[] = {
     { "", false }, { "nonsense", false }, { FILTER("ACCEPT", ""), false }, { FILTER("DROP", ""), true }, { FILTER("DROP", BOTH), true },
     { FILTER("ACCEPT", BOTH), false }, { FILTER("ACCEPT", BOTH "-A FORWARD -j DROP\n"), true }, { FILTER("ACCEPT", BOTH "-A FORWARD -j REJECT --reject-with icmp-port-unreachable\n"), true },
@@ -357,7 +360,11 @@ static const struct { const char *rules; bool closed; } filters[] = {
     { FILTER("DROP", BOTH "-A FORWARD -i fgpktcache0 -j ACCEPT\n"), false }, { FILTER("DROP", "-A FORWARD -i fgpktcache0 -o in0 -j ACCEPT\n"), true },
     { FILTER("DROP", "-A FORWARD -i fgpk+ -o in0 -j ACCEPT\n-A FORWARD -o fgpk+ -i in0 -j ACCEPT\n"), false }, { FILTER("DROP", "-A FORWARD ! -i in0 -j ACCEPT\n"), false },
     { FILTER("DROP", "-A FORWARD -i in0 -o link0 -j DOCKER\n-A FORWARD -i x0 -j LOG\n-A FORWARD -j LOG --log-prefix \"-o \"\n"), true }, { FILTER("DROP", "-A FORWARD -j DOCKER\n"), false },
-    { FILTER("DROP", "-A FORWARD -o fgpktcache -j ACCEPT\n-A FORWARD -i fgpktcache01 -j ACCEPT\n"), false }
+    { FILTER("DROP", "-A FORWARD -o fgpktcache -j ACCEPT\n-A FORWARD -i fgpktcache01 -j ACCEPT\n"), false },
+    /* What is not known may let something pass: the end of a rule, the rest of the rules. */
+    { FILTER("DROP", "-A FORWARD -i fgpktcache0" SAYS(LONG LONG) " -j ACCEPT\n-A FORWARD -o fgpktcache0" SAYS(LONG LONG) " -j ACCEPT\n"), false },
+    { FILTER("DROP", "-A FORWARD -i in0 -o link0" SAYS(LONG LONG) " -j ACCEPT\n"), true }, { "*filter\n:FORWARD DROP [1:2]\n" BOTH "-A FORWARD -i fgpktc", false },
+    { FILTER("DROP", "-A FORWARD -i fgpktcache0" SAYS("not -j DROP any more, \\\" see -j LOG") " -j ACCEPT\n-A FORWARD -o fgpktcache0" SAYS(" -j DROP ") " -j ACCEPT\n"), false }
 };
 
 START_TEST(test_what_rules_let_pass) {
