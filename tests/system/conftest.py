@@ -10,6 +10,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -72,6 +73,14 @@ def parts(request):
             yield p
     finally:
         p.lab.close(keep=request.session.testsfailed > 0)
+
+
+@pytest.fixture
+def open_path(parts):
+    """A folder for what servers are to read that are not root any more.  Not tmp_path: each run of pytest that begins closes the folder in which those of all runs lie."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="open-", dir=parts.lab.dir))
+    path.chmod(0o755)
+    return path
 
 
 @pytest.fixture

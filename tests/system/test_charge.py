@@ -122,7 +122,7 @@ def test_a_stream_that_is_given_up_teaches_nothing(tls_gateway):
 
 # ---- what is asked for -----------------------------------------------------------------------------------------------------------------
 
-def test_parts_are_expected_as_parts(new_gateway, tmp_path):
+def test_parts_are_expected_as_parts(new_gateway, open_path):
     """Pages are known for 50 MB (and are not there, so that no answer teaches); what is asked for is less, or nothing, or not to be had."""
     whole = SIZE + 100
     rows = [
@@ -133,8 +133,7 @@ def test_parts_are_expected_as_parts(new_gateway, tmp_path):
     asked = [({"Range": field}, bytes_) for field, bytes_ in rows]
     asked += [({"Range": "bytes=0-0", "If-Range": '"x"'}, 1 + HEADER), ({"If-None-Match": '"x"'}, HEADER), ({}, whole),
               ({"If-Modified-Since": "Thu, 01 Jan 1970 00:00:00 GMT"}, HEADER)]
-    table = tmp_path / "pages"
-    test_pages.readable(tmp_path)
+    table = open_path / "pages"
     test_pages.write(table, {f"http://localhost/b/gone?part{i}": (SIZE, "-", "-") for i in range(len(asked) + 2)})
     g = new_gateway(window=8)
     g.config += f"QosPageTable {table}\n"
@@ -147,12 +146,11 @@ def test_parts_are_expected_as_parts(new_gateway, tmp_path):
             assert int(g.logged(f"part{i}", 1)[0]["estimate"]) == bytes_, fields
 
 
-def test_what_is_known_as_large_does_not_keep_people_waiting(new_gateway, tmp_path):
+def test_what_is_known_as_large_does_not_keep_people_waiting(new_gateway, open_path):
     """Seven requests of people for a page that is known for 30 MB and has 100 bytes, then one for a small page; crawlers want more than there is.
     For each of the seven people save up at most 64 KB and eight mean answers, 0.3 MB while nothing is known of them: two or three answers of
     crawlers, which have 20 kB and a sixth of the weight.  To save up 30 MB all 60 crawlers would go before."""
-    table = tmp_path / "pages"
-    test_pages.readable(tmp_path)
+    table = open_path / "pages"
     test_pages.write(table, {"http://localhost/b/order/trick?size=100": (30_000_000, "-", "-"),
                              "http://localhost/b/order/crawler?size=20000": (20_000, "-", "-")})
     g = new_gateway(window=1, classes=THREE)

@@ -31,18 +31,9 @@ KNOWN = {
 }
 
 
-def readable(tmp_path):
-    """By httpd's own user."""
-    tmp_path.chmod(0o755)
-    for parent in tmp_path.parents:
-        if parent.stat().st_uid == os.getuid() and str(parent) not in ("/", "/tmp"):
-            parent.chmod(0o755)
-
-
 @pytest.fixture
-def table(tmp_path):
-    readable(tmp_path)
-    path = tmp_path / "pages"
+def table(open_path):
+    path = open_path / "pages"
     write(path, KNOWN)
     return path
 
@@ -173,15 +164,15 @@ def test_no_table_yet(new_gateway, table):
         assert estimate(g, "/b/size/11?one") == 700100
 
 
-def test_graceful_with_another_table(known_gateway, tmp_path):
+def test_graceful_with_another_table(known_gateway, open_path):
     with known_gateway() as g:
-        write(tmp_path / "another", {"http://localhost/b/size/14?x": (5, "-", "-")})
-        g.graceful(g.config.replace(str(g.table), str(tmp_path / "another")))
+        write(open_path / "another", {"http://localhost/b/size/14?x": (5, "-", "-")})
+        g.graceful(g.config.replace(str(g.table), str(open_path / "another")))
         wait_known(g, 1)
         assert estimate(g, "/b/size/14?x") == 105
         # The children of before look at the file of before no longer.
         write(g.table, KNOWN)
-        write(tmp_path / "another", {"http://localhost/b/size/14?x": (6, "-", "-"), "http://localhost/b/size/14?y": (7, "-", "-")})
+        write(open_path / "another", {"http://localhost/b/size/14?x": (6, "-", "-"), "http://localhost/b/size/14?y": (7, "-", "-")})
         wait_known(g, 2)
         assert estimate(g, "/b/size/14?y") == 107
 

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """fairgate-prober with real servers: what they pack, PHP, HTTP/2 over TLS; and the gateway that reads the table."""
+import os
 import random
+import subprocess
+import sys
 
 import pytest
 
@@ -13,12 +16,8 @@ ACCEPT = {"body": None, "gzip": "gzip", "br": "gzip, br"}
 
 
 @pytest.fixture
-def htdocs(tmp_path):
-    tmp_path.chmod(0o755)
-    for parent in tmp_path.parents:
-        if parent.name.startswith(("pytest-", "popen-")):
-            parent.chmod(0o755)
-    root = tmp_path / "htdocs"
+def htdocs(open_path):
+    root = open_path / "htdocs"
     root.mkdir()
     rng = random.Random(5)
     text = " ".join(rng.choice(("lorem", "ipsum", "dolor", "sit", "amet")) + str(rng.randrange(99)) for _ in range(3000))
@@ -30,6 +29,15 @@ def htdocs(tmp_path):
     for path in root.iterdir():
         path.chmod(0o644)
     return root
+
+
+def test_what_servers_read_stays_open_when_another_run_begins(htdocs, tmp_path):
+    """test_http2_over_tls found robots.txt and / and no link when some other run had begun in the 15 seconds in which its first walk finds that it does not know the certificate: nginx said 403."""
+    (tmp_path / "test_it.py").write_text("def test_it(tmp_path): pass\n")
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+    subprocess.run([sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", tmp_path / "test_it.py"], env=environment, cwd=tmp_path, stdout=subprocess.DEVNULL, check=True)
+    for path in (htdocs / "index.html", *htdocs.parents):
+        assert path.stat().st_mode & (0o004 if path.is_file() else 0o001), path
 
 
 def real(port, path, accept, host="127.0.0.1"):
@@ -79,11 +87,11 @@ def test_http2_over_tls(parts, htdocs, tmp_path):
         server.stop()
 
 
-def test_past_the_gateway(parts, htdocs, tmp_path, new_gateway):
+def test_past_the_gateway(parts, htdocs, open_path, new_gateway):
     """Straight to the server under the name that clients use: the gateway then knows pages that nobody has asked for."""
     server = Nginx(parts.lab, htdocs=str(htdocs), server="index index.html;").start()
     try:
-        table = tmp_path / "pages"
+        table = open_path / "pages"
         prober.crawl(table, "http://www.example.org/", backend=server.address)
         assert prober.rows(table)["http://www.example.org/i.png"]["body"] == 5000
         g = new_gateway()
