@@ -122,17 +122,19 @@ static bool is_ours(const uint8_t address[16]) {
     return ours;
 }
 
-/* false: no TCP that we know. */
-static bool parse(const uint8_t *p, size_t n, struct pk_tuple *t, uint8_t *flags) {
+/* false: no TCP that we know.  *further: it has a hop left; without one it comes to no device. */
+static bool parse(const uint8_t *p, size_t n, struct pk_tuple *t, uint8_t *flags, bool *further) {
     size_t head = 40;
     memset(t, 0, sizeof *t);
     if (n >= 20 && p[0] >> 4 == 4) {
         head = 4 * (p[0] & 15u);
         if (p[9] != IPPROTO_TCP || head < 20) return false;
+        *further = p[8] > 1;
         t->from[10] = t->from[11] = t->to[10] = t->to[11] = 0xff;
         memcpy(t->from + 12, p + 12, 4);
         memcpy(t->to + 12, p + 16, 4);
     } else if (n >= 40 && p[0] >> 4 == 6 && p[6] == IPPROTO_TCP) {
+        *further = p[7] > 1;
         memcpy(t->from, p + 8, 16);
         memcpy(t->to, p + 24, 16);
     } else {
@@ -169,18 +171,19 @@ void pk_sight_read(pk_sight_t *p, struct pk_sights *s, const uint32_t *asked, un
     uint8_t bytes[SEEN], flags;
     struct sockaddr_ll from;
     struct pk_tuple t, turned;
+    bool further = false;
     ssize_t got;
 
     assert(p->magic == SIGHT_MAGIC);
     for (int i = 0; i < READS; i++) {
         socklen_t length = sizeof from;
         if ((got = recvfrom(p->socket, bytes, sizeof bytes, MSG_TRUNC, (struct sockaddr *)&from, &length)) < 0) return;
-        if ((unsigned)from.sll_ifindex == p->device || !parse(bytes, (size_t)got < sizeof bytes ? (size_t)got : sizeof bytes, &t, &flags)) continue;
+        if ((unsigned)from.sll_ifindex == p->device || !parse(bytes, (size_t)got < sizeof bytes ? (size_t)got : sizeof bytes, &t, &flags, &further)) continue;
         turned = t;
         pk_tuple_turn(&turned);
         bool down = pk_config_serves(p->c, &t), up = !down && pk_config_serves(p->c, &turned);
         if (!down && !up) continue;
-        if (from.sll_pkttype == PACKET_HOST && (down || p->both) && !is_ours(t.to)) {
+        if (from.sll_pkttype == PACKET_HOST && further && (down || p->both) && !is_ours(t.to)) {
             if (!s->due++) s->due_first = now;
             s->due_last = now;
         }

@@ -219,12 +219,12 @@ def test_a_lossy_link_is_no_filter(lab):
         assert quiet(pair) and pair.parent.counters()["hits"] > 500
 
 
-def syn(source, destination, port):
+def syn(source, destination, port, hops=64):
     """A client's first packet, whole: it is sent as it stands."""
     ends = socket.inet_aton(source) + socket.inet_aton(destination)
     tcp = struct.pack("!HHIIBBHHH", port, PORT, 1, 0, 5 << 4, 2, 1000, 0, 0)
     tcp = tcp[:16] + struct.pack("!H", checksum(ends + struct.pack("!HH", socket.IPPROTO_TCP, len(tcp)) + tcp)) + tcp[18:]
-    return struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(tcp), 1, 0, 64, socket.IPPROTO_TCP, 0) + ends + tcp
+    return struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(tcp), 1, 0, hops, socket.IPPROTO_TCP, 0) + ends + tcp
 
 
 @pytest.mark.parametrize("queues", (1, 4))
@@ -244,6 +244,19 @@ def test_a_client_that_says_its_syn_again_and_again_is_no_filter(lab, queues):
                 c.connect((FOUR, PORT))
                 c.sendall((7).to_bytes(8, "big"))
                 assert c.recv(1)
+        assert quiet(pair) and pair.parent.at_work()
+
+
+def test_packets_that_go_no_further_are_no_filter(lab):
+    """What tcptraceroute sends: it comes to the parent's machine, and not to its device, since it has no hop left.  At a time at which nothing else is asked for, three were enough."""
+    pair, s = streams(lab, rtt=4)
+    with s, inside(pair.clients.namespace, lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)) as raw:
+        pair.both()
+        s.fetch(4)
+        end = time.monotonic() + 4
+        while time.monotonic() < end:
+            raw.sendto(syn("10.8.3.2", FOUR, 3000, hops=2), (FOUR, 0))
+            time.sleep(0.1)         # what is tested is that they go on for a while
         assert quiet(pair) and pair.parent.at_work()
 
 
