@@ -214,15 +214,15 @@ static int attach(int program, unsigned device) {
 
 pk_lease_t *pk_lease_make(const char *device, unsigned threads, char **error) {
     pk_lease_t *l = calloc(1, sizeof *l);
-    int map = make_map(), program = -1, why;
+    int map = l ? make_map() : -1, program = -1, why = !l ? ENOMEM : map < 0 ? errno : 0;
 
     *error = NULL;
-    if (l) {
-        l->magic = LEASE_MAGIC;
+    if (l) l->magic = LEASE_MAGIC;
+    if (!why) {
         l->bytes = (size_t)sysconf(_SC_PAGESIZE);
         l->renewed = mmap(NULL, l->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
+        why = l->renewed == MAP_FAILED || (program = load_program(map, threads)) < 0 ? errno : attach(program, if_nametoindex(device));
     }
-    why = !l ? ENOMEM : l->renewed == MAP_FAILED || (program = load_program(map, threads)) < 0 ? errno : attach(program, if_nametoindex(device));
     if (program >= 0) close(program);
     if (map >= 0) close(map);
     if (!why) return l;

@@ -235,6 +235,16 @@ def test_daemon_and_guard_that_are_stopped_together_are_no_black_hole(lab, how, 
         wait_for(lambda: s.fetch(10) and pair.child.counters()["trains"] > trains, 20, "trains again")
 
 
+def test_a_kernel_that_takes_no_program_is_told_as_it_is(lab):
+    """A machine that lets the daemon load none (a container without CAP_BPF): all else is as ever, and the log says which part is not.  It said "Bad file descriptor"."""
+    pair, s = streams(lab)
+    with s:
+        pair.near.prefix = [*pair.near.prefix, "setpriv", "--bounding-set=-sys_admin,-bpf"]
+        pair.both()
+        assert "when daemon and guard are both stopped; then they would wait: Operation not permitted" in pair.parent.said()
+        s.fetch(4)
+
+
 # ---- other programs ------------------------------------------------------------------------------------------------------------
 
 def rules_of(side):
