@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """TLS on either side of Squid, and inside tunnels that it opens: requests are classified, wait, are charged and end as without it."""
 
+import pathlib
 import ssl
 import subprocess
+import tempfile
 
 import http1
 import pytest
@@ -22,14 +24,19 @@ def certificate(directory, name, common, *more):
 
 
 @pytest.fixture(scope="module")
-def certificates(tmp_path_factory):
-    """{name: (certificate, key)}: the origin's, Squid's own, and that of the authority with which it opens tunnels.  Squid's user may read them."""
-    directory = tmp_path_factory.mktemp("tls")
-    for d in (directory, *directory.parents):
-        if d.stat().st_uid == 0 and str(d).startswith("/tmp/"):
-            d.chmod(0o755)
-    made = {name: certificate(directory, name, "127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1") for name in ("origin", "proxy")}
-    made["authority"] = certificate(directory, "authority", "authority", "-addext", "keyUsage=critical,keyCertSign,cRLSign")
+def open_folder():
+    """What stands there Squid's user may read.  Not tmp_path: each run of pytest that begins closes the folder in which those of all runs lie."""
+    with tempfile.TemporaryDirectory(prefix="fairgate-tls-") as name:
+        directory = pathlib.Path(name)
+        directory.chmod(0o755)
+        yield directory
+
+
+@pytest.fixture(scope="module")
+def certificates(open_folder):
+    """{name: (certificate, key)}: the origin's, Squid's own, and that of the authority with which it opens tunnels."""
+    made = {name: certificate(open_folder, name, "127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1") for name in ("origin", "proxy")}
+    made["authority"] = certificate(open_folder, "authority", "authority", "-addext", "keyUsage=critical,keyCertSign,cRLSign")
     for _, key in made.values():
         subprocess.run(["chmod", "644", key], check=True)
     return made
@@ -188,18 +195,16 @@ def test_a_handshake_that_fails_leaves_nothing(proxy, secure_origin, certificate
     assert proxy.ask("/size/10", cls="gold").status == 200
 
 
-def test_a_class_by_the_id_of_the_tls_session(proxy, certificates, tmp_path):
+def test_a_class_by_the_id_of_the_tls_session(proxy, certificates, open_folder):
     """A policy's ssl_id.  The connection stays while Squid takes the policy that knows its session."""
     mark = fresh("session")
     with proxied(proxy, certificates, maximum_version=ssl.TLSVersion.TLSv1_2, options=ssl.OP_NO_TICKET | ssl.OP_NO_SSLv3) as c:
         assert ask(c, proxy.origin, f"/size/10?{mark}-one", cls="", absolute=True).receive().status == 200
         name = c.socket.session.id.hex().upper()
         assert len(name) >= 8
-        policy = tmp_path / "policy.xml"
+        policy = open_folder / "policy.xml"
         policy.write_text(f'<classification><class id="1" name="session" quantum="10"><ssl_id>{name}</ssl_id></class></classification>')
-        for d in (policy, *tmp_path.parents, tmp_path):
-            if str(d).startswith("/tmp/"):
-                d.chmod(0o755)
+        policy.chmod(0o644)
         proxy.reconfigure(proxy.config + f"fqrs_policy {policy}\n")
         assert ask(c, proxy.origin, f"/size/10?{mark}-two", cls="", absolute=True).receive().status == 200
     with proxied(proxy, certificates, maximum_version=ssl.TLSVersion.TLSv1_2, options=ssl.OP_NO_TICKET | ssl.OP_NO_SSLv3) as c:
