@@ -120,6 +120,26 @@ def test_b():
     assert "1 failed beside others" in said and said.endswith("# tests: 2 of 2\n"), said
 
 
+def test_a_second_try_of_a_long_loop_is_as_long(folder):
+    (folder / "test_some.py").write_text("def test_a(pytestconfig): assert not pytestconfig.getoption('--long')\ndef test_b(): pass\n")
+    status, said = step("pytest", folder, TOP, "--long", "-k", "test_a")
+    assert status == 1 and "1 failed beside others" in said, said
+
+
+def test_a_second_try_that_is_skipped_is_no_success(folder, monkeypatch):
+    monkeypatch.delenv("CI", raising=False)
+    seen = folder / "seen"
+    (folder / "test_some.py").write_text(ONE + f"""import os
+def test_a():
+    if os.path.exists({str(seen)!r}):
+        pytest.skip('not again')
+    open({str(seen)!r}, 'w').close()
+    assert False
+""")
+    status, said = step("pytest", folder, TOP)
+    assert status == 1 and "of 1 that had a second try 0 ran, 1 were skipped" in said, said
+
+
 def test_a_folder_without_tests(folder):
     status, said = step("pytest", folder, TOP)
     assert status == 1 and "holds no test" in said
