@@ -69,14 +69,14 @@ def test_check_then_demo(machine):
 
 @pytest.mark.parametrize("of_the_user", ({}, {"CI": ""}, {"CI": "yes"}))
 def test_a_check_leaves_no_test_out_whoever_runs_it(tmp_path, of_the_user):
-    """Where Squid is not in its cache, say: the step that needs it must not pass with a dozen tests of two hundred."""
-    for path, text in (("squid-fqrs/build", ""), ("tests/run", 'echo "CI=$CI"\n'), ("configure", "echo all: > Makefile\n"),
+    """Where Squid is not in its cache, say: the step that needs it must not pass with a dozen tests of two hundred.  And whatever its umask, servers can read what it makes."""
+    for path, text in (("squid-fqrs/build", ""), ("tests/run", 'echo "CI=$CI"; umask\n'), ("configure", "echo all: > Makefile\n"),
                        ("bootstrap", f"touch {tmp_path}/aclocal.m4 {tmp_path}/Makefile.in\n")):
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text("#!/bin/sh\n" + text)
         (tmp_path / path).chmod(0o755)
     shutil.copy(TOP / "quickstart", tmp_path)
     env = {k: v for k, v in os.environ.items() if k not in ("CI", "FAIRGATE_BUILD")}
-    r = subprocess.run([tmp_path / "quickstart", "check", "system-squid"], env={**env, **of_the_user}, capture_output=True, text=True, check=False)
+    r = subprocess.run([tmp_path / "quickstart", "check", "system-squid"], env={**env, **of_the_user}, capture_output=True, text=True, check=False, umask=0o077)
     assert r.returncode == 0, r.stdout + r.stderr
-    assert (tmp_path / "build" / "log" / "system-squid.log").read_text() == f"CI={of_the_user.get('CI') or 'true'}\n"
+    assert (tmp_path / "build" / "log" / "system-squid.log").read_text() == f"CI={of_the_user.get('CI') or 'true'}\n0022\n"

@@ -115,9 +115,9 @@ def tree(tmp_path):
     return made
 
 
-def install(root, *argv):
+def install(root, *argv, umask=0o022):
     r = subprocess.run([os.path.join(FQRS, "install"), *map(str, argv)], env={**os.environ, "DESTDIR": str(root)}, capture_output=True, text=True,
-                       timeout=60, check=False)
+                       timeout=60, check=False, umask=umask)
     assert r.returncode == 0, r.stderr
     return r.stdout
 
@@ -167,6 +167,23 @@ def test_installing_again_keeps_the_configuration_and_leaves_nothing_old(tree, t
     install(root, tree)
     assert conf.read_text() == "fqrs on\n" and (root / "etc/squid-fqrs/mime.conf").read_text() == "mine\n"
     assert sorted(os.listdir(root / "opt/fairgate")) == ["squid"] and not (root / "opt/fairgate/squid/sbin/of-an-earlier-one").exists()
+
+
+def test_whoever_installs_it_squids_user_can_read_it(tree, tmp_path):
+    """Of a root whose umask is 077, from a tree that such a user has built: Squid's user, and who asks --outdated, must get at programs, pages and the note."""
+    private, root = tmp_path / "private", tmp_path / "system"
+    shutil.copytree(tree, private, symlinks=True)
+    for p in private.rglob("*"):
+        if not p.is_symlink():
+            p.chmod(p.stat().st_mode & ~0o077)
+    root.mkdir(mode=0o755)
+    install(root, private, umask=0o077)
+    # what Squid writes is its own
+    own = {"/var/log/squid-fqrs", "/var/spool/squid-fqrs", "/var/lib/squid-fqrs", "/var/lib/squid-fqrs/run", "/var/lib/squid-fqrs/run/squid"}
+    needed = {p: 0o055 if p.is_dir() else 0o044 for p in root.rglob("*") if not p.is_symlink()}
+    assert {"/" + str(p.relative_to(root)) for p, bits in needed.items() if p.stat().st_mode & bits != bits} == own
+    for program in ("opt/fairgate/squid/sbin/squid", "usr/local/sbin/squid-fqrs"):
+        assert (root / program).stat().st_mode & 0o111 == 0o111
 
 
 def test_uninstalling_leaves_configuration_and_logs(tree, tmp_path):
