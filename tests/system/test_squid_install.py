@@ -196,6 +196,17 @@ def test_uninstalling_leaves_configuration_and_logs(tree, tmp_path):
     assert not [path for path in left if not path.startswith(("/etc/squid-fqrs/", "/var/log/squid-fqrs/"))]
 
 
+def test_without_systemd_its_command_makes_the_place_of_its_pid(tree, tmp_path):
+    """As the unit does; Squid would end at once if it were not there."""
+    root = tmp_path / "system"
+    install(root, tree)
+    squid = root / "opt/fairgate/squid/sbin/squid"
+    squid.write_text("#!/bin/sh\n: > /run/squid-fqrs/squid.pid && stat -c '%a %U' /run/squid-fqrs\n")
+    command = "mount -t tmpfs none /run && mount -t tmpfs none /opt && mkdir /opt/fairgate && cp -r $0/opt/fairgate /opt/ && $0/usr/local/sbin/squid-fqrs && $0/usr/local/sbin/squid-fqrs"
+    r = subprocess.run(["unshare", "-m", "sh", "-c", command, root], capture_output=True, text=True, check=False)
+    assert (r.returncode, r.stdout) == (0, "755 root\n" * 2), r.stderr
+
+
 def test_what_is_not_for_use_is_not_installed(tmp_path):
     """A Squid for tests, whose paths lead into the cache."""
     lean, root = tmp_path / "lean", tmp_path / "system"
