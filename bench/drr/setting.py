@@ -61,6 +61,14 @@ def asking(asked):
     return {c: 100.0 * w / sum(weights.values()) for c, w in weights.items()} if len(weights) > 1 else None
 
 
+def whether_asked(looked, result):
+    """looked: of each class the part of the looks in which a request of it waited.  But one that was refused, failed or had no answer at all did ask, and was not served."""
+    def turned_away(c):
+        failed = sum(n for code, n in c["status"].items() if int(code) >= 400) + sum(c["errors"].values())
+        return not c["requests"] or failed > (1 - ASKED) * c["requests"]
+    return {name: 1.0 if turned_away(result["classes"][name]) else part for name, part in looked.items()}
+
+
 class Looks:
     """Looks at the queues of a gateway, some fifty times a second, from `after` seconds on."""
 
@@ -175,7 +183,7 @@ class Bench(bench.Bench):
             result = load(server.address, clients, seconds, warmup=warmup, **options)
         finally:
             asked = looks.end() if looks else None
-        result["asked"] = asked
+        result["asked"] = whether_asked(asked, result) if asked else None
         bad = errors(result)
         refused = sum(n for code, n in result["total"]["status"].items() if int(code) >= 400)
         if bad or refused:

@@ -79,3 +79,17 @@ def test_a_class_that_did_not_ask_was_not_short_changed():
     assert verdict(setting.share_error(result), "<= 2.0") is False
     result["asked"] = {"people": 0.6, "search": 0.9, "crawlers": 1.0}
     assert verdict(setting.share_error(result), "<= 2.0") is None
+
+
+@pytest.mark.parametrize("what", ({"status": {"200": 90, "503": 10}}, {"errors": {"connect": 0, "reset": 9}}, {"requests": 0}))
+def test_a_class_that_was_turned_away_did_ask(what):
+    """Nothing of it waits, since it is refused; that must not take it out of the figure that it is to be seen in."""
+    import setting
+    served = {"requests": 100, "bytes": 30, "status": {"200": 100}, "errors": {"connect": 0, "reset": 1}}
+    looked = {"people": 1.0, "search": 1.0, "crawlers": 0.1}
+    away = {"people": {**served, "bytes": 60}, "search": served, "crawlers": {**served, "bytes": 0, **what}}
+    result = {"classes": away, "intervals": [{"classes": away}] * 8}
+    result["asked"] = setting.whether_asked(looked, result)
+    assert result["asked"] == {"people": 1.0, "search": 1.0, "crawlers": 1.0}
+    assert verdict(setting.share_error(result), "<= 2.0") is False
+    assert setting.whether_asked(looked, {"classes": {**away, "crawlers": served}}) == looked
