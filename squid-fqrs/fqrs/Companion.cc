@@ -76,7 +76,7 @@ Fqrs::Companion::classified(const uint32_t position)
     al->fqrs.className = scheduler.nameOf(position);
     if (!entering) {
         scheduler.seats().force(classNumber, 1);
-    } else if (!scheduler.seats().take(classNumber)) {
+    } else if (!scheduler.seats().enter(classNumber)) {
         refused = true;
         scheduler.countRefusal(classNumber, NO_DESCRIPTOR);
         return detach();

@@ -32,9 +32,10 @@ Fqrs::Seats::rowOf(const uint32_t classNumber)
 }
 
 bool
-Fqrs::Seats::room(const Row &row) const
+Fqrs::Seats::room(const Row &row, const bool second) const
 {
-    return row.taken < row.reserved || spoken < most_;
+    const auto open = [second](const uint32_t n) { return second ? n : n - (n + 7) / 8; };
+    return row.taken < open(row.reserved) || spoken < open(most_);
 }
 
 bool
@@ -43,7 +44,7 @@ Fqrs::Seats::force(const uint32_t classNumber, const uint32_t n)
     auto &row = rowOf(classNumber);
     auto had = true;
     for (uint32_t i = 0; i < n; ++i) {
-        had = room(row) && had;
+        had = room(row, false) && had;
         if (row.taken >= row.reserved)
             ++spoken;
         ++row.taken;
@@ -53,9 +54,18 @@ Fqrs::Seats::force(const uint32_t classNumber, const uint32_t n)
 }
 
 bool
+Fqrs::Seats::enter(const uint32_t classNumber)
+{
+    return force(classNumber, 1) || (give(classNumber, 1), false);
+}
+
+bool
 Fqrs::Seats::take(const uint32_t classNumber)
 {
-    return room(rowOf(classNumber)) && force(classNumber, 1);
+    const auto had = room(rowOf(classNumber), true);
+    if (had)
+        force(classNumber, 1);
+    return had;
 }
 
 void

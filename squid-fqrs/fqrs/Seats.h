@@ -15,6 +15,9 @@ namespace Fqrs
  *
  * A quarter of the seats is reserved for the classes, by weight; the others are for whoever comes. So one class, however many clients it has, leaves
  * the others their reserve, and Squid enough descriptors to take their connections.
+ *
+ * An eighth of a class's reserve, and of all, is for second seats only: who was let in to wait finds one when it is his turn, while no more than that
+ * are released.
  */
 class Seats
 {
@@ -27,8 +30,9 @@ public:
     /// From now on so many seats, a quarter of them reserved for these classes; who has one keeps it.
     void configure(uint32_t most, const std::vector<Share> &);
 
-    bool take(uint32_t classNumber); ///< one; false: no more for this class
-    bool force(uint32_t classNumber, uint32_t n); ///< takes them in any case; false: some were too many
+    bool enter(uint32_t classNumber); ///< one, of who comes; false: no more for this class
+    bool take(uint32_t classNumber); ///< a second one; false: no more for this class
+    bool force(uint32_t classNumber, uint32_t n); ///< takes them in any case; false: for who comes some were too many
     void give(uint32_t classNumber, uint32_t n);
 
     uint32_t most() const { return most_; }
@@ -42,7 +46,7 @@ private:
     };
 
     Row &rowOf(uint32_t classNumber);
-    bool room(const Row &) const;
+    bool room(const Row &, bool second) const;
 
     std::vector<Row> rows; ///< by class number
     uint32_t most_ = 0;

@@ -108,7 +108,7 @@ Fqrs::Ticket::submit()
     auto whyNot = NO_DESCRIPTOR;
     own.classNumber = classNumber;
     seatClass = classNumber;
-    if (scheduler.seats().take(seatClass)) {
+    if (scheduler.seats().enter(seatClass)) {
         seats = 1;
         whyNot = scheduler.enqueue(*this, own.classNumber, own.number);
     }
@@ -190,8 +190,14 @@ Fqrs::Ticket::picked(const rs_ticket_t aNumber, const uint32_t aClass)
     leavePlaces(number);
     auto &scheduler = Scheduler::Instance();
     if (!scheduler.seats().take(seatClass)) {
-        scheduler.end(*this, false);
-        return refused(NO_DESCRIPTOR);
+        // the class of who asked first has no more; that of those who pay may have
+        if (classNumber == seatClass || !scheduler.seats().take(classNumber)) {
+            scheduler.end(*this, false);
+            return refused(NO_DESCRIPTOR);
+        }
+        scheduler.seats().give(seatClass, seats);
+        scheduler.seats().force(classNumber, seats);
+        seatClass = classNumber;
     }
     ++seats;
     admitted();

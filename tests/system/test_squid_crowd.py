@@ -56,10 +56,10 @@ def test_one_class_can_not_take_all_descriptors(new_proxy):
             staff = [p.send("/size/10", cls="staff") for _ in range(10)]
             s = p.until(lambda s: s["by_class"]["staff"]["queued"] == 10, "staff's requests wait")
             assert s["by_class"]["crowd"]["refused_no_descriptor"] == s["by_class"]["crowd"]["refused"] > 0
-            # the crowd's own reserve, and all that is nobody's
+            # the crowd's own reserve, and what is nobody's but for an eighth of all
             most = s["seats_most"]
             assert most == DESCRIPTORS - 2 * 64
-            assert most * 3 // 4 <= seats(p)["crowd"] <= most - most // 4 * 3 // 5
+            assert most * 5 // 8 <= seats(p)["crowd"] <= most - most // 4 * 3 // 5
             refused = answered(crowd)
             assert refused and {status for status, _, _ in refused} == {503}
             assert all(int(headers["retry-after"]) >= 1 and headers["connection"] == "close" and closed for _, headers, closed in refused)
@@ -69,6 +69,40 @@ def test_one_class_can_not_take_all_descriptors(new_proxy):
                 assert c.receive().status == 200
                 c.close()
         p.until(lambda s: s["queued"] == s["outstanding"] == s["seats"] == 0, "nothing is left")
+
+
+def test_who_was_let_in_to_wait_is_not_thrown_out_for_want_of_a_descriptor(new_proxy):
+    """Its class has as many requests waiting as it can have descriptors for: they are served, one by one, when the slot is free."""
+    with new_proxy(CONFIG) as p:
+        def ask(c):
+            c.send("GET", p.origin.url("/size/10"), host=p.origin.authority, headers={"X-Class": "crowd"})
+        with p.taken(cls="crowd") as taken, crowd_of(p, ask):
+            before = p.until(lambda s: s["queued"] > 20 and s["by_class"]["crowd"]["submitted"] + s["refused"] > CROWD, "all of them there")["by_class"]["crowd"]
+            assert before["refused_no_descriptor"] > 0
+            taken.release()
+            after = p.until(lambda s: s["queued"] == s["outstanding"] == 0, "nobody waits")["by_class"]["crowd"]
+            assert after["done"] - before["done"] == before["queued"] + 1 and after["aborted"] == before["aborted"], after
+            assert after["refused_no_descriptor"] == before["refused_no_descriptor"]
+
+
+def test_who_joined_is_served_when_the_class_of_who_asked_first_has_no_descriptor(new_proxy):
+    """The crowd has all that it can have, and one of it asked for the page; staff, who have some, want it too."""
+    page = "/" + fresh("cached/first")
+    config = CONFIG + "collapsed_forwarding on\ncollapsed_forwarding_access deny manager\n"
+    with new_proxy(config, cache=True) as p:
+        def ask(c):
+            c.send("GET", p.origin.url(f"/size/10?{fresh('other')}"), host=p.origin.authority, headers={"X-Class": "crowd"})
+        with p.taken(cls="crowd") as taken:
+            first = p.send(page, cls="crowd")
+            p.until_queued(1, "crowd")
+            with crowd_of(p, ask):
+                p.until(lambda s: s["by_class"]["crowd"]["refused_no_descriptor"] > 0, "the crowd has what it can have")
+                staff = p.send(page, cls="staff")
+                p.until_queued(1, "staff")
+                taken.release()
+                assert staff.receive().body == first.receive().body == b"cached"
+        for c in (first, staff):
+            c.close()
 
 
 def log_of(p, mark):
