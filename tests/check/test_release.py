@@ -13,7 +13,7 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 def made(build, there, **environment):
     """Its sources, unpacked there."""
     name = subprocess.run(["make", "-s", "--no-print-directory", "-C", build, "-f", "-", "name"], input="include Makefile\nname: ; @echo $(distdir)\n",
-                          capture_output=True, text=True, check=True).stdout.strip()
+                          capture_output=True, text=True, check=True).stdout.splitlines()[-1]      # it may have made its Makefile anew before
     # Elsewhere, as several may be made at a time; automake wants a relative name.
     r = subprocess.run(["make", "-C", build, f"distdir={os.path.relpath(there / name, build)}", "distdir"], env={**os.environ, **environment}, capture_output=True,
                        text=True, check=False)
