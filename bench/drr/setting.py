@@ -15,7 +15,7 @@ import math
 import threading
 
 import bench
-from spread import Spread, share_spread
+from spread import UNKNOWN, Spread, share_spread
 
 from lab import site
 from lab.httpd import Httpd, Nginx, PhpFpm
@@ -107,7 +107,7 @@ def share_error(results):
     whole = [r for r in results if asking(r["asked"]) == IDEAL] or results
     ideal = asking({c: min(r["asked"][c] for r in whole) for c in CLASSES})
     if not ideal:
-        return Spread(math.nan, -math.inf, math.inf, 1)
+        return UNKNOWN
     return share_spread([{c: line["classes"][c]["bytes"] for c in ideal} for r in whole for line in r["intervals"]], ideal)
 
 

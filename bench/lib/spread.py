@@ -55,11 +55,15 @@ class Spread:
         return format(self.value, how)
 
 
+UNKNOWN = Spread(math.nan, -math.inf, math.inf, 1)      # undecided
+FAILED = Spread(math.nan, math.nan, math.nan, 1)        # there was to be a number, and is none: short
+
+
 def worst(spreads, pick):
-    """pick: min or max.  One that has no number makes all of it none."""
+    """pick: min or max.  One that has no number makes all of it none; FAILED counts more than what nobody knows."""
     spreads = list(spreads)
     if any(math.isnan(s.value) for s in spreads):
-        return Spread(math.nan, -math.inf, math.inf, 1)
+        return FAILED if any(math.isnan(s.low) for s in spreads) else UNKNOWN
     return Spread(pick(s.value for s in spreads), pick(s.low for s in spreads), pick(s.high for s in spreads), min(s.runs for s in spreads))
 
 
@@ -92,7 +96,7 @@ def share_spread(batches, ideal):
     total = sum(b[c] for b in batches for c in ideal)
     batches = [b for b in batches if sum(b[c] for c in ideal)]
     if not total:
-        return Spread(math.nan, -math.inf, math.inf, 1)
+        return FAILED
     found = []
     for c, due in ideal.items():
         off = abs(100 * sum(b[c] for b in batches) / total - due)

@@ -62,7 +62,8 @@ def test_the_error_of_shares_is_not_the_chance_in_each_batch():
     off = share_spread([dict(b, a=b["a"] / 2) for b in even], IDEAL)
     assert verdict(off, "<= 2.0") is False
     assert verdict(share_spread(even[:1], IDEAL), "<= 2.0") is None
-    assert verdict(share_spread([{"a": 0, "b": 0, "c": 0}], IDEAL), "<= 2.0") is None
+    nothing = share_spread([{"a": 0, "b": 0, "c": 0}], IDEAL)
+    assert verdict(nothing, "<= 2.0") is False and verdict(worst([s, nothing], max), "<= 2.0") is False
     assert worst([s, off], max).value == off.value
 
 
