@@ -268,6 +268,7 @@ struct rs_stats {
 
 void rs_stats(const rs_engine_t *e, struct rs_stats *out);
 uint32_t rs_window(const rs_engine_t *e);   /* the gate's present limit at outlet 0, as rs_stats tells it, without a look at the classes; 0 = none */
+int      rs_has_slot(const rs_engine_t *e); /* fewer are outstanding at outlet 0 than its gate lets go in any case */
 int  rs_class_stats(const rs_engine_t *e, uint32_t of_class, struct rs_class_stats *out);     /* 0 if there is no such class */
 
 /* Every invariant of the engine, O(tickets + classes): NULL, or a sentence about the first that does not hold.  For tests and soaks. */

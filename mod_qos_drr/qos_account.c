@@ -200,17 +200,20 @@ void qos_account_went(struct qos_conn *k) {
     else if (k->current && k->current->ticket != RS_NO_TICKET) tell_progress(k->current);
 }
 
-void qos_account_resume(struct qos_request *q) {
-    qos_lock(&P.view);
-    rs_resume(P.view.engine, qos_now(), q->ticket);
-    atomic_store(&row_of(q)->parked, 0);
-    qos_unlock(&P.view);
-}
-
 void qos_account_leave(rs_ticket_t ticket) {
     qos_lock(&P.view);
     rs_abort(P.view.engine, qos_now(), ticket);
     qos_row_free_locked(&P.view, &P.view.rows[rs_ticket_index(ticket)]);
+    qos_unlock(&P.view);
+}
+
+/* It takes a slot again if one is free: those that were parked can be many, and with slots too many they would keep all others from the server. */
+static void resume(struct qos_request *q) {
+    qos_lock(&P.view);
+    if (rs_has_slot(P.view.engine)) {
+        rs_resume(P.view.engine, qos_now(), q->ticket);
+        atomic_store(&row_of(q)->parked, 0);
+    }
     qos_unlock(&P.view);
 }
 
@@ -223,7 +226,7 @@ static void write_ended(struct qos_request *q, uint64_t began) {
     q->quick_writes = qos_now_coarse() - began < QUICK_US ? q->quick_writes + 1 : 0;
     if (q->quick_writes < QUICK_WRITES) return;
     q->quick_writes = 0;
-    qos_account_resume(q);
+    resume(q);
 }
 
 enum begins { ANSWER, INTERIM, TUNNEL };

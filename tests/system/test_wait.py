@@ -2,6 +2,7 @@
 """Waiting: every kind of content, the order by weights, bounds and their answers."""
 
 import collections
+import contextlib
 import threading
 import time
 
@@ -53,6 +54,31 @@ def test_nothing_passes_while_the_window_is_taken(gateway):
         assert gateway.backend.seen == seen + 8
         assert gateway.backend.most == 1
     gateway.settled()
+
+
+def test_slow_readers_that_come_back_stay_in_the_window(new_gateway):
+    """Answers whose clients were slow gave their slots back, any number of them.  When all clients read on they had slots too many, and nobody else
+    was let through until the last of them had ended."""
+    with new_gateway(window=2) as g, contextlib.ExitStack() as stack:
+        readers = [stack.enter_context(g.connect(receive_buffer=65536)) for _ in range(4)]
+        for c in readers:
+            c.send("GET", "/php/page.php?size=400000000", headers={"User-Agent": "GPTBot"})
+        g.until(lambda s: s["parked"] == 4, "all parked")
+        over = threading.Event()
+
+        def read_on():
+            while not over.wait(0.005):
+                for c in readers:
+                    c.socket.recv(65536)
+        with g.in_background(read_on):
+            seen = []
+            with contextlib.suppress(AssertionError):
+                g.until(lambda s: seen.append(s["outstanding"]) or s["outstanding"] > 2, "more than the window", 3)
+            over.set()
+        assert 1 <= max(seen) <= 2, seen
+        for c in readers:
+            c.reset()
+        g.settled()
 
 
 def test_released_by_weight(gateway):
