@@ -13,6 +13,7 @@ import itertools
 import json
 import math
 import threading
+import time
 
 import bench
 from spread import UNKNOWN, Spread, share_spread
@@ -70,10 +71,10 @@ def whether_asked(looked, result):
 
 
 class Looks:
-    """Looks at the queues of a gateway, some fifty times a second, from `after` seconds on."""
+    """Looks at the queues of a gateway, some fifty times a second, from `after` seconds on for `seconds`: the clients must be there all the time."""
 
-    def __init__(self, server, after):
-        self.server, self.after, self.over = server, after, threading.Event()
+    def __init__(self, server, after, seconds):
+        self.server, self.after, self.seconds, self.over = server, after, seconds, threading.Event()
         self.seen, self.waited = 0, dict.fromkeys(CLASSES, 0)
         self.thread = threading.Thread(target=self.look, daemon=True)
         self.thread.start()
@@ -82,7 +83,8 @@ class Looks:
         if self.over.wait(self.after):
             return
         connection = http.client.HTTPConnection(*self.server.address.split(":"), timeout=20)
-        while not self.over.wait(0.02):
+        end = time.monotonic() + self.seconds
+        while not self.over.wait(0.02) and time.monotonic() < end:
             connection.request("GET", "/qos-status?json")
             queued = {c["name"]: c["queued"] for c in json.load(connection.getresponse())["classes"]}
             if self.over.is_set():
@@ -178,7 +180,7 @@ class Bench(bench.Bench):
         """One measurement.  Errors in it are said: a figure taken among them is worth less.  shares: for share_error, of a gateway with the module."""
         if shares:
             options.setdefault("interval", max(0.2, seconds / 15))
-        looks = Looks(server, warmup + 0.1) if shares else None
+        looks = Looks(server, warmup + 0.1, seconds - 0.2) if shares else None
         try:
             result = load(server.address, clients, seconds, warmup=warmup, **options)
         finally:

@@ -3,6 +3,7 @@
 
 import collections
 import contextlib
+import statistics
 import struct
 import threading
 import time
@@ -89,7 +90,7 @@ def test_people_keep_their_share_beside_a_crowd_of_streams(new_gateway, mpm):
             after = g.until(lambda s: s["released"] >= 210 + sum(c["released"] for c in before.values()), "210 more", 60)["by_class"]
             moved = {name: after[name]["released"] - before[name]["released"] for name in ("people", "crawlers")}
             assert abs(moved["people"] - 6 / 7 * sum(moved.values())) <= 14, moved
-        assert set(people.done) == {200} and set(crawlers.done) <= {200}
+        assert set(people.done) == {200} and set(crawlers.done) == {200}
 
 
 class Clogged(Crowd):
@@ -143,8 +144,8 @@ def test_streams_that_were_reset_leave(h2_gateway):
                 c.reset(*ids)
                 g.until_queued(0)
                 took.append(time.monotonic() - began)
-        # The quickest: what a busy machine adds is not the gateway's.  0.05 s is for the frames and the status page.
-        assert min(took) < 0.1 + 0.05, took
+        # The middle one: what a busy machine adds now and then is not the gateway's.  0.05 s is for the frames and the status page.
+        assert statistics.median(took) < 0.1 + 0.05, took
         with http2.Connection(g.port) as c:
             c.send("GET", "/b/size/10")
             g.until_queued(1)
