@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * eeod_html.h - where in HTML one is: in text and tags, or in what is no markup: a comment, a CDATA section, or a script, style, textarea, title, iframe, noframes or
- * noscript element.
+ * eeod_html.h - where in HTML one is: in text, or in a tag, an attribute's value, a comment, a CDATA section, or an element whose content is no markup (script, style,
+ * textarea, title and their like).
  *
- * Fed piece by piece, from a place that is text; it follows the tokenizer of HTML (WHATWG, 13.2.5) as far as these go.  Tags are not looked into, for that takes as long as all the
- * rest of a page's way: an attribute's value is text, and what begins in one as if it were outside is taken to have begun.  In doubt it stays longer where no text is: a CDATA section ends with
- * `]]>` only, and elements without markup are that in XML and SVG, too.  No allocation.
+ * Fed piece by piece, from a place that is text; it follows the tokenizer of HTML (WHATWG, 13.2.5).  In doubt it stays longer where no text is: a CDATA section ends with `]]>` only, and
+ * elements without markup are that in XML and SVG, too.  No allocation.
  */
 #ifndef FAIRGATE_EEOD_HTML_H
 #define FAIRGATE_EEOD_HTML_H
@@ -16,9 +15,9 @@
 
 struct eeod_html {
     uint8_t state;
-    uint8_t element;                /* of those without markup */
-    uint8_t n;                      /* bytes of what may become its name, or another word */
-    char    name[8];                /* of an element, as long as one can be */
+    uint8_t element;                /* of those without markup, and where the tag ends */
+    uint8_t n;                      /* bytes of what may become a name or another word */
+    uint8_t name[10];               /* of a tag; longer than those that matter */
 };
 
 void eeod_html_begin(struct eeod_html *h);

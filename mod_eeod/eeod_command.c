@@ -186,7 +186,7 @@ static int cat(int argc, char **argv) {
         if (p.blocks.odd) printf(", %" PRIu64 " marks nested, without another, or where they don't count", p.blocks.odd);
         puts("");
         if (p.blocks.pairs.odd) puts("a closing mark closes nothing: all behind it is unique, and a packet cache is told nothing of this page");
-        if (p.blocks.pairs.depth) puts("an opening mark is never closed, or in a script or a comment only: all behind it is unique");
+        if (p.blocks.pairs.depth) puts("an opening mark is never closed, or in a script, a tag or a comment only: all behind it is unique");
     }
     free(p.held);
     return status;

@@ -157,7 +157,8 @@ def test_marks_that_only_a_visitor_wrote(chain, where, header):
 
 @pytest.mark.parametrize("begins,ends", (
     (b"<script>var me = '", b"';</script>"), (b'<script type="application/json">{"name": "', b'"}</script>'), (b"<textarea>", b"</textarea>"), (b"<style>/* ", b" */</style>"),
-    (b"<title>", b"</title>"), (b"<noscript>", b"</noscript>"), (b"<!-- ", b" -->"), (b"<![CDATA[ ", b" ]]>")), ids=str)
+    (b"<title>", b"</title>"), (b"<noscript>", b"</noscript>"), (b"<xmp>", b"</xmp>"),
+    (b'<input value="', b'">'), (b"<input value='\">", b"'>"), (b"<!-- ", b" -->"), (b"<![CDATA[ ", b" ]]>")), ids=str)
 def test_a_closing_mark_where_a_visitors_text_is_not_escaped(chain, begins, ends):
     public, secret, behind = word(), word(), word()
     inside = (secret + b" ") * 200

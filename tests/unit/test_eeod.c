@@ -64,11 +64,42 @@ static const struct { const char *what, *page; int strip; size_t least; const ch
     { "in a title", O "<title>" Z "me</titl></title>" Z "c", 0, 0, "{U}" O "<title>" ZZ "me</titl></title>{C}" Z "c" },
     { "in a comment", O "<!-- " Z "me" Z "c", 0, 0, "{U}" O "<!-- " ZZ "me{C}" Z "c" },
     { "in a CDATA section", O "<![CDATA[>" Z "me]]>" Z "c", 0, 0, "{U}" O "<![CDATA[>" ZZ "me]]>{C}" Z "c" },
-    { "tags that begin like others", O "<scrip><styles><t><!-x><![CDATb><noscripting><sTyle\n" Z "</style x>" Z "c", 0, 0,
-      "{U}" O "<scrip><styles><t><!-x><![CDATb><noscripting><sTyle\n" ZZ "</style x>{C}" Z "c" },
+    { "in elements that are no longer written", O "<xmp>" Z "</XMP><noembed>" Z "</noembed>" Z "c", 0, 0, "{U}" O "<xmp>" ZZ "</XMP><noembed>" ZZ "</noembed>{C}" Z "c" },
+    { "plaintext has no end", O "<plaintext>" Z "</plaintext>" Z "c", 0, 0, "{U}" O "<plaintext>" ZZ "</plaintext>" ZZ "c" },
+    { "names that begin like others", O "<scrip><styles><t><xmpl><plaintex><plaintexts><noscripting>" Z "c", 0, 0,
+      "{U}" O "<scrip><styles><t><xmpl><plaintex><plaintexts><noscripting>{C}" Z "c" },
+    { "in a style sheet", O "<sTyle\n>" Z "</styl e></style x>" Z "c", 0, 0, "{U}" O "<sTyle\n>" ZZ "</styl e></style x>{C}" Z "c" },
+    { "an end tag alone begins no element", O "</script></plaintext>" Z "c", 0, 0, "{U}" O "</script></plaintext>{C}" Z "c" },
     { "comments that end at once", O "<!--><!---><!----!>-->" Z "c", 0, 0, "{U}" O "<!--><!---><!----!>-->{C}" Z "c" },
-    { "what is text in an attribute", O "<p title='" Z "c", 0, 0, "{U}" O "<p title='{C}" Z "c" },
-    { "a script that seems to begin in one", O "<p title='<script>'>" Z "c", 0, 0, "{U}" O "<p title='<script>'>" ZZ "c" },
+    { "in a value", O "<p title=\"" Z "me\">" Z "c", 0, 0, "{U}" O "<p title=\"" ZZ "me\">{C}" Z "c" },
+    { "in a value in single quotes", O "<p a b =\n' >" Z "me' c>" Z "c", 0, 0, "{U}" O "<p a b =\n' >" ZZ "me' c>{C}" Z "c" },
+    { "in one without quotes", O "<p a=" Z Z "c", 0, 0, "{U}" O "<p a=" ZZ "{C}" Z "c" },
+    { "in one that has quotes, but does not begin with them", O "<p a=b\"" Z Z "c", 0, 0, "{U}" O "<p a=b\"" ZZ "{C}" Z "c" },
+    { "in one with a slash before", O "<a href=/" Z "me\">" Z "c", 0, 0, "{U}" O "<a href=/" ZZ "me\">{C}" Z "c" },
+    { "in a value with the other quote", O "<p title=\"it's '" Z "\" lang='\"" Z "'>" Z "c", 0, 0, "{U}" O "<p title=\"it's '" ZZ "\" lang='\"" ZZ "'>{C}" Z "c" },
+    { "in a value with tags", O "<p title='</p><script>" Z "<b c=\"'>" Z "c", 0, 0, "{U}" O "<p title='</p><script>" ZZ "<b c=\"'>{C}" Z "c" },
+    { "in one of two attributes of a name", O "<p id=\"a\" id='" Z "me' id=" Z Z "c", 0, 0, "{U}" O "<p id=\"a\" id='" ZZ "me' id=" ZZ "{C}" Z "c" },
+    { "in values without a blank between", O "<p a=\"\"b='" Z "'/c=\"" Z "\"/>" Z "c", 0, 0, "{U}" O "<p a=\"\"b='" ZZ "'/c=\"" ZZ "\"/>{C}" Z "c" },
+    { "in a long tag", O "<input type=text class=\"field field-of-a-name\" data-that-is-longer-than-others = 'a > b'\n         disabled value='" Z "me'/>" Z "c", 0, 0,
+      "{U}" O "<input type=text class=\"field field-of-a-name\" data-that-is-longer-than-others = 'a > b'\n         disabled value='" ZZ "me'/>{C}" Z "c" },
+    { "in an attribute's name", O "<p a" Z Z "c", 0, 0, "{U}" O "<p a" ZZ "{C}" Z "c" },
+    { "in a tag's name", O "<p" Z Z "c", 0, 0, "{U}" O "<p" ZZ "{C}" Z "c" },
+    { "in an end tag", O "</p title='" Z "'>" Z "c", 0, 0, "{U}" O "</p title='" ZZ "'>{C}" Z "c" },
+    { "in the end tag of a script", O "<script src='>'>'</script a=\"" Z "\">" Z "c", 0, 0, "{U}" O "<script src='>'>'</script a=\"" ZZ "\">{C}" Z "c" },
+    { "in the start tag of a textarea", O "<textarea title='</textarea>" Z "'>" Z "</textarea>" Z "c", 0, 0,
+      "{U}" O "<textarea title='</textarea>" ZZ "'>" ZZ "</textarea>{C}" Z "c" },
+    { "in what HTML takes for a comment", O "<!d '" Z "'<?" Z "'</ a='" Z "'<![CDATA'" Z Z "c", 0, 0, "{U}" O "<!d '" ZZ "'<?" ZZ "'</ a='" ZZ "'<![CDATA'" ZZ "{C}" Z "c" },
+    { "what those begin with", O "</>" Z "a" O "<!>" Z "b" O "<!->" Z "c", 0, 0, "{U}" O "</>{C}" Z "a{U}" O "<!>{C}" Z "b{U}" O "<!->{C}" Z "c" },
+    { "a quote that nothing ends", O "<p title='" Z "c" O "d" Z "\"e>", 0, 0, "{U}" O "<p title='" ZZ "c" O "d" ZZ "\"e>" },
+    { "an opening mark in a value counts", O "<p title='" Z "c" O "d'>" Z Z "e", 0, 0, "{U}" O "<p title='" ZZ "c" O "d'>" ZZ "{C}" Z "e" },
+    { "quotes in text", O "it's a=\"b</p>it's a='" Z "c", 0, 0, "{U}" O "it's a=\"b</p>it's a='{C}" Z "c" },
+    { "quotes that are none", O "<p a\"b =c'd e'=\"f\" x><3 =' <" Z "c", 0, 0, "{U}" O "<p a\"b =c'd e'=\"f\" x><3 =' <{C}" Z "c" },
+    { "quotes in names", O "<p a\"b c'd \"><p' ='><p/='>" Z "c", 0, 0, "{U}" O "<p a\"b c'd \"><p' ='><p/='>{C}" Z "c" },
+    { "quotes in a tag's name", O "<p=\"><p='x>" Z "c", 0, 0, "{U}" O "<p=\"><p='x>{C}" Z "c" },
+    { "an equals sign that begins a name", O "<p ='><p / =\"><p a=''=\">" Z "c", 0, 0, "{U}" O "<p ='><p / =\"><p a=''=\">{C}" Z "c" },
+    { "one that does not begin a value", O "<p a/='><p a==\"><p a=b='>" Z "c", 0, 0, "{U}" O "<p a/='><p a==\"><p a=b='>{C}" Z "c" },
+    { "no value at all", O "<p a=><p a= ><p a=\t/>" Z "c", 0, 0, "{U}" O "<p a=><p a= ><p a=\t/>{C}" Z "c" },
+    { "a name of equals signs", O "<p ==\"" Z "\">" Z "c", 0, 0, "{U}" O "<p ==\"" ZZ "\">{C}" Z "c" },
     { "less than", O "3 < 4 <5 <" Z "c", 0, 0, "{U}" O "3 < 4 <5 <{C}" Z "c" },
     { "an opening mark in a script counts", O "<script>" O "</script>" Z "a" Z "b", 0, 0, "{U}" O "<script>" O "</script>" ZZ "a{C}" Z "b" },
     { "what was open before the mark does not matter", "<script>" O "b" Z "c", 0, 0, "{C}<script>{U}" O "b{C}" Z "c" },
@@ -165,8 +196,11 @@ START_TEST(as_the_slow_way) {
             size_t whole = strlen(mark), k = what % 8 < 3 ? whole : what % 8 < 5 ? what / 16 % whole : 0;
             memcpy(page + n, mark, k);
             n += k;
-            for (k = what % 8 < 5 ? 0 : what / 16 % 250; k--; ) page[n++] = (unsigned char)"ab<>!-/\0"[draw(&seed) % 8];
-            static const char *const html[] = { "<script>", "</script>", "<p ", "=\"", "\"", "='", "'", "<!--", "-->", "<![CDATA[", "]]>", "<TiTle x=y>", "</title ", "/>", "<?", "</" };
+            /* Long texts and values, and much between. */
+            uint64_t letters = draw(&seed) % 2 ? 16 : 4;
+            for (k = what % 8 < 5 ? 0 : what / 16 % 250; k--; ) page[n++] = (unsigned char)"ab \n<>!-/\0=='\"<>"[draw(&seed) % letters];
+            static const char *const html[] = { "<script>", "</script>", "<p ", "=\"", "\"", "='", "'", "= ", "=b", " = '", "/=\"", "<p a=\"", "<!--", "-->", "<![CDATA[", "]]>", "<TiTle x=y>", "</title ", "/>", "<?", "</",
+                "<xmp\n>", "</xmp/", "</noembed a='", "<NOEMBED>", "<plaintext>", "<plaintext " };
             if (what / 4096 % 2) continue;
             const char *some = html[draw(&seed) % (sizeof html / sizeof *html)];
             memcpy(page + n, some, strlen(some));

@@ -16,6 +16,7 @@ static inline int slow_mark(const struct eeod_marks *m, const unsigned char *p, 
     return 0;
 }
 
+static inline bool slow_blank(unsigned char c) { return c && strchr(" \t\n\f\r", c); }
 static inline bool slow_ends(unsigned char c) { return c && strchr(" \t\n\f\r/>", c); }
 static inline bool slow_letter(unsigned char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 static inline bool slow_is(const unsigned char *p, size_t i, size_t to, const char *what) {
@@ -28,11 +29,32 @@ static inline size_t slow_behind(const unsigned char *p, size_t i, size_t to, co
     return at ? (size_t)(at - p) + strlen(what) : 0;
 }
 
-/* Behind an element without markup, from behind its name on. */
+/* Behind a tag, from the end of its name on; 0: it does not end. */
+static inline size_t slow_tag(const unsigned char *p, size_t i, size_t to) {
+    for (;;) {
+        while (i < to && (slow_blank(p[i]) || p[i] == '/')) i++;
+        if (i == to) return 0;
+        if (p[i] == '>') return i + 1;
+        for (i++; i < to && !slow_ends(p[i]) && p[i] != '='; i++) { }
+        while (i < to && slow_blank(p[i])) i++;
+        if (i == to || p[i] != '=') continue;
+        for (i++; i < to && slow_blank(p[i]); i++) { }
+        if (i == to) return 0;
+        if (p[i] == '"' || p[i] == '\'') {
+            i = slow_behind(p, i + 1, to, p[i] == '"' ? "\"" : "'");
+            if (!i) return 0;
+        } else if (p[i] != '>') {
+            while (i < to && !slow_blank(p[i]) && p[i] != '>') i++;
+        }
+    }
+}
+
+/* Behind an element without markup, from behind its start tag on. */
 static inline size_t slow_raw(const unsigned char *p, size_t i, size_t to, const char *name) {
+    if (!strcmp(name, "plaintext")) return 0;
     for (size_t end; (i = slow_behind(p, i, to, "</"));) {
         end = i + strlen(name);
-        if (slow_is(p, i, to, name) && end < to && slow_ends(p[end])) return end + 1;
+        if (slow_is(p, i, to, name) && end < to && slow_ends(p[end])) return slow_tag(p, end, to);
     }
     return 0;
 }
@@ -44,36 +66,28 @@ static inline size_t slow_comment(const unsigned char *p, size_t i, size_t to) {
     return !a || (b && b < a) ? b : a;
 }
 
-/* Behind a tag's name, or behind the element. */
-static inline size_t slow_tag(const unsigned char *p, size_t i, size_t to) {
-    static const char *const raws[] = { "script", "style", "textarea", "title", "iframe", "noframes", "noscript" };
-    size_t n = i;
-    while (n < to && n - i < 8 && !slow_ends(p[n]) && p[n] != '<') n++;
-    if (n == to || !slow_ends(p[n])) return n;
-    for (size_t k = 0; k < sizeof raws / sizeof *raws; k++)
-        if (strlen(raws[k]) == n - i && slow_is(p, i, to, raws[k])) return slow_raw(p, n + 1, to, raws[k]);
-    return n + 1;
-}
-
-/* Behind what begins with this `<`; 0: it goes on beyond `to`. */
+/* Behind what begins with this `<`; i + 1 when it is text; 0: it goes on beyond `to`. */
 static inline size_t slow_markup(const unsigned char *p, size_t i, size_t to) {
-    static const char *const begins[] = { "<![CDATA[", "<!--" };
-    size_t most = 1;
-    if (i + 1 < to && slow_letter(p[i + 1])) return slow_tag(p, i + 1, to);
-    for (int k = 0; k < 2; k++) {
-        size_t n = 0;
-        while (i + n < to && begins[k][n] && p[i + n] == (unsigned char)begins[k][n]) n++;
-        if (!begins[k][n]) return k ? slow_comment(p, i + n, to) : slow_behind(p, i + n, to, "]]>");
-        if (n > most) most = n;
+    static const char *const raws[] = { "script", "style", "textarea", "title", "iframe", "noembed", "noframes", "noscript", "xmp", "plaintext" };
+    bool ends = p[i + 1] == '/';
+    size_t name = i + 1 + ends, n = name;
+    if (name < to && slow_letter(p[name])) {
+        while (n < to && !slow_ends(p[n])) n++;
+        if (!(i = slow_tag(p, n, to))) return 0;
+        for (size_t k = 0; k < sizeof raws / sizeof *raws && !ends; k++)
+            if (strlen(raws[k]) == n - name && slow_is(p, name, n, raws[k])) return slow_raw(p, i, to, raws[k]);
+        return i;
     }
-    /* What may begin it before `to` does so only if nothing else begins there. */
-    return i + most < to || p[to] == '<' ? i + most : 0;
+    if (slow_is(p, i, to, "<!--")) return slow_comment(p, i + 4, to);
+    if (to - i >= 9 && !memcmp(p + i, "<![CDATA[", 9)) return slow_behind(p, i + 9, to, "]]>");
+    return p[i + 1] == '!' || p[i + 1] == '?' || ends ? slow_behind(p, i + 2, to, ">") : i + 1;
 }
 
 /* Whether what is at `to` stands in text, as what is at `i` does. */
 static inline bool slow_text(const unsigned char *p, size_t i, size_t to) {
     while (i < to) {
         if (p[i] != '<') i++;
+        else if (i + 1 == to) return p[to] == '<';
         else if (!(i = slow_markup(p, i, to))) return false;
     }
     return true;

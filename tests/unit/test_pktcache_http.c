@@ -91,6 +91,8 @@ static const struct { const char *name; const char *segment[16]; } talks[] = {
     { "a stray closing mark cut in two", { "> " GET, "- " OK("Eeod: marks\r\n"), "+ ab<!--/", "- EEOD-->c", "- abcd" } },
     { "a closing mark in a script", { "> " GET, "- " OK("Eeod: marks\r\n"), "- " OPEN "<scr", "- ipt>x='", "- " CLOSE "secret", "- secret'</script>", "+ " CLOSE "abcd" } },
     { "a closing mark in a textarea, cut", { "> " GET, "- " OK("Eeod: marks\r\n"), "- " OPEN "<textarea>me<!--/EE", "- OD-->secret", "- secret</textarea>", "+ " CLOSE "abcd" } },
+    { "a closing mark in an attribute", { "> " GET, "- " OK("Eeod: marks\r\n"), "- " OPEN "<p title='", "- " CLOSE "secret", "- '><b>", "+ " CLOSE "abcd" } },
+    { "a closing mark in an attribute, cut", { "> " GET, "- " OK("Eeod: marks\r\n"), "- " OPEN "<input value", "- =\">' <!--/EE", "- OD-->secret", "- secret\" value=" CLOSE, "+ " CLOSE "abcd" } },
     { "a closing mark in a comment", { "> " GET, "- " OK("Eeod: marks\r\n"), "- " OPEN "<!-- ", "- " CLOSE "secret -->", "+ " CLOSE "abcd" } },
     { "a closing mark alone", { "> " GET, "- " OK(""), "- " CLOSE "abcd", "- abcd" } },
     { "marks that compression hides", { "> " GET, "- " OK("Eeod: marks\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n"), "-!abcd" } },
