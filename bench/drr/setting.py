@@ -193,18 +193,22 @@ class Bench(bench.Bench):
         return result
 
 
+def in_turn(first, second):
+    """A call that gives (first(), second()): which of the two begins changes from call to call, so that a drift of the machine favours none."""
+    turn = itertools.count()
+
+    def pair():
+        if next(turn) % 2 == 0:
+            a = first()
+            return a, second()
+        b = second()
+        return first(), b
+    return pair
+
+
 def alternate(pairs, first, second):
-    """[(first(), second()), ...]: which of the two begins changes from pair to pair, so that a drift of the machine favours none."""
-    results = []
-    for i in range(pairs):
-        if i % 2 == 0:
-            a = first()
-            b = second()
-        else:
-            b = second()
-            a = first()
-        results.append((a, b))
-    return results
+    pair = in_turn(first, second)
+    return [pair() for _ in range(pairs)]
 
 
 def ratios(pairs, value):
@@ -214,15 +218,7 @@ def ratios(pairs, value):
 
 def repeat_pairs(bench, pairs, first, second, value, goal):
     """alternate(), as often as bench.repeat wants it; (pairs, their ratios)."""
-    turn = itertools.count()
-
-    def pair():
-        if next(turn) % 2 == 0:
-            a = first()
-            return a, second()
-        b = second()
-        return first(), b
-    return bench.repeat(pair, lambda found: ratios(found, value), goal, least=pairs)
+    return bench.repeat(in_turn(first, second), lambda found: ratios(found, value), goal, least=pairs)
 
 
 def bytes_per_s(result):
