@@ -2,10 +2,10 @@
 """
 squid.py - a real Squid in the lab.
 
-    squid = Squid(lab, FQRS, config="fqrs on\\nfqrs_link rate=2Mbit\\n").start()
+    squid = Squid(lab, fqrs(), config="fqrs on\\nfqrs_link rate=2Mbit\\n").start()
     squid.json()["classes"]
 
-FQRS is the patched one: a directory to which squid-fqrs/build installed it, from $FAIRGATE_SQUID or wherever the build's cache has it.
+fqrs() is the patched one: a directory to which squid-fqrs/build installed it, from $FAIRGATE_SQUID or wherever the build's cache has it.
 """
 import json
 import os
