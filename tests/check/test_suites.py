@@ -101,7 +101,7 @@ def folder(tmp_path):
 
 def test_both_ways_of_running_are_counted(folder):
     (folder / "test_some.py").write_text(ONE + "def test_a(): pass\ndef test_b(): pass\n@pytest.mark.alone\ndef test_c(pytestconfig): assert not hasattr(pytestconfig, 'workerinput')\n")
-    status, said = step("pytest", folder, TOP)
+    status, said = step("pytest", folder, folder)
     assert status == 0 and said.endswith("# tests: 3 of 3\n"), said
     assert re.search(r"^2 passed", said, re.M) and re.search(r"^1 passed", said, re.M)
 
@@ -115,14 +115,14 @@ def test_b():
         f.write("x")
         assert f.tell() > {times}
 """)
-    got, said = step("pytest", folder, TOP)
+    got, said = step("pytest", folder, folder)
     assert got == status and len(seen.read_text()) == 2, said
     assert "1 failed beside others" in said and said.endswith("# tests: 2 of 2\n"), said
 
 
 def test_a_second_try_of_a_long_loop_is_as_long(folder):
     (folder / "test_some.py").write_text("def test_a(pytestconfig): assert not pytestconfig.getoption('--long')\ndef test_b(): pass\n")
-    status, said = step("pytest", folder, TOP, "--long", "-k", "test_a")
+    status, said = step("pytest", folder, folder, "--long", "-k", "test_a")
     assert status == 1 and "1 failed beside others" in said, said
 
 
@@ -136,18 +136,18 @@ def test_a():
     open({str(seen)!r}, 'w').close()
     assert False
 """)
-    status, said = step("pytest", folder, TOP)
+    status, said = step("pytest", folder, folder)
     assert status == 1 and "of 1 that had a second try 0 ran, 1 were skipped" in said, said
 
 
 def test_a_folder_without_tests(folder):
-    status, said = step("pytest", folder, TOP)
+    status, said = step("pytest", folder, folder)
     assert status == 1 and "holds no test" in said
 
 
 def test_a_run_that_ends_before_its_tests_do(folder):
     (folder / "test_some.py").write_text(ONE + "def test_a(): pass\n@pytest.mark.alone\ndef test_b(): pytest.exit('enough', 0)\n")
-    status, said = step("pytest", folder, TOP)
+    status, said = step("pytest", folder, folder)
     assert status == 1 and "(alone) holds 1 tests, and 0 ran" in said, said
 
 
@@ -155,6 +155,6 @@ def test_a_run_that_ends_before_its_tests_do(folder):
 def test_a_build_server_skips_nothing(folder, monkeypatch, server, mark, status):
     monkeypatch.setenv("CI", server)
     (folder / "test_some.py").write_text(ONE + f"def test_a(): pass\n{mark}def test_b(): pytest.skip('not here')\n")
-    got, said = step("pytest", folder, TOP)
+    got, said = step("pytest", folder, folder)
     assert got == status, said
     assert said.endswith("# tests: 2 of 2\n" if status else "# tests: 1 of 2, 1 skipped\n"), said

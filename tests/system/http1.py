@@ -49,7 +49,7 @@ class Connection:
             self.socket.bind((source, 0))
         self.socket.settimeout(deadline)
         self.socket.connect((host, port))
-        self.buffer = b""
+        self.buffer = bytearray()       # grows in place: bytes would be copied with each piece that comes
 
     def __enter__(self):
         return self
@@ -78,16 +78,18 @@ class Connection:
     def until(self, mark):
         while mark not in self.buffer:
             if not self.more():
-                raise Cut(f"closed after {self.buffer[:200]!r}")
-        part, self.buffer = self.buffer.split(mark, 1)
-        return part
+                raise Cut(f"closed after {bytes(self.buffer[:200])!r}")
+        part = self.buffer[:self.buffer.index(mark)]
+        del self.buffer[:len(part) + len(mark)]
+        return bytes(part)
 
     def exactly(self, n):
         while len(self.buffer) < n:
             if not self.more():
-                raise Cut(f"closed {n - len(self.buffer)} bytes early", self.buffer)
-        part, self.buffer = self.buffer[:n], self.buffer[n:]
-        return part
+                raise Cut(f"closed {n - len(self.buffer)} bytes early", bytes(self.buffer))
+        part = self.buffer[:n]
+        del self.buffer[:n]
+        return bytes(part)
 
     def head(self):
         """Status line and headers of the next response."""
@@ -101,13 +103,13 @@ class Connection:
         return Response(int(status), reason[0] if reason else "", headers)
 
     def chunks(self):
-        body = b""
+        body = bytearray()
         while True:
             size = int(self.until(b"\r\n").split(b";")[0], 16)
             if size == 0:
                 while self.until(b"\r\n"):
                     pass
-                return body
+                return bytes(body)
             body += self.exactly(size)
             self.exactly(2)
 
@@ -129,7 +131,7 @@ class Connection:
         else:
             while self.more():
                 pass
-            response.body, self.buffer = self.buffer, b""
+            response.body, self.buffer = bytes(self.buffer), bytearray()
         return response
 
     def ask(self, method, target, **kwargs):

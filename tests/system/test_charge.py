@@ -100,7 +100,7 @@ def test_a_slow_download_is_charged_as_it_goes(new_gateway):
             got = len(c.buffer)
             for part in (SIZE // 2, SIZE):
                 while got < part:
-                    c.buffer = b""
+                    c.buffer.clear()
                     assert c.more()
                     got += len(c.buffer)
                 g.until(lambda s, part=part: s["by_class"]["people"]["bytes"] >= part - 65536, f"{part} bytes charged")

@@ -65,7 +65,7 @@ def trusting(*files, oldest=None, **options):
 def secured(c, context):
     """The connection, which speaks TLS from now on."""
     c.socket = context.wrap_socket(c.socket, server_hostname="127.0.0.1")
-    c.buffer = b""
+    c.buffer.clear()
     return c
 
 
