@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "sim_host.h"
+#include "rs_engine.h"
 #include "sim_events.h"
 
 #include <assert.h>
@@ -245,14 +246,13 @@ static void pump(struct sim *s) {
 }
 
 static void sample(struct sim *s) {
-    struct rs_stats stats;
-    rs_stats(s->engine, &stats);
-    assert(stats.outstanding == s->outstanding);
-    s->result.window_last = stats.window;
+    /* rs_stats would add up the counts of all classes. */
+    assert(rs_outlet(s->engine, 0)->outstanding == s->outstanding);
+    s->result.window_last = rs_window(s->engine);
     if (s->now >= s->setup->warm) {
         s->samples++;
-        s->window_sum += stats.window;
-        s->outstanding_sum += stats.outstanding;
+        s->window_sum += s->result.window_last;
+        s->outstanding_sum += s->outstanding;
     }
     sim_events_add(&s->events, s->now + SAMPLE_SECONDS, SAMPLE, 0, 0);
 }

@@ -4,8 +4,8 @@
 #define FAIRGATE_TEST_PKTCACHE_H
 
 #include "pktcache/pk_packet.h"
+#include "run_suite.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 

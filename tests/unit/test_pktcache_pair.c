@@ -36,7 +36,7 @@ struct scenario {
     int      lacking;                   /* per mille of the fingerprints that the child asks for at most, if its link is bad */
 };
 
-struct thing { bool datagram; uint64_t at; size_t n; uint8_t bytes[PK_PIECE_MAX]; };
+struct thing { bool datagram; uint64_t at; size_t n; uint8_t bytes[]; };
 
 struct queue { struct thing *thing[LINK]; unsigned n; };
 
@@ -78,15 +78,23 @@ static uint32_t dice(uint32_t n) {
 /* ---- the link ---------------------------------------------------------------------------------------------------------------- */
 
 static struct thing *new_thing(bool datagram, const struct iovec *part, int parts) {
-    struct thing *t = malloc(sizeof *t);
+    size_t n = 0;
+    for (int i = 0; i < parts; i++) n += part[i].iov_len;
+    ck_assert_uint_le(n, PK_PIECE_MAX);
+    struct thing *t = malloc(sizeof *t + n);
     t->datagram = datagram;
     t->n = 0;
     for (int i = 0; i < parts; i++) {
-        ck_assert_uint_le(t->n + part[i].iov_len, sizeof t->bytes);
         memcpy(t->bytes + t->n, part[i].iov_base, part[i].iov_len);
         t->n += part[i].iov_len;
     }
     return t;
+}
+
+static struct thing *copy_of(const struct thing *t) {
+    struct thing *copy = malloc(sizeof *t + t->n);
+    memcpy(copy, t, sizeof *t + t->n);
+    return copy;
 }
 
 static void put(struct queue *q, struct thing *t) {
@@ -98,15 +106,10 @@ static void put(struct queue *q, struct thing *t) {
     if (t->datagram && w.s->attack) {
         struct thing **old = &w.old[dice(OLD)];
         free(*old);
-        *old = malloc(sizeof *t);
-        memcpy(*old, t, sizeof *t);
+        *old = copy_of(t);
     }
     q->thing[q->n++] = t;
-    if ((int)dice(1000) < w.s->again && q->n < LINK) {
-        struct thing *twin = malloc(sizeof *t);
-        memcpy(twin, t, sizeof *t);
-        q->thing[q->n++] = twin;
-    }
+    if ((int)dice(1000) < w.s->again && q->n < LINK) q->thing[q->n++] = copy_of(t);
     if ((int)dice(1000) < w.s->reorder && q->n > 1) {
         unsigned i = q->n - 1 - dice(q->n < 5 ? q->n : 5);
         struct thing *other = q->thing[i];
@@ -156,8 +159,9 @@ static struct stream *stream_of(unsigned port) {
 static void received(void *context, const uint8_t *ip, size_t n) {
     struct pk_packet k;
     struct pk_tuple tuple;
-    uint8_t piece[PK_PIECE_MAX] = { 0 };
+    uint8_t piece[PK_PIECE_MAX];
     (void)context;
+    memset(piece, 0, sizeof(struct virtio_net_hdr));
     memcpy(piece + sizeof(struct virtio_net_hdr), ip, n);
     ck_assert_int_eq(pk_packet_parse(&k, piece, n + sizeof(struct virtio_net_hdr)), PK_TCP);
     ck_assert_msg(pk_packet_intact(&k), "a checksum is wrong");
@@ -173,7 +177,8 @@ static void received(void *context, const uint8_t *ip, size_t n) {
     memset(s->got + at, 1, k.payload);
     w.out++;
     uint32_t before = s->acked;
-    while (s->acked < s->n && s->got[s->acked]) s->acked++;
+    const uint8_t *gap = memchr(s->got + s->acked, 0, s->n - s->acked);
+    s->acked = gap ? (uint32_t)(gap - s->got) : s->n;
     if (s->acked > before) s->moved = w.round;
 }
 
@@ -278,7 +283,7 @@ static void from_server(struct stream *s, uint32_t at, uint32_t n, uint32_t segm
     static uint16_t id;
     struct wire h = { .version = w.s->version, .client = s->client, .port = s->port, .seq = s->first + at, .ack = 555, .id = id, .flags = PK_ACK | (at + n == s->n ? PK_PSH : 0),
                       .stamp = w.s->stamp ? (uint32_t)(w.now / 1000 + 1) : 0, .segment = segment, .whole_sum = n <= segment && dice(2) };
-    uint8_t *piece = malloc(PK_PIECE_MAX);
+    static uint8_t piece[PK_PIECE_MAX];
     size_t bytes = make_piece(piece, &h, s->data + at, n);
     id = (uint16_t)(id + (n + segment - 1) / segment);
     if (h.whole_sum == false) {         /* as the kernel leaves it */
@@ -287,7 +292,6 @@ static void from_server(struct stream *s, uint32_t at, uint32_t n, uint32_t segm
         put16(piece + sizeof(struct virtio_net_hdr) + k.ip_header + 16, slow_fold(k.length - k.ip_header + 6 + (k.ip[0] >> 4 == 4 ? slow_sum(k.ip + 12, 8) : slow_sum(k.ip + 8, 32))));
     }
     pk_parent_packet(w.parent.parent, piece, bytes, w.now);
-    free(piece);
 }
 
 static void to_parent(struct wire h, const void *payload, uint32_t n) {
@@ -330,14 +334,16 @@ static void serve(struct stream *s) {
 /* ---- the attacker ------------------------------------------------------------------------------------------------------------ */
 
 static void attack(void) {
-    struct thing *t = malloc(sizeof *t), *old = w.old[dice(OLD)];
-    t->datagram = true;
+    struct thing *t, *old = w.old[dice(OLD)];
     if (old && dice(4)) {
-        memcpy(t, old, sizeof *t);
+        t = copy_of(old);
         if (dice(2)) t->bytes[dice((uint32_t)t->n)] ^= (uint8_t)(1 << dice(8));
         if (!dice(4)) t->n = dice((uint32_t)t->n + 1);
     } else {
-        t->n = dice(1400);
+        uint32_t n = dice(1400);
+        t = malloc(sizeof *t + n);
+        t->datagram = true;
+        t->n = n;
         for (size_t i = 0; i < t->n; i++) t->bytes[i] = (uint8_t)dice(256);
         if (t->n && dice(2)) t->bytes[0] = (uint8_t)(1 + dice(20));
     }

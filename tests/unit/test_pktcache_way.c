@@ -89,11 +89,27 @@ static void again(struct pk_advance *a, const struct link *l, struct flow *f, ui
     answer(l, f, now);
 }
 
-/* Until `end`, or trains are stopped. */
+/* When something happens to a connection next. */
+static uint64_t due(const struct link *l, const struct flow *f) {
+    uint64_t at = f->waits ? f->sent_at + f->rto : f->next;
+    if (f->ack_at && f->ack_at < at) at = f->ack_at;
+    if (l->stateful && f->waits && f->begun_at + 5 * SECOND < at) at = f->begun_at + 5 * SECOND;
+    return at;
+}
+
+/* Until `end`, or trains are stopped; steps in which nothing happens are left out. */
 static uint64_t run(struct pk_advance *a, const struct link *l, uint64_t now, uint64_t end) {
-    for (unsigned stops = (unsigned)a->stops; now < end && a->stops == stops; now += STEP)
+    unsigned stops = (unsigned)a->stops;
+    uint64_t at[FLOWS];
+    for (unsigned i = 0; i < l->flows; i++) at[i] = due(l, flow + i);
+    while (now < end && a->stops == stops) {
+        uint64_t next = end;
         for (unsigned i = 0; i < l->flows; i++) {
             struct flow *f = flow + i;
+            if (now < at[i]) {
+                if (at[i] < next) next = at[i];
+                continue;
+            }
             if (f->ack_at && now >= f->ack_at) {
                 f->ack_at = 0;
                 pk_advance_acknowledged(a, &f->tuple, f->ack, now);
@@ -110,7 +126,11 @@ static uint64_t run(struct pk_advance *a, const struct link *l, uint64_t now, ui
             else if (!f->waits && now >= f->next) respond(a, l, f, now);
             /* Who waits for long tries again, by a connection of its own. */
             if (l->stateful && f->waits && now >= f->begun_at + 5 * SECOND) begin_flow(a, l, i, now);
+            at[i] = due(l, f);
+            if (at[i] < next) next = at[i];
         }
+        now += next > now + STEP && a->stops == stops ? (next - now + STEP - 1) / STEP * STEP : STEP;
+    }
     return now;
 }
 
