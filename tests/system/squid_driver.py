@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Sends requests as they are to a proxy on 127.0.0.1:3128, and is the origin on 127.0.0.1:8080, which answers with exactly what it has received.
 
-For each line of its input, {"requests": [base64], "patience": seconds}, one line of output: {"answers": [[base64, how]], "origin": [base64]}: what came
-back to each request, and whether the proxy closed the connection ("closed"), reset it ("reset") or kept it open ("open"), which it has when nothing
-came for `patience`; and what each connection to the origin has received, in alphabetical order. Of a TLS hello only the length: the rest is chance.
+For each order that it reads, a pickled (requests, patience), it writes a pickled {"answers": [(bytes, how)], "origin": [bytes]}: what came back to each
+request, and whether the proxy closed the connection ("closed"), reset it ("reset") or kept it open ("open"), which it has when nothing happened on any
+connection for `patience` seconds; and what each connection to the origin has received, in alphabetical order. Of a TLS hello only the length: the rest
+is chance.
 """
 
-import base64
-import json
+import pickle
 import select
 import socket
 import struct
@@ -60,12 +60,10 @@ class Visit:
     def __init__(self, request):
         self.sock = socket.socket()
         self.request, self.got, self.how = request, bytearray(), "open"
-        self.last = time.monotonic()
         self.sock.setblocking(False)
         self.sock.connect_ex(PROXY)
 
     def ready(self, loop):
-        self.last = time.monotonic()
         if self.request:
             try:
                 self.request = self.request[self.sock.send(self.request):]
@@ -111,7 +109,9 @@ class Loop:
             what.sock.close()
 
     def turn(self, seconds):
-        for fd, _ in self.epoll.poll(seconds):
+        """Whether anything happened."""
+        events = self.epoll.poll(seconds)
+        for fd, _ in events:
             if fd == self.listener.fileno():
                 try:
                     while True:
@@ -121,25 +121,27 @@ class Loop:
                     pass
             elif fd in self.by_fd:
                 self.by_fd[fd].ready(self)
+        return bool(events)
 
     def run(self, requests, patience):
         self.received = []
         visits = [Visit(r) for r in requests]
         for v in visits:
             self.watch(v, select.EPOLLIN | select.EPOLLOUT)
-        here = set(visits)
-        while here:
-            self.turn(patience / 4)
-            now = time.monotonic()
-            for v in [v for v in here if v.sock.fileno() < 0 or now - v.last > patience]:
-                self.leave(v)
-                here.discard(v)
+        last = time.monotonic()
+        while any(v.sock.fileno() >= 0 for v in visits):
+            if self.turn(patience / 4):
+                last = time.monotonic()
+            elif time.monotonic() - last > patience:        # a proxy that is busy with others has not kept this one open
+                break
+        for v in visits:
+            self.leave(v)
         end = time.monotonic() + 4 * patience
         while self.by_fd and time.monotonic() < end:        # the proxy has to close what its clients have left
             self.turn(0.01)
         for what in list(self.by_fd.values()):
             self.leave(what)
-        return {"answers": [(encoded(v.got), v.how) for v in visits], "origin": sorted(encoded(without_chance(got)) for got in self.received)}
+        return {"answers": [(bytes(v.got), v.how) for v in visits], "origin": sorted(without_chance(bytes(got)) for got in self.received)}
 
 
 def without_chance(received):
@@ -147,16 +149,13 @@ def without_chance(received):
     return b"a TLS record of %d bytes" % (len(received) - 5) if received.startswith(b"\x16\x03") else received
 
 
-def encoded(data):
-    return base64.b64encode(bytes(data)).decode()
-
-
 def main():
     loop = Loop()
-    print("ready", flush=True)
-    for line in sys.stdin:
-        order = json.loads(line)
-        print(json.dumps(loop.run([base64.b64decode(r) for r in order["requests"]], order["patience"])), flush=True)
+    pickle.dump("ready", sys.stdout.buffer)
+    sys.stdout.buffer.flush()
+    while sys.stdin.buffer.peek(1):
+        pickle.dump(loop.run(*pickle.load(sys.stdin.buffer)), sys.stdout.buffer)
+        sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":

@@ -5,9 +5,8 @@ answers and sends on the same requests, byte by byte.
 Three Squids stand in network namespaces of their own, so that all have the same address and port, with a client and an origin beside each.
 """
 
-import base64
-import json
 import os
+import pickle
 import random
 import signal
 import subprocess
@@ -40,8 +39,8 @@ class Setup:
         self.squid.config = self.squid.config.format(hosts=self.squid.write("hosts", "127.0.0.1 echo.test\n"))
         self.squid.start()
         program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "squid_driver.py")
-        self.driver = subprocess.Popen([*self.host.prefix, "/usr/bin/python3", "-B", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert self.driver.stdout.readline() == "ready\n"
+        self.driver = subprocess.Popen([*self.host.prefix, "/usr/bin/python3", "-B", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self.hear() == "ready"
         return self
 
     def __exit__(self, *_):
@@ -53,11 +52,11 @@ class Setup:
         subprocess.run(["ip", "netns", "del", self.host.namespace], capture_output=True, check=False)
 
     def ask(self, requests, patience):
-        self.driver.stdin.write(json.dumps({"requests": [base64.b64encode(r).decode() for r in requests], "patience": patience}) + "\n")
+        pickle.dump((requests, patience), self.driver.stdin)
         self.driver.stdin.flush()
 
     def hear(self):
-        return json.loads(self.driver.stdout.readline())
+        return pickle.load(self.driver.stdout)
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +95,7 @@ def same(setups, requests, patience):
 
 
 def shown(heard, i):
-    return "\n".join(f"{name}, {h['answers'][i][1]}: {base64.b64decode(h['answers'][i][0])[:1500]!r}" for name, h in zip(("stock", "off", "on"), heard))
+    return "\n".join(f"{name}, {h['answers'][i][1]}: {h['answers'][i][0][:1500]!r}" for name, h in zip(("stock", "off", "on"), heard))
 
 
 def compare(setups, requests):
@@ -114,7 +113,7 @@ def compare(setups, requests):
             return
     if different:
         pytest.fail(f"{len(different)} of {len(requests)} answers differ, the first to\n{requests[different[0]]!r}:\n{shown(heard, different[0])}")
-    received = [[base64.b64decode(r)[:1000] for r in h["origin"]] for h in heard]
+    received = [[r[:1000] for r in h["origin"]] for h in heard]
     pytest.fail(f"the origins received different things after\n{requests!r}:\n{received}")
 
 
