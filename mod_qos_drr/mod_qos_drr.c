@@ -32,6 +32,7 @@
 #include <mpm_common.h>
 
 #include "qos_account.h"
+#include "qos_body.h"
 #include "qos_config.h"
 #include "qos_hold.h"
 #include "qos_http2.h"
@@ -115,7 +116,7 @@ static void check_timeouts(server_rec *s, const struct qos_server *conf) {
 /* ---- the segment ------------------------------------------------------------------------------------------------------------- */
 
 /*
- * The parent's own, which no child can write to.  What it knows of the segment (qos_shared.h) stands here, and it never looks there.
+ * The parent's own, which no child can write to.  What it knows of the segment (shm/shm.h) stands here, and it never looks there.
  *
  * DAMAGE.  A child that leaves the segment writes a byte into `alarm`, and the kernel sends us SIGIO.  The handler asks the MPM for a graceful
  * restart, as an administrator would: it is there that fresh memory takes the place of the old, and new children come to use it.  A hostile
@@ -130,8 +131,9 @@ static void check_timeouts(server_rec *s, const struct qos_server *conf) {
 #define PAUSE_FORGET UINT64_C(3600000000)       /* of quiet, and the next pause is short again */
 
 struct kept {
-    struct qos_view view;               /* view.sh NULL: no segment yet */
-    int      stock[QOS_WAKE_FDS];
+    struct shm_view view;               /* view.sh NULL: no segment yet */
+    struct qos_sizes sizes;             /* in it */
+    int      stock[SHM_WAKE_FDS];
     uint32_t nstock;
     uint32_t generation;                /* of the configuration */
     pid_t   *alive;                     /* children that may use the segment */
@@ -145,7 +147,7 @@ static struct kept *kept;               /* for the hooks and the handler of a pa
 
 /* The stock of wake-up descriptors.  They count against every process's limit of open files: what is not to be had is done without. */
 static void make_stock(struct kept *k) {
-    uint32_t most = QOS_WAKE_FDS;
+    uint32_t most = SHM_WAKE_FDS;
     struct rlimit l;
 
     if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur / 4 < most) most = (uint32_t)(l.rlim_cur / 4);
@@ -160,7 +162,7 @@ static struct kept *kept_segment(apr_pool_t *process) {
     if (data) return data;
     k = apr_pcalloc(process, sizeof *k);
     k->alarm[0] = k->alarm[1] = k->view.alarm = -1;
-    k->view.known.fd = -1;
+    k->sizes.file.fd = -1;
     apr_pool_userdata_set(k, KEPT_SEGMENT, NULL, process);
     return k;
 }
@@ -182,7 +184,7 @@ static void note_ended(struct kept *k, pid_t pid) {
     while (i < k->nalive && k->alive[i] != pid) i++;
     if (i == k->nalive) return;         /* of a segment of before */
     k->alive[i] = k->alive[--k->nalive];
-    qos_tell_ended(&k->view, pid);
+    shm_tell_ended(&k->view, pid);
 }
 
 /* Children that ended while this module was not loaded: nobody told us. */
@@ -193,7 +195,7 @@ static void note_the_dead(struct kept *k) {
 
 /* ---- damage -------------------------------------------------------------------------------------------------------------------- */
 
-static int may_renew(const struct kept *k) { return !k->renewed || qos_now() - k->renewed >= k->pause; }
+static int may_renew(const struct kept *k) { return !k->renewed || shm_now() - k->renewed >= k->pause; }
 
 /* In a signal handler: what it calls is safe there. */
 static void alarmed(int signal) {
@@ -260,14 +262,14 @@ static int listen_for_alarms(struct kept *k) {
 
 /* Nothing of it is used again: children of before, one of which may be hostile, have their hands on all of it. */
 static void give_up_segment(struct kept *k) {
-    qos_shared_free(&k->view);
-    qos_known_unmap(&k->view.known);
+    shm_free(&k->view);
+    pages_known_unmap(&k->sizes.file);
     k->nalive = 0;
     k->wanted = k->told = 0;
 }
 
 static void renew(server_rec *s, struct kept *k) {
-    uint64_t now = qos_now();
+    uint64_t now = shm_now();
 
     ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, s, "qos: children found the memory that they share damaged: fresh memory takes its "
                  "place, and what was counted and learnt begins anew");
@@ -307,12 +309,16 @@ static void tell_left(const char *why) {
                  "unscheduled until it ends; new children get fresh memory", why);
 }
 
-static const struct qos_host host = { tell_lost, tell_left };
+static const struct shm_host host = { tell_lost, tell_left };
 
-static int make_segment(struct kept *k, const struct qos_size *size, struct qos_server *conf, const char **why) {
-    if (qos_shared_make(&k->view, size, &conf->settings, conf->classes, conf->nclasses, why)) return -1;
+static int make_segment(struct kept *k, const struct shm_size *size, struct qos_server *conf, const char **why) {
+    if (shm_make(&k->view, size, &conf->settings, conf->classes, conf->nclasses, why)) return -1;
+    if (qos_sizes_make(&k->sizes, k->view.area, (uint32_t)conf->pages, why)) {
+        shm_free(&k->view);
+        return -1;
+    }
     if (!k->nstock && P.can_hold) make_stock(k);
-    qos_shared_stock(&k->view, k->stock, k->nstock);
+    shm_stock(&k->view, k->stock, k->nstock);
     k->view.sh->configured = k->generation;     /* the numbers of classes are their positions */
     for (uint32_t i = 0; i < conf->nclasses; i++) k->view.numbers[i] = i;
     return 0;
@@ -320,17 +326,17 @@ static int make_segment(struct kept *k, const struct qos_size *size, struct qos_
 
 /* The segment of before, or a fresh one. */
 static int set_up_segment(server_rec *s, struct kept *k, struct qos_server *conf, apr_pool_t *pconf) {
-    struct qos_size size = {
-        .children = (uint32_t)query(AP_MPMQ_HARD_LIMIT_DAEMONS, 1) + 16,
+    struct shm_size size = {
+        .owners = (uint32_t)query(AP_MPMQ_HARD_LIMIT_DAEMONS, 1) + 16,
         .classes = conf->nclasses * 2 + 64,
         .tickets = (uint32_t)conf->queue + 2 * P.threads + 1024 + qos_http2_streams(s, conf),
-        .pages = (uint32_t)conf->pages,
+        .area = qos_sizes_bytes((uint32_t)conf->pages),
     };
     const char *why = NULL;
 
     k->generation++;
     if (k->view.sh && k->wanted) renew(s, k);
-    if (k->view.sh && !qos_shared_fits(&k->view, &size)) {
+    if (k->view.sh && !shm_fits(&k->view, &size)) {
         if (k->nalive) {
             ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s, "qos: what the scheduler holds is smaller than the new settings ask (more "
                          "classes, QosQueue, QosPages or ServerLimit): they take full effect after `apachectl restart`");
@@ -343,15 +349,15 @@ static int set_up_segment(server_rec *s, struct kept *k, struct qos_server *conf
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     if (conf->settings.queue_max > k->view.size.tickets) conf->settings.queue_max = k->view.size.tickets;
-    if (conf->page_table && !k->view.known.base && qos_known_map(&k->view.known))
+    if (conf->page_table && !k->sizes.file.base && pages_known_map(&k->sizes.file))
         ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, errno, s, "qos: no memory for QosPageTable: sizes are learnt as pages are asked for");
-    if (conf->share) qos_share_hash_key(conf->share, k->view.hash_key);
+    if (conf->share) qos_share_hash_key(conf->share, k->sizes.hash_key);
     k->view.host = &host;
     keep(k, pconf);
     if (listen_for_alarms(k))
         ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, errno, s, "qos: no pipe for children to tell "
                      "that the memory that they share is damaged: if it is, they go unscheduled until `apachectl restart`");
-    qos_tell_generation(&k->view, k->generation);
+    shm_tell_generation(&k->view, k->generation);
     return OK;
 }
 
@@ -396,11 +402,12 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
 #endif
     P.threads_per_child = (uint32_t)query(AP_MPMQ_MAX_THREADS, 1);
     P.threads = (uint32_t)query(AP_MPMQ_MAX_DAEMONS, 1) * P.threads_per_child;
-    P.row = QOS_NO_ROW;
+    P.row = SHM_NO_ROW;
     note_the_dead(k);
     rc = set_up_segment(s, k, conf, pconf);
     if (rc != OK) return rc;
     P.view = k->view;
+    P.sizes = k->sizes;
     P.generation = k->generation;
     if (conf->share && !qos_share_open(conf->share, s, pconf)) conf->share = NULL;
     check_server(s, conf);
@@ -417,12 +424,12 @@ static int configure(server_rec *s) {
     struct qos_server *conf = qos_config();
     const char *why = NULL;
 
-    switch (qos_configure(&P.view, P.generation, &conf->settings, conf->classes, conf->nclasses, conf->default_class, conf->number, &why)) {
-    case QOS_CONFIGURED_BEFORE:
+    switch (shm_configure(&P.view, P.generation, &conf->settings, conf->classes, conf->nclasses, conf->default_class, conf->number, &why)) {
+    case SHM_CONFIGURED_BEFORE:
         return 0;
-    case QOS_CONFIGURED:
+    case SHM_CONFIGURED:
         break;
-    case QOS_NOT_CONFIGURED:
+    case SHM_NOT_CONFIGURED:
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, s, "qos: %s; the classes and settings of before stay in force, and "
                      "requests of a class that was not among them go with the default class, until `apachectl restart`", why);
     }
@@ -466,7 +473,7 @@ static void register_hooks(apr_pool_t *p) {
     /* The last before the handler: whoever is refused, redirected or rewritten never waits. */
     ap_hook_fixups(qos_hold_fixups, NULL, NULL, APR_HOOK_REALLY_LAST + 1);
     /* Around all that the content's own modules do with a request's body. */
-    ap_hook_insert_filter(qos_account_insert_filter, NULL, NULL, APR_HOOK_LAST);
+    ap_hook_insert_filter(qos_body_insert_filter, NULL, NULL, APR_HOOK_LAST);
     /* Lent last and given back first, so that nobody else sees the borrowed descriptor. */
     ap_hook_suspend_connection(qos_hold_suspend_connection, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_resume_connection(qos_hold_resume_connection, NULL, NULL, APR_HOOK_REALLY_FIRST);
@@ -475,6 +482,7 @@ static void register_hooks(apr_pool_t *p) {
     ap_hook_handler(qos_status_handler, NULL, NULL, APR_HOOK_MIDDLE);
     APR_OPTIONAL_HOOK(ap, status_hook, qos_status_lines, NULL, NULL, APR_HOOK_MIDDLE);
     qos_account_register();
+    qos_body_register();
 }
 
 module AP_MODULE_DECLARE_DATA qos_drr_module = {

@@ -7,7 +7,6 @@
 #include <http_protocol.h>
 #include <http_request.h>
 
-#include "qos_hold.h"
 #include "qos_went.h"
 
 #define REPORT_BYTES 65536u     /* tell the engine of progress in such steps */
@@ -17,23 +16,18 @@
 
 #define P qos_process
 
-static ap_filter_rec_t *filter_rec, *body_rec;
+static ap_filter_rec_t *filter_rec;
 
-static struct qos_row *row_of(const struct qos_request *q) { return &P.view.rows[rs_ticket_index(q->ticket)]; }
+static struct shm_row *row_of(const struct qos_request *q) { return shm_row_of(&P.view, q->ticket); }
 
 /* ---- the page-size table ----------------------------------------------------------------------------------------------------- */
-
-static request_rec *last_of(request_rec *r) {
-    while (r->next) r = r->next;
-    return r;
-}
 
 /*
  * Only a complete 200 answer to a plain GET tells how big a page is, and only when it has gone to its client.  Of a stream that is known only
  * roughly, and by the time its request is over its end may stand in buffers of the connection still.
  */
 static int teaches(const struct qos_request *q) {
-    const request_rec *last = last_of(q->r);
+    const request_rec *last = qos_last_of(q->r);
     uint64_t least = q->r->connection->master ? q->sent / 2 : q->sent;
     return q->whole && qos_went(q) >= least && !q->broken && q->r->method_number == M_GET && !q->r->header_only && last->status == HTTP_OK && !q->r->connection->aborted &&
            q->sent > 0;
@@ -41,7 +35,7 @@ static int teaches(const struct qos_request *q) {
 
 /* Would a client that takes other codings have got another answer? */
 static int is_coded(const struct qos_request *q) {
-    const request_rec *last = last_of(q->r);
+    const request_rec *last = qos_last_of(q->r);
     const char *vary = apr_table_get(last->headers_out, "Vary");
     return apr_table_get(last->headers_out, "Content-Encoding") || (vary && ap_strcasestr(vary, "Accept-Encoding"));
 }
@@ -49,11 +43,11 @@ static int is_coded(const struct qos_request *q) {
 static void learn_key(const struct qos_request *q, uint64_t key, int tell) {
     uint64_t before, after;
 
-    before = qos_pages_mean(P.view.pages, P.view.size.pages, key);
-    qos_pages_learn(P.view.pages, P.view.size.pages, key, q->sent);
+    before = pages_learnt_mean(P.sizes.learnt, P.sizes.pages, key);
+    pages_learnt_add(P.sizes.learnt, P.sizes.pages, key, q->sent);
     if (!tell || !qos_config()->share) return;
-    after = qos_pages_mean(P.view.pages, P.view.size.pages, key);
-    if (!before || after > before + before / NEWS || after < before - before / NEWS) qos_ring_put(&P.view.sh->share.news, key);
+    after = pages_learnt_mean(P.sizes.learnt, P.sizes.pages, key);
+    if (!before || after > before + before / NEWS || after < before - before / NEWS) pages_ring_put(&P.sizes.area->share.news, key);
 }
 
 static void learn(const struct qos_request *q) {
@@ -64,7 +58,7 @@ static void learn(const struct qos_request *q) {
     uint64_t first = q->sent < 16 * QOS_MEAN_DEFAULT ? q->sent : 16 * QOS_MEAN_DEFAULT;
 
     /* Where the prober has a size for this coding, what teaches must be found before it. */
-    learn_key(q, is_coded(q) || qos_known_mean(&P.view.sh->known, &P.view.known, coded_url) ? coded_url : q->keys.url, 1);
+    learn_key(q, is_coded(q) || pages_known_mean(&P.sizes.area->known, &P.sizes.file, coded_url) ? coded_url : q->keys.url, 1);
     if (q->keys.pattern) learn_key(q, pages_key_coded(q->keys.pattern, q->coding), 1);
     /* A directory's mean moves with every page: no news. */
     learn_key(q, pages_key_coded(q->keys.dir, q->coding), 0);
@@ -97,9 +91,9 @@ static void charge_gone(struct qos_request *q, uint64_t least) {
 
     if (went < q->reported || bytes < least) return;
     q->reported = went;
-    qos_lock(&P.view);
-    rs_charge(P.view.engine, qos_now(), qos_config()->number[q->class], 0, bytes);
-    qos_unlock(&P.view);
+    shm_lock(&P.view);
+    rs_charge(P.view.engine, shm_now(), qos_config()->number[q->class], 0, bytes);
+    shm_unlock(&P.view);
 }
 
 /* ---- beginning and end ------------------------------------------------------------------------------------------------------- */
@@ -110,9 +104,9 @@ static apr_status_t pool_goes(void *data) {
     if (q->conn->current == q) q->conn->current = NULL;
     if (q->conn->held == q) q->conn->held = NULL;
     /* A signal handler that ends the process in the middle of our own call: another child gives back what is left. */
-    if (qos_lock_is_ours(&P.view)) return APR_SUCCESS;
+    if (shm_lock_is_ours(&P.view)) return APR_SUCCESS;
     if (q->ticket != RS_NO_TICKET) {
-        if (qos_end_wait(&P.view, q->ticket)) q->ticket = RS_NO_TICKET;
+        if (shm_end_wait(&P.view, q->ticket)) q->ticket = RS_NO_TICKET;
         else qos_account_end(q, 0);
     }
     if (q->going) {
@@ -137,7 +131,7 @@ void qos_account_begin(struct qos_request *q) {
 }
 
 void qos_account_end(struct qos_request *q, int whole) {
-    struct qos_wakes w = { .n = 0 };
+    struct shm_wakes w = { .n = 0 };
     int more;
     rs_ticket_t ticket = q->ticket;
     uint64_t now, bytes, paid;
@@ -147,8 +141,8 @@ void qos_account_end(struct qos_request *q, int whole) {
     whole = whole && !q->broken && !q->r->connection->aborted;
     q->whole = whole;
     bytes = whole ? q->sent : qos_went(q);
-    now = qos_now();
-    qos_lock(&P.view);
+    now = shm_now();
+    shm_lock(&P.view);
     if (whole && q->sent >= REPORT_BYTES) {
         paid = rs_hand_over(P.view.engine, now, ticket, q->sent);
         if (paid > q->reported) q->reported = paid;
@@ -158,18 +152,18 @@ void qos_account_end(struct qos_request *q, int whole) {
         if (whole) rs_finish(P.view.engine, now, ticket);
         else rs_abort(P.view.engine, now, ticket);
     }
-    qos_row_free_locked(&P.view, &P.view.rows[rs_ticket_index(ticket)]);
-    more = qos_pump_locked(&P.view, now, P.row, RS_NO_TICKET, &w);
-    qos_unlock(&P.view);
-    qos_wake(&P.view, &w);
-    if (more) qos_pump(&P.view, P.row);
+    shm_end_locked(&P.view, ticket);
+    more = shm_pump_locked(&P.view, now, P.row, RS_NO_TICKET, &w);
+    shm_unlock(&P.view);
+    shm_wake(&P.view, &w);
+    if (more) shm_pump(&P.view, P.row);
 }
 
 /* ---- bytes on their way ------------------------------------------------------------------------------------------------------ */
 
 /* The whole response's size once its header is made, when that is worth a call: small ones are over before it would matter. */
 static void tell_length(struct qos_request *q) {
-    const request_rec *last = last_of(q->r);
+    const request_rec *last = qos_last_of(q->r);
     const char *field = apr_table_get(last->headers_out, "Content-Length");
     char *end;
     apr_off_t body;
@@ -177,9 +171,9 @@ static void tell_length(struct qos_request *q) {
     q->length_told = 1;
     if (!field || last->header_only || apr_strtoff(&body, field, &end, 10) != APR_SUCCESS || *end || body < 0) return;
     if ((uint64_t)body < REPORT_BYTES && q->estimate < REPORT_BYTES) return;
-    qos_lock(&P.view);
-    rs_header(P.view.engine, qos_now(), q->ticket, (uint64_t)body + QOS_HEADER_DEFAULT);
-    qos_unlock(&P.view);
+    shm_lock(&P.view);
+    rs_header(P.view.engine, shm_now(), q->ticket, (uint64_t)body + QOS_HEADER_DEFAULT);
+    shm_unlock(&P.view);
 }
 
 static void tell_progress(struct qos_request *q) {
@@ -190,9 +184,9 @@ static void tell_progress(struct qos_request *q) {
     bytes = went - q->reported;
     if (went < q->reported + REPORT_BYTES) return;
     q->reported = went;
-    qos_lock(&P.view);
-    rs_progress(P.view.engine, qos_now(), q->ticket, bytes);
-    qos_unlock(&P.view);
+    shm_lock(&P.view);
+    rs_progress(P.view.engine, shm_now(), q->ticket, bytes);
+    shm_unlock(&P.view);
 }
 
 void qos_account_went(struct qos_conn *k) {
@@ -201,32 +195,22 @@ void qos_account_went(struct qos_conn *k) {
 }
 
 void qos_account_leave(rs_ticket_t ticket) {
-    qos_lock(&P.view);
-    rs_abort(P.view.engine, qos_now(), ticket);
-    qos_row_free_locked(&P.view, &P.view.rows[rs_ticket_index(ticket)]);
-    qos_unlock(&P.view);
-}
-
-/* It takes a slot again if one is free: those that were parked can be many, and with slots too many they would keep all others from the server. */
-static void resume(struct qos_request *q) {
-    qos_lock(&P.view);
-    if (rs_has_slot(P.view.engine)) {
-        rs_resume(P.view.engine, qos_now(), q->ticket);
-        atomic_store(&row_of(q)->parked, 0);
-    }
-    qos_unlock(&P.view);
+    shm_lock(&P.view);
+    rs_abort(P.view.engine, shm_now(), ticket);
+    shm_end_locked(&P.view, ticket);
+    shm_unlock(&P.view);
 }
 
 /* The write is over: a parked response whose client keeps up takes a slot again. */
 static void write_ended(struct qos_request *q, uint64_t began) {
-    struct qos_row *row = row_of(q);
+    struct shm_row *row = row_of(q);
 
     atomic_store_explicit(&row->client_since, 0, memory_order_relaxed);
     if (!atomic_load_explicit(&row->parked, memory_order_relaxed)) return;
-    q->quick_writes = qos_now_coarse() - began < QUICK_US ? q->quick_writes + 1 : 0;
+    q->quick_writes = shm_now_coarse() - began < QUICK_US ? q->quick_writes + 1 : 0;
     if (q->quick_writes < QUICK_WRITES) return;
     q->quick_writes = 0;
-    resume(q);
+    shm_resume(&P.view, q->ticket);
 }
 
 enum begins { ANSWER, INTERIM, TUNNEL };
@@ -249,7 +233,7 @@ static enum begins what_begins(apr_bucket_brigade *bb) {
 
 /* From here on nobody works at an answer. */
 static int is_tunnel(const struct qos_request *q, enum begins begins) {
-    const request_rec *last = last_of(q->r);
+    const request_rec *last = qos_last_of(q->r);
     return begins == TUNNEL || last->status == HTTP_SWITCHING_PROTOCOLS || last->proto_output_filters == last->connection->output_filters;
 }
 
@@ -276,7 +260,7 @@ static apr_status_t count_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
         return ap_pass_brigade(f->next, bb);
     }
     q->broken |= broken;
-    if (bytes && !q->sent && !last_of(q->r)->sent_bodyct) begins = what_begins(bb);
+    if (bytes && !q->sent && !qos_last_of(q->r)->sent_bodyct) begins = what_begins(bb);
     if (!end && is_tunnel(q, begins)) {
         k->current = NULL;
         qos_account_end(q, 0);
@@ -296,7 +280,7 @@ static apr_status_t count_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
         return ap_pass_brigade(f->next, bb);
     }
     tell_progress(q);
-    began = qos_now_coarse();
+    began = shm_now_coarse();
     atomic_store_explicit(&row_of(q)->client_since, began, memory_order_relaxed);
     rv = ap_pass_brigade(f->next, bb);
     /* Passing a brigade on can end the request (its pool went with the bucket): then there is nothing to look at any more. */
@@ -304,70 +288,7 @@ static apr_status_t count_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
     return rv;
 }
 
-/* ---- the request's body ------------------------------------------------------------------------------------------------------ */
-
-static int was_parked(const struct qos_request *q) {
-    int parked = (int)atomic_load(&row_of(q)->parked);
-
-    /* Who parks it may be at it right now. */
-    if (parked || q->body_lag < QOS_SLOW_US / 2) return parked;
-    qos_lock(&P.view);
-    parked = (int)atomic_load(&row_of(q)->parked);
-    qos_unlock(&P.view);
-    return parked;
-}
-
-/* Who leaves the body alone, or to the end, answers before it is whole: that needs no slot any more, and nothing can be put in its place. */
-static int has_begun(const struct qos_request *q) {
-    const request_rec *last = last_of(q->r);
-    return q->sent || last->sent_bodyct || last->eos_sent;
-}
-
-/* There is no slot for it: whoever reads the body is told that it has been answered. */
-static apr_status_t answer_instead(struct qos_request *q, apr_bucket_brigade *bb) {
-    request_rec *last = last_of(q->r);
-
-    apr_brigade_cleanup(bb);
-    if (q->outcome == QOS_GONE) return APR_ECONNABORTED;
-    /* Not by an error bucket: on its way it loses the field. */
-    apr_table_setn(last->err_headers_out, "Retry-After", qos_config()->retry_after_text);
-    ap_die(HTTP_SERVICE_UNAVAILABLE, last);
-    return AP_FILTER_ERROR;
-}
-
-static apr_status_t body_filter(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode_t mode, apr_read_type_e block, apr_off_t bytes) {
-    struct qos_request *q = f->ctx;
-    apr_status_t rv;
-
-    if (mode == AP_MODE_INIT || q->ticket == RS_NO_TICKET || q->body_read) return ap_get_brigade(f->next, bb, mode, block, bytes);
-    if (block == APR_BLOCK_READ) {
-        uint64_t began = qos_now_coarse(), between = q->body_seen ? began - q->body_seen : 0;
-
-        q->body_lag -= between < q->body_lag ? between : q->body_lag;
-        atomic_store_explicit(&row_of(q)->client_since, began - q->body_lag, memory_order_relaxed);
-        rv = ap_get_brigade(f->next, bb, mode, block, bytes);
-        /* What reads can answer: then the request may be over. */
-        if (q->ticket == RS_NO_TICKET) return rv;
-        atomic_store_explicit(&row_of(q)->client_since, 0, memory_order_relaxed);
-        q->body_seen = qos_now_coarse();
-        q->body_lag += q->body_seen - began;
-    } else {
-        rv = ap_get_brigade(f->next, bb, mode, block, bytes);
-    }
-    if (rv != APR_SUCCESS || mode == AP_MODE_SPECULATIVE || APR_BRIGADE_EMPTY(bb) || !APR_BUCKET_IS_EOS(APR_BRIGADE_LAST(bb))) return rv;
-    q->body_read = 1;
-    return q->ticket == RS_NO_TICKET || has_begun(q) || !was_parked(q) || qos_hold_again(q) ? rv : answer_instead(q, bb);
-}
-
-void qos_account_insert_filter(request_rec *r) {
-    struct qos_request *q = r->main ? NULL : qos_request_of(r);
-
-    if (q && q->ticket != RS_NO_TICKET && !q->body_read && ap_request_has_body(r)) ap_add_input_filter_handle(body_rec, q, r, r->connection);
-}
-
 void qos_account_register(void) {
-    /* Above what makes a body of the bytes of the connection, so that it sees the body's end. */
-    body_rec = ap_register_input_filter("QOS_BODY", body_filter, NULL, AP_FTYPE_PROTOCOL - 1);
     /* Below all filters of the content and the protocol, above TLS: what passes is what the client is meant to read. */
     filter_rec = ap_register_output_filter("QOS_ACCOUNT", count_filter, NULL, AP_FTYPE_CONNECTION);
 }

@@ -4,12 +4,8 @@
  *
  * A connection-level output filter counts the bytes of the response on their way to the network, header included.  A slot stands
  * for work at the server, so it is given back when the end-of-request bucket passes the filter, not when the client has drained
- * what stands in buffers.  A request whose thread waits for its client, to take the answer or to send the body, is parked by whoever waits for
- * its slot (qos_sweep): the filters mark since when it waits.
- *     A response takes a slot again once its client keeps up and a slot is free; until then it goes on without.
- *     A body is waited for as long as its reads together take, less the time that passed between them: else a byte each 0.1 s would keep a slot.
- *     Who is parked for its body stays so until it is whole, however it comes, and then waits for a slot once more (qos_hold_again): a
- *     crowd whose bodies end at one time must not pass the window.  Not if the answer has begun before: then it stays parked to its end.
+ * what stands in buffers.  A request whose thread waits for its client to take the answer is parked by whoever waits for its slot (shm_sweep):
+ * the filter marks since when it waits.  It takes a slot again once its client keeps up and a slot is free; until then it goes on without.
  *
  * A tunnel (WebSocket, CONNECT) gives its slot back when it stands.  Interim answers (100, 103) are not counted: they are neither the answer's
  * length nor its bytes.
@@ -34,7 +30,6 @@ void         qos_account_begin(struct qos_request *q);  /* it has its slot: from
 void         qos_account_end(struct qos_request *q, int whole);     /* gives the slot back; does nothing the second time */
 void         qos_account_went(struct qos_conn *k);      /* bytes have been written to this connection */
 void         qos_account_leave(rs_ticket_t ticket);                 /* gives a ticket back that nothing was made for */
-void         qos_account_insert_filter(request_rec *r);             /* hook: looks on while the request's body is read */
 int          qos_account_log(request_rec *r);           /* log_transaction hook: notes for LogFormat */
 
 #endif

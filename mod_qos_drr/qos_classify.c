@@ -71,22 +71,22 @@ static uint32_t match(const struct qos_server *conf, request_rec *r) {
 }
 
 /* What fits the client's coding comes before what does not tell codings apart; in each, what answers taught before what the prober found. */
-static uint64_t mean_of(const struct qos_view *v, uint64_t key, enum pages_coding coding) {
-    uint64_t coded = pages_key_coded(key, coding), bytes = qos_pages_mean(v->pages, v->size.pages, coded);
+static uint64_t mean_of(const struct qos_sizes *z, uint64_t key, enum pages_coding coding) {
+    uint64_t coded = pages_key_coded(key, coding), bytes = pages_learnt_mean(z->learnt, z->pages, coded);
 
-    if (!bytes) bytes = qos_known_mean(&v->sh->known, &v->known, coded);
+    if (!bytes) bytes = pages_known_mean(&z->area->known, &z->file, coded);
     if (bytes || coded == key) return bytes;
-    bytes = qos_pages_mean(v->pages, v->size.pages, key);
-    return bytes ? bytes : qos_known_mean(&v->sh->known, &v->known, key);
+    bytes = pages_learnt_mean(z->learnt, z->pages, key);
+    return bytes ? bytes : pages_known_mean(&z->area->known, &z->file, key);
 }
 
 /* Other gateways may know it: by the next time. */
 static void want(const struct qos_request *q, uint64_t key) {
-    struct qos_ring *wanted = &qos_process.view.sh->share.wanted;
+    struct pages_ring *wanted = &qos_process.sizes.area->share.wanted;
 
     if (!qos_config()->share || q->r->method_number != M_GET) return;
-    qos_ring_put(wanted, key);
-    if (q->coding != PAGES_IDENTITY) qos_ring_put(wanted, pages_key_coded(key, q->coding));
+    pages_ring_put(wanted, key);
+    if (q->coding != PAGES_IDENTITY) pages_ring_put(wanted, pages_key_coded(key, q->coding));
 }
 
 /* A decimal number at **at, which moves behind it.  0 if there is none, or too large a one. */
@@ -142,17 +142,17 @@ static uint64_t asked(const request_rec *r, uint64_t whole) {
 
 /* The page itself, else those with its path and parameters, else its directory, else its class. */
 static uint64_t estimate(const struct qos_request *q) {
-    const struct qos_view *v = &qos_process.view;
+    const struct qos_sizes *z = &qos_process.sizes;
     uint64_t bytes;
 
-    bytes = mean_of(v, q->keys.url, q->coding);
+    bytes = mean_of(z, q->keys.url, q->coding);
     if (!bytes) want(q, q->keys.url);
     if (!bytes && q->keys.pattern) {
-        bytes = mean_of(v, q->keys.pattern, q->coding);
+        bytes = mean_of(z, q->keys.pattern, q->coding);
         if (!bytes) want(q, q->keys.pattern);
     }
-    if (!bytes) bytes = mean_of(v, q->keys.dir, q->coding);
-    if (!bytes) bytes = atomic_load_explicit(&v->class_mean[qos_config()->number[q->class]], memory_order_relaxed);
+    if (!bytes) bytes = mean_of(z, q->keys.dir, q->coding);
+    if (!bytes) bytes = atomic_load_explicit(&qos_process.view.class_mean[qos_config()->number[q->class]], memory_order_relaxed);
     return asked(q->r, bytes ? bytes : QOS_MEAN_DEFAULT);
 }
 
@@ -164,7 +164,7 @@ static void find_keys(struct qos_request *q) {
     char usual[1024], *spelt = room <= sizeof usual ? usual : apr_palloc(r->pool, room);
 
     n = pages_url_spell(written, n, spelt, room);
-    pages_keys(qos_process.view.hash_key, r->hostname, spelt, n, &q->keys);
+    pages_keys(qos_process.sizes.hash_key, r->hostname, spelt, n, &q->keys);
     q->coding = pages_coding_of(apr_table_get(r->headers_in, "Accept-Encoding"));
 }
 

@@ -18,27 +18,27 @@ static void wake_fd(int fd) {
 
 /* What other children's releases left for this one. */
 static void wake_released(void) {
-    struct qos_row *row;
+    struct shm_row *row;
     int fds[BATCH];
     uint32_t n;
 
     do {
         n = 0;
-        qos_lock(&P.view);
-        while (n < BATCH && (row = qos_next_released_locked(&P.view, P.row)) != NULL) fds[n++] = row->owner == P.row + 1 ? qos_row_fd(&P.view, row) : -1;
-        qos_unlock(&P.view);
+        shm_lock(&P.view);
+        while (n < BATCH && (row = shm_next_released_locked(&P.view, P.row)) != NULL) fds[n++] = row->owner == P.row + 1 ? shm_row_fd(&P.view, row) : -1;
+        shm_unlock(&P.view);
         for (uint32_t i = 0; i < n; i++) wake_fd(fds[i]);
     } while (n == BATCH);
 }
 
 /* Wake the request of this row, if it still is the one and still waits, to look for itself. */
 static void wake_to_look(uint32_t index, rs_ticket_t ticket) {
-    struct qos_row *row = &P.view.rows[index];
+    struct shm_row *row = &P.view.rows[index];
     int fd = -1;
 
-    qos_lock(&P.view);
-    if (row->ticket == ticket && !row->running && !row->blocks) fd = qos_row_fd(&P.view, row);
-    qos_unlock(&P.view);
+    shm_lock(&P.view);
+    if (row->ticket == ticket && !row->running && !row->blocks) fd = shm_row_fd(&P.view, row);
+    shm_unlock(&P.view);
     wake_fd(fd);
 }
 
@@ -56,7 +56,7 @@ static void look_after_held(uint64_t now) {
     uint32_t rows[BATCH], n = 0;
 
     for (uint32_t i = 0; i < P.view.size.tickets; i++) {
-        const struct qos_row *row = &P.view.rows[i];
+        const struct shm_row *row = &P.view.rows[i];
         rs_ticket_t ticket = atomic_load_explicit(&row->ticket, memory_order_relaxed);
         uint64_t deadline;
 
@@ -82,38 +82,38 @@ static void look_after_held(uint64_t now) {
 
 static int any_held(void) {
     int any;
-    qos_lock(&P.view);
-    any = P.view.children[P.row].held > 0;
-    qos_unlock(&P.view);
+    shm_lock(&P.view);
+    any = P.view.owners[P.row].held > 0;
+    shm_unlock(&P.view);
     return any;
 }
 
 static void *dispatch(void *unused) {
-    struct qos_child *me = &P.view.children[P.row];
+    struct shm_owner *me = &P.view.owners[P.row];
     uint64_t last = 0;
 
     (void)unused;
     while (!atomic_load(&P.stop)) {
         uint32_t seen = atomic_load(&me->wake);
-        uint64_t every = any_held() ? QOS_TICK_US : IDLE_TICK_US, now;
+        uint64_t every = any_held() ? SHM_TICK_US : IDLE_TICK_US, now;
 
         wake_released();
-        now = qos_now();
+        now = shm_now();
         if (now >= last + every) {
-            qos_reclaim(&P.view);
+            shm_reclaim(&P.view);
             look_after_held(now);
-            qos_sweep(&P.view, now);
-            qos_pump(&P.view, P.row);    /* a sweep, or time itself, may let more through */
+            shm_sweep(&P.view, now);
+            shm_pump(&P.view, P.row);    /* a sweep, or time itself, may let more through */
             last = now;
         }
-        qos_futex_wait(&me->wake, seen, last + every - now);
+        base_futex_wait(&me->wake, seen, last + every - now);
     }
     return NULL;
 }
 
 void qos_dispatch_wake(void) {
-    atomic_fetch_add(&P.view.children[P.row].wake, 1);
-    qos_futex_wake(&P.view.children[P.row].wake);
+    atomic_fetch_add(&P.view.owners[P.row].wake, 1);
+    base_futex_wake(&P.view.owners[P.row].wake);
 }
 
 static apr_status_t stop(void *unused) {

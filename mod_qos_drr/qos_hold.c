@@ -27,29 +27,13 @@ APLOG_USE_MODULE(qos_drr);
 #define SHORT_US     100000u        /* how long a wait may keep its thread before it is held without one */
 #define CLIENT_CLOSED_REQUEST 499
 
-struct qos_process qos_process = { .row = QOS_NO_ROW };
 #define P qos_process
-
-struct qos_conn *qos_conn_of(conn_rec *c) {
-    struct qos_conn *k = ap_get_module_config(c->conn_config, &qos_drr_module);
-    if (!k) {
-        k = apr_pcalloc(c->pool, sizeof *k);
-        ap_set_module_config(c->conn_config, &qos_drr_module, k);
-    }
-    return k;
-}
-
-struct qos_request *qos_request_of(const request_rec *r) {
-    struct qos_request *q = NULL;
-    for (; r && !q; r = r->prev) q = ap_get_module_config(r->request_config, &qos_drr_module);
-    return q;
-}
 
 void qos_hold_child_init(apr_pool_t *pchild, server_rec *s) {
     int rc;
 
-    P.row = qos_child_started(&P.view, getpid());
-    if (P.row == QOS_NO_ROW) {
+    P.row = shm_owner_started(&P.view, getpid());
+    if (P.row == SHM_NO_ROW) {
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, s, "qos: more children than were planned for; requests of this one pass unscheduled. "
                      "A full restart takes a larger ServerLimit in");
         return;
@@ -70,7 +54,7 @@ static int refuse(struct qos_request *q, enum qos_outcome outcome) {
     q->outcome = outcome;
     if (outcome == QOS_WAIT_TIMEOUT) q->reason = "too-long";
     q->ticket = RS_NO_TICKET;
-    q->wait_us = qos_now() - q->submitted;
+    q->wait_us = shm_now() - q->submitted;
     apr_table_setn(q->r->err_headers_out, "Retry-After", qos_config()->retry_after_text);
     return HTTP_SERVICE_UNAVAILABLE;
 }
@@ -79,7 +63,7 @@ static int refuse(struct qos_request *q, enum qos_outcome outcome) {
 static int leave(struct qos_request *q) {
     q->outcome = QOS_GONE;
     q->ticket = RS_NO_TICKET;
-    q->wait_us = qos_now() - q->submitted;
+    q->wait_us = shm_now() - q->submitted;
     q->r->status = CLIENT_CLOSED_REQUEST;
     q->r->header_only = 1;
     q->r->connection->aborted = 1;
@@ -96,12 +80,12 @@ static void run(struct qos_request *q, uint64_t now, enum qos_outcome outcome) {
  * May it block its thread?  Of the threads that the window leaves over, one half is set aside for the classes by weight, so that a
  * crowd of one class can't take the last thread of another; the other half is for whoever comes.
  */
-static int may_block_locked(const struct qos_request *q, struct qos_row *row) {
+static int may_block_locked(const struct qos_request *q) {
     const struct qos_server *conf = qos_config();
     uint32_t window = rs_window(P.view.engine), spare = P.threads > window ? P.threads - window : 1;
     uint32_t own = (uint32_t)((uint64_t)(spare / 2) * conf->classes[q->class].weight / conf->weights);
 
-    return qos_row_block_locked(&P.view, row, conf->number[q->class], own ? own : 1, spare - spare / 2);
+    return shm_block_locked(&P.view, q->ticket, conf->number[q->class], own ? own : 1, spare - spare / 2);
 }
 
 static int client_left(const struct qos_request *q) {
@@ -112,7 +96,7 @@ static int client_left(const struct qos_request *q) {
     return q->client_fd >= 0 && poll(&fd, 1, 0) > 0;
 }
 
-static struct qos_row *row_of(const struct qos_request *q) { return &P.view.rows[rs_ticket_index(q->ticket)]; }
+static struct shm_row *row_of(const struct qos_request *q) { return shm_row_of(&P.view, q->ticket); }
 
 /* Woken, for whatever reason: is the wait over?  QOS_WAITED: it has a slot.  QOS_PASSED: it goes on waiting. */
 static enum qos_outcome look(struct qos_request *q) {
@@ -120,9 +104,9 @@ static enum qos_outcome look(struct qos_request *q) {
 
     if (atomic_load(&row_of(q)->go)) return QOS_WAITED;
     if (client_left(q)) end = QOS_GONE;
-    else if (qos_now() >= q->deadline) end = QOS_WAIT_TIMEOUT;
+    else if (shm_now() >= q->deadline) end = QOS_WAIT_TIMEOUT;
     else return QOS_PASSED;
-    if (!qos_end_wait(&P.view, q->ticket)) return QOS_WAITED;
+    if (!shm_end_wait(&P.view, q->ticket)) return QOS_WAITED;
     atomic_fetch_add(end == QOS_GONE ? &P.view.sh->gone : &P.view.sh->timed_out, 1);
     return end;
 }
@@ -134,15 +118,15 @@ static enum qos_outcome wait_blocking(struct qos_request *q) {
 
     if (stream) qos_streams_enter(q);
     while (end = look(q), end == QOS_PASSED) {
-        uint64_t sleep = stream ? qos_streams_look(q) : QOS_TICK_US, now = qos_now();
+        uint64_t sleep = stream ? qos_streams_look(q) : SHM_TICK_US, now = shm_now();
         /* The dispatcher looks that often only while requests are held without a thread. */
-        if (sleep <= QOS_TICK_US) {
-            qos_reclaim(&P.view);
-            qos_sweep(&P.view, now);
-            qos_pump(&P.view, P.row);
+        if (sleep <= SHM_TICK_US) {
+            shm_reclaim(&P.view);
+            shm_sweep(&P.view, now);
+            shm_pump(&P.view, P.row);
         }
         if (q->deadline < now + sleep) sleep = q->deadline > now ? q->deadline - now : 1;
-        qos_futex_wait(&row_of(q)->go, 0, sleep);
+        base_futex_wait(&row_of(q)->go, 0, sleep);
     }
     if (stream) qos_streams_leave(q);
     return end;
@@ -161,7 +145,7 @@ static int spare_fd(void) {
     pthread_mutex_unlock(&spare.lock);
     if (fd >= 0) return fd;
     fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (fd < 0 || qos_own_fd(fd)) return fd;
+    if (fd < 0 || shm_own_fd(fd)) return fd;
     close(fd);
     errno = EMFILE;
     return -1;
@@ -185,22 +169,22 @@ static void keep_spare(int fd) {
  * be had.
  */
 static enum qos_outcome make_wake_fd(struct qos_request *q) {
-    struct qos_row *row = row_of(q);
+    struct shm_row *row = row_of(q);
     int go;
 
     q->wake_fd = spare_fd();
     q->own_fd = 1;
     if (q->wake_fd < 0) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, errno, q->r, "qos: no descriptor to wait on; raise the limit of open files");
-        if (!qos_end_wait(&P.view, q->ticket)) return QOS_WAITED;
+        if (!shm_end_wait(&P.view, q->ticket)) return QOS_WAITED;
         q->reason = "no-descriptor";
         atomic_fetch_add(&P.view.sh->no_descriptor, 1);
         return QOS_REFUSED;
     }
-    qos_lock(&P.view);
+    shm_lock(&P.view);
     row->wake_fd = q->wake_fd;
     go = (int)row->go;
-    qos_unlock(&P.view);
+    shm_unlock(&P.view);
     return go ? QOS_WAITED : QOS_PASSED;
 }
 
@@ -218,7 +202,7 @@ static void put_wake_fd(struct qos_request *q) {
 static int spare_thread_locked(void) {
     uint32_t threads = P.threads_per_child;
 
-    if (P.view.children[P.row].held > threads || atomic_load_explicit(&P.short_waits, memory_order_relaxed) >= threads / 3) return 0;
+    if (P.view.owners[P.row].held > threads || atomic_load_explicit(&P.short_waits, memory_order_relaxed) >= threads / 3) return 0;
     atomic_fetch_add_explicit(&P.short_waits, 1, memory_order_relaxed);
     return 1;
 }
@@ -237,76 +221,54 @@ static void note_refusal(struct qos_request *q, enum rs_refusal refusal) {
 static enum qos_outcome submit(struct qos_request *q, uint64_t now, enum way *way) {
     uint32_t class = qos_config()->number[q->class];
     enum qos_outcome outcome = QOS_REFUSED;
-    struct qos_wakes w = { .n = 0 };
-    struct qos_row *row;
+    struct shm_request begun = { .owner = P.row, .class = class, .estimate = q->estimate, .deadline = q->deadline, .client_fd = q->client_fd };
+    struct shm_wakes w = { .n = 0 };
     enum rs_refusal refusal;
     int more = 0;
 
-    qos_reclaim(&P.view);
-    qos_lock(&P.view);
-    refusal = rs_submit(P.view.engine, now, class, 0, q->estimate, P.row + 1, 0, &q->ticket);
+    shm_reclaim(&P.view);
+    shm_lock(&P.view);
+    refusal = shm_begin_locked(&P.view, now, &begun, &q->ticket);
     if (refusal == RS_OK) {
-        row = row_of(q);
-        atomic_store_explicit(&row->go, 0, memory_order_relaxed);
-        atomic_store_explicit(&row->running, 0, memory_order_relaxed);
-        row->blocks = row->pooled = 0;
-        row->wake_fd = -1;
-        row->stock = 0;
-        atomic_store_explicit(&row->owner, P.row + 1, memory_order_relaxed);
-        atomic_store_explicit(&row->client_fd, q->client_fd, memory_order_relaxed);
-        atomic_store_explicit(&row->deadline, q->deadline, memory_order_relaxed);
-        atomic_store_explicit(&row->client_since, 0, memory_order_relaxed);
-        atomic_store_explicit(&row->parked, 0, memory_order_relaxed);
-        atomic_store_explicit(&row->ticket, q->ticket, memory_order_release);
-        P.view.children[P.row].held++;
-        more = qos_pump_locked(&P.view, now, P.row, q->ticket, &w);
-        if (row->go) {
+        more = shm_pump_locked(&P.view, now, P.row, q->ticket, &w);
+        outcome = QOS_WAITED;
+        if (row_of(q)->go) {
             outcome = QOS_PASSED;
-        } else if (*way == HOLD && !spare_thread_locked()) {
-            q->wake_fd = qos_row_wait_locked(&P.view, row);
-            outcome = QOS_WAITED;
-        } else {
-            P.view.children[P.row].held--;
-            if (*way == HOLD) {
-                qos_row_block_locked(&P.view, row, class, UINT32_MAX, 0);
-                *way = SHORT_THEN_HOLD;
-                outcome = QOS_WAITED;
-            } else if (*way == ASIDE) {
-                qos_row_block_aside_locked(row);
-                outcome = QOS_WAITED;
-            } else if (may_block_locked(q, row)) {
-                outcome = QOS_WAITED;
-            } else {
-                rs_cancel(P.view.engine, now, q->ticket);
-                qos_row_free_locked(&P.view, row);
-            }
+        } else if (*way == HOLD && spare_thread_locked()) {
+            shm_block_locked(&P.view, q->ticket, class, UINT32_MAX, 0);
+            *way = SHORT_THEN_HOLD;
+        } else if (*way == HOLD) {
+            q->wake_fd = shm_hold_locked(&P.view, q->ticket);
+        } else if (*way == ASIDE) {
+            shm_block_aside_locked(&P.view, q->ticket);
+        } else if (!may_block_locked(q)) {
+            shm_cancel_locked(&P.view, now, q->ticket);
+            outcome = QOS_REFUSED;
         }
     }
-    qos_unlock(&P.view);
-    qos_wake(&P.view, &w);
-    if (more) qos_pump(&P.view, P.row);
+    shm_unlock(&P.view);
+    shm_wake(&P.view, &w);
+    if (more) shm_pump(&P.view, P.row);
     if (outcome == QOS_REFUSED) note_refusal(q, refusal);
     return outcome;
 }
 
 /* Some milliseconds in this thread.  QOS_WAITED if the turn came, else QOS_PASSED: from now on it is held. */
 static enum qos_outcome wait_shortly(struct qos_request *q) {
-    struct qos_row *row = row_of(q);
+    struct shm_row *row = row_of(q);
     uint64_t until = q->submitted + SHORT_US, now = q->submitted;
     int go, first = 0;
 
-    for (; now < until && !atomic_load(&row->go); now = qos_now()) qos_futex_wait(&row->go, 0, until - now);
+    for (; now < until && !atomic_load(&row->go); now = shm_now()) base_futex_wait(&row->go, 0, until - now);
     atomic_fetch_sub_explicit(&P.short_waits, 1, memory_order_relaxed);
     if (atomic_load(&row->go)) return QOS_WAITED;
-    qos_lock(&P.view);
+    shm_lock(&P.view);
     go = (int)row->go;
     if (!go) {
-        qos_row_unblock_locked(&P.view, row);
-        P.view.children[P.row].held++;
-        q->wake_fd = qos_row_wait_locked(&P.view, row);
-        first = P.view.children[P.row].held == 1;
+        q->wake_fd = shm_hold_locked(&P.view, q->ticket);
+        first = P.view.owners[P.row].held == 1;
     }
-    qos_unlock(&P.view);
+    shm_unlock(&P.view);
     if (first) qos_dispatch_wake();
     return go ? QOS_WAITED : QOS_PASSED;
 }
@@ -328,7 +290,7 @@ static int conclude(struct qos_request *q, enum qos_outcome outcome) {
         run(q, q->submitted, outcome);
         return DECLINED;
     case QOS_WAITED:
-        run(q, qos_now(), outcome);
+        run(q, shm_now(), outcome);
         return DECLINED;
     case QOS_GONE:
         return leave(q);
@@ -345,7 +307,7 @@ int qos_hold_fixups(request_rec *r) {
     enum qos_outcome outcome;
     enum way way = BLOCK;
 
-    if (dir->on != 1 || r->main || P.row == QOS_NO_ROW || !qos_classify_wanted(r)) return DECLINED;
+    if (dir->on != 1 || r->main || P.row == SHM_NO_ROW || !qos_classify_wanted(r)) return DECLINED;
     /* Redirected inside the server: once is enough, and none yet means that it comes from where QosEngine is off. */
     if (r->prev && qos_request_of(r)) return DECLINED;
     q = apr_pcalloc(r->pool, sizeof *q);
@@ -354,7 +316,7 @@ int qos_hold_fixups(request_rec *r) {
     q->wake_fd = -1;
     q->client_fd = -1;
     qos_classify(q);
-    q->submitted = qos_now();
+    q->submitted = shm_now();
     ap_set_module_config(r->request_config, &qos_drr_module, q);
 
     if (c->master) way = ASIDE;
@@ -380,7 +342,7 @@ int qos_hold_fixups(request_rec *r) {
 
 int qos_hold_again(struct qos_request *q) {
     rs_ticket_t parked = q->ticket;
-    uint64_t now = qos_now();
+    uint64_t now = shm_now();
     enum qos_outcome end;
     enum way way = ASIDE;
 
@@ -388,7 +350,7 @@ int qos_hold_again(struct qos_request *q) {
     end = submit(q, now, &way);
     qos_account_leave(parked);
     if (end == QOS_WAITED) end = wait_blocking(q);
-    q->wait_us += qos_now() - now;
+    q->wait_us += shm_now() - now;
     if (end == QOS_PASSED || end == QOS_WAITED) {
         atomic_store_explicit(&row_of(q)->running, 1, memory_order_relaxed);
         return 1;
@@ -436,7 +398,7 @@ int qos_hold_process_connection(conn_rec *c) {
     struct qos_request *q;
     int rc;
 
-    if (!P.can_hold || P.row == QOS_NO_ROW || !c->cs || c->master || c->outgoing) return DECLINED;
+    if (!P.can_hold || P.row == SHM_NO_ROW || !c->cs || c->master || c->outgoing) return DECLINED;
     k = qos_conn_of(c);
     if (k->inside) return DECLINED;
     q = k->held;
@@ -485,7 +447,7 @@ void qos_hold_resume_connection(conn_rec *c, request_rec *unused) {
     /* The MPM closes the connection over our head: shutting down, or its own time limit. */
     k->held = NULL;
     put_wake_fd(q);
-    if (!qos_end_wait(&P.view, q->ticket)) qos_account_end(q, 0);
+    if (!shm_end_wait(&P.view, q->ticket)) qos_account_end(q, 0);
     q->ticket = RS_NO_TICKET;
     q->outcome = QOS_GONE;
     atomic_fetch_add(&P.view.sh->gone, 1);

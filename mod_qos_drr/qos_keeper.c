@@ -18,16 +18,16 @@ APLOG_USE_MODULE(qos_drr);
 #define P qos_process
 
 static void look_at_table(server_rec *s) {
-    struct qos_known *known = &P.view.sh->known;
+    struct pages_known *known = &P.sizes.area->known;
     const char *path = qos_config()->page_table;
     char *error;
 
-    if (!path || !P.view.known.base) return;
-    switch (qos_known_look(known, &P.view.known, P.view.hash_key, path, qos_now(), &error)) {
-    case QOS_KNOWN_READ:
+    if (!path || !P.sizes.file.base) return;
+    switch (pages_known_look(known, &P.sizes.file, P.sizes.hash_key, path, shm_now(), &error)) {
+    case PAGES_KNOWN_READ:
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s, "qos: %s: sizes of %" PRIu64 " URLs are known", path, (uint64_t)known->urls);
         break;
-    case QOS_KNOWN_REFUSED:
+    case PAGES_KNOWN_REFUSED:
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, s, "qos: %s; %s", error ? error : "out of memory",
                      known->now ? "the sizes of before stay in force" : "sizes are learnt as pages are asked for");
         free(error);
@@ -37,22 +37,14 @@ static void look_at_table(server_rec *s) {
     }
 }
 
-/* Is it this child's threads that are to work?  The keeper: generation and row + 1, so that a newer generation takes over at once. */
-static int leads(void) {
-    uint64_t me = (uint64_t)P.generation << 32 | (P.row + 1), keeper = atomic_load(&P.view.sh->keeper);
-
-    if (P.generation != atomic_load(&P.view.sh->generation)) return 0;      /* the next one's configuration is in force, and may have another table */
-    if (keeper == me) return 1;
-    if ((keeper & UINT32_MAX) && keeper >> 32 >= P.generation) return 0;
-    return atomic_compare_exchange_strong(&P.view.sh->keeper, &keeper, me);
-}
+static int leads(void) { return shm_keeps(&P.view, P.generation, P.row); }
 
 static int stopping(void) { return atomic_load(&P.keeper_stop) != 0; }
 
 static void *keep_table(void *server) {
     while (!stopping()) {
         if (leads()) look_at_table(server);
-        qos_futex_wait(&P.keeper_stop, 0, TICK_US);
+        base_futex_wait(&P.keeper_stop, 0, TICK_US);
     }
     return NULL;
 }
@@ -69,7 +61,7 @@ static void *keep_sharing(void *server) {
             more = qos_share_one(qos_config()->share, server, pool);
             apr_pool_clear(pool);
         }
-        qos_futex_wait(&P.keeper_stop, 0, TICK_US);
+        base_futex_wait(&P.keeper_stop, 0, TICK_US);
     }
     apr_pool_destroy(pool);
     return NULL;
@@ -91,14 +83,12 @@ static void join(pthread_t thread) {
 }
 
 static apr_status_t stop(void *unused) {
-    uint64_t me = (uint64_t)P.generation << 32 | (P.row + 1);
-
     (void)unused;
     atomic_store(&P.keeper_stop, 1);
-    qos_futex_wake(&P.keeper_stop);
+    base_futex_wake(&P.keeper_stop);
     for (unsigned i = 0; i < P.keepers; i++) join(P.keeper[i]);
     P.keepers = 0;
-    atomic_compare_exchange_strong(&P.view.sh->keeper, &me, 0);
+    shm_keeps_no_longer(&P.view, P.generation, P.row);
     return APR_SUCCESS;
 }
 
@@ -119,10 +109,10 @@ int qos_keeper_start(apr_pool_t *pchild, server_rec *s, int first) {
     int rc = 0;
 
     if (!qos_config()->page_table) {
-        if (first) qos_known_forget(&P.view.sh->known, &P.view.known);
-        P.view.known.base = NULL;       /* whatever a child of before still reads in */
+        if (first) pages_known_forget(&P.sizes.area->known, &P.sizes.file);
+        P.sizes.file.base = NULL;       /* whatever a child of before still reads in */
     }
-    if (P.row == QOS_NO_ROW) return 0;
+    if (P.row == SHM_NO_ROW) return 0;
     if (qos_config()->page_table) rc = start(keep_table, s);
     if (!rc && qos_config()->share) rc = start(keep_sharing, s);
     if (P.keepers) apr_pool_pre_cleanup_register(pchild, NULL, stop);

@@ -14,7 +14,7 @@
  *                held or blocked ─ too long ─→ 503     ─ client left ─→ closed
  *
  * What becomes of a waiting request is decided under the shared lock: it either is picked, or its own thread, woken to look, takes
- * it out of its queue (qos_end_wait).  All else in struct qos_request belongs to the thread that serves the connection.
+ * it out of its queue (shm_end_wait).  All else in struct qos_request belongs to the thread that serves the connection.
  */
 #ifndef FAIRGATE_QOS_REQUEST_H
 #define FAIRGATE_QOS_REQUEST_H
@@ -25,8 +25,8 @@
 
 #include "pages/pages_keys.h"
 #include "qos_config.h"
-#include "qos_pages.h"
-#include "qos_shared.h"
+#include "qos_sizes.h"
+#include "shm/shm.h"
 
 enum qos_outcome { QOS_PASSED, QOS_WAITED, QOS_REFUSED, QOS_WAIT_TIMEOUT, QOS_GONE };
 
@@ -74,8 +74,9 @@ struct qos_conn {                           /* in c->pool */
 
 /* This process: set up by the parent before it forks, then by each child for itself. */
 struct qos_process {
-    struct qos_view      view;
-    uint32_t             row;               /* in view.children; QOS_NO_ROW in the parent */
+    struct shm_view      view;
+    struct qos_sizes     sizes;
+    uint32_t             row;               /* in view.children; SHM_NO_ROW in the parent */
     int                  can_hold;          /* the MPM can let a connection wait without a thread */
     uint32_t             threads;           /* of the whole server: what blocked waits share */
     uint32_t             threads_per_child;
@@ -92,5 +93,6 @@ extern struct qos_process qos_process;
 
 struct qos_conn    *qos_conn_of(conn_rec *c);               /* made on first use */
 struct qos_request *qos_request_of(const request_rec *r);   /* of this request or one it was redirected from; NULL if not scheduled */
+request_rec        *qos_last_of(request_rec *r);            /* the one that it was redirected to in the end */
 
 #endif

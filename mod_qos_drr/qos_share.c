@@ -91,9 +91,9 @@ static uint64_t likely(uint64_t bytes) {
 /* It counts as one answer, and only until there is one here. */
 static void believe(uint64_t key, uint64_t bytes) {
     /* An answer may have taught it meanwhile: that is nearer than what others saw. */
-    if (qos_pages_mean(P.view.pages, P.view.size.pages, key)) return;
-    qos_pages_learn(P.view.pages, P.view.size.pages, key, likely(bytes));
-    atomic_fetch_add(&P.view.sh->share.found, 1);
+    if (pages_learnt_mean(P.sizes.learnt, P.sizes.pages, key)) return;
+    pages_learnt_add(P.sizes.learnt, P.sizes.pages, key, likely(bytes));
+    atomic_fetch_add(&P.sizes.area->share.found, 1);
 }
 
 static apr_status_t look_for(struct qos_cache *c, server_rec *s, uint64_t key, apr_pool_t *pool) {
@@ -109,12 +109,12 @@ static apr_status_t look_for(struct qos_cache *c, server_rec *s, uint64_t key, a
     if (rv != APR_SUCCESS && rv != APR_ENOMEM && rv != APR_ENOSPC && rv != APR_EINVAL) return rv;
     bytes = rv == APR_SUCCESS && n <= sizeof value ? qos_seal_open(&c->seal, key, hour_of(apr_time_now()), value, n) : 0;
     if (bytes) believe(key, bytes);
-    else atomic_fetch_add(&P.view.sh->share.rejected, 1);
+    else atomic_fetch_add(&P.sizes.area->share.rejected, 1);
     return APR_SUCCESS;
 }
 
 static int failed(struct qos_cache *c, server_rec *s, apr_status_t rv) {
-    atomic_fetch_add(&P.view.sh->share.failed, 1);
+    atomic_fetch_add(&P.sizes.area->share.failed, 1);
     c->again = apr_time_now() + PAUSE;
     if (!c->failing) ap_log_error(APLOG_MARK, APLOG_WARNING, rv, s, "QosShare %s: no answer; page sizes are not shared until there is one", c->name);
     c->failing = 1;
@@ -122,12 +122,12 @@ static int failed(struct qos_cache *c, server_rec *s, apr_status_t rv) {
 }
 
 static int tell(struct qos_cache *c, server_rec *s, uint64_t key, apr_pool_t *pool) {
-    uint64_t bytes = qos_pages_mean(P.view.pages, P.view.size.pages, key);
+    uint64_t bytes = pages_learnt_mean(P.sizes.learnt, P.sizes.pages, key);
     apr_status_t rv = bytes ? store(c, s, key, bytes, pool) : APR_SUCCESS;
 
     if (rv != APR_SUCCESS) return failed(c, s, rv);
     if (!bytes) return 1;
-    atomic_fetch_add(&P.view.sh->share.stored, 1);
+    atomic_fetch_add(&P.sizes.area->share.stored, 1);
     if (c->failing) ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s, "QosShare %s: answers again", c->name);
     c->failing = 0;
     return 1;
@@ -151,16 +151,16 @@ static int ask(struct qos_cache *c, server_rec *s, uint64_t key, apr_pool_t *poo
 }
 
 int qos_share_one(struct qos_cache *c, server_rec *s, apr_pool_t *pool) {
-    struct qos_share *share = &P.view.sh->share;
+    struct qos_share *share = &P.sizes.area->share;
     uint64_t key;
 
     if (apr_time_now() < c->again) return 0;
     /* A cache that is gone says "not found" too: only what it stores shows that it is back. */
-    if (c->failing) return (key = qos_ring_take(&share->news)) != 0 && tell(c, s, key, pool);
+    if (c->failing) return (key = pages_ring_take(&share->news)) != 0 && tell(c, s, key, pool);
     for (int i = 0; i < 2; i++)
         if (c->turn++ % 2) {
-            if ((key = qos_ring_take(&share->news)) != 0) return tell(c, s, key, pool);
-        } else if ((key = qos_ring_take(&share->wanted)) != 0) {
+            if ((key = pages_ring_take(&share->news)) != 0) return tell(c, s, key, pool);
+        } else if ((key = pages_ring_take(&share->wanted)) != 0) {
             return ask(c, s, key, pool);
         }
     return 0;

@@ -6,7 +6,6 @@
 #include <http_protocol.h>
 #include <mod_status.h>
 
-#include "qos_pages.h"
 #include "qos_request.h"
 
 #define P qos_process
@@ -23,39 +22,40 @@ struct look {
 
 static struct look *take(request_rec *r) {
     struct look *l = apr_pcalloc(r->pool, sizeof *l);
-    const struct qos_view *v = &P.view;
+    const struct shm_view *v = &P.view;
+    const struct qos_sizes *z = &P.sizes;
 
-    qos_reclaim(v);
-    qos_lock(v);
+    shm_reclaim(v);
+    shm_lock(v);
     rs_stats(v->engine, &l->all);
     if (l->all.classes > v->size.classes) l->all.classes = v->size.classes;
-    for (uint32_t i = 0; i < v->size.children; i++) {
-        l->children += v->children[i].pid != 0;
-        l->held += v->children[i].held;
+    for (uint32_t i = 0; i < v->size.owners; i++) {
+        l->children += v->owners[i].pid != 0;
+        l->held += v->owners[i].held;
     }
-    qos_unlock(v);
+    shm_unlock(v);
     l->blocked = l->all.queued > l->held ? l->all.queued - l->held : 0;
     l->classes = apr_pcalloc(r->pool, (l->all.classes + 1) * sizeof *l->classes);
     /* Class by class, so that 10,000 of them do not keep the lock. */
     for (uint32_t i = 0; i < l->all.classes; i++) {
-        qos_lock(v);
+        shm_lock(v);
         rs_class_stats(v->engine, i, &l->classes[i]);
-        qos_unlock(v);
+        shm_unlock(v);
         l->bytes += l->classes[i].counts.bytes;
     }
-    l->pages = qos_pages_used(v->pages, v->size.pages);
-    l->known = atomic_load(&v->sh->known.urls);
-    l->share_stored = atomic_load(&v->sh->share.stored);
-    l->share_found = atomic_load(&v->sh->share.found);
-    l->share_failed = atomic_load(&v->sh->share.failed);
-    l->share_rejected = atomic_load(&v->sh->share.rejected);
-    l->table_refused = atomic_load(&v->sh->known.refused) != 0;
+    l->pages = pages_learnt_used(z->learnt, z->pages);
+    l->known = atomic_load(&z->area->known.urls);
+    l->share_stored = atomic_load(&z->area->share.stored);
+    l->share_found = atomic_load(&z->area->share.found);
+    l->share_failed = atomic_load(&z->area->share.failed);
+    l->share_rejected = atomic_load(&z->area->share.rejected);
+    l->table_refused = atomic_load(&z->area->known.refused) != 0;
     l->no_thread = atomic_load(&v->sh->no_thread);
     l->no_descriptor = atomic_load(&v->sh->no_descriptor);
     l->timed_out = atomic_load(&v->sh->timed_out);
     l->gone = atomic_load(&v->sh->gone);
-    l->lost_children = atomic_load(&v->sh->lost_children);
-    l->uptime_us = qos_now() - atomic_load(&v->sh->started_us);
+    l->lost_children = atomic_load(&v->sh->lost_owners);
+    l->uptime_us = shm_now() - atomic_load(&v->sh->started_us);
     return l;
 }
 
@@ -250,7 +250,7 @@ int qos_status_handler(request_rec *r) {
     /* A child for which there was no row can tell as well as any other. */
     if (!qos_config()->used || !P.view.sh) return nothing(r, "off", "QosEngine is off everywhere in this server: nothing is scheduled.");
     /* What this child has by itself is nobody's status; the next one has it. */
-    if (qos_has_left(&P.view)) return HTTP_SERVICE_UNAVAILABLE;
+    if (shm_has_left(&P.view)) return HTTP_SERVICE_UNAVAILABLE;
     l = take(r);
     if (asks_for(r, "json")) json(r, l);
     else if (asks_for(r, "prometheus")) prometheus(r, l);
@@ -261,7 +261,7 @@ int qos_status_handler(request_rec *r) {
 int qos_status_lines(request_rec *r, int flags) {
     const struct look *l;
 
-    if (!qos_config()->used || !P.view.sh || qos_has_left(&P.view)) return OK;
+    if (!qos_config()->used || !P.view.sh || shm_has_left(&P.view)) return OK;
     l = take(r);
     if (flags & AP_STATUS_SHORT) {
         ap_rprintf(r, "QosWindow: %u\nQosOutstanding: %u\nQosQueued: %u\nQosParked: %u\n", l->all.window, l->all.outstanding, l->all.queued,

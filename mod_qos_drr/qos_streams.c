@@ -8,7 +8,7 @@
 
 static struct { pthread_mutex_t lock; struct qos_request *first, *looks; } waiting = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static void wake(const struct qos_request *q) { qos_futex_wake(&P.view.rows[rs_ticket_index(q->ticket)].go); }
+static void wake(const struct qos_request *q) { base_futex_wake(&P.view.rows[rs_ticket_index(q->ticket)].go); }
 
 void qos_streams_enter(struct qos_request *q) {
     pthread_mutex_lock(&waiting.lock);

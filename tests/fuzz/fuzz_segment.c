@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The segment that httpd's children share, while one of them writes whatever it likes anywhere in it.  What a child calls ends well, or the child
+ * The segment that processes share, and httpd's area in it, while one of them writes whatever it likes anywhere.  What a child calls ends well, or the child
  * leaves the segment, or it dies as fuzz_memory.h allows; then the next one comes, to a lock whose holder died.  After a child has left, its memory is
  * its own: there it does not die.  What the parent calls never ends in any way but well, and neither touches anything outside.
  */
@@ -13,17 +13,28 @@ static void *own_mmap(void *at, size_t n, int protection, int flags, int fd, off
 static void *own_mremap(void *at, size_t was, size_t n, int flags, void *to);
 #define mmap   own_mmap
 #define mremap own_mremap
-#include "mod_qos_drr/qos_shared.c"
+#include "shm/shm_lock.c"
+#include "shm/shm_owners.c"
+#include "shm/shm_rows.c"
+#include "shm/shm_segment.c"
 #undef mmap
 #undef mremap
+
+#include "pages/pages_known.h"
+#include "pages/pages_learnt.h"
+#include "pages/pages_ring.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define TICKETS 16u
 #define CLASSES 4u
 #define OPS     200
+#define PAGES   4u
 
-static struct qos_view v;
+/* As mod_qos_drr has it. */
+struct area { struct pages_known known; struct pages_ring ring; };
+
+static struct shm_view v;
 static void *pristine;
 static int stock[3];
 static rs_ticket_t tickets[TICKETS];
@@ -44,7 +55,7 @@ static void *own_mremap(void *at, size_t was, size_t n, int flags, void *to) {
 
 static void note_lost(pid_t child, uint32_t requests) { (void)child, (void)requests; }
 static void note_left(const char *why) { (void)why; }
-static const struct qos_host host = { note_lost, note_left };
+static const struct shm_host host = { note_lost, note_left };
 
 static const struct rs_class_settings classes[3] = {
     { .name = "people", .weight = 6 }, { .name = "search", .weight = 3, .order = RS_ORDER_SHORTEST, .wait_bound_ms = 10 },
@@ -52,7 +63,7 @@ static const struct rs_class_settings classes[3] = {
 };
 
 static void set_up(void) {
-    struct qos_size z = { .children = 3, .classes = CLASSES, .tickets = TICKETS, .pages = 4 };
+    struct shm_size z = { .owners = 3, .classes = CLASSES, .tickets = TICKETS, .area = sizeof(struct area) + pages_learnt_bytes(PAGES) };
     struct rs_settings s;
     const char *why;
 
@@ -60,10 +71,10 @@ static void set_up(void) {
     s.window = 2;
     v.alarm = -1;
     v.host = &host;
-    if (qos_shared_make(&v, &z, &s, classes, 3, &why)) abort();
+    if (shm_make(&v, &z, &s, classes, 3, &why)) abort();
     for (int i = 0; i < 3; i++)
         if ((stock[i] = eventfd(0, EFD_NONBLOCK)) < 0) abort();
-    qos_shared_stock(&v, stock, 3);
+    shm_stock(&v, stock, 3);
     if (!(pristine = malloc(v.bytes))) abort();
     memcpy(pristine, v.sh, v.bytes);
     memory_catch(v.sh, v.reserved);
@@ -71,64 +82,59 @@ static void set_up(void) {
 
 /* As a host does it (qos_hold.c). */
 static void submit(struct input *in, uint32_t child) {
-    struct qos_wakes w = { .n = 0 };
+    struct shm_wakes w = { .n = 0 };
     rs_ticket_t t = RS_NO_TICKET;
-    uint32_t class = byte(in) % CLASSES, way = byte(in) % 3;
+    uint32_t class = byte(in) % CLASSES, way = byte(in) % 4;
+    struct shm_request q = { .owner = child, .class = class, .estimate = word(in), .deadline = UINT64_MAX, .client_fd = -1 };
 
-    qos_reclaim(&v);
-    qos_lock(&v);
-    if (rs_submit(v.engine, qos_now(), class, 0, word(in), child + 1, 0, &t) == RS_OK && rs_ticket_index(t) < v.size.tickets) {
-        struct qos_row *row = &v.rows[rs_ticket_index(t)];
-
-        row->go = row->running = row->parked = 0;
-        row->blocks = row->pooled = row->stock = 0;
-        row->wake_fd = -1;
-        row->owner = child + 1;
-        row->ticket = t;
-        v.children[child].held++;
-        qos_pump_locked(&v, qos_now(), child, t, &w);
-        if (row->go || way == 0) way = 0;
-        else if (way == 1) qos_row_wait_locked(&v, row);
-        else qos_row_block_locked(&v, row, class, 1, 1);
+    shm_reclaim(&v);
+    shm_lock(&v);
+    if (shm_begin_locked(&v, shm_now(), &q, &t) == RS_OK) {
+        shm_pump_locked(&v, shm_now(), child, t, &w);
+        if (shm_row_of(&v, t)->go) way = 0;
+        if (way == 1 || (way == 2 && shm_block_locked(&v, t, class, 1, 1) && byte(in) & 1)) shm_hold_locked(&v, t);
+        else if (way == 3) shm_block_aside_locked(&v, t);
         tickets[serial++ % TICKETS] = t;
     }
-    qos_unlock(&v);
-    qos_wake(&v, &w);
+    shm_unlock(&v);
+    shm_wake(&v, &w);
 }
 
 static void end(rs_ticket_t t, int whole) {
-    struct qos_wakes w = { .n = 0 };
+    struct shm_wakes w = { .n = 0 };
     uint32_t index = rs_ticket_index(t);
 
     if (index >= v.size.tickets) return;
-    qos_lock(&v);
-    if (whole) rs_finish(v.engine, qos_now(), t);
-    else rs_abort(v.engine, qos_now(), t);
-    qos_row_free_locked(&v, &v.rows[index]);
-    qos_pump_locked(&v, qos_now(), 0, RS_NO_TICKET, &w);
-    qos_unlock(&v);
-    qos_wake(&v, &w);
+    shm_lock(&v);
+    if (whole) rs_finish(v.engine, shm_now(), t);
+    else rs_abort(v.engine, shm_now(), t);
+    shm_end_locked(&v, t);
+    shm_pump_locked(&v, shm_now(), 0, RS_NO_TICKET, &w);
+    shm_unlock(&v);
+    shm_wake(&v, &w);
 }
 
 static void dispatch(uint32_t child) {
-    struct qos_row *row;
+    struct shm_row *row;
 
-    qos_lock(&v);
-    for (uint32_t n = 0; n < TICKETS && (row = qos_next_released_locked(&v, child)) != NULL; n++) qos_row_fd(&v, row);
-    qos_unlock(&v);
+    shm_lock(&v);
+    for (uint32_t n = 0; n < TICKETS && (row = shm_next_released_locked(&v, child)) != NULL; n++) shm_row_fd(&v, row);
+    shm_unlock(&v);
 }
 
 static void read_all(void) {
     struct rs_stats all;
     struct rs_class_stats c;
 
-    qos_lock(&v);
+    shm_lock(&v);
     rs_stats(v.engine, &all);
     for (uint32_t i = 0; i < CLASSES; i++) rs_class_stats(v.engine, i, &c);
-    qos_unlock(&v);
+    shm_unlock(&v);
 }
 
 static void child_does(struct input *in, uint8_t op) {
+    static const struct pages_known_area known = { -1, NULL };
+    struct area *area = v.area;
     uint32_t child = byte(in) % 3, generation = byte(in), number[3], which = byte(in) % TICKETS;
     rs_ticket_t t = tickets[which];
     struct rs_settings s;
@@ -138,45 +144,46 @@ static void child_does(struct input *in, uint8_t op) {
     case 0: case 1: case 2: submit(in, child); break;
     case 3: end(t, 1); break;
     case 4: end(t, 0); break;
-    case 5: if (rs_ticket_index(t) < v.size.tickets) qos_end_wait(&v, t); break;
-    case 6: qos_pump(&v, child); break;
-    case 7: qos_sweep(&v, word(in)); break;
-    case 8: qos_child_started(&v, (pid_t)generation); break;
-    case 9: qos_reclaim(&v); break;
+    case 5: if (rs_ticket_index(t) < v.size.tickets) shm_end_wait(&v, t); break;
+    case 6: shm_pump(&v, child); break;
+    case 7: shm_sweep(&v, word(in)); break;
+    case 8: shm_owner_started(&v, (pid_t)generation); break;
+    case 9: shm_reclaim(&v); break;
     case 10: dispatch(child); break;
     case 11: read_all(); break;
     case 12:
         rs_settings_default(&s);
         s.sched = generation % RS_SCHED_SHORTEST;
         s.gate = generation / 8 % RS_GATE_COUNT;
-        qos_configure(&v, generation, &s, classes, 3, 2, number, &why);
+        shm_configure(&v, generation, &s, classes, 3, 2, number, &why);
         for (int i = 0; i < 3; i++)
             if (number[i] >= CLASSES) abort();
         break;
     case 13:
-        qos_lock(&v);
-        rs_header(v.engine, qos_now(), t, word(in));
-        rs_progress(v.engine, qos_now(), t, word(in));
-        qos_unlock(&v);
+        shm_lock(&v);
+        rs_header(v.engine, shm_now(), t, word(in));
+        rs_progress(v.engine, shm_now(), t, word(in));
+        shm_unlock(&v);
         break;
     case 14:
-        qos_lock(&v);
-        if (generation & 1) rs_park(v.engine, qos_now(), t);
-        else rs_resume(v.engine, qos_now(), t);
-        qos_unlock(&v);
+        shm_lock(&v);
+        if (generation & 1) rs_park(v.engine, shm_now(), t);
+        shm_unlock(&v);
+        if (!(generation & 1) && rs_ticket_index(t) < v.size.tickets) shm_resume(&v, t);
+        if (shm_keeps(&v, generation, child)) shm_keeps_no_longer(&v, generation, child);
         break;
     default:
-        qos_ring_put(&v.sh->share.news, word(in) | 1);
-        qos_ring_take(&v.sh->share.wanted);
-        qos_pages_learn(v.pages, v.size.pages, word(in), word(in));
-        qos_known_mean(&v.sh->known, &v.known, word(in));
+        pages_ring_put(&area->ring, word(in) | 1);
+        pages_ring_take(&area->ring);
+        pages_learnt_add(area + 1, PAGES, word(in), word(in));
+        pages_known_mean(&area->known, &known, word(in));
         break;
     }
 }
 
 static void parent_does(uint8_t op) {
-    if (op & 1) qos_tell_ended(&v, op >> 4);
-    else qos_tell_generation(&v, op);
+    if (op & 1) shm_tell_ended(&v, op >> 4);
+    else shm_tell_generation(&v, op);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -190,7 +197,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     v.told_ended = 0;
     if (MEMORY_TRY) {
         /* A child died.  The kernel marks a lock that it held. */
-        if (qos_has_left(&v)) __builtin_trap();
+        if (shm_has_left(&v)) __builtin_trap();
         if (v.sh->lock.word & 0x3fffffff) v.sh->lock.word = (v.sh->lock.word & 0x80000000) | 0x40000000;
         if (++deaths > 4) goto out;
     }
@@ -198,17 +205,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         uint8_t op = byte(&in);
 
         /* Nobody else writes to what a child has for itself. */
-        if (op >= 0xc0 && !qos_has_left(&v)) {
+        if (op >= 0xc0 && !shm_has_left(&v)) {
             write_over(&in, v.sh, v.bytes);
         } else if (op >= 0xb0) {
             memory_trying = 0;
-            if (!qos_has_left(&v)) parent_does(byte(&in));
+            if (!shm_has_left(&v)) parent_does(byte(&in));
             memory_trying = 1;
         } else {
             child_does(&in, op);
         }
     }
-    if (qos_has_left(&v) && rs_check(v.engine)) __builtin_trap();
+    if (shm_has_left(&v) && rs_check(v.engine)) __builtin_trap();
 out:
     memory_trying = 0;
     return 0;

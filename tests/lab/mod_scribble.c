@@ -25,7 +25,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "mod_qos_drr/qos_shared.h"
+#include "shm/shm.h"
 
 #define CANARY       0xc5
 #define CANARY_BYTES (1u << 20)
@@ -64,7 +64,7 @@ static void scribble(unsigned char *at, uint64_t bytes, uint64_t seed) {
 
 /* Where the engine begins: its magic number at a multiple of 64. */
 static uint64_t engine_in(const unsigned char *at, uint64_t bytes) {
-    for (uint64_t i = sizeof(struct qos_shared) & ~UINT64_C(63); i < bytes; i += 64)
+    for (uint64_t i = sizeof(struct shm_segment) & ~UINT64_C(63); i < bytes; i += 64)
         if (!memcmp(at + i, "SRGF", 4)) return i;
     return bytes;
 }
@@ -78,7 +78,7 @@ static int handler(request_rec *r) {
     const char *what = argument(r, "what=");
     uint64_t bytes = 0, seed = strtoull(argument(r, "seed="), NULL, 10), at;
     unsigned char *segment;
-    struct qos_shared *sh;
+    struct shm_segment *sh;
 
     if (!r->handler || strcmp(r->handler, "lab-scribble")) return DECLINED;
     ap_set_content_type(r, "text/plain");
@@ -88,7 +88,7 @@ static int handler(request_rec *r) {
     }
     segment = find(&bytes);
     if (!segment) return HTTP_NOT_FOUND;
-    sh = (struct qos_shared *)segment;
+    sh = (struct shm_segment *)segment;
     if (!strcmp(what, "all")) {
         scribble(segment, bytes, seed);
     } else if (!strcmp(what, "engine")) {
@@ -99,7 +99,7 @@ static int handler(request_rec *r) {
     } else if (!strcmp(what, "lock")) {
         atomic_store(&sh->lock.word, (uint32_t)getpid());
     } else if (!strcmp(what, "children")) {
-        struct qos_child *children = (struct qos_child *)(segment + ((sizeof *sh + 63) & ~(size_t)63));
+        struct shm_owner *children = (struct shm_owner *)(segment + ((sizeof *sh + 63) & ~(size_t)63));
         for (int i = 0, n = atoi(argument(r, "n=")); i < n; i++)
             if (!children[i].pid) children[i].pid = 1;
     } else {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "qos_known.h"
+#include "pages/pages_known.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@ struct row {
     _Atomic uint64_t value;     /* sum of bytes << COUNT_BITS | of how many pages */
 };
 
-int qos_known_map(struct qos_known_area *area) {
+int pages_known_map(struct pages_known_area *area) {
     void *base = MAP_FAILED;
 
     area->base = NULL;
@@ -44,7 +44,7 @@ int qos_known_map(struct qos_known_area *area) {
     return -1;
 }
 
-void qos_known_unmap(struct qos_known_area *area) {
+void pages_known_unmap(struct pages_known_area *area) {
     if (!area->base) return;
     munmap(area->base, 2 * HALF_BYTES);
     close(area->fd);
@@ -52,9 +52,9 @@ void qos_known_unmap(struct qos_known_area *area) {
     area->fd = -1;
 }
 
-static struct row *half(const struct qos_known_area *area, uint64_t word) { return (struct row *)(area->base + (word & 1) * HALF_BYTES); }
+static struct row *half(const struct pages_known_area *area, uint64_t word) { return (struct row *)(area->base + (word & 1) * HALF_BYTES); }
 
-void qos_known_forget(struct qos_known *k, const struct qos_known_area *area) {
+void pages_known_forget(struct pages_known *k, const struct pages_known_area *area) {
     atomic_store(&k->now, 0);
     atomic_store(&k->urls, 0);
     atomic_store(&k->refused, 0);
@@ -67,7 +67,7 @@ static uint64_t mean_of(uint64_t value) {
     return count ? (value >> COUNT_BITS) / count : 0;
 }
 
-uint64_t qos_known_mean(const struct qos_known *k, const struct qos_known_area *area, uint64_t key) {
+uint64_t pages_known_mean(const struct pages_known *k, const struct pages_known_area *area, uint64_t key) {
     uint64_t word = atomic_load_explicit(&k->now, memory_order_acquire), bits = word >> 1 & 127, mask;
     const struct row *rows;
 
@@ -168,7 +168,7 @@ static uint64_t rows_promised(const char *path, uint64_t size, char **error) {
 /* What happened to a file: judged either way, or not to be judged now (errno). */
 enum judged { GOOD, REFUSED, TROUBLE };
 
-static enum judged load(struct qos_known *k, const struct qos_known_area *area, const char *path, uint64_t size, char **error) {
+static enum judged load(struct pages_known *k, const struct pages_known_area *area, const char *path, uint64_t size, char **error) {
     uint64_t word = atomic_load(&k->now), other = !(word & 1), bits = 10, urls = 0, promised = rows_promised(path, size, error);
     enum filled filled = FULL;
     const uint64_t hash_key[2] = { k->hash_key[0], k->hash_key[1] };
@@ -212,15 +212,15 @@ static int source_of(const char *path, uint64_t source[3]) {
     return 0;
 }
 
-static enum qos_known_end look_locked(struct qos_known *k, const struct qos_known_area *area, const uint64_t hash_key[2], const char *path,
+static enum pages_known_end look_locked(struct pages_known *k, const struct pages_known_area *area, const uint64_t hash_key[2], const char *path,
                                       uint64_t now, char **error) {
     uint64_t source[3];
     enum judged judged = TROUBLE;
     int why, said = k->trouble;
 
-    if (k->trouble && now < k->again && !memcmp(k->hash_key, hash_key, sizeof k->hash_key)) return QOS_KNOWN_SAME;
+    if (k->trouble && now < k->again && !memcmp(k->hash_key, hash_key, sizeof k->hash_key)) return PAGES_KNOWN_SAME;
     if (!source_of(path, source)) {
-        if (!k->trouble && !memcmp(source, k->source, sizeof source) && !memcmp(k->hash_key, hash_key, sizeof k->hash_key)) return QOS_KNOWN_SAME;
+        if (!k->trouble && !memcmp(source, k->source, sizeof source) && !memcmp(k->hash_key, hash_key, sizeof k->hash_key)) return PAGES_KNOWN_SAME;
         memcpy(k->hash_key, hash_key, sizeof k->hash_key);
         judged = load(k, area, path, source[1], error);
     }
@@ -230,21 +230,21 @@ static enum qos_known_end look_locked(struct qos_known *k, const struct qos_know
     if (judged == TROUBLE) {
         /* A file that is not there yet comes soon; what else is wrong takes longer. */
         k->again = now + (why == ENOENT ? 0 : AGAIN_US);
-        if (said == why) return QOS_KNOWN_SAME;
+        if (said == why) return PAGES_KNOWN_SAME;
         if (asprintf(error, "%s: %s", path, strerror(why)) < 0) *error = NULL;
-        return QOS_KNOWN_REFUSED;
+        return PAGES_KNOWN_REFUSED;
     }
     memcpy(k->source, source, sizeof source);
-    return judged == GOOD ? QOS_KNOWN_READ : QOS_KNOWN_REFUSED;
+    return judged == GOOD ? PAGES_KNOWN_READ : PAGES_KNOWN_REFUSED;
 }
 
-enum qos_known_end qos_known_look(struct qos_known *k, const struct qos_known_area *area, const uint64_t hash_key[2], const char *path,
+enum pages_known_end pages_known_look(struct pages_known *k, const struct pages_known_area *area, const uint64_t hash_key[2], const char *path,
                                   uint64_t now, char **error) {
-    enum qos_known_end end;
+    enum pages_known_end end;
 
     *error = NULL;
-    if (qos_mutex_try(&k->loading) == QOS_NOT_TAKEN) return QOS_KNOWN_SAME;
+    if (base_mutex_try(&k->loading) == BASE_NOT_TAKEN) return PAGES_KNOWN_SAME;
     end = look_locked(k, area, hash_key, path, now, error);
-    qos_mutex_give(&k->loading);
+    base_mutex_give(&k->loading);
     return end;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "qos_mutex.h"
+#include "base/base_mutex.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -23,9 +23,9 @@ static void know_self(void) {
     if (syscall(SYS_get_robust_list, 0, &self.head, &size)) self.head = NULL;
 }
 
-void qos_mutex_forked(void) { self.id = 0; }
+void base_mutex_forked(void) { self.id = 0; }
 
-static inline void announce(struct qos_mutex *l) {
+static inline void announce(struct base_mutex *l) {
     if (__builtin_expect(!self.id, 0)) know_self();
     if (self.head) self.head->list_op_pending = (struct robust_list *)((char *)&l->word - self.head->futex_offset);
     atomic_signal_fence(memory_order_seq_cst);
@@ -36,12 +36,12 @@ static inline void renounce(void) {
     if (self.head) self.head->list_op_pending = NULL;
 }
 
-void qos_futex_wait(_Atomic uint32_t *word, uint32_t seen, uint64_t timeout_us) {
+void base_futex_wait(_Atomic uint32_t *word, uint32_t seen, uint64_t timeout_us) {
     struct timespec t = { .tv_sec = (time_t)(timeout_us / 1000000u), .tv_nsec = (long)(timeout_us % 1000000u) * 1000 };
     syscall(SYS_futex, word, FUTEX_WAIT, seen, &t, NULL, 0);
 }
 
-void qos_futex_wake(_Atomic uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0); }
+void base_futex_wake(_Atomic uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0); }
 
 static uint64_t clock_us(void) {
     struct timespec t;
@@ -57,71 +57,71 @@ static inline void pause_cpu(void) {
 #endif
 }
 
-static inline int swap(struct qos_mutex *l, uint32_t from, uint32_t to) {
+static inline int swap(struct base_mutex *l, uint32_t from, uint32_t to) {
     return atomic_compare_exchange_strong_explicit(&l->word, &from, to, memory_order_acquire, memory_order_relaxed);
 }
 
 static int is_gone(uint32_t word) { return kill((pid_t)(word & FUTEX_TID_MASK), 0) && errno == ESRCH; }
 
-static __attribute__((noinline)) enum qos_taken take_slowly(struct qos_mutex *l, uint64_t most_us) {
+static __attribute__((noinline)) enum base_taken take_slowly(struct base_mutex *l, uint64_t most_us) {
     uint64_t now, end = 0, looked = 0;
     uint32_t waiters = 0;
 
     /* It is held for about a microsecond, much less than it takes to sleep and be woken. */
     for (int i = 0; i < SPINS; i++) {
         pause_cpu();
-        if (!atomic_load_explicit(&l->word, memory_order_relaxed) && swap(l, 0, self.id)) return QOS_TAKEN;
+        if (!atomic_load_explicit(&l->word, memory_order_relaxed) && swap(l, 0, self.id)) return BASE_TAKEN;
     }
     for (;;) {
         uint32_t word = atomic_load_explicit(&l->word, memory_order_relaxed);
 
         if (!(word & FUTEX_TID_MASK)) {
             /* Others may sleep, too: whoever has slept keeps them in mind. */
-            if (swap(l, word, self.id | (word & FUTEX_WAITERS) | waiters)) return word & FUTEX_OWNER_DIED ? QOS_TAKEN_DIED : QOS_TAKEN;
+            if (swap(l, word, self.id | (word & FUTEX_WAITERS) | waiters)) return word & FUTEX_OWNER_DIED ? BASE_TAKEN_DIED : BASE_TAKEN;
             continue;
         }
-        if ((word & FUTEX_TID_MASK) == self.id) return QOS_NOT_TAKEN;
+        if ((word & FUTEX_TID_MASK) == self.id) return BASE_NOT_TAKEN;
         now = clock_us();
         if (!end) {
             end = now + most_us;
             looked = now;
         }
-        if (now >= end) return QOS_NOT_TAKEN;
+        if (now >= end) return BASE_NOT_TAKEN;
         if (now - looked >= LOOK_US) {
             looked = now;
             if (is_gone(word)) {
-                if (swap(l, word, self.id | FUTEX_WAITERS)) return QOS_TAKEN_DIED;
+                if (swap(l, word, self.id | FUTEX_WAITERS)) return BASE_TAKEN_DIED;
                 continue;
             }
         }
         if (!(word & FUTEX_WAITERS) && !swap(l, word, word | FUTEX_WAITERS)) continue;
         waiters = FUTEX_WAITERS;
-        qos_futex_wait(&l->word, word | FUTEX_WAITERS, end - now < LOOK_US ? end - now : LOOK_US);
+        base_futex_wait(&l->word, word | FUTEX_WAITERS, end - now < LOOK_US ? end - now : LOOK_US);
     }
 }
 
-enum qos_taken qos_mutex_take(struct qos_mutex *l, uint64_t most_us) {
-    enum qos_taken taken;
+enum base_taken base_mutex_take(struct base_mutex *l, uint64_t most_us) {
+    enum base_taken taken;
 
     announce(l);
-    if (__builtin_expect(swap(l, 0, self.id), 1)) return QOS_TAKEN;
+    if (__builtin_expect(swap(l, 0, self.id), 1)) return BASE_TAKEN;
     taken = take_slowly(l, most_us);
-    if (taken == QOS_NOT_TAKEN && !qos_mutex_is_held(l)) renounce();
+    if (taken == BASE_NOT_TAKEN && !base_mutex_is_held(l)) renounce();
     return taken;
 }
 
-enum qos_taken qos_mutex_try(struct qos_mutex *l) {
+enum base_taken base_mutex_try(struct base_mutex *l) {
     uint32_t word;
 
     announce(l);
     word = atomic_load_explicit(&l->word, memory_order_relaxed);
     if ((!(word & FUTEX_TID_MASK) || (word != self.id && is_gone(word))) && swap(l, word, self.id | (word & FUTEX_WAITERS)))
-        return word & (FUTEX_TID_MASK | FUTEX_OWNER_DIED) ? QOS_TAKEN_DIED : QOS_TAKEN;
-    if (!qos_mutex_is_held(l)) renounce();
-    return QOS_NOT_TAKEN;
+        return word & (FUTEX_TID_MASK | FUTEX_OWNER_DIED) ? BASE_TAKEN_DIED : BASE_TAKEN;
+    if (!base_mutex_is_held(l)) renounce();
+    return BASE_NOT_TAKEN;
 }
 
-int qos_mutex_give(struct qos_mutex *l) {
+int base_mutex_give(struct base_mutex *l) {
     uint32_t word = self.id;
     int ours = 1;
 
@@ -136,11 +136,11 @@ int qos_mutex_give(struct qos_mutex *l) {
     return ours;
 }
 
-int qos_mutex_is_held(const struct qos_mutex *l) {
+int base_mutex_is_held(const struct base_mutex *l) {
     return self.id && (atomic_load_explicit((_Atomic uint32_t *)&l->word, memory_order_relaxed) & FUTEX_TID_MASK) == self.id;
 }
 
-void qos_mutex_hand_over(struct qos_mutex *l) {
+void base_mutex_hand_over(struct base_mutex *l) {
     announce(l);
     atomic_store(&l->word, self.id);
 }

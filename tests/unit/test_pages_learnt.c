@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "mod_qos_drr/qos_pages.h"
+#include "pages/pages_learnt.h"
 #include "run_suite.h"
 
 #define PAGES 1024u
@@ -12,7 +12,7 @@
 static void *table;
 
 static void make_table(void) {
-    table = calloc(1, qos_pages_bytes(PAGES));
+    table = calloc(1, pages_learnt_bytes(PAGES));
     ck_assert_ptr_nonnull(table);
 }
 
@@ -20,8 +20,8 @@ static void free_table(void) { free(table); }
 
 /* Keys are hashes: any numbers that differ all over. */
 static uint64_t key_of(uint64_t n) { return (n + 1) * UINT64_C(0x9e3779b97f4a7c15); }
-static uint64_t ask(uint64_t n) { return qos_pages_mean(table, PAGES, key_of(n)); }
-static void teach(uint64_t n, uint64_t bytes) { qos_pages_learn(table, PAGES, key_of(n), bytes); }
+static uint64_t ask(uint64_t n) { return pages_learnt_mean(table, PAGES, key_of(n)); }
+static void teach(uint64_t n, uint64_t bytes) { pages_learnt_add(table, PAGES, key_of(n), bytes); }
 
 START_TEST(what_was_taught_and_nothing_else) {
     ck_assert_uint_eq(ask(1), 0);
@@ -50,13 +50,13 @@ START_TEST(a_full_table_keeps_what_is_asked_often) {
         if (i % 200 == 0) teach(0, 4321);
     }
     ck_assert_uint_eq(ask(0), 4321);
-    ck_assert_uint_le(qos_pages_used(table, PAGES), PAGES);
-    ck_assert_uint_gt(qos_pages_used(table, PAGES), PAGES * 9 / 10);
+    ck_assert_uint_le(pages_learnt_used(table, PAGES), PAGES);
+    ck_assert_uint_gt(pages_learnt_used(table, PAGES), PAGES * 9 / 10);
 }
 END_TEST
 
 int main(void) {
-    Suite *s = suite_create("qos_pages");
+    Suite *s = suite_create("pages_learnt");
     TCase *t = tcase_create("table");
     tcase_set_timeout(t, 60);
 

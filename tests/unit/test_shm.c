@@ -15,24 +15,24 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "mod_qos_drr/qos_shared.h"
 #include "run_suite.h"
+#include "shm/shm.h"
 
 #define STOCK  2u
 #define WINDOW 2u
 
-static struct qos_shared *sh;
-static struct qos_view v;
+static struct shm_segment *sh;
+static struct shm_view v;
 static int stock[STOCK], alarms[2];
 static char said[256];
 static uint32_t lost_requests;
 
 static void note_left(const char *why) { snprintf(said, sizeof said, "%s", why); }
 static void note_lost(pid_t child, uint32_t requests) { (void)child, lost_requests += requests; }
-static const struct qos_host host = { note_lost, note_left };
+static const struct shm_host host = { note_lost, note_left };
 
 static void make_segment(void) {
-    struct qos_size size = { .children = 4, .classes = 4, .tickets = 64, .pages = 1024 };
+    struct shm_size size = { .owners = 4, .classes = 4, .tickets = 64, .area = 1024 };
     struct rs_class_settings classes[2] = { { .name = "heavy", .weight = 3 }, { .name = "light", .weight = 1 } };
     struct rs_settings s;
     const char *why = NULL;
@@ -42,12 +42,12 @@ static void make_segment(void) {
     s.gate = RS_GATE_WINDOW;
     s.window = WINDOW;
     memset(&v, 0, sizeof v);
-    ck_assert_msg(qos_shared_make(&v, &size, &s, classes, 2, &why) == 0, "%s", why);
+    ck_assert_msg(shm_make(&v, &size, &s, classes, 2, &why) == 0, "%s", why);
     for (uint32_t i = 0; i < STOCK; i++) {
         stock[i] = eventfd(0, EFD_NONBLOCK);
         ck_assert_int_ge(stock[i], 0);
     }
-    qos_shared_stock(&v, stock, STOCK);
+    shm_stock(&v, stock, STOCK);
     ck_assert_int_eq(pipe2(alarms, O_NONBLOCK), 0);
     v.alarm = alarms[1];
     v.host = &host;
@@ -60,50 +60,40 @@ static void make_segment(void) {
 static uint32_t child_ended(pid_t pid) {
     uint32_t before = lost_requests;
 
-    qos_tell_ended(&v, pid);
-    qos_reclaim(&v);
+    shm_tell_ended(&v, pid);
+    shm_reclaim(&v);
     return lost_requests - before;
 }
 
 static void free_segment(void) {
     for (uint32_t i = 0; i < STOCK; i++) close(stock[i]);
     for (uint32_t i = 0; i < 2; i++) close(alarms[i]);
-    qos_shared_free(&v);
+    shm_free(&v);
     ck_assert_ptr_null(v.sh);
 }
 
 /* A request of child `child`, held if it must wait.  What a host does, without the host. */
-static rs_ticket_t submit(uint32_t child, struct qos_wakes *w) {
+static rs_ticket_t submit(uint32_t child, struct shm_wakes *w) {
+    struct shm_request q = { .owner = child, .estimate = 1000, .deadline = UINT64_MAX, .client_fd = -1 };
     rs_ticket_t t;
-    struct qos_row *row;
 
     memset(w, 0, sizeof *w);
-    qos_lock(&v);
-    ck_assert_int_eq(rs_submit(v.engine, qos_now(), 0, 0, 1000, child + 1, 0, &t), RS_OK);
-    row = &v.rows[rs_ticket_index(t)];
-    row->go = 0;
-    row->blocks = 0;
-    row->wake_fd = -1;
-    row->stock = 0;
-    row->owner = child + 1;
-    row->client_fd = -1;
-    row->deadline = UINT64_MAX;
-    row->ticket = t;
-    v.children[child].held++;
-    qos_pump_locked(&v, qos_now(), child, t, w);
-    if (!row->go) qos_row_wait_locked(&v, row);
-    qos_unlock(&v);
+    shm_lock(&v);
+    ck_assert_int_eq(shm_begin_locked(&v, shm_now(), &q, &t), RS_OK);
+    shm_pump_locked(&v, shm_now(), child, t, w);
+    if (!shm_row_of(&v, t)->go) shm_hold_locked(&v, t);
+    shm_unlock(&v);
     return t;
 }
 
-static void finish(uint32_t child, rs_ticket_t t, struct qos_wakes *w) {
+static void finish(uint32_t child, rs_ticket_t t, struct shm_wakes *w) {
     memset(w, 0, sizeof *w);
-    qos_lock(&v);
-    ck_assert_int_eq(rs_finish(v.engine, qos_now(), t), 1);
-    qos_row_free_locked(&v, &v.rows[rs_ticket_index(t)]);
-    qos_pump_locked(&v, qos_now(), child, RS_NO_TICKET, w);
-    qos_unlock(&v);
-    qos_wake(&v, w);
+    shm_lock(&v);
+    ck_assert_int_eq(rs_finish(v.engine, shm_now(), t), 1);
+    shm_end_locked(&v, t);
+    shm_pump_locked(&v, shm_now(), child, RS_NO_TICKET, w);
+    shm_unlock(&v);
+    shm_wake(&v, w);
 }
 
 static int go(rs_ticket_t t) { return (int)v.rows[rs_ticket_index(t)].go; }
@@ -114,15 +104,15 @@ static int signalled(rs_ticket_t t) {
 
 static void expect_sound(void) {
     const char *broken;
-    qos_lock(&v);
+    shm_lock(&v);
     broken = rs_check(v.engine);
-    qos_unlock(&v);
+    shm_unlock(&v);
     ck_assert_msg(broken == NULL, "%s", broken);
 }
 
 START_TEST(a_release_wakes_who_waits_in_whatever_child) {
-    struct qos_wakes w;
-    uint32_t a = qos_child_started(&v, 1001), b = qos_child_started(&v, 1002);
+    struct shm_wakes w;
+    uint32_t a = shm_owner_started(&v, 1001), b = shm_owner_started(&v, 1002);
     rs_ticket_t first = submit(a, &w), second = submit(a, &w), third = submit(b, &w);
 
     ck_assert_int_eq(go(first) + go(second), 2);
@@ -140,8 +130,8 @@ START_TEST(a_release_wakes_who_waits_in_whatever_child) {
 END_TEST
 
 START_TEST(beyond_the_stock_the_owners_dispatcher_is_told) {
-    struct qos_wakes w;
-    uint32_t a = qos_child_started(&v, 1001), b = qos_child_started(&v, 1002), before;
+    struct shm_wakes w;
+    uint32_t a = shm_owner_started(&v, 1001), b = shm_owner_started(&v, 1002), before;
     rs_ticket_t running[WINDOW], waiting[STOCK + 1];
 
     for (uint32_t i = 0; i < WINDOW; i++) running[i] = submit(a, &w);
@@ -151,42 +141,42 @@ START_TEST(beyond_the_stock_the_owners_dispatcher_is_told) {
         finish(a, running[i], &w);
         ck_assert_uint_eq(w.others, 0);
     }
-    before = v.children[b].wake;
+    before = v.owners[b].wake;
     finish(a, waiting[0], &w);
     ck_assert_int_eq(go(waiting[STOCK]), 1);
     ck_assert_uint_eq(w.others, 1);
     ck_assert_uint_eq(w.other[0], b);
-    ck_assert_uint_eq(v.children[b].released, rs_ticket_index(waiting[STOCK]));
-    ck_assert_uint_ne(v.children[b].wake, before);
+    ck_assert_uint_eq(v.owners[b].released, rs_ticket_index(waiting[STOCK]));
+    ck_assert_uint_ne(v.owners[b].wake, before);
     /* Over before the dispatcher came to it: its place may be somebody else's by then, so it must not stay in the chain. */
     finish(b, waiting[STOCK], &w);
-    ck_assert_uint_eq(v.children[b].released, QOS_NO_ROW);
+    ck_assert_uint_eq(v.owners[b].released, SHM_NO_ROW);
     expect_sound();
 }
 END_TEST
 
 START_TEST(who_waits_may_leave_but_not_after_its_release) {
-    struct qos_wakes w;
-    uint32_t a = qos_child_started(&v, 1001);
+    struct shm_wakes w;
+    uint32_t a = shm_owner_started(&v, 1001);
     rs_ticket_t one = submit(a, &w), two = submit(a, &w), three = submit(a, &w), four = submit(a, &w);
 
-    ck_assert_int_eq(qos_end_wait(&v, three), 1);
-    ck_assert_int_eq(qos_end_wait(&v, three), 0);
-    ck_assert_uint_eq(v.children[a].held, 1);
+    ck_assert_int_eq(shm_end_wait(&v, three), 1);
+    ck_assert_int_eq(shm_end_wait(&v, three), 0);
+    ck_assert_uint_eq(v.owners[a].held, 1);
     finish(a, one, &w);
     ck_assert_int_eq(go(four), 1);
-    ck_assert_int_eq(qos_end_wait(&v, four), 0);
+    ck_assert_int_eq(shm_end_wait(&v, four), 0);
     finish(a, two, &w);
     finish(a, four, &w);
-    ck_assert_uint_eq(v.children[a].held, 0);
+    ck_assert_uint_eq(v.owners[a].held, 0);
     expect_sound();
 }
 END_TEST
 
 START_TEST(a_dead_childs_slots_come_back) {
-    struct qos_wakes w;
+    struct shm_wakes w;
     struct rs_stats stats;
-    uint32_t a = qos_child_started(&v, 1001), b = qos_child_started(&v, 1002);
+    uint32_t a = shm_owner_started(&v, 1001), b = shm_owner_started(&v, 1002);
     rs_ticket_t waiting, behind;
 
     submit(a, &w);
@@ -200,22 +190,22 @@ START_TEST(a_dead_childs_slots_come_back) {
     ck_assert_uint_eq(stats.outstanding, 2);
     ck_assert_uint_eq(stats.queued, 0);
     ck_assert_uint_eq(child_ended(1001), 0);
-    ck_assert_uint_eq(qos_child_started(&v, 1003), a);
+    ck_assert_uint_eq(shm_owner_started(&v, 1003), a);
     expect_sound();
 }
 END_TEST
 
 START_TEST(rows_of_children_run_out_with_a_word) {
-    for (uint32_t i = 0; i < v.size.children; i++) ck_assert_uint_eq(qos_child_started(&v, (pid_t)(1000 + i)), i);
-    ck_assert_uint_eq(qos_child_started(&v, 2000), QOS_NO_ROW);
+    for (uint32_t i = 0; i < v.size.owners; i++) ck_assert_uint_eq(shm_owner_started(&v, (pid_t)(1000 + i)), i);
+    ck_assert_uint_eq(shm_owner_started(&v, 2000), SHM_NO_ROW);
 }
 END_TEST
 
 /* Killed while it holds the lock, in the middle of whatever: nothing that others had is lost. */
 START_TEST(killed_with_the_lock) {
-    struct qos_wakes w;
+    struct shm_wakes w;
     struct rs_stats stats;
-    uint32_t a = qos_child_started(&v, 1001);
+    uint32_t a = shm_owner_started(&v, 1001);
     rs_ticket_t one = submit(a, &w), two, three;
     int ready[2], status;
     pid_t pid;
@@ -226,12 +216,12 @@ START_TEST(killed_with_the_lock) {
     ck_assert_int_ge(pid, 0);
     if (pid == 0) {
         rs_ticket_t t;
-        uint32_t me = qos_child_started(&v, getpid());
+        uint32_t me = shm_owner_started(&v, getpid());
 
         submit(me, &w);
-        qos_lock(&v);
-        rs_submit(v.engine, qos_now(), 1, 0, 500, me + 1, 0, &t);   /* its row is never written */
-        v.children[me].released = 12345678;                         /* half a change of a list */
+        shm_lock(&v);
+        rs_submit(v.engine, shm_now(), 1, 0, 500, me + 1, 0, &t);   /* its row is never written */
+        v.owners[me].released = 12345678;                         /* half a change of a list */
         sh->nstock = 1;
         if (write(ready[1], "x", 1) != 1) _exit(1);
         for (;;) pause();
@@ -264,61 +254,60 @@ START_TEST(killed_with_the_lock) {
 END_TEST
 
 START_TEST(a_crowd_can_not_take_the_last_thread_of_others) {
-    struct qos_wakes w;
-    uint32_t a = qos_child_started(&v, 1001);
+    struct shm_wakes w;
+    uint32_t a = shm_owner_started(&v, 1001);
     rs_ticket_t tickets[10];
     int blocked = 0;
 
     for (int i = 0; i < 10; i++) tickets[i] = submit(a, &w);
     /* Class 0 may block 2 of its own and the pool of 3; then class 1 still has its own one. */
-    qos_lock(&v);
-    for (int i = 2; i < 10; i++) blocked += qos_row_block_locked(&v, &v.rows[rs_ticket_index(tickets[i])], 0, 2, 3);
+    shm_lock(&v);
+    for (int i = 2; i < 10; i++) blocked += shm_block_locked(&v, tickets[i], 0, 2, 3);
     ck_assert_int_eq(blocked, 5);
     ck_assert_uint_eq(v.blocked[0], 5);
-    ck_assert_int_eq(qos_row_block_locked(&v, &v.rows[rs_ticket_index(tickets[9])], 1, 1, 3), 1);
-    ck_assert_int_eq(qos_row_block_locked(&v, &v.rows[rs_ticket_index(tickets[8])], 1, 1, 3), 0);
-    qos_unlock(&v);
-    for (int i = 2; i < 10; i++) ck_assert_int_eq(qos_end_wait(&v, tickets[i]), 1);
+    ck_assert_int_eq(shm_block_locked(&v, tickets[9], 1, 1, 3), 1);
+    ck_assert_int_eq(shm_block_locked(&v, tickets[8], 1, 1, 3), 0);
+    shm_unlock(&v);
+    for (int i = 2; i < 10; i++) ck_assert_int_eq(shm_end_wait(&v, tickets[i]), 1);
     ck_assert_uint_eq(v.blocked[0] + v.blocked[1] + sh->pooled, 0);
 }
 END_TEST
 
 /* A wait in a thread that no other could have is woken as a futex, and counts against nobody's bound. */
 START_TEST(a_wait_aside_counts_against_no_bound) {
-    struct qos_wakes w;
-    uint32_t a = qos_child_started(&v, 1001);
+    struct shm_wakes w;
+    uint32_t a = shm_owner_started(&v, 1001);
     rs_ticket_t first = submit(a, &w), second = submit(a, &w), aside = submit(a, &w);
-    struct qos_row *row = &v.rows[rs_ticket_index(aside)];
+    struct shm_row *row = &v.rows[rs_ticket_index(aside)];
 
     ck_assert_int_eq(go(first) && go(second) && !go(aside), 1);
-    qos_lock(&v);
-    v.children[a].held--;
-    qos_row_block_aside_locked(row);
+    shm_lock(&v);
+    shm_block_aside_locked(&v, aside);
     ck_assert_uint_eq(v.blocked[0] + sh->pooled, 0);
-    qos_unlock(&v);
+    shm_unlock(&v);
     finish(a, first, &w);
     ck_assert_int_eq(go(aside), 1);
     ck_assert_uint_eq(w.n, 1);
     ck_assert_int_eq(w.wake[0].fd, -1);
-    ck_assert_uint_eq(v.children[a].held, 0);
+    ck_assert_uint_eq(v.owners[a].held, 0);
     ck_assert_uint_eq(row->blocks + v.blocked[0] + sh->pooled, 0);
 }
 END_TEST
 
 START_TEST(a_long_write_gives_its_slot_back) {
-    struct qos_wakes w;
+    struct shm_wakes w;
     struct rs_stats stats;
-    uint32_t a = qos_child_started(&v, 1001);
+    uint32_t a = shm_owner_started(&v, 1001);
     rs_ticket_t slow = submit(a, &w), quick = submit(a, &w);
     uint64_t now = 10 * 1000000u;
 
-    v.rows[rs_ticket_index(slow)].client_since = now - QOS_SLOW_US;
-    v.rows[rs_ticket_index(quick)].client_since = now - QOS_SLOW_US + 1;
+    v.rows[rs_ticket_index(slow)].client_since = now - SHM_SLOW_US;
+    v.rows[rs_ticket_index(quick)].client_since = now - SHM_SLOW_US + 1;
     sh->next_sweep = now + 1;
-    qos_sweep(&v, now);
+    shm_sweep(&v, now);
     ck_assert_uint_eq(v.rows[rs_ticket_index(slow)].parked, 0);     /* not due yet */
     sh->next_sweep = now;
-    qos_sweep(&v, now);
+    shm_sweep(&v, now);
     ck_assert_uint_eq(v.rows[rs_ticket_index(slow)].parked, 1);
     ck_assert_uint_eq(v.rows[rs_ticket_index(quick)].parked, 0);
     rs_stats(v.engine, &stats);
@@ -337,16 +326,16 @@ static int alarmed(void) {
 
 /* Whatever was in the way: this process goes on, its requests are released, its waiters woken, the parent and the log know. */
 static void expect_left(const char *word, const rs_ticket_t *waiting, uint32_t n) {
-    struct qos_wakes w;
+    struct shm_wakes w;
     eventfd_t woken;
 
-    ck_assert_int_eq(qos_has_left(&v), 1);
+    ck_assert_int_eq(shm_has_left(&v), 1);
     ck_assert_msg(strstr(said, word) != NULL, "said \"%s\"", said);
     ck_assert_int_eq(alarmed(), 1);
     for (uint32_t i = 0; i < STOCK; i++) ck_assert_int_eq(eventfd_read(stock[i], &woken), 0);
     for (uint32_t i = 0; i < n; i++) {
         ck_assert_int_eq(go(waiting[i]), 1);
-        ck_assert_int_eq(qos_end_wait(&v, waiting[i]), 0);
+        ck_assert_int_eq(shm_end_wait(&v, waiting[i]), 0);
     }
     for (uint32_t i = 0; i < 3 * WINDOW; i++) ck_assert_int_eq(go(submit(0, &w)), 1);
     expect_sound();
@@ -354,8 +343,8 @@ static void expect_left(const char *word, const rs_ticket_t *waiting, uint32_t n
 
 /* The reported attack: a child sets the number of free descriptors and ends.  Whoever takes its things back would write where that says. */
 START_TEST(a_number_of_free_descriptors_that_can_not_be) {
-    struct qos_wakes w;
-    uint32_t a = qos_child_started(&v, 1001), b = qos_child_started(&v, 1002);
+    struct shm_wakes w;
+    uint32_t a = shm_owner_started(&v, 1001), b = shm_owner_started(&v, 1002);
     rs_ticket_t waiting[2];
 
     for (uint32_t i = 0; i < WINDOW; i++) submit(b, &w);
@@ -363,9 +352,9 @@ START_TEST(a_number_of_free_descriptors_that_can_not_be) {
     submit(a, &w);
     waiting[1] = submit(b, &w);
     sh->nstock = 0x30000000;
-    qos_tell_ended(&v, 1001);       /* all that the parent does: it reads nothing */
-    ck_assert_int_eq(qos_has_left(&v), 0);
-    qos_reclaim(&v);
+    shm_tell_ended(&v, 1001);       /* all that the parent does: it reads nothing */
+    ck_assert_int_eq(shm_has_left(&v), 0);
+    shm_reclaim(&v);
     expect_left("stock", waiting, 2);
 }
 END_TEST
@@ -382,27 +371,27 @@ static void scribble(uint64_t seed) {
 
 /* Random words all over it, the lock's among them: the parent tells what it has to tell, a child finds out and goes on, within 1.5 s. */
 START_TEST(written_over_with_random_words) {
-    struct qos_wakes w;
-    uint32_t a = qos_child_started(&v, 1001);
+    struct shm_wakes w;
+    uint32_t a = shm_owner_started(&v, 1001);
     rs_ticket_t waiting[WINDOW + 2];
     uint64_t began;
 
     for (uint32_t i = 0; i < WINDOW + 2; i++) waiting[i] = submit(a, &w);
     scribble((uint64_t)_i);
-    began = qos_now();
-    qos_tell_ended(&v, 1002);
-    qos_tell_generation(&v, 2);
-    qos_reclaim(&v);
-    qos_pump(&v, a);
-    ck_assert_uint_le(qos_now() - began, 1500000);
+    began = shm_now();
+    shm_tell_ended(&v, 1002);
+    shm_tell_generation(&v, 2);
+    shm_reclaim(&v);
+    shm_pump(&v, a);
+    ck_assert_uint_le(shm_now() - began, 1500000);
     expect_left("", waiting + WINDOW, 2);
 }
 END_TEST
 
 /* Who leaves lets the others know: they find out as soon as they come, and nobody waits for a lock that was left behind. */
 START_TEST(one_leaves_and_all_do) {
-    struct qos_wakes w;
-    uint32_t a = qos_child_started(&v, 1001);
+    struct shm_wakes w;
+    uint32_t a = shm_owner_started(&v, 1001);
     rs_ticket_t waiting[WINDOW + 1];
     uint64_t began;
     int status;
@@ -412,32 +401,32 @@ START_TEST(one_leaves_and_all_do) {
     pid = fork();
     ck_assert_int_ge(pid, 0);
     if (pid == 0) {
-        uint32_t me = qos_child_started(&v, getpid());
+        uint32_t me = shm_owner_started(&v, getpid());
 
         sh->nstock = UINT32_MAX;
         submit(me, &w);
-        _exit(qos_has_left(&v) ? 0 : 1);
+        _exit(shm_has_left(&v) ? 0 : 1);
     }
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert_int_eq(status, 0);
     ck_assert_int_eq(alarmed(), 1);
-    ck_assert_int_eq(qos_has_left(&v), 0);
-    began = qos_now();
-    qos_pump(&v, a);
-    ck_assert_uint_le(qos_now() - began, 500000);
+    ck_assert_int_eq(shm_has_left(&v), 0);
+    began = shm_now();
+    shm_pump(&v, a);
+    ck_assert_uint_le(shm_now() - began, 500000);
     for (uint32_t i = 0; i < STOCK; i++) eventfd_write(stock[i], 1);        /* the child took what was in them */
-    expect_left("another child", waiting + WINDOW, 1);
+    expect_left("another process", waiting + WINDOW, 1);
 }
 END_TEST
 
 /* A thread that ends with the lock, and one that never gives it: the others wait for neither for long. */
 START_TEST(a_lock_that_is_kept) {
-    uint64_t began = qos_now();
+    uint64_t began = shm_now();
 
     atomic_store(&sh->lock.word, (uint32_t)getppid());     /* somebody lives who has that number */
-    qos_pump(&v, QOS_NO_ROW);
-    ck_assert_uint_le(qos_now() - began, 1500000);
-    ck_assert_int_eq(qos_has_left(&v), 1);
+    shm_pump(&v, SHM_NO_ROW);
+    ck_assert_uint_le(shm_now() - began, 1500000);
+    ck_assert_int_eq(shm_has_left(&v), 1);
     ck_assert_msg(strstr(said, "lock") != NULL, "%s", said);
 }
 END_TEST
@@ -448,37 +437,37 @@ static pthread_barrier_t together;
 static void *take_and_give(void *unused) {
     (void)unused;
     pthread_barrier_wait(&together);
-    qos_pump(&v, QOS_NO_ROW);
+    shm_pump(&v, SHM_NO_ROW);
     return NULL;
 }
 
 START_TEST(a_lock_that_is_kept_from_a_crowd) {
-    struct qos_size size = { .children = 4, .classes = 4, .tickets = 200000, .pages = 1024 };
+    struct shm_size size = { .owners = 4, .classes = 4, .tickets = 200000, .area = 1024 };
     struct rs_class_settings class = { .name = "all", .weight = 1 };
     struct rs_settings s;
     const char *why = NULL;
     pthread_t t[200];
 
     /* As large as in use: it takes a while to make another. */
-    qos_shared_free(&v);
+    shm_free(&v);
     rs_settings_default(&s);
-    ck_assert_msg(qos_shared_make(&v, &size, &s, &class, 1, &why) == 0, "%s", why);
+    ck_assert_msg(shm_make(&v, &size, &s, &class, 1, &why) == 0, "%s", why);
     atomic_store(&v.sh->lock.word, (uint32_t)getppid());
     ck_assert_int_eq(pthread_barrier_init(&together, NULL, 200), 0);
     for (int i = 0; i < 200; i++) ck_assert_int_eq(pthread_create(&t[i], NULL, take_and_give, NULL), 0);
     for (int i = 0; i < 200; i++) ck_assert_int_eq(pthread_join(t[i], NULL), 0);
-    ck_assert_int_eq(qos_has_left(&v), 1);
+    ck_assert_int_eq(shm_has_left(&v), 1);
     pthread_barrier_destroy(&together);
 }
 END_TEST
 
 START_TEST(a_lock_of_nobody) {
-    uint64_t began = qos_now();
+    uint64_t began = shm_now();
 
     atomic_store(&sh->lock.word, 0x3ffffff0u);
-    qos_pump(&v, QOS_NO_ROW);
-    ck_assert_uint_le(qos_now() - began, 500000);
-    ck_assert_int_eq(qos_has_left(&v), 0);
+    shm_pump(&v, SHM_NO_ROW);
+    ck_assert_uint_le(shm_now() - began, 500000);
+    ck_assert_int_eq(shm_has_left(&v), 0);
     expect_sound();
 }
 END_TEST
@@ -486,13 +475,12 @@ END_TEST
 /* What stands in it decides how long somebody waits, not where anything is written: no list goes through it. */
 START_TEST(the_lock_is_a_word) {
     ck_assert_uint_eq(sizeof sh->lock, 4);
-    ck_assert_uint_eq(sizeof sh->known.loading, 4);
 }
 END_TEST
 
 static void *take_and_end(void *unused) {
     (void)unused;
-    qos_lock(&v);
+    shm_lock(&v);
     return NULL;
 }
 
@@ -503,21 +491,21 @@ START_TEST(a_thread_ends_with_the_lock) {
 
     ck_assert_int_eq(pthread_create(&t, NULL, take_and_end, NULL), 0);
     ck_assert_int_eq(pthread_join(t, NULL), 0);
-    began = qos_now();
-    qos_lock(&v);
-    qos_unlock(&v);
-    ck_assert_uint_le(qos_now() - began, 500000);
+    began = shm_now();
+    shm_lock(&v);
+    shm_unlock(&v);
+    ck_assert_uint_le(shm_now() - began, 500000);
     rs_stats(v.engine, &stats);
     ck_assert_uint_eq(stats.rebuilds, 1);
-    ck_assert_int_eq(qos_has_left(&v), 0);
+    ck_assert_int_eq(shm_has_left(&v), 0);
 }
 END_TEST
 
 /* What is left is judged: tickets that nobody can have made are not taken for requests. */
 START_TEST(killed_with_the_lock_and_garbage) {
     struct rs_class_stats c;
-    struct qos_wakes w;
-    uint32_t a = qos_child_started(&v, 1001);
+    struct shm_wakes w;
+    uint32_t a = shm_owner_started(&v, 1001);
     int status;
     pid_t pid;
 
@@ -528,14 +516,14 @@ START_TEST(killed_with_the_lock_and_garbage) {
     if (pid == 0) {
         unsigned char *engine = (unsigned char *)v.engine;
 
-        qos_mutex_forked();
-        qos_lock(&v);
+        base_mutex_forked();
+        shm_lock(&v);
         for (size_t i = RS_CONSTANT; i < 16384; i++) engine[i] = (unsigned char)(i * 167);
         kill(getpid(), SIGKILL);
     }
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-    qos_pump(&v, a);
-    ck_assert_int_eq(qos_has_left(&v), 1);
+    shm_pump(&v, a);
+    ck_assert_int_eq(shm_has_left(&v), 1);
     ck_assert_int_eq(alarmed(), 1);
 }
 END_TEST
@@ -544,8 +532,8 @@ END_TEST
 START_TEST(killed_while_it_rebuilt) {
     sh->rebuilding = 1;
     atomic_store(&sh->lock.word, 0x40000000u);      /* as the kernel marks it: its holder died */
-    qos_pump(&v, QOS_NO_ROW);
-    ck_assert_int_eq(qos_has_left(&v), 1);
+    shm_pump(&v, SHM_NO_ROW);
+    ck_assert_int_eq(shm_has_left(&v), 1);
     ck_assert_msg(strstr(said, "rebuilt") != NULL, "%s", said);
 }
 END_TEST
@@ -554,7 +542,7 @@ END_TEST
 static volatile sig_atomic_t held_in_handler;
 static void look_for_lock(int unused) {
     (void)unused;
-    held_in_handler = qos_lock_is_ours(&v);
+    held_in_handler = shm_lock_is_ours(&v);
 }
 
 START_TEST(a_signal_at_any_instruction_knows_whose_lock_it_is) {
@@ -562,10 +550,10 @@ START_TEST(a_signal_at_any_instruction_knows_whose_lock_it_is) {
 
     sigaction(SIGALRM, &act, NULL);
     for (int i = 0; i < 1000; i++) {
-        qos_lock(&v);
+        shm_lock(&v);
         raise(SIGALRM);
         ck_assert_int_eq(held_in_handler, 1);
-        qos_unlock(&v);
+        shm_unlock(&v);
         raise(SIGALRM);
         ck_assert_int_eq(held_in_handler, 0);
     }
@@ -574,33 +562,33 @@ END_TEST
 
 /* A ring of pids that ended has room for all that can be; a number that says more is not believed. */
 START_TEST(more_ends_than_can_be) {
-    qos_child_started(&v, 1001);
+    shm_owner_started(&v, 1001);
     atomic_store(&sh->ended, v.ended_mask + 2);
-    qos_reclaim(&v);
-    ck_assert_int_eq(qos_has_left(&v), 1);
+    shm_reclaim(&v);
+    ck_assert_int_eq(shm_has_left(&v), 1);
 }
 END_TEST
 
 START_TEST(ends_come_in_any_number) {
     for (uint32_t i = 0; i < 10 * (v.ended_mask + 1); i++) {
-        struct qos_wakes w;
-        uint32_t a = qos_child_started(&v, (pid_t)(2000 + i));
+        struct shm_wakes w;
+        uint32_t a = shm_owner_started(&v, (pid_t)(2000 + i));
 
         ck_assert_uint_eq(a, 0);
         submit(a, &w);
-        qos_tell_ended(&v, (pid_t)(2000 + i));
+        shm_tell_ended(&v, (pid_t)(2000 + i));
     }
-    qos_reclaim(&v);
+    shm_reclaim(&v);
     ck_assert_uint_eq(lost_requests, 10 * (v.ended_mask + 1));
-    ck_assert_uint_eq(sh->lost_children, 10 * (v.ended_mask + 1));
+    ck_assert_uint_eq(sh->lost_owners, 10 * (v.ended_mask + 1));
     expect_sound();
 }
 END_TEST
 
 /* A descriptor's number that another process wrote into a row is not written to: it might be a client's socket. */
 START_TEST(only_descriptors_to_wait_on_are_written_to) {
-    struct qos_wakes w;
-    uint32_t a = qos_child_started(&v, 1001);
+    struct shm_wakes w;
+    uint32_t a = shm_owner_started(&v, 1001);
     rs_ticket_t running[WINDOW], waiting[STOCK + 1];
     int other[2];
     char c;
@@ -642,17 +630,17 @@ START_TEST(a_configuration_is_taken_over_once) {
 
     rs_settings_default(&s);
     s.window = WINDOW;
-    ck_assert_int_eq(qos_configure(&v, 1, &s, classes, 3, 0, number, &why), QOS_CONFIGURED);
+    ck_assert_int_eq(shm_configure(&v, 1, &s, classes, 3, 0, number, &why), SHM_CONFIGURED);
     ck_assert(number[0] == 1 && number[1] == 2 && number[2] == 0);
     memset(number, 9, sizeof number);
-    ck_assert_int_eq(qos_configure(&v, 1, &s, classes, 3, 0, number, &why), QOS_CONFIGURED_BEFORE);
+    ck_assert_int_eq(shm_configure(&v, 1, &s, classes, 3, 0, number, &why), SHM_CONFIGURED_BEFORE);
     ck_assert(number[0] == 1 && number[1] == 2 && number[2] == 0);
     ck_assert(rs_class_stats(v.engine, 0, &c) && c.settings.weight == 4);
-    ck_assert_int_eq(qos_configure(&v, 2, &s, twice, 2, 0, number, &why), QOS_NOT_CONFIGURED);
+    ck_assert_int_eq(shm_configure(&v, 2, &s, twice, 2, 0, number, &why), SHM_NOT_CONFIGURED);
     ck_assert_ptr_nonnull(strstr(why, "same name"));
     ck_assert(number[0] == 0 && number[1] == 0);
     v.numbers[0] = 0x30000000;
-    ck_assert_int_eq(qos_configure(&v, 2, &s, twice, 2, 0, number, &why), QOS_CONFIGURED_BEFORE);
+    ck_assert_int_eq(shm_configure(&v, 2, &s, twice, 2, 0, number, &why), SHM_CONFIGURED_BEFORE);
     ck_assert(number[0] == 0 && number[1] == 0);
     expect_sound();
 }
@@ -672,22 +660,22 @@ START_TEST(a_late_child_of_before_configures_nothing) {
     s.window = WINDOW;
     wide = s;
     wide.window = 50;
-    ck_assert_int_eq(qos_configure(&v, 2, &s, after, 3, 0, number, &why), QOS_CONFIGURED);
+    ck_assert_int_eq(shm_configure(&v, 2, &s, after, 3, 0, number, &why), SHM_CONFIGURED);
     ck_assert(number[0] == 2 && number[1] == 1 && number[2] == 0);
     memset(number, 9, sizeof number);
-    ck_assert_int_eq(qos_configure(&v, 1, &wide, before, 2, 0, number, &why), QOS_CONFIGURED_BEFORE);
+    ck_assert_int_eq(shm_configure(&v, 1, &wide, before, 2, 0, number, &why), SHM_CONFIGURED_BEFORE);
     ck_assert(number[0] == 0 && number[1] == 1);
     rs_stats(v.engine, &all);
     ck_assert_uint_eq(all.settings.window, WINDOW);
     ck_assert(rs_class_stats(v.engine, 0, &c) && c.settings.weight == 9);
-    ck_assert_int_eq(qos_configure(&v, 2, &s, after, 3, 0, number, &why), QOS_CONFIGURED_BEFORE);
+    ck_assert_int_eq(shm_configure(&v, 2, &s, after, 3, 0, number, &why), SHM_CONFIGURED_BEFORE);
     ck_assert(number[0] == 2 && number[1] == 1 && number[2] == 0);
     expect_sound();
 }
 END_TEST
 
 int main(void) {
-    Suite *s = suite_create("qos_shared");
+    Suite *s = suite_create("shm");
     TCase *t = tcase_create("segment");
     tcase_set_timeout(t, 60);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "qos_pages.h"
+#include "pages/pages_learnt.h"
 
 #include <stdatomic.h>
 
@@ -20,13 +20,13 @@ static uint32_t sets_of(uint32_t pages) {
     return sets;
 }
 
-size_t qos_pages_bytes(uint32_t pages) { return (size_t)sets_of(pages) * WAYS * sizeof(struct page); }
+size_t pages_learnt_bytes(uint32_t pages) { return (size_t)sets_of(pages) * WAYS * sizeof(struct page); }
 
 static struct page *set_of(const void *table, uint32_t pages, uint64_t key) {
     return (struct page *)table + (size_t)(key & (sets_of(pages) - 1)) * WAYS;
 }
 
-uint64_t qos_pages_mean(const void *table, uint32_t pages, uint64_t key) {
+uint64_t pages_learnt_mean(const void *table, uint32_t pages, uint64_t key) {
     struct page *set = set_of(table, pages, key);
     for (int i = 0; i < WAYS; i++)
         if (atomic_load_explicit(&set[i].key, memory_order_relaxed) == key)
@@ -34,7 +34,7 @@ uint64_t qos_pages_mean(const void *table, uint32_t pages, uint64_t key) {
     return 0;
 }
 
-void qos_pages_learn(void *table, uint32_t pages, uint64_t key, uint64_t bytes) {
+void pages_learnt_add(void *table, uint32_t pages, uint64_t key, uint64_t bytes) {
     struct page *set = set_of(table, pages, key), *row = NULL, *least = set;
     uint64_t value, count, mean, fewest = UINT64_MAX;
 
@@ -69,7 +69,7 @@ void qos_pages_learn(void *table, uint32_t pages, uint64_t key, uint64_t bytes) 
     atomic_store_explicit(&row->value, mean << COUNT_BITS | count, memory_order_relaxed);
 }
 
-uint32_t qos_pages_used(const void *table, uint32_t pages) {
+uint32_t pages_learnt_used(const void *table, uint32_t pages) {
     const struct page *p = table;
     uint32_t used = 0;
     for (size_t i = 0, n = (size_t)sets_of(pages) * WAYS; i < n; i++)

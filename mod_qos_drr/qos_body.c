@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "qos_body.h"
+
+#include <http_protocol.h>
+#include <http_request.h>
+
+#include "qos_config.h"
+#include "qos_hold.h"
+
+#define P qos_process
+
+static ap_filter_rec_t *body_rec;
+
+static struct shm_row *row_of(const struct qos_request *q) { return shm_row_of(&P.view, q->ticket); }
+
+static int was_parked(const struct qos_request *q) {
+    int parked = (int)atomic_load(&row_of(q)->parked);
+
+    /* Who parks it may be at it right now. */
+    if (parked || q->body_lag < SHM_SLOW_US / 2) return parked;
+    shm_lock(&P.view);
+    parked = (int)atomic_load(&row_of(q)->parked);
+    shm_unlock(&P.view);
+    return parked;
+}
+
+/* Who leaves the body alone, or to the end, answers before it is whole: that needs no slot any more, and nothing can be put in its place. */
+static int has_begun(const struct qos_request *q) {
+    const request_rec *last = qos_last_of(q->r);
+    return q->sent || last->sent_bodyct || last->eos_sent;
+}
+
+/* There is no slot for it: whoever reads the body is told that it has been answered. */
+static apr_status_t answer_instead(struct qos_request *q, apr_bucket_brigade *bb) {
+    request_rec *last = qos_last_of(q->r);
+
+    apr_brigade_cleanup(bb);
+    if (q->outcome == QOS_GONE) return APR_ECONNABORTED;
+    /* Not by an error bucket: on its way it loses the field. */
+    apr_table_setn(last->err_headers_out, "Retry-After", qos_config()->retry_after_text);
+    ap_die(HTTP_SERVICE_UNAVAILABLE, last);
+    return AP_FILTER_ERROR;
+}
+
+static apr_status_t body_filter(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode_t mode, apr_read_type_e block, apr_off_t bytes) {
+    struct qos_request *q = f->ctx;
+    apr_status_t rv;
+
+    if (mode == AP_MODE_INIT || q->ticket == RS_NO_TICKET || q->body_read) return ap_get_brigade(f->next, bb, mode, block, bytes);
+    if (block == APR_BLOCK_READ) {
+        uint64_t began = shm_now_coarse(), between = q->body_seen ? began - q->body_seen : 0;
+
+        q->body_lag -= between < q->body_lag ? between : q->body_lag;
+        atomic_store_explicit(&row_of(q)->client_since, began - q->body_lag, memory_order_relaxed);
+        rv = ap_get_brigade(f->next, bb, mode, block, bytes);
+        /* What reads can answer: then the request may be over. */
+        if (q->ticket == RS_NO_TICKET) return rv;
+        atomic_store_explicit(&row_of(q)->client_since, 0, memory_order_relaxed);
+        q->body_seen = shm_now_coarse();
+        q->body_lag += q->body_seen - began;
+    } else {
+        rv = ap_get_brigade(f->next, bb, mode, block, bytes);
+    }
+    if (rv != APR_SUCCESS || mode == AP_MODE_SPECULATIVE || APR_BRIGADE_EMPTY(bb) || !APR_BUCKET_IS_EOS(APR_BRIGADE_LAST(bb))) return rv;
+    q->body_read = 1;
+    return q->ticket == RS_NO_TICKET || has_begun(q) || !was_parked(q) || qos_hold_again(q) ? rv : answer_instead(q, bb);
+}
+
+void qos_body_insert_filter(request_rec *r) {
+    struct qos_request *q = r->main ? NULL : qos_request_of(r);
+
+    if (q && q->ticket != RS_NO_TICKET && !q->body_read && ap_request_has_body(r)) ap_add_input_filter_handle(body_rec, q, r, r->connection);
+}
+
+void qos_body_register(void) {
+    /* Above what makes a body of the bytes of the connection, so that it sees the body's end. */
+    body_rec = ap_register_input_filter("QOS_BODY", body_filter, NULL, AP_FTYPE_PROTOCOL - 1);
+}

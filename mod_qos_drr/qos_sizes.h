@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * qos_sizes.h - where the sizes of pages stand: the gateway's own area of the segment (shm/shm.h), and the memory of the prober's table.
+ *
+ *     struct qos_area | what answers taught (pages/pages_learnt.h)
+ *
+ * Children write there what they like, and believe what they read no further than an estimate goes.
+ */
+#ifndef FAIRGATE_QOS_SIZES_H
+#define FAIRGATE_QOS_SIZES_H
+
+#include "pages/pages_known.h"
+#include "pages/pages_learnt.h"
+#include "pages/pages_ring.h"
+
+struct qos_share {                          /* qos_share.h */
+    struct pages_ring news, wanted;         /* keys of sizes that changed, and of some that were looked for in vain */
+    _Atomic uint64_t  stored, found, failed, rejected;
+};
+
+struct qos_area {
+    struct pages_known known;               /* the prober's table */
+    struct qos_share   share;
+};
+
+/* Of a process; the parent's is inherited. */
+struct qos_sizes {
+    struct qos_area        *area;
+    void                   *learnt;
+    uint32_t                pages;          /* rows of it */
+    struct pages_known_area file;           /* the prober's table's memory */
+    uint64_t                hash_key[2];    /* URLs come from outside */
+};
+
+uint64_t qos_sizes_bytes(uint32_t pages);                                   /* of an area with so many rows */
+/* In the parent, of a fresh area.  0, or -1 and *why. */
+int      qos_sizes_make(struct qos_sizes *z, void *area, uint32_t pages, const char **why);
+
+#endif

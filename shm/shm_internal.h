@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * shm_internal.h - what the files of shm/ share; hosts see shm.h.
+ */
+#ifndef FAIRGATE_SHM_INTERNAL_H
+#define FAIRGATE_SHM_INTERNAL_H
+
+#include "shm.h"
+
+/* Read once: what was judged is what is used, whoever writes meanwhile. */
+#define ONCE(x) (*(volatile __typeof__(x) *)&(x))
+
+/*
+ * The segment can't be used: this process goes on with memory of its own (shm.h, DAMAGE).  `held`: this thread holds the lock, and does so in the new
+ * memory, too.  `own`: what it complains of, or began to wait for, was this process's own memory already.
+ */
+void shm_leave_as(const struct shm_view *v, const char *why, int held, int own);
+void shm_leave(const struct shm_view *v, const char *why);      /* found while it holds the lock */
+
+int  shm_is_own_fd(int fd);
+/* A row's request is over. */
+void shm_free_row_locked(const struct shm_view *v, struct shm_row *row);
+/* A released row is for its owner to wake. */
+void shm_chain_locked(const struct shm_view *v, uint32_t owner, uint32_t row);
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "shm_internal.h"
+
+#include <string.h>
+
+uint32_t shm_owner_started(const struct shm_view *v, pid_t pid) {
+    uint32_t row = SHM_NO_ROW;
+
+    base_mutex_forked();
+    shm_reclaim(v);     /* before it has a row: the pid may have been another's who is being forgotten */
+    shm_lock(v);
+    for (uint32_t i = 0; i < v->size.owners && row == SHM_NO_ROW; i++) {
+        if (v->owners[i].pid != 0) continue;
+        row = i;
+        v->owners[i].pid = pid;
+        v->owners[i].released = SHM_NO_ROW;
+        v->owners[i].held = 0;
+    }
+    shm_unlock(v);
+    return row;
+}
+
+static uint32_t forget_locked(const struct shm_view *v, uint32_t owner) {
+    for (uint32_t i = 0; i < v->size.tickets; i++) {
+        struct shm_row *row = &v->rows[i];
+        if (row->ticket == RS_NO_TICKET || row->owner != owner + 1) continue;
+        shm_free_row_locked(v, row);
+    }
+    v->owners[owner].pid = 0;
+    v->owners[owner].released = SHM_NO_ROW;
+    v->owners[owner].held = 0;
+    return rs_reclaim(v->engine, shm_now(), owner + 1);
+}
+
+static uint32_t forget_pid_locked(const struct shm_view *v, pid_t pid) {
+    uint32_t lost = 0;
+
+    for (uint32_t i = 0; i < v->size.owners; i++) {
+        uint64_t keeper = atomic_load(&v->sh->keeper);
+
+        if (v->owners[i].pid != pid) continue;
+        lost += forget_locked(v, i);
+        if ((keeper & UINT32_MAX) == i + 1) atomic_compare_exchange_strong(&v->sh->keeper, &keeper, 0);
+    }
+    return lost;
+}
+
+/* The next one whose end is noted; 0 if there is none. */
+static pid_t reclaim_one(const struct shm_view *v, uint32_t *lost) {
+    uint32_t next, waiting;
+    pid_t pid = 0;
+
+    shm_lock(v);
+    next = atomic_load(&v->sh->reclaimed);
+    waiting = atomic_load(&v->sh->ended) - next;
+    if (waiting > v->ended_mask + 1) {
+        shm_leave(v, "more processes ended than can have been");
+    } else if (waiting) {
+        pid = atomic_load(&v->ended[next & v->ended_mask]);
+        *lost = pid > 0 ? forget_pid_locked(v, pid) : 0;
+        if (shm_has_left(v)) pid = 0;       /* it had to be left meanwhile: nobody ends in what is here now */
+        else atomic_store(&v->sh->reclaimed, next + 1);
+        if (pid && *lost) atomic_fetch_add(&v->sh->lost_owners, 1);
+    }
+    shm_unlock(v);
+    return waiting ? pid : 0;
+}
+
+void shm_reclaim(const struct shm_view *v) {
+    uint32_t lost = 0;
+    pid_t pid;
+
+    if (atomic_load_explicit(&v->sh->ended, memory_order_relaxed) == atomic_load_explicit(&v->sh->reclaimed, memory_order_relaxed)) return;
+    while ((pid = reclaim_one(v, &lost)) != 0) {
+        shm_pump(v, SHM_NO_ROW);
+        if (lost && v->host) v->host->lost(pid, lost);
+    }
+}
+
+static uint64_t keeper_of(uint32_t generation, uint32_t owner) { return (uint64_t)generation << 32 | (owner + 1); }
+
+int shm_keeps(const struct shm_view *v, uint32_t generation, uint32_t owner) {
+    uint64_t me = keeper_of(generation, owner), keeper = atomic_load(&v->sh->keeper);
+
+    if (generation != atomic_load(&v->sh->generation)) return 0;    /* the next one's configuration is in force */
+    if (keeper == me) return 1;
+    if ((keeper & UINT32_MAX) && keeper >> 32 >= generation) return 0;
+    return atomic_compare_exchange_strong(&v->sh->keeper, &keeper, me);
+}
+
+void shm_keeps_no_longer(const struct shm_view *v, uint32_t generation, uint32_t owner) {
+    uint64_t me = keeper_of(generation, owner);
+    atomic_compare_exchange_strong(&v->sh->keeper, &me, 0);
+}
+
+/* ---- configurations ------------------------------------------------------------------------------------------------------ */
+
+/* These classes are not those in force: the numbers of the ones that the engine has. */
+static void number_by_name_locked(const struct shm_view *v, const struct rs_class_settings *classes, uint32_t nclasses, uint32_t otherwise,
+                                  uint32_t *number) {
+    struct rs_class_stats c;
+    struct rs_stats all;
+    uint32_t unknown = 0, count;
+
+    rs_stats(v->engine, &all);
+    count = all.classes < v->size.classes ? all.classes : v->size.classes;
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < nclasses && i < v->size.classes; i++) {
+            uint32_t n = 0;
+            while (n < count && (!rs_class_stats(v->engine, n, &c) || strcmp(c.settings.name, classes[i].name))) n++;
+            number[i] = n < count ? n : unknown;
+        }
+        unknown = number[otherwise < v->size.classes ? otherwise : 0];
+    }
+}
+
+/* A place in the engine that another class had: what that one's answers taught is not about this one. */
+static void forget_means_locked(const struct shm_view *v, uint32_t nclasses) {
+    struct rs_class_stats c;
+
+    for (uint32_t i = 0; i < nclasses; i++) {
+        uint32_t n = ONCE(v->numbers[i]);
+        if (n < v->size.classes && rs_class_stats(v->engine, n, &c) && !c.counts.submitted)
+            atomic_store_explicit(&v->class_mean[n], 0, memory_order_relaxed);
+    }
+}
+
+enum shm_configured shm_configure(const struct shm_view *v, uint32_t generation, const struct rs_settings *s,
+                                  const struct rs_class_settings *classes, uint32_t nclasses, uint32_t otherwise, uint32_t *number,
+                                  const char **why) {
+    enum shm_configured done = SHM_CONFIGURED_BEFORE;
+    const uint32_t *from = v->numbers;
+    int32_t ahead;
+
+    shm_lock(v);
+    ahead = (int32_t)(generation - ONCE(v->sh->configured));
+    if (shm_has_left(v)) {
+        for (uint32_t i = 0; i < v->size.classes; i++) v->numbers[i] = i;
+    } else if (ahead < 0) {
+        /* It was so slow to start that the next generation came before it: what that one has put in force stays. */
+        number_by_name_locked(v, classes, nclasses, otherwise, number);
+        from = number;
+    } else if (ahead > 0) {
+        done = nclasses <= v->size.classes && !rs_configure(v->engine, s, classes, nclasses, v->numbers, shm_now(), why) ? SHM_CONFIGURED
+                                                                                                                    : SHM_NOT_CONFIGURED;
+        if (done == SHM_CONFIGURED) forget_means_locked(v, nclasses);
+        else if (nclasses > v->size.classes) *why = "there are more classes than the engine has places for";
+        if (done == SHM_NOT_CONFIGURED) number_by_name_locked(v, classes, nclasses, otherwise, v->numbers);
+        v->sh->configured = generation;
+    }
+    for (uint32_t i = 0; i < nclasses; i++) {
+        uint32_t n = ONCE(from[i < v->size.classes ? i : otherwise < v->size.classes ? otherwise : 0]);
+        number[i] = n < v->size.classes ? n : 0;
+    }
+    shm_unlock(v);
+    if (done == SHM_CONFIGURED) shm_pump(v, SHM_NO_ROW);    /* a wider window lets more through */
+    return done;
+}
+

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "shm_internal.h"
+
+#include <sys/eventfd.h>
+
+int shm_row_fd(const struct shm_view *v, const struct shm_row *row) {
+    uint32_t stock = ONCE(row->stock);
+    int32_t fd = ONCE(row->wake_fd);
+
+    if (stock) return stock <= v->nstock ? v->stock[stock - 1] : -1;
+    return shm_is_own_fd(fd) ? fd : -1;
+}
+
+/* One more of its owner's waits, or one fewer, needs no thread. */
+static void count_held_locked(const struct shm_view *v, const struct shm_row *row, uint32_t more) {
+    uint32_t owner = atomic_load_explicit(&row->owner, memory_order_relaxed) - 1;
+
+    if (owner < v->size.owners) v->owners[owner].held += more;
+}
+
+void shm_chain_locked(const struct shm_view *v, uint32_t owner, uint32_t row) {
+    if (v->rows[row].chained) return;
+    v->rows[row].chained = owner + 1;
+    v->rows[row].next = v->owners[owner].released;
+    v->owners[owner].released = row;
+}
+
+/* ---- waiting --------------------------------------------------------------------------------------------------------------------- */
+
+enum rs_refusal shm_begin_locked(const struct shm_view *v, uint64_t now, const struct shm_request *q, rs_ticket_t *t) {
+    enum rs_refusal refusal = rs_submit(v->engine, now, q->class, 0, q->estimate, q->owner + 1, 0, t);
+    struct shm_row *row = shm_row_of(v, *t);
+
+    if (refusal != RS_OK) return refusal;
+    atomic_store_explicit(&row->go, 0, memory_order_relaxed);
+    atomic_store_explicit(&row->running, 0, memory_order_relaxed);
+    row->blocks = row->pooled = 0;
+    row->wake_fd = -1;
+    row->stock = 0;
+    atomic_store_explicit(&row->owner, q->owner + 1, memory_order_relaxed);
+    atomic_store_explicit(&row->client_fd, q->client_fd, memory_order_relaxed);
+    atomic_store_explicit(&row->deadline, q->deadline, memory_order_relaxed);
+    atomic_store_explicit(&row->client_since, 0, memory_order_relaxed);
+    atomic_store_explicit(&row->parked, 0, memory_order_relaxed);
+    atomic_store_explicit(&row->ticket, *t, memory_order_release);
+    count_held_locked(v, row, 1);
+    return RS_OK;
+}
+
+/* A descriptor of the stock for it, or -1 if there is none left. */
+static int take_stock_locked(const struct shm_view *v, struct shm_row *row) {
+    uint32_t n = ONCE(v->sh->nstock), place = n && n <= v->nstock ? ONCE(v->sh->stock[n - 1]) : 0;
+
+    if (n > v->nstock || (n && place >= v->nstock)) {
+        shm_leave(v, "the stock of descriptors is larger than it can be");
+        return -1;
+    }
+    if (!n) return -1;
+    v->sh->nstock = n - 1;
+    row->stock = 1u + place;
+    row->wake_fd = v->stock[place];
+    return v->stock[place];
+}
+
+/* It waits in its thread no longer. */
+static void unblock_locked(const struct shm_view *v, struct shm_row *row) {
+    uint32_t blocks = ONCE(row->blocks);
+
+    if (blocks == SHM_ASIDE) row->blocks = 0;
+    if (!blocks || blocks == SHM_ASIDE) return;
+    if (blocks > v->size.classes) {
+        shm_leave(v, "a wait is of a class that can't be");
+        return;
+    }
+    v->blocked[blocks - 1]--;
+    v->sh->pooled -= row->pooled;
+    row->blocks = row->pooled = 0;
+}
+
+int shm_hold_locked(const struct shm_view *v, rs_ticket_t t) {
+    struct shm_row *row = shm_row_of(v, t);
+
+    if (row->blocks) {
+        unblock_locked(v, row);
+        count_held_locked(v, row, 1);
+    }
+    return take_stock_locked(v, row);
+}
+
+int shm_block_locked(const struct shm_view *v, rs_ticket_t t, uint32_t class, uint32_t own, uint32_t pool) {
+    struct shm_row *row = shm_row_of(v, t);
+    int pooled = v->blocked[class] >= own;
+
+    if (pooled && v->sh->pooled >= pool) return 0;
+    v->blocked[class]++;
+    v->sh->pooled += (uint32_t)pooled;
+    row->blocks = class + 1;
+    row->pooled = (uint32_t)pooled;
+    count_held_locked(v, row, UINT32_MAX);
+    return 1;
+}
+
+void shm_block_aside_locked(const struct shm_view *v, rs_ticket_t t) {
+    struct shm_row *row = shm_row_of(v, t);
+
+    row->blocks = SHM_ASIDE;
+    row->pooled = 0;
+    count_held_locked(v, row, UINT32_MAX);
+}
+
+/* Freed before the dispatcher came to it: who waited had seen for itself. */
+static void unchain_locked(const struct shm_view *v, struct shm_row *row) {
+    uint32_t owner = ONCE(row->chained) - 1, index = (uint32_t)(row - v->rows), next, steps = 0, *at;
+
+    if (owner >= v->size.owners) {
+        shm_leave(v, "a request is to be woken by a process that can't be");
+        return;
+    }
+    at = &v->owners[owner].released;
+    while ((next = ONCE(*at)) != index && next < v->size.tickets && steps++ < v->size.tickets) at = &v->rows[next].next;
+    if (next == index) *at = row->next;
+    else if (next != SHM_NO_ROW) shm_leave(v, "the requests that a process is to wake go in circles");
+    row->chained = 0;
+}
+
+struct shm_row *shm_next_released_locked(const struct shm_view *v, uint32_t owner) {
+    uint32_t *at = &v->owners[owner].released, index = ONCE(*at);
+    struct shm_row *row = &v->rows[index];
+
+    if (index == SHM_NO_ROW) return NULL;
+    if (index >= v->size.tickets || ONCE(row->chained) != owner + 1) {
+        shm_leave(v, "the requests that a process is to wake are not those that wait for it");
+        return NULL;
+    }
+    *at = row->next;
+    row->chained = 0;
+    return row;
+}
+
+void shm_free_row_locked(const struct shm_view *v, struct shm_row *row) {
+    uint32_t stock, n;
+
+    if (row->chained) unchain_locked(v, row);
+    unblock_locked(v, row);
+    stock = ONCE(row->stock);
+    n = ONCE(v->sh->nstock);
+    if (stock && (stock > v->nstock || n >= v->nstock)) {
+        shm_leave(v, "the stock of descriptors is larger than it can be");
+    } else if (stock) {
+        v->sh->stock[n] = (uint16_t)(stock - 1);
+        v->sh->nstock = n + 1;
+    }
+    row->stock = 0;
+    row->wake_fd = -1;
+    atomic_store_explicit(&row->client_since, 0, memory_order_relaxed);
+    atomic_store_explicit(&row->ticket, RS_NO_TICKET, memory_order_relaxed);
+}
+
+void shm_end_locked(const struct shm_view *v, rs_ticket_t t) { shm_free_row_locked(v, shm_row_of(v, t)); }
+
+/* ---- releases ------------------------------------------------------------------------------------------------------------ */
+
+static void note_other(struct shm_wakes *w, uint32_t owner) {
+    for (uint32_t i = 0; i < w->others; i++)
+        if (w->other[i] == owner) return;
+    w->other[w->others++] = owner;
+}
+
+int shm_pump_locked(const struct shm_view *v, uint64_t now, uint32_t own, rs_ticket_t self, struct shm_wakes *w) {
+    rs_time_t again;
+
+    while (w->n < SHM_WAKES_MAX && w->others < SHM_WAKES_MAX) {
+        rs_ticket_t t = rs_pick(v->engine, now, &again);
+        uint32_t index = rs_ticket_index(t), owner, blocks;
+        struct shm_row *row = &v->rows[index];
+        int fd;
+
+        if (t == RS_NO_TICKET) return 0;
+        if (index >= v->size.tickets) {
+            shm_leave(v, "the scheduler released a request that can't be");
+            return 0;
+        }
+        if (atomic_load_explicit(&row->ticket, memory_order_relaxed) != t) {
+            /* Its submitter died between submitting and writing its row: nobody will ever run it. */
+            rs_abort(v->engine, now, t);
+            continue;
+        }
+        owner = atomic_load_explicit(&row->owner, memory_order_relaxed) - 1;
+        blocks = ONCE(row->blocks);
+        if (owner >= v->size.owners || (blocks > v->size.classes && blocks != SHM_ASIDE)) {
+            shm_leave(v, "a request is of a process or a class that can't be");
+            return 0;
+        }
+        if (!blocks) v->owners[owner].held--;
+        unblock_locked(v, row);
+        atomic_store(&row->go, 1);
+        if (t == self) continue;
+        if (!blocks && !row->stock && owner != own) {
+            shm_chain_locked(v, owner, index);
+            note_other(w, owner);
+        } else if (fd = shm_row_fd(v, row), blocks || fd >= 0) {
+            w->wake[w->n].row = index;
+            w->wake[w->n++].fd = blocks ? -1 : fd;
+        }   /* else its owner has yet to make a descriptor, and looks at `go` when it has */
+    }
+    return 1;
+}
+
+void shm_wake(const struct shm_view *v, const struct shm_wakes *w) {
+    for (uint32_t i = 0; i < w->n; i++) {
+        if (w->wake[i].fd >= 0) eventfd_write(w->wake[i].fd, 1);
+        else base_futex_wake(&v->rows[w->wake[i].row].go);
+    }
+    for (uint32_t i = 0; i < w->others; i++) {
+        atomic_fetch_add(&v->owners[w->other[i]].wake, 1);
+        base_futex_wake(&v->owners[w->other[i]].wake);
+    }
+}
+
+void shm_pump(const struct shm_view *v, uint32_t own) {
+    struct shm_wakes w;
+    int more;
+
+    do {
+        w.n = w.others = 0;
+        shm_lock(v);
+        more = shm_pump_locked(v, shm_now(), own, RS_NO_TICKET, &w);
+        shm_unlock(v);
+        shm_wake(v, &w);
+    } while (more);
+}
+
+int shm_cancel_locked(const struct shm_view *v, uint64_t now, rs_ticket_t t) {
+    struct shm_row *row = shm_row_of(v, t);
+
+    if (!rs_cancel(v->engine, now, t)) return 0;
+    if (!row->blocks) count_held_locked(v, row, UINT32_MAX);
+    shm_free_row_locked(v, row);
+    return 1;
+}
+
+int shm_end_wait(const struct shm_view *v, rs_ticket_t t) {
+    int done;
+
+    shm_lock(v);
+    done = shm_cancel_locked(v, shm_now(), t);
+    shm_unlock(v);
+    return done;
+}
+
+/* ---- slow clients -------------------------------------------------------------------------------------------------------- */
+
+void shm_sweep(const struct shm_view *v, uint64_t now) {
+    uint64_t due = atomic_load_explicit(&v->sh->next_sweep, memory_order_relaxed);
+
+    if (now < due || !atomic_compare_exchange_strong(&v->sh->next_sweep, &due, now + SHM_TICK_US)) return;
+    for (uint32_t i = 0; i < v->size.tickets; i++) {
+        struct shm_row *row = &v->rows[i];
+        uint64_t since = atomic_load_explicit(&row->client_since, memory_order_relaxed);
+
+        if (since == 0 || now < since + SHM_SLOW_US || atomic_load_explicit(&row->parked, memory_order_relaxed)) continue;
+        shm_lock(v);
+        /* Look again: the client may have come, and another request may have the row. */
+        if (row->ticket != RS_NO_TICKET && atomic_load(&row->client_since) == since && rs_park(v->engine, now, row->ticket))
+            atomic_store(&row->parked, 1);
+        shm_unlock(v);
+    }
+}
+
+void shm_resume(const struct shm_view *v, rs_ticket_t t) {
+    shm_lock(v);
+    if (rs_has_slot(v->engine)) {
+        rs_resume(v->engine, shm_now(), t);
+        atomic_store(&shm_row_of(v, t)->parked, 0);
+    }
+    shm_unlock(v);
+}

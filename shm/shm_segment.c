@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "shm_internal.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+static uint64_t read_clock(clockid_t id) {
+    struct timespec t;
+    clock_gettime(id, &t);
+    return (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_nsec / 1000u;
+}
+
+uint64_t shm_now(void) { return read_clock(CLOCK_MONOTONIC); }
+uint64_t shm_now_coarse(void) { return read_clock(CLOCK_MONOTONIC_COARSE); }
+
+static _Atomic(struct shm_segment *) left_from;      /* memory of this process's own stands there, and nobody else sees it */
+
+/* ---- making, and what the parent tells ----------------------------------------------------------------------------------- */
+
+static uint64_t aligned(uint64_t n) { return (n + 63) & ~UINT64_C(63); }
+
+static struct rs_capacity capacity_of(const struct shm_size *z) { return (struct rs_capacity){ z->classes, z->tickets, 1 }; }
+
+/* The view of a segment that begins at `base`, which may be NULL to ask for v->bytes only. */
+static void lay_out(struct shm_view *v, char *base) {
+    const struct shm_size *z = &v->size;
+    struct rs_capacity cap = capacity_of(z);
+    uint64_t at = aligned(sizeof *v->sh), ended = 64;
+
+    /* All that can be there end, and as many again, before a new one comes and gives back what they had. */
+    while (ended < 2 * (uint64_t)z->owners) ended *= 2;
+    v->ended_mask = (uint32_t)ended - 1;
+    v->sh = (struct shm_segment *)base;
+    v->owners = (struct shm_owner *)((uintptr_t)base + at);
+    at = aligned(at + (uint64_t)z->owners * sizeof *v->owners);
+    v->rows = (struct shm_row *)((uintptr_t)base + at);
+    at = aligned(at + (uint64_t)z->tickets * sizeof *v->rows);
+    v->blocked = (uint32_t *)((uintptr_t)base + at);
+    at = aligned(at + (uint64_t)z->classes * sizeof *v->blocked);
+    v->class_mean = (_Atomic uint64_t *)((uintptr_t)base + at);
+    at = aligned(at + (uint64_t)z->classes * sizeof *v->class_mean);
+    v->numbers = (uint32_t *)((uintptr_t)base + at);
+    at = aligned(at + (uint64_t)z->classes * sizeof *v->numbers);
+    v->ended = (_Atomic int32_t *)((uintptr_t)base + at);
+    at = aligned(at + ended * sizeof *v->ended);
+    v->area = (void *)((uintptr_t)base + at);
+    at = aligned(at + z->area);
+    v->engine = (rs_engine_t *)((uintptr_t)base + at);
+    at += rs_size(&cap);
+    v->bytes = (at + 65535) & ~UINT64_C(65535);     /* whole pages, of any size */
+}
+
+/* What stands in fresh memory. */
+static int fill(struct shm_view *v, const struct rs_settings *s, const struct rs_class_settings *classes, uint32_t nclasses, const char **why) {
+    struct rs_capacity cap = capacity_of(&v->size);
+
+    if (!rs_create(v->engine, rs_size(&cap), &cap, s, classes, nclasses, shm_now(), why)) return -1;
+    for (uint32_t i = 0; i < v->size.owners; i++) v->owners[i].released = SHM_NO_ROW;
+    v->sh->started_us = shm_now();
+    v->sh->seal = v->seal;
+    return 0;
+}
+
+int shm_make(struct shm_view *v, const struct shm_size *z, const struct rs_settings *s, const struct rs_class_settings *classes,
+             uint32_t nclasses, const char **why) {
+    struct rs_capacity cap = capacity_of(z);
+    char *base;
+
+    v->size = *z;
+    v->told_ended = 0;
+    if (!rs_size(&cap)) {
+        *why = "more classes or waiting requests than the scheduler can hold";
+        return -1;
+    }
+    lay_out(v, NULL);
+    if (getrandom(&v->seal, sizeof v->seal, 0) != sizeof v->seal) {
+        *why = "no random numbers";
+        return -1;
+    }
+    v->seal |= 1;
+    /* Addresses cost nothing; who has bounded them (RLIMIT_AS) does without those behind it. */
+    v->reserved = v->bytes + RS_REACH;
+    base = mmap(NULL, v->reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED) {
+        v->reserved = v->bytes;
+        base = mmap(NULL, v->reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    }
+    if (base == MAP_FAILED ||
+        mmap(base, v->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
+        *why = "no shared memory of that size";
+        if (base != MAP_FAILED) munmap(base, v->reserved);
+        v->sh = NULL;
+        return -1;
+    }
+    lay_out(v, base);
+    if (atomic_load(&left_from) == v->sh) atomic_store(&left_from, NULL);
+    if (fill(v, s, classes, nclasses, why)) {
+        shm_free(v);
+        return -1;
+    }
+    memcpy(v->constant, v->engine, sizeof v->constant);
+    return 0;
+}
+
+void shm_free(struct shm_view *v) {
+    if (v->sh) munmap(v->sh, v->reserved);
+    v->sh = NULL;
+}
+
+void shm_stock(struct shm_view *v, const int *stock, uint32_t n) {
+    v->stock = stock;
+    v->nstock = n < SHM_WAKE_FDS ? n : SHM_WAKE_FDS;
+    for (uint32_t i = 0; i < v->nstock; i++) v->sh->stock[i] = (uint16_t)i;
+    v->sh->nstock = v->nstock;
+}
+
+int shm_fits(const struct shm_view *v, const struct shm_size *z) {
+    return v->size.owners >= z->owners && v->size.classes >= z->classes && v->size.tickets >= z->tickets && v->size.area >= z->area;
+}
+
+void shm_tell_generation(const struct shm_view *v, uint32_t generation) { atomic_store(&v->sh->generation, generation); }
+
+void shm_tell_ended(struct shm_view *v, pid_t pid) {
+    atomic_store(&v->ended[v->told_ended & v->ended_mask], pid);
+    atomic_store(&v->sh->ended, ++v->told_ended);
+}
+
+/* ---- leaving ------------------------------------------------------------------------------------------------------------- */
+
+static _Atomic uint32_t own_fds[SHM_OWN_FDS / 32];
+static pthread_mutex_t leaving = PTHREAD_MUTEX_INITIALIZER;
+
+int shm_has_left(const struct shm_view *v) { return atomic_load(&left_from) == v->sh && v->sh != NULL; }
+
+int shm_own_fd(int fd) {
+    if (fd < 0 || (uint32_t)fd >= SHM_OWN_FDS) return 0;
+    atomic_fetch_or(&own_fds[(uint32_t)fd / 32], 1u << (uint32_t)fd % 32);
+    return 1;
+}
+
+int shm_is_own_fd(int fd) { return fd >= 0 && (uint32_t)fd < SHM_OWN_FDS && atomic_load(&own_fds[(uint32_t)fd / 32]) >> (uint32_t)fd % 32 & 1; }
+
+static void wake_everybody(const struct shm_view *v) {
+    for (uint32_t i = 0; i < v->nstock; i++) eventfd_write(v->stock[i], 1);
+    for (uint32_t i = 0; i < SHM_OWN_FDS / 32; i++)
+        for (uint32_t bits = atomic_load(&own_fds[i]); bits; bits &= bits - 1) eventfd_write((int)(i * 32) + __builtin_ctz(bits), 1);
+}
+
+/* A segment in which everything that waits has been released and nothing ever waits, as large as `v`. */
+static void *make_own(const struct shm_view *v, const char **why) {
+    struct shm_view own = *v;
+    struct rs_class_settings *classes = calloc(v->size.classes, sizeof *classes);
+    struct rs_settings s;
+    void *mem = mmap(NULL, v->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (!classes || mem == MAP_FAILED) abort();
+    lay_out(&own, mem);
+    rs_settings_default(&s);
+    s.sched = RS_SCHED_FIFO;
+    s.gate = RS_GATE_NONE;
+    for (uint32_t i = 0; i < v->size.classes; i++) {
+        snprintf(classes[i].name, sizeof classes[i].name, "class-%u", i);
+        classes[i].weight = 1;
+    }
+    if (fill(&own, &s, classes, v->size.classes, why)) abort();
+    free(classes);
+    for (uint32_t i = 0; i < v->size.tickets; i++) {
+        own.rows[i].go = 1;
+        own.rows[i].wake_fd = -1;
+    }
+    return mem;
+}
+
+/* Whoever is between shm_lock and shm_unlock goes on, with tickets that nobody knows any more. */
+void shm_leave_as(const struct shm_view *v, const char *why, int held, int own) {
+    static _Atomic unsigned in_vain;
+    const char *unused;
+    void *mem;
+
+    pthread_mutex_lock(&leaving);
+    if (shm_has_left(v)) {
+        /* Another thread was quicker.  Damage to what nobody else can write to is a bug of ours, and must not last. */
+        pthread_mutex_unlock(&leaving);
+        if (own && atomic_fetch_add(&in_vain, 1) > 16) abort();
+        return;
+    }
+    mem = make_own(v, &unused);
+    atomic_store(&v->sh->seal, 0);
+    if (held) {
+        base_mutex_hand_over(&((struct shm_segment *)mem)->lock);
+        base_mutex_give(&v->sh->lock);
+    }
+    if (mremap(mem, v->bytes, v->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, v->sh) == MAP_FAILED) abort();
+    if (held) base_mutex_hand_over(&v->sh->lock);
+    atomic_store(&left_from, v->sh);
+    pthread_mutex_unlock(&leaving);
+    while (v->alarm >= 0 && write(v->alarm, "!", 1) < 0 && errno == EINTR) continue;
+    wake_everybody(v);
+    if (v->host) v->host->left(why);
+}
+
+void shm_leave(const struct shm_view *v, const char *why) { shm_leave_as(v, why, 1, 1); }
+

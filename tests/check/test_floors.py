@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Includes point down, house by house: the floors of docs/ARCHITECTURE.md.  Inside core/ tests/unit/test_core_base.c looks more closely."""
+import pathlib
+import re
+
+import pytest
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+
+# What the files of a house may include of other houses, by the beginning of the name.
+MAY = {
+    "base": (),
+    "core": (),
+    "marks": (),
+    "pages": ("base/",),
+    "policy": ("pages/pages_url.h",),
+    "shm": ("base/", "core/rs.h"),
+    "mod_qos_drr": ("base/", "core/rs.h", "pages/", "policy/", "shm/shm.h"),
+    "mod_eeod": ("marks/",),
+    "pktcache": ("marks/",),
+    "prober": ("pages/",),
+    "squid-fqrs/fqrs": ("base/", "core/rs.h", "pages/pages_url.h", "policy/"),     # base/ is Squid's own there
+}
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
+
+
+def strangers(house, text):
+    """Of what it includes, that which stands in a house that it must not know."""
+    others = [h + "/" for h in [*MAY, "tests", "bench", "demo"] if h != house]
+    return [name for name in INCLUDE.findall(text) if name.startswith(tuple(others)) and not name.startswith(MAY[house])]
+
+
+@pytest.mark.parametrize("house", MAY)
+def test_includes_point_down(house):
+    files = [p for p in (TOP / house).iterdir() if p.suffix in (".c", ".h", ".cc")]
+    assert files
+    bad = [f"{p.relative_to(TOP)} includes {name}" for p in files for name in strangers(house, p.read_text())]
+    assert not bad, "\n".join(bad)
+
+
+def test_what_points_up_is_seen():
+    assert strangers("core", '#include "rs.h"\n#include "shm/shm.h"\n') == ["shm/shm.h"]
+    assert strangers("policy", '#  include "pages/pages_url.h"\n#include "pages/pages_keys.h"\n') == ["pages/pages_keys.h"]
+    assert strangers("mod_eeod", '#include "mod_qos_drr/qos_config.h"\n#include <apr.h>\n') == ["mod_qos_drr/qos_config.h"]
+    assert strangers("shm", '#include "shm_internal.h"\n#include "shm/shm.h"\n#include "core/rs_engine.h"\n') == ["core/rs_engine.h"]
+
+
+def test_every_house_has_its_floor():
+    """Whoever builds a new one says here what it may know."""
+    houses = {str(p.parent.relative_to(TOP)) for p in TOP.glob("*/*.[ch]")} | {"squid-fqrs/fqrs"}
+    assert {h for h in houses if not h.startswith(("build", "tests", "bench", "demo"))} == set(MAY)
