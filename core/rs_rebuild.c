@@ -248,7 +248,7 @@ const char *rs_rebuild(rs_engine_t *e, rs_time_t now) {
     if (!wrong && e->journal_valid) wrong = journal_wrong(e);
     if (wrong) return wrong;
     now = rs_clamp_now(e, now);
-    e->rebuilds++;
+    e->rebuilds += e->rebuilds != UINT32_MAX;      /* who comes to 0 again would be asked for sums that a kill may have left wrong */
     if (e->journal_valid) rs_journal_apply(e, now);
     else rs_make_anew(e, now);
     return NULL;

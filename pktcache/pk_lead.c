@@ -178,6 +178,15 @@ void pk_lead_look(pk_lead_t *l, pk_lane_t *const *lane) {
 
 /* ---- begin and end ----------------------------------------------------------------------------------------------------------- */
 
+static int set_routes(const pk_lead_t *l, char **error) {
+    if (!pk_route_set(l->c, l->parent, !l->closed, error)) return 0;
+    if (l->closed || pk_tun_is_up(l->c->device)) return -1;
+    /* The guard, or somebody else, has the device down: its route is set when it comes up. */
+    free(*error);
+    *error = NULL;
+    return pk_route_set(l->c, l->parent, false, error);
+}
+
 pk_lead_t *pk_lead_start(struct pk_common *common, char **error) {
     pk_lead_t *l = calloc(1, sizeof *l);
     uint64_t now = clock_now();
@@ -195,7 +204,7 @@ pk_lead_t *pk_lead_start(struct pk_common *common, char **error) {
         return NULL;
     }
     read_rules(l, now);
-    if (pk_route_set(l->c, l->parent, !l->closed, error)) {
+    if (set_routes(l, error)) {
         pk_lead_stop(&l);
         return NULL;
     }

@@ -41,11 +41,13 @@ class Daemon:
         with open(self.config, "w", encoding="ascii") as f:
             f.writelines(f"{k} {v}\n" for k, v in lines.items())
 
-    def start(self, wait=True, **settings):
+    def start(self, wait=True, path=None, **settings):
+        """path: a folder whose programs the daemon finds before the system's."""
         self.write(**settings)
+        environment = {**os.environ, "PATH": f"{path}:{os.environ['PATH']}"} if path else None
         with open(self.log, "a", encoding="ascii") as log:
             self.process = subprocess.Popen([*self.host.prefix, program("pktcache/fairgate-pktcache"), f"--{self.role}", self.config],
-                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=environment)
         if wait:
             wait_for(lambda: self.process.poll() is not None or "tun0 up" in self.route(), 10, f"{self.role}'s route")
             if self.process.poll() is not None:

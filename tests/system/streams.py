@@ -4,7 +4,8 @@
 Streams that are compared byte by byte, over IPv4 and IPv6.
 
     streams.py serve PORT                                until it is ended; a line of JSON for each time that a connection may stand still
-    streams.py fetch PORT BYTES PARALLEL ADDRESS ...     so many bytes in all; prints JSON, in it the times for which a connection stood still
+    streams.py fetch PORT BYTES PARALLEL ADDRESS ...     so many bytes in all, or by SIGTERM fewer: no stream begins any more; prints JSON, in it the times
+                                                         for which a connection stood still
 
 A stream is one of a few templates, with a number in it every few kilobytes that no other stream has.
 
@@ -16,6 +17,7 @@ for bytes, not that in which it does not get to run.  Client and server read the
 import json
 import os
 import random
+import signal
 import socket
 import struct
 import sys
@@ -192,6 +194,10 @@ class Client:
 
 def fetch(port, budget, parallel, addresses):
     c = Client(port, budget, addresses)
+
+    def enough(*_):
+        c.left = 0
+    signal.signal(signal.SIGTERM, enough)
     threads = [threading.Thread(target=c.run, args=(f"{os.getpid()}-{i}",)) for i in range(parallel)]
     for t in threads:
         t.start()

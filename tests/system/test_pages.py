@@ -60,8 +60,8 @@ def estimate(g, path, host="localhost", **headers):
 @pytest.mark.parametrize("mpm", ["event", "worker", "prefork"])
 def test_known_before_it_is_asked_for(known_gateway, mpm):
     with known_gateway(mpm=mpm) as g:
-        assert g.status()["known_urls"] == len(KNOWN)
-        assert "sizes of 8 URLs are known" in "".join(g.error_log())
+        g.until(lambda s: s["known_urls"] == len(KNOWN), "the table read")
+        http1.until(lambda: "sizes of 8 URLs are known" in "".join(g.error_log()), what="a word about it")
         assert estimate(g, "/b/size/11?one") == 700100
         assert estimate(g, "/b/size/11?one") < 1000, "what answers teach comes first"
         assert estimate(g, "/b/size/11?one", host="other.example") == 109

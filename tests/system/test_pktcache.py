@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -141,6 +142,10 @@ def test_fails_open(lab, role, what):
                 side.signal(signal.SIGCONT)
                 wait_for(lambda: "goes on again" in side.said(), 3, "the guard's word")
             wait_for(lambda: pair.parent.at_work() and pair.child.at_work(), 10, "a session again")
+        trains = pair.child.counters()["trains"]
+        wait_for(lambda: pair.child.counters()["trains"] > trains + 100, 20, "trains again")
+        assert fetch.poll() is None
+        fetch.terminate()       # those that have begun go on to their end
         s.end(fetch)
         assert pair.parent.process.poll() is None and pair.child.process.poll() is None
 
@@ -164,6 +169,30 @@ def test_a_device_that_is_taken_down(lab, role):
         side.host.ip("link del fgpktcache0\n")
         assert side.process.wait(10) == 1 and "took fgpktcache0 away" in side.said()
         s.fetch(10)
+
+
+@pytest.mark.parametrize("role", ("parent", "child"))
+def test_a_device_that_is_down_at_the_start(lab, role):
+    """As its guard has it when the daemon is slow to begin: it stays, and sets its route when the device comes up."""
+    pair, s = streams(lab)
+    with s:
+        pair.both()
+        side = getattr(pair, role)
+        assert side.stop() == 0
+        folder = os.path.join(lab.dir, "bin")
+        os.mkdir(folder)
+        ip = shutil.which("ip")
+        with open(os.path.join(folder, "ip"), "w", encoding="ascii") as f:
+            f.write(f"#!/bin/sh\n[ -e {folder}/done ] || ! {ip} link set fgpktcache0 down 2> /dev/null || touch {folder}/done\nexec {ip} \"$@\"\n")
+        os.chmod(os.path.join(folder, "ip"), 0o755)
+        side.start(wait=False, path=folder)
+        wait_for(lambda: os.path.exists(f"{folder}/done") and os.path.exists(side.control), 10, "it has begun")
+        s.fetch(5)
+        assert side.process.poll() is None, side.said()
+        side.host.ip("link set fgpktcache0 up\n")
+        wait_for(side.route, 10, "the route")
+        hits = pair.child.counters()["trains"]
+        wait_for(lambda: s.fetch(10) and pair.child.counters()["trains"] > hits, 20, "trains again")
 
 
 def test_others_than_the_clients_are_not_touched(lab):

@@ -97,6 +97,7 @@ def test_past_the_gateway(parts, htdocs, open_path, new_gateway):
         g = new_gateway()
         g.config += f"QosPageTable {table}\nProxyPass /i.png {server.url}/i.png\n"
         with g, g.connect() as c:
+            g.until(lambda s: s["known_urls"] > 0, "the table read")
             c.ask("GET", "/i.png?known", host="www.example.org", headers={"Cookie": "session=1"})
             expected = int(g.logged("known", 1)[0]["estimate"])
             assert 5100 < expected < 5600
