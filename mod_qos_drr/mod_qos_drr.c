@@ -47,7 +47,7 @@ APLOG_USE_MODULE(qos_drr);
  * The segment is kept for the life of the parent under this key of the process pool: one window at all times, whatever restarts.  A
  * restart may load a newer build of this module: the number counts the shapes of struct kept and of what stands in the segment.
  */
-#define KEPT_SEGMENT "fairgate-qos-segment-3"
+#define KEPT_SEGMENT "fairgate-qos-segment-4"
 
 #define P qos_process
 

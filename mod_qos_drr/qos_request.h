@@ -76,7 +76,7 @@ struct qos_conn {                           /* in c->pool */
 struct qos_process {
     struct shm_view      view;
     struct qos_sizes     sizes;
-    uint32_t             row;               /* in view.children; SHM_NO_ROW in the parent */
+    uint32_t             row;               /* in view.owners; SHM_NO_ROW in the parent */
     int                  can_hold;          /* the MPM can let a connection wait without a thread */
     uint32_t             threads;           /* of the whole server: what blocked waits share */
     uint32_t             threads_per_child;

@@ -38,7 +38,7 @@ struct pages_known {                      /* in the segment */
     uint64_t         hash_key[2];       /* of its keys */
     uint64_t         source[3];         /* of the file that was judged last: device and inode folded, size, time of change in ns */
     int              trouble;           /* errno of the last time that it could not be judged, 0 = it was */
-    uint64_t         again;             /* then not before this time (shm_now) */
+    uint64_t         again;             /* then not before this time, by the clock of who asks */
 };
 
 struct pages_known_area { int fd; char *base; };      /* one for the life of the parent; base NULL: none */

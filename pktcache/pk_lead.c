@@ -180,11 +180,11 @@ void pk_lead_look(pk_lead_t *l, pk_lane_t *const *lane) {
 
 static int set_routes(const pk_lead_t *l, char **error) {
     if (!pk_route_set(l->c, l->parent, !l->closed, error)) return 0;
-    if (l->closed || pk_tun_is_up(l->c->device)) return -1;
-    /* The guard, or somebody else, has the device down: its route is set when it comes up. */
+    if (l->closed) return -1;
     free(*error);
     *error = NULL;
-    return pk_route_set(l->c, l->parent, false, error);
+    /* The guard, or somebody else, has the device down, or had: its route is set when it comes up. */
+    return pk_route_set(l->c, l->parent, pk_tun_is_up(l->c->device), error);
 }
 
 pk_lead_t *pk_lead_start(struct pk_common *common, char **error) {

@@ -95,4 +95,3 @@ void shm_lock(const struct shm_view *v) {
 void shm_unlock(const struct shm_view *v) {
     if (!base_mutex_give(&v->sh->lock) && !shm_has_left(v)) shm_leave_as(v, "the lock was taken while it was held", 0, 0);
 }
-

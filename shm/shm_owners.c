@@ -156,4 +156,3 @@ enum shm_configured shm_configure(const struct shm_view *v, uint32_t generation,
     if (done == SHM_CONFIGURED) shm_pump(v, SHM_NO_ROW);    /* a wider window lets more through */
     return done;
 }
-

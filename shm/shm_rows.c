@@ -29,9 +29,10 @@ void shm_chain_locked(const struct shm_view *v, uint32_t owner, uint32_t row) {
 
 enum rs_refusal shm_begin_locked(const struct shm_view *v, uint64_t now, const struct shm_request *q, rs_ticket_t *t) {
     enum rs_refusal refusal = rs_submit(v->engine, now, q->class, 0, q->estimate, q->owner + 1, 0, t);
-    struct shm_row *row = shm_row_of(v, *t);
+    struct shm_row *row;
 
     if (refusal != RS_OK) return refusal;
+    row = shm_row_of(v, *t);
     atomic_store_explicit(&row->go, 0, memory_order_relaxed);
     atomic_store_explicit(&row->running, 0, memory_order_relaxed);
     row->blocks = row->pooled = 0;

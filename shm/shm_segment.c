@@ -208,4 +208,3 @@ void shm_leave_as(const struct shm_view *v, const char *why, int held, int own) 
 }
 
 void shm_leave(const struct shm_view *v, const char *why) { shm_leave_as(v, why, 1, 1); }
-

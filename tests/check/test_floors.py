@@ -21,7 +21,7 @@ MAY = {
     "prober": ("pages/",),
     "squid-fqrs/fqrs": ("base/", "core/rs.h", "pages/pages_url.h", "policy/"),     # base/ is Squid's own there
 }
-INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
+INCLUDE = re.compile(r'^\s*#\s*include\s+["<](?:\.\./)*([^">]+)', re.M)
 
 
 def strangers(house, text):

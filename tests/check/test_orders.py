@@ -4,11 +4,15 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
+import sys
 
 import pytest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "tests"))
+from lab.lab import wait_for  # noqa: E402
 
 
 @pytest.fixture
@@ -84,3 +88,25 @@ def test_a_check_leaves_no_test_out_whoever_runs_it(tmp_path, of_the_user):
     r = subprocess.run([tmp_path / "quickstart", "check", "system-squid"], env={**env, **of_the_user}, capture_output=True, text=True, check=False, umask=0o077)
     assert r.returncode == 0, r.stdout + r.stderr
     assert (tmp_path / "build" / "log" / "system-squid.log").read_text() == f"CI={of_the_user.get('CI') or 'true'}\n0022\n"
+
+
+def test_what_is_interrupted_leaves_nothing_behind(tmp_path):
+    """All that it has started ends with it, and what would have come next in the background does not begin."""
+    began = tmp_path / "began"
+    began.mkdir()
+    for path, text in (("squid-fqrs/build", f'case "$*" in *--packages) exit ;; esac\necho "$*" > {began}/$$\nsleep 300 &\necho > {began}/$!\nwait\n'),
+                       ("configure", "echo all: > Makefile\n"), ("bootstrap", f"touch {tmp_path}/aclocal.m4 {tmp_path}/Makefile.in\n")):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text("#!/bin/sh\n" + text)
+        (tmp_path / path).chmod(0o755)
+    shutil.copy(TOP / "quickstart", tmp_path)
+    env = {k: v for k, v in os.environ.items() if k != "FAIRGATE_BUILD"}
+    with subprocess.Popen([tmp_path / "quickstart", "check", "squid", "squid-stock"], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True) as check:
+        try:
+            wait_for(lambda: len(list(began.iterdir())) == 2, 60, "the first of two in the background")
+            check.send_signal(signal.SIGTERM)
+            assert check.wait(20) == 130
+            wait_for(lambda: subprocess.run(["pgrep", "-s", str(check.pid)], capture_output=True, check=False).returncode == 1, 10, "the end of all that it had started")
+            assert len(list(began.iterdir())) == 2, "the next one began"
+        finally:
+            subprocess.run(["pkill", "-KILL", "-s", str(check.pid)], check=False)

@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define OPS     200
 #define PAGES   4u
 
-/* As mod_qos_drr has it. */
+/* As mod_qos_drr has it, but for what it counts. */
 struct area { struct pages_known known; struct pages_ring ring; };
 
 static struct shm_view v;
@@ -84,7 +84,7 @@ static void set_up(void) {
 static void submit(struct input *in, uint32_t child) {
     struct shm_wakes w = { .n = 0 };
     rs_ticket_t t = RS_NO_TICKET;
-    uint32_t class = byte(in) % CLASSES, way = byte(in) % 4;
+    uint32_t class = byte(in) % CLASSES, way = byte(in) % 5;
     struct shm_request q = { .owner = child, .class = class, .estimate = word(in), .deadline = UINT64_MAX, .client_fd = -1 };
 
     shm_reclaim(&v);
@@ -92,7 +92,8 @@ static void submit(struct input *in, uint32_t child) {
     if (shm_begin_locked(&v, shm_now(), &q, &t) == RS_OK) {
         shm_pump_locked(&v, shm_now(), child, t, &w);
         if (shm_row_of(&v, t)->go) way = 0;
-        if (way == 1 || (way == 2 && shm_block_locked(&v, t, class, 1, 1) && byte(in) & 1)) shm_hold_locked(&v, t);
+        if (way == 1 || (way == 4 && shm_block_locked(&v, t, class, 1, 1))) shm_hold_locked(&v, t);
+        else if (way == 2) shm_block_locked(&v, t, class, 1, 1);
         else if (way == 3) shm_block_aside_locked(&v, t);
         tickets[serial++ % TICKETS] = t;
     }
