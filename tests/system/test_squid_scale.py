@@ -15,8 +15,11 @@ CROWD = WAITING + OUTSTANDING + 50          # the system may lose a connection o
 
 
 @contextlib.contextmanager
-def crowded(new_proxy, world, size):
-    """(Squid, origin, the clients' Load, Squid's counters before) when so many wait and are outstanding."""
+def crowded(new_proxy, world, size, most=OUTSTANDING):
+    """(Squid, origin, the clients' Load, Squid's counters before) when so many wait and are outstanding.
+
+    On a busy machine a response may stand still for so long that its slot goes to somebody else: up to `most` are outstanding then.
+    """
     crowd = [{"name": "crowd", "clients": CROWD, "requests": 1, "url": f"/size/{size}?trickle=400", "header": "X-Class: crowd"}]
     with lab.Origin(world.lab) as origin, new_proxy(scheduled(OUTSTANDING, crowd="weight=1", quick="weight=100"), log="%Ss") as p:
         origin.authority = origin.address
@@ -24,7 +27,8 @@ def crowded(new_proxy, world, size):
         before = p.settled()
         before["memory"] = p.memory()
         with p.load(crowd, origin=origin, seconds=600, timeout=600, ramp=2) as run:
-            p.until(lambda s: s["queued"] >= WAITING and s["outstanding"] == OUTSTANDING, f"{WAITING} waiting", 60)
+            p.until(lambda s: s["queued"] + s["outstanding"] + s["parked"] >= WAITING + OUTSTANDING and OUTSTANDING <= s["outstanding"] <= most,
+                    f"{WAITING} waiting", 60)
             yield p, origin, run, before
 
 
@@ -59,7 +63,7 @@ def test_ten_thousand_wait_and_are_served(new_proxy, world):
 
 def test_ten_thousand_leave(new_proxy, world):
     """All clients at once: within seconds nothing of them is left, and the origin had no more requests than were outstanding."""
-    with crowded(new_proxy, world, 2_000_000) as (p, origin, run, before):
+    with crowded(new_proxy, world, 2_000_000, 2 * OUTSTANDING) as (p, origin, run, before):
         run.stop()
         run.result()
         began = time.monotonic()
