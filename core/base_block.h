@@ -71,7 +71,7 @@ struct rs_flow {
     uint32_t best;                  /* who goes next in its class */
     uint32_t queued;
     uint32_t live;                  /* released and parked */
-    uint32_t weight;                /* the class's, copied: schedulers need nothing else of the class */
+    uint32_t weight;                /* the class's, copied: all that disciplines need of the class, but for rfq, which looks at what is expected */
     uint32_t level;
     uint32_t shortest;              /* order of the class is RS_ORDER_SHORTEST */
     uint64_t bucket_map;            /* which buckets are not empty; those not in it hold garbage */
@@ -92,10 +92,8 @@ struct rs_class_row {
     uint64_t  promised;             /* expected = promised - counts.bytes: so what arrives is added once, and not subtracted elsewhere */
     uint64_t  mean;
     rs_time_t wait_max;
-    int64_t   credit;               /* read pacing: bytes that may be read now; below 0 read too early */
-    rs_time_t credit_at;
     struct rs_counts counts;
-    uint64_t  pad[2];               /* found by a shift */
+    uint64_t  pad[4];               /* found by a shift */
 };
 _Static_assert(sizeof(struct rs_class_row) == 256, "a class's row is found by a shift");
 
@@ -107,7 +105,7 @@ enum rs_journal_act { RS_ACT_NONE, RS_ACT_RETIRE, RS_ACT_KEEP, RS_ACT_FRESH };
 
 /*
  * Most setups need none of these: a response's bytes then touch its ticket and its class only.  BYTES, ENDS: the gate or the account
- * wants to hear of them.  SLOTS: the gate counts bytes, or reading is paced.  QUEUES: the scheduler wants to hear of each ticket, or
+ * wants to hear of them.  SLOTS: the gate counts bytes.  QUEUES: the scheduler wants to hear of each ticket, or
  * some class goes shortest first.
  */
 enum rs_watch { RS_WATCH_BYTES = 1, RS_WATCH_ENDS = 2, RS_WATCH_SLOTS = 4, RS_WATCH_QUEUES = 8 };

@@ -99,14 +99,12 @@ struct rs_settings {
     uint32_t gate;              /* enum rs_gate */
     uint32_t window;            /* WINDOW, THREADS: responses outstanding; AUTO, WRC: where to begin; 0 = the gate's own */
     uint32_t window_max;        /* AUTO, WRC: never more */
-    uint64_t rate;              /* BYTES, WRC, read credit: the link's bytes per second; 0 = unknown */
+    uint64_t rate;              /* BYTES, WRC: the link's bytes per second; 0 = unknown */
     uint32_t horizon_ms;        /* BYTES: how many milliseconds of the link may be outstanding */
     uint32_t wrc_f;             /* WRC: F, the interval is F x Wmax responses (3.3.1) */
     uint32_t wrc_umax_permille; /* WRC: Umax (3.3.2) */
     uint32_t queue_max;         /* requests waiting in all classes; 0 = as many as there are tickets */
     uint64_t debt_max;          /* bytes that a class of mean weight may owe before the rest is forgiven; 0 = no bound */
-    uint32_t pace;              /* 1 = rs_credit shares `rate` by weight; 0 = rs_credit never limits */
-    uint32_t burst;             /* bytes a class may read at once when paced */
 };
 
 struct rs_setting_info {
@@ -193,12 +191,6 @@ int rs_cancel(rs_engine_t *e, rs_time_t now, rs_ticket_t t);                    
  * the bytes are paid for so; the host charges those beyond as they go, by rs_charge.  `length` if the ticket has ended.
  */
 uint64_t rs_hand_over(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length);
-
-/*
- * How many bytes of this response may be read now (pacing); RS_UNLIMITED when pacing is off.  *again as in rs_pick when it is 0.
- * Unknown ticket: RS_UNLIMITED, a response that nobody accounts for is never stopped.
- */
-uint64_t rs_credit(rs_engine_t *e, rs_time_t now, rs_ticket_t t, rs_time_t *again);
 
 /*
  * How many bytes of this response may be on their way at one time, for a host that sets receive windows: what the bytes gate lets be

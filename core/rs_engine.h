@@ -3,7 +3,7 @@
  * rs_engine.h - what the engine's own files share, and no one else includes.
  *
  *     rs_create.c     size, create, attach          rs_life.c    submit, pick, header, ... : every move of a ticket
- *     rs_configure.c  new settings and classes      rs_credit.c  read pacing
+ *     rs_configure.c  new settings and classes      rs_allowance.c  what may be on its way
  *     rs_settings.c   table, names                  rs_stats.c   reading
  *     rs_account.h    what a class is charged       rs_check.c   invariants
  *     rs_rebuild.c    everything from the tickets
@@ -81,8 +81,5 @@ void rs_counts_add(struct rs_counts *a, const struct rs_counts *b);
 
 /* A rs_configure that stands complete in the journal, done, or done again (rs_configure.c). */
 void rs_journal_apply(rs_engine_t *e, rs_time_t now);
-
-/* A class's tokens for reading after so much time and so many bytes (rs_credit.c). */
-void rs_credit_used(rs_engine_t *e, struct rs_class_row *row, uint64_t bytes);
 
 #endif

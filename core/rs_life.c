@@ -339,7 +339,6 @@ static RARELY int progress_watched(rs_engine_t *e, rs_time_t now, rs_ticket_t t,
     row->counts.bytes += bytes;
     if (rs_sched_ops(e)->charge) rs_sched_ops(e)->charge(e, o, r->class, at_most_max(bytes));
     if (gate->arrived) gate->arrived(o, &e->settings, e->now, bytes);
-    if (e->settings.pace) rs_credit_used(e, row, bytes);
     return 1;
 }
 
@@ -480,5 +479,4 @@ void rs_charge(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_t outlet, u
     else owe(e, rs_flow(e, o, class), at_most_max(bytes));
     row->counts.bytes += bytes;
     row->promised += bytes;
-    if (e->settings.pace) rs_credit_used(e, row, bytes);
 }

@@ -61,8 +61,6 @@ static void clear_sums(rs_engine_t *e, int keep_accounts) {
         row->queued = row->outstanding = row->parked = 0;
         row->promised = row->counts.bytes;
         if (row->mean > RS_BYTES_MAX) row->mean = 0;
-        if (row->credit > (int64_t)e->settings.burst || row->credit < -(int64_t)RS_BYTES_MAX) row->credit = 0;
-        if (row->credit_at > e->now) row->credit_at = e->now;
     }
     for (uint32_t n = 0; n < e->capacity.outlets; n++) {
         struct rs_outlet *o = rs_outlet(e, n);
@@ -202,7 +200,7 @@ void rs_make_anew(rs_engine_t *e, rs_time_t now) {
     e->built_sched = e->built_gate = RS_NIL;    /* whoever dies from here on leaves accounts that nobody trusts */
     RS_BARRIER();
     e->watch = (sched->charge || gate->arrived ? RS_WATCH_BYTES : 0) | (gate->ended ? RS_WATCH_ENDS : 0) |
-               (gate->slice || e->settings.pace ? RS_WATCH_BYTES | RS_WATCH_SLOTS : 0) |
+               (gate->slice ? RS_WATCH_BYTES | RS_WATCH_SLOTS : 0) |
                (sched->enter || sched->taken ? RS_WATCH_QUEUES : 0);
     e->slice = gate->slice ? gate->slice(&e->settings) : UINT64_MAX;
     set_weights(e);

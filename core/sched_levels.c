@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sched_levels.c - the lowest level first, in order of arrival inside a level.
+ * sched_levels.c - the lowest level first, in order of arrival inside a level; and all in order of arrival.
  *
  * Source: IDSRS, "interest-differentiated service request scheduling" (ccn-idsrs-apdsfc paper): subsequent Interests, whose page is made
  * already, before first ones, which cost a service thread.  The paper has two levels; here a class has one of 65,536.
  * A level that always has somebody starves those above it, as in the paper; the gate and the bounds of the queues are what limits it.
  *
- * The heap is that of first come, first served with the level in the upper 16 bits of the key; 2^48 arrivals fit below it.
+ * First come, first served over all classes, what servers do by themselves, is the same with everybody on level 0; a class may still order its
+ * own requests.
+ *
+ * A heap of the classes that wait, by the level and the arrival of each one's next request: 16 bits above 48, which hold 2^48 arrivals.
  */
 #include "sched_heads.h"
 
 static uint64_t level(const rs_engine_t *e, const struct rs_outlet *o, uint32_t c) {
     const struct rs_flow *f = rs_flow(e, o, c);
-    return (uint64_t)f->level << 48 | (rs_row(e, f->best)->seq & (((uint64_t)1 << 48) - 1));
+    uint64_t arrival = rs_row(e, f->best)->seq & (((uint64_t)1 << 48) - 1);
+    return e->sched == RS_SCHED_LEVELS ? (uint64_t)f->level << 48 | arrival : arrival;
 }
 
 static uint64_t size(uint32_t classes) {
@@ -38,7 +42,8 @@ static void restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
 
 static const char *check(const rs_engine_t *e, const struct rs_outlet *o) { return rs_heads_check(e, o, level); }
 
-const struct rs_sched_ops rs_sched_levels = {
-    .name = "levels", .size = size, .restore = restore, .backlog = backlog, .head = head, .take = take,
-    .taken = head, .drained = drained, .check = check,
-};
+#define BODY \
+    .size = size, .restore = restore, .backlog = backlog, .head = head, .take = take, .taken = head, .drained = drained, .check = check
+
+const struct rs_sched_ops rs_sched_levels = { .name = "levels", BODY };
+const struct rs_sched_ops rs_sched_fifo = { .name = "fifo", BODY };

@@ -2,7 +2,8 @@
 /*
  * pk_child.h - the side near the clients: makes packets of trains, and stores the payloads that the parent says are to be stored (EEOD paper, II-D).
  *
- * As pk_parent.h, it knows no socket, no device and no clock; one thread at a time; nothing allocates after pk_child_make.
+ * As pk_parent.h, it knows no socket, no device and no clock; one thread at a time; nothing allocates after pk_child_make, but
+ * libcrypto at a handshake.
  *
  * ORDER.  Packets and trains come by two ways, and which was first on the link is not known.  The sequence numbers of a flow tell: what is ahead of
  * what its flow has had waits for a moment (pk_late.h); then it goes, since what is missing may be lost.

@@ -2,7 +2,8 @@
 /*
  * pk_parent.h - the side near the servers: looks for payloads that the child has, and sends their fingerprints (EEOD paper, II-D).
  *
- * It knows no socket, no device and no clock: `now` is in microseconds and an argument.  One thread at a time.  Nothing allocates after pk_parent_make.
+ * It knows no socket, no device and no clock: `now` is in microseconds and an argument.  One thread at a time.  Nothing allocates
+ * after pk_parent_make, but libcrypto at a handshake.
  *
  * What becomes of a piece of a response, segment by segment:
  *

@@ -13,7 +13,7 @@
 #define HOOK_ROOM      64     /* requests of sim_ask at one time */
 #define SAMPLE_SECONDS 0.05
 
-enum { ASK, ASK_OPEN, READ, SAMPLE, HOOK, CHECK };
+enum { ASK, ASK_OPEN, SAMPLE, HOOK, CHECK };
 
 struct client { uint32_t class, owner; };
 
@@ -169,17 +169,6 @@ static void finish(struct sim *s, struct sim_job *j) {
 
 static void read_some(struct sim *s, struct sim_job *j) {
     uint64_t bytes = j->unread;
-    if (bytes && s->setup->settings.pace) {
-        rs_time_t again = RS_NEVER;
-        uint64_t credit = rs_credit(s->engine, micros(s), j->ticket, &again);
-        if (credit < bytes && !j->asleep) {
-            /* What the credit leaves is read later: when the engine says, else soon, as a timer of a real host would. */
-            double later = credit == 0 && again != RS_NEVER ? (double)again / 1e6 : s->now + 0.005;
-            sim_events_add(&s->events, fmax(later, s->now + 1e-6), READ, j->index, j->serial);
-            j->asleep = 1;
-        }
-        bytes = credit < bytes ? credit : bytes;
-    }
     if (bytes) {
         int was = rs_progress(s->engine, micros(s), j->ticket, bytes);
         assert(was);
@@ -258,17 +247,10 @@ static void sample(struct sim *s) {
 }
 
 static void happen(struct sim *s, const struct sim_event *e) {
-    struct sim_job *j;
     switch (e->kind) {
     case ASK:      ask(s, e->index); break;
     case ASK_OPEN: ask_open(s, e->index); break;
     case SAMPLE:   sample(s); break;
-    case READ:
-        if ((j = sim_job_at(s, e->index, e->serial))) {
-            j->asleep = 0;
-            read_some(s, j);
-        }
-        break;
     case HOOK:
         s->setup->hook(s, s->setup->arg);
         sim_events_add(&s->events, s->now + s->setup->hook_every, HOOK, 0, 0);

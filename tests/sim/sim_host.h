@@ -82,7 +82,6 @@ struct sim_job {
     uint64_t    size, unread, received;
     double      work;           /* seconds of a worker; 0 = the server's own figure */
     double      submitted;
-    uint8_t     asleep;         /* waits for read credit */
     uint8_t     sent;           /* the server has no more of it */
 };
 

@@ -76,7 +76,6 @@ static void random_settings(struct soak *s, struct rs_settings *set) {
     set->wrc_f = 1 + below(s, 8);
     set->queue_max = one_in(s, 3) ? 1 + below(s, s->model.cap.tickets) : 0;
     set->debt_max = one_in(s, 3) ? 0 : 10000 + (uint64_t)below(s, 10000000);
-    set->pace = one_in(s, 3);
 }
 
 /* Some old names, some new ones, no name twice. */
@@ -274,13 +273,12 @@ static void late(struct soak *s) {
               !rs_progress(s->engine, s->now, t, 1000), "a call for an ended ticket was taken");
 }
 
-static void credit(struct soak *s) {
+static void allowance(struct soak *s) {
     uint32_t i = any(s, RS_RELEASED);
-    rs_time_t again = 0;
     if (i == SOAK_NONE)
         return;
-    uint64_t may = rs_credit(s->engine, s->now, ticket(s, i), &again);
-    expect(s, s->model.settings.pace || may == RS_UNLIMITED, "reading was limited with pacing off");
+    uint64_t may = rs_allowance(s->engine, s->now, ticket(s, i));
+    expect(s, s->model.settings.gate == RS_GATE_BYTES || may == RS_UNLIMITED, "what may be on its way was limited without the bytes gate");
 }
 
 static void reclaim(struct soak *s) {
@@ -326,7 +324,7 @@ static void rare(struct soak *s, uint32_t costly) {
     case 3:
     case 4:  unpark(s); break;
     case 5:  late(s); break;
-    case 6:  credit(s); break;
+    case 6:  allowance(s); break;
     case 7:  charge(s); break;
     case 8:  header(s); break;
     default:

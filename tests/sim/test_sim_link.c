@@ -112,24 +112,6 @@ START_TEST(shares_on_the_link_over_many_seeds) {
 }
 END_TEST
 
-/* Paced reading: no class may read faster than its weight, so even bins of one second (9 pages) are fair. */
-START_TEST(pacing_makes_short_bins_fair) {
-    struct figures f[2];
-    for (int pace = 0; pace < 2; pace++) {
-        struct sim_class classes[3];
-        struct sim_setup setup = office(classes, RS_SCHED_RFQ, RS_GATE_WINDOW, 8, 5);
-        setup.bin = 1;
-        setup.settings.pace = (uint32_t)pace;
-        setup.settings.burst = 16384;
-        f[pace] = run(&setup);
-        say(pace ? "amended RFQ, 1 s bins, paced" : "amended RFQ, 1 s bins", &f[pace]);
-    }
-    AT_LEAST("Jain over 1 s, paced", f[1].jain, 0.97);
-    AT_LEAST("what pacing adds", f[1].jain - f[0].jain, 0);
-    AT_LEAST("use of the link, paced", f[1].use, 0.95);
-}
-END_TEST
-
 /*
  * The longest time without a byte for the class of weight 1, window 4.  In the paper's order a page of 1 MB (the largest of 780 is about
  * that) comes at a quarter of the link, 16 s, and has to be earned at a seventh, 28 s: 12 s without a byte; more for the largest of all
@@ -252,7 +234,7 @@ START_TEST(the_byte_gate_keeps_the_link_busy_with_less_outstanding) {
 END_TEST
 
 int main(void) {
-    const TTest *tests[] = { the_amended_order_is_fairer_than_the_paper, shares_on_the_link_over_many_seeds, pacing_makes_short_bins_fair,
+    const TTest *tests[] = { the_amended_order_is_fairer_than_the_paper, shares_on_the_link_over_many_seeds,
                              a_debt_leaves_no_long_gap, a_reviving_class_takes_no_more_than_its_share, wrc_reaches_umax,
                              the_byte_gate_keeps_the_link_busy_with_less_outstanding };
     return test_sim_run("link", tests, sizeof tests / sizeof *tests, 1);

@@ -58,7 +58,6 @@ START_TEST(a_late_call_does_nothing) {
     ck_assert_int_eq(rs_state(w.e, second), RS_RELEASED);
     ck_assert_uint_eq(rs_class(w.e, first), RS_NO_CLASS);
     ck_assert_uint_eq(rs_tag(w.e, first), 0);
-    ck_assert_uint_eq(rs_credit(w.e, 0, first, &(rs_time_t){ 0 }), RS_UNLIMITED);
     const rs_ticket_t nonsense[] = { RS_NO_TICKET, 1, UINT32_MAX, UINT64_MAX, second + 1, second + ((rs_ticket_t)1 << 32) };
     for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++)
         for (int m = 0; m < MOVES; m++) ck_assert_int_eq(make(&w, (enum move)m, nonsense[i]), 0);
@@ -501,55 +500,10 @@ START_TEST(outlets_take_turns_and_have_gates_of_their_own) {
 }
 END_TEST
 
-START_TEST(read_credit_shares_the_rate) {
-    struct world w;
-    rs_time_t again;
-    const char *why = "";
-    open_world(&w, RS_SCHED_RFQ, RS_GATE_NONE, 0, (const uint32_t[]){ 3, 1 }, 2, 8);
-    w.settings.rate = 1000000;
-    w.settings.burst = 4096;
-    rs_ticket_t t[2] = { ask(&w, 0, 1 << 30), ask(&w, 1, 1 << 30) };
-    next(&w), next(&w);
-    ck_assert_uint_eq(rs_credit(w.e, 0, t[0], &again), RS_UNLIMITED);      /* not paced */
-    w.settings.pace = 1;
-    ck_assert_int_eq(rs_configure(w.e, &w.settings, w.classes, 2, NULL, 0, &why), 0);
-    uint64_t read[2] = { 0, 0 };
-    for (w.now = 1000000; w.now < 11000000;) {
-        rs_time_t soonest = RS_NEVER;
-        for (int i = 0; i < 2; i++) {
-            uint64_t credit = rs_credit(w.e, w.now, t[i], &again);
-            ck_assert(credit <= 4096);
-            if (credit) {
-                ck_assert(rs_progress(w.e, w.now, t[i], credit));
-                read[i] += credit;
-                rs_credit(w.e, w.now, t[i], &again);
-            }
-            ck_assert_uint_gt(again, w.now);
-            if (again < soonest) soonest = again;
-        }
-        w.now = soonest;
-    }
-    /* 10 s at 750 and 250 KB/s; what stands in a bucket at the beginning and is missing at the end is at most one burst */
-    ck_assert_int_le(llabs((long long)read[0] - 7500000), 4096 + 1024);
-    ck_assert_int_le(llabs((long long)read[1] - 2500000), 4096 + 1024);
-    /* Alone, a class has it all. */
-    ck_assert(rs_finish(w.e, w.now, t[1]));
-    uint64_t alone = 0;
-    for (rs_time_t end = w.now + 1000000; w.now < end; w.now = again) {
-        uint64_t credit = rs_credit(w.e, w.now, t[0], &again);
-        rs_progress(w.e, w.now, t[0], credit);
-        alone += credit;
-        rs_credit(w.e, w.now, t[0], &again);
-    }
-    ck_assert_int_le(llabs((long long)alone - 1000000), 4096 + 1024);
-    close_world(&w);
-}
-END_TEST
-
 START_TEST(settings_are_a_table) {
     struct rs_settings s;
     rs_settings_default(&s);
-    ck_assert_uint_eq(rs_settings_count, 12);
+    ck_assert_uint_eq(rs_settings_count, 10);
     for (size_t i = 0; i < rs_settings_count; i++) {
         const struct rs_setting_info *row = &rs_settings_table[i];
         ck_assert_uint_le(row->least, row->normal);
@@ -599,7 +553,6 @@ int main(void) {
     tcase_add_test(c, attach_and_create_say_what_is_wrong);
     tcase_add_test(c, large_capacities_fit);
     tcase_add_test(c, outlets_take_turns_and_have_gates_of_their_own);
-    tcase_add_test(c, read_credit_shares_the_rate);
     tcase_add_test(c, settings_are_a_table);
     suite_add_tcase(s, c);
     return run_suite(s);

@@ -35,7 +35,6 @@ static void wreck(rs_engine_t *e, uint64_t *seed) {
         noise(&row->promised, sizeof row->promised, seed);
         noise(&row->own, sizeof row->own * 2, seed);
         noise(&row->mean, sizeof row->mean, seed);
-        noise(&row->credit, sizeof row->credit * 2, seed);
     }
     noise(&e->free_first, sizeof e->free_first, seed);
     noise(&e->shared, sizeof e->shared, seed);

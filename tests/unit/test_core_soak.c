@@ -35,7 +35,6 @@ static void reconfigure(struct soak *k) {
     }
     s.window = below(k, 30);
     s.rate = below(k, 3) ? 1000000 : 0;
-    s.pace = below(k, 2);
     s.debt_max = below(k, 3) ? 100000 : 0;
     for (uint32_t i = 0; i < n; i++) {
         struct rs_class_settings *c = &k->w.classes[i];
@@ -75,7 +74,7 @@ static void step(struct soak *k) {
     case 34: rs_abort(e, k->w.now, t); break;
     case 35: rs_cancel(e, k->w.now, t); break;
     case 36: rs_charge(e, k->w.now, below(k, CLASSES), below(k, OUTLETS), below(k, 100000)); break;
-    case 37: rs_credit(e, k->w.now, t, &again); break;
+    case 37: rs_allowance(e, k->w.now, t); break;
     case 38:
         if (!below(k, 20)) rs_reclaim(e, k->w.now, below(k, 5));
         if (!below(k, 10)) rs_rebuild(e, k->w.now);
