@@ -7,7 +7,7 @@
 
 #include "policy/match_literal.h"
 #include "policy/policy_impl.h"
-#include "policy/policy_sample.h"
+#include "tests/lab/policy_sample.h"
 #include "test_policy.h"
 
 #ifndef SANITIZED

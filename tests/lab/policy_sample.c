@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "policy_sample.h"
-#include "policy_url.h"
+#include "policy/policy_url.h"
 
 static const char *const words[] = {
     "search", "data", "web", "link", "image", "news", "video", "price", "seo", "crawl", "spider", "index", "feed", "page", "site", "cloud",

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "policy_impl.h"
-#include "policy_sample.h"
+#include "policy/policy_impl.h"
+#include "tests/lab/policy_sample.h"
 
 static volatile uint32_t sink;      /* so that no match is left out as unused */
 

@@ -8,7 +8,7 @@
 #ifndef FAIRGATE_POLICY_SAMPLE_H
 #define FAIRGATE_POLICY_SAMPLE_H
 
-#include "policy.h"
+#include "policy/policy.h"
 
 enum { SAMPLE_REQUESTS = 4 };
 
