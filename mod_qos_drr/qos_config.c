@@ -7,6 +7,7 @@
 #include <http_core.h>
 #include <http_log.h>
 
+#include "policy/policy_engine.h"
 #include "qos_share.h"
 
 APLOG_USE_MODULE(qos_drr);
@@ -68,8 +69,8 @@ static const char *number_in(apr_pool_t *p, const char *what, const char *text, 
 }
 
 struct number_setting { size_t offset; apr_int64_t least, most; };
-static struct number_setting queue_setting = { offsetof(struct qos_server, queue), 1, 1000000 };
-static struct number_setting wait_setting = { offsetof(struct qos_server, wait), 1, 3600 };
+static struct number_setting queue_setting = { offsetof(struct qos_server, queue), 1, POLICY_QUEUE_MAX };
+static struct number_setting wait_setting = { offsetof(struct qos_server, wait), 1, POLICY_WAIT_MAX };
 static struct number_setting retry_setting = { offsetof(struct qos_server, retry_after), 1, 86400 };
 static struct number_setting pages_setting = { offsetof(struct qos_server, pages), 1024, 16777216 };
 
@@ -172,9 +173,9 @@ static const char *set_class(cmd_parms *cmd, void *dir, int argc, char *const ar
     memcpy(c.name, argv[0], strlen(argv[0]));
     for (int i = 1; i < argc && !bad; i++) {
         const char *a = argv[i];
-        if (!strncasecmp(a, "weight=", 7)) { bad = number_in(cmd->pool, "QosClass weight=", a + 7, 1, 1000000, &n); c.quantum = (uint32_t)n; }
-        else if (!strncasecmp(a, "queue=", 6)) { bad = number_in(cmd->pool, "QosClass queue=", a + 6, 1, 1000000, &n); c.queue = (uint32_t)n; }
-        else if (!strncasecmp(a, "wait=", 5)) { bad = number_in(cmd->pool, "QosClass wait=", a + 5, 1, 3600, &n); c.wait_s = (uint32_t)n; }
+        if (!strncasecmp(a, "weight=", 7)) { bad = number_in(cmd->pool, "QosClass weight=", a + 7, 1, POLICY_QUANTUM_MAX, &n); c.quantum = (uint32_t)n; }
+        else if (!strncasecmp(a, "queue=", 6)) { bad = number_in(cmd->pool, "QosClass queue=", a + 6, 1, POLICY_QUEUE_MAX, &n); c.queue = (uint32_t)n; }
+        else if (!strncasecmp(a, "wait=", 5)) { bad = number_in(cmd->pool, "QosClass wait=", a + 5, 1, POLICY_WAIT_MAX, &n); c.wait_s = (uint32_t)n; }
         else if (!strcasecmp(a, "order=fifo")) c.order = POLICY_FIFO;
         else if (!strcasecmp(a, "order=shortest")) c.order = POLICY_SHORTEST;
         else if (!strcasecmp(a, "default")) c.is_default = 1;
@@ -307,21 +308,15 @@ static int load_policy(struct qos_server *q, apr_pool_t *pconf, server_rec *s) {
     return OK;
 }
 
-/* What no rule matches goes to a class of its own, as light as the lightest.  There is none of that name: it would be the default. */
-static void add_other(struct qos_server *q, uint32_t i) {
-    struct rs_class_settings *c = &q->classes[i];
-    uint32_t least = UINT32_MAX;
-
-    for (uint32_t k = 0; k < i; k++)
-        if (q->classes[k].weight < least) least = q->classes[k].weight;
-    apr_cpystrn(c->name, POLICY_OTHER, sizeof c->name);
-    c->weight = least == UINT32_MAX ? 1 : least;
-    q->wait_s[i] = (uint32_t)q->wait;
-    q->default_class = i;
+static void add_class(struct qos_server *q, const struct policy_engine_class *c) {
+    q->classes[q->nclasses] = c->settings;
+    q->wait_s[q->nclasses++] = c->wait_s;
+    q->weights += c->settings.weight;
 }
 
 int qos_config_finish(struct qos_server *q, apr_pool_t *pconf, server_rec *s) {
-    uint32_t n;
+    struct policy_engine_class c;
+    uint32_t n, lightest = 0;
     char *error = NULL;
 
     if (q->policy_file) {
@@ -344,21 +339,19 @@ int qos_config_finish(struct qos_server *q, apr_pool_t *pconf, server_rec *s) {
     q->classes = apr_pcalloc(pconf, (n + 1) * sizeof *q->classes);
     q->wait_s = apr_pcalloc(pconf, (n + 1) * sizeof *q->wait_s);
     q->number = apr_pcalloc(pconf, (n + 1) * sizeof *q->number);
-    q->default_class = POLICY_NONE;
     for (uint32_t i = 0; i < n; i++) {
-        const struct policy_class *c = policy_class_at(q->policy, i);
-        struct rs_class_settings *to = &q->classes[i];
-        apr_cpystrn(to->name, c->name, sizeof to->name);
-        to->weight = c->quantum;
-        to->order = c->order == POLICY_SHORTEST ? RS_ORDER_SHORTEST : RS_ORDER_FIFO;
-        to->queue_max = c->queue;
-        to->wait_bound_ms = c->order == POLICY_SHORTEST ? (uint32_t)(c->wait_s ? c->wait_s : (uint32_t)q->wait) * 500u : 0;
-        q->wait_s[i] = c->wait_s ? c->wait_s : (uint32_t)q->wait;
-        if (c->is_default) q->default_class = i;
+        const struct policy_class *from = policy_class_at(q->policy, i);
+
+        if (!i || from->quantum < lightest) lightest = from->quantum;
+        policy_engine_class(from, (uint32_t)q->wait, &c);
+        add_class(q, &c);
     }
-    q->nclasses = n;
-    if (q->default_class == POLICY_NONE) add_other(q, q->nclasses++);
-    for (uint32_t i = 0; i < q->nclasses; i++) q->weights += q->classes[i].weight;
+    q->default_class = policy_engine_default(q->policy);
+    if (q->default_class == POLICY_NONE) {
+        policy_engine_other(lightest, (uint32_t)q->wait, &c);
+        q->default_class = q->nclasses;
+        add_class(q, &c);
+    }
     q->settings.queue_max = (uint32_t)q->queue;
     q->retry_after_text = apr_psprintf(pconf, "%d", q->retry_after);
     return OK;

@@ -10,6 +10,7 @@
 #include "base/TextException.h"
 #include "fqrs/Host.h"
 #include "fqrs/Config.h"
+#include "fqrs/policy/policy_engine.h"
 #include "fqrs/Runner.h"
 #include "sbuf/Stream.h"
 #include "SquidConfig.h"
@@ -24,7 +25,6 @@ Fqrs::Config Fqrs::TheConfig;
 
 /// as long as Squid by default tries to forward a request
 static const uint32_t NormalWaitSeconds = 240;
-static const uint32_t LongestWaitSeconds = 86400;
 /// Without a bound of its own a class may owe what the link carries in this time: see sched_rfq.c.
 static const uint64_t NormalDebtSeconds = 6;
 
@@ -125,6 +125,10 @@ NextWord(const char *what)
 
 } // namespace Fqrs
 
+Fqrs::ClassConfig::ClassConfig(const struct policy_engine_class &from): settings(from.settings), waitSeconds(from.wait_s)
+{
+}
+
 Fqrs::Config::Config()
 {
     clear();
@@ -194,7 +198,6 @@ Fqrs::Config::parseClass()
     const auto name = NextWord("the name of the class");
     if (name.size() >= RS_NAME_MAX || name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") != name.npos)
         Refuse(ToSBuf("fqrs_class: \"", name.c_str(), "\" is not a name; use 1 to ", RS_NAME_MAX - 1, " letters, digits, '-', '_', '.'"));
-    memset(&c.settings, 0, sizeof(c.settings));
     memcpy(c.settings.name, name.c_str(), name.size());
     c.waitSeconds = NormalWaitSeconds;
 
@@ -204,7 +207,7 @@ Fqrs::Config::parseClass()
         else if (strcmp(key, "queue") == 0)
             c.settings.queue_max = Number(key, value, 1, POLICY_QUEUE_MAX);
         else if (strcmp(key, "wait") == 0)
-            c.waitSeconds = Number(key, value, 1, LongestWaitSeconds);
+            c.waitSeconds = Number(key, value, 1, POLICY_WAIT_MAX);
         else
             return false;
         return true;
@@ -248,14 +251,9 @@ Fqrs::Config::parsePolicy()
     policy.reset(p, PolicyDeleter());
     policyFirst = classes.size();
     for (uint32_t i = 0; i < policy_class_count(p); ++i) {
-        const auto from = policy_class_at(p, i);
-        ClassConfig c;
-        memset(&c.settings, 0, sizeof(c.settings));
-        memcpy(c.settings.name, from->name, sizeof(from->name));
-        static_assert(sizeof(from->name) == sizeof(c.settings.name), "a policy's class has an engine's name");
-        c.settings.weight = from->quantum;
-        c.settings.queue_max = from->queue;
-        c.waitSeconds = from->wait_s ? from->wait_s : NormalWaitSeconds;
+        struct policy_engine_class from;
+        policy_engine_class(policy_class_at(p, i), NormalWaitSeconds, &from);
+        ClassConfig c(from);
         c.fromPolicy = true;
         add(c);
     }
@@ -356,29 +354,20 @@ void
 Fqrs::Config::finalize()
 {
     Run();
-    const auto policyDefault = [this] {
-        for (uint32_t i = 0; policy && i < policy_class_count(policy.get()); ++i) {
-            if (policy_class_at(policy.get(), i)->is_default)
-                return policyFirst + i;
-        }
-        return POLICY_NONE;
-    };
-    defaultClass = policyDefault();
-    if (defaultClass == POLICY_NONE) {
-        const auto other = find(POLICY_OTHER);
-        if (other >= 0) {
-            defaultClass = other;
-        } else {
-            ClassConfig c;
-            memset(&c.settings, 0, sizeof(c.settings));
-            strcpy(c.settings.name, POLICY_OTHER);
-            c.settings.weight = POLICY_QUANTUM_MAX;
-            for (const auto &k: classes)
-                c.settings.weight = std::min(c.settings.weight, k.settings.weight);
-            c.waitSeconds = NormalWaitSeconds;
-            defaultClass = classes.size();
-            append(c);
-        }
+    const auto policyDefault = policy ? policy_engine_default(policy.get()) : POLICY_NONE;
+    const auto other = find(POLICY_OTHER);
+    if (policyDefault != POLICY_NONE) {
+        defaultClass = policyFirst + policyDefault;
+    } else if (other >= 0) {
+        defaultClass = other;
+    } else {
+        uint32_t lightest = classes.empty() ? 0 : POLICY_QUANTUM_MAX;
+        for (const auto &k: classes)
+            lightest = std::min(lightest, k.settings.weight);
+        struct policy_engine_class rest;
+        policy_engine_other(lightest, NormalWaitSeconds, &rest);
+        defaultClass = classes.size();
+        append(ClassConfig(rest));
     }
     if (settings.sched == RS_SCHED_RFQ && !settings.debt_max)
         settings.debt_max = std::min(settings.rate * NormalDebtSeconds, Info("debt_max").most);

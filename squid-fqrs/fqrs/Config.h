@@ -15,6 +15,7 @@
 #include <vector>
 
 class StoreEntry;
+struct policy_engine_class;
 
 namespace Fqrs
 {
@@ -27,7 +28,10 @@ struct PolicyDeleter {
 class ClassConfig
 {
 public:
-    struct rs_class_settings settings; ///< name, weight, queue
+    ClassConfig() = default;
+    explicit ClassConfig(const struct policy_engine_class &);
+
+    struct rs_class_settings settings = {}; ///< name, weight, queue, order
     uint32_t waitSeconds = 0; ///< longest wait
     acl_access *access = nullptr; ///< fqrs_access lines of this class in their order; owned by Config
     bool fromPolicy = false;

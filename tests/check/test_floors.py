@@ -10,16 +10,16 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 # What the files of a house may include of other houses, by the beginning of the name.
 MAY = {
     "base": (),
-    "core": (),
+    "core": ("base/base_report.h",),
     "marks": (),
     "pages": ("base/",),
-    "policy": ("pages/pages_url.h",),
+    "policy": ("core/rs.h", "pages/pages_url.h"),
     "shm": ("base/", "core/rs.h"),
-    "mod_qos_drr": ("base/", "core/rs.h", "pages/", "policy/", "shm/shm.h"),
-    "mod_eeod": ("marks/",),
-    "pktcache": ("marks/",),
+    "mod_qos_drr": ("base/", "core/rs.h", "core/rs_figures.h", "pages/", "policy/", "shm/shm.h"),
+    "mod_eeod": ("base/base_report.h", "marks/"),
+    "pktcache": ("base/base_report.h", "marks/"),
     "prober": ("pages/",),
-    "squid-fqrs/fqrs": ("base/", "core/rs.h", "pages/pages_url.h", "policy/"),     # base/ is Squid's own there
+    "squid-fqrs/fqrs": ("base/", "core/rs.h", "core/rs_figures.h", "pages/pages_url.h", "policy/"),     # base/ is Squid's own there
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<](?:\.\./)*([^">]+)', re.M)
 

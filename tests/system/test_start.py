@@ -62,7 +62,7 @@ def test_bad_policy_is_refused(new_gateway, name):
     ("QosWindow many\n", "auto"),
     ("QosScheduler lottery\n", "drr or fifo"),
     ("QosQueue -1\n", "1 to 1000000"),
-    ("QosWait soon\n", "1 to 3600"),
+    ("QosWait soon\n", "1 to 86400"),
 ])
 def test_bad_directive_is_refused(new_gateway, directives, cure):
     gateway = new_gateway(classes=directives)

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "policy_engine.h"
+
+#include <string.h>
+
+_Static_assert(POLICY_NAME_MAX == RS_NAME_MAX, "a policy's class has an engine's name");
+
+void policy_engine_class(const struct policy_class *from, uint32_t usual_wait_s, struct policy_engine_class *to) {
+    memset(to, 0, sizeof *to);
+    memcpy(to->settings.name, from->name, sizeof to->settings.name);
+    to->settings.weight = from->quantum;
+    to->settings.queue_max = from->queue;
+    to->settings.order = from->order == POLICY_SHORTEST ? RS_ORDER_SHORTEST : RS_ORDER_FIFO;
+    to->wait_s = from->wait_s ? from->wait_s : usual_wait_s;
+    /* Who has waited half of what it may goes first: the largest are not refused for being large. */
+    to->settings.wait_bound_ms = from->order == POLICY_SHORTEST ? to->wait_s * 500u : 0;
+}
+
+void policy_engine_other(uint32_t lightest, uint32_t usual_wait_s, struct policy_engine_class *to) {
+    struct policy_class other = { .name = POLICY_OTHER, .quantum = lightest ? lightest : 1 };
+
+    policy_engine_class(&other, usual_wait_s, to);
+}
+
+uint32_t policy_engine_default(const policy_t *p) {
+    for (uint32_t i = 0; i < policy_class_count(p); i++)
+        if (policy_class_at(p, i)->is_default) return i;
+    return POLICY_NONE;
+}

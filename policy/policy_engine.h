@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * policy_engine.h - a policy's classes as the engine has them: one mapping, so that a policy means the same at every host.
+ *
+ * What differs between hosts is the wait of a class that names none, which the host hands in, and whether sizes are known before requests go: where
+ * they are not, the order "shortest" is that of arrival.
+ */
+#ifndef FAIRGATE_POLICY_ENGINE_H
+#define FAIRGATE_POLICY_ENGINE_H
+
+#include "core/rs.h"
+#include "policy.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct policy_engine_class {
+    struct rs_class_settings settings;
+    uint32_t                 wait_s;    /* who has waited longer is refused */
+};
+
+/* `usual_wait_s`: of a class that names no wait of its own. */
+void policy_engine_class(const struct policy_class *from, uint32_t usual_wait_s, struct policy_engine_class *to);
+
+/* The class of what nothing else takes, where a host must add one: POLICY_OTHER, as light as the lightest, `lightest` (0: there is none). */
+void policy_engine_other(uint32_t lightest, uint32_t usual_wait_s, struct policy_engine_class *to);
+
+/* Position of the class of what no rule matches; POLICY_NONE: a host adds one.  Of a frozen policy. */
+uint32_t policy_engine_default(const policy_t *p);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

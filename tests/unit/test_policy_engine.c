@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A policy's classes as the engine has them. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy/policy_engine.h"
+#include "run_suite.h"
+
+static policy_t *parse(const char *classes) {
+    char xml[1024], *error = NULL;
+    snprintf(xml, sizeof xml, "<classification>%s</classification>", classes);
+    policy_t *p = policy_parse(xml, strlen(xml), "test", &error);
+    ck_assert_msg(p != NULL, "%s", error ? error : "no reason");
+    return p;
+}
+
+START_TEST(a_class_of_a_policy) {
+    policy_t *p = parse("<class id=\"1\" name=\"people\" quantum=\"600\"/>"
+                        "<class id=\"2\" name=\"bots\" quantum=\"7\" queue=\"20\" wait=\"86400\" order=\"shortest\"/>");
+    struct policy_engine_class c;
+
+    policy_engine_class(policy_class_at(p, 0), 30, &c);
+    ck_assert_str_eq(c.settings.name, "people");
+    ck_assert_uint_eq(c.settings.weight, 600);
+    ck_assert_uint_eq(c.settings.queue_max, 0);
+    ck_assert_int_eq(c.settings.order, RS_ORDER_FIFO);
+    ck_assert_uint_eq(c.settings.wait_bound_ms, 0);
+    ck_assert_uint_eq(c.settings.level, 0);
+    ck_assert_uint_eq(c.wait_s, 30);
+    policy_engine_class(policy_class_at(p, 1), 30, &c);
+    ck_assert_str_eq(c.settings.name, "bots");
+    ck_assert_uint_eq(c.settings.weight, 7);
+    ck_assert_uint_eq(c.settings.queue_max, 20);
+    ck_assert_int_eq(c.settings.order, RS_ORDER_SHORTEST);
+    ck_assert_uint_eq(c.settings.wait_bound_ms, 43200000);
+    ck_assert_uint_eq(c.wait_s, 86400);
+    ck_assert_uint_eq(policy_engine_default(p), POLICY_NONE);
+    policy_free(&p);
+}
+END_TEST
+
+START_TEST(who_takes_the_rest) {
+    static const struct { const char *classes; uint32_t position; } all[] = {
+        { "<class id=\"1\" name=\"a\" quantum=\"2\"/><class id=\"2\" name=\"b\" quantum=\"1\" default=\"yes\"/>", 1 },
+        { "<class id=\"1\" name=\"a\" quantum=\"2\"/><class id=\"2\" name=\"other\" quantum=\"1\"/>", 1 },
+        { "<class id=\"1\" name=\"a\" quantum=\"2\" default=\"yes\"/><class id=\"2\" name=\"other\" quantum=\"1\"/>", 0 },
+        { "<class id=\"1\" name=\"a\" quantum=\"2\"/>", POLICY_NONE },
+    };
+    struct policy_engine_class c;
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        policy_t *p = parse(all[i].classes);
+        ck_assert_uint_eq(policy_engine_default(p), all[i].position);
+        policy_free(&p);
+    }
+    policy_engine_other(7, 240, &c);
+    ck_assert_str_eq(c.settings.name, "other");
+    ck_assert_uint_eq(c.settings.weight, 7);
+    ck_assert_uint_eq(c.wait_s, 240);
+    policy_engine_other(0, 240, &c);
+    ck_assert_uint_eq(c.settings.weight, 1);
+}
+END_TEST
+
+int main(void) {
+    Suite *s = suite_create("policy_engine");
+    TCase *c = tcase_create("mapping");
+    suite_add_tcase(s, c);
+    tcase_add_test(c, a_class_of_a_policy);
+    tcase_add_test(c, who_takes_the_rest);
+    return run_suite(s);
+}
