@@ -9,16 +9,12 @@
 #include <http_protocol.h>
 #include <mod_status.h>
 
+#include "base/base_report.h"
+
 /* Kept for the life of the parent under this key of the process pool; the number counts the shapes of struct eeod_stats. */
 #define KEPT "fairgate-eeod-stats-1"
 
 #define U64 "%" APR_UINT64_T_FMT
-
-static const struct { const char *name, *help; } counters[] = {
-#define X(name, help) { #name, help },
-    EEOD_COUNTERS(X)
-#undef X
-};
 
 static struct eeod_stats *stats;
 
@@ -41,17 +37,38 @@ void eeod_count(enum eeod_counter which, uint64_t n) {
 
 static apr_uint64_t value(int i) { return atomic_load_explicit(&stats->n[i], memory_order_relaxed); }
 
-static void prometheus(request_rec *r) {
-    ap_set_content_type(r, "text/plain; version=0.0.4; charset=utf-8");
+static void to_client(void *to, const char *text, size_t bytes) { ap_rwrite(text, (int)bytes, to); }
+static struct base_sink client(request_rec *r) { return (struct base_sink){ to_client, r }; }
+
+static const struct { const char *total, *name, *help; } counters[] = {
+#define X(name, help) { #name "_total", #name, help },
+    EEOD_COUNTERS(X)
+#undef X
+};
+
+static void figures(struct base_figure *to) {
     for (int i = 0; i < EEOD_NCOUNTERS; i++)
-        ap_rprintf(r, "# HELP fairgate_eeod_%s_total %s\n# TYPE fairgate_eeod_%s_total counter\nfairgate_eeod_%s_total " U64 "\n", counters[i].name,
-                   counters[i].help, counters[i].name, counters[i].name, value(i));
+        to[i] = (struct base_figure){ counters[i].total, counters[i].name, counters[i].help, NULL, (double)value(i), BASE_COUNTER };
+}
+
+static void prometheus(request_rec *r) {
+    struct base_figure all[EEOD_NCOUNTERS];
+
+    figures(all);
+    ap_set_content_type(r, BASE_PROMETHEUS_TYPE);
+    base_figures_prometheus(client(r), "fairgate_eeod_", (struct base_label){ NULL, NULL }, all, EEOD_NCOUNTERS);
 }
 
 static void json(request_rec *r) {
+    struct base_json j = base_json_into(client(r));
+    struct base_figure all[EEOD_NCOUNTERS];
+
+    figures(all);
     ap_set_content_type(r, "application/json");
-    for (int i = 0; i < EEOD_NCOUNTERS; i++) ap_rprintf(r, "%c\"%s\":" U64, i ? ',' : '{', counters[i].name, value(i));
-    ap_rputs("}\n", r);
+    base_json_object(&j, NULL);
+    base_figures_json(&j, all, EEOD_NCOUNTERS);
+    base_json_end_object(&j);
+    base_json_done(&j);
 }
 
 static void text(request_rec *r) {

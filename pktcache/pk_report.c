@@ -16,10 +16,12 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "base/base_report.h"
+
 enum { SLOW = 1 /* seconds */, WORD = 16, ANSWER_MAX = 1 << 20, ROWS = 24 };
 
-static const struct { const char *name, *sentence; size_t at; } counters[] = {
-#define COUNTER(name, sentence) { #name, sentence, offsetof(struct pk_counters, name) },
+static const struct { const char *name, *total, *sentence; size_t at; } counters[] = {
+#define COUNTER(name, sentence) { #name, #name "_total", sentence, offsetof(struct pk_counters, name) },
     PK_COUNTERS
 #undef COUNTER
 };
@@ -80,10 +82,24 @@ int pk_report_listen(const char *path, char **error) {
     return -1;
 }
 
-/* The sum of all lanes; of the connections the newest of each. */
-static void sum_up(const struct pk_common *common, pk_lane_t *const *lane, struct pk_seen *sum, json_t *connections) {
-    struct pk_seen s;
+static void write_flow(struct base_json *j, const struct pk_flow *f) {
     char from[INET6_ADDRSTRLEN], to[INET6_ADDRSTRLEN];
+
+    base_json_object(j, NULL);
+    base_json_text(j, "from", inet_ntop(AF_INET6, f->tuple.from, from, sizeof from));
+    base_json_whole(j, "from_port", ntohs(f->tuple.from_port));
+    base_json_text(j, "to", inet_ntop(AF_INET6, f->tuple.to, to, sizeof to));
+    base_json_whole(j, "to_port", ntohs(f->tuple.to_port));
+    base_json_whole(j, "packets", f->packets);
+    base_json_whole(j, "bytes", f->bytes);
+    base_json_whole(j, "tokens", f->tokens);
+    base_json_whole(j, "saved", f->saved);
+    base_json_end_object(j);
+}
+
+/* The sum of all lanes; of the connections the newest of each into an array that is open, or NULL. */
+static void sum_up(const struct pk_common *common, pk_lane_t *const *lane, struct pk_seen *sum, struct base_json *connections) {
+    struct pk_seen s;
 
     memset(sum, 0, sizeof *sum);
     for (unsigned i = 0; i < common->c->queues; i++) {
@@ -92,53 +108,63 @@ static void sum_up(const struct pk_common *common, pk_lane_t *const *lane, struc
         sum->flows += s.flows;
         if (!sum->why) sum->why = s.why;
         if (!i || s.theirs != PK_VERSION) sum->theirs = s.theirs;
-        for (unsigned k = 0; connections && k < s.listed; k++) {
-            const struct pk_flow *f = s.flow + k;
-            inet_ntop(AF_INET6, f->tuple.from, from, sizeof from);
-            inet_ntop(AF_INET6, f->tuple.to, to, sizeof to);
-            json_array_append_new(connections, json_pack("{s:s, s:i, s:s, s:i, s:I, s:I, s:I, s:I}", "from", from, "from_port", ntohs(f->tuple.from_port), "to", to,
-                                                         "to_port", ntohs(f->tuple.to_port), "packets", (json_int_t)f->packets, "bytes", (json_int_t)f->bytes,
-                                                         "tokens", (json_int_t)f->tokens, "saved", (json_int_t)f->saved));
-        }
+        for (unsigned k = 0; connections && k < s.listed; k++) write_flow(connections, s.flow + k);
     }
 }
 
-static void write_json(FILE *out, const struct pk_common *common, pk_lane_t *const *lane) {
-    json_t *connections = json_array(), *numbers = json_object(), *all;
-    struct pk_store_stats store;
-    struct pk_seen sum;
+/* What the daemon tells: its counters, then the rest. */
+enum { REST = 6 };
 
-    sum_up(common, lane, &sum, connections);
+static void figures(const struct pk_common *common, const struct pk_seen *sum, struct base_figure to[COUNTED + REST]) {
+    struct pk_store_stats store;
+
     pk_store_stats(common->store, &store);
-    for (size_t i = 0; i < COUNTED; i++) json_object_set_new(numbers, counters[i].name, json_integer((json_int_t)count_of(&sum.counters, i)));
-    all = json_pack("{s:s, s:b, s:s, s:i, s:i, s:I, s:I, s:I, s:i, s:i, s:o, s:o}", "role", common->role == PK_PARENT ? "parent" : "child", "at_work", !sum.why, "why", pk_why_sentence(sum.why), "version",
-                    PK_VERSION, "peer_version", (int)sum.theirs, "store_bytes",
-                    (json_int_t)store.bytes, "store_kept", (json_int_t)store.kept, "store_clashes", (json_int_t)store.clashes, "flows", (int)sum.flows, "stalls",
-                    (int)pk_guard_stalls(common->guard), "counters", numbers, "connections", connections);
-    json_dumpf(all, out, JSON_INDENT(1));
-    fputc('\n', out);
-    json_decref(all);
+    for (size_t i = 0; i < COUNTED; i++)
+        to[i] = (struct base_figure){ counters[i].total, counters[i].name, counters[i].sentence, NULL, (double)count_of(&sum->counters, i), BASE_COUNTER };
+    const struct base_figure rest[REST] = {
+        { "at_work", "at_work", "1: there is a session, the peer is heard, neither end stands aside, and connections go on", NULL, !sum->why, BASE_TRUTH },
+        { "store_bytes", "store_bytes", "room of the store", NULL, (double)store.bytes, BASE_GAUGE },
+        { "store_kept_bytes", "store_kept", "payloads in it", NULL, (double)store.kept, BASE_GAUGE },
+        { "store_clashes_total", "store_clashes", "payloads that had another one's fingerprint", NULL, (double)store.clashes, BASE_COUNTER },
+        { "flows", "flows", "connections that are followed", NULL, sum->flows, BASE_GAUGE },
+        { "stalls_total", "stalls", "times that the guard took the device down", "fairgate_pktcache_stalls", (double)pk_guard_stalls(common->guard), BASE_COUNTER },
+    };
+    memcpy(to + COUNTED, rest, sizeof rest);
 }
 
-static void write_prometheus(FILE *out, const struct pk_common *common, pk_lane_t *const *lane) {
-    const char *role = common->role == PK_PARENT ? "parent" : "child";
-    struct pk_store_stats store;
+static const char *role_of(const struct pk_common *common) { return common->role == PK_PARENT ? "parent" : "child"; }
+
+static void to_stream(void *to, const char *text, size_t bytes) { fwrite(text, 1, bytes, to); }
+
+static void write_json(struct base_sink out, const struct pk_common *common, pk_lane_t *const *lane) {
+    struct base_json j = base_json_into(out);
+    struct base_figure all[COUNTED + REST];
+    struct pk_seen sum;
+
+    base_json_object(&j, NULL);
+    base_json_text(&j, "role", role_of(common));
+    base_json_array(&j, "connections");
+    sum_up(common, lane, &sum, &j);
+    base_json_end_array(&j);
+    figures(common, &sum, all);
+    base_json_object(&j, "counters");
+    base_figures_json(&j, all, COUNTED);
+    base_json_end_object(&j);
+    base_figures_json(&j, all + COUNTED, REST);
+    base_json_text(&j, "why", pk_why_sentence(sum.why));
+    base_json_whole(&j, "version", PK_VERSION);
+    base_json_whole(&j, "peer_version", sum.theirs);
+    base_json_end_object(&j);
+    base_json_done(&j);
+}
+
+static void write_prometheus(struct base_sink out, const struct pk_common *common, pk_lane_t *const *lane) {
+    struct base_figure all[COUNTED + REST];
     struct pk_seen sum;
 
     sum_up(common, lane, &sum, NULL);
-    pk_store_stats(common->store, &store);
-    for (size_t i = 0; i < COUNTED; i++) {
-        fprintf(out, "# HELP fairgate_pktcache_%s_total %s\n# TYPE fairgate_pktcache_%s_total counter\n", counters[i].name, counters[i].sentence, counters[i].name);
-        fprintf(out, "fairgate_pktcache_%s_total{role=\"%s\"} %" PRIu64 "\n", counters[i].name, role, count_of(&sum.counters, i));
-    }
-    const struct { const char *name, *sentence; uint64_t value; } gauges[] = {
-        { "at_work", "1: there is a session, the peer is heard, neither end stands aside, and connections go on", !sum.why }, { "store_bytes", "room of the store", store.bytes },
-        { "store_kept_bytes", "payloads in it", store.kept }, { "flows", "connections that are followed", sum.flows },
-        { "stalls", "times that the guard took the device down", pk_guard_stalls(common->guard) }
-    };
-    for (size_t i = 0; i < sizeof gauges / sizeof *gauges; i++)
-        fprintf(out, "# HELP fairgate_pktcache_%s %s\n# TYPE fairgate_pktcache_%s gauge\nfairgate_pktcache_%s{role=\"%s\"} %" PRIu64 "\n", gauges[i].name,
-                gauges[i].sentence, gauges[i].name, gauges[i].name, role, gauges[i].value);
+    figures(common, &sum, all);
+    base_figures_prometheus(out, "fairgate_pktcache_", (struct base_label){ "role", role_of(common) }, all, COUNTED + REST);
 }
 
 /* All of it, or what a reader takes within SLOW. */
@@ -174,8 +200,8 @@ void pk_report_answer(int listener, const struct pk_common *common, pk_lane_t *c
     ssize_t got = recv(s, word, sizeof word - 1, 0);
     word[got > 0 ? got : 0] = 0;
     if (got > 0 && (out = open_memstream(&answer, &n))) {
-        if (!strcmp(word, "prometheus\n")) write_prometheus(out, common, lane);
-        else write_json(out, common, lane);
+        if (!strcmp(word, "prometheus\n")) write_prometheus((struct base_sink){ to_stream, out }, common, lane);
+        else write_json((struct base_sink){ to_stream, out }, common, lane);
         fclose(out);
         send_all(s, answer, n);
     }
@@ -209,8 +235,13 @@ static char *ask(const char *path, const char *format) {
 
 int pk_report_stats(const char *path, const char *format) {
     char *answer = ask(path, format);
+    json_t *all = answer && !strcmp(format, "json") ? json_loads(answer, 0, NULL) : NULL;
+
     if (!answer) return 1;
-    fputs(answer, stdout);
+    if (all) json_dumpf(all, stdout, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
+    else fputs(answer, stdout);
+    if (all) fputc('\n', stdout);
+    json_decref(all);
     free(answer);
     return fflush(stdout) ? 1 : 0;
 }

@@ -73,6 +73,7 @@ public:
     typedef std::array<uint64_t, REFUSALS> Refusals;
     const Refusals &refusalsOf(uint32_t classNumber) const { return refusals[classNumber]; }
     uint64_t refusedLate() const { return overdue; }
+    uint32_t waitOf(uint32_t classNumber) const { return waits[classNumber]; } ///< seconds
 
 private:
     /// a doubly linked list of rows by their index

@@ -164,7 +164,7 @@ class Proxy(squid.Squid):
         """The status when nothing waits and nothing is outstanding; the sums must then agree."""
         s = self.until(lambda s: s["queued"] == s["outstanding"] == s["parked"] == 0, "idle")
         for c in s["classes"]:
-            assert c["queued"] == c["outstanding"] == c["parked"] == c["expected"] == 0, c
+            assert c["queued"] == c["outstanding"] == c["parked"] == c["expected_bytes"] == 0, c
             assert c["released"] == c["done"] + c["aborted"], c
             assert c["submitted"] == c["released"] + c["cancelled"], c
         return s

@@ -11,6 +11,7 @@ import pytest
 
 import http1
 from eeod import CLOSE, OPEN, Pages, curl, page, stripped, write
+from lab import promtool
 from lab.httpd import PhpFpm
 from lab.lab import Lab, Origin
 
@@ -310,6 +311,7 @@ def test_counters_are_shown(site):
     names = set(site.counters())
     text = curl(f"{site.url}/eeod-status")[2].decode()
     prometheus = curl(f"{site.url}/eeod-status?prometheus")[2].decode()
+    promtool.check(prometheus)
     short = curl(f"{site.url}/server-status?auto")[2].decode()
     assert "Packet boundaries" in curl(f"{site.url}/server-status")[2].decode()
     for name in names:

@@ -13,6 +13,7 @@ import pytest
 
 from eeod import CLOSE, OPEN
 from gateway import sanitizer_environment
+from lab import promtool
 from lab.httpd import Httpd
 from lab.lab import kept_lab, module, program, wait_for
 from lab.pair import Pair
@@ -363,6 +364,7 @@ def test_figures(site):
     get(site, f"/page?{PAGE}1")
     command = program("pktcache/fairgate-pktcache")
     text = subprocess.run([command, "stats", "--prometheus", site.parent.control], capture_output=True, text=True, check=True).stdout
+    promtool.check(text)
     assert 'fairgate_pktcache_at_work{role="parent"} 1' in text and "# HELP fairgate_pktcache_hits_total" in text
 
     def shown_whole():

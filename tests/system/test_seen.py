@@ -82,13 +82,13 @@ def test_nothing_is_scheduled_in_the_form_that_was_asked_for(new_gateway):
         assert (status["state"], status["classes"]) == ("off", []) and "QosEngine is off" in status["why"]
         answer = http1.get(g.port, "/qos-status?prometheus")
         assert "version=0.0.4" in answer.headers["content-type"]
-        assert prometheus(answer.body.decode()) == {("fairgate_qos_state", '{state="off"}'): 1}
+        assert prometheus(answer.body.decode()) == {(name, '{state="off"}'): 1 for name in ("fairgate_state", "fairgate_qos_state")}
         assert b"QosEngine is off everywhere" in http1.get(g.port, "/qos-status").body
 
 
 def test_the_state_when_all_is_well(event_gateway):
     assert event_gateway.status()["state"] == "on"
-    assert prometheus(http1.get(event_gateway.port, "/qos-status?prometheus").body.decode())[("fairgate_qos_state", '{state="on"}')] == 1
+    assert prometheus(http1.get(event_gateway.port, "/qos-status?prometheus").body.decode())[("fairgate_state", '{state="on"}')] == 1
 
 
 class Page(html.parser.HTMLParser):

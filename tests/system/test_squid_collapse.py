@@ -17,7 +17,7 @@ def proxy(proxy_with):
     p = proxy_with(CONFIG, cache=True)
     p.settled()
     yield p
-    assert p.settled()["seats"] == 0
+    assert p.settled()["descriptors"] == 0
 
 
 def queued(p):
@@ -106,10 +106,10 @@ def test_a_class_has_one_place_for_one_page_and_gives_it_up_with_its_last_client
         until_queued(proxy, guests=1)
         staff = [proxy.send(page, cls="staff") for _ in range(3)]
         until_queued(proxy, guests=1, staff=1)
-        proxy.until(lambda s: s["seats"] == 6, "all of them there")     # two for what holds the slot
+        proxy.until(lambda s: s["descriptors"] == 6, "all of them there")     # two for what holds the slot
         for left, c in enumerate(staff, 1):
             c.reset()
-            proxy.until(lambda s, left=left: s["seats"] == 6 - left, "one less")
+            proxy.until(lambda s, left=left: s["descriptors"] == 6 - left, "one less")
             assert queued(proxy) == ({"guests": 1, "staff": 1} if left < 3 else {"guests": 1})
     assert guest.receive().body == b"cached"
     guest.close()
@@ -133,7 +133,7 @@ def test_the_class_of_who_asked_first_gives_its_place_up_when_he_leaves(proxy):
 def test_a_page_is_waited_for_while_the_wait_of_one_class_is_not_over(proxy):
     """Class hasty waits for a second, but staff want the page, too: both have it."""
     page = "/" + fresh("cached/patient")
-    before = proxy.status()["waited_too_long"]
+    before = proxy.status()["timed_out"]
     with proxy.taken():
         hasty = proxy.send(page, cls="hasty")
         until_queued(proxy, hasty=1)
@@ -142,7 +142,7 @@ def test_a_page_is_waited_for_while_the_wait_of_one_class_is_not_over(proxy):
         until_queued(proxy, staff=1)
     assert hasty.receive().body == staff.receive().body == b"cached"
     close((hasty, staff))
-    assert proxy.status()["waited_too_long"] == before
+    assert proxy.status()["timed_out"] == before
 
 
 def test_who_joins_with_a_full_queue_waits_with_those_who_were_there(proxy):
@@ -155,7 +155,7 @@ def test_who_joins_with_a_full_queue_waits_with_those_who_were_there(proxy):
         guest = proxy.send(page, cls="guests")
         until_queued(proxy, tiny=1, guests=1)
         second = proxy.send(page, cls="tiny")
-        proxy.until(lambda s: s["seats"] == 5, "all of them there")
+        proxy.until(lambda s: s["descriptors"] == 5, "all of them there")
     assert first.receive().status == 200
     assert guest.receive().body == second.receive().body == b"cached"
     close((first, guest, second))
@@ -182,4 +182,4 @@ def test_whoever_comes_and_goes_nothing_is_left(proxy):
             else:
                 c.close()
         waiting.clear()
-        assert proxy.settled()["seats"] == 0, seed
+        assert proxy.settled()["descriptors"] == 0, seed

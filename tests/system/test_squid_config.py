@@ -217,7 +217,7 @@ def acls_of(config):
 def known(proxy):
     """What the status page says of order, window, link and classes, in their order."""
     s = proxy.status()
-    return {key: s[key] for key in ("on", "order", "gate", "window", "rate")}, [(c["name"], c["weight"]) for c in s["classes"]]
+    return {key: s[key] for key in ("state", "scheduler", "gate", "window", "rate")}, [(c["name"], c["weight"]) for c in s["classes"]]
 
 
 @pytest.mark.parametrize("config", DUMPED.values(), ids=DUMPED.keys())
@@ -240,10 +240,11 @@ def test_off_is_the_default(new_proxy):
     """Without a directive nothing is scheduled, and the pages say that it is off."""
     with new_proxy() as p:
         before = p.status()
-        assert (before["on"], before["classes"]) == (False, [])
+        assert (before["state"], before["classes"]) == ("off", [])
         for i in range(5):
             assert p.ask(f"/size/1000?off{i}").status == 200
-        assert p.page("fqrs").strip() == p.page("fqrs_prometheus").strip() == "# fqrs is off"
+        assert p.page("fqrs").strip() == "# fqrs is off"
+        assert p.page("fqrs_prometheus").splitlines()[-1] == 'fairgate_state{state="off"} 1'
         assert p.status() == before
         line, = p.log_lines("off4")
         assert (line["class"], line["wait"], line["slot"]) == ("-", "-", "-")
@@ -259,7 +260,7 @@ def test_off_with_classes_schedules_nothing(new_proxy):
         p.origin.open("offgate")
         assert first.receive().status == 200
         first.close()
-        assert p.status()["on"] is False
+        assert p.status()["state"] == "off"
 
 
 def test_an_interface_that_is_not_there(new_proxy):

@@ -13,7 +13,7 @@ CONFIG = f"max_filedescriptors {DESCRIPTORS}\n" + scheduled(1, staff="weight=3",
 
 
 def seats(p):
-    return {c["name"]: c["seats"] for c in p.status()["classes"]}
+    return {c["name"]: c["descriptors"] for c in p.status()["classes"]}
 
 
 @contextlib.contextmanager
@@ -55,9 +55,9 @@ def test_one_class_can_not_take_all_descriptors(new_proxy):
         with p.taken(cls="crowd") as taken, crowd_of(p, ask) as crowd:
             staff = [p.send("/size/10", cls="staff") for _ in range(10)]
             s = p.until(lambda s: s["by_class"]["staff"]["queued"] == 10, "staff's requests wait")
-            assert s["by_class"]["crowd"]["refused_no_descriptor"] == s["by_class"]["crowd"]["refused"] > 0
+            assert s["by_class"]["crowd"]["refused_by"]["no-descriptor"] == s["by_class"]["crowd"]["refused"] > 0
             # the crowd's own reserve, and what is nobody's but for an eighth of all
-            most = s["seats_most"]
+            most = s["descriptors_max"]
             assert most == DESCRIPTORS - 2 * 64
             assert most * 5 // 8 <= seats(p)["crowd"] <= most - most // 4 * 3 // 5
             refused = answered(crowd)
@@ -68,7 +68,7 @@ def test_one_class_can_not_take_all_descriptors(new_proxy):
             for c in staff:
                 assert c.receive().status == 200
                 c.close()
-        p.until(lambda s: s["queued"] == s["outstanding"] == s["seats"] == 0, "nothing is left")
+        p.until(lambda s: s["queued"] == s["outstanding"] == s["descriptors"] == 0, "nothing is left")
 
 
 def test_who_was_let_in_to_wait_is_not_thrown_out_for_want_of_a_descriptor(new_proxy):
@@ -78,11 +78,11 @@ def test_who_was_let_in_to_wait_is_not_thrown_out_for_want_of_a_descriptor(new_p
             c.send("GET", p.origin.url("/size/10"), host=p.origin.authority, headers={"X-Class": "crowd"})
         with p.taken(cls="crowd") as taken, crowd_of(p, ask):
             before = p.until(lambda s: s["queued"] > 20 and s["by_class"]["crowd"]["submitted"] + s["refused"] > CROWD, "all of them there")["by_class"]["crowd"]
-            assert before["refused_no_descriptor"] > 0
+            assert before["refused_by"]["no-descriptor"] > 0
             taken.release()
             after = p.until(lambda s: s["queued"] == s["outstanding"] == 0, "nobody waits")["by_class"]["crowd"]
             assert after["done"] - before["done"] == before["queued"] + 1 and after["aborted"] == before["aborted"], after
-            assert after["refused_no_descriptor"] == before["refused_no_descriptor"]
+            assert after["refused_by"]["no-descriptor"] == before["refused_by"]["no-descriptor"]
 
 
 def test_who_joined_is_served_when_the_class_of_who_asked_first_has_no_descriptor(new_proxy):
@@ -96,7 +96,7 @@ def test_who_joined_is_served_when_the_class_of_who_asked_first_has_no_descripto
             first = p.send(page, cls="crowd")
             p.until_queued(1, "crowd")
             with crowd_of(p, ask):
-                p.until(lambda s: s["by_class"]["crowd"]["refused_no_descriptor"] > 0, "the crowd has what it can have")
+                p.until(lambda s: s["by_class"]["crowd"]["refused_by"]["no-descriptor"] > 0, "the crowd has what it can have")
                 staff = p.send(page, cls="staff")
                 p.until_queued(1, "staff")
                 taken.release()
@@ -125,14 +125,14 @@ def test_one_class_can_not_take_all_descriptors_by_asking_for_the_same(new_proxy
         with p.taken(cls="crowd") as taken, crowd_of(p, ask) as crowd:
             staff = [p.send(f"/size/{10 + i}", cls="staff") for i in range(10)]
             s = p.until(lambda s: s["by_class"]["staff"]["queued"] == 10, "staff's requests wait")
-            assert s["by_class"]["crowd"]["queued"] == 1 and s["by_class"]["crowd"]["refused_no_descriptor"] > 0
+            assert s["by_class"]["crowd"]["queued"] == 1 and s["by_class"]["crowd"]["refused_by"]["no-descriptor"] > 0
             assert {status for status, _, _ in answered(crowd)} == {200 if again else 503}
             taken.release()
             for c in staff:
                 assert c.receive().status == 200
                 c.close()
             http1.until(lambda: p.origin.paths[page] == (2 if again else 1), what="the crowd's one request")
-        p.until(lambda s: s["queued"] == s["outstanding"] == s["seats"] == 0, "nothing is left")
+        p.until(lambda s: s["queued"] == s["outstanding"] == s["descriptors"] == 0, "nothing is left")
 
 
 def test_idle_tunnels_of_one_class_leave_descriptors_to_the_others(new_proxy):
@@ -147,13 +147,13 @@ def test_idle_tunnels_of_one_class_leave_descriptors_to_the_others(new_proxy):
                 c.send("GET", "/size/10")
                 assert c.receive().status == 200
             s = p.status()
-            assert s["by_class"]["crowd"]["refused_no_descriptor"] > 0
+            assert s["by_class"]["crowd"]["refused_by"]["no-descriptor"] > 0
             statuses = set()
             for c in crowd:
                 with contextlib.suppress(OSError, http1.Cut):
                     statuses.add(c.head().status)
             assert statuses == {200, 503}
-        p.until(lambda s: s["seats"] == 0, "all seats are free")
+        p.until(lambda s: s["descriptors"] == 0, "all seats are free")
 
 
 def test_silent_servers_do_not_keep_descriptors_from_the_others(new_proxy):
@@ -162,9 +162,9 @@ def test_silent_servers_do_not_keep_descriptors_from_the_others(new_proxy):
         def ask(c):
             c.send("GET", p.origin.url("/mute"), host=p.origin.authority, headers={"X-Class": "crowd"})
         with crowd_of(p, ask):
-            p.until(lambda s: s["by_class"]["crowd"]["parked"] > 1 and s["by_class"]["crowd"]["refused_no_descriptor"] > 0, "some are stalled", 30)
+            p.until(lambda s: s["by_class"]["crowd"]["parked"] > 1 and s["by_class"]["crowd"]["refused_by"]["no-descriptor"] > 0, "some are stalled", 30)
             assert p.ask("/size/10", cls="staff").status == 200
-        p.until(lambda s: s["seats"] == 0, "all seats are free", 30)
+        p.until(lambda s: s["descriptors"] == 0, "all seats are free", 30)
 
 
 def test_a_refused_request_is_told_when_to_come_back(new_proxy):
@@ -178,9 +178,9 @@ def test_a_refused_request_is_told_when_to_come_back(new_proxy):
                 assert response.status == 503 and 1 <= int(response.headers["retry-after"]) <= 60
                 assert len(response.body) == int(response.headers["content-length"]) and b"try again in" in response.body and b"parent" not in response.body
             by = p.status()["by_class"]
-            assert (by["tiny"]["refused_class_full"], by["tiny"]["refused_wait_over"]) == (1, 0)
-            assert (by["hasty"]["refused_class_full"], by["hasty"]["refused_wait_over"], by["hasty"]["refused"]) == (0, 1, 0)
+            assert (by["tiny"]["refused_by"]["class-full"], by["tiny"]["refused_by"]["too-long"]) == (1, 0)
+            assert (by["hasty"]["refused_by"]["class-full"], by["hasty"]["refused_by"]["too-long"], by["hasty"]["refused"]) == (0, 1, 0)
             assert "class full 1" in p.page("fqrs")
-            assert 'squid_fqrs_refused_wait_over_total{class="hasty"} 1' in p.page("fqrs_prometheus")
+            assert 'fairgate_class_refused_total{class="hasty",reason="too-long"} 1' in p.page("fqrs_prometheus")
         assert first.receive().status == 200
         first.close()

@@ -154,12 +154,12 @@ def test_off_lets_everybody_go(new_proxy):
             for c in waiting["gold"] + waiting["silver"]:
                 assert len(c.receive().body) == 100
             s = p.status()
-            assert (s["on"], s["queued"], s["outstanding"]) == (False, 0, 1)
+            assert (s["state"], s["queued"], s["outstanding"]) == ("off", 0, 1)
             assert "Scheduling: off" in p.page("fqrs")
             assert p.ask("/size/100", cls="gold").status == 200
             p.again(scheduled(1, **TWO))
             s = p.status()
-            assert (s["on"], s["outstanding"]) == (True, 1)
+            assert (s["state"], s["outstanding"]) == ("on", 1)
             late = p.send("/size/100", cls="gold")
             p.until_queued(1)
             taken.release()
@@ -262,7 +262,7 @@ def test_bounds_change(new_proxy):
             taken.release()
             assert waiting["silver"][0].receive().status == 200
         s = p.settled()
-        assert (s["cancelled"], s["waited_too_long"]) == (4, 4)
+        assert (s["cancelled"], s["timed_out"]) == (4, 4)
 
 
 # ---- slow ACLs

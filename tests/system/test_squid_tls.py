@@ -89,7 +89,7 @@ ssl_bump bump plain
     with new_proxy(config) as p:
         p.tls_port, p.bump_port = tls_port, bump_port
         yield p
-        assert p.settled()["seats"] == 0
+        assert p.settled()["descriptors"] == 0
 
 
 def proxied(p, certificates, **options):
@@ -171,7 +171,7 @@ def test_a_tunnel_that_is_looked_into_and_left_closed_is_charged_to_its_class(pr
     with proxy.taken(cls="gold"), opened(proxy, secure_origin, certificates, cls="silver", headers={"X-Splice": "1"}, authority="origin") as c:
         assert len(ask(c, secure_origin, "/size/50000").receive().body) == 50000
         s = proxy.until(lambda s: s["by_class"]["silver"]["bytes"] - before["by_class"]["silver"]["bytes"] > 50000, "its bytes")
-        assert s["by_class"]["silver"]["seats"] == 2 and s["by_class"]["silver"]["submitted"] == before["by_class"]["silver"]["submitted"]
+        assert s["by_class"]["silver"]["descriptors"] == 2 and s["by_class"]["silver"]["submitted"] == before["by_class"]["silver"]["submitted"]
 
 
 def test_a_handshake_that_fails_leaves_nothing(proxy, secure_origin, certificates):

@@ -257,7 +257,7 @@ def test_refused_for_want_of_a_thread_is_told(new_gateway, mpm):
         status = g.until_queued(8)
         assert (status["refused"], status["refused_by"]["no-thread"]) == (1, 1)
         prometheus = http1.get(g.port, "/qos-status?prometheus").body.decode()
-        assert 'fairgate_qos_unserved_total{reason="no-thread"} 1\n' in prometheus
+        assert 'fairgate_refused_total{reason="no-thread"} 1\n' in prometheus
         assert b"1 no thread to wait in" in http1.get(g.port, "/qos-status").body
         taken.release()
         for c in waiting:

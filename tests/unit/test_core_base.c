@@ -105,10 +105,11 @@ static const struct floor { const char *of, *may[12]; } floors[] = {
     { "class_", { "class_queue.h", "base_", "rs.h" } },
     { "sched", { "sched.h", "sched_heads.h", "base_", "rs.h" } },
     { "gate", { "gate.h", "base_", "rs.h" } },
+    { "rs_figures", { "rs_figures", "base/base_report.h", "rs.h" } },
     { "rs_", { "rs_", "class_", "sched.h", "gate.h", "base_", "rs.h" } },
     { "rs.h", { NULL } },
 };
-static const char *const system_headers[] = { "<stddef.h>", "<stdint.h>", "<string.h>", "<assert.h>", "<limits.h>", "<stdbool.h>" };
+static const char *const system_headers[] = { "<stddef.h>", "<stdint.h>", "<string.h>", "<assert.h>", "<limits.h>", "<stdbool.h>", "<math.h>" };
 
 static int may_include(const char *file, const char *what) {
     if (what[0] == '<') {

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base_report.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What one call writes goes to the sink in one piece, or a few if it is long. */
+struct line {
+    struct base_sink sink;
+    size_t           n;
+    char             room[400];
+};
+
+static void flush(struct line *l) {
+    if (l->n) l->sink.write(l->sink.to, l->room, l->n);
+    l->n = 0;
+}
+
+static void put_bytes(struct line *l, const char *text, size_t n) {
+    if (n > sizeof l->room - l->n) flush(l);
+    if (n > sizeof l->room) {
+        l->sink.write(l->sink.to, text, n);
+        return;
+    }
+    memcpy(l->room + l->n, text, n);
+    l->n += n;
+}
+
+static void put(struct line *l, const char *text) { put_bytes(l, text, strlen(text)); }
+
+/* `special` as `spelled` has it, a backslash before it, and all else as it is. */
+static void put_escaped(struct line *l, const char *text, const char *special, const char *spelled) {
+    for (;;) {
+        size_t plain = strcspn(text, special);
+
+        put_bytes(l, text, plain);
+        if (!text[plain]) return;
+        const char two[2] = { '\\', spelled[strchr(special, text[plain]) - special] };
+        put_bytes(l, two, sizeof two);
+        text += plain + 1;
+    }
+}
+
+/* Whole numbers whole, as far as a double knows them. */
+static void put_number(struct line *l, double n) {
+    char text[64];
+
+    snprintf(text, sizeof text, n == floor(n) && fabs(n) < 1e15 ? "%.0f" : "%.15g", n);
+    put(l, text);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------------------------------------------ */
+
+static void put_json_text(struct line *l, const char *text) {
+    char code[8];
+
+    put(l, "\"");
+    for (; *text; text++) {
+        if ((unsigned char)*text < ' ') {
+            snprintf(code, sizeof code, "\\u%04x", (unsigned char)*text);
+            put(l, code);
+        } else {
+            if (*text == '"' || *text == '\\') put(l, "\\");
+            put_bytes(l, text, 1);
+        }
+    }
+    put(l, "\"");
+}
+
+static struct line member(struct base_json *j, const char *key) {
+    struct line l;
+
+    l.sink = j->sink;
+    l.n = 0;
+    if (j->open && j->more >> (j->open - 1) & 1) put(&l, ",");
+    if (j->open) j->more |= (uint32_t)1 << (j->open - 1);
+    if (key) {
+        put_json_text(&l, key);
+        put(&l, ":");
+    }
+    return l;
+}
+
+static void whole_member(struct base_json *j, const char *key, const char *value) {
+    struct line l = member(j, key);
+    put(&l, value);
+    flush(&l);
+}
+
+static void begin(struct base_json *j, const char *key, const char *bracket) {
+    assert(j->open < BASE_JSON_DEEP);
+    whole_member(j, key, bracket);
+    j->more &= ~((uint32_t)1 << j->open++);
+}
+
+static void end(struct base_json *j, const char *bracket) {
+    assert(j->open);
+    j->open--;
+    j->sink.write(j->sink.to, bracket, 1);
+}
+
+void base_json_object(struct base_json *j, const char *key) { begin(j, key, "{"); }
+void base_json_array(struct base_json *j, const char *key) { begin(j, key, "["); }
+void base_json_end_object(struct base_json *j) { end(j, "}"); }
+void base_json_end_array(struct base_json *j) { end(j, "]"); }
+void base_json_truth(struct base_json *j, const char *key, bool is) { whole_member(j, key, is ? "true" : "false"); }
+
+void base_json_text(struct base_json *j, const char *key, const char *text) {
+    struct line l = member(j, key);
+
+    if (text) put_json_text(&l, text);
+    else put(&l, "null");
+    flush(&l);
+}
+
+void base_json_whole(struct base_json *j, const char *key, uint64_t n) {
+    char text[32];
+
+    snprintf(text, sizeof text, "%" PRIu64, n);
+    whole_member(j, key, text);
+}
+
+void base_json_number(struct base_json *j, const char *key, double n) {
+    struct line l = member(j, key);
+
+    if (isfinite(n)) put_number(&l, n);
+    else put(&l, "null");
+    flush(&l);
+}
+
+void base_json_done(struct base_json *j) {
+    assert(!j->open);
+    j->sink.write(j->sink.to, "\n", 1);
+}
+
+/* ---- Prometheus ------------------------------------------------------------------------------------------------------------------ */
+
+void base_prometheus_family(struct base_sink sink, const char *prefix, const char *name, enum base_kind kind, const char *sentence) {
+    struct line l = { .sink = sink, .n = 0 };
+
+    put(&l, "# HELP ");
+    put(&l, prefix);
+    put(&l, name);
+    put(&l, " ");
+    put_escaped(&l, sentence, "\\\n", "\\n");
+    put(&l, "\n# TYPE ");
+    put(&l, prefix);
+    put(&l, name);
+    put(&l, kind == BASE_COUNTER ? " counter\n" : " gauge\n");
+    flush(&l);
+}
+
+static void put_label(struct line *l, const char *before, struct base_label label) {
+    put(l, before);
+    put(l, label.key);
+    put(l, "=\"");
+    put_escaped(l, label.text, "\\\n\"", "\\n\"");
+    put(l, "\"");
+}
+
+void base_prometheus_sample(struct base_sink sink, const char *prefix, const char *name, struct base_label a, struct base_label b, double n) {
+    struct line l = { .sink = sink, .n = 0 };
+
+    put(&l, prefix);
+    put(&l, name);
+    if (a.key) put_label(&l, "{", a);
+    if (b.key) put_label(&l, a.key ? "," : "{", b);
+    put(&l, a.key || b.key ? "} " : " ");
+    if (isnan(n)) put(&l, "NaN");
+    else if (isinf(n)) put(&l, n > 0 ? "+Inf" : "-Inf");
+    else put_number(&l, n);
+    put(&l, "\n");
+    flush(&l);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------------------------------------ */
+
+void base_figures_json(struct base_json *j, const struct base_figure *all, size_t n) {
+    for (const struct base_figure *f = all; f < all + n; f++)
+        if (f->json && f->kind == BASE_TRUTH) base_json_truth(j, f->json, f->value != 0);
+        else if (f->json) base_json_number(j, f->json, f->value);
+}
+
+static bool ends_in_total(const char *name) {
+    size_t n = strlen(name), total = strlen("_total");
+    return n > total && !strcmp(name + n - total, "_total");
+}
+
+void base_figures_prometheus(struct base_sink sink, const char *prefix, struct base_label label, const struct base_figure *all, size_t n) {
+    static const struct base_label none = { NULL, NULL };
+
+    for (const struct base_figure *f = all; f < all + n; f++) {
+        if (!f->name) continue;
+        base_prometheus_family(sink, prefix, f->name, f->kind, f->sentence);
+        base_prometheus_sample(sink, prefix, f->name, label, none, f->value);
+        if (!f->was) continue;
+        base_prometheus_family(sink, "", f->was, ends_in_total(f->was) ? BASE_COUNTER : BASE_GAUGE,
+                               "A name of the version before, for this one: see the documentation.");
+        base_prometheus_sample(sink, "", f->was, label, none, f->value);
+    }
+}

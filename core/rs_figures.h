@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * rs_figures.h - what an engine and its classes have to tell, in the same words at every host: JSON, and names for Prometheus.
+ *
+ * The table of a class's figures is rs_figures.def.  A host takes a look (struct rs_figures) under its lock, lets go of that, and writes; the figures
+ * that only it has (its threads, its pages) are struct base_figure and follow.  What refuses requests is a label, the same words in both forms.
+ *
+ * A class's names hold letters, digits, '-', '_' and '.' (policy.h), but what writes them escapes all the same.
+ */
+#ifndef FAIRGATE_RS_FIGURES_H
+#define FAIRGATE_RS_FIGURES_H
+
+#include <stdbool.h>
+
+#include "base/base_report.h"
+#include "rs.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Why a request was answered 503: the engine's reasons, then those of hosts. */
+enum rs_why { RS_WHY_CLASS_FULL, RS_WHY_SHARE_FULL, RS_WHY_QUEUE_FULL, RS_WHY_NO_THREAD, RS_WHY_NO_DESCRIPTOR, RS_WHY_TOO_LONG, RS_WHYS };
+const char *rs_why_name(enum rs_why why);       /* "class-full" */
+
+/* Whose names of the version before go on. */
+enum rs_at { RS_AT_HTTPD, RS_AT_SQUID };
+
+struct rs_figures_class {
+    struct rs_class_stats s;
+    uint64_t              refused[RS_WHYS];     /* what the host knows of it by class; the rest 0 */
+    double                wait_s;               /* who waits longer is refused */
+    double                descriptors;          /* NAN: the host does not count them by class */
+};
+
+struct rs_figures {
+    enum rs_at                     at;
+    bool                           on;
+    struct rs_stats                all;
+    const struct rs_figures_class *classes;
+    uint32_t                       nclasses;
+    uint64_t                       refused[RS_WHYS];    /* of all classes */
+    const struct base_figure      *own;                 /* figures that only this host has; */
+    size_t                         nown;
+    const char                    *own_prefix;          /* their names' beginning: "fairgate_qos_" */
+};
+
+/* One object, with an array "classes"; the line's end. */
+void rs_figures_json(struct base_sink sink, const struct rs_figures *f);
+void rs_figures_prometheus(struct base_sink sink, const struct rs_figures *f);
+/* The same two of a host that schedules nothing: `state` a word ("off"), `sentence` why. */
+void rs_figures_none_json(struct base_sink sink, const char *state, const char *sentence);
+void rs_figures_none_prometheus(struct base_sink sink, enum rs_at at, const char *state);
+
+/* For those who write pages for people. */
+uint64_t rs_figures_refused(const struct rs_figures_class *c);     /* not let in at all: all reasons but too-long */
+uint64_t rs_figures_bytes(const struct rs_figures *f);
+double   rs_figures_mean_ms(uint64_t sum_us, uint64_t n);           /* 0 of none */
+double   rs_figures_share(const struct rs_figures_class *c, uint64_t bytes_of_all);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
