@@ -33,42 +33,42 @@ struct flow {
 };
 
 struct pending {
-    bool     used;
-    uint32_t n, cars;           /* bytes; cars that went already */
-    struct pk_print lacks;      /* the first payload that the next car lacks */
-    uint64_t until;
-    uint8_t  bytes[PK_DATAGRAM_MAX];
+    bool                  used;
+    uint32_t              n, cars;  /* bytes; cars that went already */
+    struct pk_fingerprint lacks;    /* the first payload that the next car lacks */
+    uint64_t              until;
+    uint8_t               bytes[PK_DATAGRAM_MAX];
 };
 
 struct pk_child {
-    unsigned                   magic;
-    const struct pk_config    *c;
-    const struct pk_print_key *key;
-    pk_store_t                *store;
-    pk_session_t              *session;
-    struct pk_ready            ready;
-    struct pk_out              out;
-    pk_flows_t                *flows;
-    struct pk_counters         counters;
-    uint32_t                   more;            /* bytes of IP and UDP headers of a datagram */
-    bool                       news;            /* trains came since the last word to the parent */
-    uint64_t                   probe;           /* the newest that came in this session */
-    uint64_t                   status_at;       /* the last one */
-    uint64_t                   hello_at, hello_wait;    /* the next HELLO, when there is no session or a new one is due */
-    uint64_t                   established_at, renew_at;
-    bool                       hello;           /* is under way */
-    bool                       mute;            /* nothing can be made for clients, so the parent is to hear nothing */
-    enum pk_why                differs;         /* VERSION, DISAGREES: said once until there is a session */
-    enum pk_why                aside, parents;  /* the daemon stands aside, and why: the parent is told that only; the parent's */
-    struct pk_begun            begun;
-    bool                       strange;         /* this session's parent sends what we have no word for in `servers`, `clients` and `ports`: it is to hear nothing, as when mute */
-    pk_late_t                 *late;
-    pk_wants_t                *wants;
-    struct pending             pending[PENDING];
-    unsigned                   pendings;
+    unsigned                         magic;
+    const struct pk_config          *c;
+    const struct pk_fingerprint_key *key;
+    pk_store_t                      *store;
+    pk_session_t                    *session;
+    struct pk_ready                  ready;
+    struct pk_out                    out;
+    pk_flows_t                      *flows;
+    struct pk_counters               counters;
+    uint32_t                         more;              /* bytes of IP and UDP headers of a datagram */
+    bool                             news;              /* trains came since the last word to the parent */
+    uint64_t                         probe;             /* the newest that came in this session */
+    uint64_t                         status_at;         /* the last one */
+    uint64_t                         hello_at, hello_wait; /* the next HELLO, when there is no session or a new one is due */
+    uint64_t                         established_at, renew_at;
+    bool                             hello;             /* is under way */
+    bool                             mute;              /* nothing can be made for clients, so the parent is to hear nothing */
+    enum pk_why                      differs;           /* VERSION, DISAGREES: said once until there is a session */
+    enum pk_why                      aside, parents;    /* the daemon stands aside, and why: the parent is told that only; the parent's */
+    struct pk_begun                  begun;
+    bool                             strange;           /* this session's parent sends what we have no word for in `servers`, `clients` and `ports`: it is to hear nothing, as when mute */
+    pk_late_t                       *late;
+    pk_wants_t                      *wants;
+    struct pending                   pending[PENDING];
+    unsigned                         pendings;
 };
 
-pk_child_t *pk_child_make(const struct pk_config *config, const struct pk_print_key *key, pk_store_t *store, pk_session_t *session, const struct pk_ready *ready,
+pk_child_t *pk_child_make(const struct pk_config *config, const struct pk_fingerprint_key *key, pk_store_t *store, pk_session_t *session, const struct pk_ready *ready,
                           const struct pk_out *out) {
     pk_child_t *c = pk_memory(sizeof *c);
     if (!c) return NULL;
@@ -199,13 +199,13 @@ static bool payload_of(pk_child_t *c, const struct pk_car *car, uint8_t *out, ui
     *count = 0;
     for (uint32_t i = 0; i < car->count; i++) {
         uint32_t length = i + 1 == car->count ? car->n - i * car->segment : car->segment;
-        struct pk_print print, again;
+        struct pk_fingerprint fp, again;
         uint32_t n;
 
-        pk_print_read(&print, car->bytes + i * PK_TOKEN);
-        n = pk_store_get(c->store, &print, out + at, length);
-        if (n == length) pk_print_of(c->key, out + at, n, &again);
-        if (n == length && pk_print_same(&print, &again)) {
+        pk_fingerprint_read(&fp, car->bytes + i * PK_TOKEN);
+        n = pk_store_get(c->store, &fp, out + at, length);
+        if (n == length) pk_fingerprint_of(c->key, out + at, n, &again);
+        if (n == length && pk_fingerprint_same(&fp, &again)) {
             at += n;
             continue;
         }
@@ -228,7 +228,7 @@ static bool tuple_of_car(pk_child_t *c, const struct pk_head *h, struct pk_tuple
 enum ride { ARRIVED, WAITS, NONSENSE };
 
 /* Makes packets of a train, but for the first `*cars` cars; counts those that are done.  WAITS: the next one lacks payloads, which are wanted now; *first is one. */
-static enum ride ride(pk_child_t *c, const uint8_t *bytes, size_t n, uint32_t *cars, struct pk_print *first, uint64_t now) {
+static enum ride ride(pk_child_t *c, const uint8_t *bytes, size_t n, uint32_t *cars, struct pk_fingerprint *first, uint64_t now) {
     uint8_t payload[PK_PAYLOAD_MAX], missing[PK_TOKENS_MAX * PK_TOKEN];
     uint32_t lacks = 0, skip = *cars;
     struct pk_tuple tuple;
@@ -258,7 +258,7 @@ static enum ride ride(pk_child_t *c, const uint8_t *bytes, size_t n, uint32_t *c
             went(f, pk_head_seq(&car.head) + car.n + !!(car.flags & PK_FIN));
         } else {
             for (uint32_t i = lacks; i-- > 0;) {
-                pk_print_read(first, missing + i * PK_TOKEN);
+                pk_fingerprint_read(first, missing + i * PK_TOKEN);
                 pk_wants_add(c->wants, first, now);
             }
             return WAITS;
@@ -270,7 +270,7 @@ static enum ride ride(pk_child_t *c, const uint8_t *bytes, size_t n, uint32_t *c
 
 static void train(pk_child_t *c, const uint8_t *bytes, size_t n, uint64_t now) {
     uint32_t cars = 0;
-    struct pk_print lacks;
+    struct pk_fingerprint lacks;
     struct pending *p = c->pending;
     enum ride ended = ride(c, bytes, n, &cars, &lacks, now);
 
@@ -306,14 +306,14 @@ static void resume(pk_child_t *c, uint64_t now) {
 }
 
 static void payload_came(pk_child_t *c, const uint8_t *inside, size_t n, uint64_t now) {
-    struct pk_print print, again;
+    struct pk_fingerprint fp, again;
     uint32_t bytes;
-    const void *payload = pk_wants_part(c->wants, inside, n, now, &print, &bytes);
+    const void *payload = pk_wants_part(c->wants, inside, n, now, &fp, &bytes);
 
     if (!payload) return;
-    pk_print_of(c->key, payload, bytes, &again);
-    if (!pk_print_same(&print, &again)) return;
-    pk_store_put(c->store, &print, payload, bytes);
+    pk_fingerprint_of(c->key, payload, bytes, &again);
+    if (!pk_fingerprint_same(&fp, &again)) return;
+    pk_store_put(c->store, &fp, payload, bytes);
     c->counters.recovered++;
     resume(c, now);
 }
@@ -333,11 +333,11 @@ static bool store(pk_child_t *c, const struct flow *f, const struct pk_packet *k
     for (uint32_t i = 0; i < k->segments; i++) {
         uint32_t n;
         const uint8_t *bytes = pk_packet_segment(k, i, &n);
-        struct pk_print print;
+        struct pk_fingerprint fp;
         if (!pk_ranges_have(&f->store, k->seq + i * k->segment, n)) continue;
-        pk_print_of(c->key, bytes, n, &print);
-        c->counters.stored += pk_store_put(c->store, &print, bytes, n);
-        was_wanted |= pk_wants_drop(c->wants, &print);
+        pk_fingerprint_of(c->key, bytes, n, &fp);
+        c->counters.stored += pk_store_put(c->store, &fp, bytes, n);
+        was_wanted |= pk_wants_drop(c->wants, &fp);
     }
     return was_wanted;
 }

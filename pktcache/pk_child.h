@@ -25,7 +25,7 @@
 typedef struct pk_child pk_child_t;
 
 /* All but `out` and `ready` stays the caller's and must live as long.  ready: this process's cache.  NULL: no memory. */
-pk_child_t *pk_child_make(const struct pk_config *c, const struct pk_print_key *key, pk_store_t *store, pk_session_t *session, const struct pk_ready *ready,
+pk_child_t *pk_child_make(const struct pk_config *c, const struct pk_fingerprint_key *key, pk_store_t *store, pk_session_t *session, const struct pk_ready *ready,
                           const struct pk_out *out);
 void        pk_child_free(pk_child_t **c);
 

@@ -68,7 +68,7 @@ static int block_signals(void) {
 }
 
 static int prepare(struct daemon *d, char **error) {
-    uint8_t key[PK_PRINT_KEY];
+    uint8_t key[PK_FINGERPRINT_KEY];
     struct pk_common *m = &d->common;
 
     m->c = &d->config;
@@ -76,7 +76,7 @@ static int prepare(struct daemon *d, char **error) {
     if (!(m->guard = pk_guard_start(&d->config, error))) return -1;
     if (pk_secret_read(&m->secret, d->config.secret, error)) return -1;
     pk_secret_derive(&m->secret, "fairgate pktcache fingerprint", NULL, 0, key, sizeof key);
-    pk_print_key_set(&m->key, key, (enum pk_print_how)d->config.fingerprint);
+    pk_fingerprint_key_set(&m->key, key, (enum pk_fingerprint_how)d->config.fingerprint);
     explicit_bzero(key, sizeof key);
     m->ready.bytes = d->config.cache;
     if (RAND_bytes(m->ready.cache, sizeof m->ready.cache) != 1) abort();

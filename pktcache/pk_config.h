@@ -5,7 +5,7 @@
 
 #include "pk_http.h"
 #include "pk_packet.h"
-#include "pk_print.h"
+#include "pk_fingerprint.h"
 
 #include <stdio.h>
 

@@ -22,15 +22,15 @@
 
 /* What the daemon has in common. */
 struct pk_common {
-    const struct pk_config *c;
-    enum pk_role            role;
-    struct pk_secret        secret;
-    struct pk_print_key     key;
-    struct pk_ready         ready;      /* child: its cache */
-    pk_store_t             *store;
-    pk_guard_t             *guard;
-    pk_lease_t             *lease;      /* NULL: the kernel has none */
-    atomic_uint             aside;      /* enum pk_why: packets are not led to the device now (pk_lead.h) */
+    const struct pk_config   *c;
+    enum pk_role              role;
+    struct pk_secret          secret;
+    struct pk_fingerprint_key key;
+    struct pk_ready           ready;    /* child: its cache */
+    pk_store_t               *store;
+    pk_guard_t               *guard;
+    pk_lease_t               *lease;    /* NULL: the kernel has none */
+    atomic_uint               aside;    /* enum pk_why: packets are not led to the device now (pk_lead.h) */
 };
 
 /* A picture of a lane, at most a tenth of a second old. */

@@ -32,28 +32,28 @@ enum {                          /* microseconds */
 enum { ASIDE_OVER = 5 };        /* times that it is told again that we do not any more */
 
 struct pk_parent {
-    unsigned                    magic;
-    const struct pk_config     *c;
-    const struct pk_print_key  *key;
-    pk_store_t                 *store;
-    pk_session_t               *session;
-    struct pk_out               out;
-    pk_flows_t                 *flows;
-    pk_late_t                  *late;
-    pk_trains_t                *trains;
-    struct pk_counters          counters;
-    size_t                      room;           /* bytes of what is sealed, so that the datagram fits the link */
-    uint32_t                    more;           /* bytes of IP and UDP headers of a datagram */
-    struct pk_heard             heard;
-    struct pk_advance           advance;
-    struct pk_begun             begun;
-    enum pk_why                 aside, childs;  /* the daemon stands aside, and why; the child's */
-    enum pk_why                 told;           /* the child was, at told_at */
-    uint64_t                    told_at;
-    unsigned                    tell_more;      /* times that it is still to be told that we do not stand aside */
-    uint64_t                    childs_number;  /* of the child's datagram that said `childs` */
-    enum pk_why                 differs;        /* VERSION, DISAGREES: said once until there is a session */
-    uint64_t                    who_at, who_wait;       /* the next WHO may be sent; how long after that the one behind it */
+    unsigned                         magic;
+    const struct pk_config          *c;
+    const struct pk_fingerprint_key *key;
+    pk_store_t                      *store;
+    pk_session_t                    *session;
+    struct pk_out                    out;
+    pk_flows_t                      *flows;
+    pk_late_t                       *late;
+    pk_trains_t                     *trains;
+    struct pk_counters               counters;
+    size_t                           room;          /* bytes of what is sealed, so that the datagram fits the link */
+    uint32_t                         more;          /* bytes of IP and UDP headers of a datagram */
+    struct pk_heard                  heard;
+    struct pk_advance                advance;
+    struct pk_begun                  begun;
+    enum pk_why                      aside, childs; /* the daemon stands aside, and why; the child's */
+    enum pk_why                      told;          /* the child was, at told_at */
+    uint64_t                         told_at;
+    unsigned                         tell_more;     /* times that it is still to be told that we do not stand aside */
+    uint64_t                         childs_number; /* of the child's datagram that said `childs` */
+    enum pk_why                      differs;       /* VERSION, DISAGREES: said once until there is a session */
+    uint64_t                         who_at, who_wait; /* the next WHO may be sent; how long after that the one behind it */
 };
 
 static void flow_gone(void *context, struct pk_flow *f) {
@@ -63,7 +63,7 @@ static void flow_gone(void *context, struct pk_flow *f) {
 
 static pk_leave train_leaves;
 
-pk_parent_t *pk_parent_make(const struct pk_config *c, const struct pk_print_key *key, pk_store_t *store, pk_session_t *session, const struct pk_out *out) {
+pk_parent_t *pk_parent_make(const struct pk_config *c, const struct pk_fingerprint_key *key, pk_store_t *store, pk_session_t *session, const struct pk_out *out) {
     pk_parent_t *p = pk_memory(sizeof *p);
     if (!p) return NULL;
     p->magic = PARENT_MAGIC;
@@ -165,10 +165,10 @@ static void unload(pk_parent_t *p, const struct pk_train *t) {
         if (car.kind == PK_TOKENS) {
             uint32_t at = 0;
             for (uint32_t i = 0; i < car.count; i++) {
-                struct pk_print print;
+                struct pk_fingerprint fp;
                 uint32_t n;
-                pk_print_read(&print, car.bytes + i * PK_TOKEN);
-                n = pk_store_get(p->store, &print, payload + at, (uint32_t)sizeof payload - at);
+                pk_fingerprint_read(&fp, car.bytes + i * PK_TOKEN);
+                n = pk_store_get(p->store, &fp, payload + at, (uint32_t)sizeof payload - at);
                 at += n;
             }
             if (at != car.n) continue;      /* gone meanwhile: lost, and sent again by the server */
@@ -203,7 +203,7 @@ static void train_leaves(void *context, const struct pk_train *t, struct pk_flow
 
 enum verdict { AS_IT_IS, LITERAL, TOKEN, NEW };
 
-static void judge(pk_parent_t *p, const struct pk_packet *k, const bool *keep, enum verdict *verdict, struct pk_print *print) {
+static void judge(pk_parent_t *p, const struct pk_packet *k, const bool *keep, enum verdict *verdict, struct pk_fingerprint *fp) {
     bool literals = p->c->mode == PK_MODE_TRAIN;
     uint32_t n;
 
@@ -213,14 +213,14 @@ static void judge(pk_parent_t *p, const struct pk_packet *k, const bool *keep, e
         verdict[i] = small;
         if (!keep[i]) continue;
         p->counters.kept++;
-        pk_print_of(p->key, payload, n, print + i);
-        enum pk_met met = pk_store_meet(p->store, print + i, payload, n);
+        pk_fingerprint_of(p->key, payload, n, fp + i);
+        enum pk_met met = pk_store_meet(p->store, fp + i, payload, n);
         p->counters.stored += met == PK_NEW;
         if (met != PK_CLASH) verdict[i] = met == PK_SAME ? TOKEN : NEW;
     }
 }
 
-static void carry(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, const enum verdict *verdict, const struct pk_print *print, uint64_t now) {
+static void carry(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, const enum verdict *verdict, const struct pk_fingerprint *fp, uint64_t now) {
     const uint8_t *payload = k->ip + k->headers;
     struct pk_head first;
 
@@ -233,7 +233,7 @@ static void carry(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k
         pk_head_advance(&h, at, i);
         switch (verdict[i]) {
         case TOKEN:
-            pk_trains_tokens(p->trains, &f->flow, h, print + i, j - i, k->segment, last, flags, now);
+            pk_trains_tokens(p->trains, &f->flow, h, fp + i, j - i, k->segment, last, flags, now);
             continue;
         case LITERAL:
             for (uint32_t part; at < end; at += part) {
@@ -256,7 +256,7 @@ static void carry(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k
 
 static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, const void *piece, size_t bytes, uint64_t now) {
     enum verdict verdict[PK_SEGMENTS_MAX];
-    struct pk_print print[PK_SEGMENTS_MAX];
+    struct pk_fingerprint fp[PK_SEGMENTS_MAX];
     bool keep[PK_SEGMENTS_MAX];
     uint32_t kept = 0;
     bool small, plain = obstacle(p) || k->flags & (PK_SYN | PK_RST | PK_URG | PK_CWR);
@@ -285,8 +285,8 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
         if (k->flags & PK_RST) pk_flows_drop(p->flows, &f->flow);
         return;
     }
-    judge(p, k, keep, verdict, print);
-    carry(p, f, k, verdict, print, now);
+    judge(p, k, keep, verdict, fp);
+    carry(p, f, k, verdict, fp, now);
 }
 
 static void request(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, uint64_t now) {
@@ -402,9 +402,9 @@ static void recover(pk_parent_t *p, const uint8_t *inside, size_t n) {
 
     if (n % PK_TOKEN || n > PK_WANTS_MAX * PK_TOKEN) return;
     for (; n; n -= PK_TOKEN, inside += PK_TOKEN) {
-        struct pk_print print;
-        pk_print_read(&print, inside);
-        uint32_t length = pk_store_get(p->store, &print, payload, sizeof payload);
+        struct pk_fingerprint fp;
+        pk_fingerprint_read(&fp, inside);
+        uint32_t length = pk_store_get(p->store, &fp, payload, sizeof payload);
         p->counters.wanted++;
         p->counters.recovered += length > 0;
         for (uint32_t at = 0, part; at < length; at += part) {

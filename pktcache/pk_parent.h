@@ -29,7 +29,7 @@
 typedef struct pk_parent pk_parent_t;
 
 /* All but `out` stays the caller's and must live as long.  NULL: no memory. */
-pk_parent_t *pk_parent_make(const struct pk_config *c, const struct pk_print_key *key, pk_store_t *store, pk_session_t *session, const struct pk_out *out);
+pk_parent_t *pk_parent_make(const struct pk_config *c, const struct pk_fingerprint_key *key, pk_store_t *store, pk_session_t *session, const struct pk_out *out);
 void         pk_parent_free(pk_parent_t **p);
 
 /* A piece from the device; it may be changed. */

@@ -59,7 +59,7 @@ enum pk_role { PK_PARENT, PK_CHILD };
 typedef struct pk_session pk_session_t;
 
 /*
- * lane: of `lanes` pairs of sockets, which has a session each.  how: fingerprints are made (enum pk_print_how).  Both sides must agree on `lanes` and `how`; each datagram of
+ * lane: of `lanes` pairs of sockets, which has a session each.  how: fingerprints are made (enum pk_fingerprint_how).  Both sides must agree on `lanes` and `how`; each datagram of
  * the handshake tells them.
  */
 pk_session_t *pk_session_make(const struct pk_secret *secret, enum pk_role role, unsigned lane, unsigned lanes, unsigned how);

@@ -14,9 +14,9 @@ enum {
 };
 
 struct entry {
-    struct pk_print print;
-    uint64_t        at;             /* position */
-    uint32_t        n;              /* bytes; 0: no entry */
+    struct pk_fingerprint fp;
+    uint64_t              at;       /* position */
+    uint32_t              n;        /* bytes; 0: no entry */
 };
 
 struct pk_store {
@@ -72,17 +72,17 @@ void pk_store_free(pk_store_t **store) {
 
 static bool counts_locked(const pk_store_t *s, const struct entry *e) { return e->n && e->at >= s->floor && s->head - e->at <= s->limit; }
 
-static struct entry *set_of(pk_store_t *s, const struct pk_print *print) { return s->index + (print->half[0] & (s->sets - 1)) * s->ways; }
+static struct entry *set_of(pk_store_t *s, const struct pk_fingerprint *fp) { return s->index + (fp->half[0] & (s->sets - 1)) * s->ways; }
 
-static struct entry *find_locked(pk_store_t *s, const struct pk_print *print) {
-    struct entry *e = set_of(s, print);
+static struct entry *find_locked(pk_store_t *s, const struct pk_fingerprint *fp) {
+    struct entry *e = set_of(s, fp);
     for (unsigned i = 0; i < s->ways; i++)
-        if (pk_print_same(&e[i].print, print) && counts_locked(s, e + i)) return e + i;
+        if (pk_fingerprint_same(&e[i].fp, fp) && counts_locked(s, e + i)) return e + i;
     return NULL;
 }
 
-static void put_locked(pk_store_t *s, const struct pk_print *print, const void *bytes, uint32_t n) {
-    struct entry *e = set_of(s, print), *oldest = e;
+static void put_locked(pk_store_t *s, const struct pk_fingerprint *fp, const void *bytes, uint32_t n) {
+    struct entry *e = set_of(s, fp), *oldest = e;
     uint64_t place = s->head % s->size;
 
     for (unsigned i = 0; i < s->ways; i++) {
@@ -96,20 +96,20 @@ static void put_locked(pk_store_t *s, const struct pk_print *print, const void *
         s->head += s->size - place;
         place = 0;
     }
-    *oldest = (struct entry){ .print = *print, .at = s->head, .n = n };
+    *oldest = (struct entry){ .fp = *fp, .at = s->head, .n = n };
     memcpy(s->ring + place, bytes, n);
     s->head += n;
     s->put++;
 }
 
-enum pk_met pk_store_meet(pk_store_t *s, const struct pk_print *print, const void *bytes, uint32_t n) {
+enum pk_met pk_store_meet(pk_store_t *s, const struct pk_fingerprint *fp, const void *bytes, uint32_t n) {
     enum pk_met met = PK_NEW;
 
     assert(s->magic == STORE_MAGIC && n && n <= PK_PAYLOAD_MAX);
     pthread_mutex_lock(&s->lock);
-    struct entry *e = find_locked(s, print);
+    struct entry *e = find_locked(s, fp);
     if (!e) {
-        put_locked(s, print, bytes, n);
+        put_locked(s, fp, bytes, n);
     } else if (e->n == n && !memcmp(s->ring + e->at % s->size, bytes, n)) {
         met = PK_SAME;
     } else {
@@ -120,22 +120,22 @@ enum pk_met pk_store_meet(pk_store_t *s, const struct pk_print *print, const voi
     return met;
 }
 
-bool pk_store_put(pk_store_t *s, const struct pk_print *print, const void *bytes, uint32_t n) {
+bool pk_store_put(pk_store_t *s, const struct pk_fingerprint *fp, const void *bytes, uint32_t n) {
     assert(s->magic == STORE_MAGIC && n && n <= PK_PAYLOAD_MAX);
     pthread_mutex_lock(&s->lock);
-    struct entry *e = find_locked(s, print);
+    struct entry *e = find_locked(s, fp);
     if (e) e->n = 0;
-    put_locked(s, print, bytes, n);
+    put_locked(s, fp, bytes, n);
     pthread_mutex_unlock(&s->lock);
     return !e;
 }
 
-uint32_t pk_store_get(pk_store_t *s, const struct pk_print *print, void *out, uint32_t room) {
+uint32_t pk_store_get(pk_store_t *s, const struct pk_fingerprint *fp, void *out, uint32_t room) {
     uint32_t n = 0;
 
     assert(s->magic == STORE_MAGIC);
     pthread_mutex_lock(&s->lock);
-    struct entry *e = find_locked(s, print);
+    struct entry *e = find_locked(s, fp);
     if (e && e->n <= room) {
         n = e->n;
         memcpy(out, s->ring + e->at % s->size, n);

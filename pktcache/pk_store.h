@@ -11,7 +11,7 @@
 #ifndef FAIRGATE_PK_STORE_H
 #define FAIRGATE_PK_STORE_H
 
-#include "pk_print.h"
+#include "pk_fingerprint.h"
 
 #include <stdbool.h>
 
@@ -36,13 +36,13 @@ void        pk_store_free(pk_store_t **s);
 /*
  * PK_SAME: these very bytes are there.  PK_NEW: they were not and are now.  PK_CLASH: others have their fingerprint, and stay.
  */
-enum pk_met pk_store_meet(pk_store_t *s, const struct pk_print *print, const void *bytes, uint32_t n);
+enum pk_met pk_store_meet(pk_store_t *s, const struct pk_fingerprint *fp, const void *bytes, uint32_t n);
 
 /* Puts them in as the newest, whether they are there or not: the parent did so, and the child's must not be older.  Whether they were not. */
-bool        pk_store_put(pk_store_t *s, const struct pk_print *print, const void *bytes, uint32_t n);
+bool        pk_store_put(pk_store_t *s, const struct pk_fingerprint *fp, const void *bytes, uint32_t n);
 
 /* Copies what has the fingerprint to `out`, which has room for as many bytes.  Its length, or 0: it is not there, or longer. */
-uint32_t    pk_store_get(pk_store_t *s, const struct pk_print *print, void *out, uint32_t room);
+uint32_t    pk_store_get(pk_store_t *s, const struct pk_fingerprint *fp, void *out, uint32_t room);
 
 /* Only the newest so many bytes count from now on: the other side keeps no more. */
 void        pk_store_limit(pk_store_t *s, uint64_t bytes);

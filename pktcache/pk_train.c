@@ -12,8 +12,8 @@ enum {
 };
 
 /* As computed; it is no number to anybody. */
-void pk_print_write(const struct pk_print *print, uint8_t out[PK_TOKEN]) { memcpy(out, print->half, PK_TOKEN); }
-void pk_print_read(struct pk_print *print, const uint8_t in[PK_TOKEN]) { memcpy(print->half, in, PK_TOKEN); }
+void pk_fingerprint_write(const struct pk_fingerprint *fp, uint8_t out[PK_TOKEN]) { memcpy(out, fp->half, PK_TOKEN); }
+void pk_fingerprint_read(struct pk_fingerprint *fp, const uint8_t in[PK_TOKEN]) { memcpy(fp->half, in, PK_TOKEN); }
 
 /* ---- writing ----------------------------------------------------------------------------------------------------------------- */
 
@@ -70,7 +70,7 @@ static void widen(struct pk_train *t, uint8_t *record, uint8_t *content) {
 }
 
 /* One more segment of the last record. */
-static bool extend(struct pk_train *t, const struct pk_head *h, const struct pk_print *print, uint32_t segment, uint8_t flags) {
+static bool extend(struct pk_train *t, const struct pk_head *h, const struct pk_fingerprint *fp, uint32_t segment, uint8_t flags) {
     uint8_t *record = t->bytes + t->extend, *content;
 
     if (!t->extend || t->room - t->n < PK_TOKEN + TOKENS_HEAD - ONE_HEAD || h->length != t->next.length || memcmp(h->bytes, t->next.bytes, h->length)) return false;
@@ -84,19 +84,19 @@ static bool extend(struct pk_train *t, const struct pk_head *h, const struct pk_
     content[0]++;
     pk_put16(content + 3, segment);
     record[0] |= kind_of(0, 0, flags);
-    pk_print_write(print, t->bytes + t->n);
+    pk_fingerprint_write(fp, t->bytes + t->n);
     t->n += PK_TOKEN;
     t->tokens++;
     taken(t, h, segment, 1);
     return true;
 }
 
-uint32_t pk_train_tokens(struct pk_train *t, const struct pk_head *h, const struct pk_print *prints, uint32_t count, uint32_t segment, uint32_t last, uint8_t flags) {
+uint32_t pk_train_tokens(struct pk_train *t, const struct pk_head *h, const struct pk_fingerprint *fps, uint32_t count, uint32_t segment, uint32_t last, uint8_t flags) {
     uint8_t *record = t->bytes + t->n;
     uint32_t most;
     int changed;
 
-    if (count == 1 && extend(t, h, prints, last, flags)) return 1;
+    if (count == 1 && extend(t, h, fps, last, flags)) return 1;
     if (t->room - t->n < 1 + TOKENS_HEAD + PK_TOKEN) return 0;
     changed = changes(t, h, record + 1, t->room - t->n - (1 + TOKENS_HEAD + PK_TOKEN));
     if (changed < 0) return 0;
@@ -119,7 +119,7 @@ uint32_t pk_train_tokens(struct pk_train *t, const struct pk_head *h, const stru
         pk_put16(content + 3, last);
         content += TOKENS_HEAD;
     }
-    for (uint32_t i = 0; i < count; i++) pk_print_write(prints + i, content + i * PK_TOKEN);
+    for (uint32_t i = 0; i < count; i++) pk_fingerprint_write(fps + i, content + i * PK_TOKEN);
     t->extend = t->n;
     t->n = (size_t)(content - t->bytes) + count * PK_TOKEN;
     t->tokens += count;

@@ -20,7 +20,7 @@
 #define FAIRGATE_PK_TRAIN_H
 
 #include "pk_packet.h"
-#include "pk_print.h"
+#include "pk_fingerprint.h"
 
 enum pk_car_kind { PK_TOKENS, PK_LITERAL, PK_NATIVE };
 
@@ -47,7 +47,7 @@ void     pk_train_open(struct pk_train *t, void *bytes, size_t room, const struc
 /*
  * Segments with header h (the first's): how many of them found room.  0: no room, or they do not follow what is in the train.  flags: of the last one.
  */
-uint32_t pk_train_tokens(struct pk_train *t, const struct pk_head *h, const struct pk_print *prints, uint32_t count, uint32_t segment, uint32_t last, uint8_t flags);
+uint32_t pk_train_tokens(struct pk_train *t, const struct pk_head *h, const struct pk_fingerprint *fps, uint32_t count, uint32_t segment, uint32_t last, uint8_t flags);
 bool     pk_train_literal(struct pk_train *t, const struct pk_head *h, const void *bytes, uint32_t n, uint8_t flags);
 bool     pk_train_native(struct pk_train *t, const struct pk_head *h, uint32_t n);
 
@@ -72,7 +72,7 @@ enum pk_read { PK_CAR, PK_TRAIN_END, PK_TRAIN_BAD };
 bool         pk_train_read(struct pk_reader *r, const void *bytes, size_t n);
 enum pk_read pk_train_next(struct pk_reader *r, struct pk_car *car);
 
-void pk_print_write(const struct pk_print *print, uint8_t out[PK_TOKEN]);
-void pk_print_read(struct pk_print *print, const uint8_t in[PK_TOKEN]);
+void pk_fingerprint_write(const struct pk_fingerprint *fp, uint8_t out[PK_TOKEN]);
+void pk_fingerprint_read(struct pk_fingerprint *fp, const uint8_t in[PK_TOKEN]);
 
 #endif

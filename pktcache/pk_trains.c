@@ -90,15 +90,15 @@ static struct pk_train *board(pk_trains_t *t, struct pk_flow *f, const struct pk
 
 static uint32_t most_tokens(const struct pk_config *c) { return c->mode == PK_MODE_TRAIN ? UINT32_MAX : c->mode == PK_MODE_WINDOW ? (uint32_t)c->window : 1; }
 
-void pk_trains_tokens(pk_trains_t *t, struct pk_flow *f, struct pk_head h, const struct pk_print *prints, uint32_t count, uint32_t segment, uint32_t last, uint8_t flags, uint64_t now) {
+void pk_trains_tokens(pk_trains_t *t, struct pk_flow *f, struct pk_head h, const struct pk_fingerprint *fps, uint32_t count, uint32_t segment, uint32_t last, uint8_t flags, uint64_t now) {
     while (count) {
         struct pk_train *train = board(t, f, &h, now);
         uint32_t may = most_tokens(t->c) - train->tokens, part = count < may ? count : may;
         bool all = part == count;
-        uint32_t done = part ? pk_train_tokens(train, &h, prints, part, segment, all ? last : segment, all ? flags : 0) : 0;
+        uint32_t done = part ? pk_train_tokens(train, &h, fps, part, segment, all ? last : segment, all ? flags : 0) : 0;
         if (done) {
             pk_head_advance(&h, done == count ? (done - 1) * segment + last : done * segment, done);
-            prints += done;
+            fps += done;
             count -= done;
         }
         if (!done || train->tokens >= most_tokens(t->c)) pk_trains_leave(t, f, now);

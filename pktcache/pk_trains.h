@@ -24,7 +24,7 @@ pk_trains_t *pk_trains_make(const struct pk_config *c, size_t room, pk_leave *le
 void         pk_trains_free(pk_trains_t **t);
 
 /* Segments that follow each other, with the header of the first; flags: of the last one, which has `last` bytes. */
-void         pk_trains_tokens(pk_trains_t *t, struct pk_flow *f, struct pk_head h, const struct pk_print *prints, uint32_t count, uint32_t segment, uint32_t last, uint8_t flags, uint64_t now);
+void         pk_trains_tokens(pk_trains_t *t, struct pk_flow *f, struct pk_head h, const struct pk_fingerprint *fps, uint32_t count, uint32_t segment, uint32_t last, uint8_t flags, uint64_t now);
 /* false: it is too long for any train; the flow's has left. */
 bool         pk_trains_literal(pk_trains_t *t, struct pk_flow *f, const struct pk_head *h, const void *bytes, uint32_t n, uint8_t flags, uint64_t now);
 /* Tells the child to store the n bytes that follow, and leaves. */

@@ -20,13 +20,13 @@ enum {                              /* microseconds */
 #define NEVER UINT64_MAX
 
 struct wanted {
-    bool            used;
-    struct pk_print print;
-    unsigned        asked;          /* times */
-    uint64_t        first, again;   /* when it was asked for; when to ask next */
-    uint64_t        until;          /* to forget it */
-    uint32_t        have;           /* bytes of the payload, from its beginning */
-    uint8_t         bytes[PK_DATAGRAM_MAX];
+    bool                  used;
+    struct pk_fingerprint fp;
+    unsigned              asked;            /* times */
+    uint64_t              first, again;     /* when it was asked for; when to ask next */
+    uint64_t              until;            /* to forget it */
+    uint32_t              have;             /* bytes of the payload, from its beginning */
+    uint8_t               bytes[PK_DATAGRAM_MAX];
 };
 
 struct pk_wants {
@@ -50,10 +50,10 @@ void pk_wants_free(pk_wants_t **wants) {
     free(w);
 }
 
-static struct wanted *find(pk_wants_t *w, const struct pk_print *print) {
+static struct wanted *find(pk_wants_t *w, const struct pk_fingerprint *fp) {
     assert(w->magic == WANTS_MAGIC);
     for (unsigned i = 0; w->used && i < PK_WANTS_MAX; i++)
-        if (w->place[i].used && pk_print_same(&w->place[i].print, print)) return w->place + i;
+        if (w->place[i].used && pk_fingerprint_same(&w->place[i].fp, fp)) return w->place + i;
     return NULL;
 }
 
@@ -76,8 +76,8 @@ static bool make_room(pk_wants_t *w) {
     return oldest;
 }
 
-void pk_wants_add(pk_wants_t *w, const struct pk_print *print, uint64_t now) {
-    struct wanted *p = find(w, print);
+void pk_wants_add(pk_wants_t *w, const struct pk_fingerprint *fp, uint64_t now) {
+    struct wanted *p = find(w, fp);
 
     if (p && (p->again != NEVER || now < p->first + 2 * again_after(w))) return;
     if (p) forget(w, p);
@@ -85,30 +85,30 @@ void pk_wants_add(pk_wants_t *w, const struct pk_print *print, uint64_t now) {
     for (p = w->place; p->used; p++) { }
     p->used = true;
     p->asked = 0;
-    p->print = *print;
+    p->fp = *fp;
     p->again = now + FIRST;
     p->until = now + KEPT;
     p->have = 0;
     w->used++;
 }
 
-bool pk_wants_has(pk_wants_t *w, const struct pk_print *print) { return find(w, print); }
+bool pk_wants_has(pk_wants_t *w, const struct pk_fingerprint *fp) { return find(w, fp); }
 
-bool pk_wants_drop(pk_wants_t *w, const struct pk_print *print) {
-    struct wanted *p = find(w, print);
+bool pk_wants_drop(pk_wants_t *w, const struct pk_fingerprint *fp) {
+    struct wanted *p = find(w, fp);
     if (p) forget(w, p);
     return p;
 }
 
-const void *pk_wants_part(pk_wants_t *w, const uint8_t *inside, size_t n, uint64_t now, struct pk_print *print, uint32_t *bytes) {
+const void *pk_wants_part(pk_wants_t *w, const uint8_t *inside, size_t n, uint64_t now, struct pk_fingerprint *fp, uint32_t *bytes) {
     struct wanted *p;
 
     if (n <= PK_PART_HEAD) return NULL;
-    pk_print_read(print, inside);
+    pk_fingerprint_read(fp, inside);
     uint32_t all = pk_get16(inside + PK_TOKEN), at = pk_get16(inside + PK_TOKEN + 2);
     inside += PK_PART_HEAD;
     n -= PK_PART_HEAD;
-    p = find(w, print);
+    p = find(w, fp);
     if (!p || all > sizeof p->bytes || at != p->have || at > all || n > all - at) return NULL;
     memcpy(p->bytes + at, inside, n);
     p->have += (uint32_t)n;
@@ -126,7 +126,7 @@ uint64_t pk_wants_due(const pk_wants_t *w) {
     return due;
 }
 
-uint32_t pk_wants_ask(pk_wants_t *w, uint64_t now, uint8_t *prints) {
+uint32_t pk_wants_ask(pk_wants_t *w, uint64_t now, uint8_t *fps) {
     uint32_t asked = 0;
 
     for (struct wanted *p = w->place; w->used && p < w->place + PK_WANTS_MAX; p++) {
@@ -135,7 +135,7 @@ uint32_t pk_wants_ask(pk_wants_t *w, uint64_t now, uint8_t *prints) {
         if (!p->asked) p->first = now;
         p->again = p->asked++ ? NEVER : now + again_after(w);
         p->have = 0;
-        pk_print_write(&p->print, prints + asked++ * PK_TOKEN);
+        pk_fingerprint_write(&p->fp, fps + asked++ * PK_TOKEN);
     }
     return asked;
 }

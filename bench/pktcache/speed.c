@@ -50,8 +50,8 @@ static const uint8_t *next_packet(size_t n) {
 
 static double measure(const char *what, unsigned window, size_t n, double seconds) {
     static uint8_t out[PPC_PAYLOAD_MAX];
-    static const uint8_t secret[PK_PRINT_KEY] = "a key";
-    struct pk_print_key key;
+    static const uint8_t secret[PK_FINGERPRINT_KEY] = "a key";
+    struct pk_fingerprint_key key;
     pk_store_t *store = NULL;
     struct ppc *ppc = NULL;
     uint64_t packets = 0;
@@ -59,7 +59,7 @@ static double measure(const char *what, unsigned window, size_t n, double second
 
     if (!strcmp(what, "highway") || !strcmp(what, "md5")) {
         store = pk_store_make(CACHE, PK_STORE_PARENT);
-        pk_print_key_set(&key, secret, *what == 'm' ? PK_PRINT_MD5 : PK_PRINT_HIGHWAY);
+        pk_fingerprint_key_set(&key, secret, *what == 'm' ? PK_FINGERPRINT_MD5 : PK_FINGERPRINT_HIGHWAY);
     } else {
         ppc = ppc_make(CACHE, window, strcmp(what, "tuned") ? PPC_TEXTBOOK : PPC_TUNED);
     }
@@ -70,12 +70,12 @@ static double measure(const char *what, unsigned window, size_t n, double second
         for (int i = 0; i < BATCH; i++) packet[i] = next_packet(n);
         begun = now();
         for (int i = 0; i < BATCH; i++) {
-            struct pk_print print;
+            struct pk_fingerprint fp;
             if (ppc) {
                 if (ppc_encode(ppc, packet[i], n, out) != n) abort();
             } else {
-                pk_print_of(&key, packet[i], n, &print);
-                if (pk_store_meet(store, &print, packet[i], (uint32_t)n) != PK_NEW) abort();
+                pk_fingerprint_of(&key, packet[i], n, &fp);
+                if (pk_store_meet(store, &fp, packet[i], (uint32_t)n) != PK_NEW) abort();
             }
         }
         spent += now() - begun;

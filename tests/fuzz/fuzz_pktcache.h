@@ -12,7 +12,7 @@
 #include <arpa/inet.h>
 
 static struct pk_config config;
-static struct pk_print_key print_key;
+static struct pk_fingerprint_key fingerprint_key;
 static pk_session_t *parent_session, *child_session;
 static pk_store_t *parent_store, *child_store;
 static pk_parent_t *parent;
@@ -46,7 +46,7 @@ static void fuzz_begin(int keep) {
     struct pk_out out = { NULL, fuzz_packet, fuzz_datagram, fuzz_say };
     struct pk_secret secret = { "the secret of a fuzz target ..." };
     struct pk_ready ready = { .bytes = PK_STORE_LEAST };
-    uint8_t key[PK_PRINT_KEY] = "a key", hello[PK_CONTROL_MAX], welcome[PK_CONTROL_MAX], go[PK_CONTROL_MAX];
+    uint8_t key[PK_FINGERPRINT_KEY] = "a key", hello[PK_CONTROL_MAX], welcome[PK_CONTROL_MAX], go[PK_CONTROL_MAX];
     size_t n, m;
 
     static const struct pk_networks everybody = { { { { 0 }, 0 }, { { [10] = 0xff, [11] = 0xff }, 96 } }, 2 };
@@ -54,13 +54,13 @@ static void fuzz_begin(int keep) {
                                  .port = { htons(80) }, .ports = { .n = 1 }, .server = everybody, .client = everybody };
     if (eeod_marks_set(&config.mark, "<!--EEOD-->", "<!--/EEOD-->")) abort();
     config.there.ss_family = AF_INET;
-    pk_print_key_set(&print_key, key, PK_PRINT_HIGHWAY);
-    parent_session = pk_session_make(&secret, PK_PARENT, 0, 1, PK_PRINT_HIGHWAY);
-    child_session = pk_session_make(&secret, PK_CHILD, 0, 1, PK_PRINT_HIGHWAY);
+    pk_fingerprint_key_set(&fingerprint_key, key, PK_FINGERPRINT_HIGHWAY);
+    parent_session = pk_session_make(&secret, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY);
+    child_session = pk_session_make(&secret, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
     parent_store = pk_store_make(PK_STORE_LEAST, PK_STORE_PARENT);
     child_store = pk_store_make(PK_STORE_LEAST, PK_STORE_CHILD);
-    parent = pk_parent_make(&config, &print_key, parent_store, parent_session, &out);
-    child = pk_child_make(&config, &print_key, child_store, child_session, &ready, &out);
+    parent = pk_parent_make(&config, &fingerprint_key, parent_store, parent_session, &out);
+    child = pk_child_make(&config, &fingerprint_key, child_store, child_session, &ready, &out);
     n = pk_session_begin(child_session, hello);
     pk_session_step(parent_session, hello, n, &ready, welcome, &m);
     if (pk_session_step(child_session, welcome, m, &ready, go, &n) != PK_ESTABLISHED) abort();

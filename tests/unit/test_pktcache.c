@@ -126,13 +126,13 @@ START_TEST(test_train) {
     struct pk_train t;
     struct pk_reader r;
     struct pk_car car;
-    struct pk_print prints[200];
+    struct pk_fingerprint fps[200];
     struct wire w = { .version = 4, .client = 1, .port = 1000, .seq = 1000, .id = 5, .flags = PK_ACK, .stamp = 1 };
     struct pk_head h = head_for(&w, 10);
 
-    for (uint64_t i = 0; i < 200; i++) prints[i] = (struct pk_print){ { i, ~i } };
+    for (uint64_t i = 0; i < 200; i++) fps[i] = (struct pk_fingerprint){ { i, ~i } };
     pk_train_open(&t, bytes, sizeof bytes, &h);
-    ck_assert_uint_eq(pk_train_tokens(&t, &h, prints, 3, 1448, 100, PK_PSH), 3);
+    ck_assert_uint_eq(pk_train_tokens(&t, &h, fps, 3, 1448, 100, PK_PSH), 3);
     w.seq += 2 * 1448 + 100;
     w.id = (uint16_t)(w.id + 3);
     w.stamp++;                      /* changed */
@@ -141,14 +141,14 @@ START_TEST(test_train) {
     w.seq += 5;
     w.id++;
     h = head_for(&w, 10);
-    ck_assert_uint_eq(pk_train_tokens(&t, &h, prints + 3, 1, 1000, 1000, 0), 1);
+    ck_assert_uint_eq(pk_train_tokens(&t, &h, fps + 3, 1, 1000, 1000, 0), 1);
     w.seq += 1000;
     w.id++;
     h = head_for(&w, 10);
-    ck_assert_uint_eq(pk_train_tokens(&t, &h, prints + 4, 1, 700, 700, PK_FIN), 1);     /* goes with the one before */
+    ck_assert_uint_eq(pk_train_tokens(&t, &h, fps + 4, 1, 700, 700, PK_FIN), 1);     /* goes with the one before */
     w.seq++;                        /* does not follow */
     h = head_for(&w, 10);
-    ck_assert_uint_eq(pk_train_tokens(&t, &h, prints + 5, 1, 700, 700, 0), 0);
+    ck_assert_uint_eq(pk_train_tokens(&t, &h, fps + 5, 1, 700, 700, 0), 0);
     w.seq += 700 - 1;
     w.id++;
     h = head_for(&w, 10);
@@ -158,7 +158,7 @@ START_TEST(test_train) {
     ck_assert(pk_train_read(&r, bytes, t.n));
     ck_assert_int_eq(pk_train_next(&r, &car), PK_CAR);
     ck_assert(car.kind == PK_TOKENS && car.count == 3 && car.segment == 1448 && car.n == 2996 && car.flags == PK_PSH && pk_head_seq(&car.head) == 1000);
-    ck_assert(!memcmp(car.bytes + 16, &prints[1], 16));
+    ck_assert(!memcmp(car.bytes + 16, &fps[1], 16));
     ck_assert_int_eq(pk_train_next(&r, &car), PK_CAR);
     ck_assert(car.kind == PK_LITERAL && car.n == 5 && !memcmp(car.bytes, "hello", 5) && get32(car.head.bytes + 44) == 2);
     ck_assert_int_eq(pk_train_next(&r, &car), PK_CAR);
@@ -175,7 +175,7 @@ START_TEST(test_train) {
     }
     /* As many as there is room for. */
     pk_train_open(&t, bytes, sizeof bytes, &h);
-    uint32_t found = pk_train_tokens(&t, &h, prints, 200, 300, 300, PK_PSH);
+    uint32_t found = pk_train_tokens(&t, &h, fps, 200, 300, 300, PK_PSH);
     ck_assert_uint_eq(found, (1400 - 53 - 6) / 16);
     ck_assert(pk_train_read(&r, bytes, t.n) && pk_train_next(&r, &car) == PK_CAR && car.count == found && !car.flags);
 }
@@ -184,25 +184,25 @@ END_TEST
 /* ---- the store --------------------------------------------------------------------------------------------------------------- */
 
 START_TEST(test_store) {
-    static const uint8_t secret[PK_PRINT_KEY] = "a secret of the test";
+    static const uint8_t secret[PK_FINGERPRINT_KEY] = "a secret of the test";
     pk_store_t *s = pk_store_make(PK_STORE_LEAST, PK_STORE_PARENT);
-    struct pk_print_key key;
-    struct pk_print print;
+    struct pk_fingerprint_key key;
+    struct pk_fingerprint fp;
     uint8_t bytes[1448], out[1448];
     enum { ALL = 3000 };
 
-    pk_print_key_set(&key, secret, PK_PRINT_HIGHWAY);
+    pk_fingerprint_key_set(&key, secret, PK_FINGERPRINT_HIGHWAY);
     for (int round = 0; round < 2; round++) {
         for (unsigned i = 0; i < ALL; i++) {
             memset(bytes, (int)i, sizeof bytes);
             memcpy(bytes, &i, sizeof i);
-            pk_print_of(&key, bytes, sizeof bytes, &print);
-            ck_assert_int_eq(pk_store_meet(s, &print, bytes, sizeof bytes), PK_NEW);    /* the ring takes 724 */
-            ck_assert_int_eq(pk_store_meet(s, &print, bytes, sizeof bytes), PK_SAME);
-            ck_assert_int_eq(pk_store_meet(s, &print, bytes, sizeof bytes - 1), PK_CLASH);
-            ck_assert_uint_eq(pk_store_get(s, &print, out, sizeof out), sizeof bytes);
+            pk_fingerprint_of(&key, bytes, sizeof bytes, &fp);
+            ck_assert_int_eq(pk_store_meet(s, &fp, bytes, sizeof bytes), PK_NEW);    /* the ring takes 724 */
+            ck_assert_int_eq(pk_store_meet(s, &fp, bytes, sizeof bytes), PK_SAME);
+            ck_assert_int_eq(pk_store_meet(s, &fp, bytes, sizeof bytes - 1), PK_CLASH);
+            ck_assert_uint_eq(pk_store_get(s, &fp, out, sizeof out), sizeof bytes);
             ck_assert(!memcmp(out, bytes, sizeof bytes));
-            ck_assert_uint_eq(pk_store_get(s, &print, out, sizeof out - 1), 0);
+            ck_assert_uint_eq(pk_store_get(s, &fp, out, sizeof out - 1), 0);
         }
     }
     unsigned there = 0, of_half = 0;
@@ -210,8 +210,8 @@ START_TEST(test_store) {
         for (unsigned i = 0; i < ALL; i++) {
             memset(bytes, (int)i, sizeof bytes);
             memcpy(bytes, &i, sizeof i);
-            pk_print_of(&key, bytes, sizeof bytes, &print);
-            uint32_t n = pk_store_get(s, &print, out, sizeof out);
+            pk_fingerprint_of(&key, bytes, sizeof bytes, &fp);
+            uint32_t n = pk_store_get(s, &fp, out, sizeof out);
             ck_assert(!n || !memcmp(out, bytes, n));
             *(half ? &of_half : &there) += n > 0;
         }
@@ -227,13 +227,13 @@ START_TEST(test_store) {
     for (unsigned i = 0; i < 500; i++) {
         memset(bytes, 1, sizeof bytes);
         memcpy(bytes, i % 2 ? "again" : (char *)&i, sizeof i);
-        pk_print_of(&key, bytes, sizeof bytes, &print);
-        back += pk_store_put(s, &print, bytes, sizeof bytes);
+        pk_fingerprint_of(&key, bytes, sizeof bytes, &fp);
+        back += pk_store_put(s, &fp, bytes, sizeof bytes);
     }
     ck_assert_uint_eq(back, 251);
-    ck_assert_uint_eq(pk_store_get(s, &print, out, sizeof out), sizeof bytes);
+    ck_assert_uint_eq(pk_store_get(s, &fp, out, sizeof out), sizeof bytes);
     pk_store_mirrors(s, (const uint8_t[16]){ 1 });
-    ck_assert_uint_eq(pk_store_get(s, &print, out, sizeof out), 0);
+    ck_assert_uint_eq(pk_store_get(s, &fp, out, sizeof out), 0);
     pk_store_free(&s);
     ck_assert_ptr_null(s);
 }

@@ -55,7 +55,7 @@ static struct world {
     const struct scenario *s;
     struct pk_config   config;
     struct pk_secret   secret;
-    struct pk_print_key key;
+    struct pk_fingerprint_key key;
     struct side { pk_store_t *store; pk_session_t *session; pk_parent_t *parent; pk_child_t *child; struct pk_counters sum; } parent, child;
     struct queue down, up;
     struct stream stream[STREAMS];
@@ -207,7 +207,7 @@ static void end_side(struct side *s) {
 static void begin_parent(void) {
     struct pk_out out = { NULL, packet_down, datagram_down, say };
     w.parent.store = pk_store_make(w.s->cache, PK_STORE_PARENT);
-    w.parent.session = pk_session_make(&w.secret, PK_PARENT, 0, 1, PK_PRINT_HIGHWAY);
+    w.parent.session = pk_session_make(&w.secret, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY);
     w.parent.parent = pk_parent_make(&w.config, &w.key, w.parent.store, w.parent.session, &out);
 }
 
@@ -216,7 +216,7 @@ static void begin_child(void) {
     struct pk_ready ready = { .bytes = w.s->cache };
     for (size_t i = 0; i < sizeof ready.cache; i++) ready.cache[i] = (uint8_t)dice(256);
     w.child.store = pk_store_make(w.s->cache, PK_STORE_CHILD);
-    w.child.session = pk_session_make(&w.secret, PK_CHILD, 0, 1, PK_PRINT_HIGHWAY);
+    w.child.session = pk_session_make(&w.secret, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
     w.child.child = pk_child_make(&w.config, &w.key, w.child.store, w.child.session, &ready, &out);
 }
 
@@ -389,8 +389,8 @@ static void setup(const struct scenario *s, int number) {
     w.config.there.ss_family = s->version == 6 ? AF_INET6 : AF_INET;
     ck_assert_ptr_null(eeod_marks_set(&w.config.mark, "<!--EEOD-->", "<!--/EEOD-->"));
     memcpy(w.secret.bytes, "a secret of thirty-two bytes....", PK_SECRET);
-    uint8_t key[PK_PRINT_KEY] = "a key for the fingerprints";
-    pk_print_key_set(&w.key, key, PK_PRINT_HIGHWAY);
+    uint8_t key[PK_FINGERPRINT_KEY] = "a key for the fingerprints";
+    pk_fingerprint_key_set(&w.key, key, PK_FINGERPRINT_HIGHWAY);
     for (int i = 0; i < TEMPLATES; i++)
         for (int k = 0; k < LENGTH; k++) w.template[i][k] = (uint8_t)dice(256);
     begin_parent();
@@ -523,8 +523,8 @@ START_TEST(test_what_a_probe_holds_cannot_be_known) {
 
     setup(&(struct scenario){ .name = "probes", .version = 4, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_ALL, .mss = 1448, .mtu = 1500, .cache = 1 << 20 }, 1);
     memset(&listens, 0, sizeof listens);
-    listens.child = pk_session_make(&w.secret, PK_CHILD, 0, 1, PK_PRINT_HIGHWAY);
-    pk_session_t *session = pk_session_make(&w.secret, PK_PARENT, 0, 1, PK_PRINT_HIGHWAY);
+    listens.child = pk_session_make(&w.secret, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
+    pk_session_t *session = pk_session_make(&w.secret, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY);
     pk_parent_t *parent = pk_parent_make(&w.config, &w.key, w.parent.store, session, &out);
     for (int i = 0; i < 3; i++) {
         n = pk_session_begin(listens.child, hello);

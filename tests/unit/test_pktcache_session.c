@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* test_pktcache_session.c - the handshake and sealed datagrams, and who attacks them. */
-#include "pktcache/pk_print.h"
+#include "pktcache/pk_fingerprint.h"
 #include "pktcache/pk_session.h"
 #include "run_suite.h"
 
@@ -55,7 +55,7 @@ static bool opens(pk_session_t *s, const uint8_t *datagram, size_t n, const char
 }
 
 START_TEST(test_pair) {
-    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_PRINT_HIGHWAY), *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_PRINT_HIGHWAY);
+    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY), *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
     uint8_t d[512];
     struct packet said[3];
     ck_assert_uint_eq(seal(parent, d, "too early"), 0);
@@ -74,7 +74,7 @@ END_TEST
 
 /* A bit anywhere, a byte less or more: nothing opens, and the datagram itself still does. */
 START_TEST(test_changed) {
-    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_PRINT_HIGHWAY), *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_PRINT_HIGHWAY);
+    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY), *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
     uint8_t d[512];
     struct packet said[3];
     join(parent, child, said);
@@ -94,7 +94,7 @@ END_TEST
 
 START_TEST(test_window) {
     enum { MANY = 3000, EACH = 64 };
-    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_PRINT_HIGHWAY), *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_PRINT_HIGHWAY);
+    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY), *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
     static uint8_t d[MANY][EACH];
     size_t n = 0;
     struct packet said[3];
@@ -118,7 +118,7 @@ END_TEST
 
 /* Whatever was said once is said again to whoever: nobody changes sessions, and no counter begins again under a key that was used. */
 START_TEST(test_replayed_handshake) {
-    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_PRINT_HIGHWAY), *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_PRINT_HIGHWAY);
+    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY), *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
     struct packet said[3], again[3], out;
     struct pk_ready ready;
     uint8_t d[512], e[512];
@@ -142,7 +142,7 @@ START_TEST(test_replayed_handshake) {
     ck_assert(opens(child, e, n, "still"));
     /* A parent that was started again knows nothing of all this. */
     pk_session_free(&parent);
-    parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_PRINT_HIGHWAY);
+    parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY);
     for (int i = 0; i < 3; i++) ck_assert_int_eq(step(parent, said + i, &ready, &out), i ? PK_IGNORED : PK_ANSWER);
     begin(parent, &out);
     ck_assert_int_eq(step(child, &out, &cache, &out), PK_BEGIN);
@@ -153,8 +153,8 @@ START_TEST(test_replayed_handshake) {
 END_TEST
 
 START_TEST(test_others) {
-    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_PRINT_HIGHWAY), *child = pk_session_make(&theirs, PK_CHILD, 0, 1, PK_PRINT_HIGHWAY),
-                 *two = pk_session_make(&ours, PK_CHILD, 1, 2, PK_PRINT_HIGHWAY), *md5 = pk_session_make(&ours, PK_CHILD, 0, 1, PK_PRINT_MD5);
+    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY), *child = pk_session_make(&theirs, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY),
+                 *two = pk_session_make(&ours, PK_CHILD, 1, 2, PK_FINGERPRINT_HIGHWAY), *md5 = pk_session_make(&ours, PK_CHILD, 0, 1, PK_FINGERPRINT_MD5);
     struct packet p, out;
     struct pk_ready ready;
     struct pk_opened o;
@@ -197,7 +197,7 @@ void __wrap_pk_secret_derive(const struct pk_secret *s, const char *label, const
 
 /* Who has seen a WELCOME knows all that a READY has in the clear.  A flood of them must neither cost keys, nor take the session's place. */
 START_TEST(test_keys_are_derived_for_nobody_without_a_mac) {
-    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_PRINT_HIGHWAY), *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_PRINT_HIGHWAY);
+    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY), *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
     struct packet said[3], forged, none;
     struct pk_ready ready;
     uint8_t d[512];
@@ -242,7 +242,7 @@ static void of_version(struct packet *p, uint8_t version) {
 
 START_TEST(test_another_version_is_told_from_a_stranger) {
     static const uint8_t versions[] = { 0, PK_VERSION - 1, PK_VERSION + 1, 255 };
-    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_PRINT_HIGHWAY), *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_PRINT_HIGHWAY);
+    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY), *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
     struct packet hello, who, out;
     struct pk_ready ready;
 
