@@ -2,9 +2,9 @@
 #include "pk_child.h"
 
 #include "pk_bytes.h"
-#include "pk_late.h"
 #include "pk_memory.h"
 #include "pk_ranges.h"
+#include "pk_reorder.h"
 #include "pk_train.h"
 #include "pk_wants.h"
 
@@ -62,7 +62,7 @@ struct pk_child {
     enum pk_why                      aside, parents;    /* the daemon stands aside, and why: the parent is told that only; the parent's */
     struct pk_begun                  begun;
     bool                             strange;           /* this session's parent sends what we have no word for in `servers`, `clients` and `ports`: it is to hear nothing, as when mute */
-    pk_late_t                       *late;
+    pk_reorder_t                    *reorder;
     pk_wants_t                      *wants;
     struct pending                   pending[PENDING];
     unsigned                         pendings;
@@ -82,9 +82,9 @@ pk_child_t *pk_child_make(const struct pk_config *config, const struct pk_finger
     c->more = PK_UDP_MORE(config->there.ss_family == AF_INET6);
     c->renew_at = UINT64_MAX;
     c->flows = pk_flows_make((uint32_t)config->flows, sizeof(struct flow), NULL, NULL);
-    c->late = pk_late_make();
+    c->reorder = pk_reorder_make();
     c->wants = pk_wants_make();
-    if (!c->flows || !c->late || !c->wants) pk_child_free(&c);
+    if (!c->flows || !c->reorder || !c->wants) pk_child_free(&c);
     return c;
 }
 
@@ -94,7 +94,7 @@ void pk_child_free(pk_child_t **child) {
     if (!c) return;
     assert(c->magic == CHILD_MAGIC);
     pk_flows_free(&c->flows);
-    pk_late_free(&c->late);
+    pk_reorder_free(&c->reorder);
     pk_wants_free(&c->wants);
     free(c);
 }
@@ -321,7 +321,7 @@ static void payload_came(pk_child_t *c, const uint8_t *inside, size_t n, uint64_
 /* ---- order ------------------------------------------------------------------------------------------------------------------- */
 
 static bool defer(pk_child_t *c, bool is_train, const struct pk_tuple *tuple, uint32_t seq, const void *bytes, size_t n, uint64_t now) {
-    bool waits = pk_late_add(c->late, tuple, seq, is_train, bytes, n, now);
+    bool waits = pk_reorder_add(c->reorder, tuple, seq, is_train, bytes, n, now);
     c->counters.late += waits;
     return waits;
 }
@@ -352,13 +352,13 @@ static void packet_goes(pk_child_t *c, struct flow *f, const struct pk_packet *k
 }
 
 /* What has waited for something that went, or waited for too long. */
-static void late_go(pk_child_t *c, uint64_t now) {
-    struct pk_waiting *l;
+static void release_reordered(pk_child_t *c, uint64_t now) {
+    struct pk_waiting *w;
     struct pk_packet k;
 
-    while ((l = pk_late_take(c->late, now, c->flows))) {
-        if (l->train) train(c, l->bytes, l->n, now);
-        else if (pk_packet_parse(&k, l->bytes, l->n) == PK_TCP) packet_goes(c, flow_of(c, &l->tuple), &k, l->bytes, l->n, now);
+    while ((w = pk_reorder_take(c->reorder, now, c->flows))) {
+        if (w->train) train(c, w->bytes, w->n, now);
+        else if (pk_packet_parse(&k, w->bytes, w->n) == PK_TCP) packet_goes(c, flow_of(c, &w->tuple), &k, w->bytes, w->n, now);
     }
 }
 
@@ -400,7 +400,7 @@ void pk_child_packet(pk_child_t *c, void *piece, size_t bytes, uint64_t now) {
     }
     if (pk_flow_ahead(&f->flow, k.seq) && defer(c, false, &tuple, k.seq, piece, bytes, now)) return;
     packet_goes(c, f, &k, piece, bytes, now);
-    late_go(c, now);
+    release_reordered(c, now);
 }
 
 /*
@@ -433,7 +433,7 @@ static void train_came(pk_child_t *c, const uint8_t *inside, size_t n, uint64_t 
     if (!unload_orders(r, f)) return;
     if (pk_flow_ahead(&f->flow, pk_head_seq(&r.next)) && defer(c, true, &tuple, pk_head_seq(&r.next), inside, n, now)) return;
     train(c, inside, n, now);
-    late_go(c, now);
+    release_reordered(c, now);
 }
 
 static void established(pk_child_t *c, const void *answer, size_t n, uint64_t now) {
@@ -522,7 +522,7 @@ void pk_child_datagram(pk_child_t *c, void *datagram, size_t bytes, uint64_t now
     case PK_PAYLOAD:
         c->counters.datagrams_in++;
         payload_came(c, o.inside, o.n, now);
-        late_go(c, now);
+        release_reordered(c, now);
         break;
     default:
         c->counters.refused++;
@@ -532,7 +532,7 @@ void pk_child_datagram(pk_child_t *c, void *datagram, size_t bytes, uint64_t now
 /* ---- time -------------------------------------------------------------------------------------------------------------------- */
 
 uint64_t pk_child_due(const pk_child_t *c) {
-    uint64_t due = pk_late_due(c->late), wants_due = pk_wants_due(c->wants);
+    uint64_t due = pk_reorder_due(c->reorder), wants_due = pk_wants_due(c->wants);
 
     if (wants_due < due) due = wants_due;
     if (pk_session_established(c->session)) {
@@ -550,7 +550,7 @@ void pk_child_tick(pk_child_t *c, uint64_t now) {
     bool there = pk_session_established(c->session);
 
     assert(c->magic == CHILD_MAGIC);
-    late_go(c, now);
+    release_reordered(c, now);
     if (now >= c->established_at + OLD_SESSION) pk_session_forget(c->session);
     if (there && (now >= c->renew_at || pk_session_worn(c->session)) && !c->hello) hello(c, now);
     if ((c->hello || !there) && now >= c->hello_at) hello(c, now);

@@ -6,7 +6,7 @@
  * libcrypto at a handshake.
  *
  * ORDER.  Packets and trains come by two ways, and which was first on the link is not known.  The sequence numbers of a flow tell: what is ahead of
- * what its flow has had waits for a moment (pk_late.h); then it goes, since what is missing may be lost.
+ * what its flow has had waits for a moment (pk_reorder.h); then it goes, since what is missing may be lost.
  *
  * WHAT IS MISSING.  A train with a fingerprint that is not in the store goes up to there; the rest waits, and the parent is asked for the payload.  If that does
  * not come in time, the rest is thrown away: the server sends it again, and what is sent again goes as it is.

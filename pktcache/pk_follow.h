@@ -7,7 +7,7 @@
  *                begins the response.  What was said before is not known, so it counts as one with Authorization.
  *     FOLLOWED   From a SYN on, or from the response that was joined.
  *
- * Whoever calls has the pieces of the server in order (pk_flow_ahead, pk_late.h), as far as that can be had.
+ * Whoever calls has the pieces of the server in order (pk_flow_ahead, pk_reorder.h), as far as that can be had.
  */
 #ifndef FAIRGATE_PK_FOLLOW_H
 #define FAIRGATE_PK_FOLLOW_H

@@ -5,8 +5,8 @@
 #include "pk_bytes.h"
 #include "pk_follow.h"
 #include "pk_heard.h"
-#include "pk_late.h"
 #include "pk_memory.h"
+#include "pk_reorder.h"
 #include "pk_trains.h"
 #include "pk_wants.h"
 
@@ -39,7 +39,7 @@ struct pk_parent {
     pk_session_t                    *session;
     struct pk_out                    out;
     pk_flows_t                      *flows;
-    pk_late_t                       *late;
+    pk_reorder_t                    *reorder;
     pk_trains_t                     *trains;
     struct pk_counters               counters;
     size_t                           room;          /* bytes of what is sealed, so that the datagram fits the link */
@@ -75,9 +75,9 @@ pk_parent_t *pk_parent_make(const struct pk_config *c, const struct pk_fingerpri
     p->more = PK_UDP_MORE(c->there.ss_family == AF_INET6);
     p->room = c->mtu - p->more - PK_SEAL_MORE;
     p->flows = pk_flows_make((uint32_t)c->flows, sizeof(struct pk_follow), flow_gone, p);
-    p->late = pk_late_make();
+    p->reorder = pk_reorder_make();
     p->trains = pk_trains_make(c, p->room, train_leaves, p);
-    if (!p->flows || !p->late || !p->trains) pk_parent_free(&p);
+    if (!p->flows || !p->reorder || !p->trains) pk_parent_free(&p);
     return p;
 }
 
@@ -87,7 +87,7 @@ void pk_parent_free(pk_parent_t **parent) {
     if (!p) return;
     assert(p->magic == PARENT_MAGIC);
     pk_flows_free(&p->flows);
-    pk_late_free(&p->late);
+    pk_reorder_free(&p->reorder);
     pk_trains_free(&p->trains);
     free(p);
 }
@@ -299,12 +299,12 @@ static void request(pk_parent_t *p, struct pk_follow *f, const struct pk_packet 
 static struct pk_follow *flow_of(pk_parent_t *p, const struct pk_tuple *tuple) { return (struct pk_follow *)pk_flows_get(p->flows, tuple); }
 
 /* What has waited for something that came, or waited for too long. */
-static void late_go(pk_parent_t *p, uint64_t now) {
-    struct pk_waiting *l;
+static void release_reordered(pk_parent_t *p, uint64_t now) {
+    struct pk_waiting *w;
     struct pk_packet k;
 
-    while ((l = pk_late_take(p->late, now, p->flows)))
-        if (pk_packet_parse(&k, l->bytes, l->n) == PK_TCP) response(p, flow_of(p, &l->tuple), &k, l->bytes, l->n, now);
+    while ((w = pk_reorder_take(p->reorder, now, p->flows)))
+        if (pk_packet_parse(&k, w->bytes, w->n) == PK_TCP) response(p, flow_of(p, &w->tuple), &k, w->bytes, w->n, now);
 }
 
 /* ---- what comes from the device ---------------------------------------------------------------------------------------------- */
@@ -324,12 +324,12 @@ void pk_parent_packet(pk_parent_t *p, void *piece, size_t bytes, uint64_t now) {
     pk_packet_tuple(&k, &tuple);
     if (pk_config_serves(p->c, &tuple)) {
         struct pk_follow *f = flow_of(p, &tuple);
-        if (!(k.flags & (PK_SYN | PK_RST)) && pk_flow_ahead(&f->flow, k.seq) && pk_late_add(p->late, &tuple, k.seq, false, piece, bytes, now)) {
+        if (!(k.flags & (PK_SYN | PK_RST)) && pk_flow_ahead(&f->flow, k.seq) && pk_reorder_add(p->reorder, &tuple, k.seq, false, piece, bytes, now)) {
             p->counters.late++;
             return;
         }
         response(p, f, &k, piece, bytes, now);
-        late_go(p, now);
+        release_reordered(p, now);
         return;
     }
     pk_tuple_turn(&tuple);
@@ -489,7 +489,7 @@ void pk_parent_datagram(pk_parent_t *p, void *datagram, size_t bytes, uint64_t n
 /* ---- time -------------------------------------------------------------------------------------------------------------------- */
 
 uint64_t pk_parent_due(const pk_parent_t *p) {
-    uint64_t due = pk_late_due(p->late), trains_due = pk_trains_due(p->trains), heard_due = pk_heard_due(&p->heard);
+    uint64_t due = pk_reorder_due(p->reorder), trains_due = pk_trains_due(p->trains), heard_due = pk_heard_due(&p->heard);
     bool there = pk_session_established(p->session);
     if (trains_due < due) due = trains_due;
     if (!there && p->who_at < due) due = p->who_at;
@@ -500,7 +500,7 @@ uint64_t pk_parent_due(const pk_parent_t *p) {
 
 void pk_parent_tick(pk_parent_t *p, uint64_t now) {
     assert(p->magic == PARENT_MAGIC);
-    late_go(p, now);
+    release_reordered(p, now);
     pk_trains_tick(p->trains, now);
     if (!pk_session_established(p->session)) {
         who(p, now);
