@@ -3,10 +3,10 @@
 
 #include "pk_bytes.h"
 #include "pk_memory.h"
+#include "pk_missing.h"
 #include "pk_ranges.h"
 #include "pk_reorder.h"
 #include "pk_train.h"
-#include "pk_wants.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -63,7 +63,7 @@ struct pk_child {
     struct pk_begun                  begun;
     bool                             strange;           /* this session's parent sends what we have no word for in `servers`, `clients` and `ports`: it is to hear nothing, as when mute */
     pk_reorder_t                    *reorder;
-    pk_wants_t                      *wants;
+    pk_missing_t                    *missing;
     struct pending                   pending[PENDING];
     unsigned                         pendings;
 };
@@ -83,8 +83,8 @@ pk_child_t *pk_child_make(const struct pk_config *config, const struct pk_finger
     c->renew_at = UINT64_MAX;
     c->flows = pk_flows_make((uint32_t)config->flows, sizeof(struct flow), NULL, NULL);
     c->reorder = pk_reorder_make();
-    c->wants = pk_wants_make();
-    if (!c->flows || !c->reorder || !c->wants) pk_child_free(&c);
+    c->missing = pk_missing_make();
+    if (!c->flows || !c->reorder || !c->missing) pk_child_free(&c);
     return c;
 }
 
@@ -95,7 +95,7 @@ void pk_child_free(pk_child_t **child) {
     assert(c->magic == CHILD_MAGIC);
     pk_flows_free(&c->flows);
     pk_reorder_free(&c->reorder);
-    pk_wants_free(&c->wants);
+    pk_missing_free(&c->missing);
     free(c);
 }
 
@@ -156,11 +156,11 @@ static void hello(pk_child_t *c, uint64_t now) {
     send_datagram(c, out, pk_session_begin(c->session, out));
 }
 
-/* For payloads that are wanted. */
+/* For payloads that are missing. */
 static void ask(pk_child_t *c, uint64_t now) {
-    uint8_t bytes[PK_SEAL_MORE + PK_WANTS_MAX * PK_TOKEN];
-    uint32_t count = pk_wants_ask(c->wants, now, bytes + PK_SEAL_HEAD);
-    size_t n = count ? pk_seal(c->session, PK_WANT, bytes, count * PK_TOKEN) : 0;
+    uint8_t bytes[PK_SEAL_MORE + PK_MISSING_MAX * PK_TOKEN];
+    uint32_t count = pk_missing_ask(c->missing, now, bytes + PK_SEAL_HEAD);
+    size_t n = count ? pk_seal(c->session, PK_MISSING, bytes, count * PK_TOKEN) : 0;
 
     c->counters.wanted += count;
     if (n) send_datagram(c, bytes, n);
@@ -227,7 +227,7 @@ static bool tuple_of_car(pk_child_t *c, const struct pk_head *h, struct pk_tuple
 
 enum ride { ARRIVED, WAITS, NONSENSE };
 
-/* Makes packets of a train, but for the first `*cars` cars; counts those that are done.  WAITS: the next one lacks payloads, which are wanted now; *first is one. */
+/* Makes packets of a train, but for the first `*cars` cars; counts those that are done.  WAITS: the next one lacks payloads, which are missing now; *first is one. */
 static enum ride ride(pk_child_t *c, const uint8_t *bytes, size_t n, uint32_t *cars, struct pk_fingerprint *first, uint64_t now) {
     uint8_t payload[PK_PAYLOAD_MAX], missing[PK_TOKENS_MAX * PK_TOKEN];
     uint32_t lacks = 0, skip = *cars;
@@ -259,7 +259,7 @@ static enum ride ride(pk_child_t *c, const uint8_t *bytes, size_t n, uint32_t *c
         } else {
             for (uint32_t i = lacks; i-- > 0;) {
                 pk_fingerprint_read(first, missing + i * PK_TOKEN);
-                pk_wants_add(c->wants, first, now);
+                pk_missing_add(c->missing, first, now);
             }
             return WAITS;
         }
@@ -284,7 +284,7 @@ static void train(pk_child_t *c, const uint8_t *bytes, size_t n, uint64_t now) {
     p->cars = cars;
     p->lacks = lacks;
     p->n = (uint32_t)n;
-    p->until = now + PK_WANT_MOST;
+    p->until = now + PK_MISSING_WAIT;
     memcpy(p->bytes, bytes, n);
     c->pendings++;
 }
@@ -297,7 +297,7 @@ static void release(pk_child_t *c, struct pending *p) {
 /* Trains that may have what they lacked. */
 static void resume(pk_child_t *c, uint64_t now) {
     for (struct pending *p = c->pending; c->pendings && p < c->pending + PENDING; p++) {
-        if (!p->used || pk_wants_has(c->wants, &p->lacks)) continue;
+        if (!p->used || pk_missing_has(c->missing, &p->lacks)) continue;
         enum ride ended = ride(c, p->bytes, p->n, &p->cars, &p->lacks, now);
         if (ended == WAITS) continue;
         c->counters.dropped += ended == NONSENSE;
@@ -308,7 +308,7 @@ static void resume(pk_child_t *c, uint64_t now) {
 static void payload_came(pk_child_t *c, const uint8_t *inside, size_t n, uint64_t now) {
     struct pk_fingerprint fp, again;
     uint32_t bytes;
-    const void *payload = pk_wants_part(c->wants, inside, n, now, &fp, &bytes);
+    const void *payload = pk_missing_part(c->missing, inside, n, now, &fp, &bytes);
 
     if (!payload) return;
     pk_fingerprint_of(c->key, payload, bytes, &again);
@@ -326,9 +326,9 @@ static bool defer(pk_child_t *c, bool is_train, const struct pk_tuple *tuple, ui
     return waits;
 }
 
-/* Stores the segments that the parent said are to be stored.  Whether one of them was wanted. */
+/* Stores the segments that the parent said are to be stored.  Whether one of them was missing. */
 static bool store(pk_child_t *c, const struct flow *f, const struct pk_packet *k) {
-    bool was_wanted = false;
+    bool was_missing = false;
 
     for (uint32_t i = 0; i < k->segments; i++) {
         uint32_t n;
@@ -337,18 +337,18 @@ static bool store(pk_child_t *c, const struct flow *f, const struct pk_packet *k
         if (!pk_ranges_have(&f->store, k->seq + i * k->segment, n)) continue;
         pk_fingerprint_of(c->key, bytes, n, &fp);
         c->counters.stored += pk_store_put(c->store, &fp, bytes, n);
-        was_wanted |= pk_wants_drop(c->wants, &fp);
+        was_missing |= pk_missing_drop(c->missing, &fp);
     }
-    return was_wanted;
+    return was_missing;
 }
 
 static bool stores(const pk_child_t *c) { return pk_session_established(c->session) && !c->strange; }
 
 static void packet_goes(pk_child_t *c, struct flow *f, const struct pk_packet *k, const void *piece, size_t bytes, uint64_t now) {
-    bool was_wanted = k->segments && k->segments <= PK_SEGMENTS_MAX && stores(c) && (k->checked || pk_packet_intact(k)) && store(c, f, k);
+    bool was_missing = k->segments && k->segments <= PK_SEGMENTS_MAX && stores(c) && (k->checked || pk_packet_intact(k)) && store(c, f, k);
     send_piece(c, piece, bytes);
     went(f, k->next);
-    if (was_wanted) resume(c, now);
+    if (was_missing) resume(c, now);
 }
 
 /* What has waited for something that went, or waited for too long. */
@@ -532,9 +532,9 @@ void pk_child_datagram(pk_child_t *c, void *datagram, size_t bytes, uint64_t now
 /* ---- time -------------------------------------------------------------------------------------------------------------------- */
 
 uint64_t pk_child_due(const pk_child_t *c) {
-    uint64_t due = pk_reorder_due(c->reorder), wants_due = pk_wants_due(c->wants);
+    uint64_t due = pk_reorder_due(c->reorder), missing_due = pk_missing_due(c->missing);
 
-    if (wants_due < due) due = wants_due;
+    if (missing_due < due) due = missing_due;
     if (pk_session_established(c->session)) {
         uint64_t status_due = c->status_at + (c->news ? STATUS_BUSY : STATUS_IDLE);
         if (status_due < due) due = status_due;

@@ -6,9 +6,9 @@
 #include "pk_follow.h"
 #include "pk_heard.h"
 #include "pk_memory.h"
+#include "pk_missing.h"
 #include "pk_reorder.h"
 #include "pk_trains.h"
-#include "pk_wants.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -400,7 +400,7 @@ static void heard(pk_parent_t *p, const struct pk_opened *o, uint64_t now) {
 static void recover(pk_parent_t *p, const uint8_t *inside, size_t n) {
     uint8_t payload[PK_PAYLOAD_MAX], bytes[PK_SEAL_HEAD + PK_DATAGRAM_MAX + PK_SEAL_TAG], *q = bytes + PK_SEAL_HEAD;
 
-    if (n % PK_TOKEN || n > PK_WANTS_MAX * PK_TOKEN) return;
+    if (n % PK_TOKEN || n > PK_MISSING_MAX * PK_TOKEN) return;
     for (; n; n -= PK_TOKEN, inside += PK_TOKEN) {
         struct pk_fingerprint fp;
         pk_fingerprint_read(&fp, inside);
@@ -476,7 +476,7 @@ void pk_parent_datagram(pk_parent_t *p, void *datagram, size_t bytes, uint64_t n
         p->counters.datagrams_in++;
         if (o.n == 1 && !o.before) child_says(p, *o.inside, o.number);
         break;
-    case PK_WANT:
+    case PK_MISSING:
         p->counters.datagrams_in++;
         recover(p, o.inside, o.n);
         break;

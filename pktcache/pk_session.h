@@ -50,7 +50,7 @@ enum pk_type {
     PK_PAYLOAD,                         /* parent to child: what was asked for */
     PK_PROBE,                           /* parent to child: nothing, as large as a datagram may be */
     PK_STATUS,                          /* child to parent: still here; the numbers of the newest that came and of the newest probe, PK_STATUS_BYTES */
-    PK_WANT,                            /* child to parent: fingerprints that it has no payload for */
+    PK_MISSING,                            /* child to parent: fingerprints that it has no payload for */
     PK_ASIDE                            /* either way: packets go as they are, as the one who says it wants; why (1; pk_why.h), 0: no longer */
 };
 
