@@ -194,7 +194,7 @@ static int fail(char **error, const char *word, const char *value, int why) {
  *
  * Anybody can make an ICMP message, so none is believed.  The socket is not connected: a connected one is told ECONNREFUSED and the like by whoever says
  * that nobody listens there, each time instead of sending.  Nor does what ICMP says of the path's MTU count (IP_PMTUDISC_PROBE): probes of full size tell
- * what the path carries (pk_heard.h), and larger ones than the device takes are not cut, since pieces can be forged one by one.
+ * what the path carries (pk_liveness.h), and larger ones than the device takes are not cut, since pieces can be forged one by one.
  */
 static int open_socket(pk_lane_t *l, char **error) {
     struct sockaddr_storage here = l->common->c->here;

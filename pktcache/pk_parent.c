@@ -4,7 +4,7 @@
 #include "pk_advance.h"
 #include "pk_bytes.h"
 #include "pk_follow.h"
-#include "pk_heard.h"
+#include "pk_liveness.h"
 #include "pk_memory.h"
 #include "pk_missing.h"
 #include "pk_reorder.h"
@@ -44,7 +44,7 @@ struct pk_parent {
     struct pk_counters               counters;
     size_t                           room;          /* bytes of what is sealed, so that the datagram fits the link */
     uint32_t                         more;          /* bytes of IP and UDP headers of a datagram */
-    struct pk_heard                  heard;
+    struct pk_liveness               liveness;
     struct pk_advance                advance;
     struct pk_begun                  begun;
     enum pk_why                      aside, childs; /* the daemon stands aside, and why; the child's */
@@ -96,7 +96,7 @@ void pk_parent_free(pk_parent_t **parent) {
 static enum pk_why obstacle(const pk_parent_t *p) {
     if (p->aside) return p->aside;
     if (!pk_session_established(p->session)) return p->differs ? p->differs : PK_WHY_SESSION;
-    return p->childs ? p->childs : p->heard.here ? PK_WHY_NOTHING : PK_WHY_SILENT;
+    return p->childs ? p->childs : p->liveness.here ? PK_WHY_NOTHING : PK_WHY_SILENT;
 }
 
 enum pk_why pk_parent_why(const pk_parent_t *p) {
@@ -193,10 +193,10 @@ static void train_leaves(void *context, const struct pk_train *t, struct pk_flow
     if (f) {
         f->tokens += t->tokens;
         f->saved += saved;
-        if (f->heard && saved) pk_advance_train(&p->advance, &f->tuple, pk_head_seq(&t->next), now);
+        if (f->both_ways && saved) pk_advance_train(&p->advance, &f->tuple, pk_head_seq(&t->next), now);
     }
     send_sealed(p, PK_TRAIN, t->bytes - PK_SEAL_HEAD, t->n);
-    pk_heard_train(&p->heard, pk_session_sent(p->session), now);
+    pk_liveness_train(&p->liveness, pk_session_sent(p->session), now);
 }
 
 /* ---- what comes from servers ------------------------------------------------------------------------------------------------- */
@@ -290,8 +290,8 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
 }
 
 static void request(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, uint64_t now) {
-    if (k->flags & PK_SYN) pk_begun_asked(&p->begun, &f->flow.tuple, f->flow.heard && f->ask_known && f->ask_next == k->seq + 1);
-    f->flow.heard = true;
+    if (k->flags & PK_SYN) pk_begun_asked(&p->begun, &f->flow.tuple, f->flow.both_ways && f->ask_known && f->ask_next == k->seq + 1);
+    f->flow.both_ways = true;
     pk_advance_asks(&p->advance, &f->flow.tuple, now);
     pk_follow_request(f, k);
 }
@@ -346,7 +346,7 @@ static void established(pk_parent_t *p, const struct pk_ready *ready, uint64_t n
     /* What is on its way to the child may displace there what a fingerprint that comes behind it means. */
     uint64_t margin = ready->bytes / 16 > MARGIN_LEAST ? ready->bytes / 16 : MARGIN_LEAST;
     pk_store_limit(p->store, margin < ready->bytes / 2 ? ready->bytes - margin : ready->bytes / 2);
-    pk_heard_begin(&p->heard, now);
+    pk_liveness_begin(&p->liveness, now);
     pk_advance_forget(&p->advance);
     p->differs = p->childs = PK_WHY_NOTHING;
     p->begun.other = p->begun.unheard = false;
@@ -360,7 +360,7 @@ static void established(pk_parent_t *p, const struct pk_ready *ready, uint64_t n
 }
 
 static void news(pk_parent_t *p, enum pk_news what, const char *why) {
-    p->begun.unheard = !p->heard.here;
+    p->begun.unheard = !p->liveness.here;
     if (what == PK_NOW_GONE) {
         p->counters.outages++;
         pk_advance_forget(&p->advance);
@@ -374,7 +374,7 @@ static void probe(pk_parent_t *p, uint64_t now) {
     /* Of no datagram it is known what is sealed in it: should ever a counter come again, under the same key (a virtual machine set back), zeros would show what the other held. */
     if (RAND_bytes(bytes + PK_SEAL_HEAD, (int)p->room) != 1) abort();
     send_sealed(p, PK_PROBE, bytes, p->room);
-    pk_heard_probe(&p->heard, pk_session_sent(p->session), now);
+    pk_liveness_probe(&p->liveness, pk_session_sent(p->session), now);
 }
 
 /* number: of the datagram that says so.  What it has overtaken tells nothing any more. */
@@ -390,10 +390,10 @@ static void child_says(pk_parent_t *p, enum pk_why why, uint64_t number) {
     p->out.say(p->out.context, p->childs ? pk_why_sentence(p->childs) : "the child does not stand aside any more");
 }
 
-static void heard(pk_parent_t *p, const struct pk_opened *o, uint64_t now) {
+static void status_came(pk_parent_t *p, const struct pk_opened *o, uint64_t now) {
     if (o->n != PK_STATUS_BYTES || o->before) return;
     if (p->childs) child_says(p, PK_WHY_NOTHING, o->number);     /* one that stands aside says nothing else: its word that it does not may have been lost */
-    news(p, pk_heard_status(&p->heard, pk_get64(o->inside), pk_get64(o->inside + 8), now), NULL);
+    news(p, pk_liveness_status(&p->liveness, pk_get64(o->inside), pk_get64(o->inside + 8), now), NULL);
 }
 
 /* What the child has no payload for: in parts that fit the link. */
@@ -470,7 +470,7 @@ void pk_parent_datagram(pk_parent_t *p, void *datagram, size_t bytes, uint64_t n
     switch (pk_open(p->session, datagram, bytes, &o)) {
     case PK_STATUS:
         p->counters.datagrams_in++;
-        heard(p, &o, now);
+        status_came(p, &o, now);
         break;
     case PK_ASIDE:
         p->counters.datagrams_in++;
@@ -482,18 +482,18 @@ void pk_parent_datagram(pk_parent_t *p, void *datagram, size_t bytes, uint64_t n
         break;
     default:
         p->counters.refused++;
-        if (o.stranger && (!pk_session_established(p->session) || now >= p->heard.spoke + STRANGE)) who(p, now);
+        if (o.stranger && (!pk_session_established(p->session) || now >= p->liveness.spoke + STRANGE)) who(p, now);
     }
 }
 
 /* ---- time -------------------------------------------------------------------------------------------------------------------- */
 
 uint64_t pk_parent_due(const pk_parent_t *p) {
-    uint64_t due = pk_reorder_due(p->reorder), trains_due = pk_trains_due(p->trains), heard_due = pk_heard_due(&p->heard);
+    uint64_t due = pk_reorder_due(p->reorder), trains_due = pk_trains_due(p->trains), liveness_due = pk_liveness_due(&p->liveness);
     bool there = pk_session_established(p->session);
     if (trains_due < due) due = trains_due;
     if (!there && p->who_at < due) due = p->who_at;
-    if (there && heard_due < due) due = heard_due;
+    if (there && liveness_due < due) due = liveness_due;
     if (there && (p->told || p->tell_more) && p->told_at + ASIDE_EVERY < due) due = p->told_at + ASIDE_EVERY;
     return due;
 }
@@ -512,8 +512,8 @@ void pk_parent_tick(pk_parent_t *p, uint64_t now) {
     }
     tell_aside(p, now);
     p->counters.advanced = p->advance.proofs;
-    news(p, pk_heard_tick(&p->heard, now), "nothing is heard of what was sent to the child; packets go as they are");
-    if (pk_heard_asks(&p->heard, now)) probe(p, now);
+    news(p, pk_liveness_tick(&p->liveness, now), "nothing is heard of what was sent to the child; packets go as they are");
+    if (pk_liveness_asks(&p->liveness, now)) probe(p, now);
 }
 
 void pk_parent_aside(pk_parent_t *p, enum pk_why why, uint64_t now) {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* pk_heard over a link that is simulated: a number sent at a time comes `rtt` later as what the child says, unless something is lost or held. */
-#include "pktcache/pk_heard.h"
+/*
+ * pk_liveness over a link that is simulated: what the parent sends at a time, the child speaks of `rtt` later, unless
+ * something is lost or held.
+ */
+#include "pktcache/pk_liveness.h"
 #include "run_suite.h"
 
 #include <stdlib.h>
@@ -25,13 +28,13 @@ static void word(uint64_t sent) {
     line.word[line.words++].probe = line.newest_probe;
 }
 
-static void send_one(struct pk_heard *h, bool large, uint64_t now) {
+static void send_one(struct pk_liveness *l, bool large, uint64_t now) {
     line.number++;
     if (large) {
         line.probes++;
-        pk_heard_probe(h, line.number, now);
+        pk_liveness_probe(l, line.number, now);
     } else {
-        pk_heard_train(h, line.number, now);
+        pk_liveness_train(l, line.number, now);
     }
     if (line.lose_all || (large && line.lose_large)) return;
     line.newest = line.number;
@@ -40,17 +43,17 @@ static void send_one(struct pk_heard *h, bool large, uint64_t now) {
 }
 
 /* As a parent does, for so long; a train every 20 ms while it may, if there is traffic.  The child speaks every 0.5 s besides. */
-static uint64_t run(struct pk_heard *h, uint64_t now, uint64_t seconds, bool traffic) {
+static uint64_t run(struct pk_liveness *l, uint64_t now, uint64_t seconds, bool traffic) {
     for (uint64_t end = now + seconds * 1000 * MS; now < end; now += STEP) {
         while (line.taken < line.words && line.word[line.taken].at <= now) {
-            line.back += pk_heard_status(h, line.word[line.taken].newest, line.word[line.taken].probe, now) == PK_NOW_HERE;
+            line.back += pk_liveness_status(l, line.word[line.taken].newest, line.word[line.taken].probe, now) == PK_NOW_HERE;
             line.taken++;
         }
         if (line.taken == line.words) line.taken = line.words = 0;
-        line.gone += pk_heard_tick(h, now) == PK_NOW_GONE;
-        if (pk_heard_asks(h, now)) send_one(h, true, now);
-        ck_assert_msg(pk_heard_due(h) > now, "due at once, for ever");
-        if (traffic && h->here && now % (2 * STEP) == 0) send_one(h, false, now);
+        line.gone += pk_liveness_tick(l, now) == PK_NOW_GONE;
+        if (pk_liveness_asks(l, now)) send_one(l, true, now);
+        ck_assert_msg(pk_liveness_due(l) > now, "due at once, for ever");
+        if (traffic && l->here && now % (2 * STEP) == 0) send_one(l, false, now);
         if (now - line.spoken >= 500 * MS) {
             line.spoken = now;
             if (!line.lose_all) word(now);
@@ -59,39 +62,39 @@ static uint64_t run(struct pk_heard *h, uint64_t now, uint64_t seconds, bool tra
     return now;
 }
 
-static struct pk_heard begin(uint64_t rtt) {
-    struct pk_heard h = { .here = false };
+static struct pk_liveness begin(uint64_t rtt) {
+    struct pk_liveness l = { .here = false };
     line = (struct line){ .rtt = rtt };
-    pk_heard_begin(&h, 1000 * MS);
-    return h;
+    pk_liveness_begin(&l, 1000 * MS);
+    return l;
 }
 
 static const unsigned rtts[] = { 1, 40, 200, 340, 400, 600, 800, 1500 };       /* ms */
 
 START_TEST(test_any_round_trip) {
-    struct pk_heard h = begin(rtts[_i] * MS);
-    uint64_t now = run(&h, 1000 * MS, 5, true);
+    struct pk_liveness l = begin(rtts[_i] * MS);
+    uint64_t now = run(&l, 1000 * MS, 5, true);
     ck_assert_uint_le(line.gone, 2);
     line.gone = 0;
-    run(&h, now, 60, true);
-    ck_assert_msg(h.here && !line.gone, "%u ms: gone %u times", rtts[_i], line.gone);
+    run(&l, now, 60, true);
+    ck_assert_msg(l.here && !line.gone, "%u ms: gone %u times", rtts[_i], line.gone);
     ck_assert_uint_le(line.probes, 12);
 }
 END_TEST
 
 /* Probes must not lead to probes: once everything that was held comes, the child's answers are all old. */
 START_TEST(test_a_queue_that_was_full_for_a_while) {
-    struct pk_heard h = begin(40 * MS);
-    uint64_t now = run(&h, 1000 * MS, 5, true);
+    struct pk_liveness l = begin(40 * MS);
+    uint64_t now = run(&l, 1000 * MS, 5, true);
     line.hold_from = now;
     line.hold_to = now + 1500 * MS;
-    now = run(&h, now, 2, true);
+    now = run(&l, now, 2, true);
     ck_assert_uint_eq(line.gone, 1);
-    now = run(&h, now, 5, true);
-    ck_assert(h.here);
+    now = run(&l, now, 5, true);
+    ck_assert(l.here);
     ck_assert_uint_le(line.probes, 10);
     line.probes = 0;
-    run(&h, now, 60, false);
+    run(&l, now, 60, false);
     ck_assert_uint_eq(line.probes, 0);
 }
 END_TEST
@@ -99,75 +102,75 @@ END_TEST
 /* What one of the hosts slept through is not the link's; who is lost then must be missed as soon as ever. */
 START_TEST(test_a_host_that_slept) {
     static const uint64_t seconds[] = { 1, 2, 3, 30, 300 };
-    struct pk_heard h = begin(40 * MS);
-    uint64_t now = run(&h, 1000 * MS, 5, true);
+    struct pk_liveness l = begin(40 * MS);
+    uint64_t now = run(&l, 1000 * MS, 5, true);
     line.hold_from = now;                               /* the child */
     line.hold_to = now + seconds[_i] * 1000 * MS;
-    now = run(&h, now, seconds[_i] + 5, true);
-    ck_assert(h.here);
+    now = run(&l, now, seconds[_i] + 5, true);
+    ck_assert(l.here);
     line.lose_all = true;
-    now = run(&h, now, 1, true);
-    ck_assert_msg(!h.here, "after a child that slept for %u s", (unsigned)seconds[_i]);
+    now = run(&l, now, 1, true);
+    ck_assert_msg(!l.here, "after a child that slept for %u s", (unsigned)seconds[_i]);
     line.lose_all = false;
-    now = run(&h, now, 5, true);
-    ck_assert(h.here);
+    now = run(&l, now, 5, true);
+    ck_assert(l.here);
     now += seconds[_i] * 1000 * MS;                     /* the parent */
-    now = run(&h, now, 5, true);
-    ck_assert(h.here);
+    now = run(&l, now, 5, true);
+    ck_assert(l.here);
     line.lose_all = true;
-    run(&h, now, 1, true);
-    ck_assert_msg(!h.here, "after a parent that slept for %u s", (unsigned)seconds[_i]);
+    run(&l, now, 1, true);
+    ck_assert_msg(!l.here, "after a parent that slept for %u s", (unsigned)seconds[_i]);
 }
 END_TEST
 
 START_TEST(test_a_train_that_leaves_late) {
-    struct pk_heard h = begin(40 * MS);
-    uint64_t now = run(&h, 1000 * MS, 5, true);
+    struct pk_liveness l = begin(40 * MS);
+    uint64_t now = run(&l, 1000 * MS, 5, true);
     line.lose_all = true;
-    now = run(&h, now, 2, true);
-    ck_assert(!h.here);
-    send_one(&h, false, now);
-    now = run(&h, now, 60, true);
+    now = run(&l, now, 2, true);
+    ck_assert(!l.here);
+    send_one(&l, false, now);
+    now = run(&l, now, 60, true);
     line.lose_all = false;
-    now = run(&h, now, 5, true);
-    ck_assert(h.here);
+    now = run(&l, now, 5, true);
+    ck_assert(l.here);
     line.lose_all = true;
-    run(&h, now, 1, true);
-    ck_assert(!h.here);
+    run(&l, now, 1, true);
+    ck_assert(!l.here);
 }
 END_TEST
 
 START_TEST(test_nobody_there) {
-    struct pk_heard h = begin(40 * MS);
-    uint64_t now = run(&h, 1000 * MS, 5, true), before = line.probes;
+    struct pk_liveness l = begin(40 * MS);
+    uint64_t now = run(&l, 1000 * MS, 5, true), before = line.probes;
     line.lose_all = true;
-    now = run(&h, now, 1, true);
-    ck_assert(!h.here);
-    now = run(&h, now, 60, true);
+    now = run(&l, now, 1, true);
+    ck_assert(!l.here);
+    now = run(&l, now, 60, true);
     ck_assert_uint_le(line.probes - before, 2);
     line.lose_all = false;
-    run(&h, now, 2, true);
-    ck_assert(h.here);
+    run(&l, now, 2, true);
+    ck_assert(l.here);
 }
 END_TEST
 
 START_TEST(test_only_large_ones_are_lost) {
-    struct pk_heard h = begin(40 * MS);
+    struct pk_liveness l = begin(40 * MS);
     line.lose_large = true;
-    uint64_t now = run(&h, 1000 * MS, 60, true);
-    ck_assert_msg(!h.here && line.gone == 1, "from the beginning");
+    uint64_t now = run(&l, 1000 * MS, 60, true);
+    ck_assert_msg(!l.here && line.gone == 1, "from the beginning");
     ck_assert_uint_le(line.probes, 35);
     line.lose_large = false;
-    now = run(&h, now, 3, true);
-    ck_assert(h.here);
+    now = run(&l, now, 3, true);
+    ck_assert(l.here);
     line.lose_large = true;
-    run(&h, now, 20, true);
-    ck_assert_msg(!h.here, "later");
+    run(&l, now, 20, true);
+    ck_assert_msg(!l.here, "later");
 }
 END_TEST
 
 int main(void) {
-    Suite *s = suite_create("pktcache: what is heard");
+    Suite *s = suite_create("pktcache: liveness");
     TCase *t = tcase_create("all");
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, test_any_round_trip, 0, sizeof rtts / sizeof *rtts);
