@@ -34,8 +34,8 @@ struct flow {
 
 struct pending {
     bool                  used;
-    uint32_t              n, cars;  /* bytes; cars that went already */
-    struct pk_fingerprint lacks;    /* the first payload that the next car lacks */
+    uint32_t              n, done;  /* bytes; records that went already */
+    struct pk_fingerprint lacks;    /* the first payload that the next record lacks */
     uint64_t              until;
     uint8_t               bytes[PK_DATAGRAM_MAX];
 };
@@ -168,9 +168,10 @@ static void ask(pk_child_t *c, uint64_t now) {
 
 /* ---- to the clients ------------------------------------------------------------------------------------------------------------ */
 
-static void send_car(pk_child_t *c, const struct pk_car *car, const void *payload) {
+static void send_record(pk_child_t *c, const struct pk_record *record, const void *payload) {
     uint8_t head[PK_OUT_ROOM];
-    struct iovec part[2] = { { head, pk_head_write(&car->head, car->n, car->segment, car->flags, head) }, { (void *)payload, car->n } };
+    size_t n = pk_head_write(&record->head, record->n, record->segment, record->flags, head);
+    struct iovec part[2] = { { head, n }, { (void *)payload, record->n } };
     c->out.packet(c->out.context, part, 2);
 }
 
@@ -190,33 +191,33 @@ static void went(struct flow *f, uint32_t end) {
 /* ---- trains ------------------------------------------------------------------------------------------------------------------ */
 
 /*
- * The payload of a car of fingerprints.  What is in the store is computed anew: no other bytes than those that the parent means go to a client.  0: something is
- * not there; `missing` has its fingerprints then, one behind the other, as many as *count says.
+ * The payload of a record of fingerprints.  Each is computed anew from what is in the store: no other bytes than those that the
+ * parent means go to a client.  false: something is not there, and `missing` has *count fingerprints of that, one behind the other.
  */
-static bool payload_of(pk_child_t *c, const struct pk_car *car, uint8_t *out, uint8_t *missing, uint32_t *count) {
+static bool payload_of(pk_child_t *c, const struct pk_record *record, uint8_t *out, uint8_t *missing, uint32_t *count) {
     uint32_t at = 0;
 
     *count = 0;
-    for (uint32_t i = 0; i < car->count; i++) {
-        uint32_t length = i + 1 == car->count ? car->n - i * car->segment : car->segment;
+    for (uint32_t i = 0; i < record->count; i++) {
+        uint32_t length = i + 1 == record->count ? record->n - i * record->segment : record->segment;
         struct pk_fingerprint fp, again;
         uint32_t n;
 
-        pk_fingerprint_read(&fp, car->bytes + i * PK_TOKEN);
+        pk_fingerprint_read(&fp, record->bytes + i * PK_TOKEN);
         n = pk_store_get(c->store, &fp, out + at, length);
         if (n == length) pk_fingerprint_of(c->key, out + at, n, &again);
         if (n == length && pk_fingerprint_same(&fp, &again)) {
             at += n;
             continue;
         }
-        memcpy(missing + *count * PK_TOKEN, car->bytes + i * PK_TOKEN, PK_TOKEN);
+        memcpy(missing + *count * PK_TOKEN, record->bytes + i * PK_TOKEN, PK_TOKEN);
         ++*count;
         at += length;
     }
     return !*count;
 }
 
-static bool tuple_of_car(pk_child_t *c, const struct pk_head *h, struct pk_tuple *tuple) {
+static bool tuple_of_record(pk_child_t *c, const struct pk_head *h, struct pk_tuple *tuple) {
     struct pk_packet k = { .ip = h->bytes, .ip_header = h->ip_header };
     pk_packet_tuple(&k, tuple);
     if (pk_config_serves(c->c, tuple)) return true;
@@ -225,37 +226,41 @@ static bool tuple_of_car(pk_child_t *c, const struct pk_head *h, struct pk_tuple
     return false;
 }
 
-enum ride { ARRIVED, WAITS, NONSENSE };
+enum delivery { DELIVERED, WAITS, NONSENSE };
 
-/* Makes packets of a train, but for the first `*cars` cars; counts those that are done.  WAITS: the next one lacks payloads, which are missing now; *first is one. */
-static enum ride ride(pk_child_t *c, const uint8_t *bytes, size_t n, uint32_t *cars, struct pk_fingerprint *first, uint64_t now) {
+/*
+ * Makes packets of a train's records, behind the first *done, and counts them there.  WAITS: the next one lacks payloads,
+ * which are asked for now; *first is the first of them.
+ */
+static enum delivery deliver(pk_child_t *c, const uint8_t *bytes, size_t n, uint32_t *done, struct pk_fingerprint *first,
+                             uint64_t now) {
     uint8_t payload[PK_PAYLOAD_MAX], missing[PK_TOKENS_MAX * PK_TOKEN];
-    uint32_t lacks = 0, skip = *cars;
+    uint32_t lacks = 0, skip = *done;
     struct pk_tuple tuple;
     struct pk_reader r;
-    struct pk_car car;
+    struct pk_record record;
     enum pk_read read;
 
     if (!pk_train_read(&r, bytes, n)) return NONSENSE;
-    while ((read = pk_train_next(&r, &car)) == PK_CAR) {
+    while ((read = pk_train_next(&r, &record)) == PK_RECORD) {
         if (skip) {
             skip--;
             continue;
         }
-        if (!tuple_of_car(c, &car.head, &tuple)) return NONSENSE;
+        if (!tuple_of_record(c, &record.head, &tuple)) return NONSENSE;
         struct flow *f = flow_of(c, &tuple);
-        if (car.kind == PK_NATIVE) {
+        if (record.kind == PK_NATIVE) {
             /* It was remembered when the train came. */
-        } else if (car.kind == PK_LITERAL) {
-            pk_flow_count(&f->flow, 1, car.n, car.head.length);
-            send_car(c, &car, car.bytes);
-            went(f, pk_head_seq(&car.head) + car.n + !!(car.flags & PK_FIN));
-        } else if (payload_of(c, &car, payload, missing, &lacks)) {
-            c->counters.hits += car.count;
-            f->flow.tokens += car.count;
-            pk_flow_count(&f->flow, car.count, car.n, car.head.length);
-            send_car(c, &car, payload);
-            went(f, pk_head_seq(&car.head) + car.n + !!(car.flags & PK_FIN));
+        } else if (record.kind == PK_LITERAL) {
+            pk_flow_count(&f->flow, 1, record.n, record.head.length);
+            send_record(c, &record, record.bytes);
+            went(f, pk_head_seq(&record.head) + record.n + !!(record.flags & PK_FIN));
+        } else if (payload_of(c, &record, payload, missing, &lacks)) {
+            c->counters.hits += record.count;
+            f->flow.tokens += record.count;
+            pk_flow_count(&f->flow, record.count, record.n, record.head.length);
+            send_record(c, &record, payload);
+            went(f, pk_head_seq(&record.head) + record.n + !!(record.flags & PK_FIN));
         } else {
             for (uint32_t i = lacks; i-- > 0;) {
                 pk_fingerprint_read(first, missing + i * PK_TOKEN);
@@ -263,25 +268,25 @@ static enum ride ride(pk_child_t *c, const uint8_t *bytes, size_t n, uint32_t *c
             }
             return WAITS;
         }
-        ++*cars;
+        ++*done;
     }
-    return read == PK_TRAIN_END ? ARRIVED : NONSENSE;
+    return read == PK_TRAIN_END ? DELIVERED : NONSENSE;
 }
 
 static void train(pk_child_t *c, const uint8_t *bytes, size_t n, uint64_t now) {
-    uint32_t cars = 0;
+    uint32_t done = 0;
     struct pk_fingerprint lacks;
     struct pending *p = c->pending;
-    enum ride ended = ride(c, bytes, n, &cars, &lacks, now);
+    enum delivery ended = deliver(c, bytes, n, &done, &lacks, now);
 
-    if (ended == ARRIVED) return;
+    if (ended == DELIVERED) return;
     if (ended == NONSENSE || c->pendings == PENDING || n > sizeof p->bytes) {
         c->counters.dropped++;
         return;
     }
     while (p->used) p++;
     p->used = true;
-    p->cars = cars;
+    p->done = done;
     p->lacks = lacks;
     p->n = (uint32_t)n;
     p->until = now + PK_MISSING_WAIT;
@@ -298,7 +303,7 @@ static void release(pk_child_t *c, struct pending *p) {
 static void resume(pk_child_t *c, uint64_t now) {
     for (struct pending *p = c->pending; c->pendings && p < c->pending + PENDING; p++) {
         if (!p->used || pk_missing_has(c->missing, &p->lacks)) continue;
-        enum ride ended = ride(c, p->bytes, p->n, &p->cars, &p->lacks, now);
+        enum delivery ended = deliver(c, p->bytes, p->n, &p->done, &p->lacks, now);
         if (ended == WAITS) continue;
         c->counters.dropped += ended == NONSENSE;
         release(c, p);
@@ -407,12 +412,12 @@ void pk_child_packet(pk_child_t *c, void *piece, size_t bytes, uint64_t now) {
  * What is to be stored is remembered at once, whatever the train waits for: the packets may be here already.  Whether there is anything in it
  * besides.
  */
-static bool unload_orders(struct pk_reader r, struct flow *f) {
-    struct pk_car car;
+static bool note_orders(struct pk_reader r, struct flow *f) {
+    struct pk_record record;
     bool more = false;
 
-    while (pk_train_next(&r, &car) == PK_CAR) {
-        if (car.kind == PK_NATIVE) pk_ranges_add(&f->store, pk_head_seq(&car.head), car.n);
+    while (pk_train_next(&r, &record) == PK_RECORD) {
+        if (record.kind == PK_NATIVE) pk_ranges_add(&f->store, pk_head_seq(&record.head), record.n);
         else more = true;
     }
     return more;
@@ -424,13 +429,13 @@ static void train_came(pk_child_t *c, const uint8_t *inside, size_t n, uint64_t 
     struct flow *f;
 
     c->counters.trains++;
-    if (!pk_train_read(&r, inside, n) || !tuple_of_car(c, &r.next, &tuple)) {
+    if (!pk_train_read(&r, inside, n) || !tuple_of_record(c, &r.next, &tuple)) {
         c->counters.dropped++;
         return;
     }
     f = flow_of(c, &tuple);
     goes_on(c);
-    if (!unload_orders(r, f)) return;
+    if (!note_orders(r, f)) return;
     if (pk_flow_ahead(&f->flow, pk_head_seq(&r.next)) && defer(c, true, &tuple, pk_head_seq(&r.next), inside, n, now)) return;
     train(c, inside, n, now);
     release_reordered(c, now);

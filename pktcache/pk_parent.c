@@ -156,25 +156,25 @@ static void send_piece(pk_parent_t *p, const struct pk_packet *k, const void *pi
 static void unload(pk_parent_t *p, const struct pk_train *t) {
     uint8_t payload[PK_PAYLOAD_MAX];
     struct pk_reader r;
-    struct pk_car car;
+    struct pk_record record;
 
     if (!pk_train_read(&r, t->bytes, t->n)) return;
-    while (pk_train_next(&r, &car) == PK_CAR) {
-        const uint8_t *bytes = car.bytes;
-        if (car.kind == PK_NATIVE) continue;
-        if (car.kind == PK_TOKENS) {
+    while (pk_train_next(&r, &record) == PK_RECORD) {
+        const uint8_t *bytes = record.bytes;
+        if (record.kind == PK_NATIVE) continue;
+        if (record.kind == PK_TOKENS) {
             uint32_t at = 0;
-            for (uint32_t i = 0; i < car.count; i++) {
+            for (uint32_t i = 0; i < record.count; i++) {
                 struct pk_fingerprint fp;
                 uint32_t n;
-                pk_fingerprint_read(&fp, car.bytes + i * PK_TOKEN);
+                pk_fingerprint_read(&fp, record.bytes + i * PK_TOKEN);
                 n = pk_store_get(p->store, &fp, payload + at, (uint32_t)sizeof payload - at);
                 at += n;
             }
-            if (at != car.n) continue;      /* gone meanwhile: lost, and sent again by the server */
+            if (at != record.n) continue;   /* gone meanwhile: lost, and sent again by the server */
             bytes = payload;
         }
-        send_run(p, &car.head, bytes, car.n, car.segment, car.flags);
+        send_run(p, &record.head, bytes, record.n, record.segment, record.flags);
     }
 }
 

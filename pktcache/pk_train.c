@@ -47,7 +47,7 @@ static int changes(const struct pk_train *t, const struct pk_head *h, uint8_t *a
     return (int)(1 + n * CHANGE);
 }
 
-static uint8_t kind_of(enum pk_car_kind kind, int changed, uint8_t flags) {
+static uint8_t kind_of(enum pk_record_kind kind, int changed, uint8_t flags) {
     return (uint8_t)(kind | (changed ? CHANGED : 0) | (flags & PK_PSH ? PUSH : 0) | (flags & PK_FIN ? LAST : 0));
 }
 
@@ -184,52 +184,54 @@ static bool read_changes(struct pk_reader *r) {
     return pk_head_valid(&r->next);
 }
 
-static bool read_tokens(struct pk_reader *r, struct pk_car *car, bool one) {
+static bool read_tokens(struct pk_reader *r, struct pk_record *record, bool one) {
     uint32_t last;
 
     if (r->end - r->at < (one ? ONE_HEAD : TOKENS_HEAD)) return false;
-    car->count = one ? 1 : r->at[0];
-    car->segment = pk_get16(r->at + !one);
-    last = one ? car->segment : pk_get16(r->at + 3);
+    record->count = one ? 1 : r->at[0];
+    record->segment = pk_get16(r->at + !one);
+    last = one ? record->segment : pk_get16(r->at + 3);
     r->at += one ? ONE_HEAD : TOKENS_HEAD;
-    if (!car->count || !last || last > car->segment || (car->count == 1 && last != car->segment)) return false;
-    car->n = (car->count - 1) * car->segment + last;
-    if (car->n + r->next.length > UINT16_MAX || r->end - r->at < (ptrdiff_t)(car->count * PK_TOKEN)) return false;
-    car->bytes = r->at;
-    r->at += car->count * PK_TOKEN;
+    if (!record->count || !last || last > record->segment || (record->count == 1 && last != record->segment)) return false;
+    record->n = (record->count - 1) * record->segment + last;
+    if (record->n + r->next.length > UINT16_MAX || r->end - r->at < (ptrdiff_t)(record->count * PK_TOKEN)) return false;
+    record->bytes = r->at;
+    r->at += record->count * PK_TOKEN;
     return true;
 }
 
-static bool read_literal(struct pk_reader *r, struct pk_car *car) {
+static bool read_literal(struct pk_reader *r, struct pk_record *record) {
     if (r->end - r->at < 2) return false;
-    car->n = car->segment = pk_get16(r->at);
-    car->count = 1;
+    record->n = record->segment = pk_get16(r->at);
+    record->count = 1;
     r->at += 2;
-    if (!car->n || car->n + r->next.length > UINT16_MAX || r->end - r->at < (ptrdiff_t)car->n) return false;
-    car->bytes = r->at;
-    r->at += car->n;
+    if (!record->n || record->n + r->next.length > UINT16_MAX || r->end - r->at < (ptrdiff_t)record->n) return false;
+    record->bytes = r->at;
+    r->at += record->n;
     return true;
 }
 
-static bool read_native(struct pk_reader *r, struct pk_car *car) {
+static bool read_native(struct pk_reader *r, struct pk_record *record) {
     if (r->end - r->at != 4) return false;
-    car->n = pk_get32(r->at);
+    record->n = pk_get32(r->at);
     r->at += 4;
-    return car->n && car->n <= PK_NATIVE_MAX;
+    return record->n && record->n <= PK_NATIVE_MAX;
 }
 
-enum pk_read pk_train_next(struct pk_reader *r, struct pk_car *car) {
+enum pk_read pk_train_next(struct pk_reader *r, struct pk_record *record) {
     bool good;
 
     if (r->at == r->end) return PK_TRAIN_END;
-    memset(car, 0, sizeof *car);
+    memset(record, 0, sizeof *record);
     uint8_t kind = *r->at++;
     if (kind & ~KNOWN || (kind & ONE && (kind & KIND) != PK_TOKENS) || (kind & CHANGED && !read_changes(r))) return PK_TRAIN_BAD;
-    car->kind = kind & KIND;
-    car->flags = (uint8_t)((kind & PUSH ? PK_PSH : 0) | (kind & LAST ? PK_FIN : 0));
-    car->head = r->next;
-    good = car->kind == PK_TOKENS ? read_tokens(r, car, kind & ONE) : car->kind == PK_LITERAL ? read_literal(r, car) : car->kind == PK_NATIVE && read_native(r, car);
+    record->kind = kind & KIND;
+    record->flags = (uint8_t)((kind & PUSH ? PK_PSH : 0) | (kind & LAST ? PK_FIN : 0));
+    record->head = r->next;
+    good = record->kind == PK_TOKENS ? read_tokens(r, record, kind & ONE)
+         : record->kind == PK_LITERAL ? read_literal(r, record)
+         : record->kind == PK_NATIVE && read_native(r, record);
     if (!good) return PK_TRAIN_BAD;
-    pk_head_advance(&r->next, car->n, car->count);
-    return PK_CAR;
+    pk_head_advance(&r->next, record->n, record->count);
+    return PK_RECORD;
 }

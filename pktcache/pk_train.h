@@ -22,7 +22,7 @@
 #include "pk_packet.h"
 #include "pk_fingerprint.h"
 
-enum pk_car_kind { PK_TOKENS, PK_LITERAL, PK_NATIVE };
+enum pk_record_kind { PK_TOKENS, PK_LITERAL, PK_NATIVE };
 
 #define PK_TOKEN        16u         /* bytes of a fingerprint on the wire */
 #define PK_TOKENS_MAX   255u        /* of a record */
@@ -58,19 +58,19 @@ struct pk_reader {
     struct pk_head next;
 };
 
-struct pk_car {
-    enum pk_car_kind kind;
-    uint8_t          flags;         /* PSH, FIN */
-    struct pk_head   head;
-    uint32_t         n;             /* bytes of payload in all */
-    uint32_t         count, segment;
-    const uint8_t   *bytes;         /* fingerprints, or the literal */
+struct pk_record {
+    enum pk_record_kind kind;
+    uint8_t             flags;  /* PSH, FIN */
+    struct pk_head      head;
+    uint32_t            n;      /* bytes of payload in all */
+    uint32_t            count, segment;
+    const uint8_t      *bytes;  /* fingerprints, or the literal */
 };
 
-enum pk_read { PK_CAR, PK_TRAIN_END, PK_TRAIN_BAD };
+enum pk_read { PK_RECORD, PK_TRAIN_END, PK_TRAIN_BAD };
 
 bool         pk_train_read(struct pk_reader *r, const void *bytes, size_t n);
-enum pk_read pk_train_next(struct pk_reader *r, struct pk_car *car);
+enum pk_read pk_train_next(struct pk_reader *r, struct pk_record *record);
 
 void pk_fingerprint_write(const struct pk_fingerprint *fp, uint8_t out[PK_TOKEN]);
 void pk_fingerprint_read(struct pk_fingerprint *fp, const uint8_t in[PK_TOKEN]);

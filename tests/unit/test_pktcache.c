@@ -125,7 +125,7 @@ START_TEST(test_train) {
     uint8_t bytes[1400];
     struct pk_train t;
     struct pk_reader r;
-    struct pk_car car;
+    struct pk_record record;
     struct pk_fingerprint fps[200];
     struct wire w = { .version = 4, .client = 1, .port = 1000, .seq = 1000, .id = 5, .flags = PK_ACK, .stamp = 1 };
     struct pk_head h = head_for(&w, 10);
@@ -156,28 +156,30 @@ START_TEST(test_train) {
     ck_assert_uint_eq(t.saved, 2 * 1448 + 100 + 5 + 1000 + 700 + 6 * 52);
 
     ck_assert(pk_train_read(&r, bytes, t.n));
-    ck_assert_int_eq(pk_train_next(&r, &car), PK_CAR);
-    ck_assert(car.kind == PK_TOKENS && car.count == 3 && car.segment == 1448 && car.n == 2996 && car.flags == PK_PSH && pk_head_seq(&car.head) == 1000);
-    ck_assert(!memcmp(car.bytes + 16, &fps[1], 16));
-    ck_assert_int_eq(pk_train_next(&r, &car), PK_CAR);
-    ck_assert(car.kind == PK_LITERAL && car.n == 5 && !memcmp(car.bytes, "hello", 5) && get32(car.head.bytes + 44) == 2);
-    ck_assert_int_eq(pk_train_next(&r, &car), PK_CAR);
-    ck_assert(car.kind == PK_TOKENS && car.count == 2 && car.segment == 1000 && car.n == 1700 && car.flags == PK_FIN);
-    ck_assert_int_eq(pk_train_next(&r, &car), PK_CAR);
-    ck_assert(car.kind == PK_NATIVE && car.n == 5000 && pk_head_seq(&car.head) == w.seq);
-    ck_assert_int_eq(pk_train_next(&r, &car), PK_TRAIN_END);
+    ck_assert_int_eq(pk_train_next(&r, &record), PK_RECORD);
+    ck_assert(record.kind == PK_TOKENS && record.count == 3 && record.segment == 1448 && record.n == 2996 && record.flags == PK_PSH &&
+              pk_head_seq(&record.head) == 1000);
+    ck_assert(!memcmp(record.bytes + 16, &fps[1], 16));
+    ck_assert_int_eq(pk_train_next(&r, &record), PK_RECORD);
+    ck_assert(record.kind == PK_LITERAL && record.n == 5 && !memcmp(record.bytes, "hello", 5) &&
+              get32(record.head.bytes + 44) == 2);
+    ck_assert_int_eq(pk_train_next(&r, &record), PK_RECORD);
+    ck_assert(record.kind == PK_TOKENS && record.count == 2 && record.segment == 1000 && record.n == 1700 && record.flags == PK_FIN);
+    ck_assert_int_eq(pk_train_next(&r, &record), PK_RECORD);
+    ck_assert(record.kind == PK_NATIVE && record.n == 5000 && pk_head_seq(&record.head) == w.seq);
+    ck_assert_int_eq(pk_train_next(&r, &record), PK_TRAIN_END);
     /* Cut anywhere, it is nonsense at the end or the end of a record. */
     for (size_t n = 0; n < t.n; n++) {
         enum pk_read read = PK_TRAIN_BAD;
         if (pk_train_read(&r, bytes, n))
-            while ((read = pk_train_next(&r, &car)) == PK_CAR) { }
+            while ((read = pk_train_next(&r, &record)) == PK_RECORD) { }
         ck_assert(read == PK_TRAIN_BAD || n == 53 || n > 53);
     }
     /* As many as there is room for. */
     pk_train_open(&t, bytes, sizeof bytes, &h);
     uint32_t found = pk_train_tokens(&t, &h, fps, 200, 300, 300, PK_PSH);
     ck_assert_uint_eq(found, (1400 - 53 - 6) / 16);
-    ck_assert(pk_train_read(&r, bytes, t.n) && pk_train_next(&r, &car) == PK_CAR && car.count == found && !car.flags);
+    ck_assert(pk_train_read(&r, bytes, t.n) && pk_train_next(&r, &record) == PK_RECORD && record.count == found && !record.flags);
 }
 END_TEST
 
