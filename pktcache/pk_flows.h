@@ -19,7 +19,7 @@ struct pk_flow {
     bool            known;          /* `next` is */
     uint32_t        next;           /* behind the highest sequence number that the server has come to, as its side tells */
     bool            both_ways;      /* parent: its client's packets come this way, too */
-    uint8_t         train;          /* parent: which one waits for more of it (pk_trains.h); 0: none */
+    uint8_t         train;          /* parent: which one waits for more of it (pk_train_queue.h); 0: none */
     uint64_t        packets, bytes, tokens, saved;      /* segments, their bytes with headers; those that were known; parent: bytes that the link did not carry */
 };
 

@@ -8,7 +8,7 @@
 #include "pk_memory.h"
 #include "pk_missing.h"
 #include "pk_reorder.h"
-#include "pk_trains.h"
+#include "pk_train_queue.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ struct pk_parent {
     struct pk_out                    out;
     pk_flows_t                      *flows;
     pk_reorder_t                    *reorder;
-    pk_trains_t                     *trains;
+    pk_train_queue_t                *queue;
     struct pk_counters               counters;
     size_t                           room;          /* bytes of what is sealed, so that the datagram fits the link */
     uint32_t                         more;          /* bytes of IP and UDP headers of a datagram */
@@ -58,10 +58,10 @@ struct pk_parent {
 
 static void flow_gone(void *context, struct pk_flow *f) {
     pk_parent_t *p = context;
-    pk_trains_forget(p->trains, f);
+    pk_train_queue_forget(p->queue, f);
 }
 
-static pk_leave train_leaves;
+static pk_train_leaves train_leaves;
 
 pk_parent_t *pk_parent_make(const struct pk_config *c, const struct pk_fingerprint_key *key, pk_store_t *store, pk_session_t *session, const struct pk_out *out) {
     pk_parent_t *p = pk_memory(sizeof *p);
@@ -76,8 +76,8 @@ pk_parent_t *pk_parent_make(const struct pk_config *c, const struct pk_fingerpri
     p->room = c->mtu - p->more - PK_SEAL_MORE;
     p->flows = pk_flows_make((uint32_t)c->flows, sizeof(struct pk_follow), flow_gone, p);
     p->reorder = pk_reorder_make();
-    p->trains = pk_trains_make(c, p->room, train_leaves, p);
-    if (!p->flows || !p->reorder || !p->trains) pk_parent_free(&p);
+    p->queue = pk_train_queue_make(c, p->room, train_leaves, p);
+    if (!p->flows || !p->reorder || !p->queue) pk_parent_free(&p);
     return p;
 }
 
@@ -88,7 +88,7 @@ void pk_parent_free(pk_parent_t **parent) {
     assert(p->magic == PARENT_MAGIC);
     pk_flows_free(&p->flows);
     pk_reorder_free(&p->reorder);
-    pk_trains_free(&p->trains);
+    pk_train_queue_free(&p->queue);
     free(p);
 }
 
@@ -233,25 +233,26 @@ static void carry(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k
         pk_head_advance(&h, at, i);
         switch (verdict[i]) {
         case TOKEN:
-            pk_trains_tokens(p->trains, &f->flow, h, fp + i, j - i, k->segment, last, flags, now);
+            pk_train_queue_tokens(p->queue, &f->flow, h, fp + i, j - i, k->segment, last, flags, now);
             continue;
         case LITERAL:
             for (uint32_t part; at < end; at += part) {
                 part = end - at < k->segment ? end - at : k->segment;
                 uint8_t its = at + part == end ? flags : 0;
-                if (!pk_trains_literal(p->trains, &f->flow, &h, payload + at, part, its, now)) send_run(p, &h, payload + at, part, part, its);
+                if (!pk_train_queue_literal(p->queue, &f->flow, &h, payload + at, part, its, now))
+                    send_run(p, &h, payload + at, part, part, its);
                 pk_head_advance(&h, part, 1);
             }
             continue;
         case NEW:
-            pk_trains_announce(p->trains, &f->flow, &h, end - at, now);
+            pk_train_queue_announce(p->queue, &f->flow, &h, end - at, now);
             break;
         default:
-            pk_trains_leave(p->trains, &f->flow, now);
+            pk_train_queue_leave(p->queue, &f->flow, now);
         }
         send_run(p, &h, payload + at, end - at, k->segment, flags);
     }
-    if (f->http.ended) pk_trains_leave(p->trains, &f->flow, now);
+    if (f->http.ended) pk_train_queue_leave(p->queue, &f->flow, now);
 }
 
 static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, const void *piece, size_t bytes, uint64_t now) {
@@ -280,7 +281,7 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
     small = p->c->mode == PK_MODE_TRAIN && k->payload <= p->c->literal && (p->c->keep == PK_KEEP_ALL || !pk_follow_lost(f));
     plain |= !(kept || small);
     if (plain) {
-        pk_trains_leave(p->trains, &f->flow, now);
+        pk_train_queue_leave(p->queue, &f->flow, now);
         send_piece(p, k, piece, bytes);
         if (k->flags & PK_RST) pk_flows_drop(p->flows, &f->flow);
         return;
@@ -489,9 +490,11 @@ void pk_parent_datagram(pk_parent_t *p, void *datagram, size_t bytes, uint64_t n
 /* ---- time -------------------------------------------------------------------------------------------------------------------- */
 
 uint64_t pk_parent_due(const pk_parent_t *p) {
-    uint64_t due = pk_reorder_due(p->reorder), trains_due = pk_trains_due(p->trains), liveness_due = pk_liveness_due(&p->liveness);
+    uint64_t due = pk_reorder_due(p->reorder), queue_due = pk_train_queue_due(p->queue);
+    uint64_t liveness_due = pk_liveness_due(&p->liveness);
     bool there = pk_session_established(p->session);
-    if (trains_due < due) due = trains_due;
+
+    if (queue_due < due) due = queue_due;
     if (!there && p->who_at < due) due = p->who_at;
     if (there && liveness_due < due) due = liveness_due;
     if (there && (p->told || p->tell_more) && p->told_at + ASIDE_EVERY < due) due = p->told_at + ASIDE_EVERY;
@@ -501,7 +504,7 @@ uint64_t pk_parent_due(const pk_parent_t *p) {
 void pk_parent_tick(pk_parent_t *p, uint64_t now) {
     assert(p->magic == PARENT_MAGIC);
     release_reordered(p, now);
-    pk_trains_tick(p->trains, now);
+    pk_train_queue_tick(p->queue, now);
     if (!pk_session_established(p->session)) {
         who(p, now);
         return;
