@@ -126,7 +126,8 @@ static void tell_aside(pk_child_t *c) {
 }
 
 static void status(pk_child_t *c, uint64_t now) {
-    uint8_t bytes[PK_SEAL_MORE + PK_STATUS_BYTES];
+    uint8_t bytes[PK_SEAL_MORE + sizeof(struct pk_wire_status)];
+    struct pk_wire_status *said = (void *)(bytes + PK_SEAL_HEAD);
     size_t n;
 
     c->status_at = now;
@@ -136,9 +137,9 @@ static void status(pk_child_t *c, uint64_t now) {
         tell_aside(c);
         return;
     }
-    pk_put64(bytes + PK_SEAL_HEAD, pk_session_seen(c->session));
-    pk_put64(bytes + PK_SEAL_HEAD + 8, c->probe);
-    n = pk_seal(c->session, PK_STATUS, bytes, PK_STATUS_BYTES);
+    pk_put64(said->newest, pk_session_seen(c->session));
+    pk_put64(said->newest_probe, c->probe);
+    n = pk_seal(c->session, PK_STATUS, bytes, sizeof *said);
     if (n) send_datagram(c, bytes, n);
 }
 
@@ -504,7 +505,7 @@ void pk_child_datagram(pk_child_t *c, void *datagram, size_t bytes, uint64_t now
     struct pk_opened o;
 
     assert(c->magic == CHILD_MAGIC);
-    if (bytes && *(uint8_t *)datagram < PK_TRAIN) {
+    if (pk_wire_is_handshake(datagram, bytes)) {
         control(c, datagram, bytes, now);
         return;
     }

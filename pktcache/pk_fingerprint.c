@@ -2,7 +2,6 @@
 #include "pk_fingerprint.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include <highwayhash/c_bindings.h>
 #include <openssl/evp.h>

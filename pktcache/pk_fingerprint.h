@@ -8,8 +8,9 @@
 #ifndef FAIRGATE_PK_FINGERPRINT_H
 #define FAIRGATE_PK_FINGERPRINT_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "pk_wire.h"
+
+#include <string.h>
 
 #define PK_FINGERPRINT_KEY 64u      /* bytes of a key */
 
@@ -28,5 +29,9 @@ void pk_fingerprint_of(const struct pk_fingerprint_key *k, const void *bytes, si
 static inline int pk_fingerprint_same(const struct pk_fingerprint *a, const struct pk_fingerprint *b) {
     return a->half[0] == b->half[0] && a->half[1] == b->half[1];
 }
+
+/* On the wire as computed: it is no number to anybody. */
+static inline void pk_fingerprint_write(const struct pk_fingerprint *fp, uint8_t out[PK_TOKEN]) { memcpy(out, fp->half, PK_TOKEN); }
+static inline void pk_fingerprint_read(struct pk_fingerprint *fp, const uint8_t in[PK_TOKEN]) { memcpy(fp->half, in, PK_TOKEN); }
 
 #endif

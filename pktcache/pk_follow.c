@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pk_follow.h"
 
-#include "pk_session.h"
+#include "pk_wire.h"
 
 static void begin(struct pk_follow *f, uint32_t ask_next) {
     pk_http_begin(&f->http);

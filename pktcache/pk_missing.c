@@ -3,8 +3,6 @@
 
 #include "pk_bytes.h"
 #include "pk_memory.h"
-#include "pk_session.h"
-#include "pk_train.h"
 
 #include <assert.h>
 #include <string.h>
@@ -100,17 +98,18 @@ bool pk_missing_drop(pk_missing_t *m, const struct pk_fingerprint *fp) {
     return p;
 }
 
-const void *pk_missing_part(pk_missing_t *m, const uint8_t *inside, size_t n, uint64_t now, struct pk_fingerprint *fp, uint32_t *bytes) {
+const void *pk_missing_part(pk_missing_t *m, const void *inside, size_t n, uint64_t now, struct pk_fingerprint *fp,
+                            uint32_t *bytes) {
+    const struct pk_wire_part *part = inside;
     struct payload *p;
 
-    if (n <= PK_PART_HEAD) return NULL;
-    pk_fingerprint_read(fp, inside);
-    uint32_t all = pk_get16(inside + PK_TOKEN), at = pk_get16(inside + PK_TOKEN + 2);
-    inside += PK_PART_HEAD;
-    n -= PK_PART_HEAD;
+    if (n <= sizeof *part) return NULL;
+    pk_fingerprint_read(fp, part->fingerprint);
+    uint32_t all = pk_get16(part->bytes), at = pk_get16(part->at);
+    n -= sizeof *part;
     p = find(m, fp);
     if (!p || all > sizeof p->bytes || at != p->have || at > all || n > all - at) return NULL;
-    memcpy(p->bytes + at, inside, n);
+    memcpy(p->bytes + at, part + 1, n);
     p->have += (uint32_t)n;
     if (p->have < all) return NULL;
     m->took = now - p->first;

@@ -9,11 +9,7 @@
 
 #include "pk_fingerprint.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #define PK_MISSING_MAX  64u
-#define PK_PART_HEAD    20u
 #define PK_MISSING_WAIT 400000u     /* microseconds that a train waits for a payload */
 
 typedef struct pk_missing pk_missing_t;
@@ -28,11 +24,10 @@ bool          pk_missing_has(pk_missing_t *m, const struct pk_fingerprint *fp);
 bool          pk_missing_drop(pk_missing_t *m, const struct pk_fingerprint *fp);
 
 /*
- * Takes what a PK_PAYLOAD holds: fingerprint (16), bytes of the payload (2), where this part begins (2): PK_PART_HEAD bytes;
- * and the part.  When its payload is whole: its bytes, good until the next call, and *fp and *bytes; it is not missing any
- * more then.  Nobody has compared it with its fingerprint.  NULL: not yet, or it was not missing.
+ * Takes what a PK_PAYLOAD holds.  When its payload is whole: its bytes, good until the next call, and *fp and *bytes; it is
+ * not missing any more then.  Nobody has compared it with its fingerprint.  NULL: not yet, or it was not missing.
  */
-const void   *pk_missing_part(pk_missing_t *m, const uint8_t *inside, size_t n, uint64_t now, struct pk_fingerprint *fp,
+const void   *pk_missing_part(pk_missing_t *m, const void *inside, size_t n, uint64_t now, struct pk_fingerprint *fp,
                               uint32_t *bytes);
 
 uint64_t      pk_missing_due(const pk_missing_t *m);

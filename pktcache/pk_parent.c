@@ -392,14 +392,17 @@ static void child_says(pk_parent_t *p, enum pk_why why, uint64_t number) {
 }
 
 static void status_came(pk_parent_t *p, const struct pk_opened *o, uint64_t now) {
-    if (o->n != PK_STATUS_BYTES || o->before) return;
+    const struct pk_wire_status *said = (const void *)o->inside;
+
+    if (o->n != sizeof *said || o->before) return;
     if (p->childs) child_says(p, PK_WHY_NOTHING, o->number);     /* one that stands aside says nothing else: its word that it does not may have been lost */
-    news(p, pk_liveness_status(&p->liveness, pk_get64(o->inside), pk_get64(o->inside + 8), now), NULL);
+    news(p, pk_liveness_status(&p->liveness, pk_get64(said->newest), pk_get64(said->newest_probe), now), NULL);
 }
 
 /* What the child has no payload for: in parts that fit the link. */
 static void recover(pk_parent_t *p, const uint8_t *inside, size_t n) {
-    uint8_t payload[PK_PAYLOAD_MAX], bytes[PK_SEAL_HEAD + PK_DATAGRAM_MAX + PK_SEAL_TAG], *q = bytes + PK_SEAL_HEAD;
+    uint8_t payload[PK_PAYLOAD_MAX], bytes[PK_SEAL_HEAD + PK_DATAGRAM_MAX + PK_SEAL_TAG];
+    struct pk_wire_part *out = (void *)(bytes + PK_SEAL_HEAD);
 
     if (n % PK_TOKEN || n > PK_MISSING_MAX * PK_TOKEN) return;
     for (; n; n -= PK_TOKEN, inside += PK_TOKEN) {
@@ -409,13 +412,13 @@ static void recover(pk_parent_t *p, const uint8_t *inside, size_t n) {
         p->counters.wanted++;
         p->counters.recovered += length > 0;
         for (uint32_t at = 0, part; at < length; at += part) {
-            uint32_t room = (uint32_t)p->room - PK_PART_HEAD;
+            uint32_t room = (uint32_t)(p->room - sizeof *out);
             part = length - at < room ? length - at : room;
-            memcpy(q, inside, PK_TOKEN);
-            pk_put16(q + PK_TOKEN, length);
-            pk_put16(q + PK_TOKEN + 2, at);
-            memcpy(q + PK_PART_HEAD, payload + at, part);
-            send_sealed(p, PK_PAYLOAD, bytes, PK_PART_HEAD + part);
+            memcpy(out->fingerprint, inside, PK_TOKEN);
+            pk_put16(out->bytes, length);
+            pk_put16(out->at, at);
+            memcpy(out + 1, payload + at, part);
+            send_sealed(p, PK_PAYLOAD, bytes, sizeof *out + part);
         }
     }
 }
@@ -464,7 +467,7 @@ void pk_parent_datagram(pk_parent_t *p, void *datagram, size_t bytes, uint64_t n
     struct pk_opened o;
 
     assert(p->magic == PARENT_MAGIC);
-    if (bytes && *(uint8_t *)datagram < PK_TRAIN) {
+    if (pk_wire_is_handshake(datagram, bytes)) {
         control(p, datagram, bytes, now);
         return;
     }

@@ -12,13 +12,11 @@
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
 
-enum {
-    SESSION_MAGIC = 0x504b5345, KEY = 32, IV = 12, MAC = 16,
-    CONTROL_HEAD = 5,           /* type, version, lane, lanes, how */
-    READY_SEALED = CONTROL_HEAD + 2 * PK_NONCE,
-    READY_BYTES = READY_SEALED + 16 + 8 + PK_SEAL_TAG       /* and a MAC */
-};
-static_assert(READY_BYTES + MAC <= PK_CONTROL_MAX, "the longest datagram of the handshake");
+enum { SESSION_MAGIC = 0x504b5345, KEY = 32, IV = 12 };
+
+/* Of a READY: what is authenticated only, and what is sealed behind that. */
+#define READY_OPEN   offsetof(struct pk_wire_ready, cache)
+#define READY_SEALED (offsetof(struct pk_wire_ready, tag) - READY_OPEN)
 
 #define WORN (UINT64_C(1) << 40)        /* datagrams of a session, far below what GCM bears (NIST SP 800-38D, 8.3) */
 
@@ -154,111 +152,118 @@ static void mark_seen(struct keys *k, uint64_t counter) {
 
 /* ---- the handshake ----------------------------------------------------------------------------------------------------------- */
 
-static void mac_of(const pk_session_t *s, const uint8_t *p, size_t n, uint8_t mac[MAC]) {
+static void mac_of(const pk_session_t *s, const void *p, size_t n, uint8_t mac[PK_MAC]) {
     uint8_t whole[EVP_MAX_MD_SIZE];
     if (!HMAC(EVP_sha256(), s->mac_key, KEY, p, n, whole, NULL)) abort();
-    memcpy(mac, whole, MAC);
+    memcpy(mac, whole, PK_MAC);
 }
 
-static uint8_t *control_head(const pk_session_t *s, enum pk_type type, uint8_t *out) {
-    out[0] = (uint8_t)type;
-    out[1] = PK_VERSION;
-    out[2] = s->lane;
-    out[3] = s->lanes;
-    out[4] = s->how;
-    return out + CONTROL_HEAD;
+static void begin_head(const pk_session_t *s, enum pk_type type, struct pk_wire_head *h) {
+    h->type = (uint8_t)type;
+    h->version = PK_VERSION;
+    h->lane = s->lane;
+    h->lanes = s->lanes;
+    h->how = s->how;
 }
 
-static size_t finish_control(const pk_session_t *s, uint8_t *out, const uint8_t *end) {
-    size_t n = (size_t)(end - out);
-    mac_of(s, out, n, out + n);
-    return n + MAC;
+/* Sets the MAC, which ends it; n, its bytes with that. */
+static size_t finish(const pk_session_t *s, uint8_t *out, size_t n) {
+    mac_of(s, out, n - PK_MAC, out + n - PK_MAC);
+    return n;
+}
+
+static bool genuine(const pk_session_t *s, const uint8_t *datagram, size_t n, size_t expected) {
+    uint8_t mac[PK_MAC];
+    if (n != expected) return false;
+    mac_of(s, datagram, n - PK_MAC, mac);
+    return !CRYPTO_memcmp(mac, datagram + n - PK_MAC, PK_MAC);
 }
 
 size_t pk_session_begin(pk_session_t *s, void *out) {
-    uint8_t *p = control_head(s, s->role == PK_CHILD ? PK_HELLO : PK_WHO, out);
+    struct pk_wire_hello *h = out;
 
+    begin_head(s, s->role == PK_CHILD ? PK_HELLO : PK_WHO, &h->head);
     /* As long as no answer came the nonce stays: that to the first HELLO may be on its way. */
     if (s->role == PK_CHILD && !s->begun) {
         fresh_nonce(s);
         s->begun = true;
     }
-    memcpy(p, s->nonce, PK_NONCE);
-    return finish_control(s, out, p + PK_NONCE);
+    memcpy(h->nonce, s->nonce, PK_NONCE);
+    return finish(s, out, sizeof *h);
 }
 
-static bool genuine(const pk_session_t *s, const uint8_t *p, size_t n, size_t expected) {
-    uint8_t mac[MAC];
-    if (n != expected + MAC) return false;
-    mac_of(s, p, expected, mac);
-    return !CRYPTO_memcmp(mac, p + expected, MAC);
-}
+static enum pk_step hello(pk_session_t *s, const void *datagram, size_t n, void *out, size_t *out_n) {
+    const struct pk_wire_hello *h = datagram;
+    struct pk_wire_welcome *w = out;
 
-static enum pk_step hello(pk_session_t *s, const uint8_t *p, size_t n, uint8_t *out, size_t *out_n) {
-    if (!genuine(s, p, n, CONTROL_HEAD + PK_NONCE)) return PK_IGNORED;
-    uint8_t *q = control_head(s, PK_WELCOME, out);
-    memcpy(q, p + CONTROL_HEAD, PK_NONCE);
-    memcpy(q + PK_NONCE, s->nonce, PK_NONCE);
-    *out_n = finish_control(s, out, q + 2 * PK_NONCE);
+    if (!genuine(s, datagram, n, sizeof *h)) return PK_IGNORED;
+    begin_head(s, PK_WELCOME, &w->head);
+    memcpy(w->child, h->nonce, PK_NONCE);
+    memcpy(w->parent, s->nonce, PK_NONCE);
+    *out_n = finish(s, out, sizeof *w);
     return PK_ANSWER;
 }
 
-static enum pk_step welcome(pk_session_t *s, const uint8_t *p, size_t n, const struct pk_ready *ready, uint8_t *out, size_t *out_n) {
-    const uint8_t *parent = p + CONTROL_HEAD + PK_NONCE;
-    uint8_t *q, *sealed = out + READY_SEALED;
+static enum pk_step welcome(pk_session_t *s, const void *datagram, size_t n, const struct pk_ready *ready, void *out,
+                            size_t *out_n) {
+    const struct pk_wire_welcome *w = datagram;
+    struct pk_wire_ready *r = out;
 
-    if (!s->begun || !genuine(s, p, n, CONTROL_HEAD + 2 * PK_NONCE) || memcmp(p + CONTROL_HEAD, s->nonce, PK_NONCE)) return PK_IGNORED;
+    if (!s->begun || !genuine(s, datagram, n, sizeof *w) || memcmp(w->child, s->nonce, PK_NONCE)) return PK_IGNORED;
     s->begun = false;
     swap_keys(s);
-    new_keys(s, s->nonce, parent, &s->now);
-    q = control_head(s, PK_READY, out);
-    memcpy(q, s->nonce, PK_NONCE);
-    memcpy(q + PK_NONCE, parent, PK_NONCE);
-    memcpy(sealed, ready->cache, sizeof ready->cache);
-    pk_put64(sealed + sizeof ready->cache, ready->bytes);
-    if (!encrypt(&s->now, 0, out, READY_SEALED, sealed, sizeof ready->cache + 8)) abort();
-    *out_n = finish_control(s, out, out + READY_BYTES);
+    new_keys(s, s->nonce, w->parent, &s->now);
+    begin_head(s, PK_READY, &r->head);
+    memcpy(r->child, s->nonce, PK_NONCE);
+    memcpy(r->parent, w->parent, PK_NONCE);
+    memcpy(r->cache, ready->cache, sizeof r->cache);
+    pk_put64(r->bytes, ready->bytes);
+    if (!encrypt(&s->now, 0, out, READY_OPEN, (uint8_t *)out + READY_OPEN, READY_SEALED)) abort();
+    *out_n = finish(s, out, sizeof *r);
     return PK_ESTABLISHED;
 }
 
-static enum pk_step ready_came(pk_session_t *s, const uint8_t *p, size_t n, struct pk_ready *ready) {
-    uint8_t copy[PK_CONTROL_MAX], *sealed = copy + READY_SEALED;
+static enum pk_step ready_came(pk_session_t *s, const void *datagram, size_t n, struct pk_ready *ready) {
+    const struct pk_wire_ready *r = datagram;
+    struct pk_wire_ready copy;
 
-    if (n != READY_BYTES + MAC || memcmp(p + CONTROL_HEAD + PK_NONCE, s->nonce, PK_NONCE) || !genuine(s, p, n, READY_BYTES)) return PK_IGNORED;
-    memcpy(copy, p, n);
-    new_keys(s, p + CONTROL_HEAD, s->nonce, &s->before);
-    if (!decrypt(&s->before, 0, p, READY_SEALED, sealed, sizeof ready->cache + 8)) {
+    if (n != sizeof *r || memcmp(r->parent, s->nonce, PK_NONCE) || !genuine(s, datagram, n, sizeof *r)) return PK_IGNORED;
+    memcpy(&copy, r, sizeof copy);
+    new_keys(s, r->child, s->nonce, &s->before);
+    if (!decrypt(&s->before, 0, datagram, READY_OPEN, (uint8_t *)&copy + READY_OPEN, READY_SEALED)) {
         s->before.good = false;
         return PK_IGNORED;
     }
     swap_keys(s);
     s->before.good = false;     /* nothing of the child's is still on its way: it has begun anew since */
     fresh_nonce(s);
-    memcpy(ready->cache, sealed, sizeof ready->cache);
-    ready->bytes = pk_get64(sealed + sizeof ready->cache);
+    memcpy(ready->cache, copy.cache, sizeof ready->cache);
+    ready->bytes = pk_get64(copy.bytes);
     return PK_ESTABLISHED;
 }
 
 enum pk_step pk_session_step(pk_session_t *s, const void *datagram, size_t n, struct pk_ready *ready, void *out, size_t *out_n) {
-    const uint8_t *p = datagram;
+    const struct pk_wire_head *h = datagram;
+    const size_t hello_n = sizeof(struct pk_wire_hello);
     enum pk_type type;
 
     assert(s->magic == SESSION_MAGIC);
     *out_n = 0;
-    if (n < CONTROL_HEAD || n > PK_CONTROL_MAX) return PK_IGNORED;
-    type = p[0];
-    if (p[1] != PK_VERSION) {
-        if (type != (s->role == PK_PARENT ? PK_HELLO : PK_WHO) || !genuine(s, p, n, CONTROL_HEAD + PK_NONCE)) return PK_IGNORED;
-        s->theirs = p[1];
+    if (n < sizeof *h || n > PK_CONTROL_MAX) return PK_IGNORED;
+    type = h->type;
+    if (h->version != PK_VERSION) {
+        if (type != (s->role == PK_PARENT ? PK_HELLO : PK_WHO) || !genuine(s, datagram, n, hello_n)) return PK_IGNORED;
+        s->theirs = h->version;
         return PK_OTHER_VERSION;
     }
-    if (p[2] != s->lane || p[3] != s->lanes || p[4] != s->how) {
-        bool known = (type == PK_HELLO || type == PK_WHO) ? genuine(s, p, n, CONTROL_HEAD + PK_NONCE) : false;
-        return known && (p[3] != s->lanes || p[4] != s->how) ? PK_DISAGREES : PK_IGNORED;
+    if (h->lane != s->lane || h->lanes != s->lanes || h->how != s->how) {
+        bool known = (type == PK_HELLO || type == PK_WHO) && genuine(s, datagram, n, hello_n);
+        return known && (h->lanes != s->lanes || h->how != s->how) ? PK_DISAGREES : PK_IGNORED;
     }
-    if (s->role == PK_PARENT) return type == PK_HELLO ? hello(s, p, n, out, out_n) : type == PK_READY ? ready_came(s, p, n, ready) : PK_IGNORED;
-    if (type == PK_WELCOME) return welcome(s, p, n, ready, out, out_n);
-    return type == PK_WHO && genuine(s, p, n, CONTROL_HEAD + PK_NONCE) ? PK_BEGIN : PK_IGNORED;
+    if (s->role == PK_PARENT && type == PK_HELLO) return hello(s, datagram, n, out, out_n);
+    if (s->role == PK_PARENT) return type == PK_READY ? ready_came(s, datagram, n, ready) : PK_IGNORED;
+    if (type == PK_WELCOME) return welcome(s, datagram, n, ready, out, out_n);
+    return type == PK_WHO && genuine(s, datagram, n, hello_n) ? PK_BEGIN : PK_IGNORED;
 }
 
 unsigned pk_session_theirs(const pk_session_t *s) { return s->theirs; }

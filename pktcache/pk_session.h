@@ -1,58 +1,37 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pk_session.h - datagrams between the two of a pair that nobody else can read, make, change or use again: the handshake, AES-256-GCM (libcrypto), and a
- * window against replays.
+ * pk_session.h - datagrams between the two of a pair that nobody else can read, make, change or use again: the handshake,
+ * AES-256-GCM (libcrypto), and a window against replays.  pk_wire.h draws the datagrams.
  *
  * HANDSHAKE.  The child begins; the parent keeps nothing for it until it knows that the child is there now.
  *
  *     child                                                     parent
- *       HELLO    child's nonce, MAC              ──────────>
- *                                                <──────────     WELCOME  child's nonce, parent's nonce, MAC
- *       READY    both nonces, sealed cache's id, MAC ──────>     the parent's nonce must be its present one; it takes a new one then
+ *       HELLO    child's nonce                   ──────────>
+ *                                                <──────────    WELCOME  child's nonce, parent's nonce
+ *       READY    both nonces, its cache          ──────────>    the parent's nonce must be its present one; it takes a new
+ *                                                               one then
  *
- * MACs (HMAC-SHA-256, 16 bytes of it) are under a key from the secret; what is sealed is so under keys from the secret and both nonces, one for each direction.
- * No key is derived, and nothing that is known is given up, for a datagram whose MAC is not looked at and right: what a stranger sends costs a MAC at most.
- * So no two sessions have a key in common, whoever restarts and whatever is replayed to whom: a replayed HELLO costs a WELCOME, a replayed WELCOME
- * has an old child's nonce, a replayed READY an old nonce of the parent.  WHO asks a child to begin: a parent that has been started says so, and when it
- * gets what it can't open.
+ * Each has a MAC.  For a datagram whose MAC is not right nobody derives a key, or gives up anything that is known: what a
+ * stranger sends costs a MAC at most.
  *
- * SEALED.  type (1), session (3), counter (8), what is sealed, tag (16).  All before the sealed part is authenticated.  Counters begin at 1 and are the
- * nonce.  Of each session PK_WINDOW - 64 counters below the highest that came are known; what is older is refused.
+ * What is sealed is so under keys from the secret and both nonces, one for each direction.  So no two sessions have a key in
+ * common, whoever restarts and whatever is replayed to whom: a replayed HELLO costs a WELCOME, a replayed WELCOME has an old
+ * nonce of the child, a replayed READY an old one of the parent.  WHO asks a child to begin: a parent says so when it has been
+ * started, and when it gets what it can't open.
  *
- * The old session of a child stays good for what is still on its way when a new one begins.  One thread has a session at a time.  Nothing allocates after
- * pk_session_make.
+ * SEALED.  Of each session the last PK_WINDOW - 64 counters up to the highest that came are known; what is older is refused.
+ * The old session of a child stays good for what is still on its way when a new one begins.
  *
- * VERSIONS.  A datagram of the handshake has PK_VERSION in its second byte, and is for that version only.  HELLO and WHO have their form in all versions, so that
- * the two of a pair can tell that theirs are not the same, and believe it.
- *
- * All numbers on the wire are in network order.
+ * One thread has a session at a time.  libcrypto allocates for each datagram of a handshake (HMAC) and for new keys (HKDF,
+ * EVP); sealing and opening allocate nothing.
  */
 #ifndef FAIRGATE_PK_SESSION_H
 #define FAIRGATE_PK_SESSION_H
 
 #include "pk_secret.h"
+#include "pk_wire.h"
 
-#include <stdbool.h>
-
-#define PK_VERSION    2
-#define PK_SEAL_HEAD  12u               /* bytes before what is sealed */
-#define PK_SEAL_TAG   16u               /* and behind it */
-#define PK_SEAL_MORE  (PK_SEAL_HEAD + PK_SEAL_TAG)
-#define PK_NONCE      32u
-#define PK_WINDOW     1024u
-#define PK_DATAGRAM_MAX 9216u       /* bytes of a datagram, and so of what is sealed in it */
-#define PK_CONTROL_MAX 160u             /* bytes of a datagram of the handshake */
-#define PK_STATUS_BYTES 16u
-
-enum pk_type {
-    PK_HELLO = 1, PK_WELCOME, PK_READY, PK_WHO,
-    PK_TRAIN = 16,                      /* parent to child: packets of a flow (pk_train.h) */
-    PK_PAYLOAD,                         /* parent to child: what was asked for */
-    PK_PROBE,                           /* parent to child: nothing, as large as a datagram may be */
-    PK_STATUS,                          /* child to parent: still here; the numbers of the newest that came and of the newest probe, PK_STATUS_BYTES */
-    PK_MISSING,                            /* child to parent: fingerprints that it has no payload for */
-    PK_ASIDE                            /* either way: packets go as they are, as the one who says it wants; why (1; pk_why.h), 0: no longer */
-};
+#define PK_WINDOW       1024u
 
 enum pk_role { PK_PARENT, PK_CHILD };
 

@@ -6,15 +6,6 @@
 #include <assert.h>
 #include <string.h>
 
-enum {
-    KIND = 3, CHANGED = 4, PUSH = 8, LAST = 16, ONE = 32, KNOWN = KIND | CHANGED | PUSH | LAST | ONE,
-    TOKENS_HEAD = 5, ONE_HEAD = 2, CHANGE = 3
-};
-
-/* As computed; it is no number to anybody. */
-void pk_fingerprint_write(const struct pk_fingerprint *fp, uint8_t out[PK_TOKEN]) { memcpy(out, fp->half, PK_TOKEN); }
-void pk_fingerprint_read(struct pk_fingerprint *fp, const uint8_t in[PK_TOKEN]) { memcpy(fp->half, in, PK_TOKEN); }
-
 /* ---- writing ----------------------------------------------------------------------------------------------------------------- */
 
 void pk_train_open(struct pk_train *t, void *bytes, size_t room, const struct pk_head *first) {
@@ -38,17 +29,18 @@ static int changes(const struct pk_train *t, const struct pk_head *h, uint8_t *a
     if (!memcmp(h->bytes, t->next.bytes, h->length)) return 0;
     for (uint32_t i = 0; i < h->length; i += 2) {
         if (!memcmp(h->bytes + i, t->next.bytes + i, 2)) continue;
-        if (n == PK_CHANGES_MAX || 1 + (n + 1) * CHANGE > room) return -1;
-        at[1 + n * CHANGE] = (uint8_t)(i / 2);
-        memcpy(at + 2 + n * CHANGE, h->bytes + i, 2);
+        if (n == PK_CHANGES_MAX || 1 + (n + 1) * PK_CHANGE > room) return -1;
+        at[1 + n * PK_CHANGE] = (uint8_t)(i / 2);
+        memcpy(at + 2 + n * PK_CHANGE, h->bytes + i, 2);
         n++;
     }
     at[0] = (uint8_t)n;
-    return (int)(1 + n * CHANGE);
+    return (int)(1 + n * PK_CHANGE);
 }
 
 static uint8_t kind_of(enum pk_record_kind kind, int changed, uint8_t flags) {
-    return (uint8_t)(kind | (changed ? CHANGED : 0) | (flags & PK_PSH ? PUSH : 0) | (flags & PK_FIN ? LAST : 0));
+    return (uint8_t)(kind | (changed ? PK_RECORD_CHANGED : 0) | (flags & PK_PSH ? PK_RECORD_PSH : 0) |
+                     (flags & PK_FIN ? PK_RECORD_FIN : 0));
 }
 
 static void taken(struct pk_train *t, const struct pk_head *h, uint32_t bytes, uint32_t segments) {
@@ -61,26 +53,28 @@ static void taken(struct pk_train *t, const struct pk_head *h, uint32_t bytes, u
 static void widen(struct pk_train *t, uint8_t *record, uint8_t *content) {
     uint32_t segment = pk_get16(content);
 
-    memmove(content + TOKENS_HEAD, content + ONE_HEAD, PK_TOKEN);
+    memmove(content + PK_TOKENS_HEAD, content + PK_ONE_HEAD, PK_TOKEN);
     content[0] = 1;
     pk_put16(content + 1, segment);
     pk_put16(content + 3, segment);
-    record[0] &= (uint8_t)~ONE;
-    t->n += TOKENS_HEAD - ONE_HEAD;
+    record[0] &= (uint8_t)~PK_RECORD_ONE;
+    t->n += PK_TOKENS_HEAD - PK_ONE_HEAD;
 }
 
 /* One more segment of the last record. */
 static bool extend(struct pk_train *t, const struct pk_head *h, const struct pk_fingerprint *fp, uint32_t segment, uint8_t flags) {
     uint8_t *record = t->bytes + t->extend, *content;
 
-    if (!t->extend || t->room - t->n < PK_TOKEN + TOKENS_HEAD - ONE_HEAD || h->length != t->next.length || memcmp(h->bytes, t->next.bytes, h->length)) return false;
-    content = record + 1 + (record[0] & CHANGED ? 1 + record[1] * CHANGE : 0);
-    if (record[0] & ONE) {
-        if (segment > pk_get16(content) || 2 * pk_get16(content) + h->length > UINT16_MAX || record[0] & (PUSH | LAST)) return false;
+    if (!t->extend || t->room - t->n < PK_TOKEN + PK_TOKENS_HEAD - PK_ONE_HEAD) return false;
+    if (h->length != t->next.length || memcmp(h->bytes, t->next.bytes, h->length)) return false;
+    content = record + 1 + (record[0] & PK_RECORD_CHANGED ? 1 + record[1] * PK_CHANGE : 0);
+    if (record[0] & PK_RECORD_ONE) {
+        if (segment > pk_get16(content) || 2 * pk_get16(content) + h->length > UINT16_MAX) return false;
+        if (record[0] & (PK_RECORD_PSH | PK_RECORD_FIN)) return false;
         widen(t, record, content);
     }
     if (content[0] == PK_TOKENS_MAX || pk_get16(content + 1) != pk_get16(content + 3) || segment > pk_get16(content + 1)) return false;
-    if ((content[0] + 1u) * pk_get16(content + 1) + h->length > UINT16_MAX || record[0] & (PUSH | LAST)) return false;
+    if ((content[0] + 1u) * pk_get16(content + 1) + h->length > UINT16_MAX || record[0] & (PK_RECORD_PSH | PK_RECORD_FIN)) return false;
     content[0]++;
     pk_put16(content + 3, segment);
     record[0] |= kind_of(0, 0, flags);
@@ -91,17 +85,18 @@ static bool extend(struct pk_train *t, const struct pk_head *h, const struct pk_
     return true;
 }
 
-uint32_t pk_train_tokens(struct pk_train *t, const struct pk_head *h, const struct pk_fingerprint *fps, uint32_t count, uint32_t segment, uint32_t last, uint8_t flags) {
+uint32_t pk_train_tokens(struct pk_train *t, const struct pk_head *h, const struct pk_fingerprint *fps, uint32_t count,
+                         uint32_t segment, uint32_t last, uint8_t flags) {
     uint8_t *record = t->bytes + t->n;
     uint32_t most;
     int changed;
 
     if (count == 1 && extend(t, h, fps, last, flags)) return 1;
-    if (t->room - t->n < 1 + TOKENS_HEAD + PK_TOKEN) return 0;
-    changed = changes(t, h, record + 1, t->room - t->n - (1 + TOKENS_HEAD + PK_TOKEN));
+    if (t->room - t->n < 1 + PK_TOKENS_HEAD + PK_TOKEN) return 0;
+    changed = changes(t, h, record + 1, t->room - t->n - (1 + PK_TOKENS_HEAD + PK_TOKEN));
     if (changed < 0) return 0;
     uint8_t *content = record + 1 + changed;
-    most = (uint32_t)((t->room - (size_t)(content - t->bytes) - TOKENS_HEAD) / PK_TOKEN);
+    most = (uint32_t)((t->room - (size_t)(content - t->bytes) - PK_TOKENS_HEAD) / PK_TOKEN);
     if (most > PK_TOKENS_MAX) most = PK_TOKENS_MAX;
     if (count > most) {
         count = most;
@@ -110,14 +105,14 @@ uint32_t pk_train_tokens(struct pk_train *t, const struct pk_head *h, const stru
     }
     record[0] = kind_of(PK_TOKENS, changed, flags);
     if (count == 1) {
-        record[0] |= ONE;
+        record[0] |= PK_RECORD_ONE;
         pk_put16(content, last);
-        content += ONE_HEAD;
+        content += PK_ONE_HEAD;
     } else {
         content[0] = (uint8_t)count;
         pk_put16(content + 1, segment);
         pk_put16(content + 3, last);
-        content += TOKENS_HEAD;
+        content += PK_TOKENS_HEAD;
     }
     for (uint32_t i = 0; i < count; i++) pk_fingerprint_write(fps + i, content + i * PK_TOKEN);
     t->extend = t->n;
@@ -128,17 +123,18 @@ uint32_t pk_train_tokens(struct pk_train *t, const struct pk_head *h, const stru
 }
 
 bool pk_train_literal(struct pk_train *t, const struct pk_head *h, const void *bytes, uint32_t n, uint8_t flags) {
+    const size_t least = 1 + PK_LITERAL_HEAD;
     uint8_t *record = t->bytes + t->n;
     int changed;
 
-    if (t->room - t->n < 3 + (size_t)n || n > UINT16_MAX - h->length) return false;
-    changed = changes(t, h, record + 1, t->room - t->n - 3 - n);
+    if (t->room - t->n < least + n || n > UINT16_MAX - h->length) return false;
+    changed = changes(t, h, record + 1, t->room - t->n - least - n);
     if (changed < 0) return false;
     record[0] = kind_of(PK_LITERAL, changed, flags);
     pk_put16(record + 1 + changed, n);
-    memcpy(record + 3 + changed, bytes, n);
+    memcpy(record + least + changed, bytes, n);
     t->extend = 0;
-    t->n += 3 + (size_t)changed + n;
+    t->n += least + (size_t)changed + n;
     taken(t, h, n, 1);
     return true;
 }
@@ -147,13 +143,13 @@ bool pk_train_native(struct pk_train *t, const struct pk_head *h, uint32_t n) {
     uint8_t *record = t->bytes + t->n;
     int changed;
 
-    if (t->room - t->n < 5) return false;
-    changed = changes(t, h, record + 1, t->room - t->n - 5);
+    if (t->room - t->n < 1 + PK_NATIVE_BYTES) return false;
+    changed = changes(t, h, record + 1, t->room - t->n - (1 + PK_NATIVE_BYTES));
     if (changed < 0) return false;
     record[0] = kind_of(PK_NATIVE, changed, 0);
     pk_put32(record + 1 + changed, n);
     t->extend = 0;
-    t->n += 5 + (size_t)changed;
+    t->n += 1 + PK_NATIVE_BYTES + (size_t)changed;
     return true;
 }
 
@@ -176,8 +172,8 @@ static bool read_changes(struct pk_reader *r) {
 
     if (r->end - r->at < 1) return false;
     n = *r->at++;
-    if (!n || n > PK_CHANGES_MAX || r->end - r->at < (ptrdiff_t)(n * CHANGE)) return false;
-    for (; n; n--, r->at += CHANGE) {
+    if (!n || n > PK_CHANGES_MAX || r->end - r->at < (ptrdiff_t)(n * PK_CHANGE)) return false;
+    for (; n; n--, r->at += PK_CHANGE) {
         if (r->at[0] * 2u + 2 > length) return false;
         memcpy(r->next.bytes + r->at[0] * 2u, r->at + 1, 2);
     }
@@ -187,11 +183,11 @@ static bool read_changes(struct pk_reader *r) {
 static bool read_tokens(struct pk_reader *r, struct pk_record *record, bool one) {
     uint32_t last;
 
-    if (r->end - r->at < (one ? ONE_HEAD : TOKENS_HEAD)) return false;
+    if (r->end - r->at < (one ? PK_ONE_HEAD : PK_TOKENS_HEAD)) return false;
     record->count = one ? 1 : r->at[0];
     record->segment = pk_get16(r->at + !one);
     last = one ? record->segment : pk_get16(r->at + 3);
-    r->at += one ? ONE_HEAD : TOKENS_HEAD;
+    r->at += one ? PK_ONE_HEAD : PK_TOKENS_HEAD;
     if (!record->count || !last || last > record->segment || (record->count == 1 && last != record->segment)) return false;
     record->n = (record->count - 1) * record->segment + last;
     if (record->n + r->next.length > UINT16_MAX || r->end - r->at < (ptrdiff_t)(record->count * PK_TOKEN)) return false;
@@ -201,10 +197,10 @@ static bool read_tokens(struct pk_reader *r, struct pk_record *record, bool one)
 }
 
 static bool read_literal(struct pk_reader *r, struct pk_record *record) {
-    if (r->end - r->at < 2) return false;
+    if (r->end - r->at < PK_LITERAL_HEAD) return false;
     record->n = record->segment = pk_get16(r->at);
     record->count = 1;
-    r->at += 2;
+    r->at += PK_LITERAL_HEAD;
     if (!record->n || record->n + r->next.length > UINT16_MAX || r->end - r->at < (ptrdiff_t)record->n) return false;
     record->bytes = r->at;
     r->at += record->n;
@@ -212,9 +208,9 @@ static bool read_literal(struct pk_reader *r, struct pk_record *record) {
 }
 
 static bool read_native(struct pk_reader *r, struct pk_record *record) {
-    if (r->end - r->at != 4) return false;
+    if (r->end - r->at != PK_NATIVE_BYTES) return false;
     record->n = pk_get32(r->at);
-    r->at += 4;
+    r->at += PK_NATIVE_BYTES;
     return record->n && record->n <= PK_NATIVE_MAX;
 }
 
@@ -224,11 +220,12 @@ enum pk_read pk_train_next(struct pk_reader *r, struct pk_record *record) {
     if (r->at == r->end) return PK_TRAIN_END;
     memset(record, 0, sizeof *record);
     uint8_t kind = *r->at++;
-    if (kind & ~KNOWN || (kind & ONE && (kind & KIND) != PK_TOKENS) || (kind & CHANGED && !read_changes(r))) return PK_TRAIN_BAD;
-    record->kind = kind & KIND;
-    record->flags = (uint8_t)((kind & PUSH ? PK_PSH : 0) | (kind & LAST ? PK_FIN : 0));
+    if (kind & ~PK_RECORD_KNOWN || (kind & PK_RECORD_ONE && (kind & PK_RECORD_KIND) != PK_TOKENS)) return PK_TRAIN_BAD;
+    if (kind & PK_RECORD_CHANGED && !read_changes(r)) return PK_TRAIN_BAD;
+    record->kind = kind & PK_RECORD_KIND;
+    record->flags = (uint8_t)((kind & PK_RECORD_PSH ? PK_PSH : 0) | (kind & PK_RECORD_FIN ? PK_FIN : 0));
     record->head = r->next;
-    good = record->kind == PK_TOKENS ? read_tokens(r, record, kind & ONE)
+    good = record->kind == PK_TOKENS ? read_tokens(r, record, kind & PK_RECORD_ONE)
          : record->kind == PK_LITERAL ? read_literal(r, record)
          : record->kind == PK_NATIVE && read_native(r, record);
     if (!good) return PK_TRAIN_BAD;

@@ -1,33 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pk_train.h - token trains: packets of one flow that follow each other, in one datagram (EEOD paper, II-D; its window of N packets is a train of at most N
- * tokens without literals).
+ * pk_train.h - token trains, written and read: packets of one flow that follow each other, in one datagram (pk_wire.h has the
+ * form; EEOD paper, II-D).
  *
- *     length of the headers (1), headers of the first packet as pk_head_of leaves them, records
- *
- *     record     kind and flags (1), header changes, content
- *     changes    if CHANGED: how many (1), then each: which 16 bits of the headers (1), what they are now (2)
- *     TOKENS     segments (1), bytes of each but the last (2), of the last (2), a fingerprint (16) for each; if ONE, of one segment: bytes (2), fingerprint
- *     LITERAL    bytes (2), these: one segment
- *     NATIVE     bytes (4): so many come as packets of their own, and are to be stored.  The last record of a train
- *
- * The headers of a record are those of the record before, with the sequence number that follows and, IPv4, the next identification; then its changes. PSH
- * and FIN are its last segment's.
- *
- * What is read was sealed by the peer; nevertheless it is not believed.  Numbers are in network order.  Nothing allocates.
+ * What is read was sealed by the peer; nevertheless it is not believed.  Nothing allocates.
  */
 #ifndef FAIRGATE_PK_TRAIN_H
 #define FAIRGATE_PK_TRAIN_H
 
-#include "pk_packet.h"
 #include "pk_fingerprint.h"
-
-enum pk_record_kind { PK_TOKENS, PK_LITERAL, PK_NATIVE };
-
-#define PK_TOKEN        16u         /* bytes of a fingerprint on the wire */
-#define PK_TOKENS_MAX   255u        /* of a record */
-#define PK_CHANGES_MAX  8u          /* of a record; more are a train of their own */
-#define PK_NATIVE_MAX   (UINT32_C(1) << 20)
+#include "pk_packet.h"
+#include "pk_wire.h"
 
 /* ---- writing ---- */
 
@@ -47,7 +30,8 @@ void     pk_train_open(struct pk_train *t, void *bytes, size_t room, const struc
 /*
  * Segments with header h (the first's): how many of them found room.  0: no room, or they do not follow what is in the train.  flags: of the last one.
  */
-uint32_t pk_train_tokens(struct pk_train *t, const struct pk_head *h, const struct pk_fingerprint *fps, uint32_t count, uint32_t segment, uint32_t last, uint8_t flags);
+uint32_t pk_train_tokens(struct pk_train *t, const struct pk_head *h, const struct pk_fingerprint *fps, uint32_t count,
+                         uint32_t segment, uint32_t last, uint8_t flags);
 bool     pk_train_literal(struct pk_train *t, const struct pk_head *h, const void *bytes, uint32_t n, uint8_t flags);
 bool     pk_train_native(struct pk_train *t, const struct pk_head *h, uint32_t n);
 
@@ -71,8 +55,5 @@ enum pk_read { PK_RECORD, PK_TRAIN_END, PK_TRAIN_BAD };
 
 bool         pk_train_read(struct pk_reader *r, const void *bytes, size_t n);
 enum pk_read pk_train_next(struct pk_reader *r, struct pk_record *record);
-
-void pk_fingerprint_write(const struct pk_fingerprint *fp, uint8_t out[PK_TOKEN]);
-void pk_fingerprint_read(struct pk_fingerprint *fp, const uint8_t in[PK_TOKEN]);
 
 #endif

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
@@ -271,6 +272,52 @@ START_TEST(test_another_version_is_told_from_a_stranger) {
 }
 END_TEST
 
+static unsigned long allocations;       /* of libcrypto, which is the only one here that allocates after pk_session_make */
+
+static void *counted_malloc(size_t n, const char *file, int line) {
+    (void)file;
+    (void)line;
+    allocations++;
+    return malloc(n);
+}
+
+static void *counted_realloc(void *p, size_t n, const char *file, int line) {
+    (void)file;
+    (void)line;
+    allocations++;
+    return realloc(p, n);
+}
+
+static void counted_free(void *p, const char *file, int line) {
+    (void)file;
+    (void)line;
+    free(p);
+}
+
+START_TEST(test_sealing_and_opening_allocate_nothing) {
+    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY);
+    pk_session_t *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
+    struct packet said[3];
+    uint8_t d[512];
+
+    for (int sessions = 0; sessions < 2; sessions++) {
+        unsigned long before = allocations;
+        join(parent, child, said);
+        ck_assert_uint_gt(allocations, before);
+        before = allocations;
+        for (int i = 0; i < 100; i++) {
+            size_t n = seal(i % 2 ? parent : child, d, "something");
+            ck_assert(opens(i % 2 ? child : parent, d, n, "something"));
+            d[n - 1] ^= 1;
+            ck_assert(!opens(i % 2 ? child : parent, d, n, "something"));
+        }
+        ck_assert_uint_eq(allocations, before);
+    }
+    pk_session_free(&parent);
+    pk_session_free(&child);
+}
+END_TEST
+
 START_TEST(test_secret) {
     char directory[] = "/tmp/fairgate-test-XXXXXX", path[64], *error = NULL;
     struct pk_secret a, b;
@@ -307,6 +354,7 @@ START_TEST(test_secret) {
 END_TEST
 
 int main(void) {
+    if (!CRYPTO_set_mem_functions(counted_malloc, counted_realloc, counted_free)) return 1;     /* before libcrypto's first */
     Suite *s = suite_create("pktcache: sessions");
     TCase *t = tcase_create("all");
     tcase_set_timeout(t, 60);
@@ -317,6 +365,7 @@ int main(void) {
     tcase_add_test(t, test_others);
     tcase_add_test(t, test_keys_are_derived_for_nobody_without_a_mac);
     tcase_add_test(t, test_another_version_is_told_from_a_stranger);
+    tcase_add_test(t, test_sealing_and_opening_allocate_nothing);
     tcase_add_test(t, test_secret);
     suite_add_tcase(s, t);
     return run_suite(s);
