@@ -40,16 +40,14 @@ struct pending {
     uint8_t               bytes[PK_DATAGRAM_MAX];
 };
 
-struct pk_child {
-    unsigned                         magic;
+typedef struct pk_child {
+    struct pk_side                   side;
     const struct pk_config          *c;
     const struct pk_fingerprint_key *key;
     pk_store_t                      *store;
     pk_session_t                    *session;
     struct pk_ready                  ready;
     struct pk_out                    out;
-    pk_flows_t                      *flows;
-    struct pk_counters               counters;
     uint32_t                         more;              /* bytes of IP and UDP headers of a datagram */
     bool                             news;              /* trains came since the last word to the parent */
     uint64_t                         probe;             /* the newest that came in this session */
@@ -60,61 +58,39 @@ struct pk_child {
     bool                             mute;              /* nothing can be made for clients, so the parent is to hear nothing */
     enum pk_why                      differs;           /* VERSION, DISAGREES: said once until there is a session */
     enum pk_why                      aside, parents;    /* the daemon stands aside, and why: the parent is told that only; the parent's */
-    struct pk_begun                  begun;
     bool                             strange;           /* this session's parent sends what we have no word for in `servers`, `clients` and `ports`: it is to hear nothing, as when mute */
     pk_reorder_t                    *reorder;
     pk_missing_t                    *missing;
     struct pending                   pending[PENDING];
     unsigned                         pendings;
-};
+} pk_child_t;
 
-pk_child_t *pk_child_make(const struct pk_config *config, const struct pk_fingerprint_key *key, pk_store_t *store, pk_session_t *session, const struct pk_ready *ready,
-                          const struct pk_out *out) {
-    pk_child_t *c = pk_memory(sizeof *c);
-    if (!c) return NULL;
-    c->magic = CHILD_MAGIC;
-    c->c = config;
-    c->key = key;
-    c->store = store;
-    c->session = session;
-    c->ready = *ready;
-    c->out = *out;
-    c->more = PK_UDP_MORE(config->there.ss_family == AF_INET6);
-    c->renew_at = UINT64_MAX;
-    c->flows = pk_flows_make((uint32_t)config->flows, sizeof(struct flow), NULL, NULL);
-    c->reorder = pk_reorder_make();
-    c->missing = pk_missing_make();
-    if (!c->flows || !c->reorder || !c->missing) pk_child_free(&c);
-    return c;
+static pk_child_t *child_of(pk_side_t *s) {
+    assert(s->magic == CHILD_MAGIC);
+    return (pk_child_t *)s;
 }
 
-void pk_child_free(pk_child_t **child) {
-    pk_child_t *c = *child;
-    *child = NULL;
-    if (!c) return;
-    assert(c->magic == CHILD_MAGIC);
-    pk_flows_free(&c->flows);
+static void child_free(pk_side_t *s) {
+    pk_child_t *c = child_of(s);
+    pk_flows_free(&s->flows);
     pk_reorder_free(&c->reorder);
     pk_missing_free(&c->missing);
     free(c);
 }
 
-enum pk_why pk_child_why(const pk_child_t *c) {
+static enum pk_why child_why(const pk_side_t *s) {
+    const pk_child_t *c = (const pk_child_t *)s;
     if (c->aside) return c->aside;
     if (!pk_session_established(c->session)) return c->differs ? c->differs : PK_WHY_SESSION;
     return c->strange ? PK_WHY_STRANGE : c->parents;
 }
 
-const struct pk_begun *pk_child_begun(const pk_child_t *c) { return &c->begun; }
-const struct pk_counters *pk_child_counters(const pk_child_t *c) { return &c->counters; }
-pk_flows_t *pk_child_flows(pk_child_t *c) { return c->flows; }
-
 /* ---- to the parent ------------------------------------------------------------------------------------------------------------ */
 
 static void send_datagram(pk_child_t *c, const void *bytes, size_t n) {
     if (c->mute) return;
-    c->counters.datagrams_out++;
-    c->counters.datagram_bytes_out += n + c->more;
+    c->side.counters.datagrams_out++;
+    c->side.counters.datagram_bytes_out += n + c->more;
     c->out.datagram(c->out.context, bytes, n);
 }
 
@@ -143,7 +119,9 @@ static void status(pk_child_t *c, uint64_t now) {
     if (n) send_datagram(c, bytes, n);
 }
 
-void pk_child_mute(pk_child_t *c, bool mute) {
+static void child_mute(pk_side_t *s, bool mute) {
+    pk_child_t *c = child_of(s);
+
     if (c->mute && !mute) c->hello_at = c->hello_wait = 0;      /* what was to be said meanwhile was not */
     c->mute = mute;
 }
@@ -163,7 +141,7 @@ static void ask(pk_child_t *c, uint64_t now) {
     uint32_t count = pk_missing_ask(c->missing, now, bytes + PK_SEAL_HEAD);
     size_t n = count ? pk_seal(c->session, PK_MISSING, bytes, count * PK_TOKEN) : 0;
 
-    c->counters.wanted += count;
+    c->side.counters.wanted += count;
     if (n) send_datagram(c, bytes, n);
 }
 
@@ -181,7 +159,7 @@ static void send_piece(pk_child_t *c, const void *piece, size_t bytes) {
     c->out.packet(c->out.context, &part, 1);
 }
 
-static struct flow *flow_of(pk_child_t *c, const struct pk_tuple *tuple) { return (struct flow *)pk_flows_get(c->flows, tuple); }
+static struct flow *flow_of(pk_child_t *c, const struct pk_tuple *tuple) { return (struct flow *)pk_flows_get(c->side.flows, tuple); }
 
 static void went(struct flow *f, uint32_t end) {
     if (!f->flow.known || (int32_t)(end - f->flow.next) > 0) f->flow.next = end;
@@ -257,7 +235,7 @@ static enum delivery deliver(pk_child_t *c, const uint8_t *bytes, size_t n, uint
             send_record(c, &record, record.bytes);
             went(f, pk_head_seq(&record.head) + record.n + !!(record.flags & PK_FIN));
         } else if (payload_of(c, &record, payload, missing, &lacks)) {
-            c->counters.hits += record.count;
+            c->side.counters.hits += record.count;
             f->flow.tokens += record.count;
             pk_flow_count(&f->flow, record.count, record.n, record.head.length);
             send_record(c, &record, payload);
@@ -282,7 +260,7 @@ static void train(pk_child_t *c, const uint8_t *bytes, size_t n, uint64_t now) {
 
     if (ended == DELIVERED) return;
     if (ended == NONSENSE || c->pendings == PENDING || n > sizeof p->bytes) {
-        c->counters.dropped++;
+        c->side.counters.dropped++;
         return;
     }
     while (p->used) p++;
@@ -306,7 +284,7 @@ static void resume(pk_child_t *c, uint64_t now) {
         if (!p->used || pk_missing_has(c->missing, &p->lacks)) continue;
         enum delivery ended = deliver(c, p->bytes, p->n, &p->done, &p->lacks, now);
         if (ended == WAITS) continue;
-        c->counters.dropped += ended == NONSENSE;
+        c->side.counters.dropped += ended == NONSENSE;
         release(c, p);
     }
 }
@@ -320,7 +298,7 @@ static void payload_came(pk_child_t *c, const uint8_t *inside, size_t n, uint64_
     pk_fingerprint_of(c->key, payload, bytes, &again);
     if (!pk_fingerprint_same(&fp, &again)) return;
     pk_store_put(c->store, &fp, payload, bytes);
-    c->counters.recovered++;
+    c->side.counters.recovered++;
     resume(c, now);
 }
 
@@ -328,7 +306,7 @@ static void payload_came(pk_child_t *c, const uint8_t *inside, size_t n, uint64_
 
 static bool defer(pk_child_t *c, bool is_train, const struct pk_tuple *tuple, uint32_t seq, const void *bytes, size_t n, uint64_t now) {
     bool waits = pk_reorder_add(c->reorder, tuple, seq, is_train, bytes, n, now);
-    c->counters.late += waits;
+    c->side.counters.late += waits;
     return waits;
 }
 
@@ -342,7 +320,7 @@ static bool store(pk_child_t *c, const struct flow *f, const struct pk_packet *k
         struct pk_fingerprint fp;
         if (!pk_ranges_have(&f->store, k->seq + i * k->segment, n)) continue;
         pk_fingerprint_of(c->key, bytes, n, &fp);
-        c->counters.stored += pk_store_put(c->store, &fp, bytes, n);
+        c->side.counters.stored += pk_store_put(c->store, &fp, bytes, n);
         was_missing |= pk_missing_drop(c->missing, &fp);
     }
     return was_missing;
@@ -362,27 +340,27 @@ static void release_reordered(pk_child_t *c, uint64_t now) {
     struct pk_waiting *w;
     struct pk_packet k;
 
-    while ((w = pk_reorder_take(c->reorder, now, c->flows))) {
+    while ((w = pk_reorder_take(c->reorder, now, c->side.flows))) {
         if (w->train) train(c, w->bytes, w->n, now);
         else if (pk_packet_parse(&k, w->bytes, w->n) == PK_TCP) packet_goes(c, flow_of(c, &w->tuple), &k, w->bytes, w->n, now);
     }
 }
 
 static void goes_on(pk_child_t *c) {
-    pk_begun_goes_on(&c->begun);
-    c->counters.fresh++;
+    pk_begun_goes_on(&c->side.begun);
+    c->side.counters.fresh++;
 }
 
 /* ---- what comes --------------------------------------------------------------------------------------------------------------- */
 
-void pk_child_packet(pk_child_t *c, void *piece, size_t bytes, uint64_t now) {
+static void child_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now) {
+    pk_child_t *c = child_of(s);
     struct pk_packet k;
     struct pk_tuple tuple;
     struct flow *f;
 
-    assert(c->magic == CHILD_MAGIC);
-    c->counters.pieces++;
-    c->counters.bytes_in += pk_piece_ip(bytes);
+    c->side.counters.pieces++;
+    c->side.counters.bytes_in += pk_piece_ip(bytes);
     if (pk_packet_parse(&k, piece, bytes) == PK_OTHER) {
         send_piece(c, piece, bytes);
         return;
@@ -394,8 +372,8 @@ void pk_child_packet(pk_child_t *c, void *piece, size_t bytes, uint64_t now) {
     }
     f = flow_of(c, &tuple);
     pk_flow_count(&f->flow, k.segments, k.payload, k.headers);
-    c->counters.native_bytes += k.segments ? k.payload + (uint64_t)k.segments * k.headers : k.headers;
-    if (k.flags & PK_SYN) pk_begun_answered(&c->begun, pk_flow_again(&f->flow, k.seq));
+    c->side.counters.native_bytes += k.segments ? k.payload + (uint64_t)k.segments * k.headers : k.headers;
+    if (k.flags & PK_SYN) pk_begun_answered(&c->side.begun, pk_flow_again(&f->flow, k.seq));
     else if (k.payload && !pk_flow_behind(&f->flow, k.seq)) goes_on(c);
     if (k.flags & (PK_SYN | PK_RST)) {
         f->flow.known = k.flags & PK_SYN;
@@ -429,9 +407,9 @@ static void train_came(pk_child_t *c, const uint8_t *inside, size_t n, uint64_t 
     struct pk_reader r;
     struct flow *f;
 
-    c->counters.trains++;
+    c->side.counters.trains++;
     if (!pk_train_read(&r, inside, n) || !tuple_of_record(c, &r.next, &tuple)) {
-        c->counters.dropped++;
+        c->side.counters.dropped++;
         return;
     }
     f = flow_of(c, &tuple);
@@ -446,13 +424,13 @@ static void established(pk_child_t *c, const void *answer, size_t n, uint64_t no
     send_datagram(c, answer, n);
     c->hello = c->strange = false;
     c->differs = c->parents = PK_WHY_NOTHING;
-    c->begun.other = false;
+    c->side.begun.other = false;
     c->probe = 0;
     c->hello_wait = 0;
     c->hello_at = UINT64_MAX;
     c->established_at = now;
     c->renew_at = now + SESSION_MOST;
-    c->counters.sessions++;
+    c->side.counters.sessions++;
     c->out.say(c->out.context, "session established");
     status(c, now);
 }
@@ -466,11 +444,11 @@ static void differs(pk_child_t *c, enum pk_why why) {
     c->out.say(c->out.context, why == PK_WHY_VERSION ? sentence : pk_why_sentence(why));
 }
 
-static void parent_aside(pk_child_t *c, const struct pk_opened *o) {
+static void parent_says(pk_child_t *c, const struct pk_opened *o) {
     if (o->n != 1 || o->before || c->parents == *o->inside) return;
     c->parents = *o->inside;
-    pk_begun_goes_on(&c->begun);
-    c->begun.other = c->parents;
+    pk_begun_goes_on(&c->side.begun);
+    c->side.begun.other = c->parents;
     if (c->parents) c->out.say(c->out.context, "the parent stands aside; packets go as they are:");
     c->out.say(c->out.context, c->parents ? pk_why_sentence(c->parents) : "the parent does not stand aside any more");
 }
@@ -497,47 +475,48 @@ static void control(pk_child_t *c, const void *datagram, size_t bytes, uint64_t 
         differs(c, PK_WHY_VERSION);
         break;
     default:
-        c->counters.refused++;
+        c->side.counters.refused++;
     }
 }
 
-void pk_child_datagram(pk_child_t *c, void *datagram, size_t bytes, uint64_t now) {
+static void child_datagram(pk_side_t *s, void *datagram, size_t bytes, uint64_t now) {
+    pk_child_t *c = child_of(s);
     struct pk_opened o;
 
-    assert(c->magic == CHILD_MAGIC);
     if (pk_wire_is_handshake(datagram, bytes)) {
         control(c, datagram, bytes, now);
         return;
     }
     switch (pk_open(c->session, datagram, bytes, &o)) {
     case PK_TRAIN:
-        c->counters.datagrams_in++;
+        c->side.counters.datagrams_in++;
         c->news = true;
         train_came(c, o.inside, o.n, now);
         if (now - c->status_at >= STATUS_BUSY) status(c, now);
         break;
     case PK_PROBE:
-        c->counters.datagrams_in++;
+        c->side.counters.datagrams_in++;
         if (!o.before && o.number > c->probe) c->probe = o.number;
         status(c, now);
         break;
     case PK_ASIDE:
-        c->counters.datagrams_in++;
-        parent_aside(c, &o);
+        c->side.counters.datagrams_in++;
+        parent_says(c, &o);
         break;
     case PK_PAYLOAD:
-        c->counters.datagrams_in++;
+        c->side.counters.datagrams_in++;
         payload_came(c, o.inside, o.n, now);
         release_reordered(c, now);
         break;
     default:
-        c->counters.refused++;
+        c->side.counters.refused++;
     }
 }
 
 /* ---- time -------------------------------------------------------------------------------------------------------------------- */
 
-uint64_t pk_child_due(const pk_child_t *c) {
+static uint64_t child_due(const pk_side_t *s) {
+    const pk_child_t *c = (const pk_child_t *)s;
     uint64_t due = pk_reorder_due(c->reorder), missing_due = pk_missing_due(c->missing);
 
     if (missing_due < due) due = missing_due;
@@ -552,10 +531,10 @@ uint64_t pk_child_due(const pk_child_t *c) {
     return due;
 }
 
-void pk_child_tick(pk_child_t *c, uint64_t now) {
+static void child_tick(pk_side_t *s, uint64_t now) {
+    pk_child_t *c = child_of(s);
     bool there = pk_session_established(c->session);
 
-    assert(c->magic == CHILD_MAGIC);
     release_reordered(c, now);
     if (now >= c->established_at + OLD_SESSION) pk_session_forget(c->session);
     if (there && (now >= c->renew_at || pk_session_worn(c->session)) && !c->hello) hello(c, now);
@@ -563,16 +542,49 @@ void pk_child_tick(pk_child_t *c, uint64_t now) {
     if (there && now - c->status_at >= (c->news ? STATUS_BUSY : STATUS_IDLE)) status(c, now);
     for (struct pending *p = c->pending; c->pendings && p < c->pending + PENDING; p++) {
         if (!p->used || p->until > now) continue;
-        c->counters.dropped++;
+        c->side.counters.dropped++;
         release(c, p);
     }
     ask(c, now);
 }
 
-void pk_child_aside(pk_child_t *c, enum pk_why why, uint64_t now) {
+static void child_aside(pk_side_t *s, enum pk_why why, uint64_t now) {
+    pk_child_t *c = child_of(s);
+
     if (c->aside == why) return;
     c->aside = why;
     if (!pk_session_established(c->session)) return;
     tell_aside(c);
     if (!why) status(c, now);
+}
+
+/* ---- begin ------------------------------------------------------------------------------------------------------------------- */
+
+static const struct pk_side_ops child_ops = {
+    .free = child_free, .packet = child_packet, .datagram = child_datagram, .due = child_due, .tick = child_tick,
+    .aside = child_aside, .mute = child_mute, .why = child_why, .datagrams_first = true
+};
+
+pk_side_t *pk_child_make(const struct pk_config *config, const struct pk_fingerprint_key *key, pk_store_t *store,
+                         pk_session_t *session, const struct pk_ready *ready, const struct pk_out *out) {
+    pk_child_t *c = pk_memory(sizeof *c);
+    pk_side_t *s;
+
+    if (!c) return NULL;
+    s = &c->side;
+    s->magic = CHILD_MAGIC;
+    s->ops = &child_ops;
+    c->c = config;
+    c->key = key;
+    c->store = store;
+    c->session = session;
+    c->ready = *ready;
+    c->out = *out;
+    c->more = PK_UDP_MORE(config->there.ss_family == AF_INET6);
+    c->renew_at = UINT64_MAX;
+    s->flows = pk_flows_make((uint32_t)config->flows, sizeof(struct flow), NULL, NULL);
+    c->reorder = pk_reorder_make();
+    c->missing = pk_missing_make();
+    if (!s->flows || !c->reorder || !c->missing) pk_side_free(&s);
+    return s;
 }

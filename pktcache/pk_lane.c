@@ -34,8 +34,7 @@ struct pk_lane {
     unsigned                number;
     int                     tun, socket, epoll;
     pk_session_t           *session;
-    pk_parent_t            *parent;     /* one of these two */
-    pk_child_t             *child;
+    pk_side_t              *side;
     pthread_t               thread;
     bool                    started;
     atomic_bool             ends, broken;       /* asked to; the device is gone */
@@ -86,11 +85,6 @@ static void say(void *context, const char *sentence) {
 
 /* ---- the loop ---------------------------------------------------------------------------------------------------------------- */
 
-static void datagram_in(pk_lane_t *l, void *bytes, size_t n) {
-    if (l->parent) pk_parent_datagram(l->parent, bytes, n, l->now);
-    else pk_child_datagram(l->child, bytes, n, l->now);
-}
-
 /* Whether it has the peer's address and port: what has not is not worth a MAC. */
 static bool is_from_peer(const pk_lane_t *l, const struct sockaddr_storage *a) {
     if (a->ss_family != l->there.ss_family) return false;
@@ -113,7 +107,8 @@ static int read_socket(pk_lane_t *l) {
         }
         n = recvmmsg(l->socket, l->message, DATAGRAMS, MSG_DONTWAIT, NULL);
         for (int i = 0; i < n; i++)
-            if (!(l->message[i].msg_hdr.msg_flags & MSG_TRUNC) && is_from_peer(l, l->from + i)) datagram_in(l, l->datagram[i], l->message[i].msg_len);
+            if (!(l->message[i].msg_hdr.msg_flags & MSG_TRUNC) && is_from_peer(l, l->from + i))
+                pk_side_datagram(l->side, l->datagram[i], l->message[i].msg_len, l->now);
         all += n > 0 ? n : 0;
     }
     return all;
@@ -124,22 +119,21 @@ static void read_device(pk_lane_t *l) {
         ssize_t n = read(l->tun, l->piece, sizeof l->piece);
         if (n < 0 && errno == EBADFD) atomic_store(&l->broken, true);
         if (n <= 0) return;
-        if (l->child) datagrams += read_socket(l);      /* what the parent said of this packet came before it, and may be there only now */
-        if (l->parent) pk_parent_packet(l->parent, l->piece, (size_t)n, l->now);
-        else pk_child_packet(l->child, l->piece, (size_t)n, l->now);
+        if (l->side->ops->datagrams_first) datagrams += read_socket(l);
+        pk_side_packet(l->side, l->piece, (size_t)n, l->now);
     }
 }
 
 static void show(pk_lane_t *l) {
-    pk_flows_t *flows = l->parent ? pk_parent_flows(l->parent) : pk_child_flows(l->child);
+    pk_flows_t *flows = l->side->flows;
 
     l->shown = l->now;
     pthread_mutex_lock(&l->lock);
     struct pk_seen *s = &l->seen;
-    s->counters = *(l->parent ? pk_parent_counters(l->parent) : pk_child_counters(l->child));
-    s->why = l->parent ? pk_parent_why(l->parent) : pk_child_why(l->child);
+    s->counters = l->side->counters;
+    s->why = pk_side_why(l->side);
     s->theirs = pk_session_theirs(l->session);
-    s->begun = *(l->parent ? pk_parent_begun(l->parent) : pk_child_begun(l->child));
+    s->begun = l->side->begun;
     s->flows = pk_flows_used(flows);
     s->listed = 0;
     for (const struct pk_flow *f = NULL; s->listed < PK_SEEN_FLOWS && (f = pk_flows_next(flows, f));) s->flow[s->listed++] = *f;
@@ -147,7 +141,7 @@ static void show(pk_lane_t *l) {
 }
 
 static void wait_for_something(pk_lane_t *l) {
-    uint64_t due = l->parent ? pk_parent_due(l->parent) : pk_child_due(l->child), wait = due <= l->now ? 0 : due - l->now;
+    uint64_t due = pk_side_due(l->side), wait = due <= l->now ? 0 : due - l->now;
     struct epoll_event events[2];
 
     if (wait > PK_BEAT_MOST) wait = PK_BEAT_MOST;
@@ -165,14 +159,11 @@ static void *loop(void *context) {
         pk_lease_renew(l->common->lease, l->number, l->now);
         read_socket(l);
         read_device(l);
-        if (l->parent) pk_parent_tick(l->parent, l->now);
-        else pk_child_tick(l->child, l->now);
+        pk_side_tick(l->side, l->now);
         if (l->now - l->shown < SHOW_EVERY) continue;
-        enum pk_why aside = atomic_load(&l->common->aside);
-        if (l->parent) pk_parent_aside(l->parent, aside, l->now);
-        else pk_child_aside(l->child, aside, l->now);
+        pk_side_aside(l->side, atomic_load(&l->common->aside), l->now);
         show(l);
-        if (l->child) pk_child_mute(l->child, !pk_tun_is_up(l->common->c->device));
+        if (l->side->ops->mute) l->side->ops->mute(l->side, !pk_tun_is_up(l->common->c->device));
     }
     return NULL;
 }
@@ -222,6 +213,11 @@ static int watch(pk_lane_t *l, char **error) {
     return fail(error, "sockets can't be waited for", "", errno);
 }
 
+static pk_side_t *make_side(const struct pk_common *m, pk_session_t *session, const struct pk_out *out) {
+    if (m->role == PK_PARENT) return pk_parent_make(m->c, &m->key, m->store, session, out);
+    return pk_child_make(m->c, &m->key, m->store, session, &m->ready, out);
+}
+
 pk_lane_t *pk_lane_make(const struct pk_common *common, unsigned number, int tun, char **error) {
     pk_lane_t *l = pk_memory(sizeof *l);
     struct pk_out out = { l, packet_out, datagram_out, say };
@@ -241,9 +237,8 @@ pk_lane_t *pk_lane_make(const struct pk_common *common, unsigned number, int tun
         l->message[i].msg_hdr.msg_iovlen = 1;
     }
     l->session = pk_session_make(&common->secret, common->role, number, (unsigned)common->c->queues, (unsigned)common->c->fingerprint);
-    if (l->session && common->role == PK_PARENT) l->parent = pk_parent_make(common->c, &common->key, common->store, l->session, &out);
-    if (l->session && common->role == PK_CHILD) l->child = pk_child_make(common->c, &common->key, common->store, l->session, &common->ready, &out);
-    if ((!l->parent && !l->child) || open_socket(l, error) || watch(l, error)) pk_lane_stop(&l);
+    if (l->session) l->side = make_side(common, l->session, &out);
+    if (!l->side || open_socket(l, error) || watch(l, error)) pk_lane_stop(&l);
     return l;
 }
 
@@ -272,8 +267,7 @@ void pk_lane_stop(pk_lane_t **lane) {
     assert(l->magic == LANE_MAGIC);
     atomic_store(&l->ends, true);
     if (l->started) pthread_join(l->thread, NULL);
-    pk_parent_free(&l->parent);
-    pk_child_free(&l->child);
+    pk_side_free(&l->side);
     pk_session_free(&l->session);
     if (l->socket >= 0) close(l->socket);
     if (l->epoll >= 0) close(l->epoll);

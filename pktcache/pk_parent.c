@@ -31,22 +31,19 @@ enum {                          /* microseconds */
 
 enum { ASIDE_OVER = 5 };        /* times that it is told again that we do not any more */
 
-struct pk_parent {
-    unsigned                         magic;
+typedef struct pk_parent {
+    struct pk_side                   side;
     const struct pk_config          *c;
     const struct pk_fingerprint_key *key;
     pk_store_t                      *store;
     pk_session_t                    *session;
     struct pk_out                    out;
-    pk_flows_t                      *flows;
     pk_reorder_t                    *reorder;
     pk_train_queue_t                *queue;
-    struct pk_counters               counters;
     size_t                           room;          /* bytes of what is sealed, so that the datagram fits the link */
     uint32_t                         more;          /* bytes of IP and UDP headers of a datagram */
     struct pk_liveness               liveness;
     struct pk_advance                advance;
-    struct pk_begun                  begun;
     enum pk_why                      aside, childs; /* the daemon stands aside, and why; the child's */
     enum pk_why                      told;          /* the child was, at told_at */
     uint64_t                         told_at;
@@ -54,7 +51,12 @@ struct pk_parent {
     uint64_t                         childs_number; /* of the child's datagram that said `childs` */
     enum pk_why                      differs;       /* VERSION, DISAGREES: said once until there is a session */
     uint64_t                         who_at, who_wait; /* the next WHO may be sent; how long after that the one behind it */
-};
+} pk_parent_t;
+
+static pk_parent_t *parent_of(pk_side_t *s) {
+    assert(s->magic == PARENT_MAGIC);
+    return (pk_parent_t *)s;
+}
 
 static void flow_gone(void *context, struct pk_flow *f) {
     pk_parent_t *p = context;
@@ -63,30 +65,9 @@ static void flow_gone(void *context, struct pk_flow *f) {
 
 static pk_train_leaves train_leaves;
 
-pk_parent_t *pk_parent_make(const struct pk_config *c, const struct pk_fingerprint_key *key, pk_store_t *store, pk_session_t *session, const struct pk_out *out) {
-    pk_parent_t *p = pk_memory(sizeof *p);
-    if (!p) return NULL;
-    p->magic = PARENT_MAGIC;
-    p->c = c;
-    p->key = key;
-    p->store = store;
-    p->session = session;
-    p->out = *out;
-    p->more = PK_UDP_MORE(c->there.ss_family == AF_INET6);
-    p->room = c->mtu - p->more - PK_SEAL_MORE;
-    p->flows = pk_flows_make((uint32_t)c->flows, sizeof(struct pk_follow), flow_gone, p);
-    p->reorder = pk_reorder_make();
-    p->queue = pk_train_queue_make(c, p->room, train_leaves, p);
-    if (!p->flows || !p->reorder || !p->queue) pk_parent_free(&p);
-    return p;
-}
-
-void pk_parent_free(pk_parent_t **parent) {
-    pk_parent_t *p = *parent;
-    *parent = NULL;
-    if (!p) return;
-    assert(p->magic == PARENT_MAGIC);
-    pk_flows_free(&p->flows);
+static void parent_free(pk_side_t *s) {
+    pk_parent_t *p = parent_of(s);
+    pk_flows_free(&s->flows);
     pk_reorder_free(&p->reorder);
     pk_train_queue_free(&p->queue);
     free(p);
@@ -99,20 +80,17 @@ static enum pk_why obstacle(const pk_parent_t *p) {
     return p->childs ? p->childs : p->liveness.here ? PK_WHY_NOTHING : PK_WHY_SILENT;
 }
 
-enum pk_why pk_parent_why(const pk_parent_t *p) {
+static enum pk_why parent_why(const pk_side_t *s) {
+    const pk_parent_t *p = (const pk_parent_t *)s;
     enum pk_why why = obstacle(p);
     return why || p->advance.state == PK_GO ? why : PK_WHY_FOLLOWED;
 }
 
-const struct pk_begun *pk_parent_begun(const pk_parent_t *p) { return &p->begun; }
-const struct pk_counters *pk_parent_counters(const pk_parent_t *p) { return &p->counters; }
-pk_flows_t *pk_parent_flows(pk_parent_t *p) { return p->flows; }
-
 /* ---- out --------------------------------------------------------------------------------------------------------------------- */
 
 static void send_datagram(pk_parent_t *p, const void *bytes, size_t n) {
-    p->counters.datagrams_out++;
-    p->counters.datagram_bytes_out += n + p->more;
+    p->side.counters.datagrams_out++;
+    p->side.counters.datagram_bytes_out += n + p->more;
     p->out.datagram(p->out.context, bytes, n);
 }
 
@@ -140,13 +118,13 @@ static void tell_aside(pk_parent_t *p, uint64_t now) {
 static void send_run(pk_parent_t *p, const struct pk_head *h, const void *payload, uint32_t n, uint32_t segment, uint8_t flags) {
     uint8_t head[PK_OUT_ROOM];
     struct iovec part[2] = { { head, pk_head_write(h, n, segment, flags, head) }, { (void *)payload, n } };
-    p->counters.native_bytes += n + (uint64_t)(n + segment - 1) / segment * h->length;
+    p->side.counters.native_bytes += n + (uint64_t)(n + segment - 1) / segment * h->length;
     p->out.packet(p->out.context, part, 2);
 }
 
 static void send_piece(pk_parent_t *p, const struct pk_packet *k, const void *piece, size_t bytes) {
     struct iovec part = { (void *)piece, bytes };
-    p->counters.native_bytes += k && k->segments ? k->payload + (uint64_t)k->segments * k->headers : pk_piece_ip(bytes);
+    p->side.counters.native_bytes += k && k->segments ? k->payload + (uint64_t)k->segments * k->headers : pk_piece_ip(bytes);
     p->out.packet(p->out.context, &part, 1);
 }
 
@@ -187,9 +165,9 @@ static void train_leaves(void *context, const struct pk_train *t, struct pk_flow
         unload(p, t);
         return;
     }
-    p->counters.trains++;
-    p->counters.hits += t->tokens;
-    p->counters.saved += saved;
+    p->side.counters.trains++;
+    p->side.counters.hits += t->tokens;
+    p->side.counters.saved += saved;
     if (f) {
         f->tokens += t->tokens;
         f->saved += saved;
@@ -212,10 +190,10 @@ static void judge(pk_parent_t *p, const struct pk_packet *k, const bool *keep, e
         enum verdict small = literals && n <= p->c->literal ? LITERAL : AS_IT_IS;
         verdict[i] = small;
         if (!keep[i]) continue;
-        p->counters.kept++;
+        p->side.counters.kept++;
         pk_fingerprint_of(p->key, payload, n, fp + i);
         enum pk_met met = pk_store_meet(p->store, fp + i, payload, n);
-        p->counters.stored += met == PK_NEW;
+        p->side.counters.stored += met == PK_NEW;
         if (met != PK_CLASH) verdict[i] = met == PK_SAME ? TOKEN : NEW;
     }
 }
@@ -265,17 +243,17 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
     plain = plain || !pk_advance_may(&p->advance, &f->flow.tuple, now);
     pk_flow_count(&f->flow, k->segments, k->payload, k->headers);
     if (k->flags & PK_SYN) {
-        pk_begun_answered(&p->begun, pk_flow_again(&f->flow, k->seq));
+        pk_begun_answered(&p->side.begun, pk_flow_again(&f->flow, k->seq));
     } else if (!pk_flow_behind(&f->flow, k->seq)) {
-        if (k->payload) pk_begun_goes_on(&p->begun);
-        p->counters.fresh += k->payload > 0;
+        if (k->payload) pk_begun_goes_on(&p->side.begun);
+        p->side.counters.fresh += k->payload > 0;
     } else {
-        p->counters.again += k->segments;
+        p->side.counters.again += k->segments;
         if (k->payload) pk_advance_again(&p->advance, &f->flow.tuple, k->seq, now);
     }
     if (pk_follow_response(f, k)) kept = pk_follow_keep(f, k, p->c, keep);
     else plain = true;
-    p->counters.lost += pk_follow_lost(f) && !f->lost;
+    p->side.counters.lost += pk_follow_lost(f) && !f->lost;
     f->lost = pk_follow_lost(f);
     /* Of a connection that is not followed nothing goes in trains, so there is none to go along with. */
     small = p->c->mode == PK_MODE_TRAIN && k->payload <= p->c->literal && (p->c->keep == PK_KEEP_ALL || !pk_follow_lost(f));
@@ -283,7 +261,7 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
     if (plain) {
         pk_train_queue_leave(p->queue, &f->flow, now);
         send_piece(p, k, piece, bytes);
-        if (k->flags & PK_RST) pk_flows_drop(p->flows, &f->flow);
+        if (k->flags & PK_RST) pk_flows_drop(p->side.flows, &f->flow);
         return;
     }
     judge(p, k, keep, verdict, fp);
@@ -291,32 +269,32 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
 }
 
 static void request(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, uint64_t now) {
-    if (k->flags & PK_SYN) pk_begun_asked(&p->begun, &f->flow.tuple, f->flow.both_ways && f->ask_known && f->ask_next == k->seq + 1);
+    if (k->flags & PK_SYN) pk_begun_asked(&p->side.begun, &f->flow.tuple, f->flow.both_ways && f->ask_known && f->ask_next == k->seq + 1);
     f->flow.both_ways = true;
     pk_advance_asks(&p->advance, &f->flow.tuple, now);
     pk_follow_request(f, k);
 }
 
-static struct pk_follow *flow_of(pk_parent_t *p, const struct pk_tuple *tuple) { return (struct pk_follow *)pk_flows_get(p->flows, tuple); }
+static struct pk_follow *flow_of(pk_parent_t *p, const struct pk_tuple *tuple) { return (struct pk_follow *)pk_flows_get(p->side.flows, tuple); }
 
 /* What has waited for something that came, or waited for too long. */
 static void release_reordered(pk_parent_t *p, uint64_t now) {
     struct pk_waiting *w;
     struct pk_packet k;
 
-    while ((w = pk_reorder_take(p->reorder, now, p->flows)))
+    while ((w = pk_reorder_take(p->reorder, now, p->side.flows)))
         if (pk_packet_parse(&k, w->bytes, w->n) == PK_TCP) response(p, flow_of(p, &w->tuple), &k, w->bytes, w->n, now);
 }
 
 /* ---- what comes from the device ---------------------------------------------------------------------------------------------- */
 
-void pk_parent_packet(pk_parent_t *p, void *piece, size_t bytes, uint64_t now) {
+static void parent_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now) {
+    pk_parent_t *p = parent_of(s);
     struct pk_packet k;
     struct pk_tuple tuple;
 
-    assert(p->magic == PARENT_MAGIC);
-    p->counters.pieces++;
-    p->counters.bytes_in += pk_piece_ip(bytes);
+    p->side.counters.pieces++;
+    p->side.counters.bytes_in += pk_piece_ip(bytes);
     /* What is damaged its receiver will not take; so it is nothing that was said. */
     if (pk_packet_parse(&k, piece, bytes) == PK_OTHER || (!k.checked && !pk_packet_intact(&k))) {
         send_piece(p, NULL, piece, bytes);
@@ -326,7 +304,7 @@ void pk_parent_packet(pk_parent_t *p, void *piece, size_t bytes, uint64_t now) {
     if (pk_config_serves(p->c, &tuple)) {
         struct pk_follow *f = flow_of(p, &tuple);
         if (!(k.flags & (PK_SYN | PK_RST)) && pk_flow_ahead(&f->flow, k.seq) && pk_reorder_add(p->reorder, &tuple, k.seq, false, piece, bytes, now)) {
-            p->counters.late++;
+            p->side.counters.late++;
             return;
         }
         response(p, f, &k, piece, bytes, now);
@@ -350,20 +328,20 @@ static void established(pk_parent_t *p, const struct pk_ready *ready, uint64_t n
     pk_liveness_begin(&p->liveness, now);
     pk_advance_forget(&p->advance);
     p->differs = p->childs = PK_WHY_NOTHING;
-    p->begun.other = p->begun.unheard = false;
+    p->side.begun.other = p->side.begun.unheard = false;
     p->told = PK_WHY_NOTHING;
     p->tell_more = 0;
     p->childs_number = 0;
     tell_aside(p, now);
     p->who_wait = 0;
-    p->counters.sessions++;
+    p->side.counters.sessions++;
     p->out.say(p->out.context, "session established");
 }
 
 static void news(pk_parent_t *p, enum pk_news what, const char *why) {
-    p->begun.unheard = !p->liveness.here;
+    p->side.begun.unheard = !p->liveness.here;
     if (what == PK_NOW_GONE) {
-        p->counters.outages++;
+        p->side.counters.outages++;
         pk_advance_forget(&p->advance);
         p->out.say(p->out.context, why);
     }
@@ -384,9 +362,9 @@ static void child_says(pk_parent_t *p, enum pk_why why, uint64_t number) {
     p->childs_number = number;
     if (p->childs == why) return;
     p->childs = why;
-    pk_begun_goes_on(&p->begun);
+    pk_begun_goes_on(&p->side.begun);
     pk_advance_forget(&p->advance);
-    p->begun.other = p->childs;
+    p->side.begun.other = p->childs;
     if (p->childs) p->out.say(p->out.context, "the child stands aside; packets go as they are:");
     p->out.say(p->out.context, p->childs ? pk_why_sentence(p->childs) : "the child does not stand aside any more");
 }
@@ -409,8 +387,8 @@ static void recover(pk_parent_t *p, const uint8_t *inside, size_t n) {
         struct pk_fingerprint fp;
         pk_fingerprint_read(&fp, inside);
         uint32_t length = pk_store_get(p->store, &fp, payload, sizeof payload);
-        p->counters.wanted++;
-        p->counters.recovered += length > 0;
+        p->side.counters.wanted++;
+        p->side.counters.recovered += length > 0;
         for (uint32_t at = 0, part; at < length; at += part) {
             uint32_t room = (uint32_t)(p->room - sizeof *out);
             part = length - at < room ? length - at : room;
@@ -459,40 +437,41 @@ static void control(pk_parent_t *p, const void *datagram, size_t bytes, uint64_t
         differs(p, PK_WHY_VERSION);
         break;
     default:
-        p->counters.refused++;
+        p->side.counters.refused++;
     }
 }
 
-void pk_parent_datagram(pk_parent_t *p, void *datagram, size_t bytes, uint64_t now) {
+static void parent_datagram(pk_side_t *s, void *datagram, size_t bytes, uint64_t now) {
+    pk_parent_t *p = parent_of(s);
     struct pk_opened o;
 
-    assert(p->magic == PARENT_MAGIC);
     if (pk_wire_is_handshake(datagram, bytes)) {
         control(p, datagram, bytes, now);
         return;
     }
     switch (pk_open(p->session, datagram, bytes, &o)) {
     case PK_STATUS:
-        p->counters.datagrams_in++;
+        p->side.counters.datagrams_in++;
         status_came(p, &o, now);
         break;
     case PK_ASIDE:
-        p->counters.datagrams_in++;
+        p->side.counters.datagrams_in++;
         if (o.n == 1 && !o.before) child_says(p, *o.inside, o.number);
         break;
     case PK_MISSING:
-        p->counters.datagrams_in++;
+        p->side.counters.datagrams_in++;
         recover(p, o.inside, o.n);
         break;
     default:
-        p->counters.refused++;
+        p->side.counters.refused++;
         if (o.stranger && (!pk_session_established(p->session) || now >= p->liveness.spoke + STRANGE)) who(p, now);
     }
 }
 
 /* ---- time -------------------------------------------------------------------------------------------------------------------- */
 
-uint64_t pk_parent_due(const pk_parent_t *p) {
+static uint64_t parent_due(const pk_side_t *s) {
+    const pk_parent_t *p = (const pk_parent_t *)s;
     uint64_t due = pk_reorder_due(p->reorder), queue_due = pk_train_queue_due(p->queue);
     uint64_t liveness_due = pk_liveness_due(&p->liveness);
     bool there = pk_session_established(p->session);
@@ -504,27 +483,60 @@ uint64_t pk_parent_due(const pk_parent_t *p) {
     return due;
 }
 
-void pk_parent_tick(pk_parent_t *p, uint64_t now) {
-    assert(p->magic == PARENT_MAGIC);
+static void parent_tick(pk_side_t *s, uint64_t now) {
+    pk_parent_t *p = parent_of(s);
+
     release_reordered(p, now);
     pk_train_queue_tick(p->queue, now);
     if (!pk_session_established(p->session)) {
         who(p, now);
         return;
     }
-    if (p->advance.stops != p->counters.stopped) {
-        p->counters.stopped = p->advance.stops;
+    if (p->advance.stops != p->side.counters.stopped) {
+        p->side.counters.stopped = p->advance.stops;
         p->out.say(p->out.context, pk_why_sentence(PK_WHY_FOLLOWED));
     }
     tell_aside(p, now);
-    p->counters.advanced = p->advance.proofs;
+    p->side.counters.advanced = p->advance.proofs;
     news(p, pk_liveness_tick(&p->liveness, now), "nothing is heard of what was sent to the child; packets go as they are");
     if (pk_liveness_asks(&p->liveness, now)) probe(p, now);
 }
 
-void pk_parent_aside(pk_parent_t *p, enum pk_why why, uint64_t now) {
+static void parent_aside(pk_side_t *s, enum pk_why why, uint64_t now) {
+    pk_parent_t *p = parent_of(s);
+
     if (p->aside == why) return;
     p->aside = why;
     pk_advance_forget(&p->advance);
     tell_aside(p, now);
+}
+
+/* ---- begin ------------------------------------------------------------------------------------------------------------------- */
+
+static const struct pk_side_ops parent_ops = {
+    .free = parent_free, .packet = parent_packet, .datagram = parent_datagram, .due = parent_due, .tick = parent_tick,
+    .aside = parent_aside, .why = parent_why
+};
+
+pk_side_t *pk_parent_make(const struct pk_config *c, const struct pk_fingerprint_key *key, pk_store_t *store, pk_session_t *session,
+                          const struct pk_out *out) {
+    pk_parent_t *p = pk_memory(sizeof *p);
+    pk_side_t *s;
+
+    if (!p) return NULL;
+    s = &p->side;
+    s->magic = PARENT_MAGIC;
+    s->ops = &parent_ops;
+    p->c = c;
+    p->key = key;
+    p->store = store;
+    p->session = session;
+    p->out = *out;
+    p->more = PK_UDP_MORE(c->there.ss_family == AF_INET6);
+    p->room = c->mtu - p->more - PK_SEAL_MORE;
+    s->flows = pk_flows_make((uint32_t)c->flows, sizeof(struct pk_follow), flow_gone, p);
+    p->reorder = pk_reorder_make();
+    p->queue = pk_train_queue_make(c, p->room, train_leaves, p);
+    if (!s->flows || !p->reorder || !p->queue) pk_side_free(&s);
+    return s;
 }

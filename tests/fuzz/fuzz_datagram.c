@@ -21,9 +21,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     uint8_t *exact = malloc(n + !n);
     memcpy(exact, out, n);
-    if (how & 2) pk_parent_datagram(parent, exact, n, now);
-    else pk_child_datagram(child, exact, n, now);
+    if (how & 2) pk_side_datagram(parent, exact, n, now);
+    else pk_side_datagram(child, exact, n, now);
     free(exact);
-    pk_child_tick(child, now);
+    pk_side_tick(child, now);
     return 0;
 }

@@ -40,14 +40,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         uint8_t *exact = malloc(n + !n);
         memcpy(exact, data, n);
         take_apart(exact, n);
-        pk_parent_packet(parent, exact, n, now);
+        pk_side_packet(parent, exact, n, now);
         memcpy(exact, data, n);
-        pk_child_packet(child, exact, n, now);
+        pk_side_packet(child, exact, n, now);
         free(exact);
         data += n;
         size -= n;
         now += 200;
-        pk_parent_tick(parent, now);
+        pk_side_tick(parent, now);
     }
     return 0;
 }

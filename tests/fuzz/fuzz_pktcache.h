@@ -15,8 +15,7 @@ static struct pk_config config;
 static struct pk_fingerprint_key fingerprint_key;
 static pk_session_t *parent_session, *child_session;
 static pk_store_t *parent_store, *child_store;
-static pk_parent_t *parent;
-static pk_child_t *child;
+static pk_side_t *parent, *child;
 static uint64_t now;
 
 /* What comes out is a piece that the kernel would take. */
@@ -64,8 +63,8 @@ static void fuzz_begin(int keep) {
     n = pk_session_begin(child_session, hello);
     pk_session_step(parent_session, hello, n, &ready, welcome, &m);
     if (pk_session_step(child_session, welcome, m, &ready, go, &n) != PK_ESTABLISHED) abort();
-    pk_parent_datagram(parent, go, n, now);
-    if (!pk_parent_at_work(parent)) abort();
+    pk_side_datagram(parent, go, n, now);
+    if (pk_side_why(parent)) abort();
 }
 
 #endif

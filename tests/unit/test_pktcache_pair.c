@@ -56,7 +56,7 @@ static struct world {
     struct pk_config   config;
     struct pk_secret   secret;
     struct pk_fingerprint_key key;
-    struct side { pk_store_t *store; pk_session_t *session; pk_parent_t *parent; pk_child_t *child; struct pk_counters sum; } parent, child;
+    struct side { pk_store_t *store; pk_session_t *session; pk_side_t *side; struct pk_counters sum; } parent, child;
     struct queue down, up;
     struct stream stream[STREAMS];
     uint8_t  template[TEMPLATES][LENGTH];
@@ -196,10 +196,8 @@ static void add(struct pk_counters *sum, const struct pk_counters *c) {
 }
 
 static void end_side(struct side *s) {
-    if (s->parent) add(&s->sum, pk_parent_counters(s->parent));
-    if (s->child) add(&s->sum, pk_child_counters(s->child));
-    pk_parent_free(&s->parent);
-    pk_child_free(&s->child);
+    if (s->side) add(&s->sum, &s->side->counters);
+    pk_side_free(&s->side);
     pk_session_free(&s->session);
     pk_store_free(&s->store);
 }
@@ -208,7 +206,7 @@ static void begin_parent(void) {
     struct pk_out out = { NULL, packet_down, datagram_down, say };
     w.parent.store = pk_store_make(w.s->cache, PK_STORE_PARENT);
     w.parent.session = pk_session_make(&w.secret, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY);
-    w.parent.parent = pk_parent_make(&w.config, &w.key, w.parent.store, w.parent.session, &out);
+    w.parent.side = pk_parent_make(&w.config, &w.key, w.parent.store, w.parent.session, &out);
 }
 
 static void begin_child(void) {
@@ -217,7 +215,7 @@ static void begin_child(void) {
     for (size_t i = 0; i < sizeof ready.cache; i++) ready.cache[i] = (uint8_t)dice(256);
     w.child.store = pk_store_make(w.s->cache, PK_STORE_CHILD);
     w.child.session = pk_session_make(&w.secret, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
-    w.child.child = pk_child_make(&w.config, &w.key, w.child.store, w.child.session, &ready, &out);
+    w.child.side = pk_child_make(&w.config, &w.key, w.child.store, w.child.session, &ready, &out);
 }
 
 /* What has come: handed to `take`, in the queue's order. */
@@ -235,20 +233,20 @@ static void arrive(struct queue *q, void (*take)(struct thing *t)) {
 }
 
 static void take_down(struct thing *t) {
-    if (t->datagram) pk_child_datagram(w.child.child, t->bytes, t->n, w.now);
-    else pk_child_packet(w.child.child, t->bytes, t->n, w.now);
+    if (t->datagram) pk_side_datagram(w.child.side, t->bytes, t->n, w.now);
+    else pk_side_packet(w.child.side, t->bytes, t->n, w.now);
 }
 
-static void take_up(struct thing *t) { pk_parent_datagram(w.parent.parent, t->bytes, t->n, w.now); }
+static void take_up(struct thing *t) { pk_side_datagram(w.parent.side, t->bytes, t->n, w.now); }
 
 static void run_down(void) {
     arrive(&w.down, take_down);
-    if (pk_child_due(w.child.child) <= w.now) pk_child_tick(w.child.child, w.now);
+    if (pk_side_due(w.child.side) <= w.now) pk_side_tick(w.child.side, w.now);
 }
 
 static void run_up(void) {
     arrive(&w.up, take_up);
-    if (pk_parent_due(w.parent.parent) <= w.now) pk_parent_tick(w.parent.parent, w.now);
+    if (pk_side_due(w.parent.side) <= w.now) pk_side_tick(w.parent.side, w.now);
 }
 
 /* ---- servers ----------------------------------------------------------------------------------------------------------------- */
@@ -291,14 +289,14 @@ static void from_server(struct stream *s, uint32_t at, uint32_t n, uint32_t segm
         pk_packet_parse(&k, piece, bytes);
         put16(piece + sizeof(struct virtio_net_hdr) + k.ip_header + 16, slow_fold(k.length - k.ip_header + 6 + (k.ip[0] >> 4 == 4 ? slow_sum(k.ip + 12, 8) : slow_sum(k.ip + 8, 32))));
     }
-    pk_parent_packet(w.parent.parent, piece, bytes, w.now);
+    pk_side_packet(w.parent.side, piece, bytes, w.now);
 }
 
 static void to_parent(struct wire h, const void *payload, uint32_t n) {
     uint8_t piece[2048];
     h.version = w.s->version;
     h.whole_sum = true;
-    pk_parent_packet(w.parent.parent, piece, make_piece(piece, &h, payload, n), w.now);
+    pk_side_packet(w.parent.side, piece, make_piece(piece, &h, payload, n), w.now);
 }
 
 /* The connection and its request, over a good link. */
@@ -473,7 +471,7 @@ START_TEST(test_a_joined_connection_may_have_been_authorized) {
         run_down();
         run_up();
     }
-    ck_assert(pk_parent_at_work(w.parent.parent));
+    ck_assert(pk_side_why(w.parent.side) == PK_WHY_NOTHING);
     to_parent((h = up, h.flags = PK_SYN, h.seq = ask - 1, h), NULL, 0);
     to_parent((h = down, h.flags |= PK_SYN, h.seq = seq - 1, h), NULL, 0);
     for (int request = 0; request < 4; request++) {
@@ -490,7 +488,7 @@ START_TEST(test_a_joined_connection_may_have_been_authorized) {
             run_down();
             run_up();
         }
-        ck_assert_msg(pk_parent_counters(w.parent.parent)->kept == 1, "after request %d: %lu", request, (unsigned long)pk_parent_counters(w.parent.parent)->kept);
+        ck_assert_msg(w.parent.side->counters.kept == 1, "after request %d: %lu", request, (unsigned long)w.parent.side->counters.kept);
     }
     teardown();
 }
@@ -525,16 +523,16 @@ START_TEST(test_what_a_probe_holds_cannot_be_known) {
     memset(&listens, 0, sizeof listens);
     listens.child = pk_session_make(&w.secret, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
     pk_session_t *session = pk_session_make(&w.secret, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY);
-    pk_parent_t *parent = pk_parent_make(&w.config, &w.key, w.parent.store, session, &out);
+    pk_side_t *parent = pk_parent_make(&w.config, &w.key, w.parent.store, session, &out);
     for (int i = 0; i < 3; i++) {
         n = pk_session_begin(listens.child, hello);
         ck_assert_int_eq(pk_session_step(session, hello, n, &ready, welcome, &m), PK_ANSWER);
         ck_assert_int_eq(pk_session_step(listens.child, welcome, m, &ready, go, &n), PK_ESTABLISHED);
-        pk_parent_datagram(parent, go, n, w.now);
-        pk_parent_tick(parent, w.now += ROUND);
+        pk_side_datagram(parent, go, n, w.now);
+        pk_side_tick(parent, w.now += ROUND);
     }
     ck_assert_uint_eq(listens.probes, 3);
-    pk_parent_free(&parent);
+    pk_side_free(&parent);
     pk_session_free(&session);
     pk_session_free(&listens.child);
     teardown();
@@ -556,31 +554,31 @@ static void go_on(uint64_t microseconds) {
 START_TEST(test_a_lost_word_is_no_standing_aside) {
     setup(&(struct scenario){ .name = "aside", .version = 4, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_ALL, .mss = 1448, .mtu = 1500, .cache = 1 << 20 }, 5);
     go_on(20000);
-    ck_assert(pk_parent_at_work(w.parent.parent) && pk_child_at_work(w.child.child));
+    ck_assert(pk_side_why(w.parent.side) == PK_WHY_NOTHING && pk_side_why(w.child.side) == PK_WHY_NOTHING);
     for (int lost = 0; lost < 2; lost++) {
-        pk_child_aside(w.child.child, PK_WHY_FILTERED, w.now);
+        pk_side_aside(w.child.side, PK_WHY_FILTERED, w.now);
         if (lost) lose(&w.up);
         go_on(1000000);
-        ck_assert_int_eq(pk_parent_why(w.parent.parent), PK_WHY_FILTERED);
-        pk_child_aside(w.child.child, PK_WHY_NOTHING, w.now);
+        ck_assert_int_eq(pk_side_why(w.parent.side), PK_WHY_FILTERED);
+        pk_side_aside(w.child.side, PK_WHY_NOTHING, w.now);
         if (lost) lose(&w.up);
         go_on(1000000);
-        ck_assert_int_eq(pk_parent_why(w.parent.parent), PK_WHY_NOTHING);
-        pk_parent_aside(w.parent.parent, PK_WHY_FILTERED, w.now);
+        ck_assert_int_eq(pk_side_why(w.parent.side), PK_WHY_NOTHING);
+        pk_side_aside(w.parent.side, PK_WHY_FILTERED, w.now);
         if (lost) lose(&w.down);
         go_on(1500000);
-        ck_assert_int_eq(pk_child_why(w.child.child), PK_WHY_FILTERED);
-        pk_parent_aside(w.parent.parent, PK_WHY_NOTHING, w.now);
+        ck_assert_int_eq(pk_side_why(w.child.side), PK_WHY_FILTERED);
+        pk_side_aside(w.parent.side, PK_WHY_NOTHING, w.now);
         if (lost) lose(&w.down);
         go_on(1500000);
-        ck_assert_int_eq(pk_child_why(w.child.child), PK_WHY_NOTHING);
+        ck_assert_int_eq(pk_side_why(w.child.side), PK_WHY_NOTHING);
     }
-    ck_assert_uint_eq(pk_parent_counters(w.parent.parent)->sessions, 1);
+    ck_assert_uint_eq(w.parent.side->counters.sessions, 1);
     /* And it is not said for ever. */
     go_on(10000000);
-    uint64_t said = pk_parent_counters(w.parent.parent)->datagrams_out;
+    uint64_t said = w.parent.side->counters.datagrams_out;
     go_on(3000000);
-    ck_assert_uint_eq(pk_parent_counters(w.parent.parent)->datagrams_out, said);
+    ck_assert_uint_eq(w.parent.side->counters.datagrams_out, said);
     teardown();
 }
 END_TEST
