@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pk_lead.h"
 
-#include "pk_filter.h"
 #include "pk_route.h"
 #include "pk_run.h"
 #include "pk_sight.h"
 #include "pk_tun.h"
-#include "pk_way.h"
+#include "pktcache/pk_filter.h"
+#include "pktcache/pk_way.h"
 
 #include <assert.h>
 #include <errno.h>

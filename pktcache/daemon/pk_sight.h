@@ -8,9 +8,9 @@
 #ifndef FAIRGATE_PK_SIGHT_H
 #define FAIRGATE_PK_SIGHT_H
 
-#include "pk_begun.h"
-#include "pk_config.h"
-#include "pk_way.h"
+#include "pktcache/pk_begun.h"
+#include "pktcache/pk_config.h"
+#include "pktcache/pk_way.h"
 
 typedef struct pk_sight pk_sight_t;
 

@@ -12,7 +12,7 @@
 #ifndef FAIRGATE_PK_ROUTE_H
 #define FAIRGATE_PK_ROUTE_H
 
-#include "pk_config.h"
+#include "pktcache/pk_config.h"
 
 /* Whether this machine would let packets pass: NULL, or a sentence that the caller frees. */
 char *pk_route_obstacle(const struct pk_config *c);

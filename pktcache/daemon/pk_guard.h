@@ -11,7 +11,7 @@
 #ifndef FAIRGATE_PK_GUARD_H
 #define FAIRGATE_PK_GUARD_H
 
-#include "pk_config.h"
+#include "pktcache/pk_config.h"
 
 #define PK_BEAT_MOST   50000u
 #define PK_GUARD_STALL 300000u

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pk_lane.h"
 
-#include "pk_child.h"
-#include "pk_memory.h"
-#include "pk_parent.h"
 #include "pk_tun.h"
+#include "pktcache/pk_child.h"
+#include "pktcache/pk_memory.h"
+#include "pktcache/pk_parent.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -5,16 +5,16 @@
 #ifndef FAIRGATE_PK_LANE_H
 #define FAIRGATE_PK_LANE_H
 
-#include "pk_begun.h"
-#include "pk_config.h"
-#include "pk_flows.h"
 #include "pk_guard.h"
 #include "pk_lease.h"
-#include "pk_out.h"
-#include "pk_secret.h"
-#include "pk_session.h"
-#include "pk_store.h"
-#include "pk_why.h"
+#include "pktcache/pk_begun.h"
+#include "pktcache/pk_config.h"
+#include "pktcache/pk_flows.h"
+#include "pktcache/pk_out.h"
+#include "pktcache/pk_secret.h"
+#include "pktcache/pk_session.h"
+#include "pktcache/pk_store.h"
+#include "pktcache/pk_why.h"
 
 #include <stdatomic.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pk_lease.h"
 
-#include "pk_config.h"
+#include "pktcache/pk_config.h"
 
 #include <assert.h>
 #include <errno.h>
