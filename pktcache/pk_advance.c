@@ -3,11 +3,11 @@
 
 enum {                              /* microseconds */
     SAMPLE = 100000,                /* between two trains that are watched, when the last one was a proof */
-    OLD = 10000000,                 /* a train that nothing came of, neither way */
-    LONG_AGO = 60000000,            /* what stood still then is no evidence any more */
-    APART = 150000,                 /* what is sent again sooner is no timer's */
-    SPEAKS_AFTER = 300000,          /* a client that is heard so long after what stands still went */
-    NO_PROOF = 2000000,             /* for so long */
+    OLD = 10000000,                 /* then a train that was neither acknowledged nor sent again gives its place */
+    LONG_AGO = 60000000,            /* then a connection that stood still is no evidence any more */
+    APART = 150000,                 /* at least, between two repeats that a server's timer makes */
+    SPEAKS_AFTER = 300000,          /* at least, from a train to the word of its client that counts */
+    NO_PROOF = 2000000,             /* at least, before trains are stopped */
     WAIT_FIRST = 60000000
 };
 

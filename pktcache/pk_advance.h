@@ -2,22 +2,29 @@
 /*
  * pk_advance.h - whether connections go on after what the parent sends as trains.
  *
- * That a datagram came the child says.  But something on the link may follow TCP (a firewall with connection tracking): it has not seen the bytes that went in
- * trains, takes a client's acknowledgement of them for invalid and throws it away.  The connection stands still then, and so does each one after it.
+ * That a datagram came the child says (pk_liveness.h).  But something on the link may follow TCP (a firewall with
+ * connection tracking): it has not seen the bytes that went in trains, takes a client's acknowledgement of them for
+ * invalid, and throws it away.  Then that connection stands still, and so does each one after it.
  *
- *     GO        Of some trains the sequence number behind their last byte is remembered, one of a flow at most, PK_WATCHED in all, ten a second when all is well.
- *               An acknowledgement that comes to there before the server has sent anything of it again is a PROOF, and all that was held against trains is
- *               forgotten.  A server that sends the same byte again twice, and a third time..., without one: each time counts, as long as the connection stands still.
- *               After PK_STILL_FLOWS of two flows or PK_STILL of one, 2 s without any proof, and a sign that a client of one of these lives (it asks, it begins a connection): STOPPED.
- *     STOPPED   No trains, so that new connections work; for 60 s, then twice as long each time, up to an hour.  Then: TRIED.
- *     TRIED     Trains of one connection only.  A proof: GO.  It stands still: STOPPED.
+ *     GO        Some trains are watched: the sequence number behind their last byte is remembered, of one train of a
+ *               flow, of PK_WATCHED flows, ten a second when all is well.
+ *               A client's acknowledgement of it, before the server has sent any of it again, is a PROOF: all that was
+ *               held against trains is forgotten.
+ *               Without a PROOF, each time counts that the server sends the same byte again, from the second on, as
+ *               long as the connection stands still.  STOPPED after PK_STILL_FLOWS such times of two flows or more, or
+ *               PK_STILL of one, if for 2 s there was no PROOF and a client of one of them is heard (it asks, it begins
+ *               a connection).
+ *     STOPPED   No trains, so that new connections work; for 60 s, then twice as long each time, up to an hour.  Then
+ *               TRIED.
+ *     TRIED     Trains of one connection only.  A PROOF: GO.  It stands still: STOPPED.
  *
- * Why not sooner: on a link that loses a tenth of what it carries one small response of 800 or so is sent again four times; but others come, which are proofs,
- * and it comes at last.  A client that has gone away acknowledges nothing, either; so one must have been heard since.  Of a
- * connection whose client's packets don't come by the parent (asymmetric routes) nothing is remembered.
+ * Why not sooner: on a link that loses a tenth of its packets one small response of 800 or so is sent again four times;
+ * but other connections give proofs meanwhile, and it comes at last.  A client that has gone away acknowledges nothing,
+ * either; so one must have been heard since.  Connections whose client's packets do not come by the parent (asymmetric
+ * routes) are not watched.
  *
- * How soon: Linux sends again after 0.2, 0.6, 1.4 and 3 s and a round trip each.  Two connections that stand still are enough after 2 s, one after 3 s; the
- * client's next connection or request after that works.
+ * How soon: Linux sends again after 0.2, 0.6, 1.4 and 3 s and a round trip each.  Two connections that stand still are
+ * enough after 2 s, one after 3 s; the client's next connection or request after that works.
  *
  * Times in microseconds.  Nothing allocates.
  */

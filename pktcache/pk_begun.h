@@ -2,11 +2,13 @@
 /*
  * pk_begun.h - what a side sees of connections that begin, so that the daemon can tell whether they come about (pk_way.h).
  *
- * A SYN that comes again has had no answer, or none that came to its client; so has a SYN with ACK.  A side only counts; what that tells the daemon finds out from
- * all sides' counts together (struct pk_vain), ten times a second: a server's answer may come by another queue than what has none.
+ * A SYN that comes again had no answer, or none that came to its client; and a SYN with ACK that comes again was not
+ * heard, either.  A side only counts.  The daemon judges by all sides' counts together (struct pk_vain), ten times a
+ * second, since a server's answer may come by another queue.
  *
- * `alone` counts SYNs that come again while no server answers any, `again` all of both while no server sends anything new on any connection.  Both are told only when
- * that has lasted for PK_VAIN: between two answers a single client can say its SYN a thousand times.
+ * `alone` counts SYNs that come again while no server answers any, `again` SYNs and SYNs with ACK that come again while
+ * no server sends anything new on any connection.  Both are told only when that has lasted for PK_VAIN: between two
+ * answers a single client can send its SYN a thousand times.
  */
 #ifndef FAIRGATE_PK_BEGUN_H
 #define FAIRGATE_PK_BEGUN_H
@@ -23,8 +25,8 @@ struct pk_tries {
 
 struct pk_begun {
     struct pk_tries tries;
-    bool     other;                 /* the other end stands aside: what is in the way of connections may have been there */
-    bool     unheard;               /* what is sent does not reach the other end: likewise, for it may have just been stopped */
+    bool     other;                 /* the other end stands aside: what was in the way may have been there */
+    bool     unheard;               /* what is sent does not reach the other end: that may have been in the way */
     uint32_t asked[PK_ASKED];       /* pk_tuple_mark of those that came last, from the server */
     unsigned next;
 };

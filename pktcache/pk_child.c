@@ -29,7 +29,7 @@ enum {                          /* microseconds */
 
 struct flow {
     struct pk_flow   flow;      /* next: of what went to the client */
-    struct pk_ranges store;     /* when it comes */
+    struct pk_ranges store;     /* what is to be stored when it comes */
 };
 
 struct pending {
@@ -54,11 +54,12 @@ typedef struct pk_child {
     uint64_t                         status_at;         /* the last one */
     uint64_t                         hello_at, hello_wait; /* the next HELLO, when there is no session or a new one is due */
     uint64_t                         established_at, renew_at;
-    bool                             hello;             /* is under way */
+    bool                             hello;             /* a handshake is under way */
     bool                             mute;              /* nothing can be made for clients, so the parent is to hear nothing */
     enum pk_why                      differs;           /* VERSION, DISAGREES: said once until there is a session */
-    enum pk_why                      aside, parents;    /* the daemon stands aside, and why: the parent is told that only; the parent's */
-    bool                             strange;           /* this session's parent sends what we have no word for in `servers`, `clients` and `ports`: it is to hear nothing, as when mute */
+    enum pk_why                      aside, parents;    /* why our daemon stands aside; why the parent does */
+    /* this session's parent sends what `servers`, `clients` and `ports` do not have: it is to hear nothing */
+    bool                             strange;
     pk_reorder_t                    *reorder;
     pk_missing_t                    *missing;
     struct pending                   pending[PENDING];
@@ -122,7 +123,7 @@ static void status(pk_child_t *c, uint64_t now) {
 static void child_mute(pk_side_t *s, bool mute) {
     pk_child_t *c = child_of(s);
 
-    if (c->mute && !mute) c->hello_at = c->hello_wait = 0;      /* what was to be said meanwhile was not */
+    if (c->mute && !mute) c->hello_at = c->hello_wait = 0;      /* what was to be sent meanwhile was not */
     c->mute = mute;
 }
 
@@ -229,7 +230,7 @@ static enum delivery deliver(pk_child_t *c, const uint8_t *bytes, size_t n, uint
         if (!tuple_of_record(c, &record.head, &tuple)) return NONSENSE;
         struct flow *f = flow_of(c, &tuple);
         if (record.kind == PK_NATIVE) {
-            /* It was remembered when the train came. */
+            /* note_orders has remembered it when the train came. */
         } else if (record.kind == PK_LITERAL) {
             pk_flow_count(&f->flow, 1, record.n, record.head.length);
             send_record(c, &record, record.bytes);
@@ -335,7 +336,7 @@ static void packet_goes(pk_child_t *c, struct flow *f, const struct pk_packet *k
     if (was_missing) resume(c, now);
 }
 
-/* What has waited for something that went, or waited for too long. */
+/* What has its turn now, or has waited for too long. */
 static void release_reordered(pk_child_t *c, uint64_t now) {
     struct pk_waiting *w;
     struct pk_packet k;
@@ -388,8 +389,8 @@ static void child_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now) 
 }
 
 /*
- * What is to be stored is remembered at once, whatever the train waits for: the packets may be here already.  Whether there is anything in it
- * besides.
+ * Remembers at once what a train says is to be stored, even if the train itself has to wait: those packets may be here
+ * already.  Whether the train holds anything else.
  */
 static bool note_orders(struct pk_reader r, struct flow *f) {
     struct pk_record record;
@@ -435,7 +436,7 @@ static void established(pk_child_t *c, const void *answer, size_t n, uint64_t no
     status(c, now);
 }
 
-/* Said once until there is a session: a stranger may repeat what a parent has once said. */
+/* Said once until there is a session: a stranger may replay what a parent has once said. */
 static void differs(pk_child_t *c, enum pk_why why) {
     char sentence[256];
     if (c->differs == why) return;
@@ -462,7 +463,7 @@ static void control(pk_child_t *c, const void *datagram, size_t bytes, uint64_t 
         established(c, out, n, now);
         break;
     case PK_BEGIN:
-        /* Anybody may send this again; so not more often than we would begin by ourselves. */
+        /* Anybody may replay this: it makes us begin no more often than we would by ourselves. */
         if (c->hello ? now >= c->hello_at - c->hello_wait + HELLO_EVERY : now >= c->established_at + HELLO_EVERY) {
             if (!c->hello) c->hello_wait = 0;
             hello(c, now);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pk_child.h - the side near the clients: makes packets of trains, and stores the payloads that the parent says are to be stored (EEOD paper, II-D).
+ * pk_child.h - the side near the clients: makes packets of trains, and stores the payloads that the parent says are to
+ * be stored (EEOD paper, II-D).
  *
- * ORDER.  Packets and trains come by two ways, and which was first on the link is not known.  The sequence numbers of a flow tell: what is ahead of
- * what its flow has had waits for a moment (pk_reorder.h); then it goes, since what is missing may be lost.
+ * ORDER.  Packets and trains come by two ways, and nothing tells which was first on the link.  Within a flow sequence
+ * numbers do: what is ahead of its flow waits for a moment (pk_reorder.h), then goes all the same, since what it waits
+ * for may be lost.
  *
- * WHAT IS MISSING.  A train with a fingerprint that is not in the store goes up to there; the rest waits, and the parent is asked for the payload.  If that does
- * not come in time, the rest is thrown away: the server sends it again, and what is sent again goes as it is.
+ * WHAT IS MISSING.  A train goes up to the first fingerprint that is not in the store; the rest waits, and the parent
+ * is asked for the payload.  If that does not come in time, the rest is thrown away: the server sends it again, and
+ * what is sent again goes as it is.
  *
  * At work: there is a session, its parent sends nothing that is not in our configuration, and neither end stands aside.  While
  * it is mute, or its daemon stands aside, the parent hears nothing else, and sends packets as they are.

@@ -7,7 +7,7 @@
 
 #include <arpa/inet.h>
 
-/* Copies the line at `p` to `line`, or what there is room for: *cut.  The next one, or NULL. */
+/* Copies the line at `p` to `line`; *cut: not all of it found room.  The next one, or NULL. */
 static const char *take_line(const char *p, char line[PK_RULE_MAX], bool *cut) {
     size_t n = strcspn(p, "\n"), part = n < PK_RULE_MAX - 1 ? n : PK_RULE_MAX - 1;
     memcpy(line, p, part);
@@ -16,7 +16,7 @@ static const char *take_line(const char *p, char line[PK_RULE_MAX], bool *cut) {
     return p[n] ? p + n + 1 : NULL;
 }
 
-/* What stands in quotes, a comment, is no word of the rule. */
+/* What stands in quotes is a comment, and no word of the rule. */
 static void blank_quoted(char *line) {
     bool quoted = false;
     for (char *p = line; *p; p++) {
@@ -27,7 +27,7 @@ static void blank_quoted(char *line) {
     }
 }
 
-/* What stands behind a word of the rule, *not: behind "!"; NULL: it has no such word.  `value` has room for PK_RULE_MAX bytes. */
+/* What stands behind a word of the rule, or NULL: none.  *not: "!" is before it.  `value` has PK_RULE_MAX bytes. */
 static const char *value_of(const char *rule, const char *word, bool *not, char *value) {
     size_t n = strlen(word);
     for (const char *p = strstr(rule, word); p; p = strstr(p + 1, word)) {
@@ -67,11 +67,11 @@ bool pk_filter_closed(const char *rules, const char *device) {
         all |= !strcmp(line, "COMMIT");
         if (!strncmp(line, ":FORWARD ", 9)) drops = !strncmp(line + 9, "DROP", 4);
         if (strncmp(line, "-A FORWARD ", 11)) continue;
-        if (!cut) {             /* of one that is, what it does is not known */
+        if (!cut) {             /* what one that was cut does is not known */
             if (!value_of(line, "-j", &not, target) && !value_of(line, "-g", &not, target)) continue;
             if (is_one_of(target, nothing_passes)) {
                 if (strncmp(line + 11, "-j ", 3)) continue;
-                drops = all = true;         /* all that has come so far */
+                drops = all = true;         /* all that has come down to here */
                 break;
             }
             if (is_one_of(target, goes_on)) continue;

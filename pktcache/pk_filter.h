@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pk_filter.h - what the rules of the machine's packet filter say, as iptables-save and ip6tables-save print them, where they are to be had.
+ * pk_filter.h - what the rules of the machine's packet filter say, as iptables-save and ip6tables-save print them, if
+ * there are any of these.
  *
- * Only what is certain counts: that no rule of FORWARD can let anything pass to the device, or from it.  A rule of which not all fits here may let pass what it names, and
- * rules that have no end tell nothing.  What they can let pass, and what address translation does to which connection, only packets tell (pk_way.h); nftables' own tables are not
- * read at all.
+ * Only what is certain counts: that no rule of FORWARD can let anything pass to the device, or from it.  A rule that is
+ * too long to be read may let pass what it names, and rules that break off tell nothing.  What passes a filter, and
+ * which connections' addresses are translated, only packets tell (pk_way.h); nftables' own tables are not read at all.
  */
 #ifndef FAIRGATE_PK_FILTER_H
 #define FAIRGATE_PK_FILTER_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pk_flows.h - connections by addresses and ports; when there is no room, the one that was not asked for for the longest time gives its place.
+ * pk_flows.h - connections by addresses and ports; when there is no room, the least recently used one gives its place.
  *
  * What a side knows of a connection is a struct of its own that begins with struct pk_flow.  All memory is taken when the table is made.
  */
@@ -17,10 +17,11 @@ struct pk_flow {
     uint32_t        newer, older;
     bool            used;
     bool            known;          /* `next` is */
-    uint32_t        next;           /* behind the highest sequence number that the server has come to, as its side tells */
+    uint32_t        next;           /* behind the highest sequence number of the server that this side has passed on */
     bool            both_ways;      /* parent: its client's packets come this way, too */
     uint8_t         train;          /* parent: which one waits for more of it (pk_train_queue.h); 0: none */
-    uint64_t        packets, bytes, tokens, saved;      /* segments, their bytes with headers; those that were known; parent: bytes that the link did not carry */
+    uint64_t        packets, bytes; /* segments; their bytes with headers */
+    uint64_t        tokens, saved;  /* segments that were known; parent: bytes that the link did not carry */
 };
 
 /* What came before it is not here yet. */

@@ -54,7 +54,7 @@ bool pk_http_looks_asked(const void *bytes, size_t n) {
 
 /* ---- lines ------------------------------------------------------------------------------------------------------------------- */
 
-/* Takes bytes up to a line's end; *taken of them.  Whether the line is whole: it is in m->line then, without its end, a NUL behind it. */
+/* Takes bytes up to a line's end, *taken of them.  Whether the line is whole; m->line has it then, as a string. */
 static bool line_whole(struct pk_message *m, const char *p, size_t n, size_t *taken) {
     const char *end = memchr(p, '\n', n);
     size_t length = end ? (size_t)(end - p) : n, room = PK_LINE_MAX - 1 - m->line_n;
@@ -199,7 +199,7 @@ static void body_begins(struct pk_message *m, bool none, bool endless) {
     if (m->state == SIZED && !m->left) m->state = START;
 }
 
-/* Takes bytes of a body; so many of them.  At least one, unless the body has ended. */
+/* Takes bytes of a body; how many.  At least one, unless the body has ended. */
 static size_t body(struct pk_message *m, const char *p, size_t n) {
     size_t taken = n;
 
@@ -264,7 +264,7 @@ static bool shared_may_keep(const struct pk_message *m, unsigned asked) {
     return m->seen & SAYS_MODIFIED && !(m->seen & SAYS_EXPIRES) && !(asked & ASK_COOKIE);
 }
 
-/* The header of a response has ended; alone: its segment with it. */
+/* The header of a response has ended; alone: and its segment with it. */
 static void answer_ends(struct pk_http *h, const struct eeod_marks *marks, bool alone) {
     struct pk_message *m = &h->answer;
     bool known = h->waiting > 0;
@@ -282,10 +282,13 @@ static void answer_ends(struct pk_http *h, const struct eeod_marks *marks, bool 
         h->first = (uint8_t)((h->first + 1) % PK_ASKED_MAX);
         h->waiting--;
     }
-    /* Who encoded it behind mod_eeod passed its header on, but the marks can't be seen. */
+    /* What was encoded behind mod_eeod has its header still, but marks that can't be seen. */
     bool marked = m->seen & SAYS_MARKS && !(m->seen & (SAYS_ENCODED | SAYS_NOBODY | SAYS_OTHER_MARKS)) && !(asked & ASK_NO_STORE);
     if (m->status == 206) h->keep = NOTHING;
-    /* If the request may have been a HEAD, another header may stand where the body would.  It is known again where it begins a segment. */
+    /*
+     * If the request may have been a HEAD, the next header may stand where the body would; pk_http_answer sees one that
+     * begins a segment.
+     */
     else if ((marked && (known || alone)) || (known && m->status == 200 && shared_may_keep(m, asked))) h->keep = ALL;
     else h->keep = NOTHING;
     eeod_pairs_begin(&h->pairs, marks);
@@ -365,7 +368,7 @@ bool pk_http_answer(struct pk_http *h, const struct eeod_marks *marks, const voi
     bool in_body = m->state >= SIZED;
 
     if (m->state == LOST || !n) return false;
-    /* No segment of a page from mod_eeod begins so; and who sends one all the same had better not be believed: how long the body is may have been misunderstood. */
+    /* No segment of a page from mod_eeod begins so: if one does, we may have misunderstood how long the body is. */
     if (in_body && n >= 7 && !memcmp(bytes, "HTTP/1.", 7)) h->keep = NOTHING;
     bool inside = eeod_pairs_unique(&h->pairs);
     feed(h, m, marks, &s, bytes, n);

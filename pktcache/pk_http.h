@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pk_http.h - which segments of a connection may be kept: what HTTP/1.1 responses and mod_eeod's marks say (docs/pktcache.md, "What is kept").
+ * pk_http.h - which segments of a connection may be kept: what HTTP/1.1 responses and mod_eeod's marks say
+ * (docs/pktcache.md, "What is kept").
  *
  * Both directions are fed in the order of their bytes, segment by segment.  Then each segment of a response may be kept or not:
  *
- * - With the header `Eeod`, which names these marks: what stands outside of all pairs (marks/eeod_pairs.h), however the stream is cut, whoever the page is for: Cookie, Authorization, Set-Cookie, Vary, Pragma,
- *   no-cache do not matter.  But nothing if the response says `private` or `no-store`, for all or some of it, or the request no-store; if there is another header of that name that does not agree; or
- *   a Content-Encoding.  If the request was not seen, only when the response's header ends its segment: it may answer a HEAD.
+ * - Of a response with the header `Eeod` that names our marks: what stands outside of all pairs of these
+ *   (marks/eeod_pairs.h), however the stream is cut and whoever the page is for: Cookie, Authorization, Set-Cookie,
+ *   Vary, Pragma and no-cache do not matter.  But nothing if the response says `private` or `no-store`, of all or some
+ *   of it, or the request no-store; if another `Eeod` does not agree; or if there is a Content-Encoding.  If its
+ *   request was not seen, it may answer a HEAD: then only if its header ends with its segment.
  * - Marks without that header open nothing: anybody's text may have them.
- * - Of a response without the header: its body but for what is in marks, if its request was seen, and RFC 9111 (3) lets a shared cache keep it.  More strictly than there: status 200, by a GET;
- *   `public`, max-age or s-maxage, or at least a Last-Modified without Expires; no no-store in the request; no Set-Cookie, Pragma, no-store, no-cache, private, max-age=0, Vary by Cookie,
- *   Authorization or `*`.  When the request had a Cookie, Last-Modified is not enough; when it, or one before it on the connection, had Authorization, only `public`
- *   or s-maxage is.
+ * - Of a response without that header: its body but for what is in marks, if its request was seen and RFC 9111 (3) lets
+ *   a shared cache keep it.  More strictly than there: status 200, to a GET; `public`, max-age or s-maxage, or at least
+ *   Last-Modified and no Expires; no no-store in the request; no Set-Cookie, Pragma, no-store, no-cache, private,
+ *   max-age=0, nor Vary by Cookie, Authorization or `*`.  If the request had a Cookie, Last-Modified is not enough; if
+ *   it, or one before it on the connection, had Authorization, only `public` or s-maxage is.
  * - Never a segment that holds something of a header, nor one of a partial response (206).
  *
- * Whatever is not as HTTP says, or does not come in order, makes the connection lost: nothing of it is kept.  It is found again where a request
- * begins after all before was acknowledged; the caller knows where that is.
+ * Whatever is not as HTTP says, or does not come in order, makes the connection lost: nothing of it is kept until a
+ * request begins when all before it was acknowledged.  The caller knows where that is.
  *
  * No allocation.  What is read here comes from outside.
  */
@@ -59,7 +63,7 @@ void pk_http_begin(struct pk_http *h);      /* a connection is made */
 void pk_http_lose(struct pk_http *h);       /* something is missing */
 bool pk_http_lost(const struct pk_http *h);
 
-/* Whether a segment from a client, on a connection that is lost, is one whole request without a body: pk_http_begin may be called, before it is fed. */
+/* Whether a segment from a client is one whole request without a body: then a lost connection may begin anew with it. */
 bool pk_http_looks_asked(const void *bytes, size_t n);
 
 void pk_http_ask(struct pk_http *h, const void *bytes, size_t n);

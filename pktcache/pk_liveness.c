@@ -4,7 +4,7 @@
 enum {                          /* microseconds */
     SILENCE_LEAST = 350000,
     SILENCE_MOST = 900000,      /* unless a round trip takes longer */
-    SILENCE_USUAL = 150000,     /* and a round trip, of which that of the child's word, every 100 ms while trains come, is a part */
+    SILENCE_USUAL = 150000,     /* besides a round trip; the child speaks every 100 ms while trains come */
     AGAIN_FIRST = 250000,       /* GONE: until the next probe; twice as long after each */
     AGAIN_LAST = 2000000,
     CHECK = 10000000,
@@ -63,7 +63,7 @@ enum pk_news pk_liveness_status(struct pk_liveness *l, uint64_t newest, uint64_t
     bool came = l->tries && newest_probe >= l->probe, train_came = l->train_at && newest >= l->train;
 
     l->spoke = now;
-    /* One at a time: two that waited for the same thing would count it twice. */
+    /* One sample of a word: a train and a probe that both waited for it would count it twice. */
     if (train_came) sample(l, now - l->train_at);
     else if (came) sample(l, now - l->probe_at);
     if (train_came) l->train_at = 0;

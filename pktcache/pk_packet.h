@@ -5,8 +5,9 @@
  *
  *     struct virtio_net_hdr | IP header | TCP header | payload: segments of `segment` bytes, the last may be shorter
  *
- * Whatever is read here comes from outside: pk_packet_parse looks at no byte before it knows that it is there, and what it does not understand
- * to the last bit is PK_OTHER, which goes on as it is.  Pointers lead into the piece.  Nothing allocates.
+ * Whatever is read here comes from outside: pk_packet_parse looks at no byte before it knows that it is there, and what
+ * it does not understand to the last bit is PK_OTHER, which goes on as it is.  Pointers lead into the piece.  Nothing
+ * allocates.
  */
 #ifndef FAIRGATE_PK_PACKET_H
 #define FAIRGATE_PK_PACKET_H
@@ -39,7 +40,7 @@ struct pk_packet {
     uint32_t       payload;         /* length - headers */
     uint32_t       segment;         /* bytes of each segment but the last; of the only one: payload */
     uint32_t       segments;        /* 0: no payload */
-    uint32_t       seq, next;       /* of the first byte; behind the last one, a FIN being one, too */
+    uint32_t       seq, next;       /* of the first byte; behind the last one, and a FIN counts as one */
     uint32_t       ack;             /* counts if flags has PK_ACK */
     uint8_t        flags;           /* enum pk_tcp_flag */
     bool           checked;         /* the kernel answers for its checksums */
@@ -60,12 +61,12 @@ static inline const uint8_t *pk_packet_segment(const struct pk_packet *p, uint32
 void pk_packet_tuple(const struct pk_packet *p, struct pk_tuple *t);
 void pk_tuple_turn(struct pk_tuple *t);                                     /* as the other side sees it */
 
-/* Whether both checksums are those of the packet; of a packet that is no more than one segment. */
+/* Whether both checksums are right, of a packet of one segment at most. */
 bool pk_packet_intact(const struct pk_packet *p);
 
 /*
- * A header by itself, so that a packet can be made anew from it.  What can be computed is zero in `bytes`: length and checksums; PSH and FIN, which the
- * last segment of a run has, are told apart.
+ * A header by itself, so that a packet can be made anew from it.  In `bytes` what can be computed is zero (length,
+ * checksums), and so are PSH and FIN: only the last segment of a run has these, so they are told beside it.
  */
 struct pk_head {
     uint8_t  bytes[PK_HEADERS_MAX];
@@ -83,8 +84,9 @@ bool     pk_head_valid(struct pk_head *h);
 #define PK_OUT_ROOM (sizeof(struct virtio_net_hdr) + PK_HEADERS_MAX)
 
 /*
- * What stands before `payload` bytes in segments of `segment` in a piece for the tun: virtio-net header, IP and TCP header, `flags` (PSH, FIN)
- * on the last.  The TCP checksum is left to the kernel.  Returns its bytes, at most PK_OUT_ROOM.
+ * Writes the headers of a piece for the tun that has `payload` bytes in segments of `segment`: virtio-net, IP and TCP;
+ * `flags` (PSH, FIN) are the last segment's.  The TCP checksum is left to the kernel.  Their bytes, at most
+ * PK_OUT_ROOM.
  */
 size_t pk_head_write(const struct pk_head *h, uint32_t payload, uint32_t segment, uint8_t flags, void *out);
 

@@ -23,13 +23,13 @@ enum {
 };
 
 enum {                          /* microseconds */
-    STRANGE = 1000000,          /* without a word of the child: only then datagrams of a session that is not known are a reason to begin one */
+    STRANGE = 1000000,          /* without a STATUS; only then a datagram of an unknown session makes us begin one */
     WHO_FIRST = 200000,         /* while there is no session; twice as long after each */
     WHO_LAST = 3200000,
     ASIDE_EVERY = 1000000       /* the child is told again that we stand aside */
 };
 
-enum { ASIDE_OVER = 5 };        /* times that it is told again that we do not any more */
+enum { ASIDE_OVER = 5 };        /* times that it is told again that we do not stand aside any more */
 
 typedef struct pk_parent {
     struct pk_side                   side;
@@ -44,13 +44,13 @@ typedef struct pk_parent {
     uint32_t                         more;          /* bytes of IP and UDP headers of a datagram */
     struct pk_liveness               liveness;
     struct pk_advance                advance;
-    enum pk_why                      aside, childs; /* the daemon stands aside, and why; the child's */
-    enum pk_why                      told;          /* the child was, at told_at */
+    enum pk_why                      aside, childs; /* why our daemon stands aside; why the child does */
+    enum pk_why                      told;          /* what the child was told last, at told_at */
     uint64_t                         told_at;
     unsigned                         tell_more;     /* times that it is still to be told that we do not stand aside */
     uint64_t                         childs_number; /* of the child's datagram that said `childs` */
     enum pk_why                      differs;       /* VERSION, DISAGREES: said once until there is a session */
-    uint64_t                         who_at, who_wait; /* the next WHO may be sent; how long after that the one behind it */
+    uint64_t                         who_at, who_wait; /* no WHO before; the last wait for one */
 } pk_parent_t;
 
 static pk_parent_t *parent_of(pk_side_t *s) {
@@ -101,7 +101,8 @@ static void send_sealed(pk_parent_t *p, enum pk_type type, uint8_t *bytes, size_
 }
 
 /*
- * The child is to know why no trains come, if it is not its own doing: when that changes, and again and again, since it may be lost; and so may be that it is over.
+ * Tells the child why no trains come, unless that is its own doing: when the reason changes, and then every
+ * ASIDE_EVERY, since a datagram may be lost; that there is none any more, ASIDE_OVER times.
  */
 static void tell_aside(pk_parent_t *p, uint64_t now) {
     uint8_t bytes[PK_SEAL_MORE + 1];
@@ -255,7 +256,7 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
     else plain = true;
     p->side.counters.lost += pk_follow_lost(f) && !f->lost;
     f->lost = pk_follow_lost(f);
-    /* Of a connection that is not followed nothing goes in trains, so there is none to go along with. */
+    /* A small packet goes along with fingerprints.  Of a connection that is lost there are none. */
     small = p->c->mode == PK_MODE_TRAIN && k->payload <= p->c->literal && (p->c->keep == PK_KEEP_ALL || !pk_follow_lost(f));
     plain |= !(kept || small);
     if (plain) {
@@ -277,7 +278,7 @@ static void request(pk_parent_t *p, struct pk_follow *f, const struct pk_packet 
 
 static struct pk_follow *flow_of(pk_parent_t *p, const struct pk_tuple *tuple) { return (struct pk_follow *)pk_flows_get(p->side.flows, tuple); }
 
-/* What has waited for something that came, or waited for too long. */
+/* What has its turn now, or has waited for too long. */
 static void release_reordered(pk_parent_t *p, uint64_t now) {
     struct pk_waiting *w;
     struct pk_packet k;
@@ -295,7 +296,7 @@ static void parent_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now)
 
     p->side.counters.pieces++;
     p->side.counters.bytes_in += pk_piece_ip(bytes);
-    /* What is damaged its receiver will not take; so it is nothing that was said. */
+    /* Its receiver throws a damaged packet away, so there is nothing to be learnt from one. */
     if (pk_packet_parse(&k, piece, bytes) == PK_OTHER || (!k.checked && !pk_packet_intact(&k))) {
         send_piece(p, NULL, piece, bytes);
         return;
@@ -322,7 +323,10 @@ static void parent_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now)
 
 static void established(pk_parent_t *p, const struct pk_ready *ready, uint64_t now) {
     pk_store_mirrors(p->store, ready->cache);
-    /* What is on its way to the child may displace there what a fingerprint that comes behind it means. */
+    /*
+     * What is on its way to the child displaces payloads there; a fingerprint that is sent behind it must mean none of
+     * those.
+     */
     uint64_t margin = ready->bytes / 16 > MARGIN_LEAST ? ready->bytes / 16 : MARGIN_LEAST;
     pk_store_limit(p->store, margin < ready->bytes / 2 ? ready->bytes - margin : ready->bytes / 2);
     pk_liveness_begin(&p->liveness, now);
@@ -350,13 +354,16 @@ static void news(pk_parent_t *p, enum pk_news what, const char *why) {
 
 static void probe(pk_parent_t *p, uint64_t now) {
     uint8_t bytes[PK_SEAL_HEAD + PK_DATAGRAM_MAX + PK_SEAL_TAG];
-    /* Of no datagram it is known what is sealed in it: should ever a counter come again, under the same key (a virtual machine set back), zeros would show what the other held. */
+    /*
+     * Random, so that nobody knows what is sealed in any datagram: should a counter ever come again under the same key
+     * (a virtual machine set back), zeros here would show what the other datagram holds.
+     */
     if (RAND_bytes(bytes + PK_SEAL_HEAD, (int)p->room) != 1) abort();
     send_sealed(p, PK_PROBE, bytes, p->room);
     pk_liveness_probe(&p->liveness, pk_session_sent(p->session), now);
 }
 
-/* number: of the datagram that says so.  What it has overtaken tells nothing any more. */
+/* number: of the datagram that says so.  One that a newer one has overtaken is no news. */
 static void child_says(pk_parent_t *p, enum pk_why why, uint64_t number) {
     if (number < p->childs_number) return;
     p->childs_number = number;
@@ -373,7 +380,8 @@ static void status_came(pk_parent_t *p, const struct pk_opened *o, uint64_t now)
     const struct pk_wire_status *said = (const void *)o->inside;
 
     if (o->n != sizeof *said || o->before) return;
-    if (p->childs) child_says(p, PK_WHY_NOTHING, o->number);     /* one that stands aside says nothing else: its word that it does not may have been lost */
+    /* A child that stands aside sends no STATUS; so the datagram that said that it does not any more was lost. */
+    if (p->childs) child_says(p, PK_WHY_NOTHING, o->number);
     news(p, pk_liveness_status(&p->liveness, pk_get64(said->newest), pk_get64(said->newest_probe), now), NULL);
 }
 
@@ -409,7 +417,7 @@ static void who(pk_parent_t *p, uint64_t now) {
     send_datagram(p, out, pk_session_begin(p->session, out));
 }
 
-/* Said once until there is a session: a stranger may repeat what a child has once said. */
+/* Said once until there is a session: a stranger may replay what a child has once said. */
 static void differs(pk_parent_t *p, enum pk_why why) {
     char sentence[256];
     if (p->differs == why) return;

@@ -2,7 +2,8 @@
 /*
  * pk_ranges.h - parts of a flow, by sequence numbers, that the child is to store when they come.  The oldest gives its place.
  *
- * Sequence numbers come again after 4 GB, and what was to be stored then is not what comes now: whoever goes on in the flow calls pk_ranges_pass.
+ * Sequence numbers come again after 4 GB, and mean other bytes then: whoever goes on in the flow calls pk_ranges_pass,
+ * which forgets what is far behind.
  */
 #ifndef FAIRGATE_PK_RANGES_H
 #define FAIRGATE_PK_RANGES_H

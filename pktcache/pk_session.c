@@ -166,7 +166,7 @@ static void begin_head(const pk_session_t *s, enum pk_type type, struct pk_wire_
     h->how = s->how;
 }
 
-/* Sets the MAC, which ends it; n, its bytes with that. */
+/* Writes the MAC, the last PK_MAC of n bytes; n. */
 static size_t finish(const pk_session_t *s, uint8_t *out, size_t n) {
     mac_of(s, out, n - PK_MAC, out + n - PK_MAC);
     return n;
@@ -183,7 +183,7 @@ size_t pk_session_begin(pk_session_t *s, void *out) {
     struct pk_wire_hello *h = out;
 
     begin_head(s, s->role == PK_CHILD ? PK_HELLO : PK_WHO, &h->head);
-    /* As long as no answer came the nonce stays: that to the first HELLO may be on its way. */
+    /* Until an answer comes the nonce stays: that to the first HELLO may be on its way. */
     if (s->role == PK_CHILD && !s->begun) {
         fresh_nonce(s);
         s->begun = true;

@@ -38,15 +38,18 @@ enum pk_role { PK_PARENT, PK_CHILD };
 typedef struct pk_session pk_session_t;
 
 /*
- * lane: of `lanes` pairs of sockets, which has a session each.  how: fingerprints are made (enum pk_fingerprint_how).  Both sides must agree on `lanes` and `how`; each datagram of
- * the handshake tells them.
+ * lane: which one of `lanes` pairs of sockets, each of which has a session.  how: fingerprints are made (enum
+ * pk_fingerprint_how).  Both sides must agree on `lanes` and `how`, which each datagram of the handshake tells.
  */
 pk_session_t *pk_session_make(const struct pk_secret *secret, enum pk_role role, unsigned lane, unsigned lanes, unsigned how);
 void          pk_session_free(pk_session_t **s);
 
 /* ---- the handshake ---- */
 
-/* A child's way to begin; a parent's WHO.  Writes a datagram of at most PK_CONTROL_MAX bytes, returns its length.  A child that waits for an answer says the same again. */
+/*
+ * A child's HELLO, a parent's WHO.  Writes a datagram of at most PK_CONTROL_MAX bytes; its length.  A child that still
+ * waits for an answer says the same again.
+ */
 size_t pk_session_begin(pk_session_t *s, void *out);
 
 struct pk_ready { uint8_t cache[16]; uint64_t bytes; };     /* which cache the child has, how large it is */
@@ -61,7 +64,8 @@ enum pk_step {
 };
 
 /*
- * A datagram of the handshake, its type below PK_TRAIN.  ready: of a child what to tell, of a parent what was told.  out has room for PK_CONTROL_MAX bytes.
+ * Takes a datagram of the handshake.  ready: what a child tells; what a parent is told.  out has room for
+ * PK_CONTROL_MAX bytes.
  */
 enum pk_step pk_session_step(pk_session_t *s, const void *datagram, size_t n, struct pk_ready *ready, void *out, size_t *out_n);
 
@@ -69,11 +73,14 @@ enum pk_step pk_session_step(pk_session_t *s, const void *datagram, size_t n, st
 unsigned pk_session_theirs(const pk_session_t *s);
 
 bool pk_session_established(const pk_session_t *s);
-void pk_session_forget(pk_session_t *s);        /* what is of the session before is too late from now on */
+void pk_session_forget(pk_session_t *s);        /* from now on nothing of the session before is opened any more */
 
 /* ---- sealed ---- */
 
-/* Seals n bytes that stand at out + PK_SEAL_HEAD, in place; there is room for the tag behind them.  The datagram's length, or 0: no session, or worn out. */
+/*
+ * Seals n bytes that stand at out + PK_SEAL_HEAD, in place; there is room for the tag behind them.  The datagram's
+ * length, or 0: no session, or it is worn out.
+ */
 size_t   pk_seal(pk_session_t *s, enum pk_type type, void *out, size_t n);
 /* The number of the last that was sealed; of the highest that was opened. */
 uint64_t pk_session_sent(const pk_session_t *s);

@@ -2,8 +2,8 @@
 /*
  * pk_side.h - one end of a pair, as who runs it sees it: a parent (pk_parent.h) or a child (pk_child.h).
  *
- * A side knows no socket, no device and no clock: `now` is in microseconds and an argument, and what goes out leaves through
- * struct pk_out.  One thread at a time.  Nothing allocates after it is made, but libcrypto at a handshake.
+ * A side knows no socket, no device and no clock: `now` is in microseconds and an argument, and what goes out leaves
+ * through struct pk_out.  One thread at a time.  Nothing allocates after it is made, but libcrypto at a handshake.
  */
 #ifndef FAIRGATE_PK_SIDE_H
 #define FAIRGATE_PK_SIDE_H
@@ -21,7 +21,8 @@ typedef struct pk_side pk_side_t;
  *     datagram         a datagram from the peer; it may be changed
  *     due              when tick wants to be called; UINT64_MAX: not for any time's sake
  *     aside            the daemon stands aside (pk_way.h), or not any more: PK_WHY_NOTHING.  The peer is told
- *     mute             NULL: not interested.  No packets can be made, since the device is down: the peer is to hear nothing
+ *     mute             NULL: not interested.  No packets can be made, since the device is down: the peer is to hear
+ *                      nothing
  *     why              why packets go as they are; PK_WHY_NOTHING: at work
  *     datagrams_first  what the peer says of a packet was sent before it, and is to be handed over before it
  */

@@ -2,11 +2,11 @@
 /*
  * pk_store.h - payloads by their fingerprint, in as many bytes as it was made with: the oldest go first.
  *
- *     ring    bytes of payloads, one behind the other as they came; positions count for ever, the place of one is its remainder
+ *     ring    bytes of payloads, one behind the other as they came; a position only grows, its place is its remainder
  *     index   sets of entries: fingerprint, position, length.  An entry counts while its bytes are in the ring.
  *
- * All threads of a process share one.  Its lock is held while bytes are copied or compared, never over I/O.  All memory is taken and touched when it is
- * made; a call allocates nothing.
+ * All threads of a process share one.  Its lock is held while bytes are copied or compared, never over I/O.  All memory
+ * is taken and touched when it is made; a call allocates nothing.
  */
 #ifndef FAIRGATE_PK_STORE_H
 #define FAIRGATE_PK_STORE_H
@@ -18,8 +18,8 @@
 #define PK_STORE_LEAST (UINT64_C(1) << 20)      /* bytes */
 #define PK_STORE_MOST  (UINT64_C(1) << 40)
 /*
- * Of as many ways a set of the index is.  The child has more than the parent, and a larger ring: what the parent has just sent a fingerprint of may be displaced there
- * by what it sent before that left.
+ * Ways of a set of the index.  The child has more than the parent, and a larger ring: what a fingerprint means must not
+ * be displaced there by payloads that overtake its train.
  */
 #define PK_STORE_PARENT 4u
 #define PK_STORE_CHILD  8u
@@ -38,7 +38,10 @@ void        pk_store_free(pk_store_t **s);
  */
 enum pk_met pk_store_meet(pk_store_t *s, const struct pk_fingerprint *fp, const void *bytes, uint32_t n);
 
-/* Puts them in as the newest, whether they are there or not: the parent did so, and the child's must not be older.  Whether they were not. */
+/*
+ * Puts them in as the newest, even if they are there: the parent has done so, and here they must not go sooner.
+ * Whether they are new.
+ */
 bool        pk_store_put(pk_store_t *s, const struct pk_fingerprint *fp, const void *bytes, uint32_t n);
 
 /* Copies what has the fingerprint to `out`, which has room for as many bytes.  Its length, or 0: it is not there, or longer. */
@@ -46,7 +49,7 @@ uint32_t    pk_store_get(pk_store_t *s, const struct pk_fingerprint *fp, void *o
 
 /* Only the newest so many bytes count from now on: the other side keeps no more. */
 void        pk_store_limit(pk_store_t *s, uint64_t bytes);
-/* What is here is also in the other side's cache of this name, until it has another one: then nothing counts any more. */
+/* The name of the other side's cache.  If it is a new one, what has been here so far does not count any more. */
 void        pk_store_mirrors(pk_store_t *s, const uint8_t cache[16]);
 
 struct pk_store_stats { uint64_t bytes, kept, put, clashes; };      /* room; bytes that count; payloads put in; fingerprints met with other bytes */

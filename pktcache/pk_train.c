@@ -21,7 +21,7 @@ void pk_train_open(struct pk_train *t, void *bytes, size_t room, const struct pk
     t->saved = 0;
 }
 
-/* The changes from what is expected to h, behind at[0]; their bytes, 0 if there are none, or -1: h is not to follow here. */
+/* Writes what changes from the headers that are expected to h.  Its bytes; 0: nothing does; -1: h can't follow here. */
 static int changes(const struct pk_train *t, const struct pk_head *h, uint8_t *at, size_t room) {
     unsigned n = 0;
 
@@ -49,7 +49,7 @@ static void taken(struct pk_train *t, const struct pk_head *h, uint32_t bytes, u
     t->saved += bytes + segments * h->length;
 }
 
-/* The last record, of one segment: as if it were one of many. */
+/* Makes the last record, of ONE segment, one that can have many. */
 static void widen(struct pk_train *t, uint8_t *record, uint8_t *content) {
     uint32_t segment = pk_get16(content);
 
@@ -61,7 +61,7 @@ static void widen(struct pk_train *t, uint8_t *record, uint8_t *content) {
     t->n += PK_TOKENS_HEAD - PK_ONE_HEAD;
 }
 
-/* One more segment of the last record. */
+/* Adds a segment to the last record. */
 static bool extend(struct pk_train *t, const struct pk_head *h, const struct pk_fingerprint *fp, uint32_t segment, uint8_t flags) {
     uint8_t *record = t->bytes + t->extend, *content;
 

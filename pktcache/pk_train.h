@@ -18,17 +18,18 @@ struct pk_train {
     uint8_t       *bytes;
     size_t         n, room;
     struct pk_head next;            /* of the segment that follows, if nothing changes */
-    size_t         extend;          /* where the last record begins, if it is of tokens to which more of their kind may be added; or 0 */
+    size_t         extend;          /* where the last record begins, if tokens may be added to it; or 0 */
     uint32_t       tokens;
     size_t         saved;           /* bytes that the packets in it would have had, headers included */
 };
 
-/* room: at least PK_TRAIN_LEAST, for which a header and a fingerprint are never too much. */
+/* room: at least PK_TRAIN_LEAST, in which headers and a fingerprint always fit. */
 #define PK_TRAIN_LEAST (1u + PK_HEADERS_MAX + 64u)
 void     pk_train_open(struct pk_train *t, void *bytes, size_t room, const struct pk_head *first);
 
 /*
- * Segments with header h (the first's): how many of them found room.  0: no room, or they do not follow what is in the train.  flags: of the last one.
+ * Adds segments; h: the first one's headers, flags: the last one's.  How many of them found room; 0: none, or they do
+ * not follow what is in the train.
  */
 uint32_t pk_train_tokens(struct pk_train *t, const struct pk_head *h, const struct pk_fingerprint *fps, uint32_t count,
                          uint32_t segment, uint32_t last, uint8_t flags);

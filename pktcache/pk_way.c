@@ -5,8 +5,8 @@ enum {                              /* microseconds */
     NOTHING_FOR = 350000,
     OVER = 200000,
     LOOK = 10000000,
-    ENOUGH = 3000000,               /* that a new connection is looked at */
-    MAY_BE_OTHERS = 1000000,        /* so long the other end has to say that it was its doing */
+    ENOUGH = 3000000,               /* for a new connection to come about */
+    MAY_BE_OTHERS = 1000000,        /* for the other end to say that it was its doing */
     WAIT_FIRST = 30000000,
     LOOK_FIRST = 10000000,
     CLOSED_AGAIN = 10000000         /* the rules are looked at again */
@@ -48,7 +48,7 @@ static bool looks(struct pk_way *w, const struct pk_way_news *n, const struct pk
         w->in_doubt = n->unheard && !w->alone;
         return aside(w, PK_WHY_UNANSWERED, now);
     }
-    /* Without a new connection there is nothing to be seen, and nobody whom it would help to go back. */
+    /* Without a new connection there is nothing to see, and going back would help nobody. */
     if (now < w->until && (!s->begun || now < s->begun_at + ENOUGH)) return false;
     w->look_wait = longer(w->look_wait, LOOK_FIRST, LOOK_LAST);
     w->look_from = now + w->look_wait;

@@ -2,8 +2,8 @@
 /*
  * pk_wire.h - what goes between the two of a pair: every datagram, drawn.  Numbers are in network order; (n) is bytes.
  *
- * HANDSHAKE (pk_session.h), types below PK_TRAIN.  MACs are HMAC-SHA-256, of all that stands before, under a key from the
- * pair's secret.
+ * HANDSHAKE (pk_session.h), types below PK_TRAIN.  MACs are HMAC-SHA-256, of all that stands before, under a key from
+ * the pair's secret.
  *
  *     head       type (1), version (1), lane (1), lanes (1), how fingerprints are made (1)
  *
@@ -13,16 +13,16 @@
  *     READY      child to parent    head, child's nonce (32), parent's nonce (32),
  *                                   sealed: cache's name (16), its bytes (8); tag (16), MAC (16)
  *
- * A datagram of the handshake is for its version only.  HELLO and WHO have their form in all versions, so that the two of a
- * pair can tell that theirs are not the same, and believe it.
+ * A datagram of the handshake is for its version only.  HELLO and WHO have their form in all versions, so that the two
+ * of a pair can tell that theirs are not the same, and believe it.
  *
- * SEALED, all other types.  AES-256-GCM under the session's key of this direction; the counter is the nonce, begins at 1, and
- * is authenticated with all that stands before what is sealed.
+ * SEALED, all other types.  AES-256-GCM under the session's key of this direction; the counter is the nonce, begins at
+ * 1, and is authenticated with all that stands before what is sealed.
  *
  *     type (1), session (3), counter (8) | sealed, by type: | tag (16)
  *
  *     TRAIN      parent to child    packets of a flow: below
- *     PAYLOAD    parent to child    fingerprint (16), bytes of the payload (2), where this part of it begins (2), the part
+ *     PAYLOAD    parent to child    fingerprint (16), bytes of the payload (2), where this part of it begins (2), part
  *     PROBE      parent to child    random bytes, as many as fit a datagram
  *     STATUS     child to parent    still here: counters of the newest datagram (8) and the newest probe (8) that came
  *     MISSING    child to parent    fingerprints (16 each) that it has no payload for
@@ -68,10 +68,13 @@ static inline bool pk_wire_is_handshake(const void *datagram, size_t n) {
 #define PK_MAC          16u
 #define PK_CONTROL_MAX  160u        /* bytes of a datagram of the handshake, in any version */
 
-struct pk_wire_head    { uint8_t type, version, lane, lanes, how; };
-struct pk_wire_hello   { struct pk_wire_head head; uint8_t nonce[PK_NONCE], mac[PK_MAC]; };        /* and WHO */
+struct pk_wire_head { uint8_t type, version, lane, lanes, how; };
+struct pk_wire_hello { struct pk_wire_head head; uint8_t nonce[PK_NONCE], mac[PK_MAC]; };     /* and WHO */
 struct pk_wire_welcome { struct pk_wire_head head; uint8_t child[PK_NONCE], parent[PK_NONCE], mac[PK_MAC]; };
-struct pk_wire_ready   { struct pk_wire_head head; uint8_t child[PK_NONCE], parent[PK_NONCE], cache[16], bytes[8], tag[16], mac[PK_MAC]; };
+struct pk_wire_ready {
+    struct pk_wire_head head;
+    uint8_t child[PK_NONCE], parent[PK_NONCE], cache[16], bytes[8], tag[16], mac[PK_MAC];
+};
 static_assert(sizeof(struct pk_wire_ready) == 125 && sizeof(struct pk_wire_ready) <= PK_CONTROL_MAX, "no padding");
 
 /* ---- sealed ---- */
@@ -81,8 +84,8 @@ static_assert(sizeof(struct pk_wire_ready) == 125 && sizeof(struct pk_wire_ready
 #define PK_SEAL_MORE    (PK_SEAL_HEAD + PK_SEAL_TAG)
 #define PK_TOKEN        16u         /* bytes of a fingerprint */
 
-struct pk_wire_part    { uint8_t fingerprint[PK_TOKEN], bytes[2], at[2]; };     /* PAYLOAD: before the part */
-struct pk_wire_status  { uint8_t newest[8], newest_probe[8]; };
+struct pk_wire_part { uint8_t fingerprint[PK_TOKEN], bytes[2], at[2]; };     /* PAYLOAD: before the part */
+struct pk_wire_status { uint8_t newest[8], newest_probe[8]; };
 
 /* ---- a train's records ---- */
 

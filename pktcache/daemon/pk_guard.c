@@ -28,7 +28,7 @@ struct watched {
     unsigned      threads;
     atomic_uint   beat[PK_LANES_MAX];
     atomic_bool   watch;
-    atomic_bool   down;             /* the device, by a guard's hand: who replaces that one must know */
+    atomic_bool   down;             /* a guard has taken the device down: another one in its place must know */
     atomic_uint   stalls;
 };
 
@@ -60,7 +60,7 @@ static void watch(struct watched *w) {
     struct pollfd p = { .fd = ALIVE, .events = POLLIN };
     bool failed = false;
 
-    /* What a guard before this one took down comes up by a beat only. */
+    /* What a guard before this one took down comes up only when all beat. */
     for (unsigned i = 0; i < PK_LANES_MAX; i++) {
         before[i] = atomic_load(&w->beat[i]);
         still[i] = atomic_load(&w->down) ? STALLED : 0;

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pk_guard.h - a process that looks whether the daemon's threads go on, and takes the device down when one does not: packets take their plain way then.
+ * pk_guard.h - a process that looks whether the daemon's threads go on, and takes the device down when one does not:
+ * packets take their plain way then.
  *
- * A thread beats at least every PK_BEAT_MOST microseconds.  When one has not for PK_GUARD_STALL, the device goes down, which takes its route along; when all
- * beat again, it comes up, and the daemon sets its route again.  The guard ends with the daemon.  A guard that ends before is replaced (pk_guard_look).
+ * A thread beats at least every PK_BEAT_MOST microseconds.  When one has not for PK_GUARD_STALL, the device goes down,
+ * which takes its route along; when all beat again, it comes up, and the daemon sets its route again.  The guard ends
+ * with the daemon.  A guard that ends before is replaced (pk_guard_look).
  *
- * TRUST.  A guard is the program run anew, with two descriptors and memory of the beats: nothing of what the daemon knows (the pair's secret, keys, payloads) is
- * in its memory, whenever it began.  It is in a session of its own; what stops both, pk_lease.h is for.
+ * TRUST.  A guard is the program run anew, with two descriptors and the memory of the beats: nothing of what the daemon
+ * knows (the pair's secret, keys, payloads) is in its memory, whenever it began.  It is in a session of its own; if
+ * both are stopped all the same, there is pk_lease.h.
  */
 #ifndef FAIRGATE_PK_GUARD_H
 #define FAIRGATE_PK_GUARD_H
@@ -16,7 +19,7 @@
 #define PK_BEAT_MOST   50000u
 #define PK_GUARD_STALL 300000u
 
-#define PK_GUARD_WORD "--guard"         /* of the command line: who runs it so shall call pk_guard_run, and end with what that returns */
+#define PK_GUARD_WORD "--guard"     /* of the command line: main then calls pk_guard_run, and returns what that does */
 
 typedef struct pk_guard pk_guard_t;
 

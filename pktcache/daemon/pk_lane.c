@@ -22,7 +22,7 @@ enum {
     LANE_MAGIC = 0x504b4c41,
     DATAGRAMS = 32, PIECES = 64,        /* that are read at a time */
     TURNS = 8,                          /* of reading the socket, before the device has its turn */
-    A_TURN = 512,                       /* datagrams: with more, the clock is read and a beat given before the next packet */
+    A_TURN = 512,                       /* datagrams; after so many the clock is read and a beat given */
     SOCKET_ROOM = 8 << 20,              /* bytes of its buffers */
     SHOW_EVERY = 100000,                /* microseconds */
     SENTENCES = 10, SENTENCES_IN = 10000000     /* at most so many, in so many microseconds */
@@ -67,7 +67,9 @@ static void packet_out(void *context, const struct iovec *part, int parts) {
 
 static void datagram_out(void *context, const void *bytes, size_t n) {
     pk_lane_t *l = context;
-    if (sendto(l->socket, bytes, n, MSG_NOSIGNAL, (struct sockaddr *)&l->there, l->there_n) < 0) { /* lost, as on a network; whether things arrive the child says */ }
+    if (sendto(l->socket, bytes, n, MSG_NOSIGNAL, (struct sockaddr *)&l->there, l->there_n) < 0) {
+        /* lost, as on a network: the child says what arrives */
+    }
 }
 
 /* Whoever can make us say something could fill a disk. */
@@ -183,9 +185,10 @@ static int fail(char **error, const char *word, const char *value, int why) {
 /*
  * 0, or -1 and *error.
  *
- * Anybody can make an ICMP message, so none is believed.  The socket is not connected: a connected one is told ECONNREFUSED and the like by whoever says
- * that nobody listens there, each time instead of sending.  Nor does what ICMP says of the path's MTU count (IP_PMTUDISC_PROBE): probes of full size tell
- * what the path carries (pk_liveness.h), and larger ones than the device takes are not cut, since pieces can be forged one by one.
+ * Anybody can make an ICMP message, so none is believed.  The socket is not connected: on one that is, each message
+ * that nobody listens there makes a send fail (ECONNREFUSED).  What ICMP says of the path's MTU does not count, either
+ * (IP_PMTUDISC_PROBE): probes of full size tell what the path carries (pk_liveness.h).  Datagrams that are too large
+ * for the device are not cut, since fragments can be forged one by one.
  */
 static int open_socket(pk_lane_t *l, char **error) {
     struct sockaddr_storage here = l->common->c->here;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pk_lane.h - a thread: one queue of the device, one socket, and one side (parent or child) between them.  Lanes share the store and nothing else.
+ * pk_lane.h - a thread: one queue of the device, one socket, and one side (pk_side.h) between them.  Lanes share the
+ * store and nothing else.
  */
 #ifndef FAIRGATE_PK_LANE_H
 #define FAIRGATE_PK_LANE_H
@@ -36,7 +37,7 @@ struct pk_common {
 /* A picture of a lane, at most a tenth of a second old. */
 struct pk_seen {
     struct pk_counters counters;
-    enum pk_why        why;             /* packets go as they are; NOTHING: at work */
+    enum pk_why        why;             /* packets go as they are; PK_WHY_NOTHING: at work */
     unsigned           theirs;          /* the other end's version */
     struct pk_begun    begun;
     uint32_t           flows;           /* that are followed */

@@ -38,7 +38,7 @@ struct pk_lead {
     struct pk_sights  sights;
     pk_sight_t       *sight;
     bool              blind;                /* no packet socket can be had; that was said */
-    bool              closed, asks;         /* what the filter's rules say; that was read once */
+    bool              closed, asks;         /* the filter's rules let nothing pass; they were read once at least */
     uint64_t          closed_at;
     uint64_t          pieces, new_bytes, came_at;
     uint64_t          looked_at, routes_at, said_at;
@@ -88,7 +88,7 @@ static void look_after_routes(pk_lead_t *l, uint64_t now) {
 
     if (now < l->routes_at + ROUTES_EVERY) return;
     l->routes_at = now;
-    if (!pk_tun_is_up(l->c->device)) return;        /* by the guard, or by who wants it so */
+    if (!pk_tun_is_up(l->c->device)) return;        /* by the guard, or by an administrator */
     rules = pk_route_rules_lack(l->c, l->parent);
     route = l->way.state == PK_LED && pk_route_lacks(l->c);
     if (!rules && !route) return;

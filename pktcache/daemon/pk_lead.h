@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pk_lead.h - leads packets to the device, as long as that is good for them: sets rules and routes (pk_route.h), looks after them, and decides by what becomes of
- * connections (pk_way.h, pk_sight.h, pk_filter.h).
+ * pk_lead.h - leads packets to the device, as long as that is good for them: sets rules and routes (pk_route.h), looks
+ * after them, and decides by what becomes of connections (pk_way.h, pk_sight.h, pk_filter.h).
  *
- * Other programs delete rules that they did not make (systemd-networkd, when it is started again).  Those are set again, once a second at most.  Who does not want
- * packets to go to the device takes it down: then nothing is set.
+ * Other programs delete rules that they did not make (systemd-networkd, when it is started again).  Those are set
+ * again, once a second at most.  An administrator who wants no packets to go to the device takes it down: then nothing
+ * is set.
  */
 #ifndef FAIRGATE_PK_LEAD_H
 #define FAIRGATE_PK_LEAD_H

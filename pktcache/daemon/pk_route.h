@@ -2,12 +2,14 @@
 /*
  * pk_route.h - the way of packets to the device and past it.
  *
- *     priority        from the device, and from this machine itself, which a packet from the device could not come back to: skip the next rules
- *     priority + 1    from a server and its port to a client (parent: back, too): look into our table, which has one route, to the device
- *     priority + 2    nothing; where the first one leads
+ *     priority        what comes from the device skips the next rules; and so does what this machine itself sends,
+ *                     since such a packet would not be let in again when it comes from the device
+ *     priority + 1    what goes from a server and its port to a client (parent: and back): look into our table, which
+ *                     has one route, to the device
+ *     priority + 2    does nothing; it is where the first one leads
  *
- * It fails open: a device that is gone or down takes the table's route with it, and what finds no route there goes on to the rules behind, as if we
- * were not there.  `ip` of iproute2 does the work.
+ * It fails open: a device that is gone or down takes the table's route with it, and what finds no route there goes on
+ * to the rules behind, as if we were not there.  `ip` of iproute2 does the work.
  */
 #ifndef FAIRGATE_PK_ROUTE_H
 #define FAIRGATE_PK_ROUTE_H

@@ -26,13 +26,13 @@ enum {
 struct pk_sight {
     unsigned                magic;
     const struct pk_config *c;
-    bool                    both;       /* directions come to the device */
+    bool                    both;       /* both directions come to the device */
     unsigned                device;
     int                     socket;
     struct shake { struct pk_tuple tuple; bool used, answered; } shake[SHAKES];
 };
 
-/* TCP of one of our ports; register A: where the ports begin is `at` behind X. */
+/* TCP of one of our ports.  They stand at `at` (mode BPF_ABS), or `at` behind X (BPF_IND). */
 static int ports(struct sock_filter *f, const struct pk_config *c, int mode, unsigned at) {
     int n = 0;
     if (c->any_port) {

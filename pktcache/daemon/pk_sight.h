@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pk_sight.h - packets of the configured servers and clients as the machine's devices have them, whatever the packet filter does to them: a packet socket, which is open
- * only while nothing comes from our device, so that it costs nothing when there is something to do.
+ * pk_sight.h - packets of the configured servers and clients as the machine's devices have them, whatever the packet
+ * filter does to them: a packet socket, which is open only while nothing comes from our device, so that it costs
+ * nothing when there is work.
  *
- * What is seen anybody may have made; it is counted and not believed further than pk_way.h says: at worst packets take their plain way for a while.
+ * Anybody may have made what is seen.  It is counted, and believed no further than pk_way.h says: at worst packets take
+ * their plain way for a while.
  */
 #ifndef FAIRGATE_PK_SIGHT_H
 #define FAIRGATE_PK_SIGHT_H

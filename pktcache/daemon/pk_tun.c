@@ -82,7 +82,7 @@ static void set_sysctl(const char *family, const char *name, const char *what, c
     close(fd);
 }
 
-/* Whether what comes from the device is looked at as what comes from elsewhere: then the kernel throws it away (RFC 3704, 2.2). */
+/* Whether the kernel checks source addresses by its routes; it drops what comes from the device then (RFC 3704). */
 static bool filters(const char *name) {
     char path[128], value = '0';
     int fd;
