@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pages/pages_known.h"
 
+#include "base/base_error.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -189,7 +191,7 @@ static enum judged load(struct pages_known *k, const struct pages_known_area *ar
         return GOOD;
     }
     madvise(half(area, other), HALF_BYTES, MADV_REMOVE);
-    if (!*error && asprintf(error, "%s: more URLs than fit", path) < 0) *error = NULL;
+    if (!*error) base_fail(error, "%s: more URLs than fit", path);
     return REFUSED;
 }
 
@@ -231,7 +233,7 @@ static enum pages_known_end look_locked(struct pages_known *k, const struct page
         /* A file that is not there yet comes soon; what else is wrong takes longer. */
         k->again = now + (why == ENOENT ? 0 : AGAIN_US);
         if (said == why) return PAGES_KNOWN_SAME;
-        if (asprintf(error, "%s: %s", path, strerror(why)) < 0) *error = NULL;
+        base_fail(error, "%s: %s", path, strerror(why));
         return PAGES_KNOWN_REFUSED;
     }
     memcpy(k->source, source, sizeof source);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pages_table.h"
 
+#include "base/base_error.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,16 +19,11 @@
 
 static const char flag_letters[] = "cdvu";
 
-static void say(char **error, const char *name, uint64_t line, const char *format, ...) __attribute__((format(printf, 4, 5)));
-static void say(char **error, const char *name, uint64_t line, const char *format, ...) {
-    char what[512];
-    va_list args;
-
+/* The first thing that is wrong; what else is follows from it. */
+static void say(char **error, const char *name, uint64_t line, const char *what) {
     if (!error || *error) return;
-    va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
-    va_end(args);
-    if (line ? asprintf(error, "%s:%" PRIu64 ": %s", name, line, what) < 0 : asprintf(error, "%s: %s", name, what) < 0) *error = NULL;
+    base_fail(error, "%s", what);
+    base_place(error, name, line);
 }
 
 /* ---- reading ----------------------------------------------------------------------------------------------------------------- */
@@ -47,7 +43,7 @@ struct pages_reader {
 
 static enum pages_next bad(pages_reader_t *r, char **error, const char *what) {
     r->ended = 1;
-    say(error, r->name, r->line, "%s", what);
+    say(error, r->name, r->line, what);
     return PAGES_BAD;
 }
 
@@ -269,7 +265,7 @@ pages_reader_t *pages_reader_open(const char *path, char **error) {
     FILE *f;
 
     if (fd < 0 || fstat(fd, &st)) {
-        say(error, path, 0, "%s", strerror(errno));
+        say(error, path, 0, strerror(errno));
         if (fd >= 0) close(fd);
         return NULL;
     }
@@ -323,7 +319,7 @@ pages_writer_t *pages_writer_of(FILE *stream, const char *name, uint32_t rows, c
     w->rows = rows;
     w->stream = stream;
     if (put(w, (size_t)snprintf(w->text, sizeof w->text, "fairgate-pages\t1\t%" PRIu32 "\n", rows))) {
-        say(error, name, 0, "%s", strerror(errno));
+        say(error, name, 0, strerror(errno));
         pages_writer_abort(&w);
     }
     return w;
@@ -351,7 +347,7 @@ pages_writer_t *pages_writer_open(const char *path, uint32_t rows, char **error)
     if (asprintf(&path_new, "%s.new", path) < 0) path_new = NULL;
     fd = path_new ? make_new(path_new) : -1;
     if (fd >= 0) f = fdopen(fd, "w");
-    if (!f) say(error, path_new ? path_new : path, 0, "%s", strerror(errno));
+    if (!f) say(error, path_new ? path_new : path, 0, strerror(errno));
     if (f) w = pages_writer_of(f, path, rows, error);
     if (w) {
         w->path_new = path_new;
@@ -414,18 +410,18 @@ int pages_writer_commit(pages_writer_t **writer, char **error) {
     if (w->magic != MAGIC_WRITE || w->written != w->rows) abort();
     ok = fprintf(f, "end\t%08lx\n", w->crc & 0xfffffffful) > 0 && !fflush(f) && !ferror(f);
     if (!w->path_new) {
-        if (!ok) say(error, w->path, 0, "%s", strerror(errno));
+        if (!ok) say(error, w->path, 0, strerror(errno));
         pages_writer_abort(writer);
         return ok ? 0 : -1;
     }
     ok = ok && !fsync(fileno(f));
-    if (!ok) say(error, w->path_new, 0, "%s", strerror(errno));
+    if (!ok) say(error, w->path_new, 0, strerror(errno));
     closed = !fclose(f);
     w->stream = NULL;
-    if (ok && !closed) say(error, w->path_new, 0, "%s", strerror(errno));
+    if (ok && !closed) say(error, w->path_new, 0, strerror(errno));
     ok = ok && closed;
     if (ok && (rename(w->path_new, w->path) || sync_directory(w->path))) {
-        say(error, w->path, 0, "%s", strerror(errno));
+        say(error, w->path, 0, strerror(errno));
         ok = 0;
     }
     if (ok) {

@@ -76,8 +76,8 @@ int match_parse_address(const char *text, size_t len, struct match_range ranges[
     width = v4 ? 32 : 128;
     given = slash != NULL ? number(slash + 1, len - name_len - 1, width) : (long)width;
     if (given < 0)
-        return policy_fail(error, "\"%s\" has no right prefix length; write /0 to /%u behind the address, as in %s",
-                           policy_quote(text, len).s, width, v4 ? "192.0.2.0/24" : "2001:db8::/32");
+        return base_fail(error, "\"%s\" has no right prefix length; write /0 to /%u behind the address, as in %s",
+                         base_quote(text, len).s, width, v4 ? "192.0.2.0/24" : "2001:db8::/32");
     bits = (unsigned)given + (v4 ? 96 : 0);
     match_address_number(raw, v4 ? 4 : 16, &x);
     below = mask(bits);
@@ -86,8 +86,8 @@ int match_parse_address(const char *text, size_t len, struct match_range ranges[
             if (i >= (unsigned)given)
                 raw[i / 8] &= (unsigned char)~(0x80u >> (i % 8));
         inet_ntop(v4 ? AF_INET : AF_INET6, raw, first, sizeof first);
-        return policy_fail(error, "\"%s\" has bits set behind its prefix; write %s/%ld for the network or %s for the one address",
-                           policy_quote(text, len).s, first, given, name);
+        return base_fail(error, "\"%s\" has bits set behind its prefix; write %s/%ld for the network or %s for the one address",
+                         base_quote(text, len).s, first, given, name);
     }
     ranges[0] = (struct match_range){ .from = x, .to = { x.high | below.high, x.low | below.low } };
     if (v4 || bits >= 96 || x.high != 0 || x.low > V4_PREFIX || (ranges[0].to.high == 0 && ranges[0].to.low < V4_PREFIX))
@@ -98,8 +98,8 @@ int match_parse_address(const char *text, size_t len, struct match_range ranges[
     ranges[0].to = (struct match_number){ 0, V4_PREFIX - 1 };
     return ranges[1].to.high > 0 || ranges[1].to.low >= ranges[1].from.low ? 2 : 1;
 no_address:
-    return policy_fail(error, "\"%s\" is no IP address; write one like 192.0.2.1, 192.0.2.0/24 or 2001:db8::/32",
-                       policy_quote(text, len).s);
+    return base_fail(error, "\"%s\" is no IP address; write one like 192.0.2.1, 192.0.2.0/24 or 2001:db8::/32",
+                     base_quote(text, len).s);
 }
 
 int match_parse_port(const char *text, size_t len, struct match_range *range, char **error)
@@ -111,10 +111,10 @@ int match_parse_port(const char *text, size_t len, struct match_range *range, ch
     if (dash != NULL)
         to = number(dash + 1, len - first_len - 1, 65535);
     if (from < 1 || to < 1)
-        return policy_fail(error, "\"%s\" is no port; write a number from 1 to 65535, or a range like 8000-8010",
-                           policy_quote(text, len).s);
+        return base_fail(error, "\"%s\" is no port; write a number from 1 to 65535, or a range like 8000-8010",
+                         base_quote(text, len).s);
     if (from > to)
-        return policy_fail(error, "port range \"%s\" runs backwards; write %ld-%ld", policy_quote(text, len).s, to, from);
+        return base_fail(error, "port range \"%s\" runs backwards; write %ld-%ld", base_quote(text, len).s, to, from);
     *range = (struct match_range){ .from = { 0, (uint64_t)from }, .to = { 0, (uint64_t)to } };
     return 1;
 }

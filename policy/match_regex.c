@@ -58,8 +58,8 @@ struct match_regex *match_regex_new(const char *pattern, size_t len, int fold, c
     m->code = pcre2_compile((PCRE2_SPTR)pattern, len, options, &number, &offset, NULL);
     if (m->code == NULL) {
         pcre2_get_error_message(number, reason, sizeof reason);
-        policy_fail(error, "\"%s\" is no regular expression: %s at byte %zu; correct it there (PCRE2 syntax; a literal . ? * + ( [ \\ is "
-                    "written with \\ before it)", policy_quote(pattern, len).s, (char *)reason, offset < len ? offset + 1 : len);
+        base_fail(error, "\"%s\" is no regular expression: %s at byte %zu; correct it there (PCRE2 syntax; a literal . ? * + ( [ \\ is "
+                  "written with \\ before it)", base_quote(pattern, len).s, (char *)reason, offset < len ? offset + 1 : len);
         match_regex_free(&m);
         return NULL;
     }

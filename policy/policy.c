@@ -120,10 +120,10 @@ static int check_name(const char *name, char **error)
     size_t n = strnlen(name, POLICY_NAME_MAX);
 
     if (n == POLICY_NAME_MAX)
-        return policy_fail(error, "class name \"%s\" is too long; use 1 to %d characters", policy_quote(name, n).s, POLICY_NAME_MAX - 1);
+        return base_fail(error, "class name \"%s\" is too long; use 1 to %d characters", base_quote(name, n).s, POLICY_NAME_MAX - 1);
     if (name[strspn(name, allowed)] != '\0')
-        return policy_fail(error, "class name \"%s\" has a character that a name may not have; use letters, digits, - _ and .",
-                           policy_quote(name, n).s);
+        return base_fail(error, "class name \"%s\" has a character that a name may not have; use letters, digits, - _ and .",
+                         base_quote(name, n).s);
     return 0;
 }
 
@@ -141,7 +141,7 @@ static int check_numbers(const struct policy_class *c, char **error)
 
         memcpy(&value, (const char *)c + n->offset, sizeof value);
         if (value < n->least || value > n->most)
-            return policy_fail(error, "%s %u is out of range; use %u to %u%s", n->name, value, n->least, n->most, n->unit);
+            return base_fail(error, "%s %u is out of range; use %u to %u%s", n->name, value, n->least, n->most, n->unit);
     }
     return 0;
 }
@@ -153,7 +153,7 @@ int policy_add_class(policy_t *p, const struct policy_class *given, char **error
 
     assert(p->magic == POLICY_MAGIC && !p->frozen);
     if (p->class_count == POLICY_CLASSES_MAX)
-        return policy_fail(error, "more than %d classes; join some", POLICY_CLASSES_MAX);
+        return base_fail(error, "more than %d classes; join some", POLICY_CLASSES_MAX);
     if (check_name(c.name, error) != 0 || check_numbers(&c, error) != 0)
         return -1;
     if (c.name[0] == '\0')
@@ -161,15 +161,15 @@ int policy_add_class(policy_t *p, const struct policy_class *given, char **error
     id_at = place_in(p, p->by_id, &c, compare_ids, &id_twin);
     name_at = place_in(p, p->by_name, &c, compare_names, &name_twin);
     if (id_twin != POLICY_NONE)
-        return policy_fail(error, "class id %u is taken by class \"%s\"; give each class an id of its own", c.id, p->classes[id_twin].name);
+        return base_fail(error, "class id %u is taken by class \"%s\"; give each class an id of its own", c.id, p->classes[id_twin].name);
     if (name_twin != POLICY_NONE)
-        return policy_fail(error, "class name \"%s\" is taken by the class with id %u; give each class a name of its own", c.name,
-                           p->classes[name_twin].id);
+        return base_fail(error, "class name \"%s\" is taken by the class with id %u; give each class a name of its own", c.name,
+                         p->classes[name_twin].id);
     if (c.is_default && p->default_class != POLICY_NONE)
-        return policy_fail(error, "class \"%s\" is a second default; only one class, now \"%s\", can be it", c.name,
-                           p->classes[p->default_class].name);
+        return base_fail(error, "class \"%s\" is a second default; only one class, now \"%s\", can be it", c.name,
+                         p->classes[p->default_class].name);
     if (grow_classes(p) != 0)
-        return policy_fail(error, "out of memory; give the process more");
+        return base_fail(error, "out of memory; give the process more");
     insert(p->by_id, p->class_count, id_at, p->class_count);
     insert(p->by_name, p->class_count, name_at, p->class_count);
     if (c.is_default)
@@ -186,8 +186,8 @@ static int check_regex(policy_t *p, enum policy_field field, const char *pattern
     struct match_regex *regex;
 
     if (p->regex_count == POLICY_REGEX_MAX)
-        return policy_fail(error, "more than %d regex rules; write the others as substring, prefix, suffix or exact, which cost nothing by "
-                           "their number", POLICY_REGEX_MAX);
+        return base_fail(error, "more than %d regex rules; write the others as substring, prefix, suffix or exact, which cost nothing by "
+                         "their number", POLICY_REGEX_MAX);
     regex = match_regex_new(pattern, len, policy_field_rows[field].fold, error);
     if (regex == NULL)
         return -1;
@@ -202,9 +202,9 @@ static int check_pattern(policy_t *p, enum policy_field field, enum policy_match
     struct match_range ranges[2];
 
     if (len == 0)
-        return policy_fail(error, "%s has an empty pattern; write one, as in <%s>%s</%s>", row->name, row->name, row->example, row->name);
+        return base_fail(error, "%s has an empty pattern; write one, as in <%s>%s</%s>", row->name, row->name, row->example, row->name);
     if (len > POLICY_PATTERN_MAX)
-        return policy_fail(error, "the pattern of %s has %zu bytes; use at most %d", row->name, len, POLICY_PATTERN_MAX);
+        return base_fail(error, "the pattern of %s has %zu bytes; use at most %d", row->name, len, POLICY_PATTERN_MAX);
     if (row->kind == POLICY_ADDRESS)
         return match_parse_address(pattern, len, ranges, error) < 0 ? -1 : 0;
     if (row->kind == POLICY_PORT)
@@ -212,11 +212,11 @@ static int check_pattern(policy_t *p, enum policy_field field, enum policy_match
     if (match == POLICY_REGEX)
         return check_regex(p, field, pattern, len, error);
     if (row->kind == POLICY_COOKIES && (memchr(pattern, ';', len) != NULL || pattern[0] == ' ' || pattern[0] == '\t'))
-        return policy_fail(error, "cookie pattern \"%s\" reaches over the bounds of one cookie; write name= or name=value, and one rule "
-                           "for each cookie", policy_quote(pattern, len).s);
+        return base_fail(error, "cookie pattern \"%s\" reaches over the bounds of one cookie; write name= or name=value, and one rule "
+                         "for each cookie", base_quote(pattern, len).s);
     if (row->kind == POLICY_DOMAIN && (match == POLICY_SUFFIX || match == POLICY_EXACT) && len <= 2 && pattern[0] == '.'
         && pattern[len - 1] == '.')
-        return policy_fail(error, "%s \"%s\" names no domain; write one like %s", row->name, policy_quote(pattern, len).s, row->example);
+        return base_fail(error, "%s \"%s\" names no domain; write one like %s", row->name, base_quote(pattern, len).s, row->example);
     return 0;
 }
 
@@ -228,10 +228,10 @@ int policy_add_rule_at(policy_t *p, uint32_t class, enum policy_field field, enu
 
     assert(p->magic == POLICY_MAGIC && !p->frozen && class < p->class_count && (unsigned)field < POLICY_FIELDS);
     if (p->rule_count == POLICY_RULES_MAX)
-        return policy_fail(error, "more than %d rules; join some (a CIDR for its addresses, a prefix for its names)", POLICY_RULES_MAX);
+        return base_fail(error, "more than %d rules; join some (a CIDR for its addresses, a prefix for its names)", POLICY_RULES_MAX);
     if (policy_is_numeric(field) && match != POLICY_DEFAULT_MATCH)
-        return policy_fail(error, "%s takes no match=\"%s\"; leave match out: %s are compared as numbers", row->name,
-                           policy_match_name(match), row->kind == POLICY_PORT ? "ports" : "addresses");
+        return base_fail(error, "%s takes no match=\"%s\"; leave match out: %s are compared as numbers", row->name,
+                         policy_match_name(match), row->kind == POLICY_PORT ? "ports" : "addresses");
     if (match == POLICY_DEFAULT_MATCH)
         match = row->usual;
     if (check_pattern(p, field, match, pattern, len, error) != 0)
@@ -243,10 +243,10 @@ int policy_add_rule_at(policy_t *p, uint32_t class, enum policy_field field, enu
         pattern = spelt;
     }
     if (p->text_len + len > POLICY_TEXT_MAX)
-        return policy_fail(error, "the patterns have more than %u bytes in all; shorten them", POLICY_TEXT_MAX);
+        return base_fail(error, "the patterns have more than %u bytes in all; shorten them", POLICY_TEXT_MAX);
     if (grow(&p->rules, &p->rule_room, p->rule_count + 1, sizeof *p->rules) != 0
         || grow(&p->text, &p->text_room, p->text_len + (uint32_t)len, 1) != 0)
-        return policy_fail(error, "out of memory; give the process more");
+        return base_fail(error, "out of memory; give the process more");
     memcpy(p->text + p->text_len, pattern, len);
     p->rules[p->rule_count++] = (struct policy_rule){ .class = class, .line = line, .text = p->text_len, .len = (uint32_t)len,
                                                       .field = (uint8_t)field, .match = (uint8_t)match };
@@ -295,7 +295,7 @@ int policy_rule_text(const policy_t *p, uint32_t rule, char *buf, size_t len)
     if (r->line > 0)
         snprintf(place, sizeof place, "line %u: ", r->line);
     return snprintf(buf, len, "%s%s %s%s\"%s\"", place, policy_field_rows[r->field].name, policy_match_name(r->match),
-                    r->match != POLICY_DEFAULT_MATCH ? " " : "", policy_quote(p->text + r->text, r->len).s);
+                    r->match != POLICY_DEFAULT_MATCH ? " " : "", base_quote(p->text + r->text, r->len).s);
 }
 
 int policy_uses(const policy_t *p, enum policy_field field)

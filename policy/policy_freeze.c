@@ -163,7 +163,7 @@ int policy_freeze(policy_t *p, char **error)
 
     assert(p->magic == POLICY_MAGIC && !p->frozen);
     if (p->class_count == 0)
-        return policy_fail(error, "there is no class; write at least one, as in <class id=\"1\" quantum=\"1\" default=\"yes\"/>");
+        return base_fail(error, "there is no class; write at least one, as in <class id=\"1\" quantum=\"1\" default=\"yes\"/>");
     p->frozen = 1;
     choose_default(p);
     failed = rank_rules(p);
@@ -175,7 +175,7 @@ int policy_freeze(policy_t *p, char **error)
     if (!failed)
         failed = freeze_regexes(p, error);
     if (failed && error != NULL && *error == NULL)
-        policy_fail(error, "out of memory; give the process more, or write fewer rules");
+        base_fail(error, "out of memory; give the process more, or write fewer rules");
     return failed ? -1 : 0;
 }
 

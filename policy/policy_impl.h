@@ -17,6 +17,7 @@
 #undef NDEBUG
 #include <assert.h>
 
+#include "base/base_error.h"
 #include "policy.h"
 
 #define POLICY_MAGIC 0x504f4c31u
@@ -54,16 +55,6 @@ struct policy_text        policy_domain(struct policy_text name);
 struct policy_text        policy_url_seen(struct policy_text url, int with_query);
 /* A pattern in the spelling of URLs (policy_url.c), POLICY_URL_ROOM of its bytes in `out`; its length, or 0 and *error if no URL has it. */
 size_t                    policy_url_pattern(struct policy_text pattern, enum policy_match match, char *out, size_t room, char **error);
-
-/* ---- errors (policy_error.c) --------------------------------------------------------------------------------------------------------- */
-
-/* Words *error (freeing an earlier sentence there; error may be NULL) and returns -1. */
-int policy_fail(char **error, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Somebody else's bytes, cut short and with unprintable ones escaped, fit for a sentence. */
-struct policy_quoted { char s[100]; };
-struct policy_quoted policy_quote(const char *p, size_t n);
-/* Puts "NAME:LINE: " in front of a sentence (line 0: "NAME: "). */
-void policy_place(char **error, const char *name, unsigned line);
 
 /* ---- the policy ---------------------------------------------------------------------------------------------------------------------- */
 

@@ -59,26 +59,26 @@ static const char *skip_space(const char *p, const char *end)
 /* <name="value" rest/>: what the paper writes, and how it is right.  `p` stands behind the =. */
 static int refuse_paper_form(struct scan *s, const char *name, size_t name_len, const char *p, const char *end)
 {
-    struct policy_quoted tag = policy_quote(s->p, (size_t)(end + 1 - s->p)), element = policy_quote(name, name_len), value, rest;
+    struct base_quoted tag = base_quote(s->p, (size_t)(end + 1 - s->p)), element = base_quote(name, name_len), value, rest;
     const char *stop;
     char quote;
 
     p = skip_space(p, end);
     quote = p < end ? *p : '\0';
     if ((quote != '"' && quote != '\'') || (stop = memchr(p + 1, quote, (size_t)(end - p - 1))) == NULL)
-        return policy_fail(s->error, "%s is not well-formed XML: an element's name has no value; write <url>PATTERN</url> for a rule, "
-                           "<class id=\"1\" quantum=\"600\"> for a class", tag.s);
-    value = policy_quote(p + 1, (size_t)(stop - p - 1));
+        return base_fail(s->error, "%s is not well-formed XML: an element's name has no value; write <url>PATTERN</url> for a rule, "
+                         "<class id=\"1\" quantum=\"600\"> for a class", tag.s);
+    value = base_quote(p + 1, (size_t)(stop - p - 1));
     p = skip_space(stop + 1, end);
     while (end > p && (end[-1] == '/' || is_space(end[-1])))
         end--;
-    rest = policy_quote(p, (size_t)(end - p));
+    rest = base_quote(p, (size_t)(end - p));
     if (strcmp(element.s, "class_id") == 0 || strcmp(element.s, "class") == 0)
-        return policy_fail(s->error, "%s is not well-formed XML: an element's name has no value; write <class id=\"%s\"%s%s> here, "
-                           "rules as <url>PATTERN</url>, and </class> at the end of the class", tag.s, value.s,
-                           rest.s[0] ? " " : "", rest.s);
-    return policy_fail(s->error, "%s is not well-formed XML: an element's name has no value; write <%s>%s</%s>", tag.s, element.s, value.s,
-                       element.s);
+        return base_fail(s->error, "%s is not well-formed XML: an element's name has no value; write <class id=\"%s\"%s%s> here, "
+                         "rules as <url>PATTERN</url>, and </class> at the end of the class", tag.s, value.s,
+                         rest.s[0] ? " " : "", rest.s);
+    return base_fail(s->error, "%s is not well-formed XML: an element's name has no value; write <%s>%s</%s>", tag.s, element.s, value.s,
+                     element.s);
 }
 
 /* At a < that begins a start or end tag. */
@@ -89,7 +89,7 @@ static int scan_tag(struct scan *s)
 
     for (; p < s->end && (quote != '\0' || *p != '>'); p++) {
         if (p - s->p >= POLICY_TAG_MAX)
-            return policy_fail(s->error, "a tag of more than %d bytes; close it with > (is a quote missing?)", POLICY_TAG_MAX);
+            return base_fail(s->error, "a tag of more than %d bytes; close it with > (is a quote missing?)", POLICY_TAG_MAX);
         if (quote != '\0')
             quote = *p == quote ? '\0' : quote;
         else if (*p == '"' || *p == '\'')
@@ -127,8 +127,8 @@ static int check_encoding(struct scan *s)
         return 0;
     if ((stop - p == 6 && strncasecmp(p + 1, "UTF-8", 5) == 0) || (stop - p == 9 && strncasecmp(p + 1, "US-ASCII", 8) == 0))
         return 0;
-    return policy_fail(s->error, "encoding \"%s\" is not read here; save the file as UTF-8 and write encoding=\"UTF-8\" or nothing",
-                       policy_quote(p + 1, (size_t)(stop - p - 1)).s);
+    return base_fail(s->error, "encoding \"%s\" is not read here; save the file as UTF-8 and write encoding=\"UTF-8\" or nothing",
+                     base_quote(p + 1, (size_t)(stop - p - 1)).s);
 }
 
 static int scan_all(struct scan *s)
@@ -137,7 +137,7 @@ static int scan_all(struct scan *s)
 
     if (nul != NULL) {
         go_to(s, nul);
-        return policy_fail(s->error, "a NUL byte; save the file as text in UTF-8 (not UTF-16)");
+        return base_fail(s->error, "a NUL byte; save the file as text in UTF-8 (not UTF-16)");
     }
     if (check_encoding(s) != 0)
         return -1;
@@ -154,8 +154,8 @@ static int scan_all(struct scan *s)
         else if (starts(s, "<?"))
             go_behind(s, "<?", "?>");
         else if (starts(s, "<!"))
-            return policy_fail(s->error, "\"%s...\" declares a document type or an entity, which are not read here; leave it out and "
-                               "begin with <classification>", policy_quote(s->p, s->end - s->p < 9 ? (size_t)(s->end - s->p) : 9).s);
+            return base_fail(s->error, "\"%s...\" declares a document type or an entity, which are not read here; leave it out and "
+                             "begin with <classification>", base_quote(s->p, s->end - s->p < 9 ? (size_t)(s->end - s->p) : 9).s);
         else if (scan_tag(s) != 0)
             return -1;
     }

@@ -114,6 +114,6 @@ int policy_schema_check(const char *xml, size_t len, unsigned *line, char **erro
         return 0;
     if (result > 0)
         *line = c.line;
-    return policy_fail(error, "does not follow the schema (%s); compare with fairgate-policy.rng",
-                       c.text[0] != '\0' ? policy_quote(c.text, strlen(c.text)).s : "it could not be applied");
+    return base_fail(error, "does not follow the schema (%s); compare with fairgate-policy.rng",
+                     c.text[0] != '\0' ? base_quote(c.text, strlen(c.text)).s : "it could not be applied");
 }

@@ -223,8 +223,8 @@ size_t policy_url_pattern(struct policy_text pattern, enum policy_match match, c
 
     assert(room >= POLICY_URL_ROOM(pattern.n));
     if (memchr(pattern.p, '#', pattern.n) != NULL) {
-        policy_fail(error, "url \"%s\" has a #, and what stands behind one never reaches a server; end the pattern before it",
-                    policy_quote(pattern.p, pattern.n).s);
+        base_fail(error, "url \"%s\" has a #, and what stands behind one never reaches a server; end the pattern before it",
+                  base_quote(pattern.p, pattern.n).s);
         return 0;
     }
     if (scheme > 0) {
@@ -237,8 +237,8 @@ size_t policy_url_pattern(struct policy_text pattern, enum policy_match match, c
     }
     n += pages_url_plain_piece(rest.p, rest.n, out + n, room - n);
     if (has_dot_segment(out, n, ends)) {
-        policy_fail(error, "url \"%s\" has . or .. for a segment of its path, and no URL has once they are resolved; write the path that "
-                    "it leads to", policy_quote(pattern.p, pattern.n).s);
+        base_fail(error, "url \"%s\" has . or .. for a segment of its path, and no URL has once they are resolved; write the path that "
+                  "it leads to", base_quote(pattern.p, pattern.n).s);
         return 0;
     }
     return n;

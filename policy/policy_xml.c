@@ -40,7 +40,7 @@ struct reader {
     char               text[POLICY_PATTERN_MAX];
 };
 
-#define refuse(r, ...) (policy_fail((r)->error, __VA_ARGS__), stop(r))
+#define refuse(r, ...) (base_fail((r)->error, __VA_ARGS__), stop(r))
 
 static void stop(struct reader *r)
 {
@@ -77,7 +77,7 @@ static int read_number(struct reader *r, struct policy_class *c, const struct po
     for (; i < a.n && a.value[i] >= '0' && a.value[i] <= '9' && x <= row->most; i++)
         x = x * 10 + (uint64_t)(a.value[i] - '0');
     if (a.n == 0 || i < a.n || x < row->least || x > row->most) {
-        refuse(r, "%s=\"%s\" is not right; write a whole number from %u to %u%s", row->name, policy_quote(a.value, a.n).s, row->least,
+        refuse(r, "%s=\"%s\" is not right; write a whole number from %u to %u%s", row->name, base_quote(a.value, a.n).s, row->least,
                row->most, row->unit);
         return -1;
     }
@@ -93,7 +93,7 @@ static int read_word(struct reader *r, struct attribute a, const char *one, cons
         return 0;
     if (value_is(a, two))
         return 1;
-    refuse(r, "%s=\"%s\" is not right; write %s=\"%s\" or %s=\"%s\"", a.name, policy_quote(a.value, a.n).s, a.name, one, a.name, two);
+    refuse(r, "%s=\"%s\" is not right; write %s=\"%s\" or %s=\"%s\"", a.name, base_quote(a.value, a.n).s, a.name, one, a.name, two);
     return -1;
 }
 
@@ -107,7 +107,7 @@ static int read_class_attribute(struct reader *r, struct policy_class *c, struct
     if (strcmp(a.name, "name") == 0) {
         if (a.n == 0 || a.n >= sizeof c->name) {
             refuse(r, "name=\"%s\" has %zu characters; use 1 to %zu letters, digits, - _ and . (or leave name out)",
-                   policy_quote(a.value, a.n).s, a.n, sizeof c->name - 1);
+                   base_quote(a.value, a.n).s, a.n, sizeof c->name - 1);
             return -1;
         }
         memcpy(c->name, a.value, a.n);
@@ -121,7 +121,7 @@ static int read_class_attribute(struct reader *r, struct policy_class *c, struct
         c->is_default = word;
     } else {
         refuse(r, "<class> has no attribute \"%s\"; it has id, name, quantum, queue, wait, order and default",
-               policy_quote(a.name, strlen(a.name)).s);
+               base_quote(a.name, strlen(a.name)).s);
         return -1;
     }
     return 0;
@@ -134,7 +134,7 @@ static void start_class(struct reader *r, const char *name, int n, const xmlChar
     struct policy_class c = { .id = 0 };
 
     if (strcmp(name, "class") != 0) {
-        struct policy_quoted q = policy_quote(name, strlen(name));
+        struct base_quoted q = base_quote(name, strlen(name));
 
         if (strcmp(name, "class_id") == 0)
             refuse(r, "there is no element <class_id>; write <class id=\"1\" quantum=\"600\">");
@@ -161,7 +161,7 @@ static void start_rule(struct reader *r, const char *name, int n, const xmlChar 
 
     if (field < 0) {
         const char *near = policy_nearest_field(name);
-        struct policy_quoted q = policy_quote(name, strlen(name));
+        struct base_quoted q = base_quote(name, strlen(name));
 
         if (strcmp(name, "class") == 0)
             refuse(r, "<class> inside a class; write </class> before it");
@@ -176,7 +176,7 @@ static void start_rule(struct reader *r, const char *name, int n, const xmlChar 
         char word[16] = "";
 
         if (strcmp(a.name, "match") != 0) {
-            refuse(r, "<%s> has no attribute \"%s\"; %s", name, policy_quote(a.name, strlen(a.name)).s,
+            refuse(r, "<%s> has no attribute \"%s\"; %s", name, base_quote(a.name, strlen(a.name)).s,
                    policy_is_numeric(field) ? "it has none" : "it has match only, and its pattern stands between the tags");
             return;
         }
@@ -189,7 +189,7 @@ static void start_rule(struct reader *r, const char *name, int n, const xmlChar 
             memcpy(word, a.value, a.n);
         match = policy_match_by_name(word);
         if (match < 0) {
-            refuse(r, "match=\"%s\" is not right; write substring, prefix, suffix, exact or regex", policy_quote(a.value, a.n).s);
+            refuse(r, "match=\"%s\" is not right; write substring, prefix, suffix, exact or regex", base_quote(a.value, a.n).s);
             return;
         }
     }
@@ -216,16 +216,16 @@ static void on_start(void *data, const xmlChar *local, const xmlChar *prefix, co
     if (foreign)
         refuse(r, "<%s> uses an XML namespace, which a policy does not have; leave out xmlns and prefixes (nothing is "
                "included from elsewhere)",
-               policy_quote(name, strlen(name)).s);
+               base_quote(name, strlen(name)).s);
     else if (r->depth == IN_RULE)
         refuse(r, "<%s> inside <%s>; a rule holds only its pattern, so close it before, and write &lt; for a <",
-               policy_quote(name, strlen(name)).s, policy_field_rows[r->field].name);
+               base_quote(name, strlen(name)).s, policy_field_rows[r->field].name);
     else if (r->depth == IN_CLASS)
         start_rule(r, name, attributes, list);
     else if (r->depth == IN_CLASSIFICATION)
         start_class(r, name, attributes, list);
     else if (strcmp(name, "classification") != 0)
-        refuse(r, "the first element is <%s>; write <classification>", policy_quote(name, strlen(name)).s);
+        refuse(r, "the first element is <%s>; write <classification>", base_quote(name, strlen(name)).s);
     else if (attributes > 0)
         refuse(r, "<classification> has no attributes; leave them out");
     r->depth++;
@@ -332,7 +332,7 @@ static void on_error(void *data, xmlErrorPtr e)
         if (cures[i].code == e->code)
             cure = cures[i].cure;
     r->line = e->line > 0 ? (unsigned)e->line : 1;
-    refuse(r, "this is not well-formed XML (%s); %s", policy_quote(message, n).s, cure);
+    refuse(r, "this is not well-formed XML (%s); %s", base_quote(message, n).s, cure);
 }
 
 /* ---- the whole file ------------------------------------------------------------------------------------------------------------------ */
@@ -341,7 +341,7 @@ static int build(struct reader *r, const char *xml, size_t len)
 {
     r->ctxt = xmlNewParserCtxt();
     if (r->ctxt == NULL)
-        return policy_fail(r->error, "out of memory; give the process more");
+        return base_fail(r->error, "out of memory; give the process more");
     memset(r->ctxt->sax, 0, sizeof *r->ctxt->sax);
     r->ctxt->sax->initialized = XML_SAX2_MAGIC;
     r->ctxt->sax->startElementNs = on_start;
@@ -355,7 +355,7 @@ static int build(struct reader *r, const char *xml, size_t len)
     /* Without XML_PARSE_HUGE and XML_PARSE_NOENT: libxml2 keeps its own limits. */
     (void)xmlCtxtReadMemory(r->ctxt, xml, (int)len, NULL, "UTF-8", XML_PARSE_NONET);
     if (!r->failed && !r->ctxt->wellFormed) {
-        policy_fail(r->error, "this is not well-formed XML; correct it there");
+        base_fail(r->error, "this is not well-formed XML; correct it there");
         r->failed = 1;
     }
     xmlFreeParserCtxt(r->ctxt);
@@ -372,9 +372,9 @@ policy_t *policy_parse(const char *xml, size_t len, const char *name, char **err
     if (error != NULL)
         *error = NULL;
     if (r == NULL || p == NULL) {
-        policy_fail(error, "out of memory; give the process more");
+        base_fail(error, "out of memory; give the process more");
     } else if (len > POLICY_FILE_MAX) {
-        policy_fail(error, "more than %u bytes; split the rules or join some", POLICY_FILE_MAX);
+        base_fail(error, "more than %u bytes; split the rules or join some", POLICY_FILE_MAX);
     } else if (policy_scan(xml, len, &line, error) == 0) {
         r->p = p;
         r->error = error;
@@ -388,7 +388,7 @@ policy_t *policy_parse(const char *xml, size_t len, const char *name, char **err
     }
     free(r);
     if (failed) {
-        policy_place(error, name, line);
+        base_place(error, name, line);
         policy_free(&p);
     }
     return p;
@@ -436,8 +436,8 @@ policy_t *policy_load(const char *path, char **error)
     if (fd >= 0)
         xml = read_all(fd, &len);
     if (xml == NULL) {
-        policy_fail(error, "cannot be read (%s); give the path of a policy file that this process may read", strerror(errno));
-        policy_place(error, path, 0);
+        base_fail(error, "cannot be read (%s); give the path of a policy file that this process may read", strerror(errno));
+        base_place(error, path, 0);
     } else {
         p = policy_parse(xml, len, path, error);
     }

@@ -13,7 +13,7 @@ MAY = {
     "core": ("base/base_report.h",),
     "marks": (),
     "pages": ("base/",),
-    "policy": ("core/rs.h", "pages/pages_url.h"),
+    "policy": ("base/", "core/rs.h", "pages/pages_url.h"),
     "shm": ("base/", "core/rs.h"),
     "mod_qos_drr": ("base/", "core/rs.h", "core/rs_figures.h", "pages/", "policy/", "shm/shm.h"),
     "mod_eeod": ("base/base_report.h", "marks/"),
