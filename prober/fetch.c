@@ -10,6 +10,8 @@
 
 #include "config.h"
 
+#include "base/base_error.h"
+
 struct transfer {
     struct fetch        *fetch;
     CURL                *easy;
@@ -256,7 +258,7 @@ struct fetch *fetch_new(const struct settings *s, const struct scope *scope, con
         return f;
     }
     if (f) fetch_free(&f);
-    *error = strdup("out of memory");
+    base_fail(error, "out of memory");
     return NULL;
 }
 

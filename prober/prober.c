@@ -10,47 +10,43 @@
 #include <unistd.h>
 
 #include "config.h"
+
+#include "base/base_command.h"
+#include "base/base_number.h"
 #include "tables.h"
 #include "walk.h"
 
-#define USAGE  2
-#define LOCKED 5
+enum { LOCKED = 5, STARTS_MAX = 64 };
+
+/* ---- settings ---------------------------------------------------------------------------------------------------------------- */
+
+struct transfer { int format; bool json; };
+
+static const struct base_setting transfer_rows[] = {
+    BASE_ROW(struct transfer, CHOICE, format, "format", "tsv", "tsv json", "of what is written or read: tab-separated columns with a head line, or an object a line")
+    BASE_ROW(struct transfer, SWITCH, json, "json", "the latter")
+};
+static const struct base_settings transfer_table = { "--", transfer_rows, sizeof transfer_rows / sizeof *transfer_rows };
 
 static volatile sig_atomic_t stop;
 
 static void on_signal(int signal) { stop = signal; }
 
-static int usage(FILE *out) {
-    fputs("usage: fairgate-prober crawl [OPTIONS] URL...             walk the sites of these URLs and write down the sizes of what they hold\n"
-          "       fairgate-prober show TABLE [URL-PREFIX]            a table for people\n"
-          "       fairgate-prober diff TABLE TABLE                   what is new, gone, and of another size\n"
-          "       fairgate-prober export [--format=tsv|json] TABLE   to standard output\n"
-          "       fairgate-prober import [--format=tsv|json] TABLE   from standard input\n"
-          "       fairgate-prober --help | --version\n", out);
-    return out == stdout ? 0 : USAGE;
+static void more_help(FILE *out) {
+    fputs("Options of crawl (in brackets what holds without the option):\n", out);
+    base_settings_help(&settings_table, out);
+    fputs("\nOptions of export and import:\n", out);
+    base_settings_help(&transfer_table, out);
+    fputs("\ncrawl ends with 3 if it is done but not whole (--max-pages, --max-time, or a site out of reach), 4 if it was interrupted: what is known stands in\n"
+          "TABLE.part and the next walk goes on from there, 5 if another walk writes this table now.  diff ends with 1 if the tables differ, 2 on trouble.\n", out);
 }
 
-static int help(void) {
-    usage(stdout);
-    puts("\nOptions of crawl (what a number is without the option stands behind it):");
-    settings_help(stdout);
-    puts("\nExit status: 0 done, 1 failed, 2 wrong usage, 3 done but not whole (--max-pages, --max-time, or a site out of reach), 4 interrupted: what is\n"
-         "known stands in TABLE.part and the next walk goes on from there, 5 another walk writes this table now.");
-    return 0;
-}
-
-static int complain(const char *what, const char *why) {
-    fprintf(stderr, "fairgate-prober: %s: %s\n", what, why);
-    return USAGE;
-}
-
-/* Of "127.0.0.1:8080" or "[::1]:8080"; 0 if there is none. */
-static int port_of(const char *address) {
+/* As in "127.0.0.1:8080" or "[::1]:8080". */
+static bool has_port(const char *address) {
     const char *colon = strrchr(address, ':'), *bracket = strrchr(address, ']');
-    char *end;
-    long port = colon && colon > bracket ? strtol(colon + 1, &end, 10) : 0;
+    uint64_t port;
 
-    return port > 0 && port < 65536 && !*end ? (int)port : 0;
+    return colon && colon > bracket && !base_number("port", colon + 1, "", 1, 65535, &port, NULL);
 }
 
 /* What strangers' documents are parsed with is no root.  NULL, or what is wrong. */
@@ -68,39 +64,29 @@ static const char *become(const char *name) {
     return NULL;
 }
 
-static int crawl(int argc, char **argv) {
+/* The walk that these settings ask for, from `words` URLs on. */
+static int walk_from(const struct settings *s, int words, char **word) {
     static struct scope scope;
-    static struct scope_place start[SETTINGS_LIST_MAX];
+    static struct scope_place start[STARTS_MAX];
     struct sigaction act = { .sa_handler = on_signal };
-    struct settings s;
     struct report *report;
-    char *error = NULL;
-    int words;
     enum walk_end end;
     const char *wrong;
 
-    settings_default(&s);
-    words = settings_take(&s, argc, argv, &error);
-    if (words < 0) {
-        complain("crawl", error ? error : "out of memory");
-        free(error);
-        return USAGE;
-    }
-    if (words < 2) return complain("crawl", "needs a URL to begin with, as http://www.example.org/");
-    if (words > SETTINGS_LIST_MAX + 1) return complain("crawl", "more than 64 URLs to begin with");
-    scope.allow_private = s.allow_private;
-    for (int i = 1; i < words; i++) {
-        wrong = scope_add(&scope, argv[i], &start[i - 1]);
-        if (wrong) return complain(argv[i], wrong);
-    }
-    if (s.backend && (!port_of(s.backend) || scope_give(&scope, s.backend))) return complain(s.backend, "--backend needs an address and a port, as 127.0.0.1:8080 or [::1]:8080");
-    if (!s.table) return complain("crawl", "needs --table FILE");
-    wrong = become(s.user);
-    if (wrong) return complain("crawl", wrong);
-    report = report_new(s.log, s.quiet);
+    if (!words) return base_misused("crawl needs a URL to begin with, as http://www.example.org/");
+    if (words > STARTS_MAX) return base_misused("crawl: more than %d URLs to begin with", STARTS_MAX);
+    scope.allow_private = s->allow_private;
+    for (int i = 0; i < words; i++)
+        if ((wrong = scope_add(&scope, word[i], &start[i]))) return base_misused("%s: %s", word[i], wrong);
+    if (s->backend && (!has_port(s->backend) || scope_give(&scope, s->backend)))
+        return base_misused("%s: --backend needs an address and a port, as 127.0.0.1:8080 or [::1]:8080", s->backend);
+    if (!s->table) return base_misused("crawl needs --table FILE");
+    if ((wrong = become(s->user))) return base_misused("crawl: %s", wrong);
+    report = report_new(s->log, s->quiet);
     if (!report)
-        return complain(s.log ? s.log : "log", errno == EINVAL ? "not a plain file with one name; name one that is, or leave --log out" : strerror(errno));
-    if (walk_lock(s.table, report) < 0) {
+        return base_misused("%s: %s", s->log ? s->log : "log",
+                            errno == EINVAL ? "not a plain file with one name; name one that is, or leave --log out" : strerror(errno));
+    if (walk_lock(s->table, report) < 0) {
         int busy = errno == EWOULDBLOCK;
         report_free(&report);
         return busy ? LOCKED : WALK_FAILED;
@@ -110,40 +96,54 @@ static int crawl(int argc, char **argv) {
     sigaction(SIGHUP, &act, NULL);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);       /* a full quota is an error to report, like a full disk */
-    end = walk(&s, &scope, start, (unsigned)(words - 1), report, &stop);
+    end = walk(s, &scope, start, (unsigned)words, report, &stop);
     report_free(&report);
     return (int)end;
 }
 
-/* --format=X or --format X in front of the table. */
-static int transfer(int argc, char **argv, int (*run)(const char *, enum tables_format)) {
-    enum tables_format format = TABLES_TSV;
-    const char *name = NULL;
-    int i = 1;
+static int crawl(int argc, char **argv) {
+    struct settings s = { .table = NULL };
+    char *error = NULL;
+    int words = base_settings_options(&settings_table, &s, argc, argv, &error), status;
 
-    if (i < argc && !strncmp(argv[i], "--format=", 9)) name = argv[i++] + 9;
-    else if (i + 1 < argc && !strcmp(argv[i], "--format")) { name = argv[i + 1]; i += 2; }
-    if (name && strcmp(name, "tsv") && strcmp(name, "json")) return complain(name, "--format must be tsv or json");
-    if (name && !strcmp(name, "json")) format = TABLES_JSON;
-    return i + 1 == argc ? run(argv[i], format) : usage(stderr);
+    status = words < 0 ? base_misused("crawl: %s", error ? error : "out of memory") : walk_from(&s, words - 1, argv + 1);
+    free(error);
+    base_settings_free(&settings_table, &s);
+    return status;
 }
 
+/* ---- tables ------------------------------------------------------------------------------------------------------------------ */
+
+static int check(int argc, char **argv) { return base_check(argc, argv, tables_look); }
+static int show(int argc, char **argv) { return tables_show(argv[1], argc == 3 ? argv[2] : NULL); }
+static int diff(int argc, char **argv) { (void)argc; return tables_diff(argv[1], argv[2]); }
+
+static int transfer(int argc, char **argv, int (*run)(const char *, enum tables_format)) {
+    struct transfer t = { .json = false };
+    char *error = NULL;
+    int words = base_settings_options(&transfer_table, &t, argc, argv, &error);
+
+    if (words == 2) return run(argv[1], t.json ? TABLES_JSON : (enum tables_format)t.format);
+    base_misused("%s: %s", argv[0], words < 0 && error ? error : "needs one table");
+    free(error);
+    return BASE_MISUSED;
+}
+
+static int export(int argc, char **argv) { return transfer(argc, argv, tables_export); }
+static int import(int argc, char **argv) { return transfer(argc, argv, tables_import); }
+
+static const struct base_command commands[] = {
+    { "crawl", "[OPTION]... --table FILE URL...", "walk the sites of these URLs and write down the sizes of what they hold", 0, BASE_ANY_NUMBER, crawl },
+    { "check", "[--json] TABLE...", "whether tables are right", 0, BASE_ANY_NUMBER, check },
+    { "show", "TABLE [URL-PREFIX]", "a table for people", 1, 2, show },
+    { "diff", "TABLE TABLE", "what is new, gone, and of another size", 2, 2, diff },
+    { "export", "[--format tsv|json] TABLE", "to standard output", 0, BASE_ANY_NUMBER, export },
+    { "import", "[--format tsv|json] TABLE", "from standard input", 0, BASE_ANY_NUMBER, import },
+};
+
 int main(int argc, char **argv) {
-    const char *command = argc > 1 ? argv[1] : "";
+    static const struct base_program me = { "fairgate-prober", PACKAGE_VERSION, commands, sizeof commands / sizeof *commands, more_help };
 
     setlocale(LC_CTYPE, "C.UTF-8");     /* what libidn2 takes names in other letters to be in */
-    if (!strcmp(command, "--help") || !strcmp(command, "-h") || !strcmp(command, "help")) return help();
-    if (!strcmp(command, "--version")) {
-        puts("fairgate-prober " PACKAGE_VERSION);
-        return 0;
-    }
-    if (argc > 2 && !strcmp(argv[2], "--help")) return help();
-    argc--;
-    argv++;
-    if (!strcmp(command, "crawl")) return crawl(argc, argv);
-    if (!strcmp(command, "show") && (argc == 2 || argc == 3)) return tables_show(argv[1], argc == 3 ? argv[2] : NULL);
-    if (!strcmp(command, "diff") && argc == 3) return tables_diff(argv[1], argv[2]);
-    if (!strcmp(command, "export")) return transfer(argc, argv, tables_export);
-    if (!strcmp(command, "import")) return transfer(argc, argv, tables_import);
-    return usage(stderr);
+    return base_program_main(&me, argc, argv);
 }

@@ -9,6 +9,8 @@
 
 #include <jansson.h>
 
+#include "base/base_command.h"
+#include "base/base_error.h"
 #include "walk.h"
 #include "walk_impl.h"
 
@@ -17,10 +19,11 @@
 static const char *const columns[] = { "url", "body", "gzip", "br", "header", "spread", "samples", "depth", "checked", "modified", "flags", "etag" };
 #define COLUMNS (sizeof columns / sizeof *columns)
 
-static int trouble(const char *what, char *error) {
-    fprintf(stderr, "fairgate-prober: %s%s%s\n", what ? what : "", what && error ? ": " : "", error ? error : what ? "" : "out of memory");
-    free(error);
-    return 2;
+static int trouble_with(const char *stream) {
+    char *error = NULL;
+
+    base_fail(&error, "%s: %s", stream, strerror(errno));
+    return base_failed(error);
 }
 
 /* ---- reading row by row ------------------------------------------------------------------------------------------------------ */
@@ -38,8 +41,8 @@ static int each_row(const char *path, row_seen *seen, void *context) {
     while (next == PAGES_ROW && !rc && (next = pages_reader_next(r, &row, &error)) == PAGES_ROW)
         if (row.samples) rc = seen(context, pages_reader_origin(r), &row);
     pages_reader_close(&r);
-    if (next == PAGES_BAD) return trouble(NULL, error);
-    if (rc || fflush(stdout)) return trouble("standard output", strdup(strerror(errno)));
+    if (next == PAGES_BAD) return base_failed(error);
+    if (rc || fflush(stdout)) return trouble_with("standard output");
     return 0;
 }
 
@@ -75,6 +78,20 @@ int tables_show(const char *path, const char *prefix) {
     rc = each_row(path, show_row, &s);
     if (!rc) printf("%" PRIu64 " URLs, %" PRIu64 " bytes\n", s.rows, s.bytes);
     return rc;
+}
+
+/* ---- check ------------------------------------------------------------------------------------------------------------------- */
+
+int tables_look(const char *path, FILE *found, char **error) {
+    pages_reader_t *r = pages_reader_open(path, error);
+    enum pages_next next = PAGES_BAD;
+    struct pages_row row;
+    uint64_t rows = 0;
+
+    while (r && (next = pages_reader_next(r, &row, error)) == PAGES_ROW) rows += row.samples != 0;
+    pages_reader_close(&r);
+    fprintf(found, "%" PRIu64 " URLs\n", rows);
+    return next == PAGES_BAD ? -1 : 0;
 }
 
 /* ---- export ------------------------------------------------------------------------------------------------------------------ */
@@ -210,14 +227,14 @@ int tables_import(const char *path, enum tables_format format) {
     const char *wrong = NULL;
     size_t room = 0, number = 0;
     ssize_t n;
-    int rc = 2;
+    int rc = BASE_WRONG;
 
     if (walk_lock(path, report) < 0) {
         report_free(&report);
-        return 2;
+        return rc;
     }
     im.w = walk_blank(report);
-    if (!im.w) return trouble("out of memory", NULL);
+    if (!im.w) return base_failed(NULL);
     for (size_t i = 0; i < COLUMNS; i++) snprintf(head + strlen(head), sizeof head - strlen(head), "%s%s", i ? "\t" : "", columns[i]);
     while (!wrong && (n = getline(&line, &room, stdin)) > 0) {
         number++;
@@ -227,7 +244,7 @@ int tables_import(const char *path, enum tables_format format) {
         else wrong = format == TABLES_TSV ? take_tsv(&im, line) : take_json(&im, line);
     }
     if (wrong) fprintf(stderr, "fairgate-prober: standard input:%zu: %s\n", number, wrong);
-    else if (ferror(stdin)) trouble("standard input", strdup(strerror(errno)));
+    else if (ferror(stdin)) trouble_with("standard input");
     else if (!walk_save(im.w, path, 0)) rc = 0;
     free(line);
     walk_blank_free(&im.w);
@@ -267,8 +284,11 @@ int tables_diff(const char *before, const char *after) {
     struct compared c = { .w = walk_blank(report) };
     int rc = 2;
 
-    if (!c.w) return trouble("out of memory", NULL);
-    if (!walk_load(c.w, before, 0) && !(rc = each_row(after, compare_row, &c))) {
+    if (!c.w) {
+        base_failed(NULL);
+        return rc;
+    }
+    if (!walk_load(c.w, before, 0) && !each_row(after, compare_row, &c)) {
         for (uint32_t i = 0; i < urls_count(c.w->urls); i++) {
             const struct url *u = urls_at(c.w->urls, i);
             if (u->tries || !u->samples) continue;

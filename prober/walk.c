@@ -34,7 +34,7 @@ int walk_is_over(struct walk *w) {
 
 /* ---- what may be asked for --------------------------------------------------------------------------------------------------- */
 
-static int is_listed(const struct settings_list *list, const char *target) {
+static int is_listed(const struct base_list *list, const char *target) {
     for (unsigned i = 0; i < list->n; i++)
         if (robots_pattern_matches(list->item[i], strlen(list->item[i]), target, strlen(target))) return 1;
     return 0;
@@ -42,8 +42,8 @@ static int is_listed(const struct settings_list *list, const char *target) {
 
 /* Patterns in the spelling of what they are compared with. */
 static int spell_patterns(struct walk *w) {
-    const struct settings_list *from[] = { &w->s->include, &w->s->exclude };
-    struct settings_list *to[] = { &w->include, &w->exclude };
+    const struct base_list *from[] = { &w->s->include, &w->s->exclude };
+    struct base_list *to[] = { &w->include, &w->exclude };
     size_t room = 0;
     char *at;
 

@@ -54,7 +54,7 @@ struct walk {
     uint32_t               nagain, again_room;
     uint32_t               known_before;
     uint32_t               in_scope;            /* URLs of the scope's origins */
-    struct settings_list   include, exclude;    /* spelt */
+    struct base_list       include, exclude;    /* spelt */
     char                  *patterns;            /* their text */
     double                 until;               /* by --max-time, on the monotonic clock */
     int                    over;

@@ -8,6 +8,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "base/base_error.h"
 #include "walk.h"
 #include "walk_impl.h"
 
@@ -189,7 +190,7 @@ int walk_save(struct walk *w, const char *path, int checkpoint) {
         if (u->origin != origin) rc = pages_writer_origin(f, walk_origin(w, u->origin), w->rules[u->origin]);
         origin = u->origin;
         if (!rc) rc = pages_writer_row(f, &row);
-        if (rc && asprintf(&error, "%s: %s", path, strerror(errno)) < 0) error = NULL;
+        if (rc) base_fail(&error, "%s: %s", path, strerror(errno));
     }
     if (!rc) rc = pages_writer_commit(&f, &error);
     if (f) pages_writer_abort(&f);

@@ -16,10 +16,10 @@ MAY = {
     "policy": ("base/", "core/rs.h", "pages/pages_url.h"),
     "shm": ("base/", "core/rs.h"),
     "mod_qos_drr": ("base/", "core/rs.h", "core/rs_figures.h", "pages/", "policy/", "shm/shm.h"),
-    "mod_eeod": ("base/base_report.h", "marks/"),
+    "mod_eeod": ("base/", "marks/"),
     "pktcache": ("base/", "marks/"),
     "pktcache/daemon": ("base/", "marks/", "pktcache/"),
-    "prober": ("pages/",),
+    "prober": ("base/", "pages/"),
     "squid-fqrs/fqrs": ("base/", "core/rs.h", "core/rs_figures.h", "pages/pages_url.h", "policy/"),     # base/ is Squid's own there
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<](?:\.\./)*([^">]+)', re.M)

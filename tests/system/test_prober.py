@@ -2,6 +2,7 @@
 """fairgate-prober on sites in the test's hand: what is found, how large it is, and how it is asked for."""
 import gzip
 import itertools
+import json
 import os
 import random
 import signal
@@ -484,19 +485,32 @@ def test_commands(table, tmp_path):
 
 
 @pytest.mark.parametrize("words,sentence", [
-    ([], "usage"), (["walk"], "usage"), (["crawl"], "needs a URL"), (["crawl", "http://h/"], "needs --table"), (["crawl", "--rate=x", "http://h/"], "--rate x"),
+    ([], "usage"), (["walk"], "usage"), (["show"], "show TABLE [URL-PREFIX]"), (["export"], "needs one table"), (["check"], "needs a file"), (["crawl"], "needs a URL"), (["crawl", "http://h/"], "needs --table"), (["crawl", "--rate=x", "http://h/"], "--rate x"),
     (["crawl", "--table", "t", "ftp://h/"], "must begin with http"), (["crawl", "--table", "t", "--backend", "h:80", "http://h/"], "--backend needs"),
-    (["show", "/nowhere"], "No such file"), (["export", "--format=xml", "t"], "must be tsv or json"), (["diff", "/nowhere", "/nowhere"], "No such file"),
+    (["export", "--format=xml", "t"], "must be one of: tsv json"), (["diff", "/nowhere", "/nowhere"], "No such file"),
 ])
 def test_wrong_usage(words, sentence):
     assert sentence in prober.run(*words, expect=2)
+
+
+@pytest.mark.parametrize("word", ("show", "export", "check"))
+def test_what_is_wrong_with_a_table(table, word):
+    assert "No such file" in prober.run(word, table, expect=1)
+    table.write_text("something else\n")
+    assert f"{table}:1: not a page-size table" in prober.run(word, table, expect=1)
+
+
+def test_check(table):
+    prober.run("import", table, input="http://h/\t5" + "\t-" * 2 + "\t0\t0\t1\t0\t0\t0\t-\t-\n")
+    assert prober.run("check", table) == f"{table}: right; 1 URLs\n"
+    assert json.loads(prober.run("check", "--json", table)) == {"file": str(table), "right": True, "error": None}
 
 
 def test_import_while_a_walk_writes(table):
     with Website(many(50)) as site:
         p = start(table, "--rate", 10, site.url)
         until(lambda: len(site.asked) > 2, what="requests")
-        assert "another walk writes this table now" in prober.run("import", table, input="", expect=2)
+        assert "another walk writes this table now" in prober.run("import", table, input="", expect=1)
         p.terminate()
         p.communicate(timeout=20)
 
@@ -512,6 +526,6 @@ def test_import_of_other_line_ends(table):
     ("http://h/" + "\t1" * 9 + "\tz\t-\n", "flags"), ("\0\n", "NUL"),
 ])
 def test_import_of_rubbish(table, text, sentence):
-    said = prober.run("import", table, input=text, expect=2)
+    said = prober.run("import", table, input=text, expect=1)
     assert "standard input:1:" in said and sentence in said
     assert not table.exists()

@@ -123,20 +123,21 @@ TCase *urls_case(void) {
 /* ---- settings ---------------------------------------------------------------------------------------------------------------- */
 
 START_TEST(options) {
-    struct settings s;
+    struct settings s = { .table = NULL };
     char *error = NULL;
-    char *argv[] = { "crawl", "--rate", "5", "http://a/", "--connections=7", "--fresh", "--include", "/a", "--include=/b=c", "--", "--odd", NULL };
+    char *argv[] = { "crawl", "--rate", "5", "http://a/", "--connections=7", "--fresh", "--include", "/a", "--include=/b=c", "--max-bytes=2M", "--", "--odd", NULL };
 
-    settings_default(&s);
-    ck_assert_uint_eq(s.rate, 20);
-    ck_assert_int_eq(settings_take(&s, 11, argv, &error), 3);
+    ck_assert_int_eq(base_settings_options(&settings_table, &s, 12, argv, &error), 3);
     ck_assert_uint_eq(s.rate, 5);
+    ck_assert_uint_eq(s.samples, 3);
     ck_assert_uint_eq(s.connections, 7);
-    ck_assert_int_eq(s.fresh, 1);
+    ck_assert_uint_eq(s.max_bytes, 2 << 20);
+    ck_assert(s.fresh && !s.quiet);
     ck_assert_uint_eq(s.include.n, 2);
     ck_assert_str_eq(s.include.item[1], "/b=c");
     ck_assert_str_eq(argv[1], "http://a/");
     ck_assert_str_eq(argv[2], "--odd");
+    base_settings_free(&settings_table, &s);
 }
 END_TEST
 
@@ -149,12 +150,12 @@ START_TEST(options_that_are_wrong) {
 
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
         char *argv[] = { "crawl", (char *)(uintptr_t)t[i].option, (char *)(uintptr_t)t[i].value, NULL }, *error = NULL;
-        struct settings s;
+        struct settings s = { .table = NULL };
 
-        settings_default(&s);
-        ck_assert_msg(settings_take(&s, t[i].value ? 3 : 2, argv, &error) == -1, "row %zu", i);
+        ck_assert_msg(base_settings_options(&settings_table, &s, t[i].value ? 3 : 2, argv, &error) == -1, "row %zu", i);
         ck_assert_msg(error && strstr(error, t[i].sentence), "row %zu: %s", i, error);
         free(error);
+        base_settings_free(&settings_table, &s);
     }
 }
 END_TEST
