@@ -7,31 +7,23 @@
 #include "pk_packet.h"
 #include "pk_fingerprint.h"
 
-#include <stdio.h>
+#include "base/base_settings.h"
 
 #include <sys/socket.h>
 
-#define PK_LIST_MAX  64u
+#define PK_LIST_MAX  BASE_LIST_MAX
 #define PK_LANES_MAX 16u            /* queues */
 
 enum pk_keep { PK_KEEP_HTTP, PK_KEEP_ALL };
 enum pk_mode { PK_MODE_PACKET, PK_MODE_WINDOW, PK_MODE_TRAIN };
 
-struct pk_list { char *item[PK_LIST_MAX]; unsigned n; };
-
 struct pk_network { uint8_t address[16]; unsigned bits; };      /* IPv4 in ::ffff:0:0/96 */
 struct pk_networks { struct pk_network item[PK_LIST_MAX]; unsigned n; };
 
 struct pk_config {
-#define NUMBER(name, word, usual, least, most, unit, sentence) uint64_t name;
-#define TEXT(name, word, usual, what, sentence) char *name;
-#define CHOICE(name, word, usual, choices, sentence) int name;
-#define LIST(name, word, usual, what, sentence) struct pk_list name;
+#define SETTING BASE_FIELD
 #include "pk_settings.def"
-#undef NUMBER
-#undef TEXT
-#undef CHOICE
-#undef LIST
+#undef SETTING
     /* made of these */
     struct pk_networks      server, client;
     uint16_t                port[PK_LIST_MAX];          /* as on the wire */
@@ -40,7 +32,7 @@ struct pk_config {
     struct sockaddr_storage here, there;                /* of the first queue */
 };
 
-/* all: as if `keep all` stood there.  0, or -1 and *error, a sentence "FILE:LINE: what is wrong, what would be right" that the caller frees.  pk_config_free in either case. */
+/* all: as if `keep all` stood there.  0, or -1 and *error (base_error.h), "FILE:LINE: what is wrong, what would be right".  pk_config_free in either case. */
 int  pk_config_read(struct pk_config *c, const char *path, bool all, char **error);
 void pk_config_free(struct pk_config *c);
 void pk_config_help(FILE *out);

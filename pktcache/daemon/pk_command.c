@@ -9,6 +9,9 @@
 #include "pk_route.h"
 #include "pk_tun.h"
 
+#include "base/base_command.h"
+#include "base/base_error.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -24,25 +27,6 @@
 #define CONTROL_USUAL "/run/fairgate-pktcache/control"
 
 enum { LOOK_EVERY = 100 /* milliseconds */ };
-
-static void usage(FILE *out) {
-    fputs("A pair of packet caches: two daemons, one at each end of a link, that do not send what the far end has already seen.\n\n"
-          "  fairgate-pktcache keygen FILE                 make the secret that both ends have in common\n"
-          "  fairgate-pktcache --parent CONFIG [--all]     the end near the servers\n"
-          "  fairgate-pktcache --child CONFIG              the end near the clients\n"
-          "  fairgate-pktcache --check CONFIG [--all]      look at a configuration and say what is wrong\n"
-          "  fairgate-pktcache top [CONTROL]               what it does, every second\n"
-          "  fairgate-pktcache stats [--prometheus] [CONTROL]\n\n"
-          "--all is `keep all`: whatever TCP carries is kept, on a link of one's own.  CONTROL is the `control` of CONFIG.\n"
-          "CONFIG has lines of a word and its values, # for comments:\n\n", out);
-    pk_config_help(out);
-}
-
-static int complain(char *error) {
-    fprintf(stderr, "fairgate-pktcache: %s\n", error ? error : "no memory");
-    free(error);
-    return 1;
-}
 
 /* ---- the daemon -------------------------------------------------------------------------------------------------------------- */
 
@@ -81,8 +65,7 @@ static int prepare(struct daemon *d, char **error) {
     m->ready.bytes = d->config.cache;
     if (RAND_bytes(m->ready.cache, sizeof m->ready.cache) != 1) abort();
     if (!(m->store = pk_store_make(d->config.cache, m->role == PK_PARENT ? PK_STORE_PARENT : PK_STORE_CHILD))) {
-        if (asprintf(error, "cache %" PRIu64 ": no memory for so much", d->config.cache) < 0) *error = NULL;
-        return -1;
+        return base_fail(error, "cache %" PRIu64 ": no memory for so much", d->config.cache);
     }
     return 0;
 }
@@ -95,15 +78,13 @@ static int start(struct daemon *d, char **error) {
     if (pk_tun_open(d->config.device, queues, (unsigned)d->config.mtu, d->tun, error)) return -1;
     d->tuns = queues;
     if (!(d->common.lease = pk_lease_make(d->config.device, queues, error))) {
-        complain(*error);
+        base_failed(*error);
         *error = NULL;
     }
     for (unsigned i = 0; i < queues; i++)
         if (!(d->lane[i] = pk_lane_make(&d->common, i, d->tun[i], error))) return -1;
     for (unsigned i = 0; i < queues; i++) {
-        if (!(why = pk_lane_start(d->lane[i]))) continue;
-        if (asprintf(error, "a thread can't be started: %s", strerror(why)) < 0) *error = NULL;
-        return -1;
+        if ((why = pk_lane_start(d->lane[i]))) return base_fail(error, "a thread can't be started: %s", strerror(why));
     }
     pk_guard_watch(d->common.guard);
     return (d->lead = pk_lead_start(&d->common, error)) ? 0 : -1;
@@ -146,24 +127,20 @@ static int serve(struct daemon *d) {
     }
 }
 
-static int run(const char *role, const char *path, bool all) {
-    struct daemon d = { .control = -1 };
+static int run(enum pk_role role, const char *path, bool all) {
+    struct daemon d = { .common.role = role, .control = -1 };
     char *error = NULL;
-    int rv = 1;
+    int rv = BASE_WRONG;
 
-    d.common.role = strcmp(role, "--child") ? PK_PARENT : PK_CHILD;
     if (pk_config_read(&d.config, path, all, &error)) {
-        complain(error);
-    } else if (!strcmp(role, "--check")) {
-        puts("The configuration is in order.");
-        rv = 0;
+        base_failed(error);
     } else {
         prctl(PR_SET_DUMPABLE, 0);      /* the secret and what is in the store */
         d.signals = block_signals();
         if (prepare(&d, &error) || start(&d, &error)) {
-            complain(error);
+            base_failed(error);
         } else {
-            fprintf(stderr, "fairgate-pktcache: %s on %s\n", role + 2, d.config.device);
+            fprintf(stderr, "fairgate-pktcache: %s on %s\n", role == PK_PARENT ? "parent" : "child", d.config.device);
             rv = serve(&d);
         }
         stop(&d);
@@ -174,34 +151,89 @@ static int run(const char *role, const char *path, bool all) {
 
 /* ---- commands ---------------------------------------------------------------------------------------------------------------- */
 
-static int wrong_usage(void) {
-    usage(stderr);
-    return 2;
+/* Takes --all off the arguments. */
+static bool takes_all(int *argc, char **argv) {
+    int kept = 1, given = *argc;
+
+    for (int i = 1; i < given; i++)
+        if (strcmp(argv[i], "--all")) argv[kept++] = argv[i];
+    *argc = kept;
+    return kept < given;
 }
 
-int main(int argc, char **argv) {
-    const char *word = argc > 1 ? argv[1] : "";
+static int parent(int argc, char **argv) {
+    bool all = takes_all(&argc, argv);
+    return argc == 2 ? run(PK_PARENT, argv[1], all) : base_misused("--parent needs one configuration, and there may be --all");
+}
+
+static int child(int argc, char **argv) {
+    (void)argc;
+    return run(PK_CHILD, argv[1], false);
+}
+
+static int look(const char *path, FILE *found, bool all, char **error) {
+    struct pk_config c;
+    int rv = pk_config_read(&c, path, all, error);
+
+    if (!rv) fprintf(found, "%u networks of servers, %u of clients\n", c.server.n, c.client.n);
+    pk_config_free(&c);
+    return rv;
+}
+
+static int look_plain(const char *path, FILE *found, char **error) { return look(path, found, false, error); }
+static int look_all(const char *path, FILE *found, char **error) { return look(path, found, true, error); }
+
+static int check(int argc, char **argv) {
+    bool all = takes_all(&argc, argv);
+    return base_check(argc, argv, all ? look_all : look_plain);
+}
+
+static int keygen(int argc, char **argv) {
     char *error = NULL;
 
-    if (!strcmp(word, "--help")) {
-        usage(stdout);
-        return 0;
+    (void)argc;
+    return pk_secret_new(argv[1], &error) ? base_failed(error) : BASE_RIGHT;
+}
+
+static int top(int argc, char **argv) { return pk_report_top(argc == 2 ? argv[1] : CONTROL_USUAL); }
+
+static int stats(int argc, char **argv) {
+    const char *format = "json", *control = CONTROL_USUAL;
+
+    for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "--json") || !strcmp(argv[i], "--prometheus")) format = argv[i] + 2;
+        else if (argv[i][0] == '-') return base_misused("stats has no option %s", argv[i]);
+        else control = argv[i];
     }
-    if (!strcmp(word, "--version")) {
-        puts("fairgate-pktcache " PACKAGE_VERSION);
-        return 0;
-    }
-    if (!strcmp(word, PK_GUARD_WORD) && argc == 2) return pk_guard_run();
-    if (!strcmp(word, "keygen") && argc == 3) return pk_secret_new(argv[2], &error) ? complain(error) : 0;
-    if (!strcmp(word, "top") && argc <= 3) return pk_report_top(argc == 3 ? argv[2] : CONTROL_USUAL);
-    if (!strcmp(word, "stats") && argc <= 4) {
-        bool prometheus = argc > 2 && !strcmp(argv[2], "--prometheus");
-        if (argc > 2 + prometheus + 1) return wrong_usage();
-        return pk_report_stats(argc > 2 + prometheus ? argv[2 + prometheus] : CONTROL_USUAL, prometheus ? "prometheus" : "json");
-    }
-    if (!strcmp(word, "--parent") || !strcmp(word, "--child") || !strcmp(word, "--check")) {
-        bool all = argc == 4 && !strcmp(argv[3], "--all");
-        if (argc == 3 || (all && strcmp(word, "--child"))) return run(word, argv[2], all);
-    }
-    return wrong_usage();
+    return pk_report_stats(control, format);
+}
+
+static int guard(int argc, char **argv) {
+    (void)argc;
+    (void)argv;
+    return pk_guard_run();
+}
+
+static void more_help(FILE *out) {
+    fputs("A pair of packet caches: two daemons, one at each end of a link, that do not send what the far end has already seen.\n"
+          "--all is `keep all`: whatever TCP carries is kept, on a link of one's own.  CONTROL is the `control` of CONFIG.\n"
+          "CONFIG has lines of a word and its values, # for comments:\n\n", out);
+    pk_config_help(out);
+}
+
+static const struct base_command commands[] = {
+    { "keygen", "FILE", "make the secret that both ends have in common", 1, 1, keygen },
+    { "check", "[--json] CONFIG... [--all]", "look at configurations and say what is wrong", 0, BASE_ANY_NUMBER, check },
+    { "--check", "CONFIG [--all]", NULL, 0, BASE_ANY_NUMBER, check },
+    { "--parent", "CONFIG [--all]", "the end near the servers", 1, 2, parent },
+    { "--child", "CONFIG", "the end near the clients", 1, 1, child },
+    { "top", "[CONTROL]", "what it does, every second", 0, 1, top },
+    { "stats", "[--json|--prometheus] [CONTROL]", "its figures", 0, 2, stats },
+    { PK_GUARD_WORD, "", NULL, 0, 0, guard },
+};
+
+int main(int argc, char **argv) {
+    static const struct base_program me = { "fairgate-pktcache", PACKAGE_VERSION, commands, sizeof commands / sizeof *commands, more_help };
+
+    return base_program_main(&me, argc, argv);
 }
