@@ -9,57 +9,62 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_command.h"
+#include "base/base_error.h"
+#include "base/base_settings.h"
 #include "eeod_blocks.h"
-
-enum { OK = 0, FAILED = 1, BAD_USAGE = 2 };
 
 #define PIECE    65536
 #define PAGE_MAX ((curl_off_t)256 << 20)
 
-static const char help[] =
-    "usage: fairgate-eeod cat [options] FILE|URL|-\n"
-    "\n"
-    "Shows the blocks that the marks of a page make: which kind, how long, and how many TCP segments each takes.\n"
-    "\n"
-    "  --mss N         bytes that a segment carries (1448: Ethernet, IPv4, timestamps)\n"
-    "  --min N         cacheable blocks with fewer bytes go with the unique one beside them (128)\n"
-    "  --strip         the marks are taken out\n"
-    "  --marks A B     other marks than <!--EEOD--> and <!--/EEOD-->, 4 to 64 characters each\n"
-    "  --text          the page itself, with a line before each block\n"
-    "\n"
-    "  --help  --version\n";
-
 struct options {
-    unsigned long mss, least;
-    int           strip, text;
-    const char   *open, *close, *source;
+    uint64_t         mss, least;
+    struct base_pair marks;
+    bool             strip, text, json;
 };
+
+static const struct base_setting rows[] = {
+    BASE_ROW(struct options, NUMBER, mss, "mss", "1448", 64, 65536, "bytes", "that a segment carries; as over Ethernet and IPv4 with timestamps")
+    BASE_ROW(struct options, NUMBER, least, "min", "128", 0, 65536, "bytes", "cacheable blocks with fewer go with the unique one beside them")
+    BASE_ROW(struct options, SWITCH, strip, "strip", "the marks are taken out")
+    BASE_ROW(struct options, PAIR, marks, "marks", EEOD_USUAL_OPEN " " EEOD_USUAL_CLOSE, "OPEN CLOSE", "other marks, 4 to 64 characters each")
+    BASE_ROW(struct options, SWITCH, text, "text", "the page itself, with a line before each block")
+    BASE_ROW(struct options, SWITCH, json, "json", "the blocks as a JSON object")
+};
+static const struct base_settings options_table = { "--", rows, sizeof rows / sizeof *rows };
+
+enum showing { SHOW_NOTHING, SHOW_BLOCKS, SHOW_TEXT, SHOW_JSON };
 
 struct page {
     const struct options *options;
+    enum showing          show;
     struct eeod_blocks    blocks;
     unsigned char        *held;             /* fed, not yet taken */
     size_t                size, used, eaten;
     char                  kind;             /* of the present block; 0 before the first */
     uint64_t              length;           /* of it */
     uint64_t              number, segments, bytes;
+    struct base_json      json;
 };
 
-static int misuse(const char *what, const char *word) {
-    fprintf(stderr, "fairgate-eeod: %s%s; write fairgate-eeod --help\n", what, word);
-    return BAD_USAGE;
-}
-
 static uint64_t segments(uint64_t bytes, uint64_t mss) { return (bytes + mss - 1) / mss; }
+
+static const char *kind_of(const struct page *p) { return p->kind == 'U' ? "unique" : p->kind ? "cacheable" : "unmarked"; }
 
 static void end_block(struct page *p) {
     if (!p->kind && !p->length) return;
     uint64_t n = segments(p->length, p->options->mss);
     p->segments += n;
     p->bytes += p->length;
-    if (!p->options->text)
-        printf("%8" PRIu64 "  %-9s %10" PRIu64 " bytes %8" PRIu64 " segment%s\n", p->number, p->kind == 'U' ? "unique" : p->kind ? "cacheable" : "unmarked",
-               p->length, n, n == 1 ? "" : "s");
+    if (p->show == SHOW_JSON) {
+        base_json_object(&p->json, NULL);
+        base_json_text(&p->json, "kind", kind_of(p));
+        base_json_whole(&p->json, "bytes", p->length);
+        base_json_whole(&p->json, "segments", n);
+        base_json_end_object(&p->json);
+    } else if (p->show == SHOW_BLOCKS) {
+        printf("%8" PRIu64 "  %-9s %10" PRIu64 " bytes %8" PRIu64 " segment%s\n", p->number, kind_of(p), p->length, n, n == 1 ? "" : "s");
+    }
 }
 
 static void take(void *context, enum eeod_step step, size_t n) {
@@ -70,11 +75,11 @@ static void take(void *context, enum eeod_step step, size_t n) {
         p->kind = step == EEOD_BEGIN_UNIQUE ? 'U' : 'C';
         p->length = 0;
         p->number++;
-        if (p->options->text) printf("\n==== %" PRIu64 " %s\n", p->number, p->kind == 'U' ? "unique" : "cacheable");
+        if (p->show == SHOW_TEXT) printf("\n==== %" PRIu64 " %s\n", p->number, kind_of(p));
         return;
     }
     if (step == EEOD_PASS) {
-        if (p->options->text) fwrite(p->held + p->eaten, 1, n, stdout);
+        if (p->show == SHOW_TEXT) fwrite(p->held + p->eaten, 1, n, stdout);
         p->length += n;
     }
     p->eaten += n;
@@ -99,9 +104,9 @@ static int feed(struct page *p, const void *data, size_t n) {
 
 static size_t received(char *data, size_t size, size_t n, void *context) { return feed(context, data, size * n) ? 0 : size * n; }
 
-static int read_url(struct page *p, const char *url) {
+static int read_url(struct page *p, const char *url, char **error) {
     char why[CURL_ERROR_SIZE] = "";
-    int status = FAILED;
+    int rv = -1;
     long http = 0;
     CURL *c = NULL;
     if (curl_global_init(CURL_GLOBAL_DEFAULT) == 0 && (c = curl_easy_init())) {
@@ -117,98 +122,133 @@ static int read_url(struct page *p, const char *url) {
         curl_easy_setopt(c, CURLOPT_ERRORBUFFER, why);
         CURLcode code = curl_easy_perform(c);
         curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &http);
-        if (code != CURLE_OK) fprintf(stderr, "fairgate-eeod: %s: %s\n", url, *why ? why : curl_easy_strerror(code));
-        else if (http >= 300) fprintf(stderr, "fairgate-eeod: %s: status %ld\n", url, http);
-        else status = OK;
+        if (code != CURLE_OK) base_fail(error, "%s: %s", url, *why ? why : curl_easy_strerror(code));
+        else if (http >= 300) base_fail(error, "%s: status %ld", url, http);
+        else rv = 0;
     }
     curl_easy_cleanup(c);
     curl_global_cleanup();
-    return status;
+    return rv;
 }
 
-static int read_file(struct page *p, const char *path) {
+static int read_file(struct page *p, const char *path, char **error) {
     static unsigned char piece[PIECE];
     FILE *f = strcmp(path, "-") ? fopen(path, "rb") : stdin;
     size_t n;
     int bad = f == NULL;
     while (!bad && (n = fread(piece, 1, sizeof piece, f)) > 0) bad = feed(p, piece, n);
     bad = bad || ferror(f);
-    if (bad) fprintf(stderr, "fairgate-eeod: %s: %s\n", path, strerror(errno));
+    if (bad) base_fail(error, "%s: %s", path, strerror(errno));
     if (f && f != stdin) fclose(f);
-    return bad ? FAILED : OK;
+    return bad ? -1 : 0;
 }
 
-static int number(const char *text, unsigned long least, unsigned long most, unsigned long *n) {
-    char *end;
-    errno = 0;
-    *n = strtoul(text, &end, 10);
-    return *text < '0' || *text > '9' || *end || errno || *n < least || *n > most;
+/* The whole page, its blocks as they come; 0, or -1 and *error. */
+static int read_page(struct page *p, const struct eeod_marks *marks, const char *source, char **error) {
+    eeod_blocks_begin(&p->blocks, marks, p->options->strip, p->options->least, take, p);
+    if (!strncmp(source, "http://", 7) || !strncmp(source, "https://", 8) ? read_url(p, source, error) : read_file(p, source, error)) return -1;
+    eeod_blocks_end(&p->blocks);
+    end_block(p);
+    return 0;
 }
 
-static int arguments(int argc, char **argv, struct options *o) {
-    *o = (struct options){ .mss = 1448, .least = 128, .open = "<!--EEOD-->", .close = "<!--/EEOD-->" };
-    for (int i = 0; i < argc; i++) {
-        if (!strcmp(argv[i], "--strip")) o->strip = 1;
-        else if (!strcmp(argv[i], "--text")) o->text = 1;
-        else if (!strcmp(argv[i], "--mss")) {
-            if (++i == argc || number(argv[i], 64, 65536, &o->mss)) return misuse("--mss needs a number from 64 to 65536", "");
-        } else if (!strcmp(argv[i], "--min")) {
-            if (++i == argc || number(argv[i], 0, 65536, &o->least)) return misuse("--min needs a number from 0 to 65536", "");
-        } else if (!strcmp(argv[i], "--marks")) {
-            if (i + 2 >= argc) return misuse("--marks needs two marks", "");
-            o->open = argv[++i];
-            o->close = argv[++i];
-        } else if (argv[i][0] == '-' && argv[i][1]) return misuse("what is ", argv[i]);
-        else if (o->source) return misuse("one page at a time; one too many: ", argv[i]);
-        else o->source = argv[i];
+static const char STRAY[] = "a closing mark closes nothing: all behind it is unique, and a packet cache is told nothing of this page";
+static const char NEVER_CLOSED[] = "an opening mark is never closed, or in a script, a tag or a comment only: all behind it is unique";
+
+/* ---- commands -------------------------------------------------------------------------------------------------------------------- */
+
+static void tell(FILE *out, const struct page *p) {
+    uint64_t plain = segments(p->bytes, p->options->mss);
+
+    fprintf(out, "%" PRIu64 " bytes in %" PRIu64 " segments of at most %" PRIu64 " bytes, %" PRIu64 " more than without blocks; %" PRIu64 " cacheable and %" PRIu64
+            " unique blocks", p->bytes, p->segments, p->options->mss, p->segments - plain, p->blocks.begun[EEOD_CACHEABLE], p->blocks.begun[EEOD_UNIQUE]);
+    if (p->blocks.joined) fprintf(out, ", %" PRIu64 " too small to be one", p->blocks.joined);
+    if (p->blocks.odd) fprintf(out, ", %" PRIu64 " marks nested, without another, or where they don't count", p->blocks.odd);
+    fputc('\n', out);
+}
+
+static void tell_json(struct page *p) {
+    base_json_end_array(&p->json);
+    base_json_whole(&p->json, "bytes", p->bytes);
+    base_json_whole(&p->json, "segments", p->segments);
+    base_json_whole(&p->json, "segments_without_blocks", segments(p->bytes, p->options->mss));
+    base_json_whole(&p->json, "too_small", p->blocks.joined);
+    base_json_whole(&p->json, "odd_marks", p->blocks.odd);
+    base_json_text(&p->json, "error", p->blocks.pairs.odd ? STRAY : p->blocks.pairs.depth ? NEVER_CLOSED : NULL);
+    base_json_end_object(&p->json);
+    base_json_done(&p->json);
+}
+
+static int show(const struct options *o, const struct eeod_marks *marks, const char *source) {
+    struct page p = { .options = o, .show = o->json ? SHOW_JSON : o->text ? SHOW_TEXT : SHOW_BLOCKS };
+    char *error = NULL;
+    int rv;
+
+    if (o->json) {
+        p.json = base_json_into(base_to_file(stdout));
+        base_json_object(&p.json, NULL);
+        base_json_array(&p.json, "blocks");
     }
-    return o->source ? OK : misuse("cat needs a file, a URL, or - for standard input", "");
+    rv = read_page(&p, marks, source, &error);
+    if (o->json) {
+        tell_json(&p);
+    } else if (!rv) {
+        if (o->text) putchar('\n');
+        tell(stdout, &p);
+        if (p.blocks.pairs.odd) puts(STRAY);
+        if (p.blocks.pairs.depth) puts(NEVER_CLOSED);
+    }
+    free(p.held);
+    return rv ? base_failed(error) : BASE_RIGHT;
 }
 
 static int cat(int argc, char **argv) {
-    struct options o;
+    struct options o = { .mss = 0 };
     struct eeod_marks marks;
-    int status = arguments(argc, argv, &o);
-    if (status) return status;
-    const char *why = eeod_marks_set(&marks, o.open, o.close);
-    if (why) return misuse("--marks: ", why);
+    const char *why = NULL;
+    char *error = NULL;
+    int words = base_settings_options(&options_table, &o, argc, argv, &error), status;
 
-    struct page p = { .options = &o };
-    eeod_blocks_begin(&p.blocks, &marks, o.strip, o.least, take, &p);
-    status = !strncmp(o.source, "http://", 7) || !strncmp(o.source, "https://", 8) ? read_url(&p, o.source) : read_file(&p, o.source);
-    if (!status) {
-        eeod_blocks_end(&p.blocks);
-        end_block(&p);
-        uint64_t plain = segments(p.bytes, o.mss);
-        printf("%s%" PRIu64 " bytes in %" PRIu64 " segments of at most %lu bytes, %" PRIu64 " more than without blocks; %" PRIu64 " cacheable and %" PRIu64
-               " unique blocks", o.text ? "\n" : "", p.bytes, p.segments, o.mss, p.segments - plain, p.blocks.begun[EEOD_CACHEABLE], p.blocks.begun[EEOD_UNIQUE]);
-        if (p.blocks.joined) printf(", %" PRIu64 " too small to be one", p.blocks.joined);
-        if (p.blocks.odd) printf(", %" PRIu64 " marks nested, without another, or where they don't count", p.blocks.odd);
-        puts("");
-        if (p.blocks.pairs.odd) puts("a closing mark closes nothing: all behind it is unique, and a packet cache is told nothing of this page");
-        if (p.blocks.pairs.depth) puts("an opening mark is never closed, or in a script, a tag or a comment only: all behind it is unique");
-    }
-    free(p.held);
+    if (words < 0) status = base_misused("cat: %s", error ? error : "out of memory");
+    else if (words == 1) status = base_misused("cat needs a file, a URL, or - for standard input");
+    else if (words > 2) status = base_misused("one page at a time; one too many: %s", argv[2]);
+    else if (o.text && o.json) status = base_misused("cat: --text or --json, one of them");
+    else if ((why = eeod_marks_set(&marks, o.marks.first, o.marks.second))) status = base_misused("--marks: %s", why);
+    else status = show(&o, &marks, argv[1]);
+    free(error);
+    base_settings_free(&options_table, &o);
     return status;
 }
 
+static int look(const char *source, FILE *found, char **error) {
+    static const struct options usual = { .mss = 1448, .least = 128 };
+    struct page p = { .options = &usual, .show = SHOW_NOTHING };
+    struct eeod_marks marks;
+    int rv;
+
+    eeod_marks_set(&marks, EEOD_USUAL_OPEN, EEOD_USUAL_CLOSE);
+    rv = read_page(&p, &marks, source, error);
+    if (!rv && (p.blocks.pairs.odd || p.blocks.pairs.depth)) rv = base_fail(error, "%s: %s", source, p.blocks.pairs.odd ? STRAY : NEVER_CLOSED);
+    else if (!rv) tell(found, &p);
+    free(p.held);
+    return rv;
+}
+
+static int check(int argc, char **argv) { return base_check(argc, argv, look); }
+
+static void more_help(FILE *out) {
+    fputs("Shows the blocks that the marks of a page make: which kind, how long, and how many TCP segments each takes.  - is standard input.\n\n"
+          "Options of cat (in brackets what holds without the option):\n", out);
+    base_settings_help(&options_table, out);
+}
+
+static const struct base_command commands[] = {
+    { "cat", "[OPTION]... FILE|URL|-", "the blocks of a page", 0, BASE_ANY_NUMBER, cat },
+    { "check", "[--json] FILE|URL|-...", "whether each mark of pages has another", 0, BASE_ANY_NUMBER, check },
+};
+
 int main(int argc, char **argv) {
-    if (argc < 2) {
-        fputs(help, stderr);
-        return BAD_USAGE;
-    }
-    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
-        fputs(help, stdout);
-        return OK;
-    }
-    if (!strcmp(argv[1], "--version")) {
-        puts("fairgate-eeod " PACKAGE_VERSION);
-        return OK;
-    }
-    if (!strcmp(argv[1], "cat") && argc > 2 && (!strcmp(argv[2], "--help") || !strcmp(argv[2], "-h"))) {
-        fputs(help, stdout);
-        return OK;
-    }
-    if (!strcmp(argv[1], "cat")) return cat(argc - 2, argv + 2);
-    return misuse("there is no command ", argv[1]);
+    static const struct base_program me = { "fairgate-eeod", PACKAGE_VERSION, commands, sizeof commands / sizeof *commands, more_help };
+
+    return base_program_main(&me, argc, argv);
 }
