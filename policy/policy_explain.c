@@ -6,41 +6,56 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/base_command.h"
+#include "base/base_settings.h"
 #include "policy_command.h"
 #include "policy_impl.h"
 #include "policy_url.h"
 
+struct options {
+    char            *src, *dst, *protocol, *src_name, *host_name, *url, *ssl_id;
+    uint64_t         src_port, dst_port;
+    struct base_list header;
+    bool             json;
+};
+
+static const struct base_setting rows[] = {
+    BASE_ROW(struct options, TEXT, src, "src", NULL, "ADDRESS", "address of the client, IPv4 or IPv6          (src_ip_addr)")
+    BASE_ROW(struct options, TEXT, dst, "dst", NULL, "ADDRESS", "address of the server                        (dst_ip_addr)")
+    BASE_ROW(struct options, NUMBER, src_port, "src-port", NULL, 1, 65535, "", "port of the client                           (src_port)")
+    BASE_ROW(struct options, NUMBER, dst_port, "dst-port", NULL, 1, 65535, "", "port of the server                           (dst_port)")
+    BASE_ROW(struct options, TEXT, protocol, "protocol", NULL, "NAME", "http, https, h2, ...                         (prot_type)")
+    BASE_ROW(struct options, TEXT, src_name, "src-name", NULL, "NAME", "domain name of the client                    (src_dn)")
+    BASE_ROW(struct options, TEXT, host_name, "host-name", NULL, "NAME", "domain name of the server                    (dst_dn; default: the host of --url)")
+    BASE_ROW(struct options, TEXT, url, "url", NULL, "URL", "scheme://host[:port]/path?query              (url)")
+    BASE_ROW(struct options, LIST, header, "header", NULL, "'NAME: V'", "User-Agent and Cookie are looked at          (user_agent, cookie)")
+    BASE_ROW(struct options, TEXT, ssl_id, "ssl-id", NULL, "HEX", "TLS session id                               (ssl_id)")
+    BASE_ROW(struct options, SWITCH, json, "json", "the answer as JSON")
+};
+static const struct base_settings options_table = { "--", rows, sizeof rows / sizeof *rows };
+
 struct question {
     const char           *file;
-    int                   json;
+    struct options        o;
     unsigned char         src[16], dst[16];
-    const char           *written;      /* the URL as it was asked for */
     char                 *url;          /* as r.url has it */
     struct policy_request r;
 };
 
+/* NULL: not known. */
 static struct policy_text text_of(const char *s)
 {
-    return (struct policy_text){ s, strlen(s) };
+    return (struct policy_text){ s, s != NULL ? strlen(s) : 0 };
 }
 
 static int read_address(const char *option, const char *value, unsigned char *raw, const void **addr, unsigned *len)
 {
+    if (value == NULL)
+        return 0;
     *addr = raw;
     *len = inet_pton(AF_INET, value, raw) == 1 ? 4 : inet_pton(AF_INET6, value, raw) == 1 ? 16 : 0;
     if (*len == 0)
-        return command_usage("%s %s: no IP address; write one like 192.0.2.1 or 2001:db8::1", option, value);
-    return 0;
-}
-
-static int read_port(const char *option, const char *value, uint16_t *port)
-{
-    char *end;
-    unsigned long n = strtoul(value, &end, 10);
-
-    if (value[0] < '0' || value[0] > '9' || *end != '\0' || n < 1 || n > 65535)
-        return command_usage("%s %s: no port; write a number from 1 to 65535", option, value);
-    *port = (uint16_t)n;
+        return base_misused("%s %s: no IP address; write one like 192.0.2.1 or 2001:db8::1", option, value);
     return 0;
 }
 
@@ -51,7 +66,7 @@ static int read_header(const char *value, struct policy_request *r)
     const char *content;
 
     if (n == 0)
-        return command_usage("--header \"%s\": no header; write 'User-Agent: ...' or 'Cookie: ...'", value);
+        return base_misused("--header \"%s\": no header; write 'User-Agent: ...' or 'Cookie: ...'", value);
     content = colon + 1 + strspn(colon + 1, " \t");
     if (n == 10 && strncasecmp(value, "User-Agent", n) == 0)
         r->user_agent = text_of(content);
@@ -62,33 +77,25 @@ static int read_header(const char *value, struct policy_request *r)
     return 0;
 }
 
-static int read_option(struct question *q, const char *option, const char *value)
+static int read_options(struct question *q)
 {
+    const struct options *o = &q->o;
     struct policy_request *r = &q->r;
+    int status = read_address("--src", o->src, q->src, &r->src_addr, &r->src_addr_len);
 
-    if (strcmp(option, "--src") == 0)
-        return read_address(option, value, q->src, &r->src_addr, &r->src_addr_len);
-    if (strcmp(option, "--dst") == 0)
-        return read_address(option, value, q->dst, &r->dst_addr, &r->dst_addr_len);
-    if (strcmp(option, "--src-port") == 0)
-        return read_port(option, value, &r->src_port);
-    if (strcmp(option, "--dst-port") == 0)
-        return read_port(option, value, &r->dst_port);
-    if (strcmp(option, "--header") == 0)
-        return read_header(value, r);
-    if (strcmp(option, "--protocol") == 0)
-        r->prot_type = text_of(value);
-    else if (strcmp(option, "--src-name") == 0)
-        r->src_dn = text_of(value);
-    else if (strcmp(option, "--host-name") == 0)
-        r->dst_dn = text_of(value);
-    else if (strcmp(option, "--url") == 0)
-        r->url = text_of(value);
-    else if (strcmp(option, "--ssl-id") == 0)
-        r->ssl_id = text_of(value);
-    else
-        return command_usage("explain has no option %s; see fairgate-policy --help", option);
-    return 0;
+    if (status == 0)
+        status = read_address("--dst", o->dst, q->dst, &r->dst_addr, &r->dst_addr_len);
+    r->src_port = (uint16_t)o->src_port;
+    r->dst_port = (uint16_t)o->dst_port;
+    r->prot_type = text_of(o->protocol);
+    r->src_dn = text_of(o->src_name);
+    r->url = text_of(o->url);
+    r->ssl_id = text_of(o->ssl_id);
+    for (unsigned i = 0; i < o->header.n && status == 0; i++)
+        status = read_header(o->header.item[i], r);
+    if (o->host_name != NULL)
+        r->dst_dn = text_of(o->host_name);
+    return status;
 }
 
 /* The URL in its one spelling; and a server knows these two when it knows the URL. */
@@ -100,12 +107,11 @@ static int complete(struct question *q)
 
     if (r->url.p == NULL)
         return 0;
-    q->written = r->url.p;
     u = policy_url_parse(r->url);
     room = policy_url_room(&u);
     q->url = malloc(room);
     if (q->url == NULL)
-        return command_usage("out of memory");
+        return base_failed(NULL);
     r->url = policy_url_text(&u, q->url, room);
     if (r->dst_dn.p == NULL && u.host.p != NULL)
         r->dst_dn = u.host;
@@ -116,27 +122,20 @@ static int complete(struct question *q)
 
 static int read_question(struct question *q, int argc, char **argv)
 {
-    for (int i = 1; i < argc; i++) {
-        int status;
+    char *error = NULL;
+    int words = base_settings_options(&options_table, &q->o, argc, argv, &error), status;
 
-        if (strcmp(argv[i], "--json") == 0) {
-            q->json = 1;
-        } else if (argv[i][0] != '-' && q->file == NULL) {
-            q->file = argv[i];
-        } else if (argv[i][0] != '-') {
-            return command_usage("explain takes one file, and %s is a second one", argv[i]);
-        } else if (i + 1 == argc) {
-            return command_usage("%s needs a value behind it; see fairgate-policy --help", argv[i]);
-        } else {
-            status = read_option(q, argv[i], argv[i + 1]);
-            if (status != 0)
-                return status;
-            i++;
-        }
-    }
-    if (q->file == NULL)
-        return command_usage("explain needs a file; write fairgate-policy explain FILE --url http://www.example.org/");
-    return complete(q);
+    if (words < 0)
+        status = base_misused("explain: %s", error != NULL ? error : "out of memory");
+    else if (words == 1)
+        status = base_misused("explain needs a file; write fairgate-policy explain FILE --url http://www.example.org/");
+    else if (words > 2)
+        status = base_misused("explain takes one file, and %s is a second one", argv[2]);
+    else
+        status = read_options(q);
+    free(error);
+    q->file = argv[1];
+    return status != 0 ? status : complete(q);
 }
 
 /* ---- answers ------------------------------------------------------------------------------------------------------------------------- */
@@ -208,7 +207,7 @@ static void answer(const struct question *q, const policy_t *p)
     struct policy_answer a = policy_match_request(p, &q->r);
     uint32_t rank = 0, class = a.position, later = 0, rule;
 
-    if (q->json) {
+    if (q->o.json) {
         printf("{\"file\": ");
         print_json_string(q->file);
         printf(", \"answer\": ");
@@ -219,7 +218,7 @@ static void answer(const struct question *q, const policy_t *p)
     }
     while (a.rule != POLICY_NONE && (rule = next_choice(p, &q->r, class, &rank)) != POLICY_NONE) {
         class = p->rules[rule].class;
-        if (q->json) {
+        if (q->o.json) {
             fputs(later > 0 ? ", " : "", stdout);
             print_json_choice(p, class, rule);
         } else {
@@ -227,7 +226,7 @@ static void answer(const struct question *q, const policy_t *p)
         }
         later++;
     }
-    if (q->json) {
+    if (q->o.json) {
         printf("], \"url\": ");
         if (q->url != NULL)
             print_json_string(q->url);
@@ -236,27 +235,39 @@ static void answer(const struct question *q, const policy_t *p)
     }
     if (a.rule != POLICY_NONE && later == 0)
         puts("no later class matches");
-    if (q->url != NULL && strcmp(q->url, q->written) != 0)
+    if (q->url != NULL && strcmp(q->url, q->o.url) != 0)
         printf("rules see the URL as %s\n", q->url);
+}
+
+static int explain(const struct question *q)
+{
+    char *error = NULL;
+    policy_t *p = policy_load(q->file, &error);
+    int status = p != NULL ? BASE_RIGHT : BASE_WRONG;
+
+    if (p == NULL)
+        fprintf(stderr, "%s\n", error != NULL ? error : "out of memory");
+    else
+        answer(q, p);
+    free(error);
+    policy_free(&p);
+    return status;
 }
 
 int command_explain(int argc, char **argv)
 {
-    struct question q = { .json = 0 };
-    char *error = NULL;
-    policy_t *p;
+    struct question q = { .file = NULL };
     int status = read_question(&q, argc, argv);
 
-    if (status != 0)
-        return status;
-    p = policy_load(q.file, &error);
-    if (p == NULL)
-        fprintf(stderr, "%s\n", error != NULL ? error : "out of memory");
-    else
-        answer(&q, p);
-    status = p != NULL ? COMMAND_OK : COMMAND_BAD_POLICY;
-    free(error);
+    if (status == 0)
+        status = explain(&q);
     free(q.url);
-    policy_free(&p);
+    base_settings_free(&options_table, &q.o);
     return status;
+}
+
+void command_explain_help(FILE *out)
+{
+    fputs("What is known of a request, for explain:\n", out);
+    base_settings_help(&options_table, out);
 }
