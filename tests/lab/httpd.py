@@ -13,12 +13,25 @@ import re
 import signal
 import subprocess
 
-from .lab import LabError, Server, wait_for, whole_lines
+from .lab import LabError, Server, module, wait_for, whole_lines
 
 HTTPD = os.environ.get("HTTPD", "/usr/sbin/apache2")
 HTTPD_MODULES = os.environ.get("HTTPD_MODULES", "/usr/lib/apache2/modules")
 NOBODY = "www-data"
 USUAL = ("authz_core", "mime", "dir", "alias", "env", "setenvif", "headers", "rewrite", "status", "proxy", "proxy_http", "proxy_fcgi")
+# An end that nobody sent: asserts, crashes, what the sanitizers say.
+CRASH = re.compile(r"exit signal (?!Killed|Terminated)|AddressSanitizer|LeakSanitizer|runtime error:|Assertion|assertion")
+
+
+def sanitizer_environment():
+    """What a sanitized module needs of the plain httpd that loads it."""
+    needed = subprocess.run(["readelf", "-d", module()], capture_output=True, text=True, check=True).stdout
+    if "libasan" not in needed:
+        return None
+    libraries = [subprocess.run(["gcc", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
+                 for name in ("libasan.so", "libubsan.so")]
+    # Leaks are not looked for: httpd's own pools end with the process.
+    return {"LD_PRELOAD": " ".join(libraries), "ASAN_OPTIONS": "detect_leaks=0:handle_abort=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
 
 
 def compiled_in():

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Options and fixtures of the system tests.
+"""Options of the system tests, and fixtures that several houses use; a house's own stand in its folder.
 
     python3 -m pytest tests/system --build=DIR [--long]
+
+The folders are no packages: a test file's name, or a helper's, stands once in all of them.
 
 Everything listens on 127.0.0.1 and stands in one temporary directory, which is kept when a test fails.
 """
@@ -97,119 +99,3 @@ def new_gateway(parts):
     for g in made:
         g.stop()
         g.assert_no_crash()
-
-
-def running(parts, **kwargs):
-    from gateway import Gateway
-
-    with Gateway(parts, **kwargs) as g:
-        yield g
-    g.assert_no_crash()
-
-
-@pytest.fixture(scope="module", params=("event", "worker", "prefork"))
-def gateway(parts, request):
-    """The gateway with one slot, in each MPM."""
-    yield from running(parts, mpm=request.param)
-
-
-@pytest.fixture(scope="module")
-def event_gateway(parts):
-    """The gateway with one slot in the event MPM."""
-    yield from running(parts, mpm="event")
-
-
-@pytest.fixture(scope="module", params=("event", "worker"))
-def tls_gateway(parts, request):
-    """The same with TLS and HTTP/2 on .tls_port (mod_http2 does not work in prefork)."""
-    yield from running(parts, mpm=request.param, tls=True)
-
-
-@pytest.fixture(scope="module", params=("event", "worker"))
-def h2_gateway(parts, request):
-    """The gateway with eight slots and HTTP/2 without TLS."""
-    yield from running(parts, mpm=request.param, http2=True, window=8)
-
-
-@pytest.fixture(autouse=True)
-def idle_afterwards(request):
-    """Whatever a test did: in the end nothing waits and no slot is taken."""
-    yield
-    for name in ("gateway", "event_gateway", "tls_gateway", "h2_gateway"):
-        if name in request.fixturenames:
-            request.getfixturevalue(name).settled()
-
-
-@pytest.fixture(scope="session")
-def world(request):
-    """What stands beside a Squid: see squid_world.py."""
-    from squid_world import World
-
-    with World(lambda: request.session.testsfailed > 0) as w:
-        yield w
-
-
-@pytest.fixture(scope="module")
-def ending(world):
-    """Squids that end with the module."""
-    with world.ending() as proxies:
-        yield proxies
-
-
-@pytest.fixture
-def new_proxy(world, ending):
-    """new_proxy(config, ...): a Squid of the test's own, not started yet; in the end it must be well."""
-    made = []
-
-    def make(config="", **kwargs):
-        made.append(world.proxy(config, **kwargs))
-        ending.append(made[-1])
-        return made[-1]
-    yield make
-    for p in made:
-        p.begin_to_end()
-        p.assert_well()
-
-
-@pytest.fixture(scope="module")
-def proxy_with(world, ending):
-    """proxy_with(config): a running Squid with this configuration, one for all tests of a module that want the same."""
-    running = {}
-
-    def find(config="", **kwargs):
-        key = (config, *sorted(kwargs.items()))
-        if key not in running:
-            running[key] = world.proxy(config, **kwargs)
-            ending.append(running[key])
-            running[key].start()
-        assert running[key].alive(), running[key].log_end()
-        return running[key]
-    return find
-
-
-@pytest.fixture(scope="module")
-def router(request):
-    """The gateway of a field, with a Squid and fairgate-transparent: see transparent.py."""
-    from squid_world import field_lab
-    from transparent import Gateway
-
-    with field_lab(request, "transparent") as lab:
-        yield Gateway(lab)
-
-
-@pytest.fixture(scope="module")
-def echo(router):
-    """Port 80 of the servers behind it."""
-    from transparent import Echo
-
-    with Echo(router.field.servers) as e:
-        yield e
-
-
-@pytest.fixture
-def stopped(router):
-    """No test leaves anything on the router: what was there before is there again after a stop."""
-    before = router.state()
-    yield
-    router.stop()
-    assert router.state() == before

@@ -7,31 +7,16 @@ import itertools
 import json
 import os
 import pathlib
-import re
 import subprocess
 import threading
 
 import config
 import http1
 from lab import lab
-from lab.httpd import Httpd
+from lab.httpd import CRASH, Httpd, sanitizer_environment
 
 serial = itertools.count(1)
 WORDS = ("pid=%P status=%>s class=%{qos-class}n wait=%{qos-wait}n estimate=%{qos-estimate}n outcome=%{qos-outcome}n reason=%{qos-reason}n query=%q ")
-# An end that nobody sent: asserts, crashes, what the sanitizers say.
-CRASH = re.compile(r"exit signal (?!Killed|Terminated)|AddressSanitizer|LeakSanitizer|runtime error:|Assertion|assertion")
-
-
-def sanitizer_environment():
-    """What a sanitized module needs of the plain httpd that loads it."""
-    module = lab.module()
-    needed = subprocess.run(["readelf", "-d", module], capture_output=True, text=True, check=True).stdout
-    if "libasan" not in needed:
-        return None
-    libraries = [subprocess.run(["gcc", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
-                 for name in ("libasan.so", "libubsan.so")]
-    # Leaks are not looked for: httpd's own pools end with the process.
-    return {"LD_PRELOAD": " ".join(libraries), "ASAN_OPTIONS": "detect_leaks=0:handle_abort=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
 
 
 def fresh(name):
@@ -285,6 +270,13 @@ class Gateway(Httpd):
         return sockets
 
 
+def running(parts, **kwargs):
+    """For a fixture: a gateway that runs while it is in use, and must end without a crash in its log."""
+    with Gateway(parts, **kwargs) as g:
+        yield g
+    g.assert_no_crash()
+
+
 class SlowReaders:
     """Clients that ask for a page and read it at 1 KB/s.  A context manager."""
 
@@ -330,5 +322,3 @@ def more_lines(load, n, seconds=60):
     mark = len(load.lines) + 1
     http1.until(lambda: len(load.lines) >= mark + n, seconds, f"{n} more intervals")
     return load.lines[mark:mark + n]
-
-

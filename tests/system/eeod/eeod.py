@@ -10,11 +10,9 @@ import time
 import urllib.request
 import zlib
 
-from gateway import CRASH, sanitizer_environment
-from lab.httpd import Httpd
+from lab.httpd import CRASH, Httpd, sanitizer_environment
 from lab.lab import free_port, module, program, wait_for
-
-OPEN, CLOSE = b"<!--EEOD-->", b"<!--/EEOD-->"
+from lab.marks import CLOSE, OPEN
 
 RANDOM = """
 <Location /on/random>

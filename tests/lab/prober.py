@@ -3,7 +3,7 @@
 import os
 import subprocess
 
-from lab import lab
+from .lab import program
 
 COLUMNS = ("url", "body", "gzip", "br", "header", "spread", "samples", "depth", "checked", "modified", "flags", "etag")
 
@@ -13,7 +13,7 @@ AS_ROOT = ("--user", "root") if os.geteuid() == 0 else ()
 
 
 def command(*words):
-    return [lab.program("prober/fairgate-prober"), *map(str, words)]
+    return [program("prober/fairgate-prober"), *map(str, words)]
 
 
 def run(*words, seconds=60, expect=0, **kwargs):

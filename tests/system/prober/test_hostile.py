@@ -10,12 +10,14 @@ import sys
 
 import pytest
 
-import prober
+from lab import prober
 
 ADDRESSES = ("8.8.8.8/32", "8.8.4.4/32", "169.254.169.254/32", "10.0.0.1/32", "127.0.0.53/8")
 
 
-class World:
+class Internet:
+    """world.py at work in a namespace, and the prober beside it."""
+
     def __init__(self):
         self.name = f"fairgate-{os.getpid()}"
         self.etc = f"/etc/netns/{self.name}"
@@ -63,7 +65,7 @@ class World:
 
 @pytest.fixture
 def world():
-    with World() as w:
+    with Internet() as w:
         yield w
 
 

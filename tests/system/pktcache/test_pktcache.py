@@ -11,11 +11,10 @@ import time
 
 import pytest
 
-from eeod import CLOSE, OPEN
-from gateway import sanitizer_environment
 from lab import promtool
-from lab.httpd import Httpd
+from lab.httpd import Httpd, sanitizer_environment
 from lab.lab import kept_lab, module, program, wait_for
+from lab.marks import CLOSE, OPEN
 from lab.pair import Pair
 from streams import over
 
@@ -24,12 +23,6 @@ PORT = 8000
 FOUR, SIX = "10.8.1.2", "fd08:1::2"
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespaces")
-
-
-@pytest.fixture
-def lab(request):
-    with kept_lab("pktcache", lambda: request.session.testsfailed > 0) as made:
-        yield made
 
 
 class Streams:

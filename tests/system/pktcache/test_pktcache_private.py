@@ -10,10 +10,9 @@ import string
 
 import pytest
 
-from eeod import CLOSE, OPEN
-from gateway import sanitizer_environment
-from lab.httpd import Httpd
+from lab.httpd import Httpd, sanitizer_environment
 from lab.lab import kept_lab, module, wait_for
+from lab.marks import CLOSE, OPEN
 from lab.pair import Pair
 from test_pktcache import get
 

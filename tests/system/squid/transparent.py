@@ -9,15 +9,14 @@ import os
 import re
 import socket
 import subprocess
-from pathlib import Path
 
 from background import Background
 from lab.field import RTTS_NONE, Field
-from lab.lab import wait_for
+from lab.lab import ROOT, wait_for
 from lab.squid import Squid
 from squid_world import which
 
-SCRIPT = str(Path(__file__).resolve().parents[2] / "etc" / "iptables" / "fairgate-transparent")
+SCRIPT = os.path.join(ROOT, "etc", "iptables", "fairgate-transparent")
 PORT = 3129
 WEIGHTS = {"class1": 4, "class2": 2, "class3": 1}
 CONFIG = "fqrs on\nfqrs_link rate=10Mbit\n" + "".join(
@@ -109,7 +108,7 @@ def get(field, source, target, path="/", source_port=0):
         return c.get(path)
 
 
-class Gateway:
+class TransparentRouter:
     """The field, its script, and what is on it."""
 
     def __init__(self, lab):

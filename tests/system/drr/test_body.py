@@ -9,7 +9,7 @@ import pytest
 
 import http1
 import http2
-from gateway import fresh
+from gateway import fresh, running
 from lab.lab import program
 
 WINDOW = 8
@@ -26,8 +26,6 @@ BOUND = 2 * 0.3 + 2
 @pytest.fixture(scope="module", params=("event", "worker", "prefork"))
 def wide(parts, request):
     """Eight slots, each MPM."""
-    from conftest import running
-
     yield from running(parts, mpm=request.param, window=WINDOW)
 
 

@@ -13,12 +13,6 @@ from lab.lab import Lab
 PAGES = {"event": 12_000, "worker": 5_000, "prefork": 3_000}
 
 
-@pytest.fixture(scope="module")
-def many(request):
-    """How many times as many pages: a million in all in the long run."""
-    return 50 if request.config.getoption("--long") else 1
-
-
 def visit(port, seed, first, count, found):
     v = Visitor(port, seed)
     v.visit(first, count)

@@ -9,7 +9,8 @@ import time
 import pytest
 
 import http1
-from gateway import Gateway, fresh, more_lines, sanitizer_environment, shares, three_classes
+from gateway import Gateway, fresh, more_lines, shares, three_classes
+from lab.httpd import sanitizer_environment
 from lab.lab import program
 from lab.load import Load
 from promise import Promise

@@ -11,14 +11,9 @@ import time
 
 import pytest
 
-import prober
 from http1 import until
+from lab import prober
 from website import Page, Website, page
-
-
-@pytest.fixture
-def table(tmp_path):
-    return tmp_path / "pages"
 
 
 def size(pages, path):

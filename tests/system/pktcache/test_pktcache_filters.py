@@ -9,17 +9,11 @@ import time
 import pytest
 
 from lab.field import Host, inside, remove, run
-from lab.lab import kept_lab, wait_for
+from lab.lab import wait_for
 from test_pktcache import FOUR, PORT, streams
 from test_pktcache_hostile import checksum
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespaces")
-
-
-@pytest.fixture
-def lab(request):
-    with kept_lab("pktcache", lambda: request.session.testsfailed > 0) as made:
-        yield made
 
 
 def seconds_for_one(pair, limit, address=FOUR, length=400_000):

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 import http1
-import prober
+from lab import prober
 
 PEOPLE = {"Cookie": "session=1"}
 serial = itertools.count()

@@ -30,7 +30,7 @@ def field_lab(request, name):
         yield made
 
 
-class World:
+class SquidWorld:
     def __init__(self, keep):
         self.keep = keep
         # How much longer than a plain build this one takes for everything.

@@ -7,6 +7,7 @@ import subprocess
 import time
 
 import pytest
+from lab.lab import ROOT
 from squid_proxy import SLACK, fresh, scheduled
 
 HOUR = 3600
@@ -21,7 +22,7 @@ class Clock:
 
     def __init__(self, lab):
         base = os.path.join(lab.dir, fresh("clock"))
-        source = os.path.join(os.path.dirname(__file__), "..", "lab", "clock_step.c")
+        source = os.path.join(ROOT, "tests", "lab", "clock_step.c")
         subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", base + ".so", source], check=True)
         self.file = open(base, "w+b")
         os.ftruncate(self.file.fileno(), 4096)

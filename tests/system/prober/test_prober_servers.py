@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import http1
-import prober
+from lab import prober
 from lab.httpd import Httpd, Nginx
 from lab.lab import free_port
 
@@ -105,10 +105,11 @@ def test_past_the_gateway(parts, htdocs, open_path, new_gateway):
         server.stop()
 
 
-def test_through_the_gateway(parts, tmp_path, event_gateway):
+def test_through_the_gateway(new_gateway, tmp_path):
     """As a client like any other: HEAD and what is cut teach nothing, and no slot is left behind."""
-    before = event_gateway.settled()
-    prober.crawl(tmp_path / "pages", f"http://localhost:{event_gateway.port}/static/index.html", f"http://localhost:{event_gateway.port}/static/50m.bin")
-    after = event_gateway.settled()
-    assert after["submitted"] > before["submitted"]
-    assert prober.targets(tmp_path / "pages", f"http://localhost:{event_gateway.port}")["/static/50m.bin"] == 50 << 20
+    with new_gateway() as g:
+        before = g.settled()
+        prober.crawl(tmp_path / "pages", f"http://localhost:{g.port}/static/index.html", f"http://localhost:{g.port}/static/50m.bin")
+        after = g.settled()
+        assert after["submitted"] > before["submitted"]
+        assert prober.targets(tmp_path / "pages", f"http://localhost:{g.port}")["/static/50m.bin"] == 50 << 20

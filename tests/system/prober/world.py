@@ -16,8 +16,10 @@ import threading
 import time
 import urllib.parse
 
-from background import Background
-from dns_question import AAAA, A, question
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from background import Background   # noqa: E402
+from dns_question import AAAA, A, question  # noqa: E402
 
 SITE = "8.8.8.8"                                # public, as far as anybody can tell
 FORBIDDEN = ("127.0.0.1", "169.254.169.254", "10.0.0.1", "8.8.4.4")

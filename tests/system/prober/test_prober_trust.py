@@ -12,18 +12,12 @@ import time
 
 import pytest
 
-import prober
 from http1 import until
-from lab import lab
+from lab import lab, prober
 from website import Page, Website, page
 
-TOP = pathlib.Path(__file__).resolve().parents[2]
+TOP = pathlib.Path(lab.ROOT)
 ETC = TOP / "etc"
-
-
-@pytest.fixture
-def table(tmp_path):
-    return tmp_path / "pages"
 
 
 # ---- files ----------------------------------------------------------------------------------------------------------------------------

@@ -14,16 +14,10 @@ import time
 import pytest
 
 from lab.field import inside
-from lab.lab import ROOT, kept_lab, wait_for
+from lab.lab import ROOT, wait_for
 from test_pktcache import streams
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespaces")
-
-
-@pytest.fixture
-def lab(request):
-    with kept_lab("pktcache", lambda: request.session.testsfailed > 0) as made:
-        yield made
 
 
 # ---- forged ICMP -------------------------------------------------------------------------------------------------------------
