@@ -22,10 +22,10 @@ import statistics
 from lab.httpd import Httpd, PhpFpm
 from lab.lab import module, program
 from lab.load import Load
+from lab.marks import CLOSE, OPEN
 from lab.path import Path
 from spread import Spread, worst
 
-OPEN, CLOSE = b"<!--EEOD-->", b"<!--/EEOD-->"
 SIZE = 65536
 
 

@@ -20,11 +20,11 @@ import sys
 
 from lab.httpd import Httpd
 from lab.lab import LabError, module
+from lab.marks import CLOSE, OPEN
 from lab.path import Path
 from lab.squid import Squid, stock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-OPEN, CLOSE = b"<!--EEOD-->", b"<!--/EEOD-->"
 SIZE, UNIQUE, IMAGES, IMAGE = 65536, 6560, 14, 2048
 OBJECTS = (8, 16, 32)
 RATES, RTTS = (1, 5, 10, 20, 30), (10, 50, 100, 200, 400)

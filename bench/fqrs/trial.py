@@ -6,7 +6,7 @@ A cell says what the link, the servers and the clients are like; a contender say
 result() makes it.  At 2 Mbit/s a trial takes a few percent of a core, so the contenders of a cell run side by side, each in namespaces of its
 own: they see the same machine at the same time.
 
-SIZES.  The paper's lognormal (9.357, 1.318) has so long a tail that 300 s of it, 2,700 responses, have a mean that is off by 4 % (one
+SIZES (lab/site.py).  The paper's lognormal (9.357, 1.318) has so long a tail that 300 s of it, 2,700 responses, have a mean that is off by 4 % (one
 deviation), more than what is to be told apart.  Each class therefore draws from a deck of 256 sizes, the means of 256 slices of equal
 probability, in random order and without repetition: the distribution and its mean, 27,656 bytes, stay.  The largest is 0.6 MB.
 """
@@ -21,27 +21,12 @@ import time
 from lab.field import RTTS_MIXED, RTTS_NONE, Field  # noqa: F401
 from lab.lab import LabError, Origin
 from lab.load import Load, errors
+from lab.site import deck_sizes
 from lab.squid import Squid, fqrs, stock
 
-MU, SIGMA, DECK = 9.357, 1.318, 256
 WEIGHTS = (4, 2, 1)
 NAMES = ("class1", "class2", "class3")
 WARM_UP = 20        # s
-
-
-def normal_cdf(z):
-    return 0.5 * (1 + math.erf(z / math.sqrt(2)))
-
-
-def normal_quantile(p):
-    return statistics.NormalDist().inv_cdf(p)
-
-
-def deck_sizes(n=DECK):
-    """Means of n slices of equal probability of the lognormal."""
-    mean = math.exp(MU + SIGMA * SIGMA / 2)
-    bounds = [normal_cdf(normal_quantile(i / n) - SIGMA) if 0 < i < n else float(i == n) for i in range(n + 1)]
-    return [round(mean * n * (b - a)) for a, b in zip(bounds, bounds[1:])]
 
 
 class Cell:

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """
-bench.py - the frame of a bench whose figures come in families.
+bench.py - the frame of all benches; the figures of one come in families.
 
     bench.main("eeod", (marks, align), pictures.draw)
 
 A family is a module with FAMILIES = [(measure, (name of a figure, ...)), ...]; measure(bench) measures those.  It prints as figures.py says, and lines that begin
-with # for people.  It writes OUT/NAME.json, OUT/NAME-data.json when there is anything to draw from, and what draw(data, OUT) draws.
+with # for people.  It writes OUT/NAME.json, OUT/NAME-data.json when there is anything to draw from, and what draw(data, OUT) draws.  The build directory is made if it is
+missing, and brought up to date.
 """
 import argparse
 import json
@@ -48,10 +49,11 @@ class Bench:
 
 
 def arguments(families):
-    p = argparse.ArgumentParser(description="A bench; see the head of its file.")
+    p = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--quick", action="store_true", help="fewer and shorter runs")
     p.add_argument("--only", action="append", default=[], metavar="NAME", help="of a figure or a family; may be given often")
-    p.add_argument("--out", default=os.path.join(ROOT, "bench", "out"), metavar="DIR")
+    p.add_argument("--out", default=os.path.join(ROOT, "bench", "out"), metavar="DIR", help="bench/out")
+    p.add_argument("--build", default=build_directory(), metavar="DIR", help="the build directory ($FAIRGATE_BUILD, or build/)")
     a = p.parse_args()
     known = {f.__name__ for f in families} | {name for f in families for _, names in f.FAMILIES for name in names}
     for name in a.only:
@@ -62,15 +64,17 @@ def arguments(families):
 
 def main(name, families, draw=None, kind=Bench):
     a = arguments(families)
+    os.environ["FAIRGATE_BUILD"] = os.path.abspath(a.build)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))     # by way of the Lab's end, which stops the servers
     begun = time.monotonic()
 
     def say(text):
         print(f"# {time.monotonic() - begun:5.0f} s  {text}", flush=True)
 
-    made = subprocess.run(["make", "-s", "-j2", "-C", build_directory()], capture_output=True, text=True)
+    there = os.path.exists(os.path.join(build_directory(), "Makefile"))
+    made = subprocess.run(["make", "-s", "-j2", "-C", build_directory()] if there else [os.path.join(ROOT, "quickstart"), "build"], capture_output=True, text=True)
     if made.returncode:
-        sys.exit(f"{made.stdout}{made.stderr}run: make failed in {build_directory()}; ./quickstart build makes the build directory")
+        sys.exit(f"{made.stdout}{made.stderr}run: {build_directory()} could not be made or brought up to date")
     os.makedirs(a.out, exist_ok=True)
     with Lab("bench") as lab:
         bench = kind(lab, Figures(name, a.out), a.quick, say)

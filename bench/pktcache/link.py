@@ -11,7 +11,7 @@ link.py - what the link carries to the clients, in bytes of IP, for each byte of
 import dataclasses
 import functools
 
-from setting import Site, Way, World
+from lab.visits import Site, Way, World
 from spread import Spread
 
 CASES = {"default": (Site(), "<= 0.105"), "no_image": (Site(image=0), "<= 0.14"), "small_gaps": (Site(gap=50), "<= 0.15")}

@@ -17,7 +17,8 @@ import re
 import subprocess
 import tempfile
 
-OPEN, CLOSE = b"<!--EEOD-->", b"<!--/EEOD-->"
+from lab.marks import CLOSE, OPEN
+
 LEAST = 256
 WORD = re.compile(rb"""<!--.*?-->|<(script|style|title|textarea|iframe|svg)\b.*?</\1\s*>|<(?:"[^"]*"|'[^']*'|[^'">])*>|<|[^<\s]+\s*|\s+""", re.S | re.I)
 HUNK = re.compile(rb"^(\d+)(?:,(\d+))?([acd])(\d+)(?:,(\d+))?$", re.M)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """
 rivals.py - what a visit costs on the link, in bytes of IP to the client with all headers, by what there is to save them: of the captured sites (captures.py) and the synthetic page
-(setting.Site).
+(lab.visits.Site).
 
     rival_NAME_SITE_first       a visitor who has not been there: the page and its objects
     rival_NAME_SITE_next        the same visitor after the page has changed: the page alone, since the browser has the objects; of "synthetic" with its image, which is a new one, too
@@ -29,7 +29,7 @@ import time
 import captures
 from lab.httpd import Httpd
 from lab.lab import LabError, program
-from setting import EEOD, PERIOD, Site, Way, World
+from lab.visits import EEOD, PERIOD, Site, Way, World
 from sites import SITES, Captured
 
 try:
@@ -123,7 +123,7 @@ def both_ppc(bench, capture, rival):
 
 
 def synthetic(bench):
-    """The page of setting.Site as a capture; it has its marks already."""
+    """The page of lab.visits.Site as a capture; it has its marks already."""
     site, directory, users = Site(), f"{bench.lab.dir}/captures/synthetic", captures.USERS[:bench.size(12, 8)]
     httpd = Httpd(bench.lab, load={"lab_pages": program("tests/lab/.libs/mod_pages.so")}, **site.served(bench, False)).start()
     browser = captures.Browser(httpd.url, "")

@@ -28,7 +28,7 @@ import threading
 
 import captures
 import marking
-from setting import EEOD, PERIOD, Way, World, retrieval
+from lab.visits import EEOD, PERIOD, Way, World, retrieval
 
 SITES = ("DokuWiki", "MediaWiki", "gitweb")
 WAYS = (Way.NONE, Way.PPC, Way.TRAIN, Way.WINDOW, Way.PLAIN)
@@ -37,7 +37,7 @@ FEW = (Way.NONE, Way.PPC, Way.TRAIN)
 
 @dataclasses.dataclass(frozen=True)
 class Captured:
-    """A site of setting.World.  objects: the page's are asked for as well."""
+    """A site of lab.visits.World.  objects: the page's are asked for as well."""
     capture: captures.Capture
     per_second: float
     objects: bool

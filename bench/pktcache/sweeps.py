@@ -5,7 +5,7 @@ The link has no limit; the round trip is 100 ms.  No figures of their own: lines
 """
 import dataclasses
 
-from setting import Site, Way, World, retrieval
+from lab.visits import Site, Way, World, retrieval
 
 WAYS = (Way.NONE, Way.PPC, Way.TRAIN, Way.WINDOW, Way.PLAIN)
 RATES = (5, 25, 50, 100, 200, 300)

@@ -5,7 +5,7 @@ times.py - how long a page and its image take, 25 visits a second.
     retrieval_ratio_none    on a link of 20 Mbit/s, which that fills without caches: with them / without
     retrieval_ratio_ppc     on a link whose rate lies half-way between what the two need: with them / with partial packet caches
 """
-from setting import Site, Way, World, retrieval
+from lab.visits import Site, Way, World, retrieval
 
 PER_SECOND, QUEUE = 25, 100_000
 

@@ -22,6 +22,7 @@ import argparse
 import math
 import os
 import random
+from statistics import NormalDist
 
 SIZES = (32, 512, 2048, 8192, 32768, 131072, 1048576)
 BIG = 50 << 20
@@ -50,15 +51,17 @@ head -c "$n" /dev/zero | tr '\\0' x
 def mixed_sizes(pages, seed):
     """Sizes of the mix.  Quantiles instead of draws: a small site has the same mean and tail as a big one; the seed shuffles."""
     rng = random.Random(seed)
-    normal = [inverse_normal((i + 0.5) / pages) for i in range(pages)]
+    normal = [NormalDist().inv_cdf((i + 0.5) / pages) for i in range(pages)]
     sizes = [max(1, min(CAP, round(math.exp(MU + SIGMA * z)))) for z in normal]
     rng.shuffle(sizes)
     return sizes
 
 
-def inverse_normal(p):
-    from statistics import NormalDist
-    return NormalDist().inv_cdf(p)
+def deck_sizes(n=256):
+    """Means of n slices of equal probability of the same law: whoever draws each of them once has its mean."""
+    mean = math.exp(MU + SIGMA * SIGMA / 2)
+    bounds = [NormalDist().cdf(NormalDist().inv_cdf(i / n) - SIGMA) if 0 < i < n else float(i == n) for i in range(n + 1)]
+    return [round(mean * n * (b - a)) for a, b in zip(bounds, bounds[1:])]
 
 
 def body(size):

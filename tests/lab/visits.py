@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """
-setting.py - the workload of the EEOD paper (IV-B), and the ways in which it goes over the link.
+visits.py - the workload of the EEOD paper (IV-B), and the ways in which it goes over the link.
 
 A page of 64 kB, a tenth of it unique to the visitor in blocks of 300 bytes, and an image of 30 kB; all of it is another page every 5 seconds.  Pages are asked
 for at random, so many a second, images too, each on a connection of its own.  The round trips are spread around 100 ms with a deviation of 10: 70 on the link, the rest
@@ -8,7 +8,7 @@ beyond it, another one for each of 32 addresses.
 
     Way.NONE       httpd as it is, no caches
     Way.MARKED     httpd with mod_eeod, no caches
-    Way.PPC        httpd as it is, partial packet caches at both ends of the link (ppc_link.c); Way.TUNED: these, tuned
+    Way.PPC        httpd as it is, partial packet caches at both ends of the link (bench/pktcache/ppc_link.c); Way.TUNED: these, tuned
     Way.TRAIN      mod_eeod and the pair of caches at its defaults
     Way.WINDOW     the same in the paper's mode: windows of 10
     Way.PLAIN      httpd without mod_eeod, whole packets, `keep all`
@@ -19,10 +19,10 @@ import enum
 import os
 import random
 
-from lab.httpd import Httpd
-from lab.lab import module, program
-from lab.load import Load
-from lab.pair import Pair
+from .httpd import Httpd
+from .lab import module, program
+from .load import Load
+from .pair import Pair
 
 ADDRESSES = 32
 LINK, RTT, DEVIATION = 70, 100, 10      # ms
@@ -92,7 +92,7 @@ def rtts(number=ADDRESSES):
 
 
 class World:
-    """A pair, httpd behind it, and as many addresses for clients as there are round trips."""
+    """A pair, httpd behind it, and as many addresses for clients as there are round trips.  bench: .lab, and .say() for what is odd."""
 
     def __init__(self, bench, way, site, rate=None, queue=300_000, rtt=True, settings=None):
         self.bench, self.way, self.site = bench, way, site
