@@ -14,109 +14,15 @@ field.py - the field trial of the access-gateway paper (Fig. 13) in network name
 Needs root.  Clients of class c have the addresses 10.1.c.1 ..., the servers 10.3.0.1 ... with a round trip each; the last address, without one,
 is for what the lab itself asks.  Stopping a field removes its namespaces and all that is in them.
 """
-import ctypes
-import os
-import random
-import signal
 import socket
 import struct
-import subprocess
 import threading
 
-from .lab import LabError, program
+from .lab import LabError
+from .net import Network, inside
 
 RTTS_MIXED = (20, 25, 30, 40, 50, 65, 80, 100, 130, 160, 200, 250)     # ms
 RTTS_NONE = (0,) * 12
-
-
-def run(*words, **options):
-    r = subprocess.run(words, capture_output=True, text=True, **options)
-    if r.returncode:
-        raise LabError(f"{' '.join(words)}: {r.stderr.strip() or r.stdout.strip()}")
-    return r.stdout
-
-
-def inside(namespace, make):
-    """make() in that namespace. Only a thread of its own may go there; a socket that it opens stays there."""
-    result, failed = [], []
-
-    def there():
-        try:
-            libc = ctypes.CDLL(None, use_errno=True)
-            with open(f"/run/netns/{namespace}", "rb") as f:
-                if libc.setns(f.fileno(), 0x40000000) != 0:     # CLONE_NEWNET
-                    raise OSError(ctypes.get_errno(), f"setns to {namespace}")
-            result.append(make())
-        except OSError as e:
-            failed.append(e)
-    t = threading.Thread(target=there)
-    t.start()
-    t.join()
-    if failed:
-        raise failed[0]
-    return result[0]
-
-
-def allow_congestion(name):
-    """A congestion control must be allowed in the first namespace before another may choose it."""
-    with open("/proc/sys/net/ipv4/tcp_allowed_congestion_control") as f:
-        allowed = f.read().split()
-    if name not in allowed:
-        if os.path.exists("/sbin/modprobe"):
-            subprocess.run(["modprobe", "-q", f"tcp_{name}"], check=False, capture_output=True)     # it may be built in
-        run("sysctl", "-qw", f"net.ipv4.tcp_allowed_congestion_control={' '.join(allowed + [name])}")
-
-
-class Delay:
-    """A fairgate-delay between two hosts: a device of this name in each; milliseconds: {address of the far side: round trip}."""
-
-    def __init__(self, lab, near, far, device, milliseconds, options=()):
-        argv = [program("tests/lab/fairgate-delay"), "--near", f"{near.namespace}:{device}", "--far", f"{far.namespace}:{device}"]
-        for address, ms in milliseconds.items():
-            argv += ["--delay", f"{address}={ms}"]
-        argv += options
-        log = os.path.join(lab.dir, f"delay-{near.namespace}")
-        with open(log, "w", encoding="ascii") as err:
-            self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err, text=True, start_new_session=True)
-        if self.process.stdout.readline().strip() != "ready":
-            with open(log, encoding="ascii") as f:
-                raise LabError(f"fairgate-delay did not start: {f.read()}")
-
-    def stop(self):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-            self.process.wait(10)
-        self.process.stdout.close()
-
-
-def remove(hosts):
-    """Their namespaces, and what is in them."""
-    for h in hosts:
-        subprocess.run(["ip", "netns", "del", h.namespace], check=False, capture_output=True)
-
-
-class Host:
-    """A namespace, as Server.on() and the like want a place to run."""
-
-    def __init__(self, namespace, address):
-        self.namespace, self.address = namespace, address
-        self.prefix = ["ip", "netns", "exec", namespace]
-
-    def run(self, *words, **options):
-        return run(*self.prefix, *words, **options)
-
-    def ip(self, text):
-        """Commands of ip(8), one a line."""
-        run("ip", "-n", self.namespace, "-batch", "-", input=text)
-
-    def inside(self, make):
-        return inside(self.namespace, make)
-
-    def tc(self, *words):
-        return run("tc", "-n", self.namespace, *words)
-
-    def sysctl(self, **values):
-        self.run("sysctl", "-qw", *(f"{k.replace('__', '.')}={v}" for k, v in values.items()))
 
 
 class QueueCounters:
@@ -160,63 +66,45 @@ class QueueCounters:
         self.socket.close()
 
 
-class Field:
+class Field(Network):
     name = "field"
-    classes, hosts = 3, 10              # client networks, addresses in each
+    sysctl = {"net__ipv6__conf__all__forwarding": 1}
+    classes, of_each = 3, 10            # client networks, addresses in each
 
     def __init__(self, lab, rate="2mbit", limit=200_000, rtts=RTTS_MIXED, congestion="cubic"):
-        self.lab, self.rate, self.limit, self.rtts, self.congestion = lab, rate, limit, rtts, congestion
-        base = f"fg{os.getpid()}-{random.randrange(1 << 16):04x}"
-        self.clients = Host(f"{base}-clients", "10.1.0.2")
-        self.gateway = Host(f"{base}-gateway", "10.1.0.1")
-        self.isp = Host(f"{base}-isp", "10.2.0.1")
-        self.servers = Host(f"{base}-servers", "10.3.0.250")
-        self.all_hosts = [self.clients, self.gateway, self.isp, self.servers]
+        super().__init__(lab, congestion)
+        self.rate, self.limit, self.rtts = rate, limit, rtts
+        self.clients = self.host("clients", "10.1.0.2")
+        self.gateway = self.host("gateway", "10.1.0.1")
+        self.isp = self.host("isp", "10.2.0.1")
+        self.servers = self.host("servers", "10.3.0.250")
         self.server_addresses = [f"10.3.0.{i + 1}" for i in range(len(rtts))]
-        self.delay = None
         self.counters = None
 
-    def start(self):
-        self.lab.servers.append(self)
-        allow_congestion(self.congestion)
-        for h in self.all_hosts:
-            run("ip", "netns", "add", h.namespace)
-            h.ip("link set lo up\n")
-            h.sysctl(net__ipv4__tcp_no_metrics_save=1, net__ipv4__tcp_congestion_control=self.congestion, net__ipv4__ip_forward=1,
-                     net__ipv6__conf__all__forwarding=1)
-        self._wire(self.clients, "lan0", self.gateway, "lan0")
-        self._wire(self.gateway, "down0", self.isp, "down0")
-        self._delay()
-        self._addresses()
-        self.shape_tbf()
-        return self
-
-    @staticmethod
-    def _wire(a, device_a, b, device_b):
-        run("ip", "link", "add", device_a, "netns", a.namespace, "type", "veth", "peer", "name", device_b, "netns", b.namespace)
-
-    def _delay(self):
+    def build(self):
+        self.wire(self.clients, "lan0", self.gateway, "lan0")
+        self.wire(self.gateway, "down0", self.isp, "down0")
         far = {}
         for i, ms in enumerate(self.rtts):
             far |= {f"10.3.0.{i + 1}": ms, f"fd03::{i + 1:x}": ms}
-        self.delay = Delay(self.lab, self.isp, self.servers, "far0", far)
+        self.delay(self.isp, self.servers, "far0", far)
+        self._addresses()
+        self.shape_tbf()
 
     def _addresses(self):
-        own = [f"10.1.{c}.{h}" for c in range(1, self.classes + 1) for h in range(1, self.hosts + 1)]
-        own6 = [f"fd01::{c}:{h}" for c in range(1, self.classes + 1) for h in range(1, self.hosts + 1)]
-        self.clients.ip("addr add 10.1.0.2/16 dev lan0\naddr add fd01::2/64 dev lan0 nodad\n"
-                        + "".join(f"addr add {a}/16 dev lan0\n" for a in own) + "".join(f"addr add {a}/64 dev lan0 nodad\n" for a in own6)
-                        + "link set lan0 up\nroute add default via 10.1.0.1\nroute add default via fd01::1\n")
-        self.gateway.ip("addr add 10.1.0.1/16 dev lan0\naddr add 10.2.0.2/24 dev down0\naddr add fd01::1/64 dev lan0 nodad\n"
-                        "addr add fd02::2/64 dev down0 nodad\nlink set lan0 up\nlink set down0 up\n"
-                        "route add default via 10.2.0.1\nroute add default via fd02::1\n")
-        self.isp.ip("addr add 10.2.0.1/24 dev down0\naddr add 10.4.0.1/24 dev far0\naddr add fd02::1/64 dev down0 nodad\n"
-                    "addr add fd04::1/64 dev far0 nodad\nlink set down0 up\nlink set far0 up\nlink set far0 txqueuelen 5000\n"
-                    "route add 10.1.0.0/16 via 10.2.0.2\nroute add 10.3.0.0/24 dev far0\nroute add fd01::/64 via fd02::2\nroute add fd03::/64 dev far0\n")
-        self.servers.ip("".join(f"addr add {a}/32 dev lo\n" for a in self.server_addresses + [self.servers.address])
-                        + "".join(f"addr add fd03::{i + 1:x}/128 dev lo\n" for i in range(len(self.rtts)))
-                        + "addr add 10.4.0.2/24 dev far0\naddr add fd04::2/64 dev far0 nodad\nlink set far0 up\nlink set far0 txqueuelen 5000\n"
-                        "route add default via 10.4.0.1\nroute add default via fd04::1\n")
+        own = [(c, h) for c in range(1, self.classes + 1) for h in range(1, self.of_each + 1)]
+        self.clients.device("lan0", "10.1.0.2/16", "fd01::2/64", *(f"10.1.{c}.{h}/16" for c, h in own), *(f"fd01::{c}:{h}/64" for c, h in own))
+        self.clients.ip("route add default via 10.1.0.1\nroute add default via fd01::1\n")
+        self.gateway.device("lan0", "10.1.0.1/16", "fd01::1/64")
+        self.gateway.device("down0", "10.2.0.2/24", "fd02::2/64")
+        self.gateway.ip("route add default via 10.2.0.1\nroute add default via fd02::1\n")
+        self.isp.device("down0", "10.2.0.1/24", "fd02::1/64")
+        self.isp.device("far0", "10.4.0.1/24", "fd04::1/64", queue=5000)
+        self.isp.ip("route add 10.1.0.0/16 via 10.2.0.2\nroute add 10.3.0.0/24 dev far0\nroute add fd01::/64 via fd02::2\nroute add fd03::/64 dev far0\n")
+        self.servers.device("lo", *(f"{a}/32" for a in [*self.server_addresses, self.servers.address]),
+                            *(f"fd03::{i + 1:x}/128" for i in range(len(self.rtts))))
+        self.servers.device("far0", "10.4.0.2/24", "fd04::2/64", queue=5000)
+        self.servers.ip("route add default via 10.4.0.1\nroute add default via fd04::1\n")
 
     # ---- the downlink ----------------------------------------------------------------------------------------------------------------
 
@@ -227,8 +115,7 @@ class Field:
 
     def shape_tbf(self):
         """What an ISP has: a token bucket and one drop-tail queue."""
-        self.isp.tc("qdisc", "replace", "dev", "down0", "root", "handle", "1:", "tbf", "rate", self.rate, "burst", "10kb",
-                    "limit", str(self.limit))
+        self.isp.bucket("down0", self.rate, "10kb", limit=self.limit)
 
     def _htb(self, host, device, rate, weights, match):
         host.tc("qdisc", "replace", "dev", device, "root", "handle", "1:", "htb", "default", "30", "r2q", "10")
@@ -270,8 +157,4 @@ class Field:
     def stop(self):
         if self.counters:
             self.counters.close()
-        if self.delay:
-            self.delay.stop()
-        remove(self.all_hosts)
-        if self in self.lab.servers:
-            self.lab.servers.remove(self)
+        super().stop()

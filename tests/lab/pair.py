@@ -13,13 +13,12 @@ Both daemons may be started, killed and started again at any time; what goes ove
 """
 import json
 import os
-import random
 import signal
 import socket
 import subprocess
 
-from .field import Delay, Host, allow_congestion, remove, run
 from .lab import LabError, program, wait_for
+from .net import Network, run
 
 
 class Daemon:
@@ -108,74 +107,59 @@ class Daemon:
             return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-class Pair:
+class Pair(Network):
     name = "pair"
+    sysctl = {"net__ipv6__conf__all__forwarding": 1, "net__ipv6__conf__default__accept_dad": 0, "net__ipv6__conf__all__accept_dad": 0}
 
     def __init__(self, lab, rate=None, rtt=0, queue=300_000, mtu=1500, bad=(), delays=None, congestion="cubic", link=None, parent=None, child=None):
         """bad: options of fairgate-delay that make the link a bad one; delays: {address of a client: ms that its round trip takes beyond the child}.
         link: words of a program that is the link, in the place of a delay and of `rate` and `queue`, which are its own then."""
-        self.lab, self.rate, self.rtt, self.queue, self.mtu, self.bad, self.delays = lab, rate, rtt, queue, mtu, bad, delays or {}
-        self.congestion, self.link, self.linked = congestion, link, None
-        base = f"fg{os.getpid()}-{random.randrange(1 << 16):04x}"
-        self.servers = Host(f"{base}-s", "10.8.1.2")
-        self.near = Host(f"{base}-p", "10.8.1.1")
-        self.far = Host(f"{base}-c", "10.8.3.1")
-        self.clients = Host(f"{base}-u", "10.8.3.2")
-        self.hosts = [self.servers, self.near, self.far, self.clients]
-        self.delay = self.beyond = None
-        self.secret = os.path.join(lab.dir, f"{base}.key")
+        super().__init__(lab, congestion)
+        self.rate, self.rtt, self.queue, self.mtu, self.bad, self.beyond = rate, rtt, queue, mtu, bad, delays or {}
+        self.link, self.linked = link, None
+        self.servers = self.host("s", "10.8.1.2")
+        self.near = self.host("p", "10.8.1.1")
+        self.far = self.host("c", "10.8.3.1")
+        self.clients = self.host("u", "10.8.3.2")
+        self.secret = os.path.join(lab.dir, f"{self.base}.key")
         self.parent = Daemon(self, "parent", self.near, **(parent or {}))
         self.child = Daemon(self, "child", self.far, **(child or {}))
 
-    def start(self):
-        self.lab.servers.append(self)
+    def build(self):
         run(program("pktcache/fairgate-pktcache"), "keygen", self.secret)
-        allow_congestion(self.congestion)
-        for h in self.hosts:
-            run("ip", "netns", "add", h.namespace)
-            h.ip("link set lo up\n")
-            h.sysctl(net__ipv4__tcp_no_metrics_save=1, net__ipv4__tcp_congestion_control=self.congestion, net__ipv4__ip_forward=1, net__ipv6__conf__all__forwarding=1, net__ipv6__conf__default__accept_dad=0,
-                     net__ipv6__conf__all__accept_dad=0)
-        self.wire(self.servers, "out0", "10.8.1.2/24", "fd08:1::2/64", self.near, "in0", "10.8.1.1/24", "fd08:1::1/64")
+        self.wire(self.servers, "out0", self.near, "in0")
+        self.ends(1, (self.servers, "out0", 2), (self.near, "in0", 1))
         if self.link:
             argv = [*self.link, "--near", f"{self.near.namespace}:link0", "--far", f"{self.far.namespace}:link0"]
             self.linked = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, start_new_session=True)
             if self.linked.stdout.readline() != "ready\n":
                 raise LabError(f"{self.link[0]} did not start")
-            for host, four, six in ((self.near, "10.8.2.1/24", "fd08:2::1/64"), (self.far, "10.8.2.2/24", "fd08:2::2/64")):
-                host.ip(f"link set link0 mtu {self.mtu} up\n")
-                self.addresses(host, "link0", four, six)
-        elif self.rtt or self.bad:
-            self.delay = Delay(self.lab, self.near, self.far, "link0", {"10.8.2.2": self.rtt, "10.8.3.2": self.rtt, "fd08:3::2": self.rtt, **{a: self.rtt for a in self.delays}}, self.bad)
-            for host, four, six in ((self.near, "10.8.2.1/24", "fd08:2::1/64"), (self.far, "10.8.2.2/24", "fd08:2::2/64")):
-                host.ip(f"link set link0 mtu {self.mtu} up\n")
-                self.addresses(host, "link0", four, six)
+        elif self.delayed:
+            self.delay(self.near, self.far, "link0", {a: self.rtt for a in ("10.8.2.2", "10.8.3.2", "fd08:3::2", *self.beyond)}, self.bad)
         else:
-            self.wire(self.near, "link0", "10.8.2.1/24", "fd08:2::1/64", self.far, "link0", "10.8.2.2/24", "fd08:2::2/64")
-        if self.delays:
-            self.beyond = Delay(self.lab, self.far, self.clients, "in0", self.delays)
-            for host, four, six in ((self.far, "10.8.3.1/24", "fd08:3::1/64"), (self.clients, "10.8.3.2/24", "fd08:3::2/64")):
-                host.ip(f"link set in0 mtu {self.mtu} up\n")
-                self.addresses(host, "in0", four, six)
+            self.wire(self.near, "link0", self.far, "link0")
+        self.ends(2, (self.near, "link0", 1), (self.far, "link0", 2))
+        if self.beyond:
+            self.delay(self.far, self.clients, "in0", self.beyond)
         else:
-            self.wire(self.far, "out0", "10.8.3.1/24", "fd08:3::1/64", self.clients, "in0", "10.8.3.2/24", "fd08:3::2/64")
+            self.wire(self.far, "out0", self.clients, "in0")
+        self.ends(3, (self.far, "in0" if self.beyond else "out0", 1), (self.clients, "in0", 2))
         self.servers.ip("route add default via 10.8.1.1\nroute add default via fd08:1::1\n")
         self.clients.ip("route add default via 10.8.3.1\nroute add default via fd08:3::1\n")
         self.near.ip("route add 10.8.3.0/24 via 10.8.2.2\nroute add fd08:3::/64 via fd08:2::2\n")
         self.far.ip("route add 10.8.1.0/24 via 10.8.2.1\nroute add fd08:1::/64 via fd08:2::1\n")
         if self.rate and not self.link:
-            self.near.tc("qdisc", "add", "dev", "link0", "root", "tbf", "rate", self.rate, "burst", "20kb", "limit", str(self.queue))
-        return self
+            self.near.bucket("link0", self.rate, "20kb", limit=self.queue)
 
-    @staticmethod
-    def addresses(host, device, four, six):
-        host.ip(f"addr add {four} dev {device}\naddr add {six} dev {device}\nlink set {device} txqueuelen 10000\n")
+    @property
+    def delayed(self):
+        """The link is a fairgate-delay, whose device carries packets without Ethernet."""
+        return bool(not self.link and (self.rtt or self.bad))
 
-    def wire(self, a, device_a, four_a, six_a, b, device_b, four_b, six_b):
-        run("ip", "link", "add", device_a, "mtu", str(self.mtu), "netns", a.namespace, "type", "veth", "peer", "name", device_b, "mtu", str(self.mtu), "netns", b.namespace)
-        for host, device, four, six in ((a, device_a, four_a, six_a), (b, device_b, four_b, six_b)):
-            host.ip(f"link set {device} up\n")
-            self.addresses(host, device, four, six)
+    def ends(self, number, *ends):
+        """(host, device, last part of its address) of both ends of the network of this number."""
+        for host, device, n in ends:
+            host.device(device, f"10.8.{number}.{n}/24", f"fd08:{number}::{n}/64", queue=10000, mtu=self.mtu)
 
     def end_link(self):
         """Ends a link that is a program; what that said."""
@@ -189,7 +173,7 @@ class Pair:
     def carried(self):
         """Bytes that the link has carried to the clients, of IP."""
         out = self.far.run("cat", "/sys/class/net/link0/statistics/rx_bytes", "/sys/class/net/link0/statistics/rx_packets").split()
-        return int(out[0]) - (0 if self.delay else 14 * int(out[1]))
+        return int(out[0]) - (0 if self.delayed else 14 * int(out[1]))
 
     def packets(self):
         """Packets that the link has carried to the clients."""
@@ -205,13 +189,8 @@ class Pair:
     def stop(self):
         self.child.stop()
         self.parent.stop()
-        for d in (self.delay, self.beyond):
-            if d:
-                d.stop()
         self.end_link()
-        remove(self.hosts)
+        super().stop()
         for d in (self.parent, self.child):
             if d.process and "Sanitizer" in d.said():
                 raise LabError(f"{d.role}: {d.said()[-4000:]}")
-        if self in self.lab.servers:
-            self.lab.servers.remove(self)

@@ -20,58 +20,45 @@ import signal
 import struct
 import subprocess
 
-from .field import Delay, Host, allow_congestion, remove, run
 from .lab import LabError, wait_for
+from .net import Network
 
 
-class Path:
+class Path(Network):
     name = "path"
+    sysctl = {"net__ipv6__conf__all__disable_ipv6": 1}
 
     def __init__(self, lab, rate=None, rtt=0, loss=0, congestion="cubic", offload=True, queue=300_000):
-        self.lab, self.rate, self.rtt, self.loss, self.congestion, self.offload, self.queue = lab, rate, rtt, loss, congestion, offload, queue
-        base = f"fg{os.getpid()}-{random.randrange(1 << 16):04x}"
-        self.server = Host(f"{base}-server", "10.5.0.2")
-        self.router = Host(f"{base}-router", "10.5.0.1")
-        self.clients = Host(f"{base}-clients", "10.6.0.2")
-        self.hosts = [self.server, self.router, self.clients]
-        self.delay = None
+        super().__init__(lab, congestion)
+        self.rate, self.rtt, self.loss, self.offload, self.queue = rate, rtt, loss, offload, queue
+        self.server = self.host("server", "10.5.0.2")
+        self.router = self.host("router", "10.5.0.1")
+        self.clients = self.host("clients", "10.6.0.2")
 
-    def start(self):
-        self.lab.servers.append(self)
-        allow_congestion(self.congestion)
-        for h in self.hosts:
-            run("ip", "netns", "add", h.namespace)
-            h.ip("link set lo up\n")
-            h.sysctl(net__ipv4__tcp_no_metrics_save=1, net__ipv4__tcp_congestion_control=self.congestion, net__ipv4__ip_forward=1,
-                     net__ipv6__conf__all__disable_ipv6=1)
-        run("ip", "link", "add", "out0", "netns", self.server.namespace, "type", "veth", "peer", "name", "in0", "netns", self.router.namespace)
+    def build(self):
+        self.wire(self.server, "out0", self.router, "in0")
         if self.rtt:
-            self.delay = Delay(self.lab, self.router, self.clients, "far0", {self.clients.address: self.rtt})
+            self.delay(self.router, self.clients, "far0", {self.clients.address: self.rtt})
         else:
-            run("ip", "link", "add", "far0", "netns", self.router.namespace, "type", "veth", "peer", "name", "far0", "netns", self.clients.namespace)
+            self.wire(self.router, "far0", self.clients, "far0")
             self.router.run("ethtool", "-K", "far0", "tso", "off", "gso", "off")    # so that each segment is seen by itself
         if not self.offload:
             self.server.run("ethtool", "-K", "out0", "tso", "off", "gso", "off", "sg", "off")
-        self.server.ip("addr add 10.5.0.2/24 dev out0\nlink set out0 up\nlink set out0 txqueuelen 10000\nroute add default via 10.5.0.1\n")
-        self.router.ip("addr add 10.5.0.1/24 dev in0\naddr add 10.6.0.1/24 dev far0\nlink set in0 up\nlink set far0 up\nlink set far0 txqueuelen 10000\n")
-        self.clients.ip("addr add 10.6.0.2/24 dev far0\nlink set far0 up\nlink set far0 txqueuelen 10000\nroute add default via 10.6.0.1\n")
+        self.server.device("out0", "10.5.0.2/24", queue=10000)
+        self.router.device("in0", "10.5.0.1/24")
+        self.router.device("far0", "10.6.0.1/24", queue=10000)
+        self.clients.device("far0", "10.6.0.2/24", queue=10000)
+        self.server.ip("route add default via 10.5.0.1\n")
+        self.clients.ip("route add default via 10.6.0.1\n")
         if self.rate:
-            self.router.tc("qdisc", "add", "dev", "far0", "root", "tbf", "rate", self.rate, "burst", "20kb", "limit", str(self.queue))
+            self.router.bucket("far0", self.rate, "20kb", limit=self.queue)
         if self.loss:
             self.clients.run("iptables", "-t", "raw", "-A", "PREROUTING", "-m", "statistic", "--mode", "random", "--probability", str(self.loss / 100),
                              "-j", "DROP")
-        return self
 
     def capture(self, where, bytes_of_each=0):
         host, device = {"sent": (self.server, "out0"), "wire": (self.clients, "far0")}[where]
         return Capture(self.lab, host, device, self.server.address, bytes_of_each)
-
-    def stop(self):
-        if self.delay:
-            self.delay.stop()
-        remove(self.hosts)
-        if self in self.lab.servers:
-            self.lab.servers.remove(self)
 
 
 class Missed(LabError):

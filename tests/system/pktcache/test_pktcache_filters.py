@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from lab.field import Host, inside, remove, run
 from lab.lab import wait_for
+from lab.net import inside
 from test_pktcache import FOUR, PORT, streams
 from test_pktcache_hostile import checksum
 
@@ -147,28 +147,30 @@ class Middle:
     """A router in the middle of the link, without an address of that; its rules are the test's."""
 
     def __init__(self, pair):
-        self.pair, self.host = pair, Host(pair.near.namespace[:-1] + "m", "10.8.9.9")
+        self.pair, self.host = pair, pair.host("m", "10.8.9.9")
 
     def __enter__(self):
         near, far, m = self.pair.near, self.pair.far, self.host
-        run("ip", "netns", "add", m.namespace)
+        m.add()
         near.ip("link del link0\n")
-        m.ip("link set lo up\naddr add 10.8.9.9/32 dev lo\naddr add fd08:9::9/128 dev lo\n")
+        m.device("lo", "10.8.9.9/32", "fd08:9::9/128")
         m.sysctl(net__ipv4__ip_forward=1, net__ipv6__conf__all__forwarding=1)
         for host, device, own, other, beyond in ((near, "near0", "2::1", "2::2", "3"), (far, "far0", "2::2", "2::1", "1")):
-            run("ip", "link", "add", "link0", "mtu", str(self.pair.mtu), "netns", host.namespace, "type", "veth", "peer", "name", device, "mtu", str(self.pair.mtu), "netns", m.namespace)
+            self.pair.wire(host, "link0", m, device)
             four = (f"10.8.{own.replace('::', '.')}", f"10.8.{other.replace('::', '.')}")
             six = (f"fd08:{own}", f"fd08:{other}")
-            host.ip(f"link set link0 up\naddr add {four[0]}/24 dev link0\naddr add {six[0]}/64 dev link0 nodad\nroute add 10.8.{beyond}.0/24 via {four[1]}\nroute add fd08:{beyond}::/64 via {six[1]}\n")
+            host.device("link0", f"{four[0]}/24", f"{six[0]}/64", mtu=self.pair.mtu)
+            host.ip(f"route add 10.8.{beyond}.0/24 via {four[1]}\nroute add fd08:{beyond}::/64 via {six[1]}\n")
             home = "1" if device == "near0" else "3"
-            m.ip(f"link set {device} up\nroute add {four[0]}/32 dev {device}\nroute add 10.8.{home}.0/24 via {four[0]} dev {device} onlink\n"
+            m.device(device, mtu=self.pair.mtu)
+            m.ip(f"route add {four[0]}/32 dev {device}\nroute add 10.8.{home}.0/24 via {four[0]} dev {device} onlink\n"
                  f"route add {six[0]}/128 dev {device}\nroute add fd08:{home}::/64 via {six[0]} dev {device} onlink\nneigh add proxy {six[1]} dev {device}\n")
             m.sysctl(**{f"net__ipv4__conf__{device}__proxy_arp": 1, f"net__ipv6__conf__{device}__proxy_ndp": 1,
                         f"net__ipv4__neigh__{device}__proxy_delay": 0, f"net__ipv6__neigh__{device}__proxy_delay": 0})
         return self
 
     def __exit__(self, *_):
-        remove([self.host])
+        self.host.remove()
 
 
 def test_a_stateful_device_on_the_link(lab):
@@ -310,9 +312,10 @@ def test_requests_that_take_another_way_are_no_filter(lab):
     """The parent sees no request and no acknowledgement: clients reach the servers past it, on a link that loses things."""
     pair, s = streams(lab, rtt=4, bad=["--loss", "50"])
     with s:
-        run("ip", "link", "add", "past0", "netns", pair.clients.namespace, "type", "veth", "peer", "name", "past0", "netns", pair.servers.namespace)
-        pair.clients.ip("link set past0 up\naddr add 10.8.7.1/24 dev past0\naddr add fd08:7::1/64 dev past0 nodad\nroute add 10.8.1.2/32 via 10.8.7.2\nroute add fd08:1::2/128 via fd08:7::2\n")
-        pair.servers.ip("link set past0 up\naddr add 10.8.7.2/24 dev past0\naddr add fd08:7::2/64 dev past0 nodad\n")
+        pair.wire(pair.clients, "past0", pair.servers, "past0")
+        pair.clients.device("past0", "10.8.7.1/24", "fd08:7::1/64")
+        pair.clients.ip("route add 10.8.1.2/32 via 10.8.7.2\nroute add fd08:1::2/128 via fd08:7::2\n")
+        pair.servers.device("past0", "10.8.7.2/24", "fd08:7::2/64")
         # The address of the clients' own network, not of that way.
         pair.clients.ip("route replace 10.8.1.2/32 via 10.8.7.2 src 10.8.3.2\nroute replace fd08:1::2/128 via fd08:7::2 src fd08:3::2\n")
         pair.both()

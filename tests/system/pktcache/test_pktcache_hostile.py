@@ -13,8 +13,8 @@ import time
 
 import pytest
 
-from lab.field import inside
 from lab.lab import ROOT, wait_for
+from lab.net import inside
 from test_pktcache import streams
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespaces")

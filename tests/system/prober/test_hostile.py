@@ -11,6 +11,7 @@ import sys
 import pytest
 
 from lab import prober
+from lab.net import Host
 
 ADDRESSES = ("8.8.8.8/32", "8.8.4.4/32", "169.254.169.254/32", "10.0.0.1/32", "127.0.0.53/8")
 
@@ -19,27 +20,22 @@ class Internet:
     """world.py at work in a namespace, and the prober beside it."""
 
     def __init__(self):
-        self.name = f"fairgate-{os.getpid()}"
-        self.etc = f"/etc/netns/{self.name}"
-
-    def ip(self, *words):
-        subprocess.run(["ip", *words], check=True)
+        self.host = Host(f"fairgate-{os.getpid()}", "127.0.0.1")
+        self.etc = f"/etc/netns/{self.host.namespace}"
 
     def __enter__(self):
-        self.ip("netns", "add", self.name)
+        self.host.add()
         os.makedirs(self.etc)
         with open(f"{self.etc}/resolv.conf", "w", encoding="ascii") as f:
             f.write("nameserver 127.0.0.53\noptions timeout:2\n")
-        self.ip("-n", self.name, "link", "set", "lo", "up")
-        for address in ADDRESSES:
-            self.ip("-n", self.name, "address", "add", address, "dev", "lo")
+        self.host.device("lo", *ADDRESSES)
         self.process = subprocess.Popen(self.inside(sys.executable, "-B", os.path.join(os.path.dirname(__file__), "world.py")), stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
         assert self.process.stdout.readline() == "ready\n"
         return self
 
     def inside(self, *words):
-        return ["ip", "netns", "exec", self.name, *words]
+        return [*self.host.prefix, *words]
 
     def crawl(self, table, *words, expect=0, seconds=120):
         """(what it said, with "memory KB" as its last line; seconds of CPU)"""
@@ -58,7 +54,7 @@ class Internet:
         if self.process.poll() is None:
             self.process.kill()
             self.process.communicate()
-        subprocess.run(["ip", "netns", "delete", self.name], check=False)
+        self.host.remove()
         os.unlink(f"{self.etc}/resolv.conf")
         os.rmdir(self.etc)
 

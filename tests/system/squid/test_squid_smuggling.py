@@ -13,8 +13,8 @@ import subprocess
 
 import pytest
 from lab import squid
-from lab.field import Host, run
 from lab.lab import LabError, wait_for
+from lab.net import Host
 from squid_cases import KINDS, cases
 from squid_proxy import CRASH
 from squid_world import which
@@ -34,8 +34,7 @@ class Setup:
         self.driver = None
 
     def __enter__(self):
-        run("ip", "netns", "add", self.host.namespace)
-        self.host.ip("link set lo up\n")
+        self.host.add()
         self.squid.config = self.squid.config.format(hosts=self.squid.write("hosts", "127.0.0.1 echo.test\n"))
         self.squid.start()
         program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "squid_driver.py")
@@ -49,7 +48,7 @@ class Setup:
             self.driver.wait(10)
             self.driver.stdout.close()
         self.squid.stop()
-        subprocess.run(["ip", "netns", "del", self.host.namespace], capture_output=True, check=False)
+        self.host.remove()
 
     def ask(self, requests, patience):
         pickle.dump((requests, patience), self.driver.stdin)

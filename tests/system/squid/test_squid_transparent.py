@@ -4,10 +4,8 @@ and IPv6, and what is not for the proxy is left alone.
 """
 
 import re
-import subprocess
 
 import pytest
-from lab.field import Host
 from lab.lab import wait_for
 from transparent import GATEWAY_IN, GATEWAY_OUT, PORT, SERVER, SPARED, WEIGHTS, Client, Echo, client, connect, get
 
@@ -78,23 +76,21 @@ def test_a_masqueraded_client_may_have_squids_port(router, echo, mode, version):
 def inner(router):
     """A second device of the LAN, lan1, and behind it a router inside with networks and hosts of its own."""
     field = router.field
-    host = Host(field.gateway.namespace.replace("gateway", "inner"), "10.50.0.2")
-    subprocess.run(["ip", "netns", "add", host.namespace], check=True)
-    field.all_hosts.append(host)
-    field._wire(field.gateway, "lan1", host, "lan1")
-    field.gateway.ip("addr add 10.50.0.1/24 dev lan1\naddr add fd50::1/64 dev lan1 nodad\nlink set lan1 up\n")
-    host.ip("addr add 10.50.0.2/24 dev lan1\naddr add 10.50.0.3/24 dev lan1\n"
-            "addr add fd50::2/64 dev lan1 nodad\naddr add fd50::3/64 dev lan1 nodad\nlink set lo up\nlink set lan1 up\n"
-            "route add default via 10.50.0.1\nroute add default via fd50::1\n"
-            + "".join(f"addr add 10.{n}.0.1/32 dev lo\naddr add fd{n}::1/128 dev lo\n" for n in (51, 52, 53)))
+    host = field.host("inner", "10.50.0.2")
+    host.add()
+    field.wire(field.gateway, "lan1", host, "lan1")
+    field.gateway.device("lan1", "10.50.0.1/24", "fd50::1/64")
+    host.device("lan1", "10.50.0.2/24", "10.50.0.3/24", "fd50::2/64", "fd50::3/64")
+    host.device("lo", *(a for n in (51, 52, 53) for a in (f"10.{n}.0.1/32", f"fd{n}::1/128")))
+    host.ip("route add default via 10.50.0.1\nroute add default via fd50::1\n")
     field.gateway.ip("route add 10.51.0.0/24 via 10.50.0.2\nroute add 10.52.0.1 via 10.50.0.2\n"
                      "route add 10.53.0.0/24 nexthop via 10.50.0.2 nexthop via 10.50.0.3\n"
                      "route add fd51::/64 via fd50::2\nroute add fd52::1 via fd50::2\n"
                      "route add fd53::/64 nexthop via fd50::2 nexthop via fd50::3\n")
     yield host
     field.gateway.ip("link del lan1\n")
-    field.all_hosts.remove(host)
-    subprocess.run(["ip", "netns", "del", host.namespace], check=True)
+    field.hosts.remove(host)
+    host.remove()
 
 
 @pytest.mark.parametrize("version", (4, 6))
