@@ -13,7 +13,7 @@ import pytest
 
 from lab import promtool
 from lab.httpd import Httpd, sanitizer_environment
-from lab.lab import kept_lab, module, program, wait_for
+from lab.lab import module, program, wait_for
 from lab.marks import CLOSE, OPEN
 from lab.pair import Pair
 from streams import over
