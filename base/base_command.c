@@ -39,14 +39,14 @@ static int help(void) {
 
 static bool asks_for_help(const char *word) { return !strcmp(word, "--help") || !strcmp(word, "-h"); }
 
-static const struct base_command *find(const char *word) {
+static const struct base_command *command_find(const char *word) {
     for (const struct base_command *c = program->command; c < program->command + program->n; c++)
         if (!strcmp(c->word, word)) return c;
     return NULL;
 }
 
-static int run(int argc, char **argv) {
-    const struct base_command *c = argc > 1 ? find(argv[1]) : NULL;
+static int command_run(int argc, char **argv) {
+    const struct base_command *c = argc > 1 ? command_find(argv[1]) : NULL;
 
     if (argc > 1 && (asks_for_help(argv[1]) || !strcmp(argv[1], "help") || (c && argc > 2 && asks_for_help(argv[2])))) return help();
     if (argc > 1 && !strcmp(argv[1], "--version")) return printf("%s %s\n", program->name, program->version) < 0;
@@ -63,7 +63,7 @@ int base_program_main(const struct base_program *p, int argc, char **argv) {
     int status;
 
     program = p;
-    status = run(argc, argv);
+    status = command_run(argc, argv);
     if (!fflush(stdout) && !ferror(stdout)) return status;
     fprintf(stderr, "%s: standard output: %s\n", p->name, strerror(errno));
     return status ? status : BASE_WRONG;
@@ -92,7 +92,7 @@ static void write_to_file(void *to, const char *text, size_t bytes) { fwrite(tex
 
 struct base_sink base_to_file(FILE *f) { return (struct base_sink){ write_to_file, f }; }
 
-static void tell_json(const char *file, bool right, const char *error) {
+static void command_tell_json(const char *file, bool right, const char *error) {
     struct base_json j = base_json_into(base_to_file(stdout));
 
     base_json_object(&j, NULL);
@@ -111,7 +111,7 @@ static int check_one(const char *file, bool json, base_look *look) {
 
     if (found && fclose(found)) right = false;
     if (json) {
-        tell_json(file, right, error ? error : "out of memory");
+        command_tell_json(file, right, error ? error : "out of memory");
     } else if (right) {
         printf("%s: right%s%s", file, n ? "; " : "\n", text);
     } else {

@@ -136,7 +136,7 @@ int base_mutex_give(struct base_mutex *l) {
     return ours;
 }
 
-int base_mutex_is_held(const struct base_mutex *l) {
+bool base_mutex_is_held(const struct base_mutex *l) {
     return self.id && (atomic_load_explicit((_Atomic uint32_t *)&l->word, memory_order_relaxed) & FUTEX_TID_MASK) == self.id;
 }
 

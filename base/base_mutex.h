@@ -15,6 +15,7 @@
 #define FAIRGATE_BASE_MUTEX_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct base_mutex { _Atomic uint32_t word; };
@@ -31,7 +32,7 @@ enum base_taken base_mutex_try(struct base_mutex *l);
 /* 0: it was no longer ours. */
 int            base_mutex_give(struct base_mutex *l);
 /* By this thread, as the word has it: exact at each instruction, also for a signal handler that interrupted us. */
-int            base_mutex_is_held(const struct base_mutex *l);
+bool base_mutex_is_held(const struct base_mutex *l);
 /* A lock that nobody else sees yet, as if taken by this thread, which has taken another in its place. */
 void           base_mutex_hand_over(struct base_mutex *l);
 /* In a process that was forked, before anything else: it has another thread. */

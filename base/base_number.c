@@ -34,7 +34,7 @@ static uint64_t times_of(const struct unit *u, const char *word) {
     return 0;
 }
 
-static bool read_number(const char *text, const struct unit *u, uint64_t *n) {
+static bool number_read_number(const char *text, const struct unit *u, uint64_t *n) {
     uint64_t times;
 
     if (*text < '0' || *text > '9') return false;
@@ -48,7 +48,7 @@ int base_number(const char *name, const char *text, const char *unit, uint64_t l
     const struct unit *u = unit_of(unit);
     uint64_t read;
 
-    if (read_number(text, u, &read) && read >= least && read <= most) {
+    if (number_read_number(text, u, &read) && read >= least && read <= most) {
         *n = read;
         return 0;
     }

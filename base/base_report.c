@@ -14,13 +14,13 @@ struct line {
     char             room[400];
 };
 
-static void flush(struct line *l) {
+static void report_flush(struct line *l) {
     if (l->n) l->sink.write(l->sink.to, l->room, l->n);
     l->n = 0;
 }
 
 static void put_bytes(struct line *l, const char *text, size_t n) {
-    if (n > sizeof l->room - l->n) flush(l);
+    if (n > sizeof l->room - l->n) report_flush(l);
     if (n > sizeof l->room) {
         l->sink.write(l->sink.to, text, n);
         return;
@@ -29,7 +29,7 @@ static void put_bytes(struct line *l, const char *text, size_t n) {
     l->n += n;
 }
 
-static void put(struct line *l, const char *text) { put_bytes(l, text, strlen(text)); }
+static void report_put(struct line *l, const char *text) { put_bytes(l, text, strlen(text)); }
 
 /* `special` as `spelled` has it, a backslash before it, and all else as it is. */
 static void put_escaped(struct line *l, const char *text, const char *special, const char *spelled) {
@@ -49,7 +49,7 @@ static void put_number(struct line *l, double n) {
     char text[64];
 
     snprintf(text, sizeof text, n == floor(n) && fabs(n) < 1e15 ? "%.0f" : "%.15g", n);
-    put(l, text);
+    report_put(l, text);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------------------------------------------ */
@@ -57,63 +57,63 @@ static void put_number(struct line *l, double n) {
 static void put_json_text(struct line *l, const char *text) {
     char code[8];
 
-    put(l, "\"");
+    report_put(l, "\"");
     for (; *text; text++) {
         if ((unsigned char)*text < ' ') {
             snprintf(code, sizeof code, "\\u%04x", (unsigned char)*text);
-            put(l, code);
+            report_put(l, code);
         } else {
-            if (*text == '"' || *text == '\\') put(l, "\\");
+            if (*text == '"' || *text == '\\') report_put(l, "\\");
             put_bytes(l, text, 1);
         }
     }
-    put(l, "\"");
+    report_put(l, "\"");
 }
 
-static struct line member(struct base_json *j, const char *key) {
+static struct line report_member(struct base_json *j, const char *key) {
     struct line l;
 
     l.sink = j->sink;
     l.n = 0;
-    if (j->open && j->more >> (j->open - 1) & 1) put(&l, ",");
+    if (j->open && j->more >> (j->open - 1) & 1) report_put(&l, ",");
     if (j->open) j->more |= (uint32_t)1 << (j->open - 1);
     if (key) {
         put_json_text(&l, key);
-        put(&l, ":");
+        report_put(&l, ":");
     }
     return l;
 }
 
 static void whole_member(struct base_json *j, const char *key, const char *value) {
-    struct line l = member(j, key);
-    put(&l, value);
-    flush(&l);
+    struct line l = report_member(j, key);
+    report_put(&l, value);
+    report_flush(&l);
 }
 
-static void begin(struct base_json *j, const char *key, const char *bracket) {
+static void report_begin(struct base_json *j, const char *key, const char *bracket) {
     assert(j->open < BASE_JSON_DEEP);
     whole_member(j, key, bracket);
     j->more &= ~((uint32_t)1 << j->open++);
 }
 
-static void end(struct base_json *j, const char *bracket) {
+static void report_end(struct base_json *j, const char *bracket) {
     assert(j->open);
     j->open--;
     j->sink.write(j->sink.to, bracket, 1);
 }
 
-void base_json_object(struct base_json *j, const char *key) { begin(j, key, "{"); }
-void base_json_array(struct base_json *j, const char *key) { begin(j, key, "["); }
-void base_json_end_object(struct base_json *j) { end(j, "}"); }
-void base_json_end_array(struct base_json *j) { end(j, "]"); }
+void base_json_object(struct base_json *j, const char *key) { report_begin(j, key, "{"); }
+void base_json_array(struct base_json *j, const char *key) { report_begin(j, key, "["); }
+void base_json_end_object(struct base_json *j) { report_end(j, "}"); }
+void base_json_end_array(struct base_json *j) { report_end(j, "]"); }
 void base_json_truth(struct base_json *j, const char *key, bool is) { whole_member(j, key, is ? "true" : "false"); }
 
 void base_json_text(struct base_json *j, const char *key, const char *text) {
-    struct line l = member(j, key);
+    struct line l = report_member(j, key);
 
     if (text) put_json_text(&l, text);
-    else put(&l, "null");
-    flush(&l);
+    else report_put(&l, "null");
+    report_flush(&l);
 }
 
 void base_json_whole(struct base_json *j, const char *key, uint64_t n) {
@@ -124,11 +124,11 @@ void base_json_whole(struct base_json *j, const char *key, uint64_t n) {
 }
 
 void base_json_number(struct base_json *j, const char *key, double n) {
-    struct line l = member(j, key);
+    struct line l = report_member(j, key);
 
     if (isfinite(n)) put_number(&l, n);
-    else put(&l, "null");
-    flush(&l);
+    else report_put(&l, "null");
+    report_flush(&l);
 }
 
 void base_json_done(struct base_json *j) {
@@ -141,39 +141,39 @@ void base_json_done(struct base_json *j) {
 void base_prometheus_family(struct base_sink sink, const char *prefix, const char *name, enum base_kind kind, const char *sentence) {
     struct line l = { .sink = sink, .n = 0 };
 
-    put(&l, "# HELP ");
-    put(&l, prefix);
-    put(&l, name);
-    put(&l, " ");
+    report_put(&l, "# HELP ");
+    report_put(&l, prefix);
+    report_put(&l, name);
+    report_put(&l, " ");
     put_escaped(&l, sentence, "\\\n", "\\n");
-    put(&l, "\n# TYPE ");
-    put(&l, prefix);
-    put(&l, name);
-    put(&l, kind == BASE_COUNTER ? " counter\n" : " gauge\n");
-    flush(&l);
+    report_put(&l, "\n# TYPE ");
+    report_put(&l, prefix);
+    report_put(&l, name);
+    report_put(&l, kind == BASE_COUNTER ? " counter\n" : " gauge\n");
+    report_flush(&l);
 }
 
 static void put_label(struct line *l, const char *before, struct base_label label) {
-    put(l, before);
-    put(l, label.key);
-    put(l, "=\"");
+    report_put(l, before);
+    report_put(l, label.key);
+    report_put(l, "=\"");
     put_escaped(l, label.text, "\\\n\"", "\\n\"");
-    put(l, "\"");
+    report_put(l, "\"");
 }
 
 void base_prometheus_sample(struct base_sink sink, const char *prefix, const char *name, struct base_label a, struct base_label b, double n) {
     struct line l = { .sink = sink, .n = 0 };
 
-    put(&l, prefix);
-    put(&l, name);
+    report_put(&l, prefix);
+    report_put(&l, name);
     if (a.key) put_label(&l, "{", a);
     if (b.key) put_label(&l, a.key ? "," : "{", b);
-    put(&l, a.key || b.key ? "} " : " ");
-    if (isnan(n)) put(&l, "NaN");
-    else if (isinf(n)) put(&l, n > 0 ? "+Inf" : "-Inf");
+    report_put(&l, a.key || b.key ? "} " : " ");
+    if (isnan(n)) report_put(&l, "NaN");
+    else if (isinf(n)) report_put(&l, n > 0 ? "+Inf" : "-Inf");
     else put_number(&l, n);
-    put(&l, "\n");
-    flush(&l);
+    report_put(&l, "\n");
+    report_flush(&l);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------------------------------------ */

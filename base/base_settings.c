@@ -21,16 +21,16 @@ struct reading {
 
 struct named { char s[64]; };
 
-static struct named name_of(const struct base_settings *t, const struct base_setting *s) {
+static struct named settings_name_of(const struct base_settings *t, const struct base_setting *s) {
     struct named n;
     snprintf(n.s, sizeof n.s, "%s%s", t->before, s->word);
     return n;
 }
 
 /* How help calls it. */
-static const char *value_of(const struct base_setting *s) { return s->kind == BASE_NUMBER ? "N" : s->what; }
+static const char *settings_value_of(const struct base_setting *s) { return s->kind == BASE_NUMBER ? "N" : s->what; }
 
-static const struct base_setting *find(const struct base_settings *t, const char *word, size_t n) {
+static const struct base_setting *settings_find(const struct base_settings *t, const char *word, size_t n) {
     for (const struct base_setting *s = t->row; s < t->row + t->n; s++)
         if (strlen(s->word) == n && !memcmp(s->word, word, n)) return s;
     return NULL;
@@ -68,8 +68,8 @@ static int put_choice(const char *name, const char *choices, const char *value, 
 }
 
 /* What one line or option gave: the words of a list or a pair, or one value. */
-static int put(struct reading *r, const struct base_setting *s, char *const *word, unsigned n) {
-    struct named name = name_of(r->t, s);
+static int settings_put(struct reading *r, const struct base_setting *s, char *const *word, unsigned n) {
+    struct named name = settings_name_of(r->t, s);
     uint64_t bit = UINT64_C(1) << (s - r->t->row);
     void *at = (char *)r->to + s->at;
     struct base_list *list = at;
@@ -110,12 +110,12 @@ static int put_written(struct reading *r, const struct base_setting *s, char *va
     char *word[BASE_LIST_MAX + 1] = { value }, *rest;
     unsigned n = 0;
 
-    if (s->kind != BASE_LIST && s->kind != BASE_PAIR) return put(r, s, word, 1);
+    if (s->kind != BASE_LIST && s->kind != BASE_PAIR) return settings_put(r, s, word, 1);
     for (char *w = strtok_r(value, BLANKS, &rest); w && n <= BASE_LIST_MAX; w = strtok_r(NULL, BLANKS, &rest)) word[n++] = w;
-    return put(r, s, word, n);
+    return settings_put(r, s, word, n);
 }
 
-static int begin(struct reading *r) {
+static int settings_begin(struct reading *r) {
     assert(r->t->n <= BASE_SETTINGS_MAX);
     for (const struct base_setting *s = r->t->row; s < r->t->row + r->t->n; s++) {
         char *usual;
@@ -138,13 +138,13 @@ static int take_option(struct reading *r, char **argv, int left) {
     const struct base_setting *s = NULL;
     int values;
 
-    if (!strncmp(argv[0], "--", 2)) s = find(r->t, argv[0] + 2, equals ? (size_t)(equals - argv[0] - 2) : strlen(argv[0] + 2));
+    if (!strncmp(argv[0], "--", 2)) s = settings_find(r->t, argv[0] + 2, equals ? (size_t)(equals - argv[0] - 2) : strlen(argv[0] + 2));
     if (!s) return base_fail(r->error, "%s: no such option; --help lists them", argv[0]);
     values = s->kind == BASE_SWITCH ? 0 : s->kind == BASE_PAIR ? 2 : 1;
     if (equals && values != 1) return base_fail(r->error, "--%s: takes %s", s->word, values ? "two values behind it, without =" : "no value");
-    if (equals) return put(r, s, (char *[]){ equals + 1 }, 1) ? -1 : 0;
-    if (left < values) return base_fail(r->error, "--%s: needs %s: %s", s->word, values == 1 ? "a value" : "two values", value_of(s));
-    return put(r, s, argv + 1, (unsigned)values) ? -1 : values;
+    if (equals) return settings_put(r, s, (char *[]){ equals + 1 }, 1) ? -1 : 0;
+    if (left < values) return base_fail(r->error, "--%s: needs %s: %s", s->word, values == 1 ? "a value" : "two values", settings_value_of(s));
+    return settings_put(r, s, argv + 1, (unsigned)values) ? -1 : values;
 }
 
 int base_settings_options(const struct base_settings *t, void *to, int argc, char **argv, char **error) {
@@ -152,7 +152,7 @@ int base_settings_options(const struct base_settings *t, void *to, int argc, cha
     bool only_words = false;
     int kept = 1, values;
 
-    if (begin(&r)) return -1;
+    if (settings_begin(&r)) return -1;
     for (int i = 1; i < argc; i++) {
         if (only_words || argv[i][0] != '-' || !argv[i][1]) {
             argv[kept++] = argv[i];
@@ -168,7 +168,7 @@ int base_settings_options(const struct base_settings *t, void *to, int argc, cha
 
 /* ---- a file ---------------------------------------------------------------------------------------------------------------------- */
 
-static int take_line(struct reading *r, char *line) {
+static int settings_take_line(struct reading *r, char *line) {
     char *word = line + strspn(line, BLANKS), *value, *end;
     const struct base_setting *s;
 
@@ -177,11 +177,11 @@ static int take_line(struct reading *r, char *line) {
     value = word + strcspn(word, BLANKS);
     if (*value) *value++ = 0;
     value += strspn(value, BLANKS);
-    s = find(r->t, word, strlen(word));
+    s = settings_find(r->t, word, strlen(word));
     if (!s) return base_fail(r->error, "%s: no such setting; --help lists them", base_quote(word, strlen(word)).s);
     if (r->given >> (s - r->t->row) & 1 && s->kind != BASE_LIST) return base_fail(r->error, "%s: given twice", word);
-    if (s->kind == BASE_SWITCH) return *value ? base_fail(r->error, "%s: takes no value", word) : put(r, s, NULL, 0);
-    if (!*value) return base_fail(r->error, "%s: needs a value: %s", word, value_of(s));
+    if (s->kind == BASE_SWITCH) return *value ? base_fail(r->error, "%s: takes no value", word) : settings_put(r, s, NULL, 0);
+    if (!*value) return base_fail(r->error, "%s: needs a value: %s", word, settings_value_of(s));
     return put_written(r, s, value);
 }
 
@@ -193,7 +193,7 @@ static int read_lines(struct reading *r, FILE *f, uint64_t *number) {
 
     while (!rv && (n = getline(&line, &room, f)) >= 0) {
         ++*number;
-        rv = strlen(line) == (size_t)n ? take_line(r, line) : base_fail(r->error, "a NUL byte; save the file as text in UTF-8");
+        rv = strlen(line) == (size_t)n ? settings_take_line(r, line) : base_fail(r->error, "a NUL byte; save the file as text in UTF-8");
     }
     free(line);
     if (rv) return rv;
@@ -208,7 +208,7 @@ static int read_lines(struct reading *r, FILE *f, uint64_t *number) {
 int base_settings_file(const struct base_settings *t, void *to, const char *path, char **error) {
     struct reading r = { .t = t, .to = to, .error = error };
     uint64_t line = 0;
-    int rv = begin(&r);
+    int rv = settings_begin(&r);
     FILE *f = rv ? NULL : fopen(path, "re");
 
     if (f) rv = read_lines(&r, f, &line);
@@ -237,11 +237,11 @@ void base_settings_help(const struct base_settings *t, FILE *out) {
     int width = 0;
 
     for (const struct base_setting *s = t->row; s < t->row + t->n; s++) {
-        int n = snprintf(NULL, 0, "%s%s %s", t->before, s->word, value_of(s));
+        int n = snprintf(NULL, 0, "%s%s %s", t->before, s->word, settings_value_of(s));
         if (n > width) width = n;
     }
     for (const struct base_setting *s = t->row; s < t->row + t->n; s++) {
-        int n = fprintf(out, "  %s%s %s", t->before, s->word, value_of(s));
+        int n = fprintf(out, "  %s%s %s", t->before, s->word, settings_value_of(s));
 
         fprintf(out, "%*s%s", width + 4 - n, "", s->sentence);
         if (s->usual) fprintf(out, s->kind == BASE_NUMBER && *s->what && isdigit((unsigned char)s->usual[strlen(s->usual) - 1]) ? " (%s %s)" : " (%s)", s->usual, s->what);

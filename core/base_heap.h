@@ -10,6 +10,7 @@
 
 #include "base_magic.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct rs_heap_node {
@@ -27,7 +28,7 @@ static inline uint32_t *rs_heap_places(const struct rs_heap *h) { return (uint32
 
 /* Of a heap that is not empty. */
 static inline struct rs_heap_node rs_heap_top(const struct rs_heap *h) { return rs_heap_nodes(h)[0]; }
-static inline int rs_heap_has(const struct rs_heap *h, uint32_t id) { return rs_heap_places(h)[id] != RS_NIL; }
+static inline bool rs_heap_has(const struct rs_heap *h, uint32_t id) { return rs_heap_places(h)[id] != RS_NIL; }
 
 void rs_heap_clear(struct rs_heap *h);                              /* count and places; distances and capacity stand */
 void rs_heap_push(struct rs_heap *h, uint32_t id, uint64_t key);    /* id is not in it */

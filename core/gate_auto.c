@@ -81,7 +81,7 @@ struct automatic {
     struct tally by_responses, by_bytes;
 };
 
-static struct automatic *state(const struct rs_outlet *o) { return (struct automatic *)(uintptr_t)o->gate_state; }
+static struct automatic *auto_gate_state(const struct rs_outlet *o) { return (struct automatic *)(uintptr_t)o->gate_state; }
 
 static uint32_t cap_of(const struct automatic *a, const struct rs_settings *s) {
     uint32_t cap = s->window_max;
@@ -138,14 +138,14 @@ static void begin_test(struct automatic *a, const struct rs_settings *s, int64_t
 }
 
 /* The test is over: with a new base, whose speed is known, or with the old one. */
-static void take(struct automatic *a, const struct rs_settings *s, struct speed speed, int64_t elasticity, rs_time_t now) {
+static void auto_gate_take(struct automatic *a, const struct rs_settings *s, struct speed speed, int64_t elasticity, rs_time_t now) {
     a->base = a->probe;
     a->base_speed = speed;
     a->failed = a->rest = a->rest_next = 0;
     begin_test(a, s, elasticity, now);
 }
 
-static void leave(struct automatic *a, rs_time_t now) {
+static void auto_gate_leave(struct automatic *a, rs_time_t now) {
     forget_pairs(a);
     a->way = a->way == UP ? DOWN : UP;
     if (++a->failed >= 2) {
@@ -195,12 +195,12 @@ static int may_exceed(const struct tally *t, int64_t border) {
 /* Idle hands up to the base say little about beyond it, unless it is all of them. */
 static int is_elastic(const struct automatic *a, int64_t elasticity) { return elasticity > (a->way == UP ? NOT_BUSY : ALL_IDLE); }
 
-static void judge(struct automatic *a, const struct rs_settings *s, struct speed probe, rs_time_t now) {
+static void auto_gate_judge(struct automatic *a, const struct rs_settings *s, struct speed probe, rs_time_t now) {
     int64_t step = difference(a->base_speed.present16, probe.present16);
     int64_t responses = difference(a->base_speed.responses, probe.responses), bytes = difference(a->base_speed.bytes, probe.bytes);
     int gain = responses > CLEAR && bytes > CLEAR, loss = responses < -CLEAR && bytes < -CLEAR, inside = a->probe <= cap_of(a, s);
     if (a->way == UP ? step < STEP_MIN : step > -STEP_MIN) {
-        leave(a, now);          /* as many at the server as before: nothing to learn */
+        auto_gate_leave(a, now);          /* as many at the server as before: nothing to learn */
         return;
     }
     note(&a->by_responses, elasticity_of(responses, step));
@@ -208,18 +208,18 @@ static void judge(struct automatic *a, const struct rs_settings *s, struct speed
     if (a->by_responses.n == 1 && (a->way == UP ? gain && inside : loss)) {
         int64_t lower = a->by_responses.sum < a->by_bytes.sum ? a->by_responses.sum : a->by_bytes.sum;
         a->elastic = is_elastic(a, lower);
-        if (a->way == DOWN) leave(a, now);
-        else take(a, s, probe, lower, now);
+        if (a->way == DOWN) auto_gate_leave(a, now);
+        else auto_gate_take(a, s, probe, lower, now);
         return;
     }
     if (a->by_responses.n == 1 && a->slack && a->way == DOWN && a->by_responses.sum > NOT_BUSY) {
-        leave(a, now);          /* idle hands: do not keep anybody waiting to know it better */
+        auto_gate_leave(a, now);          /* idle hands: do not keep anybody waiting to know it better */
         return;
     }
     if (a->by_responses.n == 1 && (a->way == UP ? loss : gain)) {
         a->elastic = 0;
-        if (a->way == DOWN) take(a, s, probe, 0, now);
-        else leave(a, now);
+        if (a->way == DOWN) auto_gate_take(a, s, probe, 0, now);
+        else auto_gate_leave(a, now);
         return;
     }
     const struct tally *t = spread(&a->by_bytes) < spread(&a->by_responses) ? &a->by_bytes : &a->by_responses;
@@ -230,8 +230,8 @@ static void judge(struct automatic *a, const struct rs_settings *s, struct speed
         return;
     }
     a->elastic = is_elastic(a, mean);
-    if (a->way == UP ? mean > take_at : mean < give_at && (beyond || !may_exceed(t, GIVE + DOUBT))) take(a, s, probe, mean, now);
-    else leave(a, now);
+    if (a->way == UP ? mean > take_at : mean < give_at && (beyond || !may_exceed(t, GIVE + DOUBT))) auto_gate_take(a, s, probe, mean, now);
+    else auto_gate_leave(a, now);
 }
 
 static struct speed speed_of(const struct meter *m) {
@@ -241,7 +241,7 @@ static struct speed speed_of(const struct meter *m) {
     return (struct speed){ (uint64_t)(responses < most ? responses : most), (uint64_t)(bytes < most ? bytes : most), (uint64_t)present16 };
 }
 
-static int is_over(const struct meter *m, uint32_t window, rs_time_t now) {
+static int auto_gate_is_over(const struct meter *m, uint32_t window, rs_time_t now) {
     uint64_t enough = 2 * (uint64_t)window > ENOUGH ? 2 * (uint64_t)window : ENOUGH;
     if (now - m->since < EPOCH_MIN) return 0;
     return m->ends >= enough || (now - m->since >= EPOCH_MAX && m->ends >= window) || now - m->since >= 10 * EPOCH_MAX;
@@ -273,8 +273,8 @@ static void learn_cap(struct rs_outlet *o, struct automatic *a) {
     else a->cap16 = a->cap16 ? a->cap16 - a->cap16 / 4 + cap * 4 : cap * 16;
 }
 
-static void ended(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, const struct rs_ticket_row *r) {
-    struct automatic *a = state(o);
+static void auto_gate_ended(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, const struct rs_ticket_row *r) {
+    struct automatic *a = auto_gate_state(o);
     struct meter *m = &a->meter;
     if (a->settle) {
         if (--a->settle) return;
@@ -290,7 +290,7 @@ static void ended(struct rs_outlet *o, const struct rs_settings *s, rs_time_t no
         m->time += now - r->released;
         m->bytes += r->received;
     }
-    if (!is_over(m, a->window, now)) return;
+    if (!auto_gate_is_over(m, a->window, now)) return;
     struct speed speed = speed_of(m);
     int slack = m->slack * 8 > m->ends;
     if (slack) a->most = m->most;
@@ -309,14 +309,14 @@ static void ended(struct rs_outlet *o, const struct rs_settings *s, rs_time_t no
     } else if (a->phase == BASE) {
         end_base(a, s, speed, now);
     } else {
-        judge(a, s, speed, now);
+        auto_gate_judge(a, s, speed, now);
     }
     o->open_below = a->window;
 }
 
-static void init(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, int again) {
+static void auto_gate_init(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, int again) {
     _Static_assert(sizeof(struct automatic) <= sizeof o->gate_state, "the gate's state has no room");
-    struct automatic *a = state(o);
+    struct automatic *a = auto_gate_state(o);
     uint32_t base = again && a->base >= FLOOR ? a->base : rs_window_or(s, NORMAL);
     if (base > s->window_max) base = s->window_max;
     if (base < FLOOR) base = FLOOR;
@@ -327,13 +327,13 @@ static void init(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now
     o->open_below = a->window;
 }
 
-static uint32_t limit(const struct rs_outlet *o, const struct rs_settings *s) {
+static uint32_t auto_gate_limit(const struct rs_outlet *o, const struct rs_settings *s) {
     (void)s;
-    return state(o)->window;
+    return auto_gate_state(o)->window;
 }
 
-static const char *check(const struct rs_outlet *o, const struct rs_settings *s) {
-    const struct automatic *a = state(o);
+static const char *auto_gate_check(const struct rs_outlet *o, const struct rs_settings *s) {
+    const struct automatic *a = auto_gate_state(o);
     if (a->window < FLOOR || a->window > s->window_max || a->base < FLOOR || a->base > s->window_max)
         return "auto: the window is out of bounds";
     if (a->phase > PROBE || a->way > DOWN) return "auto: an epoch of no kind";
@@ -341,4 +341,4 @@ static const char *check(const struct rs_outlet *o, const struct rs_settings *s)
     return a->window == (a->phase < SETTLE_PROBE ? a->base : a->probe) ? NULL : "auto: the window is not that of its epoch";
 }
 
-const struct rs_gate_ops rs_gate_auto = { .name = "auto", .init = init, .ended = ended, .limit = limit, .check = check };
+const struct rs_gate_ops rs_gate_auto = { .name = "auto", .init = auto_gate_init, .ended = auto_gate_ended, .limit = auto_gate_limit, .check = auto_gate_check };

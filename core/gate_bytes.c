@@ -18,16 +18,16 @@ struct aside {
     uint64_t  bytes, rate;
 };
 
-static struct aside *state(const struct rs_outlet *o) { return (struct aside *)(uintptr_t)o->gate_state; }
+static struct aside *bytes_gate_state(const struct rs_outlet *o) { return (struct aside *)(uintptr_t)o->gate_state; }
 
-static void init(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, int again) {
+static void bytes_gate_init(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, int again) {
     _Static_assert(sizeof(struct aside) <= sizeof o->gate_state, "the gate's state has no room");
-    struct aside *a = state(o);
+    struct aside *a = bytes_gate_state(o);
     o->open_below = s->rate ? 1 : rs_window_or(s, RS_WINDOW_NORMAL);
     if (!again || a->since > now || a->rate > RS_BYTES_MAX || a->bytes > RS_BYTES_MAX) *a = (struct aside){ .since = now };
 }
 
-static uint32_t limit(const struct rs_outlet *o, const struct rs_settings *s) {
+static uint32_t bytes_gate_limit(const struct rs_outlet *o, const struct rs_settings *s) {
     (void)o;
     return s->rate ? 0 : rs_window_or(s, RS_WINDOW_NORMAL);
 }
@@ -42,15 +42,15 @@ static void roll(struct aside *a, rs_time_t now) {
     a->since = now;
 }
 
-static void aside(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, uint64_t bytes) {
+static void bytes_gate_aside(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, uint64_t bytes) {
     (void)s;
-    struct aside *a = state(o);
+    struct aside *a = bytes_gate_state(o);
     roll(a, now);
     a->bytes = bytes < RS_BYTES_MAX - a->bytes ? a->bytes + bytes : RS_BYTES_MAX;
 }
 
 static uint64_t bound(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now) {
-    struct aside *a = state(o);
+    struct aside *a = bytes_gate_state(o);
     if (!s->rate) return RS_UNLIMITED;
     roll(a, now);
     uint64_t least = s->rate / 8 + 1, rate = a->rate < s->rate && s->rate - a->rate > least ? s->rate - a->rate : least;
@@ -59,16 +59,16 @@ static uint64_t bound(struct rs_outlet *o, const struct rs_settings *s, rs_time_
 
 static uint64_t slice(const struct rs_settings *s) { return s->rate ? s->rate * s->horizon_ms / 1000 / SLICES + 1 : UINT64_MAX; }
 
-static int may(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, rs_time_t *again) {
+static int bytes_gate_may(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, rs_time_t *again) {
     (void)again;
     return s->rate && o->expected < bound(o, s, now);
 }
 
-static const char *check(const struct rs_outlet *o, const struct rs_settings *s) {
+static const char *bytes_gate_check(const struct rs_outlet *o, const struct rs_settings *s) {
     (void)s;
-    return state(o)->rate > RS_BYTES_MAX || state(o)->bytes > RS_BYTES_MAX ? "bytes: a rate is out of bounds" : NULL;
+    return bytes_gate_state(o)->rate > RS_BYTES_MAX || bytes_gate_state(o)->bytes > RS_BYTES_MAX ? "bytes: a rate is out of bounds" : NULL;
 }
 
 const struct rs_gate_ops rs_gate_bytes = {
-    .name = "bytes", .slice = slice, .init = init, .may = may, .aside = aside, .bound = bound, .limit = limit, .check = check,
+    .name = "bytes", .slice = slice, .init = bytes_gate_init, .may = bytes_gate_may, .aside = bytes_gate_aside, .bound = bound, .limit = bytes_gate_limit, .check = bytes_gate_check,
 };

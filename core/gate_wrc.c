@@ -17,7 +17,7 @@ struct wrc {
     rs_time_t since;
 };
 
-static struct wrc *state(const struct rs_outlet *o) { return (struct wrc *)(uintptr_t)o->gate_state; }
+static struct wrc *wrc_gate_state(const struct rs_outlet *o) { return (struct wrc *)(uintptr_t)o->gate_state; }
 
 static void next_interval(struct wrc *w, rs_time_t now) {
     w->ends = w->slack = 0;
@@ -25,9 +25,9 @@ static void next_interval(struct wrc *w, rs_time_t now) {
     w->since = now;
 }
 
-static void init(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, int again) {
+static void wrc_gate_init(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, int again) {
     _Static_assert(sizeof(struct wrc) <= sizeof o->gate_state, "the gate's state has no room");
-    struct wrc *w = state(o);
+    struct wrc *w = wrc_gate_state(o);
     if (!again || w->wmax == 0 || w->wmax > s->window_max || w->started > 1) {
         w->wmax = rs_window_or(s, 1);
         w->started = 0;
@@ -39,12 +39,12 @@ static void init(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now
 
 static void arrived(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, uint64_t bytes) {
     (void)s, (void)now;
-    state(o)->bytes += bytes;
+    wrc_gate_state(o)->bytes += bytes;
 }
 
-static void ended(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, const struct rs_ticket_row *r) {
+static void wrc_gate_ended(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, const struct rs_ticket_row *r) {
     (void)r;
-    struct wrc *w = state(o);
+    struct wrc *w = wrc_gate_state(o);
     w->ends++;
     if (!o->queued) w->slack = 1;
     if (w->ends < (uint64_t)s->wrc_f * w->wmax || now == w->since) return;
@@ -63,17 +63,17 @@ static void ended(struct rs_outlet *o, const struct rs_settings *s, rs_time_t no
     next_interval(w, now);
 }
 
-static uint32_t limit(const struct rs_outlet *o, const struct rs_settings *s) {
+static uint32_t wrc_gate_limit(const struct rs_outlet *o, const struct rs_settings *s) {
     (void)s;
-    return state(o)->wmax;
+    return wrc_gate_state(o)->wmax;
 }
 
-static const char *check(const struct rs_outlet *o, const struct rs_settings *s) {
-    const struct wrc *w = state(o);
+static const char *wrc_gate_check(const struct rs_outlet *o, const struct rs_settings *s) {
+    const struct wrc *w = wrc_gate_state(o);
     if (w->wmax < 1 || w->wmax > s->window_max || o->open_below != w->wmax) return "wrc: the window is out of bounds";
     return w->started > 1 || w->slack > 1 ? "wrc: a flag is out of bounds" : NULL;
 }
 
 const struct rs_gate_ops rs_gate_wrc = {
-    .name = "wrc", .init = init, .arrived = arrived, .ended = ended, .limit = limit, .check = check,
+    .name = "wrc", .init = wrc_gate_init, .arrived = arrived, .ended = wrc_gate_ended, .limit = wrc_gate_limit, .check = wrc_gate_check,
 };

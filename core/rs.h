@@ -51,6 +51,7 @@
 #ifndef FAIRGATE_RS_H
 #define FAIRGATE_RS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -177,13 +178,13 @@ enum rs_refusal rs_submit(rs_engine_t *e, rs_time_t now, uint32_t in_class, uint
 rs_ticket_t rs_pick(rs_engine_t *e, rs_time_t now, rs_time_t *again);
 
 /* Each returns 1 if the ticket was live and in a state for it, else 0 and nothing happened. */
-int rs_header(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length);     /* released, parked: the whole length is known now */
-int rs_progress(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t bytes);    /* released, parked: so many more bytes came */
-int rs_park(rs_engine_t *e, rs_time_t now, rs_ticket_t t);                        /* released: gives its slot back, keeps its account */
-int rs_resume(rs_engine_t *e, rs_time_t now, rs_ticket_t t);                      /* parked: takes a slot again, even one too many */
-int rs_finish(rs_engine_t *e, rs_time_t now, rs_ticket_t t);                      /* released, parked: all of it came */
-int rs_abort(rs_engine_t *e, rs_time_t now, rs_ticket_t t);                       /* released, parked: it ended before its end */
-int rs_cancel(rs_engine_t *e, rs_time_t now, rs_ticket_t t);                      /* queued: nobody waits for it any more */
+bool rs_header(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length);     /* released, parked: the whole length is known now */
+bool rs_progress(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t bytes);    /* released, parked: so many more bytes came */
+bool rs_park(rs_engine_t *e, rs_time_t now, rs_ticket_t t);                        /* released: gives its slot back, keeps its account */
+bool rs_resume(rs_engine_t *e, rs_time_t now, rs_ticket_t t);                      /* parked: takes a slot again, even one too many */
+bool rs_finish(rs_engine_t *e, rs_time_t now, rs_ticket_t t);                      /* released, parked: all of it came */
+bool rs_abort(rs_engine_t *e, rs_time_t now, rs_ticket_t t);                       /* released, parked: it ended before its end */
+bool rs_cancel(rs_engine_t *e, rs_time_t now, rs_ticket_t t);                      /* queued: nobody waits for it any more */
 
 /*
  * Released, parked: the server's work is done, `length` bytes are made, and go their way by themselves to a client that may be slow, or gone.
@@ -260,8 +261,8 @@ struct rs_stats {
 
 void rs_stats(const rs_engine_t *e, struct rs_stats *out);
 uint32_t rs_window(const rs_engine_t *e);   /* the gate's present limit at outlet 0, as rs_stats tells it, without a look at the classes; 0 = none */
-int      rs_has_slot(const rs_engine_t *e); /* fewer are outstanding at outlet 0 than its gate lets go in any case */
-int  rs_class_stats(const rs_engine_t *e, uint32_t of_class, struct rs_class_stats *out);     /* 0 if there is no such class */
+bool rs_has_slot(const rs_engine_t *e); /* fewer are outstanding at outlet 0 than its gate lets go in any case */
+bool rs_class_stats(const rs_engine_t *e, uint32_t of_class, struct rs_class_stats *out);     /* 0 if there is no such class */
 
 /* Every invariant of the engine, O(tickets + classes): NULL, or a sentence about the first that does not hold.  For tests and soaks. */
 const char *rs_check(const rs_engine_t *e);

@@ -36,7 +36,7 @@ static const char *check_ticket(const rs_engine_t *e, uint32_t t) {
     return NULL;
 }
 
-static void add(const rs_engine_t *e, struct sums *s, const struct rs_ticket_row *r) {
+static void check_add(const rs_engine_t *e, struct sums *s, const struct rs_ticket_row *r) {
     switch (rs_row_state(r)) {
     case RS_FREE: break;
     case RS_QUEUED: s->queued++; break;
@@ -53,7 +53,7 @@ static const char *check_outlet(const rs_engine_t *e, const struct rs_outlet *o,
     uint64_t queued = 0, live = 0;
     if (o->magic != RS_OUTLET_MAGIC || o->number != n) return "an outlet has lost its magic number";
     for (uint32_t t = 0; t < e->capacity.tickets; t++)
-        if (rs_row(e, t)->outlet == n) add(e, &s, rs_row(e, t));
+        if (rs_row(e, t)->outlet == n) check_add(e, &s, rs_row(e, t));
     if (s.queued != o->queued) return "an outlet's count of waiting requests is wrong";
     if (s.outstanding != o->outstanding) return "an outlet's count of outstanding responses is wrong";
     if (s.parked != o->parked) return "an outlet's count of parked responses is wrong";

@@ -20,13 +20,13 @@ const char *rs_class_wrong(const struct rs_class_settings *c) {
 /* The hash: slots of class number, or of NEW + position in the list given; linear probing, twice as many slots as classes. */
 #define NEW 0x80000000u
 
-static uint32_t hash_of(const char *name) {
+static uint32_t configure_hash_of(const char *name) {
     uint32_t h = 2166136261u;
     while (*name) h = (h ^ (unsigned char)*name++) * 16777619u;
     return h ^ h >> 15;
 }
 
-static const char *name_of(const rs_engine_t *e, const struct rs_class_settings *classes, uint32_t slot) {
+static const char *configure_name_of(const rs_engine_t *e, const struct rs_class_settings *classes, uint32_t slot) {
     if (slot & NEW) return classes[slot & ~NEW].name;
     const struct rs_journal_row *j = rs_journal(e, slot);
     return j->act == RS_ACT_FRESH ? j->settings.name : rs_class_row(e, slot)->settings.name;
@@ -35,8 +35,8 @@ static const char *name_of(const rs_engine_t *e, const struct rs_class_settings 
 /* The slot where the name stands, or the empty one where it would. */
 static uint32_t *slot_of(const rs_engine_t *e, const struct rs_class_settings *classes, const char *name) {
     uint32_t *hash = rs_hash(e), mask = e->hash_size - 1;
-    for (uint32_t i = hash_of(name) & mask;; i = (i + 1) & mask)
-        if (hash[i] == RS_NIL || !strcmp(name_of(e, classes, hash[i]), name)) return &hash[i];
+    for (uint32_t i = configure_hash_of(name) & mask;; i = (i + 1) & mask)
+        if (hash[i] == RS_NIL || !strcmp(configure_name_of(e, classes, hash[i]), name)) return &hash[i];
 }
 
 static int is_empty(const struct rs_class_row *row) { return !row->queued && !row->outstanding && !row->parked; }

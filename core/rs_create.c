@@ -46,7 +46,7 @@ size_t rs_size(const struct rs_capacity *cap) {
     return capacity_wrong(cap) ? 0 : (size_t)carve(&e, cap);
 }
 
-static rs_engine_t *refuse(const char **why, const char *sentence) {
+static rs_engine_t *create_refuse(const char **why, const char *sentence) {
     *why = sentence;
     return NULL;
 }
@@ -54,9 +54,9 @@ static rs_engine_t *refuse(const char **why, const char *sentence) {
 rs_engine_t *rs_create(void *mem, size_t len, const struct rs_capacity *cap, const struct rs_settings *s,
                        const struct rs_class_settings *classes, uint32_t nclasses, rs_time_t now, const char **why) {
     const char *wrong = capacity_wrong(cap);
-    if (wrong) return refuse(why, wrong);
-    if ((uintptr_t)mem % RS_ALIGN) return refuse(why, "the memory for an engine must be aligned to 64 bytes");
-    if (len < rs_size(cap)) return refuse(why, "the memory is too small for the engine: rs_size says how much it needs");
+    if (wrong) return create_refuse(why, wrong);
+    if ((uintptr_t)mem % RS_ALIGN) return create_refuse(why, "the memory for an engine must be aligned to 64 bytes");
+    if (len < rs_size(cap)) return create_refuse(why, "the memory is too small for the engine: rs_size says how much it needs");
 
     rs_engine_t *e = mem;
     memset(e, 0, sizeof *e);
@@ -92,12 +92,12 @@ const char *rs_shape_wrong(const rs_engine_t *e) {
 
 rs_engine_t *rs_attach(void *mem, size_t len, const struct rs_capacity *cap, const char **why) {
     rs_engine_t *e = mem;
-    if ((uintptr_t)mem % RS_ALIGN) return refuse(why, "the memory of an engine must be aligned to 64 bytes");
-    if (len < sizeof *e) return refuse(why, "the memory is too small to hold an engine");
-    if (e->magic != RS_ENGINE_MAGIC) return refuse(why, "there is no engine in this memory: its magic number is missing");
-    if (e->version != RS_VERSION) return refuse(why, "the engine in this memory is of another version: stop its users, and make it anew");
-    if (memcmp(&e->capacity, cap, sizeof *cap)) return refuse(why, "the engine in this memory is not of the capacity that it was made with");
-    if (rs_shape_wrong(e)) return refuse(why, rs_shape_wrong(e));
-    if (e->size > len) return refuse(why, "the engine in this memory has not the size that it says");
+    if ((uintptr_t)mem % RS_ALIGN) return create_refuse(why, "the memory of an engine must be aligned to 64 bytes");
+    if (len < sizeof *e) return create_refuse(why, "the memory is too small to hold an engine");
+    if (e->magic != RS_ENGINE_MAGIC) return create_refuse(why, "there is no engine in this memory: its magic number is missing");
+    if (e->version != RS_VERSION) return create_refuse(why, "the engine in this memory is of another version: stop its users, and make it anew");
+    if (memcmp(&e->capacity, cap, sizeof *cap)) return create_refuse(why, "the engine in this memory is not of the capacity that it was made with");
+    if (rs_shape_wrong(e)) return create_refuse(why, rs_shape_wrong(e));
+    if (e->size > len) return create_refuse(why, "the engine in this memory has not the size that it says");
     return e;
 }

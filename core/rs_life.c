@@ -54,7 +54,7 @@ static inline void give_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_clas
 
 /* ---- queued ------------------------------------------------------------------------------------------------------------------ */
 
-static RARELY enum rs_refusal refuse(struct rs_class_row *row, enum rs_refusal why) {
+static RARELY enum rs_refusal life_refuse(struct rs_class_row *row, enum rs_refusal why) {
     if (why == RS_CLASS_FULL) row->counts.refused_class++;
     else if (why == RS_SHARE_FULL) row->counts.refused_share++;
     else row->counts.refused_total++;
@@ -100,10 +100,10 @@ enum rs_refusal rs_submit(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_
     if (class >= e->classes) return RS_NO_SUCH_CLASS;
     struct rs_class_row *row = rs_class_row(e, class);
     uint32_t t = e->free_first;
-    if (t == RS_NIL) return refuse(row, RS_TOTAL_FULL);
+    if (t == RS_NIL) return life_refuse(row, RS_TOTAL_FULL);
     if (row->queued >= row->own) {
         enum rs_refusal why = take_place(e, row);
-        if (why != RS_OK) return refuse(row, why);
+        if (why != RS_OK) return life_refuse(row, why);
     }
 
     struct rs_ticket_row *r = rs_row(e, t);
@@ -173,7 +173,7 @@ static void cancel(rs_engine_t *e, struct rs_ticket_row *r, uint32_t t) {
     row->counts.cancelled++;
 }
 
-int rs_cancel(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
+bool rs_cancel(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     rs_enter(e);
     rs_clamp_now(e, now);
     struct rs_ticket_row *r = rs_live_row(e, t);
@@ -200,7 +200,7 @@ static RARELY uint32_t overdue_instead(rs_engine_t *e, struct rs_outlet *o, uint
     return t;
 }
 
-static inline rs_ticket_t release(rs_engine_t *e, struct rs_outlet *o, uint32_t t, struct rs_ticket_row *r, rs_time_t now) {
+static inline rs_ticket_t life_release(rs_engine_t *e, struct rs_outlet *o, uint32_t t, struct rs_ticket_row *r, rs_time_t now) {
     struct rs_flow *f = rs_row_flow(e, r);
     rs_ticket_t ticket = rs_row_ticket(r);
     struct rs_class_row *row = rs_row_class(e, r);
@@ -285,10 +285,10 @@ rs_ticket_t rs_pick(rs_engine_t *e, rs_time_t now, rs_time_t *again) {
         r = rs_row(e, t);
     }
     RS_ASSERT(rs_row_state(r) == RS_QUEUED);
-    return release(e, o, t, r, now);
+    return life_release(e, o, t, r, now);
 }
 
-int rs_header(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length) {
+bool rs_header(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length) {
     rs_enter(e);
     rs_clamp_now(e, now);
     struct rs_ticket_row *r = rs_live_row(e, t);
@@ -313,7 +313,7 @@ int rs_header(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length) {
 }
 
 /* More than the account has heard of, perhaps more than it was thought to have: then what is expected grows with it. */
-static RARELY int goes_on(rs_engine_t *e, struct rs_ticket_row *r, struct rs_class_row *row) {
+static RARELY int life_goes_on(rs_engine_t *e, struct rs_ticket_row *r, struct rs_class_row *row) {
     if (r->received > r->estimate) {
         if (rs_row_state(r) == RS_RELEASED) row->promised += r->received - r->estimate;
         r->estimate = r->received;
@@ -334,7 +334,7 @@ static RARELY int progress_watched(rs_engine_t *e, rs_time_t now, rs_ticket_t t,
     uint64_t expected = rs_row_expected(e, r);
     if (rs_row_state(r) == RS_PARKED) row->promised += bytes;
     r->received += bytes;
-    if (r->received > r->covered) goes_on(e, r, row);
+    if (r->received > r->covered) life_goes_on(e, r, row);
     if (rs_row_state(r) != RS_PARKED && e->watch & RS_WATCH_SLOTS) o->expected += rs_row_expected(e, r) - expected;
     row->counts.bytes += bytes;
     if (rs_sched_ops(e)->charge) rs_sched_ops(e)->charge(e, o, r->class, at_most_max(bytes));
@@ -342,17 +342,17 @@ static RARELY int progress_watched(rs_engine_t *e, rs_time_t now, rs_ticket_t t,
     return 1;
 }
 
-int rs_progress(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t bytes) {
+bool rs_progress(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t bytes) {
     rs_enter(e);
     struct rs_ticket_row *r = rs_row_in(e, t, RS_RELEASED);
     if (!r || e->watch & RS_WATCH_BYTES) return progress_watched(e, now, t, bytes);
     struct rs_class_row *row = rs_row_class(e, r);
     row->counts.bytes += bytes;
     r->received += bytes;
-    return r->received > r->covered ? goes_on(e, r, row) : 1;
+    return r->received > r->covered ? life_goes_on(e, r, row) : 1;
 }
 
-int rs_park(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
+bool rs_park(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     rs_enter(e);
     rs_clamp_now(e, now);
     struct rs_ticket_row *r = rs_live_row(e, t);
@@ -368,7 +368,7 @@ int rs_park(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     return 1;
 }
 
-int rs_resume(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
+bool rs_resume(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     rs_enter(e);
     rs_clamp_now(e, now);
     struct rs_ticket_row *r = rs_live_row(e, t);
@@ -388,7 +388,7 @@ int rs_resume(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
 /*
  * Its account was charged more than came, or its class has nothing left here, or the gate listens.  The row is free, and stands as it was.
  */
-static RARELY int settle(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f, struct rs_ticket_row *r) {
+static RARELY int life_settle(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f, struct rs_ticket_row *r) {
     if (r->charged > r->received) refund(e, o, r, r->received);
     go_idle(e, o, f, f->class);
     if (e->watch & RS_WATCH_ENDS) rs_gate_ops(e)->ended(o, &e->settings, e->now, r);
@@ -396,7 +396,7 @@ static RARELY int settle(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f,
 }
 
 /* length: what a whole one tells the mean. */
-static inline __attribute__((always_inline)) int end(rs_engine_t *e, struct rs_ticket_row *r, uint32_t t, enum rs_state state, int whole,
+static inline __attribute__((always_inline)) int life_end(rs_engine_t *e, struct rs_ticket_row *r, uint32_t t, enum rs_state state, int whole,
                                                      uint64_t length) {
     struct rs_class_row *row = rs_row_class(e, r);
     struct rs_flow *f = rs_row_flow(e, r);
@@ -416,21 +416,21 @@ static inline __attribute__((always_inline)) int end(rs_engine_t *e, struct rs_t
     row->counts.service_us += e->now - r->released;
     set_free(e, r, t);
     f->live--;
-    return r->charged > r->received || !(f->live | f->queued) || e->watch & RS_WATCH_ENDS ? settle(e, o, f, r) : 1;
+    return r->charged > r->received || !(f->live | f->queued) || e->watch & RS_WATCH_ENDS ? life_settle(e, o, f, r) : 1;
 }
 
 /* Parked, or before its end, or not live at all. */
 static RARELY int end_otherwise(rs_engine_t *e, rs_ticket_t t, int whole) {
     struct rs_ticket_row *r = rs_live_row(e, t);
     if (!r || rs_row_state(r) == RS_QUEUED) return 0;
-    return end(e, r, rs_ticket_index(t), rs_row_state(r), whole, r->received);
+    return life_end(e, r, rs_ticket_index(t), rs_row_state(r), whole, r->received);
 }
 
-int rs_finish(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
+bool rs_finish(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     rs_enter(e);
     rs_clamp_now(e, now);
     struct rs_ticket_row *r = rs_row_in(e, t, RS_RELEASED);
-    return r ? end(e, r, rs_ticket_index(t), RS_RELEASED, 1, r->received) : end_otherwise(e, t, 1);
+    return r ? life_end(e, r, rs_ticket_index(t), RS_RELEASED, 1, r->received) : end_otherwise(e, t, 1);
 }
 
 uint64_t rs_hand_over(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length) {
@@ -438,11 +438,11 @@ uint64_t rs_hand_over(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t len
     struct rs_ticket_row *r = rs_live_row(e, t);
     uint64_t paid = r->covered;
     if (paid > r->received) rs_progress(e, now, t, paid - r->received);
-    end(e, r, rs_ticket_index(t), rs_row_state(r), 1, r->estimate);
+    life_end(e, r, rs_ticket_index(t), rs_row_state(r), 1, r->estimate);
     return paid;
 }
 
-int rs_abort(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
+bool rs_abort(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     rs_enter(e);
     rs_clamp_now(e, now);
     return end_otherwise(e, t, 0);

@@ -30,7 +30,7 @@ const struct rs_gate_ops *const rs_gates[256] = {
     [RS_GATE_BYTES] = &rs_gate_bytes, [RS_GATE_WRC] = &rs_gate_wrc,       [RS_GATE_THREADS] = &rs_gate_threads,
 };
 
-static uint64_t value_of(const struct rs_settings *s, const struct rs_setting_info *i) {
+static uint64_t settings_value_of(const struct rs_settings *s, const struct rs_setting_info *i) {
     const char *at = (const char *)s + i->offset;
     uint32_t narrow;
     uint64_t wide;
@@ -58,7 +58,7 @@ const char *rs_settings_wrong(const struct rs_settings *s) {
 #undef RS_SETTING
     };
     for (size_t i = 0; i < rs_settings_count; i++) {
-        uint64_t v = value_of(s, &rs_settings_table[i]);
+        uint64_t v = settings_value_of(s, &rs_settings_table[i]);
         if (v < rs_settings_table[i].least || v > rs_settings_table[i].most) return out_of_bounds[i];
     }
     return NULL;

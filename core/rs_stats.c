@@ -74,12 +74,12 @@ uint32_t rs_window(const rs_engine_t *e) {
     return rs_gate_ops(e)->limit(rs_outlet(e, 0), &e->settings);
 }
 
-int rs_has_slot(const rs_engine_t *e) {
+bool rs_has_slot(const rs_engine_t *e) {
     rs_enter(e);
     return rs_outlet(e, 0)->outstanding < rs_outlet(e, 0)->open_below;
 }
 
-int rs_class_stats(const rs_engine_t *e, uint32_t class, struct rs_class_stats *out) {
+bool rs_class_stats(const rs_engine_t *e, uint32_t class, struct rs_class_stats *out) {
     rs_enter(e);
     memset(out, 0, sizeof *out);
     if (class >= e->classes || !rs_class_row(e, class)->used) return 0;

@@ -60,7 +60,7 @@ struct drr_row {
 #endif
 #define ROUND       8u                      /* mean responses in a round of few classes */
 
-static uint64_t layout(uint32_t classes, struct drr *d) {
+static uint64_t drr_layout(uint32_t classes, struct drr *d) {
     uint64_t used = sizeof *d, heap = offsetof(struct drr, sleepers);
     d->row_at = (uint32_t)rs_carve(&used, classes, sizeof(struct drr_row));
     d->sleepers.capacity = classes;
@@ -69,12 +69,12 @@ static uint64_t layout(uint32_t classes, struct drr *d) {
     return used;
 }
 
-static uint64_t size(uint32_t classes) {
+static uint64_t drr_size(uint32_t classes) {
     struct drr d;
-    return layout(classes, &d);
+    return drr_layout(classes, &d);
 }
 
-static struct drr_row *row_of(const struct drr *d, uint32_t c) { return (struct drr_row *)((uintptr_t)d + d->row_at) + c; }
+static struct drr_row *drr_row_of(const struct drr *d, uint32_t c) { return (struct drr_row *)((uintptr_t)d + d->row_at) + c; }
 
 static void append(struct drr *d, uint32_t round, uint32_t c, struct drr_row *r) {
     struct list *l = &d->list[round];
@@ -82,7 +82,7 @@ static void append(struct drr *d, uint32_t round, uint32_t c, struct drr_row *r)
     r->next = RS_NIL;
     r->prev = l->last;
     if (l->last == RS_NIL) l->first = c;
-    else row_of(d, l->last)->next = c;
+    else drr_row_of(d, l->last)->next = c;
     l->last = c;
 }
 
@@ -92,20 +92,20 @@ static void prepend(struct drr *d, uint32_t round, uint32_t c, struct drr_row *r
     r->prev = RS_NIL;
     r->next = l->first;
     if (l->first == RS_NIL) l->last = c;
-    else row_of(d, l->first)->prev = c;
+    else drr_row_of(d, l->first)->prev = c;
     l->first = c;
 }
 
 static void take_out(struct drr *d, uint32_t c) {
-    struct drr_row *r = row_of(d, c);
+    struct drr_row *r = drr_row_of(d, c);
     if (r->where == SLEEP) {
         rs_heap_remove(&d->sleepers, c);
     } else if (r->where != OUT) {
         struct list *l = &d->list[r->where];
         if (r->prev == RS_NIL) l->first = r->next;
-        else row_of(d, r->prev)->next = r->next;
+        else drr_row_of(d, r->prev)->next = r->next;
         if (r->next == RS_NIL) l->last = r->prev;
-        else row_of(d, r->next)->prev = r->prev;
+        else drr_row_of(d, r->next)->prev = r->prev;
     }
     r->where = OUT;
 }
@@ -143,10 +143,10 @@ static void place(struct drr *d, uint32_t c, struct drr_row *r, int64_t need) {
 }
 
 /* Levels are compared as plain numbers; long before they could wrap, all go down together. */
-static __attribute__((noinline, cold)) void rebase(rs_engine_t *e, struct drr *d) {
+static __attribute__((noinline, cold)) void drr_rebase(rs_engine_t *e, struct drr *d) {
     uint64_t down = d->level - LEVEL_MAX / 2;
     for (uint32_t c = 0; c < e->classes; c++) {
-        struct drr_row *r = row_of(d, c);
+        struct drr_row *r = drr_row_of(d, c);
         if (r->where == OUT) continue;
         earn(d, r);
         r->earned -= down;
@@ -187,17 +187,17 @@ static uint32_t new_round(rs_engine_t *e, struct rs_outlet *o, struct drr *d) {
         uint32_t c = rs_heap_top(&d->sleepers).id;
         RS_ASSERT(woken++ < RS_PATIENCE);
         rs_heap_remove(&d->sleepers, c);
-        append(d, round, c, row_of(d, c));
+        append(d, round, c, drr_row_of(d, c));
         o->turns++;
     }
     if (d->released >= MEAN_OF) take_mean(e, d);
-    if (level > LEVEL_MAX) rebase(e, d);
+    if (level > LEVEL_MAX) drr_rebase(e, d);
     return 1 + woken;
 }
 
-static void backlog(rs_engine_t *e, struct rs_outlet *o, uint32_t c) {
+static void drr_backlog(rs_engine_t *e, struct rs_outlet *o, uint32_t c) {
     struct drr *d = rs_sched_state(e, o);
-    struct drr_row *r = row_of(d, c);
+    struct drr_row *r = drr_row_of(d, c);
     int64_t need = need_of(e, rs_flow(e, o, c));
     if (!d->mean) {     /* the first request ever is the first guess: any constant would be a thousand tiny responses, or no round at all */
         d->mean = (uint64_t)need >> RS_FINE;
@@ -215,18 +215,18 @@ static void rewake(rs_engine_t *e, struct rs_outlet *o, struct drr *d, uint32_t 
     place(d, c, r, need_of(e, rs_flow(e, o, c)));
 }
 
-static void head(rs_engine_t *e, struct rs_outlet *o, uint32_t c) {
+static void drr_head(rs_engine_t *e, struct rs_outlet *o, uint32_t c) {
     struct drr *d = rs_sched_state(e, o);
-    rewake(e, o, d, c, row_of(d, c));
+    rewake(e, o, d, c, drr_row_of(d, c));
 }
 
-static void drained(rs_engine_t *e, struct rs_outlet *o, uint32_t c) { take_out(rs_sched_state(e, o), c); }
+static void drr_drained(rs_engine_t *e, struct rs_outlet *o, uint32_t c) { take_out(rs_sched_state(e, o), c); }
 
 /* The first of the round leaves it. */
 static void shift(struct drr *d, struct list *l, struct drr_row *r) {
     l->first = r->next;
     if (r->next == RS_NIL) l->last = RS_NIL;
-    else row_of(d, r->next)->prev = RS_NIL;
+    else drr_row_of(d, r->next)->prev = RS_NIL;
     r->where = OUT;
 }
 
@@ -251,7 +251,7 @@ static __attribute__((noinline)) uint32_t look_further(rs_engine_t *e, struct rs
             continue;
         }
         o->turns++;
-        struct drr_row *r = row_of(d, c);
+        struct drr_row *r = drr_row_of(d, c);
         const struct rs_flow *f = rs_flow(e, o, c);
         uint64_t cost = rs_flow_cost(e, f);
         int64_t need = (int64_t)(cost << RS_FINE);
@@ -265,12 +265,12 @@ static __attribute__((noinline)) uint32_t look_further(rs_engine_t *e, struct rs
 }
 
 /* Mostly the class that went last has enough for one more. */
-static uint32_t take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
+static uint32_t drr_take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
     (void)now;
     struct drr *d = rs_sched_state(e, o);
     uint32_t c = d->list[d->round].first;
     if (c == RS_NIL) return look_further(e, o, d);
-    struct drr_row *r = row_of(d, c);
+    struct drr_row *r = drr_row_of(d, c);
     const struct rs_flow *f = rs_flow(e, o, c);
     uint64_t cost = rs_flow_cost(e, f);
     if (r->earned != d->level || (int64_t)(cost << RS_FINE) > r->deficit) return look_further(e, o, d);
@@ -278,30 +278,30 @@ static uint32_t take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
     return pay(d, r, f, cost);
 }
 
-static void refund(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes) {
+static void drr_refund(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes) {
     struct drr *d = rs_sched_state(e, o);
-    struct drr_row *r = row_of(d, c);
+    struct drr_row *r = drr_row_of(d, c);
     int64_t deficit = r->deficit + (int64_t)(bytes << RS_FINE);
     r->deficit = deficit < DEFICIT_MAX ? deficit : DEFICIT_MAX;
     rewake(e, o, d, c, r);
 }
 
 static void idle(rs_engine_t *e, struct rs_outlet *o, uint32_t c) {
-    struct drr_row *r = row_of(rs_sched_state(e, o), c);
+    struct drr_row *r = drr_row_of(rs_sched_state(e, o), c);
     r->deficit = 0;
 }
 
-static int64_t balance(const rs_engine_t *e, const struct rs_outlet *o, uint32_t c) {
+static int64_t drr_balance(const rs_engine_t *e, const struct rs_outlet *o, uint32_t c) {
     const struct drr *d = rs_sched_state(e, o);
-    const struct drr_row *r = row_of(d, c);
+    const struct drr_row *r = drr_row_of(d, c);
     int64_t fine = r->where == OUT ? r->deficit : earned_by_now(d, r);
     return fine / ((int64_t)1 << RS_FINE);
 }
 
-static void restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
+static void drr_restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
     struct drr *d = rs_sched_state(e, o);
     uint64_t mean = keep && d->mean <= RS_BYTES_MAX ? d->mean : 0;
-    layout(e->capacity.classes, d);
+    drr_layout(e->capacity.classes, d);
     d->list[0] = d->list[1] = (struct list){ RS_NIL, RS_NIL };
     d->round = 0;
     d->level = 0;
@@ -311,7 +311,7 @@ static void restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
     set_step(e, d);
     rs_heap_clear(&d->sleepers);
     for (uint32_t c = 0; c < e->capacity.classes; c++) {
-        struct drr_row *r = row_of(d, c);
+        struct drr_row *r = drr_row_of(d, c);
         const struct rs_flow *f = rs_flow(e, o, c);
         int good = keep && !rs_class_row(e, c)->fresh && r->deficit >= 0 && r->deficit <= DEFICIT_MAX;
         if (!good || (!f->queued && !f->live)) r->deficit = 0;
@@ -319,15 +319,15 @@ static void restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
         r->where = OUT;
     }
     for (uint32_t c = 0; c < e->classes; c++)
-        if (rs_flow(e, o, c)->queued) backlog(e, o, c);
+        if (rs_flow(e, o, c)->queued) drr_backlog(e, o, c);
 }
 
 static const char *check_list(const rs_engine_t *e, const struct rs_outlet *o, const struct drr *d, uint32_t round, uint32_t *seen) {
     uint32_t prev = RS_NIL;
-    for (uint32_t c = d->list[round].first; c != RS_NIL; c = row_of(d, c)->next) {
+    for (uint32_t c = d->list[round].first; c != RS_NIL; c = drr_row_of(d, c)->next) {
         if (c >= e->classes) return "drr: a round names an unknown class";
         if (++*seen > e->classes) return "drr: a round goes in circles";
-        if (row_of(d, c)->where != round || row_of(d, c)->prev != prev) return "drr: a round's links disagree";
+        if (drr_row_of(d, c)->where != round || drr_row_of(d, c)->prev != prev) return "drr: a round's links disagree";
         if (!rs_flow(e, o, c)->queued) return "drr: a class without requests is in a round";
         prev = c;
     }
@@ -335,7 +335,7 @@ static const char *check_list(const rs_engine_t *e, const struct rs_outlet *o, c
 }
 
 static const char *check_row(const rs_engine_t *e, const struct rs_outlet *o, const struct drr *d, uint32_t c) {
-    const struct drr_row *r = row_of(d, c);
+    const struct drr_row *r = drr_row_of(d, c);
     const struct rs_flow *f = rs_flow(e, o, c);
     const struct rs_heap *h = &d->sleepers;
     if ((r->where == SLEEP) != rs_heap_has(h, c)) return "drr: the sleepers and the heap differ";
@@ -352,7 +352,7 @@ static const char *check_row(const rs_engine_t *e, const struct rs_outlet *o, co
     return NULL;
 }
 
-static const char *check(const rs_engine_t *e, const struct rs_outlet *o) {
+static const char *drr_check(const rs_engine_t *e, const struct rs_outlet *o) {
     const struct drr *d = rs_sched_state(e, o);
     const char *why = rs_heap_check(&d->sleepers);
     uint32_t seen = 0, waiting = 0;
@@ -369,6 +369,6 @@ static const char *check(const rs_engine_t *e, const struct rs_outlet *o) {
 }
 
 const struct rs_sched_ops rs_sched_drr = {
-    .name = "drr", .size = size, .restore = restore, .backlog = backlog, .head = head, .take = take,
-    .drained = drained, .refund = refund, .idle = idle, .balance = balance, .check = check,
+    .name = "drr", .size = drr_size, .restore = drr_restore, .backlog = drr_backlog, .head = drr_head, .take = drr_take,
+    .drained = drr_drained, .refund = drr_refund, .idle = idle, .balance = drr_balance, .check = drr_check,
 };

@@ -19,31 +19,31 @@ static uint64_t level(const rs_engine_t *e, const struct rs_outlet *o, uint32_t 
     return e->sched == RS_SCHED_LEVELS ? (uint64_t)f->level << 48 | arrival : arrival;
 }
 
-static uint64_t size(uint32_t classes) {
+static uint64_t levels_size(uint32_t classes) {
     struct rs_heap h;
     return rs_heads_layout(classes, &h);
 }
 
-static void backlog(rs_engine_t *e, struct rs_outlet *o, uint32_t c) { rs_heap_push(rs_sched_state(e, o), c, level(e, o, c)); }
+static void levels_backlog(rs_engine_t *e, struct rs_outlet *o, uint32_t c) { rs_heap_push(rs_sched_state(e, o), c, level(e, o, c)); }
 
-static void head(rs_engine_t *e, struct rs_outlet *o, uint32_t c) { rs_heap_rekey(rs_sched_state(e, o), c, level(e, o, c)); }
+static void levels_head(rs_engine_t *e, struct rs_outlet *o, uint32_t c) { rs_heap_rekey(rs_sched_state(e, o), c, level(e, o, c)); }
 
-static void drained(rs_engine_t *e, struct rs_outlet *o, uint32_t c) { rs_heap_remove(rs_sched_state(e, o), c); }
+static void levels_drained(rs_engine_t *e, struct rs_outlet *o, uint32_t c) { rs_heap_remove(rs_sched_state(e, o), c); }
 
-static uint32_t take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
+static uint32_t levels_take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
     (void)now;
     return rs_heads_take(e, o);
 }
 
-static void restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
+static void levels_restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
     (void)keep;
     rs_heads_restore(e, o, level);
 }
 
-static const char *check(const rs_engine_t *e, const struct rs_outlet *o) { return rs_heads_check(e, o, level); }
+static const char *levels_check(const rs_engine_t *e, const struct rs_outlet *o) { return rs_heads_check(e, o, level); }
 
 #define BODY \
-    .size = size, .restore = restore, .backlog = backlog, .head = head, .take = take, .taken = head, .drained = drained, .check = check
+    .size = levels_size, .restore = levels_restore, .backlog = levels_backlog, .head = levels_head, .take = levels_take, .taken = levels_head, .drained = levels_drained, .check = levels_check
 
 const struct rs_sched_ops rs_sched_levels = { .name = "levels", BODY };
 const struct rs_sched_ops rs_sched_fifo = { .name = "fifo", BODY };

@@ -37,7 +37,7 @@ struct rfq_row {
 
 #define ACC_MAX ((uint64_t)1 << 62)
 
-static uint64_t layout(uint32_t classes, struct rfq *q) {
+static uint64_t rfq_layout(uint32_t classes, struct rfq *q) {
     uint64_t used = sizeof *q;
     q->row_at = (uint32_t)rs_carve(&used, classes, sizeof(struct rfq_row));
     uint64_t heap = offsetof(struct rfq, waiting);
@@ -47,12 +47,12 @@ static uint64_t layout(uint32_t classes, struct rfq *q) {
     return used;
 }
 
-static uint64_t size(uint32_t classes) {
+static uint64_t rfq_size(uint32_t classes) {
     struct rfq q;
-    return layout(classes, &q);
+    return rfq_layout(classes, &q);
 }
 
-static struct rfq_row *row_of(const struct rfq *q, uint32_t c) { return (struct rfq_row *)((uintptr_t)q + q->row_at) + c; }
+static struct rfq_row *rfq_row_of(const struct rfq *q, uint32_t c) { return (struct rfq_row *)((uintptr_t)q + q->row_at) + c; }
 
 /* What a class that joins may not be behind: see the second departure. */
 static uint64_t least_of_others(const struct rfq *q) { return q->waiting.count ? rs_heap_top(&q->waiting).key : q->last; }
@@ -71,12 +71,12 @@ static uint64_t joins_at(const rs_engine_t *e, const struct rfq *q) {
 }
 
 /* Counters are compared as plain numbers; long before they could wrap, all go down by what everybody has. */
-static void rebase(rs_engine_t *e, struct rfq *q) {
+static void rfq_rebase(rs_engine_t *e, struct rfq *q) {
     uint64_t down = least_of_others(q);
     if (down > q->last) down = q->last;
     rs_heap_lower(&q->waiting, down);
     for (uint32_t c = 0; c < e->classes; c++) {
-        struct rfq_row *r = row_of(q, c);
+        struct rfq_row *r = rfq_row_of(q, c);
         r->acc = r->acc > down ? r->acc - down : 0;
         if (r->acc <= ACC_MAX) continue;
         r->acc = ACC_MAX;       /* 70 TB ahead of the rest, without a bound of debts */
@@ -85,24 +85,24 @@ static void rebase(rs_engine_t *e, struct rfq *q) {
     q->last -= down;
 }
 
-static void backlog(rs_engine_t *e, struct rs_outlet *o, uint32_t c) {
+static void rfq_backlog(rs_engine_t *e, struct rs_outlet *o, uint32_t c) {
     (void)e;
     struct rfq *q = rs_sched_state(e, o);
-    struct rfq_row *r = row_of(q, c);
+    struct rfq_row *r = rfq_row_of(q, c);
     uint64_t least = joins_at(e, q);
     if (r->acc < least) r->acc = least;
     rs_heap_push(&q->waiting, c, r->acc);
 }
 
-static void head(rs_engine_t *e, struct rs_outlet *o, uint32_t c) { (void)e, (void)o, (void)c; }
+static void rfq_head(rs_engine_t *e, struct rs_outlet *o, uint32_t c) { (void)e, (void)o, (void)c; }
 
-static void drained(rs_engine_t *e, struct rs_outlet *o, uint32_t c) {
+static void rfq_drained(rs_engine_t *e, struct rs_outlet *o, uint32_t c) {
     struct rfq *q = rs_sched_state(e, o);
     rs_heap_remove(&q->waiting, c);
 }
 
 /* The counter and its rest with so many bytes more. */
-static void add(struct rfq_row *r, uint64_t weight, uint64_t bytes) {
+static void rfq_add(struct rfq_row *r, uint64_t weight, uint64_t bytes) {
     uint64_t fine = (bytes << RS_FINE) + r->rest;
     r->acc += fine / weight;
     r->rest = (uint32_t)(fine % weight);
@@ -110,13 +110,13 @@ static void add(struct rfq_row *r, uint64_t weight, uint64_t bytes) {
 
 static void moved(rs_engine_t *e, struct rfq *q, uint32_t c, uint64_t acc) {
     if (rs_heap_has(&q->waiting, c)) rs_heap_rekey(&q->waiting, c, acc);
-    if (acc > ACC_MAX) rebase(e, q);
+    if (acc > ACC_MAX) rfq_rebase(e, q);
 }
 
 static void charge(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes) {
     struct rfq *q = rs_sched_state(e, o);
-    struct rfq_row *r = row_of(q, c);
-    add(r, rs_flow(e, o, c)->weight, bytes);
+    struct rfq_row *r = rfq_row_of(q, c);
+    rfq_add(r, rs_flow(e, o, c)->weight, bytes);
     moved(e, q, c, r->acc);
 }
 
@@ -124,17 +124,17 @@ static uint32_t take_charged(rs_engine_t *e, struct rs_outlet *o, int charged) {
     struct rfq *q = rs_sched_state(e, o);
     if (!q->waiting.count) return RS_NIL;
     struct rs_heap_node top = rs_heap_top(&q->waiting);
-    struct rfq_row *r = row_of(q, top.id);
+    struct rfq_row *r = rfq_row_of(q, top.id);
     const struct rs_flow *f = rs_flow(e, o, top.id);
     o->turns++;
     if (top.key > q->last) q->last = top.key;
-    if (charged) add(r, f->weight, rs_flow_cost(e, f));
+    if (charged) rfq_add(r, f->weight, rs_flow_cost(e, f));
     if (f->queued == 1) rs_heap_remove(&q->waiting, top.id);
     if (charged) moved(e, q, top.id, r->acc);
     return f->best;
 }
 
-static uint32_t take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
+static uint32_t rfq_take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
     (void)now;
     return take_charged(e, o, 1);
 }
@@ -144,9 +144,9 @@ static uint32_t take_uncharged(rs_engine_t *e, struct rs_outlet *o, rs_time_t no
     return take_charged(e, o, 0);
 }
 
-static void refund(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes) {
+static void rfq_refund(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes) {
     struct rfq *q = rs_sched_state(e, o);
-    struct rfq_row *r = row_of(q, c);
+    struct rfq_row *r = rfq_row_of(q, c);
     uint64_t weight = rs_flow(e, o, c)->weight, fine = bytes << RS_FINE, down = fine / weight, over = fine % weight;
     if (over > r->rest) {
         down++;
@@ -157,34 +157,34 @@ static void refund(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t byt
     moved(e, q, c, r->acc);
 }
 
-static int64_t balance(const rs_engine_t *e, const struct rs_outlet *o, uint32_t c) {
+static int64_t rfq_balance(const rs_engine_t *e, const struct rs_outlet *o, uint32_t c) {
     struct rfq *q = rs_sched_state(e, o);
-    int64_t ahead = (int64_t)(row_of(q, c)->acc - least_of_others(q));
+    int64_t ahead = (int64_t)(rfq_row_of(q, c)->acc - least_of_others(q));
     return (int64_t)(-(__int128)ahead * rs_flow(e, o, c)->weight / ((int64_t)1 << RS_FINE));
 }
 
 /* Counters are kept; one that cannot be right is neutral. */
-static void restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
+static void rfq_restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
     struct rfq *q = rs_sched_state(e, o);
     uint64_t last = keep && q->last <= ACC_MAX ? q->last : 0;
-    layout(e->capacity.classes, q);
+    rfq_layout(e->capacity.classes, q);
     q->last = last;
     rs_heap_clear(&q->waiting);
     for (uint32_t c = 0; c < e->capacity.classes; c++) {
-        struct rfq_row *r = row_of(q, c);
+        struct rfq_row *r = rfq_row_of(q, c);
         r->rest = 0;
         if (!keep || rs_class_row(e, c)->fresh || r->acc > ACC_MAX) r->acc = last;
     }
     for (uint32_t c = 0; c < e->classes; c++)
-        if (rs_flow(e, o, c)->queued) rs_heap_push(&q->waiting, c, row_of(q, c)->acc);
+        if (rs_flow(e, o, c)->queued) rs_heap_push(&q->waiting, c, rfq_row_of(q, c)->acc);
 }
 
-static const char *check(const rs_engine_t *e, const struct rs_outlet *o) {
+static const char *rfq_check(const rs_engine_t *e, const struct rs_outlet *o) {
     const struct rfq *q = rs_sched_state(e, o);
     const struct rs_heap *h = &q->waiting;
     const char *why = rs_heap_check(h);
     for (uint32_t c = 0; c < e->classes && !why; c++) {
-        const struct rfq_row *r = row_of(q, c);
+        const struct rfq_row *r = rfq_row_of(q, c);
         if ((rs_flow(e, o, c)->queued != 0) != rs_heap_has(h, c)) why = "rfq: the waiting classes and the heap differ";
         else if (rs_heap_has(h, c) && rs_heap_nodes(h)[rs_heap_places(h)[c]].key != r->acc) why = "rfq: a class has an old key";
         else if (r->acc > ACC_MAX) why = "rfq: a counter is out of bounds";
@@ -194,11 +194,11 @@ static const char *check(const rs_engine_t *e, const struct rs_outlet *o) {
 }
 
 const struct rs_sched_ops rs_sched_rfq = {
-    .name = "rfq", .size = size, .restore = restore, .backlog = backlog, .head = head, .take = take,
-    .drained = drained, .refund = refund, .balance = balance, .check = check,
+    .name = "rfq", .size = rfq_size, .restore = rfq_restore, .backlog = rfq_backlog, .head = rfq_head, .take = rfq_take,
+    .drained = rfq_drained, .refund = rfq_refund, .balance = rfq_balance, .check = rfq_check,
 };
 
 const struct rs_sched_ops rs_sched_rfq_paper = {
-    .name = "rfq-paper", .size = size, .restore = restore, .backlog = backlog, .head = head, .take = take_uncharged,
-    .drained = drained, .charge = charge, .balance = balance, .check = check,
+    .name = "rfq-paper", .size = rfq_size, .restore = rfq_restore, .backlog = rfq_backlog, .head = rfq_head, .take = take_uncharged,
+    .drained = rfq_drained, .charge = charge, .balance = rfq_balance, .check = rfq_check,
 };

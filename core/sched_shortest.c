@@ -18,33 +18,33 @@ struct shortest {
     uint32_t bucket_at;
 };
 
-static uint64_t layout(struct shortest *s) {
+static uint64_t shortest_layout(struct shortest *s) {
     uint64_t used = sizeof *s;
     s->bucket_at = (uint32_t)rs_carve(&used, RS_BUCKETS, sizeof(struct rs_bucket));
     return used;
 }
 
-static uint64_t size(uint32_t classes) {
+static uint64_t shortest_size(uint32_t classes) {
     (void)classes;
     struct shortest s;
-    return layout(&s);
+    return shortest_layout(&s);
 }
 
 static struct rs_bucket *buckets_of(struct shortest *s) { return (void *)((uintptr_t)s + s->bucket_at); }
 
-static void enter(rs_engine_t *e, struct rs_outlet *o, uint32_t t) {
+static void shortest_enter(rs_engine_t *e, struct rs_outlet *o, uint32_t t) {
     struct shortest *s = rs_sched_state(e, o);
     rs_bucket_add(e, buckets_of(s), &s->map, t);
 }
 
-static void leave(rs_engine_t *e, struct rs_outlet *o, uint32_t t) {
+static void shortest_leave(rs_engine_t *e, struct rs_outlet *o, uint32_t t) {
     struct shortest *s = rs_sched_state(e, o);
     rs_bucket_remove(e, buckets_of(s), &s->map, t);
 }
 
-static void nothing(rs_engine_t *e, struct rs_outlet *o, uint32_t c) { (void)e, (void)o, (void)c; }
+static void shortest_nothing(rs_engine_t *e, struct rs_outlet *o, uint32_t c) { (void)e, (void)o, (void)c; }
 
-static uint32_t take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
+static uint32_t shortest_take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
     struct shortest *s = rs_sched_state(e, o);
     const struct rs_bucket *buckets = buckets_of(s);
     uint32_t best = RS_NIL;
@@ -63,20 +63,20 @@ static uint32_t take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
     return best;
 }
 
-static void restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
+static void shortest_restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
     (void)keep;
     struct shortest *s = rs_sched_state(e, o);
-    layout(s);
+    shortest_layout(s);
     s->map = 0;
     for (uint32_t c = 0; c < e->classes; c++) RS_ASSERT(!rs_flow(e, o, c)->shortest);
 }
 
-static const char *check(const rs_engine_t *e, const struct rs_outlet *o) {
+static const char *shortest_check(const rs_engine_t *e, const struct rs_outlet *o) {
     struct shortest *s = rs_sched_state(e, o);
     return rs_buckets_check(e, buckets_of(s), s->map, o->queued, o->number, RS_NO_CLASS);
 }
 
 const struct rs_sched_ops rs_sched_shortest = {
-    .name = "shortest", .size = size, .restore = restore, .enter = enter, .leave = leave, .backlog = nothing, .head = nothing,
-    .take = take, .drained = nothing, .check = check,
+    .name = "shortest", .size = shortest_size, .restore = shortest_restore, .enter = shortest_enter, .leave = shortest_leave, .backlog = shortest_nothing, .head = shortest_nothing,
+    .take = shortest_take, .drained = shortest_nothing, .check = shortest_check,
 };

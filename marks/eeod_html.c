@@ -8,7 +8,7 @@
  *                └────> BOGUS ──> TEXT                       <?...>, <!doctype ...>, </ ...>
  *     RAW ──> RAW_LESS ──> RAW_NAME ──> TAG                  the end tag of that element, and no other
  *
- * next() is all of it, byte by byte.  pass() is for speed alone: it goes where next() would, over texts, values and usual tags, and leaves to next() what it does not see as a whole.
+ * next() is all of it, byte by byte.  html_pass() is for speed alone: it goes where next() would, over texts, values and usual tags, and leaves to next() what it does not see as a whole.
  */
 #include "eeod_html.h"
 
@@ -34,14 +34,14 @@ static const char cdata[] = "[CDATA[";
 
 void eeod_html_begin(struct eeod_html *h) { memset(h, 0, sizeof *h); }
 
-static bool blank(unsigned char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r'; }
-static bool ends_name(unsigned char c) { return blank(c) || c == '/' || c == '>'; }
+static bool html_blank(unsigned char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r'; }
+static bool ends_name(unsigned char c) { return html_blank(c) || c == '/' || c == '>'; }
 static bool letter(unsigned char c) { return (c | 32) >= 'a' && (c | 32) <= 'z'; }
-static uint8_t text(unsigned char c) { return c == '<' ? LESS : TEXT; }
+static uint8_t html_text(unsigned char c) { return c == '<' ? LESS : TEXT; }
 static uint8_t bogus(unsigned char c) { return c == '>' ? TEXT : BOGUS; }
 
 static uint8_t tag_ends(const struct eeod_html *h) { return h->element == NONE ? TEXT : h->element == WITHOUT_END ? PLAINTEXT : RAW; }
-static uint8_t tag(const struct eeod_html *h, unsigned char c) { return blank(c) || c == '/' ? TAG : c == '>' ? tag_ends(h) : ATTRIBUTE; }
+static uint8_t tag(const struct eeod_html *h, unsigned char c) { return html_blank(c) || c == '/' ? TAG : c == '>' ? tag_ends(h) : ATTRIBUTE; }
 
 static uint8_t element(const unsigned char *name, size_t n) {
     for (uint8_t i = 1, k; i < ELEMENTS && elements[i].n <= n; i++) {
@@ -67,7 +67,7 @@ static uint8_t less(struct eeod_html *h, unsigned char c) {
     h->n = 0;
     h->element = NONE;
     if (letter(c)) return in_name(h, c);
-    return c == '/' ? LESS_SLASH : c == '!' ? BANG : c == '?' ? BOGUS : text(c);
+    return c == '/' ? LESS_SLASH : c == '!' ? BANG : c == '?' ? BOGUS : html_text(c);
 }
 
 static uint8_t less_slash(struct eeod_html *h, unsigned char c) {
@@ -97,21 +97,21 @@ static uint8_t raw_name(struct eeod_html *h, unsigned char c) {
         h->n++;
         return RAW_NAME;
     }
-    if (wanted[h->n] || !(blank(c) || c == '/' || c == '>')) return c == '<' ? RAW_LESS : RAW;
+    if (wanted[h->n] || !(html_blank(c) || c == '/' || c == '>')) return c == '<' ? RAW_LESS : RAW;
     h->element = NONE;
     return tag(h, c);
 }
 
 static uint8_t next(struct eeod_html *h, unsigned char c) {
     switch (h->state) {
-    case TEXT: return text(c);
+    case TEXT: return html_text(c);
     case LESS: return less(h, c);
     case LESS_SLASH: return less_slash(h, c);
     case NAME: return name(h, c);
     case TAG: return tag(h, c);
-    case ATTRIBUTE: return c == '=' ? BEFORE_VALUE : blank(c) ? ATTRIBUTE : tag(h, c);
-    case BEFORE_VALUE: return c == '"' ? DOUBLE : c == '\'' ? SINGLE : c == '>' ? tag_ends(h) : blank(c) ? BEFORE_VALUE : UNQUOTED;
-    case UNQUOTED: return blank(c) ? TAG : c == '>' ? tag_ends(h) : UNQUOTED;
+    case ATTRIBUTE: return c == '=' ? BEFORE_VALUE : html_blank(c) ? ATTRIBUTE : tag(h, c);
+    case BEFORE_VALUE: return c == '"' ? DOUBLE : c == '\'' ? SINGLE : c == '>' ? tag_ends(h) : html_blank(c) ? BEFORE_VALUE : UNQUOTED;
+    case UNQUOTED: return html_blank(c) ? TAG : c == '>' ? tag_ends(h) : UNQUOTED;
     case DOUBLE: return c == '"' ? TAG : DOUBLE;
     case SINGLE: return c == '\'' ? TAG : SINGLE;
     case BANG: return bang(h, c);
@@ -148,7 +148,7 @@ static const unsigned char *pass_name(struct eeod_html *h, const unsigned char *
 /* Behind a tag's `>`, or behind those of its attributes that have no value or one in quotes, as most have. */
 static const unsigned char *pass_attributes(struct eeod_html *h, const unsigned char *p, const unsigned char *end) {
     for (;;) {
-        while (p < end && blank(*p)) p++;
+        while (p < end && html_blank(*p)) p++;
         if (end - p < FEW + 1) return p;
         unsigned i = first_of_few(ARE(p, '=') | ARE(p, '>'));
         if (p[i] == '>') {
@@ -156,7 +156,7 @@ static const unsigned char *pass_attributes(struct eeod_html *h, const unsigned 
             return p + i + 1;
         }
         /* An equals sign begins a value behind a name only. */
-        if (i ? blank(p[i - 1]) || p[i - 1] == '/' : h->state == TAG) return p;
+        if (i ? html_blank(p[i - 1]) || p[i - 1] == '/' : h->state == TAG) return p;
         h->state = ATTRIBUTE;
         p += i;
         if (i == FEW) continue;
@@ -178,7 +178,7 @@ static const unsigned char *pass_unquoted(const unsigned char *p, const unsigned
 }
 
 /* The next byte that next() is to be asked about, or `end`. */
-static const unsigned char *pass(struct eeod_html *h, const unsigned char *p, const unsigned char *end) {
+static const unsigned char *html_pass(struct eeod_html *h, const unsigned char *p, const unsigned char *end) {
     while (p < end) {
         if (leads_on[h->state]) {
             p = memchr(p, leads_on[h->state], (size_t)(end - p));
@@ -196,7 +196,7 @@ static const unsigned char *pass(struct eeod_html *h, const unsigned char *p, co
 
 void eeod_html_feed(struct eeod_html *h, const void *data, size_t n) {
     const unsigned char *p = data, *end = p + n;
-    while ((p = pass(h, p, end)) < end) h->state = next(h, *p++);
+    while ((p = html_pass(h, p, end)) < end) h->state = next(h, *p++);
 }
 
 bool eeod_html_text(const struct eeod_html *h, unsigned char first) { return h->state == TEXT || (h->state == LESS && first == '<'); }

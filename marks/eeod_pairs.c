@@ -11,7 +11,7 @@ void eeod_pairs_begin(struct eeod_pairs *p, const struct eeod_marks *m) {
 }
 
 /* The bytes from `from` to `to`, of which those before the piece were held. */
-static void read_text(struct eeod_pairs *p, const unsigned char *tail, const unsigned char *data, ptrdiff_t from, ptrdiff_t to) {
+static void pairs_read_text(struct eeod_pairs *p, const unsigned char *tail, const unsigned char *data, ptrdiff_t from, ptrdiff_t to) {
     if (from < 0) {
         size_t n = (size_t)((to < 0 ? to : 0) - from);
         eeod_html_feed(&p->html, tail, n);
@@ -20,7 +20,7 @@ static void read_text(struct eeod_pairs *p, const unsigned char *tail, const uns
     if (to > from) eeod_html_feed(&p->html, data + from, (size_t)(to - from));
 }
 
-static enum eeod_pair opening(struct eeod_pairs *p) {
+static enum eeod_pair pairs_opening(struct eeod_pairs *p) {
     if (!p->depth) {
         p->depth = 1;
         eeod_html_begin(&p->html);
@@ -31,7 +31,7 @@ static enum eeod_pair opening(struct eeod_pairs *p) {
     return EEOD_PAIR_OPENS_INNER;
 }
 
-static enum eeod_pair closing(struct eeod_pairs *p) {
+static enum eeod_pair pairs_closing(struct eeod_pairs *p) {
     if (!p->depth) {
         p->odd = true;
         return EEOD_PAIR_STRAY;
@@ -48,10 +48,10 @@ enum eeod_pair eeod_pairs_next(struct eeod_pairs *p, const void *data, size_t le
 
     if (held) memcpy(tail, p->scan.tail, held);
     enum eeod_mark mark = eeod_scan_next(&p->scan, data, len, at);
-    if (p->depth) read_text(p, tail, data, from, *at);
+    if (p->depth) pairs_read_text(p, tail, data, from, *at);
     if (!mark) return EEOD_PAIR_NONE;
     *length = m->length[mark - EEOD_OPEN];
-    enum eeod_pair pair = mark == EEOD_OPEN ? opening(p) : closing(p);
+    enum eeod_pair pair = mark == EEOD_OPEN ? pairs_opening(p) : pairs_closing(p);
     /* To HTML a mark within a pair is what it is: a comment, or a part of what it stands in. */
     if (p->depth && pair != EEOD_PAIR_OPENS) eeod_html_feed(&p->html, m->text[mark - EEOD_OPEN], *length);
     return pair;

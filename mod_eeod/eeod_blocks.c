@@ -12,23 +12,23 @@ void eeod_blocks_begin(struct eeod_blocks *b, const struct eeod_marks *m, bool s
     b->context = context;
 }
 
-static void step(struct eeod_blocks *b, enum eeod_step s, size_t n) {
+static void blocks_step(struct eeod_blocks *b, enum eeod_step s, size_t n) {
     if (n || s >= EEOD_CUT) b->take(b->context, s, n);
 }
 
-static void begin(struct eeod_blocks *b, enum eeod_block block) {
+static void blocks_begin(struct eeod_blocks *b, enum eeod_block block) {
     b->block = block;
     b->begun[block]++;
-    step(b, block == EEOD_UNIQUE ? EEOD_BEGIN_UNIQUE : EEOD_BEGIN_CACHEABLE, 0);
+    blocks_step(b, block == EEOD_UNIQUE ? EEOD_BEGIN_UNIQUE : EEOD_BEGIN_CACHEABLE, 0);
 }
 
-static void mark(struct eeod_blocks *b, size_t n) { step(b, b->strip ? EEOD_DROP : EEOD_PASS, n); }
+static void mark(struct eeod_blocks *b, size_t n) { blocks_step(b, b->strip ? EEOD_DROP : EEOD_PASS, n); }
 
 /* A closing mark within a unique block: no segment is to begin with the whole of it. */
 static void inner_text(struct eeod_blocks *b, size_t n) {
-    step(b, EEOD_PASS, 1);
-    step(b, EEOD_CUT, 0);
-    step(b, EEOD_PASS, n - 1);
+    blocks_step(b, EEOD_PASS, 1);
+    blocks_step(b, EEOD_CUT, 0);
+    blocks_step(b, EEOD_PASS, n - 1);
 }
 
 static void inner_mark(struct eeod_blocks *b, size_t n) {
@@ -37,35 +37,35 @@ static void inner_mark(struct eeod_blocks *b, size_t n) {
 }
 
 /* What is held goes on, as part of the block that has begun; joined: behind it comes what is unique. */
-static void release(struct eeod_blocks *b, bool joined) {
+static void blocks_release(struct eeod_blocks *b, bool joined) {
     if (joined) inner_mark(b, b->mark);
     else mark(b, b->mark);
-    step(b, EEOD_PASS, b->gap);
+    blocks_step(b, EEOD_PASS, b->gap);
     b->mark = b->gap = 0;
 }
 
 /* So many bytes of text. */
-static void text(struct eeod_blocks *b, size_t n, bool unique) {
+static void blocks_text(struct eeod_blocks *b, size_t n, bool unique) {
     if (!n) return;
     if (unique || b->block == EEOD_CACHEABLE) {
-        step(b, EEOD_PASS, n);
+        blocks_step(b, EEOD_PASS, n);
         return;
     }
     b->gap += n;
     if (b->mark + b->gap < b->least) return;
-    begin(b, EEOD_CACHEABLE);
-    release(b, false);
+    blocks_begin(b, EEOD_CACHEABLE);
+    blocks_release(b, false);
 }
 
-static void opening(struct eeod_blocks *b, size_t length) {
+static void blocks_opening(struct eeod_blocks *b, size_t length) {
     bool joined = b->block == EEOD_UNIQUE;
-    if (!joined) begin(b, EEOD_UNIQUE);
+    if (!joined) blocks_begin(b, EEOD_UNIQUE);
     else if (!b->pairs.odd) b->joined++;
-    release(b, joined);
+    blocks_release(b, joined);
     mark(b, length);
 }
 
-static void closing(struct eeod_blocks *b, size_t length) {
+static void blocks_closing(struct eeod_blocks *b, size_t length) {
     if (b->pairs.odd) inner_mark(b, length);
     else b->mark = length;
 }
@@ -73,24 +73,24 @@ static void closing(struct eeod_blocks *b, size_t length) {
 /* What is unique now begins behind the first byte of the mark, or no segment could be told from one of a cacheable block. */
 static void stray(struct eeod_blocks *b, size_t length) {
     if (b->block == EEOD_CACHEABLE) {
-        step(b, EEOD_PASS, 1);
-        begin(b, EEOD_UNIQUE);
-        step(b, EEOD_PASS, length - 1);
+        blocks_step(b, EEOD_PASS, 1);
+        blocks_begin(b, EEOD_UNIQUE);
+        blocks_step(b, EEOD_PASS, length - 1);
         return;
     }
     bool joined = b->block == EEOD_UNIQUE;
-    if (!joined) begin(b, EEOD_UNIQUE);
+    if (!joined) blocks_begin(b, EEOD_UNIQUE);
     else if (b->mark + b->gap) b->joined++;
-    release(b, joined);
+    blocks_release(b, joined);
     inner_text(b, length);
 }
 
 static void marked(struct eeod_blocks *b, enum eeod_pair pair, size_t length) {
     if (pair != EEOD_PAIR_OPENS && pair != EEOD_PAIR_CLOSES) b->odd++;
     switch (pair) {
-    case EEOD_PAIR_OPENS: opening(b, length); break;
+    case EEOD_PAIR_OPENS: blocks_opening(b, length); break;
     case EEOD_PAIR_OPENS_INNER: mark(b, length); break;
-    case EEOD_PAIR_CLOSES: closing(b, length); break;
+    case EEOD_PAIR_CLOSES: blocks_closing(b, length); break;
     case EEOD_PAIR_CLOSES_INNER: inner_mark(b, length); break;
     case EEOD_PAIR_TEXT: inner_text(b, length); break;
     default: stray(b, length);
@@ -102,16 +102,16 @@ void eeod_blocks_feed(struct eeod_blocks *b, const void *data, size_t len) {
     size_t length;
     bool unique = eeod_pairs_unique(&b->pairs);     /* what stands before the next mark */
     for (enum eeod_pair pair; (pair = eeod_pairs_next(&b->pairs, data, len, &at, &length)); unique = eeod_pairs_unique(&b->pairs)) {
-        text(b, (size_t)(at - from), unique);
+        blocks_text(b, (size_t)(at - from), unique);
         marked(b, pair, length);
         from = at + (ptrdiff_t)length;
     }
-    text(b, (size_t)(at - from), unique);
+    blocks_text(b, (size_t)(at - from), unique);
 }
 
 void eeod_blocks_end(struct eeod_blocks *b) {
-    text(b, b->pairs.scan.held, eeod_pairs_unique(&b->pairs));
+    blocks_text(b, b->pairs.scan.held, eeod_pairs_unique(&b->pairs));
     b->pairs.scan.held = 0;
     if (b->block == EEOD_UNIQUE && !b->pairs.depth && b->mark + b->gap) b->joined++;
-    release(b, false);
+    blocks_release(b, false);
 }

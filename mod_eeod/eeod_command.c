@@ -49,7 +49,7 @@ struct page {
 
 static uint64_t segments(uint64_t bytes, uint64_t mss) { return (bytes + mss - 1) / mss; }
 
-static const char *kind_of(const struct page *p) { return p->kind == 'U' ? "unique" : p->kind ? "cacheable" : "unmarked"; }
+static const char *command_kind_of(const struct page *p) { return p->kind == 'U' ? "unique" : p->kind ? "cacheable" : "unmarked"; }
 
 static void end_block(struct page *p) {
     if (!p->kind && !p->length) return;
@@ -58,16 +58,16 @@ static void end_block(struct page *p) {
     p->bytes += p->length;
     if (p->show == SHOW_JSON) {
         base_json_object(&p->json, NULL);
-        base_json_text(&p->json, "kind", kind_of(p));
+        base_json_text(&p->json, "kind", command_kind_of(p));
         base_json_whole(&p->json, "bytes", p->length);
         base_json_whole(&p->json, "segments", n);
         base_json_end_object(&p->json);
     } else if (p->show == SHOW_BLOCKS) {
-        printf("%8" PRIu64 "  %-9s %10" PRIu64 " bytes %8" PRIu64 " segment%s\n", p->number, kind_of(p), p->length, n, n == 1 ? "" : "s");
+        printf("%8" PRIu64 "  %-9s %10" PRIu64 " bytes %8" PRIu64 " segment%s\n", p->number, command_kind_of(p), p->length, n, n == 1 ? "" : "s");
     }
 }
 
-static void take(void *context, enum eeod_step step, size_t n) {
+static void command_take(void *context, enum eeod_step step, size_t n) {
     struct page *p = context;
     if (step == EEOD_CUT) return;
     if (step == EEOD_BEGIN_CACHEABLE || step == EEOD_BEGIN_UNIQUE) {
@@ -75,7 +75,7 @@ static void take(void *context, enum eeod_step step, size_t n) {
         p->kind = step == EEOD_BEGIN_UNIQUE ? 'U' : 'C';
         p->length = 0;
         p->number++;
-        if (p->show == SHOW_TEXT) printf("\n==== %" PRIu64 " %s\n", p->number, kind_of(p));
+        if (p->show == SHOW_TEXT) printf("\n==== %" PRIu64 " %s\n", p->number, command_kind_of(p));
         return;
     }
     if (step == EEOD_PASS) {
@@ -86,7 +86,7 @@ static void take(void *context, enum eeod_step step, size_t n) {
 }
 
 /* 0, or -1 without memory. */
-static int feed(struct page *p, const void *data, size_t n) {
+static int command_feed(struct page *p, const void *data, size_t n) {
     if (p->used) memmove(p->held, p->held + p->eaten, p->used - p->eaten);
     p->used -= p->eaten;
     p->eaten = 0;
@@ -102,7 +102,7 @@ static int feed(struct page *p, const void *data, size_t n) {
     return 0;
 }
 
-static size_t received(char *data, size_t size, size_t n, void *context) { return feed(context, data, size * n) ? 0 : size * n; }
+static size_t received(char *data, size_t size, size_t n, void *context) { return command_feed(context, data, size * n) ? 0 : size * n; }
 
 static int read_url(struct page *p, const char *url, char **error) {
     char why[CURL_ERROR_SIZE] = "";
@@ -136,7 +136,7 @@ static int read_file(struct page *p, const char *path, char **error) {
     FILE *f = strcmp(path, "-") ? fopen(path, "rb") : stdin;
     size_t n;
     int bad = f == NULL;
-    while (!bad && (n = fread(piece, 1, sizeof piece, f)) > 0) bad = feed(p, piece, n);
+    while (!bad && (n = fread(piece, 1, sizeof piece, f)) > 0) bad = command_feed(p, piece, n);
     bad = bad || ferror(f);
     if (bad) base_fail(error, "%s: %s", path, strerror(errno));
     if (f && f != stdin) fclose(f);
@@ -145,7 +145,7 @@ static int read_file(struct page *p, const char *path, char **error) {
 
 /* The whole page, its blocks as they come; 0, or -1 and *error. */
 static int read_page(struct page *p, const struct eeod_marks *marks, const char *source, char **error) {
-    eeod_blocks_begin(&p->blocks, marks, p->options->strip, p->options->least, take, p);
+    eeod_blocks_begin(&p->blocks, marks, p->options->strip, p->options->least, command_take, p);
     if (!strncmp(source, "http://", 7) || !strncmp(source, "https://", 8) ? read_url(p, source, error) : read_file(p, source, error)) return -1;
     eeod_blocks_end(&p->blocks);
     end_block(p);
@@ -157,7 +157,7 @@ static const char NEVER_CLOSED[] = "an opening mark is never closed, or in a scr
 
 /* ---- commands -------------------------------------------------------------------------------------------------------------------- */
 
-static void tell(FILE *out, const struct page *p) {
+static void command_tell(FILE *out, const struct page *p) {
     uint64_t plain = segments(p->bytes, p->options->mss);
 
     fprintf(out, "%" PRIu64 " bytes in %" PRIu64 " segments of at most %" PRIu64 " bytes, %" PRIu64 " more than without blocks; %" PRIu64 " cacheable and %" PRIu64
@@ -167,7 +167,7 @@ static void tell(FILE *out, const struct page *p) {
     fputc('\n', out);
 }
 
-static void tell_json(struct page *p) {
+static void command_tell_json(struct page *p) {
     base_json_end_array(&p->json);
     base_json_whole(&p->json, "bytes", p->bytes);
     base_json_whole(&p->json, "segments", p->segments);
@@ -179,7 +179,7 @@ static void tell_json(struct page *p) {
     base_json_done(&p->json);
 }
 
-static int show(const struct options *o, const struct eeod_marks *marks, const char *source) {
+static int command_show(const struct options *o, const struct eeod_marks *marks, const char *source) {
     struct page p = { .options = o, .show = o->json ? SHOW_JSON : o->text ? SHOW_TEXT : SHOW_BLOCKS };
     char *error = NULL;
     int rv;
@@ -191,10 +191,10 @@ static int show(const struct options *o, const struct eeod_marks *marks, const c
     }
     rv = read_page(&p, marks, source, &error);
     if (o->json) {
-        tell_json(&p);
+        command_tell_json(&p);
     } else if (!rv) {
         if (o->text) putchar('\n');
-        tell(stdout, &p);
+        command_tell(stdout, &p);
         if (p.blocks.pairs.odd) puts(STRAY);
         if (p.blocks.pairs.depth) puts(NEVER_CLOSED);
     }
@@ -214,13 +214,13 @@ static int cat(int argc, char **argv) {
     else if (words > 2) status = base_misused("one page at a time; one too many: %s", argv[2]);
     else if (o.text && o.json) status = base_misused("cat: --text or --json, one of them");
     else if ((why = eeod_marks_set(&marks, o.marks.first, o.marks.second))) status = base_misused("--marks: %s", why);
-    else status = show(&o, &marks, argv[1]);
+    else status = command_show(&o, &marks, argv[1]);
     free(error);
     base_settings_free(&options_table, &o);
     return status;
 }
 
-static int look(const char *source, FILE *found, char **error) {
+static int command_look(const char *source, FILE *found, char **error) {
     static const struct options usual = { .mss = 1448, .least = 128 };
     struct page p = { .options = &usual, .show = SHOW_NOTHING };
     struct eeod_marks marks;
@@ -229,14 +229,14 @@ static int look(const char *source, FILE *found, char **error) {
     eeod_marks_set(&marks, EEOD_USUAL_OPEN, EEOD_USUAL_CLOSE);
     rv = read_page(&p, &marks, source, error);
     if (!rv && (p.blocks.pairs.odd || p.blocks.pairs.depth)) rv = base_fail(error, "%s: %s", source, p.blocks.pairs.odd ? STRAY : NEVER_CLOSED);
-    else if (!rv) tell(found, &p);
+    else if (!rv) command_tell(found, &p);
     free(p.held);
     return rv;
 }
 
-static int check(int argc, char **argv) { return base_check(argc, argv, look); }
+static int command_check(int argc, char **argv) { return base_check(argc, argv, command_look); }
 
-static void more_help(FILE *out) {
+static void command_more_help(FILE *out) {
     fputs("Shows the blocks that the marks of a page make: which kind, how long, and how many TCP segments each takes.  - is standard input.\n\n"
           "Options of cat (in brackets what holds without the option):\n", out);
     base_settings_help(&options_table, out);
@@ -244,11 +244,11 @@ static void more_help(FILE *out) {
 
 static const struct base_command commands[] = {
     { "cat", "[OPTION]... FILE|URL|-", "the blocks of a page", 0, BASE_ANY_NUMBER, cat },
-    { "check", "[--json] FILE|URL|-...", "whether each mark of pages has another", 0, BASE_ANY_NUMBER, check },
+    { "check", "[--json] FILE|URL|-...", "whether each mark of pages has another", 0, BASE_ANY_NUMBER, command_check },
 };
 
 int main(int argc, char **argv) {
-    static const struct base_program me = { "fairgate-eeod", PACKAGE_VERSION, commands, sizeof commands / sizeof *commands, more_help };
+    static const struct base_program me = { "fairgate-eeod", PACKAGE_VERSION, commands, sizeof commands / sizeof *commands, command_more_help };
 
     return base_program_main(&me, argc, argv);
 }

@@ -17,7 +17,7 @@ void eeod_config_begin(apr_pool_t *pconf) {
     eeod_marks_set(&default_marks, EEOD_USUAL_OPEN, EEOD_USUAL_CLOSE);
 }
 
-int eeod_config_used(void) { return used; }
+bool eeod_config_used(void) { return used; }
 
 void *eeod_config_create_dir(apr_pool_t *p, char *dir) {
     struct eeod_dir *d = apr_pcalloc(p, sizeof *d);
@@ -38,7 +38,7 @@ void *eeod_config_merge_dir(apr_pool_t *p, void *base, void *add) {
     return d;
 }
 
-int eeod_config_on(const request_rec *r) { return ((const struct eeod_dir *)ap_get_module_config(r->per_dir_config, &eeod_module))->on > 0; }
+bool eeod_config_on(const request_rec *r) { return ((const struct eeod_dir *)ap_get_module_config(r->per_dir_config, &eeod_module))->on > 0; }
 
 struct eeod_dir eeod_config_of(const request_rec *r) {
     struct eeod_dir d = *(const struct eeod_dir *)ap_get_module_config(r->per_dir_config, &eeod_module);
@@ -52,7 +52,7 @@ struct eeod_dir eeod_config_of(const request_rec *r) {
 
 static int same_type(const char *wanted, const char *type, size_t n) { return strlen(wanted) == n && !ap_cstr_casecmpn(wanted, type, n); }
 
-int eeod_config_type(const struct eeod_dir *d, const char *content_type) {
+bool eeod_config_type(const struct eeod_dir *d, const char *content_type) {
     if (!content_type) return 0;
     size_t n = strcspn(content_type, "; \t");
     if (!d->types) {
@@ -67,7 +67,7 @@ int eeod_config_type(const struct eeod_dir *d, const char *content_type) {
 
 /* ---- directives -------------------------------------------------------------------------------------------------------------- */
 
-static const char *set_engine(cmd_parms *cmd, void *dir, int on) {
+static const char *config_set_engine(cmd_parms *cmd, void *dir, int on) {
     (void)cmd;
     ((struct eeod_dir *)dir)->on = on;
     if (on) used = 1;
@@ -116,7 +116,7 @@ static const char *set_marks(cmd_parms *cmd, void *dir, const char *open, const 
 #define EVERYWHERE (RSRC_CONF | ACCESS_CONF)
 
 const command_rec eeod_commands[] = {
-    AP_INIT_FLAG("EeodEngine", set_engine, NULL, EVERYWHERE, "On: the pages here go out in blocks, cut at their marks"),
+    AP_INIT_FLAG("EeodEngine", config_set_engine, NULL, EVERYWHERE, "On: the pages here go out in blocks, cut at their marks"),
     AP_INIT_ITERATE("EeodTypes", add_type, NULL, EVERYWHERE, "content types of pages that may have marks (text/html application/xhtml+xml)"),
     AP_INIT_FLAG("EeodStrip", set_strip, NULL, EVERYWHERE, "On: the marks are taken out of the page (Off)"),
     AP_INIT_TAKE1("EeodMinBlock", set_least, NULL, EVERYWHERE, "bytes of the smallest cacheable block; smaller ones go with the unique one beside them (128)"),

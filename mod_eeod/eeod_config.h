@@ -5,6 +5,7 @@
 
 #include <httpd.h>
 #include <http_config.h>
+#include <stdbool.h>
 
 #include "marks/eeod_scan.h"
 
@@ -24,9 +25,9 @@ void *eeod_config_create_dir(apr_pool_t *p, char *dir);
 void *eeod_config_merge_dir(apr_pool_t *p, void *base, void *add);
 
 void                   eeod_config_begin(apr_pool_t *pconf);        /* pre_config */
-int                    eeod_config_used(void);                      /* some EeodEngine On was seen */
-int                    eeod_config_on(const request_rec *r);
+bool eeod_config_used(void);                      /* some EeodEngine On was seen */
+bool eeod_config_on(const request_rec *r);
 struct eeod_dir        eeod_config_of(const request_rec *r);
-int                    eeod_config_type(const struct eeod_dir *d, const char *content_type);
+bool eeod_config_type(const struct eeod_dir *d, const char *content_type);
 
 #endif

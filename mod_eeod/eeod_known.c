@@ -42,7 +42,7 @@ static int known_by_name(request_rec *r, const apr_bucket *b, const struct eeod_
         && !apr_table_get(r->headers_in, "Content-Length") && !apr_table_get(r->headers_in, "Transfer-Encoding");
 }
 
-int eeod_known_unmarked(request_rec *r, const apr_bucket *b, const struct eeod_marks *m, struct eeod_known *id) {
+bool eeod_known_unmarked(request_rec *r, const apr_bucket *b, const struct eeod_marks *m, struct eeod_known *id) {
     apr_finfo_t info;
 
     id->key = 0;

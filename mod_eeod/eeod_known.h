@@ -7,6 +7,7 @@
 #ifndef FAIRGATE_EEOD_KNOWN_H
 #define FAIRGATE_EEOD_KNOWN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <apr_buckets.h>
@@ -26,7 +27,7 @@ void eeod_known_child_init(void);       /* the key of the hash */
  * 1: this file, which is all of r's body, has none of these marks; should another have taken its name while r went through httpd, with the same length, it is
  * the former that is meant, as it is by httpd's own Content-Length.  Else fills *id for eeod_known_remember.
  */
-int  eeod_known_unmarked(request_rec *r, const apr_bucket *file, const struct eeod_marks *m, struct eeod_known *id);
+bool eeod_known_unmarked(request_rec *r, const apr_bucket *file, const struct eeod_marks *m, struct eeod_known *id);
 void eeod_known_remember(const struct eeod_known *id, apr_time_t now);
 
 #endif

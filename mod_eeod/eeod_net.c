@@ -116,7 +116,7 @@ static apr_size_t slice_of(struct eeod_net *n, int fd) {
     return mss > SLICE ? mss : SLICE / mss * mss;
 }
 
-static void begin_block(struct eeod_net *n, int fd, enum eeod_block kind) {
+static void net_begin_block(struct eeod_net *n, int fd, enum eeod_block kind) {
     if (n->sent) {
         apr_size_t mss = mss_of(n, fd);
         n->segments += (n->sent + mss - 1) / mss;
@@ -144,7 +144,7 @@ static void take_metadata(struct eeod_net *n, int fd, apr_bucket_brigade *bb) {
     apr_bucket *b;
 
     while ((b = APR_BRIGADE_FIRST(bb)) != APR_BRIGADE_SENTINEL(bb) && (APR_BUCKET_IS_METADATA(b) || b->length == 0)) {
-        if (ends_block(b)) begin_block(n, fd, eeod_boundary_kind(b));
+        if (ends_block(b)) net_begin_block(n, fd, eeod_boundary_kind(b));
         if (AP_BUCKET_IS_EOR(b)) end_response(n);
         apr_bucket_delete(b);
     }
@@ -183,7 +183,7 @@ static void close_message(struct batch *t) {
 }
 
 /* Puts bytes into messages, as far as there is room for them. */
-static int fill(struct eeod_net *n, int fd, struct batch *t, const char *data, apr_size_t len) {
+static int net_fill(struct eeod_net *n, int fd, struct batch *t, const char *data, apr_size_t len) {
     apr_size_t slice = slice_of(n, fd);
 
     while (len && t->messages < MESSAGES && t->pieces < PIECES) {
@@ -276,7 +276,7 @@ static apr_status_t gather(struct eeod_net *n, int fd, apr_bucket_brigade *bb, i
         }
         rv = apr_bucket_read(b, &data, &len, APR_BLOCK_READ);
         if (rv != APR_SUCCESS) return rv;
-        if (!fill(n, fd, t, data, len)) break;
+        if (!net_fill(n, fd, t, data, len)) break;
     }
     if (t->bytes) close_part(n, fd, t, must);
     return APR_SUCCESS;
@@ -428,7 +428,7 @@ static apr_status_t wait_for_room(conn_rec *c, apr_socket_t *s) {
 }
 
 /* All that may go, up to the point where nothing must. */
-static apr_status_t send_all(ap_filter_t *f, struct eeod_net *n, apr_bucket_brigade *bb, int flush, int handler) {
+static apr_status_t net_send_all(ap_filter_t *f, struct eeod_net *n, apr_bucket_brigade *bb, int flush, int handler) {
     conn_rec *c = f->c;
     apr_socket_t *s = ap_get_conn_socket(c);
     apr_status_t rv;
@@ -487,7 +487,7 @@ static apr_status_t net_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
         bb = n->pending;
     }
     n->flush = flush;
-    rv = send_all(f, n, bb, flush, handler);
+    rv = net_send_all(f, n, bb, flush, handler);
     if (rv == APR_SUCCESS || APR_STATUS_IS_EAGAIN(rv)) rv = set_aside(f, n, bb);
     if (rv != APR_SUCCESS) {
         ap_log_cerror(APLOG_MARK, APLOG_TRACE1, rv, c, "eeod: writing to the network");

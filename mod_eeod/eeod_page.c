@@ -98,7 +98,7 @@ static int forbidden(const request_rec *r) {
 }
 
 /* The header is about to go: so that a packet cache knows, when the page begins, that what stands before the first mark is everybody's. */
-static void say(struct page *p) {
+static void page_say(struct page *p) {
     request_rec *r = p->f->r;
 
     if (!p->asked || !p->marked || p->blocks.pairs.odd || p->conf.strip || !p->boundaries || !*p->conf.marks->says) return;
@@ -110,11 +110,11 @@ static void say(struct page *p) {
 
 /* Before anything goes on. */
 static void first(struct page *p) {
-    if (!p->passed) say(p);
+    if (!p->passed) page_say(p);
     p->passed = 1;
 }
 
-static apr_status_t pass(struct page *p) {
+static apr_status_t page_pass(struct page *p) {
     if (p->status == APR_SUCCESS && !APR_BRIGADE_EMPTY(p->out)) {
         first(p);
         p->status = ap_pass_brigade(p->f->next, p->out);
@@ -124,7 +124,7 @@ static apr_status_t pass(struct page *p) {
     return p->status;
 }
 
-static void add(struct page *p, apr_bucket *b) { APR_BRIGADE_INSERT_TAIL(p->out, b); }
+static void page_add(struct page *p, apr_bucket *b) { APR_BRIGADE_INSERT_TAIL(p->out, b); }
 
 /* The first n bytes of p->in go to p->out, or away. */
 static void move(struct page *p, apr_size_t n, int drop) {
@@ -134,7 +134,7 @@ static void move(struct page *p, apr_size_t n, int drop) {
         n -= b->length;
         APR_BUCKET_REMOVE(b);
         if (drop) apr_bucket_destroy(b);
-        else add(p, b);
+        else page_add(p, b);
     }
 }
 
@@ -148,56 +148,56 @@ static void pass_bytes(struct page *p, apr_size_t n) {
         n -= part;
         if (p->mark) {
             p->mark -= part;
-            if (!p->mark) pass(p);
+            if (!p->mark) page_pass(p);
         } else if (p->room) {
             p->room -= part;
             if (p->room) continue;
-            pass(p);
+            page_pass(p);
             p->room = EEOD_CHUNK;
         }
     }
 }
 
-static void begin_block(struct page *p, enum eeod_block kind) {
+static void page_begin_block(struct page *p, enum eeod_block kind) {
     int opens = kind == EEOD_UNIQUE && !p->blocks.pairs.odd, bare = p->conf.strip || (kind == EEOD_UNIQUE && !opens);
 
     if (!p->boundaries) return;
     p->marked |= opens;
     if (p->chunks) {
-        pass(p);
+        page_pass(p);
         p->room = kind == EEOD_CACHEABLE ? EEOD_CHUNK : 0;
         p->mark = opens && !bare ? p->conf.marks->length[0] : 0;
     }
-    add(p, eeod_boundary_create(kind, p->f->c->bucket_alloc));
+    page_add(p, eeod_boundary_create(kind, p->f->c->bucket_alloc));
     /* Without a mark the block begins with the header of its first chunk, which must be behind the boundary then. */
-    if (p->chunks && bare) pass(p);
+    if (p->chunks && bare) page_pass(p);
 }
 
-static void take(void *context, enum eeod_step step, size_t n) {
+static void page_take(void *context, enum eeod_step step, size_t n) {
     struct page *p = context;
 
     switch (step) {
     case EEOD_PASS: pass_bytes(p, n); break;
     case EEOD_DROP: move(p, n, 1); break;
     case EEOD_CUT:
-        if (p->boundaries) add(p, eeod_boundary_create(EEOD_UNIQUE, p->f->c->bucket_alloc));
+        if (p->boundaries) page_add(p, eeod_boundary_create(EEOD_UNIQUE, p->f->c->bucket_alloc));
         break;
-    case EEOD_BEGIN_CACHEABLE: begin_block(p, EEOD_CACHEABLE); break;
-    case EEOD_BEGIN_UNIQUE: begin_block(p, EEOD_UNIQUE); break;
+    case EEOD_BEGIN_CACHEABLE: page_begin_block(p, EEOD_CACHEABLE); break;
+    case EEOD_BEGIN_UNIQUE: page_begin_block(p, EEOD_UNIQUE); break;
     }
 }
 
 /* The bucket goes to p->in, and what is known now goes on from there. */
-static void feed(struct page *p, apr_bucket *b, const char *data, apr_size_t len) {
+static void page_feed(struct page *p, apr_bucket *b, const char *data, apr_size_t len) {
     APR_BUCKET_REMOVE(b);
     APR_BRIGADE_INSERT_TAIL(p->in, b);
     if (p->one_block) pass_bytes(p, len);
     else eeod_blocks_feed(&p->blocks, data, len);
-    if (!p->whole && p->portion >= EEOD_PORTION && !p->room) pass(p);
+    if (!p->whole && p->portion >= EEOD_PORTION && !p->room) page_pass(p);
 }
 
 /* No more bytes come. */
-static void end(struct page *p) {
+static void page_end(struct page *p) {
     if (p->over) return;
     p->over = 1;
     if (!p->one_block) eeod_blocks_end(&p->blocks);
@@ -214,7 +214,7 @@ static void end(struct page *p) {
 /* ---- what is left alone ------------------------------------------------------------------------------------------------------ */
 
 /* Counted each time, said once in a process and reason. */
-static int aside(request_rec *r, enum eeod_counter why, const char *what) {
+static int page_aside(request_rec *r, enum eeod_counter why, const char *what) {
     static atomic_flag said[EEOD_NCOUNTERS];
 
     eeod_count(why, 1);
@@ -227,15 +227,15 @@ static int aside(request_rec *r, enum eeod_counter why, const char *what) {
 static int unreadable(request_rec *r) {
     const char *e = r->content_encoding ? r->content_encoding : apr_table_get(r->headers_out, "Content-Encoding");
 
-    if (e && ap_cstr_casecmp(e, "identity")) return aside(r, EEOD_aside_encoded, "the body is encoded; SetEnv \"no-gzip 1\" and \"no-brotli 1\" keep httpd's own encoders away");
-    if (r->status == HTTP_PARTIAL_CONTENT) return aside(r, EEOD_aside_other, "its handler answers with a part of it");
+    if (e && ap_cstr_casecmp(e, "identity")) return page_aside(r, EEOD_aside_encoded, "the body is encoded; SetEnv \"no-gzip 1\" and \"no-brotli 1\" keep httpd's own encoders away");
+    if (r->status == HTTP_PARTIAL_CONTENT) return page_aside(r, EEOD_aside_other, "its handler answers with a part of it");
     return 0;
 }
 
 /* Connections whose segments do not hold what passes here. */
 static int unreachable(request_rec *r) {
-    if (r->connection->master) return aside(r, EEOD_aside_http2, "HTTP/2 has frames of its own");
-    if (ap_ssl_conn_is_ssl(r->connection)) return aside(r, EEOD_aside_tls, "the connection is encrypted; let what ends TLS stand before the packet cache");
+    if (r->connection->master) return page_aside(r, EEOD_aside_http2, "HTTP/2 has frames of its own");
+    if (ap_ssl_conn_is_ssl(r->connection)) return page_aside(r, EEOD_aside_tls, "the connection is encrypted; let what ends TLS stand before the packet cache");
     return 0;
 }
 
@@ -244,15 +244,15 @@ static int picked(request_rec *r, const apr_bucket *file) {
     const char *range = apr_table_get(r->headers_in, "Range");
 
     if (!range) return 0;
-    if (strchr(range, ',')) return aside(r, EEOD_aside_other, "several ranges of it were asked for");
-    if (file && file->length > AT_ONCE) return aside(r, EEOD_aside_other, "a range of it was asked for, and it is a large file");
+    if (strchr(range, ',')) return page_aside(r, EEOD_aside_other, "several ranges of it were asked for");
+    if (file && file->length > AT_ONCE) return page_aside(r, EEOD_aside_other, "a range of it was asked for, and it is a large file");
     return 0;
 }
 
 /* ---- whether there are marks at all ------------------------------------------------------------------------------------------ */
 
 /* A scan that stops at the first mark.  1: there is one; 0: there is none; -1: it can't be read. */
-static int scan(const struct eeod_marks *m, apr_bucket_brigade *bb, int keep) {
+static int page_scan(const struct eeod_marks *m, apr_bucket_brigade *bb, int keep) {
     struct eeod_scan s;
     const char *data;
     apr_size_t len;
@@ -287,7 +287,7 @@ static int file_has_marks(ap_filter_t *f, const struct eeod_marks *m, apr_bucket
     if (apr_bucket_copy(file, &b) != APR_SUCCESS) return 1;
     copy = apr_brigade_create(f->r->pool, f->c->bucket_alloc);
     APR_BRIGADE_INSERT_TAIL(copy, b);
-    found = scan(m, copy, 0);
+    found = page_scan(m, copy, 0);
     apr_brigade_destroy(copy);
     if (found == 0) eeod_known_remember(&id, f->r->request_time);
     return found != 0;
@@ -325,13 +325,13 @@ static void bytes_change(request_rec *r) {
 static int begin_segments(ap_filter_t *f) {
     struct eeod_net *n = eeod_net_of(f->c);
 
-    if (!n) return !aside(f->r, EEOD_aside_other, "another module's network filter is in the way");
+    if (!n) return !page_aside(f->r, EEOD_aside_other, "another module's network filter is in the way");
     eeod_net_begin(n, f->c);
     return 1;
 }
 
 /* At the first brigade: what is to become of the response.  NULL: it goes on as it is. */
-static struct page *begin(ap_filter_t *f, apr_bucket_brigade *bb) {
+static struct page *page_begin(ap_filter_t *f, apr_bucket_brigade *bb) {
     request_rec *r = f->r;
     struct eeod_dir conf = eeod_config_of(r);
     int pages = eeod_config_type(&conf, r->content_type), boundaries, whole, one_block = !pages;
@@ -348,7 +348,7 @@ static struct page *begin(ap_filter_t *f, apr_bucket_brigade *bb) {
     boundaries = !unreachable(r);
     if (!conf.strip && (!boundaries || r->header_only || picked(r, file))) return NULL;
     whole = all_here(bb);
-    if (pages && (file ? !file_has_marks(f, conf.marks, file) : whole && scan(conf.marks, bb, 1) == 0)) {
+    if (pages && (file ? !file_has_marks(f, conf.marks, file) : whole && page_scan(conf.marks, bb, 1) == 0)) {
         eeod_count(EEOD_unmarked, 1);
         if (!conf.files) return NULL;
         one_block = 1;
@@ -369,13 +369,13 @@ static struct page *begin(ap_filter_t *f, apr_bucket_brigade *bb) {
     p->in = apr_brigade_create(r->pool, f->c->bucket_alloc);
     p->out = apr_brigade_create(r->pool, f->c->bucket_alloc);
     p->alone = apr_brigade_create(r->pool, f->c->bucket_alloc);
-    eeod_blocks_begin(&p->blocks, p->conf.marks, p->conf.strip, (size_t)p->conf.least, take, p);
-    if (p->one_block) begin_block(p, EEOD_CACHEABLE);
+    eeod_blocks_begin(&p->blocks, p->conf.marks, p->conf.strip, (size_t)p->conf.least, page_take, p);
+    if (p->one_block) page_begin_block(p, EEOD_CACHEABLE);
     return p;
 }
 
 /* Many small pieces of data behind the metadata of a brigade: one in their place. */
-static void join(apr_bucket_brigade *bb) {
+static void page_join(apr_bucket_brigade *bb) {
     apr_bucket *b, *next;
     const char *bytes;
     apr_size_t len, n = 0;
@@ -395,7 +395,7 @@ static void join(apr_bucket_brigade *bb) {
 }
 
 /* What is fed but not yet taken, and a chunk that is not yet full, outlive this call.  Both have been read, and are a chunk at most, or what waits for the first mark. */
-static apr_status_t keep(struct page *p, apr_bucket_brigade *bb) {
+static apr_status_t page_keep(struct page *p, apr_bucket_brigade *bb) {
     int pieces = 0;
 
     for (apr_bucket *b = APR_BRIGADE_FIRST(bb); b != APR_BRIGADE_SENTINEL(bb); b = APR_BUCKET_NEXT(b)) {
@@ -403,7 +403,7 @@ static apr_status_t keep(struct page *p, apr_bucket_brigade *bb) {
         if (rv != APR_SUCCESS && rv != APR_ENOTIMPL) return rv;
         pieces++;
     }
-    if (pieces > PIECES) join(bb);
+    if (pieces > PIECES) page_join(bb);
     return APR_SUCCESS;
 }
 
@@ -411,7 +411,7 @@ static apr_status_t keep(struct page *p, apr_bucket_brigade *bb) {
 static int waits(const struct page *p) { return p->asked && !p->passed && !p->marked && !p->over && p->portion < EEOD_PORTION; }
 
 /* A flush: what stands before it goes on, but for a chunk that is not full. */
-static void flush(struct page *p, apr_bucket *b) {
+static void page_flush(struct page *p, apr_bucket *b) {
     if (waits(p)) {
         apr_bucket_destroy(b);
         return;
@@ -423,12 +423,12 @@ static void flush(struct page *p, apr_bucket *b) {
         apr_brigade_cleanup(p->alone);
         return;
     }
-    add(p, b);
-    if (!p->whole) pass(p);
+    page_add(p, b);
+    if (!p->whole) page_pass(p);
 }
 
 /* A bucket of data, at the head of bb: reads it, and feeds it. */
-static apr_status_t data(struct page *p, apr_bucket *b) {
+static apr_status_t page_data(struct page *p, apr_bucket *b) {
     const char *bytes;
     apr_size_t len;
     apr_status_t rv = APR_EAGAIN;
@@ -436,7 +436,7 @@ static apr_status_t data(struct page *p, apr_bucket *b) {
     if (APR_BUCKET_IS_FILE(b)) eeod_read_by_portions(b);
     if (b->length == (apr_size_t)-1) {
         rv = apr_bucket_read(b, &bytes, &len, APR_NONBLOCK_READ);
-        if (APR_STATUS_IS_EAGAIN(rv)) flush(p, apr_bucket_flush_create(p->f->c->bucket_alloc));
+        if (APR_STATUS_IS_EAGAIN(rv)) page_flush(p, apr_bucket_flush_create(p->f->c->bucket_alloc));
     }
     if (APR_STATUS_IS_EAGAIN(rv)) rv = apr_bucket_read(b, &bytes, &len, APR_BLOCK_READ);
     if (rv != APR_SUCCESS) return rv;
@@ -449,7 +449,7 @@ static apr_status_t data(struct page *p, apr_bucket *b) {
         rv = apr_bucket_read(b, &bytes, &len, APR_BLOCK_READ);
         if (rv != APR_SUCCESS) return rv;
     }
-    feed(p, b, bytes, len);
+    page_feed(p, b, bytes, len);
     return APR_SUCCESS;
 }
 
@@ -463,33 +463,33 @@ static apr_status_t page_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
     apr_status_t rv = APR_SUCCESS;
 
     if (APR_BRIGADE_EMPTY(bb)) return APR_SUCCESS;
-    if (!p && !(p = f->ctx = begin(f, bb))) {
+    if (!p && !(p = f->ctx = page_begin(f, bb))) {
         ap_remove_output_filter(f);
         return ap_pass_brigade(f->next, bb);
     }
     ap_assert(p->magic == PAGE_MAGIC);
     if (p->one_block && !p->chunks) {       /* whatever it consists of, a file for one, it stays so */
         APR_BRIGADE_PREPEND(bb, p->out);
-        end(p);
+        page_end(p);
         ap_remove_output_filter(f);
         return ap_pass_brigade(f->next, bb);
     }
     while (!APR_BRIGADE_EMPTY(bb) && rv == APR_SUCCESS) {
         apr_bucket *b = APR_BRIGADE_FIRST(bb);
         if (!APR_BUCKET_IS_METADATA(b) && !p->over) {
-            rv = data(p, b);
+            rv = page_data(p, b);
         } else {
             APR_BUCKET_REMOVE(b);
-            if (ends(p, b)) end(p);
-            if (APR_BUCKET_IS_FLUSH(b)) flush(p, b);
-            else add(p, b);
+            if (ends(p, b)) page_end(p);
+            if (APR_BUCKET_IS_FLUSH(b)) page_flush(p, b);
+            else page_add(p, b);
         }
         if (rv == APR_SUCCESS) rv = p->status;
     }
     apr_brigade_cleanup(bb);
-    if (rv == APR_SUCCESS && !waits(p) && (!p->room || !p->portion)) rv = pass(p);
-    if (rv == APR_SUCCESS) rv = keep(p, p->in);
-    if (rv == APR_SUCCESS) rv = keep(p, p->out);
+    if (rv == APR_SUCCESS && !waits(p) && (!p->room || !p->portion)) rv = page_pass(p);
+    if (rv == APR_SUCCESS) rv = page_keep(p, p->in);
+    if (rv == APR_SUCCESS) rv = page_keep(p, p->out);
     return rv;
 }
 

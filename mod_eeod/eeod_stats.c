@@ -37,8 +37,8 @@ void eeod_count(enum eeod_counter which, uint64_t n) {
 
 static apr_uint64_t value(int i) { return atomic_load_explicit(&stats->n[i], memory_order_relaxed); }
 
-static void to_client(void *to, const char *text, size_t bytes) { ap_rwrite(text, (int)bytes, to); }
-static struct base_sink client(request_rec *r) { return (struct base_sink){ to_client, r }; }
+static void stats_to_client(void *to, const char *text, size_t bytes) { ap_rwrite(text, (int)bytes, to); }
+static struct base_sink stats_client(request_rec *r) { return (struct base_sink){ stats_to_client, r }; }
 
 static const struct { const char *total, *name, *help; } counters[] = {
 #define X(name, help) { #name "_total", #name, help },
@@ -46,7 +46,7 @@ static const struct { const char *total, *name, *help; } counters[] = {
 #undef X
 };
 
-static void figures(struct base_figure *to) {
+static void stats_figures(struct base_figure *to) {
     for (int i = 0; i < EEOD_NCOUNTERS; i++)
         to[i] = (struct base_figure){ counters[i].total, counters[i].name, counters[i].help, NULL, (double)value(i), BASE_COUNTER };
 }
@@ -54,16 +54,16 @@ static void figures(struct base_figure *to) {
 static void prometheus(request_rec *r) {
     struct base_figure all[EEOD_NCOUNTERS];
 
-    figures(all);
+    stats_figures(all);
     ap_set_content_type(r, BASE_PROMETHEUS_TYPE);
-    base_figures_prometheus(client(r), "fairgate_eeod_", (struct base_label){ NULL, NULL }, all, EEOD_NCOUNTERS);
+    base_figures_prometheus(stats_client(r), "fairgate_eeod_", (struct base_label){ NULL, NULL }, all, EEOD_NCOUNTERS);
 }
 
 static void json(request_rec *r) {
-    struct base_json j = base_json_into(client(r));
+    struct base_json j = base_json_into(stats_client(r));
     struct base_figure all[EEOD_NCOUNTERS];
 
-    figures(all);
+    stats_figures(all);
     ap_set_content_type(r, "application/json");
     base_json_object(&j, NULL);
     base_figures_json(&j, all, EEOD_NCOUNTERS);
@@ -71,7 +71,7 @@ static void json(request_rec *r) {
     base_json_done(&j);
 }
 
-static void text(request_rec *r) {
+static void stats_text(request_rec *r) {
     ap_set_content_type(r, "text/plain; charset=utf-8");
     for (int i = 0; i < EEOD_NCOUNTERS; i++) ap_rprintf(r, "%-17s %12" APR_UINT64_T_FMT "  %s\n", counters[i].name, value(i), counters[i].help);
     ap_rputs("Also as ?json and ?prometheus.\n", r);
@@ -84,7 +84,7 @@ int eeod_status_handler(request_rec *r) {
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
     if (r->args && !strcmp(r->args, "json")) json(r);
     else if (r->args && !strcmp(r->args, "prometheus")) prometheus(r);
-    else text(r);
+    else stats_text(r);
     return OK;
 }
 

@@ -23,14 +23,14 @@
 
 APLOG_USE_MODULE(eeod);
 
-static int pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp) {
+static int eeod_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp) {
     (void)plog;
     (void)ptemp;
     eeod_config_begin(pconf);
     return OK;
 }
 
-static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s) {
+static int eeod_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s) {
     const char *why;
     apr_status_t rv = eeod_stats_open(s->process->pool);
 
@@ -50,18 +50,18 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     return OK;
 }
 
-static void child_init(apr_pool_t *pchild, server_rec *s) {
+static void eeod_child_init(apr_pool_t *pchild, server_rec *s) {
     (void)pchild;
     (void)s;
     eeod_known_child_init();
 }
 
-static void register_hooks(apr_pool_t *p) {
+static void eeod_register_hooks(apr_pool_t *p) {
     (void)p;
-    ap_hook_pre_config(pre_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_pre_config(eeod_pre_config, NULL, NULL, APR_HOOK_MIDDLE);
     /* After modules that register filters as late as this. */
-    ap_hook_post_config(post_config, NULL, NULL, APR_HOOK_LAST);
-    ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_post_config(eeod_post_config, NULL, NULL, APR_HOOK_LAST);
+    ap_hook_child_init(eeod_child_init, NULL, NULL, APR_HOOK_MIDDLE);
     /* Filters of the same place stand in the order in which they are inserted: behind the others. */
     ap_hook_insert_filter(eeod_page_insert, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_insert_error_filter(eeod_page_insert_error, NULL, NULL, APR_HOOK_REALLY_LAST);
@@ -72,5 +72,5 @@ static void register_hooks(apr_pool_t *p) {
 }
 
 module AP_MODULE_DECLARE_DATA eeod_module = {
-    STANDARD20_MODULE_STUFF, eeod_config_create_dir, eeod_config_merge_dir, NULL, NULL, eeod_commands, register_hooks, AP_MODULE_FLAG_NONE
+    STANDARD20_MODULE_STUFF, eeod_config_create_dir, eeod_config_merge_dir, NULL, NULL, eeod_commands, eeod_register_hooks, AP_MODULE_FLAG_NONE
 };

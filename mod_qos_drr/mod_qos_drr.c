@@ -240,7 +240,7 @@ static apr_status_t stop_listening(void *unused) {
 }
 
 /* From now on hooks look after it. */
-static void keep(struct kept *k, apr_pool_t *pconf) {
+static void qos_drr_keep(struct kept *k, apr_pool_t *pconf) {
     kept = k;
     apr_pool_cleanup_register(pconf, NULL, stop_listening, apr_pool_cleanup_null);
 }
@@ -353,7 +353,7 @@ static int set_up_segment(server_rec *s, struct kept *k, struct qos_server *conf
         ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, errno, s, "qos: no memory for QosPageTable: sizes are learnt as pages are asked for");
     if (conf->share) qos_share_hash_key(conf->share, k->sizes.hash_key);
     k->view.host = &host;
-    keep(k, pconf);
+    qos_drr_keep(k, pconf);
     if (listen_for_alarms(k))
         ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, errno, s, "qos: no pipe for children to tell "
                      "that the memory that they share is damaged: if it is, they go unscheduled until `apachectl restart`");
@@ -363,7 +363,7 @@ static int set_up_segment(server_rec *s, struct kept *k, struct qos_server *conf
 
 /* ---- hooks ------------------------------------------------------------------------------------------------------------------- */
 
-static int pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp) {
+static int qos_drr_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp) {
     (void)plog;
     (void)ptemp;
     qos_config_begin(pconf);
@@ -377,7 +377,7 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, 
     return qos_config_finish(qos_config(), pconf, s);
 }
 
-static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s) {
+static int qos_drr_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s) {
     struct qos_server *conf = qos_config();
     struct kept *k = kept_segment(s->process->pool);
     int rc;
@@ -393,7 +393,7 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
         if (k->view.sh && k->wanted) give_up_segment(k);
         if (k->view.sh) {
             note_the_dead(k);
-            keep(k, pconf);
+            qos_drr_keep(k, pconf);
         }
         return OK;
     }
@@ -436,7 +436,7 @@ static int configure(server_rec *s) {
     return 1;
 }
 
-static void child_init(apr_pool_t *pchild, server_rec *s) {
+static void qos_drr_child_init(apr_pool_t *pchild, server_rec *s) {
     int rc, first;
 
     apr_signal(SIGIO, SIG_DFL);
@@ -459,13 +459,13 @@ static void child_status(server_rec *s, pid_t pid, ap_generation_t generation, i
     look_at_alarm(s);
 }
 
-static void register_hooks(apr_pool_t *p) {
+static void qos_drr_register_hooks(apr_pool_t *p) {
     (void)p;
-    ap_hook_pre_config(pre_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_pre_config(qos_drr_pre_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_check_config(check_config, NULL, NULL, APR_HOOK_MIDDLE);
     /* After the MPM's own, which fixes the limits that the segment is sized by. */
-    ap_hook_post_config(post_config, NULL, NULL, APR_HOOK_LAST);
-    ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_post_config(qos_drr_post_config, NULL, NULL, APR_HOOK_LAST);
+    ap_hook_child_init(qos_drr_child_init, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_status(child_status, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_monitor(monitor, NULL, NULL, APR_HOOK_MIDDLE);
     /* Around everybody's: what a held request's fixups answered must not reach the MPM. */
@@ -486,5 +486,5 @@ static void register_hooks(apr_pool_t *p) {
 }
 
 module AP_MODULE_DECLARE_DATA qos_drr_module = {
-    STANDARD20_MODULE_STUFF, qos_config_create_dir, qos_config_merge_dir, NULL, NULL, qos_commands, register_hooks, AP_MODULE_FLAG_NONE
+    STANDARD20_MODULE_STUFF, qos_config_create_dir, qos_config_merge_dir, NULL, NULL, qos_commands, qos_drr_register_hooks, AP_MODULE_FLAG_NONE
 };

@@ -18,7 +18,7 @@
 
 static ap_filter_rec_t *filter_rec;
 
-static struct shm_row *row_of(const struct qos_request *q) { return shm_row_of(&P.view, q->ticket); }
+static struct shm_row *account_row_of(const struct qos_request *q) { return shm_row_of(&P.view, q->ticket); }
 
 /* ---- the page-size table ----------------------------------------------------------------------------------------------------- */
 
@@ -122,7 +122,7 @@ void qos_account_watch(struct qos_request *q) { apr_pool_cleanup_register(q->r->
 void qos_account_begin(struct qos_request *q) {
     conn_rec *c = q->r->connection;
 
-    atomic_store_explicit(&row_of(q)->running, 1, memory_order_relaxed);
+    atomic_store_explicit(&account_row_of(q)->running, 1, memory_order_relaxed);
     q->conn->current = q;
     if (!q->conn->filter) {
         ap_add_output_filter_handle(filter_rec, q->conn, q->r, c);
@@ -203,7 +203,7 @@ void qos_account_leave(rs_ticket_t ticket) {
 
 /* The write is over: a parked response whose client keeps up takes a slot again. */
 static void write_ended(struct qos_request *q, uint64_t began) {
-    struct shm_row *row = row_of(q);
+    struct shm_row *row = account_row_of(q);
 
     atomic_store_explicit(&row->client_since, 0, memory_order_relaxed);
     if (!atomic_load_explicit(&row->parked, memory_order_relaxed)) return;
@@ -281,7 +281,7 @@ static apr_status_t count_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
     }
     tell_progress(q);
     began = shm_now_coarse();
-    atomic_store_explicit(&row_of(q)->client_since, began, memory_order_relaxed);
+    atomic_store_explicit(&account_row_of(q)->client_since, began, memory_order_relaxed);
     rv = ap_pass_brigade(f->next, bb);
     /* Passing a brigade on can end the request (its pool went with the bucket): then there is nothing to look at any more. */
     if (k->current == q && q->ticket != RS_NO_TICKET) write_ended(q, began);

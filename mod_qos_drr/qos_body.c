@@ -11,15 +11,15 @@
 
 static ap_filter_rec_t *body_rec;
 
-static struct shm_row *row_of(const struct qos_request *q) { return shm_row_of(&P.view, q->ticket); }
+static struct shm_row *body_row_of(const struct qos_request *q) { return shm_row_of(&P.view, q->ticket); }
 
 static int was_parked(const struct qos_request *q) {
-    int parked = (int)atomic_load(&row_of(q)->parked);
+    int parked = (int)atomic_load(&body_row_of(q)->parked);
 
     /* Who parks it may be at it right now. */
     if (parked || q->body_lag < SHM_SLOW_US / 2) return parked;
     shm_lock(&P.view);
-    parked = (int)atomic_load(&row_of(q)->parked);
+    parked = (int)atomic_load(&body_row_of(q)->parked);
     shm_unlock(&P.view);
     return parked;
 }
@@ -51,11 +51,11 @@ static apr_status_t body_filter(ap_filter_t *f, apr_bucket_brigade *bb, ap_input
         uint64_t began = shm_now_coarse(), between = q->body_seen ? began - q->body_seen : 0;
 
         q->body_lag -= between < q->body_lag ? between : q->body_lag;
-        atomic_store_explicit(&row_of(q)->client_since, began - q->body_lag, memory_order_relaxed);
+        atomic_store_explicit(&body_row_of(q)->client_since, began - q->body_lag, memory_order_relaxed);
         rv = ap_get_brigade(f->next, bb, mode, block, bytes);
         /* What reads can answer: then the request may be over. */
         if (q->ticket == RS_NO_TICKET) return rv;
-        atomic_store_explicit(&row_of(q)->client_since, 0, memory_order_relaxed);
+        atomic_store_explicit(&body_row_of(q)->client_since, 0, memory_order_relaxed);
         q->body_seen = shm_now_coarse();
         q->body_lag += q->body_seen - began;
     } else {

@@ -9,11 +9,11 @@
 #include "pages/pages_url.h"
 #include "policy/policy_url.h"
 
-int qos_classify_wanted(const request_rec *r) {
+bool qos_classify_wanted(const request_rec *r) {
     return !r->handler || (strcmp(r->handler, "qos-status") && strcmp(r->handler, "server-status"));
 }
 
-static struct policy_text text(const char *s) { return (struct policy_text){ s, s ? strlen(s) : 0 }; }
+static struct policy_text classify_text(const char *s) { return (struct policy_text){ s, s ? strlen(s) : 0 }; }
 
 static uint32_t class_named(const struct qos_server *conf, const char *name) {
     for (uint32_t i = 0; i < conf->nclasses; i++)
@@ -37,13 +37,13 @@ static const char *target(const request_rec *r) {
 static struct policy_text url_of(request_rec *r, char *usual, size_t room) {
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
     struct policy_url u = {
-        .host = text(r->hostname), .port = r->parsed_uri.port_str ? r->parsed_uri.port : 0,
+        .host = classify_text(r->hostname), .port = r->parsed_uri.port_str ? r->parsed_uri.port : 0,
         .slashes = core && core->allow_encoded_slashes && core->decode_encoded_slashes,
     };
 
     if (r->method_number != M_CONNECT) {
-        u.scheme = text(ap_http_scheme(r));
-        u.target = text(target(r));
+        u.scheme = classify_text(ap_http_scheme(r));
+        u.target = classify_text(target(r));
     }
     if (policy_url_room(&u) > room) usual = apr_palloc(r->pool, room = policy_url_room(&u));
     return policy_url_text(&u, usual, room);
@@ -57,21 +57,21 @@ static uint32_t match(const struct qos_server *conf, request_rec *r) {
 
     address(r->useragent_addr, &pr.src_addr, &pr.src_addr_len, &pr.src_port);
     address(r->connection->local_addr, &pr.dst_addr, &pr.dst_addr_len, &pr.dst_port);
-    if (policy_uses(p, POLICY_USER_AGENT)) pr.user_agent = text(apr_table_get(r->headers_in, "User-Agent"));
-    if (policy_uses(p, POLICY_COOKIE)) pr.cookie = text(apr_table_get(r->headers_in, "Cookie"));
+    if (policy_uses(p, POLICY_USER_AGENT)) pr.user_agent = classify_text(apr_table_get(r->headers_in, "User-Agent"));
+    if (policy_uses(p, POLICY_COOKIE)) pr.cookie = classify_text(apr_table_get(r->headers_in, "Cookie"));
     if (policy_uses(p, POLICY_PROT_TYPE))
-        pr.prot_type = text(r->connection->master ? ap_get_protocol(r->connection) : ap_http_scheme(r));
-    if (policy_uses(p, POLICY_DST_DN)) pr.dst_dn = text(r->hostname);
+        pr.prot_type = classify_text(r->connection->master ? ap_get_protocol(r->connection) : ap_http_scheme(r));
+    if (policy_uses(p, POLICY_DST_DN)) pr.dst_dn = classify_text(r->hostname);
     /* A name only if somebody resolved it, both ways (HostnameLookups Double): no look-up in a request's path. */
-    if (policy_uses(p, POLICY_SRC_DN) && r->connection->double_reverse > 0) pr.src_dn = text(r->connection->remote_host);
-    if (policy_uses(p, POLICY_SSL_ID)) pr.ssl_id = text(apr_table_get(r->subprocess_env, "SSL_SESSION_ID"));
+    if (policy_uses(p, POLICY_SRC_DN) && r->connection->double_reverse > 0) pr.src_dn = classify_text(r->connection->remote_host);
+    if (policy_uses(p, POLICY_SSL_ID)) pr.ssl_id = classify_text(apr_table_get(r->subprocess_env, "SSL_SESSION_ID"));
     if (policy_uses(p, POLICY_URL)) pr.url = url_of(r, usual, sizeof usual);
     a = policy_match_request(p, &pr);
     return a.position == POLICY_NONE ? conf->default_class : a.position;
 }
 
 /* What fits the client's coding comes before what does not tell codings apart; in each, what answers taught before what the prober found. */
-static uint64_t mean_of(const struct qos_sizes *z, uint64_t key, enum pages_coding coding) {
+static uint64_t classify_mean_of(const struct qos_sizes *z, uint64_t key, enum pages_coding coding) {
     uint64_t coded = pages_key_coded(key, coding), bytes = pages_learnt_mean(z->learnt, z->pages, coded);
 
     if (!bytes) bytes = pages_known_mean(&z->area->known, &z->file, coded);
@@ -90,7 +90,7 @@ static void want(const struct qos_request *q, uint64_t key) {
 }
 
 /* A decimal number at **at, which moves behind it.  0 if there is none, or too large a one. */
-static int number(const char **at, uint64_t *n) {
+static int classify_number(const char **at, uint64_t *n) {
     const char *begin = *at;
 
     for (*n = 0; **at >= '0' && **at <= '9' && *n < UINT64_MAX / 100; ++*at) *n = *n * 10 + (uint64_t)(**at - '0');
@@ -108,14 +108,14 @@ static uint64_t ranges(const char *field, uint64_t whole) {
 
         while (*at == ' ' || *at == '\t') at++;
         last = *at == '-';
-        if (!last && !number(&at, &from)) return whole;
+        if (!last && !classify_number(&at, &from)) return whole;
         if (*at++ != '-') return whole;
         if (last) {
-            if (!number(&at, &to)) return whole;
+            if (!classify_number(&at, &to)) return whole;
             sum += to < whole ? to : whole;
         } else {
             if (*at < '0' || *at > '9') to = UINT64_MAX;
-            else if (!number(&at, &to) || to < from) return whole;
+            else if (!classify_number(&at, &to) || to < from) return whole;
             if (to >= whole) to = whole - 1;
             if (from <= to) sum += to - from + 1;
         }
@@ -130,7 +130,7 @@ static uint64_t ranges(const char *field, uint64_t whole) {
  * What a request asks for of the page: nothing but a header, parts, or the page if it has changed.  What comes beyond is charged as it
  * comes: so a server that sends the whole page all the same, or a client that lies, gets nothing for nothing.
  */
-static uint64_t asked(const request_rec *r, uint64_t whole) {
+static uint64_t classify_asked(const request_rec *r, uint64_t whole) {
     const char *field;
 
     if (r->header_only) return QOS_HEADER_DEFAULT;
@@ -145,15 +145,15 @@ static uint64_t estimate(const struct qos_request *q) {
     const struct qos_sizes *z = &qos_process.sizes;
     uint64_t bytes;
 
-    bytes = mean_of(z, q->keys.url, q->coding);
+    bytes = classify_mean_of(z, q->keys.url, q->coding);
     if (!bytes) want(q, q->keys.url);
     if (!bytes && q->keys.pattern) {
-        bytes = mean_of(z, q->keys.pattern, q->coding);
+        bytes = classify_mean_of(z, q->keys.pattern, q->coding);
         if (!bytes) want(q, q->keys.pattern);
     }
-    if (!bytes) bytes = mean_of(z, q->keys.dir, q->coding);
+    if (!bytes) bytes = classify_mean_of(z, q->keys.dir, q->coding);
     if (!bytes) bytes = atomic_load_explicit(&qos_process.view.class_mean[qos_config()->number[q->class]], memory_order_relaxed);
-    return asked(q->r, bytes ? bytes : QOS_MEAN_DEFAULT);
+    return classify_asked(q->r, bytes ? bytes : QOS_MEAN_DEFAULT);
 }
 
 /* By what the client wrote, before anything was rewritten: that is what makes pages different. */

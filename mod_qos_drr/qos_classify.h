@@ -11,12 +11,14 @@
 #ifndef FAIRGATE_QOS_CLASSIFY_H
 #define FAIRGATE_QOS_CLASSIFY_H
 
+#include <stdbool.h>
+
 #include "qos_request.h"
 
 /*
  * 0 for what must not wait: our own and mod_status's pages, which are wanted most when the queues are long.
  */
-int  qos_classify_wanted(const request_rec *r);
+bool qos_classify_wanted(const request_rec *r);
 /* Fills q->class, q->keys and q->estimate from q->r. */
 void qos_classify(struct qos_request *q);
 

@@ -50,7 +50,7 @@ void *qos_config_merge_dir(apr_pool_t *p, void *base, void *add) {
 
 /* ---- directives -------------------------------------------------------------------------------------------------------------- */
 
-static const char *set_engine(cmd_parms *cmd, void *dir, int on) {
+static const char *config_set_engine(cmd_parms *cmd, void *dir, int on) {
     ((struct qos_dir *)dir)->on = on;
     if (on) in_force->used = 1;
     (void)cmd;
@@ -58,7 +58,7 @@ static const char *set_engine(cmd_parms *cmd, void *dir, int on) {
 }
 
 /* A decimal number in bounds, or a sentence. */
-static const char *number_in(apr_pool_t *p, const char *what, const char *text, apr_int64_t least, apr_int64_t most, int *out) {
+static const char *config_number_in(apr_pool_t *p, const char *what, const char *text, apr_int64_t least, apr_int64_t most, int *out) {
     char *end;
     apr_int64_t n = apr_strtoi64(text, &end, 10);
 
@@ -74,12 +74,12 @@ static struct number_setting wait_setting = { offsetof(struct qos_server, wait),
 static struct number_setting retry_setting = { offsetof(struct qos_server, retry_after), 1, 86400 };
 static struct number_setting pages_setting = { offsetof(struct qos_server, pages), 1024, 16777216 };
 
-static const char *set_number(cmd_parms *cmd, void *dir, const char *arg) {
+static const char *config_set_number(cmd_parms *cmd, void *dir, const char *arg) {
     const struct number_setting *n = cmd->info;
     const char *bad = ap_check_cmd_context(cmd, GLOBAL_ONLY);
 
     (void)dir;
-    return bad ? bad : number_in(cmd->pool, cmd->cmd->name, arg, n->least, n->most, (int *)((char *)in_force + n->offset));
+    return bad ? bad : config_number_in(cmd->pool, cmd->cmd->name, arg, n->least, n->most, (int *)((char *)in_force + n->offset));
 }
 
 static const char *set_scheduler(cmd_parms *cmd, void *dir, const char *arg) {
@@ -104,7 +104,7 @@ static const char *set_window(cmd_parms *cmd, void *dir, const char *arg, const 
         s->gate = RS_GATE_AUTO;
         s->window = 8;
     } else {
-        bad = number_in(cmd->pool, "QosWindow", arg, 1, 65536, &n);
+        bad = config_number_in(cmd->pool, "QosWindow", arg, 1, 65536, &n);
         if (bad) return apr_pstrcat(cmd->pool, bad, ", or auto", NULL);
         s->gate = RS_GATE_WINDOW;
         s->window = (uint32_t)n;
@@ -112,7 +112,7 @@ static const char *set_window(cmd_parms *cmd, void *dir, const char *arg, const 
     if (!most) return NULL;
     if (s->gate != RS_GATE_AUTO || strncasecmp(most, "max=", 4))
         return apr_psprintf(cmd->pool, "QosWindow %s %s: the second argument must be max=N, after auto", arg, most);
-    bad = number_in(cmd->pool, "QosWindow auto max=", most + 4, 2, 65536, &n);
+    bad = config_number_in(cmd->pool, "QosWindow auto max=", most + 4, 2, 65536, &n);
     if (!bad) s->window_max = (uint32_t)n;
     return bad;
 }
@@ -173,9 +173,9 @@ static const char *set_class(cmd_parms *cmd, void *dir, int argc, char *const ar
     memcpy(c.name, argv[0], strlen(argv[0]));
     for (int i = 1; i < argc && !bad; i++) {
         const char *a = argv[i];
-        if (!strncasecmp(a, "weight=", 7)) { bad = number_in(cmd->pool, "QosClass weight=", a + 7, 1, POLICY_QUANTUM_MAX, &n); c.quantum = (uint32_t)n; }
-        else if (!strncasecmp(a, "queue=", 6)) { bad = number_in(cmd->pool, "QosClass queue=", a + 6, 1, POLICY_QUEUE_MAX, &n); c.queue = (uint32_t)n; }
-        else if (!strncasecmp(a, "wait=", 5)) { bad = number_in(cmd->pool, "QosClass wait=", a + 5, 1, POLICY_WAIT_MAX, &n); c.wait_s = (uint32_t)n; }
+        if (!strncasecmp(a, "weight=", 7)) { bad = config_number_in(cmd->pool, "QosClass weight=", a + 7, 1, POLICY_QUANTUM_MAX, &n); c.quantum = (uint32_t)n; }
+        else if (!strncasecmp(a, "queue=", 6)) { bad = config_number_in(cmd->pool, "QosClass queue=", a + 6, 1, POLICY_QUEUE_MAX, &n); c.queue = (uint32_t)n; }
+        else if (!strncasecmp(a, "wait=", 5)) { bad = config_number_in(cmd->pool, "QosClass wait=", a + 5, 1, POLICY_WAIT_MAX, &n); c.wait_s = (uint32_t)n; }
         else if (!strcasecmp(a, "order=fifo")) c.order = POLICY_FIFO;
         else if (!strcasecmp(a, "order=shortest")) c.order = POLICY_SHORTEST;
         else if (!strcasecmp(a, "default")) c.is_default = 1;
@@ -219,16 +219,16 @@ static const char *set_rule(cmd_parms *cmd, void *dir, int argc, char *const arg
 }
 
 const command_rec qos_commands[] = {
-    AP_INIT_FLAG("QosEngine", set_engine, NULL, RSRC_CONF | ACCESS_CONF, "On: requests here are scheduled by class (default Off)"),
+    AP_INIT_FLAG("QosEngine", config_set_engine, NULL, RSRC_CONF | ACCESS_CONF, "On: requests here are scheduled by class (default Off)"),
     AP_INIT_TAKE1("QosPolicy", set_policy, NULL, RSRC_CONF, "an XML file with the classes and their rules"),
     AP_INIT_TAKE_ARGV("QosClass", set_class, NULL, RSRC_CONF, "NAME weight=N [queue=N] [wait=SECONDS] [order=fifo|shortest] [default]"),
     AP_INIT_TAKE_ARGV("QosRule", set_rule, NULL, RSRC_CONF, "CLASS FIELD [substring|prefix|suffix|exact|regex] PATTERN"),
     AP_INIT_TAKE1("QosScheduler", set_scheduler, NULL, RSRC_CONF, "which request is next: drr (default) or fifo"),
     AP_INIT_TAKE12("QosWindow", set_window, NULL, RSRC_CONF, "how many requests the server works on at one time: N (default 8), or auto [max=N]"),
-    AP_INIT_TAKE1("QosQueue", set_number, &queue_setting, RSRC_CONF, "how many requests may wait, in all classes (default 10000)"),
-    AP_INIT_TAKE1("QosWait", set_number, &wait_setting, RSRC_CONF, "how many seconds a request may wait before it is answered 503 (default 30)"),
-    AP_INIT_TAKE1("QosRetryAfter", set_number, &retry_setting, RSRC_CONF, "seconds in the Retry-After field of such a 503 (default 5)"),
-    AP_INIT_TAKE1("QosPages", set_number, &pages_setting, RSRC_CONF, "how many page sizes to keep of what answers taught (default 65536)"),
+    AP_INIT_TAKE1("QosQueue", config_set_number, &queue_setting, RSRC_CONF, "how many requests may wait, in all classes (default 10000)"),
+    AP_INIT_TAKE1("QosWait", config_set_number, &wait_setting, RSRC_CONF, "how many seconds a request may wait before it is answered 503 (default 30)"),
+    AP_INIT_TAKE1("QosRetryAfter", config_set_number, &retry_setting, RSRC_CONF, "seconds in the Retry-After field of such a 503 (default 5)"),
+    AP_INIT_TAKE1("QosPages", config_set_number, &pages_setting, RSRC_CONF, "how many page sizes to keep of what answers taught (default 65536)"),
     AP_INIT_TAKE1("QosPageTable", set_page_table, NULL, RSRC_CONF, "the file of page sizes that fairgate-prober writes"),
     AP_INIT_TAKE2("QosShare", set_share, NULL, RSRC_CONF, "PROVIDER[:ARGUMENTS] secret=TEXT: share page sizes with other gateways by this socache"),
     { .name = NULL }
@@ -237,7 +237,7 @@ const command_rec qos_commands[] = {
 /* ---- making it final --------------------------------------------------------------------------------------------------------- */
 
 /* The file's text, in `p`; NULL and a sentence if it can't be read. */
-static const char *read_text(apr_pool_t *p, const char *path, apr_size_t *len, const char **why) {
+static const char *config_read_text(apr_pool_t *p, const char *path, apr_size_t *len, const char **why) {
     apr_file_t *f;
     apr_finfo_t info;
     char *text, number[128];
@@ -279,7 +279,7 @@ static struct kept *kept_policy(apr_pool_t *process) {
 static int load_policy(struct qos_server *q, apr_pool_t *pconf, server_rec *s) {
     struct kept *k = kept_policy(s->process->pool);
     apr_size_t len = 0;
-    const char *why = NULL, *text = read_text(pconf, q->policy_file, &len, &why);
+    const char *why = NULL, *text = config_read_text(pconf, q->policy_file, &len, &why);
     char *error = NULL;
 
     if (text) {

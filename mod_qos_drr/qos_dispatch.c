@@ -116,7 +116,7 @@ void qos_dispatch_wake(void) {
     base_futex_wake(&P.view.owners[P.row].wake);
 }
 
-static apr_status_t stop(void *unused) {
+static apr_status_t dispatch_stop(void *unused) {
     (void)unused;
     if (P.dispatching) {
         atomic_store(&P.stop, 1);
@@ -138,6 +138,6 @@ int qos_dispatch_start(apr_pool_t *pchild) {
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (rc) return rc;
     P.dispatching = 1;
-    apr_pool_pre_cleanup_register(pchild, NULL, stop);
+    apr_pool_pre_cleanup_register(pchild, NULL, dispatch_stop);
     return 0;
 }

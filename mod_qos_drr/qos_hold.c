@@ -50,7 +50,7 @@ void qos_hold_child_init(apr_pool_t *pchild, server_rec *s) {
 /* BLOCK: a thread of the MPM.  ASIDE: a thread that no other request could have. */
 enum way { BLOCK, ASIDE, HOLD, SHORT_THEN_HOLD };
 
-static int refuse(struct qos_request *q, enum qos_outcome outcome) {
+static int hold_refuse(struct qos_request *q, enum qos_outcome outcome) {
     q->outcome = outcome;
     if (outcome == QOS_WAIT_TIMEOUT) q->reason = "too-long";
     q->ticket = RS_NO_TICKET;
@@ -60,7 +60,7 @@ static int refuse(struct qos_request *q, enum qos_outcome outcome) {
 }
 
 /* Nobody is there to answer; the log gets the status that other servers write for it. */
-static int leave(struct qos_request *q) {
+static int hold_leave(struct qos_request *q) {
     q->outcome = QOS_GONE;
     q->ticket = RS_NO_TICKET;
     q->wait_us = shm_now() - q->submitted;
@@ -70,7 +70,7 @@ static int leave(struct qos_request *q) {
     return DONE;
 }
 
-static void run(struct qos_request *q, uint64_t now, enum qos_outcome outcome) {
+static void hold_run(struct qos_request *q, uint64_t now, enum qos_outcome outcome) {
     q->outcome = outcome;
     q->wait_us = now - q->submitted;
     qos_account_begin(q);
@@ -96,13 +96,13 @@ static int client_left(const struct qos_request *q) {
     return q->client_fd >= 0 && poll(&fd, 1, 0) > 0;
 }
 
-static struct shm_row *row_of(const struct qos_request *q) { return shm_row_of(&P.view, q->ticket); }
+static struct shm_row *hold_row_of(const struct qos_request *q) { return shm_row_of(&P.view, q->ticket); }
 
 /* Woken, for whatever reason: is the wait over?  QOS_WAITED: it has a slot.  QOS_PASSED: it goes on waiting. */
-static enum qos_outcome look(struct qos_request *q) {
+static enum qos_outcome hold_look(struct qos_request *q) {
     enum qos_outcome end;
 
-    if (atomic_load(&row_of(q)->go)) return QOS_WAITED;
+    if (atomic_load(&hold_row_of(q)->go)) return QOS_WAITED;
     if (client_left(q)) end = QOS_GONE;
     else if (shm_now() >= q->deadline) end = QOS_WAIT_TIMEOUT;
     else return QOS_PASSED;
@@ -117,7 +117,7 @@ static enum qos_outcome wait_blocking(struct qos_request *q) {
     enum qos_outcome end;
 
     if (stream) qos_streams_enter(q);
-    while (end = look(q), end == QOS_PASSED) {
+    while (end = hold_look(q), end == QOS_PASSED) {
         uint64_t sleep = stream ? qos_streams_look(q) : SHM_TICK_US, now = shm_now();
         /* The dispatcher looks that often only while requests are held without a thread. */
         if (sleep <= SHM_TICK_US) {
@@ -126,7 +126,7 @@ static enum qos_outcome wait_blocking(struct qos_request *q) {
             shm_pump(&P.view, P.row);
         }
         if (q->deadline < now + sleep) sleep = q->deadline > now ? q->deadline - now : 1;
-        base_futex_wait(&row_of(q)->go, 0, sleep);
+        base_futex_wait(&hold_row_of(q)->go, 0, sleep);
     }
     if (stream) qos_streams_leave(q);
     return end;
@@ -169,7 +169,7 @@ static void keep_spare(int fd) {
  * be had.
  */
 static enum qos_outcome make_wake_fd(struct qos_request *q) {
-    struct shm_row *row = row_of(q);
+    struct shm_row *row = hold_row_of(q);
     int go;
 
     q->wake_fd = spare_fd();
@@ -232,7 +232,7 @@ static enum qos_outcome submit(struct qos_request *q, uint64_t now, enum way *wa
     if (refusal == RS_OK) {
         more = shm_pump_locked(&P.view, now, P.row, q->ticket, &w);
         outcome = QOS_WAITED;
-        if (row_of(q)->go) {
+        if (hold_row_of(q)->go) {
             outcome = QOS_PASSED;
         } else if (*way == HOLD && spare_thread_locked()) {
             shm_block_locked(&P.view, q->ticket, class, UINT32_MAX, 0);
@@ -255,7 +255,7 @@ static enum qos_outcome submit(struct qos_request *q, uint64_t now, enum way *wa
 
 /* Some milliseconds in this thread.  QOS_WAITED if the turn came, else QOS_PASSED: from now on it is held. */
 static enum qos_outcome wait_shortly(struct qos_request *q) {
-    struct shm_row *row = row_of(q);
+    struct shm_row *row = hold_row_of(q);
     uint64_t until = q->submitted + SHORT_US, now = q->submitted;
     int go, first = 0;
 
@@ -284,18 +284,18 @@ static uint64_t longest_wait_us(const struct qos_request *q) {
 }
 
 /* What the end of a wait (or none) means for the request: DECLINED lets it go on. */
-static int conclude(struct qos_request *q, enum qos_outcome outcome) {
+static int hold_conclude(struct qos_request *q, enum qos_outcome outcome) {
     switch (outcome) {
     case QOS_PASSED:
-        run(q, q->submitted, outcome);
+        hold_run(q, q->submitted, outcome);
         return DECLINED;
     case QOS_WAITED:
-        run(q, shm_now(), outcome);
+        hold_run(q, shm_now(), outcome);
         return DECLINED;
     case QOS_GONE:
-        return leave(q);
+        return hold_leave(q);
     default:
-        return refuse(q, outcome);
+        return hold_refuse(q, outcome);
     }
 }
 
@@ -337,7 +337,7 @@ int qos_hold_fixups(request_rec *r) {
         }
         put_wake_fd(q);
     }
-    return conclude(q, outcome);
+    return hold_conclude(q, outcome);
 }
 
 int qos_hold_again(struct qos_request *q) {
@@ -352,7 +352,7 @@ int qos_hold_again(struct qos_request *q) {
     if (end == QOS_WAITED) end = wait_blocking(q);
     q->wait_us += shm_now() - now;
     if (end == QOS_PASSED || end == QOS_WAITED) {
-        atomic_store_explicit(&row_of(q)->running, 1, memory_order_relaxed);
+        atomic_store_explicit(&hold_row_of(q)->running, 1, memory_order_relaxed);
         return 1;
     }
     q->outcome = end;
@@ -372,7 +372,7 @@ static int go_on(conn_rec *c, struct qos_request *q, enum qos_outcome outcome) {
     ap_update_child_status(c->sbh, SERVER_BUSY_WRITE, r);
     c->cs->state = CONN_STATE_HANDLER;
     apr_thread_mutex_lock(r->invoke_mtx);
-    rc = conclude(q, outcome);
+    rc = hold_conclude(q, outcome);
     if (rc == DECLINED) rc = ap_invoke_handler(r);
     apr_thread_mutex_unlock(r->invoke_mtx);
     if (rc == SUSPENDED) {
@@ -407,7 +407,7 @@ int qos_hold_process_connection(conn_rec *c) {
         eventfd_t n;
 
         eventfd_read(q->wake_fd, &n);
-        outcome = look(q);
+        outcome = hold_look(q);
         if (outcome == QOS_PASSED) return wait_again(c);
         k->held = NULL;
         put_wake_fd(q);

@@ -71,7 +71,7 @@ static void *keep_sharing(void *server) {
  * It may hang in a cache's answer, or, where a signal ends the process (prefork), wait for a lock that the interrupted thread has: then it is left
  * to end with the process.
  */
-static void join(pthread_t thread) {
+static void keeper_join(pthread_t thread) {
     for (int patience = 0; patience < 2; patience++) {
         struct timespec t;
 
@@ -82,17 +82,17 @@ static void join(pthread_t thread) {
     }
 }
 
-static apr_status_t stop(void *unused) {
+static apr_status_t keeper_end(void *unused) {
     (void)unused;
     atomic_store(&P.keeper_stop, 1);
     base_futex_wake(&P.keeper_stop);
-    for (unsigned i = 0; i < P.keepers; i++) join(P.keeper[i]);
+    for (unsigned i = 0; i < P.keepers; i++) keeper_join(P.keeper[i]);
     P.keepers = 0;
     shm_keeps_no_longer(&P.view, P.generation, P.row);
     return APR_SUCCESS;
 }
 
-static int start(void *(*run)(void *), server_rec *s) {
+static int keeper_start(void *(*run)(void *), server_rec *s) {
     sigset_t all, before;
     int rc;
 
@@ -113,8 +113,8 @@ int qos_keeper_start(apr_pool_t *pchild, server_rec *s, int first) {
         P.sizes.file.base = NULL;       /* whatever a child of before still reads in */
     }
     if (P.row == SHM_NO_ROW) return 0;
-    if (qos_config()->page_table) rc = start(keep_table, s);
-    if (!rc && qos_config()->share) rc = start(keep_sharing, s);
-    if (P.keepers) apr_pool_pre_cleanup_register(pchild, NULL, stop);
+    if (qos_config()->page_table) rc = keeper_start(keep_table, s);
+    if (!rc && qos_config()->share) rc = keeper_start(keep_sharing, s);
+    if (P.keepers) apr_pool_pre_cleanup_register(pchild, NULL, keeper_end);
     return rc;
 }

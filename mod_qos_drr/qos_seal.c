@@ -73,7 +73,7 @@ unsigned qos_seal_close(const struct qos_seal *s, uint64_t key, uint64_t bytes, 
 }
 
 /* Decimal digits and the space behind them. */
-static int number(const char **at, const char *end, uint64_t *out) {
+static int seal_number(const char **at, const char *end, uint64_t *out) {
     const char *p = *at;
 
     *out = 0;
@@ -89,7 +89,7 @@ uint64_t qos_seal_open(const struct qos_seal *s, uint64_t key, uint64_t hour, co
     uint64_t bytes, told;
 
     if (n < 2 + 2 + 2 + 2 * SEAL || n >= QOS_SEAL_ROOM || text[0] != '2' || text[1] != ' ') return 0;
-    if (!number(&at, end, &bytes) || !number(&at, end, &told) || end - at != 2 * SEAL) return 0;
+    if (!seal_number(&at, end, &bytes) || !seal_number(&at, end, &told) || end - at != 2 * SEAL) return 0;
     seal_of(s, key, text, (size_t)(at - text), right);
     if (CRYPTO_memcmp(at, right, 2 * SEAL)) return 0;
     if (told > hour + 1 || told + QOS_SEAL_HOURS < hour || bytes > PAGES_SIZE_MAX) return 0;

@@ -66,7 +66,7 @@ void qos_share_hash_key(const struct qos_cache *c, uint64_t hash_key[2]) { memcp
 
 static uint64_t hour_of(apr_time_t t) { return (uint64_t)apr_time_sec(t) / 3600; }
 
-static apr_status_t store(struct qos_cache *c, server_rec *s, uint64_t key, uint64_t bytes, apr_pool_t *pool) {
+static apr_status_t share_store(struct qos_cache *c, server_rec *s, uint64_t key, uint64_t bytes, apr_pool_t *pool) {
     unsigned char name[QOS_SEAL_NAME];
     char value[QOS_SEAL_ROOM];
     apr_time_t now = apr_time_now();
@@ -121,9 +121,9 @@ static int failed(struct qos_cache *c, server_rec *s, apr_status_t rv) {
     return 0;
 }
 
-static int tell(struct qos_cache *c, server_rec *s, uint64_t key, apr_pool_t *pool) {
+static int share_tell(struct qos_cache *c, server_rec *s, uint64_t key, apr_pool_t *pool) {
     uint64_t bytes = pages_learnt_mean(P.sizes.learnt, P.sizes.pages, key);
-    apr_status_t rv = bytes ? store(c, s, key, bytes, pool) : APR_SUCCESS;
+    apr_status_t rv = bytes ? share_store(c, s, key, bytes, pool) : APR_SUCCESS;
 
     if (rv != APR_SUCCESS) return failed(c, s, rv);
     if (!bytes) return 1;
@@ -145,7 +145,7 @@ static int asked_lately(struct qos_cache *c, uint64_t key) {
     return 0;
 }
 
-static int ask(struct qos_cache *c, server_rec *s, uint64_t key, apr_pool_t *pool) {
+static int share_ask(struct qos_cache *c, server_rec *s, uint64_t key, apr_pool_t *pool) {
     apr_status_t rv = asked_lately(c, key) ? APR_SUCCESS : look_for(c, s, key, pool);
     return rv == APR_SUCCESS ? 1 : failed(c, s, rv);
 }
@@ -156,12 +156,12 @@ int qos_share_one(struct qos_cache *c, server_rec *s, apr_pool_t *pool) {
 
     if (apr_time_now() < c->again) return 0;
     /* A cache that is gone says "not found" too: only what it stores shows that it is back. */
-    if (c->failing) return (key = pages_ring_take(&share->news)) != 0 && tell(c, s, key, pool);
+    if (c->failing) return (key = pages_ring_take(&share->news)) != 0 && share_tell(c, s, key, pool);
     for (int i = 0; i < 2; i++)
         if (c->turn++ % 2) {
-            if ((key = pages_ring_take(&share->news)) != 0) return tell(c, s, key, pool);
+            if ((key = pages_ring_take(&share->news)) != 0) return share_tell(c, s, key, pool);
         } else if ((key = pages_ring_take(&share->wanted)) != 0) {
-            return ask(c, s, key, pool);
+            return share_ask(c, s, key, pool);
         }
     return 0;
 }

@@ -32,7 +32,7 @@ static void take_own(struct look *l, const struct base_figure *all, size_t n, ap
 
 static double atomic_of(_Atomic uint64_t *n) { return (double)atomic_load(n); }
 
-static struct look *take(request_rec *r) {
+static struct look *status_take(request_rec *r) {
     struct look *l = apr_pcalloc(r->pool, sizeof *l);
     struct rs_figures *f = &l->figures;
     const struct shm_view *v = &P.view;
@@ -103,14 +103,14 @@ static double share(const struct look *l, const struct rs_figures_class *c) { re
 static apr_uint64_t u(uint64_t n) { return n; }   /* as its format wants it */
 
 /* Answered 503 without having waited. */
-static uint64_t refused(const struct look *l) {
+static uint64_t status_refused(const struct look *l) {
     uint64_t sum = 0;
     for (int i = 0; i < RS_WHY_TOO_LONG; i++) sum += l->figures.refused[i];
     return sum;
 }
 
-static void to_client(void *to, const char *text, size_t bytes) { ap_rwrite(text, (int)bytes, to); }
-static struct base_sink client(request_rec *r) { return (struct base_sink){ to_client, r }; }
+static void status_to_client(void *to, const char *text, size_t bytes) { ap_rwrite(text, (int)bytes, to); }
+static struct base_sink status_client(request_rec *r) { return (struct base_sink){ status_to_client, r }; }
 
 static const char page_head[] =
     "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"2\">"
@@ -134,7 +134,7 @@ static void page(request_rec *r, const struct look *l) {
                U64 " queue full, " U64 " no thread to wait in, " U64 " no descriptor), " U64 " waited too long, " U64 " left while waiting. "
                "%u page sizes learnt, " U64 " URLs known from the prober%s. Scheduler %s, window %s, %u children.</p>\n",
                all->outstanding, all->window, all->queued, l->held, l->blocked, all->parked, u(all->counts.done + all->counts.aborted),
-               u(refused(l)), u(why[RS_WHY_CLASS_FULL]), u(why[RS_WHY_SHARE_FULL]), u(why[RS_WHY_QUEUE_FULL]), u(why[RS_WHY_NO_THREAD]),
+               u(status_refused(l)), u(why[RS_WHY_CLASS_FULL]), u(why[RS_WHY_SHARE_FULL]), u(why[RS_WHY_QUEUE_FULL]), u(why[RS_WHY_NO_THREAD]),
                u(why[RS_WHY_NO_DESCRIPTOR]), u(why[RS_WHY_TOO_LONG]), u(l->gone), l->pages, u(l->known),
                l->table_refused ? " (its last table was refused: see the error log)" : "", rs_sched_name((int)all->settings.sched),
                rs_gate_name((int)all->settings.gate), l->children);
@@ -157,13 +157,13 @@ static void page(request_rec *r, const struct look *l) {
 static int asks_for(const request_rec *r, const char *format) { return r->args && !strcmp(r->args, format); }
 
 /* There is nothing to show: said in the form that was asked for. */
-static int nothing(request_rec *r, const char *state, const char *sentence) {
+static int status_nothing(request_rec *r, const char *state, const char *sentence) {
     if (asks_for(r, "json")) {
         ap_set_content_type(r, "application/json");
-        rs_figures_none_json(client(r), state, sentence);
+        rs_figures_none_json(status_client(r), state, sentence);
     } else if (asks_for(r, "prometheus")) {
         ap_set_content_type(r, BASE_PROMETHEUS_TYPE);
-        rs_figures_none_prometheus(client(r), RS_AT_HTTPD, state);
+        rs_figures_none_prometheus(status_client(r), RS_AT_HTTPD, state);
     } else {
         ap_set_content_type(r, "text/plain; charset=utf-8");
         ap_rprintf(r, "%s\n", sentence);
@@ -179,16 +179,16 @@ int qos_status_handler(request_rec *r) {
     if (r->method_number != M_GET) return HTTP_METHOD_NOT_ALLOWED;
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
     /* A child for which there was no row can tell as well as any other. */
-    if (!qos_config()->used || !P.view.sh) return nothing(r, "off", "QosEngine is off everywhere in this server: nothing is scheduled.");
+    if (!qos_config()->used || !P.view.sh) return status_nothing(r, "off", "QosEngine is off everywhere in this server: nothing is scheduled.");
     /* What this child has by itself is nobody's status; the next one has it. */
     if (shm_has_left(&P.view)) return HTTP_SERVICE_UNAVAILABLE;
-    l = take(r);
+    l = status_take(r);
     if (asks_for(r, "json")) {
         ap_set_content_type(r, "application/json");
-        rs_figures_json(client(r), &l->figures);
+        rs_figures_json(status_client(r), &l->figures);
     } else if (asks_for(r, "prometheus")) {
         ap_set_content_type(r, BASE_PROMETHEUS_TYPE);
-        rs_figures_prometheus(client(r), &l->figures);
+        rs_figures_prometheus(status_client(r), &l->figures);
     } else {
         page(r, l);
     }
@@ -200,7 +200,7 @@ int qos_status_lines(request_rec *r, int flags) {
     const struct rs_stats *all;
 
     if (!qos_config()->used || !P.view.sh || shm_has_left(&P.view)) return OK;
-    l = take(r);
+    l = status_take(r);
     all = &l->figures.all;
     if (flags & AP_STATUS_SHORT) {
         ap_rprintf(r, "QosWindow: %u\nQosOutstanding: %u\nQosQueued: %u\nQosParked: %u\n", all->window, all->outstanding, all->queued,

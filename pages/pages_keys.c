@@ -112,7 +112,7 @@ void pages_keys(const uint64_t hash_key[2], const char *host, const char *target
 }
 
 /* "q=0", "q=0.0" and so on: not wanted. */
-static int refused(const char *parameters, const char *end) {
+static int keys_refused(const char *parameters, const char *end) {
     const char *q = parameters;
 
     while (q < end && strchr("; \t", *q)) q++;
@@ -131,7 +131,7 @@ enum pages_coding pages_coding_of(const char *accept) {
         accept += space;
         n = strcspn(accept, ",; \t");
         end = accept + strcspn(accept, ",");
-        if (!refused(accept + n, end)) {
+        if (!keys_refused(accept + n, end)) {
             if (n == 2 && !strncasecmp(accept, "br", 2)) most = PAGES_BR;
             else if (most == PAGES_IDENTITY && ((n == 4 && !strncasecmp(accept, "gzip", 4)) || (n == 6 && !strncasecmp(accept, "x-gzip", 6))))
                 most = PAGES_GZIP;

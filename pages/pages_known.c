@@ -64,7 +64,7 @@ void pages_known_forget(struct pages_known *k, const struct pages_known_area *ar
     memset(k->source, 0, sizeof k->source);
 }
 
-static uint64_t mean_of(uint64_t value) {
+static uint64_t known_mean_of(uint64_t value) {
     uint64_t count = value & COUNT_MAX;
     return count ? (value >> COUNT_BITS) / count : 0;
 }
@@ -79,7 +79,7 @@ uint64_t pages_known_mean(const struct pages_known *k, const struct pages_known_
     /* Never more than three of four are taken, but in a half that is just being emptied and filled anything may be. */
     for (uint64_t i = key & mask, n = 0; n <= mask; i = (i + 1) & mask, n++) {
         uint64_t at = atomic_load_explicit(&rows[i].key, memory_order_relaxed);
-        if (at == key) return mean_of(atomic_load_explicit(&rows[i].value, memory_order_relaxed));
+        if (at == key) return known_mean_of(atomic_load_explicit(&rows[i].value, memory_order_relaxed));
         if (!at) return 0;
     }
     return 0;
@@ -90,7 +90,7 @@ uint64_t pages_known_mean(const struct pages_known *k, const struct pages_known_
 struct fill { struct row *rows; uint64_t mask, used; };
 
 /* One more page of this key; 0 when the rows are full. */
-static int add(struct fill *f, uint64_t key, uint64_t bytes) {
+static int known_add(struct fill *f, uint64_t key, uint64_t bytes) {
     uint64_t i = key & f->mask, sum, count;
 
     for (uint64_t n = 0; f->rows[i].key && f->rows[i].key != key; i = (i + 1) & f->mask)
@@ -117,9 +117,9 @@ static int add_page(struct fill *f, const uint64_t hash_key[2], const char *host
         int own = row->body[c] != PAGES_UNKNOWN;
         uint64_t bytes = row->body[own ? c : PAGES_IDENTITY] + row->header;
 
-        if (own && !add(f, pages_key_coded(keys.url, c), bytes)) return 0;
-        if (keys.pattern && !add(f, pages_key_coded(keys.pattern, c), bytes)) return 0;
-        if (!add(f, pages_key_coded(keys.dir, c), bytes)) return 0;
+        if (own && !known_add(f, pages_key_coded(keys.url, c), bytes)) return 0;
+        if (keys.pattern && !known_add(f, pages_key_coded(keys.pattern, c), bytes)) return 0;
+        if (!known_add(f, pages_key_coded(keys.dir, c), bytes)) return 0;
     }
     return 1;
 }
@@ -136,7 +136,7 @@ static void host_of(const char *origin, char *host, size_t room) {
 
 enum filled { FILLED, FULL, BAD };
 
-static enum filled fill(struct fill *f, const uint64_t hash_key[2], const char *path, uint64_t *urls, char **error) {
+static enum filled known_fill(struct fill *f, const uint64_t hash_key[2], const char *path, uint64_t *urls, char **error) {
     pages_reader_t *r = pages_reader_open(path, error);
     enum pages_next next = r ? PAGES_ROW : PAGES_BAD;
     char host[PAGES_ORIGIN_MAX + 1], origin[PAGES_ORIGIN_MAX + 1] = "";
@@ -170,7 +170,7 @@ static uint64_t rows_promised(const char *path, uint64_t size, char **error) {
 /* What happened to a file: judged either way, or not to be judged now (errno). */
 enum judged { GOOD, REFUSED, TROUBLE };
 
-static enum judged load(struct pages_known *k, const struct pages_known_area *area, const char *path, uint64_t size, char **error) {
+static enum judged known_load(struct pages_known *k, const struct pages_known_area *area, const char *path, uint64_t size, char **error) {
     uint64_t word = atomic_load(&k->now), other = !(word & 1), bits = 10, urls = 0, promised = rows_promised(path, size, error);
     enum filled filled = FULL;
     const uint64_t hash_key[2] = { k->hash_key[0], k->hash_key[1] };
@@ -184,7 +184,7 @@ static enum judged load(struct pages_known *k, const struct pages_known_area *ar
         if (madvise(f.rows, HALF_BYTES, MADV_REMOVE) ||
             fallocate(area->fd, 0, (off_t)(other * HALF_BYTES), (off_t)((f.mask + 1) * sizeof(struct row))))
             return TROUBLE;
-        filled = fill(&f, hash_key, path, &urls, error);
+        filled = known_fill(&f, hash_key, path, &urls, error);
         if (filled != FILLED) continue;
         atomic_store_explicit(&k->now, ((word >> 8) + 1) << 8 | bits << 1 | other, memory_order_release);
         atomic_store(&k->urls, urls);
@@ -224,7 +224,7 @@ static enum pages_known_end look_locked(struct pages_known *k, const struct page
     if (!source_of(path, source)) {
         if (!k->trouble && !memcmp(source, k->source, sizeof source) && !memcmp(k->hash_key, hash_key, sizeof k->hash_key)) return PAGES_KNOWN_SAME;
         memcpy(k->hash_key, hash_key, sizeof k->hash_key);
-        judged = load(k, area, path, source[1], error);
+        judged = known_load(k, area, path, source[1], error);
     }
     why = errno;
     k->trouble = judged == TROUBLE ? why : 0;

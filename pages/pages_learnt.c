@@ -22,12 +22,12 @@ static uint32_t sets_of(uint32_t pages) {
 
 size_t pages_learnt_bytes(uint32_t pages) { return (size_t)sets_of(pages) * WAYS * sizeof(struct page); }
 
-static struct page *set_of(const void *table, uint32_t pages, uint64_t key) {
+static struct page *learnt_set_of(const void *table, uint32_t pages, uint64_t key) {
     return (struct page *)table + (size_t)(key & (sets_of(pages) - 1)) * WAYS;
 }
 
 uint64_t pages_learnt_mean(const void *table, uint32_t pages, uint64_t key) {
-    struct page *set = set_of(table, pages, key);
+    struct page *set = learnt_set_of(table, pages, key);
     for (int i = 0; i < WAYS; i++)
         if (atomic_load_explicit(&set[i].key, memory_order_relaxed) == key)
             return atomic_load_explicit(&set[i].value, memory_order_relaxed) >> COUNT_BITS;
@@ -35,7 +35,7 @@ uint64_t pages_learnt_mean(const void *table, uint32_t pages, uint64_t key) {
 }
 
 void pages_learnt_add(void *table, uint32_t pages, uint64_t key, uint64_t bytes) {
-    struct page *set = set_of(table, pages, key), *row = NULL, *least = set;
+    struct page *set = learnt_set_of(table, pages, key), *row = NULL, *least = set;
     uint64_t value, count, mean, fewest = UINT64_MAX;
 
     if (bytes > MEAN_MAX) bytes = MEAN_MAX;

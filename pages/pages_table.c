@@ -20,7 +20,7 @@
 static const char flag_letters[] = "cdvu";
 
 /* The first thing that is wrong; what else is follows from it. */
-static void say(char **error, const char *name, uint64_t line, const char *what) {
+static void table_say(char **error, const char *name, uint64_t line, const char *what) {
     if (!error || *error) return;
     base_fail(error, "%s", what);
     base_place(error, name, line);
@@ -43,12 +43,12 @@ struct pages_reader {
 
 static enum pages_next bad(pages_reader_t *r, char **error, const char *what) {
     r->ended = 1;
-    say(error, r->name, r->line, what);
+    table_say(error, r->name, r->line, what);
     return PAGES_BAD;
 }
 
 /* The next line without its \n, or NULL and a sentence.  *raw: how long it was with it. */
-static char *next_line(pages_reader_t *r, size_t *raw, char **error) {
+static char *table_next_line(pages_reader_t *r, size_t *raw, char **error) {
     size_t n;
 
     r->line++;
@@ -79,7 +79,7 @@ static int split(char *line, char **field, int most) {
     return most + 1;
 }
 
-static int number(const char *text, uint64_t most, uint64_t *out) {
+static int table_number(const char *text, uint64_t most, uint64_t *out) {
     uint64_t value = 0;
 
     if (!*text || (text[0] == '0' && text[1])) return 0;
@@ -104,7 +104,7 @@ static int hexadecimal(const char *text, uint64_t *out) {
 }
 
 static int size_of(const char *text, uint64_t *out) {
-    if (strcmp(text, "-")) return number(text, PAGES_SIZE_MAX, out);
+    if (strcmp(text, "-")) return table_number(text, PAGES_SIZE_MAX, out);
     *out = PAGES_UNKNOWN;
     return 1;
 }
@@ -137,7 +137,7 @@ static int is_target(const char *text, size_t n) {
     return 1;
 }
 
-int pages_etag_fits(const char *text) {
+bool pages_etag_fits(const char *text) {
     if (strlen(text) > PAGES_ETAG_MAX || !*text) return 0;
     for (; *text; text++)
         if ((unsigned char)*text <= ' ' || *text == 127) return 0;
@@ -153,7 +153,7 @@ static int is_origin(const char *text) {
     return 1;
 }
 
-static enum pages_next row_of(pages_reader_t *r, char **field, struct pages_row *row, char **error) {
+static enum pages_next table_row_of(pages_reader_t *r, char **field, struct pages_row *row, char **error) {
     uint64_t header, samples, depth, checked, modified;
     size_t n = strlen(field[0]);
 
@@ -163,9 +163,9 @@ static enum pages_next row_of(pages_reader_t *r, char **field, struct pages_row 
     if (r->any && strcmp(r->before, field[0]) >= 0) return bad(r, error, "rows must stand in ascending order of their targets");
     for (int c = 0; c < PAGES_CODINGS; c++)
         if (!size_of(field[1 + c], &row->body[c])) return bad(r, error, "body, gzip and br must be numbers of bytes, or -");
-    if (!number(field[4], UINT32_MAX, &header) || !number(field[5], PAGES_SIZE_MAX, &row->spread) ||
-        !number(field[6], UINT32_MAX, &samples) || !number(field[7], UINT32_MAX, &depth) ||
-        !number(field[8], INT64_MAX, &checked) || !number(field[9], INT64_MAX, &modified))
+    if (!table_number(field[4], UINT32_MAX, &header) || !table_number(field[5], PAGES_SIZE_MAX, &row->spread) ||
+        !table_number(field[6], UINT32_MAX, &samples) || !table_number(field[7], UINT32_MAX, &depth) ||
+        !table_number(field[8], INT64_MAX, &checked) || !table_number(field[9], INT64_MAX, &modified))
         return bad(r, error, "header, spread, samples, depth, checked and modified must be numbers");
     if (!pages_flags_of(field[10], &row->flags)) return bad(r, error, "flags must be letters of c, d, v, u in this order, or -");
     row->etag = strcmp(field[11], "-") ? field[11] : NULL;
@@ -204,13 +204,13 @@ enum pages_next pages_reader_next(pages_reader_t *r, struct pages_row *row, char
     if (r->magic != MAGIC_READ) abort();
     if (r->ended) return bad(r, error, "read behind its end");
     for (;;) {
-        line = next_line(r, &raw, error);
+        line = table_next_line(r, &raw, error);
         if (!line) return PAGES_BAD;
         crc = crc32(crc32(r->crc, (const Bytef *)line, (uInt)(raw - 1)), (const Bytef *)"\n", 1);
         n = split(line, field, FIELDS);
         if (n == FIELDS) {
             r->crc = crc;
-            return row_of(r, field, row, error);
+            return table_row_of(r, field, row, error);
         }
         if (n == 2 && !strcmp(field[0], "end")) return end_of(r, field[1], error);
         if (field[0][0] == '/') return bad(r, error, "a row must have twelve fields");
@@ -230,14 +230,14 @@ pages_reader_t *pages_reader_of(FILE *stream, const char *name, char **error) {
     size_t raw;
 
     if (!r || !(r->name = strdup(name))) {
-        say(error, name, 0, "out of memory");
+        table_say(error, name, 0, "out of memory");
         free(r);
         fclose(stream);
         return NULL;
     }
     r->magic = MAGIC_READ;
     r->stream = stream;
-    line = next_line(r, &raw, error);
+    line = table_next_line(r, &raw, error);
     if (!line) {
         pages_reader_close(&r);
         return NULL;
@@ -249,7 +249,7 @@ pages_reader_t *pages_reader_of(FILE *stream, const char *name, char **error) {
     } else if (strcmp(field[1], "1")) {
         bad(r, error, "a page-size table of another version: this program reads version 1");
         pages_reader_close(&r);
-    } else if (!number(field[2], PAGES_ROWS_MAX, &rows)) {
+    } else if (!table_number(field[2], PAGES_ROWS_MAX, &rows)) {
         bad(r, error, "the number of rows must be a number of at most 268435456");
         pages_reader_close(&r);
     } else {
@@ -265,13 +265,13 @@ pages_reader_t *pages_reader_open(const char *path, char **error) {
     FILE *f;
 
     if (fd < 0 || fstat(fd, &st)) {
-        say(error, path, 0, strerror(errno));
+        table_say(error, path, 0, strerror(errno));
         if (fd >= 0) close(fd);
         return NULL;
     }
     f = S_ISREG(st.st_mode) ? fdopen(fd, "r") : NULL;
     if (!f) {
-        say(error, path, 0, S_ISREG(st.st_mode) ? "out of memory" : "not a regular file");
+        table_say(error, path, 0, S_ISREG(st.st_mode) ? "out of memory" : "not a regular file");
         close(fd);
         return NULL;
     }
@@ -302,7 +302,7 @@ struct pages_writer {
     char     text[LINE_ROOM];
 };
 
-static int put(pages_writer_t *w, size_t n) {
+static int table_put(pages_writer_t *w, size_t n) {
     w->crc = crc32(w->crc, (const Bytef *)w->text, (uInt)n);
     return fwrite(w->text, 1, n, w->stream) == n ? 0 : -1;
 }
@@ -311,15 +311,15 @@ pages_writer_t *pages_writer_of(FILE *stream, const char *name, uint32_t rows, c
     pages_writer_t *w = calloc(1, sizeof *w);
 
     if (!w || !(w->path = strdup(name))) {
-        say(error, name, 0, "out of memory");
+        table_say(error, name, 0, "out of memory");
         free(w);
         return NULL;
     }
     w->magic = MAGIC_WRITE;
     w->rows = rows;
     w->stream = stream;
-    if (put(w, (size_t)snprintf(w->text, sizeof w->text, "fairgate-pages\t1\t%" PRIu32 "\n", rows))) {
-        say(error, name, 0, strerror(errno));
+    if (table_put(w, (size_t)snprintf(w->text, sizeof w->text, "fairgate-pages\t1\t%" PRIu32 "\n", rows))) {
+        table_say(error, name, 0, strerror(errno));
         pages_writer_abort(&w);
     }
     return w;
@@ -347,7 +347,7 @@ pages_writer_t *pages_writer_open(const char *path, uint32_t rows, char **error)
     if (asprintf(&path_new, "%s.new", path) < 0) path_new = NULL;
     fd = path_new ? make_new(path_new) : -1;
     if (fd >= 0) f = fdopen(fd, "w");
-    if (!f) say(error, path_new ? path_new : path, 0, strerror(errno));
+    if (!f) table_say(error, path_new ? path_new : path, 0, strerror(errno));
     if (f) w = pages_writer_of(f, path, rows, error);
     if (w) {
         w->path_new = path_new;
@@ -362,7 +362,7 @@ pages_writer_t *pages_writer_open(const char *path, uint32_t rows, char **error)
 
 int pages_writer_origin(pages_writer_t *w, const char *origin, uint64_t rules) {
     if (w->magic != MAGIC_WRITE || !is_origin(origin)) abort();
-    return put(w, (size_t)snprintf(w->text, sizeof w->text, "origin\t%s\t%016" PRIx64 "\n", origin, rules));
+    return table_put(w, (size_t)snprintf(w->text, sizeof w->text, "origin\t%s\t%016" PRIx64 "\n", origin, rules));
 }
 
 static size_t put_size(char *out, uint64_t size) {
@@ -388,7 +388,7 @@ int pages_writer_row(pages_writer_t *w, const struct pages_row *row) {
     else *at = '-';
     at += row->etag ? row->etag_length : 1;
     *at++ = '\n';
-    return put(w, (size_t)(at - w->text));
+    return table_put(w, (size_t)(at - w->text));
 }
 
 /* The directory's entry too is on the disk when this returns. */
@@ -410,18 +410,18 @@ int pages_writer_commit(pages_writer_t **writer, char **error) {
     if (w->magic != MAGIC_WRITE || w->written != w->rows) abort();
     ok = fprintf(f, "end\t%08lx\n", w->crc & 0xfffffffful) > 0 && !fflush(f) && !ferror(f);
     if (!w->path_new) {
-        if (!ok) say(error, w->path, 0, strerror(errno));
+        if (!ok) table_say(error, w->path, 0, strerror(errno));
         pages_writer_abort(writer);
         return ok ? 0 : -1;
     }
     ok = ok && !fsync(fileno(f));
-    if (!ok) say(error, w->path_new, 0, strerror(errno));
+    if (!ok) table_say(error, w->path_new, 0, strerror(errno));
     closed = !fclose(f);
     w->stream = NULL;
-    if (ok && !closed) say(error, w->path_new, 0, strerror(errno));
+    if (ok && !closed) table_say(error, w->path_new, 0, strerror(errno));
     ok = ok && closed;
     if (ok && (rename(w->path_new, w->path) || sync_directory(w->path))) {
-        say(error, w->path, 0, strerror(errno));
+        table_say(error, w->path, 0, strerror(errno));
         ok = 0;
     }
     if (ok) {

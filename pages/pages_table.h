@@ -34,6 +34,7 @@
 #ifndef FAIRGATE_PAGES_TABLE_H
 #define FAIRGATE_PAGES_TABLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -84,7 +85,7 @@ void            pages_reader_close(pages_reader_t **r);
 void            pages_flags_text(uint32_t flags, char out[PAGES_FLAGS_ROOM]);
 int             pages_flags_of(const char *text, uint32_t *flags);
 /* May it stand in a table?  What a writer is given must. */
-int             pages_etag_fits(const char *etag);
+bool pages_etag_fits(const char *etag);
 
 /*
  * Writes to PATH.new, a new file (what had that name goes, and nothing is written through it), readable by all; and `commit` puts it in PATH's place when all of it is on the disk: PATH is the old file or the new one at any

@@ -10,7 +10,7 @@ static int is_unreserved(unsigned char c) {
 /* Sub-delimiters and what else may stand in a path or query without an escape. */
 static int may_stand(unsigned char c) { return c && strchr("!$&'()*+,;=:@/?", c) != NULL; }
 
-static int hex(unsigned char c) {
+static int url_hex(unsigned char c) {
     if (c >= '0' && c <= '9') return c - '0';
     c |= 0x20;
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
@@ -38,13 +38,13 @@ static const struct spelling exactly = { { "", "" }, 0, 0 };
 static const struct spelling plainly = { { "!$&'()*+,;=:@", "!$'()*,:@/" }, 1, 1 };
 
 /* The next character of in[*at..n), spelt: 1 or 3 bytes. */
-static size_t spell(const struct spelling *how, int in_query, const char *in, size_t n, size_t *at, char *out) {
+static size_t url_spell(const struct spelling *how, int in_query, const char *in, size_t n, size_t *at, char *out) {
     unsigned char c = (unsigned char)in[*at];
     int high, low;
 
     if (c == '%') {
-        high = n - *at > 2 ? hex((unsigned char)in[*at + 1]) : -1;
-        low = high < 0 ? -1 : hex((unsigned char)in[*at + 2]);
+        high = n - *at > 2 ? url_hex((unsigned char)in[*at + 1]) : -1;
+        low = high < 0 ? -1 : url_hex((unsigned char)in[*at + 2]);
         if (low >= 0) {
             *at += 3;
             c = (unsigned char)(high << 4 | low);
@@ -69,7 +69,7 @@ static size_t write_spelt(const struct spelling *how, const char *target, size_t
     while (more) {
         size_t segment = used, length;      /* behind its slash */
 
-        while (at < n && target[at] != '/' && target[at] != '?') used += spell(how, 0, target, n, &at, out + used);
+        while (at < n && target[at] != '/' && target[at] != '?') used += url_spell(how, 0, target, n, &at, out + used);
         more = at < n && target[at] == '/';
         at += (size_t)more;
         length = used - segment;
@@ -84,7 +84,7 @@ static size_t write_spelt(const struct spelling *how, const char *target, size_t
         }
     }
     if (at < n) out[used++] = target[at++];     /* the question mark */
-    while (at < n) used += spell(how, 1, target, n, &at, out + used);
+    while (at < n) used += url_spell(how, 1, target, n, &at, out + used);
     out[used] = 0;
     return used;
 }
@@ -135,7 +135,7 @@ size_t pages_url_plain_piece(const char *piece, size_t n, char *out, size_t room
         } else if (!in_query && piece[at] == '/' && used && out[used - 1] == '/') {
             at++;
         } else {
-            used += spell(&plainly, in_query, piece, n, &at, out + used);
+            used += url_spell(&plainly, in_query, piece, n, &at, out + used);
         }
     }
     out[used] = 0;

@@ -13,7 +13,7 @@ enum {                              /* microseconds */
 
 #define WAIT_LAST UINT64_C(3600000000)
 
-static struct pk_watched *place_of(struct pk_advance *a, const struct pk_tuple *t) {
+static struct pk_watched *advance_place_of(struct pk_advance *a, const struct pk_tuple *t) {
     return a->watched + (t->to_port ^ t->to_port >> 8 ^ t->to[15] ^ t->from[15]) % PK_WATCHED;
 }
 
@@ -29,7 +29,7 @@ void pk_advance_forget(struct pk_advance *a) {
     a->chosen = false;
 }
 
-static void stop(struct pk_advance *a, uint64_t now) {
+static void advance_stop(struct pk_advance *a, uint64_t now) {
     pk_advance_forget(a);
     a->wait = !a->wait ? WAIT_FIRST : 2 * a->wait < WAIT_LAST ? 2 * a->wait : WAIT_LAST;
     a->until = now + a->wait;
@@ -72,7 +72,7 @@ bool pk_advance_may(struct pk_advance *a, const struct pk_tuple *tuple, uint64_t
 }
 
 void pk_advance_train(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t end, uint64_t now) {
-    struct pk_watched *w = place_of(a, tuple);
+    struct pk_watched *w = advance_place_of(a, tuple);
 
     if (a->state == PK_STOPPED || (a->state == PK_GO && now < a->next)) return;
     if (w->used && now < w->at + (w->again ? LONG_AGO : OLD)) return;
@@ -80,13 +80,13 @@ void pk_advance_train(struct pk_advance *a, const struct pk_tuple *tuple, uint32
     *w = (struct pk_watched){ .used = true, .tuple = *tuple, .end = end, .first = end, .at = now };
 }
 
-static struct pk_watched *find(struct pk_advance *a, const struct pk_tuple *tuple) {
-    struct pk_watched *w = place_of(a, tuple);
+static struct pk_watched *advance_find(struct pk_advance *a, const struct pk_tuple *tuple) {
+    struct pk_watched *w = advance_place_of(a, tuple);
     return w->used && !memcmp(&w->tuple, tuple, sizeof *tuple) ? w : NULL;
 }
 
 void pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq, uint64_t now) {
-    struct pk_watched *w = a->used ? find(a, tuple) : NULL;
+    struct pk_watched *w = a->used ? advance_find(a, tuple) : NULL;
 
     if (!w || (int32_t)(seq - w->end) >= 0) return;
     if (w->again && (int32_t)(seq - w->first) > 0) return;
@@ -95,20 +95,20 @@ void pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32
     w->first = seq;
     w->again_at = now;
     if (w->again == 2) a->still_at = now;
-    if (a->state == PK_TRIED && w->again > 2) stop(a, now);
+    if (a->state == PK_TRIED && w->again > 2) advance_stop(a, now);
 }
 
 void pk_advance_asks(struct pk_advance *a, const struct pk_tuple *tuple, uint64_t now) {
     if (a->state != PK_GO || !a->still_at || now < a->proof_at + NO_PROOF || !enough(a, now)) return;
     for (const struct pk_watched *w = a->watched; w < a->watched + PK_WATCHED; w++) {
         if (!stands_still(w, now) || now < w->at + SPEAKS_AFTER || memcmp(w->tuple.to, tuple->to, sizeof tuple->to)) continue;
-        stop(a, now);
+        advance_stop(a, now);
         return;
     }
 }
 
 void pk_advance_acknowledged(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t ack, uint64_t now) {
-    struct pk_watched *w = a->used ? find(a, tuple) : NULL;
+    struct pk_watched *w = a->used ? advance_find(a, tuple) : NULL;
 
     if (!w || (int32_t)(ack - w->end) < 0) return;
     if (!w->again) {

@@ -88,18 +88,18 @@ static enum pk_why child_why(const pk_side_t *s) {
 
 /* ---- to the parent ------------------------------------------------------------------------------------------------------------ */
 
-static void send_datagram(pk_child_t *c, const void *bytes, size_t n) {
+static void child_send_datagram(pk_child_t *c, const void *bytes, size_t n) {
     if (c->mute) return;
     c->side.counters.datagrams_out++;
     c->side.counters.datagram_bytes_out += n + c->more;
     c->out.datagram(c->out.context, bytes, n);
 }
 
-static void tell_aside(pk_child_t *c) {
+static void child_tell_aside(pk_child_t *c) {
     uint8_t bytes[PK_SEAL_MORE + 1];
     bytes[PK_SEAL_HEAD] = (uint8_t)c->aside;
     size_t n = pk_seal(c->session, PK_ASIDE, bytes, 1);
-    if (n) send_datagram(c, bytes, n);
+    if (n) child_send_datagram(c, bytes, n);
 }
 
 static void status(pk_child_t *c, uint64_t now) {
@@ -111,13 +111,13 @@ static void status(pk_child_t *c, uint64_t now) {
     c->news = false;
     if (c->strange) return;
     if (c->aside) {
-        tell_aside(c);
+        child_tell_aside(c);
         return;
     }
     pk_put64(said->newest, pk_session_seen(c->session));
     pk_put64(said->newest_probe, c->probe);
     n = pk_seal(c->session, PK_STATUS, bytes, sizeof *said);
-    if (n) send_datagram(c, bytes, n);
+    if (n) child_send_datagram(c, bytes, n);
 }
 
 static void child_mute(pk_side_t *s, bool mute) {
@@ -127,23 +127,23 @@ static void child_mute(pk_side_t *s, bool mute) {
     c->mute = mute;
 }
 
-static void hello(pk_child_t *c, uint64_t now) {
+static void child_hello(pk_child_t *c, uint64_t now) {
     uint8_t out[PK_CONTROL_MAX];
 
     c->hello = true;
     c->hello_wait = !c->hello_wait ? HELLO_EVERY : c->hello_wait < HELLO_LAST ? 2 * c->hello_wait : HELLO_LAST;
     c->hello_at = now + c->hello_wait;
-    send_datagram(c, out, pk_session_begin(c->session, out));
+    child_send_datagram(c, out, pk_session_begin(c->session, out));
 }
 
 /* For payloads that are missing. */
-static void ask(pk_child_t *c, uint64_t now) {
+static void child_ask(pk_child_t *c, uint64_t now) {
     uint8_t bytes[PK_SEAL_MORE + PK_MISSING_MAX * PK_TOKEN];
     uint32_t count = pk_missing_ask(c->missing, now, bytes + PK_SEAL_HEAD);
     size_t n = count ? pk_seal(c->session, PK_MISSING, bytes, count * PK_TOKEN) : 0;
 
     c->side.counters.wanted += count;
-    if (n) send_datagram(c, bytes, n);
+    if (n) child_send_datagram(c, bytes, n);
 }
 
 /* ---- to the clients ------------------------------------------------------------------------------------------------------------ */
@@ -155,12 +155,12 @@ static void send_record(pk_child_t *c, const struct pk_record *record, const voi
     c->out.packet(c->out.context, part, 2);
 }
 
-static void send_piece(pk_child_t *c, const void *piece, size_t bytes) {
+static void child_send_piece(pk_child_t *c, const void *piece, size_t bytes) {
     struct iovec part = { (void *)piece, bytes };
     c->out.packet(c->out.context, &part, 1);
 }
 
-static struct flow *flow_of(pk_child_t *c, const struct pk_tuple *tuple) { return (struct flow *)pk_flows_get(c->side.flows, tuple); }
+static struct flow *child_flow_of(pk_child_t *c, const struct pk_tuple *tuple) { return (struct flow *)pk_flows_get(c->side.flows, tuple); }
 
 static void went(struct flow *f, uint32_t end) {
     if (!f->flow.known || (int32_t)(end - f->flow.next) > 0) f->flow.next = end;
@@ -228,7 +228,7 @@ static enum delivery deliver(pk_child_t *c, const uint8_t *bytes, size_t n, uint
             continue;
         }
         if (!tuple_of_record(c, &record.head, &tuple)) return NONSENSE;
-        struct flow *f = flow_of(c, &tuple);
+        struct flow *f = child_flow_of(c, &tuple);
         if (record.kind == PK_NATIVE) {
             /* note_orders has remembered it when the train came. */
         } else if (record.kind == PK_LITERAL) {
@@ -274,7 +274,7 @@ static void train(pk_child_t *c, const uint8_t *bytes, size_t n, uint64_t now) {
     c->pendings++;
 }
 
-static void release(pk_child_t *c, struct pending *p) {
+static void child_release(pk_child_t *c, struct pending *p) {
     p->used = false;
     c->pendings--;
 }
@@ -286,7 +286,7 @@ static void resume(pk_child_t *c, uint64_t now) {
         enum delivery ended = deliver(c, p->bytes, p->n, &p->done, &p->lacks, now);
         if (ended == WAITS) continue;
         c->side.counters.dropped += ended == NONSENSE;
-        release(c, p);
+        child_release(c, p);
     }
 }
 
@@ -312,7 +312,7 @@ static bool defer(pk_child_t *c, bool is_train, const struct pk_tuple *tuple, ui
 }
 
 /* Stores the segments that the parent said are to be stored.  Whether one of them was missing. */
-static bool store(pk_child_t *c, const struct flow *f, const struct pk_packet *k) {
+static bool child_store(pk_child_t *c, const struct flow *f, const struct pk_packet *k) {
     bool was_missing = false;
 
     for (uint32_t i = 0; i < k->segments; i++) {
@@ -330,24 +330,24 @@ static bool store(pk_child_t *c, const struct flow *f, const struct pk_packet *k
 static bool stores(const pk_child_t *c) { return pk_session_established(c->session) && !c->strange; }
 
 static void packet_goes(pk_child_t *c, struct flow *f, const struct pk_packet *k, const void *piece, size_t bytes, uint64_t now) {
-    bool was_missing = k->segments && k->segments <= PK_SEGMENTS_MAX && stores(c) && (k->checked || pk_packet_intact(k)) && store(c, f, k);
-    send_piece(c, piece, bytes);
+    bool was_missing = k->segments && k->segments <= PK_SEGMENTS_MAX && stores(c) && (k->checked || pk_packet_intact(k)) && child_store(c, f, k);
+    child_send_piece(c, piece, bytes);
     went(f, k->next);
     if (was_missing) resume(c, now);
 }
 
 /* What has its turn now, or has waited for too long. */
-static void release_reordered(pk_child_t *c, uint64_t now) {
+static void child_release_reordered(pk_child_t *c, uint64_t now) {
     struct pk_waiting *w;
     struct pk_packet k;
 
     while ((w = pk_reorder_take(c->reorder, now, c->side.flows))) {
         if (w->train) train(c, w->bytes, w->n, now);
-        else if (pk_packet_parse(&k, w->bytes, w->n) == PK_TCP) packet_goes(c, flow_of(c, &w->tuple), &k, w->bytes, w->n, now);
+        else if (pk_packet_parse(&k, w->bytes, w->n) == PK_TCP) packet_goes(c, child_flow_of(c, &w->tuple), &k, w->bytes, w->n, now);
     }
 }
 
-static void goes_on(pk_child_t *c) {
+static void child_goes_on(pk_child_t *c) {
     pk_begun_goes_on(&c->side.begun);
     c->side.counters.fresh++;
 }
@@ -363,29 +363,29 @@ static void child_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now) 
     c->side.counters.pieces++;
     c->side.counters.bytes_in += pk_piece_ip(bytes);
     if (pk_packet_parse(&k, piece, bytes) == PK_OTHER) {
-        send_piece(c, piece, bytes);
+        child_send_piece(c, piece, bytes);
         return;
     }
     pk_packet_tuple(&k, &tuple);
     if (!pk_config_serves(c->c, &tuple)) {
-        send_piece(c, piece, bytes);
+        child_send_piece(c, piece, bytes);
         return;
     }
-    f = flow_of(c, &tuple);
+    f = child_flow_of(c, &tuple);
     pk_flow_count(&f->flow, k.segments, k.payload, k.headers);
     c->side.counters.native_bytes += k.segments ? k.payload + (uint64_t)k.segments * k.headers : k.headers;
     if (k.flags & PK_SYN) pk_begun_answered(&c->side.begun, pk_flow_again(&f->flow, k.seq));
-    else if (k.payload && !pk_flow_behind(&f->flow, k.seq)) goes_on(c);
+    else if (k.payload && !pk_flow_behind(&f->flow, k.seq)) child_goes_on(c);
     if (k.flags & (PK_SYN | PK_RST)) {
         f->flow.known = k.flags & PK_SYN;
         f->flow.next = k.seq + 1;
         f->store = (struct pk_ranges){ .passed = k.seq };
-        send_piece(c, piece, bytes);
+        child_send_piece(c, piece, bytes);
         return;
     }
     if (pk_flow_ahead(&f->flow, k.seq) && defer(c, false, &tuple, k.seq, piece, bytes, now)) return;
     packet_goes(c, f, &k, piece, bytes, now);
-    release_reordered(c, now);
+    child_release_reordered(c, now);
 }
 
 /*
@@ -413,16 +413,16 @@ static void train_came(pk_child_t *c, const uint8_t *inside, size_t n, uint64_t 
         c->side.counters.dropped++;
         return;
     }
-    f = flow_of(c, &tuple);
-    goes_on(c);
+    f = child_flow_of(c, &tuple);
+    child_goes_on(c);
     if (!note_orders(r, f)) return;
     if (pk_flow_ahead(&f->flow, pk_head_seq(&r.next)) && defer(c, true, &tuple, pk_head_seq(&r.next), inside, n, now)) return;
     train(c, inside, n, now);
-    release_reordered(c, now);
+    child_release_reordered(c, now);
 }
 
-static void established(pk_child_t *c, const void *answer, size_t n, uint64_t now) {
-    send_datagram(c, answer, n);
+static void child_established(pk_child_t *c, const void *answer, size_t n, uint64_t now) {
+    child_send_datagram(c, answer, n);
     c->hello = c->strange = false;
     c->differs = c->parents = PK_WHY_NOTHING;
     c->side.begun.other = false;
@@ -437,7 +437,7 @@ static void established(pk_child_t *c, const void *answer, size_t n, uint64_t no
 }
 
 /* Said once until there is a session: a stranger may replay what a parent has once said. */
-static void differs(pk_child_t *c, enum pk_why why) {
+static void child_differs(pk_child_t *c, enum pk_why why) {
     char sentence[256];
     if (c->differs == why) return;
     c->differs = why;
@@ -454,26 +454,26 @@ static void parent_says(pk_child_t *c, const struct pk_opened *o) {
     c->out.say(c->out.context, c->parents ? pk_why_sentence(c->parents) : "the parent does not stand aside any more");
 }
 
-static void control(pk_child_t *c, const void *datagram, size_t bytes, uint64_t now) {
+static void child_control(pk_child_t *c, const void *datagram, size_t bytes, uint64_t now) {
     uint8_t out[PK_CONTROL_MAX];
     size_t n;
 
     switch (pk_session_step(c->session, datagram, bytes, &c->ready, out, &n)) {
     case PK_ESTABLISHED:
-        established(c, out, n, now);
+        child_established(c, out, n, now);
         break;
     case PK_BEGIN:
         /* Anybody may replay this: it makes us begin no more often than we would by ourselves. */
         if (c->hello ? now >= c->hello_at - c->hello_wait + HELLO_EVERY : now >= c->established_at + HELLO_EVERY) {
             if (!c->hello) c->hello_wait = 0;
-            hello(c, now);
+            child_hello(c, now);
         }
         break;
     case PK_DISAGREES:
-        differs(c, PK_WHY_DISAGREES);
+        child_differs(c, PK_WHY_DISAGREES);
         break;
     case PK_OTHER_VERSION:
-        differs(c, PK_WHY_VERSION);
+        child_differs(c, PK_WHY_VERSION);
         break;
     default:
         c->side.counters.refused++;
@@ -485,7 +485,7 @@ static void child_datagram(pk_side_t *s, void *datagram, size_t bytes, uint64_t 
     struct pk_opened o;
 
     if (pk_wire_is_handshake(datagram, bytes)) {
-        control(c, datagram, bytes, now);
+        child_control(c, datagram, bytes, now);
         return;
     }
     switch (pk_open(c->session, datagram, bytes, &o)) {
@@ -507,7 +507,7 @@ static void child_datagram(pk_side_t *s, void *datagram, size_t bytes, uint64_t 
     case PK_PAYLOAD:
         c->side.counters.datagrams_in++;
         payload_came(c, o.inside, o.n, now);
-        release_reordered(c, now);
+        child_release_reordered(c, now);
         break;
     default:
         c->side.counters.refused++;
@@ -536,17 +536,17 @@ static void child_tick(pk_side_t *s, uint64_t now) {
     pk_child_t *c = child_of(s);
     bool there = pk_session_established(c->session);
 
-    release_reordered(c, now);
+    child_release_reordered(c, now);
     if (now >= c->established_at + OLD_SESSION) pk_session_forget(c->session);
-    if (there && (now >= c->renew_at || pk_session_worn(c->session)) && !c->hello) hello(c, now);
-    if ((c->hello || !there) && now >= c->hello_at) hello(c, now);
+    if (there && (now >= c->renew_at || pk_session_worn(c->session)) && !c->hello) child_hello(c, now);
+    if ((c->hello || !there) && now >= c->hello_at) child_hello(c, now);
     if (there && now - c->status_at >= (c->news ? STATUS_BUSY : STATUS_IDLE)) status(c, now);
     for (struct pending *p = c->pending; c->pendings && p < c->pending + PENDING; p++) {
         if (!p->used || p->until > now) continue;
         c->side.counters.dropped++;
-        release(c, p);
+        child_release(c, p);
     }
-    ask(c, now);
+    child_ask(c, now);
 }
 
 static void child_aside(pk_side_t *s, enum pk_why why, uint64_t now) {
@@ -555,7 +555,7 @@ static void child_aside(pk_side_t *s, enum pk_why why, uint64_t now) {
     if (c->aside == why) return;
     c->aside = why;
     if (!pk_session_established(c->session)) return;
-    tell_aside(c);
+    child_tell_aside(c);
     if (!why) status(c, now);
 }
 

@@ -99,7 +99,7 @@ static int read_endpoint(const char *word, const char *text, unsigned queues, st
 }
 
 /* What is made of the settings, and what one of them says of another. */
-static int complete(struct pk_config *c, char **error) {
+static int config_complete(struct pk_config *c, char **error) {
     unsigned queues = (unsigned)c->queues;
     const char *why;
 
@@ -120,7 +120,7 @@ int pk_config_read(struct pk_config *c, const char *path, bool all, char **error
     memset(c, 0, sizeof *c);
     if (base_settings_file(&settings, c, path, error)) return -1;
     if (all) c->keep = PK_KEEP_ALL;
-    if (!complete(c, error)) return 0;
+    if (!config_complete(c, error)) return 0;
     base_place(error, path, 0);
     return -1;
 }

@@ -8,7 +8,7 @@
 #include <arpa/inet.h>
 
 /* Copies the line at `p` to `line`; *cut: not all of it found room.  The next one, or NULL. */
-static const char *take_line(const char *p, char line[PK_RULE_MAX], bool *cut) {
+static const char *filter_take_line(const char *p, char line[PK_RULE_MAX], bool *cut) {
     size_t n = strcspn(p, "\n"), part = n < PK_RULE_MAX - 1 ? n : PK_RULE_MAX - 1;
     memcpy(line, p, part);
     line[part] = 0;
@@ -28,7 +28,7 @@ static void blank_quoted(char *line) {
 }
 
 /* What stands behind a word of the rule, or NULL: none.  *not: "!" is before it.  `value` has PK_RULE_MAX bytes. */
-static const char *value_of(const char *rule, const char *word, bool *not, char *value) {
+static const char *filter_value_of(const char *rule, const char *word, bool *not, char *value) {
     size_t n = strlen(word);
     for (const char *p = strstr(rule, word); p; p = strstr(p + 1, word)) {
         if (p == rule || p[-1] != ' ' || p[n] != ' ') continue;
@@ -44,7 +44,7 @@ static bool may_match(const char *rule, const char *word, const char *device) {
     char name[PK_RULE_MAX];
     bool not;
     size_t n;
-    if (!value_of(rule, word, &not, name) || not) return true;
+    if (!filter_value_of(rule, word, &not, name) || not) return true;
     n = strlen(name);
     return n && name[n - 1] == '+' ? !strncmp(name, device, n - 1) : !strcmp(name, device);
 }
@@ -60,7 +60,7 @@ bool pk_filter_closed(const char *rules, const char *device) {
     bool filter = false, drops = false, to = false, from = false, all = false, cut, not;
 
     for (const char *p = rules; p;) {
-        p = take_line(p, line, &cut);
+        p = filter_take_line(p, line, &cut);
         blank_quoted(line);
         if (*line == '*') filter = !strcmp(line, "*filter");
         if (!filter) continue;
@@ -68,7 +68,7 @@ bool pk_filter_closed(const char *rules, const char *device) {
         if (!strncmp(line, ":FORWARD ", 9)) drops = !strncmp(line + 9, "DROP", 4);
         if (strncmp(line, "-A FORWARD ", 11)) continue;
         if (!cut) {             /* what one that was cut does is not known */
-            if (!value_of(line, "-j", &not, target) && !value_of(line, "-g", &not, target)) continue;
+            if (!filter_value_of(line, "-j", &not, target) && !filter_value_of(line, "-g", &not, target)) continue;
             if (is_one_of(target, nothing_passes)) {
                 if (strncmp(line + 11, "-j ", 3)) continue;
                 drops = all = true;         /* all that has come down to here */
@@ -101,7 +101,7 @@ static bool may_be_ours(const char *rule, const char *word, const struct pk_conf
     bool not, four;
     unsigned bits;
 
-    if (!value_of(rule, word, &not, text) || not) return true;
+    if (!filter_value_of(rule, word, &not, text) || not) return true;
     if ((slash = strchr(text, '/'))) *slash = 0;
     four = inet_pton(AF_INET, text, address + 12) == 1;
     if (!four && inet_pton(AF_INET6, text, address) != 1) return true;
@@ -116,9 +116,9 @@ bool pk_filter_translates(const char *rules, const struct pk_config *c, char *ru
     bool nat = false, cut, not;
 
     for (const char *p = rules; p;) {
-        p = take_line(p, rule, &cut);
+        p = filter_take_line(p, rule, &cut);
         if (*rule == '*') nat = !strcmp(rule, "*nat");
-        if (!nat || strncmp(rule, "-A ", 3) || !value_of(rule, "-j", &not, target) || !is_one_of(target, targets)) continue;
+        if (!nat || strncmp(rule, "-A ", 3) || !filter_value_of(rule, "-j", &not, target) || !is_one_of(target, targets)) continue;
         if (may_be_ours(rule, "-s", c) && may_be_ours(rule, "-d", c)) return true;
     }
     return false;

@@ -10,6 +10,7 @@
 
 #include "pk_wire.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #define PK_FINGERPRINT_KEY 64u      /* bytes of a key */
@@ -26,7 +27,7 @@ struct pk_fingerprint_key {
 void pk_fingerprint_key_set(struct pk_fingerprint_key *k, const uint8_t key[PK_FINGERPRINT_KEY], enum pk_fingerprint_how how);
 void pk_fingerprint_of(const struct pk_fingerprint_key *k, const void *bytes, size_t n, struct pk_fingerprint *fp);
 
-static inline int pk_fingerprint_same(const struct pk_fingerprint *a, const struct pk_fingerprint *b) {
+static inline bool pk_fingerprint_same(const struct pk_fingerprint *a, const struct pk_fingerprint *b) {
     return a->half[0] == b->half[0] && a->half[1] == b->half[1];
 }
 

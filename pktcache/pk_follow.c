@@ -3,16 +3,16 @@
 
 #include "pk_wire.h"
 
-static void begin(struct pk_follow *f, uint32_t ask_next) {
+static void follow_begin(struct pk_follow *f, uint32_t ask_next) {
     pk_http_begin(&f->http);
     f->joining = false;
     f->ask_known = true;
     f->ask_next = ask_next;
 }
 
-static void join(struct pk_follow *f, const struct pk_packet *k) {
+static void follow_join(struct pk_follow *f, const struct pk_packet *k) {
     if (!(k->flags & PK_ACK) || !f->flow.known || k->ack != f->flow.next || !pk_http_looks_asked(k->ip + k->headers, k->payload)) return;
-    begin(f, k->seq);
+    follow_begin(f, k->seq);
     f->http.authorized = true;
     f->joining = true;
     f->from = k->ack;
@@ -20,12 +20,12 @@ static void join(struct pk_follow *f, const struct pk_packet *k) {
 
 void pk_follow_request(struct pk_follow *f, const struct pk_packet *k) {
     if (k->flags & PK_SYN) {
-        begin(f, k->seq + 1);
+        follow_begin(f, k->seq + 1);
         f->flow.known = false;
         return;
     }
     if (!k->payload) return;
-    if (!f->ask_known || pk_http_lost(&f->http)) join(f, k);
+    if (!f->ask_known || pk_http_lost(&f->http)) follow_join(f, k);
     if (!f->ask_known || pk_http_lost(&f->http)) return;
     int32_t missing = (int32_t)(k->seq - f->ask_next);
     if (missing < 0 && (int32_t)(k->seq + k->payload - f->ask_next) <= 0) return;   /* again */
@@ -34,7 +34,7 @@ void pk_follow_request(struct pk_follow *f, const struct pk_packet *k) {
     pk_http_ask(&f->http, k->ip + k->headers, k->payload);
 }
 
-static bool data(struct pk_follow *f, const struct pk_packet *k) {
+static bool follow_data(struct pk_follow *f, const struct pk_packet *k) {
     if (k->segments > PK_SEGMENTS_MAX) {
         pk_http_lose(&f->http);
         f->flow.known = false;
@@ -62,13 +62,13 @@ static bool data(struct pk_follow *f, const struct pk_packet *k) {
 
 bool pk_follow_response(struct pk_follow *f, const struct pk_packet *k) {
     if (k->flags & PK_SYN) {
-        begin(f, k->ack);
+        follow_begin(f, k->ack);
         f->ask_known = k->flags & PK_ACK;
         f->flow.known = true;
         f->flow.next = k->seq + 1;
         return false;
     }
-    if (k->payload) return data(f, k);
+    if (k->payload) return follow_data(f, k);
     if (k->flags & PK_FIN && f->flow.known && k->seq == f->flow.next) f->flow.next = k->next;
     return false;
 }

@@ -78,7 +78,7 @@ static void line_next(struct pk_message *m) {
 }
 
 /* The value, if the line is the named header; its blanks are taken off. */
-static const char *value_of(struct pk_message *m, const char *name) {
+static const char *http_value_of(struct pk_message *m, const char *name) {
     size_t n = strlen(name);
     char *v = m->line + n;
     if (m->line_n <= n || m->line[n] != ':' || strncasecmp(m->line, name, n)) return NULL;
@@ -88,7 +88,7 @@ static const char *value_of(struct pk_message *m, const char *name) {
 }
 
 /* The next member of a list, in *length bytes. */
-static const char *member(const char **list, size_t *length) {
+static const char *http_member(const char **list, size_t *length) {
     const char *p = *list + strspn(*list, " \t,");
     *length = strcspn(p, ",");
     *list = p + *length;
@@ -96,7 +96,7 @@ static const char *member(const char **list, size_t *length) {
     return *length ? p : NULL;
 }
 
-static bool is(const char *p, size_t length, const char *name) { return strlen(name) == length && !strncasecmp(p, name, length); }
+static bool http_is(const char *p, size_t length, const char *name) { return strlen(name) == length && !strncasecmp(p, name, length); }
 
 /* Whether it is NAME=SECONDS, more than 0. */
 static bool lasts(const char *p, size_t length, const char *name) {
@@ -125,11 +125,11 @@ static bool framing(struct pk_message *m) {
 
     /* A folded line, or a blank before the colon, is not the same to everybody (RFC 9112, 5.1 and 5.2). */
     if (memchr(m->line, 0, m->line_n) || m->line[strcspn(m->line, " \t:")] != (m->line_long && !strchr(m->line, ':') ? 0 : ':')) return false;
-    if ((v = value_of(m, "Content-Length"))) {
+    if ((v = http_value_of(m, "Content-Length"))) {
         if (m->line_long || !digits(v, &length) || m->sized) return false;
         m->sized = true;
         m->left = length;
-    } else if ((v = value_of(m, "Transfer-Encoding"))) {
+    } else if ((v = http_value_of(m, "Transfer-Encoding"))) {
         if (m->line_long || strcasecmp(v, "chunked") || m->chunked) return false;
         m->chunked = true;
     }
@@ -138,48 +138,48 @@ static bool framing(struct pk_message *m) {
 
 static void cache_control(struct pk_message *m, const char *list) {
     size_t n;
-    for (const char *p; (p = member(&list, &n));) {
+    for (const char *p; (p = http_member(&list, &n));) {
         if ((n >= 8 && !strncasecmp(p, "no-store", 8)) || (n >= 7 && !strncasecmp(p, "private", 7))) m->seen |= SAYS_NO | SAYS_NOBODY;
         if (n >= 8 && !strncasecmp(p, "no-cache", 8)) m->seen |= SAYS_NO;
-        if (is(p, n, "max-age=0") || is(p, n, "s-maxage=0")) m->seen |= SAYS_NO;
-        if (is(p, n, "public") || lasts(p, n, "s-maxage")) m->seen |= SAYS_PUBLIC;
+        if (http_is(p, n, "max-age=0") || http_is(p, n, "s-maxage=0")) m->seen |= SAYS_NO;
+        if (http_is(p, n, "public") || lasts(p, n, "s-maxage")) m->seen |= SAYS_PUBLIC;
         if (lasts(p, n, "max-age") || lasts(p, n, "s-maxage")) m->seen |= SAYS_FRESH;
     }
 }
 
 static void vary(struct pk_message *m, const char *list) {
     size_t n;
-    for (const char *p; (p = member(&list, &n));)
-        if (is(p, n, "*") || is(p, n, "Cookie") || is(p, n, "Authorization")) m->seen |= SAYS_NO;
+    for (const char *p; (p = http_member(&list, &n));)
+        if (http_is(p, n, "*") || http_is(p, n, "Cookie") || http_is(p, n, "Authorization")) m->seen |= SAYS_NO;
 }
 
 static void answer_header(struct pk_message *m, const struct eeod_marks *marks) {
     const char *v;
 
-    if ((v = value_of(m, "Cache-Control"))) {
+    if ((v = http_value_of(m, "Cache-Control"))) {
         if (m->line_long) m->seen |= SAYS_NO | SAYS_NOBODY;
         cache_control(m, v);
-    } else if ((v = value_of(m, "Vary"))) {
+    } else if ((v = http_value_of(m, "Vary"))) {
         if (m->line_long) m->seen |= SAYS_NO;
         vary(m, v);
-    } else if (value_of(m, "Set-Cookie") || value_of(m, "Pragma") || value_of(m, "WWW-Authenticate")) {
+    } else if (http_value_of(m, "Set-Cookie") || http_value_of(m, "Pragma") || http_value_of(m, "WWW-Authenticate")) {
         m->seen |= SAYS_NO;
-    } else if (value_of(m, "Expires")) {
+    } else if (http_value_of(m, "Expires")) {
         m->seen |= SAYS_EXPIRES;
-    } else if (value_of(m, "Last-Modified")) {
+    } else if (http_value_of(m, "Last-Modified")) {
         m->seen |= SAYS_MODIFIED;
-    } else if ((v = value_of(m, "Eeod"))) {
+    } else if ((v = http_value_of(m, "Eeod"))) {
         m->seen |= *v && !m->line_long && !strcmp(v, marks->says) ? SAYS_MARKS : SAYS_OTHER_MARKS;
-    } else if ((v = value_of(m, "Content-Encoding"))) {
+    } else if ((v = http_value_of(m, "Content-Encoding"))) {
         if (strcasecmp(v, "identity")) m->seen |= SAYS_ENCODED;
     }
 }
 
 static void ask_header(struct pk_message *m) {
     const char *v;
-    if (value_of(m, "Cookie")) m->seen |= ASK_COOKIE;
-    else if (value_of(m, "Authorization") || value_of(m, "Proxy-Authorization")) m->seen |= ASK_AUTHORIZATION;
-    else if ((v = value_of(m, "Cache-Control")) && (m->line_long || strcasestr(v, "no-store"))) m->seen |= ASK_NO_STORE;
+    if (http_value_of(m, "Cookie")) m->seen |= ASK_COOKIE;
+    else if (http_value_of(m, "Authorization") || http_value_of(m, "Proxy-Authorization")) m->seen |= ASK_AUTHORIZATION;
+    else if ((v = http_value_of(m, "Cache-Control")) && (m->line_long || strcasestr(v, "no-store"))) m->seen |= ASK_NO_STORE;
 }
 
 /* ---- bodies ------------------------------------------------------------------------------------------------------------------ */
@@ -228,7 +228,7 @@ static size_t body(struct pk_message *m, const char *p, size_t n) {
 static bool ask_line(struct pk_message *m) {
     size_t n = strcspn(m->line, " ");
     if (!m->line_n) return true;        /* one before a request is let pass (RFC 9112, 2.2) */
-    if (!m->line[n] || is(m->line, n, "CONNECT")) return false;
+    if (!m->line[n] || http_is(m->line, n, "CONNECT")) return false;
     if (n == 3 && !memcmp(m->line, "GET", 3)) m->seen |= ASK_GET;
     if (n == 4 && !memcmp(m->line, "HEAD", 4)) m->seen |= ASK_HEAD;
     m->state = HEADER;
@@ -321,7 +321,7 @@ struct segment {
     bool        closes;         /* its first bytes are the mark that closes the outermost pair */
 };
 
-static void scan(struct pk_http *h, struct segment *s, const char *p, size_t n) {
+static void http_scan(struct pk_http *h, struct segment *s, const char *p, size_t n) {
     enum eeod_pair pair;
     ptrdiff_t at;
     size_t length;
@@ -332,12 +332,12 @@ static void scan(struct pk_http *h, struct segment *s, const char *p, size_t n) 
     }
 }
 
-static void feed(struct pk_http *h, struct pk_message *m, const struct eeod_marks *marks, struct segment *s, const char *p, size_t n) {
+static void http_feed(struct pk_http *h, struct pk_message *m, const struct eeod_marks *marks, struct segment *s, const char *p, size_t n) {
     for (size_t taken; n && m->state != LOST; p += taken, n -= taken) {
         if (m->state != START && m->state != HEADER) {
             bool data = m->state == SIZED || m->state == DATA || m->state == ENDLESS;
             taken = body(m, p, n);
-            if (data && s && h->keep != NOTHING) scan(h, s, p, taken);
+            if (data && s && h->keep != NOTHING) http_scan(h, s, p, taken);
             continue;
         }
         if (m->state == START && !m->line_n) {
@@ -358,7 +358,7 @@ static void feed(struct pk_http *h, struct pk_message *m, const struct eeod_mark
 }
 
 void pk_http_ask(struct pk_http *h, const void *bytes, size_t n) {
-    if (!pk_http_lost(h)) feed(h, &h->ask, NULL, NULL, bytes, n);
+    if (!pk_http_lost(h)) http_feed(h, &h->ask, NULL, NULL, bytes, n);
 }
 
 bool pk_http_answer(struct pk_http *h, const struct eeod_marks *marks, const void *bytes, size_t n) {
@@ -371,7 +371,7 @@ bool pk_http_answer(struct pk_http *h, const struct eeod_marks *marks, const voi
     /* No segment of a page from mod_eeod begins so: if one does, we may have misunderstood how long the body is. */
     if (in_body && n >= 7 && !memcmp(bytes, "HTTP/1.", 7)) h->keep = NOTHING;
     bool inside = eeod_pairs_unique(&h->pairs);
-    feed(h, m, marks, &s, bytes, n);
+    http_feed(h, m, marks, &s, bytes, n);
     h->ended = m->state == START && !m->line_n;
     if (!in_body || m->state == LOST || m->begun != begun || h->keep == NOTHING) return false;
     return !s.unique && (!inside || (s.closes && !eeod_pairs_unique(&h->pairs)));

@@ -48,7 +48,7 @@ void pk_missing_free(pk_missing_t **missing) {
     free(m);
 }
 
-static struct payload *find(pk_missing_t *m, const struct pk_fingerprint *fp) {
+static struct payload *missing_find(pk_missing_t *m, const struct pk_fingerprint *fp) {
     assert(m->magic == MISSING_MAGIC);
     for (unsigned i = 0; m->used && i < PK_MISSING_MAX; i++)
         if (m->place[i].used && pk_fingerprint_same(&m->place[i].fp, fp)) return m->place + i;
@@ -66,7 +66,7 @@ static uint64_t again_after(const pk_missing_t *m) {
 }
 
 /* Of what is not asked for any more, the one that was asked for first. */
-static bool make_room(pk_missing_t *m) {
+static bool missing_make_room(pk_missing_t *m) {
     struct payload *oldest = NULL;
     for (struct payload *p = m->place; p < m->place + PK_MISSING_MAX; p++)
         if (p->used && p->again == NEVER && (!oldest || p->first < oldest->first)) oldest = p;
@@ -75,11 +75,11 @@ static bool make_room(pk_missing_t *m) {
 }
 
 void pk_missing_add(pk_missing_t *m, const struct pk_fingerprint *fp, uint64_t now) {
-    struct payload *p = find(m, fp);
+    struct payload *p = missing_find(m, fp);
 
     if (p && (p->again != NEVER || now < p->first + 2 * again_after(m))) return;
     if (p) forget(m, p);
-    if (m->used == PK_MISSING_MAX && !make_room(m)) return;
+    if (m->used == PK_MISSING_MAX && !missing_make_room(m)) return;
     for (p = m->place; p->used; p++) { }
     p->used = true;
     p->asked = 0;
@@ -90,10 +90,10 @@ void pk_missing_add(pk_missing_t *m, const struct pk_fingerprint *fp, uint64_t n
     m->used++;
 }
 
-bool pk_missing_has(pk_missing_t *m, const struct pk_fingerprint *fp) { return find(m, fp); }
+bool pk_missing_has(pk_missing_t *m, const struct pk_fingerprint *fp) { return missing_find(m, fp); }
 
 bool pk_missing_drop(pk_missing_t *m, const struct pk_fingerprint *fp) {
-    struct payload *p = find(m, fp);
+    struct payload *p = missing_find(m, fp);
     if (p) forget(m, p);
     return p;
 }
@@ -107,7 +107,7 @@ const void *pk_missing_part(pk_missing_t *m, const void *inside, size_t n, uint6
     pk_fingerprint_read(fp, part->fingerprint);
     uint32_t all = pk_get16(part->bytes), at = pk_get16(part->at);
     n -= sizeof *part;
-    p = find(m, fp);
+    p = missing_find(m, fp);
     if (!p || all > sizeof p->bytes || at != p->have || at > all || n > all - at) return NULL;
     memcpy(p->bytes + at, part + 1, n);
     p->have += (uint32_t)n;

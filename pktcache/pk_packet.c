@@ -103,7 +103,7 @@ static uint64_t sum_of(const uint8_t *p, size_t n) {
 }
 
 /* In the order of bytes in which it was summed. */
-static uint16_t fold(uint64_t sum) {
+static uint16_t packet_fold(uint64_t sum) {
     while (sum >> 16) sum = (sum & 0xffff) + (sum >> 16);
     return (uint16_t)sum;
 }
@@ -117,14 +117,14 @@ static uint64_t pseudo_sum(const uint8_t *ip, uint32_t tcp_length) {
 bool pk_packet_intact(const struct pk_packet *p) {
     const uint8_t *tcp = p->ip + p->ip_header;
     uint32_t n = p->length - p->ip_header;
-    if (p->ip[0] >> 4 == 4 && fold(sum_of(p->ip, p->ip_header)) != 0xffff) return false;
-    return fold(pseudo_sum(p->ip, n) + sum_of(tcp, n)) == 0xffff;
+    if (p->ip[0] >> 4 == 4 && packet_fold(sum_of(p->ip, p->ip_header)) != 0xffff) return false;
+    return packet_fold(pseudo_sum(p->ip, n) + sum_of(tcp, n)) == 0xffff;
 }
 
 /* ---- making ------------------------------------------------------------------------------------------------------------------ */
 
 /* All that pk_head_write fills in. */
-static void blank(struct pk_head *h) {
+static void packet_blank(struct pk_head *h) {
     uint8_t *tcp = h->bytes + h->ip_header;
     if (h->bytes[0] >> 4 == 4) {
         pk_put16(h->bytes + IP4_TOTAL, 0);
@@ -141,7 +141,7 @@ void pk_head_of(struct pk_head *h, const struct pk_packet *p) {
     memcpy(h->bytes, p->ip, p->headers);
     h->length = p->headers;
     h->ip_header = p->ip_header;
-    blank(h);
+    packet_blank(h);
 }
 
 uint32_t pk_head_seq(const struct pk_head *h) { return pk_get32(h->bytes + h->ip_header + TCP_SEQ); }
@@ -161,7 +161,7 @@ bool pk_head_valid(struct pk_head *h) {
     if ((h->bytes[h->ip_header + TCP_OFFSET] >> 4) * 4u != h->length - h->ip_header) return false;
     if (h->bytes[h->ip_header + TCP_FLAGS] & (PK_SYN | PK_RST | PK_URG | PK_CWR)) return false;
     blanked = *h;
-    blank(&blanked);
+    packet_blank(&blanked);
     return !memcmp(blanked.bytes, h->bytes, h->length);
 }
 
@@ -182,12 +182,12 @@ size_t pk_head_write(const struct pk_head *h, uint32_t payload, uint32_t segment
     tcp[TCP_FLAGS] |= flags & (PK_PSH | PK_FIN);
     if (four) {
         pk_put16(ip + IP4_TOTAL, h->length + payload);
-        sum = (uint16_t)~fold(sum_of(ip, h->ip_header));
+        sum = (uint16_t)~packet_fold(sum_of(ip, h->ip_header));
         memcpy(ip + IP4_SUM, &sum, sizeof sum);
     } else {
         pk_put16(ip + IP6_PAYLOAD, tcp_length);
     }
-    sum = fold(pseudo_sum(ip, tcp_length));
+    sum = packet_fold(pseudo_sum(ip, tcp_length));
     memcpy(tcp + TCP_SUM, &sum, sizeof sum);
     return sizeof v + h->length;
 }

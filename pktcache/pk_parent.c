@@ -88,7 +88,7 @@ static enum pk_why parent_why(const pk_side_t *s) {
 
 /* ---- out --------------------------------------------------------------------------------------------------------------------- */
 
-static void send_datagram(pk_parent_t *p, const void *bytes, size_t n) {
+static void parent_send_datagram(pk_parent_t *p, const void *bytes, size_t n) {
     p->side.counters.datagrams_out++;
     p->side.counters.datagram_bytes_out += n + p->more;
     p->out.datagram(p->out.context, bytes, n);
@@ -97,14 +97,14 @@ static void send_datagram(pk_parent_t *p, const void *bytes, size_t n) {
 /* What stands behind PK_SEAL_HEAD bytes. */
 static void send_sealed(pk_parent_t *p, enum pk_type type, uint8_t *bytes, size_t n) {
     size_t sealed = pk_seal(p->session, type, bytes, n);
-    if (sealed) send_datagram(p, bytes, sealed);
+    if (sealed) parent_send_datagram(p, bytes, sealed);
 }
 
 /*
  * Tells the child why no trains come, unless that is its own doing: when the reason changes, and then every
  * ASIDE_EVERY, since a datagram may be lost; that there is none any more, ASIDE_OVER times.
  */
-static void tell_aside(pk_parent_t *p, uint64_t now) {
+static void parent_tell_aside(pk_parent_t *p, uint64_t now) {
     uint8_t bytes[PK_SEAL_MORE + 1];
     enum pk_why why = p->aside ? p->aside : p->advance.state != PK_GO ? PK_WHY_FOLLOWED : PK_WHY_NOTHING;
 
@@ -123,7 +123,7 @@ static void send_run(pk_parent_t *p, const struct pk_head *h, const void *payloa
     p->out.packet(p->out.context, part, 2);
 }
 
-static void send_piece(pk_parent_t *p, const struct pk_packet *k, const void *piece, size_t bytes) {
+static void parent_send_piece(pk_parent_t *p, const struct pk_packet *k, const void *piece, size_t bytes) {
     struct iovec part = { (void *)piece, bytes };
     p->side.counters.native_bytes += k && k->segments ? k->payload + (uint64_t)k->segments * k->headers : pk_piece_ip(bytes);
     p->out.packet(p->out.context, &part, 1);
@@ -182,7 +182,7 @@ static void train_leaves(void *context, const struct pk_train *t, struct pk_flow
 
 enum verdict { AS_IT_IS, LITERAL, TOKEN, NEW };
 
-static void judge(pk_parent_t *p, const struct pk_packet *k, const bool *keep, enum verdict *verdict, struct pk_fingerprint *fp) {
+static void parent_judge(pk_parent_t *p, const struct pk_packet *k, const bool *keep, enum verdict *verdict, struct pk_fingerprint *fp) {
     bool literals = p->c->mode == PK_MODE_TRAIN;
     uint32_t n;
 
@@ -261,11 +261,11 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
     plain |= !(kept || small);
     if (plain) {
         pk_train_queue_leave(p->queue, &f->flow, now);
-        send_piece(p, k, piece, bytes);
+        parent_send_piece(p, k, piece, bytes);
         if (k->flags & PK_RST) pk_flows_drop(p->side.flows, &f->flow);
         return;
     }
-    judge(p, k, keep, verdict, fp);
+    parent_judge(p, k, keep, verdict, fp);
     carry(p, f, k, verdict, fp, now);
 }
 
@@ -276,15 +276,15 @@ static void request(pk_parent_t *p, struct pk_follow *f, const struct pk_packet 
     pk_follow_request(f, k);
 }
 
-static struct pk_follow *flow_of(pk_parent_t *p, const struct pk_tuple *tuple) { return (struct pk_follow *)pk_flows_get(p->side.flows, tuple); }
+static struct pk_follow *parent_flow_of(pk_parent_t *p, const struct pk_tuple *tuple) { return (struct pk_follow *)pk_flows_get(p->side.flows, tuple); }
 
 /* What has its turn now, or has waited for too long. */
-static void release_reordered(pk_parent_t *p, uint64_t now) {
+static void parent_release_reordered(pk_parent_t *p, uint64_t now) {
     struct pk_waiting *w;
     struct pk_packet k;
 
     while ((w = pk_reorder_take(p->reorder, now, p->side.flows)))
-        if (pk_packet_parse(&k, w->bytes, w->n) == PK_TCP) response(p, flow_of(p, &w->tuple), &k, w->bytes, w->n, now);
+        if (pk_packet_parse(&k, w->bytes, w->n) == PK_TCP) response(p, parent_flow_of(p, &w->tuple), &k, w->bytes, w->n, now);
 }
 
 /* ---- what comes from the device ---------------------------------------------------------------------------------------------- */
@@ -298,30 +298,30 @@ static void parent_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now)
     p->side.counters.bytes_in += pk_piece_ip(bytes);
     /* Its receiver throws a damaged packet away, so there is nothing to be learnt from one. */
     if (pk_packet_parse(&k, piece, bytes) == PK_OTHER || (!k.checked && !pk_packet_intact(&k))) {
-        send_piece(p, NULL, piece, bytes);
+        parent_send_piece(p, NULL, piece, bytes);
         return;
     }
     pk_packet_tuple(&k, &tuple);
     if (pk_config_serves(p->c, &tuple)) {
-        struct pk_follow *f = flow_of(p, &tuple);
+        struct pk_follow *f = parent_flow_of(p, &tuple);
         if (!(k.flags & (PK_SYN | PK_RST)) && pk_flow_ahead(&f->flow, k.seq) && pk_reorder_add(p->reorder, &tuple, k.seq, false, piece, bytes, now)) {
             p->side.counters.late++;
             return;
         }
         response(p, f, &k, piece, bytes, now);
-        release_reordered(p, now);
+        parent_release_reordered(p, now);
         return;
     }
     pk_tuple_turn(&tuple);
     bool says = k.flags & PK_SYN || (k.payload && p->c->keep == PK_KEEP_HTTP);      /* most only acknowledge */
-    if (says && pk_config_serves(p->c, &tuple)) request(p, flow_of(p, &tuple), &k, now);
+    if (says && pk_config_serves(p->c, &tuple)) request(p, parent_flow_of(p, &tuple), &k, now);
     if (p->advance.used && k.flags & PK_ACK) pk_advance_acknowledged(&p->advance, &tuple, k.ack, now);
-    send_piece(p, &k, piece, bytes);
+    parent_send_piece(p, &k, piece, bytes);
 }
 
 /* ---- the child --------------------------------------------------------------------------------------------------------------- */
 
-static void established(pk_parent_t *p, const struct pk_ready *ready, uint64_t now) {
+static void parent_established(pk_parent_t *p, const struct pk_ready *ready, uint64_t now) {
     pk_store_mirrors(p->store, ready->cache);
     /*
      * What is on its way to the child displaces payloads there; a fingerprint that is sent behind it must mean none of
@@ -336,7 +336,7 @@ static void established(pk_parent_t *p, const struct pk_ready *ready, uint64_t n
     p->told = PK_WHY_NOTHING;
     p->tell_more = 0;
     p->childs_number = 0;
-    tell_aside(p, now);
+    parent_tell_aside(p, now);
     p->who_wait = 0;
     p->side.counters.sessions++;
     p->out.say(p->out.context, "session established");
@@ -414,11 +414,11 @@ static void who(pk_parent_t *p, uint64_t now) {
     if (now < p->who_at) return;
     if (p->who_wait < WHO_LAST) p->who_wait = p->who_wait ? 2 * p->who_wait : WHO_FIRST;
     p->who_at = now + p->who_wait;
-    send_datagram(p, out, pk_session_begin(p->session, out));
+    parent_send_datagram(p, out, pk_session_begin(p->session, out));
 }
 
 /* Said once until there is a session: a stranger may replay what a child has once said. */
-static void differs(pk_parent_t *p, enum pk_why why) {
+static void parent_differs(pk_parent_t *p, enum pk_why why) {
     char sentence[256];
     if (p->differs == why) return;
     p->differs = why;
@@ -426,23 +426,23 @@ static void differs(pk_parent_t *p, enum pk_why why) {
     p->out.say(p->out.context, why == PK_WHY_VERSION ? sentence : pk_why_sentence(why));
 }
 
-static void control(pk_parent_t *p, const void *datagram, size_t bytes, uint64_t now) {
+static void parent_control(pk_parent_t *p, const void *datagram, size_t bytes, uint64_t now) {
     struct pk_ready ready;
     uint8_t out[PK_CONTROL_MAX];
     size_t n;
 
     switch (pk_session_step(p->session, datagram, bytes, &ready, out, &n)) {
     case PK_ANSWER:
-        send_datagram(p, out, n);
+        parent_send_datagram(p, out, n);
         break;
     case PK_ESTABLISHED:
-        established(p, &ready, now);
+        parent_established(p, &ready, now);
         break;
     case PK_DISAGREES:
-        differs(p, PK_WHY_DISAGREES);
+        parent_differs(p, PK_WHY_DISAGREES);
         break;
     case PK_OTHER_VERSION:
-        differs(p, PK_WHY_VERSION);
+        parent_differs(p, PK_WHY_VERSION);
         break;
     default:
         p->side.counters.refused++;
@@ -454,7 +454,7 @@ static void parent_datagram(pk_side_t *s, void *datagram, size_t bytes, uint64_t
     struct pk_opened o;
 
     if (pk_wire_is_handshake(datagram, bytes)) {
-        control(p, datagram, bytes, now);
+        parent_control(p, datagram, bytes, now);
         return;
     }
     switch (pk_open(p->session, datagram, bytes, &o)) {
@@ -494,7 +494,7 @@ static uint64_t parent_due(const pk_side_t *s) {
 static void parent_tick(pk_side_t *s, uint64_t now) {
     pk_parent_t *p = parent_of(s);
 
-    release_reordered(p, now);
+    parent_release_reordered(p, now);
     pk_train_queue_tick(p->queue, now);
     if (!pk_session_established(p->session)) {
         who(p, now);
@@ -504,7 +504,7 @@ static void parent_tick(pk_side_t *s, uint64_t now) {
         p->side.counters.stopped = p->advance.stops;
         p->out.say(p->out.context, pk_why_sentence(PK_WHY_FOLLOWED));
     }
-    tell_aside(p, now);
+    parent_tell_aside(p, now);
     p->side.counters.advanced = p->advance.proofs;
     news(p, pk_liveness_tick(&p->liveness, now), "nothing is heard of what was sent to the child; packets go as they are");
     if (pk_liveness_asks(&p->liveness, now)) probe(p, now);
@@ -516,7 +516,7 @@ static void parent_aside(pk_side_t *s, enum pk_why why, uint64_t now) {
     if (p->aside == why) return;
     p->aside = why;
     pk_advance_forget(&p->advance);
-    tell_aside(p, now);
+    parent_tell_aside(p, now);
 }
 
 /* ---- begin ------------------------------------------------------------------------------------------------------------------- */

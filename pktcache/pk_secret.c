@@ -17,7 +17,7 @@
 
 enum { DIGITS = 2 * PK_SECRET };
 
-static int fail(char **error, const char *path, const char *what) {
+static int secret_fail(char **error, const char *path, const char *what) {
     if (asprintf(error, "%s: %s", path, what) < 0) *error = NULL;
     return -1;
 }
@@ -27,17 +27,17 @@ int pk_secret_new(const char *path, char **error) {
     char text[DIGITS + 2];
     int fd;
 
-    if (RAND_bytes(s.bytes, PK_SECRET) != 1) return fail(error, path, "there are no random bytes to be had");
+    if (RAND_bytes(s.bytes, PK_SECRET) != 1) return secret_fail(error, path, "there are no random bytes to be had");
     for (size_t i = 0; i < PK_SECRET; i++) snprintf(text + 2 * i, 3, "%02x", s.bytes[i]);
     pk_secret_forget(&s);
     text[DIGITS] = '\n';
     fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0) return fail(error, path, errno == EEXIST ? "is there already; a pair that is at work would fall apart, so remove it yourself" : strerror(errno));
+    if (fd < 0) return secret_fail(error, path, errno == EEXIST ? "is there already; a pair that is at work would fall apart, so remove it yourself" : strerror(errno));
     if (write(fd, text, DIGITS + 1) != DIGITS + 1 || fsync(fd)) {
         int why = errno;
         close(fd);
         unlink(path);
-        return fail(error, path, strerror(why));
+        return secret_fail(error, path, strerror(why));
     }
     close(fd);
     OPENSSL_cleanse(text, sizeof text);
@@ -52,18 +52,18 @@ int pk_secret_read(struct pk_secret *s, const char *path, char **error) {
     ssize_t n;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-    if (fd < 0) return fail(error, path, strerror(errno));
+    if (fd < 0) return secret_fail(error, path, strerror(errno));
     if (fstat(fd, &st) || (st.st_mode & 077)) {
         close(fd);
-        return fail(error, path, "others may read it; chmod 600 it");
+        return secret_fail(error, path, "others may read it; chmod 600 it");
     }
     n = read(fd, text, sizeof text);
     close(fd);
     if (n > DIGITS && text[n - 1] == '\n') n--;
-    if (n != DIGITS) return fail(error, path, "must hold 64 hexadecimal digits, as fairgate-pktcache keygen writes them");
+    if (n != DIGITS) return secret_fail(error, path, "must hold 64 hexadecimal digits, as fairgate-pktcache keygen writes them");
     for (size_t i = 0; i < PK_SECRET; i++) {
         int high = digit(text[2 * i]), low = digit(text[2 * i + 1]);
-        if (high < 0 || low < 0) return fail(error, path, "must hold 64 hexadecimal digits in lower case, as fairgate-pktcache keygen writes them");
+        if (high < 0 || low < 0) return secret_fail(error, path, "must hold 64 hexadecimal digits in lower case, as fairgate-pktcache keygen writes them");
         s->bytes[i] = (uint8_t)(high * 16 + low);
     }
     OPENSSL_cleanse(text, sizeof text);

@@ -167,7 +167,7 @@ static void begin_head(const pk_session_t *s, enum pk_type type, struct pk_wire_
 }
 
 /* Writes the MAC, the last PK_MAC of n bytes; n. */
-static size_t finish(const pk_session_t *s, uint8_t *out, size_t n) {
+static size_t session_finish(const pk_session_t *s, uint8_t *out, size_t n) {
     mac_of(s, out, n - PK_MAC, out + n - PK_MAC);
     return n;
 }
@@ -189,10 +189,10 @@ size_t pk_session_begin(pk_session_t *s, void *out) {
         s->begun = true;
     }
     memcpy(h->nonce, s->nonce, PK_NONCE);
-    return finish(s, out, sizeof *h);
+    return session_finish(s, out, sizeof *h);
 }
 
-static enum pk_step hello(pk_session_t *s, const void *datagram, size_t n, void *out, size_t *out_n) {
+static enum pk_step session_hello(pk_session_t *s, const void *datagram, size_t n, void *out, size_t *out_n) {
     const struct pk_wire_hello *h = datagram;
     struct pk_wire_welcome *w = out;
 
@@ -200,7 +200,7 @@ static enum pk_step hello(pk_session_t *s, const void *datagram, size_t n, void 
     begin_head(s, PK_WELCOME, &w->head);
     memcpy(w->child, h->nonce, PK_NONCE);
     memcpy(w->parent, s->nonce, PK_NONCE);
-    *out_n = finish(s, out, sizeof *w);
+    *out_n = session_finish(s, out, sizeof *w);
     return PK_ANSWER;
 }
 
@@ -219,7 +219,7 @@ static enum pk_step welcome(pk_session_t *s, const void *datagram, size_t n, con
     memcpy(r->cache, ready->cache, sizeof r->cache);
     pk_put64(r->bytes, ready->bytes);
     if (!encrypt(&s->now, 0, out, READY_OPEN, (uint8_t *)out + READY_OPEN, READY_SEALED)) abort();
-    *out_n = finish(s, out, sizeof *r);
+    *out_n = session_finish(s, out, sizeof *r);
     return PK_ESTABLISHED;
 }
 
@@ -260,7 +260,7 @@ enum pk_step pk_session_step(pk_session_t *s, const void *datagram, size_t n, st
         bool known = (type == PK_HELLO || type == PK_WHO) && genuine(s, datagram, n, hello_n);
         return known && (h->lanes != s->lanes || h->how != s->how) ? PK_DISAGREES : PK_IGNORED;
     }
-    if (s->role == PK_PARENT && type == PK_HELLO) return hello(s, datagram, n, out, out_n);
+    if (s->role == PK_PARENT && type == PK_HELLO) return session_hello(s, datagram, n, out, out_n);
     if (s->role == PK_PARENT) return type == PK_READY ? ready_came(s, datagram, n, ready) : PK_IGNORED;
     if (type == PK_WELCOME) return welcome(s, datagram, n, ready, out, out_n);
     return type == PK_WHO && genuine(s, datagram, n, hello_n) ? PK_BEGIN : PK_IGNORED;

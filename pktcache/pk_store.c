@@ -72,17 +72,17 @@ void pk_store_free(pk_store_t **store) {
 
 static bool counts_locked(const pk_store_t *s, const struct entry *e) { return e->n && e->at >= s->floor && s->head - e->at <= s->limit; }
 
-static struct entry *set_of(pk_store_t *s, const struct pk_fingerprint *fp) { return s->index + (fp->half[0] & (s->sets - 1)) * s->ways; }
+static struct entry *store_set_of(pk_store_t *s, const struct pk_fingerprint *fp) { return s->index + (fp->half[0] & (s->sets - 1)) * s->ways; }
 
 static struct entry *find_locked(pk_store_t *s, const struct pk_fingerprint *fp) {
-    struct entry *e = set_of(s, fp);
+    struct entry *e = store_set_of(s, fp);
     for (unsigned i = 0; i < s->ways; i++)
         if (pk_fingerprint_same(&e[i].fp, fp) && counts_locked(s, e + i)) return e + i;
     return NULL;
 }
 
 static void put_locked(pk_store_t *s, const struct pk_fingerprint *fp, const void *bytes, uint32_t n) {
-    struct entry *e = set_of(s, fp), *oldest = e;
+    struct entry *e = store_set_of(s, fp), *oldest = e;
     uint64_t place = s->head % s->size;
 
     for (unsigned i = 0; i < s->ways; i++) {

@@ -38,7 +38,7 @@ static int changes(const struct pk_train *t, const struct pk_head *h, uint8_t *a
     return (int)(1 + n * PK_CHANGE);
 }
 
-static uint8_t kind_of(enum pk_record_kind kind, int changed, uint8_t flags) {
+static uint8_t train_kind_of(enum pk_record_kind kind, int changed, uint8_t flags) {
     return (uint8_t)(kind | (changed ? PK_RECORD_CHANGED : 0) | (flags & PK_PSH ? PK_RECORD_PSH : 0) |
                      (flags & PK_FIN ? PK_RECORD_FIN : 0));
 }
@@ -77,7 +77,7 @@ static bool extend(struct pk_train *t, const struct pk_head *h, const struct pk_
     if ((content[0] + 1u) * pk_get16(content + 1) + h->length > UINT16_MAX || record[0] & (PK_RECORD_PSH | PK_RECORD_FIN)) return false;
     content[0]++;
     pk_put16(content + 3, segment);
-    record[0] |= kind_of(0, 0, flags);
+    record[0] |= train_kind_of(0, 0, flags);
     pk_fingerprint_write(fp, t->bytes + t->n);
     t->n += PK_TOKEN;
     t->tokens++;
@@ -103,7 +103,7 @@ uint32_t pk_train_tokens(struct pk_train *t, const struct pk_head *h, const stru
         last = segment;
         flags = 0;
     }
-    record[0] = kind_of(PK_TOKENS, changed, flags);
+    record[0] = train_kind_of(PK_TOKENS, changed, flags);
     if (count == 1) {
         record[0] |= PK_RECORD_ONE;
         pk_put16(content, last);
@@ -130,7 +130,7 @@ bool pk_train_literal(struct pk_train *t, const struct pk_head *h, const void *b
     if (t->room - t->n < least + n || n > UINT16_MAX - h->length) return false;
     changed = changes(t, h, record + 1, t->room - t->n - least - n);
     if (changed < 0) return false;
-    record[0] = kind_of(PK_LITERAL, changed, flags);
+    record[0] = train_kind_of(PK_LITERAL, changed, flags);
     pk_put16(record + 1 + changed, n);
     memcpy(record + least + changed, bytes, n);
     t->extend = 0;
@@ -146,7 +146,7 @@ bool pk_train_native(struct pk_train *t, const struct pk_head *h, uint32_t n) {
     if (t->room - t->n < 1 + PK_NATIVE_BYTES) return false;
     changed = changes(t, h, record + 1, t->room - t->n - (1 + PK_NATIVE_BYTES));
     if (changed < 0) return false;
-    record[0] = kind_of(PK_NATIVE, changed, 0);
+    record[0] = train_kind_of(PK_NATIVE, changed, 0);
     pk_put32(record + 1 + changed, n);
     t->extend = 0;
     t->n += 1 + PK_NATIVE_BYTES + (size_t)changed;

@@ -47,7 +47,7 @@ void pk_train_queue_free(pk_train_queue_t **queue) {
     free(q);
 }
 
-static void leave(pk_train_queue_t *q, uint8_t i, bool told, uint64_t now) {
+static void train_queue_leave(pk_train_queue_t *q, uint8_t i, bool told, uint64_t now) {
     struct place *p = q->place + i;
 
     if (p->flow) p->flow->train = 0;
@@ -63,7 +63,7 @@ static void leave(pk_train_queue_t *q, uint8_t i, bool told, uint64_t now) {
 
 void pk_train_queue_leave(pk_train_queue_t *q, struct pk_flow *f, uint64_t now) {
     assert(q->magic == TRAIN_QUEUE_MAGIC);
-    if (f->train) leave(q, (uint8_t)(f->train - 1), false, now);
+    if (f->train) train_queue_leave(q, (uint8_t)(f->train - 1), false, now);
 }
 
 void pk_train_queue_forget(pk_train_queue_t *q, struct pk_flow *f) {
@@ -77,7 +77,7 @@ static struct pk_train *train_of(pk_train_queue_t *q, struct pk_flow *f, const s
 
     assert(q->magic == TRAIN_QUEUE_MAGIC);
     if (f->train) return &q->place[f->train - 1].train;
-    if (!q->spares) leave(q, q->open[0], false, now);
+    if (!q->spares) train_queue_leave(q, q->open[0], false, now);
     i = q->spare[--q->spares];
     q->open[q->opened++] = i;
     f->train = (uint8_t)(i + 1);
@@ -122,11 +122,11 @@ void pk_train_queue_announce(pk_train_queue_t *q, struct pk_flow *f, const struc
         pk_train_queue_leave(q, f, now);
         pk_train_native(train_of(q, f, h, now), h, n);
     }
-    leave(q, (uint8_t)(f->train - 1), true, now);
+    train_queue_leave(q, (uint8_t)(f->train - 1), true, now);
 }
 
 uint64_t pk_train_queue_due(const pk_train_queue_t *q) { return q->opened ? q->place[q->open[0]].leaves : UINT64_MAX; }
 
 void pk_train_queue_tick(pk_train_queue_t *q, uint64_t now) {
-    while (q->opened && q->place[q->open[0]].leaves <= now) leave(q, q->open[0], false, now);
+    while (q->opened && q->place[q->open[0]].leaves <= now) train_queue_leave(q, q->open[0], false, now);
 }

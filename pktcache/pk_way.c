@@ -27,7 +27,7 @@ static bool change(struct pk_way *w, int state, enum pk_why why, uint64_t now, u
     return true;
 }
 
-static bool aside(struct pk_way *w, enum pk_why why, uint64_t now) {
+static bool way_aside(struct pk_way *w, enum pk_why why, uint64_t now) {
     w->wait = longer(w->wait, WAIT_FIRST, WAIT_LAST);
     return change(w, PK_ASIDE_NOW, why, now, now + w->wait);
 }
@@ -35,7 +35,7 @@ static bool aside(struct pk_way *w, enum pk_why why, uint64_t now) {
 static bool led(struct pk_way *w, const struct pk_way_news *n, const struct pk_sights *s, uint64_t now) {
     if (n->goes_on) w->wait = w->look_wait = w->look_from = 0;
     if (n->closed) return change(w, PK_ASIDE_NOW, PK_WHY_FILTERED, now, now + CLOSED_AGAIN);
-    if (!n->came && s->due >= DUE && s->due_last >= s->due_first + OVER && now >= s->due_first + NOTHING_FOR) return aside(w, PK_WHY_FILTERED, now);
+    if (!n->came && s->due >= DUE && s->due_last >= s->due_first + OVER && now >= s->due_first + NOTHING_FOR) return way_aside(w, PK_WHY_FILTERED, now);
     if ((n->alone < ALONE && (n->again < AGAIN || n->other)) || now < w->look_from) return false;
     w->alone = n->alone >= ALONE;
     return change(w, PK_LOOKS, PK_WHY_LOOKS, now, now + LOOK);
@@ -46,7 +46,7 @@ static bool looks(struct pk_way *w, const struct pk_way_news *n, const struct pk
     if (s->done) {
         if (!w->alone && now < s->done_at + MAY_BE_OTHERS) return false;
         w->in_doubt = n->unheard && !w->alone;
-        return aside(w, PK_WHY_UNANSWERED, now);
+        return way_aside(w, PK_WHY_UNANSWERED, now);
     }
     /* Without a new connection there is nothing to see, and going back would help nobody. */
     if (now < w->until && (!s->begun || now < s->begun_at + ENOUGH)) return false;

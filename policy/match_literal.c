@@ -44,7 +44,7 @@ struct work {
     enum match_kind kind;
 };
 
-static uint8_t folded(uint8_t c, int fold)
+static uint8_t match_literal_folded(uint8_t c, int fold)
 {
     return fold && c >= 'A' && c <= 'Z' ? (uint8_t)(c - 'A' + 'a') : c;
 }
@@ -66,14 +66,14 @@ static void number_symbols(struct match_literal *m, const struct match_pattern *
 
     for (size_t i = 0; i < n; i++)
         for (uint32_t j = 0; j < patterns[i].n; j++)
-            used[folded((uint8_t)patterns[i].p[j], fold)] = 1;
+            used[match_literal_folded((uint8_t)patterns[i].p[j], fold)] = 1;
     for (unsigned c = 0; c < 256; c++)
         if (used[c])
             m->symbol_of[c] = (uint8_t)next++;
     m->symbols = next;
     for (unsigned c = 0; c < 256; c++)
         if (!used[c]) {
-            uint8_t f = folded((uint8_t)c, fold);
+            uint8_t f = match_literal_folded((uint8_t)c, fold);
 
             m->symbol_of[c] = used[f] ? m->symbol_of[f] : (uint8_t)next;
             if (!used[f])
@@ -81,7 +81,7 @@ static void number_symbols(struct match_literal *m, const struct match_pattern *
         }
 }
 
-static uint32_t child(const struct match_literal *m, uint32_t state, uint8_t symbol)
+static uint32_t match_literal_child(const struct match_literal *m, uint32_t state, uint8_t symbol)
 {
     uint32_t first = m->node[state].first, n = m->node[state + 1].first - first;
     const uint8_t *s = m->symbol + first, *hit;
@@ -96,10 +96,10 @@ static uint32_t child(const struct match_literal *m, uint32_t state, uint8_t sym
     return hit != NULL ? first + (uint32_t)(hit - s) : 0;
 }
 
-static inline uint32_t step(const struct match_literal *m, uint32_t state, uint8_t symbol)
+static inline uint32_t match_literal_step(const struct match_literal *m, uint32_t state, uint8_t symbol)
 {
     while (state >= m->dense) {
-        uint32_t next = child(m, state, symbol);
+        uint32_t next = match_literal_child(m, state, symbol);
 
         if (next != 0)
             return next;
@@ -108,7 +108,7 @@ static inline uint32_t step(const struct match_literal *m, uint32_t state, uint8
     return m->row[(size_t)state * m->symbols + symbol];
 }
 
-static void lower(uint32_t *rank, uint32_t other)
+static void match_literal_lower(uint32_t *rank, uint32_t other)
 {
     if (other < *rank)
         *rank = other;
@@ -125,7 +125,7 @@ static void visit(struct match_literal *m, uint32_t u, uint32_t depth, const str
     if (m->end[MATCH_SUFFIX] != NULL && u > 0)
         m->end[MATCH_SUFFIX][u] = m->end[MATCH_SUFFIX][fail];
     for (; lo < hi && w[lo].n == depth; lo++)
-        lower(w[lo].kind == MATCH_SUBSTRING ? &m->node[u].sub : &m->end[w[lo].kind][u], w[lo].rank);
+        match_literal_lower(w[lo].kind == MATCH_SUBSTRING ? &m->node[u].sub : &m->end[w[lo].kind][u], w[lo].rank);
 
     if (row != NULL && u > 0)
         memcpy(row, m->row + (size_t)fail * m->symbols, m->symbols * sizeof *row);
@@ -138,7 +138,7 @@ static void visit(struct match_literal *m, uint32_t u, uint32_t depth, const str
         m->symbol[v] = symbol;
         m->node[v].first = from;
         m->node[v].sub = lo;
-        m->node[v].fail = u > 0 ? step(m, fail, symbol) : 0;
+        m->node[v].fail = u > 0 ? match_literal_step(m, fail, symbol) : 0;
         if (row != NULL)
             row[symbol] = v;
     }
@@ -180,7 +180,7 @@ static int allocate(struct match_literal *m, const struct work *w, size_t n)
     return 0;
 }
 
-static void build(struct match_literal *m, const struct work *w, size_t n)
+static void match_literal_build(struct match_literal *m, const struct work *w, size_t n)
 {
     uint32_t next = 1, level_end = 1, depth = 0;
 
@@ -190,7 +190,7 @@ static void build(struct match_literal *m, const struct work *w, size_t n)
             level_end = next;
             depth++;
         }
-        /* The range of u + 1 may be read as its parent's end until it is visited: step() only looks at nodes before u. */
+        /* The range of u + 1 may be read as its parent's end until it is visited: match_literal_step() only looks at nodes before u. */
         visit(m, u, depth, w, &next);
     }
     assert(next == m->nodes);
@@ -219,13 +219,13 @@ struct match_literal *match_literal_new(const struct match_pattern *patterns, si
         w[i] = (struct work){ t, patterns[i].n, patterns[i].rank, patterns[i].kind };
         for (uint32_t j = 0; j < patterns[i].n; j++)
             *t++ = m->symbol_of[(uint8_t)patterns[i].p[j]];
-        lower(&m->least, patterns[i].rank);
+        match_literal_lower(&m->least, patterns[i].rank);
         m->everywhere |= patterns[i].kind == MATCH_SUBSTRING || patterns[i].kind == MATCH_SUFFIX;
     }
     qsort(w, n, sizeof *w, by_text);
     if (allocate(m, w, n) != 0)
         goto fail;
-    build(m, w, n);
+    match_literal_build(m, w, n);
     free(text);
     free(w);
     return m;
@@ -286,7 +286,7 @@ void match_scan_feed(struct match_scan *s, const char *p, size_t n)
     if (s->over)
         return;
     while (s->at_start && text < end) {
-        uint32_t next = child(m, state, m->symbol_of[*text]);
+        uint32_t next = match_literal_child(m, state, m->symbol_of[*text]);
 
         if (next == 0) {
             s->at_start = 0;
@@ -295,14 +295,14 @@ void match_scan_feed(struct match_scan *s, const char *p, size_t n)
         }
         state = next;
         text++;
-        lower(&best, m->node[state].sub);
+        match_literal_lower(&best, m->node[state].sub);
         if (prefix != NULL)
-            lower(&best, prefix[state]);
+            match_literal_lower(&best, prefix[state]);
     }
     if (!s->over)
         for (; text < end; text++) {
-            state = step(m, state, m->symbol_of[*text]);
-            lower(&best, m->node[state].sub);
+            state = match_literal_step(m, state, m->symbol_of[*text]);
+            match_literal_lower(&best, m->node[state].sub);
         }
     s->state = state;
     s->best = best;
@@ -315,9 +315,9 @@ uint32_t match_scan_end(struct match_scan *s)
 
     if (!s->over) {
         if (m->end[MATCH_SUFFIX] != NULL)
-            lower(&s->best, m->end[MATCH_SUFFIX][s->state]);
+            match_literal_lower(&s->best, m->end[MATCH_SUFFIX][s->state]);
         if (s->at_start && m->end[MATCH_EXACT] != NULL)
-            lower(&s->best, m->end[MATCH_EXACT][s->state]);
+            match_literal_lower(&s->best, m->end[MATCH_EXACT][s->state]);
     }
     return s->best;
 }

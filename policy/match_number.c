@@ -31,7 +31,7 @@ int match_address_number(const void *addr, unsigned len, struct match_number *x)
 }
 
 /* Decimal digits only, no sign, no blank; -1 if it is no such number or above `most`. */
-static long number(const char *p, size_t n, long most)
+static long match_number_number(const char *p, size_t n, long most)
 {
     long x = 0;
 
@@ -74,7 +74,7 @@ int match_parse_address(const char *text, size_t len, struct match_range ranges[
     if (!v4 && inet_pton(AF_INET6, name, raw) != 1)
         goto no_address;
     width = v4 ? 32 : 128;
-    given = slash != NULL ? number(slash + 1, len - name_len - 1, width) : (long)width;
+    given = slash != NULL ? match_number_number(slash + 1, len - name_len - 1, width) : (long)width;
     if (given < 0)
         return base_fail(error, "\"%s\" has no right prefix length; write /0 to /%u behind the address, as in %s",
                          base_quote(text, len).s, width, v4 ? "192.0.2.0/24" : "2001:db8::/32");
@@ -106,10 +106,10 @@ int match_parse_port(const char *text, size_t len, struct match_range *range, ch
 {
     const char *dash = memchr(text, '-', len);
     size_t first_len = dash != NULL ? (size_t)(dash - text) : len;
-    long from = number(text, first_len, 65535), to = from;
+    long from = match_number_number(text, first_len, 65535), to = from;
 
     if (dash != NULL)
-        to = number(dash + 1, len - first_len - 1, 65535);
+        to = match_number_number(dash + 1, len - first_len - 1, 65535);
     if (from < 1 || to < 1)
         return base_fail(error, "\"%s\" is no port; write a number from 1 to 65535, or a range like 8000-8010",
                          base_quote(text, len).s);

@@ -25,7 +25,7 @@ struct piece {
     size_t         left;
 };
 
-static void *take(size_t n, void *data)
+static void *match_regex_take(size_t n, void *data)
 {
     struct piece *piece = data;
     void *p = piece->at;
@@ -38,7 +38,7 @@ static void *take(size_t n, void *data)
     return p;
 }
 
-static void keep(void *p, void *data)
+static void match_regex_keep(void *p, void *data)
 {
     (void)p;
     (void)data;
@@ -88,7 +88,7 @@ void match_regex_free(struct match_regex **mp)
     free(m);
 }
 
-int match_regex_find(const struct match_regex *m, const char *text, size_t len)
+bool match_regex_find(const struct match_regex *m, const char *text, size_t len)
 {
     _Alignas(16) unsigned char stack[STACK_BYTES];
     struct piece piece = { stack, sizeof stack };
@@ -99,7 +99,7 @@ int match_regex_find(const struct match_regex *m, const char *text, size_t len)
     assert(m->magic == MAGIC);
     if (more)
         len = MATCH_REGEX_TEXT;
-    memory = pcre2_general_context_create(take, keep, &piece);
+    memory = pcre2_general_context_create(match_regex_take, match_regex_keep, &piece);
     block = memory != NULL ? pcre2_match_data_create(1, memory) : NULL;
     assert(block != NULL);
     return pcre2_match(m->code, (PCRE2_SPTR)text, len, 0, more ? PCRE2_NOTEOL : 0, block, m->limits) >= 0;

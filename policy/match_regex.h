@@ -9,6 +9,7 @@
 #ifndef FAIRGATE_MATCH_REGEX_H
 #define FAIRGATE_MATCH_REGEX_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define MATCH_REGEX_TEXT  8192
@@ -20,6 +21,6 @@ struct match_regex;
 struct match_regex *match_regex_new(const char *pattern, size_t len, int fold, char **error);
 void                match_regex_free(struct match_regex **m);
 /* In a text that is cut, $ does not match at the cut. */
-int                 match_regex_find(const struct match_regex *m, const char *text, size_t len);
+bool match_regex_find(const struct match_regex *m, const char *text, size_t len);
 
 #endif

@@ -41,6 +41,7 @@
 #ifndef FAIRGATE_POLICY_H
 #define FAIRGATE_POLICY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -114,7 +115,7 @@ const struct policy_class *policy_class_at(const policy_t *p, uint32_t position)
 uint32_t                   policy_rule_count(const policy_t *p);
 /* "line 12: user_agent substring \"Googlebot\"" into buf (always NUL-terminated); length as snprintf. */
 int                        policy_rule_text(const policy_t *p, uint32_t rule, char *buf, size_t len);
-int                        policy_uses(const policy_t *p, enum policy_field field);     /* does any rule look at it? */
+bool policy_uses(const policy_t *p, enum policy_field field);     /* does any rule look at it? */
 
 /* No allocation, no lock, no system call. */
 struct policy_answer policy_match_request(const policy_t *p, const struct policy_request *r);

@@ -35,7 +35,7 @@ static int print_classes(FILE *out, const policy_t *p)
     return 0;
 }
 
-static int look(const char *file, FILE *found, char **error)
+static int command_look(const char *file, FILE *found, char **error)
 {
     policy_t *p = policy_load(file, error);
     int status = p != NULL ? 0 : -1;
@@ -49,13 +49,13 @@ static int look(const char *file, FILE *found, char **error)
     return status;
 }
 
-static int check(int argc, char **argv)
+static int command_check(int argc, char **argv)
 {
-    return base_check(argc, argv, look);
+    return base_check(argc, argv, command_look);
 }
 
 static const struct base_command commands[] = {
-    { "check", "[--json] FILE...", "read each policy as a server would, and print its classes or what is wrong", 0, BASE_ANY_NUMBER, check },
+    { "check", "[--json] FILE...", "read each policy as a server would, and print its classes or what is wrong", 0, BASE_ANY_NUMBER, command_check },
     { "explain", "FILE [OPTION]...", "the class of a request, the rule that decided, and the later classes that match too", 0, BASE_ANY_NUMBER,
       command_explain },
 };

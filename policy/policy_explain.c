@@ -99,7 +99,7 @@ static int read_options(struct question *q)
 }
 
 /* The URL in its one spelling; and a server knows these two when it knows the URL. */
-static int complete(struct question *q)
+static int explain_complete(struct question *q)
 {
     struct policy_request *r = &q->r;
     struct policy_url u;
@@ -135,7 +135,7 @@ static int read_question(struct question *q, int argc, char **argv)
         status = read_options(q);
     free(error);
     q->file = argv[1];
-    return status != 0 ? status : complete(q);
+    return status != 0 ? status : explain_complete(q);
 }
 
 /* ---- answers ------------------------------------------------------------------------------------------------------------------------- */

@@ -49,7 +49,7 @@ const char *policy_match_name(enum policy_match match)
     return match_names[match];
 }
 
-int policy_is_numeric(enum policy_field field)
+bool policy_is_numeric(enum policy_field field)
 {
     enum policy_kind kind = policy_field_rows[field].kind;
 
@@ -125,7 +125,7 @@ static int is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-int policy_next_cookie(struct policy_text *left, struct policy_text *cookie)
+bool policy_next_cookie(struct policy_text *left, struct policy_text *cookie)
 {
     const char *end = left->p + left->n, *p = left->p, *stop;
 

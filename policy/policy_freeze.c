@@ -61,7 +61,7 @@ static int freeze_numbers(policy_t *p, enum policy_field field)
     return p->interval[field] != NULL ? 0 : -1;
 }
 
-static enum match_kind kind_of(enum policy_match match)
+static enum match_kind freeze_kind_of(enum policy_match match)
 {
     switch (match) {
     case POLICY_PREFIX: return MATCH_PREFIX;
@@ -74,7 +74,7 @@ static enum match_kind kind_of(enum policy_match match)
 /* One rule as patterns.  A domain suffix is two: the name itself, and the name behind a dot, which `dotted` holds. */
 static size_t rule_patterns(const policy_t *p, const struct policy_rule *r, uint32_t rank, struct match_pattern *out, char *dotted)
 {
-    struct match_pattern m = { p->text + r->text, r->len, rank, kind_of(r->match) };
+    struct match_pattern m = { p->text + r->text, r->len, rank, freeze_kind_of(r->match) };
 
     if (policy_field_rows[r->field].kind != POLICY_DOMAIN || m.kind == MATCH_SUBSTRING || m.kind == MATCH_PREFIX) {
         out[0] = m;

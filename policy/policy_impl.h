@@ -10,6 +10,7 @@
 #ifndef FAIRGATE_POLICY_IMPL_H
 #define FAIRGATE_POLICY_IMPL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -41,14 +42,14 @@ struct policy_field_row {
 extern const struct policy_field_row policy_field_rows[POLICY_FIELDS];
 
 /* Address and port fields compare numbers: no match attribute. */
-int                       policy_is_numeric(enum policy_field field);
+bool policy_is_numeric(enum policy_field field);
 const char               *policy_match_name(enum policy_match match);
 /* The field or element name that is a small slip away from `name`, or NULL. */
 const char               *policy_nearest_field(const char *name);
 /* What the request tells of a text field. */
 const struct policy_text *policy_request_text(const struct policy_request *r, enum policy_field field);
 /* One cookie of a Cookie field after another: takes what is left of the field, returns 0 when no cookie is left. */
-int                       policy_next_cookie(struct policy_text *left, struct policy_text *cookie);
+bool policy_next_cookie(struct policy_text *left, struct policy_text *cookie);
 /* A domain name without the dot that may end it. */
 struct policy_text        policy_domain(struct policy_text name);
 /* What of a URL in its one spelling a pattern is looked for in: all of it if the pattern has a ?, else what stands in front of the query. */
@@ -103,7 +104,7 @@ int policy_add_rule_at(policy_t *p, uint32_t class, enum policy_field field, enu
 
 /* The plain truth, one rule at a time: does this rule match?  Independent of the tables (but for a regex, which runs as it is); for explain
  * and for checking the tables. */
-int policy_rule_matches(const policy_t *p, uint32_t rule, const struct policy_request *r);
+bool policy_rule_matches(const policy_t *p, uint32_t rule, const struct policy_request *r);
 
 /* Bytes of the tables that matching reads. */
 size_t policy_table_bytes(const policy_t *p);

@@ -14,7 +14,7 @@
 #include "match_regex.h"
 #include "policy_impl.h"
 
-static uint32_t lower(uint32_t best, uint32_t rank)
+static uint32_t match_lower(uint32_t best, uint32_t rank)
 {
     return rank < best ? rank : best;
 }
@@ -25,14 +25,14 @@ static uint32_t match_address(const struct match_interval *m, const void *addr, 
 
     if (m == NULL || addr == NULL || !match_address_number(addr, len, &x))
         return best;
-    return lower(best, match_interval_find(m, x));
+    return match_lower(best, match_interval_find(m, x));
 }
 
 static uint32_t match_port(const struct match_interval *m, uint16_t port, uint32_t best)
 {
     if (m == NULL || port == 0)
         return best;
-    return lower(best, match_interval_find(m, (struct match_number){ 0, port }));
+    return match_lower(best, match_interval_find(m, (struct match_number){ 0, port }));
 }
 
 static uint32_t match_text(const struct match_literal *m, struct policy_text text, uint32_t best)

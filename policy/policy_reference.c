@@ -11,7 +11,7 @@
 #include "match_regex.h"
 #include "policy_impl.h"
 
-static char folded(char c, int fold)
+static char reference_folded(char c, int fold)
 {
     return fold && c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
@@ -19,7 +19,7 @@ static char folded(char c, int fold)
 static int same(const char *a, const char *b, size_t n, int fold)
 {
     for (size_t i = 0; i < n; i++)
-        if (folded(a[i], fold) != folded(b[i], fold))
+        if (reference_folded(a[i], fold) != reference_folded(b[i], fold))
             return 0;
     return 1;
 }
@@ -122,7 +122,7 @@ static int text_matches(const struct policy_rule *rule, struct policy_text patte
     return 0;
 }
 
-int policy_rule_matches(const policy_t *p, uint32_t number, const struct policy_request *r)
+bool policy_rule_matches(const policy_t *p, uint32_t number, const struct policy_request *r)
 {
     const struct policy_rule *rule;
     struct policy_text pattern;

@@ -44,14 +44,14 @@ static void go_behind(struct scan *s, const char *open, const char *stop)
     go_to(s, (size_t)(s->end - s->p) > n ? s->p + n : s->end);
 }
 
-static int is_space(char c)
+static int scan_is_space(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-static const char *skip_space(const char *p, const char *end)
+static const char *scan_skip_space(const char *p, const char *end)
 {
-    while (p < end && is_space(*p))
+    while (p < end && scan_is_space(*p))
         p++;
     return p;
 }
@@ -63,14 +63,14 @@ static int refuse_paper_form(struct scan *s, const char *name, size_t name_len, 
     const char *stop;
     char quote;
 
-    p = skip_space(p, end);
+    p = scan_skip_space(p, end);
     quote = p < end ? *p : '\0';
     if ((quote != '"' && quote != '\'') || (stop = memchr(p + 1, quote, (size_t)(end - p - 1))) == NULL)
         return base_fail(s->error, "%s is not well-formed XML: an element's name has no value; write <url>PATTERN</url> for a rule, "
                          "<class id=\"1\" quantum=\"600\"> for a class", tag.s);
     value = base_quote(p + 1, (size_t)(stop - p - 1));
-    p = skip_space(stop + 1, end);
-    while (end > p && (end[-1] == '/' || is_space(end[-1])))
+    p = scan_skip_space(stop + 1, end);
+    while (end > p && (end[-1] == '/' || scan_is_space(end[-1])))
         end--;
     rest = base_quote(p, (size_t)(end - p));
     if (strcmp(element.s, "class_id") == 0 || strcmp(element.s, "class") == 0)
@@ -96,10 +96,10 @@ static int scan_tag(struct scan *s)
             quote = *p;
     }
     name = name_end = s->p + 1;
-    while (name_end < p && !is_space(*name_end) && *name_end != '=' && *name_end != '/' && *name_end != '"')
+    while (name_end < p && !scan_is_space(*name_end) && *name_end != '=' && *name_end != '/' && *name_end != '"')
         name_end++;
     if (name_end > name && p < s->end) {
-        const char *next = skip_space(name_end, p);
+        const char *next = scan_skip_space(name_end, p);
 
         if (next < p && *next == '=')
             return refuse_paper_form(s, name, (size_t)(name_end - name), next + 1, p);
@@ -115,14 +115,14 @@ static int check_encoding(struct scan *s)
 
     if (starts(s, "\xef\xbb\xbf"))
         s->p += 3;
-    if (!starts(s, "<?xml") || s->end - s->p < 6 || !is_space(s->p[5]))
+    if (!starts(s, "<?xml") || s->end - s->p < 6 || !scan_is_space(s->p[5]))
         return 0;
     close = memmem(s->p, (size_t)(s->end - s->p), "?>", 2);
     if (close == NULL || (p = memmem(s->p, (size_t)(close - s->p), "encoding", 8)) == NULL)
         return 0;
-    p = skip_space(p + 8, close);
+    p = scan_skip_space(p + 8, close);
     if (p < close && *p == '=')
-        p = skip_space(p + 1, close);
+        p = scan_skip_space(p + 1, close);
     if (p >= close || (*p != '"' && *p != '\'') || (stop = memchr(p + 1, *p, (size_t)(close - p - 1))) == NULL)
         return 0;
     if ((stop - p == 6 && strncasecmp(p + 1, "UTF-8", 5) == 0) || (stop - p == 9 && strncasecmp(p + 1, "US-ASCII", 8) == 0))

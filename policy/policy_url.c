@@ -13,7 +13,7 @@ static int is_letter_or_digit(unsigned char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-static int hex(char c)
+static int url_hex(char c)
 {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
@@ -27,8 +27,8 @@ static size_t write_lower(struct policy_text t, const char *also, char *out)
     for (size_t i = 0; i < t.n; i++) {
         unsigned char c = (unsigned char)t.p[i];
 
-        if (c == '%' && t.n - i > 2 && hex(t.p[i + 1]) >= 0 && hex(t.p[i + 2]) >= 0) {
-            c = (unsigned char)(hex(t.p[i + 1]) << 4 | hex(t.p[i + 2]));
+        if (c == '%' && t.n - i > 2 && url_hex(t.p[i + 1]) >= 0 && url_hex(t.p[i + 2]) >= 0) {
+            c = (unsigned char)(url_hex(t.p[i + 1]) << 4 | url_hex(t.p[i + 2]));
             i += 2;
         }
         if (is_letter_or_digit(c) || (c != '\0' && strchr(also, c) != NULL)) {

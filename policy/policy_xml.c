@@ -40,9 +40,9 @@ struct reader {
     char               text[POLICY_PATTERN_MAX];
 };
 
-#define refuse(r, ...) (base_fail((r)->error, __VA_ARGS__), stop(r))
+#define refuse(r, ...) (base_fail((r)->error, __VA_ARGS__), xml_stop(r))
 
-static void stop(struct reader *r)
+static void xml_stop(struct reader *r)
 {
     r->failed = 1;
     xmlStopParser(r->ctxt);
@@ -68,7 +68,7 @@ static int value_is(struct attribute a, const char *word)
     return a.n == strlen(word) && memcmp(a.value, word, a.n) == 0;
 }
 
-static int read_number(struct reader *r, struct policy_class *c, const struct policy_number *row, struct attribute a)
+static int xml_read_number(struct reader *r, struct policy_class *c, const struct policy_number *row, struct attribute a)
 {
     uint64_t x = 0;
     size_t i = 0;
@@ -103,7 +103,7 @@ static int read_class_attribute(struct reader *r, struct policy_class *c, struct
 
     for (const struct policy_number *row = policy_numbers; row < policy_numbers + POLICY_NUMBERS; row++)
         if (strcmp(a.name, row->name) == 0)
-            return read_number(r, c, row, a);
+            return xml_read_number(r, c, row, a);
     if (strcmp(a.name, "name") == 0) {
         if (a.n == 0 || a.n >= sizeof c->name) {
             refuse(r, "name=\"%s\" has %zu characters; use 1 to %zu letters, digits, - _ and . (or leave name out)",
@@ -152,7 +152,7 @@ static void start_class(struct reader *r, const char *name, int n, const xmlChar
     else if (c.quantum == 0)
         refuse(r, "<class id=\"%u\"> has no quantum; write its part of the whole, as in quantum=\"100\"", c.id);
     else if (policy_add_class(r->p, &c, r->error) != 0)
-        stop(r);
+        xml_stop(r);
 }
 
 static void start_rule(struct reader *r, const char *name, int n, const xmlChar **list)
@@ -231,7 +231,7 @@ static void on_start(void *data, const xmlChar *local, const xmlChar *prefix, co
     r->depth++;
 }
 
-static int is_space(char c)
+static int xml_is_space(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
@@ -247,11 +247,11 @@ static void on_end(void *data, const xmlChar *local, const xmlChar *prefix, cons
         return;
     r->line = (unsigned)xmlSAX2GetLineNumber(r->ctxt);
     if (r->depth == IN_RULE) {
-        while (r->text_len > 0 && is_space(r->text[r->text_len - 1]))
+        while (r->text_len > 0 && xml_is_space(r->text[r->text_len - 1]))
             r->text_len--;
         if (policy_add_rule_at(r->p, policy_class_count(r->p) - 1, r->field, r->match, r->text, r->text_len, r->rule_line, r->error) != 0) {
             r->line = r->rule_line;
-            stop(r);
+            xml_stop(r);
         }
     }
     r->depth--;
@@ -264,7 +264,7 @@ static void on_text(void *data, const xmlChar *text, int len)
     for (int i = 0; i < len && !r->failed; i++) {
         char c = (char)text[i];
 
-        if (r->depth == IN_RULE ? r->text_len == 0 && is_space(c) : is_space(c))
+        if (r->depth == IN_RULE ? r->text_len == 0 && xml_is_space(c) : xml_is_space(c))
             continue;
         if (r->depth < IN_RULE || r->text_len == sizeof r->text) {
             r->line = (unsigned)xmlSAX2GetLineNumber(r->ctxt);
@@ -326,7 +326,7 @@ static void on_error(void *data, xmlErrorPtr e)
 
     if (r->failed || e->level < XML_ERR_ERROR || e->code == XML_ERR_USER_STOP)
         return;
-    while (n > 0 && is_space(message[n - 1]))
+    while (n > 0 && xml_is_space(message[n - 1]))
         n--;
     for (size_t i = 0; i < sizeof cures / sizeof *cures; i++)
         if (cures[i].code == e->code)
@@ -337,7 +337,7 @@ static void on_error(void *data, xmlErrorPtr e)
 
 /* ---- the whole file ------------------------------------------------------------------------------------------------------------------ */
 
-static int build(struct reader *r, const char *xml, size_t len)
+static int xml_build(struct reader *r, const char *xml, size_t len)
 {
     r->ctxt = xmlNewParserCtxt();
     if (r->ctxt == NULL)
@@ -379,7 +379,7 @@ policy_t *policy_parse(const char *xml, size_t len, const char *name, char **err
         r->p = p;
         r->error = error;
         r->line = 1;
-        failed = build(r, xml, len);
+        failed = xml_build(r, xml, len);
         line = r->line;
         if (!failed && policy_class_count(p) > 0)
             failed = policy_schema_check(xml, len, &line, error);

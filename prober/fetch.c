@@ -37,7 +37,7 @@ struct fetch {
 /* ---- header ------------------------------------------------------------------------------------------------------------------ */
 
 /* The value of a header line if it is called so, without the spaces around it. */
-static const char *value_of(const char *line, size_t n, const char *name, size_t *length) {
+static const char *fetch_value_of(const char *line, size_t n, const char *name, size_t *length) {
     size_t k = strlen(name);
 
     if (n <= k || line[k] != ':' || strncasecmp(line, name, k)) return NULL;
@@ -49,7 +49,7 @@ static const char *value_of(const char *line, size_t n, const char *name, size_t
     return line;
 }
 
-static int begins(const char *value, size_t n, const char *word) {
+static int fetch_begins(const char *value, size_t n, const char *word) {
     size_t k = strlen(word);
     return n >= k && !strncasecmp(value, word, k) && (n == k || strchr("; \t,", value[k]));
 }
@@ -95,38 +95,38 @@ static void take_retry(struct fetch_answer *a, const char *value, size_t n) {
 }
 
 static void take_type(struct fetch_answer *a, const char *value, size_t n) {
-    if (begins(value, n, "text/html") || begins(value, n, "application/xhtml+xml")) a->type = FETCH_HTML;
-    else if (begins(value, n, "text/css")) a->type = FETCH_CSS;
-    else if (begins(value, n, "text/xml") || begins(value, n, "application/xml")) a->type = FETCH_XML;
+    if (fetch_begins(value, n, "text/html") || fetch_begins(value, n, "application/xhtml+xml")) a->type = FETCH_HTML;
+    else if (fetch_begins(value, n, "text/css")) a->type = FETCH_CSS;
+    else if (fetch_begins(value, n, "text/xml") || fetch_begins(value, n, "application/xml")) a->type = FETCH_XML;
     else a->type = FETCH_OTHER;
-    a->packable = begins(value, n, "image/svg+xml") || (n > 5 && !strncasecmp(value, "text/", 5)) || holds(value, n, "javascript") || holds(value, n, "json") ||
+    a->packable = fetch_begins(value, n, "image/svg+xml") || (n > 5 && !strncasecmp(value, "text/", 5)) || holds(value, n, "javascript") || holds(value, n, "json") ||
                   holds(value, n, "+xml");
 }
 
 static void take_coding(struct fetch_answer *a, const char *value, size_t n) {
-    if (begins(value, n, "identity")) return;
+    if (fetch_begins(value, n, "identity")) return;
     a->coded = 1;
-    if (begins(value, n, "br")) a->coding = PAGES_BR;
-    else if (begins(value, n, "gzip") || begins(value, n, "x-gzip")) a->coding = PAGES_GZIP;
+    if (fetch_begins(value, n, "br")) a->coding = PAGES_BR;
+    else if (fetch_begins(value, n, "gzip") || fetch_begins(value, n, "x-gzip")) a->coding = PAGES_GZIP;
 }
 
-static void take_line(struct fetch_answer *a, const char *line, size_t n) {
+static void fetch_take_line(struct fetch_answer *a, const char *line, size_t n) {
     const char *v;
     size_t k;
 
-    if ((v = value_of(line, n, "content-length", &k))) a->length = decimal(v, k);
-    else if ((v = value_of(line, n, "content-type", &k))) take_type(a, v, k);
-    else if ((v = value_of(line, n, "content-encoding", &k))) take_coding(a, v, k);
-    else if ((v = value_of(line, n, "set-cookie", &k))) a->cookie = 1;
-    else if ((v = value_of(line, n, "x-robots-tag", &k))) a->nofollow |= holds(v, k, "nofollow") || holds(v, k, "none");
-    else if ((v = value_of(line, n, "last-modified", &k))) a->modified = date_of(v, k);
-    else if ((v = value_of(line, n, "retry-after", &k))) take_retry(a, v, k);
-    else if ((v = value_of(line, n, "etag", &k)) && k && k <= PAGES_ETAG_MAX) {
+    if ((v = fetch_value_of(line, n, "content-length", &k))) a->length = decimal(v, k);
+    else if ((v = fetch_value_of(line, n, "content-type", &k))) take_type(a, v, k);
+    else if ((v = fetch_value_of(line, n, "content-encoding", &k))) take_coding(a, v, k);
+    else if ((v = fetch_value_of(line, n, "set-cookie", &k))) a->cookie = 1;
+    else if ((v = fetch_value_of(line, n, "x-robots-tag", &k))) a->nofollow |= holds(v, k, "nofollow") || holds(v, k, "none");
+    else if ((v = fetch_value_of(line, n, "last-modified", &k))) a->modified = date_of(v, k);
+    else if ((v = fetch_value_of(line, n, "retry-after", &k))) take_retry(a, v, k);
+    else if ((v = fetch_value_of(line, n, "etag", &k)) && k && k <= PAGES_ETAG_MAX) {
         memcpy(a->etag, v, k);
         a->etag[k] = 0;
         for (size_t i = 0; i < k; i++)
             if ((unsigned char)v[i] <= ' ' || v[i] == 127) a->etag[0] = 0;
-    } else if ((v = value_of(line, n, "location", &k)) && k <= PAGES_TARGET_MAX) {
+    } else if ((v = fetch_value_of(line, n, "location", &k)) && k <= PAGES_TARGET_MAX) {
         memcpy(a->location, v, k);
         a->location[k] = 0;
     }
@@ -138,7 +138,7 @@ static void begin_answer(struct fetch_answer *a) {
     a->etag[0] = a->location[0] = a->error[0] = 0;
 }
 
-static size_t on_header(char *line, size_t size, size_t n, void *context) {
+static size_t fetch_on_header(char *line, size_t size, size_t n, void *context) {
     struct transfer *t = context;
     struct fetch_answer *a = &t->answer;
     long status = 0;
@@ -149,7 +149,7 @@ static size_t on_header(char *line, size_t size, size_t n, void *context) {
         curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
         a->status = (unsigned)status;
     } else if (n > 2) {
-        take_line(a, line, n);
+        fetch_take_line(a, line, n);
     } else if (a->status >= 200 && t->fetch->calls.header(t->context, a)) {
         t->cut = 1;
         return 0;
@@ -157,7 +157,7 @@ static size_t on_header(char *line, size_t size, size_t n, void *context) {
     return n;
 }
 
-static size_t on_body(char *data, size_t size, size_t n, void *context) {
+static size_t fetch_on_body(char *data, size_t size, size_t n, void *context) {
     struct transfer *t = context;
 
     (void)size;
@@ -195,7 +195,7 @@ static curl_socket_t on_open(void *context, curlsocktype purpose, struct curl_so
 
 #define SET(option, value) curl_easy_setopt(t->easy, option, value)
 
-static int prepare(struct transfer *t) {
+static int fetch_prepare(struct transfer *t) {
     const struct settings *s = t->fetch->settings;
 
     t->easy = curl_easy_init();
@@ -213,9 +213,9 @@ static int prepare(struct transfer *t) {
     SET(CURLOPT_TIMEOUT, (long)s->timeout);
     SET(CURLOPT_CONNECTTIMEOUT, (long)(s->timeout < 10 ? s->timeout : 10));
     SET(CURLOPT_BUFFERSIZE, 65536L);
-    SET(CURLOPT_HEADERFUNCTION, on_header);
+    SET(CURLOPT_HEADERFUNCTION, fetch_on_header);
     SET(CURLOPT_HEADERDATA, t);
-    SET(CURLOPT_WRITEFUNCTION, on_body);
+    SET(CURLOPT_WRITEFUNCTION, fetch_on_body);
     SET(CURLOPT_WRITEDATA, t);
     SET(CURLOPT_XFERINFOFUNCTION, on_progress);
     SET(CURLOPT_XFERINFODATA, t);
@@ -251,7 +251,7 @@ struct fetch *fetch_new(const struct settings *s, const struct scope *scope, con
     }
     for (unsigned i = 0; ok && i < f->n; i++) {
         f->transfer[i].fetch = f;
-        ok = prepare(&f->transfer[i]);
+        ok = fetch_prepare(&f->transfer[i]);
     }
     if (ok) {
         curl_multi_setopt(f->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)f->n);
@@ -311,7 +311,7 @@ int fetch_start(struct fetch *f, const struct fetch_request *r) {
     return 0;
 }
 
-static void end(struct fetch *f, struct transfer *t, CURLcode code) {
+static void fetch_end(struct fetch *f, struct transfer *t, CURLcode code) {
     struct fetch_answer *a = &t->answer;
     curl_off_t wire = 0;
     long header = 0;
@@ -343,7 +343,7 @@ void fetch_run(struct fetch *f, int timeout_ms) {
 
         if (m->msg != CURLMSG_DONE) continue;
         curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&t);
-        end(f, t, code);
+        fetch_end(f, t, code);
     }
 }
 

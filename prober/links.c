@@ -48,7 +48,7 @@ static int add_text(struct text *t, const char *p, size_t n, size_t most) {
 }
 
 /* Every so many events: what happens between two takes next to no time.  A link may take long, so that there it is asked each time. */
-static int is_over(struct links *l, unsigned every) {
+static int links_is_over(struct links *l, unsigned every) {
     if (l->ended || !l->over || ++l->events < every) return l->ended;
     l->events = 0;
     l->ended = l->over(l->context);
@@ -57,24 +57,24 @@ static int is_over(struct links *l, unsigned every) {
 }
 
 static void give(struct links *l, const char *ref, size_t n, enum links_kind kind) {
-    if (is_over(l, 1)) return;
+    if (links_is_over(l, 1)) return;
     if (n > 5 && !strncasecmp(ref, "data:", 5)) return;
     if (n && l->count++ >= LINKS_MAX) l->wrong = "more than 50,000 links: the rest was not followed";
     else if (n && n <= LINKS_REF_MAX) l->found(l->context, ref, n, kind);
     else if (n) l->wrong = "a link longer than 8192 bytes was left out";
 }
 
-static void stop(struct links *l, const char *why) {
+static void links_stop(struct links *l, const char *why) {
     l->wrong = why;
     if (l->xml) xmlStopParser(l->xml);
 }
 
 /* ---- CSS --------------------------------------------------------------------------------------------------------------------- */
 
-static int is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f'; }
+static int links_is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f'; }
 
-static size_t skip_space(const char *p, size_t at, size_t n) {
-    while (at < n && is_space(p[at])) at++;
+static size_t links_skip_space(const char *p, size_t at, size_t n) {
+    while (at < n && links_is_space(p[at])) at++;
     return at;
 }
 
@@ -89,7 +89,7 @@ static size_t unescape(const char *p, size_t at, size_t n, char *out, size_t *us
         if (at < n && p[at] != '\n') out[(*used)++] = p[at];
         return at < n ? at + 1 : n;
     }
-    if (at < n && is_space(p[at])) at++;
+    if (at < n && links_is_space(p[at])) at++;
     if (code < 0x80) {
         out[(*used)++] = (char)code;
     } else if (code < 0x800) {
@@ -108,14 +108,14 @@ static size_t css_value(struct links *l, const char *p, size_t at, size_t n, cha
     char out[LINKS_REF_MAX + 8];
     size_t used = 0;
 
-    while (at < n && p[at] != end && (end == ')' ? !is_space(p[at]) : p[at] != '\n')) {
+    while (at < n && p[at] != end && (end == ')' ? !links_is_space(p[at]) : p[at] != '\n')) {
         size_t kept = used;
         if (p[at] == '\\') at = unescape(p, at, n, out, &used);
         else out[used++] = p[at++];
         if (used > LINKS_REF_MAX + 1) used = kept;      /* too long: only its end matters now */
     }
     /* What does not end as it should is no URL. */
-    if (end == ')') at = skip_space(p, at, n);
+    if (end == ')') at = links_skip_space(p, at, n);
     if (at < n && p[at] == end) give(l, out, used, kind);
     return at;
 }
@@ -131,18 +131,18 @@ static size_t css_string_end(const char *p, size_t at, size_t n) {
 static void css(struct links *l, const char *p, size_t n) {
     enum links_kind kind = LINKS_OBJECT;        /* of an @import: a style sheet */
 
-    for (size_t at = 0; at < n && !is_over(l, EVENTS);) {
+    for (size_t at = 0; at < n && !links_is_over(l, EVENTS);) {
         if (p[at] == '/' && at + 1 < n && p[at + 1] == '*') {
             const char *end = memmem(p + at + 2, n - at - 2, "*/", 2);
             at = end ? (size_t)(end - p) + 2 : n;
         } else if (n - at > 4 && !strncasecmp(p + at, "url(", 4) && (!at || !is_name(p[at - 1]))) {
-            at = skip_space(p, at + 4, n);
+            at = links_skip_space(p, at + 4, n);
             if (at < n && (p[at] == '"' || p[at] == '\'')) at = css_value(l, p, at + 1, n, p[at], kind);
             else at = css_value(l, p, at, n, ')', kind);
             kind = LINKS_OBJECT;
             at += at < n;
         } else if (n - at > 7 && !strncasecmp(p + at, "@import", 7) && !is_name(p[at + 7])) {
-            at = skip_space(p, at + 7, n);
+            at = links_skip_space(p, at + 7, n);
             if (at < n && (p[at] == '"' || p[at] == '\'')) {
                 at = css_value(l, p, at + 1, n, p[at], LINKS_DOCUMENT);
                 at += at < n;
@@ -171,7 +171,7 @@ static const struct link { const char *element, *attribute; enum links_kind kind
     { "blockquote", "cite", LINKS_DOCUMENT }, { "q", "cite", LINKS_DOCUMENT },          { "ins", "cite", LINKS_DOCUMENT },        { "del", "cite", LINKS_DOCUMENT },
 };
 
-static const char *attribute(const xmlChar **attributes, const char *name) {
+static const char *links_attribute(const xmlChar **attributes, const char *name) {
     for (; attributes && attributes[0]; attributes += 2)
         if (!strcasecmp((const char *)attributes[0], name)) return (const char *)attributes[1];
     return NULL;
@@ -193,7 +193,7 @@ static int has_word(const char *list, const char *word) {
 
 /* Candidates of a srcset (HTML, "parse a srcset attribute"): URL, then perhaps descriptors, up to a comma outside of parentheses. */
 static void srcset(struct links *l, const char *p) {
-    while (p && *p && !is_over(l, EVENTS)) {
+    while (p && *p && !links_is_over(l, EVENTS)) {
         size_t n;
         int inside = 0;
 
@@ -232,22 +232,22 @@ static void refresh(struct links *l, const char *content) {
 }
 
 static void link_element(struct links *l, const xmlChar **attributes) {
-    const char *rel = attribute(attributes, "rel"), *href = attribute(attributes, "href");
+    const char *rel = links_attribute(attributes, "rel"), *href = links_attribute(attributes, "href");
 
     if (!href || !rel || has_word(rel, "preconnect") || has_word(rel, "dns-prefetch")) return;
-    if (has_word(rel, "stylesheet") || (attribute(attributes, "as") && !strcasecmp(attribute(attributes, "as"), "style")))
+    if (has_word(rel, "stylesheet") || (links_attribute(attributes, "as") && !strcasecmp(links_attribute(attributes, "as"), "style")))
         give(l, href, strlen(href), LINKS_DOCUMENT);
     else if (has_word(rel, "icon") || has_word(rel, "apple-touch-icon") || has_word(rel, "preload") || has_word(rel, "modulepreload") ||
              has_word(rel, "manifest") || has_word(rel, "mask-icon"))
         give(l, href, strlen(href), LINKS_OBJECT);
     else
         give(l, href, strlen(href), LINKS_DOCUMENT);
-    srcset(l, attribute(attributes, "imagesrcset"));
+    srcset(l, links_attribute(attributes, "imagesrcset"));
 }
 
 static void meta_element(struct links *l, const xmlChar **attributes) {
-    const char *content = attribute(attributes, "content"), *name = attribute(attributes, "name"),
-               *equiv = attribute(attributes, "http-equiv");
+    const char *content = links_attribute(attributes, "content"), *name = links_attribute(attributes, "name"),
+               *equiv = links_attribute(attributes, "http-equiv");
 
     if (!content) return;
     if (equiv && !strcasecmp(equiv, "refresh")) refresh(l, content);
@@ -258,9 +258,9 @@ static void start_element(void *context, const xmlChar *xml_name, const xmlChar 
     struct links *l = context;
     const char *name = (const char *)xml_name, *value;
 
-    if (is_over(l, EVENTS)) return;
+    if (links_is_over(l, EVENTS)) return;
     if (++l->depth > LINKS_DEPTH_MAX) {
-        stop(l, "elements nest deeper than 512: read no further");
+        links_stop(l, "elements nest deeper than 512: read no further");
         return;
     }
     if (!strcmp(name, "style")) {
@@ -268,7 +268,7 @@ static void start_element(void *context, const xmlChar *xml_name, const xmlChar 
         l->text.n = 0;
     }
     if (!attributes) return;
-    if (!strcmp(name, "base") && (value = attribute(attributes, "href")) != NULL) {
+    if (!strcmp(name, "base") && (value = links_attribute(attributes, "href")) != NULL) {
         if (*value && strlen(value) <= LINKS_REF_MAX) l->found(l->context, value, strlen(value), LINKS_BASE);
     } else if (!strcmp(name, "link")) {
         link_element(l, attributes);
@@ -276,11 +276,11 @@ static void start_element(void *context, const xmlChar *xml_name, const xmlChar 
         meta_element(l, attributes);
     } else {
         for (size_t i = 0; i < sizeof link_table / sizeof *link_table; i++)
-            if (!strcmp(name, link_table[i].element) && (value = attribute(attributes, link_table[i].attribute)) != NULL)
+            if (!strcmp(name, link_table[i].element) && (value = links_attribute(attributes, link_table[i].attribute)) != NULL)
                 give(l, value, strlen(value), link_table[i].kind);
-        if (!strcmp(name, "img") || !strcmp(name, "source")) srcset(l, attribute(attributes, "srcset"));
+        if (!strcmp(name, "img") || !strcmp(name, "source")) srcset(l, links_attribute(attributes, "srcset"));
     }
-    value = attribute(attributes, "style");
+    value = links_attribute(attributes, "style");
     if (value) css(l, value, strlen(value));
 }
 
@@ -297,7 +297,7 @@ static void end_element(void *context, const xmlChar *name) {
 static void text_of_style(void *context, const xmlChar *text, int n) {
     struct links *l = context;
 
-    if (is_over(l, EVENTS)) return;
+    if (links_is_over(l, EVENTS)) return;
     if (l->in_style && !add_text(&l->text, (const char *)text, (size_t)n, LINKS_TEXT_MAX)) l->in_style = 0;
 }
 
@@ -313,9 +313,9 @@ static void start_of_map(void *context, const xmlChar *name, const xmlChar **att
 
     l->silent = 0;
     (void)attributes;
-    if (is_over(l, EVENTS)) return;
+    if (links_is_over(l, EVENTS)) return;
     if (++l->depth > LINKS_DEPTH_MAX) {
-        stop(l, "elements nest deeper than 512: read no further");
+        links_stop(l, "elements nest deeper than 512: read no further");
         return;
     }
     if (!strcmp(local(name), "loc")) {
@@ -349,7 +349,7 @@ static void refuse_doctype(void *context, const xmlChar *name, const xmlChar *ex
     (void)name;
     (void)external;
     (void)system;
-    stop(context, "a sitemap with a document type: not read");
+    links_stop(context, "a sitemap with a document type: not read");
 }
 
 /* ---- all --------------------------------------------------------------------------------------------------------------------- */
@@ -390,7 +390,7 @@ static void thin_tags(char *p, size_t n) {
         for (at++; at < n && (quote || (p[at] != '>' && p[at] != '<')); at++) {
             if (quote && p[at] == quote) quote = 0;
             else if (!quote && (p[at] == '"' || p[at] == '\'') && p[at - 1] == '=') quote = p[at];
-            else if (!quote && !is_space(p[at]) && p[at] != '/' && (is_space(p[at - 1]) || p[at - 1] == '/' || p[at - 1] == '"' || p[at - 1] == '\''))
+            else if (!quote && !links_is_space(p[at]) && p[at] != '/' && (links_is_space(p[at - 1]) || p[at - 1] == '/' || p[at - 1] == '"' || p[at - 1] == '\''))
                 words++;
             if (words > ATTRIBUTES_MAX) p[at] = ' ';
         }
@@ -437,7 +437,7 @@ static void feed_map(struct links *l, const char *data, size_t n) {
 
         l->silent += (size_t)piece;
         if (l->silent > SILENT_MAX) {
-            stop(l, "a sitemap with 64 KiB in which nothing happens: read no further");
+            links_stop(l, "a sitemap with 64 KiB in which nothing happens: read no further");
             return;
         }
         if (xmlParseChunk(l->xml, data, piece, 0) && !l->wrong) l->wrong = "a sitemap that is not well-formed: read up to there";
@@ -467,9 +467,9 @@ void links_end(struct links *l) {
     }
 }
 
-int links_ended(const struct links *l) { return l->ended; }
+bool links_ended(const struct links *l) { return l->ended; }
 const char *links_wrong(const struct links *l) { return l->wrong; }
-int links_nofollow(const struct links *l) { return l->nofollow; }
+bool links_nofollow(const struct links *l) { return l->nofollow; }
 
 void links_free(struct links **l) {
     if (!*l) return;

@@ -8,6 +8,7 @@
 #ifndef FAIRGATE_LINKS_H
 #define FAIRGATE_LINKS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define LINKS_REF_MAX   8192u
@@ -32,8 +33,8 @@ struct links *links_new(enum links_type type, links_found *found, links_over *ov
 void          links_feed(struct links *l, const char *data, size_t n);              /* any pieces, any bytes */
 void          links_end(struct links *l);       /* nothing more comes; HTML and CSS are read now */
 const char   *links_wrong(const struct links *l);       /* why not all of it was read, or NULL */
-int           links_ended(const struct links *l);       /* `over` said yes: what was found is not all */
-int           links_nofollow(const struct links *l);    /* <meta name="robots" content="nofollow">: its links are not to be followed */
+bool links_ended(const struct links *l);       /* `over` said yes: what was found is not all */
+bool links_nofollow(const struct links *l);    /* <meta name="robots" content="nofollow">: its links are not to be followed */
 void          links_free(struct links **l);
 
 #endif

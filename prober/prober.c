@@ -32,7 +32,7 @@ static volatile sig_atomic_t stop;
 
 static void on_signal(int signal) { stop = signal; }
 
-static void more_help(FILE *out) {
+static void prober_more_help(FILE *out) {
     fputs("Options of crawl (in brackets what holds without the option):\n", out);
     base_settings_help(&settings_table, out);
     fputs("\nOptions of export and import:\n", out);
@@ -114,8 +114,8 @@ static int crawl(int argc, char **argv) {
 
 /* ---- tables ------------------------------------------------------------------------------------------------------------------ */
 
-static int check(int argc, char **argv) { return base_check(argc, argv, tables_look); }
-static int show(int argc, char **argv) { return tables_show(argv[1], argc == 3 ? argv[2] : NULL); }
+static int prober_check(int argc, char **argv) { return base_check(argc, argv, tables_look); }
+static int prober_show(int argc, char **argv) { return tables_show(argv[1], argc == 3 ? argv[2] : NULL); }
 static int diff(int argc, char **argv) { (void)argc; return tables_diff(argv[1], argv[2]); }
 
 static int transfer(int argc, char **argv, int (*run)(const char *, enum tables_format)) {
@@ -134,15 +134,15 @@ static int import(int argc, char **argv) { return transfer(argc, argv, tables_im
 
 static const struct base_command commands[] = {
     { "crawl", "[OPTION]... --table FILE URL...", "walk the sites of these URLs and write down the sizes of what they hold", 0, BASE_ANY_NUMBER, crawl },
-    { "check", "[--json] TABLE...", "whether tables are right", 0, BASE_ANY_NUMBER, check },
-    { "show", "TABLE [URL-PREFIX]", "a table for people", 1, 2, show },
+    { "check", "[--json] TABLE...", "whether tables are right", 0, BASE_ANY_NUMBER, prober_check },
+    { "show", "TABLE [URL-PREFIX]", "a table for people", 1, 2, prober_show },
     { "diff", "TABLE TABLE", "what is new, gone, and of another size", 2, 2, diff },
     { "export", "[--format tsv|json] TABLE", "to standard output", 0, BASE_ANY_NUMBER, export },
     { "import", "[--format tsv|json] TABLE", "from standard input", 0, BASE_ANY_NUMBER, import },
 };
 
 int main(int argc, char **argv) {
-    static const struct base_program me = { "fairgate-prober", PACKAGE_VERSION, commands, sizeof commands / sizeof *commands, more_help };
+    static const struct base_program me = { "fairgate-prober", PACKAGE_VERSION, commands, sizeof commands / sizeof *commands, prober_more_help };
 
     setlocale(LC_CTYPE, "C.UTF-8");     /* what libidn2 takes names in other letters to be in */
     return base_program_main(&me, argc, argv);

@@ -85,14 +85,14 @@ void report_line(struct report *r, const char *format, ...) {
     fprintf(r->out, "%s %s\n", stamp, text);
 }
 
-static uint64_t hash_of(const char *p, int n) {
+static uint64_t report_hash_of(const char *p, int n) {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
     for (int i = 0; i < n; i++) h = (h ^ (unsigned char)p[i]) * UINT64_C(0x100000001b3);
     return h ? h : 1;
 }
 
 /* Where it stands, or the free place where it would; never full. */
-static uint64_t *place_of(struct report *r, uint64_t hash) {
+static uint64_t *report_place_of(struct report *r, uint64_t hash) {
     uint32_t i = (uint32_t)(hash ^ hash >> 32) & (SEEN - 1);
 
     while (r->seen[i] && r->seen[i] != hash) i = (i + 1) & (SEEN - 1);
@@ -100,7 +100,7 @@ static uint64_t *place_of(struct report *r, uint64_t hash) {
 }
 
 void report_refused(struct report *r, const char *what, int length, const char *why, const char *from) {
-    uint64_t hash = hash_of(what, length), *place = place_of(r, hash);
+    uint64_t hash = report_hash_of(what, length), *place = report_place_of(r, hash);
     unsigned i;
 
     if (*place) return;

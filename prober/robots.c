@@ -31,10 +31,10 @@ static struct part trim(const char *p, const char *end) {
     return (struct part){ p, (size_t)(end - p) };
 }
 
-static int is(struct part a, const char *word) { return a.n == strlen(word) && !strncasecmp(a.p, word, a.n); }
+static int robots_is(struct part a, const char *word) { return a.n == strlen(word) && !strncasecmp(a.p, word, a.n); }
 
 /* The next line of *p..end that has a key and a value; 0 at the end. */
-static int next_line(const char **p, const char *end, struct part *key, struct part *value) {
+static int robots_next_line(const char **p, const char *end, struct part *key, struct part *value) {
     while (*p < end) {
         const char *line = *p, *stop = line, *hash, *colon;
 
@@ -59,7 +59,7 @@ static struct part token_of(struct part value) {
     return (struct part){ value.p, n };
 }
 
-static int make_room(void **array, size_t *room, size_t need, size_t size) {
+static int robots_make_room(void **array, size_t *room, size_t need, size_t size) {
     size_t more = *room ? *room : 16;
     void *grown;
 
@@ -76,18 +76,18 @@ static int add_rule(struct robots *r, struct part pattern, int allow) {
     size_t room = PAGES_URL_ROOM(pattern.n), n;
 
     if (!pattern.n || r->nrules == ROBOTS_RULES_MAX) return 1;      /* "Disallow:" forbids nothing */
-    if (!make_room((void **)&r->text, &r->room, r->used + room, 1)) return 0;
-    if (!make_room((void **)&r->rules, &r->rules_room, r->nrules + 1, sizeof *r->rules)) return 0;
+    if (!robots_make_room((void **)&r->text, &r->room, r->used + room, 1)) return 0;
+    if (!robots_make_room((void **)&r->rules, &r->rules_room, r->nrules + 1, sizeof *r->rules)) return 0;
     n = pages_url_spell(pattern.p, pattern.n, r->text + r->used, room);
     r->rules[r->nrules++] = (struct rule){ r->used, n, allow };
     r->used += n + 1;
     return 1;
 }
 
-static int add_sitemap(struct robots *r, struct part url) {
+static int robots_add_sitemap(struct robots *r, struct part url) {
     if (!url.n || memchr(url.p, 0, url.n)) return 1;
-    if (!make_room((void **)&r->text, &r->room, r->used + url.n + 1, 1)) return 0;
-    if (!make_room((void **)&r->sitemaps, &r->sitemaps_room, r->nsitemaps + 1, sizeof *r->sitemaps)) return 0;
+    if (!robots_make_room((void **)&r->text, &r->room, r->used + url.n + 1, 1)) return 0;
+    if (!robots_make_room((void **)&r->sitemaps, &r->sitemaps_room, r->nsitemaps + 1, sizeof *r->sitemaps)) return 0;
     r->sitemaps[r->nsitemaps++] = r->used;
     memcpy(r->text + r->used, url.p, url.n);
     r->text[r->used + url.n] = 0;
@@ -112,20 +112,20 @@ static int take_groups(struct robots *r, struct part text, const char *token) {
     int inside = 0, naming = 0, found = 0;      /* naming: the lines before this one name agents of the same group */
     struct part key, value;
 
-    while (next_line(&p, end, &key, &value)) {
-        if (is(key, "user-agent")) {
-            int ours = is(token_of(value), token);
+    while (robots_next_line(&p, end, &key, &value)) {
+        if (robots_is(key, "user-agent")) {
+            int ours = robots_is(token_of(value), token);
             inside = (naming && inside) || ours;
             naming = 1;
             found |= ours;
             continue;
         }
-        if (is(key, "sitemap")) continue;       /* belongs to no group, and ends none */
+        if (robots_is(key, "sitemap")) continue;       /* belongs to no group, and ends none */
         naming = 0;
         if (!inside) continue;
-        if (is(key, "allow") || is(key, "disallow")) {
-            if (!add_rule(r, value, is(key, "allow"))) return -1;
-        } else if (is(key, "crawl-delay")) {
+        if (robots_is(key, "allow") || robots_is(key, "disallow")) {
+            if (!add_rule(r, value, robots_is(key, "allow"))) return -1;
+        } else if (robots_is(key, "crawl-delay")) {
             r->delay = number_of(value);
         }
     }
@@ -136,8 +136,8 @@ static int take_sitemaps(struct robots *r, struct part text) {
     const char *p = text.p, *end = text.p + text.n;
     struct part key, value;
 
-    while (next_line(&p, end, &key, &value))
-        if (is(key, "sitemap") && !add_sitemap(r, value)) return 0;
+    while (robots_next_line(&p, end, &key, &value))
+        if (robots_is(key, "sitemap") && !robots_add_sitemap(r, value)) return 0;
     return 1;
 }
 
@@ -174,7 +174,7 @@ void robots_free(struct robots **r) {
  * Pieces between stars are looked for from the left, each as early as it is found: enough, since a star takes anything, and nothing is looked at twice
  * for another choice.
  */
-int robots_pattern_matches(const char *pattern, size_t n, const char *target, size_t left) {
+bool robots_pattern_matches(const char *pattern, size_t n, const char *target, size_t left) {
     const char *end = pattern + n;
     int anchored = n && end[-1] == '$', first = 1;
 
@@ -201,7 +201,7 @@ int robots_pattern_matches(const char *pattern, size_t n, const char *target, si
     }
 }
 
-int robots_allow(const struct robots *r, const char *target, robots_over *over, void *context) {
+bool robots_allow(const struct robots *r, const char *target, robots_over *over, void *context) {
     size_t length = strlen(target);
 
     if (!r || !strcmp(target, "/robots.txt")) return 1;

@@ -9,6 +9,7 @@
 #ifndef FAIRGATE_ROBOTS_H
 #define FAIRGATE_ROBOTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define ROBOTS_MAX       (500u * 1024u)
@@ -26,10 +27,10 @@ void           robots_free(struct robots **r);
  * more time, nothing is allowed.
  */
 typedef int    robots_over(void *context);
-int            robots_allow(const struct robots *r, const char *target, robots_over *over, void *context);
+bool robots_allow(const struct robots *r, const char *target, robots_over *over, void *context);
 
 /* Does a pattern of n bytes, spelt, match the target of so many? */
-int            robots_pattern_matches(const char *pattern, size_t n, const char *target, size_t length);
+bool robots_pattern_matches(const char *pattern, size_t n, const char *target, size_t length);
 
 /* Seconds between two requests that the site asks for (Crawl-delay, not in the RFC but in use); at most 120; 0 = none. */
 double         robots_delay(const struct robots *r);

@@ -20,7 +20,7 @@ static char *part(CURLU *u, CURLUPart what, unsigned flags) {
     return curl_url_get(u, what, &text, flags) == CURLUE_OK ? text : NULL;
 }
 
-static void lower(char *out, const char *text) {
+static void scope_lower(char *out, const char *text) {
     do *out++ = (char)tolower((unsigned char)*text);
     while (*text++);
 }
@@ -43,12 +43,12 @@ static int origin_of(CURLU *u, struct scope_origin *o, int by_hand) {
 
         o->https = !strcasecmp(scheme, "https");
         o->port = (uint16_t)n;
-        lower(o->host, host);
+        scope_lower(o->host, host);
         if (by_hand && !is_ascii(host)) {
             char *ascii = part(u, CURLUPART_HOST, CURLU_PUNYCODE);
             ok = ascii && strlen(ascii) < sizeof o->host;
             strcpy(o->letters, o->host);
-            if (ok) lower(o->host, ascii);
+            if (ok) scope_lower(o->host, ascii);
             curl_free(ascii);
         }
         if (is_ascii(o->host) && strspn(o->host, "abcdefghijklmnopqrstuvwxyz0123456789-._:[]") != strlen(o->host)) ok = 0;
@@ -88,7 +88,7 @@ static int same_origin(const struct scope_origin *known, const struct scope_orig
            (!strcmp(known->host, other->host) || (*known->letters && !strcmp(known->letters, other->host)));
 }
 
-static enum scope_answer spell(struct scope_place *out, const char *text, size_t n) {
+static enum scope_answer scope_spell(struct scope_place *out, const char *text, size_t n) {
     size_t length = n <= PAGES_TARGET_MAX ? pages_url_spell(text, n, out->target, sizeof out->target) : 0;
 
     if (!length || length > PAGES_TARGET_MAX) return SCOPE_TOO_LONG;
@@ -96,7 +96,7 @@ static enum scope_answer spell(struct scope_place *out, const char *text, size_t
     return SCOPE_IN;
 }
 
-static enum scope_answer place_of(const struct parts *p, struct scope_place *out) {
+static enum scope_answer scope_place_of(const struct parts *p, struct scope_place *out) {
     size_t path = strlen(p->path), query = p->query ? strlen(p->query) + 1 : 0;
     char text[PAGES_TARGET_MAX + 1];
 
@@ -106,7 +106,7 @@ static enum scope_answer place_of(const struct parts *p, struct scope_place *out
         text[path] = '?';
         memcpy(text + path + 1, p->query, query - 1);
     }
-    return spell(out, text, path + query);
+    return scope_spell(out, text, path + query);
 }
 
 /* "http://user:pw@host/": told here, since libcurl 7.88 loses the memory of names whose host is wrong. */
@@ -126,7 +126,7 @@ const char *scope_add(struct scope *s, const char *url, struct scope_place *plac
     if (!take_apart(url, &p, 1)) return "not a URL";
     for (i = 0; i < s->n && !same_origin(&s->origin[i], &p.origin); i++) continue;
     if (i == SCOPE_ORIGINS) wrong = "too many origins: 64 at most";
-    else if (place_of(&p, place) != SCOPE_IN) wrong = "too long";
+    else if (scope_place_of(&p, place) != SCOPE_IN) wrong = "too long";
     if (!wrong) {
         if (i == s->n) s->origin[s->n++] = p.origin;
         place->origin = i;
@@ -165,7 +165,7 @@ static enum scope_answer resolve_whole(const struct scope *s, const char *url, s
     for (uint16_t i = 0; i < s->n; i++)
         if (same_origin(&s->origin[i], &p.origin)) {
             out->origin = i;
-            a = place_of(&p, out);
+            a = scope_place_of(&p, out);
             break;
         }
     put_together(&p);
@@ -184,7 +184,7 @@ static enum scope_answer resolve_path(const struct scope_place *base, const char
     memcpy(text, base->target, keep);
     memcpy(text + keep, ref, n);
     out->origin = base->origin;
-    return spell(out, text, keep + n);
+    return scope_spell(out, text, keep + n);
 }
 
 enum scope_answer scope_resolve(const struct scope *s, const struct scope_place *base, const char *ref, size_t n, struct scope_place *out) {
@@ -306,7 +306,7 @@ static int is_loopback(const struct sockaddr *a) {
     return !memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr, one, 16);
 }
 
-int scope_allows(const struct scope *s, uint16_t origin, const struct sockaddr *address) {
+bool scope_allows(const struct scope *s, uint16_t origin, const struct sockaddr *address) {
     const struct scope_origin *o = &s->origin[origin];
     enum range r;
 

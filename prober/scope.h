@@ -10,6 +10,7 @@
 #ifndef FAIRGATE_SCOPE_H
 #define FAIRGATE_SCOPE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -60,6 +61,6 @@ enum scope_answer scope_resolve(const struct scope *s, const struct scope_place 
 const char *scope_reason(enum scope_answer a);
 
 /* May a connection for this origin go there? */
-int         scope_allows(const struct scope *s, uint16_t origin, const struct sockaddr *address);
+bool scope_allows(const struct scope *s, uint16_t origin, const struct sockaddr *address);
 
 #endif

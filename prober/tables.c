@@ -145,7 +145,7 @@ int tables_export(const char *path, enum tables_format format) {
 
 struct imported { struct walk *w; struct scope scope; struct scope_place place; };
 
-static int number_in(const char *text, uint64_t most, uint64_t *out) {
+static int tables_number_in(const char *text, uint64_t most, uint64_t *out) {
     char *end;
 
     errno = 0;
@@ -166,10 +166,10 @@ static const char *take_texts(struct imported *im, char *const *field) {
     if (wrong) return wrong;
     for (int c = 0; c < PAGES_CODINGS; c++) {
         row.body[c] = PAGES_UNKNOWN;
-        if (strcmp(field[1 + c], "-") && !number_in(field[1 + c], PAGES_SIZE_MAX, &row.body[c])) return "body, gzip and br must be numbers of bytes, or -";
+        if (strcmp(field[1 + c], "-") && !tables_number_in(field[1 + c], PAGES_SIZE_MAX, &row.body[c])) return "body, gzip and br must be numbers of bytes, or -";
     }
     for (int i = 0; i < 6; i++)
-        if (!number_in(field[4 + i], i == 1 ? PAGES_SIZE_MAX : UINT32_MAX, &n[i]))
+        if (!tables_number_in(field[4 + i], i == 1 ? PAGES_SIZE_MAX : UINT32_MAX, &n[i]))
             return "header, spread, samples, depth, checked and modified must be numbers";
     if (!pages_flags_of(field[10], &row.flags) || row.flags & PAGES_UNASKED) return "flags must be letters of c, d, v in this order, or -";
     if (row.etag && !pages_etag_fits(row.etag)) return "an etag must be of 1 to 256 visible characters, or -";

@@ -43,7 +43,7 @@ const char *urls_target(const struct urls *u, uint32_t i) { return u->text + u->
 const char *urls_etag(const struct urls *u, uint32_t i) { return u->url[i].etag == NO_TEXT ? NULL : u->text + u->url[i].etag; }
 
 /* Multiply and fold, eight bytes a step, from a seed of this run. */
-static uint32_t hash_of(const struct urls *u, uint16_t origin, const char *p, size_t n) {
+static uint32_t urls_hash_of(const struct urls *u, uint16_t origin, const char *p, size_t n) {
     const uint64_t k = UINT64_C(0x9e3779b97f4a7c15);
     uint64_t h = u->seed ^ origin * k;
 
@@ -58,7 +58,7 @@ static uint32_t hash_of(const struct urls *u, uint16_t origin, const char *p, si
 }
 
 /* Where it stands, or the free place where it would. */
-static uint32_t *place_of(const struct urls *u, uint32_t hash, uint16_t origin, const char *target, size_t n) {
+static uint32_t *urls_place_of(const struct urls *u, uint32_t hash, uint16_t origin, const char *target, size_t n) {
     for (uint32_t i = hash & (u->slots - 1);; i = (i + 1) & (u->slots - 1)) {
         const struct url *url = u->slot[i] == URLS_NONE ? NULL : &u->url[u->slot[i]];
         if (!url || (url->hash == hash && url->origin == origin && url->length == n && !memcmp(u->text + url->text, target, n)))
@@ -106,11 +106,11 @@ static uint32_t keep_text(struct urls *u, const char *text, size_t n) {
 }
 
 uint32_t urls_find(const struct urls *u, uint16_t origin, const char *target, size_t n) {
-    return *place_of(u, hash_of(u, origin, target, n), origin, target, n);
+    return *urls_place_of(u, urls_hash_of(u, origin, target, n), origin, target, n);
 }
 
 uint32_t urls_add(struct urls *u, uint16_t origin, const char *target, size_t n, int *fresh) {
-    uint32_t hash = hash_of(u, origin, target, n), *place = place_of(u, hash, origin, target, n);
+    uint32_t hash = urls_hash_of(u, origin, target, n), *place = urls_place_of(u, hash, origin, target, n);
     struct url *url;
 
     *fresh = 0;
@@ -125,7 +125,7 @@ uint32_t urls_add(struct urls *u, uint16_t origin, const char *target, size_t n,
     }
     if (u->n >= u->slots / 4 * 3) {
         if (!more_slots(u)) return URLS_NONE;
-        place = place_of(u, hash, origin, target, n);
+        place = urls_place_of(u, hash, origin, target, n);
     }
     url = &u->url[u->n];
     *url = (struct url){ .text = keep_text(u, target, n), .etag = NO_TEXT, .hash = hash, .length = (uint16_t)n, .origin = origin,

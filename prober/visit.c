@@ -60,7 +60,7 @@ static struct visit *free_visit(const struct walk *w) {
     return NULL;
 }
 
-int visit_is_free(const struct walk *w) { return free_visit(w) != NULL; }
+bool visit_is_free(const struct walk *w) { return free_visit(w) != NULL; }
 
 int visits_running(const struct walk *w) {
     for (uint32_t i = 0; i < w->s->connections; i++)
@@ -82,7 +82,7 @@ static void ask_later(struct visit *v, enum step step) {
     v->waiting = 1;
 }
 
-static void ask(struct visit *v, enum step step) {
+static void visit_ask(struct visit *v, enum step step) {
     const struct url *u = urls_at(v->w->urls, v->url);
 
     v->step = step;
@@ -117,7 +117,7 @@ void visit_start(struct walk *w, uint32_t url) {
     begin_visit(v, u->origin);
     v->url = url;
     v->head = !(u->flags & PAGES_DOCUMENT) || (!u->samples && named_like_a_file(urls_target(w->urls, url)));
-    ask(v, ASK);
+    visit_ask(v, ASK);
 }
 
 int visit_go_on(struct walk *w, double now, double *wait) {
@@ -132,7 +132,7 @@ int visit_go_on(struct walk *w, double now, double *wait) {
         }
         seconds = walk_may_ask(w, v->origin, now);
         if (seconds <= 0) {
-            ask(v, v->step);
+            visit_ask(v, v->step);
             return v->origin;
         }
         if (*wait == WALK_IDLE || seconds < *wait) *wait = seconds;
@@ -157,7 +157,7 @@ void visit_start_robots(struct walk *w, uint16_t origin, const char *target) {
 /* ---- what an answer tells ------------------------------------------------------------------------------------------------------ */
 
 /* The visit is over.  state: URL_NOTHING also takes the size away that was known before. */
-static void conclude(struct visit *v, enum url_state state) {
+static void visit_conclude(struct visit *v, enum url_state state) {
     struct url *u = urls_at(v->w->urls, v->url);
 
     v->busy = 0;
@@ -177,7 +177,7 @@ static void put_off(struct visit *v, double seconds, int counts, const char *why
     v->busy = 0;
     if (walk_later(v->w, v->url, seconds, counts)) return;
     visit_refused(v, why);
-    conclude(v, urls_at(v->w->urls, v->url)->samples ? URL_KNOWN : URL_NOTHING);
+    visit_conclude(v, urls_at(v->w->urls, v->url)->samples ? URL_KNOWN : URL_NOTHING);
 }
 
 static uint64_t rounded(double x) { return x < 0 ? 0 : (uint64_t)(x + 0.5); }
@@ -185,7 +185,7 @@ static uint64_t rounded(double x) { return x < 0 ? 0 : (uint64_t)(x + 0.5); }
 /*
  * The mean over what this run saw and, if it varies, what earlier ones did; the spread is the root of the mean square about the new mean.
  */
-static void settle(struct visit *v) {
+static void visit_settle(struct visit *v) {
     struct url *u = urls_at(v->w->urls, v->url);
     double n = v->samples, mean = v->sum / n, square = v->squares / n, before = 0;
     int varies = v->samples > 1 && square - mean * mean > 0.25;
@@ -214,7 +214,7 @@ static void settle(struct visit *v) {
     u->samples = (uint16_t)fmin(n + before, UINT16_MAX);
     u->flags = (uint8_t)((u->flags & ~PAGES_VARIES) | (varies ? PAGES_VARIES : 0));
     u->checked = (uint32_t)v->w->now;
-    conclude(v, URL_KNOWN);
+    visit_conclude(v, URL_KNOWN);
 }
 
 /* What is in every good answer. */
@@ -252,7 +252,7 @@ static void head_told(struct visit *v, const struct fetch_answer *a) {
     }
     if (v->step == GZIP) {
         if (a->coded) v->size[PAGES_GZIP] = a->length;
-        settle(v);
+        visit_settle(v);
         return;
     }
     if (a->coded && v->step == ASK) {
@@ -263,7 +263,7 @@ static void head_told(struct visit *v, const struct fetch_answer *a) {
     v->size[PAGES_IDENTITY] = a->length;
     count_sample(v, a->length);
     if (v->packed == PAGES_BR) ask_later(v, GZIP);
-    else settle(v);
+    else visit_settle(v);
 }
 
 static void body_told(struct visit *v, const struct fetch_answer *a) {
@@ -272,7 +272,7 @@ static void body_told(struct visit *v, const struct fetch_answer *a) {
 
     if (v->step == GZIP) {
         if (a->coded) v->size[PAGES_GZIP] = a->wire;
-        settle(v);
+        visit_settle(v);
         return;
     }
     if (first) {
@@ -289,7 +289,7 @@ static void body_told(struct visit *v, const struct fetch_answer *a) {
     }
     if (v->step != PLAIN && may_vary(a) && v->samples < v->w->s->samples && !(v->samples > 1 && same)) ask_later(v, AGAIN);
     else if (v->packed == PAGES_BR) ask_later(v, GZIP);
-    else settle(v);
+    else visit_settle(v);
 }
 
 static void broken_off(struct visit *v, const struct fetch_answer *a) {
@@ -298,11 +298,11 @@ static void broken_off(struct visit *v, const struct fetch_answer *a) {
         note_header(v, a);
         v->size[PAGES_IDENTITY] = a->length;
         count_sample(v, a->length);
-        settle(v);
+        visit_settle(v);
         return;
     }
     visit_refused(v, "larger than --max-bytes");
-    conclude(v, URL_NOTHING);
+    visit_conclude(v, URL_NOTHING);
 }
 
 static void unusual(struct visit *v, const struct fetch_answer *a) {
@@ -312,14 +312,14 @@ static void unusual(struct visit *v, const struct fetch_answer *a) {
 
     snprintf(why, sizeof why, "status %u", a->status);
     if (v->samples && a->status != 429 && a->status != 503) {
-        settle(v);          /* what was to be known besides is not to be had */
+        visit_settle(v);          /* what was to be known besides is not to be had */
     } else if (a->status == 304 && v->conditional) {
         urls_at(w->urls, v->url)->checked = (uint32_t)w->now;
-        conclude(v, URL_KNOWN);
+        visit_conclude(v, URL_KNOWN);
     } else if (a->status >= 300 && a->status < 400) {
         if (a->location[0]) visit_follow(v, a->location, strlen(a->location), (u->flags & PAGES_DOCUMENT) != 0);
         if (w->over) v->busy = 0;       /* as of a document that was not read to its end */
-        else conclude(v, URL_NOTHING);
+        else visit_conclude(v, URL_NOTHING);
     } else if (a->status == 429 || a->status == 503) {
         walk_pause(w, v->origin, a->retry_after, why);
         put_off(v, 0, 0, "asked not to come so often, to the end");
@@ -328,7 +328,7 @@ static void unusual(struct visit *v, const struct fetch_answer *a) {
     } else if (a->status >= 500) {
         put_off(v, RETRY_AFTER, 1, "the server can't answer it");
     } else {
-        conclude(v, URL_NOTHING);
+        visit_conclude(v, URL_NOTHING);
     }
 }
 
@@ -350,7 +350,7 @@ static void url_done(struct visit *v, const struct fetch_answer *a) {
         break;
     case FETCH_FAILED:
         if (!a->status) walk_pause(w, v->origin, 0, a->error);
-        if (v->samples) settle(v);
+        if (v->samples) visit_settle(v);
         else put_off(v, RETRY_AFTER, 1, "no whole answer");
         break;
     case FETCH_CUT:
@@ -366,7 +366,7 @@ static void url_done(struct visit *v, const struct fetch_answer *a) {
 
 /* ---- calls of the fetcher ------------------------------------------------------------------------------------------------------ */
 
-static int on_header(void *context, const struct fetch_answer *a) {
+static int visit_on_header(void *context, const struct fetch_answer *a) {
     struct visit *v = context;
 
     if (v->robots || v->head) return 0;
@@ -376,7 +376,7 @@ static int on_header(void *context, const struct fetch_answer *a) {
     return !holds_links(a) && a->length > SHORT_BODY && !is_packed_sitemap(urls_target(v->w->urls, v->url));
 }
 
-static int on_body(void *context, const struct fetch_answer *a, const char *data, size_t n) {
+static int visit_on_body(void *context, const struct fetch_answer *a, const char *data, size_t n) {
     struct visit *v = context;
     int first = v->step == ASK || v->step == BODY;
 
@@ -391,4 +391,4 @@ static void on_done(void *context, const struct fetch_answer *a) {
     else url_done(v, a);
 }
 
-const struct fetch_calls visit_calls = { on_header, on_body, on_done };
+const struct fetch_calls visit_calls = { visit_on_header, visit_on_body, on_done };

@@ -39,7 +39,7 @@ static void on_link(void *context, const char *ref, size_t n, enum links_kind ki
     else if (a != SCOPE_IGNORED) v->base_outside = 1;
 }
 
-static int on_over(void *context) { return walk_is_over(((struct visit *)context)->w); }
+static int visit_links_on_over(void *context) { return walk_is_over(((struct visit *)context)->w); }
 
 /* Also what does not name its type, when it is packed as sitemaps are. */
 static int begin_links(struct visit *v, const struct fetch_answer *a, const char *data, size_t n) {
@@ -51,7 +51,7 @@ static int begin_links(struct visit *v, const struct fetch_answer *a, const char
         if (inflateInit2(&v->gz, 15 + 16) != Z_OK) return 0;
         v->gz_open = 1;
     }
-    v->links = links_new(type, on_link, on_over, v);
+    v->links = links_new(type, on_link, visit_links_on_over, v);
     return v->links != NULL;
 }
 

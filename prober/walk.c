@@ -27,7 +27,7 @@ const char *walk_origin(const struct walk *w, uint16_t origin) {
     return origin < w->scope->n ? w->scope->origin[origin].name : w->others[origin - w->scope->n];
 }
 
-int walk_is_over(struct walk *w) {
+bool walk_is_over(struct walk *w) {
     if (!w->over) w->over = *w->stop || walk_clock() >= w->until;
     return w->over;
 }
@@ -62,10 +62,10 @@ static int spell_patterns(struct walk *w) {
 
 static const char MAX_PAGES[] = "more URLs than --max-pages";
 
-static int on_over(void *context) { return walk_is_over(context); }
+static int walk_on_over(void *context) { return walk_is_over(context); }
 
 static int robots_let(struct walk *w, uint16_t origin, const char *target) {
-    return w->s->ignore_robots || robots_allow(w->manners[origin].robots, target, on_over, w);
+    return w->s->ignore_robots || robots_allow(w->manners[origin].robots, target, walk_on_over, w);
 }
 
 static const char *refusal(struct walk *w, const struct scope_place *p, unsigned depth) {
@@ -167,7 +167,7 @@ double walk_may_ask(const struct walk *w, uint16_t origin, double now) {
     return fmax(0, fmax(m->next, m->paused) - now);
 }
 
-static void asked(struct walk *w, uint16_t origin, double now) {
+static void walk_asked(struct walk *w, uint16_t origin, double now) {
     struct manners *m = &w->manners[origin];
     /* Ten milliseconds that the loop was late may be made good, no more. */
     if (m->interval > 0) m->next = fmax(m->next, now - 0.01) + m->interval;
@@ -209,7 +209,7 @@ static uint32_t take_next(struct walk *w, double now, double *wait) {
 
 static int wait_ms(double seconds) { return seconds == WALK_IDLE || seconds > 0.25 ? 250 : (int)(seconds * 1000) + 1; }
 
-static void show(struct walk *w) {
+static void walk_show(struct walk *w) {
     struct report_progress p = { fetch_requests(w->fetch), fetch_bytes(w->fetch), w->next - w->nagain, urls_count(w->urls) };
     report_progress(w->report, &p);
 }
@@ -232,7 +232,7 @@ static void ask_robots(struct walk *w, double now, double *wait) {
             visit_start_robots(w, i, "/robots.txt");
             m->state = ROBOTS_ASKED;
             m->redirects = 0;
-            asked(w, i, now);
+            walk_asked(w, i, now);
         }
     }
 }
@@ -243,7 +243,7 @@ static int all_robots_known(const struct walk *w) {
     return 1;
 }
 
-static void add_sitemap(struct walk *w, const char *url, uint16_t origin) {
+static void walk_add_sitemap(struct walk *w, const char *url, uint16_t origin) {
     struct scope_place base = { .origin = origin, .length = 1, .target = "/" }, place;
     enum scope_answer a = scope_resolve(w->scope, &base, url, strlen(url), &place);
 
@@ -261,30 +261,30 @@ static void add_sitemaps(struct walk *w) {
             w->manners[o].interval = delay;
             report_line(w->report, "%s: robots.txt asks for %.1f s between requests", walk_origin(w, o), delay);
         }
-        for (size_t i = 0; (url = robots_sitemap(w->manners[o].robots, i)) != NULL && i < 1000 && !walk_is_over(w); i++) add_sitemap(w, url, o);
+        for (size_t i = 0; (url = robots_sitemap(w->manners[o].robots, i)) != NULL && i < 1000 && !walk_is_over(w); i++) walk_add_sitemap(w, url, o);
     }
-    for (unsigned i = 0; i < w->s->sitemap.n; i++) add_sitemap(w, w->s->sitemap.item[i], 0);
+    for (unsigned i = 0; i < w->s->sitemap.n; i++) walk_add_sitemap(w, w->s->sitemap.item[i], 0);
 }
 
-static uint64_t fold(uint64_t h, const void *data, size_t n) {
+static uint64_t walk_fold(uint64_t h, const void *data, size_t n) {
     const unsigned char *p = data;
     while (n--) h = (h ^ *p++) * UINT64_C(0x100000001b3);
     return (h ^ 0xff) * UINT64_C(0x100000001b3);
 }
 
 /* What decides which links are followed, in one number. */
-static uint64_t rules_of(const struct walk *w, uint16_t origin) {
+static uint64_t walk_rules_of(const struct walk *w, uint16_t origin) {
     const struct settings *s = w->s;
     const struct manners *m = &w->manners[origin];
     uint64_t h = UINT64_C(0xcbf29ce484222325);
     const uint32_t bounds[] = { s->max_depth, s->max_length, s->max_segments, s->max_repeats, s->max_pattern, s->max_bytes, (uint32_t)s->ignore_robots };
 
-    h = fold(h, bounds, sizeof bounds);
-    if (m->robots) h = fold(h, m->text, m->length);
-    for (unsigned i = 0; i < w->include.n; i++) h = fold(h, w->include.item[i], strlen(w->include.item[i]));
-    h = fold(h, "", 0);
-    for (unsigned i = 0; i < w->exclude.n; i++) h = fold(h, w->exclude.item[i], strlen(w->exclude.item[i]));
-    for (uint16_t i = 0; i < w->scope->n; i++) h = fold(h, w->scope->origin[i].name, strlen(w->scope->origin[i].name));
+    h = walk_fold(h, bounds, sizeof bounds);
+    if (m->robots) h = walk_fold(h, m->text, m->length);
+    for (unsigned i = 0; i < w->include.n; i++) h = walk_fold(h, w->include.item[i], strlen(w->include.item[i]));
+    h = walk_fold(h, "", 0);
+    for (unsigned i = 0; i < w->exclude.n; i++) h = walk_fold(h, w->exclude.item[i], strlen(w->exclude.item[i]));
+    for (uint16_t i = 0; i < w->scope->n; i++) h = walk_fold(h, w->scope->origin[i].name, strlen(w->scope->origin[i].name));
     return h ? h : 1;
 }
 
@@ -311,7 +311,7 @@ static void take_over(struct walk *w) {
 /* Everything that the manners depend on is known. */
 static void begin_asking(struct walk *w, const struct scope_place *start, unsigned n) {
     for (uint16_t i = 0; i < w->scope->n; i++) {
-        w->rules[i] = rules_of(w, i);
+        w->rules[i] = walk_rules_of(w, i);
         if (w->rules_before[i] && w->rules_before[i] != w->rules[i])
             report_line(w->report, "%s: robots.txt, patterns or bounds are not those of the last walk: documents are read anew", walk_origin(w, i));
     }
@@ -339,7 +339,7 @@ static void checkpoint(struct walk *w, struct checkpoints *c, double now) {
     c->next = walk_clock() + fmax(w->s->checkpoint, 20 * c->cost);
 }
 
-static enum walk_end loop(struct walk *w, const struct scope_place *start, unsigned n, struct checkpoints *c) {
+static enum walk_end walk_loop(struct walk *w, const struct scope_place *start, unsigned n, struct checkpoints *c) {
     double now = walk_clock(), wait;
     int ready = 0, origin;
     uint32_t i;
@@ -364,20 +364,20 @@ static enum walk_end loop(struct walk *w, const struct scope_place *start, unsig
             ask_robots(w, now, &wait);
             if (all_robots_known(w)) continue;
         } else {
-            while ((origin = visit_go_on(w, now, &wait)) >= 0) asked(w, (uint16_t)origin, now);
+            while ((origin = visit_go_on(w, now, &wait)) >= 0) walk_asked(w, (uint16_t)origin, now);
             while (visit_is_free(w) && (i = take_next(w, now, &wait)) != URLS_NONE) {
                 visit_start(w, i);
-                asked(w, urls_at(w->urls, i)->origin, now);
+                walk_asked(w, urls_at(w->urls, i)->origin, now);
             }
             if (!visits_running(w) && wait == WALK_IDLE) return w->bounded ? WALK_BOUNDED : WALK_DONE;
         }
         fetch_run(w->fetch, wait_ms(wait));
-        show(w);
+        walk_show(w);
         if (ready) checkpoint(w, c, now);
     }
 }
 
-static int begin(struct walk *w, struct checkpoints *c) {
+static int walk_begin(struct walk *w, struct checkpoints *c) {
     struct traps_bounds bounds = { w->s->max_segments, w->s->max_repeats, w->s->max_pattern };
     char *error = NULL;
 
@@ -409,7 +409,7 @@ static int begin(struct walk *w, struct checkpoints *c) {
     return 0;
 }
 
-static void finish(struct walk *w) {
+static void walk_finish(struct walk *w) {
     fetch_free(&w->fetch);
     if (w->visits) visits_free(w);
     for (uint16_t i = 0; i < w->scope->n; i++) {
@@ -449,8 +449,8 @@ enum walk_end walk(const struct settings *s, const struct scope *scope, const st
     w->report = r;
     w->stop = stop;
     w->now = time(NULL);
-    if (!begin(w, &c)) {
-        end = loop(w, start, n, &c);
+    if (!walk_begin(w, &c)) {
+        end = walk_loop(w, start, n, &c);
         if (c.path && (end == WALK_INTERRUPTED || is_unfinished(w))) walk_save(w, c.path, 1);
         if (s->table && (end == WALK_DONE || end == WALK_BOUNDED)) {
             /* What was not asked for is in the checkpoint only: without that, the next walk has to find it again. */
@@ -463,7 +463,7 @@ enum walk_end walk(const struct settings *s, const struct scope *scope, const st
                     end == WALK_DONE ? "done" : end == WALK_BOUNDED ? "done, not whole" : end == WALK_INTERRUPTED ? "interrupted" : "failed",
                     count_known(w), urls_count(w->urls), w->known_before, fetch_requests(w->fetch), fetch_bytes(w->fetch), walk_clock() - began);
     }
-    finish(w);
+    walk_finish(w);
     free(w);
     free(c.path);
     return end;

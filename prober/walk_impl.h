@@ -4,6 +4,7 @@
 #define FAIRGATE_WALK_IMPL_H
 
 #include <signal.h>
+#include <stdbool.h>
 
 #include "fetch.h"
 #include "links.h"
@@ -65,7 +66,7 @@ struct walk {
 const char *walk_origin(const struct walk *w, uint16_t origin);
 double      walk_clock(void);
 /* The walk must end now: a signal came, or its time is up.  Whatever may take long asks inside: the links of a document, the URLs of a table. */
-int         walk_is_over(struct walk *w);
+bool walk_is_over(struct walk *w);
 
 /* A link of the document at `from` (depth: of what it leads to) that lies in the scope: into the set, if it may be asked for. */
 void walk_found(struct walk *w, struct scope_place *place, unsigned depth, int document, const char *from);
@@ -82,7 +83,7 @@ struct visit;
 struct visit *visits_new(struct walk *w);
 void          visits_free(struct walk *w);
 /* A visit is free to begin.  It keeps its connection until it is over, between its requests too. */
-int           visit_is_free(const struct walk *w);
+bool visit_is_free(const struct walk *w);
 void          visit_start(struct walk *w, uint32_t url);
 void          visit_start_robots(struct walk *w, uint16_t origin, const char *target);
 /* A visit that has another request to make and may: it makes it.  The origin, or -1 if there is none; *wait as of take_next. */
@@ -96,7 +97,7 @@ int walk_save(struct walk *w, const char *path, int checkpoint);
 int walk_number_of_origin(struct walk *w, const char *name, uint16_t *out);     /* 0, or -1 when there are too many */
 int walk_take_row(struct walk *w, uint16_t origin, const struct pages_row *row);    /* a new URL; 0, or -1 when out of memory */
 
-int walk_same_rules(const struct walk *w, uint16_t origin);     /* as those of the walk that made what was loaded */
+bool walk_same_rules(const struct walk *w, uint16_t origin);     /* as those of the walk that made what was loaded */
 
 /* A walk that goes nowhere: URLs, origins and files only.  NULL: out of memory. */
 struct walk *walk_blank(struct report *r);

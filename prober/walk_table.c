@@ -133,7 +133,7 @@ void walk_blank_free(struct walk **w) {
 }
 
 /* Validators of before are of use only then. */
-int walk_same_rules(const struct walk *w, uint16_t origin) { return w->rules[origin] && w->rules[origin] == w->rules_before[origin]; }
+bool walk_same_rules(const struct walk *w, uint16_t origin) { return w->rules[origin] && w->rules[origin] == w->rules_before[origin]; }
 
 /* ---- writing ----------------------------------------------------------------------------------------------------------------- */
 
@@ -161,7 +161,7 @@ static uint32_t *in_order(struct walk *w, int checkpoint, uint32_t *n) {
     return list;
 }
 
-static struct pages_row row_of(struct walk *w, uint32_t i) {
+static struct pages_row walk_table_row_of(struct walk *w, uint32_t i) {
     const struct url *u = urls_at(w->urls, i);
     struct pages_row row = {
         .target = urls_target(w->urls, i), .target_length = u->length,
@@ -182,7 +182,7 @@ int walk_save(struct walk *w, const char *path, int checkpoint) {
 
     for (uint32_t k = 0; k < n && !rc; k++) {
         const struct url *u = urls_at(w->urls, list[k]);
-        struct pages_row row = row_of(w, list[k]);
+        struct pages_row row = walk_table_row_of(w, list[k]);
 
         if (checkpoint && u->state == URL_UNASKED) row.flags |= PAGES_UNASKED;
         /* Its validator belongs to a document whose links were followed by other rules. */

@@ -51,6 +51,7 @@
 #define FAIRGATE_SHM_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -164,7 +165,7 @@ void shm_free(struct shm_view *v);
 /* Before there are other processes: the stock's descriptors are free. */
 void shm_stock(struct shm_view *v, const int *stock, uint32_t n);
 /* 1 if a segment is at least as large as `size` asks. */
-int  shm_fits(const struct shm_view *v, const struct shm_size *size);
+bool shm_fits(const struct shm_view *v, const struct shm_size *size);
 /* These store, and read nothing. */
 void shm_tell_generation(const struct shm_view *v, uint32_t generation);
 void shm_tell_ended(struct shm_view *v, pid_t pid);
@@ -182,8 +183,8 @@ enum shm_configured shm_configure(const struct shm_view *v, uint32_t generation,
 
 void shm_lock(const struct shm_view *v);
 void shm_unlock(const struct shm_view *v);
-int  shm_lock_is_ours(const struct shm_view *v);        /* this thread holds it: true only in a signal handler that interrupted us */
-int  shm_has_left(const struct shm_view *v);            /* this process goes on without the others */
+bool shm_lock_is_ours(const struct shm_view *v);        /* this thread holds it: true only in a signal handler that interrupted us */
+bool shm_has_left(const struct shm_view *v);            /* this process goes on without the others */
 
 /* ---- one request: begin, then one of the ways to wait if it is not released at once, then end ----------------------------------------- */
 
@@ -207,8 +208,8 @@ int  shm_hold_locked(const struct shm_view *v, rs_ticket_t t);
 int  shm_block_locked(const struct shm_view *v, rs_ticket_t t, uint32_t class, uint32_t own, uint32_t pool);
 void shm_block_aside_locked(const struct shm_view *v, rs_ticket_t t);   /* the same in a thread that no other request could have had: no bound, no count */
 /* It gives up waiting.  0 if it has been released meanwhile. */
-int  shm_cancel_locked(const struct shm_view *v, uint64_t now, rs_ticket_t t);
-int  shm_end_wait(const struct shm_view *v, rs_ticket_t t);             /* the same without the lock */
+bool shm_cancel_locked(const struct shm_view *v, uint64_t now, rs_ticket_t t);
+bool shm_end_wait(const struct shm_view *v, rs_ticket_t t);             /* the same without the lock */
 /* It is over: rs_finish, rs_abort or rs_hand_over has been called. */
 void shm_end_locked(const struct shm_view *v, rs_ticket_t t);
 /* A parked one takes a slot again if one is free: those that were parked can be many, and with slots too many they would keep all others from the server. */
@@ -242,7 +243,7 @@ void     shm_reclaim(const struct shm_view *v);
  * Is it this process's threads that are to work in the background?  One process's are, of the newest generation; a newer one takes over at once, and
  * another when that one has ended.
  */
-int      shm_keeps(const struct shm_view *v, uint32_t generation, uint32_t owner);
+bool shm_keeps(const struct shm_view *v, uint32_t generation, uint32_t owner);
 void     shm_keeps_no_longer(const struct shm_view *v, uint32_t generation, uint32_t owner);
 
 #endif

@@ -5,6 +5,8 @@
 #ifndef FAIRGATE_SHM_INTERNAL_H
 #define FAIRGATE_SHM_INTERNAL_H
 
+#include <stdbool.h>
+
 #include "shm.h"
 
 /* Read once: what was judged is what is used, whoever writes meanwhile. */
@@ -17,7 +19,7 @@
 void shm_leave_as(const struct shm_view *v, const char *why, int held, int own);
 void shm_leave(const struct shm_view *v, const char *why);      /* found while it holds the lock */
 
-int  shm_is_own_fd(int fd);
+bool shm_is_own_fd(int fd);
 /* A row's request is over. */
 void shm_free_row_locked(const struct shm_view *v, struct shm_row *row);
 /* A released row is for its owner to wake. */

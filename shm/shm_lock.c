@@ -56,7 +56,7 @@ static void rebuild_locked(const struct shm_view *v) {
 
 /* ---- the lock ------------------------------------------------------------------------------------------------------------ */
 
-int shm_lock_is_ours(const struct shm_view *v) { return base_mutex_is_held(&v->sh->lock); }
+bool shm_lock_is_ours(const struct shm_view *v) { return base_mutex_is_held(&v->sh->lock); }
 
 /* Its holder died, of whatever: what is left is made anew and judged.  NULL, or why it can't be used. */
 static const char *heal_locked(const struct shm_view *v) {

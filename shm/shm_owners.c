@@ -79,7 +79,7 @@ void shm_reclaim(const struct shm_view *v) {
 
 static uint64_t keeper_of(uint32_t generation, uint32_t owner) { return (uint64_t)generation << 32 | (owner + 1); }
 
-int shm_keeps(const struct shm_view *v, uint32_t generation, uint32_t owner) {
+bool shm_keeps(const struct shm_view *v, uint32_t generation, uint32_t owner) {
     uint64_t me = keeper_of(generation, owner), keeper = atomic_load(&v->sh->keeper);
 
     if (generation != atomic_load(&v->sh->generation)) return 0;    /* the next one's configuration is in force */

@@ -231,7 +231,7 @@ void shm_pump(const struct shm_view *v, uint32_t own) {
     } while (more);
 }
 
-int shm_cancel_locked(const struct shm_view *v, uint64_t now, rs_ticket_t t) {
+bool shm_cancel_locked(const struct shm_view *v, uint64_t now, rs_ticket_t t) {
     struct shm_row *row = shm_row_of(v, t);
 
     if (!rs_cancel(v->engine, now, t)) return 0;
@@ -240,7 +240,7 @@ int shm_cancel_locked(const struct shm_view *v, uint64_t now, rs_ticket_t t) {
     return 1;
 }
 
-int shm_end_wait(const struct shm_view *v, rs_ticket_t t) {
+bool shm_end_wait(const struct shm_view *v, rs_ticket_t t) {
     int done;
 
     shm_lock(v);

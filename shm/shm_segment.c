@@ -59,7 +59,7 @@ static void lay_out(struct shm_view *v, char *base) {
 }
 
 /* What stands in fresh memory. */
-static int fill(struct shm_view *v, const struct rs_settings *s, const struct rs_class_settings *classes, uint32_t nclasses, const char **why) {
+static int segment_fill(struct shm_view *v, const struct rs_settings *s, const struct rs_class_settings *classes, uint32_t nclasses, const char **why) {
     struct rs_capacity cap = capacity_of(&v->size);
 
     if (!rs_create(v->engine, rs_size(&cap), &cap, s, classes, nclasses, shm_now(), why)) return -1;
@@ -102,7 +102,7 @@ int shm_make(struct shm_view *v, const struct shm_size *z, const struct rs_setti
     }
     lay_out(v, base);
     if (atomic_load(&left_from) == v->sh) atomic_store(&left_from, NULL);
-    if (fill(v, s, classes, nclasses, why)) {
+    if (segment_fill(v, s, classes, nclasses, why)) {
         shm_free(v);
         return -1;
     }
@@ -122,7 +122,7 @@ void shm_stock(struct shm_view *v, const int *stock, uint32_t n) {
     v->sh->nstock = v->nstock;
 }
 
-int shm_fits(const struct shm_view *v, const struct shm_size *z) {
+bool shm_fits(const struct shm_view *v, const struct shm_size *z) {
     return v->size.owners >= z->owners && v->size.classes >= z->classes && v->size.tickets >= z->tickets && v->size.area >= z->area;
 }
 
@@ -138,7 +138,7 @@ void shm_tell_ended(struct shm_view *v, pid_t pid) {
 static _Atomic uint32_t own_fds[SHM_OWN_FDS / 32];
 static pthread_mutex_t leaving = PTHREAD_MUTEX_INITIALIZER;
 
-int shm_has_left(const struct shm_view *v) { return atomic_load(&left_from) == v->sh && v->sh != NULL; }
+bool shm_has_left(const struct shm_view *v) { return atomic_load(&left_from) == v->sh && v->sh != NULL; }
 
 int shm_own_fd(int fd) {
     if (fd < 0 || (uint32_t)fd >= SHM_OWN_FDS) return 0;
@@ -146,7 +146,7 @@ int shm_own_fd(int fd) {
     return 1;
 }
 
-int shm_is_own_fd(int fd) { return fd >= 0 && (uint32_t)fd < SHM_OWN_FDS && atomic_load(&own_fds[(uint32_t)fd / 32]) >> (uint32_t)fd % 32 & 1; }
+bool shm_is_own_fd(int fd) { return fd >= 0 && (uint32_t)fd < SHM_OWN_FDS && atomic_load(&own_fds[(uint32_t)fd / 32]) >> (uint32_t)fd % 32 & 1; }
 
 static void wake_everybody(const struct shm_view *v) {
     for (uint32_t i = 0; i < v->nstock; i++) eventfd_write(v->stock[i], 1);
@@ -170,7 +170,7 @@ static void *make_own(const struct shm_view *v, const char **why) {
         snprintf(classes[i].name, sizeof classes[i].name, "class-%u", i);
         classes[i].weight = 1;
     }
-    if (fill(&own, &s, classes, v->size.classes, why)) abort();
+    if (segment_fill(&own, &s, classes, v->size.classes, why)) abort();
     free(classes);
     for (uint32_t i = 0; i < v->size.tickets; i++) {
         own.rows[i].go = 1;

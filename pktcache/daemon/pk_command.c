@@ -51,7 +51,7 @@ static int block_signals(void) {
     return signalfd(-1, &s, SFD_CLOEXEC);
 }
 
-static int prepare(struct daemon *d, char **error) {
+static int command_prepare(struct daemon *d, char **error) {
     uint8_t key[PK_FINGERPRINT_KEY];
     struct pk_common *m = &d->common;
 
@@ -70,7 +70,7 @@ static int prepare(struct daemon *d, char **error) {
     return 0;
 }
 
-static int start(struct daemon *d, char **error) {
+static int command_start(struct daemon *d, char **error) {
     unsigned queues = (unsigned)d->config.queues;
     int why;
 
@@ -90,7 +90,7 @@ static int start(struct daemon *d, char **error) {
     return (d->lead = pk_lead_start(&d->common, error)) ? 0 : -1;
 }
 
-static void stop(struct daemon *d) {
+static void command_stop(struct daemon *d) {
     pk_lead_stop(&d->lead);     /* first: nothing comes any more while the rest ends */
     for (unsigned i = 0; i < PK_LANES_MAX; i++) pk_lane_stop(&d->lane[i]);
     for (unsigned i = 0; i < d->tuns; i++) close(d->tun[i]);
@@ -127,7 +127,7 @@ static int serve(struct daemon *d) {
     }
 }
 
-static int run(enum pk_role role, const char *path, bool all) {
+static int command_run(enum pk_role role, const char *path, bool all) {
     struct daemon d = { .common.role = role, .control = -1 };
     char *error = NULL;
     int rv = BASE_WRONG;
@@ -137,13 +137,13 @@ static int run(enum pk_role role, const char *path, bool all) {
     } else {
         prctl(PR_SET_DUMPABLE, 0);      /* the secret and what is in the store */
         d.signals = block_signals();
-        if (prepare(&d, &error) || start(&d, &error)) {
+        if (command_prepare(&d, &error) || command_start(&d, &error)) {
             base_failed(error);
         } else {
             fprintf(stderr, "fairgate-pktcache: %s on %s\n", role == PK_PARENT ? "parent" : "child", d.config.device);
             rv = serve(&d);
         }
-        stop(&d);
+        command_stop(&d);
     }
     pk_config_free(&d.config);
     return rv;
@@ -163,15 +163,15 @@ static bool takes_all(int *argc, char **argv) {
 
 static int parent(int argc, char **argv) {
     bool all = takes_all(&argc, argv);
-    return argc == 2 ? run(PK_PARENT, argv[1], all) : base_misused("--parent needs one configuration, and there may be --all");
+    return argc == 2 ? command_run(PK_PARENT, argv[1], all) : base_misused("--parent needs one configuration, and there may be --all");
 }
 
-static int child(int argc, char **argv) {
+static int command_child(int argc, char **argv) {
     (void)argc;
-    return run(PK_CHILD, argv[1], false);
+    return command_run(PK_CHILD, argv[1], false);
 }
 
-static int look(const char *path, FILE *found, bool all, char **error) {
+static int command_look(const char *path, FILE *found, bool all, char **error) {
     struct pk_config c;
     int rv = pk_config_read(&c, path, all, error);
 
@@ -180,10 +180,10 @@ static int look(const char *path, FILE *found, bool all, char **error) {
     return rv;
 }
 
-static int look_plain(const char *path, FILE *found, char **error) { return look(path, found, false, error); }
-static int look_all(const char *path, FILE *found, char **error) { return look(path, found, true, error); }
+static int look_plain(const char *path, FILE *found, char **error) { return command_look(path, found, false, error); }
+static int look_all(const char *path, FILE *found, char **error) { return command_look(path, found, true, error); }
 
-static int check(int argc, char **argv) {
+static int command_check(int argc, char **argv) {
     bool all = takes_all(&argc, argv);
     return base_check(argc, argv, all ? look_all : look_plain);
 }
@@ -214,7 +214,7 @@ static int guard(int argc, char **argv) {
     return pk_guard_run();
 }
 
-static void more_help(FILE *out) {
+static void command_more_help(FILE *out) {
     fputs("A pair of packet caches: two daemons, one at each end of a link, that do not send what the far end has already seen.\n"
           "--all is `keep all`: whatever TCP carries is kept, on a link of one's own.  CONTROL is the `control` of CONFIG.\n"
           "CONFIG has lines of a word and its values, # for comments:\n\n", out);
@@ -223,17 +223,17 @@ static void more_help(FILE *out) {
 
 static const struct base_command commands[] = {
     { "keygen", "FILE", "make the secret that both ends have in common", 1, 1, keygen },
-    { "check", "[--json] CONFIG... [--all]", "look at configurations and say what is wrong", 0, BASE_ANY_NUMBER, check },
-    { "--check", "CONFIG [--all]", NULL, 0, BASE_ANY_NUMBER, check },
+    { "check", "[--json] CONFIG... [--all]", "look at configurations and say what is wrong", 0, BASE_ANY_NUMBER, command_check },
+    { "--command_check", "CONFIG [--all]", NULL, 0, BASE_ANY_NUMBER, command_check },
     { "--parent", "CONFIG [--all]", "the end near the servers", 1, 2, parent },
-    { "--child", "CONFIG", "the end near the clients", 1, 1, child },
+    { "--command_child", "CONFIG", "the end near the clients", 1, 1, command_child },
     { "top", "[CONTROL]", "what it does, every second", 0, 1, top },
     { "stats", "[--json|--prometheus] [CONTROL]", "its figures", 0, 2, stats },
     { PK_GUARD_WORD, "", NULL, 0, 0, guard },
 };
 
 int main(int argc, char **argv) {
-    static const struct base_program me = { "fairgate-pktcache", PACKAGE_VERSION, commands, sizeof commands / sizeof *commands, more_help };
+    static const struct base_program me = { "fairgate-pktcache", PACKAGE_VERSION, commands, sizeof commands / sizeof *commands, command_more_help };
 
     return base_program_main(&me, argc, argv);
 }

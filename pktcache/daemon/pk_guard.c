@@ -40,22 +40,22 @@ struct pk_guard {
     pid_t           pid;
 };
 
-static void say(const char *sentence, const char *more) { fprintf(stderr, "fairgate-pktcache: guard: %s%s\n", sentence, more); }
+static void guard_say(const char *sentence, const char *more) { fprintf(stderr, "fairgate-pktcache: guard: %s%s\n", sentence, more); }
 
 /* Whether it could be done; what could not is said once. */
 static bool device(const struct watched *w, bool up, bool failed) {
     int why = pk_tun_set_up(w->device, up);
 
     if (why) {
-        if (!failed) say("the device can't be changed: ", strerror(why));
+        if (!failed) guard_say("the device can't be changed: ", strerror(why));
         return false;
     }
-    if (up) say("the daemon goes on again", "");
-    else say("the daemon does not go on: ", "packets take their plain way");
+    if (up) guard_say("the daemon goes on again", "");
+    else guard_say("the daemon does not go on: ", "packets take their plain way");
     return true;
 }
 
-static void watch(struct watched *w) {
+static void guard_watch(struct watched *w) {
     unsigned before[PK_LANES_MAX], still[PK_LANES_MAX];
     struct pollfd p = { .fd = ALIVE, .events = POLLIN };
     bool failed = false;
@@ -89,7 +89,7 @@ int pk_guard_run(void) {
     sigset_t none;
 
     if (w == MAP_FAILED || w->threads > PK_LANES_MAX) {
-        say("is started by the daemon only", "");
+        guard_say("is started by the daemon only", "");
         return 2;
     }
     prctl(PR_SET_NAME, "pktcache-guard");
@@ -99,11 +99,11 @@ int pk_guard_run(void) {
     signal(SIGPIPE, SIG_IGN);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    watch(w);
+    guard_watch(w);
     return 0;
 }
 
-static int start(pk_guard_t *g) {
+static int guard_start(pk_guard_t *g) {
     pid_t pid = fork();
     if (pid) return g->pid = pid;
     /* Only these two stay open: a descriptor of the device would keep that alive. */
@@ -126,7 +126,7 @@ pk_guard_t *pk_guard_start(const struct pk_config *c, char **error) {
         snprintf(g->shared->device, sizeof g->shared->device, "%s", c->device);
         g->shared->threads = (unsigned)c->queues;
     }
-    if (!g->shared || pipe2(g->alive, O_CLOEXEC) || start(g) < 0) {
+    if (!g->shared || pipe2(g->alive, O_CLOEXEC) || guard_start(g) < 0) {
         if (asprintf(error, "no guard can be started: %s", strerror(errno)) < 0) *error = NULL;
         pk_guard_stop(&g);
     }
@@ -140,10 +140,10 @@ unsigned pk_guard_stalls(const pk_guard_t *g) { return atomic_load(&g->shared->s
 int pk_guard_look(pk_guard_t *g) {
     assert(g->magic == GUARD_MAGIC);
     if (g->pid > 0 && waitpid(g->pid, NULL, WNOHANG) == g->pid) {
-        say("ended by somebody; another one starts", "");
-        if (start(g) < 0) say("none can be started now: ", strerror(errno));
+        guard_say("ended by somebody; another one starts", "");
+        if (guard_start(g) < 0) guard_say("none can be started now: ", strerror(errno));
     } else if (g->pid < 0) {
-        start(g);
+        guard_start(g);
     }
     return g->pid;
 }

@@ -52,7 +52,7 @@ struct pk_lane {
     uint8_t                 piece[PK_PIECE_MAX];
 };
 
-static uint64_t clock_now(void) {
+static uint64_t lane_clock_now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
@@ -73,7 +73,7 @@ static void datagram_out(void *context, const void *bytes, size_t n) {
 }
 
 /* Whoever can make us say something could fill a disk. */
-static void say(void *context, const char *sentence) {
+static void lane_say(void *context, const char *sentence) {
     pk_lane_t *l = context;
     if (l->now >= l->said_until) {
         if (l->said > SENTENCES) fprintf(stderr, "fairgate-pktcache: queue %u: %u sentences were left out\n", l->number, l->said - SENTENCES);
@@ -126,7 +126,7 @@ static void read_device(pk_lane_t *l) {
     }
 }
 
-static void show(pk_lane_t *l) {
+static void lane_show(pk_lane_t *l) {
     pk_flows_t *flows = l->side->flows;
 
     l->shown = l->now;
@@ -149,10 +149,10 @@ static void wait_for_something(pk_lane_t *l) {
     if (wait > PK_BEAT_MOST) wait = PK_BEAT_MOST;
     struct timespec t = { .tv_sec = (time_t)(wait / 1000000), .tv_nsec = (long)(wait % 1000000 * 1000) };
     epoll_pwait2(l->epoll, events, 2, &t, NULL);
-    l->now = clock_now();
+    l->now = lane_clock_now();
 }
 
-static void *loop(void *context) {
+static void *lane_loop(void *context) {
     pk_lane_t *l = context;
 
     while (!atomic_load_explicit(&l->ends, memory_order_relaxed) && !atomic_load_explicit(&l->broken, memory_order_relaxed)) {
@@ -164,7 +164,7 @@ static void *loop(void *context) {
         pk_side_tick(l->side, l->now);
         if (l->now - l->shown < SHOW_EVERY) continue;
         pk_side_aside(l->side, atomic_load(&l->common->aside), l->now);
-        show(l);
+        lane_show(l);
         if (l->side->ops->mute) l->side->ops->mute(l->side, !pk_tun_is_up(l->common->c->device));
     }
     return NULL;
@@ -177,7 +177,7 @@ static void set_port(struct sockaddr_storage *a, unsigned number) {
     *port = htons((uint16_t)(ntohs(*port) + number));
 }
 
-static int fail(char **error, const char *word, const char *value, int why) {
+static int lane_fail(char **error, const char *word, const char *value, int why) {
     if (asprintf(error, "%s%s: %s", word, value, strerror(why)) < 0) *error = NULL;
     return -1;
 }
@@ -201,19 +201,19 @@ static int open_socket(pk_lane_t *l, char **error) {
     set_port(&here, l->number);
     set_port(&l->there, l->number);
     l->socket = socket(here.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (l->socket < 0) return fail(error, "no socket can be made", "", errno);
+    if (l->socket < 0) return lane_fail(error, "no socket can be made", "", errno);
     setsockopt(l->socket, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room);
     setsockopt(l->socket, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room);
     if (setsockopt(l->socket, four ? IPPROTO_IP : IPPROTO_IPV6, four ? IP_MTU_DISCOVER : IPV6_MTU_DISCOVER, &probe, sizeof probe))
-        return fail(error, "what ICMP says of the path can't be left aside", "", errno);
-    return bind(l->socket, (struct sockaddr *)&here, n) ? fail(error, "local ", l->common->c->local, errno) : 0;
+        return lane_fail(error, "what ICMP says of the path can't be left aside", "", errno);
+    return bind(l->socket, (struct sockaddr *)&here, n) ? lane_fail(error, "local ", l->common->c->local, errno) : 0;
 }
 
-static int watch(pk_lane_t *l, char **error) {
+static int lane_watch(pk_lane_t *l, char **error) {
     struct epoll_event e = { .events = EPOLLIN };
     l->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (l->epoll >= 0 && !epoll_ctl(l->epoll, EPOLL_CTL_ADD, l->socket, &e) && !epoll_ctl(l->epoll, EPOLL_CTL_ADD, l->tun, &e)) return 0;
-    return fail(error, "sockets can't be waited for", "", errno);
+    return lane_fail(error, "sockets can't be waited for", "", errno);
 }
 
 static pk_side_t *make_side(const struct pk_common *m, pk_session_t *session, const struct pk_out *out) {
@@ -223,7 +223,7 @@ static pk_side_t *make_side(const struct pk_common *m, pk_session_t *session, co
 
 pk_lane_t *pk_lane_make(const struct pk_common *common, unsigned number, int tun, char **error) {
     pk_lane_t *l = pk_memory(sizeof *l);
-    struct pk_out out = { l, packet_out, datagram_out, say };
+    struct pk_out out = { l, packet_out, datagram_out, lane_say };
 
     *error = NULL;
     if (!l) return NULL;
@@ -241,16 +241,16 @@ pk_lane_t *pk_lane_make(const struct pk_common *common, unsigned number, int tun
     }
     l->session = pk_session_make(&common->secret, common->role, number, (unsigned)common->c->queues, (unsigned)common->c->fingerprint);
     if (l->session) l->side = make_side(common, l->session, &out);
-    if (!l->side || open_socket(l, error) || watch(l, error)) pk_lane_stop(&l);
+    if (!l->side || open_socket(l, error) || lane_watch(l, error)) pk_lane_stop(&l);
     return l;
 }
 
 int pk_lane_start(pk_lane_t *l) {
     int why;
     assert(l->magic == LANE_MAGIC);
-    l->now = clock_now();
+    l->now = lane_clock_now();
     pk_lease_renew(l->common->lease, l->number, l->now);
-    why = pthread_create(&l->thread, NULL, loop, l);
+    why = pthread_create(&l->thread, NULL, lane_loop, l);
     l->started = !why;
     return why;
 }

@@ -47,16 +47,16 @@ struct pk_lead {
     uint32_t          asked[PK_LANES_MAX * PK_ASKED];
 };
 
-static uint64_t clock_now(void) {
+static uint64_t lead_clock_now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
-static void say(const char *sentence, const char *more) { fprintf(stderr, "fairgate-pktcache: %s%s\n", sentence, more); }
+static void lead_say(const char *sentence, const char *more) { fprintf(stderr, "fairgate-pktcache: %s%s\n", sentence, more); }
 
 static void complain(char *error) {
-    say(error ? error : "no memory", "");
+    lead_say(error ? error : "no memory", "");
     free(error);
 }
 
@@ -72,7 +72,7 @@ static void read_rules(pk_lead_t *l, uint64_t now) {
         if (!pk_route_has_family(l->c, !six) || pk_run(argv, "", rules, RULES_ROOM)) continue;
         closed |= pk_filter_closed(rules, l->c->device);
         if (l->asks || !pk_filter_translates(rules, l->c, rule)) continue;
-        say("addresses are translated here, and what goes through the device by then has its place in that already; connections that this is for come about without the device only: ", rule);
+        lead_say("addresses are translated here, and what goes through the device by then has its place in that already; connections that this is for come about without the device only: ", rule);
     }
     free(rules);
     l->asks = true;
@@ -93,19 +93,19 @@ static void look_after_routes(pk_lead_t *l, uint64_t now) {
     route = l->way.state == PK_LED && pk_route_lacks(l->c);
     if (!rules && !route) return;
     if (!l->said_at || now >= l->said_at + ROUTES_SAID) {
-        say(rules ? "somebody has deleted routing rules of ours; they are set again" : "somebody has deleted our route; it is set again",
+        lead_say(rules ? "somebody has deleted routing rules of ours; they are set again" : "somebody has deleted our route; it is set again",
             rules ? " (systemd-networkd does so unless it is told ManageForeignRoutingPolicyRules=no)" : "");
         l->said_at = now;
     }
     if (rules ? pk_route_set(l->c, l->parent, l->way.state == PK_LED, &error) : pk_route_again(l->c, &error)) complain(error);
 }
 
-static void enter(pk_lead_t *l, uint64_t now) {
+static void lead_enter(pk_lead_t *l, uint64_t now) {
     char *error = NULL;
 
     atomic_store(&l->common->aside, (unsigned)l->way.why);
-    if (l->way.state == PK_LED) say("packets are led to ", l->c->device);
-    else say("packets take their plain way: ", pk_why_sentence(l->way.why));
+    if (l->way.state == PK_LED) lead_say("packets are led to ", l->c->device);
+    else lead_say("packets take their plain way: ", pk_why_sentence(l->way.why));
     if (l->way.state != PK_LED) pk_route_aside(l->c);
     else if (pk_tun_is_up(l->c->device) && pk_route_again(l->c, &error)) complain(error);
     l->came_at = now;
@@ -151,14 +151,14 @@ static void see(pk_lead_t *l, const struct pk_way_news *n, uint64_t now) {
     }
     if (l->way.state == PK_ASIDE_NOW || (led && now < l->came_at + SILENT)) return;
     if (!l->sight && !l->blind && !(l->sight = pk_sight_open(l->c, l->parent))) {
-        say("packets can't be looked for on other devices (CAP_NET_RAW), so what a filter keeps from ours is not seen: ", strerror(errno));
+        lead_say("packets can't be looked for on other devices (CAP_NET_RAW), so what a filter keeps from ours is not seen: ", strerror(errno));
         l->blind = true;
     }
     if (l->sight) pk_sight_read(l->sight, &l->sights, l->asked, (unsigned)l->c->queues * PK_ASKED, now);
 }
 
 void pk_lead_look(pk_lead_t *l, pk_lane_t *const *lane) {
-    uint64_t now = clock_now();
+    uint64_t now = lead_clock_now();
     struct pk_route_changes changed = pk_route_changed(l->watch, l->c);
     struct pk_way_news news;
     char *error = NULL;
@@ -173,7 +173,7 @@ void pk_lead_look(pk_lead_t *l, pk_lane_t *const *lane) {
     see(l, &news, now);
     if (l->way.state == PK_ASIDE_NOW && now >= l->way.until && now >= l->closed_at + CLOSED_EVERY) read_rules(l, now);
     news.closed = l->closed;
-    if (pk_way_look(&l->way, &news, &l->sights, now)) enter(l, now);
+    if (pk_way_look(&l->way, &news, &l->sights, now)) lead_enter(l, now);
 }
 
 /* ---- begin and end ----------------------------------------------------------------------------------------------------------- */
@@ -189,7 +189,7 @@ static int set_routes(const pk_lead_t *l, char **error) {
 
 pk_lead_t *pk_lead_start(struct pk_common *common, char **error) {
     pk_lead_t *l = calloc(1, sizeof *l);
-    uint64_t now = clock_now();
+    uint64_t now = lead_clock_now();
 
     *error = NULL;
     if (!l) return NULL;
@@ -208,7 +208,7 @@ pk_lead_t *pk_lead_start(struct pk_common *common, char **error) {
         pk_lead_stop(&l);
         return NULL;
     }
-    if (l->closed && pk_way_look(&l->way, &(struct pk_way_news){ .closed = true }, &l->sights, now)) enter(l, now);
+    if (l->closed && pk_way_look(&l->way, &(struct pk_way_news){ .closed = true }, &l->sights, now)) lead_enter(l, now);
     return l;
 }
 

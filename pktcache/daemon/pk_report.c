@@ -115,7 +115,7 @@ static void sum_up(const struct pk_common *common, pk_lane_t *const *lane, struc
 /* What the daemon tells: its counters, then the rest. */
 enum { REST = 6 };
 
-static void figures(const struct pk_common *common, const struct pk_seen *sum, struct base_figure to[COUNTED + REST]) {
+static void report_figures(const struct pk_common *common, const struct pk_seen *sum, struct base_figure to[COUNTED + REST]) {
     struct pk_store_stats store;
 
     pk_store_stats(common->store, &store);
@@ -146,7 +146,7 @@ static void write_json(struct base_sink out, const struct pk_common *common, pk_
     base_json_array(&j, "connections");
     sum_up(common, lane, &sum, &j);
     base_json_end_array(&j);
-    figures(common, &sum, all);
+    report_figures(common, &sum, all);
     base_json_object(&j, "counters");
     base_figures_json(&j, all, COUNTED);
     base_json_end_object(&j);
@@ -163,12 +163,12 @@ static void write_prometheus(struct base_sink out, const struct pk_common *commo
     struct pk_seen sum;
 
     sum_up(common, lane, &sum, NULL);
-    figures(common, &sum, all);
+    report_figures(common, &sum, all);
     base_figures_prometheus(out, "fairgate_pktcache_", (struct base_label){ "role", role_of(common) }, all, COUNTED + REST);
 }
 
 /* All of it, or what a reader takes within SLOW. */
-static void send_all(int s, const char *text, size_t n) {
+static void report_send_all(int s, const char *text, size_t n) {
     struct timespec t;
     int64_t left = SLOW * 1000, until;
 
@@ -203,7 +203,7 @@ void pk_report_answer(int listener, const struct pk_common *common, pk_lane_t *c
         if (!strcmp(word, "prometheus\n")) write_prometheus((struct base_sink){ to_stream, out }, common, lane);
         else write_json((struct base_sink){ to_stream, out }, common, lane);
         fclose(out);
-        send_all(s, answer, n);
+        report_send_all(s, answer, n);
     }
     free(answer);
     close(s);
@@ -212,7 +212,7 @@ void pk_report_answer(int listener, const struct pk_common *common, pk_lane_t *c
 /* ---- the other end ----------------------------------------------------------------------------------------------------------- */
 
 /* malloc'ed, or NULL. */
-static char *ask(const char *path, const char *format) {
+static char *report_ask(const char *path, const char *format) {
     char *answer = malloc(ANSWER_MAX), line[WORD];
     size_t n = 0;
     ssize_t r = 0;
@@ -234,7 +234,7 @@ static char *ask(const char *path, const char *format) {
 }
 
 int pk_report_stats(const char *path, const char *format) {
-    char *answer = ask(path, format);
+    char *answer = report_ask(path, format);
     json_t *all = answer && !strcmp(format, "json") ? json_loads(answer, 0, NULL) : NULL;
 
     if (!answer) return 1;
@@ -246,7 +246,7 @@ int pk_report_stats(const char *path, const char *format) {
     return fflush(stdout) ? 1 : 0;
 }
 
-static double number(const json_t *counters_now, const char *name) { return (double)json_integer_value(json_object_get(counters_now, name)); }
+static double report_number(const json_t *counters_now, const char *name) { return (double)json_integer_value(json_object_get(counters_now, name)); }
 
 static void print_endpoint(const json_t *f, const char *address, const char *port, char *out, size_t room) {
     const char *text = json_string_value(json_object_get(f, address));
@@ -260,7 +260,7 @@ static void print_top(const json_t *all, const json_t *before, double seconds) {
     size_t i;
     const char *role = json_string_value(json_object_get(all, "role"));
     bool parent = role && !strcmp(role, "parent");
-    double saved = number(now, "saved"), carried = number(now, "native_bytes") + number(now, "datagram_bytes_out");
+    double saved = report_number(now, "saved"), carried = report_number(now, "native_bytes") + report_number(now, "datagram_bytes_out");
 
     printf("\033[H\033[2Jfairgate-pktcache, %s, %s      %d connections      cache %.0f of %.0f MB\n\n", role ? role : "?",
            json_is_true(json_object_get(all, "at_work")) ? "at work" : "NOT at work: packets go as they are", (int)json_integer_value(json_object_get(all, "flows")),
@@ -268,16 +268,16 @@ static void print_top(const json_t *all, const json_t *before, double seconds) {
     if (!json_is_true(json_object_get(all, "at_work"))) printf("  %s\n\n", json_string_value(json_object_get(all, "why")) ? json_string_value(json_object_get(all, "why")) : "");
     printf("  %-34s %15s %13s\n", "", "in all", "a second");
     for (i = 0; i < COUNTED; i++)
-        printf("  %-34s %15.0f %13.0f\n", counters[i].name, number(now, counters[i].name), (number(now, counters[i].name) - number(before, counters[i].name)) / seconds);
+        printf("  %-34s %15.0f %13.0f\n", counters[i].name, report_number(now, counters[i].name), (report_number(now, counters[i].name) - report_number(before, counters[i].name)) / seconds);
     if (parent && saved + carried > 0) printf("\n  of what came, the link did not carry %.1f %%; of what may be kept, %.1f %% was known\n", 100 * saved / (saved + carried),
-                                              100 * number(now, "hits") / (number(now, "kept") + !number(now, "kept")));
+                                              100 * report_number(now, "hits") / (report_number(now, "kept") + !report_number(now, "kept")));
     printf("\n  %-30s %-30s %10s %14s %10s %14s\n", "from", "to", "packets", "bytes", "known", "saved");
     json_array_foreach(json_object_get(all, "connections"), i, f) {
         char from[64], to[64];
         if (i == ROWS) break;
         print_endpoint(f, "from", "from_port", from, sizeof from);
         print_endpoint(f, "to", "to_port", to, sizeof to);
-        printf("  %-30s %-30s %10.0f %14.0f %10.0f %14.0f\n", from, to, number(f, "packets"), number(f, "bytes"), number(f, "tokens"), number(f, "saved"));
+        printf("  %-30s %-30s %10.0f %14.0f %10.0f %14.0f\n", from, to, report_number(f, "packets"), report_number(f, "bytes"), report_number(f, "tokens"), report_number(f, "saved"));
     }
     fflush(stdout);
 }
@@ -285,7 +285,7 @@ static void print_top(const json_t *all, const json_t *before, double seconds) {
 int pk_report_top(const char *path) {
     json_t *before = NULL;
     for (;;) {
-        char *answer = ask(path, "json");
+        char *answer = report_ask(path, "json");
         json_t *all = answer ? json_loads(answer, 0, NULL) : NULL;
         free(answer);
         if (!all) {

@@ -44,7 +44,7 @@ static void write_network(FILE *out, const char *word, const struct pk_network *
     fprintf(out, " %s %s/%u", word, address, four ? n->bits - 96 : n->bits);
 }
 
-static void rules_of(FILE *out, const struct pk_config *c, const struct pk_network *server, const struct pk_network *client, bool parent) {
+static void route_rules_of(FILE *out, const struct pk_config *c, const struct pk_network *server, const struct pk_network *client, bool parent) {
     for (unsigned i = 0; i < (c->any_port ? 1 : c->ports.n); i++) {
         for (int to = 0; to <= (parent && !c->any_port); to++) {
             fprintf(out, "rule add pref %" PRIu64 " ipproto tcp", c->priority + 1);
@@ -72,7 +72,7 @@ static int for_family(const struct pk_config *c, bool four, bool parent, int wha
         fprintf(out, "rule add pref %" PRIu64 " iif lo goto %" PRIu64 "\n", c->priority, c->priority + 2);
         for (unsigned i = 0; i < c->server.n; i++)
             for (unsigned k = 0; k < c->client.n; k++)
-                if (pk_network_is_four(c->server.item + i) == four && pk_network_is_four(c->client.item + k) == four) rules_of(out, c, c->server.item + i, c->client.item + k, parent);
+                if (pk_network_is_four(c->server.item + i) == four && pk_network_is_four(c->client.item + k) == four) route_rules_of(out, c, c->server.item + i, c->client.item + k, parent);
     }
     fclose(out);
     rv = run_ip(four ? "-4" : "-6", commands, error);
@@ -155,7 +155,7 @@ static int ask_all(struct question *q, void (*each)(void *context, const struct 
 }
 
 /* A number that the message has behind its first `skip` bytes. */
-static bool attribute(const struct nlmsghdr *h, size_t skip, unsigned short type, uint32_t *value) {
+static bool route_attribute(const struct nlmsghdr *h, size_t skip, unsigned short type, uint32_t *value) {
     int left = (int)h->nlmsg_len - (int)NLMSG_SPACE(skip);
     for (const struct rtattr *a = (const struct rtattr *)((const char *)h + NLMSG_SPACE(skip)); RTA_OK(a, left); a = RTA_NEXT(a, left)) {
         if (a->rta_type != type || RTA_PAYLOAD(a) < sizeof *value) continue;
@@ -170,14 +170,14 @@ struct counted { const struct pk_config *c; unsigned rules[3]; bool route; unsig
 static void count_rule(void *context, const struct nlmsghdr *h) {
     struct counted *n = context;
     uint32_t priority;
-    if (h->nlmsg_type == RTM_NEWRULE && attribute(h, sizeof(struct fib_rule_hdr), FRA_PRIORITY, &priority) && priority >= n->c->priority && priority < n->c->priority + 3)
+    if (h->nlmsg_type == RTM_NEWRULE && route_attribute(h, sizeof(struct fib_rule_hdr), FRA_PRIORITY, &priority) && priority >= n->c->priority && priority < n->c->priority + 3)
         n->rules[priority - n->c->priority]++;
 }
 
 static void count_route(void *context, const struct nlmsghdr *h) {
     struct counted *n = context;
     uint32_t table, device;
-    if (h->nlmsg_type != RTM_NEWROUTE || !attribute(h, sizeof(struct rtmsg), RTA_TABLE, &table) || !attribute(h, sizeof(struct rtmsg), RTA_OIF, &device)) return;
+    if (h->nlmsg_type != RTM_NEWROUTE || !route_attribute(h, sizeof(struct rtmsg), RTA_TABLE, &table) || !route_attribute(h, sizeof(struct rtmsg), RTA_OIF, &device)) return;
     n->route |= table == n->c->table && device == n->device;
 }
 

@@ -18,7 +18,7 @@
 
 enum { QUEUE_LENGTH = 4096 };       /* packets that wait for us: a burst of many connections */
 
-static int fail(char **error, const char *name, const char *what, int why) {
+static int tun_fail(char **error, const char *name, const char *what, int why) {
     if (asprintf(error, "%s: %s: %s", name, what, strerror(why)) < 0) *error = NULL;
     return -1;
 }
@@ -118,7 +118,7 @@ bool pk_tun_is_up(const char *name) {
     return up;
 }
 
-static int set_number(const char *name, unsigned long request, int value) {
+static int tun_set_number(const char *name, unsigned long request, int value) {
     struct ifreq r = { .ifr_mtu = value };      /* the same place as ifr_qlen */
     int s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), why = 0;
 
@@ -129,7 +129,7 @@ static int set_number(const char *name, unsigned long request, int value) {
     return why;
 }
 
-static int attach(const char *name, unsigned queues, int *fd) {
+static int tun_attach(const char *name, unsigned queues, int *fd) {
     struct ifreq r = { .ifr_flags = (short)(IFF_TUN | IFF_NO_PI | IFF_VNET_HDR | (queues > 1 ? IFF_MULTI_QUEUE : 0)) };
 
     strncpy(r.ifr_name, name, IFNAMSIZ - 1);
@@ -141,20 +141,20 @@ int pk_tun_open(const char *name, unsigned queues, unsigned mtu, int *fd, char *
     int why = 0, program;
 
     for (unsigned i = 0; i < queues; i++) fd[i] = -1;
-    for (unsigned i = 0; i < queues && !why; i++) why = attach(name, queues, fd + i);
+    for (unsigned i = 0; i < queues && !why; i++) why = tun_attach(name, queues, fd + i);
     if (why) {
-        fail(error, name, "the tun device can't be made", why);
+        tun_fail(error, name, "the tun device can't be made", why);
     } else if (queues > 1 && ((program = steering(queues)) < 0 || ioctl(fd[0], TUNSETSTEERINGEBPF, &program))) {
         why = errno;
-        fail(error, name, "the kernel takes no program that says which queue a packet goes to; set `queues 1` at both ends", why);
+        tun_fail(error, name, "the kernel takes no program that says which queue a packet goes to; set `queues 1` at both ends", why);
     } else {
         if (queues > 1) close(program);
         set_sysctl("ipv4", name, "rp_filter", "0");
         set_sysctl("ipv6", name, "addr_gen_mode", "1");     /* no address, no neighbours */
-        if ((why = set_number(name, SIOCSIFMTU, (int)mtu)) || (why = set_number(name, SIOCSIFTXQLEN, QUEUE_LENGTH)) || (why = pk_tun_set_up(name, 1)))
-            fail(error, name, "the tun device can't be brought up", why);
+        if ((why = tun_set_number(name, SIOCSIFMTU, (int)mtu)) || (why = tun_set_number(name, SIOCSIFTXQLEN, QUEUE_LENGTH)) || (why = pk_tun_set_up(name, 1)))
+            tun_fail(error, name, "the tun device can't be brought up", why);
         else if (filters(name))
-            fail(error, name, "rp_filter is 1, and what comes from the device would be thrown away; sysctl -w net.ipv4.conf.default.rp_filter=2", why = EACCES);
+            tun_fail(error, name, "rp_filter is 1, and what comes from the device would be thrown away; sysctl -w net.ipv4.conf.default.rp_filter=2", why = EACCES);
     }
     if (!why) return 0;
     for (unsigned i = 0; i < queues; i++)
