@@ -48,14 +48,16 @@ static const struct base_command *command_find(const char *word) {
 static int command_run(int argc, char **argv) {
     const struct base_command *c = argc > 1 ? command_find(argv[1]) : NULL;
 
-    if (argc > 1 && (asks_for_help(argv[1]) || !strcmp(argv[1], "help") || (c && argc > 2 && asks_for_help(argv[2])))) return help();
+    if (argc > 1 && (asks_for_help(argv[1]) || !strcmp(argv[1], "help") || (c && argc > 2 && asks_for_help(argv[2]))))
+        return help();
     if (argc > 1 && !strcmp(argv[1], "--version")) return printf("%s %s\n", program->name, program->version) < 0;
     if (!c) {
         if (argc > 1) fprintf(stderr, "%s: there is no command \"%s\"\n", program->name, argv[1]);
         usage(stderr);
         return BASE_MISUSED;
     }
-    if (argc - 2 < c->least || argc - 2 > c->most) return base_misused("%s: write %s %s %s", c->word, program->name, c->word, c->arguments);
+    if (argc - 2 < c->least || argc - 2 > c->most)
+        return base_misused("%s: write %s %s %s", c->word, program->name, c->word, c->arguments);
     return c->run(argc - 1, argv + 1);
 }
 
@@ -86,11 +88,13 @@ int base_failed(char *error) {
     return BASE_WRONG;
 }
 
-/* ---- check ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- check ------------------------------------------------------------------------------------------------------- */
 
 static void write_to_file(void *to, const char *text, size_t bytes) { fwrite(text, 1, bytes, to); }
 
-struct base_sink base_to_file(FILE *f) { return (struct base_sink){ write_to_file, f }; }
+struct base_sink base_to_file(FILE *f) {
+    return (struct base_sink){ write_to_file, f };
+}
 
 static void command_tell_json(const char *file, bool right, const char *error) {
     struct base_json j = base_json_into(base_to_file(stdout));

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * base/base_command.h - the frame of a program with subcommands: one table makes dispatch and usage, and all our programs answer alike.
+ * base/base_command.h - the frame of a program with subcommands: one table makes dispatch and usage, and all our
+ * programs answer alike.
  *
  *     PROGRAM WORD ARGUMENTS...       runs that row of the table
  *     PROGRAM check [--json] FILE...  whether files are right, where there is such a row
  *     PROGRAM -h, --help, help        help on standard output; behind a word, too
  *     PROGRAM --version
  *
- * Exit status: 0 all is right, 1 what was looked at is wrong or something failed, 2 wrong usage.  A sentence on standard error begins with the program's name; one
- * about a file with the file's.
+ * Exit status: 0 all is right, 1 what was looked at is wrong or something failed, 2 wrong usage.  A sentence on
+ * standard error begins with the program's name; one about a file with the file's.
  */
 #ifndef FAIRGATE_BASE_COMMAND_H
 #define FAIRGATE_BASE_COMMAND_H
@@ -45,10 +46,14 @@ int base_misused(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int base_failed(char *error);
 
 /*
- * Looks at a file.  0, and what it found goes to `found`, the first line behind "FILE: right; "; or -1 and *error (base_error.h), which begins with the file's name.
+ * Looks at a file.  0, and what it found goes to `found`, the first line behind "FILE: right; "; or -1 and *error
+ * (base_error.h), which begins with the file's name.
  */
 typedef int base_look(const char *file, FILE *found, char **error);
-/* The whole of `check [--json] FILE...`; argv[0] is its word.  With --json a line for each: {"file": , "right": , "error": }. */
+/*
+ * The whole of `check [--json] FILE...`; argv[0] is its word.  With --json a line for each: {"file": , "right": ,
+ * "error": }.
+ */
 int base_check(int argc, char **argv, base_look *look);
 
 /* For base_report.h. */

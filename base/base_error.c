@@ -15,7 +15,7 @@ int base_fail(char **error, const char *format, ...) {
     va_start(ap, format);
     if (vasprintf(&sentence, format, ap) < 0) sentence = NULL;
     va_end(ap);
-    free(*error);       /* now: it may be among what the new one is made of */
+    free(*error); /* now: it may be among what the new one is made of */
     *error = sentence;
     return -1;
 }
@@ -46,7 +46,8 @@ void base_place(char **error, const char *name, uint64_t line) {
 
     if (!error) return;
     sentence = *error ? *error : "out of memory; give the process more";
-    n = line ? asprintf(&placed, "%s:%" PRIu64 ": %s", name, line, sentence) : asprintf(&placed, "%s: %s", name, sentence);
+    n = line ? asprintf(&placed, "%s:%" PRIu64 ": %s", name, line, sentence)
+             : asprintf(&placed, "%s: %s", name, sentence);
     if (n < 0) return;
     free(*error);
     *error = placed;

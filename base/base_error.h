@@ -2,8 +2,8 @@
 /*
  * base/base_error.h - sentences about somebody else's input: where, what was wrong, what would be right.
  *
- * `char **error` is NULL, or where the sentence goes: what it leads to is NULL or an earlier sentence, which is freed.  Who asked frees the last one.
- * Where memory lacks for a sentence NULL stands there.
+ * `char **error` is NULL, or where the sentence goes: what it leads to is NULL or an earlier sentence, which is freed.
+ * Who asked frees the last one.  Where memory lacks for a sentence NULL stands there.
  */
 #ifndef FAIRGATE_BASE_ERROR_H
 #define FAIRGATE_BASE_ERROR_H

@@ -10,10 +10,13 @@
 #include <unistd.h>
 
 #define SPINS   100
-#define LOOK_US 50000u      /* who sleeps looks so often whether the holder is still there */
+#define LOOK_US 50000u /* who sleeps looks so often whether the holder is still there */
 
 /* Of this thread: its number, and where the kernel looks when it ends. */
-static __thread struct { uint32_t id; struct robust_list_head *head; } self;
+static __thread struct {
+    uint32_t id;
+    struct robust_list_head *head;
+} self;
 
 static void know_self(void) {
     size_t size;
@@ -77,7 +80,8 @@ static __attribute__((noinline)) enum base_taken take_slowly(struct base_mutex *
 
         if (!(word & FUTEX_TID_MASK)) {
             /* Others may sleep, too: whoever has slept keeps them in mind. */
-            if (swap(l, word, self.id | (word & FUTEX_WAITERS) | waiters)) return word & FUTEX_OWNER_DIED ? BASE_TAKEN_DIED : BASE_TAKEN;
+            if (swap(l, word, self.id | (word & FUTEX_WAITERS) | waiters))
+                return word & FUTEX_OWNER_DIED ? BASE_TAKEN_DIED : BASE_TAKEN;
             continue;
         }
         if ((word & FUTEX_TID_MASK) == self.id) return BASE_NOT_TAKEN;
@@ -115,7 +119,8 @@ enum base_taken base_mutex_try(struct base_mutex *l) {
 
     announce(l);
     word = atomic_load_explicit(&l->word, memory_order_relaxed);
-    if ((!(word & FUTEX_TID_MASK) || (word != self.id && is_gone(word))) && swap(l, word, self.id | (word & FUTEX_WAITERS)))
+    if ((!(word & FUTEX_TID_MASK) || (word != self.id && is_gone(word))) &&
+        swap(l, word, self.id | (word & FUTEX_WAITERS)))
         return word & (FUTEX_TID_MASK | FUTEX_OWNER_DIED) ? BASE_TAKEN_DIED : BASE_TAKEN;
     if (!base_mutex_is_held(l)) renounce();
     return BASE_NOT_TAKEN;
@@ -137,7 +142,8 @@ int base_mutex_give(struct base_mutex *l) {
 }
 
 bool base_mutex_is_held(const struct base_mutex *l) {
-    return self.id && (atomic_load_explicit((_Atomic uint32_t *)&l->word, memory_order_relaxed) & FUTEX_TID_MASK) == self.id;
+    return self.id &&
+           (atomic_load_explicit((_Atomic uint32_t *)&l->word, memory_order_relaxed) & FUTEX_TID_MASK) == self.id;
 }
 
 void base_mutex_hand_over(struct base_mutex *l) {

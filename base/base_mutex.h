@@ -2,14 +2,15 @@
 /*
  * base/base_mutex.h - a lock between processes, in memory that any of them may have written over.
  *
- * A word, and nothing else: what stands in it decides whether and for how long somebody waits, never where anything is written.  (A mutex of
- * the C library that survives its holder is a member of a list that goes through shared memory: to lock and unlock it is to follow and write
- * what another process says.)
+ * A word, and nothing else: what stands in it decides whether and for how long somebody waits, never where anything is
+ * written.  (A mutex of the C library that survives its holder is a member of a list that goes through shared memory:
+ * to lock and unlock it is to follow and write what another process says.)
  *
- * The word is a futex as the kernel has them: 0 free, else the thread that holds it, a bit for "somebody waits" and one for "its holder died".
- * While a thread takes, holds and gives it, its "pending" place of the list that the kernel looks through when a thread ends names the word,
- * so that a death passes the lock on at once.  That place is the C library's, for the moments in which it locks such a mutex of its own: no
- * thread may do that while it holds one of these, and none may hold two.
+ * The word is a futex as the kernel has them: 0 free, else the thread that holds it, a bit for "somebody waits" and one
+ * for "its holder died".  While a thread takes, holds and gives it, its "pending" place of the list that the kernel
+ * looks through when a thread ends names the word, so that a death passes the lock on at once.  That place is the C
+ * library's, for the moments in which it locks such a mutex of its own: no thread may do that while it holds one of
+ * these, and none may hold two.
  */
 #ifndef FAIRGATE_BASE_MUTEX_H
 #define FAIRGATE_BASE_MUTEX_H

@@ -11,13 +11,18 @@
 
 static const struct unit {
     const char *name, *multiples;
-    struct { const char *word; uint64_t times; } multiple[5];
+    struct {
+        const char *word;
+        uint64_t times;
+    } multiple[5];
 } units[] = {
     { "bytes", "K, M or G", { { "K", 1 << 10 }, { "M", 1 << 20 }, { "G", 1 << 30 } } },
     { "seconds", "s, min, h or d", { { "s", 1 }, { "min", 60 }, { "h", 3600 }, { "d", 86400 } } },
     { "milliseconds", "ms, s or min", { { "ms", 1 }, { "s", 1000 }, { "min", 60000 } } },
     { "microseconds", "us, ms or s", { { "us", 1 }, { "ms", 1000 }, { "s", 1000000 } } },
-    { "bit/s", "bit, kbit, Mbit or Gbit", { { "bit", 1 }, { "kbit", 1000 }, { "Mbit", 1000000 }, { "Gbit", 1000000000 } } },
+    { "bit/s",
+      "bit, kbit, Mbit or Gbit",
+      { { "bit", 1 }, { "kbit", 1000 }, { "Mbit", 1000000 }, { "Gbit", 1000000000 } } },
 };
 
 static const struct unit *unit_of(const char *name) {
@@ -44,7 +49,8 @@ static bool number_read_number(const char *text, const struct unit *u, uint64_t 
     return times && !__builtin_mul_overflow(*n, times, n);
 }
 
-int base_number(const char *name, const char *text, const char *unit, uint64_t least, uint64_t most, uint64_t *n, char **error) {
+int base_number(const char *name, const char *text, const char *unit, uint64_t least, uint64_t most, uint64_t *n,
+                char **error) {
     const struct unit *u = unit_of(unit);
     uint64_t read;
 
@@ -52,8 +58,9 @@ int base_number(const char *name, const char *text, const char *unit, uint64_t l
         *n = read;
         return 0;
     }
-    return base_fail(error, "%s %s: must be a number%s%s from %" PRIu64 " to %" PRIu64 "%s%s%s", name, base_quote(text, strlen(text)).s, *unit ? " of " : "", unit, least, most,
-                     u ? "; " : "", u ? u->multiples : "", u ? " may stand behind it" : "");
+    return base_fail(error, "%s %s: must be a number%s%s from %" PRIu64 " to %" PRIu64 "%s%s%s", name,
+                     base_quote(text, strlen(text)).s, *unit ? " of " : "", unit, least, most, u ? "; " : "",
+                     u ? u->multiples : "", u ? " may stand behind it" : "");
 }
 
 const char *base_number_multiples(const char *unit) {

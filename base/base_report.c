@@ -10,8 +10,8 @@
 /* What one call writes goes to the sink in one piece, or a few if it is long. */
 struct line {
     struct base_sink sink;
-    size_t           n;
-    char             room[400];
+    size_t n;
+    char room[400];
 };
 
 static void report_flush(struct line *l) {
@@ -52,7 +52,7 @@ static void put_number(struct line *l, double n) {
     report_put(l, text);
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
 static void put_json_text(struct line *l, const char *text) {
     char code[8];
@@ -136,9 +136,10 @@ void base_json_done(struct base_json *j) {
     j->sink.write(j->sink.to, "\n", 1);
 }
 
-/* ---- Prometheus ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Prometheus -------------------------------------------------------------------------------------------------- */
 
-void base_prometheus_family(struct base_sink sink, const char *prefix, const char *name, enum base_kind kind, const char *sentence) {
+void base_prometheus_family(struct base_sink sink, const char *prefix, const char *name, enum base_kind kind,
+                            const char *sentence) {
     struct line l = { .sink = sink, .n = 0 };
 
     report_put(&l, "# HELP ");
@@ -161,7 +162,8 @@ static void put_label(struct line *l, const char *before, struct base_label labe
     report_put(l, "\"");
 }
 
-void base_prometheus_sample(struct base_sink sink, const char *prefix, const char *name, struct base_label a, struct base_label b, double n) {
+void base_prometheus_sample(struct base_sink sink, const char *prefix, const char *name, struct base_label a,
+                            struct base_label b, double n) {
     struct line l = { .sink = sink, .n = 0 };
 
     report_put(&l, prefix);
@@ -176,7 +178,7 @@ void base_prometheus_sample(struct base_sink sink, const char *prefix, const cha
     report_flush(&l);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 void base_figures_json(struct base_json *j, const struct base_figure *all, size_t n) {
     for (const struct base_figure *f = all; f < all + n; f++)
@@ -189,7 +191,8 @@ static bool ends_in_total(const char *name) {
     return n > total && !strcmp(name + n - total, "_total");
 }
 
-void base_figures_prometheus(struct base_sink sink, const char *prefix, struct base_label label, const struct base_figure *all, size_t n) {
+void base_figures_prometheus(struct base_sink sink, const char *prefix, struct base_label label,
+                             const struct base_figure *all, size_t n) {
     static const struct base_label none = { NULL, NULL };
 
     for (const struct base_figure *f = all; f < all + n; f++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * base/base_report.h - figures as JSON (RFC 8259) and as Prometheus reads them (its text format, 0.0.4), written into a sink.
+ * base/base_report.h - figures as JSON (RFC 8259) and as Prometheus reads them (its text format, 0.0.4), written into a
+ * sink.
  *
  * A sink takes bytes and can't fail: a host that cannot go on keeps that to itself.  Nothing allocates.
  *
@@ -22,7 +23,7 @@ struct base_sink {
     void  *to;
 };
 
-/* ---- JSON: `key` is NULL in an array and for the whole --------------------------------------------------------------------------- */
+/* ---- JSON: `key` is NULL in an array and for the whole ----------------------------------------------------------- */
 
 enum { BASE_JSON_DEEP = 32 };       /* what is open at one time, at most: our own mistake, asserted */
 
@@ -40,37 +41,43 @@ void base_json_object(struct base_json *j, const char *key);
 void base_json_array(struct base_json *j, const char *key);
 void base_json_end_object(struct base_json *j);
 void base_json_end_array(struct base_json *j);
-void base_json_text(struct base_json *j, const char *key, const char *text);    /* NULL: null; bytes that are no UTF-8 go through as they are */
+/* NULL: null; bytes that are no UTF-8 go through as they are */
+void base_json_text(struct base_json *j, const char *key, const char *text);
 void base_json_whole(struct base_json *j, const char *key, uint64_t n);
 void base_json_number(struct base_json *j, const char *key, double n);          /* null if it is not finite */
 void base_json_truth(struct base_json *j, const char *key, bool is);
-void base_json_done(struct base_json *j);                                       /* all that was opened is closed: the line's end */
+/* all that was opened is closed: the line's end */
+void base_json_done(struct base_json *j);
 
-/* ---- Prometheus -------------------------------------------------------------------------------------------------------------------- */
+/* ---- Prometheus -------------------------------------------------------------------------------------------------- */
 
 #define BASE_PROMETHEUS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
 enum base_kind { BASE_GAUGE, BASE_COUNTER, BASE_TRUTH /* a gauge of 0 and 1 that is true or false in JSON */ };
 
 /* What samples of that name mean; they must follow at once. */
-void base_prometheus_family(struct base_sink sink, const char *prefix, const char *name, enum base_kind kind, const char *sentence);
+void base_prometheus_family(struct base_sink sink, const char *prefix, const char *name, enum base_kind kind,
+                            const char *sentence);
 /* Up to two labels; one whose key is NULL is left out. */
 struct base_label { const char *key, *text; };
-void base_prometheus_sample(struct base_sink sink, const char *prefix, const char *name, struct base_label a, struct base_label b, double n);
+void base_prometheus_sample(struct base_sink sink, const char *prefix, const char *name, struct base_label a,
+                            struct base_label b, double n);
 
-/* ---- a row of figures: one of each, in either form --------------------------------------------------------------------------------- */
+/* ---- a row of figures: one of each, in either form --------------------------------------------------------------- */
 
 struct base_figure {
     const char    *name;            /* Prometheus's; NULL: only in JSON */
     const char    *json;            /* NULL: only for Prometheus */
     const char    *sentence;
-    const char    *was;             /* the whole Prometheus name of the version before, which goes on for this one; NULL: none */
+    /* the whole Prometheus name of the version before, which goes on for this one; NULL: none */
+    const char    *was;
     double         value;
     enum base_kind kind;
 };
 
 void base_figures_json(struct base_json *j, const struct base_figure *all, size_t n);
-void base_figures_prometheus(struct base_sink sink, const char *prefix, struct base_label label, const struct base_figure *all, size_t n);
+void base_figures_prometheus(struct base_sink sink, const char *prefix, struct base_label label,
+                             const struct base_figure *all, size_t n);
 
 #ifdef __cplusplus
 }

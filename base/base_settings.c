@@ -14,12 +14,14 @@
 
 struct reading {
     const struct base_settings *t;
-    void                       *to;
-    uint64_t                    given;      /* a bit for each row */
-    char                      **error;
+    void *to;
+    uint64_t given; /* a bit for each row */
+    char **error;
 };
 
-struct named { char s[64]; };
+struct named {
+    char s[64];
+};
 
 static struct named settings_name_of(const struct base_settings *t, const struct base_setting *s) {
     struct named n;
@@ -36,7 +38,7 @@ static const struct base_setting *settings_find(const struct base_settings *t, c
     return NULL;
 }
 
-/* ---- values ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------------------------------------------------ */
 
 static int put_text(char **at, const char *value, char **error) {
     char *copy = strdup(value);
@@ -97,9 +99,7 @@ static int settings_put(struct reading *r, const struct base_setting *s, char *c
             list->n++;
         }
         break;
-    case BASE_SWITCH:
-        *(bool *)at = true;
-        break;
+    case BASE_SWITCH: *(bool *)at = true; break;
     }
     r->given |= bit;
     return 0;
@@ -111,7 +111,8 @@ static int put_written(struct reading *r, const struct base_setting *s, char *va
     unsigned n = 0;
 
     if (s->kind != BASE_LIST && s->kind != BASE_PAIR) return settings_put(r, s, word, 1);
-    for (char *w = strtok_r(value, BLANKS, &rest); w && n <= BASE_LIST_MAX; w = strtok_r(NULL, BLANKS, &rest)) word[n++] = w;
+    for (char *w = strtok_r(value, BLANKS, &rest); w && n <= BASE_LIST_MAX; w = strtok_r(NULL, BLANKS, &rest))
+        word[n++] = w;
     return settings_put(r, s, word, n);
 }
 
@@ -131,19 +132,23 @@ static int settings_begin(struct reading *r) {
     return 0;
 }
 
-/* ---- options --------------------------------------------------------------------------------------------------------------------- */
+/* ---- options ----------------------------------------------------------------------------------------------------- */
 
 static int take_option(struct reading *r, char **argv, int left) {
     char *equals = strchr(argv[0], '=');
     const struct base_setting *s = NULL;
     int values;
 
-    if (!strncmp(argv[0], "--", 2)) s = settings_find(r->t, argv[0] + 2, equals ? (size_t)(equals - argv[0] - 2) : strlen(argv[0] + 2));
+    if (!strncmp(argv[0], "--", 2))
+        s = settings_find(r->t, argv[0] + 2, equals ? (size_t)(equals - argv[0] - 2) : strlen(argv[0] + 2));
     if (!s) return base_fail(r->error, "%s: no such option; --help lists them", argv[0]);
     values = s->kind == BASE_SWITCH ? 0 : s->kind == BASE_PAIR ? 2 : 1;
-    if (equals && values != 1) return base_fail(r->error, "--%s: takes %s", s->word, values ? "two values behind it, without =" : "no value");
+    if (equals && values != 1)
+        return base_fail(r->error, "--%s: takes %s", s->word, values ? "two values behind it, without =" : "no value");
     if (equals) return settings_put(r, s, (char *[]){ equals + 1 }, 1) ? -1 : 0;
-    if (left < values) return base_fail(r->error, "--%s: needs %s: %s", s->word, values == 1 ? "a value" : "two values", settings_value_of(s));
+    if (left < values)
+        return base_fail(r->error, "--%s: needs %s: %s", s->word, values == 1 ? "a value" : "two values",
+                         settings_value_of(s));
     return settings_put(r, s, argv + 1, (unsigned)values) ? -1 : values;
 }
 
@@ -166,7 +171,7 @@ int base_settings_options(const struct base_settings *t, void *to, int argc, cha
     return kept;
 }
 
-/* ---- a file ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- a file ------------------------------------------------------------------------------------------------------ */
 
 static int settings_take_line(struct reading *r, char *line) {
     char *word = line + strspn(line, BLANKS), *value, *end;
@@ -180,7 +185,8 @@ static int settings_take_line(struct reading *r, char *line) {
     s = settings_find(r->t, word, strlen(word));
     if (!s) return base_fail(r->error, "%s: no such setting; --help lists them", base_quote(word, strlen(word)).s);
     if (r->given >> (s - r->t->row) & 1 && s->kind != BASE_LIST) return base_fail(r->error, "%s: given twice", word);
-    if (s->kind == BASE_SWITCH) return *value ? base_fail(r->error, "%s: takes no value", word) : settings_put(r, s, NULL, 0);
+    if (s->kind == BASE_SWITCH)
+        return *value ? base_fail(r->error, "%s: takes no value", word) : settings_put(r, s, NULL, 0);
     if (!*value) return base_fail(r->error, "%s: needs a value: %s", word, settings_value_of(s));
     return put_written(r, s, value);
 }
@@ -193,7 +199,8 @@ static int read_lines(struct reading *r, FILE *f, uint64_t *number) {
 
     while (!rv && (n = getline(&line, &room, f)) >= 0) {
         ++*number;
-        rv = strlen(line) == (size_t)n ? settings_take_line(r, line) : base_fail(r->error, "a NUL byte; save the file as text in UTF-8");
+        rv = strlen(line) == (size_t)n ? settings_take_line(r, line)
+                                       : base_fail(r->error, "a NUL byte; save the file as text in UTF-8");
     }
     free(line);
     if (rv) return rv;
@@ -231,7 +238,7 @@ void base_settings_free(const struct base_settings *t, void *to) {
     }
 }
 
-/* ---- help ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- help -------------------------------------------------------------------------------------------------------- */
 
 void base_settings_help(const struct base_settings *t, FILE *out) {
     int width = 0;
@@ -244,7 +251,12 @@ void base_settings_help(const struct base_settings *t, FILE *out) {
         int n = fprintf(out, "  %s%s %s", t->before, s->word, settings_value_of(s));
 
         fprintf(out, "%*s%s", width + 4 - n, "", s->sentence);
-        if (s->usual) fprintf(out, s->kind == BASE_NUMBER && *s->what && isdigit((unsigned char)s->usual[strlen(s->usual) - 1]) ? " (%s %s)" : " (%s)", s->usual, s->what);
+        if (s->usual)
+            fprintf(out,
+                    s->kind == BASE_NUMBER && *s->what && isdigit((unsigned char)s->usual[strlen(s->usual) - 1])
+                        ? " (%s %s)"
+                        : " (%s)",
+                    s->usual, s->what);
         fputc('\n', out);
     }
     for (const struct base_setting *s = t->row; s < t->row + t->n; s++) {

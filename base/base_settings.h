@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * base/base_settings.h - settings of a program, each declared once: what parses them, --help and the fields of a struct come from a table.
+ * base/base_settings.h - settings of a program, each declared once: what parses them, --help and the fields of a struct
+ * come from a table.
  *
  * A table is a file of rows, X.def, which is included twice:
  *
- *     SETTING(NUMBER, name, "word", usual, least, most, unit, sentence)    uint64_t name      base_number.h has the units
+ *     SETTING(NUMBER, name, "word", usual, least, most, unit, sentence)    uint64_t name      base_number.h has the
+ *                                                                          units
  *     SETTING(TEXT,   name, "word", usual, what, sentence)                 char *name
  *     SETTING(PAIR,   name, "word", usual, what, sentence)                 struct base_pair name: two words
- *     SETTING(CHOICE, name, "word", usual, choices, sentence)              int name: a place among the choices, which stand as in an enum, a blank between them
- *     SETTING(LIST,   name, "word", usual, what, sentence)                 struct base_list name: may be given more than once
+ *     SETTING(CHOICE, name, "word", usual, choices, sentence)              int name: a place among the choices, which
+ *                                                                          stand as in an enum, a blank between them
+ *     SETTING(LIST,   name, "word", usual, what, sentence)                 struct base_list name: may be given more
+ *                     than once
  *     SETTING(SWITCH, name, "word", sentence)                              bool name
  *
  * usual is a text, as one would write it; NULL: 0, NULL or none.
@@ -24,7 +28,8 @@
  *     #undef SETTING
  *     };
  *
- * Texts are copies, which base_settings_free frees.  The engine's settings are numbers that its hosts set in their own ways: core/rs_settings.def.
+ * Texts are copies, which base_settings_free frees.  The engine's settings are numbers that its hosts set in their own
+ * ways: core/rs_settings.def.
  */
 #ifndef FAIRGATE_BASE_SETTINGS_H
 #define FAIRGATE_BASE_SETTINGS_H
@@ -58,13 +63,13 @@ struct base_settings {
 /* Those two set all of *to, which was zeroed: what is not given is as usual.  base_settings_free in either case. */
 
 /*
- * Takes options off argv[1 ..] ("--rate 5" or "--rate=5"; the last one holds) and moves what is none to argv[1 .. return value), in order; behind "--" nothing is an option.
- * -1 and *error (base_error.h) if one is wrong.
+ * Takes options off argv[1 ..] ("--rate 5" or "--rate=5"; the last one holds) and moves what is none to argv[1 ..
+ * return value), in order; behind "--" nothing is an option. -1 and *error (base_error.h) if one is wrong.
  */
 int  base_settings_options(const struct base_settings *t, void *to, int argc, char **argv, char **error);
 /*
- * Reads lines of a word and its values, # for comments.  What has no usual value must be given, and nothing twice but a list.
- * 0, or -1 and *error: "PATH:LINE: what is wrong, what would be right".
+ * Reads lines of a word and its values, # for comments.  What has no usual value must be given, and nothing twice but a
+ * list. 0, or -1 and *error: "PATH:LINE: what is wrong, what would be right".
  */
 int  base_settings_file(const struct base_settings *t, void *to, const char *path, char **error);
 void base_settings_free(const struct base_settings *t, void *to);
@@ -80,7 +85,8 @@ void base_settings_help(const struct base_settings *t, FILE *out);
 #define BASE_FIELD_SWITCH bool
 
 #define BASE_ROW(type, kind, name, ...) BASE_ROW_##kind(offsetof(type, name), __VA_ARGS__),
-#define BASE_ROW_NUMBER(at, word, usual, least, most, unit, sentence) { BASE_NUMBER, word, usual, unit, sentence, at, least, most }
+#define BASE_ROW_NUMBER(at, word, usual, least, most, unit, sentence)                                                  \
+    { BASE_NUMBER, word, usual, unit, sentence, at, least, most }
 #define BASE_ROW_TEXT(at, word, usual, what, sentence) { BASE_TEXT, word, usual, what, sentence, at, 0, 0 }
 #define BASE_ROW_PAIR(at, word, usual, what, sentence) { BASE_PAIR, word, usual, what, sentence, at, 0, 0 }
 #define BASE_ROW_CHOICE(at, word, usual, choices, sentence) { BASE_CHOICE, word, usual, choices, sentence, at, 0, 0 }

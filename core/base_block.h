@@ -14,25 +14,29 @@
  *
  * Indexes and offsets only: the block works wherever it is mapped.  Every part begins at a multiple of 64.
  *
- * WHAT MUST SURVIVE A KILL.  A process may die at any instruction while it holds the host's lock.  The tickets, the settings and the class
- * rows' settings are the truth; a ticket changes its state by one aligned 64-bit store of `life`, after all fields that the new state
- * needs.  Everything else (lists, heaps, sums, private states) is made anew by rs_rebuild.
+ * WHAT MUST SURVIVE A KILL.  A process may die at any instruction while it holds the host's lock.  The tickets, the
+ * settings and the class rows' settings are the truth; a ticket changes its state by one aligned 64-bit store of
+ * `life`, after all fields that the new state needs.  Everything else (lists, heaps, sums, private states) is made anew
+ * by rs_rebuild.
  *
- * Rows name each other by number; where every request would have to multiply, by place: a distance from the block's beginning in units of 8
- * bytes (`_at8`), which is derived from the number and made anew with the rest.
+ * Rows name each other by number; where every request would have to multiply, by place: a distance from the block's
+ * beginning in units of 8 bytes (`_at8`), which is derived from the number and made anew with the rest.
  *
- * RESERVED PLACES.  Half of the places in the queue are kept for the classes by weight, rounded down: `own` of each.  Classes too light for
- * a whole place are lent one while one of theirs waits (`first`), from as many as there are such classes, or as half of the places.  The
- * rest is for whoever comes: `shared` counts what all classes have waiting beyond `own`.  So a class may always have its own, the sum can't
- * exceed the places, and a request costs a comparison on its way in and one on its way out.
+ * RESERVED PLACES.  Half of the places in the queue are kept for the classes by weight, rounded down: `own` of each.
+ * Classes too light for a whole place are lent one while one of theirs waits (`first`), from as many as there are such
+ * classes, or as half of the places.  The rest is for whoever comes: `shared` counts what all classes have waiting
+ * beyond `own`.  So a class may always have its own, the sum can't exceed the places, and a request costs a comparison
+ * on its way in and one on its way out.
  *
- * WHO ELSE WRITES HERE.  In memory that processes share, any of them may have written anything: a host's worker that was taken over, or a bug.
- * What comes of it stays in the block and a stretch behind it: every place is the block's beginning, or that of a part, plus a 32-bit distance
- * plus a 32-bit number times a row's size, never less and never more than RS_REACH.  A host that leaves so many addresses behind the block
- * without memory (RS_REACH, rs.h) makes of a wild number a fault; tables of functions are chosen from by a byte and have 256 rows; what would
- * go in circles is counted.  So in the worst case the process ends.  Cold calls (rs_rebuild, rs_configure) judge what they stand on.
+ * WHO ELSE WRITES HERE.  In memory that processes share, any of them may have written anything: a host's worker that
+ * was taken over, or a bug.  What comes of it stays in the block and a stretch behind it: every place is the block's
+ * beginning, or that of a part, plus a 32-bit distance plus a 32-bit number times a row's size, never less and never
+ * more than RS_REACH.  A host that leaves so many addresses behind the block without memory (RS_REACH, rs.h) makes of a
+ * wild number a fault; tables of functions are chosen from by a byte and have 256 rows; what would go in circles is
+ * counted.  So in the worst case the process ends.  Cold calls (rs_rebuild, rs_configure) judge what they stand on.
  *
- * UNITS.  Accounts count bytes, at most RS_BYTES_MAX for one response.  "Fine" values are bytes or bytes per weight x 2^RS_FINE.
+ * UNITS.  Accounts count bytes, at most RS_BYTES_MAX for one response.  "Fine" values are bytes or bytes per weight x
+ * 2^RS_FINE.
  */
 #ifndef FAIRGATE_BASE_BLOCK_H
 #define FAIRGATE_BASE_BLOCK_H
@@ -71,7 +75,8 @@ struct rs_flow {
     uint32_t best;                  /* who goes next in its class */
     uint32_t queued;
     uint32_t live;                  /* released and parked */
-    uint32_t weight;                /* the class's, copied: all that disciplines need of the class, but for rfq, which looks at what is expected */
+    /* the class's, copied: all that disciplines need of the class, but for rfq, which looks at what is expected */
+    uint32_t weight;
     uint32_t level;
     uint32_t shortest;              /* order of the class is RS_ORDER_SHORTEST */
     uint64_t bucket_map;            /* which buckets are not empty; those not in it hold garbage */
@@ -89,7 +94,8 @@ struct rs_class_row {
     uint32_t  queued_max;           /* settings.queue_max, or what is never reached */
     uint32_t  own;                  /* places in the queue that are kept for it */
     uint32_t  first;                /* `own` is one, lent while somebody waits: see RESERVED PLACES */
-    uint64_t  promised;             /* expected = promised - counts.bytes: so what arrives is added once, and not subtracted elsewhere */
+    /* expected = promised - counts.bytes: so what arrives is added once, and not subtracted elsewhere */
+    uint64_t  promised;
     uint64_t  mean;
     rs_time_t wait_max;
     struct rs_counts counts;
@@ -104,9 +110,9 @@ struct rs_journal_row {
 enum rs_journal_act { RS_ACT_NONE, RS_ACT_RETIRE, RS_ACT_KEEP, RS_ACT_FRESH };
 
 /*
- * Most setups need none of these: a response's bytes then touch its ticket and its class only.  BYTES, ENDS: the gate or the account
- * wants to hear of them.  SLOTS: the gate counts bytes.  QUEUES: the scheduler wants to hear of each ticket, or
- * some class goes shortest first.
+ * Most setups need none of these: a response's bytes then touch its ticket and its class only.  BYTES, ENDS: the gate
+ * or the account wants to hear of them.  SLOTS: the gate counts bytes.  QUEUES: the scheduler wants to hear of each
+ * ticket, or some class goes shortest first.
  */
 enum rs_watch { RS_WATCH_BYTES = 1, RS_WATCH_ENDS = 2, RS_WATCH_SLOTS = 4, RS_WATCH_QUEUES = 8 };
 
@@ -117,7 +123,8 @@ struct rs_outlet {
     uint32_t share_cap;             /* a window beyond this cannot share by weight; RS_NIL: no class waits */
     uint32_t open_below;            /* the gate's: with fewer outstanding it is open, nobody need ask */
     uint32_t flows_at, sched_at;    /* offsets of this outlet's part */
-    uint64_t expected;              /* bytes still expected of the outstanding ones, a slice of each at most; with RS_WATCH_SLOTS, else 0 */
+    /* bytes still expected of the outstanding ones, a slice of each at most; with RS_WATCH_SLOTS, else 0 */
+    uint64_t expected;
     uint64_t turns;                 /* turns of the discipline's loops: tests bound them */
     uint64_t gate_state[40];
 };
@@ -135,7 +142,8 @@ struct rs_engine {
     uint32_t classes;               /* numbers in use: 0 .. classes-1 */
     uint32_t free_first;            /* free tickets */
     uint32_t queued_max;            /* places for those who wait */
-    uint32_t shared, shared_max;    /* of these: taken by requests beyond what is kept for their class, and how many may be */
+    /* of these: taken by requests beyond what is kept for their class, and how many may be */
+    uint32_t shared, shared_max;
     uint32_t firsts, firsts_max;    /* first places lent, and how many there are */
     uint32_t next_outlet;
     uint64_t backlog_map;           /* outlets where somebody waits */
@@ -148,13 +156,15 @@ struct rs_engine {
     uint32_t weight_max;
     uint32_t watch;                 /* RS_WATCH_*: what the discipline and the gate in force want to be told */
     uint64_t debt_fine;             /* debt_max per weight, fine; without a bound, the largest that there is */
-    uint64_t owed_least, owed_most; /* no class's bound is below, above: 0 for disciplines that charge nothing at release */
+    /* no class's bound is below, above: 0 for disciplines that charge nothing at release */
+    uint64_t owed_least, owed_most;
     uint32_t rebuilds, pad2;
     struct rs_counts gone;          /* moves of classes whose place was used again; the rest stand in the class rows */
 
     uint32_t journal_valid;         /* 1: rs_configure died while it was applying; do it again */
     uint32_t journal_classes;
-    uint32_t built_sched, built_gate;   /* whose private states stand in the block; RS_NIL: nobody's, they are being made */
+    /* whose private states stand in the block; RS_NIL: nobody's, they are being made */
+    uint32_t built_sched, built_gate;
     uint32_t pad;
     struct rs_settings journal_settings;
 };
@@ -166,22 +176,33 @@ static inline void *rs_part(const rs_engine_t *e, uint32_t at) { return (void *)
 
 static inline void *rs_place(const rs_engine_t *e, uint32_t at8) { return (void *)((uintptr_t)e + (uint64_t)at8 * 8); }
 
-#define RS_TICKETS_AT ((sizeof(struct rs_engine) + 63) / 64 * 64)     /* the only offset that is the same in every block */
+/* the only offset that is the same in every block */
+#define RS_TICKETS_AT ((sizeof(struct rs_engine) + 63) / 64 * 64)
 
 static inline struct rs_ticket_row *rs_row(const rs_engine_t *e, uint32_t t) {
     return (struct rs_ticket_row *)rs_part(e, RS_TICKETS_AT) + t;
 }
-static inline struct rs_outlet *rs_outlet(const rs_engine_t *e, uint32_t o) { return (struct rs_outlet *)rs_part(e, e->outlets_at) + o; }
+static inline struct rs_outlet *rs_outlet(const rs_engine_t *e, uint32_t o) {
+    return (struct rs_outlet *)rs_part(e, e->outlets_at) + o;
+}
 static inline struct rs_class_row *rs_class_row(const rs_engine_t *e, uint32_t c) {
     return (struct rs_class_row *)rs_part(e, e->classes_at) + c;
 }
 static inline struct rs_flow *rs_flow(const rs_engine_t *e, const struct rs_outlet *o, uint32_t c) {
     return (struct rs_flow *)rs_part(e, o->flows_at) + c;
 }
-static inline struct rs_class_row *rs_row_class(const rs_engine_t *e, const struct rs_ticket_row *r) { return rs_place(e, r->class_at8); }
-static inline struct rs_flow *rs_row_flow(const rs_engine_t *e, const struct rs_ticket_row *r) { return rs_place(e, r->flow_at8); }
-static inline struct rs_outlet *rs_flow_outlet(const rs_engine_t *e, const struct rs_flow *f) { return rs_place(e, f->outlet_at8); }
-static inline uint32_t rs_place_of(const rs_engine_t *e, const void *part) { return (uint32_t)(((uintptr_t)part - (uintptr_t)e) / 8); }
+static inline struct rs_class_row *rs_row_class(const rs_engine_t *e, const struct rs_ticket_row *r) {
+    return rs_place(e, r->class_at8);
+}
+static inline struct rs_flow *rs_row_flow(const rs_engine_t *e, const struct rs_ticket_row *r) {
+    return rs_place(e, r->flow_at8);
+}
+static inline struct rs_outlet *rs_flow_outlet(const rs_engine_t *e, const struct rs_flow *f) {
+    return rs_place(e, f->outlet_at8);
+}
+static inline uint32_t rs_place_of(const rs_engine_t *e, const void *part) {
+    return (uint32_t)(((uintptr_t)part - (uintptr_t)e) / 8);
+}
 static inline struct rs_bucket *rs_flow_buckets(const rs_engine_t *e, const struct rs_outlet *o, uint32_t c) {
     return (struct rs_bucket *)rs_part(e, e->buckets_at) + (size_t)(o->number * e->capacity.classes + c) * RS_BUCKETS;
 }
@@ -192,13 +213,15 @@ static inline struct rs_journal_row *rs_journal(const rs_engine_t *e, uint32_t c
 static inline uint32_t *rs_hash(const rs_engine_t *e) { return (uint32_t *)rs_part(e, e->hash_at); }
 
 /*
- * An index takes 24 bits of a ticket's lower half; the state stands in the upper four of the other eight, so that the word of a released
- * one is its ticket: what is asked for most often is one comparison.
+ * An index takes 24 bits of a ticket's lower half; the state stands in the upper four of the other eight, so that the
+ * word of a released one is its ticket: what is asked for most often is one comparison.
  */
 #define RS_STATE_SHIFT 28
 #define RS_STATE_BITS  ((uint64_t)15 << RS_STATE_SHIFT)
 
-static inline uint64_t rs_life(rs_ticket_t t, enum rs_state state) { return t | (uint64_t)(state ^ RS_RELEASED) << RS_STATE_SHIFT; }
+static inline uint64_t rs_life(rs_ticket_t t, enum rs_state state) {
+    return t | (uint64_t)(state ^ RS_RELEASED) << RS_STATE_SHIFT;
+}
 static inline rs_ticket_t rs_row_ticket(const struct rs_ticket_row *r) { return r->life & ~RS_STATE_BITS; }
 static inline enum rs_state rs_row_state(const struct rs_ticket_row *r) {
     return (enum rs_state)((uint32_t)(r->life >> RS_STATE_SHIFT & 15) ^ RS_RELEASED);
@@ -211,12 +234,15 @@ static inline uint64_t rs_life_after(rs_ticket_t t) {
 }
 
 /*
- * What is charged at release is bounded by a few mean responses of the class; the rest is charged as it comes.  Small ones are always
- * charged whole: or a class whose mean is that of empty answers would have all others in debt.
+ * What is charged at release is bounded by a few mean responses of the class; the rest is charged as it comes.  Small
+ * ones are always charged whole: or a class whose mean is that of empty answers would have all others in debt.
  */
 static inline uint64_t rs_upfront_max(const struct rs_class_row *row) { return row->mean * 8 + 65535; }
 
-/* Of its debt the class pays so much with a request that costs `cost`: three times what the request, or a mean one, costs. */
+/*
+ * Of its debt the class pays so much with a request that costs `cost`: three times what the request, or a mean one,
+ * costs.
+ */
 static inline uint64_t rs_flow_pays(const rs_engine_t *e, const struct rs_flow *f, uint64_t cost) {
     const struct rs_class_row *row = rs_place(e, f->class_at8);
     uint64_t part = 3 * (cost > row->mean ? cost : row->mean);

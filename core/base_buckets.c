@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base_buckets.h"
 
-const char *rs_buckets_check(const rs_engine_t *e, const struct rs_bucket *buckets, uint64_t map, uint32_t members, uint32_t outlet,
-                             uint32_t class) {
+const char *rs_buckets_check(const rs_engine_t *e, const struct rs_bucket *buckets, uint64_t map, uint32_t members,
+                             uint32_t outlet, uint32_t class) {
     uint32_t seen = 0;
     for (uint32_t b = 0; b < RS_BUCKETS; b++) {
         if (!(map >> b & 1)) continue;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * base_buckets.h - tickets by the size of their responses: 64 lists, two to a doubling, each in order of arrival, and a map of
- * those that are not empty.  Insert, remove and "smallest" are O(1).  Sizes up to 95 bytes share the first list, from 192 GiB on the last.
+ * base_buckets.h - tickets by the size of their responses: 64 lists, two to a doubling, each in order of arrival, and a
+ * map of those that are not empty.  Insert, remove and "smallest" are O(1).  Sizes up to 95 bytes share the first list,
+ * from 192 GiB on the last.
  */
 #ifndef FAIRGATE_BASE_BUCKETS_H
 #define FAIRGATE_BASE_BUCKETS_H
@@ -45,8 +46,11 @@ static inline uint32_t rs_bucket_smallest(const struct rs_bucket *buckets, uint6
     return buckets[__builtin_ctzll(map)].first;
 }
 
-/* NULL, or what is wrong; `members` tickets of this outlet, and of this class unless RS_NO_CLASS, must be there and queued. */
-const char *rs_buckets_check(const rs_engine_t *e, const struct rs_bucket *buckets, uint64_t map, uint32_t members, uint32_t outlet,
-                             uint32_t class);
+/*
+ * NULL, or what is wrong; `members` tickets of this outlet, and of this class unless RS_NO_CLASS, must be there and
+ * queued.
+ */
+const char *rs_buckets_check(const rs_engine_t *e, const struct rs_bucket *buckets, uint64_t map, uint32_t members,
+                             uint32_t outlet, uint32_t class);
 
 #endif

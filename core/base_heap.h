@@ -2,8 +2,9 @@
 /*
  * base_heap.h - a heap of numbered things by a 64-bit key, smallest on top, four children to a node.
  *
- * Two arrays stand beside it in the block, found by their distance from the struct: node[capacity] and place[capacity].  place[id] is where
- * id stands in node[] (RS_NIL: not in the heap), so a thing whose key changed is found at once.  Equal keys keep no order.
+ * Two arrays stand beside it in the block, found by their distance from the struct: node[capacity] and place[capacity].
+ * place[id] is where id stands in node[] (RS_NIL: not in the heap), so a thing whose key changed is found at once.
+ * Equal keys keep no order.
  */
 #ifndef FAIRGATE_BASE_HEAP_H
 #define FAIRGATE_BASE_HEAP_H
@@ -23,7 +24,9 @@ struct rs_heap {
     uint32_t node_at, place_at;     /* from the address of this struct */
 };
 
-static inline struct rs_heap_node *rs_heap_nodes(const struct rs_heap *h) { return (struct rs_heap_node *)((uintptr_t)h + h->node_at); }
+static inline struct rs_heap_node *rs_heap_nodes(const struct rs_heap *h) {
+    return (struct rs_heap_node *)((uintptr_t)h + h->node_at);
+}
 static inline uint32_t *rs_heap_places(const struct rs_heap *h) { return (uint32_t *)((uintptr_t)h + h->place_at); }
 
 /* Of a heap that is not empty. */

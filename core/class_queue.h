@@ -2,9 +2,9 @@
 /*
  * class_queue.h - the requests of one class that wait at one outlet, and who of them goes next.
  *
- * Always a list in order of arrival; for RS_ORDER_SHORTEST size buckets beside it.  flow->best is who goes next by the class's order;
- * with a waiting bound rs_queue_next may name the oldest instead, which schedulers that looked at best's size make good through the
- * account.
+ * Always a list in order of arrival; for RS_ORDER_SHORTEST size buckets beside it.  flow->best is who goes next by the
+ * class's order; with a waiting bound rs_queue_next may name the oldest instead, which schedulers that looked at best's
+ * size make good through the account.
  */
 #ifndef FAIRGATE_CLASS_QUEUE_H
 #define FAIRGATE_CLASS_QUEUE_H
@@ -38,8 +38,10 @@ static inline void rs_queue_remove(const rs_engine_t *e, struct rs_flow *f, cons
     f->queued--;
 }
 
-static inline uint32_t rs_queue_next(const rs_engine_t *e, const struct rs_flow *f, uint32_t wait_bound_ms, rs_time_t now) {
-    if (f->shortest && wait_bound_ms && now - rs_row(e, f->first)->submitted > (rs_time_t)wait_bound_ms * 1000) return f->first;
+static inline uint32_t rs_queue_next(const rs_engine_t *e, const struct rs_flow *f, uint32_t wait_bound_ms,
+                                     rs_time_t now) {
+    if (f->shortest && wait_bound_ms && now - rs_row(e, f->first)->submitted > (rs_time_t)wait_bound_ms * 1000)
+        return f->first;
     return f->best;
 }
 

@@ -1,87 +1,97 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gate_auto.c - a window that finds its own size: the smallest that keeps the server busy, and finds it anew when the server changes.
+ * gate_auto.c - a window that finds its own size: the smallest that keeps the server busy, and finds it anew when the
+ * server changes.
  *
  * Ours; the website-gateway paper (4.2.4) only advises a small number.
  *
- * ELASTICITY.  If a window larger by x per cent gives y per cent more throughput, the elasticity is y / x: 1 while the server has idle
- * hands, 0 when all it can do is let requests queue.  The gate compares epochs at the window that it has (base) with epochs at a larger
- * or a smaller one (probe), in pairs, so that what else goes on in the machine hits both alike.  Differences are relative to the mean of
- * the two, in thousandths, and a probe upwards and one downwards estimate the same number.
+ * ELASTICITY.  If a window larger by x per cent gives y per cent more throughput, the elasticity is y / x: 1 while the
+ * server has idle hands, 0 when all it can do is let requests queue.  The gate compares epochs at the window that it
+ * has (base) with epochs at a larger or a smaller one (probe), in pairs, so that what else goes on in the machine hits
+ * both alike.  Differences are relative to the mean of the two, in thousandths, and a probe upwards and one downwards
+ * estimate the same number.
  *
- * THROUGHPUT comes from Little's law, number at the server / mean response time, over the responses that end in an epoch: unlike a
- * count over a short time it does not depend on where in a burst the epoch begins, and servers whose responses take equally long
- * end them in bursts. By responses and by bytes: one of the two is steady, which depends on what the server is short of; the
- * steadier one of a test counts.
+ * THROUGHPUT comes from Little's law, number at the server / mean response time, over the responses that end in an
+ * epoch: unlike a count over a short time it does not depend on where in a burst the epoch begins, and servers whose
+ * responses take equally long end them in bursts. By responses and by bytes: one of the two is steady, which depends on
+ * what the server is short of; the steadier one of a test counts.
  *
- * A TEST is up to PAIRS pairs, half as many beyond the share cap.  One pair that is very clear is enough.  When probing up with an
- * elasticity near 1 the probe becomes the base and the next probe is twice as large, so 8 to 32 takes three turns of the server;
- * below 0 the server is past its knee. Else the mean decides, as soon as it is clearly away from what is asked for: more than TAKE
- * is worth a larger window; less than GIVE a smaller one, if the doubt that is left is small: better too large than losing
- * throughput.  After tests in both directions that changed nothing the gate rests, longer each time; a base that became quite
- * another throughput (the server changed) begins anew, upwards.
+ * A TEST is up to PAIRS pairs, half as many beyond the share cap.  One pair that is very clear is enough.  When probing
+ * up with an elasticity near 1 the probe becomes the base and the next probe is twice as large, so 8 to 32 takes three
+ * turns of the server; below 0 the server is past its knee.  Else the mean decides, as soon as it is clearly away from
+ * what is asked for: more than TAKE is worth a larger window; less than GIVE a smaller one, if the doubt that is left
+ * is small: better too large than losing throughput.  After tests in both directions that changed nothing the gate
+ * rests, longer each time; a base that became quite another throughput (the server changed) begins anew, upwards.
  *
- * SHARES.  A window beyond min over the waiting classes of (requests of the class / its share) makes requests queue at the server, where
- * weights say nothing; a server that ends its responses in bursts needs as many again in the queues, to fill the slots that come free
- * together.  So the gate stays at half of that, and goes beyond in small steps, only while the server is elastic.
+ * SHARES.  A window beyond min over the waiting classes of (requests of the class / its share) makes requests queue at
+ * the server, where weights say nothing; a server that ends its responses in bursts needs as many again in the queues,
+ * to fill the slots that come free together.  So the gate stays at half of that, and goes beyond in small steps, only
+ * while the server is elastic.
  *
- * FREE SLOTS.  When nobody fills the window, a larger one says nothing, and neither do a few such epochs.  After SLACK_RUN of them
- * a window smaller than what is there is tried: if as much is done by fewer at a time, the rest only queued at the server, where
- * weights say nothing (30 clients in a window of 32); if as many are at the server as before, or less is done, the server has idle
- * hands, and nobody is kept waiting.
+ * FREE SLOTS.  When nobody fills the window, a larger one says nothing, and neither do a few such epochs.  After
+ * SLACK_RUN of them a window smaller than what is there is tried: if as much is done by fewer at a time, the rest only
+ * queued at the server, where weights say nothing (30 clients in a window of 32); if as many are at the server as
+ * before, or less is done, the server has idle hands, and nobody is kept waiting.
  */
 #include "gate.h"
 
-#define FLOOR        2u
-#define NORMAL       16u
-#define EPOCH_MIN    100000u        /* microseconds */
-#define EPOCH_MAX    1000000u       /* for a server that does not end `enough` in that time, if a window's worth has ended */
-#define ENOUGH       32u
-#define PAIRS        8
-#define TAKE         20
-#define GIVE         10
-#define DOUBT        150            /* a smaller window is not worth the risk of an elasticity beyond this */
-#define CLEAR        200            /* a difference of a single pair that noise does not make */
-#define STEP_MIN     60
-#define SLACK_RUN    4              /* epochs that nobody fills, until a smaller window is tried */
-#define ELASTIC      700            /* the next probe may be twice as large */
-#define NOT_BUSY     333            /* beyond the share cap: below this the server is the bottleneck */
-#define ALL_IDLE     900
-#define CHANGED      300            /* two bases that differ by so much are of different servers */
-#define REST_MAX     64u            /* epochs */
-#define EPS_MAX      4000
+#define FLOOR     2u
+#define NORMAL    16u
+#define EPOCH_MIN 100000u /* microseconds */
+/* for a server that does not end `enough` in that time, if a window's worth has ended */
+#define EPOCH_MAX 1000000u
+#define ENOUGH    32u
+#define PAIRS     8
+#define TAKE      20
+#define GIVE      10
+#define DOUBT     150 /* a smaller window is not worth the risk of an elasticity beyond this */
+#define CLEAR     200 /* a difference of a single pair that noise does not make */
+#define STEP_MIN  60
+#define SLACK_RUN 4   /* epochs that nobody fills, until a smaller window is tried */
+#define ELASTIC   700 /* the next probe may be twice as large */
+#define NOT_BUSY  333 /* beyond the share cap: below this the server is the bottleneck */
+#define ALL_IDLE  900
+#define CHANGED   300 /* two bases that differ by so much are of different servers */
+#define REST_MAX  64u /* epochs */
+#define EPS_MAX   4000
 
 enum phase { SETTLE_BASE, BASE, SETTLE_PROBE, PROBE };
 enum way { UP, DOWN };
 
 struct meter {
-    uint64_t  ends, bytes, time;    /* time: sum of response times */
-    uint64_t  present;              /* sum over the ends of how many were at the server */
-    uint32_t  slack, most;          /* ends that left nobody waiting; the most that were at the server */
+    uint64_t ends, bytes, time; /* time: sum of response times */
+    uint64_t present;           /* sum over the ends of how many were at the server */
+    uint32_t slack, most;       /* ends that left nobody waiting; the most that were at the server */
     rs_time_t since;
 };
 
-struct speed { uint64_t responses, bytes, present16; };     /* present16: mean number at the server x 16 */
+struct speed {
+    uint64_t responses, bytes, present16;
+}; /* present16: mean number at the server x 16 */
 
-struct tally { int64_t n, sum, squares; };
+struct tally {
+    int64_t n, sum, squares;
+};
 
 struct automatic {
-    uint32_t     window;            /* in force */
-    uint32_t     base, probe;
-    uint32_t     phase, way;
-    uint32_t     settle;            /* ends that still belong to the window before */
-    uint32_t     rest, rest_next;   /* base epochs before the next test */
-    uint32_t     failed;            /* tests in a row that changed nothing */
-    uint32_t     slack;             /* base epochs in a row in which slots stayed free */
-    uint32_t     most;              /* at the server in the last of them */
-    uint32_t     elastic;           /* the last clear answer: the server has idle hands here */
-    uint32_t     cap16;             /* running mean of the share cap x 16; 0 = not known */
+    uint32_t window; /* in force */
+    uint32_t base, probe;
+    uint32_t phase, way;
+    uint32_t settle;          /* ends that still belong to the window before */
+    uint32_t rest, rest_next; /* base epochs before the next test */
+    uint32_t failed;          /* tests in a row that changed nothing */
+    uint32_t slack;           /* base epochs in a row in which slots stayed free */
+    uint32_t most;            /* at the server in the last of them */
+    uint32_t elastic;         /* the last clear answer: the server has idle hands here */
+    uint32_t cap16;           /* running mean of the share cap x 16; 0 = not known */
     struct meter meter;
     struct speed base_speed;
     struct tally by_responses, by_bytes;
 };
 
-static struct automatic *auto_gate_state(const struct rs_outlet *o) { return (struct automatic *)(uintptr_t)o->gate_state; }
+static struct automatic *auto_gate_state(const struct rs_outlet *o) {
+    return (struct automatic *)(uintptr_t)o->gate_state;
+}
 
 static uint32_t cap_of(const struct automatic *a, const struct rs_settings *s) {
     uint32_t cap = s->window_max;
@@ -138,7 +148,8 @@ static void begin_test(struct automatic *a, const struct rs_settings *s, int64_t
 }
 
 /* The test is over: with a new base, whose speed is known, or with the old one. */
-static void auto_gate_take(struct automatic *a, const struct rs_settings *s, struct speed speed, int64_t elasticity, rs_time_t now) {
+static void auto_gate_take(struct automatic *a, const struct rs_settings *s, struct speed speed, int64_t elasticity,
+                           rs_time_t now) {
     a->base = a->probe;
     a->base_speed = speed;
     a->failed = a->rest = a->rest_next = 0;
@@ -193,14 +204,18 @@ static int may_exceed(const struct tally *t, int64_t border) {
 }
 
 /* Idle hands up to the base say little about beyond it, unless it is all of them. */
-static int is_elastic(const struct automatic *a, int64_t elasticity) { return elasticity > (a->way == UP ? NOT_BUSY : ALL_IDLE); }
+static int is_elastic(const struct automatic *a, int64_t elasticity) {
+    return elasticity > (a->way == UP ? NOT_BUSY : ALL_IDLE);
+}
 
 static void auto_gate_judge(struct automatic *a, const struct rs_settings *s, struct speed probe, rs_time_t now) {
     int64_t step = difference(a->base_speed.present16, probe.present16);
-    int64_t responses = difference(a->base_speed.responses, probe.responses), bytes = difference(a->base_speed.bytes, probe.bytes);
-    int gain = responses > CLEAR && bytes > CLEAR, loss = responses < -CLEAR && bytes < -CLEAR, inside = a->probe <= cap_of(a, s);
+    int64_t responses = difference(a->base_speed.responses, probe.responses),
+            bytes = difference(a->base_speed.bytes, probe.bytes);
+    int gain = responses > CLEAR && bytes > CLEAR, loss = responses < -CLEAR && bytes < -CLEAR,
+        inside = a->probe <= cap_of(a, s);
     if (a->way == UP ? step < STEP_MIN : step > -STEP_MIN) {
-        auto_gate_leave(a, now);          /* as many at the server as before: nothing to learn */
+        auto_gate_leave(a, now); /* as many at the server as before: nothing to learn */
         return;
     }
     note(&a->by_responses, elasticity_of(responses, step));
@@ -213,7 +228,7 @@ static void auto_gate_judge(struct automatic *a, const struct rs_settings *s, st
         return;
     }
     if (a->by_responses.n == 1 && a->slack && a->way == DOWN && a->by_responses.sum > NOT_BUSY) {
-        auto_gate_leave(a, now);          /* idle hands: do not keep anybody waiting to know it better */
+        auto_gate_leave(a, now); /* idle hands: do not keep anybody waiting to know it better */
         return;
     }
     if (a->by_responses.n == 1 && (a->way == UP ? loss : gain)) {
@@ -230,7 +245,8 @@ static void auto_gate_judge(struct automatic *a, const struct rs_settings *s, st
         return;
     }
     a->elastic = is_elastic(a, mean);
-    if (a->way == UP ? mean > take_at : mean < give_at && (beyond || !may_exceed(t, GIVE + DOUBT))) auto_gate_take(a, s, probe, mean, now);
+    if (a->way == UP ? mean > take_at : mean < give_at && (beyond || !may_exceed(t, GIVE + DOUBT)))
+        auto_gate_take(a, s, probe, mean, now);
     else auto_gate_leave(a, now);
 }
 
@@ -238,7 +254,8 @@ static struct speed speed_of(const struct meter *m) {
     unsigned __int128 time = m->time ? m->time : 1, present16 = m->present * 16 / m->ends;
     unsigned __int128 responses = (m->ends * present16 << 16) / time, bytes = (m->bytes * present16 << 6) / time;
     unsigned __int128 most = (uint64_t)1 << 52;
-    return (struct speed){ (uint64_t)(responses < most ? responses : most), (uint64_t)(bytes < most ? bytes : most), (uint64_t)present16 };
+    return (struct speed){ (uint64_t)(responses < most ? responses : most), (uint64_t)(bytes < most ? bytes : most),
+                           (uint64_t)present16 };
 }
 
 static int auto_gate_is_over(const struct meter *m, uint32_t window, rs_time_t now) {
@@ -248,7 +265,8 @@ static int auto_gate_is_over(const struct meter *m, uint32_t window, rs_time_t n
 }
 
 static void end_base(struct automatic *a, const struct rs_settings *s, struct speed speed, rs_time_t now) {
-    int64_t responses = difference(a->base_speed.responses, speed.responses), bytes = difference(a->base_speed.bytes, speed.bytes);
+    int64_t responses = difference(a->base_speed.responses, speed.responses),
+            bytes = difference(a->base_speed.bytes, speed.bytes);
     int known = a->base_speed.responses != 0 && !a->slack;
     int changed = known && ((responses > CHANGED && bytes > CHANGED) || (responses < -CHANGED && bytes < -CHANGED));
     a->base_speed = speed;
@@ -273,7 +291,8 @@ static void learn_cap(struct rs_outlet *o, struct automatic *a) {
     else a->cap16 = a->cap16 ? a->cap16 - a->cap16 / 4 + cap * 4 : cap * 16;
 }
 
-static void auto_gate_ended(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, const struct rs_ticket_row *r) {
+static void auto_gate_ended(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now,
+                            const struct rs_ticket_row *r) {
     struct automatic *a = auto_gate_state(o);
     struct meter *m = &a->meter;
     if (a->settle) {
@@ -338,7 +357,10 @@ static const char *auto_gate_check(const struct rs_outlet *o, const struct rs_se
         return "auto: the window is out of bounds";
     if (a->phase > PROBE || a->way > DOWN) return "auto: an epoch of no kind";
     if (o->open_below != a->window) return "auto: the gate and its window differ";
-    return a->window == (a->phase < SETTLE_PROBE ? a->base : a->probe) ? NULL : "auto: the window is not that of its epoch";
+    return a->window == (a->phase < SETTLE_PROBE ? a->base : a->probe) ? NULL
+                                                                       : "auto: the window is not that of its epoch";
 }
 
-const struct rs_gate_ops rs_gate_auto = { .name = "auto", .init = auto_gate_init, .ended = auto_gate_ended, .limit = auto_gate_limit, .check = auto_gate_check };
+const struct rs_gate_ops rs_gate_auto = {
+    .name = "auto", .init = auto_gate_init, .ended = auto_gate_ended, .limit = auto_gate_limit, .check = auto_gate_check
+};

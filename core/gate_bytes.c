@@ -2,20 +2,22 @@
 /*
  * gate_bytes.c - at most so many bytes outstanding as the link carries in `horizon_ms`.
  *
- * Ours, beside WRC: a window counts a 1 MB response like one of 1 KB; what keeps a link busy, and stands in the queue in front of it, is bytes
- * on their way.  Of one response no more than an eighth of the bound counts: TCP has no more of it on its way either (rs_allowance), and a
- * class must not have the link for itself because it asked for something large.  One response is always allowed.  What comes through the
- * link and belongs to no ticket (access-gateway paper 3.5) takes its part of the rate, down to an eighth of it.  Without a rate there is
- * nothing to multiply, and the gate is a plain window.
+ * Ours, beside WRC: a window counts a 1 MB response like one of 1 KB; what keeps a link busy, and stands in the queue
+ * in front of it, is bytes on their way.  Of one response no more than an eighth of the bound counts:  TCP has no more
+ * of it on its way either (rs_allowance), and a class must not have the link for itself because it asked for something
+ * large.  One response is always allowed.  What comes through the link and belongs to no ticket (access-gateway paper
+ * 3.5) takes its part of the rate, down to an eighth of it.  Without a rate there is nothing to multiply, and the gate
+ * is a plain window.
  */
 #include "gate.h"
 
 #define SLICES   8
-#define INTERVAL 500000u    /* microseconds over which bytes of no ticket are counted; the rate is a mean over about four of them */
+/* microseconds over which bytes of no ticket are counted; the rate is a mean over about four of them */
+#define INTERVAL 500000u
 
 struct aside {
     rs_time_t since;
-    uint64_t  bytes, rate;
+    uint64_t bytes, rate;
 };
 
 static struct aside *bytes_gate_state(const struct rs_outlet *o) { return (struct aside *)(uintptr_t)o->gate_state; }
@@ -24,7 +26,8 @@ static void bytes_gate_init(struct rs_outlet *o, const struct rs_settings *s, rs
     _Static_assert(sizeof(struct aside) <= sizeof o->gate_state, "the gate's state has no room");
     struct aside *a = bytes_gate_state(o);
     o->open_below = s->rate ? 1 : rs_window_or(s, RS_WINDOW_NORMAL);
-    if (!again || a->since > now || a->rate > RS_BYTES_MAX || a->bytes > RS_BYTES_MAX) *a = (struct aside){ .since = now };
+    if (!again || a->since > now || a->rate > RS_BYTES_MAX || a->bytes > RS_BYTES_MAX)
+        *a = (struct aside){ .since = now };
 }
 
 static uint32_t bytes_gate_limit(const struct rs_outlet *o, const struct rs_settings *s) {
@@ -57,7 +60,9 @@ static uint64_t bound(struct rs_outlet *o, const struct rs_settings *s, rs_time_
     return rate * s->horizon_ms / 1000;
 }
 
-static uint64_t slice(const struct rs_settings *s) { return s->rate ? s->rate * s->horizon_ms / 1000 / SLICES + 1 : UINT64_MAX; }
+static uint64_t slice(const struct rs_settings *s) {
+    return s->rate ? s->rate * s->horizon_ms / 1000 / SLICES + 1 : UINT64_MAX;
+}
 
 static int bytes_gate_may(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, rs_time_t *again) {
     (void)again;
@@ -66,9 +71,18 @@ static int bytes_gate_may(struct rs_outlet *o, const struct rs_settings *s, rs_t
 
 static const char *bytes_gate_check(const struct rs_outlet *o, const struct rs_settings *s) {
     (void)s;
-    return bytes_gate_state(o)->rate > RS_BYTES_MAX || bytes_gate_state(o)->bytes > RS_BYTES_MAX ? "bytes: a rate is out of bounds" : NULL;
+    return bytes_gate_state(o)->rate > RS_BYTES_MAX || bytes_gate_state(o)->bytes > RS_BYTES_MAX
+               ? "bytes: a rate is out of bounds"
+               : NULL;
 }
 
 const struct rs_gate_ops rs_gate_bytes = {
-    .name = "bytes", .slice = slice, .init = bytes_gate_init, .may = bytes_gate_may, .aside = bytes_gate_aside, .bound = bound, .limit = bytes_gate_limit, .check = bytes_gate_check,
+    .name = "bytes",
+    .slice = slice,
+    .init = bytes_gate_init,
+    .may = bytes_gate_may,
+    .aside = bytes_gate_aside,
+    .bound = bound,
+    .limit = bytes_gate_limit,
+    .check = bytes_gate_check,
 };

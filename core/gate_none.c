@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* gate_none.c - whoever asks may go: what a plain server or proxy does.  Shares by weight don't come about, since nothing ever waits. */
+/*
+ * gate_none.c - whoever asks may go: what a plain server or proxy does.  Shares by weight don't come about, since
+ * nothing ever waits.
+ */
 #include "gate.h"
 
 static void none_gate_init(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, int again) {

@@ -21,4 +21,6 @@ static int threads_gate_may(struct rs_outlet *o, const struct rs_settings *s, rs
     return o->outstanding + o->parked < threads_gate_limit(o, s);
 }
 
-const struct rs_gate_ops rs_gate_threads = { .name = "threads", .init = threads_gate_init, .may = threads_gate_may, .limit = threads_gate_limit };
+const struct rs_gate_ops rs_gate_threads = {
+    .name = "threads", .init = threads_gate_init, .may = threads_gate_may, .limit = threads_gate_limit
+};

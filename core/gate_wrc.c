@@ -2,18 +2,19 @@
 /*
  * gate_wrc.c - the window that the link's utilisation drives.
  *
- * Source: access-gateway paper 3.3.  An interval is F x Wmax ends of responses.  U = bytes received in it / (rate x its length), those
- * that no ticket explains included (3.5).  U < Umax: Wmax + 1, U > Umax: Wmax - 1; and doubled as long as U has never reached Umax / 2.
- * The window moves only if it was full during the interval: when too little waits, a larger one changes nothing.  "Full" is judged at
- * each end: somebody waited for the slot that it freed.  Additions: a first window other than 1 (`window`), and an upper bound
- * (`window_max`), since Umax may be out of reach.  Without a rate the window stays where it began.
+ * Source: access-gateway paper 3.3.  An interval is F x Wmax ends of responses.  U = bytes received in it / (rate x its
+ * length), those that no ticket explains included (3.5).  U < Umax:  Wmax + 1, U > Umax:  Wmax - 1; and doubled as long
+ * as U has never reached Umax / 2.  The window moves only if it was full during the interval: when too little waits, a
+ * larger one changes nothing.  "Full" is judged at each end: somebody waited for the slot that it freed.  Additions: a
+ * first window other than 1 (`window`), and an upper bound (`window_max`), since Umax may be out of reach.  Without a
+ * rate the window stays where it began.
  */
 #include "gate.h"
 
 struct wrc {
-    uint32_t  wmax, ends, slack;    /* slack: a slot was freed that nobody waited for */
-    uint32_t  started;              /* U reached Umax / 2 once: no more doubling */
-    uint64_t  bytes;
+    uint32_t wmax, ends, slack; /* slack: a slot was freed that nobody waited for */
+    uint32_t started;           /* U reached Umax / 2 once: no more doubling */
+    uint64_t bytes;
     rs_time_t since;
 };
 
@@ -42,7 +43,8 @@ static void arrived(struct rs_outlet *o, const struct rs_settings *s, rs_time_t 
     wrc_gate_state(o)->bytes += bytes;
 }
 
-static void wrc_gate_ended(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, const struct rs_ticket_row *r) {
+static void wrc_gate_ended(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now,
+                           const struct rs_ticket_row *r) {
     (void)r;
     struct wrc *w = wrc_gate_state(o);
     w->ends++;
@@ -75,5 +77,10 @@ static const char *wrc_gate_check(const struct rs_outlet *o, const struct rs_set
 }
 
 const struct rs_gate_ops rs_gate_wrc = {
-    .name = "wrc", .init = wrc_gate_init, .arrived = arrived, .ended = wrc_gate_ended, .limit = wrc_gate_limit, .check = wrc_gate_check,
+    .name = "wrc",
+    .init = wrc_gate_init,
+    .arrived = arrived,
+    .ended = wrc_gate_ended,
+    .limit = wrc_gate_limit,
+    .check = wrc_gate_check,
 };

@@ -4,13 +4,15 @@
  *
  * A host (Squid, httpd, a forwarder, a simulator) holds requests and asks this engine which of them may go:
  *
- *     rs_submit ──> class queue ──[which: sched_*]──> [when: gate_*] ──rs_pick──> outstanding ──rs_progress──> rs_finish
+ *   rs_submit ──> class queue ──[which: sched_*]──> [when: gate_*] ──rs_pick──> outstanding ──rs_progress──> rs_finish
  *
- * The engine is one contiguous block of memory, given by the host, without pointers in it: it works the same in the heap of one process
- * and in memory shared by many, mapped at different addresses.  It takes no lock, reads no clock, logs nothing, opens nothing and
- * allocates nothing.  A host with threads or processes calls it under one lock of its own.
+ * The engine is one contiguous block of memory, given by the host, without pointers in it: it works the same in the
+ * heap of one process and in memory shared by many, mapped at different addresses.  It takes no lock, reads no clock,
+ * logs nothing, opens nothing and allocates nothing.  A host with threads or processes calls it under one lock of its
+ * own.
  *
- * THE LIFE OF A REQUEST.  A ticket stands for one request.  No other move than these exists; each is counted in struct rs_counts.
+ * THE LIFE OF A REQUEST.  A ticket stands for one request.  No other move than these exists; each is counted in struct
+ * rs_counts.
  *
  *     free ─rs_submit→ queued ─rs_pick→ released ─rs_finish→ done      ─┐     (rs_hand_over is a finish, too)
  *                        │                 │ ↑  └─rs_abort→ aborted    ─┤
@@ -19,34 +21,39 @@
  *                        │                  └────rs_abort→ aborted     ─┤
  *                        └─rs_cancel→ cancelled                        ─┘
  *
- * A ticket number names an index and a generation: a call with a number whose request has ended does nothing and says so (returns 0), so a
- * host may give a slot back from several places and it is given back once.
+ * A ticket number names an index and a generation: a call with a number whose request has ended does nothing and says
+ * so (returns 0), so a host may give a slot back from several places and it is given back once.
  *
- * THE ACCOUNT.  An estimate of the response's bytes is charged to the class when its request is released, replaced when the real length
- * is known (rs_header), outgrown by what arrives (rs_progress), and corrected to what came when it ends.  But at its release no response is
- * charged more than eight mean ones of its class and 64 KB, whatever it is expected to be; the rest is charged as it arrives.  That bounds what
- * the head of a queue saves up: nobody silences a class by asking for something large, or for a little of it.
+ * THE ACCOUNT.  An estimate of the response's bytes is charged to the class when its request is released, replaced when
+ * the real length is known (rs_header), outgrown by what arrives (rs_progress), and corrected to what came when it
+ * ends.  But at its release no response is charged more than eight mean ones of its class and 64 KB, whatever it is
+ * expected to be; the rest is charged as it arrives.  That bounds what the head of a queue saves up: nobody silences a
+ * class by asking for something large, or for a little of it.
  *
- * What is charged later than at the release is a debt, like the bytes of rs_charge.  A class pays it off with three quarters of what it earns:
- * each of its requests costs up to four times as much (or three mean ones more, if it is small) until the debt is paid.  So
+ * What is charged later than at the release is a debt, like the bytes of rs_charge.  A class pays it off with three
+ * quarters of what it earns: each of its requests costs up to four times as much (or three mean ones more, if it is
+ * small) until the debt is paid.  So
  * - a class in debt keeps a quarter of its share, and does not feel the debt if it asks for less than that;
  * - what comes late is paid for in full while it is less than three mean responses for each request;
- * - a response that brings more and does not end lets the debt grow to debt_max; what would be more is forgiven, and its class gets a
- *   quarter of its share beside it.  The exception to all this is "rfq-paper", which charges on receipt.
+ * - a response that brings more and does not end lets the debt grow to debt_max; what would be more is forgiven, and
+ *   its class gets a quarter of its share beside it.  The exception to all this is "rfq-paper", which charges on
+ *   receipt.
  *
- * The mean of a class is a running one over about sixteen responses, which one response doubles at most, however large it is.
+ * The mean of a class is a running one over about sixteen responses, which one response doubles at most, however large
+ * it is.
  *
- * PLACES.  Half of the places in the queue (queue_max, or the tickets) are kept for the classes by weight; beyond its own a class takes
- * from the other half while there are some (base_block.h).  One class cannot fill the queue, be it of Squid's 65,536 tickets.
+ * PLACES.  Half of the places in the queue (queue_max, or the tickets) are kept for the classes by weight; beyond its
+ * own a class takes from the other half while there are some (base_block.h).  One class cannot fill the queue, be it of
+ * Squid's 65,536 tickets.
  *
- * UNITS.  Time is microseconds of any origin that the host keeps to; a time before an earlier one is taken as that one.  Sizes are bytes.
- * Weights are ratios: 600:300:100 is 6:3:1.
+ * UNITS.  Time is microseconds of any origin that the host keeps to; a time before an earlier one is taken as that one.
+ * Sizes are bytes.  Weights are ratios: 600:300:100 is 6:3:1.
  *
- * ERRORS.  Functions that can refuse return a reason; rs_refusal_text() words it.  A damaged engine, or a call that breaks this contract,
- * is a bug of ours and ends in an assertion that names it; these stay in release builds.
+ * ERRORS.  Functions that can refuse return a reason; rs_refusal_text() words it.  A damaged engine, or a call that
+ * breaks this contract, is a bug of ours and ends in an assertion that names it; these stay in release builds.
  *
- * SOURCES.  website-gateway paper 2.2 and 3.3 (DRR, window), access-gateway paper 3.2 and 3.3 (RFQ, WRC), IDSRS (two levels, service
- * threads).  Each sched_*.c and gate_*.c names its own source and departures.
+ * SOURCES.  website-gateway paper 2.2 and 3.3 (DRR, window), access-gateway paper 3.2 and 3.3 (RFQ, WRC), IDSRS (two
+ * levels, service threads).  Each sched_*.c and gate_*.c names its own source and departures.
  */
 #ifndef FAIRGATE_RS_H
 #define FAIRGATE_RS_H
@@ -61,7 +68,8 @@ extern "C" {
 
 typedef struct rs_engine rs_engine_t;
 typedef uint64_t rs_time_t;             /* microseconds */
-typedef uint64_t rs_ticket_t;           /* generation in the upper half, index in the lower; RS_NO_TICKET is never given out */
+/* generation in the upper half, index in the lower; RS_NO_TICKET is never given out */
+typedef uint64_t rs_ticket_t;
 
 #define RS_NO_TICKET   ((rs_ticket_t)0)
 #define RS_NEVER       UINT64_MAX       /* "ask again" when something else happens */
@@ -72,10 +80,18 @@ typedef uint64_t rs_ticket_t;           /* generation in the upper half, index i
 /* Index of a ticket, below rs_capacity.tickets: a host may keep its own row per ticket. */
 static inline uint32_t rs_ticket_index(rs_ticket_t t) { return (uint32_t)t; }
 
-/* ---- settings ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- settings ---------------------------------------------------------------------------------------------------- */
 
-enum rs_sched { RS_SCHED_FIFO, RS_SCHED_DRR, RS_SCHED_RFQ, RS_SCHED_RFQ_PAPER, RS_SCHED_LEVELS, RS_SCHED_SHORTEST, RS_SCHED_COUNT };
-enum rs_gate  { RS_GATE_NONE, RS_GATE_WINDOW, RS_GATE_AUTO, RS_GATE_BYTES, RS_GATE_WRC, RS_GATE_THREADS, RS_GATE_COUNT };
+enum rs_sched {
+    RS_SCHED_FIFO,
+    RS_SCHED_DRR,
+    RS_SCHED_RFQ,
+    RS_SCHED_RFQ_PAPER,
+    RS_SCHED_LEVELS,
+    RS_SCHED_SHORTEST,
+    RS_SCHED_COUNT
+};
+enum rs_gate { RS_GATE_NONE, RS_GATE_WINDOW, RS_GATE_AUTO, RS_GATE_BYTES, RS_GATE_WRC, RS_GATE_THREADS, RS_GATE_COUNT };
 enum rs_order { RS_ORDER_FIFO, RS_ORDER_SHORTEST };     /* inside one class */
 
 /* What is fixed when the block is made. */
@@ -91,21 +107,27 @@ struct rs_class_settings {
     uint32_t      level;                /* RS_SCHED_LEVELS: a lower level goes first; 0 .. 65,535 */
     enum rs_order order;
     uint32_t      queue_max;            /* requests waiting; 0 = only the total bound */
-    uint32_t      wait_bound_ms;        /* RS_ORDER_SHORTEST: who has waited longer goes first in its class; 0 = no bound */
+    /* RS_ORDER_SHORTEST: who has waited longer goes first in its class; 0 = no bound */
+    uint32_t      wait_bound_ms;
 };
 
-/* One row of rs_settings_table per field (from rs_settings.def): type, bounds, default, unit and a sentence for manuals. */
+/*
+ * One row of rs_settings_table per field (from rs_settings.def): type, bounds, default, unit and a sentence for
+ * manuals.
+ */
 struct rs_settings {
     uint32_t sched;             /* enum rs_sched */
     uint32_t gate;              /* enum rs_gate */
-    uint32_t window;            /* WINDOW, THREADS: responses outstanding; AUTO, WRC: where to begin; 0 = the gate's own */
+    /* WINDOW, THREADS: responses outstanding; AUTO, WRC: where to begin; 0 = the gate's own */
+    uint32_t window;
     uint32_t window_max;        /* AUTO, WRC: never more */
     uint64_t rate;              /* BYTES, WRC: the link's bytes per second; 0 = unknown */
     uint32_t horizon_ms;        /* BYTES: how many milliseconds of the link may be outstanding */
     uint32_t wrc_f;             /* WRC: F, the interval is F x Wmax responses (3.3.1) */
     uint32_t wrc_umax_permille; /* WRC: Umax (3.3.2) */
     uint32_t queue_max;         /* requests waiting in all classes; 0 = as many as there are tickets */
-    uint64_t debt_max;          /* bytes that a class of mean weight may owe before the rest is forgiven; 0 = no bound */
+    /* bytes that a class of mean weight may owe before the rest is forgiven; 0 = no bound */
+    uint64_t debt_max;
 };
 
 struct rs_setting_info {
@@ -122,7 +144,7 @@ int         rs_gate_by_name(const char *name);      /* "none" "window" "auto" "b
 const char *rs_sched_name(int sched);
 const char *rs_gate_name(int gate);
 
-/* ---- making and finding -------------------------------------------------------------------------------------------------------------- */
+/* ---- making and finding ------------------------------------------------------------------------------------------ */
 
 /* Bytes that rs_create needs for this capacity (any alignment of 64); 0 if the capacity is out of bounds. */
 size_t rs_size(const struct rs_capacity *cap);
@@ -135,74 +157,85 @@ rs_engine_t *rs_create(void *mem, size_t len, const struct rs_capacity *cap, con
                        const struct rs_class_settings *classes, uint32_t nclasses, rs_time_t now, const char **why);
 
 /*
- * An engine of capacity `cap` that stands in `mem` already.  NULL and *why if magic, version, capacity, parts or size are not what
- * rs_create makes.
+ * An engine of capacity `cap` that stands in `mem` already.  NULL and *why if magic, version, capacity, parts or size
+ * are not what rs_create makes.
  */
 rs_engine_t *rs_attach(void *mem, size_t len, const struct rs_capacity *cap, const char **why);
 
 /*
- * MEMORY THAT OTHERS WRITE.  Processes that share an engine trust each other with requests, not with memory: what one of them writes into the
- * block by mistake or malice makes a call of another end in an assertion, or touch an address within RS_REACH behind the end of the block
- * and nowhere else; a host leaves those addresses without memory, so that it faults.  The first RS_CONSTANT bytes of an engine never change after
- * rs_create: a host may keep a copy and compare.  A process that is more powerful than those that write must not call an engine at all.
+ * MEMORY THAT OTHERS WRITE.  Processes that share an engine trust each other with requests, not with memory: what one
+ * of them writes into the block by mistake or malice makes a call of another end in an assertion, or touch an address
+ * within RS_REACH behind the end of the block and nowhere else; a host leaves those addresses without memory, so that
+ * it faults.  The first RS_CONSTANT bytes of an engine never change after rs_create: a host may keep a copy and
+ * compare.  A process that is more powerful than those that write must not call an engine at all.
  */
 #define RS_CONSTANT ((size_t)64)
 #define RS_REACH    ((uint64_t)1 << 42)
 
 /*
- * New settings and classes for a running engine; nothing queued or outstanding is lost.  A class is known by its name: one that stays keeps
- * its queue, account and number; one that is gone keeps its number, is marked retired, goes on to take and serve requests at its last
- * weight, and its place is used again when it is empty and another class needs it.  number[i] receives the class number of
- * classes[i] (NULL: not wanted); numbers equal positions on a fresh engine.  0, or -1 and *why with nothing changed.
+ * New settings and classes for a running engine; nothing queued or outstanding is lost.  A class is known by its name:
+ * one that stays keeps its queue, account and number; one that is gone keeps its number, is marked retired, goes on to
+ * take and serve requests at its last weight, and its place is used again when it is empty and another class needs it.
+ * number[i] receives the class number of classes[i] (NULL: not wanted); numbers equal positions on a fresh engine.  0,
+ * or -1 and *why with nothing changed.
  */
-int rs_configure(rs_engine_t *e, const struct rs_settings *s, const struct rs_class_settings *classes, uint32_t nclasses, uint32_t *number,
-                 rs_time_t now, const char **why);
+int rs_configure(rs_engine_t *e, const struct rs_settings *s, const struct rs_class_settings *classes,
+                 uint32_t nclasses, uint32_t *number, rs_time_t now, const char **why);
 
-/* ---- a request's life ---------------------------------------------------------------------------------------------------------------- */
+/* ---- a request's life -------------------------------------------------------------------------------------------- */
 
 enum rs_refusal { RS_OK, RS_CLASS_FULL, RS_SHARE_FULL, RS_TOTAL_FULL, RS_NO_SUCH_CLASS };
 const char *rs_refusal_text(enum rs_refusal r);
 
 /*
- * A request of class `in_class` waits for outlet `outlet`.  `estimate`: bytes its response will probably have; 0 = not known, the class's
- * running mean is taken.  `owner`: who holds it (a process, a worker), for rs_reclaim; `tag`: the host's own word, handed back by
- * rs_tag.  *ticket is set only when RS_OK.  One response counts at most 1 TiB: a larger estimate or length is taken as that.
+ * A request of class `in_class` waits for outlet `outlet`.  `estimate`: bytes its response will probably have; 0 = not
+ * known, the class's running mean is taken.  `owner`: who holds it (a process, a worker), for rs_reclaim; `tag`: the
+ * host's own word, handed back by rs_tag.  *ticket is set only when RS_OK.  One response counts at most 1 TiB: a larger
+ * estimate or length is taken as that.
  */
-enum rs_refusal rs_submit(rs_engine_t *e, rs_time_t now, uint32_t in_class, uint32_t outlet, uint64_t estimate, uint32_t owner, uint64_t tag,
-                          rs_ticket_t *ticket);
+enum rs_refusal rs_submit(rs_engine_t *e, rs_time_t now, uint32_t in_class, uint32_t outlet, uint64_t estimate,
+                          uint32_t owner, uint64_t tag, rs_ticket_t *ticket);
 
 /*
- * The next request that may go, now released; call until it returns RS_NO_TICKET.  *again: the earliest time at which asking
- * once more can help without any other call in between, RS_NEVER if none.
+ * The next request that may go, now released; call until it returns RS_NO_TICKET.  *again: the earliest time at which
+ * asking once more can help without any other call in between, RS_NEVER if none.
  */
 rs_ticket_t rs_pick(rs_engine_t *e, rs_time_t now, rs_time_t *again);
 
 /* Each returns 1 if the ticket was live and in a state for it, else 0 and nothing happened. */
-bool rs_header(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length);     /* released, parked: the whole length is known now */
-bool rs_progress(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t bytes);    /* released, parked: so many more bytes came */
-bool rs_park(rs_engine_t *e, rs_time_t now, rs_ticket_t t);                        /* released: gives its slot back, keeps its account */
-bool rs_resume(rs_engine_t *e, rs_time_t now, rs_ticket_t t);                      /* parked: takes a slot again, even one too many */
-bool rs_finish(rs_engine_t *e, rs_time_t now, rs_ticket_t t);                      /* released, parked: all of it came */
-bool rs_abort(rs_engine_t *e, rs_time_t now, rs_ticket_t t);                       /* released, parked: it ended before its end */
-bool rs_cancel(rs_engine_t *e, rs_time_t now, rs_ticket_t t);                      /* queued: nobody waits for it any more */
+/* released, parked: the whole length is known now */
+bool rs_header(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length);
+/* released, parked: so many more bytes came */
+bool rs_progress(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t bytes);
+/* released: gives its slot back, keeps its account */
+bool rs_park(rs_engine_t *e, rs_time_t now, rs_ticket_t t);
+/* parked: takes a slot again, even one too many */
+bool rs_resume(rs_engine_t *e, rs_time_t now, rs_ticket_t t);
+/* released, parked: all of it came */
+bool rs_finish(rs_engine_t *e, rs_time_t now, rs_ticket_t t);
+/* released, parked: it ended before its end */
+bool rs_abort(rs_engine_t *e, rs_time_t now, rs_ticket_t t);
+/* queued: nobody waits for it any more */
+bool rs_cancel(rs_engine_t *e, rs_time_t now, rs_ticket_t t);
 
 /*
- * Released, parked: the server's work is done, `length` bytes are made, and go their way by themselves to a client that may be slow, or gone.
- * It ends as by rs_finish, and teaches `length`, but its class is charged no more than what a release would have been.  Returns how many of
- * the bytes are paid for so; the host charges those beyond as they go, by rs_charge.  `length` if the ticket has ended.
+ * Released, parked: the server's work is done, `length` bytes are made, and go their way by themselves to a client that
+ * may be slow, or gone.  It ends as by rs_finish, and teaches `length`, but its class is charged no more than what a
+ * release would have been.  Returns how many of the bytes are paid for so; the host charges those beyond as they go, by
+ * rs_charge.  `length` if the ticket has ended.
  */
 uint64_t rs_hand_over(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length);
 
 /*
- * How many bytes of this response may be on their way at one time, for a host that sets receive windows: what the bytes gate lets be
- * outstanding, shared by weight among the classes that have responses outstanding and equally inside a class.  RS_UNLIMITED for other
- * gates, without a rate, and for a ticket that is not released.
+ * How many bytes of this response may be on their way at one time, for a host that sets receive windows: what the bytes
+ * gate lets be outstanding, shared by weight among the classes that have responses outstanding and equally inside a
+ * class.  RS_UNLIMITED for other gates, without a rate, and for a ticket that is not released.
  */
 uint64_t rs_allowance(rs_engine_t *e, rs_time_t now, rs_ticket_t t);
 
 /*
- * Bytes that no ticket explains.  Of a class (access-gateway paper 3.5.1): they are charged to it, and the gate sees them.  RS_NO_CLASS, of
- * nobody (3.5.2): only the gate sees them.
+ * Bytes that no ticket explains.  Of a class (access-gateway paper 3.5.1): they are charged to it, and the gate sees
+ * them.  RS_NO_CLASS, of nobody (3.5.2): only the gate sees them.
  */
 void rs_charge(rs_engine_t *e, rs_time_t now, uint32_t in_class, uint32_t outlet, uint64_t bytes);
 
@@ -210,13 +243,14 @@ void rs_charge(rs_engine_t *e, rs_time_t now, uint32_t in_class, uint32_t outlet
 uint32_t rs_reclaim(rs_engine_t *e, rs_time_t now, uint32_t owner);
 
 /*
- * The holder of the host's lock died inside a call: throw lists, heaps and sums away and make them anew from the tickets.  Accounts
- * that can't be right any more are set to their class's neutral value.  NULL; or a sentence, and nothing is done: what all is made from (shape,
- * settings, classes, journal) was written over, which no death does, and only rs_create helps.
+ * The holder of the host's lock died inside a call: throw lists, heaps and sums away and make them anew from the
+ * tickets.  Accounts that can't be right any more are set to their class's neutral value.  NULL; or a sentence, and
+ * nothing is done: what all is made from (shape, settings, classes, journal) was written over, which no death does, and
+ * only rs_create helps.
  */
 const char *rs_rebuild(rs_engine_t *e, rs_time_t now);
 
-/* ---- reading ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 enum rs_state { RS_FREE, RS_QUEUED, RS_RELEASED, RS_PARKED };
 
@@ -227,20 +261,26 @@ uint32_t      rs_class(const rs_engine_t *e, rs_ticket_t t);       /* RS_NO_CLAS
 rs_time_t     rs_waited(const rs_engine_t *e, rs_ticket_t t);      /* submit to release, of a released or parked one */
 
 struct rs_counts {                      /* every move, since creation */
-    uint64_t submitted, refused_class, refused_share, refused_total, cancelled, released, parked, resumed, done, aborted, reclaimed;
+    uint64_t submitted, refused_class, refused_share, refused_total, cancelled, released, parked, resumed, done,
+        aborted, reclaimed;
     uint64_t bytes;                     /* rs_progress and rs_charge */
     uint64_t wait_us;                   /* sum over released */
     uint64_t service_us;                /* sum over done and aborted, release to end */
 };
 
 /* For whatever reason. */
-static inline uint64_t rs_refused(const struct rs_counts *n) { return n->refused_class + n->refused_share + n->refused_total; }
+static inline uint64_t rs_refused(const struct rs_counts *n) {
+    return n->refused_class + n->refused_share + n->refused_total;
+}
 
 struct rs_class_stats {
     struct rs_class_settings settings;
     uint32_t         retired, queued, outstanding, parked;
     uint64_t         expected;          /* bytes still expected of the outstanding ones */
-    /* Bytes, at outlet 0: below 0 a debt.  DRR: the deficit counter; RFQ: how far ahead of the least served, negated; both less what it owes. */
+    /*
+     * Bytes, at outlet 0: below 0 a debt.  DRR: the deficit counter; RFQ: how far ahead of the least served, negated;
+     * both less what it owes.
+     */
     int64_t          balance;
     uint64_t         mean;              /* bytes of a response, running mean of what ended whole; 0 = none yet */
     uint64_t         owed;              /* at outlet 0 */
@@ -260,11 +300,16 @@ struct rs_stats {
 };
 
 void rs_stats(const rs_engine_t *e, struct rs_stats *out);
-uint32_t rs_window(const rs_engine_t *e);   /* the gate's present limit at outlet 0, as rs_stats tells it, without a look at the classes; 0 = none */
+/* the gate's present limit at outlet 0, as rs_stats tells it, without a look at the classes; 0 = none */
+uint32_t rs_window(const rs_engine_t *e);
 bool rs_has_slot(const rs_engine_t *e); /* fewer are outstanding at outlet 0 than its gate lets go in any case */
-bool rs_class_stats(const rs_engine_t *e, uint32_t of_class, struct rs_class_stats *out);     /* 0 if there is no such class */
+/* 0 if there is no such class */
+bool rs_class_stats(const rs_engine_t *e, uint32_t of_class, struct rs_class_stats *out);
 
-/* Every invariant of the engine, O(tickets + classes): NULL, or a sentence about the first that does not hold.  For tests and soaks. */
+/*
+ * Every invariant of the engine, O(tickets + classes): NULL, or a sentence about the first that does not hold.  For
+ * tests and soaks.
+ */
 const char *rs_check(const rs_engine_t *e);
 
 #ifdef __cplusplus

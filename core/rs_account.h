@@ -2,8 +2,8 @@
 /*
  * rs_account.h - what a class is charged, owes and gets back, and what its responses teach; for rs_life.c alone.
  *
- * Of a response `covered` bytes have been told to the account, and `charged` of them it took: at release up to rs_upfront_max by the discipline
- * (rs_flow_cost), from then on as a debt, flow->owed, up to rs_flow_owed_max.
+ * Of a response `covered` bytes have been told to the account, and `charged` of them it took: at release up to
+ * rs_upfront_max by the discipline (rs_flow_cost), from then on as a debt, flow->owed, up to rs_flow_owed_max.
  */
 #ifndef FAIRGATE_RS_ACCOUNT_H
 #define FAIRGATE_RS_ACCOUNT_H
@@ -12,7 +12,8 @@
 
 #define MEAN_UNKNOWN 16384u     /* bytes of a response of which nobody knows anything */
 #define MEAN_SHIFT   4          /* running mean over about 16 responses */
-#define APART        __attribute__((noinline, unused))         /* so that who does not need it does not save registers for it */
+/* so that who does not need it does not save registers for it */
+#define APART        __attribute__((noinline, unused))
 #define RARELY       __attribute__((noinline, cold, unused))
 
 static inline uint64_t at_most_max(uint64_t bytes) { return bytes < RS_BYTES_MAX ? bytes : RS_BYTES_MAX; }
@@ -30,7 +31,8 @@ static RARELY uint64_t learn_first(const rs_engine_t *e, uint64_t bytes) {
 }
 
 /*
- * A giant doubles the mean and no more.  A class of which nothing is known yet takes the mean of the one that ended a response last.
+ * A giant doubles the mean and no more.  A class of which nothing is known yet takes the mean of the one that ended a
+ * response last.
  */
 static inline void learn(rs_engine_t *e, struct rs_class_row *row, uint64_t bytes) {
     int64_t mean = (int64_t)row->mean, step = ((int64_t)bytes - mean) >> MEAN_SHIFT;

@@ -14,5 +14,7 @@ uint64_t rs_allowance(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     if (!r || rs_row_state(r) != RS_RELEASED || !gate->bound) return RS_UNLIMITED;
     const struct rs_class_row *row = rs_row_class(e, r);
     uint64_t bound = gate->bound(rs_outlet(e, r->outlet), &e->settings, now);
-    return bound == RS_UNLIMITED ? bound : (uint64_t)((unsigned __int128)bound * row->settings.weight / e->weight_busy / row->outstanding);
+    return bound == RS_UNLIMITED
+               ? bound
+               : (uint64_t)((unsigned __int128)bound * row->settings.weight / e->weight_busy / row->outstanding);
 }

@@ -25,14 +25,17 @@ static const char *check_ticket(const rs_engine_t *e, uint32_t t) {
     if (rs_row_state(r) == RS_FREE) return NULL;
     if (r->class >= e->classes || !rs_class_row(e, r->class)->used) return "a ticket is of no known class";
     if (r->outlet >= e->capacity.outlets) return "a ticket is for no known outlet";
-    if (rs_row_class(e, r) != rs_class_row(e, r->class) || rs_row_flow(e, r) != rs_flow(e, rs_outlet(e, r->outlet), r->class))
+    if (rs_row_class(e, r) != rs_class_row(e, r->class) ||
+        rs_row_flow(e, r) != rs_flow(e, rs_outlet(e, r->outlet), r->class))
         return "a ticket's class and place differ";
     if (r->seq >= e->seq) return "a ticket came after the last";
     if (r->estimate < r->received) return "a response is larger than it is thought to be";
-    if (r->covered < r->received || r->covered > r->estimate) return "an account has heard of more or less of a response than there is";
+    if (r->covered < r->received || r->covered > r->estimate)
+        return "an account has heard of more or less of a response than there is";
     rs_time_t last = rs_row_state(r) == RS_QUEUED ? r->submitted : r->released;
     if (r->submitted > last || last > e->now) return "a ticket's times are out of order";
-    if (rs_row_state(r) == RS_QUEUED && (r->received || !r->estimate)) return "a waiting ticket has received bytes, or expects none";
+    if (rs_row_state(r) == RS_QUEUED && (r->received || !r->estimate))
+        return "a waiting ticket has received bytes, or expects none";
     return NULL;
 }
 
@@ -57,7 +60,8 @@ static const char *check_outlet(const rs_engine_t *e, const struct rs_outlet *o,
     if (s.queued != o->queued) return "an outlet's count of waiting requests is wrong";
     if (s.outstanding != o->outstanding) return "an outlet's count of outstanding responses is wrong";
     if (s.parked != o->parked) return "an outlet's count of parked responses is wrong";
-    if (o->expected != (e->watch & RS_WATCH_SLOTS ? s.expected : 0)) return "an outlet's sum of expected bytes is wrong";
+    if (o->expected != (e->watch & RS_WATCH_SLOTS ? s.expected : 0))
+        return "an outlet's sum of expected bytes is wrong";
     if ((o->queued != 0) != (e->backlog_map >> n & 1)) return "the map of waiting outlets is wrong";
     for (uint32_t c = 0; c < e->capacity.classes; c++) {
         const struct rs_flow *f = rs_flow(e, o, c);
@@ -97,8 +101,10 @@ static const char *check_class(const rs_engine_t *e, uint32_t c, uint64_t *weigh
     if (queued != row->queued) return "a class's count of waiting requests is wrong";
     if (live != (uint64_t)row->outstanding + row->parked) return "a class's count of outstanding responses is wrong";
     if (!row->used && (queued || live || c < e->classes)) return "a class is not there";
-    if (row->queued_max != (row->settings.queue_max ? row->settings.queue_max : UINT32_MAX)) return "a class has forgotten its bound";
-    if (row->first && (rs_places_of(e, row) || !row->queued)) return "a class has been lent a place that it does not need";
+    if (row->queued_max != (row->settings.queue_max ? row->settings.queue_max : UINT32_MAX))
+        return "a class has forgotten its bound";
+    if (row->first && (rs_places_of(e, row) || !row->queued))
+        return "a class has been lent a place that it does not need";
     if (row->own != (row->first ? 1 : rs_places_of(e, row))) return "a class has other places than its weight gives it";
     p->firsts += row->first;
     p->kept += row->first ? 0 : row->own;
@@ -114,8 +120,10 @@ const char *rs_check(const rs_engine_t *e) {
     if (e->seq >> 62) return "more requests came than can have come";
     const char *why = rs_settings_wrong(&e->settings);
     if (why) return why;
-    if (e->sched != e->settings.sched || e->gate != e->settings.gate) return "the settings in force are not those that were made";
-    if (e->built_sched != e->settings.sched || e->built_gate != e->settings.gate) return "the accounts belong to another discipline";
+    if (e->sched != e->settings.sched || e->gate != e->settings.gate)
+        return "the settings in force are not those that were made";
+    if (e->built_sched != e->settings.sched || e->built_gate != e->settings.gate)
+        return "the accounts belong to another discipline";
     uint32_t free_tickets = 0;
     struct places places = { 0 };
     uint64_t outstanding = 0, parked = 0, queued = 0, expected = 0, class_expected = 0, class_parked = 0, weights = 0;

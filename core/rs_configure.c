@@ -2,8 +2,8 @@
 /*
  * New settings and classes for an engine that may be running.
  *
- * All is judged and written to the journal first; then the journal is marked valid and applied.  A process that dies while it applies
- * leaves a valid journal, and rs_rebuild applies it again: every act in it can be done twice.
+ * All is judged and written to the journal first; then the journal is marked valid and applied.  A process that dies
+ * while it applies leaves a valid journal, and rs_rebuild applies it again: every act in it can be done twice.
  */
 #include "rs_engine.h"
 
@@ -11,13 +11,18 @@
 
 const char *rs_class_wrong(const struct rs_class_settings *c) {
     if (!c->name[0] || !memchr(c->name, 0, sizeof c->name)) return "a class has no name, or one of more than 31 bytes";
-    if (c->weight < 1 || c->weight > 1000000) return "the weight of a class is out of bounds: it goes from 1 to 1,000,000";
+    if (c->weight < 1 || c->weight > 1000000)
+        return "the weight of a class is out of bounds: it goes from 1 to 1,000,000";
     if (c->level > RS_LEVEL_MAX) return "the level of a class is out of bounds: it goes from 0 to 65,535";
-    if (c->order != RS_ORDER_FIFO && c->order != RS_ORDER_SHORTEST) return "the order of a class must be fifo or shortest";
+    if (c->order != RS_ORDER_FIFO && c->order != RS_ORDER_SHORTEST)
+        return "the order of a class must be fifo or shortest";
     return NULL;
 }
 
-/* The hash: slots of class number, or of NEW + position in the list given; linear probing, twice as many slots as classes. */
+/*
+ * The hash: slots of class number, or of NEW + position in the list given; linear probing, twice as many slots as
+ * classes.
+ */
 #define NEW 0x80000000u
 
 static uint32_t configure_hash_of(const char *name) {
@@ -41,7 +46,10 @@ static uint32_t *slot_of(const rs_engine_t *e, const struct rs_class_settings *c
 
 static int is_empty(const struct rs_class_row *row) { return !row->queued && !row->outstanding && !row->parked; }
 
-/* The next place from *c on that can be given to a class: never used, or retired and empty; `also_new` those that retire now. */
+/*
+ * The next place from *c on that can be given to a class: never used, or retired and empty; `also_new` those that
+ * retire now.
+ */
 static int find_place(const rs_engine_t *e, uint32_t *c, int also_new) {
     for (; *c < e->capacity.classes; ++*c) {
         const struct rs_class_row *row = rs_class_row(e, *c);
@@ -85,7 +93,8 @@ static const char *plan(rs_engine_t *e, const struct rs_class_settings *classes,
             also_new = 1;
             place = 0;
         }
-        if (!find_place(e, &place, also_new)) return "no place is left for a new class: those of retired classes still have requests";
+        if (!find_place(e, &place, also_new))
+            return "no place is left for a new class: those of retired classes still have requests";
         rs_journal(e, place)->act = RS_ACT_FRESH;
         rs_journal(e, place)->settings = classes[i];
         if (place >= e->journal_classes) e->journal_classes = place + 1;
@@ -113,8 +122,8 @@ void rs_journal_apply(rs_engine_t *e, rs_time_t now) {
     e->journal_valid = 0;
 }
 
-int rs_configure(rs_engine_t *e, const struct rs_settings *s, const struct rs_class_settings *classes, uint32_t nclasses, uint32_t *number,
-                 rs_time_t now, const char **why) {
+int rs_configure(rs_engine_t *e, const struct rs_settings *s, const struct rs_class_settings *classes,
+                 uint32_t nclasses, uint32_t *number, rs_time_t now, const char **why) {
     rs_enter(e);
     RS_ASSERT(!rs_shape_wrong(e));
     now = rs_clamp_now(e, now);

@@ -11,14 +11,16 @@
 
 static const char *capacity_wrong(const struct rs_capacity *c) {
     if (c->classes < 1 || c->classes > CLASSES_MAX) return "the capacity is out of bounds: classes go from 1 to 65,536";
-    if (c->tickets < 1 || c->tickets > TICKETS_MAX) return "the capacity is out of bounds: tickets go from 1 to 16,777,216";
+    if (c->tickets < 1 || c->tickets > TICKETS_MAX)
+        return "the capacity is out of bounds: tickets go from 1 to 16,777,216";
     if (c->outlets < 1 || c->outlets > OUTLETS_MAX) return "the capacity is out of bounds: outlets go from 1 to 64";
     return NULL;
 }
 
 /* Fills in capacity, sizes and offsets of *e, and nothing else. */
 static uint64_t carve(struct rs_engine *e, const struct rs_capacity *cap) {
-    uint64_t used = RS_TICKETS_AT + (uint64_t)cap->tickets * sizeof(struct rs_ticket_row), flows = (uint64_t)cap->outlets * cap->classes;
+    uint64_t used = RS_TICKETS_AT + (uint64_t)cap->tickets * sizeof(struct rs_ticket_row),
+             flows = (uint64_t)cap->outlets * cap->classes;
     e->capacity = *cap;
     e->sched_size = 0;
     for (uint32_t i = 0; i < RS_SCHED_COUNT; i++) {
@@ -56,7 +58,8 @@ rs_engine_t *rs_create(void *mem, size_t len, const struct rs_capacity *cap, con
     const char *wrong = capacity_wrong(cap);
     if (wrong) return create_refuse(why, wrong);
     if ((uintptr_t)mem % RS_ALIGN) return create_refuse(why, "the memory for an engine must be aligned to 64 bytes");
-    if (len < rs_size(cap)) return create_refuse(why, "the memory is too small for the engine: rs_size says how much it needs");
+    if (len < rs_size(cap))
+        return create_refuse(why, "the memory is too small for the engine: rs_size says how much it needs");
 
     rs_engine_t *e = mem;
     memset(e, 0, sizeof *e);
@@ -94,9 +97,12 @@ rs_engine_t *rs_attach(void *mem, size_t len, const struct rs_capacity *cap, con
     rs_engine_t *e = mem;
     if ((uintptr_t)mem % RS_ALIGN) return create_refuse(why, "the memory of an engine must be aligned to 64 bytes");
     if (len < sizeof *e) return create_refuse(why, "the memory is too small to hold an engine");
-    if (e->magic != RS_ENGINE_MAGIC) return create_refuse(why, "there is no engine in this memory: its magic number is missing");
-    if (e->version != RS_VERSION) return create_refuse(why, "the engine in this memory is of another version: stop its users, and make it anew");
-    if (memcmp(&e->capacity, cap, sizeof *cap)) return create_refuse(why, "the engine in this memory is not of the capacity that it was made with");
+    if (e->magic != RS_ENGINE_MAGIC)
+        return create_refuse(why, "there is no engine in this memory: its magic number is missing");
+    if (e->version != RS_VERSION)
+        return create_refuse(why, "the engine in this memory is of another version: stop its users, and make it anew");
+    if (memcmp(&e->capacity, cap, sizeof *cap))
+        return create_refuse(why, "the engine in this memory is not of the capacity that it was made with");
     if (rs_shape_wrong(e)) return create_refuse(why, rs_shape_wrong(e));
     if (e->size > len) return create_refuse(why, "the engine in this memory has not the size that it says");
     return e;

@@ -25,9 +25,13 @@ static inline const struct rs_gate_ops *rs_gate_ops(const rs_engine_t *e) { retu
 
 const char *rs_settings_wrong(const struct rs_settings *s);     /* NULL, or what is out of bounds */
 const char *rs_class_wrong(const struct rs_class_settings *c);
-const char *rs_shape_wrong(const rs_engine_t *e);               /* NULL, or: the constant part is not what its capacity makes (rs_create.c) */
+/* NULL, or: the constant part is not what its capacity makes (rs_create.c) */
+const char *rs_shape_wrong(const rs_engine_t *e);
 
-/* The block is ours: asserted at the entry of every call, since all memory that a host hands in twice can be somebody else's. */
+/*
+ * The block is ours: asserted at the entry of every call, since all memory that a host hands in twice can be somebody
+ * else's.
+ */
 static inline void rs_enter(const rs_engine_t *e) { RS_ASSERT(e->magic == RS_ENGINE_MAGIC); }
 
 /* Time never goes back: a clock that was set, or two processes that read theirs in the other order. */

@@ -8,12 +8,12 @@
 #define OLD    "A name of the version before, for this one: see the documentation."
 
 struct figure {
-    const char    *name, *json, *sentence;
+    const char *name, *json, *sentence;
     enum base_kind kind;
-    double       (*of)(const struct rs_figures_class *c);
+    double (*of)(const struct rs_figures_class *c);
 };
 
-#define RS_FIGURE(id, name, kind, json, value, sentence) \
+#define RS_FIGURE(id, name, kind, json, value, sentence)                                                               \
     static double value_##id(const struct rs_figures_class *c) { return (double)(value); }
 #define RS_WAS(host, name, json, id)
 #include "rs_figures.def"
@@ -34,7 +34,11 @@ static const struct figure figures[FIGURES] = {
 };
 
 /* The names of the version before. */
-static const struct { enum rs_at at; const char *name, *json; int figure; } olds[] = {
+static const struct {
+    enum rs_at at;
+    const char *name, *json;
+    int figure;
+} olds[] = {
 #define RS_FIGURE(id, name, kind, json, value, sentence)
 #define RS_WAS(host, name, json, id) { host, name, json, FIGURE_##id },
 #include "rs_figures.def"
@@ -46,7 +50,8 @@ static const struct { enum rs_at at; const char *name, *json; int figure; } olds
 static const struct base_label no_label = { NULL, NULL };
 
 const char *rs_why_name(enum rs_why why) {
-    static const char *const names[RS_WHYS] = { "class-full", "share-full", "queue-full", "no-thread", "no-descriptor", "too-long" };
+    static const char *const names[RS_WHYS] = { "class-full", "share-full",    "queue-full",
+                                                "no-thread",  "no-descriptor", "too-long" };
     return names[why];
 }
 
@@ -70,7 +75,7 @@ double rs_figures_share(const struct rs_figures_class *c, uint64_t bytes_of_all)
     return bytes_of_all ? (double)c->s.counts.bytes / (double)bytes_of_all : 0.0;
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
 static void refused_by(struct base_json *j, const uint64_t *refused) {
     base_json_object(j, "refused_by");
@@ -82,7 +87,8 @@ static void known(struct base_json *j, const char *key, double value) {
     if (key && !isnan(value)) base_json_number(j, key, value);
 }
 
-static void json_class(struct base_json *j, const struct rs_figures *f, const struct rs_figures_class *c, uint64_t bytes) {
+static void json_class(struct base_json *j, const struct rs_figures *f, const struct rs_figures_class *c,
+                       uint64_t bytes) {
     base_json_object(j, NULL);
     base_json_text(j, "name", c->s.settings.name);
     base_json_truth(j, "retired", c->s.retired);
@@ -104,7 +110,7 @@ void rs_figures_json(struct base_sink sink, const struct rs_figures *f) {
     base_json_text(&j, "state", f->on ? "on" : "off");
     base_json_text(&j, "scheduler", rs_sched_name((int)s->sched));
     base_json_text(&j, "gate", rs_gate_name((int)s->gate));
-    if (f->at == RS_AT_SQUID) {     /* of the version before */
+    if (f->at == RS_AT_SQUID) { /* of the version before */
         base_json_truth(&j, "on", f->on);
         base_json_text(&j, "order", rs_sched_name((int)s->sched));
         base_json_whole(&j, "waited_too_long", f->refused[RS_WHY_TOO_LONG]);
@@ -145,10 +151,10 @@ void rs_figures_none_json(struct base_sink sink, const char *state, const char *
     base_json_done(&j);
 }
 
-/* ---- Prometheus ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Prometheus -------------------------------------------------------------------------------------------------- */
 
-static void prometheus_class(struct base_sink sink, const struct rs_figures *f, const char *prefix, const char *name, const struct figure *of,
-                             const char *sentence) {
+static void prometheus_class(struct base_sink sink, const struct rs_figures *f, const char *prefix, const char *name,
+                             const struct figure *of, const char *sentence) {
     bool begun = false;
 
     for (uint32_t i = 0; i < f->nclasses; i++) {
@@ -163,52 +169,63 @@ static void prometheus_class(struct base_sink sink, const struct rs_figures *f, 
 }
 
 static void prometheus_refused(struct base_sink sink, const struct rs_figures *f) {
-    base_prometheus_family(sink, CLASS, "refused_total", BASE_COUNTER, "Requests answered 503, by the reason, as far as it is known by class.");
+    base_prometheus_family(sink, CLASS, "refused_total", BASE_COUNTER,
+                           "Requests answered 503, by the reason, as far as it is known by class.");
     for (uint32_t i = 0; i < f->nclasses; i++)
         for (int w = 0; w < RS_WHYS; w++)
-            base_prometheus_sample(sink, CLASS, "refused_total", (struct base_label){ "class", f->classes[i].s.settings.name },
-                                   (struct base_label){ "reason", rs_why_name((enum rs_why)w) }, (double)f->classes[i].refused[w]);
+            base_prometheus_sample(
+                sink, CLASS, "refused_total", (struct base_label){ "class", f->classes[i].s.settings.name },
+                (struct base_label){ "reason", rs_why_name((enum rs_why)w) }, (double)f->classes[i].refused[w]);
     base_prometheus_family(sink, ENGINE, "refused_total", BASE_COUNTER, "Requests answered 503, by the reason.");
     for (int w = 0; w < RS_WHYS; w++)
-        base_prometheus_sample(sink, ENGINE, "refused_total", (struct base_label){ "reason", rs_why_name((enum rs_why)w) }, no_label,
+        base_prometheus_sample(sink, ENGINE, "refused_total",
+                               (struct base_label){ "reason", rs_why_name((enum rs_why)w) }, no_label,
                                (double)f->refused[w]);
 }
 
 /* Of the version before: a name that is all there is to it. */
-static void old_one(struct base_sink sink, const char *name, enum base_kind kind, struct base_label label, double value, bool first) {
+static void old_one(struct base_sink sink, const char *name, enum base_kind kind, struct base_label label, double value,
+                    bool first) {
     if (first) base_prometheus_family(sink, "", name, kind, OLD);
     base_prometheus_sample(sink, "", name, label, no_label, value);
 }
 
 static void prometheus_olds(struct base_sink sink, const struct rs_figures *f) {
     for (size_t i = 0; i < OLDS; i++)
-        if (olds[i].at == f->at && olds[i].name) prometheus_class(sink, f, "", olds[i].name, figures + olds[i].figure, OLD);
+        if (olds[i].at == f->at && olds[i].name)
+            prometheus_class(sink, f, "", olds[i].name, figures + olds[i].figure, OLD);
     if (f->at == RS_AT_SQUID) {
         old_one(sink, "squid_fqrs_on", BASE_GAUGE, no_label, f->on, true);
-        old_one(sink, "squid_fqrs_waited_too_long_total", BASE_COUNTER, no_label, (double)f->refused[RS_WHY_TOO_LONG], true);
+        old_one(sink, "squid_fqrs_waited_too_long_total", BASE_COUNTER, no_label, (double)f->refused[RS_WHY_TOO_LONG],
+                true);
         return;
     }
     old_one(sink, "fairgate_qos_timed_out_total", BASE_COUNTER, no_label, (double)f->refused[RS_WHY_TOO_LONG], true);
     for (int w = 0; w < RS_WHYS; w++)
-        old_one(sink, "fairgate_qos_unserved_total", BASE_COUNTER, (struct base_label){ "reason", rs_why_name((enum rs_why)w) },
-                (double)f->refused[w], !w);
+        old_one(sink, "fairgate_qos_unserved_total", BASE_COUNTER,
+                (struct base_label){ "reason", rs_why_name((enum rs_why)w) }, (double)f->refused[w], !w);
 }
 
 static void prometheus_state(struct base_sink sink, enum rs_at at, const char *state) {
     base_prometheus_family(sink, ENGINE, "state", BASE_GAUGE, "1 of what requests are: scheduled (on), or why not.");
     base_prometheus_sample(sink, ENGINE, "state", (struct base_label){ "state", state }, no_label, 1);
-    if (at == RS_AT_HTTPD) old_one(sink, "fairgate_qos_state", BASE_GAUGE, (struct base_label){ "state", state }, 1, true);
+    if (at == RS_AT_HTTPD)
+        old_one(sink, "fairgate_qos_state", BASE_GAUGE, (struct base_label){ "state", state }, 1, true);
 }
 
-void rs_figures_none_prometheus(struct base_sink sink, enum rs_at at, const char *state) { prometheus_state(sink, at, state); }
+void rs_figures_none_prometheus(struct base_sink sink, enum rs_at at, const char *state) {
+    prometheus_state(sink, at, state);
+}
 
 void rs_figures_prometheus(struct base_sink sink, const struct rs_figures *f) {
     bool squid = f->at == RS_AT_SQUID;
     const struct base_figure engine[] = {
         { "window", NULL, "Requests that the server may work on at one time; 0 if the window does not count requests.",
           squid ? "squid_fqrs_window" : "fairgate_qos_window", f->all.window, BASE_GAUGE },
-        { "link_bytes_per_second", NULL, "What the link carries, as it is configured; 0 if it is not.", NULL, (double)f->all.settings.rate, BASE_GAUGE },
-        { "rebuilds_total", NULL, "Times the engine was made anew, since a process died inside it.", NULL, f->all.rebuilds, BASE_COUNTER },
+        { "link_bytes_per_second", NULL, "What the link carries, as it is configured; 0 if it is not.", NULL,
+          (double)f->all.settings.rate, BASE_GAUGE },
+        { "rebuilds_total", NULL, "Times the engine was made anew, since a process died inside it.", NULL,
+          f->all.rebuilds, BASE_COUNTER },
     };
 
     prometheus_state(sink, f->at, f->on ? "on" : "off");

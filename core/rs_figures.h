@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rs_figures.h - what an engine and its classes have to tell, in the same words at every host: JSON, and names for Prometheus.
+ * rs_figures.h - what an engine and its classes have to tell, in the same words at every host: JSON, and names for
+ * Prometheus.
  *
- * The table of a class's figures is rs_figures.def.  A host takes a look (struct rs_figures) under its lock, lets go of that, and writes; the figures
- * that only it has (its threads, its pages) are struct base_figure and follow.  What refuses requests is a label, the same words in both forms.
+ * The table of a class's figures is rs_figures.def.  A host takes a look (struct rs_figures) under its lock, lets go of
+ * that, and writes; the figures that only it has (its threads, its pages) are struct base_figure and follow.  What
+ * refuses requests is a label, the same words in both forms.
  *
  * A class's names hold letters, digits, '-', '_' and '.' (policy.h), but what writes them escapes all the same.
  */
@@ -20,7 +22,15 @@ extern "C" {
 #endif
 
 /* Why a request was answered 503: the engine's reasons, then those of hosts. */
-enum rs_why { RS_WHY_CLASS_FULL, RS_WHY_SHARE_FULL, RS_WHY_QUEUE_FULL, RS_WHY_NO_THREAD, RS_WHY_NO_DESCRIPTOR, RS_WHY_TOO_LONG, RS_WHYS };
+enum rs_why {
+    RS_WHY_CLASS_FULL,
+    RS_WHY_SHARE_FULL,
+    RS_WHY_QUEUE_FULL,
+    RS_WHY_NO_THREAD,
+    RS_WHY_NO_DESCRIPTOR,
+    RS_WHY_TOO_LONG,
+    RS_WHYS
+};
 const char *rs_why_name(enum rs_why why);       /* "class-full" */
 
 /* Whose names of the version before go on. */

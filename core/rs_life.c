@@ -9,11 +9,12 @@
  *
  * A move first writes the fields that the new state needs, then `life`, then lists and sums: see base_block.h.
  *
- * The account: what is known of the whole response, r->estimate, is charged at release up to rs_upfront_max, which is r->covered; bytes
- * beyond are charged as they come, as a debt of the flow.  When the response turns out to be less, what was taken comes back.
+ * The account: what is known of the whole response, r->estimate, is charged at release up to rs_upfront_max, which is
+ * r->covered; bytes beyond are charged as they come, as a debt of the flow.  When the response turns out to be less,
+ * what was taken comes back.
  *
- * What happens for every request is written to be short: a response that keeps within its estimate touches its ticket and its class, and
- * the rest is reached through e->watch and calls that are rarely made.
+ * What happens for every request is written to be short: a response that keeps within its estimate touches its ticket
+ * and its class, and the rest is reached through e->watch and calls that are rarely made.
  */
 #include "class_queue.h"
 #include "rs_account.h"
@@ -30,9 +31,10 @@ static void set_free(rs_engine_t *e, struct rs_ticket_row *r, uint32_t t) {
     e->free_first = t;
 }
 
-/* ---- slots ------------------------------------------------------------------------------------------------------------------- */
+/* ---- slots ------------------------------------------------------------------------------------------------------- */
 
-static inline void take_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row, const struct rs_ticket_row *r) {
+static inline void take_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row,
+                             const struct rs_ticket_row *r) {
     uint64_t rest = rs_row_rest(r);
     o->outstanding++;
     row->outstanding++;
@@ -42,7 +44,8 @@ static inline void take_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_clas
     if (row->outstanding == 1) e->weight_busy += row->settings.weight;
 }
 
-static inline void give_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row, const struct rs_ticket_row *r) {
+static inline void give_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row,
+                             const struct rs_ticket_row *r) {
     uint64_t rest = rs_row_rest(r);
     o->outstanding--;
     row->outstanding--;
@@ -52,7 +55,7 @@ static inline void give_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_clas
     if (row->outstanding == 0) e->weight_busy -= row->settings.weight;
 }
 
-/* ---- queued ------------------------------------------------------------------------------------------------------------------ */
+/* ---- queued ------------------------------------------------------------------------------------------------------ */
 
 static RARELY enum rs_refusal life_refuse(struct rs_class_row *row, enum rs_refusal why) {
     if (why == RS_CLASS_FULL) row->counts.refused_class++;
@@ -82,7 +85,10 @@ static inline enum rs_refusal take_place(rs_engine_t *e, struct rs_class_row *ro
     return no_place(e);
 }
 
-/* Somebody must hear of a new one: the class goes shortest first, the scheduler looks at tickets, or it is next in its class. */
+/*
+ * Somebody must hear of a new one: the class goes shortest first, the scheduler looks at tickets, or it is next in its
+ * class.
+ */
 static RARELY enum rs_refusal tell_of_new(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f, uint32_t t) {
     const struct rs_sched_ops *ops = rs_sched_ops(e);
     if (f->shortest) rs_queue_push_sized(e, o, f, t);
@@ -92,8 +98,8 @@ static RARELY enum rs_refusal tell_of_new(rs_engine_t *e, struct rs_outlet *o, s
     return RS_OK;
 }
 
-enum rs_refusal rs_submit(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_t outlet, uint64_t estimate, uint32_t owner, uint64_t tag,
-                          rs_ticket_t *ticket) {
+enum rs_refusal rs_submit(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_t outlet, uint64_t estimate,
+                          uint32_t owner, uint64_t tag, rs_ticket_t *ticket) {
     rs_enter(e);
     RS_ASSERT(outlet < e->capacity.outlets);
     now = rs_clamp_now(e, now);
@@ -117,7 +123,7 @@ enum rs_refusal rs_submit(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_
     r->received = 0;
     r->submitted = now;
     r->seq = e->seq++;
-    r->class = (uint16_t)class;
+    r->class = (uint16_t)(class);
     r->outlet = (uint8_t)outlet;
     r->was_parked = 0;
     struct rs_outlet *o = rs_outlet(e, outlet);
@@ -182,10 +188,11 @@ bool rs_cancel(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     return 1;
 }
 
-/* ---- released ---------------------------------------------------------------------------------------------------------------- */
+/* ---- released ---------------------------------------------------------------------------------------------------- */
 
 /*
- * Whoever waited too long in a class that goes shortest first goes instead of the one that the scheduler looked at, and pays its own size.
+ * Whoever waited too long in a class that goes shortest first goes instead of the one that the scheduler looked at, and
+ * pays its own size.
  */
 static RARELY uint32_t overdue_instead(rs_engine_t *e, struct rs_outlet *o, uint32_t looked_at) {
     struct rs_ticket_row *r = rs_row(e, looked_at);
@@ -200,7 +207,8 @@ static RARELY uint32_t overdue_instead(rs_engine_t *e, struct rs_outlet *o, uint
     return t;
 }
 
-static inline rs_ticket_t life_release(rs_engine_t *e, struct rs_outlet *o, uint32_t t, struct rs_ticket_row *r, rs_time_t now) {
+static inline rs_ticket_t life_release(rs_engine_t *e, struct rs_outlet *o, uint32_t t, struct rs_ticket_row *r,
+                                       rs_time_t now) {
     struct rs_flow *f = rs_row_flow(e, r);
     rs_ticket_t ticket = rs_row_ticket(r);
     struct rs_class_row *row = rs_row_class(e, r);
@@ -217,8 +225,8 @@ static inline rs_ticket_t life_release(rs_engine_t *e, struct rs_outlet *o, uint
 }
 
 /*
- * The window beyond which the gate can't keep the shares: min over the waiting classes of (what it has here) / (its share of
- * weight).  A class that waits alone has no share to keep.
+ * The window beyond which the gate can't keep the shares: min over the waiting classes of (what it has here) / (its
+ * share of weight).  A class that waits alone has no share to keep.
  */
 static RARELY void answer_share_cap(rs_engine_t *e, struct rs_outlet *o) {
     uint64_t weights = 0, cap = RS_NIL;
@@ -319,7 +327,8 @@ static RARELY int life_goes_on(rs_engine_t *e, struct rs_ticket_row *r, struct r
         r->estimate = r->received;
     }
     r->charged += owe(e, rs_row_flow(e, r), at_most_max(r->received - r->covered));
-    r->covered = rs_sched_ops(e)->refund ? r->received : r->estimate;      /* without accounts nobody need hear of the rest */
+    /* without accounts nobody need hear of the rest */
+    r->covered = rs_sched_ops(e)->refund ? r->received : r->estimate;
     return 1;
 }
 
@@ -383,10 +392,11 @@ bool rs_resume(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     return 1;
 }
 
-/* ---- ended ------------------------------------------------------------------------------------------------------------------- */
+/* ---- ended ------------------------------------------------------------------------------------------------------- */
 
 /*
- * Its account was charged more than came, or its class has nothing left here, or the gate listens.  The row is free, and stands as it was.
+ * Its account was charged more than came, or its class has nothing left here, or the gate listens.  The row is free,
+ * and stands as it was.
  */
 static RARELY int life_settle(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f, struct rs_ticket_row *r) {
     if (r->charged > r->received) refund(e, o, r, r->received);
@@ -396,8 +406,8 @@ static RARELY int life_settle(rs_engine_t *e, struct rs_outlet *o, struct rs_flo
 }
 
 /* length: what a whole one tells the mean. */
-static inline __attribute__((always_inline)) int life_end(rs_engine_t *e, struct rs_ticket_row *r, uint32_t t, enum rs_state state, int whole,
-                                                     uint64_t length) {
+static inline __attribute__((always_inline)) int life_end(rs_engine_t *e, struct rs_ticket_row *r, uint32_t t,
+                                                          enum rs_state state, int whole, uint64_t length) {
     struct rs_class_row *row = rs_row_class(e, r);
     struct rs_flow *f = rs_row_flow(e, r);
     struct rs_outlet *o = rs_flow_outlet(e, f);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Everything but tickets, settings and counts, made anew from the tickets: after the holder of the lock died, and whenever settings
- * changed. O(classes x outlets + tickets x log tickets), no memory but the tickets' own links.
+ * Everything but tickets, settings and counts, made anew from the tickets: after the holder of the lock died, and
+ * whenever settings changed. O(classes x outlets + tickets x log tickets), no memory but the tickets' own links.
  *
- * Accounts and learnt windows are kept while discipline and gate are the same and the values can be right; one that can't is neutral.
+ * Accounts and learnt windows are kept while discipline and gate are the same and the values can be right; one that
+ * can't is neutral.
  */
 #include "class_queue.h"
 #include "rs_engine.h"
@@ -36,7 +37,8 @@ uint32_t rs_places_of(const rs_engine_t *e, const struct rs_class_row *row) {
 /* See RESERVED PLACES in base_block.h; after set_weights. */
 static void set_places(rs_engine_t *e) {
     uint32_t kept = 0, light = 0, half;
-    e->queued_max = e->settings.queue_max && e->settings.queue_max < e->capacity.tickets ? e->settings.queue_max : e->capacity.tickets;
+    e->queued_max = e->settings.queue_max && e->settings.queue_max < e->capacity.tickets ? e->settings.queue_max
+                                                                                         : e->capacity.tickets;
     half = e->queued_max / 2;
     for (uint32_t c = 0; c < e->capacity.classes; c++) {
         struct rs_class_row *row = rs_class_row(e, c);
@@ -114,7 +116,8 @@ static uint32_t sort_out(rs_engine_t *e, int keep_accounts) {
         enum rs_state state = rs_row_state(r);
         if (r->seq >= e->seq) e->seq = r->seq + 1;
         if (state > RS_PARKED || (state != RS_FREE && (r->class >= e->classes || r->outlet >= e->capacity.outlets))) {
-            r->life = rs_life_after(rs_row_ticket(r));   /* can't come from a kill; a place that is lost for ever is worse than a ticket */
+            /* can't come from a kill; a place that is lost for ever is worse than a ticket */
+            r->life = rs_life_after(rs_row_ticket(r));
             state = RS_FREE;
         }
         const struct rs_class_row *row = rs_class_row(e, state == RS_FREE ? 0 : r->class);
@@ -135,7 +138,7 @@ static uint32_t sort_out(rs_engine_t *e, int keep_accounts) {
             if (r->estimate < r->received) r->estimate = r->received;
             if (r->covered < r->received) r->covered = r->received;
             if (r->covered > r->estimate) r->covered = r->estimate;
-            if (!keep_accounts) r->charged = 0;     /* nothing to give back from an account that is new */
+            if (!keep_accounts) r->charged = 0; /* nothing to give back from an account that is new */
             count_outstanding(e, r);
         }
     }
@@ -197,7 +200,7 @@ void rs_make_anew(rs_engine_t *e, rs_time_t now) {
     const struct rs_sched_ops *sched = rs_sched_ops(e);
     const struct rs_gate_ops *gate = rs_gate_ops(e);
     int keep_accounts = e->built_sched == e->settings.sched, keep_gate = e->built_gate == e->settings.gate;
-    e->built_sched = e->built_gate = RS_NIL;    /* whoever dies from here on leaves accounts that nobody trusts */
+    e->built_sched = e->built_gate = RS_NIL; /* whoever dies from here on leaves accounts that nobody trusts */
     RS_BARRIER();
     e->watch = (sched->charge || gate->arrived ? RS_WATCH_BYTES : 0) | (gate->ended ? RS_WATCH_ENDS : 0) |
                (gate->slice ? RS_WATCH_BYTES | RS_WATCH_SLOTS : 0) |
@@ -246,7 +249,8 @@ const char *rs_rebuild(rs_engine_t *e, rs_time_t now) {
     if (!wrong && e->journal_valid) wrong = journal_wrong(e);
     if (wrong) return wrong;
     now = rs_clamp_now(e, now);
-    e->rebuilds += e->rebuilds != UINT32_MAX;      /* who comes to 0 again would be asked for sums that a kill may have left wrong */
+    /* who comes to 0 again would be asked for sums that a kill may have left wrong */
+    e->rebuilds += e->rebuilds != UINT32_MAX;
     if (e->journal_valid) rs_journal_apply(e, now);
     else rs_make_anew(e, now);
     return NULL;

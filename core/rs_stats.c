@@ -86,7 +86,7 @@ bool rs_class_stats(const rs_engine_t *e, uint32_t class, struct rs_class_stats 
     const struct rs_class_row *row = rs_class_row(e, class);
     const struct rs_sched_ops *ops = rs_sched_ops(e);
     out->settings = row->settings;
-    out->settings.name[RS_NAME_MAX - 1] = 0;     /* whoever may have written there */
+    out->settings.name[RS_NAME_MAX - 1] = 0; /* whoever may have written there */
     out->retired = row->retired;
     out->queued = row->queued;
     out->outstanding = row->outstanding;

@@ -2,8 +2,8 @@
 /*
  * sched.h - what a discipline is: which class at an outlet goes next.
  *
- * A discipline is one file with one table.  It keeps a private state per outlet (rs_sched_state, `size` bytes), reads flows and tickets,
- * and changes neither.  c is a class number; flows are up to date when a hook is called.
+ * A discipline is one file with one table.  It keeps a private state per outlet (rs_sched_state, `size` bytes), reads
+ * flows and tickets, and changes neither.  c is a class number; flows are up to date when a hook is called.
  *
  *     flow:  idle ─backlog→ waiting ─drained→ (released ones outstanding) ─idle→ idle
  *
@@ -11,17 +11,18 @@
  *     enter/leave   a ticket joined, left the queue (NULL for disciplines that look at flows only)
  *     backlog       the flow has its first queued request
  *     head          flow->best changed without a release, the flow still waits
- *     take          who goes next, its ticket's index, RS_NIL if nobody waits: its request leaves the queue after this (flow->queued still counts it), and rs_flow_cost is on the
- *                   account, of which the engine takes what pays debts off flow->owed
+ *     take          who goes next, its ticket's index, RS_NIL if nobody waits: its request leaves the queue after this
+ *                   (flow->queued still counts it), and rs_flow_cost is on the account, of which the engine takes what
+ *                   pays debts off flow->owed
  *     taken         (NULL: not interested) that request has left, and the flow still waits
  *     drained       the last queued request was cancelled
  *     charge        bytes (<= RS_BYTES_MAX) that came, for a discipline that charges on receipt; NULL for others
- *     refund        bytes given back, never more than were taken, or flow->owed has become less, for a discipline that charges at release;
- *                   NULL for others
+ *     refund        bytes given back, never more than were taken, or flow->owed has become less, for a discipline that
+ *                   charges at release; NULL for others
  *     idle          nothing waits and nothing is outstanding (NULL: nothing to forget)
  *
- * restore makes the whole state anew from the flows (after create, configure and a rebuild).  With `keep`, accounts that were
- * there are kept as far as they can be right; those of fresh classes, and all without it, become neutral.
+ * restore makes the whole state anew from the flows (after create, configure and a rebuild).  With `keep`, accounts
+ * that were there are kept as far as they can be right; those of fresh classes, and all without it, become neutral.
  */
 #ifndef FAIRGATE_SCHED_H
 #define FAIRGATE_SCHED_H
@@ -46,6 +47,7 @@ struct rs_sched_ops {
     const char *(*check)(const rs_engine_t *e, const struct rs_outlet *o);                      /* NULL or a sentence */
 };
 
-extern const struct rs_sched_ops rs_sched_fifo, rs_sched_drr, rs_sched_rfq, rs_sched_rfq_paper, rs_sched_levels, rs_sched_shortest;
+extern const struct rs_sched_ops rs_sched_fifo, rs_sched_drr, rs_sched_rfq, rs_sched_rfq_paper, rs_sched_levels,
+    rs_sched_shortest;
 
 #endif

@@ -2,26 +2,33 @@
 /*
  * sched_drr.c - deficit round robin over the bytes of responses.
  *
- * Source: website-gateway paper 3.3 (Fig. 7), after Shreedhar and Varghese.  A class that waits earns its quantum once a round; its next
- * request goes when the deficit counter covers the response's estimate, and the estimate is taken off.  Departures:
+ * Source: website-gateway paper 3.3 (Fig. 7), after Shreedhar and Varghese.  A class that waits earns its quantum once
+ * a round; its next request goes when the deficit counter covers the response's estimate, and the estimate is taken
+ * off.  Departures:
  *
- * - Quanta are ratios.  One round gives `step` bytes per weight to everybody, so chosen that a round is about ROUND mean responses, and
- *   no less than one for the heaviest class: fine interleaving, and few rounds in which a class is looked at for nothing.
- * - No spinning.  A class that needs more than the coming round sleeps in a heap until the round that suffices, and when no class is
- *   ready the round is made as long as the nearest sleeper needs.  O(1) per release where quanta fit, O(log classes) where they don't.
- * - Classes earn when they are looked at: `level` sums what all rounds gave per weight, and each remembers the level up to which it has
- *   earned.  So a step of any length keeps everybody's ratio.
- * - Estimates are corrected: what was too much comes back (refund).  What was too little is no negative deficit but a debt beside it,
- *   flow->owed, which the class's next requests pay off in parts (rs_flow_cost): so no class is silenced by what came.
- * - The paper erases the deficit when the queue is empty.  Here a class with responses outstanding keeps it, since corrections may
- *   still come, but earns nothing with an empty queue.  When the last response has ended, a positive deficit is erased and a debt stays:
- *   a pause earns no credit and pays no debt.
- * - The paper adds the quantum, finds the window closed, and takes the quantum off again; here nobody looks before a slot is free.
- * - A class whose queue ran empty within its turn and that is back before the round has ended goes on with what is left of it, at once.
- *   At the end of the round, as in the paper, it would lose a share that it has earned whenever its queue is short.
+ * - Quanta are ratios.  One round gives `step` bytes per weight to everybody, so chosen that a round is about ROUND
+ *   mean responses, and no less than one for the heaviest class: fine interleaving, and few rounds in which a class is
+ *   looked at for nothing.
+ * - No spinning.  A class that needs more than the coming round sleeps in a heap until the round that suffices, and
+ *   when no class is ready the round is made as long as the nearest sleeper needs.  O(1) per release where quanta fit,
+ *   O(log classes) where they don't.
+ * - Classes earn when they are looked at: `level` sums what all rounds gave per weight, and each remembers the level
+ *   up to which it has earned.  So a step of any length keeps everybody's ratio.
+ * - Estimates are corrected: what was too much comes back (refund).  What was too little is no negative deficit but a
+ *   debt beside it, flow->owed, which the class's next requests pay off in parts (rs_flow_cost): so no class is
+ *   silenced by what came.
+ * - The paper erases the deficit when the queue is empty.  Here a class with responses outstanding keeps it, since
+ *   corrections may still come, but earns nothing with an empty queue.  When the last response has ended, a positive
+ *   deficit is erased and a debt stays: a pause earns no credit and pays no debt.
+ * - The paper adds the quantum, finds the window closed, and takes the quantum off again; here nobody looks before a
+ *   slot is free.
+ * - A class whose queue ran empty within its turn and that is back before the round has ended goes on with what is
+ *   left of it, at once. At the end of the round, as in the paper, it would lose a share that it has earned whenever
+ *   its queue is short.
  *
- * WHERE A CLASS IS.  OUT: nothing waits.  ROUND_0, ROUND_1: in the list of the round under way (d->round; its first is being served), or
- * of the next one.  SLEEP: in the heap by the level that it needs.  Lists are linked by index through the rows.
+ * WHERE A CLASS IS.  OUT: nothing waits.  ROUND_0, ROUND_1: in the list of the round under way (d->round; its first is
+ * being served), or of the next one.  SLEEP: in the heap by the level that it needs.  Lists are linked by index through
+ * the rows.
  */
 #include "sched.h"
 #include "base_arena.h"
@@ -29,23 +36,25 @@
 
 enum where { ROUND_0, ROUND_1, SLEEP, OUT };
 
-struct list { uint32_t first, last; };
+struct list {
+    uint32_t first, last;
+};
 
 struct drr {
     struct list list[2];
-    uint32_t    round;              /* the list of the round under way: 0 or 1 */
-    uint32_t    released;           /* since `mean` was taken, and their estimates */
-    uint64_t    released_bytes;
-    uint64_t    level;              /* fine bytes per weight given so far */
-    uint64_t    step;               /* what a round gives */
-    uint64_t    mean;               /* estimate, over whole rounds; 0 = none yet */
-    uint32_t    row_at;
-    struct rs_heap sleepers;        /* by the level that they wait for */
+    uint32_t round;    /* the list of the round under way: 0 or 1 */
+    uint32_t released; /* since `mean` was taken, and their estimates */
+    uint64_t released_bytes;
+    uint64_t level; /* fine bytes per weight given so far */
+    uint64_t step;  /* what a round gives */
+    uint64_t mean;  /* estimate, over whole rounds; 0 = none yet */
+    uint32_t row_at;
+    struct rs_heap sleepers; /* by the level that they wait for */
 };
 
 struct drr_row {
-    int64_t  deficit;               /* fine bytes */
-    uint64_t earned;                /* the level up to which `deficit` is right, while the class waits */
+    int64_t deficit; /* fine bytes */
+    uint64_t earned; /* the level up to which `deficit` is right, while the class waits */
     uint32_t weight;
     uint32_t where;
     uint32_t next, prev;
@@ -53,12 +62,13 @@ struct drr_row {
 
 #define LEVEL_MAX   ((uint64_t)1 << 61)
 #define DEFICIT_MAX ((int64_t)1 << 60)
-#define SHORT_WAY   ((uint64_t)1 << 40)     /* x a weight fits in 64 bits */
-#define MEAN_OF     64u                     /* releases, or a round if that has more */
-#ifndef RS_PATIENCE                         /* looks and wake-ups for one choice: a few of each class, or something goes in circles */
+#define SHORT_WAY   ((uint64_t)1 << 40) /* x a weight fits in 64 bits */
+#define MEAN_OF     64u                 /* releases, or a round if that has more */
+/* looks and wake-ups for one choice: a few of each class, or something goes in circles */
+#ifndef RS_PATIENCE
 #define RS_PATIENCE (16u << 16)
 #endif
-#define ROUND       8u                      /* mean responses in a round of few classes */
+#define ROUND 8u /* mean responses in a round of few classes */
 
 static uint64_t drr_layout(uint32_t classes, struct drr *d) {
     uint64_t used = sizeof *d, heap = offsetof(struct drr, sleepers);
@@ -74,7 +84,9 @@ static uint64_t drr_size(uint32_t classes) {
     return drr_layout(classes, &d);
 }
 
-static struct drr_row *drr_row_of(const struct drr *d, uint32_t c) { return (struct drr_row *)((uintptr_t)d + d->row_at) + c; }
+static struct drr_row *drr_row_of(const struct drr *d, uint32_t c) {
+    return (struct drr_row *)((uintptr_t)d + d->row_at) + c;
+}
 
 static void append(struct drr *d, uint32_t round, uint32_t c, struct drr_row *r) {
     struct list *l = &d->list[round];
@@ -123,7 +135,9 @@ static void earn(struct drr *d, struct drr_row *r) {
     r->earned = d->level;
 }
 
-static int64_t need_of(const rs_engine_t *e, const struct rs_flow *f) { return (int64_t)(rs_flow_cost(e, f) << RS_FINE); }
+static int64_t need_of(const rs_engine_t *e, const struct rs_flow *f) {
+    return (int64_t)(rs_flow_cost(e, f) << RS_FINE);
+}
 
 /* The level at which the class can pay for its next request, which it can't yet. */
 static uint64_t wake_level(uint64_t level, const struct drr_row *r, int64_t need) {
@@ -162,8 +176,8 @@ static void set_step(const rs_engine_t *e, struct drr *d) {
 }
 
 /*
- * Over whole rounds: within one, who needs little goes first and who slept comes last, so the mean of a round's end would be far too
- * large, and with it the next round.
+ * Over whole rounds: within one, who needs little goes first and who slept comes last, so the mean of a round's end
+ * would be far too large, and with it the next round.
  */
 static void take_mean(const rs_engine_t *e, struct drr *d) {
     d->mean = d->released_bytes / d->released;
@@ -199,7 +213,8 @@ static void drr_backlog(rs_engine_t *e, struct rs_outlet *o, uint32_t c) {
     struct drr *d = rs_sched_state(e, o);
     struct drr_row *r = drr_row_of(d, c);
     int64_t need = need_of(e, rs_flow(e, o, c));
-    if (!d->mean) {     /* the first request ever is the first guess: any constant would be a thousand tiny responses, or no round at all */
+    /* the first request ever is the first guess: any constant would be a thousand tiny responses, or no round at all */
+    if (!d->mean) {
         d->mean = (uint64_t)need >> RS_FINE;
         set_step(e, d);
     }
@@ -322,7 +337,8 @@ static void drr_restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
         if (rs_flow(e, o, c)->queued) drr_backlog(e, o, c);
 }
 
-static const char *check_list(const rs_engine_t *e, const struct rs_outlet *o, const struct drr *d, uint32_t round, uint32_t *seen) {
+static const char *check_list(const rs_engine_t *e, const struct rs_outlet *o, const struct drr *d, uint32_t round,
+                              uint32_t *seen) {
     uint32_t prev = RS_NIL;
     for (uint32_t c = d->list[round].first; c != RS_NIL; c = drr_row_of(d, c)->next) {
         if (c >= e->classes) return "drr: a round names an unknown class";
@@ -346,8 +362,10 @@ static const char *check_row(const rs_engine_t *e, const struct rs_outlet *o, co
     if (r->where == OUT) return NULL;
     if (r->earned > d->level) return "drr: a class earned ahead of the rounds";
     /* Of its debt it pays more or less as its mean changes: nobody wakes it for that. */
-    __int128 most = (__int128)(rs_row(e, f->best)->covered + f->owed) << RS_FINE;       /* without a bound of debts it can be more than 64 bits hold */
-    if (r->where == SLEEP && r->earned + (most - r->deficit + r->weight - 1) / r->weight < rs_heap_nodes(h)[rs_heap_places(h)[c]].key)
+    /* without a bound of debts it can be more than 64 bits hold */
+    __int128 most = (__int128)(rs_row(e, f->best)->covered + f->owed) << RS_FINE;
+    if (r->where == SLEEP &&
+        r->earned + (most - r->deficit + r->weight - 1) / r->weight < rs_heap_nodes(h)[rs_heap_places(h)[c]].key)
         return "drr: a class sleeps too long";
     return NULL;
 }
@@ -369,6 +387,15 @@ static const char *drr_check(const rs_engine_t *e, const struct rs_outlet *o) {
 }
 
 const struct rs_sched_ops rs_sched_drr = {
-    .name = "drr", .size = drr_size, .restore = drr_restore, .backlog = drr_backlog, .head = drr_head, .take = drr_take,
-    .drained = drr_drained, .refund = drr_refund, .idle = idle, .balance = drr_balance, .check = drr_check,
+    .name = "drr",
+    .size = drr_size,
+    .restore = drr_restore,
+    .backlog = drr_backlog,
+    .head = drr_head,
+    .take = drr_take,
+    .drained = drr_drained,
+    .refund = drr_refund,
+    .idle = idle,
+    .balance = drr_balance,
+    .check = drr_check,
 };

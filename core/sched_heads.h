@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sched_heads.h - the waiting classes in a heap by a key of each one's next request: what disciplines without accounts are made of.
+ * sched_heads.h - the waiting classes in a heap by a key of each one's next request: what disciplines without accounts
+ * are made of.
  *
- * The whole private state of such a discipline is the heap.  Inline with the key as an argument, so that each gets a copy made for its key.
+ * The whole private state of such a discipline is the heap.  Inline with the key as an argument, so that each gets a
+ * copy made for its key.
  */
 #ifndef FAIRGATE_SCHED_HEADS_H
 #define FAIRGATE_SCHED_HEADS_H
@@ -43,8 +45,10 @@ static inline const char *rs_heads_check(const rs_engine_t *e, const struct rs_o
     const struct rs_heap *h = rs_sched_state(e, o);
     const char *why = rs_heap_check(h);
     for (uint32_t c = 0; c < e->classes && !why; c++) {
-        if ((rs_flow(e, o, c)->queued != 0) != rs_heap_has(h, c)) why = "heads: the waiting classes and the heap differ";
-        else if (rs_heap_has(h, c) && rs_heap_nodes(h)[rs_heap_places(h)[c]].key != key(e, o, c)) why = "heads: a class has an old key";
+        if ((rs_flow(e, o, c)->queued != 0) != rs_heap_has(h, c))
+            why = "heads: the waiting classes and the heap differ";
+        else if (rs_heap_has(h, c) && rs_heap_nodes(h)[rs_heap_places(h)[c]].key != key(e, o, c))
+            why = "heads: a class has an old key";
     }
     return why;
 }

@@ -2,22 +2,25 @@
 /*
  * sched_rfq.c - request-based fair queuing: the class that was served least, by weight, goes next.
  *
- * Source: access-gateway paper 3.2.  Each class has a counter (ACC) of normalised bytes: bytes divided by weight.  The waiting class with
- * the smallest counter goes.  Two disciplines share this file:
+ * Source: access-gateway paper 3.2.  Each class has a counter (ACC) of normalised bytes: bytes divided by weight.  The
+ * waiting class with the smallest counter goes.  Two disciplines share this file:
  *
- *     rfq-paper   counts what has arrived.  A class keeps the smallest counter until its first byte comes, and takes every free slot
- *                 until then
- *     rfq         counts an estimate at release and corrects it.  What comes late is a debt beside the counter, flow->owed, which the
- *                 class's next requests pay off little by little (rs_flow_cost): one long response would otherwise silence its class for
- *                 minutes
+ *     rfq-paper   counts what has arrived.  A class keeps the smallest counter until its first byte comes, and takes
+ *                 every free slot until then
+ *     rfq         counts an estimate at release and corrects it.  What comes late is a debt beside the counter,
+ *                 flow->owed, which the class's next requests pay off little by little (rs_flow_cost): one long
+ *                 response would otherwise silence its class for minutes
  *
  * Departures of both:
- * - A class that revives takes max(own counter, smallest of the others), eq. 2.  Fig. 2 sets the counter instead, which erases a debt.
- * - "The others" are the classes that wait.  The paper takes all: the counter of a class that is idle, or that only has one slow response
- *   outstanding, stands still while the rest goes on, and whoever starts from it shuts the rest out.  When nobody waits, the
- *   counter that was released last stands for them, so that what was used while alone is not held against a class.
- * - "rfq" charges a response before it has come.  What a reviving class begins at is therefore the least counter less what that class was
- *   charged and has not received: else a class that was alone would bring in all that it had outstanding beside its share.
+ * - A class that revives takes max(own counter, smallest of the others), eq. 2.  Fig. 2 sets the counter instead,
+ *   which erases a debt.
+ * - "The others" are the classes that wait.  The paper takes all: the counter of a class that is idle, or that only
+ *   has one slow response outstanding, stands still while the rest goes on, and whoever starts from it shuts the rest
+ *   out.  When nobody waits, the counter that was released last stands for them, so that what was used while alone is
+ *   not held against a class.
+ * - "rfq" charges a response before it has come.  What a reviving class begins at is therefore the least counter less
+ *   what that class was charged and has not received: else a class that was alone would bring in all that it had
+ *   outstanding beside its share.
  * - The remainder of the division by the weight is carried, so that small responses and large weights lose nothing.
  */
 #include "sched.h"
@@ -25,14 +28,14 @@
 #include "base_heap.h"
 
 struct rfq {
-    uint64_t last;                  /* largest counter at which somebody was released */
+    uint64_t last; /* largest counter at which somebody was released */
     uint32_t row_at;
-    struct rs_heap waiting;         /* by counter */
+    struct rs_heap waiting; /* by counter */
 };
 
 struct rfq_row {
-    uint64_t acc;                   /* fine bytes per weight */
-    uint32_t rest, pad;             /* of the last division, in fine bytes: below the weight */
+    uint64_t acc;       /* fine bytes per weight */
+    uint32_t rest, pad; /* of the last division, in fine bytes: below the weight */
 };
 
 #define ACC_MAX ((uint64_t)1 << 62)
@@ -52,10 +55,14 @@ static uint64_t rfq_size(uint32_t classes) {
     return rfq_layout(classes, &q);
 }
 
-static struct rfq_row *rfq_row_of(const struct rfq *q, uint32_t c) { return (struct rfq_row *)((uintptr_t)q + q->row_at) + c; }
+static struct rfq_row *rfq_row_of(const struct rfq *q, uint32_t c) {
+    return (struct rfq_row *)((uintptr_t)q + q->row_at) + c;
+}
 
 /* What a class that joins may not be behind: see the second departure. */
-static uint64_t least_of_others(const struct rfq *q) { return q->waiting.count ? rs_heap_top(&q->waiting).key : q->last; }
+static uint64_t least_of_others(const struct rfq *q) {
+    return q->waiting.count ? rs_heap_top(&q->waiting).key : q->last;
+}
 
 /* The same as a class sees it that joins. */
 static uint64_t joins_at(const rs_engine_t *e, const struct rfq *q) {
@@ -79,7 +86,7 @@ static void rfq_rebase(rs_engine_t *e, struct rfq *q) {
         struct rfq_row *r = rfq_row_of(q, c);
         r->acc = r->acc > down ? r->acc - down : 0;
         if (r->acc <= ACC_MAX) continue;
-        r->acc = ACC_MAX;       /* 70 TB ahead of the rest, without a bound of debts */
+        r->acc = ACC_MAX; /* 70 TB ahead of the rest, without a bound of debts */
         if (rs_heap_has(&q->waiting, c)) rs_heap_rekey(&q->waiting, c, ACC_MAX);
     }
     q->last -= down;
@@ -186,7 +193,8 @@ static const char *rfq_check(const rs_engine_t *e, const struct rs_outlet *o) {
     for (uint32_t c = 0; c < e->classes && !why; c++) {
         const struct rfq_row *r = rfq_row_of(q, c);
         if ((rs_flow(e, o, c)->queued != 0) != rs_heap_has(h, c)) why = "rfq: the waiting classes and the heap differ";
-        else if (rs_heap_has(h, c) && rs_heap_nodes(h)[rs_heap_places(h)[c]].key != r->acc) why = "rfq: a class has an old key";
+        else if (rs_heap_has(h, c) && rs_heap_nodes(h)[rs_heap_places(h)[c]].key != r->acc)
+            why = "rfq: a class has an old key";
         else if (r->acc > ACC_MAX) why = "rfq: a counter is out of bounds";
         else if (r->rest >= rs_flow(e, o, c)->weight) why = "rfq: the rest of a division is too large";
     }
@@ -194,11 +202,27 @@ static const char *rfq_check(const rs_engine_t *e, const struct rs_outlet *o) {
 }
 
 const struct rs_sched_ops rs_sched_rfq = {
-    .name = "rfq", .size = rfq_size, .restore = rfq_restore, .backlog = rfq_backlog, .head = rfq_head, .take = rfq_take,
-    .drained = rfq_drained, .refund = rfq_refund, .balance = rfq_balance, .check = rfq_check,
+    .name = "rfq",
+    .size = rfq_size,
+    .restore = rfq_restore,
+    .backlog = rfq_backlog,
+    .head = rfq_head,
+    .take = rfq_take,
+    .drained = rfq_drained,
+    .refund = rfq_refund,
+    .balance = rfq_balance,
+    .check = rfq_check,
 };
 
 const struct rs_sched_ops rs_sched_rfq_paper = {
-    .name = "rfq-paper", .size = rfq_size, .restore = rfq_restore, .backlog = rfq_backlog, .head = rfq_head, .take = take_uncharged,
-    .drained = rfq_drained, .charge = charge, .balance = rfq_balance, .check = rfq_check,
+    .name = "rfq-paper",
+    .size = rfq_size,
+    .restore = rfq_restore,
+    .backlog = rfq_backlog,
+    .head = rfq_head,
+    .take = take_uncharged,
+    .drained = rfq_drained,
+    .charge = charge,
+    .balance = rfq_balance,
+    .check = rfq_check,
 };

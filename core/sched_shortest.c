@@ -2,10 +2,11 @@
 /*
  * sched_shortest.c - shortest expected first, aged by the response ratio, over all classes.
  *
- * Source: highest response ratio next (Brinch Hansen); found by our simulation of the IDSRS paper's loads to beat its two levels.  The
- * request with the largest (waited + size) / size goes, size in the time that the server needs for it.  Time per byte is the same for
- * all, so the order is that of waited / size and no rate need be known.  Requests stand in buckets by size, two to a doubling, each in
- * order of arrival: the oldest of a bucket stands for it, so the choice is among at most 64 and a ratio is exact within a bucket's width.
+ * Source: highest response ratio next (Brinch Hansen); found by our simulation of the IDSRS paper's loads to beat its
+ * two levels.  The request with the largest (waited + size) / size goes, size in the time that the server needs for it.
+ * Time per byte is the same for all, so the order is that of waited / size and no rate need be known.  Requests stand
+ * in buckets by size, two to a doubling, each in order of arrival: the oldest of a bucket stands for it, so the choice
+ * is among at most 64 and a ratio is exact within a bucket's width.
  *
  * Weights, levels and a class's own order say nothing here; its bounds do.
  */
@@ -52,7 +53,7 @@ static uint32_t shortest_take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now
     for (uint64_t left = s->map; left; left &= left - 1) {
         uint32_t t = buckets[__builtin_ctzll(left)].first;
         const struct rs_ticket_row *r = rs_row(e, t);
-        uint64_t waited = now - r->submitted + 1;   /* +1: of those that came this instant the smallest goes */
+        uint64_t waited = now - r->submitted + 1; /* +1: of those that came this instant the smallest goes */
         o->turns++;
         if (best == RS_NIL || (unsigned __int128)waited * best_size > (unsigned __int128)best_waited * r->estimate) {
             best = t;
@@ -77,6 +78,14 @@ static const char *shortest_check(const rs_engine_t *e, const struct rs_outlet *
 }
 
 const struct rs_sched_ops rs_sched_shortest = {
-    .name = "shortest", .size = shortest_size, .restore = shortest_restore, .enter = shortest_enter, .leave = shortest_leave, .backlog = shortest_nothing, .head = shortest_nothing,
-    .take = shortest_take, .drained = shortest_nothing, .check = shortest_check,
+    .name = "shortest",
+    .size = shortest_size,
+    .restore = shortest_restore,
+    .enter = shortest_enter,
+    .leave = shortest_leave,
+    .backlog = shortest_nothing,
+    .head = shortest_nothing,
+    .take = shortest_take,
+    .drained = shortest_nothing,
+    .check = shortest_check,
 };

@@ -8,27 +8,62 @@
  *                └────> BOGUS ──> TEXT                       <?...>, <!doctype ...>, </ ...>
  *     RAW ──> RAW_LESS ──> RAW_NAME ──> TAG                  the end tag of that element, and no other
  *
- * next() is all of it, byte by byte.  html_pass() is for speed alone: it goes where next() would, over texts, values and usual tags, and leaves to next() what it does not see as a whole.
+ * next() is all of it, byte by byte.  html_pass() is for speed alone: it goes where next() would, over texts, values
+ * and usual tags, and leaves to next() what it does not see as a whole.
  */
 #include "eeod_html.h"
 
 #include "eeod_lanes.h"
 
-/* TAG is also HTML's "before attribute name" and "self-closing start tag", ATTRIBUTE its "after attribute name": what comes next means the same there. */
+/*
+ * TAG is also HTML's "before attribute name" and "self-closing start tag", ATTRIBUTE its "after attribute name": what
+ * comes next means the same there.
+ */
 enum {
-    TEXT, LESS, LESS_SLASH, NAME, TAG, ATTRIBUTE, BEFORE_VALUE, UNQUOTED, DOUBLE, SINGLE, BANG, DASH, COMMENT_BEGIN, COMMENT_BEGIN_DASH, COMMENT, COMMENT_DASH, COMMENT_END,
-    COMMENT_BANG, CDATA_NAME, CDATA, CDATA_BRACKET, CDATA_END, BOGUS, RAW, RAW_LESS, RAW_NAME, PLAINTEXT, STATES
+    TEXT,
+    LESS,
+    LESS_SLASH,
+    NAME,
+    TAG,
+    ATTRIBUTE,
+    BEFORE_VALUE,
+    UNQUOTED,
+    DOUBLE,
+    SINGLE,
+    BANG,
+    DASH,
+    COMMENT_BEGIN,
+    COMMENT_BEGIN_DASH,
+    COMMENT,
+    COMMENT_DASH,
+    COMMENT_END,
+    COMMENT_BANG,
+    CDATA_NAME,
+    CDATA,
+    CDATA_BRACKET,
+    CDATA_END,
+    BOGUS,
+    RAW,
+    RAW_LESS,
+    RAW_NAME,
+    PLAINTEXT,
+    STATES
 };
 
 /* Where there is one byte only that leads on. */
-static const unsigned char leads_on[STATES] = { [TEXT] = '<', [RAW] = '<', [DOUBLE] = '"', [SINGLE] = '\'', [COMMENT] = '-', [CDATA] = ']', [BOGUS] = '>' };
+static const unsigned char leads_on[STATES] = {
+    [TEXT] = '<', [RAW] = '<', [DOUBLE] = '"', [SINGLE] = '\'', [COMMENT] = '-', [CDATA] = ']', [BOGUS] = '>'
+};
 
 /* None is behind a longer one; the last has no end. */
-#define ELEMENT(name) { sizeof name - 1, name }
-static const struct { uint8_t n; char name[10]; } elements[] = {
-    ELEMENT(""), ELEMENT("xmp"), ELEMENT("style"), ELEMENT("title"), ELEMENT("iframe"), ELEMENT("script"), ELEMENT("noembed"), ELEMENT("noframes"), ELEMENT("noscript"), ELEMENT("textarea"),
-    ELEMENT("plaintext")
-};
+#define ELEMENT(name)                                                                                                  \
+    { sizeof name - 1, name }
+static const struct {
+    uint8_t n;
+    char name[10];
+} elements[] = { ELEMENT(""),         ELEMENT("xmp"),      ELEMENT("style"),    ELEMENT("title"),
+                 ELEMENT("iframe"),   ELEMENT("script"),   ELEMENT("noembed"),  ELEMENT("noframes"),
+                 ELEMENT("noscript"), ELEMENT("textarea"), ELEMENT("plaintext") };
 enum { NONE, ELEMENTS = sizeof elements / sizeof *elements, WITHOUT_END = ELEMENTS - 1 };
 static const char cdata[] = "[CDATA[";
 
@@ -40,13 +75,17 @@ static bool letter(unsigned char c) { return (c | 32) >= 'a' && (c | 32) <= 'z';
 static uint8_t html_text(unsigned char c) { return c == '<' ? LESS : TEXT; }
 static uint8_t bogus(unsigned char c) { return c == '>' ? TEXT : BOGUS; }
 
-static uint8_t tag_ends(const struct eeod_html *h) { return h->element == NONE ? TEXT : h->element == WITHOUT_END ? PLAINTEXT : RAW; }
-static uint8_t tag(const struct eeod_html *h, unsigned char c) { return html_blank(c) || c == '/' ? TAG : c == '>' ? tag_ends(h) : ATTRIBUTE; }
+static uint8_t tag_ends(const struct eeod_html *h) {
+    return h->element == NONE ? TEXT : h->element == WITHOUT_END ? PLAINTEXT : RAW;
+}
+static uint8_t tag(const struct eeod_html *h, unsigned char c) {
+    return html_blank(c) || c == '/' ? TAG : c == '>' ? tag_ends(h) : ATTRIBUTE;
+}
 
 static uint8_t element(const unsigned char *name, size_t n) {
     for (uint8_t i = 1, k; i < ELEMENTS && elements[i].n <= n; i++) {
         if (elements[i].n != n) continue;
-        for (k = 0; k < n && (name[k] | 32) == elements[i].name[k]; k++) { }
+        for (k = 0; k < n && (name[k] | 32) == elements[i].name[k]; k++) {}
         if (k == n) return i;
     }
     return NONE;
@@ -72,7 +111,7 @@ static uint8_t less(struct eeod_html *h, unsigned char c) {
 
 static uint8_t less_slash(struct eeod_html *h, unsigned char c) {
     if (!letter(c)) return bogus(c);
-    in_name(h, '/');                /* which no element has */
+    in_name(h, '/'); /* which no element has */
     return in_name(h, c);
 }
 
@@ -110,7 +149,12 @@ static uint8_t next(struct eeod_html *h, unsigned char c) {
     case NAME: return name(h, c);
     case TAG: return tag(h, c);
     case ATTRIBUTE: return c == '=' ? BEFORE_VALUE : html_blank(c) ? ATTRIBUTE : tag(h, c);
-    case BEFORE_VALUE: return c == '"' ? DOUBLE : c == '\'' ? SINGLE : c == '>' ? tag_ends(h) : html_blank(c) ? BEFORE_VALUE : UNQUOTED;
+    case BEFORE_VALUE:
+        return c == '"'        ? DOUBLE
+               : c == '\''     ? SINGLE
+               : c == '>'      ? tag_ends(h)
+               : html_blank(c) ? BEFORE_VALUE
+                               : UNQUOTED;
     case UNQUOTED: return html_blank(c) ? TAG : c == '>' ? tag_ends(h) : UNQUOTED;
     case DOUBLE: return c == '"' ? TAG : DOUBLE;
     case SINGLE: return c == '\'' ? TAG : SINGLE;
@@ -199,4 +243,6 @@ void eeod_html_feed(struct eeod_html *h, const void *data, size_t n) {
     while ((p = html_pass(h, p, end)) < end) h->state = next(h, *p++);
 }
 
-bool eeod_html_text(const struct eeod_html *h, unsigned char first) { return h->state == TEXT || (h->state == LESS && first == '<'); }
+bool eeod_html_text(const struct eeod_html *h, unsigned char first) {
+    return h->state == TEXT || (h->state == LESS && first == '<');
+}

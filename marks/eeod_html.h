@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * eeod_html.h - where in HTML one is: in text, or in a tag, an attribute's value, a comment, a CDATA section, or an element whose content is no markup (script, style,
- * textarea, title and their like).
+ * eeod_html.h - where in HTML one is: in text, or in a tag, an attribute's value, a comment, a CDATA section, or an
+ * element whose content is no markup (script, style, textarea, title and their like).
  *
- * Fed piece by piece, from a place that is text; it follows the tokenizer of HTML (WHATWG, 13.2.5).  In doubt it stays longer where no text is: a CDATA section ends with `]]>` only, and
- * elements without markup are that in XML and SVG, too.  No allocation.
+ * Fed piece by piece, from a place that is text; it follows the tokenizer of HTML (WHATWG, 13.2.5).  In doubt it stays
+ * longer where no text is: a CDATA section ends with `]]>` only, and elements without markup are that in XML and SVG,
+ * too.  No allocation.
  */
 #ifndef FAIRGATE_EEOD_HTML_H
 #define FAIRGATE_EEOD_HTML_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * eeod_lanes.h - looking at many places of memory at a time, for the files of marks/.  Macros, since a function would hand vectors over, and how is another matter for
- * each processor.
+ * eeod_lanes.h - looking at many places of memory at a time, for the files of marks/.  Macros, since a function would
+ * hand vectors over, and how is another matter for each processor.
  */
 #ifndef FAIRGATE_EEOD_LANES_H
 #define FAIRGATE_EEOD_LANES_H
@@ -16,7 +16,8 @@ typedef lanes loose __attribute__((aligned(1), may_alias));     /* wherever it l
 enum { STEP = 4 * sizeof(lanes) };     /* 128 places */
 
 /* Twice as fast where the processor can; what a distribution compiles for cannot be told so. */
-#if defined __x86_64__ && defined __gnu_linux__ && !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ && !defined __clang__
+#if defined __x86_64__ && defined __gnu_linux__ && !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ &&    \
+    !defined __clang__
 #define CLONED __attribute__((target_clones("avx2", "default")))
 #else
 #define CLONED

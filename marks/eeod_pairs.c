@@ -11,7 +11,8 @@ void eeod_pairs_begin(struct eeod_pairs *p, const struct eeod_marks *m) {
 }
 
 /* The bytes from `from` to `to`, of which those before the piece were held. */
-static void pairs_read_text(struct eeod_pairs *p, const unsigned char *tail, const unsigned char *data, ptrdiff_t from, ptrdiff_t to) {
+static void pairs_read_text(struct eeod_pairs *p, const unsigned char *tail, const unsigned char *data, ptrdiff_t from,
+                            ptrdiff_t to) {
     if (from < 0) {
         size_t n = (size_t)((to < 0 ? to : 0) - from);
         eeod_html_feed(&p->html, tail, n);

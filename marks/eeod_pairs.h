@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * eeod_pairs.h - which marks of a page count, and what they do.  Who makes boundaries of them and who keeps what stands between them read them by the same rules.
+ * eeod_pairs.h - which marks of a page count, and what they do.  Who makes boundaries of them and who keeps what stands
+ * between them read them by the same rules.
  *
- * A visitor's text may have marks in it.  Nothing here tells them from the page writer's; but whatever is not as a writer sets marks makes more of the page unique, never less:
+ * A visitor's text may have marks in it.  Nothing here tells them from the page writer's; but whatever is not as a
+ * writer sets marks makes more of the page unique, never less:
  *
  * - Every opening mark counts, wherever it stands.  Marks nest; an outermost pair bounds what is unique.
- * - A closing mark counts only in text (eeod_html.h), seen from where its outermost pair begins: in a script, a style sheet, a textarea, a title, a comment, a CDATA section or a tag that
- *   began behind the opening mark it is text.
- * - A closing mark that closes nothing is text, too.  It may be the writer's own, whose place another one has taken: from it on all that follows is unique (`odd`).
+ * - A closing mark counts only in text (eeod_html.h), seen from where its outermost pair begins: in a script, a style
+ *   sheet, a textarea, a title, a comment, a CDATA section or a tag that began behind the opening mark it is text.
+ * - A closing mark that closes nothing is text, too.  It may be the writer's own, whose place another one has taken:
+ *   from it on all that follows is unique (`odd`).
  *
- * What this does not find: in text a closing mark that a visitor wrote ends the block.  Writers escape what visitors write (docs/mod_eeod.md).
+ * What this does not find: in text a closing mark that a visitor wrote ends the block.  Writers escape what visitors
+ * write (docs/mod_eeod.md).
  *
  * Pieces and offsets are those of eeod_scan.h.  What is read here comes from outside.
  */

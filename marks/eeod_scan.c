@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Most of a page is nowhere near a mark, so most of the time goes into finding the next place where the first two bytes of a mark stand: 128
- * places at a time.  A mark that lies across pieces is looked for in a small buffer, in which the end of one meets the beginning of the next.
+ * Most of a page is nowhere near a mark, so most of the time goes into finding the next place where the first two bytes
+ * of a mark stand: 128 places at a time.  A mark that lies across pieces is looked for in a small buffer, in which the
+ * end of one meets the beginning of the next.
  */
 #include "eeod_scan.h"
 
@@ -39,7 +40,9 @@ void eeod_scan_begin(struct eeod_scan *s, const struct eeod_marks *m) {
 
 static size_t longest(const struct eeod_marks *m) { return m->length[0] > m->length[1] ? m->length[0] : m->length[1]; }
 
-/* The first place from `i` on before one in which the byte stands; or one that is too near to the end for another step. */
+/*
+ * The first place from `i` on before one in which the byte stands; or one that is too near to the end for another step.
+ */
 CLONED static size_t skip_to(unsigned char byte, const unsigned char *p, size_t i, size_t n) {
     const lanes x = ALL(byte);
     for (; i + STEP + 1 <= n; i += STEP) {
@@ -66,7 +69,8 @@ CLONED static size_t skip_one(const unsigned char *two, const unsigned char *p, 
 }
 
 /* The same for marks that begin differently. */
-CLONED static size_t skip_two(const unsigned char *a, const unsigned char *b, const unsigned char *p, size_t i, size_t n) {
+CLONED static size_t skip_two(const unsigned char *a, const unsigned char *b, const unsigned char *p, size_t i,
+                              size_t n) {
     const lanes a0 = ALL(a[0]), a1 = ALL(a[1]), b0 = ALL(b[0]), b1 = ALL(b[1]);
     for (; i + STEP + 1 <= n; i += STEP) {
         const unsigned char *q = p + i;
@@ -81,29 +85,37 @@ CLONED static size_t skip_two(const unsigned char *a, const unsigned char *b, co
 static size_t steps(const struct eeod_marks *m, const unsigned char *p, size_t i, size_t n) {
     const unsigned char *a = m->text[0], *b = m->text[1];
     if (memcmp(a, b, 2)) return skip_two(a, b, p, i, n);
-    /* The second byte alone takes half the time, and is the rarer one in pages; but where it stands without the first, it may not be. */
+    /*
+     * The second byte alone takes half the time, and is the rarer one in pages; but where it stands without the first,
+     * it may not be.
+     */
     i = skip_to(a[1], p, i, n);
     return i + STEP + 1 <= n && p[i] != a[0] ? skip_one(a, p, i, n) : i;
 }
 
-/* The first place from `i` on where a mark may begin, or n.  What stands before `i` is not looked at: it may be gone. */
+/*
+ * The first place from `i` on where a mark may begin, or n.  What stands before `i` is not looked at: it may be gone.
+ */
 static size_t candidate(const struct eeod_marks *m, const unsigned char *p, size_t i, size_t n) {
     const unsigned char *a = m->text[0], *b = m->text[1];
     size_t last = n > STEP ? n - STEP - 1 : 0;
 
     if (n - i > STEP) {
         i = steps(m, p, i, n);
-        if (n - i <= STEP) i = steps(m, p, last, n);        /* the last step overlaps the one before, and leaves a byte */
+        /* the last step overlaps the one before, and leaves a byte */
+        if (n - i <= STEP) i = steps(m, p, last, n);
     }
     for (; i < n; i++)
-        if ((p[i] == a[0] && (i + 1 == n || p[i + 1] == a[1])) || (p[i] == b[0] && (i + 1 == n || p[i + 1] == b[1]))) break;
+        if ((p[i] == a[0] && (i + 1 == n || p[i + 1] == a[1])) || (p[i] == b[0] && (i + 1 == n || p[i + 1] == b[1])))
+            break;
     return i;
 }
 
 /* Whether a mark begins at p, of which n bytes are there; *more: one may, when more is known. */
 static enum eeod_mark mark_at(const struct eeod_marks *m, const unsigned char *p, size_t n, int *more) {
     /* Most comments end here. */
-    if (n > m->common && p[m->common] != m->text[0][m->common] && p[m->common] != m->text[1][m->common]) return EEOD_NO_MARK;
+    if (n > m->common && p[m->common] != m->text[0][m->common] && p[m->common] != m->text[1][m->common])
+        return EEOD_NO_MARK;
     for (int i = 0; i < 2; i++) {
         size_t known = m->length[i] < n ? m->length[i] : n;
         if (memcmp(p, m->text[i], known)) continue;
@@ -143,7 +155,7 @@ enum eeod_mark eeod_scan_next(struct eeod_scan *s, const void *data, size_t len,
             s->held = 0;
             return mark;
         }
-        if (!mark && i < s->held) {     /* the piece is too short to tell */
+        if (!mark && i < s->held) { /* the piece is too short to tell */
             *at = (ptrdiff_t)i - (ptrdiff_t)s->held;
             memmove(s->tail, seam + i, n - i);
             s->held = n - i;

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-void eeod_blocks_begin(struct eeod_blocks *b, const struct eeod_marks *m, bool strip, size_t least, eeod_take *take, void *context) {
+void eeod_blocks_begin(struct eeod_blocks *b, const struct eeod_marks *m, bool strip, size_t least, eeod_take *take,
+                       void *context) {
     memset(b, 0, sizeof *b);
     eeod_pairs_begin(&b->pairs, m);
     b->strip = strip;
@@ -70,7 +71,10 @@ static void blocks_closing(struct eeod_blocks *b, size_t length) {
     else b->mark = length;
 }
 
-/* What is unique now begins behind the first byte of the mark, or no segment could be told from one of a cacheable block. */
+/*
+ * What is unique now begins behind the first byte of the mark, or no segment could be told from one of a cacheable
+ * block.
+ */
 static void stray(struct eeod_blocks *b, size_t length) {
     if (b->block == EEOD_CACHEABLE) {
         blocks_step(b, EEOD_PASS, 1);
@@ -100,8 +104,9 @@ static void marked(struct eeod_blocks *b, enum eeod_pair pair, size_t length) {
 void eeod_blocks_feed(struct eeod_blocks *b, const void *data, size_t len) {
     ptrdiff_t from = -(ptrdiff_t)b->pairs.scan.held, at;
     size_t length;
-    bool unique = eeod_pairs_unique(&b->pairs);     /* what stands before the next mark */
-    for (enum eeod_pair pair; (pair = eeod_pairs_next(&b->pairs, data, len, &at, &length)); unique = eeod_pairs_unique(&b->pairs)) {
+    bool unique = eeod_pairs_unique(&b->pairs); /* what stands before the next mark */
+    for (enum eeod_pair pair; (pair = eeod_pairs_next(&b->pairs, data, len, &at, &length));
+         unique = eeod_pairs_unique(&b->pairs)) {
         blocks_text(b, (size_t)(at - from), unique);
         marked(b, pair, length);
         from = at + (ptrdiff_t)length;

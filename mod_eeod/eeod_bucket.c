@@ -9,10 +9,14 @@ static apr_status_t nothing_to_read(apr_bucket *b, const char **data, apr_size_t
     return APR_SUCCESS;
 }
 
-static const apr_bucket_type_t boundary_type = {
-    "EEOD", 5, APR_BUCKET_METADATA, apr_bucket_destroy_noop, nothing_to_read, apr_bucket_setaside_noop, apr_bucket_split_notimpl,
-    apr_bucket_simple_copy
-};
+static const apr_bucket_type_t boundary_type = { "EEOD",
+                                                 5,
+                                                 APR_BUCKET_METADATA,
+                                                 apr_bucket_destroy_noop,
+                                                 nothing_to_read,
+                                                 apr_bucket_setaside_noop,
+                                                 apr_bucket_split_notimpl,
+                                                 apr_bucket_simple_copy };
 
 /* The kind stands where a bucket of data has its offset: a copy keeps it, and nothing is allocated. */
 apr_bucket *eeod_boundary_create(enum eeod_block kind, apr_bucket_alloc_t *list) {
@@ -28,7 +32,9 @@ apr_bucket *eeod_boundary_create(enum eeod_block kind, apr_bucket_alloc_t *list)
     return b;
 }
 
-enum eeod_block eeod_boundary_kind(const apr_bucket *b) { return b->type == &boundary_type ? (enum eeod_block)b->start : EEOD_NOTHING; }
+enum eeod_block eeod_boundary_kind(const apr_bucket *b) {
+    return b->type == &boundary_type ? (enum eeod_block)b->start : EEOD_NOTHING;
+}
 
 void eeod_read_by_portions(apr_bucket *file) {
     apr_bucket_file_enable_mmap(file, 0);
@@ -40,7 +46,8 @@ apr_bucket *eeod_split(apr_bucket *b, apr_size_t at) {
     apr_size_t len;
     apr_bucket *copy;
 
-    if (apr_bucket_split(b, at) == APR_SUCCESS || apr_bucket_read(b, &data, &len, APR_BLOCK_READ) != APR_SUCCESS) return b;
+    if (apr_bucket_split(b, at) == APR_SUCCESS || apr_bucket_read(b, &data, &len, APR_BLOCK_READ) != APR_SUCCESS)
+        return b;
     copy = apr_bucket_heap_create(data, len, NULL, b->list);
     APR_BUCKET_INSERT_AFTER(b, copy);
     apr_bucket_delete(b);

@@ -18,18 +18,21 @@
 #define PAGE_MAX ((curl_off_t)256 << 20)
 
 struct options {
-    uint64_t         mss, least;
+    uint64_t mss, least;
     struct base_pair marks;
-    bool             strip, text, json;
+    bool strip, text, json;
 };
 
 static const struct base_setting rows[] = {
-    BASE_ROW(struct options, NUMBER, mss, "mss", "1448", 64, 65536, "bytes", "that a segment carries; as over Ethernet and IPv4 with timestamps")
-    BASE_ROW(struct options, NUMBER, least, "min", "128", 0, 65536, "bytes", "cacheable blocks with fewer go with the unique one beside them")
-    BASE_ROW(struct options, SWITCH, strip, "strip", "the marks are taken out")
-    BASE_ROW(struct options, PAIR, marks, "marks", EEOD_USUAL_OPEN " " EEOD_USUAL_CLOSE, "OPEN CLOSE", "other marks, 4 to 64 characters each")
-    BASE_ROW(struct options, SWITCH, text, "text", "the page itself, with a line before each block")
-    BASE_ROW(struct options, SWITCH, json, "json", "the blocks as a JSON object")
+    BASE_ROW(struct options, NUMBER, mss, "mss", "1448", 64, 65536, "bytes",
+             "that a segment carries; as over Ethernet and IPv4 with timestamps")
+        BASE_ROW(struct options, NUMBER, least, "min", "128", 0, 65536, "bytes",
+                 "cacheable blocks with fewer go with the unique one beside them")
+            BASE_ROW(struct options, SWITCH, strip, "strip", "the marks are taken out")
+                BASE_ROW(struct options, PAIR, marks, "marks", EEOD_USUAL_OPEN " " EEOD_USUAL_CLOSE, "OPEN CLOSE",
+                         "other marks, 4 to 64 characters each")
+                    BASE_ROW(struct options, SWITCH, text, "text", "the page itself, with a line before each block")
+                        BASE_ROW(struct options, SWITCH, json, "json", "the blocks as a JSON object")
 };
 static const struct base_settings options_table = { "--", rows, sizeof rows / sizeof *rows };
 
@@ -37,19 +40,21 @@ enum showing { SHOW_NOTHING, SHOW_BLOCKS, SHOW_TEXT, SHOW_JSON };
 
 struct page {
     const struct options *options;
-    enum showing          show;
-    struct eeod_blocks    blocks;
-    unsigned char        *held;             /* fed, not yet taken */
-    size_t                size, used, eaten;
-    char                  kind;             /* of the present block; 0 before the first */
-    uint64_t              length;           /* of it */
-    uint64_t              number, segments, bytes;
-    struct base_json      json;
+    enum showing show;
+    struct eeod_blocks blocks;
+    unsigned char *held; /* fed, not yet taken */
+    size_t size, used, eaten;
+    char kind;       /* of the present block; 0 before the first */
+    uint64_t length; /* of it */
+    uint64_t number, segments, bytes;
+    struct base_json json;
 };
 
 static uint64_t segments(uint64_t bytes, uint64_t mss) { return (bytes + mss - 1) / mss; }
 
-static const char *command_kind_of(const struct page *p) { return p->kind == 'U' ? "unique" : p->kind ? "cacheable" : "unmarked"; }
+static const char *command_kind_of(const struct page *p) {
+    return p->kind == 'U' ? "unique" : p->kind ? "cacheable" : "unmarked";
+}
 
 static void end_block(struct page *p) {
     if (!p->kind && !p->length) return;
@@ -63,7 +68,8 @@ static void end_block(struct page *p) {
         base_json_whole(&p->json, "segments", n);
         base_json_end_object(&p->json);
     } else if (p->show == SHOW_BLOCKS) {
-        printf("%8" PRIu64 "  %-9s %10" PRIu64 " bytes %8" PRIu64 " segment%s\n", p->number, command_kind_of(p), p->length, n, n == 1 ? "" : "s");
+        printf("%8" PRIu64 "  %-9s %10" PRIu64 " bytes %8" PRIu64 " segment%s\n", p->number, command_kind_of(p),
+               p->length, n, n == 1 ? "" : "s");
     }
 }
 
@@ -102,7 +108,9 @@ static int command_feed(struct page *p, const void *data, size_t n) {
     return 0;
 }
 
-static size_t received(char *data, size_t size, size_t n, void *context) { return command_feed(context, data, size * n) ? 0 : size * n; }
+static size_t received(char *data, size_t size, size_t n, void *context) {
+    return command_feed(context, data, size * n) ? 0 : size * n;
+}
 
 static int read_url(struct page *p, const char *url, char **error) {
     char why[CURL_ERROR_SIZE] = "";
@@ -135,7 +143,7 @@ static int read_file(struct page *p, const char *path, char **error) {
     static unsigned char piece[PIECE];
     FILE *f = strcmp(path, "-") ? fopen(path, "rb") : stdin;
     size_t n;
-    int bad = f == NULL;
+    int bad = !f;
     while (!bad && (n = fread(piece, 1, sizeof piece, f)) > 0) bad = command_feed(p, piece, n);
     bad = bad || ferror(f);
     if (bad) base_fail(error, "%s: %s", path, strerror(errno));
@@ -146,28 +154,36 @@ static int read_file(struct page *p, const char *path, char **error) {
 /* The whole page, its blocks as they come; 0, or -1 and *error. */
 static int read_page(struct page *p, const struct eeod_marks *marks, const char *source, char **error) {
     eeod_blocks_begin(&p->blocks, marks, p->options->strip, p->options->least, command_take, p);
-    if (!strncmp(source, "http://", 7) || !strncmp(source, "https://", 8) ? read_url(p, source, error) : read_file(p, source, error)) return -1;
+    if (!strncmp(source, "http://", 7) || !strncmp(source, "https://", 8) ? read_url(p, source, error)
+                                                                          : read_file(p, source, error))
+        return -1;
     eeod_blocks_end(&p->blocks);
     end_block(p);
     return 0;
 }
 
-static const char STRAY[] = "a closing mark closes nothing: all behind it is unique, and a packet cache is told nothing of this page";
-static const char NEVER_CLOSED[] = "an opening mark is never closed, or in a script, a tag or a comment only: all behind it is unique";
+static const char STRAY[] =
+    "a closing mark closes nothing: all behind it is unique, and a packet cache is told nothing of this page";
+static const char NEVER_CLOSED[] =
+    "an opening mark is never closed, or in a script, a tag or a comment only: all behind it is unique";
 
-/* ---- commands -------------------------------------------------------------------------------------------------------------------- */
+/* ---- commands ---------------------------------------------------------------------------------------------------- */
 
 static void command_tell(FILE *out, const struct page *p) {
     uint64_t plain = segments(p->bytes, p->options->mss);
 
-    fprintf(out, "%" PRIu64 " bytes in %" PRIu64 " segments of at most %" PRIu64 " bytes, %" PRIu64 " more than without blocks; %" PRIu64 " cacheable and %" PRIu64
-            " unique blocks", p->bytes, p->segments, p->options->mss, p->segments - plain, p->blocks.begun[EEOD_CACHEABLE], p->blocks.begun[EEOD_UNIQUE]);
+    fprintf(out,
+            "%" PRIu64 " bytes in %" PRIu64 " segments of at most %" PRIu64 " bytes, %" PRIu64
+            " more than without blocks; %" PRIu64 " cacheable and %" PRIu64 " unique blocks",
+            p->bytes, p->segments, p->options->mss, p->segments - plain, p->blocks.begun[EEOD_CACHEABLE],
+            p->blocks.begun[EEOD_UNIQUE]);
     if (p->blocks.joined) fprintf(out, ", %" PRIu64 " too small to be one", p->blocks.joined);
-    if (p->blocks.odd) fprintf(out, ", %" PRIu64 " marks nested, without another, or where they don't count", p->blocks.odd);
+    if (p->blocks.odd)
+        fprintf(out, ", %" PRIu64 " marks nested, without another, or where they don't count", p->blocks.odd);
     fputc('\n', out);
 }
 
-static void command_tell_json(struct page *p) {
+static void eeod_command_tell_json(struct page *p) {
     base_json_end_array(&p->json);
     base_json_whole(&p->json, "bytes", p->bytes);
     base_json_whole(&p->json, "segments", p->segments);
@@ -191,7 +207,7 @@ static int command_show(const struct options *o, const struct eeod_marks *marks,
     }
     rv = read_page(&p, marks, source, &error);
     if (o->json) {
-        command_tell_json(&p);
+        eeod_command_tell_json(&p);
     } else if (!rv) {
         if (o->text) putchar('\n');
         command_tell(stdout, &p);
@@ -220,7 +236,7 @@ static int cat(int argc, char **argv) {
     return status;
 }
 
-static int command_look(const char *source, FILE *found, char **error) {
+static int eeod_command_look(const char *source, FILE *found, char **error) {
     static const struct options usual = { .mss = 1448, .least = 128 };
     struct page p = { .options = &usual, .show = SHOW_NOTHING };
     struct eeod_marks marks;
@@ -228,27 +244,32 @@ static int command_look(const char *source, FILE *found, char **error) {
 
     eeod_marks_set(&marks, EEOD_USUAL_OPEN, EEOD_USUAL_CLOSE);
     rv = read_page(&p, &marks, source, error);
-    if (!rv && (p.blocks.pairs.odd || p.blocks.pairs.depth)) rv = base_fail(error, "%s: %s", source, p.blocks.pairs.odd ? STRAY : NEVER_CLOSED);
+    if (!rv && (p.blocks.pairs.odd || p.blocks.pairs.depth))
+        rv = base_fail(error, "%s: %s", source, p.blocks.pairs.odd ? STRAY : NEVER_CLOSED);
     else if (!rv) command_tell(found, &p);
     free(p.held);
     return rv;
 }
 
-static int command_check(int argc, char **argv) { return base_check(argc, argv, command_look); }
+static int eeod_command_check(int argc, char **argv) { return base_check(argc, argv, eeod_command_look); }
 
-static void command_more_help(FILE *out) {
-    fputs("Shows the blocks that the marks of a page make: which kind, how long, and how many TCP segments each takes.  - is standard input.\n\n"
-          "Options of cat (in brackets what holds without the option):\n", out);
+static void eeod_command_more_help(FILE *out) {
+    fputs("Shows the blocks that the marks of a page make: which kind, how long, and how many TCP segments each takes. "
+          " - is standard input.\n\n"
+          "Options of cat (in brackets what holds without the option):\n",
+          out);
     base_settings_help(&options_table, out);
 }
 
 static const struct base_command commands[] = {
     { "cat", "[OPTION]... FILE|URL|-", "the blocks of a page", 0, BASE_ANY_NUMBER, cat },
-    { "check", "[--json] FILE|URL|-...", "whether each mark of pages has another", 0, BASE_ANY_NUMBER, command_check },
+    { "check", "[--json] FILE|URL|-...", "whether each mark of pages has another", 0, BASE_ANY_NUMBER,
+      eeod_command_check },
 };
 
 int main(int argc, char **argv) {
-    static const struct base_program me = { "fairgate-eeod", PACKAGE_VERSION, commands, sizeof commands / sizeof *commands, command_more_help };
+    static const struct base_program me = { "fairgate-eeod", PACKAGE_VERSION, commands,
+                                            sizeof commands / sizeof *commands, eeod_command_more_help };
 
     return base_program_main(&me, argc, argv);
 }

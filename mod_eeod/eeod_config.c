@@ -38,7 +38,9 @@ void *eeod_config_merge_dir(apr_pool_t *p, void *base, void *add) {
     return d;
 }
 
-bool eeod_config_on(const request_rec *r) { return ((const struct eeod_dir *)ap_get_module_config(r->per_dir_config, &eeod_module))->on > 0; }
+bool eeod_config_on(const request_rec *r) {
+    return ((const struct eeod_dir *)ap_get_module_config(r->per_dir_config, &eeod_module))->on > 0;
+}
 
 struct eeod_dir eeod_config_of(const request_rec *r) {
     struct eeod_dir d = *(const struct eeod_dir *)ap_get_module_config(r->per_dir_config, &eeod_module);
@@ -50,7 +52,9 @@ struct eeod_dir eeod_config_of(const request_rec *r) {
     return d;
 }
 
-static int same_type(const char *wanted, const char *type, size_t n) { return strlen(wanted) == n && !ap_cstr_casecmpn(wanted, type, n); }
+static int same_type(const char *wanted, const char *type, size_t n) {
+    return strlen(wanted) == n && !ap_cstr_casecmpn(wanted, type, n);
+}
 
 bool eeod_config_type(const struct eeod_dir *d, const char *content_type) {
     if (!content_type) return 0;
@@ -65,9 +69,9 @@ bool eeod_config_type(const struct eeod_dir *d, const char *content_type) {
     return 0;
 }
 
-/* ---- directives -------------------------------------------------------------------------------------------------------------- */
+/* ---- directives -------------------------------------------------------------------------------------------------- */
 
-static const char *config_set_engine(cmd_parms *cmd, void *dir, int on) {
+static const char *eeod_config_set_engine(cmd_parms *cmd, void *dir, int on) {
     (void)cmd;
     ((struct eeod_dir *)dir)->on = on;
     if (on) used = 1;
@@ -90,7 +94,8 @@ static const char *set_least(cmd_parms *cmd, void *dir, const char *arg) {
     char *end;
     apr_int64_t n = apr_strtoi64(arg, &end, 10);
 
-    if (end == arg || *end || n < 0 || n > LEAST_MAX) return apr_psprintf(cmd->pool, "EeodMinBlock %s: must be a number of bytes from 0 to %d", arg, LEAST_MAX);
+    if (end == arg || *end || n < 0 || n > LEAST_MAX)
+        return apr_psprintf(cmd->pool, "EeodMinBlock %s: must be a number of bytes from 0 to %d", arg, LEAST_MAX);
     ((struct eeod_dir *)dir)->least = (int)n;
     return NULL;
 }
@@ -98,7 +103,9 @@ static const char *set_least(cmd_parms *cmd, void *dir, const char *arg) {
 static const char *add_type(cmd_parms *cmd, void *dir, const char *arg) {
     struct eeod_dir *d = dir;
 
-    if (!strchr(arg, '/') || strpbrk(arg, "*; \t")) return apr_psprintf(cmd->pool, "EeodTypes %s: must be a content type such as text/html, without parameters or *", arg);
+    if (!strchr(arg, '/') || strpbrk(arg, "*; \t"))
+        return apr_psprintf(cmd->pool,
+                            "EeodTypes %s: must be a content type such as text/html, without parameters or *", arg);
     if (!d->types) d->types = apr_array_make(cmd->pool, 4, sizeof(const char *));
     *(const char **)apr_array_push((apr_array_header_t *)d->types) = arg;
     return NULL;
@@ -116,11 +123,17 @@ static const char *set_marks(cmd_parms *cmd, void *dir, const char *open, const 
 #define EVERYWHERE (RSRC_CONF | ACCESS_CONF)
 
 const command_rec eeod_commands[] = {
-    AP_INIT_FLAG("EeodEngine", config_set_engine, NULL, EVERYWHERE, "On: the pages here go out in blocks, cut at their marks"),
-    AP_INIT_ITERATE("EeodTypes", add_type, NULL, EVERYWHERE, "content types of pages that may have marks (text/html application/xhtml+xml)"),
+    AP_INIT_FLAG("EeodEngine", eeod_config_set_engine, NULL, EVERYWHERE,
+                 "On: the pages here go out in blocks, cut at their marks"),
+    AP_INIT_ITERATE("EeodTypes", add_type, NULL, EVERYWHERE,
+                    "content types of pages that may have marks (text/html application/xhtml+xml)"),
     AP_INIT_FLAG("EeodStrip", set_strip, NULL, EVERYWHERE, "On: the marks are taken out of the page (Off)"),
-    AP_INIT_TAKE1("EeodMinBlock", set_least, NULL, EVERYWHERE, "bytes of the smallest cacheable block; smaller ones go with the unique one beside them (128)"),
-    AP_INIT_TAKE2("EeodMarks", set_marks, NULL, EVERYWHERE, "the opening and the closing mark (<!--EEOD--> <!--/EEOD-->)"),
-    AP_INIT_FLAG("EeodFiles", set_files, NULL, EVERYWHERE, "On: whatever else there is, files and downloads and pages without marks, is one cacheable block (Off)"),
+    AP_INIT_TAKE1("EeodMinBlock", set_least, NULL, EVERYWHERE,
+                  "bytes of the smallest cacheable block; smaller ones go with the unique one beside them (128)"),
+    AP_INIT_TAKE2("EeodMarks", set_marks, NULL, EVERYWHERE,
+                  "the opening and the closing mark (<!--EEOD--> <!--/EEOD-->)"),
+    AP_INIT_FLAG(
+        "EeodFiles", set_files, NULL, EVERYWHERE,
+        "On: whatever else there is, files and downloads and pages without marks, is one cacheable block (Off)"),
     { .name = NULL }
 };

@@ -1,34 +1,39 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Why it writes as it writes.  Every message ends with MSG_EOR, so the kernel puts nothing of the next behind it, neither when it is queued
- * nor when it is sent again.  What is left to the kernel is how one message is cut: at every MSS from its beginning on, so long as
- * nothing makes it send a part of a segment.  Three things could:
+ * Why it writes as it writes.  Every message ends with MSG_EOR, so the kernel puts nothing of the next behind it,
+ * neither when it is queued nor when it is sent again.  What is left to the kernel is how one message is cut: at every
+ * MSS from its beginning on, so long as nothing makes it send a part of a segment.  Three things could:
  *
- * - A message that is not all of its block and no multiple of the MSS: so of a cacheable block that may go on, what does not fill a segment
- *   stays here.
+ * - A message that is not all of its block and no multiple of the MSS: so of a cacheable block that may go on, what
+ *   does not fill a segment stays here.
  * - A full socket: no, the kernel fills a buffer of whole segments before it looks whether there is room for another.
- * - The end of the client's window: with TCP_NODELAY, which httpd sets, the kernel sends up to it and shifts all that follows in the
- *   same buffer.  TCP_CORK keeps it from that, except that a buffer that has become full is pushed nevertheless.  So a large cacheable
- *   block goes corked, in messages of SLICE bytes, which never fill a buffer, and its last segment when the others have gone (unless httpd
- *   waits, as some MPMs do at the end of a request: then at once); what is shifted all the same is one message at most.
+ * - The end of the client's window: with TCP_NODELAY, which httpd sets, the kernel sends up to it and shifts all that
+ *   follows in the same buffer.  TCP_CORK keeps it from that, except that a buffer that has become full is pushed
+ *   nevertheless.  So a large cacheable block goes corked, in messages of SLICE bytes, which never fill a buffer, and
+ *   its last segment when the others have gone (unless httpd waits, as some MPMs do at the end of a request: then at
+ *   once); what is shifted all the same is one message at most.
  *
  * sendfile() has no MSG_EOR: a cacheable file is read.
  *
  * States of a connection; one thread has it at a time, so there is no lock.
  *
  *     idle        not ours, nothing pending          what comes goes to the core output filter
- *     behind      ours, core_first                   the core output filter has something of before: it is asked to write, nothing of ours goes
- *     at work     ours, or something pending         what comes is joined to what is pending, and written as far as it may be
+ *     behind      ours, core_first                   the core output filter has something of before: it is asked to
+ *                 write, nothing of ours goes
+ *     at work     ours, or something pending         what comes is joined to what is pending, and written as far as it
+ *                 may be
  *
  *     idle -> behind or at work     eeod_net_begin, before the header of a response of ours
  *     behind -> at work             the core output filter has nothing left
- *     at work -> idle               the end-of-request bucket of the last response of ours has come (ours ends), and all that was pending is sent
+ *     at work -> idle               the end-of-request bucket of the last response of ours has come (ours ends), and
+ *                                   all that was pending is sent
  *     any -> gone                   c->aborted: all that is pending is thrown away
  *
- * At work, a large cacheable block is corked from its first slices on until its last segment is written, or nothing is left.
+ * At work, a large cacheable block is corked from its first slices on until its last segment is written, or nothing is
+ * left.
  */
 #include <errno.h>
-#include <stddef.h>       /* before APR, which then uses its offsetof */
+#include <stddef.h> /* before APR, which then uses its offsetof */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
@@ -51,54 +56,62 @@
 APLOG_USE_MODULE(eeod);
 
 enum {
-    MESSAGES = 16,          /* of one system call */
+    MESSAGES = 16, /* of one system call */
     PIECES = 128,
-    SLICE = 28960,          /* bytes of a message, down to whole segments: fewer than half of 64 KB, the kernel's buffer for a client's first window */
-    LARGE = 4,              /* slices of a block that may be larger than what a client takes at a time: 64 KB at first, and soon more */
-    FILE_END = 4096,        /* bytes of a file that are not sent as a file, but with what comes behind it */
-    SENDFILE_LEAST = 256,   /* bytes of a file that is worth it, as there */
-    MSS_LEAST = 64          /* of a connection on which the kernel says something strange */
+    /*
+     * bytes of a message, down to whole segments: fewer than half of 64 KB, the kernel's buffer for a client's first
+     * window
+     */
+    SLICE = 28960,
+    /* slices of a block that may be larger than what a client takes at a time: 64 KB at first, and soon more */
+    LARGE = 4,
+    FILE_END = 4096,      /* bytes of a file that are not sent as a file, but with what comes behind it */
+    SENDFILE_LEAST = 256, /* bytes of a file that is worth it, as there */
+    MSS_LEAST = 64        /* of a connection on which the kernel says something strange */
 };
 
-enum { NET_MAGIC = 0x45454e31 };       /* "EEN1" */
+enum { NET_MAGIC = 0x45454e31 }; /* "EEN1" */
 
 struct eeod_net {
-    unsigned            magic;
-    apr_bucket_brigade *pending;        /* set aside until the socket has room */
-    apr_pool_t         *pool;           /* what that lives in */
-    int                 ours;           /* the end of a response that is ours is still to come */
-    int                 core_first;     /* the core output filter may still have what came before */
-    int                 corked;
-    int                 flush;          /* httpd waits for what it has passed on */
-    enum eeod_block     kind;           /* of the data at the head */
-    apr_size_t          mss;            /* 0: to be asked for */
-    apr_uint64_t        sent;           /* bytes of the present block */
-    int                 open;           /* the last of them did not end a message */
-    apr_uint64_t        total, segments, boundaries, missed;    /* of the present response */
+    unsigned magic;
+    apr_bucket_brigade *pending; /* set aside until the socket has room */
+    apr_pool_t *pool;            /* what that lives in */
+    int ours;                    /* the end of a response that is ours is still to come */
+    int core_first;              /* the core output filter may still have what came before */
+    int corked;
+    int flush;                                        /* httpd waits for what it has passed on */
+    enum eeod_block kind;                             /* of the data at the head */
+    apr_size_t mss;                                   /* 0: to be asked for */
+    apr_uint64_t sent;                                /* bytes of the present block */
+    int open;                                         /* the last of them did not end a message */
+    apr_uint64_t total, segments, boundaries, missed; /* of the present response */
 };
 
 /* What one system call takes.  The message behind the last one is being filled. */
 struct batch {
-    struct mmsghdr  message[MESSAGES];
-    struct iovec    piece[PIECES];
-    unsigned        messages, pieces;
-    apr_size_t      bytes;              /* of the one that is being filled */
-    enum eeod_block kind;               /* of its block */
-    apr_uint64_t    before;             /* bytes of its block that stand before it */
-    int             large;              /* of a large cacheable block; it is to go corked */
-    int             tail;               /* the one message is the last segment of such a block */
+    struct mmsghdr message[MESSAGES];
+    struct iovec piece[PIECES];
+    unsigned messages, pieces;
+    apr_size_t bytes;     /* of the one that is being filled */
+    enum eeod_block kind; /* of its block */
+    apr_uint64_t before;  /* bytes of its block that stand before it */
+    int large;            /* of a large cacheable block; it is to go corked */
+    int tail;             /* the one message is the last segment of such a block */
 };
 
 static const ap_filter_rec_t *core_rec;
 static ap_filter_rec_t *net_rec;
-static APR_OPTIONAL_FN_TYPE(ap_logio_add_bytes_out) *add_bytes_out;
+static APR_OPTIONAL_FN_TYPE(ap_logio_add_bytes_out) * add_bytes_out;
 
-/* ---- buckets ----------------------------------------------------------------------------------------------------------------- */
+/* ---- buckets ----------------------------------------------------------------------------------------------------- */
 
-static int ends_block(const apr_bucket *b) { return APR_BUCKET_IS_EOS(b) || AP_BUCKET_IS_EOR(b) || AP_BUCKET_IS_EOC(b) || eeod_boundary_kind(b); }
+static int ends_block(const apr_bucket *b) {
+    return APR_BUCKET_IS_EOS(b) || AP_BUCKET_IS_EOR(b) || AP_BUCKET_IS_EOC(b) || eeod_boundary_kind(b);
+}
 
 static int sendable_file(apr_bucket *b) {
-    return APR_BUCKET_IS_FILE(b) && b->length >= SENDFILE_LEAST && (apr_file_flags_get(((apr_bucket_file *)b->data)->fd) & APR_SENDFILE_ENABLED);
+    return APR_BUCKET_IS_FILE(b) && b->length >= SENDFILE_LEAST &&
+           (apr_file_flags_get(((apr_bucket_file *)b->data)->fd) & APR_SENDFILE_ENABLED);
 }
 
 static apr_size_t mss_of(struct eeod_net *n, int fd) {
@@ -136,7 +149,7 @@ static void end_response(struct eeod_net *n) {
         eeod_count(EEOD_extra_segments, n->segments - (n->total + n->mss - 1) / n->mss);
     }
     n->total = n->segments = n->boundaries = n->missed = 0;
-    n->mss = 0;     /* a path may have become narrower by the next one */
+    n->mss = 0; /* a path may have become narrower by the next one */
 }
 
 /* Metadata at the head: all before them is sent. */
@@ -166,7 +179,7 @@ static void take_bytes(struct eeod_net *n, int fd, apr_bucket_brigade *bb, apr_s
     }
 }
 
-/* ---- what a system call takes ------------------------------------------------------------------------------------------------ */
+/* ---- what a system call takes ------------------------------------------------------------------------------------ */
 
 static void open_message(struct batch *t) {
     t->bytes = 0;
@@ -220,8 +233,9 @@ static void cut_and_close(struct batch *t, apr_size_t bytes) {
 }
 
 /*
- * The block of the message that is being filled ends.  Of a large cacheable one the last segment goes alone, when all before it is on its way:
- * with it the cork is taken out, and what is left in the kernel then is cut as clients' windows want it.  0: the batch ends here.
+ * The block of the message that is being filled ends.  Of a large cacheable one the last segment goes alone, when all
+ * before it is on its way: with it the cork is taken out, and what is left in the kernel then is cut as clients'
+ * windows want it.  0: the batch ends here.
  */
 static int close_block(struct eeod_net *n, int fd, struct batch *t) {
     if (t->kind == EEOD_CACHEABLE && t->bytes && (n->corked || t->large)) {
@@ -239,14 +253,16 @@ static int close_block(struct eeod_net *n, int fd, struct batch *t) {
 }
 
 /*
- * The block of the message that is being filled is not known to end: what of it may go, if it must or is as much as a slice.  Of a cacheable one
- * whole segments, of another all.  Less waits for more, since each message is a packet of its own at least.
+ * The block of the message that is being filled is not known to end: what of it may go, if it must or is as much as a
+ * slice.  Of a cacheable one whole segments, of another all.  Less waits for more, since each message is a packet of
+ * its own at least.
  */
 static void close_part(struct eeod_net *n, int fd, struct batch *t, int must) {
     apr_uint64_t rest = t->kind == EEOD_CACHEABLE ? (t->before + t->bytes) % mss_of(n, fd) : 0;
     apr_size_t may = rest < t->bytes ? t->bytes - (apr_size_t)rest : 0;
 
-    if (must || t->pieces == PIECES || may >= (t->kind == EEOD_CACHEABLE ? slice_of(n, fd) : SLICE)) cut_and_close(t, may);
+    if (must || t->pieces == PIECES || may >= (t->kind == EEOD_CACHEABLE ? slice_of(n, fd) : SLICE))
+        cut_and_close(t, may);
 }
 
 /* Fills the batch from the head of the brigade. */
@@ -307,7 +323,7 @@ static apr_status_t join_pieces(apr_bucket_brigade *bb, const struct batch *t) {
     return APR_SUCCESS;
 }
 
-/* ---- sending ----------------------------------------------------------------------------------------------------------------- */
+/* ---- sending ----------------------------------------------------------------------------------------------------- */
 
 static void account(conn_rec *c, apr_size_t bytes) {
     if (add_bytes_out && bytes) add_bytes_out(c, (apr_off_t)bytes);
@@ -335,7 +351,10 @@ static apr_status_t send_batch(conn_rec *c, struct eeod_net *n, int fd, apr_buck
     if (t->large) cork(n, fd, 1);
     if (t->tail && !n->flush) send_when_all_is_sent(fd, 1);
     went = sendmmsg(fd, t->message, t->messages, MSG_DONTWAIT | MSG_NOSIGNAL | MSG_EOR);
-    if (went < 0) return errno == EINTR ? APR_SUCCESS : errno == EAGAIN || errno == EWOULDBLOCK ? APR_EAGAIN : APR_FROM_OS_ERROR(errno);
+    if (went < 0)
+        return errno == EINTR                            ? APR_SUCCESS
+               : errno == EAGAIN || errno == EWOULDBLOCK ? APR_EAGAIN
+                                                         : APR_FROM_OS_ERROR(errno);
     for (int i = 0; i < went; i++) done += t->message[i].msg_len;
     n->open = 0;
     take_bytes(n, fd, bb, done);
@@ -349,7 +368,10 @@ static apr_status_t send_batch(conn_rec *c, struct eeod_net *n, int fd, apr_buck
     return APR_SUCCESS;
 }
 
-/* A file at the head, of a response that is not ours: all but its end, which goes with what follows.  *done: 0 when it is too short for that. */
+/*
+ * A file at the head, of a response that is not ours: all but its end, which goes with what follows.  *done: 0 when it
+ * is too short for that.
+ */
 static apr_status_t send_file(conn_rec *c, struct eeod_net *n, int fd, apr_bucket_brigade *bb, apr_size_t *done) {
     apr_bucket *b = APR_BRIGADE_FIRST(bb);
     off_t offset = (off_t)b->start;
@@ -362,7 +384,7 @@ static apr_status_t send_file(conn_rec *c, struct eeod_net *n, int fd, apr_bucke
     do w = sendfile(fd, file, &offset, b->length - FILE_END);
     while (w < 0 && errno == EINTR);
     if (w < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? APR_EAGAIN : APR_FROM_OS_ERROR(errno);
-    if (w == 0) return APR_EOF;     /* it has become shorter */
+    if (w == 0) return APR_EOF; /* it has become shorter */
     *done = (apr_size_t)w;
     take_bytes(n, fd, bb, *done);
     n->open = 1;
@@ -371,7 +393,8 @@ static apr_status_t send_file(conn_rec *c, struct eeod_net *n, int fd, apr_bucke
 }
 
 /*
- * Writes what may be written.  APR_SUCCESS: what is left, if anything, waits for more of its block; APR_EAGAIN: for room in the socket.
+ * Writes what may be written.  APR_SUCCESS: what is left, if anything, waits for more of its block; APR_EAGAIN: for
+ * room in the socket.
  */
 static apr_status_t drain(conn_rec *c, struct eeod_net *n, int fd, apr_bucket_brigade *bb, int must) {
     struct batch t;
@@ -396,7 +419,7 @@ static apr_status_t drain(conn_rec *c, struct eeod_net *n, int fd, apr_bucket_br
     return rv;
 }
 
-/* ---- the filter -------------------------------------------------------------------------------------------------------------- */
+/* ---- the filter -------------------------------------------------------------------------------------------------- */
 
 /* What the core output filter waits for, too: a flush, much in memory, many requests in the pipeline. */
 static int must_wait(conn_rec *c, apr_bucket_brigade *bb, int flush) {
@@ -412,7 +435,8 @@ static int must_wait(conn_rec *c, apr_bucket_brigade *bb, int flush) {
             requests++;
         }
     }
-    return memory > core->flush_max_threshold || (core->flush_max_pipelined >= 0 && requests > core->flush_max_pipelined);
+    return memory > core->flush_max_threshold ||
+           (core->flush_max_pipelined >= 0 && requests > core->flush_max_pipelined);
 }
 
 static apr_status_t wait_for_room(conn_rec *c, apr_socket_t *s) {
@@ -456,7 +480,7 @@ static apr_status_t set_aside(ap_filter_t *f, struct eeod_net *n, apr_bucket_bri
 
     for (b = APR_BRIGADE_FIRST(bb); b != APR_BRIGADE_SENTINEL(bb); b = next) {
         next = APR_BUCKET_NEXT(b);
-        if (APR_BUCKET_IS_FLUSH(b)) apr_bucket_delete(b);       /* it had its effect */
+        if (APR_BUCKET_IS_FLUSH(b)) apr_bucket_delete(b); /* it had its effect */
     }
     if (APR_BRIGADE_EMPTY(bb)) apr_pool_clear(n->pool);
     else if (bb != n->pending) rv = ap_save_brigade(f, &n->pending, &bb, n->pool);
@@ -491,7 +515,7 @@ static apr_status_t net_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
     if (rv == APR_SUCCESS || APR_STATUS_IS_EAGAIN(rv)) rv = set_aside(f, n, bb);
     if (rv != APR_SUCCESS) {
         ap_log_cerror(APLOG_MARK, APLOG_TRACE1, rv, c, "eeod: writing to the network");
-        c->aborted = 1;         /* before the buckets go: with the end of a request goes its line into the log */
+        c->aborted = 1; /* before the buckets go: with the end of a request goes its line into the log */
         apr_brigade_cleanup(bb);
         apr_brigade_cleanup(n->pending);
         c->data_in_output_filters = 0;
@@ -499,7 +523,9 @@ static apr_status_t net_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
     return rv;
 }
 
-void eeod_net_register(void) { net_rec = ap_register_output_filter("EEOD_NETWORK", net_filter, NULL, AP_FTYPE_NETWORK); }
+void eeod_net_register(void) {
+    net_rec = ap_register_output_filter("EEOD_NETWORK", net_filter, NULL, AP_FTYPE_NETWORK);
+}
 
 void eeod_net_optional(void) {
     core_rec = ap_core_output_filter_handle;
@@ -507,8 +533,8 @@ void eeod_net_optional(void) {
 }
 
 /*
- * When a connection is made, the core's hook ends the run of hooks, so nobody else can put a network filter there; and the MPM finishes
- * writing by calling the last filter.  So the filter that is there is given another function.
+ * When a connection is made, the core's hook ends the run of hooks, so nobody else can put a network filter there; and
+ * the MPM finishes writing by calling the last filter.  So the filter that is there is given another function.
  */
 struct eeod_net *eeod_net_of(conn_rec *c) {
     struct eeod_net *n = ap_get_module_config(c->conn_config, &eeod_module);

@@ -21,8 +21,8 @@
 APLOG_USE_MODULE(eeod);
 
 enum {
-    AT_ONCE = 1 << 18,      /* bytes: a file up to this size may be in memory as a whole */
-    PIECES = 64             /* a handler that writes byte by byte is not to make a long list */
+    AT_ONCE = 1 << 18, /* bytes: a file up to this size may be in memory as a whole */
+    PIECES = 64        /* a handler that writes byte by byte is not to make a long list */
 };
 
 /* Our place: the last of those that see content; see eeod_page.h. */
@@ -30,35 +30,39 @@ enum {
 
 static ap_filter_rec_t *page_rec, *word_rec;
 
-enum { PAGE_MAGIC = 0x45455031 };      /* "EEP1" */
+enum { PAGE_MAGIC = 0x45455031 }; /* "EEP1" */
 
 struct page {
-    unsigned            magic;
-    ap_filter_t        *f;
-    struct eeod_dir     conf;
-    struct eeod_blocks  blocks;
-    apr_bucket_brigade *in;             /* fed, not yet taken */
-    apr_bucket_brigade *out;            /* taken, not yet passed on */
-    apr_bucket_brigade *alone;          /* for a flush that overtakes a chunk */
-    int                 boundaries;     /* 0: the marks are taken out, and that is all */
-    int                 one_block;      /* no marks are looked for: all is one cacheable block */
-    int                 whole;          /* all of it is passed on at a time */
-    int                 chunks;         /* the length is not known: what is passed on at a time becomes a chunk */
-    int                 over;           /* all of it has been seen */
-    int                 passed;         /* something of it was passed on, and with it the header */
-    int                 asked;          /* its application says that it has marks */
-    int                 marked;         /* an opening mark was seen */
-    apr_size_t          mark;           /* bytes of an opening mark that are still to come, and are a chunk */
-    apr_size_t          room;           /* bytes until the present chunk of a cacheable block is full; 0: the block is not cacheable */
-    apr_size_t          portion;        /* bytes in out */
-    apr_status_t        status;         /* of passing on */
+    unsigned magic;
+    ap_filter_t *f;
+    struct eeod_dir conf;
+    struct eeod_blocks blocks;
+    apr_bucket_brigade *in;    /* fed, not yet taken */
+    apr_bucket_brigade *out;   /* taken, not yet passed on */
+    apr_bucket_brigade *alone; /* for a flush that overtakes a chunk */
+    int boundaries;            /* 0: the marks are taken out, and that is all */
+    int one_block;             /* no marks are looked for: all is one cacheable block */
+    int whole;                 /* all of it is passed on at a time */
+    int chunks;                /* the length is not known: what is passed on at a time becomes a chunk */
+    int over;                  /* all of it has been seen */
+    int passed;                /* something of it was passed on, and with it the header */
+    int asked;                 /* its application says that it has marks */
+    int marked;                /* an opening mark was seen */
+    apr_size_t mark;           /* bytes of an opening mark that are still to come, and are a chunk */
+    /* bytes until the present chunk of a cacheable block is full; 0: the block is not cacheable */
+    apr_size_t room;
+    apr_size_t portion;  /* bytes in out */
+    apr_status_t status; /* of passing on */
 };
 
-/* ---- the word for packet caches ---------------------------------------------------------------------------------------------- */
+/* ---- the word for packet caches ---------------------------------------------------------------------------------- */
 
 #define WORD "Eeod"
 
-struct asking { const struct eeod_marks *marks; int yes, no; };
+struct asking {
+    const struct eeod_marks *marks;
+    int yes, no;
+};
 
 static int asks(void *context, const char *name, const char *value) {
     struct asking *a = context;
@@ -69,9 +73,13 @@ static int asks(void *context, const char *name, const char *value) {
     return 1;
 }
 
-/* Takes the word out of the response, whosever it is: a page's application, a server behind us, a cache.  Whether it asks for these marks; marks: NULL, none are looked for. */
+/*
+ * Takes the word out of the response, whosever it is: a page's application, a server behind us, a cache.  Whether it
+ * asks for these marks; marks: NULL, none are looked for.
+ */
 static int take_word(request_rec *r, const struct eeod_marks *marks) {
-    apr_table_t *const tables[] = { r->headers_out, r->err_headers_out };   /* the latter has what CGI and FastCGI programs say */
+    /* the latter has what CGI and FastCGI programs say */
+    apr_table_t *const tables[] = { r->headers_out, r->err_headers_out };
     struct asking a = { .marks = marks };
 
     for (int i = 0; i < 2; i++) {
@@ -97,16 +105,20 @@ static int forbidden(const request_rec *r) {
     return found;
 }
 
-/* The header is about to go: so that a packet cache knows, when the page begins, that what stands before the first mark is everybody's. */
+/*
+ * The header is about to go: so that a packet cache knows, when the page begins, that what stands before the first mark
+ * is everybody's.
+ */
 static void page_say(struct page *p) {
     request_rec *r = p->f->r;
 
-    if (!p->asked || !p->marked || p->blocks.pairs.odd || p->conf.strip || !p->boundaries || !*p->conf.marks->says) return;
+    if (!p->asked || !p->marked || p->blocks.pairs.odd || p->conf.strip || !p->boundaries || !*p->conf.marks->says)
+        return;
     if (r->header_only || apr_table_get(r->headers_in, "Range") || forbidden(r)) return;
     apr_table_setn(r->headers_out, WORD, p->conf.marks->says);
 }
 
-/* ---- passing on -------------------------------------------------------------------------------------------------------------- */
+/* ---- passing on -------------------------------------------------------------------------------------------------- */
 
 /* Before anything goes on. */
 static void first(struct page *p) {
@@ -201,7 +213,7 @@ static void page_end(struct page *p) {
     if (p->over) return;
     p->over = 1;
     if (!p->one_block) eeod_blocks_end(&p->blocks);
-    p->room = p->mark = 0;      /* the last chunk is as large as it is */
+    p->room = p->mark = 0; /* the last chunk is as large as it is */
     if (!p->boundaries) return;
     eeod_count(EEOD_responses, 1);
     eeod_count(EEOD_cacheable_blocks, p->blocks.begun[EEOD_CACHEABLE] + (p->one_block != 0));
@@ -211,7 +223,7 @@ static void page_end(struct page *p) {
     eeod_count(EEOD_odd_marks, p->blocks.odd);
 }
 
-/* ---- what is left alone ------------------------------------------------------------------------------------------------------ */
+/* ---- what is left alone ------------------------------------------------------------------------------------------ */
 
 /* Counted each time, said once in a process and reason. */
 static int page_aside(request_rec *r, enum eeod_counter why, const char *what) {
@@ -219,7 +231,8 @@ static int page_aside(request_rec *r, enum eeod_counter why, const char *what) {
 
     eeod_count(why, 1);
     if (!atomic_flag_test_and_set(&said[why]))
-        ap_log_rerror(APLOG_MARK, APLOG_NOTICE, 0, r, "eeod: no packet boundaries in %s: %s (said once in a process)", r->uri, what);
+        ap_log_rerror(APLOG_MARK, APLOG_NOTICE, 0, r, "eeod: no packet boundaries in %s: %s (said once in a process)",
+                      r->uri, what);
     return 1;
 }
 
@@ -227,15 +240,21 @@ static int page_aside(request_rec *r, enum eeod_counter why, const char *what) {
 static int unreadable(request_rec *r) {
     const char *e = r->content_encoding ? r->content_encoding : apr_table_get(r->headers_out, "Content-Encoding");
 
-    if (e && ap_cstr_casecmp(e, "identity")) return page_aside(r, EEOD_aside_encoded, "the body is encoded; SetEnv \"no-gzip 1\" and \"no-brotli 1\" keep httpd's own encoders away");
-    if (r->status == HTTP_PARTIAL_CONTENT) return page_aside(r, EEOD_aside_other, "its handler answers with a part of it");
+    if (e && ap_cstr_casecmp(e, "identity"))
+        return page_aside(
+            r, EEOD_aside_encoded,
+            "the body is encoded; SetEnv \"no-gzip 1\" and \"no-brotli 1\" keep httpd's own encoders away");
+    if (r->status == HTTP_PARTIAL_CONTENT)
+        return page_aside(r, EEOD_aside_other, "its handler answers with a part of it");
     return 0;
 }
 
 /* Connections whose segments do not hold what passes here. */
 static int unreachable(request_rec *r) {
     if (r->connection->master) return page_aside(r, EEOD_aside_http2, "HTTP/2 has frames of its own");
-    if (ap_ssl_conn_is_ssl(r->connection)) return page_aside(r, EEOD_aside_tls, "the connection is encrypted; let what ends TLS stand before the packet cache");
+    if (ap_ssl_conn_is_ssl(r->connection))
+        return page_aside(r, EEOD_aside_tls,
+                          "the connection is encrypted; let what ends TLS stand before the packet cache");
     return 0;
 }
 
@@ -245,11 +264,12 @@ static int picked(request_rec *r, const apr_bucket *file) {
 
     if (!range) return 0;
     if (strchr(range, ',')) return page_aside(r, EEOD_aside_other, "several ranges of it were asked for");
-    if (file && file->length > AT_ONCE) return page_aside(r, EEOD_aside_other, "a range of it was asked for, and it is a large file");
+    if (file && file->length > AT_ONCE)
+        return page_aside(r, EEOD_aside_other, "a range of it was asked for, and it is a large file");
     return 0;
 }
 
-/* ---- whether there are marks at all ------------------------------------------------------------------------------------------ */
+/* ---- whether there are marks at all ------------------------------------------------------------------------------ */
 
 /* A scan that stops at the first mark.  1: there is one; 0: there is none; -1: it can't be read. */
 static int page_scan(const struct eeod_marks *m, apr_bucket_brigade *bb, int keep) {
@@ -274,7 +294,9 @@ static int page_scan(const struct eeod_marks *m, apr_bucket_brigade *bb, int kee
 /* The one file of which this brigade consists, besides its end; or NULL. */
 static apr_bucket *only_file(apr_bucket_brigade *bb) {
     apr_bucket *b = APR_BRIGADE_FIRST(bb), *last = APR_BRIGADE_LAST(bb);
-    return !APR_BRIGADE_EMPTY(bb) && APR_BUCKET_IS_FILE(b) && APR_BUCKET_NEXT(b) == last && APR_BUCKET_IS_EOS(last) ? b : NULL;
+    return !APR_BRIGADE_EMPTY(bb) && APR_BUCKET_IS_FILE(b) && APR_BUCKET_NEXT(b) == last && APR_BUCKET_IS_EOS(last)
+               ? b
+               : NULL;
 }
 
 static int file_has_marks(ap_filter_t *f, const struct eeod_marks *m, apr_bucket *file) {
@@ -293,7 +315,10 @@ static int file_has_marks(ap_filter_t *f, const struct eeod_marks *m, apr_bucket
     return found != 0;
 }
 
-/* The response is here as a whole, is in memory or small enough for that, and is to be sent as a whole: httpd will find out its length. */
+/*
+ * The response is here as a whole, is in memory or small enough for that, and is to be sent as a whole: httpd will find
+ * out its length.
+ */
 static int all_here(apr_bucket_brigade *bb) {
     apr_bucket *last = APR_BRIGADE_LAST(bb);
     apr_size_t in_files = 0;
@@ -307,12 +332,16 @@ static int all_here(apr_bucket_brigade *bb) {
 }
 
 static int only_end(apr_bucket_brigade *bb) {
-    return !APR_BRIGADE_EMPTY(bb) && APR_BRIGADE_FIRST(bb) == APR_BRIGADE_LAST(bb) && APR_BUCKET_IS_EOS(APR_BRIGADE_FIRST(bb));
+    return !APR_BRIGADE_EMPTY(bb) && APR_BRIGADE_FIRST(bb) == APR_BRIGADE_LAST(bb) &&
+           APR_BUCKET_IS_EOS(APR_BRIGADE_FIRST(bb));
 }
 
-/* ---- the filter -------------------------------------------------------------------------------------------------------------- */
+/* ---- the filter -------------------------------------------------------------------------------------------------- */
 
-/* Without its marks the page has another length, and other bytes: a strong tag, by which parts of it are put together, must not name both. */
+/*
+ * Without its marks the page has another length, and other bytes: a strong tag, by which parts of it are put together,
+ * must not name both.
+ */
 static void bytes_change(request_rec *r) {
     const char *tag = apr_table_get(r->headers_out, "ETag");
 
@@ -394,7 +423,10 @@ static void page_join(apr_bucket_brigade *bb) {
     APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_heap_create(flat, n, apr_bucket_free, bb->bucket_alloc));
 }
 
-/* What is fed but not yet taken, and a chunk that is not yet full, outlive this call.  Both have been read, and are a chunk at most, or what waits for the first mark. */
+/*
+ * What is fed but not yet taken, and a chunk that is not yet full, outlive this call.  Both have been read, and are a
+ * chunk at most, or what waits for the first mark.
+ */
 static apr_status_t page_keep(struct page *p, apr_bucket_brigade *bb) {
     int pieces = 0;
 
@@ -408,7 +440,9 @@ static apr_status_t page_keep(struct page *p, apr_bucket_brigade *bb) {
 }
 
 /* The header waits for the first mark, or as much as may be held: it is to tell of it. */
-static int waits(const struct page *p) { return p->asked && !p->passed && !p->marked && !p->over && p->portion < EEOD_PORTION; }
+static int waits(const struct page *p) {
+    return p->asked && !p->passed && !p->marked && !p->over && p->portion < EEOD_PORTION;
+}
 
 /* A flush: what stands before it goes on, but for a chunk that is not full. */
 static void page_flush(struct page *p, apr_bucket *b) {
@@ -468,7 +502,7 @@ static apr_status_t page_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
         return ap_pass_brigade(f->next, bb);
     }
     ap_assert(p->magic == PAGE_MAGIC);
-    if (p->one_block && !p->chunks) {       /* whatever it consists of, a file for one, it stays so */
+    if (p->one_block && !p->chunks) { /* whatever it consists of, a file for one, it stays so */
         APR_BRIGADE_PREPEND(bb, p->out);
         page_end(p);
         ap_remove_output_filter(f);
@@ -508,7 +542,10 @@ void eeod_page_register(void) {
 void eeod_page_insert(request_rec *r) {
     /* A part of a page that a subrequest makes passes the page's own filter. */
     if (r->main) return;
-    /* These are handed on by an internal redirect, as to the page of an error: what the former page asked for, this one did not. */
+    /*
+     * These are handed on by an internal redirect, as to the page of an error: what the former page asked for, this one
+     * did not.
+     */
     if (r->prev) apr_table_unset(r->err_headers_out, WORD);
     if (eeod_config_on(r)) ap_add_output_filter_handle(page_rec, NULL, r, r->connection);
     else eeod_page_insert_error(r);
@@ -524,7 +561,9 @@ const char *eeod_page_order(apr_pool_t *pool) {
     for (size_t i = 0; i < sizeof encoders / sizeof *encoders; i++) {
         const ap_filter_rec_t *rec = ap_get_output_filter_handle(encoders[i]);
         if (rec && rec->ftype >= PLACE)
-            return apr_psprintf(pool, "filter %s comes behind the one that looks for marks: what it encodes would be taken for pages", encoders[i]);
+            return apr_psprintf(
+                pool, "filter %s comes behind the one that looks for marks: what it encodes would be taken for pages",
+                encoders[i]);
     }
     return NULL;
 }

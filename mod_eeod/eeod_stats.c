@@ -11,7 +11,10 @@
 
 #include "base/base_report.h"
 
-/* Kept for the life of the parent under this key of the process pool; the number counts the shapes of struct eeod_stats. */
+/*
+ * Kept for the life of the parent under this key of the process pool; the number counts the shapes of struct
+ * eeod_stats.
+ */
 #define KEPT "fairgate-eeod-stats-1"
 
 #define U64 "%" APR_UINT64_T_FMT
@@ -40,7 +43,9 @@ static apr_uint64_t value(int i) { return atomic_load_explicit(&stats->n[i], mem
 static void stats_to_client(void *to, const char *text, size_t bytes) { ap_rwrite(text, (int)bytes, to); }
 static struct base_sink stats_client(request_rec *r) { return (struct base_sink){ stats_to_client, r }; }
 
-static const struct { const char *total, *name, *help; } counters[] = {
+static const struct {
+    const char *total, *name, *help;
+} counters[] = {
 #define X(name, help) { #name "_total", #name, help },
     EEOD_COUNTERS(X)
 #undef X
@@ -48,7 +53,8 @@ static const struct { const char *total, *name, *help; } counters[] = {
 
 static void stats_figures(struct base_figure *to) {
     for (int i = 0; i < EEOD_NCOUNTERS; i++)
-        to[i] = (struct base_figure){ counters[i].total, counters[i].name, counters[i].help, NULL, (double)value(i), BASE_COUNTER };
+        to[i] = (struct base_figure){ counters[i].total, counters[i].name, counters[i].help, NULL,
+                                      (double)value(i),  BASE_COUNTER };
 }
 
 static void prometheus(request_rec *r) {
@@ -73,7 +79,8 @@ static void json(request_rec *r) {
 
 static void stats_text(request_rec *r) {
     ap_set_content_type(r, "text/plain; charset=utf-8");
-    for (int i = 0; i < EEOD_NCOUNTERS; i++) ap_rprintf(r, "%-17s %12" APR_UINT64_T_FMT "  %s\n", counters[i].name, value(i), counters[i].help);
+    for (int i = 0; i < EEOD_NCOUNTERS; i++)
+        ap_rprintf(r, "%-17s %12" APR_UINT64_T_FMT "  %s\n", counters[i].name, value(i), counters[i].help);
     ap_rputs("Also as ?json and ?prometheus.\n", r);
 }
 
@@ -93,8 +100,10 @@ int eeod_status_lines(request_rec *r, int flags) {
         for (int i = 0; i < EEOD_NCOUNTERS; i++) ap_rprintf(r, "Eeod-%s: " U64 "\n", counters[i].name, value(i));
         return OK;
     }
-    ap_rprintf(r, "<hr />\n<h1>Packet boundaries</h1>\n<dl><dt>" U64 " responses in " U64 " cacheable and " U64 " unique blocks; " U64
-               " boundaries, " U64 " missed, " U64 " segments more</dt></dl>\n", value(EEOD_responses), value(EEOD_cacheable_blocks),
-               value(EEOD_unique_blocks), value(EEOD_boundaries), value(EEOD_missed), value(EEOD_extra_segments));
+    ap_rprintf(r,
+               "<hr />\n<h1>Packet boundaries</h1>\n<dl><dt>" U64 " responses in " U64 " cacheable and " U64
+               " unique blocks; " U64 " boundaries, " U64 " missed, " U64 " segments more</dt></dl>\n",
+               value(EEOD_responses), value(EEOD_cacheable_blocks), value(EEOD_unique_blocks), value(EEOD_boundaries),
+               value(EEOD_missed), value(EEOD_extra_segments));
     return OK;
 }

@@ -4,8 +4,8 @@
  *
  *     handler ─ filters ─ EEOD: blocks (eeod_page.h) ─ ranges, length, header, chunks ─ network: segments (eeod_net.h)
  *
- * Departures from the paper: boundaries are made by Linux's MSG_EOR, not by a change of the kernel; packets carry no bit that says what
- * they hold, since the marks say it (eeod_net.h); small unique blocks stay blocks (eeod_blocks.h).
+ * Departures from the paper: boundaries are made by Linux's MSG_EOR, not by a change of the kernel; packets carry no
+ * bit that says what they hold, since the marks say it (eeod_net.h); small unique blocks stay blocks (eeod_blocks.h).
  */
 #include <httpd.h>
 #include <http_config.h>
@@ -72,5 +72,6 @@ static void eeod_register_hooks(apr_pool_t *p) {
 }
 
 module AP_MODULE_DECLARE_DATA eeod_module = {
-    STANDARD20_MODULE_STUFF, eeod_config_create_dir, eeod_config_merge_dir, NULL, NULL, eeod_commands, eeod_register_hooks, AP_MODULE_FLAG_NONE
+    STANDARD20_MODULE_STUFF, eeod_config_create_dir, eeod_config_merge_dir, NULL, NULL,
+    eeod_commands,           eeod_register_hooks,    AP_MODULE_FLAG_NONE
 };

@@ -2,13 +2,14 @@
 /*
  * mod_qos_drr - a website shared by weight among the classes of its visitors (website-gateway paper).
  *
- *     request ─ auth, rewriting, ... ─ fixups: classify, estimate, submit ─┬─ released: handler (proxy, files, CGI, ...)
- *                                                                          └─ held without a thread until its turn comes (qos_hold.h)
+ *     request ─ auth, rewriting ─ fixups: classify, estimate, submit ─┬─ released: handler (proxy, files, CGI, ...)
+ *                                                                      └─ held till its turn comes (qos_hold.h)
  *     response ─ filters ─ count bytes (qos_account.h) ─ TLS ─ network; its end gives the slot to the next in turn
  *
- * Departures from the paper: the deficit is charged with an estimate and corrected by what came (the paper takes its probed size as
- * the truth); the window counts over all children, and gives a slot back while a client is too slow to take its answer; it may find
- * its own size (QosWindow auto).  The scheduler's own departures stand in core/sched_drr.c.
+ * Departures from the paper: the deficit is charged with an estimate and corrected by what came (the paper takes its
+ * probed size as the truth); the window counts over all children, and gives a slot back while a client is too slow to
+ * take its answer; it may find its own size (QosWindow auto).  The scheduler's own departures stand in
+ * core/sched_drr.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,14 +45,15 @@
 APLOG_USE_MODULE(qos_drr);
 
 /*
- * The segment is kept for the life of the parent under this key of the process pool: one window at all times, whatever restarts.  A
- * restart may load a newer build of this module: the number counts the shapes of struct kept and of what stands in the segment.
+ * The segment is kept for the life of the parent under this key of the process pool: one window at all times, whatever
+ * restarts.  A restart may load a newer build of this module: the number counts the shapes of struct kept and of what
+ * stands in the segment.
  */
 #define KEPT_SEGMENT "fairgate-qos-segment-4"
 
 #define P qos_process
 
-/* ---- does the rest of the configuration let us work? ------------------------------------------------------------------------- */
+/* ---- does the rest of the configuration let us work? ------------------------------------------------------------- */
 
 static int query(int what, int otherwise) {
     int n;
@@ -70,9 +72,10 @@ static void check_files(server_rec *s, rlim_t need) {
         return;
     }
     getrlimit(RLIMIT_NOFILE, &l);
-    ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s, "qos: a child may need %lu open files, and its limit is %lu: set APACHE_ULIMIT_MAX_FILES="
-                 "\"ulimit -n %lu\" in /etc/apache2/envvars, or LimitNOFILE=%lu in the service's unit", (unsigned long)need,
-                 (unsigned long)l.rlim_cur, (unsigned long)need, (unsigned long)need);
+    ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s,
+                 "qos: a child may need %lu open files, and its limit is %lu: set APACHE_ULIMIT_MAX_FILES="
+                 "\"ulimit -n %lu\" in /etc/apache2/envvars, or LimitNOFILE=%lu in the service's unit",
+                 (unsigned long)need, (unsigned long)l.rlim_cur, (unsigned long)need, (unsigned long)need);
 }
 
 static void check_server(server_rec *s, const struct qos_server *conf) {
@@ -82,22 +85,28 @@ static void check_server(server_rec *s, const struct qos_server *conf) {
     double factor = factor_text ? atof(factor_text) : 2.0, lets_in = (double)daemons * threads * (1.0 + factor);
 
     if (!P.can_hold) {
-        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s, "qos: with this MPM a waiting request blocks its thread, so at most %d can wait; "
-                     "the event MPM of httpd 2.4.63 or newer lets %d wait without one", daemons * threads, conf->queue);
+        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s,
+                     "qos: with this MPM a waiting request blocks its thread, so at most %d can wait; "
+                     "the event MPM of httpd 2.4.63 or newer lets %d wait without one",
+                     daemons * threads, conf->queue);
         return;
     }
     if (lets_in < conf->queue + daemons * threads)
-        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s, "qos: QosQueue lets %d requests wait, but AsyncRequestWorkerFactor %g lets only "
-                     "about %.0f connections in: set AsyncRequestWorkerFactor %d", conf->queue, factor, lets_in,
-                     conf->queue / (daemons * threads) + 1);
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s,
+                     "qos: QosQueue lets %d requests wait, but AsyncRequestWorkerFactor %g lets only "
+                     "about %.0f connections in: set AsyncRequestWorkerFactor %d",
+                     conf->queue, factor, lets_in, conf->queue / (daemons * threads) + 1);
     if (limit < daemons * 2)
-        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s, "qos: ServerLimit %d leaves no place for new children while old ones finish their "
-                     "requests after a graceful restart: set ServerLimit %d", limit, daemons * 2);
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s,
+                     "qos: ServerLimit %d leaves no place for new children while old ones finish their "
+                     "requests after a graceful restart: set ServerLimit %d",
+                     limit, daemons * 2);
     /*
-     * Each waiting request has its connection and a wake-up descriptor, each running one its connection and perhaps a backend's;
-     * worst case: all in one child.
+     * Each waiting request has its connection and a wake-up descriptor, each running one its connection and perhaps a
+     * backend's; worst case: all in one child.
      */
-    check_files(s, (rlim_t)(2 * (lets_in / daemons < conf->queue ? lets_in / daemons : conf->queue) + 3 * threads + 256));
+    check_files(s,
+                (rlim_t)(2 * (lets_in / daemons < conf->queue ? lets_in / daemons : conf->queue) + 3 * threads + 256));
 }
 
 static void check_timeouts(server_rec *s, const struct qos_server *conf) {
@@ -105,47 +114,56 @@ static void check_timeouts(server_rec *s, const struct qos_server *conf) {
         apr_interval_time_t bound = v->timeout - v->timeout / 8;
         for (uint32_t i = 0; i < conf->nclasses; i++) {
             if (apr_time_from_sec(conf->wait_s[i]) <= bound) continue;
-            ap_log_error(APLOG_MARK, APLOG_WARNING, 0, v, "qos: requests of class %s may wait %u s, but TimeOut %ld closes connections "
-                         "before: they are answered 503 after %.1f s; set TimeOut %u or less to wait", conf->classes[i].name, conf->wait_s[i],
-                         (long)apr_time_sec(v->timeout), (double)bound / APR_USEC_PER_SEC, conf->wait_s[i] + conf->wait_s[i] / 7 + 1);
+            ap_log_error(APLOG_MARK, APLOG_WARNING, 0, v,
+                         "qos: requests of class %s may wait %u s, but TimeOut %ld closes connections "
+                         "before: they are answered 503 after %.1f s; set TimeOut %u or less to wait",
+                         conf->classes[i].name, conf->wait_s[i], (long)apr_time_sec(v->timeout),
+                         (double)bound / APR_USEC_PER_SEC, conf->wait_s[i] + conf->wait_s[i] / 7 + 1);
             break;
         }
     }
 }
 
-/* ---- the segment ------------------------------------------------------------------------------------------------------------- */
+/* ---- the segment ------------------------------------------------------------------------------------------------- */
 
 /*
- * The parent's own, which no child can write to.  What it knows of the segment (shm/shm.h) stands here, and it never looks there.
+ * The parent's own, which no child can write to.  What it knows of the segment (shm/shm.h) stands here, and it never
+ * looks there.
  *
- * DAMAGE.  A child that leaves the segment writes a byte into `alarm`, and the kernel sends us SIGIO.  The handler asks the MPM for a graceful
- * restart, as an administrator would: it is there that fresh memory takes the place of the old, and new children come to use it.  A hostile
- * child may write there, too; so one such restart follows another no sooner than after a pause, which doubles.  Until then children go
- * unscheduled.
+ * DAMAGE.  A child that leaves the segment writes a byte into `alarm`, and the kernel sends us SIGIO.  The handler asks
+ * the MPM for a graceful restart, as an administrator would: it is there that fresh memory takes the place of the old,
+ * and new children come to use it.  A hostile child may write there, too; so one such restart follows another no sooner
+ * than after a pause, which doubles.  Until then children go unscheduled.
  *
- * Whoever has the end of the pipe that we read can choose what signal the kernel sends us, SIGKILL too: no process that we fork keeps it (it is
- * closed as part of fork), and before a restart, while our code is not there to see to that, it is closed.
+ * Whoever has the end of the pipe that we read can choose what signal the kernel sends us, SIGKILL too: no process that
+ * we fork keeps it (it is closed as part of fork), and before a restart, while our code is not there to see to that, it
+ * is closed.
  */
-#define PAUSE_MIN   10000000u           /* microseconds */
-#define PAUSE_MAX   640000000u
-#define PAUSE_FORGET UINT64_C(3600000000)       /* of quiet, and the next pause is short again */
+#define PAUSE_MIN    10000000u /* microseconds */
+#define PAUSE_MAX    640000000u
+#define PAUSE_FORGET UINT64_C(3600000000) /* of quiet, and the next pause is short again */
 
 struct kept {
-    struct shm_view view;               /* view.sh NULL: no segment yet */
-    struct qos_sizes sizes;             /* in it */
-    int      stock[SHM_WAKE_FDS];
+    struct shm_view view;   /* view.sh NULL: no segment yet */
+    struct qos_sizes sizes; /* in it */
+    int stock[SHM_WAKE_FDS];
     uint32_t nstock;
-    uint32_t generation;                /* of the configuration */
-    pid_t   *alive;                     /* children that may use the segment */
+    uint32_t generation; /* of the configuration */
+    pid_t *alive;        /* children that may use the segment */
     uint32_t nalive, room;
-    int      alarm[2];                  /* a pipe for each configuration: ours to read, the children's to write */
-    uint64_t renewed, pause;            /* when a damaged segment was replaced last, and how long there will be no other */
-    volatile sig_atomic_t wanted;       /* children have left it */
-    int      told;                      /* it was said that they must wait */
+    int alarm[2]; /* a pipe for each configuration: ours to read, the children's to write */
+    /* when a damaged segment was replaced last, and how long there will be no other */
+    uint64_t renewed, pause;
+    volatile sig_atomic_t wanted; /* children have left it */
+    int told;                     /* it was said that they must wait */
 };
-static struct kept *kept;               /* for the hooks and the handler of a parent; NULL when there is none, or none any more */
+/* for the hooks and the handler of a parent; NULL when there is none, or none any more */
+static struct kept *kept;
 
-/* The stock of wake-up descriptors.  They count against every process's limit of open files: what is not to be had is done without. */
+/*
+ * The stock of wake-up descriptors.  They count against every process's limit of open files: what is not to be had is
+ * done without.
+ */
 static void make_stock(struct kept *k) {
     uint32_t most = SHM_WAKE_FDS;
     struct rlimit l;
@@ -182,7 +200,7 @@ static void note_ended(struct kept *k, pid_t pid) {
     uint32_t i = 0;
 
     while (i < k->nalive && k->alive[i] != pid) i++;
-    if (i == k->nalive) return;         /* of a segment of before */
+    if (i == k->nalive) return; /* of a segment of before */
     k->alive[i] = k->alive[--k->nalive];
     shm_tell_ended(&k->view, pid);
 }
@@ -193,7 +211,7 @@ static void note_the_dead(struct kept *k) {
         if (kill(k->alive[i], 0) && errno == ESRCH) note_ended(k, k->alive[i]);
 }
 
-/* ---- damage -------------------------------------------------------------------------------------------------------------------- */
+/* ---- damage ------------------------------------------------------------------------------------------------------ */
 
 static int may_renew(const struct kept *k) { return !k->renewed || shm_now() - k->renewed >= k->pause; }
 
@@ -271,7 +289,8 @@ static void give_up_segment(struct kept *k) {
 static void renew(server_rec *s, struct kept *k) {
     uint64_t now = shm_now();
 
-    ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, s, "qos: children found the memory that they share damaged: fresh memory takes its "
+    ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, s,
+                 "qos: children found the memory that they share damaged: fresh memory takes its "
                  "place, and what was counted and learnt begins anew");
     k->pause = k->renewed && now - k->renewed < k->pause + PAUSE_FORGET ? k->pause * 2 : PAUSE_MIN;
     if (k->pause > PAUSE_MAX) k->pause = PAUSE_MAX;
@@ -286,8 +305,10 @@ static int look_at_alarm(server_rec *s) {
         kill(getpid(), AP_SIG_GRACEFUL);
     } else if (!kept->told) {
         kept->told = 1;
-        ap_log_error(APLOG_MARK, APLOG_ERR, 0, s, "qos: children found the memory that they share damaged, soon after it was replaced: requests "
-                     "go unscheduled until it is replaced again, in %u s at most", (unsigned)(kept->pause / 1000000) + 10);
+        ap_log_error(APLOG_MARK, APLOG_ERR, 0, s,
+                     "qos: children found the memory that they share damaged, soon after it was replaced: requests "
+                     "go unscheduled until it is replaced again, in %u s at most",
+                     (unsigned)(kept->pause / 1000000) + 10);
     }
     return DECLINED;
 }
@@ -297,16 +318,18 @@ static int monitor(apr_pool_t *p, server_rec *s) {
     return look_at_alarm(s);
 }
 
-/* ---- setting up ---------------------------------------------------------------------------------------------------------------- */
+/* ---- setting up -------------------------------------------------------------------------------------------------- */
 
 static void tell_lost(pid_t child, uint32_t requests) {
-    ap_log_error(APLOG_MARK, APLOG_WARNING, 0, ap_server_conf, "qos: child %d ended with %u requests; their slots are free again", (int)child,
-                 requests);
+    ap_log_error(APLOG_MARK, APLOG_WARNING, 0, ap_server_conf,
+                 "qos: child %d ended with %u requests; their slots are free again", (int)child, requests);
 }
 
 static void tell_left(const char *why) {
-    ap_log_error(APLOG_MARK, APLOG_CRIT, 0, ap_server_conf, "qos: the memory that children share is damaged (%s): this child's requests go "
-                 "unscheduled until it ends; new children get fresh memory", why);
+    ap_log_error(APLOG_MARK, APLOG_CRIT, 0, ap_server_conf,
+                 "qos: the memory that children share is damaged (%s): this child's requests go "
+                 "unscheduled until it ends; new children get fresh memory",
+                 why);
 }
 
 static const struct shm_host host = { tell_lost, tell_left };
@@ -319,7 +342,7 @@ static int make_segment(struct kept *k, const struct shm_size *size, struct qos_
     }
     if (!k->nstock && P.can_hold) make_stock(k);
     shm_stock(&k->view, k->stock, k->nstock);
-    k->view.sh->configured = k->generation;     /* the numbers of classes are their positions */
+    k->view.sh->configured = k->generation; /* the numbers of classes are their positions */
     for (uint32_t i = 0; i < conf->nclasses; i++) k->view.numbers[i] = i;
     return 0;
 }
@@ -338,8 +361,10 @@ static int set_up_segment(server_rec *s, struct kept *k, struct qos_server *conf
     if (k->view.sh && k->wanted) renew(s, k);
     if (k->view.sh && !shm_fits(&k->view, &size)) {
         if (k->nalive) {
-            ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s, "qos: what the scheduler holds is smaller than the new settings ask (more "
-                         "classes, QosQueue, QosPages or ServerLimit): they take full effect after `apachectl restart`");
+            ap_log_error(
+                APLOG_MARK, APLOG_WARNING, 0, s,
+                "qos: what the scheduler holds is smaller than the new settings ask (more "
+                "classes, QosQueue, QosPages or ServerLimit): they take full effect after `apachectl restart`");
         } else {
             give_up_segment(k);
         }
@@ -350,18 +375,21 @@ static int set_up_segment(server_rec *s, struct kept *k, struct qos_server *conf
     }
     if (conf->settings.queue_max > k->view.size.tickets) conf->settings.queue_max = k->view.size.tickets;
     if (conf->page_table && !k->sizes.file.base && pages_known_map(&k->sizes.file))
-        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, errno, s, "qos: no memory for QosPageTable: sizes are learnt as pages are asked for");
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, errno, s,
+                     "qos: no memory for QosPageTable: sizes are learnt as pages are asked for");
     if (conf->share) qos_share_hash_key(conf->share, k->sizes.hash_key);
     k->view.host = &host;
     qos_drr_keep(k, pconf);
     if (listen_for_alarms(k))
-        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, errno, s, "qos: no pipe for children to tell "
-                     "that the memory that they share is damaged: if it is, they go unscheduled until `apachectl restart`");
+        ap_log_error(
+            APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, errno, s,
+            "qos: no pipe for children to tell "
+            "that the memory that they share is damaged: if it is, they go unscheduled until `apachectl restart`");
     shm_tell_generation(&k->view, k->generation);
     return OK;
 }
 
-/* ---- hooks ------------------------------------------------------------------------------------------------------------------- */
+/* ---- hooks ------------------------------------------------------------------------------------------------------- */
 
 static int qos_drr_pre_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp) {
     (void)plog;
@@ -386,8 +414,9 @@ static int qos_drr_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *
     (void)ptemp;
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG) return OK;
     /*
-     * Switched off, but children of before may still be at work: whose end we note, others of them give back.  What is damaged they have left; it goes,
-     * and nobody is listened to: no restart would replace it, and one would follow another without a pause.
+     * Switched off, but children of before may still be at work: whose end we note, others of them give back.  What is
+     * damaged they have left; it goes, and nobody is listened to: no restart would replace it, and one would follow
+     * another without a pause.
      */
     if (!conf->used) {
         if (k->view.sh && k->wanted) give_up_segment(k);
@@ -413,8 +442,8 @@ static int qos_drr_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *
     check_server(s, conf);
     qos_http2_config(s, conf);
     check_timeouts(s, conf);
-    ap_log_error(APLOG_MARK, APLOG_INFO, 0, s, "qos: %u classes, %u rules, %s, window %s %u, %d may wait", conf->nclasses,
-                 policy_rule_count(conf->policy), rs_sched_name((int)conf->settings.sched),
+    ap_log_error(APLOG_MARK, APLOG_INFO, 0, s, "qos: %u classes, %u rules, %s, window %s %u, %d may wait",
+                 conf->nclasses, policy_rule_count(conf->policy), rs_sched_name((int)conf->settings.sched),
                  conf->settings.gate == RS_GATE_AUTO ? "auto from" : "of", conf->settings.window, conf->queue);
     return OK;
 }
@@ -424,14 +453,15 @@ static int configure(server_rec *s) {
     struct qos_server *conf = qos_config();
     const char *why = NULL;
 
-    switch (shm_configure(&P.view, P.generation, &conf->settings, conf->classes, conf->nclasses, conf->default_class, conf->number, &why)) {
-    case SHM_CONFIGURED_BEFORE:
-        return 0;
-    case SHM_CONFIGURED:
-        break;
+    switch (shm_configure(&P.view, P.generation, &conf->settings, conf->classes, conf->nclasses, conf->default_class,
+                          conf->number, &why)) {
+    case SHM_CONFIGURED_BEFORE: return 0;
+    case SHM_CONFIGURED: break;
     case SHM_NOT_CONFIGURED:
-        ap_log_error(APLOG_MARK, APLOG_ERR, 0, s, "qos: %s; the classes and settings of before stay in force, and "
-                     "requests of a class that was not among them go with the default class, until `apachectl restart`", why);
+        ap_log_error(APLOG_MARK, APLOG_ERR, 0, s,
+                     "qos: %s; the classes and settings of before stay in force, and "
+                     "requests of a class that was not among them go with the default class, until `apachectl restart`",
+                     why);
     }
     return 1;
 }
@@ -441,7 +471,7 @@ static void qos_drr_child_init(apr_pool_t *pchild, server_rec *s) {
 
     apr_signal(SIGIO, SIG_DFL);
     if (kept) kept->alarm[0] = -1;
-    kept = NULL;        /* it is the parent's */
+    kept = NULL; /* it is the parent's */
     if (!qos_config()->used || !P.view.sh) return;
     qos_hold_child_init(pchild, s);
     first = configure(s);
@@ -486,5 +516,6 @@ static void qos_drr_register_hooks(apr_pool_t *p) {
 }
 
 module AP_MODULE_DECLARE_DATA qos_drr_module = {
-    STANDARD20_MODULE_STUFF, qos_config_create_dir, qos_config_merge_dir, NULL, NULL, qos_commands, qos_drr_register_hooks, AP_MODULE_FLAG_NONE
+    STANDARD20_MODULE_STUFF, qos_config_create_dir, qos_config_merge_dir, NULL, NULL, qos_commands,
+    qos_drr_register_hooks,  AP_MODULE_FLAG_NONE
 };

@@ -9,10 +9,10 @@
 
 #include "qos_went.h"
 
-#define REPORT_BYTES 65536u     /* tell the engine of progress in such steps */
-#define NEWS         32u        /* a mean that moves by more than such a part is told to other gateways */
-#define QUICK_US     20000u     /* a write that takes less is one of a client that keeps up */
-#define QUICK_WRITES 16u        /* so many in a row, and a parked response takes a slot again */
+#define REPORT_BYTES 65536u /* tell the engine of progress in such steps */
+#define NEWS         32u    /* a mean that moves by more than such a part is told to other gateways */
+#define QUICK_US     20000u /* a write that takes less is one of a client that keeps up */
+#define QUICK_WRITES 16u    /* so many in a row, and a parked response takes a slot again */
 
 #define P qos_process
 
@@ -20,17 +20,18 @@ static ap_filter_rec_t *filter_rec;
 
 static struct shm_row *account_row_of(const struct qos_request *q) { return shm_row_of(&P.view, q->ticket); }
 
-/* ---- the page-size table ----------------------------------------------------------------------------------------------------- */
+/* ---- the page-size table ----------------------------------------------------------------------------------------- */
 
 /*
- * Only a complete 200 answer to a plain GET tells how big a page is, and only when it has gone to its client.  Of a stream that is known only
- * roughly, and by the time its request is over its end may stand in buffers of the connection still.
+ * Only a complete 200 answer to a plain GET tells how big a page is, and only when it has gone to its client.  Of a
+ * stream that is known only roughly, and by the time its request is over its end may stand in buffers of the connection
+ * still.
  */
 static int teaches(const struct qos_request *q) {
     const request_rec *last = qos_last_of(q->r);
     uint64_t least = q->r->connection->master ? q->sent / 2 : q->sent;
-    return q->whole && qos_went(q) >= least && !q->broken && q->r->method_number == M_GET && !q->r->header_only && last->status == HTTP_OK && !q->r->connection->aborted &&
-           q->sent > 0;
+    return q->whole && qos_went(q) >= least && !q->broken && q->r->method_number == M_GET && !q->r->header_only &&
+           last->status == HTTP_OK && !q->r->connection->aborted && q->sent > 0;
 }
 
 /* Would a client that takes other codings have got another answer? */
@@ -47,7 +48,8 @@ static void learn_key(const struct qos_request *q, uint64_t key, int tell) {
     pages_learnt_add(P.sizes.learnt, P.sizes.pages, key, q->sent);
     if (!tell || !qos_config()->share) return;
     after = pages_learnt_mean(P.sizes.learnt, P.sizes.pages, key);
-    if (!before || after > before + before / NEWS || after < before - before / NEWS) pages_ring_put(&P.sizes.area->share.news, key);
+    if (!before || after > before + before / NEWS || after < before - before / NEWS)
+        pages_ring_put(&P.sizes.area->share.news, key);
 }
 
 static void learn(const struct qos_request *q) {
@@ -58,7 +60,9 @@ static void learn(const struct qos_request *q) {
     uint64_t first = q->sent < 16 * QOS_MEAN_DEFAULT ? q->sent : 16 * QOS_MEAN_DEFAULT;
 
     /* Where the prober has a size for this coding, what teaches must be found before it. */
-    learn_key(q, is_coded(q) || pages_known_mean(&P.sizes.area->known, &P.sizes.file, coded_url) ? coded_url : q->keys.url, 1);
+    learn_key(q,
+              is_coded(q) || pages_known_mean(&P.sizes.area->known, &P.sizes.file, coded_url) ? coded_url : q->keys.url,
+              1);
     if (q->keys.pattern) learn_key(q, pages_key_coded(q->keys.pattern, q->coding), 1);
     /* A directory's mean moves with every page: no news. */
     learn_key(q, pages_key_coded(q->keys.dir, q->coding), 0);
@@ -67,7 +71,7 @@ static void learn(const struct qos_request *q) {
     atomic_store_explicit(mean, old ? (uint64_t)((int64_t)old + step) : first, memory_order_relaxed);
 }
 
-/* ---- what goes after the end ------------------------------------------------------------------------------------------------- */
+/* ---- what goes after the end ------------------------------------------------------------------------------------- */
 
 static void goes(struct qos_request *q) {
     struct qos_request **end = &q->conn->going;
@@ -96,7 +100,7 @@ static void charge_gone(struct qos_request *q, uint64_t least) {
     shm_unlock(&P.view);
 }
 
-/* ---- beginning and end ------------------------------------------------------------------------------------------------------- */
+/* ---- beginning and end ------------------------------------------------------------------------------------------- */
 
 static apr_status_t pool_goes(void *data) {
     struct qos_request *q = data;
@@ -117,7 +121,9 @@ static apr_status_t pool_goes(void *data) {
     return APR_SUCCESS;
 }
 
-void qos_account_watch(struct qos_request *q) { apr_pool_cleanup_register(q->r->pool, q, pool_goes, apr_pool_cleanup_null); }
+void qos_account_watch(struct qos_request *q) {
+    apr_pool_cleanup_register(q->r->pool, q, pool_goes, apr_pool_cleanup_null);
+}
 
 void qos_account_begin(struct qos_request *q) {
     conn_rec *c = q->r->connection;
@@ -159,9 +165,12 @@ void qos_account_end(struct qos_request *q, int whole) {
     if (more) shm_pump(&P.view, P.row);
 }
 
-/* ---- bytes on their way ------------------------------------------------------------------------------------------------------ */
+/* ---- bytes on their way ------------------------------------------------------------------------------------------ */
 
-/* The whole response's size once its header is made, when that is worth a call: small ones are over before it would matter. */
+/*
+ * The whole response's size once its header is made, when that is worth a call: small ones are over before it would
+ * matter.
+ */
 static void tell_length(struct qos_request *q) {
     const request_rec *last = qos_last_of(q->r);
     const char *field = apr_table_get(last->headers_out, "Content-Length");
@@ -216,8 +225,8 @@ static void write_ended(struct qos_request *q, uint64_t began) {
 enum begins { ANSWER, INTERIM, TUNNEL };
 
 /*
- * What the first bytes of a response are.  Neither r->status nor a bucket tells: modules write interim answers and the other side's 101 straight to
- * the connection's filters.
+ * What the first bytes of a response are.  Neither r->status nor a bucket tells: modules write interim answers and the
+ * other side's 101 straight to the connection's filters.
  */
 static enum begins what_begins(apr_bucket_brigade *bb) {
     apr_bucket *b = APR_BRIGADE_FIRST(bb);
@@ -225,7 +234,9 @@ static enum begins what_begins(apr_bucket_brigade *bb) {
     apr_size_t n;
 
     while (b != APR_BRIGADE_SENTINEL(bb) && (APR_BUCKET_IS_METADATA(b) || b->length == 0)) b = APR_BUCKET_NEXT(b);
-    if (b == APR_BRIGADE_SENTINEL(bb) || !(APR_BUCKET_IS_HEAP(b) || APR_BUCKET_IS_TRANSIENT(b) || APR_BUCKET_IS_POOL(b))) return ANSWER;
+    if (b == APR_BRIGADE_SENTINEL(bb) ||
+        !(APR_BUCKET_IS_HEAP(b) || APR_BUCKET_IS_TRANSIENT(b) || APR_BUCKET_IS_POOL(b)))
+        return ANSWER;
     if (apr_bucket_read(b, &text, &n, APR_NONBLOCK_READ) != APR_SUCCESS || n < sizeof "HTTP/1.1 100" - 1) return ANSWER;
     if (memcmp(text, "HTTP/1.", 7) || text[8] != ' ' || text[9] != '1') return ANSWER;
     return text[10] == '0' && text[11] == '1' ? TUNNEL : INTERIM;
@@ -234,7 +245,8 @@ static enum begins what_begins(apr_bucket_brigade *bb) {
 /* From here on nobody works at an answer. */
 static int is_tunnel(const struct qos_request *q, enum begins begins) {
     const request_rec *last = qos_last_of(q->r);
-    return begins == TUNNEL || last->status == HTTP_SWITCHING_PROTOCOLS || last->proto_output_filters == last->connection->output_filters;
+    return begins == TUNNEL || last->status == HTTP_SWITCHING_PROTOCOLS ||
+           last->proto_output_filters == last->connection->output_filters;
 }
 
 static apr_status_t count_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
@@ -283,7 +295,10 @@ static apr_status_t count_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
     began = shm_now_coarse();
     atomic_store_explicit(&account_row_of(q)->client_since, began, memory_order_relaxed);
     rv = ap_pass_brigade(f->next, bb);
-    /* Passing a brigade on can end the request (its pool went with the bucket): then there is nothing to look at any more. */
+    /*
+     * Passing a brigade on can end the request (its pool went with the bucket): then there is nothing to look at any
+     * more.
+     */
     if (k->current == q && q->ticket != RS_NO_TICKET) write_ended(q, began);
     return rv;
 }
@@ -293,7 +308,7 @@ void qos_account_register(void) {
     filter_rec = ap_register_output_filter("QOS_ACCOUNT", count_filter, NULL, AP_FTYPE_CONNECTION);
 }
 
-/* ---- the log ----------------------------------------------------------------------------------------------------------------- */
+/* ---- the log ----------------------------------------------------------------------------------------------------- */
 
 int qos_account_log(request_rec *r) {
     static const char *const outcomes[] = { "passed", "waited", "refused", "timeout", "gone" };
@@ -308,6 +323,7 @@ int qos_account_log(request_rec *r) {
     apr_table_setn(last->notes, "qos-outcome", outcomes[q->outcome]);
     if (q->reason) apr_table_setn(last->notes, "qos-reason", q->reason);
     apr_table_setn(last->notes, "qos-estimate", apr_off_t_toa(r->pool, (apr_off_t)q->estimate));
-    apr_table_setn(last->notes, "qos-wait", q->wait_us ? apr_psprintf(r->pool, "%.3f", (double)q->wait_us / 1000.0) : "0");
+    apr_table_setn(last->notes, "qos-wait",
+                   q->wait_us ? apr_psprintf(r->pool, "%.3f", (double)q->wait_us / 1000.0) : "0");
     return DECLINED;
 }

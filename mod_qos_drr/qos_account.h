@@ -2,20 +2,21 @@
 /*
  * qos_account.h - what a running request gets, and when it is over.
  *
- * A connection-level output filter counts the bytes of the response on their way to the network, header included.  A slot stands
- * for work at the server, so it is given back when the end-of-request bucket passes the filter, not when the client has drained
- * what stands in buffers.  A request whose thread waits for its client to take the answer is parked by whoever waits for its slot (shm_sweep):
- * the filter marks since when it waits.  It takes a slot again once its client keeps up and a slot is free; until then it goes on without.
+ * A connection-level output filter counts the bytes of the response on their way to the network, header included.  A
+ * slot stands for work at the server, so it is given back when the end-of-request bucket passes the filter, not when
+ * the client has drained what stands in buffers.  A request whose thread waits for its client to take the answer is
+ * parked by whoever waits for its slot (shm_sweep): the filter marks since when it waits.  It takes a slot again once
+ * its client keeps up and a slot is free; until then it goes on without.
  *
- * A tunnel (WebSocket, CONNECT) gives its slot back when it stands.  Interim answers (100, 103) are not counted: they are neither the answer's
- * length nor its bytes.
+ * A tunnel (WebSocket, CONNECT) gives its slot back when it stands.  Interim answers (100, 103) are not counted: they
+ * are neither the answer's length nor its bytes.
  *
- * What is passed on may go for long after the slot came back, or never: an answer is charged to its class as its bytes go to the network
- * (qos_went.h), but for what any answer is charged at its release, and teaches its size only when it has gone.  One of less than 64 KB is
- * charged when it is passed on: it fits into the socket's buffer.
+ * What is passed on may go for long after the slot came back, or never: an answer is charged to its class as its bytes
+ * go to the network (qos_went.h), but for what any answer is charged at its release, and teaches its size only when it
+ * has gone.  One of less than 64 KB is charged when it is passed on: it fits into the socket's buffer.
  *
- * The slot comes back once, by the first of: the end-of-request bucket; the request's pool going (whatever happened to the bucket);
- * the parent, when the child died.
+ * The slot comes back once, by the first of: the end-of-request bucket; the request's pool going (whatever happened to
+ * the bucket); the parent, when the child died.
  */
 #ifndef FAIRGATE_QOS_ACCOUNT_H
 #define FAIRGATE_QOS_ACCOUNT_H
@@ -25,9 +26,11 @@
 #include "qos_request.h"
 
 void         qos_account_register(void);                /* the filter; from register_hooks */
-void         qos_account_watch(struct qos_request *q);  /* it has a ticket: whatever becomes of it, its pool going gives it back */
+/* it has a ticket: whatever becomes of it, its pool going gives it back */
+void         qos_account_watch(struct qos_request *q);
 void         qos_account_begin(struct qos_request *q);  /* it has its slot: from here on its bytes are counted */
-void         qos_account_end(struct qos_request *q, int whole);     /* gives the slot back; does nothing the second time */
+/* gives the slot back; does nothing the second time */
+void         qos_account_end(struct qos_request *q, int whole);
 void         qos_account_went(struct qos_conn *k);      /* bytes have been written to this connection */
 void         qos_account_leave(rs_ticket_t ticket);                 /* gives a ticket back that nothing was made for */
 int          qos_account_log(request_rec *r);           /* log_transaction hook: notes for LogFormat */

@@ -24,7 +24,10 @@ static int was_parked(const struct qos_request *q) {
     return parked;
 }
 
-/* Who leaves the body alone, or to the end, answers before it is whole: that needs no slot any more, and nothing can be put in its place. */
+/*
+ * Who leaves the body alone, or to the end, answers before it is whole: that needs no slot any more, and nothing can be
+ * put in its place.
+ */
 static int has_begun(const struct qos_request *q) {
     const request_rec *last = qos_last_of(q->r);
     return q->sent || last->sent_bodyct || last->eos_sent;
@@ -42,11 +45,13 @@ static apr_status_t answer_instead(struct qos_request *q, apr_bucket_brigade *bb
     return AP_FILTER_ERROR;
 }
 
-static apr_status_t body_filter(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode_t mode, apr_read_type_e block, apr_off_t bytes) {
+static apr_status_t body_filter(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode_t mode, apr_read_type_e block,
+                                apr_off_t bytes) {
     struct qos_request *q = f->ctx;
     apr_status_t rv;
 
-    if (mode == AP_MODE_INIT || q->ticket == RS_NO_TICKET || q->body_read) return ap_get_brigade(f->next, bb, mode, block, bytes);
+    if (mode == AP_MODE_INIT || q->ticket == RS_NO_TICKET || q->body_read)
+        return ap_get_brigade(f->next, bb, mode, block, bytes);
     if (block == APR_BLOCK_READ) {
         uint64_t began = shm_now_coarse(), between = q->body_seen ? began - q->body_seen : 0;
 
@@ -61,15 +66,19 @@ static apr_status_t body_filter(ap_filter_t *f, apr_bucket_brigade *bb, ap_input
     } else {
         rv = ap_get_brigade(f->next, bb, mode, block, bytes);
     }
-    if (rv != APR_SUCCESS || mode == AP_MODE_SPECULATIVE || APR_BRIGADE_EMPTY(bb) || !APR_BUCKET_IS_EOS(APR_BRIGADE_LAST(bb))) return rv;
+    if (rv != APR_SUCCESS || mode == AP_MODE_SPECULATIVE || APR_BRIGADE_EMPTY(bb) ||
+        !APR_BUCKET_IS_EOS(APR_BRIGADE_LAST(bb)))
+        return rv;
     q->body_read = 1;
-    return q->ticket == RS_NO_TICKET || has_begun(q) || !was_parked(q) || qos_hold_again(q) ? rv : answer_instead(q, bb);
+    return q->ticket == RS_NO_TICKET || has_begun(q) || !was_parked(q) || qos_hold_again(q) ? rv
+                                                                                            : answer_instead(q, bb);
 }
 
 void qos_body_insert_filter(request_rec *r) {
     struct qos_request *q = r->main ? NULL : qos_request_of(r);
 
-    if (q && q->ticket != RS_NO_TICKET && !q->body_read && ap_request_has_body(r)) ap_add_input_filter_handle(body_rec, q, r, r->connection);
+    if (q && q->ticket != RS_NO_TICKET && !q->body_read && ap_request_has_body(r))
+        ap_add_input_filter_handle(body_rec, q, r, r->connection);
 }
 
 void qos_body_register(void) {

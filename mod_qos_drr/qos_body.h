@@ -2,11 +2,13 @@
 /*
  * qos_body.h - the body of a request that is sent slowly.
  *
- * An input filter marks since when the request's thread waits for its client, and whoever waits for its slot parks it (shm_sweep).  A body is
- * waited for as long as its reads together take, less the time that passed between them: else a byte each 0.1 s would keep a slot.
+ * An input filter marks since when the request's thread waits for its client, and whoever waits for its slot parks it
+ * (shm_sweep).  A body is waited for as long as its reads together take, less the time that passed between them: else a
+ * byte each 0.1 s would keep a slot.
  *
- * Who is parked for its body stays so until it is whole, however it comes, and then waits for a slot once more (qos_hold_again): a crowd whose
- * bodies end at one time must not pass the window.  Not if the answer has begun before: then it stays parked to its end.
+ * Who is parked for its body stays so until it is whole, however it comes, and then waits for a slot once more
+ * (qos_hold_again): a crowd whose bodies end at one time must not pass the window.  Not if the answer has begun before:
+ * then it stays parked to its end.
  */
 #ifndef FAIRGATE_QOS_BODY_H
 #define FAIRGATE_QOS_BODY_H

@@ -30,14 +30,19 @@ static void address(const apr_sockaddr_t *a, const void **addr, unsigned *len, u
 
 /* Path and query as the client wrote them, also of a request that names the whole URL. */
 static const char *target(const request_rec *r) {
-    return r->parsed_uri.hostname ? apr_uri_unparse(r->pool, &r->parsed_uri, APR_URI_UNP_OMITSITEPART) : r->unparsed_uri;
+    return r->parsed_uri.hostname ? apr_uri_unparse(r->pool, &r->parsed_uri, APR_URI_UNP_OMITSITEPART)
+                                  : r->unparsed_uri;
 }
 
-/* In its one spelling, so that no other one leads around a rule; in `usual`, or in the request's pool if that is too small. */
+/*
+ * In its one spelling, so that no other one leads around a rule; in `usual`, or in the request's pool if that is too
+ * small.
+ */
 static struct policy_text url_of(request_rec *r, char *usual, size_t room) {
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
     struct policy_url u = {
-        .host = classify_text(r->hostname), .port = r->parsed_uri.port_str ? r->parsed_uri.port : 0,
+        .host = classify_text(r->hostname),
+        .port = r->parsed_uri.port_str ? r->parsed_uri.port : 0,
         .slashes = core && core->allow_encoded_slashes && core->decode_encoded_slashes,
     };
 
@@ -63,14 +68,18 @@ static uint32_t match(const struct qos_server *conf, request_rec *r) {
         pr.prot_type = classify_text(r->connection->master ? ap_get_protocol(r->connection) : ap_http_scheme(r));
     if (policy_uses(p, POLICY_DST_DN)) pr.dst_dn = classify_text(r->hostname);
     /* A name only if somebody resolved it, both ways (HostnameLookups Double): no look-up in a request's path. */
-    if (policy_uses(p, POLICY_SRC_DN) && r->connection->double_reverse > 0) pr.src_dn = classify_text(r->connection->remote_host);
+    if (policy_uses(p, POLICY_SRC_DN) && r->connection->double_reverse > 0)
+        pr.src_dn = classify_text(r->connection->remote_host);
     if (policy_uses(p, POLICY_SSL_ID)) pr.ssl_id = classify_text(apr_table_get(r->subprocess_env, "SSL_SESSION_ID"));
     if (policy_uses(p, POLICY_URL)) pr.url = url_of(r, usual, sizeof usual);
     a = policy_match_request(p, &pr);
     return a.position == POLICY_NONE ? conf->default_class : a.position;
 }
 
-/* What fits the client's coding comes before what does not tell codings apart; in each, what answers taught before what the prober found. */
+/*
+ * What fits the client's coding comes before what does not tell codings apart; in each, what answers taught before what
+ * the prober found.
+ */
 static uint64_t classify_mean_of(const struct qos_sizes *z, uint64_t key, enum pages_coding coding) {
     uint64_t coded = pages_key_coded(key, coding), bytes = pages_learnt_mean(z->learnt, z->pages, coded);
 
@@ -127,15 +136,17 @@ static uint64_t ranges(const char *field, uint64_t whole) {
 }
 
 /*
- * What a request asks for of the page: nothing but a header, parts, or the page if it has changed.  What comes beyond is charged as it
- * comes: so a server that sends the whole page all the same, or a client that lies, gets nothing for nothing.
+ * What a request asks for of the page: nothing but a header, parts, or the page if it has changed.  What comes beyond
+ * is charged as it comes: so a server that sends the whole page all the same, or a client that lies, gets nothing for
+ * nothing.
  */
 static uint64_t classify_asked(const request_rec *r, uint64_t whole) {
     const char *field;
 
     if (r->header_only) return QOS_HEADER_DEFAULT;
     if (r->method_number != M_GET) return whole;
-    if (apr_table_get(r->headers_in, "If-None-Match") || apr_table_get(r->headers_in, "If-Modified-Since")) return QOS_HEADER_DEFAULT;
+    if (apr_table_get(r->headers_in, "If-None-Match") || apr_table_get(r->headers_in, "If-Modified-Since"))
+        return QOS_HEADER_DEFAULT;
     field = apr_table_get(r->headers_in, "Range");
     return field ? ranges(field, whole) : whole;
 }
@@ -152,7 +163,9 @@ static uint64_t estimate(const struct qos_request *q) {
         if (!bytes) want(q, q->keys.pattern);
     }
     if (!bytes) bytes = classify_mean_of(z, q->keys.dir, q->coding);
-    if (!bytes) bytes = atomic_load_explicit(&qos_process.view.class_mean[qos_config()->number[q->class]], memory_order_relaxed);
+    if (!bytes)
+        bytes =
+            atomic_load_explicit(&qos_process.view.class_mean[qos_config()->number[q->class]], memory_order_relaxed);
     return classify_asked(q->r, bytes ? bytes : QOS_MEAN_DEFAULT);
 }
 

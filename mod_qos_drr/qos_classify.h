@@ -2,11 +2,12 @@
 /*
  * qos_classify.h - whose request is it, and how much will it cost?
  *
- * The class: the environment variable qos-class (SetEnvIf, SetEnvIfExpr) if it names one, else the policy's first match, else the
- * default class.
- * The estimate: what is learnt (pages/pages_learnt.h) or known (pages/pages_known.h) of the URL, else of its pattern, else of its directory (pages/pages_keys.h), for
- * the codings that the client takes; else the class's running mean; else the mean of the paper's pages.  Of that, what the request asks for:
- * HEAD a header; Range its parts; If-None-Match and If-Modified-Since a header.
+ * The class: the environment variable qos-class (SetEnvIf, SetEnvIfExpr) if it names one, else the policy's first
+ * match, else the default class.
+ * The estimate: what is learnt (pages/pages_learnt.h) or known (pages/pages_known.h) of the URL, else of its pattern,
+ * else of its directory (pages/pages_keys.h), for the codings that the client takes; else the class's running mean;
+ * else the mean of the paper's pages.  Of that, what the request asks for:  HEAD a header; Range its parts;
+ * If-None-Match and If-Modified-Since a header.
  */
 #ifndef FAIRGATE_QOS_CLASSIFY_H
 #define FAIRGATE_QOS_CLASSIFY_H

@@ -17,7 +17,9 @@ APLOG_USE_MODULE(qos_drr);
 
 static struct qos_server *in_force;
 
-struct qos_server *qos_config(void) { return in_force; }
+struct qos_server *qos_config(void) {
+    return in_force;
+}
 
 struct qos_server *qos_config_begin(apr_pool_t *pconf) {
     struct qos_server *q = apr_pcalloc(pconf, sizeof *q);
@@ -48,9 +50,9 @@ void *qos_config_merge_dir(apr_pool_t *p, void *base, void *add) {
     return d;
 }
 
-/* ---- directives -------------------------------------------------------------------------------------------------------------- */
+/* ---- directives -------------------------------------------------------------------------------------------------- */
 
-static const char *config_set_engine(cmd_parms *cmd, void *dir, int on) {
+static const char *qos_config_set_engine(cmd_parms *cmd, void *dir, int on) {
     ((struct qos_dir *)dir)->on = on;
     if (on) in_force->used = 1;
     (void)cmd;
@@ -58,17 +60,22 @@ static const char *config_set_engine(cmd_parms *cmd, void *dir, int on) {
 }
 
 /* A decimal number in bounds, or a sentence. */
-static const char *config_number_in(apr_pool_t *p, const char *what, const char *text, apr_int64_t least, apr_int64_t most, int *out) {
+static const char *config_number_in(apr_pool_t *p, const char *what, const char *text, apr_int64_t least,
+                                    apr_int64_t most, int *out) {
     char *end;
     apr_int64_t n = apr_strtoi64(text, &end, 10);
 
     if (end == text || *end || n < least || n > most)
-        return apr_psprintf(p, "%s %s: must be a number from %" APR_INT64_T_FMT " to %" APR_INT64_T_FMT, what, text, least, most);
+        return apr_psprintf(p, "%s %s: must be a number from %" APR_INT64_T_FMT " to %" APR_INT64_T_FMT, what, text,
+                            least, most);
     *out = (int)n;
     return NULL;
 }
 
-struct number_setting { size_t offset; apr_int64_t least, most; };
+struct number_setting {
+    size_t offset;
+    apr_int64_t least, most;
+};
 static struct number_setting queue_setting = { offsetof(struct qos_server, queue), 1, POLICY_QUEUE_MAX };
 static struct number_setting wait_setting = { offsetof(struct qos_server, wait), 1, POLICY_WAIT_MAX };
 static struct number_setting retry_setting = { offsetof(struct qos_server, retry_after), 1, 86400 };
@@ -79,7 +86,9 @@ static const char *config_set_number(cmd_parms *cmd, void *dir, const char *arg)
     const char *bad = ap_check_cmd_context(cmd, GLOBAL_ONLY);
 
     (void)dir;
-    return bad ? bad : config_number_in(cmd->pool, cmd->cmd->name, arg, n->least, n->most, (int *)((char *)in_force + n->offset));
+    return bad ? bad
+               : config_number_in(cmd->pool, cmd->cmd->name, arg, n->least, n->most,
+                                  (int *)((char *)in_force + n->offset));
 }
 
 static const char *set_scheduler(cmd_parms *cmd, void *dir, const char *arg) {
@@ -88,7 +97,8 @@ static const char *set_scheduler(cmd_parms *cmd, void *dir, const char *arg) {
 
     (void)dir;
     if (bad) return bad;
-    if (sched != RS_SCHED_DRR && sched != RS_SCHED_FIFO) return apr_psprintf(cmd->pool, "QosScheduler %s: must be drr or fifo", arg);
+    if (sched != RS_SCHED_DRR && sched != RS_SCHED_FIFO)
+        return apr_psprintf(cmd->pool, "QosScheduler %s: must be drr or fifo", arg);
     in_force->settings.sched = (uint32_t)sched;
     return NULL;
 }
@@ -122,7 +132,8 @@ static const char *set_policy(cmd_parms *cmd, void *dir, const char *arg) {
 
     (void)dir;
     if (bad) return bad;
-    if (in_force->policy) return "QosPolicy: the classes stand in QosClass directives already; use one way or the other";
+    if (in_force->policy)
+        return "QosPolicy: the classes stand in QosClass directives already; use one way or the other";
     in_force->policy_file = ap_server_root_relative(cmd->pool, arg);
     return in_force->policy_file ? NULL : apr_pstrcat(cmd->pool, "QosPolicy ", arg, ": not a valid path", NULL);
 }
@@ -141,7 +152,8 @@ static const char *set_share(cmd_parms *cmd, void *dir, const char *provider, co
 
     (void)dir;
     if (bad) return bad;
-    if (strncasecmp(secret, "secret=", 7)) return "QosShare: the second argument must be secret=TEXT, the same on all gateways";
+    if (strncasecmp(secret, "secret=", 7))
+        return "QosShare: the second argument must be secret=TEXT, the same on all gateways";
     return qos_share_create(provider, secret + 7, cmd->temp_pool, cmd->pool, &in_force->share);
 }
 
@@ -173,14 +185,23 @@ static const char *set_class(cmd_parms *cmd, void *dir, int argc, char *const ar
     memcpy(c.name, argv[0], strlen(argv[0]));
     for (int i = 1; i < argc && !bad; i++) {
         const char *a = argv[i];
-        if (!strncasecmp(a, "weight=", 7)) { bad = config_number_in(cmd->pool, "QosClass weight=", a + 7, 1, POLICY_QUANTUM_MAX, &n); c.quantum = (uint32_t)n; }
-        else if (!strncasecmp(a, "queue=", 6)) { bad = config_number_in(cmd->pool, "QosClass queue=", a + 6, 1, POLICY_QUEUE_MAX, &n); c.queue = (uint32_t)n; }
-        else if (!strncasecmp(a, "wait=", 5)) { bad = config_number_in(cmd->pool, "QosClass wait=", a + 5, 1, POLICY_WAIT_MAX, &n); c.wait_s = (uint32_t)n; }
-        else if (!strcasecmp(a, "order=fifo")) c.order = POLICY_FIFO;
+        if (!strncasecmp(a, "weight=", 7)) {
+            bad = config_number_in(cmd->pool, "QosClass weight=", a + 7, 1, POLICY_QUANTUM_MAX, &n);
+            c.quantum = (uint32_t)n;
+        } else if (!strncasecmp(a, "queue=", 6)) {
+            bad = config_number_in(cmd->pool, "QosClass queue=", a + 6, 1, POLICY_QUEUE_MAX, &n);
+            c.queue = (uint32_t)n;
+        } else if (!strncasecmp(a, "wait=", 5)) {
+            bad = config_number_in(cmd->pool, "QosClass wait=", a + 5, 1, POLICY_WAIT_MAX, &n);
+            c.wait_s = (uint32_t)n;
+        } else if (!strcasecmp(a, "order=fifo")) c.order = POLICY_FIFO;
         else if (!strcasecmp(a, "order=shortest")) c.order = POLICY_SHORTEST;
         else if (!strcasecmp(a, "default")) c.is_default = 1;
-        else bad = apr_psprintf(cmd->pool, "QosClass %s: %s is not one of weight=N, queue=N, wait=SECONDS, order=fifo|shortest, default",
-                                argv[0], a);
+        else
+            bad = apr_psprintf(
+                cmd->pool,
+                "QosClass %s: %s is not one of weight=N, queue=N, wait=SECONDS, order=fifo|shortest, default", argv[0],
+                a);
     }
     if (bad) return bad;
     if (!c.quantum) return apr_psprintf(cmd->pool, "QosClass %s: weight=N is missing", argv[0]);
@@ -204,37 +225,54 @@ static const char *set_rule(cmd_parms *cmd, void *dir, int argc, char *const arg
     if (bad) return bad;
     if (argc != 3 && argc != 4) return "QosRule: needs a class, a field, perhaps how to match, and a pattern";
     classes = q->policy ? policy_class_count(q->policy) : 0;
-    while (class < classes && strcmp(policy_class_at(q->policy, class)->name, argv[0])) class++;
+    while (class < classes && strcmp(policy_class_at(q->policy, class)->name, argv[0])) class += 1;
     if (class == classes)
-        return apr_psprintf(cmd->pool, "QosRule %s: there is no such class; a QosClass %s must stand above", argv[0], argv[0]);
+        return apr_psprintf(cmd->pool, "QosRule %s: there is no such class; a QosClass %s must stand above", argv[0],
+                            argv[0]);
     field = policy_field_by_name(argv[1]);
     if (field < 0)
-        return apr_psprintf(cmd->pool, "QosRule %s: %s is not a field; fields are src_ip_addr, dst_ip_addr, src_port, dst_port, prot_type, src_dn, "
-                            "dst_dn, url, user_agent, cookie, ssl_id", argv[0], argv[1]);
+        return apr_psprintf(cmd->pool,
+                            "QosRule %s: %s is not a field; fields are src_ip_addr, dst_ip_addr, src_port, dst_port, "
+                            "prot_type, src_dn, "
+                            "dst_dn, url, user_agent, cookie, ssl_id",
+                            argv[0], argv[1]);
     if (argc == 4) match = policy_match_by_name(argv[2]);
-    if (match < 0) return apr_psprintf(cmd->pool, "QosRule %s: %s is not one of substring, prefix, suffix, exact, regex", argv[0], argv[2]);
-    if (policy_add_rule(q->policy, class, (enum policy_field)field, (enum policy_match)match, argv[argc - 1], strlen(argv[argc - 1]), &error))
+    if (match < 0)
+        return apr_psprintf(cmd->pool, "QosRule %s: %s is not one of substring, prefix, suffix, exact, regex", argv[0],
+                            argv[2]);
+    if (policy_add_rule(q->policy, class, (enum policy_field)field, (enum policy_match)match, argv[argc - 1],
+                        strlen(argv[argc - 1]), &error))
         return take_error(cmd->pool, "QosRule: ", &error);
     return NULL;
 }
 
 const command_rec qos_commands[] = {
-    AP_INIT_FLAG("QosEngine", config_set_engine, NULL, RSRC_CONF | ACCESS_CONF, "On: requests here are scheduled by class (default Off)"),
+    AP_INIT_FLAG("QosEngine", qos_config_set_engine, NULL, RSRC_CONF | ACCESS_CONF,
+                 "On: requests here are scheduled by class (default Off)"),
     AP_INIT_TAKE1("QosPolicy", set_policy, NULL, RSRC_CONF, "an XML file with the classes and their rules"),
-    AP_INIT_TAKE_ARGV("QosClass", set_class, NULL, RSRC_CONF, "NAME weight=N [queue=N] [wait=SECONDS] [order=fifo|shortest] [default]"),
-    AP_INIT_TAKE_ARGV("QosRule", set_rule, NULL, RSRC_CONF, "CLASS FIELD [substring|prefix|suffix|exact|regex] PATTERN"),
+    AP_INIT_TAKE_ARGV("QosClass", set_class, NULL, RSRC_CONF,
+                      "NAME weight=N [queue=N] [wait=SECONDS] [order=fifo|shortest] [default]"),
+    AP_INIT_TAKE_ARGV("QosRule", set_rule, NULL, RSRC_CONF,
+                      "CLASS FIELD [substring|prefix|suffix|exact|regex] PATTERN"),
     AP_INIT_TAKE1("QosScheduler", set_scheduler, NULL, RSRC_CONF, "which request is next: drr (default) or fifo"),
-    AP_INIT_TAKE12("QosWindow", set_window, NULL, RSRC_CONF, "how many requests the server works on at one time: N (default 8), or auto [max=N]"),
-    AP_INIT_TAKE1("QosQueue", config_set_number, &queue_setting, RSRC_CONF, "how many requests may wait, in all classes (default 10000)"),
-    AP_INIT_TAKE1("QosWait", config_set_number, &wait_setting, RSRC_CONF, "how many seconds a request may wait before it is answered 503 (default 30)"),
-    AP_INIT_TAKE1("QosRetryAfter", config_set_number, &retry_setting, RSRC_CONF, "seconds in the Retry-After field of such a 503 (default 5)"),
-    AP_INIT_TAKE1("QosPages", config_set_number, &pages_setting, RSRC_CONF, "how many page sizes to keep of what answers taught (default 65536)"),
-    AP_INIT_TAKE1("QosPageTable", set_page_table, NULL, RSRC_CONF, "the file of page sizes that fairgate-prober writes"),
-    AP_INIT_TAKE2("QosShare", set_share, NULL, RSRC_CONF, "PROVIDER[:ARGUMENTS] secret=TEXT: share page sizes with other gateways by this socache"),
+    AP_INIT_TAKE12("QosWindow", set_window, NULL, RSRC_CONF,
+                   "how many requests the server works on at one time: N (default 8), or auto [max=N]"),
+    AP_INIT_TAKE1("QosQueue", config_set_number, &queue_setting, RSRC_CONF,
+                  "how many requests may wait, in all classes (default 10000)"),
+    AP_INIT_TAKE1("QosWait", config_set_number, &wait_setting, RSRC_CONF,
+                  "how many seconds a request may wait before it is answered 503 (default 30)"),
+    AP_INIT_TAKE1("QosRetryAfter", config_set_number, &retry_setting, RSRC_CONF,
+                  "seconds in the Retry-After field of such a 503 (default 5)"),
+    AP_INIT_TAKE1("QosPages", config_set_number, &pages_setting, RSRC_CONF,
+                  "how many page sizes to keep of what answers taught (default 65536)"),
+    AP_INIT_TAKE1("QosPageTable", set_page_table, NULL, RSRC_CONF,
+                  "the file of page sizes that fairgate-prober writes"),
+    AP_INIT_TAKE2("QosShare", set_share, NULL, RSRC_CONF,
+                  "PROVIDER[:ARGUMENTS] secret=TEXT: share page sizes with other gateways by this socache"),
     { .name = NULL }
 };
 
-/* ---- making it final --------------------------------------------------------------------------------------------------------- */
+/* ---- making it final --------------------------------------------------------------------------------------------- */
 
 /* The file's text, in `p`; NULL and a sentence if it can't be read. */
 static const char *config_read_text(apr_pool_t *p, const char *path, apr_size_t *len, const char **why) {
@@ -263,7 +301,10 @@ static const char *config_read_text(apr_pool_t *p, const char *path, apr_size_t 
     return text;
 }
 
-struct kept { char *text; apr_size_t len; };
+struct kept {
+    char *text;
+    apr_size_t len;
+};
 
 static struct kept *kept_policy(apr_pool_t *process) {
     void *data = NULL;

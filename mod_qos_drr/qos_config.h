@@ -2,11 +2,12 @@
 /*
  * qos_config.h - the module's directives and what they make.
  *
- * One policy, one engine and one window serve the whole server, virtual hosts included: they share its capacity.  What can differ
- * by virtual host or directory is only whether requests are scheduled there at all (QosEngine).
+ * One policy, one engine and one window serve the whole server, virtual hosts included: they share its capacity.  What
+ * can differ by virtual host or directory is only whether requests are scheduled there at all (QosEngine).
  *
- * A policy comes either from an XML file (QosPolicy) or from QosClass and QosRule.  At start, and for `apachectl configtest`, a bad one
- * is an error and httpd does not start.  On a graceful restart a bad file is an error in the log, and the policy of before stays in force.
+ * A policy comes either from an XML file (QosPolicy) or from QosClass and QosRule.  At start, and for `apachectl
+ * configtest`, a bad one is an error and httpd does not start.  On a graceful restart a bad file is an error in the
+ * log, and the policy of before stays in force.
  */
 #ifndef FAIRGATE_QOS_CONFIG_H
 #define FAIRGATE_QOS_CONFIG_H
@@ -19,7 +20,8 @@
 
 extern module AP_MODULE_DECLARE_DATA qos_drr_module;
 
-#define QOS_MEAN_DEFAULT   27656u   /* bytes of a response when nothing is known: the mean of the paper's page sizes (4.2.3) */
+/* bytes of a response when nothing is known: the mean of the paper's page sizes (4.2.3) */
+#define QOS_MEAN_DEFAULT   27656u
 #define QOS_HEADER_DEFAULT 300u     /* bytes of an answer without a body */
 
 /* Of the whole server; lives in pconf.  Filled while the configuration is read, completed by qos_config_finish. */
@@ -53,7 +55,9 @@ struct qos_server *qos_config(void);                        /* the one in force 
 /* check_config: make classes and policy final.  OK, or HTTP_INTERNAL_SERVER_ERROR with the reason logged. */
 int                qos_config_finish(struct qos_server *q, apr_pool_t *pconf, server_rec *s);
 
-/* First argument of a directive anywhere in the configuration that was read, or NULL: what MPMs do not tell by query. */
+/*
+ * First argument of a directive anywhere in the configuration that was read, or NULL: what MPMs do not tell by query.
+ */
 const char *qos_config_find(const char *directive);
 
 #endif

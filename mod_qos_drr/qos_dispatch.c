@@ -7,7 +7,7 @@
 
 #include "qos_request.h"
 
-#define IDLE_TICK_US 1000000u       /* its tick while nothing is held */
+#define IDLE_TICK_US 1000000u /* its tick while nothing is held */
 #define BATCH        256u
 
 #define P qos_process
@@ -25,7 +25,8 @@ static void wake_released(void) {
     do {
         n = 0;
         shm_lock(&P.view);
-        while (n < BATCH && (row = shm_next_released_locked(&P.view, P.row)) != NULL) fds[n++] = row->owner == P.row + 1 ? shm_row_fd(&P.view, row) : -1;
+        while (n < BATCH && (row = shm_next_released_locked(&P.view, P.row)) != NULL)
+            fds[n++] = row->owner == P.row + 1 ? shm_row_fd(&P.view, row) : -1;
         shm_unlock(&P.view);
         for (uint32_t i = 0; i < n; i++) wake_fd(fds[i]);
     } while (n == BATCH);
@@ -48,7 +49,8 @@ static void look_at_clients(const struct pollfd *fds, const uint32_t *index, con
 }
 
 /*
- * Waits that are over, and clients that left.  Rows are read without the lock: what is wrong by the time of wake_to_look is not woken.
+ * Waits that are over, and clients that left.  Rows are read without the lock: what is wrong by the time of
+ * wake_to_look is not woken.
  */
 static void look_after_held(uint64_t now) {
     struct pollfd fds[BATCH];
@@ -70,7 +72,8 @@ static void look_after_held(uint64_t now) {
         }
         deadline = atomic_load_explicit(&row->deadline, memory_order_relaxed);
         if (now >= deadline) wake_to_look(i, ticket);
-        fds[n] = (struct pollfd){ .fd = atomic_load_explicit(&row->client_fd, memory_order_relaxed), .events = POLLRDHUP };
+        fds[n] =
+            (struct pollfd){ .fd = atomic_load_explicit(&row->client_fd, memory_order_relaxed), .events = POLLRDHUP };
         tickets[n] = ticket;
         rows[n++] = i;
         if (n < BATCH) continue;
@@ -103,7 +106,7 @@ static void *dispatch(void *unused) {
             shm_reclaim(&P.view);
             look_after_held(now);
             shm_sweep(&P.view, now);
-            shm_pump(&P.view, P.row);    /* a sweep, or time itself, may let more through */
+            shm_pump(&P.view, P.row); /* a sweep, or time itself, may let more through */
             last = now;
         }
         base_futex_wait(&me->wake, seen, last + every - now);

@@ -24,7 +24,7 @@
 
 APLOG_USE_MODULE(qos_drr);
 
-#define SHORT_US     100000u        /* how long a wait may keep its thread before it is held without one */
+#define SHORT_US              100000u /* how long a wait may keep its thread before it is held without one */
 #define CLIENT_CLOSED_REQUEST 499
 
 #define P qos_process
@@ -34,18 +34,20 @@ void qos_hold_child_init(apr_pool_t *pchild, server_rec *s) {
 
     P.row = shm_owner_started(&P.view, getpid());
     if (P.row == SHM_NO_ROW) {
-        ap_log_error(APLOG_MARK, APLOG_ERR, 0, s, "qos: more children than were planned for; requests of this one pass unscheduled. "
+        ap_log_error(APLOG_MARK, APLOG_ERR, 0, s,
+                     "qos: more children than were planned for; requests of this one pass unscheduled. "
                      "A full restart takes a larger ServerLimit in");
         return;
     }
     if (!P.can_hold) return;
     rc = qos_dispatch_start(pchild);
     if (rc == 0) return;
-    ap_log_error(APLOG_MARK, APLOG_ERR, rc, s, "qos: no dispatcher thread; waiting requests of this child block their threads");
+    ap_log_error(APLOG_MARK, APLOG_ERR, rc, s,
+                 "qos: no dispatcher thread; waiting requests of this child block their threads");
     P.can_hold = 0;
 }
 
-/* ---- submitting -------------------------------------------------------------------------------------------------------------- */
+/* ---- submitting -------------------------------------------------------------------------------------------------- */
 
 /* BLOCK: a thread of the MPM.  ASIDE: a thread that no other request could have. */
 enum way { BLOCK, ASIDE, HOLD, SHORT_THEN_HOLD };
@@ -77,8 +79,8 @@ static void hold_run(struct qos_request *q, uint64_t now, enum qos_outcome outco
 }
 
 /*
- * May it block its thread?  Of the threads that the window leaves over, one half is set aside for the classes by weight, so that a
- * crowd of one class can't take the last thread of another; the other half is for whoever comes.
+ * May it block its thread?  Of the threads that the window leaves over, one half is set aside for the classes by
+ * weight, so that a crowd of one class can't take the last thread of another; the other half is for whoever comes.
  */
 static int may_block_locked(const struct qos_request *q) {
     const struct qos_server *conf = qos_config();
@@ -113,7 +115,7 @@ static enum qos_outcome hold_look(struct qos_request *q) {
 
 /* Wait in this thread. */
 static enum qos_outcome wait_blocking(struct qos_request *q) {
-    int stream = q->r->connection->master != NULL;
+    bool stream = q->r->connection->master;
     enum qos_outcome end;
 
     if (stream) qos_streams_enter(q);
@@ -133,10 +135,14 @@ static enum qos_outcome wait_blocking(struct qos_request *q) {
 }
 
 /*
- * Descriptors for waits beyond the stock.  They are kept and used again, never closed: a wake-up that comes too late must meet a
- * descriptor of ours, not a number that has become somebody's socket.
+ * Descriptors for waits beyond the stock.  They are kept and used again, never closed: a wake-up that comes too late
+ * must meet a descriptor of ours, not a number that has become somebody's socket.
  */
-static struct { pthread_mutex_t lock; int *fds; uint32_t n, room; } spare = { .lock = PTHREAD_MUTEX_INITIALIZER };
+static struct {
+    pthread_mutex_t lock;
+    int *fds;
+    uint32_t n, room;
+} spare = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static int spare_fd(void) {
     int fd = -1;
@@ -165,8 +171,8 @@ static void keep_spare(int fd) {
 }
 
 /*
- * The stock is used up: find a descriptor for this wait.  QOS_WAITED if a release came meanwhile, QOS_REFUSED if there is none to
- * be had.
+ * The stock is used up: find a descriptor for this wait.  QOS_WAITED if a release came meanwhile, QOS_REFUSED if there
+ * is none to be had.
  */
 static enum qos_outcome make_wake_fd(struct qos_request *q) {
     struct shm_row *row = hold_row_of(q);
@@ -175,7 +181,8 @@ static enum qos_outcome make_wake_fd(struct qos_request *q) {
     q->wake_fd = spare_fd();
     q->own_fd = 1;
     if (q->wake_fd < 0) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, errno, q->r, "qos: no descriptor to wait on; raise the limit of open files");
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, errno, q->r,
+                      "qos: no descriptor to wait on; raise the limit of open files");
         if (!shm_end_wait(&P.view, q->ticket)) return QOS_WAITED;
         q->reason = "no-descriptor";
         atomic_fetch_add(&P.view.sh->no_descriptor, 1);
@@ -195,14 +202,17 @@ static void put_wake_fd(struct qos_request *q) {
 }
 
 /*
- * Keep one of this child's threads for a wait that is short: waking a thread costs a third of a hand-over through the MPM's
- * listener and queue.  Two of three threads never wait, so that requests go on to be read and served: what is not read yet has no
- * class, and shares suffer.  In a crowd none does, since the MPM takes in connections by its idle threads.
+ * Keep one of this child's threads for a wait that is short: waking a thread costs a third of a hand-over through the
+ * MPM's listener and queue.  Two of three threads never wait, so that requests go on to be read and served: what is not
+ * read yet has no class, and shares suffer.  In a crowd none does, since the MPM takes in connections by its idle
+ * threads.
  */
 static int spare_thread_locked(void) {
     uint32_t threads = P.threads_per_child;
 
-    if (P.view.owners[P.row].held > threads || atomic_load_explicit(&P.short_waits, memory_order_relaxed) >= threads / 3) return 0;
+    if (P.view.owners[P.row].held > threads ||
+        atomic_load_explicit(&P.short_waits, memory_order_relaxed) >= threads / 3)
+        return 0;
     atomic_fetch_add_explicit(&P.short_waits, 1, memory_order_relaxed);
     return 1;
 }
@@ -210,18 +220,23 @@ static int spare_thread_locked(void) {
 /* Why there was no place for it: RS_OK, because it had one and there was no thread to wait with. */
 static void note_refusal(struct qos_request *q, enum rs_refusal refusal) {
     q->ticket = RS_NO_TICKET;
-    q->reason = refusal == RS_OK ? "no-thread" : refusal == RS_CLASS_FULL ? "class-full" :
-                refusal == RS_SHARE_FULL ? "share-full" : "queue-full";
+    q->reason = refusal == RS_OK           ? "no-thread"
+                : refusal == RS_CLASS_FULL ? "class-full"
+                : refusal == RS_SHARE_FULL ? "share-full"
+                                           : "queue-full";
     if (refusal == RS_OK) atomic_fetch_add(&P.view.sh->no_thread, 1);
 }
 
 /*
- * Into the engine and, if the window is open, out of it again.  QOS_PASSED: it has a slot.  QOS_WAITED: it must wait.  QOS_REFUSED.
+ * Into the engine and, if the window is open, out of it again.  QOS_PASSED: it has a slot.  QOS_WAITED: it must wait.
+ * QOS_REFUSED.
  */
 static enum qos_outcome submit(struct qos_request *q, uint64_t now, enum way *way) {
     uint32_t class = qos_config()->number[q->class];
     enum qos_outcome outcome = QOS_REFUSED;
-    struct shm_request begun = { .owner = P.row, .class = class, .estimate = q->estimate, .deadline = q->deadline, .client_fd = q->client_fd };
+    struct shm_request begun = {
+        .owner = P.row, .class = class, .estimate = q->estimate, .deadline = q->deadline, .client_fd = q->client_fd
+    };
     struct shm_wakes w = { .n = 0 };
     enum rs_refusal refusal;
     int more = 0;
@@ -286,16 +301,10 @@ static uint64_t longest_wait_us(const struct qos_request *q) {
 /* What the end of a wait (or none) means for the request: DECLINED lets it go on. */
 static int hold_conclude(struct qos_request *q, enum qos_outcome outcome) {
     switch (outcome) {
-    case QOS_PASSED:
-        hold_run(q, q->submitted, outcome);
-        return DECLINED;
-    case QOS_WAITED:
-        hold_run(q, shm_now(), outcome);
-        return DECLINED;
-    case QOS_GONE:
-        return hold_leave(q);
-    default:
-        return hold_refuse(q, outcome);
+    case QOS_PASSED: hold_run(q, q->submitted, outcome); return DECLINED;
+    case QOS_WAITED: hold_run(q, shm_now(), outcome); return DECLINED;
+    case QOS_GONE: return hold_leave(q);
+    default: return hold_refuse(q, outcome);
     }
 }
 
@@ -361,7 +370,7 @@ int qos_hold_again(struct qos_request *q) {
     return 0;
 }
 
-/* ---- held and resumed -------------------------------------------------------------------------------------------------------- */
+/* ---- held and resumed -------------------------------------------------------------------------------------------- */
 
 /* The rest of ap_process_async_request, for a request that has been held at fixups. */
 static int go_on(conn_rec *c, struct qos_request *q, enum qos_outcome outcome) {
@@ -380,10 +389,11 @@ static int go_on(conn_rec *c, struct qos_request *q, enum qos_outcome outcome) {
         c->cs->state = CONN_STATE_SUSPENDED;
         return OK;
     }
-    if (ap_is_HTTP_ERROR(rc)) r->status = HTTP_OK;     /* or ap_die takes it for an error within an error */
+    if (ap_is_HTTP_ERROR(rc)) r->status = HTTP_OK; /* or ap_die takes it for an error within an error */
     ap_die(rc, r);
     ap_process_request_after_handler(r);
-    if (c->cs->state != CONN_STATE_WRITE_COMPLETION && c->cs->state != CONN_STATE_SUSPENDED) c->cs->state = CONN_STATE_LINGER;
+    if (c->cs->state != CONN_STATE_WRITE_COMPLETION && c->cs->state != CONN_STATE_SUSPENDED)
+        c->cs->state = CONN_STATE_LINGER;
     return OK;
 }
 

@@ -9,10 +9,14 @@
 
 APLOG_USE_MODULE(qos_drr);
 
-#define SESSION_STREAMS 100     /* H2MaxSessionStreams when it is not said */
-#define STREAMS_MAX     262144u /* more than these have no tickets of their own: they cost memory, and time to look at */
+#define SESSION_STREAMS 100 /* H2MaxSessionStreams when it is not said */
+/* more than these have no tickets of their own: they cost memory, and time to look at */
+#define STREAMS_MAX     262144u
 
-/* Have a module read a directive of one word for the main server, as if it stood at the end of the configuration.  NULL, or what it says against it. */
+/*
+ * Have a module read a directive of one word for the main server, as if it stood at the end of the configuration.
+ * NULL, or what it says against it.
+ */
 static const char *direct(const module *m, server_rec *s, const char *name, const char *word) {
     for (const command_rec *c = m->cmds; c && c->name; c++) {
         cmd_parms parms = { .cmd = c, .server = s, .pool = s->process->pconf, .temp_pool = s->process->pconf };
@@ -54,12 +58,17 @@ void qos_http2_config(server_rec *s, const struct qos_server *conf) {
 
     if (most <= 0 || most >= need) return;
     if (qos_config_find("H2MaxWorkers")) {
-        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s, "qos: H2MaxWorkers %d lets the waiting streams of few HTTP/2 connections keep those of all others "
-                     "from being scheduled: set H2MaxWorkers %d (ThreadsPerChild x H2MaxSessionStreams), or H2MaxSessionStreams %d", most, need,
-                     most / threads ? most / threads : 1);
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s,
+                     "qos: H2MaxWorkers %d lets the waiting streams of few HTTP/2 connections keep those of all others "
+                     "from being scheduled: set H2MaxWorkers %d (ThreadsPerChild x H2MaxSessionStreams), or "
+                     "H2MaxSessionStreams %d",
+                     most, need, most / threads ? most / threads : 1);
         return;
     }
     why = direct(ap_find_linked_module("mod_http2.c"), s, "H2MaxWorkers", apr_itoa(s->process->pconf, need));
-    if (why) ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s, "qos: mod_http2 does not take H2MaxWorkers %d: %s", need, why);
-    else ap_log_error(APLOG_MARK, APLOG_INFO, 0, s, "qos: H2MaxWorkers is not set, %d are needed for streams to wait: taken as %d", need, need);
+    if (why)
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s, "qos: mod_http2 does not take H2MaxWorkers %d: %s", need, why);
+    else
+        ap_log_error(APLOG_MARK, APLOG_INFO, 0, s,
+                     "qos: H2MaxWorkers is not set, %d are needed for streams to wait: taken as %d", need, need);
 }

@@ -13,7 +13,7 @@
 APLOG_USE_MODULE(qos_drr);
 
 #define TICK_US   1000000u
-#define POOL_FREE (256u << 10)      /* what a pool may keep of a large value */
+#define POOL_FREE (256u << 10) /* what a pool may keep of a large value */
 
 #define P qos_process
 
@@ -25,15 +25,15 @@ static void look_at_table(server_rec *s) {
     if (!path || !P.sizes.file.base) return;
     switch (pages_known_look(known, &P.sizes.file, P.sizes.hash_key, path, shm_now(), &error)) {
     case PAGES_KNOWN_READ:
-        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s, "qos: %s: sizes of %" PRIu64 " URLs are known", path, (uint64_t)known->urls);
+        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s, "qos: %s: sizes of %" PRIu64 " URLs are known", path,
+                     (uint64_t)known->urls);
         break;
     case PAGES_KNOWN_REFUSED:
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, s, "qos: %s; %s", error ? error : "out of memory",
                      known->now ? "the sizes of before stay in force" : "sizes are learnt as pages are asked for");
         free(error);
         break;
-    default:
-        break;
+    default: break;
     }
 }
 
@@ -68,8 +68,8 @@ static void *keep_sharing(void *server) {
 }
 
 /*
- * It may hang in a cache's answer, or, where a signal ends the process (prefork), wait for a lock that the interrupted thread has: then it is left
- * to end with the process.
+ * It may hang in a cache's answer, or, where a signal ends the process (prefork), wait for a lock that the interrupted
+ * thread has: then it is left to end with the process.
  */
 static void keeper_join(pthread_t thread) {
     for (int patience = 0; patience < 2; patience++) {
@@ -110,7 +110,7 @@ int qos_keeper_start(apr_pool_t *pchild, server_rec *s, int first) {
 
     if (!qos_config()->page_table) {
         if (first) pages_known_forget(&P.sizes.area->known, &P.sizes.file);
-        P.sizes.file.base = NULL;       /* whatever a child of before still reads in */
+        P.sizes.file.base = NULL; /* whatever a child of before still reads in */
     }
     if (P.row == SHM_NO_ROW) return 0;
     if (qos_config()->page_table) rc = keeper_start(keep_table, s);

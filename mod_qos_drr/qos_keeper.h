@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * qos_keeper.h - what is done in the background for the page sizes that all children use: the prober's table read when it changes, sizes shared
- * with other gateways (qos_share.h).
+ * qos_keeper.h - what is done in the background for the page sizes that all children use: the prober's table read when
+ * it changes, sizes shared with other gateways (qos_share.h).
  *
- * Each child has a thread for either, if it is configured, that wakes once a second.  One child's are at work: the keeper's, of the newest
- * generation; another child takes over when it ends.  No request ever waits for them, the table does not wait for a cache, and a child that ends
- * does not wait for long.
+ * Each child has a thread for either, if it is configured, that wakes once a second.  One child's are at work: the
+ * keeper's, of the newest generation; another child takes over when it ends.  No request ever waits for them, the table
+ * does not wait for a cache, and a child that ends does not wait for long.
  *
- * All of it is done with the rights of httpd's user, the first time too: the parent, which is root, reads nothing into memory that children write.
+ * All of it is done with the rights of httpd's user, the first time too: the parent, which is root, reads nothing into
+ * memory that children write.
  */
 #ifndef FAIRGATE_QOS_KEEPER_H
 #define FAIRGATE_QOS_KEEPER_H

@@ -13,8 +13,9 @@
  *              └───────────────────────────────────────────── submitted once more
  *                held or blocked ─ too long ─→ 503     ─ client left ─→ closed
  *
- * What becomes of a waiting request is decided under the shared lock: it either is picked, or its own thread, woken to look, takes
- * it out of its queue (shm_end_wait).  All else in struct qos_request belongs to the thread that serves the connection.
+ * What becomes of a waiting request is decided under the shared lock: it either is picked, or its own thread, woken to
+ * look, takes it out of its queue (shm_end_wait).  All else in struct qos_request belongs to the thread that serves the
+ * connection.
  */
 #ifndef FAIRGATE_QOS_REQUEST_H
 #define FAIRGATE_QOS_REQUEST_H
@@ -54,11 +55,13 @@ struct qos_request {                        /* in r->pool */
     uint64_t             first_byte;        /* where it begins among the bytes of its connection: qos_went.h */
     int                  length_told, broken;
     int                  whole;             /* all of it was passed on */
-    int                  going;             /* all of it was, the slot is given back, and some of it may be in buffers: in conn->going */
+    /* all of it was, the slot is given back, and some of it may be in buffers: in conn->going */
+    int                  going;
     struct qos_request  *next_going;
     unsigned             quick_writes;      /* in a row, since it was parked */
     int                  body_read;         /* nothing more of the request's body is to come */
-    uint64_t             body_lag, body_seen;   /* how long its body has been waited for of late, and when that last ended */
+    /* how long its body has been waited for of late, and when that last ended */
+    uint64_t             body_lag, body_seen;
 };
 
 struct qos_conn {                           /* in c->pool */
@@ -80,7 +83,8 @@ struct qos_process {
     int                  can_hold;          /* the MPM can let a connection wait without a thread */
     uint32_t             threads;           /* of the whole server: what blocked waits share */
     uint32_t             threads_per_child;
-    _Atomic uint32_t     short_waits;       /* threads of this child that wait for a while; grows under the shared lock */
+    /* threads of this child that wait for a while; grows under the shared lock */
+    _Atomic uint32_t     short_waits;
     pthread_t            dispatcher;
     int                  dispatching;
     _Atomic int          stop;
@@ -92,7 +96,8 @@ struct qos_process {
 extern struct qos_process qos_process;
 
 struct qos_conn    *qos_conn_of(conn_rec *c);               /* made on first use */
-struct qos_request *qos_request_of(const request_rec *r);   /* of this request or one it was redirected from; NULL if not scheduled */
+/* of this request or one it was redirected from; NULL if not scheduled */
+struct qos_request *qos_request_of(const request_rec *r);
 request_rec        *qos_last_of(request_rec *r);            /* the one that it was redirected to in the end */
 
 #endif

@@ -65,7 +65,8 @@ static void seal_of(const struct qos_seal *s, uint64_t key, const char *told, si
     for (int i = 0; i < SEAL; i++) snprintf(out + 2 * i, 3, "%02x", hash[i]);
 }
 
-unsigned qos_seal_close(const struct qos_seal *s, uint64_t key, uint64_t bytes, uint64_t hour, char value[QOS_SEAL_ROOM]) {
+unsigned qos_seal_close(const struct qos_seal *s, uint64_t key, uint64_t bytes, uint64_t hour,
+                        char value[QOS_SEAL_ROOM]) {
     int n = snprintf(value, QOS_SEAL_ROOM, "2 %" PRIu64 " %" PRIu64 " ", bytes, hour);
 
     seal_of(s, key, value, (size_t)n, value + n);

@@ -11,39 +11,43 @@
 
 APLOG_USE_MODULE(qos_drr);
 
-#define KEEP_FOR   apr_time_from_sec(QOS_SEAL_HOURS * 3600)     /* what nobody refreshes is forgotten */
-#define PAUSE      apr_time_from_sec(10)            /* after the cache failed */
+#define KEEP_FOR   apr_time_from_sec(QOS_SEAL_HOURS * 3600) /* what nobody refreshes is forgotten */
+#define PAUSE      apr_time_from_sec(10)                    /* after the cache failed */
 #define ASKED      1024u
-#define ASK_AGAIN  apr_time_from_sec(60)            /* what is not there is not asked for again sooner */
+#define ASK_AGAIN  apr_time_from_sec(60) /* what is not there is not asked for again sooner */
 #define SECRET_MIN 8
-#define MEANS      16u                              /* a page of others counts for no more than so many answers of the largest class */
-#define BELIEVED   (UINT64_C(1) << 20)              /* and for so many bytes in any case */
+/* a page of others counts for no more than so many answers of the largest class */
+#define MEANS      16u
+#define BELIEVED   (UINT64_C(1) << 20) /* and for so many bytes in any case */
 
 #define P qos_process
 
 struct qos_cache {
-    const char                  *name;
+    const char *name;
     const ap_socache_provider_t *provider;
-    ap_socache_instance_t       *instance;
-    struct qos_seal              seal;
-    int                          failing;
-    apr_time_t                   again;             /* not before */
-    unsigned                     turn;              /* the two rings take turns */
-    apr_time_t                   forget;            /* when `asked` is emptied */
-    uint64_t                     asked[ASKED];
+    ap_socache_instance_t *instance;
+    struct qos_seal seal;
+    int failing;
+    apr_time_t again;  /* not before */
+    unsigned turn;     /* the two rings take turns */
+    apr_time_t forget; /* when `asked` is emptied */
+    uint64_t asked[ASKED];
 };
 
-/* ---- configuration ----------------------------------------------------------------------------------------------------------- */
+/* ---- configuration ----------------------------------------------------------------------------------------------- */
 
-const char *qos_share_create(const char *provider, const char *secret, apr_pool_t *ptemp, apr_pool_t *pconf, struct qos_cache **out) {
+const char *qos_share_create(const char *provider, const char *secret, apr_pool_t *ptemp, apr_pool_t *pconf,
+                             struct qos_cache **out) {
     const char *colon = strchr(provider, ':'), *wrong;
     struct qos_cache *c = apr_pcalloc(pconf, sizeof *c);
 
-    if (strlen(secret) < SECRET_MIN) return "QosShare: the secret must have 8 characters at least, and be the same on all gateways";
+    if (strlen(secret) < SECRET_MIN)
+        return "QosShare: the secret must have 8 characters at least, and be the same on all gateways";
     c->name = colon ? apr_pstrmemdup(pconf, provider, (apr_size_t)(colon - provider)) : provider;
     c->provider = ap_lookup_provider(AP_SOCACHE_PROVIDER_GROUP, c->name, AP_SOCACHE_PROVIDER_VERSION);
     if (!c->provider)
-        return apr_psprintf(pconf, "QosShare %s: there is no such cache; load mod_socache_%s before this line", provider, c->name);
+        return apr_psprintf(pconf, "QosShare %s: there is no such cache; load mod_socache_%s before this line",
+                            provider, c->name);
     wrong = c->provider->create(&c->instance, colon ? colon + 1 : NULL, ptemp, pconf);
     if (wrong) return apr_psprintf(pconf, "QosShare %s: %s", provider, wrong);
     qos_seal_keys(&c->seal, secret);
@@ -56,13 +60,16 @@ int qos_share_open(struct qos_cache *c, server_rec *s, apr_pool_t *pconf) {
     apr_status_t rv = c->provider->init(c->instance, "fairgate-pages", NULL, s, pconf);
 
     if (rv != APR_SUCCESS)
-        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, rv, s, "QosShare %s: can't be set up; page sizes are not shared", c->name);
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, rv, s,
+                     "QosShare %s: can't be set up; page sizes are not shared", c->name);
     return rv == APR_SUCCESS;
 }
 
-void qos_share_hash_key(const struct qos_cache *c, uint64_t hash_key[2]) { memcpy(hash_key, c->seal.pages, sizeof c->seal.pages); }
+void qos_share_hash_key(const struct qos_cache *c, uint64_t hash_key[2]) {
+    memcpy(hash_key, c->seal.pages, sizeof c->seal.pages);
+}
 
-/* ---- the keeper's work --------------------------------------------------------------------------------------------------------- */
+/* ---- the keeper's work ------------------------------------------------------------------------------------------- */
 
 static uint64_t hour_of(apr_time_t t) { return (uint64_t)apr_time_sec(t) / 3600; }
 
@@ -76,7 +83,10 @@ static apr_status_t share_store(struct qos_cache *c, server_rec *s, uint64_t key
     return c->provider->store(c->instance, s, name, sizeof name, now + KEEP_FOR, (unsigned char *)value, n, pool);
 }
 
-/* Even one who knows the secret can't make a page larger than what this server has seen makes likely: its own answers tell better. */
+/*
+ * Even one who knows the secret can't make a page larger than what this server has seen makes likely: its own answers
+ * tell better.
+ */
 static uint64_t likely(uint64_t bytes) {
     const struct qos_server *conf = qos_config();
     uint64_t most = BELIEVED / MEANS;
@@ -107,7 +117,8 @@ static apr_status_t look_for(struct qos_cache *c, server_rec *s, uint64_t key, a
     if (rv == APR_NOTFOUND) return APR_SUCCESS;
     /* Larger than any of ours: there is an answer, but none for us. */
     if (rv != APR_SUCCESS && rv != APR_ENOMEM && rv != APR_ENOSPC && rv != APR_EINVAL) return rv;
-    bytes = rv == APR_SUCCESS && n <= sizeof value ? qos_seal_open(&c->seal, key, hour_of(apr_time_now()), value, n) : 0;
+    bytes =
+        rv == APR_SUCCESS && n <= sizeof value ? qos_seal_open(&c->seal, key, hour_of(apr_time_now()), value, n) : 0;
     if (bytes) believe(key, bytes);
     else atomic_fetch_add(&P.sizes.area->share.rejected, 1);
     return APR_SUCCESS;
@@ -116,7 +127,9 @@ static apr_status_t look_for(struct qos_cache *c, server_rec *s, uint64_t key, a
 static int failed(struct qos_cache *c, server_rec *s, apr_status_t rv) {
     atomic_fetch_add(&P.sizes.area->share.failed, 1);
     c->again = apr_time_now() + PAUSE;
-    if (!c->failing) ap_log_error(APLOG_MARK, APLOG_WARNING, rv, s, "QosShare %s: no answer; page sizes are not shared until there is one", c->name);
+    if (!c->failing)
+        ap_log_error(APLOG_MARK, APLOG_WARNING, rv, s,
+                     "QosShare %s: no answer; page sizes are not shared until there is one", c->name);
     c->failing = 1;
     return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * qos_sizes.h - where the sizes of pages stand: the gateway's own area of the segment (shm/shm.h), and the memory of the prober's table.
+ * qos_sizes.h - where the sizes of pages stand: the gateway's own area of the segment (shm/shm.h), and the memory of
+ * the prober's table.
  *
  *     struct qos_area | what answers taught (pages/pages_learnt.h)
  *

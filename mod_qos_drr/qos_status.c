@@ -11,16 +11,16 @@
 #include "core/rs_figures.h"
 #include "qos_request.h"
 
-#define P qos_process
+#define P   qos_process
 #define U64 "%" APR_UINT64_T_FMT
 
 /* What one look shows. */
 struct look {
-    struct rs_figures        figures;
+    struct rs_figures figures;
     struct rs_figures_class *classes;
-    uint32_t                 held, blocked, children, pages;
-    uint64_t                 gone, known, bytes;
-    bool                     table_refused;
+    uint32_t held, blocked, children, pages;
+    uint64_t gone, known, bytes;
+    bool table_refused;
 };
 
 /* What only this host has, in the look's own memory. */
@@ -83,24 +83,30 @@ static struct look *status_take(request_rec *r) {
         { "blocked", "blocked", "Requests that wait in their thread.", NULL, l->blocked, BASE_GAUGE },
         { "children", "children", "Processes that share the window.", NULL, l->children, BASE_GAUGE },
         { "pages", "pages", "Page sizes learnt from answers.", NULL, l->pages, BASE_GAUGE },
-        { "known_urls", "known_urls", "URLs whose sizes came from the prober's table.", NULL, (double)l->known, BASE_GAUGE },
-        { "page_table_refused", "page_table_refused", "1 if the prober's table could not be read when it last changed.", NULL, l->table_refused,
-          BASE_TRUTH },
-        { "share_stored_total", "share_stored", "Page sizes told to other gateways.", NULL, atomic_of(&z->area->share.stored), BASE_COUNTER },
-        { "share_found_total", "share_found", "Page sizes learnt from other gateways.", NULL, atomic_of(&z->area->share.found), BASE_COUNTER },
-        { "share_failed_total", "share_failed", "Times the shared cache gave no answer.", NULL, atomic_of(&z->area->share.failed), BASE_COUNTER },
-        { "share_rejected_total", "share_rejected", "Values in the shared cache that no gateway with our secret wrote.", NULL,
-          atomic_of(&z->area->share.rejected), BASE_COUNTER },
+        { "known_urls", "known_urls", "URLs whose sizes came from the prober's table.", NULL, (double)l->known,
+          BASE_GAUGE },
+        { "page_table_refused", "page_table_refused", "1 if the prober's table could not be read when it last changed.",
+          NULL, l->table_refused, BASE_TRUTH },
+        { "share_stored_total", "share_stored", "Page sizes told to other gateways.", NULL,
+          atomic_of(&z->area->share.stored), BASE_COUNTER },
+        { "share_found_total", "share_found", "Page sizes learnt from other gateways.", NULL,
+          atomic_of(&z->area->share.found), BASE_COUNTER },
+        { "share_failed_total", "share_failed", "Times the shared cache gave no answer.", NULL,
+          atomic_of(&z->area->share.failed), BASE_COUNTER },
+        { "share_rejected_total", "share_rejected", "Values in the shared cache that no gateway with our secret wrote.",
+          NULL, atomic_of(&z->area->share.rejected), BASE_COUNTER },
         { "gone_total", "gone", "Requests whose client left while they waited.", NULL, (double)l->gone, BASE_COUNTER },
-        { "lost_children_total", "lost_children", "Children that died with requests.", NULL, atomic_of(&v->sh->lost_owners), BASE_COUNTER },
-        { "uptime_seconds", "uptime_s", "Since the window was made.", NULL, (double)(shm_now() - atomic_load(&v->sh->started_us)) / 1e6, BASE_GAUGE },
+        { "lost_children_total", "lost_children", "Children that died with requests.", NULL,
+          atomic_of(&v->sh->lost_owners), BASE_COUNTER },
+        { "uptime_seconds", "uptime_s", "Since the window was made.", NULL,
+          (double)(shm_now() - atomic_load(&v->sh->started_us)) / 1e6, BASE_GAUGE },
     };
     take_own(l, own, sizeof own / sizeof *own, r->pool);
     return l;
 }
 
 static double share(const struct look *l, const struct rs_figures_class *c) { return rs_figures_share(c, l->bytes); }
-static apr_uint64_t u(uint64_t n) { return n; }   /* as its format wants it */
+static apr_uint64_t u(uint64_t n) { return n; } /* as its format wants it */
 
 /* Answered 503 without having waited. */
 static uint64_t status_refused(const struct look *l) {
@@ -129,29 +135,40 @@ static void page(request_rec *r, const struct look *l) {
 
     ap_set_content_type(r, "text/html; charset=utf-8");
     ap_rputs(page_head, r);
-    ap_rprintf(r, "<h1>Fairgate: who gets the server</h1>\n<p>%u of %u slots in use, %u waiting (%u without a thread, %u blocking one), "
-               "%u slow to take their answer. " U64 " answers since start, " U64 " refused (" U64 " class full, " U64 " its places full, "
-               U64 " queue full, " U64 " no thread to wait in, " U64 " no descriptor), " U64 " waited too long, " U64 " left while waiting. "
-               "%u page sizes learnt, " U64 " URLs known from the prober%s. Scheduler %s, window %s, %u children.</p>\n",
-               all->outstanding, all->window, all->queued, l->held, l->blocked, all->parked, u(all->counts.done + all->counts.aborted),
-               u(status_refused(l)), u(why[RS_WHY_CLASS_FULL]), u(why[RS_WHY_SHARE_FULL]), u(why[RS_WHY_QUEUE_FULL]), u(why[RS_WHY_NO_THREAD]),
+    ap_rprintf(r,
+               "<h1>Fairgate: who gets the server</h1>\n<p>%u of %u slots in use, %u waiting (%u without a thread, %u "
+               "blocking one), "
+               "%u slow to take their answer. " U64 " answers since start, " U64 " refused (" U64 " class full, " U64
+               " its places full, " U64 " queue full, " U64 " no thread to wait in, " U64 " no descriptor), " U64
+               " waited too long, " U64 " left while waiting. "
+               "%u page sizes learnt, " U64
+               " URLs known from the prober%s. Scheduler %s, window %s, %u children.</p>\n",
+               all->outstanding, all->window, all->queued, l->held, l->blocked, all->parked,
+               u(all->counts.done + all->counts.aborted), u(status_refused(l)), u(why[RS_WHY_CLASS_FULL]),
+               u(why[RS_WHY_SHARE_FULL]), u(why[RS_WHY_QUEUE_FULL]), u(why[RS_WHY_NO_THREAD]),
                u(why[RS_WHY_NO_DESCRIPTOR]), u(why[RS_WHY_TOO_LONG]), u(l->gone), l->pages, u(l->known),
-               l->table_refused ? " (its last table was refused: see the error log)" : "", rs_sched_name((int)all->settings.sched),
-               rs_gate_name((int)all->settings.gate), l->children);
-    ap_rputs("<table><thead><tr><th>class</th><th>weight</th><th>share of bytes</th><th>at the server</th><th>waiting</th><th>answers</th>"
-             "<th>refused</th><th>mean answer</th><th>mean wait</th><th>longest wait</th></tr></thead><tbody>\n", r);
+               l->table_refused ? " (its last table was refused: see the error log)" : "",
+               rs_sched_name((int)all->settings.sched), rs_gate_name((int)all->settings.gate), l->children);
+    ap_rputs("<table><thead><tr><th>class</th><th>weight</th><th>share of bytes</th><th>at the "
+             "server</th><th>waiting</th><th>answers</th>"
+             "<th>refused</th><th>mean answer</th><th>mean wait</th><th>longest wait</th></tr></thead><tbody>\n",
+             r);
     for (uint32_t i = 0; i < l->figures.nclasses; i++) {
         const struct rs_class_stats *c = &l->classes[i].s;
         const struct rs_counts *n = &c->counts;
         double part = share(l, &l->classes[i]);
 
-        ap_rprintf(r, "<tr%s><td>%s</td><td>%u</td><td><span class=\"bar\" style=\"width:%.1fem\"></span>%.1f %%</td><td>%u</td><td>%u</td>"
+        ap_rprintf(r,
+                   "<tr%s><td>%s</td><td>%u</td><td><span class=\"bar\" style=\"width:%.1fem\"></span>%.1f "
+                   "%%</td><td>%u</td><td>%u</td>"
                    "<td>" U64 "</td><td>" U64 "</td><td>%.1f kB</td><td>%.1f ms</td><td>%.0f ms</td></tr>\n",
-                   c->retired ? " class=\"retired\"" : "", c->settings.name, c->settings.weight, part * 8, part * 100, c->outstanding,
-                   c->queued, u(n->done + n->aborted), u(rs_figures_refused(&l->classes[i])), (double)c->mean / 1000.0,
-                   rs_figures_mean_ms(n->wait_us, n->released), (double)c->wait_max / 1000.0);
+                   c->retired ? " class=\"retired\"" : "", c->settings.name, c->settings.weight, part * 8, part * 100,
+                   c->outstanding, c->queued, u(n->done + n->aborted), u(rs_figures_refused(&l->classes[i])),
+                   (double)c->mean / 1000.0, rs_figures_mean_ms(n->wait_us, n->released), (double)c->wait_max / 1000.0);
     }
-    ap_rputs("</tbody></table>\n<p>Also as <a href=\"?json\">JSON</a> and for <a href=\"?prometheus\">Prometheus</a>.</p>\n</body></html>\n", r);
+    ap_rputs("</tbody></table>\n<p>Also as <a href=\"?json\">JSON</a> and for <a "
+             "href=\"?prometheus\">Prometheus</a>.</p>\n</body></html>\n",
+             r);
 }
 
 static int asks_for(const request_rec *r, const char *format) { return r->args && !strcmp(r->args, format); }
@@ -179,7 +196,8 @@ int qos_status_handler(request_rec *r) {
     if (r->method_number != M_GET) return HTTP_METHOD_NOT_ALLOWED;
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
     /* A child for which there was no row can tell as well as any other. */
-    if (!qos_config()->used || !P.view.sh) return status_nothing(r, "off", "QosEngine is off everywhere in this server: nothing is scheduled.");
+    if (!qos_config()->used || !P.view.sh)
+        return status_nothing(r, "off", "QosEngine is off everywhere in this server: nothing is scheduled.");
     /* What this child has by itself is nobody's status; the next one has it. */
     if (shm_has_left(&P.view)) return HTTP_SERVICE_UNAVAILABLE;
     l = status_take(r);
@@ -203,21 +221,23 @@ int qos_status_lines(request_rec *r, int flags) {
     l = status_take(r);
     all = &l->figures.all;
     if (flags & AP_STATUS_SHORT) {
-        ap_rprintf(r, "QosWindow: %u\nQosOutstanding: %u\nQosQueued: %u\nQosParked: %u\n", all->window, all->outstanding, all->queued,
-                   all->parked);
+        ap_rprintf(r, "QosWindow: %u\nQosOutstanding: %u\nQosQueued: %u\nQosParked: %u\n", all->window,
+                   all->outstanding, all->queued, all->parked);
         for (uint32_t i = 0; i < l->figures.nclasses; i++) {
             const struct rs_class_stats *c = &l->classes[i].s;
-            ap_rprintf(r, "QosClass-%s: weight=%u share=%.4f queued=%u outstanding=%u\n", c->settings.name, c->settings.weight,
-                       share(l, &l->classes[i]), c->queued, c->outstanding);
+            ap_rprintf(r, "QosClass-%s: weight=%u share=%.4f queued=%u outstanding=%u\n", c->settings.name,
+                       c->settings.weight, share(l, &l->classes[i]), c->queued, c->outstanding);
         }
         return OK;
     }
-    ap_rprintf(r, "<hr />\n<h1>Request scheduling</h1>\n<dl><dt>%u of %u slots in use, %u waiting, %u slow to take their answer</dt>\n",
+    ap_rprintf(r,
+               "<hr />\n<h1>Request scheduling</h1>\n<dl><dt>%u of %u slots in use, %u waiting, %u slow to take their "
+               "answer</dt>\n",
                all->outstanding, all->window, all->queued, all->parked);
     for (uint32_t i = 0; i < l->figures.nclasses; i++) {
         const struct rs_class_stats *c = &l->classes[i].s;
-        ap_rprintf(r, "<dt>%s (weight %u): %.1f %% of bytes, %u at the server, %u waiting</dt>\n", c->settings.name, c->settings.weight,
-                   share(l, &l->classes[i]) * 100, c->outstanding, c->queued);
+        ap_rprintf(r, "<dt>%s (weight %u): %.1f %% of bytes, %u at the server, %u waiting</dt>\n", c->settings.name,
+                   c->settings.weight, share(l, &l->classes[i]) * 100, c->outstanding, c->queued);
     }
     ap_rputs("</dl>\n", r);
     return OK;

@@ -6,7 +6,10 @@
 
 #define P qos_process
 
-static struct { pthread_mutex_t lock; struct qos_request *first, *looks; } waiting = { .lock = PTHREAD_MUTEX_INITIALIZER };
+static struct {
+    pthread_mutex_t lock;
+    struct qos_request *first, *looks;
+} waiting = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static void wake(const struct qos_request *q) { base_futex_wake(&P.view.rows[rs_ticket_index(q->ticket)].go); }
 

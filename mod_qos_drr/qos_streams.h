@@ -2,8 +2,9 @@
 /*
  * qos_streams.h - streams of HTTP/2 that wait in their threads: hundreds in a child, and any may be reset.
  *
- * mod_http2 tells a reset only by a flag of the stream's connection.  One of those that wait looks at all flags every QOS_STREAM_TICK_US and wakes
- * whose was set; when its own wait ends, another takes over.  So a crowd costs one wake-up a tick, not one for each.
+ * mod_http2 tells a reset only by a flag of the stream's connection.  One of those that wait looks at all flags every
+ * QOS_STREAM_TICK_US and wakes whose was set; when its own wait ends, another takes over.  So a crowd costs one wake-up
+ * a tick, not one for each.
  */
 #ifndef FAIRGATE_QOS_STREAMS_H
 #define FAIRGATE_QOS_STREAMS_H

@@ -8,7 +8,7 @@
 
 #define NAME "ap_logio_add_bytes_out"
 
-static APR_OPTIONAL_FN_TYPE(ap_logio_add_bytes_out) *others;
+static APR_OPTIONAL_FN_TYPE(ap_logio_add_bytes_out) * others;
 static int hooked;
 
 static void wrote(conn_rec *c, apr_off_t bytes) {
@@ -17,7 +17,8 @@ static void wrote(conn_rec *c, apr_off_t bytes) {
     if (others) others(c, bytes);
     if (c->outgoing) return;
     k = qos_conn_of(c);
-    atomic_store_explicit(&k->written, atomic_load_explicit(&k->written, memory_order_relaxed) + (uint64_t)bytes, memory_order_relaxed);
+    atomic_store_explicit(&k->written, atomic_load_explicit(&k->written, memory_order_relaxed) + (uint64_t)bytes,
+                          memory_order_relaxed);
     qos_account_went(k);
 }
 
@@ -37,7 +38,9 @@ void qos_went_hook(apr_pool_t *pconf) {
     hooked = 1;
 }
 
-static uint64_t written_to(const struct qos_conn *k) { return atomic_load_explicit(&((struct qos_conn *)k)->written, memory_order_relaxed); }
+static uint64_t written_to(const struct qos_conn *k) {
+    return atomic_load_explicit(&((struct qos_conn *)k)->written, memory_order_relaxed);
+}
 
 /* Of the connection that is written to.  NULL: nothing has been yet. */
 static const struct qos_conn *wire_of(const struct qos_request *q) {

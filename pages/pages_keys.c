@@ -4,15 +4,24 @@
 #include <string.h>
 #include <strings.h>
 
-struct sip { uint64_t v0, v1, v2, v3, tail; size_t n; };
+struct sip {
+    uint64_t v0, v1, v2, v3, tail;
+    size_t n;
+};
 
 static uint64_t rotl(uint64_t x, int b) { return x << b | x >> (64 - b); }
 
 static void sip_round(struct sip *s) {
-    s->v0 += s->v1; s->v1 = rotl(s->v1, 13) ^ s->v0; s->v0 = rotl(s->v0, 32);
-    s->v2 += s->v3; s->v3 = rotl(s->v3, 16) ^ s->v2;
-    s->v0 += s->v3; s->v3 = rotl(s->v3, 21) ^ s->v0;
-    s->v2 += s->v1; s->v1 = rotl(s->v1, 17) ^ s->v2; s->v2 = rotl(s->v2, 32);
+    s->v0 += s->v1;
+    s->v1 = rotl(s->v1, 13) ^ s->v0;
+    s->v0 = rotl(s->v0, 32);
+    s->v2 += s->v3;
+    s->v3 = rotl(s->v3, 16) ^ s->v2;
+    s->v0 += s->v3;
+    s->v3 = rotl(s->v3, 21) ^ s->v0;
+    s->v2 += s->v1;
+    s->v1 = rotl(s->v1, 17) ^ s->v2;
+    s->v2 = rotl(s->v2, 32);
 }
 
 static void sip_begin(struct sip *s, const uint64_t key[2]) {
@@ -133,7 +142,8 @@ enum pages_coding pages_coding_of(const char *accept) {
         end = accept + strcspn(accept, ",");
         if (!keys_refused(accept + n, end)) {
             if (n == 2 && !strncasecmp(accept, "br", 2)) most = PAGES_BR;
-            else if (most == PAGES_IDENTITY && ((n == 4 && !strncasecmp(accept, "gzip", 4)) || (n == 6 && !strncasecmp(accept, "x-gzip", 6))))
+            else if (most == PAGES_IDENTITY &&
+                     ((n == 4 && !strncasecmp(accept, "gzip", 4)) || (n == 6 && !strncasecmp(accept, "x-gzip", 6))))
                 most = PAGES_GZIP;
         }
         accept = end;

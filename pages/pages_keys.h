@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pages_keys.h - what a page is known by: 64 bits for its URL, and for what it has in common with pages that were never seen.
+ * pages_keys.h - what a page is known by: 64 bits for its URL, and for what it has in common with pages that were never
+ * seen.
  *
  *     url        host, path and query
- *     pattern    host, path and the names of the query's parameters, in whatever order and however often (the first 32 that differ):
- *                /show?id=7&lang=en and /show?lang=de&id=1 are of one pattern.  0 for a page without a query
+ *     pattern    host, path and the names of the query's parameters, in whatever order and however often (the first 32
+ *                that differ): /show?id=7&lang=en and /show?lang=de&id=1 are of one pattern.  0 for a page without a
+ *                query
  *     dir        host and path up to its last slash
  *
- * The hash is SipHash-1-3 (Aumasson and Bernstein, 2012) under a key of who asks, because URLs come from outside: nobody can aim at
- * another's row.
+ * The hash is SipHash-1-3 (Aumasson and Bernstein, 2012) under a key of who asks, because URLs come from outside:
+ * nobody can aim at another's row.
  */
 #ifndef FAIRGATE_PAGES_KEYS_H
 #define FAIRGATE_PAGES_KEYS_H
@@ -26,7 +28,9 @@ struct pages_keys { uint64_t url, pattern, dir; };      /* 0 is no key */
 void pages_keys(const uint64_t hash_key[2], const char *host, const char *target, size_t n, struct pages_keys *keys);
 
 /* The key of the same for a client that takes this coding; identity's is the key itself. */
-static inline uint64_t pages_key_coded(uint64_t key, enum pages_coding c) { return key ^ (uint64_t)c * UINT64_C(0x9e3779b97f4a7c15); }
+static inline uint64_t pages_key_coded(uint64_t key, enum pages_coding c) {
+    return key ^ (uint64_t)c * UINT64_C(0x9e3779b97f4a7c15);
+}
 
 /* The most that a client takes of what the table tells apart: Accept-Encoding's value (RFC 9110, 12.5.3), or NULL. */
 enum pages_coding pages_coding_of(const char *accept_encoding);

@@ -14,16 +14,16 @@
 
 #include "pages/pages_keys.h"
 
-#define ROW_BITS_MAX 26u                                        /* 64 Mi rows: 1 GiB */
+#define ROW_BITS_MAX 26u /* 64 Mi rows: 1 GiB */
 #define HALF_BYTES   ((uint64_t)sizeof(struct row) << ROW_BITS_MAX)
 #define COUNT_BITS   20
 #define COUNT_MAX    ((UINT64_C(1) << COUNT_BITS) - 1)
 #define SUM_MAX      (UINT64_MAX >> COUNT_BITS)
-#define AGAIN_US     30000000u          /* after a file could not be judged */
+#define AGAIN_US     30000000u /* after a file could not be judged */
 
 struct row {
-    _Atomic uint64_t key;       /* 0 = free */
-    _Atomic uint64_t value;     /* sum of bytes << COUNT_BITS | of how many pages */
+    _Atomic uint64_t key;   /* 0 = free */
+    _Atomic uint64_t value; /* sum of bytes << COUNT_BITS | of how many pages */
 };
 
 int pages_known_map(struct pages_known_area *area) {
@@ -54,7 +54,9 @@ void pages_known_unmap(struct pages_known_area *area) {
     area->fd = -1;
 }
 
-static struct row *half(const struct pages_known_area *area, uint64_t word) { return (struct row *)(area->base + (word & 1) * HALF_BYTES); }
+static struct row *half(const struct pages_known_area *area, uint64_t word) {
+    return (struct row *)(area->base + (word & 1) * HALF_BYTES);
+}
 
 void pages_known_forget(struct pages_known *k, const struct pages_known_area *area) {
     atomic_store(&k->now, 0);
@@ -85,16 +87,19 @@ uint64_t pages_known_mean(const struct pages_known *k, const struct pages_known_
     return 0;
 }
 
-/* ---- reading a file ---------------------------------------------------------------------------------------------------------- */
+/* ---- reading a file ---------------------------------------------------------------------------------------------- */
 
-struct fill { struct row *rows; uint64_t mask, used; };
+struct fill {
+    struct row *rows;
+    uint64_t mask, used;
+};
 
 /* One more page of this key; 0 when the rows are full. */
 static int known_add(struct fill *f, uint64_t key, uint64_t bytes) {
     uint64_t i = key & f->mask, sum, count;
 
     for (uint64_t n = 0; f->rows[i].key && f->rows[i].key != key; i = (i + 1) & f->mask)
-        if (n++ > f->mask) return 0;        /* others fill it while we do */
+        if (n++ > f->mask) return 0; /* others fill it while we do */
     if (!f->rows[i].key && ++f->used > f->mask / 4 * 3) return 0;
     sum = f->rows[i].value >> COUNT_BITS;
     count = f->rows[i].value & COUNT_MAX;
@@ -136,7 +141,8 @@ static void host_of(const char *origin, char *host, size_t room) {
 
 enum filled { FILLED, FULL, BAD };
 
-static enum filled known_fill(struct fill *f, const uint64_t hash_key[2], const char *path, uint64_t *urls, char **error) {
+static enum filled known_fill(struct fill *f, const uint64_t hash_key[2], const char *path, uint64_t *urls,
+                              char **error) {
     pages_reader_t *r = pages_reader_open(path, error);
     enum pages_next next = r ? PAGES_ROW : PAGES_BAD;
     char host[PAGES_ORIGIN_MAX + 1], origin[PAGES_ORIGIN_MAX + 1] = "";
@@ -170,8 +176,10 @@ static uint64_t rows_promised(const char *path, uint64_t size, char **error) {
 /* What happened to a file: judged either way, or not to be judged now (errno). */
 enum judged { GOOD, REFUSED, TROUBLE };
 
-static enum judged known_load(struct pages_known *k, const struct pages_known_area *area, const char *path, uint64_t size, char **error) {
-    uint64_t word = atomic_load(&k->now), other = !(word & 1), bits = 10, urls = 0, promised = rows_promised(path, size, error);
+static enum judged known_load(struct pages_known *k, const struct pages_known_area *area, const char *path,
+                              uint64_t size, char **error) {
+    uint64_t word = atomic_load(&k->now), other = !(word & 1), bits = 10, urls = 0,
+             promised = rows_promised(path, size, error);
     enum filled filled = FULL;
     const uint64_t hash_key[2] = { k->hash_key[0], k->hash_key[1] };
 
@@ -214,15 +222,17 @@ static int source_of(const char *path, uint64_t source[3]) {
     return 0;
 }
 
-static enum pages_known_end look_locked(struct pages_known *k, const struct pages_known_area *area, const uint64_t hash_key[2], const char *path,
-                                      uint64_t now, char **error) {
+static enum pages_known_end look_locked(struct pages_known *k, const struct pages_known_area *area,
+                                        const uint64_t hash_key[2], const char *path, uint64_t now, char **error) {
     uint64_t source[3];
     enum judged judged = TROUBLE;
     int why, said = k->trouble;
 
     if (k->trouble && now < k->again && !memcmp(k->hash_key, hash_key, sizeof k->hash_key)) return PAGES_KNOWN_SAME;
     if (!source_of(path, source)) {
-        if (!k->trouble && !memcmp(source, k->source, sizeof source) && !memcmp(k->hash_key, hash_key, sizeof k->hash_key)) return PAGES_KNOWN_SAME;
+        if (!k->trouble && !memcmp(source, k->source, sizeof source) &&
+            !memcmp(k->hash_key, hash_key, sizeof k->hash_key))
+            return PAGES_KNOWN_SAME;
         memcpy(k->hash_key, hash_key, sizeof k->hash_key);
         judged = known_load(k, area, path, source[1], error);
     }
@@ -240,8 +250,8 @@ static enum pages_known_end look_locked(struct pages_known *k, const struct page
     return judged == GOOD ? PAGES_KNOWN_READ : PAGES_KNOWN_REFUSED;
 }
 
-enum pages_known_end pages_known_look(struct pages_known *k, const struct pages_known_area *area, const uint64_t hash_key[2], const char *path,
-                                  uint64_t now, char **error) {
+enum pages_known_end pages_known_look(struct pages_known *k, const struct pages_known_area *area,
+                                      const uint64_t hash_key[2], const char *path, uint64_t now, char **error) {
     enum pages_known_end end;
 
     *error = NULL;

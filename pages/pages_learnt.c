@@ -7,7 +7,7 @@
 #define COUNT_BITS 20
 #define COUNT_MAX  ((UINT64_C(1) << COUNT_BITS) - 1)
 #define MEAN_MAX   (UINT64_MAX >> COUNT_BITS)
-#define MEMORY     8        /* the mean follows the last so many answers: pages change */
+#define MEMORY     8 /* the mean follows the last so many answers: pages change */
 
 struct page {
     _Atomic uint64_t key;   /* 0 = free */
@@ -43,7 +43,10 @@ void pages_learnt_add(void *table, uint32_t pages, uint64_t key, uint64_t bytes)
         uint64_t k = atomic_load_explicit(&set[i].key, memory_order_relaxed);
         count = k ? atomic_load_explicit(&set[i].value, memory_order_relaxed) & COUNT_MAX : 0;
         if (k == key) row = &set[i];
-        else if (count < fewest) { fewest = count; least = &set[i]; }
+        else if (count < fewest) {
+            fewest = count;
+            least = &set[i];
+        }
     }
     if (!row) {
         /* Others of the set age as it takes in new keys, so that what was popular once does not stay for ever. */
@@ -63,7 +66,8 @@ void pages_learnt_add(void *table, uint32_t pages, uint64_t key, uint64_t bytes)
     if (count < COUNT_MAX) count++;
     if (bytes != mean) {
         int64_t step = ((int64_t)bytes - (int64_t)mean) / (int64_t)(count < MEMORY ? count : MEMORY);
-        if (step > (int64_t)mean && mean) step = (int64_t)mean;     /* a giant doubles it and no more: a directory's mean is for all its pages */
+        /* a giant doubles it and no more: a directory's mean is for all its pages */
+        if (step > (int64_t)mean && mean) step = (int64_t)mean;
         mean = (uint64_t)((int64_t)mean + step);
     }
     atomic_store_explicit(&row->value, mean << COUNT_BITS | count, memory_order_relaxed);

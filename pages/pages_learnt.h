@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pages/pages_learnt.h - what answers taught about the size of pages (website-gateway paper, 2.3 and 3.4: updated by the later accesses).
+ * pages/pages_learnt.h - what answers taught about the size of pages (website-gateway paper, 2.3 and 3.4: updated by
+ * the later accesses).
  *
- * A table in shared memory of fixed size: key (pages/pages_keys.h) -> running mean of the bytes that complete 200 answers to GET had on the
- * wire, header included.  Sets of four rows; a full set forgets its least seen row.
+ * A table in shared memory of fixed size: key (pages/pages_keys.h) -> running mean of the bytes that complete 200
+ * answers to GET had on the wire, header included.  Sets of four rows; a full set forgets its least seen row.
  *
- * Readers and writers take no lock: a row is two atomic words, and a torn pair costs one wrong estimate, which the account corrects
- * when the real length is known.
+ * Readers and writers take no lock: a row is two atomic words, and a torn pair costs one wrong estimate, which the
+ * account corrects when the real length is known.
  */
 #ifndef FAIRGATE_PAGES_LEARNT_H
 #define FAIRGATE_PAGES_LEARNT_H

@@ -7,7 +7,8 @@ void pages_ring_put(struct pages_ring *r, uint64_t key) {
 }
 
 uint64_t pages_ring_take(struct pages_ring *r) {
-    uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed), tail = atomic_load_explicit(&r->tail, memory_order_relaxed), key = 0;
+    uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed),
+             tail = atomic_load_explicit(&r->tail, memory_order_relaxed), key = 0;
 
     if (head - tail > PAGES_RING) tail = head - PAGES_RING;
     /* A place that is counted but not written yet has no key: it is passed over. */

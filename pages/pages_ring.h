@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pages/pages_ring.h - keys that requests leave for the keeper: many write, one reads, nobody waits.  A full ring forgets its oldest.
+ * pages/pages_ring.h - keys that requests leave for the keeper: many write, one reads, nobody waits.  A full ring
+ * forgets its oldest.
  */
 #ifndef FAIRGATE_PAGES_RING_H
 #define FAIRGATE_PAGES_RING_H
@@ -17,6 +18,7 @@ struct pages_ring {
 };
 
 void     pages_ring_put(struct pages_ring *r, uint64_t key);        /* not 0 */
-uint64_t pages_ring_take(struct pages_ring *r);                     /* the oldest that is still there; 0 if there is none */
+/* the oldest that is still there; 0 if there is none */
+uint64_t pages_ring_take(struct pages_ring *r);
 
 #endif

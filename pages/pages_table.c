@@ -26,19 +26,19 @@ static void table_say(char **error, const char *name, uint64_t line, const char 
     base_place(error, name, line);
 }
 
-/* ---- reading ----------------------------------------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 struct pages_reader {
     uint32_t magic;
     uint32_t rows, seen;
     uint64_t line;
-    uLong    crc;
-    FILE    *stream;
-    char    *name;
-    int      ended, any;            /* any: a row of this origin came */
-    uint64_t rules;                 /* of the origin */
-    char     origin[PAGES_ORIGIN_MAX + 1];
-    char     text[LINE_ROOM], before[PAGES_TARGET_MAX + 1];
+    uLong crc;
+    FILE *stream;
+    char *name;
+    int ended, any; /* any: a row of this origin came */
+    uint64_t rules; /* of the origin */
+    char origin[PAGES_ORIGIN_MAX + 1];
+    char text[LINE_ROOM], before[PAGES_TARGET_MAX + 1];
 };
 
 static enum pages_next bad(pages_reader_t *r, char **error, const char *what) {
@@ -54,10 +54,13 @@ static char *table_next_line(pages_reader_t *r, size_t *raw, char **error) {
     r->line++;
     errno = 0;
     if (!fgets(r->text, sizeof r->text, r->stream)) {
-        bad(r, error, ferror(r->stream) ? strerror(errno) : "the file ends before its `end` line: it was not written to its end");
+        bad(r, error,
+            ferror(r->stream) ? strerror(errno) : "the file ends before its `end` line: it was not written to its end");
         return NULL;
     }
-    /* A NUL inside would hide what follows it: then the length is not what fgets read, and no \n is where one must be. */
+    /*
+     * A NUL inside would hide what follows it: then the length is not what fgets read, and no \n is where one must be.
+     */
     n = strlen(r->text);
     if (!n || r->text[n - 1] != '\n') {
         bad(r, error, "not a line of a page-size table: too long, or with a NUL, or cut off");
@@ -124,7 +127,7 @@ int pages_flags_of(const char *text, uint32_t *out) {
     if (!*text) return 0;
     for (; *text; text++) {
         const char *at = strchr(flag_letters, *text);
-        if (!at || *out >> (at - flag_letters)) return 0;      /* in order, each once */
+        if (!at || *out >> (at - flag_letters)) return 0; /* in order, each once */
         *out |= 1u << (at - flag_letters);
     }
     return 1;
@@ -160,16 +163,20 @@ static enum pages_next table_row_of(pages_reader_t *r, char **field, struct page
     if (!*r->origin) return bad(r, error, "a row before the first `origin` line");
     if (r->seen == r->rows) return bad(r, error, "more rows than the first line promises");
     if (!is_target(field[0], n)) return bad(r, error, "a target must begin with / and hold no byte that a URL may not");
-    if (r->any && strcmp(r->before, field[0]) >= 0) return bad(r, error, "rows must stand in ascending order of their targets");
+    if (r->any && strcmp(r->before, field[0]) >= 0)
+        return bad(r, error, "rows must stand in ascending order of their targets");
     for (int c = 0; c < PAGES_CODINGS; c++)
-        if (!size_of(field[1 + c], &row->body[c])) return bad(r, error, "body, gzip and br must be numbers of bytes, or -");
+        if (!size_of(field[1 + c], &row->body[c]))
+            return bad(r, error, "body, gzip and br must be numbers of bytes, or -");
     if (!table_number(field[4], UINT32_MAX, &header) || !table_number(field[5], PAGES_SIZE_MAX, &row->spread) ||
         !table_number(field[6], UINT32_MAX, &samples) || !table_number(field[7], UINT32_MAX, &depth) ||
         !table_number(field[8], INT64_MAX, &checked) || !table_number(field[9], INT64_MAX, &modified))
         return bad(r, error, "header, spread, samples, depth, checked and modified must be numbers");
-    if (!pages_flags_of(field[10], &row->flags)) return bad(r, error, "flags must be letters of c, d, v, u in this order, or -");
+    if (!pages_flags_of(field[10], &row->flags))
+        return bad(r, error, "flags must be letters of c, d, v, u in this order, or -");
     row->etag = strcmp(field[11], "-") ? field[11] : NULL;
-    if (row->etag && !pages_etag_fits(row->etag)) return bad(r, error, "an etag must be of 1 to 256 visible characters, or -");
+    if (row->etag && !pages_etag_fits(row->etag))
+        return bad(r, error, "an etag must be of 1 to 256 visible characters, or -");
     memcpy(r->before, field[0], n + 1);
     r->any = 1;
     r->seen++;
@@ -189,7 +196,8 @@ static enum pages_next end_of(pages_reader_t *r, const char *crc, char **error) 
 
     r->ended = 1;
     snprintf(right, sizeof right, "%08lx", r->crc & 0xfffffffful);
-    if (strcmp(crc, right)) return bad(r, error, "the checksum is not that of what stands before it: the file is damaged");
+    if (strcmp(crc, right))
+        return bad(r, error, "the checksum is not that of what stands before it: the file is damaged");
     if (r->seen != r->rows) return bad(r, error, "fewer rows than the first line promises");
     if (getc(r->stream) != EOF) return bad(r, error, "something stands behind the `end` line");
     return PAGES_END;
@@ -215,7 +223,9 @@ enum pages_next pages_reader_next(pages_reader_t *r, struct pages_row *row, char
         if (n == 2 && !strcmp(field[0], "end")) return end_of(r, field[1], error);
         if (field[0][0] == '/') return bad(r, error, "a row must have twelve fields");
         if (n != 3 || strcmp(field[0], "origin") || !is_origin(field[1]) || !hexadecimal(field[2], &r->rules))
-            return bad(r, error, "must be a row, `origin` with http:// or https://, a host and sixteen hexadecimal digits, or `end`");
+            return bad(
+                r, error,
+                "must be a row, `origin` with http:// or https://, a host and sixteen hexadecimal digits, or `end`");
         if (strcmp(r->origin, field[1]) >= 0) return bad(r, error, "origins must stand in ascending order");
         strcpy(r->origin, field[1]);
         r->any = 0;
@@ -244,7 +254,8 @@ pages_reader_t *pages_reader_of(FILE *stream, const char *name, char **error) {
     }
     r->crc = crc32(crc32(0, (const Bytef *)line, (uInt)(raw - 1)), (const Bytef *)"\n", 1);
     if (split(line, field, 3) != 3 || strcmp(field[0], "fairgate-pages")) {
-        bad(r, error, "not a page-size table: the first line must be `fairgate-pages`, the version and the number of rows");
+        bad(r, error,
+            "not a page-size table: the first line must be `fairgate-pages`, the version and the number of rows");
         pages_reader_close(&r);
     } else if (strcmp(field[1], "1")) {
         bad(r, error, "a page-size table of another version: this program reads version 1");
@@ -291,15 +302,15 @@ void pages_reader_close(pages_reader_t **r) {
     *r = NULL;
 }
 
-/* ---- writing ----------------------------------------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 struct pages_writer {
     uint32_t magic;
     uint32_t rows, written;
-    uLong    crc;
-    FILE    *stream;
-    char    *path, *path_new;       /* path_new NULL: the stream is the caller's */
-    char     text[LINE_ROOM];
+    uLong crc;
+    FILE *stream;
+    char *path, *path_new; /* path_new NULL: the stream is the caller's */
+    char text[LINE_ROOM];
 };
 
 static int table_put(pages_writer_t *w, size_t n) {
@@ -326,11 +337,12 @@ pages_writer_t *pages_writer_of(FILE *stream, const char *name, uint32_t rows, c
 }
 
 /*
- * A file that was not there before: whatever stands at its name (what a killed walk left, a FIFO, a link to somebody's file) is a name and goes; what it led to
- * stays as it is.  Readable by the gateway whatever the umask.
+ * A file that was not there before: whatever stands at its name (what a killed walk left, a FIFO, a link to somebody's
+ * file) is a name and goes; what it led to stays as it is.  Readable by the gateway whatever the umask.
  */
 static int make_new(const char *path) {
-    int fd = unlink(path) && errno != ENOENT ? -1 : open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd =
+        unlink(path) && errno != ENOENT ? -1 : open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 
     if (fd < 0 || !fchmod(fd, 0644)) return fd;
     close(fd);
@@ -374,13 +386,14 @@ static size_t put_size(char *out, uint64_t size) {
 int pages_writer_row(pages_writer_t *w, const struct pages_row *row) {
     char *at = w->text;
 
-    if (w->magic != MAGIC_WRITE || w->written++ == w->rows || row->target_length > PAGES_TARGET_MAX || row->etag_length > PAGES_ETAG_MAX)
+    if (w->magic != MAGIC_WRITE || w->written++ == w->rows || row->target_length > PAGES_TARGET_MAX ||
+        row->etag_length > PAGES_ETAG_MAX)
         abort();
     memcpy(at, row->target, row->target_length);
     at += row->target_length;
     for (int c = 0; c < PAGES_CODINGS; c++) at += put_size(at, row->body[c]);
-    at += sprintf(at, "\t%" PRIu32 "\t%" PRIu64 "\t%" PRIu32 "\t%" PRIu32 "\t%" PRId64 "\t%" PRId64 "\t", row->header, row->spread,
-                  row->samples, row->depth, row->checked, row->modified);
+    at += sprintf(at, "\t%" PRIu32 "\t%" PRIu64 "\t%" PRIu32 "\t%" PRIu32 "\t%" PRId64 "\t%" PRId64 "\t", row->header,
+                  row->spread, row->samples, row->depth, row->checked, row->modified);
     pages_flags_text(row->flags, at);
     at += strlen(at);
     *at++ = '\t';
@@ -399,7 +412,7 @@ static int sync_directory(const char *path) {
 
     if (fd >= 0) close(fd);
     free(dir);
-    return rc && errno != EINVAL ? -1 : 0;      /* some file systems have nothing to sync there */
+    return rc && errno != EINVAL ? -1 : 0; /* some file systems have nothing to sync there */
 }
 
 int pages_writer_commit(pages_writer_t **writer, char **error) {

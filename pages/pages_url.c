@@ -4,13 +4,14 @@
 #include <string.h>
 
 static int is_unreserved(unsigned char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' || c == '~';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
+           c == '_' || c == '~';
 }
 
 /* Sub-delimiters and what else may stand in a path or query without an escape. */
 static int may_stand(unsigned char c) { return c && strchr("!$&'()*+,;=:@/?", c) != NULL; }
 
-static int url_hex(unsigned char c) {
+static int pages_url_hex(unsigned char c) {
     if (c >= '0' && c <= '9') return c - '0';
     c |= 0x20;
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
@@ -25,12 +26,13 @@ static size_t escape(unsigned char c, char *out) {
 }
 
 /*
- * How a target is spelt.  plain: which reserved characters are themselves whether they came escaped or not, in the path and behind it; merge: a run
- * of slashes is one; one_mark: of question marks only that in front of the query stands unescaped.
+ * How a target is spelt.  plain: which reserved characters are themselves whether they came escaped or not, in the path
+ * and behind it; merge: a run of slashes is one; one_mark: of question marks only that in front of the query stands
+ * unescaped.
  */
 struct spelling {
     const char *plain[2];
-    int         merge, one_mark;
+    int merge, one_mark;
 };
 
 static const struct spelling exactly = { { "", "" }, 0, 0 };
@@ -43,8 +45,8 @@ static size_t url_spell(const struct spelling *how, int in_query, const char *in
     int high, low;
 
     if (c == '%') {
-        high = n - *at > 2 ? url_hex((unsigned char)in[*at + 1]) : -1;
-        low = high < 0 ? -1 : url_hex((unsigned char)in[*at + 2]);
+        high = n - *at > 2 ? pages_url_hex((unsigned char)in[*at + 1]) : -1;
+        low = high < 0 ? -1 : pages_url_hex((unsigned char)in[*at + 2]);
         if (low >= 0) {
             *at += 3;
             c = (unsigned char)(high << 4 | low);
@@ -67,7 +69,7 @@ static size_t write_spelt(const struct spelling *how, const char *target, size_t
     out[used++] = '/';
     if (n && target[0] == '/') at = 1;
     while (more) {
-        size_t segment = used, length;      /* behind its slash */
+        size_t segment = used, length; /* behind its slash */
 
         while (at < n && target[at] != '/' && target[at] != '?') used += url_spell(how, 0, target, n, &at, out + used);
         more = at < n && target[at] == '/';
@@ -83,7 +85,7 @@ static size_t write_spelt(const struct spelling *how, const char *target, size_t
             out[used++] = '/';
         }
     }
-    if (at < n) out[used++] = target[at++];     /* the question mark */
+    if (at < n) out[used++] = target[at++]; /* the question mark */
     while (at < n) used += url_spell(how, 1, target, n, &at, out + used);
     out[used] = 0;
     return used;

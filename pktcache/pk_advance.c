@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pk_advance.h"
 
-enum {                              /* microseconds */
-    SAMPLE = 100000,                /* between two trains that are watched, when the last one was a proof */
-    OLD = 10000000,                 /* then a train that was neither acknowledged nor sent again gives its place */
-    LONG_AGO = 60000000,            /* then a connection that stood still is no evidence any more */
-    APART = 150000,                 /* at least, between two repeats that a server's timer makes */
-    SPEAKS_AFTER = 300000,          /* at least, from a train to the word of its client that counts */
-    NO_PROOF = 2000000,             /* at least, before trains are stopped */
-    WAIT_FIRST = 60000000
+enum {                        /* microseconds */
+       SAMPLE = 100000,       /* between two trains that are watched, when the last one was a proof */
+       OLD = 10000000,        /* then a train that was neither acknowledged nor sent again gives its place */
+       LONG_AGO = 60000000,   /* then a connection that stood still is no evidence any more */
+       APART = 150000,        /* at least, between two repeats that a server's timer makes */
+       SPEAKS_AFTER = 300000, /* at least, from a train to the word of its client that counts */
+       NO_PROOF = 2000000,    /* at least, before trains are stopped */
+       WAIT_FIRST = 60000000
 };
 
 #define WAIT_LAST UINT64_C(3600000000)
@@ -37,7 +37,9 @@ static void advance_stop(struct pk_advance *a, uint64_t now) {
     a->stops++;
 }
 
-static bool stands_still(const struct pk_watched *w, uint64_t now) { return w->used && w->again >= 2 && now < w->again_at + LONG_AGO; }
+static bool stands_still(const struct pk_watched *w, uint64_t now) {
+    return w->used && w->again >= 2 && now < w->again_at + LONG_AGO;
+}
 
 /* How often servers have sent in vain to connections that stand still, beyond once each. */
 unsigned pk_advance_still(const struct pk_advance *a, unsigned *flows, uint64_t now) {
@@ -62,7 +64,7 @@ bool pk_advance_may(struct pk_advance *a, const struct pk_tuple *tuple, uint64_t
         if (now < a->until) return false;
         a->state = PK_TRIED;
     }
-    if (a->chosen && now >= a->next + OLD) a->chosen = false;       /* nothing came of that one */
+    if (a->chosen && now >= a->next + OLD) a->chosen = false; /* nothing came of that one */
     if (!a->chosen) {
         a->chosen = true;
         a->trial = *tuple;
@@ -101,7 +103,8 @@ void pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32
 void pk_advance_asks(struct pk_advance *a, const struct pk_tuple *tuple, uint64_t now) {
     if (a->state != PK_GO || !a->still_at || now < a->proof_at + NO_PROOF || !enough(a, now)) return;
     for (const struct pk_watched *w = a->watched; w < a->watched + PK_WATCHED; w++) {
-        if (!stands_still(w, now) || now < w->at + SPEAKS_AFTER || memcmp(w->tuple.to, tuple->to, sizeof tuple->to)) continue;
+        if (!stands_still(w, now) || now < w->at + SPEAKS_AFTER || memcmp(w->tuple.to, tuple->to, sizeof tuple->to))
+            continue;
         advance_stop(a, now);
         return;
     }

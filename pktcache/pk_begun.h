@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pk_begun.h - what a side sees of connections that begin, so that the daemon can tell whether they come about (pk_way.h).
+ * pk_begun.h - what a side sees of connections that begin, so that the daemon can tell whether they come about
+ * (pk_way.h).
  *
  * A SYN that comes again had no answer, or none that came to its client; and a SYN with ACK that comes again was not
  * heard, either.  A side only counts.  The daemon judges by all sides' counts together (struct pk_vain), ten times a
@@ -53,7 +54,7 @@ static inline void pk_begun_answered(struct pk_begun *b, bool again) {
 /* A server sends something new on some connection. */
 static inline void pk_begun_goes_on(struct pk_begun *b) { b->tries.news++; }
 
-/* ---- of all sides ------------------------------------------------------------------------------------------------------------ */
+/* ---- of all sides ------------------------------------------------------------------------------------------------ */
 
 static inline void pk_tries_add(struct pk_tries *sum, const struct pk_tries *t) {
     sum->asked += t->asked;
@@ -85,8 +86,12 @@ static inline void pk_vain_look(struct pk_vain *v, const struct pk_tries *sum, u
     v->before = *sum;
 }
 
-static inline unsigned pk_vain_alone(const struct pk_vain *v, uint64_t now) { return now >= v->alone_at + PK_VAIN ? v->alone : 0; }
-static inline unsigned pk_vain_again(const struct pk_vain *v, uint64_t now) { return now >= v->again_at + PK_VAIN ? v->again : 0; }
+static inline unsigned pk_vain_alone(const struct pk_vain *v, uint64_t now) {
+    return now >= v->alone_at + PK_VAIN ? v->alone : 0;
+}
+static inline unsigned pk_vain_again(const struct pk_vain *v, uint64_t now) {
+    return now >= v->again_at + PK_VAIN ? v->again : 0;
+}
 
 /* Packets take another way from now on: what was in vain by the former one tells nothing of it. */
 static inline void pk_vain_forget(struct pk_vain *v) { v->alone = v->again = 0; }

@@ -15,55 +15,57 @@
 
 enum {
     CHILD_MAGIC = 0x504b4348,
-    PENDING = 256               /* trains that wait for a payload */
+    PENDING = 256 /* trains that wait for a payload */
 };
 
-enum {                          /* microseconds */
-    STATUS_BUSY = 100000,       /* between words to the parent, when trains come */
-    STATUS_IDLE = 500000,       /* and when none do */
-    HELLO_EVERY = 200000,
-    HELLO_LAST = 3200000,
-    SESSION_MOST = 3600000000u, /* then a new one is made */
-    OLD_SESSION = 5000000       /* that datagrams of the one before may be on their way */
+enum {                       /* microseconds */
+       STATUS_BUSY = 100000, /* between words to the parent, when trains come */
+       STATUS_IDLE = 500000, /* and when none do */
+       HELLO_EVERY = 200000,
+       HELLO_LAST = 3200000,
+       SESSION_MOST = 3600000000u, /* then a new one is made */
+       OLD_SESSION = 5000000       /* that datagrams of the one before may be on their way */
 };
 
 struct flow {
-    struct pk_flow   flow;      /* next: of what went to the client */
-    struct pk_ranges store;     /* what is to be stored when it comes */
+    struct pk_flow flow;    /* next: of what went to the client */
+    struct pk_ranges store; /* what is to be stored when it comes */
 };
 
 struct pending {
-    bool                  used;
-    uint32_t              n, done;  /* bytes; records that went already */
-    struct pk_fingerprint lacks;    /* the first payload that the next record lacks */
-    uint64_t              until;
-    uint8_t               bytes[PK_DATAGRAM_MAX];
+    bool used;
+    uint32_t n, done;            /* bytes; records that went already */
+    struct pk_fingerprint lacks; /* the first payload that the next record lacks */
+    uint64_t until;
+    uint8_t bytes[PK_DATAGRAM_MAX];
 };
 
 typedef struct pk_child {
-    struct pk_side                   side;
-    const struct pk_config          *c;
+    struct pk_side side;
+    const struct pk_config *c;
     const struct pk_fingerprint_key *key;
-    pk_store_t                      *store;
-    pk_session_t                    *session;
-    struct pk_ready                  ready;
-    struct pk_out                    out;
-    uint32_t                         more;              /* bytes of IP and UDP headers of a datagram */
-    bool                             news;              /* trains came since the last word to the parent */
-    uint64_t                         probe;             /* the newest that came in this session */
-    uint64_t                         status_at;         /* the last one */
-    uint64_t                         hello_at, hello_wait; /* the next HELLO, when there is no session or a new one is due */
-    uint64_t                         established_at, renew_at;
-    bool                             hello;             /* a handshake is under way */
-    bool                             mute;              /* nothing can be made for clients, so the parent is to hear nothing */
-    enum pk_why                      differs;           /* VERSION, DISAGREES: said once until there is a session */
-    enum pk_why                      aside, parents;    /* why our daemon stands aside; why the parent does */
+    pk_store_t *store;
+    pk_session_t *session;
+    struct pk_ready ready;
+    struct pk_out out;
+    uint32_t more;      /* bytes of IP and UDP headers of a datagram */
+    bool news;          /* trains came since the last word to the parent */
+    uint64_t probe;     /* the newest that came in this session */
+    uint64_t status_at; /* the last one */
+    /* the next HELLO, when there is no session or a new one is due */
+    uint64_t hello_at, hello_wait;
+    uint64_t established_at, renew_at;
+    bool hello; /* a handshake is under way */
+    /* nothing can be made for clients, so the parent is to hear nothing */
+    bool mute;
+    enum pk_why differs;        /* VERSION, DISAGREES: said once until there is a session */
+    enum pk_why aside, parents; /* why our daemon stands aside; why the parent does */
     /* this session's parent sends what `servers`, `clients` and `ports` do not have: it is to hear nothing */
-    bool                             strange;
-    pk_reorder_t                    *reorder;
-    pk_missing_t                    *missing;
-    struct pending                   pending[PENDING];
-    unsigned                         pendings;
+    bool strange;
+    pk_reorder_t *reorder;
+    pk_missing_t *missing;
+    struct pending pending[PENDING];
+    unsigned pendings;
 } pk_child_t;
 
 static pk_child_t *child_of(pk_side_t *s) {
@@ -86,7 +88,7 @@ static enum pk_why child_why(const pk_side_t *s) {
     return c->strange ? PK_WHY_STRANGE : c->parents;
 }
 
-/* ---- to the parent ------------------------------------------------------------------------------------------------------------ */
+/* ---- to the parent ----------------------------------------------------------------------------------------------- */
 
 static void child_send_datagram(pk_child_t *c, const void *bytes, size_t n) {
     if (c->mute) return;
@@ -123,7 +125,7 @@ static void status(pk_child_t *c, uint64_t now) {
 static void child_mute(pk_side_t *s, bool mute) {
     pk_child_t *c = child_of(s);
 
-    if (c->mute && !mute) c->hello_at = c->hello_wait = 0;      /* what was to be sent meanwhile was not */
+    if (c->mute && !mute) c->hello_at = c->hello_wait = 0; /* what was to be sent meanwhile was not */
     c->mute = mute;
 }
 
@@ -146,7 +148,7 @@ static void child_ask(pk_child_t *c, uint64_t now) {
     if (n) child_send_datagram(c, bytes, n);
 }
 
-/* ---- to the clients ------------------------------------------------------------------------------------------------------------ */
+/* ---- to the clients ---------------------------------------------------------------------------------------------- */
 
 static void send_record(pk_child_t *c, const struct pk_record *record, const void *payload) {
     uint8_t head[PK_OUT_ROOM];
@@ -160,7 +162,9 @@ static void child_send_piece(pk_child_t *c, const void *piece, size_t bytes) {
     c->out.packet(c->out.context, &part, 1);
 }
 
-static struct flow *child_flow_of(pk_child_t *c, const struct pk_tuple *tuple) { return (struct flow *)pk_flows_get(c->side.flows, tuple); }
+static struct flow *child_flow_of(pk_child_t *c, const struct pk_tuple *tuple) {
+    return (struct flow *)pk_flows_get(c->side.flows, tuple);
+}
 
 static void went(struct flow *f, uint32_t end) {
     if (!f->flow.known || (int32_t)(end - f->flow.next) > 0) f->flow.next = end;
@@ -168,11 +172,12 @@ static void went(struct flow *f, uint32_t end) {
     pk_ranges_pass(&f->store, f->flow.next);
 }
 
-/* ---- trains ------------------------------------------------------------------------------------------------------------------ */
+/* ---- trains ------------------------------------------------------------------------------------------------------ */
 
 /*
- * The payload of a record of fingerprints.  Each is computed anew from what is in the store: no other bytes than those that the
- * parent means go to a client.  false: something is not there, and `missing` has *count fingerprints of that, one behind the other.
+ * The payload of a record of fingerprints.  Each is computed anew from what is in the store: no other bytes than those
+ * that the parent means go to a client.  false: something is not there, and `missing` has *count fingerprints of that,
+ * one behind the other.
  */
 static bool payload_of(pk_child_t *c, const struct pk_record *record, uint8_t *out, uint8_t *missing, uint32_t *count) {
     uint32_t at = 0;
@@ -209,11 +214,11 @@ static bool tuple_of_record(pk_child_t *c, const struct pk_head *h, struct pk_tu
 enum delivery { DELIVERED, WAITS, NONSENSE };
 
 /*
- * Makes packets of a train's records, behind the first *done, and counts them there.  WAITS: the next one lacks payloads,
- * which are asked for now; *first is the first of them.
+ * Makes packets of a train's records, behind the first *done, and counts them there.  WAITS: the next one lacks
+ * payloads, which are asked for now; *first is the first of them.
  */
-static enum delivery deliver(pk_child_t *c, const uint8_t *bytes, size_t n, uint32_t *done, struct pk_fingerprint *first,
-                             uint64_t now) {
+static enum delivery deliver(pk_child_t *c, const uint8_t *bytes, size_t n, uint32_t *done,
+                             struct pk_fingerprint *first, uint64_t now) {
     uint8_t payload[PK_PAYLOAD_MAX], missing[PK_TOKENS_MAX * PK_TOKEN];
     uint32_t lacks = 0, skip = *done;
     struct pk_tuple tuple;
@@ -303,9 +308,10 @@ static void payload_came(pk_child_t *c, const uint8_t *inside, size_t n, uint64_
     resume(c, now);
 }
 
-/* ---- order ------------------------------------------------------------------------------------------------------------------- */
+/* ---- order ------------------------------------------------------------------------------------------------------- */
 
-static bool defer(pk_child_t *c, bool is_train, const struct pk_tuple *tuple, uint32_t seq, const void *bytes, size_t n, uint64_t now) {
+static bool defer(pk_child_t *c, bool is_train, const struct pk_tuple *tuple, uint32_t seq, const void *bytes, size_t n,
+                  uint64_t now) {
     bool waits = pk_reorder_add(c->reorder, tuple, seq, is_train, bytes, n, now);
     c->side.counters.late += waits;
     return waits;
@@ -329,8 +335,10 @@ static bool child_store(pk_child_t *c, const struct flow *f, const struct pk_pac
 
 static bool stores(const pk_child_t *c) { return pk_session_established(c->session) && !c->strange; }
 
-static void packet_goes(pk_child_t *c, struct flow *f, const struct pk_packet *k, const void *piece, size_t bytes, uint64_t now) {
-    bool was_missing = k->segments && k->segments <= PK_SEGMENTS_MAX && stores(c) && (k->checked || pk_packet_intact(k)) && child_store(c, f, k);
+static void packet_goes(pk_child_t *c, struct flow *f, const struct pk_packet *k, const void *piece, size_t bytes,
+                        uint64_t now) {
+    bool was_missing = k->segments && k->segments <= PK_SEGMENTS_MAX && stores(c) &&
+                       (k->checked || pk_packet_intact(k)) && child_store(c, f, k);
     child_send_piece(c, piece, bytes);
     went(f, k->next);
     if (was_missing) resume(c, now);
@@ -343,7 +351,8 @@ static void child_release_reordered(pk_child_t *c, uint64_t now) {
 
     while ((w = pk_reorder_take(c->reorder, now, c->side.flows))) {
         if (w->train) train(c, w->bytes, w->n, now);
-        else if (pk_packet_parse(&k, w->bytes, w->n) == PK_TCP) packet_goes(c, child_flow_of(c, &w->tuple), &k, w->bytes, w->n, now);
+        else if (pk_packet_parse(&k, w->bytes, w->n) == PK_TCP)
+            packet_goes(c, child_flow_of(c, &w->tuple), &k, w->bytes, w->n, now);
     }
 }
 
@@ -352,7 +361,7 @@ static void child_goes_on(pk_child_t *c) {
     c->side.counters.fresh++;
 }
 
-/* ---- what comes --------------------------------------------------------------------------------------------------------------- */
+/* ---- what comes -------------------------------------------------------------------------------------------------- */
 
 static void child_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now) {
     pk_child_t *c = child_of(s);
@@ -416,7 +425,8 @@ static void train_came(pk_child_t *c, const uint8_t *inside, size_t n, uint64_t 
     f = child_flow_of(c, &tuple);
     child_goes_on(c);
     if (!note_orders(r, f)) return;
-    if (pk_flow_ahead(&f->flow, pk_head_seq(&r.next)) && defer(c, true, &tuple, pk_head_seq(&r.next), inside, n, now)) return;
+    if (pk_flow_ahead(&f->flow, pk_head_seq(&r.next)) && defer(c, true, &tuple, pk_head_seq(&r.next), inside, n, now))
+        return;
     train(c, inside, n, now);
     child_release_reordered(c, now);
 }
@@ -441,7 +451,8 @@ static void child_differs(pk_child_t *c, enum pk_why why) {
     char sentence[256];
     if (c->differs == why) return;
     c->differs = why;
-    snprintf(sentence, sizeof sentence, "%s (ours: %u, the parent's: %u)", pk_why_sentence(why), PK_VERSION, pk_session_theirs(c->session));
+    snprintf(sentence, sizeof sentence, "%s (ours: %u, the parent's: %u)", pk_why_sentence(why), PK_VERSION,
+             pk_session_theirs(c->session));
     c->out.say(c->out.context, why == PK_WHY_VERSION ? sentence : pk_why_sentence(why));
 }
 
@@ -459,9 +470,7 @@ static void child_control(pk_child_t *c, const void *datagram, size_t bytes, uin
     size_t n;
 
     switch (pk_session_step(c->session, datagram, bytes, &c->ready, out, &n)) {
-    case PK_ESTABLISHED:
-        child_established(c, out, n, now);
-        break;
+    case PK_ESTABLISHED: child_established(c, out, n, now); break;
     case PK_BEGIN:
         /* Anybody may replay this: it makes us begin no more often than we would by ourselves. */
         if (c->hello ? now >= c->hello_at - c->hello_wait + HELLO_EVERY : now >= c->established_at + HELLO_EVERY) {
@@ -469,14 +478,9 @@ static void child_control(pk_child_t *c, const void *datagram, size_t bytes, uin
             child_hello(c, now);
         }
         break;
-    case PK_DISAGREES:
-        child_differs(c, PK_WHY_DISAGREES);
-        break;
-    case PK_OTHER_VERSION:
-        child_differs(c, PK_WHY_VERSION);
-        break;
-    default:
-        c->side.counters.refused++;
+    case PK_DISAGREES: child_differs(c, PK_WHY_DISAGREES); break;
+    case PK_OTHER_VERSION: child_differs(c, PK_WHY_VERSION); break;
+    default: c->side.counters.refused++;
     }
 }
 
@@ -509,12 +513,11 @@ static void child_datagram(pk_side_t *s, void *datagram, size_t bytes, uint64_t 
         payload_came(c, o.inside, o.n, now);
         child_release_reordered(c, now);
         break;
-    default:
-        c->side.counters.refused++;
+    default: c->side.counters.refused++;
     }
 }
 
-/* ---- time -------------------------------------------------------------------------------------------------------------------- */
+/* ---- time -------------------------------------------------------------------------------------------------------- */
 
 static uint64_t child_due(const pk_side_t *s) {
     const pk_child_t *c = (const pk_child_t *)s;
@@ -559,12 +562,17 @@ static void child_aside(pk_side_t *s, enum pk_why why, uint64_t now) {
     if (!why) status(c, now);
 }
 
-/* ---- begin ------------------------------------------------------------------------------------------------------------------- */
+/* ---- begin ------------------------------------------------------------------------------------------------------- */
 
-static const struct pk_side_ops child_ops = {
-    .free = child_free, .packet = child_packet, .datagram = child_datagram, .due = child_due, .tick = child_tick,
-    .aside = child_aside, .mute = child_mute, .why = child_why, .datagrams_first = true
-};
+static const struct pk_side_ops child_ops = { .free = child_free,
+                                              .packet = child_packet,
+                                              .datagram = child_datagram,
+                                              .due = child_due,
+                                              .tick = child_tick,
+                                              .aside = child_aside,
+                                              .mute = child_mute,
+                                              .why = child_why,
+                                              .datagrams_first = true };
 
 pk_side_t *pk_child_make(const struct pk_config *config, const struct pk_fingerprint_key *key, pk_store_t *store,
                          pk_session_t *session, const struct pk_ready *ready, const struct pk_out *out) {

@@ -11,8 +11,8 @@
  * is asked for the payload.  If that does not come in time, the rest is thrown away: the server sends it again, and
  * what is sent again goes as it is.
  *
- * At work: there is a session, its parent sends nothing that is not in our configuration, and neither end stands aside.  While
- * it is mute, or its daemon stands aside, the parent hears nothing else, and sends packets as they are.
+ * At work: there is a session, its parent sends nothing that is not in our configuration, and neither end stands aside.
+ * While it is mute, or its daemon stands aside, the parent hears nothing else, and sends packets as they are.
  */
 #ifndef FAIRGATE_PK_CHILD_H
 #define FAIRGATE_PK_CHILD_H
@@ -22,8 +22,10 @@
 #include "pk_side.h"
 #include "pk_store.h"
 
-/* All but `out` and `ready` stays the caller's and must live as long.  ready: this process's cache.  NULL: no memory. */
-pk_side_t *pk_child_make(const struct pk_config *c, const struct pk_fingerprint_key *key, pk_store_t *store, pk_session_t *session,
-                         const struct pk_ready *ready, const struct pk_out *out);
+/*
+ * All but `out` and `ready` stays the caller's and must live as long.  ready: this process's cache.  NULL: no memory.
+ */
+pk_side_t *pk_child_make(const struct pk_config *c, const struct pk_fingerprint_key *key, pk_store_t *store,
+                         pk_session_t *session, const struct pk_ready *ready, const struct pk_out *out);
 
 #endif

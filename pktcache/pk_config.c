@@ -25,11 +25,13 @@ static int read_network(const char *word, const char *text, struct pk_network *n
     uint64_t bits;
     bool is_four;
 
-    if (!slash || (size_t)(slash - text) >= sizeof address) return base_fail(error, "%s %s: must be ADDRESS/BITS, as 192.0.2.0/24 or 2001:db8::/32", word, text);
+    if (!slash || (size_t)(slash - text) >= sizeof address)
+        return base_fail(error, "%s %s: must be ADDRESS/BITS, as 192.0.2.0/24 or 2001:db8::/32", word, text);
     memcpy(address, text, (size_t)(slash - text));
     address[slash - text] = 0;
     is_four = inet_pton(AF_INET, address, &four) == 1;
-    if (base_number(word, slash + 1, "", 0, is_four ? 32 : 128, &bits, NULL)) return base_fail(error, "%s %s: BITS must be 0 to %d", word, text, is_four ? 32 : 128);
+    if (base_number(word, slash + 1, "", 0, is_four ? 32 : 128, &bits, NULL))
+        return base_fail(error, "%s %s: BITS must be 0 to %d", word, text, is_four ? 32 : 128);
     if (is_four) {
         memset(n->address, 0, 10);
         n->address[10] = n->address[11] = 0xff;
@@ -40,7 +42,8 @@ static int read_network(const char *word, const char *text, struct pk_network *n
     }
     n->bits = (unsigned)bits;
     for (unsigned i = n->bits; i < 128; i++)
-        if (n->address[i / 8] & 0x80u >> i % 8) return base_fail(error, "%s %s: has bits set behind the first %s", word, text, slash + 1);
+        if (n->address[i / 8] & 0x80u >> i % 8)
+            return base_fail(error, "%s %s: has bits set behind the first %s", word, text, slash + 1);
     return 0;
 }
 
@@ -56,8 +59,9 @@ static int match_families(const struct pk_config *c, char **error) {
 
     for (unsigned i = 0, k; i < servers->n; i++) {
         bool four = pk_network_is_four(servers->item + i);
-        for (k = 0; k < clients->n && pk_network_is_four(clients->item + k) != four; k++) { }
-        if (k == clients->n) return base_fail(error, "clients: none of %s, as servers %s", four ? "IPv4" : "IPv6", c->servers.item[i]);
+        for (k = 0; k < clients->n && pk_network_is_four(clients->item + k) != four; k++) {}
+        if (k == clients->n)
+            return base_fail(error, "clients: none of %s, as servers %s", four ? "IPv4" : "IPv6", c->servers.item[i]);
     }
     return 0;
 }
@@ -65,13 +69,15 @@ static int match_families(const struct pk_config *c, char **error) {
 static int read_port(const char *word, const char *text, unsigned most, uint16_t *port, char **error) {
     uint64_t n;
 
-    if (base_number(word, text, "", 1, most, &n, NULL)) return base_fail(error, "%s %s: must be a port from 1 to %u", word, text, most);
+    if (base_number(word, text, "", 1, most, &n, NULL))
+        return base_fail(error, "%s %s: must be a port from 1 to %u", word, text, most);
     *port = htons((uint16_t)n);
     return 0;
 }
 
 /* Of the first of so many queues, which have ports one after the other. */
-static int read_endpoint(const char *word, const char *text, unsigned queues, struct sockaddr_storage *to, char **error) {
+static int read_endpoint(const char *word, const char *text, unsigned queues, struct sockaddr_storage *to,
+                         char **error) {
     struct sockaddr_in *four = (struct sockaddr_in *)to;
     struct sockaddr_in6 *six = (struct sockaddr_in6 *)to;
     const char *colon = strrchr(text, ':');
@@ -81,7 +87,8 @@ static int read_endpoint(const char *word, const char *text, unsigned queues, st
     uint16_t port = 0;
 
     memset(to, 0, sizeof *to);
-    if (!n || n >= sizeof address) return base_fail(error, "%s %s: must be ADDRESS:PORT, as 192.0.2.1:4754 or [2001:db8::1]:4754", word, text);
+    if (!n || n >= sizeof address)
+        return base_fail(error, "%s %s: must be ADDRESS:PORT, as 192.0.2.1:4754 or [2001:db8::1]:4754", word, text);
     memcpy(address, text + (brackets ? 1 : 0), n);
     address[n] = 0;
     if (read_port(word, colon + 1, 65536 - queues, &port, error)) return -1;
@@ -95,7 +102,9 @@ static int read_endpoint(const char *word, const char *text, unsigned queues, st
         six->sin6_port = port;
         return 0;
     }
-    return base_fail(error, "%s %s: must be ADDRESS:PORT, as 192.0.2.1:4754 or [2001:db8::1]:4754; names are not looked up", word, text);
+    return base_fail(error,
+                     "%s %s: must be ADDRESS:PORT, as 192.0.2.1:4754 or [2001:db8::1]:4754; names are not looked up",
+                     word, text);
 }
 
 /* What is made of the settings, and what one of them says of another. */
@@ -103,16 +112,23 @@ static int config_complete(struct pk_config *c, char **error) {
     unsigned queues = (unsigned)c->queues;
     const char *why;
 
-    if (read_networks("servers", &c->servers, &c->server, error) || read_networks("clients", &c->clients, &c->client, error)) return -1;
+    if (read_networks("servers", &c->servers, &c->server, error) ||
+        read_networks("clients", &c->clients, &c->client, error))
+        return -1;
     if (match_families(c, error)) return -1;
     c->any_port = c->ports.n == 1 && !strcmp(c->ports.item[0], "any");
-    if (c->any_port && c->keep != PK_KEEP_ALL) return base_fail(error, "ports any: only with `keep all`; what else TCP carries is not HTTP");
+    if (c->any_port && c->keep != PK_KEEP_ALL)
+        return base_fail(error, "ports any: only with `keep all`; what else TCP carries is not HTTP");
     for (unsigned i = 0; !c->any_port && i < c->ports.n; i++)
         if (read_port("ports", c->ports.item[i], UINT16_MAX, c->port + i, error)) return -1;
-    if (read_endpoint("local", c->local, queues, &c->here, error) || read_endpoint("peer", c->peer, queues, &c->there, error)) return -1;
-    if (c->here.ss_family != c->there.ss_family) return base_fail(error, "local and peer: one is of IPv4, the other of IPv6");
+    if (read_endpoint("local", c->local, queues, &c->here, error) ||
+        read_endpoint("peer", c->peer, queues, &c->there, error))
+        return -1;
+    if (c->here.ss_family != c->there.ss_family)
+        return base_fail(error, "local and peer: one is of IPv4, the other of IPv6");
     if ((why = eeod_marks_set(&c->mark, c->marks.first, c->marks.second))) return base_fail(error, "marks: %s", why);
-    if (strlen(c->device) > 15 || strpbrk(c->device, "/ %")) return base_fail(error, "device %s: must be 1 to 15 characters without / and %%", c->device);
+    if (strlen(c->device) > 15 || strpbrk(c->device, "/ %"))
+        return base_fail(error, "device %s: must be 1 to 15 characters without / and %%", c->device);
     return 0;
 }
 
@@ -132,7 +148,7 @@ void pk_config_free(struct pk_config *c) {
 
 void pk_config_help(FILE *out) { base_settings_help(&settings, out); }
 
-/* ---- whose packets ------------------------------------------------------------------------------------------------------------- */
+/* ---- whose packets ----------------------------------------------------------------------------------------------- */
 
 static bool is_four(const uint8_t address[16]) {
     static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* pk_config.h - the configuration of a daemon, as pk_settings.def declares it: lines of a word and its values, # for comments. */
+/*
+ * pk_config.h - the configuration of a daemon, as pk_settings.def declares it: lines of a word and its values, # for
+ * comments.
+ */
 #ifndef FAIRGATE_PK_CONFIG_H
 #define FAIRGATE_PK_CONFIG_H
 
@@ -32,7 +35,10 @@ struct pk_config {
     struct sockaddr_storage here, there;                /* of the first queue */
 };
 
-/* all: as if `keep all` stood there.  0, or -1 and *error (base_error.h), "FILE:LINE: what is wrong, what would be right".  pk_config_free in either case. */
+/*
+ * all: as if `keep all` stood there.  0, or -1 and *error (base_error.h), "FILE:LINE: what is wrong, what would be
+ * right".  pk_config_free in either case.
+ */
 int  pk_config_read(struct pk_config *c, const char *path, bool all, char **error);
 void pk_config_free(struct pk_config *c);
 void pk_config_help(FILE *out);

@@ -28,7 +28,7 @@ static void blank_quoted(char *line) {
 }
 
 /* What stands behind a word of the rule, or NULL: none.  *not: "!" is before it.  `value` has PK_RULE_MAX bytes. */
-static const char *filter_value_of(const char *rule, const char *word, bool *not, char *value) {
+static const char *filter_value_of(const char *rule, const char *word, bool * not, char *value) {
     size_t n = strlen(word);
     for (const char *p = strstr(rule, word); p; p = strstr(p + 1, word)) {
         if (p == rule || p[-1] != ' ' || p[n] != ' ') continue;
@@ -42,9 +42,9 @@ static const char *filter_value_of(const char *rule, const char *word, bool *not
 /* Whether a rule may be one for this device, by its -i or -o. */
 static bool may_match(const char *rule, const char *word, const char *device) {
     char name[PK_RULE_MAX];
-    bool not;
+    bool not ;
     size_t n;
-    if (!filter_value_of(rule, word, &not, name) || not) return true;
+    if (!filter_value_of(rule, word, &not, name) || not ) return true;
     n = strlen(name);
     return n && name[n - 1] == '+' ? !strncmp(name, device, n - 1) : !strcmp(name, device);
 }
@@ -55,9 +55,11 @@ static bool is_one_of(const char *word, const char *const *words) {
 }
 
 bool pk_filter_closed(const char *rules, const char *device) {
-    static const char *const nothing_passes[] = { "DROP", "REJECT", NULL }, *const goes_on[] = { "LOG", "NFLOG", "AUDIT", "MARK", "CONNMARK", "TCPMSS", "CLASSIFY", "TRACE", NULL };
+    static const char *const nothing_passes[] = { "DROP", "REJECT", NULL }, *const goes_on[] = {
+        "LOG", "NFLOG", "AUDIT", "MARK", "CONNMARK", "TCPMSS", "CLASSIFY", "TRACE", NULL
+    };
     char line[PK_RULE_MAX], target[PK_RULE_MAX];
-    bool filter = false, drops = false, to = false, from = false, all = false, cut, not;
+    bool filter = false, drops = false, to = false, from = false, all = false, cut, not ;
 
     for (const char *p = rules; p;) {
         p = filter_take_line(p, line, &cut);
@@ -67,11 +69,11 @@ bool pk_filter_closed(const char *rules, const char *device) {
         all |= !strcmp(line, "COMMIT");
         if (!strncmp(line, ":FORWARD ", 9)) drops = !strncmp(line + 9, "DROP", 4);
         if (strncmp(line, "-A FORWARD ", 11)) continue;
-        if (!cut) {             /* what one that was cut does is not known */
+        if (!cut) { /* what one that was cut does is not known */
             if (!filter_value_of(line, "-j", &not, target) && !filter_value_of(line, "-g", &not, target)) continue;
             if (is_one_of(target, nothing_passes)) {
                 if (strncmp(line + 11, "-j ", 3)) continue;
-                drops = all = true;         /* all that has come down to here */
+                drops = all = true; /* all that has come down to here */
                 break;
             }
             if (is_one_of(target, goes_on)) continue;
@@ -82,7 +84,7 @@ bool pk_filter_closed(const char *rules, const char *device) {
     return drops && all && !(to && from);
 }
 
-/* ---- address translation ----------------------------------------------------------------------------------------------------- */
+/* ---- address translation ----------------------------------------------------------------------------------------- */
 
 static bool overlaps(const struct pk_networks *all, const uint8_t address[16], unsigned bits) {
     for (unsigned i = 0; i < all->n; i++) {
@@ -101,7 +103,7 @@ static bool may_be_ours(const char *rule, const char *word, const struct pk_conf
     bool not, four;
     unsigned bits;
 
-    if (!filter_value_of(rule, word, &not, text) || not) return true;
+    if (!filter_value_of(rule, word, &not, text) || not ) return true;
     if ((slash = strchr(text, '/'))) *slash = 0;
     four = inet_pton(AF_INET, text, address + 12) == 1;
     if (!four && inet_pton(AF_INET6, text, address) != 1) return true;
@@ -113,12 +115,14 @@ static bool may_be_ours(const char *rule, const char *word, const struct pk_conf
 bool pk_filter_translates(const char *rules, const struct pk_config *c, char *rule) {
     static const char *const targets[] = { "MASQUERADE", "SNAT", "DNAT", "NETMAP", "REDIRECT", NULL };
     char target[PK_RULE_MAX];
-    bool nat = false, cut, not;
+    bool nat = false, cut, not ;
 
     for (const char *p = rules; p;) {
         p = filter_take_line(p, rule, &cut);
         if (*rule == '*') nat = !strcmp(rule, "*nat");
-        if (!nat || strncmp(rule, "-A ", 3) || !filter_value_of(rule, "-j", &not, target) || !is_one_of(target, targets)) continue;
+        if (!nat || strncmp(rule, "-A ", 3) || !filter_value_of(rule, "-j", &not, target) ||
+            !is_one_of(target, targets))
+            continue;
         if (may_be_ours(rule, "-s", c) && may_be_ours(rule, "-d", c)) return true;
     }
     return false;

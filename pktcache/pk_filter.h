@@ -16,7 +16,10 @@
 
 /* Whether nothing can pass to the device, or from it. */
 bool pk_filter_closed(const char *rules, const char *device);
-/* The first rule that translates addresses and may be meant for connections between servers and clients; `rule` has PK_RULE_MAX bytes. */
+/*
+ * The first rule that translates addresses and may be meant for connections between servers and clients; `rule` has
+ * PK_RULE_MAX bytes.
+ */
 bool pk_filter_translates(const char *rules, const struct pk_config *c, char *rule);
 
 #endif

@@ -6,7 +6,8 @@
 #include <highwayhash/c_bindings.h>
 #include <openssl/evp.h>
 
-void pk_fingerprint_key_set(struct pk_fingerprint_key *k, const uint8_t key[PK_FINGERPRINT_KEY], enum pk_fingerprint_how how) {
+void pk_fingerprint_key_set(struct pk_fingerprint_key *k, const uint8_t key[PK_FINGERPRINT_KEY],
+                            enum pk_fingerprint_how how) {
     k->how = how;
     memcpy(k->part, key, sizeof k->part);
 }

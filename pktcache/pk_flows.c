@@ -13,19 +13,21 @@
 enum { FLOWS_MAGIC = 0x504b464c };
 
 struct pk_flows {
-    unsigned  magic;
-    uint8_t  *all;
-    size_t    each;
-    uint32_t  count, used, heads;   /* heads: a power of two */
+    unsigned magic;
+    uint8_t *all;
+    size_t each;
+    uint32_t count, used, heads; /* heads: a power of two */
     uint32_t *head;
-    uint32_t  newest, oldest, unused;       /* unused: chained */
-    uint64_t  key[4];                       /* so that nobody can choose addresses that meet in one chain */
-    void    (*gone)(void *context, struct pk_flow *f);
-    void     *context;
+    uint32_t newest, oldest, unused; /* unused: chained */
+    uint64_t key[4];                 /* so that nobody can choose addresses that meet in one chain */
+    void (*gone)(void *context, struct pk_flow *f);
+    void *context;
 };
 
 static struct pk_flow *at(const pk_flows_t *t, uint32_t i) { return (struct pk_flow *)(t->all + i * t->each); }
-static uint32_t index_of(const pk_flows_t *t, const struct pk_flow *f) { return (uint32_t)((size_t)((const uint8_t *)f - t->all) / t->each); }
+static uint32_t index_of(const pk_flows_t *t, const struct pk_flow *f) {
+    return (uint32_t)((size_t)((const uint8_t *)f - t->all) / t->each);
+}
 static uint32_t *head_of(pk_flows_t *t, const struct pk_tuple *tuple) {
     return t->head + (HighwayHash64(t->key, (const char *)tuple, sizeof *tuple) & (t->heads - 1));
 }

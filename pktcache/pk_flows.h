@@ -2,7 +2,8 @@
 /*
  * pk_flows.h - connections by addresses and ports; when there is no room, the least recently used one gives its place.
  *
- * What a side knows of a connection is a struct of its own that begins with struct pk_flow.  All memory is taken when the table is made.
+ * What a side knows of a connection is a struct of its own that begins with struct pk_flow.  All memory is taken when
+ * the table is made.
  */
 #ifndef FAIRGATE_PK_FLOWS_H
 #define FAIRGATE_PK_FLOWS_H
@@ -25,10 +26,14 @@ struct pk_flow {
 };
 
 /* What came before it is not here yet. */
-static inline bool pk_flow_ahead(const struct pk_flow *f, uint32_t seq) { return f->known && (int32_t)(seq - f->next) > 0; }
+static inline bool pk_flow_ahead(const struct pk_flow *f, uint32_t seq) {
+    return f->known && (int32_t)(seq - f->next) > 0;
+}
 
 /* It was here, at least its beginning. */
-static inline bool pk_flow_behind(const struct pk_flow *f, uint32_t seq) { return f->known && (int32_t)(seq - f->next) < 0; }
+static inline bool pk_flow_behind(const struct pk_flow *f, uint32_t seq) {
+    return f->known && (int32_t)(seq - f->next) < 0;
+}
 
 /* A SYN that was here. */
 static inline bool pk_flow_again(const struct pk_flow *f, uint32_t seq) { return f->known && f->next == seq + 1; }
@@ -42,11 +47,12 @@ static inline void pk_flow_count(struct pk_flow *f, uint32_t segments, uint32_t 
 typedef struct pk_flows pk_flows_t;
 
 /* each: bytes of one.  gone: called with one that gives its place, before that is zeroed.  NULL: no memory. */
-pk_flows_t     *pk_flows_make(uint32_t count, size_t each, void (*gone)(void *context, struct pk_flow *f), void *context);
+pk_flows_t *pk_flows_make(uint32_t count, size_t each, void (*gone)(void *context, struct pk_flow *f), void *context);
 void            pk_flows_free(pk_flows_t **t);
 
 struct pk_flow *pk_flows_find(pk_flows_t *t, const struct pk_tuple *tuple);     /* or NULL */
-struct pk_flow *pk_flows_get(pk_flows_t *t, const struct pk_tuple *tuple);      /* zeroed but for struct pk_flow if it was not there */
+/* zeroed but for struct pk_flow if it was not there */
+struct pk_flow *pk_flows_get(pk_flows_t *t, const struct pk_tuple *tuple);
 void            pk_flows_drop(pk_flows_t *t, struct pk_flow *f);
 uint32_t        pk_flows_used(const pk_flows_t *t);
 /* From the newest on: NULL begins; returns NULL at the end. */

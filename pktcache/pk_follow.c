@@ -11,7 +11,9 @@ static void follow_begin(struct pk_follow *f, uint32_t ask_next) {
 }
 
 static void follow_join(struct pk_follow *f, const struct pk_packet *k) {
-    if (!(k->flags & PK_ACK) || !f->flow.known || k->ack != f->flow.next || !pk_http_looks_asked(k->ip + k->headers, k->payload)) return;
+    if (!(k->flags & PK_ACK) || !f->flow.known || k->ack != f->flow.next ||
+        !pk_http_looks_asked(k->ip + k->headers, k->payload))
+        return;
     follow_begin(f, k->seq);
     f->http.authorized = true;
     f->joining = true;
@@ -28,7 +30,7 @@ void pk_follow_request(struct pk_follow *f, const struct pk_packet *k) {
     if (!f->ask_known || pk_http_lost(&f->http)) follow_join(f, k);
     if (!f->ask_known || pk_http_lost(&f->http)) return;
     int32_t missing = (int32_t)(k->seq - f->ask_next);
-    if (missing < 0 && (int32_t)(k->seq + k->payload - f->ask_next) <= 0) return;   /* again */
+    if (missing < 0 && (int32_t)(k->seq + k->payload - f->ask_next) <= 0) return; /* again */
     if (missing) pk_http_lose(&f->http);
     f->ask_next = k->seq + k->payload;
     pk_http_ask(&f->http, k->ip + k->headers, k->payload);
@@ -47,7 +49,7 @@ static bool follow_data(struct pk_follow *f, const struct pk_packet *k) {
     }
     int32_t missing = (int32_t)(k->seq - f->flow.next);
     if (missing < 0) {
-        if ((int32_t)(k->next - f->flow.next) > 0) {        /* something of it is new, but cut otherwise than before */
+        if ((int32_t)(k->next - f->flow.next) > 0) { /* something of it is new, but cut otherwise than before */
             f->flow.next = k->next;
             pk_http_lose(&f->http);
         }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pk_follow.h - a connection as the parent follows it, so that pk_http gets the bytes of both directions in their order.
+ * pk_follow.h - a connection as the parent follows it, so that pk_http gets the bytes of both directions in their
+ * order.
  *
- *     LOST       Something is missing, or is no HTTP: nothing of it is kept.  A connection that was there before us begins so.
- *     JOINING    A request stands alone at the beginning of a segment, and its client has acknowledged all that the server has sent: the next byte of the server
- *                begins the response.  What was said before is not known, so it counts as one with Authorization.
+ *     LOST       Something is missing, or is no HTTP: nothing of it is kept.  A connection that was there before us
+ *                begins so.
+ *     JOINING    A request stands alone at the beginning of a segment, and its client has acknowledged all that the
+ *                server has sent: the next byte of the server begins the response.  What was said before is not known,
+ *                so it counts as one with Authorization.
  *     FOLLOWED   From a SYN on, or from the response that was joined.
  *
  * Whoever calls has the pieces of the server in order (pk_flow_ahead, pk_reorder.h), as far as that can be had.
@@ -27,7 +30,10 @@ struct pk_follow {
 /* A piece from the client.  Only those with a SYN or payload say anything. */
 void pk_follow_request(struct pk_follow *f, const struct pk_packet *k);
 
-/* A piece from the server.  Whether its payload is new and the next of its flow, so that pk_follow_keep is to be called. */
+/*
+ * A piece from the server.  Whether its payload is new and the next of its flow, so that pk_follow_keep is to be
+ * called.
+ */
 bool pk_follow_response(struct pk_follow *f, const struct pk_packet *k);
 
 /* Which of its segments, at most PK_SEGMENTS_MAX, may be kept; how many. */

@@ -3,7 +3,8 @@
  * States of a message:
  *
  *     START ──> HEADER ──> SIZED ──> START            a body of so many bytes, 0 too
- *                   │ ├──> CHUNK ──> DATA ──> DATA_END ──> CHUNK      the line of its size, its bytes, the line's end behind them; of size 0: TRAILER ──> START
+ *                   │ ├──> CHUNK ──> DATA ──> DATA_END ──> CHUNK      its size, its bytes, the line's end behind them;
+ *                   │ │                             of size 0: TRAILER ──> START
  *                   │ └──> ENDLESS                    until the connection ends
  *                   └────> START                      another one follows (1xx), or there is no body
  *     any ──> LOST                                    pk_http_begin leads out
@@ -18,16 +19,26 @@ enum { START, HEADER, SIZED, CHUNK, DATA, DATA_END, TRAILER, ENDLESS, LOST };
 
 /* What headers said: of a request, of a response. */
 enum {
-    ASK_HEAD = 1, ASK_GET = 2, ASK_COOKIE = 4, ASK_AUTHORIZATION = 8, ASK_NO_STORE = 16,
-    SAYS_NO = 1, SAYS_PUBLIC = 2, SAYS_FRESH = 4, SAYS_MODIFIED = 8, SAYS_EXPIRES = 16, SAYS_MARKS = 32, SAYS_ENCODED = 64, SAYS_NOBODY = 128, SAYS_OTHER_MARKS = 256
+    ASK_HEAD = 1,
+    ASK_GET = 2,
+    ASK_COOKIE = 4,
+    ASK_AUTHORIZATION = 8,
+    ASK_NO_STORE = 16,
+    SAYS_NO = 1,
+    SAYS_PUBLIC = 2,
+    SAYS_FRESH = 4,
+    SAYS_MODIFIED = 8,
+    SAYS_EXPIRES = 16,
+    SAYS_MARKS = 32,
+    SAYS_ENCODED = 64,
+    SAYS_NOBODY = 128,
+    SAYS_OTHER_MARKS = 256
 };
 
 /* Of a response. */
-enum keep { NOTHING, ALL };      /* ALL: but for what is in marks */
+enum keep { NOTHING, ALL }; /* ALL: but for what is in marks */
 
-static void message_begin(struct pk_message *m) {
-    memset(m, 0, offsetof(struct pk_message, line));
-}
+static void message_begin(struct pk_message *m) { memset(m, 0, offsetof(struct pk_message, line)); }
 
 void pk_http_begin(struct pk_http *h) {
     message_begin(&h->ask);
@@ -52,7 +63,7 @@ bool pk_http_looks_asked(const void *bytes, size_t n) {
     return end && end + 4 == p + n && n > 6 && (!memcmp(p, "GET /", 5) || !memcmp(p, "HEAD /", 6));
 }
 
-/* ---- lines ------------------------------------------------------------------------------------------------------------------- */
+/* ---- lines ------------------------------------------------------------------------------------------------------- */
 
 /* Takes bytes up to a line's end, *taken of them.  Whether the line is whole; m->line has it then, as a string. */
 static bool line_whole(struct pk_message *m, const char *p, size_t n, size_t *taken) {
@@ -82,7 +93,7 @@ static const char *http_value_of(struct pk_message *m, const char *name) {
     size_t n = strlen(name);
     char *v = m->line + n;
     if (m->line_n <= n || m->line[n] != ':' || strncasecmp(m->line, name, n)) return NULL;
-    for (v++; *v == ' ' || *v == '\t'; v++) { }
+    for (v++; *v == ' ' || *v == '\t'; v++) {}
     for (char *end = m->line + m->line_n; end > v && (end[-1] == ' ' || end[-1] == '\t'); end--) end[-1] = 0;
     return v;
 }
@@ -96,7 +107,9 @@ static const char *http_member(const char **list, size_t *length) {
     return *length ? p : NULL;
 }
 
-static bool http_is(const char *p, size_t length, const char *name) { return strlen(name) == length && !strncasecmp(p, name, length); }
+static bool http_is(const char *p, size_t length, const char *name) {
+    return strlen(name) == length && !strncasecmp(p, name, length);
+}
 
 /* Whether it is NAME=SECONDS, more than 0. */
 static bool lasts(const char *p, size_t length, const char *name) {
@@ -106,7 +119,7 @@ static bool lasts(const char *p, size_t length, const char *name) {
     return *p >= '1' && *p <= '9';
 }
 
-/* ---- headers ----------------------------------------------------------------------------------------------------------------- */
+/* ---- headers ----------------------------------------------------------------------------------------------------- */
 
 static bool digits(const char *p, uint64_t *value) {
     *value = 0;
@@ -124,7 +137,9 @@ static bool framing(struct pk_message *m) {
     uint64_t length;
 
     /* A folded line, or a blank before the colon, is not the same to everybody (RFC 9112, 5.1 and 5.2). */
-    if (memchr(m->line, 0, m->line_n) || m->line[strcspn(m->line, " \t:")] != (m->line_long && !strchr(m->line, ':') ? 0 : ':')) return false;
+    if (memchr(m->line, 0, m->line_n) ||
+        m->line[strcspn(m->line, " \t:")] != (m->line_long && !strchr(m->line, ':') ? 0 : ':'))
+        return false;
     if ((v = http_value_of(m, "Content-Length"))) {
         if (m->line_long || !digits(v, &length) || m->sized) return false;
         m->sized = true;
@@ -139,7 +154,8 @@ static bool framing(struct pk_message *m) {
 static void cache_control(struct pk_message *m, const char *list) {
     size_t n;
     for (const char *p; (p = http_member(&list, &n));) {
-        if ((n >= 8 && !strncasecmp(p, "no-store", 8)) || (n >= 7 && !strncasecmp(p, "private", 7))) m->seen |= SAYS_NO | SAYS_NOBODY;
+        if ((n >= 8 && !strncasecmp(p, "no-store", 8)) || (n >= 7 && !strncasecmp(p, "private", 7)))
+            m->seen |= SAYS_NO | SAYS_NOBODY;
         if (n >= 8 && !strncasecmp(p, "no-cache", 8)) m->seen |= SAYS_NO;
         if (http_is(p, n, "max-age=0") || http_is(p, n, "s-maxage=0")) m->seen |= SAYS_NO;
         if (http_is(p, n, "public") || lasts(p, n, "s-maxage")) m->seen |= SAYS_PUBLIC;
@@ -179,10 +195,11 @@ static void ask_header(struct pk_message *m) {
     const char *v;
     if (http_value_of(m, "Cookie")) m->seen |= ASK_COOKIE;
     else if (http_value_of(m, "Authorization") || http_value_of(m, "Proxy-Authorization")) m->seen |= ASK_AUTHORIZATION;
-    else if ((v = http_value_of(m, "Cache-Control")) && (m->line_long || strcasestr(v, "no-store"))) m->seen |= ASK_NO_STORE;
+    else if ((v = http_value_of(m, "Cache-Control")) && (m->line_long || strcasestr(v, "no-store")))
+        m->seen |= ASK_NO_STORE;
 }
 
-/* ---- bodies ------------------------------------------------------------------------------------------------------------------ */
+/* ---- bodies ------------------------------------------------------------------------------------------------------ */
 
 static bool chunk_size(struct pk_message *m) {
     const char *p = m->line;
@@ -210,24 +227,22 @@ static size_t body(struct pk_message *m, const char *p, size_t n) {
         m->left -= taken;
         if (!m->left) m->state = m->state == DATA ? DATA_END : START;
         return taken;
-    case ENDLESS:
-        return n;
-    default:
-        break;
+    case ENDLESS: return n;
+    default: break;
     }
     if (!line_whole(m, p, n, &taken)) return taken;
     if (m->state == CHUNK) m->state = !chunk_size(m) ? LOST : m->left ? DATA : TRAILER;
     else if (m->state == DATA_END) m->state = m->line_n ? LOST : CHUNK;
-    else if (!m->line_n) m->state = START;       /* TRAILER */
+    else if (!m->line_n) m->state = START; /* TRAILER */
     line_next(m);
     return taken;
 }
 
-/* ---- both directions --------------------------------------------------------------------------------------------------------- */
+/* ---- both directions --------------------------------------------------------------------------------------------- */
 
 static bool ask_line(struct pk_message *m) {
     size_t n = strcspn(m->line, " ");
-    if (!m->line_n) return true;        /* one before a request is let pass (RFC 9112, 2.2) */
+    if (!m->line_n) return true; /* one before a request is let pass (RFC 9112, 2.2) */
     if (!m->line[n] || http_is(m->line, n, "CONNECT")) return false;
     if (n == 3 && !memcmp(m->line, "GET", 3)) m->seen |= ASK_GET;
     if (n == 4 && !memcmp(m->line, "HEAD", 4)) m->seen |= ASK_HEAD;
@@ -238,7 +253,9 @@ static bool ask_line(struct pk_message *m) {
 static bool answer_line(struct pk_message *m) {
     const char *p = m->line;
     if (strncmp(p, "HTTP/1.", 7) || (p[7] != '0' && p[7] != '1') || p[8] != ' ') return false;
-    if (p[9] < '1' || p[9] > '9' || !isdigit((unsigned char)p[10]) || !isdigit((unsigned char)p[11]) || isdigit((unsigned char)p[12])) return false;
+    if (p[9] < '1' || p[9] > '9' || !isdigit((unsigned char)p[10]) || !isdigit((unsigned char)p[11]) ||
+        isdigit((unsigned char)p[12]))
+        return false;
     m->status = (uint16_t)((p[9] - '0') * 100 + (p[10] - '0') * 10 + p[11] - '0');
     m->state = HEADER;
     return true;
@@ -270,7 +287,7 @@ static void answer_ends(struct pk_http *h, const struct eeod_marks *marks, bool 
     bool known = h->waiting > 0;
     unsigned asked = known ? h->asked[h->first] : 0;
 
-    if (m->status < 200 && m->status != 101) {      /* another one follows */
+    if (m->status < 200 && m->status != 101) { /* another one follows */
         m->state = START;
         return;
     }
@@ -283,7 +300,8 @@ static void answer_ends(struct pk_http *h, const struct eeod_marks *marks, bool 
         h->waiting--;
     }
     /* What was encoded behind mod_eeod has its header still, but marks that can't be seen. */
-    bool marked = m->seen & SAYS_MARKS && !(m->seen & (SAYS_ENCODED | SAYS_NOBODY | SAYS_OTHER_MARKS)) && !(asked & ASK_NO_STORE);
+    bool marked =
+        m->seen & SAYS_MARKS && !(m->seen & (SAYS_ENCODED | SAYS_NOBODY | SAYS_OTHER_MARKS)) && !(asked & ASK_NO_STORE);
     if (m->status == 206) h->keep = NOTHING;
     /*
      * If the request may have been a HEAD, the next header may stand where the body would; pk_http_answer sees one that
@@ -317,8 +335,8 @@ static void header_line(struct pk_http *h, struct pk_message *m, const struct ee
 /* What the marks make of a segment. */
 struct segment {
     const char *begins;
-    bool        unique;         /* what is unique begins in it */
-    bool        closes;         /* its first bytes are the mark that closes the outermost pair */
+    bool unique; /* what is unique begins in it */
+    bool closes; /* its first bytes are the mark that closes the outermost pair */
 };
 
 static void http_scan(struct pk_http *h, struct segment *s, const char *p, size_t n) {
@@ -332,7 +350,8 @@ static void http_scan(struct pk_http *h, struct segment *s, const char *p, size_
     }
 }
 
-static void http_feed(struct pk_http *h, struct pk_message *m, const struct eeod_marks *marks, struct segment *s, const char *p, size_t n) {
+static void http_feed(struct pk_http *h, struct pk_message *m, const struct eeod_marks *marks, struct segment *s,
+                      const char *p, size_t n) {
     for (size_t taken; n && m->state != LOST; p += taken, n -= taken) {
         if (m->state != START && m->state != HEADER) {
             bool data = m->state == SIZED || m->state == DATA || m->state == ENDLESS;

@@ -3,7 +3,8 @@
  * pk_http.h - which segments of a connection may be kept: what HTTP/1.1 responses and mod_eeod's marks say
  * (docs/pktcache.md, "What is kept").
  *
- * Both directions are fed in the order of their bytes, segment by segment.  Then each segment of a response may be kept or not:
+ * Both directions are fed in the order of their bytes, segment by segment.  Then each segment of a response may be kept
+ * or not:
  *
  * - Of a response with the header `Eeod` that names our marks: what stands outside of all pairs of these
  *   (marks/eeod_pairs.h), however the stream is cut and whoever the page is for: Cookie, Authorization, Set-Cookie,
@@ -63,7 +64,9 @@ void pk_http_begin(struct pk_http *h);      /* a connection is made */
 void pk_http_lose(struct pk_http *h);       /* something is missing */
 bool pk_http_lost(const struct pk_http *h);
 
-/* Whether a segment from a client is one whole request without a body: then a lost connection may begin anew with it. */
+/*
+ * Whether a segment from a client is one whole request without a body: then a lost connection may begin anew with it.
+ */
 bool pk_http_looks_asked(const void *bytes, size_t n);
 
 void pk_http_ask(struct pk_http *h, const void *bytes, size_t n);

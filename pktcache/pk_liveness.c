@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pk_liveness.h"
 
-enum {                          /* microseconds */
-    SILENCE_LEAST = 350000,
-    SILENCE_MOST = 900000,      /* unless a round trip takes longer */
-    SILENCE_USUAL = 150000,     /* besides a round trip; the child speaks every 100 ms while trains come */
-    AGAIN_FIRST = 250000,       /* GONE: until the next probe; twice as long after each */
-    AGAIN_LAST = 2000000,
-    CHECK = 10000000,
-    TRIP_MOST = 2000000,        /* what takes longer is a pause of one of the hosts, or a link that we are not for */
-    TRIES = 3
+enum { /* microseconds */
+       SILENCE_LEAST = 350000,
+       SILENCE_MOST = 900000,  /* unless a round trip takes longer */
+       SILENCE_USUAL = 150000, /* besides a round trip; the child speaks every 100 ms while trains come */
+       AGAIN_FIRST = 250000,   /* GONE: until the next probe; twice as long after each */
+       AGAIN_LAST = 2000000,
+       CHECK = 10000000,
+       TRIP_MOST = 2000000, /* what takes longer is a pause of one of the hosts, or a link that we are not for */
+       TRIES = 3
 };
 
 static uint64_t silence(const struct pk_liveness *l) {
@@ -20,7 +20,9 @@ static uint64_t silence(const struct pk_liveness *l) {
 }
 
 void pk_liveness_begin(struct pk_liveness *l, uint64_t now) {
-    *l = (struct pk_liveness){ .round_trip = l->round_trip, .deviation = l->deviation, .here = true, .spoke = now, .limit = 1 };
+    *l = (struct pk_liveness){
+        .round_trip = l->round_trip, .deviation = l->deviation, .here = true, .spoke = now, .limit = 1
+    };
 }
 
 static enum pk_news gone(struct pk_liveness *l) {
@@ -78,7 +80,8 @@ enum pk_news pk_liveness_status(struct pk_liveness *l, uint64_t newest, uint64_t
 }
 
 enum pk_news pk_liveness_tick(struct pk_liveness *l, uint64_t now) {
-    bool silent = l->train_at && now >= l->train_at + silence(l), small_only = l->tries >= l->limit && now >= l->check_at;
+    bool silent = l->train_at && now >= l->train_at + silence(l),
+         small_only = l->tries >= l->limit && now >= l->check_at;
     return silent || small_only ? gone(l) : PK_NO_NEWS;
 }
 

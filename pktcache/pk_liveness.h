@@ -2,8 +2,8 @@
 /*
  * pk_liveness.h - whether what the parent sends reaches the child: packets go as fingerprints only while it does.
  *
- *     HERE       A session begins here, with a probe: the largest datagram that the link should carry.  GONE if the child
- *                does not say in time that it came.
+ *     HERE       A session begins here, with a probe: the largest datagram that the link should carry.  GONE if the
+ *                child does not say in time that it came.
  *                After each train the child is to say in time that it came; GONE if it does not.
  *                While trains go there is a probe every ten seconds, since a path may begin to lose only what is large.
  *                GONE if three in a row do not come.
@@ -11,8 +11,8 @@
  *
  * In time: 0.35 to 0.9 s, by the round-trip time, or longer if that is; a round trip of more than 2 s counts as none.
  *
- * The child says in each PK_STATUS which datagram was the newest that came, and which the newest probe (their numbers in
- * the session).  Nothing else counts: what a host or a router says by ICMP anybody can say.
+ * The child says in each PK_STATUS which datagram was the newest that came, and which the newest probe (their numbers
+ * in the session).  Nothing else counts: what a host or a router says by ICMP anybody can say.
  */
 #ifndef FAIRGATE_PK_LIVENESS_H
 #define FAIRGATE_PK_LIVENESS_H
@@ -24,7 +24,8 @@ struct pk_liveness {
     bool     here;
     uint64_t spoke;                     /* when the child's last word came */
     uint64_t train, train_at;           /* the one that the child is to speak of, and when it went; train_at 0: none */
-    uint64_t probe, probe_at, again;    /* the newest, when it went, how long until the next; probe_at 0: one is to go now */
+    /* the newest, when it went, how long until the next; probe_at 0: one is to go now */
+    uint64_t probe, probe_at, again;
     uint64_t check_at;                  /* HERE: the next probe */
     unsigned tries, limit;              /* HERE: probes that did not come yet; how many may */
     uint64_t round_trip, deviation;     /* smoothed as RFC 6298 has it; 0: not known */

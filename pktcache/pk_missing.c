@@ -9,28 +9,28 @@
 
 enum { MISSING_MAGIC = 0x504b5754 };
 
-enum {                              /* microseconds */
-    FIRST = 2000,                   /* until it is asked for */
-    AGAIN = 150000,                 /* or five quarters of what the last answer took */
-    KEPT = 3000000                  /* an answer that comes by then is taken, however long ago its train was given up */
+enum {                 /* microseconds */
+       FIRST = 2000,   /* until it is asked for */
+       AGAIN = 150000, /* or five quarters of what the last answer took */
+       KEPT = 3000000  /* an answer that comes by then is taken, however long ago its train was given up */
 };
 
 #define NEVER UINT64_MAX
 
 struct payload {
-    bool                  used;
+    bool used;
     struct pk_fingerprint fp;
-    unsigned              asked;        /* times */
-    uint64_t              first, again; /* when it was asked for; when to ask next */
-    uint64_t              until;        /* to forget it */
-    uint32_t              have;         /* bytes of the payload, from its beginning */
-    uint8_t               bytes[PK_DATAGRAM_MAX];
+    unsigned asked;        /* times */
+    uint64_t first, again; /* when it was asked for; when to ask next */
+    uint64_t until;        /* to forget it */
+    uint32_t have;         /* bytes of the payload, from its beginning */
+    uint8_t bytes[PK_DATAGRAM_MAX];
 };
 
 struct pk_missing {
-    unsigned       magic;
-    unsigned       used;
-    uint64_t       took;    /* the last answer */
+    unsigned magic;
+    unsigned used;
+    uint64_t took; /* the last answer */
     struct payload place[PK_MISSING_MAX];
 };
 
@@ -80,7 +80,7 @@ void pk_missing_add(pk_missing_t *m, const struct pk_fingerprint *fp, uint64_t n
     if (p && (p->again != NEVER || now < p->first + 2 * again_after(m))) return;
     if (p) forget(m, p);
     if (m->used == PK_MISSING_MAX && !missing_make_room(m)) return;
-    for (p = m->place; p->used; p++) { }
+    for (p = m->place; p->used; p++) {}
     p->used = true;
     p->asked = 0;
     p->fp = *fp;

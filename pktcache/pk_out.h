@@ -2,8 +2,8 @@
 /*
  * pk_out.h - where a side puts what it makes, and what it counts.
  *
- * `packet` gets a piece for the tun (virtio-net header first) in parts, `datagram` a datagram for the peer; both are done with it when they return.
- * Neither says whether it went: what does not is lost as on any network.
+ * `packet` gets a piece for the tun (virtio-net header first) in parts, `datagram` a datagram for the peer; both are
+ * done with it when they return. Neither says whether it went: what does not is lost as on any network.
  */
 #ifndef FAIRGATE_PK_OUT_H
 #define FAIRGATE_PK_OUT_H

@@ -6,14 +6,32 @@
 #include <string.h>
 
 enum {
-    IP4_LEAST = 20, IP6_HEADER = 40, TCP_LEAST = 20, PROTOCOL_TCP = 6,
-    IP4_TOTAL = 2, IP4_ID = 4, IP4_FRAGMENT = 6, IP4_PROTOCOL = 9, IP4_SUM = 10, IP4_FROM = 12, IP4_TO = 16,
-    IP6_PAYLOAD = 4, IP6_NEXT = 6, IP6_FROM = 8, IP6_TO = 24,
-    TCP_FROM = 0, TCP_TO = 2, TCP_SEQ = 4, TCP_ACK = 8, TCP_OFFSET = 12, TCP_FLAGS = 13, TCP_SUM = 16,
+    IP4_LEAST = 20,
+    IP6_HEADER = 40,
+    TCP_LEAST = 20,
+    PROTOCOL_TCP = 6,
+    IP4_TOTAL = 2,
+    IP4_ID = 4,
+    IP4_FRAGMENT = 6,
+    IP4_PROTOCOL = 9,
+    IP4_SUM = 10,
+    IP4_FROM = 12,
+    IP4_TO = 16,
+    IP6_PAYLOAD = 4,
+    IP6_NEXT = 6,
+    IP6_FROM = 8,
+    IP6_TO = 24,
+    TCP_FROM = 0,
+    TCP_TO = 2,
+    TCP_SEQ = 4,
+    TCP_ACK = 8,
+    TCP_OFFSET = 12,
+    TCP_FLAGS = 13,
+    TCP_SUM = 16,
     MORE_FRAGMENTS_OR_OFFSET = 0x3fff
 };
 
-/* ---- reading ----------------------------------------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 /* Bytes of the IP header before TCP, or 0. */
 static uint32_t ip_header_of(const uint8_t *ip, uint32_t length) {
@@ -49,7 +67,8 @@ enum pk_kind pk_packet_parse(struct pk_packet *p, const void *piece, size_t byte
     p->segment = p->payload;
     p->segments = p->payload > 0;
     if (v.gso_type != VIRTIO_NET_HDR_GSO_NONE) {
-        if (v.gso_type != (ip[0] >> 4 == 4 ? VIRTIO_NET_HDR_GSO_TCPV4 : VIRTIO_NET_HDR_GSO_TCPV6) || !v.gso_size) return PK_OTHER;
+        if (v.gso_type != (ip[0] >> 4 == 4 ? VIRTIO_NET_HDR_GSO_TCPV4 : VIRTIO_NET_HDR_GSO_TCPV6) || !v.gso_size)
+            return PK_OTHER;
         if (v.gso_size < p->payload) p->segment = v.gso_size;
         p->segments = p->payload ? (p->payload + p->segment - 1) / p->segment : 0;
     }
@@ -85,7 +104,7 @@ void pk_tuple_turn(struct pk_tuple *t) {
     *t = turned;
 }
 
-/* ---- checksums (RFC 1071) ---------------------------------------------------------------------------------------------------- */
+/* ---- checksums (RFC 1071) ---------------------------------------------------------------------------------------- */
 
 static uint64_t sum_of(const uint8_t *p, size_t n) {
     uint64_t sum = 0;
@@ -121,7 +140,7 @@ bool pk_packet_intact(const struct pk_packet *p) {
     return packet_fold(pseudo_sum(p->ip, n) + sum_of(tcp, n)) == 0xffff;
 }
 
-/* ---- making ------------------------------------------------------------------------------------------------------------------ */
+/* ---- making ------------------------------------------------------------------------------------------------------ */
 
 /* All that pk_head_write fills in. */
 static void packet_blank(struct pk_head *h) {
@@ -133,7 +152,7 @@ static void packet_blank(struct pk_head *h) {
         pk_put16(h->bytes + IP6_PAYLOAD, 0);
     }
     pk_put16(tcp + TCP_SUM, 0);
-    tcp[TCP_FLAGS] &= (uint8_t)~(PK_PSH | PK_FIN);
+    tcp[TCP_FLAGS] &= (uint8_t) ~(PK_PSH | PK_FIN);
 }
 
 void pk_head_of(struct pk_head *h, const struct pk_packet *p) {
@@ -166,7 +185,9 @@ bool pk_head_valid(struct pk_head *h) {
 }
 
 size_t pk_head_write(const struct pk_head *h, uint32_t payload, uint32_t segment, uint8_t flags, void *out) {
-    struct virtio_net_hdr v = { .flags = VIRTIO_NET_HDR_F_NEEDS_CSUM, .csum_start = (uint16_t)h->ip_header, .csum_offset = TCP_SUM };
+    struct virtio_net_hdr v = { .flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
+                                .csum_start = (uint16_t)h->ip_header,
+                                .csum_offset = TCP_SUM };
     uint8_t *ip = (uint8_t *)out + sizeof v, *tcp = ip + h->ip_header;
     uint32_t tcp_length = h->length - h->ip_header + payload;
     uint16_t sum;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pk_packet.h - a packet as a tun device with virtio-net headers hands it over: IPv4 or IPv6, TCP, and its payload in the segments that the wire
- * will have.  With segmentation offload one piece holds many segments under one header (VIRTIO 1.2, 5.1.6).
+ * pk_packet.h - a packet as a tun device with virtio-net headers hands it over:  IPv4 or IPv6, TCP, and its payload in
+ * the segments that the wire will have.  With segmentation offload one piece holds many segments under one header
+ * (VIRTIO 1.2, 5.1.6).
  *
  *     struct virtio_net_hdr | IP header | TCP header | payload: segments of `segment` bytes, the last may be shorter
  *
@@ -22,11 +23,23 @@
 #define PK_HEADERS_MAX  120u        /* bytes of an IP and a TCP header with all their options */
 #define PK_SEGMENTS_MAX 128u        /* of a piece that is looked into */
 
-enum pk_tcp_flag { PK_FIN = 1, PK_SYN = 2, PK_RST = 4, PK_PSH = 8, PK_ACK = 16, PK_URG = 32, PK_ECE = 64, PK_CWR = 128 };
+enum pk_tcp_flag {
+    PK_FIN = 1,
+    PK_SYN = 2,
+    PK_RST = 4,
+    PK_PSH = 8,
+    PK_ACK = 16,
+    PK_URG = 32,
+    PK_ECE = 64,
+    PK_CWR = 128
+};
 
 enum pk_kind { PK_OTHER, PK_TCP };
 
-/* Where a packet comes from and goes to; IPv4 addresses as ::ffff:a.b.c.d.  No padding: it is hashed and compared as bytes. */
+/*
+ * Where a packet comes from and goes to; IPv4 addresses as ::ffff:a.b.c.d.  No padding: it is hashed and compared as
+ * bytes.
+ */
 struct pk_tuple {
     uint8_t  from[16], to[16];
     uint16_t from_port, to_port;    /* as on the wire */
@@ -47,7 +60,9 @@ struct pk_packet {
 };
 
 /* Bytes of a piece without its virtio-net header. */
-static inline size_t pk_piece_ip(size_t bytes) { return bytes > sizeof(struct virtio_net_hdr) ? bytes - sizeof(struct virtio_net_hdr) : 0; }
+static inline size_t pk_piece_ip(size_t bytes) {
+    return bytes > sizeof(struct virtio_net_hdr) ? bytes - sizeof(struct virtio_net_hdr) : 0;
+}
 
 enum pk_kind pk_packet_parse(struct pk_packet *p, const void *piece, size_t bytes);
 

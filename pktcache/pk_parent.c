@@ -19,38 +19,38 @@
 
 enum {
     PARENT_MAGIC = 0x504b5041,
-    MARGIN_LEAST = 2 << 20      /* bytes of the child's cache that the parent does not count on */
+    MARGIN_LEAST = 2 << 20 /* bytes of the child's cache that the parent does not count on */
 };
 
-enum {                          /* microseconds */
-    STRANGE = 1000000,          /* without a STATUS; only then a datagram of an unknown session makes us begin one */
-    WHO_FIRST = 200000,         /* while there is no session; twice as long after each */
-    WHO_LAST = 3200000,
-    ASIDE_EVERY = 1000000       /* the child is told again that we stand aside */
+enum {                     /* microseconds */
+       STRANGE = 1000000,  /* without a STATUS; only then a datagram of an unknown session makes us begin one */
+       WHO_FIRST = 200000, /* while there is no session; twice as long after each */
+       WHO_LAST = 3200000,
+       ASIDE_EVERY = 1000000 /* the child is told again that we stand aside */
 };
 
-enum { ASIDE_OVER = 5 };        /* times that it is told again that we do not stand aside any more */
+enum { ASIDE_OVER = 5 }; /* times that it is told again that we do not stand aside any more */
 
 typedef struct pk_parent {
-    struct pk_side                   side;
-    const struct pk_config          *c;
+    struct pk_side side;
+    const struct pk_config *c;
     const struct pk_fingerprint_key *key;
-    pk_store_t                      *store;
-    pk_session_t                    *session;
-    struct pk_out                    out;
-    pk_reorder_t                    *reorder;
-    pk_train_queue_t                *queue;
-    size_t                           room;          /* bytes of what is sealed, so that the datagram fits the link */
-    uint32_t                         more;          /* bytes of IP and UDP headers of a datagram */
-    struct pk_liveness               liveness;
-    struct pk_advance                advance;
-    enum pk_why                      aside, childs; /* why our daemon stands aside; why the child does */
-    enum pk_why                      told;          /* what the child was told last, at told_at */
-    uint64_t                         told_at;
-    unsigned                         tell_more;     /* times that it is still to be told that we do not stand aside */
-    uint64_t                         childs_number; /* of the child's datagram that said `childs` */
-    enum pk_why                      differs;       /* VERSION, DISAGREES: said once until there is a session */
-    uint64_t                         who_at, who_wait; /* no WHO before; the last wait for one */
+    pk_store_t *store;
+    pk_session_t *session;
+    struct pk_out out;
+    pk_reorder_t *reorder;
+    pk_train_queue_t *queue;
+    size_t room;   /* bytes of what is sealed, so that the datagram fits the link */
+    uint32_t more; /* bytes of IP and UDP headers of a datagram */
+    struct pk_liveness liveness;
+    struct pk_advance advance;
+    enum pk_why aside, childs; /* why our daemon stands aside; why the child does */
+    enum pk_why told;          /* what the child was told last, at told_at */
+    uint64_t told_at;
+    unsigned tell_more;        /* times that it is still to be told that we do not stand aside */
+    uint64_t childs_number;    /* of the child's datagram that said `childs` */
+    enum pk_why differs;       /* VERSION, DISAGREES: said once until there is a session */
+    uint64_t who_at, who_wait; /* no WHO before; the last wait for one */
 } pk_parent_t;
 
 static pk_parent_t *parent_of(pk_side_t *s) {
@@ -86,7 +86,7 @@ static enum pk_why parent_why(const pk_side_t *s) {
     return why || p->advance.state == PK_GO ? why : PK_WHY_FOLLOWED;
 }
 
-/* ---- out --------------------------------------------------------------------------------------------------------------------- */
+/* ---- out --------------------------------------------------------------------------------------------------------- */
 
 static void parent_send_datagram(pk_parent_t *p, const void *bytes, size_t n) {
     p->side.counters.datagrams_out++;
@@ -116,7 +116,8 @@ static void parent_tell_aside(pk_parent_t *p, uint64_t now) {
     send_sealed(p, PK_ASIDE, bytes, 1);
 }
 
-static void send_run(pk_parent_t *p, const struct pk_head *h, const void *payload, uint32_t n, uint32_t segment, uint8_t flags) {
+static void send_run(pk_parent_t *p, const struct pk_head *h, const void *payload, uint32_t n, uint32_t segment,
+                     uint8_t flags) {
     uint8_t head[PK_OUT_ROOM];
     struct iovec part[2] = { { head, pk_head_write(h, n, segment, flags, head) }, { (void *)payload, n } };
     p->side.counters.native_bytes += n + (uint64_t)(n + segment - 1) / segment * h->length;
@@ -125,11 +126,12 @@ static void send_run(pk_parent_t *p, const struct pk_head *h, const void *payloa
 
 static void parent_send_piece(pk_parent_t *p, const struct pk_packet *k, const void *piece, size_t bytes) {
     struct iovec part = { (void *)piece, bytes };
-    p->side.counters.native_bytes += k && k->segments ? k->payload + (uint64_t)k->segments * k->headers : pk_piece_ip(bytes);
+    p->side.counters.native_bytes +=
+        k && k->segments ? k->payload + (uint64_t)k->segments * k->headers : pk_piece_ip(bytes);
     p->out.packet(p->out.context, &part, 1);
 }
 
-/* ---- trains ------------------------------------------------------------------------------------------------------------------ */
+/* ---- trains ------------------------------------------------------------------------------------------------------ */
 
 /* Its packets as they were. */
 static void unload(pk_parent_t *p, const struct pk_train *t) {
@@ -150,7 +152,7 @@ static void unload(pk_parent_t *p, const struct pk_train *t) {
                 n = pk_store_get(p->store, &fp, payload + at, (uint32_t)sizeof payload - at);
                 at += n;
             }
-            if (at != record.n) continue;   /* gone meanwhile: lost, and sent again by the server */
+            if (at != record.n) continue; /* gone meanwhile: lost, and sent again by the server */
             bytes = payload;
         }
         send_run(p, &record.head, bytes, record.n, record.segment, record.flags);
@@ -178,11 +180,12 @@ static void train_leaves(void *context, const struct pk_train *t, struct pk_flow
     pk_liveness_train(&p->liveness, pk_session_sent(p->session), now);
 }
 
-/* ---- what comes from servers ------------------------------------------------------------------------------------------------- */
+/* ---- what comes from servers ------------------------------------------------------------------------------------- */
 
 enum verdict { AS_IT_IS, LITERAL, TOKEN, NEW };
 
-static void parent_judge(pk_parent_t *p, const struct pk_packet *k, const bool *keep, enum verdict *verdict, struct pk_fingerprint *fp) {
+static void parent_judge(pk_parent_t *p, const struct pk_packet *k, const bool *keep, enum verdict *verdict,
+                         struct pk_fingerprint *fp) {
     bool literals = p->c->mode == PK_MODE_TRAIN;
     uint32_t n;
 
@@ -199,21 +202,21 @@ static void parent_judge(pk_parent_t *p, const struct pk_packet *k, const bool *
     }
 }
 
-static void carry(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, const enum verdict *verdict, const struct pk_fingerprint *fp, uint64_t now) {
+static void carry(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, const enum verdict *verdict,
+                  const struct pk_fingerprint *fp, uint64_t now) {
     const uint8_t *payload = k->ip + k->headers;
     struct pk_head first;
 
     pk_head_of(&first, k);
     for (uint32_t i = 0, j; i < k->segments; i = j) {
-        for (j = i + 1; j < k->segments && verdict[j] == verdict[i]; j++) { }
-        uint32_t at = i * k->segment, end = j == k->segments ? k->payload : j * k->segment, last = end - (j - 1) * k->segment;
+        for (j = i + 1; j < k->segments && verdict[j] == verdict[i]; j++) {}
+        uint32_t at = i * k->segment, end = j == k->segments ? k->payload : j * k->segment,
+                 last = end - (j - 1) * k->segment;
         uint8_t flags = j == k->segments ? k->flags & (PK_PSH | PK_FIN) : 0;
         struct pk_head h = first;
         pk_head_advance(&h, at, i);
         switch (verdict[i]) {
-        case TOKEN:
-            pk_train_queue_tokens(p->queue, &f->flow, h, fp + i, j - i, k->segment, last, flags, now);
-            continue;
+        case TOKEN: pk_train_queue_tokens(p->queue, &f->flow, h, fp + i, j - i, k->segment, last, flags, now); continue;
         case LITERAL:
             for (uint32_t part; at < end; at += part) {
                 part = end - at < k->segment ? end - at : k->segment;
@@ -223,18 +226,16 @@ static void carry(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k
                 pk_head_advance(&h, part, 1);
             }
             continue;
-        case NEW:
-            pk_train_queue_announce(p->queue, &f->flow, &h, end - at, now);
-            break;
-        default:
-            pk_train_queue_leave(p->queue, &f->flow, now);
+        case NEW: pk_train_queue_announce(p->queue, &f->flow, &h, end - at, now); break;
+        default: pk_train_queue_leave(p->queue, &f->flow, now);
         }
         send_run(p, &h, payload + at, end - at, k->segment, flags);
     }
     if (f->http.ended) pk_train_queue_leave(p->queue, &f->flow, now);
 }
 
-static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, const void *piece, size_t bytes, uint64_t now) {
+static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, const void *piece, size_t bytes,
+                     uint64_t now) {
     enum verdict verdict[PK_SEGMENTS_MAX];
     struct pk_fingerprint fp[PK_SEGMENTS_MAX];
     bool keep[PK_SEGMENTS_MAX];
@@ -257,7 +258,8 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
     p->side.counters.lost += pk_follow_lost(f) && !f->lost;
     f->lost = pk_follow_lost(f);
     /* A small packet goes along with fingerprints.  Of a connection that is lost there are none. */
-    small = p->c->mode == PK_MODE_TRAIN && k->payload <= p->c->literal && (p->c->keep == PK_KEEP_ALL || !pk_follow_lost(f));
+    small =
+        p->c->mode == PK_MODE_TRAIN && k->payload <= p->c->literal && (p->c->keep == PK_KEEP_ALL || !pk_follow_lost(f));
     plain |= !(kept || small);
     if (plain) {
         pk_train_queue_leave(p->queue, &f->flow, now);
@@ -270,13 +272,16 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
 }
 
 static void request(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, uint64_t now) {
-    if (k->flags & PK_SYN) pk_begun_asked(&p->side.begun, &f->flow.tuple, f->flow.both_ways && f->ask_known && f->ask_next == k->seq + 1);
+    if (k->flags & PK_SYN)
+        pk_begun_asked(&p->side.begun, &f->flow.tuple, f->flow.both_ways && f->ask_known && f->ask_next == k->seq + 1);
     f->flow.both_ways = true;
     pk_advance_asks(&p->advance, &f->flow.tuple, now);
     pk_follow_request(f, k);
 }
 
-static struct pk_follow *parent_flow_of(pk_parent_t *p, const struct pk_tuple *tuple) { return (struct pk_follow *)pk_flows_get(p->side.flows, tuple); }
+static struct pk_follow *parent_flow_of(pk_parent_t *p, const struct pk_tuple *tuple) {
+    return (struct pk_follow *)pk_flows_get(p->side.flows, tuple);
+}
 
 /* What has its turn now, or has waited for too long. */
 static void parent_release_reordered(pk_parent_t *p, uint64_t now) {
@@ -284,10 +289,11 @@ static void parent_release_reordered(pk_parent_t *p, uint64_t now) {
     struct pk_packet k;
 
     while ((w = pk_reorder_take(p->reorder, now, p->side.flows)))
-        if (pk_packet_parse(&k, w->bytes, w->n) == PK_TCP) response(p, parent_flow_of(p, &w->tuple), &k, w->bytes, w->n, now);
+        if (pk_packet_parse(&k, w->bytes, w->n) == PK_TCP)
+            response(p, parent_flow_of(p, &w->tuple), &k, w->bytes, w->n, now);
 }
 
-/* ---- what comes from the device ---------------------------------------------------------------------------------------------- */
+/* ---- what comes from the device ---------------------------------------------------------------------------------- */
 
 static void parent_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now) {
     pk_parent_t *p = parent_of(s);
@@ -304,7 +310,8 @@ static void parent_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now)
     pk_packet_tuple(&k, &tuple);
     if (pk_config_serves(p->c, &tuple)) {
         struct pk_follow *f = parent_flow_of(p, &tuple);
-        if (!(k.flags & (PK_SYN | PK_RST)) && pk_flow_ahead(&f->flow, k.seq) && pk_reorder_add(p->reorder, &tuple, k.seq, false, piece, bytes, now)) {
+        if (!(k.flags & (PK_SYN | PK_RST)) && pk_flow_ahead(&f->flow, k.seq) &&
+            pk_reorder_add(p->reorder, &tuple, k.seq, false, piece, bytes, now)) {
             p->side.counters.late++;
             return;
         }
@@ -313,13 +320,13 @@ static void parent_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now)
         return;
     }
     pk_tuple_turn(&tuple);
-    bool says = k.flags & PK_SYN || (k.payload && p->c->keep == PK_KEEP_HTTP);      /* most only acknowledge */
+    bool says = k.flags & PK_SYN || (k.payload && p->c->keep == PK_KEEP_HTTP); /* most only acknowledge */
     if (says && pk_config_serves(p->c, &tuple)) request(p, parent_flow_of(p, &tuple), &k, now);
     if (p->advance.used && k.flags & PK_ACK) pk_advance_acknowledged(&p->advance, &tuple, k.ack, now);
     parent_send_piece(p, &k, piece, bytes);
 }
 
-/* ---- the child --------------------------------------------------------------------------------------------------------------- */
+/* ---- the child --------------------------------------------------------------------------------------------------- */
 
 static void parent_established(pk_parent_t *p, const struct pk_ready *ready, uint64_t now) {
     pk_store_mirrors(p->store, ready->cache);
@@ -422,7 +429,8 @@ static void parent_differs(pk_parent_t *p, enum pk_why why) {
     char sentence[256];
     if (p->differs == why) return;
     p->differs = why;
-    snprintf(sentence, sizeof sentence, "%s (ours: %u, the child's: %u)", pk_why_sentence(why), PK_VERSION, pk_session_theirs(p->session));
+    snprintf(sentence, sizeof sentence, "%s (ours: %u, the child's: %u)", pk_why_sentence(why), PK_VERSION,
+             pk_session_theirs(p->session));
     p->out.say(p->out.context, why == PK_WHY_VERSION ? sentence : pk_why_sentence(why));
 }
 
@@ -432,20 +440,11 @@ static void parent_control(pk_parent_t *p, const void *datagram, size_t bytes, u
     size_t n;
 
     switch (pk_session_step(p->session, datagram, bytes, &ready, out, &n)) {
-    case PK_ANSWER:
-        parent_send_datagram(p, out, n);
-        break;
-    case PK_ESTABLISHED:
-        parent_established(p, &ready, now);
-        break;
-    case PK_DISAGREES:
-        parent_differs(p, PK_WHY_DISAGREES);
-        break;
-    case PK_OTHER_VERSION:
-        parent_differs(p, PK_WHY_VERSION);
-        break;
-    default:
-        p->side.counters.refused++;
+    case PK_ANSWER: parent_send_datagram(p, out, n); break;
+    case PK_ESTABLISHED: parent_established(p, &ready, now); break;
+    case PK_DISAGREES: parent_differs(p, PK_WHY_DISAGREES); break;
+    case PK_OTHER_VERSION: parent_differs(p, PK_WHY_VERSION); break;
+    default: p->side.counters.refused++;
     }
 }
 
@@ -476,7 +475,7 @@ static void parent_datagram(pk_side_t *s, void *datagram, size_t bytes, uint64_t
     }
 }
 
-/* ---- time -------------------------------------------------------------------------------------------------------------------- */
+/* ---- time -------------------------------------------------------------------------------------------------------- */
 
 static uint64_t parent_due(const pk_side_t *s) {
     const pk_parent_t *p = (const pk_parent_t *)s;
@@ -506,7 +505,8 @@ static void parent_tick(pk_side_t *s, uint64_t now) {
     }
     parent_tell_aside(p, now);
     p->side.counters.advanced = p->advance.proofs;
-    news(p, pk_liveness_tick(&p->liveness, now), "nothing is heard of what was sent to the child; packets go as they are");
+    news(p, pk_liveness_tick(&p->liveness, now),
+         "nothing is heard of what was sent to the child; packets go as they are");
     if (pk_liveness_asks(&p->liveness, now)) probe(p, now);
 }
 
@@ -519,15 +519,18 @@ static void parent_aside(pk_side_t *s, enum pk_why why, uint64_t now) {
     parent_tell_aside(p, now);
 }
 
-/* ---- begin ------------------------------------------------------------------------------------------------------------------- */
+/* ---- begin ------------------------------------------------------------------------------------------------------- */
 
-static const struct pk_side_ops parent_ops = {
-    .free = parent_free, .packet = parent_packet, .datagram = parent_datagram, .due = parent_due, .tick = parent_tick,
-    .aside = parent_aside, .why = parent_why
-};
+static const struct pk_side_ops parent_ops = { .free = parent_free,
+                                               .packet = parent_packet,
+                                               .datagram = parent_datagram,
+                                               .due = parent_due,
+                                               .tick = parent_tick,
+                                               .aside = parent_aside,
+                                               .why = parent_why };
 
-pk_side_t *pk_parent_make(const struct pk_config *c, const struct pk_fingerprint_key *key, pk_store_t *store, pk_session_t *session,
-                          const struct pk_out *out) {
+pk_side_t *pk_parent_make(const struct pk_config *c, const struct pk_fingerprint_key *key, pk_store_t *store,
+                          pk_session_t *session, const struct pk_out *out) {
     pk_parent_t *p = pk_memory(sizeof *p);
     pk_side_t *s;
 

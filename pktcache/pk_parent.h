@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pk_parent.h - the side near the servers: looks for payloads that the child has, and sends their fingerprints (EEOD paper, II-D).
+ * pk_parent.h - the side near the servers: looks for payloads that the child has, and sends their fingerprints (EEOD
+ * paper, II-D).
  *
  * What becomes of a piece of a response, segment by segment:
  *
@@ -9,8 +10,8 @@
  *     may not be kept, and is small        a literal in a train
  *     all else                             as it is: acknowledgements, SYN, RST, what is sent again, what is not TCP
  *
- * Order within a flow stays: its train leaves before anything of the flow that goes as it is.  A train waits for at most `hold`;
- * it leaves at once where a response ends.
+ * Order within a flow stays: its train leaves before anything of the flow that goes as it is.  A train waits for at
+ * most `hold`; it leaves at once where a response ends.
  *
  * At work: there is a session, the child is reached (pk_liveness.h), neither end stands aside, and connections go on
  * (pk_advance.h).
@@ -24,7 +25,7 @@
 #include "pk_store.h"
 
 /* All but `out` stays the caller's and must live as long.  NULL: no memory. */
-pk_side_t *pk_parent_make(const struct pk_config *c, const struct pk_fingerprint_key *key, pk_store_t *store, pk_session_t *session,
-                          const struct pk_out *out);
+pk_side_t *pk_parent_make(const struct pk_config *c, const struct pk_fingerprint_key *key, pk_store_t *store,
+                          pk_session_t *session, const struct pk_out *out);
 
 #endif

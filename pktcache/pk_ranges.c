@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pk_ranges.h"
 
-enum { FAR_BEHIND = 1 << 24 };      /* bytes: what is as far behind is not waited for any more */
+enum { FAR_BEHIND = 1 << 24 }; /* bytes: what is as far behind is not waited for any more */
 
 void pk_ranges_add(struct pk_ranges *r, uint32_t from, uint32_t n) {
     uint32_t last = (r->oldest + PK_RANGES_MAX - 1) % PK_RANGES_MAX;

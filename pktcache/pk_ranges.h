@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pk_ranges.h - parts of a flow, by sequence numbers, that the child is to store when they come.  The oldest gives its place.
+ * pk_ranges.h - parts of a flow, by sequence numbers, that the child is to store when they come.  The oldest gives its
+ * place.
  *
  * Sequence numbers come again after 4 GB, and mean other bytes then: whoever goes on in the flow calls pk_ranges_pass,
  * which forgets what is far behind.

@@ -9,9 +9,10 @@
 enum { REORDER_MAGIC = 0x504b4c54, PLACES = 64 };
 
 struct pk_reorder {
-    unsigned          magic;
-    unsigned          n;
-    uint8_t           order[PLACES];        /* first the places of those that wait, as they came, then those that are free */
+    unsigned magic;
+    unsigned n;
+    /* first the places of those that wait, as they came, then those that are free */
+    uint8_t order[PLACES];
     struct pk_waiting place[PLACES];
 };
 
@@ -31,7 +32,8 @@ void pk_reorder_free(pk_reorder_t **reorder) {
     free(r);
 }
 
-bool pk_reorder_add(pk_reorder_t *r, const struct pk_tuple *tuple, uint32_t seq, bool train, const void *bytes, size_t n, uint64_t now) {
+bool pk_reorder_add(pk_reorder_t *r, const struct pk_tuple *tuple, uint32_t seq, bool train, const void *bytes,
+                    size_t n, uint64_t now) {
     struct pk_waiting *p;
 
     assert(r->magic == REORDER_MAGIC);
@@ -59,7 +61,7 @@ struct pk_waiting *pk_reorder_take(pk_reorder_t *r, uint64_t now, pk_flows_t *fl
         if (p->until > now && !has_its_turn(p, flows)) continue;
         r->n--;
         memmove(r->order + i, r->order + i + 1, PLACES - 1 - i);
-        r->order[PLACES - 1] = k;       /* the last of the free ones to be used again */
+        r->order[PLACES - 1] = k; /* the last of the free ones to be used again */
         return p;
     }
     return NULL;

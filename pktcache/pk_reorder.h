@@ -30,8 +30,8 @@ void          pk_reorder_free(pk_reorder_t **r);
 bool          pk_reorder_add(pk_reorder_t *r, const struct pk_tuple *tuple, uint32_t seq, bool train, const void *bytes,
                              size_t n, uint64_t now);
 /*
- * Takes out the first that came whose time is over or which is not ahead of its flow any more; NULL: none.  It stays good
- * until the next call.  Whoever takes one asks again: another may have waited for it.
+ * Takes out the first that came whose time is over or which is not ahead of its flow any more; NULL: none.  It stays
+ * good until the next call.  Whoever takes one asks again: another may have waited for it.
  */
 struct pk_waiting *pk_reorder_take(pk_reorder_t *r, uint64_t now, pk_flows_t *flows);
 uint64_t      pk_reorder_due(const pk_reorder_t *r);

@@ -32,7 +32,11 @@ int pk_secret_new(const char *path, char **error) {
     pk_secret_forget(&s);
     text[DIGITS] = '\n';
     fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0) return secret_fail(error, path, errno == EEXIST ? "is there already; a pair that is at work would fall apart, so remove it yourself" : strerror(errno));
+    if (fd < 0)
+        return secret_fail(error, path,
+                           errno == EEXIST
+                               ? "is there already; a pair that is at work would fall apart, so remove it yourself"
+                               : strerror(errno));
     if (write(fd, text, DIGITS + 1) != DIGITS + 1 || fsync(fd)) {
         int why = errno;
         close(fd);
@@ -60,10 +64,13 @@ int pk_secret_read(struct pk_secret *s, const char *path, char **error) {
     n = read(fd, text, sizeof text);
     close(fd);
     if (n > DIGITS && text[n - 1] == '\n') n--;
-    if (n != DIGITS) return secret_fail(error, path, "must hold 64 hexadecimal digits, as fairgate-pktcache keygen writes them");
+    if (n != DIGITS)
+        return secret_fail(error, path, "must hold 64 hexadecimal digits, as fairgate-pktcache keygen writes them");
     for (size_t i = 0; i < PK_SECRET; i++) {
         int high = digit(text[2 * i]), low = digit(text[2 * i + 1]);
-        if (high < 0 || low < 0) return secret_fail(error, path, "must hold 64 hexadecimal digits in lower case, as fairgate-pktcache keygen writes them");
+        if (high < 0 || low < 0)
+            return secret_fail(
+                error, path, "must hold 64 hexadecimal digits in lower case, as fairgate-pktcache keygen writes them");
         s->bytes[i] = (uint8_t)(high * 16 + low);
     }
     OPENSSL_cleanse(text, sizeof text);
@@ -72,7 +79,8 @@ int pk_secret_read(struct pk_secret *s, const char *path, char **error) {
 
 void pk_secret_forget(struct pk_secret *s) { OPENSSL_cleanse(s, sizeof *s); }
 
-void pk_secret_derive(const struct pk_secret *s, const char *label, const void *salt, size_t salt_bytes, void *out, size_t n) {
+void pk_secret_derive(const struct pk_secret *s, const char *label, const void *salt, size_t salt_bytes, void *out,
+                      size_t n) {
     EVP_KDF *kdf = EVP_KDF_fetch(NULL, "HKDF", NULL);
     EVP_KDF_CTX *c = kdf ? EVP_KDF_CTX_new(kdf) : NULL;
     OSSL_PARAM params[5], *p = params;
@@ -82,7 +90,7 @@ void pk_secret_derive(const struct pk_secret *s, const char *label, const void *
     *p++ = OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_INFO, (void *)label, strlen(label));
     if (salt) *p++ = OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_SALT, (void *)salt, salt_bytes);
     *p = OSSL_PARAM_construct_end();
-    if (!c || EVP_KDF_derive(c, out, n, params) != 1) abort();      /* never a key that is not one */
+    if (!c || EVP_KDF_derive(c, out, n, params) != 1) abort(); /* never a key that is not one */
     EVP_KDF_CTX_free(c);
     EVP_KDF_free(kdf);
 }

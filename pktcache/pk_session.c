@@ -18,30 +18,30 @@ enum { SESSION_MAGIC = 0x504b5345, KEY = 32, IV = 12 };
 #define READY_OPEN   offsetof(struct pk_wire_ready, cache)
 #define READY_SEALED (offsetof(struct pk_wire_ready, tag) - READY_OPEN)
 
-#define WORN (UINT64_C(1) << 40)        /* datagrams of a session, far below what GCM bears (NIST SP 800-38D, 8.3) */
+#define WORN (UINT64_C(1) << 40) /* datagrams of a session, far below what GCM bears (NIST SP 800-38D, 8.3) */
 
 struct keys {
-    bool            good;
-    uint32_t        id;                 /* 24 bits, told in each datagram */
+    bool good;
+    uint32_t id; /* 24 bits, told in each datagram */
     EVP_CIPHER_CTX *out, *in;
-    uint64_t        sent, seen;         /* counters */
-    uint64_t        window[PK_WINDOW / 64];
+    uint64_t sent, seen; /* counters */
+    uint64_t window[PK_WINDOW / 64];
 };
 
 struct pk_session {
-    unsigned         magic;
-    enum pk_role     role;
-    uint8_t          lane, lanes, how;
-    uint8_t          theirs;            /* the other side's version */
+    unsigned magic;
+    enum pk_role role;
+    uint8_t lane, lanes, how;
+    uint8_t theirs; /* the other side's version */
     struct pk_secret secret;
-    uint8_t          mac_key[KEY];
-    uint8_t          nonce[PK_NONCE];   /* ours, of the present attempt or the next READY */
-    bool             begun;             /* child: nonce was sent, no WELCOME came yet */
-    struct keys      now, before;
+    uint8_t mac_key[KEY];
+    uint8_t nonce[PK_NONCE]; /* ours, of the present attempt or the next READY */
+    bool begun;              /* child: nonce was sent, no WELCOME came yet */
+    struct keys now, before;
 };
 
 static void fresh_nonce(pk_session_t *s) {
-    if (RAND_bytes(s->nonce, PK_NONCE) != 1) abort();       /* no session without */
+    if (RAND_bytes(s->nonce, PK_NONCE) != 1) abort(); /* no session without */
 }
 
 static bool keys_make(struct keys *k) {
@@ -50,7 +50,8 @@ static bool keys_make(struct keys *k) {
     return k->out && k->in;
 }
 
-pk_session_t *pk_session_make(const struct pk_secret *secret, enum pk_role role, unsigned lane, unsigned lanes, unsigned how) {
+pk_session_t *pk_session_make(const struct pk_secret *secret, enum pk_role role, unsigned lane, unsigned lanes,
+                              unsigned how) {
     pk_session_t *s = calloc(1, sizeof *s);
     if (!s) return NULL;
     assert(lane < lanes && lanes <= UINT8_MAX && how <= UINT8_MAX);
@@ -80,7 +81,7 @@ void pk_session_free(pk_session_t **session) {
     free(s);
 }
 
-/* ---- keys -------------------------------------------------------------------------------------------------------------------- */
+/* ---- keys -------------------------------------------------------------------------------------------------------- */
 
 static void new_keys(pk_session_t *s, const uint8_t *child, const uint8_t *parent, struct keys *k) {
     uint8_t salt[2 * PK_NONCE + 1], derived[2 * KEY + 4];
@@ -91,7 +92,8 @@ static void new_keys(pk_session_t *s, const uint8_t *child, const uint8_t *paren
     salt[2 * PK_NONCE] = s->lane;
     pk_secret_derive(&s->secret, "fairgate pktcache session", salt, sizeof salt, derived, sizeof derived);
     if (EVP_EncryptInit_ex(k->out, EVP_aes_256_gcm(), NULL, s->role == PK_PARENT ? down : up, NULL) != 1 ||
-        EVP_DecryptInit_ex(k->in, EVP_aes_256_gcm(), NULL, s->role == PK_PARENT ? up : down, NULL) != 1) abort();
+        EVP_DecryptInit_ex(k->in, EVP_aes_256_gcm(), NULL, s->role == PK_PARENT ? up : down, NULL) != 1)
+        abort();
     k->id = pk_get64(derived + 2 * KEY - 4) & 0xffffff;
     k->sent = k->seen = 0;
     memset(k->window, 0, sizeof k->window);
@@ -115,7 +117,8 @@ static bool encrypt(struct keys *k, uint64_t counter, const uint8_t *aad, size_t
     uint8_t iv[IV];
     int len;
     iv_of(iv, counter);
-    return EVP_EncryptInit_ex(k->out, NULL, NULL, NULL, iv) == 1 && EVP_EncryptUpdate(k->out, NULL, &len, aad, (int)aad_n) == 1 &&
+    return EVP_EncryptInit_ex(k->out, NULL, NULL, NULL, iv) == 1 &&
+           EVP_EncryptUpdate(k->out, NULL, &len, aad, (int)aad_n) == 1 &&
            EVP_EncryptUpdate(k->out, p, &len, p, (int)n) == 1 && EVP_EncryptFinal_ex(k->out, p + n, &len) == 1 &&
            EVP_CIPHER_CTX_ctrl(k->out, EVP_CTRL_AEAD_GET_TAG, PK_SEAL_TAG, p + n) == 1;
 }
@@ -125,12 +128,14 @@ static bool decrypt(struct keys *k, uint64_t counter, const uint8_t *aad, size_t
     uint8_t iv[IV];
     int len;
     iv_of(iv, counter);
-    return EVP_DecryptInit_ex(k->in, NULL, NULL, NULL, iv) == 1 && EVP_DecryptUpdate(k->in, NULL, &len, aad, (int)aad_n) == 1 &&
-           EVP_DecryptUpdate(k->in, p, &len, p, (int)n) == 1 && EVP_CIPHER_CTX_ctrl(k->in, EVP_CTRL_AEAD_SET_TAG, PK_SEAL_TAG, p + n) == 1 &&
+    return EVP_DecryptInit_ex(k->in, NULL, NULL, NULL, iv) == 1 &&
+           EVP_DecryptUpdate(k->in, NULL, &len, aad, (int)aad_n) == 1 &&
+           EVP_DecryptUpdate(k->in, p, &len, p, (int)n) == 1 &&
+           EVP_CIPHER_CTX_ctrl(k->in, EVP_CTRL_AEAD_SET_TAG, PK_SEAL_TAG, p + n) == 1 &&
            EVP_DecryptFinal_ex(k->in, p + n, &len) == 1;
 }
 
-/* ---- the window (RFC 4303, 3.4.3) ---------------------------------------------------------------------------------------------- */
+/* ---- the window (RFC 4303, 3.4.3) -------------------------------------------------------------------------------- */
 
 static uint64_t *word_of(struct keys *k, uint64_t counter) { return k->window + counter / 64 % (PK_WINDOW / 64); }
 static uint64_t bit_of(uint64_t counter) { return UINT64_C(1) << counter % 64; }
@@ -144,13 +149,14 @@ static bool fresh(struct keys *k, uint64_t counter) {
 static void mark_seen(struct keys *k, uint64_t counter) {
     if (counter > k->seen) {
         uint64_t words = counter / 64 - k->seen / 64;
-        for (uint64_t i = 1; i <= words && i <= PK_WINDOW / 64; i++) k->window[(k->seen / 64 + i) % (PK_WINDOW / 64)] = 0;
+        for (uint64_t i = 1; i <= words && i <= PK_WINDOW / 64; i++)
+            k->window[(k->seen / 64 + i) % (PK_WINDOW / 64)] = 0;
         k->seen = counter;
     }
     *word_of(k, counter) |= bit_of(counter);
 }
 
-/* ---- the handshake ----------------------------------------------------------------------------------------------------------- */
+/* ---- the handshake ----------------------------------------------------------------------------------------------- */
 
 static void mac_of(const pk_session_t *s, const void *p, size_t n, uint8_t mac[PK_MAC]) {
     uint8_t whole[EVP_MAX_MD_SIZE];
@@ -227,7 +233,8 @@ static enum pk_step ready_came(pk_session_t *s, const void *datagram, size_t n, 
     const struct pk_wire_ready *r = datagram;
     struct pk_wire_ready copy;
 
-    if (n != sizeof *r || memcmp(r->parent, s->nonce, PK_NONCE) || !genuine(s, datagram, n, sizeof *r)) return PK_IGNORED;
+    if (n != sizeof *r || memcmp(r->parent, s->nonce, PK_NONCE) || !genuine(s, datagram, n, sizeof *r))
+        return PK_IGNORED;
     memcpy(&copy, r, sizeof copy);
     new_keys(s, r->child, s->nonce, &s->before);
     if (!decrypt(&s->before, 0, datagram, READY_OPEN, (uint8_t *)&copy + READY_OPEN, READY_SEALED)) {
@@ -235,14 +242,15 @@ static enum pk_step ready_came(pk_session_t *s, const void *datagram, size_t n, 
         return PK_IGNORED;
     }
     swap_keys(s);
-    s->before.good = false;     /* nothing of the child's is still on its way: it has begun anew since */
+    s->before.good = false; /* nothing of the child's is still on its way: it has begun anew since */
     fresh_nonce(s);
     memcpy(ready->cache, copy.cache, sizeof ready->cache);
     ready->bytes = pk_get64(copy.bytes);
     return PK_ESTABLISHED;
 }
 
-enum pk_step pk_session_step(pk_session_t *s, const void *datagram, size_t n, struct pk_ready *ready, void *out, size_t *out_n) {
+enum pk_step pk_session_step(pk_session_t *s, const void *datagram, size_t n, struct pk_ready *ready, void *out,
+                             size_t *out_n) {
     const struct pk_wire_head *h = datagram;
     const size_t hello_n = sizeof(struct pk_wire_hello);
     enum pk_type type;
@@ -272,7 +280,7 @@ bool pk_session_established(const pk_session_t *s) { return s->now.good; }
 
 void pk_session_forget(pk_session_t *s) { s->before.good = false; }
 
-/* ---- sealed ------------------------------------------------------------------------------------------------------------------ */
+/* ---- sealed ------------------------------------------------------------------------------------------------------ */
 
 size_t pk_seal(pk_session_t *s, enum pk_type type, void *out, size_t n) {
     struct keys *k = &s->now;
@@ -289,7 +297,7 @@ size_t pk_seal(pk_session_t *s, enum pk_type type, void *out, size_t n) {
 
 uint64_t pk_session_sent(const pk_session_t *s) { return s->now.sent; }
 uint64_t pk_session_seen(const pk_session_t *s) { return s->now.seen; }
-bool     pk_session_worn(const pk_session_t *s) { return s->now.sent > WORN / 2 || s->now.seen > WORN / 2; }
+bool pk_session_worn(const pk_session_t *s) { return s->now.sent > WORN / 2 || s->now.seen > WORN / 2; }
 
 enum pk_type pk_open(pk_session_t *s, void *datagram, size_t n, struct pk_opened *o) {
     uint8_t *p = datagram;

@@ -10,27 +10,27 @@
 
 enum {
     STORE_MAGIC = 0x504b5354,
-    SET_BYTES = 2048            /* of the ring for each set of the index: four payloads of 512 */
+    SET_BYTES = 2048 /* of the ring for each set of the index: four payloads of 512 */
 };
 
 struct entry {
     struct pk_fingerprint fp;
-    uint64_t              at;       /* position */
-    uint32_t              n;        /* bytes; 0: no entry */
+    uint64_t at; /* position */
+    uint32_t n;  /* bytes; 0: no entry */
 };
 
 struct pk_store {
-    unsigned        magic;
-    pthread_mutex_t lock;           /* all below */
-    uint8_t        *ring;
-    uint64_t        size, limit;    /* bytes of the ring; of these, how many count */
-    uint64_t        head;           /* the next position */
-    uint64_t        floor;          /* what stands below counts no more */
-    uint8_t         other[16];      /* the other side's cache */
-    struct entry   *index;
-    uint64_t        sets;           /* a power of two */
-    unsigned        ways;
-    uint64_t        put, clashes;
+    unsigned magic;
+    pthread_mutex_t lock; /* all below */
+    uint8_t *ring;
+    uint64_t size, limit; /* bytes of the ring; of these, how many count */
+    uint64_t head;        /* the next position */
+    uint64_t floor;       /* what stands below counts no more */
+    uint8_t other[16];    /* the other side's cache */
+    struct entry *index;
+    uint64_t sets; /* a power of two */
+    unsigned ways;
+    uint64_t put, clashes;
 };
 
 /* Whole pages that are there from the beginning: a first touch costs as much as storing a packet does. */
@@ -38,7 +38,7 @@ static void *memory(size_t bytes) {
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) return NULL;
     madvise(p, bytes, MADV_HUGEPAGE);
-    madvise(p, bytes, MADV_DONTFORK);       /* a guard has no use for it */
+    madvise(p, bytes, MADV_DONTFORK); /* a guard has no use for it */
     memset(p, 0, bytes);
     return p;
 }
@@ -70,9 +70,13 @@ void pk_store_free(pk_store_t **store) {
     free(s);
 }
 
-static bool counts_locked(const pk_store_t *s, const struct entry *e) { return e->n && e->at >= s->floor && s->head - e->at <= s->limit; }
+static bool counts_locked(const pk_store_t *s, const struct entry *e) {
+    return e->n && e->at >= s->floor && s->head - e->at <= s->limit;
+}
 
-static struct entry *store_set_of(pk_store_t *s, const struct pk_fingerprint *fp) { return s->index + (fp->half[0] & (s->sets - 1)) * s->ways; }
+static struct entry *store_set_of(pk_store_t *s, const struct pk_fingerprint *fp) {
+    return s->index + (fp->half[0] & (s->sets - 1)) * s->ways;
+}
 
 static struct entry *find_locked(pk_store_t *s, const struct pk_fingerprint *fp) {
     struct entry *e = store_set_of(s, fp);
@@ -92,7 +96,7 @@ static void put_locked(pk_store_t *s, const struct pk_fingerprint *fp, const voi
         }
         if (e[i].at < oldest->at) oldest = e + i;
     }
-    if (s->size - place < n) {      /* not in two parts */
+    if (s->size - place < n) { /* not in two parts */
         s->head += s->size - place;
         place = 0;
     }

@@ -34,7 +34,8 @@ pk_store_t *pk_store_make(uint64_t bytes, unsigned ways);
 void        pk_store_free(pk_store_t **s);
 
 /*
- * PK_SAME: these very bytes are there.  PK_NEW: they were not and are now.  PK_CLASH: others have their fingerprint, and stay.
+ * PK_SAME: these very bytes are there.  PK_NEW: they were not and are now.  PK_CLASH: others have their fingerprint,
+ * and stay.
  */
 enum pk_met pk_store_meet(pk_store_t *s, const struct pk_fingerprint *fp, const void *bytes, uint32_t n);
 
@@ -44,7 +45,10 @@ enum pk_met pk_store_meet(pk_store_t *s, const struct pk_fingerprint *fp, const 
  */
 bool        pk_store_put(pk_store_t *s, const struct pk_fingerprint *fp, const void *bytes, uint32_t n);
 
-/* Copies what has the fingerprint to `out`, which has room for as many bytes.  Its length, or 0: it is not there, or longer. */
+/*
+ * Copies what has the fingerprint to `out`, which has room for as many bytes.  Its length, or 0: it is not there, or
+ * longer.
+ */
 uint32_t    pk_store_get(pk_store_t *s, const struct pk_fingerprint *fp, void *out, uint32_t room);
 
 /* Only the newest so many bytes count from now on: the other side keeps no more. */
@@ -52,7 +56,8 @@ void        pk_store_limit(pk_store_t *s, uint64_t bytes);
 /* The name of the other side's cache.  If it is a new one, what has been here so far does not count any more. */
 void        pk_store_mirrors(pk_store_t *s, const uint8_t cache[16]);
 
-struct pk_store_stats { uint64_t bytes, kept, put, clashes; };      /* room; bytes that count; payloads put in; fingerprints met with other bytes */
+/* room; bytes that count; payloads put in; fingerprints met with other bytes */
+struct pk_store_stats { uint64_t bytes, kept, put, clashes; };
 void        pk_store_stats(pk_store_t *s, struct pk_store_stats *stats);
 
 #endif

@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* ---- writing ----------------------------------------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 void pk_train_open(struct pk_train *t, void *bytes, size_t room, const struct pk_head *first) {
     assert(room >= PK_TRAIN_LEAST);
@@ -62,7 +62,8 @@ static void widen(struct pk_train *t, uint8_t *record, uint8_t *content) {
 }
 
 /* Adds a segment to the last record. */
-static bool extend(struct pk_train *t, const struct pk_head *h, const struct pk_fingerprint *fp, uint32_t segment, uint8_t flags) {
+static bool extend(struct pk_train *t, const struct pk_head *h, const struct pk_fingerprint *fp, uint32_t segment,
+                   uint8_t flags) {
     uint8_t *record = t->bytes + t->extend, *content;
 
     if (!t->extend || t->room - t->n < PK_TOKEN + PK_TOKENS_HEAD - PK_ONE_HEAD) return false;
@@ -73,8 +74,12 @@ static bool extend(struct pk_train *t, const struct pk_head *h, const struct pk_
         if (record[0] & (PK_RECORD_PSH | PK_RECORD_FIN)) return false;
         widen(t, record, content);
     }
-    if (content[0] == PK_TOKENS_MAX || pk_get16(content + 1) != pk_get16(content + 3) || segment > pk_get16(content + 1)) return false;
-    if ((content[0] + 1u) * pk_get16(content + 1) + h->length > UINT16_MAX || record[0] & (PK_RECORD_PSH | PK_RECORD_FIN)) return false;
+    if (content[0] == PK_TOKENS_MAX || pk_get16(content + 1) != pk_get16(content + 3) ||
+        segment > pk_get16(content + 1))
+        return false;
+    if ((content[0] + 1u) * pk_get16(content + 1) + h->length > UINT16_MAX ||
+        record[0] & (PK_RECORD_PSH | PK_RECORD_FIN))
+        return false;
     content[0]++;
     pk_put16(content + 3, segment);
     record[0] |= train_kind_of(0, 0, flags);
@@ -153,7 +158,7 @@ bool pk_train_native(struct pk_train *t, const struct pk_head *h, uint32_t n) {
     return true;
 }
 
-/* ---- reading ----------------------------------------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 bool pk_train_read(struct pk_reader *r, const void *bytes, size_t n) {
     const uint8_t *p = bytes;
@@ -188,7 +193,8 @@ static bool read_tokens(struct pk_reader *r, struct pk_record *record, bool one)
     record->segment = pk_get16(r->at + !one);
     last = one ? record->segment : pk_get16(r->at + 3);
     r->at += one ? PK_ONE_HEAD : PK_TOKENS_HEAD;
-    if (!record->count || !last || last > record->segment || (record->count == 1 && last != record->segment)) return false;
+    if (!record->count || !last || last > record->segment || (record->count == 1 && last != record->segment))
+        return false;
     record->n = (record->count - 1) * record->segment + last;
     if (record->n + r->next.length > UINT16_MAX || r->end - r->at < (ptrdiff_t)(record->count * PK_TOKEN)) return false;
     record->bytes = r->at;
@@ -225,9 +231,9 @@ enum pk_read pk_train_next(struct pk_reader *r, struct pk_record *record) {
     record->kind = kind & PK_RECORD_KIND;
     record->flags = (uint8_t)((kind & PK_RECORD_PSH ? PK_PSH : 0) | (kind & PK_RECORD_FIN ? PK_FIN : 0));
     record->head = r->next;
-    good = record->kind == PK_TOKENS ? read_tokens(r, record, kind & PK_RECORD_ONE)
-         : record->kind == PK_LITERAL ? read_literal(r, record)
-         : record->kind == PK_NATIVE && read_native(r, record);
+    good = record->kind == PK_TOKENS    ? read_tokens(r, record, kind & PK_RECORD_ONE)
+           : record->kind == PK_LITERAL ? read_literal(r, record)
+                                        : record->kind == PK_NATIVE && read_native(r, record);
     if (!good) return PK_TRAIN_BAD;
     pk_head_advance(&r->next, record->n, record->count);
     return PK_RECORD;

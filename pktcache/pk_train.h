@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pk_train.h - token trains, written and read: packets of one flow that follow each other, in one datagram (pk_wire.h has the
- * form; EEOD paper, II-D).
+ * pk_train.h - token trains, written and read: packets of one flow that follow each other, in one datagram (pk_wire.h
+ * has the form; EEOD paper, II-D).
  *
  * What is read was sealed by the peer; nevertheless it is not believed.  Nothing allocates.
  */
@@ -12,7 +12,7 @@
 #include "pk_packet.h"
 #include "pk_wire.h"
 
-/* ---- writing ---- */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 struct pk_train {
     uint8_t       *bytes;
@@ -36,7 +36,7 @@ uint32_t pk_train_tokens(struct pk_train *t, const struct pk_head *h, const stru
 bool     pk_train_literal(struct pk_train *t, const struct pk_head *h, const void *bytes, uint32_t n, uint8_t flags);
 bool     pk_train_native(struct pk_train *t, const struct pk_head *h, uint32_t n);
 
-/* ---- reading ---- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 struct pk_reader {
     const uint8_t *at, *end;

@@ -10,20 +10,20 @@ enum { TRAIN_QUEUE_MAGIC = 0x504b5453, PLACES = 64 };
 
 struct place {
     struct pk_train train;
-    struct pk_flow *flow;           /* NULL: it gave its place */
-    uint64_t        leaves;
-    uint8_t         bytes[PK_SEAL_HEAD + PK_DATAGRAM_MAX + PK_SEAL_TAG];
+    struct pk_flow *flow; /* NULL: it gave its place */
+    uint64_t leaves;
+    uint8_t bytes[PK_SEAL_HEAD + PK_DATAGRAM_MAX + PK_SEAL_TAG];
 };
 
 struct pk_train_queue {
-    unsigned                magic;
+    unsigned magic;
     const struct pk_config *c;
-    size_t                  room;
-    pk_train_leaves        *leave;
-    void                   *context;
-    uint8_t                 open[PLACES], opened;       /* in the order in which they leave */
-    uint8_t                 spare[PLACES], spares;
-    struct place            place[PLACES];
+    size_t room;
+    pk_train_leaves *leave;
+    void *context;
+    uint8_t open[PLACES], opened; /* in the order in which they leave */
+    uint8_t spare[PLACES], spares;
+    struct place place[PLACES];
 };
 
 pk_train_queue_t *pk_train_queue_make(const struct pk_config *c, size_t room, pk_train_leaves *leave, void *context) {
@@ -98,7 +98,8 @@ void pk_train_queue_tokens(pk_train_queue_t *q, struct pk_flow *f, struct pk_hea
         struct pk_train *train = train_of(q, f, &h, now);
         uint32_t may = most_tokens(q->c) - train->tokens, part = count < may ? count : may;
         bool all = part == count;
-        uint32_t done = part ? pk_train_tokens(train, &h, fps, part, segment, all ? last : segment, all ? flags : 0) : 0;
+        uint32_t done =
+            part ? pk_train_tokens(train, &h, fps, part, segment, all ? last : segment, all ? flags : 0) : 0;
         if (done) {
             pk_head_advance(&h, done == count ? (done - 1) * segment + last : done * segment, done);
             fps += done;
@@ -108,8 +109,8 @@ void pk_train_queue_tokens(pk_train_queue_t *q, struct pk_flow *f, struct pk_hea
     }
 }
 
-bool pk_train_queue_literal(pk_train_queue_t *q, struct pk_flow *f, const struct pk_head *h, const void *bytes, uint32_t n,
-                            uint8_t flags, uint64_t now) {
+bool pk_train_queue_literal(pk_train_queue_t *q, struct pk_flow *f, const struct pk_head *h, const void *bytes,
+                            uint32_t n, uint8_t flags, uint64_t now) {
     if (pk_train_literal(train_of(q, f, h, now), h, bytes, n, flags)) return true;
     pk_train_queue_leave(q, f, now);
     if (pk_train_literal(train_of(q, f, h, now), h, bytes, n, flags)) return true;
@@ -117,7 +118,8 @@ bool pk_train_queue_literal(pk_train_queue_t *q, struct pk_flow *f, const struct
     return false;
 }
 
-void pk_train_queue_announce(pk_train_queue_t *q, struct pk_flow *f, const struct pk_head *h, uint32_t n, uint64_t now) {
+void pk_train_queue_announce(pk_train_queue_t *q, struct pk_flow *f, const struct pk_head *h, uint32_t n,
+                             uint64_t now) {
     if (!pk_train_native(train_of(q, f, h, now), h, n)) {
         pk_train_queue_leave(q, f, now);
         pk_train_native(train_of(q, f, h, now), h, n);

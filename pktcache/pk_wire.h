@@ -62,7 +62,7 @@ static inline bool pk_wire_is_handshake(const void *datagram, size_t n) {
     return n && *(const uint8_t *)datagram < PK_TRAIN;
 }
 
-/* ---- handshake ---- */
+/* ---- handshake --------------------------------------------------------------------------------------------------- */
 
 #define PK_NONCE        32u
 #define PK_MAC          16u
@@ -77,7 +77,7 @@ struct pk_wire_ready {
 };
 static_assert(sizeof(struct pk_wire_ready) == 125 && sizeof(struct pk_wire_ready) <= PK_CONTROL_MAX, "no padding");
 
-/* ---- sealed ---- */
+/* ---- sealed ------------------------------------------------------------------------------------------------------ */
 
 #define PK_SEAL_HEAD    12u         /* bytes before what is sealed */
 #define PK_SEAL_TAG     16u         /* and behind it */
@@ -87,7 +87,7 @@ static_assert(sizeof(struct pk_wire_ready) == 125 && sizeof(struct pk_wire_ready
 struct pk_wire_part { uint8_t fingerprint[PK_TOKEN], bytes[2], at[2]; };     /* PAYLOAD: before the part */
 struct pk_wire_status { uint8_t newest[8], newest_probe[8]; };
 
-/* ---- a train's records ---- */
+/* ---- a train's records ------------------------------------------------------------------------------------------- */
 
 enum pk_record_kind { PK_TOKENS, PK_LITERAL, PK_NATIVE };
 

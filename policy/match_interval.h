@@ -2,9 +2,10 @@
 /*
  * match_interval.h - many ranges of numbers against one number: addresses and ports.
  *
- * The ranges, which may overlap, are cut into disjoint intervals in order, each with the smallest rank of those that cover it; a look-up
- * is a binary search.  Numbers have 128 bits.  An IPv4 address has the number of its IPv4-mapped IPv6 address (::ffff:a.b.c.d), so that
- * both forms match the same rules; but an IPv6 prefix that contains ::ffff:0:0/96, such as ::/0, does not mean IPv4 addresses.
+ * The ranges, which may overlap, are cut into disjoint intervals in order, each with the smallest rank of those that
+ * cover it; a look-up is a binary search.  Numbers have 128 bits.  An IPv4 address has the number of its IPv4-mapped
+ * IPv6 address (::ffff:a.b.c.d), so that both forms match the same rules; but an IPv6 prefix that contains
+ * ::ffff:0:0/96, such as ::/0, does not mean IPv4 addresses.
  */
 #ifndef FAIRGATE_MATCH_INTERVAL_H
 #define FAIRGATE_MATCH_INTERVAL_H
@@ -23,7 +24,8 @@ struct match_range {
 /* NULL: out of memory.  Keeps no reference to the ranges, but sorts them. */
 struct match_interval *match_interval_new(struct match_range *ranges, size_t n);
 void                   match_interval_free(struct match_interval **m);
-uint32_t               match_interval_find(const struct match_interval *m, struct match_number x);     /* rank, or UINT32_MAX */
+/* rank, or UINT32_MAX */
+uint32_t               match_interval_find(const struct match_interval *m, struct match_number x);
 size_t                 match_interval_bytes(const struct match_interval *m);
 
 /* "192.0.2.0/24", "2001:db8::/32", or an address: fills 1 or 2 ranges and returns their number, or -1 and *error. */

@@ -2,18 +2,20 @@
 /*
  * match_literal.h - many literal patterns against one text, in one pass.
  *
- * An Aho-Corasick automaton over bytes.  Each pattern is a substring, prefix, suffix or exact pattern and has a rank; a scan answers the
- * smallest rank of all patterns that match.  The text may come in pieces, which are not copied: a match may lie across them.
+ * An Aho-Corasick automaton over bytes.  Each pattern is a substring, prefix, suffix or exact pattern and has a rank; a
+ * scan answers the smallest rank of all patterns that match.  The text may come in pieces, which are not copied: a
+ * match may lie across them.
  *
  *     struct match_scan s = match_scan_begin(m, UINT32_MAX);
  *     match_scan_feed(&s, "http://", 7);
  *     match_scan_feed(&s, host, host_len);
  *     rank = match_scan_end(&s);
  *
- * SHAPE.  Bytes are first mapped to symbols: those that some pattern uses, and one for all others.  Nodes are numbered breadth first, so
- * the children of a node are neighbours, and the shallow nodes, where ordinary text spends its time, come first.  The first `dense` nodes
- * have a row with the next state for each symbol; a deeper node has only its children's symbols and a link to the longest proper suffix of
- * its text that is a node too.  13 to 25 bytes a node, and at most MATCH_DENSE_BYTES of rows.
+ * SHAPE.  Bytes are first mapped to symbols: those that some pattern uses, and one for all others.  Nodes are numbered
+ * breadth first, so the children of a node are neighbours, and the shallow nodes, where ordinary text spends its time,
+ * come first.  The first `dense` nodes have a row with the next state for each symbol; a deeper node has only its
+ * children's symbols and a link to the longest proper suffix of its text that is a node too.  13 to 25 bytes a node,
+ * and at most MATCH_DENSE_BYTES of rows.
  *
  * COST.  One step a byte, whatever the number of patterns; suffix links followed are fewer than bytes read.
  */
@@ -37,17 +39,21 @@ struct match_pattern {
     enum match_kind kind;
 };
 
-/* fold: ASCII letters match in either case.  The patterns are copied.  NULL: out of memory.  At least one pattern; fewer than 2^31 bytes of
- * patterns in all. */
+/*
+ * fold: ASCII letters match in either case.  The patterns are copied.  NULL: out of memory.  At least one pattern;
+ * fewer than 2^31 bytes of patterns in all.
+ */
 struct match_literal *match_literal_new(const struct match_pattern *patterns, size_t n, int fold);
 void                  match_literal_free(struct match_literal **m);
 size_t                match_literal_bytes(const struct match_literal *m);
-uint32_t              match_literal_least(const struct match_literal *m);       /* the smallest rank that it could answer */
+/* the smallest rank that it could answer */
+uint32_t              match_literal_least(const struct match_literal *m);
 
 struct match_scan {
     const struct match_literal *m;
     uint32_t state, best;
-    int      at_start;          /* the state's text is all of the text so far: prefixes and exact patterns may still match */
+    /* the state's text is all of the text so far: prefixes and exact patterns may still match */
+    int      at_start;
     int      over;              /* nothing better can follow */
 };
 

@@ -2,9 +2,9 @@
 /*
  * match_regex.h - one regular expression, for the few rules that need one.
  *
- * PCRE2 over bytes (no UTF mode), compiled by its JIT where there is one.  A search allocates nothing: its match block lies on the caller's
- * stack.  It is bounded: MATCH_REGEX_TEXT bytes of the text are looked at, and a search that needs more than MATCH_REGEX_STEPS match steps,
- * or more stack than there is, has not matched.
+ * PCRE2 over bytes (no UTF mode), compiled by its JIT where there is one.  A search allocates nothing: its match block
+ * lies on the caller's stack.  It is bounded:  MATCH_REGEX_TEXT bytes of the text are looked at, and a search that
+ * needs more than MATCH_REGEX_STEPS match steps, or more stack than there is, has not matched.
  */
 #ifndef FAIRGATE_MATCH_REGEX_H
 #define FAIRGATE_MATCH_REGEX_H

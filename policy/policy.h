@@ -2,10 +2,11 @@
 /*
  * policy.h - which class does a request belong to?
  *
- * A policy is a list of classes in order, each with rules; the first class in document order that has a matching rule wins, and one class
- * may be the default.  If none is said to be, the class "other" is it; if there is none of that name, a host adds one, as light as the
- * lightest.  It is written as XML (website-gateway paper 3.2, made well-formed) or built call by call from a host's own
- * directives; policy_freeze() turns it into read-only tables, after which any number of threads may match against it without a lock.
+ * A policy is a list of classes in order, each with rules; the first class in document order that has a matching rule
+ * wins, and one class may be the default.  If none is said to be, the class "other" is it; if there is none of that
+ * name, a host adds one, as light as the lightest.  It is written as XML (website-gateway paper 3.2, made well-formed)
+ * or built call by call from a host's own directives; policy_freeze() turns it into read-only tables, after which any
+ * number of threads may match against it without a lock.
  *
  * XML
  *     <?xml version="1.0"?>
@@ -20,23 +21,31 @@
  *     </classification>
  *
  * Rules and what they look at.  `match` is one of substring, prefix, suffix, exact, regex; the default is in brackets.
- *     src_ip_addr dst_ip_addr   address or CIDR, IPv4 or IPv6 (an IPv4-mapped IPv6 address is its IPv4 address)   [no match attribute]
- *     src_port dst_port         a port or a range 8000-8010                                                      [no match attribute]
- *     prot_type                 http, https, h2, h2c, ... the host's name of the protocol, case-insensitive       [exact]
- *     src_dn dst_dn             domain name, case-insensitive; "example.org" is that name and all below it       [suffix at a dot]
- *     url                       scheme://host[:port]/path in its one spelling (policy_url.h); with the query for   [substring]
- *                               a pattern that has a ? and for a regex.  Literal patterns are spelt likewise
- *     user_agent                case-insensitive                                                                 [substring]
- *     cookie                    the Cookie field; "name=" any value, "name=value" that value, at a cookie's start [prefix of one cookie]
- *     ssl_id                    TLS session id in hex                                                            [exact]
+ *     src_ip_addr dst_ip_addr   address or CIDR, IPv4 or IPv6 (an IPv4-mapped IPv6 address is its IPv4 address)   [no
+ *                               match attribute]
+ *     src_port dst_port         a port or a range 8000-8010                                                      [no
+ *                               match attribute]
+ *     prot_type                 http, https, h2, h2c, ... the host's name of the protocol, case-insensitive
+ *                               [exact]
+ *     src_dn dst_dn             domain name, case-insensitive; "example.org" is that name and all below it
+ *                               [suffix at a dot]
+ *     url                       scheme://host[:port]/path in its one spelling (policy_url.h); with the query for
+ *                               [substring] a pattern that has a ? and for a regex.  Literal patterns are spelt
+ *                               likewise
+ *     user_agent                case-insensitive
+ *                               [substring]
+ *     cookie                    the Cookie field; "name=" any value, "name=value" that value, at a cookie's start
+ *                               [prefix of one cookie]
+ *     ssl_id                    TLS session id in hex
+ *                               [exact]
  * src_dn is matched only against a name that the host already knows; it never asks DNS.
  *
- * Matching costs one pass over each field whatever the number of rules: literal rules of a field are one Aho-Corasick automaton,
- * addresses and ports are sorted intervals.  Only regex rules cost one by one (PCRE2 with JIT and a match limit); POLICY_REGEX_MAX bounds
- * them.
+ * Matching costs one pass over each field whatever the number of rules: literal rules of a field are one Aho-Corasick
+ * automaton, addresses and ports are sorted intervals.  Only regex rules cost one by one (PCRE2 with JIT and a match
+ * limit); POLICY_REGEX_MAX bounds them.
  *
- * INPUT IS HOSTILE.  No DTD, no entity, no network, no XInclude; bytes, depth, classes, rules and pattern lengths are capped below.  Errors
- * name file, line, what is wrong and what would be right.
+ * INPUT IS HOSTILE.  No DTD, no entity, no network, no XInclude; bytes, depth, classes, rules and pattern lengths are
+ * capped below.  Errors name file, line, what is wrong and what would be right.
  */
 #ifndef FAIRGATE_POLICY_H
 #define FAIRGATE_POLICY_H
@@ -66,8 +75,18 @@ extern "C" {
 typedef struct policy policy_t;
 
 enum policy_field {
-    POLICY_SRC_IP_ADDR, POLICY_DST_IP_ADDR, POLICY_SRC_PORT, POLICY_DST_PORT, POLICY_PROT_TYPE, POLICY_SRC_DN, POLICY_DST_DN,
-    POLICY_URL, POLICY_USER_AGENT, POLICY_COOKIE, POLICY_SSL_ID, POLICY_FIELDS
+    POLICY_SRC_IP_ADDR,
+    POLICY_DST_IP_ADDR,
+    POLICY_SRC_PORT,
+    POLICY_DST_PORT,
+    POLICY_PROT_TYPE,
+    POLICY_SRC_DN,
+    POLICY_DST_DN,
+    POLICY_URL,
+    POLICY_USER_AGENT,
+    POLICY_COOKIE,
+    POLICY_SSL_ID,
+    POLICY_FIELDS
 };
 enum policy_match { POLICY_DEFAULT_MATCH, POLICY_SUBSTRING, POLICY_PREFIX, POLICY_SUFFIX, POLICY_EXACT, POLICY_REGEX };
 enum policy_order { POLICY_FIFO, POLICY_SHORTEST };
@@ -79,7 +98,7 @@ struct policy_class {
     uint32_t          queue;                    /* most requests waiting; 0 = host's default */
     uint32_t          wait_s;                   /* longest wait in seconds; 0 = host's default */
     enum policy_order order;
-    int               is_default;               /* of a frozen policy: also the class "other" where none was said to be */
+    int is_default; /* of a frozen policy: also the class "other" where none was said to be */
 };
 
 /* What is known of a request.  Strings need no NUL; p == NULL means not known. */
@@ -97,7 +116,10 @@ struct policy_answer {
     uint32_t rule;      /* number of the rule that won, for policy_rule_text; POLICY_NONE = the default class */
 };
 
-/* Each returns NULL, and *error a sentence (malloc'ed, the caller frees) "FILE:LINE: what is wrong; what would be right". */
+/*
+ * Each returns NULL, and *error a sentence (malloc'ed, the caller frees) "FILE:LINE: what is wrong; what would be
+ * right".
+ */
 policy_t *policy_load(const char *path, char **error);
 policy_t *policy_parse(const char *xml, size_t len, const char *name_for_errors, char **error);
 

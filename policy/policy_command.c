@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* policy_command.c - fairgate-policy: check policy files, and explain what one makes of a request.  The manual is fairgate-policy.1. */
+/*
+ * policy_command.c - fairgate-policy: check policy files, and explain what one makes of a request.  The manual is
+ * fairgate-policy.1.
+ */
 #include "config.h"
 
 #include <stdio.h>
@@ -9,17 +12,13 @@
 #include "policy_command.h"
 #include "policy_impl.h"
 
-static int print_classes(FILE *out, const policy_t *p)
-{
+static int print_classes(FILE *out, const policy_t *p) {
     uint64_t whole = 0;
     uint32_t *rules_of = calloc(p->class_count, sizeof *rules_of);
 
-    if (rules_of == NULL)
-        return -1;
-    for (uint32_t i = 0; i < p->class_count; i++)
-        whole += p->classes[i].quantum;
-    for (uint32_t i = 0; i < p->rule_count; i++)
-        rules_of[p->rules[i].class]++;
+    if (!rules_of) return -1;
+    for (uint32_t i = 0; i < p->class_count; i++) whole += p->classes[i].quantum;
+    for (uint32_t i = 0; i < p->rule_count; i++) rules_of[p->rules[i].class]++;
     for (uint32_t i = 0; i < p->class_count; i++) {
         const struct policy_class *c = &p->classes[i];
         uint32_t rules = rules_of[i];
@@ -29,18 +28,19 @@ static int print_classes(FILE *out, const policy_t *p)
                 rules == 0 && !c->is_default ? "; no request gets here by a rule" : "");
     }
     if (p->default_class == POLICY_NONE)
-        fputs("  no default class: a request that no rule matches goes to a class \"other\" that the server adds, as light as the lightest; "
-              "name one with default=\"yes\"\n", out);
+        fputs("  no default class: a request that no rule matches goes to a class \"other\" that the server adds, as "
+              "light as the lightest; "
+              "name one with default=\"yes\"\n",
+              out);
     free(rules_of);
     return 0;
 }
 
-static int command_look(const char *file, FILE *found, char **error)
-{
+static int policy_command_look(const char *file, FILE *found, char **error) {
     policy_t *p = policy_load(file, error);
-    int status = p != NULL ? 0 : -1;
+    int status = p ? 0 : -1;
 
-    if (p != NULL) {
+    if (p) {
         fprintf(found, "%u class%s, %u rule%s, %zu KB of tables\n", p->class_count, p->class_count == 1 ? "" : "es",
                 p->rule_count, p->rule_count == 1 ? "" : "s", (policy_table_bytes(p) + 1023) / 1024);
         status = print_classes(found, p);
@@ -49,21 +49,19 @@ static int command_look(const char *file, FILE *found, char **error)
     return status;
 }
 
-static int command_check(int argc, char **argv)
-{
-    return base_check(argc, argv, command_look);
-}
+static int policy_command_check(int argc, char **argv) { return base_check(argc, argv, policy_command_look); }
 
 static const struct base_command commands[] = {
-    { "check", "[--json] FILE...", "read each policy as a server would, and print its classes or what is wrong", 0, BASE_ANY_NUMBER, command_check },
-    { "explain", "FILE [OPTION]...", "the class of a request, the rule that decided, and the later classes that match too", 0, BASE_ANY_NUMBER,
+    { "check", "[--json] FILE...", "read each policy as a server would, and print its classes or what is wrong", 0,
+      BASE_ANY_NUMBER, policy_command_check },
+    { "explain", "FILE [OPTION]...",
+      "the class of a request, the rule that decided, and the later classes that match too", 0, BASE_ANY_NUMBER,
       command_explain },
 };
 
-int main(int argc, char **argv)
-{
-    static const struct base_program me = { "fairgate-policy", PACKAGE_VERSION, commands, sizeof commands / sizeof *commands,
-                                            command_explain_help };
+int main(int argc, char **argv) {
+    static const struct base_program me = { "fairgate-policy", PACKAGE_VERSION, commands,
+                                            sizeof commands / sizeof *commands, command_explain_help };
 
     return base_program_main(&me, argc, argv);
 }

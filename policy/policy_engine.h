@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * policy_engine.h - a policy's classes as the engine has them: one mapping, so that a policy means the same at every host.
+ * policy_engine.h - a policy's classes as the engine has them: one mapping, so that a policy means the same at every
+ * host.
  *
- * What differs between hosts is the wait of a class that names none, which the host hands in, and whether sizes are known before requests go: where
- * they are not, the order "shortest" is that of arrival.
+ * What differs between hosts is the wait of a class that names none, which the host hands in, and whether sizes are
+ * known before requests go: where they are not, the order "shortest" is that of arrival.
  */
 #ifndef FAIRGATE_POLICY_ENGINE_H
 #define FAIRGATE_POLICY_ENGINE_H
@@ -23,7 +24,10 @@ struct policy_engine_class {
 /* `usual_wait_s`: of a class that names no wait of its own. */
 void policy_engine_class(const struct policy_class *from, uint32_t usual_wait_s, struct policy_engine_class *to);
 
-/* The class of what nothing else takes, where a host must add one: POLICY_OTHER, as light as the lightest, `lightest` (0: there is none). */
+/*
+ * The class of what nothing else takes, where a host must add one: POLICY_OTHER, as light as the lightest, `lightest`
+ * (0: there is none).
+ */
 void policy_engine_other(uint32_t lightest, uint32_t usual_wait_s, struct policy_engine_class *to);
 
 /* Position of the class of what no rule matches; POLICY_NONE: a host adds one.  Of a frozen policy. */

@@ -13,151 +13,134 @@
 #include "policy_url.h"
 
 struct options {
-    char            *src, *dst, *protocol, *src_name, *host_name, *url, *ssl_id;
-    uint64_t         src_port, dst_port;
+    char *src, *dst, *protocol, *src_name, *host_name, *url, *ssl_id;
+    uint64_t src_port, dst_port;
     struct base_list header;
-    bool             json;
+    bool json;
 };
 
 static const struct base_setting rows[] = {
-    BASE_ROW(struct options, TEXT, src, "src", NULL, "ADDRESS", "address of the client, IPv4 or IPv6          (src_ip_addr)")
-    BASE_ROW(struct options, TEXT, dst, "dst", NULL, "ADDRESS", "address of the server                        (dst_ip_addr)")
-    BASE_ROW(struct options, NUMBER, src_port, "src-port", NULL, 1, 65535, "", "port of the client                           (src_port)")
-    BASE_ROW(struct options, NUMBER, dst_port, "dst-port", NULL, 1, 65535, "", "port of the server                           (dst_port)")
-    BASE_ROW(struct options, TEXT, protocol, "protocol", NULL, "NAME", "http, https, h2, ...                         (prot_type)")
-    BASE_ROW(struct options, TEXT, src_name, "src-name", NULL, "NAME", "domain name of the client                    (src_dn)")
-    BASE_ROW(struct options, TEXT, host_name, "host-name", NULL, "NAME", "domain name of the server                    (dst_dn; default: the host of --url)")
-    BASE_ROW(struct options, TEXT, url, "url", NULL, "URL", "scheme://host[:port]/path?query              (url)")
-    BASE_ROW(struct options, LIST, header, "header", NULL, "'NAME: V'", "User-Agent and Cookie are looked at          (user_agent, cookie)")
-    BASE_ROW(struct options, TEXT, ssl_id, "ssl-id", NULL, "HEX", "TLS session id                               (ssl_id)")
-    BASE_ROW(struct options, SWITCH, json, "json", "the answer as JSON")
+    BASE_ROW(struct options, TEXT, src, "src", NULL, "ADDRESS",
+             "address of the client, IPv4 or IPv6          (src_ip_addr)")
+        BASE_ROW(struct options, TEXT, dst, "dst", NULL, "ADDRESS",
+                 "address of the server                        (dst_ip_addr)")
+            BASE_ROW(struct options, NUMBER, src_port, "src-port", NULL, 1, 65535, "",
+                     "port of the client                           (src_port)")
+                BASE_ROW(struct options, NUMBER, dst_port, "dst-port", NULL, 1, 65535, "",
+                         "port of the server                           (dst_port)")
+                    BASE_ROW(struct options, TEXT, protocol, "protocol", NULL, "NAME",
+                             "http, https, h2, ...                         (prot_type)")
+                        BASE_ROW(struct options, TEXT, src_name, "src-name", NULL, "NAME",
+                                 "domain name of the client                    (src_dn)")
+                            BASE_ROW(
+                                struct options, TEXT, host_name, "host-name", NULL, "NAME",
+                                "domain name of the server                    (dst_dn; default: the host of --url)")
+                                BASE_ROW(struct options, TEXT, url, "url", NULL, "URL",
+                                         "scheme://host[:port]/path?query              (url)")
+                                    BASE_ROW(struct options, LIST, header, "header", NULL, "'NAME: V'",
+                                             "User-Agent and Cookie are looked at          (user_agent, cookie)")
+                                        BASE_ROW(struct options, TEXT, ssl_id, "ssl-id", NULL, "HEX",
+                                                 "TLS session id                               (ssl_id)")
+                                            BASE_ROW(struct options, SWITCH, json, "json", "the answer as JSON")
 };
 static const struct base_settings options_table = { "--", rows, sizeof rows / sizeof *rows };
 
 struct question {
-    const char           *file;
-    struct options        o;
-    unsigned char         src[16], dst[16];
-    char                 *url;          /* as r.url has it */
+    const char *file;
+    struct options o;
+    unsigned char src[16], dst[16];
+    char *url; /* as r.url has it */
     struct policy_request r;
 };
 
 /* NULL: not known. */
-static struct policy_text text_of(const char *s)
-{
-    return (struct policy_text){ s, s != NULL ? strlen(s) : 0 };
-}
+static struct policy_text text_of(const char *s) { return (struct policy_text){ s, s != NULL ? strlen(s) : 0 }; }
 
-static int read_address(const char *option, const char *value, unsigned char *raw, const void **addr, unsigned *len)
-{
-    if (value == NULL)
-        return 0;
+static int read_address(const char *option, const char *value, unsigned char *raw, const void **addr, unsigned *len) {
+    if (!value) return 0;
     *addr = raw;
     *len = inet_pton(AF_INET, value, raw) == 1 ? 4 : inet_pton(AF_INET6, value, raw) == 1 ? 16 : 0;
-    if (*len == 0)
-        return base_misused("%s %s: no IP address; write one like 192.0.2.1 or 2001:db8::1", option, value);
+    if (*len == 0) return base_misused("%s %s: no IP address; write one like 192.0.2.1 or 2001:db8::1", option, value);
     return 0;
 }
 
-static int read_header(const char *value, struct policy_request *r)
-{
+static int read_header(const char *value, struct policy_request *r) {
     const char *colon = strchr(value, ':');
-    size_t n = colon != NULL ? (size_t)(colon - value) : 0;
+    size_t n = colon ? (size_t)(colon - value) : 0;
     const char *content;
 
-    if (n == 0)
-        return base_misused("--header \"%s\": no header; write 'User-Agent: ...' or 'Cookie: ...'", value);
+    if (n == 0) return base_misused("--header \"%s\": no header; write 'User-Agent: ...' or 'Cookie: ...'", value);
     content = colon + 1 + strspn(colon + 1, " \t");
-    if (n == 10 && strncasecmp(value, "User-Agent", n) == 0)
-        r->user_agent = text_of(content);
-    else if (n == 6 && strncasecmp(value, "Cookie", n) == 0)
-        r->cookie = text_of(content);
+    if (n == 10 && strncasecmp(value, "User-Agent", n) == 0) r->user_agent = text_of(content);
+    else if (n == 6 && strncasecmp(value, "Cookie", n) == 0) r->cookie = text_of(content);
     else if (n == 4 && strncasecmp(value, "Host", n) == 0)
         r->dst_dn = (struct policy_text){ content, strcspn(content, ":") };
     return 0;
 }
 
-static int read_options(struct question *q)
-{
+static int read_options(struct question *q) {
     const struct options *o = &q->o;
     struct policy_request *r = &q->r;
     int status = read_address("--src", o->src, q->src, &r->src_addr, &r->src_addr_len);
 
-    if (status == 0)
-        status = read_address("--dst", o->dst, q->dst, &r->dst_addr, &r->dst_addr_len);
+    if (status == 0) status = read_address("--dst", o->dst, q->dst, &r->dst_addr, &r->dst_addr_len);
     r->src_port = (uint16_t)o->src_port;
     r->dst_port = (uint16_t)o->dst_port;
     r->prot_type = text_of(o->protocol);
     r->src_dn = text_of(o->src_name);
     r->url = text_of(o->url);
     r->ssl_id = text_of(o->ssl_id);
-    for (unsigned i = 0; i < o->header.n && status == 0; i++)
-        status = read_header(o->header.item[i], r);
-    if (o->host_name != NULL)
-        r->dst_dn = text_of(o->host_name);
+    for (unsigned i = 0; i < o->header.n && status == 0; i++) status = read_header(o->header.item[i], r);
+    if (o->host_name) r->dst_dn = text_of(o->host_name);
     return status;
 }
 
 /* The URL in its one spelling; and a server knows these two when it knows the URL. */
-static int explain_complete(struct question *q)
-{
+static int explain_complete(struct question *q) {
     struct policy_request *r = &q->r;
     struct policy_url u;
     size_t room;
 
-    if (r->url.p == NULL)
-        return 0;
+    if (!r->url.p) return 0;
     u = policy_url_parse(r->url);
     room = policy_url_room(&u);
     q->url = malloc(room);
-    if (q->url == NULL)
-        return base_failed(NULL);
+    if (!q->url) return base_failed(NULL);
     r->url = policy_url_text(&u, q->url, room);
-    if (r->dst_dn.p == NULL && u.host.p != NULL)
-        r->dst_dn = u.host;
-    if (r->prot_type.p == NULL && u.scheme.p != NULL)
-        r->prot_type = u.scheme;
+    if (!r->dst_dn.p && u.host.p) r->dst_dn = u.host;
+    if (!r->prot_type.p && u.scheme.p) r->prot_type = u.scheme;
     return 0;
 }
 
-static int read_question(struct question *q, int argc, char **argv)
-{
+static int read_question(struct question *q, int argc, char **argv) {
     char *error = NULL;
     int words = base_settings_options(&options_table, &q->o, argc, argv, &error), status;
 
-    if (words < 0)
-        status = base_misused("explain: %s", error != NULL ? error : "out of memory");
+    if (words < 0) status = base_misused("explain: %s", error ? error : "out of memory");
     else if (words == 1)
         status = base_misused("explain needs a file; write fairgate-policy explain FILE --url http://www.example.org/");
-    else if (words > 2)
-        status = base_misused("explain takes one file, and %s is a second one", argv[2]);
-    else
-        status = read_options(q);
+    else if (words > 2) status = base_misused("explain takes one file, and %s is a second one", argv[2]);
+    else status = read_options(q);
     free(error);
     q->file = argv[1];
     return status != 0 ? status : explain_complete(q);
 }
 
-/* ---- answers ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- answers ----------------------------------------------------------------------------------------------------- */
 
-static void print_json_string(const char *s)
-{
+static void print_json_string(const char *s) {
     putchar('"');
     for (; *s != '\0'; s++) {
         unsigned char c = (unsigned char)*s;
 
-        if (c == '"' || c == '\\')
-            printf("\\%c", c);
-        else if (c < 0x20 || c == 0x7f)
-            printf("\\u%04x", c);
-        else
-            putchar(c);
+        if (c == '"' || c == '\\') printf("\\%c", c);
+        else if (c < 0x20 || c == 0x7f) printf("\\u%04x", c);
+        else putchar(c);
     }
     putchar('"');
 }
 
-static void print_json_choice(const policy_t *p, uint32_t class, uint32_t rule)
-{
+static void print_json_choice(const policy_t *p, uint32_t class, uint32_t rule) {
     char text[256];
 
     if (class == POLICY_NONE) {
@@ -177,8 +160,7 @@ static void print_json_choice(const policy_t *p, uint32_t class, uint32_t rule)
     printf("}, \"default\": false}");
 }
 
-static void print_choice(const policy_t *p, const char *lead, uint32_t class, uint32_t rule)
-{
+static void print_choice(const policy_t *p, const char *lead, uint32_t class, uint32_t rule) {
     char text[256];
 
     if (class == POLICY_NONE) {
@@ -191,19 +173,16 @@ static void print_choice(const policy_t *p, const char *lead, uint32_t class, ui
 }
 
 /* The first matching rule of each class behind `class`, by the plain meaning of the rules. */
-static uint32_t next_choice(const policy_t *p, const struct policy_request *r, uint32_t class, uint32_t *rank)
-{
+static uint32_t next_choice(const policy_t *p, const struct policy_request *r, uint32_t class, uint32_t *rank) {
     for (; *rank < p->rule_count; (*rank)++) {
         uint32_t rule = p->by_rank[*rank];
 
-        if ((class == POLICY_NONE || p->rules[rule].class > class) && policy_rule_matches(p, rule, r))
-            return rule;
+        if ((class == POLICY_NONE || p->rules[rule].class > class) && policy_rule_matches(p, rule, r)) return rule;
     }
     return POLICY_NONE;
 }
 
-static void answer(const struct question *q, const policy_t *p)
-{
+static void answer(const struct question *q, const policy_t *p) {
     struct policy_answer a = policy_match_request(p, &q->r);
     uint32_t rank = 0, class = a.position, later = 0, rule;
 
@@ -228,46 +207,37 @@ static void answer(const struct question *q, const policy_t *p)
     }
     if (q->o.json) {
         printf("], \"url\": ");
-        if (q->url != NULL)
-            print_json_string(q->url);
-        puts(q->url != NULL ? "}" : "null}");
+        if (q->url) print_json_string(q->url);
+        puts(q->url ? "}" : "null}");
         return;
     }
-    if (a.rule != POLICY_NONE && later == 0)
-        puts("no later class matches");
-    if (q->url != NULL && strcmp(q->url, q->o.url) != 0)
-        printf("rules see the URL as %s\n", q->url);
+    if (a.rule != POLICY_NONE && later == 0) puts("no later class matches");
+    if (q->url && strcmp(q->url, q->o.url) != 0) printf("rules see the URL as %s\n", q->url);
 }
 
-static int explain(const struct question *q)
-{
+static int explain(const struct question *q) {
     char *error = NULL;
     policy_t *p = policy_load(q->file, &error);
-    int status = p != NULL ? BASE_RIGHT : BASE_WRONG;
+    int status = p ? BASE_RIGHT : BASE_WRONG;
 
-    if (p == NULL)
-        fprintf(stderr, "%s\n", error != NULL ? error : "out of memory");
-    else
-        answer(q, p);
+    if (!p) fprintf(stderr, "%s\n", error ? error : "out of memory");
+    else answer(q, p);
     free(error);
     policy_free(&p);
     return status;
 }
 
-int command_explain(int argc, char **argv)
-{
+int command_explain(int argc, char **argv) {
     struct question q = { .file = NULL };
     int status = read_question(&q, argc, argv);
 
-    if (status == 0)
-        status = explain(&q);
+    if (status == 0) status = explain(&q);
     free(q.url);
     base_settings_free(&options_table, &q.o);
     return status;
 }
 
-void command_explain_help(FILE *out)
-{
+void command_explain_help(FILE *out) {
     fputs("What is known of a request, for explain:\n", out);
     base_settings_help(&options_table, out);
 }

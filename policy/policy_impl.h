@@ -2,10 +2,11 @@
 /*
  * policy_impl.h - what the files of policy/ share and nobody else sees.
  *
- * A policy has two lives.  While it is built, classes and rules are appended and their patterns copied into one text buffer.
- * policy_freeze() sorts the rules by class (stable, so rules of a class keep their order): a rule's place in that order is its RANK, and
- * the smallest rank that matches wins.  Each field then gets one table that maps a value to the smallest rank that it matches: a literal
- * automaton, an interval table, or regular expressions tried by rank.  Nothing is written afterwards.
+ * A policy has two lives.  While it is built, classes and rules are appended and their patterns copied into one text
+ * buffer. policy_freeze() sorts the rules by class (stable, so rules of a class keep their order): a rule's place in
+ * that order is its RANK, and the smallest rank that matches wins.  Each field then gets one table that maps a value to
+ * the smallest rank that it matches: a literal automaton, an interval table, or regular expressions tried by rank.
+ * Nothing is written afterwards.
  */
 #ifndef FAIRGATE_POLICY_IMPL_H
 #define FAIRGATE_POLICY_IMPL_H
@@ -27,7 +28,7 @@ struct match_literal;
 struct match_interval;
 struct match_regex;
 
-/* ---- fields: one row each (policy_fields.c) ------------------------------------------------------------------------------------------ */
+/* ---- fields: one row each (policy_fields.c) ---------------------------------------------------------------------- */
 
 enum policy_kind { POLICY_TEXT, POLICY_DOMAIN, POLICY_COOKIES, POLICY_ADDRESS, POLICY_PORT };
 
@@ -52,12 +53,18 @@ const struct policy_text *policy_request_text(const struct policy_request *r, en
 bool policy_next_cookie(struct policy_text *left, struct policy_text *cookie);
 /* A domain name without the dot that may end it. */
 struct policy_text        policy_domain(struct policy_text name);
-/* What of a URL in its one spelling a pattern is looked for in: all of it if the pattern has a ?, else what stands in front of the query. */
+/*
+ * What of a URL in its one spelling a pattern is looked for in: all of it if the pattern has a ?, else what stands in
+ * front of the query.
+ */
 struct policy_text        policy_url_seen(struct policy_text url, int with_query);
-/* A pattern in the spelling of URLs (policy_url.c), POLICY_URL_ROOM of its bytes in `out`; its length, or 0 and *error if no URL has it. */
-size_t                    policy_url_pattern(struct policy_text pattern, enum policy_match match, char *out, size_t room, char **error);
+/*
+ * A pattern in the spelling of URLs (policy_url.c), POLICY_URL_ROOM of its bytes in `out`; its length, or 0 and *error
+ * if no URL has it.
+ */
+size_t policy_url_pattern(struct policy_text pattern, enum policy_match match, char *out, size_t room, char **error);
 
-/* ---- the policy ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- the policy -------------------------------------------------------------------------------------------------- */
 
 struct policy_rule {
     uint32_t class, line;           /* line 0: not from a file */
@@ -82,7 +89,8 @@ struct policy {
     /* since policy_freeze */
     uint32_t              *by_rank;             /* rule of a rank */
     struct match_literal  *literal[POLICY_FIELDS];
-    struct match_literal  *with_query;          /* the rules of POLICY_URL that have a ?; the others are in literal[POLICY_URL] */
+    /* the rules of POLICY_URL that have a ?; the others are in literal[POLICY_URL] */
+    struct match_literal  *with_query;
     struct match_interval *interval[POLICY_FIELDS];
     struct match_regex   **regex;               /* by rank */
     uint32_t              *regex_rank;
@@ -99,22 +107,26 @@ struct policy_number {
 extern const struct policy_number policy_numbers[POLICY_NUMBERS];
 
 /* As policy_add_rule, with the line that the rule stands on. */
-int policy_add_rule_at(policy_t *p, uint32_t class, enum policy_field field, enum policy_match match, const char *pattern, size_t len,
-                       uint32_t line, char **error);
+int policy_add_rule_at(policy_t *p, uint32_t class, enum policy_field field, enum policy_match match,
+                       const char *pattern, size_t len, uint32_t line, char **error);
 
-/* The plain truth, one rule at a time: does this rule match?  Independent of the tables (but for a regex, which runs as it is); for explain
- * and for checking the tables. */
+/*
+ * The plain truth, one rule at a time: does this rule match?  Independent of the tables (but for a regex, which runs as
+ * it is); for explain and for checking the tables.
+ */
 bool policy_rule_matches(const policy_t *p, uint32_t rule, const struct policy_request *r);
 
 /* Bytes of the tables that matching reads. */
 size_t policy_table_bytes(const policy_t *p);
 
-/* ---- XML ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- XML --------------------------------------------------------------------------------------------------------- */
 
 #define POLICY_TAG_MAX 4096     /* bytes of one tag: a parser's check for double attributes is quadratic */
 
-/* policy_scan.c: what must be refused before a parser sees it, or can be explained better than a parser would.  0, or -1 and
- * *error and *line. */
+/*
+ * policy_scan.c: what must be refused before a parser sees it, or can be explained better than a parser would.  0, or
+ * -1 and *error and *line.
+ */
 int policy_scan(const char *xml, size_t len, unsigned *line, char **error);
 /* policy_schema.c: validate against the built-in RELAX NG schema.  0, or -1 and *error and *line. */
 int policy_schema_check(const char *xml, size_t len, unsigned *line, char **error);

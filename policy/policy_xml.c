@@ -2,9 +2,10 @@
 /*
  * policy_xml.c - the XML form of a policy.
  *
- * Three looks, each bounded, the cheap ones first: policy_scan() at the bytes; a SAX pass of libxml2 that builds the policy, knows every
- * rule of the format and words every error (no tree is built, and the first error stops it); the RELAX NG schema over a tree, which by then
- * is known to be small and flat.  A file is three levels deep, so nesting is an error at its second step and needs no limit of its own.
+ * Three looks, each bounded, the cheap ones first: policy_scan() at the bytes; a SAX pass of libxml2 that builds the
+ * policy, knows every rule of the format and words every error (no tree is built, and the first error stops it); the
+ * RELAX NG schema over a tree, which by then is known to be small and flat.  A file is three levels deep, so nesting is
+ * an error at its second step and needs no limit of its own.
  *
  * No DTD is read, entities other than the five of XML do not exist, nothing is included and no address is opened.
  */
@@ -22,54 +23,52 @@
 
 #include "policy_impl.h"
 
-#define RULE_NAMES "src_ip_addr, dst_ip_addr, src_port, dst_port, prot_type, src_dn, dst_dn, url, user_agent, cookie, ssl_id"
+#define RULE_NAMES                                                                                                     \
+    "src_ip_addr, dst_ip_addr, src_port, dst_port, prot_type, src_dn, dst_dn, url, user_agent, cookie, ssl_id"
 
 enum { AT_ROOT, IN_CLASSIFICATION, IN_CLASS, IN_RULE };
 
 struct reader {
-    policy_t          *p;
-    xmlParserCtxtPtr   ctxt;
-    char             **error;
-    int                failed;
-    unsigned           line;            /* of the error, or of the last tag */
-    unsigned           depth;           /* AT_ROOT ... IN_RULE */
-    enum policy_field  field;           /* of the open rule */
-    enum policy_match  match;
-    unsigned           rule_line;
-    size_t             text_len;
-    char               text[POLICY_PATTERN_MAX];
+    policy_t *p;
+    xmlParserCtxtPtr ctxt;
+    char **error;
+    int failed;
+    unsigned line;           /* of the error, or of the last tag */
+    unsigned depth;          /* AT_ROOT ... IN_RULE */
+    enum policy_field field; /* of the open rule */
+    enum policy_match match;
+    unsigned rule_line;
+    size_t text_len;
+    char text[POLICY_PATTERN_MAX];
 };
 
 #define refuse(r, ...) (base_fail((r)->error, __VA_ARGS__), xml_stop(r))
 
-static void xml_stop(struct reader *r)
-{
+static void xml_stop(struct reader *r) {
     r->failed = 1;
     xmlStopParser(r->ctxt);
 }
 
-/* ---- attributes ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- attributes -------------------------------------------------------------------------------------------------- */
 
 struct attribute {
     const char *name;
     const char *value;
-    size_t      n;
+    size_t n;
 };
 
-static struct attribute attribute_at(const xmlChar **list, int i)
-{
+static struct attribute attribute_at(const xmlChar **list, int i) {
     const xmlChar **a = list + (size_t)i * 5;
 
     return (struct attribute){ (const char *)a[0], (const char *)a[3], (size_t)(a[4] - a[3]) };
 }
 
-static int value_is(struct attribute a, const char *word)
-{
+static int value_is(struct attribute a, const char *word) {
     return a.n == strlen(word) && memcmp(a.value, word, a.n) == 0;
 }
 
-static int xml_read_number(struct reader *r, struct policy_class *c, const struct policy_number *row, struct attribute a)
-{
+static int xml_read_number(struct reader *r, struct policy_class *c, const struct policy_number *row,
+                           struct attribute a) {
     uint64_t x = 0;
     size_t i = 0;
     uint32_t value;
@@ -77,8 +76,8 @@ static int xml_read_number(struct reader *r, struct policy_class *c, const struc
     for (; i < a.n && a.value[i] >= '0' && a.value[i] <= '9' && x <= row->most; i++)
         x = x * 10 + (uint64_t)(a.value[i] - '0');
     if (a.n == 0 || i < a.n || x < row->least || x > row->most) {
-        refuse(r, "%s=\"%s\" is not right; write a whole number from %u to %u%s", row->name, base_quote(a.value, a.n).s, row->least,
-               row->most, row->unit);
+        refuse(r, "%s=\"%s\" is not right; write a whole number from %u to %u%s", row->name, base_quote(a.value, a.n).s,
+               row->least, row->most, row->unit);
         return -1;
     }
     value = (uint32_t)x;
@@ -87,23 +86,19 @@ static int xml_read_number(struct reader *r, struct policy_class *c, const struc
 }
 
 /* A value out of a list of words, which is also the error's cure. */
-static int read_word(struct reader *r, struct attribute a, const char *one, const char *two)
-{
-    if (value_is(a, one))
-        return 0;
-    if (value_is(a, two))
-        return 1;
-    refuse(r, "%s=\"%s\" is not right; write %s=\"%s\" or %s=\"%s\"", a.name, base_quote(a.value, a.n).s, a.name, one, a.name, two);
+static int read_word(struct reader *r, struct attribute a, const char *one, const char *two) {
+    if (value_is(a, one)) return 0;
+    if (value_is(a, two)) return 1;
+    refuse(r, "%s=\"%s\" is not right; write %s=\"%s\" or %s=\"%s\"", a.name, base_quote(a.value, a.n).s, a.name, one,
+           a.name, two);
     return -1;
 }
 
-static int read_class_attribute(struct reader *r, struct policy_class *c, struct attribute a)
-{
+static int read_class_attribute(struct reader *r, struct policy_class *c, struct attribute a) {
     int word;
 
     for (const struct policy_number *row = policy_numbers; row < policy_numbers + POLICY_NUMBERS; row++)
-        if (strcmp(a.name, row->name) == 0)
-            return xml_read_number(r, c, row, a);
+        if (strcmp(a.name, row->name) == 0) return xml_read_number(r, c, row, a);
     if (strcmp(a.name, "name") == 0) {
         if (a.n == 0 || a.n >= sizeof c->name) {
             refuse(r, "name=\"%s\" has %zu characters; use 1 to %zu letters, digits, - _ and . (or leave name out)",
@@ -112,12 +107,10 @@ static int read_class_attribute(struct reader *r, struct policy_class *c, struct
         }
         memcpy(c->name, a.value, a.n);
     } else if (strcmp(a.name, "order") == 0) {
-        if ((word = read_word(r, a, "fifo", "shortest")) < 0)
-            return -1;
+        if ((word = read_word(r, a, "fifo", "shortest")) < 0) return -1;
         c->order = word ? POLICY_SHORTEST : POLICY_FIFO;
     } else if (strcmp(a.name, "default") == 0) {
-        if ((word = read_word(r, a, "no", "yes")) < 0)
-            return -1;
+        if ((word = read_word(r, a, "no", "yes")) < 0) return -1;
         c->is_default = word;
     } else {
         refuse(r, "<class> has no attribute \"%s\"; it has id, name, quantum, queue, wait, order and default",
@@ -127,10 +120,9 @@ static int read_class_attribute(struct reader *r, struct policy_class *c, struct
     return 0;
 }
 
-/* ---- elements ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- elements ---------------------------------------------------------------------------------------------------- */
 
-static void start_class(struct reader *r, const char *name, int n, const xmlChar **list)
-{
+static void start_class(struct reader *r, const char *name, int n, const xmlChar **list) {
     struct policy_class c = { .id = 0 };
 
     if (strcmp(name, "class") != 0) {
@@ -140,35 +132,28 @@ static void start_class(struct reader *r, const char *name, int n, const xmlChar
             refuse(r, "there is no element <class_id>; write <class id=\"1\" quantum=\"600\">");
         else if (policy_field_by_name(name) >= 0)
             refuse(r, "<%s> stands outside of a class; put it between <class ...> and </class>", q.s);
-        else
-            refuse(r, "<classification> holds no <%s>; it holds <class id=\"1\" quantum=\"600\"> ... </class>", q.s);
+        else refuse(r, "<classification> holds no <%s>; it holds <class id=\"1\" quantum=\"600\"> ... </class>", q.s);
         return;
     }
     for (int i = 0; i < n; i++)
-        if (read_class_attribute(r, &c, attribute_at(list, i)) != 0)
-            return;
+        if (read_class_attribute(r, &c, attribute_at(list, i)) != 0) return;
     if (c.id == 0)
         refuse(r, "<class> has no id; write a number of its own, as in id=\"%u\"", policy_class_count(r->p) + 1);
     else if (c.quantum == 0)
         refuse(r, "<class id=\"%u\"> has no quantum; write its part of the whole, as in quantum=\"100\"", c.id);
-    else if (policy_add_class(r->p, &c, r->error) != 0)
-        xml_stop(r);
+    else if (policy_add_class(r->p, &c, r->error) != 0) xml_stop(r);
 }
 
-static void start_rule(struct reader *r, const char *name, int n, const xmlChar **list)
-{
+static void start_rule(struct reader *r, const char *name, int n, const xmlChar **list) {
     int field = policy_field_by_name(name), match = POLICY_DEFAULT_MATCH;
 
     if (field < 0) {
         const char *near = policy_nearest_field(name);
         struct base_quoted q = base_quote(name, strlen(name));
 
-        if (strcmp(name, "class") == 0)
-            refuse(r, "<class> inside a class; write </class> before it");
-        else if (near != NULL)
-            refuse(r, "there is no rule <%s>; write <%s> (the rules are " RULE_NAMES ")", q.s, near);
-        else
-            refuse(r, "there is no rule <%s>; the rules are " RULE_NAMES, q.s);
+        if (strcmp(name, "class") == 0) refuse(r, "<class> inside a class; write </class> before it");
+        else if (near) refuse(r, "there is no rule <%s>; write <%s> (the rules are " RULE_NAMES ")", q.s, near);
+        else refuse(r, "there is no rule <%s>; the rules are " RULE_NAMES, q.s);
         return;
     }
     for (int i = 0; i < n; i++) {
@@ -177,7 +162,8 @@ static void start_rule(struct reader *r, const char *name, int n, const xmlChar 
 
         if (strcmp(a.name, "match") != 0) {
             refuse(r, "<%s> has no attribute \"%s\"; %s", name, base_quote(a.name, strlen(a.name)).s,
-                   policy_is_numeric(field) ? "it has none" : "it has match only, and its pattern stands between the tags");
+                   policy_is_numeric(field) ? "it has none"
+                                            : "it has match only, and its pattern stands between the tags");
             return;
         }
         if (policy_is_numeric(field)) {
@@ -185,11 +171,11 @@ static void start_rule(struct reader *r, const char *name, int n, const xmlChar 
                    policy_field_rows[field].kind == POLICY_PORT ? "ports" : "addresses");
             return;
         }
-        if (a.n < sizeof word)
-            memcpy(word, a.value, a.n);
+        if (a.n < sizeof word) memcpy(word, a.value, a.n);
         match = policy_match_by_name(word);
         if (match < 0) {
-            refuse(r, "match=\"%s\" is not right; write substring, prefix, suffix, exact or regex", base_quote(a.value, a.n).s);
+            refuse(r, "match=\"%s\" is not right; write substring, prefix, suffix, exact or regex",
+                   base_quote(a.value, a.n).s);
             return;
         }
     }
@@ -199,57 +185,47 @@ static void start_rule(struct reader *r, const char *name, int n, const xmlChar 
     r->text_len = 0;
 }
 
-static void on_start(void *data, const xmlChar *local, const xmlChar *prefix, const xmlChar *uri, int namespaces, const xmlChar **spaces,
-                     int attributes, int defaulted, const xmlChar **list)
-{
+static void on_start(void *data, const xmlChar *local, const xmlChar *prefix, const xmlChar *uri, int namespaces,
+                     const xmlChar **spaces, int attributes, int defaulted, const xmlChar **list) {
     struct reader *r = data;
     const char *name = (const char *)local;
-    int foreign = prefix != NULL || uri != NULL || namespaces > 0;
+    int foreign = prefix || uri || namespaces > 0;
 
     (void)spaces;
     (void)defaulted;
-    if (r->failed)
-        return;
+    if (r->failed) return;
     r->line = (unsigned)xmlSAX2GetLineNumber(r->ctxt);
-    for (int i = 0; i < attributes; i++)
-        foreign |= list[(size_t)i * 5 + 1] != NULL;
+    for (int i = 0; i < attributes; i++) foreign |= list[(size_t)i * 5 + 1] != NULL;
     if (foreign)
-        refuse(r, "<%s> uses an XML namespace, which a policy does not have; leave out xmlns and prefixes (nothing is "
+        refuse(r,
+               "<%s> uses an XML namespace, which a policy does not have; leave out xmlns and prefixes (nothing is "
                "included from elsewhere)",
                base_quote(name, strlen(name)).s);
     else if (r->depth == IN_RULE)
         refuse(r, "<%s> inside <%s>; a rule holds only its pattern, so close it before, and write &lt; for a <",
                base_quote(name, strlen(name)).s, policy_field_rows[r->field].name);
-    else if (r->depth == IN_CLASS)
-        start_rule(r, name, attributes, list);
-    else if (r->depth == IN_CLASSIFICATION)
-        start_class(r, name, attributes, list);
+    else if (r->depth == IN_CLASS) start_rule(r, name, attributes, list);
+    else if (r->depth == IN_CLASSIFICATION) start_class(r, name, attributes, list);
     else if (strcmp(name, "classification") != 0)
         refuse(r, "the first element is <%s>; write <classification>", base_quote(name, strlen(name)).s);
-    else if (attributes > 0)
-        refuse(r, "<classification> has no attributes; leave them out");
+    else if (attributes > 0) refuse(r, "<classification> has no attributes; leave them out");
     r->depth++;
 }
 
-static int xml_is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
+static int xml_is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-static void on_end(void *data, const xmlChar *local, const xmlChar *prefix, const xmlChar *uri)
-{
+static void on_end(void *data, const xmlChar *local, const xmlChar *prefix, const xmlChar *uri) {
     struct reader *r = data;
 
     (void)local;
     (void)prefix;
     (void)uri;
-    if (r->failed)
-        return;
+    if (r->failed) return;
     r->line = (unsigned)xmlSAX2GetLineNumber(r->ctxt);
     if (r->depth == IN_RULE) {
-        while (r->text_len > 0 && xml_is_space(r->text[r->text_len - 1]))
-            r->text_len--;
-        if (policy_add_rule_at(r->p, policy_class_count(r->p) - 1, r->field, r->match, r->text, r->text_len, r->rule_line, r->error) != 0) {
+        while (r->text_len > 0 && xml_is_space(r->text[r->text_len - 1])) r->text_len--;
+        if (policy_add_rule_at(r->p, policy_class_count(r->p) - 1, r->field, r->match, r->text, r->text_len,
+                               r->rule_line, r->error) != 0) {
             r->line = r->rule_line;
             xml_stop(r);
         }
@@ -257,91 +233,82 @@ static void on_end(void *data, const xmlChar *local, const xmlChar *prefix, cons
     r->depth--;
 }
 
-static void on_text(void *data, const xmlChar *text, int len)
-{
+static void on_text(void *data, const xmlChar *text, int len) {
     struct reader *r = data;
 
     for (int i = 0; i < len && !r->failed; i++) {
         char c = (char)text[i];
 
-        if (r->depth == IN_RULE ? r->text_len == 0 && xml_is_space(c) : xml_is_space(c))
-            continue;
+        if (r->depth == IN_RULE ? r->text_len == 0 && xml_is_space(c) : xml_is_space(c)) continue;
         if (r->depth < IN_RULE || r->text_len == sizeof r->text) {
             r->line = (unsigned)xmlSAX2GetLineNumber(r->ctxt);
             if (r->depth < IN_RULE)
                 refuse(r, "text outside of a rule; write it as <url>PATTERN</url> or as <!-- comment -->");
             else
-                refuse(r, "the pattern of %s has more than %zu bytes; use at most that", policy_field_rows[r->field].name, sizeof r->text);
+                refuse(r, "the pattern of %s has more than %zu bytes; use at most that",
+                       policy_field_rows[r->field].name, sizeof r->text);
             return;
         }
         r->text[r->text_len++] = c;
     }
 }
 
-static void on_doctype(void *data, const xmlChar *name, const xmlChar *external, const xmlChar *system)
-{
+static void on_doctype(void *data, const xmlChar *name, const xmlChar *external, const xmlChar *system) {
     struct reader *r = data;
 
     (void)name;
     (void)external;
     (void)system;
-    if (!r->failed)
-        refuse(r, "a document type is not read here; leave out <!DOCTYPE ...>");
+    if (!r->failed) refuse(r, "a document type is not read here; leave out <!DOCTYPE ...>");
 }
 
-/* ---- what the parser itself refuses -------------------------------------------------------------------------------------------------- */
+/* ---- what the parser itself refuses ------------------------------------------------------------------------------ */
 
 static const struct {
-    int         code;
+    int code;
     const char *cure;
 } cures[] = {
-    { XML_ERR_TAG_NAME_MISMATCH,        "close each element with its own name, the innermost first" },
-    { XML_ERR_TAG_NOT_FINISHED,         "close each element with its own name, the innermost first" },
-    { XML_ERR_GT_REQUIRED,              "end the tag with >" },
-    { XML_ERR_ATTRIBUTE_REDEFINED,      "give each attribute once" },
-    { XML_ERR_ATTRIBUTE_NOT_STARTED,    "write attributes as name=\"value\"" },
-    { XML_ERR_ATTRIBUTE_NOT_FINISHED,   "end the value with the quote that it begins with" },
-    { XML_ERR_ATTRIBUTE_WITHOUT_VALUE,  "write attributes as name=\"value\"" },
-    { XML_ERR_LT_IN_ATTRIBUTE,          "write &lt; for a < in a value" },
-    { XML_ERR_UNDECLARED_ENTITY,        "only &amp; &lt; &gt; &quot; &apos; and numbers like &#65; exist here" },
-    { XML_WAR_UNDECLARED_ENTITY,        "only &amp; &lt; &gt; &quot; &apos; and numbers like &#65; exist here" },
+    { XML_ERR_TAG_NAME_MISMATCH, "close each element with its own name, the innermost first" },
+    { XML_ERR_TAG_NOT_FINISHED, "close each element with its own name, the innermost first" },
+    { XML_ERR_GT_REQUIRED, "end the tag with >" },
+    { XML_ERR_ATTRIBUTE_REDEFINED, "give each attribute once" },
+    { XML_ERR_ATTRIBUTE_NOT_STARTED, "write attributes as name=\"value\"" },
+    { XML_ERR_ATTRIBUTE_NOT_FINISHED, "end the value with the quote that it begins with" },
+    { XML_ERR_ATTRIBUTE_WITHOUT_VALUE, "write attributes as name=\"value\"" },
+    { XML_ERR_LT_IN_ATTRIBUTE, "write &lt; for a < in a value" },
+    { XML_ERR_UNDECLARED_ENTITY, "only &amp; &lt; &gt; &quot; &apos; and numbers like &#65; exist here" },
+    { XML_WAR_UNDECLARED_ENTITY, "only &amp; &lt; &gt; &quot; &apos; and numbers like &#65; exist here" },
     { XML_ERR_ENTITYREF_SEMICOL_MISSING, "write &amp; for a & that is meant as it is" },
-    { XML_ERR_NAME_REQUIRED,            "write &amp; for a & and &lt; for a < that are meant as they are" },
-    { XML_ERR_INVALID_CHAR,             "leave out control characters" },
-    { XML_ERR_INVALID_CHARREF,          "leave out control characters" },
-    { XML_ERR_INVALID_ENCODING,         "save the file as UTF-8" },
-    { XML_ERR_DOCUMENT_EMPTY,           "begin with <classification>" },
-    { XML_ERR_DOCUMENT_END,             "end with </classification>, and write nothing but comments behind it" },
-    { XML_ERR_COMMENT_NOT_FINISHED,     "end the comment with -->" },
-    { XML_ERR_INTERNAL_ERROR,           "take out long runs of blanks or text (the parser bears 10 MB of them)" },
-    { XML_ERR_CDATA_NOT_FINISHED,       "end the CDATA section with ]]>" },
-    { XML_NS_ERR_UNDEFINED_NAMESPACE,   "leave out prefixes: a policy has no namespaces" },
+    { XML_ERR_NAME_REQUIRED, "write &amp; for a & and &lt; for a < that are meant as they are" },
+    { XML_ERR_INVALID_CHAR, "leave out control characters" },
+    { XML_ERR_INVALID_CHARREF, "leave out control characters" },
+    { XML_ERR_INVALID_ENCODING, "save the file as UTF-8" },
+    { XML_ERR_DOCUMENT_EMPTY, "begin with <classification>" },
+    { XML_ERR_DOCUMENT_END, "end with </classification>, and write nothing but comments behind it" },
+    { XML_ERR_COMMENT_NOT_FINISHED, "end the comment with -->" },
+    { XML_ERR_INTERNAL_ERROR, "take out long runs of blanks or text (the parser bears 10 MB of them)" },
+    { XML_ERR_CDATA_NOT_FINISHED, "end the CDATA section with ]]>" },
+    { XML_NS_ERR_UNDEFINED_NAMESPACE, "leave out prefixes: a policy has no namespaces" },
 };
 
-static void on_error(void *data, xmlErrorPtr e)
-{
+static void on_error(void *data, xmlErrorPtr e) {
     struct reader *r = data;
-    const char *message = e->message != NULL ? e->message : "error", *cure = "correct it there";
+    const char *message = e->message ? e->message : "error", *cure = "correct it there";
     size_t n = strlen(message);
 
-    if (r->failed || e->level < XML_ERR_ERROR || e->code == XML_ERR_USER_STOP)
-        return;
-    while (n > 0 && xml_is_space(message[n - 1]))
-        n--;
+    if (r->failed || e->level < XML_ERR_ERROR || e->code == XML_ERR_USER_STOP) return;
+    while (n > 0 && xml_is_space(message[n - 1])) n--;
     for (size_t i = 0; i < sizeof cures / sizeof *cures; i++)
-        if (cures[i].code == e->code)
-            cure = cures[i].cure;
+        if (cures[i].code == e->code) cure = cures[i].cure;
     r->line = e->line > 0 ? (unsigned)e->line : 1;
     refuse(r, "this is not well-formed XML (%s); %s", base_quote(message, n).s, cure);
 }
 
-/* ---- the whole file ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the whole file ---------------------------------------------------------------------------------------------- */
 
-static int xml_build(struct reader *r, const char *xml, size_t len)
-{
+static int xml_build(struct reader *r, const char *xml, size_t len) {
     r->ctxt = xmlNewParserCtxt();
-    if (r->ctxt == NULL)
-        return base_fail(r->error, "out of memory; give the process more");
+    if (!r->ctxt) return base_fail(r->error, "out of memory; give the process more");
     memset(r->ctxt->sax, 0, sizeof *r->ctxt->sax);
     r->ctxt->sax->initialized = XML_SAX2_MAGIC;
     r->ctxt->sax->startElementNs = on_start;
@@ -362,16 +329,14 @@ static int xml_build(struct reader *r, const char *xml, size_t len)
     return r->failed ? -1 : 0;
 }
 
-policy_t *policy_parse(const char *xml, size_t len, const char *name, char **error)
-{
+policy_t *policy_parse(const char *xml, size_t len, const char *name, char **error) {
     struct reader *r = calloc(1, sizeof *r);
     policy_t *p = policy_new();
     unsigned line = 0;
     int failed = -1;
 
-    if (error != NULL)
-        *error = NULL;
-    if (r == NULL || p == NULL) {
+    if (error) *error = NULL;
+    if (!r || !p) {
         base_fail(error, "out of memory; give the process more");
     } else if (len > POLICY_FILE_MAX) {
         base_fail(error, "more than %u bytes; split the rules or join some", POLICY_FILE_MAX);
@@ -381,10 +346,8 @@ policy_t *policy_parse(const char *xml, size_t len, const char *name, char **err
         r->line = 1;
         failed = xml_build(r, xml, len);
         line = r->line;
-        if (!failed && policy_class_count(p) > 0)
-            failed = policy_schema_check(xml, len, &line, error);
-        if (!failed)
-            failed = policy_freeze(p, error);
+        if (!failed && policy_class_count(p) > 0) failed = policy_schema_check(xml, len, &line, error);
+        if (!failed) failed = policy_freeze(p, error);
     }
     free(r);
     if (failed) {
@@ -395,28 +358,24 @@ policy_t *policy_parse(const char *xml, size_t len, const char *name, char **err
 }
 
 /* The whole file, or NULL; never more than POLICY_FILE_MAX + 1 bytes, whatever the file is. */
-static char *read_all(int fd, size_t *len)
-{
+static char *read_all(int fd, size_t *len) {
     size_t room = 1u << 16, n = 0;
     char *buf = malloc(room);
 
-    while (buf != NULL) {
+    while (buf) {
         ssize_t got = read(fd, buf + n, room - n);
 
-        if (got < 0 && errno == EINTR)
-            continue;
+        if (got < 0 && errno == EINTR) continue;
         if (got < 0) {
             free(buf);
             return NULL;
         }
         n += (size_t)got;
-        if (got == 0 || n > POLICY_FILE_MAX)
-            break;
+        if (got == 0 || n > POLICY_FILE_MAX) break;
         if (n == room) {
             char *bigger = realloc(buf, room *= 2);
 
-            if (bigger == NULL)
-                free(buf);
+            if (!bigger) free(buf);
             buf = bigger;
         }
     }
@@ -424,25 +383,22 @@ static char *read_all(int fd, size_t *len)
     return buf;
 }
 
-policy_t *policy_load(const char *path, char **error)
-{
+policy_t *policy_load(const char *path, char **error) {
     policy_t *p = NULL;
     char *xml = NULL;
     size_t len;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-    if (error != NULL)
-        *error = NULL;
-    if (fd >= 0)
-        xml = read_all(fd, &len);
-    if (xml == NULL) {
-        base_fail(error, "cannot be read (%s); give the path of a policy file that this process may read", strerror(errno));
+    if (error) *error = NULL;
+    if (fd >= 0) xml = read_all(fd, &len);
+    if (!xml) {
+        base_fail(error, "cannot be read (%s); give the path of a policy file that this process may read",
+                  strerror(errno));
         base_place(error, path, 0);
     } else {
         p = policy_parse(xml, len, path, error);
     }
     free(xml);
-    if (fd >= 0)
-        close(fd);
+    if (fd >= 0) close(fd);
     return p;
 }

@@ -13,28 +13,28 @@
 #include "base/base_error.h"
 
 struct transfer {
-    struct fetch        *fetch;
-    CURL                *easy;
-    struct curl_slist   *validators;    /* of this request */
-    void                *context;
-    uint16_t             origin;
-    int                  busy, refused, cut;
-    struct fetch_answer  answer;
+    struct fetch *fetch;
+    CURL *easy;
+    struct curl_slist *validators; /* of this request */
+    void *context;
+    uint16_t origin;
+    int busy, refused, cut;
+    struct fetch_answer answer;
 };
 
 struct fetch {
     const struct settings *settings;
-    const struct scope    *scope;
-    struct fetch_calls     calls;
-    CURLM                 *multi;
-    struct curl_slist     *backend;
-    struct transfer       *transfer;
-    unsigned               n, running;
-    uint64_t               bytes, requests;
-    char                   agent[512];
+    const struct scope *scope;
+    struct fetch_calls calls;
+    CURLM *multi;
+    struct curl_slist *backend;
+    struct transfer *transfer;
+    unsigned n, running;
+    uint64_t bytes, requests;
+    char agent[512];
 };
 
-/* ---- header ------------------------------------------------------------------------------------------------------------------ */
+/* ---- header ------------------------------------------------------------------------------------------------------ */
 
 /* The value of a header line if it is called so, without the spaces around it. */
 static const char *fetch_value_of(const char *line, size_t n, const char *name, size_t *length) {
@@ -99,8 +99,8 @@ static void take_type(struct fetch_answer *a, const char *value, size_t n) {
     else if (fetch_begins(value, n, "text/css")) a->type = FETCH_CSS;
     else if (fetch_begins(value, n, "text/xml") || fetch_begins(value, n, "application/xml")) a->type = FETCH_XML;
     else a->type = FETCH_OTHER;
-    a->packable = fetch_begins(value, n, "image/svg+xml") || (n > 5 && !strncasecmp(value, "text/", 5)) || holds(value, n, "javascript") || holds(value, n, "json") ||
-                  holds(value, n, "+xml");
+    a->packable = fetch_begins(value, n, "image/svg+xml") || (n > 5 && !strncasecmp(value, "text/", 5)) ||
+                  holds(value, n, "javascript") || holds(value, n, "json") || holds(value, n, "+xml");
 }
 
 static void take_coding(struct fetch_answer *a, const char *value, size_t n) {
@@ -118,7 +118,8 @@ static void fetch_take_line(struct fetch_answer *a, const char *line, size_t n) 
     else if ((v = fetch_value_of(line, n, "content-type", &k))) take_type(a, v, k);
     else if ((v = fetch_value_of(line, n, "content-encoding", &k))) take_coding(a, v, k);
     else if ((v = fetch_value_of(line, n, "set-cookie", &k))) a->cookie = 1;
-    else if ((v = fetch_value_of(line, n, "x-robots-tag", &k))) a->nofollow |= holds(v, k, "nofollow") || holds(v, k, "none");
+    else if ((v = fetch_value_of(line, n, "x-robots-tag", &k)))
+        a->nofollow |= holds(v, k, "nofollow") || holds(v, k, "none");
     else if ((v = fetch_value_of(line, n, "last-modified", &k))) a->modified = date_of(v, k);
     else if ((v = fetch_value_of(line, n, "retry-after", &k))) take_retry(a, v, k);
     else if ((v = fetch_value_of(line, n, "etag", &k)) && k && k <= PAGES_ETAG_MAX) {
@@ -181,7 +182,7 @@ static int on_progress(void *context, curl_off_t total, curl_off_t now, curl_off
     return 1;
 }
 
-/* ---- connections ------------------------------------------------------------------------------------------------------------- */
+/* ---- connections ------------------------------------------------------------------------------------------------- */
 
 static curl_socket_t on_open(void *context, curlsocktype purpose, struct curl_sockaddr *address) {
     struct transfer *t = context;
@@ -227,7 +228,8 @@ static int fetch_prepare(struct transfer *t) {
     return 1;
 }
 
-struct fetch *fetch_new(const struct settings *s, const struct scope *scope, const struct fetch_calls *calls, char **error) {
+struct fetch *fetch_new(const struct settings *s, const struct scope *scope, const struct fetch_calls *calls,
+                        char **error) {
     struct fetch *f = calloc(1, sizeof *f);
     char to[512];
     int ok;
@@ -239,8 +241,8 @@ struct fetch *fetch_new(const struct settings *s, const struct scope *scope, con
         f->scope = scope;
         f->calls = *calls;
         f->n = s->connections;
-        snprintf(f->agent, sizeof f->agent, "fairgate-prober/%s%s%s%s", PACKAGE_VERSION, s->contact ? " (+" : "", s->contact ? s->contact : "",
-                 s->contact ? ")" : "");
+        snprintf(f->agent, sizeof f->agent, "fairgate-prober/%s%s%s%s", PACKAGE_VERSION, s->contact ? " (+" : "",
+                 s->contact ? s->contact : "", s->contact ? ")" : "");
         if (s->backend) {
             snprintf(to, sizeof to, "::%s", s->backend);
             f->backend = curl_slist_append(NULL, to);
@@ -262,7 +264,10 @@ struct fetch *fetch_new(const struct settings *s, const struct scope *scope, con
     return NULL;
 }
 
-/* httpd names a packed answer's validator after the plain one's, and does not know it again when it is asked: name both. */
+/*
+ * httpd names a packed answer's validator after the plain one's, and does not know it again when it is asked: name
+ * both.
+ */
 static void validator(char *out, size_t room, const char *etag) {
     static const char *const suffixes[] = { "-gzip\"", "-br\"", NULL };
     size_t n = strlen(etag);
@@ -324,7 +329,10 @@ static void fetch_end(struct fetch *f, struct transfer *t, CURLcode code) {
     a->wire = (uint64_t)wire;
     a->header = (uint32_t)header;
     f->bytes += a->wire + a->header;
-    a->end = code == CURLE_OK ? FETCH_WHOLE : t->cut ? FETCH_CUT : t->refused && code == CURLE_COULDNT_CONNECT ? FETCH_REFUSED : FETCH_FAILED;
+    a->end = code == CURLE_OK                              ? FETCH_WHOLE
+             : t->cut                                      ? FETCH_CUT
+             : t->refused && code == CURLE_COULDNT_CONNECT ? FETCH_REFUSED
+                                                           : FETCH_FAILED;
     if (a->end == FETCH_FAILED && !a->error[0]) snprintf(a->error, sizeof a->error, "%s", curl_easy_strerror(code));
     t->busy = 0;
     f->running--;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fetch.h - requests over a few connections, and what their answers were (libcurl's multi interface, HTTP/1.1 and HTTP/2).
+ * fetch.h - requests over a few connections, and what their answers were (libcurl's multi interface, HTTP/1.1 and
+ * HTTP/2).
  *
- * One thread; callbacks come from fetch_run.  Nothing here follows a redirect, keeps a cookie, uses a proxy or knows a scheme but http and
- * https; whom a connection goes to is checked by its address (scope_allows).
+ * One thread; callbacks come from fetch_run.  Nothing here follows a redirect, keeps a cookie, uses a proxy or knows a
+ * scheme but http and https; whom a connection goes to is checked by its address (scope_allows).
  */
 #ifndef FAIRGATE_FETCH_H
 #define FAIRGATE_FETCH_H
@@ -64,11 +65,14 @@ struct fetch_calls {
 struct fetch;
 
 /* settings and scope stay the caller's and must outlive it.  NULL and *error, a sentence the caller frees. */
-struct fetch *fetch_new(const struct settings *s, const struct scope *scope, const struct fetch_calls *calls, char **error);
-int           fetch_start(struct fetch *f, const struct fetch_request *r);      /* 0, or -1 when all connections are taken */
+struct fetch *fetch_new(const struct settings *s, const struct scope *scope, const struct fetch_calls *calls,
+                        char **error);
+/* 0, or -1 when all connections are taken */
+int           fetch_start(struct fetch *f, const struct fetch_request *r);
 unsigned      fetch_running(const struct fetch *f);
 void          fetch_run(struct fetch *f, int timeout_ms);       /* until something happens, or so long */
-uint64_t      fetch_bytes(const struct fetch *f);               /* received so far, headers and bodies of answers that ended */
+/* received so far, headers and bodies of answers that ended */
+uint64_t      fetch_bytes(const struct fetch *f);
 uint64_t      fetch_requests(const struct fetch *f);
 void          fetch_free(struct fetch **f);
 

@@ -10,25 +10,28 @@
 #include <libxml/parser.h>
 
 #define LOC_MAX        2048u
-#define ATTRIBUTES_MAX 512u         /* of a tag; libxml2 2.9 compares each with all before it */
-#define SILENT_MAX     65536u       /* bytes of a sitemap in which nothing happens */
-#define EVENTS         256u         /* elements, pieces of text, bytes of CSS between two looks at the clock */
+#define ATTRIBUTES_MAX 512u   /* of a tag; libxml2 2.9 compares each with all before it */
+#define SILENT_MAX     65536u /* bytes of a sitemap in which nothing happens */
+#define EVENTS         256u   /* elements, pieces of text, bytes of CSS between two looks at the clock */
 
-struct text { char *p; size_t n, room; };
+struct text {
+    char *p;
+    size_t n, room;
+};
 
 struct links {
-    enum links_type    type;
-    links_found       *found;
-    links_over        *over;
-    void              *context;
-    const char        *wrong;
-    xmlParserCtxtPtr   xml;         /* HTML and sitemaps */
-    unsigned           depth;
-    unsigned           count;       /* links given */
-    size_t             silent;      /* bytes of a sitemap since anything happened */
-    unsigned           events;      /* since `over` was asked */
-    int                nofollow, in_style, in_loc, ended;
-    struct text        text;        /* the document, or a <style> or <loc> of it */
+    enum links_type type;
+    links_found *found;
+    links_over *over;
+    void *context;
+    const char *wrong;
+    xmlParserCtxtPtr xml; /* HTML and sitemaps */
+    unsigned depth;
+    unsigned count;  /* links given */
+    size_t silent;   /* bytes of a sitemap since anything happened */
+    unsigned events; /* since `over` was asked */
+    int nofollow, in_style, in_loc, ended;
+    struct text text; /* the document, or a <style> or <loc> of it */
 };
 
 static int add_text(struct text *t, const char *p, size_t n, size_t most) {
@@ -47,7 +50,10 @@ static int add_text(struct text *t, const char *p, size_t n, size_t most) {
     return 1;
 }
 
-/* Every so many events: what happens between two takes next to no time.  A link may take long, so that there it is asked each time. */
+/*
+ * Every so many events: what happens between two takes next to no time.  A link may take long, so that there it is
+ * asked each time.
+ */
 static int links_is_over(struct links *l, unsigned every) {
     if (l->ended || !l->over || ++l->events < every) return l->ended;
     l->events = 0;
@@ -69,7 +75,7 @@ static void links_stop(struct links *l, const char *why) {
     if (l->xml) xmlStopParser(l->xml);
 }
 
-/* ---- CSS --------------------------------------------------------------------------------------------------------------------- */
+/* ---- CSS --------------------------------------------------------------------------------------------------------- */
 
 static int links_is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f'; }
 
@@ -112,7 +118,7 @@ static size_t css_value(struct links *l, const char *p, size_t at, size_t n, cha
         size_t kept = used;
         if (p[at] == '\\') at = unescape(p, at, n, out, &used);
         else out[used++] = p[at++];
-        if (used > LINKS_REF_MAX + 1) used = kept;      /* too long: only its end matters now */
+        if (used > LINKS_REF_MAX + 1) used = kept; /* too long: only its end matters now */
     }
     /* What does not end as it should is no URL. */
     if (end == ')') at = links_skip_space(p, at, n);
@@ -129,7 +135,7 @@ static size_t css_string_end(const char *p, size_t at, size_t n) {
 }
 
 static void css(struct links *l, const char *p, size_t n) {
-    enum links_kind kind = LINKS_OBJECT;        /* of an @import: a style sheet */
+    enum links_kind kind = LINKS_OBJECT; /* of an @import: a style sheet */
 
     for (size_t at = 0; at < n && !links_is_over(l, EVENTS);) {
         if (p[at] == '/' && at + 1 < n && p[at + 1] == '*') {
@@ -158,17 +164,27 @@ static void css(struct links *l, const char *p, size_t n) {
     }
 }
 
-/* ---- HTML -------------------------------------------------------------------------------------------------------------------- */
+/* ---- HTML -------------------------------------------------------------------------------------------------------- */
 
 /* Which attribute of which element is a link to what (HTML, "attributes index", and what was once in use). */
-static const struct link { const char *element, *attribute; enum links_kind kind; } link_table[] = {
-    { "a", "href", LINKS_DOCUMENT },          { "area", "href", LINKS_DOCUMENT },       { "iframe", "src", LINKS_DOCUMENT },      { "frame", "src", LINKS_DOCUMENT },
-    { "img", "src", LINKS_OBJECT },       { "img", "longdesc", LINKS_DOCUMENT },    { "script", "src", LINKS_OBJECT },    { "source", "src", LINKS_OBJECT },
-    { "video", "src", LINKS_OBJECT },     { "video", "poster", LINKS_OBJECT },  { "audio", "src", LINKS_OBJECT },     { "track", "src", LINKS_OBJECT },
-    { "embed", "src", LINKS_OBJECT },     { "object", "data", LINKS_OBJECT },   { "input", "src", LINKS_OBJECT },     { "body", "background", LINKS_OBJECT },
-    { "table", "background", LINKS_OBJECT }, { "td", "background", LINKS_OBJECT }, { "th", "background", LINKS_OBJECT },
-    { "image", "href", LINKS_OBJECT },    { "image", "xlink:href", LINKS_OBJECT }, { "use", "href", LINKS_OBJECT },   { "use", "xlink:href", LINKS_OBJECT },
-    { "blockquote", "cite", LINKS_DOCUMENT }, { "q", "cite", LINKS_DOCUMENT },          { "ins", "cite", LINKS_DOCUMENT },        { "del", "cite", LINKS_DOCUMENT },
+static const struct link {
+    const char *element, *attribute;
+    enum links_kind kind;
+} link_table[] = {
+    { "a", "href", LINKS_DOCUMENT },         { "area", "href", LINKS_DOCUMENT },
+    { "iframe", "src", LINKS_DOCUMENT },     { "frame", "src", LINKS_DOCUMENT },
+    { "img", "src", LINKS_OBJECT },          { "img", "longdesc", LINKS_DOCUMENT },
+    { "script", "src", LINKS_OBJECT },       { "source", "src", LINKS_OBJECT },
+    { "video", "src", LINKS_OBJECT },        { "video", "poster", LINKS_OBJECT },
+    { "audio", "src", LINKS_OBJECT },        { "track", "src", LINKS_OBJECT },
+    { "embed", "src", LINKS_OBJECT },        { "object", "data", LINKS_OBJECT },
+    { "input", "src", LINKS_OBJECT },        { "body", "background", LINKS_OBJECT },
+    { "table", "background", LINKS_OBJECT }, { "td", "background", LINKS_OBJECT },
+    { "th", "background", LINKS_OBJECT },    { "image", "href", LINKS_OBJECT },
+    { "image", "xlink:href", LINKS_OBJECT }, { "use", "href", LINKS_OBJECT },
+    { "use", "xlink:href", LINKS_OBJECT },   { "blockquote", "cite", LINKS_DOCUMENT },
+    { "q", "cite", LINKS_DOCUMENT },         { "ins", "cite", LINKS_DOCUMENT },
+    { "del", "cite", LINKS_DOCUMENT },
 };
 
 static const char *links_attribute(const xmlChar **attributes, const char *name) {
@@ -191,7 +207,10 @@ static int has_word(const char *list, const char *word) {
     return 0;
 }
 
-/* Candidates of a srcset (HTML, "parse a srcset attribute"): URL, then perhaps descriptors, up to a comma outside of parentheses. */
+/*
+ * Candidates of a srcset (HTML, "parse a srcset attribute"): URL, then perhaps descriptors, up to a comma outside of
+ * parentheses.
+ */
 static void srcset(struct links *l, const char *p) {
     while (p && *p && !links_is_over(l, EVENTS)) {
         size_t n;
@@ -235,13 +254,13 @@ static void link_element(struct links *l, const xmlChar **attributes) {
     const char *rel = links_attribute(attributes, "rel"), *href = links_attribute(attributes, "href");
 
     if (!href || !rel || has_word(rel, "preconnect") || has_word(rel, "dns-prefetch")) return;
-    if (has_word(rel, "stylesheet") || (links_attribute(attributes, "as") && !strcasecmp(links_attribute(attributes, "as"), "style")))
+    if (has_word(rel, "stylesheet") ||
+        (links_attribute(attributes, "as") && !strcasecmp(links_attribute(attributes, "as"), "style")))
         give(l, href, strlen(href), LINKS_DOCUMENT);
-    else if (has_word(rel, "icon") || has_word(rel, "apple-touch-icon") || has_word(rel, "preload") || has_word(rel, "modulepreload") ||
-             has_word(rel, "manifest") || has_word(rel, "mask-icon"))
+    else if (has_word(rel, "icon") || has_word(rel, "apple-touch-icon") || has_word(rel, "preload") ||
+             has_word(rel, "modulepreload") || has_word(rel, "manifest") || has_word(rel, "mask-icon"))
         give(l, href, strlen(href), LINKS_OBJECT);
-    else
-        give(l, href, strlen(href), LINKS_DOCUMENT);
+    else give(l, href, strlen(href), LINKS_DOCUMENT);
     srcset(l, links_attribute(attributes, "imagesrcset"));
 }
 
@@ -251,7 +270,8 @@ static void meta_element(struct links *l, const xmlChar **attributes) {
 
     if (!content) return;
     if (equiv && !strcasecmp(equiv, "refresh")) refresh(l, content);
-    if (name && !strcasecmp(name, "robots") && (has_word(content, "nofollow") || has_word(content, "none"))) l->nofollow = 1;
+    if (name && !strcasecmp(name, "robots") && (has_word(content, "nofollow") || has_word(content, "none")))
+        l->nofollow = 1;
 }
 
 static void start_element(void *context, const xmlChar *xml_name, const xmlChar **attributes) {
@@ -276,7 +296,8 @@ static void start_element(void *context, const xmlChar *xml_name, const xmlChar 
         meta_element(l, attributes);
     } else {
         for (size_t i = 0; i < sizeof link_table / sizeof *link_table; i++)
-            if (!strcmp(name, link_table[i].element) && (value = links_attribute(attributes, link_table[i].attribute)) != NULL)
+            if (!strcmp(name, link_table[i].element) &&
+                (value = links_attribute(attributes, link_table[i].attribute)) != NULL)
                 give(l, value, strlen(value), link_table[i].kind);
         if (!strcmp(name, "img") || !strcmp(name, "source")) srcset(l, links_attribute(attributes, "srcset"));
     }
@@ -301,7 +322,7 @@ static void text_of_style(void *context, const xmlChar *text, int n) {
     if (l->in_style && !add_text(&l->text, (const char *)text, (size_t)n, LINKS_TEXT_MAX)) l->in_style = 0;
 }
 
-/* ---- sitemaps (sitemaps.org, protocol 0.9) ------------------------------------------------------------------------------------- */
+/* ---- sitemaps (sitemaps.org, protocol 0.9) ----------------------------------------------------------------------- */
 
 static const char *local(const xmlChar *name) {
     const char *colon = strrchr((const char *)name, ':');
@@ -352,14 +373,17 @@ static void refuse_doctype(void *context, const xmlChar *name, const xmlChar *ex
     links_stop(context, "a sitemap with a document type: not read");
 }
 
-/* ---- all --------------------------------------------------------------------------------------------------------------------- */
+/* ---- all --------------------------------------------------------------------------------------------------------- */
 
 static void quiet(void *context, const char *format, ...) {
     (void)context;
     (void)format;
 }
 
-/* Sitemaps are parsed as they come, the rest when it is whole: pieces that end inside a </script> derail the HTML parser (libxml2 2.9). */
+/*
+ * Sitemaps are parsed as they come, the rest when it is whole: pieces that end inside a </script> derail the HTML
+ * parser (libxml2 2.9).
+ */
 static void make_map_parser(struct links *l) {
     xmlSAXHandler sax = { .initialized = 1, .error = quiet, .warning = quiet, .fatalError = quiet };
 
@@ -390,7 +414,8 @@ static void thin_tags(char *p, size_t n) {
         for (at++; at < n && (quote || (p[at] != '>' && p[at] != '<')); at++) {
             if (quote && p[at] == quote) quote = 0;
             else if (!quote && (p[at] == '"' || p[at] == '\'') && p[at - 1] == '=') quote = p[at];
-            else if (!quote && !links_is_space(p[at]) && p[at] != '/' && (links_is_space(p[at - 1]) || p[at - 1] == '/' || p[at - 1] == '"' || p[at - 1] == '\''))
+            else if (!quote && !links_is_space(p[at]) && p[at] != '/' &&
+                     (links_is_space(p[at - 1]) || p[at - 1] == '/' || p[at - 1] == '"' || p[at - 1] == '\''))
                 words++;
             if (words > ATTRIBUTES_MAX) p[at] = ' ';
         }
@@ -402,7 +427,7 @@ static void html(struct links *l) {
     xmlSAXHandler sax = { .initialized = 1, .error = quiet, .warning = quiet, .fatalError = quiet };
     struct text page = l->text;
 
-    l->text = (struct text){ NULL, 0, 0 };      /* from here on that of a <style> */
+    l->text = (struct text){ NULL, 0, 0 }; /* from here on that of a <style> */
     thin_tags(page.p, page.n);
     l->xml = htmlNewParserCtxt();
     if (l->xml) {
@@ -412,7 +437,8 @@ static void html(struct links *l) {
         sax.characters = text_of_style;
         *l->xml->sax = sax;
         l->xml->userData = l;
-        htmlCtxtReadMemory(l->xml, page.p, (int)page.n, NULL, NULL, HTML_PARSE_RECOVER | HTML_PARSE_NOERROR | HTML_PARSE_NOWARNING | HTML_PARSE_NONET);
+        htmlCtxtReadMemory(l->xml, page.p, (int)page.n, NULL, NULL,
+                           HTML_PARSE_RECOVER | HTML_PARSE_NOERROR | HTML_PARSE_NOWARNING | HTML_PARSE_NONET);
     }
     free(page.p);
 }
@@ -440,7 +466,8 @@ static void feed_map(struct links *l, const char *data, size_t n) {
             links_stop(l, "a sitemap with 64 KiB in which nothing happens: read no further");
             return;
         }
-        if (xmlParseChunk(l->xml, data, piece, 0) && !l->wrong) l->wrong = "a sitemap that is not well-formed: read up to there";
+        if (xmlParseChunk(l->xml, data, piece, 0) && !l->wrong)
+            l->wrong = "a sitemap that is not well-formed: read up to there";
         data += piece;
         n -= (size_t)piece;
     }

@@ -2,8 +2,9 @@
 /*
  * links.h - the links that a document holds: HTML, CSS, sitemaps.
  *
- * Documents are anything at all.  What a reader keeps is bounded, whatever comes: a link by LINKS_REF_MAX, HTML and CSS by
- * LINKS_TEXT_MAX, nesting by LINKS_DEPTH_MAX, all links by LINKS_MAX; beyond them it stops or leaves out, and links_wrong says so.
+ * Documents are anything at all.  What a reader keeps is bounded, whatever comes: a link by LINKS_REF_MAX, HTML and CSS
+ * by LINKS_TEXT_MAX, nesting by LINKS_DEPTH_MAX, all links by LINKS_MAX; beyond them it stops or leaves out, and
+ * links_wrong says so.
  */
 #ifndef FAIRGATE_LINKS_H
 #define FAIRGATE_LINKS_H
@@ -18,7 +19,10 @@
 
 enum links_type { LINKS_HTML, LINKS_CSS, LINKS_SITEMAP };
 
-/* What it leads to: something that may hold links itself, something that holds none.  BASE: later ones are relative to it (<base href>). */
+/*
+ * What it leads to: something that may hold links itself, something that holds none.  BASE: later ones are relative to
+ * it (<base href>).
+ */
 enum links_kind { LINKS_DOCUMENT, LINKS_OBJECT, LINKS_BASE };
 
 /* ref: n bytes as written, entities and CSS escapes resolved, not NUL-terminated. */
@@ -34,7 +38,8 @@ void          links_feed(struct links *l, const char *data, size_t n);          
 void          links_end(struct links *l);       /* nothing more comes; HTML and CSS are read now */
 const char   *links_wrong(const struct links *l);       /* why not all of it was read, or NULL */
 bool links_ended(const struct links *l);       /* `over` said yes: what was found is not all */
-bool links_nofollow(const struct links *l);    /* <meta name="robots" content="nofollow">: its links are not to be followed */
+bool links_nofollow(
+    const struct links *l); /* <meta name="robots" content="nofollow">: its links are not to be followed */
 void          links_free(struct links **l);
 
 #endif

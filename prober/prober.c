@@ -18,15 +18,20 @@
 
 enum { LOCKED = 5, STARTS_MAX = 64 };
 
-/* ---- settings ---------------------------------------------------------------------------------------------------------------- */
+/* ---- settings ---------------------------------------------------------------------------------------------------- */
 
-struct transfer { int format; bool json; };
+struct transfer {
+    int format;
+    bool json;
+};
 
 static const struct base_setting transfer_rows[] = {
-    BASE_ROW(struct transfer, CHOICE, format, "format", "tsv", "tsv json", "of what is written or read: tab-separated columns with a head line, or an object a line")
-    BASE_ROW(struct transfer, SWITCH, json, "json", "the latter")
+    BASE_ROW(struct transfer, CHOICE, format, "format", "tsv", "tsv json",
+             "of what is written or read: tab-separated columns with a head line, or an object a line")
+        BASE_ROW(struct transfer, SWITCH, json, "json", "the latter")
 };
-static const struct base_settings transfer_table = { "--", transfer_rows, sizeof transfer_rows / sizeof *transfer_rows };
+static const struct base_settings transfer_table = { "--", transfer_rows,
+                                                     sizeof transfer_rows / sizeof *transfer_rows };
 
 static volatile sig_atomic_t stop;
 
@@ -37,8 +42,11 @@ static void prober_more_help(FILE *out) {
     base_settings_help(&settings_table, out);
     fputs("\nOptions of export and import:\n", out);
     base_settings_help(&transfer_table, out);
-    fputs("\ncrawl ends with 3 if it is done but not whole (--max-pages, --max-time, or a site out of reach), 4 if it was interrupted: what is known stands in\n"
-          "TABLE.part and the next walk goes on from there, 5 if another walk writes this table now.  diff ends with 1 if the tables differ, 2 on trouble.\n", out);
+    fputs("\ncrawl ends with 3 if it is done but not whole (--max-pages, --max-time, or a site out of reach), 4 if it "
+          "was interrupted: what is known stands in\n"
+          "TABLE.part and the next walk goes on from there, 5 if another walk writes this table now.  diff ends with 1 "
+          "if the tables differ, 2 on trouble.\n",
+          out);
 }
 
 /* As in "127.0.0.1:8080" or "[::1]:8080". */
@@ -54,12 +62,15 @@ static const char *become(const char *name) {
     struct passwd *user;
 
     if (geteuid()) return NULL;
-    if (!name) return "runs as root, and need not; start it as a user of its own, or say --user NAME (a system user that may write the table: see the manual)";
+    if (!name)
+        return "runs as root, and need not; start it as a user of its own, or say --user NAME (a system user that may "
+               "write the table: see the manual)";
     user = getpwnam(name);
-    if (!user) return "--user names nobody on this system; make such a user, as etc/sysusers.d/fairgate-prober.conf does";
+    if (!user)
+        return "--user names nobody on this system; make such a user, as etc/sysusers.d/fairgate-prober.conf does";
     if (!user->pw_uid) return NULL;
-    if (initgroups(name, user->pw_gid) || setresgid(user->pw_gid, user->pw_gid, user->pw_gid) || setresuid(user->pw_uid, user->pw_uid, user->pw_uid) ||
-        !setuid(0))
+    if (initgroups(name, user->pw_gid) || setresgid(user->pw_gid, user->pw_gid, user->pw_gid) ||
+        setresuid(user->pw_uid, user->pw_uid, user->pw_uid) || !setuid(0))
         return "can't become the user that --user names; start it as that one";
     return NULL;
 }
@@ -85,7 +96,8 @@ static int walk_from(const struct settings *s, int words, char **word) {
     report = report_new(s->log, s->quiet);
     if (!report)
         return base_misused("%s: %s", s->log ? s->log : "log",
-                            errno == EINVAL ? "not a plain file with one name; name one that is, or leave --log out" : strerror(errno));
+                            errno == EINVAL ? "not a plain file with one name; name one that is, or leave --log out"
+                                            : strerror(errno));
     if (walk_lock(s->table, report) < 0) {
         int busy = errno == EWOULDBLOCK;
         report_free(&report);
@@ -95,7 +107,7 @@ static int walk_from(const struct settings *s, int words, char **word) {
     sigaction(SIGTERM, &act, NULL);
     sigaction(SIGHUP, &act, NULL);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN);       /* a full quota is an error to report, like a full disk */
+    signal(SIGXFSZ, SIG_IGN); /* a full quota is an error to report, like a full disk */
     end = walk(s, &scope, start, (unsigned)words, report, &stop);
     report_free(&report);
     return (int)end;
@@ -106,17 +118,21 @@ static int crawl(int argc, char **argv) {
     char *error = NULL;
     int words = base_settings_options(&settings_table, &s, argc, argv, &error), status;
 
-    status = words < 0 ? base_misused("crawl: %s", error ? error : "out of memory") : walk_from(&s, words - 1, argv + 1);
+    status =
+        words < 0 ? base_misused("crawl: %s", error ? error : "out of memory") : walk_from(&s, words - 1, argv + 1);
     free(error);
     base_settings_free(&settings_table, &s);
     return status;
 }
 
-/* ---- tables ------------------------------------------------------------------------------------------------------------------ */
+/* ---- tables ------------------------------------------------------------------------------------------------------ */
 
 static int prober_check(int argc, char **argv) { return base_check(argc, argv, tables_look); }
 static int prober_show(int argc, char **argv) { return tables_show(argv[1], argc == 3 ? argv[2] : NULL); }
-static int diff(int argc, char **argv) { (void)argc; return tables_diff(argv[1], argv[2]); }
+static int diff(int argc, char **argv) {
+    (void)argc;
+    return tables_diff(argv[1], argv[2]);
+}
 
 static int transfer(int argc, char **argv, int (*run)(const char *, enum tables_format)) {
     struct transfer t = { .json = false };
@@ -133,7 +149,8 @@ static int export(int argc, char **argv) { return transfer(argc, argv, tables_ex
 static int import(int argc, char **argv) { return transfer(argc, argv, tables_import); }
 
 static const struct base_command commands[] = {
-    { "crawl", "[OPTION]... --table FILE URL...", "walk the sites of these URLs and write down the sizes of what they hold", 0, BASE_ANY_NUMBER, crawl },
+    { "crawl", "[OPTION]... --table FILE URL...",
+      "walk the sites of these URLs and write down the sizes of what they hold", 0, BASE_ANY_NUMBER, crawl },
     { "check", "[--json] TABLE...", "whether tables are right", 0, BASE_ANY_NUMBER, prober_check },
     { "show", "TABLE [URL-PREFIX]", "a table for people", 1, 2, prober_show },
     { "diff", "TABLE TABLE", "what is new, gone, and of another size", 2, 2, diff },
@@ -142,8 +159,9 @@ static const struct base_command commands[] = {
 };
 
 int main(int argc, char **argv) {
-    static const struct base_program me = { "fairgate-prober", PACKAGE_VERSION, commands, sizeof commands / sizeof *commands, prober_more_help };
+    static const struct base_program me = { "fairgate-prober", PACKAGE_VERSION, commands,
+                                            sizeof commands / sizeof *commands, prober_more_help };
 
-    setlocale(LC_CTYPE, "C.UTF-8");     /* what libidn2 takes names in other letters to be in */
+    setlocale(LC_CTYPE, "C.UTF-8"); /* what libidn2 takes names in other letters to be in */
     return base_program_main(&me, argc, argv);
 }

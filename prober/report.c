@@ -12,19 +12,22 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LINES_MAX   500u        /* for each reason */
-#define SEEN        65536u      /* a power of two, more than all lines */
+#define LINES_MAX   500u   /* for each reason */
+#define SEEN        65536u /* a power of two, more than all lines */
 #define REASONS_MAX 64
-#define SHOWN       200         /* bytes of a URL */
+#define SHOWN       200 /* bytes of a URL */
 #define BAR         20
 
 struct report {
-    FILE     *out;
-    int       terminal, drawn;
-    double    begun, shown;
-    uint64_t  seen[SEEN];       /* hashes of what has its line; 0 = free */
-    struct { const char *why; uint64_t n; } reason[REASONS_MAX];
-    unsigned  reasons;
+    FILE *out;
+    int terminal, drawn;
+    double begun, shown;
+    uint64_t seen[SEEN]; /* hashes of what has its line; 0 = free */
+    struct {
+        const char *why;
+        uint64_t n;
+    } reason[REASONS_MAX];
+    unsigned reasons;
 };
 
 static double now(void) {
@@ -109,8 +112,8 @@ void report_refused(struct report *r, const char *what, int length, const char *
     if (i == r->reasons) r->reason[r->reasons++].why = why;
     if (r->reason[i].n++ < LINES_MAX) {
         *place = hash;
-        report_line(r, "refused %.*s%s: %s%s%.*s", length < SHOWN ? length : SHOWN, what, length < SHOWN ? "" : "...", why,
-                    from ? ", found on " : "", SHOWN, from ? from : "");
+        report_line(r, "refused %.*s%s: %s%s%.*s", length < SHOWN ? length : SHOWN, what, length < SHOWN ? "" : "...",
+                    why, from ? ", found on " : "", SHOWN, from ? from : "");
     } else if (r->reason[i].n == LINES_MAX + 1) {
         report_line(r, "more than %u refused, %s: from here on they are only counted", LINES_MAX, why);
     }
@@ -126,13 +129,14 @@ void report_progress(struct report *r, const struct report_progress *p) {
     full = p->known ? (int)((uint64_t)BAR * p->done / p->known) : 0;
     for (int i = 0; i < BAR; i++) bar[i] = i < full ? '#' : '.';
     bar[BAR] = 0;
-    fprintf(stderr, "\r\033[K[%s] %" PRIu32 " of %" PRIu32 " URLs, %.0f requests/s, %.1f MB, %.0f s", bar, p->done, p->known,
-            seconds > 0 ? (double)p->requests / seconds : 0, (double)p->bytes / 1e6, seconds);
+    fprintf(stderr, "\r\033[K[%s] %" PRIu32 " of %" PRIu32 " URLs, %.0f requests/s, %.1f MB, %.0f s", bar, p->done,
+            p->known, seconds > 0 ? (double)p->requests / seconds : 0, (double)p->bytes / 1e6, seconds);
     r->drawn = 1;
 }
 
 void report_refusals(struct report *r) {
-    for (unsigned i = 0; i < r->reasons; i++) report_line(r, "not asked for or not taken: %" PRIu64 " URLs, %s", r->reason[i].n, r->reason[i].why);
+    for (unsigned i = 0; i < r->reasons; i++)
+        report_line(r, "not asked for or not taken: %" PRIu64 " URLs, %s", r->reason[i].n, r->reason[i].why);
 }
 
 void report_free(struct report **r) {

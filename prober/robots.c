@@ -9,21 +9,27 @@
 #include "pages/pages_url.h"
 
 #define DELAY_MAX 120.0
-#define AT_ONCE   16u       /* rules that are tried between two questions whether there is time */
+#define AT_ONCE   16u /* rules that are tried between two questions whether there is time */
 
-struct rule { size_t at, length; int allow; };      /* pattern: text[at .. at+length), spelt, NUL behind it */
+struct rule {
+    size_t at, length;
+    int allow;
+}; /* pattern: text[at .. at+length), spelt, NUL behind it */
 
 struct robots {
-    char        *text;          /* patterns and sitemaps */
-    size_t       used, room;
+    char *text; /* patterns and sitemaps */
+    size_t used, room;
     struct rule *rules;
-    size_t       nrules, rules_room;
-    size_t      *sitemaps;      /* places in text */
-    size_t       nsitemaps, sitemaps_room;
-    double       delay;
+    size_t nrules, rules_room;
+    size_t *sitemaps; /* places in text */
+    size_t nsitemaps, sitemaps_room;
+    double delay;
 };
 
-struct part { const char *p; size_t n; };
+struct part {
+    const char *p;
+    size_t n;
+};
 
 static struct part trim(const char *p, const char *end) {
     while (p < end && (*p == ' ' || *p == '\t')) p++;
@@ -51,7 +57,10 @@ static int robots_next_line(const char **p, const char *end, struct part *key, s
     return 0;
 }
 
-/* The product token at the head of a User-agent line: "fairgate-prober/1.0 (...)" is "fairgate-prober" (RFC 9309, 2.2.1). */
+/*
+ * The product token at the head of a User-agent line: "fairgate-prober/1.0 (...)" is "fairgate-prober" (RFC 9309,
+ * 2.2.1).
+ */
 static struct part token_of(struct part value) {
     size_t n = 0;
     if (value.n && value.p[0] == '*') return (struct part){ value.p, 1 };
@@ -75,7 +84,7 @@ static int robots_make_room(void **array, size_t *room, size_t need, size_t size
 static int add_rule(struct robots *r, struct part pattern, int allow) {
     size_t room = PAGES_URL_ROOM(pattern.n), n;
 
-    if (!pattern.n || r->nrules == ROBOTS_RULES_MAX) return 1;      /* "Disallow:" forbids nothing */
+    if (!pattern.n || r->nrules == ROBOTS_RULES_MAX) return 1; /* "Disallow:" forbids nothing */
     if (!robots_make_room((void **)&r->text, &r->room, r->used + room, 1)) return 0;
     if (!robots_make_room((void **)&r->rules, &r->rules_room, r->nrules + 1, sizeof *r->rules)) return 0;
     n = pages_url_spell(pattern.p, pattern.n, r->text + r->used, room);
@@ -109,7 +118,7 @@ static double number_of(struct part value) {
 /* The groups of `token`; returns whether there are any, -1 when out of memory. */
 static int take_groups(struct robots *r, struct part text, const char *token) {
     const char *p = text.p, *end = text.p + text.n;
-    int inside = 0, naming = 0, found = 0;      /* naming: the lines before this one name agents of the same group */
+    int inside = 0, naming = 0, found = 0; /* naming: the lines before this one name agents of the same group */
     struct part key, value;
 
     while (robots_next_line(&p, end, &key, &value)) {
@@ -120,7 +129,7 @@ static int take_groups(struct robots *r, struct part text, const char *token) {
             found |= ours;
             continue;
         }
-        if (robots_is(key, "sitemap")) continue;       /* belongs to no group, and ends none */
+        if (robots_is(key, "sitemap")) continue; /* belongs to no group, and ends none */
         naming = 0;
         if (!inside) continue;
         if (robots_is(key, "allow") || robots_is(key, "disallow")) {
@@ -171,8 +180,8 @@ void robots_free(struct robots **r) {
 }
 
 /*
- * Pieces between stars are looked for from the left, each as early as it is found: enough, since a star takes anything, and nothing is looked at twice
- * for another choice.
+ * Pieces between stars are looked for from the left, each as early as it is found: enough, since a star takes anything,
+ * and nothing is looked at twice for another choice.
  */
 bool robots_pattern_matches(const char *pattern, size_t n, const char *target, size_t left) {
     const char *end = pattern + n;
@@ -207,11 +216,14 @@ bool robots_allow(const struct robots *r, const char *target, robots_over *over,
     if (!r || !strcmp(target, "/robots.txt")) return 1;
     for (size_t i = 0; i < r->nrules; i++) {
         if (over && i % AT_ONCE == AT_ONCE - 1 && over(context)) return 0;
-        if (robots_pattern_matches(r->text + r->rules[i].at, r->rules[i].length, target, length)) return r->rules[i].allow;
+        if (robots_pattern_matches(r->text + r->rules[i].at, r->rules[i].length, target, length))
+            return r->rules[i].allow;
     }
     return 1;
 }
 
 double robots_delay(const struct robots *r) { return r ? r->delay : 0; }
 
-const char *robots_sitemap(const struct robots *r, size_t i) { return r && i < r->nsitemaps ? r->text + r->sitemaps[i] : NULL; }
+const char *robots_sitemap(const struct robots *r, size_t i) {
+    return r && i < r->nsitemaps ? r->text + r->sitemaps[i] : NULL;
+}

@@ -11,9 +11,12 @@
 
 #include <curl/curl.h>
 
-/* ---- whole URLs -------------------------------------------------------------------------------------------------------------- */
+/* ---- whole URLs -------------------------------------------------------------------------------------------------- */
 
-struct parts { struct scope_origin origin; char *path, *query; };
+struct parts {
+    struct scope_origin origin;
+    char *path, *query;
+};
 
 static char *part(CURLU *u, CURLUPart what, unsigned flags) {
     char *text = NULL;
@@ -31,11 +34,12 @@ static int is_ascii(const char *text) {
 }
 
 /*
- * `host`: as the URL has it.  Names in other letters are put into ASCII (RFC 5891) only for who runs the walk: libcurl 7.88 loses memory over
- * names that can't be, and links hold anything.
+ * `host`: as the URL has it.  Names in other letters are put into ASCII (RFC 5891) only for who runs the walk: libcurl
+ * 7.88 loses memory over names that can't be, and links hold anything.
  */
 static int origin_of(CURLU *u, struct scope_origin *o, int by_hand) {
-    char *scheme = part(u, CURLUPART_SCHEME, 0), *host = part(u, CURLUPART_HOST, 0), *port = part(u, CURLUPART_PORT, CURLU_DEFAULT_PORT);
+    char *scheme = part(u, CURLUPART_SCHEME, 0), *host = part(u, CURLUPART_HOST, 0),
+         *port = part(u, CURLUPART_PORT, CURLU_DEFAULT_PORT);
     int ok = scheme && host && port && *host && strlen(host) < sizeof o->host;
 
     if (ok) {
@@ -51,8 +55,10 @@ static int origin_of(CURLU *u, struct scope_origin *o, int by_hand) {
             if (ok) scope_lower(o->host, ascii);
             curl_free(ascii);
         }
-        if (is_ascii(o->host) && strspn(o->host, "abcdefghijklmnopqrstuvwxyz0123456789-._:[]") != strlen(o->host)) ok = 0;
-        if (n == (o->https ? 443 : 80)) snprintf(o->name, sizeof o->name, "%s://%s", o->https ? "https" : "http", o->host);
+        if (is_ascii(o->host) && strspn(o->host, "abcdefghijklmnopqrstuvwxyz0123456789-._:[]") != strlen(o->host))
+            ok = 0;
+        if (n == (o->https ? 443 : 80))
+            snprintf(o->name, sizeof o->name, "%s://%s", o->https ? "https" : "http", o->host);
         else snprintf(o->name, sizeof o->name, "%s://%s:%lu", o->https ? "https" : "http", o->host, n);
     }
     curl_free(scheme);
@@ -68,7 +74,8 @@ static int take_apart(const char *url, struct parts *p, int by_hand) {
 
     memset(p, 0, sizeof *p);
     if (!u) return 0;
-    ok = curl_url_set(u, CURLUPART_URL, url, CURLU_PATH_AS_IS | CURLU_URLENCODE) == CURLUE_OK && origin_of(u, &p->origin, by_hand);
+    ok = curl_url_set(u, CURLUPART_URL, url, CURLU_PATH_AS_IS | CURLU_URLENCODE) == CURLUE_OK &&
+         origin_of(u, &p->origin, by_hand);
     if (ok) {
         p->path = part(u, CURLUPART_PATH, 0);
         p->query = part(u, CURLUPART_QUERY, 0);
@@ -116,7 +123,7 @@ static int names_user(const char *url) {
 }
 
 const char *scope_add(struct scope *s, const char *url, struct scope_place *place) {
-    char address[sizeof ((struct scope_origin *)0)->host + 8];
+    char address[sizeof((struct scope_origin *)0)->host + 8];
     const char *wrong = NULL;
     struct parts p;
     uint16_t i;
@@ -131,13 +138,13 @@ const char *scope_add(struct scope *s, const char *url, struct scope_place *plac
         if (i == s->n) s->origin[s->n++] = p.origin;
         place->origin = i;
         snprintf(address, sizeof address, "%s:%u", p.origin.host, p.origin.port);
-        scope_give(s, address);             /* if it is one */
+        scope_give(s, address); /* if it is one */
     }
     put_together(&p);
     return wrong;
 }
 
-/* ---- links ------------------------------------------------------------------------------------------------------------------- */
+/* ---- links ------------------------------------------------------------------------------------------------------- */
 
 static size_t scheme_length(const char *ref, size_t n) {
     size_t i = 0;
@@ -173,7 +180,8 @@ static enum scope_answer resolve_whole(const struct scope *s, const char *url, s
 }
 
 /* RFC 3986, 5.2.2, for references without an authority; the spelling resolves their dots. */
-static enum scope_answer resolve_path(const struct scope_place *base, const char *ref, size_t n, struct scope_place *out) {
+static enum scope_answer resolve_path(const struct scope_place *base, const char *ref, size_t n,
+                                      struct scope_place *out) {
     char text[4 * PAGES_TARGET_MAX];
     const char *query = memchr(base->target, '?', base->length);
     size_t keep = query ? (size_t)(query - base->target) : base->length;
@@ -187,7 +195,8 @@ static enum scope_answer resolve_path(const struct scope_place *base, const char
     return scope_spell(out, text, keep + n);
 }
 
-enum scope_answer scope_resolve(const struct scope *s, const struct scope_place *base, const char *ref, size_t n, struct scope_place *out) {
+enum scope_answer scope_resolve(const struct scope *s, const struct scope_place *base, const char *ref, size_t n,
+                                struct scope_place *out) {
     static const char *const web[] = { "http", "https", NULL };
     static const char *const harmless[] = { "mailto", "javascript", "data", "tel", "sms", "about", "blob", NULL };
     char text[3 * PAGES_TARGET_MAX + 1];
@@ -203,8 +212,7 @@ enum scope_answer scope_resolve(const struct scope *s, const struct scope_place 
     /* As browsers do: line ends and TABs inside a link are not part of it. */
     if (!scheme && n > 1 && ref[0] == '/' && ref[1] == '/' && base)
         used = (size_t)sprintf(text, "%s:", s->origin[base->origin].https ? "https" : "http");
-    for (size_t i = 0; i < n; i++)
-        /* libcurl would make a + of a space in a query. */
+    for (size_t i = 0; i < n; i++) /* libcurl would make a + of a space in a query. */
         if (ref[i] == ' ') used += (size_t)sprintf(text + used, "%%20");
         else if (!strchr("\t\r\n", ref[i])) text[used++] = ref[i];
         else if (!ref[i]) return SCOPE_NOT_A_URL;
@@ -215,28 +223,43 @@ enum scope_answer scope_resolve(const struct scope *s, const struct scope_place 
 }
 
 const char *scope_reason(enum scope_answer a) {
-    static const char *const reason[] = { "in scope", "nothing to ask for", "another site", "scheme is not http or https", "names a user",
-                                          "too long", "not a URL" };
+    static const char *const reason[] = { "in scope",     "nothing to ask for",
+                                          "another site", "scheme is not http or https",
+                                          "names a user", "too long",
+                                          "not a URL" };
     return reason[a];
 }
 
-/* ---- addresses --------------------------------------------------------------------------------------------------------------- */
+/* ---- addresses --------------------------------------------------------------------------------------------------- */
 
-enum range { PUBLIC, PRIVATE, NEVER };      /* NEVER: unless written out by who runs it */
+enum range { PUBLIC, PRIVATE, NEVER }; /* NEVER: unless written out by who runs it */
 
-struct net { uint8_t address[16]; uint8_t bits; uint8_t range; };
+struct net {
+    uint8_t address[16];
+    uint8_t bits;
+    uint8_t range;
+};
 
 /* RFC 6890 and its successors (IANA's special-purpose registries), the first that fits. */
 static const struct net nets4[] = {
-    { { 0 }, 8, NEVER },               { { 10 }, 8, PRIVATE },             { { 100, 64 }, 10, PRIVATE },       { { 127 }, 8, PRIVATE },
-    { { 169, 254 }, 16, NEVER },       { { 172, 16 }, 12, PRIVATE },       { { 192, 0, 0 }, 24, NEVER },       { { 192, 0, 2 }, 24, PRIVATE },
-    { { 192, 88, 99 }, 24, NEVER },    { { 192, 168 }, 16, PRIVATE },      { { 198, 18 }, 15, PRIVATE },       { { 198, 51, 100 }, 24, PRIVATE },
-    { { 203, 0, 113 }, 24, PRIVATE },  { { 224 }, 3, NEVER },
+    { { 0 }, 8, NEVER },
+    { { 10 }, 8, PRIVATE },
+    { { 100, 64 }, 10, PRIVATE },
+    { { 127 }, 8, PRIVATE },
+    { { 169, 254 }, 16, NEVER },
+    { { 172, 16 }, 12, PRIVATE },
+    { { 192, 0, 0 }, 24, NEVER },
+    { { 192, 0, 2 }, 24, PRIVATE },
+    { { 192, 88, 99 }, 24, NEVER },
+    { { 192, 168 }, 16, PRIVATE },
+    { { 198, 18 }, 15, PRIVATE },
+    { { 198, 51, 100 }, 24, PRIVATE },
+    { { 203, 0, 113 }, 24, PRIVATE },
+    { { 224 }, 3, NEVER },
 };
 static const struct net nets6[] = {
-    { { [15] = 1 }, 128, PRIVATE },                                 { { 0xfc }, 7, PRIVATE },
-    { { 0x20, 0x01, 0x0d, 0xb8 }, 32, PRIVATE },                    { { 0x3f, 0xff }, 20, PRIVATE },
-    { { 0x20, 0x01 }, 23, NEVER },                                  { { 0x20 }, 3, PUBLIC },
+    { { [15] = 1 }, 128, PRIVATE },  { { 0xfc }, 7, PRIVATE },      { { 0x20, 0x01, 0x0d, 0xb8 }, 32, PRIVATE },
+    { { 0x3f, 0xff }, 20, PRIVATE }, { { 0x20, 0x01 }, 23, NEVER }, { { 0x20 }, 3, PUBLIC },
 };
 
 static enum range range_in(const struct net *nets, size_t n, const uint8_t *address, enum range otherwise) {
@@ -267,7 +290,9 @@ static in_port_t *port_of(struct sockaddr_storage *a) {
 /* The same address and, if b has one, port; both are laid out alike. */
 static int same_address(const struct sockaddr *a, const struct sockaddr_storage *b) {
     if (a->sa_family != b->ss_family) return 0;
-    if (((const struct sockaddr_in *)b)->sin_port && ((const struct sockaddr_in *)a)->sin_port != ((const struct sockaddr_in *)b)->sin_port) return 0;
+    if (((const struct sockaddr_in *)b)->sin_port &&
+        ((const struct sockaddr_in *)a)->sin_port != ((const struct sockaddr_in *)b)->sin_port)
+        return 0;
     if (a->sa_family == AF_INET)
         return !memcmp(&((const struct sockaddr_in *)a)->sin_addr, &((const struct sockaddr_in *)b)->sin_addr, 4);
     return !memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr, &((const struct sockaddr_in6 *)b)->sin6_addr, 16);
@@ -278,7 +303,8 @@ int scope_give(struct scope *s, const char *address) {
     char text[256];
     const char *colon = strrchr(address, ':'), *bracket = strchr(address, ']');
     size_t n = strlen(address);
-    uint16_t port = colon && (bracket ? colon > bracket : strchr(address, ':') == colon) ? (uint16_t)atoi(colon + 1) : 0;
+    uint16_t port =
+        colon && (bracket ? colon > bracket : strchr(address, ':') == colon) ? (uint16_t)atoi(colon + 1) : 0;
 
     if (s->ngiven == SCOPE_ORIGINS || n >= sizeof text) return -1;
     if (address[0] == '[') {
@@ -311,7 +337,8 @@ bool scope_allows(const struct scope *s, uint16_t origin, const struct sockaddr 
     enum range r;
 
     if (address->sa_family == AF_INET) r = range_of4((const uint8_t *)&((const struct sockaddr_in *)address)->sin_addr);
-    else if (address->sa_family == AF_INET6) r = range_of6((const uint8_t *)&((const struct sockaddr_in6 *)address)->sin6_addr);
+    else if (address->sa_family == AF_INET6)
+        r = range_of6((const uint8_t *)&((const struct sockaddr_in6 *)address)->sin6_addr);
     else return 0;
     if (r == PUBLIC || (r == PRIVATE && s->allow_private)) return 1;
     for (unsigned i = 0; i < s->ngiven; i++)

@@ -2,10 +2,11 @@
 /*
  * scope.h - what a walk may ask for, and of whom.
  *
- * A walk has origins (scheme, host, port), given by who runs it.  A link leads to a request only if it names one of them; the request is
- * then made from the origin's own name and the link's spelt target, never from the link's text, so that no two parsers can disagree about
- * whom it means.  Where a name leads is checked again when the connection is made, by the address itself: a name that changes its
- * mind between look-up and connect, or that stands for an address inside, leads nowhere.
+ * A walk has origins (scheme, host, port), given by who runs it.  A link leads to a request only if it names one of
+ * them; the request is then made from the origin's own name and the link's spelt target, never from the link's text, so
+ * that no two parsers can disagree about whom it means.  Where a name leads is checked again when the connection is
+ * made, by the address itself: a name that changes its mind between look-up and connect, or that stands for an address
+ * inside, leads nowhere.
  */
 #ifndef FAIRGATE_SCOPE_H
 #define FAIRGATE_SCOPE_H
@@ -53,11 +54,15 @@ enum scope_answer {
 /* Adds the URL's origin, if it is new; *place: where it stands.  NULL, or a sentence about what is wrong with it. */
 const char *scope_add(struct scope *s, const char *url, struct scope_place *place);
 
-/* An address, with a port or for all of them, that may be connected to whatever range it is in.  0, or -1 if it is none. */
+/*
+ * An address, with a port or for all of them, that may be connected to whatever range it is in.  0, or -1 if it is
+ * none.
+ */
 int         scope_give(struct scope *s, const char *address);
 
 /* Where the link `ref` of n bytes, found under base, leads.  base NULL: only whole URLs lead anywhere. */
-enum scope_answer scope_resolve(const struct scope *s, const struct scope_place *base, const char *ref, size_t n, struct scope_place *out);
+enum scope_answer scope_resolve(const struct scope *s, const struct scope_place *base, const char *ref, size_t n,
+                                struct scope_place *out);
 const char *scope_reason(enum scope_answer a);
 
 /* May a connection for this origin go there? */

@@ -16,7 +16,8 @@
 
 #define LINE_MAX_BYTES (4u * PAGES_TARGET_MAX)
 
-static const char *const columns[] = { "url", "body", "gzip", "br", "header", "spread", "samples", "depth", "checked", "modified", "flags", "etag" };
+static const char *const columns[] = { "url",     "body",  "gzip",    "br",       "header", "spread",
+                                       "samples", "depth", "checked", "modified", "flags",  "etag" };
 #define COLUMNS (sizeof columns / sizeof *columns)
 
 static int trouble_with(const char *stream) {
@@ -26,7 +27,7 @@ static int trouble_with(const char *stream) {
     return base_failed(error);
 }
 
-/* ---- reading row by row ------------------------------------------------------------------------------------------------------ */
+/* ---- reading row by row ------------------------------------------------------------------------------------------ */
 
 typedef int row_seen(void *context, const char *origin, const struct pages_row *row);
 
@@ -51,9 +52,12 @@ static void size_text(char *out, size_t room, uint64_t size) {
     else snprintf(out, room, "%" PRIu64, size);
 }
 
-/* ---- show -------------------------------------------------------------------------------------------------------------------- */
+/* ---- show -------------------------------------------------------------------------------------------------------- */
 
-struct shown { const char *prefix; uint64_t rows, bytes; };
+struct shown {
+    const char *prefix;
+    uint64_t rows, bytes;
+};
 
 static int show_row(void *context, const char *origin, const struct pages_row *row) {
     struct shown *s = context;
@@ -67,7 +71,8 @@ static int show_row(void *context, const char *origin, const struct pages_row *r
     if (t && localtime_r(&t, &tm)) strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm);
     s->rows++;
     if (row->body[PAGES_IDENTITY] != PAGES_UNKNOWN) s->bytes += row->body[PAGES_IDENTITY];
-    return printf("%12s %10s %10s %8" PRIu64 " %4" PRIu32 "  %-16s  %s\n", size[0], size[1], size[2], row->spread, row->samples, when, url) < 0;
+    return printf("%12s %10s %10s %8" PRIu64 " %4" PRIu32 "  %-16s  %s\n", size[0], size[1], size[2], row->spread,
+                  row->samples, when, url) < 0;
 }
 
 int tables_show(const char *path, const char *prefix) {
@@ -80,7 +85,7 @@ int tables_show(const char *path, const char *prefix) {
     return rc;
 }
 
-/* ---- check ------------------------------------------------------------------------------------------------------------------- */
+/* ---- check ------------------------------------------------------------------------------------------------------- */
 
 int tables_look(const char *path, FILE *found, char **error) {
     pages_reader_t *r = pages_reader_open(path, error);
@@ -94,7 +99,7 @@ int tables_look(const char *path, FILE *found, char **error) {
     return next == PAGES_BAD ? -1 : 0;
 }
 
-/* ---- export ------------------------------------------------------------------------------------------------------------------ */
+/* ---- export ------------------------------------------------------------------------------------------------------ */
 
 static int export_tsv(void *context, const char *origin, const struct pages_row *row) {
     char size[PAGES_CODINGS][24], flags[PAGES_FLAGS_ROOM];
@@ -102,9 +107,10 @@ static int export_tsv(void *context, const char *origin, const struct pages_row 
     (void)context;
     for (int c = 0; c < PAGES_CODINGS; c++) size_text(size[c], sizeof size[c], row->body[c]);
     pages_flags_text(row->flags, flags);
-    return printf("%s%s\t%s\t%s\t%s\t%" PRIu32 "\t%" PRIu64 "\t%" PRIu32 "\t%" PRIu32 "\t%" PRId64 "\t%" PRId64 "\t%s\t%s\n", origin, row->target,
-                  size[0], size[1], size[2], row->header, row->spread, row->samples, row->depth, row->checked, row->modified, flags,
-                  row->etag ? row->etag : "-") < 0;
+    return printf("%s%s\t%s\t%s\t%s\t%" PRIu32 "\t%" PRIu64 "\t%" PRIu32 "\t%" PRIu32 "\t%" PRId64 "\t%" PRId64
+                  "\t%s\t%s\n",
+                  origin, row->target, size[0], size[1], size[2], row->header, row->spread, row->samples, row->depth,
+                  row->checked, row->modified, flags, row->etag ? row->etag : "-") < 0;
 }
 
 static json_t *json_size(uint64_t size) { return size == PAGES_UNKNOWN ? json_null() : json_integer((json_int_t)size); }
@@ -129,7 +135,8 @@ static int export_json(void *context, const char *origin, const struct pages_row
     json_object_set_new(o, "modified", json_integer(row->modified));
     json_object_set_new(o, "flags", json_string(flags));
     /* A validator may hold bytes that are no text: those are left out. */
-    if (!row->etag || json_object_set_new(o, "etag", json_string(row->etag))) json_object_set_new(o, "etag", json_null());
+    if (!row->etag || json_object_set_new(o, "etag", json_string(row->etag)))
+        json_object_set_new(o, "etag", json_null());
     rc = json_dumpf(o, stdout, JSON_COMPACT) || putchar('\n') < 0;
     json_decref(o);
     return rc;
@@ -141,9 +148,13 @@ int tables_export(const char *path, enum tables_format format) {
     return each_row(path, format == TABLES_TSV ? export_tsv : export_json, NULL);
 }
 
-/* ---- import ------------------------------------------------------------------------------------------------------------------ */
+/* ---- import ------------------------------------------------------------------------------------------------------ */
 
-struct imported { struct walk *w; struct scope scope; struct scope_place place; };
+struct imported {
+    struct walk *w;
+    struct scope scope;
+    struct scope_place place;
+};
 
 static int tables_number_in(const char *text, uint64_t most, uint64_t *out) {
     char *end;
@@ -166,12 +177,14 @@ static const char *take_texts(struct imported *im, char *const *field) {
     if (wrong) return wrong;
     for (int c = 0; c < PAGES_CODINGS; c++) {
         row.body[c] = PAGES_UNKNOWN;
-        if (strcmp(field[1 + c], "-") && !tables_number_in(field[1 + c], PAGES_SIZE_MAX, &row.body[c])) return "body, gzip and br must be numbers of bytes, or -";
+        if (strcmp(field[1 + c], "-") && !tables_number_in(field[1 + c], PAGES_SIZE_MAX, &row.body[c]))
+            return "body, gzip and br must be numbers of bytes, or -";
     }
     for (int i = 0; i < 6; i++)
         if (!tables_number_in(field[4 + i], i == 1 ? PAGES_SIZE_MAX : UINT32_MAX, &n[i]))
             return "header, spread, samples, depth, checked and modified must be numbers";
-    if (!pages_flags_of(field[10], &row.flags) || row.flags & PAGES_UNASKED) return "flags must be letters of c, d, v in this order, or -";
+    if (!pages_flags_of(field[10], &row.flags) || row.flags & PAGES_UNASKED)
+        return "flags must be letters of c, d, v in this order, or -";
     if (row.etag && !pages_etag_fits(row.etag)) return "an etag must be of 1 to 256 visible characters, or -";
     row.header = (uint32_t)n[0];
     row.spread = n[1];
@@ -182,7 +195,8 @@ static const char *take_texts(struct imported *im, char *const *field) {
     row.target = im->place.target;
     row.target_length = im->place.length;
     row.etag_length = row.etag ? (uint32_t)strlen(row.etag) : 0;
-    if (walk_number_of_origin(im->w, im->scope.origin[0].name, &origin) || walk_take_row(im->w, origin, &row)) return "too many origins, or out of memory";
+    if (walk_number_of_origin(im->w, im->scope.origin[0].name, &origin) || walk_take_row(im->w, origin, &row))
+        return "too many origins, or out of memory";
     return NULL;
 }
 
@@ -211,8 +225,10 @@ static const char *take_json(struct imported *im, const char *line) {
         const json_t *value = json_object_get(o, columns[i]);
         field[i] = number[i];
         if (json_is_string(value)) field[i] = (char *)(uintptr_t)json_string_value(value);
-        else if (json_is_integer(value)) snprintf(number[i], sizeof number[i], "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-        else if (!i || (value && !json_is_null(value))) wrong = "values must be texts, whole numbers or null, and there must be a url";
+        else if (json_is_integer(value))
+            snprintf(number[i], sizeof number[i], "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        else if (!i || (value && !json_is_null(value)))
+            wrong = "values must be texts, whole numbers or null, and there must be a url";
         else strcpy(number[i], i >= 4 && i < 10 ? "0" : "-");
     }
     if (!wrong) wrong = take_texts(im, field);
@@ -221,7 +237,7 @@ static const char *take_json(struct imported *im, const char *line) {
 }
 
 int tables_import(const char *path, enum tables_format format) {
-    static struct imported im;      /* large, and there is one */
+    static struct imported im; /* large, and there is one */
     struct report *report = report_new(NULL, 1);
     char *line = NULL, head[512] = "";
     const char *wrong = NULL;
@@ -235,7 +251,8 @@ int tables_import(const char *path, enum tables_format format) {
     }
     im.w = walk_blank(report);
     if (!im.w) return base_failed(NULL);
-    for (size_t i = 0; i < COLUMNS; i++) snprintf(head + strlen(head), sizeof head - strlen(head), "%s%s", i ? "\t" : "", columns[i]);
+    for (size_t i = 0; i < COLUMNS; i++)
+        snprintf(head + strlen(head), sizeof head - strlen(head), "%s%s", i ? "\t" : "", columns[i]);
     while (!wrong && (n = getline(&line, &room, stdin)) > 0) {
         number++;
         while (n && (line[n - 1] == '\n' || line[n - 1] == '\r')) line[--n] = 0;
@@ -252,11 +269,16 @@ int tables_import(const char *path, enum tables_format format) {
     return rc;
 }
 
-/* ---- diff -------------------------------------------------------------------------------------------------------------------- */
+/* ---- diff -------------------------------------------------------------------------------------------------------- */
 
-struct compared { struct walk *w; uint64_t added, gone, changed; };
+struct compared {
+    struct walk *w;
+    uint64_t added, gone, changed;
+};
 
-static int same_sizes(const struct url *u, const struct pages_row *row) { return !memcmp(u->body, row->body, sizeof u->body); }
+static int same_sizes(const struct url *u, const struct pages_row *row) {
+    return !memcmp(u->body, row->body, sizeof u->body);
+}
 
 static int compare_row(void *context, const char *origin, const struct pages_row *row) {
     struct compared *c = context;
@@ -266,7 +288,8 @@ static int compare_row(void *context, const char *origin, const struct pages_row
     struct url *u;
 
     size_text(is, sizeof is, row->body[PAGES_IDENTITY]);
-    if (!walk_number_of_origin(c->w, origin, &number)) i = urls_find(c->w->urls, number, row->target, row->target_length);
+    if (!walk_number_of_origin(c->w, origin, &number))
+        i = urls_find(c->w->urls, number, row->target, row->target_length);
     if (i == URLS_NONE) {
         c->added++;
         return printf("+ %s%s %s\n", origin, row->target, is) < 0;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tables.h - the commands about a page-size table: each returns the program's exit status (base_command.h) and says on standard error what is wrong. */
+/*
+ * tables.h - the commands about a page-size table: each returns the program's exit status (base_command.h) and says on
+ * standard error what is wrong.
+ */
 #ifndef FAIRGATE_TABLES_H
 #define FAIRGATE_TABLES_H
 

@@ -10,13 +10,16 @@
 
 #define SEGMENTS_MAX 256u
 
-struct count { uint64_t pattern; uint32_t n; };     /* n = 0: free */
+struct count {
+    uint64_t pattern;
+    uint32_t n;
+}; /* n = 0: free */
 
 struct traps {
     struct traps_bounds bounds;
-    struct count       *count;
-    uint32_t            used, room;                 /* room: a power of two */
-    uint64_t            key[2];
+    struct count *count;
+    uint32_t used, room; /* room: a power of two */
+    uint64_t key[2];
 };
 
 struct traps *traps_new(const struct traps_bounds *b) {
@@ -40,7 +43,8 @@ void traps_free(struct traps **t) {
 }
 
 static int is_session(const char *name, size_t n) {
-    static const char *const names[] = { "phpsessid", "jsessionid", "sessionid", "session_id", "oscsid", "zenid", "cfid", "cftoken", NULL };
+    static const char *const names[] = { "phpsessid", "jsessionid", "sessionid", "session_id", "oscsid",
+                                         "zenid",     "cfid",       "cftoken",   NULL };
 
     for (const char *const *s = names; *s; s++)
         if (strlen(*s) == n && !strncasecmp(*s, name, n)) return 1;
@@ -89,7 +93,8 @@ static const char *path_refusal(const struct traps_bounds *b, const char *target
         if (end > at) {
             uint32_t same = 0;
             if (count == b->segments || count == SEGMENTS_MAX) return "more segments than --max-segments";
-            for (uint32_t i = 0; i < count; i++) same += length[i] == end - at && !memcmp(segment[i], target + at, end - at);
+            for (uint32_t i = 0; i < count; i++)
+                same += length[i] == end - at && !memcmp(segment[i], target + at, end - at);
             if (same >= b->repeats) return "the same segment more often than --max-repeats";
             segment[count] = target + at;
             length[count++] = end - at;
@@ -124,7 +129,8 @@ const char *traps_refuse(struct traps *t, const char *origin, const char *target
     if (wrong || !memchr(target, '?', n)) return wrong;
     if (t->used >= t->room / 4 * 3 && !more_room(t)) return "out of memory";
     pages_keys(t->key, origin, target, n, &keys);
-    for (i = (uint32_t)keys.pattern & (t->room - 1); t->count[i].n && t->count[i].pattern != keys.pattern;) i = (i + 1) & (t->room - 1);
+    for (i = (uint32_t)keys.pattern & (t->room - 1); t->count[i].n && t->count[i].pattern != keys.pattern;)
+        i = (i + 1) & (t->room - 1);
     if (t->count[i].n >= t->bounds.pattern) return "more URLs of one pattern than --max-pattern";
     t->used += !t->count[i].n;
     t->count[i].pattern = keys.pattern;

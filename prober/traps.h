@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * traps.h - bounds that keep a walk out of sites without an end: paths that grow, the permutations of a query, calendars, session ids.
+ * traps.h - bounds that keep a walk out of sites without an end: paths that grow, the permutations of a query,
+ * calendars, session ids.
  *
- * A site is not told from a trap by guessing what it means but by counting: how long, how deep, how often the same again.  What a bound
- * leaves out is still estimated by the gateway: by its pattern (pages/pages_keys.h) and its directory.
+ * A site is not told from a trap by guessing what it means but by counting: how long, how deep, how often the same
+ * again.  What a bound leaves out is still estimated by the gateway: by its pattern (pages/pages_keys.h) and its
+ * directory.
  */
 #ifndef FAIRGATE_TRAPS_H
 #define FAIRGATE_TRAPS_H

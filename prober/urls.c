@@ -9,11 +9,11 @@
 
 struct urls {
     struct url *url;
-    char       *text;           /* NUL behind each */
-    uint32_t   *slot;           /* numbers, open addressing; URLS_NONE = free */
-    uint32_t    n, room, slots; /* slots: a power of two */
-    uint64_t    used, text_room;
-    uint64_t    seed;           /* whoever writes links can't choose what falls together */
+    char *text;              /* NUL behind each */
+    uint32_t *slot;          /* numbers, open addressing; URLS_NONE = free */
+    uint32_t n, room, slots; /* slots: a power of two */
+    uint64_t used, text_room;
+    uint64_t seed; /* whoever writes links can't choose what falls together */
 };
 
 struct urls *urls_new(void) {
@@ -38,9 +38,13 @@ void urls_free(struct urls **u) {
 }
 
 uint32_t urls_count(const struct urls *u) { return u->n; }
-struct url *urls_at(struct urls *u, uint32_t i) { return &u->url[i]; }
+struct url *urls_at(struct urls *u, uint32_t i) {
+    return &u->url[i];
+}
 const char *urls_target(const struct urls *u, uint32_t i) { return u->text + u->url[i].text; }
-const char *urls_etag(const struct urls *u, uint32_t i) { return u->url[i].etag == NO_TEXT ? NULL : u->text + u->url[i].etag; }
+const char *urls_etag(const struct urls *u, uint32_t i) {
+    return u->url[i].etag == NO_TEXT ? NULL : u->text + u->url[i].etag;
+}
 
 /* Multiply and fold, eight bytes a step, from a seed of this run. */
 static uint32_t urls_hash_of(const struct urls *u, uint16_t origin, const char *p, size_t n) {
@@ -61,7 +65,8 @@ static uint32_t urls_hash_of(const struct urls *u, uint16_t origin, const char *
 static uint32_t *urls_place_of(const struct urls *u, uint32_t hash, uint16_t origin, const char *target, size_t n) {
     for (uint32_t i = hash & (u->slots - 1);; i = (i + 1) & (u->slots - 1)) {
         const struct url *url = u->slot[i] == URLS_NONE ? NULL : &u->url[u->slot[i]];
-        if (!url || (url->hash == hash && url->origin == origin && url->length == n && !memcmp(u->text + url->text, target, n)))
+        if (!url ||
+            (url->hash == hash && url->origin == origin && url->length == n && !memcmp(u->text + url->text, target, n)))
             return &u->slot[i];
     }
 }
@@ -82,7 +87,10 @@ static int more_slots(struct urls *u) {
     return 1;
 }
 
-/* By a quarter at a time: what is not used yet is paid for by nobody but the last step's copy, and large blocks are moved, not copied. */
+/*
+ * By a quarter at a time: what is not used yet is paid for by nobody but the last step's copy, and large blocks are
+ * moved, not copied.
+ */
 static int more_text(struct urls *u, size_t n) {
     uint64_t room = u->text_room;
     char *text;
@@ -128,7 +136,11 @@ uint32_t urls_add(struct urls *u, uint16_t origin, const char *target, size_t n,
         place = urls_place_of(u, hash, origin, target, n);
     }
     url = &u->url[u->n];
-    *url = (struct url){ .text = keep_text(u, target, n), .etag = NO_TEXT, .hash = hash, .length = (uint16_t)n, .origin = origin,
+    *url = (struct url){ .text = keep_text(u, target, n),
+                         .etag = NO_TEXT,
+                         .hash = hash,
+                         .length = (uint16_t)n,
+                         .origin = origin,
                          .body = { PAGES_UNKNOWN, PAGES_UNKNOWN, PAGES_UNKNOWN } };
     *fresh = 1;
     return *place = u->n++;

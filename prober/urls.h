@@ -2,9 +2,9 @@
 /*
  * urls.h - every URL that a walk has met, each once, in the order in which they were met: the set and the queue in one.
  *
- * A URL is an origin (scope.h) and a target in the spelling of pages/pages_url.h.  One record of 72 bytes, its text, and 6 bytes of hash on
- * average; numbers of URLs stay what they are.  What is to be asked for next is the next number: links are followed breadth first without
- * a queue of their own.
+ * A URL is an origin (scope.h) and a target in the spelling of pages/pages_url.h.  One record of 72 bytes, its text,
+ * and 6 bytes of hash on average; numbers of URLs stay what they are.  What is to be asked for next is the next number:
+ * links are followed breadth first without a queue of their own.
  */
 #ifndef FAIRGATE_URLS_H
 #define FAIRGATE_URLS_H
@@ -39,8 +39,12 @@ struct url  *urls_at(struct urls *u, uint32_t i);       /* valid until the next 
 const char  *urls_target(const struct urls *u, uint32_t i);
 const char  *urls_etag(const struct urls *u, uint32_t i);       /* NULL = none */
 uint32_t     urls_find(const struct urls *u, uint16_t origin, const char *target, size_t n);
-/* The URL's number; URLS_NONE when out of memory or room (2^32 bytes of text, PAGES_ROWS_MAX URLs).  *fresh: it was not known. */
+/*
+ * The URL's number; URLS_NONE when out of memory or room (2^32 bytes of text, PAGES_ROWS_MAX URLs).  *fresh: it was not
+ * known.
+ */
 uint32_t     urls_add(struct urls *u, uint16_t origin, const char *target, size_t n, int *fresh);
-int          urls_set_etag(struct urls *u, uint32_t i, const char *etag, size_t n);     /* 0, or -1 when out of memory */
+/* 0, or -1 when out of memory */
+int          urls_set_etag(struct urls *u, uint32_t i, const char *etag, size_t n);
 
 #endif

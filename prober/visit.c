@@ -17,10 +17,11 @@
 
 #include "visit_impl.h"
 
-#define SHORT_BODY   65536u     /* a body that holds no links and is no longer comes to its end: a connection is worth more */
-#define RETRY_AFTER  2.0        /* seconds after a server's error */
+/* a body that holds no links and is no longer comes to its end: a connection is worth more */
+#define SHORT_BODY  65536u
+#define RETRY_AFTER 2.0 /* seconds after a server's error */
 
-/* ---- asking ------------------------------------------------------------------------------------------------------------------ */
+/* ---- asking ------------------------------------------------------------------------------------------------------ */
 
 struct visit *visits_new(struct walk *w) {
     struct visit *all = calloc(w->s->connections, sizeof *all);
@@ -41,10 +42,13 @@ static int is_packed_sitemap(const char *target) {
 
 /* By its name it is large and holds no links: worth a HEAD first, even if a link called it a page. */
 static int named_like_a_file(const char *target) {
-    static const char *const endings[] = { ".jpg", ".jpeg", ".png", ".gif", ".webp", ".avif", ".svg", ".ico", ".pdf", ".zip", ".gz", ".xz", ".bz2",
-        ".zst", ".7z", ".rar", ".tar", ".tgz", ".iso", ".img", ".deb", ".rpm", ".exe", ".msi", ".dmg", ".apk", ".mp3", ".mp4", ".m4a", ".m4v", ".webm",
-        ".ogg", ".ogv", ".wav", ".flac", ".avi", ".mov", ".mkv", ".doc", ".docx", ".xls", ".xlsx", ".ppt", ".pptx", ".odt", ".ods", ".odp", ".csv",
-        ".woff", ".woff2", ".ttf", ".otf", ".eot", ".js", ".mjs", ".json", ".wasm", ".map", ".txt", NULL };
+    static const char *const endings[] = {
+        ".jpg",  ".jpeg",  ".png", ".gif",  ".webp", ".avif", ".svg",  ".ico",  ".pdf",  ".zip", ".gz",   ".xz",
+        ".bz2",  ".zst",   ".7z",  ".rar",  ".tar",  ".tgz",  ".iso",  ".img",  ".deb",  ".rpm", ".exe",  ".msi",
+        ".dmg",  ".apk",   ".mp3", ".mp4",  ".m4a",  ".m4v",  ".webm", ".ogg",  ".ogv",  ".wav", ".flac", ".avi",
+        ".mov",  ".mkv",   ".doc", ".docx", ".xls",  ".xlsx", ".ppt",  ".pptx", ".odt",  ".ods", ".odp",  ".csv",
+        ".woff", ".woff2", ".ttf", ".otf",  ".eot",  ".js",   ".mjs",  ".json", ".wasm", ".map", ".txt",  NULL
+    };
     size_t n = strcspn(target, "?");
 
     for (const char *const *e = endings; *e; e++) {
@@ -69,7 +73,12 @@ int visits_running(const struct walk *w) {
 }
 
 void visit_fetch(struct visit *v, const char *target, const char *etag, uint32_t modified) {
-    struct fetch_request r = { .origin = v->robots ? v->base.origin : v->origin, .target = target, .head = v->head, .coding = v->coding, .etag = etag, .modified = modified,
+    struct fetch_request r = { .origin = v->robots ? v->base.origin : v->origin,
+                               .target = target,
+                               .head = v->head,
+                               .coding = v->coding,
+                               .etag = etag,
+                               .modified = modified,
                                .context = v };
 
     /* As many connections as visits: there is one. */
@@ -95,7 +104,8 @@ static void visit_ask(struct visit *v, enum step step) {
     v->base.length = u->length;
     memcpy(v->base.target, urls_target(v->w->urls, v->url), u->length + 1u);
     v->base_set = v->base_outside = 0;
-    visit_fetch(v, v->base.target, v->conditional ? urls_etag(v->w->urls, v->url) : NULL, v->conditional ? u->modified : 0);
+    visit_fetch(v, v->base.target, v->conditional ? urls_etag(v->w->urls, v->url) : NULL,
+                v->conditional ? u->modified : 0);
 }
 
 static void begin_visit(struct visit *v, uint16_t origin) {
@@ -154,7 +164,7 @@ void visit_start_robots(struct walk *w, uint16_t origin, const char *target) {
     visit_fetch(v, v->base.target, NULL, 0);
 }
 
-/* ---- what an answer tells ------------------------------------------------------------------------------------------------------ */
+/* ---- what an answer tells ---------------------------------------------------------------------------------------- */
 
 /* The visit is over.  state: URL_NOTHING also takes the size away that was known before. */
 static void visit_conclude(struct visit *v, enum url_state state) {
@@ -183,7 +193,8 @@ static void put_off(struct visit *v, double seconds, int counts, const char *why
 static uint64_t rounded(double x) { return x < 0 ? 0 : (uint64_t)(x + 0.5); }
 
 /*
- * The mean over what this run saw and, if it varies, what earlier ones did; the spread is the root of the mean square about the new mean.
+ * The mean over what this run saw and, if it varies, what earlier ones did; the spread is the root of the mean square
+ * about the new mean.
  */
 static void visit_settle(struct visit *v) {
     struct url *u = urls_at(v->w->urls, v->url);
@@ -233,7 +244,8 @@ static void count_sample(struct visit *v, uint64_t plain) {
 
 /* A client that takes br too gets what one gets that takes gzip, unless the server packs with br. */
 static void note_packed(struct visit *v, enum pages_coding coding, uint64_t bytes) {
-    if (coding == PAGES_IDENTITY) coding = PAGES_GZIP;      /* packed with something else: no client of ours tells it apart */
+    /* packed with something else: no client of ours tells it apart */
+    if (coding == PAGES_IDENTITY) coding = PAGES_GZIP;
     v->packed = coding;
     v->size[coding] = bytes;
     if (coding == PAGES_GZIP) v->size[PAGES_BR] = bytes;
@@ -245,7 +257,8 @@ static int holds_links(const struct fetch_answer *a) { return a->type != FETCH_O
 
 static void head_told(struct visit *v, const struct fetch_answer *a) {
     if (v->step == ASK) note_header(v, a);
-    if (a->length == FETCH_UNKNOWN || (v->step == ASK && (holds_links(a) || !a->length || (a->packable && !a->coded)))) {
+    if (a->length == FETCH_UNKNOWN ||
+        (v->step == ASK && (holds_links(a) || !a->length || (a->packable && !a->coded)))) {
         if (v->step != ASK) v->head = 0;
         ask_later(v, v->step == ASK ? BODY : v->step);
         return;
@@ -287,14 +300,16 @@ static void body_told(struct visit *v, const struct fetch_answer *a) {
         v->packed_sum += (double)a->wire;
         note_packed(v, a->coding, rounded(v->packed_sum / ++v->packed_samples));
     }
-    if (v->step != PLAIN && may_vary(a) && v->samples < v->w->s->samples && !(v->samples > 1 && same)) ask_later(v, AGAIN);
+    if (v->step != PLAIN && may_vary(a) && v->samples < v->w->s->samples && !(v->samples > 1 && same))
+        ask_later(v, AGAIN);
     else if (v->packed == PAGES_BR) ask_later(v, GZIP);
     else visit_settle(v);
 }
 
 static void broken_off(struct visit *v, const struct fetch_answer *a) {
     if (a->status == 200 && a->length != FETCH_UNKNOWN && !a->coded) {
-        if (a->length > v->w->s->max_bytes && holds_links(a)) visit_refused(v, "larger than --max-bytes: its size is known, its links are not");
+        if (a->length > v->w->s->max_bytes && holds_links(a))
+            visit_refused(v, "larger than --max-bytes: its size is known, its links are not");
         note_header(v, a);
         v->size[PAGES_IDENTITY] = a->length;
         count_sample(v, a->length);
@@ -312,19 +327,19 @@ static void unusual(struct visit *v, const struct fetch_answer *a) {
 
     snprintf(why, sizeof why, "status %u", a->status);
     if (v->samples && a->status != 429 && a->status != 503) {
-        visit_settle(v);          /* what was to be known besides is not to be had */
+        visit_settle(v); /* what was to be known besides is not to be had */
     } else if (a->status == 304 && v->conditional) {
         urls_at(w->urls, v->url)->checked = (uint32_t)w->now;
         visit_conclude(v, URL_KNOWN);
     } else if (a->status >= 300 && a->status < 400) {
         if (a->location[0]) visit_follow(v, a->location, strlen(a->location), (u->flags & PAGES_DOCUMENT) != 0);
-        if (w->over) v->busy = 0;       /* as of a document that was not read to its end */
+        if (w->over) v->busy = 0; /* as of a document that was not read to its end */
         else visit_conclude(v, URL_NOTHING);
     } else if (a->status == 429 || a->status == 503) {
         walk_pause(w, v->origin, a->retry_after, why);
         put_off(v, 0, 0, "asked not to come so often, to the end");
     } else if (v->head && a->status != 410 && a->status != 401) {
-        ask_later(v, BODY);       /* not everybody knows HEAD */
+        ask_later(v, BODY); /* not everybody knows HEAD */
     } else if (a->status >= 500) {
         put_off(v, RETRY_AFTER, 1, "the server can't answer it");
     } else {
@@ -336,7 +351,7 @@ static void url_done(struct visit *v, const struct fetch_answer *a) {
     struct walk *w = v->w;
 
     visit_end_links(v, a->end == FETCH_WHOLE || a->end == FETCH_CUT);
-    if (v->ended) {         /* it stays to be asked for: the next walk needs its links */
+    if (v->ended) { /* it stays to be asked for: the next walk needs its links */
         v->busy = 0;
         return;
     }
@@ -345,7 +360,8 @@ static void url_done(struct visit *v, const struct fetch_answer *a) {
     case FETCH_REFUSED:
         w->manners[v->origin].state = ORIGIN_LOST;
         w->bounded = 1;
-        visit_refused(v, "its name leads to an address outside the scope; --allow-private lets names lead to private ones");
+        visit_refused(
+            v, "its name leads to an address outside the scope; --allow-private lets names lead to private ones");
         v->busy = 0;
         break;
     case FETCH_FAILED:
@@ -364,7 +380,7 @@ static void url_done(struct visit *v, const struct fetch_answer *a) {
     }
 }
 
-/* ---- calls of the fetcher ------------------------------------------------------------------------------------------------------ */
+/* ---- calls of the fetcher ---------------------------------------------------------------------------------------- */
 
 static int visit_on_header(void *context, const struct fetch_answer *a) {
     struct visit *v = context;

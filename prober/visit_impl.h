@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* visit_impl.h - what the files of a visit share: visit.c (its requests), visit_links.c (what a document holds), visit_robots.c. */
+/*
+ * visit_impl.h - what the files of a visit share: visit.c (its requests), visit_links.c (what a document holds),
+ * visit_robots.c.
+ */
 #ifndef FAIRGATE_VISIT_IMPL_H
 #define FAIRGATE_VISIT_IMPL_H
 
@@ -21,7 +24,8 @@ struct visit {
     uint32_t            url;
     uint16_t            origin;
     unsigned            samples, packed_samples;
-    char                etag[PAGES_ETAG_MAX + 1];   /* of the answer that is being learnt from: the table's only when its size is known */
+    /* of the answer that is being learnt from: the table's only when its size is known */
+    char                etag[PAGES_ETAG_MAX + 1];
     uint32_t            header, modified;
     int                 cookie;
     double              sum, squares, packed_sum;

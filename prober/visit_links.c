@@ -5,7 +5,8 @@
 #include "visit_impl.h"
 
 void visit_url(const struct visit *v, char *out, size_t room) {
-    snprintf(out, room, "%s%.*s", walk_origin(v->w, v->origin), (int)PAGES_TARGET_MAX, v->robots ? v->base.target : urls_target(v->w->urls, v->url));
+    snprintf(out, room, "%s%.*s", walk_origin(v->w, v->origin), (int)PAGES_TARGET_MAX,
+             v->robots ? v->base.target : urls_target(v->w->urls, v->url));
 }
 
 void visit_refused(const struct visit *v, const char *why) {
@@ -33,7 +34,7 @@ static void on_link(void *context, const char *ref, size_t n, enum links_kind ki
         if (kind == LINKS_OBJECT || !links_nofollow(v->links)) visit_follow(v, ref, n, kind == LINKS_DOCUMENT);
         return;
     }
-    if (v->base_set++) return;      /* only the first counts */
+    if (v->base_set++) return; /* only the first counts */
     a = scope_resolve(v->w->scope, &v->base, ref, n, &v->found);
     if (a == SCOPE_IN) v->base = v->found;
     else if (a != SCOPE_IGNORED) v->base_outside = 1;
@@ -46,7 +47,9 @@ static int begin_links(struct visit *v, const struct fetch_answer *a, const char
     enum links_type type = a->type == FETCH_HTML ? LINKS_HTML : a->type == FETCH_CSS ? LINKS_CSS : LINKS_SITEMAP;
 
     if (a->type == FETCH_OTHER) {
-        if (v->gz_looked || n < 2 || memcmp(data, "\x1f\x8b", 2) || !(urls_at(v->w->urls, v->url)->flags & PAGES_DOCUMENT)) return 0;
+        if (v->gz_looked || n < 2 || memcmp(data, "\x1f\x8b", 2) ||
+            !(urls_at(v->w->urls, v->url)->flags & PAGES_DOCUMENT))
+            return 0;
         memset(&v->gz, 0, sizeof v->gz);
         if (inflateInit2(&v->gz, 15 + 16) != Z_OK) return 0;
         v->gz_open = 1;

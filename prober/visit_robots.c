@@ -5,7 +5,7 @@
 
 #include "visit_impl.h"
 
-#define ROBOTS_HOPS 5u          /* redirects (RFC 9309, 2.3.1.2) */
+#define ROBOTS_HOPS 5u /* redirects (RFC 9309, 2.3.1.2) */
 
 int visit_robots_body(struct visit *v, const struct fetch_answer *a, const char *data, size_t n) {
     struct manners *m = &v->w->manners[v->origin];
@@ -16,7 +16,7 @@ int visit_robots_body(struct visit *v, const struct fetch_answer *a, const char 
     if (n > ROBOTS_MAX - m->length) n = ROBOTS_MAX - m->length;
     memcpy(m->text + m->length, data, n);
     m->length += n;
-    return m->length == ROBOTS_MAX;     /* what stands behind does not count */
+    return m->length == ROBOTS_MAX; /* what stands behind does not count */
 }
 
 /* To any origin of the scope (2.3.1.2); the request goes there, the rules are ours. */
@@ -26,7 +26,8 @@ static int robots_redirected(struct visit *v, const struct fetch_answer *a) {
 
     if (!a->location[0] || m->redirects++ >= ROBOTS_HOPS ||
         scope_resolve(w->scope, &v->base, a->location, strlen(a->location), &v->found) != SCOPE_IN) {
-        report_line(w->report, "%s: robots.txt is redirected to where it can't be read: there is none, then", walk_origin(w, v->origin));
+        report_line(w->report, "%s: robots.txt is redirected to where it can't be read: there is none, then",
+                    walk_origin(w, v->origin));
         return 0;
     }
     v->base = v->found;
@@ -46,7 +47,8 @@ void visit_robots_done(struct visit *v, const struct fetch_answer *a) {
     if (a->end == FETCH_REFUSED) {
         m->state = ORIGIN_LOST;
         w->bounded = 1;
-        visit_refused(v, "its name leads to an address outside the scope; --allow-private lets names lead to private ones");
+        visit_refused(
+            v, "its name leads to an address outside the scope; --allow-private lets names lead to private ones");
     } else if (a->status == 200 && (a->end == FETCH_WHOLE || (a->end == FETCH_CUT && m->length == ROBOTS_MAX))) {
         m->robots = robots_parse(m->text ? m->text : "", m->length, "fairgate-prober");
         w->out_of_memory |= !m->robots;

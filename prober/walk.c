@@ -11,11 +11,11 @@
 
 #include "walk_impl.h"
 
-#define PAUSE_FIRST    5.0      /* seconds after the first 429, 503 or lost connection; twice as long each time after */
-#define PAUSE_MOST     300.0
-#define FAILURES_MOST  8u       /* in a row, and the origin is given up */
-#define TRIES          3u
-#define ROBOTS_TRIES   3u
+#define PAUSE_FIRST   5.0 /* seconds after the first 429, 503 or lost connection; twice as long each time after */
+#define PAUSE_MOST    300.0
+#define FAILURES_MOST 8u /* in a row, and the origin is given up */
+#define TRIES         3u
+#define ROBOTS_TRIES  3u
 
 double walk_clock(void) {
     struct timespec t;
@@ -32,7 +32,7 @@ bool walk_is_over(struct walk *w) {
     return w->over;
 }
 
-/* ---- what may be asked for --------------------------------------------------------------------------------------------------- */
+/* ---- what may be asked for --------------------------------------------------------------------------------------- */
 
 static int is_listed(const struct base_list *list, const char *target) {
     for (unsigned i = 0; i < list->n; i++)
@@ -95,12 +95,12 @@ void walk_found(struct walk *w, struct scope_place *place, unsigned depth, int d
         return;
     }
     why = refusal(w, place, depth);
-    if (w->over) return;        /* perhaps not all of it was looked at: whoever led here is read again */
+    if (w->over) return; /* perhaps not all of it was looked at: whoever led here is read again */
     if (why) {
         int n = snprintf(text, sizeof text, "%s%s", walk_origin(w, place->origin), place->target);
         if (why == MAX_PAGES) {
             w->bounded = 1;
-            w->rules[place->origin] = 0;        /* with more room it would be followed */
+            w->rules[place->origin] = 0; /* with more room it would be followed */
         }
         report_refused(w->report, text, n, why, from);
         return;
@@ -116,7 +116,7 @@ void walk_found(struct walk *w, struct scope_place *place, unsigned depth, int d
     if (document) u->flags |= PAGES_DOCUMENT;
 }
 
-/* ---- manners ----------------------------------------------------------------------------------------------------------------- */
+/* ---- manners ----------------------------------------------------------------------------------------------------- */
 
 int walk_later(struct walk *w, uint32_t url, double seconds, int counts) {
     struct url *u = urls_at(w->urls, url);
@@ -142,7 +142,8 @@ void walk_pause(struct walk *w, uint16_t origin, uint32_t retry_after, const cha
     struct manners *m = &w->manners[origin];
     double now = walk_clock(), seconds = retry_after ? fmin(retry_after, PAUSE_MOST) : m->backoff;
 
-    if (m->state == ORIGIN_LOST || now + seconds <= m->paused + 0.5) return;    /* others of the same moment said so already */
+    /* others of the same moment said so already */
+    if (m->state == ORIGIN_LOST || now + seconds <= m->paused + 0.5) return;
     if (++m->failures > FAILURES_MOST) {
         m->state = ORIGIN_LOST;
         w->bounded = 1;
@@ -173,7 +174,7 @@ static void walk_asked(struct walk *w, uint16_t origin, double now) {
     if (m->interval > 0) m->next = fmax(m->next, now - 0.01) + m->interval;
 }
 
-/* ---- what is next ------------------------------------------------------------------------------------------------------------ */
+/* ---- what is next ------------------------------------------------------------------------------------------------ */
 
 static int to_be_asked(struct walk *w, uint32_t i) {
     const struct url *u = urls_at(w->urls, i);
@@ -210,11 +211,12 @@ static uint32_t take_next(struct walk *w, double now, double *wait) {
 static int wait_ms(double seconds) { return seconds == WALK_IDLE || seconds > 0.25 ? 250 : (int)(seconds * 1000) + 1; }
 
 static void walk_show(struct walk *w) {
-    struct report_progress p = { fetch_requests(w->fetch), fetch_bytes(w->fetch), w->next - w->nagain, urls_count(w->urls) };
+    struct report_progress p = { fetch_requests(w->fetch), fetch_bytes(w->fetch), w->next - w->nagain,
+                                 urls_count(w->urls) };
     report_progress(w->report, &p);
 }
 
-/* ---- robots.txt and sitemaps --------------------------------------------------------------------------------------------------- */
+/* ---- robots.txt and sitemaps ------------------------------------------------------------------------------------- */
 
 static void ask_robots(struct walk *w, double now, double *wait) {
     for (uint16_t i = 0; i < w->scope->n; i++) {
@@ -225,7 +227,8 @@ static void ask_robots(struct walk *w, double now, double *wait) {
         if (m->failures >= ROBOTS_TRIES) {
             m->state = ORIGIN_LOST;
             w->bounded = 1;
-            report_line(w->report, "%s: its robots.txt could not be read, so nothing of it is asked for", walk_origin(w, i));
+            report_line(w->report, "%s: its robots.txt could not be read, so nothing of it is asked for",
+                        walk_origin(w, i));
         } else if (seconds > 0) {
             if (*wait == WALK_IDLE || seconds < *wait) *wait = seconds;
         } else if (visit_is_free(w)) {
@@ -261,7 +264,8 @@ static void add_sitemaps(struct walk *w) {
             w->manners[o].interval = delay;
             report_line(w->report, "%s: robots.txt asks for %.1f s between requests", walk_origin(w, o), delay);
         }
-        for (size_t i = 0; (url = robots_sitemap(w->manners[o].robots, i)) != NULL && i < 1000 && !walk_is_over(w); i++) walk_add_sitemap(w, url, o);
+        for (size_t i = 0; (url = robots_sitemap(w->manners[o].robots, i)) != NULL && i < 1000 && !walk_is_over(w); i++)
+            walk_add_sitemap(w, url, o);
     }
     for (unsigned i = 0; i < w->s->sitemap.n; i++) walk_add_sitemap(w, w->s->sitemap.item[i], 0);
 }
@@ -277,20 +281,22 @@ static uint64_t walk_rules_of(const struct walk *w, uint16_t origin) {
     const struct settings *s = w->s;
     const struct manners *m = &w->manners[origin];
     uint64_t h = UINT64_C(0xcbf29ce484222325);
-    const uint32_t bounds[] = { s->max_depth, s->max_length, s->max_segments, s->max_repeats, s->max_pattern, s->max_bytes, (uint32_t)s->ignore_robots };
+    const uint32_t bounds[] = { s->max_depth,   s->max_length, s->max_segments,           s->max_repeats,
+                                s->max_pattern, s->max_bytes,  (uint32_t)s->ignore_robots };
 
     h = walk_fold(h, bounds, sizeof bounds);
     if (m->robots) h = walk_fold(h, m->text, m->length);
     for (unsigned i = 0; i < w->include.n; i++) h = walk_fold(h, w->include.item[i], strlen(w->include.item[i]));
     h = walk_fold(h, "", 0);
     for (unsigned i = 0; i < w->exclude.n; i++) h = walk_fold(h, w->exclude.item[i], strlen(w->exclude.item[i]));
-    for (uint16_t i = 0; i < w->scope->n; i++) h = walk_fold(h, w->scope->origin[i].name, strlen(w->scope->origin[i].name));
+    for (uint16_t i = 0; i < w->scope->n; i++)
+        h = walk_fold(h, w->scope->origin[i].name, strlen(w->scope->origin[i].name));
     return h ? h : 1;
 }
 
 /*
- * What an earlier walk knew: what this one may not ask for stays as it is; of a checkpoint, documents whose links were followed by other rules are
- * read anew.
+ * What an earlier walk knew: what this one may not ask for stays as it is; of a checkpoint, documents whose links were
+ * followed by other rules are read anew.
  */
 static void take_over(struct walk *w) {
     for (uint32_t i = 0; i < urls_count(w->urls) && !walk_is_over(w); i++) {
@@ -298,10 +304,12 @@ static void take_over(struct walk *w) {
         const char *target = urls_target(w->urls, i);
 
         if (u->origin >= w->scope->n) continue;
-        traps_refuse(w->traps, walk_origin(w, u->origin), target, u->length);       /* counts it */
-        if (u->state == URL_KNOWN && u->flags & PAGES_DOCUMENT && !walk_same_rules(w, u->origin)) u->state = URL_UNASKED;
+        traps_refuse(w->traps, walk_origin(w, u->origin), target, u->length); /* counts it */
+        if (u->state == URL_KNOWN && u->flags & PAGES_DOCUMENT && !walk_same_rules(w, u->origin))
+            u->state = URL_UNASKED;
         if (u->state != URL_UNASKED) continue;
-        if (robots_let(w, u->origin, target) && !is_listed(&w->exclude, target) && (!w->include.n || !u->depth || is_listed(&w->include, target)))
+        if (robots_let(w, u->origin, target) && !is_listed(&w->exclude, target) &&
+            (!w->include.n || !u->depth || is_listed(&w->include, target)))
             continue;
         if (w->over) return;
         u->state = u->samples ? URL_KNOWN : URL_NOTHING;
@@ -313,10 +321,13 @@ static void begin_asking(struct walk *w, const struct scope_place *start, unsign
     for (uint16_t i = 0; i < w->scope->n; i++) {
         w->rules[i] = walk_rules_of(w, i);
         if (w->rules_before[i] && w->rules_before[i] != w->rules[i])
-            report_line(w->report, "%s: robots.txt, patterns or bounds are not those of the last walk: documents are read anew", walk_origin(w, i));
+            report_line(w->report,
+                        "%s: robots.txt, patterns or bounds are not those of the last walk: documents are read anew",
+                        walk_origin(w, i));
     }
     take_over(w);
-    if (walk_is_over(w)) {      /* what was not looked at belongs to the rules of before: the next walk must see that they are others */
+    /* what was not looked at belongs to the rules of before: the next walk must see that they are others */
+    if (walk_is_over(w)) {
         memcpy(w->rules, w->rules_before, w->scope->n * sizeof *w->rules);
         return;
     }
@@ -327,9 +338,12 @@ static void begin_asking(struct walk *w, const struct scope_place *start, unsign
     add_sitemaps(w);
 }
 
-/* ---- the loop ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the loop ---------------------------------------------------------------------------------------------------- */
 
-struct checkpoints { char *path; double next, cost; };
+struct checkpoints {
+    char *path;
+    double next, cost;
+};
 
 /* Not so often that writing it down takes more than a twentieth of the time. */
 static void checkpoint(struct walk *w, struct checkpoints *c, double now) {
@@ -399,8 +413,10 @@ static int walk_begin(struct walk *w, struct checkpoints *c) {
     if (w->s->table && asprintf(&c->path, "%s.part", w->s->table) < 0) c->path = NULL;
     if (c->path && w->s->fresh) unlink(c->path);
     /* A table that can't be read is not overwritten by chance: who wants that says --fresh. */
-    if (c->path && !w->s->fresh && !access(c->path, F_OK) && walk_load(w, c->path, 1)) report_line(w->report, "beginning anew");
-    if (w->s->table && !w->s->fresh && !urls_count(w->urls) && !access(w->s->table, F_OK) && walk_load(w, w->s->table, 0)) {
+    if (c->path && !w->s->fresh && !access(c->path, F_OK) && walk_load(w, c->path, 1))
+        report_line(w->report, "beginning anew");
+    if (w->s->table && !w->s->fresh && !urls_count(w->urls) && !access(w->s->table, F_OK) &&
+        walk_load(w, w->s->table, 0)) {
         report_line(w->report, "%s can't be read: mend it, or begin anew with --fresh", w->s->table);
         return -1;
     }
@@ -436,8 +452,8 @@ static uint32_t count_known(struct walk *w) {
     return known;
 }
 
-enum walk_end walk(const struct settings *s, const struct scope *scope, const struct scope_place *start, unsigned n, struct report *r,
-                   const volatile sig_atomic_t *stop) {
+enum walk_end walk(const struct settings *s, const struct scope *scope, const struct scope_place *start, unsigned n,
+                   struct report *r, const volatile sig_atomic_t *stop) {
     struct walk *w = calloc(1, sizeof *w);
     struct checkpoints c = { NULL, 0, 0 };
     enum walk_end end = WALK_FAILED;
@@ -459,9 +475,15 @@ enum walk_end walk(const struct settings *s, const struct scope *scope, const st
             else if (c.path && !is_unfinished(w)) unlink(c.path);
         }
         report_refusals(r);
-        report_line(r, "%s: %" PRIu32 " URLs known, %" PRIu32 " met, %" PRIu32 " known before, %" PRIu64 " requests, %" PRIu64 " bytes, %.1f s",
-                    end == WALK_DONE ? "done" : end == WALK_BOUNDED ? "done, not whole" : end == WALK_INTERRUPTED ? "interrupted" : "failed",
-                    count_known(w), urls_count(w->urls), w->known_before, fetch_requests(w->fetch), fetch_bytes(w->fetch), walk_clock() - began);
+        report_line(r,
+                    "%s: %" PRIu32 " URLs known, %" PRIu32 " met, %" PRIu32 " known before, %" PRIu64
+                    " requests, %" PRIu64 " bytes, %.1f s",
+                    end == WALK_DONE          ? "done"
+                    : end == WALK_BOUNDED     ? "done, not whole"
+                    : end == WALK_INTERRUPTED ? "interrupted"
+                                              : "failed",
+                    count_known(w), urls_count(w->urls), w->known_before, fetch_requests(w->fetch),
+                    fetch_bytes(w->fetch), walk_clock() - began);
     }
     walk_finish(w);
     free(w);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* walk_impl.h - what the files of a walk share: walk.c (the loop and the manners), visit.c (one URL), walk_table.c (the file). */
+/*
+ * walk_impl.h - what the files of a walk share: walk.c (the loop and the manners), visit.c (one URL), walk_table.c (the
+ * file).
+ */
 #ifndef FAIRGATE_WALK_IMPL_H
 #define FAIRGATE_WALK_IMPL_H
 
@@ -45,7 +48,8 @@ struct walk {
     struct urls           *urls;
     struct traps          *traps;
     struct manners         manners[SCOPE_ORIGINS];
-    char                 (*others)[PAGES_ORIGIN_MAX + 1];   /* origins of the old table that are not the scope's: numbers from scope->n on */
+    /* origins of the old table that are not the scope's: numbers from scope->n on */
+    char                 (*others)[PAGES_ORIGIN_MAX + 1];
     uint16_t               nothers;
     uint64_t               rules[WALK_ORIGINS];     /* by which links were followed; 0: not all were */
     uint64_t               rules_before[WALK_ORIGINS];  /* the same of what was loaded */
@@ -65,10 +69,16 @@ struct walk {
 
 const char *walk_origin(const struct walk *w, uint16_t origin);
 double      walk_clock(void);
-/* The walk must end now: a signal came, or its time is up.  Whatever may take long asks inside: the links of a document, the URLs of a table. */
+/*
+ * The walk must end now: a signal came, or its time is up.  Whatever may take long asks inside: the links of a
+ * document, the URLs of a table.
+ */
 bool walk_is_over(struct walk *w);
 
-/* A link of the document at `from` (depth: of what it leads to) that lies in the scope: into the set, if it may be asked for. */
+/*
+ * A link of the document at `from` (depth: of what it leads to) that lies in the scope: into the set, if it may be
+ * asked for.
+ */
 void walk_found(struct walk *w, struct scope_place *place, unsigned depth, int document, const char *from);
 /* The URL could not be asked for just now: once more, later.  0 if it counts as a try and there have been enough. */
 int  walk_later(struct walk *w, uint32_t url, double seconds, int counts);
@@ -86,7 +96,10 @@ void          visits_free(struct walk *w);
 bool visit_is_free(const struct walk *w);
 void          visit_start(struct walk *w, uint32_t url);
 void          visit_start_robots(struct walk *w, uint16_t origin, const char *target);
-/* A visit that has another request to make and may: it makes it.  The origin, or -1 if there is none; *wait as of take_next. */
+/*
+ * A visit that has another request to make and may: it makes it.  The origin, or -1 if there is none; *wait as of
+ * take_next.
+ */
 int           visit_go_on(struct walk *w, double now, double *wait);
 int           visits_running(const struct walk *w);
 extern const struct fetch_calls visit_calls;
@@ -95,7 +108,8 @@ extern const struct fetch_calls visit_calls;
 int walk_load(struct walk *w, const char *path, int checkpoint);
 int walk_save(struct walk *w, const char *path, int checkpoint);
 int walk_number_of_origin(struct walk *w, const char *name, uint16_t *out);     /* 0, or -1 when there are too many */
-int walk_take_row(struct walk *w, uint16_t origin, const struct pages_row *row);    /* a new URL; 0, or -1 when out of memory */
+/* a new URL; 0, or -1 when out of memory */
+int walk_take_row(struct walk *w, uint16_t origin, const struct pages_row *row);
 
 bool walk_same_rules(const struct walk *w, uint16_t origin);     /* as those of the walk that made what was loaded */
 

@@ -12,7 +12,7 @@
 #include "walk.h"
 #include "walk_impl.h"
 
-/* ---- reading ----------------------------------------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 int walk_number_of_origin(struct walk *w, const char *name, uint16_t *out) {
     for (uint16_t i = 0; i < w->scope->n + w->nothers; i++)
@@ -76,7 +76,8 @@ int walk_load(struct walk *w, const char *path, int checkpoint) {
             continue;
         }
         if (walk_take_row(w, origin, &row)) next = PAGES_BAD;
-        else if (checkpoint && !(row.flags & PAGES_UNASKED)) urls_at(w->urls, urls_count(w->urls) - 1)->state = URL_KNOWN;
+        else if (checkpoint && !(row.flags & PAGES_UNASKED))
+            urls_at(w->urls, urls_count(w->urls) - 1)->state = URL_KNOWN;
     }
     pages_reader_close(&r);
     if (next == PAGES_BAD) {
@@ -86,7 +87,8 @@ int walk_load(struct walk *w, const char *path, int checkpoint) {
         w->urls = urls_new();
         w->out_of_memory |= !w->urls;
     } else if (w->fetch) {
-        report_line(w->report, "%s: %" PRIu32 " URLs%s", path, urls_count(w->urls), checkpoint ? "; going on where the last walk was interrupted" : "");
+        report_line(w->report, "%s: %" PRIu32 " URLs%s", path, urls_count(w->urls),
+                    checkpoint ? "; going on where the last walk was interrupted" : "");
     }
     free(error);
     return next == PAGES_BAD ? -1 : 0;
@@ -133,9 +135,11 @@ void walk_blank_free(struct walk **w) {
 }
 
 /* Validators of before are of use only then. */
-bool walk_same_rules(const struct walk *w, uint16_t origin) { return w->rules[origin] && w->rules[origin] == w->rules_before[origin]; }
+bool walk_same_rules(const struct walk *w, uint16_t origin) {
+    return w->rules[origin] && w->rules[origin] == w->rules_before[origin];
+}
 
-/* ---- writing ----------------------------------------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 static int is_kept(const struct url *u, int checkpoint) {
     /* What has no size is asked for again for a while: a link from a page that does not change is seen only once. */
@@ -164,10 +168,17 @@ static uint32_t *in_order(struct walk *w, int checkpoint, uint32_t *n) {
 static struct pages_row walk_table_row_of(struct walk *w, uint32_t i) {
     const struct url *u = urls_at(w->urls, i);
     struct pages_row row = {
-        .target = urls_target(w->urls, i), .target_length = u->length,
-        .etag = urls_etag(w->urls, i), .etag_length = u->etag_length,
-        .spread = u->spread, .header = u->header, .samples = u->samples, .depth = u->depth,
-        .flags = u->flags, .checked = u->checked, .modified = u->modified,
+        .target = urls_target(w->urls, i),
+        .target_length = u->length,
+        .etag = urls_etag(w->urls, i),
+        .etag_length = u->etag_length,
+        .spread = u->spread,
+        .header = u->header,
+        .samples = u->samples,
+        .depth = u->depth,
+        .flags = u->flags,
+        .checked = u->checked,
+        .modified = u->modified,
     };
     memcpy(row.body, u->body, sizeof row.body);
     return row;
@@ -186,7 +197,8 @@ int walk_save(struct walk *w, const char *path, int checkpoint) {
 
         if (checkpoint && u->state == URL_UNASKED) row.flags |= PAGES_UNASKED;
         /* Its validator belongs to a document whose links were followed by other rules. */
-        if (row.flags & PAGES_UNASKED && !walk_same_rules(w, u->origin)) row.etag = NULL, row.etag_length = 0, row.modified = 0;
+        if (row.flags & PAGES_UNASKED && !walk_same_rules(w, u->origin))
+            row.etag = NULL, row.etag_length = 0, row.modified = 0;
         if (u->origin != origin) rc = pages_writer_origin(f, walk_origin(w, u->origin), w->rules[u->origin]);
         origin = u->origin;
         if (!rc) rc = pages_writer_row(f, &row);

@@ -2,50 +2,56 @@
 /*
  * shm.h - the engine in memory that processes share, whatever server they are of.
  *
- * A parent makes one segment, and every process that it forks inherits it at the same address; nothing in it is a pointer or a distance all the
- * same: where its parts are follows from struct shm_size, which each process has in memory of its own.
+ * A parent makes one segment, and every process that it forks inherits it at the same address; nothing in it is a
+ * pointer or a distance all the same: where its parts are follows from struct shm_size, which each process has in
+ * memory of its own.
  *
- *     struct shm_segment | owners[] | rows[] | blocked[] | class_mean[] | numbers[] | ended[] | the host's area | engine | no memory (RS_REACH)
+ *     struct shm_segment | owners[] | rows[] | blocked[] | class_mean[] | numbers[] | ended[] | the host's area |
+ *     engine | no memory (RS_REACH)
  *
- * THE STATES OF A ROW, which stands beside the engine's ticket of the same index, and who moves it; all but the marked moves under the lock.
+ * THE STATES OF A ROW, which stands beside the engine's ticket of the same index, and who moves it; all but the marked
+ * moves under the lock.
  *
- *     free ─ begin ─→ held ─────────── picked (shm_pump) ──────────→ go ─ the owner sees it * ─→ running ─ end ─→ free
- *                      │ ↑                                            ↑                          │    ↑
- *                block │ │ hold                                       │              sweep: its  │    │ shm_resume: it takes
- *                aside ↓ │                                            │            client waits  ↓    │ a slot again
- *                    blocked ───────── picked ────────────────────────┘                         parked
- *                      └───── cancel, shm_end_wait: the owner gives up ─────→ free     (held likewise)
+ * free ─ begin ─→ held ─────────── picked (shm_pump) ──────────→ go ─ the owner sees it * ─→ running ─ end ─→ free
+ *                  │ ↑                                            ↑                          │    ↑
+ *            block │ │ hold                                       │              sweep: its  │    │ shm_resume: takes
+ *            aside ↓ │                                            │            client waits  ↓    │ a slot again
+ *                blocked ───────── picked ────────────────────────┘                         parked
+ *                  └───── cancel, shm_end_wait: the owner gives up ─────→ free     (held likewise)
  *
- * Held: the owner has no thread for it and sleeps on a descriptor.  Blocked: a thread of the owner sleeps on the row's `go`.  An owner that died
- * leaves rows in any state, and whoever looks next frees them (shm_reclaim).
+ * Held: the owner has no thread for it and sleeps on a descriptor.  Blocked: a thread of the owner sleeps on the row's
+ * `go`.  An owner that died leaves rows in any state, and whoever looks next frees them (shm_reclaim).
  *
- * WHO WRITES HERE, WITH WHICH POWER.  Owners do, as the server's user; who has taken one of them over may write anything, anywhere, at any time.  The
- * parent may be root.  So from the first fork on the parent reads nothing here, follows nothing and locks nothing: it stores two numbers, that of
- * the configuration in force and that of the processes that ended, whose pids it puts into a ring by an index of its own (shm_tell_*).
- * Owners give back what a dead one held, and put new settings in force.
- * They trust each other with requests (any of them may take all slots, or lie about bytes), but not with memory: what one reads
- * here is an index that is judged, a number, or the engine's affair (rs.h), and behind the segment lie addresses without memory, so that
- * whatever passes for an index faults.  Descriptors to write to are chosen from tables in memory of the process's own.
+ * WHO WRITES HERE, WITH WHICH POWER.  Owners do, as the server's user; who has taken one of them over may write
+ * anything, anywhere, at any time.  The parent may be root.  So from the first fork on the parent reads nothing here,
+ * follows nothing and locks nothing: it stores two numbers, that of the configuration in force and that of the
+ * processes that ended, whose pids it puts into a ring by an index of its own (shm_tell_*).  Owners give back what a
+ * dead one held, and put new settings in force.  They trust each other with requests (any of them may take all slots,
+ * or lie about bytes), but not with memory: what one reads here is an index that is judged, a number, or the engine's
+ * affair (rs.h), and behind the segment lie addresses without memory, so that whatever passes for an index faults.
+ * Descriptors to write to are chosen from tables in memory of the process's own.
  *
- * DAMAGE.  Who takes the lock compares the constant parts with a copy, and whoever finds what can't be LEAVES: it puts memory of its own,
- * with a fresh engine without a window, in the place of the segment, wakes all who wait in this process, and goes on, unscheduled; it says so to its
- * host and to the parent (a byte in the pipe `alarm`), and marks the segment so that others do the same.  The parent makes a fresh one for
- * a new generation of processes.  A process that dies of what it found (a fault, an assertion) had the lock: the next one rebuilds everything,
- * judges it, and leaves if it is not sound, or if its predecessor died in rebuilding.
+ * DAMAGE.  Who takes the lock compares the constant parts with a copy, and whoever finds what can't be LEAVES: it puts
+ * memory of its own, with a fresh engine without a window, in the place of the segment, wakes all who wait in this
+ * process, and goes on, unscheduled; it says so to its host and to the parent (a byte in the pipe `alarm`), and marks
+ * the segment so that others do the same.  The parent makes a fresh one for a new generation of processes.  A process
+ * that dies of what it found (a fault, an assertion) had the lock: the next one rebuilds everything, judges it, and
+ * leaves if it is not sound, or if its predecessor died in rebuilding.
  *
- * LOCKING.  `lock` survives its holder (base/base_mutex.h).  It covers the engine, owners[] (all but `wake`), blocked[], numbers[] and rows[],
- * except what is atomic there and says who reads it without the lock.  Nobody makes a system call or allocates while holding it:
- * the wake-ups that a release needs are collected under the lock and sent after it (struct shm_wakes).  It does not cover the host's
- * area, which is the host's affair.  If its holder dies, the next one to take it has the engine rebuilt before anything else is done (shm_lock).
+ * LOCKING.  `lock` survives its holder (base/base_mutex.h).  It covers the engine, owners[] (all but `wake`),
+ * blocked[], numbers[] and rows[], except what is atomic there and says who reads it without the lock.  Nobody makes a
+ * system call or allocates while holding it: the wake-ups that a release needs are collected under the lock and sent
+ * after it (struct shm_wakes).  It does not cover the host's area, which is the host's affair.  If its holder dies, the
+ * next one to take it has the engine rebuilt before anything else is done (shm_lock).
  *
- * WAKING.  A held request waits on an eventfd.  There is a stock of SHM_WAKE_FDS, made before the processes and inherited, so that
- * any process wakes its waiter directly.  When a crowd has used it up, a wait gets a descriptor that only its owner knows, and
- * another process's release goes through the owner's dispatcher.  A wait that blocks its thread waits on its row's `go` as a
- * futex.  A wake-up without a reason is harmless: who waits looks for itself.
+ * WAKING.  A held request waits on an eventfd.  There is a stock of SHM_WAKE_FDS, made before the processes and
+ * inherited, so that any process wakes its waiter directly.  When a crowd has used it up, a wait gets a descriptor that
+ * only its owner knows, and another process's release goes through the owner's dispatcher.  A wait that blocks its
+ * thread waits on its row's `go` as a futex.  A wake-up without a reason is harmless: who waits looks for itself.
  *
- * OWNERS.  A process takes a row of owners[] when it starts; the row's number plus one is the owner of its tickets.  The parent notes
- * whose end it has learnt of; what that one held is given back by whoever comes to look next (shm_reclaim): a process that starts, a
- * request that is submitted, one that waits, ten times a second.
+ * OWNERS.  A process takes a row of owners[] when it starts; the row's number plus one is the owner of its tickets.
+ * The parent notes whose end it has learnt of; what that one held is given back by whoever comes to look next
+ * (shm_reclaim): a process that starts, a request that is submitted, one that waits, ten times a second.
  */
 #ifndef FAIRGATE_SHM_H
 #define FAIRGATE_SHM_H
@@ -70,26 +76,33 @@
 
 struct shm_owner {
     pid_t            pid;               /* 0 = free row */
-    uint32_t         released;          /* chain through rows[].next of tickets that the dispatcher must wake; SHM_NO_ROW ends it */
+    /* chain through rows[].next of tickets that the dispatcher must wake; SHM_NO_ROW ends it */
+    uint32_t         released;
     uint32_t         held;              /* requests that wait without a thread here, for the status page */
     _Atomic uint32_t wake;              /* futex word of the dispatcher, counted up when `released` grew */
 };
 
 struct shm_row {                        /* beside the engine's ticket of the same index */
-    _Atomic uint64_t ticket;            /* the live ticket, or RS_NO_TICKET.  Dispatchers read it, client_fd and deadline to find whom to look at */
+    /* the live ticket, or RS_NO_TICKET.  Dispatchers read it, client_fd and deadline to find whom to look at */
+    _Atomic uint64_t ticket;
     _Atomic uint32_t owner;
-    _Atomic uint32_t go;                /* 0 while it waits, 1 when it is released; read by who waits, futex word of a blocked wait */
+    /* 0 while it waits, 1 when it is released; read by who waits, futex word of a blocked wait */
+    _Atomic uint32_t go;
     _Atomic int32_t  client_fd;         /* the client's socket in the owner's process; -1 = none to look at */
     int32_t          wake_fd;           /* what to write to when the wait is held; -1 = nobody waits on one (yet) */
-    uint32_t         stock;             /* 1 + place in the stock if wake_fd is from there, else 0: only its owner can write to it */
+    /* 1 + place in the stock if wake_fd is from there, else 0: only its owner can write to it */
+    uint32_t         stock;
     _Atomic uint64_t deadline;
     uint32_t         next;
     uint32_t         chained;           /* 1 + the owner in whose `released` chain it is, else 0 */
-    uint32_t         blocks;            /* 1 + class number if this wait blocks a thread (counted in blocked[]), SHM_ASIDE, else 0 */
+    /* 1 + class number if this wait blocks a thread (counted in blocked[]), SHM_ASIDE, else 0 */
+    uint32_t         blocks;
     uint32_t         pooled;            /* 1 if that thread is one of the pool that classes share */
     _Atomic uint32_t running;           /* 1 when who waited has seen `go` */
-    _Atomic uint32_t parked;            /* 1 while the ticket is parked for a slow client; read by who writes to it or reads its body */
-    _Atomic uint64_t client_since;      /* since when its thread waits for the client, who takes the answer or sends the body; 0 = it does not */
+    /* 1 while the ticket is parked for a slow client; read by who writes to it or reads its body */
+    _Atomic uint32_t parked;
+    /* since when its thread waits for the client, who takes the answer or sends the body; 0 = it does not */
+    _Atomic uint64_t client_since;
 };
 
 struct shm_segment {
@@ -104,7 +117,8 @@ struct shm_segment {
     _Atomic uint64_t timed_out, gone, lost_owners;
     _Atomic uint64_t no_thread, no_descriptor;  /* refused because there was none to wait with */
     _Atomic uint64_t started_us;
-    _Atomic uint64_t keeper;            /* whose background threads are at work: generation << 32 | 1 + owner; 0 = nobody's */
+    /* whose background threads are at work: generation << 32 | 1 + owner; 0 = nobody's */
+    _Atomic uint64_t keeper;
     uint32_t         pooled;            /* rows[] with pooled */
     uint32_t         nstock;            /* descriptors of the stock that are free: their places */
     uint16_t         stock[SHM_WAKE_FDS];
@@ -117,11 +131,15 @@ struct shm_size {
 
 /* What a host wants to hear of; called without the lock. */
 struct shm_host {
-    void (*lost)(pid_t owner, uint32_t requests);       /* a process ended with so many, and their slots are free again */
+    /* a process ended with so many, and their slots are free again */
+    void (*lost)(pid_t owner, uint32_t requests);
     void (*left)(const char *why);                      /* this process uses the segment no longer */
 };
 
-/* Where the parts of a segment are in this process, and all else that is believed without looking there.  A plain copy is as good. */
+/*
+ * Where the parts of a segment are in this process, and all else that is believed without looking there.  A plain copy
+ * is as good.
+ */
 struct shm_view {
     struct shm_segment *sh;             /* NULL: none */
     struct shm_size    size;
@@ -156,11 +174,11 @@ uint64_t shm_now(void);                 /* microseconds, monotonic, the same clo
 uint64_t shm_now_coarse(void);          /* the same clock at a few milliseconds' grain, for almost nothing */
 
 /*
- * In the parent.  A fresh segment for `v`, whose alarm and host the caller sets; 0, or -1 and *why.  It stays until the process ends, or
- * shm_free.
+ * In the parent.  A fresh segment for `v`, whose alarm and host the caller sets; 0, or -1 and *why.  It stays until the
+ * process ends, or shm_free.
  */
-int  shm_make(struct shm_view *v, const struct shm_size *size, const struct rs_settings *s, const struct rs_class_settings *classes,
-              uint32_t nclasses, const char **why);
+int shm_make(struct shm_view *v, const struct shm_size *size, const struct rs_settings *s,
+             const struct rs_class_settings *classes, uint32_t nclasses, const char **why);
 void shm_free(struct shm_view *v);
 /* Before there are other processes: the stock's descriptors are free. */
 void shm_stock(struct shm_view *v, const int *stock, uint32_t n);
@@ -171,22 +189,23 @@ void shm_tell_generation(const struct shm_view *v, uint32_t generation);
 void shm_tell_ended(struct shm_view *v, pid_t pid);
 
 /*
- * In an owner: classes and settings of a generation, put in force by the first of its processes that comes here, which is told so; number[] receives
- * the classes' numbers in the engine in any case.  A process of a generation before the one in force, slow to start, changes nothing.
- * SHM_NOT_CONFIGURED: the engine refused them (*why), what was before stays in force.  Classes that are not among those in force have the number of
- * `otherwise`, a position in classes[].
+ * In an owner: classes and settings of a generation, put in force by the first of its processes that comes here, which
+ * is told so; number[] receives the classes' numbers in the engine in any case.  A process of a generation before the
+ * one in force, slow to start, changes nothing.  SHM_NOT_CONFIGURED: the engine refused them (*why), what was before
+ * stays in force.  Classes that are not among those in force have the number of `otherwise`, a position in classes[].
  */
 enum shm_configured { SHM_CONFIGURED_BEFORE, SHM_CONFIGURED, SHM_NOT_CONFIGURED };
 enum shm_configured shm_configure(const struct shm_view *v, uint32_t generation, const struct rs_settings *s,
-                                  const struct rs_class_settings *classes, uint32_t nclasses, uint32_t otherwise, uint32_t *number,
-                                  const char **why);
+                                  const struct rs_class_settings *classes, uint32_t nclasses, uint32_t otherwise,
+                                  uint32_t *number, const char **why);
 
 void shm_lock(const struct shm_view *v);
 void shm_unlock(const struct shm_view *v);
-bool shm_lock_is_ours(const struct shm_view *v);        /* this thread holds it: true only in a signal handler that interrupted us */
+/* this thread holds it: true only in a signal handler that interrupted us */
+bool shm_lock_is_ours(const struct shm_view *v);
 bool shm_has_left(const struct shm_view *v);            /* this process goes on without the others */
 
-/* ---- one request: begin, then one of the ways to wait if it is not released at once, then end ----------------------------------------- */
+/* ---- one request: begin, then one of the ways to wait if it is not released at once, then end -------------------- */
 
 struct shm_request {
     uint32_t owner, class;              /* its row of owners[]; its number in the engine */
@@ -195,37 +214,49 @@ struct shm_request {
     int      client_fd;                 /* the client's socket in this process; -1 = none to look at */
 };
 
-static inline struct shm_row *shm_row_of(const struct shm_view *v, rs_ticket_t t) { return &v->rows[rs_ticket_index(t)]; }
+static inline struct shm_row *shm_row_of(const struct shm_view *v, rs_ticket_t t) {
+    return &v->rows[rs_ticket_index(t)];
+}
 
 /* Submits it.  It counts as held until it is released (shm_pump_locked, next), blocked or cancelled. */
 enum rs_refusal shm_begin_locked(const struct shm_view *v, uint64_t now, const struct shm_request *q, rs_ticket_t *t);
 /* It waits without a thread from now on: a descriptor of the stock, or -1 if there is none left. */
 int  shm_hold_locked(const struct shm_view *v, rs_ticket_t t);
 /*
- * It is to wait in its thread.  A class always may block `own` threads, and of `pool` more those that no class has taken.  0: it may not, and is held
- * still.
+ * It is to wait in its thread.  A class always may block `own` threads, and of `pool` more those that no class has
+ * taken.  0: it may not, and is held still.
  */
 int  shm_block_locked(const struct shm_view *v, rs_ticket_t t, uint32_t class, uint32_t own, uint32_t pool);
-void shm_block_aside_locked(const struct shm_view *v, rs_ticket_t t);   /* the same in a thread that no other request could have had: no bound, no count */
+/* the same in a thread that no other request could have had: no bound, no count */
+void shm_block_aside_locked(const struct shm_view *v, rs_ticket_t t);
 /* It gives up waiting.  0 if it has been released meanwhile. */
 bool shm_cancel_locked(const struct shm_view *v, uint64_t now, rs_ticket_t t);
 bool shm_end_wait(const struct shm_view *v, rs_ticket_t t);             /* the same without the lock */
 /* It is over: rs_finish, rs_abort or rs_hand_over has been called. */
 void shm_end_locked(const struct shm_view *v, rs_ticket_t t);
-/* A parked one takes a slot again if one is free: those that were parked can be many, and with slots too many they would keep all others from the server. */
+/*
+ * A parked one takes a slot again if one is free: those that were parked can be many, and with slots too many they
+ * would keep all others from the server.
+ */
 void shm_resume(const struct shm_view *v, rs_ticket_t t);
-/* Park those that have waited for their client too long, for those who wait for their slots.  Does nothing if it is not time yet. */
+/*
+ * Park those that have waited for their client too long, for those who wait for their slots.  Does nothing if it is not
+ * time yet.
+ */
 void shm_sweep(const struct shm_view *v, uint64_t now);
 
-/* ---- waking ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- waking ------------------------------------------------------------------------------------------------------ */
 
-/* A descriptor of this process that its waits may wait on: nothing else is ever written to but these and the stock.  0: its number is too large. */
+/*
+ * A descriptor of this process that its waits may wait on: nothing else is ever written to but these and the stock.  0:
+ * its number is too large.
+ */
 int  shm_own_fd(int fd);
 /* What to write to, to wake who waits in this process by this row; -1: nobody, or nobody whom we could. */
 int  shm_row_fd(const struct shm_view *v, const struct shm_row *row);
 /*
- * Release what may go now, into `w`; stops when `w` is full, and returns 1 then: wake and call again.  `own`: the caller's row of
- * owners[], or SHM_NO_ROW. `self`: a ticket of the caller's that needs no waking.
+ * Release what may go now, into `w`; stops when `w` is full, and returns 1 then: wake and call again.  `own`: the
+ * caller's row of owners[], or SHM_NO_ROW. `self`: a ticket of the caller's that needs no waking.
  */
 int  shm_pump_locked(const struct shm_view *v, uint64_t now, uint32_t own, rs_ticket_t self, struct shm_wakes *w);
 void shm_wake(const struct shm_view *v, const struct shm_wakes *w);     /* without the lock */
@@ -234,14 +265,18 @@ void shm_pump(const struct shm_view *v, uint32_t own);
 /* One of those that were released for this owner to wake, no longer among them; NULL: there is none. */
 struct shm_row *shm_next_released_locked(const struct shm_view *v, uint32_t owner);
 
-/* ---- owners ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- owners ------------------------------------------------------------------------------------------------------ */
 
-uint32_t shm_owner_started(const struct shm_view *v, pid_t pid);    /* in it, before all else: its row, or SHM_NO_ROW if all are taken */
-/* Everything that those held whose ends the parent has noted is given back, and others are woken.  Almost free if there is nothing to do. */
+/* in it, before all else: its row, or SHM_NO_ROW if all are taken */
+uint32_t shm_owner_started(const struct shm_view *v, pid_t pid);
+/*
+ * Everything that those held whose ends the parent has noted is given back, and others are woken.  Almost free if there
+ * is nothing to do.
+ */
 void     shm_reclaim(const struct shm_view *v);
 /*
- * Is it this process's threads that are to work in the background?  One process's are, of the newest generation; a newer one takes over at once, and
- * another when that one has ended.
+ * Is it this process's threads that are to work in the background?  One process's are, of the newest generation; a
+ * newer one takes over at once, and another when that one has ended.
  */
 bool shm_keeps(const struct shm_view *v, uint32_t generation, uint32_t owner);
 void     shm_keeps_no_longer(const struct shm_view *v, uint32_t generation, uint32_t owner);

@@ -13,8 +13,9 @@
 #define ONCE(x) (*(volatile __typeof__(x) *)&(x))
 
 /*
- * The segment can't be used: this process goes on with memory of its own (shm.h, DAMAGE).  `held`: this thread holds the lock, and does so in the new
- * memory, too.  `own`: what it complains of, or began to wait for, was this process's own memory already.
+ * The segment can't be used: this process goes on with memory of its own (shm.h, DAMAGE).  `held`: this thread holds
+ * the lock, and does so in the new memory, too.  `own`: what it complains of, or began to wait for, was this process's
+ * own memory already.
  */
 void shm_leave_as(const struct shm_view *v, const char *why, int held, int own);
 void shm_leave(const struct shm_view *v, const char *why);      /* found while it holds the lock */

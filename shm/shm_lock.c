@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* ---- rebuilding ---------------------------------------------------------------------------------------------------------- */
+/* ---- rebuilding -------------------------------------------------------------------------------------------------- */
 
 /* The stock without what live rows have; a row that died half-written gives up its claim. */
 static void rebuild_stock_locked(const struct shm_view *v) {
@@ -13,7 +13,8 @@ static void rebuild_stock_locked(const struct shm_view *v) {
         struct shm_row *row = &v->rows[i];
         uint32_t place = row->stock - 1;
 
-        if (row->ticket == RS_NO_TICKET || row->stock == 0 || place >= v->nstock || taken[place] || row->wake_fd != v->stock[place])
+        if (row->ticket == RS_NO_TICKET || row->stock == 0 || place >= v->nstock || taken[place] ||
+            row->wake_fd != v->stock[place])
             row->stock = 0;
         else taken[place] = 1;
     }
@@ -45,7 +46,10 @@ static void rebuild_locked(const struct shm_view *v) {
             else if (row->blocks > v->size.classes) row->blocks = row->pooled = 0;
             else v->blocked[row->blocks - 1]++, v->sh->pooled += row->pooled = row->pooled == 1;
         } else if (state == RS_RELEASED) {
-            /* Whether its holder was told, the dead one alone knew: tell it again, through the dispatcher if it is held. */
+            /*
+             * Whether its holder was told, the dead one alone knew: tell it again, through the dispatcher if it is
+             * held.
+             */
             atomic_store(&row->go, 1);
             if (!row->blocks && !row->running) shm_chain_locked(v, owner - 1, i);
             row->blocks = row->pooled = 0;
@@ -54,7 +58,7 @@ static void rebuild_locked(const struct shm_view *v) {
     rebuild_stock_locked(v);
 }
 
-/* ---- the lock ------------------------------------------------------------------------------------------------------------ */
+/* ---- the lock ---------------------------------------------------------------------------------------------------- */
 
 bool shm_lock_is_ours(const struct shm_view *v) { return base_mutex_is_held(&v->sh->lock); }
 
@@ -73,7 +77,8 @@ static const char *heal_locked(const struct shm_view *v) {
 }
 
 static int is_sealed(const struct shm_view *v) {
-    return atomic_load_explicit(&v->sh->seal, memory_order_relaxed) == v->seal && !memcmp(v->constant, v->engine, sizeof v->constant);
+    return atomic_load_explicit(&v->sh->seal, memory_order_relaxed) == v->seal &&
+           !memcmp(v->constant, v->engine, sizeof v->constant);
 }
 
 void shm_lock(const struct shm_view *v) {
@@ -93,5 +98,6 @@ void shm_lock(const struct shm_view *v) {
 }
 
 void shm_unlock(const struct shm_view *v) {
-    if (!base_mutex_give(&v->sh->lock) && !shm_has_left(v)) shm_leave_as(v, "the lock was taken while it was held", 0, 0);
+    if (!base_mutex_give(&v->sh->lock) && !shm_has_left(v))
+        shm_leave_as(v, "the lock was taken while it was held", 0, 0);
 }

@@ -7,7 +7,7 @@ uint32_t shm_owner_started(const struct shm_view *v, pid_t pid) {
     uint32_t row = SHM_NO_ROW;
 
     base_mutex_forked();
-    shm_reclaim(v);     /* before it has a row: the pid may have been another's who is being forgotten */
+    shm_reclaim(v); /* before it has a row: the pid may have been another's who is being forgotten */
     shm_lock(v);
     for (uint32_t i = 0; i < v->size.owners && row == SHM_NO_ROW; i++) {
         if (v->owners[i].pid != 0) continue;
@@ -58,7 +58,7 @@ static pid_t reclaim_one(const struct shm_view *v, uint32_t *lost) {
     } else if (waiting) {
         pid = atomic_load(&v->ended[next & v->ended_mask]);
         *lost = pid > 0 ? forget_pid_locked(v, pid) : 0;
-        if (shm_has_left(v)) pid = 0;       /* it had to be left meanwhile: nobody ends in what is here now */
+        if (shm_has_left(v)) pid = 0; /* it had to be left meanwhile: nobody ends in what is here now */
         else atomic_store(&v->sh->reclaimed, next + 1);
         if (pid && *lost) atomic_fetch_add(&v->sh->lost_owners, 1);
     }
@@ -70,7 +70,9 @@ void shm_reclaim(const struct shm_view *v) {
     uint32_t lost = 0;
     pid_t pid;
 
-    if (atomic_load_explicit(&v->sh->ended, memory_order_relaxed) == atomic_load_explicit(&v->sh->reclaimed, memory_order_relaxed)) return;
+    if (atomic_load_explicit(&v->sh->ended, memory_order_relaxed) ==
+        atomic_load_explicit(&v->sh->reclaimed, memory_order_relaxed))
+        return;
     while ((pid = reclaim_one(v, &lost)) != 0) {
         shm_pump(v, SHM_NO_ROW);
         if (lost && v->host) v->host->lost(pid, lost);
@@ -82,7 +84,7 @@ static uint64_t keeper_of(uint32_t generation, uint32_t owner) { return (uint64_
 bool shm_keeps(const struct shm_view *v, uint32_t generation, uint32_t owner) {
     uint64_t me = keeper_of(generation, owner), keeper = atomic_load(&v->sh->keeper);
 
-    if (generation != atomic_load(&v->sh->generation)) return 0;    /* the next one's configuration is in force */
+    if (generation != atomic_load(&v->sh->generation)) return 0; /* the next one's configuration is in force */
     if (keeper == me) return 1;
     if ((keeper & UINT32_MAX) && keeper >> 32 >= generation) return 0;
     return atomic_compare_exchange_strong(&v->sh->keeper, &keeper, me);
@@ -93,11 +95,11 @@ void shm_keeps_no_longer(const struct shm_view *v, uint32_t generation, uint32_t
     atomic_compare_exchange_strong(&v->sh->keeper, &me, 0);
 }
 
-/* ---- configurations ------------------------------------------------------------------------------------------------------ */
+/* ---- configurations ---------------------------------------------------------------------------------------------- */
 
 /* These classes are not those in force: the numbers of the ones that the engine has. */
-static void number_by_name_locked(const struct shm_view *v, const struct rs_class_settings *classes, uint32_t nclasses, uint32_t otherwise,
-                                  uint32_t *number) {
+static void number_by_name_locked(const struct shm_view *v, const struct rs_class_settings *classes, uint32_t nclasses,
+                                  uint32_t otherwise, uint32_t *number) {
     struct rs_class_stats c;
     struct rs_stats all;
     uint32_t unknown = 0, count;
@@ -126,8 +128,8 @@ static void forget_means_locked(const struct shm_view *v, uint32_t nclasses) {
 }
 
 enum shm_configured shm_configure(const struct shm_view *v, uint32_t generation, const struct rs_settings *s,
-                                  const struct rs_class_settings *classes, uint32_t nclasses, uint32_t otherwise, uint32_t *number,
-                                  const char **why) {
+                                  const struct rs_class_settings *classes, uint32_t nclasses, uint32_t otherwise,
+                                  uint32_t *number, const char **why) {
     enum shm_configured done = SHM_CONFIGURED_BEFORE;
     const uint32_t *from = v->numbers;
     int32_t ahead;
@@ -141,8 +143,9 @@ enum shm_configured shm_configure(const struct shm_view *v, uint32_t generation,
         number_by_name_locked(v, classes, nclasses, otherwise, number);
         from = number;
     } else if (ahead > 0) {
-        done = nclasses <= v->size.classes && !rs_configure(v->engine, s, classes, nclasses, v->numbers, shm_now(), why) ? SHM_CONFIGURED
-                                                                                                                    : SHM_NOT_CONFIGURED;
+        done = nclasses <= v->size.classes && !rs_configure(v->engine, s, classes, nclasses, v->numbers, shm_now(), why)
+                   ? SHM_CONFIGURED
+                   : SHM_NOT_CONFIGURED;
         if (done == SHM_CONFIGURED) forget_means_locked(v, nclasses);
         else if (nclasses > v->size.classes) *why = "there are more classes than the engine has places for";
         if (done == SHM_NOT_CONFIGURED) number_by_name_locked(v, classes, nclasses, otherwise, v->numbers);
@@ -153,6 +156,6 @@ enum shm_configured shm_configure(const struct shm_view *v, uint32_t generation,
         number[i] = n < v->size.classes ? n : 0;
     }
     shm_unlock(v);
-    if (done == SHM_CONFIGURED) shm_pump(v, SHM_NO_ROW);    /* a wider window lets more through */
+    if (done == SHM_CONFIGURED) shm_pump(v, SHM_NO_ROW); /* a wider window lets more through */
     return done;
 }

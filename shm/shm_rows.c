@@ -25,7 +25,7 @@ void shm_chain_locked(const struct shm_view *v, uint32_t owner, uint32_t row) {
     v->owners[owner].released = row;
 }
 
-/* ---- waiting --------------------------------------------------------------------------------------------------------------------- */
+/* ---- waiting ----------------------------------------------------------------------------------------------------- */
 
 enum rs_refusal shm_begin_locked(const struct shm_view *v, uint64_t now, const struct shm_request *q, rs_ticket_t *t) {
     enum rs_refusal refusal = rs_submit(v->engine, now, q->class, 0, q->estimate, q->owner + 1, 0, t);
@@ -159,7 +159,7 @@ void shm_free_row_locked(const struct shm_view *v, struct shm_row *row) {
 
 void shm_end_locked(const struct shm_view *v, rs_ticket_t t) { shm_free_row_locked(v, shm_row_of(v, t)); }
 
-/* ---- releases ------------------------------------------------------------------------------------------------------------ */
+/* ---- releases ---------------------------------------------------------------------------------------------------- */
 
 static void note_other(struct shm_wakes *w, uint32_t owner) {
     for (uint32_t i = 0; i < w->others; i++)
@@ -202,7 +202,7 @@ int shm_pump_locked(const struct shm_view *v, uint64_t now, uint32_t own, rs_tic
         } else if (fd = shm_row_fd(v, row), blocks || fd >= 0) {
             w->wake[w->n].row = index;
             w->wake[w->n++].fd = blocks ? -1 : fd;
-        }   /* else its owner has yet to make a descriptor, and looks at `go` when it has */
+        } /* else its owner has yet to make a descriptor, and looks at `go` when it has */
     }
     return 1;
 }
@@ -249,7 +249,7 @@ bool shm_end_wait(const struct shm_view *v, rs_ticket_t t) {
     return done;
 }
 
-/* ---- slow clients -------------------------------------------------------------------------------------------------------- */
+/* ---- slow clients ------------------------------------------------------------------------------------------------ */
 
 void shm_sweep(const struct shm_view *v, uint64_t now) {
     uint64_t due = atomic_load_explicit(&v->sh->next_sweep, memory_order_relaxed);
@@ -259,10 +259,12 @@ void shm_sweep(const struct shm_view *v, uint64_t now) {
         struct shm_row *row = &v->rows[i];
         uint64_t since = atomic_load_explicit(&row->client_since, memory_order_relaxed);
 
-        if (since == 0 || now < since + SHM_SLOW_US || atomic_load_explicit(&row->parked, memory_order_relaxed)) continue;
+        if (since == 0 || now < since + SHM_SLOW_US || atomic_load_explicit(&row->parked, memory_order_relaxed))
+            continue;
         shm_lock(v);
         /* Look again: the client may have come, and another request may have the row. */
-        if (row->ticket != RS_NO_TICKET && atomic_load(&row->client_since) == since && rs_park(v->engine, now, row->ticket))
+        if (row->ticket != RS_NO_TICKET && atomic_load(&row->client_since) == since &&
+            rs_park(v->engine, now, row->ticket))
             atomic_store(&row->parked, 1);
         shm_unlock(v);
     }

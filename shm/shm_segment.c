@@ -21,13 +21,16 @@ static uint64_t read_clock(clockid_t id) {
 uint64_t shm_now(void) { return read_clock(CLOCK_MONOTONIC); }
 uint64_t shm_now_coarse(void) { return read_clock(CLOCK_MONOTONIC_COARSE); }
 
-static _Atomic(struct shm_segment *) left_from;      /* memory of this process's own stands there, and nobody else sees it */
+/* memory of this process's own stands there, and nobody else sees it */
+static _Atomic(struct shm_segment *) left_from;
 
-/* ---- making, and what the parent tells ----------------------------------------------------------------------------------- */
+/* ---- making, and what the parent tells --------------------------------------------------------------------------- */
 
 static uint64_t aligned(uint64_t n) { return (n + 63) & ~UINT64_C(63); }
 
-static struct rs_capacity capacity_of(const struct shm_size *z) { return (struct rs_capacity){ z->classes, z->tickets, 1 }; }
+static struct rs_capacity capacity_of(const struct shm_size *z) {
+    return (struct rs_capacity){ z->classes, z->tickets, 1 };
+}
 
 /* The view of a segment that begins at `base`, which may be NULL to ask for v->bytes only. */
 static void lay_out(struct shm_view *v, char *base) {
@@ -55,11 +58,12 @@ static void lay_out(struct shm_view *v, char *base) {
     at = aligned(at + z->area);
     v->engine = (rs_engine_t *)((uintptr_t)base + at);
     at += rs_size(&cap);
-    v->bytes = (at + 65535) & ~UINT64_C(65535);     /* whole pages, of any size */
+    v->bytes = (at + 65535) & ~UINT64_C(65535); /* whole pages, of any size */
 }
 
 /* What stands in fresh memory. */
-static int segment_fill(struct shm_view *v, const struct rs_settings *s, const struct rs_class_settings *classes, uint32_t nclasses, const char **why) {
+static int segment_fill(struct shm_view *v, const struct rs_settings *s, const struct rs_class_settings *classes,
+                        uint32_t nclasses, const char **why) {
     struct rs_capacity cap = capacity_of(&v->size);
 
     if (!rs_create(v->engine, rs_size(&cap), &cap, s, classes, nclasses, shm_now(), why)) return -1;
@@ -69,8 +73,8 @@ static int segment_fill(struct shm_view *v, const struct rs_settings *s, const s
     return 0;
 }
 
-int shm_make(struct shm_view *v, const struct shm_size *z, const struct rs_settings *s, const struct rs_class_settings *classes,
-             uint32_t nclasses, const char **why) {
+int shm_make(struct shm_view *v, const struct shm_size *z, const struct rs_settings *s,
+             const struct rs_class_settings *classes, uint32_t nclasses, const char **why) {
     struct rs_capacity cap = capacity_of(z);
     char *base;
 
@@ -93,8 +97,8 @@ int shm_make(struct shm_view *v, const struct shm_size *z, const struct rs_setti
         v->reserved = v->bytes;
         base = mmap(NULL, v->reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     }
-    if (base == MAP_FAILED ||
-        mmap(base, v->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
+    if (base == MAP_FAILED || mmap(base, v->bytes, PROT_READ | PROT_WRITE,
+                                   MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
         *why = "no shared memory of that size";
         if (base != MAP_FAILED) munmap(base, v->reserved);
         v->sh = NULL;
@@ -123,17 +127,20 @@ void shm_stock(struct shm_view *v, const int *stock, uint32_t n) {
 }
 
 bool shm_fits(const struct shm_view *v, const struct shm_size *z) {
-    return v->size.owners >= z->owners && v->size.classes >= z->classes && v->size.tickets >= z->tickets && v->size.area >= z->area;
+    return v->size.owners >= z->owners && v->size.classes >= z->classes && v->size.tickets >= z->tickets &&
+           v->size.area >= z->area;
 }
 
-void shm_tell_generation(const struct shm_view *v, uint32_t generation) { atomic_store(&v->sh->generation, generation); }
+void shm_tell_generation(const struct shm_view *v, uint32_t generation) {
+    atomic_store(&v->sh->generation, generation);
+}
 
 void shm_tell_ended(struct shm_view *v, pid_t pid) {
     atomic_store(&v->ended[v->told_ended & v->ended_mask], pid);
     atomic_store(&v->sh->ended, ++v->told_ended);
 }
 
-/* ---- leaving ------------------------------------------------------------------------------------------------------------- */
+/* ---- leaving ----------------------------------------------------------------------------------------------------- */
 
 static _Atomic uint32_t own_fds[SHM_OWN_FDS / 32];
 static pthread_mutex_t leaving = PTHREAD_MUTEX_INITIALIZER;
@@ -146,12 +153,15 @@ int shm_own_fd(int fd) {
     return 1;
 }
 
-bool shm_is_own_fd(int fd) { return fd >= 0 && (uint32_t)fd < SHM_OWN_FDS && atomic_load(&own_fds[(uint32_t)fd / 32]) >> (uint32_t)fd % 32 & 1; }
+bool shm_is_own_fd(int fd) {
+    return fd >= 0 && (uint32_t)fd < SHM_OWN_FDS && atomic_load(&own_fds[(uint32_t)fd / 32]) >> (uint32_t)fd % 32 & 1;
+}
 
 static void wake_everybody(const struct shm_view *v) {
     for (uint32_t i = 0; i < v->nstock; i++) eventfd_write(v->stock[i], 1);
     for (uint32_t i = 0; i < SHM_OWN_FDS / 32; i++)
-        for (uint32_t bits = atomic_load(&own_fds[i]); bits; bits &= bits - 1) eventfd_write((int)(i * 32) + __builtin_ctz(bits), 1);
+        for (uint32_t bits = atomic_load(&own_fds[i]); bits; bits &= bits - 1)
+            eventfd_write((int)(i * 32) + __builtin_ctz(bits), 1);
 }
 
 /* A segment in which everything that waits has been released and nothing ever waits, as large as `v`. */

@@ -4,13 +4,14 @@
  *
  *     life SCHED CLASSES QUEUED LIVES
  *
- * Fills QUEUED waiting requests into CLASSES classes (weights 6, 3, 1 in turn), lets as many lives pass as warm-up, then LIVES more in
- * counted_lives(), which callgrind is told to collect; prints nanoseconds per life on the wall.  Pages are lognormal as in both gateway
- * papers; half of the estimates are right (a page in the table), half are the mean (a page never seen).  Window 8.
+ * Fills QUEUED waiting requests into CLASSES classes (weights 6, 3, 1 in turn), lets as many lives pass as warm-up,
+ * then LIVES more in counted_lives(), which callgrind is told to collect; prints nanoseconds per life on the wall.
+ * Pages are lognormal as in both gateway papers; half of the estimates are right (a page in the table), half are the
+ * mean (a page never seen).  Window 8.
  *
- * The queue stays as long as it is: a request that is released is replaced by another of its class.  Everything random is drawn
- * before.  Like a real host it keeps a row per ticket.  What counted_lives() and submit() take for themselves can be told from the engine's
- * part by their names.
+ * The queue stays as long as it is: a request that is released is replaced by another of its class.  Everything random
+ * is drawn before.  Like a real host it keeps a row per ticket.  What counted_lives() and submit() take for themselves
+ * can be told from the engine's part by their names.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -22,17 +23,21 @@
 #include "rs.h"
 
 #define WINDOW 8u
-#define PAGES  8192u     /* a power of two */
+#define PAGES  8192u /* a power of two */
 #define MEAN   27600.0
 
-struct page { uint64_t bytes, estimate; };
+struct page {
+    uint64_t bytes, estimate;
+};
 
-struct row { uint32_t class, page; };   /* by ticket index */
+struct row {
+    uint32_t class, page;
+}; /* by ticket index */
 
 static struct page pages[PAGES];
 static struct row *rows;
-static rs_time_t   now;
-static uint32_t    serial;
+static rs_time_t now;
+static uint32_t serial;
 
 void counted_lives(rs_engine_t *e, uint64_t lives);
 
@@ -48,7 +53,8 @@ static void draw_pages(void) {
     for (uint32_t i = 0; i < PAGES; i++) {
         double normal = sqrt(-2 * log(unit())) * cos(6.283185307179586 * unit());
         double bytes = fmin(exp(9.357 + 1.318 * normal), 5e6);
-        pages[i] = (struct page){ .bytes = (uint64_t)bytes + 3, .estimate = unit() < 0.5 ? (uint64_t)bytes + 3 : (uint64_t)MEAN };
+        pages[i] = (struct page){ .bytes = (uint64_t)bytes + 3,
+                                  .estimate = unit() < 0.5 ? (uint64_t)bytes + 3 : (uint64_t)MEAN };
     }
 }
 
@@ -61,12 +67,12 @@ static __attribute__((noinline)) void submit(rs_engine_t *e, uint32_t class) {
 }
 
 /*
- * One response ends, one request goes, another comes; the window stays full.  Inlined by force: were it a function that both the
- * warm-up and counted_lives call, a tail call would let the warm-up be counted too.
+ * One response ends, one request goes, another comes; the window stays full.  Inlined by force: were it a function that
+ * both the warm-up and counted_lives call, a tail call would let the warm-up be counted too.
  */
 static inline __attribute__((always_inline)) void lives_of(rs_engine_t *e, uint64_t lives) {
     static rs_ticket_t out[WINDOW];
-    static uint64_t    size[WINDOW];
+    static uint64_t size[WINDOW];
     for (uint64_t i = 0; i < lives; i++) {
         uint32_t slot = (uint32_t)i % WINDOW;
         now += 100;
@@ -127,8 +133,7 @@ int main(int argc, char **argv) {
     struct timespec from, to;
     draw_pages();
     rs_engine_t *e = create(sched, nclasses, queued);
-    for (uint32_t i = 0; i < queued; i++)
-        submit(e, i % nclasses);
+    for (uint32_t i = 0; i < queued; i++) submit(e, i % nclasses);
     lives_of(e, lives);
     clock_gettime(CLOCK_MONOTONIC, &from);
     counted_lives(e, lives);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ppc_link.c - a link with partial packet caches at its ends, between two network namespaces: what the pair of daemons is compared with.
+ * ppc_link.c - a link with partial packet caches at its ends, between two network namespaces: what the pair of daemons
+ * is compared with.
  *
- *     ppc-link --near NAMESPACE:DEVICE --far NAMESPACE:DEVICE [--rate BITS] [--queue BYTES] [--rtt MS] [--how textbook|tuned|none]
+ *     ppc-link --near NAMESPACE:DEVICE --far NAMESPACE:DEVICE [--rate BITS] [--queue BYTES] [--rtt MS] [--how
+ *     textbook|tuned|none]
  *
- * Makes a TUN device in each namespace.  The payload of each TCP packet to the far side is encoded, goes over a link of so many bits a second, takes half of the round
- * trip, and is decoded; on the link it counts with its headers and what it was encoded to.  A packet that finds more than the queue before it is lost.  What is encoded
- * is decoded in the order of the link, so the two caches never disagree: better than two machines with a lossy link would do.
+ * Makes a TUN device in each namespace.  The payload of each TCP packet to the far side is encoded, goes over a link of
+ * so many bits a second, takes half of the round trip, and is decoded; on the link it counts with its headers and what
+ * it was encoded to.  A packet that finds more than the queue before it is lost.  What is encoded is decoded in the
+ * order of the link, so the two caches never disagree: better than two machines with a lossy link would do.
  *
  * At the end, by SIGTERM, it prints: bytes in, bytes on the link, packets, packets lost, seconds of CPU.
  */
@@ -32,19 +35,23 @@
 
 struct packet {
     struct packet *next;
-    uint64_t       due;
-    size_t         length, headers, coded;      /* coded: bytes of the encoded payload; equal to the payload's: it goes as it is */
-    uint8_t        bytes[];                     /* the headers, then the encoded payload */
+    uint64_t due;
+    /* coded: bytes of the encoded payload; equal to the payload's: it goes as it is */
+    size_t length, headers, coded;
+    uint8_t bytes[]; /* the headers, then the encoded payload */
 };
 
 static struct queue { struct packet *first, **end; } to_far, to_near;
 static struct ppc *encoder, *decoder;
-static double rate;                             /* bytes a microsecond; 0: no limit */
+static double rate; /* bytes a microsecond; 0: no limit */
 static uint64_t half, busy_until, queue_most = 300000;
 static uint64_t bytes_in, bytes_link, packets, lost;
 static volatile sig_atomic_t stopped;
 
-static void stop(int signal) { (void)signal; stopped = 1; }
+static void stop(int signal) {
+    (void)signal;
+    stopped = 1;
+}
 
 static uint64_t now(void) {
     struct timespec t;
@@ -54,7 +61,9 @@ static uint64_t now(void) {
 
 /* Bytes before the payload of a TCP packet, or its length if it is none. */
 static size_t headers_of(const uint8_t *p, size_t n) {
-    size_t ip = n >= 20 && p[0] >> 4 == 4 && p[9] == 6 ? (p[0] & 15u) * 4 : n >= 40 && p[0] >> 4 == 6 && p[6] == 6 ? 40 : n;
+    size_t ip = n >= 20 && p[0] >> 4 == 4 && p[9] == 6   ? (p[0] & 15u) * 4
+                : n >= 40 && p[0] >> 4 == 6 && p[6] == 6 ? 40
+                                                         : n;
     if (n < ip + 20) return n;
     ip += (p[ip + 12] >> 4) * 4u;
     return ip < n && n - ip <= PPC_PAYLOAD_MAX ? ip : n;
@@ -107,7 +116,8 @@ static void deliver(struct queue *q, int fd, uint64_t t) {
         if (q == &to_far && p->length > p->headers && decoder) {
             size_t payload = p->length - p->headers;
             memcpy(out, p->bytes, p->headers);
-            if (ppc_decode(decoder, p->bytes + p->headers, p->coded, p->coded == payload, out + p->headers) != payload) abort();
+            if (ppc_decode(decoder, p->bytes + p->headers, p->coded, p->coded == payload, out + p->headers) != payload)
+                abort();
             bytes = out;
         }
         if (write(fd, bytes, p->length) < 0) lost++;
@@ -141,8 +151,13 @@ static void run(int near, int far) {
 
 int main(int argc, char **argv) {
     static const struct option options[] = {
-        { "near", required_argument, NULL, 'n' }, { "far", required_argument, NULL, 'f' }, { "rate", required_argument, NULL, 'r' }, { "queue", required_argument, NULL, 'q' },
-        { "rtt", required_argument, NULL, 't' }, { "how", required_argument, NULL, 'h' }, { 0 },
+        { "near", required_argument, NULL, 'n' },
+        { "far", required_argument, NULL, 'f' },
+        { "rate", required_argument, NULL, 'r' },
+        { "queue", required_argument, NULL, 'q' },
+        { "rtt", required_argument, NULL, 't' },
+        { "how", required_argument, NULL, 'h' },
+        { 0 },
     };
     const char *how = "textbook";
     int near = -1, far = -1;
@@ -179,7 +194,8 @@ int main(int argc, char **argv) {
     fflush(stdout);
     run(near, far);
     getrusage(RUSAGE_SELF, &u);
-    printf("%lu %lu %lu %lu %.3f\n", (unsigned long)bytes_in, (unsigned long)bytes_link, (unsigned long)packets, (unsigned long)lost,
+    printf("%lu %lu %lu %lu %.3f\n", (unsigned long)bytes_in, (unsigned long)bytes_link, (unsigned long)packets,
+           (unsigned long)lost,
            (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6);
     return 0;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * speed.c - what finding repeats costs on a processor, on content that is all new: fingerprint, look-up, insertion, storing.
+ * speed.c - what finding repeats costs on a processor, on content that is all new: fingerprint, look-up, insertion,
+ * storing.
  *
  *     speed [--check] [WHAT WINDOW BYTES SECONDS]      WHAT: highway, md5, textbook, tuned
  *
- * Prints nanoseconds a packet and GB/s.  The packets come from 64 MB of random bytes at places that never repeat the same cut, so nothing is found and the caches are
- * cold, as they are on a link.  --check: what is encoded is decoded, on repeating content, and is the same however it is done.
+ * Prints nanoseconds a packet and GB/s.  The packets come from 64 MB of random bytes at places that never repeat the
+ * same cut, so nothing is found and the caches are cold, as they are on a link.  --check: what is encoded is decoded,
+ * on repeating content, and is the same however it is done.
  */
 #include "ppc.h"
 
@@ -40,7 +42,7 @@ static const uint8_t *next_packet(size_t n) {
     static uint64_t at;
     if (at + n > POOL) at = 0;
     uint8_t *p = pool + at;
-    for (size_t i = 0; i + 8 <= n; i += 24) {       /* no window of 32 bytes stays as it was */
+    for (size_t i = 0; i + 8 <= n; i += 24) { /* no window of 32 bytes stays as it was */
         uint64_t v = draw();
         memcpy(p + i, &v, sizeof v);
     }
@@ -88,7 +90,8 @@ static double measure(const char *what, unsigned window, size_t n, double second
 
 /* Packets that repeat in parts: each is encoded as by the textbook, and decoded to what it was. */
 static int check(enum ppc_how how) {
-    struct ppc *here = ppc_make(4 << 20, 64, how), *there = ppc_make(4 << 20, 64, how), *book = ppc_make(4 << 20, 64, PPC_TEXTBOOK);
+    struct ppc *here = ppc_make(4 << 20, 64, how), *there = ppc_make(4 << 20, 64, how),
+               *book = ppc_make(4 << 20, 64, PPC_TEXTBOOK);
     uint8_t packet[1460], coded[PPC_PAYLOAD_MAX], back[PPC_PAYLOAD_MAX];
     uint64_t all = 0, sent = 0;
     if (!here || !there || !book) return 1;
@@ -114,7 +117,8 @@ static int check(enum ppc_how how) {
             return 1;
         }
     }
-    printf("%s: %.1f %% of the bytes went\n", how == PPC_TUNED ? "tuned" : "textbook", 100.0 * (double)sent / (double)all);
+    printf("%s: %.1f %% of the bytes went\n", how == PPC_TUNED ? "tuned" : "textbook",
+           100.0 * (double)sent / (double)all);
     ppc_free(&here);
     ppc_free(&there);
     ppc_free(&book);

@@ -28,16 +28,16 @@
 
 enum { LOOK_EVERY = 100 /* milliseconds */ };
 
-/* ---- the daemon -------------------------------------------------------------------------------------------------------------- */
+/* ---- the daemon -------------------------------------------------------------------------------------------------- */
 
 struct daemon {
     struct pk_common common;
     struct pk_config config;
-    int              tun[PK_LANES_MAX];
-    unsigned         tuns;
-    pk_lane_t       *lane[PK_LANES_MAX];
-    int              control, signals;
-    pk_lead_t       *lead;
+    int tun[PK_LANES_MAX];
+    unsigned tuns;
+    pk_lane_t *lane[PK_LANES_MAX];
+    int control, signals;
+    pk_lead_t *lead;
 };
 
 static int block_signals(void) {
@@ -91,7 +91,7 @@ static int command_start(struct daemon *d, char **error) {
 }
 
 static void command_stop(struct daemon *d) {
-    pk_lead_stop(&d->lead);     /* first: nothing comes any more while the rest ends */
+    pk_lead_stop(&d->lead); /* first: nothing comes any more while the rest ends */
     for (unsigned i = 0; i < PK_LANES_MAX; i++) pk_lane_stop(&d->lane[i]);
     for (unsigned i = 0; i < d->tuns; i++) close(d->tun[i]);
     pk_guard_stop(&d->common.guard);
@@ -106,7 +106,9 @@ static void command_stop(struct daemon *d) {
 
 /* Until a signal ends it: 0; or until the device is gone: 1. */
 static int serve(struct daemon *d) {
-    struct pollfd p[3] = { { .fd = d->signals, .events = POLLIN }, { .fd = d->control, .events = POLLIN }, { .fd = pk_lead_fd(d->lead), .events = POLLIN } };
+    struct pollfd p[3] = { { .fd = d->signals, .events = POLLIN },
+                           { .fd = d->control, .events = POLLIN },
+                           { .fd = pk_lead_fd(d->lead), .events = POLLIN } };
     struct signalfd_siginfo s;
 
     for (;;) {
@@ -121,13 +123,14 @@ static int serve(struct daemon *d) {
         if (n <= 0) continue;
         if (p[0].revents && read(d->signals, &s, sizeof s) == sizeof s) {
             if (s.ssi_signo != SIGHUP) return 0;
-            fputs("fairgate-pktcache: the configuration is read at the start only; a restart loses no connection\n", stderr);
+            fputs("fairgate-pktcache: the configuration is read at the start only; a restart loses no connection\n",
+                  stderr);
         }
         if (p[1].revents) pk_report_answer(d->control, &d->common, d->lane);
     }
 }
 
-static int command_run(enum pk_role role, const char *path, bool all) {
+static int pk_command_run(enum pk_role role, const char *path, bool all) {
     struct daemon d = { .common.role = role, .control = -1 };
     char *error = NULL;
     int rv = BASE_WRONG;
@@ -135,7 +138,7 @@ static int command_run(enum pk_role role, const char *path, bool all) {
     if (pk_config_read(&d.config, path, all, &error)) {
         base_failed(error);
     } else {
-        prctl(PR_SET_DUMPABLE, 0);      /* the secret and what is in the store */
+        prctl(PR_SET_DUMPABLE, 0); /* the secret and what is in the store */
         d.signals = block_signals();
         if (command_prepare(&d, &error) || command_start(&d, &error)) {
             base_failed(error);
@@ -149,7 +152,7 @@ static int command_run(enum pk_role role, const char *path, bool all) {
     return rv;
 }
 
-/* ---- commands ---------------------------------------------------------------------------------------------------------------- */
+/* ---- commands ---------------------------------------------------------------------------------------------------- */
 
 /* Takes --all off the arguments. */
 static bool takes_all(int *argc, char **argv) {
@@ -163,15 +166,16 @@ static bool takes_all(int *argc, char **argv) {
 
 static int parent(int argc, char **argv) {
     bool all = takes_all(&argc, argv);
-    return argc == 2 ? command_run(PK_PARENT, argv[1], all) : base_misused("--parent needs one configuration, and there may be --all");
+    return argc == 2 ? pk_command_run(PK_PARENT, argv[1], all)
+                     : base_misused("--parent needs one configuration, and there may be --all");
 }
 
 static int command_child(int argc, char **argv) {
     (void)argc;
-    return command_run(PK_CHILD, argv[1], false);
+    return pk_command_run(PK_CHILD, argv[1], false);
 }
 
-static int command_look(const char *path, FILE *found, bool all, char **error) {
+static int pk_command_look(const char *path, FILE *found, bool all, char **error) {
     struct pk_config c;
     int rv = pk_config_read(&c, path, all, error);
 
@@ -180,10 +184,12 @@ static int command_look(const char *path, FILE *found, bool all, char **error) {
     return rv;
 }
 
-static int look_plain(const char *path, FILE *found, char **error) { return command_look(path, found, false, error); }
-static int look_all(const char *path, FILE *found, char **error) { return command_look(path, found, true, error); }
+static int look_plain(const char *path, FILE *found, char **error) {
+    return pk_command_look(path, found, false, error);
+}
+static int look_all(const char *path, FILE *found, char **error) { return pk_command_look(path, found, true, error); }
 
-static int command_check(int argc, char **argv) {
+static int pk_command_check(int argc, char **argv) {
     bool all = takes_all(&argc, argv);
     return base_check(argc, argv, all ? look_all : look_plain);
 }
@@ -214,26 +220,31 @@ static int guard(int argc, char **argv) {
     return pk_guard_run();
 }
 
-static void command_more_help(FILE *out) {
-    fputs("A pair of packet caches: two daemons, one at each end of a link, that do not send what the far end has already seen.\n"
-          "--all is `keep all`: whatever TCP carries is kept, on a link of one's own.  CONTROL is the `control` of CONFIG.\n"
-          "CONFIG has lines of a word and its values, # for comments:\n\n", out);
+static void pk_command_more_help(FILE *out) {
+    fputs("A pair of packet caches: two daemons, one at each end of a link, that do not send what the far end has "
+          "already seen.\n"
+          "--all is `keep all`: whatever TCP carries is kept, on a link of one's own.  CONTROL is the `control` of "
+          "CONFIG.\n"
+          "CONFIG has lines of a word and its values, # for comments:\n\n",
+          out);
     pk_config_help(out);
 }
 
 static const struct base_command commands[] = {
     { "keygen", "FILE", "make the secret that both ends have in common", 1, 1, keygen },
-    { "check", "[--json] CONFIG... [--all]", "look at configurations and say what is wrong", 0, BASE_ANY_NUMBER, command_check },
-    { "--command_check", "CONFIG [--all]", NULL, 0, BASE_ANY_NUMBER, command_check },
+    { "check", "[--json] CONFIG... [--all]", "look at configurations and say what is wrong", 0, BASE_ANY_NUMBER,
+      pk_command_check },
+    { "--check", "CONFIG [--all]", NULL, 0, BASE_ANY_NUMBER, pk_command_check },
     { "--parent", "CONFIG [--all]", "the end near the servers", 1, 2, parent },
-    { "--command_child", "CONFIG", "the end near the clients", 1, 1, command_child },
+    { "--child", "CONFIG", "the end near the clients", 1, 1, command_child },
     { "top", "[CONTROL]", "what it does, every second", 0, 1, top },
     { "stats", "[--json|--prometheus] [CONTROL]", "its figures", 0, 2, stats },
     { PK_GUARD_WORD, "", NULL, 0, 0, guard },
 };
 
 int main(int argc, char **argv) {
-    static const struct base_program me = { "fairgate-pktcache", PACKAGE_VERSION, commands, sizeof commands / sizeof *commands, command_more_help };
+    static const struct base_program me = { "fairgate-pktcache", PACKAGE_VERSION, commands,
+                                            sizeof commands / sizeof *commands, pk_command_more_help };
 
     return base_program_main(&me, argc, argv);
 }

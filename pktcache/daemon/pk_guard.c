@@ -18,29 +18,35 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-enum { GUARD_MAGIC = 0x504b4755, LOOK_EVERY = 50 /* milliseconds */, STALLED = PK_GUARD_STALL / 1000 / LOOK_EVERY /* looks */ };
+enum {
+    GUARD_MAGIC = 0x504b4755,
+    LOOK_EVERY = 50 /* milliseconds */,
+    STALLED = PK_GUARD_STALL / 1000 / LOOK_EVERY /* looks */
+};
 
-enum { ALIVE = 3, SHARED };     /* a guard's descriptors */
+enum { ALIVE = 3, SHARED }; /* a guard's descriptors */
 
 /* What both processes see. */
 struct watched {
-    char          device[16];
-    unsigned      threads;
-    atomic_uint   beat[PK_LANES_MAX];
-    atomic_bool   watch;
-    atomic_bool   down;             /* a guard has taken the device down: another one in its place must know */
-    atomic_uint   stalls;
+    char device[16];
+    unsigned threads;
+    atomic_uint beat[PK_LANES_MAX];
+    atomic_bool watch;
+    atomic_bool down; /* a guard has taken the device down: another one in its place must know */
+    atomic_uint stalls;
 };
 
 struct pk_guard {
-    unsigned        magic;
+    unsigned magic;
     struct watched *shared;
-    int             memory;         /* of `shared` */
-    int             alive[2];       /* the daemon holds the end that is written to, and never writes */
-    pid_t           pid;
+    int memory;   /* of `shared` */
+    int alive[2]; /* the daemon holds the end that is written to, and never writes */
+    pid_t pid;
 };
 
-static void guard_say(const char *sentence, const char *more) { fprintf(stderr, "fairgate-pktcache: guard: %s%s\n", sentence, more); }
+static void guard_say(const char *sentence, const char *more) {
+    fprintf(stderr, "fairgate-pktcache: guard: %s%s\n", sentence, more);
+}
 
 /* Whether it could be done; what could not is said once. */
 static bool device(const struct watched *w, bool up, bool failed) {
@@ -76,7 +82,7 @@ static void guard_watch(struct watched *w) {
             stalled |= still[i] == STALLED;
         }
         if (stalled == atomic_load(&w->down)) continue;
-        if (stalled && !pk_tun_is_up(w->device)) continue;      /* somebody else took it down, and shall take it up */
+        if (stalled && !pk_tun_is_up(w->device)) continue; /* somebody else took it down, and shall take it up */
         failed = !device(w, !stalled, failed);
         if (failed) continue;
         atomic_store(&w->down, stalled);
@@ -108,8 +114,9 @@ static int guard_start(pk_guard_t *g) {
     if (pid) return g->pid = pid;
     /* Only these two stay open: a descriptor of the device would keep that alive. */
     int alive = fcntl(g->alive[0], F_DUPFD, SHARED + 1), memory = fcntl(g->memory, F_DUPFD, SHARED + 1);
-    if (dup2(alive, ALIVE) != ALIVE || dup2(memory, SHARED) != SHARED || syscall(SYS_close_range, SHARED + 1, ~0u, 0)) _exit(1);
-    setsid();       /* what stops the daemon's terminal must not stop its guard */
+    if (dup2(alive, ALIVE) != ALIVE || dup2(memory, SHARED) != SHARED || syscall(SYS_close_range, SHARED + 1, ~0u, 0))
+        _exit(1);
+    setsid(); /* what stops the daemon's terminal must not stop its guard */
     execl("/proc/self/exe", "fairgate-pktcache", PK_GUARD_WORD, (char *)NULL);
     _exit(1);
 }
@@ -120,7 +127,8 @@ pk_guard_t *pk_guard_start(const struct pk_config *c, char **error) {
     g->magic = GUARD_MAGIC;
     g->alive[0] = g->alive[1] = -1;
     g->memory = memfd_create("pktcache-guard", MFD_CLOEXEC);
-    if (g->memory >= 0 && !ftruncate(g->memory, sizeof *g->shared)) g->shared = mmap(NULL, sizeof *g->shared, PROT_READ | PROT_WRITE, MAP_SHARED, g->memory, 0);
+    if (g->memory >= 0 && !ftruncate(g->memory, sizeof *g->shared))
+        g->shared = mmap(NULL, sizeof *g->shared, PROT_READ | PROT_WRITE, MAP_SHARED, g->memory, 0);
     if (g->shared == MAP_FAILED) g->shared = NULL;
     if (g->shared) {
         snprintf(g->shared->device, sizeof g->shared->device, "%s", c->device);
@@ -134,7 +142,9 @@ pk_guard_t *pk_guard_start(const struct pk_config *c, char **error) {
 }
 
 void pk_guard_watch(pk_guard_t *g) { atomic_store(&g->shared->watch, true); }
-void pk_guard_beat(pk_guard_t *g, unsigned thread) { atomic_fetch_add_explicit(&g->shared->beat[thread], 1, memory_order_relaxed); }
+void pk_guard_beat(pk_guard_t *g, unsigned thread) {
+    atomic_fetch_add_explicit(&g->shared->beat[thread], 1, memory_order_relaxed);
+}
 unsigned pk_guard_stalls(const pk_guard_t *g) { return atomic_load(&g->shared->stalls); }
 
 int pk_guard_look(pk_guard_t *g) {
@@ -156,7 +166,7 @@ void pk_guard_stop(pk_guard_t **guard) {
     if (g->alive[1] >= 0) close(g->alive[1]);
     if (g->alive[0] >= 0) close(g->alive[0]);
     if (g->pid > 0) {
-        kill(g->pid, SIGKILL);      /* somebody may have stopped it */
+        kill(g->pid, SIGKILL); /* somebody may have stopped it */
         waitpid(g->pid, NULL, 0);
     }
     if (g->shared) munmap(g->shared, sizeof *g->shared);

@@ -20,36 +20,38 @@
 
 enum {
     LANE_MAGIC = 0x504b4c41,
-    DATAGRAMS = 32, PIECES = 64,        /* that are read at a time */
-    TURNS = 8,                          /* of reading the socket, before the device has its turn */
-    A_TURN = 512,                       /* datagrams; after so many the clock is read and a beat given */
-    SOCKET_ROOM = 8 << 20,              /* bytes of its buffers */
-    SHOW_EVERY = 100000,                /* microseconds */
-    SENTENCES = 10, SENTENCES_IN = 10000000     /* at most so many, in so many microseconds */
+    DATAGRAMS = 32,
+    PIECES = 64,           /* that are read at a time */
+    TURNS = 8,             /* of reading the socket, before the device has its turn */
+    A_TURN = 512,          /* datagrams; after so many the clock is read and a beat given */
+    SOCKET_ROOM = 8 << 20, /* bytes of its buffers */
+    SHOW_EVERY = 100000,   /* microseconds */
+    SENTENCES = 10,
+    SENTENCES_IN = 10000000 /* at most so many, in so many microseconds */
 };
 
 struct pk_lane {
-    unsigned                magic;
+    unsigned magic;
     const struct pk_common *common;
-    unsigned                number;
-    int                     tun, socket, epoll;
-    pk_session_t           *session;
-    pk_side_t              *side;
-    pthread_t               thread;
-    bool                    started;
-    atomic_bool             ends, broken;       /* asked to; the device is gone */
-    uint64_t                now, shown;
-    struct sockaddr_storage there;      /* the peer's socket */
-    socklen_t               there_n;
-    uint64_t                said_until; /* sentences count until then */
-    unsigned                said;
-    pthread_mutex_t         lock;       /* seen */
-    struct pk_seen          seen;
-    struct mmsghdr          message[DATAGRAMS];
+    unsigned number;
+    int tun, socket, epoll;
+    pk_session_t *session;
+    pk_side_t *side;
+    pthread_t thread;
+    bool started;
+    atomic_bool ends, broken; /* asked to; the device is gone */
+    uint64_t now, shown;
+    struct sockaddr_storage there; /* the peer's socket */
+    socklen_t there_n;
+    uint64_t said_until; /* sentences count until then */
+    unsigned said;
+    pthread_mutex_t lock; /* seen */
+    struct pk_seen seen;
+    struct mmsghdr message[DATAGRAMS];
     struct sockaddr_storage from[DATAGRAMS];
-    struct iovec            part[DATAGRAMS];
-    uint8_t                 datagram[DATAGRAMS][PK_DATAGRAM_MAX];
-    uint8_t                 piece[PK_PIECE_MAX];
+    struct iovec part[DATAGRAMS];
+    uint8_t datagram[DATAGRAMS][PK_DATAGRAM_MAX];
+    uint8_t piece[PK_PIECE_MAX];
 };
 
 static uint64_t lane_clock_now(void) {
@@ -58,11 +60,12 @@ static uint64_t lane_clock_now(void) {
     return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
-/* ---- out --------------------------------------------------------------------------------------------------------------------- */
+/* ---- out --------------------------------------------------------------------------------------------------------- */
 
 static void packet_out(void *context, const struct iovec *part, int parts) {
     pk_lane_t *l = context;
-    if (writev(l->tun, part, parts) < 0) { /* the device is down: lost, as on a network */ }
+    if (writev(l->tun, part, parts) < 0) { /* the device is down: lost, as on a network */
+    }
 }
 
 static void datagram_out(void *context, const void *bytes, size_t n) {
@@ -76,7 +79,9 @@ static void datagram_out(void *context, const void *bytes, size_t n) {
 static void lane_say(void *context, const char *sentence) {
     pk_lane_t *l = context;
     if (l->now >= l->said_until) {
-        if (l->said > SENTENCES) fprintf(stderr, "fairgate-pktcache: queue %u: %u sentences were left out\n", l->number, l->said - SENTENCES);
+        if (l->said > SENTENCES)
+            fprintf(stderr, "fairgate-pktcache: queue %u: %u sentences were left out\n", l->number,
+                    l->said - SENTENCES);
         l->said = 0;
         l->said_until = l->now + SENTENCES_IN;
     }
@@ -85,7 +90,7 @@ static void lane_say(void *context, const char *sentence) {
     else fprintf(stderr, "fairgate-pktcache: %s\n", sentence);
 }
 
-/* ---- the loop ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the loop ---------------------------------------------------------------------------------------------------- */
 
 /* Whether it has the peer's address and port: what has not is not worth a MAC. */
 static bool is_from_peer(const pk_lane_t *l, const struct sockaddr_storage *a) {
@@ -138,7 +143,8 @@ static void lane_show(pk_lane_t *l) {
     s->begun = l->side->begun;
     s->flows = pk_flows_used(flows);
     s->listed = 0;
-    for (const struct pk_flow *f = NULL; s->listed < PK_SEEN_FLOWS && (f = pk_flows_next(flows, f));) s->flow[s->listed++] = *f;
+    for (const struct pk_flow *f = NULL; s->listed < PK_SEEN_FLOWS && (f = pk_flows_next(flows, f));)
+        s->flow[s->listed++] = *f;
     pthread_mutex_unlock(&l->lock);
 }
 
@@ -155,7 +161,8 @@ static void wait_for_something(pk_lane_t *l) {
 static void *lane_loop(void *context) {
     pk_lane_t *l = context;
 
-    while (!atomic_load_explicit(&l->ends, memory_order_relaxed) && !atomic_load_explicit(&l->broken, memory_order_relaxed)) {
+    while (!atomic_load_explicit(&l->ends, memory_order_relaxed) &&
+           !atomic_load_explicit(&l->broken, memory_order_relaxed)) {
         wait_for_something(l);
         pk_guard_beat(l->common->guard, l->number);
         pk_lease_renew(l->common->lease, l->number, l->now);
@@ -170,10 +177,11 @@ static void *lane_loop(void *context) {
     return NULL;
 }
 
-/* ---- begin and end ----------------------------------------------------------------------------------------------------------- */
+/* ---- begin and end ----------------------------------------------------------------------------------------------- */
 
 static void set_port(struct sockaddr_storage *a, unsigned number) {
-    in_port_t *port = a->ss_family == AF_INET ? &((struct sockaddr_in *)a)->sin_port : &((struct sockaddr_in6 *)a)->sin6_port;
+    in_port_t *port =
+        a->ss_family == AF_INET ? &((struct sockaddr_in *)a)->sin_port : &((struct sockaddr_in6 *)a)->sin6_port;
     *port = htons((uint16_t)(ntohs(*port) + number));
 }
 
@@ -204,7 +212,8 @@ static int open_socket(pk_lane_t *l, char **error) {
     if (l->socket < 0) return lane_fail(error, "no socket can be made", "", errno);
     setsockopt(l->socket, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room);
     setsockopt(l->socket, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room);
-    if (setsockopt(l->socket, four ? IPPROTO_IP : IPPROTO_IPV6, four ? IP_MTU_DISCOVER : IPV6_MTU_DISCOVER, &probe, sizeof probe))
+    if (setsockopt(l->socket, four ? IPPROTO_IP : IPPROTO_IPV6, four ? IP_MTU_DISCOVER : IPV6_MTU_DISCOVER, &probe,
+                   sizeof probe))
         return lane_fail(error, "what ICMP says of the path can't be left aside", "", errno);
     return bind(l->socket, (struct sockaddr *)&here, n) ? lane_fail(error, "local ", l->common->c->local, errno) : 0;
 }
@@ -212,7 +221,9 @@ static int open_socket(pk_lane_t *l, char **error) {
 static int lane_watch(pk_lane_t *l, char **error) {
     struct epoll_event e = { .events = EPOLLIN };
     l->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (l->epoll >= 0 && !epoll_ctl(l->epoll, EPOLL_CTL_ADD, l->socket, &e) && !epoll_ctl(l->epoll, EPOLL_CTL_ADD, l->tun, &e)) return 0;
+    if (l->epoll >= 0 && !epoll_ctl(l->epoll, EPOLL_CTL_ADD, l->socket, &e) &&
+        !epoll_ctl(l->epoll, EPOLL_CTL_ADD, l->tun, &e))
+        return 0;
     return lane_fail(error, "sockets can't be waited for", "", errno);
 }
 
@@ -239,7 +250,8 @@ pk_lane_t *pk_lane_make(const struct pk_common *common, unsigned number, int tun
         l->message[i].msg_hdr.msg_iov = l->part + i;
         l->message[i].msg_hdr.msg_iovlen = 1;
     }
-    l->session = pk_session_make(&common->secret, common->role, number, (unsigned)common->c->queues, (unsigned)common->c->fingerprint);
+    l->session = pk_session_make(&common->secret, common->role, number, (unsigned)common->c->queues,
+                                 (unsigned)common->c->fingerprint);
     if (l->session) l->side = make_side(common, l->session, &out);
     if (!l->side || open_socket(l, error) || lane_watch(l, error)) pk_lane_stop(&l);
     return l;

@@ -17,34 +17,34 @@
 
 enum {
     LEAD_MAGIC = 0x504b4c45,
-    RULES_ROOM = 1 << 20                    /* bytes of iptables-save that are read */
+    RULES_ROOM = 1 << 20 /* bytes of iptables-save that are read */
 };
 
-enum {                                      /* microseconds */
-    LOOK_EVERY = 90000,
-    ROUTES_EVERY = 1000000,
-    ROUTES_SAID = 60000000,                 /* between two sentences about that */
-    SILENT = 1000000,                       /* nothing from the device for so long: packets are looked for elsewhere */
-    CLOSED_EVERY = 10000000                 /* ASIDE: the filter's rules are read again */
+enum { /* microseconds */
+       LOOK_EVERY = 90000,
+       ROUTES_EVERY = 1000000,
+       ROUTES_SAID = 60000000, /* between two sentences about that */
+       SILENT = 1000000,       /* nothing from the device for so long: packets are looked for elsewhere */
+       CLOSED_EVERY = 10000000 /* ASIDE: the filter's rules are read again */
 };
 
 struct pk_lead {
-    unsigned          magic;
+    unsigned magic;
     struct pk_common *common;
     const struct pk_config *c;
-    bool              parent;
-    int               watch;
-    struct pk_way     way;
-    struct pk_sights  sights;
-    pk_sight_t       *sight;
-    bool              blind;                /* no packet socket can be had; that was said */
-    bool              closed, asks;         /* the filter's rules let nothing pass; they were read once at least */
-    uint64_t          closed_at;
-    uint64_t          pieces, new_bytes, came_at;
-    uint64_t          looked_at, routes_at, said_at;
-    struct pk_vain    vain;
-    struct pk_seen    seen;
-    uint32_t          asked[PK_LANES_MAX * PK_ASKED];
+    bool parent;
+    int watch;
+    struct pk_way way;
+    struct pk_sights sights;
+    pk_sight_t *sight;
+    bool blind;        /* no packet socket can be had; that was said */
+    bool closed, asks; /* the filter's rules let nothing pass; they were read once at least */
+    uint64_t closed_at;
+    uint64_t pieces, new_bytes, came_at;
+    uint64_t looked_at, routes_at, said_at;
+    struct pk_vain vain;
+    struct pk_seen seen;
+    uint32_t asked[PK_LANES_MAX * PK_ASKED];
 };
 
 static uint64_t lead_clock_now(void) {
@@ -53,14 +53,16 @@ static uint64_t lead_clock_now(void) {
     return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
-static void lead_say(const char *sentence, const char *more) { fprintf(stderr, "fairgate-pktcache: %s%s\n", sentence, more); }
+static void lead_say(const char *sentence, const char *more) {
+    fprintf(stderr, "fairgate-pktcache: %s%s\n", sentence, more);
+}
 
 static void complain(char *error) {
     lead_say(error ? error : "no memory", "");
     free(error);
 }
 
-/* ---- the filter's rules ------------------------------------------------------------------------------------------------------ */
+/* ---- the filter's rules ------------------------------------------------------------------------------------------ */
 
 static void read_rules(pk_lead_t *l, uint64_t now) {
     static const char *const programs[] = { "iptables-save", "ip6tables-save" };
@@ -72,7 +74,9 @@ static void read_rules(pk_lead_t *l, uint64_t now) {
         if (!pk_route_has_family(l->c, !six) || pk_run(argv, "", rules, RULES_ROOM)) continue;
         closed |= pk_filter_closed(rules, l->c->device);
         if (l->asks || !pk_filter_translates(rules, l->c, rule)) continue;
-        lead_say("addresses are translated here, and what goes through the device by then has its place in that already; connections that this is for come about without the device only: ", rule);
+        lead_say("addresses are translated here, and what goes through the device by then has its place in that "
+                 "already; connections that this is for come about without the device only: ",
+                 rule);
     }
     free(rules);
     l->asks = true;
@@ -80,7 +84,7 @@ static void read_rules(pk_lead_t *l, uint64_t now) {
     l->closed_at = now;
 }
 
-/* ---- rules and routes -------------------------------------------------------------------------------------------------------- */
+/* ---- rules and routes -------------------------------------------------------------------------------------------- */
 
 static void look_after_routes(pk_lead_t *l, uint64_t now) {
     char *error = NULL;
@@ -88,16 +92,18 @@ static void look_after_routes(pk_lead_t *l, uint64_t now) {
 
     if (now < l->routes_at + ROUTES_EVERY) return;
     l->routes_at = now;
-    if (!pk_tun_is_up(l->c->device)) return;        /* by the guard, or by an administrator */
+    if (!pk_tun_is_up(l->c->device)) return; /* by the guard, or by an administrator */
     rules = pk_route_rules_lack(l->c, l->parent);
     route = l->way.state == PK_LED && pk_route_lacks(l->c);
     if (!rules && !route) return;
     if (!l->said_at || now >= l->said_at + ROUTES_SAID) {
-        lead_say(rules ? "somebody has deleted routing rules of ours; they are set again" : "somebody has deleted our route; it is set again",
-            rules ? " (systemd-networkd does so unless it is told ManageForeignRoutingPolicyRules=no)" : "");
+        lead_say(rules ? "somebody has deleted routing rules of ours; they are set again"
+                       : "somebody has deleted our route; it is set again",
+                 rules ? " (systemd-networkd does so unless it is told ManageForeignRoutingPolicyRules=no)" : "");
         l->said_at = now;
     }
-    if (rules ? pk_route_set(l->c, l->parent, l->way.state == PK_LED, &error) : pk_route_again(l->c, &error)) complain(error);
+    if (rules ? pk_route_set(l->c, l->parent, l->way.state == PK_LED, &error) : pk_route_again(l->c, &error))
+        complain(error);
 }
 
 static void lead_enter(pk_lead_t *l, uint64_t now) {
@@ -114,7 +120,7 @@ static void lead_enter(pk_lead_t *l, uint64_t now) {
     pk_sight_close(&l->sight);
 }
 
-/* ---- connections ------------------------------------------------------------------------------------------------------------- */
+/* ---- connections ------------------------------------------------------------------------------------------------- */
 
 static void hear(pk_lead_t *l, pk_lane_t *const *lane, struct pk_way_news *n, uint64_t now) {
     uint64_t pieces = 0, new_bytes = 0;
@@ -151,7 +157,9 @@ static void see(pk_lead_t *l, const struct pk_way_news *n, uint64_t now) {
     }
     if (l->way.state == PK_ASIDE_NOW || (led && now < l->came_at + SILENT)) return;
     if (!l->sight && !l->blind && !(l->sight = pk_sight_open(l->c, l->parent))) {
-        lead_say("packets can't be looked for on other devices (CAP_NET_RAW), so what a filter keeps from ours is not seen: ", strerror(errno));
+        lead_say("packets can't be looked for on other devices (CAP_NET_RAW), so what a filter keeps from ours is not "
+                 "seen: ",
+                 strerror(errno));
         l->blind = true;
     }
     if (l->sight) pk_sight_read(l->sight, &l->sights, l->asked, (unsigned)l->c->queues * PK_ASKED, now);
@@ -164,7 +172,8 @@ void pk_lead_look(pk_lead_t *l, pk_lane_t *const *lane) {
     char *error = NULL;
 
     assert(l->magic == LEAD_MAGIC);
-    if (changed.up && l->way.state == PK_LED && pk_tun_is_up(l->c->device) && pk_route_again(l->c, &error)) complain(error);
+    if (changed.up && l->way.state == PK_LED && pk_tun_is_up(l->c->device) && pk_route_again(l->c, &error))
+        complain(error);
     if (changed.rules && now >= l->routes_at + ROUTES_EVERY / 4) l->routes_at = 0;
     look_after_routes(l, now);
     if (now < l->looked_at + LOOK_EVERY) return;
@@ -176,7 +185,7 @@ void pk_lead_look(pk_lead_t *l, pk_lane_t *const *lane) {
     if (pk_way_look(&l->way, &news, &l->sights, now)) lead_enter(l, now);
 }
 
-/* ---- begin and end ----------------------------------------------------------------------------------------------------------- */
+/* ---- begin and end ----------------------------------------------------------------------------------------------- */
 
 static int set_routes(const pk_lead_t *l, char **error) {
     if (!pk_route_set(l->c, l->parent, !l->closed, error)) return 0;

@@ -24,34 +24,42 @@
 enum { LEASE_MAGIC = 0x504b4c53, INSTRUCTIONS = 160 };
 
 struct pk_lease {
-    unsigned          magic;
-    size_t            bytes;        /* of the mapping */
-    _Atomic uint64_t *renewed;      /* nanoseconds, for each thread */
+    unsigned magic;
+    size_t bytes;              /* of the mapping */
+    _Atomic uint64_t *renewed; /* nanoseconds, for each thread */
 };
 
 static int bpf(int what, union bpf_attr *a) { return (int)syscall(SYS_bpf, what, a, sizeof *a); }
 
-/* ---- the program ------------------------------------------------------------------------------------------------------------- */
+/* ---- the program ------------------------------------------------------------------------------------------------- */
 
-struct text { struct bpf_insn at[INSTRUCTIONS]; int n; };
+struct text {
+    struct bpf_insn at[INSTRUCTIONS];
+    int n;
+};
 
 static int lease_put(struct text *t, uint8_t code, unsigned to, unsigned from, int off, int32_t value) {
     assert(t->n < INSTRUCTIONS);
-    t->at[t->n] = (struct bpf_insn){ .code = code, .dst_reg = to & 15, .src_reg = from & 15, .off = (int16_t)off, .imm = value };
+    t->at[t->n] =
+        (struct bpf_insn){ .code = code, .dst_reg = to & 15, .src_reg = from & 15, .off = (int16_t)off, .imm = value };
     return t->n++;
 }
 
 /* The jump that stands at `i` leads here. */
 static void here(struct text *t, int i) { t->at[i].off = (int16_t)(t->n - i - 1); }
 
-static void set(struct text *t, unsigned to, int32_t value) { lease_put(t, BPF_ALU64 | BPF_MOV | BPF_K, to, 0, 0, value); }
-static void copy(struct text *t, unsigned to, unsigned from) { lease_put(t, BPF_ALU64 | BPF_MOV | BPF_X, to, from, 0, 0); }
+static void set(struct text *t, unsigned to, int32_t value) {
+    lease_put(t, BPF_ALU64 | BPF_MOV | BPF_K, to, 0, 0, value);
+}
+static void copy(struct text *t, unsigned to, unsigned from) {
+    lease_put(t, BPF_ALU64 | BPF_MOV | BPF_X, to, from, 0, 0);
+}
 static void call(struct text *t, int helper) { lease_put(t, BPF_JMP | BPF_CALL, 0, 0, 0, helper); }
 
 /* What is asked of the routing stands below the stack's end. */
-#define ASKED   (-(int)sizeof(struct bpf_fib_lookup))
+#define ASKED     (-(int)sizeof(struct bpf_fib_lookup))
 #define IN(field) (ASKED + (int)offsetof(struct bpf_fib_lookup, field))
-#define BYTE    (ASKED - 8)         /* one byte that is looked at */
+#define BYTE      (ASKED - 8) /* one byte that is looked at */
 
 /* Bytes of the packet to the stack.  at < 0: where register 8 says.  Returns the jump of one that is too short. */
 static int lease_load(struct text *t, int at, int to, int n) {
@@ -143,7 +151,7 @@ static int load_program(int map, unsigned threads) {
     a.prog_type = BPF_PROG_TYPE_SCHED_CLS;
     a.insns = (uintptr_t)t.at;
     a.insn_cnt = (uint32_t)t.n;
-    a.license = (uintptr_t)"Dual BSD/GPL";      /* the kernel lends fib_lookup to nobody else */
+    a.license = (uintptr_t) "Dual BSD/GPL"; /* the kernel lends fib_lookup to nobody else */
     return bpf(BPF_PROG_LOAD, &a);
 }
 
@@ -158,12 +166,12 @@ static int make_map(void) {
     return bpf(BPF_MAP_CREATE, &a);
 }
 
-/* ---- where it is put --------------------------------------------------------------------------------------------------------- */
+/* ---- where it is put --------------------------------------------------------------------------------------------- */
 
 struct order {
     struct nlmsghdr head;
-    struct tcmsg    what;
-    char            more[128];
+    struct tcmsg what;
+    char more[128];
 };
 
 static void *lease_add(struct order *o, uint16_t type, const void *value, size_t n) {
@@ -177,7 +185,10 @@ static void *lease_add(struct order *o, uint16_t type, const void *value, size_t
 
 /* 0, or an errno. */
 static int lease_tell(int netlink, struct order *o) {
-    union { struct nlmsghdr head; char bytes[1024]; } u;
+    union {
+        struct nlmsghdr head;
+        char bytes[1024];
+    } u;
     const struct nlmsgerr *e = NLMSG_DATA(&u.head);
     ssize_t n;
 
@@ -188,10 +199,13 @@ static int lease_tell(int netlink, struct order *o) {
 
 /* 0, or an errno. */
 static int lease_attach(int program, unsigned device) {
-    struct order qdisc = { .head = { .nlmsg_len = NLMSG_LENGTH(sizeof(struct tcmsg)), .nlmsg_type = RTM_NEWQDISC },
-                           .what = { .tcm_ifindex = (int)device, .tcm_parent = TC_H_CLSACT, .tcm_handle = TC_H_MAKE(TC_H_CLSACT, 0) } };
+    struct order qdisc = {
+        .head = { .nlmsg_len = NLMSG_LENGTH(sizeof(struct tcmsg)), .nlmsg_type = RTM_NEWQDISC },
+        .what = { .tcm_ifindex = (int)device, .tcm_parent = TC_H_CLSACT, .tcm_handle = TC_H_MAKE(TC_H_CLSACT, 0) }
+    };
     struct order filter = { .head = { .nlmsg_len = NLMSG_LENGTH(sizeof(struct tcmsg)), .nlmsg_type = RTM_NEWTFILTER },
-                            .what = { .tcm_ifindex = (int)device, .tcm_parent = TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS),
+                            .what = { .tcm_ifindex = (int)device,
+                                      .tcm_parent = TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS),
                                       .tcm_info = TC_H_MAKE(1 << 16, __builtin_bswap16(ETH_P_ALL)) } };
     uint32_t direct = TCA_BPF_FLAG_ACT_DIRECT;
     struct rtattr *options;
@@ -210,7 +224,7 @@ static int lease_attach(int program, unsigned device) {
     return why;
 }
 
-/* ---- the lease --------------------------------------------------------------------------------------------------------------- */
+/* ---- the lease --------------------------------------------------------------------------------------------------- */
 
 pk_lease_t *pk_lease_make(const char *device, unsigned threads, char **error) {
     pk_lease_t *l = calloc(1, sizeof *l);
@@ -221,12 +235,18 @@ pk_lease_t *pk_lease_make(const char *device, unsigned threads, char **error) {
     if (!why) {
         l->bytes = (size_t)sysconf(_SC_PAGESIZE);
         l->renewed = mmap(NULL, l->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
-        why = l->renewed == MAP_FAILED || (program = load_program(map, threads)) < 0 ? errno : lease_attach(program, if_nametoindex(device));
+        why = l->renewed == MAP_FAILED || (program = load_program(map, threads)) < 0
+                  ? errno
+                  : lease_attach(program, if_nametoindex(device));
     }
     if (program >= 0) close(program);
     if (map >= 0) close(map);
     if (!why) return l;
-    if (asprintf(error, "the kernel takes no program that lets packets pass when daemon and guard are both stopped; then they would wait: %s", strerror(why)) < 0) *error = NULL;
+    if (asprintf(error,
+                 "the kernel takes no program that lets packets pass when daemon and guard are both stopped; then they "
+                 "would wait: %s",
+                 strerror(why)) < 0)
+        *error = NULL;
     pk_lease_free(&l);
     return NULL;
 }

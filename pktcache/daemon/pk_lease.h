@@ -22,7 +22,10 @@
 
 typedef struct pk_lease pk_lease_t;
 
-/* For a device that is there and is not used yet.  NULL and *error, a sentence that the caller frees: this kernel can't (Linux 5.10 can). */
+/*
+ * For a device that is there and is not used yet.  NULL and *error, a sentence that the caller frees: this kernel can't
+ * (Linux 5.10 can).
+ */
 pk_lease_t *pk_lease_make(const char *device, unsigned threads, char **error);
 /* `now` of CLOCK_MONOTONIC, in microseconds. */
 void        pk_lease_renew(pk_lease_t *l, unsigned thread, uint64_t now);

@@ -20,16 +20,21 @@
 
 enum { SLOW = 1 /* seconds */, WORD = 16, ANSWER_MAX = 1 << 20, ROWS = 24 };
 
-static const struct { const char *name, *total, *sentence; size_t at; } counters[] = {
+static const struct {
+    const char *name, *total, *sentence;
+    size_t at;
+} counters[] = {
 #define COUNTER(name, sentence) { #name, #name "_total", sentence, offsetof(struct pk_counters, name) },
     PK_COUNTERS
 #undef COUNTER
 };
 #define COUNTED (sizeof counters / sizeof *counters)
 
-static uint64_t count_of(const struct pk_counters *c, size_t i) { return *(const uint64_t *)((const char *)c + counters[i].at); }
+static uint64_t count_of(const struct pk_counters *c, size_t i) {
+    return *(const uint64_t *)((const char *)c + counters[i].at);
+}
 
-/* ---- the daemon's end -------------------------------------------------------------------------------------------------------- */
+/* ---- the daemon's end -------------------------------------------------------------------------------------------- */
 
 static int connect_to(const char *path) {
     struct sockaddr_un a = { .sun_family = AF_UNIX };
@@ -78,7 +83,10 @@ int pk_report_listen(const char *path, char **error) {
         umask(mask);
     }
     if (!why) return s;
-    if (asprintf(error, "control %s: %s", path, why == EADDRINUSE ? "another daemon answers there, or it is no socket; give each a socket of its own" : strerror(why)) < 0) *error = NULL;
+    if (asprintf(error, "control %s: %s", path,
+                 why == EADDRINUSE ? "another daemon answers there, or it is no socket; give each a socket of its own"
+                                   : strerror(why)) < 0)
+        *error = NULL;
     return -1;
 }
 
@@ -98,13 +106,15 @@ static void write_flow(struct base_json *j, const struct pk_flow *f) {
 }
 
 /* The sum of all lanes; of the connections the newest of each into an array that is open, or NULL. */
-static void sum_up(const struct pk_common *common, pk_lane_t *const *lane, struct pk_seen *sum, struct base_json *connections) {
+static void sum_up(const struct pk_common *common, pk_lane_t *const *lane, struct pk_seen *sum,
+                   struct base_json *connections) {
     struct pk_seen s;
 
     memset(sum, 0, sizeof *sum);
     for (unsigned i = 0; i < common->c->queues; i++) {
         pk_lane_see(lane[i], &s);
-        for (size_t k = 0; k < COUNTED; k++) *(uint64_t *)((char *)&sum->counters + counters[k].at) += count_of(&s.counters, k);
+        for (size_t k = 0; k < COUNTED; k++)
+            *(uint64_t *)((char *)&sum->counters + counters[k].at) += count_of(&s.counters, k);
         sum->flows += s.flows;
         if (!sum->why) sum->why = s.why;
         if (!i || s.theirs != PK_VERSION) sum->theirs = s.theirs;
@@ -115,19 +125,27 @@ static void sum_up(const struct pk_common *common, pk_lane_t *const *lane, struc
 /* What the daemon tells: its counters, then the rest. */
 enum { REST = 6 };
 
-static void report_figures(const struct pk_common *common, const struct pk_seen *sum, struct base_figure to[COUNTED + REST]) {
+static void report_figures(const struct pk_common *common, const struct pk_seen *sum,
+                           struct base_figure to[COUNTED + REST]) {
     struct pk_store_stats store;
 
     pk_store_stats(common->store, &store);
     for (size_t i = 0; i < COUNTED; i++)
-        to[i] = (struct base_figure){ counters[i].total, counters[i].name, counters[i].sentence, NULL, (double)count_of(&sum->counters, i), BASE_COUNTER };
+        to[i] = (struct base_figure){
+            counters[i].total, counters[i].name, counters[i].sentence, NULL, (double)count_of(&sum->counters, i),
+            BASE_COUNTER
+        };
     const struct base_figure rest[REST] = {
-        { "at_work", "at_work", "1: there is a session, the peer is heard, neither end stands aside, and connections go on", NULL, !sum->why, BASE_TRUTH },
+        { "at_work", "at_work",
+          "1: there is a session, the peer is heard, neither end stands aside, and connections go on", NULL, !sum->why,
+          BASE_TRUTH },
         { "store_bytes", "store_bytes", "room of the store", NULL, (double)store.bytes, BASE_GAUGE },
         { "store_kept_bytes", "store_kept", "payloads in it", NULL, (double)store.kept, BASE_GAUGE },
-        { "store_clashes_total", "store_clashes", "payloads that had another one's fingerprint", NULL, (double)store.clashes, BASE_COUNTER },
+        { "store_clashes_total", "store_clashes", "payloads that had another one's fingerprint", NULL,
+          (double)store.clashes, BASE_COUNTER },
         { "flows", "flows", "connections that are followed", NULL, sum->flows, BASE_GAUGE },
-        { "stalls_total", "stalls", "times that the guard took the device down", "fairgate_pktcache_stalls", (double)pk_guard_stalls(common->guard), BASE_COUNTER },
+        { "stalls_total", "stalls", "times that the guard took the device down", "fairgate_pktcache_stalls",
+          (double)pk_guard_stalls(common->guard), BASE_COUNTER },
     };
     memcpy(to + COUNTED, rest, sizeof rest);
 }
@@ -164,7 +182,8 @@ static void write_prometheus(struct base_sink out, const struct pk_common *commo
 
     sum_up(common, lane, &sum, NULL);
     report_figures(common, &sum, all);
-    base_figures_prometheus(out, "fairgate_pktcache_", (struct base_label){ "role", role_of(common) }, all, COUNTED + REST);
+    base_figures_prometheus(out, "fairgate_pktcache_", (struct base_label){ "role", role_of(common) }, all,
+                            COUNTED + REST);
 }
 
 /* All of it, or what a reader takes within SLOW. */
@@ -209,7 +228,7 @@ void pk_report_answer(int listener, const struct pk_common *common, pk_lane_t *c
     close(s);
 }
 
-/* ---- the other end ----------------------------------------------------------------------------------------------------------- */
+/* ---- the other end ----------------------------------------------------------------------------------------------- */
 
 /* malloc'ed, or NULL. */
 static char *report_ask(const char *path, const char *format) {
@@ -225,7 +244,10 @@ static char *report_ask(const char *path, const char *format) {
     }
     if (s >= 0) close(s);
     if (s < 0 || !answer || !n || r < 0) {
-        fprintf(stderr, "fairgate-pktcache: %s: %s\n", path, n ? "the answer broke off" : errno ? strerror(errno) : "no answer");
+        fprintf(stderr, "fairgate-pktcache: %s: %s\n", path,
+                n       ? "the answer broke off"
+                : errno ? strerror(errno)
+                        : "no answer");
         free(answer);
         return NULL;
     }
@@ -246,13 +268,16 @@ int pk_report_stats(const char *path, const char *format) {
     return fflush(stdout) ? 1 : 0;
 }
 
-static double report_number(const json_t *counters_now, const char *name) { return (double)json_integer_value(json_object_get(counters_now, name)); }
+static double report_number(const json_t *counters_now, const char *name) {
+    return (double)json_integer_value(json_object_get(counters_now, name));
+}
 
 static void print_endpoint(const json_t *f, const char *address, const char *port, char *out, size_t room) {
     const char *text = json_string_value(json_object_get(f, address));
     if (!text) text = "";
     if (!strncmp(text, "::ffff:", 7)) text += 7;
-    snprintf(out, room, strchr(text, ':') ? "[%s]:%d" : "%s:%d", text, (int)json_integer_value(json_object_get(f, port)));
+    snprintf(out, room, strchr(text, ':') ? "[%s]:%d" : "%s:%d", text,
+             (int)json_integer_value(json_object_get(f, port)));
 }
 
 static void print_top(const json_t *all, const json_t *before, double seconds) {
@@ -260,24 +285,34 @@ static void print_top(const json_t *all, const json_t *before, double seconds) {
     size_t i;
     const char *role = json_string_value(json_object_get(all, "role"));
     bool parent = role && !strcmp(role, "parent");
-    double saved = report_number(now, "saved"), carried = report_number(now, "native_bytes") + report_number(now, "datagram_bytes_out");
+    double saved = report_number(now, "saved"),
+           carried = report_number(now, "native_bytes") + report_number(now, "datagram_bytes_out");
 
-    printf("\033[H\033[2Jfairgate-pktcache, %s, %s      %d connections      cache %.0f of %.0f MB\n\n", role ? role : "?",
-           json_is_true(json_object_get(all, "at_work")) ? "at work" : "NOT at work: packets go as they are", (int)json_integer_value(json_object_get(all, "flows")),
-           (double)json_integer_value(json_object_get(all, "store_kept")) / 1e6, (double)json_integer_value(json_object_get(all, "store_bytes")) / 1e6);
-    if (!json_is_true(json_object_get(all, "at_work"))) printf("  %s\n\n", json_string_value(json_object_get(all, "why")) ? json_string_value(json_object_get(all, "why")) : "");
+    printf("\033[H\033[2Jfairgate-pktcache, %s, %s      %d connections      cache %.0f of %.0f MB\n\n",
+           role ? role : "?",
+           json_is_true(json_object_get(all, "at_work")) ? "at work" : "NOT at work: packets go as they are",
+           (int)json_integer_value(json_object_get(all, "flows")),
+           (double)json_integer_value(json_object_get(all, "store_kept")) / 1e6,
+           (double)json_integer_value(json_object_get(all, "store_bytes")) / 1e6);
+    if (!json_is_true(json_object_get(all, "at_work")))
+        printf("  %s\n\n",
+               json_string_value(json_object_get(all, "why")) ? json_string_value(json_object_get(all, "why")) : "");
     printf("  %-34s %15s %13s\n", "", "in all", "a second");
     for (i = 0; i < COUNTED; i++)
-        printf("  %-34s %15.0f %13.0f\n", counters[i].name, report_number(now, counters[i].name), (report_number(now, counters[i].name) - report_number(before, counters[i].name)) / seconds);
-    if (parent && saved + carried > 0) printf("\n  of what came, the link did not carry %.1f %%; of what may be kept, %.1f %% was known\n", 100 * saved / (saved + carried),
-                                              100 * report_number(now, "hits") / (report_number(now, "kept") + !report_number(now, "kept")));
+        printf("  %-34s %15.0f %13.0f\n", counters[i].name, report_number(now, counters[i].name),
+               (report_number(now, counters[i].name) - report_number(before, counters[i].name)) / seconds);
+    if (parent && saved + carried > 0)
+        printf("\n  of what came, the link did not carry %.1f %%; of what may be kept, %.1f %% was known\n",
+               100 * saved / (saved + carried),
+               100 * report_number(now, "hits") / (report_number(now, "kept") + !report_number(now, "kept")));
     printf("\n  %-30s %-30s %10s %14s %10s %14s\n", "from", "to", "packets", "bytes", "known", "saved");
     json_array_foreach(json_object_get(all, "connections"), i, f) {
         char from[64], to[64];
         if (i == ROWS) break;
         print_endpoint(f, "from", "from_port", from, sizeof from);
         print_endpoint(f, "to", "to_port", to, sizeof to);
-        printf("  %-30s %-30s %10.0f %14.0f %10.0f %14.0f\n", from, to, report_number(f, "packets"), report_number(f, "bytes"), report_number(f, "tokens"), report_number(f, "saved"));
+        printf("  %-30s %-30s %10.0f %14.0f %10.0f %14.0f\n", from, to, report_number(f, "packets"),
+               report_number(f, "bytes"), report_number(f, "tokens"), report_number(f, "saved"));
     }
     fflush(stdout);
 }

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pk_report.h - what the daemon counts, for people and programs.  Whoever connects to the control socket sends a line, "json" or "prometheus", and gets
- * the answer; then it is closed.
+ * pk_report.h - what the daemon counts, for people and programs.  Whoever connects to the control socket sends a line,
+ * "json" or "prometheus", and gets the answer; then it is closed.
  */
 #ifndef FAIRGATE_PK_REPORT_H
 #define FAIRGATE_PK_REPORT_H
 
 #include "pk_lane.h"
 
-/* The socket, for its owner and group; -1 and *error, a sentence the caller frees.  A file of that name that nobody answers on is taken away. */
+/*
+ * The socket, for its owner and group; -1 and *error, a sentence the caller frees.  A file of that name that nobody
+ * answers on is taken away.
+ */
 int  pk_report_listen(const char *path, char **error);
 /* Answers one who has connected; gives up on one who is slow. */
 void pk_report_answer(int listener, const struct pk_common *common, pk_lane_t *const *lane);

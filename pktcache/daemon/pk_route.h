@@ -19,7 +19,10 @@
 /* Whether this machine would let packets pass: NULL, or a sentence that the caller frees. */
 char *pk_route_obstacle(const struct pk_config *c);
 bool  pk_route_has_family(const struct pk_config *c, bool four);
-/* Rules and, if `led`, routes; what an earlier process left is taken away first.  0, or -1 and *error, a sentence the caller frees. */
+/*
+ * Rules and, if `led`, routes; what an earlier process left is taken away first.  0, or -1 and *error, a sentence the
+ * caller frees.
+ */
 int   pk_route_set(const struct pk_config *c, bool parent, bool led, char **error);
 /* The route alone, when the device is up again; or away with it alone: the rules lead nowhere then. */
 int   pk_route_again(const struct pk_config *c, char **error);
@@ -29,7 +32,10 @@ void  pk_route_clear(const struct pk_config *c);
 /* Whether something of what pk_route_set has made is gone.  What can't be found out is not. */
 bool  pk_route_rules_lack(const struct pk_config *c, bool parent);
 bool  pk_route_lacks(const struct pk_config *c);
-/* A socket that is readable when some device changes or some rule goes, or -1; what has become of them since it was asked last. */
+/*
+ * A socket that is readable when some device changes or some rule goes, or -1; what has become of them since it was
+ * asked last.
+ */
 struct pk_route_changes { bool up /* our device came, so it has no route */, rules; };
 int   pk_route_watch(void);
 struct pk_route_changes pk_route_changed(int watch, const struct pk_config *c);

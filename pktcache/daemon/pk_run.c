@@ -38,7 +38,7 @@ int pk_run(char *const argv[], const char *in, char *said, size_t room) {
         posix_spawn_file_actions_destroy(&actions);
     }
     if (!why) {
-        while (waitpid(pid, &state, 0) < 0 && errno == EINTR) { }
+        while (waitpid(pid, &state, 0) < 0 && errno == EINTR) {}
         if (said) n = pread(to, said, room - 1, 0);
     }
     if (said) said[n > 0 ? n : 0] = 0;

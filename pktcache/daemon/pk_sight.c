@@ -16,20 +16,23 @@
 
 enum {
     SIGHT_MAGIC = 0x504b5349,
-    ROOM = 1 << 18,                 /* bytes of the socket's buffer */
-    SEEN = 160,                     /* bytes of a packet that are looked at */
-    READS = 512,                    /* packets at a time */
-    SHAKES = 64,                    /* handshakes that are followed */
+    ROOM = 1 << 18, /* bytes of the socket's buffer */
+    SEEN = 160,     /* bytes of a packet that are looked at */
+    READS = 512,    /* packets at a time */
+    SHAKES = 64,    /* handshakes that are followed */
     INSTRUCTIONS = 4 * 2 * (int)PK_LIST_MAX + 32
 };
 
 struct pk_sight {
-    unsigned                magic;
+    unsigned magic;
     const struct pk_config *c;
-    bool                    both;       /* both directions come to the device */
-    unsigned                device;
-    int                     socket;
-    struct shake { struct pk_tuple tuple; bool used, answered; } shake[SHAKES];
+    bool both; /* both directions come to the device */
+    unsigned device;
+    int socket;
+    struct shake {
+        struct pk_tuple tuple;
+        bool used, answered;
+    } shake[SHAKES];
 };
 
 /* TCP of one of our ports.  They stand at `at` (mode BPF_ABS), or `at` behind X (BPF_IND). */
@@ -117,7 +120,8 @@ static bool is_ours(const uint8_t address[16]) {
     memcpy(&in.sin_addr, address + 12, 4);
     memcpy(&in6.sin6_addr, address, 16);
     if (s < 0) return true;
-    if (bind(s, is_four ? (struct sockaddr *)&in : (struct sockaddr *)&in6, is_four ? sizeof in : sizeof in6)) ours = errno != EADDRNOTAVAIL;
+    if (bind(s, is_four ? (struct sockaddr *)&in : (struct sockaddr *)&in6, is_four ? sizeof in : sizeof in6))
+        ours = errno != EADDRNOTAVAIL;
     close(s);
     return ours;
 }
@@ -148,7 +152,8 @@ static bool parse(const uint8_t *p, size_t n, struct pk_tuple *t, uint8_t *flags
 }
 
 /* tuple: from the server.  A SYN, its answer, and what the client says to that. */
-static void follow(pk_sight_t *p, struct pk_sights *s, const struct pk_tuple *tuple, bool up, uint8_t flags, const uint32_t *asked, unsigned n, uint64_t now) {
+static void follow(pk_sight_t *p, struct pk_sights *s, const struct pk_tuple *tuple, bool up, uint8_t flags,
+                   const uint32_t *asked, unsigned n, uint64_t now) {
     uint32_t mark = pk_tuple_mark(tuple);
     struct shake *k = p->shake + mark % SHAKES;
     bool same = k->used && !memcmp(&k->tuple, tuple, sizeof *tuple);
@@ -178,7 +183,9 @@ void pk_sight_read(pk_sight_t *p, struct pk_sights *s, const uint32_t *asked, un
     for (int i = 0; i < READS; i++) {
         socklen_t length = sizeof from;
         if ((got = recvfrom(p->socket, bytes, sizeof bytes, MSG_TRUNC, (struct sockaddr *)&from, &length)) < 0) return;
-        if ((unsigned)from.sll_ifindex == p->device || !parse(bytes, (size_t)got < sizeof bytes ? (size_t)got : sizeof bytes, &t, &flags, &further)) continue;
+        if ((unsigned)from.sll_ifindex == p->device ||
+            !parse(bytes, (size_t)got < sizeof bytes ? (size_t)got : sizeof bytes, &t, &flags, &further))
+            continue;
         turned = t;
         pk_tuple_turn(&turned);
         bool down = pk_config_serves(p->c, &t), up = !down && pk_config_serves(p->c, &turned);

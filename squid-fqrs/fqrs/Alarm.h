@@ -9,8 +9,8 @@ namespace Fqrs
 {
 
 /**
- * Calls back at a time of Fqrs::Now(). Squid's own events follow the wall clock: after a step backwards they would come an hour late.
- * This is a timerfd among the descriptors of the main loop.
+ * Calls back at a time of Fqrs::Now(). Squid's own events follow the wall clock: after a step backwards they would come
+ * an hour late. This is a timerfd among the descriptors of the main loop.
  */
 class Alarm
 {

@@ -75,7 +75,8 @@ Spelled(const HttpRequest &request, const SBuf &scheme, SBuf &room)
     return text;
 }
 
-/// The client's domain name, if it is known and leads back to the client. Never waits: asking starts the look-ups, a later request has them.
+/// The client's domain name, if it is known and leads back to the client. Never waits: asking starts the look-ups, a
+/// later request has them.
 static const char *
 NameOf(const Ip::Address &client)
 {

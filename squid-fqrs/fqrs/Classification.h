@@ -15,9 +15,10 @@ namespace Fqrs
 class Classified;
 
 /**
- * Finds a request's class: none if "fqrs_access none" allows it; the first class, in squid.conf's order, whose fqrs_access allows it; else
- * what the policy says; else the default class. Slow ACLs (external, dstdomain of an address, ...) may make it wait, so the answer comes to
- * Classified::classified(), perhaps before start() returns. Belongs to who asked, who deletes it when it wants to know no more.
+ * Finds a request's class: none if "fqrs_access none" allows it; the first class, in squid.conf's order, whose
+ * fqrs_access allows it; else what the policy says; else the default class. Slow ACLs (external, dstdomain of an
+ * address, ...) may make it wait, so the answer comes to Classified::classified(), perhaps before start() returns.
+ * Belongs to who asked, who deletes it when it wants to know no more.
  */
 class Classification
 {

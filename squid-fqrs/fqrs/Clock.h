@@ -9,7 +9,8 @@
 namespace Fqrs
 {
 
-/// Microseconds that never jump, as the engine counts them. Not squid_curtime: a step of the wall clock must neither stall nor flood the link.
+/// Microseconds that never jump, as the engine counts them. Not squid_curtime: a step of the wall clock must neither
+/// stall nor flood the link.
 inline uint64_t
 Now()
 {

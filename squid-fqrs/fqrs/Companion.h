@@ -17,14 +17,14 @@ class Classification;
 class Ticket;
 
 /**
- * A client that waits for a store entry whose fetch waits with the scheduler: its own request's, or with collapsed forwarding another
- * client's. A member of what answers the client.
+ * A client that waits for a store entry whose fetch waits with the scheduler: its own request's, or with collapsed
+ * forwarding another client's. A member of what answers the client.
  *
- * Who joins another's fetch takes a place for it in the queue of its own class, as if it had asked for itself; whichever of the fetch's places
- * comes first lets it go, see Ticket.h. So nobody waits longer because somebody with less weight asked first, and a place is given up when
- * nobody of its class waits any more.
+ * Who joins another's fetch takes a place for it in the queue of its own class, as if it had asked for itself;
+ * whichever of the fetch's places comes first lets it go, see Ticket.h. So nobody waits longer because somebody with
+ * less weight asked first, and a place is given up when nobody of its class waits any more.
  *
- *     APART ──lead()──────────────────────────────────────────────> LEADING ──┐ leave(), or the fetch goes, ends, or is given up
+ *     APART ──lead()──────────────────────────────────────────────> LEADING ──┐ leave(), or the fetch is over
  *       │ ↑ └─join()──> CLASSIFYING ──classified()──> JOINED ─────────────────┤
  *       └─┴────<────────────────────────────────────────────────────<─────────┘
  */
@@ -38,7 +38,8 @@ public:
     /// This entry's fetch was begun for our client.
     void lead(const StoreEntry &);
 
-    /// Our client, who sent this request, waits for this entry as well. Does nothing unless its fetch waits with the scheduler. An error page if
+    /// Our client, who sent this request, waits for this entry as well. Does nothing unless its fetch waits with the
+    /// scheduler. An error page if
     /// there is no seat for him, which the caller owns; one whose class is known only later sits down in any case.
     ErrorState *join(const StoreEntry &, HttpRequest *, const AccessLogEntryPointer &);
 

@@ -67,7 +67,8 @@ Setting(const char *field, const char *key, const char *text)
     return Number(key, text, std::max<uint64_t>(Info(field).least, 1), Info(field).most);
 }
 
-/// A number written with digits and at most one point, nothing else that strtod() would take; *end == text if there is none.
+/// A number written with digits and at most one point, nothing else that strtod() would take; *end == text if there is
+/// none.
 static double
 Decimal(const char *text, char **end)
 {
@@ -125,9 +126,8 @@ NextWord(const char *what)
 
 } // namespace Fqrs
 
-Fqrs::ClassConfig::ClassConfig(const struct policy_engine_class &from): settings(from.settings), waitSeconds(from.wait_s)
-{
-}
+Fqrs::ClassConfig::ClassConfig(const struct policy_engine_class &from)
+    : settings(from.settings), waitSeconds(from.wait_s) {}
 
 Fqrs::Config::Config()
 {
@@ -175,7 +175,8 @@ void
 Fqrs::Config::add(const ClassConfig &c)
 {
     if (strcmp(c.settings.name, "none") == 0)
-        Refuse(ToSBuf(cfg_directive, ": \"none\" can't be a class: fqrs_access none is for requests that are not scheduled"));
+        Refuse(ToSBuf(cfg_directive,
+                      ": \"none\" can't be a class: fqrs_access none is for requests that are not scheduled"));
     if (find(c.settings.name) >= 0)
         Refuse(ToSBuf(cfg_directive, ": there is a class \"", c.settings.name, "\" already"));
     if (classes.size() >= POLICY_CLASSES_MAX)
@@ -196,8 +197,10 @@ Fqrs::Config::parseClass()
 {
     ClassConfig c;
     const auto name = NextWord("the name of the class");
-    if (name.size() >= RS_NAME_MAX || name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") != name.npos)
-        Refuse(ToSBuf("fqrs_class: \"", name.c_str(), "\" is not a name; use 1 to ", RS_NAME_MAX - 1, " letters, digits, '-', '_', '.'"));
+    if (name.size() >= RS_NAME_MAX ||
+        name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") != name.npos)
+        Refuse(ToSBuf("fqrs_class: \"", name.c_str(), "\" is not a name; use 1 to ", RS_NAME_MAX - 1,
+                      " letters, digits, '-', '_', '.'"));
     memcpy(c.settings.name, name.c_str(), name.size());
     c.waitSeconds = NormalWaitSeconds;
 
@@ -229,7 +232,8 @@ Fqrs::Config::parseAccess()
     }
     const auto position = find(name.c_str());
     if (position < 0)
-        Refuse(ToSBuf("fqrs_access: there is no class \"", name.c_str(), "\"; its fqrs_class line, or fqrs_policy, must come before"));
+        Refuse(ToSBuf("fqrs_access: there is no class \"", name.c_str(),
+                      "\"; its fqrs_class line, or fqrs_policy, must come before"));
     ConfigParser parser;
     aclParseAccessLine(cfg_directive, parser, &classes[position].access);
 }
@@ -320,7 +324,8 @@ Fqrs::Config::parseWindow()
         settings.gate = RS_GATE_WINDOW;
         settings.window = Setting("window", "N", kind.c_str());
     } else {
-        Refuse(ToSBuf("fqrs_window: \"", kind.c_str(), "\" is no window; there are bytes, wrc, none, and a number of responses"));
+        Refuse(ToSBuf("fqrs_window: \"", kind.c_str(),
+                      "\" is no window; there are bytes, wrc, none, and a number of responses"));
     }
     if (const auto token = ConfigParser::NextToken())
         Refuse(ToSBuf("fqrs_window: \"", token, "\" is too much"));
@@ -375,7 +380,8 @@ Fqrs::Config::finalize()
     if (!enabled)
         return;
     if (!settings.rate && (settings.gate == RS_GATE_BYTES || settings.gate == RS_GATE_WRC))
-        Refuse(SBuf("fqrs on: how fast is the link? Add fqrs_link rate=RATE, or fqrs_window with a number of responses"));
+        Refuse(
+            SBuf("fqrs on: how fast is the link? Add fqrs_link rate=RATE, or fqrs_window with a number of responses"));
     if (::Config.workers > 1)
         Refuse(SBuf("fqrs on: needs workers 1, since each worker would take the whole link for its own"));
 }
@@ -389,7 +395,8 @@ Fqrs::Config::dumpClass(StoreEntry *e, const ClassConfig &c) const
     storeAppendPrintf(e, " wait=%u\n", c.waitSeconds);
 }
 
-/// Those that stand before the policy's; dumpPolicy() has the others, so that what is dumped means the same when it is read.
+/// Those that stand before the policy's; dumpPolicy() has the others, so that what is dumped means the same when it is
+/// read.
 void
 Fqrs::Config::dumpClasses(StoreEntry *e, const char *) const
 {
@@ -439,8 +446,8 @@ Fqrs::Config::dumpWindow(StoreEntry *e, const char *directive) const
         storeAppendPrintf(e, "%s bytes horizon=%u\n", directive, settings.horizon_ms);
         break;
     case RS_GATE_WRC:
-        storeAppendPrintf(e, "%s wrc f=%u umax=%u.%03u most=%u\n", directive, settings.wrc_f, settings.wrc_umax_permille / 1000,
-                          settings.wrc_umax_permille % 1000, settings.window_max);
+        storeAppendPrintf(e, "%s wrc f=%u umax=%u.%03u most=%u\n", directive, settings.wrc_f,
+                          settings.wrc_umax_permille / 1000, settings.wrc_umax_permille % 1000, settings.window_max);
         break;
     case RS_GATE_WINDOW:
         storeAppendPrintf(e, "%s %u\n", directive, settings.window);

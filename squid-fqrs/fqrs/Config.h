@@ -38,9 +38,9 @@ public:
 };
 
 /**
- * squid.conf's fqrs directives. Each parse_ method handles one line and throws a TextException that says what is wrong and what would be
- * right. What is parsed takes effect when Scheduler::configure() is called; a running scheduler holds what it needs by itself, so that
- * clear() may come first.
+ * squid.conf's fqrs directives. Each parse_ method handles one line and throws a TextException that says what is wrong
+ * and what would be right. What is parsed takes effect when Scheduler::configure() is called; a running scheduler holds
+ * what it needs by itself, so that clear() may come first.
  */
 class Config
 {
@@ -69,7 +69,8 @@ public:
 
 public:
     int enabled = 0; ///< fqrs on|off
-    std::vector<ClassConfig> classes; ///< in order of appearance; after finalize() with "other" if nothing else takes the rest
+    /// in order of appearance; after finalize() with "other" if nothing else takes the rest
+    std::vector<ClassConfig> classes;
     acl_access *exempt = nullptr; ///< fqrs_access none: requests that are not scheduled; owned by us
     uint32_t defaultClass = 0; ///< position of the class of requests that match nothing; valid after finalize()
     std::shared_ptr<policy_t> policy; ///< nil if there is none

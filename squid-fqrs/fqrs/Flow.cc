@@ -61,15 +61,19 @@ Fqrs::Flow::fit(const uint64_t allowance, const uint64_t received, const uint64_
         return;
 
     // The kernel enlarges a window that is used well, so it is told again from time to time.
-    const auto fitting = allowance < LargestWindow ? std::max(static_cast<int>(allowance), FewestSegments * segment) : INT_MAX;
-    if ((fitting != INT_MAX || window) && (Differ(fitting, window) || received - fitted > 4 * static_cast<uint64_t>(window))) {
+    const auto fitting =
+        allowance < LargestWindow ? std::max(static_cast<int>(allowance), FewestSegments * segment) : INT_MAX;
+    if ((fitting != INT_MAX || window) &&
+        (Differ(fitting, window) || received - fitted > 4 * static_cast<uint64_t>(window))) {
         set(IPPROTO_TCP, TCP_WINDOW_CLAMP, fitting, window);
         fitted = received;
     }
 
     // What lies unread takes nothing from the window, which is much smaller than the buffer.
     // A response that is parked, as it brings next to nothing, is read as it comes.
-    uint64_t wanted = rest == RS_UNLIMITED || allowance == RS_UNLIMITED || !window ? 0 : std::min<uint64_t>(MostGathered, static_cast<uint64_t>(window) * 3 / 4);
+    uint64_t wanted = rest == RS_UNLIMITED || allowance == RS_UNLIMITED || !window
+                          ? 0
+                          : std::min<uint64_t>(MostGathered, static_cast<uint64_t>(window) * 3 / 4);
     if (fd_table[conn->fd].ssl) // TLS reads by records, whose ends we do not know
         wanted = 0;
     wanted = std::min(wanted, rest);

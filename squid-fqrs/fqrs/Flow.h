@@ -12,10 +12,10 @@ namespace Fqrs
 /**
  * How a response's bytes come through its server connection.
  *
- * The receive window is fitted to what the scheduler lets be on its way (rs_allowance): many responses do not fill the far router's queue, and
- * one that is large takes no more of the link than its class is due. Of a response whose length is known several segments are
- * read at a time (SO_RCVLOWAT), since on a thin link each would otherwise cost a turn of the main loop; what has lain unread for
- * a moment is read all the same, when the scheduler's clock calls hasten().
+ * The receive window is fitted to what the scheduler lets be on its way (rs_allowance): many responses do not fill the
+ * far router's queue, and one that is large takes no more of the link than its class is due. Of a response whose length
+ * is known several segments are read at a time (SO_RCVLOWAT), since on a thin link each would otherwise cost a turn of
+ * the main loop; what has lain unread for a moment is read all the same, when the scheduler's clock calls hasten().
  */
 class Flow
 {
@@ -27,7 +27,8 @@ public:
     /// The response will come through this connection.
     void begin(const Comm::ConnectionPointer &);
 
-    /// So many bytes may be on their way, so many have come, and so many are still to come; RS_UNLIMITED: not known. Cheap enough for
+    /// So many bytes may be on their way, so many have come, and so many are still to come; RS_UNLIMITED: not known.
+    /// Cheap enough for
     /// every read.
     void fit(uint64_t allowance, uint64_t received, uint64_t rest);
 

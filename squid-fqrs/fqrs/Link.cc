@@ -23,7 +23,8 @@ Fqrs::Link::use(const SBuf &name)
     close();
     name_ = name;
     if (!name.isEmpty() && !open())
-        debugs(96, DBG_IMPORTANT, "ERROR: fqrs_link: cannot count the interface " << name << " until it is there: " << xstrerr(errno));
+        debugs(96, DBG_IMPORTANT,
+               "ERROR: fqrs_link: cannot count the interface " << name << " until it is there: " << xstrerr(errno));
 }
 
 bool
@@ -74,16 +75,20 @@ Fqrs::Link::unexplained()
         return 0;
     if (fd < 0) { // a dialled link comes back as another interface of that name
         if (open())
-            debugs(96, DBG_IMPORTANT, "fqrs_link: the interface " << name_ << " is there; its foreign traffic is counted");
+            debugs(96, DBG_IMPORTANT,
+                   "fqrs_link: the interface " << name_ << " is there; its foreign traffic is counted");
         return 0;
     }
     uint64_t bytes;
     if (!read(bytes)) {
-        debugs(96, DBG_IMPORTANT, "WARNING: fqrs_link: the interface " << name_ << " is gone; its foreign traffic is not counted until it is back");
+        debugs(96, DBG_IMPORTANT,
+               "WARNING: fqrs_link: the interface " << name_
+                                                    << " is gone; its foreign traffic is not counted until it is back");
         close();
         return 0;
     }
-    const auto now = static_cast<int64_t>(bytes - start) - static_cast<int64_t>(explained_ + explained_ * Overhead / 1000);
+    const auto now =
+        static_cast<int64_t>(bytes - start) - static_cast<int64_t>(explained_ + explained_ * Overhead / 1000);
     const auto rest = std::min(now, last);
     last = now;
     const auto foreign = static_cast<uint64_t>(std::max<int64_t>(rest - reported, 0));

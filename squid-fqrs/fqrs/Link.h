@@ -9,8 +9,8 @@ namespace Fqrs
 {
 
 /**
- * The bytes that the downlink's interface received and that no response explains: traffic of nobody's class (access-gateway paper 3.5.2). It
- * takes room of the link, so the window must know of it; nobody is charged for it.
+ * The bytes that the downlink's interface received and that no response explains: traffic of nobody's class
+ * (access-gateway paper 3.5.2). It takes room of the link, so the window must know of it; nobody is charged for it.
  */
 class Link
 {
@@ -28,7 +28,8 @@ public:
     /// Forgets what came so far. To be called when nothing is outstanding.
     void restart();
 
-    /// Bytes that no response explains, since the last call. To be called again and again: what one call sees counts with the next, since
+    /// Bytes that no response explains, since the last call. To be called again and again: what one call sees counts
+    /// with the next, since
     /// what lies unread in Squid's sockets looks foreign, too, until it is read.
     uint64_t unexplained();
 

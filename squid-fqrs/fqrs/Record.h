@@ -9,7 +9,8 @@
 namespace Fqrs
 {
 
-/// What access.log can tell about a request's time with the scheduler: %fqrs::class, %fqrs::wait, %fqrs::slot. Nearly all of Squid includes
+/// What access.log can tell about a request's time with the scheduler: %fqrs::class, %fqrs::wait, %fqrs::slot. Nearly
+/// all of Squid includes
 /// this: so it knows nothing of the engine.
 class Record
 {
@@ -22,7 +23,9 @@ public:
     uint64_t ended = Never; ///< the response
 
     /// from release to the end of the response, or to now while it has none; -1 if it was never released
-    int64_t slotMsec() const { return released == Never ? -1 : static_cast<int64_t>(((ended == Never ? Now() : ended) - released) / 1000); }
+    int64_t slotMsec() const {
+        return released == Never ? -1 : static_cast<int64_t>(((ended == Never ? Now() : ended) - released) / 1000);
+    }
 };
 
 } // namespace Fqrs

@@ -28,7 +28,8 @@ enum Refusal {
 inline const char *
 RefusalName(const Refusal r)
 {
-    static const char *const names[] = { "FQRS_CLASS_FULL", "FQRS_SHARE_FULL", "FQRS_QUEUE_FULL", "FQRS_NO_DESCRIPTOR", "FQRS_WAIT_OVER", "FQRS_SHUTDOWN" };
+    static const char *const names[] = { "FQRS_CLASS_FULL",    "FQRS_SHARE_FULL", "FQRS_QUEUE_FULL",
+                                         "FQRS_NO_DESCRIPTOR", "FQRS_WAIT_OVER",  "FQRS_SHUTDOWN" };
     return names[r];
 }
 

@@ -33,7 +33,8 @@ public:
         struct rs_figures_class c = {};
         for (uint32_t i = 0; i < all.classes; ++i) {
             // a class that is gone and empty is of no interest
-            if (!rs_class_stats(scheduler.engine(), i, &c.s) || (c.s.retired && !c.s.queued && !c.s.outstanding && !c.s.parked))
+            if (!rs_class_stats(scheduler.engine(), i, &c.s) ||
+                (c.s.retired && !c.s.queued && !c.s.outstanding && !c.s.parked))
                 continue;
             for (const auto &w: Whys) {
                 c.refused[w.why] = scheduler.refusalsOf(i)[w.refusal];
@@ -51,7 +52,9 @@ public:
     }
 
     /// What the class gets while all that have ever wanted something want more; 0 if it has not.
-    double due(const struct rs_figures_class &c) const { return HasAsked(c) ? double(c.s.settings.weight) / double(weights) : 0.0; }
+    double due(const struct rs_figures_class &c) const {
+        return HasAsked(c) ? double(c.s.settings.weight) / double(weights) : 0.0;
+    }
 
     double share(const struct rs_figures_class &c) const { return rs_figures_share(&c, bytes); }
 
@@ -86,20 +89,22 @@ static std::vector<struct base_figure>
 Own()
 {
     const auto &scheduler = Scheduler::Instance();
-    return {
-        { "descriptors", "descriptors", "Descriptors that requests and tunnels hold, or may hold.", nullptr, double(scheduler.seats().taken()), BASE_GAUGE },
-        { "descriptors_max", "descriptors_max", "Descriptors that they may hold together.", nullptr, double(scheduler.seats().most()), BASE_GAUGE },
-        { nullptr, "seats", "An old name.", nullptr, double(scheduler.seats().taken()), BASE_GAUGE },
-        { nullptr, "seats_most", "An old name.", nullptr, double(scheduler.seats().most()), BASE_GAUGE },
-        { "foreign_bytes_total", "foreign_bytes", "Bytes that the interface received while somebody waited, and that no response explains.",
-          "squid_fqrs_foreign_bytes_total", double(scheduler.link().foreign()), BASE_COUNTER }
-    };
+    return { { "descriptors", "descriptors", "Descriptors that requests and tunnels hold, or may hold.", nullptr,
+               double(scheduler.seats().taken()), BASE_GAUGE },
+             { "descriptors_max", "descriptors_max", "Descriptors that they may hold together.", nullptr,
+               double(scheduler.seats().most()), BASE_GAUGE },
+             { nullptr, "seats", "An old name.", nullptr, double(scheduler.seats().taken()), BASE_GAUGE },
+             { nullptr, "seats_most", "An old name.", nullptr, double(scheduler.seats().most()), BASE_GAUGE },
+             { "foreign_bytes_total", "foreign_bytes",
+               "Bytes that the interface received while somebody waited, and that no response explains.",
+               "squid_fqrs_foreign_bytes_total", double(scheduler.link().foreign()), BASE_COUNTER } };
 }
 
 static struct base_sink
 Into(StoreEntry *e)
 {
-    return { [](void *to, const char *text, const size_t bytes) { static_cast<StoreEntry *>(to)->append(text, bytes); }, e };
+    return { [](void *to, const char *text, const size_t bytes) { static_cast<StoreEntry *>(to)->append(text, bytes); },
+             e };
 }
 
 static bool
@@ -119,25 +124,33 @@ ReportText(StoreEntry *e)
     const auto &scheduler = Scheduler::Instance();
     const Look l;
     storeAppendPrintf(e, "Fair-Queuing Request Scheduling: %s\n", scheduler.on() ? "on" : "off");
-    storeAppendPrintf(e, "Order: %s\tWindow: %s", rs_sched_name(l.all.settings.sched), rs_gate_name(l.all.settings.gate));
+    storeAppendPrintf(e, "Order: %s\tWindow: %s", rs_sched_name(l.all.settings.sched),
+                      rs_gate_name(l.all.settings.gate));
     if (l.all.window)
         storeAppendPrintf(e, " (%u responses)", l.all.window);
     storeAppendPrintf(e, "\tLink: %.3f Mbit/s\n", double(l.all.settings.rate) * 8e-6);
-    storeAppendPrintf(e, "Requests waiting: %u\tOutstanding: %u\tStalled: %u\tWaited too long: %" PRIu64 "\n", l.all.queued, l.all.outstanding,
-                      l.all.parked, scheduler.refusedLate());
-    storeAppendPrintf(e, "Refused: class full %" PRIu64 "\tshare full %" PRIu64 "\tqueue full %" PRIu64 "\tno descriptor %" PRIu64 "\tDescriptors: %u of %u\n",
-                      l.refused[RS_WHY_CLASS_FULL], l.refused[RS_WHY_SHARE_FULL], l.refused[RS_WHY_QUEUE_FULL], l.refused[RS_WHY_NO_DESCRIPTOR],
-                      scheduler.seats().taken(), scheduler.seats().most());
+    storeAppendPrintf(e, "Requests waiting: %u\tOutstanding: %u\tStalled: %u\tWaited too long: %" PRIu64 "\n",
+                      l.all.queued, l.all.outstanding, l.all.parked, scheduler.refusedLate());
+    storeAppendPrintf(e,
+                      "Refused: class full %" PRIu64 "\tshare full %" PRIu64 "\tqueue full %" PRIu64
+                      "\tno descriptor %" PRIu64 "\tDescriptors: %u of %u\n",
+                      l.refused[RS_WHY_CLASS_FULL], l.refused[RS_WHY_SHARE_FULL], l.refused[RS_WHY_QUEUE_FULL],
+                      l.refused[RS_WHY_NO_DESCRIPTOR], scheduler.seats().taken(), scheduler.seats().most());
     if (!scheduler.link().name().isEmpty())
-        storeAppendPrintf(e, "Interface " SQUIDSBUFPH ": %" PRIu64 " bytes that are nobody's\n", SQUIDSBUFPRINT(scheduler.link().name()), scheduler.link().foreign());
-    storeAppendPrintf(e, "\n%-31s %7s %7s %7s %7s %7s %7s %9s %9s %9s %10s %10s %10s\n", "Class", "Weight", "Due", "Share", "Waiting", "Outst.", "Stalled",
-                      "Done", "Aborted", "Refused", "Mean kB", "Mean wait", "Mean slot");
+        storeAppendPrintf(e, "Interface " SQUIDSBUFPH ": %" PRIu64 " bytes that are nobody's\n",
+                          SQUIDSBUFPRINT(scheduler.link().name()), scheduler.link().foreign());
+    storeAppendPrintf(e, "\n%-31s %7s %7s %7s %7s %7s %7s %9s %9s %9s %10s %10s %10s\n", "Class", "Weight", "Due",
+                      "Share", "Waiting", "Outst.", "Stalled", "Done", "Aborted", "Refused", "Mean kB", "Mean wait",
+                      "Mean slot");
     for (const auto &c: l.classes) {
         const auto &k = c.s;
         const auto &n = k.counts;
-        storeAppendPrintf(e, "%-31s %7u %6.1f%% %6.1f%% %7u %7u %7u %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %10.1f %8.0fms %8.0fms%s\n", k.settings.name,
-                          k.settings.weight, 100.0 * l.due(c), 100.0 * l.share(c), k.queued, k.outstanding, k.parked,
-                          n.done, n.aborted, rs_figures_refused(&c), double(k.mean) / 1000.0, rs_figures_mean_ms(n.wait_us, n.released),
+        storeAppendPrintf(e,
+                          "%-31s %7u %6.1f%% %6.1f%% %7u %7u %7u %9" PRIu64 " %9" PRIu64 " %9" PRIu64
+                          " %10.1f %8.0fms %8.0fms%s\n",
+                          k.settings.name, k.settings.weight, 100.0 * l.due(c), 100.0 * l.share(c), k.queued,
+                          k.outstanding, k.parked, n.done, n.aborted, rs_figures_refused(&c), double(k.mean) / 1000.0,
+                          rs_figures_mean_ms(n.wait_us, n.released),
                           rs_figures_mean_ms(n.service_us, n.done + n.aborted), k.retired ? "  (retired)" : "");
     }
 }

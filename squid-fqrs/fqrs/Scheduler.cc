@@ -14,15 +14,18 @@
 #include <algorithm>
 #include <sys/mman.h>
 
-/// more than POLICY_CLASSES_MAX, so that a reconfiguration finds room while old classes still have outstanding responses
+/// more than POLICY_CLASSES_MAX, so that a reconfiguration finds room while old classes still have outstanding
+/// responses
 static const uint32_t ClassesMax = 16384;
 static const uint32_t TicketsMax = 65536;
 static const uint32_t Nil = UINT32_MAX;
 
-/// A response from which too little came for so long does not count as outstanding: a round trip over the far end of the world and a queue of
+/// A response from which too little came for so long does not count as outstanding: a round trip over the far end of
+/// the world and a queue of
 /// some hundred milliseconds at the ISP are less, and who waits behind it is kept for less than a second.
 static const rs_time_t StallTime = 500000;
-/// Too little is less than this, and less than this part of what it may have on its way: which is what the link would bring of it in less time.
+/// Too little is less than this, and less than this part of what it may have on its way: which is what the link would
+/// bring of it in less time.
 static const uint64_t StallBytes = 1024;
 static const uint64_t StallPart = 5;
 /// how often it is looked for bytes that lie unread, responses that are stalled, and waits that are over
@@ -33,7 +36,8 @@ static const rs_time_t UnreadTime = 250000;
 /// no client is told to come back later than after so many seconds
 static const rs_time_t LongestRetry = 60;
 
-/// Squid itself needs some descriptors, too: it stops taking connections when no more than a hundred are left, and keeps none for a next
+/// Squid itself needs some descriptors, too: it stops taking connections when no more than a hundred are left, and
+/// keeps none for a next
 /// request while they are fewer than twice that (comm_init(), fdUsageHigh()).
 static uint32_t
 MostSeats()
@@ -54,7 +58,7 @@ Fqrs::Scheduler::Scheduler():
 {
 }
 
-/* ---- configuration ---- */
+/* ---- configuration ----------------------------------------------------------------------------------------------- */
 
 void
 Fqrs::Scheduler::configure(const Config &config)
@@ -79,7 +83,9 @@ Fqrs::Scheduler::configure(const Config &config)
     const char *why = nullptr;
     if (rs_configure(engine_, &settings, classes.data(), classes.size(), fresh.data(), Now(), &why) != 0) {
         // only when more classes are retired, with responses outstanding, than there is room for
-        debugs(96, DBG_CRITICAL, "ERROR: fqrs keeps its former settings, and takes classes it does not know for \"" << names[0] << "\": " << why);
+        debugs(96, DBG_CRITICAL,
+               "ERROR: fqrs keeps its former settings, and takes classes it does not know for \"" << names[0]
+                                                                                                  << "\": " << why);
         for (size_t i = 0; i < classes.size(); ++i) {
             const auto former = std::find(names.begin(), names.end(), SBuf(classes[i].name));
             fresh[i] = numbers[former == names.end() ? 0 : former - names.begin()];
@@ -104,8 +110,10 @@ Fqrs::Scheduler::configure(const Config &config)
     seats_.configure(MostSeats(), shares);
     link_.use(wanted ? config.interface : SBuf());
     accepting = wanted;
-    debugs(96, DBG_IMPORTANT, "fqrs " << (wanted ? "on" : "off") << ": " << classes.size() << " classes, order " <<
-           rs_sched_name(settings.sched) << ", window " << rs_gate_name(settings.gate) << ", " << waiting << " requests waiting, " << released << " outstanding");
+    debugs(96, DBG_IMPORTANT,
+           "fqrs " << (wanted ? "on" : "off") << ": " << classes.size() << " classes, order "
+                   << rs_sched_name(settings.sched) << ", window " << rs_gate_name(settings.gate) << ", " << waiting
+                   << " requests waiting, " << released << " outstanding");
     admit(Now());
 }
 
@@ -145,7 +153,7 @@ Fqrs::Scheduler::shutdown()
     }
 }
 
-/* ---- lists ---- */
+/* ---- lists ------------------------------------------------------------------------------------------------------- */
 
 Fqrs::Scheduler::Row &
 Fqrs::Scheduler::rowOf(const Ticket &t)
@@ -174,7 +182,7 @@ Fqrs::Scheduler::remove(List &list, const uint32_t index)
     row.before = row.after = Nil;
 }
 
-/* ---- the life of a ticket; ticket.number is RS_NO_TICKET for one that was let through without the engine ---- */
+/* ---- the life of a ticket; ticket.number is RS_NO_TICKET for one that was let through without the engine --------- */
 
 Fqrs::Refusal
 Fqrs::Scheduler::enqueue(Ticket &t, const uint32_t classNumber, rs_ticket_t &place)
@@ -338,7 +346,7 @@ Fqrs::Scheduler::charge(Ticket &t, const uint64_t bytes)
     rs_charge(engine_, Now(), t.classNumber, 0, bytes);
 }
 
-/* ---- time ---- */
+/* ---- time -------------------------------------------------------------------------------------------------------- */
 
 void
 Fqrs::Scheduler::Rang()
@@ -401,7 +409,7 @@ Fqrs::Scheduler::refuseOverdue(const rs_time_t now)
     }
 }
 
-/* ---- refusals ---- */
+/* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
 void
 Fqrs::Scheduler::countRefusal(const uint32_t classNumber, const Refusal why)

@@ -24,14 +24,15 @@ class Config;
 class Ticket;
 
 /**
- * The engine of core/rs.h in Squid's main loop: the tickets that wait or are released, the clock that wakes it, the bytes of the link that no
- * ticket explains.
+ * The engine of core/rs.h in Squid's main loop: the tickets that wait or are released, the clock that wakes it, the
+ * bytes of the link that no ticket explains.
  *
- * The engine's block is made once, at the first configuration with "fqrs on", and stays: a reconfiguration keeps queues, accounts,
- * counters and outstanding responses. With "fqrs off" it lets everything go that waits and takes nobody new.
+ * The engine's block is made once, at the first configuration with "fqrs on", and stays: a reconfiguration keeps
+ * queues, accounts, counters and outstanding responses. With "fqrs off" it lets everything go that waits and takes
+ * nobody new.
  *
- * A response from which next to nothing comes is parked: an origin that does not answer, that stops in the middle or that drips keeps no
- * room of the link. When as much comes as a response brings, it takes its room back.
+ * A response from which next to nothing comes is parked: an origin that does not answer, that stops in the middle or
+ * that drips keeps no room of the link. When as much comes as a response brings, it takes its room back.
  */
 class Scheduler
 {
@@ -43,14 +44,16 @@ public:
     void shutdown(); ///< refuses who waits
 
     /* for Ticket: */
-    Refusal enqueue(Ticket &, uint32_t classNumber, rs_ticket_t &place); ///< ends in Ticket::picked() or lost(), after admit(); REFUSALS: done
+    /// ends in Ticket::picked() or lost(), after admit(); REFUSALS: done
+    Refusal enqueue(Ticket &, uint32_t classNumber, rs_ticket_t &place);
     void dequeue(rs_ticket_t &place); ///< becomes RS_NO_TICKET, as which it does nothing
     void admit() { admit(Now()); } ///< lets go whoever may
     void publish(const StoreEntry &e, Ticket &t) { fetches[&e] = &t; } ///< others may join who waits for this entry
     void unpublish(const StoreEntry &e) { fetches.erase(&e); }
     Seats &seats() { return seats_; }
     void countRefusal(uint32_t classNumber, Refusal);
-    unsigned retryAfter(uint32_t classNumber) const; ///< seconds after which a refused request of that class has a chance
+    /// seconds after which a refused request of that class has a chance
+    unsigned retryAfter(uint32_t classNumber) const;
     void progress(Ticket &, uint64_t bytes);
     uint64_t allowance(const Ticket &) const; ///< bytes that may be on their way at one time
     void expect(Ticket &, uint64_t length);

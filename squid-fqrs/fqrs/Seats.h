@@ -10,14 +10,15 @@ namespace Fqrs
 {
 
 /**
- * Squid's descriptors, and whose they are. A scheduled request has a seat for its client's connection from when its class is known, and a second
- * one, for a server's, from its release; both to its end. A tunnel has two all the time, who joins another's fetch one while it waits.
+ * Squid's descriptors, and whose they are. A scheduled request has a seat for its client's connection from when its
+ * class is known, and a second one, for a server's, from its release; both to its end. A tunnel has two all the time,
+ * who joins another's fetch one while it waits.
  *
- * A quarter of the seats is reserved for the classes, by weight; the others are for whoever comes. So one class, however many clients it has, leaves
- * the others their reserve, and Squid enough descriptors to take their connections.
+ * A quarter of the seats is reserved for the classes, by weight; the others are for whoever comes. So one class,
+ * however many clients it has, leaves the others their reserve, and Squid enough descriptors to take their connections.
  *
- * An eighth of a class's reserve, and of all, is for second seats only: who was let in to wait finds one when it is his turn, while no more than that
- * are released.
+ * An eighth of a class's reserve, and of all, is for second seats only: who was let in to wait finds one when it is his
+ * turn, while no more than that are released.
  */
 class Seats
 {
@@ -37,7 +38,9 @@ public:
 
     uint32_t most() const { return most_; }
     uint32_t taken() const { return taken_; }
-    uint32_t takenBy(const uint32_t classNumber) const { return classNumber < rows.size() ? rows[classNumber].taken : 0; }
+    uint32_t takenBy(const uint32_t classNumber) const {
+        return classNumber < rows.size() ? rows[classNumber].taken : 0;
+    }
 
 private:
     struct Row {

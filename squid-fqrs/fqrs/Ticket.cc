@@ -24,9 +24,8 @@ Fqrs::Ticket::Wanted(const HttpRequest &request)
     return Scheduler::Instance().on() && !request.flags.internal && !request.client_addr.isNoAddr();
 }
 
-bool
-Fqrs::Ticket::hold(HttpRequest *request, const AccessLogEntryPointer &anAl, StoreEntry *anEntry, const AsyncCall::Pointer &aResume)
-{
+bool Fqrs::Ticket::hold(HttpRequest *request, const AccessLogEntryPointer &anAl, StoreEntry *anEntry,
+                        const AsyncCall::Pointer &aResume) {
     // what Squid wants for itself, digests, AS numbers and the like, is nobody's to log
     if (state != IDLE || !anAl || !Wanted(*request))
         return false;
@@ -124,7 +123,7 @@ Fqrs::Ticket::submit()
     scheduler.admit();
 }
 
-/* ---- places in queues ---- */
+/* ---- places in queues -------------------------------------------------------------------------------------------- */
 
 Fqrs::Ticket::Place &
 Fqrs::Ticket::placeIn(const uint32_t aClass)
@@ -143,10 +142,12 @@ Fqrs::Ticket::placeIn(const uint32_t aClass)
 bool
 Fqrs::Ticket::hasPlace() const
 {
-    return own.number != RS_NO_TICKET || std::any_of(others.begin(), others.end(), [](const Place &p) { return p.number != RS_NO_TICKET; });
+    return own.number != RS_NO_TICKET ||
+           std::any_of(others.begin(), others.end(), [](const Place &p) { return p.number != RS_NO_TICKET; });
 }
 
-/// A place for nobody is given up if there is one for somebody; if there is none for anybody, those who wait without one try again.
+/// A place for nobody is given up if there is one for somebody; if there is none for anybody, those who wait without
+/// one try again.
 void
 Fqrs::Ticket::settle()
 {
@@ -165,7 +166,9 @@ Fqrs::Ticket::settle()
     };
     drop(own);
     std::for_each(others.begin(), others.end(), drop);
-    others.erase(std::remove_if(others.begin(), others.end(), [](const Place &p) { return !p.members && p.number == RS_NO_TICKET; }), others.end());
+    others.erase(std::remove_if(others.begin(), others.end(),
+                                [](const Place &p) { return !p.members && p.number == RS_NO_TICKET; }),
+                 others.end());
 }
 
 void
@@ -232,7 +235,8 @@ Fqrs::Ticket::joined(const uint32_t aClass)
     auto &p = placeIn(aClass);
     ++p.members;
     if (p.number == RS_NO_TICKET)
-        scheduler.enqueue(*this, aClass, p.number); // who finds its queue full waits as long as those who were there before
+        scheduler.enqueue(*this, aClass,
+                          p.number);    // who finds its queue full waits as long as those who were there before
     settle();
     scheduler.admit();
 }
@@ -257,7 +261,7 @@ Fqrs::Ticket::leaderLeft()
         own.members = 0;
 }
 
-/* ---- what becomes of it ---- */
+/* ---- what becomes of it ------------------------------------------------------------------------------------------ */
 
 /// Nobody can join any more.
 void

@@ -26,22 +26,23 @@ class Classification;
 class Companion;
 
 /**
- * A transaction's place with the scheduler; a member of what forwards the request. It gives back what it holds exactly once: at finish(), or
- * when its owner goes.
+ * A transaction's place with the scheduler; a member of what forwards the request. It gives back what it holds exactly
+ * once: at finish(), or when its owner goes.
  *
  *     IDLE ──hold()──> CLASSIFYING ──classified()──> WAITING ──admitted()──> RELEASED ──finish()──> OVER
  *                          │  └──queue full──> REFUSED  │
- *                          │                     ↑──────┘ waited too long, no descriptor for a server's connection, or Squid shuts down
+ *                          │                     ↑──────┘ waited too long, no descriptor, or Squid shuts down
  *                          └──fqrs_access none──> EXEMPT
  *     IDLE ──account()──> CLASSIFYING ──> ACCOUNTING ──finish()──> OVER        (never waits; its bytes are its class's)
  *     any ──finish(), owner gone──> OVER
  *
- * A request that WAITS has a place in its class's queue; when other clients wait for what it fetches, it has one in the queue of each of their
- * classes, too (Companion.h). Whichever comes first is released, and pays; the others are given up. It is refused when it has none left. A class
- * that waits no more, as its last client left, gives its place up unless it is the only one.
+ * A request that WAITS has a place in its class's queue; when other clients wait for what it fetches, it has one in the
+ * queue of each of their classes, too (Companion.h). Whichever comes first is released, and pays; the others are given
+ * up. It is refused when it has none left. A class that waits no more, as its last client left, gives its place up
+ * unless it is the only one.
  *
- * When its class is known it takes a seat, when it is released a second one (Seats.h), and keeps them to its end. There may be none: then it is
- * refused.
+ * When its class is known it takes a seat, when it is released a second one (Seats.h), and keeps them to its end. There
+ * may be none: then it is refused.
  *
  * All calls come from Squid's main loop.
  */
@@ -55,11 +56,13 @@ public:
     /// Whether hold() or account() would do anything for this request.
     static bool Wanted(const HttpRequest &);
 
-    /// Takes a place for a request that is about to be forwarded. False: go on now. True: `resume` will be called when it may go, or
+    /// Takes a place for a request that is about to be forwarded. False: go on now. True: `resume` will be called when
+    /// it may go, or
     /// when refusal() says why not.
     bool hold(HttpRequest *, const AccessLogEntryPointer &, StoreEntry *, const AsyncCall::Pointer &resume);
 
-    /// Charges the transaction's bytes to the request's class without ever making it wait. It may be one too many: see refusal().
+    /// Charges the transaction's bytes to the request's class without ever making it wait. It may be one too many: see
+    /// refusal().
     void account(HttpRequest *, const AccessLogEntryPointer &);
 
     /// An error page for a request that may not go at all, asked for once; nil for one that may. The caller owns it.

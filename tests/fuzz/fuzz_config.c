@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The lines of a configuration (base/base_settings.h) and what fairgate-pktcache makes of them: read, or refused with a sentence that names the file. */
+/*
+ * The lines of a configuration (base/base_settings.h) and what fairgate-pktcache makes of them: read, or refused with a
+ * sentence that names the file.
+ */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +23,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     rv = pk_config_read(&c, path, size & 1, &error);
     if (rv ? !error || strncmp(error, path, strlen(path)) : !!error) abort();
-    if (!rv && (!c.server.n || !c.client.n || !c.queues || c.queues > PK_LANES_MAX || !c.device || !c.marks.second)) abort();
+    if (!rv && (!c.server.n || !c.client.n || !c.queues || c.queues > PK_LANES_MAX || !c.device || !c.marks.second))
+        abort();
     free(error);
     pk_config_free(&c);
     close(fd);

@@ -4,7 +4,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const char *const pairs[][2] = { { "<!--EEOD-->", "<!--/EEOD-->" }, { "aaab", "aabb" }, { "<<>>", "<><>" }, { "<frag>", "</frag>" } };
+static const char *const pairs[][2] = {
+    { "<!--EEOD-->", "<!--/EEOD-->" }, { "aaab", "aabb" }, { "<<>>", "<><>" }, { "<frag>", "</frag>" }
+};
 
 /* The first bytes: which marks, whether they stay, the least block; how long the pieces are, again and again. */
 enum { CHOICES = 8 };

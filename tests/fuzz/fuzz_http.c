@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fuzz_http.c - a connection that the parent follows, in segments: what it says may be kept, a look at the whole stream says, too.
+ * fuzz_http.c - a connection that the parent follows, in segments: what it says may be kept, a look at the whole stream
+ * says, too.
  *
- * The look: of a response that begins with the first byte and has a known length, no kept segment holds a byte of the header, one between an opening mark and
- * the closing one that belongs to it, or one behind a closing mark that closes nothing.
+ * The look: of a response that begins with the first byte and has a known length, no kept segment holds a byte of the
+ * header, one between an opening mark and the closing one that belongs to it, or one behind a closing mark that closes
+ * nothing.
  */
 #include "pktcache/pk_http.h"
 #include "tests/unit/test_marks.h"
@@ -34,7 +36,10 @@ static void against_the_look(const uint8_t *data, size_t size) {
     char head[128], *all, *secret;
     struct eeod_marks marks;
     struct pk_http h;
-    size_t body = size - 4, header = (size_t)snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\n%sContent-Length: %zu\r\n\r\n", data[0] & 1 ? "Eeod: marks\r\n" : "", body), n = header + body;
+    size_t body = size - 4,
+           header = (size_t)snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\n%sContent-Length: %zu\r\n\r\n",
+                                     data[0] & 1 ? "Eeod: marks\r\n" : "", body),
+           n = header + body;
 
     all = malloc(n);
     secret = calloc(1, n);
@@ -72,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     eeod_marks_set(&marks, OPEN, CLOSE);
     memset(&h, data[0], sizeof h);
     pk_http_begin(&h);
-    while (size > 1) {      /* which way, and how long, before each segment */
+    while (size > 1) { /* which way, and how long, before each segment */
         int way = data[0] & 1;
         size_t n = (size_t)(data[0] >> 1) * 2 + 1;
         data++;

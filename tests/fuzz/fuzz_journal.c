@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An engine in memory that somebody wrote over: its journal, or all of it but the constant part, or all.  A rebuild, which does the journal's
- * work again, is refused with a sentence, or done; and if the engine is sound then, it is sound after more calls.
+ * An engine in memory that somebody wrote over: its journal, or all of it but the constant part, or all.  A rebuild,
+ * which does the journal's work again, is refused with a sentence, or done; and if the engine is sound then, it is
+ * sound after more calls.
  */
 #include "fuzz_memory.h"
 
@@ -18,11 +19,16 @@ static size_t bytes;
 static rs_ticket_t tickets[TICKETS];
 
 static const struct rs_class_settings classes[4] = {
-    { .name = "people", .weight = 6 }, { .name = "search", .weight = 3, .order = RS_ORDER_SHORTEST, .wait_bound_ms = 10 },
-    { .name = "crawlers", .weight = 1, .queue_max = 9 }, { .name = "members", .weight = 9 },
+    { .name = "people", .weight = 6 },
+    { .name = "search", .weight = 3, .order = RS_ORDER_SHORTEST, .wait_bound_ms = 10 },
+    { .name = "crawlers", .weight = 1, .queue_max = 9 },
+    { .name = "members", .weight = 9 },
 };
 
-/* Of three classes there are requests in every state; then a configuration is under way that drops one of them and has another. */
+/*
+ * Of three classes there are requests in every state; then a configuration is under way that drops one of them and has
+ * another.
+ */
 static void set_up(void) {
     struct rs_capacity cap = { CLASSES, TICKETS, 1 };
     struct rs_settings s;
@@ -30,7 +36,8 @@ static void set_up(void) {
     rs_time_t again;
 
     bytes = rs_size(&cap);
-    e = mmap(NULL, (bytes + 4095) / 4096 * 4096 + RS_REACH, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    e = mmap(NULL, (bytes + 4095) / 4096 * 4096 + RS_REACH, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+             0);
     if (e == MAP_FAILED || mprotect(e, bytes, PROT_READ | PROT_WRITE)) abort();
     rs_settings_default(&s);
     s.window = 4;
@@ -60,8 +67,15 @@ static void live(struct input *in, rs_time_t now) {
 
     for (int i = 0; i < 40; i++, now += 1000) {
         switch (byte(in) % 8) {
-        case 0: case 1: if (rs_submit(e, now, byte(in) % CLASSES, 0, word(in), 1, 0, &t) == RS_OK) tickets[i % TICKETS] = t; break;
-        case 2: case 3: t = rs_pick(e, now, &again); if (t != RS_NO_TICKET) tickets[i % TICKETS] = t; break;
+        case 0:
+        case 1:
+            if (rs_submit(e, now, byte(in) % CLASSES, 0, word(in), 1, 0, &t) == RS_OK) tickets[i % TICKETS] = t;
+            break;
+        case 2:
+        case 3:
+            t = rs_pick(e, now, &again);
+            if (t != RS_NO_TICKET) tickets[i % TICKETS] = t;
+            break;
         case 4: rs_finish(e, now, tickets[byte(in) % TICKETS]); break;
         case 5: rs_progress(e, now, tickets[byte(in) % TICKETS], word(in) % 100000); break;
         case 6: rs_cancel(e, now, tickets[byte(in) % TICKETS]); break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * HTML, CSS, sitemaps (the first byte says which): the same links however the bytes come in, none too long, and each resolves to a place whose
- * spelling is its own, or to nothing.
+ * HTML, CSS, sitemaps (the first byte says which): the same links however the bytes come in, none too long, and each
+ * resolves to a place whose spelling is its own, or to nothing.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -26,8 +26,11 @@ static void note(void *context, const char *ref, size_t n, enum links_kind kind)
     for (size_t i = 0; i < n; i++) sum = (sum ^ (unsigned char)ref[i]) * UINT64_C(0x100000001b3);
     sum = (sum ^ kind) * UINT64_C(0x100000001b3);
     if (scope_resolve(&scope, &base, ref, n, &place) != SCOPE_IN) return;
-    if (place.origin != 0 || place.length > PAGES_TARGET_MAX || place.target[0] != '/' || strlen(place.target) != place.length) abort();
-    if (pages_url_spell(place.target, place.length, again, sizeof again) != place.length || strcmp(again, place.target)) abort();
+    if (place.origin != 0 || place.length > PAGES_TARGET_MAX || place.target[0] != '/' ||
+        strlen(place.target) != place.length)
+        abort();
+    if (pages_url_spell(place.target, place.length, again, sizeof again) != place.length || strcmp(again, place.target))
+        abort();
 }
 
 static uint64_t read_in(enum links_type type, const char *data, size_t size, size_t piece, uint64_t *count) {

@@ -2,8 +2,9 @@
 /*
  * fuzz_match.c - rules and a request out of any bytes: the tables must answer as the plain reading of the rules does.
  *
- * Bytes: number of rules; for each rule field and match, class, length, pattern; then for each text field a length and a text; what is
- * left are addresses and ports.  Address and port patterns are written out of bytes, so that most of them are right.
+ * Bytes: number of rules; for each rule field and match, class, length, pattern; then for each text field a length and
+ * a text; what is left are addresses and ports.  Address and port patterns are written out of bytes, so that most of
+ * them are right.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,47 +20,37 @@ struct input {
     size_t n;
 };
 
-static unsigned next_byte(struct input *in)
-{
-    if (in->n == 0)
-        return 0;
+static unsigned next_byte(struct input *in) {
+    if (in->n == 0) return 0;
     in->n--;
     return *in->p++;
 }
 
-static struct policy_text next_text(struct input *in, unsigned most)
-{
+static struct policy_text next_text(struct input *in, unsigned most) {
     size_t n = next_byte(in) % (most + 1);
     struct policy_text t;
 
-    if (n > in->n)
-        n = in->n;
+    if (n > in->n) n = in->n;
     t = (struct policy_text){ (const char *)in->p, n };
     in->p += n;
     in->n -= n;
     return t;
 }
 
-static struct policy_text number_pattern(struct input *in, enum policy_kind kind, char *room, size_t len)
-{
+static struct policy_text number_pattern(struct input *in, enum policy_kind kind, char *room, size_t len) {
     unsigned a = next_byte(in), b = next_byte(in), bits = next_byte(in) % 33;
     uint32_t net = 0x0a000000u | (a & 3u) << 8 | b;
     int n;
 
     net &= bits > 0 ? ~0u << (32 - bits) : 0;
-    if (kind == POLICY_PORT)
-        n = snprintf(room, len, "%u-%u", a + 1, a + 1 + b % 8);
-    else if (a & 128)
-        n = snprintf(room, len, "::ffff:%x:%x/%u", net >> 16, net & 0xffff, bits + 96);
-    else if (a & 64)
-        n = snprintf(room, len, "::/%u", bits * 3);
-    else
-        n = snprintf(room, len, "%u.%u.%u.%u/%u", net >> 24, net >> 16 & 255, net >> 8 & 255, net & 255, bits);
+    if (kind == POLICY_PORT) n = snprintf(room, len, "%u-%u", a + 1, a + 1 + b % 8);
+    else if (a & 128) n = snprintf(room, len, "::ffff:%x:%x/%u", net >> 16, net & 0xffff, bits + 96);
+    else if (a & 64) n = snprintf(room, len, "::/%u", bits * 3);
+    else n = snprintf(room, len, "%u.%u.%u.%u/%u", net >> 24, net >> 16 & 255, net >> 8 & 255, net & 255, bits);
     return (struct policy_text){ room, (size_t)n };
 }
 
-static policy_t *build(struct input *in)
-{
+static policy_t *build(struct input *in) {
     policy_t *p = policy_new();
     unsigned rules = next_byte(in) % (RULES_MAX + 1);
 
@@ -88,16 +79,13 @@ static policy_t *build(struct input *in)
     return p;
 }
 
-static uint32_t plain_rule(const policy_t *p, const struct policy_request *r)
-{
+static uint32_t plain_rule(const policy_t *p, const struct policy_request *r) {
     for (uint32_t rank = 0; rank < p->rule_count; rank++)
-        if (policy_rule_matches(p, p->by_rank[rank], r))
-            return p->by_rank[rank];
+        if (policy_rule_matches(p, p->by_rank[rank], r)) return p->by_rank[rank];
     return POLICY_NONE;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct input in = { data, size };
     policy_t *p = build(&in);
     struct policy_request r = { .src_port = 0 };
@@ -113,8 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     r.ssl_id = next_text(&in, 16);
     r.src_port = (uint16_t)next_byte(&in);
     r.dst_port = (uint16_t)next_byte(&in);
-    for (size_t i = 0; i < sizeof addr; i++)
-        addr[i] = (unsigned char)next_byte(&in);
+    for (size_t i = 0; i < sizeof addr; i++) addr[i] = (unsigned char)next_byte(&in);
     r.src_addr = addr;
     r.src_addr_len = addr[15] & 1 ? 4 : 16;
 

@@ -2,9 +2,9 @@
 /*
  * fuzz_memory.h - memory that somebody wrote over, and what may come of it.
  *
- * A clean end of a process is an assertion, a division by zero, or a fault within the memory or the addresses behind it that a host leaves free
- * (RS_REACH); or at NULL, where tables of functions end.  MEMORY_TRY is 0 at first, and 1 after such an end.  Everything else, a fault anywhere
- * else above all, ends the fuzzer.
+ * A clean end of a process is an assertion, a division by zero, or a fault within the memory or the addresses behind it
+ * that a host leaves free (RS_REACH); or at NULL, where tables of functions end.  MEMORY_TRY is 0 at first, and 1 after
+ * such an end.  Everything else, a fault anywhere else above all, ends the fuzzer.
  */
 #ifndef FAIRGATE_FUZZ_MEMORY_H
 #define FAIRGATE_FUZZ_MEMORY_H
@@ -33,7 +33,8 @@ _Noreturn void fuzz_assert_failed(void) {
 
 static void memory_fault(int signal, siginfo_t *info, void *unused) {
     const char *at = info->si_addr;
-    int here = at >= memory_at && at < memory_at + memory_reserved, at_null = info->si_code == SEGV_MAPERR && (uintptr_t)at < 4096;
+    int here = at >= memory_at && at < memory_at + memory_reserved,
+        at_null = info->si_code == SEGV_MAPERR && (uintptr_t)at < 4096;
 
     (void)unused;
     if (memory_trying && (signal == SIGFPE || here || at_null)) siglongjmp(memory_end, 1);
@@ -54,7 +55,7 @@ static void memory_catch(void *at, uint64_t reserved) {
     sigaction(SIGFPE, &act, NULL);
 }
 
-/* ---- the input ------------------------------------------------------------------------------------------------------------------- */
+/* ---- the input --------------------------------------------------------------------------------------------------- */
 
 struct input { const uint8_t *at, *end; };
 
@@ -73,8 +74,13 @@ static uint64_t word(struct input *in) {
     return n;
 }
 
-/* Thousands of words in one try, and who calls has seen to it that they are in the memory: no sanitizer or fuzzer is told of each. */
-__attribute__((noinline, no_sanitize("coverage", "address", "undefined"))) static void scribble(void *at, uint64_t bytes, uint64_t seed) {
+/*
+ * Thousands of words in one try, and who calls has seen to it that they are in the memory: no sanitizer or fuzzer is
+ * told of each.
+ */
+__attribute__((noinline, no_sanitize("coverage", "address", "undefined"))) static void scribble(void *at,
+                                                                                                uint64_t bytes,
+                                                                                                uint64_t seed) {
     uint64_t *words = at;
 
     for (uint64_t i = 0; i < bytes / 8; i++) {

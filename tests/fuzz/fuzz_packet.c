@@ -13,8 +13,11 @@ static void take_apart(const uint8_t *piece, size_t n) {
         if (k.ip) abort();
         return;
     }
-    if (k.headers + k.payload != k.length || k.length + sizeof(struct virtio_net_hdr) != n || k.ip != piece + sizeof(struct virtio_net_hdr)) abort();
-    if (k.payload && (!k.segments || (k.segments - 1) * k.segment >= k.payload || k.segments * k.segment < k.payload)) abort();
+    if (k.headers + k.payload != k.length || k.length + sizeof(struct virtio_net_hdr) != n ||
+        k.ip != piece + sizeof(struct virtio_net_hdr))
+        abort();
+    if (k.payload && (!k.segments || (k.segments - 1) * k.segment >= k.payload || k.segments * k.segment < k.payload))
+        abort();
     (void)pk_packet_intact(&k);
     pk_head_of(&h, &k);
     if (k.flags & (PK_SYN | PK_RST | PK_URG | PK_CWR)) return;
@@ -23,8 +26,9 @@ static void take_apart(const uint8_t *piece, size_t n) {
     uint8_t *whole = malloc(bytes + k.payload);
     memcpy(whole, head, bytes);
     memcpy(whole + bytes, k.ip + k.headers, k.payload);
-    if (pk_packet_parse(&again, whole, bytes + k.payload) != PK_TCP || again.seq != k.seq || again.payload != k.payload || again.segments != k.segments ||
-        again.flags != k.flags) abort();
+    if (pk_packet_parse(&again, whole, bytes + k.payload) != PK_TCP || again.seq != k.seq ||
+        again.payload != k.payload || again.segments != k.segments || again.flags != k.flags)
+        abort();
     free(whole);
 }
 

@@ -49,8 +49,19 @@ static void fuzz_begin(int keep) {
     size_t n, m;
 
     static const struct pk_networks everybody = { { { { 0 }, 0 }, { { [10] = 0xff, [11] = 0xff }, 96 } }, 2 };
-    config = (struct pk_config){ .keep = keep, .mode = PK_MODE_TRAIN, .window = 10, .hold = 500, .literal = 700, .least = 32, .mtu = 1500, .flows = 64, .queues = 1,
-                                 .port = { htons(80) }, .ports = { .n = 1 }, .server = everybody, .client = everybody };
+    config = (struct pk_config){ .keep = keep,
+                                 .mode = PK_MODE_TRAIN,
+                                 .window = 10,
+                                 .hold = 500,
+                                 .literal = 700,
+                                 .least = 32,
+                                 .mtu = 1500,
+                                 .flows = 64,
+                                 .queues = 1,
+                                 .port = { htons(80) },
+                                 .ports = { .n = 1 },
+                                 .server = everybody,
+                                 .client = everybody };
     if (eeod_marks_set(&config.mark, "<!--EEOD-->", "<!--/EEOD-->")) abort();
     config.there.ss_family = AF_INET;
     pk_fingerprint_key_set(&fingerprint_key, key, PK_FINGERPRINT_HIGHWAY);

@@ -2,8 +2,8 @@
 /*
  * fuzz_policy.c - any bytes as a policy file.
  *
- * What must hold: a file is either right, or refused with "NAME:LINE: wrong; cure" in printable characters; the reader never accepts what
- * the schema refuses; and a policy that was accepted answers requests as its rules say one by one.
+ * What must hold: a file is either right, or refused with "NAME:LINE: wrong; cure" in printable characters; the reader
+ * never accepts what the schema refuses; and a policy that was accepted answers requests as its rules say one by one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,18 +12,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static struct policy_text text_of(const char *s)
-{
-    return (struct policy_text){ s, strlen(s) };
-}
+static struct policy_text text_of(const char *s) { return (struct policy_text){ s, strlen(s) }; }
 
-static int begins(const char *s, const char *with)
-{
-    return strncmp(s, with, strlen(with)) == 0;
-}
+static int begins(const char *s, const char *with) { return strncmp(s, with, strlen(with)) == 0; }
 
-static void check_error(const char *error)
-{
+static void check_error(const char *error) {
     const char *sentence;
 
     assert(error != NULL);
@@ -31,29 +24,27 @@ static void check_error(const char *error)
     sentence = strchr(error + 5, ' ');
     assert(sentence != NULL && strstr(sentence, "; ") != NULL);
     assert(!begins(sentence, " out of memory") && !begins(sentence, " does not follow the schema"));
-    for (; *error != '\0'; error++)
-        assert(*error >= 0x20 && *error < 0x7f);
+    for (; *error != '\0'; error++) assert(*error >= 0x20 && *error < 0x7f);
 }
 
-static void check_answer(const policy_t *p, const struct policy_request *r)
-{
+static void check_answer(const policy_t *p, const struct policy_request *r) {
     struct policy_answer a = policy_match_request(p, r);
     uint32_t rank = 0;
     char text[300];
 
-    while (rank < p->rule_count && !policy_rule_matches(p, p->by_rank[rank], r))
-        rank++;
+    while (rank < p->rule_count && !policy_rule_matches(p, p->by_rank[rank], r)) rank++;
     assert(a.rule == (rank < p->rule_count ? p->by_rank[rank] : POLICY_NONE));
     assert(a.position == (a.rule != POLICY_NONE ? p->rules[a.rule].class : p->default_class));
     policy_rule_text(p, a.rule, text, sizeof text);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const unsigned char v4[4] = { 66, 249, 66, 1 }, v6[16] = { 0x20, 0x01, 0x0d, 0xb8 };
     char *error = NULL;
     policy_t *p = policy_parse((const char *)data, size, "fuzz", &error);
-    struct policy_request r = { .src_addr = v4, .src_addr_len = 4, .dst_addr = v6, .dst_addr_len = 16, .src_port = 50000, .dst_port = 80 };
+    struct policy_request r = {
+        .src_addr = v4, .src_addr_len = 4, .dst_addr = v6, .dst_addr_len = 16, .src_port = 50000, .dst_port = 80
+    };
 
     if (p == NULL) {
         check_error(error);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The segment that processes share, and httpd's area in it, while one of them writes whatever it likes anywhere.  What a child calls ends well, or the child
- * leaves the segment, or it dies as fuzz_memory.h allows; then the next one comes, to a lock whose holder died.  After a child has left, its memory is
- * its own: there it does not die.  What the parent calls never ends in any way but well, and neither touches anything outside.
+ * The segment that processes share, and httpd's area in it, while one of them writes whatever it likes anywhere.  What
+ * a child calls ends well, or the child leaves the segment, or it dies as fuzz_memory.h allows; then the next one
+ * comes, to a lock whose holder died.  After a child has left, its memory is its own: there it does not die.  What the
+ * parent calls never ends in any way but well, and neither touches anything outside.
  */
 #include "fuzz_memory.h"
 
@@ -32,7 +33,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define PAGES   4u
 
 /* As mod_qos_drr has it, but for what it counts. */
-struct area { struct pages_known known; struct pages_ring ring; };
+struct area {
+    struct pages_known known;
+    struct pages_ring ring;
+};
 
 static struct shm_view v;
 static void *pristine;
@@ -58,12 +62,15 @@ static void note_left(const char *why) { (void)why; }
 static const struct shm_host host = { note_lost, note_left };
 
 static const struct rs_class_settings classes[3] = {
-    { .name = "people", .weight = 6 }, { .name = "search", .weight = 3, .order = RS_ORDER_SHORTEST, .wait_bound_ms = 10 },
+    { .name = "people", .weight = 6 },
+    { .name = "search", .weight = 3, .order = RS_ORDER_SHORTEST, .wait_bound_ms = 10 },
     { .name = "crawlers", .weight = 1, .queue_max = 9 },
 };
 
 static void set_up(void) {
-    struct shm_size z = { .owners = 3, .classes = CLASSES, .tickets = TICKETS, .area = sizeof(struct area) + pages_learnt_bytes(PAGES) };
+    struct shm_size z = {
+        .owners = 3, .classes = CLASSES, .tickets = TICKETS, .area = sizeof(struct area) + pages_learnt_bytes(PAGES)
+    };
     struct rs_settings s;
     const char *why;
 
@@ -85,7 +92,9 @@ static void submit(struct input *in, uint32_t child) {
     struct shm_wakes w = { .n = 0 };
     rs_ticket_t t = RS_NO_TICKET;
     uint32_t class = byte(in) % CLASSES, way = byte(in) % 5;
-    struct shm_request q = { .owner = child, .class = class, .estimate = word(in), .deadline = UINT64_MAX, .client_fd = -1 };
+    struct shm_request q = {
+        .owner = child, .class = class, .estimate = word(in), .deadline = UINT64_MAX, .client_fd = -1
+    };
 
     shm_reclaim(&v);
     shm_lock(&v);
@@ -142,10 +151,14 @@ static void child_does(struct input *in, uint8_t op) {
     const char *why;
 
     switch (op % 16) {
-    case 0: case 1: case 2: submit(in, child); break;
+    case 0:
+    case 1:
+    case 2: submit(in, child); break;
     case 3: end(t, 1); break;
     case 4: end(t, 0); break;
-    case 5: if (rs_ticket_index(t) < v.size.tickets) shm_end_wait(&v, t); break;
+    case 5:
+        if (rs_ticket_index(t) < v.size.tickets) shm_end_wait(&v, t);
+        break;
     case 6: shm_pump(&v, child); break;
     case 7: shm_sweep(&v, word(in)); break;
     case 8: shm_owner_started(&v, (pid_t)generation); break;

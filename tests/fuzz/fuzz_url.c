@@ -2,9 +2,9 @@
 /*
  * fuzz_url.c - any bytes as the path and query of a URL, and as a whole URL and as its pieces.
  *
- * What must hold of a page's spelling: it is its own spelling; it has only characters that may stand in a URL, begins with a slash, and has no
- * dot segment in its path.  Of the text that rules see, besides: no run of slashes in its path, one question mark at most; nothing in a host
- * reaches into the path. 
+ * What must hold of a page's spelling: it is its own spelling; it has only characters that may stand in a URL, begins
+ * with a slash, and has no dot segment in its path.  Of the text that rules see, besides: no run of slashes in its
+ * path, one question mark at most; nothing in a host reaches into the path.
  */
 #include <assert.h>
 #include <stdint.h>
@@ -81,8 +81,11 @@ static void check_whole(const char *data, size_t size) {
 /* The first byte says how long the host is; the port and the rest are of it too. */
 static void check_pieces(const char *data, size_t size) {
     size_t host = size ? (unsigned char)data[0] % size : 0;
-    struct policy_url u = { .scheme = { "http", 4 }, .host = { data, host }, .port = size > 1 ? (unsigned char)data[1] : 0,
-                            .target = { data + host, size - host }, .slashes = size & 1 };
+    struct policy_url u = { .scheme = { "http", 4 },
+                            .host = { data, host },
+                            .port = size > 1 ? (unsigned char)data[1] : 0,
+                            .target = { data + host, size - host },
+                            .slashes = size & 1 };
     struct policy_text text = text_of(&u);
     const char *slash = memchr(text.p + 7, '/', text.n - 7);
 

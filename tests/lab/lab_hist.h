@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * lab_hist.h - a histogram of microseconds with logarithmic buckets: relative error below 1/64, constant size, any value up to 2^41 us.
- * Zeroed memory is an empty histogram.
+ * lab_hist.h - a histogram of microseconds with logarithmic buckets: relative error below 1/64, constant size, any
+ * value up to 2^41 us. Zeroed memory is an empty histogram.
  */
 #ifndef FAIRGATE_LAB_HIST_H
 #define FAIRGATE_LAB_HIST_H

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * lab_http.h - reading HTTP/1.1 messages piece by piece, as much of RFC 9112 as a load generator and a test server need.
+ * lab_http.h - reading HTTP/1.1 messages piece by piece, as much of RFC 9112 as a load generator and a test server
+ * need.
  *
- * Both readers are fed whatever arrived, in any pieces, and keep only the line that is not complete yet (its first LAB_LINE bytes: longer
- * lines are of no interest to us).  Nothing is allocated.  What a bad peer may send is bounded: head LAB_HEAD_MAX bytes, chunk sizes below
- * 2^60, one Content-Length or several equal ones.
+ * Both readers are fed whatever arrived, in any pieces, and keep only the line that is not complete yet (its first
+ * LAB_LINE bytes: longer lines are of no interest to us).  Nothing is allocated.  What a bad peer may send is bounded:
+ * head LAB_HEAD_MAX bytes, chunk sizes below 2^60, one Content-Length or several equal ones.
  */
 #ifndef FAIRGATE_LAB_HTTP_H
 #define FAIRGATE_LAB_HTTP_H
@@ -49,7 +50,10 @@ enum lab_http lab_reply_feed(struct lab_reply *r, const char *data, size_t lengt
 /* The peer closed: LAB_HTTP_DONE if that is how this body ends, LAB_HTTP_BAD if something is missing. */
 enum lab_http lab_reply_eof(const struct lab_reply *r);
 
-/* How many of the next bytes are certainly body, so that they need not be looked at; lab_reply_skip says that so many came. */
+/*
+ * How many of the next bytes are certainly body, so that they need not be looked at; lab_reply_skip says that so many
+ * came.
+ */
 uint64_t lab_reply_opaque(const struct lab_reply *r);
 enum lab_http lab_reply_skip(struct lab_reply *r, uint64_t bytes);
 

@@ -2,9 +2,9 @@
 /*
  * lab_timer.h - many timers of one event loop, kept in a binary heap.
  *
- * A timer is embedded in what it wakes; the heap points to it and it knows its place, so that setting it again and clearing it cost
- * O(log n).  Times are microseconds of the caller's clock.  The heap's memory belongs to the lab_timers and grows as needed; running out
- * of memory ends the program.
+ * A timer is embedded in what it wakes; the heap points to it and it knows its place, so that setting it again and
+ * clearing it cost O(log n).  Times are microseconds of the caller's clock.  The heap's memory belongs to the
+ * lab_timers and grows as needed; running out of memory ends the program.
  */
 #ifndef FAIRGATE_LAB_TIMER_H
 #define FAIRGATE_LAB_TIMER_H

@@ -12,8 +12,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-int lab_tun_open(const char *where)
-{
+int lab_tun_open(const char *where) {
     char path[256];
     struct ifreq request = { .ifr_flags = IFF_TUN | IFF_NO_PI };
     const char *colon = strchr(where, ':');

@@ -4,8 +4,8 @@
 #define FAIRGATE_LAB_TUN_H
 
 /*
- * where: "NAMESPACE:DEVICE".  A descriptor that does not block; packets come and go one by one, without offload.  Whatever is wrong is said, and ends the process.  The
- * caller is in that namespace afterwards.
+ * where: "NAMESPACE:DEVICE".  A descriptor that does not block; packets come and go one by one, without offload.
+ * Whatever is wrong is said, and ends the process.  The caller is in that namespace afterwards.
  */
 int lab_tun_open(const char *where);
 

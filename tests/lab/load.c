@@ -11,19 +11,17 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define EVENTS 256
-#define WATCH_EVERY 500000      /* us between two looks for requests that took too long */
+#define EVENTS      256
+#define WATCH_EVERY 500000 /* us between two looks for requests that took too long */
 
 static volatile sig_atomic_t stopped;
 
-static void stop(int signal)
-{
+static void stop(int signal) {
     (void)signal;
     stopped = 1;
 }
 
-static void make_clients(struct load *l)
-{
+static void make_clients(struct load *l) {
     l->clients = calloc(l->client_count ? l->client_count : 1, sizeof l->clients[0]);
     if (!l->clients) {
         perror("fairgate-load: clients");
@@ -39,8 +37,7 @@ static void make_clients(struct load *l)
             c->class = &l->classes[k];
             c->rng = seed + (uint64_t)n * 0xd1342543de82ef95ull;
             uint64_t at = l->now + (uint64_t)(l->ramp * 1e6 * i / l->classes[k].clients);
-            if (c->class->from_s > 0)
-                at = l->started + (uint64_t)(c->class->from_s * 1e6);
+            if (c->class->from_s > 0) at = l->started + (uint64_t)(c->class->from_s * 1e6);
             load_client_start(l, c, at);
         }
     }
@@ -50,53 +47,41 @@ static void make_clients(struct load *l)
             lab_timer_set(&l->arrivals, &l->classes[k].arrival, l->now + load_client_gap(&l->classes[k]));
 }
 
-static void turn(struct load *l, uint64_t until)
-{
+static void turn(struct load *l, uint64_t until) {
     struct epoll_event events[EVENTS];
     uint64_t wake = lab_timers_next(&l->timers);
-    if (lab_timers_next(&l->aborts) < wake)
-        wake = lab_timers_next(&l->aborts);
-    if (lab_timers_next(&l->arrivals) < wake)
-        wake = lab_timers_next(&l->arrivals);
-    if (until < wake)
-        wake = until;
+    if (lab_timers_next(&l->aborts) < wake) wake = lab_timers_next(&l->aborts);
+    if (lab_timers_next(&l->arrivals) < wake) wake = lab_timers_next(&l->arrivals);
+    if (until < wake) wake = until;
     l->now = lab_now();
     int wait = wake <= l->now ? 0 : wake - l->now > 60000000 ? 60000 : (int)((wake - l->now + 999) / 1000);
     int n = epoll_wait(l->epoll, events, EVENTS, wait);
     l->now = lab_now();
-    for (int i = 0; i < n; i++)
-        load_client_ready(l, events[i].data.ptr, events[i].events);
+    for (int i = 0; i < n; i++) load_client_ready(l, events[i].data.ptr, events[i].events);
     /* Only what is due now: a timer set from here for now waits for the next turn, so that events are not shut out. */
     uint64_t due = l->now;
-    for (struct lab_timer *t; (t = lab_timers_due(&l->aborts, due));)
-        load_client_abort(l, t);
-    for (struct lab_timer *t; (t = lab_timers_due(&l->arrivals, due));)
-        load_client_arrive(l, t);
+    for (struct lab_timer *t; (t = lab_timers_due(&l->aborts, due));) load_client_abort(l, t);
+    for (struct lab_timer *t; (t = lab_timers_due(&l->arrivals, due));) load_client_arrive(l, t);
     uint32_t most = l->client_count;
-    for (struct lab_timer *t; most-- && (t = lab_timers_due(&l->timers, due));)
-        load_client_timer(l, t);
+    for (struct lab_timer *t; most-- && (t = lab_timers_due(&l->timers, due));) load_client_timer(l, t);
 }
 
-static void report(struct load *l, bool final, uint64_t from)
-{
+static void report(struct load *l, bool final, uint64_t from) {
     uint64_t to = l->now > from ? l->now : from + 1;
-    if (l->table)
-        load_report_table(l, stderr, final, from, to);
+    if (l->table) load_report_table(l, stderr, final, from, to);
     load_report_json(l, stdout, final, from, to);
 }
 
-static void measure(struct load *l)
-{
+static void measure(struct load *l) {
     uint64_t step = (uint64_t)(l->interval * 1e6);
     uint64_t end = l->started + (uint64_t)(l->seconds * 1e6);
-    uint64_t mark = l->warmup > 0 ? 0 : l->started;     /* when the present interval began; 0 = still warming up */
+    uint64_t mark = l->warmup > 0 ? 0 : l->started; /* when the present interval began; 0 = still warming up */
     uint64_t watch_at = l->now + WATCH_EVERY;
     while (!stopped && l->working > 0 && l->now < end) {
         uint64_t until = mark == 0 ? l->started : step ? mark + step : end;
         turn(l, until < watch_at ? until : watch_at);
         if (l->now >= watch_at) {
-            for (uint32_t i = 0; i < l->client_count; i++)
-                load_client_check_timeout(l, &l->clients[i]);
+            for (uint32_t i = 0; i < l->client_count; i++) load_client_check_timeout(l, &l->clients[i]);
             watch_at = l->now + WATCH_EVERY;
         }
         if (mark == 0 && l->now >= l->started) {
@@ -110,14 +95,12 @@ static void measure(struct load *l)
         }
     }
     /* Clients that were through with their requests before the warm-up was: what they did is the measurement. */
-    if (mark == 0)
-        l->started -= (uint64_t)(l->warmup * 1e6);
+    if (mark == 0) l->started -= (uint64_t)(l->warmup * 1e6);
     load_report_roll(l);
     report(l, true, l->started);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     static struct load l = { .magic = LOAD_MAGIC };
     load_options(&l, argc, argv);
 
@@ -126,7 +109,8 @@ int main(int argc, char **argv)
         files.rlim_cur = files.rlim_max;
         setrlimit(RLIMIT_NOFILE, &files);
         if (files.rlim_cur < (rlim_t)l.client_count + 16) {
-            fprintf(stderr, "fairgate-load: %u clients need more than the %llu files this process may open; see ulimit -Hn\n",
+            fprintf(stderr,
+                    "fairgate-load: %u clients need more than the %llu files this process may open; see ulimit -Hn\n",
                     l.client_count, (unsigned long long)files.rlim_cur);
             return 2;
         }
@@ -147,7 +131,8 @@ int main(int argc, char **argv)
     make_clients(&l);
     struct sched_param lowest = { .sched_priority = sched_get_priority_min(SCHED_RR) };
     if (l.realtime && sched_setscheduler(0, SCHED_RR, &lowest) < 0)
-        fprintf(stderr, "fairgate-load: runs as everything else does: --realtime is not allowed here (%s)\n", strerror(errno));
+        fprintf(stderr, "fairgate-load: runs as everything else does: --realtime is not allowed here (%s)\n",
+                strerror(errno));
     measure(&l);
     return 0;
 }

@@ -2,10 +2,11 @@
 /*
  * load.h - fairgate-load: HTTP/1.1 clients of several classes, on one thread and one epoll.
  *
- * A client sends a request, reads the whole response, thinks, sends the next one: a closed loop.  It keeps its connection.  In a class with
- * `arrivals` requests come at random (Poisson) whatever became of those before: an open loop; each takes a client that is free, and one
- * that finds none is counted as "missed".  What counts is what the client saw: bytes are received bytes with their headers, counted as they arrive; a request counts when its response is complete;
- * latency runs from the moment a client wants the page (connecting included) to the last byte.
+ * A client sends a request, reads the whole response, thinks, sends the next one: a closed loop.  It keeps its
+ * connection.  In a class with `arrivals` requests come at random (Poisson) whatever became of those before: an open
+ * loop; each takes a client that is free, and one that finds none is counted as "missed".  What counts is what the
+ * client saw: bytes are received bytes with their headers, counted as they arrive; a request counts when its response
+ * is complete; latency runs from the moment a client wants the page (connecting included) to the last byte.
  *
  * STATES of a client, moved by load_client.c only:
  *
@@ -13,12 +14,13 @@
  *        ↑                   └──────────────┴───────────┴──any error──┘
  *        └── back-off                                      OVER: its number of requests is done
  *
- * A kept connection that the server closes before one byte of the answer is tried once more on a new one and counted as "stale", not as
- * an error: every browser does so, because a server may close an idle connection whenever it likes.
+ * A kept connection that the server closes before one byte of the answer is tried once more on a new one and counted as
+ * "stale", not as an error: every browser does so, because a server may close an idle connection whenever it likes.
  *
- * On a machine that the clients share with what they measure, their one thread waits for the CPU behind many threads of the
- * servers, whole answers lie unread meanwhile, and no class has requests waiting at the gateway any more: its shares are those of
- * the CPU's scheduler then. So --realtime runs before everything else, as clients on machines of their own would.
+ * On a machine that the clients share with what they measure, their one thread waits for the CPU behind many threads of
+ * the servers, whole answers lie unread meanwhile, and no class has requests waiting at the gateway any more: its
+ * shares are those of the CPU's scheduler then. So --realtime runs before everything else, as clients on machines of
+ * their own would.
  *
  * Everything belongs to struct load and lives as long as the process.  Input from servers never ends the program.
  */
@@ -158,7 +160,10 @@ struct load {
     char buffer[LOAD_READ];
 };
 
-/* load_options.c: fills *l from the command line, reads URL lists, builds requests.  Prints what is wrong and ends the program. */
+/*
+ * load_options.c: fills *l from the command line, reads URL lists, builds requests.  Prints what is wrong and ends the
+ * program.
+ */
 void load_options(struct load *l, int argc, char **argv);
 
 /* load_client.c */
@@ -170,7 +175,10 @@ void load_client_timer(struct load *l, struct lab_timer *t);
 void load_client_abort(struct load *l, struct lab_timer *t);
 void load_client_check_timeout(struct load *l, struct load_client *c);
 
-/* load_report.c: one line of JSON over the time from..to (us), of the interval or of the whole run; the table of the interval. */
+/*
+ * load_report.c: one line of JSON over the time from..to (us), of the interval or of the whole run; the table of the
+ * interval.
+ */
 void load_report_json(struct load *l, FILE *out, bool final, uint64_t from, uint64_t to);
 void load_report_table(struct load *l, FILE *out, bool final, uint64_t from, uint64_t to);
 void load_report_roll(struct load *l);      /* the interval ends: its counts join those before */

@@ -12,26 +12,23 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define BACKOFF_FIRST 10000         /* us after the first error in a row; doubles */
+#define BACKOFF_FIRST 10000 /* us after the first error in a row; doubles */
 #define BACKOFF_MOST  1000000
-#define READS_A_TURN  8             /* a client with a fast, long response lets the others have their turn */
-#define PACE_TURN     100000        /* us: a slow reader reads in steps of about this length */
+#define READS_A_TURN  8      /* a client with a fast, long response lets the others have their turn */
+#define PACE_TURN     100000 /* us: a slow reader reads in steps of about this length */
 
 static void next(struct load *l, struct load_client *c);
 static void want(struct load *l, struct load_client *c);
 
-static uint64_t random_next(uint64_t *s)
-{
+static uint64_t random_next(uint64_t *s) {
     uint64_t z = (*s += 0x9e3779b97f4a7c15ull);
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
     return z ^ (z >> 31);
 }
 
-static void watch(struct load *l, struct load_client *c, uint32_t interest)
-{
-    if (c->interest == interest)
-        return;
+static void watch(struct load *l, struct load_client *c, uint32_t interest) {
+    if (c->interest == interest) return;
     struct epoll_event e = { .events = interest, .data.ptr = c };
     int failed = epoll_ctl(l->epoll, EPOLL_CTL_MOD, c->fd, &e);
     assert(!failed);
@@ -39,39 +36,33 @@ static void watch(struct load *l, struct load_client *c, uint32_t interest)
     c->interest = interest;
 }
 
-static void hang_up(struct load_client *c)
-{
-    if (c->fd >= 0)
-        close(c->fd);
+static void hang_up(struct load_client *c) {
+    if (c->fd >= 0) close(c->fd);
     c->fd = -1;
     c->reused = false;
     c->paused = false;
     c->interest = 0;
 }
 
-static void rest(struct load *l, struct load_client *c, uint64_t until)
-{
+static void rest(struct load *l, struct load_client *c, uint64_t until) {
     c->state = LOAD_RESTING;
     lab_timer_set(&l->timers, &c->timer, until);
 }
 
 /* Open loop: it has no request until one arrives. */
-static void idle(struct load_client *c)
-{
+static void idle(struct load_client *c) {
     c->state = LOAD_RESTING;
     c->next_free = c->class->free;
     c->class->free = c;
 }
 
-static void over(struct load *l, struct load_client *c)
-{
+static void over(struct load *l, struct load_client *c) {
     hang_up(c);
     c->state = LOAD_OVER;
     l->working--;
 }
 
-static void fail(struct load *l, struct load_client *c, enum load_error kind)
-{
+static void fail(struct load *l, struct load_client *c, enum load_error kind) {
     hang_up(c);
     lab_timer_clear(&l->timers, &c->timer);
     lab_timer_clear(&l->aborts, &c->abort);
@@ -97,15 +88,13 @@ static void fail(struct load *l, struct load_client *c, enum load_error kind)
     rest(l, c, l->now + (wait < BACKOFF_MOST ? wait : BACKOFF_MOST));
 }
 
-/* ---- sending ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- sending ----------------------------------------------------------------------------------------------------- */
 
-static void send_on(struct load *l, struct load_client *c)
-{
+static void send_on(struct load *l, struct load_client *c) {
     const char *bytes = c->request->tag_at ? c->own : c->request->bytes;
     while (c->sent < c->request->length) {
         ssize_t n = send(c->fd, bytes + c->sent, c->request->length - c->sent, MSG_NOSIGNAL);
-        if (n < 0 && errno == EINTR)
-            continue;
+        if (n < 0 && errno == EINTR) continue;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
             watch(l, c, EPOLLIN | EPOLLOUT);
             return;
@@ -121,8 +110,7 @@ static void send_on(struct load *l, struct load_client *c)
 }
 
 /* Writes the running number into the client's own copy of its request. */
-static void number(struct load *l, struct load_client *c)
-{
+static void number(struct load *l, struct load_client *c) {
     const struct load_request *r = c->request;
     char *copy = realloc(c->own, r->length);
     if (!copy) {
@@ -138,23 +126,19 @@ static void number(struct load *l, struct load_client *c)
     }
 }
 
-static void send_first(struct load *l, struct load_client *c)
-{
+static void send_first(struct load *l, struct load_client *c) {
     c->state = LOAD_SENDING;
     c->sent = 0;
     c->may_move = c->reused;
     lab_reply_begin(&c->reply, strcmp(c->class->method, "HEAD") == 0);
-    if (c->class->abort_us)
-        lab_timer_set(&l->aborts, &c->abort, l->now + c->class->abort_us);
+    if (c->class->abort_us) lab_timer_set(&l->aborts, &c->abort, l->now + c->class->abort_us);
     send_on(l, c);
 }
 
-static bool open_socket(struct load_client *c)
-{
+static bool open_socket(struct load_client *c) {
     int one = 1;
     c->fd = socket(c->request->to->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (c->fd < 0)
-        return false;
+    if (c->fd < 0) return false;
     setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     if (c->class->rcvbuf) {
         int size = (int)c->class->rcvbuf;
@@ -163,14 +147,12 @@ static bool open_socket(struct load_client *c)
     if (c->class->source_set) {
         setsockopt(c->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof one);
         socklen_t n = c->class->source.ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
-        if (bind(c->fd, (struct sockaddr *)&c->class->source, n) < 0)
-            return false;
+        if (bind(c->fd, (struct sockaddr *)&c->class->source, n) < 0) return false;
     }
     return true;
 }
 
-static void open_connection(struct load *l, struct load_client *c)
-{
+static void open_connection(struct load *l, struct load_client *c) {
     c->class->now.connects++;
     c->reply.begun = false;
     c->state = LOAD_CONNECTING;
@@ -185,15 +167,12 @@ static void open_connection(struct load *l, struct load_client *c)
     }
     c->interest = done < 0 ? EPOLLOUT : EPOLLIN;
     struct epoll_event e = { .events = c->interest, .data.ptr = c };
-    if (epoll_ctl(l->epoll, EPOLL_CTL_ADD, c->fd, &e) < 0)
-        fail(l, c, LOAD_ERR_CONNECT);
-    else if (done == 0)
-        send_first(l, c);
+    if (epoll_ctl(l->epoll, EPOLL_CTL_ADD, c->fd, &e) < 0) fail(l, c, LOAD_ERR_CONNECT);
+    else if (done == 0) send_first(l, c);
 }
 
 /* The client wants its page: over the connection it has, or a new one. */
-static void want(struct load *l, struct load_client *c)
-{
+static void want(struct load *l, struct load_client *c) {
     if (c->fd < 0) {
         open_connection(l, c);
     } else {
@@ -203,10 +182,8 @@ static void want(struct load *l, struct load_client *c)
 }
 
 /* The next one of the class's deck, which is shuffled as it is dealt. */
-static const struct load_request *deal(struct load_class *k)
-{
-    if (k->dealt == k->request_count)
-        k->dealt = 0;
+static const struct load_request *deal(struct load_class *k) {
+    if (k->dealt == k->request_count) k->dealt = 0;
     uint32_t *at = &k->order[k->dealt], *from = at + random_next(&k->rng) % (k->request_count - k->dealt), card = *from;
     *from = *at;
     *at = card;
@@ -214,8 +191,7 @@ static const struct load_request *deal(struct load_class *k)
     return &k->requests[card];
 }
 
-static void next(struct load *l, struct load_client *c)
-{
+static void next(struct load *l, struct load_client *c) {
     struct load_class *k = c->class;
     if (k->until_s > 0 && l->now >= l->started + (uint64_t)(k->until_s * 1e6)) {
         over(l, c);
@@ -223,22 +199,18 @@ static void next(struct load *l, struct load_client *c)
     }
     const struct load_request *before = c->request;
     c->request = k->deck ? deal(k) : &k->requests[k->request_count > 1 ? random_next(&c->rng) % k->request_count : 0];
-    if (c->fd >= 0 && before->to != c->request->to)
-        hang_up(c);
-    if (c->request->tag_at)
-        number(l, c);
+    if (c->fd >= 0 && before->to != c->request->to) hang_up(c);
+    if (c->request->tag_at) number(l, c);
     c->begun_at = l->now;
     want(l, c);
 }
 
-uint64_t load_client_gap(struct load_class *k)
-{
+uint64_t load_client_gap(struct load_class *k) {
     double u = ((double)(random_next(&k->rng) >> 11) + 1) / 9007199254740993.0;
     return (uint64_t)(-log(u) / k->arrivals * 1e6);
 }
 
-void load_client_arrive(struct load *l, struct lab_timer *t)
-{
+void load_client_arrive(struct load *l, struct lab_timer *t) {
     struct load_class *k = LAB_OWNER(t, struct load_class, arrival);
     struct load_client *c = k->free;
     lab_timer_set(&l->arrivals, &k->arrival, t->when + load_client_gap(k));
@@ -250,28 +222,24 @@ void load_client_arrive(struct load *l, struct lab_timer *t)
     next(l, c);
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-static void complete(struct load *l, struct load_client *c)
-{
+static void complete(struct load *l, struct load_client *c) {
     struct load_class *k = c->class;
     lab_timer_clear(&l->aborts, &c->abort);
     lab_timer_clear(&l->timers, &c->timer);
     k->now.requests++;
     k->now.status[c->reply.status]++;
-    if (c->reply.status < 400)
-        lab_hist_add(&k->now.latency, l->now - c->begun_at);
+    if (c->reply.status < 400) lab_hist_add(&k->now.latency, l->now - c->begun_at);
     c->failures = 0;
     c->reused = true;
-    if (!c->reply.keep_alive || k->close)
-        hang_up(c);
+    if (!c->reply.keep_alive || k->close) hang_up(c);
     if (k->per_client && ++c->done >= k->per_client) {
         over(l, c);
         return;
     }
     if (k->arrivals > 0) {
-        if (c->fd >= 0)
-            watch(l, c, EPOLLIN);
+        if (c->fd >= 0) watch(l, c, EPOLLIN);
         idle(c);
         return;
     }
@@ -282,36 +250,30 @@ static void complete(struct load *l, struct load_client *c)
     }
     if (wait) {
         c->paused = false;
-        if (c->fd >= 0)
-            watch(l, c, EPOLLIN);
+        if (c->fd >= 0) watch(l, c, EPOLLIN);
         rest(l, c, l->now + wait);
     } else {
         next(l, c);
     }
 }
 
-static void count_bytes(const struct load *l, struct load_class *k, uint64_t n)
-{
+static void count_bytes(const struct load *l, struct load_class *k, uint64_t n) {
     uint64_t since = k->byte_at ? l->now - k->byte_at : 0;
-    if (since > k->now.gap_most)
-        k->now.gap_most = since;
+    if (since > k->now.gap_most) k->now.gap_most = since;
     k->byte_at = l->now;
     k->now.bytes += n;
 }
 
 /* Reads once, at most limit bytes.  Returns the bytes read, or -1 when this client's turn is over. */
-static ssize_t read_once(struct load *l, struct load_client *c, size_t limit)
-{
+static ssize_t read_once(struct load *l, struct load_client *c, size_t limit) {
     uint64_t opaque = lab_reply_opaque(&c->reply);
     bool skip = opaque >= LOAD_READ / 4;
     size_t most = skip ? (opaque < (1u << 20) ? (size_t)opaque : 1u << 20) : sizeof l->buffer;
-    if (most > limit)
-        most = limit;
+    if (most > limit) most = limit;
     /* Bytes of a body that nobody looks at need not be copied out of the kernel. */
     ssize_t n = recv(c->fd, skip ? NULL : l->buffer, most, skip ? MSG_TRUNC : 0);
     if (n < 0) {
-        if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
-            fail(l, c, LOAD_ERR_RESET);
+        if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) fail(l, c, LOAD_ERR_RESET);
         return -1;
     }
     enum lab_http r;
@@ -338,8 +300,7 @@ static ssize_t read_once(struct load *l, struct load_client *c, size_t limit)
     return n;
 }
 
-static void read_slowly(struct load *l, struct load_client *c)
-{
+static void read_slowly(struct load *l, struct load_client *c) {
     uint64_t step = c->class->rate * PACE_TURN / 1000000;
     size_t limit = step < 1 ? 1 : step > LOAD_READ ? LOAD_READ : (size_t)step;
     ssize_t n = read_once(l, c, limit);
@@ -350,8 +311,7 @@ static void read_slowly(struct load *l, struct load_client *c)
     }
 }
 
-static void read_on(struct load *l, struct load_client *c)
-{
+static void read_on(struct load *l, struct load_client *c) {
     if (c->class->rate) {
         read_slowly(l, c);
         return;
@@ -359,52 +319,42 @@ static void read_on(struct load *l, struct load_client *c)
     for (int i = 0; i < READS_A_TURN; i++) {
         ssize_t n = read_once(l, c, SIZE_MAX);
         /* A short read has emptied the socket: asking again would only say so. */
-        if (n < 0 || n < LOAD_READ / 2)
-            return;
+        if (n < 0 || n < LOAD_READ / 2) return;
     }
 }
 
-/* ---- events ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------------------------------------ */
 
-void load_client_ready(struct load *l, struct load_client *c, uint32_t events)
-{
+void load_client_ready(struct load *l, struct load_client *c, uint32_t events) {
     assert(c->magic == LOAD_CLIENT_MAGIC);
     int error = 0;
     socklen_t size = sizeof error;
     switch (c->state) {
     case LOAD_CONNECTING:
-        if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0 || error)
-            fail(l, c, LOAD_ERR_CONNECT);
-        else
-            send_first(l, c);
+        if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0 || error) fail(l, c, LOAD_ERR_CONNECT);
+        else send_first(l, c);
         return;
     case LOAD_SENDING:
         if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
             /* An answer before the request is out is either a refusal or a broken connection: read what there is. */
             read_on(l, c);
-            if (c->state != LOAD_SENDING || c->fd < 0)
-                return;
+            if (c->state != LOAD_SENDING || c->fd < 0) return;
         }
-        if (events & EPOLLOUT)
-            send_on(l, c);
+        if (events & EPOLLOUT) send_on(l, c);
         return;
     case LOAD_READING:
         /* A paused reader hears of a broken connection only: an orderly end waits behind what it has not read. */
-        if (!c->paused)
-            read_on(l, c);
-        else if (events & (EPOLLERR | EPOLLHUP))
-            fail(l, c, LOAD_ERR_RESET);
+        if (!c->paused) read_on(l, c);
+        else if (events & (EPOLLERR | EPOLLHUP)) fail(l, c, LOAD_ERR_RESET);
         return;
     case LOAD_RESTING:
-        hang_up(c);             /* the server closed an idle connection, or spoke unasked */
+        hang_up(c); /* the server closed an idle connection, or spoke unasked */
         return;
-    case LOAD_OVER:
-        return;
+    case LOAD_OVER: return;
     }
 }
 
-void load_client_timer(struct load *l, struct lab_timer *t)
-{
+void load_client_timer(struct load *l, struct lab_timer *t) {
     struct load_client *c = LAB_OWNER(t, struct load_client, timer);
     assert(c->magic == LOAD_CLIENT_MAGIC);
     if (c->state == LOAD_RESTING) {
@@ -415,33 +365,24 @@ void load_client_timer(struct load *l, struct lab_timer *t)
     }
 }
 
-void load_client_abort(struct load *l, struct lab_timer *t)
-{
+void load_client_abort(struct load *l, struct lab_timer *t) {
     struct load_client *c = LAB_OWNER(t, struct load_client, abort);
     assert(c->magic == LOAD_CLIENT_MAGIC);
     hang_up(c);
     lab_timer_clear(&l->timers, &c->timer);
     c->class->now.aborted++;
-    if (c->class->arrivals > 0)
-        idle(c);
-    else if (c->class->per_client && ++c->done >= c->class->per_client)
-        over(l, c);
-    else
-        rest(l, c, l->now + c->class->think_us);
+    if (c->class->arrivals > 0) idle(c);
+    else if (c->class->per_client && ++c->done >= c->class->per_client) over(l, c);
+    else rest(l, c, l->now + c->class->think_us);
 }
 
-void load_client_start(struct load *l, struct load_client *c, uint64_t at)
-{
+void load_client_start(struct load *l, struct load_client *c, uint64_t at) {
     assert(c->magic == LOAD_CLIENT_MAGIC && c->state == LOAD_RESTING);
-    if (c->class->arrivals > 0)
-        idle(c);
-    else
-        rest(l, c, at);
+    if (c->class->arrivals > 0) idle(c);
+    else rest(l, c, at);
 }
 
-void load_client_check_timeout(struct load *l, struct load_client *c)
-{
+void load_client_check_timeout(struct load *l, struct load_client *c) {
     bool busy = c->state == LOAD_CONNECTING || c->state == LOAD_SENDING || c->state == LOAD_READING;
-    if (busy && l->now > c->begun_at + (uint64_t)(l->timeout * 1e6))
-        fail(l, c, LOAD_ERR_TIMEOUT);
+    if (busy && l->now > c->begun_at + (uint64_t)(l->timeout * 1e6)) fail(l, c, LOAD_ERR_TIMEOUT);
 }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIST_MAX    1000000     /* URLs of one list */
+#define LIST_MAX    1000000 /* URLs of one list */
 #define CLIENTS_MAX 100000
 #define BODY_MOST   (64u << 20)
 
@@ -25,30 +25,33 @@ static const struct word {
     const char *says;
 } words[] = {
 #define AT(f) offsetof(struct load_class, f)
-    { "clients",  COUNT,        AT(clients),    CLIENTS_MAX, "clients at work at the same time (1)" },
-    { "url",      URL,          0,              0,           "a path or http://HOST:PORT/path, once or often; " LOAD_TAG " in it is a new number each time" },
-    { "urls",     URLS,         0,              0,           "a file of them, one a line; one is picked at random" },
-    { "header",   HEADER,       0,              0,           "a header field, e.g. header='User-Agent: x'; may be given often" },
-    { "think",    MILLISECONDS, AT(think_us),   86400000,    "ms between a response and the next request (0)" },
-    { "rate",     COUNT,        AT(rate),       1u << 30,    "bytes/s that each client reads (0 = full speed)" },
-    { "rcvbuf",   COUNT,        AT(rcvbuf),     1u << 30,    "bytes of the socket's receive buffer (0 = the system's; 4096 with rate)" },
-    { "retry",    MILLISECONDS, AT(retry_us),   86400000,    "ms to wait at most after a 503, whatever its Retry-After says (100)" },
-    { "abort",    MILLISECONDS, AT(abort_us),   86400000,    "ms after which a client gives up a request and closes (0 = never)" },
-    { "requests", COUNT,        AT(per_client), 1ull << 60,  "requests of each client (0 = no end)" },
-    { "from",     SECONDS,      AT(from_s),     86400,       "second of the measurement at which the class begins (0: with the warm-up)" },
-    { "until",    SECONDS,      AT(until_s),    86400,       "second of the measurement at which it ends (0 = with the run)" },
-    { "method",   TEXT,         AT(method),     0,           "GET, HEAD, POST, ... (GET)" },
-    { "body",     COUNT,        AT(body),       BODY_MOST,   "bytes of the request's body (0)" },
-    { "deck",     FLAG,         AT(deck),       0,           "URLs in a random order, each once before any comes again" },
-    { "arrivals", RATE,         AT(arrivals),   100000,      "open loop: requests/s that come at random, for clients that are free" },
-    { "close",    FLAG,         AT(close),      0,           "a connection for every request" },
-    { "source",   SOURCE,       0,              0,           "the address to connect from, e.g. 127.0.0.2" },
+    { "clients", COUNT, AT(clients), CLIENTS_MAX, "clients at work at the same time (1)" },
+    { "url", URL, 0, 0,
+      "a path or http://HOST:PORT/path, once or often; " LOAD_TAG " in it is a new number each time" },
+    { "urls", URLS, 0, 0, "a file of them, one a line; one is picked at random" },
+    { "header", HEADER, 0, 0, "a header field, e.g. header='User-Agent: x'; may be given often" },
+    { "think", MILLISECONDS, AT(think_us), 86400000, "ms between a response and the next request (0)" },
+    { "rate", COUNT, AT(rate), 1u << 30, "bytes/s that each client reads (0 = full speed)" },
+    { "rcvbuf", COUNT, AT(rcvbuf), 1u << 30,
+      "bytes of the socket's receive buffer (0 = the system's; 4096 with rate)" },
+    { "retry", MILLISECONDS, AT(retry_us), 86400000,
+      "ms to wait at most after a 503, whatever its Retry-After says (100)" },
+    { "abort", MILLISECONDS, AT(abort_us), 86400000,
+      "ms after which a client gives up a request and closes (0 = never)" },
+    { "requests", COUNT, AT(per_client), 1ull << 60, "requests of each client (0 = no end)" },
+    { "from", SECONDS, AT(from_s), 86400, "second of the measurement at which the class begins (0: with the warm-up)" },
+    { "until", SECONDS, AT(until_s), 86400, "second of the measurement at which it ends (0 = with the run)" },
+    { "method", TEXT, AT(method), 0, "GET, HEAD, POST, ... (GET)" },
+    { "body", COUNT, AT(body), BODY_MOST, "bytes of the request's body (0)" },
+    { "deck", FLAG, AT(deck), 0, "URLs in a random order, each once before any comes again" },
+    { "arrivals", RATE, AT(arrivals), 100000, "open loop: requests/s that come at random, for clients that are free" },
+    { "close", FLAG, AT(close), 0, "a connection for every request" },
+    { "source", SOURCE, 0, 0, "the address to connect from, e.g. 127.0.0.2" },
 #undef AT
 };
 #define WORDS (sizeof words / sizeof words[0])
 
-static void __attribute__((noreturn, format(printf, 1, 2))) wrong(const char *format, ...)
-{
+static void __attribute__((noreturn, format(printf, 1, 2))) wrong(const char *format, ...) {
     va_list v;
     va_start(v, format);
     fputs("fairgate-load: ", stderr);
@@ -58,15 +61,12 @@ static void __attribute__((noreturn, format(printf, 1, 2))) wrong(const char *fo
     exit(2);
 }
 
-static void *need(void *p)
-{
-    if (!p)
-        wrong("out of memory");
+static void *need(void *p) {
+    if (!p) wrong("out of memory");
     return p;
 }
 
-static void help(void)
-{
+static void help(void) {
     printf("fairgate-load [options] --class NAME,WORD=VALUE,... [--class ...] HOST:PORT\n"
            "HTTP/1.1 clients in classes; one line of JSON per interval and one at the end, on standard output.\n\n"
            "  --seconds S    length of the measurement (10)\n"
@@ -79,13 +79,11 @@ static void help(void)
            "  --realtime     before all else on this CPU, as if the clients had machines of their own (if allowed)\n"
            "  --table        a table for people on standard error, every interval\n\n"
            "Words of a class; commas in a value stand in '...' or behind a backslash:\n");
-    for (size_t i = 0; i < WORDS; i++)
-        printf("  %-10s %s\n", words[i].name, words[i].says);
+    for (size_t i = 0; i < WORDS; i++) printf("  %-10s %s\n", words[i].name, words[i].says);
     exit(0);
 }
 
-static double number(const char *what, const char *text, double most)
-{
+static double number(const char *what, const char *text, double most) {
     char *end;
     errno = 0;
     double v = strtod(text, &end);
@@ -94,12 +92,11 @@ static double number(const char *what, const char *text, double most)
     return v;
 }
 
-static void add_url(struct load_class *k, const char *path)
-{
+static void add_url(struct load_class *k, const char *path) {
     if ((path[0] != '/' && strncmp(path, "http://", 7) != 0) || strpbrk(path, " \t\r\n"))
-        wrong("class %s: \"%s\" is not a path that begins with /, nor a URL that begins with http://, without blanks", k->name, path);
-    if (k->request_count >= LIST_MAX)
-        wrong("class %s: more than %d URLs", k->name, LIST_MAX);
+        wrong("class %s: \"%s\" is not a path that begins with /, nor a URL that begins with http://, without blanks",
+              k->name, path);
+    if (k->request_count >= LIST_MAX) wrong("class %s: more than %d URLs", k->name, LIST_MAX);
     if ((k->request_count & (k->request_count - 1)) == 0) {
         size_t room = k->request_count ? 2 * (size_t)k->request_count : 1;
         k->requests = need(realloc(k->requests, room * sizeof k->requests[0]));
@@ -108,64 +105,50 @@ static void add_url(struct load_class *k, const char *path)
     k->requests[k->request_count++] = (struct load_request){ .bytes = need(strdup(path)) };
 }
 
-static void add_urls(struct load_class *k, const char *file)
-{
+static void add_urls(struct load_class *k, const char *file) {
     FILE *f = fopen(file, "r");
-    if (!f)
-        wrong("class %s: urls=%s: %s", k->name, file, strerror(errno));
+    if (!f) wrong("class %s: urls=%s: %s", k->name, file, strerror(errno));
     char *line = NULL;
     size_t room = 0;
     ssize_t n;
     while ((n = getline(&line, &room, f)) >= 0) {
-        while (n > 0 && (line[n - 1] == '\n' || line[n - 1] == '\r'))
-            line[--n] = '\0';
-        if (n > 0 && line[0] != '#')
-            add_url(k, line);
+        while (n > 0 && (line[n - 1] == '\n' || line[n - 1] == '\r')) line[--n] = '\0';
+        if (n > 0 && line[0] != '#') add_url(k, line);
     }
     free(line);
     fclose(f);
 }
 
-static void set_source(struct load_class *k, const char *text)
-{
+static void set_source(struct load_class *k, const char *text) {
     struct sockaddr_in *v4 = (struct sockaddr_in *)&k->source;
     struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&k->source;
-    if (inet_pton(AF_INET, text, &v4->sin_addr) == 1)
-        v4->sin_family = AF_INET;
-    else if (inet_pton(AF_INET6, text, &v6->sin6_addr) == 1)
-        v6->sin6_family = AF_INET6;
-    else
-        wrong("class %s: source=%s is not an address", k->name, text);
+    if (inet_pton(AF_INET, text, &v4->sin_addr) == 1) v4->sin_family = AF_INET;
+    else if (inet_pton(AF_INET6, text, &v6->sin6_addr) == 1) v6->sin6_family = AF_INET6;
+    else wrong("class %s: source=%s is not an address", k->name, text);
     k->source_set = true;
 }
 
-static void set_word(struct load_class *k, const char *name, char *value)
-{
+static void set_word(struct load_class *k, const char *name, char *value) {
     const struct word *w = words;
-    while (w < words + WORDS && strcmp(w->name, name) != 0)
-        w++;
-    if (w == words + WORDS)
-        wrong("class %s: there is no word \"%s\"", k->name, name);
-    if (!value && w->kind != FLAG)
-        wrong("class %s: %s needs a value, as in %s=VALUE", k->name, name, name);
+    while (w < words + WORDS && strcmp(w->name, name) != 0) w++;
+    if (w == words + WORDS) wrong("class %s: there is no word \"%s\"", k->name, name);
+    if (!value && w->kind != FLAG) wrong("class %s: %s needs a value, as in %s=VALUE", k->name, name, name);
     char *field = (char *)k + w->field;
     switch (w->kind) {
     case COUNT: {
         uint64_t v = (uint64_t)number(name, value, (double)w->most);
-        if (w->field == offsetof(struct load_class, clients))
-            k->clients = (uint32_t)v;
-        else
-            *(uint64_t *)(void *)field = v;
+        if (w->field == offsetof(struct load_class, clients)) k->clients = (uint32_t)v;
+        else *(uint64_t *)(void *)field = v;
         return;
     }
     case MILLISECONDS: *(uint64_t *)(void *)field = (uint64_t)(number(name, value, (double)w->most) * 1000); return;
     case SECONDS:
-    case RATE:         *(double *)(void *)field = number(name, value, (double)w->most); return;
-    case TEXT:         *(const char **)(void *)field = value; return;
-    case FLAG:         *(bool *)field = !value || strcmp(value, "0") != 0; return;
-    case URL:          add_url(k, value); return;
-    case URLS:         add_urls(k, value); return;
-    case SOURCE:       set_source(k, value); return;
+    case RATE: *(double *)(void *)field = number(name, value, (double)w->most); return;
+    case TEXT: *(const char **)(void *)field = value; return;
+    case FLAG: *(bool *)field = !value || strcmp(value, "0") != 0; return;
+    case URL: add_url(k, value); return;
+    case URLS: add_urls(k, value); return;
+    case SOURCE: set_source(k, value); return;
     case HEADER:
         if (!strchr(value, ':') || strpbrk(value, "\r\n"))
             wrong("class %s: header=%s is not of the form Name: value", k->name, value);
@@ -175,30 +158,26 @@ static void set_word(struct load_class *k, const char *name, char *value)
     }
 }
 
-/* Cuts the next word off *spec, in place: up to a comma that is neither quoted nor behind a backslash.  NULL at the end. */
-static char *cut_word(char **spec)
-{
+/*
+ * Cuts the next word off *spec, in place: up to a comma that is neither quoted nor behind a backslash.  NULL at the
+ * end.
+ */
+static char *cut_word(char **spec) {
     char *in = *spec, *out = *spec, *word = *spec;
-    if (!in)
-        return NULL;
+    if (!in) return NULL;
     char quote = 0;
     for (; *in && (quote || *in != ','); in++) {
-        if (*in == quote)
-            quote = 0;
-        else if (!quote && (*in == '\'' || *in == '"'))
-            quote = *in;
-        else if (*in == '\\' && in[1])
-            *out++ = *++in;
-        else
-            *out++ = *in;
+        if (*in == quote) quote = 0;
+        else if (!quote && (*in == '\'' || *in == '"')) quote = *in;
+        else if (*in == '\\' && in[1]) *out++ = *++in;
+        else *out++ = *in;
     }
     *spec = *in ? in + 1 : NULL;
     *out = '\0';
     return word;
 }
 
-static void add_class(struct load *l, const char *text)
-{
+static void add_class(struct load *l, const char *text) {
     char *spec = need(strdup(text));
     l->classes = need(realloc(l->classes, (l->class_count + 1) * sizeof l->classes[0]));
     struct load_class *k = &l->classes[l->class_count++];
@@ -206,31 +185,26 @@ static void add_class(struct load *l, const char *text)
     k->clients = 1;
     k->method = "GET";
     k->retry_us = 100000;
-    k->rng = 0xd1342543de82ef95ull * (l->class_count + 1);     /* not a step of random_next, or one class would follow another */
+    /* not a step of random_next, or one class would follow another */
+    k->rng = 0xd1342543de82ef95ull * (l->class_count + 1);
     k->name = cut_word(&spec);
     if (!k->name[0] || strpbrk(k->name, "=\"\\"))
         wrong("--class %s: it must begin with a name, as in --class people,clients=30,url=/", text);
     for (char *w; (w = cut_word(&spec));) {
         char *value = strchr(w, '=');
-        if (value)
-            *value++ = '\0';
+        if (value) *value++ = '\0';
         set_word(k, w, value);
     }
-    if (k->request_count == 0)
-        add_url(k, "/");
-    if (k->rate && !k->rcvbuf)
-        k->rcvbuf = 4096;
+    if (k->request_count == 0) add_url(k, "/");
+    if (k->rate && !k->rcvbuf) k->rcvbuf = 4096;
 }
 
 /* The target of that HOST:PORT, the same each time. */
-static const struct load_target *target(struct load *l, const char *text)
-{
+static const struct load_target *target(struct load *l, const char *text) {
     for (uint32_t i = 0; i < l->target_count; i++)
-        if (strcmp(l->targets[i]->text, text) == 0)
-            return l->targets[i];
+        if (strcmp(l->targets[i]->text, text) == 0) return l->targets[i];
     const char *colon = strrchr(text, ':');
-    if (!colon || colon == text)
-        wrong("\"%s\" is not HOST:PORT", text);
+    if (!colon || colon == text) wrong("\"%s\" is not HOST:PORT", text);
     char *host = need(strndup(text, (size_t)(colon - text)));
     size_t n = strlen(host);
     if (n > 2 && host[0] == '[' && host[n - 1] == ']') {
@@ -239,8 +213,7 @@ static const struct load_target *target(struct load *l, const char *text)
     }
     struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *found;
     int failed = getaddrinfo(host, colon + 1, &hints, &found);
-    if (failed)
-        wrong("%s: %s", text, gai_strerror(failed));
+    if (failed) wrong("%s: %s", text, gai_strerror(failed));
     struct load_target *t = need(malloc(sizeof *t));
     t->text = need(strdup(text));
     memcpy(&t->address, found->ai_addr, found->ai_addrlen);
@@ -252,25 +225,21 @@ static const struct load_target *target(struct load *l, const char *text)
 }
 
 /* Splits http://HOST:PORT/path; without :PORT it is 80.  Returns the path within url. */
-static const char *whole_url(struct load *l, const char *url, const struct load_target **to)
-{
+static const char *whole_url(struct load *l, const char *url, const struct load_target **to) {
     char text[300];
     const char *host = url + 7, *path = strchr(host, '/'), *bracket;
     size_t n = path ? (size_t)(path - host) : 0;
-    if (n == 0 || n >= sizeof text - 4)
-        wrong("\"%s\" is not http://HOST:PORT/path", url);
+    if (n == 0 || n >= sizeof text - 4) wrong("\"%s\" is not http://HOST:PORT/path", url);
     memcpy(text, host, n);
     text[n] = '\0';
     bracket = strchr(text, ']');
-    if (!strchr(bracket ? bracket : text, ':'))
-        strcpy(text + n, ":80");
+    if (!strchr(bracket ? bracket : text, ':')) strcpy(text + n, ":80");
     *to = target(l, text);
     return path;
 }
 
 /* Makes of each path the whole request that is sent for it. */
-static void make_requests(struct load *l, struct load_class *k)
-{
+static void make_requests(struct load *l, struct load_class *k) {
     for (uint32_t i = 0; i < k->request_count; i++) {
         struct load_request *r = &k->requests[i];
         char *text = NULL;
@@ -292,18 +261,13 @@ static void make_requests(struct load *l, struct load_class *k)
             fprintf(out, "%s %s HTTP/1.1\r\n", k->method, path);
         }
         size_t name = strlen(host);
-        if (name > 3 && strcmp(host + name - 3, ":80") == 0)
-            name -= 3;
+        if (name > 3 && strcmp(host + name - 3, ":80") == 0) name -= 3;
         fprintf(out, "Host: %.*s\r\n", (int)name, host);
-        for (uint32_t h = 0; h < k->header_count; h++)
-            fprintf(out, "%s\r\n", k->headers[h]);
-        if (k->close)
-            fputs("Connection: close\r\n", out);
-        if (k->body)
-            fprintf(out, "Content-Length: %llu\r\n", (unsigned long long)k->body);
+        for (uint32_t h = 0; h < k->header_count; h++) fprintf(out, "%s\r\n", k->headers[h]);
+        if (k->close) fputs("Connection: close\r\n", out);
+        if (k->body) fprintf(out, "Content-Length: %llu\r\n", (unsigned long long)k->body);
         fputs("\r\n", out);
-        for (uint64_t b = 0; b < k->body; b++)
-            fputc('x', out);
+        for (uint64_t b = 0; b < k->body; b++) fputc('x', out);
         fclose(out);
         free(r->bytes);
         r->bytes = need(text);
@@ -311,20 +275,19 @@ static void make_requests(struct load *l, struct load_class *k)
     }
     if (k->deck) {
         k->order = need(malloc(k->request_count * sizeof k->order[0]));
-        for (uint32_t i = 0; i < k->request_count; i++)
-            k->order[i] = i;
+        for (uint32_t i = 0; i < k->request_count; i++) k->order[i] = i;
         k->dealt = k->request_count;
     }
 }
 
-void load_options(struct load *l, int argc, char **argv)
-{
+void load_options(struct load *l, int argc, char **argv) {
     static const struct option options[] = {
-        { "seconds", required_argument, NULL, 's' }, { "warmup", required_argument, NULL, 'w' },
+        { "seconds", required_argument, NULL, 's' },  { "warmup", required_argument, NULL, 'w' },
         { "interval", required_argument, NULL, 'i' }, { "timeout", required_argument, NULL, 't' },
-        { "ramp", required_argument, NULL, 'r' }, { "seed", required_argument, NULL, 'S' },
-        { "host", required_argument, NULL, 'H' }, { "class", required_argument, NULL, 'c' },
-        { "table", no_argument, NULL, 'T' }, { "realtime", no_argument, NULL, 'R' }, { "help", no_argument, NULL, 'h' }, { 0 },
+        { "ramp", required_argument, NULL, 'r' },     { "seed", required_argument, NULL, 'S' },
+        { "host", required_argument, NULL, 'H' },     { "class", required_argument, NULL, 'c' },
+        { "table", no_argument, NULL, 'T' },          { "realtime", no_argument, NULL, 'R' },
+        { "help", no_argument, NULL, 'h' },           { 0 },
     };
     l->seconds = 10;
     l->timeout = 60;
@@ -345,20 +308,16 @@ void load_options(struct load *l, int argc, char **argv)
         default: wrong("an option that there is not");
         }
     }
-    if (optind != argc - 1)
-        wrong("say where to: one HOST:PORT after the options");
-    if (l->class_count == 0)
-        add_class(l, "all");
+    if (optind != argc - 1) wrong("say where to: one HOST:PORT after the options");
+    if (l->class_count == 0) add_class(l, "all");
     const struct load_target *first = target(l, argv[optind]);
-    if (!l->host)
-        l->host = first->text;
+    if (!l->host) l->host = first->text;
     uint64_t clients = 0;
     for (uint32_t i = 0; i < l->class_count; i++) {
         l->classes[i].rng += l->seed * 0xaf251af3b0f025b5ull;
         make_requests(l, &l->classes[i]);
         clients += l->classes[i].clients;
     }
-    if (clients > CLIENTS_MAX)
-        wrong("%llu clients are more than %d", (unsigned long long)clients, CLIENTS_MAX);
+    if (clients > CLIENTS_MAX) wrong("%llu clients are more than %d", (unsigned long long)clients, CLIENTS_MAX);
     l->client_count = (uint32_t)clients;
 }

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mod_pages - an httpd module of the lab: pages with marks out of a number, handed on as awkwardly as handlers can, and the ways in which httpd
- * without mod_eeod may try to make segment boundaries.  Not installed.
+ * mod_pages - an httpd module of the lab: pages with marks out of a number, handed on as awkwardly as handlers can, and
+ * the ways in which httpd without mod_eeod may try to make segment boundaries.  Not installed.
  *
- *     SetHandler lab-page        ?blocks=12&cacheable=400-6000&unique=50-1500&seed=S&visitor=V    a page of so many pairs of blocks:
- *                                what is cacheable depends on S (lower case), what is unique on S and V (upper case); &piece=N: handed
- *                                on so many bytes at a time, without a length; &period=P: all of it is another one every P seconds;
- *                                &image=1: it is an image that everybody may keep, without marks (blocks=0).  A page says `Eeod: marks`,
+ *     SetHandler lab-page        ?blocks=12&cacheable=400-6000&unique=50-1500&seed=S&visitor=V    a page of so many
+ *                                pairs of blocks: what is cacheable depends on S (lower case), what is unique on S and
+ *                                V (upper case); &piece=N: handed on so many bytes at a time, without a length;
+ *                                &period=P: all of it is another one every P seconds; &image=1: it is an image that
+ *                                everybody may keep, without marks (blocks=0).  A page says `Eeod: marks`,
  *                as an application does that sets them.
- *     SetHandler lab-memory      the file of that name, from memory: what a program costs that has its page at hand. The file is read once.
- *     SetHandler lab-random      ?seed=S    a page of any kind: no marks or many, nested, stray, cut off; in pieces of any size and kind of
- *                                bucket, in one brigade or many, with flushes, with or without a length.  The page depends on S only.
- *                                X-Page and X-Stripped tell CRC-32 and length of it with and without its marks.
+ *     SetHandler lab-memory      the file of that name, from memory: what a program costs that has its page at hand.
+ *                                The file is read once.
+ *     SetHandler lab-random      ?seed=S    a page of any kind: no marks or many, nested, stray, cut off; in pieces of
+ *                                any size and kind of bucket, in one brigade or many, with flushes, with or without a
+ *                                length.  The page depends on S only.  X-Page and X-Stripped tell CRC-32 and length of
+ *                                it with and without its marks.
  *     SetOutputFilter LAB_FLUSH  a flush at each mark (httpd sets TCP_NODELAY on every connection)
  *     SetOutputFilter LAB_NAGLE  the same without TCP_NODELAY
  *     SetOutputFilter LAB_CORK   TCP_CORK between marks, and a flush at each
@@ -46,10 +49,15 @@ static apr_uint64_t draw(apr_uint64_t *s) {
     return z ^ (z >> 31);
 }
 
-static apr_size_t between(apr_uint64_t *s, apr_size_t least, apr_size_t most) { return least + draw(s) % (most - least + 1); }
+static apr_size_t between(apr_uint64_t *s, apr_size_t least, apr_size_t most) {
+    return least + draw(s) % (most - least + 1);
+}
 static int percent(apr_uint64_t *s, unsigned p) { return draw(s) % 100 < p; }
 
-struct text { char *bytes; apr_size_t used, size; };
+struct text {
+    char *bytes;
+    apr_size_t used, size;
+};
 
 static void put(struct text *t, const char *bytes, apr_size_t n) {
     if (n > t->size - t->used) n = t->size - t->used;
@@ -61,7 +69,7 @@ static void put_letters(struct text *t, apr_uint64_t *s, char first, apr_size_t 
     for (; n && t->used < t->size; n--) t->bytes[t->used++] = (char)(first + draw(s) % 26);
 }
 
-/* ---- a page ------------------------------------------------------------------------------------------------------------------ */
+/* ---- a page ------------------------------------------------------------------------------------------------------ */
 
 static const char *argument(request_rec *r, const char *name) {
     const char *a = r->args;
@@ -90,7 +98,10 @@ static void range_of(request_rec *r, const char *name, apr_size_t *least, apr_si
     if (*most < *least) *most = *least;
 }
 
-/* In pieces of so many bytes, each a brigade; the end comes with the last one, so that a page of one piece has a length. */
+/*
+ * In pieces of so many bytes, each a brigade; the end comes with the last one, so that a page of one piece has a
+ * length.
+ */
 static int hand_on(request_rec *r, const char *bytes, apr_size_t n, apr_size_t piece) {
     apr_bucket_alloc_t *a = r->connection->bucket_alloc;
     apr_bucket_brigade *bb = apr_brigade_create(r->pool, a);
@@ -134,9 +145,13 @@ static int page(request_rec *r) {
     return hand_on(r, t.bytes, t.used, number(r, "piece", t.used));
 }
 
-/* ---- a page at hand ---------------------------------------------------------------------------------------------------------- */
+/* ---- a page at hand ---------------------------------------------------------------------------------------------- */
 
-struct held { char *name; apr_size_t length; char bytes[]; };
+struct held {
+    char *name;
+    apr_size_t length;
+    char bytes[];
+};
 
 static int memory(request_rec *r) {
     static _Atomic(const struct held *) held[16];
@@ -151,7 +166,8 @@ static int memory(request_rec *r) {
     if (!h) {
         made = malloc(sizeof *made + n);
         made->name = strdup(r->filename);
-        if (apr_file_open(&f, r->filename, APR_READ, 0, r->pool) != APR_SUCCESS || apr_file_read_full(f, made->bytes, n, &made->length) != APR_SUCCESS)
+        if (apr_file_open(&f, r->filename, APR_READ, 0, r->pool) != APR_SUCCESS ||
+            apr_file_read_full(f, made->bytes, n, &made->length) != APR_SUCCESS)
             return HTTP_INTERNAL_SERVER_ERROR;
         h = made;
         for (int i = 0; i < 16; i++) {
@@ -163,14 +179,17 @@ static int memory(request_rec *r) {
     return hand_on(r, h->bytes, h->length, h->length);
 }
 
-/* ---- a page of any kind ------------------------------------------------------------------------------------------------------ */
+/* ---- a page of any kind ------------------------------------------------------------------------------------------ */
 
 static apr_size_t any_length(apr_uint64_t *s) {
     switch (draw(s) % 8) {
     case 0: return 0;
-    case 1: case 2: return between(s, 1, 30);
-    case 3: case 4: return between(s, 100, 300);
-    case 5: case 6: return between(s, 1000, 5000);
+    case 1:
+    case 2: return between(s, 1, 30);
+    case 3:
+    case 4: return between(s, 100, 300);
+    case 5:
+    case 6: return between(s, 1000, 5000);
     default: return percent(s, 10) ? between(s, 1, 100000) : between(s, 1, 10000);
     }
 }
@@ -183,7 +202,7 @@ static void any_page(apr_uint64_t *s, struct text *t) {
         put_letters(t, s, 'a', any_length(s));
         if (!percent(s, marks)) continue;
         switch (draw(s) % 12) {
-        case 0: put(t, OPEN, draw(s) % sizeof OPEN); break;             /* a beginning of one */
+        case 0: put(t, OPEN, draw(s) % sizeof OPEN); break; /* a beginning of one */
         case 1: put(t, CLOSE, draw(s) % sizeof CLOSE); break;
         case 2: put(t, CLOSE, sizeof CLOSE - 1); break;
         case 3: put(t, OPEN, sizeof OPEN - 1); break;
@@ -197,7 +216,8 @@ static void any_page(apr_uint64_t *s, struct text *t) {
 
 /* The marks taken out, in the slow way: those that do nothing are text. */
 static apr_size_t strip(apr_pool_t *p, const char *from, apr_size_t n, char *to) {
-    static const struct eeod_marks marks = { .text = { EEOD_USUAL_OPEN, EEOD_USUAL_CLOSE }, .length = { sizeof OPEN - 1, sizeof CLOSE - 1 } };
+    static const struct eeod_marks marks = { .text = { EEOD_USUAL_OPEN, EEOD_USUAL_CLOSE },
+                                             .length = { sizeof OPEN - 1, sizeof CLOSE - 1 } };
     char *kind = apr_palloc(p, n + 1);
     apr_size_t out = 0;
 
@@ -211,7 +231,8 @@ static apr_size_t strip(apr_pool_t *p, const char *from, apr_size_t n, char *to)
 }
 
 static void tell(request_rec *r, const char *header, const char *bytes, apr_size_t n) {
-    apr_table_setn(r->headers_out, header, apr_psprintf(r->pool, "%08lx-%" APR_SIZE_T_FMT, crc32(0, (const Bytef *)bytes, (uInt)n), n));
+    apr_table_setn(r->headers_out, header,
+                   apr_psprintf(r->pool, "%08lx-%" APR_SIZE_T_FMT, crc32(0, (const Bytef *)bytes, (uInt)n), n));
 }
 
 /* A bucket of somebody's own type, which can't be split or set aside. */
@@ -222,9 +243,14 @@ static apr_status_t stiff_read(apr_bucket *b, const char **data, apr_size_t *len
     return APR_SUCCESS;
 }
 
-static const apr_bucket_type_t stiff_type = {
-    "STIFF", 5, APR_BUCKET_DATA, apr_bucket_destroy_noop, stiff_read, apr_bucket_setaside_noop, apr_bucket_split_notimpl, apr_bucket_copy_notimpl
-};
+static const apr_bucket_type_t stiff_type = { "STIFF",
+                                              5,
+                                              APR_BUCKET_DATA,
+                                              apr_bucket_destroy_noop,
+                                              stiff_read,
+                                              apr_bucket_setaside_noop,
+                                              apr_bucket_split_notimpl,
+                                              apr_bucket_copy_notimpl };
 
 static apr_bucket *stiff(char *bytes, apr_size_t n, apr_bucket_alloc_t *list) {
     apr_bucket *b = apr_bucket_alloc(sizeof *b, list);
@@ -248,7 +274,9 @@ static apr_bucket *any_bucket(request_rec *r, apr_uint64_t *s, const char *bytes
     switch (draw(s) % 8) {
     case 0: return apr_bucket_heap_create(bytes, n, NULL, a);
     /* httpd itself may have to split what it could not send, and loses bytes of those; small ones it never does. */
-    case 1: return n > 2000 || !number(r, "stiff", 0) ? apr_bucket_heap_create(bytes, n, NULL, a) : stiff((char *)bytes, n, a);
+    case 1:
+        return n > 2000 || !number(r, "stiff", 0) ? apr_bucket_heap_create(bytes, n, NULL, a)
+                                                  : stiff((char *)bytes, n, a);
     case 2: return apr_bucket_pool_create(bytes, n, r->pool, a);
     case 3: return apr_bucket_immortal_create("", 0, a);
     case 4:
@@ -289,7 +317,7 @@ static int random_page(request_rec *r) {
         apr_size_t n = between(s, 1, largest);
         if (n > t.used - at) n = t.used - at;
         apr_bucket *b = any_bucket(r, s, t.bytes + at, n, &lent);
-        at += b->length ? n : 0;        /* an empty one in between */
+        at += b->length ? n : 0; /* an empty one in between */
         APR_BRIGADE_INSERT_TAIL(bb, b);
         if (percent(s, flushes)) APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_flush_create(r->connection->bucket_alloc));
         if (!percent(s, passes)) continue;
@@ -313,7 +341,7 @@ static int handler(request_rec *r) {
     return DECLINED;
 }
 
-/* ---- what is done without mod_eeod ------------------------------------------------------------------------------------------- */
+/* ---- what is done without mod_eeod ------------------------------------------------------------------------------- */
 
 static void set(conn_rec *c, int option, int on) {
     int fd = -1;
@@ -336,7 +364,8 @@ static apr_status_t pieces(ap_filter_t *f, apr_bucket_brigade *bb, int cork) {
     one = apr_brigade_create(f->r->pool, a);
     for (end = bytes + n; bytes < end; bytes = p) {
         /* The beginning of the next block: the first place behind this one's where a mark begins. */
-        for (p = bytes + 1; p < end && strncmp(p, OPEN, sizeof OPEN - 1) && strncmp(p, CLOSE, sizeof CLOSE - 1); p++) continue;
+        for (p = bytes + 1; p < end && strncmp(p, OPEN, sizeof OPEN - 1) && strncmp(p, CLOSE, sizeof CLOSE - 1); p++)
+            continue;
         APR_BRIGADE_INSERT_TAIL(one, apr_bucket_pool_create(bytes, (apr_size_t)(p - bytes), f->r->pool, a));
         APR_BRIGADE_INSERT_TAIL(one, p < end ? apr_bucket_flush_create(a) : apr_bucket_eos_create(a));
         if (cork) set(f->c, TCP_CORK, 1);
@@ -364,4 +393,6 @@ static void register_hooks(apr_pool_t *p) {
     ap_register_output_filter("LAB_CORK", cork_filter, NULL, AP_FTYPE_CONTENT_SET);
 }
 
-module AP_MODULE_DECLARE_DATA lab_pages_module = { STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, NULL, register_hooks, AP_MODULE_FLAG_NONE };
+module AP_MODULE_DECLARE_DATA lab_pages_module = {
+    STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, NULL, register_hooks, AP_MODULE_FLAG_NONE
+};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mod_scribble - an httpd module of the lab: what a child that was taken over may do to the memory that mod_qos_drr's children share.  Not installed.
+ * mod_scribble - an httpd module of the lab: what a child that was taken over may do to the memory that mod_qos_drr's
+ * children share.  Not installed.
  *
  *     SetHandler lab-scribble    ?what=all&seed=S       random words all over it
  *                                ?what=engine&seed=S    all over the scheduler, the constant part left as it is
@@ -8,7 +9,8 @@
  *                                ?what=children         every row of a child belongs to somebody
  *                                ?what=lock             the lock is held, by the process that asked for it
  *                                &die=1                 and it ends at once, with whatever it has
- *                                ?what=canary           where the parent's canary is, "ADDRESS BYTES"; its bytes are CANARY
+ *                                ?what=canary           where the parent's canary is, "ADDRESS BYTES"; its bytes are
+ *                                                       CANARY
  *
  * It finds the segment as an intruder would: in /proc/self/maps.
  */
@@ -30,7 +32,7 @@
 #define CANARY       0xc5
 #define CANARY_BYTES (1u << 20)
 
-static unsigned char *canary;       /* in the parent before its children: theirs are copies */
+static unsigned char *canary; /* in the parent before its children: theirs are copies */
 
 /* The shared mapping that has nothing but addresses behind it. */
 static unsigned char *find(uint64_t *bytes) {
@@ -122,4 +124,5 @@ static void register_hooks(apr_pool_t *p) {
     ap_hook_handler(handler, NULL, NULL, APR_HOOK_MIDDLE);
 }
 
-module AP_MODULE_DECLARE_DATA scribble_module = { STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, NULL, register_hooks, AP_MODULE_FLAG_NONE };
+module AP_MODULE_DECLARE_DATA scribble_module = { STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, NULL, register_hooks,
+                                                  AP_MODULE_FLAG_NONE };

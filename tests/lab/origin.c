@@ -21,71 +21,58 @@
 
 static volatile sig_atomic_t stopped;
 
-static void stop(int signal)
-{
+static void stop(int signal) {
     (void)signal;
     stopped = 1;
 }
 
-static void watch(struct origin *o, struct origin_conn *c, uint32_t interest)
-{
-    if (c->interest == interest)
-        return;
+static void watch(struct origin *o, struct origin_conn *c, uint32_t interest) {
+    if (c->interest == interest) return;
     struct epoll_event e = { .events = interest, .data.ptr = c };
     epoll_ctl(o->epoll, EPOLL_CTL_MOD, c->fd, &e);
     c->interest = interest;
 }
 
-/* ---- workers ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- workers ----------------------------------------------------------------------------------------------------- */
 
 static void answer(struct origin *o, struct origin_conn *c);
 static void read_request(struct origin *o, struct origin_conn *c);
 
-static uint64_t service_time(struct origin *o, const struct origin_conn *c)
-{
+static uint64_t service_time(struct origin *o, const struct origin_conn *c) {
     double us = (double)o->delay_us;
     if (o->alternate_s > 0 && (uint64_t)((double)(o->now - o->started) / (o->alternate_s * 1e6)) % 2 == 0)
         us = (double)o->fast_us;
-    if (c->delay_us >= 0)
-        us = (double)c->delay_us;
-    if (o->knee && o->current > o->knee)
-        us *= 1 + o->slope * (o->current - o->knee);
+    if (c->delay_us >= 0) us = (double)c->delay_us;
+    if (o->knee && o->current > o->knee) us *= 1 + o->slope * (o->current - o->knee);
     o->rng = o->rng * 6364136223846793005ull + 1442695040888963407ull;
     us *= 1 + o->spread * ((double)(o->rng >> 33) / (double)(1u << 30) - 1);
     return us > 0 ? (uint64_t)us : 0;
 }
 
-static void work(struct origin *o, struct origin_conn *c)
-{
+static void work(struct origin *o, struct origin_conn *c) {
     c->state = ORIGIN_SERVING;
     uint64_t us = service_time(o, c);
-    if (us)
-        lab_timer_set(&o->timers, &c->timer, o->now + us);
-    else
-        answer(o, c);
+    if (us) lab_timer_set(&o->timers, &c->timer, o->now + us);
+    else answer(o, c);
 }
 
-static void list_remove(struct origin_list *q, struct origin_conn *c)
-{
+static void list_remove(struct origin_list *q, struct origin_conn *c) {
     *(c->before ? &c->before->next : &q->first) = c->next;
     *(c->next ? &c->next->before : &q->last) = c->before;
     c->next = c->before = NULL;
 }
 
-static void list_append(struct origin_list *q, struct origin_conn *c)
-{
+static void list_append(struct origin_list *q, struct origin_conn *c) {
     c->next = NULL;
     c->before = q->last;
     *(q->last ? &q->last->next : &q->first) = c;
     q->last = c;
 }
 
-static void serve(struct origin *o, struct origin_conn *c)
-{
+static void serve(struct origin *o, struct origin_conn *c) {
     c->worker = true;
     o->serving++;
-    if (o->serving > o->max_serving)
-        o->max_serving = o->serving;
+    if (o->serving > o->max_serving) o->max_serving = o->serving;
     if (c->never) {
         c->state = ORIGIN_HELD;
     } else if (c->gated && !o->open) {
@@ -96,8 +83,7 @@ static void serve(struct origin *o, struct origin_conn *c)
     }
 }
 
-static void pass_gate(struct origin *o)
-{
+static void pass_gate(struct origin *o) {
     while (o->open && o->gate.first) {
         struct origin_conn *c = o->gate.first;
         list_remove(&o->gate, c);
@@ -105,8 +91,7 @@ static void pass_gate(struct origin *o)
     }
 }
 
-static void serve_queue(struct origin *o)
-{
+static void serve_queue(struct origin *o) {
     while (o->queue.first && (!o->workers || o->serving < o->workers)) {
         struct origin_conn *c = o->queue.first;
         list_remove(&o->queue, c);
@@ -115,25 +100,17 @@ static void serve_queue(struct origin *o)
 }
 
 /* The request of c is over, answered or not. */
-static void release(struct origin *o, struct origin_conn *c)
-{
-    if (c->worker)
-        o->serving--;
-    if (c->counted)
-        o->current--;
+static void release(struct origin *o, struct origin_conn *c) {
+    if (c->worker) o->serving--;
+    if (c->counted) o->current--;
     c->worker = c->counted = false;
 }
 
-static void leave(struct origin *o, struct origin_conn *c)
-{
-    if (c->left)
-        return;
-    if (c->state == ORIGIN_QUEUED)
-        list_remove(&o->queue, c);
-    if (c->state == ORIGIN_GATED)
-        list_remove(&o->gate, c);
-    if (c->counted)
-        o->aborted++;
+static void leave(struct origin *o, struct origin_conn *c) {
+    if (c->left) return;
+    if (c->state == ORIGIN_QUEUED) list_remove(&o->queue, c);
+    if (c->state == ORIGIN_GATED) list_remove(&o->gate, c);
+    if (c->counted) o->aborted++;
     release(o, c);
     lab_timer_clear(&o->timers, &c->timer);
     close(c->fd);
@@ -143,17 +120,15 @@ static void leave(struct origin *o, struct origin_conn *c)
     o->left = c;
 }
 
-/* ---- requests and answers ----------------------------------------------------------------------------------------------------------- */
+/* ---- requests and answers ---------------------------------------------------------------------------------------- */
 
-static void answered(struct origin *o, struct origin_conn *c)
-{
+static void answered(struct origin *o, struct origin_conn *c) {
     if (c->end == ORIGIN_END_STALL) {
         c->state = ORIGIN_HELD;
         watch(o, c, EPOLLRDHUP);
         return;
     }
-    if (c->counted)
-        o->answered++;
+    if (c->counted) o->answered++;
     release(o, c);
     if (c->end == ORIGIN_END_RESET) {
         struct linger now = { .l_onoff = 1, .l_linger = 0 };
@@ -167,35 +142,27 @@ static void answered(struct origin *o, struct origin_conn *c)
     lab_request_begin(&c->request);
     watch(o, c, EPOLLIN | EPOLLRDHUP);
     /* A pipelined request is here already: no event will tell of it. */
-    if (c->in_at < c->in_length)
-        lab_timer_set(&o->timers, &c->timer, o->now);
+    if (c->in_at < c->in_length) lab_timer_set(&o->timers, &c->timer, o->now);
 }
 
 /* More of what trickles goes out in a moment. */
-static void rest(struct origin *o, struct origin_conn *c)
-{
+static void rest(struct origin *o, struct origin_conn *c) {
     c->state = ORIGIN_SERVING;
     c->budget = c->trickle;
     watch(o, c, EPOLLRDHUP);
     lab_timer_set(&o->timers, &c->timer, o->now + TRICKLE_US);
 }
 
-static void answer(struct origin *o, struct origin_conn *c)
-{
+static void answer(struct origin *o, struct origin_conn *c) {
     c->state = ORIGIN_WRITING;
     int r = origin_answer_send(o, c);
-    if (r < 0)
-        leave(o, c);
-    else if (r == 0)
-        watch(o, c, EPOLLOUT | EPOLLRDHUP);
-    else if (r == 2)
-        rest(o, c);
-    else
-        answered(o, c);
+    if (r < 0) leave(o, c);
+    else if (r == 0) watch(o, c, EPOLLOUT | EPOLLRDHUP);
+    else if (r == 2) rest(o, c);
+    else answered(o, c);
 }
 
-static void take_request(struct origin *o, struct origin_conn *c)
-{
+static void take_request(struct origin *o, struct origin_conn *c) {
     bool immediate;
     watch(o, c, EPOLLRDHUP);
     origin_answer_prepare(o, c, &immediate);
@@ -205,15 +172,13 @@ static void take_request(struct origin *o, struct origin_conn *c)
     }
     o->requests++;
     c->counted = true;
-    if (++o->current > o->max)
-        o->max = o->current;
+    if (++o->current > o->max) o->max = o->current;
     c->state = ORIGIN_QUEUED;
     list_append(&o->queue, c);
 }
 
 /* Uses what is in the buffer: a whole request, and the next one when that is answered at once. */
-static void read_request(struct origin *o, struct origin_conn *c)
-{
+static void read_request(struct origin *o, struct origin_conn *c) {
     while (c->state == ORIGIN_READING && !c->left && c->in_at < c->in_length) {
         size_t used;
         enum lab_http r = lab_request_feed(&c->request, c->in + c->in_at, c->in_length - c->in_at, &used);
@@ -226,17 +191,14 @@ static void read_request(struct origin *o, struct origin_conn *c)
         } else if (c->request.expect_continue && lab_request_in_body(&c->request)) {
             static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
             c->request.expect_continue = false;
-            if (send(c->fd, go_on, sizeof go_on - 1, MSG_NOSIGNAL) < 0)
-                leave(o, c);
+            if (send(c->fd, go_on, sizeof go_on - 1, MSG_NOSIGNAL) < 0) leave(o, c);
         }
     }
 }
 
-static void receive(struct origin *o, struct origin_conn *c)
-{
+static void receive(struct origin *o, struct origin_conn *c) {
     ssize_t n = recv(c->fd, c->in, sizeof c->in, 0);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) {
         leave(o, c);
         return;
@@ -246,25 +208,18 @@ static void receive(struct origin *o, struct origin_conn *c)
     read_request(o, c);
 }
 
-static void ready(struct origin *o, struct origin_conn *c, uint32_t events)
-{
+static void ready(struct origin *o, struct origin_conn *c, uint32_t events) {
     assert(c->magic == ORIGIN_CONN_MAGIC);
-    if (c->left)
-        return;
-    if (c->state == ORIGIN_READING && (events & EPOLLIN))
-        receive(o, c);
-    else if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
-        leave(o, c);
-    else if (c->state == ORIGIN_WRITING && (events & EPOLLOUT))
-        answer(o, c);
+    if (c->left) return;
+    if (c->state == ORIGIN_READING && (events & EPOLLIN)) receive(o, c);
+    else if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) leave(o, c);
+    else if (c->state == ORIGIN_WRITING && (events & EPOLLOUT)) answer(o, c);
 }
 
-static void welcome(struct origin *o)
-{
+static void welcome(struct origin *o) {
     for (int i = 0; i < EVENTS; i++) {
         int fd = accept4(o->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd < 0)
-            return;
+        if (fd < 0) return;
         struct origin_conn *c = calloc(1, sizeof *c);
         int one = 1;
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
@@ -282,8 +237,7 @@ static void welcome(struct origin *o)
     }
 }
 
-static void turn(struct origin *o)
-{
+static void turn(struct origin *o) {
     struct epoll_event events[EVENTS];
     uint64_t wake = lab_timers_next(&o->timers);
     o->now = lab_now();
@@ -291,17 +245,13 @@ static void turn(struct origin *o)
     int n = epoll_wait(o->epoll, events, EVENTS, wait < 1000 ? wait : 1000);
     o->now = lab_now();
     for (int i = 0; i < n; i++) {
-        if (events[i].data.ptr)
-            ready(o, events[i].data.ptr, events[i].events);
-        else
-            welcome(o);
+        if (events[i].data.ptr) ready(o, events[i].data.ptr, events[i].events);
+        else welcome(o);
     }
     for (struct lab_timer *t; (t = lab_timers_due(&o->timers, o->now));) {
         struct origin_conn *c = LAB_OWNER(t, struct origin_conn, timer);
-        if (c->state == ORIGIN_SERVING)
-            answer(o, c);
-        else
-            read_request(o, c);
+        if (c->state == ORIGIN_SERVING) answer(o, c);
+        else read_request(o, c);
     }
     pass_gate(o);
     serve_queue(o);
@@ -313,12 +263,12 @@ static void turn(struct origin *o)
     }
 }
 
-/* ---- start -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- start ------------------------------------------------------------------------------------------------------- */
 
-static void help(void)
-{
+static void help(void) {
     puts("fairgate-origin [options] --port PORT\n"
-         "A backend for tests.  URLs: /size/N[?chunked&close&delay=MS&status=N&retry=S&etag&truncate&reset&never&stall&gate&trickle=N],\n"
+         "A backend for tests.  URLs: "
+         "/size/N[?chunked&close&delay=MS&status=N&retry=S&etag&truncate&reset&never&stall&gate&trickle=N],\n"
          "/open, /shut, /stat[?reset]; see origin.h\n\n"
          "  --address A      to listen on (127.0.0.1)\n"
          "  --port P         0 = any; the address is printed on standard output when it listens\n"
@@ -332,8 +282,7 @@ static void help(void)
     exit(0);
 }
 
-static double number(const char *name, const char *text, double most)
-{
+static double number(const char *name, const char *text, double most) {
     char *end;
     double v = strtod(text, &end);
     if (end == text || *end || !(v >= 0) || v > most) {
@@ -343,8 +292,7 @@ static double number(const char *name, const char *text, double most)
     return v;
 }
 
-static void listen_on(struct origin *o, const char *address, int port)
-{
+static void listen_on(struct origin *o, const char *address, int port) {
     struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
     socklen_t size = sizeof a;
     int one = 1;
@@ -362,15 +310,19 @@ static void listen_on(struct origin *o, const char *address, int port)
     fflush(stdout);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     static struct origin o = { .magic = ORIGIN_MAGIC, .slope = 0.05, .rng = 1 };
     static const struct option options[] = {
-        { "address", required_argument, NULL, 'a' }, { "port", required_argument, NULL, 'p' },
-        { "workers", required_argument, NULL, 'w' }, { "delay-ms", required_argument, NULL, 'd' },
-        { "alternate", required_argument, NULL, 'A' }, { "fast-ms", required_argument, NULL, 'f' },
-        { "spread", required_argument, NULL, 's' }, { "knee", required_argument, NULL, 'k' },
-        { "slope", required_argument, NULL, 'x' }, { "help", no_argument, NULL, 'h' },
+        { "address", required_argument, NULL, 'a' },
+        { "port", required_argument, NULL, 'p' },
+        { "workers", required_argument, NULL, 'w' },
+        { "delay-ms", required_argument, NULL, 'd' },
+        { "alternate", required_argument, NULL, 'A' },
+        { "fast-ms", required_argument, NULL, 'f' },
+        { "spread", required_argument, NULL, 's' },
+        { "knee", required_argument, NULL, 'k' },
+        { "slope", required_argument, NULL, 'x' },
+        { "help", no_argument, NULL, 'h' },
         { 0 },
     };
     const char *address = "127.0.0.1";
@@ -391,7 +343,8 @@ int main(int argc, char **argv)
         }
     }
     if (optind != argc) {
-        fprintf(stderr, "fairgate-origin: \"%s\" is more than was asked for; --help lists what there is\n", argv[optind]);
+        fprintf(stderr, "fairgate-origin: \"%s\" is more than was asked for; --help lists what there is\n",
+                argv[optind]);
         return 2;
     }
     struct rlimit files;
@@ -405,7 +358,6 @@ int main(int argc, char **argv)
     lab_timers_init(&o.timers);
     listen_on(&o, address, port);
     o.started = o.now = lab_now();
-    while (!stopped)
-        turn(&o);
+    while (!stopped) turn(&o);
     return 0;
 }

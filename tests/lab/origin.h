@@ -2,10 +2,11 @@
 /*
  * origin.h - fairgate-origin: a backend that behaves as badly, as slowly or as exactly as a test needs.
  *
- * It has N workers.  A request waits for a worker, is held by it for the service time, is answered, and frees its worker when the last byte
- * is out (as a process of prefork would).  The service time sleeps: it costs no CPU, so that what is measured beside it is undisturbed.
- * With a knee K the service time is multiplied by 1 + slope x (requests present - K), when more than K are present: the server thrashes.
- * With --alternate S it is the fast one and the slow one for S seconds each in turn, fast first.
+ * It has N workers.  A request waits for a worker, is held by it for the service time, is answered, and frees its
+ * worker when the last byte is out (as a process of prefork would).  The service time sleeps: it costs no CPU, so that
+ * what is measured beside it is undisturbed.  With a knee K the service time is multiplied by 1 + slope x (requests
+ * present - K), when more than K are present: the server thrashes.  With --alternate S it is the fast one and the slow
+ * one for S seconds each in turn, fast first.
  *
  * URLS, with what may be said behind the "?", joined by "&":
  *
@@ -23,7 +24,8 @@
  *     gate             the service time begins when the gate is open; it is shut at the start
  *     trickle=N        while the gate is shut, N bytes of the page every 100 ms
  *   /open  /shut       open and shut the gate; the answer is that of /stat
- *   /stat              JSON: {"requests", "answered", "aborted", "bytes", "current", "serving", "max", "max_serving", "connections"};
+ *   /stat              JSON: {"requests", "answered", "aborted", "bytes", "current", "serving", "max", "max_serving",
+ *                      "connections"};
  *     reset            ... and counts and maxima begin anew
  *
  * Anything else is 404.  /stat needs no worker and is not counted.
@@ -111,12 +113,15 @@ struct origin {
     uint32_t current, serving, max, max_serving, connections;
 };
 
-/* origin_answer.c: turns the request just read into an answer to be sent: head, body bytes and their end.  For /stat *immediate is set. */
+/*
+ * origin_answer.c: turns the request just read into an answer to be sent: head, body bytes and their end.  For /stat
+ * *immediate is set.
+ */
 void origin_answer_prepare(struct origin *o, struct origin_conn *c, bool *immediate);
 
 /*
- * Sends what can be sent of it.  Returns 1 when all is out, 0 when the socket is full, -1 when the client is gone, 2 when no more may go for
- * the moment, of one that trickles.
+ * Sends what can be sent of it.  Returns 1 when all is out, 0 when the socket is full, -1 when the client is gone, 2
+ * when no more may go for the moment, of one that trickles.
  * Bytes sent are counted in o->bytes.
  */
 int origin_answer_send(struct origin *o, struct origin_conn *c);

@@ -11,14 +11,13 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#define PATTERN   65536
-#define PERIOD    64            /* byte n of every page is byte n % PERIOD of the pattern, however it is sent */
-#define CHUNK     16384
-#define SIZE_MOST (1ull << 40)
-#define DELAY_MOST 86400000      /* ms */
+#define PATTERN    65536
+#define PERIOD     64 /* byte n of every page is byte n % PERIOD of the pattern, however it is sent */
+#define CHUNK      16384
+#define SIZE_MOST  (1ull << 40)
+#define DELAY_MOST 86400000 /* ms */
 
-static const char *pattern(void)
-{
+static const char *pattern(void) {
     static char bytes[PATTERN + PERIOD];
     if (!bytes[0]) {
         for (size_t i = 0; i < sizeof bytes; i++)
@@ -28,25 +27,20 @@ static const char *pattern(void)
 }
 
 /* The value behind word in a query ("" for a word without one); NULL when it is not there. */
-static const char *query_word(const char *query, const char *word)
-{
+static const char *query_word(const char *query, const char *word) {
     size_t n = strlen(word);
     while (query) {
         if (strncmp(query, word, n) == 0) {
-            if (query[n] == '=')
-                return query + n + 1;
-            if (query[n] == '\0' || query[n] == '&')
-                return "";
+            if (query[n] == '=') return query + n + 1;
+            if (query[n] == '\0' || query[n] == '&') return "";
         }
         query = strchr(query, '&');
-        if (query)
-            query++;
+        if (query) query++;
     }
     return NULL;
 }
 
-static void head_add(struct origin_conn *c, const char *format, ...)
-{
+static void head_add(struct origin_conn *c, const char *format, ...) {
     va_list v;
     va_start(v, format);
     int n = vsnprintf(c->head + c->head_length, sizeof c->head - c->head_length, format, v);
@@ -55,11 +49,11 @@ static void head_add(struct origin_conn *c, const char *format, ...)
     c->head_length += (uint32_t)n;
 }
 
-static void status_page(struct origin *o, struct origin_conn *c, bool reset)
-{
+static void status_page(struct origin *o, struct origin_conn *c, bool reset) {
     char text[512];
     int n = snprintf(text, sizeof text,
-                     "{\"requests\": %llu, \"answered\": %llu, \"aborted\": %llu, \"bytes\": %llu, \"current\": %u, \"serving\": %u, "
+                     "{\"requests\": %llu, \"answered\": %llu, \"aborted\": %llu, \"bytes\": %llu, \"current\": %u, "
+                     "\"serving\": %u, "
                      "\"max\": %u, \"max_serving\": %u, \"connections\": %u}\n",
                      (unsigned long long)o->requests, (unsigned long long)o->answered, (unsigned long long)o->aborted,
                      (unsigned long long)o->bytes, o->current, o->serving, o->max, o->max_serving, o->connections);
@@ -68,68 +62,56 @@ static void status_page(struct origin *o, struct origin_conn *c, bool reset)
         o->max = o->current;
         o->max_serving = o->serving;
     }
-    head_add(c, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nCache-Control: no-store\r\nContent-Length: %d\r\n%s\r\n%s", n,
-             c->keep_alive ? "" : "Connection: close\r\n", c->request.head_method ? "" : text);
+    head_add(c,
+             "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nCache-Control: no-store\r\nContent-Length: "
+             "%d\r\n%s\r\n%s",
+             n, c->keep_alive ? "" : "Connection: close\r\n", c->request.head_method ? "" : text);
 }
 
-static void page(struct origin_conn *c, uint64_t size, const char *query)
-{
+static void page(struct origin_conn *c, uint64_t size, const char *query) {
     const char *w;
     int status = 200;
     if ((w = query_word(query, "status"))) {
         status = atoi(w);
-        if (status < 200 || status > 599)
-            status = 400;
+        if (status < 200 || status > 599) status = 400;
     }
     bool etag = query_word(query, "etag") != NULL;
-    if (etag && c->request.if_none_match)
-        status = 304;
+    if (etag && c->request.if_none_match) status = 304;
     bool body = status != 304 && status != 204 && !c->request.head_method;
     bool close_ends = query_word(query, "close") != NULL;
     c->chunked = !close_ends && query_word(query, "chunked") != NULL;
-    if (close_ends)
-        c->keep_alive = false;
+    if (close_ends) c->keep_alive = false;
 
-    head_add(c, "HTTP/1.1 %d %s\r\nServer: fairgate-origin\r\nContent-Type: text/plain\r\n", status, status == 200 ? "OK" : "As asked");
-    if (etag)
-        head_add(c, "ETag: \"%llu\"\r\n", (unsigned long long)size);
-    if ((w = query_word(query, "retry")))
-        head_add(c, "Retry-After: %d\r\n", atoi(w));
-    if (c->chunked)
-        head_add(c, "Transfer-Encoding: chunked\r\n");
+    head_add(c, "HTTP/1.1 %d %s\r\nServer: fairgate-origin\r\nContent-Type: text/plain\r\n", status,
+             status == 200 ? "OK" : "As asked");
+    if (etag) head_add(c, "ETag: \"%llu\"\r\n", (unsigned long long)size);
+    if ((w = query_word(query, "retry"))) head_add(c, "Retry-After: %d\r\n", atoi(w));
+    if (c->chunked) head_add(c, "Transfer-Encoding: chunked\r\n");
     else if (!close_ends && status != 304 && status != 204)
         head_add(c, "Content-Length: %llu\r\n", (unsigned long long)size);
-    if (!c->keep_alive)
-        head_add(c, "Connection: close\r\n");
+    if (!c->keep_alive) head_add(c, "Connection: close\r\n");
     head_add(c, "\r\n");
 
     c->body = body ? size : 0;
     c->chunked = c->chunked && body;
     c->end = ORIGIN_END_FINE;
-    if (query_word(query, "truncate"))
-        c->end = ORIGIN_END_CLOSE;
-    else if (query_word(query, "reset"))
-        c->end = ORIGIN_END_RESET;
-    else if (query_word(query, "stall"))
-        c->end = ORIGIN_END_STALL;
-    if (c->end != ORIGIN_END_FINE)
-        c->body /= 2;
+    if (query_word(query, "truncate")) c->end = ORIGIN_END_CLOSE;
+    else if (query_word(query, "reset")) c->end = ORIGIN_END_RESET;
+    else if (query_word(query, "stall")) c->end = ORIGIN_END_STALL;
+    if (c->end != ORIGIN_END_FINE) c->body /= 2;
     c->never = query_word(query, "never") != NULL;
     c->gated = query_word(query, "gate") != NULL;
-    if ((w = query_word(query, "trickle")))
-        c->budget = c->trickle = (uint32_t)strtoul(w, NULL, 10);
+    if ((w = query_word(query, "trickle"))) c->budget = c->trickle = (uint32_t)strtoul(w, NULL, 10);
     if ((w = query_word(query, "delay"))) {
         double ms = strtod(w, NULL);
         c->delay_us = ms >= 0 && ms < DELAY_MOST ? (int64_t)(ms * 1000) : DELAY_MOST * 1000ll;
     }
 }
 
-void origin_answer_prepare(struct origin *o, struct origin_conn *c, bool *immediate)
-{
+void origin_answer_prepare(struct origin *o, struct origin_conn *c, bool *immediate) {
     char *target = c->request.target;
     char *query = strchr(target, '?');
-    if (query)
-        *query++ = '\0';
+    if (query) *query++ = '\0';
     c->keep_alive = c->request.keep_alive;
     c->head_length = c->head_sent = c->frame_length = c->frame_sent = 0;
     c->body = c->chunk = c->position = c->budget = 0;
@@ -139,64 +121,56 @@ void origin_answer_prepare(struct origin *o, struct origin_conn *c, bool *immedi
     c->delay_us = -1;
     bool open = strcmp(target, "/open") == 0, shut = strcmp(target, "/shut") == 0;
     *immediate = open || shut || strcmp(target, "/stat") == 0;
-    if (open || shut)
-        o->open = open;
+    if (open || shut) o->open = open;
     if (*immediate) {
         status_page(o, c, query_word(query, "reset") != NULL);
     } else if (strncmp(target, "/size/", 6) == 0) {
         unsigned long long size = strtoull(target + 6, NULL, 10);
         page(c, size < SIZE_MOST ? size : SIZE_MOST, query);
     } else {
-        head_add(c, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n%s\r\n", c->keep_alive ? "" : "Connection: close\r\n");
+        head_add(c, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n%s\r\n",
+                 c->keep_alive ? "" : "Connection: close\r\n");
     }
 }
 
 /* The framing before the next chunk, or after the last; a cut answer never gets its last chunk. */
-static void next_frame(struct origin_conn *c)
-{
+static void next_frame(struct origin_conn *c) {
     const char *gap = c->frame_length ? "\r\n" : "";
     c->frame_sent = 0;
     if (c->body == 0) {
         c->last_chunk = true;
-        c->frame_length = c->end == ORIGIN_END_FINE ? (uint32_t)snprintf(c->frame, sizeof c->frame, "%s0\r\n\r\n", gap) : 0;
+        c->frame_length =
+            c->end == ORIGIN_END_FINE ? (uint32_t)snprintf(c->frame, sizeof c->frame, "%s0\r\n\r\n", gap) : 0;
     } else {
         c->chunk = c->body < CHUNK ? c->body : CHUNK;
         c->frame_length = (uint32_t)snprintf(c->frame, sizeof c->frame, "%s%x\r\n", gap, (unsigned)c->chunk);
     }
 }
 
-static uint32_t took(uint64_t *left, uint64_t part)
-{
+static uint32_t took(uint64_t *left, uint64_t part) {
     uint64_t n = *left < part ? *left : part;
     *left -= n;
     return (uint32_t)n;
 }
 
-int origin_answer_send(struct origin *o, struct origin_conn *c)
-{
+int origin_answer_send(struct origin *o, struct origin_conn *c) {
     for (;;) {
-        if (c->chunked && c->frame_sent == c->frame_length && c->chunk == 0 && !c->last_chunk)
-            next_frame(c);
+        if (c->chunked && c->frame_sent == c->frame_length && c->chunk == 0 && !c->last_chunk) next_frame(c);
         uint64_t body = c->chunked ? c->chunk : c->body;
-        if (body > PATTERN)
-            body = PATTERN;
+        if (body > PATTERN) body = PATTERN;
         bool trickles = c->trickle && !o->open;
-        if (trickles && body > c->budget)
-            body = c->budget;
+        if (trickles && body > c->budget) body = c->budget;
         struct iovec v[3] = {
             { c->head + c->head_sent, c->head_length - c->head_sent },
             { c->frame + c->frame_sent, c->frame_length - c->frame_sent },
             { (char *)pattern() + c->position % PERIOD, body },
         };
         size_t all = v[0].iov_len + v[1].iov_len + v[2].iov_len;
-        if (all == 0)
-            return trickles && c->body ? 2 : 1;
+        if (all == 0) return trickles && c->body ? 2 : 1;
         struct msghdr m = { .msg_iov = v, .msg_iovlen = 3 };
         ssize_t n = sendmsg(c->fd, &m, MSG_NOSIGNAL);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -1;
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -1;
         o->bytes += (uint64_t)n;
         uint64_t sent = (uint64_t)n;
         c->head_sent += took(&sent, v[0].iov_len);
@@ -204,7 +178,6 @@ int origin_answer_send(struct origin *o, struct origin_conn *c)
         c->body -= sent;
         c->budget -= sent < c->budget ? sent : c->budget;
         c->position += sent;
-        if (c->chunked)
-            c->chunk -= sent;
+        if (c->chunked) c->chunk -= sent;
     }
 }

@@ -2,10 +2,10 @@
 /*
  * server_link.c - a thin downlink as a fluid.
  *
- * Between two changes every response flows at a constant rate: the max-min share of the link under its own limit, which is one slow-start
- * window per round trip, or nothing before its first byte and while its receive buffer is full.  Changes are: a first byte, a
- * window that doubles, a piece that the host hears of, a full buffer, an end.  Loss and queues are not modelled: a window
- * stops to grow when one response alone could fill the link.
+ * Between two changes every response flows at a constant rate: the max-min share of the link under its own limit, which
+ * is one slow-start window per round trip, or nothing before its first byte and while its receive buffer is full.
+ * Changes are: a first byte, a window that doubles, a piece that the host hears of, a full buffer, an end.  Loss and
+ * queues are not modelled: a window stops to grow when one response alone could fill the link.
  *
  * Source: the setting of the access-gateway paper, 4.1 (2 Mbit/s, lognormal pages, near and far servers).
  */
@@ -16,31 +16,30 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define FIRST_WINDOW 14600.0    /* ten segments: RFC 6928 */
-#define PIECE 4096.0            /* bytes between two words to the host */
-#define HAIR 1e-6               /* bytes: what rounding may leave */
+#define FIRST_WINDOW 14600.0 /* ten segments: RFC 6928 */
+#define PIECE        4096.0  /* bytes between two words to the host */
+#define HAIR         1e-6    /* bytes: what rounding may leave */
 
 struct flow {
     uint32_t index, serial;
-    double   begins, rtt, cwnd, doubles;    /* times: of the first byte, of the next doubling */
-    double   size, came, told, taken;       /* bytes: came over the link, told to the host, read by it */
-    double   limit, rate;
-    int      begun;
+    double begins, rtt, cwnd, doubles; /* times: of the first byte, of the next doubling */
+    double size, came, told, taken;    /* bytes: came over the link, told to the host, read by it */
+    double limit, rate;
+    int begun;
 };
 
 struct link {
     struct sim_server base;
-    struct sim_link   p;
-    struct sim_rng    rng;
-    struct flow      *flows;
-    uint32_t          count, room;
-    double            at;
+    struct sim_link p;
+    struct sim_rng rng;
+    struct flow *flows;
+    uint32_t count, room;
+    double at;
 };
 
 static struct flow *flow_of(struct link *l, const struct sim_job *j) {
     for (uint32_t i = 0; i < l->count; i++)
-        if (l->flows[i].index == j->index && l->flows[i].serial == j->serial)
-            return &l->flows[i];
+        if (l->flows[i].index == j->index && l->flows[i].serial == j->serial) return &l->flows[i];
     return NULL;
 }
 
@@ -75,13 +74,11 @@ static void share(struct link *l) {
         }
     }
     for (uint32_t i = 0; i < l->count; i++)
-        if (l->flows[i].rate < 0)
-            l->flows[i].rate = rest / open;
+        if (l->flows[i].rate < 0) l->flows[i].rate = rest / open;
 }
 
 static void flow_on(struct link *l, double now) {
-    for (uint32_t i = 0; i < l->count; i++)
-        l->flows[i].came += l->flows[i].rate * (now - l->at);
+    for (uint32_t i = 0; i < l->count; i++) l->flows[i].came += l->flows[i].rate * (now - l->at);
     l->at = now;
 }
 
@@ -95,8 +92,13 @@ static void start(struct sim_server *base, struct sim *sim, struct sim_job *j, d
         assert(l->flows);
     }
     double rtt = sim_rng_uniform(&l->rng, l->p.rtt_from, l->p.rtt_to);
-    l->flows[l->count++] = (struct flow){ .index = j->index, .serial = j->serial, .begins = now + rtt, .rtt = rtt, .cwnd = FIRST_WINDOW,
-                                          .size = (double)j->size, .doubles = SIM_NEVER };
+    l->flows[l->count++] = (struct flow){ .index = j->index,
+                                          .serial = j->serial,
+                                          .begins = now + rtt,
+                                          .rtt = rtt,
+                                          .cwnd = FIRST_WINDOW,
+                                          .size = (double)j->size,
+                                          .doubles = SIM_NEVER };
     share(l);
 }
 
@@ -104,8 +106,7 @@ static void drop(struct sim_server *base, struct sim_job *j, double now) {
     struct link *l = (struct link *)base;
     struct flow *f = flow_of(l, j);
     flow_on(l, now);
-    if (f)
-        *f = l->flows[--l->count];
+    if (f) *f = l->flows[--l->count];
     share(l);
 }
 
@@ -125,8 +126,7 @@ static double next(const struct sim_server *base) {
     for (uint32_t i = 0; i < l->count; i++) {
         const struct flow *f = &l->flows[i];
         soonest = fmin(soonest, f->begun ? f->doubles : f->begins);
-        if (f->rate > 0)
-            soonest = fmin(soonest, l->at + fmax(mark(l, f) - f->came, 0) / f->rate);
+        if (f->rate > 0) soonest = fmin(soonest, l->at + fmax(mark(l, f) - f->came, 0) / f->rate);
     }
     return soonest;
 }
@@ -141,12 +141,9 @@ static int tell(struct link *l, struct sim *sim, uint32_t i) {
     f->told += (double)bytes;
     l->base.bytes += bytes;
     int ends = f->told >= f->size - 0.5;
-    if (ends)
-        l->flows[i] = l->flows[--l->count];
-    if (bytes)
-        sim_on_bytes(sim, j, bytes);
-    if (ends)
-        sim_on_end(sim, j);
+    if (ends) l->flows[i] = l->flows[--l->count];
+    if (bytes) sim_on_bytes(sim, j, bytes);
+    if (ends) sim_on_end(sim, j);
     return ends;
 }
 
@@ -164,8 +161,7 @@ static void advance(struct sim_server *base, struct sim *sim, double now) {
             f->cwnd *= 2;
             f->doubles = f->cwnd / f->rtt < l->p.rate ? now + f->rtt : SIM_NEVER;
         }
-        if (f->begun && f->came >= mark(l, f) - HAIR && f->came - f->told > 0.5 && tell(l, sim, i))
-            continue;
+        if (f->begun && f->came >= mark(l, f) - HAIR && f->came - f->told > 0.5 && tell(l, sim, i)) continue;
         i++;
     }
     share(l);

@@ -2,9 +2,9 @@
 /*
  * server_sharing.c - processor sharing with a virtual time.
  *
- * Every response at work gets the same rate, so one number says how far all of them are: `virtual`, the bytes that a response which was
- * there from the beginning would have got.  A response's milestones are virtual times, fixed when it begins; only the pace of virtual
- * time changes with their number.
+ * Every response at work gets the same rate, so one number says how far all of them are: `virtual`, the bytes that a
+ * response which was there from the beginning would have got.  A response's milestones are virtual times, fixed when it
+ * begins; only the pace of virtual time changes with their number.
  */
 #include "sim_events.h"
 #include "sim_host.h"
@@ -16,32 +16,29 @@
 enum { BEGIN, BYTES };
 
 struct sharing {
-    struct sim_server  base;
+    struct sim_server base;
     struct sim_sharing p;
-    struct sim_rng     rng;
-    struct sim_events  begins;      /* by time */
-    struct sim_events  milestones;  /* by virtual time */
-    double             virtual, at;
-    uint32_t           active;
-    uint64_t          *left;        /* by job */
-    uint32_t          *begun;       /* by job: serial of the one at work */
-    uint32_t           room;
+    struct sim_rng rng;
+    struct sim_events begins;     /* by time */
+    struct sim_events milestones; /* by virtual time */
+    double virtual, at;
+    uint32_t active;
+    uint64_t *left;  /* by job */
+    uint32_t *begun; /* by job: serial of the one at work */
+    uint32_t room;
 };
 
 static double pace(const struct sharing *s) {
-    if (s->active == 0)
-        return 0;
+    if (s->active == 0) return 0;
     double n = s->active, rate = s->p.rate;
-    if (s->p.knee > 0 && n > s->p.knee)
-        rate *= pow(s->p.knee / n, s->p.slope);
+    if (s->p.knee > 0 && n > s->p.knee) rate *= pow(s->p.knee / n, s->p.slope);
     return rate / fmax(n, s->p.cores);
 }
 
 static void move(struct sharing *s, double now) {
     s->virtual += pace(s) * (now - s->at);
     s->at = now;
-    if (s->active == 0)
-        s->virtual = 0;
+    if (s->active == 0) s->virtual = 0;
 }
 
 static void start(struct sim_server *base, struct sim *sim, struct sim_job *j, double now) {
@@ -52,8 +49,7 @@ static void start(struct sim_server *base, struct sim *sim, struct sim_job *j, d
         s->left = realloc(s->left, more * sizeof *s->left);
         s->begun = realloc(s->begun, more * sizeof *s->begun);
         assert(s->left && s->begun);
-        for (; s->room < more; s->room++)
-            s->begun[s->room] = 0;
+        for (; s->room < more; s->room++) s->begun[s->room] = 0;
     }
     sim_events_add(&s->begins, now + s->p.latency, BEGIN, j->index, j->serial);
 }
@@ -61,17 +57,14 @@ static void start(struct sim_server *base, struct sim *sim, struct sim_job *j, d
 static void drop(struct sim_server *base, struct sim_job *j, double now) {
     struct sharing *s = (struct sharing *)base;
     move(s, now);
-    if (s->begun[j->index] == j->serial)
-        s->active--;
+    if (s->begun[j->index] == j->serial) s->active--;
 }
 
 static double next(const struct sim_server *base) {
     const struct sharing *s = (const struct sharing *)base;
     double begin = sim_events_next(&s->begins), mile = sim_events_next(&s->milestones);
-    if (mile < SIM_NEVER && s->active)
-        mile = s->at + fmax(mile - s->virtual, 0) / pace(s);
-    else
-        mile = SIM_NEVER;
+    if (mile < SIM_NEVER && s->active) mile = s->at + fmax(mile - s->virtual, 0) / pace(s);
+    else mile = SIM_NEVER;
     return fmin(begin, mile);
 }
 
@@ -95,8 +88,7 @@ static void advance(struct sim_server *base, struct sim *sim, double now) {
         }
     /* What rounding leaves, far below a byte, must not keep a milestone a hair ahead for ever. */
     while (sim_events_take(&s->milestones, s->virtual + 1e-3 + s->virtual * 1e-12, &e)) {
-        if (!(j = sim_job_at(sim, e.index, e.serial)))
-            continue;
+        if (!(j = sim_job_at(sim, e.index, e.serial))) continue;
         if (e.kind == BEGIN) {
             sim_on_header(sim, j);
             next_milestone(s, j);
@@ -132,10 +124,8 @@ struct sim_server *sim_sharing_new(const struct sim_sharing *p) {
     assert(s && p->rate > 0);
     s->base.ops = &ops;
     s->p = *p;
-    if (s->p.chunk == 0)
-        s->p.chunk = 65536;
-    if (s->p.cores < 1)
-        s->p.cores = 1;
+    if (s->p.chunk == 0) s->p.chunk = 65536;
+    if (s->p.cores < 1) s->p.cores = 1;
     sim_rng_seed(&s->rng, p->seed);
     return &s->base;
 }

@@ -7,21 +7,23 @@
 #include <math.h>
 #include <stdlib.h>
 
-struct ref { uint32_t index, serial; double work; };
+struct ref {
+    uint32_t index, serial;
+    double work;
+};
 
 struct workers {
-    struct sim_server  base;
+    struct sim_server base;
     struct sim_workers p;
-    struct sim_events  ends;
-    struct sim_rng     rng;
-    struct ref        *line;        /* a ring: who waits for a worker */
-    uint32_t           first, waiting, room, busy;
+    struct sim_events ends;
+    struct sim_rng rng;
+    struct ref *line; /* a ring: who waits for a worker */
+    uint32_t first, waiting, room, busy;
 };
 
 static void begin(struct workers *s, struct ref r, double now) {
     double seconds = r.work > 0 ? r.work : s->p.seconds;
-    if (s->p.jitter > 0)
-        seconds *= sim_rng_uniform(&s->rng, 1 - s->p.jitter, 1 + s->p.jitter);
+    if (s->p.jitter > 0) seconds *= sim_rng_uniform(&s->rng, 1 - s->p.jitter, 1 + s->p.jitter);
     s->busy++;
     sim_events_add(&s->ends, now + seconds, 0, r.index, r.serial);
 }
@@ -31,8 +33,7 @@ static void queue(struct workers *s, struct ref r) {
         uint32_t more = s->room ? s->room * 2 : 256;
         struct ref *line = malloc(more * sizeof *line);
         assert(line);
-        for (uint32_t i = 0; i < s->waiting; i++)
-            line[i] = s->line[(s->first + i) % s->room];
+        for (uint32_t i = 0; i < s->waiting; i++) line[i] = s->line[(s->first + i) % s->room];
         free(s->line);
         s->line = line;
         s->first = 0;
@@ -45,16 +46,16 @@ static void workers_start(struct sim_server *base, struct sim *sim, struct sim_j
     struct workers *s = (struct workers *)base;
     struct ref r = { j->index, j->serial, j->work };
     (void)sim;
-    if (s->busy < s->p.workers)
-        begin(s, r, now);
-    else
-        queue(s, r);
+    if (s->busy < s->p.workers) begin(s, r, now);
+    else queue(s, r);
 }
 
 /* A backend works on for a client that left; it only talks to nobody. */
 static void workers_drop(struct sim_server *base, struct sim_job *j, double now) { (void)base, (void)j, (void)now; }
 
-static double workers_next(const struct sim_server *base) { return sim_events_next(&((const struct workers *)base)->ends); }
+static double workers_next(const struct sim_server *base) {
+    return sim_events_next(&((const struct workers *)base)->ends);
+}
 
 static void workers_advance(struct sim_server *base, struct sim *sim, double now) {
     struct workers *s = (struct workers *)base;
@@ -85,7 +86,8 @@ static void workers_free(struct sim_server *base) {
 }
 
 struct sim_server *sim_workers_new(const struct sim_workers *p) {
-    static const struct sim_server_ops ops = { "workers", workers_start, workers_drop, NULL, workers_next, workers_advance, workers_free };
+    static const struct sim_server_ops ops = { "workers",    workers_start,   workers_drop, NULL,
+                                               workers_next, workers_advance, workers_free };
     struct workers *s = calloc(1, sizeof *s);
     assert(s && p->workers > 0);
     s->base.ops = &ops;
@@ -94,14 +96,14 @@ struct sim_server *sim_workers_new(const struct sim_workers *p) {
     return &s->base;
 }
 
-/* ---- two that take turns ------------------------------------------------------------------------------------------------------------- */
+/* ---- two that take turns ----------------------------------------------------------------------------------------- */
 
 struct alternating {
-    struct sim_server  base;
+    struct sim_server base;
     struct sim_server *side[2];
-    double             period;
-    uint8_t           *which;       /* by job */
-    uint32_t           room;
+    double period;
+    uint8_t *which; /* by job */
+    uint32_t room;
 };
 
 static void alternating_start(struct sim_server *base, struct sim *sim, struct sim_job *j, double now) {
@@ -144,8 +146,8 @@ static void alternating_free(struct sim_server *base) {
 }
 
 struct sim_server *sim_alternating_new(struct sim_server *first, struct sim_server *second, double period) {
-    static const struct sim_server_ops ops = {
-        "alternating", alternating_start, alternating_drop, NULL, alternating_next, alternating_advance, alternating_free };
+    static const struct sim_server_ops ops = { "alternating",    alternating_start,   alternating_drop, NULL,
+                                               alternating_next, alternating_advance, alternating_free };
     struct alternating *s = calloc(1, sizeof *s);
     assert(s);
     s->base.ops = &ops;
@@ -156,7 +158,6 @@ struct sim_server *sim_alternating_new(struct sim_server *first, struct sim_serv
 }
 
 void sim_server_free(struct sim_server **s) {
-    if (*s)
-        (*s)->ops->free(*s);
+    if (*s) (*s)->ops->free(*s);
     *s = NULL;
 }

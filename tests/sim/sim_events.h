@@ -2,9 +2,10 @@
 /*
  * sim_events.h - what happens next: a heap of events by key.
  *
- * The key is a time in seconds, or any other number that only grows (a server's virtual time).  Equal keys come out in the order
- * they went in, so a run is the same every time.  An event that no longer holds stays in the heap; whoever takes it out sees that its
- * serial is not the present one.  The caller owns the struct; sim_events_free gives its memory back.
+ * The key is a time in seconds, or any other number that only grows (a server's virtual time).  Equal keys come out in
+ * the order they went in, so a run is the same every time.  An event that no longer holds stays in the heap; whoever
+ * takes it out sees that its serial is not the present one.  The caller owns the struct; sim_events_free gives its
+ * memory back.
  */
 #ifndef FAIRGATE_SIM_EVENTS_H
 #define FAIRGATE_SIM_EVENTS_H
@@ -28,7 +29,8 @@ struct sim_events {
 
 void   sim_events_add(struct sim_events *q, double key, uint32_t kind, uint32_t index, uint32_t serial);
 double sim_events_next(const struct sim_events *q);                     /* its key; SIM_NEVER when empty */
-int    sim_events_take(struct sim_events *q, double until, struct sim_event *out);    /* the first with key <= until; 0 if none */
+/* the first with key <= until; 0 if none */
+int    sim_events_take(struct sim_events *q, double until, struct sim_event *out);
 void   sim_events_free(struct sim_events *q);
 
 #endif

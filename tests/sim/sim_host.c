@@ -9,37 +9,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OPEN_LOOP_ROOM 200000u      /* tickets beside those of the closed loops; an open loop that needs more is overloaded on purpose */
-#define HOOK_ROOM      64     /* requests of sim_ask at one time */
+/* tickets beside those of the closed loops; an open loop that needs more is overloaded on purpose */
+#define OPEN_LOOP_ROOM 200000u
+#define HOOK_ROOM      64 /* requests of sim_ask at one time */
 #define SAMPLE_SECONDS 0.05
 
 enum { ASK, ASK_OPEN, SAMPLE, HOOK, CHECK };
 
-struct client { uint32_t class, owner; };
+struct client {
+    uint32_t class, owner;
+};
 
-struct account {                    /* of a class, in the host */
+struct account { /* of a class, in the host */
     struct sim_class_result *result;
-    double   mean;                  /* of its responses, what a gateway would guess for a new page */
+    double mean; /* of its responses, what a gateway would guess for a new page */
     uint64_t learned;
     uint32_t live;
-    double   since;                 /* without a byte */
+    double since; /* without a byte */
 };
 
 struct sim {
     const struct sim_setup *setup;
-    rs_engine_t      *engine;
-    void             *memory;
+    rs_engine_t *engine;
+    void *memory;
     struct sim_events events;
-    struct sim_rng    rng, guesses;     /* apart: how well a size is known changes no arrival and no size */
-    double            now, again;
-    struct sim_job   *jobs;
-    uint32_t         *free_jobs, nfree, njobs;
-    struct client    *clients;
-    struct account   *accounts;
-    uint32_t          nclients, owners, outstanding;
-    uint64_t          samples, window_sum, outstanding_sum;
-    uint64_t         *bin_bytes;
-    uint32_t          bins;
+    struct sim_rng rng, guesses; /* apart: how well a size is known changes no arrival and no size */
+    double now, again;
+    struct sim_job *jobs;
+    uint32_t *free_jobs, nfree, njobs;
+    struct client *clients;
+    struct account *accounts;
+    uint32_t nclients, owners, outstanding;
+    uint64_t samples, window_sum, outstanding_sum;
+    uint64_t *bin_bytes;
+    uint32_t bins;
     struct sim_result result;
 };
 
@@ -59,7 +62,7 @@ static void check(struct sim *s) {
     }
 }
 
-double       sim_now(const struct sim *s) { return s->now; }
+double sim_now(const struct sim *s) { return s->now; }
 rs_engine_t *sim_engine(struct sim *s) { return s->engine; }
 
 struct sim_job *sim_job_at(struct sim *s, uint32_t index, uint32_t serial) {
@@ -67,7 +70,7 @@ struct sim_job *sim_job_at(struct sim *s, uint32_t index, uint32_t serial) {
     return j->ticket != RS_NO_TICKET && j->serial == serial ? j : NULL;
 }
 
-/* ---- clients ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- clients ----------------------------------------------------------------------------------------------------- */
 
 static uint64_t draw_size(struct sim *s, const struct sim_class *c) {
     return c->size == SIM_PAGES ? (uint64_t)sim_rng_page(&s->rng) : (uint64_t)c->bytes;
@@ -76,28 +79,30 @@ static uint64_t draw_size(struct sim *s, const struct sim_class *c) {
 static uint64_t guess(struct sim *s, uint32_t class, uint64_t size) {
     const struct sim_class *c = &s->setup->classes[class];
     double estimate = (double)size;
-    if (c->estimate == SIM_MEAN)
-        estimate = s->accounts[class].mean;
-    else if (c->estimate == SIM_WRONG)
-        estimate *= exp(sim_rng_normal(&s->guesses, 0, c->spread));
+    if (c->estimate == SIM_MEAN) estimate = s->accounts[class].mean;
+    else if (c->estimate == SIM_WRONG) estimate *= exp(sim_rng_normal(&s->guesses, 0, c->spread));
     return estimate < 1 ? 1 : (uint64_t)estimate;
 }
 
 /* 0 if the engine refused. */
-static int submit_sized(struct sim *s, uint32_t class, uint32_t client, uint32_t owner, uint64_t size, uint64_t estimate) {
-    if (s->nfree == 0)
-        return 0;
+static int submit_sized(struct sim *s, uint32_t class, uint32_t client, uint32_t owner, uint64_t size,
+                        uint64_t estimate) {
+    if (s->nfree == 0) return 0;
     struct sim_job *j = &s->jobs[s->free_jobs[s->nfree - 1]];
     rs_ticket_t ticket;
-    if (rs_submit(s->engine, micros(s), class, 0, estimate, owner, j->index, &ticket) != RS_OK)
-        return 0;
+    if (rs_submit(s->engine, micros(s), class, 0, estimate, owner, j->index, &ticket) != RS_OK) return 0;
     s->nfree--;
     uint32_t serial = j->serial + 1;
-    *j = (struct sim_job){ .ticket = ticket, .index = j->index, .serial = serial, .class = class, .client = client, .owner = owner,
-                           .size = size, .submitted = s->now };
+    *j = (struct sim_job){ .ticket = ticket,
+                           .index = j->index,
+                           .serial = serial,
+                           .class = class,
+                           .client = client,
+                           .owner = owner,
+                           .size = size,
+                           .submitted = s->now };
     struct account *a = &s->accounts[class];
-    if (a->live++ == 0)
-        a->since = s->now;
+    if (a->live++ == 0) a->since = s->now;
     return 1;
 }
 
@@ -114,32 +119,27 @@ void sim_ask(struct sim *s, uint32_t class, uint64_t bytes, uint64_t estimate) {
 static void ask(struct sim *s, uint32_t client) {
     const struct client *who = &s->clients[client];
     const struct sim_class *c = &s->setup->classes[who->class];
-    if (s->now >= c->pause_from && s->now < c->pause_to)
-        sim_events_add(&s->events, c->pause_to, ASK, client, 0);
-    else if (!submit(s, who->class, client, who->owner))
-        sim_events_add(&s->events, s->now + 0.1, ASK, client, 0);
+    if (s->now >= c->pause_from && s->now < c->pause_to) sim_events_add(&s->events, c->pause_to, ASK, client, 0);
+    else if (!submit(s, who->class, client, who->owner)) sim_events_add(&s->events, s->now + 0.1, ASK, client, 0);
 }
 
 static void ask_open(struct sim *s, uint32_t class) {
     const struct sim_class *c = &s->setup->classes[class];
     sim_events_add(&s->events, s->now + sim_rng_exponential(&s->rng, 1.0 / c->arrivals), ASK_OPEN, class, 0);
-    if (s->now < c->pause_from || s->now >= c->pause_to)
-        submit(s, class, UINT32_MAX, 0);
+    if (s->now < c->pause_from || s->now >= c->pause_to) submit(s, class, UINT32_MAX, 0);
 }
 
-/* ---- what the server tells ----------------------------------------------------------------------------------------------------------- */
+/* ---- what the server tells --------------------------------------------------------------------------------------- */
 
 static void received(struct sim *s, struct sim_job *j, uint64_t bytes) {
     struct account *a = &s->accounts[j->class];
-    if (s->now < s->setup->warm)
-        return;
+    if (s->now < s->setup->warm) return;
     double from = a->since > s->setup->warm ? a->since : s->setup->warm;
     a->result->gap_max = fmax(a->result->gap_max, s->now - from);
     a->since = s->now;
     a->result->bytes += bytes;
     uint32_t bin = s->bins ? (uint32_t)((s->now - s->setup->warm) / s->setup->bin) : 0;
-    if (bin < s->bins)
-        s->bin_bytes[(size_t)bin * s->setup->nclasses + j->class] += bytes;
+    if (bin < s->bins) s->bin_bytes[(size_t)bin * s->setup->nclasses + j->class] += bytes;
 }
 
 static void release_job(struct sim *s, struct sim_job *j) {
@@ -175,16 +175,13 @@ static void read_some(struct sim *s, struct sim_job *j) {
         j->unread -= bytes;
         j->received += bytes;
         received(s, j, bytes);
-        if (s->setup->server->ops->read)
-            s->setup->server->ops->read(s->setup->server, j, bytes);
+        if (s->setup->server->ops->read) s->setup->server->ops->read(s->setup->server, j, bytes);
     }
-    if (j->sent && j->unread == 0)
-        finish(s, j);
+    if (j->sent && j->unread == 0) finish(s, j);
 }
 
 void sim_on_header(struct sim *s, struct sim_job *j) {
-    if (!s->setup->classes[j->class].length_hidden)
-        rs_header(s->engine, micros(s), j->ticket, j->size);
+    if (!s->setup->classes[j->class].length_hidden) rs_header(s->engine, micros(s), j->ticket, j->size);
 }
 
 void sim_on_bytes(struct sim *s, struct sim_job *j, uint64_t bytes) {
@@ -194,16 +191,14 @@ void sim_on_bytes(struct sim *s, struct sim_job *j, uint64_t bytes) {
 
 void sim_on_end(struct sim *s, struct sim_job *j) {
     j->sent = 1;
-    if (j->unread == 0)
-        finish(s, j);
+    if (j->unread == 0) finish(s, j);
 }
 
 void sim_kill(struct sim *s, uint32_t owner) {
     uint32_t lost = 0;
     for (uint32_t i = 0; i < s->njobs; i++) {
         struct sim_job *j = &s->jobs[i];
-        if (j->ticket == RS_NO_TICKET || j->owner != owner)
-            continue;
+        if (j->ticket == RS_NO_TICKET || j->owner != owner) continue;
         lost++;
         if (rs_state(s->engine, j->ticket) != RS_QUEUED) {
             s->outstanding--;
@@ -220,7 +215,7 @@ void sim_kill(struct sim *s, uint32_t owner) {
     assert(reclaimed == lost);
 }
 
-/* ---- the run ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the run ----------------------------------------------------------------------------------------------------- */
 
 static void pump(struct sim *s) {
     rs_time_t again;
@@ -248,9 +243,9 @@ static void sample(struct sim *s) {
 
 static void happen(struct sim *s, const struct sim_event *e) {
     switch (e->kind) {
-    case ASK:      ask(s, e->index); break;
+    case ASK: ask(s, e->index); break;
     case ASK_OPEN: ask_open(s, e->index); break;
-    case SAMPLE:   sample(s); break;
+    case SAMPLE: sample(s); break;
     case HOOK:
         s->setup->hook(s, s->setup->arg);
         sim_events_add(&s->events, s->now + s->setup->hook_every, HOOK, 0, 0);
@@ -269,11 +264,10 @@ static void make_engine(struct sim *s) {
     struct rs_class_settings *classes = zeroed(p->nclasses, sizeof *classes);
     for (uint32_t i = 0; i < p->nclasses; i++) {
         const struct sim_class *c = &p->classes[i];
-        classes[i] = (struct rs_class_settings){ .weight = c->weight ? c->weight : 1, .level = c->level, .order = c->order };
-        if (c->name)
-            snprintf(classes[i].name, sizeof classes[i].name, "%s", c->name);
-        else
-            snprintf(classes[i].name, sizeof classes[i].name, "class-%u", i);
+        classes[i] =
+            (struct rs_class_settings){ .weight = c->weight ? c->weight : 1, .level = c->level, .order = c->order };
+        if (c->name) snprintf(classes[i].name, sizeof classes[i].name, "%s", c->name);
+        else snprintf(classes[i].name, sizeof classes[i].name, "class-%u", i);
     }
     size_t size = (rs_size(&cap) + 63) / 64 * 64;
     assert(size > 0);
@@ -303,8 +297,7 @@ static void make_clients(struct sim *s) {
         s->accounts[i] = (struct account){ .result = &s->result.classes[i], .mean = 16384 };
         for (uint32_t k = 0; k < p->classes[i].clients; k++, n++)
             s->clients[n] = (struct client){ .class = i, .owner = n % s->owners };
-        if (p->classes[i].arrivals > 0)
-            sim_events_add(&s->events, 0, ASK_OPEN, i, 0);
+        if (p->classes[i].arrivals > 0) sim_events_add(&s->events, 0, ASK_OPEN, i, 0);
     }
     /* They come in a shuffled order, not class by class. */
     uint32_t *order = zeroed(n, sizeof *order);
@@ -313,8 +306,7 @@ static void make_clients(struct sim *s) {
         order[i] = order[at];
         order[at] = i;
     }
-    for (uint32_t i = 0; i < n; i++)
-        sim_events_add(&s->events, 0, ASK, order[i], 0);
+    for (uint32_t i = 0; i < n; i++) sim_events_add(&s->events, 0, ASK, order[i], 0);
     free(order);
     s->njobs = n + (open ? OPEN_LOOP_ROOM : 0) + (p->hook ? HOOK_ROOM : 0);
     s->nfree = s->njobs;
@@ -335,8 +327,7 @@ static void total(struct sim *s) {
     r->bin_bytes = s->bin_bytes;
     for (uint32_t i = 0; i < p->nclasses; i++) {
         struct account *a = &s->accounts[i];
-        if (a->live)
-            a->result->gap_max = fmax(a->result->gap_max, p->until - fmax(a->since, p->warm));
+        if (a->live) a->result->gap_max = fmax(a->result->gap_max, p->until - fmax(a->since, p->warm));
         r->bytes += a->result->bytes;
         r->responses += a->result->responses;
         time += a->result->time_sum;
@@ -364,20 +355,16 @@ struct sim_result sim_run(const struct sim_setup *setup) {
         s.bin_bytes = zeroed((size_t)s.bins * setup->nclasses, sizeof *s.bin_bytes);
     }
     sim_events_add(&s.events, 0, SAMPLE, 0, 0);
-    if (setup->hook)
-        sim_events_add(&s.events, setup->hook_every, HOOK, 0, 0);
-    if (setup->check_every > 0)
-        sim_events_add(&s.events, setup->check_every, CHECK, 0, 0);
+    if (setup->hook) sim_events_add(&s.events, setup->hook_every, HOOK, 0, 0);
+    if (setup->check_every > 0) sim_events_add(&s.events, setup->check_every, CHECK, 0, 0);
     for (;;) {
         double next = fmin(fmin(sim_events_next(&s.events), setup->server->ops->next(setup->server)), s.again);
-        if (next >= setup->until)
-            break;
+        if (next >= setup->until) break;
         s.now = fmax(s.now, next);
         setup->server->ops->advance(setup->server, &s, s.now);
         /* A slot that came free goes to one who waits, before the client that freed it can be back. */
         pump(&s);
-        while (sim_events_take(&s.events, s.now, &e))
-            happen(&s, &e);
+        while (sim_events_take(&s.events, s.now, &e)) happen(&s, &e);
         pump(&s);
     }
     s.now = setup->until;

@@ -2,9 +2,10 @@
 /*
  * sim_host.h - a host of the engine in simulated time: clients in front, a server behind, and what the clients saw.
  *
- * It holds requests and calls rs_* as httpd or Squid would: submit on arrival, pick after every change, header, progress as bytes come,
- * finish; reclaim when an owner dies.  sim_run makes an engine, runs it from 0 to setup.until, and checks rs_check at the end
- * and every setup.check_every seconds; a broken invariant ends the program with its sentence.
+ * It holds requests and calls rs_* as httpd or Squid would: submit on arrival, pick after every change, header,
+ * progress as bytes come, finish; reclaim when an owner dies.  sim_run makes an engine, runs it from 0 to setup.until,
+ * and checks rs_check at the end and every setup.check_every seconds; a broken invariant ends the program with its
+ * sentence.
  *
  * Everything counted begins at setup.warm.  Shares are of the bytes that clients received.
  */
@@ -88,14 +89,19 @@ struct sim_job {
 struct sim_result sim_run(const struct sim_setup *setup);
 void              sim_result_free(struct sim_result *r);
 
-/* Jain's index of the classes' bytes over their weights, mean over the bins; 1 = all classes have just their share in every bin. */
+/*
+ * Jain's index of the classes' bytes over their weights, mean over the bins; 1 = all classes have just their share in
+ * every bin.
+ */
 double sim_jain(const struct sim_result *r, const struct sim_class *classes);
 
 /* For hooks. */
 double       sim_now(const struct sim *sim);
 rs_engine_t *sim_engine(struct sim *sim);
-void         sim_ask(struct sim *sim, uint32_t of_class, uint64_t bytes, uint64_t estimate);    /* one request besides, by nobody's client */
-void         sim_kill(struct sim *sim, uint32_t owner);    /* its requests are lost; its clients ask again through the others */
+/* one request besides, by nobody's client */
+void         sim_ask(struct sim *sim, uint32_t of_class, uint64_t bytes, uint64_t estimate);
+/* its requests are lost; its clients ask again through the others */
+void         sim_kill(struct sim *sim, uint32_t owner);
 
 /* For servers.  The job may be gone after sim_on_end. */
 void sim_on_header(struct sim *sim, struct sim_job *j);

@@ -10,21 +10,28 @@
 
 #include "rs.h"
 
-enum { ARRIVES, SERVED, RECEIVED };     /* an Interest at the server, an Interest at a thread, a segment at the client */
-enum { SUBSEQUENT, FIRST };             /* classes */
+/* an Interest at the server, an Interest at a thread, a segment at the client */
+enum { ARRIVES, SERVED, RECEIVED };
+enum { SUBSEQUENT, FIRST }; /* classes */
 
-struct page { double asked, done, making; uint32_t segments, received, kind; };
-struct interest { rs_ticket_t ticket; uint32_t page, nth; };
+struct page {
+    double asked, done, making;
+    uint32_t segments, received, kind;
+};
+struct interest {
+    rs_ticket_t ticket;
+    uint32_t page, nth;
+};
 
 struct run {
     const struct sim_pages *p;
-    rs_engine_t      *engine;
+    rs_engine_t *engine;
     struct sim_events events;
-    struct sim_rng    rng;
-    struct page      *pages;
-    struct interest  *interests;    /* by number in order of sending */
-    uint32_t          ninterests;
-    double            now, kind_mean[2];
+    struct sim_rng rng;
+    struct page *pages;
+    struct interest *interests; /* by number in order of sending */
+    uint32_t ninterests;
+    double now, kind_mean[2];
 };
 
 static rs_time_t micros(const struct run *r) { return (rs_time_t)(r->now * 1e6 + 0.5); }
@@ -36,15 +43,16 @@ static uint32_t about(struct sim_rng *rng, double mean, double deviation) {
 
 static void draw(struct run *r, struct page *p) {
     switch (r->p->site) {
-    case SIM_TICKETS:
-        p->segments = about(&r->rng, 15, 2.25);
-        break;
+    case SIM_TICKETS: p->segments = about(&r->rng, 15, 2.25); break;
     case SIM_SHOP:
         p->kind = sim_rng_uniform(&r->rng, 0, 1) < 0.3;
         p->segments = p->kind ? about(&r->rng, 120, 10) : about(&r->rng, 15, 3);
         break;
     case SIM_SEARCH: {
-        /* Rank among 200 words by inversion of a density that falls as rank^-0.35; the most popular word's page is the largest. */
+        /*
+         * Rank among 200 words by inversion of a density that falls as rank^-0.35; the most popular word's page is the
+         * largest.
+         */
         double rank = 200 * pow(sim_rng_uniform(&r->rng, 0, 1), 1 / 0.65);
         double mean = 90 - 85 * rank / 200;
         p->kind = mean >= 50;
@@ -63,7 +71,8 @@ static void send_interest(struct run *r, uint32_t page, uint32_t nth) {
 static void arrives(struct run *r, uint32_t i) {
     struct interest *in = &r->interests[i];
     const struct page *p = &r->pages[in->page];
-    double work = in->nth == 0 ? r->p->making + r->kind_mean[p->kind] * r->p->segment : (p->segments - in->nth) * r->p->segment;
+    double work =
+        in->nth == 0 ? r->p->making + r->kind_mean[p->kind] * r->p->segment : (p->segments - in->nth) * r->p->segment;
     enum rs_refusal why = rs_submit(r->engine, micros(r), in->nth == 0 && !r->p->one_class ? FIRST : SUBSEQUENT, 0,
                                     (uint64_t)(work * 1e6), 0, i, &in->ticket);
     assert(why == RS_OK);
@@ -80,11 +89,9 @@ static void happen(struct run *r, const struct sim_event *e) {
         rs_finish(r->engine, micros(r), in->ticket);
         sim_events_add(&r->events, r->now + r->p->rtt / 2, RECEIVED, e->index, 0);
     } else {
-        if (++p->received == p->segments)
-            p->done = r->now;
+        if (++p->received == p->segments) p->done = r->now;
         if (in->nth == 0)
-            for (uint32_t n = 1; n < p->segments; n++)
-                send_interest(r, in->page, n);
+            for (uint32_t n = 1; n < p->segments; n++) send_interest(r, in->page, n);
     }
 }
 
@@ -110,8 +117,7 @@ static uint32_t make_pages(struct run *r) {
         r->kind_mean[page->kind] += page->segments;
         work += p->making + page->segments * p->segment;
     }
-    for (int k = 0; k < 2; k++)
-        r->kind_mean[k] /= of[k] ? of[k] : 1;
+    for (int k = 0; k < 2; k++) r->kind_mean[k] /= of[k] ? of[k] : 1;
     r->interests = calloc(segments, sizeof *r->interests);
     assert(r->interests);
     for (uint32_t i = 0; i < p->pages; i++) {
@@ -152,8 +158,7 @@ struct sim_pages_result sim_pages_run(const struct sim_pages *p) {
     assert(r.pages);
     void *memory = make_engine(&r, make_pages(&r));
     while ((r.now = sim_events_next(&r.events)) < SIM_NEVER) {
-        while (sim_events_take(&r.events, r.now, &e))
-            happen(&r, &e);
+        while (sim_events_take(&r.events, r.now, &e)) happen(&r, &e);
         pump(&r);
     }
     const char *broken = rs_check(r.engine);

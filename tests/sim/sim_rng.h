@@ -2,7 +2,8 @@
 /*
  * sim_rng.h - random numbers that are the same on every machine for the same seed.
  *
- * One generator per use, owned by the caller.  splitmix64: 64 bits of state, every seed is a good one, and two seeds give unrelated runs.
+ * One generator per use, owned by the caller.  splitmix64: 64 bits of state, every seed is a good one, and two seeds
+ * give unrelated runs.
  */
 #ifndef FAIRGATE_SIM_RNG_H
 #define FAIRGATE_SIM_RNG_H

@@ -2,18 +2,22 @@
 /*
  * sim_server.h - servers and links in simulated time.
  *
- * A server takes a response that the host releases, and tells the host what comes: its header, its bytes, its end (sim_host.h: sim_on_*).
- * It is asked for the time of its next change and moved on to it.  Times are seconds, rates bytes per second.
+ * A server takes a response that the host releases, and tells the host what comes: its header, its bytes, its end
+ * (sim_host.h: sim_on_*).  It is asked for the time of its next change and moved on to it.  Times are seconds, rates
+ * bytes per second.
  *
- *     processor sharing   an httpd or a fast link: every response has an equal part of the rate, none more than one core; a fixed
- *                         overhead per response; optionally a knee: with more than `knee` responses at once the whole gets slower
- *     workers             N workers, each busy for a fixed time with one response, whose bytes come at its end; the rest wait in order.
- *                         Also m service threads whose work differs by request (sim_job.work)
- *     link                a thin downlink: max-min sharing, a round trip before the first byte, slow start (the window doubles every round
- *                         trip until the link is the limit), a receive buffer per response when the host paces its reading
+ *     processor sharing   an httpd or a fast link: every response has an equal part of the rate, none more than one
+ *                         core; a fixed overhead per response; optionally a knee: with more than `knee` responses at
+ *                         once the whole gets slower
+ *     workers             N workers, each busy for a fixed time with one response, whose bytes come at its end; the
+ *                         rest wait in order.  Also m service threads whose work differs by request (sim_job.work)
+ *     link                a thin downlink: max-min sharing, a round trip before the first byte, slow start (the window
+ *                         doubles every round trip until the link is the limit), a receive buffer per response when the
+ *                         host paces its reading
  *     alternating         two servers that take turns; what one has begun it ends
  *
- * Each *_new returns a server that the caller frees with sim_server_free (which nulls the pointer); a server serves one run.
+ * Each *_new returns a server that the caller frees with sim_server_free (which nulls the pointer); a server serves one
+ * run.
  */
 #ifndef FAIRGATE_SIM_SERVER_H
 #define FAIRGATE_SIM_SERVER_H
@@ -28,7 +32,8 @@ struct sim_server_ops {
     const char *name;
     void   (*start)(struct sim_server *s, struct sim *sim, struct sim_job *j, double now);
     void   (*drop)(struct sim_server *s, struct sim_job *j, double now);            /* its client is gone */
-    void   (*read)(struct sim_server *s, struct sim_job *j, uint64_t bytes);        /* the host took so many bytes out of the buffer */
+    /* the host took so many bytes out of the buffer */
+    void   (*read)(struct sim_server *s, struct sim_job *j, uint64_t bytes);
     double (*next)(const struct sim_server *s);
     void   (*advance)(struct sim_server *s, struct sim *sim, double now);
     void   (*free)(struct sim_server *s);
@@ -47,7 +52,8 @@ struct sim_sharing {
     double   knee;          /* 0 = none; beyond so many at once the rate is rate x (knee / at once)^slope */
     double   slope;
     uint32_t chunk;         /* the host hears of bytes in pieces of this size; 0 = 64 KB */
-    double   jitter;        /* the overhead is +- so much of itself, uniform; without it equal responses march in step */
+    /* the overhead is +- so much of itself, uniform; without it equal responses march in step */
+    double   jitter;
     uint64_t seed;
 };
 struct sim_server *sim_sharing_new(const struct sim_sharing *p);

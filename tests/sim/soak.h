@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * soak.h - what an engine must have inside, kept a second time in the simplest way: the model that the soak compares it with.
+ * soak.h - what an engine must have inside, kept a second time in the simplest way: the model that the soak compares it
+ * with.
  *
- * The model learns each call's outcome after the engine, and says with a sentence what could not be so (NULL: all is well).
- * Its queues are plain linked lists per class and outlet in order of arrival.
+ * The model learns each call's outcome after the engine, and says with a sentence what could not be so (NULL: all is
+ * well). Its queues are plain linked lists per class and outlet in order of arrival.
  */
 #ifndef FAIRGATE_SOAK_H
 #define FAIRGATE_SOAK_H
@@ -23,7 +24,8 @@ struct soak_row {               /* by ticket index */
     uint64_t      tag;
 };
 
-struct soak_set { uint32_t *index, count; };                       /* the tickets of one state, for a random choice among them */
+/* the tickets of one state, for a random choice among them */
+struct soak_set { uint32_t *index, count; };
 struct soak_flow { uint32_t first, last, queued, outstanding, parked; };
 
 struct soak_class { struct rs_class_settings settings; uint32_t queued, outstanding, parked, own; };
@@ -46,13 +48,14 @@ void soak_model_init(struct soak_model *m, const struct rs_capacity *cap);
 void soak_model_free(struct soak_model *m);
 
 /* New settings are in force; number[i] is where classes[i] stands now. */
-void soak_model_configured(struct soak_model *m, const struct rs_settings *s, const struct rs_class_settings *classes, uint32_t n,
-                           const uint32_t *number);
+void soak_model_configured(struct soak_model *m, const struct rs_settings *s, const struct rs_class_settings *classes,
+                           uint32_t n, const uint32_t *number);
 
 const char *soak_model_submitted(struct soak_model *m, uint32_t class, uint32_t outlet, uint32_t owner, uint64_t tag,
                                  enum rs_refusal why, rs_ticket_t t);
 const char *soak_model_picked(struct soak_model *m, rs_ticket_t t);         /* RS_NO_TICKET: nothing may go */
 void        soak_model_moved(struct soak_model *m, uint32_t index, enum rs_state to);  /* RS_FREE: its life is over */
-const char *soak_model_compare(const struct soak_model *m, const rs_engine_t *e);      /* all counts and tickets; O(tickets + classes) */
+/* all counts and tickets; O(tickets + classes) */
+const char *soak_model_compare(const struct soak_model *m, const rs_engine_t *e);
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 
 static struct soak_flow *flow_of(const struct soak_model *m, uint32_t class, uint32_t outlet) {
-    return &m->flows[(size_t)class * m->cap.outlets + outlet];
+    return &m->flows[(size_t)(class) * m->cap.outlets + outlet];
 }
 
 static void *zeroed(size_t n, size_t each) {
@@ -18,36 +18,34 @@ static void *zeroed(size_t n, size_t each) {
 void soak_model_init(struct soak_model *m, const struct rs_capacity *cap) {
     *m = (struct soak_model){ .cap = *cap };
     m->rows = zeroed(cap->tickets, sizeof *m->rows);
-    for (int i = 0; i < 4; i++)
-        m->set[i].index = zeroed(cap->tickets, sizeof *m->set[i].index);
+    for (int i = 0; i < 4; i++) m->set[i].index = zeroed(cap->tickets, sizeof *m->set[i].index);
     size_t flows = (size_t)cap->classes * cap->outlets;
     m->flows = zeroed(flows, sizeof *m->flows);
-    for (size_t i = 0; i < flows; i++)
-        m->flows[i].first = m->flows[i].last = SOAK_NONE;
+    for (size_t i = 0; i < flows; i++) m->flows[i].first = m->flows[i].last = SOAK_NONE;
     m->classes = zeroed(cap->classes, sizeof *m->classes);
 }
 
 void soak_model_free(struct soak_model *m) {
     free(m->rows);
-    for (int i = 0; i < 4; i++)
-        free(m->set[i].index);
+    for (int i = 0; i < 4; i++) free(m->set[i].index);
     free(m->flows);
     free(m->classes);
 }
 
-void soak_model_configured(struct soak_model *m, const struct rs_settings *s, const struct rs_class_settings *classes, uint32_t n,
-                           const uint32_t *number) {
+void soak_model_configured(struct soak_model *m, const struct rs_settings *s, const struct rs_class_settings *classes,
+                           uint32_t n, const uint32_t *number) {
     uint64_t weights = 0;
     m->settings = *s;
-    for (uint32_t i = 0; i < m->cap.classes; i++)
-        m->classes[i].own = 0;
+    for (uint32_t i = 0; i < m->cap.classes; i++) m->classes[i].own = 0;
     for (uint32_t i = 0; i < n; i++) {
         m->classes[number[i]].settings = classes[i];
-        if (number[i] >= m->numbers)
-            m->numbers = number[i] + 1;
+        if (number[i] >= m->numbers) m->numbers = number[i] + 1;
         weights += classes[i].weight;
     }
-    /* Half of the places are kept by weight; as many as there are classes without one, or half of them, are lent; the rest is shared. */
+    /*
+     * Half of the places are kept by weight; as many as there are classes without one, or half of them, are lent; the
+     * rest is shared.
+     */
     uint64_t all = s->queue_max && s->queue_max < m->cap.tickets ? s->queue_max : m->cap.tickets, light = 0;
     m->shared = all;
     for (uint32_t i = 0; i < n; i++) {
@@ -56,12 +54,11 @@ void soak_model_configured(struct soak_model *m, const struct rs_settings *s, co
         c->own = (uint32_t)(c->settings.queue_max && c->settings.queue_max < own ? c->settings.queue_max : own);
         m->shared -= c->own;
     }
-    for (uint32_t i = 0; i < m->numbers; i++)
-        light += m->classes[i].own == 0;
+    for (uint32_t i = 0; i < m->numbers; i++) light += m->classes[i].own == 0;
     m->shared -= light < all / 2 ? light : all / 2;
 }
 
-/* ---- sets and queues ----------------------------------------------------------------------------------------------------------------- */
+/* ---- sets and queues --------------------------------------------------------------------------------------------- */
 
 static void set_add(struct soak_model *m, enum rs_state state, uint32_t i) {
     struct soak_set *set = &m->set[state];
@@ -82,56 +79,45 @@ static void enqueue(struct soak_model *m, uint32_t i) {
     struct soak_flow *f = flow_of(m, r->class, r->outlet);
     r->before = f->last;
     r->after = SOAK_NONE;
-    if (f->last == SOAK_NONE)
-        f->first = i;
-    else
-        m->rows[f->last].after = i;
+    if (f->last == SOAK_NONE) f->first = i;
+    else m->rows[f->last].after = i;
     f->last = i;
 }
 
 static void dequeue(struct soak_model *m, uint32_t i) {
     struct soak_row *r = &m->rows[i];
     struct soak_flow *f = flow_of(m, r->class, r->outlet);
-    if (r->before == SOAK_NONE)
-        f->first = r->after;
-    else
-        m->rows[r->before].after = r->after;
-    if (r->after == SOAK_NONE)
-        f->last = r->before;
-    else
-        m->rows[r->after].before = r->before;
+    if (r->before == SOAK_NONE) f->first = r->after;
+    else m->rows[r->before].after = r->after;
+    if (r->after == SOAK_NONE) f->last = r->before;
+    else m->rows[r->after].before = r->before;
 }
 
 static void count(struct soak_model *m, uint32_t i, enum rs_state state, int by) {
     const struct soak_row *r = &m->rows[i];
     struct soak_class *c = &m->classes[r->class];
     m->at_outlet[r->outlet][state] += (uint32_t)by;
-    if (state == RS_QUEUED)
-        c->queued += (uint32_t)by;
-    else if (state == RS_RELEASED)
-        c->outstanding += (uint32_t)by;
-    else if (state == RS_PARKED)
-        c->parked += (uint32_t)by;
+    if (state == RS_QUEUED) c->queued += (uint32_t)by;
+    else if (state == RS_RELEASED) c->outstanding += (uint32_t)by;
+    else if (state == RS_PARKED) c->parked += (uint32_t)by;
 }
 
 void soak_model_moved(struct soak_model *m, uint32_t i, enum rs_state to) {
     enum rs_state from = m->rows[i].state;
     count(m, i, from, -1);
     set_remove(m, i);
-    if (from == RS_QUEUED)
-        dequeue(m, i);
+    if (from == RS_QUEUED) dequeue(m, i);
     set_add(m, to, i);
     count(m, i, to, 1);
 }
 
-/* ---- what may not be ----------------------------------------------------------------------------------------------------------------- */
+/* ---- what may not be --------------------------------------------------------------------------------------------- */
 
 /* Those beyond what is kept for their class have taken all that is for whoever comes. */
 static int shared_are_taken(const struct soak_model *m) {
     uint64_t beyond = 0;
     for (uint32_t i = 0; i < m->numbers; i++)
-        if (m->classes[i].queued > m->classes[i].own)
-            beyond += m->classes[i].queued - m->classes[i].own;
+        if (m->classes[i].queued > m->classes[i].own) beyond += m->classes[i].queued - m->classes[i].own;
     return beyond >= m->shared;
 }
 
@@ -140,36 +126,30 @@ const char *soak_model_submitted(struct soak_model *m, uint32_t class, uint32_t 
     const struct soak_class *c = &m->classes[class];
     uint32_t live = m->set[RS_QUEUED].count + m->set[RS_RELEASED].count + m->set[RS_PARKED].count;
     int class_full = c->settings.queue_max && c->queued >= c->settings.queue_max;
-    int total_full = live == m->cap.tickets || (m->settings.queue_max && m->set[RS_QUEUED].count >= m->settings.queue_max);
-    if (why == RS_NO_SUCH_CLASS)
-        return "a class in use was said not to exist";
+    int total_full =
+        live == m->cap.tickets || (m->settings.queue_max && m->set[RS_QUEUED].count >= m->settings.queue_max);
+    if (why == RS_NO_SUCH_CLASS) return "a class in use was said not to exist";
     if (why == RS_CLASS_FULL) {
         m->counts.refused_class++;
         return class_full ? NULL : "refused as class full, and it was not";
     }
     if (why == RS_SHARE_FULL) {
         m->counts.refused_share++;
-        if (class_full || total_full)
-            return "refused as beyond its share, and it had another reason";
+        if (class_full || total_full) return "refused as beyond its share, and it had another reason";
         return c->queued >= c->own && shared_are_taken(m) ? NULL : "refused as beyond its share, and it was not";
     }
     if (why == RS_TOTAL_FULL) {
         m->counts.refused_total++;
         return total_full ? NULL : "refused as total full, and it was not";
     }
-    if (class_full || live == m->cap.tickets)
-        return "taken beyond a bound";
-    if (total_full && c->queued >= c->own && c->queued)
-        return "taken beyond the places, and it was not one of its own";
+    if (class_full || live == m->cap.tickets) return "taken beyond a bound";
+    if (total_full && c->queued >= c->own && c->queued) return "taken beyond the places, and it was not one of its own";
     uint32_t i = rs_ticket_index(t);
-    if (t == RS_NO_TICKET || i >= m->cap.tickets)
-        return "a ticket out of range";
+    if (t == RS_NO_TICKET || i >= m->cap.tickets) return "a ticket out of range";
     struct soak_row *r = &m->rows[i];
     if (r->ticket != RS_NO_TICKET) {
-        if (r->state != RS_FREE)
-            return "a live ticket's place was given out again";
-        if (r->ticket == t)
-            return "an ended ticket's number was given out again";
+        if (r->state != RS_FREE) return "a live ticket's place was given out again";
+        if (r->ticket == t) return "an ended ticket's number was given out again";
         set_remove(m, i);
     }
     *r = (struct soak_row){ .ticket = t, .class = class, .outlet = outlet, .owner = owner, .tag = tag };
@@ -184,12 +164,9 @@ const char *soak_model_submitted(struct soak_model *m, uint32_t class, uint32_t 
 static const char *must_stall(const struct soak_model *m) {
     for (uint32_t o = 0; o < m->cap.outlets; o++) {
         const uint32_t *n = m->at_outlet[o];
-        if (n[RS_QUEUED] == 0)
-            continue;
-        if (n[RS_RELEASED] + n[RS_PARKED] == 0)
-            return "requests wait at an idle outlet and none is released";
-        if (m->settings.gate == RS_GATE_NONE)
-            return "requests wait at a gate that is always open";
+        if (n[RS_QUEUED] == 0) continue;
+        if (n[RS_RELEASED] + n[RS_PARKED] == 0) return "requests wait at an idle outlet and none is released";
+        if (m->settings.gate == RS_GATE_NONE) return "requests wait at a gate that is always open";
         if (m->settings.gate == RS_GATE_WINDOW && n[RS_RELEASED] < m->settings.window)
             return "requests wait and the window is not full";
         if (m->settings.gate == RS_GATE_THREADS && n[RS_RELEASED] + n[RS_PARKED] < m->settings.window)
@@ -199,24 +176,25 @@ static const char *must_stall(const struct soak_model *m) {
 }
 
 const char *soak_model_picked(struct soak_model *m, rs_ticket_t t) {
-    if (t == RS_NO_TICKET)
-        return must_stall(m);
+    if (t == RS_NO_TICKET) return must_stall(m);
     uint32_t i = rs_ticket_index(t);
     if (i >= m->cap.tickets || m->rows[i].ticket != t || m->rows[i].state != RS_QUEUED)
         return "released what was not queued";
     const struct soak_row *r = &m->rows[i];
     const uint32_t *n = m->at_outlet[r->outlet];
-    if (m->settings.gate == RS_GATE_WINDOW && n[RS_RELEASED] >= m->settings.window)
-        return "released beyond the window";
+    if (m->settings.gate == RS_GATE_WINDOW && n[RS_RELEASED] >= m->settings.window) return "released beyond the window";
     if (m->settings.gate == RS_GATE_THREADS && n[RS_RELEASED] + n[RS_PARKED] >= m->settings.window)
         return "released beyond the threads";
-    if ((m->settings.gate == RS_GATE_AUTO || m->settings.gate == RS_GATE_WRC) && n[RS_RELEASED] >= m->settings.window_max)
+    if ((m->settings.gate == RS_GATE_AUTO || m->settings.gate == RS_GATE_WRC) &&
+        n[RS_RELEASED] >= m->settings.window_max)
         return "released beyond window_max";
-    if (m->settings.sched != RS_SCHED_SHORTEST && m->classes[r->class].settings.order == RS_ORDER_FIFO && r->before != SOAK_NONE)
+    if (m->settings.sched != RS_SCHED_SHORTEST && m->classes[r->class].settings.order == RS_ORDER_FIFO &&
+        r->before != SOAK_NONE)
         return "not the first of its class";
     if (m->settings.sched == RS_SCHED_LEVELS)
         for (uint32_t c = 0; c < m->numbers; c++)
-            if (m->classes[c].settings.level < m->classes[r->class].settings.level && flow_of(m, c, r->outlet)->first != SOAK_NONE)
+            if (m->classes[c].settings.level < m->classes[r->class].settings.level &&
+                flow_of(m, c, r->outlet)->first != SOAK_NONE)
                 return "a lower level waits";
     m->counts.released++;
     soak_model_moved(m, i, RS_RELEASED);
@@ -245,23 +223,19 @@ const char *soak_model_compare(const struct soak_model *m, const rs_engine_t *e)
     if (stats.queued != m->set[RS_QUEUED].count || stats.outstanding != m->set[RS_RELEASED].count ||
         stats.parked != m->set[RS_PARKED].count)
         return "the totals of queued, outstanding and parked differ";
-    if (stats.classes < m->numbers)
-        return "fewer class numbers than classes";
+    if (stats.classes < m->numbers) return "fewer class numbers than classes";
     for (uint32_t i = 0; i < m->numbers; i++) {
         struct rs_class_stats c;
-        if (!rs_class_stats(e, i, &c))
-            return "a class in use has no figures";
-        if (c.queued != m->classes[i].queued || c.outstanding != m->classes[i].outstanding || c.parked != m->classes[i].parked)
+        if (!rs_class_stats(e, i, &c)) return "a class in use has no figures";
+        if (c.queued != m->classes[i].queued || c.outstanding != m->classes[i].outstanding ||
+            c.parked != m->classes[i].parked)
             return "a class's queued, outstanding or parked differ";
     }
     for (uint32_t i = 0; i < m->cap.tickets; i++) {
         const struct soak_row *r = &m->rows[i];
-        if (r->ticket == RS_NO_TICKET)
-            continue;
-        if (rs_state(e, r->ticket) != r->state)
-            return "a ticket's state differs";
-        if (r->state == RS_FREE)
-            continue;
+        if (r->ticket == RS_NO_TICKET) continue;
+        if (rs_state(e, r->ticket) != r->state) return "a ticket's state differs";
+        if (r->state == RS_FREE) continue;
         if (rs_tag(e, r->ticket) != r->tag || rs_class(e, r->ticket) != r->class || rs_owner(e, r->ticket) != r->owner)
             return "a ticket's tag, class or owner differs";
     }

@@ -2,8 +2,8 @@
 /*
  * test_sim.h - what the scenario programs share.
  *
- * Each scenario prints the figures that it judges, so a log tells more than pass or fail.  A tolerance is derived where it stands.
- * Seeds are fixed; scenarios about distributions run over TEST_SEEDS of them and every one must pass.
+ * Each scenario prints the figures that it judges, so a log tells more than pass or fail.  A tolerance is derived where
+ * it stands.  Seeds are fixed; scenarios about distributions run over TEST_SEEDS of them and every one must pass.
  */
 #ifndef FAIRGATE_TEST_SIM_H
 #define FAIRGATE_TEST_SIM_H
@@ -19,23 +19,23 @@
 #define TEST_SEEDS   20
 #define TEST_SECONDS 600        /* a scenario may take under sanitizers on a busy machine */
 
-#define WITHIN(what, value, want, tolerance)                                                                                   \
-    do {                                                                                                                        \
-        double within_value = (value), within_want = (want), within_by = (tolerance);                                              \
-        ck_assert_msg(fabs(within_value - within_want) <= within_by, "%s: %.4f is not %.4f +- %.4f", what, within_value, within_want, \
-                      within_by);                                                                                                 \
+#define WITHIN(what, value, want, tolerance)                                                                           \
+    do {                                                                                                               \
+        double within_value = (value), within_want = (want), within_by = (tolerance);                                  \
+        ck_assert_msg(fabs(within_value - within_want) <= within_by, "%s: %.4f is not %.4f +- %.4f", what,             \
+                      within_value, within_want, within_by);                                                           \
     } while (0)
 
-#define AT_LEAST(what, value, least)                                                                                             \
-    do {                                                                                                                          \
-        double at_value = (value), at_least = (least);                                                                             \
-        ck_assert_msg(at_value >= at_least, "%s: %.4f is less than %.4f", what, at_value, at_least);                                 \
+#define AT_LEAST(what, value, least)                                                                                   \
+    do {                                                                                                               \
+        double at_value = (value), at_least = (least);                                                                 \
+        ck_assert_msg(at_value >= at_least, "%s: %.4f is less than %.4f", what, at_value, at_least);                   \
     } while (0)
 
-#define AT_MOST(what, value, most)                                                                                                \
-    do {                                                                                                                          \
-        double at_value = (value), at_most = (most);                                                                               \
-        ck_assert_msg(at_value <= at_most, "%s: %.4f is more than %.4f", what, at_value, at_most);                                   \
+#define AT_MOST(what, value, most)                                                                                     \
+    do {                                                                                                               \
+        double at_value = (value), at_most = (most);                                                                   \
+        ck_assert_msg(at_value <= at_most, "%s: %.4f is more than %.4f", what, at_value, at_most);                     \
     } while (0)
 
 /* `times`: each test runs with _i from 0 to times - 1. */

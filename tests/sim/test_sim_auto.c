@@ -2,15 +2,15 @@
 /*
  * test_sim_auto.c - the window that finds itself: as much throughput as the best fixed one, and the shares kept.
  *
- * 30 closed-loop clients in each of three classes, 6 : 3 : 1; servers that the gate knows nothing of.  Counting begins 5 s after the start:
- * that long it may take to find the window.
+ * 30 closed-loop clients in each of three classes, 6 : 3 : 1; servers that the gate knows nothing of.  Counting begins
+ * 5 s after the start: that long it may take to find the window.
  */
 #include "test_sim.h"
 
 /* 2,000 pages a second, two cores. */
 static struct sim_server *fast(uint64_t seed) {
-    return sim_sharing_new(&(struct sim_sharing){ .rate = 2000 * 3048.0, .cores = 2, .overhead = 1000, .latency = 0.0005, .jitter = 0.9,
-                                                  .seed = seed });
+    return sim_sharing_new(&(struct sim_sharing){
+        .rate = 2000 * 3048.0, .cores = 2, .overhead = 1000, .latency = 0.0005, .jitter = 0.9, .seed = seed });
 }
 
 /* 50 ms a page, as noisy as a machine is. */
@@ -27,11 +27,21 @@ static struct sim_server *alternating32(uint64_t seed) { return sim_alternating_
 
 /* 24 at once is the most that it does well; beyond, it gets slower: 12 of 13 at 26, 1 of 4 at 96. */
 static struct sim_server *knee(uint64_t seed) {
-    return sim_sharing_new(&(struct sim_sharing){ .rate = 2000 * 3048.0, .cores = 20, .overhead = 1000, .latency = 0.001, .jitter = 0.9,
-                                                  .knee = 24, .slope = 1, .seed = seed });
+    return sim_sharing_new(&(struct sim_sharing){ .rate = 2000 * 3048.0,
+                                                  .cores = 20,
+                                                  .overhead = 1000,
+                                                  .latency = 0.001,
+                                                  .jitter = 0.9,
+                                                  .knee = 24,
+                                                  .slope = 1,
+                                                  .seed = seed });
 }
 
-static const struct auto_row { const char *name; struct sim_server *(*server)(uint64_t seed); double until; } rows[] = {
+static const struct auto_row {
+    const char *name;
+    struct sim_server *(*server)(uint64_t seed);
+    double until;
+} rows[] = {
     { "fast", fast, 45 },
     { "16 workers, 50 ms", slow16, 45 },
     { "32 workers, 50 ms", slow32, 45 },
@@ -44,21 +54,23 @@ static struct sim_result run(const struct auto_row *row, int gate, uint32_t wind
                              struct sim_class classes[3]) {
     static const uint32_t weights[3] = { 6, 3, 1 };
     for (int i = 0; i < 3; i++)
-        classes[i] = (struct sim_class){ .weight = weights[i], .clients = clients, .size = SIM_FIXED, .bytes = 2048,
-                                         .estimate = SIM_EXACT };
+        classes[i] = (struct sim_class){
+            .weight = weights[i], .clients = clients, .size = SIM_FIXED, .bytes = 2048, .estimate = SIM_EXACT
+        };
     struct sim_setup setup = { .classes = classes, .nclasses = 3, .seed = seed, .warm = 5, .until = row->until };
     rs_settings_default(&setup.settings);
     setup.settings.sched = RS_SCHED_DRR;
     setup.settings.gate = (uint32_t)gate;
-    if (window)
-        setup.settings.window = window;
+    if (window) setup.settings.window = window;
     setup.server = row->server(seed);
     struct sim_result r = sim_run(&setup);
     sim_server_free(&setup.server);
     return r;
 }
 
-/* The best of these is within 2 % of the best of all: throughput is flat around its top on each of the servers above. */
+/*
+ * The best of these is within 2 % of the best of all: throughput is flat around its top on each of the servers above.
+ */
 static double best_fixed(const struct auto_row *row, uint32_t *at) {
     static const uint32_t windows[] = { 2, 4, 8, 12, 16, 20, 24, 32, 40, 48, 64, 90 };
     double best = 0;
@@ -75,8 +87,8 @@ static double best_fixed(const struct auto_row *row, uint32_t *at) {
 }
 
 /*
- * Throughput >= 0.95 of the best fixed window.  Shares within 2 points: the goal is the gateway's own, not a bound of noise (40 s of 320
- * pages a second are 12,800, good to 0.1 points).
+ * Throughput >= 0.95 of the best fixed window.  Shares within 2 points: the goal is the gateway's own, not a bound of
+ * noise (40 s of 320 pages a second are 12,800, good to 0.1 points).
  */
 START_TEST(the_auto_window_finds_the_best) {
     const struct auto_row *row = &rows[_i];
@@ -85,9 +97,10 @@ START_TEST(the_auto_window_finds_the_best) {
     for (uint64_t seed = 1; seed <= 5; seed++) {
         struct sim_class classes[3];
         struct sim_result r = run(row, RS_GATE_AUTO, 0, 30, seed, classes);
-        printf("%-28s seed %u: %.3f of the best fixed window's throughput (%u), shares %.1f / %.1f / %.1f %%, window %.1f on average\n",
-               row->name, (unsigned)seed, r.rate / best, at, 100 * r.classes[0].share, 100 * r.classes[1].share, 100 * r.classes[2].share,
-               r.window_mean);
+        printf("%-28s seed %u: %.3f of the best fixed window's throughput (%u), shares %.1f / %.1f / %.1f %%, window "
+               "%.1f on average\n",
+               row->name, (unsigned)seed, r.rate / best, at, 100 * r.classes[0].share, 100 * r.classes[1].share,
+               100 * r.classes[2].share, r.window_mean);
         AT_LEAST("throughput, of the best fixed window's", r.rate / best, 0.95);
         WITHIN("share of the class of weight 6", 100 * r.classes[0].share, 60, 2);
         WITHIN("share of the class of weight 3", 100 * r.classes[1].share, 30, 2);
@@ -98,16 +111,17 @@ START_TEST(the_auto_window_finds_the_best) {
 END_TEST
 
 /*
- * 12 clients in each class can keep 16 workers busy, but beyond 16 they only queue at the server.  A probe that went there by
- * doubling cost 12 points of shares.  Of the shares that a fixed window of 16 gives, two points may be lost on the way; of its
- * throughput a quarter, for the way up and for the probes downwards in 40 s.
+ * 12 clients in each class can keep 16 workers busy, but beyond 16 they only queue at the server.  A probe that went
+ * there by doubling cost 12 points of shares.  Of the shares that a fixed window of 16 gives, two points may be lost on
+ * the way; of its throughput a quarter, for the way up and for the probes downwards in 40 s.
  */
 START_TEST(few_clients_are_not_probed_into_the_server) {
     uint64_t seed = (uint64_t)_i + 1;
     struct sim_class of_fixed[3], classes[3];
     struct sim_result fixed = run(&rows[1], RS_GATE_WINDOW, 16, 12, seed, of_fixed);
     struct sim_result r = run(&rows[1], RS_GATE_AUTO, 0, 12, seed, classes);
-    AT_LEAST("share of the class of weight 6, above that of 16 slots less 2 points", 100 * (r.classes[0].share - fixed.classes[0].share) + 2, 0);
+    AT_LEAST("share of the class of weight 6, above that of 16 slots less 2 points",
+             100 * (r.classes[0].share - fixed.classes[0].share) + 2, 0);
     AT_LEAST("throughput, of 16 slots'", r.rate / fixed.rate, 0.75);
     sim_result_free(&fixed);
     sim_result_free(&r);
@@ -115,9 +129,9 @@ START_TEST(few_clients_are_not_probed_into_the_server) {
 END_TEST
 
 /*
- * 30 clients in all, in a window of 64: nobody ever waits, and the shares are 1 : 1 : 1.  The server has two cores, so a window of
- * a few gives the same throughput and the shares back.  10 clients a class and 6 : 3 : 1 allow a window of 16; within 3 points, as
- * probes upwards lose some.
+ * 30 clients in all, in a window of 64: nobody ever waits, and the shares are 1 : 1 : 1.  The server has two cores, so
+ * a window of a few gives the same throughput and the shares back.  10 clients a class and 6 : 3 : 1 allow a window of
+ * 16; within 3 points, as probes upwards lose some.
  */
 START_TEST(a_window_that_nobody_fills_comes_down) {
     uint64_t seed = (uint64_t)_i + 1;
@@ -130,9 +144,9 @@ START_TEST(a_window_that_nobody_fills_comes_down) {
 END_TEST
 
 /*
- * 100 requests a second come to 16 workers of 50 ms, 5 at work on average: hands are idle, and the window stays where it can't be
- * felt.  What waiting there is comes from probes at seven tenths of the most that were at work, which rest longer each time: a
- * tenth of the service in the first minute.
+ * 100 requests a second come to 16 workers of 50 ms, 5 at work on average: hands are idle, and the window stays where
+ * it can't be felt.  What waiting there is comes from probes at seven tenths of the most that were at work, which rest
+ * longer each time: a tenth of the service in the first minute.
  */
 START_TEST(nobody_waits_where_hands_are_idle) {
     struct sim_class class = { .weight = 1, .arrivals = 100, .size = SIM_FIXED, .bytes = 2048, .estimate = SIM_EXACT };

@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-/* ---- sentences ------------------------------------------------------------------------------------------------------------------- */
+/* ---- sentences --------------------------------------------------------------------------------------------------- */
 
 START_TEST(sentences) {
     char *error = NULL, long_one[300];
@@ -18,7 +18,7 @@ START_TEST(sentences) {
     ck_assert_int_eq(base_fail(NULL, "nobody asked"), -1);
     base_place(NULL, "f", 1);
     ck_assert_int_eq(base_fail(&error, "%s is wrong", "this"), -1);
-    ck_assert_int_eq(base_fail(&error, "because %s", error), -1);       /* made of the one before */
+    ck_assert_int_eq(base_fail(&error, "because %s", error), -1); /* made of the one before */
     base_place(&error, "f", 7);
     ck_assert_str_eq(error, "f:7: because this is wrong");
     base_place(&error, "all", 0);
@@ -34,31 +34,64 @@ START_TEST(sentences) {
     ck_assert_str_eq(base_quote("", 0).s, "");
     ck_assert_uint_lt(strlen(base_quote(long_one, sizeof long_one).s), sizeof(struct base_quoted));
     ck_assert_str_eq(base_quote(long_one, sizeof long_one).s + 90, "xxx...");
-    memset(long_one, 1, sizeof long_one);       /* each is four in a sentence */
+    memset(long_one, 1, sizeof long_one); /* each is four in a sentence */
     ck_assert_uint_lt(strlen(base_quote(long_one, sizeof long_one).s), sizeof(struct base_quoted));
 }
 END_TEST
 
-/* ---- numbers --------------------------------------------------------------------------------------------------------------------- */
+/* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
-static const struct { const char *text, *unit; uint64_t least, most, n; const char *sentence; } numbers[] = {
-    { "0", "", 0, 9, 0, NULL }, { "9", "", 0, 9, 9, NULL }, { "007", "URLs", 0, 9, 7, NULL },
+static const struct {
+    const char *text, *unit;
+    uint64_t least, most, n;
+    const char *sentence;
+} numbers[] = {
+    { "0", "", 0, 9, 0, NULL },
+    { "9", "", 0, 9, 9, NULL },
+    { "007", "URLs", 0, 9, 7, NULL },
     { "18446744073709551615", "", 0, UINT64_MAX, UINT64_MAX, NULL },
-    { "10", "URLs", 0, 9, 0, "x 10: must be a number of URLs from 0 to 9" }, { "0", "", 1, 9, 0, "x 0: must be a number from 1 to 9" },
-    { "", "", 0, 9, 0, "x : must be a number from 0 to 9" }, { " 1", "", 0, 9, 0, "x  1: must" }, { "1 ", "", 0, 9, 0, "must" }, { "-1", "", 0, UINT64_MAX, 0, "x -1: must" },
-    { "+1", "", 0, 9, 0, "must" }, { "1.5", "seconds", 0, 9, 0, "must" }, { "0x1", "", 0, 9, 0, "must" }, { "1e3", "", 0, 9999, 0, "must" }, { "five", "", 0, 9, 0, "must" },
-    { "18446744073709551616", "", 0, UINT64_MAX, 0, "must" }, { "99999999999999999999999999999999999999", "", 0, UINT64_MAX, 0, "must" },
+    { "10", "URLs", 0, 9, 0, "x 10: must be a number of URLs from 0 to 9" },
+    { "0", "", 1, 9, 0, "x 0: must be a number from 1 to 9" },
+    { "", "", 0, 9, 0, "x : must be a number from 0 to 9" },
+    { " 1", "", 0, 9, 0, "x  1: must" },
+    { "1 ", "", 0, 9, 0, "must" },
+    { "-1", "", 0, UINT64_MAX, 0, "x -1: must" },
+    { "+1", "", 0, 9, 0, "must" },
+    { "1.5", "seconds", 0, 9, 0, "must" },
+    { "0x1", "", 0, 9, 0, "must" },
+    { "1e3", "", 0, 9999, 0, "must" },
+    { "five", "", 0, 9, 0, "must" },
+    { "18446744073709551616", "", 0, UINT64_MAX, 0, "must" },
+    { "99999999999999999999999999999999999999", "", 0, UINT64_MAX, 0, "must" },
     /* units */
-    { "1K", "bytes", 0, UINT64_MAX, 1024, NULL }, { "2m", "bytes", 0, UINT64_MAX, 2 << 20, NULL }, { "3G", "bytes", 0, UINT64_MAX, UINT64_C(3) << 30, NULL },
-    { "1T", "bytes", 0, 9, 0, "x 1T: must be a number of bytes from 0 to 9; K, M or G may stand behind it" }, { "1KK", "bytes", 0, UINT64_MAX, 0, "must" },
-    { "1K", "URLs", 0, 9999, 0, "must be a number of URLs from 0 to 9999" }, { "K", "bytes", 0, 9999, 0, "must" }, { "1 K", "bytes", 0, 9999, 0, "must" },
-    { "17179869183G", "bytes", 0, UINT64_MAX, UINT64_C(17179869183) << 30, NULL }, { "17179869184G", "bytes", 0, UINT64_MAX, 0, "must" },
-    { "1023K", "bytes", 1 << 20, 1 << 30, 0, "must" }, { "1025M", "bytes", 1 << 20, 1 << 30, 0, "must" },
-    { "90", "seconds", 0, 9999, 90, NULL }, { "90s", "seconds", 0, 9999, 90, NULL }, { "2min", "seconds", 0, 9999, 120, NULL }, { "1h", "seconds", 0, 9999, 3600, NULL },
-    { "1d", "seconds", 0, 99999, 86400, NULL }, { "1m", "seconds", 0, 9999, 0, "s, min, h or d may stand behind it" }, { "1ms", "seconds", 0, 9, 0, "must" },
-    { "2s", "milliseconds", 0, 9999, 2000, NULL }, { "7ms", "milliseconds", 0, 9999, 7, NULL }, { "3ms", "microseconds", 0, 9999, 3000, NULL },
-    { "5us", "microseconds", 0, 9999, 5, NULL }, { "2Mbit", "bit/s", 0, UINT64_MAX, 2000000, NULL }, { "512kbit", "bit/s", 0, UINT64_MAX, 512000, NULL },
-    { "1gbit", "bit/s", 0, UINT64_MAX, 1000000000, NULL }, { "8bit", "bit/s", 0, 9, 8, NULL }, { "1M", "bit/s", 0, UINT64_MAX, 0, "kbit, Mbit or Gbit may stand" },
+    { "1K", "bytes", 0, UINT64_MAX, 1024, NULL },
+    { "2m", "bytes", 0, UINT64_MAX, 2 << 20, NULL },
+    { "3G", "bytes", 0, UINT64_MAX, UINT64_C(3) << 30, NULL },
+    { "1T", "bytes", 0, 9, 0, "x 1T: must be a number of bytes from 0 to 9; K, M or G may stand behind it" },
+    { "1KK", "bytes", 0, UINT64_MAX, 0, "must" },
+    { "1K", "URLs", 0, 9999, 0, "must be a number of URLs from 0 to 9999" },
+    { "K", "bytes", 0, 9999, 0, "must" },
+    { "1 K", "bytes", 0, 9999, 0, "must" },
+    { "17179869183G", "bytes", 0, UINT64_MAX, UINT64_C(17179869183) << 30, NULL },
+    { "17179869184G", "bytes", 0, UINT64_MAX, 0, "must" },
+    { "1023K", "bytes", 1 << 20, 1 << 30, 0, "must" },
+    { "1025M", "bytes", 1 << 20, 1 << 30, 0, "must" },
+    { "90", "seconds", 0, 9999, 90, NULL },
+    { "90s", "seconds", 0, 9999, 90, NULL },
+    { "2min", "seconds", 0, 9999, 120, NULL },
+    { "1h", "seconds", 0, 9999, 3600, NULL },
+    { "1d", "seconds", 0, 99999, 86400, NULL },
+    { "1m", "seconds", 0, 9999, 0, "s, min, h or d may stand behind it" },
+    { "1ms", "seconds", 0, 9, 0, "must" },
+    { "2s", "milliseconds", 0, 9999, 2000, NULL },
+    { "7ms", "milliseconds", 0, 9999, 7, NULL },
+    { "3ms", "microseconds", 0, 9999, 3000, NULL },
+    { "5us", "microseconds", 0, 9999, 5, NULL },
+    { "2Mbit", "bit/s", 0, UINT64_MAX, 2000000, NULL },
+    { "512kbit", "bit/s", 0, UINT64_MAX, 512000, NULL },
+    { "1gbit", "bit/s", 0, UINT64_MAX, 1000000000, NULL },
+    { "8bit", "bit/s", 0, 9, 8, NULL },
+    { "1M", "bit/s", 0, UINT64_MAX, 0, "kbit, Mbit or Gbit may stand" },
 };
 
 START_TEST(a_number) {
@@ -86,51 +119,71 @@ START_TEST(a_number_that_is_too_long_for_a_sentence) {
 }
 END_TEST
 
-/* ---- settings -------------------------------------------------------------------------------------------------------------------- */
+/* ---- settings ---------------------------------------------------------------------------------------------------- */
 
 struct all {
-    uint64_t         size, wait;
-    char            *name;
+    uint64_t size, wait;
+    char *name;
     struct base_pair marks;
-    int              mode;
+    int mode;
     struct base_list hosts;
-    bool             quiet;
+    bool quiet;
 };
 
 static const struct base_setting rows[] = {
     BASE_ROW(struct all, NUMBER, size, "size", "1K", 1, 1 << 20, "bytes", "how large")
-    BASE_ROW(struct all, NUMBER, wait, "wait", "3", 0, 60, "seconds", "how long")
-    BASE_ROW(struct all, TEXT, name, "name", NULL, "NAME", "who")
-    BASE_ROW(struct all, PAIR, marks, "marks", "[[ ]]", "OPEN CLOSE", "marks")
-    BASE_ROW(struct all, CHOICE, mode, "mode", "fast", "slow fast faster", "how")
-    BASE_ROW(struct all, LIST, hosts, "hosts", "a b", "HOST ...", "where")
-    BASE_ROW(struct all, SWITCH, quiet, "quiet", "says nothing")
+        BASE_ROW(struct all, NUMBER, wait, "wait", "3", 0, 60, "seconds", "how long")
+            BASE_ROW(struct all, TEXT, name, "name", NULL, "NAME", "who")
+                BASE_ROW(struct all, PAIR, marks, "marks", "[[ ]]", "OPEN CLOSE", "marks")
+                    BASE_ROW(struct all, CHOICE, mode, "mode", "fast", "slow fast faster", "how")
+                        BASE_ROW(struct all, LIST, hosts, "hosts", "a b", "HOST ...", "where")
+                            BASE_ROW(struct all, SWITCH, quiet, "quiet", "says nothing")
 };
-static const struct base_settings options = { "--", rows, sizeof rows / sizeof *rows }, lines = { "", rows, sizeof rows / sizeof *rows };
+static const struct base_settings options = { "--", rows, sizeof rows / sizeof *rows },
+                                  lines = { "", rows, sizeof rows / sizeof *rows };
 
 /* All that was read, in one text. */
 static const char *told(const struct all *a) {
     static char text[8192];
-    int n = snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64 " %s %s%s %d", a->size, a->wait, a->name ? a->name : "-", a->marks.first, a->marks.second, a->mode);
+    int n = snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64 " %s %s%s %d", a->size, a->wait, a->name ? a->name : "-",
+                     a->marks.first, a->marks.second, a->mode);
 
     for (unsigned i = 0; i < a->hosts.n; i++) n += snprintf(text + n, sizeof text - (size_t)n, " %s", a->hosts.item[i]);
     snprintf(text + n, sizeof text - (size_t)n, "%s", a->quiet ? " quiet" : "");
     return text;
 }
 
-/* words: of the command line, a blank between them; result: as told() has it and the words that are left, or a part of the sentence. */
-static const struct { const char *words, *result; bool wrong; } command_lines[] = {
+/*
+ * words: of the command line, a blank between them; result: as told() has it and the words that are left, or a part of
+ * the sentence.
+ */
+static const struct {
+    const char *words, *result;
+    bool wrong;
+} command_lines[] = {
     { "", "1024 3 - [[]] 1 a b;", false },
     { "x --size 2K y --wait=1min --quiet z", "2048 60 - [[]] 1 a b quiet; x y z", false },
     { "--name n --hosts c --hosts=d=e --mode faster --marks ( )", "1024 3 n () 2 c d=e;", false },
-    { "--size 1 --size 2", "2 3 - [[]] 1 a b;", false }, { "--name a --name b", "1024 3 b [[]] 1 a b;", false },
-    { "--name=", "1024 3  [[]] 1 a b;", false }, { "--name --quiet", "1024 3 --quiet [[]] 1 a b;", false },
+    { "--size 1 --size 2", "2 3 - [[]] 1 a b;", false },
+    { "--name a --name b", "1024 3 b [[]] 1 a b;", false },
+    { "--name=", "1024 3  [[]] 1 a b;", false },
+    { "--name --quiet", "1024 3 --quiet [[]] 1 a b;", false },
     { "- -- --quiet -x", "1024 3 - [[]] 1 a b; - --quiet -x", false },
-    { "--size", "--size: needs a value: N", true }, { "--marks a", "--marks: needs two values: OPEN CLOSE", true }, { "--marks=a b", "without =", true },
-    { "--size 0", "--size 0: must be a number of bytes from 1 to 1048576; K, M or G may stand behind it", true }, { "--size=", "--size : must", true },
-    { "--mode fas", "--mode fas: must be one of: slow fast faster", true }, { "--mode slow_fast", "must be one of", true }, { "--mode=", "must be one of", true },
-    { "--quiet=1", "--quiet: takes no value", true }, { "--colour red", "--colour: no such option; --help lists them", true }, { "-q", "-q: no such option", true },
-    { "--siz 1", "no such option", true }, { "--sizes 1", "no such option", true }, { "--=1", "no such option", true }, { "---size 1", "no such option", true },
+    { "--size", "--size: needs a value: N", true },
+    { "--marks a", "--marks: needs two values: OPEN CLOSE", true },
+    { "--marks=a b", "without =", true },
+    { "--size 0", "--size 0: must be a number of bytes from 1 to 1048576; K, M or G may stand behind it", true },
+    { "--size=", "--size : must", true },
+    { "--mode fas", "--mode fas: must be one of: slow fast faster", true },
+    { "--mode slow_fast", "must be one of", true },
+    { "--mode=", "must be one of", true },
+    { "--quiet=1", "--quiet: takes no value", true },
+    { "--colour red", "--colour: no such option; --help lists them", true },
+    { "-q", "-q: no such option", true },
+    { "--siz 1", "no such option", true },
+    { "--sizes 1", "no such option", true },
+    { "--=1", "no such option", true },
+    { "---size 1", "no such option", true },
 };
 
 START_TEST(a_command_line) {
@@ -152,20 +205,34 @@ START_TEST(a_command_line) {
     }
     free(error);
     base_settings_free(&options, &a);
-    base_settings_free(&options, &a);       /* again does nothing */
+    base_settings_free(&options, &a); /* again does nothing */
 }
 END_TEST
 
 #define SIXTEEN " 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16"
-static const struct { const char *text, *result; bool wrong; } files[] = {
+static const struct {
+    const char *text, *result;
+    bool wrong;
+} files[] = {
     { "name n\n", "1024 3 n [[]] 1 a b", false },
-    { "# a comment\n\n  \t\n\tname\tn  m \r\nsize 2K\nmarks ( )\nmode slow\nquiet", "2048 3 n  m () 0 a b quiet", false },
+    { "# a comment\n\n  \t\n\tname\tn  m \r\nsize 2K\nmarks ( )\nmode slow\nquiet", "2048 3 n  m () 0 a b quiet",
+      false },
     { "name n\nhosts c\nhosts d  e\n", "1024 3 n [[]] 1 c d e", false },
-    { "", "FILE: name is missing: name NAME: who", true }, { "size 1\nsize 1\n", "FILE:2: size: given twice", true }, { "name a\nname a\n", "FILE:2: name: given twice", true },
-    { "\n\nsize\n", "FILE:3: size: needs a value: N", true }, { "mode \n", "FILE:1: mode: needs a value: slow fast faster", true }, { "quiet yes\n", "quiet: takes no value", true },
-    { "size 1T\n", "FILE:1: size 1T: must be", true }, { "size -1\n", "must be", true }, { "size 1 2\n", "must be", true }, { "marks a\n", "marks: must be two words, OPEN CLOSE", true },
-    { "marks a b c\n", "must be two words", true }, { "colour red\n", "FILE:1: colour: no such setting; --help lists them", true }, { "--size 1\n", "no such setting", true },
-    { "hosts" SIXTEEN SIXTEEN SIXTEEN SIXTEEN " 65\n", "hosts: more than 64", true }, { "hosts" SIXTEEN SIXTEEN "\nhosts" SIXTEEN SIXTEEN "\nhosts x\n", "FILE:3: hosts: more than 64", true },
+    { "", "FILE: name is missing: name NAME: who", true },
+    { "size 1\nsize 1\n", "FILE:2: size: given twice", true },
+    { "name a\nname a\n", "FILE:2: name: given twice", true },
+    { "\n\nsize\n", "FILE:3: size: needs a value: N", true },
+    { "mode \n", "FILE:1: mode: needs a value: slow fast faster", true },
+    { "quiet yes\n", "quiet: takes no value", true },
+    { "size 1T\n", "FILE:1: size 1T: must be", true },
+    { "size -1\n", "must be", true },
+    { "size 1 2\n", "must be", true },
+    { "marks a\n", "marks: must be two words, OPEN CLOSE", true },
+    { "marks a b c\n", "must be two words", true },
+    { "colour red\n", "FILE:1: colour: no such setting; --help lists them", true },
+    { "--size 1\n", "no such setting", true },
+    { "hosts" SIXTEEN SIXTEEN SIXTEEN SIXTEEN " 65\n", "hosts: more than 64", true },
+    { "hosts" SIXTEEN SIXTEEN "\nhosts" SIXTEEN SIXTEEN "\nhosts x\n", "FILE:3: hosts: more than 64", true },
     { "name a\xff\n\x01 b\n", "FILE:2: \\x01: no such setting", true },
 };
 
@@ -190,7 +257,9 @@ START_TEST(a_file) {
     if (!rv) {
         ck_assert_str_eq(told(&a), files[_i].result);
     } else if (!strncmp(files[_i].result, "FILE", 4)) {
-        ck_assert_msg(!strncmp(error, path, strlen(path)) && !strncmp(error + strlen(path), files[_i].result + 4, strlen(files[_i].result + 4)), "%s", error);
+        ck_assert_msg(!strncmp(error, path, strlen(path)) &&
+                          !strncmp(error + strlen(path), files[_i].result + 4, strlen(files[_i].result + 4)),
+                      "%s", error);
     } else {
         ck_assert_msg(strstr(error, files[_i].result), "%s", error);
     }
@@ -247,9 +316,9 @@ START_TEST(help_of_settings) {
 }
 END_TEST
 
-/* ---- commands -------------------------------------------------------------------------------------------------------------------- */
+/* ---- commands ---------------------------------------------------------------------------------------------------- */
 
-static int seen;        /* arguments of the last that ran, its word among them */
+static int seen; /* arguments of the last that ran, its word among them */
 
 static int go(int argc, char **argv) {
     seen = argc;
@@ -273,20 +342,44 @@ static const struct base_command commands[] = {
 };
 static const struct base_program program = { "thing", "1.2", commands, 3, more };
 
-#define USAGE "usage: thing go WHERE [HOW]          goes there\n       thing check [--json] FILE...  whether files are right\n       thing --help | --version\n"
-#define HELP  USAGE "\nmore to say\n\nExit status: 0 all is right, 1 what was looked at is wrong or something failed, 2 wrong usage.\n"
+#define USAGE                                                                                                          \
+    "usage: thing go WHERE [HOW]          goes there\n       thing check [--json] FILE...  whether files are right\n " \
+    "      thing --help | --version\n"
+#define HELP                                                                                                           \
+    USAGE "\nmore to say\n\nExit status: 0 all is right, 1 what was looked at is wrong or something failed, 2 wrong "  \
+          "usage.\n"
 
-static const struct { const char *words; int status, seen; const char *out, *err; } calls[] = {
-    { "", 2, 0, "", USAGE }, { "--help", 0, 0, HELP, "" }, { "-h", 0, 0, HELP, "" }, { "help", 0, 0, HELP, "" }, { "go --help", 0, 0, HELP, "" }, { "check -h", 0, 0, HELP, "" },
-    { "--version", 0, 0, "thing 1.2\n", "" }, { "went x", 2, 0, "", "thing: there is no command \"went\"\n" USAGE }, { "--frob", 2, 0, "", "thing: there is no command \"--frob\"\n" USAGE },
+static const struct {
+    const char *words;
+    int status, seen;
+    const char *out, *err;
+} calls[] = {
+    { "", 2, 0, "", USAGE },
+    { "--help", 0, 0, HELP, "" },
+    { "-h", 0, 0, HELP, "" },
+    { "help", 0, 0, HELP, "" },
+    { "go --help", 0, 0, HELP, "" },
+    { "check -h", 0, 0, HELP, "" },
+    { "--version", 0, 0, "thing 1.2\n", "" },
+    { "went x", 2, 0, "", "thing: there is no command \"went\"\n" USAGE },
+    { "--frob", 2, 0, "", "thing: there is no command \"--frob\"\n" USAGE },
     { "went --help", 2, 0, "", "thing: there is no command \"went\"\n" USAGE },
-    { "go", 2, 0, "", "thing: go: write thing go WHERE [HOW]; thing --help says more\n" }, { "go a b c", 2, 0, "", "thing: go: write thing go WHERE [HOW]; thing --help says more\n" },
-    { "go a", 0, 2, "", "" }, { "go a b", 0, 3, "", "" }, { "--go", 0, 1, "", "" }, { "go amiss", 1, 2, "", "thing: it broke\n" },
-    { "check", 2, 0, "", "thing: check needs a file; write thing check FILE...; thing --help says more\n" }, { "check --json", 2, 0, "", "thing: check needs a file; write thing check FILE...; thing --help says more\n" },
+    { "go", 2, 0, "", "thing: go: write thing go WHERE [HOW]; thing --help says more\n" },
+    { "go a b c", 2, 0, "", "thing: go: write thing go WHERE [HOW]; thing --help says more\n" },
+    { "go a", 0, 2, "", "" },
+    { "go a b", 0, 3, "", "" },
+    { "--go", 0, 1, "", "" },
+    { "go amiss", 1, 2, "", "thing: it broke\n" },
+    { "check", 2, 0, "", "thing: check needs a file; write thing check FILE...; thing --help says more\n" },
+    { "check --json", 2, 0, "", "thing: check needs a file; write thing check FILE...; thing --help says more\n" },
     { "check --xml r", 2, 0, "", "thing: check has no option --xml; thing --help says more\n" },
-    { "check r", 0, 0, "r: right\n", "" }, { "check r2", 0, 0, "r2: right; a page\n  of two lines\n", "" },
+    { "check r", 0, 0, "r: right\n", "" },
+    { "check r2", 0, 0, "r2: right; a page\n  of two lines\n", "" },
     { "check r w r2", 1, 0, "r: right\nr2: right; a page\n  of two lines\n", "w:3: \"this\" is wrong\n" },
-    { "check r2 --json w", 1, 0, "{\"file\":\"r2\",\"right\":true,\"error\":null}\n{\"file\":\"w\",\"right\":false,\"error\":\"w:3: \\\"this\\\" is wrong\"}\n", "" },
+    { "check r2 --json w", 1, 0,
+      "{\"file\":\"r2\",\"right\":true,\"error\":null}\n{\"file\":\"w\",\"right\":false,\"error\":\"w:3: \\\"this\\\" "
+      "is wrong\"}\n",
+      "" },
 };
 
 static FILE *caught(FILE *stream, int *kept) {

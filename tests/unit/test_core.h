@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* test_core.h - what the tests of core/ share: an engine in memory of its own, classes by weights, short ways to say things. */
+/*
+ * test_core.h - what the tests of core/ share: an engine in memory of its own, classes by weights, short ways to say
+ * things.
+ */
 #ifndef FAIRGATE_TEST_CORE_H
 #define FAIRGATE_TEST_CORE_H
 
@@ -33,8 +36,8 @@ static inline struct rs_class_settings *classes_of(const uint32_t *weights, uint
     return c;
 }
 
-static inline void open_world(struct world *w, enum rs_sched sched, enum rs_gate gate, uint32_t window, const uint32_t *weights, uint32_t n,
-                              uint32_t tickets) {
+static inline void open_world(struct world *w, enum rs_sched sched, enum rs_gate gate, uint32_t window,
+                              const uint32_t *weights, uint32_t n, uint32_t tickets) {
     const char *why = NULL;
     memset(w, 0, sizeof *w);
     w->n = n;

@@ -11,9 +11,9 @@
 #define IDS 500u
 
 struct heap_memory {
-    struct rs_heap      heap;
+    struct rs_heap heap;
     struct rs_heap_node node[IDS];
-    uint32_t            place[IDS];
+    uint32_t place[IDS];
 };
 
 static void clear(struct heap_memory *m) {
@@ -36,7 +36,7 @@ START_TEST(heap_gives_the_least) {
     clear(&m);
     for (int step = 0; step < 20000; step++) {
         uint32_t id = (uint32_t)(draw(&seed) % IDS);
-        uint64_t k = draw(&seed) % (_i ? 50 : UINT64_MAX);     /* many equal keys, or hardly any */
+        uint64_t k = draw(&seed) % (_i ? 50 : UINT64_MAX); /* many equal keys, or hardly any */
         if (!in[id]) rs_heap_push(&m.heap, id, key[id] = k);
         else if (step % 3) rs_heap_rekey(&m.heap, id, key[id] = k);
         else rs_heap_remove(&m.heap, id);
@@ -97,10 +97,12 @@ START_TEST(parts_begin_at_multiples_of_64) {
 }
 END_TEST
 
-/* ---- floors ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- floors ------------------------------------------------------------------------------------------------------ */
 
 /* What a file may include, by the beginning of its own name; the longest beginning counts. */
-static const struct floor { const char *of, *may[12]; } floors[] = {
+static const struct floor {
+    const char *of, *may[12];
+} floors[] = {
     { "base_", { "base_", "rs.h" } },
     { "class_", { "class_queue.h", "base_", "rs.h" } },
     { "sched", { "sched.h", "sched_heads.h", "base_", "rs.h" } },
@@ -109,7 +111,8 @@ static const struct floor { const char *of, *may[12]; } floors[] = {
     { "rs_", { "rs_", "class_", "sched.h", "gate.h", "base_", "rs.h" } },
     { "rs.h", { NULL } },
 };
-static const char *const system_headers[] = { "<stddef.h>", "<stdint.h>", "<string.h>", "<assert.h>", "<limits.h>", "<stdbool.h>", "<math.h>" };
+static const char *const system_headers[] = { "<stddef.h>", "<stdint.h>",  "<string.h>", "<assert.h>",
+                                              "<limits.h>", "<stdbool.h>", "<math.h>" };
 
 static int may_include(const char *file, const char *what) {
     if (what[0] == '<') {
@@ -150,7 +153,8 @@ START_TEST(includes_point_down) {
         ck_assert_ptr_nonnull(in);
         files++;
         while (fgets(line, sizeof line, in)) {
-            if (sscanf(line, " # include \"%255[^\"]\"", what) != 1 && sscanf(line, " # include %255[^ \n]", what) != 1) continue;
+            if (sscanf(line, " # include \"%255[^\"]\"", what) != 1 && sscanf(line, " # include %255[^ \n]", what) != 1)
+                continue;
             includes++;
             ck_assert_msg(may_include(f->d_name, what), "core/%s must not include %s", f->d_name, what);
         }

@@ -39,11 +39,11 @@ START_TEST(window_counts_responses) {
     struct world w;
     open_world(&w, RS_SCHED_DRR, RS_GATE_WINDOW, 0, NULL, 2, 100);
     for (uint32_t i = 0; i < 90; i++) ask(&w, i % 2, 1000);
-    ck_assert_uint_eq(fill(&w), 8);                 /* the gate's own */
+    ck_assert_uint_eq(fill(&w), 8); /* the gate's own */
     w.settings.window = 20;
     set(&w);
     ck_assert_uint_eq(fill(&w), 12);
-    w.settings.window = 5;                          /* who is out stays out, nobody follows */
+    w.settings.window = 5; /* who is out stays out, nobody follows */
     set(&w);
     ck_assert_uint_eq(fill(&w), 0);
     ck_assert_uint_eq(stats(&w).window, 5);
@@ -73,9 +73,10 @@ START_TEST(bytes_counts_what_is_expected) {
     struct world w;
     open_world(&w, RS_SCHED_FIFO, RS_GATE_BYTES, 3, NULL, 1, 100);
     for (int i = 0; i < 40; i++) ask(&w, 0, 30000);
-    ck_assert_uint_eq(fill(&w), 3);                 /* no rate: a window */
+    ck_assert_uint_eq(fill(&w), 3); /* no rate: a window */
     w.settings.rate = 1000000;
-    w.settings.horizon_ms = 200;                    /* 200,000 bytes, of each of them an eighth: 25,000, and a byte for rounding */
+    /* 200,000 bytes, of each of them an eighth: 25,000, and a byte for rounding */
+    w.settings.horizon_ms = 200;
     set(&w);
     ck_assert_uint_eq(fill(&w), 5);
     rs_ticket_t t = next(&w);
@@ -87,12 +88,12 @@ START_TEST(bytes_counts_what_is_expected) {
     w.settings.horizon_ms = 200;
     set(&w);
     for (int i = 0; i < 40; i++) ask(&w, 0, 1 << 30);
-    t = next(&w);                                   /* 200 bytes, of each of them 26: seven are less */
+    t = next(&w); /* 200 bytes, of each of them 26: seven are less */
     ck_assert_uint_eq(fill(&w), 7);
     ck_assert(rs_progress(w.e, 0, t, (1 << 30) - 24));
-    ck_assert_uint_eq(fill(&w), 0);                 /* 206 of 208 left */
+    ck_assert_uint_eq(fill(&w), 0); /* 206 of 208 left */
     ck_assert(rs_progress(w.e, 0, t, 20));
-    ck_assert_uint_eq(fill(&w), 1);                 /* 4 bytes are left: the next begins before this one has ended */
+    ck_assert_uint_eq(fill(&w), 1); /* 4 bytes are left: the next begins before this one has ended */
     sound(&w);
     ck_assert(rs_finish(w.e, 0, t));
     sound(&w);
@@ -107,13 +108,14 @@ START_TEST(the_allowance_is_shared_by_weight) {
     w.settings.horizon_ms = 700;
     set(&w);
     rs_ticket_t a = ask(&w, 0, 50000), b = ask(&w, 1, 50000), c = ask(&w, 2, 50000), d = ask(&w, 2, 50000);
-    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), RS_UNLIMITED);              /* still waiting */
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), RS_UNLIMITED); /* still waiting */
     ck_assert_uint_eq(fill(&w), 4);
     ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 400000);
     ck_assert_uint_eq(rs_allowance(w.e, w.now, b), 200000);
     ck_assert_uint_eq(rs_allowance(w.e, w.now, c), 50000);
     ck_assert_uint_eq(rs_allowance(w.e, w.now, d), 50000);
-    ck_assert(rs_finish(w.e, 0, a));                                    /* what a class does not use, the others have by weight */
+    /* what a class does not use, the others have by weight */
+    ck_assert(rs_finish(w.e, 0, a));
     ck_assert_uint_eq(rs_allowance(w.e, w.now, a), RS_UNLIMITED);
     ck_assert_uint_eq(rs_allowance(w.e, w.now, b), 466666);
     ck_assert(rs_park(w.e, 0, c));
@@ -127,7 +129,10 @@ START_TEST(the_allowance_is_shared_by_weight) {
 }
 END_TEST
 
-/* Half of the link is somebody else's for some seconds: half as much may be outstanding; and all of it when that has ended. */
+/*
+ * Half of the link is somebody else's for some seconds: half as much may be outstanding; and all of it when that has
+ * ended.
+ */
 START_TEST(bytes_leaves_room_for_what_is_nobodys) {
     struct world w;
     open_world(&w, RS_SCHED_RFQ, RS_GATE_BYTES, 0, NULL, 1, 100);
@@ -142,9 +147,10 @@ START_TEST(bytes_leaves_room_for_what_is_nobodys) {
     ck_assert_uint_ge(half, 390000);
     ck_assert_uint_le(half, 410000);
     for (int i = 0; i < 40; i++) ask(&w, 0, 99000);
-    ck_assert_uint_eq(fill(&w), 4);                                     /* 50,000 and four of 99,000 reach 400,000 */
+    ck_assert_uint_eq(fill(&w), 4); /* 50,000 and four of 99,000 reach 400,000 */
     for (int i = 0; i < 100; i++, w.now += 100000) rs_charge(w.e, w.now, RS_NO_CLASS, 0, 200000);
-    ck_assert_uint_eq(rs_allowance(w.e, w.now, t), 20000);              /* an eighth of the rate stays: 100,000 for five */
+    /* an eighth of the rate stays: 100,000 for five */
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, t), 20000);
     w.now += 10000000;
     ck_assert_uint_eq(fill(&w), 4);
     sound(&w);
@@ -163,7 +169,7 @@ START_TEST(bytes_of_nobody_reach_the_gate_alone) {
     rs_charge(w.e, 0, 0, 0, 1000);
     ck_assert(rs_class_stats(w.e, 0, &c));
     ck_assert_uint_eq(c.counts.bytes, 1000);
-    rs_charge(w.e, 0, 7, 0, 1000);                                      /* no such class */
+    rs_charge(w.e, 0, 7, 0, 1000); /* no such class */
     sound(&w);
     close_world(&w);
 }
@@ -189,14 +195,14 @@ START_TEST(wrc_follows_the_utilisation) {
     set(&w);
     for (int i = 0; i < 500; i++) ask(&w, 0, 1000);
     ck_assert_uint_eq(stats(&w).window, 1);
-    ck_assert_uint_eq(interval(&w, 4, 1000, 20000), 2);          /* U = 0.2: fast start doubles */
+    ck_assert_uint_eq(interval(&w, 4, 1000, 20000), 2); /* U = 0.2: fast start doubles */
     ck_assert_uint_eq(interval(&w, 8, 1000, 40000), 4);
-    ck_assert_uint_eq(interval(&w, 16, 1000, 20000), 5);         /* U = 0.8: past Umax / 2, one by one */
-    ck_assert_uint_eq(interval(&w, 20, 1000, 100000), 6);        /* U = 0.2 again: fast start is over */
-    ck_assert_uint_eq(interval(&w, 24, 1000, 24000), 5);         /* U = 1.0 */
-    ck_assert_uint_eq(interval(&w, 20, 950, 20000), 5);          /* U = Umax: stays */
-    rs_charge(w.e, w.now, 0, 0, 10000);                             /* what no ticket explains uses the link too */
-    ck_assert_uint_eq(interval(&w, 20, 500, 20000), 4);          /* U = 0.5 + 0.5 */
+    ck_assert_uint_eq(interval(&w, 16, 1000, 20000), 5);  /* U = 0.8: past Umax / 2, one by one */
+    ck_assert_uint_eq(interval(&w, 20, 1000, 100000), 6); /* U = 0.2 again: fast start is over */
+    ck_assert_uint_eq(interval(&w, 24, 1000, 24000), 5);  /* U = 1.0 */
+    ck_assert_uint_eq(interval(&w, 20, 950, 20000), 5);   /* U = Umax: stays */
+    rs_charge(w.e, w.now, 0, 0, 10000);                   /* what no ticket explains uses the link too */
+    ck_assert_uint_eq(interval(&w, 20, 500, 20000), 4);   /* U = 0.5 + 0.5 */
     sound(&w);
     close_world(&w);
 }
@@ -207,7 +213,8 @@ START_TEST(wrc_waits_for_a_full_window) {
     open_world(&w, RS_SCHED_FIFO, RS_GATE_WRC, 3, NULL, 1, 100);
     w.settings.rate = 1000000;
     set(&w);
-    for (int i = 0; i < 200; i++) {     /* one at a time, nothing waits, the link is hardly used: a larger window changes nothing */
+    /* one at a time, nothing waits, the link is hardly used: a larger window changes nothing */
+    for (int i = 0; i < 200; i++) {
         w.now += 1000;
         rs_ticket_t t = ask(&w, 0, 10);
         ck_assert(next(&w) == t);
@@ -215,16 +222,22 @@ START_TEST(wrc_waits_for_a_full_window) {
     }
     ck_assert_uint_eq(stats(&w).window, 3);
     for (int i = 0; i < 3; i++) ask(&w, 0, 10);
-    interval(&w, 12, 10, 12000);        /* the end of the interval that was begun idle */
+    interval(&w, 12, 10, 12000); /* the end of the interval that was begun idle */
     ck_assert_uint_eq(interval(&w, 12, 10, 12000), 6);
     close_world(&w);
 }
 END_TEST
 
 /* `workers` workers of `us` each, 30 clients in each of three classes who ask again at once: responses in `seconds`. */
-struct server { rs_ticket_t job[128]; rs_time_t end[128]; rs_ticket_t line[256]; uint32_t waiting; };
+struct server {
+    rs_ticket_t job[128];
+    rs_time_t end[128];
+    rs_ticket_t line[256];
+    uint32_t waiting;
+};
 
-static uint32_t run(struct world *w, struct server *s, uint32_t workers, rs_time_t us, uint32_t seconds, uint64_t *seed) {
+static uint32_t run(struct world *w, struct server *s, uint32_t workers, rs_time_t us, uint32_t seconds,
+                    uint64_t *seed) {
     uint32_t done = 0;
     for (rs_time_t until = w->now + (rs_time_t)seconds * 1000000; w->now < until;) {
         for (rs_ticket_t t; (t = next(w)) != RS_NO_TICKET;) s->line[s->waiting++] = t;
@@ -262,7 +275,7 @@ START_TEST(auto_finds_the_window) {
     uint32_t done = run(&w, &s, workers[_i], 50000, 20, &seed);
     ck_assert_double_ge(done, 0.95 * 20 * 20 * workers[_i]);
     ck_assert_uint_eq(rs_window(w.e), stats(&w).window);
-    ck_assert_uint_le(stats(&w).window, 40);        /* not beyond what the shares allow: 30 / 0.6, with room */
+    ck_assert_uint_le(stats(&w).window, 40); /* not beyond what the shares allow: 30 / 0.6, with room */
     sound(&w);
 
     /* The server becomes another one: from a few fast hands to many slow ones, and back. */

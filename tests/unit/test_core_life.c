@@ -19,11 +19,21 @@ static int make(struct world *w, enum move m, rs_ticket_t t) {
 }
 
 /* The whole table: state x move → may it, and the state after. */
-static const struct { enum rs_state from; int may[MOVES]; enum rs_state to[MOVES]; } table[] = {
+static const struct {
+    enum rs_state from;
+    int may[MOVES];
+    enum rs_state to[MOVES];
+} table[] = {
     { RS_FREE, { 0, 0, 0, 0, 0, 0, 0 }, { RS_FREE, RS_FREE, RS_FREE, RS_FREE, RS_FREE, RS_FREE, RS_FREE } },
-    { RS_QUEUED, { 0, 0, 0, 0, 0, 0, 1 }, { RS_QUEUED, RS_QUEUED, RS_QUEUED, RS_QUEUED, RS_QUEUED, RS_QUEUED, RS_FREE } },
-    { RS_RELEASED, { 1, 1, 1, 0, 1, 1, 0 }, { RS_RELEASED, RS_RELEASED, RS_PARKED, RS_RELEASED, RS_FREE, RS_FREE, RS_RELEASED } },
-    { RS_PARKED, { 1, 1, 0, 1, 1, 1, 0 }, { RS_PARKED, RS_PARKED, RS_PARKED, RS_RELEASED, RS_FREE, RS_FREE, RS_PARKED } },
+    { RS_QUEUED,
+      { 0, 0, 0, 0, 0, 0, 1 },
+      { RS_QUEUED, RS_QUEUED, RS_QUEUED, RS_QUEUED, RS_QUEUED, RS_QUEUED, RS_FREE } },
+    { RS_RELEASED,
+      { 1, 1, 1, 0, 1, 1, 0 },
+      { RS_RELEASED, RS_RELEASED, RS_PARKED, RS_RELEASED, RS_FREE, RS_FREE, RS_RELEASED } },
+    { RS_PARKED,
+      { 1, 1, 0, 1, 1, 1, 0 },
+      { RS_PARKED, RS_PARKED, RS_PARKED, RS_RELEASED, RS_FREE, RS_FREE, RS_PARKED } },
 };
 
 START_TEST(every_move_and_no_other) {
@@ -37,7 +47,8 @@ START_TEST(every_move_and_no_other) {
             if (table[i].from == RS_PARKED) ck_assert(rs_park(w.e, 0, t));
             ck_assert_int_eq(rs_state(w.e, t), table[i].from);
             ck_assert_msg(make(&w, (enum move)m, t) == table[i].may[m], "state %d, move %d", table[i].from, m);
-            ck_assert_msg(rs_state(w.e, t) == table[i].to[m], "state %d, move %d ends in %d", table[i].from, m, rs_state(w.e, t));
+            ck_assert_msg(rs_state(w.e, t) == table[i].to[m], "state %d, move %d ends in %d", table[i].from, m,
+                          rs_state(w.e, t));
             sound(&w);
             close_world(&w);
         }
@@ -58,7 +69,8 @@ START_TEST(a_late_call_does_nothing) {
     ck_assert_int_eq(rs_state(w.e, second), RS_RELEASED);
     ck_assert_uint_eq(rs_class(w.e, first), RS_NO_CLASS);
     ck_assert_uint_eq(rs_tag(w.e, first), 0);
-    const rs_ticket_t nonsense[] = { RS_NO_TICKET, 1, UINT32_MAX, UINT64_MAX, second + 1, second + ((rs_ticket_t)1 << 32) };
+    const rs_ticket_t nonsense[] = { RS_NO_TICKET, 1,          UINT32_MAX,
+                                     UINT64_MAX,   second + 1, second + ((rs_ticket_t)1 << 32) };
     for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++)
         for (int m = 0; m < MOVES; m++) ck_assert_int_eq(make(&w, (enum move)m, nonsense[i]), 0);
     ck_assert_uint_eq(stats(&w).outstanding, 1);
@@ -113,8 +125,8 @@ static uint32_t crowd(struct world *w, uint32_t class, enum rs_refusal *why) {
 }
 
 /*
- * A crowd of one class, people not there: half of 100 places is kept by weight, 30, 15 and 5; the crowd takes its 5 and the 50 that are
- * for whoever comes.  Then people come, and have theirs.
+ * A crowd of one class, people not there: half of 100 places is kept by weight, 30, 15 and 5; the crowd takes its 5 and
+ * the 50 that are for whoever comes.  Then people come, and have theirs.
  */
 START_TEST(one_class_cannot_fill_the_queue) {
     struct world w;
@@ -155,7 +167,7 @@ START_TEST(places_of_one_class_and_bounded_ones) {
     close_world(&w);
     open_world(&w, RS_SCHED_DRR, RS_GATE_WINDOW, 1, NULL, 2, 150);
     w.settings.queue_max = 100;
-    w.classes[0].queue_max = 10;        /* the 15 that it does not need of its own are for whoever comes */
+    w.classes[0].queue_max = 10; /* the 15 that it does not need of its own are for whoever comes */
     ck_assert_int_eq(rs_configure(w.e, &w.settings, w.classes, 2, NULL, 0, &text), 0);
     ck_assert_uint_eq(crowd(&w, 1, &why), 90);
     ck_assert_int_eq(why, RS_SHARE_FULL);
@@ -166,8 +178,8 @@ START_TEST(places_of_one_class_and_bounded_ones) {
 END_TEST
 
 /*
- * 10,000 classes and as many places: half a place is kept for each.  A crowd of one takes what is for whoever comes, and one; then each of
- * 4,999 others finds a first place; when those leave theirs, the rest do.
+ * 10,000 classes and as many places: half a place is kept for each.  A crowd of one takes what is for whoever comes,
+ * and one; then each of 4,999 others finds a first place; when those leave theirs, the rest do.
  */
 START_TEST(less_than_a_place_for_each) {
     enum { N = 10000 };
@@ -192,7 +204,10 @@ START_TEST(less_than_a_place_for_each) {
 }
 END_TEST
 
-/* Fewer places than before: nobody is thrown out, who has its own still gets it, and the crowd gets nothing until it is within its part. */
+/*
+ * Fewer places than before: nobody is thrown out, who has its own still gets it, and the crowd gets nothing until it is
+ * within its part.
+ */
 START_TEST(fewer_places_than_wait) {
     struct world w;
     enum rs_refusal why;
@@ -226,7 +241,7 @@ START_TEST(parking_gives_the_slot_and_keeps_the_account) {
     ck_assert_uint_eq(class_stats(&w, 0).parked, 1);
     ck_assert(next(&w) == b);
     ck_assert(rs_progress(w.e, 0, a, 300));
-    ck_assert(rs_resume(w.e, 0, a));   /* one too many */
+    ck_assert(rs_resume(w.e, 0, a)); /* one too many */
     ck_assert_uint_eq(stats(&w).outstanding, 2);
     ck_assert_uint_eq(class_stats(&w, 0).expected, 1700);
     rs_ticket_t c = ask(&w, 0, 1000);
@@ -248,7 +263,8 @@ START_TEST(a_dead_owner_leaves_nothing) {
     struct world w;
     rs_ticket_t t[9];
     open_world(&w, (enum rs_sched)_i, RS_GATE_WINDOW, 6, NULL, 3, 9);
-    for (uint32_t i = 0; i < 9; i++) ck_assert_int_eq(rs_submit(w.e, 0, i % 3, 0, 100 * (i + 1), i % 2 ? 7 : 8, i + 100, &t[i]), RS_OK);
+    for (uint32_t i = 0; i < 9; i++)
+        ck_assert_int_eq(rs_submit(w.e, 0, i % 3, 0, 100 * (i + 1), i % 2 ? 7 : 8, i + 100, &t[i]), RS_OK);
     while (next(&w) != RS_NO_TICKET) {}
     for (uint32_t i = 0; i < 9; i += 4)
         if (rs_state(w.e, t[i]) == RS_RELEASED) ck_assert(rs_park(w.e, 0, t[i]));
@@ -272,7 +288,7 @@ START_TEST(time_never_goes_back) {
     open_world(&w, RS_SCHED_FIFO, RS_GATE_WINDOW, 2, NULL, 1, 4);
     w.now = 1000;
     rs_ticket_t a = ask(&w, 0, 10);
-    ck_assert(rs_pick(w.e, 400, &again) == a);     /* a clock that was set back */
+    ck_assert(rs_pick(w.e, 400, &again) == a); /* a clock that was set back */
     ck_assert_uint_eq(rs_waited(w.e, a), 0);
     w.now = 900;
     rs_ticket_t b = ask(&w, 0, 10);
@@ -286,7 +302,10 @@ START_TEST(time_never_goes_back) {
 }
 END_TEST
 
-/* The account of a DRR class, seen as its balance: estimate at release, length at the header, growth beyond, what came at the end. */
+/*
+ * The account of a DRR class, seen as its balance: estimate at release, length at the header, growth beyond, what came
+ * at the end.
+ */
 START_TEST(the_account_follows_what_is_known) {
     struct world w;
     open_world(&w, RS_SCHED_DRR, RS_GATE_NONE, 0, NULL, 1, 4);
@@ -298,12 +317,12 @@ START_TEST(the_account_follows_what_is_known) {
     ck_assert_uint_eq(class_stats(&w, 0).expected, 4000);
     ck_assert(rs_progress(w.e, 0, a, 3000));
     ck_assert_int_eq(class_stats(&w, 0).balance - released, 6000);
-    ck_assert(rs_progress(w.e, 0, a, 3000));       /* the header lied */
+    ck_assert(rs_progress(w.e, 0, a, 3000)); /* the header lied */
     ck_assert_int_eq(class_stats(&w, 0).balance - released, 4000);
     ck_assert_uint_eq(class_stats(&w, 0).expected, 0);
     ck_assert(rs_header(w.e, 0, a, 8000));
     ck_assert_int_eq(class_stats(&w, 0).balance - released, 2000);
-    rs_ticket_t keep = ask(&w, 0, 1);              /* or the class would go idle and lose its credit */
+    rs_ticket_t keep = ask(&w, 0, 1); /* or the class would go idle and lose its credit */
     ck_assert(rs_finish(w.e, 0, a));
     ck_assert_int_eq(class_stats(&w, 0).balance - released, 4000);
     ck_assert_uint_eq(class_stats(&w, 0).mean, 6000);
@@ -313,7 +332,9 @@ START_TEST(the_account_follows_what_is_known) {
 }
 END_TEST
 
-/* All of a gigabyte is made, and stands in buffers: the class pays as for a release, and what goes beyond as it goes. */
+/*
+ * All of a gigabyte is made, and stands in buffers: the class pays as for a release, and what goes beyond as it goes.
+ */
 START_TEST(what_is_handed_over_is_charged_as_it_goes) {
     struct world w;
     open_world(&w, (enum rs_sched)_i, RS_GATE_WINDOW, 2, NULL, 2, 8);
@@ -357,7 +378,7 @@ START_TEST(an_unknown_size_is_the_mean_of_the_class) {
     rs_ticket_t t = ask(&w, 0, 0);
     ck_assert(next(&w) == t);
     ck_assert_uint_eq(class_stats(&w, 0).expected, 5000);
-    rs_ticket_t u = ask(&w, 1, 0);                 /* of this class nothing is known yet */
+    rs_ticket_t u = ask(&w, 1, 0); /* of this class nothing is known yet */
     ck_assert(next(&w) == u);
     ck_assert_uint_eq(class_stats(&w, 1).expected, 5000);
     ck_assert(rs_abort(w.e, 0, u));
@@ -392,9 +413,9 @@ START_TEST(charge_counts_for_a_class_without_a_ticket) {
     open_world(&w, RS_SCHED_RFQ, RS_GATE_WINDOW, 1, NULL, 2, 8);
     for (int i = 0; i < 3; i++) ask(&w, 0, 1000), ask(&w, 1, 1000);
     rs_charge(w.e, 0, 0, 0, 5000);
-    rs_charge(w.e, 0, 9, 0, 5000);     /* no such class: nothing happens */
+    rs_charge(w.e, 0, 9, 0, 5000); /* no such class: nothing happens */
     uint32_t of_0 = 0;
-    for (int i = 0; i < 4; i++) {       /* its first request pays for three more */
+    for (int i = 0; i < 4; i++) { /* its first request pays for three more */
         rs_ticket_t t = next(&w);
         of_0 += rs_class(w.e, t) == 0;
         serve(&w, t, 1000);
@@ -448,7 +469,8 @@ START_TEST(attach_and_create_say_what_is_wrong) {
     ck_assert_ptr_null(rs_attach(w.memory, w.size, &w.cap, &why));
     ck_assert_ptr_nonnull(strstr(why, "magic"));
 
-    static const struct rs_capacity bad[] = { { 0, 1, 1 }, { 65537, 1, 1 }, { 1, 0, 1 }, { 1, 16777217, 1 }, { 1, 1, 0 }, { 1, 1, 65 } };
+    static const struct rs_capacity bad[] = { { 0, 1, 1 },        { 65537, 1, 1 }, { 1, 0, 1 },
+                                              { 1, 16777217, 1 }, { 1, 1, 0 },     { 1, 1, 65 } };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         ck_assert_uint_eq(rs_size(&bad[i]), 0);
         ck_assert_ptr_null(rs_create(w.memory, w.size, &bad[i], &w.settings, w.classes, 1, 0, &why));

@@ -84,7 +84,8 @@ START_TEST(all_is_made_anew_from_the_tickets) {
         for (uint32_t c = 0; c < CLASSES; c++)
             for (uint32_t t = rs_flow(w.e, rs_outlet(w.e, 0), c)->first; t != RS_NIL; t = rs_row(w.e, t)->next) {
                 waiting[c][n[c]++] = rs_row_ticket(rs_row(w.e, t));
-                ck_assert(rs_row(w.e, t)->prev == RS_NIL || rs_row(w.e, rs_row(w.e, t)->prev)->seq < rs_row(w.e, t)->seq);
+                ck_assert(rs_row(w.e, t)->prev == RS_NIL ||
+                          rs_row(w.e, rs_row(w.e, t)->prev)->seq < rs_row(w.e, t)->seq);
             }
         for (uint32_t c = 0; c < CLASSES; c++)
             for (uint32_t i = 0; i < n[c]; i++) {
@@ -123,7 +124,7 @@ START_TEST(right_accounts_survive_a_rebuild) {
         serve(&w, u, 1000);
         ask(&w, c, 1000);
     }
-    ck_assert_int_ge(lead, 15);         /* 19, and a round is 4 of each */
+    ck_assert_int_ge(lead, 15); /* 19, and a round is 4 of each */
     ck_assert_int_le(lead, 23);
     close_world(&w);
 }
@@ -140,7 +141,7 @@ START_TEST(classes_come_go_and_change) {
     ck_assert_uint_eq(number[0], 0);
     ck_assert_uint_eq(number[1], 1);
     rs_ticket_t a = ask(&w, 0, 100), b = ask(&w, 1, 100), c = ask(&w, 1, 100);
-    ck_assert_uint_eq(class_stats(&w, 2).retired, 1);   /* it was there before, and is empty */
+    ck_assert_uint_eq(class_stats(&w, 2).retired, 1); /* it was there before, and is empty */
 
     /* c0 goes, c1 changes its weight, two new ones come; c0 still has somebody and keeps its place. */
     struct rs_class_settings two[3] = { one[1], one[1], one[1] };
@@ -154,7 +155,7 @@ START_TEST(classes_come_go_and_change) {
     ck_assert_uint_eq(class_stats(&w, 1).settings.weight, 50);
     ck_assert_uint_eq(class_stats(&w, 0).retired, 1);
     ck_assert_uint_eq(class_stats(&w, 2).counts.submitted, 0);
-    ck_assert_int_eq(rs_submit(w.e, 0, 0, 0, 100, 1, 0, &t), RS_OK);    /* a retired class goes on */
+    ck_assert_int_eq(rs_submit(w.e, 0, 0, 0, 100, 1, 0, &t), RS_OK); /* a retired class goes on */
     sound(&w);
 
     /* No place for one more as long as c0 has requests. */
@@ -172,7 +173,7 @@ START_TEST(classes_come_go_and_change) {
     ck_assert_uint_eq(number[3], 0);
     ck_assert_str_eq(class_stats(&w, 0).settings.name, "newest");
     ck_assert_uint_eq(class_stats(&w, 0).counts.done, 0);
-    ck_assert_uint_eq(stats(&w).counts.done, 4);        /* what the old c0 did still counts in the whole */
+    ck_assert_uint_eq(stats(&w).counts.done, 4); /* what the old c0 did still counts in the whole */
     sound(&w);
     close_world(&w);
 }
@@ -183,10 +184,16 @@ START_TEST(bad_configurations_change_nothing) {
     const char *why;
     open_world(&w, RS_SCHED_DRR, RS_GATE_WINDOW, 1, NULL, 3, 8);
     void *before = malloc(w.size);
-    static const struct { const char *word; int n; uint32_t weight, level; const char *name; int order; } bad[] = {
-        { "at least one", 0, 1, 0, "x", 0 },   { "weight", 2, 0, 0, "x", 0 },        { "weight", 2, 1000001, 0, "x", 0 },
-        { "level", 2, 1, 65536, "x", 0 },      { "same name", 2, 1, 0, "c0", 0 },    { "no name", 2, 1, 0, "", 0 },
-        { "order", 2, 1, 0, "x", 2 },          { "more classes", 4, 1, 0, "x", 0 },
+    static const struct {
+        const char *word;
+        int n;
+        uint32_t weight, level;
+        const char *name;
+        int order;
+    } bad[] = {
+        { "at least one", 0, 1, 0, "x", 0 }, { "weight", 2, 0, 0, "x", 0 },       { "weight", 2, 1000001, 0, "x", 0 },
+        { "level", 2, 1, 65536, "x", 0 },    { "same name", 2, 1, 0, "c0", 0 },   { "no name", 2, 1, 0, "", 0 },
+        { "order", 2, 1, 0, "x", 2 },        { "more classes", 4, 1, 0, "x", 0 },
     };
     struct rs_stats was = stats(&w);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -207,7 +214,7 @@ START_TEST(bad_configurations_change_nothing) {
         const struct rs_setting_info *row = &rs_settings_table[i];
         struct rs_settings s = w.settings;
         uint64_t value = row->most + 1;
-        if (row->most == UINT32_MAX) continue;          /* any value of the field is good */
+        if (row->most == UINT32_MAX) continue; /* any value of the field is good */
         memcpy((char *)&s + row->offset, &value, row->width);
         ck_assert_int_eq(rs_configure(w.e, &s, w.classes, 3, NULL, 0, &why), -1);
         ck_assert_msg(strstr(why, row->name), "%s, not: %s", row->name, why);
@@ -291,11 +298,12 @@ START_TEST(what_was_written_over_is_not_rebuilt_from) {
     struct rs_journal_row row = { .settings = w.classes[0], .act = RS_ACT_KEEP };
     ck_assert_ptr_null(rs_rebuild(w.e, 0));
 
-#define REFUSED(change, word) do { \
-        change; \
-        const char *why = rs_rebuild(w.e, 0); \
-        ck_assert_msg(why && strstr(why, word), "%s", why ? why : "taken"); \
-        *w.e = was; \
+#define REFUSED(change, word)                                                                                          \
+    do {                                                                                                               \
+        change;                                                                                                        \
+        const char *why = rs_rebuild(w.e, 0);                                                                          \
+        ck_assert_msg(why &&strstr(why, word), "%s", why ? why : "taken");                                             \
+        *w.e = was;                                                                                                    \
     } while (0)
     REFUSED(w.e->capacity.tickets = 0, "capacity");
     REFUSED(w.e->capacity.tickets++, "parts");
@@ -319,7 +327,7 @@ START_TEST(what_was_written_over_is_not_rebuilt_from) {
 #undef REFUSED
     *rs_journal(w.e, 1) = row;
     w.e->classes = 2;
-    rs_class_row(w.e, 2)->settings.level = UINT32_MAX;     /* of no class in force, but of one of the journal's */
+    rs_class_row(w.e, 2)->settings.level = UINT32_MAX; /* of no class in force, but of one of the journal's */
     ck_assert_ptr_nonnull(strstr(rs_rebuild(w.e, 0), "level"));
     rs_class_row(w.e, 2)->settings.level = 0;
     *w.e = was;
@@ -338,7 +346,11 @@ static void live_for_ever(struct world *w, uint64_t seed) {
         w->now += draw(&seed) % 1000;
         switch (draw(&seed) % 12) {
         default: rs_submit(w->e, w->now, (uint32_t)(draw(&seed) % CLASSES), 0, draw(&seed) % 100000, 1, 0, &t); break;
-        case 0: case 1: case 2: case 3: case 4:
+        case 0:
+        case 1:
+        case 2:
+        case 3:
+        case 4:
             t = rs_pick(w->e, w->now, &again);
             rs_progress(w->e, w->now, t, draw(&seed) % 100000);
             if (draw(&seed) % 4) rs_finish(w->e, w->now, t);
@@ -351,14 +363,18 @@ static void live_for_ever(struct world *w, uint64_t seed) {
             if (draw(&seed) % 50) break;
             w->settings.sched = (uint32_t)(draw(&seed) % RS_SCHED_COUNT);
             w->settings.gate = (uint32_t)(draw(&seed) % RS_GATE_COUNT);
-            for (uint32_t c = 0; c < CLASSES; c++) w->classes[c].order = draw(&seed) % 2 ? RS_ORDER_SHORTEST : RS_ORDER_FIFO;
+            for (uint32_t c = 0; c < CLASSES; c++)
+                w->classes[c].order = draw(&seed) % 2 ? RS_ORDER_SHORTEST : RS_ORDER_FIFO;
             rs_configure(w->e, &w->settings, w->classes, w->n, NULL, w->now, &why);
             break;
         }
     }
 }
 
-/* A process that works on shared memory is killed wherever it is.  How far it came is chance; what must hold afterwards is not. */
+/*
+ * A process that works on shared memory is killed wherever it is.  How far it came is chance; what must hold afterwards
+ * is not.
+ */
 START_TEST(killed_anywhere_the_block_can_be_made_whole) {
     struct world w;
     const char *why = "";
@@ -374,7 +390,7 @@ START_TEST(killed_anywhere_the_block_can_be_made_whole) {
         if (child == 0) live_for_ever(&w, seed + (uint64_t)i * 101);
         uint64_t before = submitted;
         int status = 0, ended = 0;
-        while (submitted < before + 50 + draw(&seed) % 2000 && !ended) {    /* let it work a little */
+        while (submitted < before + 50 + draw(&seed) % 2000 && !ended) { /* let it work a little */
             submitted = stats(&w).counts.submitted;
             ended = waitpid(child, &status, WNOHANG) == child;
         }
@@ -404,12 +420,13 @@ START_TEST(check_names_what_is_wrong) {
     for (uint32_t i = 0; i < 20; i++) ask(&w, i % 3, 1000);
     for (int i = 0; i < 4; i++) next(&w);
     sound(&w);
-#define DAMAGE(what, to) do { \
-        __typeof__(what) was = (what); \
-        what = to; \
-        ck_assert_msg(rs_check(w.e) != NULL, "not seen: " #what " = " #to); \
-        what = was; \
-        sound(&w); \
+#define DAMAGE(what, to)                                                                                               \
+    do {                                                                                                               \
+        __typeof__(what) was = (what);                                                                                 \
+        what = to;                                                                                                     \
+        ck_assert_msg(rs_check(w.e) != NULL, "not seen: " #what " = " #to);                                            \
+        what = was;                                                                                                    \
+        sound(&w);                                                                                                     \
     } while (0)
     struct rs_outlet *o = rs_outlet(w.e, 0);
     struct rs_flow *f = rs_flow(w.e, o, 1);

@@ -8,7 +8,7 @@
 
 static uint64_t turns(const struct world *w) { return rs_outlet(w->e, 0)->turns; }
 
-/* ---- in order ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- in order ---------------------------------------------------------------------------------------------------- */
 
 START_TEST(fifo_goes_by_arrival) {
     struct world w;
@@ -27,8 +27,8 @@ START_TEST(levels_go_lowest_first) {
     struct world w;
     const char *why = "";
     open_world(&w, RS_SCHED_LEVELS, RS_GATE_NONE, 0, NULL, 3, 16);
-    w.classes[0].level = 65535;     /* first Interests */
-    w.classes[1].level = 3;         /* subsequent ones, of two kinds */
+    w.classes[0].level = 65535; /* first Interests */
+    w.classes[1].level = 3;     /* subsequent ones, of two kinds */
     w.classes[2].level = 3;
     ck_assert_int_eq(rs_configure(w.e, &w.settings, w.classes, 3, NULL, 0, &why), 0);
     static const uint32_t come[] = { 0, 1, 2, 0, 2, 1 }, go[] = { 1, 2, 2, 1, 0, 0 };
@@ -41,7 +41,7 @@ START_TEST(levels_go_lowest_first) {
 }
 END_TEST
 
-/* ---- shortest ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- shortest ---------------------------------------------------------------------------------------------------- */
 
 START_TEST(shortest_goes_by_size_and_age) {
     struct world w;
@@ -50,7 +50,10 @@ START_TEST(shortest_goes_by_size_and_age) {
     w.now = 1000;
     ck_assert(next(&w) == small);
     ck_assert(next(&w) == mid);
-    /* 1,000 bytes that waited 1 ms go before 100,000 that waited less than 100 times as long, and after them when it was longer */
+    /*
+     * 1,000 bytes that waited 1 ms go before 100,000 that waited less than 100 times as long, and after them when it
+     * was longer
+     */
     w.now = 97000;
     small = ask(&w, 1, 1000);
     w.now = 98000;
@@ -80,7 +83,7 @@ START_TEST(a_class_may_go_shortest_first_with_a_bound) {
     ck_assert(next(&w) == small);
     w.now = 100001;
     small = ask(&w, 0, 100);
-    ck_assert(next(&w) == big);         /* waited longer than its bound, and is the oldest */
+    ck_assert(next(&w) == big); /* waited longer than its bound, and is the oldest */
     ck_assert(next(&w) == mid);
     ck_assert(next(&w) == small);
     sound(&w);
@@ -88,7 +91,7 @@ START_TEST(a_class_may_go_shortest_first_with_a_bound) {
 }
 END_TEST
 
-/* ---- DRR ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- DRR --------------------------------------------------------------------------------------------------------- */
 
 START_TEST(drr_shares_6_3_1_in_every_stretch) {
     struct world w;
@@ -97,7 +100,9 @@ START_TEST(drr_shares_6_3_1_in_every_stretch) {
     uint64_t size = sizes[_i], served[3] = { 0 };
     for (uint32_t c = 0; c < 3; c++)
         for (int i = 0; i < 5; i++) ask(&w, c, size);
-    /* A class may be ahead or behind by what the heaviest earns in a round, 8 x 6/10 mean responses, and by one more. */
+    /*
+     * A class may be ahead or behind by what the heaviest earns in a round, 8 x 6/10 mean responses, and by one more.
+     */
     for (int i = 0; i < 2000; i++) {
         rs_ticket_t t = next(&w);
         uint32_t c = rs_class(w.e, t);
@@ -114,21 +119,25 @@ START_TEST(drr_shares_6_3_1_in_every_stretch) {
 }
 END_TEST
 
-/* 10,000 classes of any weights whose next response needs up to a million rounds: work is bounded by releases, not by rounds. */
+/*
+ * 10,000 classes of any weights whose next response needs up to a million rounds: work is bounded by releases, not by
+ * rounds.
+ */
 START_TEST(drr_does_not_spin) {
     struct world w;
     enum { CLASSES = 2000, RELEASES = 20000 };
     uint64_t seed = 99;
     static uint32_t weights[CLASSES];
     for (int i = 0; i < CLASSES; i++) weights[i] = i ? 1 + (uint32_t)(draw(&seed) % 1000) : 1000000;
-    open_world(&w, RS_SCHED_DRR, RS_GATE_WINDOW, 1, weights, CLASSES, 4 * CLASSES);      /* half of the places are for class 0, by weight */
+    /* half of the places are for class 0, by weight */
+    open_world(&w, RS_SCHED_DRR, RS_GATE_WINDOW, 1, weights, CLASSES, 4 * CLASSES);
     for (uint32_t c = 1; c < CLASSES; c++) ask(&w, c, c % 2 ? RS_BYTES_MAX : 1 + draw(&seed) % 1000000);
     uint64_t before = turns(&w);
     for (int i = 0; i < RELEASES; i++) {
         rs_ticket_t t = next(&w);
         uint32_t c = rs_class(w.e, t);
         ck_assert(rs_cancel(w.e, 0, t) == 0);
-        serve(&w, t, 1000);            /* the estimate was wrong, and is refunded */
+        serve(&w, t, 1000); /* the estimate was wrong, and is refunded */
         ask(&w, c, c % 2 ? RS_BYTES_MAX : 1 + draw(&seed) % 1000000);
     }
     /* One turn to wake, one to look and serve, one to look again; and every class once at the beginning. */
@@ -159,7 +168,10 @@ START_TEST(drr_a_pause_earns_nothing) {
 }
 END_TEST
 
-/* Responses of 1,000 bytes, n of them, while classes 0 and 1 always wait: how many more class 1 has of them than class 0. */
+/*
+ * Responses of 1,000 bytes, n of them, while classes 0 and 1 always wait: how many more class 1 has of them than class
+ * 0.
+ */
 static int lead_of_1(struct world *w, int n) {
     int lead = 0;
     for (int i = 0; i < 10; i++) ask(w, 0, 1000), ask(w, 1, 1000);
@@ -174,8 +186,8 @@ static int lead_of_1(struct world *w, int n) {
 }
 
 /*
- * A response that was to have 1,000 bytes had 1 MB; then the bound of debts becomes another; the class pauses; it owes that still, or what the
- * bound leaves of it, and pays it all, though not at one time.
+ * A response that was to have 1,000 bytes had 1 MB; then the bound of debts becomes another; the class pauses; it owes
+ * that still, or what the bound leaves of it, and pays it all, though not at one time.
  */
 static int owed(enum rs_sched sched, uint64_t debt_max, uint64_t debt_max_then) {
     struct world w;
@@ -195,8 +207,14 @@ static int owed(enum rs_sched sched, uint64_t debt_max, uint64_t debt_max_then) 
 }
 
 START_TEST(a_debt_stays_and_is_bounded) {
-    static const struct { uint64_t first, then; int least, most; } rows[] = {
-        { 0, 0, 990, 1010 }, { 50000, 50000, 45, 55 }, { 0, 50000, 45, 55 }, { 50000, 0, 45, 55 },
+    static const struct {
+        uint64_t first, then;
+        int least, most;
+    } rows[] = {
+        { 0, 0, 990, 1010 },
+        { 50000, 50000, 45, 55 },
+        { 0, 50000, 45, 55 },
+        { 50000, 0, 45, 55 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int n = owed((enum rs_sched)_i, rows[i].first, rows[i].then);
@@ -206,7 +224,7 @@ START_TEST(a_debt_stays_and_is_bounded) {
 }
 END_TEST
 
-/* ---- what is large ------------------------------------------------------------------------------------------------------------------ */
+/* ---- what is large ----------------------------------------------------------------------------------------------- */
 
 #define GIANT ((uint64_t)1 << 30)
 
@@ -221,8 +239,8 @@ static int goes_after(struct world *w, rs_ticket_t t) {
 }
 
 /*
- * `Range: bytes=0-0` of a file that is known to have a gigabyte: the class does not save up a gigabyte first, but 64 KB and eight mean
- * responses (8 KB): 73 requests of the other class, and one round of it.
+ * `Range: bytes=0-0` of a file that is known to have a gigabyte: the class does not save up a gigabyte first, but 64 KB
+ * and eight mean responses (8 KB): 73 requests of the other class, and one round of it.
  */
 START_TEST(a_giant_that_is_expected_blocks_nobody) {
     struct world w;
@@ -240,9 +258,10 @@ START_TEST(a_giant_that_is_expected_blocks_nobody) {
 END_TEST
 
 /*
- * A download that never ends, faster than all else together: its class keeps a quarter of its share for its other requests, and not more than
- * all of it.  Of 2,000 responses of 1,000 bytes a class with half of the weight is due 1,000; in debt it has one for four of the other: 400.
- * Tolerance: a round is 4 responses of each, and what was saved for the first costs 73.
+ * A download that never ends, faster than all else together: its class keeps a quarter of its share for its other
+ * requests, and not more than all of it.  Of 2,000 responses of 1,000 bytes a class with half of the weight is due
+ * 1,000; in debt it has one for four of the other: 400.  Tolerance: a round is 4 responses of each, and what was saved
+ * for the first costs 73.
  */
 START_TEST(a_giant_that_comes_does_not_silence_its_class) {
     struct world w;
@@ -267,7 +286,10 @@ START_TEST(a_giant_that_comes_does_not_silence_its_class) {
 }
 END_TEST
 
-/* Bytes that come late are charged in full: 10 KB each, expected as 300 bytes (an If-None-Match that does not match), and shares are even. */
+/*
+ * Bytes that come late are charged in full: 10 KB each, expected as 300 bytes (an If-None-Match that does not match),
+ * and shares are even.
+ */
 START_TEST(what_is_expected_small_is_charged_all_the_same) {
     struct world w;
     uint64_t bytes[2] = { 0 };
@@ -307,7 +329,10 @@ START_TEST(one_giant_does_not_make_the_mean) {
 }
 END_TEST
 
-/* A class that had a giant outstanding while alone brings in no more than what it was charged: the other, long idle, gets no credit for it. */
+/*
+ * A class that had a giant outstanding while alone brings in no more than what it was charged: the other, long idle,
+ * gets no credit for it.
+ */
 START_TEST(rfq_a_giant_outstanding_gives_nobody_credit) {
     struct world w;
     open_world(&w, RS_SCHED_RFQ, RS_GATE_WINDOW, 2, NULL, 2, 64);
@@ -318,14 +343,15 @@ START_TEST(rfq_a_giant_outstanding_gives_nobody_credit) {
     for (int i = 0; i < 10; i++) ask(&w, 0, 10000);
     for (int i = 0; i < 10; i++) ask(&w, 1, 10000);
     int before = 0;
-    for (rs_ticket_t t; rs_class(w.e, t = next(&w)) == 1 && before < 1000; before++) serve(&w, t, 10000), ask(&w, 1, 10000);
+    for (rs_ticket_t t; rs_class(w.e, t = next(&w)) == 1 && before < 1000; before++)
+        serve(&w, t, 10000), ask(&w, 1, 10000);
     ck_assert_int_le(before, (65536 + 8 * 10000) / 10000 + 2);
     sound(&w);
     close_world(&w);
 }
 END_TEST
 
-/* ---- RFQ ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- RFQ --------------------------------------------------------------------------------------------------------- */
 
 /* Access-gateway paper 3.4.1, Fig. 4: weights 4:2:1, Wmax 3.  A, B, C, D are classes 0 to 3. */
 START_TEST(rfq_figure_4) {
@@ -340,11 +366,11 @@ START_TEST(rfq_figure_4) {
     for (uint32_t c = 0; c < 3; c++)
         for (int i = 0; i < 3; i++) ask(&w, c, 20);
     ck_assert(next(&w) == RS_NO_TICKET);
-    serve(&w, one[0], 20);                              /* ACC_A = 20/4 */
+    serve(&w, one[0], 20); /* ACC_A = 20/4 */
     rs_ticket_t second = next(&w);
-    ck_assert_uint_ne(rs_class(w.e, second), 0);        /* B or C: both have 0 */
+    ck_assert_uint_ne(rs_class(w.e, second), 0); /* B or C: both have 0 */
     ck_assert(next(&w) == RS_NO_TICKET);
-    serve(&w, one[1], 20);                              /* ACC_B = 20/2 */
+    serve(&w, one[1], 20); /* ACC_B = 20/2 */
     ck_assert_uint_eq(next_class(&w), 2);
     ck_assert_int_eq(class_stats(&w, 0).balance, -20);
     ck_assert_int_eq(class_stats(&w, 1).balance, -20);
@@ -360,17 +386,17 @@ START_TEST(rfq_figure_5) {
     open_world(&w, RS_SCHED_RFQ_PAPER, RS_GATE_WINDOW, 1, (const uint32_t[]){ 4, 2, 1, 1 }, 4, 32);
     rs_ticket_t b1 = ask(&w, 1, 1);
     ck_assert(next(&w) == b1);
-    ck_assert(rs_header(w.e, 0, b1, 0));                /* its account is as if it were not there yet */
+    ck_assert(rs_header(w.e, 0, b1, 0)); /* its account is as if it were not there yet */
     for (uint32_t c = 0; c < 3; c++)
         for (int i = 0; i < 3; i++) ask(&w, c, 1);
     rs_charge(w.e, 0, 0, 0, 20);
     rs_charge(w.e, 0, 1, 0, 20);
     rs_charge(w.e, 0, 2, 0, 10);
     rs_ticket_t d1 = ask(&w, 3, 1);
-    rs_charge(w.e, 0, 0, 0, 2);                         /* ACC_A = 5.5: or A and D were equal */
+    rs_charge(w.e, 0, 0, 0, 2); /* ACC_A = 5.5: or A and D were equal */
     serve(&w, b1, 10);
     ck_assert(next(&w) == d1);
-    serve(&w, d1, 1);                                   /* ACC_D = 6: it was 5, not 0 */
+    serve(&w, d1, 1); /* ACC_D = 6: it was 5, not 0 */
     ask(&w, 3, 1);
     ck_assert_uint_eq(next_class(&w), 0);
     sound(&w);
@@ -379,8 +405,9 @@ START_TEST(rfq_figure_5) {
 END_TEST
 
 /*
- * The same for both disciplines, with counters that responses have made (what no ticket explains is a debt in the amended one): D begins at
- * 5, as A has, and not at 0: of A's and D's first requests, 1 byte each, either may go, and then A's second before D's.
+ * The same for both disciplines, with counters that responses have made (what no ticket explains is a debt in the
+ * amended one): D begins at 5, as A has, and not at 0: of A's and D's first requests, 1 byte each, either may go, and
+ * then A's second before D's.
  */
 START_TEST(rfq_figure_5_by_responses) {
     struct world w;
@@ -425,7 +452,10 @@ START_TEST(rfq_reviving_forgives_no_debt) {
 }
 END_TEST
 
-/* What a class has outstanding when another revives comes as part of its share: 20,000 bytes, as many as 20 requests of the other. */
+/*
+ * What a class has outstanding when another revives comes as part of its share: 20,000 bytes, as many as 20 requests of
+ * the other.
+ */
 START_TEST(rfq_reviving_sees_what_is_outstanding) {
     struct world w;
     open_world(&w, RS_SCHED_RFQ, RS_GATE_WINDOW, 3, NULL, 2, 64);
@@ -464,7 +494,10 @@ START_TEST(rfq_using_what_is_idle_is_no_debt) {
 }
 END_TEST
 
-/* The paper's order lets the class with the smallest counter take every slot before a byte has arrived; the amended one does not. */
+/*
+ * The paper's order lets the class with the smallest counter take every slot before a byte has arrived; the amended one
+ * does not.
+ */
 START_TEST(rfq_amended_does_not_give_all_slots_to_one) {
     struct world w;
     uint32_t of[3] = { 0 };
@@ -502,12 +535,12 @@ START_TEST(rfq_counters_are_rebased) {
 }
 END_TEST
 
-/* ---- all that share by weight ------------------------------------------------------------------------------------------------------- */
+/* ---- all that share by weight ------------------------------------------------------------------------------------ */
 
 /*
- * Bytes go 6:3:1 although estimates are wrong by a factor of up to ten either way, since they are corrected.  The tolerance: what is
- * outstanding or within a round at the end, under 20 responses of 13 KB on average, of 20,000: 0.1 %; 1 % leaves room for the tail of
- * sizes.
+ * Bytes go 6:3:1 although estimates are wrong by a factor of up to ten either way, since they are corrected.  The
+ * tolerance: what is outstanding or within a round at the end, under 20 responses of 13 KB on average, of 20,000: 0.1
+ * %; 1 % leaves room for the tail of sizes.
  */
 START_TEST(shares_hold_with_wrong_estimates) {
     struct world w;

@@ -9,9 +9,9 @@
 
 struct soak {
     struct world w;
-    rs_ticket_t  held[TICKETS];
-    uint64_t     seed;
-    uint32_t     n;
+    rs_ticket_t held[TICKETS];
+    uint64_t seed;
+    uint32_t n;
 };
 
 static uint32_t below(struct soak *k, uint32_t n) { return (uint32_t)(draw(&k->seed) % n); }
@@ -46,7 +46,8 @@ static void reconfigure(struct soak *k) {
     }
     uint32_t waiting = stats(&k->w).queued;
     if (rs_configure(k->w.e, &s, k->w.classes, n, number, k->w.now, &why) == 0) {
-        for (uint32_t i = 0; i < n; i++) ck_assert_str_eq(class_stats(&k->w, number[i]).settings.name, k->w.classes[i].name);
+        for (uint32_t i = 0; i < n; i++)
+            ck_assert_str_eq(class_stats(&k->w, number[i]).settings.name, k->w.classes[i].name);
     } else {
         ck_assert_str_eq(why, "no place is left for a new class: those of retired classes still have requests");
     }
@@ -61,16 +62,35 @@ static void step(struct soak *k) {
     switch (below(k, 40)) {
     default:
         if (k->n == TICKETS) break;
-        if (rs_submit(e, k->w.now, below(k, CLASSES), below(k, OUTLETS), any_size(k), below(k, 5), 0, &t) == RS_OK) k->held[k->n++] = t;
+        if (rs_submit(e, k->w.now, below(k, CLASSES), below(k, OUTLETS), any_size(k), below(k, 5), 0, &t) == RS_OK)
+            k->held[k->n++] = t;
         break;
-    case 10: case 11: case 12: case 13: case 14: case 15: case 16: case 17:
+    case 10:
+    case 11:
+    case 12:
+    case 13:
+    case 14:
+    case 15:
+    case 16:
+    case 17:
         while ((t = rs_pick(e, k->w.now, &again)) != RS_NO_TICKET) ck_assert_int_eq(rs_state(e, t), RS_RELEASED);
         break;
-    case 18: case 19: rs_header(e, k->w.now, t, any_size(k)); break;
-    case 20: case 21: case 22: case 23: rs_progress(e, k->w.now, t, draw(&k->seed) >> (24 + below(k, 40))); break;
+    case 18:
+    case 19: rs_header(e, k->w.now, t, any_size(k)); break;
+    case 20:
+    case 21:
+    case 22:
+    case 23: rs_progress(e, k->w.now, t, draw(&k->seed) >> (24 + below(k, 40))); break;
     case 24: rs_park(e, k->w.now, t); break;
     case 25: rs_resume(e, k->w.now, t); break;
-    case 26: case 27: case 28: case 29: case 30: case 31: case 32: case 33: rs_finish(e, k->w.now, t); break;
+    case 26:
+    case 27:
+    case 28:
+    case 29:
+    case 30:
+    case 31:
+    case 32:
+    case 33: rs_finish(e, k->w.now, t); break;
     case 34: rs_abort(e, k->w.now, t); break;
     case 35: rs_cancel(e, k->w.now, t); break;
     case 36: rs_charge(e, k->w.now, below(k, CLASSES), below(k, OUTLETS), below(k, 100000)); break;
@@ -88,7 +108,8 @@ static void step(struct soak *k) {
 
 START_TEST(any_moves_keep_every_invariant) {
     struct soak k = { .seed = 88172645463325252u + (uint64_t)_i * 7919 };
-    open_world(&k.w, (enum rs_sched)(_i / RS_GATE_COUNT), (enum rs_gate)(_i % RS_GATE_COUNT), 8, NULL, CLASSES, TICKETS);
+    open_world(&k.w, (enum rs_sched)(_i / RS_GATE_COUNT), (enum rs_gate)(_i % RS_GATE_COUNT), 8, NULL, CLASSES,
+               TICKETS);
     const char *why = "";
     k.w.cap.outlets = OUTLETS;
     free(k.w.memory);
@@ -100,8 +121,9 @@ START_TEST(any_moves_keep_every_invariant) {
         step(&k);
         if (i % 7 == 0) {
             const char *broken = rs_check(k.w.e);
-            ck_assert_msg(broken == NULL, "after %u moves, %s with %s: %s", i, rs_sched_name((int)stats(&k.w).settings.sched),
-                          rs_gate_name((int)stats(&k.w).settings.gate), broken ? broken : "");
+            ck_assert_msg(broken == NULL, "after %u moves, %s with %s: %s", i,
+                          rs_sched_name((int)stats(&k.w).settings.sched), rs_gate_name((int)stats(&k.w).settings.gate),
+                          broken ? broken : "");
         }
     }
     forget_dead(&k);

@@ -16,13 +16,14 @@ static struct eeod_marks usual(void) {
 }
 
 /* In pieces of so many bytes, each in memory of its own; what is held back is bounded. */
-static struct cut cut_of(const struct eeod_marks *m, int strip, size_t least, const void *page, size_t n, size_t (*piece)(void *), void *context) {
+static struct cut cut_of(const struct eeod_marks *m, int strip, size_t least, const void *page, size_t n,
+                         size_t (*piece)(void *), void *context) {
     struct cut c;
     struct fast f = { .cut = &c, .page = page };
     struct eeod_blocks b;
     cut_open(&c, n);
     eeod_blocks_begin(&b, m, strip, least, fast_take, &f);
-    for (size_t i = 0; i < n; ) {
+    for (size_t i = 0; i < n;) {
         size_t k = piece(context);
         if (k > n - i) k = n - i;
         fast_feed(&b, &f, i, k);
@@ -36,84 +37,122 @@ static struct cut cut_of(const struct eeod_marks *m, int strip, size_t least, co
 
 static size_t constant(void *n) { return *(size_t *)n; }
 
-/* ---- as they are meant ---------------------------------------------------------------------------------------------------------- */
+/* ---- as they are meant ------------------------------------------------------------------------------------------- */
 
 /* "{C}" and "{U}" in the result say where a block begins, "{|}" that a segment ends. */
 #define ZZ "<{|}!--/EEOD-->"
-static const struct { const char *what, *page; int strip; size_t least; const char *result; } pages[] = {
+static const struct {
+    const char *what, *page;
+    int strip;
+    size_t least;
+    const char *result;
+} pages[] = {
     { "a page without marks", "abc", 0, 0, "{C}abc" },
     { "nothing", "", 0, 0, "" },
     { "one pair", "abc" O "me" Z "def", 0, 0, "{C}abc{U}" O "me{C}" Z "def" },
     { "one pair, stripped", "abc" O "me" Z "def", 1, 0, "{C}abc{U}me{C}def" },
-    { "a page that begins and ends with its own", O "me" Z "abc" O "you" Z, 0, 0, "{U}" O "me{C}" Z "abc{U}" O "you" Z },
+    { "a page that begins and ends with its own", O "me" Z "abc" O "you" Z, 0, 0,
+      "{U}" O "me{C}" Z "abc{U}" O "you" Z },
     { "the same, stripped", O "me" Z "abc" O "you" Z, 1, 0, "{U}me{C}abc{U}you" },
     { "an empty pair", "abc" O Z "def", 0, 0, "{C}abc{U}" O "{C}" Z "def" },
     { "an empty pair, stripped", "abc" O Z "def", 1, 0, "{C}abc{U}{C}def" },
     { "two pairs with nothing between", "a" O "b" Z O "c" Z "d", 0, 0, "{C}a{U}" O "b" ZZ O "c{C}" Z "d" },
     { "nested", "a" O "b" O "c" Z "d" Z "e", 0, 0, "{C}a{U}" O "b" O "c" ZZ "d{C}" Z "e" },
     { "nested, stripped", "a" O "b" O "c" Z "d" Z "e", 1, 0, "{C}a{U}bcd{C}e" },
-    { "a closing mark alone is text, and ends what is cacheable", "a" Z "b" O "c" Z "d", 1, 0, "{C}a<{U}!--/EEOD-->bcd" },
+    { "a closing mark alone is text, and ends what is cacheable", "a" Z "b" O "c" Z "d", 1, 0,
+      "{C}a<{U}!--/EEOD-->bcd" },
     { "a second closing mark is text, too", O "c" Z "d" Z "e", 1, 0, "{U}c{C}d<{U}!--/EEOD-->e" },
     { "a visitor's closing mark: behind the writer's nothing is cacheable", "a" O "b" Z "c" Z "d" O "e" Z "f", 0, 0,
       "{C}a{U}" O "b{C}" Z "c<{U}!--/EEOD-->d" O "e" ZZ "f" },
-    { "a visitor's closing mark in a script", "a" O "<script>b='" Z "secret'</script>" Z "c", 0, 0, "{C}a{U}" O "<script>b='" ZZ "secret'</script>{C}" Z "c" },
-    { "the same, stripped: it is the visitor's text", "a" O "<script>b='" Z "secret'</script>" Z "c", 1, 0, "{C}a{U}<script>b='" ZZ "secret'</script>{C}c" },
+    { "a visitor's closing mark in a script", "a" O "<script>b='" Z "secret'</script>" Z "c", 0, 0,
+      "{C}a{U}" O "<script>b='" ZZ "secret'</script>{C}" Z "c" },
+    { "the same, stripped: it is the visitor's text", "a" O "<script>b='" Z "secret'</script>" Z "c", 1, 0,
+      "{C}a{U}<script>b='" ZZ "secret'</script>{C}c" },
     { "in JSON in a script", O "<SCRIPT type=\"application/json\">{\"n\":\"" Z "\",\"t\":1}</script >" Z "c", 0, 0,
       "{U}" O "<SCRIPT type=\"application/json\">{\"n\":\"" ZZ "\",\"t\":1}</script >{C}" Z "c" },
     { "in a textarea", O "<textarea>" Z "me</textarea>" Z "c", 0, 0, "{U}" O "<textarea>" ZZ "me</textarea>{C}" Z "c" },
     { "in a title", O "<title>" Z "me</titl></title>" Z "c", 0, 0, "{U}" O "<title>" ZZ "me</titl></title>{C}" Z "c" },
     { "in a comment", O "<!-- " Z "me" Z "c", 0, 0, "{U}" O "<!-- " ZZ "me{C}" Z "c" },
     { "in a CDATA section", O "<![CDATA[>" Z "me]]>" Z "c", 0, 0, "{U}" O "<![CDATA[>" ZZ "me]]>{C}" Z "c" },
-    { "in elements that are no longer written", O "<xmp>" Z "</XMP><noembed>" Z "</noembed>" Z "c", 0, 0, "{U}" O "<xmp>" ZZ "</XMP><noembed>" ZZ "</noembed>{C}" Z "c" },
-    { "plaintext has no end", O "<plaintext>" Z "</plaintext>" Z "c", 0, 0, "{U}" O "<plaintext>" ZZ "</plaintext>" ZZ "c" },
+    { "in elements that are no longer written", O "<xmp>" Z "</XMP><noembed>" Z "</noembed>" Z "c", 0, 0,
+      "{U}" O "<xmp>" ZZ "</XMP><noembed>" ZZ "</noembed>{C}" Z "c" },
+    { "plaintext has no end", O "<plaintext>" Z "</plaintext>" Z "c", 0, 0,
+      "{U}" O "<plaintext>" ZZ "</plaintext>" ZZ "c" },
     { "names that begin like others", O "<scrip><styles><t><xmpl><plaintex><plaintexts><noscripting>" Z "c", 0, 0,
       "{U}" O "<scrip><styles><t><xmpl><plaintex><plaintexts><noscripting>{C}" Z "c" },
-    { "in a style sheet", O "<sTyle\n>" Z "</styl e></style x>" Z "c", 0, 0, "{U}" O "<sTyle\n>" ZZ "</styl e></style x>{C}" Z "c" },
-    { "an end tag alone begins no element", O "</script></plaintext>" Z "c", 0, 0, "{U}" O "</script></plaintext>{C}" Z "c" },
+    { "in a style sheet", O "<sTyle\n>" Z "</styl e></style x>" Z "c", 0, 0,
+      "{U}" O "<sTyle\n>" ZZ "</styl e></style x>{C}" Z "c" },
+    { "an end tag alone begins no element", O "</script></plaintext>" Z "c", 0, 0,
+      "{U}" O "</script></plaintext>{C}" Z "c" },
     { "comments that end at once", O "<!--><!---><!----!>-->" Z "c", 0, 0, "{U}" O "<!--><!---><!----!>-->{C}" Z "c" },
     { "in a value", O "<p title=\"" Z "me\">" Z "c", 0, 0, "{U}" O "<p title=\"" ZZ "me\">{C}" Z "c" },
-    { "in a value in single quotes", O "<p a b =\n' >" Z "me' c>" Z "c", 0, 0, "{U}" O "<p a b =\n' >" ZZ "me' c>{C}" Z "c" },
+    { "in a value in single quotes", O "<p a b =\n' >" Z "me' c>" Z "c", 0, 0,
+      "{U}" O "<p a b =\n' >" ZZ "me' c>{C}" Z "c" },
     { "in one without quotes", O "<p a=" Z Z "c", 0, 0, "{U}" O "<p a=" ZZ "{C}" Z "c" },
-    { "in one that has quotes, but does not begin with them", O "<p a=b\"" Z Z "c", 0, 0, "{U}" O "<p a=b\"" ZZ "{C}" Z "c" },
+    { "in one that has quotes, but does not begin with them", O "<p a=b\"" Z Z "c", 0, 0,
+      "{U}" O "<p a=b\"" ZZ "{C}" Z "c" },
     { "in one with a slash before", O "<a href=/" Z "me\">" Z "c", 0, 0, "{U}" O "<a href=/" ZZ "me\">{C}" Z "c" },
-    { "in a value with the other quote", O "<p title=\"it's '" Z "\" lang='\"" Z "'>" Z "c", 0, 0, "{U}" O "<p title=\"it's '" ZZ "\" lang='\"" ZZ "'>{C}" Z "c" },
-    { "in a value with tags", O "<p title='</p><script>" Z "<b c=\"'>" Z "c", 0, 0, "{U}" O "<p title='</p><script>" ZZ "<b c=\"'>{C}" Z "c" },
-    { "in one of two attributes of a name", O "<p id=\"a\" id='" Z "me' id=" Z Z "c", 0, 0, "{U}" O "<p id=\"a\" id='" ZZ "me' id=" ZZ "{C}" Z "c" },
-    { "in values without a blank between", O "<p a=\"\"b='" Z "'/c=\"" Z "\"/>" Z "c", 0, 0, "{U}" O "<p a=\"\"b='" ZZ "'/c=\"" ZZ "\"/>{C}" Z "c" },
-    { "in a long tag", O "<input type=text class=\"field field-of-a-name\" data-that-is-longer-than-others = 'a > b'\n         disabled value='" Z "me'/>" Z "c", 0, 0,
-      "{U}" O "<input type=text class=\"field field-of-a-name\" data-that-is-longer-than-others = 'a > b'\n         disabled value='" ZZ "me'/>{C}" Z "c" },
+    { "in a value with the other quote", O "<p title=\"it's '" Z "\" lang='\"" Z "'>" Z "c", 0, 0,
+      "{U}" O "<p title=\"it's '" ZZ "\" lang='\"" ZZ "'>{C}" Z "c" },
+    { "in a value with tags", O "<p title='</p><script>" Z "<b c=\"'>" Z "c", 0, 0,
+      "{U}" O "<p title='</p><script>" ZZ "<b c=\"'>{C}" Z "c" },
+    { "in one of two attributes of a name", O "<p id=\"a\" id='" Z "me' id=" Z Z "c", 0, 0,
+      "{U}" O "<p id=\"a\" id='" ZZ "me' id=" ZZ "{C}" Z "c" },
+    { "in values without a blank between", O "<p a=\"\"b='" Z "'/c=\"" Z "\"/>" Z "c", 0, 0,
+      "{U}" O "<p a=\"\"b='" ZZ "'/c=\"" ZZ "\"/>{C}" Z "c" },
+    { "in a long tag",
+      O "<input type=text class=\"field field-of-a-name\" data-that-is-longer-than-others = 'a > b'\n         disabled "
+        "value='" Z "me'/>" Z "c",
+      0, 0,
+      "{U}" O "<input type=text class=\"field field-of-a-name\" data-that-is-longer-than-others = 'a > b'\n         "
+      "disabled value='" ZZ "me'/>{C}" Z "c" },
     { "in an attribute's name", O "<p a" Z Z "c", 0, 0, "{U}" O "<p a" ZZ "{C}" Z "c" },
     { "in a tag's name", O "<p" Z Z "c", 0, 0, "{U}" O "<p" ZZ "{C}" Z "c" },
     { "in an end tag", O "</p title='" Z "'>" Z "c", 0, 0, "{U}" O "</p title='" ZZ "'>{C}" Z "c" },
-    { "in the end tag of a script", O "<script src='>'>'</script a=\"" Z "\">" Z "c", 0, 0, "{U}" O "<script src='>'>'</script a=\"" ZZ "\">{C}" Z "c" },
+    { "in the end tag of a script", O "<script src='>'>'</script a=\"" Z "\">" Z "c", 0, 0,
+      "{U}" O "<script src='>'>'</script a=\"" ZZ "\">{C}" Z "c" },
     { "in the start tag of a textarea", O "<textarea title='</textarea>" Z "'>" Z "</textarea>" Z "c", 0, 0,
       "{U}" O "<textarea title='</textarea>" ZZ "'>" ZZ "</textarea>{C}" Z "c" },
-    { "in what HTML takes for a comment", O "<!d '" Z "'<?" Z "'</ a='" Z "'<![CDATA'" Z Z "c", 0, 0, "{U}" O "<!d '" ZZ "'<?" ZZ "'</ a='" ZZ "'<![CDATA'" ZZ "{C}" Z "c" },
-    { "what those begin with", O "</>" Z "a" O "<!>" Z "b" O "<!->" Z "c", 0, 0, "{U}" O "</>{C}" Z "a{U}" O "<!>{C}" Z "b{U}" O "<!->{C}" Z "c" },
-    { "a quote that nothing ends", O "<p title='" Z "c" O "d" Z "\"e>", 0, 0, "{U}" O "<p title='" ZZ "c" O "d" ZZ "\"e>" },
-    { "an opening mark in a value counts", O "<p title='" Z "c" O "d'>" Z Z "e", 0, 0, "{U}" O "<p title='" ZZ "c" O "d'>" ZZ "{C}" Z "e" },
+    { "in what HTML takes for a comment", O "<!d '" Z "'<?" Z "'</ a='" Z "'<![CDATA'" Z Z "c", 0, 0,
+      "{U}" O "<!d '" ZZ "'<?" ZZ "'</ a='" ZZ "'<![CDATA'" ZZ "{C}" Z "c" },
+    { "what those begin with", O "</>" Z "a" O "<!>" Z "b" O "<!->" Z "c", 0, 0,
+      "{U}" O "</>{C}" Z "a{U}" O "<!>{C}" Z "b{U}" O "<!->{C}" Z "c" },
+    { "a quote that nothing ends", O "<p title='" Z "c" O "d" Z "\"e>", 0, 0,
+      "{U}" O "<p title='" ZZ "c" O "d" ZZ "\"e>" },
+    { "an opening mark in a value counts", O "<p title='" Z "c" O "d'>" Z Z "e", 0, 0,
+      "{U}" O "<p title='" ZZ "c" O "d'>" ZZ "{C}" Z "e" },
     { "quotes in text", O "it's a=\"b</p>it's a='" Z "c", 0, 0, "{U}" O "it's a=\"b</p>it's a='{C}" Z "c" },
-    { "quotes that are none", O "<p a\"b =c'd e'=\"f\" x><3 =' <" Z "c", 0, 0, "{U}" O "<p a\"b =c'd e'=\"f\" x><3 =' <{C}" Z "c" },
-    { "quotes in names", O "<p a\"b c'd \"><p' ='><p/='>" Z "c", 0, 0, "{U}" O "<p a\"b c'd \"><p' ='><p/='>{C}" Z "c" },
+    { "quotes that are none", O "<p a\"b =c'd e'=\"f\" x><3 =' <" Z "c", 0, 0,
+      "{U}" O "<p a\"b =c'd e'=\"f\" x><3 =' <{C}" Z "c" },
+    { "quotes in names", O "<p a\"b c'd \"><p' ='><p/='>" Z "c", 0, 0,
+      "{U}" O "<p a\"b c'd \"><p' ='><p/='>{C}" Z "c" },
     { "quotes in a tag's name", O "<p=\"><p='x>" Z "c", 0, 0, "{U}" O "<p=\"><p='x>{C}" Z "c" },
-    { "an equals sign that begins a name", O "<p ='><p / =\"><p a=''=\">" Z "c", 0, 0, "{U}" O "<p ='><p / =\"><p a=''=\">{C}" Z "c" },
-    { "one that does not begin a value", O "<p a/='><p a==\"><p a=b='>" Z "c", 0, 0, "{U}" O "<p a/='><p a==\"><p a=b='>{C}" Z "c" },
+    { "an equals sign that begins a name", O "<p ='><p / =\"><p a=''=\">" Z "c", 0, 0,
+      "{U}" O "<p ='><p / =\"><p a=''=\">{C}" Z "c" },
+    { "one that does not begin a value", O "<p a/='><p a==\"><p a=b='>" Z "c", 0, 0,
+      "{U}" O "<p a/='><p a==\"><p a=b='>{C}" Z "c" },
     { "no value at all", O "<p a=><p a= ><p a=\t/>" Z "c", 0, 0, "{U}" O "<p a=><p a= ><p a=\t/>{C}" Z "c" },
     { "a name of equals signs", O "<p ==\"" Z "\">" Z "c", 0, 0, "{U}" O "<p ==\"" ZZ "\">{C}" Z "c" },
     { "less than", O "3 < 4 <5 <" Z "c", 0, 0, "{U}" O "3 < 4 <5 <{C}" Z "c" },
-    { "an opening mark in a script counts", O "<script>" O "</script>" Z "a" Z "b", 0, 0, "{U}" O "<script>" O "</script>" ZZ "a{C}" Z "b" },
+    { "an opening mark in a script counts", O "<script>" O "</script>" Z "a" Z "b", 0, 0,
+      "{U}" O "<script>" O "</script>" ZZ "a{C}" Z "b" },
     { "what was open before the mark does not matter", "<script>" O "b" Z "c", 0, 0, "{C}<script>{U}" O "b{C}" Z "c" },
     { "a script that does not end", O "<script>b" Z "c" O "d" Z "e", 0, 0, "{U}" O "<script>b" ZZ "c" O "d" ZZ "e" },
     { "an opening mark alone", "a" O "bcd", 0, 0, "{C}a{U}" O "bcd" },
     { "half a mark at the end", "a" O "b" Z "c<!--EE", 0, 0, "{C}a{U}" O "b{C}" Z "c<!--EE" },
     { "half a mark before a mark", "<!--EE" O "b<" Z "c", 1, 0, "{C}<!--EE{U}b<{C}c" },
-    { "half a closing mark begins a comment", "<!--EE" O "b<!--/EEO" Z "c" O Z Z "d", 1, 0, "{C}<!--EE{U}b<!--/EEO<{|}!--/EEOD-->c{C}d" },
-    { "a small cacheable block between two", "abcdefghij" O "b" Z "c" O "d" Z "abcdefghij", 0, 20, "{U}abcdefghij" O "b" ZZ "c" O "d{C}" Z "abcdefghij" },
-    { "the same with a long beginning", "abcdefghijklmnopqrst" O "b" Z "c" O "d" Z "c", 0, 20, "{C}abcdefghijklmnopqrst{U}" O "b" ZZ "c" O "d" Z "c" },
-    { "a second closing mark in a small cacheable block", O "c" Z "d" Z O "e" Z, 0, 20, "{U}" O "c" ZZ "d" ZZ O "e" ZZ },
+    { "half a closing mark begins a comment", "<!--EE" O "b<!--/EEO" Z "c" O Z Z "d", 1, 0,
+      "{C}<!--EE{U}b<!--/EEO<{|}!--/EEOD-->c{C}d" },
+    { "a small cacheable block between two", "abcdefghij" O "b" Z "c" O "d" Z "abcdefghij", 0, 20,
+      "{U}abcdefghij" O "b" ZZ "c" O "d{C}" Z "abcdefghij" },
+    { "the same with a long beginning", "abcdefghijklmnopqrst" O "b" Z "c" O "d" Z "c", 0, 20,
+      "{C}abcdefghijklmnopqrst{U}" O "b" ZZ "c" O "d" Z "c" },
+    { "a second closing mark in a small cacheable block", O "c" Z "d" Z O "e" Z, 0, 20,
+      "{U}" O "c" ZZ "d" ZZ O "e" ZZ },
     { "a small beginning with a closing mark", "a" Z O "b", 0, 40, "{U}a" ZZ O "b" },
     { "a small page without marks", "abc", 0, 20, "abc" },
-    { "a small unique block stays one", "abcdefghijklmnopqrst" O Z "abcdefgh", 1, 20, "{C}abcdefghijklmnopqrst{U}{C}abcdefgh" },
+    { "a small unique block stays one", "abcdefghijklmnopqrst" O Z "abcdefgh", 1, 20,
+      "{C}abcdefghijklmnopqrst{U}{C}abcdefgh" },
     { "other letters", "abc<!--eeod-->d<!-- EEOD -->", 1, 0, "{C}abc<!--eeod-->d<!-- EEOD -->" },
 };
 
@@ -153,9 +192,14 @@ START_TEST(counts) {
 }
 END_TEST
 
-static const struct { const char *open, *close, *why; } wrong[] = {
-    { "<!-", "<!--/EEOD-->", "4 characters" }, { "<!--EEOD-->", "", "4 characters" }, { "<!--EEOD-->", "<!--EEOD-->", "contains" },
-    { "<frag>", "<frag>x", "contains" }, { "x<frag>", "<frag>", "contains" },
+static const struct {
+    const char *open, *close, *why;
+} wrong[] = {
+    { "<!-", "<!--/EEOD-->", "4 characters" },
+    { "<!--EEOD-->", "", "4 characters" },
+    { "<!--EEOD-->", "<!--EEOD-->", "contains" },
+    { "<frag>", "<frag>x", "contains" },
+    { "x<frag>", "<frag>", "contains" },
     { "<!--EEOD-->", "<!--0123456789012345678901234567890123456789012345678901234567-->", "64 characters" },
 };
 
@@ -166,7 +210,7 @@ START_TEST(marks_that_cannot_be) {
 }
 END_TEST
 
-/* ---- against the slow way ------------------------------------------------------------------------------------------------------- */
+/* ---- against the slow way ---------------------------------------------------------------------------------------- */
 
 static uint64_t draw(uint64_t *seed) {
     *seed ^= *seed << 13;
@@ -190,7 +234,7 @@ START_TEST(as_the_slow_way) {
         struct eeod_marks m;
         ck_assert_ptr_null(eeod_marks_set(&m, pair[0], pair[1]));
         size_t n = 0;
-        for (uint64_t parts = draw(&seed) % 30; parts--; ) {
+        for (uint64_t parts = draw(&seed) % 30; parts--;) {
             uint64_t what = draw(&seed);
             const char *mark = pair[what / 8 % 2];
             size_t whole = strlen(mark), k = what % 8 < 3 ? whole : what % 8 < 5 ? what / 16 % whole : 0;
@@ -198,9 +242,14 @@ START_TEST(as_the_slow_way) {
             n += k;
             /* Long texts and values, and much between. */
             uint64_t letters = draw(&seed) % 2 ? 16 : 4;
-            for (k = what % 8 < 5 ? 0 : what / 16 % 250; k--; ) page[n++] = (unsigned char)"ab \n<>!-/\0=='\"<>"[draw(&seed) % letters];
-            static const char *const html[] = { "<script>", "</script>", "<p ", "=\"", "\"", "='", "'", "= ", "=b", " = '", "/=\"", "<p a=\"", "<!--", "-->", "<![CDATA[", "]]>", "<TiTle x=y>", "</title ", "/>", "<?", "</",
-                "<xmp\n>", "</xmp/", "</noembed a='", "<NOEMBED>", "<plaintext>", "<plaintext " };
+            for (k = what % 8 < 5 ? 0 : what / 16 % 250; k--;)
+                page[n++] = (unsigned char)"ab \n<>!-/\0=='\"<>"[draw(&seed) % letters];
+            static const char *const html[] = {
+                "<script>",  "</script>", "<p ",           "=\"",       "\"",          "='",         "'",
+                "= ",        "=b",        " = '",          "/=\"",      "<p a=\"",     "<!--",       "-->",
+                "<![CDATA[", "]]>",       "<TiTle x=y>",   "</title ",  "/>",          "<?",         "</",
+                "<xmp\n>",   "</xmp/",    "</noembed a='", "<NOEMBED>", "<plaintext>", "<plaintext "
+            };
             if (what / 4096 % 2) continue;
             const char *some = html[draw(&seed) % (sizeof html / sizeof *html)];
             memcpy(page + n, some, strlen(some));

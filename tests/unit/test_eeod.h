@@ -20,7 +20,9 @@ struct cut {
 };
 
 static inline void cut_open(struct cut *c, size_t page) {
-    *c = (struct cut){ .bytes = malloc(page + 1), .at = calloc(2 * page + 2, sizeof *c->at), .kind = calloc(2 * page + 2, 1) };
+    *c = (struct cut){ .bytes = malloc(page + 1),
+                       .at = calloc(2 * page + 2, sizeof *c->at),
+                       .kind = calloc(2 * page + 2, 1) };
     if (!c->bytes || !c->at || !c->kind) abort();
 }
 
@@ -41,8 +43,8 @@ static inline void cut_pass(struct cut *c, const unsigned char *p, size_t n) {
 }
 
 static inline int cut_same(const struct cut *a, const struct cut *b) {
-    return a->n == b->n && !memcmp(a->bytes, b->bytes, a->n) && a->blocks == b->blocks && !memcmp(a->kind, b->kind, a->blocks) &&
-           !memcmp(a->at, b->at, a->blocks * sizeof *a->at);
+    return a->n == b->n && !memcmp(a->bytes, b->bytes, a->n) && a->blocks == b->blocks &&
+           !memcmp(a->kind, b->kind, a->blocks) && !memcmp(a->at, b->at, a->blocks * sizeof *a->at);
 }
 
 /* A closing mark in a unique block. */
@@ -57,7 +59,8 @@ static inline void cut_inner(struct cut *c, const unsigned char *p, size_t n, in
 }
 
 /* What begins at p, in a unique block; how many bytes it has. */
-static inline size_t cut_unique(struct cut *c, const struct eeod_marks *m, const unsigned char *p, char kind, int strip) {
+static inline size_t cut_unique(struct cut *c, const struct eeod_marks *m, const unsigned char *p, char kind,
+                                int strip) {
     size_t n = !kind ? 1 : m->length[kind != 'O' && kind != 'o'];
     if (kind == 't' || kind == 's') cut_text(c, p, n);
     else if (kind == 'c' || kind == 'C') cut_inner(c, p, n, strip);
@@ -66,7 +69,8 @@ static inline size_t cut_unique(struct cut *c, const struct eeod_marks *m, const
 }
 
 /* With the whole page at hand, and what each of its marks does. */
-static inline void cut_by_kinds(struct cut *c, const struct eeod_marks *m, int strip, size_t least, const unsigned char *p, size_t n, const char *kind) {
+static inline void cut_by_kinds(struct cut *c, const struct eeod_marks *m, int strip, size_t least,
+                                const unsigned char *p, size_t n, const char *kind) {
     char block = 0;
     size_t i = 0, mark = 0;
     for (;;) {
@@ -97,7 +101,8 @@ static inline void cut_by_kinds(struct cut *c, const struct eeod_marks *m, int s
     }
 }
 
-static inline void cut_slowly(struct cut *c, const struct eeod_marks *m, int strip, size_t least, const unsigned char *p, size_t n) {
+static inline void cut_slowly(struct cut *c, const struct eeod_marks *m, int strip, size_t least,
+                              const unsigned char *p, size_t n) {
     char *kind = malloc(n + 1);
     if (!kind) abort();
     slow_pairs(m, p, n, kind);
@@ -105,7 +110,10 @@ static inline void cut_slowly(struct cut *c, const struct eeod_marks *m, int str
     free(kind);
 }
 
-/* The same as the product does it, piece by piece.  Bytes that have been taken may be gone while the piece is still searched: ASan says if they are read. */
+/*
+ * The same as the product does it, piece by piece.  Bytes that have been taken may be gone while the piece is still
+ * searched: ASan says if they are read.
+ */
 struct fast {
     struct cut          *cut;
     const unsigned char *page;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Figures as programs read them: what is written is JSON and the text format of Prometheus, whatever stands in it; names are legal and there once. */
+/*
+ * Figures as programs read them: what is written is JSON and the text format of Prometheus, whatever stands in it;
+ * names are legal and there once.
+ */
 #include <ctype.h>
 #include <jansson.h>
 #include <math.h>
@@ -7,7 +10,10 @@
 #include "core/rs_figures.h"
 #include "test_core.h"
 
-struct text { size_t n, calls; char at[1 << 16]; };
+struct text {
+    size_t n, calls;
+    char at[1 << 16];
+};
 
 static void add(void *to, const char *bytes, size_t n) {
     struct text *t = to;
@@ -86,12 +92,15 @@ END_TEST
 START_TEST(prometheus_holds_whatever_it_is_given) {
     base_prometheus_family(sink(), "p_", "n_total", BASE_COUNTER, "a \\ and\na line");
     ck_assert_str_eq(text.at, "# HELP p_n_total a \\\\ and\\na line\n# TYPE p_n_total counter\n");
-    base_prometheus_sample(sink(), "p_", "n", (struct base_label){ "a", "x\"y\\z\n" }, (struct base_label){ "b", "" }, 2.5);
+    base_prometheus_sample(sink(), "p_", "n", (struct base_label){ "a", "x\"y\\z\n" }, (struct base_label){ "b", "" },
+                           2.5);
     ck_assert_str_eq(text.at, "p_n{a=\"x\\\"y\\\\z\\n\",b=\"\"} 2.5\n");
     ck_assert_uint_eq(text.calls, 1);
-    base_prometheus_sample(sink(), "p_", "n", (struct base_label){ NULL, NULL }, (struct base_label){ NULL, NULL }, NAN);
+    base_prometheus_sample(sink(), "p_", "n", (struct base_label){ NULL, NULL }, (struct base_label){ NULL, NULL },
+                           NAN);
     ck_assert_str_eq(text.at, "p_n NaN\n");
-    base_prometheus_sample(sink(), "p_", "n", (struct base_label){ NULL, NULL }, (struct base_label){ NULL, NULL }, -INFINITY);
+    base_prometheus_sample(sink(), "p_", "n", (struct base_label){ NULL, NULL }, (struct base_label){ NULL, NULL },
+                           -INFINITY);
     ck_assert_str_eq(text.at, "p_n -Inf\n");
 }
 END_TEST
@@ -99,10 +108,11 @@ END_TEST
 /* A busy engine with two classes, as a host looks at it; one class has a name that no policy would let in. */
 static struct rs_figures_class classes[2];
 static struct rs_figures look_at(struct world *w, enum rs_at at) {
-    static const struct base_figure own[] = {
-        { "held", "held", "Those held.", "old_held", 3, BASE_GAUGE }, { "is", "is", "Whether it is.", NULL, 1, BASE_TRUTH }
+    static const struct base_figure own[] = { { "held", "held", "Those held.", "old_held", 3, BASE_GAUGE },
+                                              { "is", "is", "Whether it is.", NULL, 1, BASE_TRUTH } };
+    struct rs_figures f = {
+        .at = at, .on = true, .classes = classes, .nclasses = 2, .own = own, .nown = 2, .own_prefix = "fairgate_own_"
     };
-    struct rs_figures f = { .at = at, .on = true, .classes = classes, .nclasses = 2, .own = own, .nown = 2, .own_prefix = "fairgate_own_" };
 
     rs_stats(w->e, &f.all);
     for (uint32_t i = 0; i < 2; i++) {
@@ -137,7 +147,8 @@ START_TEST(a_look_as_json) {
         struct rs_figures f = look_at(&w, (enum rs_at)at);
         memcpy(classes[1].s.settings.name, "a\"b\\", 5);
         rs_figures_json(sink(), &f);
-        json_t *read = read_json(), *one = json_array_get(json_object_get(read, "classes"), 0), *two = json_array_get(json_object_get(read, "classes"), 1);
+        json_t *read = read_json(), *one = json_array_get(json_object_get(read, "classes"), 0),
+               *two = json_array_get(json_object_get(read, "classes"), 1);
         ck_assert_str_eq(json_string_value(json_object_get(read, "state")), "on");
         ck_assert_str_eq(json_string_value(json_object_get(read, "scheduler")), "drr");
         ck_assert_double_eq(number(read, "held"), 3);
@@ -165,7 +176,10 @@ START_TEST(a_look_as_json) {
 }
 END_TEST
 
-/* Takes the text apart line by line: a family has one HELP and one TYPE before its samples, once; counters and only they end in _total. */
+/*
+ * Takes the text apart line by line: a family has one HELP and one TYPE before its samples, once; counters and only
+ * they end in _total.
+ */
 static void judge_prometheus(char *all, bool judge_names) {
     char family[128] = "", *lines = all, *line;
     static char seen[256][128];

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* test_marks.h - which marks of a page count, the slow way, with the whole page at hand: for tests and fuzz targets to compare marks/ with. */
+/*
+ * test_marks.h - which marks of a page count, the slow way, with the whole page at hand: for tests and fuzz targets to
+ * compare marks/ with.
+ */
 #ifndef FAIRGATE_TEST_MARKS_H
 #define FAIRGATE_TEST_MARKS_H
 
@@ -68,7 +71,8 @@ static inline size_t slow_comment(const unsigned char *p, size_t i, size_t to) {
 
 /* Behind what begins with this `<`; i + 1 when it is text; 0: it goes on beyond `to`. */
 static inline size_t slow_markup(const unsigned char *p, size_t i, size_t to) {
-    static const char *const raws[] = { "script", "style", "textarea", "title", "iframe", "noembed", "noframes", "noscript", "xmp", "plaintext" };
+    static const char *const raws[] = { "script",  "style",    "textarea", "title", "iframe",
+                                        "noembed", "noframes", "noscript", "xmp",   "plaintext" };
     bool ends = p[i + 1] == '/';
     size_t name = i + 1 + ends, n = name;
     if (name < to && slow_letter(p[name])) {
@@ -93,7 +97,10 @@ static inline bool slow_text(const unsigned char *p, size_t i, size_t to) {
     return true;
 }
 
-/* kind[i]: what the mark does that begins there. 'O' and 'C': of an outermost pair; 'o', 'c': of an inner one; 't': in a pair, but text; 's': closes nothing. Else 0. */
+/*
+ * kind[i]: what the mark does that begins there. 'O' and 'C': of an outermost pair; 'o', 'c': of an inner one; 't': in
+ * a pair, but text; 's': closes nothing. Else 0.
+ */
 static inline void slow_pairs(const struct eeod_marks *m, const unsigned char *p, size_t n, char *kind) {
     size_t depth = 0, from = 0;
     memset(kind, 0, n);

@@ -16,10 +16,12 @@ static struct pages_keys keys_of(const char *host, const char *target) {
 }
 
 START_TEST(host_path_and_query_are_told_apart) {
-    static const struct { const char *host, *target; } odd[] = {
-        { "a", "/b/c" }, { "a", "/b/c?" }, { "a", "/b/c?d" }, { "a", "/b/c?d=" }, { "a", "/b/c?d=1" }, { "a", "/b/c?d=2" }, { "a", "/b/cd" },
-        { "a/b", "/c" }, { "a", "/b/?c" }, { "a", "/b/" }, { "a", "/b" }, { "", "a/b/c" }, { NULL, "/b/c" }, { "a", "/b/c?d=1&e=2" },
-        { "a", "/b/c?e=2&d=1" },
+    static const struct {
+        const char *host, *target;
+    } odd[] = {
+        { "a", "/b/c" },     { "a", "/b/c?" }, { "a", "/b/c?d" }, { "a", "/b/c?d=" },      { "a", "/b/c?d=1" },
+        { "a", "/b/c?d=2" }, { "a", "/b/cd" }, { "a/b", "/c" },   { "a", "/b/?c" },        { "a", "/b/" },
+        { "a", "/b" },       { "", "a/b/c" },  { NULL, "/b/c" },  { "a", "/b/c?d=1&e=2" }, { "a", "/b/c?e=2&d=1" },
     };
     size_t n = sizeof odd / sizeof *odd;
 
@@ -28,17 +30,27 @@ START_TEST(host_path_and_query_are_told_apart) {
             struct pages_keys a = keys_of(odd[i].host, odd[i].target), b = keys_of(odd[j].host, odd[j].target);
             ck_assert_msg(a.url != b.url, "rows %zu and %zu share a key", i, j);
             ck_assert_msg(a.url != b.dir && a.dir != b.url, "a page of %zu or %zu is taken for a directory", i, j);
-            ck_assert_msg(a.url != b.pattern && a.pattern != b.url, "a page of %zu or %zu is taken for a pattern", i, j);
+            ck_assert_msg(a.url != b.pattern && a.pattern != b.url, "a page of %zu or %zu is taken for a pattern", i,
+                          j);
         }
 }
 END_TEST
 
 START_TEST(a_pattern_is_a_path_and_names_in_any_order) {
     char many[512] = "/show?", few[512] = "/show?";
-    static const struct { const char *a, *b; int same; } t[] = {
-        { "/show?id=7&lang=en", "/show?lang=de&id=1", 1 }, { "/show?id=7", "/show?id=8", 1 }, { "/show?id", "/show?id=", 1 },
-        { "/show?", "/show?", 1 }, { "/show?id=7", "/show?id=7&id=8", 1 }, { "/show?id=7", "/show?ID=7", 0 },
-        { "/show?id=7", "/shew?id=7", 0 }, { "/show?id=7&a=1", "/show?id=7", 0 }, { "/a/show?id=1", "/b/show?id=1", 0 },
+    static const struct {
+        const char *a, *b;
+        int same;
+    } t[] = {
+        { "/show?id=7&lang=en", "/show?lang=de&id=1", 1 },
+        { "/show?id=7", "/show?id=8", 1 },
+        { "/show?id", "/show?id=", 1 },
+        { "/show?", "/show?", 1 },
+        { "/show?id=7", "/show?id=7&id=8", 1 },
+        { "/show?id=7", "/show?ID=7", 0 },
+        { "/show?id=7", "/shew?id=7", 0 },
+        { "/show?id=7&a=1", "/show?id=7", 0 },
+        { "/a/show?id=1", "/b/show?id=1", 0 },
         { "/show?ab=1&c=2", "/show?a=1&bc=2", 0 },
     };
 
@@ -78,12 +90,31 @@ START_TEST(keys_depend_on_the_secret_and_the_coding) {
 END_TEST
 
 START_TEST(what_a_client_takes) {
-    static const struct { const char *field; enum pages_coding most; } t[] = {
-        { NULL, PAGES_IDENTITY }, { "", PAGES_IDENTITY }, { "identity", PAGES_IDENTITY }, { "gzip", PAGES_GZIP }, { "x-gzip", PAGES_GZIP },
-        { "gzip, deflate", PAGES_GZIP }, { "gzip, deflate, br", PAGES_BR }, { "gzip, deflate, br, zstd", PAGES_BR }, { "br", PAGES_BR },
-        { "BR;q=0.5, gzip", PAGES_BR }, { "br;q=0, gzip", PAGES_GZIP }, { "br ; q=0.000 ,gzip;q=0", PAGES_IDENTITY }, { "br;q=0.01", PAGES_BR },
-        { "deflate", PAGES_IDENTITY }, { "zstd", PAGES_IDENTITY }, { ",,, gzip ,,", PAGES_GZIP }, { "gzipped", PAGES_IDENTITY },
-        { "brotli", PAGES_IDENTITY }, { "br;", PAGES_BR }, { ";q=0", PAGES_IDENTITY }, { "gzip;q=", PAGES_GZIP },
+    static const struct {
+        const char *field;
+        enum pages_coding most;
+    } t[] = {
+        { NULL, PAGES_IDENTITY },
+        { "", PAGES_IDENTITY },
+        { "identity", PAGES_IDENTITY },
+        { "gzip", PAGES_GZIP },
+        { "x-gzip", PAGES_GZIP },
+        { "gzip, deflate", PAGES_GZIP },
+        { "gzip, deflate, br", PAGES_BR },
+        { "gzip, deflate, br, zstd", PAGES_BR },
+        { "br", PAGES_BR },
+        { "BR;q=0.5, gzip", PAGES_BR },
+        { "br;q=0, gzip", PAGES_GZIP },
+        { "br ; q=0.000 ,gzip;q=0", PAGES_IDENTITY },
+        { "br;q=0.01", PAGES_BR },
+        { "deflate", PAGES_IDENTITY },
+        { "zstd", PAGES_IDENTITY },
+        { ",,, gzip ,,", PAGES_GZIP },
+        { "gzipped", PAGES_IDENTITY },
+        { "brotli", PAGES_IDENTITY },
+        { "br;", PAGES_BR },
+        { ";q=0", PAGES_IDENTITY },
+        { "gzip;q=", PAGES_GZIP },
     };
 
     for (size_t i = 0; i < sizeof t / sizeof *t; i++)

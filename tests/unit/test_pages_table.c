@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The page-size table as a file: what is written is read; what is damaged is refused; the old file stays until the new one is whole. */
+/*
+ * The page-size table as a file: what is written is read; what is damaged is refused; the old file stays until the new
+ * one is whole.
+ */
 #include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -30,8 +33,12 @@ static void remove_dir(void) {
 }
 
 static struct pages_row row_of(const char *target, uint64_t body, const char *etag) {
-    return (struct pages_row){ .target = target, .target_length = (uint32_t)strlen(target), .body = { body, PAGES_UNKNOWN, PAGES_UNKNOWN },
-                               .samples = 1, .etag = etag, .etag_length = etag ? (uint32_t)strlen(etag) : 0 };
+    return (struct pages_row){ .target = target,
+                               .target_length = (uint32_t)strlen(target),
+                               .body = { body, PAGES_UNKNOWN, PAGES_UNKNOWN },
+                               .samples = 1,
+                               .etag = etag,
+                               .etag_length = etag ? (uint32_t)strlen(etag) : 0 };
 }
 
 static void write_table(const char *origin, const struct pages_row *rows, uint32_t n) {
@@ -71,7 +78,9 @@ static void write_text(const char *text) {
 }
 
 START_TEST(what_is_written_is_read) {
-    struct pages_row rows[3] = { row_of("/", 0, NULL), row_of("/a?b=c", UINT64_C(1) << 42, "W/\"x\x80\""), row_of("/b", PAGES_UNKNOWN, "\"\"") }, got;
+    struct pages_row rows[3] = { row_of("/", 0, NULL), row_of("/a?b=c", UINT64_C(1) << 42, "W/\"x\x80\""),
+                                 row_of("/b", PAGES_UNKNOWN, "\"\"") },
+                     got;
     char *error = NULL;
     pages_reader_t *r;
 
@@ -149,7 +158,9 @@ START_TEST(any_byte_changed_or_cut_is_found) {
 END_TEST
 
 START_TEST(what_is_wrong_is_said_with_its_line) {
-    static const struct { const char *text, *sentence; } t[] = {
+    static const struct {
+        const char *text, *sentence;
+    } t[] = {
         { "", ":1: not a page-size table" },
         { "fairgate-pages\t2\t0\n", ":1: a page-size table of another version" },
         { "fairgate-pages\t1\t999999999999\n", ":1: the number of rows" },
@@ -159,19 +170,35 @@ START_TEST(what_is_wrong_is_said_with_its_line) {
         { "fairgate-pages\t1\t1\norigin\thttp://h/\t0000000000000007\n", ":2: must be a row, `origin`" },
         { "fairgate-pages\t1\t0\norigin\thttp://h\t000000000000000G\n", ":2: must be a row, `origin`" },
         { "fairgate-pages\t1\t0\norigin\thttp://h\n", ":2: must be a row, `origin`" },
-        { "fairgate-pages\t1\t0\norigin\thttp://h\t0000000000000007\norigin\thttp://h\t0000000000000007\n", ":3: origins must stand in" },
-        { "fairgate-pages\t1\t1\norigin\thttp://h\t0000000000000007\nx\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n", ":3: a target must begin with /" },
-        { "fairgate-pages\t1\t1\norigin\thttp://h\t0000000000000007\n/ x\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n", ":3: a target must begin with /" },
-        { "fairgate-pages\t1\t1\norigin\thttp://h\t0000000000000007\n/\t-1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n", ":3: body, gzip and br" },
-        { "fairgate-pages\t1\t1\norigin\thttp://h\t0000000000000007\n/\t99999999999999999999\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n", ":3: body, gzip and br" },
-        { "fairgate-pages\t1\t1\norigin\thttp://h\t0000000000000007\n/\t1\t-\t-\t0\t0\t1\t0\t0\t07\t-\t-\n", ":3: header, spread" },
-        { "fairgate-pages\t1\t1\norigin\thttp://h\t0000000000000007\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\tdc\t-\n", ":3: flags" },
-        { "fairgate-pages\t1\t1\norigin\thttp://h\t0000000000000007\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t\n", ":3: an etag" },
-        { "fairgate-pages\t1\t1\norigin\thttp://h\t0000000000000007\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\n", ":3: a row must have twelve fields" },
-        { "fairgate-pages\t1\t1\norigin\thttp://h\t0000000000000007\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\tx\n", ":3: a row must have twelve fields" },
-        { "fairgate-pages\t1\t2\norigin\thttp://h\t0000000000000007\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n", ":4: rows must stand in" },
-        { "fairgate-pages\t1\t1\norigin\thttp://h\t0000000000000007\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n/a\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n", ":4: more rows than" },
-        { "fairgate-pages\t1\t3\norigin\thttp://h\t0000000000000007\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n", ":4: fewer rows than" },
+        { "fairgate-pages\t1\t0\norigin\thttp://h\t0000000000000007\norigin\thttp://h\t0000000000000007\n",
+          ":3: origins must stand in" },
+        { "fairgate-pages\t1\t1\norigin\thttp://h\t0000000000000007\nx\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n",
+          ":3: a target must begin with /" },
+        { "fairgate-pages\t1\t1\norigin\thttp://h\t0000000000000007\n/ x\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n",
+          ":3: a target must begin with /" },
+        { "fairgate-pages\t1\t1\norigin\thttp://h\t0000000000000007\n/\t-1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n",
+          ":3: body, gzip and br" },
+        { "fairgate-pages\t1\t1\norigin\thttp://h\t0000000000000007\n/"
+          "\t99999999999999999999\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n",
+          ":3: body, gzip and br" },
+        { "fairgate-pages\t1\t1\norigin\thttp://h\t0000000000000007\n/\t1\t-\t-\t0\t0\t1\t0\t0\t07\t-\t-\n",
+          ":3: header, spread" },
+        { "fairgate-pages\t1\t1\norigin\thttp://h\t0000000000000007\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\tdc\t-\n",
+          ":3: flags" },
+        { "fairgate-pages\t1\t1\norigin\thttp://h\t0000000000000007\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t\n",
+          ":3: an etag" },
+        { "fairgate-pages\t1\t1\norigin\thttp://h\t0000000000000007\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\n",
+          ":3: a row must have twelve fields" },
+        { "fairgate-pages\t1\t1\norigin\thttp://h\t0000000000000007\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\tx\n",
+          ":3: a row must have twelve fields" },
+        { "fairgate-pages\t1\t2\norigin\thttp://h\t0000000000000007\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n/"
+          "\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n",
+          ":4: rows must stand in" },
+        { "fairgate-pages\t1\t1\norigin\thttp://h\t0000000000000007\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n/"
+          "a\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n",
+          ":4: more rows than" },
+        { "fairgate-pages\t1\t3\norigin\thttp://h\t0000000000000007\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n",
+          ":4: fewer rows than" },
     };
 
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* ---- packets ----------------------------------------------------------------------------------------------------------------- */
+/* ---- packets ----------------------------------------------------------------------------------------------------- */
 
 static const uint8_t text[3000] = { [0] = 'a', [1] = 'b', [2999] = 'z' };
 
@@ -20,7 +20,13 @@ START_TEST(test_parse) {
     uint8_t piece[8192];
     struct pk_packet k;
     for (int version = 4; version <= 6; version += 2) {
-        struct wire w = { .version = version, .client = 7, .port = 1234, .seq = 99, .flags = PK_ACK | PK_PSH, .stamp = 5, .segment = 1000 };
+        struct wire w = { .version = version,
+                          .client = 7,
+                          .port = 1234,
+                          .seq = 99,
+                          .flags = PK_ACK | PK_PSH,
+                          .stamp = 5,
+                          .segment = 1000 };
         size_t n = make_piece(piece, &w, text, 2500), ip = version == 4 ? 20 : 40;
         ck_assert_int_eq(pk_packet_parse(&k, piece, n), PK_TCP);
         ck_assert_uint_eq(k.ip_header, ip);
@@ -35,10 +41,22 @@ START_TEST(test_parse) {
 END_TEST
 
 START_TEST(test_parse_odd) {
-    static const struct { const char *why; size_t at; uint8_t value; } odd[] = {
-        { "version 5", 10, 0x55 }, { "a header of 16 bytes", 10, 0x44 }, { "a header longer than the packet", 10, 0x4f }, { "more fragments", 16, 0x20 },
-        { "an offset", 17, 1 }, { "UDP", 19, 17 }, { "a length that is not the packet's", 13, 1 }, { "a TCP header of 16 bytes", 42, 0x40 },
-        { "a TCP header of 60 bytes", 42, 0xf0 }, { "segments of IPv6", 1, VIRTIO_NET_HDR_GSO_TCPV6 }, { "UDP's segments", 1, VIRTIO_NET_HDR_GSO_UDP },
+    static const struct {
+        const char *why;
+        size_t at;
+        uint8_t value;
+    } odd[] = {
+        { "version 5", 10, 0x55 },
+        { "a header of 16 bytes", 10, 0x44 },
+        { "a header longer than the packet", 10, 0x4f },
+        { "more fragments", 16, 0x20 },
+        { "an offset", 17, 1 },
+        { "UDP", 19, 17 },
+        { "a length that is not the packet's", 13, 1 },
+        { "a TCP header of 16 bytes", 42, 0x40 },
+        { "a TCP header of 60 bytes", 42, 0xf0 },
+        { "segments of IPv6", 1, VIRTIO_NET_HDR_GSO_TCPV6 },
+        { "UDP's segments", 1, VIRTIO_NET_HDR_GSO_UDP },
         { "segments of no bytes", 1, VIRTIO_NET_HDR_GSO_TCPV4 },
     };
     uint8_t piece[256];
@@ -58,7 +76,9 @@ START_TEST(test_intact) {
     struct pk_packet k;
     for (int version = 4; version <= 6; version += 2) {
         for (uint32_t length = 0; length < 70; length++) {
-            struct wire w = { .version = version, .client = 3, .port = 40000, .seq = 0xfffffff0, .flags = PK_ACK, .whole_sum = true };
+            struct wire w = {
+                .version = version, .client = 3, .port = 40000, .seq = 0xfffffff0, .flags = PK_ACK, .whole_sum = true
+            };
             size_t n = make_piece(piece, &w, text, length);
             ck_assert_int_eq(pk_packet_parse(&k, piece, n), PK_TCP);
             ck_assert(!k.checked && pk_packet_intact(&k));
@@ -81,7 +101,14 @@ START_TEST(test_head) {
     struct pk_packet k;
     struct pk_head h;
     for (int version = 4; version <= 6; version += 2) {
-        struct wire w = { .version = version, .client = 9, .port = 50000, .seq = 0xffffff00, .id = 0xffff, .flags = PK_ACK | PK_PSH | PK_FIN, .stamp = 9, .segment = 1448 };
+        struct wire w = { .version = version,
+                          .client = 9,
+                          .port = 50000,
+                          .seq = 0xffffff00,
+                          .id = 0xffff,
+                          .flags = PK_ACK | PK_PSH | PK_FIN,
+                          .stamp = 9,
+                          .segment = 1448 };
         size_t n = make_piece(piece, &w, text, 2999);
         ck_assert_int_eq(pk_packet_parse(&k, piece, n), PK_TCP);
         pk_head_of(&h, &k);
@@ -97,7 +124,7 @@ START_TEST(test_head) {
         memcpy(again + head, text + 1448, 1551);
         segment_piece(again, head + 1551, take_one, &at_one);
         at_two = two;
-        struct virtio_net_hdr v;        /* the piece as made has no partial sum */
+        struct virtio_net_hdr v; /* the piece as made has no partial sum */
         memcpy(&v, piece, sizeof v);
         v.flags = 0;
         memcpy(piece, &v, sizeof v);
@@ -108,7 +135,7 @@ START_TEST(test_head) {
 }
 END_TEST
 
-/* ---- trains ------------------------------------------------------------------------------------------------------------------ */
+/* ---- trains ------------------------------------------------------------------------------------------------------ */
 
 static struct pk_head head_for(struct wire *w, uint32_t n) {
     uint8_t piece[70000], *payload = calloc(1, n + 1);
@@ -135,7 +162,7 @@ START_TEST(test_train) {
     ck_assert_uint_eq(pk_train_tokens(&t, &h, fps, 3, 1448, 100, PK_PSH), 3);
     w.seq += 2 * 1448 + 100;
     w.id = (uint16_t)(w.id + 3);
-    w.stamp++;                      /* changed */
+    w.stamp++; /* changed */
     h = head_for(&w, 10);
     ck_assert(pk_train_literal(&t, &h, "hello", 5, 0));
     w.seq += 5;
@@ -145,8 +172,8 @@ START_TEST(test_train) {
     w.seq += 1000;
     w.id++;
     h = head_for(&w, 10);
-    ck_assert_uint_eq(pk_train_tokens(&t, &h, fps + 4, 1, 700, 700, PK_FIN), 1);     /* goes with the one before */
-    w.seq++;                        /* does not follow */
+    ck_assert_uint_eq(pk_train_tokens(&t, &h, fps + 4, 1, 700, 700, PK_FIN), 1); /* goes with the one before */
+    w.seq++;                                                                     /* does not follow */
     h = head_for(&w, 10);
     ck_assert_uint_eq(pk_train_tokens(&t, &h, fps + 5, 1, 700, 700, 0), 0);
     w.seq += 700 - 1;
@@ -157,14 +184,15 @@ START_TEST(test_train) {
 
     ck_assert(pk_train_read(&r, bytes, t.n));
     ck_assert_int_eq(pk_train_next(&r, &record), PK_RECORD);
-    ck_assert(record.kind == PK_TOKENS && record.count == 3 && record.segment == 1448 && record.n == 2996 && record.flags == PK_PSH &&
-              pk_head_seq(&record.head) == 1000);
+    ck_assert(record.kind == PK_TOKENS && record.count == 3 && record.segment == 1448 && record.n == 2996 &&
+              record.flags == PK_PSH && pk_head_seq(&record.head) == 1000);
     ck_assert(!memcmp(record.bytes + 16, &fps[1], 16));
     ck_assert_int_eq(pk_train_next(&r, &record), PK_RECORD);
     ck_assert(record.kind == PK_LITERAL && record.n == 5 && !memcmp(record.bytes, "hello", 5) &&
               get32(record.head.bytes + 44) == 2);
     ck_assert_int_eq(pk_train_next(&r, &record), PK_RECORD);
-    ck_assert(record.kind == PK_TOKENS && record.count == 2 && record.segment == 1000 && record.n == 1700 && record.flags == PK_FIN);
+    ck_assert(record.kind == PK_TOKENS && record.count == 2 && record.segment == 1000 && record.n == 1700 &&
+              record.flags == PK_FIN);
     ck_assert_int_eq(pk_train_next(&r, &record), PK_RECORD);
     ck_assert(record.kind == PK_NATIVE && record.n == 5000 && pk_head_seq(&record.head) == w.seq);
     ck_assert_int_eq(pk_train_next(&r, &record), PK_TRAIN_END);
@@ -172,18 +200,19 @@ START_TEST(test_train) {
     for (size_t n = 0; n < t.n; n++) {
         enum pk_read read = PK_TRAIN_BAD;
         if (pk_train_read(&r, bytes, n))
-            while ((read = pk_train_next(&r, &record)) == PK_RECORD) { }
+            while ((read = pk_train_next(&r, &record)) == PK_RECORD) {}
         ck_assert(read == PK_TRAIN_BAD || n == 53 || n > 53);
     }
     /* As many as there is room for. */
     pk_train_open(&t, bytes, sizeof bytes, &h);
     uint32_t found = pk_train_tokens(&t, &h, fps, 200, 300, 300, PK_PSH);
     ck_assert_uint_eq(found, (1400 - 53 - 6) / 16);
-    ck_assert(pk_train_read(&r, bytes, t.n) && pk_train_next(&r, &record) == PK_RECORD && record.count == found && !record.flags);
+    ck_assert(pk_train_read(&r, bytes, t.n) && pk_train_next(&r, &record) == PK_RECORD && record.count == found &&
+              !record.flags);
 }
 END_TEST
 
-/* ---- the store --------------------------------------------------------------------------------------------------------------- */
+/* ---- the store --------------------------------------------------------------------------------------------------- */
 
 START_TEST(test_store) {
     static const uint8_t secret[PK_FINGERPRINT_KEY] = "a secret of the test";
@@ -199,7 +228,7 @@ START_TEST(test_store) {
             memset(bytes, (int)i, sizeof bytes);
             memcpy(bytes, &i, sizeof i);
             pk_fingerprint_of(&key, bytes, sizeof bytes, &fp);
-            ck_assert_int_eq(pk_store_meet(s, &fp, bytes, sizeof bytes), PK_NEW);    /* the ring takes 724 */
+            ck_assert_int_eq(pk_store_meet(s, &fp, bytes, sizeof bytes), PK_NEW); /* the ring takes 724 */
             ck_assert_int_eq(pk_store_meet(s, &fp, bytes, sizeof bytes), PK_SAME);
             ck_assert_int_eq(pk_store_meet(s, &fp, bytes, sizeof bytes - 1), PK_CLASH);
             ck_assert_uint_eq(pk_store_get(s, &fp, out, sizeof out), sizeof bytes);
@@ -241,7 +270,7 @@ START_TEST(test_store) {
 }
 END_TEST
 
-/* ---- flows ------------------------------------------------------------------------------------------------------------------- */
+/* ---- flows ------------------------------------------------------------------------------------------------------- */
 
 static void count_gone(void *context, struct pk_flow *f) {
     (void)f;
@@ -256,7 +285,7 @@ START_TEST(test_flows) {
         memcpy(tuple.to, &i, sizeof i);
         pk_flows_get(t, &tuple)->bytes = i;
         struct pk_tuple first = { .from_port = 1 };
-        ck_assert_ptr_nonnull(pk_flows_find(t, &first));       /* is asked for, so it stays */
+        ck_assert_ptr_nonnull(pk_flows_find(t, &first)); /* is asked for, so it stays */
     }
     ck_assert_int_eq(gone, 1000 - 64);
     ck_assert_uint_eq(pk_flows_used(t), 64);
@@ -273,9 +302,11 @@ START_TEST(test_flows) {
 }
 END_TEST
 
-/* ---- configurations ---------------------------------------------------------------------------------------------------------- */
+/* ---- configurations ---------------------------------------------------------------------------------------------- */
 
-#define NEEDED "secret /k\nlocal 192.0.2.1:4754\npeer 192.0.2.2:4754\nservers 10.0.0.0/8 2001:db8::/32\nclients 192.168.0.0/16 ::/0\n"
+#define NEEDED                                                                                                         \
+    "secret /k\nlocal 192.0.2.1:4754\npeer 192.0.2.2:4754\nservers 10.0.0.0/8 2001:db8::/32\nclients 192.168.0.0/16 "  \
+    "::/0\n"
 
 static int read_text(struct pk_config *c, const char *config, bool all, char **error) {
     char path[] = "/tmp/fairgate-test-XXXXXX";
@@ -293,7 +324,8 @@ START_TEST(test_config) {
     struct pk_config c;
     struct pk_tuple t = { .from = { 0x20, 1, 0xd, 0xb8, [15] = 1 }, .to = { 0x20, 3 }, .from_port = htons(8080) };
     char *error;
-    ck_assert_msg(!read_text(&c, "# a comment\n" NEEDED "\tports 80 8080\ncache 1G\n mode\twindow \n", false, &error), "%s", error);
+    ck_assert_msg(!read_text(&c, "# a comment\n" NEEDED "\tports 80 8080\ncache 1G\n mode\twindow \n", false, &error),
+                  "%s", error);
     ck_assert_uint_eq(c.cache, UINT64_C(1) << 30);
     ck_assert_int_eq(c.mode, PK_MODE_WINDOW);
     ck_assert_uint_eq(c.hold, 1000);
@@ -301,7 +333,9 @@ START_TEST(test_config) {
     ck_assert(pk_config_serves(&c, &t));
     t.from[3] = 0xb9;
     ck_assert(!pk_config_serves(&c, &t));
-    t = (struct pk_tuple){ .from = { [10] = 0xff, [11] = 0xff, 10, 1, 2, 3 }, .to = { [10] = 0xff, [11] = 0xff, 192, 168 }, .from_port = htons(80) };
+    t = (struct pk_tuple){ .from = { [10] = 0xff, [11] = 0xff, 10, 1, 2, 3 },
+                           .to = { [10] = 0xff, [11] = 0xff, 192, 168 },
+                           .from_port = htons(80) };
     ck_assert(pk_config_serves(&c, &t));
     t.to[13] = 169;
     ck_assert(!pk_config_serves(&c, &t));
@@ -316,18 +350,37 @@ START_TEST(test_config) {
 END_TEST
 
 START_TEST(test_config_wrong) {
-    static const struct { const char *config, *said; } wrong[] = {
-        { "", "secret is missing" }, { NEEDED "secret /k\n", ":6: secret: given twice" }, { NEEDED "colour red\n", ":6: colour: no such setting" },
-        { NEEDED "cache 1\n", "must be a number of bytes from 1048576" }, { NEEDED "cache 1T\n", "must be a number" }, { NEEDED "cache -1\n", "must be a number" },
-        { NEEDED "cache 99999999999G\n", "must be a number" }, { NEEDED "mode fast\n", "must be one of: packet window train" }, { NEEDED "mode\n", "needs a value" },
-        { NEEDED "servers 10.0.0.1/8\n", "has bits set" }, { NEEDED "servers 10.0.0.0/33\n", "BITS must be" }, { NEEDED "servers example.org/8\n", "no address" },
-        { NEEDED "servers 10.0.0.0\n", "must be ADDRESS/BITS" }, { NEEDED "ports 0\n", "must be a port" }, { NEEDED "ports any\n", "only with `keep all`" },
-        { "secret /k\nlocal 192.0.2.1:1\npeer 192.0.2.2:1\nservers 10.0.0.0/8\n", "clients is missing" }, { NEEDED "clients 1.2.3.4\n", "clients 1.2.3.4: must be ADDRESS/BITS" },
-        { "secret /k\nlocal 192.0.2.1:1\npeer 192.0.2.2:1\nservers 10.0.0.0/8\nclients 2001:db8::/32\n", "none of IPv4, as servers 10.0.0.0/8" },
-        { NEEDED "marks a b\n", "4 characters" }, { NEEDED "marks <!--x-->\n", "two words" }, { NEEDED "device a/b\n", "1 to 15" },
-        { "secret /k\nlocal [2001:db8::1]:1\npeer 192.0.2.2:1\nservers 10.0.0.0/8\nclients 0.0.0.0/0\n", "one is of IPv4" },
-        { "secret /k\nlocal 2001:db8::1:1\npeer 192.0.2.2:1\nservers 10.0.0.0/8\nclients 0.0.0.0/0\n", "must be ADDRESS:PORT" },
-        { "secret /k\nlocal 192.0.2.1:65536\npeer 192.0.2.2:1\nservers 10.0.0.0/8\nclients 0.0.0.0/0\n", "must be a port" },
+    static const struct {
+        const char *config, *said;
+    } wrong[] = {
+        { "", "secret is missing" },
+        { NEEDED "secret /k\n", ":6: secret: given twice" },
+        { NEEDED "colour red\n", ":6: colour: no such setting" },
+        { NEEDED "cache 1\n", "must be a number of bytes from 1048576" },
+        { NEEDED "cache 1T\n", "must be a number" },
+        { NEEDED "cache -1\n", "must be a number" },
+        { NEEDED "cache 99999999999G\n", "must be a number" },
+        { NEEDED "mode fast\n", "must be one of: packet window train" },
+        { NEEDED "mode\n", "needs a value" },
+        { NEEDED "servers 10.0.0.1/8\n", "has bits set" },
+        { NEEDED "servers 10.0.0.0/33\n", "BITS must be" },
+        { NEEDED "servers example.org/8\n", "no address" },
+        { NEEDED "servers 10.0.0.0\n", "must be ADDRESS/BITS" },
+        { NEEDED "ports 0\n", "must be a port" },
+        { NEEDED "ports any\n", "only with `keep all`" },
+        { "secret /k\nlocal 192.0.2.1:1\npeer 192.0.2.2:1\nservers 10.0.0.0/8\n", "clients is missing" },
+        { NEEDED "clients 1.2.3.4\n", "clients 1.2.3.4: must be ADDRESS/BITS" },
+        { "secret /k\nlocal 192.0.2.1:1\npeer 192.0.2.2:1\nservers 10.0.0.0/8\nclients 2001:db8::/32\n",
+          "none of IPv4, as servers 10.0.0.0/8" },
+        { NEEDED "marks a b\n", "4 characters" },
+        { NEEDED "marks <!--x-->\n", "two words" },
+        { NEEDED "device a/b\n", "1 to 15" },
+        { "secret /k\nlocal [2001:db8::1]:1\npeer 192.0.2.2:1\nservers 10.0.0.0/8\nclients 0.0.0.0/0\n",
+          "one is of IPv4" },
+        { "secret /k\nlocal 2001:db8::1:1\npeer 192.0.2.2:1\nservers 10.0.0.0/8\nclients 0.0.0.0/0\n",
+          "must be ADDRESS:PORT" },
+        { "secret /k\nlocal 192.0.2.1:65536\npeer 192.0.2.2:1\nservers 10.0.0.0/8\nclients 0.0.0.0/0\n",
+          "must be a port" },
     };
     struct pk_config c;
     char *error;
@@ -340,14 +393,15 @@ START_TEST(test_config_wrong) {
 }
 END_TEST
 
-/* ---- ranges ------------------------------------------------------------------------------------------------------------------ */
+/* ---- ranges ------------------------------------------------------------------------------------------------------ */
 
 START_TEST(test_ranges) {
     struct pk_ranges r = { .oldest = 0 };
     ck_assert(!pk_ranges_have(&r, 0, 1) && !pk_ranges_have(&r, 7, 1));
-    pk_ranges_add(&r, UINT32_MAX - 99, 300);        /* across the end of the numbers */
-    pk_ranges_add(&r, 200, 100);                    /* and on */
-    ck_assert(pk_ranges_have(&r, UINT32_MAX - 99, 400) && pk_ranges_have(&r, 299, 1) && pk_ranges_have(&r, UINT32_MAX, 2));
+    pk_ranges_add(&r, UINT32_MAX - 99, 300); /* across the end of the numbers */
+    pk_ranges_add(&r, 200, 100);             /* and on */
+    ck_assert(pk_ranges_have(&r, UINT32_MAX - 99, 400) && pk_ranges_have(&r, 299, 1) &&
+              pk_ranges_have(&r, UINT32_MAX, 2));
     ck_assert(!pk_ranges_have(&r, 299, 2) && !pk_ranges_have(&r, UINT32_MAX - 100, 2) && !pk_ranges_have(&r, 300, 1));
     for (uint32_t i = 1; i < PK_RANGES_MAX; i++) pk_ranges_add(&r, i * 1000, 10);
     ck_assert(pk_ranges_have(&r, 0, 300) && pk_ranges_have(&r, (PK_RANGES_MAX - 1) * 1000, 10));
@@ -355,7 +409,7 @@ START_TEST(test_ranges) {
     ck_assert(!pk_ranges_have(&r, 0, 300) && pk_ranges_have(&r, 1000, 10) && pk_ranges_have(&r, 90000, 10));
     pk_ranges_pass(&r, 16 << 20);
     ck_assert(pk_ranges_have(&r, 1000, 10));
-    pk_ranges_pass(&r, (16 << 20) + 20000);         /* what is 16 MB behind and more */
+    pk_ranges_pass(&r, (16 << 20) + 20000); /* what is 16 MB behind and more */
     ck_assert(!pk_ranges_have(&r, 1000, 10) && pk_ranges_have(&r, 90000, 10));
 }
 END_TEST

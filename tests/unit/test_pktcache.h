@@ -25,7 +25,9 @@ struct wire {
 
 static inline void put16(uint8_t *p, unsigned v) { p[0] = (uint8_t)(v >> 8); p[1] = (uint8_t)v; }
 static inline void put32(uint8_t *p, uint32_t v) { put16(p, v >> 16); put16(p + 2, v & 0xffff); }
-static inline uint32_t get32(const uint8_t *p) { return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3]; }
+static inline uint32_t get32(const uint8_t *p) {
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
 
 /* The slow way, byte by byte. */
 static inline uint32_t slow_sum(const uint8_t *p, size_t n) {
@@ -99,9 +101,11 @@ static inline size_t make_piece(uint8_t *out, const struct wire *w, const void *
 }
 
 /*
- * What the kernel makes of a piece: calls take for each segment with its packet, complete.  The partial checksum that is in it must be right.
+ * What the kernel makes of a piece: calls take for each segment with its packet, complete.  The partial checksum that
+ * is in it must be right.
  */
-static inline void segment_piece(const uint8_t *piece, size_t bytes, void (*take)(void *context, const uint8_t *ip, size_t n), void *context) {
+static inline void segment_piece(const uint8_t *piece, size_t bytes,
+                                 void (*take)(void *context, const uint8_t *ip, size_t n), void *context) {
     struct pk_packet k;
     struct virtio_net_hdr v;
     uint8_t out[65536];
@@ -116,7 +120,8 @@ static inline void segment_piece(const uint8_t *piece, size_t bytes, void (*take
         memcpy(out + k.headers, k.ip + k.headers + at, n);
         uint8_t *tcp = out + k.ip_header;
         if (v.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM) {
-            uint32_t pseudo = k.length - k.ip_header + 6 + (out[0] >> 4 == 4 ? slow_sum(out + 12, 8) : slow_sum(out + 8, 32));
+            uint32_t pseudo =
+                k.length - k.ip_header + 6 + (out[0] >> 4 == 4 ? slow_sum(out + 12, 8) : slow_sum(out + 8, 32));
             if (k.segments > 1) ck_assert_uint_eq(slow_fold(slow_sum(tcp + 16, 2)), slow_fold(pseudo));
         }
         if (k.segments > 1 || v.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM) {

@@ -11,11 +11,13 @@
 enum { MS = 1000, STEP = 10 * MS, LINE = 4096 };
 
 static struct line {
-    uint64_t rtt, hold_from, hold_to;       /* what is sent in between goes at hold_to */
-    bool     lose_large, lose_all;
-    struct { uint64_t at, newest, probe; } word[LINE];      /* of the child, as they come to the parent */
+    uint64_t rtt, hold_from, hold_to; /* what is sent in between goes at hold_to */
+    bool lose_large, lose_all;
+    struct {
+        uint64_t at, newest, probe;
+    } word[LINE]; /* of the child, as they come to the parent */
     unsigned words, taken;
-    uint64_t newest, newest_probe;          /* at the child, once all on its way has come */
+    uint64_t newest, newest_probe; /* at the child, once all on its way has come */
     uint64_t number, probes, spoken;
     unsigned gone, back;
 } line;
@@ -42,11 +44,15 @@ static void send_one(struct pk_liveness *l, bool large, uint64_t now) {
     word(now);
 }
 
-/* As a parent does, for so long; a train every 20 ms while it may, if there is traffic.  The child speaks every 0.5 s besides. */
+/*
+ * As a parent does, for so long; a train every 20 ms while it may, if there is traffic.  The child speaks every 0.5 s
+ * besides.
+ */
 static uint64_t run(struct pk_liveness *l, uint64_t now, uint64_t seconds, bool traffic) {
     for (uint64_t end = now + seconds * 1000 * MS; now < end; now += STEP) {
         while (line.taken < line.words && line.word[line.taken].at <= now) {
-            line.back += pk_liveness_status(l, line.word[line.taken].newest, line.word[line.taken].probe, now) == PK_NOW_HERE;
+            line.back +=
+                pk_liveness_status(l, line.word[line.taken].newest, line.word[line.taken].probe, now) == PK_NOW_HERE;
             line.taken++;
         }
         if (line.taken == line.words) line.taken = line.words = 0;
@@ -69,7 +75,7 @@ static struct pk_liveness begin(uint64_t rtt) {
     return l;
 }
 
-static const unsigned rtts[] = { 1, 40, 200, 340, 400, 600, 800, 1500 };       /* ms */
+static const unsigned rtts[] = { 1, 40, 200, 340, 400, 600, 800, 1500 }; /* ms */
 
 START_TEST(test_any_round_trip) {
     struct pk_liveness l = begin(rtts[_i] * MS);
@@ -104,7 +110,7 @@ START_TEST(test_a_host_that_slept) {
     static const uint64_t seconds[] = { 1, 2, 3, 30, 300 };
     struct pk_liveness l = begin(40 * MS);
     uint64_t now = run(&l, 1000 * MS, 5, true);
-    line.hold_from = now;                               /* the child */
+    line.hold_from = now; /* the child */
     line.hold_to = now + seconds[_i] * 1000 * MS;
     now = run(&l, now, seconds[_i] + 5, true);
     ck_assert(l.here);
@@ -114,7 +120,7 @@ START_TEST(test_a_host_that_slept) {
     line.lose_all = false;
     now = run(&l, now, 5, true);
     ck_assert(l.here);
-    now += seconds[_i] * 1000 * MS;                     /* the parent */
+    now += seconds[_i] * 1000 * MS; /* the parent */
     now = run(&l, now, 5, true);
     ck_assert(l.here);
     line.lose_all = true;

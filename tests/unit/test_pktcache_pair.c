@@ -2,8 +2,9 @@
 /*
  * test_pktcache_pair.c - parent and child with a bad link between them, in simulated time.
  *
- * Servers send streams in pieces as a kernel with segmentation offload does, and again from what was acknowledged when nothing comes; clients compare every
- * byte with the stream.  The link loses, doubles, reorders; an attacker on it flips, replays and invents; both sides are killed and begin anew.
+ * Servers send streams in pieces as a kernel with segmentation offload does, and again from what was acknowledged when
+ * nothing comes; clients compare every byte with the stream.  The link loses, doubles, reorders; an attacker on it
+ * flips, replays and invents; both sides are killed and begin anew.
  */
 #include "test_pktcache.h"
 
@@ -14,57 +15,74 @@
 #include <stdio.h>
 
 enum {
-    STREAMS = 24, LENGTH = 60000, TEMPLATES = 12, UNIQUE = 2000,
-    ROUND = 200,                /* microseconds */
-    LINK = 4096,                /* packets and datagrams that are on their way */
-    AGAIN = 1500,               /* rounds without progress until a server sends again */
-    OLD = 256                   /* datagrams that the attacker keeps */
+    STREAMS = 24,
+    LENGTH = 60000,
+    TEMPLATES = 12,
+    UNIQUE = 2000,
+    ROUND = 200,  /* microseconds */
+    LINK = 4096,  /* packets and datagrams that are on their way */
+    AGAIN = 1500, /* rounds without progress until a server sends again */
+    OLD = 256     /* datagrams that the attacker keeps */
 };
 
 struct scenario {
     const char *name;
-    int      version, mode, keep;
+    int version, mode, keep;
     uint32_t mss, stamp;
     unsigned mtu;
-    int      loss, reorder, again;      /* per mille */
-    int      attack;                    /* per mille of rounds */
-    int      restarts;
-    int      streams;                   /* in all */
-    int      known;                     /* percent of the segments that go as fingerprints at least */
+    int loss, reorder, again; /* per mille */
+    int attack;               /* per mille of rounds */
+    int restarts;
+    int streams; /* in all */
+    int known;   /* percent of the segments that go as fingerprints at least */
     uint64_t cache;
-    uint64_t way;                       /* microseconds from one side to the other */
-    int      lacking;                   /* per mille of the fingerprints that the child asks for at most, if its link is bad */
+    uint64_t way; /* microseconds from one side to the other */
+    /* per mille of the fingerprints that the child asks for at most, if its link is bad */
+    int lacking;
 };
 
-struct thing { bool datagram; uint64_t at; size_t n; uint8_t bytes[]; };
+struct thing {
+    bool datagram;
+    uint64_t at;
+    size_t n;
+    uint8_t bytes[];
+};
 
-struct queue { struct thing *thing[LINK]; unsigned n; };
+struct queue {
+    struct thing *thing[LINK];
+    unsigned n;
+};
 
 struct stream {
-    bool     used;
+    bool used;
     unsigned client, port;
-    uint32_t first;             /* sequence number of the first byte */
+    uint32_t first; /* sequence number of the first byte */
     uint8_t *data;
-    uint32_t n, sent, acked;    /* by the client, in order */
+    uint32_t n, sent, acked; /* by the client, in order */
     uint8_t *got;
     uint64_t moved;
-    bool     asked;
+    bool asked;
 };
 
 static struct world {
     const struct scenario *s;
-    struct pk_config   config;
-    struct pk_secret   secret;
+    struct pk_config config;
+    struct pk_secret secret;
     struct pk_fingerprint_key key;
-    struct side { pk_store_t *store; pk_session_t *session; pk_side_t *side; struct pk_counters sum; } parent, child;
+    struct side {
+        pk_store_t *store;
+        pk_session_t *session;
+        pk_side_t *side;
+        struct pk_counters sum;
+    } parent, child;
     struct queue down, up;
     struct stream stream[STREAMS];
-    uint8_t  template[TEMPLATES][LENGTH];
+    uint8_t template[TEMPLATES][LENGTH];
     uint64_t now, round;
     unsigned port;
-    int      begun, ended;
+    int begun, ended;
     struct thing *old[OLD];
-    uint64_t out, repeated;     /* segments that came to clients; that servers sent again */
+    uint64_t out, repeated; /* segments that came to clients; that servers sent again */
 } w;
 
 static uint64_t state;
@@ -75,7 +93,7 @@ static uint32_t dice(uint32_t n) {
     return (uint32_t)(state >> 33) % n;
 }
 
-/* ---- the link ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the link ---------------------------------------------------------------------------------------------------- */
 
 static struct thing *new_thing(bool datagram, const struct iovec *part, int parts) {
     size_t n = 0;
@@ -139,7 +157,10 @@ static void datagram_up(void *context, const void *bytes, size_t n) {
     put(&w.up, new_thing(true, &part, 1));
 }
 
-static void say(void *context, const char *sentence) { (void)context; (void)sentence; }
+static void say(void *context, const char *sentence) {
+    (void)context;
+    (void)sentence;
+}
 
 static void packet_down(void *context, const struct iovec *part, int parts) {
     struct thing *t = new_thing(false, part, parts);
@@ -148,7 +169,7 @@ static void packet_down(void *context, const struct iovec *part, int parts) {
     free(t);
 }
 
-/* ---- clients ----------------------------------------------------------------------------------------------------------------- */
+/* ---- clients ----------------------------------------------------------------------------------------------------- */
 
 static struct stream *stream_of(unsigned port) {
     for (int i = 0; i < STREAMS; i++)
@@ -167,7 +188,7 @@ static void received(void *context, const uint8_t *ip, size_t n) {
     ck_assert_msg(pk_packet_intact(&k), "a checksum is wrong");
     pk_packet_tuple(&k, &tuple);
     struct stream *s = stream_of(ntohs(tuple.to_port));
-    if (!s || k.flags & PK_SYN) return;     /* it came late; the connection's beginning */
+    if (!s || k.flags & PK_SYN) return; /* it came late; the connection's beginning */
     uint32_t at = k.seq - s->first;
     ck_assert_uint_le(at, s->n);
     ck_assert_uint_le(k.payload, s->n - at);
@@ -189,7 +210,7 @@ static void packet_out(void *context, const struct iovec *part, int parts) {
     free(t);
 }
 
-/* ---- sides ------------------------------------------------------------------------------------------------------------------- */
+/* ---- sides ------------------------------------------------------------------------------------------------------- */
 
 static void add(struct pk_counters *sum, const struct pk_counters *c) {
     for (size_t i = 0; i < sizeof *c / sizeof(uint64_t); i++) ((uint64_t *)sum)[i] += ((const uint64_t *)c)[i];
@@ -249,12 +270,14 @@ static void run_up(void) {
     if (pk_side_due(w.parent.side) <= w.now) pk_side_tick(w.parent.side, w.now);
 }
 
-/* ---- servers ----------------------------------------------------------------------------------------------------------------- */
+/* ---- servers ----------------------------------------------------------------------------------------------------- */
 
 static void fill_stream(struct stream *s) {
     uint32_t at = 0;
     if (w.s->keep == PK_KEEP_HTTP)
-        at += (uint32_t)sprintf((char *)s->data, "HTTP/1.1 200 OK\r\nCache-Control: public\r\nX-Number: %u\r\nContent-Length: %d\r\n\r\n", w.port, LENGTH - 200);
+        at += (uint32_t)sprintf(
+            (char *)s->data, "HTTP/1.1 200 OK\r\nCache-Control: public\r\nX-Number: %u\r\nContent-Length: %d\r\n\r\n",
+            w.port, LENGTH - 200);
     uint32_t all = w.s->keep == PK_KEEP_HTTP ? at + LENGTH - 200 : LENGTH;
     s->n = all;
     memcpy(s->data + at, w.template[dice(TEMPLATES)], all - at);
@@ -279,15 +302,25 @@ static void begin_stream(struct stream *s) {
 
 static void from_server(struct stream *s, uint32_t at, uint32_t n, uint32_t segment) {
     static uint16_t id;
-    struct wire h = { .version = w.s->version, .client = s->client, .port = s->port, .seq = s->first + at, .ack = 555, .id = id, .flags = PK_ACK | (at + n == s->n ? PK_PSH : 0),
-                      .stamp = w.s->stamp ? (uint32_t)(w.now / 1000 + 1) : 0, .segment = segment, .whole_sum = n <= segment && dice(2) };
+    struct wire h = { .version = w.s->version,
+                      .client = s->client,
+                      .port = s->port,
+                      .seq = s->first + at,
+                      .ack = 555,
+                      .id = id,
+                      .flags = PK_ACK | (at + n == s->n ? PK_PSH : 0),
+                      .stamp = w.s->stamp ? (uint32_t)(w.now / 1000 + 1) : 0,
+                      .segment = segment,
+                      .whole_sum = n <= segment && dice(2) };
     static uint8_t piece[PK_PIECE_MAX];
     size_t bytes = make_piece(piece, &h, s->data + at, n);
     id = (uint16_t)(id + (n + segment - 1) / segment);
-    if (h.whole_sum == false) {         /* as the kernel leaves it */
+    if (h.whole_sum == false) { /* as the kernel leaves it */
         struct pk_packet k;
         pk_packet_parse(&k, piece, bytes);
-        put16(piece + sizeof(struct virtio_net_hdr) + k.ip_header + 16, slow_fold(k.length - k.ip_header + 6 + (k.ip[0] >> 4 == 4 ? slow_sum(k.ip + 12, 8) : slow_sum(k.ip + 8, 32))));
+        put16(piece + sizeof(struct virtio_net_hdr) + k.ip_header + 16,
+              slow_fold(k.length - k.ip_header + 6 +
+                        (k.ip[0] >> 4 == 4 ? slow_sum(k.ip + 12, 8) : slow_sum(k.ip + 8, 32))));
     }
     pk_side_packet(w.parent.side, piece, bytes, w.now);
 }
@@ -303,8 +336,13 @@ static void to_parent(struct wire h, const void *payload, uint32_t n) {
 static void ask(struct stream *s) {
     static const char request[] = "GET / HTTP/1.1\r\n\r\n";
     to_parent((struct wire){ .client = s->client, .port = s->port, .up = true, .seq = 554, .flags = PK_SYN }, NULL, 0);
-    to_parent((struct wire){ .client = s->client, .port = s->port, .seq = s->first - 1, .ack = 555, .flags = PK_SYN | PK_ACK }, NULL, 0);
-    to_parent((struct wire){ .client = s->client, .port = s->port, .up = true, .seq = 555, .ack = s->first, .flags = PK_ACK }, request, sizeof request - 1);
+    to_parent(
+        (struct wire){
+            .client = s->client, .port = s->port, .seq = s->first - 1, .ack = 555, .flags = PK_SYN | PK_ACK },
+        NULL, 0);
+    to_parent(
+        (struct wire){ .client = s->client, .port = s->port, .up = true, .seq = 555, .ack = s->first, .flags = PK_ACK },
+        request, sizeof request - 1);
     s->asked = true;
 }
 
@@ -318,7 +356,7 @@ static void serve(struct stream *s) {
         uint32_t n = s->sent - s->acked < w.s->mss ? s->sent - s->acked : w.s->mss;
         from_server(s, s->acked, n, w.s->mss);
         w.repeated++;
-        s->moved += 50;         /* the next one soon */
+        s->moved += 50; /* the next one soon */
         return;
     }
     if (s->sent == s->n || s->sent - s->acked >= window || dice(3)) return;
@@ -329,7 +367,7 @@ static void serve(struct stream *s) {
     s->sent += n;
 }
 
-/* ---- the attacker ------------------------------------------------------------------------------------------------------------ */
+/* ---- the attacker ------------------------------------------------------------------------------------------------ */
 
 static void attack(void) {
     struct thing *t, *old = w.old[dice(OLD)];
@@ -351,39 +389,189 @@ static void attack(void) {
     else free(t);
 }
 
-/* ---- scenarios --------------------------------------------------------------------------------------------------------------- */
+/* ---- scenarios --------------------------------------------------------------------------------------------------- */
 
 static const struct scenario scenarios[] = {
-    { .name = "a good link", .known = 65, .version = 4, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_ALL, .mss = 1448, .stamp = 1, .mtu = 1500, .streams = 200, .cache = 4 << 20 },
-    { .name = "IPv6", .known = 65, .version = 6, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_ALL, .mss = 1220, .mtu = 1280, .streams = 200, .cache = 4 << 20 },
-    { .name = "HTTP", .known = 60, .version = 4, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_HTTP, .mss = 1448, .stamp = 1, .mtu = 1500, .streams = 200, .cache = 4 << 20 },
-    { .name = "packets", .known = 65, .version = 4, .mode = PK_MODE_PACKET, .keep = PK_KEEP_ALL, .mss = 1448, .mtu = 1500, .streams = 200, .cache = 4 << 20 },
-    { .name = "windows", .known = 65, .version = 4, .mode = PK_MODE_WINDOW, .keep = PK_KEEP_ALL, .mss = 1448, .stamp = 1, .mtu = 1500, .streams = 200, .cache = 4 << 20 },
-    { .name = "large packets", .known = 30, .version = 6, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_ALL, .mss = 8928, .stamp = 1, .mtu = 9000, .streams = 200, .cache = 4 << 20 },
-    { .name = "small segments", .known = 60, .version = 4, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_ALL, .mss = 100, .stamp = 1, .mtu = 1500, .streams = 60, .cache = 16 << 20 },
-    { .name = "a small cache", .known = 20, .version = 4, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_ALL, .mss = 1000, .mtu = 1500, .streams = 300, .cache = 1 << 20, .loss = 20 },
-    { .name = "a bad link", .known = 60, .version = 4, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_ALL, .mss = 1448, .stamp = 1, .mtu = 1500, .streams = 400, .cache = 4 << 20,
-      .loss = 50, .reorder = 50, .again = 20 },
-    { .name = "a bad link, IPv6, small segments", .known = 60, .version = 6, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_ALL, .mss = 300, .mtu = 1280, .streams = 200, .cache = 2 << 20,
-      .loss = 50, .reorder = 100, .again = 50 },
-    { .name = "a long way", .known = 50, .version = 4, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_ALL, .mss = 1448, .stamp = 1, .mtu = 1500, .streams = 100, .cache = 4 << 20,
-      .loss = 50, .way = 300000, .lacking = 60 },
-    { .name = "restarts", .known = 10, .version = 4, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_ALL, .mss = 1448, .stamp = 1, .mtu = 1500, .streams = 600, .cache = 4 << 20,
-      .loss = 50, .reorder = 50, .again = 20, .restarts = 40 },
-    { .name = "restarts, HTTP", .known = 5, .version = 6, .mode = PK_MODE_WINDOW, .keep = PK_KEEP_HTTP, .mss = 1428, .mtu = 1500, .streams = 400, .cache = 4 << 20, .loss = 10,
-      .reorder = 10, .again = 10, .restarts = 40 },
-    { .name = "an attacker", .known = 20, .version = 4, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_ALL, .mss = 1448, .stamp = 1, .mtu = 1500, .streams = 400, .cache = 4 << 20,
-      .loss = 10, .reorder = 10, .again = 10, .restarts = 10, .attack = 900 },
+    { .name = "a good link",
+      .known = 65,
+      .version = 4,
+      .mode = PK_MODE_TRAIN,
+      .keep = PK_KEEP_ALL,
+      .mss = 1448,
+      .stamp = 1,
+      .mtu = 1500,
+      .streams = 200,
+      .cache = 4 << 20 },
+    { .name = "IPv6",
+      .known = 65,
+      .version = 6,
+      .mode = PK_MODE_TRAIN,
+      .keep = PK_KEEP_ALL,
+      .mss = 1220,
+      .mtu = 1280,
+      .streams = 200,
+      .cache = 4 << 20 },
+    { .name = "HTTP",
+      .known = 60,
+      .version = 4,
+      .mode = PK_MODE_TRAIN,
+      .keep = PK_KEEP_HTTP,
+      .mss = 1448,
+      .stamp = 1,
+      .mtu = 1500,
+      .streams = 200,
+      .cache = 4 << 20 },
+    { .name = "packets",
+      .known = 65,
+      .version = 4,
+      .mode = PK_MODE_PACKET,
+      .keep = PK_KEEP_ALL,
+      .mss = 1448,
+      .mtu = 1500,
+      .streams = 200,
+      .cache = 4 << 20 },
+    { .name = "windows",
+      .known = 65,
+      .version = 4,
+      .mode = PK_MODE_WINDOW,
+      .keep = PK_KEEP_ALL,
+      .mss = 1448,
+      .stamp = 1,
+      .mtu = 1500,
+      .streams = 200,
+      .cache = 4 << 20 },
+    { .name = "large packets",
+      .known = 30,
+      .version = 6,
+      .mode = PK_MODE_TRAIN,
+      .keep = PK_KEEP_ALL,
+      .mss = 8928,
+      .stamp = 1,
+      .mtu = 9000,
+      .streams = 200,
+      .cache = 4 << 20 },
+    { .name = "small segments",
+      .known = 60,
+      .version = 4,
+      .mode = PK_MODE_TRAIN,
+      .keep = PK_KEEP_ALL,
+      .mss = 100,
+      .stamp = 1,
+      .mtu = 1500,
+      .streams = 60,
+      .cache = 16 << 20 },
+    { .name = "a small cache",
+      .known = 20,
+      .version = 4,
+      .mode = PK_MODE_TRAIN,
+      .keep = PK_KEEP_ALL,
+      .mss = 1000,
+      .mtu = 1500,
+      .streams = 300,
+      .cache = 1 << 20,
+      .loss = 20 },
+    { .name = "a bad link",
+      .known = 60,
+      .version = 4,
+      .mode = PK_MODE_TRAIN,
+      .keep = PK_KEEP_ALL,
+      .mss = 1448,
+      .stamp = 1,
+      .mtu = 1500,
+      .streams = 400,
+      .cache = 4 << 20,
+      .loss = 50,
+      .reorder = 50,
+      .again = 20 },
+    { .name = "a bad link, IPv6, small segments",
+      .known = 60,
+      .version = 6,
+      .mode = PK_MODE_TRAIN,
+      .keep = PK_KEEP_ALL,
+      .mss = 300,
+      .mtu = 1280,
+      .streams = 200,
+      .cache = 2 << 20,
+      .loss = 50,
+      .reorder = 100,
+      .again = 50 },
+    { .name = "a long way",
+      .known = 50,
+      .version = 4,
+      .mode = PK_MODE_TRAIN,
+      .keep = PK_KEEP_ALL,
+      .mss = 1448,
+      .stamp = 1,
+      .mtu = 1500,
+      .streams = 100,
+      .cache = 4 << 20,
+      .loss = 50,
+      .way = 300000,
+      .lacking = 60 },
+    { .name = "restarts",
+      .known = 10,
+      .version = 4,
+      .mode = PK_MODE_TRAIN,
+      .keep = PK_KEEP_ALL,
+      .mss = 1448,
+      .stamp = 1,
+      .mtu = 1500,
+      .streams = 600,
+      .cache = 4 << 20,
+      .loss = 50,
+      .reorder = 50,
+      .again = 20,
+      .restarts = 40 },
+    { .name = "restarts, HTTP",
+      .known = 5,
+      .version = 6,
+      .mode = PK_MODE_WINDOW,
+      .keep = PK_KEEP_HTTP,
+      .mss = 1428,
+      .mtu = 1500,
+      .streams = 400,
+      .cache = 4 << 20,
+      .loss = 10,
+      .reorder = 10,
+      .again = 10,
+      .restarts = 40 },
+    { .name = "an attacker",
+      .known = 20,
+      .version = 4,
+      .mode = PK_MODE_TRAIN,
+      .keep = PK_KEEP_ALL,
+      .mss = 1448,
+      .stamp = 1,
+      .mtu = 1500,
+      .streams = 400,
+      .cache = 4 << 20,
+      .loss = 10,
+      .reorder = 10,
+      .again = 10,
+      .restarts = 10,
+      .attack = 900 },
 };
 
 static void setup(const struct scenario *s, int number) {
     memset(&w, 0, sizeof w);
     w.s = s;
     state = UINT64_C(88172645463325252) + (uint64_t)number * 7919;
-    w.config = (struct pk_config){ .cache = s->cache, .keep = s->keep, .mode = s->mode, .window = 10, .hold = 500, .literal = 700, .least = 64, .mtu = s->mtu, .flows = 1024,
-                                   .queues = 1, .ports = { .n = 1 }, .port = { htons(80) } };
-    w.config.server = (struct pk_networks){ { { { [10] = 0xff, [11] = 0xff, 10, 8, 1 }, 120 }, { { 0xfd, 8 }, 64 } }, 2 };
-    w.config.client = (struct pk_networks){ { { { [10] = 0xff, [11] = 0xff, 10, 8, 3 }, 120 }, { { 0xfd, 9 }, 64 } }, 2 };
+    w.config = (struct pk_config){ .cache = s->cache,
+                                   .keep = s->keep,
+                                   .mode = s->mode,
+                                   .window = 10,
+                                   .hold = 500,
+                                   .literal = 700,
+                                   .least = 64,
+                                   .mtu = s->mtu,
+                                   .flows = 1024,
+                                   .queues = 1,
+                                   .ports = { .n = 1 },
+                                   .port = { htons(80) } };
+    w.config.server =
+        (struct pk_networks){ { { { [10] = 0xff, [11] = 0xff, 10, 8, 1 }, 120 }, { { 0xfd, 8 }, 64 } }, 2 };
+    w.config.client =
+        (struct pk_networks){ { { { [10] = 0xff, [11] = 0xff, 10, 8, 3 }, 120 }, { { 0xfd, 9 }, 64 } }, 2 };
     w.config.there.ss_family = s->version == 6 ? AF_INET6 : AF_INET;
     ck_assert_ptr_null(eeod_marks_set(&w.config.mark, "<!--EEOD-->", "<!--/EEOD-->"));
     memcpy(w.secret.bytes, "a secret of thirty-two bytes....", PK_SECRET);
@@ -412,7 +600,8 @@ static void play(int number, int times) {
     int restarts = 0;
     setup(s, number);
     for (; w.ended < s->streams * times; w.round++, w.now += ROUND) {
-        ck_assert_msg(w.round < (uint64_t)times * 3000000, "%s: %d of %d streams in %lu rounds", s->name, w.ended, s->streams * times, (unsigned long)w.round);
+        ck_assert_msg(w.round < (uint64_t)times * 3000000, "%s: %d of %d streams in %lu rounds", s->name, w.ended,
+                      s->streams * times, (unsigned long)w.round);
         for (int i = 0; i < STREAMS; i++) {
             struct stream *t = w.stream + i;
             if (t->used && t->acked == t->n) {
@@ -439,11 +628,16 @@ static void play(int number, int times) {
     end_side(&w.child);
     const struct pk_counters *p = &w.parent.sum, *c = &w.child.sum;
     if (getenv("VERBOSE"))
-        printf("%-36s segments %lu, known %lu of %lu, wanted %lu, recovered %lu, dropped %lu, late %lu, sessions %lu, refused %lu + %lu, again %lu, rounds %lu\n", s->name,
-               (unsigned long)w.out, (unsigned long)p->hits, (unsigned long)p->kept, (unsigned long)p->wanted, (unsigned long)c->recovered, (unsigned long)c->dropped,
-               (unsigned long)c->late, (unsigned long)c->sessions, (unsigned long)p->refused, (unsigned long)c->refused, (unsigned long)w.repeated, (unsigned long)w.round);
+        printf("%-36s segments %lu, known %lu of %lu, wanted %lu, recovered %lu, dropped %lu, late %lu, sessions %lu, "
+               "refused %lu + %lu, again %lu, rounds %lu\n",
+               s->name, (unsigned long)w.out, (unsigned long)p->hits, (unsigned long)p->kept, (unsigned long)p->wanted,
+               (unsigned long)c->recovered, (unsigned long)c->dropped, (unsigned long)c->late,
+               (unsigned long)c->sessions, (unsigned long)p->refused, (unsigned long)c->refused,
+               (unsigned long)w.repeated, (unsigned long)w.round);
     ck_assert_uint_gt(p->hits * 100, p->kept * (unsigned)s->known);
-    if (s->lacking) ck_assert_msg(c->wanted * 1000 < p->hits * (unsigned)s->lacking, "%lu of %lu fingerprints were asked for", (unsigned long)c->wanted, (unsigned long)p->hits);
+    if (s->lacking)
+        ck_assert_msg(c->wanted * 1000 < p->hits * (unsigned)s->lacking, "%lu of %lu fingerprints were asked for",
+                      (unsigned long)c->wanted, (unsigned long)p->hits);
     if (!s->loss && !s->restarts) {
         ck_assert_uint_eq(w.repeated, 0);
         ck_assert_uint_eq(p->wanted + c->wanted + c->dropped + p->refused + c->refused + p->outages, 0);
@@ -458,15 +652,26 @@ START_TEST(test_scenario) {
 }
 END_TEST
 
-/* A connection of which something was missing is followed again from its next request; what was said before is not known then. */
+/*
+ * A connection of which something was missing is followed again from its next request; what was said before is not
+ * known then.
+ */
 START_TEST(test_a_joined_connection_may_have_been_authorized) {
     static const char answer[] = "HTTP/1.1 200 OK\r\nLast-Modified: x\r\nContent-Length: 900\r\n\r\n";
     char body[900] = "";
-    const struct wire up = { .client = 7, .port = 777, .up = true, .flags = PK_ACK }, down = { .client = 7, .port = 777, .ack = 555, .flags = PK_ACK };
+    const struct wire up = { .client = 7, .port = 777, .up = true, .flags = PK_ACK },
+                      down = { .client = 7, .port = 777, .ack = 555, .flags = PK_ACK };
     struct wire h;
     uint32_t seq = 1000, ask = 555;
 
-    setup(&(struct scenario){ .name = "joined", .version = 4, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_HTTP, .mss = 1448, .mtu = 1500, .cache = 1 << 20 }, 99);
+    setup(&(struct scenario){ .name = "joined",
+                              .version = 4,
+                              .mode = PK_MODE_TRAIN,
+                              .keep = PK_KEEP_HTTP,
+                              .mss = 1448,
+                              .mtu = 1500,
+                              .cache = 1 << 20 },
+          99);
     for (int i = 0; i < 100; i++, w.now += ROUND) {
         run_down();
         run_up();
@@ -475,26 +680,33 @@ START_TEST(test_a_joined_connection_may_have_been_authorized) {
     to_parent((h = up, h.flags = PK_SYN, h.seq = ask - 1, h), NULL, 0);
     to_parent((h = down, h.flags |= PK_SYN, h.seq = seq - 1, h), NULL, 0);
     for (int request = 0; request < 4; request++) {
-        static const char *const requests[] = { "GET / HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nAuthorization: NTLM x\r\n\r\n" };
+        static const char *const requests[] = { "GET / HTTP/1.1\r\n\r\n",
+                                                "GET / HTTP/1.1\r\nAuthorization: NTLM x\r\n\r\n" };
         const char *r = requests[request == 1];
         to_parent((h = up, h.seq = ask, h.ack = seq, h), r, (uint32_t)strlen(r));
         ask += (uint32_t)strlen(r);
         to_parent((h = down, h.seq = seq, h.ack = ask, h), answer, sizeof answer - 1);
         seq += sizeof answer - 1;
-        if (request == 2) seq += 100;       /* lost on its way to the parent */
+        if (request == 2) seq += 100; /* lost on its way to the parent */
         to_parent((h = down, h.seq = seq, h.ack = ask, h), body, sizeof body - (request == 2 ? 100 : 0));
         seq += sizeof body - (request == 2 ? 100 : 0);
         for (int i = 0; i < 100; i++, w.now += ROUND) {
             run_down();
             run_up();
         }
-        ck_assert_msg(w.parent.side->counters.kept == 1, "after request %d: %lu", request, (unsigned long)w.parent.side->counters.kept);
+        ck_assert_msg(w.parent.side->counters.kept == 1, "after request %d: %lu", request,
+                      (unsigned long)w.parent.side->counters.kept);
     }
     teardown();
 }
 END_TEST
 
-static struct { pk_session_t *child; unsigned probes; uint8_t first[PK_DATAGRAM_MAX]; size_t n; } listens;
+static struct {
+    pk_session_t *child;
+    unsigned probes;
+    uint8_t first[PK_DATAGRAM_MAX];
+    size_t n;
+} listens;
 
 static void open_probe(void *context, const void *bytes, size_t n) {
     static uint8_t copy[PK_DATAGRAM_MAX];
@@ -510,7 +722,11 @@ static void open_probe(void *context, const void *bytes, size_t n) {
     memcpy(listens.first, o.inside, o.n);
 }
 
-static void no_packet(void *context, const struct iovec *part, int parts) { (void)context; (void)part; (void)parts; }
+static void no_packet(void *context, const struct iovec *part, int parts) {
+    (void)context;
+    (void)part;
+    (void)parts;
+}
 
 /* Nobody knows a byte of what is sealed in any datagram. */
 START_TEST(test_what_a_probe_holds_cannot_be_known) {
@@ -519,7 +735,14 @@ START_TEST(test_what_a_probe_holds_cannot_be_known) {
     uint8_t hello[PK_CONTROL_MAX], welcome[PK_CONTROL_MAX], go[PK_CONTROL_MAX];
     size_t n, m;
 
-    setup(&(struct scenario){ .name = "probes", .version = 4, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_ALL, .mss = 1448, .mtu = 1500, .cache = 1 << 20 }, 1);
+    setup(&(struct scenario){ .name = "probes",
+                              .version = 4,
+                              .mode = PK_MODE_TRAIN,
+                              .keep = PK_KEEP_ALL,
+                              .mss = 1448,
+                              .mtu = 1500,
+                              .cache = 1 << 20 },
+          1);
     memset(&listens, 0, sizeof listens);
     listens.child = pk_session_make(&w.secret, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
     pk_session_t *session = pk_session_make(&w.secret, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY);
@@ -552,7 +775,14 @@ static void go_on(uint64_t microseconds) {
 
 /* One datagram lost, and for the rest of the session, an hour, the other end took this one to stand aside. */
 START_TEST(test_a_lost_word_is_no_standing_aside) {
-    setup(&(struct scenario){ .name = "aside", .version = 4, .mode = PK_MODE_TRAIN, .keep = PK_KEEP_ALL, .mss = 1448, .mtu = 1500, .cache = 1 << 20 }, 5);
+    setup(&(struct scenario){ .name = "aside",
+                              .version = 4,
+                              .mode = PK_MODE_TRAIN,
+                              .keep = PK_KEEP_ALL,
+                              .mss = 1448,
+                              .mtu = 1500,
+                              .cache = 1 << 20 },
+          5);
     go_on(20000);
     ck_assert(pk_side_why(w.parent.side) == PK_WHY_NOTHING && pk_side_why(w.child.side) == PK_WHY_NOTHING);
     for (int lost = 0; lost < 2; lost++) {

@@ -15,11 +15,15 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
-static const struct pk_secret ours = { "the secret of the pair, 32 bytes" }, theirs = { "another secret of other peoples'" };
+static const struct pk_secret ours = { "the secret of the pair, 32 bytes" },
+                              theirs = { "another secret of other peoples'" };
 
 static struct pk_ready cache = { .cache = "cache of a child", .bytes = 12345 };
 
-struct packet { uint8_t bytes[PK_CONTROL_MAX]; size_t n; };
+struct packet {
+    uint8_t bytes[PK_CONTROL_MAX];
+    size_t n;
+};
 
 static void begin(pk_session_t *s, struct packet *p) { p->n = pk_session_begin(s, p->bytes); }
 
@@ -56,7 +60,8 @@ static bool opens(pk_session_t *s, const uint8_t *datagram, size_t n, const char
 }
 
 START_TEST(test_pair) {
-    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY), *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
+    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY),
+                 *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
     uint8_t d[512];
     struct packet said[3];
     ck_assert_uint_eq(seal(parent, d, "too early"), 0);
@@ -64,9 +69,9 @@ START_TEST(test_pair) {
     size_t n = seal(parent, d, "down");
     ck_assert_uint_eq(n, 4 + PK_SEAL_MORE);
     ck_assert(opens(child, d, n, "down"));
-    ck_assert(!opens(child, d, n, "down"));     /* again */
+    ck_assert(!opens(child, d, n, "down")); /* again */
     n = seal(child, d, "up");
-    ck_assert(!opens(child, d, n, "up"));       /* back to who sent it */
+    ck_assert(!opens(child, d, n, "up")); /* back to who sent it */
     ck_assert(opens(parent, d, n, "up"));
     pk_session_free(&parent);
     pk_session_free(&child);
@@ -75,7 +80,8 @@ END_TEST
 
 /* A bit anywhere, a byte less or more: nothing opens, and the datagram itself still does. */
 START_TEST(test_changed) {
-    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY), *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
+    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY),
+                 *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
     uint8_t d[512];
     struct packet said[3];
     join(parent, child, said);
@@ -95,17 +101,18 @@ END_TEST
 
 START_TEST(test_window) {
     enum { MANY = 3000, EACH = 64 };
-    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY), *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
+    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY),
+                 *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
     static uint8_t d[MANY][EACH];
     size_t n = 0;
     struct packet said[3];
     join(parent, child, said);
     for (int i = 0; i < MANY; i++) n = seal(parent, d[i], "x");
     ck_assert(opens(child, d[1500], n, "x"));
-    ck_assert(!opens(child, d[100], n, "x"));   /* too old to know */
+    ck_assert(!opens(child, d[100], n, "x")); /* too old to know */
     srand(1);
     bool gone[MANY] = { [1500] = true };
-    for (int i = 0; i < 20000; i++) {           /* within the window, in any order: each once */
+    for (int i = 0; i < 20000; i++) { /* within the window, in any order: each once */
         int k = 1500 - rand() % 900;
         ck_assert_int_eq(opens(child, d[k], n, "x"), !gone[k]);
         gone[k] = true;
@@ -117,9 +124,13 @@ START_TEST(test_window) {
 }
 END_TEST
 
-/* Whatever was said once is said again to whoever: nobody changes sessions, and no counter begins again under a key that was used. */
+/*
+ * Whatever was said once is said again to whoever: nobody changes sessions, and no counter begins again under a key
+ * that was used.
+ */
 START_TEST(test_replayed_handshake) {
-    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY), *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
+    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY),
+                 *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
     struct packet said[3], again[3], out;
     struct pk_ready ready;
     uint8_t d[512], e[512];
@@ -127,7 +138,7 @@ START_TEST(test_replayed_handshake) {
     join(parent, child, said);
     size_t n = seal(parent, d, "first session");
     join(parent, child, again);
-    ck_assert(opens(child, d, n, "first session"));     /* it was on its way */
+    ck_assert(opens(child, d, n, "first session")); /* it was on its way */
     for (int i = 0; i < 3; i++) {
         enum pk_step p = step(parent, said + i, &ready, &out), q = step(parent, again + i, &ready, &out);
         ck_assert(p == (i ? PK_IGNORED : PK_ANSWER) && q == (i ? PK_IGNORED : PK_ANSWER));
@@ -154,8 +165,10 @@ START_TEST(test_replayed_handshake) {
 END_TEST
 
 START_TEST(test_others) {
-    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY), *child = pk_session_make(&theirs, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY),
-                 *two = pk_session_make(&ours, PK_CHILD, 1, 2, PK_FINGERPRINT_HIGHWAY), *md5 = pk_session_make(&ours, PK_CHILD, 0, 1, PK_FINGERPRINT_MD5);
+    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY),
+                 *child = pk_session_make(&theirs, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY),
+                 *two = pk_session_make(&ours, PK_CHILD, 1, 2, PK_FINGERPRINT_HIGHWAY),
+                 *md5 = pk_session_make(&ours, PK_CHILD, 0, 1, PK_FINGERPRINT_MD5);
     struct packet p, out;
     struct pk_ready ready;
     struct pk_opened o;
@@ -188,17 +201,24 @@ START_TEST(test_others) {
 END_TEST
 
 /* pk_secret_derive, counted (the linker's --wrap). */
-void __real_pk_secret_derive(const struct pk_secret *s, const char *label, const void *salt, size_t salt_bytes, void *out, size_t n);
-void __wrap_pk_secret_derive(const struct pk_secret *s, const char *label, const void *salt, size_t salt_bytes, void *out, size_t n);
+void __real_pk_secret_derive(const struct pk_secret *s, const char *label, const void *salt, size_t salt_bytes,
+                             void *out, size_t n);
+void __wrap_pk_secret_derive(const struct pk_secret *s, const char *label, const void *salt, size_t salt_bytes,
+                             void *out, size_t n);
 static unsigned derived;
-void __wrap_pk_secret_derive(const struct pk_secret *s, const char *label, const void *salt, size_t salt_bytes, void *out, size_t n) {
+void __wrap_pk_secret_derive(const struct pk_secret *s, const char *label, const void *salt, size_t salt_bytes,
+                             void *out, size_t n) {
     derived++;
     __real_pk_secret_derive(s, label, salt, salt_bytes, out, n);
 }
 
-/* Who has seen a WELCOME knows all that a READY has in the clear.  A flood of them must neither cost keys, nor take the session's place. */
+/*
+ * Who has seen a WELCOME knows all that a READY has in the clear.  A flood of them must neither cost keys, nor take the
+ * session's place.
+ */
 START_TEST(test_keys_are_derived_for_nobody_without_a_mac) {
-    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY), *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
+    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY),
+                 *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
     struct packet said[3], forged, none;
     struct pk_ready ready;
     uint8_t d[512];
@@ -211,9 +231,11 @@ START_TEST(test_keys_are_derived_for_nobody_without_a_mac) {
     srand(1);
     for (int i = 0; i < 10000; i++) {
         forged = said[2];
-        for (size_t k = forged.n - 1 - (size_t)rand() % 40; k < forged.n; k++) forged.bytes[k] ^= (uint8_t)(1 + rand() % 255);
+        for (size_t k = forged.n - 1 - (size_t)rand() % 40; k < forged.n; k++)
+            forged.bytes[k] ^= (uint8_t)(1 + rand() % 255);
         if (i % 3 == 1) forged.n = (size_t)rand() % (PK_CONTROL_MAX + 1);
-        if (i % 3 == 2) {           /* to the child, an answer to what it did not ask; a HELLO and a WHO that nobody made */
+        /* to the child, an answer to what it did not ask; a HELLO and a WHO that nobody made */
+        if (i % 3 == 2) {
             forged.bytes[0] = (uint8_t)(1 + rand() % 4);
             ck_assert_int_eq(step(child, &forged, &cache, &none), PK_IGNORED);
         }
@@ -243,7 +265,8 @@ static void of_version(struct packet *p, uint8_t version) {
 
 START_TEST(test_another_version_is_told_from_a_stranger) {
     static const uint8_t versions[] = { 0, PK_VERSION - 1, PK_VERSION + 1, 255 };
-    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY), *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
+    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY),
+                 *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
     struct packet hello, who, out;
     struct pk_ready ready;
 
@@ -251,7 +274,7 @@ START_TEST(test_another_version_is_told_from_a_stranger) {
         begin(child, &hello);
         begin(parent, &who);
         hello.bytes[1] = who.bytes[1] = versions[i];
-        ck_assert_int_eq(step(parent, &hello, &ready, &out), PK_IGNORED);       /* anybody could say that */
+        ck_assert_int_eq(step(parent, &hello, &ready, &out), PK_IGNORED); /* anybody could say that */
         ck_assert_int_eq(step(child, &who, &cache, &out), PK_IGNORED);
         ck_assert_uint_eq(pk_session_theirs(parent), i ? versions[i - 1] : PK_VERSION);
         of_version(&hello, versions[i]);
@@ -260,7 +283,7 @@ START_TEST(test_another_version_is_told_from_a_stranger) {
         ck_assert_int_eq(step(child, &who, &cache, &out), PK_OTHER_VERSION);
         ck_assert_uint_eq(pk_session_theirs(parent), versions[i]);
         ck_assert_uint_eq(pk_session_theirs(child), versions[i]);
-        ck_assert_int_eq(step(parent, &who, &ready, &out), PK_IGNORED);         /* its own word, back */
+        ck_assert_int_eq(step(parent, &who, &ready, &out), PK_IGNORED); /* its own word, back */
         ck_assert_int_eq(step(child, &hello, &cache, &out), PK_IGNORED);
     }
     struct packet said[3];
@@ -272,7 +295,8 @@ START_TEST(test_another_version_is_told_from_a_stranger) {
 }
 END_TEST
 
-static unsigned long allocations;       /* of libcrypto, which is the only one here that allocates after pk_session_make */
+/* of libcrypto, which is the only one here that allocates after pk_session_make */
+static unsigned long allocations;
 
 static void *counted_malloc(size_t n, const char *file, int line) {
     (void)file;
@@ -347,14 +371,18 @@ START_TEST(test_secret) {
     pk_secret_derive(&ours, "a", NULL, 0, x, sizeof x);
     pk_secret_derive(&ours, "b", NULL, 0, y, sizeof y);
     ck_assert(memcmp(x, y, sizeof x));
-    /* HKDF-SHA-256 of this secret with the label "a", as `openssl kdf -keylen 8 -kdfopt digest:SHA256 -kdfopt hexkey:... -kdfopt info:a HKDF` prints it. */
+    /*
+     * HKDF-SHA-256 of this secret with the label "a", as `openssl kdf -keylen 8 -kdfopt digest:SHA256 -kdfopt
+     * hexkey:... -kdfopt info:a HKDF` prints it.
+     */
     static const uint8_t expected[8] = { 0x07, 0x8e, 0xfd, 0xbd, 0xd0, 0xb8, 0xda, 0xaa };
     ck_assert(!memcmp(x, expected, sizeof x));
 }
 END_TEST
 
 int main(void) {
-    if (!CRYPTO_set_mem_functions(counted_malloc, counted_realloc, counted_free)) return 1;     /* before libcrypto's first */
+    /* before libcrypto's first */
+    if (!CRYPTO_set_mem_functions(counted_malloc, counted_realloc, counted_free)) return 1;
     Suite *s = suite_create("pktcache: sessions");
     TCase *t = tcase_create("all");
     tcase_set_timeout(t, 60);

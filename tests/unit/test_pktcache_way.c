@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_pktcache_way.c - whether packets get there: connections that go on or stand still after trains, over a link that is simulated; connections that don't come about;
- * what the rules of a filter say.
+ * test_pktcache_way.c - whether packets get there: connections that go on or stand still after trains, over a link that
+ * is simulated; connections that don't come about; what the rules of a filter say.
  */
 #include "pktcache/pk_advance.h"
 #include "pktcache/pk_begun.h"
@@ -23,26 +23,26 @@ static uint32_t dice(uint32_t n) {
     return (uint32_t)(state >> 33) % n;
 }
 
-/* ---- a link, and connections over it ------------------------------------------------------------------------------------------- */
+/* ---- a link, and connections over it ----------------------------------------------------------------------------- */
 
 struct link {
-    unsigned loss;              /* per mille, each way */
-    unsigned rtt;               /* ms */
-    bool     stateful;          /* a device on it lets no acknowledgement pass of what has not passed as TCP */
+    unsigned loss; /* per mille, each way */
+    unsigned rtt;  /* ms */
+    bool stateful; /* a device on it lets no acknowledgement pass of what has not passed as TCP */
     unsigned flows, clients;
-    bool     gone;              /* clients say nothing more */
-    bool     serial;            /* one connection after another, of one client */
+    bool gone;   /* clients say nothing more */
+    bool serial; /* one connection after another, of one client */
 };
 
 static struct flow {
     struct pk_tuple tuple;
-    uint32_t una, end, got, seen;       /* of the server; of the client, in order; of the device */
-    uint64_t sent_at, rto, ack_at;      /* ack_at: one is on its way; 0: none */
+    uint32_t una, end, got, seen;  /* of the server; of the client, in order; of the device */
+    uint64_t sent_at, rto, ack_at; /* ack_at: one is on its way; 0: none */
     uint32_t ack;
-    uint64_t next;                      /* the next response */
+    uint64_t next; /* the next response */
     uint64_t begun_at;
-    bool     waits;                     /* for acknowledgements */
-    unsigned works;                     /* responses that came to their end */
+    bool waits;     /* for acknowledgements */
+    unsigned works; /* responses that came to their end */
 } flow[FLOWS];
 
 static void begin_flow(struct pk_advance *a, const struct link *l, unsigned i, uint64_t now) {
@@ -84,7 +84,8 @@ static void again(struct pk_advance *a, const struct link *l, struct flow *f, ui
     if (lost(l)) return;
     uint32_t to = (int32_t)(f->end - f->una) < SEGMENT ? f->end : f->una + SEGMENT;
     if ((int32_t)(to - f->seen) > 0) f->seen = to;
-    if ((int32_t)(f->got - f->end) < 0) f->got = f->end;        /* what is lost of the rest its server sends at once; that is not what is looked at */
+    /* what is lost of the rest its server sends at once; that is not what is looked at */
+    if ((int32_t)(f->got - f->end) < 0) f->got = f->end;
     if (!l->stateful) f->seen = f->got;
     answer(l, f, now);
 }
@@ -141,18 +142,21 @@ static uint64_t begin_all(struct pk_advance *a, const struct link *l, uint64_t s
     return SECOND;
 }
 
-static const struct link good[] = {
-    { .rtt = 4, .flows = 16, .clients = 8 }, { .loss = 100, .rtt = 4, .flows = 16, .clients = 8 }, { .loss = 100, .rtt = 100, .flows = 16, .clients = 1 },
-    { .loss = 100, .rtt = 40, .flows = 1, .clients = 1 }, { .loss = 100, .rtt = 40, .flows = 2, .clients = 1 }, { .loss = 50, .rtt = 600, .flows = 4, .clients = 2 },
-    { .loss = 200, .rtt = 40, .flows = 8, .clients = 2 }
-};
+static const struct link good[] = { { .rtt = 4, .flows = 16, .clients = 8 },
+                                    { .loss = 100, .rtt = 4, .flows = 16, .clients = 8 },
+                                    { .loss = 100, .rtt = 100, .flows = 16, .clients = 1 },
+                                    { .loss = 100, .rtt = 40, .flows = 1, .clients = 1 },
+                                    { .loss = 100, .rtt = 40, .flows = 2, .clients = 1 },
+                                    { .loss = 50, .rtt = 600, .flows = 4, .clients = 2 },
+                                    { .loss = 200, .rtt = 40, .flows = 8, .clients = 2 } };
 
 START_TEST(test_a_link_that_loses_things_is_no_reason) {
     struct pk_advance a;
     for (uint64_t seed = 0; seed < 10; seed++) {
         uint64_t now = begin_all(&a, good + _i, seed);
         run(&a, good + _i, now, now + 1800 * (uint64_t)SECOND);
-        ck_assert_msg(!a.stops && a.proofs > 100, "link %d, seed %u: stopped %u times, %u proofs", _i, (unsigned)seed, (unsigned)a.stops, (unsigned)a.proofs);
+        ck_assert_msg(!a.stops && a.proofs > 100, "link %d, seed %u: stopped %u times, %u proofs", _i, (unsigned)seed,
+                      (unsigned)a.stops, (unsigned)a.proofs);
     }
 }
 END_TEST
@@ -171,23 +175,26 @@ START_TEST(test_clients_that_have_gone_are_no_reason) {
 }
 END_TEST
 
-static const struct link bad[] = {
-    { .stateful = true, .rtt = 4, .flows = 8, .clients = 2 }, { .stateful = true, .rtt = 4, .flows = 1, .clients = 1 }, { .stateful = true, .rtt = 300, .flows = 3, .clients = 3 },
-    { .stateful = true, .loss = 50, .rtt = 20, .flows = 8, .clients = 1 }
-};
+static const struct link bad[] = { { .stateful = true, .rtt = 4, .flows = 8, .clients = 2 },
+                                   { .stateful = true, .rtt = 4, .flows = 1, .clients = 1 },
+                                   { .stateful = true, .rtt = 300, .flows = 3, .clients = 3 },
+                                   { .stateful = true, .loss = 50, .rtt = 20, .flows = 8, .clients = 1 } };
 
 START_TEST(test_a_device_that_follows_tcp) {
     for (uint64_t seed = 0; seed < 10; seed++) {
         struct link l = bad[_i];
         struct pk_advance a;
-        uint64_t began = begin_all(&a, &l, seed), now = run(&a, &l, began, began + 60 * (uint64_t)SECOND), found = now - began, waited = 0;
+        uint64_t began = begin_all(&a, &l, seed), now = run(&a, &l, began, began + 60 * (uint64_t)SECOND),
+                 found = now - began, waited = 0;
         ck_assert_msg(a.stops == 1, "link %d, seed %u: not found in a minute", _i, (unsigned)seed);
-        ck_assert_msg(found <= 12 * SECOND, "link %d, seed %u: found after %.1f s", _i, (unsigned)seed, (double)found / SECOND);
+        ck_assert_msg(found <= 12 * SECOND, "link %d, seed %u: found after %.1f s", _i, (unsigned)seed,
+                      (double)found / SECOND);
         /* From now on all that begins works, until the next try. */
         for (unsigned i = 0; i < l.flows; i++) begin_flow(&a, &l, i, now);
         for (int tries = 0; tries < 8; tries++) {
             uint64_t until = a.until, wait = a.wait, broken = 0;
-            ck_assert_msg(!waited || wait == 2 * waited || wait == 3600 * (uint64_t)SECOND, "waits %.0f s after %.0f", (double)wait / SECOND, (double)waited / SECOND);
+            ck_assert_msg(!waited || wait == 2 * waited || wait == 3600 * (uint64_t)SECOND, "waits %.0f s after %.0f",
+                          (double)wait / SECOND, (double)waited / SECOND);
             waited = wait;
             now = run(&a, &l, now, until);
             for (unsigned i = 0; i < l.flows; i++) {
@@ -209,9 +216,10 @@ START_TEST(test_a_device_that_follows_tcp) {
 }
 END_TEST
 
-/* ---- connections that don't come about -------------------------------------------------------------------------------------------- */
+/* ---- connections that don't come about --------------------------------------------------------------------------- */
 
-static uint64_t look_for(struct pk_way *w, const struct pk_way_news *n, const struct pk_sights *s, uint64_t now, uint64_t most) {
+static uint64_t look_for(struct pk_way *w, const struct pk_way_news *n, const struct pk_sights *s, uint64_t now,
+                         uint64_t most) {
     for (uint64_t end = now + most; now < end; now += 100 * MS)
         if (pk_way_look(w, n, s, now)) return now;
     return now;
@@ -223,7 +231,8 @@ START_TEST(test_nothing_comes_to_the_device) {
     uint64_t now = 100 * SECOND;
     struct pk_sights s = { .due = 1, .due_first = now, .due_last = now };
     ck_assert(!pk_way_look(&w, &none, &s, now));
-    s = (struct pk_sights){ .due = 9, .due_first = now, .due_last = now + 50 * MS };       /* one packet, on several devices of the machine */
+    /* one packet, on several devices of the machine */
+    s = (struct pk_sights){ .due = 9, .due_first = now, .due_last = now + 50 * MS };
     ck_assert_uint_eq(look_for(&w, &none, &s, now, 5 * SECOND), now + 5 * SECOND);
     s = (struct pk_sights){ .due = 3, .due_first = now, .due_last = now + 2 * SECOND };
     ck_assert(!pk_way_look(&w, &came, &s, now + 3 * SECOND));
@@ -246,7 +255,8 @@ END_TEST
 
 START_TEST(test_nobody_answers) {
     struct pk_way w = { .why = PK_WHY_NOTHING };
-    struct pk_way_news one = { .came = true, .alone = 1, .again = 4 }, two = { .came = true, .alone = 2, .again = 2 }, five = { .came = true, .again = 5 }, none = { .came = false };
+    struct pk_way_news one = { .came = true, .alone = 1, .again = 4 }, two = { .came = true, .alone = 2, .again = 2 },
+                       five = { .came = true, .again = 5 }, none = { .came = false };
     struct pk_sights s = { .due = 0 };
     uint64_t now = 100 * SECOND;
     ck_assert(!pk_way_look(&w, &one, &s, now));
@@ -258,7 +268,7 @@ START_TEST(test_nobody_answers) {
     ck_assert_uint_eq(now, 104 * SECOND);
     ck_assert_int_eq(w.why, PK_WHY_NOTHING);
     uint64_t again = look_for(&w, &two, &(struct pk_sights){ .due = 0 }, now, 60 * SECOND);
-    ck_assert_uint_eq(again - now, 10 * SECOND);        /* not at once */
+    ck_assert_uint_eq(again - now, 10 * SECOND); /* not at once */
     /* Nobody tries: not for ever, either. */
     now = look_for(&w, &none, &(struct pk_sights){ .due = 0 }, again, 60 * SECOND);
     ck_assert_uint_eq(now - again, 10 * SECOND);
@@ -272,10 +282,14 @@ START_TEST(test_nobody_answers) {
 }
 END_TEST
 
-/* What is in the way at one end must not be taken for something at the other, too, when connections come about as soon as the one stands aside. */
+/*
+ * What is in the way at one end must not be taken for something at the other, too, when connections come about as soon
+ * as the one stands aside.
+ */
 START_TEST(test_the_other_end_is_to_blame) {
     struct pk_way w = { .why = PK_WHY_NOTHING };
-    struct pk_way_news five = { .came = true, .again = 5 }, other = { .came = true, .again = 7, .other = true }, ours = { .came = true, .alone = 2, .other = true };
+    struct pk_way_news five = { .came = true, .again = 5 }, other = { .came = true, .again = 7, .other = true },
+                       ours = { .came = true, .alone = 2, .other = true };
     struct pk_sights s = { .due = 0 };
     uint64_t now = 100 * SECOND;
     ck_assert(!pk_way_look(&w, &other, &s, now));
@@ -294,7 +308,8 @@ END_TEST
 /* A daemon that is stopped answers nothing, and connections come about without this end's device, too. */
 START_TEST(test_the_other_end_was_stopped) {
     struct pk_way w = { .why = PK_WHY_NOTHING };
-    struct pk_way_news five = { .came = true, .again = 5, .unheard = true }, heard = { .came = true }, ours = { .came = true, .alone = 2, .unheard = true };
+    struct pk_way_news five = { .came = true, .again = 5, .unheard = true }, heard = { .came = true },
+                       ours = { .came = true, .alone = 2, .unheard = true };
     struct pk_sights s = { .due = 0 };
     uint64_t now = 100 * SECOND;
     ck_assert(pk_way_look(&w, &five, &s, now));
@@ -305,7 +320,10 @@ START_TEST(test_the_other_end_was_stopped) {
     ck_assert(pk_way_look(&w, &heard, &s, now + 6 * SECOND));
     ck_assert_int_eq(w.state, PK_LED);
     ck_assert_int_eq(w.why, PK_WHY_NOTHING);
-    /* A SYN that no server answers has passed the other end; and who was heard when it was judged changes nothing by being heard. */
+    /*
+     * A SYN that no server answers has passed the other end; and who was heard when it was judged changes nothing by
+     * being heard.
+     */
     ck_assert(pk_way_look(&w, &ours, &s, now + 7 * SECOND));
     ck_assert(pk_way_look(&w, &ours, &s, now + 8 * SECOND));
     ck_assert_uint_eq(look_for(&w, &heard, &s, now + 8 * SECOND, 100 * SECOND), now + 68 * SECOND);
@@ -313,7 +331,8 @@ START_TEST(test_the_other_end_was_stopped) {
 END_TEST
 
 /* Ten looks a second, each after `each` has happened to these sides; what the last one tells. */
-static unsigned tell(struct pk_vain *v, struct pk_tries *sum, const struct pk_tries *each, unsigned looks, uint64_t *now, bool alone) {
+static unsigned tell(struct pk_vain *v, struct pk_tries *sum, const struct pk_tries *each, unsigned looks,
+                     uint64_t *now, bool alone) {
     for (; looks; looks--, *now += 100 * MS) {
         pk_tries_add(sum, each);
         pk_vain_look(v, sum, *now);
@@ -321,10 +340,13 @@ static unsigned tell(struct pk_vain *v, struct pk_tries *sum, const struct pk_tr
     return alone ? pk_vain_alone(v, *now) : pk_vain_again(v, *now);
 }
 
-/* Three packets of one client turned the cache off for half a minute: SYNs of a thousand a second are nothing as long as servers answer others, by whatever queue; and what was in vain by one
-   way is nothing against the next. */
+/*
+ * Three packets of one client turned the cache off for half a minute: SYNs of a thousand a second are nothing as long
+ * as servers answer others, by whatever queue; and what was in vain by one way is nothing against the next.
+ */
 START_TEST(test_what_is_in_vain_while_others_are_answered) {
-    const struct pk_tries flood = { .asked = 100, .answers = 1 }, late = { .asked = 100, .unheard = 100, .news = 1 }, silence = { .asked = 0 }, one = { .asked = 1 }, heard = { .unheard = 2, .answers = 2 };
+    const struct pk_tries flood = { .asked = 100, .answers = 1 }, late = { .asked = 100, .unheard = 100, .news = 1 },
+                          silence = { .asked = 0 }, one = { .asked = 1 }, heard = { .unheard = 2, .answers = 2 };
     struct pk_vain v = { .alone = 0 };
     struct pk_tries sum = { .asked = 0 };
     uint64_t now = 100 * SECOND;
@@ -363,28 +385,53 @@ START_TEST(test_rules_that_let_nothing_pass) {
 }
 END_TEST
 
-/* ---- rules ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- rules ------------------------------------------------------------------------------------------------------- */
 
-#define FILTER(policy, rules) "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD " policy " [12:3456]\n:OUTPUT ACCEPT [0:0]\n" rules "COMMIT\n"
+#define FILTER(policy, rules)                                                                                          \
+    "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD " policy " [12:3456]\n:OUTPUT ACCEPT [0:0]\n" rules "COMMIT\n"
 #define BOTH "-A FORWARD -i in0 -o link0 -j ACCEPT\n-A FORWARD -i link0 -o in0 -j ACCEPT\n"
 
-#define LONG "a long comment, as some put it before their rules, so that nobody has to ask whose this one is or what it is for, even in some years; it was made when the link was, by those who "
+#define LONG                                                                                                           \
+    "a long comment, as some put it before their rules, so that nobody has to ask whose this one is or what it is "    \
+    "for, even in some years; it was made when the link was, by those who "
 #define SAYS(words) " -m comment --comment \"" words "\""
 
-static const struct { const char *rules; bool closed; } filters[] = {
-    { "", false }, { "nonsense", false }, { FILTER("ACCEPT", ""), false }, { FILTER("DROP", ""), true }, { FILTER("DROP", BOTH), true },
-    { FILTER("ACCEPT", BOTH), false }, { FILTER("ACCEPT", BOTH "-A FORWARD -j DROP\n"), true }, { FILTER("ACCEPT", BOTH "-A FORWARD -j REJECT --reject-with icmp-port-unreachable\n"), true },
-    { FILTER("ACCEPT", "-A FORWARD -i in0 -j DROP\n"), false }, { FILTER("ACCEPT", "-A FORWARD -j ACCEPT\n-A FORWARD -j DROP\n"), false },
-    { FILTER("DROP", "-A INPUT -j ACCEPT\n"), true }, { "*nat\n:FORWARD DROP [0:0]\nCOMMIT\n", false },
+static const struct {
+    const char *rules;
+    bool closed;
+} filters[] = {
+    { "", false },
+    { "nonsense", false },
+    { FILTER("ACCEPT", ""), false },
+    { FILTER("DROP", ""), true },
+    { FILTER("DROP", BOTH), true },
+    { FILTER("ACCEPT", BOTH), false },
+    { FILTER("ACCEPT", BOTH "-A FORWARD -j DROP\n"), true },
+    { FILTER("ACCEPT", BOTH "-A FORWARD -j REJECT --reject-with icmp-port-unreachable\n"), true },
+    { FILTER("ACCEPT", "-A FORWARD -i in0 -j DROP\n"), false },
+    { FILTER("ACCEPT", "-A FORWARD -j ACCEPT\n-A FORWARD -j DROP\n"), false },
+    { FILTER("DROP", "-A INPUT -j ACCEPT\n"), true },
+    { "*nat\n:FORWARD DROP [0:0]\nCOMMIT\n", false },
     { FILTER("DROP", BOTH "-A FORWARD -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT\n"), false },
-    { FILTER("DROP", BOTH "-A FORWARD -i fgpktcache0 -j ACCEPT\n"), false }, { FILTER("DROP", "-A FORWARD -i fgpktcache0 -o in0 -j ACCEPT\n"), true },
-    { FILTER("DROP", "-A FORWARD -i fgpk+ -o in0 -j ACCEPT\n-A FORWARD -o fgpk+ -i in0 -j ACCEPT\n"), false }, { FILTER("DROP", "-A FORWARD ! -i in0 -j ACCEPT\n"), false },
-    { FILTER("DROP", "-A FORWARD -i in0 -o link0 -j DOCKER\n-A FORWARD -i x0 -j LOG\n-A FORWARD -j LOG --log-prefix \"-o \"\n"), true }, { FILTER("DROP", "-A FORWARD -j DOCKER\n"), false },
+    { FILTER("DROP", BOTH "-A FORWARD -i fgpktcache0 -j ACCEPT\n"), false },
+    { FILTER("DROP", "-A FORWARD -i fgpktcache0 -o in0 -j ACCEPT\n"), true },
+    { FILTER("DROP", "-A FORWARD -i fgpk+ -o in0 -j ACCEPT\n-A FORWARD -o fgpk+ -i in0 -j ACCEPT\n"), false },
+    { FILTER("DROP", "-A FORWARD ! -i in0 -j ACCEPT\n"), false },
+    { FILTER("DROP",
+             "-A FORWARD -i in0 -o link0 -j DOCKER\n-A FORWARD -i x0 -j LOG\n-A FORWARD -j LOG --log-prefix \"-o \"\n"),
+      true },
+    { FILTER("DROP", "-A FORWARD -j DOCKER\n"), false },
     { FILTER("DROP", "-A FORWARD -o fgpktcache -j ACCEPT\n-A FORWARD -i fgpktcache01 -j ACCEPT\n"), false },
     /* What is not known may let something pass: the end of a rule, the rest of the rules. */
-    { FILTER("DROP", "-A FORWARD -i fgpktcache0" SAYS(LONG LONG) " -j ACCEPT\n-A FORWARD -o fgpktcache0" SAYS(LONG LONG) " -j ACCEPT\n"), false },
-    { FILTER("DROP", "-A FORWARD -i in0 -o link0" SAYS(LONG LONG) " -j ACCEPT\n"), true }, { "*filter\n:FORWARD DROP [1:2]\n" BOTH "-A FORWARD -i fgpktc", false },
-    { FILTER("DROP", "-A FORWARD -i fgpktcache0" SAYS("not -j DROP any more, \\\" see -j LOG") " -j ACCEPT\n-A FORWARD -o fgpktcache0" SAYS(" -j DROP ") " -j ACCEPT\n"), false }
+    { FILTER("DROP", "-A FORWARD -i fgpktcache0" SAYS(LONG LONG) " -j ACCEPT\n-A FORWARD -o fgpktcache0" SAYS(
+                         LONG LONG) " -j ACCEPT\n"),
+      false },
+    { FILTER("DROP", "-A FORWARD -i in0 -o link0" SAYS(LONG LONG) " -j ACCEPT\n"), true },
+    { "*filter\n:FORWARD DROP [1:2]\n" BOTH "-A FORWARD -i fgpktc", false },
+    { FILTER("DROP", "-A FORWARD -i fgpktcache0" SAYS(
+                         "not -j DROP any more, \\\" see -j LOG") " -j ACCEPT\n-A FORWARD -o "
+                                                                  "fgpktcache0" SAYS(" -j DROP ") " -j ACCEPT\n"),
+      false }
 };
 
 START_TEST(test_what_rules_let_pass) {
@@ -394,17 +441,25 @@ END_TEST
 
 #define NAT(rules) "*nat\n:POSTROUTING ACCEPT [0:0]\n" rules "COMMIT\n"
 
-static const struct { const char *rules, *rule; } translations[] = {
-    { NAT(""), NULL }, { NAT("-A POSTROUTING -o in0 -j MASQUERADE\n"), "-A POSTROUTING -o in0 -j MASQUERADE" }, { "*filter\n-A POSTROUTING -j MASQUERADE\nCOMMIT\n", NULL },
-    { NAT("-A POSTROUTING -s 172.17.0.0/16 ! -o docker0 -j MASQUERADE\n"), NULL }, { NAT("-A POSTROUTING -s 10.0.0.0/8 -j SNAT --to-source 1.2.3.4\n"), "10.0.0.0/8" },
-    { NAT("-A PREROUTING -d 10.8.1.9/32 -p tcp -j DNAT --to-destination 10.8.1.2\n"), "10.8.1.9" }, { NAT("-A PREROUTING -d 10.9.1.9/32 -p tcp -j DNAT --to-destination 10.8.1.2\n"), NULL },
-    { NAT("-A POSTROUTING ! -s 172.17.0.0/16 -j MASQUERADE\n"), "172.17" }, { NAT("-A POSTROUTING -s fd08:1::/32 -j MASQUERADE\n"), "fd08" }, { NAT("-A POSTROUTING -s fd09::/32 -j MASQUERADE\n"), NULL },
-    { NAT("-A POSTROUTING -j ACCEPT\n"), NULL }
-};
+static const struct {
+    const char *rules, *rule;
+} translations[] = { { NAT(""), NULL },
+                     { NAT("-A POSTROUTING -o in0 -j MASQUERADE\n"), "-A POSTROUTING -o in0 -j MASQUERADE" },
+                     { "*filter\n-A POSTROUTING -j MASQUERADE\nCOMMIT\n", NULL },
+                     { NAT("-A POSTROUTING -s 172.17.0.0/16 ! -o docker0 -j MASQUERADE\n"), NULL },
+                     { NAT("-A POSTROUTING -s 10.0.0.0/8 -j SNAT --to-source 1.2.3.4\n"), "10.0.0.0/8" },
+                     { NAT("-A PREROUTING -d 10.8.1.9/32 -p tcp -j DNAT --to-destination 10.8.1.2\n"), "10.8.1.9" },
+                     { NAT("-A PREROUTING -d 10.9.1.9/32 -p tcp -j DNAT --to-destination 10.8.1.2\n"), NULL },
+                     { NAT("-A POSTROUTING ! -s 172.17.0.0/16 -j MASQUERADE\n"), "172.17" },
+                     { NAT("-A POSTROUTING -s fd08:1::/32 -j MASQUERADE\n"), "fd08" },
+                     { NAT("-A POSTROUTING -s fd09::/32 -j MASQUERADE\n"), NULL },
+                     { NAT("-A POSTROUTING -j ACCEPT\n"), NULL } };
 
 START_TEST(test_which_rule_translates) {
-    static const struct pk_config c = { .server = { { { { [10] = 0xff, [11] = 0xff, 10, 8, 1 }, 120 }, { { 0xfd, 8, 0, 1 }, 64 } }, 2 },
-                                        .client = { { { { [10] = 0xff, [11] = 0xff, 10, 8, 3 }, 120 }, { { 0xfd, 8, 0, 3 }, 64 } }, 2 } };
+    static const struct pk_config c = {
+        .server = { { { { [10] = 0xff, [11] = 0xff, 10, 8, 1 }, 120 }, { { 0xfd, 8, 0, 1 }, 64 } }, 2 },
+        .client = { { { { [10] = 0xff, [11] = 0xff, 10, 8, 3 }, 120 }, { { 0xfd, 8, 0, 3 }, 64 } }, 2 }
+    };
     char rule[PK_RULE_MAX];
     bool found = pk_filter_translates(translations[_i].rules, &c, rule);
     ck_assert_msg(found == !!translations[_i].rule, "%s", translations[_i].rules);

@@ -6,13 +6,11 @@
 
 #include "test_policy.h"
 
-struct policy_text text_of(const char *s)
-{
+struct policy_text text_of(const char *s) {
     return (struct policy_text){ s, strlen(s) };
 }
 
-policy_t *parse_expecting(const char *xml, size_t len, unsigned line, const char *wanted)
-{
+policy_t *parse_expecting(const char *xml, size_t len, unsigned line, const char *wanted) {
     char *error = NULL, place[32];
     policy_t *p = policy_parse(xml, len, "f.xml", &error);
 
@@ -28,14 +26,12 @@ policy_t *parse_expecting(const char *xml, size_t len, unsigned line, const char
     ck_assert_msg(strstr(error, wanted) != NULL, "%s does not say: %s", error, wanted);
     ck_assert_msg(strstr(error, "; ") != NULL, "%s has no cure", error);
     ck_assert_msg(strlen(error) < 800, "too long: %s", error);
-    for (const char *c = error; *c != '\0'; c++)
-        ck_assert_msg(*c >= 0x20 && *c < 0x7f, "byte %d in %s", *c, error);
+    for (const char *c = error; *c != '\0'; c++) ck_assert_msg(*c >= 0x20 && *c < 0x7f, "byte %d in %s", *c, error);
     free(error);
     return NULL;
 }
 
-int main(void)
-{
+int main(void) {
     SRunner *runner = srunner_create(policy_build_suite());
 
     srunner_add_suite(runner, policy_xml_suite());

@@ -26,8 +26,10 @@ Suite *policy_tables_suite(void);
 Suite *policy_command_suite(void);
 Suite *policy_url_suite(void);
 
-/* Parses as file "f.xml".  `wanted` NULL: must be right, and the policy is returned.  Else it must be refused with a sentence that begins
- * with "f.xml:LINE: " and contains `wanted` and a "; " before the cure. */
+/*
+ * Parses as file "f.xml".  `wanted` NULL: must be right, and the policy is returned.  Else it must be refused with a
+ * sentence that begins with "f.xml:LINE: " and contains `wanted` and a "; " before the cure.
+ */
 policy_t *parse_expecting(const char *xml, size_t len, unsigned line, const char *wanted);
 
 struct policy_text text_of(const char *s);

@@ -8,7 +8,7 @@
 
 static const struct {
     struct policy_class c;
-    const char *error;          /* NULL: taken */
+    const char *error; /* NULL: taken */
 } classes[] = {
     { { "people", 1, 600, 0, 0, POLICY_FIFO, 0 }, NULL },
     { { "", 2, 1, 0, 0, POLICY_FIFO, 0 }, NULL },
@@ -27,8 +27,7 @@ static const struct {
     { { "x", 4, 1, 0, 0, POLICY_FIFO, 1 }, "second default" },
 };
 
-START_TEST(classes_are_taken_or_refused)
-{
+START_TEST(classes_are_taken_or_refused) {
     policy_t *p = policy_new();
     uint32_t taken = 0;
 
@@ -40,7 +39,8 @@ START_TEST(classes_are_taken_or_refused)
             ck_assert_msg(result == 0, "row %zu: %s", i, error);
             taken++;
         } else {
-            ck_assert_msg(result == -1 && error != NULL && strstr(error, classes[i].error) != NULL, "row %zu: %s", i, error);
+            ck_assert_msg(result == -1 && error != NULL && strstr(error, classes[i].error) != NULL, "row %zu: %s", i,
+                          error);
             ck_assert_msg(strstr(error, "; ") != NULL, "row %zu has no cure: %s", i, error);
         }
         ck_assert_uint_eq(policy_class_count(p), taken);
@@ -55,8 +55,7 @@ START_TEST(classes_are_taken_or_refused)
 }
 END_TEST
 
-static policy_t *with_class(void)
-{
+static policy_t *with_class(void) {
     policy_t *p = policy_new();
     struct policy_class c = { .id = 7, .quantum = 1 };
 
@@ -74,7 +73,8 @@ static const struct {
     { POLICY_SRC_IP_ADDR, POLICY_DEFAULT_MATCH, "::/0", NULL },
     { POLICY_SRC_IP_ADDR, POLICY_DEFAULT_MATCH, "2001:db8::/32", NULL },
     { POLICY_DST_IP_ADDR, POLICY_DEFAULT_MATCH, "::ffff:192.0.2.1", NULL },
-    { POLICY_SRC_IP_ADDR, POLICY_DEFAULT_MATCH, "10.1.2.3/8", "write 10.0.0.0/8 for the network or 10.1.2.3 for the one address" },
+    { POLICY_SRC_IP_ADDR, POLICY_DEFAULT_MATCH, "10.1.2.3/8",
+      "write 10.0.0.0/8 for the network or 10.1.2.3 for the one address" },
     { POLICY_SRC_IP_ADDR, POLICY_DEFAULT_MATCH, "2001:db8::1/32", "write 2001:db8::/32 for the network" },
     { POLICY_SRC_IP_ADDR, POLICY_DEFAULT_MATCH, "10.0.0.0/33", "write /0 to /32" },
     { POLICY_SRC_IP_ADDR, POLICY_DEFAULT_MATCH, "::/129", "write /0 to /128" },
@@ -117,14 +117,14 @@ static const struct {
     { POLICY_SSL_ID, POLICY_PREFIX, "5f3a", NULL },
 };
 
-START_TEST(rules_are_taken_or_refused)
-{
+START_TEST(rules_are_taken_or_refused) {
     policy_t *p = with_class();
     uint32_t taken = 0;
     char *error = NULL;
 
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        int result = policy_add_rule(p, 0, rules[i].field, rules[i].match, rules[i].pattern, strlen(rules[i].pattern), &error);
+        int result =
+            policy_add_rule(p, 0, rules[i].field, rules[i].match, rules[i].pattern, strlen(rules[i].pattern), &error);
 
         if (rules[i].error == NULL) {
             ck_assert_msg(result == 0, "row %zu (%s): %s", i, rules[i].pattern, error);
@@ -143,8 +143,7 @@ START_TEST(rules_are_taken_or_refused)
 }
 END_TEST
 
-START_TEST(limits_hold)
-{
+START_TEST(limits_hold) {
     policy_t *p = with_class();
     char *error = NULL, *long_one = malloc(POLICY_PATTERN_MAX + 1);
 
@@ -161,8 +160,7 @@ START_TEST(limits_hold)
     ck_assert_int_eq(policy_add_rule(p, 0, POLICY_URL, POLICY_PREFIX, long_one, POLICY_PATTERN_MAX, &error), -1);
     ck_assert_ptr_nonnull(strstr(error, "bytes in all; shorten them"));
     while (policy_rule_count(p) < POLICY_RULES_MAX)
-        if (policy_add_rule(p, 0, POLICY_URL, POLICY_PREFIX, "b", 1, NULL) != 0)
-            break;
+        if (policy_add_rule(p, 0, POLICY_URL, POLICY_PREFIX, "b", 1, NULL) != 0) break;
     policy_free(&p);
 
     p = with_class();
@@ -183,8 +181,7 @@ START_TEST(limits_hold)
 }
 END_TEST
 
-START_TEST(a_policy_without_class_is_refused)
-{
+START_TEST(a_policy_without_class_is_refused) {
     policy_t *p = policy_new();
     char *error = NULL;
 
@@ -195,8 +192,7 @@ START_TEST(a_policy_without_class_is_refused)
 }
 END_TEST
 
-START_TEST(names_and_texts)
-{
+START_TEST(names_and_texts) {
     policy_t *p = with_class();
     char buf[200], tiny[5];
 
@@ -221,8 +217,7 @@ START_TEST(names_and_texts)
 END_TEST
 
 /* The class "other" is the default where none is said to be, for whoever asks: both hosts, check and explain. */
-START_TEST(a_class_other_is_the_default)
-{
+START_TEST(a_class_other_is_the_default) {
     static const struct {
         const char *classes;
         uint32_t position;
@@ -249,8 +244,7 @@ START_TEST(a_class_other_is_the_default)
 }
 END_TEST
 
-Suite *policy_build_suite(void)
-{
+Suite *policy_build_suite(void) {
     Suite *s = suite_create("policy: building");
     TCase *t = tcase_create("build");
 

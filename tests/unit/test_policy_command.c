@@ -18,30 +18,44 @@ static const struct {
     { "check " EXAMPLE " /nonexistent", 1, "/nonexistent: cannot be read", NULL },
     { "check " TOP_SRCDIR "/tests/fuzz/corpus/policy/paper.xml", 1,
       "paper.xml:3: <class_id=\"1\" quantum=\"600\"/> is not well-formed XML: an element's name has no value; "
-      "write <class id=\"1\" quantum=\"600\">", "right" },
+      "write <class id=\"1\" quantum=\"600\">",
+      "right" },
     { "check", 2, "check needs a file", NULL },
     { "", 2, "usage:", NULL },
     { "frob", 2, "there is no command \"frob\"", NULL },
     { "--help", 0, "--host-name NAME", NULL },
     { "--version", 0, "fairgate-policy ", NULL },
     { "explain " EXAMPLE, 0, "class 1 \"people\" by default: no rule matches", "later" },
-    { "explain " EXAMPLE " --header 'User-Agent: GPTBot/1.0'", 0, "class 3 \"crawlers\" by line 33: user_agent substring "
-      "\"GPTBot\"\nno later class matches", NULL },
+    { "explain " EXAMPLE " --header 'User-Agent: GPTBot/1.0'", 0,
+      "class 3 \"crawlers\" by line 33: user_agent substring "
+      "\"GPTBot\"\nno later class matches",
+      NULL },
     { "explain " EXAMPLE " --header 'user-agent: GPTBot/1.0' --header 'Cookie: a=b; session=1'", 0,
       "class 1 \"people\" by line 13: cookie prefix \"session=\"\nlater class 3 \"crawlers\" by line 33: ", "class 2" },
-    { "explain " EXAMPLE " --url https://archive.example.org:444/x", 0, "line 39: dst_dn suffix \"archive.example.org\"", NULL },
-    { "explain " EXAMPLE " --url https://user@archive.example.org/ --host-name www.example.org", 0, "by default", NULL },
+    { "explain " EXAMPLE " --url https://archive.example.org:444/x", 0,
+      "line 39: dst_dn suffix \"archive.example.org\"", NULL },
+    { "explain " EXAMPLE " --url https://user@archive.example.org/ --host-name www.example.org", 0, "by default",
+      NULL },
     { "explain " EXAMPLE " --src 2001:db8:17::9 --dst-port 8443 --json", 0,
       "\"answer\": {\"class\": {\"position\": 0, \"id\": 1, \"name\": \"people\", \"quantum\": 600}, "
-      "\"rule\": {\"number\": 2, \"line\": 16, \"text\": \"line 16: src_ip_addr \\\"2001:db8:17::/48\\\"\"}, \"default\": false}, "
-      "\"later\": [], \"url\": null}", NULL },
+      "\"rule\": {\"number\": 2, \"line\": 16, \"text\": \"line 16: src_ip_addr \\\"2001:db8:17::/48\\\"\"}, "
+      "\"default\": false}, "
+      "\"later\": [], \"url\": null}",
+      NULL },
     { "explain " EXAMPLE " --json", 0, "\"rule\": null, \"default\": true}, \"later\": [], \"url\": null}", NULL },
-    { "explain " EXAMPLE " --url https://WWW.example.org/x/..//%63heckout/?a", 0, "class 1 \"people\" by line 19: url prefix "
-      "\"https://www.example.org/checkout/\"\nno later class matches\nrules see the URL as https://www.example.org/checkout/?a\n", NULL },
-    { "explain " EXAMPLE " --url https://example.org/?x=https://www.example.org/checkout/", 0, "by default", "rules see" },
-    { "explain " EXAMPLE " --url https://example.org/a%2fb.iso --json", 0, "\"url\": \"https://example.org/a%2Fb.iso\"}", NULL },
-    { "explain " EXAMPLE " --src-port 80 --dst 192.0.2.80 --src-name a.search1.example.net --ssl-id 0000000011 --protocol http/1.0", 0,
-      "class 1 \"people\" by line 21: dst_ip_addr \"192.0.2.80\"\nlater class 2 \"search\" by line 29: src_dn regex", NULL },
+    { "explain " EXAMPLE " --url https://WWW.example.org/x/..//%63heckout/?a", 0,
+      "class 1 \"people\" by line 19: url prefix "
+      "\"https://www.example.org/checkout/\"\nno later class matches\nrules see the URL as "
+      "https://www.example.org/checkout/?a\n",
+      NULL },
+    { "explain " EXAMPLE " --url https://example.org/?x=https://www.example.org/checkout/", 0, "by default",
+      "rules see" },
+    { "explain " EXAMPLE " --url https://example.org/a%2fb.iso --json", 0,
+      "\"url\": \"https://example.org/a%2Fb.iso\"}", NULL },
+    { "explain " EXAMPLE
+      " --src-port 80 --dst 192.0.2.80 --src-name a.search1.example.net --ssl-id 0000000011 --protocol http/1.0",
+      0, "class 1 \"people\" by line 21: dst_ip_addr \"192.0.2.80\"\nlater class 2 \"search\" by line 29: src_dn regex",
+      NULL },
     { "explain " EXAMPLE " --src 300.1.1.1", 2, "--src 300.1.1.1: no IP address", NULL },
     { "explain " EXAMPLE " --src-port 0", 2, "--src-port 0: must be a number from 1 to 65535", NULL },
     { "explain " EXAMPLE " --src-port", 2, "--src-port: needs a value: N", NULL },
@@ -52,8 +66,7 @@ static const struct {
     { "explain /nonexistent", 1, "/nonexistent: cannot be read", NULL },
 };
 
-START_TEST(a_run_prints_and_exits)
-{
+START_TEST(a_run_prints_and_exits) {
     char command[1024], out[8192];
     FILE *pipe;
     size_t n;
@@ -65,14 +78,15 @@ START_TEST(a_run_prints_and_exits)
     n = fread(out, 1, sizeof out - 1, pipe);
     out[n] = '\0';
     status = pclose(pipe);
-    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == runs[_i].status, "%s: status %d: %s", runs[_i].arguments, status, out);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == runs[_i].status, "%s: status %d: %s", runs[_i].arguments,
+                  status, out);
     ck_assert_msg(strstr(out, runs[_i].wanted) != NULL, "%s: %s", runs[_i].arguments, out);
-    ck_assert_msg(runs[_i].unwanted == NULL || strstr(out, runs[_i].unwanted) == NULL, "%s: %s", runs[_i].arguments, out);
+    ck_assert_msg(runs[_i].unwanted == NULL || strstr(out, runs[_i].unwanted) == NULL, "%s: %s", runs[_i].arguments,
+                  out);
 }
 END_TEST
 
-Suite *policy_command_suite(void)
-{
+Suite *policy_command_suite(void) {
     Suite *s = suite_create("policy: command");
     TCase *t = tcase_create("command");
 

@@ -41,10 +41,14 @@ START_TEST(a_class_of_a_policy) {
 END_TEST
 
 START_TEST(who_takes_the_rest) {
-    static const struct { const char *classes; uint32_t position; } all[] = {
+    static const struct {
+        const char *classes;
+        uint32_t position;
+    } all[] = {
         { "<class id=\"1\" name=\"a\" quantum=\"2\"/><class id=\"2\" name=\"b\" quantum=\"1\" default=\"yes\"/>", 1 },
         { "<class id=\"1\" name=\"a\" quantum=\"2\"/><class id=\"2\" name=\"other\" quantum=\"1\"/>", 1 },
-        { "<class id=\"1\" name=\"a\" quantum=\"2\" default=\"yes\"/><class id=\"2\" name=\"other\" quantum=\"1\"/>", 0 },
+        { "<class id=\"1\" name=\"a\" quantum=\"2\" default=\"yes\"/><class id=\"2\" name=\"other\" quantum=\"1\"/>",
+          0 },
         { "<class id=\"1\" name=\"a\" quantum=\"2\"/>", POLICY_NONE },
     };
     struct policy_engine_class c;

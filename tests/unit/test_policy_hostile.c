@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* test_policy_hostile.c - files made to hurt whoever reads them: refused with a sentence, at once, and nothing outside is touched. */
+/*
+ * test_policy_hostile.c - files made to hurt whoever reads them: refused with a sentence, at once, and nothing outside
+ * is touched.
+ */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,25 +20,29 @@ static const struct {
     const char *xml;
     unsigned line;
 } doctypes[] = {
-    { "<?xml version=\"1.0\"?>\n<!DOCTYPE classification [<!ENTITY x SYSTEM \"file:///etc/passwd\">]>\n" HEAD "<url>&x;</url>" TAIL, 2 },
+    { "<?xml version=\"1.0\"?>\n<!DOCTYPE classification [<!ENTITY x SYSTEM \"file:///etc/passwd\">]>\n" HEAD
+      "<url>&x;</url>" TAIL,
+      2 },
     { "<!DOCTYPE classification SYSTEM \"http://127.0.0.1:1/x.dtd\">" HEAD TAIL, 1 },
-    { "<!DOCTYPE a [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;\"><!ENTITY c \"&b;&b;&b;&b;&b;&b;&b;&b;&b;&b;\">"
-      "<!ENTITY d \"&c;&c;&c;&c;&c;&c;&c;&c;&c;&c;\"><!ENTITY e \"&d;&d;&d;&d;&d;&d;&d;&d;&d;&d;\">]>" HEAD "<url>&e;</url>" TAIL, 1 },
+    { "<!DOCTYPE a [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;\"><!ENTITY c "
+      "\"&b;&b;&b;&b;&b;&b;&b;&b;&b;&b;\">"
+      "<!ENTITY d \"&c;&c;&c;&c;&c;&c;&c;&c;&c;&c;\"><!ENTITY e \"&d;&d;&d;&d;&d;&d;&d;&d;&d;&d;\">]>" HEAD
+      "<url>&e;</url>" TAIL,
+      1 },
     { "<!DOCTYPE a [<!ENTITY % p SYSTEM \"http://127.0.0.1:1/\">%p;]>" HEAD TAIL, 1 },
     { "\n\n<!-- - -->\n<!DOCTYPE a>" HEAD TAIL, 4 },
     { HEAD "<!DOCTYPE a>" TAIL, 3 },
     { HEAD "<!ENTITY a \"b\">" TAIL, 3 },
 };
 
-START_TEST(a_document_type_is_refused)
-{
-    parse_expecting(doctypes[_i].xml, strlen(doctypes[_i].xml), doctypes[_i].line, "declares a document type or an entity");
+START_TEST(a_document_type_is_refused) {
+    parse_expecting(doctypes[_i].xml, strlen(doctypes[_i].xml), doctypes[_i].line,
+                    "declares a document type or an entity");
 }
 END_TEST
 
 /* Repeats `unit` up to `bytes`, between head and tail. */
-static char *repeated(const char *head, const char *unit, size_t bytes, const char *tail, size_t *len)
-{
+static char *repeated(const char *head, const char *unit, size_t bytes, const char *tail, size_t *len) {
     size_t h = strlen(head), u = strlen(unit), t = strlen(tail), n = h;
     char *s = malloc(h + bytes + u + t + 1);
 
@@ -76,8 +83,7 @@ static const struct {
     { HEAD "<url>a</url>", " ", 17u << 20, TAIL, 0, "more than 16777216 bytes" },
 };
 
-START_TEST(a_large_file_costs_little)
-{
+START_TEST(a_large_file_costs_little) {
     size_t len;
     char *xml = repeated(large[_i].head, large[_i].unit, large[_i].bytes, large[_i].tail, &len), *error = NULL;
     struct rusage before, after;
@@ -104,8 +110,7 @@ START_TEST(a_large_file_costs_little)
 END_TEST
 
 /* Validation was quadratic in the rules of a class; and what is wrong far down must still be found, on its line. */
-START_TEST(a_hundred_thousand_rules_are_read)
-{
+START_TEST(a_hundred_thousand_rules_are_read) {
     static const char rule[] = "<url match=\"prefix\">/a/%05u/bcdef</url>\n";
     size_t room = 100000 * (sizeof rule + 8) + 200, n;
     char *xml = malloc(room);
@@ -116,8 +121,7 @@ START_TEST(a_hundred_thousand_rules_are_read)
     unsigned line = 0;
 
     n = (size_t)snprintf(xml, room, HEAD);
-    for (unsigned i = 0; i < 100000; i++)
-        n += (size_t)snprintf(xml + n, room - n, rule, i);
+    for (unsigned i = 0; i < 100000; i++) n += (size_t)snprintf(xml + n, room - n, rule, i);
     n += (size_t)snprintf(xml + n, room - n, TAIL);
     getrusage(RUSAGE_SELF, &before);
     p = parse_expecting(xml, n, 0, NULL);
@@ -134,9 +138,9 @@ START_TEST(a_hundred_thousand_rules_are_read)
 }
 END_TEST
 
-START_TEST(nul_bytes_and_utf16_are_refused)
-{
-    static const char nul[] = HEAD "<url>a\0b</url>" TAIL, utf16[] = "\xff\xfe<\0c\0l\0a\0", utf32[] = "\0\0\xfe\xff\0\0\0<";
+START_TEST(nul_bytes_and_utf16_are_refused) {
+    static const char nul[] = HEAD "<url>a\0b</url>" TAIL, utf16[] = "\xff\xfe<\0c\0l\0a\0",
+                      utf32[] = "\0\0\xfe\xff\0\0\0<";
 
     parse_expecting(nul, sizeof nul - 1, 3, "a NUL byte; save the file as text in UTF-8");
     parse_expecting(utf16, sizeof utf16 - 1, 1, "a NUL byte");
@@ -144,18 +148,18 @@ START_TEST(nul_bytes_and_utf16_are_refused)
 }
 END_TEST
 
-START_TEST(an_error_repeats_no_control_bytes)
-{
-    static const char xml[] = "<classification>\n<class id=\"1\" quantum=\"1\" name=\"\xc2\x9b" "31m&#10;&#9;\"/>";
+START_TEST(an_error_repeats_no_control_bytes) {
+    static const char xml[] = "<classification>\n<class id=\"1\" quantum=\"1\" name=\"\xc2\x9b"
+                              "31m&#10;&#9;\"/>";
 
     parse_expecting(xml, sizeof xml - 1, 2, "\\xc2\\x9b31m\\x0a");
 }
 END_TEST
 
 /* Every stored seed of the fuzzer, and every beginning of it, is either right or refused with a place. */
-START_TEST(every_cut_of_a_file_is_answered)
-{
-    static const char *const files[] = { TOP_SRCDIR "/etc/policy-example.xml", TOP_SRCDIR "/tests/fuzz/corpus/policy/paper.xml" };
+START_TEST(every_cut_of_a_file_is_answered) {
+    static const char *const files[] = { TOP_SRCDIR "/etc/policy-example.xml",
+                                         TOP_SRCDIR "/tests/fuzz/corpus/policy/paper.xml" };
 
     for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
         char buf[8192];
@@ -167,7 +171,8 @@ START_TEST(every_cut_of_a_file_is_answered)
             char *error = NULL;
 
             ck_assert_ptr_null(policy_parse(buf, (size_t)cut, "f.xml", &error));
-            ck_assert_msg(error != NULL && strncmp(error, "f.xml:", 6) == 0 && strstr(error, "; ") != NULL, "cut at %zd: %s", cut, error);
+            ck_assert_msg(error != NULL && strncmp(error, "f.xml:", 6) == 0 && strstr(error, "; ") != NULL,
+                          "cut at %zd: %s", cut, error);
             free(error);
         }
         close(fd);
@@ -175,8 +180,7 @@ START_TEST(every_cut_of_a_file_is_answered)
 }
 END_TEST
 
-Suite *policy_hostile_suite(void)
-{
+Suite *policy_hostile_suite(void) {
     Suite *s = suite_create("policy: hostile files");
     TCase *t = tcase_create("hostile");
 

@@ -7,10 +7,16 @@
 #include "policy/policy_impl.h"
 #include "test_policy.h"
 
-enum { D = POLICY_DEFAULT_MATCH, S = POLICY_SUBSTRING, P = POLICY_PREFIX, X = POLICY_SUFFIX, E = POLICY_EXACT, R = POLICY_REGEX };
+enum {
+    D = POLICY_DEFAULT_MATCH,
+    S = POLICY_SUBSTRING,
+    P = POLICY_PREFIX,
+    X = POLICY_SUFFIX,
+    E = POLICY_EXACT,
+    R = POLICY_REGEX
+};
 
-static policy_t *one_rule(enum policy_field field, enum policy_match match, const char *pattern)
-{
+static policy_t *one_rule(enum policy_field field, enum policy_match match, const char *pattern) {
     policy_t *p = policy_new();
     char *error = NULL;
 
@@ -20,8 +26,7 @@ static policy_t *one_rule(enum policy_field field, enum policy_match match, cons
     return p;
 }
 
-static void set_text(struct policy_request *r, enum policy_field field, struct policy_text text)
-{
+static void set_text(struct policy_request *r, enum policy_field field, struct policy_text text) {
     struct policy_text *to = (struct policy_text *)(uintptr_t)policy_request_text(r, field);
 
     *to = text;
@@ -107,14 +112,14 @@ static const struct {
     { POLICY_COOKIE, R, "a=b; lang=(de|fr)$", "a=b; lang=de", 1 },
 };
 
-START_TEST(a_text_matches_or_not)
-{
+START_TEST(a_text_matches_or_not) {
     policy_t *p = one_rule(texts[_i].field, (enum policy_match)texts[_i].match, texts[_i].pattern);
     struct policy_request r = { .src_port = 0 };
 
     ck_assert_uint_eq(policy_match_request(p, &r).position, POLICY_NONE);
     set_text(&r, texts[_i].field, text_of(texts[_i].text));
-    ck_assert_msg((policy_match_request(p, &r).rule == 0) == texts[_i].yes, "%s in %s", texts[_i].pattern, texts[_i].text);
+    ck_assert_msg((policy_match_request(p, &r).rule == 0) == texts[_i].yes, "%s in %s", texts[_i].pattern,
+                  texts[_i].text);
     ck_assert_int_eq(policy_rule_matches(p, 0, &r), texts[_i].yes);
     /* A text that has no NUL behind it is not read beyond its end. */
     {
@@ -134,27 +139,42 @@ static const struct {
     const char *rule, *address;
     int yes;
 } addresses[] = {
-    { "192.0.2.0/24", "192.0.2.0", 1 },        { "192.0.2.0/24", "192.0.2.255", 1 },       { "192.0.2.0/24", "192.0.3.0", 0 },
-    { "192.0.2.0/24", "192.0.1.255", 0 },      { "192.0.2.7", "192.0.2.7", 1 },            { "192.0.2.7", "192.0.2.8", 0 },
-    { "0.0.0.0/0", "255.255.255.255", 1 },     { "0.0.0.0/0", "::1", 0 },                  { "192.0.2.0/24", "::ffff:192.0.2.9", 1 },
-    { "::ffff:192.0.2.0/120", "192.0.2.9", 1 }, { "::ffff:0:0/96", "192.0.2.9", 1 },       { "::/0", "192.0.2.9", 0 },
-    { "::/0", "::1", 1 },                      { "::/0", "ffff::", 1 },                    { "::/0", "::ffff:1.2.3.4", 0 },
-    { "::fffe:0:0/95", "::fffe:1:2", 1 },      { "::fffe:0:0/95", "1.2.3.4", 0 },          { "::/64", "::1:0:0:1", 1 },
-    { "2001:db8::/32", "2001:db8:ffff::1", 1 }, { "2001:db8::/32", "2001:db9::", 0 },      { "2001:db8::/65", "2001:db8:0:0:8000::", 0 },
-    { "2001:db8::/65", "2001:db8::7fff:ffff:ffff:ffff", 1 }, { "255.255.255.255", "255.255.255.255", 1 },
+    { "192.0.2.0/24", "192.0.2.0", 1 },
+    { "192.0.2.0/24", "192.0.2.255", 1 },
+    { "192.0.2.0/24", "192.0.3.0", 0 },
+    { "192.0.2.0/24", "192.0.1.255", 0 },
+    { "192.0.2.7", "192.0.2.7", 1 },
+    { "192.0.2.7", "192.0.2.8", 0 },
+    { "0.0.0.0/0", "255.255.255.255", 1 },
+    { "0.0.0.0/0", "::1", 0 },
+    { "192.0.2.0/24", "::ffff:192.0.2.9", 1 },
+    { "::ffff:192.0.2.0/120", "192.0.2.9", 1 },
+    { "::ffff:0:0/96", "192.0.2.9", 1 },
+    { "::/0", "192.0.2.9", 0 },
+    { "::/0", "::1", 1 },
+    { "::/0", "ffff::", 1 },
+    { "::/0", "::ffff:1.2.3.4", 0 },
+    { "::fffe:0:0/95", "::fffe:1:2", 1 },
+    { "::fffe:0:0/95", "1.2.3.4", 0 },
+    { "::/64", "::1:0:0:1", 1 },
+    { "2001:db8::/32", "2001:db8:ffff::1", 1 },
+    { "2001:db8::/32", "2001:db9::", 0 },
+    { "2001:db8::/65", "2001:db8:0:0:8000::", 0 },
+    { "2001:db8::/65", "2001:db8::7fff:ffff:ffff:ffff", 1 },
+    { "255.255.255.255", "255.255.255.255", 1 },
     { "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", 1 },
     { "ffff:ffff:ffff:ffff:ffff:ffff:ffff:fffe/127", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:fffd", 0 },
 };
 
-START_TEST(an_address_matches_or_not)
-{
+START_TEST(an_address_matches_or_not) {
     policy_t *p = one_rule(POLICY_SRC_IP_ADDR, POLICY_DEFAULT_MATCH, addresses[_i].rule);
     unsigned char raw[16];
     unsigned len = inet_pton(AF_INET, addresses[_i].address, raw) == 1 ? 4 : 16;
     struct policy_request r = { .src_addr = raw, .src_addr_len = len };
 
     ck_assert_int_eq(len == 4 || inet_pton(AF_INET6, addresses[_i].address, raw) == 1, 1);
-    ck_assert_msg((policy_match_request(p, &r).rule == 0) == addresses[_i].yes, "%s in %s", addresses[_i].address, addresses[_i].rule);
+    ck_assert_msg((policy_match_request(p, &r).rule == 0) == addresses[_i].yes, "%s in %s", addresses[_i].address,
+                  addresses[_i].rule);
     ck_assert_int_eq(policy_rule_matches(p, 0, &r), addresses[_i].yes);
     r = (struct policy_request){ .dst_addr = raw, .dst_addr_len = len };
     ck_assert_uint_eq(policy_match_request(p, &r).rule, POLICY_NONE);
@@ -164,10 +184,12 @@ START_TEST(an_address_matches_or_not)
 }
 END_TEST
 
-START_TEST(a_port_matches_or_not)
-{
+START_TEST(a_port_matches_or_not) {
     policy_t *p = one_rule(POLICY_DST_PORT, POLICY_DEFAULT_MATCH, "8000-8010");
-    static const struct { uint16_t port; int yes; } ports[] = {
+    static const struct {
+        uint16_t port;
+        int yes;
+    } ports[] = {
         { 0, 0 }, { 7999, 0 }, { 8000, 1 }, { 8010, 1 }, { 8011, 0 }, { 65535, 0 },
     };
 
@@ -182,21 +204,30 @@ START_TEST(a_port_matches_or_not)
 }
 END_TEST
 
-/* A rule of an earlier class wins, whatever the field and whenever it was added; of a class, the rule that was added first is named. */
-START_TEST(the_first_class_wins)
-{
+/*
+ * A rule of an earlier class wins, whatever the field and whenever it was added; of a class, the rule that was added
+ * first is named.
+ */
+START_TEST(the_first_class_wins) {
     static const char client[4] = { 10, 0, 0, 1 };
     policy_t *p = policy_new();
     struct policy_request r = { .src_addr = client, .src_addr_len = 4, .src_port = 80 };
 
     for (uint32_t i = 0; i < 4; i++)
-        ck_assert_int_eq(policy_add_class(p, &(struct policy_class){ .id = i + 1, .quantum = 1, .is_default = i == 0 }, NULL), 0);
-    ck_assert_int_eq(policy_add_rule(p, 3, POLICY_SRC_IP_ADDR, POLICY_DEFAULT_MATCH, "10.0.0.0/8", 10, NULL), 0);    /* 0 */
-    ck_assert_int_eq(policy_add_rule(p, 2, POLICY_SRC_PORT, POLICY_DEFAULT_MATCH, "80", 2, NULL), 0);                /* 1 */
-    ck_assert_int_eq(policy_add_rule(p, 1, POLICY_URL, POLICY_REGEX, "a+", 2, NULL), 0);                             /* 2 */
-    ck_assert_int_eq(policy_add_rule(p, 1, POLICY_USER_AGENT, POLICY_PREFIX, "bot", 3, NULL), 0);                    /* 3 */
-    ck_assert_int_eq(policy_add_rule(p, 3, POLICY_USER_AGENT, POLICY_SUBSTRING, "o", 1, NULL), 0);                   /* 4 */
-    ck_assert_int_eq(policy_add_rule(p, 0, POLICY_COOKIE, POLICY_DEFAULT_MATCH, "s=", 2, NULL), 0);                  /* 5 */
+        ck_assert_int_eq(
+            policy_add_class(p, &(struct policy_class){ .id = i + 1, .quantum = 1, .is_default = i == 0 }, NULL), 0);
+    /* 0 */
+    ck_assert_int_eq(policy_add_rule(p, 3, POLICY_SRC_IP_ADDR, POLICY_DEFAULT_MATCH, "10.0.0.0/8", 10, NULL), 0);
+    /* 1 */
+    ck_assert_int_eq(policy_add_rule(p, 2, POLICY_SRC_PORT, POLICY_DEFAULT_MATCH, "80", 2, NULL), 0);
+    /* 2 */
+    ck_assert_int_eq(policy_add_rule(p, 1, POLICY_URL, POLICY_REGEX, "a+", 2, NULL), 0);
+    /* 3 */
+    ck_assert_int_eq(policy_add_rule(p, 1, POLICY_USER_AGENT, POLICY_PREFIX, "bot", 3, NULL), 0);
+    /* 4 */
+    ck_assert_int_eq(policy_add_rule(p, 3, POLICY_USER_AGENT, POLICY_SUBSTRING, "o", 1, NULL), 0);
+    /* 5 */
+    ck_assert_int_eq(policy_add_rule(p, 0, POLICY_COOKIE, POLICY_DEFAULT_MATCH, "s=", 2, NULL), 0);
     ck_assert_int_eq(policy_freeze(p, NULL), 0);
 
     ck_assert_uint_eq(policy_match_request(p, &r).rule, 1);
@@ -218,8 +249,7 @@ START_TEST(the_first_class_wins)
 END_TEST
 
 /* A long text is cut for a regex, and $ does not match at the cut; a regex that backtracks for ever ends. */
-START_TEST(a_regex_is_bounded)
-{
+START_TEST(a_regex_is_bounded) {
     policy_t *end = one_rule(POLICY_URL, POLICY_REGEX, "a$"), *slow = one_rule(POLICY_URL, POLICY_REGEX, "^(a+)+$");
     char *text = malloc(20000);
     struct policy_request r = { .url = { text, 20000 } };
@@ -237,8 +267,7 @@ START_TEST(a_regex_is_bounded)
 }
 END_TEST
 
-Suite *policy_match_suite(void)
-{
+Suite *policy_match_suite(void) {
     Suite *s = suite_create("policy: matching");
     TCase *t = tcase_create("match");
 

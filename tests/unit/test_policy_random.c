@@ -1,31 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* test_policy_random.c - random policies and requests over a small alphabet: the tables must answer as the plain reading of the
- * rules does. */
+/*
+ * test_policy_random.c - random policies and requests over a small alphabet: the tables must answer as the plain
+ * reading of the rules does.
+ */
 #include <stdio.h>
 #include <string.h>
 
 #include "policy/policy_impl.h"
 #include "test_policy.h"
 
-static uint32_t random_below(uint64_t *seed, uint32_t n)
-{
+static uint32_t random_below(uint64_t *seed, uint32_t n) {
     *seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
     return (uint32_t)(*seed >> 33) % n;
 }
 
-static size_t random_text(uint64_t *seed, char *out, size_t most, const char *letters)
-{
+static size_t random_text(uint64_t *seed, char *out, size_t most, const char *letters) {
     size_t n = 1 + random_below(seed, (uint32_t)most);
 
-    for (size_t i = 0; i < n; i++)
-        out[i] = letters[random_below(seed, (uint32_t)strlen(letters))];
+    for (size_t i = 0; i < n; i++) out[i] = letters[random_below(seed, (uint32_t)strlen(letters))];
     return n;
 }
 
-static void random_rule(uint64_t *seed, policy_t *p, uint32_t class)
-{
+static void random_rule(uint64_t *seed, policy_t *p, uint32_t class) {
     enum policy_field field = (enum policy_field)random_below(seed, POLICY_FIELDS);
-    enum policy_match match = (enum policy_match)random_below(seed, POLICY_REGEX);      /* not regex */
+    enum policy_match match = (enum policy_match)random_below(seed, POLICY_REGEX); /* not regex */
     char text[64];
     size_t n;
 
@@ -33,9 +31,9 @@ static void random_rule(uint64_t *seed, policy_t *p, uint32_t class)
     case POLICY_ADDRESS: {
         unsigned bits = 26 + random_below(seed, 7), low = random_below(seed, 64) & ~((1u << (32 - bits)) - 1u);
 
-        n = (size_t)snprintf(text, sizeof text, random_below(seed, 2) ? "10.0.0.%u/%u" : "::ffff:10.0.0.%u/%u", low, bits);
-        if (text[0] == ':')
-            n = (size_t)snprintf(text, sizeof text, "::ffff:10.0.0.%u/%u", low, bits + 96);
+        n = (size_t)snprintf(text, sizeof text, random_below(seed, 2) ? "10.0.0.%u/%u" : "::ffff:10.0.0.%u/%u", low,
+                             bits);
+        if (text[0] == ':') n = (size_t)snprintf(text, sizeof text, "::ffff:10.0.0.%u/%u", low, bits + 96);
         match = POLICY_DEFAULT_MATCH;
         break;
     }
@@ -46,33 +44,30 @@ static void random_rule(uint64_t *seed, policy_t *p, uint32_t class)
         match = POLICY_DEFAULT_MATCH;
         break;
     }
-    case POLICY_DOMAIN:  n = random_text(seed, text, 7, "aB.."); break;
+    case POLICY_DOMAIN: n = random_text(seed, text, 7, "aB.."); break;
     case POLICY_COOKIES: n = random_text(seed, text, 5, "ab= "); break;
-    default:             n = random_text(seed, text, 6, field == POLICY_URL ? "abA?" : "abA"); break;
+    default: n = random_text(seed, text, 6, field == POLICY_URL ? "abA?" : "abA"); break;
     }
     /* Some texts are no right pattern; then there is a rule less. */
     policy_add_rule(p, class, field, match, text, n, NULL);
 }
 
-static struct policy_text random_field(uint64_t *seed, char *room, const char *letters)
-{
-    if (random_below(seed, 4) == 0)
-        return (struct policy_text){ NULL, 0 };
+static struct policy_text random_field(uint64_t *seed, char *room, const char *letters) {
+    if (random_below(seed, 4) == 0) return (struct policy_text){ NULL, 0 };
     return (struct policy_text){ room, random_text(seed, room, 20, letters) };
 }
 
-static struct policy_answer plain_answer(const policy_t *p, const struct policy_request *r)
-{
+static struct policy_answer plain_answer(const policy_t *p, const struct policy_request *r) {
     for (uint32_t rank = 0; rank < p->rule_count; rank++)
         if (policy_rule_matches(p, p->by_rank[rank], r))
             return (struct policy_answer){ p->rules[p->by_rank[rank]].class, p->by_rank[rank] };
     return (struct policy_answer){ p->default_class, POLICY_NONE };
 }
 
-static void try_request(uint64_t *seed, const policy_t *p, uint32_t *matched)
-{
+static void try_request(uint64_t *seed, const policy_t *p, uint32_t *matched) {
     char room[7][32];
-    unsigned char addr[2][4] = { { 10, 0, 0, (unsigned char)random_below(seed, 70) }, { 10, 0, 0, (unsigned char)random_below(seed, 70) } };
+    unsigned char addr[2][4] = { { 10, 0, 0, (unsigned char)random_below(seed, 70) },
+                                 { 10, 0, 0, (unsigned char)random_below(seed, 70) } };
     struct policy_request r = { .src_addr = addr[0], .dst_addr = addr[1] };
     struct policy_answer plain, fast;
 
@@ -95,8 +90,7 @@ static void try_request(uint64_t *seed, const policy_t *p, uint32_t *matched)
     *matched += fast.rule != POLICY_NONE;
 }
 
-START_TEST(tables_answer_as_the_rules_say)
-{
+START_TEST(tables_answer_as_the_rules_say) {
     uint64_t seed = 0x5eed + (uint64_t)_i;
     uint32_t tried = 0, matched = 0;
 
@@ -105,12 +99,12 @@ START_TEST(tables_answer_as_the_rules_say)
         uint32_t rules = 1 + random_below(&seed, round % 10 == 0 ? 200 : 12);
 
         for (uint32_t c = 0; c < 4; c++)
-            ck_assert_int_eq(policy_add_class(p, &(struct policy_class){ .id = c + 1, .quantum = 1, .is_default = c == 3 }, NULL), 0);
-        for (uint32_t i = 0; i < rules; i++)
-            random_rule(&seed, p, random_below(&seed, 4));
+            ck_assert_int_eq(
+                policy_add_class(p, &(struct policy_class){ .id = c + 1, .quantum = 1, .is_default = c == 3 }, NULL),
+                0);
+        for (uint32_t i = 0; i < rules; i++) random_rule(&seed, p, random_below(&seed, 4));
         ck_assert_int_eq(policy_freeze(p, NULL), 0);
-        for (int i = 0; i < 60; i++, tried++)
-            try_request(&seed, p, &matched);
+        for (int i = 0; i < 60; i++, tried++) try_request(&seed, p, &matched);
         policy_free(&p);
     }
     /* The trial says nothing if nearly all requests match, or nearly none. */
@@ -119,8 +113,7 @@ START_TEST(tables_answer_as_the_rules_say)
 }
 END_TEST
 
-Suite *policy_random_suite(void)
-{
+Suite *policy_random_suite(void) {
     Suite *s = suite_create("policy: random");
     TCase *t = tcase_create("random");
 

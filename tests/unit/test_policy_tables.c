@@ -18,37 +18,32 @@ void *__libc_realloc(void *p, size_t n);
 
 static _Thread_local unsigned long allocations;
 
-void *malloc(size_t n)
-{
+void *malloc(size_t n) {
     allocations++;
     return __libc_malloc(n);
 }
 
-void *calloc(size_t n, size_t size)
-{
+void *calloc(size_t n, size_t size) {
     allocations++;
     return __libc_calloc(n, size);
 }
 
-void *realloc(void *p, size_t n)
-{
+void *realloc(void *p, size_t n) {
     allocations++;
     return __libc_realloc(p, n);
 }
 
-START_TEST(matching_allocates_nothing)
-{
-    static const char xml[] = "<classification><class id=\"1\" quantum=\"1\"><url match=\"regex\">(a|b)+(c|d)*e</url><url>zz</url>"
-                              "<user_agent match=\"regex\">^(.*x){3}$</user_agent></class></classification>";
+START_TEST(matching_allocates_nothing) {
+    static const char xml[] =
+        "<classification><class id=\"1\" quantum=\"1\"><url match=\"regex\">(a|b)+(c|d)*e</url><url>zz</url>"
+        "<user_agent match=\"regex\">^(.*x){3}$</user_agent></class></classification>";
     policy_t *p = parse_expecting(xml, sizeof xml - 1, 0, NULL), *large = sample_policy(1000);
-    struct policy_request r = { .user_agent = text_of("axbxcxd"),
-                                .url = text_of("http://ababababcdcd") };
+    struct policy_request r = { .user_agent = text_of("axbxcxd"), .url = text_of("http://ababababcdcd") };
     unsigned long before;
 
-    ck_assert_uint_gt(allocations, 1000);       /* reading the policy is counted: the counter works */
+    ck_assert_uint_gt(allocations, 1000); /* reading the policy is counted: the counter works */
     before = allocations;
-    for (int i = 0; i < 100; i++)
-        policy_match_request(p, &r);
+    for (int i = 0; i < 100; i++) policy_match_request(p, &r);
     for (unsigned i = 0; i < SAMPLE_REQUESTS; i++) {
         struct policy_request other = sample_request(1000, i);
 
@@ -62,8 +57,7 @@ START_TEST(matching_allocates_nothing)
 END_TEST
 #endif
 
-static double cpu_ns(void)
-{
+static double cpu_ns(void) {
     struct timespec t;
 
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -71,8 +65,7 @@ static double cpu_ns(void)
 }
 
 /* The best of many rounds of CPU time: what else the machine does can only add. */
-static double least_cost(const policy_t *p, unsigned rules)
-{
+static double least_cost(const policy_t *p, unsigned rules) {
     double least = 1e18;
 
     for (int round = 0; round < 200; round++) {
@@ -81,18 +74,15 @@ static double least_cost(const policy_t *p, unsigned rules)
         for (unsigned i = 0; i < SAMPLE_REQUESTS; i++) {
             struct policy_request r = sample_request(rules, i);
 
-            for (int k = 0; k < 20; k++)
-                policy_match_request(p, &r);
+            for (int k = 0; k < 20; k++) policy_match_request(p, &r);
         }
         took = cpu_ns() - start;
-        if (took < least)
-            least = took;
+        if (took < least) least = took;
     }
     return least;
 }
 
-START_TEST(cost_does_not_follow_the_number_of_rules)
-{
+START_TEST(cost_does_not_follow_the_number_of_rules) {
     policy_t *small = sample_policy(10), *large = sample_policy(10000);
     double few = least_cost(small, 10), many = least_cost(large, 10000);
 
@@ -103,8 +93,7 @@ START_TEST(cost_does_not_follow_the_number_of_rules)
 }
 END_TEST
 
-START_TEST(the_sample_matches_what_it_says)
-{
+START_TEST(the_sample_matches_what_it_says) {
     policy_t *p = sample_policy(10000);
     enum policy_field fields[SAMPLE_REQUESTS] = { POLICY_FIELDS, POLICY_USER_AGENT, POLICY_COOKIE, POLICY_URL };
 
@@ -113,10 +102,8 @@ START_TEST(the_sample_matches_what_it_says)
         struct policy_request r = sample_request(10000, i);
         struct policy_answer a = policy_match_request(p, &r);
 
-        if (i == 0)
-            ck_assert_uint_eq(a.rule, POLICY_NONE);
-        else
-            ck_assert_int_eq(p->rules[a.rule].field, fields[i]);
+        if (i == 0) ck_assert_uint_eq(a.rule, POLICY_NONE);
+        else ck_assert_int_eq(p->rules[a.rule].field, fields[i]);
     }
     policy_free(&p);
 }
@@ -128,8 +115,7 @@ struct reader {
     unsigned wrong;
 };
 
-static void *read_often(void *data)
-{
+static void *read_often(void *data) {
     struct reader *reader = data;
 
     for (int k = 0; k < 2000; k++)
@@ -142,8 +128,7 @@ static void *read_often(void *data)
     return NULL;
 }
 
-START_TEST(many_threads_match_at_once)
-{
+START_TEST(many_threads_match_at_once) {
     policy_t *p = sample_policy(10000);
     struct reader readers[8];
     pthread_t threads[8];
@@ -166,8 +151,7 @@ START_TEST(many_threads_match_at_once)
 END_TEST
 
 /* All 256 bytes in use, no symbol left for "other"; and a trie deeper than its dense rows. */
-START_TEST(an_automaton_may_use_every_byte)
-{
+START_TEST(an_automaton_may_use_every_byte) {
     char bytes[256], deep[4096];
     struct match_pattern patterns[256 + 2];
     struct match_literal *m;
@@ -197,8 +181,7 @@ START_TEST(an_automaton_may_use_every_byte)
 }
 END_TEST
 
-Suite *policy_tables_suite(void)
-{
+Suite *policy_tables_suite(void) {
     Suite *s = suite_create("policy: tables");
     TCase *t = tcase_create("tables");
 

@@ -66,9 +66,9 @@ static const struct {
 
 static struct policy_text maybe(const char *s) { return s != NULL ? text_of(s) : (struct policy_text){ NULL, 0 }; }
 
-START_TEST(each_url_has_one_text)
-{
-    struct policy_url u = { maybe(rows[_i].scheme), maybe(rows[_i].host), rows[_i].port, maybe(rows[_i].target), rows[_i].slashes };
+START_TEST(each_url_has_one_text) {
+    struct policy_url u = { maybe(rows[_i].scheme), maybe(rows[_i].host), rows[_i].port, maybe(rows[_i].target),
+                            rows[_i].slashes };
     size_t room = policy_url_room(&u);
     char *out = malloc(room), *again;
     struct policy_text text = policy_url_text(&u, out, room);
@@ -104,8 +104,7 @@ static const struct {
     { "", "" },
 };
 
-START_TEST(a_url_in_one_piece_is_taken_apart)
-{
+START_TEST(a_url_in_one_piece_is_taken_apart) {
     struct policy_url u = policy_url_parse(text_of(wholes[_i].written));
     char out[200];
 
@@ -113,25 +112,38 @@ START_TEST(a_url_in_one_piece_is_taken_apart)
 }
 END_TEST
 
-static policy_t *two_classes(void)
-{
-    static const char xml[] = "<classification><class id=\"1\" name=\"sizes\" quantum=\"1\"><url>/b/size/</url></class>"
-                              "<class id=\"2\" name=\"shop\" quantum=\"1\"><url>/checkout/</url></class></classification>";
+static policy_t *two_classes(void) {
+    static const char xml[] =
+        "<classification><class id=\"1\" name=\"sizes\" quantum=\"1\"><url>/b/size/</url></class>"
+        "<class id=\"2\" name=\"shop\" quantum=\"1\"><url>/checkout/</url></class></classification>";
     return parse_expecting(xml, sizeof xml - 1, 0, NULL);
 }
 
 /* The faults that were seen: a spelling left the class, a query entered another. */
-START_TEST(no_spelling_leaves_its_class_and_no_query_enters_another)
-{
-    static const struct { const char *target; uint32_t position; } requests[] = {
-        { "/b/size/1", 0 }, { "/b/%73ize/1", 0 }, { "/b/./size/1", 0 }, { "/x/../b/size/1", 0 }, { "/b//size/1", 0 },
-        { "/checkout//../b/size/1", 0 }, { "/checkout/%2e%2e/b/size/1", 0 }, { "/?x=/checkout/", POLICY_NONE },
-        { "/?x=/checkout/?", POLICY_NONE }, { "/%3F/checkout/", 1 }, { "/c?/b/size/", POLICY_NONE }, { "/#/checkout/", POLICY_NONE },
+START_TEST(no_spelling_leaves_its_class_and_no_query_enters_another) {
+    static const struct {
+        const char *target;
+        uint32_t position;
+    } requests[] = {
+        { "/b/size/1", 0 },
+        { "/b/%73ize/1", 0 },
+        { "/b/./size/1", 0 },
+        { "/x/../b/size/1", 0 },
+        { "/b//size/1", 0 },
+        { "/checkout//../b/size/1", 0 },
+        { "/checkout/%2e%2e/b/size/1", 0 },
+        { "/?x=/checkout/", POLICY_NONE },
+        { "/?x=/checkout/?", POLICY_NONE },
+        { "/%3F/checkout/", 1 },
+        { "/c?/b/size/", POLICY_NONE },
+        { "/#/checkout/", POLICY_NONE },
     };
     policy_t *p = two_classes();
 
     for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
-        struct policy_url u = { .scheme = text_of("http"), .host = text_of("a"), .target = text_of(requests[i].target) };
+        struct policy_url u = { .scheme = text_of("http"),
+                                .host = text_of("a"),
+                                .target = text_of(requests[i].target) };
         char out[200];
         struct policy_request r = { .url = policy_url_text(&u, out, sizeof out) };
 
@@ -142,9 +154,10 @@ START_TEST(no_spelling_leaves_its_class_and_no_query_enters_another)
 END_TEST
 
 /* A pattern is spelt as what it is looked for in. */
-START_TEST(a_pattern_is_spelt_too)
-{
-    static const struct { const char *written, *spelt; } patterns[] = {
+START_TEST(a_pattern_is_spelt_too) {
+    static const struct {
+        const char *written, *spelt;
+    } patterns[] = {
         { "/b/%73ize/", "url substring \"/b/size/\"" },
         { "/b//size/", "url substring \"/b/size/\"" },
         { "/b%2fc%3a", "url substring \"/b%2Fc:\"" },
@@ -159,7 +172,9 @@ START_TEST(a_pattern_is_spelt_too)
 
     ck_assert_int_eq(policy_add_class(p, &(struct policy_class){ .id = 1, .quantum = 1 }, NULL), 0);
     for (uint32_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
-        ck_assert_int_eq(policy_add_rule(p, 0, POLICY_URL, POLICY_DEFAULT_MATCH, patterns[i].written, strlen(patterns[i].written), NULL), 0);
+        ck_assert_int_eq(policy_add_rule(p, 0, POLICY_URL, POLICY_DEFAULT_MATCH, patterns[i].written,
+                                         strlen(patterns[i].written), NULL),
+                         0);
         policy_rule_text(p, i, text, sizeof text);
         ck_assert_str_eq(text, patterns[i].spelt);
     }
@@ -168,18 +183,18 @@ START_TEST(a_pattern_is_spelt_too)
 END_TEST
 
 /* 64 KiB of the worst, in time that is linear. */
-START_TEST(a_long_url_is_spelt)
-{
+START_TEST(a_long_url_is_spelt) {
     static const char *const units[] = { "/..", "%", "/", "\xff", "?", "/a/..", "%2f" };
     enum { LENGTH = 65536 };
     char *target = malloc(LENGTH), *out = malloc(POLICY_URL_ROOM(LENGTH + 8));
 
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        struct policy_url u = { .scheme = text_of("http"), .host = text_of("a"), .target = { target, LENGTH }, .slashes = 1 };
+        struct policy_url u = {
+            .scheme = text_of("http"), .host = text_of("a"), .target = { target, LENGTH }, .slashes = 1
+        };
         struct policy_text text;
 
-        for (size_t at = 0; at < LENGTH; at++)
-            target[at] = units[i][at % strlen(units[i])];
+        for (size_t at = 0; at < LENGTH; at++) target[at] = units[i][at % strlen(units[i])];
         text = policy_url_text(&u, out, policy_url_room(&u));
         ck_assert_ptr_nonnull(text.p);
         ck_assert_uint_lt(text.n, policy_url_room(&u));
@@ -189,8 +204,7 @@ START_TEST(a_long_url_is_spelt)
 }
 END_TEST
 
-Suite *policy_url_suite(void)
-{
+Suite *policy_url_suite(void) {
     Suite *s = suite_create("policy: URLs");
     TCase *t = tcase_create("url");
 

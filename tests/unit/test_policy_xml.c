@@ -34,7 +34,8 @@ static const struct {
     { "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>" HEAD TAIL, 1, "save the file as UTF-8" },
     /* the notation of the paper */
     { "<?xml version=\"1.0\"?>\n<classification>\n  <class_id=\"1\" quantum=\"600\"/>\n", 3,
-      "write <class id=\"1\" quantum=\"600\"> here, rules as <url>PATTERN</url>, and </class> at the end of the class" },
+      "write <class id=\"1\" quantum=\"600\"> here, rules as <url>PATTERN</url>, and </class> at the end of the "
+      "class" },
     { HEAD "<src_ip_addr=\"140.113.0.0\"/>" TAIL, 3, "write <src_ip_addr>140.113.0.0</src_ip_addr>" },
     { HEAD "<url = 'http://foo.com/~golden' />" TAIL, 3, "write <url>http://foo.com/~golden</url>" },
     { HEAD "<url=.jpg/>" TAIL, 3, "write <url>PATTERN</url>" },
@@ -51,16 +52,19 @@ static const struct {
     { HEAD "abc" TAIL, 3, "text outside of a rule" },
     { "<classification>\nabc" CLASS TAIL, 2, "text outside of a rule" },
     { HEAD "<user-agent>a</user-agent>" TAIL, 3, "there is no rule <user-agent>; write <user_agent>" },
-    { HEAD "<src_ip>a</src_ip>" TAIL, 3, "there is no rule <src_ip>; write <src_ip_addr> (the rules are src_ip_addr, dst_ip_addr" },
+    { HEAD "<src_ip>a</src_ip>" TAIL, 3,
+      "there is no rule <src_ip>; write <src_ip_addr> (the rules are src_ip_addr, dst_ip_addr" },
     { HEAD "<referer>a</referer>" TAIL, 3, "there is no rule <referer>; the rules are" },
     { "<classification xmlns=\"http://example.org/\">" CLASS TAIL, 1, "leave out xmlns" },
-    { HEAD "<xi:include xmlns:xi=\"http://www.w3.org/2001/XInclude\" href=\"/etc/passwd\"/>" TAIL, 3, "leave out xmlns" },
+    { HEAD "<xi:include xmlns:xi=\"http://www.w3.org/2001/XInclude\" href=\"/etc/passwd\"/>" TAIL, 3,
+      "leave out xmlns" },
     { HEAD "<xi:include href=\"/etc/passwd\"/>" TAIL, 3, "no namespaces" },
     { HEAD "<url xml:lang=\"en\">a</url>" TAIL, 3, "leave out xmlns" },
     /* attributes of a class */
     { "<classification>\n<class quantum=\"1\"/>", 2, "<class> has no id; write a number of its own, as in id=\"1\"" },
     { "<classification>\n<class id=\"9\"/>", 2, "<class id=\"9\"> has no quantum" },
-    { "<classification>\n<class id=\"0\" quantum=\"1\"/>", 2, "id=\"0\" is not right; write a whole number from 1 to 1000000" },
+    { "<classification>\n<class id=\"0\" quantum=\"1\"/>", 2,
+      "id=\"0\" is not right; write a whole number from 1 to 1000000" },
     { "<classification>\n<class id=\"1\" quantum=\"0\"/>", 2, "quantum=\"0\" is not right" },
     { "<classification>\n<class id=\"1\" quantum=\"-5\"/>", 2, "quantum=\"-5\" is not right" },
     { "<classification>\n<class id=\"1\" quantum=\"1000001\"/>", 2, "quantum=\"1000001\" is not right" },
@@ -72,24 +76,29 @@ static const struct {
     { "<classification>\n<class id=\"1\" quantum=\"1\" queue=\"many\"/>", 2,
       "queue=\"many\" is not right; write a whole number from 0 to 1000000 requests" },
     { "<classification>\n<class id=\"1\" quantum=\"1\" wait=\"99999\"/>", 2, "wait=\"99999\" is not right" },
-    { "<classification>\n<class id=\"1\" quantum=\"1\" order=\"lifo\"/>", 2, "write order=\"fifo\" or order=\"shortest\"" },
-    { "<classification>\n<class id=\"1\" quantum=\"1\" default=\"true\"/>", 2, "write default=\"no\" or default=\"yes\"" },
+    { "<classification>\n<class id=\"1\" quantum=\"1\" order=\"lifo\"/>", 2,
+      "write order=\"fifo\" or order=\"shortest\"" },
+    { "<classification>\n<class id=\"1\" quantum=\"1\" default=\"true\"/>", 2,
+      "write default=\"no\" or default=\"yes\"" },
     { "<classification>\n<class id=\"1\" quantum=\"1\" name=\"\"/>", 2, "name=\"\" has 0 characters" },
     { "<classification>\n<class id=\"1\" quantum=\"1\" name=\"a b\"/>", 2, "has a character that a name may not have" },
-    { "<classification>\n<class id=\"1\" quantum=\"1\" name=\"12345678901234567890123456789012\"/>", 2, "has 32 characters" },
+    { "<classification>\n<class id=\"1\" quantum=\"1\" name=\"12345678901234567890123456789012\"/>", 2,
+      "has 32 characters" },
     { "<classification>\n<class id=\"1\" quantum=\"1\" weight=\"3\"/>", 2,
       "<class> has no attribute \"weight\"; it has id, name, quantum" },
     { HEAD "</class>\n<class id=\"1\" quantum=\"2\">" TAIL, 4, "class id 1 is taken by class \"class-1\"" },
     { HEAD "</class>\n<class id=\"2\" name=\"class-1\" quantum=\"2\">" TAIL, 4, "class name \"class-1\" is taken" },
-    { "<classification>\n<class id=\"1\" quantum=\"1\" default=\"yes\"/>\n<class id=\"2\" quantum=\"1\" default=\"yes\"/>", 3,
-      "second default" },
+    { "<classification>\n<class id=\"1\" quantum=\"1\" default=\"yes\"/>\n<class id=\"2\" quantum=\"1\" "
+      "default=\"yes\"/>",
+      3, "second default" },
     /* rules */
     { HEAD "<url/>" TAIL, 3, "url has an empty pattern" },
     { HEAD "<url>  \n </url>" TAIL, 3, "url has an empty pattern" },
     { HEAD "<url>\n\n<![CDATA[]]></url>" TAIL, 3, "url has an empty pattern" },
     { HEAD "<url kind=\"prefix\">a</url>" TAIL, 3, "<url> has no attribute \"kind\"; it has match only" },
     { HEAD "<src_port kind=\"prefix\">80</src_port>" TAIL, 3, "<src_port> has no attribute \"kind\"; it has none" },
-    { HEAD "<url match=\"glob\">a</url>" TAIL, 3, "match=\"glob\" is not right; write substring, prefix, suffix, exact or regex" },
+    { HEAD "<url match=\"glob\">a</url>" TAIL, 3,
+      "match=\"glob\" is not right; write substring, prefix, suffix, exact or regex" },
     { HEAD "<url match=\"\">a</url>" TAIL, 3, "match=\"\" is not right" },
     { HEAD "<src_ip_addr match=\"prefix\">10.</src_ip_addr>" TAIL, 3, "match is not allowed on <src_ip_addr>" },
     { HEAD "<src_ip_addr>10.0.0.1/8</src_ip_addr>" TAIL, 3, "write 10.0.0.0/8" },
@@ -98,28 +107,37 @@ static const struct {
     { HEAD "<url match=\"regex\">\n\n[a</url>" TAIL, 3, "is no regular expression" },
 };
 
-START_TEST(each_error_names_line_and_cure)
-{
+START_TEST(each_error_names_line_and_cure) {
     parse_expecting(wrong[_i].xml, strlen(wrong[_i].xml), wrong[_i].line, wrong[_i].wanted);
 }
 END_TEST
 
 /* The reader's sentences come first, so these reach the schema only here. */
 static const char *const against_schema[] = {
-    "<a/>", "<classification/>", "<classification><a/></classification>", "<classification a=\"\">" CLASS "</class></classification>",
-    "<classification><class id=\"1\"/></classification>", "<classification><class quantum=\"1\"/></classification>",
+    "<a/>",
+    "<classification/>",
+    "<classification><a/></classification>",
+    "<classification a=\"\">" CLASS "</class></classification>",
+    "<classification><class id=\"1\"/></classification>",
+    "<classification><class quantum=\"1\"/></classification>",
     "<classification><class id=\"0\" quantum=\"1\"/></classification>",
     "<classification><class id=\"1\" quantum=\"1000001\"/></classification>",
     "<classification><class id=\"1\" quantum=\"+1\"/></classification>",
     "<classification><class id=\"1\" quantum=\"1\" b=\"\"/></classification>",
     "<classification><class id=\"1\" quantum=\"1\" name=\"a b\"/></classification>",
-    "<classification><class id=\"1\" quantum=\"1\" order=\"lifo\"/></classification>", HEAD "<agent>a</agent>" TAIL, HEAD "<url/>" TAIL,
-    HEAD "<url match=\"glob\">a</url>" TAIL, HEAD "<src_port match=\"exact\">80</src_port>" TAIL, HEAD "<src_port>a</src_port>" TAIL,
-    HEAD "<src_ip_addr>example.org</src_ip_addr>" TAIL, HEAD "<url>a<b/></url>" TAIL, HEAD "text" TAIL, HEAD CLASS "</class>" TAIL,
+    "<classification><class id=\"1\" quantum=\"1\" order=\"lifo\"/></classification>",
+    HEAD "<agent>a</agent>" TAIL,
+    HEAD "<url/>" TAIL,
+    HEAD "<url match=\"glob\">a</url>" TAIL,
+    HEAD "<src_port match=\"exact\">80</src_port>" TAIL,
+    HEAD "<src_port>a</src_port>" TAIL,
+    HEAD "<src_ip_addr>example.org</src_ip_addr>" TAIL,
+    HEAD "<url>a<b/></url>" TAIL,
+    HEAD "text" TAIL,
+    HEAD CLASS "</class>" TAIL,
 };
 
-START_TEST(the_schema_refuses_by_itself)
-{
+START_TEST(the_schema_refuses_by_itself) {
     char *error = NULL;
     unsigned line = 0;
 
@@ -131,27 +149,28 @@ START_TEST(the_schema_refuses_by_itself)
 }
 END_TEST
 
-START_TEST(a_right_file_is_read_whole)
-{
-    static const char xml[] =
-        "\xef\xbb\xbf<?xml version='1.0' encoding='utf-8'?>\n"
-        "<!-- <class_id=\"1\"/> & <!DOCTYPE in a comment is a comment -->\n"
-        "<?editor <b=1> ?><!--> <c=1> --><?x?>\n"
-        "<classification>\n"
-        "  <class id=\"10\" name=\"people\" quantum=\"600\" default=\"yes\">\n"
-        "    <cookie> session= </cookie>\n"
-        "    <url match=\"prefix\"><![CDATA[http://a/<b=\"c\">]]>&amp;&#x41;</url>\n"
-        "  </class>\n"
-        "  <class quantum=\"300\" queue=\"2000\" wait=\"20\" order=\"shortest\" id=\"2\">\n"
-        "    <user_agent match='regex'>Go{2}gle \\d+ >bot</user_agent><src_port>80</src_port>\n"
-        "    <src_ip_addr>\n      66.249.64.0/19\n    </src_ip_addr>\n"
-        "    <url>caf\xc3\xa9</url>\n"
-        "  </class>\n"
-        "</classification>\n<!-- end -->\n";
+START_TEST(a_right_file_is_read_whole) {
+    static const char xml[] = "\xef\xbb\xbf<?xml version='1.0' encoding='utf-8'?>\n"
+                              "<!-- <class_id=\"1\"/> & <!DOCTYPE in a comment is a comment -->\n"
+                              "<?editor <b=1> ?><!--> <c=1> --><?x?>\n"
+                              "<classification>\n"
+                              "  <class id=\"10\" name=\"people\" quantum=\"600\" default=\"yes\">\n"
+                              "    <cookie> session= </cookie>\n"
+                              "    <url match=\"prefix\"><![CDATA[http://a/<b=\"c\">]]>&amp;&#x41;</url>\n"
+                              "  </class>\n"
+                              "  <class quantum=\"300\" queue=\"2000\" wait=\"20\" order=\"shortest\" id=\"2\">\n"
+                              "    <user_agent match='regex'>Go{2}gle \\d+ >bot</user_agent><src_port>80</src_port>\n"
+                              "    <src_ip_addr>\n      66.249.64.0/19\n    </src_ip_addr>\n"
+                              "    <url>caf\xc3\xa9</url>\n"
+                              "  </class>\n"
+                              "</classification>\n<!-- end -->\n";
     static const char *const texts[] = {
-        "line 6: cookie prefix \"session=\"", "line 7: url prefix \"http://a/%3Cb=%22c%22%3E&A\"",
+        "line 6: cookie prefix \"session=\"",
+        "line 7: url prefix \"http://a/%3Cb=%22c%22%3E&A\"",
         "line 10: user_agent regex \"Go{2}gle \\d+ >bot\"",
-        "line 10: src_port \"80\"", "line 11: src_ip_addr \"66.249.64.0/19\"", "line 14: url substring \"caf%C3%A9\"",
+        "line 10: src_port \"80\"",
+        "line 11: src_ip_addr \"66.249.64.0/19\"",
+        "line 14: url substring \"caf%C3%A9\"",
     };
     policy_t *p = parse_expecting(xml, sizeof xml - 1, 0, NULL);
     const struct policy_class *c = policy_class_at(p, 0);
@@ -177,8 +196,7 @@ START_TEST(a_right_file_is_read_whole)
 }
 END_TEST
 
-START_TEST(the_example_is_right)
-{
+START_TEST(the_example_is_right) {
     char *error = NULL;
     policy_t *p = policy_load(TOP_SRCDIR "/etc/policy-example.xml", &error);
 
@@ -190,13 +208,14 @@ START_TEST(the_example_is_right)
 }
 END_TEST
 
-START_TEST(a_file_that_cannot_be_read_is_named)
-{
+START_TEST(a_file_that_cannot_be_read_is_named) {
     char *error = NULL;
 
     ck_assert_ptr_null(policy_load("/nonexistent/policy.xml", &error));
-    ck_assert_str_eq(error, "/nonexistent/policy.xml: cannot be read (No such file or directory); give the path of a policy file that this "
-                     "process may read");
+    ck_assert_str_eq(
+        error,
+        "/nonexistent/policy.xml: cannot be read (No such file or directory); give the path of a policy file that this "
+        "process may read");
     free(error);
     error = NULL;
     ck_assert_ptr_null(policy_load("/", &error));
@@ -211,8 +230,7 @@ START_TEST(a_file_that_cannot_be_read_is_named)
 }
 END_TEST
 
-Suite *policy_xml_suite(void)
-{
+Suite *policy_xml_suite(void) {
     Suite *s = suite_create("policy: XML");
     TCase *t = tcase_create("xml");
 

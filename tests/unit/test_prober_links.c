@@ -35,7 +35,9 @@ static const char *read_all(enum links_type type, const char *text, size_t n, si
     return wrong;
 }
 
-struct sample { const char *text, *links; };
+struct sample {
+    const char *text, *links;
+};
 
 static void check_all(enum links_type type, const struct sample *t, size_t n) {
     for (size_t i = 0; i < n; i++) {
@@ -43,25 +45,49 @@ static void check_all(enum links_type type, const struct sample *t, size_t n) {
         ck_assert_msg(!strcmp(got, t[i].links), "row %zu: %s\ngives %s\nnot %s", i, t[i].text, got, t[i].links);
         /* However it comes in. */
         read_all(type, t[i].text, strlen(t[i].text), 1);
-        ck_assert_msg(!strcmp(got, t[i].links), "row %zu, byte by byte: %s\ngives %s\nnot %s", i, t[i].text, got, t[i].links);
+        ck_assert_msg(!strcmp(got, t[i].links), "row %zu, byte by byte: %s\ngives %s\nnot %s", i, t[i].text, got,
+                      t[i].links);
     }
 }
 
 START_TEST(html) {
     static const struct sample t[] = {
-        { "<a href=x>", "d:x" }, { "<A HREF='a b'>y</A>", "d:a b" }, { "<a href=\"?a=1&amp;b=2&copy;\">", "d:?a=1&b=2\xc2\xa9" },
-        { "<a href=?a=1&b=2>", "d:?a=1&b=2" }, { "<a name=x>", "" }, { "<!-- <a href=x> -->", "" }, { "<script>'<a href=x>'</script>", "" },
-        { "<base href=/b/><a href=x><base href=/c/>", "b:/b/ d:x b:/c/" }, { "<img src=a srcset='b 1x, c 2x' longdesc=d>", "o:a d:d o:b o:c" },
+        { "<a href=x>", "d:x" },
+        { "<A HREF='a b'>y</A>", "d:a b" },
+        { "<a href=\"?a=1&amp;b=2&copy;\">", "d:?a=1&b=2\xc2\xa9" },
+        { "<a href=?a=1&b=2>", "d:?a=1&b=2" },
+        { "<a name=x>", "" },
+        { "<!-- <a href=x> -->", "" },
+        { "<script>'<a href=x>'</script>", "" },
+        { "<base href=/b/><a href=x><base href=/c/>", "b:/b/ d:x b:/c/" },
+        { "<img src=a srcset='b 1x, c 2x' longdesc=d>", "o:a d:d o:b o:c" },
         { "<img srcset=' a.jpg, b.jpg 100w (x,y), data:,x 2x,c,'>", "o:a.jpg o:b.jpg o:c" },
-        { "<link rel=stylesheet href=s.css>", "d:s.css" }, { "<link rel='shortcut icon' href=i>", "o:i" }, { "<link rel=next href=n>", "d:n" },
-        { "<link rel=preconnect href=//h>", "" }, { "<link href=h>", "" }, { "<link rel=preload as=style href=s>", "d:s" }, { "<link rel=preload href=f>", "o:f" },
-        { "<meta http-equiv=Refresh content='5; URL=\"next\"'>", "d:next" }, { "<meta http-equiv=refresh content='0;next'>", "d:next" },
-        { "<meta http-equiv=refresh content=5>", "" }, { "<meta http-equiv=refresh content='1.5 , url = x y'>", "d:x y" }, { "<meta content=x>", "" },
-        { "<iframe src=f></iframe><frameset><frame src=g></frameset>", "d:f d:g" }, { "<video src=v poster=p><source src=w><track src=t></video>", "o:v o:p o:w o:t" },
+        { "<link rel=stylesheet href=s.css>", "d:s.css" },
+        { "<link rel='shortcut icon' href=i>", "o:i" },
+        { "<link rel=next href=n>", "d:n" },
+        { "<link rel=preconnect href=//h>", "" },
+        { "<link href=h>", "" },
+        { "<link rel=preload as=style href=s>", "d:s" },
+        { "<link rel=preload href=f>", "o:f" },
+        { "<meta http-equiv=Refresh content='5; URL=\"next\"'>", "d:next" },
+        { "<meta http-equiv=refresh content='0;next'>", "d:next" },
+        { "<meta http-equiv=refresh content=5>", "" },
+        { "<meta http-equiv=refresh content='1.5 , url = x y'>", "d:x y" },
+        { "<meta content=x>", "" },
+        { "<iframe src=f></iframe><frameset><frame src=g></frameset>", "d:f d:g" },
+        { "<video src=v poster=p><source src=w><track src=t></video>", "o:v o:p o:w o:t" },
         { "<script src=s></script><embed src=e><object data=o></object><input type=image src=i>", "o:s o:e o:o o:i" },
-        { "<style>@import 'i.css'; a{background:url( \"b\" )}</style>", "d:i.css o:b" }, { "<p style='background:url(x)'>", "o:x" },
-        { "<svg><image xlink:href=i /><use href=u#v /></svg>", "o:i o:u#v" }, { "<body background=b><area href=a>", "o:b d:a" },
-        { "<a href=x", "d:x" }, { "<a title='>' x='<b>' href=x>", "d:x" }, { "<p style=\"a:url('data:x')\"><a href=y>", "d:y" }, { "<a href=>", "" }, { "<a\nhref\n=\nx\n>", "d:x" }, { "a<b>c</i></b></b><a href=x></p>", "d:x" }, { "", "" },
+        { "<style>@import 'i.css'; a{background:url( \"b\" )}</style>", "d:i.css o:b" },
+        { "<p style='background:url(x)'>", "o:x" },
+        { "<svg><image xlink:href=i /><use href=u#v /></svg>", "o:i o:u#v" },
+        { "<body background=b><area href=a>", "o:b d:a" },
+        { "<a href=x", "d:x" },
+        { "<a title='>' x='<b>' href=x>", "d:x" },
+        { "<p style=\"a:url('data:x')\"><a href=y>", "d:y" },
+        { "<a href=>", "" },
+        { "<a\nhref\n=\nx\n>", "d:x" },
+        { "a<b>c</i></b></b><a href=x></p>", "d:x" },
+        { "", "" },
         { "\xef\xbb\xbf<a href=x>", "d:x" },
     };
     check_all(LINKS_HTML, t, sizeof t / sizeof *t);
@@ -70,11 +96,28 @@ END_TEST
 
 START_TEST(css) {
     static const struct sample t[] = {
-        { "a{background:url(x.png)}", "o:x.png" }, { "a{b:URL( 'x y' )}", "o:x y" }, { "@import url(a.css) screen;b{c:url(d)}", "d:a.css o:d" },
-        { "@import \"a.css\";", "d:a.css" }, { "@IMPORT'a'", "d:a" }, { "/* url(x) */", "" }, { "/* url(x)", "" }, { "a{content:'url(x)'}", "" },
-        { "a{b:url(x\\29y)}", "o:x)y" }, { "a{b:url('x\\'y')}", "o:x'y" }, { "a{b:url(\\e9)}", "o:\xc3\xa9" }, { "a{b:url(x y)}", "" }, { "a{b:url('x)}", "" },
-        { "a{b:url(x", "" }, { "a{b:curl(x)}", "" }, { "a{b:url()}", "" }, { "a{b:url(a),url(b)}", "o:a o:b" }, { "@importx 'a'", "" },
-        { "@import /**/ 'a'", "" }, { LONG_CSS, "o:y" }, { "@font-face{src:url(f.woff)format('woff')}", "o:f.woff" }, { "a{b:url(x\\", "" },
+        { "a{background:url(x.png)}", "o:x.png" },
+        { "a{b:URL( 'x y' )}", "o:x y" },
+        { "@import url(a.css) screen;b{c:url(d)}", "d:a.css o:d" },
+        { "@import \"a.css\";", "d:a.css" },
+        { "@IMPORT'a'", "d:a" },
+        { "/* url(x) */", "" },
+        { "/* url(x)", "" },
+        { "a{content:'url(x)'}", "" },
+        { "a{b:url(x\\29y)}", "o:x)y" },
+        { "a{b:url('x\\'y')}", "o:x'y" },
+        { "a{b:url(\\e9)}", "o:\xc3\xa9" },
+        { "a{b:url(x y)}", "" },
+        { "a{b:url('x)}", "" },
+        { "a{b:url(x", "" },
+        { "a{b:curl(x)}", "" },
+        { "a{b:url()}", "" },
+        { "a{b:url(a),url(b)}", "o:a o:b" },
+        { "@importx 'a'", "" },
+        { "@import /**/ 'a'", "" },
+        { LONG_CSS, "o:y" },
+        { "@font-face{src:url(f.woff)format('woff')}", "o:f.woff" },
+        { "a{b:url(x\\", "" },
     };
     check_all(LINKS_CSS, t, sizeof t / sizeof *t);
 }
@@ -82,22 +125,34 @@ END_TEST
 
 START_TEST(sitemaps) {
     static const struct sample t[] = {
-        { "<urlset><url><loc> http://h/a?b&amp;c </loc><lastmod>x</lastmod></url><url><loc><![CDATA[http://h/b]]></loc></url></urlset>",
+        { "<urlset><url><loc> http://h/a?b&amp;c "
+          "</loc><lastmod>x</lastmod></url><url><loc><![CDATA[http://h/b]]></loc></url></urlset>",
           "d: http://h/a?b&c  d:http://h/b" },
-        { "<?xml version='1.0'?><s:sitemapindex xmlns:s='u'><s:sitemap><s:loc>http://h/1.xml.gz</s:loc></s:sitemap></s:sitemapindex>", "d:http://h/1.xml.gz" },
+        { "<?xml version='1.0'?><s:sitemapindex "
+          "xmlns:s='u'><s:sitemap><s:loc>http://h/1.xml.gz</s:loc></s:sitemap></s:sitemapindex>",
+          "d:http://h/1.xml.gz" },
         { "<urlset><url><loc>http://h/a</loc></url><bad", "d:http://h/a" },
         { "<!DOCTYPE urlset [<!ENTITY a 'aaaa'>]><urlset><url><loc>&a;</loc></url></urlset>", "" },
         { "<!DOCTYPE x SYSTEM 'file:///etc/passwd'><urlset><url><loc>http://h/</loc></url></urlset>", "" },
-        { "<loc></loc>", "" }, { "not xml", "" }, { "<a><loc>x<loc>y</loc></loc></a>", "d:y" },
+        { "<loc></loc>", "" },
+        { "not xml", "" },
+        { "<a><loc>x<loc>y</loc></loc></a>", "d:y" },
     };
     check_all(LINKS_SITEMAP, t, sizeof t / sizeof *t);
 }
 END_TEST
 
 START_TEST(nofollow_is_seen) {
-    static const struct { const char *text; int nofollow; } t[] = {
-        { "<meta name=robots content='noindex, NoFollow'>", 1 }, { "<meta name=ROBOTS content=none>", 1 }, { "<meta name=robots content=noindex>", 0 },
-        { "<meta name=robots content=nofollowing>", 0 }, { "<meta name=x content=nofollow>", 0 }, { "<a rel=nofollow href=x>", 0 },
+    static const struct {
+        const char *text;
+        int nofollow;
+    } t[] = {
+        { "<meta name=robots content='noindex, NoFollow'>", 1 },
+        { "<meta name=ROBOTS content=none>", 1 },
+        { "<meta name=robots content=noindex>", 0 },
+        { "<meta name=robots content=nofollowing>", 0 },
+        { "<meta name=x content=nofollow>", 0 },
+        { "<a rel=nofollow href=x>", 0 },
     };
 
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
@@ -122,10 +177,18 @@ static char *repeated(const char *word, size_t times, size_t *n) {
 
 /* 10 MB of what hurts parsers: bounded, and each read in a few seconds of CPU time at most. */
 START_TEST(what_hurts_parsers) {
-    static const struct { enum links_type type; const char *word; } t[] = {
-        { LINKS_HTML, "<div>" }, { LINKS_HTML, "<p><table>" }, { LINKS_HTML, "<" }, { LINKS_HTML, "<a href='" }, { LINKS_HTML, "&" }, { LINKS_HTML, "<!--" },
-        { LINKS_HTML, "<a a=1 " }, { LINKS_HTML, "attributes" }, { LINKS_SITEMAP, "attributes" }, { LINKS_HTML, "<a href=x>" }, { LINKS_HTML, "<style>" }, { LINKS_HTML, "<b></i>" }, { LINKS_HTML, "</p>" }, { LINKS_HTML, "<option>" }, { LINKS_HTML, "<td>" },
-        { LINKS_SITEMAP, "<a>" }, { LINKS_SITEMAP, "<" }, { LINKS_CSS, "url(" }, { LINKS_CSS, "/*" }, { LINKS_CSS, "\\" }, { LINKS_CSS, "'" }, { LINKS_CSS, "url('" },
+    static const struct {
+        enum links_type type;
+        const char *word;
+    } t[] = {
+        { LINKS_HTML, "<div>" },      { LINKS_HTML, "<p><table>" }, { LINKS_HTML, "<" },
+        { LINKS_HTML, "<a href='" },  { LINKS_HTML, "&" },          { LINKS_HTML, "<!--" },
+        { LINKS_HTML, "<a a=1 " },    { LINKS_HTML, "attributes" }, { LINKS_SITEMAP, "attributes" },
+        { LINKS_HTML, "<a href=x>" }, { LINKS_HTML, "<style>" },    { LINKS_HTML, "<b></i>" },
+        { LINKS_HTML, "</p>" },       { LINKS_HTML, "<option>" },   { LINKS_HTML, "<td>" },
+        { LINKS_SITEMAP, "<a>" },     { LINKS_SITEMAP, "<" },       { LINKS_CSS, "url(" },
+        { LINKS_CSS, "/*" },          { LINKS_CSS, "\\" },          { LINKS_CSS, "'" },
+        { LINKS_CSS, "url('" },
     };
 
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
@@ -136,7 +199,8 @@ START_TEST(what_hurts_parsers) {
         /* One tag of a million attributes that all differ. */
         if (!strcmp(t[i].word, "attributes")) {
             size_t at = (size_t)sprintf(text, "<a");
-            for (unsigned k = 0; at + 16 < n; k++) at += (size_t)sprintf(text + at, t[i].type == LINKS_HTML ? " a%u" : " a%u='1'", k);
+            for (unsigned k = 0; at + 16 < n; k++)
+                at += (size_t)sprintf(text + at, t[i].type == LINKS_HTML ? " a%u" : " a%u='1'", k);
             n = at + (size_t)sprintf(text + at, ">");
         }
         before = clock();
@@ -154,9 +218,18 @@ END_TEST
 static int third(void *context) { return ++*(int *)context >= 3; }
 
 START_TEST(a_document_is_left_when_there_is_no_more_time) {
-    static const struct { enum links_type type; const char *head, *unit; int given; } t[] = {
-        { LINKS_HTML, "", "<a href=x>y</a>", 1 }, { LINKS_CSS, "", "a{b:url(x)}", 1 }, { LINKS_SITEMAP, "<urlset>", "<loc>x</loc>", 1 },
-        { LINKS_HTML, "", "<b>y", 0 }, { LINKS_CSS, "", "a{}", 0 }, { LINKS_HTML, "<img srcset='", ",,,,x ", 1 }, { LINKS_SITEMAP, "<urlset>", "<x/>", 0 },
+    static const struct {
+        enum links_type type;
+        const char *head, *unit;
+        int given;
+    } t[] = {
+        { LINKS_HTML, "", "<a href=x>y</a>", 1 },
+        { LINKS_CSS, "", "a{b:url(x)}", 1 },
+        { LINKS_SITEMAP, "<urlset>", "<loc>x</loc>", 1 },
+        { LINKS_HTML, "", "<b>y", 0 },
+        { LINKS_CSS, "", "a{}", 0 },
+        { LINKS_HTML, "<img srcset='", ",,,,x ", 1 },
+        { LINKS_SITEMAP, "<urlset>", "<x/>", 0 },
     };
     char *text = malloc(200000);
 

@@ -19,37 +19,60 @@ static int allows(const char *text, const char *target) {
 }
 
 START_TEST(rules) {
-    static const struct { const char *text, *target; int allow; } t[] = {
-        { "", "/", 1 }, { "nonsense\n\x01\n", "/", 1 },
-        { "User-agent: *\nDisallow: /\n", "/", 0 }, { "User-agent: *\nDisallow: /\n", "/robots.txt", 1 },
-        { "User-agent: *\nDisallow:\n", "/x", 1 }, { "Disallow: /\n", "/x", 1 },
-        { "User-agent: *\nDisallow: /a\n", "/ab", 0 }, { "User-agent: *\nDisallow: /a/\n", "/a", 1 },
+    static const struct {
+        const char *text, *target;
+        int allow;
+    } t[] = {
+        { "", "/", 1 },
+        { "nonsense\n\x01\n", "/", 1 },
+        { "User-agent: *\nDisallow: /\n", "/", 0 },
+        { "User-agent: *\nDisallow: /\n", "/robots.txt", 1 },
+        { "User-agent: *\nDisallow:\n", "/x", 1 },
+        { "Disallow: /\n", "/x", 1 },
+        { "User-agent: *\nDisallow: /a\n", "/ab", 0 },
+        { "User-agent: *\nDisallow: /a/\n", "/a", 1 },
         /* the longest decides, and Allow of two equal ones */
-        { "User-agent: *\nDisallow: /a\nAllow: /a/b\n", "/a/b/c", 1 }, { "User-agent: *\nAllow: /a/b\nDisallow: /a\n", "/a/c", 0 },
-        { "User-agent: *\nDisallow: /a\nAllow: /a\n", "/a", 1 }, { "User-agent: *\nAllow: /a\nDisallow: /a\n", "/a", 1 },
-        { "User-agent: *\nAllow: /p\nDisallow: /\n", "/page", 1 }, { "User-agent: *\nAllow: /$\nDisallow: /\n", "/", 1 },
+        { "User-agent: *\nDisallow: /a\nAllow: /a/b\n", "/a/b/c", 1 },
+        { "User-agent: *\nAllow: /a/b\nDisallow: /a\n", "/a/c", 0 },
+        { "User-agent: *\nDisallow: /a\nAllow: /a\n", "/a", 1 },
+        { "User-agent: *\nAllow: /a\nDisallow: /a\n", "/a", 1 },
+        { "User-agent: *\nAllow: /p\nDisallow: /\n", "/page", 1 },
+        { "User-agent: *\nAllow: /$\nDisallow: /\n", "/", 1 },
         { "User-agent: *\nAllow: /$\nDisallow: /\n", "/x", 0 },
         /* ours before everybody's, and several groups of ours together */
         { "User-agent: *\nDisallow: /\n\nUser-agent: fairgate-prober\nDisallow: /x\n", "/y", 1 },
         { "User-agent: Fairgate-Prober/2.0 (x)\nDisallow: /x\n", "/x", 0 },
-        { "User-agent: fairgate-prober\nDisallow: /x\nUser-agent: other\nDisallow: /z\nUser-agent: fairgate-prober\nDisallow: /y\n", "/y", 0 },
-        { "User-agent: fairgate-prober\nDisallow: /x\nUser-agent: other\nDisallow: /z\nUser-agent: fairgate-prober\nDisallow: /y\n", "/z", 1 },
+        { "User-agent: fairgate-prober\nDisallow: /x\nUser-agent: other\nDisallow: /z\nUser-agent: "
+          "fairgate-prober\nDisallow: /y\n",
+          "/y", 0 },
+        { "User-agent: fairgate-prober\nDisallow: /x\nUser-agent: other\nDisallow: /z\nUser-agent: "
+          "fairgate-prober\nDisallow: /y\n",
+          "/z", 1 },
         { "User-agent: other\nUser-agent: fairgate-prober\nDisallow: /x\n", "/x", 0 },
         { "User-agent: fairgate-prober\nUser-agent: other\nDisallow: /x\n", "/x", 0 },
-        { "User-agent: fairgate-proberx\nDisallow: /x\n", "/x", 1 }, { "User-agent: fairgate\nDisallow: /x\n", "/x", 1 },
+        { "User-agent: fairgate-proberx\nDisallow: /x\n", "/x", 1 },
+        { "User-agent: fairgate\nDisallow: /x\n", "/x", 1 },
         { "User-agent: fairgate-prober\nSitemap: http://h/s\nUser-agent: a\nDisallow: /x\n", "/x", 0 },
         /* stars and ends */
-        { "User-agent: *\nDisallow: /*.pdf$\n", "/a/b.pdf", 0 }, { "User-agent: *\nDisallow: /*.pdf$\n", "/a/b.pdf?x", 1 },
-        { "User-agent: *\nDisallow: *.pdf\n", "/b.pdf?x", 0 }, { "User-agent: *\nDisallow: /a*b*c$\n", "/aXbXcXbXc", 0 },
-        { "User-agent: *\nDisallow: /a*b*c$\n", "/aXbXcX", 1 }, { "User-agent: *\nDisallow: /**\n", "/x", 0 },
-        { "User-agent: *\nDisallow: /ab$\n", "/ab", 0 }, { "User-agent: *\nDisallow: /ab$\n", "/abab", 1 },
-        { "User-agent: *\nDisallow: /*ab$\n", "/ab", 0 }, { "User-agent: *\nDisallow: /a*a$\n", "/a", 1 },
+        { "User-agent: *\nDisallow: /*.pdf$\n", "/a/b.pdf", 0 },
+        { "User-agent: *\nDisallow: /*.pdf$\n", "/a/b.pdf?x", 1 },
+        { "User-agent: *\nDisallow: *.pdf\n", "/b.pdf?x", 0 },
+        { "User-agent: *\nDisallow: /a*b*c$\n", "/aXbXcXbXc", 0 },
+        { "User-agent: *\nDisallow: /a*b*c$\n", "/aXbXcX", 1 },
+        { "User-agent: *\nDisallow: /**\n", "/x", 0 },
+        { "User-agent: *\nDisallow: /ab$\n", "/ab", 0 },
+        { "User-agent: *\nDisallow: /ab$\n", "/abab", 1 },
+        { "User-agent: *\nDisallow: /*ab$\n", "/ab", 0 },
+        { "User-agent: *\nDisallow: /a*a$\n", "/a", 1 },
         /* spellings (2.2.2) */
-        { "User-agent: *\nDisallow: /%7Ejoe\n", "/~joe/x", 0 }, { "User-agent: *\nDisallow: /a%3cd\n", "/a%3Cd", 0 },
+        { "User-agent: *\nDisallow: /%7Ejoe\n", "/~joe/x", 0 },
+        { "User-agent: *\nDisallow: /a%3cd\n", "/a%3Cd", 0 },
         { "User-agent: *\nDisallow: /f\xc3\xb6\n", "/f%C3%B6", 0 },
         /* line ends, marks, comments, spaces, case of keys */
-        { "\xef\xbb\xbfuser-AGENT : *\r\nDISALLOW\t:\t/x # why\r\n", "/x", 0 }, { "User-agent: *\rDisallow: /x\r", "/x", 0 },
-        { "User-agent: * # all\n# Disallow: /\nDisallow: /x", "/y", 1 }, { "User-agent: * # all\nDisallow: /x", "/x", 0 },
+        { "\xef\xbb\xbfuser-AGENT : *\r\nDISALLOW\t:\t/x # why\r\n", "/x", 0 },
+        { "User-agent: *\rDisallow: /x\r", "/x", 0 },
+        { "User-agent: * # all\n# Disallow: /\nDisallow: /x", "/y", 1 },
+        { "User-agent: * # all\nDisallow: /x", "/x", 0 },
     };
 
     for (size_t i = 0; i < sizeof t / sizeof *t; i++)
@@ -59,7 +82,8 @@ START_TEST(rules) {
 END_TEST
 
 START_TEST(sitemaps_and_delay) {
-    static const char text[] = "Sitemap: http://h/1\nUser-agent: x\nSitemap:http://h/2\nCrawl-delay: 9\nUser-agent: *\nCrawl-delay: 2.5\nSitemap:\n";
+    static const char text[] = "Sitemap: http://h/1\nUser-agent: x\nSitemap:http://h/2\nCrawl-delay: 9\nUser-agent: "
+                               "*\nCrawl-delay: 2.5\nSitemap:\n";
     struct robots *r = robots_parse(text, sizeof text - 1, "fairgate-prober");
 
     ck_assert_str_eq(robots_sitemap(r, 0), "http://h/1");

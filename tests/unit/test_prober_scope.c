@@ -21,13 +21,32 @@ static void make_scope(void) {
 }
 
 START_TEST(links_lead_where_browsers_go) {
-    static const struct { const char *ref; uint16_t origin; const char *target; } t[] = {
-        { "x.html", 0, "/dir/x.html" }, { "/x", 0, "/x" }, { "../x", 0, "/x" }, { "../../../x", 0, "/x" }, { "?a=b", 0, "/dir/page.html?a=b" },
-        { "x?y#z", 0, "/dir/x?y" }, { " \t\nx\r\n ", 0, "/dir/x" }, { "a\nb", 0, "/dir/ab" }, { ".", 0, "/dir/" }, { "a/./b/../c", 0, "/dir/a/c" },
-        { "http://www.example.org", 0, "/" }, { "HTTP://WWW.EXAMPLE.ORG:80/A", 0, "/A" }, { "//www.example.org/y", 0, "/y" },
-        { "http://www.example.org/a/../b?c/../d", 0, "/b?c/../d" }, { "https://shop.example.org:8443/%7Ex", 1, "/~x" },
-        { "x:y/z?", 0, NULL }, { "a b", 0, "/dir/a%20b" }, { "\xc3\xa9", 0, "/dir/%C3%A9" }, { "http://www.example.org?x=1", 0, "/?x=1" },
-        { "/\t/evil.example/", 0, "//evil.example/" }, { "\\\\evil.example\\x", 0, "/dir/%5C%5Cevil.example%5Cx" },
+    static const struct {
+        const char *ref;
+        uint16_t origin;
+        const char *target;
+    } t[] = {
+        { "x.html", 0, "/dir/x.html" },
+        { "/x", 0, "/x" },
+        { "../x", 0, "/x" },
+        { "../../../x", 0, "/x" },
+        { "?a=b", 0, "/dir/page.html?a=b" },
+        { "x?y#z", 0, "/dir/x?y" },
+        { " \t\nx\r\n ", 0, "/dir/x" },
+        { "a\nb", 0, "/dir/ab" },
+        { ".", 0, "/dir/" },
+        { "a/./b/../c", 0, "/dir/a/c" },
+        { "http://www.example.org", 0, "/" },
+        { "HTTP://WWW.EXAMPLE.ORG:80/A", 0, "/A" },
+        { "//www.example.org/y", 0, "/y" },
+        { "http://www.example.org/a/../b?c/../d", 0, "/b?c/../d" },
+        { "https://shop.example.org:8443/%7Ex", 1, "/~x" },
+        { "x:y/z?", 0, NULL },
+        { "a b", 0, "/dir/a%20b" },
+        { "\xc3\xa9", 0, "/dir/%C3%A9" },
+        { "http://www.example.org?x=1", 0, "/?x=1" },
+        { "/\t/evil.example/", 0, "//evil.example/" },
+        { "\\\\evil.example\\x", 0, "/dir/%5C%5Cevil.example%5Cx" },
     };
 
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
@@ -45,16 +64,36 @@ START_TEST(links_lead_where_browsers_go) {
 END_TEST
 
 START_TEST(links_that_lead_nowhere) {
-    static const struct { const char *ref; enum scope_answer answer; } t[] = {
-        { "", SCOPE_IGNORED }, { "#x", SCOPE_IGNORED }, { "mailto:a@b", SCOPE_IGNORED }, { "JavaScript:x()", SCOPE_IGNORED },
-        { "data:text/html,x", SCOPE_IGNORED }, { "file:///etc/passwd", SCOPE_SCHEME }, { "gopher://h/", SCOPE_SCHEME }, { "ftp://www.example.org/", SCOPE_SCHEME },
-        { "http://other.example/", SCOPE_OTHER_SITE }, { "https://www.example.org/", SCOPE_OTHER_SITE }, { "//example.org/", SCOPE_OTHER_SITE },
-        { "http://www.example.org:8080/", SCOPE_OTHER_SITE }, { "http://www.example.org.evil.example/", SCOPE_OTHER_SITE },
-        { "http://www.example.org@evil.example/", SCOPE_USER }, { "http://evil.example\\@www.example.org/", SCOPE_USER },
-        { "http://user:pw@www.example.org/", SCOPE_USER }, { "http://169.254.169.254/latest", SCOPE_OTHER_SITE },
-        { "http://[::ffff:127.0.0.1]/", SCOPE_OTHER_SITE }, { "http://127.0.0.1/", SCOPE_OTHER_SITE }, { "http://2130706433/", SCOPE_OTHER_SITE },
-        { "http:x", SCOPE_NOT_A_URL }, { "http:/x", SCOPE_NOT_A_URL }, { "http://", SCOPE_NOT_A_URL }, { "http://www.example.org:99999/", SCOPE_NOT_A_URL },
-        { "http://www.exam ple.org/", SCOPE_NOT_A_URL }, { "//", SCOPE_NOT_A_URL },
+    static const struct {
+        const char *ref;
+        enum scope_answer answer;
+    } t[] = {
+        { "", SCOPE_IGNORED },
+        { "#x", SCOPE_IGNORED },
+        { "mailto:a@b", SCOPE_IGNORED },
+        { "JavaScript:x()", SCOPE_IGNORED },
+        { "data:text/html,x", SCOPE_IGNORED },
+        { "file:///etc/passwd", SCOPE_SCHEME },
+        { "gopher://h/", SCOPE_SCHEME },
+        { "ftp://www.example.org/", SCOPE_SCHEME },
+        { "http://other.example/", SCOPE_OTHER_SITE },
+        { "https://www.example.org/", SCOPE_OTHER_SITE },
+        { "//example.org/", SCOPE_OTHER_SITE },
+        { "http://www.example.org:8080/", SCOPE_OTHER_SITE },
+        { "http://www.example.org.evil.example/", SCOPE_OTHER_SITE },
+        { "http://www.example.org@evil.example/", SCOPE_USER },
+        { "http://evil.example\\@www.example.org/", SCOPE_USER },
+        { "http://user:pw@www.example.org/", SCOPE_USER },
+        { "http://169.254.169.254/latest", SCOPE_OTHER_SITE },
+        { "http://[::ffff:127.0.0.1]/", SCOPE_OTHER_SITE },
+        { "http://127.0.0.1/", SCOPE_OTHER_SITE },
+        { "http://2130706433/", SCOPE_OTHER_SITE },
+        { "http:x", SCOPE_NOT_A_URL },
+        { "http:/x", SCOPE_NOT_A_URL },
+        { "http://", SCOPE_NOT_A_URL },
+        { "http://www.example.org:99999/", SCOPE_NOT_A_URL },
+        { "http://www.exam ple.org/", SCOPE_NOT_A_URL },
+        { "//", SCOPE_NOT_A_URL },
     };
     char huge[20000];
 
@@ -64,7 +103,7 @@ START_TEST(links_that_lead_nowhere) {
     }
     memset(huge, 'a', sizeof huge);
     ck_assert_int_eq(scope_resolve(&scope, &base, huge, sizeof huge, &out), SCOPE_TOO_LONG);
-    memset(huge, '"', sizeof huge);      /* three times as long when it is spelt */
+    memset(huge, '"', sizeof huge); /* three times as long when it is spelt */
     ck_assert_int_eq(scope_resolve(&scope, &base, huge, 8000, &out), SCOPE_TOO_LONG);
     ck_assert_int_eq(scope_resolve(&scope, &base, "a\0b", 3, &out), SCOPE_NOT_A_URL);
     ck_assert_int_eq(scope_resolve(&scope, NULL, "x", 1, &out), SCOPE_NOT_A_URL);
@@ -73,21 +112,34 @@ START_TEST(links_that_lead_nowhere) {
 END_TEST
 
 START_TEST(what_a_walk_begins_with) {
-    static const char *const bad[] = { "www.example.org", "ftp://h/", "http://", "http://a:b@h/", "http://h h/", "file:///x" };
+    static const char *const bad[] = { "www.example.org", "ftp://h/",    "http://",
+                                       "http://a:b@h/",   "http://h h/", "file:///x" };
 
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) ck_assert_msg(scope_add(&scope, bad[i], &out) != NULL, "%s", bad[i]);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        ck_assert_msg(scope_add(&scope, bad[i], &out) != NULL, "%s", bad[i]);
     ck_assert_uint_eq(scope.n, 2);
     ck_assert_ptr_null(scope_add(&scope, "http://WWW.example.org:80/other", &out));
     ck_assert_uint_eq(scope.n, 2);
     ck_assert_ptr_null(scope_add(&scope, "http://[2001:DB8::1]:8080/", &out));
     ck_assert_str_eq(scope.origin[2].name, "http://[2001:db8::1]:8080");
     setlocale(LC_CTYPE, "C.UTF-8");
-    ck_assert_ptr_null(scope_add(&scope, "http://b\xc3\xbc" "cher.example/", &out));
+    ck_assert_ptr_null(scope_add(&scope,
+                                 "http://b\xc3\xbc"
+                                 "cher.example/",
+                                 &out));
     ck_assert_str_eq(scope.origin[3].name, "http://xn--bcher-kva.example");
-    ck_assert_int_eq(scope_resolve(&scope, &base, "http://b\xc3\xbc" "cher.example/x", 23, &out), SCOPE_IN);
+    ck_assert_int_eq(scope_resolve(&scope, &base,
+                                   "http://b\xc3\xbc"
+                                   "cher.example/x",
+                                   23, &out),
+                     SCOPE_IN);
     ck_assert_uint_eq(out.origin, 3);
     ck_assert_int_eq(scope_resolve(&scope, &base, "http://xn--bcher-kva.example/x", 30, &out), SCOPE_IN);
-    ck_assert_int_eq(scope_resolve(&scope, &base, "http://b\xc3\xbd" "cher.example/x", 23, &out), SCOPE_OTHER_SITE);
+    ck_assert_int_eq(scope_resolve(&scope, &base,
+                                   "http://b\xc3\xbd"
+                                   "cher.example/x",
+                                   23, &out),
+                     SCOPE_OTHER_SITE);
 }
 END_TEST
 
@@ -106,15 +158,59 @@ static int allows(uint16_t origin, const char *address) { return allows_port(ori
 
 START_TEST(addresses) {
     /* 0 never, 1 with --allow-private, 2 always */
-    static const struct { const char *address; int when; } t[] = {
-        { "93.184.216.34", 2 }, { "8.8.8.8", 2 }, { "2606:2800:220:1::1", 2 }, { "64:ff9b::8.8.8.8", 2 }, { "2002:808:808::1", 2 }, { "::ffff:8.8.8.8", 2 },
-        { "127.0.0.1", 1 }, { "127.255.255.254", 1 }, { "10.1.2.3", 1 }, { "172.16.0.1", 1 }, { "172.31.255.255", 1 }, { "192.168.1.1", 1 }, { "100.64.0.1", 1 },
-        { "198.51.100.7", 1 }, { "::1", 1 }, { "fd00::1", 1 }, { "fc00::1", 1 }, { "2001:db8::1", 1 }, { "::ffff:127.0.0.1", 1 }, { "::ffff:10.0.0.1", 1 },
-        { "64:ff9b::10.0.0.1", 1 }, { "2002:a00:1::1", 1 }, { "2002:7f00:1::", 1 },
-        { "169.254.169.254", 0 }, { "::ffff:169.254.169.254", 0 }, { "64:ff9b::a9fe:a9fe", 0 }, { "2002:a9fe:a9fe::", 0 }, { "0.0.0.0", 0 }, { "0.1.2.3", 0 },
-        { "224.0.0.1", 0 }, { "255.255.255.255", 0 }, { "240.0.0.1", 0 }, { "192.0.0.8", 0 }, { "::", 0 }, { "::7f00:1", 0 }, { "fe80::1", 0 }, { "ff02::1", 0 },
-        { "2001::1", 0 }, { "fec0::1", 0 }, { "64:ff9b:1::1", 0 }, { "172.15.255.255", 2 }, { "172.32.0.0", 2 }, { "100.63.255.255", 2 }, { "100.128.0.0", 2 },
-        { "11.0.0.0", 2 }, { "9.255.255.255", 2 }, { "128.0.0.1", 2 }, { "223.255.255.255", 2 }, { "198.20.0.0", 2 },
+    static const struct {
+        const char *address;
+        int when;
+    } t[] = {
+        { "93.184.216.34", 2 },
+        { "8.8.8.8", 2 },
+        { "2606:2800:220:1::1", 2 },
+        { "64:ff9b::8.8.8.8", 2 },
+        { "2002:808:808::1", 2 },
+        { "::ffff:8.8.8.8", 2 },
+        { "127.0.0.1", 1 },
+        { "127.255.255.254", 1 },
+        { "10.1.2.3", 1 },
+        { "172.16.0.1", 1 },
+        { "172.31.255.255", 1 },
+        { "192.168.1.1", 1 },
+        { "100.64.0.1", 1 },
+        { "198.51.100.7", 1 },
+        { "::1", 1 },
+        { "fd00::1", 1 },
+        { "fc00::1", 1 },
+        { "2001:db8::1", 1 },
+        { "::ffff:127.0.0.1", 1 },
+        { "::ffff:10.0.0.1", 1 },
+        { "64:ff9b::10.0.0.1", 1 },
+        { "2002:a00:1::1", 1 },
+        { "2002:7f00:1::", 1 },
+        { "169.254.169.254", 0 },
+        { "::ffff:169.254.169.254", 0 },
+        { "64:ff9b::a9fe:a9fe", 0 },
+        { "2002:a9fe:a9fe::", 0 },
+        { "0.0.0.0", 0 },
+        { "0.1.2.3", 0 },
+        { "224.0.0.1", 0 },
+        { "255.255.255.255", 0 },
+        { "240.0.0.1", 0 },
+        { "192.0.0.8", 0 },
+        { "::", 0 },
+        { "::7f00:1", 0 },
+        { "fe80::1", 0 },
+        { "ff02::1", 0 },
+        { "2001::1", 0 },
+        { "fec0::1", 0 },
+        { "64:ff9b:1::1", 0 },
+        { "172.15.255.255", 2 },
+        { "172.32.0.0", 2 },
+        { "100.63.255.255", 2 },
+        { "100.128.0.0", 2 },
+        { "11.0.0.0", 2 },
+        { "9.255.255.255", 2 },
+        { "128.0.0.1", 2 },
+        { "223.255.255.255", 2 },
+        { "198.20.0.0", 2 },
     };
 
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {

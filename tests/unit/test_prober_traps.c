@@ -10,12 +10,25 @@
 #include "test_prober.h"
 
 START_TEST(sessions_are_dropped) {
-    static const struct { const char *target, *left; } t[] = {
-        { "/a;jsessionid=0123?x=1", "/a?x=1" }, { "/a;JSESSIONID=0123", "/a" }, { "/a;v=1;jsessionid=2/b", "/a;v=1/b" },
-        { "/a?PHPSESSID=abc", "/a" }, { "/a?x=1&PHPSESSID=abc", "/a?x=1" }, { "/a?PHPSESSID=abc&x=1", "/a?x=1" },
-        { "/a?x=1&PHPSESSID=abc&y=2", "/a?x=1&y=2" }, { "/a?ASPSESSIONIDQQ=1&b", "/a?b" }, { "/a?PHPSESSID=1&jsessionid=2&sessionid", "/a" },
-        { "/a?x=PHPSESSID=1", "/a?x=PHPSESSID=1" }, { "/a?", "/a?" }, { "/a?x&", "/a?x&" }, { "/", "/" }, { "/;jsessionid=", "/" },
-        { "/a?phpsessidx=1", "/a?phpsessidx=1" }, { "/a;jsessionid=1;jsessionid=2", "/a" },
+    static const struct {
+        const char *target, *left;
+    } t[] = {
+        { "/a;jsessionid=0123?x=1", "/a?x=1" },
+        { "/a;JSESSIONID=0123", "/a" },
+        { "/a;v=1;jsessionid=2/b", "/a;v=1/b" },
+        { "/a?PHPSESSID=abc", "/a" },
+        { "/a?x=1&PHPSESSID=abc", "/a?x=1" },
+        { "/a?PHPSESSID=abc&x=1", "/a?x=1" },
+        { "/a?x=1&PHPSESSID=abc&y=2", "/a?x=1&y=2" },
+        { "/a?ASPSESSIONIDQQ=1&b", "/a?b" },
+        { "/a?PHPSESSID=1&jsessionid=2&sessionid", "/a" },
+        { "/a?x=PHPSESSID=1", "/a?x=PHPSESSID=1" },
+        { "/a?", "/a?" },
+        { "/a?x&", "/a?x&" },
+        { "/", "/" },
+        { "/;jsessionid=", "/" },
+        { "/a?phpsessidx=1", "/a?phpsessidx=1" },
+        { "/a;jsessionid=1;jsessionid=2", "/a" },
     };
     char text[128];
 
@@ -32,13 +45,18 @@ END_TEST
 START_TEST(bounds_count) {
     struct traps_bounds b = { .segments = 5, .repeats = 2, .pattern = 3 };
     struct traps *t = traps_new(&b);
-    static const struct { const char *target; int refused; } row[] = {
-        { "/1/2/3/4/5", 0 }, { "/1/2/3/4/5/6", 1 }, { "/a/a", 0 }, { "/a/b/a/c/a", 1 }, { "//////////", 0 },
-        { "/s?a=1&b=2", 0 }, { "/s?b=3&a=1", 0 }, { "/s?a=9&b=9", 0 }, { "/s?a=4&b=4", 1 }, { "/s?b=5&a=4", 1 }, { "/s?a=4", 0 }, { "/t?a=4&b=4", 0 },
+    static const struct {
+        const char *target;
+        int refused;
+    } row[] = {
+        { "/1/2/3/4/5", 0 }, { "/1/2/3/4/5/6", 1 }, { "/a/a", 0 },       { "/a/b/a/c/a", 1 },
+        { "//////////", 0 }, { "/s?a=1&b=2", 0 },   { "/s?b=3&a=1", 0 }, { "/s?a=9&b=9", 0 },
+        { "/s?a=4&b=4", 1 }, { "/s?b=5&a=4", 1 },   { "/s?a=4", 0 },     { "/t?a=4&b=4", 0 },
     };
 
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
-        ck_assert_msg((traps_refuse(t, "http://h", row[i].target, strlen(row[i].target)) != NULL) == row[i].refused, "%s", row[i].target);
+        ck_assert_msg((traps_refuse(t, "http://h", row[i].target, strlen(row[i].target)) != NULL) == row[i].refused,
+                      "%s", row[i].target);
     ck_assert_ptr_null(traps_refuse(t, "http://g", "/s?a=1&b=1", 10));
     traps_free(&t);
 }
@@ -67,7 +85,7 @@ TCase *traps_case(void) {
     return t;
 }
 
-/* ---- urls -------------------------------------------------------------------------------------------------------------------- */
+/* ---- urls -------------------------------------------------------------------------------------------------------- */
 
 START_TEST(each_url_once) {
     struct urls *u = urls_new();
@@ -120,12 +138,14 @@ TCase *urls_case(void) {
     return t;
 }
 
-/* ---- settings ---------------------------------------------------------------------------------------------------------------- */
+/* ---- settings ---------------------------------------------------------------------------------------------------- */
 
 START_TEST(options) {
     struct settings s = { .table = NULL };
     char *error = NULL;
-    char *argv[] = { "crawl", "--rate", "5", "http://a/", "--connections=7", "--fresh", "--include", "/a", "--include=/b=c", "--max-bytes=2M", "--", "--odd", NULL };
+    char *argv[] = { "crawl",   "--rate",    "5",  "http://a/",      "--connections=7",
+                     "--fresh", "--include", "/a", "--include=/b=c", "--max-bytes=2M",
+                     "--",      "--odd",     NULL };
 
     ck_assert_int_eq(base_settings_options(&settings_table, &s, 12, argv, &error), 3);
     ck_assert_uint_eq(s.rate, 5);
@@ -142,10 +162,19 @@ START_TEST(options) {
 END_TEST
 
 START_TEST(options_that_are_wrong) {
-    static const struct { const char *option, *value, *sentence; } t[] = {
-        { "--rate", NULL, "needs a value" }, { "--rate=x", NULL, "must be a number of requests a second from 0 to 1000000" }, { "--rate=-1", NULL, "must be" },
-        { "--connections", "65", "from 1 to 64" }, { "--connections", "0", "from 1 to 64" }, { "--rate", "99999999999999999999", "must be" },
-        { "--odd", NULL, "no such option" }, { "-r", NULL, "no such option" }, { "--fresh=1", NULL, "takes no value" }, { "--rate=", NULL, "must be" },
+    static const struct {
+        const char *option, *value, *sentence;
+    } t[] = {
+        { "--rate", NULL, "needs a value" },
+        { "--rate=x", NULL, "must be a number of requests a second from 0 to 1000000" },
+        { "--rate=-1", NULL, "must be" },
+        { "--connections", "65", "from 1 to 64" },
+        { "--connections", "0", "from 1 to 64" },
+        { "--rate", "99999999999999999999", "must be" },
+        { "--odd", NULL, "no such option" },
+        { "-r", NULL, "no such option" },
+        { "--fresh=1", NULL, "takes no value" },
+        { "--rate=", NULL, "must be" },
     };
 
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {

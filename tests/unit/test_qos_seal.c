@@ -57,19 +57,24 @@ START_TEST(a_changed_value_is_not_believed) {
 END_TEST
 
 START_TEST(a_value_of_elsewhere_is_not_believed) {
-    static const char *const old[] = { "1 4398046511104", "1 5", "", "2 5", "2 5 500000 ", "2  500000 00000000000000000000000000000000" };
+    static const char *const old[] = {
+        "1 4398046511104", "1 5", "", "2 5", "2 5 500000 ", "2  500000 00000000000000000000000000000000"
+    };
     char value[QOS_SEAL_ROOM];
     unsigned n = qos_seal_close(&theirs, KEY, 2048, HOUR, value);
 
-    ck_assert_uint_eq(opened(value, n), 0);                 /* another secret */
+    ck_assert_uint_eq(opened(value, n), 0); /* another secret */
     n = qos_seal_close(&ours, KEY + 1, 2048, HOUR, value);
-    ck_assert_uint_eq(opened(value, n), 0);                 /* another page */
+    ck_assert_uint_eq(opened(value, n), 0); /* another page */
     for (size_t i = 0; i < sizeof old / sizeof *old; i++) ck_assert_uint_eq(opened(old[i], strlen(old[i])), 0);
 }
 END_TEST
 
 START_TEST(a_value_is_believed_for_a_week) {
-    static const struct { int hours; int yes; } rows[] = { { -2, 0 }, { -1, 1 }, { 0, 1 }, { QOS_SEAL_HOURS, 1 }, { QOS_SEAL_HOURS + 1, 0 } };
+    static const struct {
+        int hours;
+        int yes;
+    } rows[] = { { -2, 0 }, { -1, 1 }, { 0, 1 }, { QOS_SEAL_HOURS, 1 }, { QOS_SEAL_HOURS + 1, 0 } };
     char value[QOS_SEAL_ROOM];
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The shared segment: wake-ups reach who waits, a dead child's slots come back, a lock whose holder died leaves nothing broken, and what a
- * child wrote over is left behind without harm.
+ * The shared segment: wake-ups reach who waits, a dead child's slots come back, a lock whose holder died leaves nothing
+ * broken, and what a child wrote over is left behind without harm.
  */
 #include <check.h>
 #include <fcntl.h>
@@ -148,7 +148,10 @@ START_TEST(beyond_the_stock_the_owners_dispatcher_is_told) {
     ck_assert_uint_eq(w.other[0], b);
     ck_assert_uint_eq(v.owners[b].released, rs_ticket_index(waiting[STOCK]));
     ck_assert_uint_ne(v.owners[b].wake, before);
-    /* Over before the dispatcher came to it: its place may be somebody else's by then, so it must not stay in the chain. */
+    /*
+     * Over before the dispatcher came to it: its place may be somebody else's by then, so it must not stay in the
+     * chain.
+     */
     finish(b, waiting[STOCK], &w);
     ck_assert_uint_eq(v.owners[b].released, SHM_NO_ROW);
     expect_sound();
@@ -220,7 +223,7 @@ START_TEST(killed_with_the_lock) {
 
         submit(me, &w);
         shm_lock(&v);
-        rs_submit(v.engine, shm_now(), 1, 0, 500, me + 1, 0, &t);   /* its row is never written */
+        rs_submit(v.engine, shm_now(), 1, 0, 500, me + 1, 0, &t); /* its row is never written */
         v.owners[me].released = 12345678;                         /* half a change of a list */
         sh->nstock = 1;
         if (write(ready[1], "x", 1) != 1) _exit(1);
@@ -230,7 +233,7 @@ START_TEST(killed_with_the_lock) {
     ck_assert_int_eq(kill(pid, SIGKILL), 0);
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 
-    two = submit(a, &w);    /* takes the lock: the rebuild is here */
+    two = submit(a, &w); /* takes the lock: the rebuild is here */
     rs_stats(v.engine, &stats);
     ck_assert_uint_eq(stats.rebuilds, 1);
     expect_sound();
@@ -305,7 +308,7 @@ START_TEST(a_long_write_gives_its_slot_back) {
     v.rows[rs_ticket_index(quick)].client_since = now - SHM_SLOW_US + 1;
     sh->next_sweep = now + 1;
     shm_sweep(&v, now);
-    ck_assert_uint_eq(v.rows[rs_ticket_index(slow)].parked, 0);     /* not due yet */
+    ck_assert_uint_eq(v.rows[rs_ticket_index(slow)].parked, 0); /* not due yet */
     sh->next_sweep = now;
     shm_sweep(&v, now);
     ck_assert_uint_eq(v.rows[rs_ticket_index(slow)].parked, 1);
@@ -317,14 +320,17 @@ START_TEST(a_long_write_gives_its_slot_back) {
 }
 END_TEST
 
-/* ---- memory that a child wrote over ---------------------------------------------------------------------------------------------- */
+/* ---- memory that a child wrote over ------------------------------------------------------------------------------ */
 
 static int alarmed(void) {
     char c;
     return read(alarms[0], &c, 1) == 1;
 }
 
-/* Whatever was in the way: this process goes on, its requests are released, its waiters woken, the parent and the log know. */
+/*
+ * Whatever was in the way: this process goes on, its requests are released, its waiters woken, the parent and the log
+ * know.
+ */
 static void expect_left(const char *word, const rs_ticket_t *waiting, uint32_t n) {
     struct shm_wakes w;
     eventfd_t woken;
@@ -341,7 +347,10 @@ static void expect_left(const char *word, const rs_ticket_t *waiting, uint32_t n
     expect_sound();
 }
 
-/* The reported attack: a child sets the number of free descriptors and ends.  Whoever takes its things back would write where that says. */
+/*
+ * The reported attack: a child sets the number of free descriptors and ends.  Whoever takes its things back would write
+ * where that says.
+ */
 START_TEST(a_number_of_free_descriptors_that_can_not_be) {
     struct shm_wakes w;
     uint32_t a = shm_owner_started(&v, 1001), b = shm_owner_started(&v, 1002);
@@ -352,7 +361,7 @@ START_TEST(a_number_of_free_descriptors_that_can_not_be) {
     submit(a, &w);
     waiting[1] = submit(b, &w);
     sh->nstock = 0x30000000;
-    shm_tell_ended(&v, 1001);       /* all that the parent does: it reads nothing */
+    shm_tell_ended(&v, 1001); /* all that the parent does: it reads nothing */
     ck_assert_int_eq(shm_has_left(&v), 0);
     shm_reclaim(&v);
     expect_left("stock", waiting, 2);
@@ -369,7 +378,10 @@ static void scribble(uint64_t seed) {
     }
 }
 
-/* Random words all over it, the lock's among them: the parent tells what it has to tell, a child finds out and goes on, within 1.5 s. */
+/*
+ * Random words all over it, the lock's among them: the parent tells what it has to tell, a child finds out and goes on,
+ * within 1.5 s.
+ */
 START_TEST(written_over_with_random_words) {
     struct shm_wakes w;
     uint32_t a = shm_owner_started(&v, 1001);
@@ -388,7 +400,10 @@ START_TEST(written_over_with_random_words) {
 }
 END_TEST
 
-/* Who leaves lets the others know: they find out as soon as they come, and nobody waits for a lock that was left behind. */
+/*
+ * Who leaves lets the others know: they find out as soon as they come, and nobody waits for a lock that was left
+ * behind.
+ */
 START_TEST(one_leaves_and_all_do) {
     struct shm_wakes w;
     uint32_t a = shm_owner_started(&v, 1001);
@@ -414,7 +429,7 @@ START_TEST(one_leaves_and_all_do) {
     began = shm_now();
     shm_pump(&v, a);
     ck_assert_uint_le(shm_now() - began, 500000);
-    for (uint32_t i = 0; i < STOCK; i++) eventfd_write(stock[i], 1);        /* the child took what was in them */
+    for (uint32_t i = 0; i < STOCK; i++) eventfd_write(stock[i], 1); /* the child took what was in them */
     expect_left("another process", waiting + WINDOW, 1);
 }
 END_TEST
@@ -423,7 +438,7 @@ END_TEST
 START_TEST(a_lock_that_is_kept) {
     uint64_t began = shm_now();
 
-    atomic_store(&sh->lock.word, (uint32_t)getppid());     /* somebody lives who has that number */
+    atomic_store(&sh->lock.word, (uint32_t)getppid()); /* somebody lives who has that number */
     shm_pump(&v, SHM_NO_ROW);
     ck_assert_uint_le(shm_now() - began, 1500000);
     ck_assert_int_eq(shm_has_left(&v), 1);
@@ -431,7 +446,10 @@ START_TEST(a_lock_that_is_kept) {
 }
 END_TEST
 
-/* Many threads wait for it, and all find at one time that it does not come: one of them leaves, the others are none the worse for it. */
+/*
+ * Many threads wait for it, and all find at one time that it does not come: one of them leaves, the others are none the
+ * worse for it.
+ */
 static pthread_barrier_t together;
 
 static void *take_and_give(void *unused) {
@@ -473,9 +491,7 @@ START_TEST(a_lock_of_nobody) {
 END_TEST
 
 /* What stands in it decides how long somebody waits, not where anything is written: no list goes through it. */
-START_TEST(the_lock_is_a_word) {
-    ck_assert_uint_eq(sizeof sh->lock, 4);
-}
+START_TEST(the_lock_is_a_word) { ck_assert_uint_eq(sizeof sh->lock, 4); }
 END_TEST
 
 static void *take_and_end(void *unused) {
@@ -531,14 +547,17 @@ END_TEST
 /* Who rebuilds and dies of it would be followed by the next, and the next. */
 START_TEST(killed_while_it_rebuilt) {
     sh->rebuilding = 1;
-    atomic_store(&sh->lock.word, 0x40000000u);      /* as the kernel marks it: its holder died */
+    atomic_store(&sh->lock.word, 0x40000000u); /* as the kernel marks it: its holder died */
     shm_pump(&v, SHM_NO_ROW);
     ck_assert_int_eq(shm_has_left(&v), 1);
     ck_assert_msg(strstr(said, "rebuilt") != NULL, "%s", said);
 }
 END_TEST
 
-/* A process that ends in a signal handler must not wait for the lock that it holds; nor may it lose its place when it holds none. */
+/*
+ * A process that ends in a signal handler must not wait for the lock that it holds; nor may it lose its place when it
+ * holds none.
+ */
 static volatile sig_atomic_t held_in_handler;
 static void look_for_lock(int unused) {
     (void)unused;
@@ -615,13 +634,15 @@ START_TEST(behind_the_segment_is_no_memory) {
     ck_assert_uint_eq(v.reserved, v.bytes + RS_REACH);
     for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
         unsigned char in;
-        ck_assert_int_eq(mincore((char *)sh + v.bytes + at[i], 4096, &in), 0);     /* ours: nothing else comes there */
+        ck_assert_int_eq(mincore((char *)sh + v.bytes + at[i], 4096, &in), 0); /* ours: nothing else comes there */
     }
 }
 END_TEST
 
 START_TEST(a_configuration_is_taken_over_once) {
-    struct rs_class_settings classes[3] = { { .name = "light", .weight = 1 }, { .name = "fresh", .weight = 7 }, { .name = "heavy", .weight = 4 } };
+    struct rs_class_settings classes[3] = { { .name = "light", .weight = 1 },
+                                            { .name = "fresh", .weight = 7 },
+                                            { .name = "heavy", .weight = 4 } };
     struct rs_class_settings twice[2] = { { .name = "heavy", .weight = 1 }, { .name = "heavy", .weight = 1 } };
     struct rs_settings s;
     struct rs_class_stats c;
@@ -646,10 +667,15 @@ START_TEST(a_configuration_is_taken_over_once) {
 }
 END_TEST
 
-/* A child of before that was slow to start comes when the next configuration is in force: it takes nothing back, and finds its classes by their names. */
+/*
+ * A child of before that was slow to start comes when the next configuration is in force: it takes nothing back, and
+ * finds its classes by their names.
+ */
 START_TEST(a_late_child_of_before_configures_nothing) {
     struct rs_class_settings before[2] = { { .name = "heavy", .weight = 3 }, { .name = "light", .weight = 1 } };
-    struct rs_class_settings after[3] = { { .name = "fresh", .weight = 7 }, { .name = "light", .weight = 2 }, { .name = "heavy", .weight = 9 } };
+    struct rs_class_settings after[3] = { { .name = "fresh", .weight = 7 },
+                                          { .name = "light", .weight = 2 },
+                                          { .name = "heavy", .weight = 9 } };
     struct rs_settings s, wide;
     struct rs_class_stats c;
     struct rs_stats all;

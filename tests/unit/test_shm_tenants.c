@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two kinds of server at one engine: one whose threads sleep on futexes, one that is an event loop over descriptors.  Together they keep the window, all
- * get through, and when one is killed the other goes on with what it had.
+ * Two kinds of server at one engine: one whose threads sleep on futexes, one that is an event loop over descriptors.
+ * Together they keep the window, all get through, and when one is killed the other goes on with what it had.
  */
 #include "run_suite.h"
 #include "shm/shm.h"
@@ -19,14 +19,14 @@
 
 #define WINDOW  2u
 #define THREADS 4
-#define FLIGHT  8u                  /* requests that the event loop has at a time; as many descriptors */
-#define EACH    2000u               /* requests of a tenant */
-#define BYTES   1000u               /* of a response */
+#define FLIGHT  8u    /* requests that the event loop has at a time; as many descriptors */
+#define EACH    2000u /* requests of a tenant */
+#define BYTES   1000u /* of a response */
 #define FOREVER UINT32_MAX
 
 static struct shm_view v;
 static int stock[FLIGHT];
-static struct counts { _Atomic uint32_t inside, most, done[2]; } *seen;    /* by both processes */
+static struct counts { _Atomic uint32_t inside, most, done[2]; } * seen; /* by both processes */
 
 /* What the window is for. */
 static void work(uint32_t tenant) {
@@ -39,7 +39,9 @@ static void work(uint32_t tenant) {
 }
 
 static rs_ticket_t begin(uint32_t owner, uint32_t class, struct shm_wakes *w) {
-    struct shm_request q = { .owner = owner, .class = class, .estimate = BYTES, .deadline = UINT64_MAX, .client_fd = -1 };
+    struct shm_request q = {
+        .owner = owner, .class = class, .estimate = BYTES, .deadline = UINT64_MAX, .client_fd = -1
+    };
     rs_ticket_t t;
 
     if (shm_begin_locked(&v, shm_now(), &q, &t) != RS_OK) abort();
@@ -59,9 +61,11 @@ static void finish(uint32_t owner, rs_ticket_t t) {
     shm_wake(&v, &w);
 }
 
-/* ---- a server of threads --------------------------------------------------------------------------------------------------------- */
+/* ---- a server of threads ----------------------------------------------------------------------------------------- */
 
-struct thread { uint32_t owner, requests; };
+struct thread {
+    uint32_t owner, requests;
+};
 
 static void *serve(void *argument) {
     const struct thread *me = argument;
@@ -98,9 +102,12 @@ static void threads(uint32_t requests) {
     for (int i = 0; i < THREADS; i++) pthread_join(t[i], NULL);
 }
 
-/* ---- an event loop --------------------------------------------------------------------------------------------------------------- */
+/* ---- an event loop ----------------------------------------------------------------------------------------------- */
 
-struct flight { rs_ticket_t ticket; struct pollfd fd; };
+struct flight {
+    rs_ticket_t ticket;
+    struct pollfd fd;
+};
 
 /* Released at once, or a descriptor to wait on. */
 static void start(uint32_t owner, struct flight *f) {
@@ -144,14 +151,16 @@ static void event_loop(uint32_t requests) {
         shm_reclaim(&v);
         for (uint32_t i = 0; i < FLIGHT; i++) {
             fds[i] = flights[i].fd;
-            if (flights[i].ticket != RS_NO_TICKET && shm_row_of(&v, flights[i].ticket)->go) fds[i] = (struct pollfd){ .fd = stock[0], .events = POLLOUT };
+            if (flights[i].ticket != RS_NO_TICKET && shm_row_of(&v, flights[i].ticket)->go)
+                fds[i] = (struct pollfd){ .fd = stock[0], .events = POLLOUT };
         }
         poll(fds, FLIGHT, SHM_TICK_US / 1000);
-        for (uint32_t i = 0; i < FLIGHT; i++) flights[i].fd.revents = fds[i].fd == flights[i].fd.fd ? fds[i].revents : 0;
+        for (uint32_t i = 0; i < FLIGHT; i++)
+            flights[i].fd.revents = fds[i].fd == flights[i].fd.fd ? fds[i].revents : 0;
     }
 }
 
-/* ---- both ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- both -------------------------------------------------------------------------------------------------------- */
 
 static void set_up(void) {
     struct shm_size size = { .owners = 4, .classes = 2, .tickets = 64 };
