@@ -53,7 +53,9 @@ def estimate(g, path, host="localhost", **headers):
     query = path.partition("?")[2]
     before = sum(f"query=?{query} " in line + " " for line in g.access_log())
     with g.connect() as c:
-        c.ask("GET", path, headers={**PEOPLE, **{k.replace("_", "-"): v for k, v in headers.items()}}, host=host)
+        c.ask("GET", path, headers={**PEOPLE, **{k.replace("_", "-"): v for k, v in headers.items()}, "Connection": "close"}, host=host)
+        # An answer teaches when it is gone, before its connection is closed.
+        assert not c.more()
     return int(g.logged(query, before + 1)[-1]["estimate"])
 
 
