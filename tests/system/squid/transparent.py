@@ -138,7 +138,9 @@ class TransparentRouter:
             for other in self.squids.values():
                 other.stop()
             flavour = {"redirect": "intercept", "tproxy": "tproxy"}[mode]
-            made = Squid(self.lab, which(), f"http_port {PORT} {flavour}\n{CONFIG}", name=f"squid-{mode}")
+            # A connection that outlives its test would meet the next one's address translation in its middle, and the server resets it.
+            config = f"http_port {PORT} {flavour}\n{CONFIG}server_persistent_connections off\n"
+            made = Squid(self.lab, which(), config, name=f"squid-{mode}")
             self.squids = {mode: made.on(self.field.gateway).start()}
         return self.squids[mode]
 
