@@ -181,7 +181,7 @@ void base_prometheus_sample(struct base_sink sink, const char *prefix, const cha
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 void base_figures_json(struct base_json *j, const struct base_figure *all, size_t n) {
-    for (const struct base_figure *f = all; f < all + n; f++)
+    for (const struct base_figure *f = all; n--; f++)
         if (f->json && f->kind == BASE_TRUTH) base_json_truth(j, f->json, f->value != 0);
         else if (f->json) base_json_number(j, f->json, f->value);
 }
@@ -195,7 +195,7 @@ void base_figures_prometheus(struct base_sink sink, const char *prefix, struct b
                              const struct base_figure *all, size_t n) {
     static const struct base_label none = { NULL, NULL };
 
-    for (const struct base_figure *f = all; f < all + n; f++) {
+    for (const struct base_figure *f = all; n--; f++) {
         if (!f->name) continue;
         base_prometheus_family(sink, prefix, f->name, f->kind, f->sentence);
         base_prometheus_sample(sink, prefix, f->name, label, none, f->value);

@@ -50,6 +50,8 @@ START_TEST(heap_gives_the_least) {
     }
     rs_heap_lower(&m.heap, 10);
     heap_is_sound(&m.heap);
+    for (uint32_t i = 0; i < IDS; i++)
+        if (in[i]) ck_assert_uint_eq(m.node[m.place[i]].key, key[i] > 10 ? key[i] - 10 : 0);
 }
 END_TEST
 
@@ -67,6 +69,19 @@ START_TEST(heap_check_sees_damage) {
     m.heap.count--;
     ck_assert_ptr_nonnull(rs_heap_check(&m.heap));
     m.heap.count++;
+    heap_is_sound(&m.heap);
+    m.node[0].key = 2; /* its least child has 1 */
+    ck_assert_ptr_nonnull(strstr(rs_heap_check(&m.heap), "order"));
+    m.node[0].key = 0;
+    m.node[99].id = IDS;
+    ck_assert_ptr_nonnull(strstr(rs_heap_check(&m.heap), "unknown"));
+    m.node[99].id = 99;
+    m.place[IDS - 1] = 5;
+    ck_assert_ptr_nonnull(strstr(rs_heap_check(&m.heap), "lost"));
+    m.place[IDS - 1] = RS_NIL;
+    m.heap.count = IDS + 1;
+    ck_assert_ptr_nonnull(strstr(rs_heap_check(&m.heap), "more than there is"));
+    m.heap.count = 100;
     heap_is_sound(&m.heap);
 }
 END_TEST

@@ -2,7 +2,7 @@
 /* When a request may go: each gate by itself. */
 #include "test_core.h"
 
-#include "base_block.h"
+#include "gate.h"
 
 static uint32_t fill(struct world *w) {
     uint32_t n = 0;
@@ -31,6 +31,22 @@ START_TEST(none_lets_all_through) {
     for (uint32_t i = 0; i < 1000; i++) ask(&w, i % 2, 1 << 20);
     ck_assert_uint_eq(fill(&w), 1000);
     ck_assert_uint_eq(stats(&w).window, 0);
+    close_world(&w);
+}
+END_TEST
+
+/* None of the gates opens by itself: nobody is told to ask again. */
+START_TEST(who_finds_it_closed_need_not_ask_again) {
+    struct world w;
+    rs_time_t again = 77;
+    open_world(&w, RS_SCHED_DRR, (enum rs_gate)_i, 1, NULL, 1, 10);
+    ck_assert(rs_pick(w.e, 0, &again) == RS_NO_TICKET);
+    ck_assert_uint_eq(again, RS_NEVER);
+    for (int i = 0; i < 9; i++) ask(&w, 0, 1000);
+    fill(&w);
+    again = 77;
+    ck_assert(rs_pick(w.e, 0, &again) == RS_NO_TICKET);
+    ck_assert_uint_eq(again, RS_NEVER);
     close_world(&w);
 }
 END_TEST
@@ -121,6 +137,10 @@ START_TEST(the_allowance_is_shared_by_weight) {
     ck_assert(rs_park(w.e, 0, c));
     ck_assert_uint_eq(rs_allowance(w.e, w.now, c), RS_UNLIMITED);
     ck_assert_uint_eq(rs_allowance(w.e, w.now, d), 233333);
+    w.settings.rate = 0;
+    set(&w);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, d), RS_UNLIMITED);
+    w.settings.rate = 1000000;
     w.settings.gate = RS_GATE_WINDOW;
     set(&w);
     ck_assert_uint_eq(rs_allowance(w.e, w.now, d), RS_UNLIMITED);
@@ -155,6 +175,56 @@ START_TEST(bytes_leaves_room_for_what_is_nobodys) {
     ck_assert_uint_eq(fill(&w), 4);
     sound(&w);
     close_world(&w);
+}
+END_TEST
+
+/* An eighth of the link stays, however little of it somebody else leaves. */
+START_TEST(bytes_leaves_an_eighth) {
+    static const struct {
+        uint32_t others;
+        uint64_t left;
+    } rows[] = { { 80000, 160000 }, { 87000, 104000 }, { 90000, 100000 }, { 99000, 100000 }, { 100000, 100000 } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct world w;
+        open_world(&w, RS_SCHED_RFQ, RS_GATE_BYTES, 0, NULL, 1, 10);
+        w.settings.rate = 1000000;
+        w.settings.horizon_ms = 800;
+        set(&w);
+        rs_ticket_t t = ask(&w, 0, 1 << 20);
+        ck_assert_uint_eq(fill(&w), 1);
+        for (int k = 0; k < 400; k++, w.now += 100000) rs_charge(w.e, w.now, RS_NO_CLASS, 0, rows[i].others);
+        uint64_t left = rs_allowance(w.e, w.now, t);
+        ck_assert_msg(left >= rows[i].left && left <= rows[i].left + 2, "%u: %llu", rows[i].others,
+                      (unsigned long long)left);
+        /* Of each the 100,001 bytes of an eighth count: one always goes, another if there is room. */
+        ask(&w, 0, 1 << 20);
+        ask(&w, 0, 1 << 20);
+        ck_assert_uint_eq(fill(&w), left > 100001);
+        w.now += 3999999; /* the mean of four intervals falls by a quarter with each */
+        ck_assert_uint_lt(rs_allowance(w.e, w.now, t), 799000 / stats(&w).outstanding);
+        w.now += 4000000; /* long without any: nothing */
+        ck_assert_uint_eq(rs_allowance(w.e, w.now, t), 800000 / stats(&w).outstanding);
+        close_world(&w);
+    }
+}
+END_TEST
+
+/* Who needs to hear of nothing pays for nothing: what a response's bytes and end reach (base_block.h). */
+START_TEST(the_engine_watches_what_is_asked_for) {
+    enum { BYTES = RS_WATCH_BYTES, ENDS = RS_WATCH_ENDS, SLOTS = RS_WATCH_SLOTS, QUEUES = RS_WATCH_QUEUES };
+    static const uint32_t of_gate[RS_GATE_COUNT] = { 0, 0, ENDS, BYTES | SLOTS, BYTES | ENDS, 0 };
+    static const uint32_t of_sched[RS_SCHED_COUNT] = { QUEUES, 0, 0, BYTES, QUEUES, QUEUES };
+    for (int i = 0; i < RS_SCHED_COUNT * RS_GATE_COUNT; i++) {
+        struct world w;
+        open_world(&w, (enum rs_sched)(i / RS_GATE_COUNT), (enum rs_gate)(i % RS_GATE_COUNT), 2, NULL, 2, 8);
+        uint32_t watch = of_sched[i / RS_GATE_COUNT] | of_gate[i % RS_GATE_COUNT];
+        ck_assert_msg(w.e->watch == watch, "%s, %s: %u", rs_sched_name(i / RS_GATE_COUNT),
+                      rs_gate_name(i % RS_GATE_COUNT), w.e->watch);
+        w.classes[1].order = RS_ORDER_SHORTEST;
+        set(&w);
+        ck_assert_uint_eq(w.e->watch, watch | QUEUES);
+        close_world(&w);
+    }
 }
 END_TEST
 
@@ -306,21 +376,252 @@ START_TEST(auto_without_a_backlog_stays) {
 }
 END_TEST
 
+/* ---- the window that finds itself, by itself --------------------------------------------------------------------- */
+
+/*
+ * `fixed` + `each` x (those at the server) us for a response, with more than `hands` of them longer in proportion, or
+ * in its square; +-`noise` %.
+ */
+struct speeds {
+    rs_time_t fixed, each;
+    uint32_t hands, worse, noise;
+    uint32_t clients, share_cap;
+    uint64_t bytes, bytes_of_all;
+};
+
+/* The gate alone, told of one end after the other.  Returns after how many the window is another one, or `most`. */
+static uint32_t ends_until_it_moves(struct rs_outlet *o, const struct rs_settings *s, const struct speeds *p,
+                                    rs_time_t *now, uint64_t *seed, uint32_t most) {
+    uint32_t window = rs_gate_auto.limit(o, s), ends = 0;
+    while (ends < most && rs_gate_auto.limit(o, s) == window) {
+        uint32_t present = p->clients && p->clients < window ? p->clients : window;
+        rs_time_t time = p->fixed + p->each * present;
+        if (p->hands && present > p->hands)
+            time = time * present / p->hands * (p->worse ? present : 1) / (p->worse ? p->hands : 1);
+        if (p->noise) time = time * (100 - p->noise + draw(seed) % (2 * p->noise + 1)) / 100;
+        if (o->cap_wanted) o->share_cap = p->share_cap ? p->share_cap : RS_NIL;
+        o->cap_wanted = 0;
+        *now += time / present;
+        /* Every eleventh has been parked: how long it took says nothing. */
+        struct rs_ticket_row r = { .released = *now - time,
+                                   .received = p->bytes_of_all ? p->bytes_of_all / present : p->bytes };
+        if (ends % 11 == 10) r = (struct rs_ticket_row){ .released = 1, .received = 1 << 30, .was_parked = 1 };
+        o->queued = present == window;
+        o->outstanding = present - 1;
+        rs_gate_auto.ended(o, s, *now, &r);
+        const char *broken = rs_gate_auto.check(o, s);
+        ck_assert_msg(!broken, "%s", broken ? broken : "");
+        ck_assert_uint_eq(o->open_below, rs_gate_auto.limit(o, s));
+        ends++;
+    }
+    return ends;
+}
+
+/*
+ * Windows and how many ends each is in force for; a server and then, from a certain step on, another.  What is to be
+ * seen, in the words of gate_auto.c: an epoch is 32 ends, or twice the window, or 0.1 s, after those that began before
+ * it; a row that changes here is to change for a reason given there.
+ */
+static const struct {
+    struct speeds server, then;
+    int from;
+    uint32_t window, most;
+    struct {
+        uint32_t window, ends;
+    } steps[32];
+} walks[] = {
+    /*
+     * Idle hands without end: up by two fifths, then by doubling, to the bound; there it looks downwards again, rarely;
+     * then the server is full at all times.
+     */
+    {
+        { .fixed = 50000, .bytes = 2000 },
+        { .each = 500, .bytes = 2000 },
+        16,
+        16,
+        200,
+        { { 16, 32 },   { 23, 70 },   { 46, 139 },  { 92, 277 },  { 184, 554 }, { 200, 600 }, { 184, 570 },
+          { 200, 600 }, { 184, 570 }, { 200, 600 }, { 140, 481 }, { 200, 600 }, { 140, 481 }, { 200, 1000 },
+          { 140, 481 }, { 200, 600 }, { 140, 480 }, { 200, 600 }, { 140, 480 }, { 200, 600 }, { 140, 480 },
+          { 200, 600 }, { 140, 480 }, { 200, 600 }, { 140, 480 }, { 200, 600 }, { 140, 480 }, { 200, 600 },
+          { 140, 480 }, { 200, 600 }, { 140, 480 }, { 200, 600 } } },
+    /*
+     * Full at all times: as much is done by fewer, so down it goes, slowly, as noise would hide a little; then hands
+     * without end.
+     */
+    { { .each = 500, .bytes = 2000 },
+      { .fixed = 50000, .bytes = 2000 },
+      26,
+      16,
+      200,
+      { { 16, 200 }, { 23, 223 }, { 16, 223 }, { 23, 223 }, { 16, 223 }, { 23, 223 }, { 16, 223 }, { 11, 216 },
+        { 16, 216 }, { 11, 216 }, { 16, 216 }, { 11, 216 }, { 16, 216 }, { 11, 216 }, { 16, 216 }, { 11, 216 },
+        { 16, 216 }, { 11, 216 }, { 16, 216 }, { 11, 216 }, { 16, 216 }, { 11, 216 }, { 7, 211 },  { 11, 211 },
+        { 7, 211 },  { 11, 211 }, { 7, 43 },   { 11, 43 },  { 16, 48 },  { 32, 97 },  { 64, 193 }, { 128, 385 } } },
+    /* 16 hands: 16 it stays, and rests for 1, 2, 4 epochs between looks. */
+    { { .fixed = 50000, .hands = 16, .bytes = 2000 },
+      { .fixed = 50000, .hands = 16, .bytes = 2000 },
+      32,
+      16,
+      200,
+      { { 16, 32 },  { 23, 69 }, { 16, 55 }, { 23, 69 }, { 16, 55 }, { 23, 69 }, { 16, 55 }, { 11, 48 },
+        { 16, 80 },  { 32, 96 }, { 16, 64 }, { 32, 96 }, { 16, 64 }, { 32, 96 }, { 16, 64 }, { 11, 48 },
+        { 16, 112 }, { 32, 96 }, { 16, 64 }, { 32, 96 }, { 16, 64 }, { 32, 96 }, { 16, 64 }, { 11, 48 },
+        { 16, 176 }, { 32, 96 }, { 16, 64 }, { 32, 96 }, { 16, 64 }, { 32, 96 }, { 16, 64 }, { 11, 48 } } },
+    /* 32 hands, and shares that end at 24: from half of it in eighths, as long as hands are idle. */
+    { { .fixed = 50000, .hands = 32, .share_cap = 24, .bytes = 2000 },
+      { .fixed = 50000, .hands = 32, .bytes = 2000 },
+      22,
+      16,
+      200,
+      { { 16, 32 },  { 11, 48 },  { 16, 48 },  { 19, 58 },  { 16, 51 },  { 19, 58 },  { 16, 51 },  { 19, 58 },
+        { 22, 67 },  { 19, 61 },  { 22, 67 },  { 19, 61 },  { 22, 67 },  { 25, 75 },  { 22, 70 },  { 25, 75 },
+        { 22, 70 },  { 25, 75 },  { 29, 88 },  { 25, 79 },  { 29, 88 },  { 25, 79 },  { 29, 88 },  { 58, 174 },
+        { 29, 117 }, { 58, 174 }, { 29, 117 }, { 58, 174 }, { 82, 246 }, { 58, 198 }, { 82, 246 }, { 58, 198 } } },
+    /* 5 clients of idle hands: nobody is kept waiting for long; then many. */
+    { { .fixed = 20000, .clients = 5, .bytes = 2000 },
+      { .fixed = 20000, .bytes = 2000 },
+      20,
+      16,
+      200,
+      { { 16, 128 },   { 3, 48 },     { 16, 48 },   { 3, 48 },     { 16, 80 },    { 3, 48 },     { 16, 48 },
+        { 3, 48 },     { 16, 112 },   { 3, 48 },    { 16, 48 },    { 3, 48 },     { 16, 176 },   { 3, 48 },
+        { 16, 48 },    { 3, 48 },     { 16, 304 },  { 3, 48 },     { 16, 48 },    { 3, 48 },     { 16, 96 },
+        { 23, 139 },   { 46, 277 },   { 92, 553 },  { 184, 1110 }, { 200, 1200 }, { 184, 1126 }, { 200, 1200 },
+        { 184, 1126 }, { 200, 1200 }, { 140, 905 }, { 200, 1200 } } },
+    /* 8 clients of a full server: below them, where weights say something. */
+    { { .each = 2000, .clients = 8, .bytes = 2000 },
+      { .each = 2000, .bytes = 2000 },
+      20,
+      16,
+      200,
+      { { 16, 200 }, { 5, 66 }, { 16, 66 }, { 5, 66 }, { 16, 66 }, { 5, 66 }, { 16, 66 }, { 5, 66 },
+        { 16, 66 },  { 5, 66 }, { 16, 66 }, { 5, 66 }, { 16, 66 }, { 5, 66 }, { 16, 66 }, { 5, 66 },
+        { 3, 55 },   { 5, 55 }, { 3, 55 },  { 5, 55 }, { 3, 55 },  { 5, 55 }, { 3, 55 },  { 5, 55 },
+        { 3, 55 },   { 5, 55 }, { 3, 55 },  { 5, 55 }, { 3, 55 },  { 5, 55 }, { 3, 55 },  { 2, 53 } } },
+    /* Noise. */
+    { { .fixed = 50000, .hands = 16, .noise = 20, .bytes = 2000 },
+      { .each = 500, .noise = 20, .bytes = 2000 },
+      20,
+      16,
+      200,
+      { { 16, 34 },  { 23, 69 },  { 16, 57 },  { 23, 69 },  { 16, 55 },  { 23, 69 },  { 16, 55 },  { 23, 69 },
+        { 16, 56 },  { 23, 69 },  { 16, 56 },  { 23, 69 },  { 16, 56 },  { 23, 69 },  { 16, 55 },  { 23, 69 },
+        { 16, 55 },  { 11, 48 },  { 16, 81 },  { 32, 96 },  { 16, 232 }, { 23, 223 }, { 16, 225 }, { 23, 225 },
+        { 16, 226 }, { 23, 225 }, { 16, 226 }, { 11, 216 }, { 16, 216 }, { 11, 218 }, { 16, 219 }, { 11, 215 } } },
+    /* Noise, and shares that end below. */
+    { { .each = 500, .noise = 40, .share_cap = 20, .bytes = 2000 },
+      { .fixed = 9000, .noise = 40, .bytes = 2000 },
+      20,
+      16,
+      200,
+      { { 16, 201 },   { 11, 219 },   { 16, 211 },   { 11, 212 },  { 16, 215 },   { 11, 219 },   { 7, 214 },
+        { 11, 210 },   { 7, 212 },    { 11, 207 },   { 7, 209 },   { 4, 205 },    { 7, 207 },    { 4, 200 },
+        { 7, 209 },    { 4, 212 },    { 7, 204 },    { 4, 209 },   { 7, 207 },    { 4, 206 },    { 7, 88 },
+        { 10, 120 },   { 20, 240 },   { 40, 486 },   { 80, 965 },  { 160, 1950 }, { 200, 2447 }, { 140, 1759 },
+        { 200, 2462 }, { 140, 1782 }, { 200, 3000 }, { 200, 1717 } } },
+    /* Ten hands, which get in each other's way. */
+    { { .fixed = 10000, .hands = 10, .worse = 1, .bytes = 2000 },
+      { .fixed = 10000, .hands = 40, .worse = 1, .bytes = 2000 },
+      20,
+      64,
+      200,
+      { { 64, 128 }, { 90, 202 }, { 64, 218 }, { 44, 152 }, { 30, 104 }, { 21, 78 },  { 14, 93 },  { 9, 105 },
+        { 6, 70 },   { 9, 100 },  { 18, 74 },  { 9, 200 },  { 6, 70 },   { 9, 100 },  { 18, 74 },  { 9, 291 },
+        { 6, 70 },   { 9, 100 },  { 18, 74 },  { 9, 473 },  { 6, 70 },   { 9, 100 },  { 18, 199 }, { 36, 398 },
+        { 72, 295 }, { 36, 434 }, { 25, 286 }, { 36, 760 }, { 72, 295 }, { 36, 434 }, { 25, 286 }, { 36, 1122 } } },
+    /* More responses, no more bytes: not clear at once. */
+    { { .fixed = 5000, .bytes_of_all = 1 << 20 },
+      { .each = 5000, .bytes = 1 << 20 },
+      16,
+      4,
+      64,
+      { { 4, 80 },   { 6, 127 }, { 4, 86 },   { 6, 127 },  { 4, 86 },   { 6, 127 },  { 12, 253 }, { 6, 133 },
+        { 12, 253 }, { 6, 133 }, { 12, 253 }, { 24, 505 }, { 12, 265 }, { 24, 505 }, { 12, 265 }, { 24, 505 },
+        { 48, 144 }, { 24, 96 }, { 48, 144 }, { 24, 96 },  { 48, 144 }, { 24, 96 },  { 16, 56 },  { 24, 72 },
+        { 16, 56 },  { 24, 72 }, { 16, 56 },  { 11, 48 },  { 16, 48 },  { 11, 48 },  { 16, 48 },  { 11, 48 } } },
+    /* So slow that an epoch has to end before it has enough. */
+    { { .fixed = 3000000, .bytes = 2000 },
+      { .fixed = 30000000, .hands = 4, .bytes = 2000 },
+      8,
+      0,
+      40,
+      { { 16, 16 }, { 23, 46 }, { 40, 80 }, { 28, 68 }, { 40, 80 }, { 28, 68 }, { 40, 120 }, { 28, 68 },
+        { 40, 42 }, { 28, 42 }, { 40, 42 }, { 28, 42 }, { 40, 42 }, { 28, 42 }, { 40, 42 },  { 28, 42 },
+        { 40, 42 }, { 28, 42 }, { 40, 42 }, { 28, 42 }, { 40, 42 }, { 28, 42 }, { 40, 42 },  { 28, 42 },
+        { 19, 30 }, { 28, 30 }, { 19, 30 }, { 28, 30 }, { 19, 30 }, { 28, 30 }, { 19, 30 },  { 28, 30 } } },
+    /* 18 clients: a larger window that nobody fills is not tried for ever. */
+    { { .fixed = 50000, .hands = 16, .clients = 18, .bytes = 2000 },
+      { .each = 3000, .clients = 18, .bytes = 2000 },
+      16,
+      16,
+      200,
+      { { 16, 32 },  { 23, 69 }, { 16, 55 }, { 11, 48 }, { 16, 48 }, { 32, 96 }, { 16, 64 }, { 11, 48 },
+        { 16, 80 },  { 32, 96 }, { 16, 64 }, { 11, 48 }, { 16, 48 }, { 32, 96 }, { 16, 64 }, { 11, 48 },
+        { 16, 118 }, { 32, 96 }, { 16, 66 }, { 11, 50 }, { 16, 50 }, { 11, 50 }, { 16, 50 }, { 11, 50 },
+        { 16, 50 },  { 11, 50 }, { 16, 50 }, { 11, 50 }, { 16, 50 }, { 11, 50 }, { 16, 50 }, { 11, 50 } } },
+    /* Shares that end beyond the bound. */
+    { { .fixed = 50000, .share_cap = 82, .bytes = 2000 },
+      { .fixed = 50000, .share_cap = 79, .bytes = 2000 },
+      9,
+      16,
+      40,
+      { { 16, 32 },  { 23, 70 }, { 40, 120 },  { 28, 97 }, { 40, 120 }, { 28, 97 }, { 40, 200 },  { 28, 97 },
+        { 40, 120 }, { 28, 97 }, { 40, 280 },  { 28, 97 }, { 40, 120 }, { 28, 97 }, { 40, 440 },  { 28, 97 },
+        { 40, 120 }, { 28, 97 }, { 40, 760 },  { 28, 97 }, { 40, 120 }, { 28, 97 }, { 40, 1400 }, { 28, 97 },
+        { 40, 120 }, { 28, 97 }, { 40, 2680 }, { 28, 97 }, { 40, 120 }, { 28, 97 }, { 40, 3000 }, { 40, 2240 } } },
+    /* The bound is the floor: there it stays. */
+    { { .fixed = 50000, .share_cap = 1, .bytes = 2000 }, { .each = 50000, .bytes = 2000 }, 1, 2, 2, { { 2, 3000 } } },
+    /* At the floor. */
+    { { .fixed = 100, .each = 100, .share_cap = 1, .bytes = 9 },
+      { .fixed = 9000, .share_cap = 300, .bytes = 9 },
+      10,
+      2,
+      9,
+      { { 2, 667 }, { 3, 755 }, { 2, 670 }, { 3, 755 }, { 2, 670 }, { 3, 755 }, { 2, 670 }, { 3, 755 },
+        { 2, 670 }, { 3, 755 }, { 2, 35 },  { 3, 37 },  { 6, 73 },  { 9, 109 }, { 6, 76 },  { 9, 109 },
+        { 6, 76 },  { 9, 209 }, { 6, 76 },  { 9, 109 }, { 6, 76 },  { 9, 309 }, { 6, 76 },  { 9, 109 },
+        { 6, 76 },  { 9, 509 }, { 6, 76 },  { 9, 109 }, { 6, 76 },  { 9, 909 }, { 6, 76 },  { 9, 109 } } },
+};
+
+START_TEST(auto_goes_step_by_step) {
+    struct rs_outlet o = { .magic = RS_OUTLET_MAGIC };
+    struct rs_settings s;
+    rs_time_t now = 1000000;
+    uint64_t seed = 7;
+    rs_settings_default(&s);
+    s.window = walks[_i].window;
+    s.window_max = walks[_i].most;
+    rs_gate_auto.init(&o, &s, now, 0);
+    for (int i = 0; i < 32 && walks[_i].steps[i].ends; i++) {
+        uint32_t window = rs_gate_auto.limit(&o, &s);
+        uint32_t ends =
+            ends_until_it_moves(&o, &s, i < walks[_i].from ? &walks[_i].server : &walks[_i].then, &now, &seed, 3000);
+        ck_assert_msg(window == walks[_i].steps[i].window && ends == walks[_i].steps[i].ends,
+                      "step %d: a window of %u for %u ends", i, window, ends);
+    }
+}
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("core: gates");
     TCase *c = tcase_create("gates");
     tcase_set_timeout(c, 60);
     tcase_add_test(c, none_lets_all_through);
+    tcase_add_loop_test(c, who_finds_it_closed_need_not_ask_again, 0, RS_GATE_COUNT);
     tcase_add_test(c, window_counts_responses);
     tcase_add_test(c, a_parked_response_blocks_a_thread_and_no_window);
     tcase_add_test(c, bytes_counts_what_is_expected);
     tcase_add_test(c, the_allowance_is_shared_by_weight);
     tcase_add_test(c, bytes_leaves_room_for_what_is_nobodys);
+    tcase_add_test(c, bytes_leaves_an_eighth);
+    tcase_add_test(c, the_engine_watches_what_is_asked_for);
     tcase_add_test(c, bytes_of_nobody_reach_the_gate_alone);
     tcase_add_test(c, wrc_follows_the_utilisation);
     tcase_add_test(c, wrc_waits_for_a_full_window);
     tcase_add_loop_test(c, auto_finds_the_window, 0, 3);
     tcase_add_test(c, auto_without_a_backlog_stays);
+    tcase_add_loop_test(c, auto_goes_step_by_step, 0, sizeof walks / sizeof *walks);
     suite_add_tcase(s, c);
     return run_suite(s);
 }

@@ -302,6 +302,76 @@ START_TEST(time_never_goes_back) {
 }
 END_TEST
 
+/* Every count of the whole is the sum of its classes', those that are gone included. */
+START_TEST(the_whole_is_the_sum_of_its_classes) {
+    enum { COUNTS = sizeof(struct rs_counts) / sizeof(uint64_t) };
+    struct world w;
+    const char *why = "";
+    uint64_t whole[COUNTS], sum[COUNTS] = { 0 };
+    rs_ticket_t t;
+    open_world(&w, RS_SCHED_FIFO, RS_GATE_NONE, 0, NULL, 3, 8);
+    for (uint32_t c = 0; c < 3; c++) w.classes[c].queue_max = 5;
+    ck_assert_int_eq(rs_configure(w.e, &w.settings, w.classes, 3, NULL, 0, &why), 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        for (uint32_t n = 0; n < 4 + i; n++) rs_submit(w.e, w.now, i, 0, 1000, 1, 0, &t);
+        rs_cancel(w.e, w.now, t);
+        w.now += 1000 + i;
+        rs_ticket_t done = next(&w), aborted = next(&w);
+        w.now += 100 + i;
+        rs_park(w.e, w.now, done);
+        rs_resume(w.e, w.now, done);
+        serve(&w, done, 500 + i);
+        rs_abort(w.e, w.now, aborted);
+        rs_reclaim(w.e, w.now, 1);
+        for (uint32_t n = 0; n < 12; n++) rs_submit(w.e, w.now, (i + n) % 3, 0, 1000, 2, 0, &t);
+        rs_reclaim(w.e, w.now, 2);
+    }
+    for (uint32_t c = 0; c < 3; c++) {
+        struct rs_counts of = class_stats(&w, c).counts;
+        for (int i = 0; i < COUNTS; i++) sum[i] += ((uint64_t *)&of)[i];
+    }
+    for (int gone = 0; gone < 2; gone++) {
+        struct rs_counts all = stats(&w).counts;
+        memcpy(whole, &all, sizeof whole);
+        for (int i = 0; i < COUNTS; i++) {
+            ck_assert_msg(whole[i] == sum[i], "count %d is %llu of %llu", i, (unsigned long long)whole[i],
+                          (unsigned long long)sum[i]);
+            if (&((uint64_t *)&all)[i] != &all.refused_share) ck_assert_uint_gt(sum[i], 0);
+        }
+        for (uint32_t c = 0; c < 3; c++) w.classes[c].name[0] = 'x';
+        ck_assert_int_eq(rs_configure(w.e, &w.settings, w.classes, 3, NULL, 0, &why), 0);
+    }
+    close_world(&w);
+}
+END_TEST
+
+/* Whatever a host calls with a later time, nobody comes before that time from then on. */
+START_TEST(every_call_brings_the_time_on) {
+    enum { CHARGE = MOVES, ALLOWANCE, RECLAIM, HAND_OVER, REBUILD, CONFIGURE, CALLS };
+    for (int call = 0; call < CALLS; call++) {
+        struct world w;
+        const char *why = "";
+        rs_time_t again;
+        open_world(&w, RS_SCHED_RFQ_PAPER, RS_GATE_WRC, 4, NULL, 2, 8);
+        rs_ticket_t t = ask(&w, 1, 1000), other = RS_NO_TICKET;
+        if (call != CANCEL) ck_assert(next(&w) == t);
+        if (call == RESUME) ck_assert(rs_park(w.e, 0, t));
+        w.now = 5000;
+        if (call < MOVES) ck_assert_int_eq(make(&w, (enum move)call, t), 1);
+        else if (call == CHARGE) rs_charge(w.e, w.now, 0, 0, 10);
+        else if (call == ALLOWANCE) rs_allowance(w.e, w.now, t);
+        else if (call == RECLAIM) rs_reclaim(w.e, w.now, 1);
+        else if (call == HAND_OVER) rs_hand_over(w.e, w.now, t, 10);
+        else if (call == REBUILD) ck_assert_ptr_null(rs_rebuild(w.e, w.now));
+        else ck_assert_int_eq(rs_configure(w.e, &w.settings, w.classes, 2, NULL, w.now, &why), 0);
+        ck_assert_int_eq(rs_submit(w.e, 1, 0, 0, 10, 1, 0, &other), RS_OK);
+        ck_assert(rs_pick(w.e, 7000, &again) == other);
+        ck_assert_msg(rs_waited(w.e, other) == 2000, "call %d: it waited %d us", call, (int)rs_waited(w.e, other));
+        close_world(&w);
+    }
+}
+END_TEST
+
 /*
  * The account of a DRR class, seen as its balance: estimate at release, length at the header, growth beyond, what came
  * at the end.
@@ -566,6 +636,8 @@ int main(void) {
     tcase_add_test(c, parking_gives_the_slot_and_keeps_the_account);
     tcase_add_loop_test(c, a_dead_owner_leaves_nothing, 0, RS_SCHED_COUNT);
     tcase_add_test(c, time_never_goes_back);
+    tcase_add_test(c, the_whole_is_the_sum_of_its_classes);
+    tcase_add_test(c, every_call_brings_the_time_on);
     tcase_add_test(c, the_account_follows_what_is_known);
     tcase_add_loop_test(c, what_is_handed_over_is_charged_as_it_goes, RS_SCHED_DRR, RS_SCHED_RFQ + 1);
     tcase_add_test(c, an_unknown_size_is_the_mean_of_the_class);

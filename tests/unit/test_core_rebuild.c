@@ -2,7 +2,7 @@
 /* What a dead holder of the lock leaves behind is thrown away and made anew; new settings lose nobody. */
 #include "test_core.h"
 
-#include "base_block.h"
+#include "base_buckets.h"
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -126,6 +126,68 @@ START_TEST(right_accounts_survive_a_rebuild) {
     }
     ck_assert_int_ge(lead, 15); /* 19, and a round is 4 of each */
     ck_assert_int_le(lead, 23);
+    close_world(&w);
+}
+END_TEST
+
+/* Who comes into the place of a class that has gone neither owes what that one did nor has what it had saved. */
+START_TEST(a_new_class_has_no_account) {
+    struct world w;
+    const char *why = "";
+    open_world(&w, (enum rs_sched)_i, RS_GATE_WINDOW, 1, NULL, 2, 16);
+    serve(&w, (ask(&w, 1, 1000), next(&w)), 1000000);
+    ask(&w, 0, 1000);
+    if (_i == RS_SCHED_RFQ_PAPER) ck_assert_int_lt(class_stats(&w, 1).balance, 0);
+    else ck_assert_uint_gt(class_stats(&w, 1).owed, 0);
+    snprintf(w.classes[1].name, sizeof w.classes[1].name, "new");
+    ck_assert_int_eq(rs_configure(w.e, &w.settings, w.classes, 2, NULL, 0, &why), 0);
+    ck_assert_str_eq(class_stats(&w, 1).settings.name, "new");
+    ck_assert_int_eq(class_stats(&w, 1).balance, 0);
+    ck_assert_uint_eq(class_stats(&w, 1).owed, 0);
+    sound(&w);
+    close_world(&w);
+}
+END_TEST
+
+/*
+ * What a class has saved is its own as long as it waits or has something outstanding, over a rebuild, too; else
+ * nothing.
+ */
+START_TEST(saved_accounts_survive_a_rebuild) {
+    struct world w;
+    open_world(&w, RS_SCHED_DRR, RS_GATE_NONE, 0, NULL, 1, 8);
+    rs_ticket_t t = ask(&w, 0, 10000);
+    ck_assert(next(&w) == t);
+    ck_assert(rs_header(w.e, 0, t, 4000));
+    int64_t balance = class_stats(&w, 0).balance;
+    ck_assert_int_ge(balance, 6000);
+    ck_assert_ptr_null(rs_rebuild(w.e, 0)); /* one is outstanding, none waits */
+    ck_assert_int_eq(class_stats(&w, 0).balance, balance);
+    ask(&w, 0, 100000);
+    ck_assert(rs_progress(w.e, 0, t, 4000) && rs_finish(w.e, 0, t));
+    ck_assert_ptr_null(rs_rebuild(w.e, 0)); /* one waits, none is outstanding */
+    ck_assert_int_eq(class_stats(&w, 0).balance, balance);
+    ck_assert(rs_park(w.e, 0, next(&w)));
+    balance = class_stats(&w, 0).balance;
+    ck_assert_ptr_null(rs_rebuild(w.e, 0));
+    ck_assert_int_eq(class_stats(&w, 0).balance, balance);
+    sound(&w);
+    close_world(&w);
+}
+END_TEST
+
+/* Of a long response the account has heard of no more after a rebuild than before: what comes is still a debt. */
+START_TEST(what_was_charged_stays_over_a_rebuild) {
+    struct world w;
+    open_world(&w, RS_SCHED_DRR, RS_GATE_NONE, 0, NULL, 1, 8);
+    rs_ticket_t t = ask(&w, 0, 1 << 20);
+    ck_assert(next(&w) == t);
+    ck_assert_ptr_null(rs_rebuild(w.e, 0));
+    ck_assert(rs_progress(w.e, 0, t, 65535));
+    ck_assert_uint_eq(class_stats(&w, 0).owed, 0);
+    ck_assert(rs_progress(w.e, 0, t, 1000));
+    ck_assert_uint_eq(class_stats(&w, 0).owed, 1000);
+    sound(&w);
     close_world(&w);
 }
 END_TEST
@@ -465,12 +527,178 @@ START_TEST(check_names_what_is_wrong) {
 }
 END_TEST
 
+/* A word of a discipline's or a gate's own state, whose struct nobody sees outside of its file: by its number there. */
+static uint32_t *word(void *state, uint32_t at) { return (uint32_t *)state + at; }
+static uint64_t *wide(void *state, uint32_t at) { return (uint64_t *)(void *)word(state, at); }
+
+#define SAYS(what, to, sentence)                                                                                       \
+    do {                                                                                                               \
+        __typeof__(what) was = (what);                                                                                 \
+        what = to;                                                                                                     \
+        const char *says = rs_check(w.e);                                                                              \
+        ck_assert_msg(says &&strstr(says, sentence), #what " = " #to ": %s", says ? says : "nothing");                 \
+        what = was;                                                                                                    \
+        sound(&w);                                                                                                     \
+    } while (0)
+
+/* A queue, and its size buckets. */
+START_TEST(check_names_what_is_wrong_with_a_queue) {
+    struct world w;
+    const char *why = "";
+    open_world(&w, RS_SCHED_RFQ, RS_GATE_WINDOW, 1, NULL, 2, 30);
+    w.classes[1].order = RS_ORDER_SHORTEST;
+    ck_assert_int_eq(rs_configure(w.e, &w.settings, w.classes, 2, NULL, 0, &why), 0);
+    for (uint32_t i = 0; i < 8; i++) ask(&w, i % 2, i < 2 ? 100000 : 1000);
+    struct rs_outlet *o = rs_outlet(w.e, 0);
+    struct rs_flow *f = rs_flow(w.e, o, 0), *sized = rs_flow(w.e, o, 1);
+    uint32_t second = rs_row(w.e, f->first)->next, third = rs_row(w.e, second)->next, small = sized->best;
+    struct rs_bucket *buckets = rs_flow_buckets(w.e, o, 1), *full = &buckets[rs_bucket_of(1000)];
+    sound(&w);
+    SAYS(rs_row(w.e, second)->next, 30, "queue holds an unknown ticket");
+    SAYS(rs_row(w.e, f->last)->next, f->first, "queue is longer");
+    SAYS(f->first, sized->first, "does not wait in it");
+    SAYS(rs_row(w.e, second)->prev, third, "queue's links");
+    SAYS(rs_row(w.e, second)->seq, rs_row(w.e, third)->seq, "queue is out of order");
+    SAYS(rs_row(w.e, third)->next, RS_NIL, "queue is shorter");
+    SAYS(f->last, third, "queue's last");
+    SAYS(f->best, second, "the first of a queue");
+    SAYS(sized->bucket_map, 0, "no size buckets");
+    SAYS(sized->best, sized->first, "the shortest of a queue");
+    SAYS(rs_row(w.e, small)->bucket_next, 30, "bucket holds an unknown ticket");
+    SAYS(rs_row(w.e, full->last)->bucket_next, small, "bucket's links");
+    SAYS(rs_row(w.e, small)->bucket_next, second, "does not wait here");
+    SAYS(rs_row(w.e, small)->bucket_next, sized->first, "wrong size bucket");
+    SAYS(rs_row(w.e, rs_row(w.e, small)->bucket_next)->bucket_prev, RS_NIL, "bucket's links");
+    SAYS(rs_row(w.e, small)->bucket_next, full->last, "bucket's links");
+    SAYS(full->last, small, "bucket's last");
+    SAYS(rs_row(w.e, small)->bucket_next, RS_NIL, "bucket's last");
+    SAYS(buckets[rs_bucket_of(100000)].first, RS_NIL, "marked full");
+    SAYS(sized->bucket_map, (uint64_t)1 << rs_bucket_of(1000), "lost a ticket");
+    close_world(&w);
+}
+END_TEST
+
+/* struct drr, and struct drr_row at 14: two words of deficit, two of earned, weight, where, next, prev. */
+START_TEST(check_names_what_is_wrong_with_rounds) {
+    struct world w;
+    open_world(&w, RS_SCHED_DRR, RS_GATE_WINDOW, 1, NULL, 5, 60);
+    serve(&w, (ask(&w, 0, 1000), next(&w)), 1000);
+    for (uint32_t i = 0; i < 12; i++) ask(&w, i % 3, 1000);
+    ask(&w, 3, 60000);
+    ck_assert_uint_eq(next_class(&w), 0);
+    struct rs_outlet *o = rs_outlet(w.e, 0);
+    uint32_t *d = rs_sched_state(w.e, o);
+    uint32_t *row[5], list = *word(d, 4), first = *word(d, 2 * list), last = *word(d, 2 * list + 1);
+    for (uint32_t c = 0; c < 5; c++) row[c] = word((char *)d + *word(d, 14), c * 8);
+    ck_assert(first != last && *word(row[3], 5) == 2 && *word(row[4], 5) == 3);
+    sound(&w);
+    SAYS(*word(d, 2 * list), 5, "unknown class");
+    SAYS(*word(row[last], 6), first, "links disagree");
+    SAYS(*word(row[first], 5), list ^ 1, "links disagree");
+    SAYS(*word(row[last], 7), 4, "links disagree");
+    SAYS(*word(d, 2 * list + 1), first, "last is not its last");
+    SAYS(*word(row[last], 6), 4, "links disagree");
+    SAYS(*wide(d, 10), 0, "gives nothing");
+    SAYS(*word(d, 4), 2, "gives nothing");
+    SAYS(*wide(d, 12), RS_BYTES_MAX + 1, "mean estimate");
+    SAYS(*word(row[3], 5), 3, "sleepers and the heap");
+    SAYS(*word(row[4], 5), 2, "sleepers and the heap");
+    SAYS(*word(row[4], 5), 0, "waits in no round");
+    SAYS(*wide(row[4], 0), 1, "kept credit");
+    SAYS(*wide(row[0], 0), ((uint64_t)1 << 61) + 1, "deficit is out of bounds");
+    SAYS(*wide(row[0], 0), (uint64_t)-1, "deficit is out of bounds");
+    SAYS(*word(row[0], 4), 2, "old weight");
+    SAYS(*wide(row[0], 2), *wide(d, 8) + 1, "ahead of the rounds");
+    SAYS(rs_row(w.e, rs_flow(w.e, o, 3)->best)->covered, 1000, "sleeps too long");
+    close_world(&w);
+}
+END_TEST
+
+/* struct rfq, and struct rfq_row at 2: two words of counter, and the rest. */
+START_TEST(check_names_what_is_wrong_with_counters) {
+    struct world w;
+    open_world(&w, (enum rs_sched)_i, RS_GATE_WINDOW, 1, (const uint32_t[]){ 3, 3, 3 }, 3, 60);
+    for (uint32_t i = 0; i < 12; i++) ask(&w, i % 2, 1000);
+    uint32_t *q = rs_sched_state(w.e, rs_outlet(w.e, 0)), *row[3];
+    for (uint32_t c = 0; c < 3; c++) row[c] = word((char *)q + *word(q, 2), c * 4);
+    sound(&w);
+    SAYS(*wide(row[0], 0), 77, "old key");
+    SAYS(*wide(row[2], 0), ((uint64_t)1 << 62) + 1, "counter is out of bounds");
+    SAYS(*word(row[0], 2), 3, "rest of a division");
+    *word(row[0], 2) = 2;
+    *wide(row[2], 0) = (uint64_t)1 << 62;
+    sound(&w);
+    SAYS(rs_flow(w.e, rs_outlet(w.e, 0), 0)->weight, 2, "weight");
+    close_world(&w);
+}
+END_TEST
+
+/*
+ * A heap of the classes that wait, and nothing else: its count, capacity, distances, and the nodes of key, id and
+ * padding.
+ */
+START_TEST(check_names_what_is_wrong_with_heads) {
+    struct world w;
+    open_world(&w, RS_SCHED_LEVELS, RS_GATE_WINDOW, 1, NULL, 3, 60);
+    for (uint32_t i = 0; i < 12; i++) ask(&w, i % 2, 1000);
+    uint32_t *h = rs_sched_state(w.e, rs_outlet(w.e, 0)), *place = word((char *)h + *word(h, 3), 0);
+    sound(&w);
+    SAYS(*wide((char *)h + *word(h, 2), 0), 0, "heads: a class has an old key");
+    SAYS(place[0], RS_NIL, "not where it says");
+    *word(h, 0) = 1;
+    place[1] = RS_NIL;
+    const char *says = rs_check(w.e);
+    ck_assert_msg(says && strstr(says, "heads: the waiting classes"), "%s", says ? says : "nothing");
+    close_world(&w);
+}
+END_TEST
+
+/* struct wrc is the window, the ends, two flags; struct aside has a rate behind the bytes. */
+START_TEST(check_names_what_is_wrong_with_a_gate) {
+    struct world w;
+    const char *why = "";
+    open_world(&w, RS_SCHED_FIFO, RS_GATE_WRC, 3, NULL, 1, 60);
+    struct rs_outlet *o = rs_outlet(w.e, 0);
+    void *state = o->gate_state;
+    SAYS(o->open_below, 4, "wrc: the window");
+    SAYS(*word(state, 2), 2, "wrc: a flag");
+    SAYS(*word(state, 3), 2, "wrc: a flag");
+    *word(state, 2) = *word(state, 3) = 1;
+    sound(&w);
+    *word(state, 0) = o->open_below = 0;
+    ck_assert_ptr_nonnull(rs_check(w.e));
+    *word(state, 0) = o->open_below = w.settings.window_max + 1;
+    ck_assert_ptr_nonnull(rs_check(w.e));
+    *word(state, 0) = o->open_below = w.settings.window_max;
+    sound(&w);
+    w.settings.gate = RS_GATE_BYTES;
+    ck_assert_int_eq(rs_configure(w.e, &w.settings, w.classes, 1, NULL, 0, &why), 0);
+    SAYS(*wide(state, 2), RS_BYTES_MAX + 1, "bytes: a rate");
+    SAYS(*wide(state, 4), RS_BYTES_MAX + 1, "bytes: a rate");
+    *wide(state, 2) = *wide(state, 4) = RS_BYTES_MAX;
+    sound(&w);
+    w.settings.gate = RS_GATE_AUTO;
+    ck_assert_int_eq(rs_configure(w.e, &w.settings, w.classes, 1, NULL, 0, &why), 0);
+    SAYS(o->open_below, 4, "auto: the gate and its window");
+    SAYS(*word(state, 0), 1, "auto: the window is out of bounds");
+    SAYS(*word(state, 1), 1, "auto: the window is out of bounds");
+    SAYS(*word(state, 1), (uint32_t)w.settings.window_max + 1, "auto: the window is out of bounds");
+    SAYS(*word(state, 1), 4, "auto: the window is not that");
+    SAYS(*word(state, 3), 4, "auto: an epoch");
+    SAYS(*word(state, 4), 2, "auto: an epoch");
+    close_world(&w);
+}
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("core: rebuild");
     TCase *c = tcase_create("rebuild");
     tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, all_is_made_anew_from_the_tickets, 0, RS_SCHED_COUNT * RS_GATE_COUNT);
     tcase_add_loop_test(c, right_accounts_survive_a_rebuild, RS_SCHED_DRR, RS_SCHED_RFQ + 1);
+    tcase_add_loop_test(c, a_new_class_has_no_account, RS_SCHED_DRR, RS_SCHED_RFQ_PAPER + 1);
+    tcase_add_test(c, saved_accounts_survive_a_rebuild);
+    tcase_add_test(c, what_was_charged_stays_over_a_rebuild);
     tcase_add_test(c, classes_come_go_and_change);
     tcase_add_test(c, bad_configurations_change_nothing);
     tcase_add_loop_test(c, disciplines_and_gates_change_in_flight, 0, RS_SCHED_COUNT);
@@ -478,6 +706,11 @@ int main(void) {
     tcase_add_test(c, what_was_written_over_is_not_rebuilt_from);
     tcase_add_test(c, killed_anywhere_the_block_can_be_made_whole);
     tcase_add_test(c, check_names_what_is_wrong);
+    tcase_add_test(c, check_names_what_is_wrong_with_a_queue);
+    tcase_add_test(c, check_names_what_is_wrong_with_rounds);
+    tcase_add_loop_test(c, check_names_what_is_wrong_with_counters, RS_SCHED_RFQ, RS_SCHED_RFQ_PAPER + 1);
+    tcase_add_test(c, check_names_what_is_wrong_with_heads);
+    tcase_add_test(c, check_names_what_is_wrong_with_a_gate);
     suite_add_tcase(s, c);
     return run_suite(s);
 }

@@ -142,6 +142,31 @@ START_TEST(drr_does_not_spin) {
     }
     /* One turn to wake, one to look and serve, one to look again; and every class once at the beginning. */
     ck_assert_uint_le(turns(&w) - before, 3 * (uint64_t)RELEASES + 2 * CLASSES);
+    ck_assert_uint_ge(turns(&w) - before, RELEASES);
+    sound(&w);
+    close_world(&w);
+}
+END_TEST
+
+/* Many equal classes have one mean response each in a round: they take turns, and nobody sleeps. */
+START_TEST(drr_equal_classes_take_turns) {
+    enum { CLASSES = 20 };
+    struct world w;
+    open_world(&w, RS_SCHED_DRR, RS_GATE_WINDOW, 1, NULL, CLASSES, 100);
+    for (uint32_t i = 0; i < 3 * CLASSES; i++) ask(&w, i % CLASSES, 1000);
+    uint64_t before = turns(&w);
+    for (int round = 0; round < 20; round++) {
+        uint32_t seen = 0;
+        for (int i = 0; i < CLASSES; i++) {
+            rs_ticket_t t = next(&w);
+            uint32_t c = rs_class(w.e, t);
+            seen |= 1u << c;
+            serve(&w, t, 1000);
+            ask(&w, c, 1000);
+        }
+        ck_assert_uint_eq(seen, (1u << CLASSES) - 1);
+    }
+    ck_assert_uint_le(turns(&w) - before, 2 * 20 * CLASSES + CLASSES);
     sound(&w);
     close_world(&w);
 }
@@ -352,6 +377,41 @@ START_TEST(rfq_a_giant_outstanding_gives_nobody_credit) {
 END_TEST
 
 /* ---- RFQ --------------------------------------------------------------------------------------------------------- */
+
+/* A class so far ahead that its counter would wrap stays where counters end, and the other goes. */
+START_TEST(rfq_counters_do_not_wrap) {
+    struct world w;
+    open_world(&w, RS_SCHED_RFQ_PAPER, RS_GATE_WINDOW, 1, NULL, 2, 16);
+    for (int i = 0; i < 5; i++) ask(&w, 0, 1000), ask(&w, 1, 1000);
+    for (int i = 0; i < 70; i++) {
+        rs_charge(w.e, 0, 0, 0, RS_BYTES_MAX);
+        sound(&w);
+    }
+    for (int i = 0; i < 5; i++) {
+        rs_ticket_t t = next(&w);
+        ck_assert_uint_eq(rs_class(w.e, t), 1);
+        serve(&w, t, 1000);
+    }
+    close_world(&w);
+
+    /* And when all are far: what they have in common goes, and they take turns as before. */
+    int lead = 0;
+    open_world(&w, RS_SCHED_RFQ_PAPER, RS_GATE_WINDOW, 1, NULL, 2, 16);
+    for (int i = 0; i < 5; i++) ask(&w, 0, 1000), ask(&w, 1, 1000);
+    for (int i = 0; i < 200; i++) {
+        rs_charge(w.e, 0, 0, 0, RS_BYTES_MAX);
+        rs_charge(w.e, 0, 1, 0, RS_BYTES_MAX);
+        rs_ticket_t t = next(&w);
+        uint32_t c = rs_class(w.e, t);
+        lead += c ? 1 : -1;
+        serve(&w, t, 1000);
+        ask(&w, c, 1000);
+        sound(&w);
+        ck_assert_int_le(abs(lead), 1);
+    }
+    close_world(&w);
+}
+END_TEST
 
 /* Access-gateway paper 3.4.1, Fig. 4: weights 4:2:1, Wmax 3.  A, B, C, D are classes 0 to 3. */
 START_TEST(rfq_figure_4) {
@@ -576,6 +636,156 @@ START_TEST(shares_hold_with_wrong_estimates) {
 }
 END_TEST
 
+/* ---- in all their moves ------------------------------------------------------------------------------------------ */
+
+#define WALK     3000
+#define RELEASES 320
+
+/*
+ * Random moves of five classes, two of which go shortest first, with estimates that are wrong or missing, a rebuild and
+ * new settings on the way: who was released, 'a' being class 0, and at the end what each class owes and what it has
+ * earned.  The orders are what the engine does, which the other tests judge; one that changes must have been meant to.
+ */
+static const struct {
+    enum rs_sched sched;
+    enum rs_gate gate;
+    uint64_t debt_max;
+    const char *order;
+    int64_t owed[5], balance[5];
+} walks[] = {
+    { RS_SCHED_FIFO,
+      RS_GATE_BYTES,
+      0,
+      "cbcacccbccabcababccbccbbcbcacbccaaabccbaacbabccbbbcdddcbbaaceabddddddeeacccabaac"
+      "bbcbcaaacccbaacabcbaaacbccabbaaaaabacbaecaaabbcccaacaacbbbaacaacbccbbbabcccbcacc"
+      "bcabacabcaaaabacbbbccaabbceeeeeaaccbbabbabbbbcbbbcabcacacccccaacbbcabcbaccababcc"
+      "bebcdddddddddddddddacdddddcaabaebdddddcbbaaccbabcabccaaaaacbcaccacccbcddeeeeeeee",
+      { 0, 0, 0, 0, 0 },
+      { 0, 0, 0, 0, 0 } },
+    { RS_SCHED_DRR,
+      RS_GATE_WINDOW,
+      0,
+      "bcacccccbccccccccbaaaabbbbbbbbeebbbdddddddbaeddbebabebabbbbbedbeeeeebdebbdbdebdb"
+      "eabeadbaaaaaaaaaaabbedebeebebeebdbcccceddeccccccbccdbaeeeaaeeeeeaaaaabbdceeeabea"
+      "daadbaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaadeeaaaaaaaadeaabdacdabdadaaaaaaddabdddddd"
+      "abacccacceccccaacccccccccccccccccbeaaabcbbbbdbbebbbbbbbbbbbbbbbbbcdbbaabdbcbbbbb",
+      { 2945, 1603650, 0, 754, 0 },
+      { -2945, -1603650, 0, -754, 680078 } },
+    { RS_SCHED_DRR,
+      RS_GATE_NONE,
+      60000,
+      "bcacccccbccccccccccccbaaaccabbcabedebdbaaeebbbbbbedbbedbebbbbbdbbbdbbdebdedaaaaa"
+      "aaaaabbbeeeeeeeeeaaaddbbdbbbddbdbbbdddddddaeaeeaaaeadaaaeaaaebcccbbebbbbbbbbbbaa"
+      "abbbcccccbbeaaaaaaaaaaaaaddeeecceeedeeeebbbbdddaaaaaaaddddaaaaaaaaaaccccbbbbbedd"
+      "ddedaaaeaaabaaaaacccccccccccccceccccccccccccccaaaaaaaaaaaaabbbbbbbbbbbbabbebbbbb",
+      { 2945, 135000, 0, 754, 0 },
+      { -2945, -135000, 0, -754, 419371 } },
+    { RS_SCHED_RFQ,
+      RS_GATE_BYTES,
+      0,
+      "cbacccbccaaaaabbbabbbbbacbacccdeeededcdaaeeedadaaaaaadabaddaaababbbaaadeaeeeeeae"
+      "ebeeecdabadabadcabdbdadbdbdddbbbbdbcbbdbabbeebebebdeaaaeeabaaaaaabbbdeeeaeeeeead"
+      "ebaaaaaeeedcbbabbbbbbbabbbdbbbaacbaaaaaaaaaaeaaaaeaaaaaaaaaaaaaaaaaaadabcbcbdabc"
+      "bcebdcbcbbbbabdbcbbbbbcbbbbbdbbabebbbbeabaddddddccbbabdacccccccccccccccccacccccc",
+      { 2945, 1603650, 0, 754, 0 },
+      { 479452, 394657, 84700, 210765, -11626 } },
+    { RS_SCHED_RFQ,
+      RS_GATE_WRC,
+      60000,
+      "cbacccbccaaaaabbbabbbabaababadbaeedeaecdbdabdbaabeecebaababdbaeaeadceeabcdaaaeee"
+      "eceebdebbbcbbdbacdbeeedbadaaabeaaeeaaecdbdbbdeebecbdeeeeecbdeaeebcbdbacdcbcaccdc"
+      "decacdceeaaadaadddcacdedacdcddababdbbbadaadaaaabdabbdabebaaeaaaaabaabbbbbbdabaaa"
+      "aaaaaedaaaadaaaaaabacbbbabbbabbbbbcbbdbbabcdbababbacccaaaaccbbcbbbcabbbbbbdecebc",
+      { 2945, 135000, 0, 754, 0 },
+      { -32391, 19657, -12992, 5915, -11626 } },
+    { RS_SCHED_RFQ_PAPER,
+      RS_GATE_WINDOW,
+      0,
+      "cbaccccbcaaabbbbaaacccaabbbaabdedadbbbbbbbbbbbbdddddbbbbdaaabbbdddbbdddeeeeeeeee"
+      "eeeeeeaaaaaaaaaaaaddddeeeddebbeeebbddbbbbbbbbaaaaadeaeeeeaaaeeeaaaeeeebbbbbbbbbb"
+      "bbbbaaaabbbbbbddddddeddeddddddbbbbbbbbbbbbbbbbebbaaaaaaaaaaaaaaaaaaacccccccaaaaa"
+      "caaaaaaaaeaaaaeaaaabbbbdbbbbbbbaaacccaaaaaaccccedcdbcbccbacccccccccacccccccccacc",
+      { 0, 0, 0, 0, 0 },
+      { -8121, -1505874, -9654, 2890, 0 } },
+    { RS_SCHED_LEVELS,
+      RS_GATE_THREADS,
+      0,
+      "cbcacccccacaaaccccccacccaaaccaaceacceccaaceaeeeacccaaacccaaacccaacacaaacccaaaaaa"
+      "acaecaaaeeeeeeeeecccaacaacaacaacccaccccacccaacacaaaaaccccaaceeeaaccaaccacacacccc"
+      "caaccacaccaaccecaccaaaecaaccacaccaaaaaccaccacccceeeeeeeeeeeaaacaccaceeeeecaccbbb"
+      "bbabbecbbbbaecacbcbbababbbbcccbacbbbbbbbbbecbbbbbbbbabbbbbbbbbbabbcbbbbbcabbdddd",
+      { 0, 0, 0, 0, 0 },
+      { 0, 0, 0, 0, 0 } },
+    { RS_SCHED_SHORTEST,
+      RS_GATE_AUTO,
+      0,
+      "cbaccccbccaabbcacabccbaaaccbcbcabcabbcacedbabacdbbccadeabcbbbccdcececdaedecceeab"
+      "bbaaedbbaacddbdecadbabbebeedccaabaadaacaadadacabbacdccdeeaccbaabaeccccdccaebbcac"
+      "cbbaddeabdbcbcdbebbaddcabcababccabaaaeeaaeaeabcaeabeacbbccaaecbccacabaeaacaccdce"
+      "dbbccbecbdcacbcccadbdcdccabcedccccbecbeabaeccacccdbcdbaccccbdccccceabaabbaaaaaaa",
+      { 0, 0, 0, 0, 0 },
+      { 0, 0, 0, 0, 0 } },
+};
+
+START_TEST(the_same_moves_release_in_the_same_order) {
+    struct world w;
+    const char *why = "";
+    char order[RELEASES + 1] = "";
+    rs_ticket_t out[64], waiting[400] = { 0 };
+    uint32_t nout = 0, nwaiting = 0, released = 0;
+    uint64_t seed = 4242;
+    open_world(&w, walks[_i].sched, walks[_i].gate, 6, (const uint32_t[]){ 5, 3, 1, 1, 7 }, 5, 400);
+    for (uint32_t c = 0; c < 5; c++) w.classes[c].level = c % 2;
+    w.classes[3].order = w.classes[4].order = RS_ORDER_SHORTEST;
+    w.classes[3].wait_bound_ms = 40;
+    w.settings.rate = 2000000;
+    w.settings.debt_max = walks[_i].debt_max;
+    ck_assert_int_eq(rs_configure(w.e, &w.settings, w.classes, 5, NULL, 0, &why), 0);
+    for (int step = 0; step < WALK; step++) {
+        uint64_t what = draw(&seed) % 16, size = draw(&seed) % (draw(&seed) % 8 ? 20000 : 2000000);
+        uint32_t class = (uint32_t)(draw(&seed) % (step / 100 % 2 ? 5 : 3)), at = (uint32_t)(draw(&seed) % 64);
+        w.now += 1 + draw(&seed) % 3000;
+        if (step == WALK / 3) ck_assert_ptr_null(rs_rebuild(w.e, w.now));
+        if (step == WALK / 2) {
+            w.classes[1].weight = 9;
+            ck_assert_int_eq(rs_configure(w.e, &w.settings, w.classes, 5, NULL, w.now, &why), 0);
+        }
+        if (what < 6 && nwaiting < 300) {
+            waiting[nwaiting++] = ask(&w, class, size % 5 ? size : 0);
+        } else if (what < 10 && nout < 64) {
+            rs_ticket_t t = next(&w);
+            if (t == RS_NO_TICKET) continue;
+            out[nout++] = t;
+            if (released < RELEASES) order[released++] = (char)('a' + rs_class(w.e, t));
+        } else if (what == 10 && nwaiting) {
+            at %= nwaiting;
+            rs_cancel(w.e, w.now, waiting[at]);
+            waiting[at] = waiting[--nwaiting];
+        } else if (nout) {
+            at %= nout;
+            rs_ticket_t t = out[at];
+            if (size % 3 == 0) rs_header(w.e, w.now, t, size);
+            rs_progress(w.e, w.now, t, size % 7 ? size / 2 : 2 * size);
+            if (what == 11 && !rs_park(w.e, w.now, t)) rs_resume(w.e, w.now, t);
+            if (what < 13) continue;
+            if (what == 13) rs_hand_over(w.e, w.now, t, size);
+            else if (size % 11) rs_finish(w.e, w.now, t);
+            else rs_abort(w.e, w.now, t);
+            out[at] = out[--nout];
+        } else {
+            rs_charge(w.e, w.now, class, 0, size / 16);
+        }
+    }
+    sound(&w);
+    ck_assert_str_eq(order, walks[_i].order);
+    for (uint32_t c = 0; c < 5; c++) {
+        ck_assert_int_eq((int64_t)class_stats(&w, c).owed, walks[_i].owed[c]);
+        ck_assert_int_eq(class_stats(&w, c).balance, walks[_i].balance[c]);
+    }
+    close_world(&w);
+}
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("core: disciplines");
     TCase *c = tcase_create("disciplines");
@@ -586,6 +796,7 @@ int main(void) {
     tcase_add_loop_test(c, a_class_may_go_shortest_first_with_a_bound, RS_SCHED_FIFO, RS_SCHED_SHORTEST);
     tcase_add_loop_test(c, drr_shares_6_3_1_in_every_stretch, 0, 4);
     tcase_add_test(c, drr_does_not_spin);
+    tcase_add_test(c, drr_equal_classes_take_turns);
     tcase_add_loop_test(c, drr_a_pause_earns_nothing, RS_SCHED_DRR, RS_SCHED_RFQ_PAPER + 1);
     tcase_add_loop_test(c, a_debt_stays_and_is_bounded, RS_SCHED_DRR, RS_SCHED_RFQ + 1);
     tcase_add_loop_test(c, a_giant_that_is_expected_blocks_nobody, RS_SCHED_DRR, RS_SCHED_RFQ + 1);
@@ -593,6 +804,7 @@ int main(void) {
     tcase_add_loop_test(c, what_is_expected_small_is_charged_all_the_same, RS_SCHED_DRR, RS_SCHED_RFQ + 1);
     tcase_add_test(c, one_giant_does_not_make_the_mean);
     tcase_add_test(c, rfq_a_giant_outstanding_gives_nobody_credit);
+    tcase_add_test(c, rfq_counters_do_not_wrap);
     tcase_add_test(c, rfq_figure_4);
     tcase_add_test(c, rfq_figure_5);
     tcase_add_loop_test(c, rfq_figure_5_by_responses, RS_SCHED_RFQ, RS_SCHED_RFQ_PAPER + 1);
@@ -602,6 +814,7 @@ int main(void) {
     tcase_add_loop_test(c, rfq_amended_does_not_give_all_slots_to_one, RS_SCHED_RFQ, RS_SCHED_RFQ_PAPER + 1);
     tcase_add_loop_test(c, rfq_counters_are_rebased, RS_SCHED_RFQ, RS_SCHED_RFQ_PAPER + 1);
     tcase_add_loop_test(c, shares_hold_with_wrong_estimates, RS_SCHED_DRR, RS_SCHED_RFQ_PAPER + 1);
+    tcase_add_loop_test(c, the_same_moves_release_in_the_same_order, 0, LINES(walks));
     suite_add_tcase(s, c);
     return run_suite(s);
 }

@@ -229,10 +229,75 @@ START_TEST(a_look_for_prometheus) {
 }
 END_TEST
 
+/* Each figure of the engine has its own number, by every name that it has. */
+START_TEST(each_figure_of_the_engine_under_its_name) {
+    struct rs_figures_class c = { .s = { .settings = { .name = "one", .weight = 1 }, .counts = { .bytes = 90 } },
+                                  .descriptors = NAN };
+    static const struct base_figure own = { "held", "held", "Those held.", NULL, 3, BASE_GAUGE };
+    struct rs_figures f = {
+        .on = true, .classes = &c, .nclasses = 1, .own = &own, .nown = 1, .own_prefix = "fairgate_own_"
+    };
+    static const struct {
+        const char *key;
+        int value;
+    } numbers[] = {
+        { "window", 101 },    { "rate", 102 },      { "queued", 103 },    { "outstanding", 104 }, { "parked", 105 },
+        { "submitted", 106 }, { "released", 107 },  { "timed_out", 108 }, { "cancelled", 109 },   { "done", 110 },
+        { "aborted", 111 },   { "reclaimed", 112 }, { "rebuilds", 113 },  { "bytes", 90 },
+    };
+
+    f.all = (struct rs_stats){ .window = 101, .queued = 103, .outstanding = 104, .parked = 105, .rebuilds = 113 };
+    f.all.settings = (struct rs_settings){ .sched = RS_SCHED_RFQ, .gate = RS_GATE_BYTES, .rate = 102 };
+    f.all.counts = (struct rs_counts){
+        .submitted = 106, .released = 107, .cancelled = 109, .done = 110, .aborted = 111, .reclaimed = 112
+    };
+    f.refused[RS_WHY_TOO_LONG] = 108;
+    for (int at = RS_AT_HTTPD; at <= RS_AT_SQUID; at++) {
+        f.at = (enum rs_at)at;
+        rs_figures_json(sink(), &f);
+        json_t *read = read_json();
+        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+            ck_assert_msg(number(read, numbers[i].key) == numbers[i].value, "%s is %g", numbers[i].key,
+                          number(read, numbers[i].key));
+        ck_assert_str_eq(json_string_value(json_object_get(read, "gate")), "bytes");
+        ck_assert_double_eq(number(json_object_get(read, "refused_by"), "too-long"), 108);
+        if (at == RS_AT_SQUID) {
+            ck_assert_double_eq(number(read, "waited_too_long"), 108);
+            ck_assert_str_eq(json_string_value(json_object_get(read, "order")), "rfq");
+            ck_assert(json_is_true(json_object_get(read, "on")));
+        }
+        json_decref(read);
+
+        rs_figures_prometheus(sink(), &f);
+        ck_assert(strstr(text.at, "\nfairgate_window 101\n"));
+        ck_assert(strstr(text.at, "\nfairgate_link_bytes_per_second 102\n"));
+        ck_assert(strstr(text.at, "\nfairgate_rebuilds_total 113\n"));
+        ck_assert(strstr(text.at, "\nfairgate_refused_total{reason=\"too-long\"} 108\n"));
+        ck_assert(strstr(text.at, at == RS_AT_SQUID ? "\nsquid_fqrs_window 101\n" : "\nfairgate_qos_window 101\n"));
+        ck_assert(strstr(text.at, at == RS_AT_SQUID ? "\nsquid_fqrs_waited_too_long_total 108\n"
+                                                    : "\nfairgate_qos_timed_out_total 108\n"));
+        ck_assert(strstr(text.at, at == RS_AT_SQUID ? "\nsquid_fqrs_on 1\n"
+                                                    : "\nfairgate_qos_unserved_total{reason=\"too-long\"} 108\n"));
+        ck_assert(
+            strstr(text.at, at == RS_AT_SQUID ? "\nsquid_fqrs_on 1\n" : "\nfairgate_qos_state{state=\"on\"} 1\n"));
+        ck_assert_int_eq(strstr(text.at, "fairgate_class_descriptors") != NULL, 0);
+        judge_prometheus(text.at, true);
+    }
+    f.on = false;
+    rs_figures_prometheus(sink(), &f);
+    ck_assert(strstr(text.at, "fairgate_state{state=\"off\"} 1\n"));
+    ck_assert_double_eq(rs_figures_share(&c, 0), 0);
+    ck_assert_double_eq(rs_figures_share(&c, 360), 0.25);
+    ck_assert_double_eq(rs_figures_mean_ms(77, 0), 0);
+    ck_assert_double_eq(rs_figures_mean_ms(6000, 4), 1.5);
+}
+END_TEST
+
 START_TEST(nothing_is_scheduled) {
     rs_figures_none_json(sink(), "off", "QosEngine is \"off\"");
     json_t *read = read_json();
     ck_assert_str_eq(json_string_value(json_object_get(read, "why")), "QosEngine is \"off\"");
+    ck_assert_str_eq(json_string_value(json_object_get(read, "state")), "off");
     ck_assert_uint_eq(json_array_size(json_object_get(read, "classes")), 0);
     json_decref(read);
     rs_figures_none_prometheus(sink(), RS_AT_SQUID, "off");
@@ -249,6 +314,7 @@ int main(void) {
     tcase_add_test(c, prometheus_holds_whatever_it_is_given);
     tcase_add_test(c, a_look_as_json);
     tcase_add_test(c, a_look_for_prometheus);
+    tcase_add_test(c, each_figure_of_the_engine_under_its_name);
     tcase_add_test(c, nothing_is_scheduled);
     return run_suite(s);
 }

@@ -23,7 +23,7 @@
 
 static struct shm_segment *sh;
 static struct shm_view v;
-static int stock[STOCK], alarms[2];
+static int stock[STOCK + 1], alarms[2]; /* one descriptor stands behind the stock and is not of it */
 static char said[256];
 static uint32_t lost_requests;
 
@@ -43,7 +43,7 @@ static void make_segment(void) {
     s.window = WINDOW;
     memset(&v, 0, sizeof v);
     ck_assert_msg(shm_make(&v, &size, &s, classes, 2, &why) == 0, "%s", why);
-    for (uint32_t i = 0; i < STOCK; i++) {
+    for (uint32_t i = 0; i < STOCK + 1; i++) {
         stock[i] = eventfd(0, EFD_NONBLOCK);
         ck_assert_int_ge(stock[i], 0);
     }
@@ -66,7 +66,7 @@ static uint32_t child_ended(pid_t pid) {
 }
 
 static void free_segment(void) {
-    for (uint32_t i = 0; i < STOCK; i++) close(stock[i]);
+    for (uint32_t i = 0; i < STOCK + 1; i++) close(stock[i]);
     for (uint32_t i = 0; i < 2; i++) close(alarms[i]);
     shm_free(&v);
     ck_assert_ptr_null(v.sh);
@@ -81,7 +81,7 @@ static rs_ticket_t submit(uint32_t child, struct shm_wakes *w) {
     shm_lock(&v);
     ck_assert_int_eq(shm_begin_locked(&v, shm_now(), &q, &t), RS_OK);
     shm_pump_locked(&v, shm_now(), child, t, w);
-    if (!shm_row_of(&v, t)->go) shm_hold_locked(&v, t);
+    if (!shm_row_of(&v, t)->go) ck_assert_int_eq(shm_hold_locked(&v, t), shm_row_of(&v, t)->wake_fd);
     shm_unlock(&v);
     return t;
 }
@@ -154,6 +154,7 @@ START_TEST(beyond_the_stock_the_owners_dispatcher_is_told) {
      */
     finish(b, waiting[STOCK], &w);
     ck_assert_uint_eq(v.owners[b].released, SHM_NO_ROW);
+    ck_assert_uint_eq(shm_row_of(&v, waiting[STOCK])->chained, 0);
     expect_sound();
 }
 END_TEST
@@ -194,6 +195,24 @@ START_TEST(a_dead_childs_slots_come_back) {
     ck_assert_uint_eq(stats.queued, 0);
     ck_assert_uint_eq(child_ended(1001), 0);
     ck_assert_uint_eq(shm_owner_started(&v, 1003), a);
+    expect_sound();
+}
+END_TEST
+
+/* Its submitter died before it wrote the row: nobody will ever run it, and it keeps no slot. */
+START_TEST(a_ticket_without_a_row_takes_no_slot) {
+    struct shm_wakes w;
+    struct rs_stats stats;
+    uint32_t a = shm_owner_started(&v, 1001);
+    rs_ticket_t nobodys, first, second;
+
+    ck_assert_int_eq(rs_submit(v.engine, shm_now(), 0, 0, 500, a + 1, 0, &nobodys), RS_OK);
+    first = submit(a, &w);
+    second = submit(a, &w);
+    ck_assert_int_eq(go(first) && go(second), 1);
+    ck_assert_int_eq(rs_state(v.engine, nobodys), RS_FREE);
+    rs_stats(v.engine, &stats);
+    ck_assert_uint_eq(stats.outstanding, 2);
     expect_sound();
 }
 END_TEST
@@ -320,6 +339,236 @@ START_TEST(a_long_write_gives_its_slot_back) {
 }
 END_TEST
 
+START_TEST(a_row_has_what_its_request_asked) {
+    uint32_t a = shm_owner_started(&v, 1001), b = shm_owner_started(&v, 1002);
+    struct shm_request q = { .owner = b, .class = 1, .estimate = 777, .deadline = 12345678, .client_fd = 42 };
+    struct rs_class_stats c;
+    const struct shm_row *row;
+    rs_ticket_t t;
+
+    ck_assert_uint_ne(a, b);
+    shm_lock(&v);
+    memset(v.rows, 0x55, v.size.tickets * sizeof *v.rows); /* of whoever had it before */
+    ck_assert_int_eq(shm_begin_locked(&v, shm_now(), &q, &t), RS_OK);
+    row = shm_row_of(&v, t);
+    ck_assert(row->ticket == t && row->owner == b + 1 && row->deadline == 12345678 && row->client_fd == 42);
+    ck_assert(row->go == 0 && row->running == 0 && row->parked == 0 && row->client_since == 0);
+    ck_assert(row->blocks == 0 && row->pooled == 0 && row->stock == 0 && row->wake_fd == -1);
+    ck_assert_uint_eq(v.owners[b].held, 1);
+    ck_assert_uint_eq(rs_owner(v.engine, t), b + 1);
+    ck_assert(rs_class_stats(v.engine, 1, &c) && c.queued == 1);
+    q.class = 2;
+    ck_assert_int_eq(shm_begin_locked(&v, shm_now(), &q, &t), RS_NO_SUCH_CLASS);
+    ck_assert_uint_eq(v.owners[b].held, 1);
+    shm_unlock(&v);
+}
+END_TEST
+
+/* What the dispatcher does when it is told: one after the other, and each is its own to wake from then on. */
+START_TEST(a_dispatcher_takes_what_was_released_for_it) {
+    struct shm_wakes w;
+    uint32_t a = shm_owner_started(&v, 1001), b = shm_owner_started(&v, 1002), taken = 0;
+    rs_ticket_t running[WINDOW], waiting[STOCK + 3];
+    struct shm_row *row;
+
+    for (uint32_t i = 0; i < WINDOW; i++) running[i] = submit(a, &w);
+    for (uint32_t i = 0; i < STOCK + 3; i++) waiting[i] = submit(b, &w);
+    for (uint32_t i = 0; i < STOCK; i++) finish(a, running[i], &w);
+    for (uint32_t i = 0; i < STOCK; i++) ck_assert_int_eq(shm_end_wait(&v, waiting[i]), 0);
+    for (uint32_t i = 0; i < STOCK; i++) finish(a, waiting[i], &w);
+    finish(a, waiting[STOCK], &w); /* freed from the end of the chain, where it was not the first */
+    shm_lock(&v);
+    while ((row = shm_next_released_locked(&v, b))) {
+        ck_assert_uint_eq(row->chained, 0);
+        ck_assert(row == shm_row_of(&v, waiting[STOCK + 1]) || row == shm_row_of(&v, waiting[STOCK + 2]));
+        taken++;
+    }
+    ck_assert_ptr_null(shm_next_released_locked(&v, a));
+    shm_unlock(&v);
+    ck_assert_uint_eq(taken, 2);
+    ck_assert_int_eq(shm_has_left(&v), 0);
+    for (uint32_t i = STOCK + 1; i < STOCK + 3; i++) finish(b, waiting[i], &w);
+    expect_sound();
+}
+END_TEST
+
+/* The owner's own releases need no dispatcher: it makes a descriptor of its own and looks. */
+START_TEST(a_wait_by_a_descriptor_of_the_owners_own) {
+    struct shm_wakes w;
+    uint32_t a = shm_owner_started(&v, 1001);
+    int own = eventfd(0, EFD_NONBLOCK);
+    rs_ticket_t running[WINDOW], waiting[STOCK + 1];
+    struct shm_row *row;
+
+    for (uint32_t i = 0; i < WINDOW; i++) running[i] = submit(a, &w);
+    for (uint32_t i = 0; i < STOCK + 1; i++) waiting[i] = submit(a, &w);
+    row = shm_row_of(&v, waiting[STOCK]);
+    ck_assert_int_eq(shm_row_fd(&v, row), -1);
+    row->wake_fd = own;
+    ck_assert_int_eq(shm_row_fd(&v, row), -1); /* it may be anything: it has not been said to be one */
+    ck_assert_int_eq(shm_own_fd(own), 1);
+    ck_assert_int_eq(shm_row_fd(&v, row), own);
+    row->wake_fd = own + 1;
+    ck_assert_int_eq(shm_row_fd(&v, row), -1);
+    row->wake_fd = -2;
+    ck_assert_int_eq(shm_row_fd(&v, row), -1);
+    row->wake_fd = own;
+    for (uint32_t i = 0; i < STOCK; i++)
+        ck_assert_int_eq(shm_row_fd(&v, shm_row_of(&v, waiting[i])), shm_row_of(&v, waiting[i])->wake_fd);
+    ck_assert_int_eq(shm_own_fd(-1), 0);
+    ck_assert_int_eq(shm_own_fd(SHM_OWN_FDS), 0);
+    ck_assert_int_eq(shm_own_fd(SHM_OWN_FDS - 1), 1);
+    for (uint32_t i = 0; i < WINDOW; i++) finish(a, running[i], &w);
+    finish(a, waiting[0], &w);
+    ck_assert_uint_eq(w.others, 0);
+    ck_assert_uint_eq(w.n, 1);
+    ck_assert_int_eq(w.wake[0].fd, own);
+    ck_assert_int_eq(signalled(waiting[STOCK]), 1);
+    close(own);
+}
+END_TEST
+
+/* More are released at once than a list of wake-ups holds: the rest comes with the next. */
+START_TEST(a_wide_window_lets_all_through) {
+    enum { N = 3 * SHM_WAKES_MAX / 2 };
+    struct shm_size size = { .owners = 4, .classes = 4, .tickets = 4 * SHM_WAKES_MAX, .area = 64 };
+    struct rs_class_settings class = { .name = "all", .weight = 1 };
+    struct rs_settings s;
+    struct shm_wakes w;
+    uint32_t a, number;
+    rs_ticket_t t[N];
+    const char *why = NULL;
+
+    shm_free(&v);
+    rs_settings_default(&s);
+    s.window = 1;
+    ck_assert_msg(shm_make(&v, &size, &s, &class, 1, &why) == 0, "%s", why);
+    shm_stock(&v, stock, 0);
+    a = shm_owner_started(&v, 1001);
+    for (int i = 0; i < N; i++) {
+        t[i] = submit(a, &w);
+        shm_lock(&v);
+        if (i) shm_block_aside_locked(&v, t[i]);
+        shm_unlock(&v);
+        ck_assert_int_eq(go(t[i]), i == 0);
+    }
+    s.window = 2 * N;
+    ck_assert_int_eq(shm_configure(&v, 1, &s, &class, 1, 0, &number, &why), SHM_CONFIGURED);
+    for (int i = 0; i < N; i++) ck_assert_int_eq(go(t[i]), 1);
+    ck_assert_uint_eq(v.owners[a].held, 0);
+    expect_sound();
+}
+END_TEST
+
+START_TEST(who_was_parked_takes_a_slot_again_when_one_is_free) {
+    struct shm_wakes w;
+    struct rs_stats stats;
+    uint32_t a = shm_owner_started(&v, 1001);
+    rs_ticket_t slow = submit(a, &w), quick = submit(a, &w), third = submit(a, &w);
+    uint64_t now = 10 * 1000000u;
+
+    shm_row_of(&v, slow)->client_since = now - SHM_SLOW_US;
+    shm_sweep(&v, now);
+    ck_assert_uint_eq(sh->next_sweep, now + SHM_TICK_US);
+    ck_assert_uint_eq(shm_row_of(&v, slow)->parked, 1);
+    shm_pump(&v, a);
+    ck_assert_int_eq(go(third), 1);
+    shm_resume(&v, slow);
+    ck_assert_uint_eq(shm_row_of(&v, slow)->parked, 1); /* two are at work in a window of two */
+    finish(a, quick, &w);
+    shm_resume(&v, slow);
+    ck_assert_uint_eq(shm_row_of(&v, slow)->parked, 0);
+    rs_stats(v.engine, &stats);
+    ck_assert_uint_eq(stats.outstanding, 2);
+    ck_assert_uint_eq(stats.parked, 0);
+    expect_sound();
+}
+END_TEST
+
+/* Of the newest generation one process's threads, until it says so or has ended. */
+START_TEST(one_process_works_in_the_background) {
+    uint32_t a = shm_owner_started(&v, 1001), b = shm_owner_started(&v, 1002), c = shm_owner_started(&v, 1003);
+
+    shm_tell_generation(&v, 1);
+    ck_assert_int_eq(shm_keeps(&v, 1, a), 1);
+    ck_assert_int_eq(shm_keeps(&v, 1, a), 1);
+    ck_assert_int_eq(shm_keeps(&v, 1, b), 0);
+    shm_keeps_no_longer(&v, 1, b); /* it never did */
+    ck_assert_int_eq(shm_keeps(&v, 1, b), 0);
+    shm_keeps_no_longer(&v, 1, a);
+    ck_assert_int_eq(shm_keeps(&v, 1, b), 1);
+    ck_assert_int_eq(shm_keeps(&v, 1, a), 0);
+    child_ended(1001); /* another's end changes nothing */
+    ck_assert_int_eq(shm_keeps(&v, 1, c), 0);
+    child_ended(1002);
+    ck_assert_int_eq(shm_keeps(&v, 1, c), 1);
+    ck_assert_int_eq(shm_keeps(&v, 2, b), 0); /* its configuration is not in force yet */
+    shm_tell_generation(&v, 2);
+    ck_assert_int_eq(shm_keeps(&v, 1, c), 0);
+    ck_assert_int_eq(shm_keeps(&v, 2, b), 1);
+    shm_tell_generation(&v, 1);
+    ck_assert_int_eq(shm_keeps(&v, 1, c), 0); /* nobody takes it back from a newer one */
+}
+END_TEST
+
+START_TEST(a_segment_fits_what_is_no_larger) {
+    struct shm_size z = v.size, large = { .owners = 4, .classes = 70000, .tickets = 64 };
+    struct rs_class_settings class = { .name = "all", .weight = 0 };
+    struct shm_view other = { .sh = NULL };
+    struct rs_settings s;
+    const char *why = "";
+
+    ck_assert_int_eq(shm_fits(&v, &z), 1);
+    z.owners++;
+    ck_assert_int_eq(shm_fits(&v, &z), 0);
+    z = v.size, z.classes++;
+    ck_assert_int_eq(shm_fits(&v, &z), 0);
+    z = v.size, z.tickets++;
+    ck_assert_int_eq(shm_fits(&v, &z), 0);
+    z = v.size, z.area++;
+    ck_assert_int_eq(shm_fits(&v, &z), 0);
+    ck_assert_uint_ge(v.ended_mask + 1, 2 * v.size.owners);
+    ck_assert_uint_eq(v.ended_mask & (v.ended_mask + 1), 0);
+
+    rs_settings_default(&s);
+    ck_assert_int_eq(shm_make(&other, &large, &s, &class, 1, &why), -1);
+    ck_assert_ptr_nonnull(strstr(why, "more classes"));
+    ck_assert_int_eq(shm_make(&other, &v.size, &s, &class, 1, &why), -1);
+    ck_assert_ptr_nonnull(strstr(why, "weight"));
+    ck_assert_ptr_null(other.sh);
+    z = v.size, z.area = UINT64_C(1) << 60;
+    class.weight = 1;
+    ck_assert_int_eq(shm_make(&other, &z, &s, &class, 1, &why), -1);
+    ck_assert_ptr_nonnull(strstr(why, "no shared memory"));
+    ck_assert_ptr_null(other.sh);
+}
+END_TEST
+
+/* Parts of a segment do not overlap, and each can be written to its end. */
+START_TEST(the_parts_stand_in_a_row) {
+    const char *end[] = { (char *)(sh + 1),
+                          (char *)(v.owners + v.size.owners),
+                          (char *)(v.rows + v.size.tickets),
+                          (char *)(v.blocked + v.size.classes),
+                          (char *)(v.class_mean + v.size.classes),
+                          (char *)(v.numbers + v.size.classes),
+                          (char *)(v.ended + v.ended_mask + 1),
+                          (char *)v.area + v.size.area };
+    const char *begin[] = { (char *)v.owners,  (char *)v.rows,  (char *)v.blocked, (char *)v.class_mean,
+                            (char *)v.numbers, (char *)v.ended, (char *)v.area,    (char *)v.engine };
+    struct rs_capacity cap = { v.size.classes, v.size.tickets, 1 };
+
+    for (size_t i = 0; i < sizeof end / sizeof *end; i++) {
+        ck_assert_int_ge(begin[i] - end[i], 0);
+        ck_assert_int_lt(begin[i] - end[i], 64);
+        ck_assert_uint_eq((uintptr_t)begin[i] % 64, 0);
+    }
+    ck_assert_uint_ge(v.bytes, (uint64_t)((char *)v.engine - (char *)sh) + rs_size(&cap));
+    ck_assert_uint_eq(v.bytes % 65536, 0);
+    for (uint64_t i = 0; i < v.size.area; i++) ck_assert_int_eq(((char *)v.area)[i], 0);
+}
+END_TEST
+
 /* ---- memory that a child wrote over ------------------------------------------------------------------------------ */
 
 static int alarmed(void) {
@@ -339,6 +588,7 @@ static void expect_left(const char *word, const rs_ticket_t *waiting, uint32_t n
     ck_assert_msg(strstr(said, word) != NULL, "said \"%s\"", said);
     ck_assert_int_eq(alarmed(), 1);
     for (uint32_t i = 0; i < STOCK; i++) ck_assert_int_eq(eventfd_read(stock[i], &woken), 0);
+    ck_assert_int_lt(eventfd_read(stock[STOCK], &woken), 0);
     for (uint32_t i = 0; i < n; i++) {
         ck_assert_int_eq(go(waiting[i]), 1);
         ck_assert_int_eq(shm_end_wait(&v, waiting[i]), 0);
@@ -355,16 +605,208 @@ START_TEST(a_number_of_free_descriptors_that_can_not_be) {
     struct shm_wakes w;
     uint32_t a = shm_owner_started(&v, 1001), b = shm_owner_started(&v, 1002);
     rs_ticket_t waiting[2];
+    eventfd_t woken;
+    int own = eventfd(0, EFD_NONBLOCK);
 
     for (uint32_t i = 0; i < WINDOW; i++) submit(b, &w);
     waiting[0] = submit(b, &w);
     submit(a, &w);
     waiting[1] = submit(b, &w);
+    ck_assert_int_ge(own, 0);
+    ck_assert_int_eq(shm_own_fd(own), 1);
     sh->nstock = 0x30000000;
     shm_tell_ended(&v, 1001); /* all that the parent does: it reads nothing */
     ck_assert_int_eq(shm_has_left(&v), 0);
     shm_reclaim(&v);
+    ck_assert_int_eq(eventfd_read(own, &woken), 0); /* whatever it waits on is woken */
+    close(own);
     expect_left("stock", waiting, 2);
+}
+END_TEST
+
+/*
+ * The lock is given back by whoever holds it as if by one who died with it: the next one makes all anew that only the
+ * rows can tell.
+ */
+START_TEST(rows_are_counted_anew_after_a_death) {
+    struct shm_wakes w;
+    uint32_t a = shm_owner_started(&v, 1001), b = shm_owner_started(&v, 1002), next;
+    rs_ticket_t running = submit(a, &w), untold = submit(b, &w), held = submit(b, &w), own = submit(a, &w),
+                pooled = submit(a, &w), aside = submit(a, &w);
+    rs_ticket_t gone = submit(a, &w), strange = submit(a, &w), unlike = submit(a, &w);
+
+    shm_row_of(&v, running)->running = 1;
+    shm_row_of(&v, running)->blocks = shm_row_of(&v, running)->pooled = 1;
+    ck_assert_int_eq(shm_end_wait(&v, gone), 1);
+    shm_row_of(&v, gone)->blocks = shm_row_of(&v, gone)->pooled = 1;
+    shm_row_of(&v, strange)->blocks = v.size.classes + 1;
+    shm_row_of(&v, strange)->pooled = 1;
+    /* it says that it has a place of the stock, and waits on something else */
+    shm_row_of(&v, unlike)->stock = 2;
+    shm_row_of(&v, unlike)->wake_fd = stock[0];
+    shm_lock(&v);
+    ck_assert_int_eq(shm_block_locked(&v, own, 0, 1, 1), 1);
+    ck_assert_int_eq(shm_block_locked(&v, pooled, 0, 1, 1), 1);
+    shm_block_aside_locked(&v, aside);
+    next = sh->nstock;
+    memset(v.blocked, 0xff, v.size.classes * sizeof *v.blocked);
+    sh->pooled = sh->nstock = 77;
+    v.owners[a].held = v.owners[b].held = 77;
+    v.owners[a].released = v.owners[b].released = 3;
+    shm_row_of(&v, held)->chained = 1;
+    shm_row_of(&v, untold)->go = 0;
+    atomic_store(&sh->lock.word, 0x40000000u); /* as the kernel marks it: its holder died */
+    shm_lock(&v);
+    ck_assert_int_eq(shm_has_left(&v), 0);
+    ck_assert_uint_eq(sh->rebuilding, 0);
+    ck_assert_uint_eq(v.blocked[0], 2);
+    ck_assert_uint_eq(v.blocked[1], 0);
+    ck_assert_uint_eq(sh->pooled, 1);
+    ck_assert_uint_eq(v.owners[a].held, 1); /* `unlike` */
+    ck_assert_uint_eq(v.owners[b].held, 1);
+    ck_assert_uint_eq(sh->nstock, next);
+    ck_assert_uint_eq(shm_row_of(&v, unlike)->stock, 0);
+    ck_assert_uint_eq(shm_row_of(&v, held)->chained, 0);
+    ck_assert_uint_eq(shm_row_of(&v, running)->blocks + shm_row_of(&v, running)->pooled, 0);
+    ck_assert_uint_eq(shm_row_of(&v, gone)->blocks + shm_row_of(&v, gone)->pooled, 0);
+    ck_assert_uint_eq(shm_row_of(&v, strange)->blocks + shm_row_of(&v, strange)->pooled, 0);
+    ck_assert_int_eq(go(untold), 1);
+    /* whether it was told, the dead one alone knew */
+    ck_assert_ptr_eq(shm_next_released_locked(&v, b), shm_row_of(&v, untold));
+    ck_assert_ptr_null(shm_next_released_locked(&v, b));
+    ck_assert_ptr_null(shm_next_released_locked(&v, a)); /* who runs knows */
+    atomic_store(&sh->lock.word, 0x40000000u);
+    shm_lock(&v);
+    ck_assert_ptr_null(shm_next_released_locked(&v, a));
+    shm_unlock(&v);
+    finish(a, running, &w);
+    finish(b, untold, &w);
+    finish(b, held, &w);
+    finish(a, own, &w);
+    finish(a, pooled, &w);
+    finish(a, aside, &w);
+    finish(a, strange, &w);
+    finish(a, unlike, &w);
+    ck_assert_uint_eq(v.blocked[0] + sh->pooled + v.owners[a].held + v.owners[b].held, 0);
+    ck_assert_uint_eq(sh->nstock, STOCK);
+    expect_sound();
+}
+END_TEST
+
+/*
+ * After a death a place of the stock belongs to who waits on its descriptor, and to one only.  Row 0: one waits on
+ * another; row 1: two claim it.
+ */
+START_TEST(a_place_of_the_stock_is_of_one) {
+    struct shm_wakes w;
+    uint32_t a = shm_owner_started(&v, 1001);
+    struct shm_row *one, *two;
+
+    for (uint32_t i = 0; i < WINDOW; i++) submit(a, &w);
+    one = shm_row_of(&v, submit(a, &w));
+    two = shm_row_of(&v, submit(a, &w));
+    ck_assert(one->stock && two->stock && one->stock != two->stock);
+    if (_i) two->stock = one->stock;
+    two->wake_fd = one->wake_fd;
+    atomic_store(&sh->lock.word, 0x40000000u);
+    shm_pump(&v, a);
+    ck_assert_int_eq(shm_has_left(&v), 0);
+    ck_assert_uint_eq((one->stock != 0) + (two->stock != 0), 1);
+    ck_assert_int_eq(one->stock != 0 ? one->wake_fd : two->wake_fd, stock[(one->stock ? one->stock : two->stock) - 1]);
+    ck_assert_uint_eq(sh->nstock, STOCK - 1);
+}
+END_TEST
+
+/*
+ * One word of it at a time.  `waiting` is blocked in its thread, `held` waits by the stock's only descriptor that is
+ * left, `chained` is released and its owner is to wake it.
+ */
+static struct {
+    uint32_t owner;
+    rs_ticket_t running, waiting, held, chained;
+} scene;
+
+static void released_next(void) {
+    struct shm_wakes w;
+    finish(0, scene.running, &w);
+}
+static void given_up(void) { shm_end_wait(&v, scene.waiting); }
+static void held_given_up(void) { shm_end_wait(&v, scene.held); }
+static void one_more(void) {
+    struct shm_wakes w;
+    submit(scene.owner, &w);
+}
+static void ended(void) {
+    struct shm_wakes w;
+    finish(scene.owner, scene.chained, &w);
+}
+static void dispatched(void) {
+    shm_lock(&v);
+    ck_assert_ptr_null(shm_next_released_locked(&v, scene.owner));
+    shm_unlock(&v);
+}
+
+static void owner_none(void) { shm_row_of(&v, scene.waiting)->owner = 0; }
+static void owner_beyond(void) { shm_row_of(&v, scene.waiting)->owner = v.size.owners + 1; }
+static void class_beyond(void) { shm_row_of(&v, scene.waiting)->blocks = v.size.classes + 1; }
+static void place_beyond(void) { shm_row_of(&v, scene.held)->stock = STOCK + 1; }
+static void all_are_free(void) { sh->nstock = STOCK; }
+static void more_are_free(void) { sh->nstock = STOCK + 1; }
+static void free_one_beyond(void) { sh->nstock = 1, sh->stock[0] = STOCK; }
+static void chain_beyond(void) { shm_row_of(&v, scene.chained)->chained = v.size.owners + 1; }
+static void circle(void) {
+    uint32_t other = rs_ticket_index(scene.held);
+    v.owners[scene.owner].released = other;
+    v.rows[other].next = other;
+}
+static void first_beyond(void) { v.owners[scene.owner].released = v.size.tickets; }
+static void first_of_another(void) { shm_row_of(&v, scene.chained)->chained = scene.owner + 2; }
+
+static const struct {
+    void (*damage)(void), (*then)(void);
+    const char *word;
+} damages[] = {
+    { owner_none, released_next, "a process or a class" },
+    { owner_beyond, released_next, "a process or a class" },
+    { class_beyond, released_next, "a process or a class" },
+    { class_beyond, given_up, "a class" },
+    { place_beyond, held_given_up, "stock" },
+    { all_are_free, held_given_up, "stock" },
+    { more_are_free, one_more, "stock" },
+    { free_one_beyond, one_more, "stock" },
+    { chain_beyond, ended, "a process that can't be" },
+    { circle, ended, "circles" },
+    { first_beyond, dispatched, "those that wait" },
+    { first_of_another, dispatched, "those that wait" },
+};
+
+START_TEST(a_word_that_can_not_be_is_left_behind) {
+    struct shm_wakes w;
+    rs_ticket_t first, taken[STOCK];
+
+    shm_owner_started(&v, 1001);
+    scene.owner = shm_owner_started(&v, 1002);
+    first = submit(0, &w);
+    scene.running = submit(0, &w);
+    for (uint32_t i = 0; i < STOCK; i++) taken[i] = submit(scene.owner, &w);
+    scene.chained = submit(scene.owner, &w);
+    for (uint32_t i = 0; i < STOCK; i++) shm_end_wait(&v, taken[i]);
+    scene.waiting = submit(scene.owner, &w);
+    shm_lock(&v);
+    ck_assert_int_eq(shm_block_locked(&v, scene.waiting, 0, 1, 0), 1);
+    shm_unlock(&v);
+    scene.held = submit(scene.owner, &w);
+    finish(0, first, &w);
+    ck_assert_uint_eq(shm_row_of(&v, scene.chained)->chained, scene.owner + 1);
+    ck_assert_int_eq(go(scene.waiting), 0);
+    damages[_i].damage();
+    ck_assert_int_eq(shm_has_left(&v), 0);
+    damages[_i].then();
+    ck_assert_int_eq(shm_has_left(&v), 1);
+    ck_assert_msg(strstr(said, damages[_i].word) != NULL, "said \"%s\"", said);
+    ck_assert_int_eq(alarmed(), 1);
+    for (uint32_t i = 0; i < 3 * WINDOW; i++) ck_assert_int_eq(go(submit(0, &w)), 1);
+    expect_sound();
 }
 END_TEST
 
@@ -700,6 +1142,56 @@ START_TEST(a_late_child_of_before_configures_nothing) {
 }
 END_TEST
 
+/* What answers taught about a class is not about the next one that has its place; those that stay keep theirs. */
+START_TEST(a_new_class_begins_with_no_mean) {
+    struct rs_class_settings classes[3] = { { .name = "heavy", .weight = 1 },
+                                            { .name = "fresh", .weight = 1 },
+                                            { .name = "light", .weight = 1 } };
+    struct shm_wakes w;
+    struct rs_settings s;
+    uint32_t number[3], a = shm_owner_started(&v, 1001);
+    const char *why = NULL;
+
+    rs_settings_default(&s);
+    finish(a, submit(a, &w), &w); /* one of "heavy" */
+    for (uint32_t i = 0; i < v.size.classes; i++) v.class_mean[i] = 1000 + i;
+    ck_assert_int_eq(shm_configure(&v, 1, &s, classes, 2, 0, number, &why), SHM_CONFIGURED);
+    ck_assert_uint_eq(number[1], 2);
+    ck_assert_uint_eq(v.class_mean[0], 1000);
+    ck_assert_uint_eq(v.class_mean[1], 1001);
+    ck_assert_uint_eq(v.class_mean[2], 0);
+}
+END_TEST
+
+/*
+ * Classes that are not in force have the number of the one that stands for them; more than there is place for are
+ * refused.
+ */
+START_TEST(unknown_classes_have_the_number_of_another) {
+    struct rs_class_settings classes[5] = { { .name = "one", .weight = 1 },
+                                            { .name = "light", .weight = 1 },
+                                            { .name = "two", .weight = 1 },
+                                            { .name = "heavy", .weight = 1 },
+                                            { .name = "three", .weight = 1 } };
+    struct rs_settings s;
+    uint32_t number[5];
+    const char *why = "";
+
+    rs_settings_default(&s);
+    ck_assert_int_eq(shm_configure(&v, 1, &s, classes, 5, 1, number, &why), SHM_NOT_CONFIGURED);
+    ck_assert_ptr_nonnull(strstr(why, "more classes"));
+    ck_assert(number[0] == 1 && number[1] == 1 && number[2] == 1 && number[3] == 0 && number[4] == 1);
+    s.horizon_ms = 0;
+    ck_assert_int_eq(shm_configure(&v, 2, &s, classes, 4, 3, number, &why), SHM_NOT_CONFIGURED);
+    ck_assert_ptr_nonnull(strstr(why, "horizon_ms"));
+    ck_assert(number[0] == 0 && number[1] == 1 && number[2] == 0 && number[3] == 0);
+    /* One of a generation before that is slow to start. */
+    ck_assert_int_eq(shm_configure(&v, 1, &s, classes, 4, 1, number, &why), SHM_CONFIGURED_BEFORE);
+    ck_assert(number[0] == 1 && number[1] == 1 && number[2] == 1 && number[3] == 0);
+    expect_sound();
+}
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("shm");
     TCase *t = tcase_create("segment");
@@ -710,12 +1202,24 @@ int main(void) {
     tcase_add_test(t, beyond_the_stock_the_owners_dispatcher_is_told);
     tcase_add_test(t, who_waits_may_leave_but_not_after_its_release);
     tcase_add_test(t, a_dead_childs_slots_come_back);
+    tcase_add_test(t, a_ticket_without_a_row_takes_no_slot);
     tcase_add_test(t, rows_of_children_run_out_with_a_word);
     tcase_add_test(t, killed_with_the_lock);
     tcase_add_test(t, a_crowd_can_not_take_the_last_thread_of_others);
     tcase_add_test(t, a_wait_aside_counts_against_no_bound);
     tcase_add_test(t, a_long_write_gives_its_slot_back);
+    tcase_add_test(t, a_row_has_what_its_request_asked);
+    tcase_add_test(t, a_dispatcher_takes_what_was_released_for_it);
+    tcase_add_test(t, a_wait_by_a_descriptor_of_the_owners_own);
+    tcase_add_test(t, a_wide_window_lets_all_through);
+    tcase_add_test(t, who_was_parked_takes_a_slot_again_when_one_is_free);
+    tcase_add_test(t, one_process_works_in_the_background);
+    tcase_add_test(t, a_segment_fits_what_is_no_larger);
+    tcase_add_test(t, the_parts_stand_in_a_row);
     tcase_add_test(t, a_number_of_free_descriptors_that_can_not_be);
+    tcase_add_test(t, rows_are_counted_anew_after_a_death);
+    tcase_add_loop_test(t, a_place_of_the_stock_is_of_one, 0, 2);
+    tcase_add_loop_test(t, a_word_that_can_not_be_is_left_behind, 0, sizeof damages / sizeof *damages);
     tcase_add_loop_test(t, written_over_with_random_words, 0, 20);
     tcase_add_test(t, one_leaves_and_all_do);
     tcase_add_test(t, a_lock_that_is_kept);
@@ -732,6 +1236,8 @@ int main(void) {
     tcase_add_test(t, behind_the_segment_is_no_memory);
     tcase_add_test(t, a_configuration_is_taken_over_once);
     tcase_add_test(t, a_late_child_of_before_configures_nothing);
+    tcase_add_test(t, a_new_class_begins_with_no_mean);
+    tcase_add_test(t, unknown_classes_have_the_number_of_another);
     suite_add_tcase(s, t);
     return run_suite(s);
 }
