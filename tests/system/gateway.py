@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import threading
 
@@ -58,7 +59,7 @@ class Gateway(Httpd):
                  http2=False, more="", modules=(), open_files=None, origin=None, **httpd):
         self.parts, self.backend, self.origin = parts, parts.backend, origin or parts.origin
         self.window, self.open_files, self.more_text = window, open_files, more + ("Protocols h2c http/1.1\n" if http2 else "")
-        self.blocks = mpm != "event"
+        self.blocks, self.has_streams = mpm != "event", tls or http2
         httpd.setdefault("children", {"prefork": 40}.get(mpm, 2))
         httpd.setdefault("async_factor", 250)
         httpd.setdefault("timeout", 120)
@@ -123,6 +124,11 @@ class Gateway(Httpd):
         # httpd's event MPM, without any module of ours too, sometimes crashes when it is stopped while a connection is being closed.
         with contextlib.suppress(AssertionError):
             http1.until(lambda: not self.alive() or self.open_connections() == 0, 3)
+        # A thread that serves streams clears them away for a while after that; at a graceful end it is waited for.
+        if self.has_streams and self.alive():
+            self.process.send_signal(signal.SIGWINCH)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(seconds)
         super().stop(seconds)
 
     def assert_no_crash(self):
