@@ -33,7 +33,8 @@ static int help(void) {
         putchar('\n');
         program->more(stdout);
     }
-    puts("\nExit status: 0 all is right, 1 what was looked at is wrong or something failed, 2 wrong usage.");
+    puts("\nExit status: 0 all is right, 1 what was looked at is wrong or something failed, 2 wrong usage; "
+         "unless another is named above.");
     return BASE_RIGHT;
 }
 

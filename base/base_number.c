@@ -18,11 +18,7 @@ static const struct unit {
 } units[] = {
     { "bytes", "K, M or G", { { "K", 1 << 10 }, { "M", 1 << 20 }, { "G", 1 << 30 } } },
     { "seconds", "s, min, h or d", { { "s", 1 }, { "min", 60 }, { "h", 3600 }, { "d", 86400 } } },
-    { "milliseconds", "ms, s or min", { { "ms", 1 }, { "s", 1000 }, { "min", 60000 } } },
     { "microseconds", "us, ms or s", { { "us", 1 }, { "ms", 1000 }, { "s", 1000000 } } },
-    { "bit/s",
-      "bit, kbit, Mbit or Gbit",
-      { { "bit", 1 }, { "kbit", 1000 }, { "Mbit", 1000000 }, { "Gbit", 1000000000 } } },
 };
 
 static const struct unit *unit_of(const char *name) {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * base/base_number.h - a whole number within bounds, as people write it: digits, and behind them nothing or a multiple
- * of its unit (64M, 90s, 2Mbit).
+ * of its unit (64M, 90s).
  *
  * A unit is the word that sentences have for what is counted.  Those with multiples are bytes (K, M, G, of 1024),
- * seconds (s, min, h, d), milliseconds (ms, s, min), microseconds (us, ms, s) and bit/s (bit, kbit, Mbit, Gbit, of
- * 1000), in letters of either case; any other word has none, "" neither.
+ * seconds (s, min, h, d) and microseconds (us, ms, s), in letters of either case; any other word has none, "" neither.
  */
 #ifndef FAIRGATE_BASE_NUMBER_H
 #define FAIRGATE_BASE_NUMBER_H

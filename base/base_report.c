@@ -44,28 +44,45 @@ static void put_escaped(struct line *l, const char *text, const char *special, c
     }
 }
 
-/* Whole numbers whole, as far as a double knows them. */
+/* Whole numbers whole, which is what those who read counters expect. */
 static void put_number(struct line *l, double n) {
     char text[64];
 
-    snprintf(text, sizeof text, n == floor(n) && fabs(n) < 1e15 ? "%.0f" : "%.15g", n);
+    snprintf(text, sizeof text, n == floor(n) && fabs(n) < 1e18 ? "%.0f" : "%.15g", n);
     report_put(l, text);
 }
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
+/* Bytes of the character that begins here; 0: no UTF-8 (RFC 3629: neither overlong nor a surrogate). */
+static size_t utf8_length(const unsigned char *s) {
+    size_t n = *s < 0x80 ? 1 : *s < 0xc2 ? 0 : *s < 0xe0 ? 2 : *s < 0xf0 ? 3 : *s < 0xf5 ? 4 : 0;
+
+    for (size_t i = 1; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80) return 0;
+    if ((*s == 0xe0 && s[1] < 0xa0) || (*s == 0xed && s[1] > 0x9f) || (*s == 0xf0 && s[1] < 0x90) ||
+        (*s == 0xf4 && s[1] > 0x8f))
+        return 0;
+    return n;
+}
+
 static void put_json_text(struct line *l, const char *text) {
     char code[8];
 
     report_put(l, "\"");
-    for (; *text; text++) {
+    while (*text) {
+        size_t n = utf8_length((const unsigned char *)text);
+
         if ((unsigned char)*text < ' ') {
             snprintf(code, sizeof code, "\\u%04x", (unsigned char)*text);
             report_put(l, code);
-        } else {
+        } else if (n) {
             if (*text == '"' || *text == '\\') report_put(l, "\\");
-            put_bytes(l, text, 1);
+            put_bytes(l, text, n);
+        } else {
+            report_put(l, "\\ufffd");
         }
+        text += n ? n : 1;
     }
     report_put(l, "\"");
 }

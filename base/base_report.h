@@ -41,7 +41,7 @@ void base_json_object(struct base_json *j, const char *key);
 void base_json_array(struct base_json *j, const char *key);
 void base_json_end_object(struct base_json *j);
 void base_json_end_array(struct base_json *j);
-/* NULL: null; bytes that are no UTF-8 go through as they are */
+/* NULL: null; a byte that is no UTF-8 becomes U+FFFD */
 void base_json_text(struct base_json *j, const char *key, const char *text);
 void base_json_whole(struct base_json *j, const char *key, uint64_t n);
 void base_json_number(struct base_json *j, const char *key, double n);          /* null if it is not finite */
@@ -76,6 +76,7 @@ struct base_figure {
 };
 
 void base_figures_json(struct base_json *j, const struct base_figure *all, size_t n);
+/* `label` is one for all of them.  Once for a page: a name's second family is refused. */
 void base_figures_prometheus(struct base_sink sink, const char *prefix, struct base_label label,
                              const struct base_figure *all, size_t n);
 

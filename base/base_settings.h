@@ -23,7 +23,7 @@
  *     #undef SETTING
  *     };
  *     static const struct base_setting rows[] = {
- *     #define SETTING(...) BASE_ROW(struct settings, __VA_ARGS__)
+ *     #define SETTING(...) BASE_ROW(struct settings, __VA_ARGS__),
  *     #include "X.def"
  *     #undef SETTING
  *     };
@@ -84,7 +84,7 @@ void base_settings_help(const struct base_settings *t, FILE *out);
 #define BASE_FIELD_LIST   struct base_list
 #define BASE_FIELD_SWITCH bool
 
-#define BASE_ROW(type, kind, name, ...) BASE_ROW_##kind(offsetof(type, name), __VA_ARGS__),
+#define BASE_ROW(type, kind, name, ...) BASE_ROW_##kind(offsetof(type, name), __VA_ARGS__)
 #define BASE_ROW_NUMBER(at, word, usual, least, most, unit, sentence)                                                  \
     { BASE_NUMBER, word, usual, unit, sentence, at, least, most }
 #define BASE_ROW_TEXT(at, word, usual, what, sentence) { BASE_TEXT, word, usual, what, sentence, at, 0, 0 }

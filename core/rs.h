@@ -268,11 +268,6 @@ struct rs_counts {                      /* every move, since creation */
     uint64_t service_us;                /* sum over done and aborted, release to end */
 };
 
-/* For whatever reason. */
-static inline uint64_t rs_refused(const struct rs_counts *n) {
-    return n->refused_class + n->refused_share + n->refused_total;
-}
-
 struct rs_class_stats {
     struct rs_class_settings settings;
     uint32_t         retired, queued, outstanding, parked;

@@ -55,13 +55,11 @@ const char *rs_why_name(enum rs_why why) {
     return names[why];
 }
 
-static uint64_t not_let_in(const uint64_t *refused) {
+uint64_t rs_figures_refused(const uint64_t *refused) {
     uint64_t sum = 0;
     for (int i = 0; i < RS_WHY_TOO_LONG; i++) sum += refused[i];
     return sum;
 }
-
-uint64_t rs_figures_refused(const struct rs_figures_class *c) { return not_let_in(c->refused); }
 
 uint64_t rs_figures_bytes(const struct rs_figures *f) {
     uint64_t sum = 0;
@@ -77,9 +75,10 @@ double rs_figures_share(const struct rs_figures_class *c, uint64_t bytes_of_all)
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
-static void refused_by(struct base_json *j, const uint64_t *refused) {
+static void refused_by(struct base_json *j, const uint64_t *refused, uint32_t whys) {
     base_json_object(j, "refused_by");
-    for (int i = 0; i < RS_WHYS; i++) base_json_whole(j, rs_why_name((enum rs_why)i), refused[i]);
+    for (int i = 0; i < RS_WHYS; i++)
+        if (whys >> i & 1) base_json_whole(j, rs_why_name((enum rs_why)i), refused[i]);
     base_json_end_object(j);
 }
 
@@ -96,7 +95,7 @@ static void json_class(struct base_json *j, const struct rs_figures *f, const st
     for (int i = 0; i < FIGURES; i++) known(j, figures[i].json, figures[i].of(c));
     for (size_t i = 0; i < OLDS; i++)
         if (olds[i].at == f->at) known(j, olds[i].json, figures[olds[i].figure].of(c));
-    refused_by(j, c->refused);
+    refused_by(j, c->refused, f->whys_by_class);
     base_json_end_object(j);
 }
 
@@ -122,7 +121,7 @@ void rs_figures_json(struct base_sink sink, const struct rs_figures *f) {
     base_json_whole(&j, "parked", f->all.parked);
     base_json_whole(&j, "submitted", n->submitted);
     base_json_whole(&j, "released", n->released);
-    base_json_whole(&j, "refused", not_let_in(f->refused));
+    base_json_whole(&j, "refused", rs_figures_refused(f->refused));
     base_json_whole(&j, "timed_out", f->refused[RS_WHY_TOO_LONG]);
     base_json_whole(&j, "cancelled", n->cancelled);
     base_json_whole(&j, "done", n->done);
@@ -131,7 +130,7 @@ void rs_figures_json(struct base_sink sink, const struct rs_figures *f) {
     base_json_whole(&j, "rebuilds", f->all.rebuilds);
     base_json_whole(&j, "bytes", bytes);
     base_figures_json(&j, f->own, f->nown);
-    refused_by(&j, f->refused);
+    refused_by(&j, f->refused, UINT32_MAX);
     base_json_array(&j, "classes");
     for (uint32_t i = 0; i < f->nclasses; i++) json_class(&j, f, f->classes + i, bytes);
     base_json_end_array(&j);
@@ -139,11 +138,12 @@ void rs_figures_json(struct base_sink sink, const struct rs_figures *f) {
     base_json_done(&j);
 }
 
-void rs_figures_none_json(struct base_sink sink, const char *state, const char *sentence) {
+void rs_figures_none_json(struct base_sink sink, enum rs_at at, const char *state, const char *sentence) {
     struct base_json j = base_json_into(sink);
 
     base_json_object(&j, NULL);
     base_json_text(&j, "state", state);
+    if (at == RS_AT_SQUID) base_json_truth(&j, "on", false); /* of the version before */
     base_json_text(&j, "why", sentence);
     base_json_array(&j, "classes");
     base_json_end_array(&j);
@@ -170,12 +170,13 @@ static void prometheus_class(struct base_sink sink, const struct rs_figures *f, 
 
 static void prometheus_refused(struct base_sink sink, const struct rs_figures *f) {
     base_prometheus_family(sink, CLASS, "refused_total", BASE_COUNTER,
-                           "Requests answered 503, by the reason, as far as it is known by class.");
+                           "Requests answered 503, by the reason, of those that the host knows by class.");
     for (uint32_t i = 0; i < f->nclasses; i++)
         for (int w = 0; w < RS_WHYS; w++)
-            base_prometheus_sample(
-                sink, CLASS, "refused_total", (struct base_label){ "class", f->classes[i].s.settings.name },
-                (struct base_label){ "reason", rs_why_name((enum rs_why)w) }, (double)f->classes[i].refused[w]);
+            if (f->whys_by_class >> w & 1)
+                base_prometheus_sample(
+                    sink, CLASS, "refused_total", (struct base_label){ "class", f->classes[i].s.settings.name },
+                    (struct base_label){ "reason", rs_why_name((enum rs_why)w) }, (double)f->classes[i].refused[w]);
     base_prometheus_family(sink, ENGINE, "refused_total", BASE_COUNTER, "Requests answered 503, by the reason.");
     for (int w = 0; w < RS_WHYS; w++)
         base_prometheus_sample(sink, ENGINE, "refused_total",

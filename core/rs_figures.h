@@ -38,7 +38,7 @@ enum rs_at { RS_AT_HTTPD, RS_AT_SQUID };
 
 struct rs_figures_class {
     struct rs_class_stats s;
-    uint64_t              refused[RS_WHYS];     /* what the host knows of it by class; the rest 0 */
+    uint64_t              refused[RS_WHYS];
     double                wait_s;               /* who waits longer is refused */
     double                descriptors;          /* NAN: the host does not count them by class */
 };
@@ -49,7 +49,8 @@ struct rs_figures {
     struct rs_stats                all;
     const struct rs_figures_class *classes;
     uint32_t                       nclasses;
-    uint64_t                       refused[RS_WHYS];    /* of all classes */
+    uint64_t                       refused[RS_WHYS];    /* of all classes, also of those that are gone */
+    uint32_t                       whys_by_class;       /* 1 << RS_WHY_... of what the host knows of each class */
     const struct base_figure      *own;                 /* figures that only this host has; */
     size_t                         nown;
     const char                    *own_prefix;          /* their names' beginning: "fairgate_qos_" */
@@ -59,11 +60,11 @@ struct rs_figures {
 void rs_figures_json(struct base_sink sink, const struct rs_figures *f);
 void rs_figures_prometheus(struct base_sink sink, const struct rs_figures *f);
 /* The same two of a host that schedules nothing: `state` a word ("off"), `sentence` why. */
-void rs_figures_none_json(struct base_sink sink, const char *state, const char *sentence);
+void rs_figures_none_json(struct base_sink sink, enum rs_at at, const char *state, const char *sentence);
 void rs_figures_none_prometheus(struct base_sink sink, enum rs_at at, const char *state);
 
 /* For those who write pages for people. */
-uint64_t rs_figures_refused(const struct rs_figures_class *c);     /* not let in at all: all reasons but too-long */
+uint64_t rs_figures_refused(const uint64_t *refused);               /* not let in at all: all reasons but too-long */
 uint64_t rs_figures_bytes(const struct rs_figures *f);
 double   rs_figures_mean_ms(uint64_t sum_us, uint64_t n);           /* 0 of none */
 double   rs_figures_share(const struct rs_figures_class *c, uint64_t bytes_of_all);

@@ -25,14 +25,14 @@ struct options {
 
 static const struct base_setting rows[] = {
     BASE_ROW(struct options, NUMBER, mss, "mss", "1448", 64, 65536, "bytes",
-             "that a segment carries; as over Ethernet and IPv4 with timestamps")
-        BASE_ROW(struct options, NUMBER, least, "min", "128", 0, 65536, "bytes",
-                 "cacheable blocks with fewer go with the unique one beside them")
-            BASE_ROW(struct options, SWITCH, strip, "strip", "the marks are taken out")
-                BASE_ROW(struct options, PAIR, marks, "marks", EEOD_USUAL_OPEN " " EEOD_USUAL_CLOSE, "OPEN CLOSE",
-                         "other marks, 4 to 64 characters each")
-                    BASE_ROW(struct options, SWITCH, text, "text", "the page itself, with a line before each block")
-                        BASE_ROW(struct options, SWITCH, json, "json", "the blocks as a JSON object")
+             "that a segment carries; as over Ethernet and IPv4 with timestamps"),
+    BASE_ROW(struct options, NUMBER, least, "min", "128", 0, 65536, "bytes",
+             "cacheable blocks with fewer go with the unique one beside them"),
+    BASE_ROW(struct options, SWITCH, strip, "strip", "the marks are taken out"),
+    BASE_ROW(struct options, PAIR, marks, "marks", EEOD_USUAL_OPEN " " EEOD_USUAL_CLOSE, "OPEN CLOSE",
+             "other marks, 4 to 64 characters each"),
+    BASE_ROW(struct options, SWITCH, text, "text", "the page itself, with a line before each block"),
+    BASE_ROW(struct options, SWITCH, json, "json", "the blocks as a JSON object"),
 };
 static const struct base_settings options_table = { "--", rows, sizeof rows / sizeof *rows };
 
@@ -183,14 +183,17 @@ static void command_tell(FILE *out, const struct page *p) {
     fputc('\n', out);
 }
 
-static void eeod_command_tell_json(struct page *p) {
+/* `error`: why it could not be read whole. */
+static void eeod_command_tell_json(struct page *p, const char *error) {
+    const char *marks = p->blocks.pairs.odd ? STRAY : p->blocks.pairs.depth ? NEVER_CLOSED : NULL;
+
     base_json_end_array(&p->json);
     base_json_whole(&p->json, "bytes", p->bytes);
     base_json_whole(&p->json, "segments", p->segments);
     base_json_whole(&p->json, "segments_without_blocks", segments(p->bytes, p->options->mss));
     base_json_whole(&p->json, "too_small", p->blocks.joined);
     base_json_whole(&p->json, "odd_marks", p->blocks.odd);
-    base_json_text(&p->json, "error", p->blocks.pairs.odd ? STRAY : p->blocks.pairs.depth ? NEVER_CLOSED : NULL);
+    base_json_text(&p->json, "error", error ? error : marks);
     base_json_end_object(&p->json);
     base_json_done(&p->json);
 }
@@ -207,7 +210,7 @@ static int command_show(const struct options *o, const struct eeod_marks *marks,
     }
     rv = read_page(&p, marks, source, &error);
     if (o->json) {
-        eeod_command_tell_json(&p);
+        eeod_command_tell_json(&p, rv && !error ? "out of memory" : error);
     } else if (!rv) {
         if (o->text) putchar('\n');
         command_tell(stdout, &p);
@@ -237,12 +240,15 @@ static int cat(int argc, char **argv) {
 }
 
 static int eeod_command_look(const char *source, FILE *found, char **error) {
-    static const struct options usual = { .mss = 1448, .least = 128 };
+    char *none[] = { "", NULL };
+    struct options usual = { .mss = 0 };
     struct page p = { .options = &usual, .show = SHOW_NOTHING };
     struct eeod_marks marks;
     int rv;
 
-    eeod_marks_set(&marks, EEOD_USUAL_OPEN, EEOD_USUAL_CLOSE);
+    if (base_settings_options(&options_table, &usual, 1, none, error) < 0) return -1;
+    eeod_marks_set(&marks, usual.marks.first, usual.marks.second);
+    base_settings_free(&options_table, &usual);
     rv = read_page(&p, &marks, source, error);
     if (!rv && (p.blocks.pairs.odd || p.blocks.pairs.depth))
         rv = base_fail(error, "%s: %s", source, p.blocks.pairs.odd ? STRAY : NEVER_CLOSED);

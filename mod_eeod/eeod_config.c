@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "eeod_config.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <apr_strings.h>
+
+#include "base/base_number.h"
 
 enum { LEAST_DEFAULT = 128, LEAST_MAX = 65536 };
 
@@ -91,13 +94,17 @@ static const char *set_files(cmd_parms *cmd, void *dir, int on) {
 }
 
 static const char *set_least(cmd_parms *cmd, void *dir, const char *arg) {
-    char *end;
-    apr_int64_t n = apr_strtoi64(arg, &end, 10);
+    char *error = NULL;
+    const char *why = "EeodMinBlock: out of memory";
+    uint64_t n;
 
-    if (end == arg || *end || n < 0 || n > LEAST_MAX)
-        return apr_psprintf(cmd->pool, "EeodMinBlock %s: must be a number of bytes from 0 to %d", arg, LEAST_MAX);
-    ((struct eeod_dir *)dir)->least = (int)n;
-    return NULL;
+    if (!base_number("EeodMinBlock", arg, "", 0, LEAST_MAX, &n, &error)) {
+        ((struct eeod_dir *)dir)->least = (int)n;
+        return NULL;
+    }
+    if (error) why = apr_pstrdup(cmd->pool, error);
+    free(error);
+    return why;
 }
 
 static const char *add_type(cmd_parms *cmd, void *dir, const char *arg) {

@@ -7,6 +7,7 @@
 #include <http_core.h>
 #include <http_log.h>
 
+#include "base/base_number.h"
 #include "policy/policy_engine.h"
 #include "qos_share.h"
 
@@ -59,22 +60,27 @@ static const char *qos_config_set_engine(cmd_parms *cmd, void *dir, int on) {
     return NULL;
 }
 
-/* A decimal number in bounds, or a sentence. */
-static const char *config_number_in(apr_pool_t *p, const char *what, const char *text, apr_int64_t least,
-                                    apr_int64_t most, int *out) {
-    char *end;
-    apr_int64_t n = apr_strtoi64(text, &end, 10);
+static const char *take_error(apr_pool_t *p, const char *before, char **error) {
+    const char *text = apr_pstrcat(p, before, *error ? *error : "out of memory", NULL);
+    free(*error);
+    *error = NULL;
+    return text;
+}
 
-    if (end == text || *end || n < least || n > most)
-        return apr_psprintf(p, "%s %s: must be a number from %" APR_INT64_T_FMT " to %" APR_INT64_T_FMT, what, text,
-                            least, most);
+/* A decimal number in bounds, or a sentence. */
+static const char *config_number_in(apr_pool_t *p, const char *what, const char *text, uint64_t least, uint64_t most,
+                                    int *out) {
+    char *error = NULL;
+    uint64_t n;
+
+    if (base_number(what, text, "", least, most, &n, &error)) return take_error(p, "", &error);
     *out = (int)n;
     return NULL;
 }
 
 struct number_setting {
     size_t offset;
-    apr_int64_t least, most;
+    uint64_t least, most;
 };
 static struct number_setting queue_setting = { offsetof(struct qos_server, queue), 1, POLICY_QUEUE_MAX };
 static struct number_setting wait_setting = { offsetof(struct qos_server, wait), 1, POLICY_WAIT_MAX };
@@ -160,13 +166,6 @@ static const char *set_share(cmd_parms *cmd, void *dir, const char *provider, co
 static apr_status_t free_policy(void *data) {
     policy_free((policy_t **)data);
     return APR_SUCCESS;
-}
-
-static const char *take_error(apr_pool_t *p, const char *before, char **error) {
-    const char *text = apr_pstrcat(p, before, *error ? *error : "out of memory", NULL);
-    free(*error);
-    *error = NULL;
-    return text;
 }
 
 static const char *set_class(cmd_parms *cmd, void *dir, int argc, char *const argv[]) {
@@ -356,6 +355,7 @@ static void add_class(struct qos_server *q, const struct policy_engine_class *c)
 }
 
 int qos_config_finish(struct qos_server *q, apr_pool_t *pconf, server_rec *s) {
+    const struct policy_engine_host here = { (uint32_t)q->wait, true };
     struct policy_engine_class c;
     uint32_t n, lightest = 0;
     char *error = NULL;
@@ -384,12 +384,12 @@ int qos_config_finish(struct qos_server *q, apr_pool_t *pconf, server_rec *s) {
         const struct policy_class *from = policy_class_at(q->policy, i);
 
         if (!i || from->quantum < lightest) lightest = from->quantum;
-        policy_engine_class(from, (uint32_t)q->wait, &c);
+        policy_engine_class(from, &here, &c);
         add_class(q, &c);
     }
     q->default_class = policy_engine_default(q->policy);
     if (q->default_class == POLICY_NONE) {
-        policy_engine_other(lightest, (uint32_t)q->wait, &c);
+        policy_engine_other(lightest, &here, &c);
         q->default_class = q->nclasses;
         add_class(q, &c);
     }

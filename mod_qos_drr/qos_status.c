@@ -51,6 +51,7 @@ static struct look *status_take(request_rec *r) {
     l->blocked = f->all.queued > l->held ? f->all.queued - l->held : 0;
     f->at = RS_AT_HTTPD;
     f->on = true;
+    f->whys_by_class = 1u << RS_WHY_CLASS_FULL | 1u << RS_WHY_SHARE_FULL | 1u << RS_WHY_QUEUE_FULL;
     f->nclasses = f->all.classes;
     f->classes = l->classes = apr_pcalloc(r->pool, (f->nclasses + 1) * sizeof *l->classes);
     /* Class by class, so that 10,000 of them do not keep the lock. */
@@ -108,13 +109,6 @@ static struct look *status_take(request_rec *r) {
 static double share(const struct look *l, const struct rs_figures_class *c) { return rs_figures_share(c, l->bytes); }
 static apr_uint64_t u(uint64_t n) { return n; } /* as its format wants it */
 
-/* Answered 503 without having waited. */
-static uint64_t status_refused(const struct look *l) {
-    uint64_t sum = 0;
-    for (int i = 0; i < RS_WHY_TOO_LONG; i++) sum += l->figures.refused[i];
-    return sum;
-}
-
 static void status_to_client(void *to, const char *text, size_t bytes) { ap_rwrite(text, (int)bytes, to); }
 static struct base_sink status_client(request_rec *r) { return (struct base_sink){ status_to_client, r }; }
 
@@ -144,7 +138,7 @@ static void page(request_rec *r, const struct look *l) {
                "%u page sizes learnt, " U64
                " URLs known from the prober%s. Scheduler %s, window %s, %u children.</p>\n",
                all->outstanding, all->window, all->queued, l->held, l->blocked, all->parked,
-               u(all->counts.done + all->counts.aborted), u(status_refused(l)), u(why[RS_WHY_CLASS_FULL]),
+               u(all->counts.done + all->counts.aborted), u(rs_figures_refused(why)), u(why[RS_WHY_CLASS_FULL]),
                u(why[RS_WHY_SHARE_FULL]), u(why[RS_WHY_QUEUE_FULL]), u(why[RS_WHY_NO_THREAD]),
                u(why[RS_WHY_NO_DESCRIPTOR]), u(why[RS_WHY_TOO_LONG]), u(l->gone), l->pages, u(l->known),
                l->table_refused ? " (its last table was refused: see the error log)" : "",
@@ -163,7 +157,7 @@ static void page(request_rec *r, const struct look *l) {
                    "%%</td><td>%u</td><td>%u</td>"
                    "<td>" U64 "</td><td>" U64 "</td><td>%.1f kB</td><td>%.1f ms</td><td>%.0f ms</td></tr>\n",
                    c->retired ? " class=\"retired\"" : "", c->settings.name, c->settings.weight, part * 8, part * 100,
-                   c->outstanding, c->queued, u(n->done + n->aborted), u(rs_figures_refused(&l->classes[i])),
+                   c->outstanding, c->queued, u(n->done + n->aborted), u(rs_figures_refused(l->classes[i].refused)),
                    (double)c->mean / 1000.0, rs_figures_mean_ms(n->wait_us, n->released), (double)c->wait_max / 1000.0);
     }
     ap_rputs("</tbody></table>\n<p>Also as <a href=\"?json\">JSON</a> and for <a "
@@ -177,7 +171,7 @@ static int asks_for(const request_rec *r, const char *format) { return r->args &
 static int status_nothing(request_rec *r, const char *state, const char *sentence) {
     if (asks_for(r, "json")) {
         ap_set_content_type(r, "application/json");
-        rs_figures_none_json(status_client(r), state, sentence);
+        rs_figures_none_json(status_client(r), RS_AT_HTTPD, state, sentence);
     } else if (asks_for(r, "prometheus")) {
         ap_set_content_type(r, BASE_PROMETHEUS_TYPE);
         rs_figures_none_prometheus(status_client(r), RS_AT_HTTPD, state);

@@ -12,7 +12,7 @@
 #include <netinet/in.h>
 
 static const struct base_setting rows[] = {
-#define SETTING(...) BASE_ROW(struct pk_config, __VA_ARGS__)
+#define SETTING(...) BASE_ROW(struct pk_config, __VA_ARGS__),
 #include "pk_settings.def"
 #undef SETTING
 };

@@ -23,6 +23,8 @@ enum pk_mode { PK_MODE_PACKET, PK_MODE_WINDOW, PK_MODE_TRAIN };
 struct pk_network { uint8_t address[16]; unsigned bits; };      /* IPv4 in ::ffff:0:0/96 */
 struct pk_networks { struct pk_network item[PK_LIST_MAX]; unsigned n; };
 
+#define PK_CONTROL_USUAL "/run/fairgate-pktcache/control"
+
 struct pk_config {
 #define SETTING BASE_FIELD
 #include "pk_settings.def"

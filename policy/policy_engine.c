@@ -5,21 +5,24 @@
 
 _Static_assert(POLICY_NAME_MAX == RS_NAME_MAX, "a policy's class has an engine's name");
 
-void policy_engine_class(const struct policy_class *from, uint32_t usual_wait_s, struct policy_engine_class *to) {
+void policy_engine_class(const struct policy_class *from, const struct policy_engine_host *host,
+                         struct policy_engine_class *to) {
+    bool shortest = from->order == POLICY_SHORTEST && host->knows_sizes;
+
     memset(to, 0, sizeof *to);
     memcpy(to->settings.name, from->name, sizeof to->settings.name);
     to->settings.weight = from->quantum;
     to->settings.queue_max = from->queue;
-    to->settings.order = from->order == POLICY_SHORTEST ? RS_ORDER_SHORTEST : RS_ORDER_FIFO;
-    to->wait_s = from->wait_s ? from->wait_s : usual_wait_s;
+    to->settings.order = shortest ? RS_ORDER_SHORTEST : RS_ORDER_FIFO;
+    to->wait_s = from->wait_s ? from->wait_s : host->usual_wait_s;
     /* Who has waited half of what it may goes first: the largest are not refused for being large. */
-    to->settings.wait_bound_ms = from->order == POLICY_SHORTEST ? to->wait_s * 500u : 0;
+    to->settings.wait_bound_ms = shortest ? to->wait_s * 500u : 0;
 }
 
-void policy_engine_other(uint32_t lightest, uint32_t usual_wait_s, struct policy_engine_class *to) {
+void policy_engine_other(uint32_t lightest, const struct policy_engine_host *host, struct policy_engine_class *to) {
     struct policy_class other = { .name = POLICY_OTHER, .quantum = lightest ? lightest : 1 };
 
-    policy_engine_class(&other, usual_wait_s, to);
+    policy_engine_class(&other, host, to);
 }
 
 uint32_t policy_engine_default(const policy_t *p) {

@@ -3,11 +3,14 @@
  * policy_engine.h - a policy's classes as the engine has them: one mapping, so that a policy means the same at every
  * host.
  *
- * What differs between hosts is the wait of a class that names none, which the host hands in, and whether sizes are
- * known before requests go: where they are not, the order "shortest" is that of arrival.
+ * What differs between hosts they hand in: the wait of a class that names none, and whether they know how long an
+ * answer will be before its request goes.  Where they don't, the order "shortest" is that of arrival: who is expected
+ * to bring the class's mean would be overtaken by whoever comes when that has fallen.
  */
 #ifndef FAIRGATE_POLICY_ENGINE_H
 #define FAIRGATE_POLICY_ENGINE_H
+
+#include <stdbool.h>
 
 #include "core/rs.h"
 #include "policy.h"
@@ -21,14 +24,19 @@ struct policy_engine_class {
     uint32_t                 wait_s;    /* who has waited longer is refused */
 };
 
-/* `usual_wait_s`: of a class that names no wait of its own. */
-void policy_engine_class(const struct policy_class *from, uint32_t usual_wait_s, struct policy_engine_class *to);
+struct policy_engine_host {
+    uint32_t usual_wait_s;      /* of a class that names no wait of its own */
+    bool     knows_sizes;
+};
+
+void policy_engine_class(const struct policy_class *from, const struct policy_engine_host *host,
+                         struct policy_engine_class *to);
 
 /*
  * The class of what nothing else takes, where a host must add one: POLICY_OTHER, as light as the lightest, `lightest`
  * (0: there is none).
  */
-void policy_engine_other(uint32_t lightest, uint32_t usual_wait_s, struct policy_engine_class *to);
+void policy_engine_other(uint32_t lightest, const struct policy_engine_host *host, struct policy_engine_class *to);
 
 /* Position of the class of what no rule matches; POLICY_NONE: a host adds one.  Of a frozen policy. */
 uint32_t policy_engine_default(const policy_t *p);

@@ -21,27 +21,25 @@ struct options {
 
 static const struct base_setting rows[] = {
     BASE_ROW(struct options, TEXT, src, "src", NULL, "ADDRESS",
-             "address of the client, IPv4 or IPv6          (src_ip_addr)")
-        BASE_ROW(struct options, TEXT, dst, "dst", NULL, "ADDRESS",
-                 "address of the server                        (dst_ip_addr)")
-            BASE_ROW(struct options, NUMBER, src_port, "src-port", NULL, 1, 65535, "",
-                     "port of the client                           (src_port)")
-                BASE_ROW(struct options, NUMBER, dst_port, "dst-port", NULL, 1, 65535, "",
-                         "port of the server                           (dst_port)")
-                    BASE_ROW(struct options, TEXT, protocol, "protocol", NULL, "NAME",
-                             "http, https, h2, ...                         (prot_type)")
-                        BASE_ROW(struct options, TEXT, src_name, "src-name", NULL, "NAME",
-                                 "domain name of the client                    (src_dn)")
-                            BASE_ROW(
-                                struct options, TEXT, host_name, "host-name", NULL, "NAME",
-                                "domain name of the server                    (dst_dn; default: the host of --url)")
-                                BASE_ROW(struct options, TEXT, url, "url", NULL, "URL",
-                                         "scheme://host[:port]/path?query              (url)")
-                                    BASE_ROW(struct options, LIST, header, "header", NULL, "'NAME: V'",
-                                             "User-Agent and Cookie are looked at          (user_agent, cookie)")
-                                        BASE_ROW(struct options, TEXT, ssl_id, "ssl-id", NULL, "HEX",
-                                                 "TLS session id                               (ssl_id)")
-                                            BASE_ROW(struct options, SWITCH, json, "json", "the answer as JSON")
+             "address of the client, IPv4 or IPv6          (src_ip_addr)"),
+    BASE_ROW(struct options, TEXT, dst, "dst", NULL, "ADDRESS",
+             "address of the server                        (dst_ip_addr)"),
+    BASE_ROW(struct options, NUMBER, src_port, "src-port", NULL, 1, 65535, "",
+             "port of the client                           (src_port)"),
+    BASE_ROW(struct options, NUMBER, dst_port, "dst-port", NULL, 1, 65535, "",
+             "port of the server                           (dst_port)"),
+    BASE_ROW(struct options, TEXT, protocol, "protocol", NULL, "NAME",
+             "http, https, h2, ...                         (prot_type)"),
+    BASE_ROW(struct options, TEXT, src_name, "src-name", NULL, "NAME",
+             "domain name of the client                    (src_dn)"),
+    BASE_ROW(struct options, TEXT, host_name, "host-name", NULL, "NAME",
+             "domain name of the server                    (dst_dn; default: the host of --url)"),
+    BASE_ROW(struct options, TEXT, url, "url", NULL, "URL", "scheme://host[:port]/path?query              (url)"),
+    BASE_ROW(struct options, LIST, header, "header", NULL, "'NAME: V'",
+             "User-Agent and Cookie are looked at          (user_agent, cookie)"),
+    BASE_ROW(struct options, TEXT, ssl_id, "ssl-id", NULL, "HEX",
+             "TLS session id                               (ssl_id)"),
+    BASE_ROW(struct options, SWITCH, json, "json", "the answer as JSON"),
 };
 static const struct base_settings options_table = { "--", rows, sizeof rows / sizeof *rows };
 
@@ -128,43 +126,38 @@ static int read_question(struct question *q, int argc, char **argv) {
 
 /* ---- answers ----------------------------------------------------------------------------------------------------- */
 
-static void print_json_string(const char *s) {
-    putchar('"');
-    for (; *s != '\0'; s++) {
-        unsigned char c = (unsigned char)*s;
-
-        if (c == '"' || c == '\\') printf("\\%c", c);
-        else if (c < 0x20 || c == 0x7f) printf("\\u%04x", c);
-        else putchar(c);
-    }
-    putchar('"');
-}
-
-static void print_json_choice(const policy_t *p, uint32_t class, uint32_t rule) {
+/* A class that a server adds has a name alone. */
+static void json_choice(struct base_json *j, const char *key, const policy_t *p, uint32_t class, uint32_t rule) {
     char text[256];
 
-    if (class == POLICY_NONE) {
-        printf("{\"class\": null, \"rule\": null, \"default\": false}");
-        return;
+    base_json_object(j, key);
+    base_json_object(j, "class");
+    if (class != POLICY_NONE) {
+        base_json_whole(j, "position", class);
+        base_json_whole(j, "id", p->classes[class].id);
     }
-    printf("{\"class\": {\"position\": %u, \"id\": %u, \"name\": ", class, p->classes[class].id);
-    print_json_string(p->classes[class].name);
-    printf(", \"quantum\": %u}, \"rule\": ", p->classes[class].quantum);
+    base_json_text(j, "name", class == POLICY_NONE ? POLICY_OTHER : p->classes[class].name);
+    if (class != POLICY_NONE) base_json_whole(j, "quantum", p->classes[class].quantum);
+    base_json_end_object(j);
     if (rule == POLICY_NONE) {
-        printf("null, \"default\": true}");
-        return;
+        base_json_text(j, "rule", NULL);
+    } else {
+        policy_rule_text(p, rule, text, sizeof text);
+        base_json_object(j, "rule");
+        base_json_whole(j, "number", rule);
+        base_json_whole(j, "line", p->rules[rule].line);
+        base_json_text(j, "text", text);
+        base_json_end_object(j);
     }
-    policy_rule_text(p, rule, text, sizeof text);
-    printf("{\"number\": %u, \"line\": %u, \"text\": ", rule, p->rules[rule].line);
-    print_json_string(text);
-    printf("}, \"default\": false}");
+    base_json_truth(j, "default", rule == POLICY_NONE);
+    base_json_end_object(j);
 }
 
 static void print_choice(const policy_t *p, const char *lead, uint32_t class, uint32_t rule) {
     char text[256];
 
     if (class == POLICY_NONE) {
-        printf("%sno class: no rule matches and there is no default\n", lead);
+        printf("%sclass \"" POLICY_OTHER "\", which the server adds: no rule matches, and there is no default\n", lead);
         return;
     }
     policy_rule_text(p, rule, text, sizeof text);
@@ -182,34 +175,33 @@ static uint32_t next_choice(const policy_t *p, const struct policy_request *r, u
     return POLICY_NONE;
 }
 
+static void answer_json(const struct question *q, const policy_t *p) {
+    struct base_json j = base_json_into(base_to_file(stdout));
+    struct policy_answer a = policy_match_request(p, &q->r);
+    uint32_t rank = 0, class = a.position, rule;
+
+    base_json_object(&j, NULL);
+    base_json_text(&j, "file", q->file);
+    json_choice(&j, "answer", p, a.position, a.rule);
+    base_json_array(&j, "later");
+    while (a.rule != POLICY_NONE && (rule = next_choice(p, &q->r, class, &rank)) != POLICY_NONE) {
+        class = p->rules[rule].class;
+        json_choice(&j, NULL, p, class, rule);
+    }
+    base_json_end_array(&j);
+    base_json_text(&j, "url", q->url);
+    base_json_end_object(&j);
+    base_json_done(&j);
+}
+
 static void answer(const struct question *q, const policy_t *p) {
     struct policy_answer a = policy_match_request(p, &q->r);
     uint32_t rank = 0, class = a.position, later = 0, rule;
 
-    if (q->o.json) {
-        printf("{\"file\": ");
-        print_json_string(q->file);
-        printf(", \"answer\": ");
-        print_json_choice(p, a.position, a.rule);
-        printf(", \"later\": [");
-    } else {
-        print_choice(p, "", a.position, a.rule);
-    }
+    print_choice(p, "", a.position, a.rule);
     while (a.rule != POLICY_NONE && (rule = next_choice(p, &q->r, class, &rank)) != POLICY_NONE) {
         class = p->rules[rule].class;
-        if (q->o.json) {
-            fputs(later > 0 ? ", " : "", stdout);
-            print_json_choice(p, class, rule);
-        } else {
-            print_choice(p, later > 0 ? "      " : "later ", class, rule);
-        }
-        later++;
-    }
-    if (q->o.json) {
-        printf("], \"url\": ");
-        if (q->url) print_json_string(q->url);
-        puts(q->url ? "}" : "null}");
-        return;
+        print_choice(p, later++ > 0 ? "      " : "later ", class, rule);
     }
     if (a.rule != POLICY_NONE && later == 0) puts("no later class matches");
     if (q->url && strcmp(q->url, q->o.url) != 0) printf("rules see the URL as %s\n", q->url);
@@ -221,6 +213,7 @@ static int explain(const struct question *q) {
     int status = p ? BASE_RIGHT : BASE_WRONG;
 
     if (!p) fprintf(stderr, "%s\n", error ? error : "out of memory");
+    else if (q->o.json) answer_json(q, p);
     else answer(q, p);
     free(error);
     policy_free(&p);

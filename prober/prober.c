@@ -27,8 +27,8 @@ struct transfer {
 
 static const struct base_setting transfer_rows[] = {
     BASE_ROW(struct transfer, CHOICE, format, "format", "tsv", "tsv json",
-             "of what is written or read: tab-separated columns with a head line, or an object a line")
-        BASE_ROW(struct transfer, SWITCH, json, "json", "the latter")
+             "of what is written or read: tab-separated columns with a head line, or an object a line"),
+    BASE_ROW(struct transfer, SWITCH, json, "json", "the latter"),
 };
 static const struct base_settings transfer_table = { "--", transfer_rows,
                                                      sizeof transfer_rows / sizeof *transfer_rows };

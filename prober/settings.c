@@ -2,7 +2,7 @@
 #include "settings.h"
 
 static const struct base_setting rows[] = {
-#define SETTING(...) BASE_ROW(struct settings, __VA_ARGS__)
+#define SETTING(...) BASE_ROW(struct settings, __VA_ARGS__),
 #include "settings.def"
 #undef SETTING
 };

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -11,6 +12,7 @@
 
 #include "base/base_command.h"
 #include "base/base_error.h"
+#include "base/base_number.h"
 #include "walk.h"
 #include "walk_impl.h"
 
@@ -156,12 +158,8 @@ struct imported {
     struct scope_place place;
 };
 
-static int tables_number_in(const char *text, uint64_t most, uint64_t *out) {
-    char *end;
-
-    errno = 0;
-    *out = strtoull(text, &end, 10);
-    return *text >= '0' && *text <= '9' && !*end && !errno && *out <= most;
+static bool tables_number_in(const char *text, uint64_t most, uint64_t *out) {
+    return !base_number("", text, "", 0, most, out, NULL);
 }
 
 /* NULL, or what is wrong with the row of these texts, in the order of `columns`. */

@@ -40,9 +40,9 @@
  *
  * LOCKING.  `lock` survives its holder (base/base_mutex.h).  It covers the engine, owners[] (all but `wake`),
  * blocked[], numbers[] and rows[], except what is atomic there and says who reads it without the lock.  Nobody makes a
- * system call or allocates while holding it: the wake-ups that a release needs are collected under the lock and sent
- * after it (struct shm_wakes).  It does not cover the host's area, which is the host's affair.  If its holder dies, the
- * next one to take it has the engine rebuilt before anything else is done (shm_lock).
+ * system call or allocates while holding it, but to leave: the wake-ups that a release needs are collected under the
+ * lock and sent after it (struct shm_wakes).  It does not cover the host's area, which is the host's affair.  If its
+ * holder dies, the next one to take it has the engine rebuilt before anything else is done (shm_lock).
  *
  * WAKING.  A held request waits on an eventfd.  There is a stock of SHM_WAKE_FDS, made before the processes and
  * inherited, so that any process wakes its waiter directly.  When a crowd has used it up, a wait gets a descriptor that

@@ -24,8 +24,6 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 
-#define CONTROL_USUAL "/run/fairgate-pktcache/control"
-
 enum { LOOK_EVERY = 100 /* milliseconds */ };
 
 /* ---- the daemon -------------------------------------------------------------------------------------------------- */
@@ -201,10 +199,10 @@ static int keygen(int argc, char **argv) {
     return pk_secret_new(argv[1], &error) ? base_failed(error) : BASE_RIGHT;
 }
 
-static int top(int argc, char **argv) { return pk_report_top(argc == 2 ? argv[1] : CONTROL_USUAL); }
+static int top(int argc, char **argv) { return pk_report_top(argc == 2 ? argv[1] : PK_CONTROL_USUAL); }
 
 static int stats(int argc, char **argv) {
-    const char *format = "json", *control = CONTROL_USUAL;
+    const char *format = "json", *control = PK_CONTROL_USUAL;
 
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--json") || !strcmp(argv[i], "--prometheus")) format = argv[i] + 2;

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "base/base_command.h"
 #include "base/base_report.h"
 
 enum { SLOW = 1 /* seconds */, WORD = 16, ANSWER_MAX = 1 << 20, ROWS = 24 };
@@ -152,8 +153,6 @@ static void report_figures(const struct pk_common *common, const struct pk_seen 
 
 static const char *role_of(const struct pk_common *common) { return common->role == PK_PARENT ? "parent" : "child"; }
 
-static void to_stream(void *to, const char *text, size_t bytes) { fwrite(text, 1, bytes, to); }
-
 static void write_json(struct base_sink out, const struct pk_common *common, pk_lane_t *const *lane) {
     struct base_json j = base_json_into(out);
     struct base_figure all[COUNTED + REST];
@@ -219,8 +218,8 @@ void pk_report_answer(int listener, const struct pk_common *common, pk_lane_t *c
     ssize_t got = recv(s, word, sizeof word - 1, 0);
     word[got > 0 ? got : 0] = 0;
     if (got > 0 && (out = open_memstream(&answer, &n))) {
-        if (!strcmp(word, "prometheus\n")) write_prometheus((struct base_sink){ to_stream, out }, common, lane);
-        else write_json((struct base_sink){ to_stream, out }, common, lane);
+        if (!strcmp(word, "prometheus\n")) write_prometheus(base_to_file(out), common, lane);
+        else write_json(base_to_file(out), common, lane);
         fclose(out);
         report_send_all(s, answer, n);
     }

@@ -23,8 +23,8 @@
 
 Fqrs::Config Fqrs::TheConfig;
 
-/// as long as Squid by default tries to forward a request
-static const uint32_t NormalWaitSeconds = 240;
+/// a wait as long as Squid by default tries to forward a request; a request goes before anybody knows what it brings
+static const struct policy_engine_host AtSquid = { 240, false };
 /// Without a bound of its own a class may owe what the link carries in this time: see sched_rfq.c.
 static const uint64_t NormalDebtSeconds = 6;
 
@@ -202,7 +202,7 @@ Fqrs::Config::parseClass()
         Refuse(ToSBuf("fqrs_class: \"", name.c_str(), "\" is not a name; use 1 to ", RS_NAME_MAX - 1,
                       " letters, digits, '-', '_', '.'"));
     memcpy(c.settings.name, name.c_str(), name.size());
-    c.waitSeconds = NormalWaitSeconds;
+    c.waitSeconds = AtSquid.usual_wait_s;
 
     ForEachOption("weight, queue and wait", [&c](const char *key, const char *value) {
         if (strcmp(key, "weight") == 0)
@@ -256,7 +256,7 @@ Fqrs::Config::parsePolicy()
     policyFirst = classes.size();
     for (uint32_t i = 0; i < policy_class_count(p); ++i) {
         struct policy_engine_class from;
-        policy_engine_class(policy_class_at(p, i), NormalWaitSeconds, &from);
+        policy_engine_class(policy_class_at(p, i), &AtSquid, &from);
         ClassConfig c(from);
         c.fromPolicy = true;
         add(c);
@@ -370,7 +370,7 @@ Fqrs::Config::finalize()
         for (const auto &k: classes)
             lightest = std::min(lightest, k.settings.weight);
         struct policy_engine_class rest;
-        policy_engine_other(lightest, NormalWaitSeconds, &rest);
+        policy_engine_other(lightest, &AtSquid, &rest);
         defaultClass = classes.size();
         append(ClassConfig(rest));
     }

@@ -30,16 +30,16 @@ public:
         if (!scheduler.engine())
             return;
         rs_stats(scheduler.engine(), &all);
+        for (const auto &w: Whys)
+            refused[w.why] = scheduler.refusals()[w.refusal];
         struct rs_figures_class c = {};
         for (uint32_t i = 0; i < all.classes; ++i) {
             // a class that is gone and empty is of no interest
             if (!rs_class_stats(scheduler.engine(), i, &c.s) ||
                 (c.s.retired && !c.s.queued && !c.s.outstanding && !c.s.parked))
                 continue;
-            for (const auto &w: Whys) {
+            for (const auto &w: Whys)
                 c.refused[w.why] = scheduler.refusalsOf(i)[w.refusal];
-                refused[w.why] += c.refused[w.why];
-            }
             c.wait_s = scheduler.waitOf(i);
             c.descriptors = scheduler.seats().takenBy(i);
             classes.push_back(c);
@@ -66,9 +66,9 @@ public:
         f.all = all;
         f.classes = classes.data();
         f.nclasses = classes.size();
-        // also of those that are gone
         std::copy(std::begin(refused), std::end(refused), f.refused);
-        f.refused[RS_WHY_TOO_LONG] = Scheduler::Instance().refusedLate();
+        for (const auto &w: Whys)
+            f.whys_by_class |= 1u << w.why;
         f.own = own.data();
         f.nown = own.size();
         f.own_prefix = "fairgate_fqrs_";
@@ -130,7 +130,7 @@ ReportText(StoreEntry *e)
         storeAppendPrintf(e, " (%u responses)", l.all.window);
     storeAppendPrintf(e, "\tLink: %.3f Mbit/s\n", double(l.all.settings.rate) * 8e-6);
     storeAppendPrintf(e, "Requests waiting: %u\tOutstanding: %u\tStalled: %u\tWaited too long: %" PRIu64 "\n",
-                      l.all.queued, l.all.outstanding, l.all.parked, scheduler.refusedLate());
+                      l.all.queued, l.all.outstanding, l.all.parked, l.refused[RS_WHY_TOO_LONG]);
     storeAppendPrintf(e,
                       "Refused: class full %" PRIu64 "\tshare full %" PRIu64 "\tqueue full %" PRIu64
                       "\tno descriptor %" PRIu64 "\tDescriptors: %u of %u\n",
@@ -149,7 +149,8 @@ ReportText(StoreEntry *e)
                           "%-31s %7u %6.1f%% %6.1f%% %7u %7u %7u %9" PRIu64 " %9" PRIu64 " %9" PRIu64
                           " %10.1f %8.0fms %8.0fms%s\n",
                           k.settings.name, k.settings.weight, 100.0 * l.due(c), 100.0 * l.share(c), k.queued,
-                          k.outstanding, k.parked, n.done, n.aborted, rs_figures_refused(&c), double(k.mean) / 1000.0,
+                          k.outstanding, k.parked, n.done, n.aborted, rs_figures_refused(c.refused),
+                          double(k.mean) / 1000.0,
                           rs_figures_mean_ms(n.wait_us, n.released),
                           rs_figures_mean_ms(n.service_us, n.done + n.aborted), k.retired ? "  (retired)" : "");
     }
@@ -158,6 +159,10 @@ ReportText(StoreEntry *e)
 static void
 ReportJson(StoreEntry *e)
 {
+    if (!Scheduler::Instance().engine()) {
+        rs_figures_none_json(Into(e), RS_AT_SQUID, "off", "fqrs is off: nothing is scheduled.");
+        return;
+    }
     const Look l;
     const auto own = Own();
     const auto f = l.figures(own);

@@ -103,7 +103,7 @@ Fqrs::Scheduler::configure(const Config &config)
         auto &owner = owners[numbers[i]];
         if (owner != names[i]) { // another one begins anew, as it does with the engine
             owner = names[i];
-            refusals[numbers[i]].fill(0);
+            refusalsByClass[numbers[i]].fill(0);
         }
         shares.push_back({numbers[i], classes[i].weight});
     }
@@ -139,7 +139,7 @@ Fqrs::Scheduler::create(const Config &config)
     rows.assign(TicketsMax, Row{nullptr, RS_NO_TICKET, 0, 0, 0, 0, Nil, Nil, false});
     queues.assign(ClassesMax, List{Nil, Nil});
     waits.assign(ClassesMax, 0);
-    refusals.assign(ClassesMax, Refusals{});
+    refusalsByClass.assign(ClassesMax, Refusals{});
     owners.resize(ClassesMax);
 }
 
@@ -414,9 +414,8 @@ Fqrs::Scheduler::refuseOverdue(const rs_time_t now)
 void
 Fqrs::Scheduler::countRefusal(const uint32_t classNumber, const Refusal why)
 {
-    ++refusals[classNumber][why];
-    if (why == WAIT_OVER)
-        ++overdue;
+    ++refusalsByClass[classNumber][why];
+    ++refusals_[why];
 }
 
 /// As long as the first of its queue has waited is about what the next one will.

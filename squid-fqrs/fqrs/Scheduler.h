@@ -74,8 +74,8 @@ public:
     const Link &link() const { return link_; }
     const Seats &seats() const { return seats_; }
     typedef std::array<uint64_t, REFUSALS> Refusals;
-    const Refusals &refusalsOf(uint32_t classNumber) const { return refusals[classNumber]; }
-    uint64_t refusedLate() const { return overdue; }
+    const Refusals &refusals() const { return refusals_; } ///< of all classes that there ever were
+    const Refusals &refusalsOf(uint32_t classNumber) const { return refusalsByClass[classNumber]; }
     uint32_t waitOf(uint32_t classNumber) const { return waits[classNumber]; } ///< seconds
 
 private:
@@ -115,7 +115,6 @@ private:
     unsigned generation_ = 0;
     uint32_t waiting = 0; ///< tickets in queues
     uint32_t released = 0;
-    uint64_t overdue = 0; ///< refused because they waited too long
     rs_time_t nextTick = RS_NEVER; ///< while anything waits or is outstanding
     bool wasLate = false; ///< the last tick, and so nothing was parked
     std::vector<Row> rows; ///< by the ticket's index
@@ -125,7 +124,8 @@ private:
     List active; ///< released and not parked, the one of which bytes came longest ago first
     std::vector<uint32_t> numbers; ///< by position in the configuration
     std::vector<SBuf> names; ///< likewise
-    std::vector<Refusals> refusals; ///< by class number
+    std::vector<Refusals> refusalsByClass; ///< by class number
+    Refusals refusals_ = {};
     std::vector<SBuf> owners; ///< by class number: name of the class that had it last
     std::unordered_map<const StoreEntry *, Ticket *> fetches; ///< what waits and may be joined
     Seats seats_;

@@ -395,6 +395,7 @@ int main(int argc, char **argv) {
            " refused, %" PRIu64 " parked\n  %" PRIu64 " rebuilds, %" PRIu64 " configurations, %" PRIu64
            " moves in memory, %" PRIu64 " whole checks\n",
            s.lives, engines, took, (double)s.lives / took, s.counts.done, s.counts.aborted, s.counts.cancelled,
-           s.counts.reclaimed, rs_refused(&s.counts), s.counts.parked, s.rebuilds, s.configured, s.moved, s.checks);
+           s.counts.reclaimed, s.counts.refused_class + s.counts.refused_share + s.counts.refused_total,
+           s.counts.parked, s.rebuilds, s.configured, s.moved, s.checks);
     return 0;
 }

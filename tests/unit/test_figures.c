@@ -55,6 +55,7 @@ START_TEST(json_holds_whatever_it_is_given) {
     base_json_number(&j, NULL, -123456789012.0);
     base_json_number(&j, NULL, NAN);
     base_json_number(&j, NULL, INFINITY);
+    base_json_number(&j, NULL, 1234567890123456.0);
     base_json_array(&j, NULL);
     base_json_end_array(&j);
     base_json_truth(&j, NULL, true);
@@ -69,12 +70,41 @@ START_TEST(json_holds_whatever_it_is_given) {
     ck_assert_str_eq(json_string_value(json_object_get(read, all)), all);
     ck_assert_str_eq(json_string_value(json_object_get(read, "long")), longer);
     ck_assert(json_is_null(json_object_get(read, "none")));
-    ck_assert_uint_eq(json_array_size(list), 7);
+    ck_assert_uint_eq(json_array_size(list), 8);
     ck_assert_int_eq(json_integer_value(json_array_get(list, 0)), INT64_MAX);
     ck_assert_double_eq(json_real_value(json_array_get(list, 1)), 0.5);
     ck_assert_int_eq(json_integer_value(json_array_get(list, 2)), -123456789012);
     ck_assert(json_is_null(json_array_get(list, 3)) && json_is_null(json_array_get(list, 4)));
+    ck_assert_int_eq(json_integer_value(json_array_get(list, 5)), 1234567890123456);
     ck_assert(json_is_false(json_object_get(read, "last")));
+    json_decref(read);
+}
+END_TEST
+
+START_TEST(json_is_utf_8_whatever_it_is_given) {
+    static const struct {
+        const char *text, *read;
+    } all[] = {
+        { "\xc3\xa4 \xe2\x82\xac \xf0\x9f\x90\xb1", "\xc3\xa4 \xe2\x82\xac \xf0\x9f\x90\xb1" },
+        { "\xff", "\xef\xbf\xbd" },
+        { "a\xe4z", "a\xef\xbf\xbdz" },
+        { "\xc3", "\xef\xbf\xbd" },
+        { "\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd" },
+        { "\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd" }, /* overlong */
+        { "\xe0\x80\xaf", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" },
+        { "\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" }, /* a surrogate */
+        { "\xf0\x80\x80\xaf", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" },
+        { "\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" }, /* beyond U+10FFFF */
+    };
+    struct base_json j = base_json_into(sink());
+
+    base_json_array(&j, NULL);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) base_json_text(&j, NULL, all[i].text);
+    base_json_end_array(&j);
+    base_json_done(&j);
+    json_t *read = read_json();
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        ck_assert_str_eq(json_string_value(json_array_get(read, i)), all[i].read);
     json_decref(read);
 }
 END_TEST
@@ -116,6 +146,7 @@ static struct rs_figures look_at(struct world *w, enum rs_at at) {
 
     rs_stats(w->e, &f.all);
     for (uint32_t i = 0; i < 2; i++) {
+        f.whys_by_class = at == RS_AT_SQUID ? UINT32_MAX : 1u << RS_WHY_CLASS_FULL;
         classes[i] = (struct rs_figures_class){ .wait_s = 30 + i, .descriptors = at == RS_AT_SQUID ? i : NAN };
         rs_class_stats(w->e, i, &classes[i].s);
         for (int why = 0; why < RS_WHYS; why++) f.refused[why] += classes[i].refused[why] = 10 * i + (uint64_t)why;
@@ -166,6 +197,9 @@ START_TEST(a_look_as_json) {
         ck_assert_double_eq(number(two, "wait_limit_s"), 31);
         ck_assert_double_eq(number(two, "refused"), 10 + 11 + 12 + 13 + 14);
         ck_assert_double_eq(number(json_object_get(two, "refused_by"), "class-full"), 10);
+        /* What a host does not know of each class is not 0. */
+        ck_assert_uint_eq(json_object_size(json_object_get(two, "refused_by")), at == RS_AT_SQUID ? RS_WHYS : 1);
+        ck_assert_uint_eq(json_object_size(json_object_get(read, "refused_by")), RS_WHYS);
         /* What the version before said. */
         ck_assert_int_eq(json_object_get(one, "slot_ms_mean") != NULL, at == RS_AT_SQUID);
         ck_assert_int_eq(json_object_get(read, "order") != NULL, at == RS_AT_SQUID);
@@ -216,7 +250,9 @@ START_TEST(a_look_for_prometheus) {
         rs_figures_prometheus(sink(), &f);
         ck_assert(strstr(text.at, "fairgate_state{state=\"on\"} 1\n"));
         ck_assert(strstr(text.at, "fairgate_class_weight{class=\"c0\"} 3\n"));
-        ck_assert(strstr(text.at, "fairgate_class_refused_total{class=\"c1\",reason=\"too-long\"} 15\n"));
+        ck_assert(strstr(text.at, "fairgate_class_refused_total{class=\"c1\",reason=\"class-full\"} 10\n"));
+        ck_assert_int_eq(strstr(text.at, "fairgate_class_refused_total{class=\"c1\",reason=\"too-long\"} 15\n") != NULL,
+                         at == RS_AT_SQUID);
         ck_assert(strstr(text.at, "fairgate_refused_total{reason=\"class-full\"} 10\n"));
         ck_assert(strstr(text.at, "fairgate_class_service_seconds_total{class=\"c0\"} 0.5\n"));
         ck_assert(strstr(text.at, "fairgate_own_held 3\n") && strstr(text.at, "old_held 3\n"));
@@ -294,7 +330,7 @@ START_TEST(each_figure_of_the_engine_under_its_name) {
 END_TEST
 
 START_TEST(nothing_is_scheduled) {
-    rs_figures_none_json(sink(), "off", "QosEngine is \"off\"");
+    rs_figures_none_json(sink(), RS_AT_HTTPD, "off", "QosEngine is \"off\"");
     json_t *read = read_json();
     ck_assert_str_eq(json_string_value(json_object_get(read, "why")), "QosEngine is \"off\"");
     ck_assert_str_eq(json_string_value(json_object_get(read, "state")), "off");
@@ -310,6 +346,7 @@ int main(void) {
     TCase *c = tcase_create("figures");
     suite_add_tcase(s, c);
     tcase_add_test(c, json_holds_whatever_it_is_given);
+    tcase_add_test(c, json_is_utf_8_whatever_it_is_given);
     tcase_add_test(c, as_deep_as_it_goes);
     tcase_add_test(c, prometheus_holds_whatever_it_is_given);
     tcase_add_test(c, a_look_as_json);

@@ -7,7 +7,8 @@
 
 #include "test_policy.h"
 
-#define EXAMPLE TOP_SRCDIR "/etc/policy-example.xml"
+#define EXAMPLE    TOP_SRCDIR "/etc/policy-example.xml"
+#define NO_DEFAULT TOP_SRCDIR "/tests/fuzz/corpus/policy/no-default.xml"
 
 static const struct {
     const char *arguments;
@@ -37,12 +38,12 @@ static const struct {
     { "explain " EXAMPLE " --url https://user@archive.example.org/ --host-name www.example.org", 0, "by default",
       NULL },
     { "explain " EXAMPLE " --src 2001:db8:17::9 --dst-port 8443 --json", 0,
-      "\"answer\": {\"class\": {\"position\": 0, \"id\": 1, \"name\": \"people\", \"quantum\": 600}, "
-      "\"rule\": {\"number\": 2, \"line\": 16, \"text\": \"line 16: src_ip_addr \\\"2001:db8:17::/48\\\"\"}, "
-      "\"default\": false}, "
-      "\"later\": [], \"url\": null}",
+      "\"answer\":{\"class\":{\"position\":0,\"id\":1,\"name\":\"people\",\"quantum\":600},"
+      "\"rule\":{\"number\":2,\"line\":16,\"text\":\"line 16: src_ip_addr \\\"2001:db8:17::/48\\\"\"},"
+      "\"default\":false},"
+      "\"later\":[],\"url\":null}",
       NULL },
-    { "explain " EXAMPLE " --json", 0, "\"rule\": null, \"default\": true}, \"later\": [], \"url\": null}", NULL },
+    { "explain " EXAMPLE " --json", 0, "\"rule\":null,\"default\":true},\"later\":[],\"url\":null}", NULL },
     { "explain " EXAMPLE " --url https://WWW.example.org/x/..//%63heckout/?a", 0,
       "class 1 \"people\" by line 19: url prefix "
       "\"https://www.example.org/checkout/\"\nno later class matches\nrules see the URL as "
@@ -50,12 +51,16 @@ static const struct {
       NULL },
     { "explain " EXAMPLE " --url https://example.org/?x=https://www.example.org/checkout/", 0, "by default",
       "rules see" },
-    { "explain " EXAMPLE " --url https://example.org/a%2fb.iso --json", 0,
-      "\"url\": \"https://example.org/a%2Fb.iso\"}", NULL },
+    { "explain " EXAMPLE " --url https://example.org/a%2fb.iso --json", 0, "\"url\":\"https://example.org/a%2Fb.iso\"}",
+      NULL },
     { "explain " EXAMPLE
       " --src-port 80 --dst 192.0.2.80 --src-name a.search1.example.net --ssl-id 0000000011 --protocol http/1.0",
       0, "class 1 \"people\" by line 21: dst_ip_addr \"192.0.2.80\"\nlater class 2 \"search\" by line 29: src_dn regex",
       NULL },
+    { "explain " NO_DEFAULT, 0, "class \"other\", which the server adds: no rule matches, and there is no default",
+      "later" },
+    { "explain " NO_DEFAULT " --json", 0,
+      "\"answer\":{\"class\":{\"name\":\"other\"},\"rule\":null,\"default\":true},\"later\":[]", NULL },
     { "explain " EXAMPLE " --src 300.1.1.1", 2, "--src 300.1.1.1: no IP address", NULL },
     { "explain " EXAMPLE " --src-port 0", 2, "--src-port 0: must be a number from 1 to 65535", NULL },
     { "explain " EXAMPLE " --src-port", 2, "--src-port: needs a value: N", NULL },

@@ -7,6 +7,8 @@
 #include "policy/policy_engine.h"
 #include "run_suite.h"
 
+static const struct policy_engine_host knowing = { 30, true }, unknowing = { 240, false };
+
 static policy_t *parse(const char *classes) {
     char xml[1024], *error = NULL;
     snprintf(xml, sizeof xml, "<classification>%s</classification>", classes);
@@ -20,7 +22,7 @@ START_TEST(a_class_of_a_policy) {
                         "<class id=\"2\" name=\"bots\" quantum=\"7\" queue=\"20\" wait=\"86400\" order=\"shortest\"/>");
     struct policy_engine_class c;
 
-    policy_engine_class(policy_class_at(p, 0), 30, &c);
+    policy_engine_class(policy_class_at(p, 0), &knowing, &c);
     ck_assert_str_eq(c.settings.name, "people");
     ck_assert_uint_eq(c.settings.weight, 600);
     ck_assert_uint_eq(c.settings.queue_max, 0);
@@ -28,7 +30,7 @@ START_TEST(a_class_of_a_policy) {
     ck_assert_uint_eq(c.settings.wait_bound_ms, 0);
     ck_assert_uint_eq(c.settings.level, 0);
     ck_assert_uint_eq(c.wait_s, 30);
-    policy_engine_class(policy_class_at(p, 1), 30, &c);
+    policy_engine_class(policy_class_at(p, 1), &knowing, &c);
     ck_assert_str_eq(c.settings.name, "bots");
     ck_assert_uint_eq(c.settings.weight, 7);
     ck_assert_uint_eq(c.settings.queue_max, 20);
@@ -36,6 +38,19 @@ START_TEST(a_class_of_a_policy) {
     ck_assert_uint_eq(c.settings.wait_bound_ms, 43200000);
     ck_assert_uint_eq(c.wait_s, 86400);
     ck_assert_uint_eq(policy_engine_default(p), POLICY_NONE);
+    policy_free(&p);
+}
+END_TEST
+
+/* Its mean goes down while answers come: who is expected to bring that would be overtaken by all who come later. */
+START_TEST(where_no_size_is_known_shortest_is_the_order_of_arrival) {
+    policy_t *p = parse("<class id=\"1\" name=\"a\" quantum=\"1\" wait=\"60\" order=\"shortest\"/>");
+    struct policy_engine_class c;
+
+    policy_engine_class(policy_class_at(p, 0), &unknowing, &c);
+    ck_assert_int_eq(c.settings.order, RS_ORDER_FIFO);
+    ck_assert_uint_eq(c.settings.wait_bound_ms, 0);
+    ck_assert_uint_eq(c.wait_s, 60);
     policy_free(&p);
 }
 END_TEST
@@ -58,11 +73,11 @@ START_TEST(who_takes_the_rest) {
         ck_assert_uint_eq(policy_engine_default(p), all[i].position);
         policy_free(&p);
     }
-    policy_engine_other(7, 240, &c);
+    policy_engine_other(7, &unknowing, &c);
     ck_assert_str_eq(c.settings.name, "other");
     ck_assert_uint_eq(c.settings.weight, 7);
     ck_assert_uint_eq(c.wait_s, 240);
-    policy_engine_other(0, 240, &c);
+    policy_engine_other(0, &unknowing, &c);
     ck_assert_uint_eq(c.settings.weight, 1);
 }
 END_TEST
@@ -72,6 +87,7 @@ int main(void) {
     TCase *c = tcase_create("mapping");
     suite_add_tcase(s, c);
     tcase_add_test(c, a_class_of_a_policy);
+    tcase_add_test(c, where_no_size_is_known_shortest_is_the_order_of_arrival);
     tcase_add_test(c, who_takes_the_rest);
     return run_suite(s);
 }

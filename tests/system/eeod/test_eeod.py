@@ -330,8 +330,8 @@ def test_counters_outlive_a_graceful_restart(site):
 
 REFUSED = {
     "EeodEngine maybe": "EeodEngine must be On or Off",
-    "EeodMinBlock -1": "must be a number of bytes from 0 to 65536",
-    "EeodMinBlock 12k": "must be a number of bytes from 0 to 65536",
+    "EeodMinBlock -1": "must be a number from 0 to 65536",
+    "EeodMinBlock 12k": "must be a number from 0 to 65536",
     "EeodTypes html": "must be a content type such as text/html",
     "EeodTypes text/html;charset=utf-8": "must be a content type such as text/html",
     "EeodMarks <!-- <!--": "one of the two marks contains the other",
