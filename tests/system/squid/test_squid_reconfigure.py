@@ -102,6 +102,21 @@ def test_a_class_is_removed(new_proxy):
         assert "gold" not in p.settled()["by_class"]
 
 
+def test_refusals_of_a_class_that_is_gone_still_count(new_proxy):
+    """A sum that went back would be read as refusals that nobody met."""
+    with new_proxy(scheduled(1, tiny="weight=1 queue=1", **TWO)) as p:
+        with p.taken():
+            first = p.send("/size/10", cls="tiny")
+            p.until_queued(1)
+            assert p.ask("/size/10", cls="tiny").status == 503
+        assert first.receive().status == 200
+        p.settled()
+        p.again(scheduled(1, **TWO))
+        s = p.status()
+        assert "tiny" not in s["by_class"]
+        assert s["refused_by"]["class-full"] == s["refused"] == 1
+
+
 def test_a_removed_class_comes_back(new_proxy):
     """While it is still being served: with its queue, its outstanding response and its counters."""
     with new_proxy(scheduled(1, **TWO)) as p, full(p, gold=3, silver=1) as (taken, waiting):
