@@ -31,16 +31,28 @@ static void put_bytes(struct line *l, const char *text, size_t n) {
 
 static void report_put(struct line *l, const char *text) { put_bytes(l, text, strlen(text)); }
 
-/* `special` as `spelled` has it, a backslash before it, and all else as it is. */
-static void put_escaped(struct line *l, const char *text, const char *special, const char *spelled) {
-    for (;;) {
-        size_t plain = strcspn(text, special);
+/* Bytes of the character that begins here; 0: no UTF-8 (RFC 3629: neither overlong nor a surrogate). */
+static size_t utf8_length(const unsigned char *s) {
+    size_t n = *s < 0x80 ? 1 : *s < 0xc2 ? 0 : *s < 0xe0 ? 2 : *s < 0xf0 ? 3 : *s < 0xf5 ? 4 : 0;
 
-        put_bytes(l, text, plain);
-        if (!text[plain]) return;
-        const char two[2] = { '\\', spelled[strchr(special, text[plain]) - special] };
-        put_bytes(l, two, sizeof two);
-        text += plain + 1;
+    for (size_t i = 1; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80) return 0;
+    if ((*s == 0xe0 && s[1] < 0xa0) || (*s == 0xed && s[1] > 0x9f) || (*s == 0xf0 && s[1] < 0x90) ||
+        (*s == 0xf4 && s[1] > 0x8f))
+        return 0;
+    return n;
+}
+
+/* `special` as `spelled` has it, a backslash before it; what is no UTF-8 as U+FFFD; all else as it is. */
+static void put_escaped(struct line *l, const char *text, const char *special, const char *spelled) {
+    while (*text) {
+        const char *at = strchr(special, *text);
+        size_t n = utf8_length((const unsigned char *)text);
+
+        if (at) put_bytes(l, (const char[]){ '\\', spelled[at - special] }, 2);
+        else if (n) put_bytes(l, text, n);
+        else report_put(l, "\xef\xbf\xbd");
+        text += n ? n : 1;
     }
 }
 
@@ -53,18 +65,6 @@ static void put_number(struct line *l, double n) {
 }
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
-
-/* Bytes of the character that begins here; 0: no UTF-8 (RFC 3629: neither overlong nor a surrogate). */
-static size_t utf8_length(const unsigned char *s) {
-    size_t n = *s < 0x80 ? 1 : *s < 0xc2 ? 0 : *s < 0xe0 ? 2 : *s < 0xf0 ? 3 : *s < 0xf5 ? 4 : 0;
-
-    for (size_t i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80) return 0;
-    if ((*s == 0xe0 && s[1] < 0xa0) || (*s == 0xed && s[1] > 0x9f) || (*s == 0xf0 && s[1] < 0x90) ||
-        (*s == 0xf4 && s[1] > 0x8f))
-        return 0;
-    return n;
-}
 
 static void put_json_text(struct line *l, const char *text) {
     char code[8];

@@ -5,6 +5,8 @@
  *
  * A sink takes bytes and can't fail: a host that cannot go on keeps that to itself.  Nothing allocates.
  *
+ * Texts become UTF-8: a byte that is none is written as U+FFFD.
+ *
  * NAMES.  A Prometheus name is prefix and name put together; units stand in it, and `_total` behind a counter's.
  */
 #ifndef FAIRGATE_BASE_REPORT_H
@@ -41,7 +43,7 @@ void base_json_object(struct base_json *j, const char *key);
 void base_json_array(struct base_json *j, const char *key);
 void base_json_end_object(struct base_json *j);
 void base_json_end_array(struct base_json *j);
-/* NULL: null; a byte that is no UTF-8 becomes U+FFFD */
+/* NULL: null */
 void base_json_text(struct base_json *j, const char *key, const char *text);
 void base_json_whole(struct base_json *j, const char *key, uint64_t n);
 void base_json_number(struct base_json *j, const char *key, double n);          /* null if it is not finite */

@@ -12,6 +12,8 @@
 
 #define BLANKS " \t"
 
+enum { FILE_MAX = 1 << 20 };
+
 struct reading {
     const struct base_settings *t;
     void *to;
@@ -192,20 +194,26 @@ static int settings_take_line(struct reading *r, char *line) {
 }
 
 static int read_lines(struct reading *r, FILE *f, uint64_t *number) {
-    char *line = NULL;
-    size_t room = 0;
-    ssize_t n;
+    char *line = malloc(FILE_MAX + 1), *next, *end;
+    size_t n = line ? fread(line, 1, FILE_MAX + 1, f) : 0;
+    char *const text = line;
     int rv = 0;
 
-    while (!rv && (n = getline(&line, &room, f)) >= 0) {
+    if (!line) rv = -1;
+    else if (ferror(f)) rv = base_fail(r->error, "%s", strerror(errno));
+    else if (n > FILE_MAX) rv = base_fail(r->error, "larger than %d bytes", FILE_MAX);
+    for (end = line + n; !rv && line < end; line = next) {
+        size_t length = (size_t)((next = memchr(line, '\n', (size_t)(end - line))) ? next - line : end - line);
+
         ++*number;
-        rv = strlen(line) == (size_t)n ? settings_take_line(r, line)
-                                       : base_fail(r->error, "a NUL byte; save the file as text in UTF-8");
+        line[length] = 0;
+        next = line + length + 1;
+        rv = strlen(line) == length ? settings_take_line(r, line)
+                                    : base_fail(r->error, "a NUL byte; save the file as text in UTF-8");
     }
-    free(line);
+    free(text);
     if (rv) return rv;
     *number = 0;
-    if (ferror(f)) return base_fail(r->error, "%s", strerror(errno));
     for (const struct base_setting *s = r->t->row; s < r->t->row + r->t->n; s++)
         if (!s->usual && s->kind != BASE_SWITCH && !(r->given >> (s - r->t->row) & 1))
             return base_fail(r->error, "%s is missing: %s %s: %s", s->word, s->word, s->what, s->sentence);

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include <apr_lib.h>
 #include <apr_strings.h>
 #include <http_config.h>
 #include <http_protocol.h>
@@ -28,6 +29,12 @@ static void take_own(struct look *l, const struct base_figure *all, size_t n, ap
     l->figures.own = apr_pmemdup(p, all, n * sizeof *all);
     l->figures.nown = n;
     l->figures.own_prefix = "fairgate_qos_";
+}
+
+/* Other children can write there, and pages are read by browsers: only what policy.h lets into a name. */
+static void clean_name(char *name) {
+    for (; *name; name++)
+        if (!apr_isalnum(*name) && !strchr("-_.", *name)) *name = '?';
 }
 
 static double atomic_of(_Atomic uint64_t *n) { return (double)atomic_load(n); }
@@ -61,6 +68,7 @@ static struct look *status_take(request_rec *r) {
         shm_lock(v);
         rs_class_stats(v->engine, i, &c->s);
         shm_unlock(v);
+        clean_name(c->s.settings.name);
         c->descriptors = c->wait_s = NAN;
         c->refused[RS_WHY_CLASS_FULL] = c->s.counts.refused_class;
         c->refused[RS_WHY_SHARE_FULL] = c->s.counts.refused_share;

@@ -10,6 +10,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/un.h>
 
 static const struct base_setting rows[] = {
 #define SETTING(...) BASE_ROW(struct pk_config, __VA_ARGS__),
@@ -127,6 +128,8 @@ static int config_complete(struct pk_config *c, char **error) {
     if (c->here.ss_family != c->there.ss_family)
         return base_fail(error, "local and peer: one is of IPv4, the other of IPv6");
     if ((why = eeod_marks_set(&c->mark, c->marks.first, c->marks.second))) return base_fail(error, "marks: %s", why);
+    if (strlen(c->control) >= sizeof((struct sockaddr_un *)0)->sun_path)
+        return base_fail(error, "control %s: too long for a socket", c->control);
     if (strlen(c->device) > 15 || strpbrk(c->device, "/ %"))
         return base_fail(error, "device %s: must be 1 to 15 characters without / and %%", c->device);
     return 0;

@@ -54,10 +54,14 @@ int pk_secret_read(struct pk_secret *s, const char *path, char **error) {
     char text[DIGITS + 2];
     struct stat st;
     ssize_t n;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO would be waited for */
 
     if (fd < 0) return secret_fail(error, path, strerror(errno));
-    if (fstat(fd, &st) || (st.st_mode & 077)) {
+    if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+        close(fd);
+        return secret_fail(error, path, "is no regular file");
+    }
+    if (st.st_mode & 077) {
         close(fd);
         return secret_fail(error, path, "others may read it; chmod 600 it");
     }

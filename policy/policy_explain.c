@@ -72,7 +72,8 @@ static int read_header(const char *value, struct policy_request *r) {
     if (n == 10 && strncasecmp(value, "User-Agent", n) == 0) r->user_agent = text_of(content);
     else if (n == 6 && strncasecmp(value, "Cookie", n) == 0) r->cookie = text_of(content);
     else if (n == 4 && strncasecmp(value, "Host", n) == 0)
-        r->dst_dn = (struct policy_text){ content, strcspn(content, ":") };
+        r->dst_dn =
+            (struct policy_text){ content, *content == '[' ? strcspn(content, "]") + 1 : strcspn(content, ":") };
     return 0;
 }
 

@@ -91,7 +91,10 @@ static int walk_from(const struct settings *s, int words, char **word) {
         if ((wrong = scope_add(&scope, word[i], &start[i]))) return base_misused("%s: %s", word[i], wrong);
     if (s->backend && (!has_port(s->backend) || scope_give(&scope, s->backend)))
         return base_misused("%s: --backend needs an address and a port, as 127.0.0.1:8080 or [::1]:8080", s->backend);
-    if (!s->table) return base_misused("crawl needs --table FILE");
+    if (!s->table || !*s->table) return base_misused("crawl needs --table FILE");
+    for (const char *c = s->contact; c && *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            return base_misused("--contact: has control characters; write a URL or an address");
     if ((wrong = become(s->user))) return base_misused("crawl: %s", wrong);
     report = report_new(s->log, s->quiet);
     if (!report)

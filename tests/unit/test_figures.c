@@ -126,6 +126,9 @@ START_TEST(prometheus_holds_whatever_it_is_given) {
                            2.5);
     ck_assert_str_eq(text.at, "p_n{a=\"x\\\"y\\\\z\\n\",b=\"\"} 2.5\n");
     ck_assert_uint_eq(text.calls, 1);
+    base_prometheus_sample(sink(), "p_", "n", (struct base_label){ "a", "\xc3\xa4\xff" },
+                           (struct base_label){ NULL, NULL }, 1e15);
+    ck_assert_str_eq(text.at, "p_n{a=\"\xc3\xa4\xef\xbf\xbd\"} 1000000000000000\n");
     base_prometheus_sample(sink(), "p_", "n", (struct base_label){ NULL, NULL }, (struct base_label){ NULL, NULL },
                            NAN);
     ck_assert_str_eq(text.at, "p_n NaN\n");

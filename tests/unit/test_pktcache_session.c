@@ -367,6 +367,12 @@ START_TEST(test_secret) {
     ck_assert_ptr_nonnull(strstr(error, "64 hexadecimal digits"));
     free(error);
     unlink(path);
+    /* Who would write to it may never come. */
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    ck_assert_int_eq(pk_secret_read(&a, path, &error), -1);
+    ck_assert_ptr_nonnull(strstr(error, "no regular file"));
+    free(error);
+    unlink(path);
     rmdir(directory);
     pk_secret_derive(&ours, "a", NULL, 0, x, sizeof x);
     pk_secret_derive(&ours, "b", NULL, 0, y, sizeof y);
