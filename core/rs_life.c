@@ -183,9 +183,9 @@ bool rs_cancel(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     rs_enter(e);
     rs_clamp_now(e, now);
     struct rs_ticket_row *r = rs_live_row(e, t);
-    if (!r || rs_row_state(r) != RS_QUEUED) return 0;
+    if (!r || rs_row_state(r) != RS_QUEUED) return false;
     cancel(e, r, rs_ticket_index(t));
-    return 1;
+    return true;
 }
 
 /* ---- released ---------------------------------------------------------------------------------------------------- */
@@ -300,7 +300,7 @@ bool rs_header(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length) {
     rs_enter(e);
     rs_clamp_now(e, now);
     struct rs_ticket_row *r = rs_live_row(e, t);
-    if (!r || rs_row_state(r) == RS_QUEUED) return 0;
+    if (!r || rs_row_state(r) == RS_QUEUED) return false;
     struct rs_outlet *o = rs_outlet(e, r->outlet);
     uint64_t was = r->estimate, is = at_most_max(length), expected = rs_row_expected(e, r);
     if (is < r->received) is = r->received;
@@ -317,11 +317,11 @@ bool rs_header(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length) {
         r->covered = is;
         if (r->charged > is) refund(e, o, r, is);
     }
-    return 1;
+    return true;
 }
 
 /* More than the account has heard of, perhaps more than it was thought to have: then what is expected grows with it. */
-static RARELY int life_goes_on(rs_engine_t *e, struct rs_ticket_row *r, struct rs_class_row *row) {
+static RARELY bool life_goes_on(rs_engine_t *e, struct rs_ticket_row *r, struct rs_class_row *row) {
     if (r->received > r->estimate) {
         if (rs_row_state(r) == RS_RELEASED) row->promised += r->received - r->estimate;
         r->estimate = r->received;
@@ -329,14 +329,14 @@ static RARELY int life_goes_on(rs_engine_t *e, struct rs_ticket_row *r, struct r
     r->charged += owe(e, rs_row_flow(e, r), at_most_max(r->received - r->covered));
     /* without accounts nobody need hear of the rest */
     r->covered = rs_sched_ops(e)->refund ? r->received : r->estimate;
-    return 1;
+    return true;
 }
 
 /* Parked, or somebody wants to know. */
-static RARELY int progress_watched(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t bytes) {
+static RARELY bool progress_watched(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t bytes) {
     struct rs_ticket_row *r = rs_live_row(e, t);
     rs_clamp_now(e, now);
-    if (!r || rs_row_state(r) == RS_QUEUED) return 0;
+    if (!r || rs_row_state(r) == RS_QUEUED) return false;
     struct rs_outlet *o = rs_outlet(e, r->outlet);
     struct rs_class_row *row = rs_row_class(e, r);
     const struct rs_gate_ops *gate = rs_gate_ops(e);
@@ -348,7 +348,7 @@ static RARELY int progress_watched(rs_engine_t *e, rs_time_t now, rs_ticket_t t,
     row->counts.bytes += bytes;
     if (rs_sched_ops(e)->charge) rs_sched_ops(e)->charge(e, o, r->class, at_most_max(bytes));
     if (gate->arrived) gate->arrived(o, &e->settings, e->now, bytes);
-    return 1;
+    return true;
 }
 
 bool rs_progress(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t bytes) {
@@ -358,14 +358,14 @@ bool rs_progress(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t bytes) {
     struct rs_class_row *row = rs_row_class(e, r);
     row->counts.bytes += bytes;
     r->received += bytes;
-    return r->received > r->covered ? life_goes_on(e, r, row) : 1;
+    return r->received > r->covered ? life_goes_on(e, r, row) : true;
 }
 
 bool rs_park(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     rs_enter(e);
     rs_clamp_now(e, now);
     struct rs_ticket_row *r = rs_live_row(e, t);
-    if (!r || rs_row_state(r) != RS_RELEASED) return 0;
+    if (!r || rs_row_state(r) != RS_RELEASED) return false;
     struct rs_outlet *o = rs_outlet(e, r->outlet);
     struct rs_class_row *row = rs_row_class(e, r);
     r->was_parked = 1;
@@ -374,14 +374,14 @@ bool rs_park(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     o->parked++;
     row->parked++;
     row->counts.parked++;
-    return 1;
+    return true;
 }
 
 bool rs_resume(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     rs_enter(e);
     rs_clamp_now(e, now);
     struct rs_ticket_row *r = rs_live_row(e, t);
-    if (!r || rs_row_state(r) != RS_PARKED) return 0;
+    if (!r || rs_row_state(r) != RS_PARKED) return false;
     struct rs_outlet *o = rs_outlet(e, r->outlet);
     struct rs_class_row *row = rs_row_class(e, r);
     set_life(r, rs_life(t, RS_RELEASED));
@@ -389,7 +389,7 @@ bool rs_resume(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     row->parked--;
     take_slot(e, o, row, r);
     row->counts.resumed++;
-    return 1;
+    return true;
 }
 
 /* ---- ended ------------------------------------------------------------------------------------------------------- */
@@ -398,16 +398,16 @@ bool rs_resume(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
  * Its account was charged more than came, or its class has nothing left here, or the gate listens.  The row is free,
  * and stands as it was.
  */
-static RARELY int life_settle(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f, struct rs_ticket_row *r) {
+static RARELY bool life_settle(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f, struct rs_ticket_row *r) {
     if (r->charged > r->received) refund(e, o, r, r->received);
     go_idle(e, o, f, f->class);
     if (e->watch & RS_WATCH_ENDS) rs_gate_ops(e)->ended(o, &e->settings, e->now, r);
-    return 1;
+    return true;
 }
 
 /* length: what a whole one tells the mean. */
-static inline __attribute__((always_inline)) int life_end(rs_engine_t *e, struct rs_ticket_row *r, uint32_t t,
-                                                          enum rs_state state, int whole, uint64_t length) {
+static inline __attribute__((always_inline)) bool life_end(rs_engine_t *e, struct rs_ticket_row *r, uint32_t t,
+                                                           enum rs_state state, int whole, uint64_t length) {
     struct rs_class_row *row = rs_row_class(e, r);
     struct rs_flow *f = rs_row_flow(e, r);
     struct rs_outlet *o = rs_flow_outlet(e, f);
@@ -426,13 +426,14 @@ static inline __attribute__((always_inline)) int life_end(rs_engine_t *e, struct
     row->counts.service_us += e->now - r->released;
     set_free(e, r, t);
     f->live--;
-    return r->charged > r->received || !(f->live | f->queued) || e->watch & RS_WATCH_ENDS ? life_settle(e, o, f, r) : 1;
+    return r->charged > r->received || !(f->live | f->queued) || e->watch & RS_WATCH_ENDS ? life_settle(e, o, f, r)
+                                                                                          : true;
 }
 
 /* Parked, or before its end, or not live at all. */
-static RARELY int end_otherwise(rs_engine_t *e, rs_ticket_t t, int whole) {
+static RARELY bool end_otherwise(rs_engine_t *e, rs_ticket_t t, int whole) {
     struct rs_ticket_row *r = rs_live_row(e, t);
-    if (!r || rs_row_state(r) == RS_QUEUED) return 0;
+    if (!r || rs_row_state(r) == RS_QUEUED) return false;
     return life_end(e, r, rs_ticket_index(t), rs_row_state(r), whole, r->received);
 }
 
