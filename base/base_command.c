@@ -15,12 +15,12 @@ static void usage(FILE *out) {
     int width = 0, n;
 
     for (c = program->command; c < end; c++) {
-        n = snprintf(NULL, 0, "%s%s %s %s", lead, program->name, c->word, c->arguments);
+        n = snprintf(NULL, 0, "%s%s%s%s %s", lead, program->name, *c->word ? " " : "", c->word, c->arguments);
         if (c->sentence && n > width) width = n;
     }
     for (c = program->command; c < end; c++) {
         if (!c->sentence) continue;
-        n = fprintf(out, "%s%s %s %s", lead, program->name, c->word, c->arguments);
+        n = fprintf(out, "%s%s%s%s %s", lead, program->name, *c->word ? " " : "", c->word, c->arguments);
         fprintf(out, "%*s%s\n", width + 2 - n, "", c->sentence);
         lead = "       ";
     }
@@ -48,10 +48,16 @@ static const struct base_command *command_find(const char *word) {
 
 static int command_run(int argc, char **argv) {
     const struct base_command *c = argc > 1 ? command_find(argv[1]) : NULL;
+    bool one = !*program->command->word;
 
     if (argc > 1 && (asks_for_help(argv[1]) || !strcmp(argv[1], "help") || (c && argc > 2 && asks_for_help(argv[2]))))
         return help();
     if (argc > 1 && !strcmp(argv[1], "--version")) return printf("%s %s\n", program->name, program->version) < 0;
+    if (one && argc > 1) {
+        for (int i = 2; i < argc; i++)
+            if (asks_for_help(argv[i])) return help();
+        return program->command->run(argc, argv);
+    }
     if (!c) {
         if (argc > 1) fprintf(stderr, "%s: there is no command \"%s\"\n", program->name, argv[1]);
         usage(stderr);

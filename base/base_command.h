@@ -8,6 +8,9 @@
  *     PROGRAM -h, --help, help        help on standard output; behind a word, too
  *     PROGRAM --version
  *
+ * A program that does one thing has one row, whose word is empty: PROGRAM ARGUMENTS... runs it, of which there must be
+ * one at least, and help may be asked for among them.
+ *
  * Exit status: 0 all is right, 1 what was looked at is wrong or something failed, 2 wrong usage.  A sentence on
  * standard error begins with the program's name; one about a file with the file's.
  */
@@ -27,7 +30,7 @@ struct base_command {
     const char *word, *arguments;               /* as usage writes them */
     const char *sentence;                       /* NULL: an old name, or our own: not listed */
     int         least, most;                    /* how many arguments */
-    int       (*run)(int argc, char **argv);    /* argv[0] is the word; an exit status */
+    int       (*run)(int argc, char **argv);    /* argv[0] is the word, or the program; an exit status */
 };
 
 struct base_program {

@@ -40,6 +40,15 @@ static const struct base_setting *settings_find(const struct base_settings *t, c
     return NULL;
 }
 
+static const struct base_setting *settings_of_letter(const struct base_settings *t, char letter) {
+    const struct base_setting *s = t->row;
+
+    if (!letter || !t->letters || !strchr(t->letters, letter)) return NULL;
+    while (s < t->row + t->n && *s->word != letter) s++;
+    assert(s < t->row + t->n);
+    return s;
+}
+
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
 static int put_text(char **at, const char *value, char **error) {
@@ -143,7 +152,8 @@ static int take_option(struct reading *r, char **argv, int left) {
 
     if (!strncmp(argv[0], "--", 2))
         s = settings_find(r->t, argv[0] + 2, equals ? (size_t)(equals - argv[0] - 2) : strlen(argv[0] + 2));
-    if (!s) return base_fail(r->error, "%s: no such option; --help lists them", argv[0]);
+    else if (!argv[0][2]) s = settings_of_letter(r->t, argv[0][1]);
+    if (!s) return base_fail(r->error, "%s: no such option", argv[0]);
     values = s->kind == BASE_SWITCH ? 0 : s->kind == BASE_PAIR ? 2 : 1;
     if (equals && values != 1)
         return base_fail(r->error, "--%s: takes %s", s->word, values ? "two values behind it, without =" : "no value");

@@ -58,13 +58,15 @@ struct base_settings {
     const char                *before;          /* each word: "--" of options, "" in a file */
     const struct base_setting *row;
     size_t                     n;
+    const char                *letters;         /* each is, behind one dash, the first row that begins so */
 };
 
 /* Those two set all of *to, which was zeroed: what is not given is as usual.  base_settings_free in either case. */
 
 /*
- * Takes options off argv[1 ..] ("--rate 5" or "--rate=5"; the last one holds) and moves what is none to argv[1 ..
- * return value), in order; behind "--" nothing is an option. -1 and *error (base_error.h) if one is wrong.
+ * Takes options off argv[1 ..] ("--rate 5", "--rate=5" or, of `letters`, "-r 5"; the last one holds) and moves what is
+ * none to argv[1 .. return value), in order; behind "--" nothing is an option. -1 and *error (base_error.h) if one is
+ * wrong.
  */
 int  base_settings_options(const struct base_settings *t, void *to, int argc, char **argv, char **error);
 /*

@@ -59,6 +59,7 @@ struct rs_ticket_row {
     uint64_t  charged;              /* of these, what it took */
     rs_time_t submitted, released;
     uint32_t  next, prev;           /* in the flow's queue; free tickets are linked by next */
+    /* in a list of base_buckets.h, or with `child` in a heap of base_ages.h */
     uint32_t  bucket_next, bucket_prev;
     uint64_t  seq;                  /* order of arrival */
     uint64_t  tag;
@@ -66,7 +67,9 @@ struct rs_ticket_row {
     uint16_t  class;
     uint8_t   outlet;
     uint8_t   was_parked;           /* its time is not the server's alone */
-    uint64_t  pad[3];               /* two lines of cache, and found by a shift */
+    rs_time_t since;                /* when what it is a part of was asked for; never after submitted */
+    uint32_t  child, pad;
+    uint64_t  pad2;                 /* two lines of cache, and found by a shift */
 };
 _Static_assert(sizeof(struct rs_ticket_row) == 128, "a ticket's row is found by a shift");
 
@@ -81,7 +84,7 @@ struct rs_flow {
     uint32_t shortest;              /* order of the class is RS_ORDER_SHORTEST */
     uint64_t bucket_map;            /* which buckets are not empty; those not in it hold garbage */
     uint32_t class;
-    uint32_t at8, outlet_at8, class_at8;    /* its own place, its outlet's, its class's */
+    uint32_t class_at8, at8, outlet_at8;    /* its class's place, its own, its outlet's; the first two as in a ticket */
     uint64_t owed;                  /* debt: bytes that came beyond what was charged at release */
 };
 
@@ -99,7 +102,7 @@ struct rs_class_row {
     uint64_t  mean;
     rs_time_t wait_max;
     struct rs_counts counts;
-    uint64_t  pad[4];               /* found by a shift */
+    uint64_t  pad[3];               /* found by a shift */
 };
 _Static_assert(sizeof(struct rs_class_row) == 256, "a class's row is found by a shift");
 

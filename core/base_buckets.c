@@ -11,7 +11,7 @@ const char *rs_buckets_check(const rs_engine_t *e, const struct rs_bucket *bucke
             if (t >= e->capacity.tickets) return "a size bucket holds an unknown ticket";
             const struct rs_ticket_row *r = rs_row(e, t);
             if (++seen > members) return "size buckets hold more than wait";
-            if (rs_row_state(r) != RS_QUEUED || r->outlet != outlet || (class != RS_NO_CLASS && r->class != class))
+            if (rs_row_state(r) != RS_QUEUED || r->outlet != outlet || r->class != class)
                 return "a size bucket holds a ticket that does not wait here";
             if (rs_bucket_of(r->estimate) != b) return "a ticket stands in the wrong size bucket";
             if (r->bucket_prev != prev) return "a size bucket's links disagree";

@@ -46,10 +46,7 @@ static inline uint32_t rs_bucket_smallest(const struct rs_bucket *buckets, uint6
     return buckets[__builtin_ctzll(map)].first;
 }
 
-/*
- * NULL, or what is wrong; `members` tickets of this outlet, and of this class unless RS_NO_CLASS, must be there and
- * queued.
- */
+/* NULL, or what is wrong; `members` tickets of this outlet and class must be there and queued. */
 const char *rs_buckets_check(const rs_engine_t *e, const struct rs_bucket *buckets, uint64_t map, uint32_t members,
                              uint32_t outlet, uint32_t class);
 

@@ -101,14 +101,21 @@ struct rs_capacity {
     uint32_t outlets;       /* backends with a gate of their own; 1 .. 64, usually 1 */
 };
 
+#define RS_WINDOW_QUIET UINT64_C(10000000)      /* microseconds: rs_class_settings.window */
+
 struct rs_class_settings {
     char          name[RS_NAME_MAX];    /* what identifies the class across rs_configure */
-    uint32_t      weight;               /* 1 .. 1,000,000 */
+    uint32_t      weight;               /* 1 .. 1,000,000; RS_SCHED_SHORTEST: what a size is divided by */
     uint32_t      level;                /* RS_SCHED_LEVELS: a lower level goes first; 0 .. 65,535 */
     enum rs_order order;
     uint32_t      queue_max;            /* requests waiting; 0 = only the total bound */
     /* RS_ORDER_SHORTEST: who has waited longer goes first in its class; 0 = no bound */
     uint32_t      wait_bound_ms;
+    /*
+     * RS_SCHED_SHORTEST: of its responses released and parked at one time, if within RS_WINDOW_QUIET a request of a
+     * class without such a window came; 0 = what the gate lets go
+     */
+    uint32_t      window;
 };
 
 /*
@@ -197,6 +204,14 @@ enum rs_refusal rs_submit(rs_engine_t *e, rs_time_t now, uint32_t in_class, uint
                           uint32_t owner, uint64_t tag, rs_ticket_t *ticket);
 
 /*
+ * The same for a part of something that was asked for at `since` (of rs_submit's kind of time; later than now is taken
+ * as now): a segment of a page, whose first one came then.  RS_SCHED_SHORTEST counts its age from there, and wants for
+ * an estimate what is left of the whole; all that is said elsewhere about waiting is said about this ticket alone.
+ */
+enum rs_refusal rs_submit_since(rs_engine_t *e, rs_time_t now, rs_time_t since, uint32_t in_class, uint32_t outlet,
+                                uint64_t estimate, uint32_t owner, uint64_t tag, rs_ticket_t *ticket);
+
+/*
  * The next request that may go, now released; call until it returns RS_NO_TICKET.  *again: the earliest time at which
  * asking once more can help without any other call in between, RS_NEVER if none.
  */
@@ -258,6 +273,7 @@ enum rs_state rs_state(const rs_engine_t *e, rs_ticket_t t);       /* RS_FREE fo
 uint64_t      rs_tag(const rs_engine_t *e, rs_ticket_t t);         /* 0 for a ticket that has ended */
 uint32_t      rs_owner(const rs_engine_t *e, rs_ticket_t t);       /* 0 for a ticket that has ended */
 uint32_t      rs_class(const rs_engine_t *e, rs_ticket_t t);       /* RS_NO_CLASS for a ticket that has ended */
+rs_time_t     rs_submitted(const rs_engine_t *e, rs_ticket_t t);    /* 0 for a ticket that has ended */
 rs_time_t     rs_waited(const rs_engine_t *e, rs_ticket_t t);      /* submit to release, of a released or parked one */
 
 struct rs_counts {                      /* every move, since creation */

@@ -33,7 +33,7 @@ static const char *check_ticket(const rs_engine_t *e, uint32_t t) {
     if (r->covered < r->received || r->covered > r->estimate)
         return "an account has heard of more or less of a response than there is";
     rs_time_t last = rs_row_state(r) == RS_QUEUED ? r->submitted : r->released;
-    if (r->submitted > last || last > e->now) return "a ticket's times are out of order";
+    if (r->since > r->submitted || r->submitted > last || last > e->now) return "a ticket's times are out of order";
     if (rs_row_state(r) == RS_QUEUED && (r->received || !r->estimate))
         return "a waiting ticket has received bytes, or expects none";
     return NULL;

@@ -201,6 +201,7 @@ static void prometheus_olds(struct base_sink sink, const struct rs_figures *f) {
                 true);
         return;
     }
+    if (f->at != RS_AT_HTTPD) return;
     old_one(sink, "fairgate_qos_timed_out_total", BASE_COUNTER, no_label, (double)f->refused[RS_WHY_TOO_LONG], true);
     for (int w = 0; w < RS_WHYS; w++)
         old_one(sink, "fairgate_qos_unserved_total", BASE_COUNTER,
@@ -219,10 +220,10 @@ void rs_figures_none_prometheus(struct base_sink sink, enum rs_at at, const char
 }
 
 void rs_figures_prometheus(struct base_sink sink, const struct rs_figures *f) {
-    bool squid = f->at == RS_AT_SQUID;
+    static const char *const window_was[] = { "fairgate_qos_window", "squid_fqrs_window", NULL };
     const struct base_figure engine[] = {
         { "window", NULL, "Requests that the server may work on at one time; 0 if the window does not count requests.",
-          squid ? "squid_fqrs_window" : "fairgate_qos_window", f->all.window, BASE_GAUGE },
+          window_was[f->at], f->all.window, BASE_GAUGE },
         { "link_bytes_per_second", NULL, "What the link carries, as it is configured; 0 if it is not.", NULL,
           (double)f->all.settings.rate, BASE_GAUGE },
         { "rebuilds_total", NULL, "Times the engine was made anew, since a process died inside it.", NULL,

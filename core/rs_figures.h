@@ -33,8 +33,8 @@ enum rs_why {
 };
 const char *rs_why_name(enum rs_why why);       /* "class-full" */
 
-/* Whose names of the version before go on. */
-enum rs_at { RS_AT_HTTPD, RS_AT_SQUID };
+/* Whose names of the version before go on; there are none of mod_ccn's. */
+enum rs_at { RS_AT_HTTPD, RS_AT_SQUID, RS_AT_CCN };
 
 struct rs_figures_class {
     struct rs_class_stats s;

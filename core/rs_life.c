@@ -74,7 +74,7 @@ static RARELY enum rs_refusal no_place(const rs_engine_t *e) {
 /* Beyond the places that are kept for the class.  RS_OK: it has one. */
 static inline enum rs_refusal take_place(rs_engine_t *e, struct rs_class_row *row) {
     if (row->queued >= row->queued_max) return RS_CLASS_FULL;
-    if (!row->own && e->firsts < e->firsts_max) {
+    if (!row->own && !row->queued && e->firsts < e->firsts_max) {
         rs_lend_first(e, row);
         return RS_OK;
     }
@@ -98,8 +98,11 @@ static RARELY enum rs_refusal tell_of_new(rs_engine_t *e, struct rs_outlet *o, s
     return RS_OK;
 }
 
-enum rs_refusal rs_submit(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_t outlet, uint64_t estimate,
-                          uint32_t owner, uint64_t tag, rs_ticket_t *ticket) {
+/* since: RS_NEVER for now. */
+static inline __attribute__((always_inline)) enum rs_refusal life_submit(rs_engine_t *e, rs_time_t now, rs_time_t since,
+                                                                         uint32_t class, uint32_t outlet,
+                                                                         uint64_t estimate, uint32_t owner,
+                                                                         uint64_t tag, rs_ticket_t *ticket) {
     rs_enter(e);
     RS_ASSERT(outlet < e->capacity.outlets);
     now = rs_clamp_now(e, now);
@@ -122,6 +125,7 @@ enum rs_refusal rs_submit(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_
     r->covered = r->charged = covered_at_first(row, estimate);
     r->received = 0;
     r->submitted = now;
+    r->since = since < now ? since : now;
     r->seq = e->seq++;
     r->class = (uint16_t)(class);
     r->outlet = (uint8_t)outlet;
@@ -138,6 +142,16 @@ enum rs_refusal rs_submit(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_
     row->counts.submitted++;
     if (!o->queued++) e->backlog_map |= (uint64_t)1 << outlet;
     return f->best == t || e->watch & RS_WATCH_QUEUES ? tell_of_new(e, o, f, t) : RS_OK;
+}
+
+enum rs_refusal rs_submit(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_t outlet, uint64_t estimate,
+                          uint32_t owner, uint64_t tag, rs_ticket_t *ticket) {
+    return life_submit(e, now, RS_NEVER, class, outlet, estimate, owner, tag, ticket);
+}
+
+enum rs_refusal rs_submit_since(rs_engine_t *e, rs_time_t now, rs_time_t since, uint32_t class, uint32_t outlet,
+                                uint64_t estimate, uint32_t owner, uint64_t tag, rs_ticket_t *ticket) {
+    return life_submit(e, now, since, class, outlet, estimate, owner, tag, ticket);
 }
 
 static APART void tell_of_gone(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f, uint32_t t, int released) {
@@ -252,9 +266,16 @@ static APART int ask_gate(const rs_engine_t *e, struct rs_outlet *o, rs_time_t *
     return gate->may && gate->may(o, &e->settings, e->now, again);
 }
 
-/* Has somebody waiting, and its gate is open. */
+/* Those who wait here are all of classes that have as many released as they may; one that ends opens it again. */
+static APART int nobody_may(const rs_engine_t *e, const struct rs_outlet *o) {
+    const struct rs_sched_ops *ops = rs_sched_ops(e);
+    return ops->may && !ops->may(e, o);
+}
+
+/* Has somebody waiting who may go, and its gate is open. */
 static inline int is_open(rs_engine_t *e, struct rs_outlet *o, rs_time_t *again) {
     if (o->cap_wanted) answer_share_cap(e, o);
+    if (e->watch & RS_WATCH_QUEUES && nobody_may(e, o)) return 0;
     return o->outstanding < o->open_below || ask_gate(e, o, again);
 }
 

@@ -11,6 +11,7 @@
  *     enter/leave   a ticket joined, left the queue (NULL for disciplines that look at flows only)
  *     backlog       the flow has its first queued request
  *     head          flow->best changed without a release, the flow still waits
+ *     may           somebody who waits may go (NULL: all may)
  *     take          who goes next, its ticket's index, RS_NIL if nobody waits: its request leaves the queue after this
  *                   (flow->queued still counts it), and rs_flow_cost is on the account, of which the engine takes what
  *                   pays debts off flow->owed
@@ -37,6 +38,7 @@ struct rs_sched_ops {
     void        (*leave)(rs_engine_t *e, struct rs_outlet *o, uint32_t t);
     void        (*backlog)(rs_engine_t *e, struct rs_outlet *o, uint32_t c);
     void        (*head)(rs_engine_t *e, struct rs_outlet *o, uint32_t c);
+    bool        (*may)(const rs_engine_t *e, const struct rs_outlet *o);
     uint32_t    (*take)(rs_engine_t *e, struct rs_outlet *o, rs_time_t now);
     void        (*taken)(rs_engine_t *e, struct rs_outlet *o, uint32_t c);
     void        (*drained)(rs_engine_t *e, struct rs_outlet *o, uint32_t c);
