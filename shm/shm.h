@@ -42,7 +42,8 @@
  * blocked[], numbers[] and rows[], except what is atomic there and says who reads it without the lock.  Nobody makes a
  * system call or allocates while holding it, but to leave: the wake-ups that a release needs are collected under the
  * lock and sent after it (struct shm_wakes).  It does not cover the host's area, which is the host's affair.  If its
- * holder dies, the next one to take it has the engine rebuilt before anything else is done (shm_lock).
+ * holder dies, the next one to take it has the engine rebuilt before anything else is done (shm_lock).  If its holder
+ * lives and keeps it, that is damage; that others were quicker is not, however long it lasts (shm_patience.h).
  *
  * WAKING.  A held request waits on an eventfd.  There is a stock of SHM_WAKE_FDS, made before the processes and
  * inherited, so that any process wakes its waiter directly.  When a crowd has used it up, a wait gets a descriptor that
@@ -68,8 +69,7 @@
 #define SHM_TICK_US      100000u        /* how often waiters look at deadlines, clients that left and slow writers */
 #define SHM_WAKE_FDS     512u
 #define SHM_SLOW_US      200000u        /* who waits for its client for longer gives its slot back */
-#ifndef SHM_LOCK_US
-#define SHM_LOCK_US      700000u        /* whoever keeps the lock for so long does it by mistake, or malice */
+#ifndef SHM_OWN_FDS
 #define SHM_OWN_FDS      (1u << 20)     /* descriptors below this may be a process's own to wait on */
 #endif
 #define SHM_ASIDE        UINT32_MAX     /* rows[].blocks of a wait in a thread that no other request could have had */
@@ -112,6 +112,7 @@ struct shm_segment {
     _Atomic uint32_t reclaimed;         /* of these, those whose requests were given back; changed under the lock */
     uint32_t         configured;        /* the generation whose settings are in force */
     struct base_mutex lock;
+    _Atomic uint32_t turns;             /* how often it was taken; changed under the lock */
     uint32_t         rebuilding;        /* who died with the lock did it while it rebuilt */
     _Atomic uint64_t next_sweep;        /* when somebody should look for slow writers again */
     _Atomic uint64_t timed_out, gone, lost_owners;
@@ -212,7 +213,15 @@ struct shm_request {
     uint64_t estimate;                  /* bytes */
     uint64_t deadline;                  /* of its wait, by shm_now */
     int      client_fd;                 /* the client's socket in this process; -1 = none to look at */
+    uint64_t tag;                       /* the host's own word, for rs_tag */
 };
+
+/*
+ * The host's area is damaged in a way that its owner can't mend, a lock that stands in it is never given back: this
+ * process leaves the segment (DAMAGE); there is nothing but zeroes in the area then.  Without the lock, which is waited
+ * for: other threads are at the engine.
+ */
+void shm_area_damaged(const struct shm_view *v, const char *why);
 
 static inline struct shm_row *shm_row_of(const struct shm_view *v, rs_ticket_t t) {
     return &v->rows[rs_ticket_index(t)];

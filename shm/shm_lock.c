@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "shm_internal.h"
+#include "shm_patience.h"
 
 #include <string.h>
 
@@ -85,7 +86,7 @@ void shm_lock(const struct shm_view *v) {
     int own = shm_has_left(v);
     enum base_taken taken;
 
-    while ((taken = base_mutex_take(&v->sh->lock, SHM_LOCK_US)) == BASE_NOT_TAKEN) {
+    while ((taken = shm_take(&v->sh->lock, &v->sh->turns)) == BASE_NOT_TAKEN) {
         shm_leave_as(v, "the lock is not given back", 0, own);
         own = 1;
     }

@@ -192,6 +192,7 @@ static void *make_own(const struct shm_view *v, const char **why) {
 /* Whoever is between shm_lock and shm_unlock goes on, with tickets that nobody knows any more. */
 void shm_leave_as(const struct shm_view *v, const char *why, int held, int own) {
     static _Atomic unsigned in_vain;
+    struct shm_segment *before = NULL;
     const char *unused;
     void *mem;
 
@@ -206,10 +207,16 @@ void shm_leave_as(const struct shm_view *v, const char *why, int held, int own) 
     atomic_store(&v->sh->seal, 0);
     if (held) {
         base_mutex_hand_over(&((struct shm_segment *)mem)->lock);
-        base_mutex_give(&v->sh->lock);
+        /* The lock is given back behind the change, or another thread takes it and is in when its memory goes. */
+        before = mremap(v->sh, 0, sizeof *before, MREMAP_MAYMOVE);
+        if (before == MAP_FAILED) abort();
     }
     if (mremap(mem, v->bytes, v->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, v->sh) == MAP_FAILED) abort();
-    if (held) base_mutex_hand_over(&v->sh->lock);
+    if (held) {
+        base_mutex_give(&before->lock);
+        munmap(before, sizeof *before);
+        base_mutex_hand_over(&v->sh->lock);
+    }
     atomic_store(&left_from, v->sh);
     pthread_mutex_unlock(&leaving);
     while (v->alarm >= 0 && write(v->alarm, "!", 1) < 0 && errno == EINTR) continue;
@@ -218,3 +225,10 @@ void shm_leave_as(const struct shm_view *v, const char *why, int held, int own) 
 }
 
 void shm_leave(const struct shm_view *v, const char *why) { shm_leave_as(v, why, 1, 1); }
+
+/* With the lock: other threads are at the engine.  One of them may have found the same a moment before. */
+void shm_area_damaged(const struct shm_view *v, const char *why) {
+    shm_lock(v);
+    if (!shm_has_left(v)) shm_leave(v, why);
+    shm_unlock(v);
+}
