@@ -34,7 +34,7 @@ static const struct base_setting rows[] = {
     BASE_ROW(struct options, SWITCH, text, "text", "the page itself, with a line before each block"),
     BASE_ROW(struct options, SWITCH, json, "json", "the blocks as a JSON object"),
 };
-static const struct base_settings options_table = { "--", rows, sizeof rows / sizeof *rows };
+static const struct base_settings options_table = { "--", rows, sizeof rows / sizeof *rows, NULL };
 
 enum showing { SHOW_NOTHING, SHOW_BLOCKS, SHOW_TEXT, SHOW_JSON };
 

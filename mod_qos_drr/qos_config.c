@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "qos_config.h"
 
-#include <stdlib.h>
-
 #include <apr_strings.h>
 #include <http_core.h>
 #include <http_log.h>
 
-#include "base/base_number.h"
-#include "policy/policy_engine.h"
+#include "httpd/httpd_policy.h"
 #include "qos_share.h"
 
 APLOG_USE_MODULE(qos_drr);
 
 /* The last good policy's text outlives the configuration it came in, under this key of the process pool. */
-#define KEPT_POLICY "fairgate-qos-policy"
+#define KEPT_POLICY "fairgate-qos-policy-2"
 
 static struct qos_server *in_force;
 
@@ -60,24 +57,6 @@ static const char *qos_config_set_engine(cmd_parms *cmd, void *dir, int on) {
     return NULL;
 }
 
-static const char *take_error(apr_pool_t *p, const char *before, char **error) {
-    const char *text = apr_pstrcat(p, before, *error ? *error : "out of memory", NULL);
-    free(*error);
-    *error = NULL;
-    return text;
-}
-
-/* A decimal number in bounds, or a sentence. */
-static const char *config_number_in(apr_pool_t *p, const char *what, const char *text, uint64_t least, uint64_t most,
-                                    int *out) {
-    char *error = NULL;
-    uint64_t n;
-
-    if (base_number(what, text, "", least, most, &n, &error)) return take_error(p, "", &error);
-    *out = (int)n;
-    return NULL;
-}
-
 struct number_setting {
     size_t offset;
     uint64_t least, most;
@@ -93,8 +72,7 @@ static const char *config_set_number(cmd_parms *cmd, void *dir, const char *arg)
 
     (void)dir;
     return bad ? bad
-               : config_number_in(cmd->pool, cmd->cmd->name, arg, n->least, n->most,
-                                  (int *)((char *)in_force + n->offset));
+               : httpd_number(cmd->pool, cmd->cmd->name, arg, n->least, n->most, (int *)((char *)in_force + n->offset));
 }
 
 static const char *set_scheduler(cmd_parms *cmd, void *dir, const char *arg) {
@@ -120,7 +98,7 @@ static const char *set_window(cmd_parms *cmd, void *dir, const char *arg, const 
         s->gate = RS_GATE_AUTO;
         s->window = 8;
     } else {
-        bad = config_number_in(cmd->pool, "QosWindow", arg, 1, 65536, &n);
+        bad = httpd_number(cmd->pool, "QosWindow", arg, 1, 65536, &n);
         if (bad) return apr_pstrcat(cmd->pool, bad, ", or auto", NULL);
         s->gate = RS_GATE_WINDOW;
         s->window = (uint32_t)n;
@@ -128,7 +106,7 @@ static const char *set_window(cmd_parms *cmd, void *dir, const char *arg, const 
     if (!most) return NULL;
     if (s->gate != RS_GATE_AUTO || strncasecmp(most, "max=", 4))
         return apr_psprintf(cmd->pool, "QosWindow %s %s: the second argument must be max=N, after auto", arg, most);
-    bad = config_number_in(cmd->pool, "QosWindow auto max=", most + 4, 2, 65536, &n);
+    bad = httpd_number(cmd->pool, "QosWindow auto max=", most + 4, 2, 65536, &n);
     if (!bad) s->window_max = (uint32_t)n;
     return bad;
 }
@@ -163,11 +141,6 @@ static const char *set_share(cmd_parms *cmd, void *dir, const char *provider, co
     return qos_share_create(provider, secret + 7, cmd->temp_pool, cmd->pool, &in_force->share);
 }
 
-static apr_status_t free_policy(void *data) {
-    policy_free((policy_t **)data);
-    return APR_SUCCESS;
-}
-
 static const char *set_class(cmd_parms *cmd, void *dir, int argc, char *const argv[]) {
     const char *bad = ap_check_cmd_context(cmd, GLOBAL_ONLY);
     struct qos_server *q = in_force;
@@ -185,13 +158,13 @@ static const char *set_class(cmd_parms *cmd, void *dir, int argc, char *const ar
     for (int i = 1; i < argc && !bad; i++) {
         const char *a = argv[i];
         if (!strncasecmp(a, "weight=", 7)) {
-            bad = config_number_in(cmd->pool, "QosClass weight=", a + 7, 1, POLICY_QUANTUM_MAX, &n);
+            bad = httpd_number(cmd->pool, "QosClass weight=", a + 7, 1, POLICY_QUANTUM_MAX, &n);
             c.quantum = (uint32_t)n;
         } else if (!strncasecmp(a, "queue=", 6)) {
-            bad = config_number_in(cmd->pool, "QosClass queue=", a + 6, 1, POLICY_QUEUE_MAX, &n);
+            bad = httpd_number(cmd->pool, "QosClass queue=", a + 6, 1, POLICY_QUEUE_MAX, &n);
             c.queue = (uint32_t)n;
         } else if (!strncasecmp(a, "wait=", 5)) {
-            bad = config_number_in(cmd->pool, "QosClass wait=", a + 5, 1, POLICY_WAIT_MAX, &n);
+            bad = httpd_number(cmd->pool, "QosClass wait=", a + 5, 1, POLICY_WAIT_MAX, &n);
             c.wait_s = (uint32_t)n;
         } else if (!strcasecmp(a, "order=fifo")) c.order = POLICY_FIFO;
         else if (!strcasecmp(a, "order=shortest")) c.order = POLICY_SHORTEST;
@@ -206,10 +179,10 @@ static const char *set_class(cmd_parms *cmd, void *dir, int argc, char *const ar
     if (!c.quantum) return apr_psprintf(cmd->pool, "QosClass %s: weight=N is missing", argv[0]);
     if (!q->policy) {
         q->policy = policy_new();
-        apr_pool_cleanup_register(cmd->pool, &q->policy, free_policy, apr_pool_cleanup_null);
+        httpd_policy_own(&q->policy, cmd->pool);
     }
     c.id = policy_class_count(q->policy) + 1;
-    if (policy_add_class(q->policy, &c, &error)) return take_error(cmd->pool, "QosClass: ", &error);
+    if (policy_add_class(q->policy, &c, &error)) return httpd_take_error(cmd->pool, "QosClass: ", &error);
     return NULL;
 }
 
@@ -241,7 +214,7 @@ static const char *set_rule(cmd_parms *cmd, void *dir, int argc, char *const arg
                             argv[2]);
     if (policy_add_rule(q->policy, class, (enum policy_field)field, (enum policy_match)match, argv[argc - 1],
                         strlen(argv[argc - 1]), &error))
-        return take_error(cmd->pool, "QosRule: ", &error);
+        return httpd_take_error(cmd->pool, "QosRule: ", &error);
     return NULL;
 }
 
@@ -273,126 +246,36 @@ const command_rec qos_commands[] = {
 
 /* ---- making it final --------------------------------------------------------------------------------------------- */
 
-/* The file's text, in `p`; NULL and a sentence if it can't be read. */
-static const char *config_read_text(apr_pool_t *p, const char *path, apr_size_t *len, const char **why) {
-    apr_file_t *f;
-    apr_finfo_t info;
-    char *text, number[128];
-    apr_status_t rv = apr_file_open(&f, path, APR_FOPEN_READ | APR_FOPEN_BINARY, APR_OS_DEFAULT, p);
-
-    if (rv == APR_SUCCESS) rv = apr_file_info_get(&info, APR_FINFO_SIZE | APR_FINFO_TYPE, f);
-    if (rv != APR_SUCCESS) {
-        *why = apr_psprintf(p, "%s: %s", path, apr_strerror(rv, number, sizeof number));
-        return NULL;
-    }
-    if (info.filetype != APR_REG || info.size > POLICY_FILE_MAX) {
-        *why = apr_psprintf(p, "%s: must be a file of at most %u MB", path, POLICY_FILE_MAX >> 20);
-        return NULL;
-    }
-    text = apr_palloc(p, (apr_size_t)info.size + 1);
-    rv = apr_file_read_full(f, text, (apr_size_t)info.size, len);
-    apr_file_close(f);
-    if (rv != APR_SUCCESS && rv != APR_EOF) {
-        *why = apr_psprintf(p, "%s: %s", path, apr_strerror(rv, number, sizeof number));
-        return NULL;
-    }
-    text[*len] = '\0';
-    return text;
-}
-
-struct kept {
-    char *text;
-    apr_size_t len;
-};
-
-static struct kept *kept_policy(apr_pool_t *process) {
-    void *data = NULL;
-    struct kept *k;
-
-    apr_pool_userdata_get(&data, KEPT_POLICY, process);
-    if (data) return data;
-    k = apr_pcalloc(process, sizeof *k);
-    apr_pool_userdata_set(k, KEPT_POLICY, NULL, process);
-    return k;
-}
-
-static int load_policy(struct qos_server *q, apr_pool_t *pconf, server_rec *s) {
-    struct kept *k = kept_policy(s->process->pool);
-    apr_size_t len = 0;
-    const char *why = NULL, *text = config_read_text(pconf, q->policy_file, &len, &why);
-    char *error = NULL;
-
-    if (text) {
-        q->policy = policy_parse(text, len, q->policy_file, &error);
-        if (!q->policy) why = take_error(pconf, "", &error);
-    }
-    if (q->policy) {
-        char *copy = malloc(len + 1);
-        if (copy) {
-            memcpy(copy, text, len + 1);
-            free(k->text);
-            k->text = copy;
-            k->len = len;
-        }
-    } else if (k->text) {
-        ap_log_error(APLOG_MARK, APLOG_ERR, 0, s, "QosPolicy: %s", why);
-        ap_log_error(APLOG_MARK, APLOG_ERR, 0, s, "QosPolicy: the policy of before stays in force");
-        q->policy = policy_parse(k->text, k->len, q->policy_file, &error);
-        if (!q->policy) why = take_error(pconf, "", &error);
-    }
-    if (!q->policy) {
-        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, s, "QosPolicy: %s", why);
-        return HTTP_INTERNAL_SERVER_ERROR;
-    }
-    apr_pool_cleanup_register(pconf, &q->policy, free_policy, apr_pool_cleanup_null);
-    return OK;
-}
-
-static void add_class(struct qos_server *q, const struct policy_engine_class *c) {
-    q->classes[q->nclasses] = c->settings;
-    q->wait_s[q->nclasses++] = c->wait_s;
-    q->weights += c->settings.weight;
-}
-
 int qos_config_finish(struct qos_server *q, apr_pool_t *pconf, server_rec *s) {
     const struct policy_engine_host here = { (uint32_t)q->wait, true };
-    struct policy_engine_class c;
-    uint32_t n, lightest = 0;
+    struct httpd_classes c;
     char *error = NULL;
 
     if (q->policy_file) {
-        int rc = load_policy(q, pconf, s);
+        const struct httpd_policy_file f = { q->policy_file, "QosPolicy", KEPT_POLICY, APLOG_MODULE_INDEX };
+        int rc = httpd_policy_load(&f, pconf, s, &q->policy);
         if (rc != OK) return rc;
     } else {
         if (!q->policy) {
             /* No classes: everybody is one, and the window alone is at work. */
             static const struct policy_class all = { .name = "all", .id = 1, .quantum = 1, .is_default = 1 };
             q->policy = policy_new();
-            apr_pool_cleanup_register(pconf, &q->policy, free_policy, apr_pool_cleanup_null);
+            httpd_policy_own(&q->policy, pconf);
             if (policy_add_class(q->policy, &all, &error)) return HTTP_INTERNAL_SERVER_ERROR;
         }
         if (policy_freeze(q->policy, &error)) {
-            ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, s, "%s", take_error(pconf, "QosRule: ", &error));
+            ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, s, "%s",
+                         httpd_take_error(pconf, "QosRule: ", &error));
             return HTTP_INTERNAL_SERVER_ERROR;
         }
     }
-    n = policy_class_count(q->policy);
-    q->classes = apr_pcalloc(pconf, (n + 1) * sizeof *q->classes);
-    q->wait_s = apr_pcalloc(pconf, (n + 1) * sizeof *q->wait_s);
-    q->number = apr_pcalloc(pconf, (n + 1) * sizeof *q->number);
-    for (uint32_t i = 0; i < n; i++) {
-        const struct policy_class *from = policy_class_at(q->policy, i);
-
-        if (!i || from->quantum < lightest) lightest = from->quantum;
-        policy_engine_class(from, &here, &c);
-        add_class(q, &c);
-    }
-    q->default_class = policy_engine_default(q->policy);
-    if (q->default_class == POLICY_NONE) {
-        policy_engine_other(lightest, &here, &c);
-        q->default_class = q->nclasses;
-        add_class(q, &c);
-    }
+    httpd_policy_classes(q->policy, &here, pconf, &c);
+    q->classes = c.settings;
+    q->wait_s = c.wait_s;
+    q->number = c.number;
+    q->nclasses = c.n;
+    q->default_class = c.otherwise;
+    q->weights = c.weights;
     q->settings.queue_max = (uint32_t)q->queue;
     q->retry_after_text = apr_psprintf(pconf, "%d", q->retry_after);
     return OK;

@@ -9,8 +9,8 @@
  *                query
  *     dir        host and path up to its last slash
  *
- * The hash is SipHash-1-3 (Aumasson and Bernstein, 2012) under a key of who asks, because URLs come from outside:
- * nobody can aim at another's row.
+ * The hash (base/base_hash.h) is under a key of who asks, because URLs come from outside: nobody can aim at another's
+ * row.
  */
 #ifndef FAIRGATE_PAGES_KEYS_H
 #define FAIRGATE_PAGES_KEYS_H

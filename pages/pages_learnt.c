@@ -7,7 +7,8 @@
 #define COUNT_BITS 20
 #define COUNT_MAX  ((UINT64_C(1) << COUNT_BITS) - 1)
 #define MEAN_MAX   (UINT64_MAX >> COUNT_BITS)
-#define MEMORY     8 /* the mean follows the last so many answers: pages change */
+#define AGES_WITH  64 /* one of so many new keys */
+#define MEMORY     8  /* the mean follows the last so many answers: pages change */
 
 struct page {
     _Atomic uint64_t key;   /* 0 = free */
@@ -49,8 +50,11 @@ void pages_learnt_add(void *table, uint32_t pages, uint64_t key, uint64_t bytes)
         }
     }
     if (!row) {
-        /* Others of the set age as it takes in new keys, so that what was popular once does not stay for ever. */
-        for (int i = 0; i < WAYS; i++) {
+        /*
+         * Others of the set age as it takes in new keys, so that what was popular once does not stay for ever; not with
+         * each, or a crowd of keys that come once would take the rows of all the others.
+         */
+        for (int i = 0; i < WAYS && (key >> 32) % AGES_WITH == 0; i++) {
             value = atomic_load_explicit(&set[i].value, memory_order_relaxed);
             count = value & COUNT_MAX;
             if (&set[i] != least && count > 1)

@@ -17,7 +17,7 @@ static const struct base_setting rows[] = {
 #include "pk_settings.def"
 #undef SETTING
 };
-static const struct base_settings settings = { "", rows, sizeof rows / sizeof *rows };
+static const struct base_settings settings = { "", rows, sizeof rows / sizeof *rows, NULL };
 
 static int read_network(const char *word, const char *text, struct pk_network *n, char **error) {
     char address[64];

@@ -41,7 +41,7 @@ static const struct base_setting rows[] = {
              "TLS session id                               (ssl_id)"),
     BASE_ROW(struct options, SWITCH, json, "json", "the answer as JSON"),
 };
-static const struct base_settings options_table = { "--", rows, sizeof rows / sizeof *rows };
+static const struct base_settings options_table = { "--", rows, sizeof rows / sizeof *rows, NULL };
 
 struct question {
     const char *file;

@@ -30,8 +30,8 @@ static const struct base_setting transfer_rows[] = {
              "of what is written or read: tab-separated columns with a head line, or an object a line"),
     BASE_ROW(struct transfer, SWITCH, json, "json", "the latter"),
 };
-static const struct base_settings transfer_table = { "--", transfer_rows,
-                                                     sizeof transfer_rows / sizeof *transfer_rows };
+static const struct base_settings transfer_table = { "--", transfer_rows, sizeof transfer_rows / sizeof *transfer_rows,
+                                                     NULL };
 
 static volatile sig_atomic_t stop;
 

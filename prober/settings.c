@@ -7,4 +7,4 @@ static const struct base_setting rows[] = {
 #undef SETTING
 };
 
-const struct base_settings settings_table = { "--", rows, sizeof rows / sizeof *rows };
+const struct base_settings settings_table = { "--", rows, sizeof rows / sizeof *rows, NULL };
