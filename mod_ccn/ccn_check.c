@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ccn_check.h"
+
+#include <string.h>
+
+#include <ap_mpm.h>
+#include <apr_strings.h>
+#include <http_core.h>
+#include <http_log.h>
+
+#include "ccn_child.h"
+
+APLOG_USE_MODULE(ccn);
+
+static const char *place_of(const server_rec *s) {
+    return s->defn_name ? apr_psprintf(s->process->pconf, "%s:%u", s->defn_name, s->defn_line_number)
+                        : "the main server";
+}
+
+static void warn_host(server_rec *s, const char *what) {
+    ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, s, "ccn: %s: %s", place_of(s), what);
+}
+
+/* ---- CcnMap ------------------------------------------------------------------------------------------------------ */
+
+static bool is_directory(apr_pool_t *p, const char *path) {
+    apr_finfo_t found;
+    apr_status_t rv = apr_stat(&found, path, APR_FINFO_TYPE, p);
+    return (rv == APR_SUCCESS || rv == APR_INCOMPLETE) && found.filetype == APR_DIR;
+}
+
+/*
+ * The path of a URL may well be that of a directory, too, such as /home; DocumentRoot is none, nor is what has two
+ * pieces and is not there below it.
+ */
+static bool is_of_the_disk(apr_pool_t *p, server_rec *s, const char *path) {
+    const core_server_config *core = ap_get_core_module_config(s->module_config);
+    const char *root = core->ap_document_root ? core->ap_document_root : "";
+    size_t n = strlen(path) - 1; /* it ends with a slash */
+    bool is_root = n && strlen(root) >= n && !strncmp(root, path, n) && (!root[n] || !strcmp(root + n, "/"));
+
+    if (is_root) return true;
+    return n && memchr(path + 1, '/', n - 1) && is_directory(p, path) &&
+           !is_directory(p, apr_pstrcat(p, root, path, NULL));
+}
+
+static void warn_of_maps(apr_pool_t *p, server_rec *s) {
+    const struct ccn_map *maps = (const struct ccn_map *)(void *)ccn_host_of(s)->maps->elts;
+    char name[3 * CCN_NAME_MAX];
+
+    for (int i = 0; i < ccn_host_of(s)->maps->nelts; i++) {
+        int k = 0;
+        ndn_name_print(&maps[i].prefix, name, sizeof name);
+        while (!ndn_name_equal(&maps[i].prefix, &maps[k].prefix)) k++;
+        if (k < i)
+            warn_host(
+                s, apr_psprintf(p, "CcnMap has the prefix %s twice, and the first counts: not %s", name, maps[i].path));
+        if (is_of_the_disk(p, s, maps[i].path))
+            warn_host(s, apr_psprintf(p,
+                                      "CcnMap %s %s: that is a directory of the disk, and the path of a URL is wanted: "
+                                      "/ is the whole site",
+                                      name, maps[i].path));
+    }
+}
+
+/* ---- who has the connections ------------------------------------------------------------------------------------- */
+
+/* On such a port the first host has every connection: nothing in a packet says for which it is. */
+static bool share_port(const server_rec *a, const server_rec *b) {
+    for (const server_addr_rec *x = a->addrs; x; x = x->next)
+        for (const server_addr_rec *y = b->addrs; y; y = y->next)
+            if (x->host_port == y->host_port &&
+                (!strcmp(x->virthost, y->virthost) || apr_sockaddr_equal(x->host_addr, y->host_addr)))
+                return true;
+    return false;
+}
+
+static void warn_of_neighbours(apr_pool_t *p, server_rec *main_server, server_rec *s) {
+    bool before = false;
+
+    /* In httpd's list of them the last one comes first. */
+    for (server_rec *v = main_server->next; v; v = v->next) {
+        bool speaks = ccn_host_of(v)->on == 1;
+        if (v == s) before = true;
+        if (v == s || !share_port(v, s) || (!before && speaks)) continue;
+        if (speaks)
+            warn_host(s, "another virtual host with CcnEngine has the same address and port: it takes all connections");
+        else if (before)
+            warn_host(s, apr_psprintf(p,
+                                      "CcnEngine is on in vain: the virtual host %s has the same address and port and "
+                                      "stands before it, and HTTP is spoken there: it wants a port of its own",
+                                      place_of(v)));
+        else
+            warn_host(s, apr_psprintf(p,
+                                      "CcnEngine is on, and the virtual host %s has the same address and port: HTTP is "
+                                      "not spoken there any more",
+                                      place_of(v)));
+    }
+}
+
+static void warn_of_process(server_rec *s) {
+    int threaded = AP_MPMQ_NOT_SUPPORTED;
+
+    ap_mpm_query(AP_MPMQ_IS_THREADED, &threaded);
+    if (threaded != AP_MPMQ_NOT_SUPPORTED) return;
+    if (ccn_host_of(s)->forwarders->nelts)
+        warn_host(s, "CcnForwarder does nothing with the prefork MPM: no connection is made; use event or worker");
+    if (ccn_host_of(s)->listens->nelts)
+        warn_host(s, "CcnListen does nothing with the prefork MPM: nobody is heard there; use event or worker");
+}
+
+/* ---- each host --------------------------------------------------------------------------------------------------- */
+
+static void check_silent_host(server_rec *s, const struct ccn_host *h) {
+    if (h->maps->nelts) warn_host(s, "CcnMap without CcnEngine On: no name leads to a page");
+    if (h->forwarders->nelts) warn_host(s, "CcnForwarder without CcnEngine On: nothing is connected");
+    if (h->listens->nelts) warn_host(s, "CcnListen without CcnEngine On: nobody is heard there");
+}
+
+int ccn_check_hosts(server_rec *main_server) {
+    apr_pool_t *p = main_server->process->pconf;
+
+    for (server_rec *s = main_server; s; s = s->next) {
+        const struct ccn_host *h = ccn_host_of(s);
+        if (h->on != 1) {
+            check_silent_host(s, h);
+            continue;
+        }
+        if (!h->maps->nelts) {
+            ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, s,
+                         "ccn: CcnEngine is on in %s, and no name leads to a page: CcnMap is missing", place_of(s));
+            return HTTP_INTERNAL_SERVER_ERROR;
+        }
+        if (s == main_server)
+            warn_host(s, "CcnEngine is on outside of all virtual hosts, and so in each that does not switch it off: "
+                         "HTTP is not spoken there any more");
+        else warn_of_neighbours(p, main_server, s);
+        if (h->tls) warn_host(s, "SSLEngine is on, and CcnEngine speaks without TLS all the same");
+        warn_of_maps(p, s);
+        warn_of_process(s);
+    }
+    return OK;
+}

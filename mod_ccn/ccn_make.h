@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ccn_make.h - a page from httpd: the request for its URL runs through the normal handlers, in the thread that asks.
+ *
+ * The request is one on a connection of its own, below no socket: as mod_http2 has them for its streams.  What a client
+ * would see of it (its address, for Require) is what the face has.  Filters of content, error documents, redirects
+ * inside, logs and everything else are httpd's; the one thing that is missing is the header as text.
+ */
+#ifndef FAIRGATE_CCN_MAKE_H
+#define FAIRGATE_CCN_MAKE_H
+
+#include <stddef.h>     /* before APR, whose macros take its offsetof only if it is there already */
+
+#include <apr_thread_proc.h>
+#include <httpd.h>
+
+#include "ccn_child.h"
+
+/* What a face looks like to httpd. */
+struct ccn_seen_as {
+    server_rec     *server;
+    apr_sockaddr_t *client, *local;
+    const char     *client_ip, *local_ip;
+};
+
+struct ccn_order {
+    const struct ccn_seen_as *from;
+    const char *url;                /* path and query */
+    const char *fields;             /* lines "Field: value\n" that the client adds, or NULL */
+    const char *signer;             /* name of the key that signed the Interest, or NULL */
+    const char *name;               /* of the page, for people */
+    const char *class;
+    uint64_t    waited_us;
+    uint32_t    joined;             /* how many ask for it */
+};
+
+struct ccn_made {
+    int       status;
+    char      media_type[NDN_MEDIA_TYPE_MAX], location[NDN_LOCATION_MAX], encoding[NDN_ENCODING_MAX + 1];
+    uint64_t  freshness_ms;
+    bool      is_private;           /* for nobody else than who asked */
+    bool      too_large, whole;
+    uint8_t  *body;                 /* malloc'ed: the caller frees it */
+    size_t    n, room, most;        /* most: bytes that a page may have */
+};
+
+/* `m` is zeroed but for `most`.  The page's status, also when there was none: 500. */
+void ccn_make(const struct ccn_order *o, struct ccn_made *m, apr_thread_t *thread, unsigned number);
+
+int  ccn_make_child_init(apr_pool_t *pchild, server_rec *s);
+void ccn_make_register(void);       /* filters */
+int  ccn_make_post_read_request(request_rec *r);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ccn_seen.h - signed Interests that were seen: none is obeyed twice (NDN packet format 0.3, "Signed Interest").
+ *
+ * A signed Interest says when it was made, and counts for CCN_SEEN_MS before and after.  Its digest is kept for as
+ * long, in sets of CCN_SEEN_WAYS rows; where a set is full of digests that count still, a new one is refused: whoever
+ * wants to have one forgotten would have to aim, and digests are SHA-256 of what a signer says.
+ *
+ * In shared memory, without a lock: a row is two atomic words.  Of two processes that get the same Interest at the same
+ * moment one obeys at most, and perhaps none.
+ */
+#ifndef FAIRGATE_CCN_SEEN_H
+#define FAIRGATE_CCN_SEEN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CCN_SEEN_MS   60000u
+#define CCN_SEEN_SETS 8192u
+#define CCN_SEEN_WAYS 8u
+
+struct ccn_seen {
+    struct {
+        _Atomic uint64_t digest, time;
+    } row[CCN_SEEN_SETS][CCN_SEEN_WAYS];
+};
+
+enum ccn_fresh { CCN_FRESH, CCN_REPLAYED, CCN_STALE, CCN_SEEN_FULL };
+
+/* `digest`: 32 bytes of SHA-256; `made`, `now`: milliseconds since 1970.  From CCN_FRESH on it counts as seen. */
+enum ccn_fresh ccn_seen_add(struct ccn_seen *s, const uint8_t *digest, uint64_t made, uint64_t now);
+
+#endif
