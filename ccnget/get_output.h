@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * get_output.h - where a page goes: a file, or standard output.
+ *
+ * A file is opened when there is something for it, so that what stood in it stays if nothing comes.  All functions but
+ * the last return 0, or -1 and *error (base_error.h).
+ */
+#ifndef FAIRGATE_GET_OUTPUT_H
+#define FAIRGATE_GET_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { GET_OUTPUT_ROOM = 1 << 16 };
+
+struct get_output {
+    const char *file;                   /* NULL: standard output */
+    int         fd;                     /* -1: not open yet */
+    uint64_t    bytes;                  /* of the page, those that were kept included */
+    bool        went;                   /* to somebody who can't give it back: a pipe, a terminal */
+    size_t      n;
+    char        room[GET_OUTPUT_ROOM];
+};
+
+void get_output_init(struct get_output *o, const char *file);
+/* A page begins: all is thrown away but the first `keep` bytes of the file.  Not if some went. */
+int  get_output_begin(struct get_output *o, uint64_t keep, char **error);
+int  get_output_put(struct get_output *o, const void *bytes, size_t n, char **error);
+int  get_output_flush(struct get_output *o, bool to_disk, char **error);
+int  get_output_end(struct get_output *o, char **error);     /* flushes and closes */
+
+#endif

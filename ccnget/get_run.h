@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * get_run.h - fetches what a command line asks for: connects, follows redirects, begins anew what is gone, goes on with
+ * what is there in part; the loop.
+ */
+#ifndef FAIRGATE_GET_RUN_H
+#define FAIRGATE_GET_RUN_H
+
+#include <signal.h>
+
+#include "get_report.h"
+#include "get_settings.h"
+
+/* Exit statuses: curl's, where it has one that fits. */
+enum get_exit {
+    GET_EXIT_RIGHT = 0,
+    GET_EXIT_WRONG = 1,
+    GET_EXIT_MISUSED = 2,
+    GET_EXIT_NO_CONNECTION = 7,
+    GET_EXIT_STATUS = 22,               /* of HTTP: 400 or more */
+    GET_EXIT_TIME = 28,
+    GET_EXIT_REDIRECTS = 47
+};
+
+/* The fetch of `name`.  *error: a sentence, unless it ends right; *stop: becomes true when it is to be broken off. */
+enum get_exit get_run(const struct get_settings *s, const char *name, const volatile sig_atomic_t *stop,
+                      struct get_figures *f, char **error);
+
+#endif
