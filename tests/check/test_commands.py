@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The four commands answer alike, and their manuals have what their help has."""
+"""The commands answer alike, and their manuals have what their help has."""
 import json
 import pathlib
 import re
@@ -9,6 +9,7 @@ import pytest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 MANUALS = {"policy/fairgate-policy": 1, "mod_eeod/fairgate-eeod": 1, "pktcache/fairgate-pktcache": 8, "prober/fairgate-prober": 1}
+ONE_THING = {"ccnget/fairgate-ccnget": 1}       # what has no subcommands
 
 TABLE = "http://h/\t5" + "\t-" * 2 + "\t0\t0\t1\t0\t0\t0\t-\t-\n"
 CONFIG = "secret /k\nlocal 192.0.2.1:1\npeer 192.0.2.2:1\nservers 10.0.0.0/8\nclients 0.0.0.0/0\n"
@@ -26,12 +27,16 @@ def name(request):
     return request.param
 
 
-@pytest.fixture
-def command(build, name):
+def runner(build, name):
     def run(*words, **kwargs):
         r = subprocess.run([build / name, *words], capture_output=True, text=True, check=False, **kwargs)
         return r.returncode, r.stdout, r.stderr
     return run
+
+
+@pytest.fixture
+def command(build, name):
+    return runner(build, name)
 
 
 def test_help_and_version(command, name):
@@ -70,10 +75,25 @@ def test_check(build, command, name, tmp_path):
     assert status == 1 and said == "" and errors.startswith(f"{tmp_path}/none: ") and "No such file" in errors
 
 
-def test_the_manual_has_what_help_has(command, name):
-    manual = (TOP / f"{name}.{MANUALS[name]}").read_text().replace("\\-", "-")
-    help_text = command("--help")[1]
-    words = set(re.findall(r"--[a-z][a-z-]*", help_text)) | set(re.findall(rf"^(?:usage:|      ) {name.split('/')[1]} (\S+)", help_text, re.M))
-    words |= set(re.findall(r"^  ([a-z]+) ", help_text, re.M))
+@pytest.mark.parametrize("name", MANUALS | ONE_THING)
+def test_the_manual_has_what_help_has(build, name):
+    manual = (TOP / f"{name}.{(MANUALS | ONE_THING)[name]}").read_text().replace("\\-", "-")
+    help_text = runner(build, name)("--help")[1]
+    words = set(re.findall(r"--[a-z][a-z-]*", help_text))
+    if name in MANUALS:
+        words |= set(re.findall(rf"^(?:usage:|      ) {name.split('/')[1]} (\S+)", help_text, re.M)) | set(re.findall(r"^  ([a-z]+) ", help_text, re.M))
     assert len(words) > 5
     assert [w for w in sorted(words) if not re.search(rf"(?<![\w-]){w}(?![\w-])", manual)] == []
+
+
+@pytest.mark.parametrize("name", ONE_THING)
+def test_a_command_that_does_one_thing(build, name):
+    run, program = runner(build, name), name.split("/")[1]
+    status, said, _ = run("--help")
+    assert status == 0 and said.startswith(f"usage: {program} [OPTION]... ") and "Exit status: 0 " in said
+    assert run("-h") == run("help") == run("/a", "--help") == (0, said, "")
+    status, said, _ = run("--version")
+    assert status == 0 and re.fullmatch(program + r" \d+\.\d+\.\d+\n", said)
+    for words in ((), ("--frob", "/a"), ("/a", "/b")):
+        status, out, said = run(*words)
+        assert status == 2 and out == "" and said.startswith(f"{program}: " if words else "usage: ") and "--help" in said

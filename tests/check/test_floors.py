@@ -12,14 +12,18 @@ MAY = {
     "base": (),
     "core": ("base/base_report.h",),
     "marks": (),
+    "ndn": ("base/",),
     "pages": ("base/",),
     "policy": ("base/", "core/rs.h", "pages/pages_url.h"),
     "shm": ("base/", "core/rs.h"),
-    "mod_qos_drr": ("base/", "core/rs.h", "core/rs_figures.h", "pages/", "policy/", "shm/shm.h"),
+    "httpd": ("base/", "core/rs.h", "policy/", "shm/shm.h"),
+    "mod_qos_drr": ("base/", "httpd/", "core/rs.h", "core/rs_figures.h", "pages/", "policy/", "shm/shm.h"),
     "mod_eeod": ("base/", "marks/"),
+    "mod_ccn": ("base/", "core/rs.h", "core/rs_figures.h", "httpd/", "ndn/", "pages/", "policy/", "shm/shm.h", "shm/shm_patience.h"),
     "pktcache": ("base/", "marks/"),
     "pktcache/daemon": ("base/", "marks/", "pktcache/"),
     "prober": ("base/", "pages/"),
+    "ccnget": ("base/", "ndn/"),
     "squid-fqrs/fqrs": ("base/", "core/rs.h", "core/rs_figures.h", "pages/pages_url.h", "policy/"),     # base/ is Squid's own there
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<](?:\.\./)*([^">]+)', re.M)

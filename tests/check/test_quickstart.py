@@ -15,6 +15,7 @@ INSTEAD = """
 deps() { :; }
 need_root() { :; }
 squid() { :; }
+ndn_peers() { :; }
 step() { echo "step $1"; }
 """
 

@@ -94,7 +94,8 @@ ONE = "import pytest\n\n"
 
 
 @pytest.fixture
-def folder(tmp_path):
+def folder(tmp_path, monkeypatch):
+    monkeypatch.delenv("FAIRGATE_AGAIN", raising=False)
     (tmp_path / "conftest.py").write_text((TOP / "tests" / "system" / "conftest.py").read_text().replace("__file__", repr(str(TOP / "tests/system/conftest.py"))))
     return tmp_path
 
@@ -118,6 +119,42 @@ def test_b():
     got, said = step("pytest", folder, folder)
     assert got == status and len(seen.read_text()) == 2, said
     assert "1 failed beside others" in said and said.endswith("# tests: 2 of 2\n"), said
+
+
+@pytest.mark.parametrize("times,status", [(1, 0), (2, 1)])
+def test_a_second_try_may_come_later(folder, monkeypatch, times, status):
+    """Two runs note theirs; what decides is the second try, with the environment of the run."""
+    for name in "ab":
+        (folder / f"test_{name}.py").write_text(f"""import os
+def test_{name}():
+    with open({str(folder / name)!r}, "a+") as f:
+        f.write(os.environ["FAIRGATE_WHOSE"])
+        assert f.tell() > {times}
+def test_beside(): pass
+""")
+    notes = folder / "again"
+    monkeypatch.setenv("FAIRGATE_AGAIN", str(notes))
+    for name in "ab":
+        monkeypatch.setenv("FAIRGATE_WHOSE", name)
+        got, said = step("pytest", folder / f"test_{name}.py", folder)
+        assert got == 0 and "second try at the end" in said and said.endswith("# tests: 2 of 2\n"), said
+    monkeypatch.setenv("FAIRGATE_WHOSE", "c")
+    got, said = step("again", notes)
+    assert got == status and said.endswith("# tests: 2 of 2\n"), said
+    assert [(folder / name).read_text() for name in "ab"] == ["aa", "bb"]
+
+
+def test_a_race_that_was_seen_has_no_second_try(folder):
+    seen = folder / "seen"
+    (folder / "test_some.py").write_text(f"""import os
+def test_a(): pass
+def test_b():
+    if not os.path.exists({str(seen)!r}):
+        open({str(seen)!r}, 'w').close()
+        assert False, 'WARNING: ThreadSanitizer: data race (pid=1)'
+""")
+    status, said = step("pytest", folder, folder)
+    assert status == 1 and "second try" not in said, said
 
 
 def test_a_second_try_of_a_long_loop_is_as_long(folder):

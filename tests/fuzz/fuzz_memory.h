@@ -45,7 +45,7 @@ static void memory_fault(int signal, siginfo_t *info, void *unused) {
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "handle_segv=0:handle_sigbus=0:handle_sigfpe=0:detect_leaks=0"; }
 
-static void memory_catch(void *at, uint64_t reserved) {
+static inline void memory_catch(void *at, uint64_t reserved) {
     struct sigaction act = { .sa_sigaction = memory_fault, .sa_flags = SA_SIGINFO | SA_NODEFER };
 
     memory_at = at;

@@ -7,19 +7,23 @@
  */
 #include "fuzz_memory.h"
 
+#include <stdarg.h>
 #include <stdatomic.h>
 
 /* Who leaves maps memory of its own: here that is always the same, and nothing is mapped. */
 static void *own_mmap(void *at, size_t n, int protection, int flags, int fd, off_t from);
-static void *own_mremap(void *at, size_t was, size_t n, int flags, void *to);
+static void *own_mremap(void *at, size_t was, size_t n, int flags, ...);
+static int own_munmap(void *at, size_t n);
 #define mmap   own_mmap
 #define mremap own_mremap
+#define munmap own_munmap
 #include "shm/shm_lock.c"
 #include "shm/shm_owners.c"
 #include "shm/shm_rows.c"
 #include "shm/shm_segment.c"
 #undef mmap
 #undef mremap
+#undef munmap
 
 #include "pages/pages_known.h"
 #include "pages/pages_learnt.h"
@@ -52,9 +56,21 @@ static void *own_mmap(void *at, size_t n, int protection, int flags, int fd, off
     return memset(own, 0, n);
 }
 
-static void *own_mremap(void *at, size_t was, size_t n, int flags, void *to) {
-    (void)was, (void)flags;
+/* What asks for a second place of the same memory has the first. */
+static void *own_mremap(void *at, size_t was, size_t n, int flags, ...) {
+    va_list args;
+    void *to;
+
+    if (!was) return at;
+    va_start(args, flags);
+    to = va_arg(args, void *);
+    va_end(args);
     return memcpy(to, at, n);
+}
+
+static int own_munmap(void *at, size_t n) {
+    (void)at, (void)n;
+    return 0;
 }
 
 static void note_lost(pid_t child, uint32_t requests) { (void)child, (void)requests; }
@@ -167,7 +183,7 @@ static void child_does(struct input *in, uint8_t op) {
     case 11: read_all(); break;
     case 12:
         rs_settings_default(&s);
-        s.sched = generation % RS_SCHED_SHORTEST;
+        s.sched = generation % RS_SCHED_COUNT;
         s.gate = generation / 8 % RS_GATE_COUNT;
         shm_configure(&v, generation, &s, classes, 3, 2, number, &why);
         for (int i = 0; i < 3; i++)

@@ -20,18 +20,28 @@ HTTPD_MODULES = os.environ.get("HTTPD_MODULES", "/usr/lib/apache2/modules")
 NOBODY = "www-data"
 USUAL = ("authz_core", "mime", "dir", "alias", "env", "setenvif", "headers", "rewrite", "status", "proxy", "proxy_http", "proxy_fcgi")
 # An end that nobody sent: asserts, crashes, what the sanitizers say.
-CRASH = re.compile(r"exit signal (?!Killed|Terminated)|AddressSanitizer|LeakSanitizer|runtime error:|Assertion|assertion")
+CRASH = re.compile(r"exit signal (?!Killed|Terminated)|AddressSanitizer|LeakSanitizer|ThreadSanitizer|runtime error:|Assertion|assertion")
+
+
+# What httpd does among its own threads.
+THREAD_SUPPRESSIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "httpd_tsan.txt")
 
 
 def sanitizer_environment():
     """What a sanitized module needs of the plain httpd that loads it."""
     needed = subprocess.run(["readelf", "-d", module()], capture_output=True, text=True, check=True).stdout
-    if "libasan" not in needed:
-        return None
-    libraries = [subprocess.run(["gcc", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
-                 for name in ("libasan.so", "libubsan.so")]
-    # Leaks are not looked for: httpd's own pools end with the process.
-    return {"LD_PRELOAD": " ".join(libraries), "ASAN_OPTIONS": "detect_leaks=0:handle_abort=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
+    if "libasan" in needed:
+        # Leaks are not looked for: httpd's own pools end with the process.
+        return {"LD_PRELOAD": libraries("libasan.so", "libubsan.so"), "ASAN_OPTIONS": "detect_leaks=0:handle_abort=1",
+                "UBSAN_OPTIONS": "print_stacktrace=1"}
+    if "libtsan" in needed:
+        # A child of the prefork MPM ends in the handler of a signal, and all of httpd's own cleaning up is done there.
+        return {"LD_PRELOAD": libraries("libtsan.so"), "TSAN_OPTIONS": f"suppressions={THREAD_SUPPRESSIONS}:report_signal_unsafe=0"}
+    return None
+
+
+def libraries(*names):
+    return " ".join(subprocess.run(["gcc", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip() for name in names)
 
 
 def compiled_in():

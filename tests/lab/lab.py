@@ -159,7 +159,7 @@ class Lab:
         self.close(keep=kind is not None and not issubclass(kind, KeyboardInterrupt))
 
     def close(self, keep=False):
-        for s in reversed(self.servers):
+        for s in reversed(list(self.servers)):       # one that stops may stop others, too
             s.stop()
         self.servers = []
         if keep or self.keep:

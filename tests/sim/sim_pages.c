@@ -1,26 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "sim_pages.h"
 #include "sim_events.h"
-#include "sim_rng.h"
 
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "rs.h"
 
-/* an Interest at the server, an Interest at a thread, a segment at the client */
+/* an Interest at the server, one that its thread has done, a segment at the client */
 enum { ARRIVES, SERVED, RECEIVED };
 enum { SUBSEQUENT, FIRST }; /* classes */
 
-struct page {
-    double asked, done, making;
-    uint32_t segments, received, kind;
+#define LEARNT 16 /* a running mean is that of about so many */
+
+struct mean {
+    double work;
+    uint32_t n;
 };
+
+/* How far a page is. */
+struct progress {
+    rs_time_t since; /* its first Interest came */
+    float expected;  /* its work, as its first Interest said */
+    uint32_t sent, served, received, window;
+};
+
+/* By a ticket's index. */
 struct interest {
     rs_ticket_t ticket;
-    uint32_t page, nth;
+    uint32_t page;
 };
 
 struct run {
@@ -28,70 +37,123 @@ struct run {
     rs_engine_t *engine;
     struct sim_events events;
     struct sim_rng rng;
-    struct page *pages;
-    struct interest *interests; /* by number in order of sending */
-    uint32_t ninterests;
-    double now, kind_mean[2];
+    struct sim_page *pages;
+    struct progress *progress;
+    struct interest *interests;
+    uint32_t npages, asked; /* of which so many have asked */
+    struct mean urls[SIM_URLS_MAX], all;
+    double now;
+    uint64_t kept;
+    struct sim_pages_result out;
 };
 
 static rs_time_t micros(const struct run *r) { return (rs_time_t)(r->now * 1e6 + 0.5); }
 
-static uint32_t about(struct sim_rng *rng, double mean, double deviation) {
-    double n = floor(sim_rng_normal(rng, mean, deviation) + 0.5);
-    return n < 1 ? 1 : (uint32_t)n;
+/* ---- what a page is expected to cost ----------------------------------------------------------------------------- */
+
+static void learn_one(struct mean *m, double work) {
+    if (m->n < LEARNT) m->n++;
+    m->work += (work - m->work) / m->n;
 }
 
-static void draw(struct run *r, struct page *p) {
-    switch (r->p->site) {
-    case SIM_TICKETS: p->segments = about(&r->rng, 15, 2.25); break;
-    case SIM_SHOP:
-        p->kind = sim_rng_uniform(&r->rng, 0, 1) < 0.3;
-        p->segments = p->kind ? about(&r->rng, 120, 10) : about(&r->rng, 15, 3);
-        break;
-    case SIM_SEARCH: {
-        /*
-         * Rank among 200 words by inversion of a density that falls as rank^-0.35; the most popular word's page is the
-         * largest.
-         */
-        double rank = 200 * pow(sim_rng_uniform(&r->rng, 0, 1), 1 / 0.65);
-        double mean = 90 - 85 * rank / 200;
-        p->kind = mean >= 50;
-        p->segments = about(&r->rng, mean, mean * 0.15);
-        break;
+static double work_of(const struct run *r, const struct sim_page *p) { return p->making + p->segments * r->p->segment; }
+
+static void learn(struct run *r, const struct sim_page *p) {
+    learn_one(&r->urls[p->url], work_of(r, p));
+    learn_one(&r->all, work_of(r, p));
+}
+
+static double expected(const struct run *r, const struct sim_page *p) {
+    const struct mean *url = &r->urls[p->url];
+    if (r->p->known == SIM_ORACLE) return work_of(r, p);
+    return url->n && r->p->known == SIM_URLS ? url->work : r->all.work;
+}
+
+static float making(struct run *r) {
+    if (r->p->making_fixed || r->p->making == 0) return (float)r->p->making;
+    return (float)sim_rng_exponential(&r->rng, r->p->making);
+}
+
+/* ---- Interests --------------------------------------------------------------------------------------------------- */
+
+static void send_interest(struct run *r, uint32_t page) {
+    r->progress[page].sent++;
+    sim_events_add(&r->events, r->now + r->p->rtt / 2, ARRIVES, page, 0);
+}
+
+/* What is left of a page that has begun. */
+static double left_of(const struct run *r, const struct sim_page *p, const struct progress *g) {
+    double whole = p->segments * r->p->segment, left = (p->segments - g->served) * r->p->segment;
+    return whole > g->expected && !r->p->as_found ? left * g->expected / whole : left;
+}
+
+static uint32_t class_of(const struct run *r, const struct sim_page *p, bool first) {
+    if (r->p->crawling > 0) return p->crawler;
+    return first && !r->p->one_class ? FIRST : SUBSEQUENT;
+}
+
+static void arrives(struct run *r, uint32_t page) {
+    const struct sim_page *p = &r->pages[page];
+    struct progress *g = &r->progress[page];
+    bool first = !g->served;
+    if (first) {
+        g->since = micros(r);
+        g->expected = (float)expected(r, p);
     }
-    }
-    p->making = sim_rng_exponential(&r->rng, r->p->making);
-}
-
-static void send_interest(struct run *r, uint32_t page, uint32_t nth) {
-    r->interests[r->ninterests] = (struct interest){ .page = page, .nth = nth };
-    sim_events_add(&r->events, r->now + r->p->rtt / 2, ARRIVES, r->ninterests++, 0);
-}
-
-static void arrives(struct run *r, uint32_t i) {
-    struct interest *in = &r->interests[i];
-    const struct page *p = &r->pages[in->page];
-    double work =
-        in->nth == 0 ? r->p->making + r->kind_mean[p->kind] * r->p->segment : (p->segments - in->nth) * r->p->segment;
-    enum rs_refusal why = rs_submit(r->engine, micros(r), in->nth == 0 && !r->p->one_class ? FIRST : SUBSEQUENT, 0,
-                                    (uint64_t)(work * 1e6), 0, i, &in->ticket);
+    rs_time_t since = r->p->own_age ? micros(r) : g->since;
+    double work = first ? g->expected : left_of(r, p, g);
+    rs_ticket_t t;
+    enum rs_refusal why =
+        rs_submit_since(r->engine, micros(r), since, class_of(r, p, first), 0, (uint64_t)(work * 1e6), 0, page, &t);
     assert(why == RS_OK);
+    r->interests[rs_ticket_index(t)] = (struct interest){ t, page };
+    r->out.interests++;
+}
+
+static void served(struct run *r, const struct interest *in) {
+    const struct sim_page *p = &r->pages[in->page];
+    double work = r->p->segment;
+    if (r->progress[in->page].served++ == 0) {
+        work += p->making;
+        r->kept += p->segments - 1;
+        if (r->kept > r->out.kept_most) r->out.kept_most = r->kept;
+        learn(r, p);
+    } else {
+        r->kept--;
+    }
+    rs_progress(r->engine, micros(r), in->ticket, (uint64_t)(work * 1e6));
+    rs_finish(r->engine, micros(r), in->ticket);
+    sim_events_add(&r->events, r->now + r->p->rtt / 2, RECEIVED, in->page, 0);
+}
+
+/* The client of a page that is there may ask for it again. */
+static void ask_again(struct run *r, uint32_t page) {
+    if (!r->p->again || r->pages[0].took > 0) return;
+    r->pages[page].asked = r->now;
+    r->progress[page] = (struct progress){ 0 };
+    send_interest(r, page);
+}
+
+static void received(struct run *r, uint32_t page) {
+    struct sim_page *p = &r->pages[page];
+    struct progress *g = &r->progress[page];
+    if (g->received++ == 0) {
+        uint32_t q = r->p->hint;
+        g->window = q ? (p->segments - 1 + q - 1) / q : 1;
+    }
+    if (g->received == p->segments) {
+        p->took = r->now - p->asked;
+        ask_again(r, page);
+        return;
+    }
+    while (g->sent < p->segments && g->sent - g->received < g->window) send_interest(r, page);
 }
 
 static void happen(struct run *r, const struct sim_event *e) {
-    struct interest *in = &r->interests[e->index];
-    struct page *p = &r->pages[in->page];
-    if (e->kind == ARRIVES) {
-        arrives(r, e->index);
-    } else if (e->kind == SERVED) {
-        double work = r->p->segment + (in->nth == 0 ? p->making : 0);
-        rs_progress(r->engine, micros(r), in->ticket, (uint64_t)(work * 1e6));
-        rs_finish(r->engine, micros(r), in->ticket);
-        sim_events_add(&r->events, r->now + r->p->rtt / 2, RECEIVED, e->index, 0);
-    } else {
-        if (++p->received == p->segments) p->done = r->now;
-        if (in->nth == 0)
-            for (uint32_t n = 1; n < p->segments; n++) send_interest(r, in->page, n);
+    switch (e->kind) {
+    case ARRIVES: arrives(r, e->index); break;
+    case SERVED: served(r, &r->interests[e->index]); break;
+    default: received(r, e->index);
     }
 }
 
@@ -99,43 +161,45 @@ static void pump(struct run *r) {
     rs_time_t again;
     rs_ticket_t t;
     while ((t = rs_pick(r->engine, micros(r), &again)) != RS_NO_TICKET) {
-        const struct interest *in = &r->interests[rs_tag(r->engine, t)];
-        double work = r->p->segment + (in->nth == 0 ? r->pages[in->page].making : 0);
-        sim_events_add(&r->events, r->now + work, SERVED, (uint32_t)rs_tag(r->engine, t), 0);
+        uint32_t page = (uint32_t)rs_tag(r->engine, t);
+        double work = r->p->segment + (r->progress[page].served ? 0 : (double)r->pages[page].making);
+        sim_events_add(&r->events, r->now + work, SERVED, rs_ticket_index(t), 0);
     }
 }
 
-static uint32_t make_pages(struct run *r) {
+/* ---- the run ----------------------------------------------------------------------------------------------------- */
+
+static void make_pages(struct run *r) {
     const struct sim_pages *p = r->p;
-    uint32_t segments = 0, of[2] = { 0, 0 };
-    double work = 0;
-    for (uint32_t i = 0; i < p->pages; i++) {
-        struct page *page = &r->pages[i];
-        draw(r, page);
-        segments += page->segments;
-        of[page->kind]++;
-        r->kind_mean[page->kind] += page->segments;
-        work += p->making + page->segments * p->segment;
+    struct sim_asking asking = p->asking;
+    struct sim_rng before;
+    asking.page = (p->making + sim_site_mean(asking.site) * p->segment) / p->threads;
+    r->pages = sim_asking_draw(&asking, &r->rng, &r->npages);
+    for (uint32_t i = 0; i < r->npages; i++) {
+        r->pages[i].making = making(r);
+        if (p->crawling > 0) r->pages[i].crawler = sim_rng_uniform(&r->rng, 0, 1) < p->crawling;
     }
-    for (int k = 0; k < 2; k++) r->kind_mean[k] /= of[k] ? of[k] : 1;
-    r->interests = calloc(segments, sizeof *r->interests);
-    assert(r->interests);
-    for (uint32_t i = 0; i < p->pages; i++) {
-        r->now = r->pages[i].asked = sim_rng_uniform(&r->rng, 0, p->spread * work / p->threads);
-        send_interest(r, i, 0);
+    sim_rng_seed(&before, ~p->seed);
+    for (uint32_t i = 0; i < p->history; i++) {
+        struct sim_page page = { .making = making(r) };
+        sim_site_draw(asking.site, &before, &page);
+        learn(r, &page);
     }
-    return segments;
 }
 
 /* Room for all of one class beside what is kept for the other. */
-static void *make_engine(struct run *r, uint32_t tickets) {
-    struct rs_capacity cap = { .classes = 2, .tickets = 4 * tickets, .outlets = 1 };
+static void *make_engine(struct run *r) {
+    uint32_t widest = 1;
+    for (uint32_t i = 0; i < r->npages && r->p->hint; i++)
+        if (r->pages[i].segments > widest) widest = r->pages[i].segments;
+    struct rs_capacity cap = { .classes = 2, .tickets = 2 * r->npages * widest, .outlets = 1 };
     struct rs_class_settings classes[2] = { [SUBSEQUENT] = { .name = "subsequent", .weight = 1, .level = 0 },
                                             [FIRST] = { .name = "first", .weight = 1, .level = 1 } };
     if (r->p->one_class) {
         classes[SUBSEQUENT].order = RS_ORDER_SHORTEST;
         classes[SUBSEQUENT].wait_bound_ms = r->p->wait_bound_ms;
     }
+    for (int i = 0; i < 2 && r->p->crawling > 0; i++) classes[i].weight = r->p->weights[i];
     struct rs_settings settings;
     rs_settings_default(&settings);
     settings.sched = (uint32_t)r->p->sched;
@@ -147,42 +211,59 @@ static void *make_engine(struct run *r, uint32_t tickets) {
     assert(memory);
     r->engine = rs_create(memory, size, &cap, &settings, classes, 2, 0, &why);
     assert(r->engine);
+    r->interests = calloc(cap.tickets, sizeof *r->interests);
+    r->progress = calloc(r->npages, sizeof *r->progress);
+    assert(r->interests && r->progress);
     return memory;
+}
+
+/* Clients ask for the first time in the order of the list. */
+static double next_asked(const struct run *r) {
+    return r->asked < r->npages ? r->pages[r->asked].asked + r->p->rtt / 2 : SIM_NEVER;
+}
+
+static void means(struct run *r) {
+    struct sim_pages_result *out = &r->out;
+    uint32_t large = 0;
+    for (uint32_t i = 0; i < r->npages; i++) {
+        const struct sim_page *p = &r->pages[i];
+        assert(p->took > 0 && r->progress[i].received == p->segments);
+        out->longest = fmax(out->longest, p->took);
+        large += p->large;
+        *(p->large ? &out->mean_large : &out->mean_small) += p->took;
+    }
+    out->mean = (out->mean_small + out->mean_large) / r->npages;
+    out->mean_small /= r->npages > large ? r->npages - large : 1;
+    out->mean_large /= large ? large : 1;
+    out->pages = r->pages;
+    out->npages = r->npages;
 }
 
 struct sim_pages_result sim_pages_run(const struct sim_pages *p) {
     struct run r = { .p = p };
     struct sim_event e;
     sim_rng_seed(&r.rng, p->seed);
-    r.pages = calloc(p->pages, sizeof *r.pages);
-    assert(r.pages);
-    void *memory = make_engine(&r, make_pages(&r));
-    while ((r.now = sim_events_next(&r.events)) < SIM_NEVER) {
+    make_pages(&r);
+    void *memory = make_engine(&r);
+    while ((r.now = fmin(sim_events_next(&r.events), next_asked(&r))) < SIM_NEVER) {
         while (sim_events_take(&r.events, r.now, &e)) happen(&r, &e);
+        for (; next_asked(&r) <= r.now; r.asked++) {
+            r.progress[r.asked].sent = 1;
+            arrives(&r, r.asked);
+        }
         pump(&r);
     }
     const char *broken = rs_check(r.engine);
-    assert(!broken);
-    struct sim_pages_result out = { 0 };
-    uint32_t small = 0;
-    for (uint32_t i = 0; i < p->pages; i++) {
-        const struct page *page = &r.pages[i];
-        assert(page->received == page->segments);
-        double took = page->done - page->asked;
-        out.mean += took / p->pages;
-        out.longest = fmax(out.longest, took);
-        if (page->segments < 50) {
-            small++;
-            out.mean_small += took;
-        } else {
-            out.mean_large += took;
-        }
-    }
-    out.mean_small /= small ? small : 1;
-    out.mean_large /= p->pages > small ? p->pages - small : 1;
+    assert(!broken && r.kept == 0);
+    means(&r);
     sim_events_free(&r.events);
     free(memory);
-    free(r.pages);
     free(r.interests);
-    return out;
+    free(r.progress);
+    return r.out;
+}
+
+void sim_pages_free(struct sim_pages_result *r) {
+    free(r->pages);
+    *r = (struct sim_pages_result){ 0 };
 }

@@ -242,17 +242,23 @@ class Gateway(Httpd):
         return int(self.logged(name, 1)[0]["pid"])
 
     def connections_by_child(self, n):
-        """[(pid, [n connections])] of two children at least."""
+        """[(pid, [n connections])] of two children at least.  One too many of a child's is closed at once: should its clients all close together,
+        event has no idle thread for a moment, and then closes the connections that it keeps."""
         found = {}
         for _ in range(100 * n):
             c = self.connect()
-            found.setdefault(self.child_of(c), []).append(c)
-            if sum(len(list_of) >= n for list_of in found.values()) >= 2:
-                break
-        enough = [(pid, list_of[:n]) for pid, list_of in found.items() if len(list_of) >= n]
-        for pid, list_of in found.items():
-            for c in list_of[n if len(list_of) >= n else 0:]:
+            mine = found.setdefault(self.child_of(c), [])
+            if len(mine) < n:
+                mine.append(c)
+            else:
                 c.close()
+            enough = [(pid, list_of) for pid, list_of in found.items() if len(list_of) == n]
+            if len(enough) >= 2:
+                break
+        for list_of in found.values():
+            if len(list_of) < n:
+                for c in list_of:
+                    c.close()
         assert len(enough) >= 2, {pid: len(list_of) for pid, list_of in found.items()}
         return enough
 
@@ -328,3 +334,12 @@ def more_lines(load, n, seconds=60):
     mark = len(load.lines) + 1
     http1.until(lambda: len(load.lines) >= mark + n, seconds, f"{n} more intervals")
     return load.lines[mark:mark + n]
+
+
+def shares_over(load, responses, seconds=60):
+    """The shares over intervals that begin after now, as many as bring so many responses.  While sizes are unknown to an engine a class may be
+    ahead or behind by its clients' requests: 10 to 15 responses, 1.9 % of 800."""
+    mark = len(load.lines) + 1
+    http1.until(lambda: sum(c["requests"] for line in load.lines[mark:] for c in line["classes"].values()) >= responses, seconds,
+                f"{responses} responses")
+    return shares(load.lines[mark:])

@@ -132,8 +132,8 @@ static const struct base_setting rows[] = {
     BASE_ROW(struct all, LIST, hosts, "hosts", "a b", "HOST ...", "where"),
     BASE_ROW(struct all, SWITCH, quiet, "quiet", "says nothing"),
 };
-static const struct base_settings options = { "--", rows, sizeof rows / sizeof *rows },
-                                  lines = { "", rows, sizeof rows / sizeof *rows };
+static const struct base_settings options = { "--", rows, sizeof rows / sizeof *rows, "sq" },
+                                  lines = { "", rows, sizeof rows / sizeof *rows, NULL };
 
 /* All that was read, in one text. */
 static const char *told(const struct all *a) {
@@ -171,8 +171,12 @@ static const struct {
     { "--mode slow_fast", "must be one of", true },
     { "--mode=", "must be one of", true },
     { "--quiet=1", "--quiet: takes no value", true },
-    { "--colour red", "--colour: no such option; --help lists them", true },
-    { "-q", "-q: no such option", true },
+    { "--colour red", "--colour: no such option", true },
+    { "-s 2K -q x", "2048 3 - [[]] 1 a b quiet; x", false },
+    { "-s", "--size: needs a value: N", true },
+    { "-n x", "-n: no such option", true },
+    { "-ss 1", "-ss: no such option", true },
+    { "-s=1", "-s=1: no such option", true },
     { "--siz 1", "no such option", true },
     { "--sizes 1", "no such option", true },
     { "--=1", "no such option", true },
@@ -379,6 +383,25 @@ static const struct {
       "" },
 };
 
+/* A program that does one thing. */
+static const struct base_command one_command[] = { { "", "[OPTION]... WHERE", "goes there", 0, BASE_ANY_NUMBER, go } };
+static const struct base_program one_program = { "go", "1.2", one_command, 1, NULL };
+
+#define ONE_USAGE "usage: go [OPTION]... WHERE  goes there\n       go --help | --version\n"
+#define ONE_HELP                                                                                                       \
+    ONE_USAGE "\nExit status: 0 all is right, 1 what was looked at is wrong or something failed, 2 wrong usage; "      \
+              "unless another is named above.\n"
+
+static const struct {
+    const char *words;
+    int status, seen;
+    const char *out, *err;
+} one_calls[] = {
+    { "", 2, 0, "", ONE_USAGE },           { "--help", 0, 0, ONE_HELP, "" },        { "help", 0, 0, ONE_HELP, "" },
+    { "--fast x -h", 0, 0, ONE_HELP, "" }, { "--version", 0, 0, "go 1.2\n", "" },   { "x", 0, 2, "", "" },
+    { "--fast x help", 0, 4, "", "" },     { "amiss", 1, 2, "", "go: it broke\n" },
+};
+
 static FILE *caught(FILE *stream, int *kept) {
     FILE *f = tmpfile();
 
@@ -397,22 +420,32 @@ static void let_go(FILE *stream, int kept, FILE *f, char *text, size_t room) {
     fclose(f);
 }
 
-START_TEST(a_call) {
-    char words[100], *argv[20] = { "./thing" }, out[2000], err[2000];
-    int argc = 1, status, kept[2];
+static void call(const struct base_program *p, const char *given, int status, const char *out, const char *err) {
+    char words[100], *argv[20] = { "./thing" }, said[2][2000];
+    int argc = 1, got, kept[2];
     FILE *f[2];
 
-    snprintf(words, sizeof words, "%s", calls[_i].words);
+    snprintf(words, sizeof words, "%s", given);
     for (char *w = strtok(words, " "); w; w = strtok(NULL, " ")) argv[argc++] = w;
     f[0] = caught(stdout, kept);
     f[1] = caught(stderr, kept + 1);
-    status = base_program_main(&program, argc, argv);
-    let_go(stdout, kept[0], f[0], out, sizeof out);
-    let_go(stderr, kept[1], f[1], err, sizeof err);
-    ck_assert_int_eq(status, calls[_i].status);
+    got = base_program_main(p, argc, argv);
+    let_go(stdout, kept[0], f[0], said[0], sizeof *said);
+    let_go(stderr, kept[1], f[1], said[1], sizeof *said);
+    ck_assert_int_eq(got, status);
+    ck_assert_str_eq(said[0], out);
+    ck_assert_str_eq(said[1], err);
+}
+
+START_TEST(a_call) {
+    call(&program, calls[_i].words, calls[_i].status, calls[_i].out, calls[_i].err);
     ck_assert_int_eq(seen, calls[_i].seen);
-    ck_assert_str_eq(out, calls[_i].out);
-    ck_assert_str_eq(err, calls[_i].err);
+}
+END_TEST
+
+START_TEST(a_call_of_one_thing) {
+    call(&one_program, one_calls[_i].words, one_calls[_i].status, one_calls[_i].out, one_calls[_i].err);
+    ck_assert_int_eq(seen, one_calls[_i].seen);
 }
 END_TEST
 
@@ -439,6 +472,7 @@ int main(void) {
     tcase_add_test(c, files_that_are_none);
     tcase_add_test(c, help_of_settings);
     tcase_add_loop_test(c, a_call, 0, sizeof calls / sizeof *calls);
+    tcase_add_loop_test(c, a_call_of_one_thing, 0, sizeof one_calls / sizeof *one_calls);
     tcase_add_test(c, an_output_that_is_full);
     suite_add_tcase(s, c);
     return run_suite(s);

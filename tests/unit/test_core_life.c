@@ -111,6 +111,7 @@ START_TEST(refusals_say_why_and_are_counted) {
     ck_assert_int_eq(rs_submit(w.e, 0, 1, 0, 10, 1, 0, &t), RS_TOTAL_FULL);
     sound(&w);
     for (int r = RS_OK; r <= RS_NO_SUCH_CLASS; r++) ck_assert_uint_gt(strlen(rs_refusal_text((enum rs_refusal)r)), 5);
+    ck_assert_str_eq(rs_refusal_text((enum rs_refusal)(RS_NO_SUCH_CLASS + 1)), "unknown refusal");
     close_world(&w);
 }
 END_TEST
@@ -225,6 +226,32 @@ START_TEST(fewer_places_than_wait) {
     }
     ck_assert_uint_eq(crowd(&w, 0, &why), 15);
     ck_assert_uint_eq(crowd(&w, 1, &why), 5);
+    close_world(&w);
+}
+END_TEST
+
+/*
+ * Eight light classes beside a heavy one, and fewer places than before: three are lent, two are the heavy one's, one is
+ * for whoever comes, and two wait there.  A place that comes back is for a class of which nobody waits: were it lent to
+ * one that waits among the others, more would be taken than there are.
+ */
+START_TEST(a_place_is_lent_to_who_has_none) {
+    struct world w;
+    const char *text = "";
+    rs_ticket_t t, first;
+    open_world(&w, RS_SCHED_DRR, RS_GATE_WINDOW, 1, (const uint32_t[]){ 1, 1, 1, 1, 1, 1, 1, 1, 1000 }, 9, 40);
+    first = ask(&w, 0, 1000);
+    for (uint32_t c = 1; c < 5; c++) ask(&w, c, 1000);
+    w.settings.queue_max = 6;
+    ck_assert_int_eq(rs_configure(w.e, &w.settings, w.classes, 9, NULL, 0, &text), 0);
+    sound(&w);
+    ck_assert_int_eq(rs_submit(w.e, 0, 5, 0, 1000, 1, 0, &t), RS_SHARE_FULL);
+    ck_assert(rs_cancel(w.e, 0, first));
+    ck_assert_int_eq(rs_submit(w.e, 0, 4, 0, 1000, 1, 0, &t), RS_SHARE_FULL);
+    ck_assert_int_eq(rs_submit(w.e, 0, 1, 0, 1000, 1, 0, &t), RS_SHARE_FULL);
+    ck_assert_int_eq(rs_submit(w.e, 0, 5, 0, 1000, 1, 0, &t), RS_OK);
+    ck_assert_int_eq(rs_submit(w.e, 0, 6, 0, 1000, 1, 0, &t), RS_SHARE_FULL);
+    sound(&w);
     close_world(&w);
 }
 END_TEST
@@ -633,6 +660,7 @@ int main(void) {
     tcase_add_test(c, places_of_one_class_and_bounded_ones);
     tcase_add_test(c, less_than_a_place_for_each);
     tcase_add_test(c, fewer_places_than_wait);
+    tcase_add_test(c, a_place_is_lent_to_who_has_none);
     tcase_add_test(c, parking_gives_the_slot_and_keeps_the_account);
     tcase_add_loop_test(c, a_dead_owner_leaves_nothing, 0, RS_SCHED_COUNT);
     tcase_add_test(c, time_never_goes_back);

@@ -272,6 +272,10 @@ START_TEST(bad_configurations_change_nothing) {
         ck_assert_uint_eq(class_stats(&w, 1).settings.weight, 1);
         sound(&w);
     }
+    struct rs_class_settings twins[2] = { w.classes[0], w.classes[1] };
+    for (int i = 0; i < 2; i++) strcpy(twins[i].name, "both new");
+    ck_assert_int_eq(rs_configure(w.e, &w.settings, twins, 2, NULL, 0, &why), -1);
+    ck_assert_msg(strstr(why, "same name"), "%s", why);
     for (size_t i = 0; i < rs_settings_count; i++) {
         const struct rs_setting_info *row = &rs_settings_table[i];
         struct rs_settings s = w.settings;

@@ -268,6 +268,34 @@ START_TEST(a_look_for_prometheus) {
 }
 END_TEST
 
+/* Rules that were written for the version before find their names at the host that had them, and nowhere else. */
+START_TEST(every_old_name_goes_on_at_its_host) {
+    static const struct {
+        enum rs_at at;
+        const char *name;
+    } olds[] = {
+#define RS_FIGURE(id, name, kind, json, value, sentence)
+#define RS_WAS(host, name, json, id) { host, name },
+#include "rs_figures.def"
+#undef RS_FIGURE
+#undef RS_WAS
+    };
+    struct world w;
+    open_busy(&w);
+    for (int at = RS_AT_HTTPD; at <= RS_AT_SQUID; at++) {
+        struct rs_figures f = look_at(&w, (enum rs_at)at);
+        rs_figures_prometheus(sink(), &f);
+        for (size_t i = 0; i < sizeof olds / sizeof *olds; i++) {
+            char sample[128];
+            if (!olds[i].name) continue;
+            snprintf(sample, sizeof sample, "\n%s{class=\"c0\"} ", olds[i].name);
+            ck_assert_msg((strstr(text.at, sample) != NULL) == ((int)olds[i].at == at), "%s", olds[i].name);
+        }
+    }
+    close_world(&w);
+}
+END_TEST
+
 /* Each figure of the engine has its own number, by every name that it has. */
 START_TEST(each_figure_of_the_engine_under_its_name) {
     struct rs_figures_class c = { .s = { .settings = { .name = "one", .weight = 1 }, .counts = { .bytes = 90 } },
@@ -354,6 +382,7 @@ int main(void) {
     tcase_add_test(c, prometheus_holds_whatever_it_is_given);
     tcase_add_test(c, a_look_as_json);
     tcase_add_test(c, a_look_for_prometheus);
+    tcase_add_test(c, every_old_name_goes_on_at_its_host);
     tcase_add_test(c, each_figure_of_the_engine_under_its_name);
     tcase_add_test(c, nothing_is_scheduled);
     return run_suite(s);

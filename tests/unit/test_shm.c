@@ -5,6 +5,7 @@
  */
 #include <check.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -810,6 +811,78 @@ START_TEST(a_word_that_can_not_be_is_left_behind) {
 }
 END_TEST
 
+/* The host found it, in what is its own. */
+START_TEST(an_area_that_is_damaged_is_left_behind) {
+    struct shm_wakes w;
+    rs_ticket_t waiting;
+
+    shm_owner_started(&v, 1001);
+    for (uint32_t i = 0; i < WINDOW; i++) submit(0, &w);
+    waiting = submit(0, &w);
+    memset(v.area, 0xff, v.size.area);
+    shm_area_damaged(&v, "a lock of the host's");
+    for (uint64_t i = 0; i < v.size.area; i++) ck_assert_int_eq(((char *)v.area)[i], 0);
+    for (int i = 0; i < 100; i++) shm_area_damaged(&v, "again"); /* other threads found it, too */
+    expect_left("a lock of the host's", &waiting, 1);
+}
+END_TEST
+
+static void *finds_the_area_damaged(void *unused) {
+    shm_area_damaged(&v, "a lock of the host's");
+    return unused;
+}
+
+/* A thread that is at the engine is let finish first: what it stands in does not go from under it. */
+START_TEST(an_area_that_is_damaged_waits_for_the_lock) {
+    struct shm_request q = { .owner = 0, .estimate = 1000, .deadline = UINT64_MAX, .client_fd = -1 };
+    pthread_t finder;
+    rs_ticket_t t;
+
+    shm_owner_started(&v, 1001);
+    shm_lock(&v);
+    ck_assert_int_eq(pthread_create(&finder, NULL, finds_the_area_damaged, NULL), 0);
+    while (!(atomic_load(&sh->lock.word) & FUTEX_WAITERS)) ck_assert_int_eq(shm_has_left(&v), 0);
+    ck_assert_int_eq(shm_begin_locked(&v, shm_now(), &q, &t), RS_OK);
+    ck_assert_int_eq(shm_has_left(&v), 0);
+    ck_assert_uint_eq(shm_row_of(&v, t)->ticket, t);
+    shm_unlock(&v);
+    ck_assert_int_eq(pthread_join(finder, NULL), 0);
+    expect_left("a lock of the host's", NULL, 0);
+}
+END_TEST
+
+#define CROWD 4u
+static _Atomic unsigned inside, crowds;
+static _Atomic bool crowded;
+
+/* Nobody else is in while it is, in this memory or that. */
+static void *goes_in_and_out(void *unused) {
+    while (!crowded) {
+        shm_lock(&v);
+        ck_assert_uint_eq(atomic_fetch_add(&inside, 1), 0);
+        atomic_fetch_sub(&inside, 1);
+        shm_unlock(&v);
+        crowds++;
+    }
+    return unused;
+}
+
+START_TEST(a_crowd_is_at_an_area_that_is_damaged) {
+    pthread_t thread[CROWD];
+    unsigned before;
+
+    shm_owner_started(&v, 1001);
+    for (unsigned i = 0; i < CROWD; i++) ck_assert_int_eq(pthread_create(&thread[i], NULL, goes_in_and_out, NULL), 0);
+    while (crowds < 100 * CROWD) continue;
+    finds_the_area_damaged(NULL);
+    before = crowds;
+    while (crowds < before + 100 * CROWD) continue;
+    crowded = true;
+    for (unsigned i = 0; i < CROWD; i++) ck_assert_int_eq(pthread_join(thread[i], NULL), 0);
+    expect_left("a lock of the host's", NULL, 0);
+}
+END_TEST
+
 static void scribble(uint64_t seed) {
     uint64_t *word = (uint64_t *)sh;
 
@@ -1220,6 +1293,9 @@ int main(void) {
     tcase_add_test(t, rows_are_counted_anew_after_a_death);
     tcase_add_loop_test(t, a_place_of_the_stock_is_of_one, 0, 2);
     tcase_add_loop_test(t, a_word_that_can_not_be_is_left_behind, 0, sizeof damages / sizeof *damages);
+    tcase_add_test(t, an_area_that_is_damaged_is_left_behind);
+    tcase_add_test(t, an_area_that_is_damaged_waits_for_the_lock);
+    tcase_add_loop_test(t, a_crowd_is_at_an_area_that_is_damaged, 0, 20);
     tcase_add_loop_test(t, written_over_with_random_words, 0, 20);
     tcase_add_test(t, one_leaves_and_all_do);
     tcase_add_test(t, a_lock_that_is_kept);

@@ -8,7 +8,7 @@ import time
 import pytest
 
 import http1
-from gateway import fresh, more_lines, shares, three_classes
+from gateway import fresh, shares_over, three_classes
 from lab.load import Load
 from promise import Promise
 
@@ -111,7 +111,7 @@ def test_kills_under_load(new_gateway, kills):
                 # What the dead child had asked for is at the origin for one service time more; then only the living count.
                 promise.kept(lambda: time.monotonic() - promise.began > g.origin.delay_s, "one service time")
                 promise.kept(lambda: serving(g) >= g.window, "the whole window in use again")
-        parts = shares(more_lines(load, 8))
+        parts = shares_over(load, 800)
         load.stop()
         total = load.result()["total"]
         assert total["errors"]["timeout"] == 0

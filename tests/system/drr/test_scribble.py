@@ -9,7 +9,7 @@ import time
 import pytest
 
 import http1
-from gateway import Gateway, fresh, more_lines, shares, three_classes
+from gateway import Gateway, fresh, shares_over, three_classes
 from lab.httpd import sanitizer_environment
 from lab.lab import program
 from lab.load import Load
@@ -120,8 +120,11 @@ def taken_over(g, promise, pid, canary, at_once=True):
 
 
 def shares_hold(g):
-    with Load(g.address, three_classes(6, "/o/size/4096"), seconds=3600, interval=0.5) as load:
-        parts = shares(more_lines(load, 8))
+    clients = 6
+    with Load(g.address, three_classes(clients, "/o/size/4096"), seconds=3600, interval=0.5) as load:
+        # Who has no child yet does not wait in the queue.
+        http1.until(lambda: (g.status_if_served() or {}).get("queued", 0) >= 3 * clients - 2 * g.window, 30, "all classes in the queue")
+        parts = shares_over(load, 800)
         load.stop()
     for name, goal in (("people", 60), ("search", 30), ("crawlers", 10)):
         assert abs(parts[name] - goal) <= 4, parts

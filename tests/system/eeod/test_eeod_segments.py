@@ -38,6 +38,7 @@ def watch(request):
             write(root, "page.html", page(5, blocks=10, cacheable=(200, 9000)))
             write(root, "inner.html", INNER)
             write(root, "data.bin", os.urandom(1_000_000))
+            write(root, "small.bin", os.urandom(200_000))
             write(root, "page.cgi", f"#!/bin/sh\nprintf 'Content-Type: text/html\\n\\n'\nhead -c 10000 {root}/page.html\nsleep 0.02\ntail -c +10001 {root}/page.html\n", executable=True)
             way = Path(lab, **{"rate": "50mbit", **(path or {})}).start()
             server = Pages(lab, root, cgi=True, threads=32).on(way.server)
@@ -85,7 +86,7 @@ def headers(flow):
     return [(m.start(), m.end()) for m in re.finditer(rb"HTTP/1\.1 200 OK\r\n.*?\r\n\r\n", flow.stream(), re.S)]
 
 
-@pytest.mark.parametrize("target", (f"/on/page?{SIZED}", "/files/data.bin"))
+@pytest.mark.parametrize("target", (f"/on/page?{SIZED}", "/files/small.bin"))
 def test_a_header_is_a_block(watch, target):
     for flow in watch(target):
         begins = {at for at, _, _ in flow.pieces}
