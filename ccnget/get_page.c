@@ -325,8 +325,11 @@ static bool page_refuses(const struct get_page *p, const struct ndn_data *d) {
 static void page_came(struct get_page *p, uint64_t now, struct ndn_data *d, bool marked) {
     uint64_t segment = p->found.n ? page_segment(p, &d->name) : 0;
 
-    /* Before anything was asked for, the digests are not known of which an answer must have one. */
-    if (!p->fetch.interests || segment == NDN_NO_NUMBER) {
+    /*
+     * Before anything was asked for, the digests are not known of which an answer must have one; and where tries are
+     * used up nothing is waited for any more.
+     */
+    if (!p->fetch.interests || ndn_fetch_failed(&p->fetch) || segment == NDN_NO_NUMBER) {
         p->strange++;
         return;
     }

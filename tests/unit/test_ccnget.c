@@ -10,6 +10,7 @@
 #include "ccnget/get_part.h"
 #include "ccnget/get_report.h"
 #include "ccnget/get_settings.h"
+#include "ndn/ndn_lp.h"
 #include "run_suite.h"
 
 static struct ndn_name name_of(const char *text, uint8_t room[NDN_PACKET_MAX]) {
@@ -582,6 +583,30 @@ START_TEST(nobody_answers_a_page) {
 }
 END_TEST
 
+/* The last try was refused, and nobody has looked since: a head here would have nothing behind it. */
+START_TEST(an_answer_after_the_last_try) {
+    struct seen seen;
+    struct get_ask ask = { .fresh = true };
+    struct get_page *p = page_of(&ask, &seen);
+    uint8_t out[NDN_PACKET_MAX], nack[NDN_PACKET_MAX];
+    uint64_t again = 0;
+    size_t n = 0;
+
+    for (uint64_t i = 0; i < 3; i++) {
+        n = get_page_next(p, i * 1000000, out, &again);
+        ck_assert_uint_gt(n, 0);
+        if (i < 2) get_page_next(p, i * 1000000, nack, &again);
+    }
+    n = ndn_lp_nack((struct ndn_span){ NULL, 0 }, NDN_NACK_NO_ROUTE, (struct ndn_span){ out, n }, nack, sizeof nack);
+    get_page_packet(p, 2000001, (struct ndn_span){ nack, n });
+    for (uint64_t i = 0; i < 2; i++) comes(p, 2000001, "/a/b", NDN_NO_NUMBER, NDN_NO_NUMBER);
+    ck_assert(seen.heads == 0 && get_page_counts(p).strange == 2);
+    ck_assert_str_eq(asks(p, 2000001, &again), "");
+    ck_assert(get_page_state(p) == GET_SILENT);
+    get_page_free(&p);
+}
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("ccnget");
     TCase *c = tcase_create("ccnget");
@@ -601,6 +626,7 @@ int main(void) {
     tcase_add_test(c, a_page_that_is_there_in_part);
     tcase_add_test(c, what_is_gone_is_no_answer_again);
     tcase_add_test(c, nobody_answers_a_page);
+    tcase_add_test(c, an_answer_after_the_last_try);
     suite_add_tcase(s, c);
     return run_suite(s);
 }
