@@ -13,6 +13,7 @@ MAY = {
     "core": ("base/base_report.h",),
     "marks": (),
     "ndn": ("base/",),
+    "service": ("base/",),
     "pages": ("base/",),
     "policy": ("base/", "core/rs.h", "pages/pages_url.h"),
     "shm": ("base/", "core/rs.h"),

@@ -378,6 +378,12 @@ START_TEST(what_was_written_over_is_not_rebuilt_from) {
     REFUSED(w.e->classes = 4, "more classes");
     REFUSED(w.e->settings.sched = 99, "sched");
     REFUSED(w.e->settings.horizon_ms = 0, "horizon_ms");
+    REFUSED(w.e->seq = UINT64_C(1) << 61, "more requests came"); /* sound for now, and not for long */
+    REFUSED(w.e->seq = UINT64_MAX, "more requests came");
+    struct rs_ticket_row ticket = *rs_row(w.e, 5);
+    rs_row(w.e, 5)->seq = UINT64_MAX;
+    REFUSED((void)0, "more requests came");
+    *rs_row(w.e, 5) = ticket;
     was.journal_valid = 1;
     was.journal_settings = was.settings;
     was.journal_classes = 3;
