@@ -9,6 +9,7 @@
 #include <http_log.h>
 
 #include "ccn_child.h"
+#include "ccn_services.h"
 
 APLOG_USE_MODULE(ccn);
 
@@ -126,9 +127,10 @@ int ccn_check_hosts(server_rec *main_server) {
             check_silent_host(s, h);
             continue;
         }
-        if (!h->maps->nelts) {
+        if (!h->maps->nelts && !ccn_services()->n) {
             ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, s,
-                         "ccn: CcnEngine is on in %s, and no name leads to a page: CcnMap is missing", place_of(s));
+                         "ccn: CcnEngine is on in %s, and no name leads to a page: CcnMap is missing, or CcnService",
+                         place_of(s));
             return HTTP_INTERNAL_SERVER_ERROR;
         }
         if (s == main_server)

@@ -28,7 +28,9 @@ static uint64_t area_lay_out(struct ccn_process *p, const struct ccn_site *c, vo
     p->seen = (void *)(base + at);
     at = child_aligned(at + sizeof *p->seen);
     p->seats = (struct ccn_seats){ (void *)(base + at), c->seats, ccn_holder_lives, NULL };
-    return child_aligned(at + c->seats * sizeof *p->seats.at);
+    at = child_aligned(at + c->seats * sizeof *p->seats.at);
+    p->flights = (void *)(base + at);
+    return child_aligned(at + sizeof *p->flights);
 }
 
 uint64_t ccn_area_bytes(const struct ccn_site *c) {

@@ -5,7 +5,7 @@
  * The host's area of the segment (shm/shm.h):
  *
  *     struct ccn_area | what pages cost (pages/pages_learnt.h) | signed Interests that were seen | who sits
- *     (ccn_seats.h) | the store (ccn_store.h)
+ *     (ccn_seats.h) | calls in work (ccn_flights.h) | the store (ccn_store.h)
  *
  * Set up by the parent before it forks, then by each child for itself.
  */
@@ -16,6 +16,7 @@
 
 #include "ccn_config.h"
 #include "ccn_dialed.h"
+#include "ccn_flights.h"
 #include "ccn_seats.h"
 #include "ccn_seen.h"
 #include "ccn_store.h"
@@ -58,6 +59,7 @@ struct ccn_process {
     struct ccn_area  *area;
     void             *learnt;
     struct ccn_seen  *seen;
+    struct ccn_flights *flights;
     struct ccn_seats  seats;
     struct ccn_store  store;
     uint64_t          hash_key[2];      /* URLs come from outside */

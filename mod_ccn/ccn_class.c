@@ -13,7 +13,7 @@
 static struct policy_text class_text(struct ndn_span s) { return (struct policy_text){ (const char *)s.at, s.n }; }
 static struct policy_text class_string(const char *s) { return (struct policy_text){ s, s ? strlen(s) : 0 }; }
 
-static uint32_t class_by_policy(const struct ccn_seen_as *from, const char *url, struct ndn_span fields) {
+uint32_t ccn_class_by_policy(const struct ccn_seen_as *from, const char *url, struct ndn_span fields) {
     const struct ccn_site *c = ccn_config();
     struct policy_request q = { .src_addr = NULL };
     char text[POLICY_URL_ROOM(CCN_URL_MAX + 512)];
@@ -47,12 +47,17 @@ void ccn_class_of(const struct ccn_seen_as *from, const char *url, struct ndn_sp
     size_t n = pages_url_spell(url, strlen(url), spelt, sizeof spelt);
 
     pages_keys(P.hash_key, from->server->server_hostname, spelt, n, &c->keys);
-    c->class = class_by_policy(from, url, fields);
+    c->class = ccn_class_by_policy(from, url, fields);
     c->estimate = pages_learnt_mean(P.learnt, CCN_LEARNT, c->keys.url);
     if (c->estimate) return;
     c->class = ccn_config()->classes.n - 1;
     if (c->keys.pattern) c->estimate = pages_learnt_mean(P.learnt, CCN_LEARNT, c->keys.pattern);
     if (!c->estimate) c->estimate = pages_learnt_mean(P.learnt, CCN_LEARNT, c->keys.dir);
+}
+
+void ccn_class_of_service(const server_rec *s, const char *name, struct ccn_class *c) {
+    pages_keys(P.hash_key, s->server_hostname, name, strlen(name), &c->keys);
+    c->estimate = pages_learnt_mean(P.learnt, CCN_LEARNT, c->keys.url);
 }
 
 uint64_t ccn_class_sending(uint32_t segments) { return (uint64_t)segments * SEGMENT_NS / 1000 + 1; }

@@ -19,6 +19,10 @@ struct ccn_class {
 
 /* `fields`: what came with the Interest. */
 void ccn_class_of(const struct ccn_seen_as *from, const char *url, struct ndn_span fields, struct ccn_class *c);
+/* Its class alone. */
+uint32_t ccn_class_by_policy(const struct ccn_seen_as *from, const char *url, struct ndn_span fields);
+/* What is known of the work of a service; its class is left to who calls it. */
+void ccn_class_of_service(const server_rec *s, const char *name, struct ccn_class *c);
 /* A page of that class was made in `us` and has so many segments.  Returns its work. */
 uint64_t ccn_class_learn(const struct ccn_class *c, int status, uint64_t us, uint32_t segments);
 /* What so many segments are to send. */

@@ -8,6 +8,7 @@
 #include <http_log.h>
 
 #include "base/base_number.h"
+#include "ccn_services.h"
 
 APLOG_USE_MODULE(ccn);
 
@@ -33,7 +34,10 @@ struct ccn_site *ccn_config_begin(apr_pool_t *pconf) {
     c->pages = 128u << 20;
     c->divisor = 1;
     c->window_max = 512;
+    c->results_most = UINT64_C(256) << 20;
+    c->answer_within = 20;
     site = c;
+    ccn_services_begin(pconf);
     return c;
 }
 
@@ -58,6 +62,7 @@ void *ccn_config_merge_host(apr_pool_t *p, void *base, void *add) {
     if (a->gives_private == CCN_PRIVATE_UNSAID) h->gives_private = b->gives_private;
     if (!a->key) h->key = b->key;
     if (!a->trusted->nelts) h->trusted = b->trusted;
+    if (!a->services) h->services = b->services;
     return h;
 }
 
@@ -204,6 +209,32 @@ static const char *set_trust(cmd_parms *cmd, void *dir, const char *file, const 
     return bad;
 }
 
+static const char *set_services(cmd_parms *cmd, void *dir, const char *path) {
+    size_t n = strlen(path);
+
+    (void)dir;
+    if (path[0] != '/' || n < 2 || path[n - 1] == '/' || strpbrk(path, "?#%!") || ap_strstr_c(path, "//"))
+        return apr_psprintf(cmd->pool, "CcnServices %s: must be the path of a URL, such as /ccn", path);
+    host_of(cmd)->services = path;
+    site->used = true;
+    return NULL;
+}
+
+static const char *set_results(cmd_parms *cmd, void *dir, const char *path, const char *most) {
+    const char *bad = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    char *error = NULL;
+
+    (void)dir;
+    if (bad) return bad;
+    site->results = ap_server_root_relative(cmd->pool, path);
+    if (!site->results) return apr_pstrcat(cmd->pool, "CcnResults ", path, ": not a valid path", NULL);
+    if (!most) return NULL;
+    if (strncasecmp(most, "max=", 4)) return "CcnResults: the second argument must be max=BYTES";
+    if (base_number("CcnResults max=", most + 4, "bytes", 1u << 20, UINT64_C(1) << 40, &site->results_most, &error))
+        return httpd_take_error(cmd->pool, "", &error);
+    return NULL;
+}
+
 struct ccn_number {
     size_t offset;
     uint64_t least, most;
@@ -212,6 +243,7 @@ static struct ccn_number threads_row = { offsetof(struct ccn_site, threads), 1, 
 static struct ccn_number queue_row = { offsetof(struct ccn_site, queue), 1, 1000000 };
 static struct ccn_number connections_row = { offsetof(struct ccn_site, connections), 1, 65536 };
 static struct ccn_number keep_row = { offsetof(struct ccn_site, keep), 1, 3600 };
+static struct ccn_number answer_row = { offsetof(struct ccn_site, answer_within), 1, 3600 };
 static struct ccn_number segment_row = { offsetof(struct ccn_site, segment), 512, 7168 };
 
 static const char *ccn_set_number(cmd_parms *cmd, void *dir, const char *arg) {
@@ -300,6 +332,14 @@ const command_rec ccn_commands[] = {
     AP_INIT_TAKE1("CcnSegment", ccn_set_number, &segment_row, RSRC_CONF, "bytes of a segment (default 4096)"),
     AP_INIT_TAKE12("CcnPipeline", set_pipeline, NULL, RSRC_CONF,
                    "n (default), n/Q or off, [max=N]: how many segments a client is told to ask for at one time"),
+    AP_INIT_RAW_ARGS("CcnService", ccn_services_declare, NULL, RSRC_CONF,
+                     "NAME PARAMETER=TYPE ... => URL [OPTION=VALUE ...]: what has that name, and does the work"),
+    AP_INIT_TAKE1("CcnServices", set_services, NULL, RSRC_CONF,
+                  "PATH: services are called below it over HTTP, too, and listed there"),
+    AP_INIT_TAKE12("CcnResults", set_results, NULL, RSRC_CONF,
+                   "DIRECTORY [max=BYTES]: where results of services are kept while they are fresh (default 256M)"),
+    AP_INIT_TAKE1("CcnAnswerWithin", ccn_set_number, &answer_row, RSRC_CONF,
+                  "seconds after which a call over HTTP is told where its result will be (default 20)"),
     AP_INIT_TAKE1("CcnPolicy", ccn_set_policy, NULL, RSRC_CONF, "an XML file with classes and their rules"),
     { .name = NULL }
 };
@@ -345,10 +385,27 @@ static int add_unknown(struct ccn_site *c, apr_pool_t *pconf, server_rec *s) {
     return OK;
 }
 
+/* What a host that speaks NDN is asked for: what is mapped, and services, which all of them have. */
+static void prefixes_of(struct ccn_host *h, apr_pool_t *p) {
+    const struct service_table *t = ccn_services();
+
+    h->prefixes = apr_array_make(p, h->maps->nelts + (int)t->n, sizeof(struct ndn_name));
+    for (int i = 0; i < h->maps->nelts; i++)
+        APR_ARRAY_PUSH(h->prefixes, struct ndn_name) = APR_ARRAY_IDX(h->maps, i, struct ccn_map).prefix;
+    for (unsigned i = 0; i < t->n && h->prefixes->nelts < CCN_PREFIXES_MAX; i++) {
+        struct ndn_out o = ndn_out_into(apr_palloc(p, CCN_NAME_MAX), CCN_NAME_MAX);
+        struct ndn_name name;
+        if (i && !strcmp(t->all[i]->name, t->all[i - 1]->name)) continue; /* an overload */
+        if (ccn_map_service(t->all[i]->name, &o, &name)) APR_ARRAY_PUSH(h->prefixes, struct ndn_name) = name;
+    }
+}
+
 int ccn_config_finish(struct ccn_site *c, apr_pool_t *pconf, server_rec *s) {
     const struct policy_engine_host here = { 30, true };
     char *error = NULL;
 
+    for (server_rec *host = s; host; host = host->next)
+        prefixes_of(ap_get_module_config(host->module_config, &ccn_module), pconf);
     if (c->policy_file) {
         const struct httpd_policy_file f = { c->policy_file, "CcnPolicy", KEPT_POLICY, APLOG_MODULE_INDEX };
         int rc = httpd_policy_load(&f, pconf, s, &c->policy);

@@ -20,6 +20,7 @@ extern module AP_MODULE_DECLARE_DATA ccn_module;
 
 #define CCN_UNKNOWN "unknown"       /* the class of names that never brought a page */
 #define CCN_MAPS_MAX 256
+#define CCN_PREFIXES_MAX 1024
 
 enum ccn_scheduler { CCN_FIFO, CCN_IDSRS, CCN_SERPT };
 /* CcnPrivate: what Interests with parameters get. */
@@ -38,7 +39,10 @@ struct ccn_site {
     struct ccn_seat_bounds bounds;          /* of these, those that connections may hold */
     uint64_t             pages;             /* bytes of packets that are kept */
     int                  divisor, window_max;   /* APDSFC's q, 0: no hint; and its cap */
-    bool                 used;              /* some CcnEngine On was seen */
+    bool                 used;              /* some CcnEngine On was seen, or CcnServices */
+    const char          *results;           /* directory of results; NULL: beside httpd's runtime files */
+    uint64_t             results_most;      /* bytes in it */
+    int                  answer_within;     /* seconds; a call that takes longer is answered 202 */
 };
 
 struct ccn_forwarder {
@@ -54,10 +58,12 @@ struct ccn_host {
     int                 on;                 /* -1 not said */
     bool                tls;                /* SSLEngine is on beside CcnEngine */
     apr_array_header_t *maps;               /* of struct ccn_map */
+    apr_array_header_t *prefixes;           /* of struct ndn_name: those of maps, and services' names */
     apr_array_header_t *forwarders;         /* of struct ccn_forwarder */
     apr_array_header_t *listens;            /* of const char *: paths of unix sockets */
     apr_array_header_t *trusted;            /* of const struct ndn_key *: whose Interests are believed */
     enum ccn_privacy    gives_private;      /* not said: sealed */
+    const char         *services;           /* path below which services are called over HTTP; NULL: nowhere */
     const struct ndn_key *key;              /* what Data is signed with; NULL not said: digests */
 };
 

@@ -26,6 +26,8 @@ static apr_socket_t *no_socket;  /* one for all: nothing is ever read from it or
 static conn_rec *above;          /* what all our connections are below, as far as anybody looks */
 static apr_allocator_t **memory; /* of each service thread, which keeps some of what a page took for the next one */
 
+static apr_sockaddr_t *host_address, *nobodys_address; /* of requests that no client makes */
+
 static APR_OPTIONAL_FN_TYPE(ap_logio_add_bytes_out) * logio_add; /* mod_logio's, if it is there */
 
 static struct ccn_made *made_of(const conn_rec *c) { return ap_get_module_config(c->conn_config, &ccn_module); }
@@ -60,6 +62,7 @@ static void take_header(request_rec *r, struct ccn_made *m) {
     take_text(m->encoding, sizeof m->encoding,
               r->content_encoding ? r->content_encoding : header_of(r, "Content-Encoding"));
     m->freshness_ms = r->status == HTTP_OK || control ? ccn_freshness(control, one_of(r, "Age")) : 0;
+    m->says_freshness = control || one_of(r, "Expires");
     m->is_private = ccn_is_private(control) || header_of(r, "Set-Cookie") || r->user;
     m->whole = true;
 }
@@ -184,10 +187,21 @@ static apr_status_t nowhere_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
     return APR_SUCCESS;
 }
 
+/* What is left of a body that is posted is the filter's context; behind it nothing comes. */
 static apr_status_t no_more_filter(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode_t mode, apr_read_type_e block,
                                    apr_off_t bytes) {
-    (void)f, (void)bb, (void)block, (void)bytes;
-    return mode == AP_MODE_INIT ? APR_SUCCESS : APR_EOF;
+    struct ndn_span *left = f->ctx;
+    size_t n = left ? left->n : 0;
+
+    (void)block;
+    if (mode == AP_MODE_INIT) return APR_SUCCESS;
+    if (!n || (mode != AP_MODE_READBYTES && mode != AP_MODE_SPECULATIVE && mode != AP_MODE_EXHAUSTIVE)) return APR_EOF;
+    if (mode != AP_MODE_EXHAUSTIVE && bytes >= 0 && (uint64_t)bytes < n) n = (size_t)bytes;
+    APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_transient_create((const char *)left->at, n, bb->bucket_alloc));
+    if (mode == AP_MODE_SPECULATIVE) return APR_SUCCESS;
+    left->at += n;
+    left->n -= n;
+    return APR_SUCCESS;
 }
 
 int ccn_make_post_read_request(request_rec *r) {
@@ -225,6 +239,9 @@ int ccn_make_child_init(apr_pool_t *pchild, server_rec *s) {
     above->bucket_alloc = apr_bucket_alloc_create(pchild);
     satisfy_event(above);
     memory = apr_pcalloc(pchild, (apr_size_t)ccn_config()->threads * sizeof *memory);
+    if (apr_sockaddr_info_get(&host_address, "127.0.0.1", APR_INET, 0, 0, pchild) != APR_SUCCESS ||
+        apr_sockaddr_info_get(&nobodys_address, "0.0.0.0", APR_INET, 0, 0, pchild) != APR_SUCCESS)
+        return APR_EGENERAL;
     return apr_socket_create(&no_socket, APR_INET, SOCK_STREAM, APR_PROTO_TCP, pchild);
 }
 
@@ -241,8 +258,8 @@ static apr_sockaddr_t *address_in(apr_pool_t *p, const apr_sockaddr_t *from) {
     return own;
 }
 
-static conn_rec *make_connection(const struct ccn_seen_as *from, struct ccn_made *m, apr_pool_t *p,
-                                 apr_thread_t *thread, unsigned number) {
+static conn_rec *make_connection(const struct ccn_seen_as *from, const struct ndn_span *body, struct ccn_made *m,
+                                 apr_pool_t *p, apr_thread_t *thread, unsigned number) {
     static _Atomic long ids;
     conn_rec *c = apr_pcalloc(p, sizeof *c);
 
@@ -263,11 +280,17 @@ static conn_rec *make_connection(const struct ccn_seen_as *from, struct ccn_made
     c->current_thread = thread;
     ap_set_module_config(c->conn_config, &core_module, no_socket);
     ap_set_module_config(c->conn_config, &ccn_module, m);
-    ap_add_input_filter(NO_MORE, NULL, NULL, c);
+    ap_add_input_filter(NO_MORE, body->n ? apr_pmemdup(p, body, sizeof *body) : NULL, NULL, c);
     ap_add_output_filter(NOWHERE, NULL, NULL, c);
     ap_run_pre_connection(c, no_socket);
     return c;
 }
+
+static void seen_as(server_rec *s, apr_sockaddr_t *address, const char *ip, struct ccn_seen_as *as) {
+    *as = (struct ccn_seen_as){ s, address, host_address, ip, "127.0.0.1" };
+}
+void ccn_make_as_host(server_rec *s, struct ccn_seen_as *as) { seen_as(s, host_address, "127.0.0.1", as); }
+void ccn_make_as_nobody(server_rec *s, struct ccn_seen_as *as) { seen_as(s, nobodys_address, "0.0.0.0", as); }
 
 static void add_fields(request_rec *r, const char *fields) {
     struct ndn_span rest = { (const uint8_t *)fields, fields ? strlen(fields) : 0 }, name, value;
@@ -292,14 +315,18 @@ static void run_request(conn_rec *c, const struct ccn_order *o) {
 
     ap_run_pre_read_request(r, c);
     r->request_time = apr_time_now();
-    r->method = "GET";
-    r->method_number = M_GET;
+    r->method = o->media_type ? "POST" : "GET";
+    r->method_number = o->media_type ? M_POST : M_GET;
     r->protocol = (char *)"HTTP/1.1";
     r->proto_num = HTTP_VERSION(1, 1);
-    r->the_request = apr_psprintf(r->pool, "GET %s HTTP/1.1", o->url);
+    r->the_request = apr_psprintf(r->pool, "%s %s HTTP/1.1", r->method, o->url);
     r->hostname = r->server->server_hostname ? r->server->server_hostname : "localhost";
     apr_table_setn(r->headers_in, "Host", r->hostname);
     add_fields(r, o->fields);
+    if (o->media_type) {
+        apr_table_set(r->headers_in, "Content-Type", o->media_type);
+        apr_table_setn(r->headers_in, "Content-Length", apr_psprintf(r->pool, "%" APR_SIZE_T_FMT, o->body.n));
+    }
     ap_parse_uri(r, o->url);
     r->per_dir_config = r->server->lookup_defaults;
     apr_table_set(r->notes, "ccn-name", o->name);
@@ -345,7 +372,7 @@ void ccn_make(const struct ccn_order *o, struct ccn_made *m, apr_thread_t *threa
     }
     if (apr_pool_create_ex(&p, NULL, NULL, *mine) != APR_SUCCESS) return;
     apr_pool_tag(p, "ccn_make");
-    run_request(make_connection(o->from, m, p, thread, number), o);
+    run_request(make_connection(o->from, &o->body, m, p, thread, number), o);
     apr_pool_destroy(p);
     if (!m->whole && !m->too_large) m->n = 0; /* nobody has said for whom it is */
     if (m->too_large) say_too_large(m);

@@ -15,6 +15,7 @@
 #include <httpd.h>
 
 #include "ccn_child.h"
+#include "ndn/ndn_packet.h"
 
 /* What a face looks like to httpd. */
 struct ccn_seen_as {
@@ -26,6 +27,8 @@ struct ccn_seen_as {
 struct ccn_order {
     const struct ccn_seen_as *from;
     const char *url;                /* path and query */
+    const char *media_type;         /* of `body`, which is posted; NULL: GET */
+    struct ndn_span body;
     const char *fields;             /* lines "Field: value\n" that the client adds, or NULL */
     const char *signer;             /* name of the key that signed the Interest, or NULL */
     const char *name;               /* of the page, for people */
@@ -38,6 +41,7 @@ struct ccn_made {
     int       status;
     char      media_type[NDN_MEDIA_TYPE_MAX], location[NDN_LOCATION_MAX], encoding[NDN_ENCODING_MAX + 1];
     uint64_t  freshness_ms;
+    bool      says_freshness;       /* Cache-Control or Expires stands in its header */
     bool      is_private;           /* for nobody else than who asked */
     bool      too_large, whole;
     uint8_t  *body;                 /* malloc'ed: the caller frees it */
@@ -46,6 +50,10 @@ struct ccn_made {
 
 /* `m` is zeroed but for `most`.  The page's status, also when there was none: 500. */
 void ccn_make(const struct ccn_order *o, struct ccn_made *m, apr_thread_t *thread, unsigned number);
+
+/* As who a request is made that no client makes: this host itself, or nobody, whom only what is open to all lets in. */
+void ccn_make_as_host(server_rec *s, struct ccn_seen_as *as);
+void ccn_make_as_nobody(server_rec *s, struct ccn_seen_as *as);
 
 int  ccn_make_child_init(apr_pool_t *pchild, server_rec *s);
 void ccn_make_register(void);       /* filters */

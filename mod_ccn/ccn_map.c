@@ -65,20 +65,28 @@ static const char *read_end(const struct ndn_interest *i, struct ccn_wanted *w) 
     return NULL;
 }
 
+/* Behind a service's name. */
+static bool is_call(const struct ndn_name *page) {
+    struct ndn_element c;
+    return page->n > 1 && ndn_name_at(page, page->n - 1, &c) && c.type == NDN_GENERIC_COMPONENT && c.value.n &&
+           *c.value.at == '!';
+}
+
 const char *ccn_map_read(const struct ccn_map *maps, unsigned n, const struct ndn_interest *i, struct ccn_wanted *w) {
     const struct ccn_map *m = map_of(maps, n, &i->name);
     struct ndn_element c;
     const char *wrong;
 
     memset(w, 0, sizeof *w);
-    if (!m) return "no prefix that is mapped";
     if (i->name.bytes.n > CCN_NAME_MAX) return "a name that is too long";
-    w->map = (unsigned)(m - maps);
     w->page = i->name;
     w->kind = CCN_PAGE;
     w->exact = !i->can_be_prefix;
     wrong = read_end(i, w);
-    if (wrong) return wrong;
+    w->is_call = is_call(&w->page);
+    if (!m && !w->is_call) return "no prefix that is mapped";
+    if (wrong || w->is_call) return wrong;
+    w->map = (unsigned)(m - maps);
     if (w->page.n < m->prefix.n) return "no page";
     for (struct ndn_span rest = behind(&w->page, m); rest.n;)
         if (!ndn_next(&rest, &c) || c.type != NDN_GENERIC_COMPONENT) return "a component that is no piece of a path";
@@ -244,4 +252,35 @@ size_t ccn_map_location(const struct ccn_map *maps, unsigned n, const char *host
         return length < room ? length : 0;
     }
     return 0;
+}
+
+/* ---- as a call --------------------------------------------------------------------------------------------------- */
+
+size_t ccn_map_call(const struct ndn_name *page, char *out, size_t room) {
+    struct text t = { out, 0, room };
+    struct ndn_element c;
+
+    for (struct ndn_span rest = page->bytes; rest.n;) {
+        if (!ndn_next(&rest, &c) || c.type != NDN_GENERIC_COMPONENT) return 0;
+        add(&t, '/');
+        for (size_t i = 0; i < c.value.n; i++) {
+            /* A slash would be read as one between components; in parameters it is one of a text. */
+            if (!c.value.at[i] || (c.value.at[i] == '/' && rest.n)) return 0;
+            add(&t, (char)c.value.at[i]);
+        }
+    }
+    if (t.n >= room) return 0;
+    out[t.n] = '\0';
+    return t.n;
+}
+
+bool ccn_map_service(const char *text, struct ndn_out *o, struct ndn_name *name) {
+    size_t begin = o->n;
+
+    while (*text == '/') {
+        size_t n = strcspn(++text, "/");
+        ndn_put_component(o, NDN_GENERIC_COMPONENT, text, n);
+        text += n;
+    }
+    return !o->full && ndn_name_read((struct ndn_span){ o->at + begin, o->n - begin }, name);
 }

@@ -6,6 +6,7 @@
  *     /PREFIX/a/b/page/32=metadata                its metadata (RDR); made as well, and what they name is kept
  *     /PREFIX/a/b/page/54=VERSION[/50=SEGMENT]    of one that is kept
  *     /PREFIX/a/b/page/2=DIGEST                   the page, with fields that the parameters hold; for who asks, alone
+ *     /SERVICE/!{"a":1}                           the result of that call (service/service_name.h); no prefix is needed
  *     /PREFIX/a/b/page/32=result/8=HEX/54=VERSION/50=SEGMENT      of one that is kept, and was asked for like that
  *
  * A generic component is a piece of the path, in its octets: what a URL must escape is escaped here.  The last one may
@@ -36,7 +37,16 @@ struct ccn_wanted {
     uint64_t        segment, version;       /* CCN_SEGMENT */
     struct ndn_span digest;         /* the parameters' digest component's value; n = 0: none */
     bool            exact;          /* an answer has just this name */
+    bool            is_call;        /* of a service: page ends with the component that holds "!" and its parameters */
 };
+
+/*
+ * The call that such a name is, as text (service/service_name.h), with a NUL; its length, or 0: it has none.
+ */
+size_t ccn_map_call(const struct ndn_name *page, char *out, size_t room);
+
+/* The name of a service, whose components are its text's; its bytes are written into `o`.  False: no room. */
+bool ccn_map_service(const char *text, struct ndn_out *o, struct ndn_name *name);
 
 /* The longest prefix that fits decides.  NULL, or a static sentence: why nothing has that name. */
 const char *ccn_map_read(const struct ccn_map *maps, unsigned n, const struct ndn_interest *i, struct ccn_wanted *w);

@@ -80,7 +80,7 @@ static bool prefix_of(const struct ndn_data *d, struct ndn_name *prefix) {
 /* ---- asking ------------------------------------------------------------------------------------------------------ */
 
 static const struct ndn_name *prefix_at(const struct ccn_register *r, int i) {
-    return &APR_ARRAY_IDX(ccn_host_of(r->server)->maps, i, struct ccn_map).prefix;
+    return &APR_ARRAY_IDX(ccn_host_of(r->server)->prefixes, i, struct ndn_name);
 }
 
 static void ask(struct ccn_register *r) {
@@ -89,7 +89,7 @@ static void ask(struct ccn_register *r) {
     static const struct ccn_token none = { .n = 0 };
     bool far = r->far != (r->tries & 1);
 
-    for (int i = 0; i < h->maps->nelts; i++) {
+    for (int i = 0; i < h->prefixes->nelts; i++) {
         uint8_t bytes[NDN_PACKET_MAX];
         size_t n;
         if (r->at[i] == PREFIX_REGISTERED) continue;
@@ -104,7 +104,7 @@ static void tell_silent(struct ccn_register *r) {
     char name[3 * CCN_NAME_MAX];
     int first = -1, n = 0;
 
-    for (int i = 0; i < ccn_host_of(r->server)->maps->nelts; i++)
+    for (int i = 0; i < ccn_host_of(r->server)->prefixes->nelts; i++)
         if (r->at[i] == PREFIX_ASKED && !n++) first = i;
     if (!n || r->told_silent) return;
     r->told_silent = true;
@@ -113,7 +113,7 @@ static void tell_silent(struct ccn_register *r) {
                  "ccn: %s does not answer that %s is to be registered (%d of %d prefixes), and no Interests come from "
                  "there: whoever is not of its own machine it hears only if it is set so: ndnd by mgmt.allow_localhop: "
                  "true, NFD by localhop_security in the section rib",
-                 r->forwarder, name, n, ccn_host_of(r->server)->maps->nelts);
+                 r->forwarder, name, n, ccn_host_of(r->server)->prefixes->nelts);
 }
 
 static void register_tick(void *of) {
@@ -141,14 +141,14 @@ static void show(const struct ccn_register *r) {
     uint32_t n[PREFIX_REGISTERED + 1] = { 0 };
 
     if (!r->shown) return;
-    for (int i = 0; i < ccn_host_of(r->server)->maps->nelts; i++) n[r->at[i]]++;
+    for (int i = 0; i < ccn_host_of(r->server)->prefixes->nelts; i++) n[r->at[i]]++;
     atomic_store(&r->shown->registered, n[PREFIX_REGISTERED]);
     atomic_store(&r->shown->refused, n[PREFIX_REFUSED]);
 }
 
 static void register_data(void *of, const struct ndn_data *d) {
     struct ccn_register *r = of;
-    int n = ccn_host_of(r->server)->maps->nelts, before = r->left;
+    int n = ccn_host_of(r->server)->prefixes->nelts, before = r->left;
     unsigned code = code_of(d);
     struct ndn_name prefix;
     bool ours = false;
@@ -184,7 +184,7 @@ static bool is_near(int fd) {
 void ccn_register_begin(struct ccn_register *r, struct ccn_face *f, int fd) {
     r->face = f;
     r->far = !is_near(fd);
-    r->left = ccn_host_of(r->server)->maps->nelts;
+    r->left = ccn_host_of(r->server)->prefixes->nelts;
     show(r);
     if (r->shown) atomic_store(&r->shown->holder, ccn_seat_holder());
     ccn_face_listen(f, register_data, register_tick, r);

@@ -24,7 +24,7 @@ struct ccn_register {
     bool             told_silent, told_refused;
     int              left;                  /* prefixes that are not registered */
     struct ccn_dialed *shown;               /* where others see how far it is; may be NULL */
-    uint8_t          at[CCN_MAPS_MAX];      /* how far each of CcnMap's is */
+    uint8_t          at[CCN_PREFIXES_MAX];  /* how far each of the host's is */
 };
 
 /*

@@ -52,7 +52,7 @@ static void look_at_forwarders(request_rec *r, struct ccn_look *l) {
             struct look_forwarder *f = l->forwarders + l->nforwarders++;
             uint64_t holder = atomic_load(&d->holder);
             f->text = APR_ARRAY_IDX(h->forwarders, i, struct ccn_forwarder).text;
-            f->prefixes = (uint32_t)h->maps->nelts;
+            f->prefixes = (uint32_t)h->prefixes->nelts;
             prefixes += f->prefixes;
             if (!holder || !ccn_holder_lives(holder)) continue;
             f->connected = true;

@@ -8,13 +8,16 @@
 
 #include <http_log.h>
 
+#include "ccn_call.h"
+#include "ccn_results.h"
 #include "ccn_room.h"
 
 APLOG_USE_MODULE(ccn);
 
-#define P      ccn_process
-#define BATCH  256u
-#define BEHIND 1024u /* of a connection, where pages are made one after the other */
+#define P          ccn_process
+#define BATCH      256u
+#define RESULTS_US UINT64_C(10000000) /* between two looks at results that are kept */
+#define BEHIND     1024u              /* of a connection, where pages are made one after the other */
 
 static struct ccn_task **tasks; /* by the index of the ticket; under the segment's lock */
 static uint32_t room;           /* of it; 0: no child's */
@@ -114,7 +117,7 @@ static void drop_all(struct picked *gone) {
     *gone->last = NULL;
     for (struct ccn_task *t = gone->first, *next; t; t = next) {
         next = t->next;
-        ccn_work_drop(t);
+        t->kind->drop(t);
     }
 }
 
@@ -169,8 +172,8 @@ static void submit_next(void) {
         }
         engaged = t != NULL;
         pthread_mutex_unlock(&ready);
-        if (!t || stopping || (!ccn_work_late(t, shm_now()) && submit_now(t) == RS_OK)) return;
-        ccn_work_drop(t);
+        if (!t || stopping || (!t->kind->late(t, shm_now()) && submit_now(t) == RS_OK)) return;
+        t->kind->drop(t);
     } while (true);
 }
 
@@ -260,7 +263,7 @@ void ccn_threads_settle(void) {
 /* Its turn comes when the process ends: who waited has gone. */
 static void abandon(struct ccn_task *t) {
     ccn_threads_end(t, 0, false);
-    ccn_work_drop(t);
+    t->kind->drop(t);
 }
 
 static void *APR_THREAD_FUNC serve(apr_thread_t *thread, void *number) {
@@ -277,7 +280,7 @@ static void *APR_THREAD_FUNC serve(apr_thread_t *thread, void *number) {
         pthread_mutex_unlock(&ready);
         if (!t) break;
         if (stopping) abandon(t);
-        else ccn_work_run(t, thread, (unsigned)(uintptr_t)number);
+        else t->kind->run(t, thread, (unsigned)(uintptr_t)number);
     }
     return NULL;
 }
@@ -318,8 +321,8 @@ static void drop_late(uint64_t now) {
         for (uint32_t i = 0; i < n; i++) {
             struct ccn_task *t = late[i];
             /* Somebody may have joined at the last moment: it waits once more, or is no longer wanted. */
-            if (!t->displaced && !ccn_work_late(t, now) && submit_now(t) == RS_OK) continue;
-            ccn_work_drop(t);
+            if (!t->displaced && !t->kind->late(t, now) && submit_now(t) == RS_OK) continue;
+            t->kind->drop(t);
             if (!P.threaded) submit_next();
         }
     } while (n == BATCH);
@@ -327,7 +330,7 @@ static void drop_late(uint64_t now) {
 
 static void *look_after(void *unused) {
     struct shm_owner *me = &P.view.owners[P.row];
-    uint64_t next = 0, next_sweep = 0;
+    uint64_t next = 0, next_sweep = 0, next_results = 0;
 
     (void)unused;
     while (!stopping) {
@@ -336,6 +339,7 @@ static void *look_after(void *unused) {
 
         shm_lock(&P.view);
         pump_and_unlock(0);
+        ccn_call_look_after();
         now = shm_now();
         if (now >= next) {
             shm_reclaim(&P.view);
@@ -346,6 +350,10 @@ static void *look_after(void *unused) {
             ccn_store_sweep(&P.store, now);
             ccn_seats_sweep(&P.seats, ccn_seat_holder());
             next_sweep = now + 5 * SHM_TICK_US;
+        }
+        if (now >= next_results) {
+            ccn_results_sweep();
+            next_results = now + RESULTS_US;
         }
         base_futex_wait(&me->wake, seen, SHM_TICK_US);
     }

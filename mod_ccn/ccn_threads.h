@@ -22,7 +22,19 @@
 
 #include "ccn_child.h"
 
+struct ccn_task;
+/* What a task is: each call is made without a lock. */
+struct ccn_task_kind {
+    /* In a service thread, `number` of them: ends with ccn_threads_end, and frees it. */
+    void (*run)(struct ccn_task *t, apr_thread_t *thread, unsigned number);
+    /* Its deadline is over and it waits no more: true if nobody has come to wait for it meanwhile. */
+    bool (*late)(struct ccn_task *t, uint64_t now);
+    /* It will not run: says so to who waits, and frees it. */
+    void (*drop)(struct ccn_task *t);
+};
+
 struct ccn_task {
+    const struct ccn_task_kind *kind;
     struct ccn_task *next;              /* among those that are ready */
     rs_ticket_t      ticket;
     bool             ready, displaced;
@@ -50,11 +62,5 @@ uint32_t ccn_threads_busy(void);
 /* Before the first task; threads begin here.  False: they could not. */
 bool ccn_threads_start(void);
 void ccn_threads_child_init(apr_pool_t *pchild, server_rec *s);
-
-/* What tasks are (ccn_work.c). */
-void ccn_work_run(struct ccn_task *t, apr_thread_t *thread, unsigned number);
-/* Its deadline is over and it waits no more: true if nobody has come to wait for it meanwhile. */
-bool ccn_work_late(struct ccn_task *t, uint64_t now);
-void ccn_work_drop(struct ccn_task *t);
 
 #endif

@@ -10,6 +10,7 @@
 #include <http_log.h>
 
 #include "ccn_answer.h"
+#include "ccn_call.h"
 #include "ccn_class.h"
 #include "ccn_cut.h"
 #include "ccn_private.h"
@@ -181,7 +182,7 @@ static void run_segment(struct ccn_work *w) {
     ccn_waiter_free(all);
 }
 
-void ccn_work_run(struct ccn_task *t, apr_thread_t *thread, unsigned number) {
+static void work_run(struct ccn_task *t, apr_thread_t *thread, unsigned number) {
     struct ccn_work *w = (struct ccn_work *)t;
     uint32_t waiting = drop_late(w, shm_now());
     bool whole = true;
@@ -196,23 +197,26 @@ void ccn_work_run(struct ccn_task *t, apr_thread_t *thread, unsigned number) {
     work_free(w);
 }
 
-bool ccn_work_late(struct ccn_task *t, uint64_t now) { return drop_late((struct ccn_work *)t, now) == 0; }
+static bool work_late(struct ccn_task *t, uint64_t now) { return drop_late((struct ccn_work *)t, now) == 0; }
 
-void ccn_work_drop(struct ccn_task *t) {
+static void work_drop(struct ccn_task *t) {
     struct ccn_work *w = (struct ccn_work *)t;
     /* Out of the table first: somebody may have joined. */
     refuse_all(w, HTTP_SERVICE_UNAVAILABLE, "As many pages wait as may: try again later.\n");
     work_free(w);
 }
 
+static const struct ccn_task_kind work_kind = { work_run, work_late, work_drop };
+
 /* ---- in a face's thread ------------------------------------------------------------------------------------------ */
 
 static void work_submit(struct ccn_work *w) {
+    w->task.kind = &work_kind;
     w->task.class = w->class.class;
     w->task.estimate = w->class.estimate;
     w->task.whose =
         ccn_room_tag(ccn_face_number(w->face), w->class.keys.pattern ? w->class.keys.pattern : w->class.keys.dir);
-    if (ccn_threads_submit(&w->task) != RS_OK) ccn_work_drop(&w->task);
+    if (ccn_threads_submit(&w->task) != RS_OK) work_drop(&w->task);
 }
 
 /* What is wanted, with room for texts; not in the table yet. */
@@ -259,6 +263,46 @@ static void face_refuse(struct ccn_face *f, const struct ndn_interest *i, const 
     size_t n = ccn_cut_refusal(&i->name, !i->can_be_prefix, status, why, key_of(f), bytes, sizeof bytes);
 
     if (n) ccn_face_reply(f, ccn_reply_bytes(t, bytes, n));
+}
+
+/* ---- a call of a service ----------------------------------------------------------------------------------------- */
+
+/* The result, or a problem in its place, is cut like a page. */
+static void work_called(void *of, struct ccn_result *r) {
+    struct ccn_work *w = of;
+    struct ccn_made m = { .status = HTTP_SERVICE_UNAVAILABLE };
+    const struct ccn_cut_for whom = { ccn_face_seen_as(w->face), w->page, w->digest, NULL, key_of(w->face) };
+    struct ccn_cut cut;
+
+    if (r) m = r->made;
+    m.body = malloc(m.n + 1);
+    if (!r || !m.body || (m.n && !memcpy(m.body, r->made.body, m.n))) {
+        refuse_all(w, HTTP_SERVICE_UNAVAILABLE, "There is no memory for the call.\n");
+    } else if (ccn_cut(&whom, &m, &cut)) {
+        const struct ccn_answer a = { .page = w->page, .digest = w->digest, .made = &m, .cut = &cut };
+        ccn_answer_all(&a, take_waiters(w));
+    } else {
+        refuse_all(w, HTTP_SERVICE_UNAVAILABLE, "There is no room for results now.\n");
+    }
+    free(m.body);
+    ccn_result_release(&r);
+    work_free(w);
+}
+
+/*
+ * `w` is in the table and has who waits for it.  MustBeFresh wants what is not stale, and what is kept is not: whoever
+ * wants a run of his own says so in a field, as over HTTP.
+ */
+static void work_call(struct ccn_work *w, const char *text) {
+    struct ndn_span fields = { (const uint8_t *)w->fields, w->fields ? strlen(w->fields) : 0 },
+                    control = ccn_private_field(fields, "Cache-Control");
+    struct ccn_caller who = {
+        .class = ccn_class_by_policy(ccn_face_seen_as(w->face), text, fields),
+        .fresh = control.n && memmem(control.at, control.n, "no-cache", 8),
+        .whose = ccn_face_number(w->face),
+    };
+
+    ccn_call(&who, text, strlen(text), work_called, w);
 }
 
 /* What makes two Interests ask for the same: host, who asks (for who may), page, and parameters. */
@@ -343,7 +387,9 @@ void ccn_work_page(struct ccn_face *f, const struct ndn_interest *i, const struc
     struct ccn_work *w;
     uint32_t left;
 
-    if (!ccn_map_url(&APR_ARRAY_IDX(h->maps, (int)wanted->map, struct ccn_map), &wanted->page, url, sizeof url)) {
+    if (wanted->is_call
+            ? !ccn_map_call(&wanted->page, url, sizeof url)
+            : !ccn_map_url(&APR_ARRAY_IDX(h->maps, (int)wanted->map, struct ccn_map), &wanted->page, url, sizeof url)) {
         ccn_count(&P.area->strange);
         face_refuse(f, i, t, HTTP_NOT_FOUND, "No URL belongs to this name.\n");
         return;
@@ -373,7 +419,8 @@ void ccn_work_page(struct ccn_face *f, const struct ndn_interest *i, const struc
     w->nwaiters = 1;
     atomic_store(&w->task.deadline, a->deadline);
     work_add(w);
-    work_submit(w);
+    if (wanted->is_call) work_call(w, url);
+    else work_submit(w);
 }
 
 void ccn_work_segment(struct ccn_face *f, const struct ndn_interest *i, const struct ccn_store_id *id, uint32_t segment,

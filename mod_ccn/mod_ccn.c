@@ -20,6 +20,7 @@
 #include <http_log.h>
 #include <http_main.h>
 #include <http_protocol.h>
+#include <http_request.h>
 #include <mod_status.h>
 #include <mpm_common.h>
 
@@ -27,7 +28,10 @@
 #include "ccn_check.h"
 #include "ccn_dial.h"
 #include "ccn_face.h"
+#include "ccn_http.h"
 #include "ccn_listen.h"
+#include "ccn_results.h"
+#include "ccn_services.h"
 #include "ccn_status.h"
 #include "ccn_threads.h"
 #include "httpd/httpd_segment.h"
@@ -35,7 +39,7 @@
 APLOG_USE_MODULE(ccn);
 
 /* The number counts the shapes of struct kept and of what stands in the segment (httpd/httpd_segment.h). */
-#define KEPT_SEGMENT "fairgate-ccn-segment-4"
+#define KEPT_SEGMENT "fairgate-ccn-segment-5"
 
 #define P         ccn_process
 #define SEATS_MAX 65536u
@@ -108,6 +112,12 @@ static void bound_connections(struct ccn_site *c) {
     if (c->connections) c->bounds.of_one = (uint32_t)c->connections;
 }
 
+/* Where results are kept; NULL: there is none. */
+static const char *results_directory(apr_pool_t *p) {
+    if (!ccn_services()->n) return NULL;
+    return ccn_config()->results ? ccn_config()->results : ap_runtime_dir_relative(p, "fairgate-results");
+}
+
 static int ccn_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s) {
     struct ccn_site *c = ccn_config();
     struct kept *k = kept_of(s->process->pool);
@@ -139,6 +149,7 @@ static int ccn_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptem
     }
     rc = httpd_segment_begin(&k->segment, s, pconf, &w);
     if (rc == OK) rc = ccn_listen_open(pconf, s);
+    if (rc == OK && results_directory(pconf)) rc = ccn_results_open(results_directory(pconf), s);
     if (rc != OK) return rc;
     k->segment.view.host = &host;
     P = k->process;
@@ -175,6 +186,7 @@ static void ccn_child_init(apr_pool_t *pchild, server_rec *s) {
     P.seats.mine = calloc(P.seats.n + 1, 1); /* threads outlive pools */
     if (!P.seats.mine || ccn_make_child_init(pchild, s)) return;
     ccn_threads_child_init(pchild, s);
+    if (results_directory(pchild)) ccn_results_child_init(results_directory(pchild), ccn_config()->results_most);
     if (!P.threaded) return;
     ccn_dial_child_init(pchild, s);
     ccn_listen_child_init(pchild, s);
@@ -260,6 +272,11 @@ static void ccn_register_hooks(apr_pool_t *p) {
     ap_hook_process_connection(process_connection, NULL, NULL, APR_HOOK_REALLY_FIRST);
     /* Before anybody adds filters that want to stand before the header's. */
     ap_hook_post_read_request(ccn_make_post_read_request, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    /* Before anybody takes the URL of a call for that of a file, or for one of a server behind this one. */
+    ap_hook_pre_translate_name(ccn_http_pre_translate, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    ap_hook_translate_name(ccn_http_translate, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    ap_hook_map_to_storage(ccn_http_map_to_storage, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    ap_hook_handler(ccn_http_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(ccn_status_handler, NULL, NULL, APR_HOOK_MIDDLE);
     APR_OPTIONAL_HOOK(ap, status_hook, ccn_status_lines, NULL, NULL, APR_HOOK_MIDDLE);
     ccn_make_register();

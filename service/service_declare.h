@@ -66,6 +66,7 @@ struct service {
     unsigned             body_param;    /* SERVICE_BYTES */
     uint64_t             fresh_s, timeout_s, result;    /* fresh_s UINT64_MAX: not said */
     char                *doc;           /* or NULL */
+    void                *of;            /* the host's own */
 };
 
 /* NULL, and *error (base/base_error.h). */

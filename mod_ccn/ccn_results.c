@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ccn_results.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <apr_time.h>
+#include <http_log.h>
+#include <unixd.h>
+
+#include "base/base_hash.h"
+#include "service/service_name.h"
+
+APLOG_USE_MODULE(ccn);
+
+#define MAGIC    UINT64_C(0x31746c7573657266) /* "fresult1" */
+#define NAME_HEX 32u
+#define ASIDE_S  60 /* a file that was not renamed by then is somebody's who died */
+#define BODY_MAX (UINT64_C(1) << 30)
+
+struct results_head {
+    uint64_t magic, sum, key_n, type_n, encoding_n, body_n, at_us, fresh_us, status;
+};
+
+static int directory = -1;
+static uint64_t most_bytes;
+
+/* ---- one result -------------------------------------------------------------------------------------------------- */
+
+struct ccn_result *ccn_result_new(struct ccn_made *made) {
+    struct ccn_result *r = calloc(1, sizeof *r);
+
+    if (!r) {
+        free(made->body);
+        made->body = NULL;
+        return NULL;
+    }
+    atomic_store(&r->holders, 1);
+    r->made = *made;
+    made->body = NULL;
+    r->at_us = (uint64_t)apr_time_now();
+    return r;
+}
+
+void ccn_result_hold(struct ccn_result *r) { atomic_fetch_add(&r->holders, 1); }
+
+void ccn_result_release(struct ccn_result **r) {
+    if (!*r) return;
+    if (atomic_fetch_sub(&(*r)->holders, 1) == 1) {
+        free((*r)->made.body);
+        free(*r);
+    }
+    *r = NULL;
+}
+
+/* ---- the directory ----------------------------------------------------------------------------------------------- */
+
+int ccn_results_open(const char *path, server_rec *s) {
+    struct stat st;
+
+    if (mkdir(path, 0700) && errno != EEXIST) {
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, errno, s, "CcnResults %s: it can't be made", path);
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    if (lstat(path, &st) || !S_ISDIR(st.st_mode)) {
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, s, "CcnResults %s: it is no directory", path);
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    if (!geteuid() && st.st_uid != ap_unixd_config.user_id) {
+        int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        /* A directory that others have filled is not taken over: only one that we have just made, or that is root's. */
+        if (fd < 0 || st.st_uid || fchown(fd, ap_unixd_config.user_id, ap_unixd_config.group_id) || fchmod(fd, 0700)) {
+            ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, errno, s,
+                         "CcnResults %s: it must belong to httpd's User, or to root", path);
+            if (fd >= 0) close(fd);
+            return HTTP_INTERNAL_SERVER_ERROR;
+        }
+        close(fd);
+    }
+    return OK;
+}
+
+void ccn_results_child_init(const char *path, uint64_t most) {
+    directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    most_bytes = most;
+}
+
+static uint64_t results_hash(const uint64_t key[2], const void *bytes, size_t n) {
+    struct base_hash h;
+
+    base_hash_begin(&h, key);
+    base_hash_add(&h, bytes, n);
+    return base_hash_end(h);
+}
+
+void ccn_results_hash(const char *key, uint64_t out[2]) {
+    uint64_t other[2] = { ~ccn_process.hash_key[0], ccn_process.hash_key[1] };
+
+    out[0] = results_hash(ccn_process.hash_key, key, strlen(key));
+    out[1] = results_hash(other, key, strlen(key));
+}
+
+static void results_name(const char *key, char name[NAME_HEX + 1]) {
+    uint64_t hash[2];
+
+    ccn_results_hash(key, hash);
+    snprintf(name, NAME_HEX + 1, "%016" PRIx64 "%016" PRIx64, hash[0], hash[1]);
+}
+
+static uint64_t results_sum(const struct results_head *h, const uint8_t *rest, size_t n) {
+    struct results_head plain = *h;
+    uint64_t key[2] = { MAGIC, n };
+
+    plain.sum = 0;
+    key[1] ^= results_hash(key, &plain, sizeof plain);
+    return results_hash(key, rest, n);
+}
+
+static bool write_all(int fd, const void *bytes, size_t n) {
+    for (const char *p = bytes; n;) {
+        ssize_t wrote = write(fd, p, n);
+        if (wrote < 0 && errno == EINTR) continue;
+        if (wrote <= 0) return false;
+        p += wrote;
+        n -= (size_t)wrote;
+    }
+    return true;
+}
+
+void ccn_results_put(const char *key, const struct ccn_result *r, uint64_t fresh_us) {
+    static _Atomic unsigned numbers;
+    struct results_head h = { .magic = MAGIC,
+                              .key_n = strlen(key),
+                              .type_n = strlen(r->made.media_type),
+                              .encoding_n = strlen(r->made.encoding),
+                              .body_n = r->made.n,
+                              .at_us = r->at_us,
+                              .fresh_us = fresh_us,
+                              .status = (uint64_t)r->made.status };
+    size_t n = (size_t)(h.key_n + h.type_n + h.encoding_n + h.body_n);
+    char name[NAME_HEX + 1], aside[64];
+    uint8_t *rest;
+    int fd;
+
+    if (directory < 0 || sizeof h + n > most_bytes / 8) return;
+    rest = malloc(n + 1);
+    if (!rest) return;
+    memcpy(rest, key, h.key_n);
+    memcpy(rest + h.key_n, r->made.media_type, h.type_n);
+    memcpy(rest + h.key_n + h.type_n, r->made.encoding, h.encoding_n);
+    if (h.body_n) memcpy(rest + h.key_n + h.type_n + h.encoding_n, r->made.body, h.body_n);
+    h.sum = results_sum(&h, rest, n);
+    results_name(key, name);
+    snprintf(aside, sizeof aside, ".%d-%u", (int)getpid(), atomic_fetch_add(&numbers, 1));
+    fd = openat(directory, aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0) {
+        bool whole = write_all(fd, &h, sizeof h) && write_all(fd, rest, n);
+        if (close(fd) || !whole || renameat(directory, aside, directory, name)) unlinkat(directory, aside, 0);
+    }
+    free(rest);
+}
+
+static bool read_all(int fd, void *bytes, size_t n) {
+    for (char *p = bytes; n;) {
+        ssize_t got = read(fd, p, n);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return false;
+        p += got;
+        n -= (size_t)got;
+    }
+    return true;
+}
+
+/* What its head says is what the file has, and room for it is there. */
+static bool head_holds(const struct results_head *h, off_t size, size_t key_n) {
+    return h->magic == MAGIC && h->key_n == key_n && h->type_n < NDN_MEDIA_TYPE_MAX &&
+           h->encoding_n <= NDN_ENCODING_MAX && h->body_n <= BODY_MAX && h->status >= 200 && h->status < 600 &&
+           (uint64_t)size == sizeof *h + h->key_n + h->type_n + h->encoding_n + h->body_n;
+}
+
+static struct ccn_result *result_of(const struct results_head *h, const uint8_t *rest) {
+    struct ccn_made m = { .status = (int)h->status, .whole = true, .n = (size_t)h->body_n, .room = (size_t)h->body_n };
+    struct ccn_result *r;
+
+    memcpy(m.media_type, rest + h->key_n, h->type_n);
+    memcpy(m.encoding, rest + h->key_n + h->type_n, h->encoding_n);
+    m.body = malloc(m.n + 1);
+    if (!m.body) return NULL;
+    if (m.n) memcpy(m.body, rest + h->key_n + h->type_n + h->encoding_n, m.n);
+    r = ccn_result_new(&m);
+    if (!r) return NULL;
+    r->at_us = h->at_us;
+    r->fresh_us = h->fresh_us;
+    r->is_problem = h->status >= 400;
+    r->from_cache = true;
+    return r;
+}
+
+struct ccn_result *ccn_results_get(const char *key) {
+    struct ccn_result *r = NULL;
+    struct results_head h;
+    char name[NAME_HEX + 1];
+    uint8_t *rest = NULL;
+    struct stat st;
+    size_t n;
+    int fd;
+
+    if (directory < 0) return NULL;
+    results_name(key, name);
+    fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return NULL;
+    if (!fstat(fd, &st) && S_ISREG(st.st_mode) && read_all(fd, &h, sizeof h) &&
+        head_holds(&h, st.st_size, strlen(key)) && h.fresh_us > (uint64_t)apr_time_now()) {
+        n = (size_t)(st.st_size - (off_t)sizeof h);
+        rest = malloc(n + 1);
+        if (rest && read_all(fd, rest, n) && !memcmp(rest, key, h.key_n) && results_sum(&h, rest, n) == h.sum)
+            r = result_of(&h, rest);
+        if (r) futimens(fd, NULL); /* it was used: the sweep looks at that */
+    }
+    free(rest);
+    close(fd);
+    return r;
+}
+
+/* ---- the sweep --------------------------------------------------------------------------------------------------- */
+
+struct swept {
+    char name[NAME_HEX + 1];
+    time_t used;
+    uint64_t bytes;
+};
+
+static int by_use(const void *a, const void *b) {
+    const struct swept *p = a, *q = b;
+    return p->used < q->used ? -1 : p->used > q->used;
+}
+
+static bool is_over(int fd, time_t now) {
+    struct results_head h;
+    return !read_all(fd, &h, sizeof h) || h.magic != MAGIC || h.fresh_us / 1000000 < (uint64_t)now;
+}
+
+/* One file: it goes if it is over; else it is one of those that are kept. */
+static void sweep_one(const char *name, time_t now, struct swept **all, size_t *n, size_t *room, uint64_t *bytes) {
+    int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    bool aside = *name == '.', gone;
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st)) {
+        if (fd >= 0) close(fd);
+        return;
+    }
+    gone = aside ? now - st.st_mtime > ASIDE_S : is_over(fd, now);
+    close(fd);
+    if (gone) unlinkat(directory, name, 0);
+    if (gone || aside || strlen(name) != NAME_HEX) return;
+    if (*n == *room) {
+        size_t more = *room ? *room * 2 : 1024;
+        struct swept *larger = realloc(*all, more * sizeof *larger);
+        if (!larger) return;
+        *all = larger;
+        *room = more;
+    }
+    strcpy((*all)[*n].name, name);
+    (*all)[*n].used = st.st_mtime;
+    (*all)[(*n)++].bytes = (uint64_t)st.st_blocks * 512;
+    *bytes += (uint64_t)st.st_blocks * 512;
+}
+
+void ccn_results_sweep(void) {
+    struct swept *all = NULL;
+    size_t n = 0, room = 0;
+    uint64_t bytes = 0;
+    time_t now = time(NULL);
+    int fd;
+    DIR *d;
+
+    if (directory < 0) return;
+    fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return;
+    if (flock(fd, LOCK_EX | LOCK_NB) || !(d = fdopendir(fd))) { /* another process is at it */
+        close(fd);
+        return;
+    }
+    for (struct dirent *e; (e = readdir(d)) != NULL;)
+        if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) sweep_one(e->d_name, now, &all, &n, &room, &bytes);
+    if (bytes > most_bytes && n) {
+        qsort(all, n, sizeof *all, by_use);
+        for (size_t i = 0; i < n && bytes > most_bytes / 8 * 7; i++) {
+            unlinkat(directory, all[i].name, 0);
+            bytes -= all[i].bytes < bytes ? all[i].bytes : bytes;
+        }
+    }
+    closedir(d);
+    free(all);
+}

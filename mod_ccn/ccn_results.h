@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ccn_results.h - results of calls: what one is, and the directory in which all processes keep them.
+ *
+ * A file is one result, under the hash of what its call means (service_bind.h, `key`), which stands in it, too: what
+ * another call has left under that hash is not taken.  It is written aside and renamed, so that a reader sees all of it
+ * or none.  What is fresh is taken from it (RFC 9111); what is private, or says that it must not be kept, never gets
+ * there.  The kernel's cache holds what is used, the disk the rest, within CcnResults' bound: the sweep takes what is
+ * no longer fresh, then what was used least recently.
+ *
+ *     magic | check sum | bytes of: key, media type, encoding, body | made | fresh until | status | these four
+ *
+ * TRUST.  The directory is the children's own, and nobody else may write to it.  A file that is not as it should be is
+ * none.
+ */
+#ifndef FAIRGATE_CCN_RESULTS_H
+#define FAIRGATE_CCN_RESULTS_H
+
+#include "ccn_make.h"
+
+struct ccn_result {
+    _Atomic unsigned holders;
+    struct ccn_made  made;          /* status 200, or that of a problem, whose object is the body */
+    bool             is_problem;
+    uint64_t         at_us, fresh_us;       /* since 1970: made, and fresh until; 0: it never is */
+    bool             from_cache;
+};
+
+/* One that takes made's body; NULL: no memory, and the body is freed. */
+struct ccn_result *ccn_result_new(struct ccn_made *made);
+void ccn_result_hold(struct ccn_result *r);
+void ccn_result_release(struct ccn_result **r);
+
+/* In the parent: the directory is there, and is the children's.  OK, or an error that was logged. */
+int  ccn_results_open(const char *directory, server_rec *s);
+/* In a child. */
+void ccn_results_child_init(const char *directory, uint64_t most);
+
+/* What a call is known by among processes: no client can aim at it. */
+void ccn_results_hash(const char *key, uint64_t out[2]);
+/* What is kept and fresh; NULL: nothing is. */
+struct ccn_result *ccn_results_get(const char *key);
+/* `fresh_us`: since 1970. */
+void ccn_results_put(const char *key, const struct ccn_result *r, uint64_t fresh_us);
+/* Now and then, by any process. */
+void ccn_results_sweep(void);
+
+#endif

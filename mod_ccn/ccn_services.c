@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ccn_services.h"
+
+#include <apr_strings.h>
+
+#include "httpd/httpd_policy.h"
+
+static struct service_table table;
+
+const struct service_table *ccn_services(void) { return &table; }
+
+static apr_status_t forget_table(void *unused) {
+    (void)unused;
+    service_table_free(&table);
+    return APR_SUCCESS;
+}
+
+void ccn_services_begin(apr_pool_t *pconf) {
+    service_table_free(&table);
+    apr_pool_cleanup_register(pconf, NULL, forget_table, apr_pool_cleanup_null);
+}
+
+const char *ccn_services_declare(cmd_parms *cmd, void *dir, const char *text) {
+    char *error = NULL;
+    struct service *s = service_declare(text, &error);
+
+    (void)dir;
+    if (!s) return httpd_take_error(cmd->pool, "CcnService: ", &error);
+    s->of = cmd->server;
+    if (!service_table_add(&table, s, &error)) return NULL;
+    service_free(&s);
+    return httpd_take_error(cmd->pool, "CcnService: ", &error);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ccn_services.h - the services of this server (CcnService), and under which URLs they are called over HTTP
+ * (CcnServices).
+ */
+#ifndef FAIRGATE_CCN_SERVICES_H
+#define FAIRGATE_CCN_SERVICES_H
+
+#include <httpd.h>
+#include <http_config.h>
+
+#include "service/service_bind.h"
+
+/* CcnService, in any server: its URL is one of that server's. */
+const char *ccn_services_declare(cmd_parms *cmd, void *dir, const char *text);
+/* Of the whole server; empty if there is none. */
+const struct service_table *ccn_services(void);
+/* pre_config: a fresh table, which goes with the pool. */
+void        ccn_services_begin(apr_pool_t *pconf);
+
+#endif

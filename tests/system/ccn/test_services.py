@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Named services with parameters: over HTTP, on a named-data network, in each other; what is kept, joined, refused (nextserve paper)."""
+import concurrent.futures
+import hashlib
+import http.client
+import json
+import os
+import subprocess
+import time
+import urllib.parse
+
+import pytest
+
+from lab import lab
+from lab.ccn import octets, site
+from lab.lab import wait_for
+
+# Says how it was asked, and takes its time; runs/NAME counts its runs.
+WORK = """#!/bin/sh
+here=$(dirname "$SCRIPT_FILENAME")
+wait= exit= size= more= private=
+IFS='&'
+for word in $QUERY_STRING; do
+    case $word in wait=*) wait=${word#wait=} ;; crash=*) exit=${word#crash=} ;; size=*) size=${word#size=} ;; private=true) private=yes ;; more=*) more=${word#more=} ;; esac
+done
+unset IFS
+echo "$QUERY_STRING" >> "$here/runs/$(basename "$SCRIPT_FILENAME")"
+[ -z "$wait" ] || sleep "$wait"
+[ "$exit" != true ] || kill -SEGV $$
+[ "$more" != garbage ] || { head -c 3000 /dev/urandom; exit 0; }
+echo "Content-Type: text/plain"
+[ -z "$private" ] || echo "Set-Cookie: a=b"
+[ "$more" != nostore ] || echo "Cache-Control: no-store"
+echo
+[ -z "$size" ] || { yes result | head -c "$size"; exit 0; }
+echo "$REQUEST_METHOD $QUERY_STRING $CONTENT_TYPE $REMOTE_ADDR"
+cat
+"""
+NUMBER = "#!/bin/sh\necho Content-Type: text/plain\necho\ncat > /dev/null\necho 42\n"
+SERVICES = """
+CcnService /t/echo a=text => /work.cgi?a={a} fresh=1h
+CcnService /t/echo a=text b=int(1..9):5 c=bool => /work.cgi?a={a}&b={b}&c={c}
+CcnService /t/file what=content(1M) => /work.cgi fresh=1h
+CcnService /t/two one=content two=content more=text:x => /work.cgi
+CcnService /t/object a=text b=json(200) => /work.cgi
+CcnService /t/slow wait=number(0..60) n=int:0 => /work.cgi?wait={wait}&n={n} fresh=1h
+CcnService /t/never n=int => /work.cgi?n={n}
+CcnService /t/private n=int wait=number:0 => /work.cgi?private=true&n={n}&wait={wait} fresh=1h
+CcnService /t/nostore n=int => /work.cgi?more=nostore&n={n} fresh=1h
+CcnService /t/crash n=int => /work.cgi?crash=true&n={n} fresh=1h
+CcnService /t/garbage n=int => /work.cgi?more=garbage&n={n} fresh=1h
+CcnService /t/large size=int => /work.cgi?size={size} result=100K
+CcnService /t/many size=int => /work.cgi?size={size} fresh=1h
+CcnService /t/number of=content => /number.cgi
+CcnService /t/needs n=int(1..50) => /work.cgi?n={n}
+CcnService /t/missing => /nothing
+CcnService /t/secret n=int => /work.cgi?n={n} fresh=1h
+CcnService /t/gone n=int => /work.cgi?n={n} timeout=1s
+"""
+
+
+@pytest.fixture(scope="module")
+def served(request):
+    with lab.kept_lab("services", lambda: request.session.testsfailed > 0) as made_lab:
+        results = os.path.join(made_lab.dir, "results")
+        settings = f"""CcnServices /ccn
+CcnResults {results} max=16M
+CcnAnswerWithin 3
+{SERVICES}
+<Location /ccn/t/secret>
+Require all denied
+</Location>
+"""
+        with site(made_lab, files={"work.cgi": WORK.encode(), "number.cgi": NUMBER.encode(), "img/a.bin": octets(50_000), "img/big.bin": octets(2_000_000)},
+                  settings=settings) as s:
+            for name in ("work.cgi", "number.cgi"):
+                os.chmod(os.path.join(s.htdocs, name), 0o755)
+            os.makedirs(os.path.join(s.htdocs, "runs"))
+            os.chmod(os.path.join(s.htdocs, "runs"), 0o777)
+            s.results = results
+            yield s
+
+
+def runs(served, query):
+    path = os.path.join(served.htdocs, "runs", "work.cgi")
+    with open(path, encoding="utf-8") as f:
+        return f.read().splitlines().count(query)
+
+
+def text_of(service, arguments):
+    return f"{service}/!{json.dumps(arguments, separators=(',', ':'), sort_keys=True, ensure_ascii=False)}"
+
+
+def ask(served, method, path, body=None, **fields):
+    c = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
+    c.request(method, path, body=body, headers={name.replace("_", "-"): value for name, value in fields.items()})
+    answer = c.getresponse()
+    content = answer.read()
+    c.close()
+    return answer.status, content, answer.headers
+
+
+def call(served, service, arguments, **fields):
+    """GET of the whole name."""
+    return ask(served, "GET", "/ccn" + urllib.parse.quote(text_of(service, arguments), safe="/!"), **fields)
+
+
+def posted(served, service, arguments):
+    return ask(served, "POST", "/ccn" + service, json.dumps(arguments), Content_Type="application/json")
+
+
+def by_name(served, service, arguments, *options):
+    """The same on the named-data network: (exit status, result)."""
+    escaped = service + "/" + urllib.parse.quote("!" + json.dumps(arguments, separators=(",", ":"), sort_keys=True, ensure_ascii=False), safe="")
+    done = subprocess.run([lab.program("ccnget/fairgate-ccnget"), "--forwarder", f"tcp://127.0.0.1:{served.ndn_port}", *options, "ndn:" + escaped],
+                          capture_output=True, timeout=60, check=False)
+    return done.returncode, done.stdout, done.stderr.decode()
+
+
+# ---- one call ---------------------------------------------------------------------------------------------------------------------
+
+def test_three_ways_are_one_call(served):
+    """Over HTTP by name and by a body, and by name on NDN: one run, one result."""
+    expected = b"GET a=one%20way  127.0.0.1\n"
+    status, content, headers = call(served, "/t/echo", {"a": "one way"})
+    assert (status, content) == (200, expected)
+    assert headers["Content-Type"] == "text/plain" and headers["Cache-Control"] == "max-age=3600"
+    assert posted(served, "/t/echo", {"a": "one way"})[:2] == (200, expected)
+    assert by_name(served, "/t/echo", {"a": "one way"})[:2] == (0, expected)
+    assert runs(served, "a=one%20way") == 1
+
+
+def test_overloads(served):
+    assert call(served, "/t/echo", {"a": "x", "c": True})[1] == b"GET a=x&b=5&c=true  127.0.0.1\n"
+    assert call(served, "/t/echo", {"a": "x", "c": "false", "b": "7"})[1] == b"GET a=x&b=7&c=false  127.0.0.1\n"
+
+
+def test_equal_however_it_is_written(served):
+    for path in ('/ccn/t/echo/!{"a":"same"}', "/ccn/t/echo/!%7B%20%22a%22%20%3A%20%22s%5Cu0061me%22%7D"):
+        assert ask(served, "GET", path.replace('"', "%22"))[0] == 200
+    assert runs(served, "a=same") == 1
+
+
+def test_text_is_a_text_whatever_it_holds(served):
+    """Two slashes, dots, quotes, what a shell reads: they reach the service as they were written, escaped."""
+    for text in ("http://a/../b", "a//b", "/../../etc/passwd", "$(id)`id`;id|id&id>x'\"", "?a=b#c", "/t/echo/!{}", "e\u0301 \u00e9", "100%", "\n\r\t"):
+        status, content, _ = call(served, "/t/echo", {"a": text})
+        assert status == 200, text
+        assert content == f"GET a={urllib.parse.quote(text, safe='')}  127.0.0.1\n".encode()
+
+
+def test_bodies(served):
+    assert call(served, "/t/file", {"what": "hello"})[1] == b"POST  text/plain;charset=utf-8 127.0.0.1\nhello"
+    assert call(served, "/t/file", {"what": "data:image/png;base64,aGVsbG8="})[1] == b"POST  image/png 127.0.0.1\nhello"
+    assert call(served, "/t/object", {"b": {"z": 1, "y": [1.5]}, "a": "x"})[1] == b'POST  application/json 127.0.0.1\n{"a":"x","b":{"y":[1.5],"z":1}}'
+    content = call(served, "/t/two", {"one": "data:a/b,first", "two": "second"})[1].decode()
+    head, body = content.split("\n", 1)
+    boundary = head.split("boundary=")[1].split()[0]
+    assert head.startswith("POST  multipart/form-data; boundary=fairgate-")
+    assert body == (f'--{boundary}\r\nContent-Disposition: form-data; name="one"; filename="content"\r\nContent-Type: a/b\r\n\r\nfirst\r\n'
+                    f'--{boundary}\r\nContent-Disposition: form-data; name="two"; filename="content"\r\nContent-Type: text/plain;charset=utf-8\r\n\r\nsecond\r\n'
+                    f'--{boundary}\r\nContent-Disposition: form-data; name="more"\r\n\r\nx\r\n--{boundary}--\r\n')
+
+
+def test_many_segments(served):
+    content = call(served, "/t/many", {"size": 300_000})[1]
+    assert len(content) == 300_000
+    assert by_name(served, "/t/many", {"size": 300_000})[:2] == (0, content)
+    assert runs(served, "size=300000") == 1
+
+
+# ---- parameters that are elsewhere -----------------------------------------------------------------------------------------------
+
+def test_content_by_name(served):
+    expected = b"POST  application/octet-stream 127.0.0.1\n" + octets(50_000)
+    for name in ("ccnx:/example/site/img/a.bin", "ndn:/example/site/img/a.bin", "/example/site/img/a.bin"):
+        status, content, _ = call(served, "/t/file", {"what": name})
+        assert status == 200, content
+        assert hashlib.sha256(content).digest() == hashlib.sha256(expected).digest()
+
+
+def test_calls_in_calls(served):
+    inner = text_of("/t/file", {"what": "ccnx:/example/site/img/a.bin"})
+    status, content, _ = call(served, "/t/file", {"what": inner})
+    assert status == 200, content
+    assert content == b"POST  text/plain 127.0.0.1\nPOST  application/octet-stream 127.0.0.1\n" + octets(50_000)
+    # on the other network, and a value that is no content
+    assert by_name(served, "/t/needs", {"n": text_of("/t/number", {"of": "x"})})[1] == b"GET n=42  127.0.0.1\n"
+
+
+def test_branches_run_side_by_side(served):
+    """Depth 3, two branches: as long as the longer one takes."""
+    def branch(n):
+        return text_of("/t/file", {"what": text_of("/t/slow", {"wait": 1, "n": n})})
+    began = time.monotonic()
+    status, content, _ = call(served, "/t/two", {"one": branch(1), "two": branch(2)})
+    assert status == 200, content
+    assert time.monotonic() - began < 1.8
+    assert b"wait=1&n=1" in content and b"wait=1&n=2" in content
+
+
+# ---- what is kept, and joined ----------------------------------------------------------------------------------------------------
+
+def test_equal_calls_in_work_run_once(served):
+    """Whichever way they come."""
+    with concurrent.futures.ThreadPoolExecutor(9) as pool:
+        http_calls = [pool.submit(call, served, "/t/slow", {"wait": 1.5, "n": 77}) for _ in range(4)]
+        ndn_calls = [pool.submit(by_name, served, "/t/slow", {"wait": 1.5, "n": 77}) for _ in range(4)]
+        assert {f.result()[1] for f in http_calls + ndn_calls} == {b"GET wait=1.5&n=77  127.0.0.1\n"}
+    assert runs(served, "wait=1.5&n=77") == 1
+
+
+def test_a_fresh_run_can_be_demanded(served):
+    for _ in range(2):
+        call(served, "/t/echo", {"a": "fresh"})
+    assert runs(served, "a=fresh") == 1
+    call(served, "/t/echo", {"a": "fresh"}, Cache_Control="no-cache")
+    assert runs(served, "a=fresh") == 2
+    assert "Age" in call(served, "/t/echo", {"a": "fresh"})[2]
+
+
+def test_what_says_no_freshness_is_not_kept(served):
+    for _ in range(2):
+        assert call(served, "/t/never", {"n": 1})[0] == 200
+        assert call(served, "/t/nostore", {"n": 2})[0] == 200
+    assert runs(served, "n=1") == 2 and runs(served, "more=nostore&n=2") == 2
+
+
+def test_private_results_are_not_kept_or_joined(served):
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        calls = [pool.submit(call, served, "/t/private", {"n": 5, "wait": 0.4}) for _ in range(4)]
+        assert {f.result()[0] for f in calls} == {200}
+    assert runs(served, "private=true&n=5&wait=0.4") == 4
+    status, content, _ = by_name(served, "/t/private", {"n": 6})
+    assert status and b"private=true" not in content
+    kept = b"".join(open(os.path.join(served.results, name), "rb").read() for name in os.listdir(served.results))
+    assert b"private=true" not in kept
+
+
+# ---- what is wrong ---------------------------------------------------------------------------------------------------------------
+
+def problem(answer):
+    status, content, headers = answer
+    assert headers["Content-Type"] == "application/problem+json", content
+    said = json.loads(content)
+    assert said["status"] == status and said["title"] and said["detail"]
+    return said["type"].rsplit(":", 1)[1], said.get("parameter"), status
+
+
+@pytest.mark.parametrize("service,arguments,kind,parameter,status", (
+    ("/t/none", {}, "no-such-service", None, 404),
+    ("/t/echo", {}, "missing-parameter", "a", 400),
+    ("/t/echo", {"a": "x", "d": 1}, "unknown-parameter", "d", 400),
+    ("/t/echo", {"a": 1}, "wrong-type", "a", 400),
+    ("/t/echo", {"a": "x", "c": True, "b": 10}, "out-of-bounds", "b", 400),
+    ("/t/file", {"what": "file:/etc/passwd"}, "not-allowed", "what", 403),
+    ("/t/file", {"what": "http://169.254.169.254/"}, "not-there", "what", 424),
+    ("/t/file", {"what": "/example/site/none"}, "not-there", "what", 424),
+    ("/t/file", {"what": "/example/site/img/big.bin"}, "not-there", "what", 424),
+    ("/t/file", {"what": "/elsewhere/x"}, "not-there", "what", 424),
+    ("/t/file", {"what": '/t/none/!{}'}, "not-there", "what", 424),
+    ("/t/file", {"what": '/t/echo/!{"a":1}'}, "not-there", "what", 424),
+    ("/t/needs", {"n": '/t/echo/!{"a":"x"}'}, "wrong-type", "n", 400),
+    ("/t/crash", {"n": 1}, "failed", None, 502),
+    ("/t/garbage", {"n": 1}, "failed", None, 502),
+    ("/t/missing", {}, "failed", None, 502),
+    ("/t/large", {"size": 200_000}, "too-much", None, 413),
+))
+def test_a_problem_says_what_is_wrong(served, service, arguments, kind, parameter, status):
+    """The same object over HTTP and in Data."""
+    assert problem(call(served, service, arguments)) == (kind, parameter, status)
+    exit_status, content, _ = by_name(served, service, arguments)
+    assert exit_status and json.loads(content)["type"].endswith(kind)
+
+
+@pytest.mark.parametrize("path,status", (
+    ("/ccn/t/echo/!", 400), ("/ccn/t/echo/!{", 400), ('/ccn/t/echo/!{"a":1,"a":2}', 400), ("/ccn/t/echo/!%ff", 400), ("/ccn/t/echo/!%00", 400),
+    ("/ccn/t/echo/!%7", 400), ('/ccn/t/echo/!{"a":"%5Cud800"}', 400), ("/ccn/t/echo/!" + "[" * 1000, 400), ('/ccn/t/echo/!{"a":' + "[" * 4000, 400),
+    ("/ccn/../ccn/t/echo/!{}", 404), ("/ccn//!{}", 404), ("/ccn/!{}", 404), ("/ccn/=/0", 404), ("/ccn/t", 405),
+))
+def test_what_is_no_call(served, path, status):
+    assert ask(served, "GET", path.replace('"', "%22"))[0] == status
+
+
+def test_bodies_that_are_none(served):
+    for body, fields, status in (("{}", {}, 415), ("{}", {"Content_Type": "text/plain"}, 415), ("", {"Content_Type": "application/json"}, 400),
+                                 ("[]", {"Content_Type": "application/json"}, 400), ("{", {"Content_Type": "application/json"}, 400),
+                                 ('{"a":"' + "x" * 70000 + '"}', {"Content_Type": "application/json"}, 413)):
+        assert ask(served, "POST", "/ccn/t/echo", body, **fields)[0] == status, body[:20]
+    assert ask(served, "DELETE", "/ccn/t/echo")[0] == 405
+    assert ask(served, "GET", "/ccn/t/echo/!{%22a%22:%22alive%22}")[0] == 200
+
+
+def test_the_papers_form_is_corrected(served):
+    paper = '/t/file/!{ \u201cwhat\u201d : \u201c/t/echo/!{ \u201ca\u201d : \u201cx\u201d }\u201d }'
+    status, content, _ = ask(served, "GET", "/ccn" + urllib.parse.quote(paper, safe="/!"))
+    assert status == 400
+    corrected = json.loads(content)["corrected"]
+    assert ask(served, "GET", "/ccn" + urllib.parse.quote(corrected, safe="/!"))[0] == 200
+
+
+# ---- who may ---------------------------------------------------------------------------------------------------------------------
+
+def test_location_says_who_may_call(served):
+    """Also where the call stands in another one, or its URL is dressed up."""
+    inner = text_of("/t/secret", {"n": 1})
+    assert call(served, "/t/secret", {"n": 1})[0] == 403
+    assert posted(served, "/t/secret", {"n": 1})[0] == 403
+    assert call(served, "/t/file", {"what": inner})[0] == 403
+    assert call(served, "/t/file", {"what": text_of("/t/file", {"what": inner})})[0] == 403
+    for path in ("/ccn/t/secre%74/!{%22n%22:1}", "/ccn/t/secret/!{%22n%22:%22/../../../../%22}", "/ccn/t/./secret/!{%22n%22:1}", "/ccn/t//secret/!{%22n%22:1}"):
+        assert ask(served, "GET", path)[0] in (403, 404), path
+    assert runs(served, "n=1") <= 2      # of /t/never
+
+
+# ---- what is published -----------------------------------------------------------------------------------------------------------
+
+def test_the_listing(served):
+    status, content, headers = ask(served, "GET", "/ccn/")
+    assert status == 200 and headers["Content-Type"] == "application/json"
+    listed = json.loads(content)["services"]
+    assert len(listed) == SERVICES.count("CcnService")
+    assert listed[0]["name"] == "/t/crash" and listed[0]["parameters"] == [{"name": "n", "required": True, "type": "int"}]
+    assert b".cgi" not in content
+    said = json.loads(ask(served, "GET", "/ccn/openapi.json")[1])
+    assert said["openapi"] == "3.1.0" and len(said["paths"]) == len({s["name"] for s in listed})
+
+
+# ---- slow ones -------------------------------------------------------------------------------------------------------------------
+
+def test_a_slow_call_is_answered_at_once(served):
+    began = time.monotonic()
+    status, content, headers = call(served, "/t/slow", {"wait": 5})
+    assert status == 202 and 2.5 < time.monotonic() - began < 4.5
+    assert json.loads(content)["result"] == headers["Location"] and headers["Retry-After"] == "2"
+    assert ask(served, "GET", headers["Location"])[0] == 202
+    wait_for(lambda: ask(served, "GET", headers["Location"])[0] == 200, 10, "the result")
+    assert ask(served, "GET", headers["Location"])[1] == b"GET wait=5&n=0  127.0.0.1\n"
+
+
+def test_status_and_log_are_in_order(served):
+    assert served.status()["pages"] >= 0
+    assert "AddressSanitizer" not in served.log() and "exit signal" not in served.log()
