@@ -65,11 +65,15 @@ static const char *read_end(const struct ndn_interest *i, struct ccn_wanted *w) 
     return NULL;
 }
 
-/* Behind a service's name. */
+/* "!" and an object, behind a service's name. */
 static bool is_call(const struct ndn_name *page) {
     struct ndn_element c;
-    return page->n > 1 && ndn_name_at(page, page->n - 1, &c) && c.type == NDN_GENERIC_COMPONENT && c.value.n &&
-           *c.value.at == '!';
+    size_t i = 1;
+
+    if (page->n < 2 || !ndn_name_at(page, page->n - 1, &c) || c.type != NDN_GENERIC_COMPONENT || !c.value.n)
+        return false;
+    while (i < c.value.n && c.value.at[i] && strchr(" \t\r\n", c.value.at[i])) i++;
+    return c.value.at[0] == '!' && i < c.value.n && c.value.at[i] == '{';
 }
 
 const char *ccn_map_read(const struct ccn_map *maps, unsigned n, const struct ndn_interest *i, struct ccn_wanted *w) {
@@ -246,7 +250,7 @@ size_t ccn_map_location(const struct ccn_map *maps, unsigned n, const char *host
         size_t length;
         if (strncmp(path, m->path, strlen(m->path)) || !path_name(m, path, &o, &asked.name)) continue;
         /* That name may be of a longer prefix, too, or of no page. */
-        if (ccn_map_read(maps, n, &asked, &w) || w.kind != CCN_PAGE || maps + w.map != m) continue;
+        if (ccn_map_read(maps, n, &asked, &w) || w.kind != CCN_PAGE || w.is_call || maps + w.map != m) continue;
         memcpy(out, "ndn:", 4);
         length = ndn_name_print(&asked.name, out + 4, room - 4) + 4;
         return length < room ? length : 0;

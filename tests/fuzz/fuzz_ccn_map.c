@@ -141,6 +141,19 @@ static void check_page(const struct ccn_map *m, const struct ndn_name *page) {
     check_name(location, url);
 }
 
+/* A service's name and parameters: with just enough room it is whole, with a byte less it is not. */
+static void check_call(const struct ndn_name *name, const struct ndn_name *page) {
+    static char text[NDN_PACKET_MAX], cut[NDN_PACKET_MAX];
+    size_t n = ccn_map_call(page, text, sizeof text);
+    struct ndn_element c;
+
+    MUST(ndn_name_begins(name, page) && page->n > 1 && ndn_name_at(page, page->n - 1, &c) && *c.value.at == '!');
+    if (!n) return;
+    MUST(strlen(text) == n && strstr(text, "/!"));
+    cut[n] = GUARD;
+    MUST(!ccn_map_call(page, cut, n) && cut[n] == GUARD);
+}
+
 static void as_name(unsigned how, const uint8_t *data, size_t size) {
     static uint8_t bytes[64 + NDN_PACKET_MAX];
     unsigned map = how >> PREFIX_SHIFT;
@@ -156,6 +169,10 @@ static void as_name(unsigned how, const uint8_t *data, size_t size) {
     wrong = ccn_map_read(maps, MAPS, &i, &w);
     if (wrong) {
         MUST(*wrong);
+        return;
+    }
+    if (w.is_call) {
+        check_call(&i.name, &w.page);
         return;
     }
     check_longest(&i.name, w.map);

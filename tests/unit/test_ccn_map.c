@@ -562,6 +562,50 @@ START_TEST(a_location_and_back) {
 }
 END_TEST
 
+/* What is the call of a service, and its text; NULL: it is none. */
+static const struct {
+    const char *name, *text;
+} calls_by_name[] = {
+    { "/s/!%7B%7D", "/s/!{}" },      { "/s/t/!%7B%22a%22:%22x%2Fy%22%7D", "/s/t/!{\"a\":\"x/y\"}" },
+    { "/s/!%20%0A%7B", "/s/! \n{" }, { "/site/a/!%7B%7D", "/site/a/!{}" },
+    { "/s%00/!%7B%7D", "" },         { "/s%2Ft/!%7B%7D", "" },
+    { "/site/!important", NULL },    { "/site/!", NULL },
+    { "/site/!%7B%7D/a", NULL },     { "/site/a!%7B%7D", NULL },
+};
+
+START_TEST(a_call) {
+    static uint8_t bytes[SPAN_ROOM];
+    struct ndn_name name = name_of(calls_by_name[_i].name, bytes), service;
+    struct ccn_wanted w;
+    char text[64];
+
+    ck_assert_ptr_null(read_name(&name, true, &w));
+    ck_assert_int_eq(w.is_call, calls_by_name[_i].text != NULL);
+    if (!w.is_call) return;
+    if (!*calls_by_name[_i].text) {
+        ck_assert_uint_eq(ccn_map_call(&w.page, text, sizeof text), 0);
+        return;
+    }
+    ck_assert_uint_eq(ccn_map_call(&w.page, text, sizeof text), strlen(calls_by_name[_i].text));
+    ck_assert_str_eq(text, calls_by_name[_i].text);
+    ck_assert_uint_eq(ccn_map_call(&w.page, text, strlen(text)), 0);
+    *strstr(text, "/!") = '\0';
+    struct ndn_out o = ndn_out_into(bytes, sizeof bytes);
+    ck_assert(ccn_map_service(text, &o, &service) && service.n == name.n - 1);
+}
+END_TEST
+
+/* Segments of a result are found like a page's. */
+START_TEST(a_segment_of_a_result) {
+    static uint8_t bytes[SPAN_ROOM];
+    struct ndn_name name = name_of("/s/!%7B%7D/v=5/seg=2", bytes);
+    struct ccn_wanted w;
+
+    ck_assert_ptr_null(read_name(&name, false, &w));
+    ck_assert(w.is_call && w.kind == CCN_SEGMENT && w.segment == 2 && w.version == 5 && w.object.n == 3);
+}
+END_TEST
+
 /* Components of any type and any bytes. */
 START_TEST(any_name) {
     static uint8_t room[SPAN_ROOM], bytes[SPAN_ROOM];
@@ -577,7 +621,7 @@ START_TEST(any_name) {
         ndn_put(&o, maps[SITE].prefix.bytes.at, maps[SITE].prefix.bytes.n);
         ndn_put(&o, rest.bytes.at, rest.bytes.n);
         ck_assert(ndn_name_read((struct ndn_span){ room, o.n }, &name));
-        if (read_name(&name, tries % 2, &w)) continue;
+        if (read_name(&name, tries % 2, &w) || w.is_call) continue;
         ck_assert(ndn_name_begins(&w.page, &maps[w.map].prefix) && ndn_name_begins(&name, &w.page));
         n = ccn_map_url(&maps[w.map], &w.page, url, sizeof url);
         if (n) expect_below(&maps[w.map], &w.page, url, n);
@@ -593,6 +637,8 @@ int main(void) {
     tcase_add_checked_fixture(t, make_maps, NULL);
     tcase_add_loop_test(t, a_page, 0, ROWS(pages));
     tcase_add_loop_test(t, a_kind, 0, ROWS(kinds));
+    tcase_add_loop_test(t, a_call, 0, ROWS(calls_by_name));
+    tcase_add_test(t, a_segment_of_a_result);
     tcase_add_test(t, a_page_with_parameters);
     tcase_add_test(t, nothing_is_mapped);
     tcase_add_test(t, a_name_that_is_too_long);
