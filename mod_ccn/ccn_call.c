@@ -24,7 +24,7 @@ APLOG_USE_MODULE(ccn);
 #define SECOND_US   UINT64_C(1000000)
 #define HANDOVER_US (10 * SECOND_US) /* that a result is there for those who wait in other processes */
 
-static pthread_mutex_t calls = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t ccn_calls = PTHREAD_MUTEX_INITIALIZER;
 static struct ccn_call *bucket[BUCKETS];
 static struct ccn_call *awaiting; /* calls that another process has in work */
 
@@ -110,9 +110,10 @@ static struct ccn_call *call_new(const struct ccn_caller *who, const struct serv
         return NULL;
     }
     c->waits_end = &c->waits;
+    c->holders = 1;
     c->deep = who->deep;
     c->whose = who->whose;
-    ccn_class_of_service(c->bound.service->of, c->bound.service->name, &c->class);
+    ccn_class_of_service(ccn_service_of(c->bound.service)->server, c->bound.service->name, &c->class);
     c->class.class = who->class;
     return c;
 }
@@ -155,27 +156,32 @@ static char *handover_key(const struct ccn_call *c) {
     return service_text_take(&t, NULL);
 }
 
+/* Other processes are told, and who waits there finds it. */
 static void call_land(struct ccn_call *c, const struct ccn_result *r) {
     char *key;
 
-    if (!c->flies || !ccn_flight_is_waited_for(c->hash)) return;
+    if (!ccn_flight_is_waited_for(c->hash)) return;
     key = r && (r->is_problem || !r->made.is_private) ? handover_key(c) : NULL;
     if (key) ccn_results_put(key, r, (uint64_t)apr_time_now() + HANDOVER_US);
     free(key);
     ccn_flight_end(c->hash);
 }
 
-/* All who wait get it; the call is no more. */
-void ccn_call_finish(struct ccn_call *c, struct ccn_result *r) {
+void ccn_call_tell(struct ccn_call *c, struct ccn_result *r) {
     struct ccn_call_wait *all, *next;
-    bool is_private = r && !r->is_problem && r->made.is_private, given = false;
+    bool is_private = r && !r->is_problem && r->made.is_private, given = false, flies;
 
-    call_land(c, r);
-    pthread_mutex_lock(&calls);
+    pthread_mutex_lock(&ccn_calls);
+    flies = c->flies;
+    c->flies = false;
+    pthread_mutex_unlock(&ccn_calls);
+    if (flies) call_land(c, r);
+    pthread_mutex_lock(&ccn_calls);
     call_remove_locked(c);
     all = c->waits;
     c->waits = NULL;
-    pthread_mutex_unlock(&calls);
+    c->waits_end = &c->waits;
+    pthread_mutex_unlock(&ccn_calls);
     for (; all; all = next) {
         next = all->next;
         if (is_private && all->alone && given) {
@@ -192,7 +198,21 @@ void ccn_call_finish(struct ccn_call *c, struct ccn_result *r) {
         free(all);
     }
     ccn_result_release(&r);
-    call_free(c);
+}
+
+void ccn_call_release(struct ccn_call *c) {
+    bool last;
+
+    pthread_mutex_lock(&ccn_calls);
+    last = --c->holders == 0;
+    pthread_mutex_unlock(&ccn_calls);
+    if (last) call_free(c);
+}
+
+void ccn_call_finish(struct ccn_call *c, struct ccn_result *r) {
+    ccn_call_leave(c);
+    ccn_call_tell(c, r);
+    ccn_call_release(c);
 }
 
 void ccn_call_fail(struct ccn_call *c, enum service_problem_kind kind, const char *detail) {
@@ -225,8 +245,9 @@ static void call_ready(struct ccn_call *c) {
     c->task.class = c->class.class;
     c->task.estimate = c->class.estimate;
     c->task.whose = ccn_room_tag(c->whose, c->class.keys.pattern ? c->class.keys.pattern : c->class.keys.dir);
-    atomic_store(&c->task.deadline, c->submitted + s->timeout_s * SECOND_US);
-    if (!ccn_threads_start() || ccn_threads_submit(&c->task) != RS_OK) ccn_call_kind.drop(&c->task);
+    c->until = c->submitted + s->timeout_s * SECOND_US;
+    atomic_store(&c->task.deadline, c->until);
+    ccn_call_enter(c);
 }
 
 /* What came for a parameter becomes its value; only who brings it looks at that place until all are there. */
@@ -267,13 +288,13 @@ static void param_came(void *of, struct ccn_result *r) {
 
     if (param_take(c, g->param, r, &problem))
         service_fail_in(&problem, c->bound.service->name, c->bound.service->params[g->param].name);
-    pthread_mutex_lock(&calls);
+    pthread_mutex_lock(&ccn_calls);
     if (problem.kind && !c->problem.kind) {
         c->problem = problem;
         memset(&problem, 0, sizeof problem);
     }
     last = --c->missing == 0;
-    pthread_mutex_unlock(&calls);
+    pthread_mutex_unlock(&ccn_calls);
     service_problem_free(&problem);
     if (last) call_ready(c);
 }
@@ -298,9 +319,9 @@ static void call_begin(struct ccn_call *c) {
     }
     for (unsigned i = 0; i < s->nparams; i++)
         if (c->bound.values[i].from != SERVICE_GIVEN) gather(c, i);
-    pthread_mutex_lock(&calls);
+    pthread_mutex_lock(&ccn_calls);
     last = --c->missing == 0;
-    pthread_mutex_unlock(&calls);
+    pthread_mutex_unlock(&ccn_calls);
     if (last) call_ready(c);
 }
 
@@ -310,17 +331,17 @@ static void call_begin(struct ccn_call *c) {
 static bool call_join(struct ccn_call *c, struct ccn_call_wait *w) {
     struct ccn_call *other;
 
-    pthread_mutex_lock(&calls);
+    pthread_mutex_lock(&ccn_calls);
     other = call_find_locked(c->bound.key);
     if (other && other->nwaits < JOINED) {
         wait_add(other, w);
-        pthread_mutex_unlock(&calls);
+        pthread_mutex_unlock(&ccn_calls);
         ccn_count(&P.area->joined);
         return false;
     }
     wait_add(c, w);
     if (!other) call_add_locked(c);
-    pthread_mutex_unlock(&calls);
+    pthread_mutex_unlock(&ccn_calls);
     return true;
 }
 
@@ -337,10 +358,10 @@ static void call_take_off(struct ccn_call *c) {
     }
     ccn_count(&P.area->joined);
     c->until = shm_now() + c->bound.service->timeout_s * SECOND_US;
-    pthread_mutex_lock(&calls);
+    pthread_mutex_lock(&ccn_calls);
     c->awaiting = awaiting;
     awaiting = c;
-    pthread_mutex_unlock(&calls);
+    pthread_mutex_unlock(&ccn_calls);
 }
 
 /* One whose wait for another process is over: it takes what is there, or runs here. */
@@ -356,20 +377,21 @@ static void call_arrive(struct ccn_call *c) {
 }
 
 void ccn_call_look_after(void) {
+    static uint64_t next_look;
     struct ccn_call *over = NULL, *all, *next;
     uint64_t now = shm_now();
 
-    pthread_mutex_lock(&calls);
+    pthread_mutex_lock(&ccn_calls);
     all = awaiting;
     awaiting = NULL;
-    pthread_mutex_unlock(&calls);
+    pthread_mutex_unlock(&ccn_calls);
     for (; all; all = next) {
         next = all->awaiting;
         if (now < all->until && ccn_flight_goes_on(all->hash)) {
-            pthread_mutex_lock(&calls);
+            pthread_mutex_lock(&ccn_calls);
             all->awaiting = awaiting;
             awaiting = all;
-            pthread_mutex_unlock(&calls);
+            pthread_mutex_unlock(&ccn_calls);
         } else {
             all->awaiting = over;
             over = all;
@@ -379,6 +401,9 @@ void ccn_call_look_after(void) {
         next = over->awaiting;
         call_arrive(over);
     }
+    if (now < next_look) return;
+    next_look = now + SHM_TICK_US;
+    ccn_call_drop_late(now);
 }
 
 void ccn_call_read(const struct ccn_caller *who, const struct service_call *read, ccn_call_done *done, void *of) {

@@ -6,6 +6,8 @@
 #ifndef FAIRGATE_CCN_CALL_IMPL_H
 #define FAIRGATE_CCN_CALL_IMPL_H
 
+#include <pthread.h>
+
 #include "ccn_call.h"
 #include "ccn_class.h"
 #include "ccn_threads.h"
@@ -32,6 +34,8 @@ struct ccn_call {
     bool tabled;
     bool flies;            /* other processes know that it is in work here */
     uint64_t hash[2];      /* by which they do */
+    unsigned holders;                  /* the run, and who looks after what takes too long; under `calls` */
+    bool runs, slow, told;             /* counted among its service's; is one of its slow ones; its callers know */
     struct ccn_call *awaiting; /* the next one that waits for another process */
     uint64_t until;        /* and how long it does */
     struct service_bound bound;
@@ -53,8 +57,23 @@ struct ccn_call {
 /* Its turn has come, or will not: what threads are told. */
 extern const struct ccn_task_kind ccn_call_kind;
 
-/* All who wait get it; the call is no more.  `r` is taken. */
+/* Covers the table, who waits, and what services have in work. */
+extern pthread_mutex_t ccn_calls;
+
+/* All who wait get it.  `r` is taken. */
+void ccn_call_tell(struct ccn_call *c, struct ccn_result *r);
+void ccn_call_release(struct ccn_call *c);
+/* The same, and the call is no more. */
 void ccn_call_finish(struct ccn_call *c, struct ccn_result *r);
 void ccn_call_fail(struct ccn_call *c, enum service_problem_kind kind, const char *detail);
+
+/* ccn_call_slow.c: it is queued, or waits for its service; it will run no more; those that have waited too long. */
+void ccn_call_enter(struct ccn_call *c);
+void ccn_call_leave(struct ccn_call *c);
+void ccn_call_drop_late(uint64_t now);
+/* For ccn_turns.h. */
+enum ccn_slow ccn_call_slow(struct ccn_task *t, uint64_t ran);
+bool ccn_call_hold(struct ccn_task *t);
+void ccn_call_late_run(struct ccn_task *t);
 
 #endif

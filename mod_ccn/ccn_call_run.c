@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ccn_services.h"
 #include "service/service_json.h"
 #include "service/service_text.h"
 
@@ -150,7 +151,7 @@ static void call_run(struct ccn_task *t, apr_thread_t *thread, unsigned number) 
     char type[128], *owned;
     bool good;
 
-    ccn_make_as_host(c->bound.service->of, &as);
+    ccn_make_as_host(ccn_service_of(c->bound.service)->server, &as);
     good = call_body(c, &o, type, &owned);
     if (good) ccn_make(&o, &m, thread, number);
     free(owned);
@@ -170,4 +171,9 @@ static void call_drop(struct ccn_task *t) {
                   "it waited longer than it may, or as many wait as may: try again later");
 }
 
-const struct ccn_task_kind ccn_call_kind = { call_run, call_late, call_drop };
+const struct ccn_task_kind ccn_call_kind = { .run = call_run,
+                                             .late = call_late,
+                                             .drop = call_drop,
+                                             .slow = ccn_call_slow,
+                                             .hold = ccn_call_hold,
+                                             .late_run = ccn_call_late_run };

@@ -421,7 +421,7 @@ int ccn_config_finish(struct ccn_site *c, apr_pool_t *pconf, server_rec *s) {
     c->settings.sched = c->scheduler == CCN_SERPT   ? RS_SCHED_SHORTEST
                         : c->scheduler == CCN_IDSRS ? RS_SCHED_LEVELS
                                                     : RS_SCHED_FIFO;
-    c->settings.gate = RS_GATE_THREADS;
+    c->settings.gate = RS_GATE_WINDOW; /* a parked task's thread is made up for (ccn_turns.h) */
     c->settings.window = (uint32_t)c->threads;
     c->settings.queue_max = (uint32_t)c->queue;
     return add_unknown(c, pconf, s);

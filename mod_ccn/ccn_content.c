@@ -83,7 +83,7 @@ static void page_drop(struct ccn_task *t) {
     free(p);
 }
 
-static const struct ccn_task_kind page_kind = { page_run, page_late, page_drop };
+static const struct ccn_task_kind page_kind = { .run = page_run, .late = page_late, .drop = page_drop };
 
 /* Whose prefix is the longest that fits, of all hosts that speak NDN. */
 static const struct ccn_map *map_for(const struct ndn_name *name, server_rec **whose) {

@@ -15,6 +15,7 @@
 
 #include "ccn_header.h"
 #include "ccn_private.h"
+#include "ccn_turns.h"
 
 APLOG_USE_MODULE(ccn);
 
@@ -238,7 +239,7 @@ int ccn_make_child_init(apr_pool_t *pchild, server_rec *s) {
     above->notes = apr_table_make(pchild, 1);
     above->bucket_alloc = apr_bucket_alloc_create(pchild);
     satisfy_event(above);
-    memory = apr_pcalloc(pchild, (apr_size_t)ccn_config()->threads * sizeof *memory);
+    memory = apr_pcalloc(pchild, ((apr_size_t)ccn_config()->threads + CCN_SPARES) * sizeof *memory);
     if (apr_sockaddr_info_get(&host_address, "127.0.0.1", APR_INET, 0, 0, pchild) != APR_SUCCESS ||
         apr_sockaddr_info_get(&nobodys_address, "0.0.0.0", APR_INET, 0, 0, pchild) != APR_SUCCESS)
         return APR_EGENERAL;

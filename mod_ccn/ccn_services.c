@@ -23,10 +23,12 @@ void ccn_services_begin(apr_pool_t *pconf) {
 const char *ccn_services_declare(cmd_parms *cmd, void *dir, const char *text) {
     char *error = NULL;
     struct service *s = service_declare(text, &error);
+    struct ccn_service *known = apr_pcalloc(cmd->pool, sizeof *known);
 
     (void)dir;
+    known->server = cmd->server;
     if (!s) return httpd_take_error(cmd->pool, "CcnService: ", &error);
-    s->of = cmd->server;
+    s->of = known;
     if (!service_table_add(&table, s, &error)) return NULL;
     service_free(&s);
     return httpd_take_error(cmd->pool, "CcnService: ", &error);

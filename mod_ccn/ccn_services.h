@@ -11,6 +11,18 @@
 
 #include "service/service_bind.h"
 
+struct ccn_call;
+
+/* What this process knows of a service, beside what was declared (service.of). */
+struct ccn_service {
+    server_rec      *server;            /* whose URL it has */
+    /* under `calls` (ccn_call.h): */
+    unsigned         running, slow;     /* runs, from being queued on; of these, those that gave their slots to others */
+    struct ccn_call *waiting;           /* for one of them to end */
+};
+
+static inline struct ccn_service *ccn_service_of(const struct service *s) { return s->of; }
+
 /* CcnService, in any server: its URL is one of that server's. */
 const char *ccn_services_declare(cmd_parms *cmd, void *dir, const char *text);
 /* Of the whole server; empty if there is none. */

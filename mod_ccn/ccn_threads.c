@@ -11,6 +11,7 @@
 #include "ccn_call.h"
 #include "ccn_results.h"
 #include "ccn_room.h"
+#include "ccn_turns.h"
 
 APLOG_USE_MODULE(ccn);
 
@@ -33,6 +34,7 @@ static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 static apr_pool_t *pool;
 static server_rec *server;
 static apr_thread_t **threads;
+static apr_threadattr_t *attributes;
 static unsigned nthreads;
 static pthread_t chores;
 static bool started, has_chores;
@@ -203,6 +205,7 @@ void ccn_threads_end(struct ccn_task *t, uint64_t work, bool whole) {
     const struct shm_view *v = &P.view;
     uint64_t now = shm_now();
 
+    ccn_turn_end(t);
     shm_lock(v);
     if (tasks[rs_ticket_index(t->ticket)] == t) tasks[rs_ticket_index(t->ticket)] = NULL;
     if (rs_state(v->engine, t->ticket) != RS_FREE) {
@@ -266,6 +269,11 @@ static void abandon(struct ccn_task *t) {
     t->kind->drop(t);
 }
 
+static void run_turn(struct ccn_task *t, apr_thread_t *thread, unsigned number) {
+    ccn_turn_begin(number, t);
+    t->kind->run(t, thread, number);
+}
+
 static void *APR_THREAD_FUNC serve(apr_thread_t *thread, void *number) {
     for (;;) {
         struct ccn_task *t;
@@ -280,9 +288,17 @@ static void *APR_THREAD_FUNC serve(apr_thread_t *thread, void *number) {
         pthread_mutex_unlock(&ready);
         if (!t) break;
         if (stopping) abandon(t);
-        else t->kind->run(t, thread, (unsigned)(uintptr_t)number);
+        else run_turn(t, thread, (unsigned)(uintptr_t)number);
     }
     return NULL;
+}
+
+/* Under `starting`. */
+static apr_status_t start_thread(void) {
+    apr_status_t rv = apr_thread_create(&threads[nthreads], attributes, serve, (void *)(uintptr_t)nthreads, pool);
+
+    nthreads += rv == APR_SUCCESS;
+    return rv;
 }
 
 /* Tasks of ours that were released and nobody told us; those displaced; and those that nobody waits for any more. */
@@ -328,6 +344,20 @@ static void drop_late(uint64_t now) {
     } while (n == BATCH);
 }
 
+/* Threads for others' tasks, while slow ones have theirs. */
+static void have_spares(unsigned spares) {
+    unsigned n = (unsigned)ccn_config()->threads + (spares < CCN_SPARES ? spares : CCN_SPARES);
+    sigset_t all, before;
+
+    if (!P.threaded || stopping || nthreads >= n) return;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_mutex_lock(&starting);
+    while (nthreads < n && start_thread() == APR_SUCCESS) continue;
+    pthread_mutex_unlock(&starting);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 static void *look_after(void *unused) {
     struct shm_owner *me = &P.view.owners[P.row];
     uint64_t next = 0, next_sweep = 0, next_results = 0;
@@ -344,6 +374,7 @@ static void *look_after(void *unused) {
         if (now >= next) {
             shm_reclaim(&P.view);
             drop_late(now);
+            have_spares(ccn_turns_look(now));
             next = now + SHM_TICK_US;
         }
         if (now >= next_sweep) {
@@ -363,21 +394,17 @@ static void *look_after(void *unused) {
 static bool start_threads(void) {
     sigset_t all, before;
     unsigned n = P.threaded ? (unsigned)ccn_config()->threads : 1;
-    apr_threadattr_t *attributes;
     int rc;
 
-    if (apr_threadattr_create(&attributes, pool) != APR_SUCCESS) return false;
-    if (!threads) threads = calloc(n, sizeof *threads);
+    if (!attributes && apr_threadattr_create(&attributes, pool) != APR_SUCCESS) return false;
+    if (!threads) threads = calloc(n + CCN_SPARES, sizeof *threads);
     if (!threads) return false;
     /* Signals are for the MPM's threads. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     rc = has_chores ? 0 : pthread_create(&chores, NULL, look_after, NULL);
     has_chores = rc == 0;
-    while (!rc && nthreads < n) {
-        rc = apr_thread_create(&threads[nthreads], attributes, serve, (void *)(uintptr_t)nthreads, pool);
-        nthreads += rc == APR_SUCCESS;
-    }
+    while (!rc && nthreads < n) rc = start_thread();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (rc) ap_log_error(APLOG_MARK, APLOG_ERR, rc, server, "ccn: only %u of %u service threads", nthreads, n);
     return has_chores && nthreads > 0;

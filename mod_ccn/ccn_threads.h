@@ -23,7 +23,11 @@
 #include "ccn_child.h"
 
 struct ccn_task;
-/* What a task is: each call is made without a lock. */
+
+/* Of one that runs: nothing is to be done; others get its slot; its callers are told, too. */
+enum ccn_slow { CCN_GOES_ON, CCN_SLOW, CCN_TOO_SLOW };
+
+/* What a task is: each call is made without a lock, but for `slow` and `hold`. */
 struct ccn_task_kind {
     /* In a service thread, `number` of them: ends with ccn_threads_end, and frees it. */
     void (*run)(struct ccn_task *t, apr_thread_t *thread, unsigned number);
@@ -31,6 +35,11 @@ struct ccn_task_kind {
     bool (*late)(struct ccn_task *t, uint64_t now);
     /* It will not run: says so to who waits, and frees it. */
     void (*drop)(struct ccn_task *t);
+    /* It has run for so many microseconds (ccn_turns.h); NULL: however long it takes. */
+    enum ccn_slow (*slow)(struct ccn_task *t, uint64_t ran);
+    /* It must stay until late_run, which may come when its run has ended; false: there is nothing to tell any more. */
+    bool (*hold)(struct ccn_task *t);
+    void (*late_run)(struct ccn_task *t);
 };
 
 struct ccn_task {
@@ -38,6 +47,7 @@ struct ccn_task {
     struct ccn_task *next;              /* among those that are ready */
     rs_ticket_t      ticket;
     bool             ready, displaced;
+    unsigned         number;            /* the thread that runs it */
     uint32_t         class;             /* position in ccn_config()->classes */
     uint64_t         estimate;
     uint64_t         whose;             /* ccn_room_tag */

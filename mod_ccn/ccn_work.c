@@ -206,7 +206,7 @@ static void work_drop(struct ccn_task *t) {
     work_free(w);
 }
 
-static const struct ccn_task_kind work_kind = { work_run, work_late, work_drop };
+static const struct ccn_task_kind work_kind = { .run = work_run, .late = work_late, .drop = work_drop };
 
 /* ---- in a face's thread ------------------------------------------------------------------------------------------ */
 

@@ -55,7 +55,7 @@ CcnService /t/number of=content => /number.cgi
 CcnService /t/needs n=int(1..50) => /work.cgi?n={n}
 CcnService /t/missing => /nothing
 CcnService /t/secret n=int => /work.cgi?n={n} fresh=1h
-CcnService /t/gone n=int => /work.cgi?n={n} timeout=1s
+CcnService /t/hangs wait=number n=int => /work.cgi?wait={wait}&n={n} timeout=2s
 """
 
 
@@ -336,6 +336,28 @@ def test_a_slow_call_is_answered_at_once(served):
     assert ask(served, "GET", headers["Location"])[0] == 202
     wait_for(lambda: ask(served, "GET", headers["Location"])[0] == 200, 10, "the result")
     assert ask(served, "GET", headers["Location"])[1] == b"GET wait=5&n=0  127.0.0.1\n"
+
+
+# ---- services that hang ------------------------------------------------------------------------------------------------------------
+
+def test_a_service_that_hangs_costs_its_own_callers(served):
+    """More hanging calls than there are threads: others are answered as before, and those who hang are told when its time is over."""
+    with concurrent.futures.ThreadPoolExecutor(40) as pool:
+        began = time.monotonic()
+        hanging = [pool.submit(call, served, "/t/hangs", {"wait": 6, "n": n}) for n in range(30)]
+        time.sleep(0.2)     # they are on their way; whatever has come of it, the rest must hold
+        took = []
+        for n in range(40):
+            before = time.monotonic()
+            assert call(served, "/t/never", {"n": 1000 + n})[0] == 200
+            took.append(time.monotonic() - before)
+        assert sorted(took)[-3] < 0.5, took
+        answers = [f.result() for f in hanging]
+        assert time.monotonic() - began < 5
+    assert {status for status, _, _ in answers} <= {503, 504}
+    assert {json.loads(content)["type"].rsplit(":", 1)[1] for _, content, _ in answers} <= {"too-slow", "busy"}
+    # the runs end, and it is as before
+    wait_for(lambda: call(served, "/t/hangs", {"wait": 0, "n": 99})[0] == 200, 30, "the service")
 
 
 def test_status_and_log_are_in_order(served):
