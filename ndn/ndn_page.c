@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ndn_page.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,16 +86,20 @@ static bool page_keep_digest(struct ndn_page *p, const uint8_t *interest, size_t
     return true;
 }
 
-/* Milliseconds since 1970, later each time: a server takes no key's Interests out of their order. */
+/*
+ * Milliseconds since 1970, later each time, whichever thread asks: a server takes no key's Interests out of their order.
+ */
 static uint64_t page_time(void) {
-    static uint64_t before;
+    static _Atomic uint64_t given;
     struct timespec t;
-    uint64_t time;
+    uint64_t now, time, before = atomic_load(&given);
 
     clock_gettime(CLOCK_REALTIME, &t);
-    time = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-    before = time > before ? time : before + 1;
-    return before;
+    now = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+    do {
+        time = now > before ? now : before + 1;
+    } while (!atomic_compare_exchange_weak(&given, &before, time));
+    return time;
 }
 
 static size_t page_interest(struct ndn_page *p, uint64_t segment, uint8_t out[NDN_PACKET_MAX]) {

@@ -21,6 +21,10 @@
  * saw the key: a negative answer that says a status of 400 or more, in its first segment.
  *
  * A page takes some 150 KB, and copies of what comes before its turn (ndn_order.h): who fetches many bounds them.
+ *
+ * LOCKING.  None: a page is one thread's at a time, its calls come in that thread, and threads may have pages of their
+ * own at the same time.  What signed Interests say of the time is later with each that a process makes, in whatever
+ * thread; in which order threads send theirs is for the caller to see to, if a server minds the order of a key's.
  */
 #ifndef FAIRGATE_NDN_PAGE_H
 #define FAIRGATE_NDN_PAGE_H

@@ -8,6 +8,8 @@
 #include "run_suite.h"
 #include "test_ndn.h"
 
+#include <pthread.h>
+
 /* ---- order ------------------------------------------------------------------------------------------------------- */
 
 static uint8_t taken[4 * NDN_PLACES_MAX];
@@ -329,6 +331,73 @@ START_TEST(an_answer_after_the_last_try) {
 }
 END_TEST
 
+/* ---- keys -------------------------------------------------------------------------------------------------------- */
+
+static uint8_t signer_room[SPAN_ROOM];
+
+static struct ndn_key *signer(void) {
+    struct ndn_name name = name_of("/a/KEY/1", signer_room);
+    struct ndn_key *key = ndn_key_hmac("a secret of 16 b", 16, &name);
+    ck_assert_ptr_nonnull(key);
+    return key;
+}
+
+enum { SIGNERS = 4, SIGNED = 1000 };
+
+static struct ndn_page_ask signed_ask;
+static uint64_t signed_at[SIGNERS][SIGNED];
+static pthread_barrier_t together;
+
+/* What SIGNED Interests, all for the same page, say of the time.  Pages give up, and others follow them. */
+static void *sign_some(void *times) {
+    const struct ndn_page_calls calls = { NULL, on_head, on_content };
+    uint8_t out[NDN_PACKET_MAX];
+    struct ndn_interest i;
+    uint64_t *at = times, now, again;
+    size_t size;
+
+    pthread_barrier_wait(&together);
+    for (size_t n = 0; n < SIGNED;) {
+        struct ndn_page *p = ndn_page_new(&signed_ask, &calls, 0, NULL);
+        if (!p) return NULL;
+        for (now = 0; n < SIGNED && (size = ndn_page_next(p, now, out, &again)); now++)
+            if (!ndn_interest_read((struct ndn_span){ out, size }, &i) && i.is_signed) at[n++] = i.signature.time;
+        ndn_page_free(&p);
+    }
+    return times;
+}
+
+static int by_number(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* One more than before where the clock says the same, as it does for most of these: no two threads may get that. */
+START_TEST(no_two_signed_interests_say_one_time) {
+    struct ndn_key *key = signer();
+    pthread_t thread[SIGNERS];
+    uint64_t *all = signed_at[0];
+
+    signed_ask = (struct ndn_page_ask){ .name = name_of("/a/b", asked_room),
+                                        .parameters = { (const uint8_t *)"A: b", 4 },
+                                        .key = key,
+                                        .fetch = { NDN_WINDOW_FIXED, 1, NDN_TRIES_MAX, 1 } };
+    ck_assert_int_eq(pthread_barrier_init(&together, NULL, SIGNERS), 0);
+    for (int i = 0; i < SIGNERS; i++) ck_assert_int_eq(pthread_create(&thread[i], NULL, sign_some, signed_at[i]), 0);
+    for (int i = 0; i < SIGNERS; i++) {
+        void *times;
+        ck_assert_int_eq(pthread_join(thread[i], &times), 0);
+        ck_assert_ptr_nonnull(times);
+    }
+    for (int i = 0; i < SIGNERS; i++)
+        for (size_t n = 1; n < SIGNED; n++) ck_assert_uint_lt(signed_at[i][n - 1], signed_at[i][n]);
+    qsort(all, SIGNERS * SIGNED, sizeof *all, by_number);
+    for (size_t n = 1; n < SIGNERS * SIGNED; n++) ck_assert_uint_ne(all[n - 1], all[n]);
+    pthread_barrier_destroy(&together);
+    ndn_key_free(&key);
+}
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("ndn_page");
     TCase *t = tcase_create("page");
@@ -341,6 +410,7 @@ int main(void) {
     tcase_add_test(t, what_is_gone_is_no_answer_again);
     tcase_add_test(t, nobody_answers_a_page);
     tcase_add_test(t, an_answer_after_the_last_try);
+    tcase_add_test(t, no_two_signed_interests_say_one_time);
     suite_add_tcase(s, t);
     return run_suite(s);
 }
