@@ -358,6 +358,7 @@ static enum get_exit run_prepare(struct run *r, struct ndn_key **key, struct ndn
     r->ask.lifetime_ms = s->lifetime;
     r->ask.key = *key;
     r->ask.verify = *verify;
+    r->ask.how_to_verify = "--verify FILE, with the public key or shared secret, says which is right";
     if (s->verify_name) r->ask.signer = ndn_key_name(*verify);
     if (s->resume) get_part_read(r->output.file, &r->part);
     return GET_EXIT_RIGHT;

@@ -180,10 +180,12 @@ static bool page_believes(struct ndn_page *p, uint64_t now, const struct ndn_dat
         ndn_verify(key, s->type, s->covered, s->ncovered, s->value))
         return true;
     p->forged++;
-    if (!p->ask.verify && s->type != NDN_SIGNED_DIGEST && !p->found.n)
-        page_refuse(
-            p, now,
-            "it is signed with a key; --verify FILE, with the public key or shared secret, says which is right");
+    if (!p->ask.verify && s->type != NDN_SIGNED_DIGEST && !p->found.n) {
+        char sentence[sizeof p->why];
+        snprintf(sentence, sizeof sentence, "it is signed with a key; %s",
+                 p->ask.how_to_verify ? p->ask.how_to_verify : "there is none to verify it with");
+        page_refuse(p, now, sentence);
+    }
     return false;
 }
 

@@ -41,6 +41,7 @@ struct ndn_page_ask {                       /* the caller's, as long as the page
     const struct ndn_seal_pair *pair;       /* whose public half the parameters hold; NULL: none */
     const struct ndn_key *key;              /* signs it; NULL: nobody */
     const struct ndn_key *verify;           /* NULL: digests are looked at, and nothing else is believed */
+    const char           *how_to_verify;    /* what ndn_page_why says of it when one is missing; NULL: nothing */
     struct ndn_name       signer;           /* with verify: what the key's name begins with; of no components: any */
     struct ndn_fetch_settings fetch;
     struct ndn_span       have;             /* the object of which so many segments are there; n = 0: of none */

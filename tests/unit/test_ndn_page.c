@@ -342,6 +342,40 @@ static struct ndn_key *signer(void) {
     return key;
 }
 
+/* Nobody said which key is right.  One answer may have been changed on its way; the second one's sentence is said. */
+START_TEST(what_is_signed_with_a_key) {
+    static const struct {
+        const char *how_to_verify, *why;
+    } rows[] = {
+        { NULL, "it is signed with a key; there is none to verify it with" },
+        { "--verify says which is right", "it is signed with a key; --verify says which is right" },
+    };
+    struct seen seen;
+    struct ndn_page_ask ask = { .how_to_verify = rows[_i].how_to_verify };
+    struct ndn_page *p = page_of(&ask, &seen);
+    struct ndn_key *key = signer();
+    uint8_t room[SPAN_ROOM], out[NDN_PACKET_MAX];
+    struct ndn_data_form f = {
+        .name = name_of("/a/b/v=1", room).bytes, .last = 0, .window = NDN_NO_NUMBER, .status = NDN_NO_NUMBER, .key = key
+    };
+    size_t n = ndn_data_write(&f, out, sizeof out);
+    uint64_t again = 0;
+
+    ck_assert_uint_gt(n, 0);
+    for (unsigned tries = 1; tries <= 2; tries++) {
+        ck_assert(ndn_page_state(p) == NDN_PAGE_GOING);
+        ck_assert_str_eq(asks(p, again, &again), "/a/b");
+        ndn_page_packet(p, tries, (struct ndn_span){ out, n });
+        ck_assert_uint_eq(ndn_page_counts(p).forged, tries);
+        if (tries == 1) ck_assert_str_eq(asks(p, tries, &again), "");
+    }
+    ck_assert(ndn_page_state(p) == NDN_PAGE_WRONG && !seen.heads);
+    ck_assert_str_eq(ndn_page_why(p), rows[_i].why);
+    ndn_page_free(&p);
+    ndn_key_free(&key);
+}
+END_TEST
+
 enum { SIGNERS = 4, SIGNED = 1000 };
 
 static struct ndn_page_ask signed_ask;
@@ -410,6 +444,7 @@ int main(void) {
     tcase_add_test(t, what_is_gone_is_no_answer_again);
     tcase_add_test(t, nobody_answers_a_page);
     tcase_add_test(t, an_answer_after_the_last_try);
+    tcase_add_loop_test(t, what_is_signed_with_a_key, 0, 2);
     tcase_add_test(t, no_two_signed_interests_say_one_time);
     suite_add_tcase(s, t);
     return run_suite(s);
