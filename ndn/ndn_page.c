@@ -86,9 +86,7 @@ static bool page_keep_digest(struct ndn_page *p, const uint8_t *interest, size_t
     return true;
 }
 
-/*
- * Milliseconds since 1970, later each time, whichever thread asks: a server takes no key's Interests out of their order.
- */
+/* Milliseconds since 1970, later each time, in any thread: a server takes no key's Interests out of their order. */
 static uint64_t page_time(void) {
     static _Atomic uint64_t given;
     struct timespec t;

@@ -359,15 +359,14 @@ START_TEST(what_is_signed_with_a_key) {
         .name = name_of("/a/b/v=1", room).bytes, .last = 0, .window = NDN_NO_NUMBER, .status = NDN_NO_NUMBER, .key = key
     };
     size_t n = ndn_data_write(&f, out, sizeof out);
-    uint64_t again = 0;
+    uint64_t again;
 
     ck_assert_uint_gt(n, 0);
-    for (unsigned tries = 1; tries <= 2; tries++) {
+    for (uint64_t tries = 1; tries <= 2; tries++) {
         ck_assert(ndn_page_state(p) == NDN_PAGE_GOING);
-        ck_assert_str_eq(asks(p, again, &again), "/a/b");
-        ndn_page_packet(p, tries, (struct ndn_span){ out, n });
+        ck_assert_str_eq(asks(p, tries * 2000000, &again), "/a/b");
+        ndn_page_packet(p, tries * 2000000, (struct ndn_span){ out, n });
         ck_assert_uint_eq(ndn_page_counts(p).forged, tries);
-        if (tries == 1) ck_assert_str_eq(asks(p, tries, &again), "");
     }
     ck_assert(ndn_page_state(p) == NDN_PAGE_WRONG && !seen.heads);
     ck_assert_str_eq(ndn_page_why(p), rows[_i].why);
