@@ -375,7 +375,7 @@ START_TEST(what_is_signed_with_a_key) {
 }
 END_TEST
 
-enum { SIGNERS = 4, SIGNED = 1000 };
+enum { SIGNERS = 4, SIGNED = 15000 };
 
 static struct ndn_page_ask signed_ask;
 static uint64_t signed_at[SIGNERS][SIGNED];
