@@ -5,16 +5,16 @@
 
 #include <stdio.h>
 
-#include "get_page.h"
+#include "ndn/ndn_page.h"
 
 struct get_figures {
-    uint64_t          status, version, hint;    /* NDN_NO_NUMBER: not known */
-    uint64_t          segments, bytes;          /* that came, and those that were there before */
-    uint64_t          connected, first, whole;  /* microseconds since the beginning; 0: it did not come to that */
-    uint32_t          window;                   /* at the end */
+    uint64_t               status, version, hint;       /* NDN_NO_NUMBER: not known */
+    uint64_t               segments, bytes;     /* that came, and those that were there before */
+    uint64_t               connected, first, whole;     /* microseconds since it began; 0: it did not come to that */
+    uint32_t               window;              /* at the end */
     /* what HTTP says of the bytes; "": not known */
-    char              media_type[NDN_MEDIA_TYPE_MAX + 1], encoding[NDN_ENCODING_MAX + 1];
-    struct get_counts counts;                   /* of all that was asked for on the way, redirects and all */
+    char                   media_type[NDN_MEDIA_TYPE_MAX + 1], encoding[NDN_ENCODING_MAX + 1];
+    struct ndn_page_counts counts;              /* of all that was asked for on the way, redirects and all */
 };
 
 void get_report_timings(const struct get_figures *f, FILE *out);

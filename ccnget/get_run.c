@@ -30,9 +30,9 @@ struct run {
     struct get_progress progress;
     struct get_output output;
     struct get_part part; /* of the page that is under way */
-    struct get_ask ask;
+    struct ndn_page_ask ask;
     struct ndn_seal_pair pair; /* of the private request that is under way */
-    struct get_page *page;
+    struct ndn_page *page;
     bool redirected, failed; /* the head's wish; a write's end */
     unsigned redirects, anew;
     uint8_t name[NDN_PACKET_MAX], next_name[NDN_PACKET_MAX], gone[NDN_PACKET_MAX];
@@ -47,7 +47,7 @@ static uint64_t run_now(void) {
 
 /* ---- what a page says -------------------------------------------------------------------------------------------- */
 
-static bool run_is_redirect(const struct get_head *h) {
+static bool run_is_redirect(const struct ndn_page_head *h) {
     return h->status >= 300 && h->status < 400 && h->location.n && h->location.n <= NDN_LOCATION_MAX;
 }
 
@@ -59,7 +59,7 @@ static void run_take_text(char *to, size_t room, struct ndn_span text) {
     to[n] = 0;
 }
 
-static bool run_on_head(void *to, const struct get_head *h) {
+static bool run_on_head(void *to, const struct ndn_page_head *h) {
     struct run *r = to;
     bool kept = h->first != 0;
 
@@ -96,7 +96,7 @@ static bool run_on_content(void *to, struct ndn_span bytes) {
 static int run_keep(struct run *r) {
     r->kept = run_now();
     if (!r->settings->resume || !r->part.n || r->output.fd < 0) return 0;
-    r->part.segments = get_page_segments(r->page);
+    r->part.segments = ndn_page_segments(r->page);
     r->part.bytes = r->output.bytes;
     if (!r->part.segments) return 0;
     if (get_output_flush(&r->output, true, r->error)) return -1;
@@ -127,12 +127,12 @@ static int run_take(struct run *r) {
 
     for (;;) {
         switch (get_link_packet(r->link, &packet)) {
-        case GET_LINK_PACKET: get_page_packet(r->page, run_now(), packet); break;
+        case GET_LINK_PACKET: ndn_page_packet(r->page, run_now(), packet); break;
         case GET_LINK_NOTHING: return 0;
         case GET_LINK_CLOSED: return run_connect_again(r) ? 0 : -1;
         case GET_LINK_GARBAGE: return base_fail(r->error, "%s: what comes from there is no NDN", r->uri.host);
         }
-        if (get_page_state(r->page) != GET_GOING) return 0;
+        if (ndn_page_state(r->page) != NDN_PAGE_GOING) return 0;
     }
 }
 
@@ -142,7 +142,7 @@ static int run_ask(struct run *r, uint64_t *again) {
     size_t n;
 
     *again = UINT64_MAX;
-    while (get_link_has_room(r->link) && (n = get_page_next(r->page, run_now(), interest, again)))
+    while (get_link_has_room(r->link) && (n = ndn_page_next(r->page, run_now(), interest, again)))
         get_link_put(r->link, interest, n);
     if (!get_link_flush(r->link) && !run_connect_again(r)) return -1;
     return 0;
@@ -162,8 +162,8 @@ static bool run_page(struct run *r) {
 
     while (!*r->stop) {
         if (run_take(r) || run_ask(r, &again)) return false;
-        if (get_page_state(r->page) != GET_GOING) return true;
-        get_progress_draw(&r->progress, run_now(), get_page_segments(r->page), get_page_fetch(r->page)->last,
+        if (ndn_page_state(r->page) != NDN_PAGE_GOING) return true;
+        get_progress_draw(&r->progress, run_now(), ndn_page_segments(r->page), ndn_page_fetch(r->page)->last,
                           r->output.bytes);
         if (!r->output.file && get_output_flush(&r->output, false, r->error)) return false;
         if (run_now() - r->kept >= CHECKPOINT_EVERY && run_keep(r)) return false;
@@ -175,7 +175,7 @@ static bool run_page(struct run *r) {
 /* ---- pages ------------------------------------------------------------------------------------------------------- */
 
 static void run_count(struct run *r) {
-    struct get_counts *sum = &r->figures->counts, c = get_page_counts(r->page);
+    struct ndn_page_counts *sum = &r->figures->counts, c = ndn_page_counts(r->page);
 
     sum->interests += c.interests;
     sum->retransmissions += c.retransmissions;
@@ -183,8 +183,8 @@ static void run_count(struct run *r) {
     sum->marks += c.marks;
     sum->strange += c.strange;
     sum->forged += c.forged;
-    r->figures->window = ndn_fetch_window(get_page_fetch(r->page));
-    r->figures->segments = get_page_segments(r->page);
+    r->figures->window = ndn_fetch_window(ndn_page_fetch(r->page));
+    r->figures->segments = ndn_page_segments(r->page);
     r->figures->bytes = r->output.bytes;
 }
 
@@ -244,14 +244,14 @@ static enum get_exit run_judge(struct run *r) {
 
 /* One page, as far as it goes. */
 static enum run_next run_one(struct run *r, enum get_exit *status) {
-    const struct get_calls calls = { r, run_on_head, run_on_content };
+    const struct ndn_page_calls calls = { r, run_on_head, run_on_content };
     bool went_on;
 
     *status = GET_EXIT_WRONG;
     r->redirected = r->failed = false;
     r->ask.have = (struct ndn_span){ r->part.object, r->part.n };
     r->ask.have_segments = r->part.segments;
-    r->page = get_page_new(&r->ask, &calls, run_now(), r->error);
+    r->page = ndn_page_new(&r->ask, &calls, run_now(), r->error);
     if (!r->page) return RUN_DONE;
     went_on = run_page(r);
     get_progress_clear(&r->progress);
@@ -261,38 +261,38 @@ static enum run_next run_one(struct run *r, enum get_exit *status) {
         run_keep(r);
         return RUN_DONE;
     }
-    switch (get_page_state(r->page)) {
-    case GET_GOING:
+    switch (ndn_page_state(r->page)) {
+    case NDN_PAGE_GOING:
         run_fail(r, GET_EXIT_WRONG, "interrupted");
         run_keep(r);
         return RUN_DONE;
-    case GET_WHOLE:
+    case NDN_PAGE_WHOLE:
         if (get_output_end(&r->output, r->error)) return RUN_DONE;
         if (r->settings->resume) get_part_remove(r->output.file);
         *status = run_judge(r);
         return RUN_DONE;
-    case GET_SILENT:
-        *status = run_fail(r, GET_EXIT_TIME, get_page_why(r->page));
+    case NDN_PAGE_SILENT:
+        *status = run_fail(r, GET_EXIT_TIME, ndn_page_why(r->page));
         run_keep(r);
         return RUN_DONE;
-    case GET_GONE:
+    case NDN_PAGE_GONE:
         if (r->output.went) {
             run_fail(r, GET_EXIT_WRONG, "the producer made it anew while it was being fetched; ask again");
         } else if (++r->anew > ANEW_MAX) {
             run_fail(r, GET_EXIT_WRONG, "the producer makes it anew faster than it can be fetched");
         } else {
-            struct ndn_span gone = get_page_object(r->page);
+            struct ndn_span gone = ndn_page_object(r->page);
             memcpy(r->gone, gone.at, gone.n);
             r->ask.gone = (struct ndn_span){ r->gone, gone.n };
             r->part.n = 0;
             return RUN_ANEW;
         }
         return RUN_DONE;
-    case GET_STOPPED:
+    case NDN_PAGE_STOPPED:
         if (r->redirected) return RUN_REDIRECTED;
         if (!r->failed) base_fail(r->error, "out of memory");
         return RUN_DONE;
-    case GET_WRONG: run_fail(r, GET_EXIT_WRONG, get_page_why(r->page)); return RUN_DONE;
+    case NDN_PAGE_WRONG: run_fail(r, GET_EXIT_WRONG, ndn_page_why(r->page)); return RUN_DONE;
     }
     return RUN_DONE;
 }
@@ -318,7 +318,7 @@ static enum get_exit run_pages(struct run *r) {
 
     for (;;) {
         enum run_next next = run_one(r, &status);
-        get_page_free(&r->page);
+        ndn_page_free(&r->page);
         if (next == RUN_DONE) return status;
         if (next == RUN_REDIRECTED && (status = run_redirect(r))) return status;
         if ((status = run_draw(r))) return status;
@@ -358,6 +358,7 @@ static enum get_exit run_prepare(struct run *r, struct ndn_key **key, struct ndn
     r->ask.lifetime_ms = s->lifetime;
     r->ask.key = *key;
     r->ask.verify = *verify;
+    r->ask.how_to_verify = "--verify FILE, with the public key or shared secret, says which is right";
     if (s->verify_name) r->ask.signer = ndn_key_name(*verify);
     if (s->resume) get_part_read(r->output.file, &r->part);
     return GET_EXIT_RIGHT;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * get_found.h - what a Data is that answers the Interest for a page, by its name.
+ * ndn/ndn_found.h - what a Data is that answers the Interest for a page, by its name.
  *
  *     NAME/54=VERSION/50=SEGMENT              a segment of the object NAME/54=VERSION; the version may be missing
  *     NAME/54=VERSION, or NAME                all there is, in one
@@ -11,22 +11,22 @@
  * Anything else below NAME, a page of its own for instance, which an Interest that may be a prefix's brings up, too,
  * is a stranger.
  */
-#ifndef FAIRGATE_GET_FOUND_H
-#define FAIRGATE_GET_FOUND_H
+#ifndef FAIRGATE_NDN_FOUND_H
+#define FAIRGATE_NDN_FOUND_H
 
-#include "ndn/ndn_packet.h"
+#include "ndn_packet.h"
 
-enum get_found_kind { GET_STRANGER, GET_SEGMENT, GET_ALONE, GET_METADATA };
+enum ndn_found_kind { NDN_FOUND_STRANGER, NDN_FOUND_SEGMENT, NDN_FOUND_ALONE, NDN_FOUND_METADATA };
 
-struct get_found {
-    enum get_found_kind kind;
-    uint64_t            segment;                /* of GET_SEGMENT */
+struct ndn_found {
+    enum ndn_found_kind kind;
+    uint64_t            segment;                /* of NDN_FOUND_SEGMENT */
     size_t              n;                      /* of the object's name; 0: there is no more to ask for */
     uint8_t             object[NDN_PACKET_MAX]; /* components */
 };
 
 /* `name` was asked for; `digests`: n of those of private requests for it, NDN_DIGEST bytes each; 0: it was none. */
-void get_found(struct get_found *f, const struct ndn_name *name, const uint8_t (*digests)[NDN_DIGEST], unsigned n,
+void ndn_found(struct ndn_found *f, const struct ndn_name *name, const uint8_t (*digests)[NDN_DIGEST], unsigned n,
                const struct ndn_data *d);
 
 #endif

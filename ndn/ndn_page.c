@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "get_page.h"
+#include "ndn_page.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,20 +9,20 @@
 #include <time.h>
 
 #include "base/base_error.h"
-#include "ndn/ndn_lp.h"
+#include "ndn_lp.h"
 
 enum { HTTP_OK = 200, HTTP_REFUSES = 400, HTTP_GONE = 410 };
 
-struct get_page {
-    struct get_ask ask;
-    struct get_calls calls;
-    enum get_state state;
+struct ndn_page {
+    struct ndn_page_ask ask;
+    struct ndn_page_calls calls;
+    enum ndn_page_state state;
     struct ndn_fetch fetch;
     struct ndn_asked place[NDN_PLACES_MAX];
-    struct get_counts before; /* of what was fetched to find the object's name */
+    struct ndn_page_counts before; /* of what was fetched to find the object's name */
     uint64_t strange, forged, unsealed;
-    struct get_order order;
-    struct get_found found;        /* the object; n = 0: not known yet */
+    struct ndn_order order;
+    struct ndn_found found;        /* the object; n = 0: not known yet */
     bool headed, negative;         /* head was called; its Data had the type of a negative answer */
     uint64_t status, window, last; /* as the first segment said */
     uint64_t nack, refused; /* the last one's reason, and status of an answer without content; 0: there was none */
@@ -32,13 +33,14 @@ struct get_page {
     char why[256];
 };
 
-static void page_wrong(struct get_page *p, const char *sentence) {
-    p->state = GET_WRONG;
+static void page_wrong(struct ndn_page *p, const char *sentence) {
+    p->state = NDN_PAGE_WRONG;
     snprintf(p->why, sizeof p->why, "%s", sentence);
 }
 
-struct get_page *get_page_new(const struct get_ask *ask, const struct get_calls *calls, uint64_t now, char **error) {
-    struct get_page *p = calloc(1, sizeof *p);
+struct ndn_page *ndn_page_new(const struct ndn_page_ask *ask, const struct ndn_page_calls *calls, uint64_t now,
+                              char **error) {
+    struct ndn_page *p = calloc(1, sizeof *p);
 
     if (!p) {
         base_fail(error, "out of memory");
@@ -53,9 +55,9 @@ struct get_page *get_page_new(const struct get_ask *ask, const struct get_calls 
     return NULL;
 }
 
-void get_page_free(struct get_page **p) {
+void ndn_page_free(struct ndn_page **p) {
     if (*p) {
-        get_order_end(&(*p)->order);
+        ndn_order_end(&(*p)->order);
         ndn_seal_free(&(*p)->seal);
     }
     free(*p);
@@ -63,8 +65,8 @@ void get_page_free(struct get_page **p) {
 }
 
 /* The object's name is known: its segments from `first` on. */
-static void page_from(struct get_page *p, uint64_t first, uint64_t now) {
-    p->before = get_page_counts(p);
+static void page_from(struct ndn_page *p, uint64_t first, uint64_t now) {
+    p->before = ndn_page_counts(p);
     ndn_fetch_begin(&p->fetch, &p->ask.fetch, p->place, first, now);
 }
 
@@ -73,7 +75,7 @@ static void page_from(struct get_page *p, uint64_t first, uint64_t now) {
 static bool page_draw(void *out, size_t n) { return getrandom(out, n, 0) == (ssize_t)n; }
 
 /* A signed Interest is another one at each try, since a server takes none twice: whichever is answered is right. */
-static bool page_keep_digest(struct get_page *p, const uint8_t *interest, size_t n) {
+static bool page_keep_digest(struct ndn_page *p, const uint8_t *interest, size_t n) {
     struct ndn_interest i;
     struct ndn_element c;
 
@@ -84,19 +86,21 @@ static bool page_keep_digest(struct get_page *p, const uint8_t *interest, size_t
     return true;
 }
 
-/* Milliseconds since 1970, later each time: a server takes no key's Interests out of their order. */
+/* Milliseconds since 1970, later each time, in any thread: a server takes no key's Interests out of their order. */
 static uint64_t page_time(void) {
-    static uint64_t before;
+    static _Atomic uint64_t given;
     struct timespec t;
-    uint64_t time;
+    uint64_t now, time, before = atomic_load(&given);
 
     clock_gettime(CLOCK_REALTIME, &t);
-    time = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-    before = time > before ? time : before + 1;
-    return before;
+    now = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+    do {
+        time = now > before ? now : before + 1;
+    } while (!atomic_compare_exchange_weak(&given, &before, time));
+    return time;
 }
 
-static size_t page_interest(struct get_page *p, uint64_t segment, uint8_t out[NDN_PACKET_MAX]) {
+static size_t page_interest(struct ndn_page *p, uint64_t segment, uint8_t out[NDN_PACKET_MAX]) {
     bool is_private = p->ask.parameters.n && !p->found.n;
     struct ndn_interest_form f = { .name = p->found.n ? (struct ndn_span){ p->found.object, p->found.n }
                                                       : p->ask.name.bytes,
@@ -120,10 +124,10 @@ static size_t page_interest(struct get_page *p, uint64_t segment, uint8_t out[ND
     n = ndn_interest_write(&f, out, NDN_PACKET_MAX);
     if (!n) page_wrong(p, "an Interest for it has no room in a packet, or could not be signed");
     else if (is_private && !page_keep_digest(p, out, n)) page_wrong(p, "the private request could not be made");
-    return p->state == GET_GOING ? n : 0;
+    return p->state == NDN_PAGE_GOING ? n : 0;
 }
 
-static void page_silent(struct get_page *p) {
+static void page_silent(struct ndn_page *p) {
     int n = snprintf(p->why, sizeof p->why, "%s after %u tries",
                      p->fetch.came ? "a segment has no answer" : "no answer", p->fetch.settings.tries);
     struct {
@@ -138,17 +142,17 @@ static void page_silent(struct get_page *p) {
         { p->strange, "; what came is something else" },
     };
 
-    p->state = GET_SILENT;
+    p->state = NDN_PAGE_SILENT;
     for (size_t i = 0; i < sizeof why / sizeof *why; i++)
         if (why[i].counts && (size_t)n < sizeof p->why)
             n += snprintf(p->why + n, sizeof p->why - (size_t)n, "%s", why[i].says);
 }
 
-size_t get_page_next(struct get_page *p, uint64_t now, uint8_t out[NDN_PACKET_MAX], uint64_t *again) {
+size_t ndn_page_next(struct ndn_page *p, uint64_t now, uint8_t out[NDN_PACKET_MAX], uint64_t *again) {
     uint64_t segment;
 
     *again = UINT64_MAX;
-    if (p->state != GET_GOING) return 0;
+    if (p->state != NDN_PAGE_GOING) return 0;
     segment = ndn_fetch_next(&p->fetch, now, again);
     if (segment != NDN_NO_NUMBER) return page_interest(p, segment, out);
     if (ndn_fetch_failed(&p->fetch)) page_silent(p);
@@ -161,12 +165,12 @@ size_t get_page_next(struct get_page *p, uint64_t now, uint8_t out[NDN_PACKET_MA
  * What can't be believed for a reason that stays: no use in asking for it again and again.  But one packet that was
  * changed on its way says nothing about the page: the second try's answer decides.
  */
-static void page_refuse(struct get_page *p, uint64_t now, const char *sentence) {
+static void page_refuse(struct ndn_page *p, uint64_t now, const char *sentence) {
     if (p->place[0].tries > 1) page_wrong(p, sentence);
     else ndn_fetch_nack(&p->fetch, now, 0, false);
 }
 
-static bool page_believes(struct get_page *p, uint64_t now, const struct ndn_data *d) {
+static bool page_believes(struct ndn_page *p, uint64_t now, const struct ndn_data *d) {
     const struct ndn_signature *s = &d->signature;
     const struct ndn_key *key = p->ask.verify ? p->ask.verify : ndn_key_none();
 
@@ -174,15 +178,17 @@ static bool page_believes(struct get_page *p, uint64_t now, const struct ndn_dat
         ndn_verify(key, s->type, s->covered, s->ncovered, s->value))
         return true;
     p->forged++;
-    if (!p->ask.verify && s->type != NDN_SIGNED_DIGEST && !p->found.n)
-        page_refuse(
-            p, now,
-            "it is signed with a key; --verify FILE, with the public key or shared secret, says which is right");
+    if (!p->ask.verify && s->type != NDN_SIGNED_DIGEST && !p->found.n) {
+        char sentence[sizeof p->why];
+        snprintf(sentence, sizeof sentence, "it is signed with a key; %s",
+                 p->ask.how_to_verify ? p->ask.how_to_verify : "there is none to verify it with");
+        page_refuse(p, now, sentence);
+    }
     return false;
 }
 
 /* Its content, opened, takes the place of the sealed one.  False: it can't be. */
-static bool page_open(struct get_page *p, struct ndn_span object, uint64_t segment, struct ndn_data *d) {
+static bool page_open(struct ndn_page *p, struct ndn_span object, uint64_t segment, struct ndn_data *d) {
     uint64_t last = ndn_data_last(d);
 
     if (last != NDN_NO_NUMBER && ndn_seal_take(p->seal, object, segment, last, d->content, p->opened)) {
@@ -197,13 +203,13 @@ static bool page_open(struct get_page *p, struct ndn_span object, uint64_t segme
  * A refusal from who may never have seen the key: it says its status, in the first segment or in all there is.  Any
  * other says nothing yet of what the first one holds.
  */
-static bool page_refuses_all(const struct get_found *found, const struct ndn_data *d) {
+static bool page_refuses_all(const struct ndn_found *found, const struct ndn_data *d) {
     return !d->seal.n && d->content_type == NDN_NO && d->status >= HTTP_REFUSES && d->status != NDN_NO_NUMBER &&
-           (found->kind == GET_ALONE || (found->kind == GET_SEGMENT && !found->segment));
+           (found->kind == NDN_FOUND_ALONE || (found->kind == NDN_FOUND_SEGMENT && !found->segment));
 }
 
 /* The answer to a request that sent a key, and what it says of the page.  False: it is none. */
-static bool page_open_first(struct get_page *p, uint64_t now, const struct get_found *found, struct ndn_data *d) {
+static bool page_open_first(struct ndn_page *p, uint64_t now, const struct ndn_found *found, struct ndn_data *d) {
     struct ndn_seal_head head;
     struct ndn_element digest;
 
@@ -214,7 +220,7 @@ static bool page_open_first(struct get_page *p, uint64_t now, const struct get_f
                     "the answer to a private request is not sealed: whoever forwards it, or keeps it, can read it");
         return false;
     }
-    if (found->kind != GET_SEGMENT || found->segment || !ndn_name_at(&d->name, p->ask.name.n, &digest)) {
+    if (found->kind != NDN_FOUND_SEGMENT || found->segment || !ndn_name_at(&d->name, p->ask.name.n, &digest)) {
         p->strange++;
         return false;
     }
@@ -234,7 +240,7 @@ static bool page_open_first(struct get_page *p, uint64_t now, const struct get_f
     return true;
 }
 
-static void page_use(struct get_page *p, uint64_t now, uint64_t segment, const struct ndn_data *d, bool marked) {
+static void page_use(struct ndn_page *p, uint64_t now, uint64_t segment, const struct ndn_data *d, bool marked) {
     uint64_t last = p->found.n ? ndn_data_last(d) : 0; /* without an object there is no more, whatever it says */
     uint64_t window = d->window;
 
@@ -245,8 +251,8 @@ static void page_use(struct get_page *p, uint64_t now, uint64_t segment, const s
     case NDN_CAME_AGAIN: return;
     case NDN_CAME_NEW: break;
     }
-    if (!get_order_put(&p->order, segment, d->content)) p->state = GET_STOPPED;
-    else if (ndn_fetch_whole(&p->fetch)) p->state = GET_WHOLE;
+    if (!ndn_order_put(&p->order, segment, d->content)) p->state = NDN_PAGE_STOPPED;
+    else if (ndn_fetch_whole(&p->fetch)) p->state = NDN_PAGE_WHOLE;
 }
 
 static uint64_t page_version(struct ndn_span object) {
@@ -262,14 +268,14 @@ static uint64_t page_version(struct ndn_span object) {
 static bool page_is(struct ndn_span a, struct ndn_span b) { return a.n && a.n == b.n && !memcmp(a.at, b.at, a.n); }
 
 /* The first segment, or all there is, in one. */
-static void page_first(struct get_page *p, uint64_t now, const struct ndn_data *d, bool alone, bool marked) {
-    struct get_head h = { .status = d->status,
-                          .media_type = d->media_type,
-                          .location = d->location,
-                          .encoding = d->encoding,
-                          .object = { p->found.object, p->found.n },
-                          .last = alone ? 0 : ndn_data_last(d),
-                          .window = d->window };
+static void page_first(struct ndn_page *p, uint64_t now, const struct ndn_data *d, bool alone, bool marked) {
+    struct ndn_page_head h = { .status = d->status,
+                               .media_type = d->media_type,
+                               .location = d->location,
+                               .encoding = d->encoding,
+                               .object = { p->found.object, p->found.n },
+                               .last = alone ? 0 : ndn_data_last(d),
+                               .window = d->window };
     bool there = page_is(p->ask.have, h.object);
 
     p->negative = d->content_type == NDN_NO;
@@ -281,31 +287,31 @@ static void page_first(struct get_page *p, uint64_t now, const struct ndn_data *
     if (there && h.status == HTTP_OK && h.last != NDN_NO_NUMBER && p->ask.have_segments <= h.last)
         h.first = p->ask.have_segments;
     p->headed = true;
-    get_order_begin(&p->order, h.first, p->calls.content, p->calls.to);
-    if (!p->calls.head(p->calls.to, &h)) p->state = GET_STOPPED;
+    ndn_order_begin(&p->order, h.first, p->calls.content, p->calls.to);
+    if (!p->calls.head(p->calls.to, &h)) p->state = NDN_PAGE_STOPPED;
     else if (h.first) page_from(p, h.first, now);
     else page_use(p, now, 0, d, marked);
 }
 
 /* Nothing is known but the page's name. */
-static void page_find(struct get_page *p, uint64_t now, struct ndn_data *d, bool marked) {
-    struct get_found found;
+static void page_find(struct ndn_page *p, uint64_t now, struct ndn_data *d, bool marked) {
+    struct ndn_found found;
 
-    get_found(&found, &p->ask.name, p->digests, p->ndigests, d);
-    if (found.kind == GET_STRANGER || page_is(p->ask.gone, (struct ndn_span){ found.object, found.n })) {
+    ndn_found(&found, &p->ask.name, p->digests, p->ndigests, d);
+    if (found.kind == NDN_FOUND_STRANGER || page_is(p->ask.gone, (struct ndn_span){ found.object, found.n })) {
         p->strange++;
         return;
     }
     if (!page_believes(p, now, d)) return;
     if (p->ask.pair && !page_open_first(p, now, &found, d)) return;
-    if (found.kind != GET_ALONE) p->found = found;
-    if (found.kind == GET_ALONE || (found.kind == GET_SEGMENT && !found.segment))
-        page_first(p, now, d, found.kind == GET_ALONE, marked);
+    if (found.kind != NDN_FOUND_ALONE) p->found = found;
+    if (found.kind == NDN_FOUND_ALONE || (found.kind == NDN_FOUND_SEGMENT && !found.segment))
+        page_first(p, now, d, found.kind == NDN_FOUND_ALONE, marked);
     else page_from(p, 0, now);
 }
 
 /* The segment that has this name, NDN_NO_NUMBER if it is none of the object. */
-static uint64_t page_segment(const struct get_page *p, const struct ndn_name *name) {
+static uint64_t page_segment(const struct ndn_page *p, const struct ndn_name *name) {
     struct ndn_name object = ndn_name_first(name, name->n ? name->n - 1 : 0);
 
     if (object.bytes.n != p->found.n || memcmp(object.bytes.at, p->found.object, p->found.n)) return NDN_NO_NUMBER;
@@ -316,13 +322,13 @@ static uint64_t page_segment(const struct get_page *p, const struct ndn_name *na
  * Whether it stands in a segment's place to say that there is none.  A negative answer may be a page of several
  * segments, of which only the first says its status.
  */
-static bool page_refuses(const struct get_page *p, const struct ndn_data *d) {
+static bool page_refuses(const struct ndn_page *p, const struct ndn_data *d) {
     if (d->content_type != NDN_NO) return false;
     if (!p->headed) return d->status == HTTP_GONE;
     return !p->negative || d->status == HTTP_GONE || (d->status != NDN_NO_NUMBER && d->status != p->status);
 }
 
-static void page_came(struct get_page *p, uint64_t now, struct ndn_data *d, bool marked) {
+static void page_came(struct ndn_page *p, uint64_t now, struct ndn_data *d, bool marked) {
     uint64_t segment = p->found.n ? page_segment(p, &d->name) : 0;
 
     /*
@@ -339,7 +345,7 @@ static void page_came(struct get_page *p, uint64_t now, struct ndn_data *d, bool
     }
     if (!page_believes(p, now, d)) return;
     if (page_refuses(p, d) && d->status == HTTP_GONE) {
-        p->state = GET_GONE;
+        p->state = NDN_PAGE_GONE;
     } else if (page_refuses(p, d)) {
         p->refused = d->status;
         ndn_fetch_nack(&p->fetch, now, segment, false);
@@ -352,7 +358,7 @@ static void page_came(struct get_page *p, uint64_t now, struct ndn_data *d, bool
     }
 }
 
-static void page_nack(struct get_page *p, uint64_t now, struct ndn_span interest, uint64_t reason) {
+static void page_nack(struct ndn_page *p, uint64_t now, struct ndn_span interest, uint64_t reason) {
     struct ndn_interest i;
     uint64_t segment;
 
@@ -366,11 +372,11 @@ static void page_nack(struct get_page *p, uint64_t now, struct ndn_span interest
     ndn_fetch_nack(&p->fetch, now, segment, reason == NDN_NACK_CONGESTION);
 }
 
-void get_page_packet(struct get_page *p, uint64_t now, struct ndn_span packet) {
+void ndn_page_packet(struct ndn_page *p, uint64_t now, struct ndn_span packet) {
     struct ndn_lp lp;
     struct ndn_data d;
 
-    if (p->state != GET_GOING) return;
+    if (p->state != NDN_PAGE_GOING) return;
     if (ndn_lp_read(packet, &lp)) p->strange++;
     else if (!lp.fragment.n) return;
     else if (lp.nack) page_nack(p, now, lp.fragment, lp.nack_reason);
@@ -380,19 +386,19 @@ void get_page_packet(struct get_page *p, uint64_t now, struct ndn_span packet) {
 
 /* ---- what is known ----------------------------------------------------------------------------------------------- */
 
-enum get_state get_page_state(const struct get_page *p) { return p->state; }
-const char *get_page_why(const struct get_page *p) { return p->why; }
-const struct ndn_fetch *get_page_fetch(const struct get_page *p) { return &p->fetch; }
-struct ndn_span get_page_object(const struct get_page *p) {
+enum ndn_page_state ndn_page_state(const struct ndn_page *p) { return p->state; }
+const char *ndn_page_why(const struct ndn_page *p) { return p->why; }
+const struct ndn_fetch *ndn_page_fetch(const struct ndn_page *p) { return &p->fetch; }
+struct ndn_span ndn_page_object(const struct ndn_page *p) {
     return (struct ndn_span){ p->found.object, p->found.n };
 }
-uint64_t get_page_segments(const struct get_page *p) { return p->headed ? p->order.next : 0; }
+uint64_t ndn_page_segments(const struct ndn_page *p) { return p->headed ? p->order.next : 0; }
 
-struct get_counts get_page_counts(const struct get_page *p) {
-    return (struct get_counts){ .interests = p->before.interests + p->fetch.interests,
-                                .retransmissions = p->before.retransmissions + p->fetch.retransmissions,
-                                .losses = p->before.losses + p->fetch.losses,
-                                .marks = p->before.marks + p->fetch.marks,
-                                .strange = p->strange,
-                                .forged = p->forged };
+struct ndn_page_counts ndn_page_counts(const struct ndn_page *p) {
+    return (struct ndn_page_counts){ .interests = p->before.interests + p->fetch.interests,
+                                     .retransmissions = p->before.retransmissions + p->fetch.retransmissions,
+                                     .losses = p->before.losses + p->fetch.losses,
+                                     .marks = p->before.marks + p->fetch.marks,
+                                     .strange = p->strange,
+                                     .forged = p->forged };
 }

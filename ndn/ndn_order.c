@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "get_order.h"
+#include "ndn_order.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-void get_order_begin(struct get_order *o, uint64_t first, bool (*take)(void *to, struct ndn_span bytes), void *to) {
-    *o = (struct get_order){ .next = first, .take = take, .to = to };
+void ndn_order_begin(struct ndn_order *o, uint64_t first, bool (*take)(void *to, struct ndn_span bytes), void *to) {
+    *o = (struct ndn_order){ .next = first, .take = take, .to = to };
 }
 
-bool get_order_put(struct get_order *o, uint64_t segment, struct ndn_span bytes) {
+bool ndn_order_put(struct ndn_order *o, uint64_t segment, struct ndn_span bytes) {
     struct ndn_span *w = o->waiting + segment % NDN_PLACES_MAX;
     uint8_t *copy;
 
@@ -31,7 +31,7 @@ bool get_order_put(struct get_order *o, uint64_t segment, struct ndn_span bytes)
     return true;
 }
 
-void get_order_end(struct get_order *o) {
+void ndn_order_end(struct ndn_order *o) {
     for (size_t i = 0; i < NDN_PLACES_MAX; i++) {
         free((void *)(uintptr_t)o->waiting[i].at);
         o->waiting[i].at = NULL;

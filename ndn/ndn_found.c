@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "get_found.h"
+#include "ndn_found.h"
 
 #include <string.h>
 
@@ -17,7 +17,7 @@ static bool found_conventional(const struct ndn_name *name, unsigned at) {
 }
 
 /* The name that metadata hold, which must be one of the page's. */
-static void found_metadata(struct get_found *f, const struct ndn_name *name, const struct ndn_data *d) {
+static void found_metadata(struct ndn_found *f, const struct ndn_name *name, const struct ndn_data *d) {
     struct ndn_span content = d->content;
     struct ndn_element e;
     struct ndn_name object;
@@ -27,7 +27,7 @@ static void found_metadata(struct get_found *f, const struct ndn_name *name, con
         return;
     memcpy(f->object, object.bytes.at, object.bytes.n);
     f->n = object.bytes.n;
-    f->kind = GET_METADATA;
+    f->kind = NDN_FOUND_METADATA;
 }
 
 static bool found_digest(const struct ndn_element *c, const uint8_t (*digests)[NDN_DIGEST], unsigned n) {
@@ -49,13 +49,13 @@ static void put_result(struct ndn_out *o, const struct ndn_element *digest) {
     ndn_put_component(o, NDN_GENERIC_COMPONENT, hex, sizeof hex);
 }
 
-void get_found(struct get_found *f, const struct ndn_name *name, const uint8_t (*digests)[NDN_DIGEST], unsigned n,
+void ndn_found(struct ndn_found *f, const struct ndn_name *name, const uint8_t (*digests)[NDN_DIGEST], unsigned n,
                const struct ndn_data *d) {
     struct ndn_out o = ndn_out_into(f->object, sizeof f->object);
     struct ndn_name whole = ndn_name_first(&d->name, d->name.n), asked = *name, object;
     struct ndn_element c, last;
 
-    *f = (struct get_found){ .kind = GET_STRANGER };
+    *f = (struct ndn_found){ .kind = NDN_FOUND_STRANGER };
     if (!ndn_name_begins(&whole, name)) return;
     if (n) {
         if (!ndn_name_at(&whole, name->n, &c) || !found_digest(&c, digests, n)) return;
@@ -70,7 +70,7 @@ void get_found(struct get_found *f, const struct ndn_name *name, const uint8_t (
         /* One that ends with a segment of no right number, or where its bytes begin, is a piece of something. */
         if (whole.n == asked.n || (ndn_name_at(&whole, whole.n - 1, &last) && last.type != NDN_SEGMENT_COMPONENT &&
                                    last.type != NDN_OFFSET_COMPONENT))
-            f->kind = GET_ALONE;
+            f->kind = NDN_FOUND_ALONE;
         return;
     }
     ndn_put(&o, name->bytes.at, name->bytes.n);
@@ -79,5 +79,5 @@ void get_found(struct get_found *f, const struct ndn_name *name, const uint8_t (
     ndn_put(&o, found_behind(&object, &asked).at, found_behind(&object, &asked).n);
     if (o.full) return;
     f->n = o.n;
-    f->kind = GET_SEGMENT;
+    f->kind = NDN_FOUND_SEGMENT;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_ccnget_sealed.c - a request that sent a key: what is not sealed for it is no part of its page, whatever a
+ * test_ndn_page_sealed.c - a request that sent a key: what is not sealed for it is no part of its page, whatever a
  * hostile producer or forwarder calls it.
  */
-#include "ccnget/get_page.h"
+#include "ndn/ndn_page.h"
 #include "run_suite.h"
 #include "test_ndn.h"
 
@@ -12,13 +12,13 @@
 
 static const char fields[] = "Cookie: a\nCcn-Nonce: 00112233445566778899aabbccddeeff\n";
 static struct ndn_seal_pair pair;
-static struct get_page *page;
+static struct ndn_page *page;
 static uint8_t asked[SPAN_ROOM], digest[NDN_DIGEST];
-static struct get_head head;
+static struct ndn_page_head head;
 static unsigned heads;
 static char text[256];
 
-static bool sealed_on_head(void *to, const struct get_head *h) {
+static bool sealed_on_head(void *to, const struct ndn_page_head *h) {
     (void)to;
     heads++;
     head = *h;
@@ -33,28 +33,28 @@ static bool sealed_on_content(void *to, struct ndn_span bytes) {
 }
 
 static void begin(void) {
-    struct get_calls calls = { NULL, sealed_on_head, sealed_on_content };
-    struct get_ask ask = { .name = name_of("/a/b", asked),
-                           .fresh = true,
-                           .parameters = { (const uint8_t *)fields, sizeof fields - 1 },
-                           .pair = &pair,
-                           .fetch = { NDN_WINDOW_FIXED, 4, 3, 1000000 } };
+    struct ndn_page_calls calls = { NULL, sealed_on_head, sealed_on_content };
+    struct ndn_page_ask ask = { .name = name_of("/a/b", asked),
+                                .fresh = true,
+                                .parameters = { (const uint8_t *)fields, sizeof fields - 1 },
+                                .pair = &pair,
+                                .fetch = { NDN_WINDOW_FIXED, 4, 3, 1000000 } };
 
     heads = 0;
     *text = 0;
     ck_assert(ndn_seal_draw(&pair));
-    page = get_page_new(&ask, &calls, 0, NULL);
+    page = ndn_page_new(&ask, &calls, 0, NULL);
     ck_assert_ptr_nonnull(page);
 }
 
-static void end(void) { get_page_free(&page); }
+static void end(void) { ndn_page_free(&page); }
 
 /* What it asks for next, of which a request with parameters says the digest; false: nothing. */
 static bool asks_for(struct ndn_interest *i) {
     static uint8_t out[NDN_PACKET_MAX];
     struct ndn_element c;
     uint64_t again;
-    size_t n = get_page_next(page, 0, out, &again);
+    size_t n = ndn_page_next(page, 0, out, &again);
 
     if (!n) return false;
     ck_assert_ptr_null(ndn_interest_read((struct ndn_span){ out, n }, i));
@@ -101,7 +101,7 @@ static void comes(struct ndn_data_form f, bool result) {
     if (!f.name.n) f.name = (struct ndn_span){ name, put_object(name, result) };
     n = ndn_data_write(&f, out, sizeof out);
     ck_assert_uint_ne(n, 0);
-    get_page_packet(page, 0, (struct ndn_span){ out, n });
+    ndn_page_packet(page, 0, (struct ndn_span){ out, n });
 }
 
 /* The right answer: one segment, with nothing in its head. */
@@ -150,15 +150,15 @@ START_TEST(a_refusal) {
     if (refusals[_i].taken) {
         ck_assert_uint_eq(head.status, refusals[_i].status);
         ck_assert_str_eq(text, PLAIN);
-        ck_assert(get_page_state(page) == GET_WHOLE);
+        ck_assert(ndn_page_state(page) == NDN_PAGE_WHOLE);
         return;
     }
-    ck_assert(heads == 0 && get_page_state(page) == GET_GOING && get_page_object(page).n == 0);
+    ck_assert(heads == 0 && ndn_page_state(page) == NDN_PAGE_GOING && ndn_page_object(page).n == 0);
     comes(data_in_plain(0, 200, NDN_BLOB), true); /* what it would have asked for then */
     ck_assert_uint_eq(heads, 0);
     comes_sealed();
     ck_assert_str_eq(text, SECRET);
-    ck_assert(get_page_state(page) == GET_WHOLE);
+    ck_assert(ndn_page_state(page) == NDN_PAGE_WHOLE);
 }
 END_TEST
 
@@ -170,13 +170,13 @@ START_TEST(a_refusal_of_several_segments) {
     ck_assert(asks_for(&i));
     f.last = 1;
     comes(f, false);
-    ck_assert(heads == 1 && head.status == 403 && get_page_state(page) == GET_GOING);
+    ck_assert(heads == 1 && head.status == 403 && ndn_page_state(page) == NDN_PAGE_GOING);
     ck_assert(asks_for(&i) && !i.has_parameters);
     comes_sealed(); /* too late */
     f = data_in_plain(1, 200, NDN_BLOB);
     f.last = 1;
     comes(f, true);
-    ck_assert(heads == 1 && head.status == 403 && get_page_state(page) == GET_WHOLE);
+    ck_assert(heads == 1 && head.status == 403 && ndn_page_state(page) == NDN_PAGE_WHOLE);
     ck_assert_str_eq(text, PLAIN PLAIN);
 }
 END_TEST
@@ -189,7 +189,7 @@ START_TEST(what_is_alone_has_no_more) {
     ck_assert(asks_for(&i));
     f.last = 5;
     comes(f, false);
-    ck_assert(get_page_state(page) == GET_WHOLE && head.last == 0);
+    ck_assert(ndn_page_state(page) == NDN_PAGE_WHOLE && head.last == 0);
     ck_assert(!asks_for(&i));
     comes_sealed();
     ck_assert_uint_eq(heads, 1);
@@ -217,7 +217,7 @@ START_TEST(what_comes_before_it_is_asked_for) {
     comes(f, false);
     f.seal = (struct ndn_span){ told, sizeof told }; /* under a digest that is shorter than one */
     comes(f, false);
-    ck_assert(heads == 0 && get_page_object(page).n == 0 && get_page_counts(page).strange == 2);
+    ck_assert(heads == 0 && ndn_page_object(page).n == 0 && ndn_page_counts(page).strange == 2);
     ck_assert(asks_for(&i) && i.has_parameters);
     comes_sealed();
     ck_assert_str_eq(text, SECRET);
@@ -225,7 +225,7 @@ START_TEST(what_comes_before_it_is_asked_for) {
 END_TEST
 
 int main(void) {
-    Suite *s = suite_create("ccnget_sealed");
+    Suite *s = suite_create("ndn_page_sealed");
     TCase *t = tcase_create("sealed");
 
     tcase_add_checked_fixture(t, begin, end);
