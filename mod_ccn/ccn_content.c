@@ -8,6 +8,7 @@
 #include <http_main.h>
 
 #include "ccn_class.h"
+#include "ccn_consume.h"
 #include "ccn_room.h"
 #include "ccn_services.h"
 #include "ccn_threads.h"
@@ -150,12 +151,26 @@ static void name_fetch(const struct ccn_caller *who, const char *text, size_t mo
     }
     map = map_for(&name, &s);
     if (map) page_fetch(who, map, s, &name, text, most, done, of);
-    else content_fail(SERVICE_NOT_THERE, "nothing here has that name, and no way to it is known", done, of);
+    else ccn_consume(&name, most, done, of);
 }
 
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
-static void call_fetch(const struct ccn_caller *who, const char *text, ccn_call_done *done, void *of) {
+/* A service of somebody else's, by its name there. */
+static void call_consume(const struct service_call *call, size_t most, ccn_call_done *done, void *of) {
+    const char *parameters = call->text + strlen(call->service) + 1;
+    uint8_t bytes[NDN_PACKET_MAX];
+    struct ndn_out o = ndn_out_into(bytes, sizeof bytes);
+    struct ndn_name service, name;
+
+    if (ccn_map_service(call->service, &o, &service))
+        ndn_put_component(&o, NDN_GENERIC_COMPONENT, parameters, strlen(parameters));
+    if (!o.full && o.n <= CCN_NAME_MAX && ndn_name_read((struct ndn_span){ bytes, o.n }, &name))
+        ccn_consume(&name, most, done, of);
+    else content_fail(SERVICE_TOO_MUCH, "the call is too long for a name on the network", done, of);
+}
+
+static void call_fetch(const struct ccn_caller *who, const char *text, size_t most, ccn_call_done *done, void *of) {
     struct service_problem problem = { 0 };
     struct service_call call;
     unsigned first;
@@ -165,7 +180,7 @@ static void call_fetch(const struct ccn_caller *who, const char *text, ccn_call_
         return;
     }
     if (service_table_find(ccn_services(), call.service, &first)) ccn_call_read(who, &call, done, of);
-    else content_fail(SERVICE_NO_SERVICE, "no service of that name is published here", done, of);
+    else call_consume(&call, most, done, of);
     service_call_free(&call);
 }
 
@@ -189,7 +204,7 @@ void ccn_content(const struct ccn_caller *who, const struct service_value *v, si
                  void *of) {
     switch (v->from) {
     case SERVICE_GIVEN: break; /* the caller has it */
-    case SERVICE_OF_CALL: call_fetch(who, v->text, done, of); break;
+    case SERVICE_OF_CALL: call_fetch(who, v->text, most, done, of); break;
     case SERVICE_OF_NAME: name_fetch(who, v->text, most, done, of); break;
     case SERVICE_OF_DATA: data_take(v->text, done, of); break;
     case SERVICE_OF_URI:

@@ -75,6 +75,8 @@ static int dial_tcp(const struct ccn_forwarder *to) {
     return fd;
 }
 
+int ccn_dial_connect(const struct ccn_forwarder *to) { return to->path ? dial_unix(to->path) : dial_tcp(to); }
+
 /* Who has left the shared memory knows of no others. */
 static bool keeps(void) {
     return !atomic_load(&P.stop) && (shm_has_left(&P.view) || shm_keeps(&P.view, P.generation, P.row));
@@ -109,7 +111,7 @@ static void *dial(void *of) {
             usleep(PAUSE_MIN);
             continue;
         }
-        fd = w->to->path ? dial_unix(w->to->path) : dial_tcp(w->to);
+        fd = ccn_dial_connect(w->to);
         if (fd >= 0) {
             ap_log_error(APLOG_MARK, APLOG_INFO, 0, w->server, "ccn: connected to the forwarder at %s", w->to->text);
             told = false;

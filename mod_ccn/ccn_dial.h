@@ -11,6 +11,9 @@
 
 #include "ccn_child.h"
 
+/* A connection to it, which is the caller's; -1 and errno.  It takes some seconds at most. */
+int ccn_dial_connect(const struct ccn_forwarder *to);
+
 /* In a child: a thread for each forwarder. */
 void ccn_dial_child_init(apr_pool_t *pchild, server_rec *s);
 

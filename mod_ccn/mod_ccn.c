@@ -26,6 +26,7 @@
 
 #include "ccn_address.h"
 #include "ccn_check.h"
+#include "ccn_consume.h"
 #include "ccn_dial.h"
 #include "ccn_face.h"
 #include "ccn_http.h"
@@ -187,6 +188,7 @@ static void ccn_child_init(apr_pool_t *pchild, server_rec *s) {
     if (!P.seats.mine || ccn_make_child_init(pchild, s)) return;
     ccn_threads_child_init(pchild, s);
     if (results_directory(pchild)) ccn_results_child_init(results_directory(pchild), ccn_config()->results_most);
+    ccn_consume_child_init(pchild, s);
     if (!P.threaded) return;
     ccn_dial_child_init(pchild, s);
     ccn_listen_child_init(pchild, s);
