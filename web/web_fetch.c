@@ -401,7 +401,7 @@ static void web_begin(struct web_fetch *f, struct web_transfer *t) {
     free(t->url);
     t->url = url;
     if (web_prepare(t)) {
-        web_say(t, "no memory");
+        web_say(t, "no memory, or libcurl lacks what keeps it in bounds");
         web_finish(t, WEB_FAILED);
         return;
     }
@@ -413,19 +413,24 @@ static void web_begin(struct web_fetch *f, struct web_transfer *t) {
     f->running[t->slot] = t;
 }
 
-/* As many as there is room for; those for which there came none in their time end. */
+/*
+ * As many as there is room for; those for which there came none in their time end.  No more than wait now: what `done`
+ * starts anew has its turn later.
+ */
 static void web_begin_waiting(struct web_fetch *f) {
     struct web_transfer *t;
+    unsigned n;
 
-    while (f->nrunning < f->at_once && (t = web_next(f, false))) web_begin(f, t);
-    while ((t = web_next(f, f->nrunning == f->at_once))) {
+    pthread_mutex_lock(&f->lock);
+    n = f->nwaiting;
+    pthread_mutex_unlock(&f->lock);
+    for (; n && (t = web_next(f, f->nrunning == f->at_once)); n--)
         if (f->nrunning < f->at_once) {
             web_begin(f, t);
-            continue;
+        } else {
+            web_say(t, "too many others were under way");
+            web_finish(t, WEB_TOO_SLOW);
         }
-        web_say(t, "too many others were under way");
-        web_finish(t, WEB_TOO_SLOW);
-    }
 }
 
 int web_start(struct web_fetch *f, const char *uri, web_done *done, void *of) {
@@ -465,7 +470,6 @@ int web_start(struct web_fetch *f, const char *uri, web_done *done, void *of) {
 struct web_fetch *web_new(const struct web_rules *r, char **error) {
     struct web_fetch *f;
 
-    *error = NULL;
     if (!r->bytes || r->bytes >= SIZE_MAX / 4 || !r->seconds || !r->at_once) {
         base_fail(error, "bytes, seconds and transfers at once must be at least 1");
         return NULL;

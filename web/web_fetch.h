@@ -45,15 +45,16 @@ struct web_answer {
 
 /*
  * Called once for each transfer, from web_run or web_free.  The answer is the callee's until it returns: what it wants to
- * keep of media_type and body it takes (both malloc'ed) and leaves NULL there; the rest is freed.  It may call web_start.
+ * keep of media_type and body it takes (both malloc'ed) and leaves NULL there; the rest is freed.  It may call web_start,
+ * but neither web_run nor web_free.
  */
 typedef void web_done(void *of, struct web_answer *a);
 
 struct web_fetch;
 
-/* The rules are copied.  NULL and *error, a sentence that the caller frees. */
+/* The rules are copied.  NULL and *error (base_error.h).  Whoever runs it ignores SIGPIPE: TLS writes may raise it. */
 struct web_fetch *web_new(const struct web_rules *rules, char **error);
-/* Any thread.  0; or -1 without memory or in web_free, and done is not called. */
+/* Any thread.  0, and done is called, perhaps before this returns; or -1 without memory or in web_free, and it is not. */
 int               web_start(struct web_fetch *f, const char *uri, web_done *done, void *of);
 /*
  * One thread: starts, goes on with and ends transfers; waits for something to do for timeout_ms at the most.  How many

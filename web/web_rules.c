@@ -89,7 +89,6 @@ static int host_rule_read(const char *text, struct host_rule *h) {
 struct web_allowed *web_allowed_new(const struct web_rules *r, char **error) {
     struct web_allowed *w = calloc(1, sizeof *w);
 
-    *error = NULL;
     if (w) {
         w->host = calloc(r->nhosts + 1, sizeof *w->host);
         w->address = calloc(r->naddresses + 1, sizeof *w->address);

@@ -45,7 +45,7 @@ struct web_rules {
 /* What hosts and addresses say, read and copied.  Read-only afterwards, so threads may share it. */
 struct web_allowed;
 
-/* NULL and *error, a sentence that the caller frees. */
+/* NULL and *error (base_error.h). */
 struct web_allowed *web_allowed_new(const struct web_rules *r, char **error);
 void                web_allowed_free(struct web_allowed **w);
 
