@@ -31,8 +31,12 @@ static const struct net nets4[] = {
     { { 224 }, 3, WEB_NEVER },
 };
 static const struct net nets6[] = {
-    { { [15] = 1 }, 128, WEB_PRIVATE },  { { 0xfc }, 7, WEB_PRIVATE },      { { 0x20, 0x01, 0x0d, 0xb8 }, 32, WEB_PRIVATE },
-    { { 0x3f, 0xff }, 20, WEB_PRIVATE }, { { 0x20, 0x01 }, 23, WEB_NEVER }, { { 0x20 }, 3, WEB_PUBLIC },
+    { { [15] = 1 }, 128, WEB_PRIVATE },
+    { { 0xfc }, 7, WEB_PRIVATE },
+    { { 0x20, 0x01, 0x0d, 0xb8 }, 32, WEB_PRIVATE },
+    { { 0x3f, 0xff }, 20, WEB_PRIVATE },
+    { { 0x20, 0x01 }, 23, WEB_NEVER },
+    { { 0x20 }, 3, WEB_PUBLIC },
 };
 
 static enum web_range range_in(const struct net *nets, size_t n, const uint8_t *address, enum web_range otherwise) {

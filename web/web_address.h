@@ -16,7 +16,7 @@
 enum web_range {
     WEB_PUBLIC,
     WEB_PRIVATE,        /* of this machine, of a network like ours, of examples */
-    WEB_NEVER           /* link-local (where clouds keep their secrets), multicast, reserved: nobody's, unless written out */
+    WEB_NEVER           /* link-local (where clouds keep their secrets), multicast, reserved: only if written out */
 };
 
 enum web_range web_address_range(const struct sockaddr *address);

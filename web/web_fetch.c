@@ -12,6 +12,7 @@
  */
 #include "web_fetch.h"
 
+#include <ctype.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,8 +28,8 @@
 #include "base/base_error.h"
 #include "web_fresh.h"
 
-#define HEADERS_MAX 65536
-#define LOCATION_MAX WEB_URI_MAX
+#define HEADERS_MAX    65536
+#define LOCATION_MAX   WEB_URI_MAX
 #define MEDIA_TYPE_MAX 255
 
 _Static_assert(WEB_ERROR_MAX >= CURL_ERROR_SIZE, "libcurl writes its sentence there");
@@ -136,8 +137,8 @@ static bool web_is_redirect(unsigned status) {
 }
 
 /*
- * A redirect is broken off where its header ends.  Its body is of no use, and libcurl 7.88 would take its Location apart,
- * which it loses memory over if the host is wrong.
+ * A redirect is broken off where its header ends.  Its body is of no use, and libcurl 7.88 would take its Location
+ * apart, which it loses memory over if the host is wrong.
  */
 static size_t web_on_header(char *line, size_t size, size_t n, void *context) {
     struct web_transfer *t = context;
@@ -148,7 +149,14 @@ static size_t web_on_header(char *line, size_t size, size_t n, void *context) {
         t->broken = BY_HEADERS;
         return 0;
     }
-    if (t->ftp || t->header_ended) return n; /* what follows a body is no header of ours */
+    if (t->ftp) {
+        /* 221 is what servers say to our leaving. */
+        if (n > 3 && line[0] >= '1' && line[0] <= '5' && isdigit((unsigned char)line[1]) &&
+            isdigit((unsigned char)line[2]) && memcmp(line, "221", 3))
+            t->answer.status = (unsigned)(100 * (line[0] - '0') + 10 * (line[1] - '0') + line[2] - '0');
+        return n;
+    }
+    if (t->header_ended) return n; /* what follows a body is no header of ours */
     if (n > 5 && !memcmp(line, "HTTP/", 5)) {
         long status = 0;
         web_forget_answer(t);
@@ -162,7 +170,7 @@ static size_t web_on_header(char *line, size_t size, size_t n, void *context) {
     }
     if (t->answer.status < 200) return n; /* another header follows */
     t->header_ended = true;
-    if (web_is_redirect(t->answer.status) && t->location) t->broken = BY_REDIRECT;
+    if (web_is_redirect(t->answer.status) && t->location && *t->location) t->broken = BY_REDIRECT;
     return t->broken ? 0 : n;
 }
 
@@ -347,13 +355,11 @@ static int web_follow(struct web_fetch *f, struct web_transfer *t, enum web_end 
 
 static void web_ended(struct web_fetch *f, struct web_transfer *t, CURLcode code) {
     enum web_end end = WEB_FAILED;
-    long status = 0;
 
     curl_multi_remove_handle(f->multi, t->easy);
     if (t->broken == BY_REDIRECT) {
         if (!web_follow(f, t, &end)) return;
     } else {
-        if (t->ftp && !curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status)) t->answer.status = (unsigned)status;
         if (t->broken == BY_SIZE || code == CURLE_FILESIZE_EXCEEDED) {
             end = WEB_TOO_LARGE;
             snprintf(t->answer.error, sizeof t->answer.error, "more than %llu bytes", (unsigned long long)f->bytes);

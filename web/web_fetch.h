@@ -6,10 +6,10 @@
  * with.  Everything about a transfer is hostile: the URL, the names and addresses behind it, each redirect, the header,
  * how long the body is and how fast it comes.  So:
  *
- * - whom it may ask is judged for the URL and anew for every redirect (web_rules.h), and the address at each connection;
+ * - whom it may ask is judged for the URL and anew for every redirect (web_rules.h), the address at each connection;
  * - nothing of ours goes along: no user, cookie, proxy or .netrc;
- * - a transfer ends `seconds` after web_start and holds no more than `bytes` of a body and 64 KiB of headers.  No packed
- *   answers are asked for, and one that is packed all the same fails;
+ * - a transfer ends `seconds` after web_start and holds no more than `bytes` of a body and 64 KiB of headers.  No
+ *   packed answers are asked for, and one that is packed all the same fails;
  * - a certificate that is not valid fails.
  *
  * A name's look-up that takes longer than its transfer goes on in a thread of libcurl's until the resolver gives up.
@@ -44,17 +44,17 @@ struct web_answer {
 };
 
 /*
- * Called once for each transfer, from web_run or web_free.  The answer is the callee's until it returns: what it wants to
- * keep of media_type and body it takes (both malloc'ed) and leaves NULL there; the rest is freed.  It may call web_start,
- * but neither web_run nor web_free.
+ * Called once for each transfer, from web_run or web_free.  The answer is the callee's until it returns: what it wants
+ * to keep of media_type and body it takes (both malloc'ed) and leaves NULL there; the rest is freed.  It may call
+ * web_start, but neither web_run nor web_free.
  */
 typedef void web_done(void *of, struct web_answer *a);
 
 struct web_fetch;
 
-/* The rules are copied.  NULL and *error (base_error.h).  Whoever runs it ignores SIGPIPE: TLS writes may raise it. */
+/* The rules are copied.  NULL and *error (base_error.h).  The process ignores SIGPIPE, which TLS may raise. */
 struct web_fetch *web_new(const struct web_rules *rules, char **error);
-/* Any thread.  0, and done is called, perhaps before this returns; or -1 without memory or in web_free, and it is not. */
+/* Any thread.  0, and done is called, perhaps before this returns; or -1 (no memory; in web_free), and it is not. */
 int               web_start(struct web_fetch *f, const char *uri, web_done *done, void *of);
 /*
  * One thread: starts, goes on with and ends transfers; waits for something to do for timeout_ms at the most.  How many

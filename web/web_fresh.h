@@ -25,6 +25,6 @@ void     web_fresh_control(struct web_fresh *f, const char *value, size_t n);   
 void     web_fresh_age(struct web_fresh *f, const char *value, size_t n);          /* Age */
 void     web_fresh_vary(struct web_fresh *f, const char *value, size_t n);         /* Vary */
 bool     web_fresh_was_said(const struct web_fresh *f);
-uint64_t web_fresh_seconds(const struct web_fresh *f);                             /* from when it came; 0: not at all */
+uint64_t web_fresh_seconds(const struct web_fresh *f);                             /* from when it came; 0: none */
 
 #endif

@@ -17,7 +17,7 @@
 #define HOST_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789-._"
 
 struct host_rule {
-    char name[HOST_MAX + 1]; /* lower case, no dot at its end; of "*.example.org": ".example.org"; of "*": "" */
+    char name[HOST_MAX + 2]; /* lower case, no dot at its end; of "*.example.org": ".example.org"; of "*": "" */
     bool below;
     struct sockaddr_storage literal; /* ss_family 0: a name */
     uint16_t port;                   /* 0: those of the scheme */
@@ -81,7 +81,7 @@ static int host_rule_read(const char *text, struct host_rule *h) {
     if (n > 2 && text[0] == '*' && text[1] == '.') {
         h->below = true;
         h->name[0] = '.';
-        return n - 2 >= HOST_MAX ? -1 : web_host_spell(text + 2, n - 2, h->name + 1);
+        return web_host_spell(text + 2, n - 2, h->name + 1);
     }
     return web_host_spell(text, n, h->name);
 }

@@ -46,8 +46,14 @@ static struct web_rules usual(void) {
     static const char *const hosts[] = { "*" };
     static const char *addresses[1];
     struct web_rules r = {
-        .hosts = hosts, .nhosts = 1, .addresses = addresses, .naddresses = 1, .bytes = 100000, .seconds = 20,
-        .redirects = 3, .at_once = 8,
+        .hosts = hosts,
+        .nhosts = 1,
+        .addresses = addresses,
+        .naddresses = 1,
+        .bytes = 100000,
+        .seconds = 20,
+        .redirects = 3,
+        .at_once = 8,
     };
     addresses[0] = outside_at;
     return r;
@@ -170,9 +176,15 @@ START_TEST(bounds) {
         const char *path;
         enum web_end end;
     } t[] = {
-        { "/large", WEB_TOO_LARGE },          { "/endless", WEB_TOO_LARGE },         { "/endless-chunks", WEB_TOO_LARGE },
-        { "/endless-header", WEB_TOO_LARGE }, { "/endless-interim", WEB_TOO_LARGE }, { "/cut", WEB_FAILED },
-        { "/packed", WEB_FAILED },            { "/garbage", WEB_FAILED },            { "/loop", WEB_FAILED },
+        { "/large", WEB_TOO_LARGE },
+        { "/endless", WEB_TOO_LARGE },
+        { "/endless-chunks", WEB_TOO_LARGE },
+        { "/endless-header", WEB_TOO_LARGE },
+        { "/endless-interim", WEB_TOO_LARGE },
+        { "/cut", WEB_FAILED },
+        { "/packed", WEB_FAILED },
+        { "/garbage", WEB_FAILED },
+        { "/loop", WEB_FAILED },
     };
 
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) ends(t[i].path, t[i].end);
@@ -209,28 +221,45 @@ START_TEST(redirects_are_counted) {
 
     ends("/loop", WEB_FAILED);
     ck_assert_uint_eq(server_asked(&outside), 4); /* the first, and three redirects */
+    outside.lead = "";                            /* is none */
+    ends("/redirect", WEB_WHOLE);
     web_free(&fetch);
     r.redirects = 0;
     begin(&r);
     ends("/found", WEB_FAILED);
-    ck_assert_uint_eq(server_asked(&outside), 5);
+    ck_assert_uint_eq(server_asked(&outside), 6);
 }
 END_TEST
 
 START_TEST(redirects_lead_nowhere_else) {
     static const char *const lead[] = {
-        "file:///etc/passwd", "FILE:/etc/passwd", "gopher://127.0.0.1/", "dict://127.0.0.1/", "http://127.0.0.1:22/",
-        "http://10.0.0.1/", "http://169.254.169.254/latest/meta-data/", "//169.254.169.254/", "http://localhost:22/",
-        "http://user:pw@ho st/", "http://user:pw@[::zz]/", "http://\xff\xff/", "http://[::ffff:127.0.0.1]/",
-        "http://user:pw@127.0.0.1/", "//u:p@b\xc3\xbc"
-        "cher/", "ftp://127.0.0.1/", "http://x.onion/", "http://", "http://127.0.0.1:99999/", "",
+        "file:///etc/passwd",
+        "FILE:/etc/passwd",
+        "gopher://127.0.0.1/",
+        "dict://127.0.0.1/",
+        "http://127.0.0.1:22/",
+        "http://10.0.0.1/",
+        "http://169.254.169.254/latest/meta-data/",
+        "//169.254.169.254/",
+        "http://localhost:22/",
+        "http://user:pw@ho st/",
+        "http://user:pw@[::zz]/",
+        "http://\xff\xff/",
+        "http://[::ffff:127.0.0.1]/",
+        "http://user:pw@127.0.0.1/",
+        "//u:p@b\xc3\xbc"
+        "cher/",
+        "ftp://127.0.0.1/",
+        "http://x.onion/",
+        "http://",
+        "http://127.0.0.1:99999/",
     };
     char to_inside[5][64];
     static const char *const same[] = { "127.0.0.2", "2130706434", "0x7f.2", "[::ffff:127.0.0.2]", "0177.2" };
 
     for (size_t i = 0; i < sizeof lead / sizeof *lead; i++) {
         outside.lead = lead[i];
-        ends("/redirect", *lead[i] ? WEB_NOT_ALLOWED : get("/redirect").a.end);
+        ends("/redirect", WEB_NOT_ALLOWED);
     }
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
         snprintf(to_inside[i], sizeof to_inside[i], "http://%s:%u/whole", same[i], inside.port);
@@ -260,7 +289,9 @@ END_TEST
 
 START_TEST(urls_that_are_refused) {
     char url[300];
-    static const char *const bad[] = { "", "x", "/whole", "file:///etc/passwd", "http://www.example.org:25/", "http:///" };
+    static const char *const bad[] = {
+        "", "x", "/whole", "file:///etc/passwd", "http://www.example.org:25/", "http:///"
+    };
 
     ends("http://user:pw@127.0.0.1/", WEB_NOT_ALLOWED);
     snprintf(url, sizeof url, "http://user@%s/whole", outside_at);
@@ -505,7 +536,10 @@ START_TEST(files_of_ftp) {
     static const struct {
         const char *path;
         enum web_end end;
-    } t[] = { { "large", WEB_TOO_LARGE }, { "endless", WEB_TOO_LARGE }, { "mute", WEB_TOO_SLOW }, { "a%0d%0aDELE%20b", WEB_FAILED } };
+    } t[] = { { "large", WEB_TOO_LARGE },
+              { "endless", WEB_TOO_LARGE },
+              { "mute", WEB_TOO_SLOW },
+              { "a%0d%0aDELE%20b", WEB_FAILED } };
     struct got g;
 
     begin_ftp();

@@ -47,8 +47,9 @@ static void server_answers(struct server *s, int fd, const char *path) {
     static const char ok[] = "HTTP/1.1 200 OK\r\nConnection: close\r\n";
 
     if (is(path, "/whole"))
-        tell(fd, "%sContent-Type: text/plain; charset=utf-8\r\nCache-Control: max-age=60\r\nAge: 10\r\n"
-                 "Set-Cookie: a=b\r\nContent-Length: 5\r\n\r\nhello",
+        tell(fd,
+             "%sContent-Type: text/plain; charset=utf-8\r\nCache-Control: max-age=60\r\nAge: 10\r\n"
+             "Set-Cookie: a=b\r\nContent-Length: 5\r\n\r\nhello",
              ok);
     else if (is(path, "/unsaid")) tell(fd, "%s\r\nhello", ok);
     else if (is(path, "/empty")) tell(fd, "%sContent-Length: 0\r\n\r\n", ok);
@@ -79,15 +80,17 @@ static void server_answers(struct server *s, int fd, const char *path) {
              "Content-Type: text/html\r\nCache-Control: max-age=60\r\nLocation: /missing\r\n\r\n",
              ok);
     else if (is(path, "/interim"))
-        tell(fd, "HTTP/1.1 103 Early\r\nCache-Control: max-age=60\r\nContent-Type: a/b\r\nContent-Encoding: gzip\r\n\r\n"
-                 "%sContent-Length: 5\r\n\r\nhello",
+        tell(fd,
+             "HTTP/1.1 103 Early\r\nCache-Control: max-age=60\r\nContent-Type: a/b\r\nContent-Encoding: gzip\r\n\r\n"
+             "%sContent-Length: 5\r\n\r\nhello",
              ok);
     else if (is(path, "/bad-type")) tell(fd, "%sContent-Type: a\x01/b\r\nContent-Length: 0\r\n\r\n", ok);
     else if (is(path, "/no-location")) tell(fd, "HTTP/1.1 302 Where\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
     else if (is(path, "/garbage")) tell(fd, "hello\x01\xff\r\n\r\n");
     else if (is(path, "/loop")) tell(fd, "HTTP/1.1 302 On\r\nLocation: /loop\r\nContent-Length: 0\r\n\r\n");
     else if (is(path, "/redirect"))
-        tell(fd, "HTTP/1.1 302 On\r\nLocation: %s\r\nCache-Control: max-age=20\r\nConnection: close\r\n\r\nbody", s->lead);
+        tell(fd, "HTTP/1.1 302 On\r\nLocation: %s\r\nCache-Control: max-age=20\r\nConnection: close\r\n\r\nbody",
+             s->lead);
     else if (is(path, "/moved"))
         tell(fd, "HTTP/1.1 301 On\r\nLocation: /whole\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
     else if (is(path, "/found"))
