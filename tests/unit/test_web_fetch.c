@@ -526,11 +526,13 @@ static void begin_ftp(void) {
     begin(&r);
 }
 
-static struct got get_ftp(const char *path) {
-    char url[64];
+static const char *ftp_url(const char *path) {
+    static char url[64];
     snprintf(url, sizeof url, "ftp://127.0.0.1:%u/%s", ftp.port, path);
-    return get(url);
+    return url;
 }
+
+static struct got get_ftp(const char *path) { return get(ftp_url(path)); }
 
 START_TEST(files_of_ftp) {
     static const struct {
@@ -555,6 +557,33 @@ START_TEST(files_of_ftp) {
         ck_assert_msg(g.a.end == t[i].end, "%s: %d: %s", t[i].path, g.a.end, g.a.error);
         got_free(&g);
     }
+}
+END_TEST
+
+/* It keeps all others waiting, so it is not waited for long. */
+START_TEST(servers_of_ftp_that_do_not_answer) {
+    double began = test_now(), took;
+    unsigned asked;
+    struct got g;
+
+    begin_ftp();
+    g = get_ftp("stay"); /* not even when we leave */
+    took = test_now() - began;
+    ck_assert_msg(g.a.end == WEB_WHOLE, "%s", g.a.error);
+    ck_assert_msg(took < WEB_FTP_WAIT + 10, "%.1f s", took);
+    got_free(&g);
+    g = get_ftp("stuck");
+    ck_assert_msg(g.a.end == WEB_TOO_SLOW, "%s", g.a.error);
+    got_free(&g);
+    /* Nor at the end of all. */
+    asked = server_asked(&ftp);
+    ck_assert_int_eq(web_start(fetch, ftp_url("stuck"), is_ended, NULL), 0);
+    for (double late = test_now() + 40; server_asked(&ftp) < asked + 6 && test_now() < late;) web_run(fetch, 10);
+    began = test_now();
+    web_free(&fetch);
+    took = test_now() - began;
+    ck_assert_msg(took < WEB_FTP_WAIT, "%.1f s", took);
+    ck_assert_uint_eq(ended, 1);
 }
 END_TEST
 
@@ -593,6 +622,7 @@ TCase *web_fetch_case(void) {
     tcase_add_test(t, the_end_of_all);
     tcase_add_test(t, rules_that_hold_nothing);
     tcase_add_test(t, files_of_ftp);
+    tcase_add_test(t, servers_of_ftp_that_do_not_answer);
     tcase_add_test(t, data_of_ftp_is_nowhere_else);
     return t;
 }

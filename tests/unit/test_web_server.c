@@ -144,6 +144,7 @@ static void ftp_line(struct server *s, int fd, int *data, const char *line) {
         *data = listen_on("127.0.0.1", &port);
         tell(fd, "229 There (|||%u|)\r\n", port);
     } else if (!strncmp(line, "SIZE large", 10)) tell(fd, "213 %d\r\n", SERVER_LARGE);
+    else if (!strncmp(line, "RETR stuck", 10)) until_gone(fd, "");
     else if (!strncmp(line, "RETR", 4) && *data >= 0) {
         int to = accept(*data, NULL, NULL);
         tell(fd, "150 comes\r\n");
@@ -152,6 +153,8 @@ static void ftp_line(struct server *s, int fd, int *data, const char *line) {
         close(to);
         if (!strncmp(line + 5, "mute", 4)) until_gone(fd, "");
         else tell(fd, "226 whole\r\n");
+        if (!strncmp(line + 5, "stay", 4))
+            for (char c; recv(fd, &c, 1, 0) > 0;) continue;
     } else if (!strncmp(line, "QUIT", 4)) tell(fd, "221 bye\r\n");
     else tell(fd, "500 what\r\n");
 }
