@@ -8,7 +8,7 @@
  *              multi handle and puts it back in
  *     ends     is in neither; `done` is called without the lock, then it is freed
  *
- * Deadlines are set under the lock, so the first that waits is the first that is late.
+ * Deadlines are set under the lock, so what starts to run has an earlier one than what still waits.
  */
 #include "web_fetch.h"
 
@@ -381,12 +381,11 @@ static void web_ended(struct web_fetch *f, struct web_transfer *t, CURLcode code
 
 /* ---- those that wait --------------------------------------------------------------------------------------------- */
 
-static struct web_transfer *web_next(struct web_fetch *f, bool only_late) {
+static struct web_transfer *web_next(struct web_fetch *f) {
     struct web_transfer *t;
 
     pthread_mutex_lock(&f->lock);
     t = f->first;
-    if (t && only_late && t->deadline_ms > web_now_ms()) t = NULL;
     if (t) {
         f->first = t->next;
         if (!f->first) f->last = &f->first;
@@ -420,8 +419,8 @@ static void web_begin(struct web_fetch *f, struct web_transfer *t) {
 }
 
 /*
- * As many as there is room for; those for which there came none in their time end.  No more than wait now: what `done`
- * starts anew has its turn later.
+ * As many as there is room for.  No more than wait now: what `done` starts anew has its turn later.  One that waited too
+ * long ends as it begins, and that is in time, since the deadlines of all that run are before its own.
  */
 static void web_begin_waiting(struct web_fetch *f) {
     struct web_transfer *t;
@@ -430,13 +429,7 @@ static void web_begin_waiting(struct web_fetch *f) {
     pthread_mutex_lock(&f->lock);
     n = f->nwaiting;
     pthread_mutex_unlock(&f->lock);
-    for (; n && (t = web_next(f, f->nrunning == f->at_once)); n--)
-        if (f->nrunning < f->at_once) {
-            web_begin(f, t);
-        } else {
-            web_say(t, "too many others were under way");
-            web_finish(t, WEB_TOO_SLOW);
-        }
+    for (; n && f->nrunning < f->at_once && (t = web_next(f)); n--) web_begin(f, t);
 }
 
 int web_start(struct web_fetch *f, const char *uri, web_done *done, void *of) {
@@ -507,12 +500,6 @@ unsigned web_run(struct web_fetch *f, int timeout_ms) {
     CURLMsg *m;
 
     web_begin_waiting(f);
-    pthread_mutex_lock(&f->lock);
-    if (f->first) {
-        int64_t late = f->first->deadline_ms - web_now_ms() + 1;
-        if (late < timeout_ms) timeout_ms = late > 0 ? (int)late : 0;
-    }
-    pthread_mutex_unlock(&f->lock);
     curl_multi_poll(f->multi, NULL, 0, timeout_ms, NULL);
     web_begin_waiting(f);
     curl_multi_perform(f->multi, &running);
@@ -545,7 +532,7 @@ void web_free(struct web_fetch **fetch) {
         web_say(t, "nothing is fetched any more");
         web_finish_running(f, t, WEB_FAILED);
     }
-    while ((t = web_next(f, false))) {
+    while ((t = web_next(f))) {
         web_say(t, "nothing is fetched any more");
         web_finish(t, WEB_FAILED);
     }

@@ -20,6 +20,7 @@ TCase *web_fetch_case(void);
 
 #define SERVER_CONNECTIONS 1024
 #define SERVER_LARGE       300000       /* bytes of a large body that says how long it is */
+#define SERVER_LATE_MS     2500         /* that is how late /redirect-late is */
 
 struct server {
     int             listener;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "web/web_fetch.h"
 #include "test_web.h"
@@ -361,6 +362,23 @@ START_TEST(too_slow) {
 }
 END_TEST
 
+/* The seconds are those of all requests together, not of each. */
+START_TEST(too_slow_with_its_redirects) {
+    struct web_rules r = usual();
+    double began, took;
+
+    web_free(&fetch);
+    r.seconds = 3;
+    begin(&r);
+    outside.lead = "/mute";
+    began = test_now();
+    ends("/redirect-late", WEB_TOO_SLOW);
+    took = test_now() - began;
+    ck_assert_uint_eq(server_asked(&outside), 2);
+    ck_assert_msg(took < 3 + SERVER_LATE_MS / 1000. - .5, "%.1f s", took);
+}
+END_TEST
+
 START_TEST(waits_no_longer_than_it_may_take) {
     struct web_rules r = usual();
     char url[64];
@@ -419,24 +437,37 @@ START_TEST(many_at_once_by_many_threads) {
 }
 END_TEST
 
+struct waker {
+    struct got got;
+    pid_t who; /* the thread that waits */
+};
+
 static void *starts_one(void *of) {
-    char url[64];
+    struct waker *w = of;
+    char path[64], url[64], state = 0;
+
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)w->who);
+    while (state != 'S') {
+        FILE *stat = fopen(path, "r");
+        if (!stat || fscanf(stat, "%*d (%*[^)]) %c", &state) != 1) abort();
+        fclose(stat);
+    }
     snprintf(url, sizeof url, "http://%s/whole", outside_at);
-    if (web_start(fetch, url, keep, of)) abort();
+    if (web_start(fetch, url, keep, &w->got)) abort();
     return NULL;
 }
 
 START_TEST(a_start_wakes_who_waits) {
-    struct got g = { .calls = 0 };
+    struct waker w = { .who = gettid() };
     pthread_t thread;
     double began = test_now();
 
-    ck_assert_int_eq(pthread_create(&thread, NULL, starts_one, &g), 0);
-    while (!g.calls) web_run(fetch, 60000);
+    ck_assert_int_eq(pthread_create(&thread, NULL, starts_one, &w), 0);
+    while (!w.got.calls) web_run(fetch, 60000);
     ck_assert(test_now() - began < 30);
-    ck_assert_int_eq(g.a.end, WEB_WHOLE);
+    ck_assert_int_eq(w.got.a.end, WEB_WHOLE);
     pthread_join(thread, NULL);
-    got_free(&g);
+    got_free(&w.got);
 }
 END_TEST
 
@@ -572,6 +603,11 @@ START_TEST(servers_of_ftp_that_do_not_answer) {
     ck_assert_msg(g.a.end == WEB_WHOLE, "%s", g.a.error);
     ck_assert_msg(took < WEB_FTP_WAIT + 10, "%.1f s", took);
     got_free(&g);
+    began = test_now(); /* its connection is not kept for later, when nothing bounds the wait */
+    web_free(&fetch);
+    took = test_now() - began;
+    ck_assert_msg(took < WEB_FTP_WAIT - 1, "%.1f s", took);
+    begin_ftp();
     g = get_ftp("stuck");
     ck_assert_msg(g.a.end == WEB_TOO_SLOW, "%s", g.a.error);
     got_free(&g);
@@ -615,6 +651,7 @@ TCase *web_fetch_case(void) {
     tcase_add_test(t, urls_that_are_refused);
     tcase_add_test(t, names_of_what_is_inside);
     tcase_add_test(t, too_slow);
+    tcase_add_test(t, too_slow_with_its_redirects);
     tcase_add_test(t, waits_no_longer_than_it_may_take);
     tcase_add_test(t, many_at_once_by_many_threads);
     tcase_add_test(t, a_start_wakes_who_waits);

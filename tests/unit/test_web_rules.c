@@ -163,7 +163,8 @@ START_TEST(redirects_are_judged_anew) {
 END_TEST
 
 START_TEST(all_that_is_public) {
-    static const char *const all[] = { "*" }, *const any_port[] = { "*", "*:8000" };
+    static const char *const below_number[] = { "*.8.8" }, *const all[] = { "*" },
+                             *const any_port[] = { "*", "*:8000" };
     static const char *const inside[] = {
         "http://127.0.0.1/",
         "http://127.1/",
@@ -206,6 +207,9 @@ START_TEST(all_that_is_public) {
     w = rules_of(any_port, 2, NULL, 0);
     leads_to(w, NULL, "http://www.test:8000/", "http://www.test:8000/");
     leads_to(w, NULL, "http://127.0.0.1:8000/", NULL);
+    web_allowed_free(&w);
+    w = rules_of(below_number, 1, NULL, 0);
+    leads_to(w, NULL, "http://8.8.8.8/", NULL); /* an address is below nothing */
     web_allowed_free(&w);
     w = rules_of(NULL, 0, some_addresses, COUNT(some_addresses));
     leads_to(w, NULL, "http://10.0.0.7:9000/", NULL);

@@ -91,7 +91,11 @@ static void server_answers(struct server *s, int fd, const char *path) {
     else if (is(path, "/redirect"))
         tell(fd, "HTTP/1.1 302 On\r\nLocation: %s\r\nCache-Control: max-age=20\r\nConnection: close\r\n\r\nbody",
              s->lead);
-    else if (is(path, "/moved"))
+    else if (is(path, "/redirect-late")) {
+        struct pollfd p = { .fd = fd, .events = POLLIN };
+        poll(&p, 1, SERVER_LATE_MS);
+        tell(fd, "HTTP/1.1 302 On\r\nLocation: %s\r\nConnection: close\r\n\r\n", s->lead);
+    } else if (is(path, "/moved"))
         tell(fd, "HTTP/1.1 301 On\r\nLocation: /whole\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
     else if (is(path, "/found"))
         tell(fd, "HTTP/1.1 302 On\r\nLocation: whole\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
