@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "scope.h"
 
-#include <arpa/inet.h>
 #include <ctype.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include <curl/curl.h>
+
+#include "web/web_address.h"
 
 /* ---- whole URLs -------------------------------------------------------------------------------------------------- */
 
@@ -232,116 +232,18 @@ const char *scope_reason(enum scope_answer a) {
 
 /* ---- addresses --------------------------------------------------------------------------------------------------- */
 
-enum range { PUBLIC, PRIVATE, NEVER }; /* NEVER: unless written out by who runs it */
-
-struct net {
-    uint8_t address[16];
-    uint8_t bits;
-    uint8_t range;
-};
-
-/* RFC 6890 and its successors (IANA's special-purpose registries), the first that fits. */
-static const struct net nets4[] = {
-    { { 0 }, 8, NEVER },
-    { { 10 }, 8, PRIVATE },
-    { { 100, 64 }, 10, PRIVATE },
-    { { 127 }, 8, PRIVATE },
-    { { 169, 254 }, 16, NEVER },
-    { { 172, 16 }, 12, PRIVATE },
-    { { 192, 0, 0 }, 24, NEVER },
-    { { 192, 0, 2 }, 24, PRIVATE },
-    { { 192, 88, 99 }, 24, NEVER },
-    { { 192, 168 }, 16, PRIVATE },
-    { { 198, 18 }, 15, PRIVATE },
-    { { 198, 51, 100 }, 24, PRIVATE },
-    { { 203, 0, 113 }, 24, PRIVATE },
-    { { 224 }, 3, NEVER },
-};
-static const struct net nets6[] = {
-    { { [15] = 1 }, 128, PRIVATE },  { { 0xfc }, 7, PRIVATE },      { { 0x20, 0x01, 0x0d, 0xb8 }, 32, PRIVATE },
-    { { 0x3f, 0xff }, 20, PRIVATE }, { { 0x20, 0x01 }, 23, NEVER }, { { 0x20 }, 3, PUBLIC },
-};
-
-static enum range range_in(const struct net *nets, size_t n, const uint8_t *address, enum range otherwise) {
-    for (size_t i = 0; i < n; i++) {
-        unsigned whole = nets[i].bits / 8, rest = nets[i].bits % 8;
-        if (memcmp(nets[i].address, address, whole)) continue;
-        if (rest && (nets[i].address[whole] ^ address[whole]) >> (8 - rest)) continue;
-        return nets[i].range;
-    }
-    return otherwise;
-}
-
-static enum range range_of4(const uint8_t *a) { return range_in(nets4, sizeof nets4 / sizeof *nets4, a, PUBLIC); }
-
-static enum range range_of6(const uint8_t *a) {
-    static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff }, nat64[12] = { 0x00, 0x64, 0xff, 0x9b };
-
-    /* An IPv4 address in other clothes is what it is. */
-    if (!memcmp(a, mapped, 12) || !memcmp(a, nat64, 12)) return range_of4(a + 12);
-    if (a[0] == 0x20 && a[1] == 0x02) return range_of4(a + 2);
-    return range_in(nets6, sizeof nets6 / sizeof *nets6, a, NEVER);
-}
-
-static in_port_t *port_of(struct sockaddr_storage *a) {
-    return a->ss_family == AF_INET ? &((struct sockaddr_in *)a)->sin_port : &((struct sockaddr_in6 *)a)->sin6_port;
-}
-
-/* The same address and, if b has one, port; both are laid out alike. */
-static int same_address(const struct sockaddr *a, const struct sockaddr_storage *b) {
-    if (a->sa_family != b->ss_family) return 0;
-    if (((const struct sockaddr_in *)b)->sin_port &&
-        ((const struct sockaddr_in *)a)->sin_port != ((const struct sockaddr_in *)b)->sin_port)
-        return 0;
-    if (a->sa_family == AF_INET)
-        return !memcmp(&((const struct sockaddr_in *)a)->sin_addr, &((const struct sockaddr_in *)b)->sin_addr, 4);
-    return !memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr, &((const struct sockaddr_in6 *)b)->sin6_addr, 16);
-}
-
 int scope_give(struct scope *s, const char *address) {
-    struct sockaddr_storage *a = &s->given[s->ngiven];
-    char text[256];
-    const char *colon = strrchr(address, ':'), *bracket = strchr(address, ']');
-    size_t n = strlen(address);
-    uint16_t port =
-        colon && (bracket ? colon > bracket : strchr(address, ':') == colon) ? (uint16_t)atoi(colon + 1) : 0;
-
-    if (s->ngiven == SCOPE_ORIGINS || n >= sizeof text) return -1;
-    if (address[0] == '[') {
-        const char *end = strchr(address, ']');
-        if (!end) return -1;
-        address++;
-        n = (size_t)(end - address);
-    } else if (colon && strchr(address, ':') == colon) {
-        n = (size_t)(colon - address);
-    }
-    memcpy(text, address, n);
-    text[n] = 0;
-    memset(a, 0, sizeof *a);
-    if (inet_pton(AF_INET, text, &((struct sockaddr_in *)a)->sin_addr) == 1) a->ss_family = AF_INET;
-    else if (inet_pton(AF_INET6, text, &((struct sockaddr_in6 *)a)->sin6_addr) == 1) a->ss_family = AF_INET6;
-    else return -1;
-    *port_of(a) = htons(port);
+    if (s->ngiven == SCOPE_ORIGINS || web_address_read(address, &s->given[s->ngiven])) return -1;
     s->ngiven++;
     return 0;
 }
 
-static int is_loopback(const struct sockaddr *a) {
-    static const uint8_t one[16] = { [15] = 1 };
-    if (a->sa_family == AF_INET) return *(const uint8_t *)&((const struct sockaddr_in *)a)->sin_addr == 127;
-    return !memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr, one, 16);
-}
-
 bool scope_allows(const struct scope *s, uint16_t origin, const struct sockaddr *address) {
     const struct scope_origin *o = &s->origin[origin];
-    enum range r;
+    enum web_range r = web_address_range(address);
 
-    if (address->sa_family == AF_INET) r = range_of4((const uint8_t *)&((const struct sockaddr_in *)address)->sin_addr);
-    else if (address->sa_family == AF_INET6)
-        r = range_of6((const uint8_t *)&((const struct sockaddr_in6 *)address)->sin6_addr);
-    else return 0;
-    if (r == PUBLIC || (r == PRIVATE && s->allow_private)) return 1;
+    if (r == WEB_PUBLIC || (r == WEB_PRIVATE && s->allow_private)) return 1;
     for (unsigned i = 0; i < s->ngiven; i++)
-        if (same_address(address, &s->given[i])) return 1;
-    return !strcmp(o->host, "localhost") && is_loopback(address);
+        if (web_address_fits(address, &s->given[i])) return 1;
+    return !strcmp(o->host, "localhost") && web_address_is_loopback(address);
 }

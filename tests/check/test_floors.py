@@ -14,6 +14,7 @@ MAY = {
     "marks": (),
     "ndn": ("base/",),
     "service": ("base/",),
+    "web": ("base/",),
     "pages": ("base/",),
     "policy": ("base/", "core/rs.h", "pages/pages_url.h"),
     "shm": ("base/", "core/rs.h"),
@@ -23,7 +24,7 @@ MAY = {
     "mod_ccn": ("base/", "core/rs.h", "core/rs_figures.h", "httpd/", "ndn/", "pages/", "policy/", "service/", "shm/shm.h", "shm/shm_patience.h"),
     "pktcache": ("base/", "marks/"),
     "pktcache/daemon": ("base/", "marks/", "pktcache/"),
-    "prober": ("base/", "pages/"),
+    "prober": ("base/", "pages/", "web/"),
     "ccnget": ("base/", "ndn/"),
     "squid-fqrs/fqrs": ("base/", "core/rs.h", "core/rs_figures.h", "pages/pages_url.h", "policy/"),     # base/ is Squid's own there
 }
