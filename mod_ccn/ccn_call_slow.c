@@ -4,8 +4,8 @@
  *
  * A run that takes much longer than its service is known to take is slow: it gives its slot to others (ccn_turns.h).
  * While a service has such a run, or nobody knows yet what it takes, a quarter of the threads is what it has at most;
- * whoever comes then waits here, and has no slot.  When a run has taken as long as its service may, its callers are told; the run itself ends
- * when its handler does.
+ * whoever comes then waits here, and has no slot.  When a run has taken as long as its service may, its callers are
+ * told; the run itself ends when its handler does.
  */
 #include "ccn_call_impl.h"
 

@@ -9,6 +9,7 @@
 
 #include "base/base_number.h"
 #include "ccn_services.h"
+#include "web/web_rules.h"
 
 APLOG_USE_MODULE(ccn);
 
@@ -36,6 +37,8 @@ struct ccn_site *ccn_config_begin(apr_pool_t *pconf) {
     c->window_max = 512;
     c->results_most = UINT64_C(256) << 20;
     c->answer_within = 20;
+    c->fetch_hosts = apr_array_make(pconf, 4, sizeof(const char *));
+    c->fetch_addresses = apr_array_make(pconf, 4, sizeof(const char *));
     site = c;
     ccn_services_begin(pconf);
     return c;
@@ -235,6 +238,29 @@ static const char *set_results(cmd_parms *cmd, void *dir, const char *path, cons
     return NULL;
 }
 
+/* `private`: one of the addresses that are allowed though they are nobody's to ask for. */
+static const char *set_fetched(cmd_parms *cmd, void *dir, const char *text) {
+    const char *bad = ap_check_cmd_context(cmd, GLOBAL_ONLY), *one[1] = { text };
+    bool is_private = cmd->info != NULL;
+    struct web_rules r = { .hosts = is_private ? NULL : one,
+                           .nhosts = !is_private,
+                           .addresses = is_private ? one : NULL,
+                           .naddresses = is_private,
+                           .bytes = 1,
+                           .seconds = 1,
+                           .at_once = 1 };
+    struct web_allowed *allowed;
+    char *error = NULL;
+
+    (void)dir;
+    if (bad) return bad;
+    allowed = web_allowed_new(&r, &error);
+    if (!allowed) return httpd_take_error(cmd->pool, apr_pstrcat(cmd->pool, cmd->cmd->name, ": ", NULL), &error);
+    web_allowed_free(&allowed);
+    APR_ARRAY_PUSH(is_private ? site->fetch_addresses : site->fetch_hosts, const char *) = text;
+    return NULL;
+}
+
 struct ccn_number {
     size_t offset;
     uint64_t least, most;
@@ -305,6 +331,8 @@ static const char *ccn_set_policy(cmd_parms *cmd, void *dir, const char *arg) {
     return site->policy_file ? NULL : apr_pstrcat(cmd->pool, "CcnPolicy ", arg, ": not a valid path", NULL);
 }
 
+static char site_private[] = "private";
+
 const command_rec ccn_commands[] = {
     AP_INIT_FLAG("CcnEngine", ccn_set_engine, NULL, RSRC_CONF,
                  "On: connections to this virtual host carry NDN packets (default Off)"),
@@ -338,6 +366,11 @@ const command_rec ccn_commands[] = {
                   "PATH: services are called below it over HTTP, too, and listed there"),
     AP_INIT_TAKE12("CcnResults", set_results, NULL, RSRC_CONF,
                    "DIRECTORY [max=BYTES]: where results of services are kept while they are fresh (default 256M)"),
+    AP_INIT_ITERATE("CcnFetch", set_fetched, NULL, RSRC_CONF,
+                    "HOST, *.DOMAIN, HOST:PORT or *: where parameters of services are fetched from by http, https and "
+                    "ftp (default: nowhere)"),
+    AP_INIT_ITERATE("CcnFetchPrivate", set_fetched, site_private, RSRC_CONF,
+                    "ADDRESS[:PORT]: of those that CcnFetch names, one that may be connected to though it is private"),
     AP_INIT_TAKE1("CcnAnswerWithin", ccn_set_number, &answer_row, RSRC_CONF,
                   "seconds after which a call over HTTP is told where its result will be (default 20)"),
     AP_INIT_TAKE1("CcnPolicy", ccn_set_policy, NULL, RSRC_CONF, "an XML file with classes and their rules"),

@@ -21,6 +21,7 @@ extern module AP_MODULE_DECLARE_DATA ccn_module;
 #define CCN_UNKNOWN "unknown"       /* the class of names that never brought a page */
 #define CCN_MAPS_MAX 256
 #define CCN_PREFIXES_MAX 1024
+#define CCN_FETCH_BYTES (UINT64_C(64) << 20)
 
 enum ccn_scheduler { CCN_FIFO, CCN_IDSRS, CCN_SERPT };
 /* CcnPrivate: what Interests with parameters get. */
@@ -42,6 +43,7 @@ struct ccn_site {
     bool                 used;              /* some CcnEngine On was seen, or CcnServices */
     const char          *results;           /* directory of results; NULL: beside httpd's runtime files */
     uint64_t             results_most;      /* bytes in it */
+    apr_array_header_t  *fetch_hosts, *fetch_addresses;     /* of const char *: web_rules.h */
     int                  answer_within;     /* seconds; a call that takes longer is answered 202 */
 };
 

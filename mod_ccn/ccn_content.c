@@ -9,6 +9,7 @@
 
 #include "ccn_class.h"
 #include "ccn_consume.h"
+#include "ccn_fetch.h"
 #include "ccn_room.h"
 #include "ccn_services.h"
 #include "ccn_threads.h"
@@ -207,8 +208,6 @@ void ccn_content(const struct ccn_caller *who, const struct service_value *v, si
     case SERVICE_OF_CALL: call_fetch(who, v->text, most, done, of); break;
     case SERVICE_OF_NAME: name_fetch(who, v->text, most, done, of); break;
     case SERVICE_OF_DATA: data_take(v->text, done, of); break;
-    case SERVICE_OF_URI:
-        content_fail(SERVICE_NOT_ALLOWED, "nothing is fetched from there (CcnFetch names what may be)", done, of);
-        break;
+    case SERVICE_OF_URI: ccn_fetch(v->text, who->fresh, most, done, of); break;
     }
 }

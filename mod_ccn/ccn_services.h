@@ -17,7 +17,7 @@ struct ccn_call;
 struct ccn_service {
     server_rec      *server;            /* whose URL it has */
     /* under `calls` (ccn_call.h): */
-    unsigned         running, slow;     /* runs, from being queued on; of these, those that gave their slots to others */
+    unsigned         running, slow;     /* runs, from being queued on; of these, those that gave up their slots */
     struct ccn_call *waiting;           /* for one of them to end */
 };
 

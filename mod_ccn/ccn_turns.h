@@ -3,8 +3,8 @@
  * ccn_turns.h - which task runs in which service thread of this process, and those that run too long.
  *
  * A task whose kind says that it is slow gives its slot of the engine to others (rs_park), and a spare thread is there
- * for them: however many runs of one service hang, the others have as many threads as before.  There are CCN_SPARES such
- * places; beyond them a slow task keeps its slot.
+ * for them: however many runs of one service hang, the others have as many threads as before.  There are CCN_SPARES
+ * such places; beyond them a slow task keeps its slot.
  *
  * LOCK.  `turning`, for a look at a few words; the kinds' own locks may be taken in it, the segment's not.
  */

@@ -29,6 +29,7 @@
 #include "ccn_consume.h"
 #include "ccn_dial.h"
 #include "ccn_face.h"
+#include "ccn_fetch.h"
 #include "ccn_http.h"
 #include "ccn_listen.h"
 #include "ccn_results.h"
@@ -189,6 +190,7 @@ static void ccn_child_init(apr_pool_t *pchild, server_rec *s) {
     ccn_threads_child_init(pchild, s);
     if (results_directory(pchild)) ccn_results_child_init(results_directory(pchild), ccn_config()->results_most);
     ccn_consume_child_init(pchild, s);
+    ccn_fetch_child_init(pchild);
     if (!P.threaded) return;
     ccn_dial_child_init(pchild, s);
     ccn_listen_child_init(pchild, s);

@@ -419,8 +419,8 @@ static void web_begin(struct web_fetch *f, struct web_transfer *t) {
 }
 
 /*
- * As many as there is room for.  No more than wait now: what `done` starts anew has its turn later.  One that waited too
- * long ends as it begins, and that is in time, since the deadlines of all that run are before its own.
+ * As many as there is room for.  No more than wait now: what `done` starts anew has its turn later.  One that waited
+ * too long ends as it begins, and that is in time, since the deadlines of all that run are before its own.
  */
 static void web_begin_waiting(struct web_fetch *f) {
     struct web_transfer *t;

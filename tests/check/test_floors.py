@@ -21,7 +21,7 @@ MAY = {
     "httpd": ("base/", "core/rs.h", "policy/", "shm/shm.h"),
     "mod_qos_drr": ("base/", "httpd/", "core/rs.h", "core/rs_figures.h", "pages/", "policy/", "shm/shm.h"),
     "mod_eeod": ("base/", "marks/"),
-    "mod_ccn": ("base/", "core/rs.h", "core/rs_figures.h", "httpd/", "ndn/", "pages/", "policy/", "service/", "shm/shm.h", "shm/shm_patience.h"),
+    "mod_ccn": ("base/", "core/rs.h", "core/rs_figures.h", "httpd/", "ndn/", "pages/", "policy/", "service/", "shm/shm.h", "shm/shm_patience.h", "web/"),
     "pktcache": ("base/", "marks/"),
     "pktcache/daemon": ("base/", "marks/", "pktcache/"),
     "prober": ("base/", "pages/", "web/"),

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Parameters that are files of the web: from hosts that are named, and nowhere else, whatever a URL or its server says."""
+import collections
+import http.server
+import json
+import os
+import threading
+import urllib.parse
+
+import pytest
+
+from lab import lab
+from lab.ccn import site
+from test_services import WORK, call
+
+
+class Origin(http.server.BaseHTTPRequestHandler):
+    """What a server somewhere gives; counts who asks for what."""
+    asked = collections.Counter()
+
+    def do_GET(self):       # pylint: disable=invalid-name
+        path = self.path.split("?")[0]
+        self.asked[path] += 1
+        where = {"/to-file": "file:///etc/passwd", "/to-link-local": "http://169.254.169.254/", "/to-loopback": f"http://127.0.0.1:{self.server.secret}/secret",
+                 "/to-loop": "/to-loop", "/to-plain": "/plain"}.get(path)
+        self.send_response(302 if where else 404 if path == "/none" else 200)
+        if where:
+            self.send_header("Location", where)
+        self.send_header("Content-Type", "text/html")
+        if path == "/kept":
+            self.send_header("Cache-Control", "max-age=600")
+        body = b"x" * 3_000_000 if path == "/large" else b"a page"
+        if path != "/large":
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        try:
+            self.wfile.write(body)
+        except OSError:
+            pass
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def origin():
+    """A server that is allowed, and one of the same machine that is not."""
+    servers = [http.server.ThreadingHTTPServer(("127.0.0.1", 0), Origin) for _ in range(2)]
+    servers[0].secret = servers[1].server_port
+    for s in servers:
+        threading.Thread(target=s.serve_forever, daemon=True).start()
+    yield servers[0].server_port, servers[1].server_port
+    for s in servers:
+        s.shutdown()
+        s.server_close()
+
+
+@pytest.fixture(scope="module")
+def served(request, origin):
+    with lab.kept_lab("fetch", lambda: request.session.testsfailed > 0) as made_lab:
+        settings = f"""CcnServices /ccn
+CcnResults {os.path.join(made_lab.dir, "results")}
+CcnFetch 127.0.0.1:{origin[0]} localhost:{origin[0]}
+CcnFetchPrivate 127.0.0.1:{origin[0]}
+CcnService /f/file what=content(1M) => /work.cgi
+"""
+        with site(made_lab, files={"work.cgi": WORK.encode()}, settings=settings, log_level="info") as s:
+            os.chmod(os.path.join(s.htdocs, "work.cgi"), 0o755)
+            os.makedirs(os.path.join(s.htdocs, "runs"))
+            os.chmod(os.path.join(s.htdocs, "runs"), 0o777)
+            yield s
+
+
+def within(answer):
+    status, content, _ = answer
+    assert status == 424, content
+    said = json.loads(content)
+    assert said["parameter"] == "what"
+    return said["within"]["type"].rsplit(":", 1)[1]
+
+
+def test_a_file(served, origin):
+    for path in ("/plain", "/to-plain"):
+        status, content, _ = call(served, "/f/file", {"what": f"http://127.0.0.1:{origin[0]}{path}"})
+        assert (status, content) == (200, b"POST  text/html 127.0.0.1\na page")
+
+
+def test_what_may_be_kept_is_fetched_once(served, origin):
+    for _ in range(3):
+        call(served, "/f/file", {"what": f"http://127.0.0.1:{origin[0]}/kept"})
+        call(served, "/f/file", {"what": f"http://127.0.0.1:{origin[0]}/plain?not-kept"})
+    assert Origin.asked["/kept"] == 1
+    assert Origin.asked["/plain"] >= 3
+
+
+@pytest.mark.parametrize("path,kind", (("/none", "not-there"), ("/large", "too-much"), ("/to-file", "not-allowed"), ("/to-link-local", "not-allowed"),
+                                       ("/to-loopback", "not-allowed"), ("/to-loop", "not-there")))
+def test_what_a_server_may_not_do(served, origin, path, kind):
+    assert within(call(served, "/f/file", {"what": f"http://127.0.0.1:{origin[0]}{path}"})) == kind
+    assert not Origin.asked["/secret"]
+
+
+@pytest.mark.parametrize("uri", (
+    "http://169.254.169.254/", "http://[::ffff:169.254.169.254]/", "http://2852039166/", "http://127.0.0.1:{other}/secret", "http://localhost:{other}/secret", "http://0x7f.1:{other}/secret",
+    "http://[::1]:{other}/secret", "http://user:secret@127.0.0.1:{allowed}/secret", "http://127.0.0.1:{allowed}@example.org/secret", "http://example.org/secret",
+    "https://127.0.0.1:{other}/secret", "ftp://127.0.0.1/secret", "http:///secret", "http://"))
+def test_where_nothing_is_fetched_from(served, origin, uri):
+    """An answer says as much of each: nobody learns what is there."""
+    answer = call(served, "/f/file", {"what": uri.format(allowed=origin[0], other=origin[1])})
+    assert within(answer) in ("not-allowed", "not-there")
+    assert str(origin[1]).encode() not in answer[1].replace(uri.format(allowed=origin[0], other=origin[1]).encode(), b"")
+    assert not Origin.asked["/secret"]
+
+
+def test_nothing_is_fetched_where_nothing_is_named(request):
+    with lab.kept_lab("fetch", lambda: request.session.testsfailed > 0) as made_lab:
+        settings = f"CcnServices /ccn\nCcnResults {os.path.join(made_lab.dir, 'results')}\nCcnService /f/file what=content => /work.cgi\n"
+        with site(made_lab, files={"work.cgi": WORK.encode()}, settings=settings) as s:
+            assert within(call(s, "/f/file", {"what": f"http://127.0.0.1:{s.port}/index.html"})) == "not-allowed"
+            assert urllib.parse.urlsplit(s.url).port == s.port
