@@ -27,6 +27,7 @@ APLOG_USE_MODULE(ccn);
 pthread_mutex_t ccn_calls = PTHREAD_MUTEX_INITIALIZER;
 static struct ccn_call *bucket[BUCKETS];
 static struct ccn_call *awaiting; /* calls that another process has in work */
+static _Atomic int in_work;       /* of this process, whatever each waits for */
 
 /* ---- the table: under `calls` ------------------------------------------------------------------------------------ */
 
@@ -93,25 +94,27 @@ static void call_free(struct ccn_call *c) {
     service_problem_free(&c->problem);
     free(c->url);
     free(c);
+    atomic_fetch_sub(&in_work, 1);
 }
 
 static void call_begin(struct ccn_call *c);
 
 static struct ccn_call *call_new(const struct ccn_caller *who, const struct service_call *read,
                                  struct service_problem *problem) {
-    struct ccn_call *c = calloc(1, sizeof *c);
+    struct ccn_call *c = NULL;
 
-    if (!c) {
-        service_fail(problem, SERVICE_NO_MEMORY, "no memory for the call");
-        return NULL;
-    }
-    if (service_bind(ccn_services(), read, &c->bound, problem)) {
+    if (atomic_fetch_add(&in_work, 1) >= ccn_config()->queue)
+        service_fail(problem, SERVICE_BUSY, "as many calls are in work as may be (CcnQueue): try again later");
+    else if (!(c = calloc(1, sizeof *c))) service_fail(problem, SERVICE_NO_MEMORY, "no memory for the call");
+    if (!c || service_bind(ccn_services(), who->over, read, &c->bound, problem)) {
         free(c);
+        atomic_fetch_sub(&in_work, 1);
         return NULL;
     }
     c->waits_end = &c->waits;
     c->holders = 1;
     c->deep = who->deep;
+    c->over = who->over;
     c->whose = who->whose;
     ccn_class_of_service(ccn_service_of(c->bound.service)->server, c->bound.service->name, &c->class);
     c->class.class = who->class;
@@ -120,7 +123,7 @@ static struct ccn_call *call_new(const struct ccn_caller *who, const struct serv
 
 /* A private result is one caller's: each of the others has a run of its own, which nobody joins. */
 static void call_again(const struct ccn_call *like, struct ccn_call_wait *w) {
-    struct ccn_caller who = { like->class.class, true, w->alone, like->deep, like->whose };
+    struct ccn_caller who = { like->class.class, like->over, true, w->alone, like->deep, like->whose };
     struct service_problem problem = { 0 };
     struct service_call read;
     struct ccn_call *c = NULL;
@@ -263,6 +266,10 @@ static int param_take(struct ccn_call *c, unsigned i, struct ccn_result *r, stru
         return -1;
     }
     if (!r) return service_fail(problem, SERVICE_NO_MEMORY, "no memory for what came");
+    if (ccn_results_held() > ccn_config()->pages) {
+        ccn_result_release(&r);
+        return service_fail(problem, SERVICE_BUSY, "as much content waits as may (CcnPages): try again later");
+    }
     if (r->made.is_private) {
         ccn_result_release(&r);
         return service_fail(problem, SERVICE_NOT_THERE, "what it is to be is for one visitor");
@@ -301,7 +308,7 @@ static void param_came(void *of, struct ccn_result *r) {
 
 static void gather(struct ccn_call *c, unsigned i) {
     const struct service_param *p = &c->bound.service->params[i];
-    struct ccn_caller who = { c->class.class, false, false, c->deep + 1, c->whose };
+    struct ccn_caller who = { c->class.class, c->over, false, false, c->deep + 1, c->whose };
     struct ccn_call_gather *g = c->gathers + i;
 
     *g = (struct ccn_call_gather){ c, i };

@@ -27,6 +27,7 @@
 
 struct ccn_caller {
     uint32_t class;                     /* position in ccn_config()->classes; inner calls have it, too */
+    enum service_over over;             /* how it came; inner calls come so, too */
     bool     fresh;                     /* no result that is kept */
     bool     alone;                     /* over HTTP: it may have a private result */
     unsigned deep;                      /* of the call that it stands in; 0: in none */

@@ -49,6 +49,7 @@ struct ccn_call {
     char *url;
     uint64_t submitted;
     unsigned deep;
+    enum service_over over;
     uint32_t whose;
     struct ccn_call_gather gathers[SERVICE_PARAMS_MAX];
 };

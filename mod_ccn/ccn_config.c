@@ -421,6 +421,7 @@ static int add_unknown(struct ccn_site *c, apr_pool_t *pconf, server_rec *s) {
 /* What a host that speaks NDN is asked for: what is mapped, and services, which all of them have. */
 static void prefixes_of(struct ccn_host *h, apr_pool_t *p) {
     const struct service_table *t = ccn_services();
+    const char *last = NULL;
 
     h->prefixes = apr_array_make(p, h->maps->nelts + (int)t->n, sizeof(struct ndn_name));
     for (int i = 0; i < h->maps->nelts; i++)
@@ -428,7 +429,9 @@ static void prefixes_of(struct ccn_host *h, apr_pool_t *p) {
     for (unsigned i = 0; i < t->n && h->prefixes->nelts < CCN_PREFIXES_MAX; i++) {
         struct ndn_out o = ndn_out_into(apr_palloc(p, CCN_NAME_MAX), CCN_NAME_MAX);
         struct ndn_name name;
-        if (i && !strcmp(t->all[i]->name, t->all[i - 1]->name)) continue; /* an overload */
+        if (!(t->all[i]->over & SERVICE_NDN)) continue;
+        if (last && !strcmp(t->all[i]->name, last)) continue; /* an overload */
+        last = t->all[i]->name;
         if (ccn_map_service(t->all[i]->name, &o, &name)) APR_ARRAY_PUSH(h->prefixes, struct ndn_name) = name;
     }
 }

@@ -16,6 +16,7 @@
 
 #include "ccn_cut.h"
 #include "ccn_out.h"
+#include "ccn_services.h"
 #include "ccn_threads.h"
 #include "ccn_work.h"
 
@@ -378,6 +379,7 @@ static void take_interest(struct ccn_face *f, struct ndn_span packet, struct ndn
     ccn_count(&P.area->interests);
     take_token(&t, token);
     wrong = ccn_map_read(f->maps, f->nmaps, &i, &w);
+    if (wrong && ccn_services_want(&i, &w)) wrong = NULL;
     if (wrong && names_a_packet(&i.name)) {
         ccn_count(&P.area->strange); /* no Data that we make has that digest */
     } else if (wrong) {

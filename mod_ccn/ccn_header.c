@@ -75,7 +75,7 @@ uint64_t ccn_freshness(const char *cache_control, const char *age) {
 }
 
 bool ccn_field_allowed(const char *name, size_t n) {
-    static const char *const allowed[] = { "Accept", "Accept-Language", "Authorization", "Cookie",
+    static const char *const allowed[] = { "Accept", "Accept-Language", "Authorization", "Cache-Control",   "Cookie",
                                            "Origin", "Referer",         "User-Agent",    "X-Requested-With" };
 
     for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include <ap_mpm.h>
 #include <apr_strings.h>
 #include <http_core.h>
 #include <http_log.h>
@@ -127,14 +128,60 @@ int ccn_http_map_to_storage(request_rec *r) { return asked_of(r) ? OK : DECLINED
 
 /* ---- who waits --------------------------------------------------------------------------------------------------- */
 
-/* Of a thread of httpd that waits, and of whoever has the result: the last one frees it. */
+/*
+ * Of a thread of httpd that waits, and of whoever has the result: the last one frees it.  Half of a child's threads may
+ * wait, so that other requests have the rest; when one more comes, who has waited longest is answered 202.
+ */
 struct http_wait {
+    struct http_wait *next, *before; /* in the line, under `line` */
+    bool in_line;
     pthread_mutex_t lock;
     pthread_cond_t came;
-    bool done, left;
+    bool done, left, is_to_leave;
     char key[sizeof RESULTS + 32]; /* where its result goes, if its thread has left */
     struct ccn_result *result;
 };
+
+static pthread_mutex_t line = PTHREAD_MUTEX_INITIALIZER;
+static struct http_wait *longest, *latest;
+static int in_line;
+
+static void line_unlink(struct http_wait *w) {
+    if (!w->in_line) return;
+    *(w->before ? &w->before->next : &longest) = w->next;
+    *(w->next ? &w->next->before : &latest) = w->before;
+    w->in_line = false;
+    in_line--;
+}
+
+static void line_leave(struct http_wait *w) {
+    pthread_mutex_lock(&line);
+    line_unlink(w);
+    pthread_mutex_unlock(&line);
+}
+
+static void line_join(struct http_wait *w) {
+    static int most;
+
+    pthread_mutex_lock(&line);
+    if (!most) ap_mpm_query(AP_MPMQ_MAX_THREADS, &most);
+    if (in_line && in_line >= most / 2) {
+        struct http_wait *first = longest;
+        line_unlink(first);
+        /* It can't go before it has this lock once more. */
+        pthread_mutex_lock(&first->lock);
+        first->is_to_leave = true;
+        pthread_cond_signal(&first->came);
+        pthread_mutex_unlock(&first->lock);
+    }
+    w->next = NULL;
+    w->before = latest;
+    *(latest ? &latest->next : &longest) = w;
+    latest = w;
+    w->in_line = true;
+    in_line++;
+    pthread_mutex_unlock(&line);
+}
 
 static void wait_free(struct http_wait *w) {
     pthread_mutex_destroy(&w->lock);
@@ -180,7 +227,7 @@ static bool wait_for_result(struct http_wait *w, int seconds) {
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += seconds;
     pthread_mutex_lock(&w->lock);
-    while (!w->done && !rv) rv = pthread_cond_timedwait(&w->came, &w->lock, &until);
+    while (!w->done && !w->is_to_leave && !rv) rv = pthread_cond_timedwait(&w->came, &w->lock, &until);
     done = w->done;
     pthread_mutex_unlock(&w->lock);
     return done;
@@ -233,6 +280,9 @@ static int send_result(request_rec *r, const struct ccn_result *result) {
     uint64_t now = (uint64_t)apr_time_now();
 
     if (*m->encoding) apr_table_set(r->headers_out, "Content-Encoding", m->encoding);
+    /* What others gave comes back from this site: nothing in it is to run as if it were the site's own. */
+    apr_table_setn(r->headers_out, "X-Content-Type-Options", "nosniff");
+    apr_table_setn(r->headers_out, "Content-Security-Policy", "sandbox");
     if (m->is_private) apr_table_setn(r->headers_out, "Cache-Control", "private");
     else if (result->is_problem || !result->fresh_us) apr_table_setn(r->headers_out, "Cache-Control", "no-cache");
     else
@@ -275,7 +325,7 @@ static int send_listing(request_rec *r, enum asks what) {
     int rv;
 
     text = what == ASKS_OPENAPI ? service_openapi(ccn_services(), root, r->server->server_hostname, &n)
-                                : service_listing(ccn_services(), &n);
+                                : service_listing(ccn_services(), SERVICE_HTTP, &n);
     if (!text) return HTTP_SERVICE_UNAVAILABLE;
     rv = send_text(r, HTTP_OK, "application/json", text, n);
     free(text);
@@ -296,7 +346,8 @@ static json_t *read_body(request_rec *r, int *status, struct service_problem *pr
     if (!type || ap_cstr_casecmpn(type, "application/json", 16) || !strchr("; \t", type[16])) return NULL;
     *status = ap_setup_client_block(r, REQUEST_CHUNKED_DECHUNK);
     if (*status != OK) return NULL;
-    if (ap_should_client_block(r))
+    if (r->remaining > SERVICE_CALL_MAX) n = SERVICE_CALL_MAX + 1; /* what it says is enough */
+    if (n == 0 && ap_should_client_block(r))
         while ((got = ap_get_client_block(r, bytes + n, SERVICE_CALL_MAX + 1 - n)) > 0) {
             n += (size_t)got;
             if (n > SERVICE_CALL_MAX) break;
@@ -304,6 +355,7 @@ static json_t *read_body(request_rec *r, int *status, struct service_problem *pr
     else got = 0;
     *status = OK;
     if (n > SERVICE_CALL_MAX) {
+        r->connection->keepalive = AP_CONN_CLOSE; /* the rest stays unread */
         service_fail(problem, SERVICE_TOO_MUCH, "the parameters may have %u bytes", SERVICE_CALL_MAX);
         return NULL;
     }
@@ -358,19 +410,25 @@ static int call_and_wait(request_rec *r, const struct service_call *call) {
                                     r->connection->local_ip };
     struct ccn_caller who = {
         .class = ccn_class_by_policy(&as, r->uri, (struct ndn_span){ NULL, 0 }),
+        .over = SERVICE_HTTP,
         .fresh = wants_fresh(r),
         .alone = true,
         .whose = (uint32_t)r->connection->id,
     };
     struct http_wait *w = wait_new();
+    bool came;
     int rv;
 
     if (!w) return HTTP_SERVICE_UNAVAILABLE;
     ccn_call_read(&who, call, result_came, w);
-    if (!wait_for_result(w, ccn_config()->answer_within)) {
+    line_join(w);
+    came = wait_for_result(w, ccn_config()->answer_within);
+    line_leave(w);
+    if (!came) {
         char key[sizeof w->key];
         /* Whoever has the result frees it from now on. */
         if (leave_place(w, key)) return send_later(r, key);
+        w->is_to_leave = false; /* there was no place for its result, or it has come */
         while (!wait_for_result(w, ccn_config()->answer_within)) continue;
     }
     rv = w->result ? send_result(r, w->result) : HTTP_SERVICE_UNAVAILABLE;

@@ -37,7 +37,8 @@ struct ccn_wanted {
     uint64_t        segment, version;       /* CCN_SEGMENT */
     struct ndn_span digest;         /* the parameters' digest component's value; n = 0: none */
     bool            exact;          /* an answer has just this name */
-    bool            is_call;        /* of a service: page ends with the component that holds "!" and its parameters */
+    bool            is_call;        /* of a service: page ends with the component that holds "!" and its parameters, */
+    struct ndn_span arguments;      /* but where they came beside the name (ApplicationParameters) */
 };
 
 /*

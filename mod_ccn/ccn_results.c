@@ -32,6 +32,8 @@ struct results_head {
 
 static int directory = -1;
 static uint64_t most_bytes;
+static _Atomic uint64_t written; /* since the last sweep */
+static _Atomic uint64_t held;
 
 /* ---- one result -------------------------------------------------------------------------------------------------- */
 
@@ -46,6 +48,7 @@ struct ccn_result *ccn_result_new(struct ccn_made *made) {
     atomic_store(&r->holders, 1);
     r->made = *made;
     made->body = NULL;
+    atomic_fetch_add(&held, r->made.n);
     r->at_us = (uint64_t)apr_time_now();
     return r;
 }
@@ -55,11 +58,14 @@ void ccn_result_hold(struct ccn_result *r) { atomic_fetch_add(&r->holders, 1); }
 void ccn_result_release(struct ccn_result **r) {
     if (!*r) return;
     if (atomic_fetch_sub(&(*r)->holders, 1) == 1) {
+        atomic_fetch_sub(&held, (*r)->made.n);
         free((*r)->made.body);
         free(*r);
     }
     *r = NULL;
 }
+
+uint64_t ccn_results_held(void) { return atomic_load(&held); }
 
 /* ---- the directory ----------------------------------------------------------------------------------------------- */
 
@@ -150,7 +156,8 @@ void ccn_results_put(const char *key, const struct ccn_result *r, uint64_t fresh
     uint8_t *rest;
     int fd;
 
-    if (directory < 0 || sizeof h + n > most_bytes / 8) return;
+    if (directory < 0 || sizeof h + n > most_bytes / 8 || atomic_load(&written) > most_bytes / 4) return;
+    atomic_fetch_add(&written, sizeof h + n);
     rest = malloc(n + 1);
     if (!rest) return;
     memcpy(rest, key, h.key_n);
@@ -284,6 +291,7 @@ void ccn_results_sweep(void) {
     DIR *d;
 
     if (directory < 0) return;
+    atomic_store(&written, 0);
     fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) return;
     if (flock(fd, LOCK_EX | LOCK_NB) || !(d = fdopendir(fd))) { /* another process is at it */

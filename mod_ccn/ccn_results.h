@@ -6,7 +6,8 @@
  * another call has left under that hash is not taken.  It is written aside and renamed, so that a reader sees all of it
  * or none.  What is fresh is taken from it (RFC 9111); what is private, or says that it must not be kept, never gets
  * there.  The kernel's cache holds what is used, the disk the rest, within CcnResults' bound: the sweep takes what is
- * no longer fresh, then what was used least recently.
+ * no longer fresh, then what was used least recently.  Between two sweeps a process writes a quarter of the bound at
+ * most.
  *
  *     magic | check sum | bytes of: key, media type, encoding, body | made | fresh until | status | these four
  *
@@ -30,6 +31,8 @@ struct ccn_result {
 struct ccn_result *ccn_result_new(struct ccn_made *made);
 void ccn_result_hold(struct ccn_result *r);
 void ccn_result_release(struct ccn_result **r);
+/* Bytes of all that this process holds. */
+uint64_t ccn_results_held(void);
 
 /* In the parent: the directory is there, and is the children's.  OK, or an error that was logged. */
 int  ccn_results_open(const char *directory, server_rec *s);

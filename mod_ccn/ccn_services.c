@@ -33,3 +33,16 @@ const char *ccn_services_declare(cmd_parms *cmd, void *dir, const char *text) {
     service_free(&s);
     return httpd_take_error(cmd->pool, "CcnService: ", &error);
 }
+
+bool ccn_services_want(const struct ndn_interest *i, struct ccn_wanted *w) {
+    char text[SERVICE_NAME_MAX + 1];
+    unsigned first;
+
+    if (!table.n || !ccn_map_call(&w->page, text, sizeof text) || !service_table_find(&table, text, &first))
+        return false;
+    if (w->kind == CCN_SEGMENT) return true;
+    if (w->kind != CCN_PAGE || !w->digest.n || !i->has_parameters) return false;
+    w->is_call = true;
+    w->arguments = i->parameters;
+    return true;
+}

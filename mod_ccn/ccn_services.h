@@ -9,6 +9,7 @@
 #include <httpd.h>
 #include <http_config.h>
 
+#include "ccn_map.h"
 #include "service/service_bind.h"
 
 struct ccn_call;
@@ -27,6 +28,11 @@ static inline struct ccn_service *ccn_service_of(const struct service *s) { retu
 const char *ccn_services_declare(cmd_parms *cmd, void *dir, const char *text);
 /* Of the whole server; empty if there is none. */
 const struct service_table *ccn_services(void);
+/*
+ * A name that ccn_map_read made nothing of: true if it is a service's, with its parameters in ApplicationParameters, or
+ * a segment of such a call's result; `w` is right then.
+ */
+bool        ccn_services_want(const struct ndn_interest *i, struct ccn_wanted *w);
 /* pre_config: a fresh table, which goes with the pool. */
 void        ccn_services_begin(apr_pool_t *pconf);
 

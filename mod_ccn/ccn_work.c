@@ -271,7 +271,8 @@ static void face_refuse(struct ccn_face *f, const struct ndn_interest *i, const 
 static void work_called(void *of, struct ccn_result *r) {
     struct ccn_work *w = of;
     struct ccn_made m = { .status = HTTP_SERVICE_UNAVAILABLE };
-    const struct ccn_cut_for whom = { ccn_face_seen_as(w->face), w->page, w->digest, NULL, key_of(w->face) };
+    const struct ccn_cut_for whom = { ccn_face_seen_as(w->face), w->page, w->digest, w->sealed ? w->key : NULL,
+                                      key_of(w->face) };
     struct ccn_cut cut;
 
     if (r) m = r->made;
@@ -298,6 +299,7 @@ static void work_call(struct ccn_work *w, const char *text) {
                     control = ccn_private_field(fields, "Cache-Control");
     struct ccn_caller who = {
         .class = ccn_class_by_policy(ccn_face_seen_as(w->face), text, fields),
+        .over = SERVICE_NDN,
         .fresh = control.n && memmem(control.at, control.n, "no-cache", 8),
         .whose = ccn_face_number(w->face),
     };
@@ -377,19 +379,32 @@ static bool may_obey(struct ccn_face *f, const struct ndn_interest *i, const str
     return false;
 }
 
+/* The URL of a page, or a call as text; its length, 0: there is none. */
+static size_t text_of_wanted(const struct ccn_host *h, const struct ccn_wanted *w, char *text, size_t room) {
+    size_t n;
+
+    if (!w->is_call)
+        return ccn_map_url(&APR_ARRAY_IDX(h->maps, (int)w->map, struct ccn_map), &w->page, text, CCN_URL_MAX);
+    n = ccn_map_call(&w->page, text, room);
+    if (!n || !w->arguments.n) return n;
+    if (n + 2 + w->arguments.n >= room || memchr(w->arguments.at, 0, w->arguments.n)) return 0;
+    memcpy(text + n, "/!", 2);
+    memcpy(text + n + 2, w->arguments.at, w->arguments.n);
+    text[n + 2 + w->arguments.n] = '\0';
+    return n + 2 + w->arguments.n;
+}
+
 void ccn_work_page(struct ccn_face *f, const struct ndn_interest *i, const struct ccn_wanted *wanted,
                    const struct ccn_token *t) {
     const struct ccn_host *h = ccn_host_of(ccn_face_seen_as(f)->server);
     struct ccn_store_id id = work_id(f, wanted), first;
     struct ccn_private p = { .signer = NULL };
-    char url[CCN_URL_MAX];
+    char url[CCN_URL_MAX + NDN_PACKET_MAX];
     struct ccn_waiter *a;
     struct ccn_work *w;
     uint32_t left;
 
-    if (wanted->is_call
-            ? !ccn_map_call(&wanted->page, url, sizeof url)
-            : !ccn_map_url(&APR_ARRAY_IDX(h->maps, (int)wanted->map, struct ccn_map), &wanted->page, url, sizeof url)) {
+    if (!text_of_wanted(h, wanted, url, sizeof url)) {
         ccn_count(&P.area->strange);
         face_refuse(f, i, t, HTTP_NOT_FOUND, "No URL belongs to this name.\n");
         return;
@@ -404,7 +419,8 @@ void ccn_work_page(struct ccn_face *f, const struct ndn_interest *i, const struc
             ccn_waiter_free(a);
             return;
         }
-        if (!may_obey(f, i, t, &p)) {
+        /* What is beside a service's name is its parameters, and nobody's own. */
+        if (!wanted->arguments.n && !may_obey(f, i, t, &p)) {
             ccn_waiter_free(a);
             return;
         }

@@ -34,12 +34,14 @@ static unsigned bind_misfits(const struct service *s, const json_t *arguments, c
 }
 
 /* The one that fits; NULL, and what is wrong with the one that nearly does. */
-static const struct service *bind_overload(const struct service_table *t, const struct service_call *call,
-                                           struct service_problem *problem) {
+static const struct service *bind_overload(const struct service_table *t, enum service_over over,
+                                           const struct service_call *call, struct service_problem *problem) {
     const char *unknown, *missing, *least_unknown = NULL, *least_missing = NULL;
-    unsigned first, n = service_table_find(t, call->service, &first), least = UINT32_MAX;
+    unsigned first, n = service_table_find(t, call->service, &first), least = UINT32_MAX, there = 0;
 
     for (unsigned i = first; i < first + n; i++) {
+        if (!(t->all[i]->over & over)) continue;
+        there++;
         unsigned misfits = bind_misfits(t->all[i], call->arguments, &unknown, &missing);
         if (!misfits) return t->all[i];
         if (misfits >= least) continue;
@@ -47,7 +49,7 @@ static const struct service *bind_overload(const struct service_table *t, const 
         least_unknown = unknown;
         least_missing = missing;
     }
-    if (!n)
+    if (!there)
         service_fail(problem, SERVICE_NO_SERVICE, "%s: no service of that name is published here",
                      base_quote(call->service, strlen(call->service)).s);
     else if (least_unknown)
@@ -170,9 +172,9 @@ static int bind_key(struct service_bound *b, struct service_problem *problem) {
     return rv;
 }
 
-int service_bind(const struct service_table *t, const struct service_call *call, struct service_bound *bound,
-                 struct service_problem *problem) {
-    const struct service *s = bind_overload(t, call, problem);
+int service_bind(const struct service_table *t, enum service_over over, const struct service_call *call,
+                 struct service_bound *bound, struct service_problem *problem) {
+    const struct service *s = bind_overload(t, over, call, problem);
     unsigned calls = 1;
     int rv = 0;
 

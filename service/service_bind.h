@@ -40,9 +40,9 @@ struct service_bound {
     char *key;
 };
 
-/* 0, or -1 and the problem.  It views the table. */
-int  service_bind(const struct service_table *t, const struct service_call *call, struct service_bound *bound,
-                  struct service_problem *problem);
+/* `over`: how it came; what is not called that way is not there.  0, or -1 and the problem.  It views the table. */
+int  service_bind(const struct service_table *t, enum service_over over, const struct service_call *call,
+                  struct service_bound *bound, struct service_problem *problem);
 void service_bound_free(struct service_bound *bound);
 
 /* The bytes and the media type of a data: URI; malloc'ed.  0, or -1 and the problem. */

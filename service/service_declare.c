@@ -177,8 +177,12 @@ static int option_read(struct service *s, const char *word, char **error) {
         return base_number("timeout", equals + 1, "seconds", 1, 86400, &s->timeout_s, error);
     if (n == 6 && !memcmp(word, "result", n))
         return base_number("result", equals + 1, "bytes", 1, BYTES_MOST, &s->result, error);
-    return base_fail(error,
-                     "%s: behind the URL stand fresh=, timeout=, result= and doc=", base_quote(word, strlen(word)).s);
+    if (n == 4 && !memcmp(word, "over", n)) {
+        s->over = !strcmp(equals + 1, "http") ? SERVICE_HTTP : !strcmp(equals + 1, "ndn") ? SERVICE_NDN : 0;
+        return s->over ? 0 : base_fail(error, "over: it is http or ndn; without it a service is called both ways");
+    }
+    return base_fail(
+        error, "%s: behind the URL stand fresh=, timeout=, result=, over= and doc=", base_quote(word, strlen(word)).s);
 }
 
 /* What is not in the URL is the body. */
@@ -227,6 +231,7 @@ struct service *service_declare(const char *text, char **error) {
     s->fresh_s = UINT64_MAX;
     s->timeout_s = TIMEOUT_S;
     s->result = CONTENT_BYTES;
+    s->over = SERVICE_ALL;
     rv = declare_words(s, &w, error);
     service_words_end(&w);
     if (rv) service_free(&s);

@@ -21,7 +21,8 @@
  *     several            POST of multipart/form-data
  *
  * Options: fresh=TIME (how long a result is fresh that does not say so itself), timeout=TIME, result=BYTES (at most),
- * doc=SENTENCE.  Words are separated by blanks; quotes hold blanks together.
+ * over=http or over=ndn (who may call it, if not both), doc=SENTENCE.  Words are separated by blanks; quotes hold
+ * blanks together.
  *
  * One name may be declared several times: which is meant is decided by the names of the parameters that are given
  * (nextserve paper 3.1, overloading), so no call may fit two of them.
@@ -37,6 +38,7 @@
 #define SERVICE_PARAMS_MAX 32u
 
 enum service_type { SERVICE_INT, SERVICE_NUMBER, SERVICE_TEXT, SERVICE_BOOL, SERVICE_CONTENT, SERVICE_JSON };
+enum service_over { SERVICE_HTTP = 1, SERVICE_NDN = 2, SERVICE_ALL = 3 };
 enum service_body { SERVICE_NO_BODY, SERVICE_BYTES, SERVICE_OBJECT, SERVICE_FORM };
 
 struct service_param {
@@ -65,6 +67,7 @@ struct service {
     enum service_body    body;
     unsigned             body_param;    /* SERVICE_BYTES */
     uint64_t             fresh_s, timeout_s, result;    /* fresh_s UINT64_MAX: not said */
+    enum service_over    over;          /* ways by which it is called */
     char                *doc;           /* or NULL */
     void                *of;            /* the host's own */
 };

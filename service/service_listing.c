@@ -91,11 +91,11 @@ static char *listing_text(json_t *all, size_t *n) {
     return text;
 }
 
-char *service_listing(const struct service_table *t, size_t *n) {
+char *service_listing(const struct service_table *t, enum service_over over, size_t *n) {
     json_t *all = json_array();
 
     for (unsigned i = 0; i < t->n && all; i++)
-        if (json_array_append_new(all, entry_of(t->all[i]))) {
+        if (t->all[i]->over & over && json_array_append_new(all, entry_of(t->all[i]))) {
             json_decref(all);
             return NULL;
         }
@@ -129,7 +129,7 @@ static json_t *request_schema(const struct service_table *t, unsigned first, uns
     if (n == 1) return arguments_schema(t->all[first]);
     all = json_array();
     for (unsigned i = first; i < first + n && all; i++)
-        if (json_array_append_new(all, arguments_schema(t->all[i]))) {
+        if (t->all[i]->over & SERVICE_HTTP && json_array_append_new(all, arguments_schema(t->all[i]))) {
             json_decref(all);
             return NULL;
         }
@@ -160,6 +160,11 @@ static json_t *path_of(const struct service_table *t, unsigned first, unsigned n
                      request_schema(t, first, n), "responses", responses());
 }
 
+static bool is_called_over_http(const struct service_table *t, unsigned first, unsigned n) {
+    while (n && !(t->all[first]->over & SERVICE_HTTP)) first++, n--;
+    return n != 0;
+}
+
 char *service_openapi(const struct service_table *t, const char *root, const char *title, size_t *n) {
     json_t *paths = json_object();
     unsigned same;
@@ -169,6 +174,7 @@ char *service_openapi(const struct service_table *t, const char *root, const cha
         unsigned first;
 
         same = service_table_find(t, t->all[i]->name, &first);
+        if (!is_called_over_http(t, first, same)) continue;
         path = json_sprintf("%s%s", root, t->all[i]->name);
         if (!path || json_object_set_new(paths, json_string_value(path), path_of(t, first, same))) {
             json_decref(paths);

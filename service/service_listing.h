@@ -9,9 +9,9 @@
 
 #include "service_declare.h"
 
-/* {"services":[{"name":...,"call":...,"doc":...,"parameters":[...]}]}, malloc'ed; NULL: no memory. */
-char *service_listing(const struct service_table *t, size_t *n);
-/* The same as OpenAPI: POST of the parameters to `root` and the service's name. */
+/* Those that are called that way, as {"services":[{"name":...,"call":...,"doc":...,"parameters":[...]}]}; malloc'ed. */
+char *service_listing(const struct service_table *t, enum service_over over, size_t *n);
+/* Those that are called over HTTP, as OpenAPI: POST of the parameters to `root` and the service's name. */
 char *service_openapi(const struct service_table *t, const char *root, const char *title, size_t *n);
 
 #endif

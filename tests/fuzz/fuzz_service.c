@@ -74,7 +74,7 @@ static void look_at_bound(const struct service_bound *b) {
 
     look_at_url(b);
     if (service_call_read(b->key, strlen(b->key), &call, &problem)) abort();
-    if (service_bind(&table, &call, &again, &problem)) abort();
+    if (service_bind(&table, SERVICE_NDN, &call, &again, &problem)) abort();
     if (again.service != b->service || strcmp(again.key, b->key)) abort();
     service_bound_free(&again);
     service_call_free(&call);
@@ -91,7 +91,7 @@ static void as_call(const char *text, size_t n) {
     }
     if (service_call_read(call.text, strlen(call.text), &again, &problem) || strcmp(call.text, again.text)) abort();
     service_call_free(&again);
-    if (service_bind(&table, &call, &bound, &problem)) {
+    if (service_bind(&table, SERVICE_NDN, &call, &bound, &problem)) {
         look_at_problem(&problem);
     } else {
         look_at_bound(&bound);
@@ -110,7 +110,7 @@ static void as_declaration(const char *text) {
     error = NULL;
     if (!s) return;
     if (service_table_add(&one, s, &error)) abort();
-    list = service_listing(&one, NULL);
+    list = service_listing(&one, SERVICE_NDN, NULL);
     if (!list) abort();
     free(list);
     list = service_openapi(&one, "/ccn", "x", NULL);

@@ -199,6 +199,7 @@ static const struct {
     { "Referer", true },
     { "User-Agent", true },
     { "X-Requested-With", true },
+    { "Cache-Control", true },
     { "cookie", true },
     { "USER-AGENT", true },
     { "", false },

@@ -219,6 +219,7 @@ static const struct {
     { "/a => /x fresh", "behind the URL" },
     { "/a => /x cache=1", "behind the URL" },
     { "/a => /x fresh=a", "seconds" },
+    { "/a => /x over=ftp", "http or ndn" },
     { "/a => /x timeout=0", "seconds" },
     { "/a => /x doc=\"a", "has no end" },
     { "/a => /x doc=\xff", "no UTF-8" },
@@ -348,7 +349,7 @@ START_TEST(a_call_means_a_service) {
     int rv;
 
     ck_assert_int_eq(service_call_read(binds[_i].call, strlen(binds[_i].call), &call, &problem), 0);
-    rv = service_bind(&all, &call, &bound, &problem);
+    rv = service_bind(&all, SERVICE_HTTP, &call, &bound, &problem);
     ck_assert_msg(problem.kind == binds[_i].kind, "%s: %s", binds[_i].call, problem.detail);
     ck_assert_int_eq(rv, binds[_i].kind ? -1 : 0);
     if (!rv) {
@@ -362,6 +363,40 @@ START_TEST(a_call_means_a_service) {
     }
     service_call_free(&call);
     service_problem_free(&problem);
+}
+END_TEST
+
+/* What is not called that way is not there, and another way it is. */
+START_TEST(a_call_comes_its_way) {
+    static const char *const over[] = { "", "http", "ndn" };
+
+    for (unsigned declared_over = 1; declared_over <= 2; declared_over++) {
+        struct service_table t = { 0 };
+        char text[64];
+
+        snprintf(text, sizeof text, "/w => /x over=%s", over[declared_over]);
+        ck_assert_int_eq(add(&t, text), 0);
+        for (unsigned way = SERVICE_HTTP; way <= SERVICE_NDN; way++) {
+            struct service_problem problem = { 0 };
+            struct service_bound bound;
+            struct service_call call;
+            char *list;
+
+            ck_assert_int_eq(service_call_read("/w/!{}", 6, &call, &problem), 0);
+            ck_assert_int_eq(service_bind(&t, way, &call, &bound, &problem), way == declared_over ? 0 : -1);
+            if (way == declared_over) service_bound_free(&bound);
+            else ck_assert_int_eq(problem.kind, SERVICE_NO_SERVICE);
+            list = service_listing(&t, way, NULL);
+            ck_assert_int_eq(strstr(list, "/w") != NULL, way == declared_over);
+            free(list);
+            service_call_free(&call);
+            service_problem_free(&problem);
+        }
+        char *document = service_openapi(&t, "/ccn", "x", NULL);
+        ck_assert_int_eq(strstr(document, "/ccn/w") != NULL, declared_over == SERVICE_HTTP);
+        free(document);
+        service_table_free(&t);
+    }
 }
 END_TEST
 
@@ -390,7 +425,8 @@ START_TEST(depth_is_bounded) {
         char *text = nested(deep);
 
         ck_assert_int_eq(service_call_read(text, strlen(text), &call, &problem), 0);
-        ck_assert_int_eq(service_bind(&all, &call, &bound, &problem), deep <= SERVICE_CALLS_DEEP ? 0 : -1);
+        ck_assert_int_eq(service_bind(&all, SERVICE_HTTP, &call, &bound, &problem),
+                         deep <= SERVICE_CALLS_DEEP ? 0 : -1);
         if (deep <= SERVICE_CALLS_DEEP) service_bound_free(&bound);
         else ck_assert_int_eq(problem.kind, SERVICE_TOO_DEEP);
         service_problem_free(&problem);
@@ -413,7 +449,7 @@ START_TEST(a_call_holds_so_many) {
     arguments = json_pack("{s:s}", "image", inner);
     ck_assert_int_eq(service_call_of("/scn/toJPEG", 11, arguments, &call, &problem), 0);
     text = strdup(call.text);
-    ck_assert_int_eq(service_bind(&all, &call, &bound, &problem), -1);
+    ck_assert_int_eq(service_bind(&all, SERVICE_HTTP, &call, &bound, &problem), -1);
     ck_assert_int_eq(problem.kind, SERVICE_TOO_DEEP);
     ck_assert_str_eq(problem.parameter, "image");
     free(text);
@@ -455,7 +491,7 @@ START_TEST(what_the_url_is) {
     char *url;
 
     ck_assert_int_eq(service_call_read(urls[_i].call, strlen(urls[_i].call), &call, &problem), 0);
-    ck_assert_int_eq(service_bind(&all, &call, &bound, &problem), 0);
+    ck_assert_int_eq(service_bind(&all, SERVICE_HTTP, &call, &bound, &problem), 0);
     for (unsigned i = 0; i < SERVICE_PARAMS_MAX; i++) values[i] = bound.values[i].literal;
     url = service_url_of(bound.service, values, &problem);
     if (urls[_i].url) ck_assert_str_eq(url, urls[_i].url);
@@ -545,7 +581,7 @@ START_TEST(a_problem_is_an_object) {
     char *text;
 
     ck_assert_int_eq(service_call_read("/scn/toJPEG/!{\"image\":\"/a/!{\"}", 30, &call, &problem), 0);
-    ck_assert_int_eq(service_bind(&all, &call, &bound, &problem), -1);
+    ck_assert_int_eq(service_bind(&all, SERVICE_HTTP, &call, &bound, &problem), -1);
     text = service_problem_text(&problem, NULL);
     ck_assert_msg(strstr(text, "\"parameter\":\"image\",\"service\":\"/scn/toJPEG\",\"status\":400,") &&
                       strstr(text, "\"type\":\"urn:fairgate:problem:not-json\"") &&
@@ -565,7 +601,7 @@ START_TEST(what_is_published) {
         "\"parameters\":[{\"maxLength\":10485760,\"name\":\"file\",\"required\":true,\"type\":\"content\"},"
         "{\"maximum\":4096,\"minimum\":1,\"name\":\"width\",\"required\":true,\"type\":\"int\"},";
     size_t n;
-    char *text = service_listing(&all, &n), *error = NULL;
+    char *text = service_listing(&all, SERVICE_HTTP, &n), *error = NULL;
     json_t *read = service_json_read(text, n, &error);
 
     ck_assert_msg(strstr(text, entry), "%s", text);
@@ -598,6 +634,7 @@ int main(void) {
     tcase_add_test(d, no_call_fits_two);
     tcase_add_checked_fixture(b, declare_all, forget_all);
     tcase_add_loop_test(b, a_call_means_a_service, 0, sizeof binds / sizeof *binds);
+    tcase_add_test(b, a_call_comes_its_way);
     tcase_add_test(b, depth_is_bounded);
     tcase_add_test(b, a_call_holds_so_many);
     tcase_add_loop_test(b, what_the_url_is, 0, sizeof urls / sizeof *urls);

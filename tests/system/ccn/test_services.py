@@ -5,6 +5,7 @@ import hashlib
 import http.client
 import json
 import os
+import socket
 import subprocess
 import time
 import urllib.parse
@@ -12,8 +13,10 @@ import urllib.parse
 import pytest
 
 from lab import lab
+from lab import ndn_wire as wire
 from lab.ccn import octets, site
 from lab.lab import wait_for
+from lab.ndn_face import Face
 
 # Says how it was asked, and takes its time; runs/NAME counts its runs.
 WORK = """#!/bin/sh
@@ -55,6 +58,8 @@ CcnService /t/number of=content => /number.cgi
 CcnService /t/needs n=int(1..50) => /work.cgi?n={n}
 CcnService /t/missing => /nothing
 CcnService /t/secret n=int => /work.cgi?n={n} fresh=1h
+CcnService /t/web n=int => /work.cgi?n={n} over=http
+CcnService /t/net n=int => /work.cgi?n={n} over=ndn
 CcnService /t/hangs wait=number n=int => /work.cgi?wait={wait}&n={n} timeout=2s
 """
 
@@ -169,6 +174,24 @@ def test_many_segments(served):
     assert runs(served, "size=300000") == 1
 
 
+def test_parameters_beside_the_name(served):
+    """ApplicationParameters hold them: what is too long for a name; the result is found below a name of its own."""
+    text = "x" * 4000
+    arguments = json.dumps({"a": text}).encode()
+    with Face.tcp("127.0.0.1", served.ndn_port) as face:
+        face.send(wire.interest("/t/echo", prefix=True, lifetime=4000, params=arguments))
+        first = face.receive(5)
+        assert first.content.startswith(b"GET a=xxxx")
+        got, last = first.content, int.from_bytes(first.final[1], "big")
+        digest = dict(first.name)[wire.PARAMS_DIGEST]
+        version = dict(first.name)[wire.VERSION]
+        stored = wire.name("/t/echo") + ((wire.KEYWORD, b"result"), (wire.GENERIC, digest.hex().encode()), (wire.VERSION, version))
+        for n in range(1, last + 1):
+            face.send(wire.interest(stored + (wire.segment(n),)))
+            got += face.receive(5).content
+    assert got == f"GET a={text}  127.0.0.1\n".encode()
+
+
 # ---- parameters that are elsewhere -----------------------------------------------------------------------------------------------
 
 def test_content_by_name(served):
@@ -216,6 +239,10 @@ def test_a_fresh_run_can_be_demanded(served):
     assert runs(served, "a=fresh") == 1
     call(served, "/t/echo", {"a": "fresh"}, Cache_Control="no-cache")
     assert runs(served, "a=fresh") == 2
+    assert by_name(served, "/t/echo", {"a": "fresh"})[0] == 0       # MustBeFresh: what is kept is
+    assert runs(served, "a=fresh") == 2
+    assert by_name(served, "/t/echo", {"a": "fresh"}, "--header", "Cache-Control: no-cache")[::2] == (0, "")
+    assert runs(served, "a=fresh") == 3
     assert "Age" in call(served, "/t/echo", {"a": "fresh"})[2]
 
 
@@ -287,6 +314,10 @@ def test_bodies_that_are_none(served):
                                  ("[]", {"Content_Type": "application/json"}, 400), ("{", {"Content_Type": "application/json"}, 400),
                                  ('{"a":"' + "x" * 70000 + '"}', {"Content_Type": "application/json"}, 413)):
         assert ask(served, "POST", "/ccn/t/echo", body, **fields)[0] == status, body[:20]
+    # it is enough to say that so much comes
+    with socket.create_connection(("127.0.0.1", served.port), timeout=10) as s:
+        s.sendall(b"POST /ccn/t/echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 100000000\r\n\r\n")
+        assert s.recv(1000).startswith(b"HTTP/1.1 413 ")
     assert ask(served, "DELETE", "/ccn/t/echo")[0] == 405
     assert ask(served, "GET", "/ccn/t/echo/!{%22a%22:%22alive%22}")[0] == 200
 
@@ -313,13 +344,29 @@ def test_location_says_who_may_call(served):
     assert runs(served, "n=1") <= 2      # of /t/never
 
 
+def test_over_says_which_way(served):
+    assert call(served, "/t/web", {"n": 501})[0] == 200
+    assert by_name(served, "/t/net", {"n": 502})[0] == 0
+    assert problem(call(served, "/t/net", {"n": 503}))[0] == "no-such-service"
+    assert b"no-such-service" in by_name(served, "/t/web", {"n": 504})[1]
+    # nor in a call that came another way
+    assert problem(call(served, "/t/file", {"what": text_of("/t/net", {"n": 505})}))[0] == "not-there"
+    assert b"not-there" in by_name(served, "/t/file", {"what": text_of("/t/web", {"n": 506})})[1]
+    assert not any(runs(served, f"n={n}") for n in (503, 504, 505, 506))
+
+
+def test_results_are_not_the_sites_own(served):
+    headers = call(served, "/t/file", {"what": "data:text/html,<script>alert(1)</script>"})[2]
+    assert headers["Content-Security-Policy"] == "sandbox" and headers["X-Content-Type-Options"] == "nosniff"
+
+
 # ---- what is published -----------------------------------------------------------------------------------------------------------
 
 def test_the_listing(served):
     status, content, headers = ask(served, "GET", "/ccn/")
     assert status == 200 and headers["Content-Type"] == "application/json"
     listed = json.loads(content)["services"]
-    assert len(listed) == SERVICES.count("CcnService")
+    assert len(listed) == SERVICES.count("CcnService") - 1      # one is not called over HTTP
     assert listed[0]["name"] == "/t/crash" and listed[0]["parameters"] == [{"name": "n", "required": True, "type": "int"}]
     assert b".cgi" not in content
     said = json.loads(ask(served, "GET", "/ccn/openapi.json")[1])
@@ -345,7 +392,7 @@ def test_a_service_that_hangs_costs_its_own_callers(served):
     with concurrent.futures.ThreadPoolExecutor(40) as pool:
         began = time.monotonic()
         hanging = [pool.submit(call, served, "/t/hangs", {"wait": 6, "n": n}) for n in range(30)]
-        time.sleep(0.2)     # they are on their way; whatever has come of it, the rest must hold
+        wait_for(lambda: sum(runs(served, f"wait=6&n={n}") for n in range(30)) > 1, 5, "runs that hang")
         took = []
         for n in range(40):
             before = time.monotonic()
@@ -354,8 +401,9 @@ def test_a_service_that_hangs_costs_its_own_callers(served):
         assert sorted(took)[-3] < 0.5, took
         answers = [f.result() for f in hanging]
         assert time.monotonic() - began < 5
-    assert {status for status, _, _ in answers} <= {503, 504}
-    assert {json.loads(content)["type"].rsplit(":", 1)[1] for _, content, _ in answers} <= {"too-slow", "busy"}
+    # told, or told where they will be, when too many threads wait
+    assert {status for status, _, _ in answers} <= {202, 503, 504}
+    assert {json.loads(content)["type"].rsplit(":", 1)[1] for status, content, _ in answers if status != 202} <= {"too-slow", "busy"}
     # the runs end, and it is as before
     wait_for(lambda: call(served, "/t/hangs", {"wait": 0, "n": 99})[0] == 200, 30, "the service")
 
