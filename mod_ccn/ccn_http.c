@@ -421,9 +421,11 @@ static int call_and_wait(request_rec *r, const struct service_call *call) {
 
     if (!w) return HTTP_SERVICE_UNAVAILABLE;
     ccn_call_read(&who, call, result_came, w);
-    line_join(w);
+    if (P.threaded) line_join(w);
     came = wait_for_result(w, ccn_config()->answer_within);
     line_leave(w);
+    /* Where handlers can't run side by side (prefork), this thread must not go on to other requests meanwhile. */
+    while (!came && !P.threaded) came = wait_for_result(w, ccn_config()->answer_within);
     if (!came) {
         char key[sizeof w->key];
         /* Whoever has the result frees it from now on. */

@@ -349,7 +349,7 @@ static void have_spares(unsigned spares) {
     unsigned n = (unsigned)ccn_config()->threads + (spares < CCN_SPARES ? spares : CCN_SPARES);
     sigset_t all, before;
 
-    if (!P.threaded || stopping || nthreads >= n) return;
+    if (stopping || nthreads >= n) return;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_mutex_lock(&starting);
@@ -374,7 +374,7 @@ static void *look_after(void *unused) {
         if (now >= next) {
             shm_reclaim(&P.view);
             drop_late(now);
-            have_spares(ccn_turns_look(now));
+            if (P.threaded) have_spares(ccn_turns_look(now));
             next = now + SHM_TICK_US;
         }
         if (now >= next_sweep) {

@@ -408,6 +408,26 @@ def test_a_service_that_hangs_costs_its_own_callers(served):
     wait_for(lambda: call(served, "/t/hangs", {"wait": 0, "n": 99})[0] == 200, 30, "the service")
 
 
+# ---- other MPMs --------------------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("mpm", ("prefork", "worker"))
+def test_another_mpm(request, mpm):
+    """With prefork no other request is served by a process while a service runs in it: who calls waits."""
+    with lab.kept_lab("services", lambda: request.session.testsfailed > 0) as made_lab:
+        settings = f"CcnServices /ccn\nCcnResults {made_lab.dir}/results\nCcnAnswerWithin 1\n{SERVICES}"
+        with site(made_lab, mpm=mpm, children=4, files={"work.cgi": WORK.encode(), "number.cgi": NUMBER.encode()}, settings=settings) as s:
+            for name in ("work.cgi", "number.cgi"):
+                os.chmod(os.path.join(s.htdocs, name), 0o755)
+            os.makedirs(os.path.join(s.htdocs, "runs"))
+            os.chmod(os.path.join(s.htdocs, "runs"), 0o777)
+            assert call(s, "/t/needs", {"n": text_of("/t/number", {"of": "x"})})[:2] == (200, b"GET n=42  127.0.0.1\n")
+            assert by_name(s, "/t/echo", {"a": "y"})[:2] == (0, b"GET a=y  127.0.0.1\n")
+            assert call(s, "/t/slow", {"wait": 2})[0] == (202 if mpm == "worker" else 200)
+            with concurrent.futures.ThreadPoolExecutor(3) as pool:
+                assert {f.result()[0] for f in [pool.submit(call, s, "/t/slow", {"wait": 0.5, "n": 5}) for _ in range(3)]} == {200}
+            assert runs(s, "wait=0.5&n=5") == 1
+
+
 def test_status_and_log_are_in_order(served):
     assert served.status()["pages"] >= 0
     assert "AddressSanitizer" not in served.log() and "exit signal" not in served.log()
