@@ -30,8 +30,9 @@ struct fetched {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct web_fetch *web; /* under `lock` until its thread runs */
+static struct web_fetch *web; /* under `lock`, but for its thread, which alone takes it away */
 static pthread_t thread;
+static bool running; /* the thread is there to be joined; under `lock` */
 static _Atomic bool stopping;
 
 static void fetch_fail(const struct fetched *f, enum service_problem_kind kind, const char *detail) {
@@ -77,10 +78,14 @@ static void fetched(void *of, struct web_answer *a) {
     free(f);
 }
 
-static void *fetch_all(void *unused) {
-    (void)unused;
-    while (!atomic_load(&stopping)) web_run(web, TICK_MS);
-    web_free(&web);
+static void *fetch_all(void *of) {
+    struct web_fetch *f = of;
+
+    while (!atomic_load(&stopping)) web_run(f, TICK_MS);
+    pthread_mutex_lock(&lock);
+    web = NULL; /* nobody starts anything any more */
+    pthread_mutex_unlock(&lock);
+    web_free(&f);
     return NULL;
 }
 
@@ -99,7 +104,6 @@ static bool fetch_start(void) {
     };
     sigset_t all, before;
     char *error = NULL;
-    bool begun;
 
     if (web) return true;
     if (atomic_load(&stopping)) return false;
@@ -111,10 +115,10 @@ static bool fetch_start(void) {
     }
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    begun = !pthread_create(&thread, NULL, fetch_all, NULL);
+    running = !pthread_create(&thread, NULL, fetch_all, web);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (!begun) web_free(&web);
-    return begun;
+    if (!running) web_free(&web);
+    return running;
 }
 
 /* Results of calls have other keys: theirs begin with a slash or a tilde. */
@@ -146,9 +150,9 @@ void ccn_fetch(const char *uri, bool fresh, size_t most, ccn_call_done *done, vo
     } else {
         ccn_result_release(&kept);
         pthread_mutex_lock(&lock);
-        started = fetch_start();
+        started = fetch_start() && !web_start(web, uri, fetched, f);
         pthread_mutex_unlock(&lock);
-        if (started && !web_start(web, uri, fetched, f)) return;
+        if (started) return;
         fetch_fail(f, SERVICE_BUSY, "it can't be fetched now");
     }
     free(f->key);
@@ -161,7 +165,7 @@ static apr_status_t stop_fetching(void *unused) {
     (void)unused;
     pthread_mutex_lock(&lock);
     atomic_store(&stopping, true);
-    join = web != NULL;
+    join = running;
     pthread_mutex_unlock(&lock);
     if (join) pthread_join(thread, NULL);
     return APR_SUCCESS;

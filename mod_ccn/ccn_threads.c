@@ -35,7 +35,7 @@ static apr_pool_t *pool;
 static server_rec *server;
 static apr_thread_t **threads;
 static apr_threadattr_t *attributes;
-static unsigned nthreads;
+static _Atomic unsigned nthreads;
 static pthread_t chores;
 static bool started, has_chores;
 static _Atomic bool stopping; /* faces have ended, and so do the threads */
@@ -295,7 +295,8 @@ static void *APR_THREAD_FUNC serve(apr_thread_t *thread, void *number) {
 
 /* Under `starting`. */
 static apr_status_t start_thread(void) {
-    apr_status_t rv = apr_thread_create(&threads[nthreads], attributes, serve, (void *)(uintptr_t)nthreads, pool);
+    unsigned n = nthreads;
+    apr_status_t rv = apr_thread_create(&threads[n], attributes, serve, (void *)(uintptr_t)n, pool);
 
     nthreads += rv == APR_SUCCESS;
     return rv;
