@@ -33,8 +33,11 @@ def called(service, arguments):
 
 
 def over_http(served, service, arguments, **fields):
-    url = served.url + "/ccn" + urllib.parse.quote(called(service, arguments), safe="/!")
-    with urllib.request.urlopen(urllib.request.Request(url, headers=fields), timeout=60) as answer:
+    """By its name; where that is longer than httpd takes (LimitRequestLine), by POST."""
+    request = urllib.request.Request(served.url + "/ccn" + urllib.parse.quote(called(service, arguments), safe="/!"), headers=fields)
+    if len(request.full_url) > 4000:
+        request = urllib.request.Request(served.url + "/ccn" + service, json.dumps(arguments).encode(), {"Content-Type": "application/json", **fields})
+    with urllib.request.urlopen(request, timeout=60) as answer:
         return answer.read(), answer.headers
 
 
@@ -157,7 +160,7 @@ def posted(served, path, body, source="127.0.0.1"):
 
 
 @pytest.mark.parametrize("value", (
-    "$(touch${IFS}MARK)", "`touch${IFS}MARK`", "1;touch${IFS}MARK", "1|touch${IFS}MARK", "1&&touch${IFS}MARK", "*", "-1", "1%20-debug%20all", "+1", "0x10", "010", "1e2", "1.5", "99999999999",
+    "$(touch${IFS}MARK)", "`touch${IFS}MARK`", "1;touch${IFS}MARK", "1|touch${IFS}MARK", "1%26%26touch${IFS}MARK", "*", "-1", "1%20-debug%20all", "+1", "0x10", "010", "1e2", "1.5", "99999999999",
     "@/etc/passwd", "1%0a", "", "%31", "1!", "1x1",
 ))
 def test_words_of_a_shell_are_no_numbers(served, value):
