@@ -24,6 +24,9 @@ SCALE = {"file": IMAGE, "width": "300", "height": "200"}        # as the paper w
 
 @pytest.fixture(scope="module")
 def served(request):
+    for program in (CONVERT, "/usr/bin/pdftotext"):
+        if not os.path.exists(program):
+            pytest.skip(f"there is no {program}: ./quickstart deps")
     with lab.kept_lab("samples", lambda: request.session.testsfailed > 0) as made, Samples(made).start() as s:
         yield s
 
@@ -107,6 +110,7 @@ def test_a_result_as_a_parameter(served, tmp_path):
 
 def test_a_run_of_ones_own_is_the_same_result(served):
     first = over_ndn(served, "/unibe/cds/scaleImage", SCALE)
+    assert over_ndn(served, "/unibe/cds/scaleImage", SCALE, "--header", "Cache-Control: no-cache") == first
     got, headers = over_http(served, "/unibe/cds/scaleImage", SCALE, **{"Cache-Control": "no-cache"})
     assert got == first and "Age" not in headers
 
@@ -243,6 +247,18 @@ def test_who_may(served):
     assert posted(served, "/services/to-jpeg", image("png", "9x9"), source="127.0.0.2")[0] == 403
     assert posted(served, "/services/common.sh", b"")[0] == 403
     assert posted(served, "/services/", b"")[0] in (403, 404)
+
+
+def test_commands_of_the_docs(served):
+    """docs/services.md: whichever way, the same result."""
+    with open(os.path.join(lab.ROOT, "docs", "services.md"), encoding="utf-8") as f:
+        commands = re.findall(r"^    ((?:fairgate-ccnget|curl) .*pdf_to_text.*)$", f.read(), re.M)
+    assert len(commands) == 3
+    got = set()
+    for command in commands:
+        command = command.replace("fairgate-ccnget", f"{lab.program('ccnget/fairgate-ccnget')} --forwarder tcp://127.0.0.1:{served.ndn_port}").replace("http://example.org", served.url)
+        got.add(subprocess.run(command, shell=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=60, check=True).stdout.decode().strip())
+    assert got == {PAGES[1]}
 
 
 def test_it_is_as_it_says(served):
