@@ -9,12 +9,16 @@
 
 #include "base/base_error.h"
 
+enum { CLEANED = 1024 };
+
 static int output_fail(const struct get_output *o, char **error) {
     return base_fail(error, "%s: %s", o->file ? o->file : "standard output", strerror(errno));
 }
 
 void get_output_init(struct get_output *o, const char *file) {
-    *o = (struct get_output){ .file = file, .fd = file ? -1 : STDOUT_FILENO };
+    *o = (struct get_output){ .file = file,
+                              .fd = file ? -1 : STDOUT_FILENO,
+                              .terminal = !file && isatty(STDOUT_FILENO) };
 }
 
 int get_output_begin(struct get_output *o, uint64_t keep, char **error) {
@@ -42,13 +46,26 @@ static int output_write(struct get_output *o, const char *at, size_t n, char **e
     return 0;
 }
 
-int get_output_put(struct get_output *o, const void *bytes, size_t n, char **error) {
-    o->bytes += n;
+static int output_keep(struct get_output *o, const void *bytes, size_t n, char **error) {
     if (n > sizeof o->room - o->n && get_output_flush(o, false, error)) return -1;
     if (n > sizeof o->room) return output_write(o, bytes, n, error);
     if (n) memcpy(o->room + o->n, bytes, n);
     o->n += n;
     return 0;
+}
+
+int get_output_put(struct get_output *o, const void *bytes, size_t n, char **error) {
+    const char *at = bytes;
+    char cleaned[GET_CLEAN_GROWS * CLEANED + GET_CLEAN_MORE];
+    int rv = 0;
+
+    o->bytes += n;
+    if (!o->terminal) return output_keep(o, bytes, n, error);
+    for (size_t step; n && !rv; at += step, n -= step) {
+        step = n < CLEANED ? n : CLEANED;
+        rv = output_keep(o, cleaned, get_clean(&o->clean, at, step, cleaned), error);
+    }
+    return rv;
 }
 
 int get_output_flush(struct get_output *o, bool to_disk, char **error) {
@@ -60,10 +77,12 @@ int get_output_flush(struct get_output *o, bool to_disk, char **error) {
 }
 
 int get_output_end(struct get_output *o, char **error) {
-    int rv = 0;
+    char held[GET_CLEAN_MORE];
+    int rv;
 
     if (o->fd < 0) return 0;
-    rv = get_output_flush(o, false, error);
+    rv = output_keep(o, held, get_clean_end(&o->clean, held), error);
+    if (!rv) rv = get_output_flush(o, false, error);
     if (o->file && close(o->fd) && !rv) rv = output_fail(o, error);
     o->fd = -1;
     return rv;

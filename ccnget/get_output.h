@@ -3,7 +3,9 @@
  * get_output.h - where a page goes: a file, or standard output.
  *
  * A file is opened when there is something for it, so that what stood in it stays if nothing comes.  All functions but
- * the last return 0, or -1 and *error (base_error.h).
+ * the first return 0, or -1 and *error (base_error.h).
+ *
+ * Bytes go as they came, but to a terminal: that gets them as get_clean.h has it.
  */
 #ifndef FAIRGATE_GET_OUTPUT_H
 #define FAIRGATE_GET_OUTPUT_H
@@ -12,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "get_clean.h"
+
 enum { GET_OUTPUT_ROOM = 1 << 16 };
 
 struct get_output {
@@ -19,6 +23,8 @@ struct get_output {
     int         fd;                     /* -1: not open yet */
     uint64_t    bytes;                  /* of the page, those that were kept included */
     bool        went;                   /* to somebody who can't give it back: a pipe, a terminal */
+    bool        terminal;
+    struct get_clean clean;             /* for a terminal */
     size_t      n;
     char        room[GET_OUTPUT_ROOM];
 };

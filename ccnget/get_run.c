@@ -29,11 +29,12 @@ struct run {
     struct get_link *link;
     struct get_progress progress;
     struct get_output output;
-    struct get_part part; /* of the page that is under way */
+    struct get_aside *aside; /* or NULL */
+    struct get_part part;    /* of the page that is under way */
     struct ndn_page_ask ask;
     struct ndn_seal_pair pair; /* of the private request that is under way */
     struct ndn_page *page;
-    bool redirected, failed; /* the head's wish; a write's end */
+    bool redirected, refused, failed; /* the head's wish; what comes goes aside; a write's end */
     unsigned redirects, anew;
     uint8_t name[NDN_PACKET_MAX], next_name[NDN_PACKET_MAX], gone[NDN_PACKET_MAX];
     char parameters[GET_PARAMETERS_MAX], location[NDN_LOCATION_MAX + 1];
@@ -76,6 +77,11 @@ static bool run_on_head(void *to, const struct ndn_page_head *h) {
         r->redirected = r->settings->location;
         if (r->redirected) return false;
     }
+    r->refused = r->aside && h->status >= 400;
+    if (r->refused) {
+        r->aside->n = 0;
+        return true;
+    }
     if (!kept && r->settings->resume) get_part_remove(r->output.file);
     r->failed = get_output_begin(&r->output, kept ? r->part.bytes : 0, r->error);
     if (!kept) {
@@ -87,6 +93,10 @@ static bool run_on_head(void *to, const struct ndn_page_head *h) {
 
 static bool run_on_content(void *to, struct ndn_span bytes) {
     struct run *r = to;
+    if (r->refused) {
+        get_aside_put(r->aside, bytes.at, bytes.n);
+        return true;
+    }
     r->failed = get_output_put(&r->output, bytes.at, bytes.n, r->error);
     return !r->failed;
 }
@@ -248,7 +258,7 @@ static enum run_next run_one(struct run *r, enum get_exit *status) {
     bool went_on;
 
     *status = GET_EXIT_WRONG;
-    r->redirected = r->failed = false;
+    r->redirected = r->refused = r->failed = false;
     r->ask.have = (struct ndn_span){ r->part.object, r->part.n };
     r->ask.have_segments = r->part.segments;
     r->page = ndn_page_new(&r->ask, &calls, run_now(), r->error);
@@ -365,7 +375,7 @@ static enum get_exit run_prepare(struct run *r, struct ndn_key **key, struct ndn
 }
 
 enum get_exit get_run(const struct get_settings *s, const char *name, const volatile sig_atomic_t *stop,
-                      struct get_figures *f, char **error) {
+                      struct get_aside *aside, struct get_figures *f, char **error) {
     struct run *r = calloc(1, sizeof *r);
     struct ndn_key *key = NULL, *verify = NULL;
     enum get_exit status;
@@ -374,6 +384,7 @@ enum get_exit get_run(const struct get_settings *s, const char *name, const vola
     if (!r) return GET_EXIT_WRONG;
     r->settings = s;
     r->stop = stop;
+    r->aside = aside;
     r->figures = f;
     r->error = error;
     r->began = run_now();

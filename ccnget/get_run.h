@@ -8,6 +8,7 @@
 
 #include <signal.h>
 
+#include "get_aside.h"
 #include "get_report.h"
 #include "get_settings.h"
 
@@ -22,8 +23,11 @@ enum get_exit {
     GET_EXIT_REDIRECTS = 47
 };
 
-/* The fetch of `name`.  *error: a sentence, unless it ends right; *stop: becomes true when it is to be broken off. */
+/*
+ * The fetch of `name`.  *error: a sentence, unless it ends right; *stop: becomes true when it is to be broken off.
+ * `aside`: where what comes with a status of 400 or more goes in the place of the output; NULL: to the output, too.
+ */
 enum get_exit get_run(const struct get_settings *s, const char *name, const volatile sig_atomic_t *stop,
-                      struct get_figures *f, char **error);
+                      struct get_aside *aside, struct get_figures *f, char **error);
 
 #endif

@@ -37,8 +37,7 @@ int get_settings_fetch(const struct get_settings *s, struct ndn_fetch_settings *
     return 0;
 }
 
-/* A name of RFC 9110's tokens, a colon, and text. */
-static bool is_field(const char *line) {
+bool get_settings_is_field(const char *line) {
     size_t name = strspn(line, "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
 
     if (!name || line[name] != ':') return false;
@@ -64,7 +63,7 @@ int get_settings_parameters(const struct get_settings *s, const uint8_t random[1
     for (unsigned i = 0; i < s->header.n; i++) {
         const char *line = s->header.item[i];
 
-        if (!is_field(line))
+        if (!get_settings_is_field(line))
             return base_fail(error, "--header %s: must be a field of HTTP, as in 'Accept-Language: de'",
                              base_quote(line, strlen(line)).s);
         if (!strncasecmp(line, "ccn-nonce:", strlen("ccn-nonce:")) ||

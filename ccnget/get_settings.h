@@ -17,6 +17,9 @@ extern const struct base_settings get_settings_table;
 
 enum { GET_PARAMETERS_MAX = 4096 };     /* bytes that servers take */
 
+/* A field of HTTP, as in "Accept-Language: de": RFC 9110's token, a colon, and a text without control characters. */
+bool get_settings_is_field(const char *line);
+
 /* These return 0, or -1 and *error (base_error.h). */
 
 int get_settings_fetch(const struct get_settings *s, struct ndn_fetch_settings *fetch, char **error);
