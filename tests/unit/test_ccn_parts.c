@@ -194,6 +194,7 @@ static const struct {
     { "Accept", true },
     { "Accept-Language", true },
     { "Authorization", true },
+    { "Cache-Control", true },
     { "Cookie", true },
     { "Origin", true },
     { "Referer", true },
