@@ -36,11 +36,11 @@ static void json_known(struct base_json *j, const char *key, uint64_t n) {
     else base_json_whole(j, key, n);
 }
 
-static void json_said(struct base_json *j, const char *key, const char *text) {
+void get_report_said(struct base_json *j, const char *key, const char *text) {
     base_json_text(j, key, *text ? text : NULL);
 }
 
-static void json_time(struct base_json *j, const char *key, uint64_t microseconds) {
+void get_report_time(struct base_json *j, const char *key, uint64_t microseconds) {
     if (microseconds) base_json_number(j, key, (double)microseconds / A_SECOND);
     else base_json_text(j, key, NULL);
 }
@@ -52,9 +52,9 @@ void get_report_json(const struct get_figures *f, FILE *out) {
     json_known(&j, "status", f->status);
     base_json_whole(&j, "segments", f->segments);
     base_json_whole(&j, "bytes", f->bytes);
-    json_time(&j, "seconds", f->whole);
-    json_time(&j, "first_segment_seconds", f->first);
-    json_time(&j, "connected_seconds", f->connected);
+    get_report_time(&j, "seconds", f->whole);
+    get_report_time(&j, "first_segment_seconds", f->first);
+    get_report_time(&j, "connected_seconds", f->connected);
     base_json_whole(&j, "interests", f->counts.interests);
     base_json_whole(&j, "retransmissions", f->counts.retransmissions);
     base_json_whole(&j, "losses", f->counts.losses);
@@ -64,8 +64,8 @@ void get_report_json(const struct get_figures *f, FILE *out) {
     base_json_whole(&j, "window", f->window);
     json_known(&j, "hint", f->hint);
     json_known(&j, "version", f->version);
-    json_said(&j, "content_type", f->media_type);
-    json_said(&j, "content_encoding", f->encoding);
+    get_report_said(&j, "content_type", f->media_type);
+    get_report_said(&j, "content_encoding", f->encoding);
     base_json_end_object(&j);
     base_json_done(&j);
     fflush(out);

@@ -20,6 +20,12 @@ struct get_figures {
 void get_report_timings(const struct get_figures *f, FILE *out);
 void get_report_json(const struct get_figures *f, FILE *out);
 
+struct base_json;
+/* What HTTP says; null for "". */
+void get_report_said(struct base_json *j, const char *key, const char *text);
+/* As seconds; null for 0. */
+void get_report_time(struct base_json *j, const char *key, uint64_t microseconds);
+
 /* Ten times a second at most, and never unless standard error is a terminal. */
 struct get_progress {
     bool     terminal, drawn;

@@ -9,7 +9,7 @@ import pytest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 MANUALS = {"policy/fairgate-policy": 1, "mod_eeod/fairgate-eeod": 1, "pktcache/fairgate-pktcache": 8, "prober/fairgate-prober": 1}
-ONE_THING = {"ccnget/fairgate-ccnget": 1}       # what has no subcommands
+ONE_THING = {"ccnget/fairgate-ccnget": 1, "ccnget/fairgate-ccncall": 1}       # what has no subcommands
 
 TABLE = "http://h/\t5" + "\t-" * 2 + "\t0\t0\t1\t0\t0\t0\t-\t-\n"
 CONFIG = "secret /k\nlocal 192.0.2.1:1\npeer 192.0.2.2:1\nservers 10.0.0.0/8\nclients 0.0.0.0/0\n"

@@ -25,7 +25,7 @@ MAY = {
     "pktcache": ("base/", "marks/"),
     "pktcache/daemon": ("base/", "marks/", "pktcache/"),
     "prober": ("base/", "pages/", "web/"),
-    "ccnget": ("base/", "ndn/"),
+    "ccnget": ("base/", "ndn/", "service/"),
     "squid-fqrs/fqrs": ("base/", "core/rs.h", "core/rs_figures.h", "pages/pages_url.h", "policy/"),     # base/ is Squid's own there
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<](?:\.\./)*([^">]+)', re.M)
