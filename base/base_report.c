@@ -73,8 +73,9 @@ static void put_json_text(struct line *l, const char *text) {
     while (*text) {
         size_t n = utf8_length((const unsigned char *)text);
 
-        if ((unsigned char)*text < ' ') {
-            snprintf(code, sizeof code, "\\u%04x", (unsigned char)*text);
+        /* Those that JSON lets stand, U+007F to U+009F, a terminal would obey. */
+        if ((unsigned char)*text < ' ' || *text == 0x7f || (n == 2 && *text == '\xc2' && text[1] < '\xa0')) {
+            snprintf(code, sizeof code, "\\u%04x", (unsigned char)text[n - 1]);
             report_put(l, code);
         } else if (n) {
             if (*text == '"' || *text == '\\') report_put(l, "\\");

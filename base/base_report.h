@@ -5,7 +5,7 @@
  *
  * A sink takes bytes and can't fail: a host that cannot go on keeps that to itself.  Nothing allocates.
  *
- * Texts become UTF-8: a byte that is none is written as U+FFFD.
+ * Texts become UTF-8: a byte that is none is written as U+FFFD.  JSON has control characters only as \u009b.
  *
  * NAMES.  A Prometheus name is prefix and name put together; units stand in it, and `_total` behind a counter's.
  */

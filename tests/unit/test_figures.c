@@ -109,6 +109,22 @@ START_TEST(json_is_utf_8_whatever_it_is_given) {
 }
 END_TEST
 
+/* JSON lets U+007F to U+009F stand, and a terminal obeys them. */
+START_TEST(json_has_no_control_character) {
+    static const char all[] = "\x1b \x7f \xc2\x80 \xc2\x9b \xc2\x9f \xc2\xa0";
+    struct base_json j = base_json_into(sink());
+
+    base_json_object(&j, NULL);
+    base_json_text(&j, all, all);
+    base_json_end_object(&j);
+    base_json_done(&j);
+    ck_assert_ptr_nonnull(strstr(text.at, ":\"\\u001b \\u007f \\u0080 \\u009b \\u009f \xc2\xa0\""));
+    json_t *read = read_json();
+    ck_assert_str_eq(json_string_value(json_object_get(read, all)), all);
+    json_decref(read);
+}
+END_TEST
+
 START_TEST(as_deep_as_it_goes) {
     struct base_json j = base_json_into(sink());
 
@@ -378,6 +394,7 @@ int main(void) {
     suite_add_tcase(s, c);
     tcase_add_test(c, json_holds_whatever_it_is_given);
     tcase_add_test(c, json_is_utf_8_whatever_it_is_given);
+    tcase_add_test(c, json_has_no_control_character);
     tcase_add_test(c, as_deep_as_it_goes);
     tcase_add_test(c, prometheus_holds_whatever_it_is_given);
     tcase_add_test(c, a_look_as_json);
