@@ -4,6 +4,7 @@ import http.server
 import json
 import os
 import pty
+import signal
 import socket
 import subprocess
 import threading
@@ -302,3 +303,30 @@ def test_a_result_on_a_terminal():
             assert child.wait() == 0
         os.close(ours)
     assert harmless(seen.decode()) and "\\x1b]0;title\\x07 \\u009b31m \\u202e \\x7f\\xff" in seen.decode() and seen.count("\u00e9".encode()) == 3000
+
+
+def test_progress_and_an_interrupt():
+    """On a terminal it says how long the call is in work, and it ends by the signal, with its line cleared."""
+    later = (202, {"Location": "/x/=/1", "Retry-After": "60"}, b"")
+    with Stranger(later, later) as (_, where):
+        ours, theirs = pty.openpty()
+        with subprocess.Popen(command(*where, "/t/echo"), stdout=subprocess.PIPE, stderr=theirs) as child:
+            os.close(theirs)
+            seen = b""
+            while b"in work, 1 s" not in seen:      # a read that fails ends the test
+                seen += os.read(ours, 65536)
+            child.send_signal(signal.SIGINT)
+            assert child.wait(timeout=20) == -signal.SIGINT and child.stdout.read() == b""
+        seen += os.read(ours, 65536)
+        os.close(ours)
+    assert seen.endswith(f"\r\x1b[Kfairgate-ccncall: {where[1]}: interrupted\r\n".encode())
+
+
+def test_quiet_says_nothing():
+    with Stranger((202, {"Location": "/x/=/1", "Retry-After": "1"}, b""), (200, {}, b"result")) as (_, where):
+        ours, theirs = pty.openpty()
+        done = subprocess.run(command(*where, "--quiet", "/t/echo"), stdout=subprocess.PIPE, stderr=theirs, timeout=60, check=False)
+        os.write(theirs, b".")
+        assert done.stdout == b"result" and os.read(ours, 100) == b"."
+        os.close(ours)
+        os.close(theirs)
