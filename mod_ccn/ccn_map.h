@@ -7,6 +7,7 @@
  *     /PREFIX/a/b/page/54=VERSION[/50=SEGMENT]    of one that is kept
  *     /PREFIX/a/b/page/2=DIGEST                   the page, with fields that the parameters hold; for who asks, alone
  *     /SERVICE/!{"a":1}                           the result of that call (service/service_name.h); no prefix is needed
+ *     /SERVICE/32=services                        what is published here
  *     /PREFIX/a/b/page/32=result/8=HEX/54=VERSION/50=SEGMENT      of one that is kept, and was asked for like that
  *
  * A generic component is a piece of the path, in its octets: what a URL must escape is escaped here.  The last one may
@@ -39,6 +40,7 @@ struct ccn_wanted {
     bool            exact;          /* an answer has just this name */
     bool            is_call;        /* of a service: page ends with the component that holds "!" and its parameters, */
     struct ndn_span arguments;      /* but where they came beside the name (ApplicationParameters) */
+    bool            is_listing;     /* of what is published */
 };
 
 /*

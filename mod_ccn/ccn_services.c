@@ -34,13 +34,31 @@ const char *ccn_services_declare(cmd_parms *cmd, void *dir, const char *text) {
     return httpd_take_error(cmd->pool, "CcnService: ", &error);
 }
 
+/* The name without "services" at its end; `is`: whether it stood there. */
+static struct ndn_name without_keyword(const struct ndn_name *name, bool *is) {
+    struct ndn_element c;
+
+    *is = name->n && ndn_name_at(name, name->n - 1, &c) && ndn_component_is(&c, NDN_KEYWORD_COMPONENT, "services");
+    return *is ? ndn_name_first(name, name->n - 1) : *name;
+}
+
 bool ccn_services_want(const struct ndn_interest *i, struct ccn_wanted *w) {
+    const struct ndn_name *asked = w->kind == CCN_SEGMENT ? &w->page : &i->name;
     char text[SERVICE_NAME_MAX + 1];
+    struct ndn_name service;
     unsigned first;
 
-    if (!table.n || !ccn_map_call(&w->page, text, sizeof text) || !service_table_find(&table, text, &first))
-        return false;
+    if (!table.n) return false;
+    service = without_keyword(asked, &w->is_listing);
+    if (!w->is_listing) service = w->page;
+    if (!ccn_map_call(&service, text, sizeof text) || !service_table_find(&table, text, &first)) return false;
     if (w->kind == CCN_SEGMENT) return true;
+    if (w->is_listing) {
+        w->kind = CCN_PAGE;
+        w->page = i->name;
+        w->exact = !i->can_be_prefix;
+        return true;
+    }
     if (w->kind != CCN_PAGE || !w->digest.n || !i->has_parameters) return false;
     w->is_call = true;
     w->arguments = i->parameters;

@@ -29,8 +29,8 @@ const char *ccn_services_declare(cmd_parms *cmd, void *dir, const char *text);
 /* Of the whole server; empty if there is none. */
 const struct service_table *ccn_services(void);
 /*
- * A name that ccn_map_read made nothing of: true if it is a service's, with its parameters in ApplicationParameters, or
- * a segment of such a call's result; `w` is right then.
+ * A name that ccn_map_read made nothing of: true if it is a service's, with its parameters in ApplicationParameters or
+ * 32=services behind it, or a segment of what that brought; `w` is right then.
  */
 bool        ccn_services_want(const struct ndn_interest *i, struct ccn_wanted *w);
 /* pre_config: a fresh table, which goes with the pool. */

@@ -2,6 +2,7 @@
 #include "ccn_work.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,13 +16,16 @@
 #include "ccn_cut.h"
 #include "ccn_private.h"
 #include "ccn_room.h"
+#include "ccn_services.h"
 #include "ccn_threads.h"
+#include "service/service_listing.h"
 
 APLOG_USE_MODULE(ccn);
 
-#define P       ccn_process
-#define BUCKETS 1024u
-#define JOINED  1024u /* who wait for one page, at most */
+#define P          ccn_process
+#define BUCKETS    1024u
+#define LISTING_MS 10000u
+#define JOINED     1024u /* who wait for one page, at most */
 
 /* The first member: ccn_threads.h. */
 struct ccn_work {
@@ -308,6 +312,16 @@ static void work_call(struct ccn_work *w, const char *text) {
     ccn_call(&who, text, strlen(text), work_called, w);
 }
 
+/* What is published: it changes with the configuration, and so is fresh for a moment only. */
+static void work_list(struct ccn_work *w) {
+    struct ccn_made m = { .status = HTTP_OK, .whole = true, .freshness_ms = LISTING_MS };
+
+    m.body = (uint8_t *)service_listing(ccn_services(), SERVICE_NDN, &m.n);
+    m.room = m.n;
+    strcpy(m.media_type, "application/json");
+    work_called(w, m.body ? ccn_result_new(&m) : NULL);
+}
+
 /* What makes two Interests ask for the same: host, who asks (for who may), page, and parameters. */
 static struct ccn_store_id work_id(const struct ccn_face *f, const struct ccn_wanted *w) {
     const struct ccn_seen_as *as = ccn_face_seen_as(f);
@@ -384,6 +398,7 @@ static bool may_obey(struct ccn_face *f, const struct ndn_interest *i, const str
 static size_t text_of_wanted(const struct ccn_host *h, const struct ccn_wanted *w, char *text, size_t room) {
     size_t n;
 
+    if (w->is_listing) return (size_t)snprintf(text, room, "/");
     if (!w->is_call)
         return ccn_map_url(&APR_ARRAY_IDX(h->maps, (int)w->map, struct ccn_map), &w->page, text, CCN_URL_MAX);
     n = ccn_map_call(&w->page, text, room);
@@ -436,7 +451,8 @@ void ccn_work_page(struct ccn_face *f, const struct ndn_interest *i, const struc
     w->nwaiters = 1;
     atomic_store(&w->task.deadline, a->deadline);
     work_add(w);
-    if (wanted->is_call) work_call(w, url);
+    if (wanted->is_listing) work_list(w);
+    else if (wanted->is_call) work_call(w, url);
     else work_submit(w);
 }
 

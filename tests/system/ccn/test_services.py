@@ -382,6 +382,14 @@ def test_the_listing(served):
     assert said["openapi"] == "3.1.0" and len(said["paths"]) == len({s["name"] for s in listed})
 
 
+def test_the_listing_by_name(served):
+    """Behind any service's name; with those that are called over HTTP alone left out."""
+    done = subprocess.run([lab.program("ccnget/fairgate-ccnget"), "--forwarder", f"tcp://127.0.0.1:{served.ndn_port}", "ndn:/t/echo/32=services"],
+                          capture_output=True, timeout=60, check=False)
+    names = [s["name"] for s in json.loads(done.stdout)["services"]]
+    assert len(names) == SERVICES.count("CcnService") - 1 and "/t/net" in names and "/t/web" not in names
+
+
 # ---- slow ones -------------------------------------------------------------------------------------------------------------------
 
 def test_a_slow_call_is_answered_at_once(served):
