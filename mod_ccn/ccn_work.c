@@ -280,7 +280,6 @@ static void work_called(void *of, struct ccn_result *r) {
     struct ccn_cut cut;
 
     if (r) m = r->made;
-    if (w->digest.n) m.freshness_ms = 0;
     m.body = malloc(m.n + 1);
     if (!r || !m.body || (m.n && !memcpy(m.body, r->made.body, m.n))) {
         refuse_all(w, HTTP_SERVICE_UNAVAILABLE, "There is no memory for the call.\n");

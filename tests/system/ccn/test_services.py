@@ -246,15 +246,6 @@ def test_a_fresh_run_can_be_demanded(served):
     assert "Age" in call(served, "/t/echo", {"a": "fresh"})[2]
 
 
-def test_a_fresh_run_can_be_demanded_by_name(served):
-    """In a field, which makes the name its caller's own, and its result is sealed like a page's; once more: it is kept for all then."""
-    assert by_name(served, "/t/echo", {"a": "fresh by name"})[0] == 0
-    status, content, said = by_name(served, "/t/echo", {"a": "fresh by name"}, "--header", "Cache-Control: no-cache")
-    assert (status, content) == (0, b"GET a=fresh%20by%20name  127.0.0.1\n"), said
-    assert by_name(served, "/t/echo", {"a": "fresh by name"}, "--header", "Accept: */*")[0] == 0
-    assert runs(served, "a=fresh%20by%20name") == 2
-
-
 def test_what_says_no_freshness_is_not_kept(served):
     for _ in range(2):
         assert call(served, "/t/never", {"n": 1})[0] == 200
