@@ -15,7 +15,8 @@
 
 enum {
     FILE_MOST = (SERVICE_CALL_MAX - sizeof DATA_HEAD) / 4 * 3, /* bytes whose URI a call has room for */
-    NDN_NAME_MOST = 2304                                       /* bytes of a name that mod_ccn serves */
+    NDN_NAME_MOST = 2304,                                      /* bytes of a name that mod_ccn serves */
+    INTEREST_REST = 400 /* of an Interest, but its name and parameters; and what forwarders put before it */
 };
 
 static int words_out_of_memory(char **error) { return base_fail(error, "out of memory"); }
@@ -190,34 +191,54 @@ int call_words(char *const *word, int n, struct service_call *call, char **corre
     return rv;
 }
 
-char *call_words_ndn(const struct service_call *call, char **error) {
-    uint8_t bytes[NDN_NAME_MOST];
-    struct ndn_out o = ndn_out_into(bytes, sizeof bytes);
-    const char *at = call->service, *parameters = call->text + strlen(call->service) + 1;
-    struct ndn_name name;
-    char *uri = NULL;
-    size_t n;
+static void words_put_service(struct ndn_out *o, const struct service_call *call) {
+    const char *at = call->service;
 
     for (const char *end; *at; at = end) {
         end = strchrnul(at + 1, '/');
-        ndn_put_component(&o, NDN_GENERIC_COMPONENT, at + 1, (size_t)(end - at - 1));
+        ndn_put_component(o, NDN_GENERIC_COMPONENT, at + 1, (size_t)(end - at - 1));
     }
-    ndn_put_component(&o, NDN_GENERIC_COMPONENT, parameters, strlen(parameters));
-    if (o.full || !ndn_name_read((struct ndn_span){ bytes, o.n }, &name)) {
-        base_fail(
-            error,
-            "the call is too long for a name of %d bytes, which is what servers take; ask over HTTP, with --http, "
-            "or publish what is large in it, and give its name",
-            NDN_NAME_MOST);
-        return NULL;
-    }
-    n = ndn_name_print(&name, NULL, 0);
-    uri = malloc(sizeof "ndn:" + n);
+}
+
+static char *words_printed(const struct ndn_name *name, char **error) {
+    size_t n = ndn_name_print(name, NULL, 0);
+    char *uri = malloc(sizeof "ndn:" + n);
+
     if (!uri) {
         words_out_of_memory(error);
         return NULL;
     }
     strcpy(uri, "ndn:");
-    ndn_name_print(&name, uri + strlen(uri), n + 1);
+    ndn_name_print(name, uri + strlen(uri), n + 1);
     return uri;
+}
+
+char *call_words_ndn(const struct service_call *call, char **error) {
+    const char *parameters = call->text + strlen(call->service) + 1;
+    uint8_t bytes[NDN_NAME_MOST];
+    struct ndn_out o = ndn_out_into(bytes, sizeof bytes);
+    struct ndn_name name;
+
+    words_put_service(&o, call);
+    ndn_put_component(&o, NDN_GENERIC_COMPONENT, parameters, strlen(parameters));
+    if (!o.full && ndn_name_read((struct ndn_span){ bytes, o.n }, &name)) return words_printed(&name, error);
+    base_fail(error, "the call is too long for a name of %d bytes, which is what servers take", NDN_NAME_MOST);
+    return NULL;
+}
+
+char *call_words_beside(const struct service_call *call, const char **beside, char **error) {
+    uint8_t bytes[NDN_NAME_MOST];
+    struct ndn_out o = ndn_out_into(bytes, sizeof bytes);
+    struct ndn_name name;
+
+    *beside = call->text + strlen(call->service) + strlen("/!");
+    words_put_service(&o, call);
+    if (!o.full && ndn_name_read((struct ndn_span){ bytes, o.n }, &name) &&
+        name.bytes.n + strlen(*beside) + INTEREST_REST <= NDN_PACKET_MAX)
+        return words_printed(&name, error);
+    base_fail(error,
+              "the call is too long for a packet of %u bytes; ask over HTTP, with --http, or publish what is large in "
+              "it, and give its name",
+              NDN_PACKET_MAX);
+    return NULL;
 }

@@ -30,5 +30,10 @@ int call_words(char *const *word, int n, struct service_call *call, char **corre
  * NULL and *error: it is longer than servers take, or no memory.
  */
 char *call_words_ndn(const struct service_call *call, char **error);
+/*
+ * Of such a one: the service's name alone, and *beside: the parameters, a view of the call, which Interests are to
+ * carry beside it.  NULL and *error: these are too long, too.
+ */
+char *call_words_beside(const struct service_call *call, const char **beside, char **error);
 
 #endif

@@ -65,18 +65,22 @@ static int call_over_http(const struct call_settings *s, const struct service_ca
 
 static int call_by_name(const struct call_settings *s, const struct service_call *call, struct get_aside *aside) {
     char *error = NULL, *uri = call_words_ndn(call, &error);
+    const char *beside = NULL;
     struct get_figures f;
     enum get_exit status;
 
+    if (!uri) uri = call_words_beside(call, &beside, &error);
     if (!uri) return call_ended(GET_EXIT_WRONG, error);
-    status = call_ndn(s, uri, &call_stop, aside, &f, &error);
+    free(error);
+    error = NULL;
+    status = call_ndn(s, uri, beside, &call_stop, aside, &f, &error);
     if (status == GET_EXIT_STATUS) call_told_problem(PROGRAM, f.status, f.media_type, aside, stderr);
     if (s->json) get_report_json(&f, call_figures_to(s));
     free(uri);
     return call_ended(status, error);
 }
 
-/* One that is too long for a name is none; over HTTP it may be asked for. */
+/* One that is too long for a name has none, and may be asked for all the same. */
 static int call_show(const struct service_call *call) {
     char *error = NULL, *uri = call_words_ndn(call, &error);
 

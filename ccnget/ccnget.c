@@ -30,7 +30,7 @@ static void get_more_help(FILE *out) {
 static int get_fetch(const struct get_settings *s, const char *name) {
     struct get_figures f;
     char *error = NULL;
-    enum get_exit status = get_run(s, name, &get_stop, NULL, &f, &error);
+    enum get_exit status = get_run(s, name, NULL, &get_stop, &f, &error);
 
     if (error) {
         if (status == GET_EXIT_MISUSED) base_misused("%s", error);

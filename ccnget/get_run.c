@@ -29,8 +29,8 @@ struct run {
     struct get_link *link;
     struct get_progress progress;
     struct get_output output;
-    struct get_aside *aside; /* or NULL */
-    struct get_part part;    /* of the page that is under way */
+    struct get_besides besides;
+    struct get_part part; /* of the page that is under way */
     struct ndn_page_ask ask;
     struct ndn_seal_pair pair; /* of the private request that is under way */
     struct ndn_page *page;
@@ -77,9 +77,9 @@ static bool run_on_head(void *to, const struct ndn_page_head *h) {
         r->redirected = r->settings->location;
         if (r->redirected) return false;
     }
-    r->refused = r->aside && h->status >= 400;
+    r->refused = r->besides.aside && h->status >= 400;
     if (r->refused) {
-        r->aside->n = 0;
+        r->besides.aside->n = 0;
         return true;
     }
     if (!kept && r->settings->resume) get_part_remove(r->output.file);
@@ -94,7 +94,7 @@ static bool run_on_head(void *to, const struct ndn_page_head *h) {
 static bool run_on_content(void *to, struct ndn_span bytes) {
     struct run *r = to;
     if (r->refused) {
-        get_aside_put(r->aside, bytes.at, bytes.n);
+        get_aside_put(r->besides.aside, bytes.at, bytes.n);
         return true;
     }
     r->failed = get_output_put(&r->output, bytes.at, bytes.n, r->error);
@@ -312,6 +312,8 @@ static enum get_exit run_draw(struct run *r) {
     uint8_t random[16];
     size_t n;
 
+    r->ask.parameters = r->besides.parameters;
+    if (r->ask.parameters.n) return GET_EXIT_RIGHT;
     if (getrandom(random, sizeof random, 0) != sizeof random || !ndn_seal_draw(&r->pair)) {
         base_fail(r->error, "the system gives no random numbers");
         return GET_EXIT_WRONG;
@@ -374,8 +376,8 @@ static enum get_exit run_prepare(struct run *r, struct ndn_key **key, struct ndn
     return GET_EXIT_RIGHT;
 }
 
-enum get_exit get_run(const struct get_settings *s, const char *name, const volatile sig_atomic_t *stop,
-                      struct get_aside *aside, struct get_figures *f, char **error) {
+enum get_exit get_run(const struct get_settings *s, const char *name, const struct get_besides *besides,
+                      const volatile sig_atomic_t *stop, struct get_figures *f, char **error) {
     struct run *r = calloc(1, sizeof *r);
     struct ndn_key *key = NULL, *verify = NULL;
     enum get_exit status;
@@ -384,7 +386,7 @@ enum get_exit get_run(const struct get_settings *s, const char *name, const vola
     if (!r) return GET_EXIT_WRONG;
     r->settings = s;
     r->stop = stop;
-    r->aside = aside;
+    if (besides) r->besides = *besides;
     r->figures = f;
     r->error = error;
     r->began = run_now();

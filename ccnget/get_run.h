@@ -23,11 +23,17 @@ enum get_exit {
     GET_EXIT_REDIRECTS = 47
 };
 
+struct get_besides {
+    struct get_aside *aside;        /* where what comes with a status of 400 or more goes; NULL: to the output, too */
+    /* what Interests carry beside the name, and all who ask for the same may see; n = 0: nothing.  Then no --header. */
+    struct ndn_span   parameters;
+};
+
 /*
- * The fetch of `name`.  *error: a sentence, unless it ends right; *stop: becomes true when it is to be broken off.
- * `aside`: where what comes with a status of 400 or more goes in the place of the output; NULL: to the output, too.
+ * The fetch of `name`.  *error: a sentence, unless it ends right; *stop: becomes true when it is to be broken off;
+ * `besides`: or NULL.
  */
-enum get_exit get_run(const struct get_settings *s, const char *name, const volatile sig_atomic_t *stop,
-                      struct get_aside *aside, struct get_figures *f, char **error);
+enum get_exit get_run(const struct get_settings *s, const char *name, const struct get_besides *besides,
+                      const volatile sig_atomic_t *stop, struct get_figures *f, char **error);
 
 #endif

@@ -194,6 +194,33 @@ START_TEST(a_call_that_is_too_long_for_a_name) {
     word[2 + 2304 - 16] = 'x';
     ck_assert_int_eq(call_words((char *const *)(uintptr_t)words, 2, &call, &corrected, &error), 0);
     ck_assert_ptr_null(call_words_ndn(&call, &error));
+    ck_assert_ptr_nonnull(strstr(error, "too long for a name of 2304 bytes"));
+    free(error);
+    error = NULL;
+    const char *beside;
+    uri = call_words_beside(&call, &beside, &error);
+    ck_assert_pstr_eq(uri, "ndn:/a");
+    ck_assert(!strncmp(beside, "{\"x\":\"xx", 8) && strlen(beside) == 2304 - 15 + 8);
+    free(uri);
+    service_call_free(&call);
+}
+END_TEST
+
+/* Of 8800 bytes 400 are for the rest of an Interest, 3 for the name. */
+START_TEST(a_call_that_is_too_long_for_a_packet) {
+    char word[9000] = "x=", *error = NULL, *corrected;
+    const char *words[] = { "/a", word }, *beside;
+    struct service_call call;
+
+    memset(word + 2, 'x', 8800 - 400 - 3 - 8);
+    ck_assert_int_eq(call_words((char *const *)(uintptr_t)words, 2, &call, &corrected, &error), 0);
+    char *uri = call_words_beside(&call, &beside, &error);
+    ck_assert_pstr_eq(uri, "ndn:/a");
+    free(uri);
+    service_call_free(&call);
+    word[strlen(word)] = 'x';
+    ck_assert_int_eq(call_words((char *const *)(uintptr_t)words, 2, &call, &corrected, &error), 0);
+    ck_assert_ptr_null(call_words_beside(&call, &beside, &error));
     ck_assert_ptr_nonnull(strstr(error, "ask over HTTP"));
     free(error);
     service_call_free(&call);
@@ -393,6 +420,7 @@ int main(void) {
     tcase_add_test(c, a_file_is_as_large_as_a_call_has_room_for);
     tcase_add_test(c, names_of_ndn);
     tcase_add_test(c, a_call_that_is_too_long_for_a_name);
+    tcase_add_test(c, a_call_that_is_too_long_for_a_packet);
     tcase_add_test(c, urls);
     tcase_add_test(c, tries_for_a_time);
     tcase_add_test(c, text_that_is_clean);

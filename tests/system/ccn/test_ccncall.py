@@ -96,6 +96,17 @@ def test_a_file_is_a_parameter(served, way, tmp_path):
     assert run(*way(served), "/t/file", "what=ccnx:/example/site/a.bin")[:2] == (0, b"POST  application/octet-stream\n" + octets(5_000))
 
 
+def test_parameters_beside_the_name(served, tmp_path):
+    """What is too long for a name."""
+    (tmp_path / "file").write_bytes(octets(6_000))
+    assert run(*by_name(served), "/t/file", f"what=@{tmp_path}/file") == (0, b"POST  application/octet-stream\n" + octets(6_000), "")
+    status, out, said = run(*by_name(served), "/t/file", "none=" + "x" * 3000)
+    assert status == 1 and out == b"" and "has no such parameter" in said
+    assert run(*by_name(served), "--fresh", "/t/file", f"what=@{tmp_path}/file")[0] == 2
+    status, out, said = run("--show-name", "/t/file", "what=" + "x" * 3000)
+    assert status == 1 and out == f'/t/file/!{{"what":"{"x" * 3000}"}}\n'.encode() and "too long for a name" in said
+
+
 def test_a_file_that_is_too_large(served, tmp_path):
     (tmp_path / "file").write_bytes(octets(49_000))
     status, out, said = run(*over_http(served), "/t/file", f"what=@{tmp_path}/file")
