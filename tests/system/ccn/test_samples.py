@@ -257,12 +257,16 @@ def test_who_may(served):
 def test_commands_of_the_docs(served):
     """docs/services.md: whichever way, the same result."""
     with open(os.path.join(lab.ROOT, "docs", "services.md"), encoding="utf-8") as f:
-        commands = re.findall(r"^    ((?:fairgate-ccnget|curl) .*pdf_to_text.*)$", f.read(), re.M)
-    assert len(commands) == 3
+        commands = re.findall(r"^    ((?:fairgate-ccnget|fairgate-ccncall|curl) .*pdf_to_text.*)$", f.read(), re.M)
+    assert len(commands) == 5
     got = set()
     for command in commands:
-        command = command.replace("fairgate-ccnget", f"{lab.program('ccnget/fairgate-ccnget')} --forwarder tcp://127.0.0.1:{served.ndn_port}").replace("http://example.org", served.url)
-        got.add(subprocess.run(command, shell=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=60, check=True).stdout.decode().strip())
+        for program in ("fairgate-ccnget", "fairgate-ccncall"):
+            where = "" if "--http" in command else f" --forwarder tcp://127.0.0.1:{served.ndn_port}"
+            command = command.replace(program + " ", f"{lab.program('ccnget/' + program)}{where} ")
+        command = command.replace("http://example.org", served.url)
+        done = subprocess.run(command, shell=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=60, check=True, cwd=os.path.join(served.htdocs, "repository"))
+        got.add(done.stdout.decode().strip())
     assert got == {PAGES[1]}
 
 
