@@ -333,7 +333,7 @@ START_TEST(names_of_what_is_inside) {
     snprintf(url, sizeof url, "http://localhost:%u/whole", outside.port);
     ends(url, WEB_WHOLE);
     ends("/whole", WEB_NOT_ALLOWED); /* 127.0.0.1 is no name of these */
-    ck_assert_uint_eq(server_connections(&outside), 2);
+    ck_assert_uint_ge(server_connections(&outside), 2);
 }
 END_TEST
 
