@@ -30,7 +30,7 @@ struct fetched {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct web_fetch *web; /* under `lock` until its thread runs */
+static struct web_fetch *web; /* under `lock` */
 static pthread_t thread;
 static _Atomic bool stopping;
 
@@ -78,9 +78,15 @@ static void fetched(void *of, struct web_answer *a) {
 }
 
 static void *fetch_all(void *unused) {
+    struct web_fetch *mine = web;
+
     (void)unused;
-    while (!atomic_load(&stopping)) web_run(web, TICK_MS);
-    web_free(&web);
+    while (!atomic_load(&stopping)) web_run(mine, TICK_MS);
+    /* Nobody may begin a transfer of what is being freed. */
+    pthread_mutex_lock(&lock);
+    web = NULL;
+    pthread_mutex_unlock(&lock);
+    web_free(&mine);
     return NULL;
 }
 
@@ -146,9 +152,9 @@ void ccn_fetch(const char *uri, bool fresh, size_t most, ccn_call_done *done, vo
     } else {
         ccn_result_release(&kept);
         pthread_mutex_lock(&lock);
-        started = fetch_start();
+        started = fetch_start() && !web_start(web, uri, fetched, f);
         pthread_mutex_unlock(&lock);
-        if (started && !web_start(web, uri, fetched, f)) return;
+        if (started) return;
         fetch_fail(f, SERVICE_BUSY, "it can't be fetched now");
     }
     free(f->key);
