@@ -90,6 +90,7 @@ static void call_free(struct ccn_call *c) {
         ccn_result_release(&c->content[i]);
         json_decref(c->values[i]);
     }
+    atomic_fetch_sub(&ccn_service_of(c->bound.service)->in_work, 1);
     service_bound_free(&c->bound);
     service_problem_free(&c->problem);
     free(c->url);
@@ -98,6 +99,14 @@ static void call_free(struct ccn_call *c) {
 }
 
 static void call_begin(struct ccn_call *c);
+
+/* The last quarter of the queue is left to services that have no more than a quarter of it in work. */
+static bool call_is_one_too_many(const struct ccn_call *c) {
+    int queue = ccn_config()->queue;
+
+    return atomic_load(&in_work) > queue - queue / 4 &&
+           atomic_load(&ccn_service_of(c->bound.service)->in_work) > queue / 4 + 1;
+}
 
 static struct ccn_call *call_new(const struct ccn_caller *who, const struct service_call *read,
                                  struct service_problem *problem) {
@@ -109,6 +118,13 @@ static struct ccn_call *call_new(const struct ccn_caller *who, const struct serv
     if (!c || service_bind(ccn_services(), who->over, read, &c->bound, problem)) {
         free(c);
         atomic_fetch_sub(&in_work, 1);
+        return NULL;
+    }
+    atomic_fetch_add(&ccn_service_of(c->bound.service)->in_work, 1);
+    if (call_is_one_too_many(c)) {
+        service_fail(problem, SERVICE_BUSY, "as many of its calls are in work as may be (CcnQueue): try again later");
+        service_fail_in(problem, c->bound.service->name, NULL);
+        call_free(c);
         return NULL;
     }
     c->waits_end = &c->waits;

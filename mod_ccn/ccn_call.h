@@ -16,6 +16,9 @@
  * what all may have.  A result that says otherwise (private, no-store, Set-Cookie) goes to the first who asked over
  * HTTP, is neither kept nor given to those who joined, and each of those has a run of its own.
  *
+ * As many are in work as CcnQueue says.  Of the last quarter of these places only services get some that have no more
+ * than a quarter of all: calls that hang, or wait for what does not come, are their own service's affair.
+ *
  * LOCKS.  `calls` covers the table, who waits for each, and how much of it is gathered; no other lock is taken while it
  * is held, and no callback is called.
  */

@@ -137,6 +137,20 @@ static void page_fetch(const struct ccn_caller *who, const struct ccn_map *map, 
     if (!ccn_threads_start() || ccn_threads_submit(&p->task) != RS_OK) page_drop(&p->task);
 }
 
+/* Of a service of ours, or of what stands below it. */
+static bool is_own_call(const struct ndn_name *name) {
+    char text[NDN_PACKET_MAX];
+    struct ndn_element c;
+    unsigned first;
+
+    for (unsigned i = 1; i < name->n; i++) {
+        struct ndn_name service = ndn_name_first(name, i);
+        if (!ndn_name_at(name, i, &c) || !c.value.n || *c.value.at != '!') continue;
+        if (ccn_map_call(&service, text, sizeof text) && service_table_find(ccn_services(), text, &first)) return true;
+    }
+    return false;
+}
+
 static void name_fetch(const struct ccn_caller *who, const char *text, size_t most, ccn_call_done *done, void *of) {
     uint8_t bytes[NDN_PACKET_MAX];
     struct ndn_out o = ndn_out_into(bytes, sizeof bytes);
@@ -148,6 +162,12 @@ static void name_fetch(const struct ccn_caller *who, const char *text, size_t mo
     if (ndn_name_parse(text, &o, &name, &error)) {
         content_fail(SERVICE_WRONG_TYPE, error ? error : "it is no name", done, of);
         free(error);
+        return;
+    }
+    /* The network does not know who calls: who may is asked of a call that is written as one (ccn_http.h). */
+    if (is_own_call(&name)) {
+        content_fail(SERVICE_NOT_ALLOWED,
+                     "a service of this server is called as /NAME/!{...}, without ndn: or ccnx:", done, of);
         return;
     }
     map = map_for(&name, &s);

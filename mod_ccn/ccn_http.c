@@ -203,6 +203,23 @@ static struct http_wait *wait_new(void) {
     return w;
 }
 
+/* Who was told to come again finds it, or why it is not there. */
+static void keep_promise(const char *key, const struct ccn_result *r) {
+    uint64_t until = (uint64_t)apr_time_now() + LATER_US;
+    struct service_problem problem = { 0 };
+    struct ccn_result *why;
+
+    if (r && !r->made.is_private && ccn_results_put_promised(key, r, until)) return;
+    if (r && r->made.is_private)
+        service_fail(&problem, SERVICE_PRIVATE,
+                     "the result is for one caller and is not kept, not even until it is asked for (CcnAnswerWithin)");
+    else
+        service_fail(&problem, SERVICE_BUSY, "there was no room to keep the result until it is asked for (CcnResults)");
+    why = ccn_result_problem(&problem);
+    if (why) ccn_results_put_promised(key, why, until);
+    ccn_result_release(&why);
+}
+
 static void result_came(void *of, struct ccn_result *r) {
     struct http_wait *w = of;
     bool left;
@@ -214,7 +231,7 @@ static void result_came(void *of, struct ccn_result *r) {
     pthread_cond_signal(&w->came);
     pthread_mutex_unlock(&w->lock);
     if (!left) return;
-    if (r) ccn_results_put(w->key, r, (uint64_t)apr_time_now() + LATER_US);
+    if (*w->key) keep_promise(w->key, r);
     wait_free(w);
 }
 
@@ -233,17 +250,19 @@ static bool wait_for_result(struct http_wait *w, int seconds) {
     return done;
 }
 
-/* Its result has a name from now on, under which it is not there yet; which is not told, for nobody else to ask for. */
+/*
+ * Its result has a name from now on, under which it is not there yet; which is not told, for nobody else to ask for.
+ * "": there is no room for results, and it will be nowhere.  False: it has come.
+ */
 static bool leave_place(struct http_wait *w, char *key) {
     struct ccn_made m = { .status = HTTP_ACCEPTED, .media_type = "application/json" };
     struct ccn_result *r = ccn_result_new(&m);
     uint64_t drawn[2];
     bool done;
 
-    if (!r) return false;
     arc4random_buf(drawn, sizeof drawn);
     snprintf(w->key, sizeof w->key, RESULTS "%016" PRIx64 "%016" PRIx64, drawn[0], drawn[1]);
-    ccn_results_put(w->key, r, (uint64_t)apr_time_now() + LATER_US);
+    if (!r || !ccn_results_put_promised(w->key, r, (uint64_t)apr_time_now() + LATER_US)) *w->key = '\0';
     ccn_result_release(&r);
     strcpy(key, w->key);
     pthread_mutex_lock(&w->lock);
@@ -306,6 +325,15 @@ static int send_later(request_rec *r, const char *key) {
     apr_table_setn(r->headers_out, "Retry-After", RETRY_S);
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
     return send_text(r, HTTP_ACCEPTED, "application/json", text, strlen(text));
+}
+
+/* It will not: there is no room for it. */
+static int send_no_room(request_rec *r) {
+    struct service_problem problem = { 0 };
+
+    service_fail(&problem, SERVICE_BUSY,
+                 "it takes longer than is waited for, and there is no room to keep its result (CcnResults)");
+    return send_problem(r, &problem);
 }
 
 static int send_kept(request_rec *r, const char *key) {
@@ -429,9 +457,7 @@ static int call_and_wait(request_rec *r, const struct service_call *call) {
     if (!came) {
         char key[sizeof w->key];
         /* Whoever has the result frees it from now on. */
-        if (leave_place(w, key)) return send_later(r, key);
-        w->is_to_leave = false; /* there was no place for its result, or it has come */
-        while (!wait_for_result(w, ccn_config()->answer_within)) continue;
+        if (leave_place(w, key)) return *key ? send_later(r, key) : send_no_room(r);
     }
     rv = w->result ? send_result(r, w->result) : HTTP_SERVICE_UNAVAILABLE;
     wait_free(w);
@@ -469,5 +495,10 @@ int ccn_http_handler(request_rec *r) {
     if (a->what == ASKS_RESULT) return r->method_number == M_GET ? send_kept(r, a->call) : HTTP_METHOD_NOT_ALLOWED;
     if (a->what != ASKS_CALL) return r->method_number == M_GET ? send_listing(r, a->what) : HTTP_METHOD_NOT_ALLOWED;
     if (r->method_number != (a->call ? M_GET : M_POST)) return HTTP_METHOD_NOT_ALLOWED;
+    if (ccn_make_is_ours(r->connection)) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      "ccn: a page that is made in a service thread can't call a service, which needs such a thread");
+        return HTTP_LOOP_DETECTED;
+    }
     return handle_call(r, a);
 }

@@ -33,6 +33,8 @@ static APR_OPTIONAL_FN_TYPE(ap_logio_add_bytes_out) * logio_add; /* mod_logio's,
 
 static struct ccn_made *made_of(const conn_rec *c) { return ap_get_module_config(c->conn_config, &ccn_module); }
 
+bool ccn_make_is_ours(const conn_rec *c) { return made_of(c) != NULL; }
+
 /* ---- what the header says ---------------------------------------------------------------------------------------- */
 
 /* All that the page's header will say there: both tables, each with as many as there are. */

@@ -55,6 +55,9 @@ void ccn_make(const struct ccn_order *o, struct ccn_made *m, apr_thread_t *threa
 void ccn_make_as_host(server_rec *s, struct ccn_seen_as *as);
 void ccn_make_as_nobody(server_rec *s, struct ccn_seen_as *as);
 
+/* It is one of those on which pages are made. */
+bool ccn_make_is_ours(const conn_rec *c);
+
 int  ccn_make_child_init(apr_pool_t *pchild, server_rec *s);
 void ccn_make_register(void);       /* filters */
 int  ccn_make_post_read_request(request_rec *r);

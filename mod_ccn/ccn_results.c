@@ -21,7 +21,7 @@
 
 APLOG_USE_MODULE(ccn);
 
-#define MAGIC    UINT64_C(0x31746c7573657266) /* "fresult1" */
+#define MAGIC    UINT64_C(0x32746c7573657266) /* "fresult2" */
 #define NAME_HEX 32u
 #define ASIDE_S  60 /* a file that was not renamed by then is somebody's who died */
 #define BODY_MAX (UINT64_C(1) << 30)
@@ -69,33 +69,65 @@ uint64_t ccn_results_held(void) { return atomic_load(&held); }
 
 /* ---- the directory ----------------------------------------------------------------------------------------------- */
 
-int ccn_results_open(const char *path, server_rec *s) {
+/* A file of ours, by its name: a result, or one that is being written. */
+static bool is_results_name(const char *name) {
+    if (*name != '.') return strspn(name, "0123456789abcdef") == NAME_HEX && !name[NAME_HEX];
+    name += 1 + strspn(name + 1, "0123456789");
+    return name[-1] != '.' && *name == '-' && name[1] && !name[1 + strspn(name + 1, "0123456789")];
+}
+
+/* Nothing of anybody else's is in it. */
+static bool holds_results_alone(int fd) {
+    int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = own < 0 ? NULL : fdopendir(own);
+    bool alone = d != NULL;
+
+    for (struct dirent *e; alone && (e = readdir(d)) != NULL;)
+        alone = is_results_name(e->d_name) || !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..");
+    if (d) closedir(d);
+    else if (own >= 0) close(own);
+    return alone;
+}
+
+/* NULL: it is ours from now on; or a sentence. */
+static const char *results_take(int fd) {
+    uid_t user = geteuid() ? geteuid() : ap_unixd_config.user_id;
     struct stat st;
+
+    if (fstat(fd, &st)) return "it can't be looked at";
+    if (st.st_uid == user)
+        return st.st_mode & (S_IWGRP | S_IWOTH) ? "others may write to it: only httpd's User may (chmod 700)" : NULL;
+    /* A directory that others have filled is not taken over: only one that we have just made, or that is root's. */
+    if (geteuid() || st.st_uid) return "it must belong to httpd's User, or to root";
+    if (!holds_results_alone(fd)) return "there is something else in it: it must be empty, or not be there";
+    if (fchown(fd, ap_unixd_config.user_id, ap_unixd_config.group_id) || fchmod(fd, 0700))
+        return "it can't be given to httpd's User";
+    return NULL;
+}
+
+int ccn_results_open(const char *path, server_rec *s) {
+    const char *wrong;
+    int fd;
 
     if (mkdir(path, 0700) && errno != EEXIST) {
         ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, errno, s, "CcnResults %s: it can't be made", path);
         return HTTP_INTERNAL_SERVER_ERROR;
     }
-    if (lstat(path, &st) || !S_ISDIR(st.st_mode)) {
-        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, s, "CcnResults %s: it is no directory", path);
+    fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, errno, s, "CcnResults %s: it is no directory of ours",
+                     path);
         return HTTP_INTERNAL_SERVER_ERROR;
     }
-    if (!geteuid() && st.st_uid != ap_unixd_config.user_id) {
-        int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        /* A directory that others have filled is not taken over: only one that we have just made, or that is root's. */
-        if (fd < 0 || st.st_uid || fchown(fd, ap_unixd_config.user_id, ap_unixd_config.group_id) || fchmod(fd, 0700)) {
-            ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, errno, s,
-                         "CcnResults %s: it must belong to httpd's User, or to root", path);
-            if (fd >= 0) close(fd);
-            return HTTP_INTERNAL_SERVER_ERROR;
-        }
-        close(fd);
-    }
-    return OK;
+    wrong = results_take(fd);
+    close(fd);
+    if (!wrong) return OK;
+    ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, s, "CcnResults %s: %s", path, wrong);
+    return HTTP_INTERNAL_SERVER_ERROR;
 }
 
 void ccn_results_child_init(const char *path, uint64_t most) {
-    directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     most_bytes = most;
 }
 
@@ -141,7 +173,8 @@ static bool write_all(int fd, const void *bytes, size_t n) {
     return true;
 }
 
-void ccn_results_put(const char *key, const struct ccn_result *r, uint64_t fresh_us) {
+/* `most`: what this process may have written since the last sweep. */
+static bool results_write(const char *key, const struct ccn_result *r, uint64_t fresh_us, uint64_t most) {
     static _Atomic unsigned numbers;
     struct results_head h = { .magic = MAGIC,
                               .key_n = strlen(key),
@@ -154,12 +187,15 @@ void ccn_results_put(const char *key, const struct ccn_result *r, uint64_t fresh
     size_t n = (size_t)(h.key_n + h.type_n + h.encoding_n + h.body_n);
     char name[NAME_HEX + 1], aside[64];
     uint8_t *rest;
+    bool whole = false;
     int fd;
 
-    if (directory < 0 || sizeof h + n > most_bytes / 8 || atomic_load(&written) > most_bytes / 4) return;
+    /* What is one caller's is written nowhere. */
+    if (directory < 0 || r->made.is_private || sizeof h + n > most_bytes / 8 || atomic_load(&written) > most)
+        return false;
     atomic_fetch_add(&written, sizeof h + n);
     rest = malloc(n + 1);
-    if (!rest) return;
+    if (!rest) return false;
     memcpy(rest, key, h.key_n);
     memcpy(rest + h.key_n, r->made.media_type, h.type_n);
     memcpy(rest + h.key_n + h.type_n, r->made.encoding, h.encoding_n);
@@ -169,10 +205,25 @@ void ccn_results_put(const char *key, const struct ccn_result *r, uint64_t fresh
     snprintf(aside, sizeof aside, ".%d-%u", (int)getpid(), atomic_fetch_add(&numbers, 1));
     fd = openat(directory, aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd >= 0) {
-        bool whole = write_all(fd, &h, sizeof h) && write_all(fd, rest, n);
-        if (close(fd) || !whole || renameat(directory, aside, directory, name)) unlinkat(directory, aside, 0);
+        whole = write_all(fd, &h, sizeof h) && write_all(fd, rest, n);
+        whole = !close(fd) && whole && !renameat(directory, aside, directory, name);
+        if (!whole) unlinkat(directory, aside, 0);
     }
     free(rest);
+    return whole;
+}
+
+void ccn_results_put(const char *key, const struct ccn_result *r, uint64_t fresh_us) {
+    results_write(key, r, fresh_us, most_bytes / 4);
+}
+
+bool ccn_results_put_promised(const char *key, const struct ccn_result *r, uint64_t fresh_us) {
+    char name[NAME_HEX + 1];
+
+    if (results_write(key, r, fresh_us, most_bytes / 2)) return true;
+    results_name(key, name);
+    if (directory >= 0) unlinkat(directory, name, 0);
+    return false;
 }
 
 static bool read_all(int fd, void *bytes, size_t n) {
@@ -224,8 +275,9 @@ struct ccn_result *ccn_results_get(const char *key) {
     results_name(key, name);
     fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return NULL;
-    if (!fstat(fd, &st) && S_ISREG(st.st_mode) && read_all(fd, &h, sizeof h) &&
-        head_holds(&h, st.st_size, strlen(key)) && h.fresh_us > (uint64_t)apr_time_now()) {
+    if (!fstat(fd, &st) && S_ISREG(st.st_mode) && (uint64_t)st.st_size <= most_bytes / 8 &&
+        read_all(fd, &h, sizeof h) && head_holds(&h, st.st_size, strlen(key)) &&
+        h.fresh_us > (uint64_t)apr_time_now()) {
         n = (size_t)(st.st_size - (off_t)sizeof h);
         rest = malloc(n + 1);
         if (rest && read_all(fd, rest, n) && !memcmp(rest, key, h.key_n) && results_sum(&h, rest, n) == h.sum)
@@ -257,7 +309,7 @@ static bool is_over(int fd, time_t now) {
 
 /* One file: it goes if it is over; else it is one of those that are kept. */
 static void sweep_one(const char *name, time_t now, struct swept **all, size_t *n, size_t *room, uint64_t *bytes) {
-    int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    int fd = is_results_name(name) ? openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK) : -1;
     bool aside = *name == '.', gone;
     struct stat st;
 
@@ -268,7 +320,7 @@ static void sweep_one(const char *name, time_t now, struct swept **all, size_t *
     gone = aside ? now - st.st_mtime > ASIDE_S : is_over(fd, now);
     close(fd);
     if (gone) unlinkat(directory, name, 0);
-    if (gone || aside || strlen(name) != NAME_HEX) return;
+    if (gone || aside) return;
     if (*n == *room) {
         size_t more = *room ? *room * 2 : 1024;
         struct swept *larger = realloc(*all, more * sizeof *larger);
@@ -298,8 +350,7 @@ void ccn_results_sweep(void) {
         close(fd);
         return;
     }
-    for (struct dirent *e; (e = readdir(d)) != NULL;)
-        if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) sweep_one(e->d_name, now, &all, &n, &room, &bytes);
+    for (struct dirent *e; (e = readdir(d)) != NULL;) sweep_one(e->d_name, now, &all, &n, &room, &bytes);
     if (bytes > most_bytes && n) {
         qsort(all, n, sizeof *all, by_use);
         for (size_t i = 0; i < n && bytes > most_bytes / 8 * 7; i++) {

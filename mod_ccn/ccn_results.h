@@ -5,14 +5,15 @@
  * A file is one result, under the hash of what its call means (service_bind.h, `key`), which stands in it, too: what
  * another call has left under that hash is not taken.  It is written aside and renamed, so that a reader sees all of it
  * or none.  What is fresh is taken from it (RFC 9111); what is private, or says that it must not be kept, never gets
- * there.  The kernel's cache holds what is used, the disk the rest, within CcnResults' bound: the sweep takes what is
+ * there, but for what was promised to somebody (ccn_http.h): that stands under a number that nobody else was told, and
+ * the file says that it is private.  The kernel's cache holds what is used, the disk the rest, within CcnResults' bound: the sweep takes what is
  * no longer fresh, then what was used least recently.  Between two sweeps a process writes a quarter of the bound at
- * most.
+ * most, and another one of what was promised.
  *
- *     magic | check sum | bytes of: key, media type, encoding, body | made | fresh until | status | these four
+ *     magic | check sum | bytes of: key, media type, encoding, body | made | fresh until | status | is private | these four
  *
- * TRUST.  The directory is the children's own, and nobody else may write to it.  A file that is not as it should be is
- * none.
+ * TRUST.  The directory is the children's own, and nobody else may write to it: another one is refused.  A file that is
+ * not as it should be is none; one whose name is none of ours is never touched.
  */
 #ifndef FAIRGATE_CCN_RESULTS_H
 #define FAIRGATE_CCN_RESULTS_H
@@ -45,6 +46,8 @@ void ccn_results_hash(const char *key, uint64_t out[2]);
 struct ccn_result *ccn_results_get(const char *key);
 /* `fresh_us`: since 1970. */
 void ccn_results_put(const char *key, const struct ccn_result *r, uint64_t fresh_us);
+/* The same of what somebody was promised.  False: it is not there, nor is anything else under that key. */
+bool ccn_results_put_promised(const char *key, const struct ccn_result *r, uint64_t fresh_us);
 /* Now and then, by any process. */
 void ccn_results_sweep(void);
 

@@ -17,6 +17,7 @@ struct ccn_call;
 /* What this process knows of a service, beside what was declared (service.of). */
 struct ccn_service {
     server_rec      *server;            /* whose URL it has */
+    _Atomic int      in_work;           /* its calls, whatever each waits for */
     /* under `calls` (ccn_call.h): */
     unsigned         running, slow;     /* runs, from being queued on; of these, those that gave up their slots */
     struct ccn_call *waiting;           /* for one of them to end */

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Named services under attack: what a caller may not cost others, what is not his to read, directories of results that others have a hand in."""
+import concurrent.futures
+import json
+import os
+import subprocess
+import urllib.parse
+
+import pytest
+
+from lab import lab
+from lab.ccn import site
+from lab.lab import wait_for
+
+from test_services import ask, call, posted, problem
+
+WORK = """#!/bin/sh
+wait= size= private=
+IFS='&'
+for word in $QUERY_STRING; do
+    case $word in wait=*) wait=${word#wait=} ;; size=*) size=${word#size=} ;; private=*) private=${word#private=} ;; esac
+done
+unset IFS
+[ -z "$wait" ] || sleep "$wait"
+echo "Content-Type: text/plain"
+[ -z "$private" ] || echo "Set-Cookie: a=b"
+echo
+[ -z "$size" ] || { head -c "$size" /dev/zero; exit 0; }
+echo "work $QUERY_STRING"
+cat
+"""
+NESTED = """#!/bin/sh
+echo "Location: /ccn/t/slow/!%7B%22n%22:${QUERY_STRING#n=},%22wait%22:0%7D"
+echo
+"""
+SERVICES = """
+CcnService /t/slow wait=number(0..60) n=int:0 => /work.cgi?wait={wait}&n={n}
+CcnService /t/floods wait=number n=int => /work.cgi?wait={wait}&n={n} timeout=6s
+CcnService /t/quick n=int => /work.cgi?n={n}
+CcnService /t/file what=content(1M) => /work.cgi
+CcnService /t/private secret=text wait=number:0 => /work.cgi?private={secret}&wait={wait}
+CcnService /t/large size=int wait=number => /work.cgi?size={size}&wait={wait}
+CcnService /t/secret n=int => /work.cgi?n={n}
+CcnService /t/nested n=int => /nested.cgi?n={n}
+"""
+
+
+def started(made_lab, results, settings="", **options):
+    for name in ("work.cgi", "nested.cgi"):
+        options.setdefault("files", {})[name] = (WORK if name == "work.cgi" else NESTED).encode()
+    s = site(made_lab, settings=f"CcnServices /ccn\nCcnResults {results} max=1M\nCcnAnswerWithin 1\n{SERVICES}{settings}"
+             "<Location /ccn/t/secret>\nRequire all denied\n</Location>\n", **options)
+    return s
+
+
+def executable(s):
+    for name in ("work.cgi", "nested.cgi"):
+        os.chmod(os.path.join(s.htdocs, name), 0o755)
+
+
+@pytest.fixture(name="made_lab", scope="module")
+def a_lab(request):
+    with lab.kept_lab("attack", lambda: request.session.testsfailed > 0) as made_lab:
+        yield made_lab
+
+
+@pytest.fixture(scope="module")
+def served(made_lab):
+    results = os.path.join(made_lab.dir, "results")
+    with started(made_lab, results, "CcnQueue 64\n") as s:
+        executable(s)
+        s.results = results
+        yield s
+
+
+def later(served, answer):
+    """What is there in the end for who was answered 202."""
+    status, _, headers = answer
+    assert status == 202
+    wait_for(lambda: ask(served, "GET", headers["Location"])[0] != 202, 15, "an answer")
+    return ask(served, "GET", headers["Location"])
+
+
+# ---- one caller, and the others ----------------------------------------------------------------------------------------------------
+
+def test_a_slow_service_does_not_fill_the_queue(served):
+    """As many calls of one service as may be in work: another one's are taken all the same."""
+    with concurrent.futures.ThreadPoolExecutor(100) as pool:
+        slow = [pool.submit(call, served, "/t/floods", {"wait": 8, "n": n}) for n in range(100)]
+        wait_for(lambda: sum(f.done() and f.result()[0] == 503 for f in slow) > 5, 10, "those that are too many")
+        assert [call(served, "/t/quick", {"n": n})[0] for n in range(5)] == [200] * 5
+        assert {f.result()[0] for f in slow} <= {202, 503}
+    wait_for(lambda: call(served, "/t/floods", {"wait": 0, "n": 1000})[0] == 200, 60, "the service")
+
+
+def test_a_call_in_a_service_thread_is_refused(served):
+    """A page that is made in a service thread and calls a service would wait for such a thread."""
+    assert problem(call(served, "/t/nested", {"n": 1}))[0] == "failed"
+
+
+# ---- those who were answered 202 ---------------------------------------------------------------------------------------------------
+
+def test_a_result_that_cannot_be_kept_is_told(served):
+    """It has more bytes than a file of results may have: who was told to come again learns so."""
+    assert problem(later(served, call(served, "/t/large", {"size": 500_000, "wait": 2})))[0] == "busy"
+
+
+def test_a_private_result_stays_private(served):
+    status, content, headers = later(served, call(served, "/t/private", {"secret": "sesame", "wait": 2}))
+    assert status == 403 and json.loads(content)["type"].endswith(":private") and b"sesame" not in content
+    assert "sesame" not in str(headers)
+
+
+def test_results_that_fill_the_bound_cost_no_promised_one(served):
+    """Who has written a quarter of CcnResults since the last sweep keeps what others were promised."""
+    for _ in range(12):
+        waiting = call(served, "/t/large", {"size": 60_000, "wait": 1.2})
+        assert later(served, waiting)[0] in (200, 503)
+
+
+def test_a_disk_that_is_full(made_lab):
+    """Calls are answered; who would be told to come again is told that there is no room."""
+    results = os.path.join(made_lab.dir, "full")
+    os.mkdir(results)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", results], check=False).returncode:
+        pytest.skip("no tmpfs")
+    try:
+        with started(made_lab, results) as s:
+            executable(s)
+            filling = os.path.join(results, "filling")      # which no sweep takes
+            fd = os.open(filling, os.O_WRONLY | os.O_CREAT)
+            with pytest.raises(OSError):
+                while True:
+                    os.write(fd, b"x" * 4096)
+            os.close(fd)
+            assert call(s, "/t/quick", {"n": 1})[0] == 200
+            status, content, headers = call(s, "/t/slow", {"wait": 3})
+            assert problem((status, content, headers))[0] == "busy"
+            assert call(s, "/t/quick", {"n": 2})[0] == 200
+    finally:
+        subprocess.run(["umount", "-l", results], check=True)
+
+
+# ---- what is not his to call -------------------------------------------------------------------------------------------------------
+
+def test_location_holds_for_names_of_the_network(served):
+    """A protected service, named as content: it is not fetched from the network, where nobody asks who calls."""
+    escaped = urllib.parse.quote('!{"n":1}', safe="")
+    for name in (f"ndn:/t/secret/{escaped}", f"ccnx:/t/secret/{escaped}", '/t/secret/%21{"n":1}', f"ndn:/t/secret/{escaped}/54=%01", f"ndn:/t/s%65cret/{escaped}"):
+        status, content, _ = posted(served, "/t/file", {"what": name})
+        assert status in (403, 424), name
+        assert b"not-allowed" in content, content
+
+
+# ---- the directory of results ------------------------------------------------------------------------------------------------------
+
+def fails(made_lab, results):
+    """What the server says that does not start; "" if it does."""
+    try:
+        with started(made_lab, results):
+            return ""
+    except lab.LabError as why:
+        return str(why)
+
+
+def test_files_of_others_are_not_swept(made_lab):
+    """CcnResults names a directory that has something else in it."""
+    results = os.path.join(made_lab.dir, "mine")
+    with started(made_lab, results) as s:
+        executable(s)
+        precious = [os.path.join(results, name) for name in ("precious.txt", ".hidden", "0" * 31 + "g")]
+        for path in precious:
+            with open(path, "w", encoding="ascii") as f:
+                f.write("precious")
+            os.chmod(path, 0o644)
+            os.utime(path, (1, 1))
+        rubbish = os.path.join(results, "0" * 32)
+        with open(rubbish, "w", encoding="ascii") as f:
+            f.write("rubbish")
+        os.chmod(rubbish, 0o644)
+        assert call(s, "/t/quick", {"n": 1})[0] == 200
+        wait_for(lambda: not os.path.exists(rubbish), 30, "a sweep")
+        assert all(map(os.path.exists, precious))
+
+
+def test_a_directory_that_is_something_elses_is_not_taken(made_lab):
+    results = os.path.join(made_lab.dir, "taken")
+    os.mkdir(results)
+    with open(os.path.join(results, "precious.txt"), "w", encoding="ascii") as f:
+        f.write("precious")
+    before = os.stat(results)
+    assert "something else in it" in fails(made_lab, results)
+    after = os.stat(results)
+    assert (before.st_uid, before.st_mode) == (after.st_uid, after.st_mode)
+
+
+def test_a_directory_that_others_may_write_to_is_refused(made_lab):
+    results = os.path.join(made_lab.dir, "open")
+    with started(made_lab, results) as s:
+        executable(s)
+    os.chmod(results, 0o777)
+    assert "others may write to it" in fails(made_lab, results)
+    os.chmod(results, 0o700)
+    assert not fails(made_lab, results)
+
+
+def test_what_stands_in_the_directory_is_not_believed(served):
+    """Another key's file, one that is cut, a FIFO, a link, a file of a gigabyte of nothing."""
+    for kind in ("other", "cut", "fifo", "link", "huge"):
+        before = set(os.listdir(served.results))
+        held = later(served, call(served, "/t/slow", {"wait": 1.5, "n": hash(kind) % 1000}))
+        assert held[0] == 200
+        for name in set(os.listdir(served.results)) - before:
+            path = os.path.join(served.results, name)
+            with open(path, "rb") as f:
+                bytes_of = f.read()
+            os.unlink(path)
+            if kind == "other":
+                with open(path, "wb") as f:
+                    f.write(bytes_of.replace(b"/=/", b"/=x"))
+            elif kind == "cut":
+                with open(path, "wb") as f:
+                    f.write(bytes_of[:-1])
+            elif kind == "fifo":
+                os.mkfifo(path, 0o666)
+            elif kind == "link":
+                os.symlink("/etc/passwd", path)
+            else:
+                with open(path, "wb") as f:
+                    f.write(bytes_of)
+                    f.truncate(1 << 30)
+            if os.path.exists(path) and kind != "link":
+                os.chmod(path, 0o666)
+        assert call(served, "/t/quick", {"n": 77})[0] == 200
+
+
+def test_log_is_in_order(served):
+    assert "AddressSanitizer" not in served.log() and "exit signal" not in served.log()
