@@ -2,8 +2,9 @@
 /*
  * ccn_call_slow.c - services that hang: what they cost is their own callers' affair.
  *
- * A run that takes much longer than its service is known to take is slow: it gives its slot to others (ccn_turns.h).
- * While a service has such a run, or nobody knows yet what it takes, a quarter of the threads is what it has at most;
+ * A run that takes much longer than its service is known to take is slow, and so is one that takes longer than others
+ * should have to wait, known or not: it gives its slot to others (ccn_turns.h).  While a service has such a run, is
+ * known to have none but such, or nobody knows yet what it takes, a quarter of the threads is what it has at most;
  * whoever comes then waits here, and has no slot.  When a run has taken as long as its service may, its callers are
  * told; the run itself ends when its handler does.
  */
@@ -11,9 +12,10 @@
 
 #include "ccn_services.h"
 
-#define SLOW_TIMES 4u      /* its mean: a run that takes longer is slow, */
-#define SLOW_US    250000u /* if it takes so long as well */
-#define UNKNOWN_US 500000u /* where no mean is known */
+#define SLOW_TIMES 4u       /* its mean: a run that takes longer is slow, */
+#define SLOW_US    250000u  /* if it takes so long as well */
+#define UNKNOWN_US 500000u  /* where no mean is known */
+#define LONG_US    1000000u /* others should not have to wait for as long */
 #define SECOND_US  UINT64_C(1000000)
 
 /* Under the lock: whether one more run would be one too many. */
@@ -21,7 +23,7 @@ static bool is_full_locked(const struct ccn_call *c) {
     const struct ccn_service *s = ccn_service_of(c->bound.service);
     unsigned quarter = (unsigned)ccn_config()->threads / 4;
 
-    return (s->slow || !c->class.estimate) && s->running >= (quarter ? quarter : 1);
+    return (s->slow || !c->class.estimate || c->class.estimate >= LONG_US) && s->running >= (quarter ? quarter : 1);
 }
 
 static void call_submit(struct ccn_call *c) {
@@ -111,7 +113,7 @@ enum ccn_slow ccn_call_slow(struct ccn_task *t, uint64_t ran) {
     struct ccn_call *c = (struct ccn_call *)t;
     uint64_t patience = c->class.estimate ? SLOW_TIMES * c->class.estimate : UNKNOWN_US;
 
-    if (ran < patience || ran < SLOW_US) return CCN_GOES_ON;
+    if ((ran < patience && ran < LONG_US) || ran < SLOW_US) return CCN_GOES_ON;
     pthread_mutex_lock(&ccn_calls);
     if (!c->slow) ccn_service_of(c->bound.service)->slow++;
     c->slow = true;

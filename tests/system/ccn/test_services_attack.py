@@ -4,6 +4,7 @@ import concurrent.futures
 import json
 import os
 import subprocess
+import time
 import urllib.parse
 
 import pytest
@@ -36,6 +37,7 @@ echo
 SERVICES = """
 CcnService /t/slow wait=number(0..60) n=int:0 => /work.cgi?wait={wait}&n={n}
 CcnService /t/floods wait=number n=int => /work.cgi?wait={wait}&n={n} timeout=6s
+CcnService /t/long wait=number n=int => /work.cgi?wait={wait}&n={n} timeout=20s
 CcnService /t/quick n=int => /work.cgi?n={n}
 CcnService /t/file what=content(1M) => /work.cgi
 CcnService /t/private secret=text wait=number:0 => /work.cgi?private={secret}&wait={wait}
@@ -93,9 +95,32 @@ def test_a_slow_service_does_not_fill_the_queue(served):
     wait_for(lambda: call(served, "/t/floods", {"wait": 0, "n": 1000})[0] == 200, 60, "the service")
 
 
+def test_a_crowd_of_long_runs_costs_no_others(served):
+    """A service that is known to take two seconds, and thirty calls of it: others have their threads."""
+    assert later(served, call(served, "/t/long", {"wait": 2, "n": 100}))[0] == 200
+    with concurrent.futures.ThreadPoolExecutor(30) as pool:
+        crowd = [pool.submit(call, served, "/t/long", {"wait": 2, "n": n}) for n in range(30)]
+        took = []
+        for n in range(30):
+            began = time.monotonic()
+            assert call(served, "/t/quick", {"n": 500 + n})[0] == 200
+            took.append(time.monotonic() - began)
+            time.sleep(0.2)
+        assert sorted(took)[-3] < 0.5, took
+        assert {f.result()[0] for f in crowd} <= {200, 202, 503}
+
+
 def test_a_call_in_a_service_thread_is_refused(served):
     """A page that is made in a service thread and calls a service would wait for such a thread."""
     assert problem(call(served, "/t/nested", {"n": 1}))[0] == "failed"
+
+
+def test_a_call_in_a_service_thread_is_refused_with_prefork(made_lab):
+    """There is one such thread: both would wait for ever."""
+    with started(made_lab, os.path.join(made_lab.dir, "prefork"), mpm="prefork", children=2) as s:
+        executable(s)
+        assert problem(call(s, "/t/nested", {"n": 1}))[0] == "failed"
+        assert [call(s, "/t/quick", {"n": n})[0] for n in range(6)] == [200] * 6
 
 
 # ---- those who were answered 202 ---------------------------------------------------------------------------------------------------
