@@ -5,13 +5,11 @@
  * A file is one result, under the hash of what its call means (service_bind.h, `key`), which stands in it, too: what
  * another call has left under that hash is not taken.  It is written aside and renamed, so that a reader sees all of it
  * or none.  What is fresh is taken from it (RFC 9111); what is private, or says that it must not be kept, never gets
- * there, but for what was promised to somebody (ccn_http.h): that stands under a number that nobody else was told, and
- * the file says that it is private.  The kernel's cache holds what is used, the disk the rest, within CcnResults'
- * bound: the sweep takes what is no longer fresh, then what was used least recently.  Between two sweeps a process
- * writes a quarter of the bound at most, and another one of what was promised.
+ * there.  The kernel's cache holds what is used, the disk the rest, within CcnResults' bound: the sweep takes what is no
+ * longer fresh, then what was used least recently.  Between two sweeps a process writes a quarter of the bound at most,
+ * and another one of what was promised to somebody (ccn_http.h).
  *
- *     magic | check sum | bytes of: key, media type, encoding, body | made | fresh until | status | is private |
- *     these four
+ *     magic | check sum | bytes of: key, media type, encoding, body | made | fresh until | status | these four
  *
  * TRUST.  The directory is the children's own, and nobody else may write to it: another one is refused.  A file that is
  * not as it should be is none; one whose name is none of ours is never touched.
