@@ -11,11 +11,11 @@ from setting import SERVICE_MS, name_of
 from spread import Spread
 
 THREADS = (1, 2, 4)
-FILLED = 1.0            # seconds until there is work for all
+FILLED = 0.5            # seconds until there is work for all
 
 
 def done_in_a_second(bench, threads, seed):
-    base, seconds = bench.provider(threads).base, bench.size(8, 5)
+    base, seconds = bench.provider(threads).base, bench.size(8, 3)
     result = bench.run([("call", name_of(f"{base}/sleep", {"ms": SERVICE_MS, "n": "{n}"}))], 1.5 * threads * 1000 / SERVICE_MS, seconds, even=False, seed=seed)
     ends = [t for t in (p.asked + p.ms / 1000 for p in result["each"]) if FILLED <= t <= seconds]
     return (len(ends) - 1) / (max(ends) - min(ends))

@@ -20,7 +20,7 @@ from lab.ndn_load import failed, ndn_load
 
 class Calls:
     def __init__(self, bench, site):
-        self.bench, self.site, self.seconds = bench, site, bench.size(2, 0.7)
+        self.bench, self.site, self.seconds = bench, site, bench.size(2, 0.5)
         call = urllib.parse.quote(text_of("/S/small", {"n": "{n}"}), safe="/!").replace("%7Bn%7D", "{n}")
         self.paths = {"call": f"/ccn{call}", "page": "/small.txt?n={n}"}
         self.names = {"call": name_of("/S/small", {"n": "{n}"}), "page": "/S/pages/small.txt%3Fn%3D{n}"}

@@ -17,14 +17,14 @@ from spread import Spread
 from lab.lab import wait_for
 
 CAN = 1000 / SERVICE_MS
-FLAT, FEW, BEYOND, SECONDS = 0.9, 5, 1.08, 5
+FLAT, FEW, BEYOND = 0.9, 5, 1.08
 
 
 def one_rate(bench, rate, number):
-    site = bench.provider(1)
-    names = [("call", name_of(f"{site.base}/services/pdf_to_text", bench.page(i, number))) for i in range(rate * SECONDS)]
+    site, seconds = bench.provider(1), bench.size(5, 4)
+    names = [("call", name_of(f"{site.base}/services/pdf_to_text", bench.page(i, number))) for i in range(rate * seconds)]
     before = len(site.access_log())
-    result = bench.run(names, rate, SECONDS)
+    result = bench.run(names, rate, seconds)
     wait_for(lambda: len(site.made(before)) >= result["pages"], 10, "the log")
     made = site.made(before)
     row = {"response": mean(p.ms for p in result["each"]), "service": mean(t for t, _ in made), "wait": mean(w for _, w in made)}
@@ -46,7 +46,7 @@ def judged(row):
 
 def measure(bench):
     rates = bench.size(range(1, 26), (3, 14, 19, 22, 25))
-    rounds = [{rate: one_rate(bench, rate, next(bench.numbers)) for rate in rates} for _ in range(bench.size(2, 1))]
+    rounds = [{rate: one_rate(bench, rate, next(bench.numbers)) for rate in rates} for _ in range(bench.size(3, 1))]
     together = {rate: {what: mean(row[rate][what] for row in rounds) for what in rounds[0][rate]} for rate in rates}
     few = [together[r] for r in rates if r <= FEW]
     bench.say(f"pdf_to_text up to {FEW} calls/s: response {mean(r['response'] for r in few):.1f} ms (paper: 75), service {mean(r['service'] for r in few):.1f} (57), "

@@ -154,6 +154,8 @@ class Provider(Site):
 
 
 class Bench(bench.Bench):
+    PATIENCE = (300, 45)
+
     def __init__(self, lab, *words):
         super().__init__(lab, *words)
         if not shutil.which("pdftotext"):
