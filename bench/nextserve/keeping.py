@@ -132,7 +132,7 @@ def cached_calls(bench, cached, pages, rate, even=True, seed=1):
 
 def curves(bench):
     shares = bench.size([n / 20 for n in range(11)], (0.0, EQUAL))
-    seconds, found = bench.size(10, 5), {}
+    seconds, found = bench.size(10, 4), {}
     with running(Cached(bench)) as (cached,):
         for rate in (BELOW, ABOVE):
             plans = {share: [plan(share, rate * seconds, seed) for seed in range(1, bench.size(2, 1) + 1)] for share in shares}
@@ -149,7 +149,7 @@ def curves(bench):
 
 
 def measure(bench):
-    ratio(bench, "cache_ratio_35", BELOW, bench.size(10, 5), True, "<= 0.70", bench.size(5, 3))
+    ratio(bench, "cache_ratio_35", BELOW, bench.size(10, 4), True, "<= 0.70", bench.size(5, 3))
     ratio(bench, "cache_ratio_35_load90", LOAD * 1000 / SERVICE_MS, bench.size(30, 6), False, "<= 0.5", bench.size(5, 3))
     curves(bench)
 

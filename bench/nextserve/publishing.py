@@ -50,7 +50,7 @@ def measure(bench):
                 order = ("call", "page") if next(turn) % 2 else ("page", "call")
                 found = {what: way(what) for what in order}
                 return found["call"], found["page"]
-            pairs, spread = bench.repeat(pair, lambda found: Spread.of([a - b for a, b in found]), goal, least=bench.size(15, 7))
+            pairs, spread = bench.repeat(pair, lambda found: Spread.of([a - b for a, b in found]), goal, least=bench.size(15, 6))
             bench.say(f"{figure}: a call takes {Spread.of([a for a, _ in pairs]):.0f} us, the page alone {Spread.of([b for _, b in pairs]):.0f} us")
             bench.figure(figure, spread, "us", goal)
             bench.data[figure] = spread.value

@@ -154,7 +154,7 @@ class Provider(Site):
 
 
 class Bench(bench.Bench):
-    PATIENCE = (300, 45)
+    PATIENCE = (300, 15)
 
     def __init__(self, lab, *words):
         super().__init__(lab, *words)
@@ -192,7 +192,7 @@ class Bench(bench.Bench):
         result = self.ask([(1, kind, name) for kind, name in names], load="alternating", own=True, even=even, rate=rate, between=seconds, turns=1, faces=3, seed=seed,
                           seconds=seconds + drain, lifetime=PATIENT_MS, wait=PATIENT_MS, each=True)
         if failed(result):
-            self.say(f"{failed(result)} of {failed(result) + result['pages']} calls at {rate:.1f}/s did not come: {result['failed']} {result['status']}")
+            self.say(f"{failed(result)} of {result['pages'] + sum(result['failed'].values())} calls at {rate:.1f}/s did not come: {result['failed']} {result['status']}")
         return result
 
 
