@@ -166,6 +166,7 @@ class Bench(bench.Bench):
         self.content = Site(lab, prefix=LIBRARY, files=self.pdfs).on(self.network.content).start()
         self.forwarder.route("/library", self.content.uri)
         self.providers, self.numbers = {}, itertools.count(1)
+        self.reachable(f"{LIBRARY}/0.pdf")
 
     def provider(self, threads):
         if threads not in self.providers:
@@ -173,11 +174,15 @@ class Bench(bench.Bench):
             self.providers[threads] = made = Provider(self.lab, base, 2 * threads + 2, f"CcnThreads {threads}",
                                                       speak=f"CcnForwarder tcp4://{self.network.router.address}").on(self.network.server).start()
             self.forwarder.route(base, made.uri)
-            wait_for(lambda: self.ask(name_of(f"{base}/small", {"n": "{n}"}), requests=1, lifetime=500, wait=500, tries=1)["pages"], 20, "the forwarder's way to a server")
+            self.reachable(name_of(f"{base}/small", {"n": "{n}"}))
             # What services cost is learnt: one that nobody has met has a quarter of the threads.
             self.ask(name_of(f"{base}/sleep", {"ms": SERVICE_MS, "n": "{n}"}), requests=5, seconds=20)
             self.run([("warm", name_of(f"{base}/{kind}/pdf_to_text", self.page(i, next(self.numbers)))) for i, kind in enumerate(("services", "kept") * 2)], 4, 1)
         return self.providers[threads]
+
+    def reachable(self, name):
+        """Waits until something comes.  At once: of a connection that says nothing for 15 s httpd's kernel (TCP_DEFER_ACCEPT) may hear nothing for another 16."""
+        wait_for(lambda: self.ask(name, requests=1, lifetime=500, wait=500, tries=1)["pages"], 20, "the forwarder's way to a server")
 
     @staticmethod
     def page(i, run):
