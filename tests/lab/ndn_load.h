@@ -9,7 +9,8 @@
  *
  * WHO ASKS WHEN.  In a closed loop a client asks, thinks, asks again.  In an open one (a spike, intermittent or
  * alternating load) each request is drawn before the first is sent, time and page, and has a client of its own: the
- * same seed gives the same requests, whatever becomes of them.
+ * same seed gives the same requests, whatever becomes of them.  Their times are random (Poisson), or, of alternating
+ * load with --even, as far apart as the rate says; with --own the i-th of them is for the i-th name of the list.
  *
  * STATES of a client, moved by ndn_load_client.c only:
  *
@@ -107,7 +108,7 @@ struct nload {
     uint64_t seed, think_us, lifetime_ms, serial, requests;
     uint32_t client_count, face_count, spikes, turns;
     struct ndn_fetch_settings window;
-    bool     each, realtime, own;
+    bool     each, realtime, own, even;
     struct sockaddr_storage address;
     socklen_t address_n;
     const char *address_text;

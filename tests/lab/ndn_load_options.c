@@ -69,6 +69,7 @@ static void help(void) {
            "  --names FILE         lines of WEIGHT KIND NAME: one is drawn by weight for each request, and figures\n"
            "                       are told for each kind\n"
            "  --own                client i always asks for the i-th of them\n"
+           "  --even               requests of alternating load come at equal distances, not at random\n"
            "  --load NAME          closed (usual), spike, intermittent, alternating\n"
            "  --window KIND        hint (usual), fixed, aimd, cubic\n"
            "  --each               every page in the document, too\n"
@@ -184,15 +185,16 @@ static void find_address(struct nload *l, const char *text) {
 }
 
 void nload_options(struct nload *l, int argc, char **argv) {
-    enum { NAME = 1000, NAMES, OWN, LOAD, WINDOW, EACH, REALTIME, HELP, FIRST_ROW = 2000 };
-    struct option options[ROWS + 9] = { { "name", 1, NULL, NAME },         { "names", 1, NULL, NAMES },
-                                        { "own", 0, NULL, OWN },           { "load", 1, NULL, LOAD },
-                                        { "window", 1, NULL, WINDOW },     { "each", 0, NULL, EACH },
-                                        { "realtime", 0, NULL, REALTIME }, { "help", 0, NULL, HELP } };
+    enum { NAME = 1000, NAMES, OWN, EVEN, LOAD, WINDOW, EACH, REALTIME, HELP, FIRST_ROW = 2000 };
+    struct option options[ROWS + 10] = { { "name", 1, NULL, NAME }, { "names", 1, NULL, NAMES },
+                                         { "own", 0, NULL, OWN },   { "even", 0, NULL, EVEN },
+                                         { "load", 1, NULL, LOAD }, { "window", 1, NULL, WINDOW },
+                                         { "each", 0, NULL, EACH }, { "realtime", 0, NULL, REALTIME },
+                                         { "help", 0, NULL, HELP } };
 
     l->window.kind = NDN_WINDOW_HINT;
     for (size_t i = 0; i < ROWS; i++) {
-        options[8 + i] = (struct option){ number_rows[i].name, 1, NULL, FIRST_ROW + (int)i };
+        options[9 + i] = (struct option){ number_rows[i].name, 1, NULL, FIRST_ROW + (int)i };
         set_number(l, &number_rows[i], number_rows[i].usual);
     }
     for (int o; (o = getopt_long(argc, argv, "", options, NULL)) >= 0;) {
@@ -200,6 +202,7 @@ void nload_options(struct nload *l, int argc, char **argv) {
         case NAME: add_name(l, 1, "all", optarg); break;
         case NAMES: read_names(l, optarg); break;
         case OWN: l->own = true; break;
+        case EVEN: l->even = true; break;
         case LOAD: l->kind = (enum nload_kind)one_of(load_names, 4, "--load", optarg); break;
         case WINDOW:
             l->window.kind = (enum ndn_window_kind)one_of(window_names, NDN_WINDOW_KINDS, "--window", optarg);

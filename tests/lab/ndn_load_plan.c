@@ -35,6 +35,10 @@ static void plan_spike(struct plan *p, const struct nload *l, double from) {
     for (uint32_t i = 0; i < l->client_count; i++) plan_add(p, from + l->spread * nload_uniform(&p->rng));
 }
 
+static void plan_even(struct plan *p, double rate, double from, double to) {
+    for (uint64_t i = 0; rate > 0 && from + (double)i / rate < to; i++) plan_add(p, from + (double)i / rate);
+}
+
 /* Poisson. */
 static void plan_some(struct plan *p, double rate, double from, double to) {
     if (rate <= 0) return;
@@ -56,7 +60,7 @@ static void plan_requests(struct plan *p, const struct nload *l) {
         break;
     case NLOAD_ALTERNATING:
         for (uint32_t i = 0; i < 2 * l->turns; i++)
-            plan_some(p, i % 2 ? l->low_rate : l->rate, i * l->between, (i + 1) * l->between);
+            (l->even ? plan_even : plan_some)(p, i % 2 ? l->low_rate : l->rate, i * l->between, (i + 1) * l->between);
         break;
     }
     if (p->n) qsort(p->at, p->n, sizeof p->at[0], plan_earlier);

@@ -49,6 +49,14 @@ def test_own_names(echo):
     assert [k["pages"] for k in r["kinds"].values()] == [4, 4, 4]
 
 
+def test_even_arrivals(echo):
+    """Each as far from the one before as the rate says, and for the name that is its own; the machine may send one late, never early."""
+    r = ndn_load(echo.lab, echo.address, [(1, f"k{i}", "/e") for i in range(10)], load="alternating", even=True, own=True, rate=20, between=0.5, turns=1, each=True)
+    assert not failed(r), r
+    assert [p.kind for p in sorted(r["each"], key=lambda p: p.asked)] == [f"k{i}" for i in range(10)]
+    assert all(0 <= p.asked - i / 20 < 0.04 for i, p in enumerate(sorted(r["each"], key=lambda p: p.asked)))
+
+
 def test_a_server_that_is_not_there_is_said(echo):
     with pytest.raises(LabError, match="refused"):
         ndn_load(echo.lab, "127.0.0.1:1", "/e")
