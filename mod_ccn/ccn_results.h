@@ -27,6 +27,7 @@ struct ccn_result {
     bool             is_problem;
     uint64_t         at_us, fresh_us;       /* since 1970: made, and fresh until; 0: it never is */
     bool             from_cache;
+    char             promised[40];  /* where one of those who wait for it finds it; by who tells them, one thread */
 };
 
 /* One that takes made's body; NULL: no memory, and the body is freed. */

@@ -142,6 +142,15 @@ def test_results_that_fill_the_bound_cost_no_promised_one(served):
         assert later(served, waiting)[0] in (200, 503)
 
 
+def test_many_who_wait_for_one_result_have_one_copy(served):
+    """Each is told another number; what stands there is one file, however many asked."""
+    with concurrent.futures.ThreadPoolExecutor(24) as pool:
+        joined = [f.result() for f in [pool.submit(call, served, "/t/large", {"size": 100_000, "wait": 3}) for _ in range(24)]]
+    assert {later(served, answer)[:2] for answer in joined} == {(200, bytes(100_000))}
+    large = [name for name in os.listdir(served.results) if os.stat(os.path.join(served.results, name)).st_size > 100_000]
+    assert len(large) <= 4      # a process has one, and one for the others
+
+
 def test_a_disk_that_is_full(made_lab):
     """Calls are answered; who would be told to come again is told that there is no room."""
     results = os.path.join(made_lab.dir, "full")
