@@ -203,13 +203,29 @@ static struct http_wait *wait_new(void) {
     return w;
 }
 
+/* It is kept for another one who waited for it: a line that says where, however many come. */
+static struct ccn_result *result_elsewhere(const char *where) {
+    struct ccn_made m = { .status = HTTP_SEE_OTHER, .body = (uint8_t *)strdup(where), .n = strlen(where) };
+
+    return m.body ? ccn_result_new(&m) : NULL;
+}
+
+static bool keep_copy(const char *key, struct ccn_result *r, uint64_t until) {
+    struct ccn_result *elsewhere = *r->promised ? result_elsewhere(r->promised) : NULL;
+    bool kept = ccn_results_put_promised(key, elsewhere ? elsewhere : r, until);
+
+    if (kept && !elsewhere && strlen(key) < sizeof r->promised) strcpy(r->promised, key);
+    ccn_result_release(&elsewhere);
+    return kept;
+}
+
 /* Who was told to come again finds it, or why it is not there. */
-static void keep_promise(const char *key, const struct ccn_result *r) {
+static void keep_promise(const char *key, struct ccn_result *r) {
     uint64_t until = (uint64_t)apr_time_now() + LATER_US;
     struct service_problem problem = { 0 };
     struct ccn_result *why;
 
-    if (r && !r->made.is_private && ccn_results_put_promised(key, r, until)) return;
+    if (r && !r->made.is_private && keep_copy(key, r, until)) return;
     if (r && r->made.is_private)
         service_fail(&problem, SERVICE_PRIVATE,
                      "the result is for one caller and is not kept, not even until it is asked for (CcnAnswerWithin)");
@@ -340,6 +356,11 @@ static int send_kept(request_rec *r, const char *key) {
     struct ccn_result *result = ccn_results_get(key);
     int rv;
 
+    if (result && result->made.status == HTTP_SEE_OTHER) {
+        const char *where = apr_pstrmemdup(r->pool, (const char *)result->made.body, result->made.n);
+        ccn_result_release(&result);
+        result = ccn_results_get(where);
+    }
     if (!result) return HTTP_NOT_FOUND;
     rv = result->made.status == HTTP_ACCEPTED ? send_later(r, key) : send_result(r, result);
     ccn_result_release(&result);

@@ -5,9 +5,9 @@
  * A file is one result, under the hash of what its call means (service_bind.h, `key`), which stands in it, too: what
  * another call has left under that hash is not taken.  It is written aside and renamed, so that a reader sees all of it
  * or none.  What is fresh is taken from it (RFC 9111); what is private, or says that it must not be kept, never gets
- * there.  The kernel's cache holds what is used, the disk the rest, within CcnResults' bound: the sweep takes what is no
- * longer fresh, then what was used least recently.  Between two sweeps a process writes a quarter of the bound at most,
- * and another one of what was promised to somebody (ccn_http.h).
+ * there.  The kernel's cache holds what is used, the disk the rest, within CcnResults' bound: the sweep takes what is
+ * no longer fresh, then what was used least recently.  Between two sweeps a process writes a quarter of the bound at
+ * most, and another one of what was promised to somebody (ccn_http.h).
  *
  *     magic | check sum | bytes of: key, media type, encoding, body | made | fresh until | status | these four
  *
@@ -25,6 +25,7 @@ struct ccn_result {
     bool             is_problem;
     uint64_t         at_us, fresh_us;       /* since 1970: made, and fresh until; 0: it never is */
     bool             from_cache;
+    char             promised[40];  /* where one of those who wait for it finds it; by who tells them, one thread */
 };
 
 /* One that takes made's body; NULL: no memory, and the body is freed. */

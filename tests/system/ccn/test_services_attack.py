@@ -87,8 +87,8 @@ def later(served, answer):
 
 def test_a_slow_service_does_not_fill_the_queue(served):
     """As many calls of one service as may be in work: another one's are taken all the same."""
-    with concurrent.futures.ThreadPoolExecutor(100) as pool:
-        slow = [pool.submit(call, served, "/t/floods", {"wait": 8, "n": n}) for n in range(100)]
+    with concurrent.futures.ThreadPoolExecutor(160) as pool:
+        slow = [pool.submit(call, served, "/t/floods", {"wait": 8, "n": n}) for n in range(160)]
         wait_for(lambda: sum(f.done() and f.result()[0] == 503 for f in slow) > 5, 10, "those that are too many")
         assert [call(served, "/t/quick", {"n": n})[0] for n in range(5)] == [200] * 5
         assert {f.result()[0] for f in slow} <= {202, 503}
@@ -141,6 +141,15 @@ def test_results_that_fill_the_bound_cost_no_promised_one(served):
     for _ in range(12):
         waiting = call(served, "/t/large", {"size": 60_000, "wait": 1.2})
         assert later(served, waiting)[0] in (200, 503)
+
+
+def test_many_who_wait_for_one_result_have_one_copy(served):
+    """Each is told another number; what stands there is one file, however many asked."""
+    with concurrent.futures.ThreadPoolExecutor(24) as pool:
+        joined = [f.result() for f in [pool.submit(call, served, "/t/large", {"size": 100_000, "wait": 3}) for _ in range(24)]]
+    assert {later(served, answer)[:2] for answer in joined} == {(200, bytes(100_000))}
+    large = [name for name in os.listdir(served.results) if os.stat(os.path.join(served.results, name)).st_size > 100_000]
+    assert len(large) <= 4      # a process has one, and one for the others
 
 
 def test_a_disk_that_is_full(made_lab):
