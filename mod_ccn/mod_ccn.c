@@ -11,6 +11,11 @@
  * `serpt` goes beyond it; the window that the client is told is bounded by what forwarders can hold (ccn_hint.h); pages
  * for one visitor have names of their own.
  */
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <ap_listen.h>
 #include <ap_mpm.h>
 #include <apr_optional_hooks.h>
 #include <apr_portable.h>
@@ -114,6 +119,26 @@ static void bound_connections(struct ccn_site *c) {
     if (c->connections) c->bounds.of_one = (uint32_t)c->connections;
 }
 
+static bool speaks_ndn(const server_rec *all, apr_port_t port) {
+    for (const server_rec *s = all; s; s = s->next)
+        for (const server_addr_rec *a = s->addrs; ccn_host_of(s)->on == 1 && a; a = a->next)
+            if (a->host_port == port) return true;
+    return false;
+}
+
+/*
+ * httpd has the kernel wait for a request before it hands a connection over.  Who connects to an NDN server may be
+ * silent for long, and by then such a connection is half forgotten: what comes later is not heard for half a minute.
+ */
+static void take_connections_at_once(const server_rec *all) {
+    for (const ap_listen_rec *l = ap_listeners; l; l = l->next) {
+        int off = 0;
+        apr_os_sock_t fd;
+        if (l->sd && l->bind_addr && speaks_ndn(all, l->bind_addr->port) && apr_os_sock_get(&fd, l->sd) == APR_SUCCESS)
+            setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &off, sizeof off);
+    }
+}
+
 /* Where results are kept; NULL: there is none. */
 static const char *results_directory(apr_pool_t *p) {
     if (!ccn_services()->n) return NULL;
@@ -150,6 +175,7 @@ static int ccn_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptem
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     rc = httpd_segment_begin(&k->segment, s, pconf, &w);
+    take_connections_at_once(s);
     if (rc == OK) rc = ccn_listen_open(pconf, s);
     if (rc == OK && results_directory(pconf)) rc = ccn_results_open(results_directory(pconf), s);
     if (rc != OK) return rc;

@@ -282,3 +282,13 @@ def test_who_holds_most_of_a_full_queue_makes_room(room_lab, alike, faces, child
         assert statuses == [200] * len(few)
         assert s.status()["displaced"] > 0
         leave(s, visitor, flood)
+
+
+@pytest.mark.parametrize("restart", (False, True))
+def test_who_says_nothing_at_first_is_heard(room_lab, restart):
+    """A forwarder connects and may be silent for long: it is there from the beginning, and not when it has said something; after a restart, too."""
+    with site(room_lab) as s:
+        if restart:
+            s.graceful()
+        with Face.tcp("127.0.0.1", s.ndn_port):
+            wait_for(lambda: s.status()["faces"] == 1, 5, "the connection")
