@@ -45,7 +45,7 @@ def judged(row):
 
 
 def measure(bench):
-    rates = bench.size(range(1, 26), (3, 14, 19, 22, 25))
+    rates = bench.size(range(1, 26), (3, 14, 17, 19, 22, 25))
     rounds = [{rate: one_rate(bench, rate, next(bench.numbers)) for rate in rates} for _ in range(bench.size(3, 1))]
     together = {rate: {what: mean(row[rate][what] for row in rounds) for what in rounds[0][rate]} for rate in rates}
     few = [together[r] for r in rates if r <= FEW]
