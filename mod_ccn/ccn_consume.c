@@ -36,6 +36,7 @@ struct wanted {
     ccn_call_done *done;
     void *of;
     uint64_t until;
+    uint32_t whose;
     struct ndn_page_ask ask;
     struct ndn_page *page; /* while it is under way */
     struct ccn_made made;
@@ -129,6 +130,30 @@ struct consumer {
     uint8_t in_bytes[IN_ROOM];
 };
 
+/* A caller whose names nobody answers leaves room for others. */
+static bool has_share(const struct consumer *c, uint32_t whose) {
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < c->n; i++) n += c->under_way[i]->whose == whose;
+    return n < CCN_CONSUMES / 4;
+}
+
+/* The next one that may be under way, taken off the queue; NULL: none may. */
+static struct wanted *wanted_next(const struct consumer *c) {
+    struct wanted **at = &queue, *w;
+
+    pthread_mutex_lock(&lock);
+    while (*at && !has_share(c, (*at)->whose)) at = &(*at)->next;
+    w = *at;
+    if (w) {
+        *at = w->next;
+        if (!*at && queue_end == &w->next) queue_end = at;
+        nqueue--;
+    }
+    pthread_mutex_unlock(&lock);
+    return w;
+}
+
 static void take_wanted(struct consumer *c) {
     while (c->n < CCN_CONSUMES) {
         const struct ndn_page_calls calls = { NULL, on_head, on_content };
@@ -136,14 +161,7 @@ static void take_wanted(struct consumer *c) {
         char *error = NULL;
         struct wanted *w;
 
-        pthread_mutex_lock(&lock);
-        w = queue;
-        if (w) {
-            queue = w->next;
-            if (!queue) queue_end = &queue;
-            nqueue--;
-        }
-        pthread_mutex_unlock(&lock);
+        w = wanted_next(c);
         if (!w) return;
         own.to = w;
         w->page = ndn_page_new(&w->ask, &own, shm_now(), &error);
@@ -278,7 +296,8 @@ static bool consume_start(void) {
     return started;
 }
 
-void ccn_consume(const struct ndn_name *name, size_t most, ccn_call_done *done, void *of) {
+void ccn_consume(const struct ccn_caller *who, const struct ndn_name *name, size_t most, ccn_call_done *done,
+                 void *of) {
     struct wanted *w = calloc(1, sizeof *w + name->bytes.n);
     const char *why = !forwarder ? "nothing here has that name, and no forwarder is named that may know a way to it"
                                  : "as much is fetched as may be: try again later";
@@ -289,6 +308,7 @@ void ccn_consume(const struct ndn_name *name, size_t most, ccn_call_done *done, 
         return;
     }
     memcpy(w->name, name->bytes.at, name->bytes.n);
+    w->whose = who->whose;
     w->most = most;
     w->done = done;
     w->of = of;

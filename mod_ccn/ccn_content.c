@@ -172,13 +172,14 @@ static void name_fetch(const struct ccn_caller *who, const char *text, size_t mo
     }
     map = map_for(&name, &s);
     if (map) page_fetch(who, map, s, &name, text, most, done, of);
-    else ccn_consume(&name, most, done, of);
+    else ccn_consume(who, &name, most, done, of);
 }
 
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
 /* A service of somebody else's, by its name there. */
-static void call_consume(const struct service_call *call, size_t most, ccn_call_done *done, void *of) {
+static void call_consume(const struct ccn_caller *who, const struct service_call *call, size_t most,
+                         ccn_call_done *done, void *of) {
     const char *parameters = call->text + strlen(call->service) + 1;
     uint8_t bytes[NDN_PACKET_MAX];
     struct ndn_out o = ndn_out_into(bytes, sizeof bytes);
@@ -187,7 +188,7 @@ static void call_consume(const struct service_call *call, size_t most, ccn_call_
     if (ccn_map_service(call->service, &o, &service))
         ndn_put_component(&o, NDN_GENERIC_COMPONENT, parameters, strlen(parameters));
     if (!o.full && o.n <= CCN_NAME_MAX && ndn_name_read((struct ndn_span){ bytes, o.n }, &name))
-        ccn_consume(&name, most, done, of);
+        ccn_consume(who, &name, most, done, of);
     else content_fail(SERVICE_TOO_MUCH, "the call is too long for a name on the network", done, of);
 }
 
@@ -201,7 +202,7 @@ static void call_fetch(const struct ccn_caller *who, const char *text, size_t mo
         return;
     }
     if (service_table_find(ccn_services(), call.service, &first)) ccn_call_read(who, &call, done, of);
-    else call_consume(&call, most, done, of);
+    else call_consume(who, &call, most, done, of);
     service_call_free(&call);
 }
 
@@ -228,6 +229,6 @@ void ccn_content(const struct ccn_caller *who, const struct service_value *v, si
     case SERVICE_OF_CALL: call_fetch(who, v->text, most, done, of); break;
     case SERVICE_OF_NAME: name_fetch(who, v->text, most, done, of); break;
     case SERVICE_OF_DATA: data_take(v->text, done, of); break;
-    case SERVICE_OF_URI: ccn_fetch(v->text, who->fresh, most, done, of); break;
+    case SERVICE_OF_URI: ccn_fetch(who, v->text, most, done, of); break;
     }
 }

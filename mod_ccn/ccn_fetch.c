@@ -16,10 +16,12 @@
 
 APLOG_USE_MODULE(ccn);
 
-#define SECONDS   30u
-#define REDIRECTS 5u
-#define AT_ONCE   16u
-#define TICK_MS   500
+#define SECONDS     30u
+#define REDIRECTS   5u
+#define AT_ONCE     64u
+#define FETCH_SHARE 16u /* of one caller */
+#define SHARES      1024u
+#define TICK_MS     500
 
 /* A transfer. */
 struct fetched {
@@ -27,7 +29,11 @@ struct fetched {
     ccn_call_done *done;
     void *of;
     char *key;
+    uint32_t whose;
 };
+
+/* How many each caller has; callers that share a place share it. */
+static _Atomic unsigned shares[SHARES];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct web_fetch *web; /* under `lock`, but for its thread, which alone takes it away */
@@ -74,6 +80,7 @@ static void fetched(void *of, struct web_answer *a) {
         if (r && a->fresh_s) ccn_results_put(f->key, r, r->at_us + a->fresh_s * 1000000);
         f->done(f->of, r);
     }
+    atomic_fetch_sub(&shares[f->whose % SHARES], 1);
     free(f->key);
     free(f);
 }
@@ -130,18 +137,18 @@ static char *fetch_key(const char *uri) {
     return service_text_take(&t, NULL);
 }
 
-void ccn_fetch(const char *uri, bool fresh, size_t most, ccn_call_done *done, void *of) {
+void ccn_fetch(const struct ccn_caller *who, const char *uri, size_t most, ccn_call_done *done, void *of) {
     struct fetched *f = calloc(1, sizeof *f);
     struct ccn_result *kept;
     bool started;
 
-    if (f) *f = (struct fetched){ most, done, of, fetch_key(uri) };
+    if (f) *f = (struct fetched){ most, done, of, fetch_key(uri), who->whose };
     if (!f || !f->key) {
         free(f);
         done(of, NULL);
         return;
     }
-    kept = fresh ? NULL : ccn_results_get(f->key);
+    kept = who->fresh ? NULL : ccn_results_get(f->key);
     if (!ccn_config()->fetch_hosts->nelts) {
         ccn_result_release(&kept);
         fetch_fail(f, SERVICE_NOT_ALLOWED, "nothing is fetched from there (CcnFetch names what may be)");
@@ -149,11 +156,13 @@ void ccn_fetch(const char *uri, bool fresh, size_t most, ccn_call_done *done, vo
         done(of, kept);
     } else {
         ccn_result_release(&kept);
+        started = atomic_fetch_add(&shares[f->whose % SHARES], 1) < FETCH_SHARE;
         pthread_mutex_lock(&lock);
-        started = fetch_start() && !web_start(web, uri, fetched, f);
+        started = started && fetch_start() && !web_start(web, uri, fetched, f);
         pthread_mutex_unlock(&lock);
         if (started) return;
-        fetch_fail(f, SERVICE_BUSY, "it can't be fetched now");
+        atomic_fetch_sub(&shares[f->whose % SHARES], 1);
+        fetch_fail(f, SERVICE_BUSY, "it can't be fetched now, or as much is fetched for this caller as may be");
     }
     free(f->key);
     free(f);

@@ -11,8 +11,8 @@
 
 #include "ccn_call.h"
 
-/* `done` gets the file, or a problem. */
-void ccn_fetch(const char *uri, bool fresh, size_t most, ccn_call_done *done, void *of);
+/* `done` gets the file, or a problem; of one caller no more than FETCH_SHARE are under way or wait. */
+void ccn_fetch(const struct ccn_caller *who, const char *uri, size_t most, ccn_call_done *done, void *of);
 
 /* In a child. */
 void ccn_fetch_child_init(apr_pool_t *pchild);

@@ -15,6 +15,7 @@
 #include <http_protocol.h>
 #include <http_request.h>
 
+#include "ccn_address.h"
 #include "ccn_call.h"
 #include "ccn_class.h"
 #include "ccn_header.h"
@@ -462,7 +463,8 @@ static int call_and_wait(request_rec *r, const struct service_call *call) {
         .over = SERVICE_HTTP,
         .fresh = wants_fresh(r),
         .alone = true,
-        .whose = (uint32_t)r->connection->id,
+        .whose =
+            (uint32_t)ccn_address(P.hash_key, r->useragent_addr->ipaddr_ptr, (size_t)r->useragent_addr->ipaddr_len),
     };
     struct http_wait *w = wait_new();
     bool came;

@@ -248,8 +248,7 @@ START_TEST(redirects_lead_nowhere_else) {
         "http://\xff\xff/",
         "http://[::ffff:127.0.0.1]/",
         "http://user:pw@127.0.0.1/",
-        "//u:p@b\xc3\xbc"
-        "cher/",
+        "//u:p@b\xc3\xbc\143her/",
         "ftp://127.0.0.1/",
         "http://x.onion/",
         "http://",

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Parameters that are files of the web: from hosts that are named, and nowhere else, whatever a URL or its server says."""
 import collections
+import concurrent.futures
+import http.client
 import http.server
 import json
 import os
 import threading
+import time
 import urllib.parse
 
 import pytest
 
 from lab import lab
 from lab.ccn import site
+from lab.lab import wait_for
 from test_services import WORK, call
 
 
@@ -21,6 +25,8 @@ class Origin(http.server.BaseHTTPRequestHandler):
     def do_GET(self):       # pylint: disable=invalid-name
         path = self.path.split("?")[0]
         self.asked[path] += 1
+        if path == "/silent":
+            self.server.awake.wait(20)
         where = {"/to-file": "file:///etc/passwd", "/to-link-local": "http://169.254.169.254/", "/to-loopback": f"http://127.0.0.1:{self.server.secret}/secret",
                  "/to-loop": "/to-loop", "/to-plain": "/plain"}.get(path)
         self.send_response(302 if where else 404 if path == "/none" else 200)
@@ -48,9 +54,13 @@ def origin():
     servers = [http.server.ThreadingHTTPServer(("127.0.0.1", 0), Origin) for _ in range(2)]
     servers[0].secret = servers[1].server_port
     for s in servers:
+        s.awake = threading.Event()
+    for s in servers:
         threading.Thread(target=s.serve_forever, daemon=True).start()
+    Origin.wake = servers[0].awake.set
     yield servers[0].server_port, servers[1].server_port
     for s in servers:
+        s.awake.set()
         s.shutdown()
         s.server_close()
 
@@ -110,6 +120,25 @@ def test_where_nothing_is_fetched_from(served, origin, uri):
     assert within(answer) in ("not-allowed", "not-there")
     assert str(origin[1]).encode() not in answer[1].replace(uri.format(allowed=origin[0], other=origin[1]).encode(), b"")
     assert not Origin.asked["/secret"]
+
+
+def test_a_callers_silent_servers_leave_room_for_others(served, origin):
+    """Dozens of calls of one address for what does not come: another one's file is there at once."""
+    def from_another(n):
+        c = http.client.HTTPConnection("127.0.0.1", served.port, timeout=40, source_address=("127.0.0.2", 0))
+        c.request("POST", "/ccn/f/file", json.dumps({"what": f"http://127.0.0.1:{origin[0]}/silent?{n}"}), {"Content-Type": "application/json"})
+        answer = c.getresponse()
+        content = answer.read()
+        c.close()
+        return answer.status, content
+    with concurrent.futures.ThreadPoolExecutor(100) as pool:
+        waiting = [pool.submit(from_another, n) for n in range(100)]
+        wait_for(lambda: sum(f.done() and b":busy" in f.result()[1] for f in waiting) > 20, 15, "those that are too many")
+        began = time.monotonic()
+        assert call(served, "/f/file", {"what": f"http://127.0.0.1:{origin[0]}/plain"})[0] == 200
+        assert time.monotonic() - began < 3
+        Origin.wake()
+        assert {f.result()[0] for f in waiting} <= {200, 202, 424, 503}
 
 
 def test_nothing_is_fetched_where_nothing_is_named(request):
