@@ -219,27 +219,8 @@ END_TEST
 
 START_TEST(rules_that_are_none) {
     static const char *const hosts[] = {
-        "",
-        ".",
-        "*.",
-        "**",
-        "*x",
-        "*.*.org",
-        "a b",
-        "http://a/",
-        "a/b",
-        "a:",
-        "a:0",
-        "a:65536",
-        "a:80x",
-        ":80",
-        "a:-1",
-        "a..b",
-        ".a",
-        "[::1",
-        "[::1]x",
-        "b\xc3\xbc"
-        "cher.example",
+        "",    ".",       "*.",    "**",  "*x",   "*.*.org", "a b", "http://a/", "a/b",    "a:",
+        "a:0", "a:65536", "a:80x", ":80", "a:-1", "a..b",    ".a",  "[::1",      "[::1]x", "b\xc3\xbc\143her.example",
     };
     static const char *const addresses[] = { "", "localhost", "10.0.0.0/8", "10.0.0.1:x", "*" };
 
