@@ -27,12 +27,20 @@ static unsigned json_depth(const char *text, size_t n) {
     return most;
 }
 
+/*
+ * A real that is written without an exponent and is no smaller than the largest whole number would be read back as a
+ * whole number that is too large: it is refused as that is, or a canonical text would not be read again.
+ */
 static bool number_is_exact(const json_t *value) {
+    double n;
+
     if (json_is_integer(value)) {
-        json_int_t n = json_integer_value(value);
-        return n >= -SERVICE_JSON_WHOLE && n <= SERVICE_JSON_WHOLE;
+        json_int_t whole = json_integer_value(value);
+        return whole >= -SERVICE_JSON_WHOLE && whole <= SERVICE_JSON_WHOLE;
     }
-    return !json_is_real(value) || isfinite(json_real_value(value));
+    if (!json_is_real(value)) return true;
+    n = fabs(json_real_value(value));
+    return isfinite(n) && (n <= (double)SERVICE_JSON_WHOLE || n >= SERVICE_JSON_EXPONENT);
 }
 
 /* NULL, or the first number in it that a double can't hold. */

@@ -19,6 +19,7 @@
 
 #define SERVICE_JSON_DEEP  32u                  /* levels of arrays and objects */
 #define SERVICE_JSON_WHOLE 9007199254740991     /* 2^53 - 1: beyond it doubles have gaps */
+#define SERVICE_JSON_EXPONENT 1e21               /* from it on a number is written with an exponent */
 
 /* Any value, and nothing but blanks around it.  NULL, and *error: a sentence (base/base_error.h) and where. */
 json_t *service_json_read(const char *text, size_t n, char **error);

@@ -44,8 +44,9 @@ struct looked {
 static bool is_blank(uint8_t c) { return c == ' ' || c == '\t'; }
 
 static bool may_be_sent(const char *name) {
-    static const char *const names[] = { "accept",  "accept-language", "authorization",    "cookie",    "origin",
-                                         "referer", "user-agent",      "x-requested-with", "ccn-nonce", "ccn-key" };
+    static const char *const names[] = { "accept",           "accept-language", "authorization", "cache-control",
+                                         "cookie",           "origin",          "referer",       "user-agent",
+                                         "x-requested-with", "ccn-nonce",       "ccn-key" };
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcasecmp(name, names[i])) return true;
