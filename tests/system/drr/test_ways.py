@@ -135,7 +135,8 @@ def test_a_page_that_reads_like_a_tunnel_is_a_page(streams, talker, version):
         else:
             while c.more():
                 pass
-    assert g.assert_each_once(before, 1)["done"] - before["done"] == 1
+        # One that closes at its last byte may be seen before the request's own end is, and is an abort then.
+        assert g.assert_each_once(before, 1)["done"] - before["done"] == 1
     g.until(lambda s: s["bytes"] - before["bytes"] > 300000, "all of it charged")
 
 
