@@ -18,9 +18,8 @@ void call_ndn_tries(uint64_t timeout, uint64_t *lifetime_ms, uint64_t *tries) {
     *lifetime_ms = (ms + *tries - 1) / *tries;
 }
 
-enum get_exit call_ndn(const struct call_settings *s, const char *uri, const char *beside,
-                       const volatile sig_atomic_t *stop, struct get_aside *aside, struct get_figures *f,
-                       char **error) {
+enum get_exit call_ndn(const struct call_settings *s, const char *uri, const struct get_besides *besides,
+                       const volatile sig_atomic_t *stop, struct get_figures *f, char **error) {
     static char no_cache[] = "Cache-Control: no-cache";
     /* Texts stay those of the call's settings. */
     struct get_settings g = { .forwarder = s->forwarder,
@@ -31,10 +30,9 @@ enum get_exit call_ndn(const struct call_settings *s, const char *uri, const cha
                               .window_max = s->window_max,
                               .header = s->header,
                               .quiet = s->quiet };
-    const struct get_besides besides = { aside, { (const uint8_t *)beside, beside ? strlen(beside) : 0 } };
     enum get_exit rv;
 
-    if (beside && (s->fresh || s->header.n)) {
+    if (besides->parameters.n && (s->fresh || s->header.n)) {
         base_fail(error, "--fresh and --header: have no room where parameters are too long for a name; use --http");
         return GET_EXIT_MISUSED;
     }
@@ -44,7 +42,7 @@ enum get_exit call_ndn(const struct call_settings *s, const char *uri, const cha
     }
     if (s->fresh) g.header.item[g.header.n++] = no_cache;
     call_ndn_tries(s->timeout, &g.lifetime, &g.tries);
-    rv = get_run(&g, uri, &besides, stop, f, error);
+    rv = get_run(&g, uri, besides, stop, f, error);
     /* get_run would say how to go there. */
     if (rv == GET_EXIT_WRONG && f->status >= 300 && f->status < 400)
         base_fail(error, "status %" PRIu64 ", it leads elsewhere, where no result is looked for", f->status);

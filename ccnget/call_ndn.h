@@ -6,13 +6,9 @@
 #include "call_settings.h"
 #include "get_run.h"
 
-/*
- * As get_run has it; with GET_EXIT_STATUS there is no sentence, and what was said is aside.  `beside`: parameters that
- * are not in the name, or NULL.
- */
-enum get_exit call_ndn(const struct call_settings *s, const char *uri, const char *beside,
-                       const volatile sig_atomic_t *stop, struct get_aside *aside, struct get_figures *f,
-                       char **error);
+/* As get_run has it; with GET_EXIT_STATUS there is no sentence, and what was said is aside. */
+enum get_exit call_ndn(const struct call_settings *s, const char *uri, const struct get_besides *besides,
+                       const volatile sig_atomic_t *stop, struct get_figures *f, char **error);
 
 /*
  * How long an Interest is kept, and how often it is sent, so that `timeout` seconds go by in all: as few as forwarders

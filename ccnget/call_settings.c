@@ -18,9 +18,6 @@ int call_settings_check(const struct call_settings *s, char **error) {
     if (s->http && s->forwarder) return base_fail(error, "--http and --forwarder: must be one of them");
     if (s->http && s->verify)
         return base_fail(error, "--verify: is for a named-data network; over HTTP the URL begins with https:");
-    if (s->list && !s->http)
-        return base_fail(error,
-                         "--list: needs --http URL; by name fairgate-ccnget ndn:/A/SERVICE/32=services has the list");
     if ((s->list || s->show_name) && strcmp(s->output, "-"))
         return base_fail(error, "--output: is for a result; --list and --show-name print to standard output");
     for (unsigned i = 0; i < s->header.n; i++)

@@ -242,3 +242,15 @@ char *call_words_beside(const struct service_call *call, const char **beside, ch
               NDN_PACKET_MAX);
     return NULL;
 }
+
+char *call_words_list(const struct service_call *call, char **error) {
+    uint8_t bytes[NDN_NAME_MOST];
+    struct ndn_out o = ndn_out_into(bytes, sizeof bytes);
+    struct ndn_name name;
+
+    words_put_service(&o, call);
+    ndn_put_component(&o, NDN_KEYWORD_COMPONENT, "services", strlen("services"));
+    if (!o.full && ndn_name_read((struct ndn_span){ bytes, o.n }, &name)) return words_printed(&name, error);
+    base_fail(error, "the name of the service is too long for a name of %d bytes", NDN_NAME_MOST);
+    return NULL;
+}

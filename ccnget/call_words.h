@@ -35,5 +35,7 @@ char *call_words_ndn(const struct service_call *call, char **error);
  * carry beside it.  NULL and *error: these are too long, too.
  */
 char *call_words_beside(const struct service_call *call, const char **beside, char **error);
+/* The name of the list of what is published by whoever publishes the service (mod_ccn/ccn_map.h); else as above. */
+char *call_words_list(const struct service_call *call, char **error);
 
 #endif

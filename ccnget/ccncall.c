@@ -65,7 +65,8 @@ static int call_over_http(const struct call_settings *s, const struct service_ca
 
 static int call_by_name(const struct call_settings *s, const struct service_call *call, struct get_aside *aside) {
     char *error = NULL, *uri = call_words_ndn(call, &error);
-    const char *beside = NULL;
+    struct get_besides besides = { .aside = aside };
+    const char *beside = "";
     struct get_figures f;
     enum get_exit status;
 
@@ -73,7 +74,8 @@ static int call_by_name(const struct call_settings *s, const struct service_call
     if (!uri) return call_ended(GET_EXIT_WRONG, error);
     free(error);
     error = NULL;
-    status = call_ndn(s, uri, beside, &call_stop, aside, &f, &error);
+    besides.parameters = (struct ndn_span){ (const uint8_t *)beside, strlen(beside) };
+    status = call_ndn(s, uri, &besides, &call_stop, &f, &error);
     if (status == GET_EXIT_STATUS) call_told_problem(PROGRAM, f.status, f.media_type, aside, stderr);
     if (s->json) get_report_json(&f, call_figures_to(s));
     free(uri);
@@ -90,14 +92,35 @@ static int call_show(const struct service_call *call) {
     return error ? base_failed(error) : BASE_RIGHT;
 }
 
-static int call_list(const struct call_settings *s, struct get_aside *aside) {
+static enum get_exit call_list_http(const struct call_settings *s, struct get_aside *aside, char **error) {
     const struct call_asked asked = { .path = "/", .body = NULL };
-    struct get_output out;
     struct call_figures f;
-    char *error = NULL;
-    enum get_exit status = call_http(s, &asked, false, &call_stop, aside, &f, &error);
+    enum get_exit status = call_http(s, &asked, false, &call_stop, aside, &f, error);
 
     if (status == GET_EXIT_STATUS) call_told_problem(PROGRAM, f.status, f.media_type, aside, stderr);
+    return status;
+}
+
+static enum get_exit call_list_by_name(const struct call_settings *s, const struct service_call *call,
+                                       struct get_aside *aside, char **error) {
+    const struct get_besides besides = { .aside = aside, .all_aside = true };
+    char *uri = call_words_list(call, error);
+    struct get_figures f;
+    enum get_exit status;
+
+    if (!uri) return GET_EXIT_WRONG;
+    status = call_ndn(s, uri, &besides, &call_stop, &f, error);
+    if (status == GET_EXIT_STATUS) call_told_problem(PROGRAM, f.status, f.media_type, aside, stderr);
+    free(uri);
+    return status;
+}
+
+/* `call`: of the service behind whose name the list stands; NULL: over HTTP. */
+static int call_list(const struct call_settings *s, const struct service_call *call, struct get_aside *aside) {
+    struct get_output out;
+    char *error = NULL;
+    enum get_exit status = call ? call_list_by_name(s, call, aside, &error) : call_list_http(s, aside, &error);
+
     if (status) return call_ended(status, error);
     if (!s->json) return call_told_list(aside, stdout, &error) ? base_failed(error) : BASE_RIGHT;
     get_output_init(&out, NULL);
@@ -123,7 +146,8 @@ static int call_service(const struct call_settings *s, char **word, int n, struc
         fputc('\n', stderr);
     }
     free(corrected);
-    if (s->show_name) status = call_show(&call);
+    if (s->list) status = call_list(s, &call, aside);
+    else if (s->show_name) status = call_show(&call);
     else status = s->http ? call_over_http(s, &call, aside) : call_by_name(s, &call, aside);
     service_call_free(&call);
     return status;
@@ -138,8 +162,10 @@ static int call_asked_for(const struct call_settings *s, char **word, int n) {
     if (!aside.bytes) return base_failed(NULL);
     if (wrong) status = base_misused("--http %s: %s", base_quote(s->http, strlen(s->http)).s, wrong);
     else if (call_settings_check(s, &error)) status = base_misused("%s", error ? error : "out of memory");
-    else if (s->list && (n || s->show_name)) status = base_misused("--list: goes without a name");
-    else if (s->list) status = call_list(s, &aside);
+    else if (s->list && s->show_name) status = base_misused("--list and --show-name: must be one of them");
+    else if (s->list && s->http && n) status = base_misused("--list: goes without a name where it goes with --http");
+    else if (s->list && !s->http && n != 1) status = base_misused("--list: needs --http, or the name of one service");
+    else if (s->list && s->http) status = call_list(s, NULL, &aside);
     else if (!n) status = base_misused("needs the name of a service, as /unibe/cds/scaleImage");
     else status = call_service(s, word, n, &aside);
     free(error);

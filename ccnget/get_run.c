@@ -34,7 +34,7 @@ struct run {
     struct ndn_page_ask ask;
     struct ndn_seal_pair pair; /* of the private request that is under way */
     struct ndn_page *page;
-    bool redirected, refused, failed; /* the head's wish; what comes goes aside; a write's end */
+    bool redirected, aside, failed; /* the head's wish; what comes goes aside; a write's end */
     unsigned redirects, anew;
     uint8_t name[NDN_PACKET_MAX], next_name[NDN_PACKET_MAX], gone[NDN_PACKET_MAX];
     char parameters[GET_PARAMETERS_MAX], location[NDN_LOCATION_MAX + 1];
@@ -77,8 +77,8 @@ static bool run_on_head(void *to, const struct ndn_page_head *h) {
         r->redirected = r->settings->location;
         if (r->redirected) return false;
     }
-    r->refused = r->besides.aside && h->status >= 400;
-    if (r->refused) {
+    r->aside = r->besides.aside && (h->status >= 400 || r->besides.all_aside);
+    if (r->aside) {
         r->besides.aside->n = 0;
         return true;
     }
@@ -93,7 +93,7 @@ static bool run_on_head(void *to, const struct ndn_page_head *h) {
 
 static bool run_on_content(void *to, struct ndn_span bytes) {
     struct run *r = to;
-    if (r->refused) {
+    if (r->aside) {
         get_aside_put(r->besides.aside, bytes.at, bytes.n);
         return true;
     }
@@ -258,7 +258,7 @@ static enum run_next run_one(struct run *r, enum get_exit *status) {
     bool went_on;
 
     *status = GET_EXIT_WRONG;
-    r->redirected = r->refused = r->failed = false;
+    r->redirected = r->aside = r->failed = false;
     r->ask.have = (struct ndn_span){ r->part.object, r->part.n };
     r->ask.have_segments = r->part.segments;
     r->page = ndn_page_new(&r->ask, &calls, run_now(), r->error);

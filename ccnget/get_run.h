@@ -25,6 +25,7 @@ enum get_exit {
 
 struct get_besides {
     struct get_aside *aside;        /* where what comes with a status of 400 or more goes; NULL: to the output, too */
+    bool              all_aside;    /* so does whatever else comes */
     /* what Interests carry beside the name, and all who ask for the same may see; n = 0: nothing.  Then no --header. */
     struct ndn_span   parameters;
 };

@@ -188,7 +188,7 @@ def test_the_papers_form_is_corrected(served, way):
 @pytest.mark.parametrize("words", (
     ("t/echo",), ("/t//echo",), ("/t/echo", "a"), ("/t/echo", "=a"), ("/t/echo", "a=1", "a=2"), ('/t/echo/!{"a":1}', "b=1"), ("/t/echo/!{",), ("/t/echo", "a=@/none/such"),
     ("--http", "ftp://h/", "/t/echo"), ("--http", "http://h/?a", "/t/echo"), ("--http", "http://u@h/", "/t/echo"), ("--http", "http://h", "--forwarder", "tcp://h", "/t/echo"),
-    ("--http", "http://h", "--header", "no field", "/t/echo"), ("--list",), ("--list", "--http", "http://h", "/t/echo"), ("--forwarder", "nowhere", "/t/echo"),
+    ("--http", "http://h", "--header", "no field", "/t/echo"), ("--list",), ("--list", "/t/echo", "a=1"), ("--list", "--show-name", "/t/echo"), ("--list", "--http", "http://h", "/t/echo"), ("--forwarder", "nowhere", "/t/echo"),
     ("--list", "--http", "http://h", "-o", "/f"), ("--show-name", "-o", "/f", "/t/echo"), ("--http", "http://h"), ("--http", "http://h", "--verify", "/key", "/t/echo")))
 def test_wrong_usage(words):
     status, out, said = run(*words)
@@ -214,6 +214,17 @@ def test_list(served):
     assert status == 0 and len(json.loads(out)["services"]) == len(rows)
     status, out, said = run("--http", f"http://127.0.0.1:{served.port}", "--list")
     assert status == 1 and out == b"" and "no list of services" in said
+
+
+def test_list_by_name(served):
+    """The same, less what is called over HTTP alone."""
+    everything = run(*over_http(served), "--list", "--json")[1]
+    status, out, said = run(*by_name(served), "--list", "/t/echo")
+    assert status == 0 and said == ""
+    assert {row.split()[0] for row in out.decode().splitlines()} == {s["name"] for s in json.loads(everything)["services"]} - {"/t/web"}
+    assert json.loads(run(*by_name(served), "--list", "/t/echo", "--json")[1])["services"]
+    status, out, said = run(*by_name(served), "--list", "/nobody")
+    assert status == 1 and out == b"" and said.count("\n") == 1
 
 
 # ---- strangers -------------------------------------------------------------------------------------------------------------------
