@@ -129,10 +129,24 @@ static int count_inner(const json_t *value, const struct service_table *t, unsig
     return rv;
 }
 
-/* A call that stands there is run here: not in a text, nor by a service of another host. */
-static bool runs_here(const struct service *s, const char *name) {
-    unsigned i = s ? service_param_of(s, name) : 0;
+/* A call that stands there is run here: not in a text, nor by a service of another host (s NULL). */
+static bool runs_here(const struct service *s, unsigned i) {
     return s && i < s->nparams && s->params[i].type != SERVICE_TEXT && s->params[i].type != SERVICE_JSON;
+}
+
+/* Those in what is given to it, and in its defaults. */
+static int count_all(const struct service_call *call, const struct service *s, const struct service_table *t,
+                     unsigned deep, struct bind_inside *in, struct service_problem *problem) {
+    json_t *value;
+    const char *key;
+    int rv = 0;
+
+    json_object_foreach(call->arguments, key, value) if (!rv) rv =
+        count_inner(value, s && runs_here(s, service_param_of(s, key)) ? t : NULL, deep, in, problem);
+    for (unsigned i = 0; s && i < s->nparams && !rv; i++)
+        if (runs_here(s, i) && !json_object_get(call->arguments, s->params[i].name))
+            rv = count_inner(s->params[i].otherwise, t, deep, in, problem);
+    return rv;
 }
 
 static int bind_not_there(struct service_problem *within, struct service_problem *problem) {
@@ -147,8 +161,6 @@ static int bind_inner(struct service_value *v, const struct service_table *t, un
     struct service_problem within = { 0 };
     const struct service *s = NULL;
     struct service_call call;
-    const char *key;
-    json_t *value;
     unsigned first;
     int rv = 0;
 
@@ -165,8 +177,7 @@ static int bind_inner(struct service_value *v, const struct service_table *t, un
         s = bind_overload(t, in->over, &call, &within);
         if (!s) rv = bind_not_there(&within, problem);
     }
-    json_object_foreach(call.arguments, key, value) if (!rv) rv =
-        count_inner(value, runs_here(s, key) ? t : NULL, deep + 1, in, problem);
+    if (!rv) rv = count_all(&call, s, t, deep + 1, in, problem);
     free(v->text);
     v->text = call.text;
     call.text = NULL;

@@ -656,10 +656,14 @@ START_TEST(an_inner_call_comes_its_way) {
         { "/f/!{\"of\":\"/s/!{\\\"say\\\":\\\"/web/!{}\\\"}\"}", true },   /* a text */
         { "/f/!{\"of\":\"/away/!{\\\"of\\\":\\\"/web/!{}\\\"}\"}", true }, /* of another host, which is asked there */
         { "/s/!{\"say\":\"/web/!{}\"}", true },
+        { "/h/!{}", false }, /* a default */
+        { "/f/!{\"of\":\"/h/!{}\"}", false },
+        { "/f/!{\"of\":\"/h/!{\\\"of\\\":\\\"x\\\"}\"}", true },
     };
     struct service_table t = { 0 };
 
     ck_assert(!add(&t, "/f of=content => /f") && !add(&t, "/s say=text => /s?say={say}"));
+    ck_assert(!add(&t, "/h of=content:/web/!{} => /h"));
     ck_assert(!add(&t, "/web => /w over=http") && !add(&t, "/both => /b"));
     for (size_t i = 0; i < sizeof inner / sizeof *inner; i++)
         for (unsigned way = SERVICE_HTTP; way <= SERVICE_NDN; way++) {
