@@ -96,6 +96,8 @@ Require all denied
 
 def runs(served, query):
     path = os.path.join(served.htdocs, "runs", "work.cgi")
+    if not os.path.exists(path):
+        return 0
     with open(path, encoding="utf-8") as f:
         return f.read().splitlines().count(query)
 
@@ -367,14 +369,14 @@ def test_the_papers_form_is_corrected(served):
 
 def test_location_says_who_may_call(served):
     """Also where the call stands in another one, or its URL is dressed up."""
-    inner = text_of("/t/secret", {"n": 1})
-    assert call(served, "/t/secret", {"n": 1})[0] == 403
-    assert posted(served, "/t/secret", {"n": 1})[0] == 403
+    inner = text_of("/t/secret", {"n": 911})
+    assert call(served, "/t/secret", {"n": 911})[0] == 403
+    assert posted(served, "/t/secret", {"n": 911})[0] == 403
     assert call(served, "/t/file", {"what": inner})[0] == 403
     assert call(served, "/t/file", {"what": text_of("/t/file", {"what": inner})})[0] == 403
-    for path in ("/ccn/t/secre%74/!{%22n%22:1}", "/ccn/t/secret/!{%22n%22:%22/../../../../%22}", "/ccn/t/./secret/!{%22n%22:1}", "/ccn/t//secret/!{%22n%22:1}"):
+    for path in ("/ccn/t/secre%74/!{%22n%22:911}", "/ccn/t/secret/!{%22n%22:%22/../../../../%22}", "/ccn/t/./secret/!{%22n%22:911}", "/ccn/t//secret/!{%22n%22:911}"):
         assert ask(served, "GET", path)[0] in (403, 404), path
-    assert runs(served, "n=1") <= 2      # of /t/never
+    assert not runs(served, "n=911")
 
 
 def test_over_says_which_way(served):
