@@ -112,6 +112,12 @@ static void call_keep(struct ccn_call *c, struct ccn_result *r) {
     if (ms && !r->made.is_private) ccn_results_put(c->bound.key, r, r->fresh_us);
 }
 
+/* What is one caller's, or is packed, is not looked into. */
+static bool call_is_rejected(const struct ccn_made *m, struct service_problem *problem) {
+    return m->whole && !m->is_private && !*m->encoding &&
+           service_rejects(problem, m->status, m->media_type, (const char *)m->body, m->n);
+}
+
 static void call_came(struct ccn_call *c, struct ccn_made *m) {
     struct service_problem problem = { 0 };
     const struct service *s = c->bound.service;
@@ -120,7 +126,7 @@ static void call_came(struct ccn_call *c, struct ccn_made *m) {
     if (m->n > s->result || m->status == HTTP_INSUFFICIENT_STORAGE)
         service_fail(&problem, SERVICE_TOO_MUCH, "its result has more than %llu bytes", (unsigned long long)s->result);
     else if (m->status == HTTP_GATEWAY_TIME_OUT) service_fail(&problem, SERVICE_SLOW, "it gave no result in time");
-    else if (m->status < 200 || m->status > 299)
+    else if ((m->status < 200 || m->status > 299) && !call_is_rejected(m, &problem))
         service_fail(&problem, SERVICE_FAILED, "it answered with the status %d", m->status);
     if (problem.kind) {
         service_fail_in(&problem, s->name, NULL);

@@ -110,6 +110,56 @@ static void warn_of_process(server_rec *s) {
         warn_host(s, "CcnListen does nothing with the prefork MPM: nobody is heard there; use event or worker");
 }
 
+/* ---- services ---------------------------------------------------------------------------------------------------- */
+
+/* The first service that is called only by that way; NULL: there is none.  SERVICE_ALL: that is called by either. */
+static const struct service *service_over(enum service_over over) {
+    const struct service_table *t = ccn_services();
+
+    for (unsigned i = 0; i < t->n; i++)
+        if (t->all[i]->over == over) return t->all[i];
+    return NULL;
+}
+
+static void warn_of_service(apr_pool_t *p, const struct service *of, const char *what) {
+    warn_host(ccn_service_of(of)->server, apr_psprintf(p, "CcnService %s: %s", of->name, what));
+}
+
+/* Its path stands in that host, and not in the main server, whose settings all have. */
+static bool has_own_path(const server_rec *main_server, const server_rec *s) {
+    const char *path = ccn_host_of(s)->services;
+    return path && (s == main_server || path != ccn_host_of(main_server)->services);
+}
+
+static void warn_of_services(apr_pool_t *p, server_rec *main_server) {
+    const struct service *http_alone = service_over(SERVICE_HTTP), *ndn_alone = service_over(SERVICE_NDN),
+                         *both = service_over(SERVICE_ALL);
+    bool http = false, ndn = false;
+
+    for (server_rec *s = main_server; s; s = s->next) {
+        const struct ccn_host *h = ccn_host_of(s);
+        http |= h->services && h->on != 1;
+        ndn |= h->on == 1;
+        if (!has_own_path(main_server, s)) continue;
+        if (h->on == 1)
+            warn_host(s, "CcnServices does nothing beside CcnEngine On, where HTTP is not spoken: it belongs into the "
+                         "virtual host of the website");
+        else if (!ccn_services()->n) warn_host(s, "CcnServices without any CcnService: nothing is published there");
+    }
+    if (!http && !ndn && ccn_services()->n) {
+        warn_of_service(p, ccn_services()->all[0],
+                        "nobody can call a service: CcnServices PATH is missing, for calls over HTTP, and CcnEngine "
+                        "On, for calls on a named-data network");
+        return;
+    }
+    if (http_alone && !http) warn_of_service(p, http_alone, "nobody can call it: over=http wants CcnServices PATH");
+    if (ndn_alone && !ndn) warn_of_service(p, ndn_alone, "nobody can call it: over=ndn wants CcnEngine On");
+    if (both && !http)
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_NOTICE, 0, main_server,
+                     "ccn: CcnService without CcnServices PATH: services are not called over HTTP, but on the "
+                     "named-data network alone; over=ndn says that so it is meant");
+}
+
 /* ---- each host --------------------------------------------------------------------------------------------------- */
 
 static void check_silent_host(server_rec *s, const struct ccn_host *h) {
@@ -127,9 +177,10 @@ int ccn_check_hosts(server_rec *main_server) {
             check_silent_host(s, h);
             continue;
         }
-        if (!h->maps->nelts && !ccn_services()->n) {
+        if (!h->maps->nelts && !service_over(SERVICE_ALL) && !service_over(SERVICE_NDN)) {
             ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, s,
-                         "ccn: CcnEngine is on in %s, and no name leads to a page: CcnMap is missing, or CcnService",
+                         "ccn: CcnEngine is on in %s, and no name leads to a page: CcnMap is missing, or CcnService "
+                         "that is not over=http alone",
                          place_of(s));
             return HTTP_INTERNAL_SERVER_ERROR;
         }
@@ -141,5 +192,6 @@ int ccn_check_hosts(server_rec *main_server) {
         warn_of_maps(p, s);
         warn_of_process(s);
     }
+    warn_of_services(p, main_server);
     return OK;
 }

@@ -47,7 +47,8 @@ struct wanted {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct wanted *queue, **queue_end = &queue; /* under `lock`, like: */
 static unsigned nqueue;
-static bool started, stopping;
+static bool started;
+static _Atomic bool stopping; /* set under `lock`, and looked at in the thread without it */
 static int wake = -1;
 static pthread_t thread;
 
@@ -56,8 +57,12 @@ static const struct ndn_key *trusted;
 
 /* ---- what a page says; all of this in the thread ----------------------------------------------------------------- */
 
+/* Whoever publishes it says so, and it becomes a line of a header: nothing in it ends one. */
 static void take_span(char *to, size_t room, struct ndn_span from) {
-    size_t n = from.n < room && !memchr(from.n ? from.at : (const uint8_t *)"", 0, from.n) ? from.n : 0;
+    size_t n = from.n < room ? from.n : 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (from.at[i] < 0x20 || from.at[i] == 0x7f) n = 0;
     if (n) memcpy(to, from.at, n);
     to[n] = '\0';
 }

@@ -25,7 +25,6 @@ APLOG_USE_MODULE(ccn);
 
 /* A transfer. */
 struct fetched {
-    size_t most;
     ccn_call_done *done;
     void *of;
     char *key;
@@ -53,7 +52,9 @@ static void fetch_tell(const struct fetched *f, const struct web_answer *a) {
     ap_log_error(APLOG_MARK, APLOG_INFO, 0, ap_server_conf, "ccn: %s was not fetched: %s", f->key + 1, a->error);
     switch (a->end) {
     case WEB_NOT_ALLOWED: fetch_fail(f, SERVICE_NOT_ALLOWED, "nothing is fetched from there (CcnFetch)"); break;
-    case WEB_TOO_LARGE: fetch_fail(f, SERVICE_TOO_MUCH, "it is larger than what is fetched"); break;
+    case WEB_TOO_LARGE:
+        fetch_fail(f, SERVICE_TOO_MUCH, "it is larger than the parameter may be, or than what is fetched");
+        break;
     case WEB_TOO_SLOW: fetch_fail(f, SERVICE_NOT_THERE, "it did not come in time"); break;
     default: fetch_fail(f, SERVICE_NOT_THERE, "it could not be fetched"); break;
     }
@@ -70,8 +71,6 @@ static void fetched(void *of, struct web_answer *a) {
         char said[64];
         snprintf(said, sizeof said, "its server answered with the status %u", a->status);
         fetch_fail(f, SERVICE_NOT_THERE, said);
-    } else if (a->n > f->most) {
-        fetch_fail(f, SERVICE_TOO_MUCH, "it is larger than the parameter may be");
     } else {
         if (a->media_type && strlen(a->media_type) < sizeof m.media_type) strcpy(m.media_type, a->media_type);
         m.body = a->body;
@@ -142,7 +141,7 @@ void ccn_fetch(const struct ccn_caller *who, const char *uri, size_t most, ccn_c
     struct ccn_result *kept;
     bool started;
 
-    if (f) *f = (struct fetched){ most, done, of, fetch_key(uri), who->whose };
+    if (f) *f = (struct fetched){ done, of, fetch_key(uri), who->whose };
     if (!f || !f->key) {
         free(f);
         done(of, NULL);
@@ -158,7 +157,7 @@ void ccn_fetch(const struct ccn_caller *who, const char *uri, size_t most, ccn_c
         ccn_result_release(&kept);
         started = atomic_fetch_add(&shares[f->whose % SHARES], 1) < FETCH_SHARE;
         pthread_mutex_lock(&lock);
-        started = started && fetch_start() && !web_start(web, uri, fetched, f);
+        started = started && fetch_start() && !web_start(web, uri, most, fetched, f);
         pthread_mutex_unlock(&lock);
         if (started) return;
         atomic_fetch_sub(&shares[f->whose % SHARES], 1);

@@ -21,13 +21,13 @@
 
 APLOG_USE_MODULE(ccn);
 
-#define MAGIC    UINT64_C(0x32746c7573657266) /* "fresult2" */
+#define MAGIC    UINT64_C(0x33746c7573657266) /* "fresult3" */
 #define NAME_HEX 32u
 #define ASIDE_S  60 /* a file that was not renamed by then is somebody's who died */
 #define BODY_MAX (UINT64_C(1) << 30)
 
 struct results_head {
-    uint64_t magic, sum, key_n, type_n, encoding_n, body_n, at_us, fresh_us, status;
+    uint64_t magic, sum, key_n, type_n, encoding_n, body_n, at_us, fresh_us, until_us, status;
 };
 
 static int directory = -1;
@@ -174,7 +174,7 @@ static bool write_all(int fd, const void *bytes, size_t n) {
 }
 
 /* `most`: what this process may have written since the last sweep. */
-static bool results_write(const char *key, const struct ccn_result *r, uint64_t fresh_us, uint64_t most) {
+static bool results_write(const char *key, const struct ccn_result *r, uint64_t until_us, uint64_t most) {
     static _Atomic unsigned numbers;
     struct results_head h = { .magic = MAGIC,
                               .key_n = strlen(key),
@@ -182,7 +182,8 @@ static bool results_write(const char *key, const struct ccn_result *r, uint64_t 
                               .encoding_n = strlen(r->made.encoding),
                               .body_n = r->made.n,
                               .at_us = r->at_us,
-                              .fresh_us = fresh_us,
+                              .fresh_us = r->fresh_us,
+                              .until_us = until_us,
                               .status = (uint64_t)r->made.status };
     size_t n = (size_t)(h.key_n + h.type_n + h.encoding_n + h.body_n);
     char name[NAME_HEX + 1], aside[64];
@@ -213,14 +214,14 @@ static bool results_write(const char *key, const struct ccn_result *r, uint64_t 
     return whole;
 }
 
-void ccn_results_put(const char *key, const struct ccn_result *r, uint64_t fresh_us) {
-    results_write(key, r, fresh_us, most_bytes / 4);
+void ccn_results_put(const char *key, const struct ccn_result *r, uint64_t until_us) {
+    results_write(key, r, until_us, most_bytes / 4);
 }
 
-bool ccn_results_put_promised(const char *key, const struct ccn_result *r, uint64_t fresh_us) {
+bool ccn_results_put_promised(const char *key, const struct ccn_result *r, uint64_t until_us) {
     char name[NAME_HEX + 1];
 
-    if (results_write(key, r, fresh_us, most_bytes / 2)) return true;
+    if (results_write(key, r, until_us, most_bytes / 2)) return true;
     results_name(key, name);
     if (directory >= 0) unlinkat(directory, name, 0);
     return false;
@@ -277,7 +278,7 @@ struct ccn_result *ccn_results_get(const char *key) {
     if (fd < 0) return NULL;
     if (!fstat(fd, &st) && S_ISREG(st.st_mode) && (uint64_t)st.st_size <= most_bytes / 8 &&
         read_all(fd, &h, sizeof h) && head_holds(&h, st.st_size, strlen(key)) &&
-        h.fresh_us > (uint64_t)apr_time_now()) {
+        h.until_us > (uint64_t)apr_time_now()) {
         n = (size_t)(st.st_size - (off_t)sizeof h);
         rest = malloc(n + 1);
         if (rest && read_all(fd, rest, n) && !memcmp(rest, key, h.key_n) && results_sum(&h, rest, n) == h.sum)
@@ -304,7 +305,7 @@ static int by_use(const void *a, const void *b) {
 
 static bool is_over(int fd, time_t now) {
     struct results_head h;
-    return !read_all(fd, &h, sizeof h) || h.magic != MAGIC || h.fresh_us / 1000000 < (uint64_t)now;
+    return !read_all(fd, &h, sizeof h) || h.magic != MAGIC || h.until_us / 1000000 < (uint64_t)now;
 }
 
 /* One file: it goes if it is over; else it is one of those that are kept. */

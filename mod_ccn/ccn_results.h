@@ -6,10 +6,13 @@
  * another call has left under that hash is not taken.  It is written aside and renamed, so that a reader sees all of it
  * or none.  What is fresh is taken from it (RFC 9111); what is private, or says that it must not be kept, never gets
  * there.  The kernel's cache holds what is used, the disk the rest, within CcnResults' bound: the sweep takes what is
- * no longer fresh, then what was used least recently.  Between two sweeps a process writes a quarter of the bound at
+ * kept no longer, then what was used least recently.  Between two sweeps a process writes a quarter of the bound at
  * most, and another one of what was promised to somebody (ccn_http.h).
  *
- *     magic | check sum | bytes of: key, media type, encoding, body | made | fresh until | status | these four
+ *     magic | check sum | bytes of: key, media type, encoding, body | made | fresh until | kept until | status | these
+ *
+ * How long it is kept is how long it is fresh, but for what was promised to somebody, or is handed to those who wait in
+ * another process: they get it, and are told how fresh it is, if it is at all.
  *
  * TRUST.  The directory is the children's own, and nobody else may write to it: another one is refused.  A file that is
  * not as it should be is none; one whose name is none of ours is never touched.
@@ -42,12 +45,12 @@ void ccn_results_child_init(const char *directory, uint64_t most);
 
 /* What a call is known by among processes: no client can aim at it. */
 void ccn_results_hash(const char *key, uint64_t out[2]);
-/* What is kept and fresh; NULL: nothing is. */
+/* What is kept; NULL: nothing is. */
 struct ccn_result *ccn_results_get(const char *key);
-/* `fresh_us`: since 1970. */
-void ccn_results_put(const char *key, const struct ccn_result *r, uint64_t fresh_us);
+/* Until then it is kept, since 1970. */
+void ccn_results_put(const char *key, const struct ccn_result *r, uint64_t until_us);
 /* The same of what somebody was promised.  False: it is not there, nor is anything else under that key. */
-bool ccn_results_put_promised(const char *key, const struct ccn_result *r, uint64_t fresh_us);
+bool ccn_results_put_promised(const char *key, const struct ccn_result *r, uint64_t until_us);
 /* Now and then, by any process. */
 void ccn_results_sweep(void);
 

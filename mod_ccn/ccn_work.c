@@ -271,6 +271,12 @@ static void face_refuse(struct ccn_face *f, const struct ndn_interest *i, const 
 
 /* ---- a call of a service ----------------------------------------------------------------------------------------- */
 
+/* What is left of a result's freshness when it was kept for a while. */
+static uint64_t left_of(const struct ccn_result *r) {
+    uint64_t now = (uint64_t)apr_time_now();
+    return r->fresh_us > now ? (r->fresh_us - now) / 1000 : 0;
+}
+
 /* The result, or a problem in its place, is cut like a page. */
 static void work_called(void *of, struct ccn_result *r) {
     struct ccn_work *w = of;
@@ -280,6 +286,7 @@ static void work_called(void *of, struct ccn_result *r) {
     struct ccn_cut cut;
 
     if (r) m = r->made;
+    if (r && r->from_cache) m.freshness_ms = left_of(r);
     m.body = malloc(m.n + 1);
     if (!r || !m.body || (m.n && !memcpy(m.body, r->made.body, m.n))) {
         refuse_all(w, HTTP_SERVICE_UNAVAILABLE, "There is no memory for the call.\n");

@@ -102,28 +102,69 @@ static int bind_source(const struct service_param *p, const char *s, size_t n, s
     return v->text ? 0 : service_fail(problem, SERVICE_NO_MEMORY, "no memory for a parameter");
 }
 
-/* The call that is its value, in its one form; and what stands in that, which nobody here may know, has bounds. */
-static int bind_inner(struct service_value *v, unsigned deep, unsigned *calls, struct service_problem *problem);
+/* What holds for all calls that stand in one. */
+struct bind_inside {
+    const struct service_table *t;
+    enum service_over over;
+    unsigned calls;
+};
 
-static int count_inner(const json_t *value, unsigned deep, unsigned *calls, struct service_problem *problem) {
+/*
+ * The call that is its value, in its one form; and what stands in that, which nobody here may know, has bounds.  Of
+ * what is known here `over` is asked now: when the result of the whole is kept, or in work, nobody asks any more.  `t`
+ * NULL: it is run elsewhere, or nowhere.
+ */
+static int bind_inner(struct service_value *v, const struct service_table *t, unsigned deep, struct bind_inside *in,
+                      struct service_problem *problem);
+
+static int count_inner(const json_t *value, const struct service_table *t, unsigned deep, struct bind_inside *in,
+                       struct service_problem *problem) {
     struct service_value v = { 0 };
     int rv = 0;
 
     if (!json_is_string(value) || !service_is_call(json_string_value(value), json_string_length(value))) return 0;
     v.text = strdup(json_string_value(value));
-    rv = v.text ? bind_inner(&v, deep, calls, problem) : service_fail(problem, SERVICE_NO_MEMORY, "no memory");
+    rv = v.text ? bind_inner(&v, t, deep, in, problem) : service_fail(problem, SERVICE_NO_MEMORY, "no memory");
     free(v.text);
     return rv;
 }
 
-static int bind_inner(struct service_value *v, unsigned deep, unsigned *calls, struct service_problem *problem) {
-    struct service_problem within = { 0 };
-    struct service_call call;
+/* A call that stands there is run here: not in a text, nor by a service of another host (s NULL). */
+static bool runs_here(const struct service *s, unsigned i) {
+    return s && i < s->nparams && s->params[i].type != SERVICE_TEXT && s->params[i].type != SERVICE_JSON;
+}
+
+/* Those in what is given to it, and in its defaults. */
+static int count_all(const struct service_call *call, const struct service *s, const struct service_table *t,
+                     unsigned deep, struct bind_inside *in, struct service_problem *problem) {
+    json_t *value;
     const char *key;
-    json_t *in;
     int rv = 0;
 
-    if (deep > SERVICE_CALLS_DEEP || ++*calls > SERVICE_CALLS_MAX)
+    json_object_foreach(call->arguments, key, value) if (!rv) rv =
+        count_inner(value, s && runs_here(s, service_param_of(s, key)) ? t : NULL, deep, in, problem);
+    for (unsigned i = 0; s && i < s->nparams && !rv; i++)
+        if (runs_here(s, i) && !json_object_get(call->arguments, s->params[i].name))
+            rv = count_inner(s->params[i].otherwise, t, deep, in, problem);
+    return rv;
+}
+
+static int bind_not_there(struct service_problem *within, struct service_problem *problem) {
+    service_fail(problem, SERVICE_NOT_THERE, "what it is to be could not be had");
+    problem->within = service_problem_object(within);
+    service_problem_free(within);
+    return -1;
+}
+
+static int bind_inner(struct service_value *v, const struct service_table *t, unsigned deep, struct bind_inside *in,
+                      struct service_problem *problem) {
+    struct service_problem within = { 0 };
+    const struct service *s = NULL;
+    struct service_call call;
+    unsigned first;
+    int rv = 0;
+
+    if (deep > SERVICE_CALLS_DEEP || ++in->calls > SERVICE_CALLS_MAX)
         return service_fail(problem, SERVICE_TOO_DEEP, "at most %u calls may stand in each other, and %u in one",
                             SERVICE_CALLS_DEEP, SERVICE_CALLS_MAX);
     if (service_call_read(v->text, strlen(v->text), &call, &within)) {
@@ -132,7 +173,11 @@ static int bind_inner(struct service_value *v, unsigned deep, unsigned *calls, s
         service_problem_free(&within);
         return -1;
     }
-    json_object_foreach(call.arguments, key, in) if (!rv) rv = count_inner(in, deep + 1, calls, problem);
+    if (t && service_table_find(t, call.service, &first)) {
+        s = bind_overload(t, in->over, &call, &within);
+        if (!s) rv = bind_not_there(&within, problem);
+    }
+    if (!rv) rv = count_all(&call, s, t, deep + 1, in, problem);
     free(v->text);
     v->text = call.text;
     call.text = NULL;
@@ -140,14 +185,14 @@ static int bind_inner(struct service_value *v, unsigned deep, unsigned *calls, s
     return rv;
 }
 
-static int bind_value(const struct service_param *p, const json_t *given, struct service_value *v, unsigned *calls,
-                      struct service_problem *problem) {
+static int bind_value(const struct service_param *p, const json_t *given, struct service_value *v,
+                      struct bind_inside *in, struct service_problem *problem) {
     int rv = 0;
 
     if (!given) given = p->otherwise;
     if (json_is_string(given) && p->type != SERVICE_TEXT && p->type != SERVICE_JSON)
         rv = bind_source(p, json_string_value(given), json_string_length(given), v, problem);
-    if (!rv && v->from == SERVICE_OF_CALL) rv = bind_inner(v, 2, calls, problem);
+    if (!rv && v->from == SERVICE_OF_CALL) rv = bind_inner(v, in->t, 2, in, problem);
     if (!rv && v->from == SERVICE_GIVEN) v->literal = service_literal(p, given, problem);
     return rv || (v->from == SERVICE_GIVEN && !v->literal) ? -1 : 0;
 }
@@ -175,14 +220,14 @@ static int bind_key(struct service_bound *b, struct service_problem *problem) {
 int service_bind(const struct service_table *t, enum service_over over, const struct service_call *call,
                  struct service_bound *bound, struct service_problem *problem) {
     const struct service *s = bind_overload(t, over, call, problem);
-    unsigned calls = 1;
+    struct bind_inside in = { t, over, 1 };
     int rv = 0;
 
     memset(bound, 0, sizeof *bound);
     if (!s) return -1;
     bound->service = s;
     for (unsigned i = 0; i < s->nparams && !rv; i++) {
-        rv = bind_value(&s->params[i], json_object_get(call->arguments, s->params[i].name), &bound->values[i], &calls,
+        rv = bind_value(&s->params[i], json_object_get(call->arguments, s->params[i].name), &bound->values[i], &in,
                         problem);
         if (rv) service_fail_in(problem, s->name, s->params[i].name);
     }

@@ -7,27 +7,12 @@
 #include "base/base_error.h"
 #include "service_text.h"
 
-/* Bytes of a well-formed character at p, which is no control character; 0: there is none. */
-static size_t name_character(const unsigned char *p, size_t n) {
-    unsigned c = *p, more = c < 0x80 ? 0 : c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : 1;
-    static const unsigned least[] = { 0x20, 0xa0, 0x800, 0x10000 };
-
-    if ((c >= 0x80 && c < 0xc2) || c > 0xf4 || more >= n) return 0;
-    c &= more ? 0x3fu >> more : 0x7f;
-    for (unsigned i = 1; i <= more; i++) {
-        if ((p[i] & 0xc0) != 0x80) return 0;
-        c = c << 6 | (p[i] & 0x3f);
-    }
-    if (c < least[more] || c == 0x7f || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff)) return 0;
-    return more + 1;
-}
-
 static const char *component_wrong(const char *p, size_t n) {
     if (!n) return "two slashes, or one at the end, leave a component empty";
     if ((n == 1 && *p == '.') || (n == 2 && !memcmp(p, "..", 2))) return "a component is . or ..";
     if (*p == '!') return "a component begins with !, which is where parameters begin";
     for (size_t i = 0, step; i < n; i += step)
-        if (!(step = name_character((const unsigned char *)p + i, n - i)))
+        if (!(step = service_text_character(p + i, n - i)))
             return "a component holds a control character, or is no UTF-8";
     return NULL;
 }

@@ -11,6 +11,7 @@
 #ifndef FAIRGATE_SERVICE_PROBLEM_H
 #define FAIRGATE_SERVICE_PROBLEM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <jansson.h>
@@ -37,6 +38,15 @@ int  service_fail(struct service_problem *p, enum service_problem_kind kind, con
 void service_fail_in(struct service_problem *p, const char *service, const char *parameter);
 /* Where a sentence is there already (base/base_error.h): it is freed. */
 int  service_fail_with(struct service_problem *p, enum service_problem_kind kind, char **error);
+
+/*
+ * What a service itself says of a call that it rejects, by its answer's status and content: of 4xx, but for those that
+ * are about who asks, how often, or the way between (401, 403, 407, 408, 429), up to SERVICE_SAID_MAX bytes of
+ * text/plain, or of `detail` in application/problem+json, in one line without control characters.  False, and there is
+ * no problem: it says nothing of the kind.
+ */
+#define SERVICE_SAID_MAX 200u
+bool    service_rejects(struct service_problem *p, int status, const char *media_type, const char *content, size_t n);
 
 int     service_problem_status(enum service_problem_kind kind);
 /* The object; NULL: no memory. */

@@ -6,6 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+size_t service_text_character(const char *s, size_t n) {
+    const unsigned char *p = (const unsigned char *)s;
+    unsigned c = n ? *p : 0, more = c < 0x80 ? 0 : c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : 1;
+    static const unsigned least[] = { 0x20, 0xa0, 0x800, 0x10000 };
+
+    if ((c >= 0x80 && c < 0xc2) || c > 0xf4 || more >= n) return 0;
+    c &= more ? 0x3fu >> more : 0x7f;
+    for (unsigned i = 1; i <= more; i++) {
+        if ((p[i] & 0xc0) != 0x80) return 0;
+        c = c << 6 | (p[i] & 0x3f);
+    }
+    if (c < least[more] || c == 0x7f || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff)) return 0;
+    return more + 1;
+}
+
 static char *text_room(struct service_text *t, size_t n) {
     size_t room = t->room ? t->room : 256;
     char *more;

@@ -14,6 +14,9 @@ struct service_text {           /* zeroed: empty */
     bool   failed;
 };
 
+/* Bytes of the well-formed character (UTF-8) at s, which is no control character; 0: there is none. */
+size_t service_text_character(const char *s, size_t n);
+
 void  service_text_put(struct service_text *t, const char *bytes, size_t n);
 void  service_text_print(struct service_text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* All but RFC 3986's unreserved characters as %XX. */

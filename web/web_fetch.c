@@ -42,7 +42,8 @@ struct web_transfer {
     struct web_transfer *next; /* while it waits */
     unsigned slot;             /* in running */
     CURL *easy;
-    char *url; /* as it was given while it waits; then the one that is asked for */
+    char *url;      /* as it was given while it waits; then the one that is asked for */
+    uint64_t bytes; /* of a body, at most */
     int64_t deadline_ms;
     unsigned redirects;
     web_done *done;
@@ -179,7 +180,7 @@ static size_t web_on_body(char *data, size_t size, size_t n, void *context) {
     struct web_answer *a = &t->answer;
 
     (void)size;
-    if (n > t->fetch->bytes || a->n > t->fetch->bytes - n) {
+    if (n > t->bytes || a->n > t->bytes - n) {
         t->broken = BY_SIZE;
         return n + 1;
     }
@@ -187,7 +188,7 @@ static size_t web_on_body(char *data, size_t size, size_t n, void *context) {
         size_t room = 2 * (a->n + n) + 4096;
         uint8_t *more;
 
-        if (room > t->fetch->bytes + 1) room = t->fetch->bytes + 1;
+        if (room > t->bytes + 1) room = t->bytes + 1;
         more = realloc(a->body, room);
         if (!more) {
             t->broken = BY_MEMORY;
@@ -208,7 +209,7 @@ static int web_on_progress(void *context, curl_off_t total, curl_off_t now, curl
     (void)total;
     (void)up_total;
     (void)up;
-    if (now <= 0 || (uint64_t)now <= t->fetch->bytes) return 0;
+    if (now <= 0 || (uint64_t)now <= t->bytes) return 0;
     t->broken = BY_SIZE;
     return 1;
 }
@@ -295,7 +296,7 @@ static int web_prepare(struct web_transfer *t) {
     SET(CURLOPT_OPENSOCKETFUNCTION, web_on_socket);
     SET(CURLOPT_OPENSOCKETDATA, t);
     SET(CURLOPT_ERRORBUFFER, t->answer.error);
-    if (t->fetch->bytes <= INT64_MAX) SET(CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)t->fetch->bytes);
+    if (t->bytes <= INT64_MAX) SET(CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)t->bytes);
     SET(CURLOPT_FTP_SKIP_PASV_IP, 1L);
     return failed ? -1 : 0;
 }
@@ -362,7 +363,7 @@ static void web_ended(struct web_fetch *f, struct web_transfer *t, CURLcode code
     } else {
         if (t->broken == BY_SIZE || code == CURLE_FILESIZE_EXCEEDED) {
             end = WEB_TOO_LARGE;
-            snprintf(t->answer.error, sizeof t->answer.error, "more than %llu bytes", (unsigned long long)f->bytes);
+            snprintf(t->answer.error, sizeof t->answer.error, "more than %llu bytes", (unsigned long long)t->bytes);
         } else if (t->broken == BY_HEADERS) {
             end = WEB_TOO_LARGE;
             snprintf(t->answer.error, sizeof t->answer.error, "more than %d bytes of headers", HEADERS_MAX);
@@ -432,7 +433,7 @@ static void web_begin_waiting(struct web_fetch *f) {
     for (; n && f->nrunning < f->at_once && (t = web_next(f)); n--) web_begin(f, t);
 }
 
-int web_start(struct web_fetch *f, const char *uri, web_done *done, void *of) {
+int web_start(struct web_fetch *f, const char *uri, uint64_t bytes, web_done *done, void *of) {
     struct web_transfer *t = calloc(1, sizeof *t);
     bool ending;
 
@@ -443,6 +444,7 @@ int web_start(struct web_fetch *f, const char *uri, web_done *done, void *of) {
         return -1;
     }
     t->fetch = f;
+    t->bytes = bytes < f->bytes ? bytes : f->bytes;
     t->done = done;
     t->of = of;
     t->fresh_s = UINT64_MAX;

@@ -54,8 +54,11 @@ struct web_fetch;
 
 /* The rules are copied.  NULL and *error (base_error.h).  The process ignores SIGPIPE, which TLS may raise. */
 struct web_fetch *web_new(const struct web_rules *rules, char **error);
-/* Any thread.  0, and done is called, perhaps before this returns; or -1 (no memory; in web_free), and it is not. */
-int               web_start(struct web_fetch *f, const char *uri, web_done *done, void *of);
+/*
+ * Any thread.  0, and done is called, perhaps before this returns; or -1 (no memory; in web_free), and it is not.
+ * `bytes`: of this one's body, at most, where the rules permit more.
+ */
+int               web_start(struct web_fetch *f, const char *uri, uint64_t bytes, web_done *done, void *of);
 /*
  * One thread: starts, goes on with and ends transfers; waits for something to do for timeout_ms at the most.  How many
  * are under way or wait.

@@ -17,7 +17,7 @@ child=
 # end LINE SENTENCE: the answer is a status and why.  What was posted is read first: where it is not, httpd (mod_cgid) waits for its Timeout.
 end() {
     cat > /dev/null || :
-    printf 'Status: %s\r\nContent-Type: text/plain;charset=utf-8\r\nCache-Control: no-store\r\n\r\n%s\n' "$1" "$2"
+    printf 'Status: %s\r\nContent-Type: text/plain;charset=utf-8\r\nCache-Control: no-cache\r\n\r\n%s\n' "$1" "$2"
     exit 0
 }
 

@@ -9,7 +9,7 @@ function wrong(int $status, string $sentence): never
 {
     http_response_code($status);
     header('Content-Type: text/plain;charset=utf-8');
-    header('Cache-Control: no-store');
+    header('Cache-Control: no-cache');
     echo $sentence, "\n";
     exit;
 }

@@ -4,7 +4,7 @@
  *
  * Bytes: as a call, and as a declaration.  What is read has one form, which is read as the same; what it means has a
  * key that is a call itself and means the same; what is refused has a sentence, and is an object; what is corrected is
- * right.
+ * right.  And as what a service says of a call that it rejects: a line.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -130,6 +130,19 @@ static void as_data(const char *text) {
     free(type);
 }
 
+static void as_rejection(const char *content, size_t n) {
+    static const char *const types[] = { "text/plain;charset=utf-8", SERVICE_PROBLEM_TYPE };
+
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        struct service_problem problem = { 0 };
+        if (!service_rejects(&problem, 422, types[i], content, n)) continue;
+        if (strlen(problem.detail) > sizeof "its status is 422: " - 1 + SERVICE_SAID_MAX) abort();
+        for (const char *p = problem.detail; *p; p++)
+            if ((unsigned char)*p < ' ' || *p == 0x7f) abort();
+        look_at_problem(&problem);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char *exact = malloc(size ? size : 1), *text = malloc(size + 1);
 
@@ -140,6 +153,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     as_call(exact, size);
     as_declaration(text);
     as_data(text);
+    as_rejection(exact, size);
     free(exact);
     free(text);
     return 0;

@@ -594,6 +594,101 @@ START_TEST(a_problem_is_an_object) {
 }
 END_TEST
 
+#define A99 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
+/* What a service says of a call that it rejects: one line, cut between characters, of its own refusals alone. */
+static const struct {
+    int status;
+    const char *type, *content, *says; /* NULL: it is no such answer */
+} rejections[] = {
+    { 404, "text/plain", "No such page.\n", "its status is 404: No such page." },
+    { 422, "Text/Plain; charset=utf-8", " two\r\n\t lines ", "its status is 422: two lines" },
+    { 400, "text/plain", "\x1b[2Jz\xc3\xbcrich", "its status is 400: [2Jz\xc3\xbcrich" },
+    { 400, "text/plain",
+      "\xfc"
+      "ber \xc2\x9b",
+      "its status is 400: ?ber ??" },
+    { 499, "text/plain", A99 A99 "\xc3\xbc", "its status is 499: " A99 A99 "\xc3\xbc" },
+    { 499, "text/plain", A99 A99 "b\xc3\xbc", "its status is 499: " A99 A99 "b" },
+    { 499, "text/plain", A99 A99 " b rest", "its status is 499: " A99 A99 " b" },
+    { 409, "application/problem+json", "{\"title\":\"x\",\"detail\":\"taken\\nalready\"}",
+      "its status is 409: taken already" },
+    { 409, "application/problem+json;charset=utf-8", "{\"title\":\"x\"}", NULL },
+    { 409, "application/problem+json", "{\"detail\":5}", NULL },
+    { 409, "application/problem+json", "[\"detail\"]", NULL },
+    { 409, "application/problem+json", "{", NULL },
+    { 404, "text/html", "<p>Not Found", NULL },
+    { 404, "text/plainer", "no", NULL },
+    { 404, "", "no", NULL },
+    { 404, "text/plain", " \n", NULL },
+    { 404, "text/plain", "", NULL },
+    { 401, "text/plain", "no", NULL },
+    { 403, "text/plain", "no", NULL },
+    { 407, "text/plain", "no", NULL },
+    { 408, "text/plain", "no", NULL },
+    { 429, "text/plain", "no", NULL },
+    { 399, "text/plain", "no", NULL },
+    { 500, "text/plain", "no", NULL },
+};
+
+START_TEST(what_a_service_rejects) {
+    struct service_problem problem = { 0 };
+    const char *content = rejections[_i].content;
+    bool is = service_rejects(&problem, rejections[_i].status, rejections[_i].type, content, strlen(content));
+
+    ck_assert_int_eq(is, rejections[_i].says != NULL);
+    ck_assert_int_eq(problem.kind, is ? SERVICE_REJECTED : SERVICE_FINE);
+    if (is) ck_assert_str_eq(problem.detail, rejections[_i].says);
+    else ck_assert_ptr_null(problem.detail);
+    service_problem_free(&problem);
+}
+END_TEST
+
+/* What must not be called that way is refused in other calls as well, at once: their results may be kept. */
+START_TEST(an_inner_call_comes_its_way) {
+    static const struct {
+        const char *call;
+        bool may; /* over NDN */
+    } inner[] = {
+        { "/f/!{\"of\":\"/web/!{}\"}", false },
+        { "/f/!{\"of\":\"/f/!{\\\"of\\\":\\\"/web/!{}\\\"}\"}", false },
+        { "/f/!{\"of\":\"/both/!{}\"}", true },
+        { "/f/!{\"of\":\"/s/!{\\\"say\\\":\\\"/web/!{}\\\"}\"}", true },   /* a text */
+        { "/f/!{\"of\":\"/away/!{\\\"of\\\":\\\"/web/!{}\\\"}\"}", true }, /* of another host, which is asked there */
+        { "/s/!{\"say\":\"/web/!{}\"}", true },
+        { "/h/!{}", false }, /* a default */
+        { "/f/!{\"of\":\"/h/!{}\"}", false },
+        { "/f/!{\"of\":\"/h/!{\\\"of\\\":\\\"x\\\"}\"}", true },
+    };
+    struct service_table t = { 0 };
+
+    ck_assert(!add(&t, "/f of=content => /f") && !add(&t, "/s say=text => /s?say={say}"));
+    ck_assert(!add(&t, "/h of=content:/web/!{} => /h"));
+    ck_assert(!add(&t, "/web => /w over=http") && !add(&t, "/both => /b"));
+    for (size_t i = 0; i < sizeof inner / sizeof *inner; i++)
+        for (unsigned way = SERVICE_HTTP; way <= SERVICE_NDN; way++) {
+            struct service_problem problem = { 0 };
+            struct service_bound bound;
+            struct service_call call;
+            bool may = way == SERVICE_HTTP || inner[i].may;
+
+            ck_assert_int_eq(service_call_read(inner[i].call, strlen(inner[i].call), &call, &problem), 0);
+            ck_assert_msg(service_bind(&t, way, &call, &bound, &problem) == (may ? 0 : -1), "%s", inner[i].call);
+            if (may) {
+                service_bound_free(&bound);
+            } else {
+                ck_assert_int_eq(problem.kind, SERVICE_NOT_THERE);
+                ck_assert_str_eq(problem.parameter, "of");
+                ck_assert_str_eq(json_string_value(json_object_get(problem.within, "type")),
+                                 "urn:fairgate:problem:no-such-service");
+            }
+            service_call_free(&call);
+            service_problem_free(&problem);
+        }
+    service_table_free(&t);
+}
+END_TEST
+
 START_TEST(what_is_published) {
     static const char entry[] =
         "{\"call\":\"/unibe/cds/scaleImage/!{\\\"file\\\":content,\\\"width\\\":int,\\\"height\\\":int}\","
@@ -641,6 +736,8 @@ int main(void) {
     tcase_add_test(b, a_result_becomes_a_value);
     tcase_add_test(b, content_in_a_uri);
     tcase_add_test(b, a_problem_is_an_object);
+    tcase_add_loop_test(b, what_a_service_rejects, 0, sizeof rejections / sizeof *rejections);
+    tcase_add_test(b, an_inner_call_comes_its_way);
     tcase_add_test(b, what_is_published);
     suite_add_tcase(s, c);
     suite_add_tcase(s, d);

@@ -79,7 +79,7 @@ static struct got get(const char *uri) {
 
     if (*uri == '/') snprintf(whole, sizeof whole, "http://%s%s", outside_at, uri);
     else snprintf(whole, sizeof whole, "%s", uri);
-    ck_assert_int_eq(web_start(fetch, whole, keep, &g), 0);
+    ck_assert_int_eq(web_start(fetch, whole, SIZE_MAX, keep, &g), 0);
     run_until(&g.calls, 1);
     ck_assert_uint_eq(web_run(fetch, 0), 0);
     if (g.a.end == WEB_WHOLE) ck_assert_msg(g.a.body && !g.a.body[g.a.n] && !*g.a.error, "%s", uri);
@@ -217,6 +217,31 @@ START_TEST(as_large_as_may_be) {
 }
 END_TEST
 
+/* Who wants less holds no more, whatever the rules permit; and who wants more gets what they permit. */
+START_TEST(a_transfer_has_a_bound_of_its_own) {
+    static const struct {
+        uint64_t rules, bytes;
+        enum web_end end;
+    } own[] = { { 5, 4, WEB_TOO_LARGE }, { 9, 5, WEB_WHOLE }, { 4, 5, WEB_TOO_LARGE } };
+
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        for (unsigned unsaid = 0; unsaid < 2; unsaid++) {
+            struct web_rules r = usual();
+            struct got g = { .calls = 0 };
+            char url[256];
+
+            web_free(&fetch);
+            r.bytes = own[i].rules;
+            begin(&r);
+            snprintf(url, sizeof url, "http://%s%s", outside_at, unsaid ? "/unsaid" : "/whole");
+            ck_assert_int_eq(web_start(fetch, url, own[i].bytes, keep, &g), 0);
+            run_until(&g.calls, 1);
+            ck_assert_int_eq(g.a.end, own[i].end);
+            got_free(&g);
+        }
+}
+END_TEST
+
 START_TEST(redirects_are_counted) {
     struct web_rules r = usual();
 
@@ -298,7 +323,7 @@ START_TEST(urls_that_are_refused) {
     ends(url, WEB_NOT_ALLOWED);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct got g = { .calls = 0 };
-        ck_assert_int_eq(web_start(fetch, bad[i], keep, &g), 0);
+        ck_assert_int_eq(web_start(fetch, bad[i], SIZE_MAX, keep, &g), 0);
         run_until(&g.calls, 1);
         ck_assert_int_eq(g.a.end, WEB_NOT_ALLOWED);
     }
@@ -388,7 +413,7 @@ START_TEST(waits_no_longer_than_it_may_take) {
     r.seconds = r.at_once = 1;
     begin(&r);
     snprintf(url, sizeof url, "http://%s/mute", outside_at);
-    for (int i = 0; i < 3; i++) ck_assert_int_eq(web_start(fetch, url, keep, &g[i]), 0);
+    for (int i = 0; i < 3; i++) ck_assert_int_eq(web_start(fetch, url, SIZE_MAX, keep, &g[i]), 0);
     for (int i = 0; i < 3; i++) {
         run_until(&g[i].calls, 1);
         ck_assert_int_eq(g[i].a.end, WEB_TOO_SLOW);
@@ -414,7 +439,7 @@ static void *starts_many(void *of) {
 
     snprintf(url, sizeof url, "http://%s/whole", outside_at);
     for (unsigned i = 0; i < EACH; i++)
-        if (web_start(fetch, url, keep, &s->got[i])) abort();
+        if (web_start(fetch, url, SIZE_MAX, keep, &s->got[i])) abort();
     return NULL;
 }
 
@@ -452,7 +477,7 @@ static void *starts_one(void *of) {
         fclose(stat);
     }
     snprintf(url, sizeof url, "http://%s/whole", outside_at);
-    if (web_start(fetch, url, keep, &w->got)) abort();
+    if (web_start(fetch, url, SIZE_MAX, keep, &w->got)) abort();
     return NULL;
 }
 
@@ -476,13 +501,13 @@ static void again(void *of, struct web_answer *a) {
 
     ck_assert_int_ne(a->end, WEB_WHOLE);
     ++*calls;
-    ck_assert_int_eq(web_start(fetch, "file:///x", again, of), a->end == WEB_FAILED ? -1 : 0);
+    ck_assert_int_eq(web_start(fetch, "file:///x", SIZE_MAX, again, of), a->end == WEB_FAILED ? -1 : 0);
 }
 
 START_TEST(starts_by_what_is_called_at_the_end) {
     unsigned calls = 0;
 
-    ck_assert_int_eq(web_start(fetch, "file:///x", again, &calls), 0);
+    ck_assert_int_eq(web_start(fetch, "file:///x", SIZE_MAX, again, &calls), 0);
     for (unsigned i = 0; i < 10; i++) ck_assert_uint_eq(web_run(fetch, 0), 1);
     ck_assert_uint_ge(calls, 10);
     ck_assert_uint_le(calls, 30); /* a run looks three times */
@@ -499,7 +524,7 @@ static void is_ended(void *of, struct web_answer *a) {
     ended++;
     ck_assert_int_eq(a->end, WEB_FAILED);
     ck_assert_msg(*a->error && !a->body, "%s", a->error);
-    ck_assert_int_eq(web_start(fetch, "http://127.0.0.1/", is_ended, NULL), -1);
+    ck_assert_int_eq(web_start(fetch, "http://127.0.0.1/", SIZE_MAX, is_ended, NULL), -1);
 }
 
 START_TEST(the_end_of_all) {
@@ -513,7 +538,7 @@ START_TEST(the_end_of_all) {
     begin(&r);
     for (size_t i = 0; i < sizeof path / sizeof *path; i++) {
         snprintf(url, sizeof url, "http://%s/%s", outside_at, path[i]);
-        ck_assert_int_eq(web_start(fetch, url, is_ended, NULL), 0);
+        ck_assert_int_eq(web_start(fetch, url, SIZE_MAX, is_ended, NULL), 0);
     }
     while (server_asked(&outside) < 4 && test_now() < late) ck_assert_uint_eq(web_run(fetch, 10), 5);
     web_free(&fetch);
@@ -612,7 +637,7 @@ START_TEST(servers_of_ftp_that_do_not_answer) {
     got_free(&g);
     /* Nor at the end of all. */
     asked = server_asked(&ftp);
-    ck_assert_int_eq(web_start(fetch, ftp_url("stuck"), is_ended, NULL), 0);
+    ck_assert_int_eq(web_start(fetch, ftp_url("stuck"), SIZE_MAX, is_ended, NULL), 0);
     for (double late = test_now() + 40; server_asked(&ftp) < asked + 6 && test_now() < late;) web_run(fetch, 10);
     began = test_now();
     web_free(&fetch);
@@ -644,6 +669,7 @@ TCase *web_fetch_case(void) {
     tcase_add_test(t, nothing_of_ours_goes_along);
     tcase_add_test(t, bounds);
     tcase_add_test(t, as_large_as_may_be);
+    tcase_add_test(t, a_transfer_has_a_bound_of_its_own);
     tcase_add_test(t, redirects_are_counted);
     tcase_add_test(t, redirects_lead_nowhere_else);
     tcase_add_test(t, spellings_of_what_is_allowed);

@@ -405,6 +405,7 @@ HTTP_HOST = "<VirtualHost %s:%%d>\nServerName http.example\n</VirtualHost>\n"
 UNUSED = "CcnMap /x /\nCcnForwarder unix:///x\nCcnListen unix:/y\n"
 WITHOUT = ("CcnMap without CcnEngine On", "CcnForwarder without CcnEngine On", "CcnListen without CcnEngine On")
 PREFORK = ("CcnForwarder does nothing with the prefork MPM", "CcnListen does nothing with the prefork MPM")
+NO_PATH = "CcnService without CcnServices PATH"
 DOUBTS = {
     "map": (f"CcnMap {NAME} /other", "", "CcnMap has the prefix /example/site twice, and the first counts: not /other/"),
     "tls": ("SSLEngine On", "", "SSLEngine is on"),
@@ -420,6 +421,13 @@ DOUBTS = {
     "none on": ("</VirtualHost>\n<VirtualHost *:2>\nCcnEngine Off\n" + UNUSED, "", WITHOUT),
     "no words": ("", UNUSED, WITHOUT),
     "no process": ("CcnForwarder unix:/x", "", None),
+    "no way": ("CcnEngine Off", "CcnService /a => /x", (WITHOUT[0], "CcnService /a: nobody can call a service: CcnServices PATH is missing")),
+    "no web": ("", "CcnService /b => /x\nCcnService /a => /x over=http", ("CcnService /a: nobody can call it: over=http wants CcnServices PATH", NO_PATH)),
+    "no network": ("CcnEngine Off", "CcnServices /ccn\nCcnService /a => /x over=ndn", (WITHOUT[0], "CcnService /a: nobody can call it: over=ndn wants CcnEngine On")),
+    "no path": ("", "CcnService /a => /x", NO_PATH),
+    "path": ("CcnServices /ccn", "CcnService /a => /x over=ndn", "CcnServices does nothing beside CcnEngine On"),
+    "no service": ("", "CcnServices /ccn", "CcnServices without any CcnService"),
+    "services": ("", "CcnServices /ccn\nCcnService /a => /x\nCcnService /b => /x over=http\nCcnService /c => /x over=ndn", None),
     "nothing": ("", "", None),
 }
 SAID = {part for _, _, says in DOUBTS.values() for part in ((says,) if isinstance(says, str) else says or ())} | set(PREFORK)

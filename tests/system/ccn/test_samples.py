@@ -137,19 +137,19 @@ def test_an_application_that_is_no_cgi(served):
 def test_wrong_input_is_a_problem(served):
     small = "data:;base64," + base64.b64encode(image("png", "9x9")).decode()
     for service, arguments, kind, parameter in (
-            ("/SCN/services/pdf_to_text", {"file": DOCUMENT, "page": 4}, "failed", None),
+            ("/SCN/services/pdf_to_text", {"file": DOCUMENT, "page": 4}, "rejected", None),
             ("/SCN/services/pdf_to_text", {"file": DOCUMENT, "page": 0}, "out-of-bounds", "page"),
-            ("/SCN/services/pdf_to_text", {"file": IMAGE, "page": 1}, "failed", None),
-            ("/SCN/services/pdf_to_text", {"file": "data:,%25PDF-1.4 nothing", "page": 1}, "failed", None),
-            ("/unibe/cds/scaleImage", {"file": DOCUMENT, "width": 3, "height": 3}, "failed", None),
+            ("/SCN/services/pdf_to_text", {"file": IMAGE, "page": 1}, "rejected", None),
+            ("/SCN/services/pdf_to_text", {"file": "data:,%25PDF-1.4 nothing", "page": 1}, "rejected", None),
+            ("/unibe/cds/scaleImage", {"file": DOCUMENT, "width": 3, "height": 3}, "rejected", None),
             ("/unibe/cds/scaleImage", {"file": small, "width": 5000, "height": 3}, "out-of-bounds", "width"),
             ("/unibe/cds/scaleImage", {"file": small, "width": 30}, "missing-parameter", "height"),
-            ("/scn/toJPEG", {"image": ""}, "failed", None),
+            ("/scn/toJPEG", {"image": ""}, "rejected", None),
             ("/scn/toJPEG", {"image": "ccnx:/dir/imgs/none.bmp"}, "not-there", "image"),
             ("/scn/toJPEG", {"image": called("/unibe/cds/scaleImage", {"file": DOCUMENT, "width": 3, "height": 3})}, "not-there", "image")):
         said = problem(served, service, arguments)
         assert (said["type"].rsplit(":", 1)[1], said.get("parameter")) == (kind, parameter), said
-        if kind == "failed":
+        if kind == "rejected":
             assert "422" in said["detail"]
 
 
@@ -208,7 +208,7 @@ def test_what_is_no_image_is_not_read(served, trick):
     given = "data:image/png;base64," + base64.b64encode(content).decode()
     for service, arguments in (("/scn/toJPEG", {"image": given}), ("/unibe/cds/scaleImage", {"file": given, "width": 500, "height": 500})):
         said = problem(served, service, arguments)
-        assert said["type"].endswith(":failed") and "422" in said["detail"] and "root:" not in json.dumps(said), said
+        assert said["type"].endswith(":rejected") and "422" in said["detail"] and "root:" not in json.dumps(said), said
     nothing_is_put_aside(served)
 
 

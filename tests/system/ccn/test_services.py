@@ -21,15 +21,22 @@ from lab.ndn_face import Face
 # Says how it was asked, and takes its time; runs/NAME counts its runs.
 WORK = """#!/bin/sh
 here=$(dirname "$SCRIPT_FILENAME")
-wait= exit= size= more= private=
+wait= exit= size= more= private= status= as=
 IFS='&'
 for word in $QUERY_STRING; do
-    case $word in wait=*) wait=${word#wait=} ;; crash=*) exit=${word#crash=} ;; size=*) size=${word#size=} ;; private=true) private=yes ;; more=*) more=${word#more=} ;; esac
+    case $word in wait=*) wait=${word#wait=} ;; crash=*) exit=${word#crash=} ;; size=*) size=${word#size=} ;; private=true) private=yes ;; more=*) more=${word#more=} ;;
+        status=*) status=${word#status=} ;; as=*) as=${word#as=} ;; esac
 done
 unset IFS
 echo "$QUERY_STRING" >> "$here/runs/$(basename "$SCRIPT_FILENAME")"
 [ -z "$wait" ] || sleep "$wait"
 [ "$exit" != true ] || kill -SEGV $$
+case $as in
+    plain) printf 'Status: %s\r\nContent-Type: text/plain\r\n\r\nWhy\033 it\n\tis not.\n' "$status"; exit ;;
+    json) printf 'Status: %s\r\nContent-Type: application/problem+json\r\n\r\n{"detail":"Why it is not."}' "$status"; exit ;;
+    html) printf 'Status: %s\r\nContent-Type: text/html\r\n\r\n<p>Why it is not.' "$status"; exit ;;
+    private) printf 'Status: %s\r\nContent-Type: text/plain\r\nSet-Cookie: a=b\r\n\r\nWhy it is not.' "$status"; exit ;;
+esac
 [ "$more" != garbage ] || { head -c 3000 /dev/urandom; exit 0; }
 echo "Content-Type: text/plain"
 [ -z "$private" ] || echo "Set-Cookie: a=b"
@@ -54,6 +61,7 @@ CcnService /t/crash n=int => /work.cgi?crash=true&n={n} fresh=1h
 CcnService /t/garbage n=int => /work.cgi?more=garbage&n={n} fresh=1h
 CcnService /t/large size=int => /work.cgi?size={size} result=100K
 CcnService /t/many size=int => /work.cgi?size={size} fresh=1h
+CcnService /t/rejects status=int as=text => /work.cgi?status={status}&as={as} fresh=1h
 CcnService /t/number of=content => /number.cgi
 CcnService /t/needs n=int(1..50) => /work.cgi?n={n}
 CcnService /t/missing => /nothing
@@ -88,6 +96,8 @@ Require all denied
 
 def runs(served, query):
     path = os.path.join(served.htdocs, "runs", "work.cgi")
+    if not os.path.exists(path):
+        return 0
     with open(path, encoding="utf-8") as f:
         return f.read().splitlines().count(query)
 
@@ -190,6 +200,14 @@ def test_parameters_beside_the_name(served):
             face.send(wire.interest(stored + (wire.segment(n),)))
             got += face.receive(5).content
     assert got == f"GET a={text}  127.0.0.1\n".encode()
+
+
+def test_a_kept_result_is_fresh_by_name(served):
+    """What is left of its freshness, however it came to be kept."""
+    assert call(served, "/t/echo", {"a": "left"})[0] == 200
+    with Face.tcp("127.0.0.1", served.ndn_port) as face:
+        face.send(wire.interest(wire.name("/t/echo") + ((wire.GENERIC, b'!{"a":"left"}'),), prefix=True, fresh=True, lifetime=4000))
+        assert 3_000_000 < face.receive(5).freshness <= 3_600_000
 
 
 # ---- parameters that are elsewhere -----------------------------------------------------------------------------------------------
@@ -300,6 +318,23 @@ def test_a_problem_says_what_is_wrong(served, service, arguments, kind, paramete
     assert exit_status and json.loads(content)["type"].endswith(kind)
 
 
+@pytest.mark.parametrize("status,content,kind", (
+    (404, "plain", "rejected"), (422, "json", "rejected"),
+    (401, "plain", "failed"), (403, "json", "failed"), (429, "plain", "failed"), (500, "plain", "failed"), (404, "html", "failed"), (422, "private", "failed"),
+))
+def test_a_service_says_why_it_rejects(served, status, content, kind):
+    """Its own sentence comes with the problem, and the next call runs again; of any other answer only the status does."""
+    for n in (1, 2):
+        answer = call(served, "/t/rejects", {"status": status, "as": content})
+        assert problem(answer) == (kind, None, 422 if kind == "rejected" else 502)
+        said = json.loads(answer[1])["detail"]
+        assert str(status) in said and ("Why it is not." in said) == (kind == "rejected"), said
+        assert answer[2]["Cache-Control"] == "no-cache" and runs(served, f"status={status}&as={content}") == n
+    inner = json.loads(call(served, "/t/file", {"what": text_of("/t/rejects", {"status": status, "as": content})})[1])
+    assert inner["type"].endswith(":not-there") and inner["within"]["type"].endswith(kind)
+    assert by_name(served, "/t/rejects", {"status": status, "as": content})[1] == answer[1]
+
+
 @pytest.mark.parametrize("path,status", (
     ("/ccn/t/echo/!", 400), ("/ccn/t/echo/!{", 400), ('/ccn/t/echo/!{"a":1,"a":2}', 400), ("/ccn/t/echo/!%ff", 400), ("/ccn/t/echo/!%00", 400),
     ("/ccn/t/echo/!%7", 400), ('/ccn/t/echo/!{"a":"%5Cud800"}', 400), ("/ccn/t/echo/!" + "[" * 1000, 400), ('/ccn/t/echo/!{"a":' + "[" * 4000, 400),
@@ -334,14 +369,14 @@ def test_the_papers_form_is_corrected(served):
 
 def test_location_says_who_may_call(served):
     """Also where the call stands in another one, or its URL is dressed up."""
-    inner = text_of("/t/secret", {"n": 1})
-    assert call(served, "/t/secret", {"n": 1})[0] == 403
-    assert posted(served, "/t/secret", {"n": 1})[0] == 403
+    inner = text_of("/t/secret", {"n": 911})
+    assert call(served, "/t/secret", {"n": 911})[0] == 403
+    assert posted(served, "/t/secret", {"n": 911})[0] == 403
     assert call(served, "/t/file", {"what": inner})[0] == 403
     assert call(served, "/t/file", {"what": text_of("/t/file", {"what": inner})})[0] == 403
-    for path in ("/ccn/t/secre%74/!{%22n%22:1}", "/ccn/t/secret/!{%22n%22:%22/../../../../%22}", "/ccn/t/./secret/!{%22n%22:1}", "/ccn/t//secret/!{%22n%22:1}"):
+    for path in ("/ccn/t/secre%74/!{%22n%22:911}", "/ccn/t/secret/!{%22n%22:%22/../../../../%22}", "/ccn/t/./secret/!{%22n%22:911}", "/ccn/t//secret/!{%22n%22:911}"):
         assert ask(served, "GET", path)[0] in (403, 404), path
-    assert runs(served, "n=1") <= 2      # of /t/never
+    assert not runs(served, "n=911")
 
 
 def test_over_says_which_way(served):
@@ -353,6 +388,10 @@ def test_over_says_which_way(served):
     assert problem(call(served, "/t/file", {"what": text_of("/t/net", {"n": 505})}))[0] == "not-there"
     assert b"not-there" in by_name(served, "/t/file", {"what": text_of("/t/web", {"n": 506})})[1]
     assert not any(runs(served, f"n={n}") for n in (503, 504, 505, 506))
+    # nor when the result is kept of who may
+    outer = {"what": text_of("/t/web", {"n": 507})}
+    assert call(served, "/t/file", outer)[0] == 200
+    assert b"not-there" in by_name(served, "/t/file", outer)[1]
 
 
 def test_results_are_not_the_sites_own(served):
@@ -390,7 +429,8 @@ def test_a_slow_call_is_answered_at_once(served):
     assert json.loads(content)["result"] == headers["Location"] and headers["Retry-After"] == "2"
     assert ask(served, "GET", headers["Location"])[0] == 202
     wait_for(lambda: ask(served, "GET", headers["Location"])[0] == 200, 10, "the result")
-    assert ask(served, "GET", headers["Location"])[1] == b"GET wait=5&n=0  127.0.0.1\n"
+    _, content, headers = ask(served, "GET", headers["Location"])
+    assert content == b"GET wait=5&n=0  127.0.0.1\n" and headers["Cache-Control"] == "max-age=3600"
 
 
 # ---- services that hang ------------------------------------------------------------------------------------------------------------
@@ -434,6 +474,11 @@ def test_another_mpm(request, mpm):
             with concurrent.futures.ThreadPoolExecutor(3) as pool:
                 assert {f.result()[0] for f in [pool.submit(call, s, "/t/slow", {"wait": 0.5, "n": 5}) for _ in range(3)]} == {200}
             assert runs(s, "wait=0.5&n=5") == 1
+            # what is handed to another process is no fresher there
+            with concurrent.futures.ThreadPoolExecutor(3) as pool:
+                answers = [f.result() for f in [pool.submit(call, s, "/t/hangs", {"wait": 0.5, "n": 6}) for _ in range(3)]]
+            assert {(status, headers["Cache-Control"]) for status, _, headers in answers} == {(200, "no-cache")}
+            assert runs(s, "wait=0.5&n=6") == 1
 
 
 def test_status_and_log_are_in_order(served):

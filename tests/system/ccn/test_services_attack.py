@@ -13,6 +13,7 @@ from lab import lab
 from lab.ccn import site
 from lab.lab import wait_for
 
+from ccn_producer import Pages, Producer
 from test_services import ask, call, posted, problem
 
 WORK = """#!/bin/sh
@@ -47,10 +48,10 @@ CcnService /t/nested n=int => /nested.cgi?n={n}
 """
 
 
-def started(made_lab, results, settings="", **options):
+def started(made_lab, results, settings="", more="", **options):
     for name in ("work.cgi", "nested.cgi"):
         options.setdefault("files", {})[name] = (WORK if name == "work.cgi" else NESTED).encode()
-    s = site(made_lab, settings=f"CcnServices /ccn\nCcnResults {results} max=1M\nCcnAnswerWithin 1\n{SERVICES}{settings}"
+    s = site(made_lab, settings=f"CcnServices /ccn\nCcnResults {results} max=1M\nCcnAnswerWithin 1\n{SERVICES}{more}{settings}"
              "<Location /ccn/t/secret>\nRequire all denied\n</Location>\n", **options)
     return s
 
@@ -187,6 +188,16 @@ def test_location_holds_for_names_of_the_network(served):
 
 
 # ---- the directory of results ------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("kind,seen", ((b"image/png", "image/png"), (b"text/plain\r\nX-Who: admin", "application/octet-stream"), (b"a/b\n", "application/octet-stream")))
+def test_a_media_type_of_the_network_ends_no_line(made_lab, kind, seen):
+    """Who publishes content says its type, which stands in the header of what is posted."""
+    with Producer(Pages().add("/away/x", b"content", media_type=kind).answer) as p:
+        with started(made_lab, os.path.join(made_lab.dir, f"results-{len(kind)}"), speak=f"CcnForwarder {p.uri}",
+                     files={"type.cgi": b"#!/bin/sh\nprintf 'Content-Type: text/plain\n\n%s|' \"$CONTENT_TYPE\"\ncat\n"}, more="CcnService /t/type what=content => /type.cgi\n") as s:
+            os.chmod(os.path.join(s.htdocs, "type.cgi"), 0o755)
+            assert call(s, "/t/type", {"what": "ndn:/away/x"})[:2] == (200, f"{seen}|content".encode())
+
 
 def fails(made_lab, results):
     """What the server says that does not start; "" if it does."""
