@@ -13,7 +13,7 @@ import urllib.parse
 import pytest
 
 from lab import lab
-from lab.ccn import site
+from lab.ccn import Site, site
 from lab.httpd import HTTPD_MODULES
 from lab.lab import wait_for
 
@@ -51,10 +51,10 @@ CcnService /t/nested n=int => /nested.cgi?n={n}
 """
 
 
-def started(made_lab, results, settings="", **options):
+def started(made_lab, results, settings="", make=site, **options):
     for name in ("work.cgi", "nested.cgi"):
         options.setdefault("files", {})[name] = (WORK if name == "work.cgi" else NESTED).encode()
-    s = site(made_lab, settings=f"CcnServices /ccn\nCcnResults {results} max=1M\nCcnAnswerWithin 1\n{SERVICES}{settings}"
+    s = make(made_lab, settings=f"CcnServices /ccn\nCcnResults {results} max=1M\nCcnAnswerWithin 1\n{SERVICES}{settings}"
              "<Location /ccn/t/secret>\nRequire all denied\n</Location>\n", **options)
     return s
 
@@ -337,6 +337,42 @@ def test_methods_ranges_and_bodies(served):
             answers = b"".join(iter(lambda c=s: c.recv(65536), b"")).split(b"HTTP/1.1 ")[1:]
         answers = [int(a[:3]) for a in answers if not a.startswith(b"100")]
         assert answers[0] == status and answers[1:] in ([404], []), (field, answers)
+
+
+# ---- the segment that processes share ----------------------------------------------------------------------------------------------
+
+def that_may_crash(made_lab, **options):
+    return Site(made_lab, **options).start()
+
+
+@pytest.mark.parametrize("what", ("all&seed=1", "all&seed=2", "engine&seed=3", "lock", "children"))
+def test_a_child_that_writes_over_the_segment(made_lab, what):
+    """
+    While calls are in work and wait for each other: the parent goes on, calls are answered with their own results, or not at all.  A
+    child may end (core/base_block.h).
+    """
+    settings = f"LoadModule scribble_module {lab.program('tests/lab/.libs/mod_scribble.so')}\n<Location /scribble>\nSetHandler lab-scribble\n</Location>\n"
+    with started(made_lab, os.path.join(made_lab.dir, "scribbled"), settings, make=that_may_crash) as s, concurrent.futures.ThreadPoolExecutor(20) as pool:
+        executable(s)
+        assert call(s, "/t/quick", {"n": 0})[0] == 200
+        waiting = [pool.submit(call, s, "/t/slow", {"wait": 0.8, "n": n % 5}) for n in range(20)]
+        wait_for(lambda: s.status()["outstanding"] > 1, 5, "calls in work")
+        assert ask(s, "GET", f"/scribble?what={what}")[0] == 200
+
+        def right(n):
+            try:
+                status, content, _ = call(s, "/t/quick", {"n": n})
+            except (OSError, http.client.HTTPException):
+                return False
+            assert status != 200 or content == f"work n={n}\n".encode()
+            return status == 200
+        for n in range(5):
+            wait_for(lambda n=n: right(100 + n), 40, "a result")
+        for n, f in enumerate(waiting):
+            if f.exception() is None and f.result()[0] == 200:
+                assert f.result()[1] == f"work wait=0.8&n={n % 5}\n".encode()
+        assert s.alive()
+        assert "AddressSanitizer" not in s.log()
 
 
 # ---- the directory of results ------------------------------------------------------------------------------------------------------
