@@ -21,13 +21,17 @@ APLOG_USE_MODULE(ccn);
 #define P           ccn_process
 #define BUCKETS     1024u
 #define JOINED      4096u /* who wait for one, at most */
+#define CALLERS     1024u
+#define OF_SERVICE  2 /* what one may have, times what is left */
+#define OF_CALLER   16
 #define SECOND_US   UINT64_C(1000000)
 #define HANDOVER_US (10 * SECOND_US) /* that a result is there for those who wait in other processes */
 
 pthread_mutex_t ccn_calls = PTHREAD_MUTEX_INITIALIZER;
 static struct ccn_call *bucket[BUCKETS];
-static struct ccn_call *awaiting; /* calls that another process has in work */
-static _Atomic int in_work;       /* of this process, whatever each waits for */
+static struct ccn_call *awaiting;    /* calls that another process has in work */
+static _Atomic int in_work;          /* of this process, whatever each waits for */
+static _Atomic int callers[CALLERS]; /* of these, each caller's; callers that share a place share it */
 
 /* ---- the table: under `calls` ------------------------------------------------------------------------------------ */
 
@@ -91,6 +95,7 @@ static void call_free(struct ccn_call *c) {
         json_decref(c->values[i]);
     }
     atomic_fetch_sub(&ccn_service_of(c->bound.service)->in_work, 1);
+    atomic_fetch_sub(&callers[c->whose % CALLERS], 1);
     service_bound_free(&c->bound);
     service_problem_free(&c->problem);
     free(c->url);
@@ -100,17 +105,23 @@ static void call_free(struct ccn_call *c) {
 
 static void call_begin(struct ccn_call *c);
 
-/* The last quarter of the queue is left to services that have no more than a quarter of it in work. */
-static bool call_is_one_too_many(const struct ccn_call *c) {
-    int queue = ccn_config()->queue;
+/* Who has so many, itself included, and may not have them: `times` as many as there are places left, and more. */
+static bool has_too_many(int own, int times) {
+    return own > 1 && own > times * (ccn_config()->queue - atomic_load(&in_work));
+}
 
-    return atomic_load(&in_work) > queue - queue / 4 &&
-           atomic_load(&ccn_service_of(c->bound.service)->in_work) > queue / 4 + 1;
+static const char *call_one_too_many(const struct ccn_call *c) {
+    if (has_too_many(atomic_load(&ccn_service_of(c->bound.service)->in_work), OF_SERVICE))
+        return "as many of its calls are in work as may be (CcnQueue): try again later";
+    if (has_too_many(atomic_load(&callers[c->whose % CALLERS]), OF_CALLER))
+        return "as many calls of this caller are in work as may be (CcnQueue): try again later";
+    return NULL;
 }
 
 static struct ccn_call *call_new(const struct ccn_caller *who, const struct service_call *read,
                                  struct service_problem *problem) {
     struct ccn_call *c = NULL;
+    const char *wrong;
 
     if (atomic_fetch_add(&in_work, 1) >= ccn_config()->queue)
         service_fail(problem, SERVICE_BUSY, "as many calls are in work as may be (CcnQueue): try again later");
@@ -120,9 +131,12 @@ static struct ccn_call *call_new(const struct ccn_caller *who, const struct serv
         atomic_fetch_sub(&in_work, 1);
         return NULL;
     }
+    c->whose = who->whose;
     atomic_fetch_add(&ccn_service_of(c->bound.service)->in_work, 1);
-    if (call_is_one_too_many(c)) {
-        service_fail(problem, SERVICE_BUSY, "as many of its calls are in work as may be (CcnQueue): try again later");
+    atomic_fetch_add(&callers[c->whose % CALLERS], 1);
+    wrong = call_one_too_many(c);
+    if (wrong) {
+        service_fail(problem, SERVICE_BUSY, "%s", wrong);
         service_fail_in(problem, c->bound.service->name, NULL);
         call_free(c);
         return NULL;
@@ -131,7 +145,6 @@ static struct ccn_call *call_new(const struct ccn_caller *who, const struct serv
     c->holders = 1;
     c->deep = who->deep;
     c->over = who->over;
-    c->whose = who->whose;
     ccn_class_of_service(ccn_service_of(c->bound.service)->server, c->bound.service->name, &c->class);
     c->class.class = who->class;
     return c;
@@ -380,7 +393,8 @@ static void call_take_off(struct ccn_call *c) {
         return;
     }
     ccn_count(&P.area->joined);
-    c->until = shm_now() + c->bound.service->timeout_s * SECOND_US;
+    /* Once: however often others begin it and end it meanwhile, and whatever is written into the table of flights. */
+    if (!c->until) c->until = shm_now() + c->bound.service->timeout_s * SECOND_US;
     pthread_mutex_lock(&ccn_calls);
     c->awaiting = awaiting;
     awaiting = c;
@@ -427,6 +441,20 @@ void ccn_call_look_after(void) {
     if (now < next_look) return;
     next_look = now + SHM_TICK_US;
     ccn_call_drop_late(now);
+}
+
+void ccn_call_end_all(void) {
+    struct ccn_call *all, *next;
+
+    pthread_mutex_lock(&ccn_calls);
+    all = awaiting;
+    awaiting = NULL;
+    pthread_mutex_unlock(&ccn_calls);
+    for (; all; all = next) {
+        next = all->awaiting;
+        ccn_call_fail(all, SERVICE_BUSY, "the server ends, or begins anew: call it again");
+    }
+    ccn_call_drop_late(UINT64_MAX);
 }
 
 void ccn_call_read(const struct ccn_caller *who, const struct service_call *read, ccn_call_done *done, void *of) {

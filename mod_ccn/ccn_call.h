@@ -16,8 +16,10 @@
  * what all may have.  A result that says otherwise (private, no-store, Set-Cookie) goes to the first who asked over
  * HTTP, is neither kept nor given to those who joined, and each of those has a run of its own.
  *
- * As many are in work as CcnQueue says.  Of the last quarter of these places only services get some that have no more
- * than a quarter of all: calls that hang, or wait for what does not come, are their own service's affair.
+ * As many are in work as CcnQueue says.  No service has more than twice as many as there are places left (Choudhury and
+ * Hahne, "Dynamic queue length thresholds", 1998): one alone has two thirds of them, and with several whose calls hang,
+ * or wait for what does not come, the next one finds a place.  No caller has more than sixteen times as many: who calls
+ * many services, or is many callers behind one address, leaves some to others.
  *
  * LOCKS.  `calls` covers the table, who waits for each, and how much of it is gathered; no other lock is taken while it
  * is held, and no callback is called.
@@ -47,6 +49,8 @@ void ccn_call_read(const struct ccn_caller *who, const struct service_call *call
 
 /* In the thread that does chores, now and then and when it was woken: calls that wait for another process. */
 void ccn_call_look_after(void);
+/* This process ends, and that thread has ended: calls that wait for another process, or for their service, are told. */
+void ccn_call_end_all(void);
 
 /* The object of a problem as a result; NULL: no memory. */
 struct ccn_result *ccn_result_problem(struct service_problem *problem);

@@ -13,7 +13,9 @@ bool ccn_holder_lives(uint64_t holder) {
     const struct shm_view *v = &ccn_process.view;
     uint32_t row = (uint32_t)(holder >> 32);
 
-    return row < v->size.owners && *(volatile pid_t *)&v->owners[row].pid == (pid_t)(uint32_t)holder;
+    /* Of a row that is free, somebody who writes what he likes could say so for ever. */
+    return (pid_t)(uint32_t)holder > 0 && row < v->size.owners &&
+           *(volatile pid_t *)&v->owners[row].pid == (pid_t)(uint32_t)holder;
 }
 
 uint64_t ccn_seat_holder(void) { return (uint64_t)ccn_process.row << 32 | (uint32_t)getpid(); }

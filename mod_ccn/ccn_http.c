@@ -38,6 +38,7 @@ enum asks { ASKS_LISTING, ASKS_OPENAPI, ASKS_RESULT, ASKS_CALL };
 struct asked {
     enum asks what;
     const char *service; /* its name */
+    const char *uri;     /* as others see it; once it is another one, the request is theirs (mod_rewrite) */
     const char *call;    /* all of it as text; NULL: the body has its parameters. ASKS_RESULT: its key */
 };
 
@@ -113,19 +114,25 @@ int ccn_http_pre_translate(request_rec *r) {
     }
     ap_set_module_config(r->request_config, &ccn_module, a);
     r->uri = apr_pstrcat(r->pool, root, a->service, NULL);
+    a->uri = r->uri;
     r->parsed_uri.path = r->uri;
     r->args = NULL;
     return DONE;
 }
 
 int ccn_http_translate(request_rec *r) {
-    if (!asked_of(r)) return DECLINED;
+    const struct asked *a = asked_of(r);
+
+    if (!a || strcmp(r->uri, a->uri)) return DECLINED;
     r->handler = HANDLER;
     r->filename = apr_pstrcat(r->pool, HANDLER ":", r->uri, NULL);
     return OK;
 }
 
-int ccn_http_map_to_storage(request_rec *r) { return asked_of(r) ? OK : DECLINED; }
+static bool is_call_of_ours(const request_rec *r) { return asked_of(r) && r->handler && !strcmp(r->handler, HANDLER); }
+
+/* A file that a rule has put in its place has its <Directory>. */
+int ccn_http_map_to_storage(request_rec *r) { return is_call_of_ours(r) ? OK : DECLINED; }
 
 /* ---- who waits --------------------------------------------------------------------------------------------------- */
 
@@ -273,9 +280,13 @@ static bool wait_for_result(struct http_wait *w, int seconds) {
  */
 static bool leave_place(struct http_wait *w, char *key) {
     struct ccn_made m = { .status = HTTP_ACCEPTED, .media_type = "application/json" };
-    struct ccn_result *r = ccn_result_new(&m);
-    uint64_t drawn[2];
+    uint64_t drawn[2], holder = ccn_seat_holder();
+    struct ccn_result *r;
     bool done;
+
+    m.body = malloc(sizeof holder);
+    if (m.body) memcpy(m.body, &holder, m.n = sizeof holder);
+    r = ccn_result_new(&m);
 
     arc4random_buf(drawn, sizeof drawn);
     snprintf(w->key, sizeof w->key, RESULTS "%016" PRIx64 "%016" PRIx64, drawn[0], drawn[1]);
@@ -292,7 +303,7 @@ static bool leave_place(struct http_wait *w, char *key) {
 /* ---- what it gets ------------------------------------------------------------------------------------------------ */
 
 static int send_text(request_rec *r, int status, const char *type, const char *text, size_t n) {
-    r->status = status;
+    if (status != HTTP_OK) r->status = status; /* a call that is an ErrorDocument has the status of what went wrong */
     ap_set_content_type(r, apr_pstrdup(r->pool, type));
     ap_set_content_length(r, (apr_off_t)n);
     if (!r->header_only) ap_rwrite(text, (int)n, r);
@@ -344,6 +355,24 @@ static int send_later(request_rec *r, const char *key) {
     return send_text(r, HTTP_ACCEPTED, "application/json", text, strlen(text));
 }
 
+/* What stands at a place as long as its result is not there: the process that has it in work. */
+static bool is_in_work(const struct ccn_result *place) {
+    uint64_t holder;
+
+    if (place->made.n != sizeof holder) return false;
+    memcpy(&holder, place->made.body, sizeof holder);
+    /* Who has left the segment does not see the others any more. */
+    return ccn_holder_lives(holder) || shm_has_left(&P.view);
+}
+
+/* It will not: its process died, or was stopped, before there was one. */
+static int send_ended(request_rec *r) {
+    struct service_problem problem = { 0 };
+
+    service_fail(&problem, SERVICE_BUSY, "the process that had it in work has ended: call it again");
+    return send_problem(r, &problem);
+}
+
 /* It will not: there is no room for it. */
 static int send_no_room(request_rec *r) {
     struct service_problem problem = { 0 };
@@ -355,15 +384,22 @@ static int send_no_room(request_rec *r) {
 
 static int send_kept(request_rec *r, const char *key) {
     struct ccn_result *result = ccn_results_get(key);
+    bool ended = result && result->made.status == HTTP_ACCEPTED && !is_in_work(result);
     int rv;
 
+    if (ended) { /* it may have left a result before it ended */
+        ccn_result_release(&result);
+        result = ccn_results_get(key);
+        ended = result && result->made.status == HTTP_ACCEPTED;
+    }
     if (result && result->made.status == HTTP_SEE_OTHER) {
         const char *where = apr_pstrmemdup(r->pool, (const char *)result->made.body, result->made.n);
         ccn_result_release(&result);
         result = ccn_results_get(where);
     }
     if (!result) return HTTP_NOT_FOUND;
-    rv = result->made.status == HTTP_ACCEPTED ? send_later(r, key) : send_result(r, result);
+    if (ended) rv = send_ended(r);
+    else rv = result->made.status == HTTP_ACCEPTED ? send_later(r, key) : send_result(r, result);
     ccn_result_release(&result);
     return rv;
 }
@@ -511,7 +547,7 @@ static int handle_call(request_rec *r, const struct asked *a) {
 int ccn_http_handler(request_rec *r) {
     const struct asked *a = asked_of(r);
 
-    if (!a || strcmp(r->handler, HANDLER)) return DECLINED;
+    if (!is_call_of_ours(r)) return DECLINED;
     if (P.row == SHM_NO_ROW || !P.view.sh) return HTTP_SERVICE_UNAVAILABLE;
     r->allowed = 0;
     ap_allow_standard_methods(r, REPLACE_ALLOW, M_GET, a->what == ASKS_CALL && !a->call ? M_POST : -1, -1);

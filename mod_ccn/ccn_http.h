@@ -10,7 +10,8 @@
  *
  * The URL is read as the client wrote it: httpd takes two slashes for one, and "/../" for a step up, which in
  * parameters they are not.  For <Location> and all that looks at URLs a call is PATH and the service's name; so who may
- * call what is said there, and holds for calls in calls as well: each is asked about as if it came by itself.
+ * call what is said there, and holds for calls in calls as well: each is asked about as if it came by itself.  So do
+ * rules of mod_rewrite, in a server as in a <Location>; what they make another URL is no call.
  */
 #ifndef FAIRGATE_CCN_HTTP_H
 #define FAIRGATE_CCN_HTTP_H

@@ -25,6 +25,7 @@ APLOG_USE_MODULE(ccn);
 #define NAME_HEX 32u
 #define ASIDE_S  60 /* a file that was not renamed by then is somebody's who died */
 #define BODY_MAX (UINT64_C(1) << 30)
+#define BLOCK    4096u /* what a file has on a disk, however short it is */
 
 struct results_head {
     uint64_t magic, sum, key_n, type_n, encoding_n, body_n, at_us, fresh_us, until_us, status;
@@ -194,7 +195,7 @@ static bool results_write(const char *key, const struct ccn_result *r, uint64_t 
     /* What is one caller's is written nowhere. */
     if (directory < 0 || r->made.is_private || sizeof h + n > most_bytes / 8 || atomic_load(&written) > most)
         return false;
-    atomic_fetch_add(&written, sizeof h + n);
+    atomic_fetch_add(&written, (sizeof h + n + BLOCK - 1) / BLOCK * BLOCK);
     rest = malloc(n + 1);
     if (!rest) return false;
     memcpy(rest, key, h.key_n);

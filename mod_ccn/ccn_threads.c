@@ -454,6 +454,8 @@ static apr_status_t stop_threads(void *unused) {
     }
     if (nthreads) cancel_all();
     for (unsigned i = 0; i < nthreads; i++) apr_thread_join(&rv, threads[i]);
+    if (has_chores) ccn_call_end_all();
+    if (nthreads) cancel_all();
     nthreads = 0;
     has_chores = false;
     return APR_SUCCESS;

@@ -289,6 +289,8 @@ static int process_connection(conn_rec *c) {
 }
 
 static void ccn_register_hooks(apr_pool_t *p) {
+    static const char *const rules[] = { "mod_rewrite.c", NULL }, *const proxies[] = { "mod_proxy.c", NULL };
+
     (void)p;
     ap_hook_pre_config(ccn_pre_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_check_config(ccn_check_config, NULL, NULL, APR_HOOK_MIDDLE);
@@ -304,7 +306,8 @@ static void ccn_register_hooks(apr_pool_t *p) {
     ap_hook_post_read_request(ccn_make_post_read_request, NULL, NULL, APR_HOOK_REALLY_FIRST);
     /* Before anybody takes the URL of a call for that of a file, or for one of a server behind this one. */
     ap_hook_pre_translate_name(ccn_http_pre_translate, NULL, NULL, APR_HOOK_REALLY_FIRST);
-    ap_hook_translate_name(ccn_http_translate, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    /* Rules of a server say who may call as well as <Location> does: they come first, but no proxy does. */
+    ap_hook_translate_name(ccn_http_translate, rules, proxies, APR_HOOK_FIRST);
     ap_hook_map_to_storage(ccn_http_map_to_storage, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_handler(ccn_http_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(ccn_status_handler, NULL, NULL, APR_HOOK_MIDDLE);
