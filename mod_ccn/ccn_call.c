@@ -110,7 +110,10 @@ static bool has_too_many(int own, int times) {
     return own > 1 && own > times * (ccn_config()->queue - atomic_load(&in_work));
 }
 
+/* NULL, or: why it can't be in work, too. */
 static const char *call_one_too_many(const struct ccn_call *c) {
+    if (atomic_load(&in_work) > ccn_config()->queue)
+        return "as many calls are in work as may be (CcnQueue): try again later";
     if (has_too_many(atomic_load(&ccn_service_of(c->bound.service)->in_work), OF_SERVICE))
         return "as many of its calls are in work as may be (CcnQueue): try again later";
     if (has_too_many(atomic_load(&callers[c->whose % CALLERS]), OF_CALLER))
@@ -120,27 +123,17 @@ static const char *call_one_too_many(const struct ccn_call *c) {
 
 static struct ccn_call *call_new(const struct ccn_caller *who, const struct service_call *read,
                                  struct service_problem *problem) {
-    struct ccn_call *c = NULL;
-    const char *wrong;
+    struct ccn_call *c = calloc(1, sizeof *c);
 
-    if (atomic_fetch_add(&in_work, 1) >= ccn_config()->queue)
-        service_fail(problem, SERVICE_BUSY, "as many calls are in work as may be (CcnQueue): try again later");
-    else if (!(c = calloc(1, sizeof *c))) service_fail(problem, SERVICE_NO_MEMORY, "no memory for the call");
+    if (!c) service_fail(problem, SERVICE_NO_MEMORY, "no memory for the call");
     if (!c || service_bind(ccn_services(), who->over, read, &c->bound, problem)) {
         free(c);
-        atomic_fetch_sub(&in_work, 1);
         return NULL;
     }
     c->whose = who->whose;
+    atomic_fetch_add(&in_work, 1);
     atomic_fetch_add(&ccn_service_of(c->bound.service)->in_work, 1);
     atomic_fetch_add(&callers[c->whose % CALLERS], 1);
-    wrong = call_one_too_many(c);
-    if (wrong) {
-        service_fail(problem, SERVICE_BUSY, "%s", wrong);
-        service_fail_in(problem, c->bound.service->name, NULL);
-        call_free(c);
-        return NULL;
-    }
     c->waits_end = &c->waits;
     c->holders = 1;
     c->deep = who->deep;
@@ -148,6 +141,17 @@ static struct ccn_call *call_new(const struct ccn_caller *who, const struct serv
     ccn_class_of_service(ccn_service_of(c->bound.service)->server, c->bound.service->name, &c->class);
     c->class.class = who->class;
     return c;
+}
+
+/* Whether it may be in work; false: it is refused, and gone. */
+static bool call_is_let_in(struct ccn_call *c, struct service_problem *problem) {
+    const char *wrong = call_one_too_many(c);
+
+    if (!wrong) return true;
+    service_fail(problem, SERVICE_BUSY, "%s", wrong);
+    service_fail_in(problem, c->bound.service->name, NULL);
+    call_free(c);
+    return false;
 }
 
 /* A private result is one caller's: each of the others has a run of its own, which nobody joins. */
@@ -161,7 +165,7 @@ static void call_again(const struct ccn_call *like, struct ccn_call_wait *w) {
         c = call_new(&who, &read, &problem);
         service_call_free(&read);
     }
-    if (c) {
+    if (c && call_is_let_in(c, &problem)) {
         wait_add(c, w);
         call_begin(c);
     } else {
@@ -477,6 +481,11 @@ void ccn_call_read(const struct ccn_caller *who, const struct service_call *read
         call_free(c);
         free(w);
         done(of, kept);
+        return;
+    }
+    if (!call_is_let_in(c, &problem)) {
+        free(w);
+        tell_problem(&problem, done, of);
         return;
     }
     *w = (struct ccn_call_wait){ NULL, done, of, who->alone };

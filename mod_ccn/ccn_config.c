@@ -258,6 +258,7 @@ static const char *set_fetched(cmd_parms *cmd, void *dir, const char *text) {
     if (!allowed) return httpd_take_error(cmd->pool, apr_pstrcat(cmd->pool, cmd->cmd->name, ": ", NULL), &error);
     web_allowed_free(&allowed);
     APR_ARRAY_PUSH(is_private ? site->fetch_addresses : site->fetch_hosts, const char *) = text;
+    ccn_services_line(cmd->cmd->name, text);
     return NULL;
 }
 

@@ -454,31 +454,44 @@ static json_t *read_body(request_rec *r, int *status, struct service_problem *pr
     return arguments;
 }
 
-/* Calls that stand in it, as deep as they may: each is asked about, as if it came by itself. */
-static int may_call_inner(request_rec *r, const json_t *arguments, unsigned deep) {
-    const char *root = ccn_host_of(r->server)->services, *key;
+static int may_call(request_rec *r, const char *service) {
+    const char *root = ccn_host_of(r->server)->services;
+    request_rec *sub =
+        ap_sub_req_lookup_uri(ap_escape_uri(r->pool, apr_pstrcat(r->pool, root, service, NULL)), r, NULL);
+    int rv = sub->status == HTTP_OK ? OK : sub->status;
+
+    ap_destroy_sub_req(sub);
+    return rv;
+}
+
+/*
+ * Calls that stand in it, as deep as they may: each is asked about, as if it came by itself.  HTTP_BAD_REQUEST, and the
+ * problem: there are more than may be.
+ */
+static int may_call_inner(request_rec *r, const json_t *arguments, unsigned deep, unsigned *calls,
+                          struct service_problem *problem) {
+    const char *key;
     json_t *value;
     int rv = OK;
 
     json_object_foreach((json_t *)(uintptr_t)arguments, key, value) {
-        struct service_problem problem = { 0 };
+        struct service_problem wrong = { 0 };
         struct service_call call;
         unsigned first;
 
         if (rv != OK || !json_is_string(value) || deep > SERVICE_CALLS_DEEP ||
             !service_is_call(json_string_value(value), json_string_length(value)))
             continue;
-        if (service_call_read(json_string_value(value), json_string_length(value), &call, &problem)) {
-            service_problem_free(&problem); /* what is wrong with it is told later */
+        if (++*calls > SERVICE_CALLS_MAX) {
+            service_fail(problem, SERVICE_TOO_DEEP, "at most %u calls may stand in one", SERVICE_CALLS_MAX);
+            return HTTP_BAD_REQUEST;
+        }
+        if (service_call_read(json_string_value(value), json_string_length(value), &call, &wrong)) {
+            service_problem_free(&wrong); /* what is wrong with it is told later */
             continue;
         }
-        if (service_table_find(ccn_services(), call.service, &first)) {
-            request_rec *sub =
-                ap_sub_req_lookup_uri(ap_escape_uri(r->pool, apr_pstrcat(r->pool, root, call.service, NULL)), r, NULL);
-            if (sub->status != HTTP_OK) rv = sub->status;
-            ap_destroy_sub_req(sub);
-        }
-        if (rv == OK) rv = may_call_inner(r, call.arguments, deep + 1);
+        if (service_table_find(ccn_services(), call.service, &first)) rv = may_call(r, call.service);
+        if (rv == OK) rv = may_call_inner(r, call.arguments, deep + 1, calls, problem);
         service_call_free(&call);
     }
     return rv;
@@ -527,6 +540,7 @@ static int handle_call(request_rec *r, const struct asked *a) {
     struct service_problem problem = { 0 };
     struct service_call call;
     json_t *arguments;
+    unsigned calls = 1; /* itself */
     int rv = OK;
 
     if (a->call) {
@@ -538,8 +552,9 @@ static int handle_call(request_rec *r, const struct asked *a) {
         json_decref(arguments);
         if (rv) return send_problem(r, &problem);
     }
-    rv = may_call_inner(r, call.arguments, 2);
+    rv = may_call_inner(r, call.arguments, 2, &calls, &problem);
     if (rv == OK) rv = call_and_wait(r, &call);
+    else if (problem.kind) rv = send_problem(r, &problem);
     service_call_free(&call);
     return rv;
 }

@@ -17,6 +17,7 @@
 #include <unixd.h>
 
 #include "base/base_hash.h"
+#include "ccn_services.h"
 #include "service/service_name.h"
 
 APLOG_USE_MODULE(ccn);
@@ -140,10 +141,12 @@ static uint64_t results_hash(const uint64_t key[2], const void *bytes, size_t n)
     return base_hash_end(h);
 }
 
+/* What other lines of the configuration made is none of these results. */
 void ccn_results_hash(const char *key, uint64_t out[2]) {
-    uint64_t other[2] = { ~ccn_process.hash_key[0], ccn_process.hash_key[1] };
+    uint64_t mine[2] = { ccn_process.hash_key[0] ^ ccn_services_lines(), ccn_process.hash_key[1] };
+    uint64_t other[2] = { ~mine[0], mine[1] };
 
-    out[0] = results_hash(ccn_process.hash_key, key, strlen(key));
+    out[0] = results_hash(mine, key, strlen(key));
     out[1] = results_hash(other, key, strlen(key));
 }
 

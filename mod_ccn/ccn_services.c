@@ -3,9 +3,11 @@
 
 #include <apr_strings.h>
 
+#include "base/base_hash.h"
 #include "httpd/httpd_policy.h"
 
 static struct service_table table;
+static struct base_hash lines;
 
 const struct service_table *ccn_services(void) { return &table; }
 
@@ -16,9 +18,19 @@ static apr_status_t forget_table(void *unused) {
 }
 
 void ccn_services_begin(apr_pool_t *pconf) {
+    static const uint64_t anybody[2];
+
     service_table_free(&table);
+    base_hash_begin(&lines, anybody);
     apr_pool_cleanup_register(pconf, NULL, forget_table, apr_pool_cleanup_null);
 }
+
+void ccn_services_line(const char *directive, const char *text) {
+    base_hash_add(&lines, directive, strlen(directive) + 1);
+    base_hash_add(&lines, text, strlen(text) + 1);
+}
+
+uint64_t ccn_services_lines(void) { return base_hash_end(lines); }
 
 const char *ccn_services_declare(cmd_parms *cmd, void *dir, const char *text) {
     char *error = NULL;
@@ -29,6 +41,7 @@ const char *ccn_services_declare(cmd_parms *cmd, void *dir, const char *text) {
     known->server = cmd->server;
     if (!s) return httpd_take_error(cmd->pool, "CcnService: ", &error);
     s->of = known;
+    ccn_services_line(cmd->cmd->name, text);
     if (!service_table_add(&table, s, &error)) return NULL;
     service_free(&s);
     return httpd_take_error(cmd->pool, "CcnService: ", &error);

@@ -27,6 +27,9 @@ static inline struct ccn_service *ccn_service_of(const struct service *s) { retu
 
 /* CcnService, in any server: its URL is one of that server's. */
 const char *ccn_services_declare(cmd_parms *cmd, void *dir, const char *text);
+/* A line that says what a result is made from, CcnService's or another; and a digest of all of them. */
+void        ccn_services_line(const char *directive, const char *text);
+uint64_t    ccn_services_lines(void);
 /* Of the whole server; empty if there is none. */
 const struct service_table *ccn_services(void);
 /*

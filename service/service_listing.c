@@ -152,17 +152,19 @@ static json_t *problem_schema(void) {
                      "corrected", "type", "string", "within", "$ref", "#/components/schemas/problem");
 }
 
+/* The first of these that is called over HTTP; NULL: none is. */
+static const struct service *first_over_http(const struct service_table *t, unsigned first, unsigned n) {
+    for (; n; first++, n--)
+        if (t->all[first]->over & SERVICE_HTTP) return t->all[first];
+    return NULL;
+}
+
 static json_t *path_of(const struct service_table *t, unsigned first, unsigned n) {
-    const struct service *s = t->all[first];
+    const struct service *s = first_over_http(t, first, n);
 
     return json_pack("{s:{s:s*, s:s, s:{s:b, s:{s:{s:o}}}, s:o}}", "post", "summary", s->doc, "operationId",
                      s->name + 1, "requestBody", "required", 1, "content", "application/json", "schema",
                      request_schema(t, first, n), "responses", responses());
-}
-
-static bool is_called_over_http(const struct service_table *t, unsigned first, unsigned n) {
-    while (n && !(t->all[first]->over & SERVICE_HTTP)) first++, n--;
-    return n != 0;
 }
 
 char *service_openapi(const struct service_table *t, const char *root, const char *title, size_t *n) {
@@ -174,7 +176,7 @@ char *service_openapi(const struct service_table *t, const char *root, const cha
         unsigned first;
 
         same = service_table_find(t, t->all[i]->name, &first);
-        if (!is_called_over_http(t, first, same)) continue;
+        if (!first_over_http(t, first, same)) continue;
         path = json_sprintf("%s%s", root, t->all[i]->name);
         if (!path || json_object_set_new(paths, json_string_value(path), path_of(t, first, same))) {
             json_decref(paths);
