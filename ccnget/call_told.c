@@ -62,6 +62,8 @@ void call_told_problem(const char *program, uint64_t status, const char *media_t
         fprintf(out, "%s: ", program);
         if (status == NDN_NO_NUMBER) fputs("the producer says that there is no such thing", out);
         else fprintf(out, "status %" PRIu64, status);
+        if (status == 404) fputs(", and no problem of a service: look whether services are called there", out);
+        if (status == 401) fputs(", who calls must sign in (--header 'Authorization: ...')", out);
         if (!strncasecmp(media_type, "text/plain", 10) && said->n)
             fprintf(out, ": %s", base_quote(said->bytes, end ? (size_t)(end - said->bytes) : said->n).s);
         fputc('\n', out);

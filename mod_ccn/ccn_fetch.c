@@ -51,7 +51,9 @@ static void fetch_fail(const struct fetched *f, enum service_problem_kind kind, 
 static void fetch_tell(const struct fetched *f, const struct web_answer *a) {
     ap_log_error(APLOG_MARK, APLOG_INFO, 0, ap_server_conf, "ccn: %s was not fetched: %s", f->key + 1, a->error);
     switch (a->end) {
-    case WEB_NOT_ALLOWED: fetch_fail(f, SERVICE_NOT_ALLOWED, "nothing is fetched from there (CcnFetch)"); break;
+    case WEB_NOT_ALLOWED:
+        fetch_fail(f, SERVICE_NOT_ALLOWED, "nothing is fetched from there (CcnFetch, CcnFetchPrivate)");
+        break;
     case WEB_TOO_LARGE:
         fetch_fail(f, SERVICE_TOO_MUCH, "it is larger than the parameter may be, or than what is fetched");
         break;

@@ -322,6 +322,15 @@ static int send_problem(request_rec *r, struct service_problem *problem) {
     return rv;
 }
 
+/* What is no call that could be read, in the form of a problem as well: RFC 9457 has about:blank for a status alone. */
+static int send_no_call(request_rec *r, int status, const char *detail) {
+    const char *text =
+        apr_psprintf(r->pool, "{\"detail\":\"%s\",\"status\":%d,\"title\":\"%s\",\"type\":\"about:blank\"}", detail,
+                     status, ap_get_status_line(status) + 4);
+
+    return send_text(r, status, SERVICE_PROBLEM_TYPE, text, strlen(text));
+}
+
 static int send_result(request_rec *r, const struct ccn_result *result) {
     const struct ccn_made *m = &result->made;
     uint64_t now = (uint64_t)apr_time_now();
@@ -547,6 +556,8 @@ static int handle_call(request_rec *r, const struct asked *a) {
         if (service_call_read(a->call, strlen(a->call), &call, &problem)) return send_problem(r, &problem);
     } else {
         arguments = read_body(r, &rv, &problem);
+        if (!arguments && rv == HTTP_UNSUPPORTED_MEDIA_TYPE)
+            return send_no_call(r, rv, "parameters are posted as one JSON object, with Content-Type: application/json");
         if (!arguments) return problem.kind ? send_problem(r, &problem) : rv;
         rv = service_call_of(a->service, strlen(a->service), arguments, &call, &problem);
         json_decref(arguments);
@@ -568,7 +579,12 @@ int ccn_http_handler(request_rec *r) {
     ap_allow_standard_methods(r, REPLACE_ALLOW, M_GET, a->what == ASKS_CALL && !a->call ? M_POST : -1, -1);
     if (a->what == ASKS_RESULT) return r->method_number == M_GET ? send_kept(r, a->call) : HTTP_METHOD_NOT_ALLOWED;
     if (a->what != ASKS_CALL) return r->method_number == M_GET ? send_listing(r, a->what) : HTTP_METHOD_NOT_ALLOWED;
-    if (r->method_number != (a->call ? M_GET : M_POST)) return HTTP_METHOD_NOT_ALLOWED;
+    if (r->method_number != (a->call ? M_GET : M_POST)) {
+        apr_table_setn(r->err_headers_out, "Allow", a->call ? "GET, HEAD" : "POST");
+        return send_no_call(r, HTTP_METHOD_NOT_ALLOWED,
+                            a->call ? "a call by its name, with parameters behind a !, is a GET"
+                                    : "a service's name without parameters behind a ! is called by a POST of them");
+    }
     if (ccn_make_is_ours(r->connection)) {
         ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
                       "ccn: a page that is made in a service thread can't call a service, which needs such a thread");

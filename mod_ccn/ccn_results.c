@@ -14,6 +14,7 @@
 
 #include <apr_time.h>
 #include <http_log.h>
+#include <http_main.h>
 #include <unixd.h>
 
 #include "base/base_hash.h"
@@ -177,6 +178,16 @@ static bool write_all(int fd, const void *bytes, size_t n) {
     return true;
 }
 
+/* Calls are answered all the same, but each runs, so whoever looks after the server should know; once a minute. */
+static void results_tell(int wrong) {
+    static _Atomic int64_t told;
+    int64_t now = (int64_t)apr_time_sec(apr_time_now()), before = atomic_load(&told);
+
+    if (now - before >= 60 && atomic_compare_exchange_strong(&told, &before, now))
+        ap_log_error(APLOG_MARK, APLOG_WARNING, wrong, ap_server_conf,
+                     "ccn: a result could not be written to the directory of CcnResults, and is not kept");
+}
+
 /* `most`: what this process may have written since the last sweep. */
 static bool results_write(const char *key, const struct ccn_result *r, uint64_t until_us, uint64_t most) {
     static _Atomic unsigned numbers;
@@ -193,7 +204,7 @@ static bool results_write(const char *key, const struct ccn_result *r, uint64_t 
     char name[NAME_HEX + 1], aside[64];
     uint8_t *rest;
     bool whole = false;
-    int fd;
+    int fd, wrong = 0;
 
     /* What is one caller's is written nowhere. */
     if (directory < 0 || r->made.is_private || sizeof h + n > most_bytes / 8 || atomic_load(&written) > most)
@@ -211,9 +222,12 @@ static bool results_write(const char *key, const struct ccn_result *r, uint64_t 
     fd = openat(directory, aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd >= 0) {
         whole = write_all(fd, &h, sizeof h) && write_all(fd, rest, n);
-        whole = !close(fd) && whole && !renameat(directory, aside, directory, name);
+        wrong = whole ? 0 : errno;
+        if (close(fd) && whole) wrong = errno, whole = false;
+        if (whole && renameat(directory, aside, directory, name)) wrong = errno, whole = false;
         if (!whole) unlinkat(directory, aside, 0);
-    }
+    } else wrong = errno;
+    if (!whole) results_tell(wrong);
     free(rest);
     return whole;
 }

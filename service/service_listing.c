@@ -136,13 +136,15 @@ static json_t *request_schema(const struct service_table *t, unsigned first, uns
     return all ? json_pack("{s:o}", "oneOf", all) : NULL;
 }
 
+/* A header has a schema in OpenAPI: tools that check the document refuse it without. */
 static json_t *responses(void) {
-    return json_pack("{s:{s:s, s:{s:{}}}, s:{s:s, s:{s:{s:s}}}, s:{s:s, s:{s:{s:{s:s}}}}}", "200", "description",
-                     "the result, under the media type that the service gives it", "content", "*/*", "202",
-                     "description", "it goes on: Location says where its result will be, Retry-After when to look",
-                     "headers", "Location", "description", "of the result", "default", "description",
-                     "a problem (RFC 9457)", "content", SERVICE_PROBLEM_TYPE, "schema", "$ref",
-                     "#/components/schemas/problem");
+    return json_pack(
+        "{s:{s:s, s:{s:{}}}, s:{s:s, s:{s:{s:s, s:{s:s}}, s:{s:s, s:{s:s}}}}, s:{s:s, s:{s:{s:{s:s}}}}}", "200",
+        "description", "the result, under the media type that the service gives it", "content", "*/*", "202",
+        "description", "it goes on: Location says where its result will be, Retry-After when to look", "headers",
+        "Location", "description", "of the result", "schema", "type", "string", "Retry-After", "description", "seconds",
+        "schema", "type", "integer", "default", "description", "a problem (RFC 9457)", "content", SERVICE_PROBLEM_TYPE,
+        "schema", "$ref", "#/components/schemas/problem");
 }
 
 static json_t *problem_schema(void) {

@@ -357,6 +357,25 @@ def test_bodies_that_are_none(served):
     assert ask(served, "GET", "/ccn/t/echo/!{%22a%22:%22alive%22}")[0] == 200
 
 
+def test_what_is_no_call_is_told_like_a_problem(served):
+    """The first call of a newcomer is a form, or a GET: he gets a sentence, not a page of httpd's."""
+    for method, path, fields, status, said in (("POST", "/ccn/t/echo", {"Content_Type": "application/x-www-form-urlencoded"}, 415, "application/json"),
+                                               ("GET", "/ccn/t/echo", {}, 405, "POST"), ("PUT", "/ccn/t/echo/!{}", {}, 405, "GET")):
+        got, body = ask(served, method, path, "" if method == "GET" else "{}", **fields)[:2]
+        told = json.loads(body)
+        assert (got, told["status"], told["type"]) == (status, status, "about:blank") and said in told["detail"]
+
+
+def test_a_result_that_can_not_be_written_is_told(served):
+    """The call is answered, and the log says that nothing is kept."""
+    os.chmod(served.results, 0o500)
+    try:
+        assert call(served, "/t/echo", {"a": "nowhere to write"})[0] == 200
+        lab.wait_for(lambda: "could not be written to the directory of CcnResults" in served.error_log(), 5, "a warning")
+    finally:
+        os.chmod(served.results, 0o700)
+
+
 def test_the_papers_form_is_corrected(served):
     paper = '/t/file/!{ \u201cwhat\u201d : \u201c/t/echo/!{ \u201ca\u201d : \u201cx\u201d }\u201d }'
     status, content, _ = ask(served, "GET", "/ccn" + urllib.parse.quote(paper, safe="/!"))
@@ -483,4 +502,4 @@ def test_another_mpm(request, mpm):
 
 def test_status_and_log_are_in_order(served):
     assert served.status()["pages"] >= 0
-    assert "AddressSanitizer" not in served.log() and "exit signal" not in served.log()
+    assert "AddressSanitizer" not in served.error_log() and "exit signal" not in served.log()
