@@ -225,6 +225,7 @@ static bool http_prepare(struct http_call *c, const struct call_asked *a) {
     curl_easy_setopt(c->easy, CURLOPT_NOPROGRESS, 0L);
     curl_easy_setopt(c->easy, CURLOPT_XFERINFOFUNCTION, http_on_progress);
     curl_easy_setopt(c->easy, CURLOPT_XFERINFODATA, c);
+    if (s->cacert) curl_easy_setopt(c->easy, CURLOPT_CAINFO, s->cacert);
     if (a->body) curl_easy_setopt(c->easy, CURLOPT_POSTFIELDS, a->body);
     return true;
 }

@@ -16,6 +16,7 @@ const struct base_settings call_settings_table = { "--", call_rows, sizeof call_
 
 int call_settings_check(const struct call_settings *s, char **error) {
     if (s->http && s->forwarder) return base_fail(error, "--http and --forwarder: must be one of them");
+    if (s->cacert && !s->http) return base_fail(error, "--cacert: is for --http https://...");
     if (s->http && s->verify)
         return base_fail(error, "--verify: is for a named-data network; over HTTP the URL begins with https:");
     if ((s->list || s->show_name) && strcmp(s->output, "-"))

@@ -313,6 +313,7 @@ struct rs_stats {
 void rs_stats(const rs_engine_t *e, struct rs_stats *out);
 /* the gate's present limit at outlet 0, as rs_stats tells it, without a look at the classes; 0 = none */
 uint32_t rs_window(const rs_engine_t *e);
+uint32_t rs_queued(const rs_engine_t *e);       /* who waits at outlet 0, likewise */
 bool rs_has_slot(const rs_engine_t *e); /* fewer are outstanding at outlet 0 than its gate lets go in any case */
 /* 0 if there is no such class */
 bool rs_class_stats(const rs_engine_t *e, uint32_t of_class, struct rs_class_stats *out);

@@ -80,6 +80,11 @@ uint32_t rs_window(const rs_engine_t *e) {
     return rs_gate_ops(e)->limit(rs_outlet(e, 0), &e->settings);
 }
 
+uint32_t rs_queued(const rs_engine_t *e) {
+    rs_enter(e);
+    return rs_outlet(e, 0)->queued;
+}
+
 bool rs_has_slot(const rs_engine_t *e) {
     rs_enter(e);
     return rs_outlet(e, 0)->outstanding < rs_outlet(e, 0)->open_below;

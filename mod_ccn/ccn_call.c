@@ -105,18 +105,28 @@ static void call_free(struct ccn_call *c) {
 
 static void call_begin(struct ccn_call *c);
 
-/* Who has so many, itself included, and may not have them: `times` as many as there are places left, and more. */
-static bool has_too_many(int own, int times) {
-    return own > 1 && own > times * (ccn_config()->queue - atomic_load(&in_work));
+/* Places left for calls: in this process, and in the queue of all of them, where pages wait, too. */
+static int places_left(void) {
+    int most = ccn_config()->queue, taken = atomic_load(&in_work), queued;
+
+    shm_lock(&P.view);
+    queued = (int)rs_queued(P.view.engine);
+    shm_unlock(&P.view);
+    return most - (queued > taken ? queued : taken);
 }
 
-/* NULL, or: why it can't be in work, too. */
+/*
+ * NULL, or: why it can't be in work, too.  Beside others a service has `times` as many as there are places left, and no
+ * more; and a caller.
+ */
 static const char *call_one_too_many(const struct ccn_call *c) {
-    if (atomic_load(&in_work) > ccn_config()->queue)
-        return "as many calls are in work as may be (CcnQueue): try again later";
-    if (has_too_many(atomic_load(&ccn_service_of(c->bound.service)->in_work), OF_SERVICE))
+    int of_service = atomic_load(&ccn_service_of(c->bound.service)->in_work),
+        of_caller = atomic_load(&callers[c->whose % CALLERS]), left = places_left();
+
+    if (left < 0) return "as many calls are in work as may be (CcnQueue): try again later";
+    if (of_service > 1 && of_service > OF_SERVICE * left)
         return "as many of its calls are in work as may be (CcnQueue): try again later";
-    if (has_too_many(atomic_load(&callers[c->whose % CALLERS]), OF_CALLER))
+    if (of_caller > 1 && of_caller > OF_CALLER * left)
         return "as many calls of this caller are in work as may be (CcnQueue): try again later";
     return NULL;
 }

@@ -224,13 +224,18 @@ static const char *set_services(cmd_parms *cmd, void *dir, const char *path) {
 }
 
 static const char *set_results(cmd_parms *cmd, void *dir, const char *path, const char *most) {
-    const char *bad = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    const char *bad = ap_check_cmd_context(cmd, GLOBAL_ONLY), *above;
+    apr_finfo_t found;
     char *error = NULL;
 
     (void)dir;
     if (bad) return bad;
     site->results = ap_server_root_relative(cmd->pool, path);
     if (!site->results) return apr_pstrcat(cmd->pool, "CcnResults ", path, ": not a valid path", NULL);
+    /* It is made at the start, and what it is made in must be there: configtest can tell that. */
+    above = ap_make_dirstr_parent(cmd->pool, site->results);
+    if (apr_stat(&found, above, APR_FINFO_TYPE, cmd->pool) != APR_SUCCESS || found.filetype != APR_DIR)
+        return apr_pstrcat(cmd->pool, "CcnResults ", path, ": there is no directory ", above, NULL);
     if (!most) return NULL;
     if (strncasecmp(most, "max=", 4)) return "CcnResults: the second argument must be max=BYTES";
     if (base_number("CcnResults max=", most + 4, "bytes", 1u << 20, UINT64_C(1) << 40, &site->results_most, &error))

@@ -345,6 +345,7 @@ START_TEST(auto_finds_the_window) {
     uint32_t done = run(&w, &s, workers[_i], 50000, 20, &seed);
     ck_assert_double_ge(done, 0.95 * 20 * 20 * workers[_i]);
     ck_assert_uint_eq(rs_window(w.e), stats(&w).window);
+    ck_assert_uint_eq(rs_queued(w.e), stats(&w).queued);
     ck_assert_uint_le(stats(&w).window, 40); /* not beyond what the shares allow: 30 / 0.6, with room */
     sound(&w);
 

@@ -727,6 +727,19 @@ START_TEST(what_is_published) {
 }
 END_TEST
 
+/* What is said of a path is what is said of that which is called there. */
+START_TEST(what_a_path_says) {
+    struct service_table t = { 0 };
+    char *text;
+
+    ck_assert(!add(&t, "/s a=int => /x over=ndn doc=\"by name\"") && !add(&t, "/s b=int => /x doc=\"either way\""));
+    text = service_openapi(&t, "/ccn", "x", NULL);
+    ck_assert(strstr(text, "\"summary\":\"either way\"") && !strstr(text, "by name"));
+    free(text);
+    service_table_free(&t);
+}
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("service");
     TCase *c = tcase_create("names"), *d = tcase_create("declarations"), *b = tcase_create("calls");
@@ -748,6 +761,7 @@ int main(void) {
     tcase_add_test(b, a_problem_is_an_object);
     tcase_add_loop_test(b, what_a_service_rejects, 0, sizeof rejections / sizeof *rejections);
     tcase_add_test(b, an_inner_call_comes_its_way);
+    tcase_add_test(b, what_a_path_says);
     tcase_add_test(b, what_is_published);
     suite_add_tcase(s, c);
     suite_add_tcase(s, d);

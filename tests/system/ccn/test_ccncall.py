@@ -6,6 +6,7 @@ import os
 import pty
 import signal
 import socket
+import ssl
 import subprocess
 import threading
 
@@ -189,7 +190,7 @@ def test_the_papers_form_is_corrected(served, way):
     ("t/echo",), ("/t//echo",), ("/t/echo", "a"), ("/t/echo", "=a"), ("/t/echo", "a=1", "a=2"), ('/t/echo/!{"a":1}', "b=1"), ("/t/echo/!{",), ("/t/echo", "a=@/none/such"),
     ("--http", "ftp://h/", "/t/echo"), ("--http", "http://h/?a", "/t/echo"), ("--http", "http://u@h/", "/t/echo"), ("--http", "http://h", "--forwarder", "tcp://h", "/t/echo"),
     ("--http", "http://h", "--header", "no field", "/t/echo"), ("--list",), ("--list", "/t/echo", "a=1"), ("--list", "--show-name", "/t/echo"), ("--list", "--http", "http://h", "/t/echo"), ("--forwarder", "nowhere", "/t/echo"),
-    ("--list", "--http", "http://h", "-o", "/f"), ("--show-name", "-o", "/f", "/t/echo"), ("--http", "http://h"), ("--http", "http://h", "--verify", "/key", "/t/echo")))
+    ("--list", "--http", "http://h", "-o", "/f"), ("--show-name", "-o", "/f", "/t/echo"), ("--http", "http://h"), ("--http", "http://h", "--verify", "/key", "/t/echo"), ("--cacert", "/c", "/t/echo")))
 def test_wrong_usage(words):
     status, out, said = run(*words)
     assert status == 2 and out == b"" and said.startswith("fairgate-ccncall: ") and "--help" in said
@@ -259,6 +260,12 @@ class Stranger:
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
+    def with_tls(self, certificate, key):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        return self
+
     def __enter__(self):
         return self, ("--http", f"http://127.0.0.1:{self.server.server_port}/x/")
 
@@ -288,6 +295,17 @@ def test_a_strangers_list_is_text():
         status, out, said = run(*where, "--list")
         assert status == 0 and harmless(out.decode()) and out.decode().splitlines()[1:] == [line for line in out.decode().splitlines() if line.startswith(("/a", "/b"))]
         assert run(*where, "--list")[0] == run(*where, "--list")[0] == 1
+
+
+def test_certificates_to_trust(tmp_path):
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-out", certificate, "-keyout", key],
+                   stdin=subprocess.DEVNULL, capture_output=True, check=True)
+    with Stranger((200, {}, b"result")).with_tls(certificate, key) as (stranger, where):
+        url = where[1].replace("http://127.0.0.1", "https://localhost")
+        status, out, said = run("--http", url, "/t/echo")
+        assert status in (1, 7) and out == b"" and "certificate" in said and not stranger.asked
+        assert run("--http", url, "--cacert", certificate, "/t/echo") == (0, b"result", "")
 
 
 def test_where_a_strangers_result_will_be():

@@ -14,7 +14,7 @@ import pytest
 
 from lab import lab
 from lab import ndn_wire as wire
-from lab.ccn import octets, site
+from lab.ccn import Site, octets, site
 from lab.lab import wait_for
 from lab.ndn_face import Face
 
@@ -335,6 +335,15 @@ def test_a_service_says_why_it_rejects(served, status, content, kind):
     assert by_name(served, "/t/rejects", {"status": status, "as": content})[1] == answer[1]
 
 
+def test_many_calls_in_one(served):
+    """Who may make each of them is asked about as many as there may be, however many stand there."""
+    many = {f"x{n}": text_of("/t/echo", {"a": str(n)}) for n in range(70)}
+    answer = call(served, "/t/two", many)
+    assert problem(answer) == ("too-deep", None, 400) and b"64 calls" in answer[1]
+    few = {f"x{n}": text_of("/t/echo", {"a": str(n)}) for n in range(60)}
+    assert problem(call(served, "/t/two", few))[0] == "unknown-parameter"
+
+
 @pytest.mark.parametrize("path,status", (
     ("/ccn/t/echo/!", 400), ("/ccn/t/echo/!{", 400), ('/ccn/t/echo/!{"a":1,"a":2}', 400), ("/ccn/t/echo/!%ff", 400), ("/ccn/t/echo/!%00", 400),
     ("/ccn/t/echo/!%7", 400), ('/ccn/t/echo/!{"a":"%5Cud800"}', 400), ("/ccn/t/echo/!" + "[" * 1000, 400), ('/ccn/t/echo/!{"a":' + "[" * 4000, 400),
@@ -498,6 +507,28 @@ def test_another_mpm(request, mpm):
                 answers = [f.result() for f in [pool.submit(call, s, "/t/hangs", {"wait": 0.5, "n": 6}) for _ in range(3)]]
             assert {(status, headers["Cache-Control"]) for status, _, headers in answers} == {(200, "no-cache")}
             assert runs(s, "wait=0.5&n=6") == 1
+
+
+def test_other_lines_make_other_results(request):
+    """What a line of before has made is not given for it once the line is another one; and again if that comes back."""
+    with lab.kept_lab("services", lambda: request.session.testsfailed > 0) as made_lab:
+        before = f"CcnServices /ccn\nCcnResults {made_lab.dir}/results\nCcnService /t/number => /number.cgi fresh=1h\n"
+        with site(made_lab, files={name: f"#!/bin/sh\necho Content-Type: text/plain\necho\necho {name}\n".encode() for name in ("number.cgi", "other.cgi")},
+                  settings=before) as s:
+            for name in ("number.cgi", "other.cgi"):
+                os.chmod(os.path.join(s.htdocs, name), 0o755)
+            assert [call(s, "/t/number", {})[1] for _ in range(2)] == [b"number.cgi\n"] * 2
+            for settings, expected in ((before.replace("number.cgi", "other.cgi"), b"other.cgi\n"), (before, b"number.cgi\n")):
+                s.settings = settings
+                s.graceful()
+                wait_for(lambda expected=expected: call(s, "/t/number", {})[1] == expected, 10, "the new generation alone")
+
+
+def test_a_directory_that_can_not_be_made_is_told_by_configtest(request):
+    with lab.kept_lab("services", lambda: request.session.testsfailed > 0) as made_lab:
+        nowhere = os.path.join(made_lab.dir, "nowhere", "results")
+        accepted, said = Site(made_lab, settings=f"CcnResults {nowhere}").check()
+        assert not accepted and f"there is no directory {os.path.dirname(nowhere)}" in said
 
 
 def test_status_and_log_are_in_order(served):

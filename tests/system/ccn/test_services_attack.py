@@ -41,7 +41,7 @@ echo
 """
 SERVICES = """
 CcnService /t/slow wait=number(0..60) n=int:0 => /work.cgi?wait={wait}&n={n}
-CcnService /t/floods wait=number n=int => /work.cgi?wait={wait}&n={n} timeout=6s
+CcnService /t/floods wait=number n=int => /work.cgi?wait={wait}&n={n} timeout=6s fresh=1h
 CcnService /t/long wait=number n=int => /work.cgi?wait={wait}&n={n} timeout=20s
 CcnService /t/quick n=int => /work.cgi?n={n}
 CcnService /t/file what=content(1M) => /work.cgi
@@ -55,10 +55,7 @@ CcnService /t/nested n=int => /nested.cgi?n={n}
 def started(made_lab, results, settings="", more="", make=site, **options):
     for name in ("work.cgi", "nested.cgi"):
         options.setdefault("files", {})[name] = (WORK if name == "work.cgi" else NESTED).encode()
-    s = make(made_lab, settings=f"CcnServices /ccn
-CcnResults {results} max=1M
-CcnAnswerWithin 1
-{SERVICES}{more}{settings}"
+    s = make(made_lab, settings=f"CcnServices /ccn\nCcnResults {results} max=1M\nCcnAnswerWithin 1\n{SERVICES}{more}{settings}"
              "<Location /ccn/t/secret>\nRequire all denied\n</Location>\n", **options)
     return s
 
@@ -94,11 +91,13 @@ def later(served, answer):
 # ---- one caller, and the others ----------------------------------------------------------------------------------------------------
 
 def test_a_slow_service_does_not_fill_the_queue(served):
-    """As many calls of one service as may be in work: another one's are taken all the same."""
+    """As many calls of one service as may be in work: another one's are taken all the same, and what is kept is given."""
+    kept = later(served, call(served, "/t/floods", {"wait": 1.5, "n": 1001}))
     with concurrent.futures.ThreadPoolExecutor(160) as pool:
         slow = [pool.submit(call, served, "/t/floods", {"wait": 8, "n": n}) for n in range(160)]
         wait_for(lambda: sum(f.done() and f.result()[0] == 503 for f in slow) > 5, 10, "those that are too many")
         assert [call(served, "/t/quick", {"n": n})[0] for n in range(5)] == [200] * 5
+        assert [call(served, "/t/floods", {"wait": 1.5, "n": 1001})[:2] for _ in range(5)] == [kept[:2]] * 5
         assert {f.result()[0] for f in slow} <= {202, 503}
     wait_for(lambda: call(served, "/t/floods", {"wait": 0, "n": 1000})[0] == 200, 60, "the service")
 
