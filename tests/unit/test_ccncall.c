@@ -338,17 +338,21 @@ START_TEST(problems_in_sentences) {
         { type, "{\"title\":1,\"detail\":[],\"within\":1,\"corrected\":{}}", "p: it does not say what is wrong\n" },
         { type, "{\"title\":\"a\\u001b\\u009b\\nb\\tc\"}", "p: a\\x1b\\u009b\\nb\\tc\n" },
         { "Application/Problem+JSON; charset=utf-8", "{\"title\":\"T\"}", "p: T\n" },
-        { "application/problem+jsonx", "{\"title\":\"T\"}", "p: status 404\n" },
-        { type, "[1]", "p: status 404\n" },
-        { type, "{", "p: status 404\n" },
-        { type, "", "p: status 404\n" },
-        { "text/html", "<p>", "p: status 404\n" },
-        { "text/plain", "There is none.\nx", "p: status 404: There is none.\n" },
-        { "text/plain", "\x1b[0m", "p: status 404: \\x1b[0m\n" },
-        { "", "", "p: status 404\n" },
+        { "application/problem+jsonx", "{\"title\":\"T\"}", "p: status 410\n" },
+        { type, "[1]", "p: status 410\n" },
+        { type, "{", "p: status 410\n" },
+        { type, "", "p: status 410\n" },
+        { "text/html", "<p>", "p: status 410\n" },
+        { "text/plain", "There is none.\nx", "p: status 410: There is none.\n" },
+        { "text/plain", "\x1b[0m", "p: status 410: \\x1b[0m\n" },
+        { "", "", "p: status 410\n" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        ck_assert_str_eq(problem_told(404, rows[i].type, rows[i].said), rows[i].told);
+        ck_assert_str_eq(problem_told(410, rows[i].type, rows[i].said), rows[i].told);
+    ck_assert_str_eq(problem_told(404, "text/html", "<p>"),
+                     "p: status 404, and no problem of a service: look whether services are called there\n");
+    ck_assert_str_eq(problem_told(401, "text/html", "<p>"),
+                     "p: status 401, who calls must sign in (--header 'Authorization: ...')\n");
     ck_assert_str_eq(problem_told(UINT64_MAX, "", ""), "p: the producer says that there is no such thing\n");
 }
 END_TEST
