@@ -73,10 +73,13 @@ def test_known_before_it_is_asked_for(known_gateway, mpm):
 def test_codings(known_gateway):
     """Each client is expected to get what one gets that takes the same codings."""
     with known_gateway() as g:
-        for accept, bytes_ in (("br, gzip", 40100), ("gzip;q=0.5", 50100), ("br;q=0", 500100), ("gzip", 50100)):
-            write(g.table, {k.replace("packed", f"packed{next(serial)}") if "packed" in k else k: v for k, v in KNOWN.items()})
-            name = f"packed{next(serial) - 1}"
+        for i, (accept, bytes_) in enumerate((("br, gzip", 40100), ("gzip;q=0.5", 50100), ("br;q=0", 500100), ("gzip", 50100)), 1):
+            name = f"packed{next(serial)}"
+            known = {k.replace("packed", name): v for k, v in KNOWN.items()}
+            known.update({f"http://localhost/more/{n}": (1, "-", "-") for n in range(i)})    # each time another number, so that one sees it read
+            write(g.table, known)
             g.graceful()
+            g.until(lambda s, n=len(known): s["known_urls"] == n, "the new table read")
             assert estimate(g, f"/b/size/11?{name}", Accept_Encoding=accept) == bytes_, accept
         assert estimate(g, "/b/size/11?one", Accept_Encoding="gzip, br") == 700100, "one size for all"
 
