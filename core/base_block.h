@@ -240,7 +240,8 @@ static inline uint64_t rs_life_after(rs_ticket_t t) {
  * What is charged at release is bounded by a few mean responses of the class; the rest is charged as it comes.  Small
  * ones are always charged whole: or a class whose mean is that of empty answers would have all others in debt.
  */
-static inline uint64_t rs_upfront_max(const struct rs_class_row *row) { return row->mean * 8 + 65535; }
+#define RS_UPFRONT_SMALL 65535u
+static inline uint64_t rs_upfront_max(const struct rs_class_row *row) { return row->mean * 8 + RS_UPFRONT_SMALL; }
 
 /*
  * Of its debt the class pays so much with a request that costs `cost`: three times what the request, or a mean one,
@@ -249,6 +250,23 @@ static inline uint64_t rs_upfront_max(const struct rs_class_row *row) { return r
 static inline uint64_t rs_flow_pays(const rs_engine_t *e, const struct rs_flow *f, uint64_t cost) {
     const struct rs_class_row *row = rs_place(e, f->class_at8);
     uint64_t part = 3 * (cost > row->mean ? cost : row->mean);
+    return f->owed < part ? f->owed : part;
+}
+
+/* It owes more than any request is charged at its release: little by little that would never be paid. */
+static inline bool rs_flow_is_deep(const rs_engine_t *e, const struct rs_flow *f) {
+    const struct rs_class_row *row = rs_place(e, f->class_at8);
+    return f->owed > rs_upfront_max(row);
+}
+
+/*
+ * The same of a discipline that pays off deep debts out of what a class earns: there a request costs as much as a mean
+ * one meanwhile, at the least, or a class would be in debt for ever whose responses are expected far too small.
+ */
+static inline uint64_t rs_flow_makes_up(const rs_engine_t *e, const struct rs_flow *f, uint64_t cost) {
+    const struct rs_class_row *row = rs_place(e, f->class_at8);
+    uint64_t part = row->mean > cost ? row->mean - cost : 0;
+    if (f->owed <= RS_UPFRONT_SMALL || !rs_flow_is_deep(e, f)) return rs_flow_pays(e, f, cost);
     return f->owed < part ? f->owed : part;
 }
 

@@ -31,16 +31,18 @@
  * class by asking for something large, or for a little of it.
  *
  * What is charged later than at the release is a debt, like the bytes of rs_charge.  A class pays it off with three
- * quarters of what it earns: each of its requests costs up to four times as much (or three mean ones more, if it is
- * small) until the debt is paid.  So
+ * quarters of what it earns: each of its requests costs up to four times as much, or three mean ones more, if it is
+ * small; in DRR, while the debt is more than any release is charged, three quarters go there before anything is
+ * released.  So
  * - a class in debt keeps a quarter of its share, and does not feel the debt if it asks for less than that;
- * - what comes late is paid for in full while it is less than three mean responses for each request;
+ * - what comes late is paid for in full while it is less than three mean responses for each request, or, in DRR, while
+ *   what is charged at releases is a quarter of what comes;
  * - a response that brings more and does not end lets the debt grow to debt_max; what would be more is forgiven, and
  *   its class gets a quarter of its share beside it.  The exception to all this is "rfq-paper", which charges on
  *   receipt.
  *
- * The mean of a class is a running one over about sixteen responses, which one response doubles at most, however large
- * it is.
+ * The mean of a class is a running one over about 64 responses, which one response doubles at most, however large it
+ * is.
  *
  * PLACES.  Half of the places in the queue (queue_max, or the tickets) are kept for the classes by weight; beyond its
  * own a class takes from the other half while there are some (base_block.h).  One class cannot fill the queue, be it of
@@ -89,6 +91,7 @@ enum rs_sched {
     RS_SCHED_RFQ_PAPER,
     RS_SCHED_LEVELS,
     RS_SCHED_SHORTEST,
+    RS_SCHED_DRR_PAPER,
     RS_SCHED_COUNT
 };
 enum rs_gate { RS_GATE_NONE, RS_GATE_WINDOW, RS_GATE_AUTO, RS_GATE_BYTES, RS_GATE_WRC, RS_GATE_THREADS, RS_GATE_COUNT };
@@ -146,7 +149,7 @@ extern const struct rs_setting_info rs_settings_table[];
 extern const size_t                 rs_settings_count;
 
 void        rs_settings_default(struct rs_settings *s);
-int         rs_sched_by_name(const char *name);     /* "fifo" "drr" "rfq" "rfq-paper" "levels" "shortest"; -1 unknown */
+int         rs_sched_by_name(const char *name);     /* a discipline's name, as "drr-paper"; -1 unknown */
 int         rs_gate_by_name(const char *name);      /* "none" "window" "auto" "bytes" "wrc" "threads"; -1 unknown */
 const char *rs_sched_name(int sched);
 const char *rs_gate_name(int gate);
@@ -234,12 +237,12 @@ bool rs_abort(rs_engine_t *e, rs_time_t now, rs_ticket_t t);
 bool rs_cancel(rs_engine_t *e, rs_time_t now, rs_ticket_t t);
 
 /*
- * Released, parked: the server's work is done, `length` bytes are made, and go their way by themselves to a client that
- * may be slow, or gone.  It ends as by rs_finish, and teaches `length`, but its class is charged no more than what a
- * release would have been.  Returns how many of the bytes are paid for so; the host charges those beyond as they go, by
- * rs_charge.  `length` if the ticket has ended.
+ * Released, parked: the server's work is done, and `rest` bytes more than rs_progress has told are made, and go their
+ * way by themselves to a client that may be slow, or gone.  It ends as by rs_finish, and teaches its whole length, but
+ * its class is charged no more than what a release would have been.  Returns how many of the rest are paid for so; the
+ * host charges those beyond as they go, by rs_charge.  `rest` if the ticket has ended.
  */
-uint64_t rs_hand_over(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length);
+uint64_t rs_hand_over(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t rest);
 
 /*
  * How many bytes of this response may be on their way at one time, for a host that sets receive windows: what the bytes

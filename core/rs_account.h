@@ -11,7 +11,11 @@
 #include "rs_engine.h"
 
 #define MEAN_UNKNOWN 16384u     /* bytes of a response of which nobody knows anything */
-#define MEAN_SHIFT   4          /* running mean over about 16 responses */
+/*
+ * A running mean over about 64 responses: over 16, of pages of which one in twenty is large none would be left of that
+ * one when the next comes, and each would count as twice the small ones.
+ */
+#define MEAN_SHIFT   6
 /* so that who does not need it does not save registers for it */
 #define APART        __attribute__((noinline, unused))
 #define RARELY       __attribute__((noinline, cold, unused))
@@ -26,7 +30,7 @@ static RARELY uint64_t guess(const rs_engine_t *e, const struct rs_class_row *ro
 
 /* The first response of a class is measured by what is known of others. */
 static RARELY uint64_t learn_first(const rs_engine_t *e, uint64_t bytes) {
-    uint64_t most = (e->mean ? e->mean : MEAN_UNKNOWN) << MEAN_SHIFT;
+    uint64_t most = (e->mean ? e->mean : MEAN_UNKNOWN) << 4;
     return bytes < most ? bytes : most;
 }
 

@@ -41,6 +41,7 @@ struct rs_figures_class {
     uint64_t              refused[RS_WHYS];
     double                wait_s;               /* who waits longer is refused */
     double                descriptors;          /* NAN: the host does not count them by class */
+    double                slot_s;               /* seconds in which its requests had slots; NAN likewise */
 };
 
 struct rs_figures {

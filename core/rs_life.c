@@ -292,6 +292,10 @@ static APART struct rs_outlet *open_outlet(rs_engine_t *e, rs_time_t *again) {
     return NULL;
 }
 
+static APART void pay_debt(const rs_engine_t *e, struct rs_flow *f, uint64_t cost) {
+    f->owed -= rs_sched_ops(e)->earns ? rs_flow_makes_up(e, f, cost) : rs_flow_pays(e, f, cost);
+}
+
 rs_ticket_t rs_pick(rs_engine_t *e, rs_time_t now, rs_time_t *again) {
     rs_enter(e);
     now = rs_clamp_now(e, now);
@@ -308,7 +312,7 @@ rs_ticket_t rs_pick(rs_engine_t *e, rs_time_t now, rs_time_t *again) {
     RS_ASSERT(t < e->capacity.tickets);
     struct rs_ticket_row *r = rs_row(e, t);
     struct rs_flow *f = rs_row_flow(e, r);
-    if (f->owed) f->owed -= rs_flow_pays(e, f, r->covered);
+    if (f->owed) pay_debt(e, f, r->covered);
     if (e->watch & RS_WATCH_QUEUES) {
         t = overdue_instead(e, o, t);
         r = rs_row(e, t);
@@ -465,11 +469,12 @@ bool rs_finish(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     return r ? life_end(e, r, rs_ticket_index(t), RS_RELEASED, 1, r->received) : end_otherwise(e, t, 1);
 }
 
-uint64_t rs_hand_over(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length) {
-    if (!rs_header(e, now, t, length)) return length;
+uint64_t rs_hand_over(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t rest) {
+    rs_enter(e);
     struct rs_ticket_row *r = rs_live_row(e, t);
-    uint64_t paid = r->covered;
-    if (paid > r->received) rs_progress(e, now, t, paid - r->received);
+    if (!r || !rs_header(e, now, t, r->received + at_most_max(rest))) return rest;
+    uint64_t paid = r->covered - r->received;
+    if (paid) rs_progress(e, now, t, paid);
     life_end(e, r, rs_ticket_index(t), rs_row_state(r), 1, r->estimate);
     return paid;
 }

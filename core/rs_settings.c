@@ -31,9 +31,13 @@ struct rows {
 _Static_assert(sizeof(struct rows) == sizeof(struct rs_settings), "rs_settings.def and struct rs_settings differ");
 
 const struct rs_sched_ops *const rs_scheds[256] = {
-    [RS_SCHED_FIFO] = &rs_sched_fifo,     [RS_SCHED_DRR] = &rs_sched_drr,
-    [RS_SCHED_RFQ] = &rs_sched_rfq,       [RS_SCHED_RFQ_PAPER] = &rs_sched_rfq_paper,
-    [RS_SCHED_LEVELS] = &rs_sched_levels, [RS_SCHED_SHORTEST] = &rs_sched_shortest,
+    [RS_SCHED_FIFO] = &rs_sched_fifo,
+    [RS_SCHED_DRR] = &rs_sched_drr,
+    [RS_SCHED_RFQ] = &rs_sched_rfq,
+    [RS_SCHED_RFQ_PAPER] = &rs_sched_rfq_paper,
+    [RS_SCHED_LEVELS] = &rs_sched_levels,
+    [RS_SCHED_SHORTEST] = &rs_sched_shortest,
+    [RS_SCHED_DRR_PAPER] = &rs_sched_drr_paper,
 };
 
 const struct rs_gate_ops *const rs_gates[256] = {

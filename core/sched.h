@@ -45,11 +45,12 @@ struct rs_sched_ops {
     void        (*charge)(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes);
     void        (*refund)(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes);
     void        (*idle)(rs_engine_t *e, struct rs_outlet *o, uint32_t c);
+    bool        earns;              /* it pays off debts out of what a class earns, not with what its requests cost */
     int64_t     (*balance)(const rs_engine_t *e, const struct rs_outlet *o, uint32_t c);        /* NULL: 0 */
     const char *(*check)(const rs_engine_t *e, const struct rs_outlet *o);                      /* NULL or a sentence */
 };
 
-extern const struct rs_sched_ops rs_sched_fifo, rs_sched_drr, rs_sched_rfq, rs_sched_rfq_paper, rs_sched_levels,
-    rs_sched_shortest;
+extern const struct rs_sched_ops rs_sched_fifo, rs_sched_drr, rs_sched_drr_paper, rs_sched_rfq, rs_sched_rfq_paper,
+    rs_sched_levels, rs_sched_shortest;
 
 #endif

@@ -15,11 +15,14 @@
  * - Classes earn when they are looked at: `level` sums what all rounds gave per weight, and each remembers the level
  *   up to which it has earned.  So a step of any length keeps everybody's ratio.
  * - Estimates are corrected: what was too much comes back (refund).  What was too little is no negative deficit but a
- *   debt beside it, flow->owed, which the class's next requests pay off in parts (rs_flow_cost): so no class is
- *   silenced by what came.
- * - The paper erases the deficit when the queue is empty.  Here a class with responses outstanding keeps it, since
- *   corrections may still come, but earns nothing with an empty queue.  When the last response has ended, a positive
- *   deficit is erased and a debt stays: a pause earns no credit and pays no debt.
+ *   debt beside it, flow->owed, which the class's next requests pay off in parts (rs_flow_makes_up), or, while it is
+ *   more than they could, three quarters of what the class earns: so no class is silenced by what came, and all of it
+ *   is paid, however small the requests are that come next.
+ * - The paper erases the deficit when the queue is empty ("drr-paper" does).  Clients that wait for an answer before
+ *   they ask again leave the queue empty for moments, and their class would lose what it has earned and what the rounds
+ *   give meanwhile.  Here who is back within MEMORY_US has lost nothing, but has saved up no more than a few mean
+ *   responses.  Who is away for longer earns nothing, and keeps what it had while responses are outstanding, since
+ *   corrections may still come; else that is erased, and a debt stays: a pause earns no credit and pays no debt.
  * - The paper adds the quantum, finds the window closed, and takes the quantum off again; here nobody looks before a
  *   slot is free.
  * - A class whose queue ran empty within its turn and that is back before the round has ended goes on with what is
@@ -54,11 +57,14 @@ struct drr {
 
 struct drr_row {
     int64_t deficit; /* fine bytes */
-    uint64_t earned; /* the level up to which `deficit` is right, while the class waits */
+    uint64_t earned; /* the level up to which `deficit` is right; of one that is OUT, that of when it left */
+    rs_time_t left;  /* when its queue became empty */
     uint32_t weight;
     uint32_t where;
     uint32_t next, prev;
+    uint64_t pad[3]; /* found by a shift */
 };
+_Static_assert(sizeof(struct drr_row) == 64, "a class's row is found by a shift");
 
 #define LEVEL_MAX   ((uint64_t)1 << 61)
 #define DEFICIT_MAX ((int64_t)1 << 60)
@@ -68,7 +74,9 @@ struct drr_row {
 #ifndef RS_PATIENCE
 #define RS_PATIENCE (16u << 16)
 #endif
-#define ROUND 8u /* mean responses in a round of few classes */
+#define ROUND     8u /* mean responses in a round of few classes */
+#define MEMORY_US UINT64_C(100000)
+#define SAVED     4u /* mean responses: the most that the heaviest class finds when it is back, others by weight */
 
 static uint64_t drr_layout(uint32_t classes, struct drr *d) {
     uint64_t used = sizeof *d, heap = offsetof(struct drr, sleepers);
@@ -124,46 +132,84 @@ static void take_out(struct drr *d, uint32_t c) {
 
 static int64_t bounded(__int128 deficit) { return deficit > DEFICIT_MAX ? DEFICIT_MAX : (int64_t)deficit; }
 
-static int64_t earned_by_now(const struct drr *d, const struct drr_row *r) {
+/* What the rounds gave since it was looked at last. */
+static int64_t earnings(const struct drr *d, const struct drr_row *r) {
     uint64_t gave = d->level - r->earned;
-    if (gave < SHORT_WAY) return r->deficit + (int64_t)(gave * r->weight);
-    return bounded((__int128)gave * r->weight + r->deficit);
+    if (gave < SHORT_WAY) return (int64_t)(gave * r->weight);
+    return bounded((__int128)gave * r->weight);
 }
 
-static void earn(struct drr *d, struct drr_row *r) {
-    r->deficit = earned_by_now(d, r);
+/* Of what it earns three quarters go into the debt, while that is deep. */
+static __attribute__((noinline)) void earn_much(const rs_engine_t *e, const struct drr *d, struct drr_row *r,
+                                                struct rs_flow *f) {
+    int64_t earned = earnings(d, r);
+    uint64_t part = (uint64_t)earned / 4 * 3 >> RS_FINE, paid = f->owed < part ? f->owed : part;
+
+    if (!rs_flow_is_deep(e, f)) paid = 0;
+    f->owed -= paid;
+    r->deficit = bounded((__int128)r->deficit + earned - (int64_t)(paid << RS_FINE));
+}
+
+static inline void earn(const rs_engine_t *e, const struct drr *d, struct drr_row *r, struct rs_flow *f) {
+    uint64_t gave = d->level - r->earned;
+
+    if (gave < SHORT_WAY && f->owed <= RS_UPFRONT_SMALL) r->deficit += (int64_t)(gave * r->weight);
+    else earn_much(e, d, r, f);
     r->earned = d->level;
 }
 
-static int64_t need_of(const rs_engine_t *e, const struct rs_flow *f) {
-    return (int64_t)(rs_flow_cost(e, f) << RS_FINE);
+static inline uint64_t cost_of(const rs_engine_t *e, const struct rs_flow *f) {
+    uint64_t cost = rs_row(e, f->best)->covered;
+    return f->owed ? cost + rs_flow_makes_up(e, f, cost) : cost;
 }
 
-/* The level at which the class can pay for its next request, which it can't yet. */
-static uint64_t wake_level(uint64_t level, const struct drr_row *r, int64_t need) {
-    return level + ((uint64_t)(need - r->deficit) + r->weight - 1) / r->weight;
+static int64_t need_of(const rs_engine_t *e, const struct rs_flow *f) { return (int64_t)(cost_of(e, f) << RS_FINE); }
+
+/*
+ * What it must earn until it can pay for its next request, which it can't yet: three times what goes into its pocket
+ * goes into the debt, but for that part of it which the request itself makes up for.
+ */
+static __attribute__((noinline)) uint64_t lacks_in_debt(const rs_engine_t *e, const struct rs_flow *f, int64_t need,
+                                                        uint64_t less) {
+    uint64_t debt = rs_flow_is_deep(e, f) ? 3 * less : 0,
+             rest = f->owed + rs_row(e, f->best)->covered - ((uint64_t)need >> RS_FINE);
+    return less + (rest <= debt >> RS_FINE ? rest << RS_FINE : debt);
+}
+
+static inline uint64_t lacks(const rs_engine_t *e, const struct drr_row *r, const struct rs_flow *f, int64_t need) {
+    uint64_t less = (uint64_t)(need - r->deficit);
+    return f->owed > RS_UPFRONT_SMALL ? lacks_in_debt(e, f, need, less) : less;
+}
+
+static uint64_t wake_level(uint64_t level, const struct drr_row *r, uint64_t lacks) {
+    return level + (lacks + r->weight - 1) / r->weight;
 }
 
 /* A class that waits and is in no list finds its place. */
-static void place(struct drr *d, uint32_t c, struct drr_row *r, int64_t need) {
+static void place(const rs_engine_t *e, struct drr *d, uint32_t c, struct drr_row *r, const struct rs_flow *f,
+                  int64_t need) {
+    uint64_t less;
+
     if (need <= r->deficit) {
         prepend(d, d->round, c, r);
-    } else if ((unsigned __int128)d->step * r->weight >= (uint64_t)(need - r->deficit)) {
+        return;
+    }
+    less = lacks(e, r, f, need);
+    if ((unsigned __int128)d->step * r->weight >= less) {
         append(d, d->round ^ 1, c, r);
     } else {
         r->where = SLEEP;
-        rs_heap_push(&d->sleepers, c, wake_level(d->level, r, need));
+        rs_heap_push(&d->sleepers, c, wake_level(d->level, r, less));
     }
 }
 
 /* Levels are compared as plain numbers; long before they could wrap, all go down together. */
-static __attribute__((noinline, cold)) void drr_rebase(rs_engine_t *e, struct drr *d) {
+static __attribute__((noinline, cold)) void drr_rebase(rs_engine_t *e, struct rs_outlet *o, struct drr *d) {
     uint64_t down = d->level - LEVEL_MAX / 2;
     for (uint32_t c = 0; c < e->classes; c++) {
         struct drr_row *r = drr_row_of(d, c);
-        if (r->where == OUT) continue;
-        earn(d, r);
-        r->earned -= down;
+        if (r->where != OUT) earn(e, d, r, rs_flow(e, o, c));
+        r->earned -= r->earned < down ? r->earned : down;
     }
     rs_heap_lower(&d->sleepers, down);
     d->level -= down;
@@ -205,29 +251,50 @@ static uint32_t new_round(rs_engine_t *e, struct rs_outlet *o, struct drr *d) {
         o->turns++;
     }
     if (d->released >= MEAN_OF) take_mean(e, d);
-    if (level > LEVEL_MAX) drr_rebase(e, d);
+    if (level > LEVEL_MAX) drr_rebase(e, o, d);
     return 1 + woken;
+}
+
+/* What the class still has of what it had when it left, and of what the rounds gave since. */
+static void come_back(const rs_engine_t *e, const struct drr *d, struct drr_row *r, struct rs_flow *f) {
+    const struct rs_class_row *row = rs_place(e, f->class_at8);
+    uint64_t mean = row->mean ? row->mean : d->mean, bytes = mean < RS_BYTES_MAX ? mean : RS_BYTES_MAX;
+    int64_t most = (int64_t)(((SAVED * bytes) << RS_FINE) / e->weight_max * r->weight);
+
+    if (e->sched == RS_SCHED_DRR_PAPER) {
+        r->deficit = 0;
+    } else if (e->now - r->left > MEMORY_US) {
+        if (!f->live) r->deficit = 0;
+    } else if (r->deficit < most) {
+        earn(e, d, r, f);
+        if (r->deficit > most) r->deficit = most;
+    }
+    r->earned = d->level;
 }
 
 static void drr_backlog(rs_engine_t *e, struct rs_outlet *o, uint32_t c) {
     struct drr *d = rs_sched_state(e, o);
     struct drr_row *r = drr_row_of(d, c);
-    int64_t need = need_of(e, rs_flow(e, o, c));
+    struct rs_flow *f = rs_flow(e, o, c);
+    int64_t need;
+    come_back(e, d, r, f);
+    need = need_of(e, f);
     /* the first request ever is the first guess: any constant would be a thousand tiny responses, or no round at all */
     if (!d->mean) {
         d->mean = (uint64_t)need >> RS_FINE;
         set_step(e, d);
     }
-    r->earned = d->level;
-    place(d, c, r, need);
+    place(e, d, c, r, f, need);
 }
 
 /* Only a sleeper can have become ready earlier; whoever is in a list is looked at when its turn comes. */
 static void rewake(rs_engine_t *e, struct rs_outlet *o, struct drr *d, uint32_t c, struct drr_row *r) {
+    struct rs_flow *f;
     if (r->where != SLEEP) return;
-    earn(d, r);
+    f = rs_flow(e, o, c);
+    earn(e, d, r, f);
     take_out(d, c);
-    place(d, c, r, need_of(e, rs_flow(e, o, c)));
+    place(e, d, c, r, f, need_of(e, f));
 }
 
 static void drr_head(rs_engine_t *e, struct rs_outlet *o, uint32_t c) {
@@ -235,7 +302,19 @@ static void drr_head(rs_engine_t *e, struct rs_outlet *o, uint32_t c) {
     rewake(e, o, d, c, drr_row_of(d, c));
 }
 
-static void drr_drained(rs_engine_t *e, struct rs_outlet *o, uint32_t c) { take_out(rs_sched_state(e, o), c); }
+/* Its queue is empty; it was right up to the level of then. */
+static __attribute__((noinline)) void leave(const rs_engine_t *e, const struct drr *d, struct drr_row *r,
+                                            struct rs_flow *f) {
+    earn(e, d, r, f);
+    r->left = e->now;
+}
+
+static void drr_drained(rs_engine_t *e, struct rs_outlet *o, uint32_t c) {
+    struct drr *d = rs_sched_state(e, o);
+
+    leave(e, d, drr_row_of(d, c), rs_flow(e, o, c));
+    take_out(d, c);
+}
 
 /* The first of the round leaves it. */
 static void shift(struct drr *d, struct list *l, struct drr_row *r) {
@@ -245,13 +324,21 @@ static void shift(struct drr *d, struct list *l, struct drr_row *r) {
     r->where = OUT;
 }
 
+/* Its last request goes, and it leaves the round. */
+static __attribute__((noinline)) uint32_t go_last(const rs_engine_t *e, struct drr *d, struct drr_row *r,
+                                                  struct rs_flow *f) {
+    uint32_t best = f->best;
+    shift(d, &d->list[d->round], r);
+    leave(e, d, r, f);
+    return best;
+}
+
 /* The class at the head of the round pays for its next request, and leaves if it has no other. */
-static inline uint32_t pay(struct drr *d, struct drr_row *r, const struct rs_flow *f, uint64_t cost) {
+static inline uint32_t pay(const rs_engine_t *e, struct drr *d, struct drr_row *r, struct rs_flow *f, uint64_t cost) {
     r->deficit -= (int64_t)(cost << RS_FINE);
     d->released++;
     d->released_bytes += cost;
-    if (f->queued == 1) shift(d, &d->list[d->round], r);
-    return f->best;
+    return f->queued == 1 ? go_last(e, d, r, f) : f->best;
 }
 
 /* Who can't pay makes place for the next. */
@@ -267,30 +354,30 @@ static __attribute__((noinline)) uint32_t look_further(rs_engine_t *e, struct rs
         }
         o->turns++;
         struct drr_row *r = drr_row_of(d, c);
-        const struct rs_flow *f = rs_flow(e, o, c);
-        uint64_t cost = rs_flow_cost(e, f);
+        struct rs_flow *f = rs_flow(e, o, c);
+        earn(e, d, r, f);
+        uint64_t cost = cost_of(e, f);
         int64_t need = (int64_t)(cost << RS_FINE);
-        earn(d, r);
-        if (need <= r->deficit) return pay(d, r, f, cost);
+        if (need <= r->deficit) return pay(e, d, r, f, cost);
         shift(d, l, r);
-        place(d, c, r, need);
+        place(e, d, c, r, f, need);
     }
     RS_ASSERT(!"a round goes in circles");
     return RS_NIL;
 }
 
-/* Mostly the class that went last has enough for one more. */
+/* Mostly the class that went last has enough for one more, and no debt. */
 static uint32_t drr_take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
     (void)now;
     struct drr *d = rs_sched_state(e, o);
     uint32_t c = d->list[d->round].first;
     if (c == RS_NIL) return look_further(e, o, d);
     struct drr_row *r = drr_row_of(d, c);
-    const struct rs_flow *f = rs_flow(e, o, c);
-    uint64_t cost = rs_flow_cost(e, f);
-    if (r->earned != d->level || (int64_t)(cost << RS_FINE) > r->deficit) return look_further(e, o, d);
+    struct rs_flow *f = rs_flow(e, o, c);
+    uint64_t cost = rs_row(e, f->best)->covered;
+    if (f->owed || r->earned != d->level || (int64_t)(cost << RS_FINE) > r->deficit) return look_further(e, o, d);
     o->turns++;
-    return pay(d, r, f, cost);
+    return pay(e, d, r, f, cost);
 }
 
 static void drr_refund(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes) {
@@ -301,15 +388,12 @@ static void drr_refund(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t
     rewake(e, o, d, c, r);
 }
 
-static void idle(rs_engine_t *e, struct rs_outlet *o, uint32_t c) {
-    struct drr_row *r = drr_row_of(rs_sched_state(e, o), c);
-    r->deficit = 0;
-}
-
 static int64_t drr_balance(const rs_engine_t *e, const struct rs_outlet *o, uint32_t c) {
     const struct drr *d = rs_sched_state(e, o);
     const struct drr_row *r = drr_row_of(d, c);
-    int64_t fine = r->where == OUT ? r->deficit : earned_by_now(d, r);
+    const struct rs_flow *f = rs_flow(e, o, c);
+    bool gone = r->where == OUT && !f->live && e->now - r->left > MEMORY_US;
+    int64_t fine = gone ? 0 : r->where == OUT ? r->deficit : r->deficit + earnings(d, r);
     return fine / ((int64_t)1 << RS_FINE);
 }
 
@@ -330,6 +414,8 @@ static void drr_restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
         const struct rs_flow *f = rs_flow(e, o, c);
         int good = keep && !rs_class_row(e, c)->fresh && r->deficit >= 0 && r->deficit <= DEFICIT_MAX;
         if (!good || (!f->queued && !f->live)) r->deficit = 0;
+        r->earned = 0;
+        r->left = e->now;
         r->weight = f->weight;
         r->where = OUT;
     }
@@ -356,11 +442,10 @@ static const char *check_row(const rs_engine_t *e, const struct rs_outlet *o, co
     const struct rs_heap *h = &d->sleepers;
     if ((r->where == SLEEP) != rs_heap_has(h, c)) return "drr: the sleepers and the heap differ";
     if ((f->queued != 0) != (r->where != OUT)) return "drr: a class waits in no round";
-    if (!f->queued && !f->live && r->deficit > 0) return "drr: an idle class has kept credit";
     if (r->deficit > 2 * DEFICIT_MAX || r->deficit < 0) return "drr: a deficit is out of bounds";
     if (r->weight != f->weight) return "drr: a class has an old weight";
-    if (r->where == OUT) return NULL;
     if (r->earned > d->level) return "drr: a class earned ahead of the rounds";
+    if (r->where == OUT) return NULL;
     /* Of its debt it pays more or less as its mean changes: nobody wakes it for that. */
     /* without a bound of debts it can be more than 64 bits hold */
     __int128 most = (__int128)(rs_row(e, f->best)->covered + f->owed) << RS_FINE;
@@ -393,9 +478,23 @@ const struct rs_sched_ops rs_sched_drr = {
     .backlog = drr_backlog,
     .head = drr_head,
     .take = drr_take,
+    .earns = true,
     .drained = drr_drained,
     .refund = drr_refund,
-    .idle = idle,
+    .balance = drr_balance,
+    .check = drr_check,
+};
+
+const struct rs_sched_ops rs_sched_drr_paper = {
+    .name = "drr-paper",
+    .size = drr_size,
+    .restore = drr_restore,
+    .backlog = drr_backlog,
+    .head = drr_head,
+    .take = drr_take,
+    .earns = true,
+    .drained = drr_drained,
+    .refund = drr_refund,
     .balance = drr_balance,
     .check = drr_check,
 };

@@ -11,6 +11,7 @@
 #include "Store.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace Fqrs
@@ -41,6 +42,7 @@ public:
             for (const auto &w: Whys)
                 c.refused[w.why] = scheduler.refusalsOf(i)[w.refusal];
             c.wait_s = scheduler.waitOf(i);
+            c.slot_s = NAN;
             c.descriptors = scheduler.seats().takenBy(i);
             classes.push_back(c);
         }

@@ -18,7 +18,8 @@
 #include "sim_rng.h"
 #include "sim_server.h"
 
-enum sim_size { SIM_FIXED, SIM_PAGES };     /* `bytes` each; lognormal pages (sim_rng_page) */
+/* `bytes` each; lognormal pages (sim_rng_page); `bytes`, but one of twenty has 5 MB */
+enum sim_size { SIM_FIXED, SIM_PAGES, SIM_TWO };
 
 enum sim_estimate {
     SIM_EXACT,      /* a page-size table that is right */

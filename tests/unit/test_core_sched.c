@@ -153,6 +153,7 @@ START_TEST(drr_a_pause_earns_nothing) {
     rs_ticket_t t = ask(&w, 0, 1000);
     ck_assert(next(&w) == t);
     serve(&w, t, 1000);
+    w.now += 1000000;
     for (int i = 0; i < 1000; i++) ask(&w, 1, 1000);
     for (int i = 0; i < 900; i++) serve(&w, next(&w), 1000);
     for (int i = 0; i < 100; i++) ask(&w, 0, 1000);
@@ -317,7 +318,7 @@ START_TEST(one_giant_does_not_make_the_mean) {
     ck_assert_uint_eq(class_stats(&w, 0).mean, 1000);
     ask(&w, 0, 1000), serve(&w, next(&w), GIANT);
     ck_assert_uint_le(class_stats(&w, 0).mean, 2000);
-    for (int i = 0; i < 40; i++) ask(&w, 0, 0), serve(&w, next(&w), GIANT);
+    for (int i = 0; i < 80; i++) ask(&w, 0, 0), serve(&w, next(&w), GIANT);
     ck_assert_uint_ge(class_stats(&w, 0).mean, GIANT / 2);
     sound(&w);
     close_world(&w);
@@ -640,48 +641,48 @@ static const struct {
     { RS_SCHED_DRR,
       RS_GATE_WINDOW,
       0,
-      "bcacccccbccccccccbaaaabbbbbbbbeebbbdddddddbaeddbebabebabbbbbedbeeeeebdebbdbdebdb"
-      "eabeadbaaaaaaaaaaabbedebeebebeebdbcccceddeccccccbccdbaeeeaaeeeeeaaaaabbdceeeabea"
-      "daadbaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaadeeaaaaaaaadeaabdacdabdadaaaaaaddabdddddd"
-      "abacccacceccccaacccccccccccccccccbeaaabcbbbbdbbebbbbbbbbbbbbbbbbbcdbbaabdbcbbbbb",
-      { 2945, 1603650, 0, 754, 0 },
-      { -2945, -1603650, 0, -754, 680078 } },
+      "bcacccccbaaaaacccccccccbbbbbabbebbadbbdbdddbddbdebabdbebbbebadbdebdbecbbdeaaaabe"
+      "daeeeeaabaaaaaadbebdbedbeeeebdeeeebbdcbbedebadaaaaeeadeeeaaaeedaeeeeebbdbdaabbaa"
+      "aaaaaaaaaaadbbadbdbeabdeadbbbbbbdaaaaaaaaaadaaaaaedadbbbbbbbbbbbbbbbabdadabdaaaa"
+      "aaaaaaabaaaaaaeeaaaaaabdbaabbbbbbbbabbbbcccccccdecbccbccbcccccccccdaacccccccaccc",
+      { 2945, 1603650, 0, 3180, 0 },
+      { 610972, -1603650, 51773, -3180, 701789 } },
     { RS_SCHED_DRR,
       RS_GATE_NONE,
       60000,
-      "bcacccccbccccccccccccbaaaccabbcabedebdbaaeebbbbbbedbbedbebbbbbdbbbdbbdebdedaaaaa"
-      "aaaaabbbeeeeeeeeeaaaddbbdbbbddbdbbbdddddddaeaeeaaaeadaaaeaaaebcccbbebbbbbbbbbbaa"
-      "abbbcccccbbeaaaaaaaaaaaaaddeeecceeedeeeebbbbdddaaaaaaaddddaaaaaaaaaaccccbbbbbedd"
-      "ddedaaaeaaabaaaaacccccccccccccceccccccccccccccaaaaaaaaaaaaabbbbbbbbbbbbabbebbbbb",
-      { 2945, 135000, 0, 754, 0 },
-      { -2945, -135000, 0, -754, 419371 } },
+      "bcacccccbaaaaacccaccccccccccabaaeddedecbbeedbbdbbdbbdbdbeebbdbbbbbbbbbeaaeeeeeee"
+      "eeeaaaaaaaaaaaddbbbbbbbdbbdddbcdbbbaaadddbbebaaaaddeeeaaecccedaedaaccbbbaaaaaaaa"
+      "aaaaaaaacccbbdcceeeebbbbbbddeeeddeeeebbddebbbaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaadd"
+      "ddaaaedaeddadacacccbbbbbbabbbbbebbbbbbbbbbbbbbbbbcccaccccccccccccccccccacceccccb",
+      { 2945, 135000, 0, 3180, 0 },
+      { 659415, -135000, 40681, -3180, 826333 } },
     { RS_SCHED_RFQ,
       RS_GATE_BYTES,
       0,
-      "cbacccbccaaaaabbbabbbbbacbacccdeeededcdaaeeedadaaaaaadabaddaaababbbaaadeaeeeeeae"
-      "ebeeecdabadabadcabdbdadbdbdddbbbbdbcbbdbabbeebebebdeaaaeeabaaaaaabbbdeeeaeeeeead"
-      "ebaaaaaeeedcbbabbbbbbbabbbdbbbaacbaaaaaaaaaaeaaaaeaaaaaaaaaaaaaaaaaaadabcbcbdabc"
-      "bcebdcbcbbbbabdbcbbbbbcbbbbbdbbabebbbbeabaddddddccbbabdacccccccccccccccccacccccc",
-      { 2945, 1603650, 0, 754, 0 },
-      { 479452, 394657, 84700, 210765, -11626 } },
+      "cbacccbccaaaaabbbabbbbbaaccbacdceeeedadddeeecdbddcdcbcbabaccabccccabcadeceedeeae"
+      "aeeeeebaaacaaadddbbbbbdbbbbbbbbbbbdbbbaaabceedaeaebbeaeaeaaadbdaacddaaaaabaaaeee"
+      "eeeaaeaedeaaaaacbedeaaaaaaaeaaaaaaaaaaaaaaaabadcabdaecbadeabaaaaaaaaacdaabbbbbab"
+      "bdcebdcbdbddbbabbbbbbbbbbbdbdbbbbbabbbbebbebbadbbbabbadabbbddccccacccccccccccccc",
+      { 2945, 1603650, 0, 3180, 424606 },
+      { 491924, -75924, 91168, 154941, -754404 } },
     { RS_SCHED_RFQ,
       RS_GATE_WRC,
       60000,
-      "cbacccbccaaaaabbbabbbabaababadbaeedeaecdbdabdbaabeecebaababdbaeaeadceeabcdaaaeee"
-      "eceebdebbbcbbdbacdbeeedbadaaabeaaeeaaecdbdbbdeebecbdeeeeecbdeaeebcbdbacdcbcaccdc"
-      "decacdceeaaadaadddcacdedacdcddababdbbbadaadaaaabdabbdabebaaeaaaaabaabbbbbbdabaaa"
-      "aaaaaedaaaadaaaaaabacbbbabbbabbbbbcbbdbbabcdbababbacccaaaaccbbcbbbcabbbbbbdecebc",
-      { 2945, 135000, 0, 754, 0 },
-      { -32391, 19657, -12992, 5915, -11626 } },
+      "cbacccbccaaaaabbbabbbabaababadbaeedecaebdbbcbadaabeeeadcbbaaaaebdebbcbddabdedcac"
+      "cabadabeebeeeeaedacaabbbeeeeeedecbbbdbdabbbcecedbcadeacabadeebbeecaddbebeeabcdad"
+      "ccbdddecbacedbbbbeedaaaaacbdbdcabdcabcbdbcbdaaadacdadaaacdaaaccaeadcaaadecaaceaa"
+      "aaacaedadacaacaaaaacabbacbbbbaaabaacadbbacadaaaaccbcbbbbbbbcbbbbcbbbcbbbbcdebbec",
+      { 0, 135000, 2557, 3180, 0 },
+      { -50068, 10855, -20998, 1400, 0 } },
     { RS_SCHED_RFQ_PAPER,
       RS_GATE_WINDOW,
       0,
-      "cbaccccbcaaabbbbaaacccaabbbaabdedadbbbbbbbbbbbbdddddbbbbdaaabbbdddbbdddeeeeeeeee"
-      "eeeeeeaaaaaaaaaaaaddddeeeddebbeeebbddbbbbbbbbaaaaadeaeeeeaaaeeeaaaeeeebbbbbbbbbb"
-      "bbbbaaaabbbbbbddddddeddeddddddbbbbbbbbbbbbbbbbebbaaaaaaaaaaaaaaaaaaacccccccaaaaa"
-      "caaaaaaaaeaaaaeaaaabbbbdbbbbbbbaaacccaaaaaaccccedcdbcbccbacccccccccacccccccccacc",
+      "cbaccccbcaaaabbbabbbbbcccccccdcedcddaaaaaaaaaaaaaaaaadddddaaaaaaaeaaeeeeeeeeeeee"
+      "eeaaaaaaaaaaaaaaaabbbbeeebbebebbbbbbbbbbbbbbbbbbeeceeeeeebbbbbbbbbbaaaaeeeeeeaaa"
+      "aaaaccccaaaaaaaaaeaaaaaaaaaaaaaaaeaaaaddddbbbbebbaaaaabbbddddddddddabbbbbbbbbbbb"
+      "bbbbbbbabebbbbaaebbbbbbbbabbabccccdddadddddddddeddbddcccbabccccccccacccccccccacc",
       { 0, 0, 0, 0, 0 },
-      { -8121, -1505874, -9654, 2890, 0 } },
+      { -8121, -1500658, -6161, -894, 0 } },
     { RS_SCHED_LEVELS,
       RS_GATE_THREADS,
       0,
@@ -694,10 +695,10 @@ static const struct {
     { RS_SCHED_SHORTEST,
       RS_GATE_AUTO,
       0,
-      "cbaccccbcaabbaacaabbcabbccabcbaabbbbcbeaeaebecaaabcacbabbbbcdbeeaaeeaaaaceeeaeab"
-      "ccebebbbaabeabaaaccaadeeebbaaaacbbcaaaeaaecbaadaebbecbaaadaaeaeaabdbaebbabebdbbd"
-      "ceabeaeabaeacbdbccaabaacebeabdaeaadabccbbcbbddadbcdcddbbbcddcccccdcccdcccdceccca"
-      "caaacdccccdbcccccebcdcccbeeadccccabcabbbcbbbbbbbccbbbbabcbbeeccbbbbcaacaaacaadab",
+      "cbaccccbcaabbaacaabbcabcbcabcbaabbbbcbeaeaebecabacbacbabbbdcbaeeaaeeaaaceeeaeacb"
+      "cebbebababdabaaaccaeabeeebbaaaacbccaaaeaaecbaadaebbebaaaadadbbadeeadeabbabeabbbc"
+      "ebaeaeabaecbadbccaabacbbeaeadaaadddabccbbcbbadbcdceddbbcddcbccccdcccdcccdceccccc"
+      "cedcccdebccccccdcbccdbacecceacaaaaccabbbbcbbbbbcbbcbbbbbabbbebcbcbccaacaaaaaabdc",
       { 0, 0, 0, 0, 0 },
       { 0, 0, 0, 0, 0 } },
 };
