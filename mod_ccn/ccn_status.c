@@ -127,7 +127,7 @@ static struct ccn_look *take_look(request_rec *r) {
         /* The engine counts microseconds of work here, and they are no bytes. */
         k->s.counts.bytes = k->s.mean = k->s.expected = k->s.owed = 0;
         k->s.balance = 0;
-        k->descriptors = k->wait_s = NAN;
+        k->descriptors = k->wait_s = k->slot_s = NAN;
         k->refused[RS_WHY_CLASS_FULL] = k->s.counts.refused_class;
         k->refused[RS_WHY_SHARE_FULL] = k->s.counts.refused_share;
         k->refused[RS_WHY_QUEUE_FULL] = k->s.counts.refused_total;

@@ -46,7 +46,7 @@
 APLOG_USE_MODULE(ccn);
 
 /* The number counts the shapes of struct kept and of what stands in the segment (httpd/httpd_segment.h). */
-#define KEPT_SEGMENT "fairgate-ccn-segment-5"
+#define KEPT_SEGMENT "fairgate-ccn-segment-6"
 
 #define P         ccn_process
 #define SEATS_MAX 65536u
@@ -85,7 +85,7 @@ static void tell_left(const char *why) {
                  why);
 }
 
-static const struct shm_host host = { tell_lost, tell_left };
+static const struct shm_host host = { tell_lost, tell_left, NULL };
 
 static void leave_pages(const char *why) { shm_area_damaged(&P.view, why); }
 

@@ -40,7 +40,7 @@
 APLOG_USE_MODULE(qos_drr);
 
 /* The number counts the shapes of struct kept and of what stands in the segment (httpd/httpd_segment.h). */
-#define KEPT_SEGMENT "fairgate-qos-segment-7"
+#define KEPT_SEGMENT "fairgate-qos-segment-8"
 
 #define P qos_process
 
@@ -148,7 +148,7 @@ static void tell_left(const char *why) {
                  why);
 }
 
-static const struct shm_host host = { tell_lost, tell_left };
+static const struct shm_host host = { tell_lost, tell_left, qos_account_had_slot };
 
 /* The segment of before, or a fresh one. */
 static int set_up_segment(server_rec *s, struct kept *k, struct qos_server *conf, apr_pool_t *pconf) {
@@ -217,6 +217,7 @@ static int qos_drr_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *
     if (rc != OK) return rc;
     P.view = k->segment.view;
     P.sizes = k->sizes;
+    P.costs = (struct qos_costs){ conf->charge, &P.sizes.area->rate, &P.view };
     P.generation = k->segment.generation;
     if (conf->share && !qos_share_open(conf->share, s, pconf)) conf->share = NULL;
     check_server(s, conf);

@@ -41,11 +41,12 @@ static int is_coded(const struct qos_request *q) {
     return apr_table_get(last->headers_out, "Content-Encoding") || (vary && ap_strcasestr(vary, "Accept-Encoding"));
 }
 
-static void learn_key(const struct qos_request *q, uint64_t key, int tell) {
+/* `is`: bytes, or microseconds of a key of those. */
+static void learn_key(uint64_t key, uint64_t is, int tell) {
     uint64_t before, after;
 
     before = pages_learnt_mean(P.sizes.learnt, P.sizes.pages, key);
-    pages_learnt_add(P.sizes.learnt, P.sizes.pages, key, q->sent);
+    pages_learnt_add(P.sizes.learnt, P.sizes.pages, key, is);
     if (!tell || !qos_config()->share) return;
     after = pages_learnt_mean(P.sizes.learnt, P.sizes.pages, key);
     if (!before || after > before + before / NEWS || after < before - before / NEWS)
@@ -54,21 +55,35 @@ static void learn_key(const struct qos_request *q, uint64_t key, int tell) {
 
 static void learn(const struct qos_request *q) {
     uint64_t coded_url = pages_key_coded(q->keys.url, q->coding);
-    _Atomic uint64_t *mean = &P.view.class_mean[qos_config()->number[q->class]];
+    _Atomic uint64_t *mean = &P.view.classes[qos_config()->number[q->class]].mean;
     uint64_t old = atomic_load_explicit(mean, memory_order_relaxed);
     int64_t step = ((int64_t)q->sent - (int64_t)old) / 16;
     uint64_t first = q->sent < 16 * QOS_MEAN_DEFAULT ? q->sent : 16 * QOS_MEAN_DEFAULT;
 
     /* Where the prober has a size for this coding, what teaches must be found before it. */
-    learn_key(q,
-              is_coded(q) || pages_known_mean(&P.sizes.area->known, &P.sizes.file, coded_url) ? coded_url : q->keys.url,
-              1);
-    if (q->keys.pattern) learn_key(q, pages_key_coded(q->keys.pattern, q->coding), 1);
+    learn_key(is_coded(q) || pages_known_mean(&P.sizes.area->known, &P.sizes.file, coded_url) ? coded_url : q->keys.url,
+              q->sent, 1);
+    if (q->keys.pattern) learn_key(pages_key_coded(q->keys.pattern, q->coding), q->sent, 1);
     /* A directory's mean moves with every page: no news. */
-    learn_key(q, pages_key_coded(q->keys.dir, q->coding), 0);
+    learn_key(pages_key_coded(q->keys.dir, q->coding), q->sent, 0);
     /* A giant doubles it and no more.  A lost update among children costs nothing: it is a running mean. */
     if (step > (int64_t)old) step = (int64_t)old;
     atomic_store_explicit(mean, old ? (uint64_t)((int64_t)old + step) : first, memory_order_relaxed);
+}
+
+/*
+ * What somebody does not wait for to its end, or whose answer is an error, takes its time all the same.  But an end
+ * before the end says nothing of pages that take longer.
+ */
+static void learn_time(const struct qos_request *q) {
+    int method = q->r->method_number;
+    uint64_t url = pages_key_timed(q->keys.url, method);
+
+    if (!q->slot_us) return;
+    if (!q->whole && q->slot_us < pages_learnt_mean(P.sizes.learnt, P.sizes.pages, url)) return;
+    learn_key(url, q->slot_us, 1);
+    if (q->keys.pattern) learn_key(pages_key_timed(q->keys.pattern, method), q->slot_us, 1);
+    learn_key(pages_key_timed(q->keys.dir, method), q->slot_us, 0);
 }
 
 /* ---- what goes after the end ------------------------------------------------------------------------------------- */
@@ -91,12 +106,16 @@ static void no_longer_goes(struct qos_request *q) {
 
 /* Its ticket has ended: what goes now is its class's all the same. */
 static void charge_gone(struct qos_request *q, uint64_t least) {
-    uint64_t went = qos_went(q), bytes = went - q->reported;
+    uint64_t went = qos_went(q), bytes = went - q->reported, now = shm_now(), cost, paid;
+    uint32_t class = qos_config()->number[q->class];
 
     if (went < q->reported || bytes < least) return;
     q->reported = went;
     shm_lock(&P.view);
-    rs_charge(P.view.engine, shm_now(), qos_config()->number[q->class], 0, bytes);
+    cost = qos_cost_bytes(&P.costs, class, now, bytes);
+    paid = cost < q->prepaid ? cost : q->prepaid;
+    q->prepaid -= paid;
+    if (cost > paid) rs_charge(P.view.engine, now, class, 0, cost - paid);
     shm_unlock(&P.view);
 }
 
@@ -118,6 +137,7 @@ static apr_status_t pool_goes(void *data) {
         charge_gone(q, 1);
     }
     if (teaches(q)) learn(q);
+    if (qos_config()->charge != QOS_CHARGE_BYTES) learn_time(q);
     return APR_SUCCESS;
 }
 
@@ -136,11 +156,17 @@ void qos_account_begin(struct qos_request *q) {
     }
 }
 
+static void tell_bytes_locked(const struct qos_request *q, uint64_t now, rs_ticket_t ticket, uint64_t bytes) {
+    uint64_t cost = qos_cost_bytes(&P.costs, qos_config()->number[q->class], now, bytes);
+
+    if (cost) rs_progress(P.view.engine, now, ticket, cost);
+}
+
 void qos_account_end(struct qos_request *q, int whole) {
     struct shm_wakes w = { .n = 0 };
     int more;
     rs_ticket_t ticket = q->ticket;
-    uint64_t now, bytes, paid;
+    uint64_t now, bytes;
 
     if (ticket == RS_NO_TICKET) return;
     q->ticket = RS_NO_TICKET;
@@ -149,12 +175,13 @@ void qos_account_end(struct qos_request *q, int whole) {
     bytes = whole ? q->sent : qos_went(q);
     now = shm_now();
     shm_lock(&P.view);
+    q->slot_us = shm_had_slot_locked(&P.view, now, ticket);
     if (whole && q->sent >= REPORT_BYTES) {
-        paid = rs_hand_over(P.view.engine, now, ticket, q->sent);
-        if (paid > q->reported) q->reported = paid;
+        bytes = q->sent > q->reported ? q->sent - q->reported : 0;
+        q->prepaid = rs_hand_over(P.view.engine, now, ticket, qos_cost_of_bytes(&P.costs, bytes));
         goes(q);
     } else {
-        if (bytes > q->reported) rs_progress(P.view.engine, now, ticket, bytes - q->reported);
+        if (bytes > q->reported) tell_bytes_locked(q, now, ticket, bytes - q->reported);
         if (whole) rs_finish(P.view.engine, now, ticket);
         else rs_abort(P.view.engine, now, ticket);
     }
@@ -176,12 +203,16 @@ static void tell_length(struct qos_request *q) {
     const char *field = apr_table_get(last->headers_out, "Content-Length");
     char *end;
     apr_off_t body;
+    uint64_t cost;
 
     q->length_told = 1;
     if (!field || last->header_only || apr_strtoff(&body, field, &end, 10) != APR_SUCCESS || *end || body < 0) return;
-    if ((uint64_t)body < REPORT_BYTES && q->estimate < REPORT_BYTES) return;
+    if ((uint64_t)body < REPORT_BYTES && q->bytes < REPORT_BYTES) return;
+    cost = qos_cost_of_bytes(&P.costs, (uint64_t)body + QOS_HEADER_DEFAULT);
+    /* Where time counts, too, it may be the larger part. */
+    if (qos_config()->charge != QOS_CHARGE_BYTES && cost <= q->estimate) return;
     shm_lock(&P.view);
-    rs_header(P.view.engine, shm_now(), q->ticket, (uint64_t)body + QOS_HEADER_DEFAULT);
+    rs_header(P.view.engine, shm_now(), q->ticket, cost);
     shm_unlock(&P.view);
 }
 
@@ -194,13 +225,19 @@ static void tell_progress(struct qos_request *q) {
     if (went < q->reported + REPORT_BYTES) return;
     q->reported = went;
     shm_lock(&P.view);
-    rs_progress(P.view.engine, shm_now(), q->ticket, bytes);
+    tell_bytes_locked(q, shm_now(), q->ticket, bytes);
     shm_unlock(&P.view);
 }
 
 void qos_account_went(struct qos_conn *k) {
     if (k->going) charge_gone(k->going, REPORT_BYTES);
     else if (k->current && k->current->ticket != RS_NO_TICKET) tell_progress(k->current);
+}
+
+void qos_account_had_slot(const struct shm_view *v, uint64_t now, rs_ticket_t t, uint64_t us) {
+    uint64_t cost = qos_cost_time(&P.costs, rs_class(v->engine, t), us);
+
+    if (cost) rs_progress(v->engine, now, t, cost);
 }
 
 void qos_account_leave(rs_ticket_t ticket) {
@@ -322,7 +359,8 @@ int qos_account_log(request_rec *r) {
     apr_table_setn(last->notes, "qos-class", qos_config()->classes[q->class].name);
     apr_table_setn(last->notes, "qos-outcome", outcomes[q->outcome]);
     if (q->reason) apr_table_setn(last->notes, "qos-reason", q->reason);
-    apr_table_setn(last->notes, "qos-estimate", apr_off_t_toa(r->pool, (apr_off_t)q->estimate));
+    apr_table_setn(last->notes, "qos-estimate", apr_off_t_toa(r->pool, (apr_off_t)q->bytes));
+    apr_table_setn(last->notes, "qos-slot", apr_psprintf(r->pool, "%.3f", (double)q->slot_us / 1000.0));
     apr_table_setn(last->notes, "qos-wait",
                    q->wait_us ? apr_psprintf(r->pool, "%.3f", (double)q->wait_us / 1000.0) : "0");
     return DECLINED;

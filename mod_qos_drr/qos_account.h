@@ -32,6 +32,8 @@ void         qos_account_begin(struct qos_request *q);  /* it has its slot: from
 /* gives the slot back; does nothing the second time */
 void         qos_account_end(struct qos_request *q, int whole);
 void         qos_account_went(struct qos_conn *k);      /* bytes have been written to this connection */
+/* shm_host.had_slot */
+void         qos_account_had_slot(const struct shm_view *v, uint64_t now, rs_ticket_t t, uint64_t us);
 void         qos_account_leave(rs_ticket_t ticket);                 /* gives a ticket back that nothing was made for */
 int          qos_account_log(request_rec *r);           /* log_transaction hook: notes for LogFormat */
 

@@ -151,8 +151,19 @@ static uint64_t classify_asked(const request_rec *r, uint64_t whole) {
     return field ? ranges(field, whole) : whole;
 }
 
+/* How long the server will take, as for bytes; 0: nobody knows. */
+static uint64_t expected_time(const struct qos_request *q) {
+    const struct qos_sizes *z = &qos_process.sizes;
+    const uint64_t keys[] = { q->keys.url, q->keys.pattern, q->keys.dir };
+    uint64_t us = 0;
+
+    for (unsigned i = 0; i < sizeof keys / sizeof *keys && !us; i++)
+        if (keys[i]) us = pages_learnt_mean(z->learnt, z->pages, pages_key_timed(keys[i], q->r->method_number));
+    return us;
+}
+
 /* The page itself, else those with its path and parameters, else its directory, else its class. */
-static uint64_t estimate(const struct qos_request *q) {
+static uint64_t expected_bytes(const struct qos_request *q) {
     const struct qos_sizes *z = &qos_process.sizes;
     uint64_t bytes;
 
@@ -165,7 +176,7 @@ static uint64_t estimate(const struct qos_request *q) {
     if (!bytes) bytes = classify_mean_of(z, q->keys.dir, q->coding);
     if (!bytes)
         bytes =
-            atomic_load_explicit(&qos_process.view.class_mean[qos_config()->number[q->class]], memory_order_relaxed);
+            atomic_load_explicit(&qos_process.view.classes[qos_config()->number[q->class]].mean, memory_order_relaxed);
     return classify_asked(q->r, bytes ? bytes : QOS_MEAN_DEFAULT);
 }
 
@@ -189,5 +200,7 @@ void qos_classify(struct qos_request *q) {
     q->class = named ? class_named(conf, named) : POLICY_NONE;
     if (q->class == POLICY_NONE) q->class = match(conf, r);
     find_keys(q);
-    q->estimate = estimate(q);
+    q->bytes = expected_bytes(q);
+    q->estimate =
+        conf->charge == QOS_CHARGE_BYTES ? q->bytes : qos_cost_expected(&qos_process.costs, expected_time(q), q->bytes);
 }

@@ -81,8 +81,8 @@ static const char *set_scheduler(cmd_parms *cmd, void *dir, const char *arg) {
 
     (void)dir;
     if (bad) return bad;
-    if (sched != RS_SCHED_DRR && sched != RS_SCHED_FIFO)
-        return apr_psprintf(cmd->pool, "QosScheduler %s: must be drr or fifo", arg);
+    if (sched != RS_SCHED_DRR && sched != RS_SCHED_DRR_PAPER && sched != RS_SCHED_FIFO)
+        return apr_psprintf(cmd->pool, "QosScheduler %s: must be drr, drr-paper or fifo", arg);
     in_force->settings.sched = (uint32_t)sched;
     return NULL;
 }
@@ -109,6 +109,20 @@ static const char *set_window(cmd_parms *cmd, void *dir, const char *arg, const 
     bad = httpd_number(cmd->pool, "QosWindow auto max=", most + 4, 2, 65536, &n);
     if (!bad) s->window_max = (uint32_t)n;
     return bad;
+}
+
+static const char *set_charge(cmd_parms *cmd, void *dir, const char *arg) {
+    static const char *const names[] = { "bytes", "time", "both" };
+    const char *bad = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+
+    (void)dir;
+    if (bad) return bad;
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcasecmp(arg, names[i])) continue;
+        in_force->charge = (enum qos_charge)i;
+        return NULL;
+    }
+    return apr_psprintf(cmd->pool, "QosCharge %s: must be bytes, time or both", arg);
 }
 
 static const char *set_policy(cmd_parms *cmd, void *dir, const char *arg) {
@@ -226,7 +240,10 @@ const command_rec qos_commands[] = {
                       "NAME weight=N [queue=N] [wait=SECONDS] [order=fifo|shortest] [default]"),
     AP_INIT_TAKE_ARGV("QosRule", set_rule, NULL, RSRC_CONF,
                       "CLASS FIELD [substring|prefix|suffix|exact|regex] PATTERN"),
-    AP_INIT_TAKE1("QosScheduler", set_scheduler, NULL, RSRC_CONF, "which request is next: drr (default) or fifo"),
+    AP_INIT_TAKE1("QosScheduler", set_scheduler, NULL, RSRC_CONF,
+                  "which request is next: drr (default), drr-paper or fifo"),
+    AP_INIT_TAKE1("QosCharge", set_charge, NULL, RSRC_CONF,
+                  "what is shared: bytes of answers (default), time in which requests have slots, or both"),
     AP_INIT_TAKE12("QosWindow", set_window, NULL, RSRC_CONF,
                    "how many requests the server works on at one time: N (default 8), or auto [max=N]"),
     AP_INIT_TAKE1("QosQueue", config_set_number, &queue_setting, RSRC_CONF,

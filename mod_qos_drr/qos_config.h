@@ -17,6 +17,7 @@
 
 #include "core/rs.h"
 #include "policy/policy.h"
+#include "qos_cost.h"
 
 extern module AP_MODULE_DECLARE_DATA qos_drr_module;
 
@@ -37,6 +38,7 @@ struct qos_server {
     uint32_t          *wait_s;              /* per class: longest wait */
     uint32_t          *number;              /* per class: its number in the engine */
     struct rs_settings settings;
+    enum qos_charge    charge;
     int                queue, wait, retry_after, pages;
     const char        *retry_after_text;
     int                used;                /* some QosEngine On was seen */

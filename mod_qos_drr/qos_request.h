@@ -42,7 +42,9 @@ struct qos_request {                        /* in r->pool */
     const char          *reason;            /* of a refusal, for the log; else NULL */
     struct pages_keys    keys;
     enum pages_coding    coding;            /* the most that the client takes */
-    uint64_t             estimate, submitted, wait_us;
+    uint64_t             bytes;             /* that its answer is expected to have */
+    uint64_t             estimate;          /* what it is expected to cost */
+    uint64_t             submitted, wait_us;
 
     /* while waiting */
     int                  wake_fd, client_fd;
@@ -51,7 +53,9 @@ struct qos_request {                        /* in r->pool */
     struct qos_request  *next, **before;    /* a stream, among those of this child that wait (qos_streams.h) */
 
     /* while running */
-    uint64_t             sent, reported;    /* bytes passed to the network side; of these, told to the engine */
+    uint64_t             sent, reported;    /* bytes passed to the network side; of these, charged or paid for */
+    uint64_t             prepaid;           /* of what its bytes cost that go after its end, so much was charged */
+    uint64_t             slot_us;           /* how long it had its slot, once it has ended */
     uint64_t             first_byte;        /* where it begins among the bytes of its connection: qos_went.h */
     int                  length_told, broken;
     int                  whole;             /* all of it was passed on */
@@ -79,6 +83,7 @@ struct qos_conn {                           /* in c->pool */
 struct qos_process {
     struct shm_view      view;
     struct qos_sizes     sizes;
+    struct qos_costs     costs;
     uint32_t             row;               /* in view.owners; SHM_NO_ROW in the parent */
     int                  can_hold;          /* the MPM can let a connection wait without a thread */
     uint32_t             threads;           /* of the whole server: what blocked waits share */

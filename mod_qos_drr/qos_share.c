@@ -92,7 +92,7 @@ static uint64_t likely(uint64_t bytes) {
     uint64_t most = BELIEVED / MEANS;
 
     for (uint32_t i = 0; i < conf->nclasses; i++) {
-        uint64_t mean = atomic_load_explicit(&P.view.class_mean[conf->number[i]], memory_order_relaxed);
+        uint64_t mean = atomic_load_explicit(&P.view.classes[conf->number[i]].mean, memory_order_relaxed);
         if (mean > most) most = mean;
     }
     return bytes / MEANS < most ? bytes : most * MEANS;

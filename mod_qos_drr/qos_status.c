@@ -21,6 +21,7 @@ struct look {
     struct rs_figures_class *classes;
     uint32_t held, blocked, children, pages;
     uint64_t gone, known, bytes;
+    double slot_s;
     bool table_refused;
 };
 
@@ -70,6 +71,10 @@ static struct look *status_take(request_rec *r) {
         shm_unlock(v);
         clean_name(c->s.settings.name);
         c->descriptors = c->wait_s = NAN;
+        c->slot_s = (double)atomic_load(&v->classes[i].slot_us) / 1e6;
+        /* What the engine counts is cost. */
+        if (conf->charge != QOS_CHARGE_BYTES) c->s.counts.bytes = atomic_load(&v->classes[i].bytes);
+        l->slot_s += c->slot_s;
         c->refused[RS_WHY_CLASS_FULL] = c->s.counts.refused_class;
         c->refused[RS_WHY_SHARE_FULL] = c->s.counts.refused_share;
         c->refused[RS_WHY_QUEUE_FULL] = c->s.counts.refused_total;
@@ -115,6 +120,9 @@ static struct look *status_take(request_rec *r) {
 }
 
 static double share(const struct look *l, const struct rs_figures_class *c) { return rs_figures_share(c, l->bytes); }
+static double slot_share(const struct look *l, const struct rs_figures_class *c) {
+    return l->slot_s > 0 ? c->slot_s / l->slot_s : 0;
+}
 static apr_uint64_t u(uint64_t n) { return n; } /* as its format wants it */
 
 static void status_to_client(void *to, const char *text, size_t bytes) { ap_rwrite(text, (int)bytes, to); }
@@ -151,8 +159,8 @@ static void page(request_rec *r, const struct look *l) {
                u(why[RS_WHY_NO_DESCRIPTOR]), u(why[RS_WHY_TOO_LONG]), u(l->gone), l->pages, u(l->known),
                l->table_refused ? " (its last table was refused: see the error log)" : "",
                rs_sched_name((int)all->settings.sched), rs_gate_name((int)all->settings.gate), l->children);
-    ap_rputs("<table><thead><tr><th>class</th><th>weight</th><th>share of bytes</th><th>at the "
-             "server</th><th>waiting</th><th>answers</th>"
+    ap_rputs("<table><thead><tr><th>class</th><th>weight</th><th>share of bytes</th><th>of slots' "
+             "time</th><th>at the server</th><th>waiting</th><th>answers</th>"
              "<th>refused</th><th>mean answer</th><th>mean wait</th><th>longest wait</th></tr></thead><tbody>\n",
              r);
     for (uint32_t i = 0; i < l->figures.nclasses; i++) {
@@ -162,11 +170,12 @@ static void page(request_rec *r, const struct look *l) {
 
         ap_rprintf(r,
                    "<tr%s><td>%s</td><td>%u</td><td><span class=\"bar\" style=\"width:%.1fem\"></span>%.1f "
-                   "%%</td><td>%u</td><td>%u</td>"
+                   "%%</td><td>%.1f %%</td><td>%u</td><td>%u</td>"
                    "<td>" U64 "</td><td>" U64 "</td><td>%.1f kB</td><td>%.1f ms</td><td>%.0f ms</td></tr>\n",
                    c->retired ? " class=\"retired\"" : "", c->settings.name, c->settings.weight, part * 8, part * 100,
-                   c->outstanding, c->queued, u(n->done + n->aborted), u(rs_figures_refused(l->classes[i].refused)),
-                   (double)c->mean / 1000.0, rs_figures_mean_ms(n->wait_us, n->released), (double)c->wait_max / 1000.0);
+                   slot_share(l, &l->classes[i]) * 100, c->outstanding, c->queued, u(n->done + n->aborted),
+                   u(rs_figures_refused(l->classes[i].refused)), (double)c->mean / 1000.0,
+                   rs_figures_mean_ms(n->wait_us, n->released), (double)c->wait_max / 1000.0);
     }
     ap_rputs("</tbody></table>\n<p>Also as <a href=\"?json\">JSON</a> and for <a "
              "href=\"?prometheus\">Prometheus</a>.</p>\n</body></html>\n",

@@ -32,6 +32,11 @@ static inline uint64_t pages_key_coded(uint64_t key, enum pages_coding c) {
     return key ^ (uint64_t)c * UINT64_C(0x9e3779b97f4a7c15);
 }
 
+/* The key of how long it takes to make the same, by this method of httpd's (M_GET is 0, and HEAD's). */
+static inline uint64_t pages_key_timed(uint64_t key, int method) {
+    return (key ^ UINT64_C(0xd1b54a32d192ed03)) + (uint64_t)method * UINT64_C(0x9e3779b97f4a7c15);
+}
+
 /* The most that a client takes of what the table tells apart: Accept-Encoding's value (RFC 9110, 12.5.3), or NULL. */
 enum pages_coding pages_coding_of(const char *accept_encoding);
 

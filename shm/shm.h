@@ -6,7 +6,7 @@
  * pointer or a distance all the same: where its parts are follows from struct shm_size, which each process has in
  * memory of its own.
  *
- *     struct shm_segment | owners[] | rows[] | blocked[] | class_mean[] | numbers[] | ended[] | the host's area |
+ *     struct shm_segment | owners[] | rows[] | blocked[] | classes[] | numbers[] | ended[] | the host's area |
  *     engine | no memory (RS_REACH)
  *
  * THE STATES OF A ROW, which stands beside the engine's ticket of the same index, and who moves it; all but the marked
@@ -103,6 +103,15 @@ struct shm_row {                        /* beside the engine's ticket of the sam
     _Atomic uint32_t parked;
     /* since when its thread waits for the client, who takes the answer or sends the body; 0 = it does not */
     _Atomic uint64_t client_since;
+    _Atomic uint64_t slot_since;        /* since when it has had its slot, as far as not told; 0 = it has none */
+    uint64_t         slot_us;           /* what that was told in all */
+};
+
+/* The host's words about a class; zeroes when its number in the engine is another class's from now on. */
+struct shm_class {
+    _Atomic uint64_t mean;              /* running mean of response bytes; 0 = none yet */
+    _Atomic uint64_t bytes, slot_us;    /* what it had, ever */
+    _Atomic int64_t  lead;
 };
 
 struct shm_segment {
@@ -130,11 +139,18 @@ struct shm_size {
     uint64_t area;                      /* bytes of the host's own, zeroes at first */
 };
 
-/* What a host wants to hear of; called without the lock. */
+struct shm_view;
+
+/* What a host wants to hear of; called without the lock, but for had_slot. */
 struct shm_host {
     /* a process ended with so many, and their slots are free again */
     void (*lost)(pid_t owner, uint32_t requests);
     void (*left)(const char *why);                      /* this process uses the segment no longer */
+    /*
+     * NULL, or with the lock: a request has had its slot for so long, or so much longer.  Told ten times a second, when
+     * it gives its slot back for a while, and by shm_had_slot_locked.
+     */
+    void (*had_slot)(const struct shm_view *v, uint64_t now, rs_ticket_t t, uint64_t us);
 };
 
 /*
@@ -148,7 +164,7 @@ struct shm_view {
     struct shm_owner  *owners;
     struct shm_row    *rows;
     uint32_t          *blocked;         /* per class: threads that wait */
-    _Atomic uint64_t  *class_mean;      /* per class: running mean of response bytes; 0 = none yet */
+    struct shm_class  *classes;         /* by its number in the engine */
     uint32_t          *numbers;         /* per class of the configuration: its number in the engine */
     _Atomic int32_t   *ended;           /* a ring of pids */
     uint32_t           ended_mask;
@@ -241,6 +257,8 @@ void shm_block_aside_locked(const struct shm_view *v, rs_ticket_t t);
 /* It gives up waiting.  0 if it has been released meanwhile. */
 bool shm_cancel_locked(const struct shm_view *v, uint64_t now, rs_ticket_t t);
 bool shm_end_wait(const struct shm_view *v, rs_ticket_t t);             /* the same without the lock */
+/* Tells the host the time until now (shm_host.had_slot).  Returns that of all its life. */
+uint64_t shm_had_slot_locked(const struct shm_view *v, uint64_t now, rs_ticket_t t);
 /* It is over: rs_finish, rs_abort or rs_hand_over has been called. */
 void shm_end_locked(const struct shm_view *v, rs_ticket_t t);
 /*
@@ -249,8 +267,8 @@ void shm_end_locked(const struct shm_view *v, rs_ticket_t t);
  */
 void shm_resume(const struct shm_view *v, rs_ticket_t t);
 /*
- * Park those that have waited for their client too long, for those who wait for their slots.  Does nothing if it is not
- * time yet.
+ * Park those that have waited for their client too long, for those who wait for their slots; tell the host who has had
+ * one for how long.  Does nothing if it is not time yet.
  */
 void shm_sweep(const struct shm_view *v, uint64_t now);
 

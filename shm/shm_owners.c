@@ -116,14 +116,20 @@ static void number_by_name_locked(const struct shm_view *v, const struct rs_clas
     }
 }
 
-/* A place in the engine that another class had: what that one's answers taught is not about this one. */
-static void forget_means_locked(const struct shm_view *v, uint32_t nclasses) {
+/* A place in the engine that another class had: what is known of that one is not about this one. */
+static void forget_classes_locked(const struct shm_view *v, uint32_t nclasses) {
     struct rs_class_stats c;
 
     for (uint32_t i = 0; i < nclasses; i++) {
         uint32_t n = ONCE(v->numbers[i]);
-        if (n < v->size.classes && rs_class_stats(v->engine, n, &c) && !c.counts.submitted)
-            atomic_store_explicit(&v->class_mean[n], 0, memory_order_relaxed);
+        struct shm_class *of;
+
+        if (n >= v->size.classes || !rs_class_stats(v->engine, n, &c) || c.counts.submitted) continue;
+        of = &v->classes[n];
+        atomic_store_explicit(&of->mean, 0, memory_order_relaxed);
+        atomic_store_explicit(&of->bytes, 0, memory_order_relaxed);
+        atomic_store_explicit(&of->slot_us, 0, memory_order_relaxed);
+        atomic_store_explicit(&of->lead, 0, memory_order_relaxed);
     }
 }
 
@@ -146,7 +152,7 @@ enum shm_configured shm_configure(const struct shm_view *v, uint32_t generation,
         done = nclasses <= v->size.classes && !rs_configure(v->engine, s, classes, nclasses, v->numbers, shm_now(), why)
                    ? SHM_CONFIGURED
                    : SHM_NOT_CONFIGURED;
-        if (done == SHM_CONFIGURED) forget_means_locked(v, nclasses);
+        if (done == SHM_CONFIGURED) forget_classes_locked(v, nclasses);
         else if (nclasses > v->size.classes) *why = "there are more classes than the engine has places for";
         if (done == SHM_NOT_CONFIGURED) number_by_name_locked(v, classes, nclasses, otherwise, v->numbers);
         v->sh->configured = generation;

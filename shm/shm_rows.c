@@ -43,6 +43,8 @@ enum rs_refusal shm_begin_locked(const struct shm_view *v, uint64_t now, const s
     atomic_store_explicit(&row->deadline, q->deadline, memory_order_relaxed);
     atomic_store_explicit(&row->client_since, 0, memory_order_relaxed);
     atomic_store_explicit(&row->parked, 0, memory_order_relaxed);
+    atomic_store_explicit(&row->slot_since, 0, memory_order_relaxed);
+    row->slot_us = 0;
     atomic_store_explicit(&row->ticket, *t, memory_order_release);
     count_held_locked(v, row, 1);
     return RS_OK;
@@ -154,6 +156,7 @@ void shm_free_row_locked(const struct shm_view *v, struct shm_row *row) {
     row->stock = 0;
     row->wake_fd = -1;
     atomic_store_explicit(&row->client_since, 0, memory_order_relaxed);
+    atomic_store_explicit(&row->slot_since, 0, memory_order_relaxed);
     atomic_store_explicit(&row->ticket, RS_NO_TICKET, memory_order_relaxed);
 }
 
@@ -194,6 +197,7 @@ int shm_pump_locked(const struct shm_view *v, uint64_t now, uint32_t own, rs_tic
         }
         if (!blocks) v->owners[owner].held--;
         unblock_locked(v, row);
+        atomic_store_explicit(&row->slot_since, now, memory_order_relaxed);
         atomic_store(&row->go, 1);
         if (t == self) continue;
         if (!blocks && !row->stock && owner != own) {
@@ -249,32 +253,60 @@ bool shm_end_wait(const struct shm_view *v, rs_ticket_t t) {
     return done;
 }
 
-/* ---- slow clients ------------------------------------------------------------------------------------------------ */
+/* ---- who has a slot ---------------------------------------------------------------------------------------------- */
+
+static void tell_slot_locked(const struct shm_view *v, struct shm_row *row, uint64_t now) {
+    uint64_t since = atomic_load_explicit(&row->slot_since, memory_order_relaxed);
+
+    if (!since || now <= since) return;
+    atomic_store_explicit(&row->slot_since, now, memory_order_relaxed);
+    row->slot_us += now - since;
+    if (v->host && v->host->had_slot) v->host->had_slot(v, now, row->ticket, now - since);
+}
+
+uint64_t shm_had_slot_locked(const struct shm_view *v, uint64_t now, rs_ticket_t t) {
+    struct shm_row *row = shm_row_of(v, t);
+
+    tell_slot_locked(v, row, now);
+    return row->slot_us;
+}
+
+static void park_locked(const struct shm_view *v, struct shm_row *row, uint64_t now) {
+    tell_slot_locked(v, row, now);
+    if (!rs_park(v->engine, now, row->ticket)) return;
+    atomic_store_explicit(&row->slot_since, 0, memory_order_relaxed);
+    atomic_store(&row->parked, 1);
+}
 
 void shm_sweep(const struct shm_view *v, uint64_t now) {
     uint64_t due = atomic_load_explicit(&v->sh->next_sweep, memory_order_relaxed);
+    bool tells = v->host && v->host->had_slot;
 
     if (now < due || !atomic_compare_exchange_strong(&v->sh->next_sweep, &due, now + SHM_TICK_US)) return;
     for (uint32_t i = 0; i < v->size.tickets; i++) {
         struct shm_row *row = &v->rows[i];
         uint64_t since = atomic_load_explicit(&row->client_since, memory_order_relaxed);
+        bool slow = since && now >= since + SHM_SLOW_US && !atomic_load_explicit(&row->parked, memory_order_relaxed);
 
-        if (since == 0 || now < since + SHM_SLOW_US || atomic_load_explicit(&row->parked, memory_order_relaxed))
-            continue;
+        if (!slow && !(tells && atomic_load_explicit(&row->slot_since, memory_order_relaxed))) continue;
         shm_lock(v);
         /* Look again: the client may have come, and another request may have the row. */
-        if (row->ticket != RS_NO_TICKET && atomic_load(&row->client_since) == since &&
-            rs_park(v->engine, now, row->ticket))
-            atomic_store(&row->parked, 1);
+        if (row->ticket != RS_NO_TICKET) {
+            if (slow && atomic_load(&row->client_since) == since) park_locked(v, row, now);
+            else tell_slot_locked(v, row, now);
+        }
         shm_unlock(v);
     }
 }
 
 void shm_resume(const struct shm_view *v, rs_ticket_t t) {
+    struct shm_row *row = shm_row_of(v, t);
+    uint64_t now = shm_now();
+
     shm_lock(v);
     if (rs_has_slot(v->engine)) {
-        rs_resume(v->engine, shm_now(), t);
-        atomic_store(&shm_row_of(v, t)->parked, 0);
+        if (rs_resume(v->engine, now, t)) atomic_store_explicit(&row->slot_since, now, memory_order_relaxed);
+        atomic_store(&row->parked, 0);
     }
     shm_unlock(v);
 }

@@ -48,8 +48,8 @@ static void lay_out(struct shm_view *v, char *base) {
     at = aligned(at + (uint64_t)z->tickets * sizeof *v->rows);
     v->blocked = (uint32_t *)((uintptr_t)base + at);
     at = aligned(at + (uint64_t)z->classes * sizeof *v->blocked);
-    v->class_mean = (_Atomic uint64_t *)((uintptr_t)base + at);
-    at = aligned(at + (uint64_t)z->classes * sizeof *v->class_mean);
+    v->classes = (struct shm_class *)((uintptr_t)base + at);
+    at = aligned(at + (uint64_t)z->classes * sizeof *v->classes);
     v->numbers = (uint32_t *)((uintptr_t)base + at);
     at = aligned(at + (uint64_t)z->classes * sizeof *v->numbers);
     v->ended = (_Atomic int32_t *)((uintptr_t)base + at);

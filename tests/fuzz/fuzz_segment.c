@@ -75,7 +75,10 @@ static int own_munmap(void *at, size_t n) {
 
 static void note_lost(pid_t child, uint32_t requests) { (void)child, (void)requests; }
 static void note_left(const char *why) { (void)why; }
-static const struct shm_host host = { note_lost, note_left };
+static void note_slot(const struct shm_view *v, uint64_t now, rs_ticket_t t, uint64_t us) {
+    rs_progress(v->engine, now, t, us);
+}
+static const struct shm_host host = { note_lost, note_left, note_slot };
 
 static const struct rs_class_settings classes[3] = {
     { .name = "people", .weight = 6 },

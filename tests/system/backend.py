@@ -3,6 +3,7 @@
 
     /gate/NAME?size=N     waits until open(NAME); then N bytes with Content-Length
     /size/N               N bytes at once; ?chunked: without Content-Length
+    /takes/MS?size=N      N bytes, when it has worked for so long
     /cut/N                promises N bytes, sends half of them, closes
     /mute                 reads the request and never answers; the connection stays until the peer or the backend closes
     /half/NAME?size=N     sends the head and half the body, waits until open(NAME), sends the rest
@@ -15,6 +16,7 @@
 
 import collections
 import socket
+import time
 from urllib.parse import parse_qs, urlsplit
 
 from background import GatedServer, RequestByRequest
@@ -84,6 +86,9 @@ class Handler(RequestByRequest):
             return True
         if kind == "size":
             return self.whole(method, b"s" * int(rest))
+        if kind == "takes":
+            time.sleep(int(rest) / 1000)
+            return self.whole(method, b"t" * size)
         if kind == "cut":
             self.head("200 OK", Content_Length=int(rest))
             self.wfile.write(b"x" * (int(rest) // 2))

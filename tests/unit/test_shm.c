@@ -30,7 +30,12 @@ static uint32_t lost_requests;
 
 static void note_left(const char *why) { snprintf(said, sizeof said, "%s", why); }
 static void note_lost(pid_t child, uint32_t requests) { (void)child, lost_requests += requests; }
-static const struct shm_host host = { note_lost, note_left };
+static uint64_t told_slot[64]; /* by the ticket's index */
+static void note_slot(const struct shm_view *of, uint64_t now, rs_ticket_t t, uint64_t us) {
+    ck_assert(rs_state(of->engine, t) == RS_RELEASED && now && us);
+    told_slot[rs_ticket_index(t)] += us;
+}
+static const struct shm_host host = { note_lost, note_left, note_slot };
 
 static void make_segment(void) {
     struct shm_size size = { .owners = 4, .classes = 4, .tickets = 64, .area = 1024 };
@@ -340,6 +345,46 @@ START_TEST(a_long_write_gives_its_slot_back) {
 }
 END_TEST
 
+/* From its release on, while it goes on; not while it is parked. */
+START_TEST(how_long_it_has_had_its_slot_is_told) {
+    struct shm_wakes w;
+    uint32_t a = shm_owner_started(&v, 1001);
+    rs_ticket_t t = submit(a, &w), other = submit(a, &w), waits = submit(a, &w);
+    struct shm_row *row = shm_row_of(&v, t);
+    uint64_t *told = &told_slot[rs_ticket_index(t)], since = row->slot_since;
+
+    memset(told_slot, 0, sizeof told_slot);
+    ck_assert_uint_gt(since, 0);
+    ck_assert_uint_eq(shm_row_of(&v, waits)->slot_since, 0);
+    sh->next_sweep = 0;
+    shm_sweep(&v, since + 5000);
+    ck_assert_uint_eq(*told, 5000);
+    ck_assert_uint_le(told_slot[rs_ticket_index(other)], 5000);
+    ck_assert_uint_eq(told_slot[rs_ticket_index(waits)], 0);
+    row->client_since = since;
+    sh->next_sweep = 0;
+    shm_sweep(&v, since + SHM_SLOW_US);
+    ck_assert_uint_eq(row->parked, 1);
+    ck_assert_uint_eq(*told, SHM_SLOW_US);
+    sh->next_sweep = 0;
+    shm_sweep(&v, since + 2 * SHM_SLOW_US);
+    ck_assert_uint_eq(*told, SHM_SLOW_US);
+    row->client_since = 0;
+    shm_resume(&v, t);
+    ck_assert_uint_eq(row->parked, 0);
+    since = row->slot_since;
+    shm_lock(&v);
+    ck_assert_uint_eq(shm_had_slot_locked(&v, since + 700, t), SHM_SLOW_US + 700);
+    ck_assert_uint_eq(shm_had_slot_locked(&v, since, t),
+                      SHM_SLOW_US + 700); /* a clock that another process read before */
+    shm_unlock(&v);
+    ck_assert_uint_eq(*told, SHM_SLOW_US + 700);
+    finish(a, t, &w);
+    ck_assert_uint_eq(row->slot_since, 0);
+    expect_sound();
+}
+END_TEST
+
 START_TEST(a_row_has_what_its_request_asked) {
     uint32_t a = shm_owner_started(&v, 1001), b = shm_owner_started(&v, 1002);
     struct shm_request q = { .owner = b, .class = 1, .estimate = 777, .deadline = 12345678, .client_fd = 42 };
@@ -551,11 +596,11 @@ START_TEST(the_parts_stand_in_a_row) {
                           (char *)(v.owners + v.size.owners),
                           (char *)(v.rows + v.size.tickets),
                           (char *)(v.blocked + v.size.classes),
-                          (char *)(v.class_mean + v.size.classes),
+                          (char *)(v.classes + v.size.classes),
                           (char *)(v.numbers + v.size.classes),
                           (char *)(v.ended + v.ended_mask + 1),
                           (char *)v.area + v.size.area };
-    const char *begin[] = { (char *)v.owners,  (char *)v.rows,  (char *)v.blocked, (char *)v.class_mean,
+    const char *begin[] = { (char *)v.owners,  (char *)v.rows,  (char *)v.blocked, (char *)v.classes,
                             (char *)v.numbers, (char *)v.ended, (char *)v.area,    (char *)v.engine };
     struct rs_capacity cap = { v.size.classes, v.size.tickets, 1 };
 
@@ -1227,12 +1272,12 @@ START_TEST(a_new_class_begins_with_no_mean) {
 
     rs_settings_default(&s);
     finish(a, submit(a, &w), &w); /* one of "heavy" */
-    for (uint32_t i = 0; i < v.size.classes; i++) v.class_mean[i] = 1000 + i;
+    for (uint32_t i = 0; i < v.size.classes; i++) v.classes[i].mean = 1000 + i;
     ck_assert_int_eq(shm_configure(&v, 1, &s, classes, 2, 0, number, &why), SHM_CONFIGURED);
     ck_assert_uint_eq(number[1], 2);
-    ck_assert_uint_eq(v.class_mean[0], 1000);
-    ck_assert_uint_eq(v.class_mean[1], 1001);
-    ck_assert_uint_eq(v.class_mean[2], 0);
+    ck_assert_uint_eq(v.classes[0].mean, 1000);
+    ck_assert_uint_eq(v.classes[1].mean, 1001);
+    ck_assert_uint_eq(v.classes[2].mean, 0);
 }
 END_TEST
 
@@ -1281,6 +1326,7 @@ int main(void) {
     tcase_add_test(t, a_crowd_can_not_take_the_last_thread_of_others);
     tcase_add_test(t, a_wait_aside_counts_against_no_bound);
     tcase_add_test(t, a_long_write_gives_its_slot_back);
+    tcase_add_test(t, how_long_it_has_had_its_slot_is_told);
     tcase_add_test(t, a_row_has_what_its_request_asked);
     tcase_add_test(t, a_dispatcher_takes_what_was_released_for_it);
     tcase_add_test(t, a_wait_by_a_descriptor_of_the_owners_own);

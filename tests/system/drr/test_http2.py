@@ -85,7 +85,8 @@ def test_people_keep_their_share_beside_a_crowd_of_streams(new_gateway, mpm):
         g.until(lambda s: s["by_class"]["crawlers"]["queued"] > 30, "the crowd waits")
         with Crowd(g, 1, 20, PEOPLE) as people:
             # Until the scheduler knows the sizes, and has evened out what it took them for before.
-            g.until(lambda s: s["by_class"]["people"]["queued"] >= 8 and s["by_class"]["people"]["released"] >= 240, "people wait", 60)
+            g.until(lambda s: s["by_class"]["people"]["queued"] >= 8 and s["by_class"]["people"]["released"] >= 240
+                    and all(abs(s["by_class"][name]["balance"]) < 8 * 2000 for name in ("people", "crawlers")), "people wait", 60)
             before = g.status()["by_class"]
             after = g.until(lambda s: s["released"] >= 210 + sum(c["released"] for c in before.values()), "210 more", 60)["by_class"]
             moved = {name: after[name]["released"] - before[name]["released"] for name in ("people", "crawlers")}

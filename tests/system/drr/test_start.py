@@ -60,7 +60,7 @@ def test_bad_policy_is_refused(new_gateway, name):
     ("QosClass people weight=6\nQosRule people url regex (a\n", "at byte 2.*PCRE2"),
     ("QosWindow 0\n", "1 to 65536"),
     ("QosWindow many\n", "auto"),
-    ("QosScheduler lottery\n", "drr or fifo"),
+    ("QosScheduler lottery\n", "drr, drr-paper or fifo"),
     ("QosQueue -1\n", "1 to 1000000"),
     ("QosWait soon\n", "1 to 86400"),
 ])

@@ -90,6 +90,7 @@ def test_released_by_weight(gateway):
     with gateway.connect() as c:
         for name, (headers, _) in list(waiting.items()) * 32:
             assert c.ask("GET", f"/b/order/{name}?size=4000", headers=headers).status == 200
+    time.sleep(0.2)     # a pause, after which nobody has anything left of before
     with gateway.window_taken() as taken:
         before = len(gateway.backend.order)
         visits = []

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * qos_cost.h - what a request costs its class (QosCharge).  The engine counts cost, calls it bytes, and does not care.
+ *
+ *     bytes   those of its answer
+ *     time    microseconds in which it has a slot at the server, from release to the end of the work there; none while
+ *             it is parked for its client, or its body
+ *     both    its class's dominant share (Ghodsi et al., Dominant Resource Fairness, 2011): time or bytes, whichever of
+ *             the two the class has more of.  A byte costs as many microseconds as there are of slots in the time in
+ *             which the server sends one when it sends as fast as it was ever seen to, and one at most.
+ *
+ * Dominant is what a class has had more of in all, not one request of it: a class that asks for pages that take long
+ * and for files is not charged for each what it is.  So the class keeps how far its bytes are ahead of its time
+ * (`lead`), one second of the whole server at most, and what only catches up costs nothing.
+ *
+ * A part of each resource by weight is what every class has when it wants it; what one leaves, the others get.
+ */
+#ifndef FAIRGATE_QOS_COST_H
+#define FAIRGATE_QOS_COST_H
+
+#include <stdint.h>
+
+#include "core/rs.h"
+#include "shm/shm.h"
+
+enum qos_charge { QOS_CHARGE_BYTES, QOS_CHARGE_TIME, QOS_CHARGE_BOTH };
+
+/* How fast answers leave: in the gateway's area of the segment.  Zeroes at first. */
+struct qos_rate {
+    _Atomic uint64_t since, bytes;      /* of the second that is under way */
+    _Atomic uint64_t peak;              /* bytes/s, slowly forgotten */
+    _Atomic uint32_t price;             /* of a byte: microseconds of a slot x 2^20; 0 = not known yet, the highest */
+};
+
+struct qos_costs {
+    enum qos_charge        charge;
+    struct qos_rate       *rate;        /* used with `both` alone */
+    const struct shm_view *view;
+};
+
+/* What so many bytes would cost if they were all that a class has. */
+uint64_t qos_cost_of_bytes(const struct qos_costs *k, uint64_t bytes);
+/* What a request costs that is expected to take so long, or 0 where that is not known, and to bring so much. */
+uint64_t qos_cost_expected(const struct qos_costs *k, uint64_t us, uint64_t bytes);
+/*
+ * With the lock: so much more of either of a class, by its number in the engine; what it costs.  What it had is counted
+ * (struct shm_class).
+ */
+uint64_t qos_cost_bytes(const struct qos_costs *k, uint32_t class, uint64_t now, uint64_t bytes);
+uint64_t qos_cost_time(const struct qos_costs *k, uint32_t class, uint64_t us);
+
+#endif
