@@ -75,8 +75,8 @@ static int own_munmap(void *at, size_t n) {
 
 static void note_lost(pid_t child, uint32_t requests) { (void)child, (void)requests; }
 static void note_left(const char *why) { (void)why; }
-static void note_slot(const struct shm_view *v, uint64_t now, rs_ticket_t t, uint64_t us) {
-    rs_progress(v->engine, now, t, us);
+static void note_slot(const struct shm_view *of, uint64_t now, rs_ticket_t t, uint64_t us) {
+    rs_progress(of->engine, now, t, us);
 }
 static const struct shm_host host = { note_lost, note_left, note_slot };
 
