@@ -16,6 +16,7 @@ MAY = {
     "service": ("base/",),
     "web": ("base/",),
     "pages": ("base/",),
+    "bots": ("base/", "pages/pages_url.h"),
     "policy": ("base/", "core/rs.h", "pages/pages_url.h"),
     "shm": ("base/", "core/rs.h"),
     "httpd": ("base/", "core/rs.h", "policy/", "shm/shm.h"),
