@@ -14,10 +14,10 @@ static const struct unit {
     struct {
         const char *word;
         uint64_t times;
-    } multiple[5];
+    } multiple[6];
 } units[] = {
     { "bytes", "K, M or G", { { "K", 1 << 10 }, { "M", 1 << 20 }, { "G", 1 << 30 } } },
-    { "seconds", "s, min, h or d", { { "s", 1 }, { "min", 60 }, { "h", 3600 }, { "d", 86400 } } },
+    { "seconds", "s, min, h or d", { { "s", 1 }, { "min", 60 }, { "m", 60 }, { "h", 3600 }, { "d", 86400 } } },
     { "microseconds", "us, ms or s", { { "us", 1 }, { "ms", 1000 }, { "s", 1000000 } } },
 };
 

@@ -4,7 +4,8 @@
  * of its unit (64M, 90s).
  *
  * A unit is the word that sentences have for what is counted.  Those with multiples are bytes (K, M, G, of 1024),
- * seconds (s, min, h, d) and microseconds (us, ms, s), in letters of either case; any other word has none, "" neither.
+ * seconds (s, min or m, h, d) and microseconds (us, ms, s), in letters of either case; any other word has none, ""
+ * neither.
  */
 #ifndef FAIRGATE_BASE_NUMBER_H
 #define FAIRGATE_BASE_NUMBER_H

@@ -2,51 +2,17 @@
 #include "ndn_key.h"
 
 #include "base/base_error.h"
+#include "base/base_secret.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <openssl/bio.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 
-enum { FILE_MOST = 16384, SECRET_LEAST = 16, SECRET_MOST = 64 };
-
-/* What a file holds, until it is wiped. */
-struct key_file {
-    char text[FILE_MOST + 1];
-    size_t n;
-    bool others; /* others than its owner may read or change it */
-};
-
-static int key_file_read(struct key_file *f, const char *path, char **error) {
-    struct stat st;
-    ssize_t n = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* a FIFO would be waited for */
-
-    if (fd < 0) return base_fail(error, "%s", strerror(errno));
-    if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
-        close(fd);
-        return base_fail(error, "is no regular file");
-    }
-    f->others = st.st_mode & 077;
-    for (f->n = 0; f->n < sizeof f->text && (n = read(fd, f->text + f->n, sizeof f->text - f->n)) > 0;)
-        f->n += (size_t)n;
-    if (n < 0) base_fail(error, "%s", strerror(errno));
-    close(fd);
-    if (n < 0) return -1;
-    if (f->n > FILE_MOST) return base_fail(error, "is larger than %d bytes; a key is not", FILE_MOST);
-    return 0;
-}
-
-static int key_file_is_secret(const struct key_file *f, char **error) {
-    return f->others ? base_fail(error, "holds a secret that others may read or change; chmod 600 it") : 0;
-}
+enum { SECRET_LEAST = 16, SECRET_MOST = 64 };
 
 /* ---- hmac -------------------------------------------------------------------------------------------------------- */
 
@@ -66,19 +32,12 @@ static void key_set_secret(struct ndn_key *key, const void *secret, size_t n) {
     key->can_sign = true;
 }
 
-static int key_hex(char c) {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 /* Bytes that the digits stand for; -1: the file holds something else, or too much. */
-static int key_parse_secret(const struct key_file *f, uint8_t secret[SECRET_MOST]) {
+static int key_parse_secret(const struct base_secret *f, uint8_t secret[SECRET_MOST]) {
     int digits = 0;
 
     for (size_t i = 0; i < f->n; i++) {
-        int digit = key_hex(f->text[i]);
+        int digit = base_secret_digit(f->text[i]);
         if (digit < 0 && (f->text[i] == '\n' || f->text[i] == '\r')) continue;
         if (digit < 0 || digits == 2 * SECRET_MOST) return -1;
         secret[digits / 2] = (uint8_t)(digits % 2 ? secret[digits / 2] << 4 | digit : digit);
@@ -87,13 +46,13 @@ static int key_parse_secret(const struct key_file *f, uint8_t secret[SECRET_MOST
     return digits % 2 ? -1 : digits / 2;
 }
 
-static int key_read_secret(struct ndn_key *key, const struct key_file *f, char **error) {
+static int key_read_secret(struct ndn_key *key, const struct base_secret *f, char **error) {
     uint8_t secret[SECRET_MOST];
     int n = key_parse_secret(f, secret);
 
     if (n >= SECRET_LEAST) key_set_secret(key, secret, (size_t)n);
     OPENSSL_cleanse(secret, sizeof secret);
-    if (n >= SECRET_LEAST) return key_file_is_secret(f, error);
+    if (n >= SECRET_LEAST) return base_secret_ours(f, error);
     return base_fail(error,
                      "must hold a key in PEM, EC P-256 or Ed25519, or a secret of %d to %d bytes in hexadecimal "
                      "digits",
@@ -123,7 +82,7 @@ static int key_check_pair(struct ndn_key *key, char **error) {
     return 0;
 }
 
-static int key_read_pem(struct ndn_key *key, const struct key_file *f, char **error) {
+static int key_read_pem(struct ndn_key *key, const struct base_secret *f, char **error) {
     BIO *text = BIO_new_mem_buf(f->text, (int)f->n);
     bool asked = false;
     int rv = -1;
@@ -140,7 +99,7 @@ static int key_read_pem(struct ndn_key *key, const struct key_file *f, char **er
     else if (!key->pair) base_fail(error, "holds no key in PEM that libcrypto can read");
     else rv = key_check_pair(key, error);
     ERR_clear_error();
-    return !rv && key->can_sign ? key_file_is_secret(f, error) : rv;
+    return !rv && key->can_sign ? base_secret_ours(f, error) : rv;
 }
 
 /* ---- making and freeing ------------------------------------------------------------------------------------------ */
@@ -151,12 +110,12 @@ const struct ndn_key *ndn_key_none(void) {
 }
 
 static int key_read(struct ndn_key *key, const char *path, char **error) {
-    struct key_file f;
-    int rv = key_file_read(&f, path, error);
+    struct base_secret f;
+    int rv = base_secret_read(&f, path, error);
 
     if (!rv)
         rv = memmem(f.text, f.n, "-----BEGIN ", 11) ? key_read_pem(key, &f, error) : key_read_secret(key, &f, error);
-    OPENSSL_cleanse(&f, sizeof f);
+    base_secret_wipe(&f);
     if (rv) base_place(error, path, 0);
     return rv;
 }
