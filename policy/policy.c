@@ -37,6 +37,8 @@ void policy_free(policy_t **pp) {
     for (uint32_t i = 0; p->regex && i < p->regex_count; i++) match_regex_free(&p->regex[i]);
     free(p->regex);
     free(p->regex_rank);
+    free(p->visitor);
+    free(p->visitor_rank);
     free(p->by_rank);
     free(p->classes);
     free(p->by_id);
@@ -181,6 +183,15 @@ static int check_regex(policy_t *p, enum policy_field field, const char *pattern
     return 0;
 }
 
+static int check_visitor(const policy_t *p, const char *pattern, size_t len, char **error) {
+    struct policy_visitor v;
+
+    if (p->visitor_count == POLICY_VISITOR_MAX)
+        return base_fail(error, "more than %d rules about visitors; give those who belong together one word",
+                         POLICY_VISITOR_MAX);
+    return policy_visitor_read((struct policy_text){ pattern, len }, &v, error);
+}
+
 /* A pattern that could never match, or would match other things than it says. */
 static int check_pattern(policy_t *p, enum policy_field field, enum policy_match match, const char *pattern, size_t len,
                          char **error) {
@@ -194,6 +205,7 @@ static int check_pattern(policy_t *p, enum policy_field field, enum policy_match
         return base_fail(error, "the pattern of %s has %zu bytes; use at most %d", row->name, len, POLICY_PATTERN_MAX);
     if (row->kind == POLICY_ADDRESS) return match_parse_address(pattern, len, ranges, error) < 0 ? -1 : 0;
     if (row->kind == POLICY_PORT) return match_parse_port(pattern, len, ranges, error) < 0 ? -1 : 0;
+    if (row->kind == POLICY_VISITORS) return check_visitor(p, pattern, len, error);
     if (match == POLICY_REGEX) return check_regex(p, field, pattern, len, error);
     if (row->kind == POLICY_COOKIES && (memchr(pattern, ';', len) != NULL || pattern[0] == ' ' || pattern[0] == '\t'))
         return base_fail(
@@ -217,9 +229,9 @@ int policy_add_rule_at(policy_t *p, uint32_t class, enum policy_field field, enu
     if (p->rule_count == POLICY_RULES_MAX)
         return base_fail(error, "more than %d rules; join some (a CIDR for its addresses, a prefix for its names)",
                          POLICY_RULES_MAX);
-    if (policy_is_numeric(field) && match != POLICY_DEFAULT_MATCH)
-        return base_fail(error, "%s takes no match=\"%s\"; leave match out: %s are compared as numbers", row->name,
-                         policy_match_name(match), row->kind == POLICY_PORT ? "ports" : "addresses");
+    if (!policy_takes_match(field) && match != POLICY_DEFAULT_MATCH)
+        return base_fail(error, "%s takes no match=\"%s\"; leave match out: %s", row->name, policy_match_name(match),
+                         policy_no_match_reason(field));
     if (match == POLICY_DEFAULT_MATCH) match = row->usual;
     if (check_pattern(p, field, match, pattern, len, error) != 0) return -1;
     if (field == POLICY_URL && match != POLICY_REGEX) {
@@ -241,6 +253,7 @@ int policy_add_rule_at(policy_t *p, uint32_t class, enum policy_field field, enu
                                                       .match = (uint8_t)match };
     p->text_len += (uint32_t)len;
     p->regex_count += match == POLICY_REGEX;
+    p->visitor_count += field == POLICY_VISITOR;
     p->fields |= 1u << field;
     return 0;
 }

@@ -38,6 +38,9 @@
  *                               [prefix of one cookie]
  *     ssl_id                    TLS session id in hex
  *                               [exact]
+ *     visitor                   somebody whom the host knows: attributes class="WORD", age="TIME" or both, and no
+ *                               text; in other words than XML "class=WORD,age=TIME"                        [no match
+ *                               attribute]
  * src_dn is matched only against a name that the host already knows; it never asks DNS.
  *
  * Matching costs one pass over each field whatever the number of rules: literal rules of a field are one Aho-Corasick
@@ -64,6 +67,9 @@ extern "C" {
 #define POLICY_PATTERN_MAX   4096
 #define POLICY_TEXT_MAX      (4u << 20)     /* bytes of all patterns */
 #define POLICY_REGEX_MAX     64
+#define POLICY_VISITOR_MAX   256            /* rules about visitors, which are tried one by one, too */
+#define POLICY_WORD_MAX      32             /* of a visitor's class, with NUL; a-z 0-9 _ and -, and not "-" alone */
+#define POLICY_AGE_MAX       31536000u      /* seconds that a visitor is known */
 #define POLICY_NAME_MAX      32             /* with NUL; letters, digits, '-', '_', '.' */
 #define POLICY_ID_MAX        1000000u
 #define POLICY_QUANTUM_MAX   1000000u
@@ -86,6 +92,7 @@ enum policy_field {
     POLICY_USER_AGENT,
     POLICY_COOKIE,
     POLICY_SSL_ID,
+    POLICY_VISITOR,
     POLICY_FIELDS
 };
 enum policy_match { POLICY_DEFAULT_MATCH, POLICY_SUBSTRING, POLICY_PREFIX, POLICY_SUFFIX, POLICY_EXACT, POLICY_REGEX };
@@ -103,12 +110,18 @@ struct policy_class {
 
 /* What is known of a request.  Strings need no NUL; p == NULL means not known. */
 struct policy_text { const char *p; size_t n; };
+struct policy_visitor {
+    bool               known;                   /* who it is was verified */
+    struct policy_text class;                   /* n == 0: none; of a rule: any */
+    uint32_t           age_s;                   /* for how long known; of a rule: at least */
+};
 struct policy_request {
     const void        *src_addr, *dst_addr;     /* 4 or 16 bytes, network order; NULL = not known */
     unsigned           src_addr_len, dst_addr_len;
     uint16_t           src_port, dst_port;      /* 0 = not known */
     struct policy_text prot_type, src_dn, dst_dn, user_agent, cookie, ssl_id;
     struct policy_text url;                     /* in its one spelling, as policy_url_text() makes it (policy_url.h) */
+    struct policy_visitor visitor;
 };
 
 struct policy_answer {
@@ -138,12 +151,20 @@ uint32_t                   policy_rule_count(const policy_t *p);
 /* "line 12: user_agent substring \"Googlebot\"" into buf (always NUL-terminated); length as snprintf. */
 int                        policy_rule_text(const policy_t *p, uint32_t rule, char *buf, size_t len);
 bool policy_uses(const policy_t *p, enum policy_field field);     /* does any rule look at it? */
+bool policy_asks_age(const policy_t *p);                          /* does any rule ask how long a visitor is known? */
 
 /* No allocation, no lock, no system call. */
 struct policy_answer policy_match_request(const policy_t *p, const struct policy_request *r);
 
 int policy_field_by_name(const char *name);     /* -1 unknown */
 int policy_match_by_name(const char *name);     /* -1 unknown */
+
+/* One cookie of a Cookie field after another: takes what is left of the field, returns 0 when no cookie is left. */
+bool policy_next_cookie(struct policy_text *left, struct policy_text *cookie);
+/* May a visitor's class be called so? */
+bool policy_visitor_word(struct policy_text word);
+/* "class=member", "age=10m", or both with a comma between: a known visitor, or what a rule asks for.  0, or -1. */
+int  policy_visitor_read(struct policy_text text, struct policy_visitor *v, char **error);
 
 #ifdef __cplusplus
 }

@@ -13,7 +13,7 @@
 #include "policy_url.h"
 
 struct options {
-    char *src, *dst, *protocol, *src_name, *host_name, *url, *ssl_id;
+    char *src, *dst, *protocol, *src_name, *host_name, *url, *ssl_id, *visitor;
     uint64_t src_port, dst_port;
     struct base_list header;
     bool json;
@@ -39,6 +39,8 @@ static const struct base_setting rows[] = {
              "User-Agent and Cookie are looked at          (user_agent, cookie)"),
     BASE_ROW(struct options, TEXT, ssl_id, "ssl-id", NULL, "HEX",
              "TLS session id                               (ssl_id)"),
+    BASE_ROW(struct options, TEXT, visitor, "visitor", NULL, "WHO",
+             "class=member,age=15m: known to the server    (visitor)"),
     BASE_ROW(struct options, SWITCH, json, "json", "the answer as JSON"),
 };
 static const struct base_settings options_table = { "--", rows, sizeof rows / sizeof *rows, NULL };
@@ -77,6 +79,16 @@ static int read_header(const char *value, struct policy_request *r) {
     return 0;
 }
 
+static int read_visitor(const char *value, struct policy_request *r) {
+    char *error = NULL;
+    int status = 0;
+
+    if (value && policy_visitor_read(text_of(value), &r->visitor, &error) != 0)
+        status = base_misused("--visitor: %s", error ? error : "out of memory");
+    free(error);
+    return status;
+}
+
 static int read_options(struct question *q) {
     const struct options *o = &q->o;
     struct policy_request *r = &q->r;
@@ -91,7 +103,7 @@ static int read_options(struct question *q) {
     r->ssl_id = text_of(o->ssl_id);
     for (unsigned i = 0; i < o->header.n && status == 0; i++) status = read_header(o->header.item[i], r);
     if (o->host_name) r->dst_dn = text_of(o->host_name);
-    return status;
+    return status != 0 ? status : read_visitor(o->visitor, r);
 }
 
 /* The URL in its one spelling; and a server knows these two when it knows the URL. */

@@ -21,6 +21,7 @@ const struct policy_field_row policy_field_rows[POLICY_FIELDS] = {
     [POLICY_USER_AGENT] = { "user_agent", POLICY_TEXT, POLICY_SUBSTRING, 1, "Googlebot" },
     [POLICY_COOKIE] = { "cookie", POLICY_COOKIES, POLICY_PREFIX, 0, "session=" },
     [POLICY_SSL_ID] = { "ssl_id", POLICY_TEXT, POLICY_EXACT, 1, "5f3a09c1" },
+    [POLICY_VISITOR] = { "visitor", POLICY_VISITORS, POLICY_DEFAULT_MATCH, 0, "class=member" },
 };
 
 static const char *const match_names[] = {
@@ -46,6 +47,16 @@ bool policy_is_numeric(enum policy_field field) {
     enum policy_kind kind = policy_field_rows[field].kind;
 
     return kind == POLICY_ADDRESS || kind == POLICY_PORT;
+}
+
+bool policy_takes_match(enum policy_field field) { return policy_field_rows[field].usual != POLICY_DEFAULT_MATCH; }
+
+const char *policy_no_match_reason(enum policy_field field) {
+    switch (policy_field_rows[field].kind) {
+    case POLICY_ADDRESS: return "addresses are compared as numbers";
+    case POLICY_PORT: return "ports are compared as numbers";
+    default: return "words are compared as they are";
+    }
 }
 
 /* Edit distance of two short names. */

@@ -110,6 +110,23 @@ static int freeze_literals(policy_t *p, enum policy_field field, int with_query,
     return failed ? -1 : 0;
 }
 
+static int freeze_visitors(policy_t *p) {
+    uint32_t n = 0;
+
+    p->visitor = calloc(p->visitor_count, sizeof *p->visitor);
+    p->visitor_rank = calloc(p->visitor_count, sizeof *p->visitor_rank);
+    if (!p->visitor || !p->visitor_rank) return -1;
+    for (uint32_t rank = 0; rank < p->rule_count; rank++) {
+        const struct policy_rule *r = of_rank(p, rank, POLICY_VISITOR);
+
+        if (!r) continue;
+        /* policy_add_rule has refused what is wrong.  The text does not move any more. */
+        if (policy_visitor_read((struct policy_text){ p->text + r->text, r->len }, &p->visitor[n], NULL)) return -1;
+        p->visitor_rank[n++] = rank;
+    }
+    return 0;
+}
+
 static int freeze_regexes(policy_t *p, char **error) {
     uint32_t n = 0;
 
@@ -148,7 +165,9 @@ int policy_freeze(policy_t *p, char **error) {
     failed = rank_rules(p);
     for (int f = 0; f < POLICY_FIELDS && !failed; f++)
         if (policy_uses(p, f))
-            failed = policy_is_numeric(f) ? freeze_numbers(p, f) : freeze_literals(p, f, 0, &p->literal[f]);
+            failed = policy_is_numeric(f)  ? freeze_numbers(p, f)
+                     : f == POLICY_VISITOR ? freeze_visitors(p)
+                                           : freeze_literals(p, f, 0, &p->literal[f]);
     if (!failed && policy_uses(p, POLICY_URL)) failed = freeze_literals(p, POLICY_URL, 1, &p->with_query);
     if (!failed) failed = freeze_regexes(p, error);
     if (failed && error && !*error) base_fail(error, "out of memory; give the process more, or write fewer rules");
@@ -162,5 +181,6 @@ size_t policy_table_bytes(const policy_t *p) {
         n += p->literal[f] ? match_literal_bytes(p->literal[f]) : 0;
         n += p->interval[f] ? match_interval_bytes(p->interval[f]) : 0;
     }
+    n += p->visitor_count * (sizeof *p->visitor + sizeof *p->visitor_rank);
     return n + (p->with_query != NULL ? match_literal_bytes(p->with_query) : 0);
 }

@@ -30,7 +30,7 @@ struct match_regex;
 
 /* ---- fields: one row each (policy_fields.c) ---------------------------------------------------------------------- */
 
-enum policy_kind { POLICY_TEXT, POLICY_DOMAIN, POLICY_COOKIES, POLICY_ADDRESS, POLICY_PORT };
+enum policy_kind { POLICY_TEXT, POLICY_DOMAIN, POLICY_COOKIES, POLICY_ADDRESS, POLICY_PORT, POLICY_VISITORS };
 
 struct policy_field_row {
     const char        *name;
@@ -42,15 +42,17 @@ struct policy_field_row {
 
 extern const struct policy_field_row policy_field_rows[POLICY_FIELDS];
 
-/* Address and port fields compare numbers: no match attribute. */
+/* Address and port fields compare numbers. */
 bool policy_is_numeric(enum policy_field field);
+/* A text field: others have no match attribute. */
+bool policy_takes_match(enum policy_field field);
+/* Why not, as the end of a sentence. */
+const char               *policy_no_match_reason(enum policy_field field);
 const char               *policy_match_name(enum policy_match match);
 /* The field or element name that is a small slip away from `name`, or NULL. */
 const char               *policy_nearest_field(const char *name);
 /* What the request tells of a text field. */
 const struct policy_text *policy_request_text(const struct policy_request *r, enum policy_field field);
-/* One cookie of a Cookie field after another: takes what is left of the field, returns 0 when no cookie is left. */
-bool policy_next_cookie(struct policy_text *left, struct policy_text *cookie);
 /* A domain name without the dot that may end it. */
 struct policy_text        policy_domain(struct policy_text name);
 /*
@@ -63,13 +65,16 @@ struct policy_text        policy_url_seen(struct policy_text url, int with_query
  * if no URL has it.
  */
 size_t policy_url_pattern(struct policy_text pattern, enum policy_match match, char *out, size_t room, char **error);
+/* One part of what policy_visitor_read reads: "class" or "age", and its value. */
+int  policy_visitor_part(struct policy_text name, struct policy_text value, struct policy_visitor *v, char **error);
+bool policy_visitor_fits(const struct policy_visitor *rule, const struct policy_visitor *is);
 
 /* ---- the policy -------------------------------------------------------------------------------------------------- */
 
 struct policy_rule {
     uint32_t class, line;           /* line 0: not from a file */
     uint32_t text, len;             /* pattern in policy.text */
-    uint8_t  field, match;          /* match never POLICY_DEFAULT_MATCH, except for numeric fields */
+    uint8_t  field, match;          /* POLICY_DEFAULT_MATCH where a field takes no match, and nowhere else */
 };
 
 struct policy {
@@ -82,7 +87,7 @@ struct policy {
     uint32_t              rule_count, rule_room;
     char                 *text;
     uint32_t              text_len, text_room;
-    uint32_t              regex_count;
+    uint32_t              regex_count, visitor_count;
     uint32_t              default_class;        /* or POLICY_NONE */
     uint32_t              fields;               /* bit per field that some rule looks at */
 
@@ -94,6 +99,8 @@ struct policy {
     struct match_interval *interval[POLICY_FIELDS];
     struct match_regex   **regex;               /* by rank */
     uint32_t              *regex_rank;
+    struct policy_visitor *visitor;             /* by rank */
+    uint32_t              *visitor_rank;
 };
 
 /* The numbers of a class: one row each; 0 where it is the least means the host's default. */

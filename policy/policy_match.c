@@ -45,6 +45,12 @@ static uint32_t match_cookies(const struct match_literal *m, struct policy_text 
     return best;
 }
 
+static uint32_t match_visitors(const policy_t *p, const struct policy_visitor *v, uint32_t best) {
+    for (uint32_t i = 0; v->known && i < p->visitor_count && p->visitor_rank[i] < best; i++)
+        if (policy_visitor_fits(&p->visitor[i], v)) return p->visitor_rank[i];
+    return best;
+}
+
 static uint32_t match_regexes(const policy_t *p, const struct policy_request *r, uint32_t best) {
     for (uint32_t i = 0; i < p->regex_count && p->regex_rank[i] < best; i++) {
         enum policy_field field = p->rules[p->by_rank[p->regex_rank[i]]].field;
@@ -64,6 +70,7 @@ struct policy_answer policy_match_request(const policy_t *p, const struct policy
     best = match_address(p->interval[POLICY_DST_IP_ADDR], r->dst_addr, r->dst_addr_len, best);
     best = match_port(p->interval[POLICY_SRC_PORT], r->src_port, best);
     best = match_port(p->interval[POLICY_DST_PORT], r->dst_port, best);
+    best = match_visitors(p, &r->visitor, best);
     best = match_text(p->literal[POLICY_PROT_TYPE], r->prot_type, best);
     best = match_text(p->literal[POLICY_SSL_ID], r->ssl_id, best);
     best = match_text(p->literal[POLICY_SRC_DN], policy_domain(r->src_dn), best);

@@ -93,6 +93,13 @@ static int text_matches(const struct policy_rule *rule, struct policy_text patte
     return 0;
 }
 
+static int visitor_matches(struct policy_text pattern, const struct policy_visitor *is) {
+    struct policy_visitor v;
+
+    if (!is->known || policy_visitor_read(pattern, &v, NULL) != 0 || is->age_s < v.age_s) return 0;
+    return v.class.n == 0 || (v.class.n == is->class.n && same(v.class.p, is->class.p, v.class.n, 0));
+}
+
 bool policy_rule_matches(const policy_t *p, uint32_t number, const struct policy_request *r) {
     const struct policy_rule *rule;
     struct policy_text pattern;
@@ -105,6 +112,7 @@ bool policy_rule_matches(const policy_t *p, uint32_t number, const struct policy
     case POLICY_DST_IP_ADDR: return address_matches(pattern, r->dst_addr, r->dst_addr_len);
     case POLICY_SRC_PORT: return port_matches(pattern, r->src_port);
     case POLICY_DST_PORT: return port_matches(pattern, r->dst_port);
+    case POLICY_VISITOR: return visitor_matches(pattern, &r->visitor);
     default: return text_matches(rule, pattern, *policy_request_text(r, rule->field));
     }
 }

@@ -24,7 +24,8 @@
 #include "policy_impl.h"
 
 #define RULE_NAMES                                                                                                     \
-    "src_ip_addr, dst_ip_addr, src_port, dst_port, prot_type, src_dn, dst_dn, url, user_agent, cookie, ssl_id"
+    "src_ip_addr, dst_ip_addr, src_port, dst_port, prot_type, src_dn, dst_dn, url, user_agent, cookie, ssl_id, "       \
+    "visitor"
 
 enum { AT_ROOT, IN_CLASSIFICATION, IN_CLASS, IN_RULE };
 
@@ -144,6 +145,25 @@ static void start_class(struct reader *r, const char *name, int n, const xmlChar
     else if (policy_add_class(r->p, &c, r->error) != 0) xml_stop(r);
 }
 
+/* Its pattern is made of its attributes. */
+static void start_visitor(struct reader *r, int n, const xmlChar **list) {
+    for (int i = 0; i < n; i++) {
+        struct attribute a = attribute_at(list, i);
+        struct policy_visitor v = { .known = true };
+
+        if (policy_visitor_part((struct policy_text){ a.name, strlen(a.name) }, (struct policy_text){ a.value, a.n },
+                                &v, r->error) != 0) {
+            xml_stop(r);
+            return;
+        }
+        r->text_len += (size_t)snprintf(r->text + r->text_len, sizeof r->text - r->text_len, "%s%s=%.*s",
+                                        i > 0 ? "," : "", a.name, (int)a.n, a.value);
+    }
+    if (n == 0)
+        refuse(r, "<visitor> asks for nothing; write <visitor class=\"member\"/>, <visitor age=\"10m\"/> or both in "
+                  "one");
+}
+
 static void start_rule(struct reader *r, const char *name, int n, const xmlChar **list) {
     int field = policy_field_by_name(name), match = POLICY_DEFAULT_MATCH;
 
@@ -156,19 +176,26 @@ static void start_rule(struct reader *r, const char *name, int n, const xmlChar 
         else refuse(r, "there is no rule <%s>; the rules are " RULE_NAMES, q.s);
         return;
     }
+    r->field = (enum policy_field)field;
+    r->match = POLICY_DEFAULT_MATCH;
+    r->rule_line = r->line;
+    r->text_len = 0;
+    if (field == POLICY_VISITOR) {
+        start_visitor(r, n, list);
+        return;
+    }
     for (int i = 0; i < n; i++) {
         struct attribute a = attribute_at(list, i);
         char word[16] = "";
 
         if (strcmp(a.name, "match") != 0) {
             refuse(r, "<%s> has no attribute \"%s\"; %s", name, base_quote(a.name, strlen(a.name)).s,
-                   policy_is_numeric(field) ? "it has none"
-                                            : "it has match only, and its pattern stands between the tags");
+                   policy_takes_match(field) ? "it has match only, and its pattern stands between the tags"
+                                             : "it has none");
             return;
         }
-        if (policy_is_numeric(field)) {
-            refuse(r, "match is not allowed on <%s>; leave it out: %s are compared as numbers", name,
-                   policy_field_rows[field].kind == POLICY_PORT ? "ports" : "addresses");
+        if (!policy_takes_match(field)) {
+            refuse(r, "match is not allowed on <%s>; leave it out: %s", name, policy_no_match_reason(field));
             return;
         }
         if (a.n < sizeof word) memcpy(word, a.value, a.n);
@@ -179,10 +206,7 @@ static void start_rule(struct reader *r, const char *name, int n, const xmlChar 
             return;
         }
     }
-    r->field = (enum policy_field)field;
     r->match = (enum policy_match)match;
-    r->rule_line = r->line;
-    r->text_len = 0;
 }
 
 static void on_start(void *data, const xmlChar *local, const xmlChar *prefix, const xmlChar *uri, int namespaces,
@@ -238,12 +262,16 @@ static void on_text(void *data, const xmlChar *text, int len) {
 
     for (int i = 0; i < len && !r->failed; i++) {
         char c = (char)text[i];
+        bool whole = r->depth == IN_RULE && r->field == POLICY_VISITOR;
 
-        if (r->depth == IN_RULE ? r->text_len == 0 && xml_is_space(c) : xml_is_space(c)) continue;
-        if (r->depth < IN_RULE || r->text_len == sizeof r->text) {
+        if (xml_is_space(c) && (r->depth < IN_RULE || whole || r->text_len == 0)) continue;
+        if (r->depth < IN_RULE || whole || r->text_len == sizeof r->text) {
             r->line = (unsigned)xmlSAX2GetLineNumber(r->ctxt);
             if (r->depth < IN_RULE)
                 refuse(r, "text outside of a rule; write it as <url>PATTERN</url> or as <!-- comment -->");
+            else if (whole)
+                refuse(r, "<visitor> holds no text; its class and age are attributes, as in <visitor "
+                          "class=\"member\"/>");
             else
                 refuse(r, "the pattern of %s has more than %zu bytes; use at most that",
                        policy_field_rows[r->field].name, sizeof r->text);

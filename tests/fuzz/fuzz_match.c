@@ -3,8 +3,8 @@
  * fuzz_match.c - rules and a request out of any bytes: the tables must answer as the plain reading of the rules does.
  *
  * Bytes: number of rules; for each rule field and match, class, length, pattern; then for each text field a length and
- * a text; what is left are addresses and ports.  Address and port patterns are written out of bytes, so that most of
- * them are right.
+ * a text; what is left are a visitor, addresses and ports.  Patterns of these are written out of bytes, so that most
+ * of them are right.
  */
 #include <stdio.h>
 #include <string.h>
@@ -50,6 +50,16 @@ static struct policy_text number_pattern(struct input *in, enum policy_kind kind
     return (struct policy_text){ room, (size_t)n };
 }
 
+static struct policy_text visitor_pattern(struct input *in, char *room, size_t len) {
+    unsigned what = next_byte(in), age = next_byte(in);
+    int n;
+
+    if (what & 4) return next_text(in, 24);
+    n = snprintf(room, len, "%s%s", what & 1 ? "class=a" : "", (what & 3) == 3 ? "," : "");
+    if (what & 2) n += snprintf(room + n, len - (size_t)n, "age=%u", age);
+    return (struct policy_text){ room, (size_t)n };
+}
+
 static policy_t *build(struct input *in) {
     policy_t *p = policy_new();
     unsigned rules = next_byte(in) % (RULES_MAX + 1);
@@ -67,7 +77,10 @@ static policy_t *build(struct input *in) {
         char room[64];
         struct policy_text pattern;
 
-        if (policy_is_numeric(field)) {
+        if (policy_field_rows[field].kind == POLICY_VISITORS) {
+            pattern = visitor_pattern(in, room, sizeof room);
+            match = POLICY_DEFAULT_MATCH;
+        } else if (policy_is_numeric(field)) {
             pattern = number_pattern(in, policy_field_rows[field].kind, room, sizeof room);
             match = POLICY_DEFAULT_MATCH;
         } else {
@@ -99,6 +112,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     r.src_dn = next_text(&in, 64);
     r.prot_type = next_text(&in, 16);
     r.ssl_id = next_text(&in, 16);
+    r.visitor.known = next_byte(&in) & 1;
+    r.visitor.age_s = next_byte(&in);
+    r.visitor.class = next_text(&in, 8);
     r.src_port = (uint16_t)next_byte(&in);
     r.dst_port = (uint16_t)next_byte(&in);
     for (size_t i = 0; i < sizeof addr; i++) addr[i] = (unsigned char)next_byte(&in);

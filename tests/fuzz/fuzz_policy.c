@@ -62,6 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     r.dst_dn = text_of("www.example.org.");
     r.src_dn = text_of("");
     r.ssl_id = text_of("00ff");
+    r.visitor = (struct policy_visitor){ true, text_of("member"), 600 };
     check_answer(p, &r);
     policy_free(&p);
     return 0;

@@ -115,6 +115,24 @@ static const struct {
     { POLICY_DST_DN, POLICY_DEFAULT_MATCH, "..", "names no domain" },
     { POLICY_DST_DN, POLICY_DEFAULT_MATCH, ".example.org.", NULL },
     { POLICY_SSL_ID, POLICY_PREFIX, "5f3a", NULL },
+    { POLICY_VISITOR, POLICY_DEFAULT_MATCH, "class=member", NULL },
+    { POLICY_VISITOR, POLICY_DEFAULT_MATCH, "age=10m", NULL },
+    { POLICY_VISITOR, POLICY_DEFAULT_MATCH, "age=1d,class=a_b-9", NULL },
+    { POLICY_VISITOR, POLICY_DEFAULT_MATCH, "class=a-very_long-name-of-31-letters0", NULL },
+    { POLICY_VISITOR, POLICY_DEFAULT_MATCH, "class=a-very_long-name-of-32-letters00", "is no word; use 1 to 31" },
+    { POLICY_VISITOR, POLICY_EXACT, "class=member", "leave match out: words are compared as they are" },
+    { POLICY_VISITOR, POLICY_DEFAULT_MATCH, "", "visitor has an empty pattern" },
+    { POLICY_VISITOR, POLICY_DEFAULT_MATCH, "member", "visitor has no \"member\" here; write class=WORD" },
+    { POLICY_VISITOR, POLICY_DEFAULT_MATCH, "class=", "is no word" },
+    { POLICY_VISITOR, POLICY_DEFAULT_MATCH, "class=-", "is no word" },
+    { POLICY_VISITOR, POLICY_DEFAULT_MATCH, "class=Member", "is no word" },
+    { POLICY_VISITOR, POLICY_DEFAULT_MATCH, "class=a,class=b", "each once" },
+    { POLICY_VISITOR, POLICY_DEFAULT_MATCH, "class=a,", "visitor has no \"\" here" },
+    { POLICY_VISITOR, POLICY_DEFAULT_MATCH, "age=0", "visitor age 0: must be a number of seconds from 1 to 31536000" },
+    { POLICY_VISITOR, POLICY_DEFAULT_MATCH, "age=366d", "must be a number of seconds" },
+    { POLICY_VISITOR, POLICY_DEFAULT_MATCH, "age=10 m", "must be a number of seconds" },
+    { POLICY_VISITOR, POLICY_DEFAULT_MATCH, "age=0000000000000000000000010m", "is no time; write one like 10m" },
+    { POLICY_VISITOR, POLICY_DEFAULT_MATCH, "age=1d,age=2d", "each once" },
 };
 
 START_TEST(rules_are_taken_or_refused) {
@@ -168,6 +186,15 @@ START_TEST(limits_hold) {
         ck_assert_int_eq(policy_add_rule(p, 0, POLICY_URL, POLICY_PREFIX, "b", 1, &error), 0);
     ck_assert_int_eq(policy_add_rule(p, 0, POLICY_URL, POLICY_PREFIX, "b", 1, &error), -1);
     ck_assert_ptr_nonnull(strstr(error, "more than 100000 rules"));
+    free(error);
+    error = NULL;
+    policy_free(&p);
+
+    p = with_class();
+    for (int i = 0; i < POLICY_VISITOR_MAX; i++)
+        ck_assert_int_eq(policy_add_rule(p, 0, POLICY_VISITOR, POLICY_DEFAULT_MATCH, "age=1m", 6, &error), 0);
+    ck_assert_int_eq(policy_add_rule(p, 0, POLICY_VISITOR, POLICY_DEFAULT_MATCH, "age=1m", 6, &error), -1);
+    ck_assert_ptr_nonnull(strstr(error, "more than 256 rules about visitors"));
     for (uint32_t i = 1; i < POLICY_CLASSES_MAX; i++) {
         struct policy_class c = { .id = 7 + i, .quantum = 1 };
 

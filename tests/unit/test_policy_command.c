@@ -15,7 +15,7 @@ static const struct {
     int status;
     const char *wanted, *unwanted;
 } runs[] = {
-    { "check " EXAMPLE, 0, "class 1 \"people\": quantum 600 (60.0 %), 7 rules, default", "no default class" },
+    { "check " EXAMPLE, 0, "class 1 \"people\": quantum 600 (60.0 %), 9 rules, default", "no default class" },
     { "check " EXAMPLE " /nonexistent", 1, "/nonexistent: cannot be read", NULL },
     { "check " TOP_SRCDIR "/tests/fuzz/corpus/policy/paper.xml", 1,
       "paper.xml:3: <class_id=\"1\" quantum=\"600\"/> is not well-formed XML: an element's name has no value; "
@@ -39,7 +39,7 @@ static const struct {
       NULL },
     { "explain " EXAMPLE " --src 2001:db8:17::9 --dst-port 8443 --json", 0,
       "\"answer\":{\"class\":{\"position\":0,\"id\":1,\"name\":\"people\",\"quantum\":600},"
-      "\"rule\":{\"number\":2,\"line\":16,\"text\":\"line 16: src_ip_addr \\\"2001:db8:17::/48\\\"\"},"
+      "\"rule\":{\"number\":4,\"line\":16,\"text\":\"line 16: src_ip_addr \\\"2001:db8:17::/48\\\"\"},"
       "\"default\":false},"
       "\"later\":[],\"url\":null}",
       NULL },
@@ -61,6 +61,11 @@ static const struct {
       "later" },
     { "explain " NO_DEFAULT " --json", 0,
       "\"answer\":{\"class\":{\"name\":\"other\"},\"rule\":null,\"default\":true},\"later\":[]", NULL },
+    { "explain " EXAMPLE " --visitor class=member", 0, "class 1 \"people\" by line 12: visitor \"class=member\"",
+      NULL },
+    { "explain " EXAMPLE " --visitor age=15m,class=guest", 0, "by line 12: visitor \"age=10m\"", NULL },
+    { "explain " EXAMPLE " --visitor age=9m,class=guest", 0, "by default", NULL },
+    { "explain " EXAMPLE " --visitor member", 2, "--visitor: visitor has no \"member\" here; write class=WORD", NULL },
     { "explain " EXAMPLE " --src 300.1.1.1", 2, "--src 300.1.1.1: no IP address", NULL },
     { "explain " EXAMPLE " --src-port 0", 2, "--src-port 0: must be a number from 1 to 65535", NULL },
     { "explain " EXAMPLE " --src-port", 2, "--src-port: needs a value: N", NULL },

@@ -204,6 +204,42 @@ START_TEST(a_port_matches_or_not) {
 }
 END_TEST
 
+START_TEST(a_visitor_matches_or_not) {
+    static const struct {
+        const char *rule, *class;
+        uint32_t age_s;
+        int yes;
+    } rows[] = {
+        { "class=member", "member", 0, 1 },
+        { "class=member", "members", 0, 0 },
+        { "class=member", "membe", 0, 0 },
+        { "class=member", "Member", 0, 0 },
+        { "class=member", "", 9999, 0 },
+        { "age=10m", "", 600, 1 },
+        { "age=10m", "member", 601, 1 },
+        { "age=10m", "", 599, 0 },
+        { "class=member,age=10m", "member", 600, 1 },
+        { "class=member,age=10m", "member", 599, 0 },
+        { "class=member,age=10m", "guest", 600, 0 },
+        { "age=1h,class=member", "member", 3600, 1 },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        policy_t *p = one_rule(POLICY_VISITOR, POLICY_DEFAULT_MATCH, rows[i].rule);
+        struct policy_request r = { .visitor = { true, text_of(rows[i].class), rows[i].age_s } };
+
+        ck_assert_msg((policy_match_request(p, &r).rule == 0) == rows[i].yes, "row %zu", i);
+        ck_assert_int_eq(policy_rule_matches(p, 0, &r), rows[i].yes);
+        /* Who is not known is nobody, whatever else stands there. */
+        r.visitor.known = false;
+        ck_assert_uint_eq(policy_match_request(p, &r).rule, POLICY_NONE);
+        ck_assert_int_eq(policy_rule_matches(p, 0, &r), 0);
+        ck_assert_int_eq(policy_asks_age(p), strstr(rows[i].rule, "age=") != NULL);
+        policy_free(&p);
+    }
+}
+END_TEST
+
 /*
  * A rule of an earlier class wins, whatever the field and whenever it was added; of a class, the rule that was added
  * first is named.
@@ -228,6 +264,9 @@ START_TEST(the_first_class_wins) {
     ck_assert_int_eq(policy_add_rule(p, 3, POLICY_USER_AGENT, POLICY_SUBSTRING, "o", 1, NULL), 0);
     /* 5 */
     ck_assert_int_eq(policy_add_rule(p, 0, POLICY_COOKIE, POLICY_DEFAULT_MATCH, "s=", 2, NULL), 0);
+    /* 6, 7 */
+    ck_assert_int_eq(policy_add_rule(p, 1, POLICY_VISITOR, POLICY_DEFAULT_MATCH, "class=member", 12, NULL), 0);
+    ck_assert_int_eq(policy_add_rule(p, 0, POLICY_VISITOR, POLICY_DEFAULT_MATCH, "age=1m", 6, NULL), 0);
     ck_assert_int_eq(policy_freeze(p, NULL), 0);
 
     ck_assert_uint_eq(policy_match_request(p, &r).rule, 1);
@@ -239,6 +278,12 @@ START_TEST(the_first_class_wins) {
     r.url = text_of("xaax");
     ck_assert_uint_eq(policy_match_request(p, &r).rule, 2);
     ck_assert_uint_eq(policy_match_request(p, &r).position, 1);
+    r.visitor = (struct policy_visitor){ true, text_of("member"), 0 };
+    ck_assert_uint_eq(policy_match_request(p, &r).rule, 2);
+    r.url = r.user_agent = text_of("");
+    ck_assert_uint_eq(policy_match_request(p, &r).rule, 6);
+    r.visitor.age_s = 60;
+    ck_assert_uint_eq(policy_match_request(p, &r).rule, 7);
     r.cookie = text_of("t=1; s=2");
     ck_assert_uint_eq(policy_match_request(p, &r).rule, 5);
     r = (struct policy_request){ .src_port = 81 };
@@ -275,6 +320,7 @@ Suite *policy_match_suite(void) {
     tcase_add_loop_test(t, a_text_matches_or_not, 0, sizeof texts / sizeof *texts);
     tcase_add_loop_test(t, an_address_matches_or_not, 0, sizeof addresses / sizeof *addresses);
     tcase_add_test(t, a_port_matches_or_not);
+    tcase_add_test(t, a_visitor_matches_or_not);
     tcase_add_test(t, the_first_class_wins);
     tcase_add_test(t, a_regex_is_bounded);
     suite_add_tcase(s, t);

@@ -44,6 +44,18 @@ static void random_rule(uint64_t *seed, policy_t *p, uint32_t class) {
         match = POLICY_DEFAULT_MATCH;
         break;
     }
+    case POLICY_VISITORS: {
+        char word = "ab"[random_below(seed, 2)];
+        unsigned age = 1 + random_below(seed, 60);
+
+        switch (random_below(seed, 3)) {
+        case 0: n = (size_t)snprintf(text, sizeof text, "class=%c", word); break;
+        case 1: n = (size_t)snprintf(text, sizeof text, "age=%u", age); break;
+        default: n = (size_t)snprintf(text, sizeof text, "age=%u,class=%c", age, word); break;
+        }
+        match = POLICY_DEFAULT_MATCH;
+        break;
+    }
     case POLICY_DOMAIN: n = random_text(seed, text, 7, "aB.."); break;
     case POLICY_COOKIES: n = random_text(seed, text, 5, "ab= "); break;
     default: n = random_text(seed, text, 6, field == POLICY_URL ? "abA?" : "abA"); break;
@@ -83,6 +95,8 @@ static void try_request(uint64_t *seed, const policy_t *p, uint32_t *matched) {
     r.cookie = random_field(seed, room[4], "ab=; ");
     r.ssl_id = random_field(seed, room[5], "ab");
     r.url = random_field(seed, room[6], "abcab?");
+    r.visitor =
+        (struct policy_visitor){ random_below(seed, 8) == 0, { "ab", random_below(seed, 2) }, random_below(seed, 70) };
     plain = plain_answer(p, &r);
     fast = policy_match_request(p, &r);
     ck_assert_uint_eq(fast.rule, plain.rule);

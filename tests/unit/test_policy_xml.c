@@ -104,6 +104,16 @@ static const struct {
     { HEAD "<src_ip_addr>10.0.0.1/8</src_ip_addr>" TAIL, 3, "write 10.0.0.0/8" },
     { HEAD "<dst_port>80,443</dst_port>" TAIL, 3, "is no port" },
     { HEAD "\n\n<url match=\"regex\">[a</url>" TAIL, 5, "is no regular expression" },
+    { HEAD "<visitor/>" TAIL, 3, "<visitor> asks for nothing; write <visitor class=\"member\"/>" },
+    { HEAD "<visitor class=\"a\">member</visitor>" TAIL, 3, "<visitor> holds no text" },
+    { HEAD "<visitor class=\"a\">\n\n<![CDATA[x]]></visitor>" TAIL, 5, "<visitor> holds no text" },
+    { HEAD "<visitor match=\"exact\"/>" TAIL, 3, "visitor has no \"match\" here; write class=WORD, age=TIME or both" },
+    { HEAD "<visitor class=\"a,age=5\"/>" TAIL, 3, "visitor class \"a,age=5\" is no word" },
+    { HEAD "<visitor class=\"\"/>" TAIL, 3, "visitor class \"\" is no word; use 1 to 31 of a-z 0-9 _ and -" },
+    { HEAD "<visitor class=\"-\"/>" TAIL, 3, "is no word" },
+    { HEAD "<visitor\nclass=\"a\" age=\"5,class=b\"/>" TAIL, 4, "visitor age 5,class=b: must be a number of seconds" },
+    { HEAD "<visitor age=\"\"/>" TAIL, 3, "visitor age : must be a number of seconds from 1 to 31536000" },
+    { HEAD "<visitor age=\" 5\"/>" TAIL, 3, "must be a number of seconds" },
     { HEAD "<url match=\"regex\">\n\n[a</url>" TAIL, 3, "is no regular expression" },
 };
 
@@ -134,6 +144,11 @@ static const char *const against_schema[] = {
     HEAD "<src_ip_addr>example.org</src_ip_addr>" TAIL,
     HEAD "<url>a<b/></url>" TAIL,
     HEAD "text" TAIL,
+    HEAD "<visitor/>" TAIL,
+    HEAD "<visitor class=\"a\">b</visitor>" TAIL,
+    HEAD "<visitor class=\"a.b\"/>" TAIL,
+    HEAD "<visitor age=\"5w\"/>" TAIL,
+    HEAD "<visitor class=\"a\" match=\"exact\"/>" TAIL,
     HEAD CLASS "</class>" TAIL,
 };
 
@@ -162,6 +177,7 @@ START_TEST(a_right_file_is_read_whole) {
                               "    <user_agent match='regex'>Go{2}gle \\d+ >bot</user_agent><src_port>80</src_port>\n"
                               "    <src_ip_addr>\n      66.249.64.0/19\n    </src_ip_addr>\n"
                               "    <url>caf\xc3\xa9</url>\n"
+                              "    <visitor age='10M' class='member'> <!-- both --> </visitor><visitor age='0090'/>\n"
                               "  </class>\n"
                               "</classification>\n<!-- end -->\n";
     static const char *const texts[] = {
@@ -171,6 +187,8 @@ START_TEST(a_right_file_is_read_whole) {
         "line 10: src_port \"80\"",
         "line 11: src_ip_addr \"66.249.64.0/19\"",
         "line 14: url substring \"caf%C3%A9\"",
+        "line 15: visitor \"age=10M,class=member\"",
+        "line 15: visitor \"age=0090\"",
     };
     policy_t *p = parse_expecting(xml, sizeof xml - 1, 0, NULL);
     const struct policy_class *c = policy_class_at(p, 0);
@@ -187,8 +205,8 @@ START_TEST(a_right_file_is_read_whole) {
     ck_assert_uint_eq(c->queue, 2000);
     ck_assert_uint_eq(c->wait_s, 20);
     ck_assert_int_eq(c->order, POLICY_SHORTEST);
-    ck_assert_uint_eq(policy_rule_count(p), 6);
-    for (uint32_t i = 0; i < 6; i++) {
+    ck_assert_uint_eq(policy_rule_count(p), 8);
+    for (uint32_t i = 0; i < 8; i++) {
         policy_rule_text(p, i, buf, sizeof buf);
         ck_assert_str_eq(buf, texts[i]);
     }
