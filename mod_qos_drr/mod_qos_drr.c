@@ -33,6 +33,7 @@
 #include "qos_hold.h"
 #include "qos_http2.h"
 #include "qos_keeper.h"
+#include "qos_people.h"
 #include "qos_share.h"
 #include "qos_status.h"
 #include "qos_went.h"
@@ -285,6 +286,9 @@ static void qos_drr_register_hooks(apr_pool_t *p) {
     ap_hook_fixups(qos_hold_fixups, NULL, NULL, APR_HOOK_REALLY_LAST + 1);
     /* Around all that the content's own modules do with a request's body. */
     ap_hook_insert_filter(qos_body_insert_filter, NULL, NULL, APR_HOOK_LAST);
+    /* Behind mod_headers, so that it may say who is signed in; errors are answers, too. */
+    ap_hook_insert_filter(qos_people_insert_filter, NULL, NULL, APR_HOOK_REALLY_LAST);
+    ap_hook_insert_error_filter(qos_people_insert_filter, NULL, NULL, APR_HOOK_REALLY_LAST);
     /* Lent last and given back first, so that nobody else sees the borrowed descriptor. */
     ap_hook_suspend_connection(qos_hold_suspend_connection, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_resume_connection(qos_hold_resume_connection, NULL, NULL, APR_HOOK_REALLY_FIRST);
@@ -294,6 +298,7 @@ static void qos_drr_register_hooks(apr_pool_t *p) {
     APR_OPTIONAL_HOOK(ap, status_hook, qos_status_lines, NULL, NULL, APR_HOOK_MIDDLE);
     qos_account_register();
     qos_body_register();
+    qos_people_register();
 }
 
 module AP_MODULE_DECLARE_DATA qos_drr_module = {

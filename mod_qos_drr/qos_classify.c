@@ -54,8 +54,15 @@ static struct policy_text url_of(request_rec *r, char *usual, size_t room) {
     return policy_url_text(&u, usual, room);
 }
 
-static uint32_t match(const struct qos_server *conf, request_rec *r) {
+/* He is known by his cookie, of whatever age it is now. */
+static struct policy_visitor classify_visitor(const struct qos_visitor *v) {
+    return (struct policy_visitor){ v->known, classify_text(v->class),
+                                    qos_visitor_age(v, (uint64_t)apr_time_sec(apr_time_now())) };
+}
+
+static uint32_t match(const struct qos_server *conf, const struct qos_request *q) {
     const policy_t *p = conf->policy;
+    request_rec *r = q->r;
     struct policy_request pr = { .src_addr = NULL };
     struct policy_answer a;
     char usual[2048];
@@ -71,6 +78,7 @@ static uint32_t match(const struct qos_server *conf, request_rec *r) {
     if (policy_uses(p, POLICY_SRC_DN) && r->connection->double_reverse > 0)
         pr.src_dn = classify_text(r->connection->remote_host);
     if (policy_uses(p, POLICY_SSL_ID)) pr.ssl_id = classify_text(apr_table_get(r->subprocess_env, "SSL_SESSION_ID"));
+    if (policy_uses(p, POLICY_VISITOR)) pr.visitor = classify_visitor(&q->person.visitor);
     if (policy_uses(p, POLICY_URL)) pr.url = url_of(r, usual, sizeof usual);
     a = policy_match_request(p, &pr);
     return a.position == POLICY_NONE ? conf->default_class : a.position;
@@ -198,7 +206,7 @@ void qos_classify(struct qos_request *q) {
     const char *named = apr_table_get(r->subprocess_env, "qos-class");
 
     q->class = named ? class_named(conf, named) : POLICY_NONE;
-    if (q->class == POLICY_NONE) q->class = match(conf, r);
+    if (q->class == POLICY_NONE) q->class = match(conf, q);
     find_keys(q);
     q->bytes = expected_bytes(q);
     q->estimate =

@@ -20,7 +20,7 @@
  * 0 for what must not wait: our own and mod_status's pages, which are wanted most when the queues are long.
  */
 bool qos_classify_wanted(const request_rec *r);
-/* Fills q->class, q->keys and q->estimate from q->r. */
+/* Fills q->class, q->keys and q->estimate from q->r and q->person. */
 void qos_classify(struct qos_request *q);
 
 #endif

@@ -6,6 +6,7 @@
 #include <http_log.h>
 
 #include "httpd/httpd_policy.h"
+#include "qos_people.h"
 #include "qos_share.h"
 
 APLOG_USE_MODULE(qos_drr);
@@ -155,6 +156,13 @@ static const char *set_share(cmd_parms *cmd, void *dir, const char *provider, co
     return qos_share_create(provider, secret + 7, cmd->temp_pool, cmd->pool, &in_force->share);
 }
 
+static const char *set_visitors(cmd_parms *cmd, void *dir, int argc, char *const argv[]) {
+    const char *bad = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+
+    (void)dir;
+    return bad ? bad : qos_people_create(argc, argv, cmd->pool, &in_force->people);
+}
+
 static const char *set_class(cmd_parms *cmd, void *dir, int argc, char *const argv[]) {
     const char *bad = ap_check_cmd_context(cmd, GLOBAL_ONLY);
     struct qos_server *q = in_force;
@@ -220,7 +228,7 @@ static const char *set_rule(cmd_parms *cmd, void *dir, int argc, char *const arg
         return apr_psprintf(cmd->pool,
                             "QosRule %s: %s is not a field; fields are src_ip_addr, dst_ip_addr, src_port, dst_port, "
                             "prot_type, src_dn, "
-                            "dst_dn, url, user_agent, cookie, ssl_id",
+                            "dst_dn, url, user_agent, cookie, ssl_id, visitor",
                             argv[0], argv[1]);
     if (argc == 4) match = policy_match_by_name(argv[2]);
     if (match < 0)
@@ -258,6 +266,8 @@ const command_rec qos_commands[] = {
                   "the file of page sizes that fairgate-prober writes"),
     AP_INIT_TAKE2("QosShare", set_share, NULL, RSRC_CONF,
                   "PROVIDER[:ARGUMENTS] secret=TEXT: share page sizes with other gateways by this socache"),
+    AP_INIT_TAKE_ARGV("QosVisitors", set_visitors, NULL, RSRC_CONF,
+                      "KEYFILE [cookie=NAME] [age=SECONDS] [secure]: know people again by a cookie"),
     { .name = NULL }
 };
 
@@ -286,6 +296,10 @@ int qos_config_finish(struct qos_server *q, apr_pool_t *pconf, server_rec *s) {
             return HTTP_INTERNAL_SERVER_ERROR;
         }
     }
+    if (policy_uses(q->policy, POLICY_VISITOR) && !q->people)
+        ap_log_error(
+            APLOG_MARK, APLOG_WARNING, 0, s,
+            "qos: the policy has rules about visitors, and without QosVisitors nobody is known: they never match");
     httpd_policy_classes(q->policy, &here, pconf, &c);
     q->classes = c.settings;
     q->wait_s = c.wait_s;

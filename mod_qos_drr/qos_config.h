@@ -30,6 +30,7 @@ struct qos_server {
     const char        *policy_file;
     const char        *page_table;          /* the prober's file, or NULL */
     struct qos_cache  *share;               /* or NULL */
+    struct qos_people *people;              /* of QosVisitors, or NULL */
     policy_t          *policy;              /* frozen after qos_config_finish */
     uint32_t           default_class;       /* position in classes[] */
     uint32_t           nclasses;

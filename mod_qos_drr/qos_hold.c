@@ -316,6 +316,7 @@ int qos_hold_fixups(request_rec *r) {
     enum qos_outcome outcome;
     enum way way = BLOCK;
 
+    if (dir->on == 1) qos_people_arrive(r);
     if (dir->on != 1 || r->main || P.row == SHM_NO_ROW || !qos_classify_wanted(r)) return DECLINED;
     /* Redirected inside the server: once is enough, and none yet means that it comes from where QosEngine is off. */
     if (r->prev && qos_request_of(r)) return DECLINED;
@@ -324,6 +325,7 @@ int qos_hold_fixups(request_rec *r) {
     q->conn = qos_conn_of(c);
     q->wake_fd = -1;
     q->client_fd = -1;
+    qos_people_meet(q);
     qos_classify(q);
     q->submitted = shm_now();
     ap_set_module_config(r->request_config, &qos_drr_module, q);

@@ -26,6 +26,7 @@
 
 #include "pages/pages_keys.h"
 #include "qos_config.h"
+#include "qos_people.h"
 #include "qos_sizes.h"
 #include "shm/shm.h"
 
@@ -45,6 +46,7 @@ struct qos_request {                        /* in r->pool */
     uint64_t             bytes;             /* that its answer is expected to have */
     uint64_t             estimate;          /* what it is expected to cost */
     uint64_t             submitted, wait_us;
+    struct qos_person    person;            /* who sent it */
 
     /* while waiting */
     int                  wake_fd, client_fd;

@@ -14,6 +14,7 @@
 #include "pages/pages_learnt.h"
 #include "pages/pages_ring.h"
 #include "qos_cost.h"
+#include "qos_visitor.h"
 
 struct qos_share {                          /* qos_share.h */
     struct pages_ring news, wanted;         /* keys of sizes that changed, and of some that were looked for in vain */
@@ -24,6 +25,7 @@ struct qos_area {
     struct pages_known known;               /* the prober's table */
     struct qos_share   share;
     struct qos_rate    rate;
+    struct qos_visitor_counts visitors;
 };
 
 /* Of a process; the parent's is inherited. */

@@ -109,6 +109,14 @@ static struct look *status_take(request_rec *r) {
           atomic_of(&z->area->share.failed), BASE_COUNTER },
         { "share_rejected_total", "share_rejected", "Values in the shared cache that no gateway with our secret wrote.",
           NULL, atomic_of(&z->area->share.rejected), BASE_COUNTER },
+        { "visitors_verified_total", "visitors_verified", "Requests with a cookie that a gateway with our keys wrote.",
+          NULL, atomic_of(&z->area->visitors.verified), BASE_COUNTER },
+        { "visitors_forged_total", "visitors_forged", "Requests with a cookie that none wrote.", NULL,
+          atomic_of(&z->area->visitors.forged), BASE_COUNTER },
+        { "visitors_expired_total", "visitors_expired", "Requests with a cookie that was one's, once.", NULL,
+          atomic_of(&z->area->visitors.expired), BASE_COUNTER },
+        { "visitors_given_total", "visitors_given", "Cookies given.", NULL, atomic_of(&z->area->visitors.given),
+          BASE_COUNTER },
         { "gone_total", "gone", "Requests whose client left while they waited.", NULL, (double)l->gone, BASE_COUNTER },
         { "lost_children_total", "lost_children", "Children that died with requests.", NULL,
           atomic_of(&v->sh->lost_owners), BASE_COUNTER },
@@ -142,6 +150,7 @@ static const char page_head[] =
 static void page(request_rec *r, const struct look *l) {
     const struct rs_stats *all = &l->figures.all;
     const uint64_t *why = l->figures.refused;
+    struct qos_visitor_counts *seen = &P.sizes.area->visitors;
 
     ap_set_content_type(r, "text/html; charset=utf-8");
     ap_rputs(page_head, r);
@@ -177,7 +186,14 @@ static void page(request_rec *r, const struct look *l) {
                    u(rs_figures_refused(l->classes[i].refused)), (double)c->mean / 1000.0,
                    rs_figures_mean_ms(n->wait_us, n->released), (double)c->wait_max / 1000.0);
     }
-    ap_rputs("</tbody></table>\n<p>Also as <a href=\"?json\">JSON</a> and for <a "
+    ap_rputs("</tbody></table>\n", r);
+    if (qos_config()->people)
+        ap_rprintf(r,
+                   "<p>Known by a cookie: " U64 " requests; " U64 " showed a forged one, " U64 " one that is over. " U64
+                   " cookies given.</p>\n",
+                   u(atomic_load(&seen->verified)), u(atomic_load(&seen->forged)), u(atomic_load(&seen->expired)),
+                   u(atomic_load(&seen->given)));
+    ap_rputs("<p>Also as <a href=\"?json\">JSON</a> and for <a "
              "href=\"?prometheus\">Prometheus</a>.</p>\n</body></html>\n",
              r);
 }

@@ -10,14 +10,16 @@
     /order/NAME?size=N    N bytes; NAME goes to the end of the list `order`
     /echo                 the number of body bytes received, as text
     /etag                 304 when If-None-Match is "v1"
+    /says?NAME=VALUE...   those fields (status: that status), and as its body the fields of the request, as JSON
 
 `now` and `most` count requests inside the backend, `seen` all of them.
 """
 
 import collections
+import json
 import socket
 import time
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 from background import GatedServer, RequestByRequest
 
@@ -107,6 +109,15 @@ class Handler(RequestByRequest):
         if kind == "order":
             self.server.order.append(rest)
             return self.whole(method, b"o" * size)
+        if kind == "says":
+            said = [(name, value) for name, value in parse_qsl(url.query) if name != "status"]
+            body = json.dumps(fields).encode()
+            self.leave()
+            self.wfile.write((f"HTTP/1.1 {query.get('status', ['200'])[0]} Said\r\nContent-Length: {len(body)}\r\n"
+                              + "".join(f"{name}: {value}\r\n" for name, value in said) + "\r\n").encode())
+            if method != "HEAD":
+                self.wfile.write(body)
+            return True
         if kind == "echo":
             return self.whole(method, str(received).encode())
         if kind == "etag" and fields.get("if-none-match") == '"v1"':

@@ -28,11 +28,14 @@ THREE_CLASSES = """\
 </classification>
 """
 
-# Prints SIZE bytes without Content-Length, or redirects inside the server; reads all of its input first.
+# Prints SIZE bytes without Content-Length, or redirects inside the server; reads all of its input first.  class=WORD: says who is signed in.
 CGI = """\
 #!/bin/sh
 read=$(wc -c)
 case ${REDIRECT_STATUS:-200} in 404) printf 'Content-Type: text/plain\\n\\ncgi error\\n'; exit ;; esac
+for word in $(echo "$QUERY_STRING" | tr '&' ' '); do
+    case $word in class=*) printf 'Fairgate-Class: %s\\n' "${word#class=}" ;; esac
+done
 size=0
 for word in $(echo "$QUERY_STRING" | tr '&' ' '); do
     case $word in size=*) size=${word#size=} ;; location=*) printf 'Location: %s\\n\\n' "${word#location=}"; exit ;; esac
@@ -43,6 +46,7 @@ if [ "$size" -gt 0 ]; then head -c "$size" /dev/zero; else printf 'read %s\\n' $
 
 PHP = """<?php
 header('Content-Type: text/plain');
+if (isset($_GET['class'])) header('Fairgate-Class: ' . $_GET['class']);
 $size = (int)($_GET['size'] ?? 0);
 for ($left = $size; $left > 0; $left -= 1000) { echo str_repeat('p', min($left, 1000)); flush(); }
 """

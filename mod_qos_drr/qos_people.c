@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "qos_people.h"
+
+#include <stdlib.h>
+
+#include <apr_date.h>
+#include <apr_strings.h>
+#include <http_log.h>
+#include <http_protocol.h>
+#include <mod_cache.h>
+
+#include <openssl/rand.h>
+
+#include "base/base_error.h"
+#include "base/base_number.h"
+#include "base/base_secret.h"
+#include "httpd/httpd_policy.h"
+#include "qos_request.h"
+
+APLOG_USE_MODULE(qos_drr);
+
+#define FIELD      "Fairgate-Class"
+#define NOBODY     "-"
+#define USUAL_NAME "fairgate"
+#define USUAL_LIFE (7u * 86400u)
+
+#define P qos_process
+
+struct qos_people {
+    struct qos_visitor_form form;
+    bool secure; /* also where this server does not see TLS */
+};
+
+static ap_filter_rec_t *hear_rec, *give_rec;
+
+/* ---- configuration ----------------------------------------------------------------------------------------------- */
+
+static const char *people_read_keys(struct qos_people *k, const char *path, apr_pool_t *pconf) {
+    struct base_secret f;
+    char *error = NULL;
+    int rv = base_secret_read(&f, path, &error);
+
+    if (!rv) rv = base_secret_ours(&f, &error);
+    if (!rv) rv = qos_visitor_keys_read(&k->form.keys, f.text, f.n, &error);
+    base_secret_wipe(&f);
+    if (!rv) return NULL;
+    base_place(&error, path, 0);
+    return httpd_take_error(pconf, "QosVisitors: ", &error);
+}
+
+static const char *people_read_option(struct qos_people *k, const char *word, apr_pool_t *pconf) {
+    char *error = NULL;
+    uint64_t s;
+
+    if (!strcasecmp(word, "secure")) {
+        k->secure = true;
+    } else if (!strncasecmp(word, "cookie=", 7)) {
+        if (!qos_visitor_name_right(word + 7))
+            return apr_psprintf(pconf, "QosVisitors %s: a cookie's name has 1 to %u letters, digits, - _ and .", word,
+                                QOS_VISITOR_NAME_MAX - 1);
+        apr_cpystrn(k->form.name, word + 7, sizeof k->form.name);
+    } else if (!strncasecmp(word, "age=", 4)) {
+        if (base_number("QosVisitors age", word + 4, "seconds", QOS_VISITOR_LIFE_MIN, QOS_VISITOR_LIFE_MAX, &s, &error))
+            return httpd_take_error(pconf, "", &error);
+        k->form.life_s = (uint32_t)s;
+    } else {
+        return apr_psprintf(pconf, "QosVisitors: %s is not one of cookie=NAME, age=SECONDS, secure", word);
+    }
+    return NULL;
+}
+
+const char *qos_people_create(int argc, char *const argv[], apr_pool_t *pconf, struct qos_people **out) {
+    struct qos_people *k = apr_pcalloc(pconf, sizeof *k);
+    const char *path = argc ? ap_server_root_relative(pconf, argv[0]) : NULL, *wrong;
+
+    if (!path) return "QosVisitors: needs a file of keys, as `openssl rand -hex 32` writes one";
+    k->form.life_s = USUAL_LIFE;
+    apr_cpystrn(k->form.name, USUAL_NAME, sizeof k->form.name);
+    wrong = people_read_keys(k, path, pconf);
+    for (int i = 1; i < argc && !wrong; i++) wrong = people_read_option(k, argv[i], pconf);
+    /* A browser takes such a name only so. */
+    if (!wrong && !strncasecmp(k->form.name, "__", 2) && !k->secure)
+        wrong = apr_psprintf(pconf, "QosVisitors cookie=%s: such a name needs `secure`", k->form.name);
+    if (!wrong) *out = k;
+    return wrong;
+}
+
+/* ---- a request comes --------------------------------------------------------------------------------------------- */
+
+static uint64_t people_now(void) { return (uint64_t)apr_time_sec(apr_time_now()); }
+
+void qos_people_arrive(request_rec *r) { apr_table_unset(r->headers_in, FIELD); }
+
+/* What stands behind gets no cookie of ours: caches there take whoever has one for somebody of his own. */
+static void people_take_cookie(const struct qos_people *k, request_rec *r, struct policy_text field) {
+    char *rest = apr_palloc(r->pool, 2 * field.n + 1);
+
+    if (qos_visitor_without(&k->form, field, rest)) apr_table_setn(r->headers_in, "Cookie", rest);
+    else apr_table_unset(r->headers_in, "Cookie");
+}
+
+void qos_people_meet(struct qos_request *q) {
+    const struct qos_people *k = qos_config()->people;
+    struct qos_visitor_counts *counts = &P.sizes.area->visitors;
+    const char *field = k ? apr_table_get(q->r->headers_in, "Cookie") : NULL;
+    struct policy_text text = { field, field ? strlen(field) : 0 };
+    struct qos_person *who = &q->person;
+
+    if (!field) return;
+    switch (qos_visitor_find(&k->form, q->r->hostname, people_now(), text, &who->visitor)) {
+    case QOS_VISITOR_NONE: return;
+    case QOS_VISITOR_FORGED: atomic_fetch_add_explicit(&counts->forged, 1, memory_order_relaxed); break;
+    case QOS_VISITOR_EXPIRED: atomic_fetch_add_explicit(&counts->expired, 1, memory_order_relaxed); break;
+    case QOS_VISITOR_KNOWN:
+        atomic_fetch_add_explicit(&counts->verified, 1, memory_order_relaxed);
+        apr_table_setn(q->r->subprocess_env, "qos-visitor", who->visitor.id);
+        break;
+    }
+    who->claims = true;
+    people_take_cookie(k, q->r, text);
+}
+
+/* ---- what caches may do with an answer --------------------------------------------------------------------------- */
+
+/* Of headers that a CGI program wrote, or httpd itself, either table may have them. */
+static const char *people_field(request_rec *r, const char *name) {
+    const char *a = apr_table_getm(r->pool, r->headers_out, name),
+               *b = apr_table_getm(r->pool, r->err_headers_out, name);
+    return a && b ? apr_pstrcat(r->pool, a, ", ", b, NULL) : a ? a : b;
+}
+
+static bool people_says(request_rec *r, const char *control, const char *word) {
+    return control && ap_find_token(r->pool, control, word);
+}
+
+/* It says of itself that caches may give it to all. */
+static bool people_for_all(request_rec *r, const char *control) {
+    return people_says(r, control, "public") || people_says(r, control, "s-maxage") ||
+           people_field(r, "Surrogate-Control") || people_field(r, "CDN-Cache-Control");
+}
+
+/* Caches may well keep it for others: it says so, or for how long it is fresh. */
+static bool people_kept(request_rec *r, const char *control) {
+    const char *expires, *age;
+
+    if (people_for_all(r, control)) return true;
+    if (people_says(r, control, "private") || people_says(r, control, "no-store") ||
+        people_says(r, control, "no-cache"))
+        return false;
+    age = control ? ap_strcasestr(control, "max-age=") : NULL;
+    if (age) return atoi(age + strlen("max-age=")) > 0;
+    expires = people_field(r, "Expires");
+    return expires && apr_date_parse_http(expires) > r->request_time;
+}
+
+/* What has a cookie is for one. */
+static void people_make_private(request_rec *r, const char *control) {
+    if (!people_says(r, control, "private") && !people_says(r, control, "no-store"))
+        apr_table_mergen(r->headers_out, "Cache-Control", "private");
+}
+
+/* ---- the application's word -------------------------------------------------------------------------------------- */
+
+/* What it says, and that it has said so stays here.  NULL: nothing, or nothing that can be believed. */
+static const char *people_take_word(request_rec *r) {
+    const char *a = apr_table_getm(r->pool, r->headers_out, FIELD), *b;
+
+    b = apr_table_getm(r->pool, r->err_headers_out, FIELD);
+    if (!a && !b) return NULL;
+    apr_table_unset(r->headers_out, FIELD);
+    apr_table_unset(r->err_headers_out, FIELD);
+    if (a && b && strcmp(a, b)) a = apr_pstrcat(r->pool, a, ", ", b, NULL);
+    if (!a) a = b;
+    if (!strcmp(a, NOBODY) || policy_visitor_word((struct policy_text){ a, strlen(a) })) return a;
+    ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r,
+                  "qos: the application says " FIELD ": %s, which is no word: it must be 1 to %d of a-z 0-9 _ and -, "
+                  "said once",
+                  base_quote(a, strlen(a)).s, POLICY_WORD_MAX - 1);
+    return NULL;
+}
+
+static bool people_needs(const struct qos_person *who, const char *class) {
+    return !who->visitor.known || strcmp(who->visitor.class, class) || qos_visitor_old(&who->visitor, people_now());
+}
+
+static void people_hear(request_rec *r) {
+    const char *word = people_take_word(r), *control;
+    struct qos_request *q = qos_request_of(r);
+
+    if (!word || !q || !qos_config()->people) return;
+    if (!strcmp(word, NOBODY)) {
+        /* Of whom nothing was said there is nothing to end. */
+        if (q->person.claims && (!q->person.visitor.known || *q->person.visitor.class)) q->person.word = QOS_PEOPLE_END;
+        return;
+    }
+    if (!people_needs(&q->person, word)) return;
+    control = people_field(r, "Cache-Control");
+    if (people_for_all(r, control)) {
+        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
+                      "qos: the application says " FIELD ": %s in an answer that caches may give to all: not believed",
+                      word);
+        return;
+    }
+    people_make_private(r, control);
+    q->person.word = QOS_PEOPLE_GIVE;
+    apr_cpystrn(q->person.class, word, sizeof q->person.class);
+}
+
+/* ---- the cookie -------------------------------------------------------------------------------------------------- */
+
+static void people_set_cookie(request_rec *r, const struct qos_people *k, const char *value, uint32_t life_s) {
+    bool secure = k->secure || !strcmp(ap_http_scheme(r), "https");
+
+    apr_table_addn(r->err_headers_out, "Set-Cookie",
+                   apr_psprintf(r->pool, "%s=%s; Max-Age=%u; Path=/; HttpOnly; SameSite=Lax%s", k->form.name, value,
+                                life_s, secure ? "; Secure" : ""));
+}
+
+static bool people_new_id(struct qos_visitor *v) {
+    unsigned char id[QOS_VISITOR_ID];
+
+    if (RAND_bytes(id, sizeof id) != 1) return false;
+    for (unsigned i = 0; i < sizeof id; i++) apr_snprintf(v->id + 2 * i, 3, "%02x", id[i]);
+    return true;
+}
+
+/*
+ * He stays who he was as long as his class does: with another one he is somebody else, whom nobody knows who had his
+ * cookie before.  For how long he is known stays in any case.
+ */
+static void people_give(request_rec *r, const struct qos_people *k, const struct qos_person *who, const char *class) {
+    struct qos_visitor v = who->visitor;
+    char value[QOS_VISITOR_ROOM];
+    uint64_t now = people_now();
+
+    if (!v.known || strcmp(v.class, class)) {
+        if (!people_new_id(&v)) return;
+        apr_cpystrn(v.class, class, sizeof v.class);
+    }
+    if (!v.known || v.first > now) v.first = now;
+    v.issued = now;
+    v.expires = now + k->form.life_s;
+    if (!qos_visitor_write(&k->form, r->hostname, &v, value)) return;
+    people_set_cookie(r, k, value, k->form.life_s);
+    atomic_fetch_add_explicit(&P.sizes.area->visitors.given, 1, memory_order_relaxed);
+}
+
+/* A page, for somebody of whom nothing is said, and who has no cookie or an old one. */
+static bool people_is_due(request_rec *r, const struct qos_person *who) {
+    const char *type = r->content_type;
+
+    if (!policy_asks_age(qos_config()->policy) || r->method_number != M_GET || r->header_only || r->status != HTTP_OK ||
+        !type || strncasecmp(type, "text/html", 9) || (type[9] && !strchr("; \t", type[9])))
+        return false;
+    if (apr_table_get(r->subprocess_env, AP_CACHE_HIT_ENV)) return false;
+    if (who->visitor.known && (*who->visitor.class || !qos_visitor_old(&who->visitor, people_now()))) return false;
+    return !people_kept(r, people_field(r, "Cache-Control"));
+}
+
+static void people_answer(request_rec *r) {
+    const struct qos_people *k = qos_config()->people;
+    struct qos_request *q = qos_request_of(r);
+    struct qos_person *who = q ? &q->person : NULL;
+
+    /* Of an answer out of mod_cache: whoever was told so is not who asks. */
+    apr_table_unset(r->headers_out, FIELD);
+    apr_table_unset(r->err_headers_out, FIELD);
+    if (!who || !k || who->answered) return;
+    who->answered = true;
+    if (who->word == QOS_PEOPLE_GIVE) {
+        people_give(r, k, who, who->class);
+    } else if (who->word == QOS_PEOPLE_END) {
+        people_set_cookie(r, k, "", 0);
+    } else if (people_is_due(r, who)) {
+        people_make_private(r, people_field(r, "Cache-Control"));
+        people_give(r, k, who, "");
+    }
+}
+
+/* ---- filters ----------------------------------------------------------------------------------------------------- */
+
+static apr_status_t hear_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
+    people_hear(f->r);
+    ap_remove_output_filter(f);
+    return ap_pass_brigade(f->next, bb);
+}
+
+static apr_status_t give_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
+    people_answer(f->r);
+    ap_remove_output_filter(f);
+    return ap_pass_brigade(f->next, bb);
+}
+
+void qos_people_insert_filter(request_rec *r) {
+    const struct qos_dir *dir = ap_get_module_config(r->per_dir_config, &qos_drr_module);
+
+    if (r->main || (dir->on != 1 && !qos_request_of(r))) return;
+    ap_add_output_filter_handle(hear_rec, NULL, r, r->connection);
+    ap_add_output_filter_handle(give_rec, NULL, r, r->connection);
+}
+
+void qos_people_register(void) {
+    /* Behind mod_headers, which has this type too and inserts before us, and before mod_cache, which is of the next. */
+    hear_rec = ap_register_output_filter("QOS_HEAR", hear_filter, NULL, AP_FTYPE_CONTENT_SET);
+    /* Behind mod_cache, before the head is written. */
+    give_rec = ap_register_output_filter("QOS_GIVE", give_filter, NULL, AP_FTYPE_PROTOCOL - 1);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * qos_people.h - known people: an application says in its answers who is signed in, and by a cookie (qos_visitor.h) who
+ * it was is known at his next requests.
+ *
+ *     request ─ Fairgate-Class of the client's taken out ─ cookie verified, taken out ─ qos_classify.h ─ handler
+ *     answer  ─ Fairgate-Class taken out: the application's word ─ mod_cache ─ Set-Cookie ─ protocol ─ client
+ *
+ * The word is a class of visitors, or "-" for nobody: that ends a cookie that has one.  It is heard before mod_cache
+ * stores an answer and forgotten where mod_cache gives one, and the cookie is set behind it, so that none of the two
+ * stands in a cache of this server.  Nor in one of others': an answer with a cookie is private, and one that says of
+ * itself that it is for all gets none.
+ *
+ * Who has no cookie gets one without a class where the policy asks for an age: with pages (GET, 200, text/html) that
+ * nobody keeps for others.
+ *
+ * TRUST.  Whoever makes answers where QosEngine is On decides who is what; the client decides nothing.  The keys are
+ * read by the parent and stand in memory of all children: who takes over one of those can write cookies.
+ */
+#ifndef FAIRGATE_QOS_PEOPLE_H
+#define FAIRGATE_QOS_PEOPLE_H
+
+#include <stdbool.h>
+
+#include <httpd.h>
+
+#include "qos_visitor.h"
+
+struct qos_people;                      /* QosVisitors, of one configuration */
+struct qos_request;
+
+/* What is known of who sent a request, and what is to be told him. */
+struct qos_person {
+    struct qos_visitor visitor;
+    bool               claims;          /* he sent a cookie of that name */
+    bool               answered;        /* what is below has been done */
+    enum { QOS_PEOPLE_NOTHING, QOS_PEOPLE_GIVE, QOS_PEOPLE_END } word;
+    char               class[POLICY_WORD_MAX];      /* to give */
+};
+
+/* While the configuration is read.  NULL, or a sentence about what is wrong. */
+const char *qos_people_create(int argc, char *const argv[], apr_pool_t *pconf, struct qos_people **out);
+
+/* Nobody but the application says it: before anything else of a request's fixups, where QosEngine is On. */
+void qos_people_arrive(request_rec *r);
+/* Fills q->person before q is classified; qos-visitor of the environment is a known one's id. */
+void qos_people_meet(struct qos_request *q);
+
+/* Hooks. */
+void qos_people_insert_filter(request_rec *r);
+void qos_people_register(void);
+
+#endif
