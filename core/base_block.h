@@ -129,6 +129,7 @@ struct rs_outlet {
     /* bytes still expected of the outstanding ones, a slice of each at most; with RS_WATCH_SLOTS, else 0 */
     uint64_t expected;
     uint64_t turns;                 /* turns of the discipline's loops: tests bound them */
+    rs_time_t ask_at;               /* the discipline's, when it lets nobody go: until when */
     uint64_t gate_state[40];
 };
 

@@ -138,6 +138,11 @@ struct rs_settings {
     uint32_t queue_max;         /* requests waiting in all classes; 0 = as many as there are tickets */
     /* bytes that a class of mean weight may owe before the rest is forgiven; 0 = no bound */
     uint64_t debt_max;
+    /*
+     * DRR, where costs are microseconds of a slot: one that a class gives back stays free so long at most, and a 32nd
+     * of what it would cost whoever has had his part, for that class's next request; 0 = not at all
+     */
+    uint64_t await_us;
 };
 
 struct rs_setting_info {

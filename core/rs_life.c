@@ -309,6 +309,10 @@ rs_ticket_t rs_pick(rs_engine_t *e, rs_time_t now, rs_time_t *again) {
         return RS_NO_TICKET;
     }
     uint32_t t = rs_sched_ops(e)->take(e, o, now);
+    if (t == RS_NIL) {
+        *again = o->ask_at;
+        return RS_NO_TICKET;
+    }
     RS_ASSERT(t < e->capacity.tickets);
     struct rs_ticket_row *r = rs_row(e, t);
     struct rs_flow *f = rs_row_flow(e, r);

@@ -12,7 +12,8 @@
  *     backlog       the flow has its first queued request
  *     head          flow->best changed without a release, the flow still waits
  *     may           somebody who waits may go (NULL: all may)
- *     take          who goes next, its ticket's index, RS_NIL if nobody waits: its request leaves the queue after this
+ *     take          who goes next, its ticket's index, RS_NIL if a slot had better stay free until outlet->ask_at: its
+ *                   request leaves the queue after this
  *                   (flow->queued still counts it), and rs_flow_cost is on the account, of which the engine takes what
  *                   pays debts off flow->owed
  *     taken         (NULL: not interested) that request has left, and the flow still waits

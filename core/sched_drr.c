@@ -23,6 +23,10 @@
  *   give meanwhile.  Here who is back within MEMORY_US has lost nothing, but has saved up no more than a few mean
  *   responses.  Who is away for longer earns nothing, and keeps what it had while responses are outstanding, since
  *   corrections may still come; else that is erased, and a debt stays: a pause earns no credit and pays no debt.
+ * - What is in work is not taken back.  Of eight visitors in a window of eight one is always on its way to us, and a
+ *   slot that is free for that moment would go, for a second, to a crawler whose turn it is not.  So a slot that a
+ *   class gave back stays free for its next request, where the settings say so (await_us), before a new round begins.
+ *   It is lost if nobody comes: for a 32nd of the time that the other one's answer takes, at most.
  * - The paper adds the quantum, finds the window closed, and takes the quantum off again; here nobody looks before a
  *   slot is free.
  * - A class whose queue ran empty within its turn and that is back before the round has ended goes on with what is
@@ -52,6 +56,7 @@ struct drr {
     uint64_t step;  /* what a round gives */
     uint64_t mean;  /* estimate, over whole rounds; 0 = none yet */
     uint32_t row_at;
+    uint32_t away;           /* of those whose queues ran empty, the heaviest of late; RS_NIL: none */
     struct rs_heap sleepers; /* by the level that they wait for */
 };
 
@@ -62,7 +67,10 @@ struct drr_row {
     uint32_t weight;
     uint32_t where;
     uint32_t next, prev;
-    uint64_t pad[3]; /* found by a shift */
+    /* how many of it are released; slots that it gave back and has not taken again, and since when the first */
+    uint32_t live, given;
+    rs_time_t given_at;
+    uint64_t pad; /* found by a shift */
 };
 _Static_assert(sizeof(struct drr_row) == 64, "a class's row is found by a shift");
 
@@ -76,6 +84,7 @@ _Static_assert(sizeof(struct drr_row) == 64, "a class's row is found by a shift"
 #endif
 #define ROUND     8u /* mean responses in a round of few classes */
 #define MEMORY_US UINT64_C(100000)
+#define AWAITED   5u /* a slot that would cost 2^5 as much waits so long for who gave it back */
 #define SAVED     4u /* mean responses: the most that the heaviest class finds when it is back, others by weight */
 
 static uint64_t drr_layout(uint32_t classes, struct drr *d) {
@@ -270,6 +279,7 @@ static void come_back(const rs_engine_t *e, const struct drr *d, struct drr_row 
         if (r->deficit > most) r->deficit = most;
     }
     r->earned = d->level;
+    r->given -= r->given != 0;
 }
 
 static void drr_backlog(rs_engine_t *e, struct rs_outlet *o, uint32_t c) {
@@ -302,17 +312,22 @@ static void drr_head(rs_engine_t *e, struct rs_outlet *o, uint32_t c) {
     rewake(e, o, d, c, drr_row_of(d, c));
 }
 
-/* Its queue is empty; it was right up to the level of then. */
-static __attribute__((noinline)) void leave(const rs_engine_t *e, const struct drr *d, struct drr_row *r,
-                                            struct rs_flow *f) {
+/* Its queue is empty, and so many of it are released; it was right up to the level of then. */
+static __attribute__((noinline)) void leave(const rs_engine_t *e, struct drr *d, struct drr_row *r, struct rs_flow *f,
+                                            uint32_t live) {
+    const struct drr_row *away = drr_row_of(d, d->away == RS_NIL ? f->class : d->away);
+
     earn(e, d, r, f);
     r->left = e->now;
+    r->live = live;
+    if (away->where != OUT || away->weight <= r->weight || !rs_flow(e, rs_flow_outlet(e, f), d->away)->live)
+        d->away = f->class;
 }
 
 static void drr_drained(rs_engine_t *e, struct rs_outlet *o, uint32_t c) {
     struct drr *d = rs_sched_state(e, o);
 
-    leave(e, d, drr_row_of(d, c), rs_flow(e, o, c));
+    leave(e, d, drr_row_of(d, c), rs_flow(e, o, c), rs_flow(e, o, c)->live);
     take_out(d, c);
 }
 
@@ -329,7 +344,7 @@ static __attribute__((noinline)) uint32_t go_last(const rs_engine_t *e, struct d
                                                   struct rs_flow *f) {
     uint32_t best = f->best;
     shift(d, &d->list[d->round], r);
-    leave(e, d, r, f);
+    leave(e, d, r, f, f->live + 1);
     return best;
 }
 
@@ -341,12 +356,39 @@ static inline uint32_t pay(const rs_engine_t *e, struct drr *d, struct drr_row *
     return f->queued == 1 ? go_last(e, d, r, f) : f->best;
 }
 
+/*
+ * A new round would give a slot to one who has had his part.  Until when does it rather wait for the class that gave it
+ * back?  0: not at all.
+ */
+static __attribute__((noinline)) rs_time_t awaits(const rs_engine_t *e, const struct rs_outlet *o,
+                                                  const struct drr *d) {
+    struct drr_row *r = drr_row_of(d, d->away);
+    const struct rs_flow *f = rs_flow(e, o, d->away);
+    uint32_t next = d->list[d->round ^ 1].first, free = o->open_below - o->outstanding;
+    uint64_t wait;
+
+    if (next == RS_NIL && d->sleepers.count) next = rs_heap_top(&d->sleepers).id;
+    if (r->where != OUT || next == RS_NIL || rs_flow_is_deep(e, f)) return 0;
+    wait = rs_row(e, rs_flow(e, o, next)->best)->covered >> AWAITED;
+    if (wait > e->settings.await_us) wait = e->settings.await_us;
+    if (f->live < r->live) {
+        if (!r->given || e->now >= r->given_at + wait) {
+            r->given = 0;
+            r->given_at = e->now;
+        }
+        r->given += r->live - f->live;
+    }
+    r->live = f->live;
+    return free <= r->given && e->now < r->given_at + wait ? r->given_at + wait : 0;
+}
+
 /* Who can't pay makes place for the next. */
 static __attribute__((noinline)) uint32_t look_further(rs_engine_t *e, struct rs_outlet *o, struct drr *d) {
     for (uint32_t looks = 0; looks < RS_PATIENCE; looks++) {
         struct list *l = &d->list[d->round];
         uint32_t c = l->first;
         if (c == RS_NIL) {
+            if (e->settings.await_us && d->away != RS_NIL && (o->ask_at = awaits(e, o, d))) return RS_NIL;
             uint32_t woken = new_round(e, o, d);
             if (!woken) return RS_NIL;
             looks += woken;
@@ -407,6 +449,7 @@ static void drr_restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
     d->mean = mean;
     d->released = 0;
     d->released_bytes = 0;
+    d->away = RS_NIL;
     set_step(e, d);
     rs_heap_clear(&d->sleepers);
     for (uint32_t c = 0; c < e->capacity.classes; c++) {
@@ -416,6 +459,8 @@ static void drr_restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
         if (!good || (!f->queued && !f->live)) r->deficit = 0;
         r->earned = 0;
         r->left = e->now;
+        r->live = f->live;
+        r->given = 0;
         r->weight = f->weight;
         r->where = OUT;
     }

@@ -308,6 +308,10 @@ int qos_config_finish(struct qos_server *q, apr_pool_t *pconf, server_rec *s) {
     q->default_class = c.otherwise;
     q->weights = c.weights;
     q->settings.queue_max = (uint32_t)q->queue;
+    if (q->charge != QOS_CHARGE_BYTES) {
+        q->settings.await_us = QOS_AWAIT_US;
+        q->settings.debt_max = 0;
+    }
     q->retry_after_text = apr_psprintf(pconf, "%d", q->retry_after);
     return OK;
 }

@@ -23,6 +23,12 @@
 #include "core/rs.h"
 #include "shm/shm.h"
 
+/*
+ * Where time counts: a slot that somebody gave back waits for his next request so long at most, and nothing of what a
+ * class owes is forgiven.  It has had the slots, and pays with no more than three quarters of what it earns.
+ */
+#define QOS_AWAIT_US UINT64_C(50000)
+
 enum qos_charge { QOS_CHARGE_BYTES, QOS_CHARGE_TIME, QOS_CHARGE_BOTH };
 
 /* How fast answers leave: in the gateway's area of the segment.  Zeroes at first. */

@@ -98,7 +98,7 @@ static void *dispatch(void *unused) {
     (void)unused;
     while (!atomic_load(&P.stop)) {
         uint32_t seen = atomic_load(&me->wake);
-        uint64_t every = any_held() ? SHM_TICK_US : IDLE_TICK_US, now;
+        uint64_t every = any_held() ? SHM_TICK_US : IDLE_TICK_US, now, pump_at;
 
         wake_released();
         now = shm_now();
@@ -109,7 +109,12 @@ static void *dispatch(void *unused) {
             shm_pump(&P.view, P.row); /* a sweep, or time itself, may let more through */
             last = now;
         }
-        base_futex_wait(&me->wake, seen, last + every - now);
+        pump_at = atomic_load(&P.view.sh->pump_at);
+        if (pump_at && now >= pump_at) {
+            shm_pump(&P.view, P.row);
+            pump_at = 0;
+        }
+        base_futex_wait(&me->wake, seen, (pump_at && pump_at < last + every ? pump_at : last + every) - now);
     }
     return NULL;
 }

@@ -124,6 +124,7 @@ struct shm_segment {
     _Atomic uint32_t turns;             /* how often it was taken; changed under the lock */
     uint32_t         rebuilding;        /* who died with the lock did it while it rebuilt */
     _Atomic uint64_t next_sweep;        /* when somebody should look for slow writers again */
+    _Atomic uint64_t pump_at;           /* when a slot that waits for somebody waits no longer; 0 = none does */
     _Atomic uint64_t timed_out, gone, lost_owners;
     _Atomic uint64_t no_thread, no_descriptor;  /* refused because there was none to wait with */
     _Atomic uint64_t started_us;

@@ -170,6 +170,16 @@ static void note_other(struct shm_wakes *w, uint32_t owner) {
     w->other[w->others++] = owner;
 }
 
+/* A slot stays free for a moment, and somebody must look when that is over: a dispatcher. */
+static void pump_again_at(const struct shm_view *v, uint32_t own, rs_time_t at, struct shm_wakes *w) {
+    uint64_t before = atomic_load_explicit(&v->sh->pump_at, memory_order_relaxed);
+
+    if (at == RS_NEVER) at = 0;
+    if (at == before) return;
+    atomic_store_explicit(&v->sh->pump_at, at, memory_order_relaxed);
+    if (at && own < v->size.owners) note_other(w, own);
+}
+
 int shm_pump_locked(const struct shm_view *v, uint64_t now, uint32_t own, rs_ticket_t self, struct shm_wakes *w) {
     rs_time_t again;
 
@@ -179,7 +189,10 @@ int shm_pump_locked(const struct shm_view *v, uint64_t now, uint32_t own, rs_tic
         struct shm_row *row = &v->rows[index];
         int fd;
 
-        if (t == RS_NO_TICKET) return 0;
+        if (t == RS_NO_TICKET) {
+            pump_again_at(v, own, again, w);
+            return 0;
+        }
         if (index >= v->size.tickets) {
             shm_leave(v, "the scheduler released a request that can't be");
             return 0;

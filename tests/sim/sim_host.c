@@ -101,6 +101,7 @@ static int submit_sized(struct sim *s, uint32_t class, uint32_t client, uint32_t
                            .client = client,
                            .owner = owner,
                            .size = size,
+                           .work = s->setup->classes[class].timed ? (double)size / 1e6 : 0,
                            .submitted = s->now };
     struct account *a = &s->accounts[class];
     if (a->live++ == 0) a->since = s->now;

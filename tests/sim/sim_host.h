@@ -40,6 +40,7 @@ struct sim_class {
     enum sim_estimate estimate;
     double            spread;           /* of SIM_WRONG */
     int               length_hidden;    /* no Content-Length: rs_header is never called */
+    int               timed;            /* what is counted is microseconds: a worker takes so long for a response */
     double            pause_from, pause_to;     /* asks nothing in between */
 };
 

@@ -622,7 +622,7 @@ END_TEST
 START_TEST(settings_are_a_table) {
     struct rs_settings s;
     rs_settings_default(&s);
-    ck_assert_uint_eq(rs_settings_count, 10);
+    ck_assert_uint_eq(rs_settings_count, 11);
     for (size_t i = 0; i < rs_settings_count; i++) {
         const struct rs_setting_info *row = &rs_settings_table[i];
         ck_assert_uint_le(row->least, row->normal);
