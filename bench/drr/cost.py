@@ -2,8 +2,7 @@
 """
 cost.py - what the module costs, in CPU time of httpd (all its processes) per request; 2 KB pages, alternating pairs, medians.
 
-The speed of a shared machine changes by tens of per cent within seconds.  So each side of a pair is several short slices, and the two sides
-take turns slice by slice.  Connecting is in a slice's time, which counts against the side with more clients: the module's when it holds.
+Connecting is in a slice's time, which counts against the side with more clients: the module's when it holds.
 
     uncontended_cpu_ratio   never holding (window 1000), 30 clients / mod_proxy without the module
     holding_cpu_ratio       always holding (window 8, 64 clients) / mod_proxy without the module at 8 clients
@@ -12,23 +11,17 @@ take turns slice by slice.  Connecting is in a slice's time, which counts agains
 """
 import statistics
 
-from setting import alternate, classes, ratios
+from pairs import cpu_pair
+from setting import classes, ratios
 
 URLS = "size-2048"
 
 
 def timed(bench, server, clients, seconds):
-    """A slice: (CPU seconds of the server, requests, seconds)."""
+    """A slice of pairs.cpu_pair."""
     before = server.cpu()
     result = bench.run(server, classes(clients=clients, only=("people",), urls=bench.urls[URLS]), seconds, warmup=0)
     return server.cpu() - before, result["total"]["requests"], result["seconds"]
-
-
-def pair(bench, first, second, slices, seconds):
-    """Two (server, clients) in turns; of each (CPU seconds per request, requests per second)."""
-    turns = alternate(slices, lambda: timed(bench, *first, seconds), lambda: timed(bench, *second, seconds))
-    sums = [[sum(column) for column in zip(*side)] for side in zip(*turns)]
-    return [(cpu / requests, requests / took) for cpu, requests, took in sums]
 
 
 def measure(bench):
@@ -41,7 +34,7 @@ def measure(bench):
     for name, goal, with_module, clients, bare_clients in cases:
         timed(bench, bare, bare_clients, seconds)
         timed(bench, with_module, clients, seconds)
-        runs, cpu = bench.repeat(lambda: pair(bench, (bare, bare_clients), (with_module, clients), slices, seconds), lambda found: ratios(found, lambda r: r[0]), goal, least=pairs)
+        runs, cpu = bench.repeat(lambda: cpu_pair(lambda: timed(bench, bare, bare_clients, seconds), lambda: timed(bench, with_module, clients, seconds), slices), lambda found: ratios(found, lambda r: r[0]), goal, least=pairs)
         microseconds = [statistics.median(cpu for cpu, _ in side) * 1e6 for side in zip(*runs)]
         bench.say(f"{name}: {microseconds[0]:.1f} us of CPU a request without the module, {microseconds[1]:.1f} with it")
         figure(f"{name}_cpu_ratio", cpu, "times", goal)

@@ -9,14 +9,13 @@ fewer, the event MPM leaves whole connections unserved for seconds, and QoS off 
 everything else (fairgate-load --realtime), or their unread answers decide the shares.
 """
 import http.client
-import itertools
 import json
-import math
 import threading
 import time
 
 import bench
-from spread import UNKNOWN, Spread, share_spread
+from pairs import alternate, ratios, repeat_pairs    # noqa: F401
+from spread import UNKNOWN, share_spread
 
 from lab import site
 from lab.httpd import Httpd, Nginx, PhpFpm
@@ -191,34 +190,6 @@ class Bench(bench.Bench):
         if bad or refused:
             self.say(f"{server.name}: {bad} errors, {refused} answers of 400 and above among {result['total']['requests']}")
         return result
-
-
-def in_turn(first, second):
-    """A call that gives (first(), second()): which of the two begins changes from call to call, so that a drift of the machine favours none."""
-    turn = itertools.count()
-
-    def pair():
-        if next(turn) % 2 == 0:
-            a = first()
-            return a, second()
-        b = second()
-        return first(), b
-    return pair
-
-
-def alternate(pairs, first, second):
-    pair = in_turn(first, second)
-    return [pair() for _ in range(pairs)]
-
-
-def ratios(pairs, value):
-    """Over the pairs, value(second) / value(first)."""
-    return Spread.of([value(b) / value(a) if value(a) else math.nan for a, b in pairs])
-
-
-def repeat_pairs(bench, pairs, first, second, value, goal):
-    """alternate(), as often as bench.repeat wants it; (pairs, their ratios)."""
-    return bench.repeat(in_turn(first, second), lambda found: ratios(found, value), goal, least=pairs)
 
 
 def bytes_per_s(result):

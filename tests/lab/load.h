@@ -64,7 +64,7 @@ struct load_counts {
     uint64_t gap_most;          /* us: longest time without a byte for the class */
     uint64_t errors[LOAD_ERR_COUNT];
     uint64_t status[600];
-    struct lab_hist latency;    /* of complete responses below 400 */
+    struct lab_hist latency;    /* of complete responses below 400, or of the others */
 };
 
 struct load_request {
@@ -92,8 +92,10 @@ struct load_class {
     double from_s, until_s;     /* this class works between these seconds of the measurement; until 0 = to the end */
     const char *method;
     uint64_t body;
+    uint64_t send;              /* bytes/s of the body that a client sends; 0 = as fast as they go */
     double arrivals;            /* requests/s of an open loop; 0 = a closed one */
     bool deck;                  /* URLs in a random order, each once before any comes again */
+    bool refusals;              /* latency is that of answers of 400 and more */
     bool close;                 /* a connection for every request */
     bool source_set;
     struct sockaddr_storage source;

@@ -90,10 +90,22 @@ static void fail(struct load *l, struct load_client *c, enum load_error kind) {
 
 /* ---- sending ----------------------------------------------------------------------------------------------------- */
 
+/* Of a body that goes slowly, a step; all that stands before it at once. */
+static size_t may_send(const struct load_client *c) {
+    const struct load_class *k = c->class;
+    size_t left = c->request->length - c->sent, step = k->send * PACE_TURN / 1000000;
+    if (!k->send) return left;
+    if (left > k->body) return left - k->body;
+    if (!step) step = 1;
+    return left < step ? left : step;
+}
+
 static void send_on(struct load *l, struct load_client *c) {
     const char *bytes = c->request->tag_at ? c->own : c->request->bytes;
     while (c->sent < c->request->length) {
-        ssize_t n = send(c->fd, bytes + c->sent, c->request->length - c->sent, MSG_NOSIGNAL);
+        size_t most = may_send(c);
+        bool paced = c->class->send && c->request->length - c->sent <= c->class->body;
+        ssize_t n = send(c->fd, bytes + c->sent, most, MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
             watch(l, c, EPOLLIN | EPOLLOUT);
@@ -104,6 +116,11 @@ static void send_on(struct load *l, struct load_client *c) {
             return;
         }
         c->sent += (size_t)n;
+        if (paced && c->sent < c->request->length) {
+            watch(l, c, EPOLLIN);
+            lab_timer_set(&l->timers, &c->timer, l->now + (uint64_t)n * 1000000 / c->class->send);
+            return;
+        }
     }
     c->state = LOAD_READING;
     watch(l, c, EPOLLIN);
@@ -230,10 +247,10 @@ static void complete(struct load *l, struct load_client *c) {
     lab_timer_clear(&l->timers, &c->timer);
     k->now.requests++;
     k->now.status[c->reply.status]++;
-    if (c->reply.status < 400) lab_hist_add(&k->now.latency, l->now - c->begun_at);
+    if ((c->reply.status >= 400) == k->refusals) lab_hist_add(&k->now.latency, l->now - c->begun_at);
     c->failures = 0;
     c->reused = true;
-    if (!c->reply.keep_alive || k->close) hang_up(c);
+    if (!c->reply.keep_alive || k->close || c->sent < c->request->length) hang_up(c);
     if (k->per_client && ++c->done >= k->per_client) {
         over(l, c);
         return;
@@ -359,6 +376,8 @@ void load_client_timer(struct load *l, struct lab_timer *t) {
     assert(c->magic == LOAD_CLIENT_MAGIC);
     if (c->state == LOAD_RESTING) {
         next(l, c);
+    } else if (c->state == LOAD_SENDING) {
+        send_on(l, c);
     } else if (c->state == LOAD_READING && c->paused) {
         c->paused = false;
         watch(l, c, EPOLLIN);

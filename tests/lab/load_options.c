@@ -43,9 +43,11 @@ static const struct word {
     { "until", SECONDS, AT(until_s), 86400, "second of the measurement at which it ends (0 = with the run)" },
     { "method", TEXT, AT(method), 0, "GET, HEAD, POST, ... (GET)" },
     { "body", COUNT, AT(body), BODY_MOST, "bytes of the request's body (0)" },
+    { "send", COUNT, AT(send), 1u << 30, "bytes/s of its body that each client sends (0 = full speed)" },
     { "deck", FLAG, AT(deck), 0, "URLs in a random order, each once before any comes again" },
     { "arrivals", RATE, AT(arrivals), 100000, "open loop: requests/s that come at random, for clients that are free" },
     { "close", FLAG, AT(close), 0, "a connection for every request" },
+    { "refusals", FLAG, AT(refusals), 0, "latency is that of answers of 400 and more, not of the others" },
     { "source", SOURCE, 0, 0, "the address to connect from, e.g. 127.0.0.2" },
 #undef AT
 };

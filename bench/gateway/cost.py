@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""
+cost.py - what the module costs when it has nothing to do, in CPU time of httpd (all its processes) per request; 2 KB pages, 30 clients, alternating pairs, medians.
+
+    uncontended_time_cpu_ratio  window 1000, QosCharge time / mod_proxy without the module
+    uncontended_both_cpu_ratio  the same with QosCharge both; no goal
+"""
+import statistics
+
+from pairs import cpu_pair, ratios
+from setting import clients
+
+SECONDS = 0.4
+GROUP = clients("people", 30, url="/size/2048")
+
+
+def timed(bench, server):
+    before = server.cpu()
+    result = bench.seen(server, [GROUP], SECONDS, 0)
+    return server.cpu() - before, result["total"]["requests"], result["seconds"]
+
+
+def measure(bench):
+    slices, pairs = bench.size(24, 2), bench.size(10, 5)
+    for name, charge, goal in (("uncontended_time_cpu_ratio", "time", "<= 1.06"), ("uncontended_both_cpu_ratio", "both", None)):
+        with bench.without_module(bench.origin()) as bare, bench.gateway(bench.origin(), {"people": 9, "crawlers": 1}, charge, window=1000) as g:
+            for server in (bare, g):
+                timed(bench, server)
+            runs, cpu = bench.repeat(lambda: cpu_pair(lambda: timed(bench, bare), lambda: timed(bench, g), slices), lambda found: ratios(found, lambda r: r[0]), goal, least=pairs)
+        microseconds = [statistics.median(cpu for cpu, _ in side) * 1e6 for side in zip(*runs)]
+        bench.say(f"QosCharge {charge}: {microseconds[0]:.1f} us of CPU a request without the module, {microseconds[1]:.1f} with it")
+        bench.figure(name, cpu, "times", goal)
+
+
+FAMILIES = [(measure, ("uncontended_time_cpu_ratio", "uncontended_both_cpu_ratio"))]

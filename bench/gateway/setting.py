@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""
+setting.py - what the measurements of this bench have in common: backends, gateways, and what each class had.
+
+Clients, gateway and backends share one machine.  So where slots are shared, pages hold them asleep (fairgate-origin): nobody waits for a CPU, and a window of 8 is eight requests at the
+backend.  Where it is the CPU that is shared, pages burn a given time of it (BURN, by PHP).  Who is of which class the clients say themselves, in X-Class: it is not what is measured here.
+
+What a class had is taken from both sides: answers and bytes as its clients saw them, time in slots as the gateway tells it.
+"""
+import dataclasses
+import json
+import os
+import time
+import urllib.request
+
+import bench
+
+from lab.httpd import Httpd, Nginx, PhpFpm
+from lab.lab import Origin, module
+from lab.link import Link
+from lab.load import Load, errors
+
+WINDOW = 8
+CONFIG = """
+QosEngine On
+QosWindow {window}
+{classes}
+SetEnvIf X-Class "^([a-z0-9]+)" qos-class=$1
+<Location /qos-status>
+  SetHandler qos-status
+</Location>
+{more}
+"""
+# ?us=N: so many microseconds of CPU time, however long that takes; &n=N: bytes.
+BURN = """<?php
+$until = (int)($_GET['us'] ?? 0);
+function used() { $u = getrusage(); return 1000000 * ($u['ru_utime.tv_sec'] + $u['ru_stime.tv_sec']) + $u['ru_utime.tv_usec'] + $u['ru_stime.tv_usec']; }
+for ($began = used(); used() - $began < $until;) for ($i = 0; $i < 500; $i++) $x = md5("$i");
+$n = max(0, min((int)($_GET['n'] ?? 0), 16777216));
+header("Content-Length: $n");
+echo str_repeat('x', $n);
+"""
+
+
+def clients(name, n, of=None, header=(), **words):
+    """n of them in a closed loop, of the gateway's class `of`, or of that of their name."""
+    return dict(name=name, clients=n, header=[f"X-Class: {of or name}", *header], **words)
+
+
+def ok_per_s(result, name):
+    return result["classes"][name]["status"].get("200", 0) / result["seconds"]
+
+
+@dataclasses.dataclass
+class Had:
+    """What came of a run.  seen: fairgate-load's; slots: seconds in slots by class, of the gateway's status."""
+
+    seen: dict
+    slots: dict
+
+    def slot_part(self, name):
+        return self.slots[name] / sum(self.slots.values()) if sum(self.slots.values()) else 0.0
+
+    def ok_per_s(self, name):
+        return ok_per_s(self.seen, name)
+
+    def bytes_per_s(self, name):
+        return self.seen["classes"][name]["bytes_per_s"]
+
+
+def status(server):
+    with urllib.request.urlopen(f"{server.url}/qos-status?json", timeout=20) as answer:
+        return {c["name"]: c for c in json.load(answer)["classes"]}
+
+
+class Bench(bench.Bench):
+    PATIENCE = (600, 30)
+
+    def __init__(self, lab, *words):
+        super().__init__(lab, *words)
+        self.running = {}
+
+    def once(self, key, start):
+        """A server that several families use is started by the first of them."""
+        if key not in self.running:
+            self.running[key] = start()
+        return self.running[key]
+
+    def origin(self):
+        return self.once("origin", lambda: Origin(self.lab).start())
+
+    def pages(self):
+        """A directory with pages of 1 KB and of 5 MB, and PHP."""
+        def make():
+            root = os.path.join(self.lab.dir, "pages")
+            os.mkdir(root, 0o755)
+            for name, text in {"1k.bin": b"x" * 1024, "5m.bin": b"x" * 5_000_000, "burn.php": BURN.encode()}.items():
+                with open(f"{root}/{name}", "wb") as f:
+                    f.write(text)
+                os.chmod(f"{root}/{name}", 0o644)
+            return root
+        return self.once("pages", make)
+
+    def php_backend(self, workers):
+        fpm = self.once(("fpm", workers), lambda: PhpFpm(self.lab, workers=workers).start())
+        return self.once(("nginx", workers), lambda: Nginx(self.lab, htdocs=self.pages(), php=fpm.address).start())
+
+    def link(self, rate):
+        """A host of its own behind a link of that rate, and an origin on it."""
+        def start():
+            link = Link(self.lab, rate=rate).start()
+            return link, Origin(self.lab, name="origin-behind").on(link).start()
+        return self.once(("link", rate), start)
+
+    def gateway(self, backend, weights, charge=None, window=WINDOW, more="", on=None, **options):
+        """A fresh one: nothing learnt, no debts.  charge: None for the default.  Stopped by who leaves its block."""
+        lines = [f"QosClass {c} weight={w}" for c, w in weights.items()]
+        lines[-1] += " default"
+        lines += [f"QosCharge {charge}"] if charge else []
+        options.setdefault("threads", 75)
+        options.setdefault("name", "gateway")
+        server = Httpd(self.lab, proxy=backend.url, load={"qos_drr": module()}, config=CONFIG.format(window=window, classes="\n".join(lines), more=more), **options)
+        return server.on(on) if on else server
+
+    def without_module(self, backend, **options):
+        options.setdefault("threads", 75)
+        return Httpd(self.lab, name="no-module", proxy=backend.url, **options)
+
+    def seen(self, server, groups, seconds, warmup, **options):
+        """What clients saw of a server without the module."""
+        with Load(server.address, groups, seconds, warmup=warmup, **options) as run:
+            return self.told(server, run.result())
+
+    def measure(self, server, groups, seconds, warmup, **options):
+        with Load(server.address, groups, seconds, warmup=warmup, **options) as run:
+            time.sleep(warmup)
+            before = status(server)
+            time.sleep(seconds)
+            after = status(server)
+            result = run.result()
+        return Had(self.told(server, result), {name: c["slot_s"] - before[name]["slot_s"] for name, c in after.items() if not c["retired"]})
+
+    def told(self, server, result):
+        if errors(result):
+            self.say(f"{server.name}: {errors(result)} errors among {result['total']['requests']} requests")
+        return result
