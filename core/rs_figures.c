@@ -73,6 +73,8 @@ double rs_figures_share(const struct rs_figures_class *c, uint64_t bytes_of_all)
     return bytes_of_all ? (double)c->s.counts.bytes / (double)bytes_of_all : 0.0;
 }
 
+static const char *state_of(const struct rs_figures *f) { return f->state ? f->state : f->on ? "on" : "off"; }
+
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
 static void refused_by(struct base_json *j, const uint64_t *refused, uint32_t whys) {
@@ -106,7 +108,7 @@ void rs_figures_json(struct base_sink sink, const struct rs_figures *f) {
     uint64_t bytes = rs_figures_bytes(f);
 
     base_json_object(&j, NULL);
-    base_json_text(&j, "state", f->on ? "on" : "off");
+    base_json_text(&j, "state", state_of(f));
     base_json_text(&j, "scheduler", rs_sched_name((int)s->sched));
     base_json_text(&j, "gate", rs_gate_name((int)s->gate));
     if (f->at == RS_AT_SQUID) { /* of the version before */
@@ -134,6 +136,7 @@ void rs_figures_json(struct base_sink sink, const struct rs_figures *f) {
     base_json_array(&j, "classes");
     for (uint32_t i = 0; i < f->nclasses; i++) json_class(&j, f, f->classes + i, bytes);
     base_json_end_array(&j);
+    if (f->more) f->more(&j, f->of);
     base_json_end_object(&j);
     base_json_done(&j);
 }
@@ -230,7 +233,7 @@ void rs_figures_prometheus(struct base_sink sink, const struct rs_figures *f) {
           f->all.rebuilds, BASE_COUNTER },
     };
 
-    prometheus_state(sink, f->at, f->on ? "on" : "off");
+    prometheus_state(sink, f->at, state_of(f));
     base_figures_prometheus(sink, ENGINE, no_label, engine, sizeof engine / sizeof *engine);
     base_figures_prometheus(sink, f->own_prefix, no_label, f->own, f->nown);
     prometheus_refused(sink, f);

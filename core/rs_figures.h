@@ -47,6 +47,7 @@ struct rs_figures_class {
 struct rs_figures {
     enum rs_at                     at;
     bool                           on;
+    const char                    *state;               /* a word for that; NULL: on or off */
     struct rs_stats                all;
     const struct rs_figures_class *classes;
     uint32_t                       nclasses;
@@ -55,6 +56,9 @@ struct rs_figures {
     const struct base_figure      *own;                 /* figures that only this host has; */
     size_t                         nown;
     const char                    *own_prefix;          /* their names' beginning: "fairgate_qos_" */
+    /* NULL, or members of the JSON's object that only this host has */
+    void                         (*more)(struct base_json *j, const void *of);
+    const void                    *of;
 };
 
 /* One object, with an array "classes"; the line's end. */

@@ -293,6 +293,11 @@ int policy_rule_text(const policy_t *p, uint32_t rule, char *buf, size_t len) {
                     r->match != POLICY_DEFAULT_MATCH ? " " : "", base_quote(p->text + r->text, r->len).s);
 }
 
+uint32_t policy_rule_class(const policy_t *p, uint32_t rule) {
+    assert(p->magic == POLICY_MAGIC && rule < p->rule_count);
+    return p->rules[rule].class;
+}
+
 bool policy_uses(const policy_t *p, enum policy_field field) {
     assert(p->magic == POLICY_MAGIC && (unsigned)field < POLICY_FIELDS);
     return (p->fields >> field & 1u) != 0;

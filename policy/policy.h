@@ -150,6 +150,7 @@ const struct policy_class *policy_class_at(const policy_t *p, uint32_t position)
 uint32_t                   policy_rule_count(const policy_t *p);
 /* "line 12: user_agent substring \"Googlebot\"" into buf (always NUL-terminated); length as snprintf. */
 int                        policy_rule_text(const policy_t *p, uint32_t rule, char *buf, size_t len);
+uint32_t                   policy_rule_class(const policy_t *p, uint32_t rule);     /* position */
 bool policy_uses(const policy_t *p, enum policy_field field);     /* does any rule look at it? */
 bool policy_asks_age(const policy_t *p);                          /* does any rule ask how long a visitor is known? */
 

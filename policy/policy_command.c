@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * policy_command.c - fairgate-policy: check policy files, and explain what one makes of a request.  The manual is
- * fairgate-policy.1.
+ * policy_command.c - fairgate-policy: check policy files, explain what one makes of a request, replay a log.  The
+ * manual is fairgate-policy.1.
  */
 #include "config.h"
 
@@ -57,11 +57,19 @@ static const struct base_command commands[] = {
     { "explain", "FILE [OPTION]...",
       "the class of a request, the rule that decided, and the later classes that match too", 0, BASE_ANY_NUMBER,
       command_explain },
+    { "replay", "[OPTION]... POLICY ACCESS-LOG",
+      "what a server would have made of yesterday's requests: shares, waits, refusals", 0, BASE_ANY_NUMBER,
+      command_replay },
 };
+
+static void policy_command_help(FILE *out) {
+    command_explain_help(out);
+    command_replay_help(out);
+}
 
 int main(int argc, char **argv) {
     static const struct base_program me = { "fairgate-policy", PACKAGE_VERSION, commands,
-                                            sizeof commands / sizeof *commands, command_explain_help };
+                                            sizeof commands / sizeof *commands, policy_command_help };
 
     return base_program_main(&me, argc, argv);
 }

@@ -7,5 +7,7 @@
 
 int  command_explain(int argc, char **argv);    /* as struct base_command has it */
 void command_explain_help(FILE *out);
+int  command_replay(int argc, char **argv);
+void command_replay_help(FILE *out);
 
 #endif

@@ -122,7 +122,7 @@ static const struct floor {
     { "class_", { "class_queue.h", "base_", "rs.h" } },
     { "sched", { "sched.h", "sched_heads.h", "base_", "rs.h" } },
     { "gate", { "gate.h", "base_", "rs.h" } },
-    { "rs_figures", { "rs_figures", "base/base_report.h", "rs.h" } },
+    { "rs_figures", { "rs_figures", "rs_paper.h", "base/base_report.h", "rs.h" } },
     { "rs_", { "rs_", "class_", "sched.h", "gate.h", "base_", "rs.h" } },
     { "rs.h", { NULL } },
 };
