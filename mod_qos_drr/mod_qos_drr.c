@@ -33,6 +33,7 @@
 #include "qos_hold.h"
 #include "qos_http2.h"
 #include "qos_keeper.h"
+#include "qos_paper.h"
 #include "qos_people.h"
 #include "qos_share.h"
 #include "qos_status.h"
@@ -167,8 +168,10 @@ static int set_up_segment(server_rec *s, struct kept *k, struct qos_server *conf
         .grows_with = "QosQueue, QosPages",
         .fill = fill_area,
     };
-    int rc = httpd_segment_begin(&k->segment, s, pconf, &w);
+    int rc;
 
+    w.size.area += qos_paper_bytes(w.size.classes, w.size.tickets);
+    rc = httpd_segment_begin(&k->segment, s, pconf, &w);
     if (rc != OK) return rc;
     if (conf->settings.queue_max > k->segment.view.size.tickets)
         conf->settings.queue_max = k->segment.view.size.tickets;
@@ -221,9 +224,12 @@ static int qos_drr_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *
     P.costs = (struct qos_costs){ conf->charge, &P.sizes.area->rate, &P.view };
     P.generation = k->segment.generation;
     if (conf->share && !qos_share_open(conf->share, s, pconf)) conf->share = NULL;
-    check_server(s, conf);
-    qos_http2_config(s, conf);
-    check_timeouts(s, conf);
+    /* Who only observes leaves the rest as it is. */
+    if (conf->holds) {
+        check_server(s, conf);
+        qos_http2_config(s, conf);
+        check_timeouts(s, conf);
+    }
     ap_log_error(APLOG_MARK, APLOG_INFO, 0, s, "qos: %u classes, %u rules, %s, window %s %u, %d may wait",
                  conf->nclasses, policy_rule_count(conf->policy), rs_sched_name((int)conf->settings.sched),
                  conf->settings.gate == RS_GATE_AUTO ? "auto from" : "of", conf->settings.window, conf->queue);
@@ -255,6 +261,7 @@ static void qos_drr_child_init(apr_pool_t *pchild, server_rec *s) {
     if (!qos_config()->used || !P.view.sh) return;
     qos_hold_child_init(pchild, s);
     first = configure(s);
+    qos_paper_child_init(s);
     rc = qos_keeper_start(pchild, s, first);
     if (rc) ap_log_error(APLOG_MARK, APLOG_ERR, rc, s, "qos: no keeper thread in this child");
 }

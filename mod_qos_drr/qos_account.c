@@ -7,6 +7,7 @@
 #include <http_protocol.h>
 #include <http_request.h>
 
+#include "qos_beside.h"
 #include "qos_went.h"
 
 #define REPORT_BYTES 65536u /* tell the engine of progress in such steps */
@@ -132,6 +133,7 @@ static apr_status_t pool_goes(void *data) {
         if (shm_end_wait(&P.view, q->ticket)) q->ticket = RS_NO_TICKET;
         else qos_account_end(q, 0);
     }
+    if (q->beside) qos_beside_end(q, 0);
     if (q->going) {
         no_longer_goes(q);
         charge_gone(q, 1);
@@ -148,7 +150,7 @@ void qos_account_watch(struct qos_request *q) {
 void qos_account_begin(struct qos_request *q) {
     conn_rec *c = q->r->connection;
 
-    atomic_store_explicit(&account_row_of(q)->running, 1, memory_order_relaxed);
+    if (q->ticket != RS_NO_TICKET) atomic_store_explicit(&account_row_of(q)->running, 1, memory_order_relaxed);
     q->conn->current = q;
     if (!q->conn->filter) {
         ap_add_output_filter_handle(filter_rec, q->conn, q->r, c);
@@ -168,6 +170,7 @@ void qos_account_end(struct qos_request *q, int whole) {
     rs_ticket_t ticket = q->ticket;
     uint64_t now, bytes;
 
+    if (q->beside) qos_beside_end(q, whole);
     if (ticket == RS_NO_TICKET) return;
     q->ticket = RS_NO_TICKET;
     whole = whole && !q->broken && !q->r->connection->aborted;
@@ -286,6 +289,18 @@ static int is_tunnel(const struct qos_request *q, enum begins begins) {
            last->proto_output_filters == last->connection->output_filters;
 }
 
+/* It has no slot to give back; but what its client takes its time for is not the server's. */
+static apr_status_t pass_beside(ap_filter_t *f, apr_bucket_brigade *bb, struct qos_request *q) {
+    const struct qos_conn *k = q->conn;
+    uint64_t began = shm_now_coarse(), took;
+    apr_status_t rv = ap_pass_brigade(f->next, bb);
+
+    if (k->current != q) return rv;
+    took = shm_now_coarse() - began;
+    if (took >= SHM_SLOW_US) q->idle_us += took;
+    return rv;
+}
+
 static apr_status_t count_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
     struct qos_conn *k = f->ctx;
     struct qos_request *q = k->current;
@@ -304,7 +319,7 @@ static apr_status_t count_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
             broken = 1;
         }
     }
-    if (!q || q->ticket == RS_NO_TICKET) {
+    if (!q || (q->ticket == RS_NO_TICKET && !qos_beside_runs(q))) {
         qos_went_passes(k, bytes);
         return ap_pass_brigade(f->next, bb);
     }
@@ -319,7 +334,7 @@ static apr_status_t count_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
         qos_went_passes(k, bytes);
         bytes = 0;
     }
-    if (bytes && !q->sent && !q->length_told) tell_length(q);
+    if (bytes && !q->sent && !q->length_told && !q->beside) tell_length(q);
     if (!q->sent && begins != INTERIM) qos_went_begins(q);
     qos_went_passes(k, bytes);
     q->sent += bytes;
@@ -328,6 +343,7 @@ static apr_status_t count_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
         qos_account_end(q, 1);
         return ap_pass_brigade(f->next, bb);
     }
+    if (q->beside) return pass_beside(f, bb, q);
     tell_progress(q);
     began = shm_now_coarse();
     atomic_store_explicit(&account_row_of(q)->client_since, began, memory_order_relaxed);
@@ -348,7 +364,7 @@ void qos_account_register(void) {
 /* ---- the log ----------------------------------------------------------------------------------------------------- */
 
 int qos_account_log(request_rec *r) {
-    static const char *const outcomes[] = { "passed", "waited", "refused", "timeout", "gone" };
+    static const char *const outcomes[] = { "passed", "waited", "refused", "timeout", "gone", "observed", "exempt" };
     const struct qos_request *q;
     request_rec *last = r;
 

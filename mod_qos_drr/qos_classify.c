@@ -28,10 +28,15 @@ static void address(const apr_sockaddr_t *a, const void **addr, unsigned *len, u
     *port = a->port;
 }
 
-/* Path and query as the client wrote them, also of a request that names the whole URL. */
-static const char *target(const request_rec *r) {
+/* Also of a request that names the whole URL. */
+const char *qos_classify_target(const request_rec *r) {
     return r->parsed_uri.hostname ? apr_uri_unparse(r->pool, &r->parsed_uri, APR_URI_UNP_OMITSITEPART)
                                   : r->unparsed_uri;
+}
+
+int qos_classify_slashes(const request_rec *r) {
+    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
+    return core && core->allow_encoded_slashes && core->decode_encoded_slashes;
 }
 
 /*
@@ -39,16 +44,15 @@ static const char *target(const request_rec *r) {
  * small.
  */
 static struct policy_text url_of(request_rec *r, char *usual, size_t room) {
-    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
     struct policy_url u = {
         .host = classify_text(r->hostname),
         .port = r->parsed_uri.port_str ? r->parsed_uri.port : 0,
-        .slashes = core && core->allow_encoded_slashes && core->decode_encoded_slashes,
+        .slashes = qos_classify_slashes(r),
     };
 
     if (r->method_number != M_CONNECT) {
         u.scheme = classify_text(ap_http_scheme(r));
-        u.target = classify_text(target(r));
+        u.target = classify_text(qos_classify_target(r));
     }
     if (policy_url_room(&u) > room) usual = apr_palloc(r->pool, room = policy_url_room(&u));
     return policy_url_text(&u, usual, room);
@@ -60,7 +64,7 @@ static struct policy_visitor classify_visitor(const struct qos_visitor *v) {
                                     qos_visitor_age(v, (uint64_t)apr_time_sec(apr_time_now())) };
 }
 
-static uint32_t match(const struct qos_server *conf, const struct qos_request *q) {
+static uint32_t match(const struct qos_server *conf, struct qos_request *q) {
     const policy_t *p = conf->policy;
     request_rec *r = q->r;
     struct policy_request pr = { .src_addr = NULL };
@@ -81,6 +85,7 @@ static uint32_t match(const struct qos_server *conf, const struct qos_request *q
     if (policy_uses(p, POLICY_VISITOR)) pr.visitor = classify_visitor(&q->person.visitor);
     if (policy_uses(p, POLICY_URL)) pr.url = url_of(r, usual, sizeof usual);
     a = policy_match_request(p, &pr);
+    q->rule = a.rule;
     return a.position == POLICY_NONE ? conf->default_class : a.position;
 }
 
@@ -191,7 +196,7 @@ static uint64_t expected_bytes(const struct qos_request *q) {
 /* By what the client wrote, before anything was rewritten: that is what makes pages different. */
 static void find_keys(struct qos_request *q) {
     request_rec *r = q->r;
-    const char *written = target(r);
+    const char *written = qos_classify_target(r);
     size_t n = strlen(written), room = PAGES_URL_ROOM(n);
     char usual[1024], *spelt = room <= sizeof usual ? usual : apr_palloc(r->pool, room);
 
@@ -206,6 +211,7 @@ void qos_classify(struct qos_request *q) {
     const char *named = apr_table_get(r->subprocess_env, "qos-class");
 
     q->class = named ? class_named(conf, named) : POLICY_NONE;
+    q->rule = POLICY_NONE;
     if (q->class == POLICY_NONE) q->class = match(conf, q);
     find_keys(q);
     q->bytes = expected_bytes(q);

@@ -20,7 +20,10 @@
  * 0 for what must not wait: our own and mod_status's pages, which are wanted most when the queues are long.
  */
 bool qos_classify_wanted(const request_rec *r);
-/* Fills q->class, q->keys and q->estimate from q->r and q->person. */
+/* Path and query as the client wrote them; does httpd take %2F for a slash there? */
+const char *qos_classify_target(const request_rec *r);
+int         qos_classify_slashes(const request_rec *r);
+/* Fills q->class, q->rule, q->keys and q->estimate from q->r and q->person. */
 void qos_classify(struct qos_request *q);
 
 #endif

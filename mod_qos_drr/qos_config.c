@@ -31,6 +31,7 @@ struct qos_server *qos_config_begin(apr_pool_t *pconf) {
     q->wait = 30;
     q->retry_after = 5;
     q->pages = 65536;
+    q->exempt.most = 8;
     in_force = q;
     return q;
 }
@@ -51,10 +52,17 @@ void *qos_config_merge_dir(apr_pool_t *p, void *base, void *add) {
 
 /* ---- directives -------------------------------------------------------------------------------------------------- */
 
-static const char *qos_config_set_engine(cmd_parms *cmd, void *dir, int on) {
+static const char *qos_config_set_engine(cmd_parms *cmd, void *dir, const char *arg) {
+    int on = !strcasecmp(arg, "on")        ? QOS_ENGINE_ON
+             : !strcasecmp(arg, "observe") ? QOS_ENGINE_OBSERVE
+             : !strcasecmp(arg, "off")     ? QOS_ENGINE_OFF
+                                           : -1;
+
+    if (on < 0) return apr_psprintf(cmd->pool, "QosEngine %s: must be On, Off or observe", arg);
     ((struct qos_dir *)dir)->on = on;
-    if (on) in_force->used = 1;
-    (void)cmd;
+    in_force->used |= on != QOS_ENGINE_OFF;
+    in_force->holds |= on == QOS_ENGINE_ON;
+    in_force->observes |= on == QOS_ENGINE_OBSERVE;
     return NULL;
 }
 
@@ -241,8 +249,8 @@ static const char *set_rule(cmd_parms *cmd, void *dir, int argc, char *const arg
 }
 
 const command_rec qos_commands[] = {
-    AP_INIT_FLAG("QosEngine", qos_config_set_engine, NULL, RSRC_CONF | ACCESS_CONF,
-                 "On: requests here are scheduled by class (default Off)"),
+    AP_INIT_TAKE1("QosEngine", qos_config_set_engine, NULL, RSRC_CONF | ACCESS_CONF,
+                  "On: requests here are scheduled by class; observe: on paper alone (default Off)"),
     AP_INIT_TAKE1("QosPolicy", set_policy, NULL, RSRC_CONF, "an XML file with the classes and their rules"),
     AP_INIT_TAKE_ARGV("QosClass", set_class, NULL, RSRC_CONF,
                       "NAME weight=N [queue=N] [wait=SECONDS] [order=fifo|shortest] [default]"),
@@ -268,6 +276,9 @@ const command_rec qos_commands[] = {
                   "PROVIDER[:ARGUMENTS] secret=TEXT: share page sizes with other gateways by this socache"),
     AP_INIT_TAKE_ARGV("QosVisitors", set_visitors, NULL, RSRC_CONF,
                       "KEYFILE [cookie=NAME] [age=SECONDS] [secure]: know people again by a cookie"),
+    AP_INIT_TAKE_ARGV(
+        "QosExempt", qos_exempt_set, NULL, RSRC_CONF,
+        "path PREFIX..., method NAME..., address CIDR...: what never waits; limit=N: so many at one time (default 8)"),
     { .name = NULL }
 };
 
@@ -277,6 +288,7 @@ int qos_config_finish(struct qos_server *q, apr_pool_t *pconf, server_rec *s) {
     const struct policy_engine_host here = { (uint32_t)q->wait, true };
     struct httpd_classes c;
     char *error = NULL;
+    const char *why = NULL;
 
     if (q->policy_file) {
         const struct httpd_policy_file f = { q->policy_file, "QosPolicy", KEPT_POLICY, APLOG_MODULE_INDEX };
@@ -300,6 +312,10 @@ int qos_config_finish(struct qos_server *q, apr_pool_t *pconf, server_rec *s) {
         ap_log_error(
             APLOG_MARK, APLOG_WARNING, 0, s,
             "qos: the policy has rules about visitors, and without QosVisitors nobody is known: they never match");
+    if (qos_exempt_finish(&q->exempt, &why)) {
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, s, "QosExempt: %s", why);
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
     httpd_policy_classes(q->policy, &here, pconf, &c);
     q->classes = c.settings;
     q->wait_s = c.wait_s;

@@ -3,7 +3,7 @@
  * qos_config.h - the module's directives and what they make.
  *
  * One policy, one engine and one window serve the whole server, virtual hosts included: they share its capacity.  What
- * can differ by virtual host or directory is only whether requests are scheduled there at all (QosEngine).
+ * can differ by virtual host or directory is only whether requests are scheduled there, or observed (QosEngine).
  *
  * A policy comes either from an XML file (QosPolicy) or from QosClass and QosRule.  At start, and for `apachectl
  * configtest`, a bad one is an error and httpd does not start.  On a graceful restart a bad file is an error in the
@@ -18,6 +18,7 @@
 #include "core/rs.h"
 #include "policy/policy.h"
 #include "qos_cost.h"
+#include "qos_exempt.h"
 
 extern module AP_MODULE_DECLARE_DATA qos_drr_module;
 
@@ -42,10 +43,13 @@ struct qos_server {
     enum qos_charge    charge;
     int                queue, wait, retry_after, pages;
     const char        *retry_after_text;
-    int                used;                /* some QosEngine On was seen */
+    struct qos_exempt  exempt;
+    int                used;                /* some QosEngine On or observe was seen; */
+    int                holds, observes;     /* On; observe */
 };
 
-/* Per directory: -1 not said, 0 off, 1 on. */
+/* Per directory: -1 not said. */
+enum { QOS_ENGINE_OFF, QOS_ENGINE_ON, QOS_ENGINE_OBSERVE };
 struct qos_dir { int on; };
 
 extern const command_rec qos_commands[];

@@ -18,8 +18,10 @@
 #include <scoreboard.h>
 
 #include "qos_account.h"
+#include "qos_beside.h"
 #include "qos_classify.h"
 #include "qos_dispatch.h"
+#include "qos_exempt.h"
 #include "qos_streams.h"
 
 APLOG_USE_MODULE(qos_drr);
@@ -316,8 +318,8 @@ int qos_hold_fixups(request_rec *r) {
     enum qos_outcome outcome;
     enum way way = BLOCK;
 
-    if (dir->on == 1) qos_people_arrive(r);
-    if (dir->on != 1 || r->main || P.row == SHM_NO_ROW || !qos_classify_wanted(r)) return DECLINED;
+    if (dir->on == QOS_ENGINE_ON) qos_people_arrive(r);
+    if (dir->on <= QOS_ENGINE_OFF || r->main || P.row == SHM_NO_ROW || !qos_classify_wanted(r)) return DECLINED;
     /* Redirected inside the server: once is enough, and none yet means that it comes from where QosEngine is off. */
     if (r->prev && qos_request_of(r)) return DECLINED;
     q = apr_pcalloc(r->pool, sizeof *q);
@@ -325,10 +327,19 @@ int qos_hold_fixups(request_rec *r) {
     q->conn = qos_conn_of(c);
     q->wake_fd = -1;
     q->client_fd = -1;
+    q->observed = dir->on == QOS_ENGINE_OBSERVE;
     qos_people_meet(q);
     qos_classify(q);
     q->submitted = shm_now();
     ap_set_module_config(r->request_config, &qos_drr_module, q);
+    if (qos_exempt_takes(q)) {
+        qos_beside_begin(q, q->observed ? QOS_IS_UNSEEN : QOS_IS_EXEMPT);
+        return DECLINED;
+    }
+    if (q->observed) {
+        qos_beside_begin(q, QOS_IS_OBSERVED);
+        return DECLINED;
+    }
 
     if (c->master) way = ASIDE;
     /* Nobody carries on for a redirected request whose fixups answered "suspended". */

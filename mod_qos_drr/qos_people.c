@@ -117,7 +117,7 @@ void qos_people_meet(struct qos_request *q) {
         break;
     }
     who->claims = true;
-    people_take_cookie(k, q->r, text);
+    if (!q->observed) people_take_cookie(k, q->r, text);
 }
 
 /* ---- what caches may do with an answer --------------------------------------------------------------------------- */
@@ -293,8 +293,9 @@ static apr_status_t give_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
 
 void qos_people_insert_filter(request_rec *r) {
     const struct qos_dir *dir = ap_get_module_config(r->per_dir_config, &qos_drr_module);
+    const struct qos_request *q = qos_request_of(r);
 
-    if (r->main || (dir->on != 1 && !qos_request_of(r))) return;
+    if (r->main || (dir->on != QOS_ENGINE_ON && (!q || q->observed))) return;
     ap_add_output_filter_handle(hear_rec, NULL, r, r->connection);
     ap_add_output_filter_handle(give_rec, NULL, r, r->connection);
 }

@@ -24,13 +24,16 @@
 
 #include <httpd.h>
 
+#include "core/rs_paper.h"
 #include "pages/pages_keys.h"
 #include "qos_config.h"
 #include "qos_people.h"
 #include "qos_sizes.h"
 #include "shm/shm.h"
 
-enum qos_outcome { QOS_PASSED, QOS_WAITED, QOS_REFUSED, QOS_WAIT_TIMEOUT, QOS_GONE };
+enum qos_outcome { QOS_PASSED, QOS_WAITED, QOS_REFUSED, QOS_WAIT_TIMEOUT, QOS_GONE, QOS_OBSERVED, QOS_EXEMPTED };
+/* Why it passes beside the scheduler (qos_beside.h); QOS_UNSEEN: exempt, where QosEngine observes. */
+enum qos_beside { QOS_IS_SCHEDULED, QOS_IS_OBSERVED, QOS_IS_EXEMPT, QOS_IS_UNSEEN };
 
 struct qos_conn;
 
@@ -39,6 +42,7 @@ struct qos_request {                        /* in r->pool */
     struct qos_conn     *conn;
     rs_ticket_t          ticket;            /* RS_NO_TICKET when it never had one, or has ended */
     uint32_t             class;             /* position in qos_config()->classes */
+    uint32_t             rule;              /* that says so, or POLICY_NONE */
     enum qos_outcome     outcome;
     const char          *reason;            /* of a refusal, for the log; else NULL */
     struct pages_keys    keys;
@@ -68,6 +72,14 @@ struct qos_request {                        /* in r->pool */
     int                  body_read;         /* nothing more of the request's body is to come */
     /* how long its body has been waited for of late, and when that last ended */
     uint64_t             body_lag, body_seen;
+
+    /* beside the scheduler */
+    bool                 observed;          /* nothing of it may be changed */
+    enum qos_beside      beside;
+    int                  beside_over;
+    uint32_t             exempt;            /* 1 + its place (qos_exempt.h) */
+    uint64_t             idle_us;           /* so much of its time was its client's */
+    rs_paper_id_t        paper;
 };
 
 struct qos_conn {                           /* in c->pool */
@@ -79,6 +91,8 @@ struct qos_conn {                           /* in c->pool */
     struct qos_request  *going;             /* in the order in which they go */
     uint64_t             passed;            /* bytes passed on here, and */
     _Atomic uint64_t     written;           /* written to the socket, by the connection's thread: qos_went.h */
+    rs_paper_id_t        paper;             /* the last that was observed here, and when that ended */
+    uint64_t             paper_ended, paper_think;   /* and how long its client pauses; 0: not known */
 };
 
 /* This process: set up by the parent before it forks, then by each child for itself. */
@@ -86,6 +100,7 @@ struct qos_process {
     struct shm_view      view;
     struct qos_sizes     sizes;
     struct qos_costs     costs;
+    struct qos_paper    *paper;             /* qos_paper.h; NULL: nothing is observed by this child */
     uint32_t             row;               /* in view.owners; SHM_NO_ROW in the parent */
     int                  can_hold;          /* the MPM can let a connection wait without a thread */
     uint32_t             threads;           /* of the whole server: what blocked waits share */

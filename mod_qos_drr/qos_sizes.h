@@ -14,6 +14,7 @@
 #include "pages/pages_learnt.h"
 #include "pages/pages_ring.h"
 #include "qos_cost.h"
+#include "qos_exempt.h"
 #include "qos_visitor.h"
 
 struct qos_share {                          /* qos_share.h */
@@ -25,6 +26,7 @@ struct qos_area {
     struct pages_known known;               /* the prober's table */
     struct qos_share   share;
     struct qos_rate    rate;
+    struct qos_exempt_places exempt;
     struct qos_visitor_counts visitors;
 };
 

@@ -10,6 +10,7 @@
 #include <mod_status.h>
 
 #include "core/rs_figures.h"
+#include "qos_observed.h"
 #include "qos_request.h"
 
 #define P   qos_process
@@ -23,6 +24,7 @@ struct look {
     uint64_t gone, known, bytes;
     double slot_s;
     bool table_refused;
+    const struct qos_paper_look *observed; /* NULL: nothing is */
 };
 
 /* What only this host has, in the look's own memory. */
@@ -117,6 +119,11 @@ static struct look *status_take(request_rec *r) {
           atomic_of(&z->area->visitors.expired), BASE_COUNTER },
         { "visitors_given_total", "visitors_given", "Cookies given.", NULL, atomic_of(&z->area->visitors.given),
           BASE_COUNTER },
+        { "exempt_total", "exempt", "Requests that were exempt, and passed.", NULL, atomic_of(&z->area->exempt.passed),
+          BASE_COUNTER },
+        { "exempt_beyond_total", "exempt_beyond",
+          "Requests that would have been exempt, but as many were at the server already as may.", NULL,
+          atomic_of(&z->area->exempt.beyond), BASE_COUNTER },
         { "gone_total", "gone", "Requests whose client left while they waited.", NULL, (double)l->gone, BASE_COUNTER },
         { "lost_children_total", "lost_children", "Children that died with requests.", NULL,
           atomic_of(&v->sh->lost_owners), BASE_COUNTER },
@@ -124,6 +131,12 @@ static struct look *status_take(request_rec *r) {
           (double)(shm_now() - atomic_load(&v->sh->started_us)) / 1e6, BASE_GAUGE },
     };
     take_own(l, own, sizeof own / sizeof *own, r->pool);
+    l->observed = qos_paper_look(r->pool);
+    if (l->observed) {
+        f->more = qos_observed_json;
+        f->of = l->observed;
+    }
+    f->state = conf->holds ? "on" : "observe";
     return l;
 }
 
@@ -193,6 +206,7 @@ static void page(request_rec *r, const struct look *l) {
                    " cookies given.</p>\n",
                    u(atomic_load(&seen->verified)), u(atomic_load(&seen->forged)), u(atomic_load(&seen->expired)),
                    u(atomic_load(&seen->given)));
+    if (l->observed) qos_observed_page(r, l->observed);
     ap_rputs("<p>Also as <a href=\"?json\">JSON</a> and for <a "
              "href=\"?prometheus\">Prometheus</a>.</p>\n</body></html>\n",
              r);
@@ -234,6 +248,7 @@ int qos_status_handler(request_rec *r) {
     } else if (asks_for(r, "prometheus")) {
         ap_set_content_type(r, BASE_PROMETHEUS_TYPE);
         rs_figures_prometheus(status_client(r), &l->figures);
+        if (l->observed) qos_observed_prometheus(status_client(r), l->observed);
     } else {
         page(r, l);
     }

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * qos_exempt.h - what is never kept waiting and never refused (QosExempt): health checks, the challenges by which
+ * certificates are had, sign-in pages.
+ *
+ * No hole: so many of them may be at the server at one time (QosExempt limit=N), and one more is scheduled as the
+ * class that it would have.  What they cost is charged to that class all the same.
+ *
+ * Places are words in the segment, each with the process that has it and its row of owners[]: one whose process has
+ * ended is free.  What another process writes there can give a place to who has none, or take it, and nothing else.
+ */
+#ifndef FAIRGATE_QOS_EXEMPT_H
+#define FAIRGATE_QOS_EXEMPT_H
+
+#include <httpd.h>
+#include <http_config.h>
+
+#include "policy/policy.h"
+
+#define QOS_EXEMPT_MOST 256
+
+struct qos_exempt {
+    policy_t           *rules;          /* of one class; a path stands there as a URL without a site.  NULL: none */
+    apr_array_header_t *methods;        /* of const char *; NULL: none */
+    int                 most;           /* at one time */
+};
+
+/* In the gateway's area of the segment. */
+struct qos_exempt_places {
+    _Atomic uint64_t holder[QOS_EXEMPT_MOST];   /* pid << 32 | 1 + row; 0: nobody */
+    _Atomic uint64_t passed, beyond;            /* requests that had a place, and that found none */
+};
+
+struct qos_request;
+
+/* The directive: "limit=N"; "method NAME..."; "path PREFIX"; "address CIDR".  NULL, or what is wrong. */
+const char *qos_exempt_set(cmd_parms *cmd, void *dir, int argc, char *const argv[]);
+/* When all is read.  0, or -1 and *why. */
+int         qos_exempt_finish(struct qos_exempt *e, const char **why);
+/* 1: q is exempt and has a place, q->exempt. */
+int         qos_exempt_takes(struct qos_request *q);
+void        qos_exempt_leaves(struct qos_request *q);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * qos_paper.h - the schedule on paper of what QosEngine observe looks at (core/rs_paper.h): where it stands in the
+ * segment, and what children tell it.
+ *
+ *     struct qos_paper | rs_paper
+ *
+ * stands behind the sizes in the gateway's area.  It belongs to one generation of the configuration: the first of its
+ * children makes it, and those of another leave it alone.  The segment's lock covers all but what is atomic.  A child
+ * that died in it leaves it unfit, and the next one makes it anew: what it said until then is lost, and nothing else.
+ */
+#ifndef FAIRGATE_QOS_PAPER_H
+#define FAIRGATE_QOS_PAPER_H
+
+#include "core/rs_figures_paper.h"
+#include "qos_request.h"
+
+#define QOS_PAPER_RULES 4096u       /* rules that are counted one by one; the last place is for all others */
+
+struct qos_rule_count { _Atomic uint64_t requests, bytes; };
+
+struct qos_paper {
+    _Atomic uint32_t      generation;               /* whose it is; 0: nobody's */
+    uint32_t              reclaimed;                /* processes that had ended when somebody last looked */
+    struct qos_rule_count rules[QOS_PAPER_RULES];   /* by their numbers in the policy, */
+    struct qos_rule_count none;                     /* and those that no rule took */
+};
+
+/* Bytes of the area for it, for segments of so many classes and tickets. */
+uint64_t qos_paper_bytes(uint32_t classes, uint32_t tickets);
+/* In a child, when its configuration is in force. */
+void     qos_paper_child_init(server_rec *s);
+
+/* A request that is observed has come, and the server is through with it. */
+void qos_paper_came(struct qos_request *q);
+void qos_paper_went(struct qos_request *q, uint64_t now, uint64_t bytes);
+
+/* A look, in `p`; NULL: nothing is observed. */
+struct qos_paper_look {
+    struct rs_paper_look paper;
+    /* most requests first */
+    struct qos_paper_rule { uint32_t rule; uint64_t requests, bytes; const char *text; } *rules;
+    uint32_t nrules;
+};
+const struct qos_paper_look *qos_paper_look(apr_pool_t *p);
+
+#endif
