@@ -2,13 +2,13 @@
 #include "qos_visitor.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
 
 #include "base/base_error.h"
 #include "base/base_secret.h"
@@ -29,9 +29,13 @@ static int visitor_key_line(struct qos_visitor_keys *k, const char *p, size_t n,
         int high = base_secret_digit(p[i]), low = base_secret_digit(p[i + 1]);
         if (high < 0 || low < 0)
             return base_fail(error, "is no key; write hexadecimal digits, as `openssl rand -hex 32` does");
-        k->key[k->n].bytes[i / 2] = (uint8_t)(high << 4 | low);
+        k->key[k->n].inner[i / 2] = (uint8_t)(high << 4 | low);
     }
-    k->key[k->n++].n = (unsigned)(n / 2);
+    for (size_t i = 0; i < QOS_VISITOR_KEY_MAX; i++) {
+        k->key[k->n].outer[i] = k->key[k->n].inner[i] ^ 0x5c;
+        k->key[k->n].inner[i] ^= 0x36;
+    }
+    k->n++;
     return 0;
 }
 
@@ -66,9 +70,22 @@ bool qos_visitor_name_right(const char *name) {
 
 /* ---- the seal ---------------------------------------------------------------------------------------------------- */
 
-/* What a key seals. */
+static pthread_once_t seal_once = PTHREAD_ONCE_INIT;
+static EVP_MD *seal_sha256; /* asking libcrypto for it each time costs more than a seal */
+
+static void seal_setup(void) { seal_sha256 = EVP_MD_fetch(NULL, "SHA256", NULL); }
+
+/* Never a digest that is none. */
+static void seal_digest(const void *text, size_t n, uint8_t hash[HASH_BYTES]) {
+    unsigned length = HASH_BYTES;
+
+    pthread_once(&seal_once, seal_setup);
+    if (!seal_sha256 || EVP_Digest(text, n, hash, &length, seal_sha256, NULL) != 1 || length != HASH_BYTES) abort();
+}
+
+/* What a key seals, behind room for it. */
 struct sealed_text {
-    char text[32 + QOS_VISITOR_HOST_MAX + QOS_VISITOR_ROOM];
+    char text[QOS_VISITOR_KEY_MAX + 32 + QOS_VISITOR_HOST_MAX + QOS_VISITOR_ROOM];
     size_t n;
 };
 
@@ -79,8 +96,8 @@ static bool sealed_begin(struct sealed_text *s, const char *host) {
 
     if (n && host[n - 1] == '.') n--;
     if (n >= QOS_VISITOR_HOST_MAX) return false;
-    memcpy(s->text, use, sizeof use - 1);
-    s->n = sizeof use - 1;
+    memcpy(s->text + QOS_VISITOR_KEY_MAX, use, sizeof use - 1);
+    s->n = QOS_VISITOR_KEY_MAX + sizeof use - 1;
     for (size_t i = 0; i < n; i++)
         s->text[s->n++] = (char)(host[i] >= 'A' && host[i] <= 'Z' ? host[i] - 'A' + 'a' : host[i]);
     s->text[s->n++] = '\n';
@@ -92,15 +109,14 @@ static void sealed_add(struct sealed_text *s, const char *told, size_t n) {
     s->n += n;
 }
 
-static void visitor_seal(const struct qos_visitor_keys *k, unsigned which, const struct sealed_text *s,
+static void visitor_seal(const struct qos_visitor_keys *k, unsigned which, struct sealed_text *s,
                          char out[SEAL_DIGITS + 1]) {
-    uint8_t hash[HASH_BYTES];
-    unsigned length = HASH_BYTES;
+    uint8_t outer[QOS_VISITOR_KEY_MAX + HASH_BYTES], hash[HASH_BYTES];
 
-    /* Never a seal that is none. */
-    if (!HMAC(EVP_sha256(), k->key[which].bytes, (int)k->key[which].n, (const uint8_t *)s->text, s->n, hash, &length) ||
-        length != HASH_BYTES)
-        abort();
+    memcpy(s->text, k->key[which].inner, QOS_VISITOR_KEY_MAX);
+    seal_digest(s->text, s->n, outer + QOS_VISITOR_KEY_MAX);
+    memcpy(outer, k->key[which].outer, QOS_VISITOR_KEY_MAX);
+    seal_digest(outer, sizeof outer, hash);
     for (int i = 0; i < SEAL_BYTES; i++) {
         out[2 * i] = "0123456789abcdef"[hash[i] >> 4];
         out[2 * i + 1] = "0123456789abcdef"[hash[i] & 15];

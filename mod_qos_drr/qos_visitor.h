@@ -30,7 +30,7 @@
 
 #define QOS_VISITOR_KEYS     4u
 #define QOS_VISITOR_KEY_MIN  32u                /* bytes */
-#define QOS_VISITOR_KEY_MAX  64u
+#define QOS_VISITOR_KEY_MAX  64u                /* a block of SHA-256 */
 #define QOS_VISITOR_LOOKS    2u                 /* of the cookies of that name in one request, the first so many */
 #define QOS_VISITOR_SKEW     3600u              /* seconds by which the clocks of gateways may differ */
 #define QOS_VISITOR_LIFE_MIN 60u                /* seconds */
@@ -40,9 +40,9 @@
 #define QOS_VISITOR_NAME_MAX 64u                /* of a cookie's name, with its NUL */
 #define QOS_VISITOR_HOST_MAX 256u               /* a host with a longer name knows nobody */
 
-/* The first one seals, each of them opens. */
+/* The first one seals, each of them opens: as HMAC (RFC 2104) puts it in front of its two digests. */
 struct qos_visitor_keys {
-    struct { uint8_t bytes[QOS_VISITOR_KEY_MAX]; unsigned n; } key[QOS_VISITOR_KEYS];
+    struct { uint8_t inner[QOS_VISITOR_KEY_MAX], outer[QOS_VISITOR_KEY_MAX]; } key[QOS_VISITOR_KEYS];
     unsigned n;
 };
 

@@ -3,11 +3,13 @@
 #include "base/base_command.h"
 #include "base/base_error.h"
 #include "base/base_number.h"
+#include "base/base_secret.h"
 #include "base/base_settings.h"
 #include "run_suite.h"
 
 #include <check.h>
 #include <inttypes.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- sentences --------------------------------------------------------------------------------------------------- */
@@ -461,6 +463,59 @@ START_TEST(an_output_that_is_full) {
 }
 END_TEST
 
+/* ---- secrets ----------------------------------------------------------------------------------------------------- */
+
+static void secret_refused(const char *path, const char *why) {
+    struct base_secret s;
+    char *error = NULL;
+    int rv = base_secret_read(&s, path, &error);
+
+    if (!rv) rv = base_secret_ours(&s, &error);
+    base_secret_wipe(&s);
+    ck_assert_int_eq(rv, -1);
+    ck_assert_msg(strstr(error, why) != NULL, "%s", error);
+    free(error);
+}
+
+START_TEST(a_secret_is_its_owners) {
+    static const char digits[] = "0123456789abcdefABCDEF", others[] = "gG/: `@";
+    static const mode_t open_modes[] = { 0640, 0604, 0620, 0602, 0601 };
+    char directory[] = "/tmp/fairgate-test-XXXXXX", path[64];
+    struct base_secret s;
+    FILE *f;
+
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    snprintf(path, sizeof path, "%s/secret", directory);
+    secret_refused(path, "No such file");
+    secret_refused(directory, "is no regular file");
+    f = fopen(path, "w");
+    fputs("secret\n", f);
+    fclose(f);
+    for (size_t i = 0; i < sizeof open_modes / sizeof *open_modes; i++) {
+        ck_assert_int_eq(chmod(path, open_modes[i]), 0);
+        secret_refused(path, "holds a secret that others may read or change; chmod 600 it");
+    }
+    ck_assert_int_eq(chmod(path, 0600), 0);
+    ck_assert_int_eq(base_secret_read(&s, path, NULL), 0);
+    ck_assert_int_eq(base_secret_ours(&s, NULL), 0);
+    ck_assert_uint_eq(s.n, 7);
+    ck_assert_int_eq(memcmp(s.text, "secret\n", 7), 0);
+    base_secret_wipe(&s);
+    for (size_t i = 0; i < sizeof s; i++) ck_assert_int_eq(((const char *)&s)[i], 0);
+    ck_assert_int_eq(truncate(path, BASE_SECRET_MOST), 0);
+    ck_assert_int_eq(base_secret_read(&s, path, NULL), 0);
+    ck_assert_int_eq(truncate(path, BASE_SECRET_MOST + 1), 0);
+    secret_refused(path, "is larger than 16384 bytes");
+    unlink(path);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    secret_refused(path, "is no regular file");
+    unlink(path);
+    rmdir(directory);
+    for (int i = 0; i < 22; i++) ck_assert_int_eq(base_secret_digit(digits[i]), i < 16 ? i : i - 6);
+    for (size_t i = 0; i < sizeof others; i++) ck_assert_int_eq(base_secret_digit(others[i]), -1);
+}
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("base");
     TCase *c = tcase_create("base");
@@ -475,6 +530,7 @@ int main(void) {
     tcase_add_loop_test(c, a_call, 0, sizeof calls / sizeof *calls);
     tcase_add_loop_test(c, a_call_of_one_thing, 0, sizeof one_calls / sizeof *one_calls);
     tcase_add_test(c, an_output_that_is_full);
+    tcase_add_test(c, a_secret_is_its_owners);
     suite_add_tcase(s, c);
     return run_suite(s);
 }
