@@ -168,7 +168,7 @@ static const char *set_visitors(cmd_parms *cmd, void *dir, int argc, char *const
     const char *bad = ap_check_cmd_context(cmd, GLOBAL_ONLY);
 
     (void)dir;
-    return bad ? bad : qos_people_create(argc, argv, cmd->pool, &in_force->people);
+    return bad ? bad : qos_people_create(cmd, argc, argv, &in_force->people);
 }
 
 static const char *set_class(cmd_parms *cmd, void *dir, int argc, char *const argv[]) {

@@ -23,6 +23,7 @@ APLOG_USE_MODULE(qos_drr);
 #define NOBODY     "-"
 #define USUAL_NAME "fairgate"
 #define USUAL_LIFE (7u * 86400u)
+#define KEPT_KEYS  "fairgate-qos-visitors-1" /* the number counts the shapes of struct qos_visitor_keys */
 
 #define P qos_process
 
@@ -35,17 +36,39 @@ static ap_filter_rec_t *hear_rec, *give_rec;
 
 /* ---- configuration ----------------------------------------------------------------------------------------------- */
 
-static const char *people_read_keys(struct qos_people *k, const char *path, apr_pool_t *pconf) {
+/* Those that were right last, for as long as the parent lives. */
+static struct qos_visitor_keys *people_kept(apr_pool_t *process) {
+    void *kept = NULL;
+
+    apr_pool_userdata_get(&kept, KEPT_KEYS, process);
+    if (!kept) {
+        kept = apr_pcalloc(process, sizeof(struct qos_visitor_keys));
+        apr_pool_userdata_set(kept, KEPT_KEYS, NULL, process);
+    }
+    return kept;
+}
+
+static const char *people_read_keys(struct qos_people *k, cmd_parms *cmd, const char *path) {
+    struct qos_visitor_keys *kept = people_kept(cmd->server->process->pool);
     struct base_secret f;
+    const char *wrong;
     char *error = NULL;
     int rv = base_secret_read(&f, path, &error);
 
     if (!rv) rv = base_secret_ours(&f, &error);
     if (!rv) rv = qos_visitor_keys_read(&k->form.keys, f.text, f.n, &error);
     base_secret_wipe(&f);
-    if (!rv) return NULL;
+    if (!rv) {
+        *kept = k->form.keys;
+        return NULL;
+    }
     base_place(&error, path, 0);
-    return httpd_take_error(pconf, "QosVisitors: ", &error);
+    wrong = httpd_take_error(cmd->pool, "QosVisitors: ", &error);
+    if (!kept->n) return wrong;
+    ap_log_error(APLOG_MARK, APLOG_ERR, 0, cmd->server, "%s", wrong);
+    ap_log_error(APLOG_MARK, APLOG_ERR, 0, cmd->server, "QosVisitors: the keys of before stay in force");
+    k->form.keys = *kept;
+    return NULL;
 }
 
 static const char *people_read_option(struct qos_people *k, const char *word, apr_pool_t *pconf) {
@@ -69,14 +92,15 @@ static const char *people_read_option(struct qos_people *k, const char *word, ap
     return NULL;
 }
 
-const char *qos_people_create(int argc, char *const argv[], apr_pool_t *pconf, struct qos_people **out) {
+const char *qos_people_create(cmd_parms *cmd, int argc, char *const argv[], struct qos_people **out) {
+    apr_pool_t *pconf = cmd->pool;
     struct qos_people *k = apr_pcalloc(pconf, sizeof *k);
     const char *path = argc ? ap_server_root_relative(pconf, argv[0]) : NULL, *wrong;
 
     if (!path) return "QosVisitors: needs a file of keys, as `openssl rand -hex 32` writes one";
     k->form.life_s = USUAL_LIFE;
     apr_cpystrn(k->form.name, USUAL_NAME, sizeof k->form.name);
-    wrong = people_read_keys(k, path, pconf);
+    wrong = people_read_keys(k, cmd, path);
     for (int i = 1; i < argc && !wrong; i++) wrong = people_read_option(k, argv[i], pconf);
     /* A browser takes such a name only so. */
     if (!wrong && !strncasecmp(k->form.name, "__", 2) && !k->secure)
@@ -140,7 +164,7 @@ static bool people_for_all(request_rec *r, const char *control) {
 }
 
 /* Caches may well keep it for others: it says so, or for how long it is fresh. */
-static bool people_kept(request_rec *r, const char *control) {
+static bool people_is_kept(request_rec *r, const char *control) {
     const char *expires, *age;
 
     if (people_for_all(r, control)) return true;
@@ -254,7 +278,7 @@ static bool people_is_due(request_rec *r, const struct qos_person *who) {
         return false;
     if (apr_table_get(r->subprocess_env, AP_CACHE_HIT_ENV)) return false;
     if (who->visitor.known && (*who->visitor.class || !qos_visitor_old(&who->visitor, people_now()))) return false;
-    return !people_kept(r, people_field(r, "Cache-Control"));
+    return !people_is_kept(r, people_field(r, "Cache-Control"));
 }
 
 static void people_answer(request_rec *r) {

@@ -23,6 +23,7 @@
 #include <stdbool.h>
 
 #include <httpd.h>
+#include <http_config.h>
 
 #include "qos_visitor.h"
 
@@ -38,8 +39,11 @@ struct qos_person {
     char               class[POLICY_WORD_MAX];      /* to give */
 };
 
-/* While the configuration is read.  NULL, or a sentence about what is wrong. */
-const char *qos_people_create(int argc, char *const argv[], apr_pool_t *pconf, struct qos_people **out);
+/*
+ * While the configuration is read.  NULL, or a sentence about what is wrong.  A file of keys that is wrong at a restart
+ * leaves those of before in force, as a policy's does.
+ */
+const char *qos_people_create(cmd_parms *cmd, int argc, char *const argv[], struct qos_people **out);
 
 /* Nobody but the application says it: before anything else of a request's fixups, where QosEngine is On. */
 void qos_people_arrive(request_rec *r);

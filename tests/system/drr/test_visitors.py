@@ -288,6 +288,23 @@ def test_keys_turn_without_anybody_signed_out(new_gateway, parts):
         assert ask(g, says(), old)[0] == ask(g, says(), new)[0] == "rest"
 
 
+def test_a_broken_file_leaves_the_keys_of_before(new_gateway, parts):
+    """At a graceful restart; httpd would end else."""
+    keys = Keys(os.path.join(parts.lab.dir, fresh("broken") + ".keys"))
+    with new_gateway(policy=POLICY, more=f"QosVisitors {keys.path}\n") as g:
+        for text in ("", "secret\n"):
+            with open(keys.path, "w") as f:
+                f.write(text)
+            g.graceful()
+            assert ask(g, says(), keys.cookie())[0] == "members"
+        assert [line for line in g.error_log() if "QosVisitors: the keys of before stay in force" in line]
+        assert [line for line in g.error_log() if f"QosVisitors: {keys.path}: line 1: has 6 characters" in line]
+        old = keys.cookie()
+        keys.turn(keep=0)
+        g.graceful()
+        assert ask(g, says(), old)[0] == "rest" and ask(g, says(), keys.cookie())[0] == "members"
+
+
 def test_gateways_with_one_file_know_each_others(new_gateway, keys):
     with new_gateway(policy=POLICY, more=f"QosVisitors {keys.path}\n") as a, new_gateway(policy=POLICY, more=f"QosVisitors {keys.path}\n") as b:
         value = value_of(ask(a, says("member"))[1])
