@@ -2,6 +2,7 @@
 #include "pages_table.h"
 
 #include "base/base_error.h"
+#include "base/base_replace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -309,7 +310,8 @@ struct pages_writer {
     uint32_t rows, written;
     uLong crc;
     FILE *stream;
-    char *path, *path_new; /* path_new NULL: the stream is the caller's */
+    char *path;
+    struct base_replace file; /* nothing is begun: the stream is the caller's */
     char text[LINE_ROOM];
 };
 
@@ -336,40 +338,15 @@ pages_writer_t *pages_writer_of(FILE *stream, const char *name, uint32_t rows, c
     return w;
 }
 
-/*
- * A file that was not there before: whatever stands at its name (what a killed walk left, a FIFO, a link to somebody's
- * file) is a name and goes; what it led to stays as it is.  Readable by the gateway whatever the umask.
- */
-static int make_new(const char *path) {
-    int fd =
-        unlink(path) && errno != ENOENT ? -1 : open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-
-    if (fd < 0 || !fchmod(fd, 0644)) return fd;
-    close(fd);
-    unlink(path);
-    return -1;
-}
-
 pages_writer_t *pages_writer_open(const char *path, uint32_t rows, char **error) {
-    pages_writer_t *w = NULL;
-    char *path_new;
-    FILE *f = NULL;
-    int fd;
+    struct base_replace file;
+    pages_writer_t *w;
 
-    if (asprintf(&path_new, "%s.new", path) < 0) path_new = NULL;
-    fd = path_new ? make_new(path_new) : -1;
-    if (fd >= 0) f = fdopen(fd, "w");
-    if (!f) table_say(error, path_new ? path_new : path, 0, strerror(errno));
-    if (f) w = pages_writer_of(f, path, rows, error);
-    if (w) {
-        w->path_new = path_new;
-        return w;
-    }
-    if (f) fclose(f);
-    else if (fd >= 0) close(fd);
-    if (fd >= 0) unlink(path_new);
-    free(path_new);
-    return NULL;
+    if (base_replace_begin(&file, path, error)) return NULL;
+    w = pages_writer_of(file.stream, path, rows, error);
+    if (w) w->file = file;
+    else base_replace_abort(&file);
+    return w;
 }
 
 int pages_writer_origin(pages_writer_t *w, const char *origin, uint64_t rules) {
@@ -404,56 +381,25 @@ int pages_writer_row(pages_writer_t *w, const struct pages_row *row) {
     return table_put(w, (size_t)(at - w->text));
 }
 
-/* The directory's entry too is on the disk when this returns. */
-static int sync_directory(const char *path) {
-    const char *slash = strrchr(path, '/');
-    char *dir = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-    int fd = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1, rc = fd < 0 ? -1 : fsync(fd);
-
-    if (fd >= 0) close(fd);
-    free(dir);
-    return rc && errno != EINVAL ? -1 : 0; /* some file systems have nothing to sync there */
-}
-
 int pages_writer_commit(pages_writer_t **writer, char **error) {
     pages_writer_t *w = *writer;
-    FILE *f = w->stream;
-    int ok, closed;
+    const char *path = w->file.stream ? w->file.path_new : w->path;
+    int rc;
 
     if (w->magic != MAGIC_WRITE || w->written != w->rows) abort();
-    ok = fprintf(f, "end\t%08lx\n", w->crc & 0xfffffffful) > 0 && !fflush(f) && !ferror(f);
-    if (!w->path_new) {
-        if (!ok) table_say(error, w->path, 0, strerror(errno));
-        pages_writer_abort(writer);
-        return ok ? 0 : -1;
-    }
-    ok = ok && !fsync(fileno(f));
-    if (!ok) table_say(error, w->path_new, 0, strerror(errno));
-    closed = !fclose(f);
-    w->stream = NULL;
-    if (ok && !closed) table_say(error, w->path_new, 0, strerror(errno));
-    ok = ok && closed;
-    if (ok && (rename(w->path_new, w->path) || sync_directory(w->path))) {
-        table_say(error, w->path, 0, strerror(errno));
-        ok = 0;
-    }
-    if (ok) {
-        free(w->path_new);
-        w->path_new = NULL;
-    }
+    rc = fprintf(w->stream, "end\t%08lx\n", w->crc & 0xfffffffful) > 0 && !fflush(w->stream) && !ferror(w->stream) ? 0
+                                                                                                                   : -1;
+    if (rc) table_say(error, path, 0, strerror(errno));
+    if (!rc && w->file.stream) rc = base_replace_commit(&w->file, error);
     pages_writer_abort(writer);
-    return ok ? 0 : -1;
+    return rc;
 }
 
 void pages_writer_abort(pages_writer_t **writer) {
     pages_writer_t *w = *writer;
 
     if (!w) return;
-    if (w->path_new) {
-        if (w->stream) fclose(w->stream);
-        unlink(w->path_new);
-        free(w->path_new);
-    }
+    base_replace_abort(&w->file);
     free(w->path);
     w->magic = 0;
     free(w);
