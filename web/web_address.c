@@ -70,6 +70,41 @@ enum web_range web_address_range(const struct sockaddr *address) {
     return WEB_NEVER;
 }
 
+/* Do the first bits that both have agree? */
+static bool net_meets(const struct net *n, const uint8_t *address, unsigned bits) {
+    unsigned most = n->bits < bits ? n->bits : bits, whole = most / 8, rest = most % 8;
+
+    if (memcmp(n->address, address, whole)) return false;
+    return !rest || !((n->address[whole] ^ address[whole]) >> (8 - rest));
+}
+
+static enum web_range network_in(const struct net *nets, size_t n, const uint8_t *address, unsigned bits,
+                                 enum web_range worst) {
+    for (size_t i = 0; i < n; i++)
+        if (nets[i].range > (int)worst && net_meets(&nets[i], address, bits)) worst = (enum web_range)nets[i].range;
+    return worst;
+}
+
+enum web_range web_network_range(const struct sockaddr *address, unsigned bits) {
+    static const struct net clothes[] = {
+        { { [10] = 0xff, [11] = 0xff }, 96, WEB_NEVER },
+        { { 0x00, 0x64, 0xff, 0x9b }, 96, WEB_NEVER },
+        { { 0x20, 0x02 }, 16, WEB_NEVER },
+    };
+    enum web_range worst = web_address_range(address);
+    const uint8_t *a;
+
+    if (address->sa_family == AF_INET)
+        return network_in(nets4, sizeof nets4 / sizeof *nets4,
+                          (const uint8_t *)&((const struct sockaddr_in *)address)->sin_addr, bits, worst);
+    if (address->sa_family != AF_INET6) return WEB_NEVER;
+    a = (const uint8_t *)&((const struct sockaddr_in6 *)address)->sin6_addr;
+    /* What is wider than all of global unicast has more in it. */
+    if (bits < 3) return WEB_NEVER;
+    worst = network_in(clothes, sizeof clothes / sizeof *clothes, a, bits, worst);
+    return network_in(nets6, sizeof nets6 / sizeof *nets6, a, bits, worst);
+}
+
 bool web_address_is_loopback(const struct sockaddr *a) {
     static const uint8_t one[16] = { [15] = 1 };
     if (a->sa_family == AF_INET) return *(const uint8_t *)&((const struct sockaddr_in *)a)->sin_addr == 127;

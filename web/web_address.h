@@ -20,6 +20,11 @@ enum web_range {
 };
 
 enum web_range web_address_range(const struct sockaddr *address);
+/*
+ * Of all the addresses of a network, whose first bits those of the address are, the range furthest from public.  The
+ * clothes of IPv4 other than mapped are WEB_NEVER.
+ */
+enum web_range web_network_range(const struct sockaddr *address, unsigned bits);
 bool           web_address_is_loopback(const struct sockaddr *address);
 
 /*

@@ -31,6 +31,7 @@
 #define HEADERS_MAX    65536
 #define LOCATION_MAX   WEB_URI_MAX
 #define MEDIA_TYPE_MAX 255
+#define VALIDATOR_MAX  255
 
 _Static_assert(WEB_ERROR_MAX >= CURL_ERROR_SIZE, "libcurl writes its sentence there");
 
@@ -49,6 +50,8 @@ struct web_transfer {
     web_done *done;
     void *of;
     uint64_t fresh_s; /* no more than the way to here allows */
+    char *validator;  /* of the caller's */
+    struct curl_slist *field;
 
     /* Of the answer that comes. */
     enum web_broken broken;
@@ -104,6 +107,7 @@ static char *web_word(const char *value, size_t n, size_t most) {
 }
 
 static void web_forget_answer(struct web_transfer *t) {
+    free(t->answer.validator);
     free(t->answer.media_type);
     free(t->answer.body);
     free(t->location);
@@ -122,6 +126,10 @@ static void web_take_line(struct web_transfer *t, const char *line, size_t n) {
     if ((v = web_field(line, n, "content-type", &k))) {
         free(t->answer.media_type);
         t->answer.media_type = web_word(v, k, MEDIA_TYPE_MAX);
+    } else if ((v = web_field(line, n, "etag", &k)) ||
+               (!t->answer.validator && (v = web_field(line, n, "last-modified", &k)))) {
+        free(t->answer.validator);
+        t->answer.validator = web_word(v, k, VALIDATOR_MAX);
     } else if ((v = web_field(line, n, "location", &k))) {
         /* Its letters are judged with the URL; one that is too long leads nowhere. */
         free(t->location);
@@ -255,6 +263,8 @@ static void web_finish(struct web_transfer *t, enum web_end end) {
     t->done(t->of, a);
     web_forget_answer(t);
     curl_easy_cleanup(t->easy);
+    curl_slist_free_all(t->field);
+    free(t->validator);
     free(t->url);
     free(t);
 }
@@ -268,6 +278,16 @@ static void web_finish_running(struct web_fetch *f, struct web_transfer *t, enum
 }
 
 #define SET(option, value) (failed |= curl_easy_setopt(t->easy, option, value) != CURLE_OK)
+
+/* An entity tag begins with a quote, a date does not. */
+static int web_condition(struct web_transfer *t) {
+    const char *name = strchr(t->validator, '"') ? "If-None-Match" : "If-Modified-Since";
+    char text[VALIDATOR_MAX + 32];
+
+    snprintf(text, sizeof text, "%s: %s", name, t->validator);
+    t->field = curl_slist_append(NULL, text);
+    return t->field ? 0 : -1;
+}
 
 /* Whatever of this libcurl does not take would be a hole. */
 static int web_prepare(struct web_transfer *t) {
@@ -298,6 +318,10 @@ static int web_prepare(struct web_transfer *t) {
     SET(CURLOPT_ERRORBUFFER, t->answer.error);
     if (t->bytes <= INT64_MAX) SET(CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)t->bytes);
     SET(CURLOPT_FTP_SKIP_PASV_IP, 1L);
+    if (t->validator) {
+        failed |= web_condition(t) != 0;
+        SET(CURLOPT_HTTPHEADER, t->field);
+    }
     return failed ? -1 : 0;
 }
 
@@ -434,12 +458,19 @@ static void web_begin_waiting(struct web_fetch *f) {
 }
 
 int web_start(struct web_fetch *f, const char *uri, uint64_t bytes, web_done *done, void *of) {
+    return web_start_if(f, uri, bytes, NULL, done, of);
+}
+
+int web_start_if(struct web_fetch *f, const char *uri, uint64_t bytes, const char *validator, web_done *done,
+                 void *of) {
     struct web_transfer *t = calloc(1, sizeof *t);
     bool ending;
 
     /* What is longer than any that is asked for is told by one byte too many. */
     if (t) t->url = strndup(uri, WEB_URI_MAX + 1);
-    if (!t || !t->url) {
+    if (t && validator) t->validator = web_word(validator, strlen(validator), VALIDATOR_MAX);
+    if (!t || !t->url || (validator && !t->validator)) {
+        if (t) free(t->url);
         free(t);
         return -1;
     }
@@ -458,6 +489,7 @@ int web_start(struct web_fetch *f, const char *uri, uint64_t bytes, web_done *do
     }
     pthread_mutex_unlock(&f->lock);
     if (ending) {
+        free(t->validator);
         free(t->url);
         free(t);
         return -1;

@@ -36,6 +36,7 @@ enum web_end {
 struct web_answer {
     enum web_end end;
     unsigned     status;                /* of HTTP or ftp, the last that came; 0: none */
+    char        *validator;             /* to ask again by: ETag, else Last-Modified; NULL: none */
     char        *media_type;            /* Content-Type as it was said, with its parameters; NULL: not said, or ftp */
     uint8_t     *body;                  /* WEB_WHOLE: not NULL, with a NUL behind it; else NULL */
     size_t       n;                     /* bytes of the body */
@@ -45,8 +46,8 @@ struct web_answer {
 
 /*
  * Called once for each transfer, from web_run or web_free.  The answer is the callee's until it returns: what it wants
- * to keep of media_type and body it takes (both malloc'ed) and leaves NULL there; the rest is freed.  It may call
- * web_start, but neither web_run nor web_free.
+ * to keep of validator, media_type and body it takes (all malloc'ed) and leaves NULL there; the rest is freed.  It may
+ * call web_start, but neither web_run nor web_free.
  */
 typedef void web_done(void *of, struct web_answer *a);
 
@@ -59,6 +60,9 @@ struct web_fetch *web_new(const struct web_rules *rules, char **error);
  * `bytes`: of this one's body, at most, where the rules permit more.
  */
 int               web_start(struct web_fetch *f, const char *uri, uint64_t bytes, web_done *done, void *of);
+/* The same; unless it has another validator by now, a server of HTTP answers 304, without a body. */
+int               web_start_if(struct web_fetch *f, const char *uri, uint64_t bytes, const char *validator,
+                               web_done *done, void *of);
 /*
  * One thread: starts, goes on with and ends transfers; waits for something to do for timeout_ms at the most.  How many
  * are under way or wait.

@@ -28,6 +28,7 @@ struct web_allowed {
     unsigned nhosts;
     struct sockaddr_storage *address;
     unsigned naddresses;
+    bool secure;
 };
 
 /* What a URL asks of whom. */
@@ -35,7 +36,7 @@ struct web_target {
     char host[HOST_MAX + 1];         /* as in a rule */
     struct sockaddr_storage literal; /* with its port; ss_family 0: a name */
     uint16_t port;
-    bool ftp;
+    bool ftp, https;
 };
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
@@ -98,6 +99,7 @@ struct web_allowed *web_allowed_new(const struct web_rules *r, char **error) {
         base_fail(error, "no memory");
         return NULL;
     }
+    w->secure = r->secure;
     for (; w->nhosts < r->nhosts; w->nhosts++) {
         const char *text = r->hosts[w->nhosts];
         if (!host_rule_read(text, &w->host[w->nhosts])) continue;
@@ -159,6 +161,10 @@ static int web_judge(const struct web_allowed *w, const struct web_target *t, ch
     size_t n = strlen(t->host);
     bool named = false;
 
+    if (w->secure && !t->https) {
+        snprintf(error, WEB_ERROR_MAX, "only https is asked for");
+        return -1;
+    }
     /* RFC 7686: such a name is for nobody's resolver. */
     if (!strcmp(t->host, "onion") || (n > 6 && !strcmp(t->host + n - 6, ".onion"))) {
         snprintf(error, WEB_ERROR_MAX, "names of .onion are not asked for");
@@ -253,6 +259,7 @@ static int web_target_of(CURLU *u, struct web_target *t) {
         size_t n = strlen(host);
 
         t->ftp = !strcasecmp(scheme, "ftp");
+        t->https = !strcasecmp(scheme, "https");
         t->port = (uint16_t)strtoul(port, NULL, 10);
         if (*host == '[') {
             memcpy(t->host, host, n + 1);

@@ -35,6 +35,7 @@ struct web_rules {
     unsigned           nhosts;
     const char *const *addresses;
     unsigned           naddresses;
+    bool               secure;          /* only by https, redirects too */
     /* web_fetch.h: */
     uint64_t           bytes;           /* of a body at the most; at least 1 */
     unsigned           seconds;         /* from web_start to the end, redirects and waiting included; at least 1 */

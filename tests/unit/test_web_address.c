@@ -160,9 +160,34 @@ START_TEST(the_same_with_its_port_or_any) {
 }
 END_TEST
 
+START_TEST(ranges_of_networks) {
+    static const struct {
+        const char *address;
+        unsigned bits;
+        enum web_range range;
+    } t[] = {
+        { "8.8.8.0", 24, WEB_PUBLIC },        { "192.160.0.0", 13, WEB_PUBLIC },
+        { "192.160.0.0", 12, WEB_PRIVATE },   { "192.168.7.0", 24, WEB_PRIVATE },
+        { "169.254.169.254", 32, WEB_NEVER }, { "168.0.0.0", 6, WEB_NEVER },
+        { "0.0.0.0", 0, WEB_NEVER },          { "2606:2800::", 32, WEB_PUBLIC },
+        { "2001:db8:7::", 48, WEB_PRIVATE },  { "2001:c00::", 22, WEB_PRIVATE },
+        { "2000::", 8, WEB_NEVER },           { "::", 0, WEB_NEVER },
+        { "2002:808:808::", 48, WEB_NEVER },  { "64:ff9b::808:808", 128, WEB_NEVER },
+        { "::ffff:8.8.8.8", 128, WEB_NEVER },
+    };
+
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        struct sockaddr_storage a = address_of(t[i].address);
+        ck_assert_msg(web_network_range((struct sockaddr *)&a, t[i].bits) == t[i].range, "%s/%u", t[i].address,
+                      t[i].bits);
+    }
+}
+END_TEST
+
 TCase *web_address_case(void) {
     TCase *t = tcase_create("address");
     tcase_add_test(t, ranges);
+    tcase_add_test(t, ranges_of_networks);
     tcase_add_test(t, loopback);
     tcase_add_test(t, as_people_write_them);
     tcase_add_test(t, the_same_with_its_port_or_any);

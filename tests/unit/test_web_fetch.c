@@ -172,6 +172,68 @@ START_TEST(nothing_of_ours_goes_along) {
 }
 END_TEST
 
+static void keep_validator(void *of, struct web_answer *a) {
+    struct got *g = of;
+
+    g->calls++;
+    g->a = *a;
+    a->validator = NULL;
+    g->a.body = NULL;
+    g->a.media_type = NULL;
+}
+
+START_TEST(asked_for_again) {
+    static const char date[] = "Tue, 24 Nov 2026 00:00:00 GMT";
+    static const struct {
+        const char *path, *with, *validator, *sent;
+        unsigned status;
+    } t[] = {
+        { "/tag", NULL, "\"v1\"", NULL, 200 },
+        { "/tag", "\"v1\"", "\"v1\"", "\r\nIf-None-Match: \"v1\"\r\n", 304 },
+        { "/tag", "W/\"v0\"", "\"v1\"", "\r\nIf-None-Match: W/\"v0\"\r\n", 200 },
+        { "/date", date, date, "\r\nIf-Modified-Since: Tue, 24 Nov 2026 00:00:00 GMT\r\n", 200 },
+        { "/whole", NULL, NULL, NULL, 200 },
+        { "/bad-tag", NULL, NULL, NULL, 200 },
+    };
+
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        struct got g = { .calls = 0 };
+        char uri[256];
+
+        snprintf(uri, sizeof uri, "http://%s%s", outside_at, t[i].path);
+        ck_assert_int_eq(web_start_if(fetch, uri, SIZE_MAX, t[i].with, keep_validator, &g), 0);
+        run_until(&g.calls, 1);
+        ck_assert_int_eq(g.a.end, WEB_WHOLE);
+        ck_assert_uint_eq(g.a.status, t[i].status);
+        ck_assert_msg(t[i].validator ? g.a.validator && !strcmp(g.a.validator, t[i].validator) : !g.a.validator,
+                      "%s: %s", t[i].path, g.a.validator ? g.a.validator : "none");
+        if (t[i].sent) ck_assert_msg(strstr(outside.request, t[i].sent) != NULL, "%s", outside.request);
+        else ck_assert_msg(!strstr(outside.request, "\r\nIf-"), "%s", outside.request);
+        free(g.a.validator);
+    }
+    /* A field of a request is one line. */
+    {
+        struct got g = { .calls = 0 };
+        ck_assert_int_eq(web_start_if(fetch, "http://a/", SIZE_MAX, "\"a\"\r\nX: y", keep_validator, &g), -1);
+        ck_assert_uint_eq(g.calls, 0);
+    }
+}
+END_TEST
+
+START_TEST(only_https) {
+    struct web_rules r = usual();
+    unsigned asked;
+
+    web_free(&fetch);
+    r.secure = true;
+    begin(&r);
+    asked = server_asked(&outside);
+    ends("/whole", WEB_NOT_ALLOWED);
+    ends("ftp://127.0.0.1/x", WEB_NOT_ALLOWED);
+    ck_assert_uint_eq(server_asked(&outside), asked);
+}
+END_TEST
+
 START_TEST(bounds) {
     static const struct {
         const char *path;
@@ -667,6 +729,8 @@ TCase *web_fetch_case(void) {
     tcase_add_checked_fixture(t, make_usual, stop_servers);
     tcase_add_test(t, whole);
     tcase_add_test(t, nothing_of_ours_goes_along);
+    tcase_add_test(t, asked_for_again);
+    tcase_add_test(t, only_https);
     tcase_add_test(t, bounds);
     tcase_add_test(t, as_large_as_may_be);
     tcase_add_test(t, a_transfer_has_a_bound_of_its_own);

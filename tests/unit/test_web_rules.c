@@ -235,9 +235,27 @@ START_TEST(rules_that_are_none) {
 }
 END_TEST
 
+START_TEST(no_way_from_https_to_http) {
+    static const char *const hosts[] = { "*" };
+    struct web_rules r = { .hosts = hosts, .nhosts = 1, .secure = true };
+    struct web_allowed *w = web_allowed_new(&r, NULL);
+    char error[WEB_ERROR_MAX], *url;
+
+    url = web_allowed_url(w, "https://a.example/x", "/y", error);
+    ck_assert_str_eq(url, "https://a.example/y");
+    free(url);
+    ck_assert_ptr_null(web_allowed_url(w, "https://a.example/x", "http://a.example/y", error));
+    ck_assert_str_eq(error, "only https is asked for");
+    ck_assert_ptr_null(web_allowed_url(w, NULL, "http://a.example/", error));
+    ck_assert_ptr_null(web_allowed_url(w, NULL, "ftp://a.example/", error));
+    web_allowed_free(&w);
+}
+END_TEST
+
 TCase *web_rules_case(void) {
     TCase *t = tcase_create("rules");
     tcase_add_checked_fixture(t, make_rules, free_rules);
+    tcase_add_test(t, no_way_from_https_to_http);
     tcase_add_test(t, urls);
     tcase_add_test(t, redirects_are_judged_anew);
     tcase_add_test(t, all_that_is_public);

@@ -51,6 +51,16 @@ static void server_answers(struct server *s, int fd, const char *path) {
              "%sContent-Type: text/plain; charset=utf-8\r\nCache-Control: max-age=60\r\nAge: 10\r\n"
              "Set-Cookie: a=b\r\nContent-Length: 5\r\n\r\nhello",
              ok);
+    else if (is(path, "/tag")) {
+        /* It has changed, unless it is asked for by what is said here. */
+        if (strstr(s->request, "If-None-Match: \"v1\"\r\n"))
+            tell(fd, "HTTP/1.1 304 Same\r\nConnection: close\r\nETag: \"v1\"\r\n\r\n");
+        else
+            tell(fd, "%sLast-Modified: Tue, 24 Nov 2026 00:00:00 GMT\r\nETag: \"v1\"\r\nContent-Length: 5\r\n\r\nhello",
+                 ok);
+    } else if (is(path, "/date"))
+        tell(fd, "%sLast-Modified: Tue, 24 Nov 2026 00:00:00 GMT\r\nContent-Length: 5\r\n\r\nhello", ok);
+    else if (is(path, "/bad-tag")) tell(fd, "%sETag: \"a\x01\"\r\nContent-Length: 5\r\n\r\nhello", ok);
     else if (is(path, "/unsaid")) tell(fd, "%s\r\nhello", ok);
     else if (is(path, "/empty")) tell(fd, "%sContent-Length: 0\r\n\r\n", ok);
     else if (is(path, "/missing")) tell(fd, "HTTP/1.1 404 No\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno");
