@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* fairgate-prober: fills the page-size table of the website gateway. */
 #include <errno.h>
-#include <grp.h>
 #include <locale.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +11,8 @@
 
 #include "base/base_command.h"
 #include "base/base_number.h"
+#include "become.h"
+#include "lock.h"
 #include "tables.h"
 #include "walk.h"
 
@@ -57,24 +57,6 @@ static bool has_port(const char *address) {
     return colon && colon > bracket && !base_number("port", colon + 1, "", 1, 65535, &port, NULL);
 }
 
-/* What strangers' documents are parsed with is no root.  NULL, or what is wrong. */
-static const char *become(const char *name) {
-    struct passwd *user;
-
-    if (geteuid()) return NULL;
-    if (!name)
-        return "runs as root, and need not; start it as a user of its own, or say --user NAME (a system user that may "
-               "write the table: see the manual)";
-    user = getpwnam(name);
-    if (!user)
-        return "--user names nobody on this system; make such a user, as etc/sysusers.d/fairgate-prober.conf does";
-    if (!user->pw_uid) return NULL;
-    if (initgroups(name, user->pw_gid) || setresgid(user->pw_gid, user->pw_gid, user->pw_gid) ||
-        setresuid(user->pw_uid, user->pw_uid, user->pw_uid) || !setuid(0))
-        return "can't become the user that --user names; start it as that one";
-    return NULL;
-}
-
 /* The walk that these settings ask for, from `words` URLs on. */
 static int walk_from(const struct settings *s, int words, char **word) {
     static struct scope scope;
@@ -101,7 +83,7 @@ static int walk_from(const struct settings *s, int words, char **word) {
         return base_misused("%s: %s", s->log ? s->log : "log",
                             errno == EINVAL ? "not a plain file with one name; name one that is, or leave --log out"
                                             : strerror(errno));
-    if (walk_lock(s->table, report) < 0) {
+    if (lock_table(s->table, "walk", report) < 0) {
         int busy = errno == EWOULDBLOCK;
         report_free(&report);
         return busy ? LOCKED : WALK_FAILED;

@@ -13,6 +13,7 @@
 #include "base/base_command.h"
 #include "base/base_error.h"
 #include "base/base_number.h"
+#include "lock.h"
 #include "walk.h"
 #include "walk_impl.h"
 
@@ -243,7 +244,7 @@ int tables_import(const char *path, enum tables_format format) {
     ssize_t n;
     int rc = BASE_WRONG;
 
-    if (walk_lock(path, report) < 0) {
+    if (lock_table(path, "walk", report) < 0) {
         report_free(&report);
         return rc;
     }

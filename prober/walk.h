@@ -30,11 +30,6 @@ enum walk_end {
     WALK_INTERRUPTED = 4
 };
 
-/*
- * One writer of a table at a time: the lock goes with the process.  -1, and the report has a line; errno EWOULDBLOCK if
- * somebody else has it.
- */
-int walk_lock(const char *table, struct report *r);
 
 /* start: n places of the scope, where the walk begins.  *stop is set from a signal handler. */
 enum walk_end walk(const struct settings *s, const struct scope *scope, const struct scope_place *start, unsigned n,

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* walk_table.c - what is known, from a file and into it. */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/base_error.h"
@@ -92,25 +90,6 @@ int walk_load(struct walk *w, const char *path, int checkpoint) {
     }
     free(error);
     return next == PAGES_BAD ? -1 : 0;
-}
-
-int walk_lock(const char *table, struct report *r) {
-    char *path;
-    int fd = -1, why;
-
-    if (asprintf(&path, "%s.lock", table) < 0) return -1;
-    /* For its owner only: who can open it can keep walks away. */
-    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-    if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB)) {
-        free(path);
-        return fd;
-    }
-    why = errno;
-    report_line(r, "%s: %s", path, why == EWOULDBLOCK ? "another walk writes this table now" : strerror(why));
-    if (fd >= 0) close(fd);
-    free(path);
-    errno = why;
-    return -1;
 }
 
 struct walk *walk_blank(struct report *r) {

@@ -8,7 +8,8 @@ import subprocess
 import pytest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-MANUALS = {"policy/fairgate-policy": 1, "mod_eeod/fairgate-eeod": 1, "pktcache/fairgate-pktcache": 8, "prober/fairgate-prober": 1}
+MANUALS = {"policy/fairgate-policy": 1, "mod_eeod/fairgate-eeod": 1, "pktcache/fairgate-pktcache": 8, "prober/fairgate-prober": 1,
+           "prober/fairgate-bots": 1}
 ONE_THING = {"ccnget/fairgate-ccnget": 1, "ccnget/fairgate-ccncall": 1}       # what has no subcommands
 
 TABLE = "http://h/\t5" + "\t-" * 2 + "\t0\t0\t1\t0\t0\t0\t-\t-\n"
@@ -18,6 +19,7 @@ FILES = {
     "policy/fairgate-policy": ('<classification><class id="1" quantum="1" default="yes"/></classification>', "<classification>\n<class/></classification>", ":2: "),
     "mod_eeod/fairgate-eeod": ("<p><!--EEOD-->me<!--/EEOD--></p>", "<p>me<!--/EEOD--></p>", ": a closing mark closes nothing"),
     "pktcache/fairgate-pktcache": (CONFIG + "cache 64M\n", CONFIG + "cache 64T\n", ":6: cache 64T: must be a number of bytes from "),
+    "prober/fairgate-bots": ("googlebot https://www.example.org/list\n", "googlebot https://www.example.org/list\nbingbot\n", ":2: bingbot has neither a list nor names"),
     "prober/fairgate-prober": (None, "fairgate-pages\t2\t0\n", ":1: a page-size table of another version"),
 }
 

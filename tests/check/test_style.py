@@ -6,7 +6,7 @@ import re
 import subprocess
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-HOUSES = ("base", "core", "shm", "policy", "pages", "marks", "ndn", "service", "web", "bots", "mod_qos_drr", "mod_eeod", "pktcache", "pktcache/daemon", "prober", "ccnget")
+HOUSES = ("base", "core", "shm", "policy", "pages", "crawlers", "marks", "ndn", "service", "web", "bots", "mod_qos_drr", "mod_eeod", "pktcache", "pktcache/daemon", "prober", "ccnget")
 CODE, PROSE = 120, 100
 
 
