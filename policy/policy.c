@@ -192,6 +192,16 @@ static int check_visitor(const policy_t *p, const char *pattern, size_t len, cha
     return policy_visitor_read((struct policy_text){ pattern, len }, &v, error);
 }
 
+/* As crawlers are called (crawlers/crawlers_table.h), or "*". */
+static int is_crawler_pattern(const char *pattern, size_t len) {
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";
+
+    if (len == 1 && pattern[0] == '*') return 1;
+    for (size_t i = 0; i < len; i++)
+        if (!pattern[i] || !strchr(letters, pattern[i])) return 0;
+    return len < POLICY_NAME_MAX;
+}
+
 /* A pattern that could never match, or would match other things than it says. */
 static int check_pattern(policy_t *p, enum policy_field field, enum policy_match match, const char *pattern, size_t len,
                          char **error) {
@@ -213,6 +223,9 @@ static int check_pattern(policy_t *p, enum policy_field field, enum policy_match
             "cookie pattern \"%s\" reaches over the bounds of one cookie; write name= or name=value, and one rule "
             "for each cookie",
             base_quote(pattern, len).s);
+    if (field == POLICY_CRAWLER && !is_crawler_pattern(pattern, len))
+        return base_fail(error, "crawler \"%s\" is no crawler's name; write one like %s, or * for any",
+                         base_quote(pattern, len).s, row->example);
     if (row->kind == POLICY_DOMAIN && (match == POLICY_SUFFIX || match == POLICY_EXACT) && len <= 2 &&
         pattern[0] == '.' && pattern[len - 1] == '.')
         return base_fail(error, "%s \"%s\" names no domain; write one like %s", row->name, base_quote(pattern, len).s,

@@ -41,6 +41,8 @@
  *     visitor                   somebody whom the host knows: attributes class="WORD", age="TIME" or both, and no
  *                               text; in other words than XML "class=WORD,age=TIME"                        [no match
  *                               attribute]
+ *     crawler                   name of a crawler that the host has verified, case-insensitive; "*" is any of them
+ *                               [exact]
  * src_dn is matched only against a name that the host already knows; it never asks DNS.
  *
  * Matching costs one pass over each field whatever the number of rules: literal rules of a field are one Aho-Corasick
@@ -93,6 +95,7 @@ enum policy_field {
     POLICY_COOKIE,
     POLICY_SSL_ID,
     POLICY_VISITOR,
+    POLICY_CRAWLER,
     POLICY_FIELDS
 };
 enum policy_match { POLICY_DEFAULT_MATCH, POLICY_SUBSTRING, POLICY_PREFIX, POLICY_SUFFIX, POLICY_EXACT, POLICY_REGEX };
@@ -120,6 +123,7 @@ struct policy_request {
     unsigned           src_addr_len, dst_addr_len;
     uint16_t           src_port, dst_port;      /* 0 = not known */
     struct policy_text prot_type, src_dn, dst_dn, user_agent, cookie, ssl_id;
+    struct policy_text crawler;                 /* who it is, verified, and not who it says; of whom nothing is: NULL */
     struct policy_text url;                     /* in its one spelling, as policy_url_text() makes it (policy_url.h) */
     struct policy_visitor visitor;
 };

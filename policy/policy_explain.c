@@ -8,12 +8,13 @@
 
 #include "base/base_command.h"
 #include "base/base_settings.h"
+#include "crawlers/crawlers_known.h"
 #include "policy_command.h"
 #include "policy_impl.h"
 #include "policy_url.h"
 
 struct options {
-    char *src, *dst, *protocol, *src_name, *host_name, *url, *ssl_id, *visitor;
+    char *src, *dst, *protocol, *src_name, *host_name, *url, *ssl_id, *visitor, *crawler, *bots;
     uint64_t src_port, dst_port;
     struct base_list header;
     bool json;
@@ -41,6 +42,10 @@ static const struct base_setting rows[] = {
              "TLS session id                               (ssl_id)"),
     BASE_ROW(struct options, TEXT, visitor, "visitor", NULL, "WHO",
              "class=member,age=15m: known to the server    (visitor)"),
+    BASE_ROW(struct options, TEXT, crawler, "crawler", NULL, "NAME",
+             "the crawler that it is, verified             (crawler)"),
+    BASE_ROW(struct options, TEXT, bots, "bots", NULL, "TABLE",
+             "fairgate-bots's, which knows by --src        (crawler)"),
     BASE_ROW(struct options, SWITCH, json, "json", "the answer as JSON"),
 };
 static const struct base_settings options_table = { "--", rows, sizeof rows / sizeof *rows, NULL };
@@ -50,6 +55,7 @@ struct question {
     struct options o;
     unsigned char src[16], dst[16];
     char *url; /* as r.url has it */
+    char crawler[CRAWLERS_NAME_ROOM];
     struct policy_request r;
 };
 
@@ -101,9 +107,39 @@ static int read_options(struct question *q) {
     r->src_dn = text_of(o->src_name);
     r->url = text_of(o->url);
     r->ssl_id = text_of(o->ssl_id);
+    r->crawler = text_of(o->crawler);
     for (unsigned i = 0; i < o->header.n && status == 0; i++) status = read_header(o->header.item[i], r);
     if (o->host_name) r->dst_dn = text_of(o->host_name);
     return status != 0 ? status : read_visitor(o->visitor, r);
+}
+
+/* Whose address --src is by the lists of --bots; where several have it, that which the user agent names. */
+static int explain_crawler(struct question *q) {
+    struct policy_request *r = &q->r;
+    struct crawlers_table *t;
+    struct crawlers_known *k;
+    char *error = NULL, agent[CRAWLERS_AGENT_SEEN + 1] = "";
+    int crawler;
+
+    if (!q->o.bots) return 0;
+    if (q->o.crawler || !r->src_addr) return base_misused("explain: --bots needs --src, and --crawler says it already");
+    t = crawlers_table_read(q->o.bots, &error);
+    if (!t) {
+        fprintf(stderr, "%s\n", error ? error : "out of memory");
+        free(error);
+        return BASE_WRONG;
+    }
+    k = crawlers_known_new(t);
+    crawlers_table_free(&t);
+    if (!k) return base_failed(NULL);
+    if (r->user_agent.p) snprintf(agent, sizeof agent, "%s", r->user_agent.p);
+    crawler = crawlers_known_which(crawlers_known_of(k, r->src_addr, r->src_addr_len), crawlers_known_claims(k, agent));
+    if (crawler >= 0) {
+        strcpy(q->crawler, crawlers_known_name(k, (uint32_t)crawler));
+        r->crawler = text_of(q->crawler);
+    }
+    crawlers_known_free(&k);
+    return 0;
 }
 
 /* The URL in its one spelling; and a server knows these two when it knows the URL. */
@@ -134,6 +170,7 @@ static int read_question(struct question *q, int argc, char **argv) {
     else status = read_options(q);
     free(error);
     q->file = argv[1];
+    if (status == 0) status = explain_crawler(q);
     return status != 0 ? status : explain_complete(q);
 }
 

@@ -22,7 +22,10 @@ const struct policy_field_row policy_field_rows[POLICY_FIELDS] = {
     [POLICY_COOKIE] = { "cookie", POLICY_COOKIES, POLICY_PREFIX, 0, "session=" },
     [POLICY_SSL_ID] = { "ssl_id", POLICY_TEXT, POLICY_EXACT, 1, "5f3a09c1" },
     [POLICY_VISITOR] = { "visitor", POLICY_VISITORS, POLICY_DEFAULT_MATCH, 0, "class=member" },
+    [POLICY_CRAWLER] = { "crawler", POLICY_TEXT, POLICY_EXACT, 1, "googlebot" },
 };
+
+const struct policy_text policy_any_crawler = { "*", 1 };
 
 static const char *const match_names[] = {
     [POLICY_DEFAULT_MATCH] = "", [POLICY_SUBSTRING] = "substring", [POLICY_PREFIX] = "prefix",
@@ -109,6 +112,7 @@ const struct policy_text *policy_request_text(const struct policy_request *r, en
     case POLICY_USER_AGENT: return &r->user_agent;
     case POLICY_COOKIE: return &r->cookie;
     case POLICY_SSL_ID: return &r->ssl_id;
+    case POLICY_CRAWLER: return &r->crawler;
     default: break;
     }
     assert(!"a text field");

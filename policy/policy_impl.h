@@ -53,6 +53,8 @@ const char               *policy_match_name(enum policy_match match);
 const char               *policy_nearest_field(const char *name);
 /* What the request tells of a text field. */
 const struct policy_text *policy_request_text(const struct policy_request *r, enum policy_field field);
+/* Besides its name, what every verified crawler is called: POLICY_CRAWLER's "*", which no name has in it. */
+extern const struct policy_text policy_any_crawler;
 /* A domain name without the dot that may end it. */
 struct policy_text        policy_domain(struct policy_text name);
 /*

@@ -73,6 +73,8 @@ struct policy_answer policy_match_request(const policy_t *p, const struct policy
     best = match_visitors(p, &r->visitor, best);
     best = match_text(p->literal[POLICY_PROT_TYPE], r->prot_type, best);
     best = match_text(p->literal[POLICY_SSL_ID], r->ssl_id, best);
+    best = match_text(p->literal[POLICY_CRAWLER], r->crawler, best);
+    if (r->crawler.p) best = match_text(p->literal[POLICY_CRAWLER], policy_any_crawler, best);
     best = match_text(p->literal[POLICY_SRC_DN], policy_domain(r->src_dn), best);
     best = match_text(p->literal[POLICY_DST_DN], policy_domain(r->dst_dn), best);
     best = match_cookies(p->literal[POLICY_COOKIE], r->cookie, best);

@@ -87,6 +87,7 @@ static int text_matches(const struct policy_rule *rule, struct policy_text patte
     if (rule->match == POLICY_REGEX) return regex_matches(pattern, text, row->fold);
     if (row->kind == POLICY_DOMAIN) return domain_matches(rule->match, pattern, text, row->fold);
     if (rule->field == POLICY_URL) text = policy_url_seen(text, memchr(pattern.p, '?', pattern.n) != NULL);
+    if (rule->field == POLICY_CRAWLER && literal_matches(rule->match, pattern, policy_any_crawler, row->fold)) return 1;
     if (row->kind != POLICY_COOKIES) return literal_matches(rule->match, pattern, text, row->fold);
     while (policy_next_cookie(&text, &cookie))
         if (literal_matches(rule->match, pattern, cookie, row->fold)) return 1;

@@ -25,7 +25,7 @@
 
 #define RULE_NAMES                                                                                                     \
     "src_ip_addr, dst_ip_addr, src_port, dst_port, prot_type, src_dn, dst_dn, url, user_agent, cookie, ssl_id, "       \
-    "visitor"
+    "visitor, crawler"
 
 enum { AT_ROOT, IN_CLASSIFICATION, IN_CLASS, IN_RULE };
 

@@ -118,6 +118,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     r.src_port = (uint16_t)next_byte(&in);
     r.dst_port = (uint16_t)next_byte(&in);
     for (size_t i = 0; i < sizeof addr; i++) addr[i] = (unsigned char)next_byte(&in);
+    r.crawler = next_text(&in, 16);
     r.src_addr = addr;
     r.src_addr_len = addr[15] & 1 ? 4 : 16;
 

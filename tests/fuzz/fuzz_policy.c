@@ -63,6 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     r.src_dn = text_of("");
     r.ssl_id = text_of("00ff");
     r.visitor = (struct policy_visitor){ true, text_of("member"), 600 };
+    r.crawler = text_of("googlebot");
     check_answer(p, &r);
     policy_free(&p);
     return 0;

@@ -133,6 +133,11 @@ static const struct {
     { POLICY_VISITOR, POLICY_DEFAULT_MATCH, "age=10 m", "must be a number of seconds" },
     { POLICY_VISITOR, POLICY_DEFAULT_MATCH, "age=0000000000000000000000010m", "is no time; write one like 10m" },
     { POLICY_VISITOR, POLICY_DEFAULT_MATCH, "age=1d,age=2d", "each once" },
+    { POLICY_CRAWLER, POLICY_DEFAULT_MATCH, "OAI-SearchBot", NULL },
+    { POLICY_CRAWLER, POLICY_DEFAULT_MATCH, "*", NULL },
+    { POLICY_CRAWLER, POLICY_DEFAULT_MATCH, "google*", "is no crawler's name" },
+    { POLICY_CRAWLER, POLICY_DEFAULT_MATCH, "Google bot", "is no crawler's name" },
+    { POLICY_CRAWLER, POLICY_REGEX, "google.*", NULL },
 };
 
 START_TEST(rules_are_taken_or_refused) {

@@ -58,6 +58,12 @@ static void random_rule(uint64_t *seed, policy_t *p, uint32_t class) {
     }
     case POLICY_DOMAIN: n = random_text(seed, text, 7, "aB.."); break;
     case POLICY_COOKIES: n = random_text(seed, text, 5, "ab= "); break;
+    case POLICY_TEXT:
+        if (field == POLICY_CRAWLER && random_below(seed, 4) == 0) {
+            n = (size_t)snprintf(text, sizeof text, "*");
+            break;
+        }
+        /* fall through */
     default: n = random_text(seed, text, 6, field == POLICY_URL ? "abA?" : "abA"); break;
     }
     /* Some texts are no right pattern; then there is a rule less. */
@@ -77,7 +83,7 @@ static struct policy_answer plain_answer(const policy_t *p, const struct policy_
 }
 
 static void try_request(uint64_t *seed, const policy_t *p, uint32_t *matched) {
-    char room[7][32];
+    char room[8][32];
     unsigned char addr[2][4] = { { 10, 0, 0, (unsigned char)random_below(seed, 70) },
                                  { 10, 0, 0, (unsigned char)random_below(seed, 70) } };
     struct policy_request r = { .src_addr = addr[0], .dst_addr = addr[1] };
@@ -97,6 +103,7 @@ static void try_request(uint64_t *seed, const policy_t *p, uint32_t *matched) {
     r.url = random_field(seed, room[6], "abcab?");
     r.visitor =
         (struct policy_visitor){ random_below(seed, 8) == 0, { "ab", random_below(seed, 2) }, random_below(seed, 70) };
+    r.crawler = random_field(seed, room[7], "abB");
     plain = plain_answer(p, &r);
     fast = policy_match_request(p, &r);
     ck_assert_uint_eq(fast.rule, plain.rule);
