@@ -26,6 +26,7 @@
 #include <mod_status.h>
 #include <mpm_common.h>
 
+#include "crawlers/crawlers_kept.h"
 #include "httpd/httpd_segment.h"
 #include "qos_account.h"
 #include "qos_body.h"
@@ -119,12 +120,18 @@ struct kept {
     struct qos_sizes sizes; /* in it */
 };
 
-static void forget_sizes(struct httpd_segment *k) { pages_known_unmap(&((struct kept *)k)->sizes.file); }
+static void forget_sizes(struct httpd_segment *segment) {
+    struct kept *k = (struct kept *)segment;
+
+    pages_known_unmap(&k->sizes.file);
+    if (k->sizes.bots >= 0) close(k->sizes.bots);
+    k->sizes.bots = -1;
+}
 
 static struct kept *kept_segment(apr_pool_t *process) {
     struct kept *k = (struct kept *)httpd_segment_kept(process, KEPT_SEGMENT, sizeof *k);
 
-    if (!k->segment.name) k->sizes.file.fd = -1;
+    if (!k->segment.name) k->sizes.file.fd = k->sizes.bots = -1;
     /* Where our code stands is new after each restart. */
     k->segment.name = "qos";
     k->segment.module = APLOG_MODULE_INDEX;
@@ -178,6 +185,7 @@ static int set_up_segment(server_rec *s, struct kept *k, struct qos_server *conf
     if (conf->page_table && !k->sizes.file.base && pages_known_map(&k->sizes.file))
         ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, errno, s,
                      "qos: no memory for QosPageTable: sizes are learnt as pages are asked for");
+    if (conf->bots && k->sizes.bots < 0) k->sizes.bots = crawlers_kept_make();
     if (conf->share) qos_share_hash_key(conf->share, k->sizes.hash_key);
     k->segment.view.host = &host;
     return OK;

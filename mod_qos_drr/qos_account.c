@@ -375,6 +375,7 @@ int qos_account_log(request_rec *r) {
     apr_table_setn(last->notes, "qos-class", qos_config()->classes[q->class].name);
     apr_table_setn(last->notes, "qos-outcome", outcomes[q->outcome]);
     if (q->reason) apr_table_setn(last->notes, "qos-reason", q->reason);
+    if (*q->crawler) apr_table_setn(last->notes, "qos-crawler", q->crawler);
     apr_table_setn(last->notes, "qos-estimate", apr_off_t_toa(r->pool, (apr_off_t)q->bytes));
     apr_table_setn(last->notes, "qos-slot", apr_psprintf(r->pool, "%.3f", (double)q->slot_us / 1000.0));
     apr_table_setn(last->notes, "qos-wait",

@@ -8,6 +8,7 @@
 
 #include "pages/pages_url.h"
 #include "policy/policy_url.h"
+#include "qos_crawler.h"
 
 bool qos_classify_wanted(const request_rec *r) {
     return !r->handler || (strcmp(r->handler, "qos-status") && strcmp(r->handler, "server-status"));
@@ -83,6 +84,7 @@ static uint32_t match(const struct qos_server *conf, struct qos_request *q) {
         pr.src_dn = classify_text(r->connection->remote_host);
     if (policy_uses(p, POLICY_SSL_ID)) pr.ssl_id = classify_text(apr_table_get(r->subprocess_env, "SSL_SESSION_ID"));
     if (policy_uses(p, POLICY_VISITOR)) pr.visitor = classify_visitor(&q->person.visitor);
+    if (*q->crawler) pr.crawler = classify_text(q->crawler);
     if (policy_uses(p, POLICY_URL)) pr.url = url_of(r, usual, sizeof usual);
     a = policy_match_request(p, &pr);
     q->rule = a.rule;
@@ -210,6 +212,7 @@ void qos_classify(struct qos_request *q) {
     request_rec *r = q->r;
     const char *named = apr_table_get(r->subprocess_env, "qos-class");
 
+    qos_crawler_of(r, q->crawler);
     q->class = named ? class_named(conf, named) : POLICY_NONE;
     q->rule = POLICY_NONE;
     if (q->class == POLICY_NONE) q->class = match(conf, q);

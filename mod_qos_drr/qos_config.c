@@ -145,13 +145,18 @@ static const char *set_policy(cmd_parms *cmd, void *dir, const char *arg) {
     return in_force->policy_file ? NULL : apr_pstrcat(cmd->pool, "QosPolicy ", arg, ": not a valid path", NULL);
 }
 
-static const char *set_page_table(cmd_parms *cmd, void *dir, const char *arg) {
+/* Where the name of a file goes. */
+static size_t page_table_setting = offsetof(struct qos_server, page_table);
+static size_t bots_setting = offsetof(struct qos_server, bots);
+
+static const char *config_set_file(cmd_parms *cmd, void *dir, const char *arg) {
     const char *bad = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    const char **file = (const char **)((char *)in_force + *(const size_t *)cmd->info);
 
     (void)dir;
     if (bad) return bad;
-    in_force->page_table = ap_server_root_relative(cmd->pool, arg);
-    return in_force->page_table ? NULL : apr_pstrcat(cmd->pool, "QosPageTable ", arg, ": not a valid path", NULL);
+    *file = ap_server_root_relative(cmd->pool, arg);
+    return *file ? NULL : apr_pstrcat(cmd->pool, cmd->cmd->name, " ", arg, ": not a valid path", NULL);
 }
 
 static const char *set_share(cmd_parms *cmd, void *dir, const char *provider, const char *secret) {
@@ -236,7 +241,7 @@ static const char *set_rule(cmd_parms *cmd, void *dir, int argc, char *const arg
         return apr_psprintf(cmd->pool,
                             "QosRule %s: %s is not a field; fields are src_ip_addr, dst_ip_addr, src_port, dst_port, "
                             "prot_type, src_dn, "
-                            "dst_dn, url, user_agent, cookie, ssl_id, visitor",
+                            "dst_dn, url, user_agent, cookie, ssl_id, visitor, crawler",
                             argv[0], argv[1]);
     if (argc == 4) match = policy_match_by_name(argv[2]);
     if (match < 0)
@@ -270,8 +275,10 @@ const command_rec qos_commands[] = {
                   "seconds in the Retry-After field of such a 503 (default 5)"),
     AP_INIT_TAKE1("QosPages", config_set_number, &pages_setting, RSRC_CONF,
                   "how many page sizes to keep of what answers taught (default 65536)"),
-    AP_INIT_TAKE1("QosPageTable", set_page_table, NULL, RSRC_CONF,
+    AP_INIT_TAKE1("QosPageTable", config_set_file, &page_table_setting, RSRC_CONF,
                   "the file of page sizes that fairgate-prober writes"),
+    AP_INIT_TAKE1("QosBots", config_set_file, &bots_setting, RSRC_CONF,
+                  "the file that fairgate-bots writes: who crawls from where"),
     AP_INIT_TAKE2("QosShare", set_share, NULL, RSRC_CONF,
                   "PROVIDER[:ARGUMENTS] secret=TEXT: share page sizes with other gateways by this socache"),
     AP_INIT_TAKE_ARGV("QosVisitors", set_visitors, NULL, RSRC_CONF,

@@ -30,6 +30,7 @@ extern module AP_MODULE_DECLARE_DATA qos_drr_module;
 struct qos_server {
     const char        *policy_file;
     const char        *page_table;          /* the prober's file, or NULL */
+    const char        *bots;                /* fairgate-bots's, or NULL */
     struct qos_cache  *share;               /* or NULL */
     struct qos_people *people;              /* of QosVisitors, or NULL */
     policy_t          *policy;              /* frozen after qos_config_finish */

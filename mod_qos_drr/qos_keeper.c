@@ -7,6 +7,8 @@
 
 #include <http_log.h>
 
+#include "crawlers/crawlers_kept.h"
+#include "qos_crawler.h"
 #include "qos_request.h"
 #include "qos_share.h"
 
@@ -37,14 +39,23 @@ static void look_at_table(server_rec *s) {
     }
 }
 
-static int leads(void) { return shm_keeps(&P.view, P.generation, P.row); }
+int qos_keeper_leads(void) { return shm_keeps(&P.view, P.generation, P.row); }
 
-static int stopping(void) { return atomic_load(&P.keeper_stop) != 0; }
+int qos_keeper_stopping(void) { return atomic_load(&P.keeper_stop) != 0; }
 
 static void *keep_table(void *server) {
-    while (!stopping()) {
-        if (leads()) look_at_table(server);
+    while (!qos_keeper_stopping()) {
+        if (qos_keeper_leads()) look_at_table(server);
         base_futex_wait(&P.keeper_stop, 0, TICK_US);
+    }
+    return NULL;
+}
+
+/* The first time it is read before anybody is served. */
+static void *keep_crawlers(void *server) {
+    while (!qos_keeper_stopping()) {
+        base_futex_wait(&P.keeper_stop, 0, TICK_US);
+        if (!qos_keeper_stopping()) qos_crawler_look(server);
     }
     return NULL;
 }
@@ -54,10 +65,10 @@ static void *keep_sharing(void *server) {
 
     if (apr_pool_create_unmanaged(&pool) != APR_SUCCESS) return NULL;
     apr_allocator_max_free_set(apr_pool_allocator_get(pool), POOL_FREE);
-    while (!stopping()) {
+    while (!qos_keeper_stopping()) {
         int more = 1;
 
-        while (more && !stopping() && leads()) {
+        while (more && !qos_keeper_stopping() && qos_keeper_leads()) {
             more = qos_share_one(qos_config()->share, server, pool);
             apr_pool_clear(pool);
         }
@@ -112,9 +123,15 @@ int qos_keeper_start(apr_pool_t *pchild, server_rec *s, int first) {
         if (first) pages_known_forget(&P.sizes.area->known, &P.sizes.file);
         P.sizes.file.base = NULL; /* whatever a child of before still reads in */
     }
+    if (!qos_config()->bots && first) crawlers_kept_forget(P.sizes.bots);
     if (P.row == SHM_NO_ROW) return 0;
     if (qos_config()->page_table) rc = keeper_start(keep_table, s);
     if (!rc && qos_config()->share) rc = keeper_start(keep_sharing, s);
+    if (!rc && qos_config()->bots) {
+        qos_crawler_look(s);
+        rc = keeper_start(keep_crawlers, s);
+        for (unsigned i = 0; i < QOS_CRAWLER_RESOLVERS && !rc; i++) rc = keeper_start(qos_crawler_resolve, s);
+    }
     if (P.keepers) apr_pool_pre_cleanup_register(pchild, NULL, keeper_end);
     return rc;
 }

@@ -25,6 +25,7 @@
 #include <httpd.h>
 
 #include "core/rs_paper.h"
+#include "crawlers/crawlers_known.h"
 #include "pages/pages_keys.h"
 #include "qos_config.h"
 #include "qos_people.h"
@@ -47,6 +48,7 @@ struct qos_request {                        /* in r->pool */
     const char          *reason;            /* of a refusal, for the log; else NULL */
     struct pages_keys    keys;
     enum pages_coding    coding;            /* the most that the client takes */
+    char                 crawler[CRAWLERS_NAME_ROOM];   /* verified; "": of whom nothing is */
     uint64_t             bytes;             /* that its answer is expected to have */
     uint64_t             estimate;          /* what it is expected to cost */
     uint64_t             submitted, wait_us;
@@ -101,6 +103,7 @@ struct qos_process {
     struct qos_sizes     sizes;
     struct qos_costs     costs;
     struct qos_paper    *paper;             /* qos_paper.h; NULL: nothing is observed by this child */
+    struct crawlers_live crawlers;          /* of this process alone */
     uint32_t             row;               /* in view.owners; SHM_NO_ROW in the parent */
     int                  can_hold;          /* the MPM can let a connection wait without a thread */
     uint32_t             threads;           /* of the whole server: what blocked waits share */
@@ -110,7 +113,7 @@ struct qos_process {
     pthread_t            dispatcher;
     int                  dispatching;
     _Atomic int          stop;
-    pthread_t            keeper[2];         /* qos_keeper.h */
+    pthread_t            keeper[8];         /* qos_keeper.h */
     unsigned             keepers;
     _Atomic uint32_t     keeper_stop;
     uint32_t             generation;        /* of the configuration that this process has */

@@ -10,6 +10,7 @@
 #ifndef FAIRGATE_QOS_SIZES_H
 #define FAIRGATE_QOS_SIZES_H
 
+#include "crawlers/crawlers_seen.h"
 #include "pages/pages_known.h"
 #include "pages/pages_learnt.h"
 #include "pages/pages_ring.h"
@@ -22,12 +23,18 @@ struct qos_share {                          /* qos_share.h */
     _Atomic uint64_t  stored, found, failed, rejected;
 };
 
+struct qos_crawlers {                       /* qos_crawler.h */
+    struct crawlers_seen seen;              /* by name */
+    _Atomic uint64_t     by_list, by_name, claims;
+};
+
 struct qos_area {
-    struct pages_known known;               /* the prober's table */
-    struct qos_share   share;
-    struct qos_rate    rate;
-    struct qos_exempt_places exempt;
+    struct pages_known        known;        /* the prober's table */
+    struct qos_share          share;
+    struct qos_rate           rate;
+    struct qos_exempt_places  exempt;
     struct qos_visitor_counts visitors;
+    struct qos_crawlers       crawlers;
 };
 
 /* Of a process; the parent's is inherited. */
@@ -36,6 +43,7 @@ struct qos_sizes {
     void                   *learnt;
     uint32_t                pages;          /* rows of it */
     struct pages_known_area file;           /* the prober's table's memory */
+    int                     bots;           /* the last good table of crawlers (crawlers/crawlers_kept.h); -1: none */
     uint64_t                hash_key[2];    /* URLs come from outside */
 };
 

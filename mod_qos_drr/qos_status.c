@@ -11,6 +11,7 @@
 
 #include "core/rs_figures.h"
 #include "qos_observed.h"
+#include "qos_crawler.h"
 #include "qos_request.h"
 
 #define P   qos_process
@@ -22,9 +23,11 @@ struct look {
     struct rs_figures_class *classes;
     uint32_t held, blocked, children, pages;
     uint64_t gone, known, bytes;
-    double slot_s;
+    double slot_s, bots_age;
     bool table_refused;
     const struct qos_paper_look *observed; /* NULL: nothing is */
+    uint64_t by_list, by_name, claims;
+    uint32_t networks;
 };
 
 /* What only this host has, in the look's own memory. */
@@ -41,6 +44,16 @@ static void clean_name(char *name) {
 }
 
 static double atomic_of(_Atomic uint64_t *n) { return (double)atomic_load(n); }
+
+static void status_crawlers(struct look *l) {
+    struct qos_crawlers *c = &P.sizes.area->crawlers;
+    int64_t made = qos_crawler_table(&l->networks), now = (int64_t)apr_time_sec(apr_time_now());
+
+    l->by_list = atomic_load(&c->by_list);
+    l->by_name = atomic_load(&c->by_name);
+    l->claims = atomic_load(&c->claims);
+    l->bots_age = made && now > made ? (double)(now - made) : 0;
+}
 
 static struct look *status_take(request_rec *r) {
     struct look *l = apr_pcalloc(r->pool, sizeof *l);
@@ -94,6 +107,7 @@ static struct look *status_take(request_rec *r) {
     l->known = atomic_load(&z->area->known.urls);
     l->gone = atomic_load(&v->sh->gone);
     l->table_refused = atomic_load(&z->area->known.refused) != 0;
+    status_crawlers(l);
     const struct base_figure own[] = {
         { "held", "held", "Requests that wait without a thread.", NULL, l->held, BASE_GAUGE },
         { "blocked", "blocked", "Requests that wait in their thread.", NULL, l->blocked, BASE_GAUGE },
@@ -124,6 +138,25 @@ static struct look *status_take(request_rec *r) {
         { "exempt_beyond_total", "exempt_beyond",
           "Requests that would have been exempt, but as many were at the server already as may.", NULL,
           atomic_of(&z->area->exempt.beyond), BASE_COUNTER },
+        { "crawler_by_list_total", "crawler_by_list", "Requests of crawlers by their published addresses.", NULL,
+          (double)l->by_list, BASE_COUNTER },
+        { "crawler_by_name_total", "crawler_by_name", "Requests of crawlers by their names in DNS.", NULL,
+          (double)l->by_name, BASE_COUNTER },
+        { "crawler_claims_total", "crawler_claims",
+          "Requests that claimed to be a crawler's, and were not known to be.", NULL, (double)l->claims, BASE_COUNTER },
+        { "crawler_lookups_total", "crawler_lookups", "Addresses whose names were looked up.", NULL,
+          atomic_of(&z->area->crawlers.seen.asked), BASE_COUNTER },
+        { "crawler_lookups_waiting", "crawler_lookups_waiting", "Addresses whose names are still to be looked up.",
+          NULL, crawlers_seen_waiting(&z->area->crawlers.seen), BASE_GAUGE },
+        { "crawler_lookups_dropped_total", "crawler_lookups_dropped",
+          "Claims that were not looked up, since too many waited.", NULL, atomic_of(&z->area->crawlers.seen.dropped),
+          BASE_COUNTER },
+        { "bots_networks", "bots_networks", "Networks of crawlers that are known.", NULL, l->networks, BASE_GAUGE },
+        { "bots_table_age_seconds", "bots_table_age_s",
+          "Since fairgate-bots wrote the table that is in force; 0: none.", NULL, l->bots_age, BASE_GAUGE },
+        { "bots_table_refused", "bots_table_refused",
+          "1 if the table of crawlers could not be read when it last changed.", NULL, atomic_load(&P.crawlers.refused),
+          BASE_TRUTH },
         { "gone_total", "gone", "Requests whose client left while they waited.", NULL, (double)l->gone, BASE_COUNTER },
         { "lost_children_total", "lost_children", "Children that died with requests.", NULL,
           atomic_of(&v->sh->lost_owners), BASE_COUNTER },
@@ -181,6 +214,12 @@ static void page(request_rec *r, const struct look *l) {
                u(why[RS_WHY_NO_DESCRIPTOR]), u(why[RS_WHY_TOO_LONG]), u(l->gone), l->pages, u(l->known),
                l->table_refused ? " (its last table was refused: see the error log)" : "",
                rs_sched_name((int)all->settings.sched), rs_gate_name((int)all->settings.gate), l->children);
+    if (qos_config()->bots)
+        ap_rprintf(r,
+                   "<p>Crawlers: " U64 " requests by published addresses, " U64 " by their names, " U64
+                   " claims that nothing confirms. %u networks are known, from %.1f h ago%s.</p>\n",
+                   u(l->by_list), u(l->by_name), u(l->claims), l->networks, l->bots_age / 3600,
+                   atomic_load(&P.crawlers.refused) ? " (the last table was refused: see the error log)" : "");
     ap_rputs("<table><thead><tr><th>class</th><th>weight</th><th>share of bytes</th><th>of slots' "
              "time</th><th>at the server</th><th>waiting</th><th>answers</th>"
              "<th>refused</th><th>mean answer</th><th>mean wait</th><th>longest wait</th></tr></thead><tbody>\n",
