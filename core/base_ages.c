@@ -1,76 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base_ages.h"
+#include "base_pairing.h"
 
-/* as many as there can be, or something goes in circles */
-#ifndef RS_PATIENCE
-#define RS_PATIENCE (1u << 24)
-#endif
-
-/* Two tops become one: the younger is the older one's first child. */
-static uint32_t adopt(const rs_engine_t *e, uint32_t a, uint32_t b) {
-    if (rs_is_older(rs_row(e, b), rs_row(e, a))) {
-        uint32_t older = b;
-        b = a;
-        a = older;
-    }
-    struct rs_ticket_row *parent = rs_row(e, a), *child = rs_row(e, b);
-    child->bucket_prev = a;
-    child->bucket_next = parent->child;
-    if (parent->child != RS_NIL) rs_row(e, parent->child)->bucket_prev = b;
-    parent->child = b;
-    return a;
+static inline struct rs_links ages_links(const rs_engine_t *e, uint32_t t) {
+    struct rs_ticket_row *r = rs_row(e, t);
+    return (struct rs_links){ &r->child, &r->bucket_next, &r->bucket_prev };
 }
 
-/*
- * Brothers become one heap: first each with the next, then from the last pair to the first, which is what keeps it
- * cheap over many.
- */
-static uint32_t join_brothers(const rs_engine_t *e, uint32_t first) {
-    uint32_t pairs = RS_NIL, top, left = RS_PATIENCE;
-    while (first != RS_NIL) {
-        uint32_t a = first, b = rs_row(e, a)->bucket_next;
-        RS_ASSERT(left-- > 0);
-        first = RS_NIL;
-        if (b != RS_NIL) {
-            first = rs_row(e, b)->bucket_next;
-            a = adopt(e, a, b);
-        }
-        rs_row(e, a)->bucket_next = pairs;
-        pairs = a;
-    }
-    for (top = pairs, pairs = rs_row(e, top)->bucket_next; pairs != RS_NIL;) {
-        uint32_t next = rs_row(e, pairs)->bucket_next;
-        top = adopt(e, top, pairs);
-        pairs = next;
-    }
-    return top;
+static inline bool ages_above(const rs_engine_t *e, uint32_t a, uint32_t b) {
+    return rs_is_older(rs_row(e, a), rs_row(e, b));
 }
 
 uint32_t rs_ages_add(const rs_engine_t *e, uint32_t top, uint32_t t) {
-    rs_row(e, t)->child = RS_NIL;
-    return top == RS_NIL ? t : adopt(e, top, t);
+    return rs_pairing_add(e, top, t, ages_links, ages_above);
 }
 
 uint32_t rs_ages_remove(const rs_engine_t *e, uint32_t top, uint32_t t) {
-    const struct rs_ticket_row *r = rs_row(e, t);
-    uint32_t below = r->child == RS_NIL ? RS_NIL : join_brothers(e, r->child);
-    if (t == top) return below;
-    struct rs_ticket_row *prev = rs_row(e, r->bucket_prev);
-    if (prev->child == t) prev->child = r->bucket_next;
-    else prev->bucket_next = r->bucket_next;
-    if (r->bucket_next != RS_NIL) rs_row(e, r->bucket_next)->bucket_prev = r->bucket_prev;
-    return below == RS_NIL ? top : adopt(e, top, below);
+    return rs_pairing_remove(e, top, t, ages_links, ages_above);
 }
 
-uint32_t rs_ages_walk(const rs_engine_t *e, uint32_t top, uint32_t t) {
-    if (rs_row(e, t)->child != RS_NIL) return rs_row(e, t)->child;
-    while (t != top) {
-        if (rs_row(e, t)->bucket_next != RS_NIL) return rs_row(e, t)->bucket_next;
-        while (rs_row(e, rs_row(e, t)->bucket_prev)->child != t) t = rs_row(e, t)->bucket_prev;
-        t = rs_row(e, t)->bucket_prev;
-    }
-    return RS_NIL;
-}
+uint32_t rs_ages_walk(const rs_engine_t *e, uint32_t top, uint32_t t) { return rs_pairing_walk(e, top, t, ages_links); }
 
 /* t itself, the links of its children, and who of them is older. */
 static const char *check_family(const rs_engine_t *e, uint32_t t, uint32_t outlet, uint32_t *members) {

@@ -2,11 +2,9 @@
 /*
  * base_ages.h - waiting tickets by age: a heap in which the one on top was asked for first.
  *
- * A pairing heap through the tickets' own rows: `child` is the first of those below, bucket_next its brother, and
- * bucket_prev the brother before, or for a first child the parent.  A heap is the index of its top, whose two links
- * mean nothing; RS_NIL is one without members.  Adding is O(1); removing, whoever it is, O(log members) on average: a
- * top under which many were added since the last one went is once as dear as they are many.  The links are those of the
- * size buckets, too: a ticket is in one or the other.
+ * A pairing heap (base_pairing.h) through the tickets' own rows: `child`, bucket_next and bucket_prev.  Adding is O(1);
+ * removing, whoever it is, O(log members) on average.  The links are those of the size buckets, too: a ticket is in one
+ * or the other.
  *
  * Of those of one age the smallest is above, and of those of one size who came first: no two are alike.
  */

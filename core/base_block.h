@@ -11,6 +11,8 @@
  *     sched[O]            the private state of the discipline at each outlet, as large as the largest discipline needs
  *     rs_journal_row[C]   classes as a rs_configure under way wants them
  *     hash[H]             rs_configure's scratch: class numbers by name
+ *     rs_key_ticket[T]    whose a request is inside its class, and
+ *     rs_key_row[..]      the keys that share classes (class_keys.h): both only where rs_capacity has keys
  *
  * Indexes and offsets only: the block works wherever it is mapped.  Every part begins at a multiple of 64.
  *
@@ -81,7 +83,8 @@ struct rs_flow {
     /* the class's, copied: all that disciplines need of the class, but for rfq, which looks at what is expected */
     uint32_t weight;
     uint32_t level;
-    uint32_t shortest;              /* order of the class is RS_ORDER_SHORTEST */
+    uint16_t shortest;              /* order of the class is RS_ORDER_SHORTEST */
+    uint16_t within;                /* levels of keys that share the class; 0 = none */
     uint64_t bucket_map;            /* which buckets are not empty; those not in it hold garbage */
     uint32_t class;
     uint32_t class_at8, at8, outlet_at8;    /* its class's place, its own, its outlet's; the first two as in a ticket */
@@ -115,9 +118,15 @@ enum rs_journal_act { RS_ACT_NONE, RS_ACT_RETIRE, RS_ACT_KEEP, RS_ACT_FRESH };
 /*
  * Most setups need none of these: a response's bytes then touch its ticket and its class only.  BYTES, ENDS: the gate
  * or the account wants to hear of them.  SLOTS: the gate counts bytes.  QUEUES: the scheduler wants to hear of each
- * ticket, or some class goes shortest first.
+ * ticket, or some class goes shortest first, or is shared by keys.  KEYS: the latter.
  */
-enum rs_watch { RS_WATCH_BYTES = 1, RS_WATCH_ENDS = 2, RS_WATCH_SLOTS = 4, RS_WATCH_QUEUES = 8 };
+enum rs_watch {
+    RS_WATCH_BYTES = 1,
+    RS_WATCH_ENDS = 2,
+    RS_WATCH_SLOTS = 4,
+    RS_WATCH_QUEUES = 8,
+    RS_WATCH_KEYS = 16
+};
 
 struct rs_outlet {
     uint32_t magic, number;
@@ -140,6 +149,7 @@ struct rs_engine {
     struct rs_capacity capacity;
     uint32_t hash_size;
     uint32_t outlets_at, classes_at, flows_at, buckets_at, scheds_at, sched_size, journal_at, hash_at;
+    uint32_t key_tickets_at, key_rows_at, key_rows;
 
     struct rs_settings settings;
     uint8_t  sched, gate;           /* as the settings have them: rows of rs_scheds, rs_gates */

@@ -78,6 +78,7 @@ typedef uint64_t rs_ticket_t;
 #define RS_UNLIMITED   UINT64_MAX
 #define RS_NAME_MAX    32               /* a class's name with its NUL */
 #define RS_NO_CLASS    UINT32_MAX
+#define RS_KEY_LEVELS  2                /* of keys that share a class */
 
 /* Index of a ticket, below rs_capacity.tickets: a host may keep its own row per ticket. */
 static inline uint32_t rs_ticket_index(rs_ticket_t t) { return (uint32_t)t; }
@@ -102,7 +103,16 @@ struct rs_capacity {
     uint32_t classes;       /* 1 .. 65,536 */
     uint32_t tickets;       /* queued + released + parked at one time; 1 .. 16,777,216 */
     uint32_t outlets;       /* backends with a gate of their own; 1 .. 64, usually 1 */
+    /* rows for keys that share classes (rs_class_settings.within), a multiple of 8; 0 = no class may be shared so */
+    uint32_t keys;
 };
+
+#define RS_KEYS_MAX 2097152u
+
+/* So many rows leave nearly every key that waits its own: four for each ticket. */
+static inline uint32_t rs_keys_for(uint32_t tickets) {
+    return tickets < RS_KEYS_MAX / 4 ? (4 * tickets + 7) / 8 * 8 : RS_KEYS_MAX;
+}
 
 #define RS_WINDOW_QUIET UINT64_C(10000000)      /* microseconds: rs_class_settings.window */
 
@@ -119,6 +129,12 @@ struct rs_class_settings {
      * class without such a window came; 0 = what the gate lets go
      */
     uint32_t      window;
+    /*
+     * Levels of keys among which the class is shared equally by cost (rs_submit_keyed): 0 = none, 1, 2 = keys of the
+     * first share the class and those of the second each of the first.  Not with RS_ORDER_SHORTEST; RS_SCHED_SHORTEST
+     * knows no keys.
+     */
+    uint32_t      within;
 };
 
 /*
@@ -184,7 +200,7 @@ rs_engine_t *rs_attach(void *mem, size_t len, const struct rs_capacity *cap, con
  * it faults.  The first RS_CONSTANT bytes of an engine never change after rs_create: a host may keep a copy and
  * compare.  A process that is more powerful than those that write must not call an engine at all.
  */
-#define RS_CONSTANT ((size_t)64)
+#define RS_CONSTANT ((size_t)80)
 #define RS_REACH    ((uint64_t)1 << 42)
 
 /*
@@ -218,6 +234,15 @@ enum rs_refusal rs_submit(rs_engine_t *e, rs_time_t now, uint32_t in_class, uint
  */
 enum rs_refusal rs_submit_since(rs_engine_t *e, rs_time_t now, rs_time_t since, uint32_t in_class, uint32_t outlet,
                                 uint64_t estimate, uint32_t owner, uint64_t tag, rs_ticket_t *ticket);
+
+/*
+ * The same as rs_submit of a request whose keys are known: in a class with `within` requests of keys that had little go
+ * before those of keys that had much, be there ever so many of these.  The first key is that of the first level (say
+ * the network), the second that of the second (say the address).  Whoever could choose keys could choose whose account
+ * he meets: they are hashes with a secret.  All requests without keys (rs_submit, 0) are of one key.
+ */
+enum rs_refusal rs_submit_keyed(rs_engine_t *e, rs_time_t now, uint32_t in_class, uint32_t outlet, uint64_t estimate,
+                                const uint64_t key[RS_KEY_LEVELS], uint32_t owner, uint64_t tag, rs_ticket_t *ticket);
 
 /*
  * The next request that may go, now released; call until it returns RS_NO_TICKET.  *again: the earliest time at which
@@ -261,6 +286,9 @@ uint64_t rs_allowance(rs_engine_t *e, rs_time_t now, rs_ticket_t t);
  * them.  RS_NO_CLASS, of nobody (3.5.2): only the gate sees them.
  */
 void rs_charge(rs_engine_t *e, rs_time_t now, uint32_t in_class, uint32_t outlet, uint64_t bytes);
+/* The same of a class and of keys in it: bytes that go after rs_hand_over. */
+void rs_charge_keyed(rs_engine_t *e, rs_time_t now, uint32_t in_class, uint32_t outlet,
+                     const uint64_t key[RS_KEY_LEVELS], uint64_t bytes);
 
 /* All tickets of an owner that died: queued ones cancelled, released and parked ones aborted.  Returns how many. */
 uint32_t rs_reclaim(rs_engine_t *e, rs_time_t now, uint32_t owner);
@@ -304,6 +332,7 @@ struct rs_class_stats {
     uint64_t         mean;              /* bytes of a response, running mean of what ended whole; 0 = none yet */
     uint64_t         owed;              /* at outlet 0 */
     uint32_t         own;               /* places in the queue that are kept for it */
+    uint32_t         keys;              /* of the first level, that wait at outlet 0; 0 without `within` */
     rs_time_t        wait_max;          /* longest wait of a released one */
     struct rs_counts counts;
 };

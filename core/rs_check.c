@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Every invariant of the engine.  Reads damaged memory: an index is judged before it is used. */
+#include "class_keys.h"
 #include "class_queue.h"
 #include "rs_engine.h"
 
@@ -67,6 +68,10 @@ static const char *check_outlet(const rs_engine_t *e, const struct rs_outlet *o,
         const struct rs_flow *f = rs_flow(e, o, c);
         const struct rs_class_row *row = rs_class_row(e, c);
         const char *why = rs_queue_check(e, o, c);
+        if (why) return why;
+        if (f->within && (!(e->watch & RS_WATCH_KEYS) || f->within != row->settings.within))
+            return "a flow has not its class's levels of keys";
+        if (f->within) why = rs_keys_check(e, f);
         if (why) return why;
         if (f->class != c || rs_flow_outlet(e, f) != o || rs_place(e, f->class_at8) != row || rs_place(e, f->at8) != f)
             return "a flow does not know whose it is";
@@ -141,6 +146,7 @@ const char *rs_check(const rs_engine_t *e) {
         outstanding += o->outstanding;
         parked += o->parked;
     }
+    if (!why) why = rs_keys_check_rows(e);
     if (why) return why;
     for (uint32_t c = 0; c < e->capacity.classes; c++) {
         why = check_class(e, c, &weights, &places);

@@ -16,6 +16,9 @@ const char *rs_class_wrong(const struct rs_class_settings *c) {
     if (c->level > RS_LEVEL_MAX) return "the level of a class is out of bounds: it goes from 0 to 65,535";
     if (c->order != RS_ORDER_FIFO && c->order != RS_ORDER_SHORTEST)
         return "the order of a class must be fifo or shortest";
+    if (c->within > RS_KEY_LEVELS) return "a class is shared by two levels of keys at most";
+    if (c->within && c->order != RS_ORDER_FIFO)
+        return "a class that keys share can't go shortest first: its order must be fifo";
     return NULL;
 }
 
@@ -75,6 +78,7 @@ static const char *plan(rs_engine_t *e, const struct rs_class_settings *classes,
     for (uint32_t i = 0; i < n; i++) {
         const char *wrong = rs_class_wrong(&classes[i]);
         if (wrong) return wrong;
+        if (classes[i].within && !e->capacity.keys) return "the engine has no places for keys that share a class";
         uint32_t *slot = slot_of(e, classes, classes[i].name);
         if (*slot == RS_NIL) {
             *slot = NEW | i;

@@ -2,6 +2,7 @@
 /* Size of the block, its carving, and finding one that stands. */
 #include "rs_engine.h"
 #include "base_arena.h"
+#include "class_keys.h"
 
 #include <string.h>
 
@@ -14,6 +15,8 @@ static const char *capacity_wrong(const struct rs_capacity *c) {
     if (c->tickets < 1 || c->tickets > TICKETS_MAX)
         return "the capacity is out of bounds: tickets go from 1 to 16,777,216";
     if (c->outlets < 1 || c->outlets > OUTLETS_MAX) return "the capacity is out of bounds: outlets go from 1 to 64";
+    if (c->keys > RS_KEYS_MAX || c->keys % 8)
+        return "the capacity is out of bounds: keys go from 0 to 2,097,152, in steps of 8";
     return NULL;
 }
 
@@ -35,6 +38,9 @@ static uint64_t carve(struct rs_engine *e, const struct rs_capacity *cap) {
     e->scheds_at = (uint32_t)rs_carve(&used, cap->outlets, e->sched_size);
     e->journal_at = (uint32_t)rs_carve(&used, cap->classes, sizeof(struct rs_journal_row));
     e->hash_at = (uint32_t)rs_carve(&used, e->hash_size, sizeof(uint32_t));
+    e->key_rows = (uint32_t)rs_key_rows(cap);
+    e->key_tickets_at = (uint32_t)rs_carve(&used, cap->keys ? cap->tickets : 0, sizeof(struct rs_key_ticket));
+    e->key_rows_at = (uint32_t)rs_carve(&used, e->key_rows, sizeof(struct rs_key_row));
     /* The largest comes last: all of the largest capacity begin within 4 GiB, which offsets of 32 bits reach. */
     uint64_t buckets = rs_carve(&used, flows * RS_BUCKETS, sizeof(struct rs_bucket));
     RS_ASSERT(buckets <= UINT32_MAX);

@@ -16,6 +16,7 @@
  * What happens for every request is written to be short: a response that keeps within its estimate touches its ticket
  * and its class, and the rest is reached through e->watch and calls that are rarely made.
  */
+#include "class_keys.h"
 #include "class_queue.h"
 #include "rs_account.h"
 
@@ -92,17 +93,19 @@ static inline enum rs_refusal take_place(rs_engine_t *e, struct rs_class_row *ro
 static RARELY enum rs_refusal tell_of_new(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f, uint32_t t) {
     const struct rs_sched_ops *ops = rs_sched_ops(e);
     if (f->shortest) rs_queue_push_sized(e, o, f, t);
+    if (f->within) rs_keys_push(e, f, t);
     if (ops->enter) ops->enter(e, o, t);
     if (f->queued == 1) ops->backlog(e, o, f->class);
     else if (f->best == t) ops->head(e, o, f->class);
     return RS_OK;
 }
 
-/* since: RS_NEVER for now. */
+/* since: RS_NEVER for now.  key: NULL for none. */
 static inline __attribute__((always_inline)) enum rs_refusal life_submit(rs_engine_t *e, rs_time_t now, rs_time_t since,
                                                                          uint32_t class, uint32_t outlet,
-                                                                         uint64_t estimate, uint32_t owner,
-                                                                         uint64_t tag, rs_ticket_t *ticket) {
+                                                                         uint64_t estimate, const uint64_t *key,
+                                                                         uint32_t owner, uint64_t tag,
+                                                                         rs_ticket_t *ticket) {
     rs_enter(e);
     RS_ASSERT(outlet < e->capacity.outlets);
     now = rs_clamp_now(e, now);
@@ -134,6 +137,7 @@ static inline __attribute__((always_inline)) enum rs_refusal life_submit(rs_engi
     struct rs_flow *f = rs_flow(e, o, class);
     r->class_at8 = f->class_at8;
     r->flow_at8 = f->at8;
+    if (key && f->within) rs_keys_note(e, t, key);
     *ticket = rs_row_ticket(r);
     set_life(r, rs_life(*ticket, RS_QUEUED));
 
@@ -146,17 +150,24 @@ static inline __attribute__((always_inline)) enum rs_refusal life_submit(rs_engi
 
 enum rs_refusal rs_submit(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_t outlet, uint64_t estimate,
                           uint32_t owner, uint64_t tag, rs_ticket_t *ticket) {
-    return life_submit(e, now, RS_NEVER, class, outlet, estimate, owner, tag, ticket);
+    return life_submit(e, now, RS_NEVER, class, outlet, estimate, NULL, owner, tag, ticket);
 }
 
 enum rs_refusal rs_submit_since(rs_engine_t *e, rs_time_t now, rs_time_t since, uint32_t class, uint32_t outlet,
                                 uint64_t estimate, uint32_t owner, uint64_t tag, rs_ticket_t *ticket) {
-    return life_submit(e, now, since, class, outlet, estimate, owner, tag, ticket);
+    return life_submit(e, now, since, class, outlet, estimate, NULL, owner, tag, ticket);
+}
+
+enum rs_refusal rs_submit_keyed(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_t outlet, uint64_t estimate,
+                                const uint64_t key[RS_KEY_LEVELS], uint32_t owner, uint64_t tag, rs_ticket_t *ticket) {
+    return life_submit(e, now, RS_NEVER, class, outlet, estimate, key, owner, tag, ticket);
 }
 
 static APART void tell_of_gone(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f, uint32_t t, int released) {
     const struct rs_sched_ops *ops = rs_sched_ops(e);
     if (f->shortest) rs_queue_remove_sized(e, o, f, t);
+    if (f->within && released) rs_keys_release(e, f, t);
+    else if (f->within) rs_keys_cancel(e, f, t);
     if (ops->leave) ops->leave(e, o, t);
     if (released && ops->taken && f->queued) ops->taken(e, o, f->class);
 }
@@ -200,6 +211,17 @@ bool rs_cancel(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     if (!r || rs_row_state(r) != RS_QUEUED) return false;
     cancel(e, r, rs_ticket_index(t));
     return true;
+}
+
+/* ---- keys -------------------------------------------------------------------------------------------------------- */
+
+/* A released one turned out to be larger, or smaller, than its key was charged; another key may be next for that. */
+static RARELY void tell_key(rs_engine_t *e, struct rs_flow *f, const struct rs_ticket_row *r, uint64_t more,
+                            uint64_t less) {
+    uint32_t best = f->best, t = rs_ticket_index(rs_row_ticket(r));
+    if (more) rs_keys_charge(e, f, t, more);
+    if (less) rs_keys_refund(e, f, t, less);
+    if (f->best != best) rs_sched_ops(e)->head(e, rs_flow_outlet(e, f), f->class);
 }
 
 /* ---- released ---------------------------------------------------------------------------------------------------- */
@@ -339,8 +361,11 @@ bool rs_header(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length) {
         if (e->watch & RS_WATCH_SLOTS) o->expected += rs_row_expected(e, r) - expected;
     }
     uint64_t covered = covered_at_first(rs_row_class(e, r), is);
+    struct rs_flow *f = rs_row_flow(e, r);
+    if (f->within && r->covered < covered) tell_key(e, f, r, covered - r->covered, 0);
+    else if (f->within && r->covered > is) tell_key(e, f, r, 0, r->covered - is);
     if (r->covered < covered) {
-        r->charged += owe(e, rs_row_flow(e, r), covered - r->covered);
+        r->charged += owe(e, f, covered - r->covered);
         r->covered = covered;
     } else if (r->covered > is) {
         r->covered = is;
@@ -355,9 +380,11 @@ static RARELY bool life_goes_on(rs_engine_t *e, struct rs_ticket_row *r, struct 
         if (rs_row_state(r) == RS_RELEASED) row->promised += r->received - r->estimate;
         r->estimate = r->received;
     }
-    r->charged += owe(e, rs_row_flow(e, r), at_most_max(r->received - r->covered));
+    struct rs_flow *f = rs_row_flow(e, r);
+    r->charged += owe(e, f, at_most_max(r->received - r->covered));
+    if (f->within) tell_key(e, f, r, at_most_max(r->received - r->covered), 0);
     /* without accounts nobody need hear of the rest */
-    r->covered = rs_sched_ops(e)->refund ? r->received : r->estimate;
+    r->covered = rs_sched_ops(e)->refund || f->within ? r->received : r->estimate;
     return true;
 }
 
@@ -424,11 +451,16 @@ bool rs_resume(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
 /* ---- ended ------------------------------------------------------------------------------------------------------- */
 
 /*
- * Its account was charged more than came, or its class has nothing left here, or the gate listens.  The row is free,
- * and stands as it was.
+ * Its account was charged more than came, or its class has nothing left here, or the gate or keys listen.  The row is
+ * free, and stands as it was.
  */
-static RARELY bool life_settle(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f, struct rs_ticket_row *r) {
+static RARELY bool life_settle(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f, struct rs_ticket_row *r,
+                               uint32_t t) {
     if (r->charged > r->received) refund(e, o, r, r->received);
+    if (f->within) {
+        if (r->covered > r->received) tell_key(e, f, r, 0, r->covered - r->received);
+        rs_keys_end(e, f, t);
+    }
     go_idle(e, o, f, f->class);
     if (e->watch & RS_WATCH_ENDS) rs_gate_ops(e)->ended(o, &e->settings, e->now, r);
     return true;
@@ -455,8 +487,9 @@ static inline __attribute__((always_inline)) bool life_end(rs_engine_t *e, struc
     row->counts.service_us += e->now - r->released;
     set_free(e, r, t);
     f->live--;
-    return r->charged > r->received || !(f->live | f->queued) || e->watch & RS_WATCH_ENDS ? life_settle(e, o, f, r)
-                                                                                          : true;
+    if (r->charged > r->received || !(f->live | f->queued) || e->watch & (RS_WATCH_ENDS | RS_WATCH_KEYS))
+        return life_settle(e, o, f, r, t);
+    return true;
 }
 
 /* Parked, or before its end, or not live at all. */
@@ -520,4 +553,16 @@ void rs_charge(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_t outlet, u
     else owe(e, rs_flow(e, o, class), at_most_max(bytes));
     row->counts.bytes += bytes;
     row->promised += bytes;
+}
+
+void rs_charge_keyed(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_t outlet, const uint64_t key[RS_KEY_LEVELS],
+                     uint64_t bytes) {
+    rs_charge(e, now, class, outlet, bytes);
+    if (class >= e->classes) return;
+    struct rs_outlet *o = rs_outlet(e, outlet);
+    struct rs_flow *f = rs_flow(e, o, class);
+    uint32_t best = f->best;
+    if (!f->within) return;
+    rs_keys_charge_key(e, f, key, at_most_max(bytes));
+    if (f->best != best) rs_sched_ops(e)->head(e, o, class);
 }

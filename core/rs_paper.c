@@ -22,6 +22,7 @@ struct paper_row {
     uint64_t scaled;     /* the scaled clock then */
     uint64_t service_us; /* of the real one, once it has ended */
     uint64_t estimate, bytes, think_us, wait_us, waited;
+    uint64_t key[RS_KEY_LEVELS];
     uint32_t generation, owner, class, next;
     uint8_t state, real, known, like, pad[4]; /* real: it is at the server; like: on paper it is the like again */
 };
@@ -230,7 +231,7 @@ static uint64_t paper_cost(const struct rs_paper *p, struct paper_class *c, uint
 /* Into the queue, or why not. */
 static enum rs_refusal paper_submit(struct rs_paper *p, struct paper_row *r, rs_time_t t) {
     enum rs_refusal refusal =
-        rs_submit(paper_engine(p), t, r->class, 0, r->estimate, r->owner, paper_index(p, r), &r->ticket);
+        rs_submit_keyed(paper_engine(p), t, r->class, 0, r->estimate, r->key, r->owner, paper_index(p, r), &r->ticket);
 
     r->came = t;
     r->waited = 0;
@@ -353,7 +354,8 @@ enum rs_refusal rs_paper_came(rs_paper_t *p, rs_time_t now, const struct rs_pape
                                  .class = q->in_class,
                                  .estimate = q->estimate,
                                  .bytes = q->bytes,
-                                 .wait_us = q->wait_us };
+                                 .wait_us = q->wait_us,
+                                 .key = { q->key[0], q->key[1] } };
         *id = (uint64_t)r->generation << 32 | paper_index(p, r);
     } else {
         p->no_row++;

@@ -71,6 +71,7 @@ struct rs_paper_request {
     uint64_t      wait_us;      /* longer it would not wait */
     uint64_t      think_us;     /* how long its client pauses, in the mean; RS_NEVER: not known */
     rs_paper_id_t follows;      /* what its client asked before; 0: nothing */
+    uint64_t      key[RS_KEY_LEVELS];   /* as of rs_submit_keyed */
 };
 
 /*

@@ -6,6 +6,7 @@
  * Accounts and learnt windows are kept while discipline and gate are the same and the values can be right; one that
  * can't is neutral.
  */
+#include "class_keys.h"
 #include "class_queue.h"
 #include "rs_engine.h"
 
@@ -53,6 +54,13 @@ static void set_places(rs_engine_t *e) {
     e->shared = e->firsts = 0;
 }
 
+/* Accounts of keys are those of a moment, and not kept. */
+static void share_by_keys(rs_engine_t *e, const struct rs_flow *f) {
+    if (!(e->watch & RS_WATCH_KEYS)) rs_keys_clear(e);
+    rs_keys_clear_flow(e, f);
+    e->watch |= RS_WATCH_QUEUES | RS_WATCH_KEYS;
+}
+
 static void clear_sums(rs_engine_t *e, int keep_accounts) {
     set_places(e);
     e->backlog_map = 0;
@@ -85,7 +93,9 @@ static void clear_sums(rs_engine_t *e, int keep_accounts) {
             f->weight = row->settings.weight ? row->settings.weight : 1;
             f->level = row->settings.level;
             f->shortest = row->settings.order == RS_ORDER_SHORTEST && !rs_sched_ops(e)->enter;
+            f->within = e->capacity.keys && !rs_sched_ops(e)->enter ? (uint16_t)row->settings.within : 0;
             if (f->shortest) e->watch |= RS_WATCH_QUEUES;
+            if (f->within) share_by_keys(e, f);
             if (f->owed > rs_flow_owed_max(e, f)) f->owed = rs_flow_owed_max(e, f);
         }
     }
@@ -94,7 +104,9 @@ static void clear_sums(rs_engine_t *e, int keep_accounts) {
 static void count_outstanding(rs_engine_t *e, const struct rs_ticket_row *r) {
     struct rs_outlet *o = rs_outlet(e, r->outlet);
     struct rs_class_row *row = rs_class_row(e, r->class);
-    rs_flow(e, o, r->class)->live++;
+    struct rs_flow *f = rs_flow(e, o, r->class);
+    f->live++;
+    if (f->within) rs_keys_enter(e, f, rs_ticket_index(rs_row_ticket(r)));
     if (rs_row_state(r) == RS_PARKED) {
         o->parked++;
         row->parked++;
@@ -184,6 +196,7 @@ static void queue_up(rs_engine_t *e, const struct rs_sched_ops *ops, uint32_t li
         struct rs_flow *f = rs_row_flow(e, r);
         rs_queue_append(e, f, t, r);
         if (f->shortest) rs_queue_push_sized(e, o, f, t);
+        if (f->within) rs_keys_push(e, f, t);
         struct rs_class_row *row = rs_class_row(e, r->class);
         if (row->queued++ >= row->own) {
             if (!row->own && e->firsts < e->firsts_max) rs_lend_first(e, row);

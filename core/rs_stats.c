@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reading: nothing here changes anything. */
+#include "class_keys.h"
 #include "rs_engine.h"
 
 #include <string.h>
@@ -106,6 +107,7 @@ bool rs_class_stats(const rs_engine_t *e, uint32_t class, struct rs_class_stats 
     out->owed = rs_flow(e, rs_outlet(e, 0), class)->owed;
     out->balance = ops->balance ? ops->balance(e, rs_outlet(e, 0), class) - (int64_t)out->owed : 0;
     out->own = row->own;
+    out->keys = rs_flow(e, rs_outlet(e, 0), class)->within ? rs_keys_waiting(e, rs_flow(e, rs_outlet(e, 0), class)) : 0;
     out->mean = row->mean;
     out->wait_max = row->wait_max;
     out->counts = row->counts;

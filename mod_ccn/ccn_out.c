@@ -14,7 +14,7 @@ struct ccn_out {
     struct ccn_reply *waiting[CCN_OUT_MAX]; /* by the index of its ticket */
 };
 
-static const struct rs_capacity capacity = { CLASSES, CCN_OUT_MAX, 1 };
+static const struct rs_capacity capacity = { .classes = CLASSES, .tickets = CCN_OUT_MAX, .outlets = 1 };
 
 struct ccn_out *ccn_out_new(enum ccn_scheduler scheduler) {
     static const struct rs_class_settings classes[CLASSES] = { { .name = "in-work", .weight = 1, .level = 0 },

@@ -161,12 +161,15 @@ static const struct shm_host host = { tell_lost, tell_left, qos_account_had_slot
 
 /* The segment of before, or a fresh one. */
 static int set_up_segment(server_rec *s, struct kept *k, struct qos_server *conf, apr_pool_t *pconf) {
+    uint32_t tickets = (uint32_t)conf->queue + 2 * P.threads + 1024 + qos_http2_streams(s, conf);
     struct httpd_segment_wants w = {
         .size = {
             .owners = (uint32_t)httpd_query(AP_MPMQ_HARD_LIMIT_DAEMONS, 1) + 16,
             .classes = conf->nclasses * 2 + 64,
-            .tickets = (uint32_t)conf->queue + 2 * P.threads + 1024 + qos_http2_streams(s, conf),
+            .tickets = tickets,
             .area = qos_sizes_bytes((uint32_t)conf->pages),
+            /* always: a graceful restart may bring the first class that is shared within */
+            .keys = rs_keys_for(tickets),
         },
         .settings = conf->settings,
         .classes = conf->classes,

@@ -116,7 +116,7 @@ static void charge_gone(struct qos_request *q, uint64_t least) {
     cost = qos_cost_bytes(&P.costs, class, now, bytes);
     paid = cost < q->prepaid ? cost : q->prepaid;
     q->prepaid -= paid;
-    if (cost > paid) rs_charge(P.view.engine, now, class, 0, cost - paid);
+    if (cost > paid) rs_charge_keyed(P.view.engine, now, class, 0, q->key, cost - paid);
     shm_unlock(&P.view);
 }
 

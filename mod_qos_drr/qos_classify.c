@@ -216,6 +216,7 @@ void qos_classify(struct qos_request *q) {
     q->class = named ? class_named(conf, named) : POLICY_NONE;
     q->rule = POLICY_NONE;
     if (q->class == POLICY_NONE) q->class = match(conf, q);
+    qos_keys_of(q);
     find_keys(q);
     q->bytes = expected_bytes(q);
     q->estimate =

@@ -176,10 +176,26 @@ static const char *set_visitors(cmd_parms *cmd, void *dir, int argc, char *const
     return bad ? bad : qos_people_create(cmd, argc, argv, &in_force->people);
 }
 
+/* Of a policy's file only the client's address; of directives what they said. */
+static struct qos_keys *keys_of_classes(const struct qos_server *q, apr_pool_t *pconf) {
+    struct qos_keys *keys = apr_pcalloc(pconf, (policy_class_count(q->policy) + 1) * sizeof *keys);
+
+    for (uint32_t i = 0; i < policy_class_count(q->policy); i++) {
+        if (q->keys_said) {
+            keys[i] = APR_ARRAY_IDX(q->keys_said, i, struct qos_keys);
+        } else {
+            keys[i].level[0].address = policy_class_at(q->policy, i)->within;
+            keys[i].levels = keys[i].level[0].address.levels;
+        }
+    }
+    return keys;
+}
+
 static const char *set_class(cmd_parms *cmd, void *dir, int argc, char *const argv[]) {
     const char *bad = ap_check_cmd_context(cmd, GLOBAL_ONLY);
     struct qos_server *q = in_force;
     struct policy_class c = { .quantum = 0 };
+    struct qos_keys keys = { .levels = 0 };
     char *error = NULL;
     int n = 0;
 
@@ -203,14 +219,16 @@ static const char *set_class(cmd_parms *cmd, void *dir, int argc, char *const ar
             c.wait_s = (uint32_t)n;
         } else if (!strcasecmp(a, "order=fifo")) c.order = POLICY_FIFO;
         else if (!strcasecmp(a, "order=shortest")) c.order = POLICY_SHORTEST;
+        else if (!strncasecmp(a, "within=", 7)) bad = qos_keys_add(&keys, cmd, a + 7);
         else if (!strcasecmp(a, "default")) c.is_default = 1;
         else
-            bad = apr_psprintf(
-                cmd->pool,
-                "QosClass %s: %s is not one of weight=N, queue=N, wait=SECONDS, order=fifo|shortest, default", argv[0],
-                a);
+            bad = apr_psprintf(cmd->pool,
+                               "QosClass %s: %s is not one of weight=N, queue=N, wait=SECONDS, order=fifo|shortest, "
+                               "within=client|EXPRESSION, default",
+                               argv[0], a);
     }
     if (bad) return bad;
+    c.within.levels = keys.levels;
     if (!c.quantum) return apr_psprintf(cmd->pool, "QosClass %s: weight=N is missing", argv[0]);
     if (!q->policy) {
         q->policy = policy_new();
@@ -218,6 +236,8 @@ static const char *set_class(cmd_parms *cmd, void *dir, int argc, char *const ar
     }
     c.id = policy_class_count(q->policy) + 1;
     if (policy_add_class(q->policy, &c, &error)) return httpd_take_error(cmd->pool, "QosClass: ", &error);
+    if (!q->keys_said) q->keys_said = apr_array_make(cmd->pool, 8, sizeof keys);
+    APR_ARRAY_PUSH(q->keys_said, struct qos_keys) = keys;
     return NULL;
 }
 
@@ -258,7 +278,8 @@ const command_rec qos_commands[] = {
                   "On: requests here are scheduled by class; observe: on paper alone (default Off)"),
     AP_INIT_TAKE1("QosPolicy", set_policy, NULL, RSRC_CONF, "an XML file with the classes and their rules"),
     AP_INIT_TAKE_ARGV("QosClass", set_class, NULL, RSRC_CONF,
-                      "NAME weight=N [queue=N] [wait=SECONDS] [order=fifo|shortest] [default]"),
+                      "NAME weight=N [queue=N] [wait=SECONDS] [order=fifo|shortest] [within=client|EXPRESSION ...] "
+                      "[default]"),
     AP_INIT_TAKE_ARGV("QosRule", set_rule, NULL, RSRC_CONF,
                       "CLASS FIELD [substring|prefix|suffix|exact|regex] PATTERN"),
     AP_INIT_TAKE1("QosScheduler", set_scheduler, NULL, RSRC_CONF,
@@ -292,7 +313,7 @@ const command_rec qos_commands[] = {
 /* ---- making it final --------------------------------------------------------------------------------------------- */
 
 int qos_config_finish(struct qos_server *q, apr_pool_t *pconf, server_rec *s) {
-    const struct policy_engine_host here = { (uint32_t)q->wait, true };
+    const struct policy_engine_host here = { (uint32_t)q->wait, true, true };
     struct httpd_classes c;
     char *error = NULL;
     const char *why = NULL;
@@ -328,6 +349,7 @@ int qos_config_finish(struct qos_server *q, apr_pool_t *pconf, server_rec *s) {
     q->wait_s = c.wait_s;
     q->number = c.number;
     q->nclasses = c.n;
+    q->keys = keys_of_classes(q, pconf);
     q->default_class = c.otherwise;
     q->weights = c.weights;
     q->settings.queue_max = (uint32_t)q->queue;

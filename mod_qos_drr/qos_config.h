@@ -19,6 +19,7 @@
 #include "policy/policy.h"
 #include "qos_cost.h"
 #include "qos_exempt.h"
+#include "qos_keys.h"
 
 extern module AP_MODULE_DECLARE_DATA qos_drr_module;
 
@@ -39,6 +40,8 @@ struct qos_server {
     uint64_t           weights;             /* their sum */
     struct rs_class_settings *classes;      /* as in the policy, and "other" at the end if the policy has no default */
     uint32_t          *wait_s;              /* per class: longest wait */
+    struct qos_keys   *keys;                /* per class: whose a request is in it */
+    apr_array_header_t *keys_said;          /* of QosClass directives, until then */
     uint32_t          *number;              /* per class: its number in the engine */
     struct rs_settings settings;
     enum qos_charge    charge;

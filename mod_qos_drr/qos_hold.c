@@ -237,7 +237,12 @@ static enum qos_outcome submit(struct qos_request *q, uint64_t now, enum way *wa
     uint32_t class = qos_config()->number[q->class];
     enum qos_outcome outcome = QOS_REFUSED;
     struct shm_request begun = {
-        .owner = P.row, .class = class, .estimate = q->estimate, .deadline = q->deadline, .client_fd = q->client_fd
+        .owner = P.row,
+        .class = class,
+        .estimate = q->estimate,
+        .deadline = q->deadline,
+        .client_fd = q->client_fd,
+        .key = { q->key[0], q->key[1] },
     };
     struct shm_wakes w = { .n = 0 };
     enum rs_refusal refusal;

@@ -18,7 +18,7 @@ APLOG_USE_MODULE(qos_drr);
 static uint64_t paper_rounded(uint64_t n) { return (n + 63) & ~UINT64_C(63); }
 
 static struct rs_capacity paper_capacity(uint32_t classes, uint32_t tickets) {
-    return (struct rs_capacity){ classes, tickets, 1 };
+    return (struct rs_capacity){ classes, tickets, 1, rs_keys_for(tickets) };
 }
 
 uint64_t qos_paper_bytes(uint32_t classes, uint32_t tickets) {
@@ -123,7 +123,8 @@ void qos_paper_came(struct qos_request *q) {
                                      .estimate = q->estimate,
                                      .bytes = q->bytes,
                                      .wait_us = (uint64_t)qos_config()->wait_s[q->class] * SECOND,
-                                     .follows = q->conn->paper };
+                                     .follows = q->conn->paper,
+                                     .key = { q->key[0], q->key[1] } };
     rs_paper_t *p;
 
     if (!P.paper) return;

@@ -47,6 +47,7 @@ struct qos_request {                        /* in r->pool */
     enum qos_outcome     outcome;
     const char          *reason;            /* of a refusal, for the log; else NULL */
     struct pages_keys    keys;
+    uint64_t             key[RS_KEY_LEVELS];    /* whose it is in its class */
     enum pages_coding    coding;            /* the most that the client takes */
     char                 crawler[CRAWLERS_NAME_ROOM];   /* verified; "": of whom nothing is */
     uint64_t             bytes;             /* that its answer is expected to have */

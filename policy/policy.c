@@ -145,6 +145,11 @@ int policy_add_class(policy_t *p, const struct policy_class *given, char **error
     if (p->class_count == POLICY_CLASSES_MAX)
         return base_fail(error, "more than %d classes; join some", POLICY_CLASSES_MAX);
     if (check_name(c.name, error) != 0 || check_numbers(&c, error) != 0) return -1;
+    if (c.within.levels && c.order != POLICY_FIFO)
+        return base_fail(error,
+                         "class \"%s\" is shared within and goes shortest first, which exclude each other; "
+                         "leave out within or order",
+                         c.name);
     if (c.name[0] == '\0') snprintf(c.name, sizeof c.name, "class-%u", c.id);
     id_at = place_in(p, p->by_id, &c, compare_ids, &id_twin);
     name_at = place_in(p, p->by_name, &c, compare_names, &name_twin);

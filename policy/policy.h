@@ -45,6 +45,9 @@
  *                               [exact]
  * src_dn is matched only against a name that the host already knows; it never asks DNS.
  *
+ * `within="client"` shares a class equally among its clients: by their addresses, of IPv6 by /64, or by prefixes of
+ * other lengths as in within="client/24/56".
+ *
  * Matching costs one pass over each field whatever the number of rules: literal rules of a field are one Aho-Corasick
  * automaton, addresses and ports are sorted intervals.  Only regex rules cost one by one (PCRE2 with JIT and a match
  * limit); POLICY_REGEX_MAX bounds them.
@@ -101,6 +104,15 @@ enum policy_field {
 enum policy_match { POLICY_DEFAULT_MATCH, POLICY_SUBSTRING, POLICY_PREFIX, POLICY_SUFFIX, POLICY_EXACT, POLICY_REGEX };
 enum policy_order { POLICY_FIFO, POLICY_SHORTEST };
 
+/*
+ * Keys that share a class equally, in one or two levels.  Of a policy's file there is one, the client's address, of
+ * which so many bits count; a host may have others of its own.
+ */
+struct policy_within {
+    uint32_t levels;                            /* 0 = none share it */
+    uint32_t bits_v4, bits_v6;                  /* of the last level, if it is the client's address */
+};
+
 struct policy_class {
     char              name[POLICY_NAME_MAX];    /* "class-ID" if the file gives only an id */
     uint32_t          id;                       /* 1 .. 1,000,000, unique */
@@ -109,6 +121,7 @@ struct policy_class {
     uint32_t          wait_s;                   /* longest wait in seconds; 0 = host's default */
     enum policy_order order;
     int is_default; /* of a frozen policy: also the class "other" where none was said to be */
+    struct policy_within within;
 };
 
 /* What is known of a request.  Strings need no NUL; p == NULL means not known. */
@@ -160,6 +173,15 @@ bool policy_asks_age(const policy_t *p);                          /* does any ru
 
 /* No allocation, no lock, no system call. */
 struct policy_answer policy_match_request(const policy_t *p, const struct policy_request *r);
+
+/* "client" or "client/24/56", n bytes of text, as a level.  0, or -1 and *error as above without the place. */
+int policy_within_client(const char *text, size_t n, struct policy_within *within, char **error);
+/*
+ * What of a client's address counts: `addr` of 4 or 16 bytes, an IPv4-mapped one of IPv6 is one of IPv4, into `out`.
+ * Its length; the bits behind the prefix are 0.
+ */
+unsigned policy_within_prefix(const struct policy_within *within, const void *addr, unsigned len,
+                              unsigned char out[16]);
 
 int policy_field_by_name(const char *name);     /* -1 unknown */
 int policy_match_by_name(const char *name);     /* -1 unknown */

@@ -23,9 +23,12 @@ static int print_classes(FILE *out, const policy_t *p) {
         const struct policy_class *c = &p->classes[i];
         uint32_t rules = rules_of[i];
 
-        fprintf(out, "  class %u \"%s\": quantum %u (%.1f %%), %u rule%s%s%s\n", c->id, c->name, c->quantum,
+        fprintf(out, "  class %u \"%s\": quantum %u (%.1f %%), %u rule%s%s%s", c->id, c->name, c->quantum,
                 100.0 * c->quantum / (double)whole, rules, rules == 1 ? "" : "s", c->is_default ? ", default" : "",
                 rules == 0 && !c->is_default ? "; no request gets here by a rule" : "");
+        if (c->within.levels)
+            fprintf(out, "; shared by clients, IPv4 by /%u, IPv6 by /%u", c->within.bits_v4, c->within.bits_v6);
+        fputc('\n', out);
     }
     if (p->default_class == POLICY_NONE)
         fputs("  no default class: a request that no rule matches goes to a class \"other\" that the server adds, as "

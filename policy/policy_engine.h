@@ -3,9 +3,9 @@
  * policy_engine.h - a policy's classes as the engine has them: one mapping, so that a policy means the same at every
  * host.
  *
- * What differs between hosts they hand in: the wait of a class that names none, and whether they know how long an
- * answer will be before its request goes.  Where they don't, the order "shortest" is that of arrival: who is expected
- * to bring the class's mean would be overtaken by whoever comes when that has fallen.
+ * What differs between hosts they hand in: the wait of a class that names none, whether they tell whose requests are,
+ * and whether they know how long an answer will be before its request goes.  Where they don't, the order "shortest" is
+ * that of arrival: who is expected to bring the class's mean would be overtaken by whoever comes when that has fallen.
  */
 #ifndef FAIRGATE_POLICY_ENGINE_H
 #define FAIRGATE_POLICY_ENGINE_H
@@ -27,6 +27,7 @@ struct policy_engine_class {
 struct policy_engine_host {
     uint32_t usual_wait_s;      /* of a class that names no wait of its own */
     bool     knows_sizes;
+    bool     knows_keys;        /* it tells whose requests are: elsewhere no class is shared within */
 };
 
 void policy_engine_class(const struct policy_class *from, const struct policy_engine_host *host,

@@ -215,6 +215,20 @@ static void print_choice(const policy_t *p, const char *lead, uint32_t class, ui
            rule == POLICY_NONE ? "default: no rule matches" : text);
 }
 
+/* Whose part of its class a request is of: "192.0.2.0/24"; false where no keys share it or the client is not known. */
+static bool explain_key(const struct question *q, const policy_t *p, uint32_t class, char *text, size_t room) {
+    const struct policy_within *w = class == POLICY_NONE ? NULL : &p->classes[class].within;
+    char address[INET6_ADDRSTRLEN];
+    unsigned char raw[16];
+    unsigned n;
+
+    if (!w || !w->levels || !q->r.src_addr) return false;
+    n = policy_within_prefix(w, q->r.src_addr, q->r.src_addr_len, raw);
+    inet_ntop(n == 4 ? AF_INET : AF_INET6, raw, address, sizeof address);
+    snprintf(text, room, "%s/%u", address, n == 4 ? w->bits_v4 : w->bits_v6);
+    return true;
+}
+
 /* The first matching rule of each class behind `class`, by the plain meaning of the rules. */
 static uint32_t next_choice(const policy_t *p, const struct policy_request *r, uint32_t class, uint32_t *rank) {
     for (; *rank < p->rule_count; (*rank)++) {
@@ -229,10 +243,12 @@ static void answer_json(const struct question *q, const policy_t *p) {
     struct base_json j = base_json_into(base_to_file(stdout));
     struct policy_answer a = policy_match_request(p, &q->r);
     uint32_t rank = 0, class = a.position, rule;
+    char key[64];
 
     base_json_object(&j, NULL);
     base_json_text(&j, "file", q->file);
     json_choice(&j, "answer", p, a.position, a.rule);
+    if (explain_key(q, p, a.position, key, sizeof key)) base_json_text(&j, "key", key);
     base_json_array(&j, "later");
     while (a.rule != POLICY_NONE && (rule = next_choice(p, &q->r, class, &rank)) != POLICY_NONE) {
         class = p->rules[rule].class;
@@ -247,8 +263,10 @@ static void answer_json(const struct question *q, const policy_t *p) {
 static void answer(const struct question *q, const policy_t *p) {
     struct policy_answer a = policy_match_request(p, &q->r);
     uint32_t rank = 0, class = a.position, later = 0, rule;
+    char key[64];
 
     print_choice(p, "", a.position, a.rule);
+    if (explain_key(q, p, a.position, key, sizeof key)) printf("in it, one of the part of %s\n", key);
     while (a.rule != POLICY_NONE && (rule = next_choice(p, &q->r, class, &rank)) != POLICY_NONE) {
         class = p->rules[rule].class;
         print_choice(p, later++ > 0 ? "      " : "later ", class, rule);

@@ -75,7 +75,7 @@ enum replay_kind { COMES, GOES };
 struct replay_event {
     enum replay_kind kind;
     uint32_t class, client;
-    uint64_t took_us, bytes;
+    uint64_t took_us, bytes, key;
     rs_paper_id_t id;
 };
 
@@ -197,7 +197,8 @@ static void replay_comes(struct replay *r, uint32_t event) {
     struct rs_paper_request q = { .in_class = e->class,
                                   .estimate = r->o.charge == RS_PAPER_BYTES ? e->bytes : 0,
                                   .bytes = e->bytes,
-                                  .wait_us = (uint64_t)r->wait_s[e->class] * SECOND };
+                                  .wait_us = (uint64_t)r->wait_s[e->class] * SECOND,
+                                  .key = { e->key, 0 } };
 
     client_at(c, r->now);
     q.think_us = client_pause(c, e->took_us);
@@ -271,13 +272,26 @@ static uint32_t replay_classify(struct replay *r, const struct policy_log_line *
     return a.position == POLICY_NONE ? r->otherwise : a.position;
 }
 
+static const uint64_t replay_hash_key[2] = { UINT64_C(0x6661697267617465), UINT64_C(0x7265706c6179) };
+
+/* Whose part of its class it is of. */
+static uint64_t replay_key(const struct replay *r, const struct policy_log_line *l, uint32_t class) {
+    const struct policy_within *w = class < policy_class_count(r->policy) ? &r->policy->classes[class].within : NULL;
+    unsigned char prefix[16];
+    struct base_hash h;
+
+    if (!w || !w->levels || !l->has_address) return 0;
+    base_hash_begin(&h, replay_hash_key);
+    base_hash_add(&h, prefix, policy_within_prefix(w, l->address, l->address_len, prefix));
+    return base_hash_end(h);
+}
+
 static uint32_t replay_client_of(struct replay *r, const struct policy_log_line *l) {
-    static const uint64_t key[2] = { UINT64_C(0x6661697267617465), UINT64_C(0x7265706c6179) };
     struct base_hash h;
     uint64_t tag;
     struct replay_client *c;
 
-    base_hash_begin(&h, key);
+    base_hash_begin(&h, replay_hash_key);
     base_hash_add(&h, l->address_text.p, l->address_text.n);
     base_hash_add(&h, "", 1);
     base_hash_add(&h, l->agent.p ? l->agent.p : "", l->agent.n);
@@ -324,6 +338,7 @@ static const char *replay_line(struct replay *r, char *line, size_t n) {
     e.took_us = l.has_took ? l.took_us : 1000 + (uint64_t)((unsigned __int128)l.bytes * SECOND / r->o.rate);
     if (!e.took_us) e.took_us = 1;
     e.class = replay_classify(r, &l);
+    e.key = replay_key(r, &l, e.class);
     e.client = replay_client_of(r, &l);
     c = r->clients + e.client;
     at = replay_place(r, &l, c, e.took_us);
@@ -475,7 +490,7 @@ static void replay_text(const struct replay *r) {
 /* ---- setting up -------------------------------------------------------------------------------------------------- */
 
 static int replay_make_paper(struct replay *r, char **error) {
-    struct policy_engine_host host = { (uint32_t)r->o.wait, true };
+    struct policy_engine_host host = { (uint32_t)r->o.wait, true, true };
     uint32_t n = policy_class_count(r->policy), lightest = 0;
     struct rs_class_settings *classes = calloc(n + 1, sizeof *classes);
     struct rs_paper_shape shape = { .classes = classes, .charge = (enum rs_paper_charge)r->o.charge };
@@ -507,7 +522,10 @@ static int replay_make_paper(struct replay *r, char **error) {
     shape.settings.window = (uint32_t)r->o.window;
     shape.settings.queue_max = (uint32_t)r->o.queue;
     shape.nclasses = r->nclasses;
-    shape.capacity = (struct rs_capacity){ r->nclasses, (uint32_t)(r->o.queue + r->o.window + KEPT), 1 };
+    shape.capacity.classes = r->nclasses;
+    shape.capacity.tickets = (uint32_t)(r->o.queue + r->o.window + KEPT);
+    shape.capacity.outlets = 1;
+    shape.capacity.keys = rs_keys_for(shape.capacity.tickets);
     r->block = aligned_alloc(64, (rs_paper_size(&shape.capacity) + 63) / 64 * 64);
     if (r->block) r->paper = rs_paper_make(r->block, rs_paper_size(&shape.capacity), &shape, 0, &why);
     free(classes);

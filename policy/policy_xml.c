@@ -110,11 +110,16 @@ static int read_class_attribute(struct reader *r, struct policy_class *c, struct
     } else if (strcmp(a.name, "order") == 0) {
         if ((word = read_word(r, a, "fifo", "shortest")) < 0) return -1;
         c->order = word ? POLICY_SHORTEST : POLICY_FIFO;
+    } else if (strcmp(a.name, "within") == 0) {
+        if (policy_within_client(a.value, a.n, &c->within, r->error) != 0) {
+            xml_stop(r);
+            return -1;
+        }
     } else if (strcmp(a.name, "default") == 0) {
         if ((word = read_word(r, a, "no", "yes")) < 0) return -1;
         c->is_default = word;
     } else {
-        refuse(r, "<class> has no attribute \"%s\"; it has id, name, quantum, queue, wait, order and default",
+        refuse(r, "<class> has no attribute \"%s\"; it has id, name, quantum, queue, wait, order, within and default",
                base_quote(a.name, strlen(a.name)).s);
         return -1;
     }

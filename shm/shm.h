@@ -138,6 +138,7 @@ struct shm_segment {
 struct shm_size {
     uint32_t owners, classes, tickets;
     uint64_t area;                      /* bytes of the host's own, zeroes at first */
+    uint32_t keys;                      /* rs_capacity.keys */
 };
 
 struct shm_view;
@@ -231,6 +232,7 @@ struct shm_request {
     uint64_t deadline;                  /* of its wait, by shm_now */
     int      client_fd;                 /* the client's socket in this process; -1 = none to look at */
     uint64_t tag;                       /* the host's own word, for rs_tag */
+    uint64_t key[RS_KEY_LEVELS];        /* whose it is, for rs_submit_keyed */
 };
 
 /*

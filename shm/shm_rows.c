@@ -28,7 +28,8 @@ void shm_chain_locked(const struct shm_view *v, uint32_t owner, uint32_t row) {
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
 
 enum rs_refusal shm_begin_locked(const struct shm_view *v, uint64_t now, const struct shm_request *q, rs_ticket_t *t) {
-    enum rs_refusal refusal = rs_submit(v->engine, now, q->class, 0, q->estimate, q->owner + 1, q->tag, t);
+    enum rs_refusal refusal =
+        rs_submit_keyed(v->engine, now, q->class, 0, q->estimate, q->key, q->owner + 1, q->tag, t);
     struct shm_row *row;
 
     if (refusal != RS_OK) return refusal;

@@ -29,7 +29,7 @@ static _Atomic(struct shm_segment *) left_from;
 static uint64_t aligned(uint64_t n) { return (n + 63) & ~UINT64_C(63); }
 
 static struct rs_capacity capacity_of(const struct shm_size *z) {
-    return (struct rs_capacity){ z->classes, z->tickets, 1 };
+    return (struct rs_capacity){ .classes = z->classes, .tickets = z->tickets, .outlets = 1, .keys = z->keys };
 }
 
 /* The view of a segment that begins at `base`, which may be NULL to ask for v->bytes only. */
@@ -128,7 +128,7 @@ void shm_stock(struct shm_view *v, const int *stock, uint32_t n) {
 
 bool shm_fits(const struct shm_view *v, const struct shm_size *z) {
     return v->size.owners >= z->owners && v->size.classes >= z->classes && v->size.tickets >= z->tickets &&
-           v->size.area >= z->area;
+           v->size.area >= z->area && v->size.keys >= z->keys;
 }
 
 void shm_tell_generation(const struct shm_view *v, uint32_t generation) {

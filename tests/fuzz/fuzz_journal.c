@@ -21,16 +21,23 @@ static rs_ticket_t tickets[TICKETS];
 static const struct rs_class_settings classes[4] = {
     { .name = "people", .weight = 6 },
     { .name = "search", .weight = 3, .order = RS_ORDER_SHORTEST, .wait_bound_ms = 10 },
-    { .name = "crawlers", .weight = 1, .queue_max = 9 },
+    { .name = "crawlers", .weight = 1, .queue_max = 9, .within = 2 },
     { .name = "members", .weight = 9 },
 };
+
+/* By three networks of two addresses each. */
+static enum rs_refusal submit(rs_time_t now, uint32_t class, uint64_t estimate, uint32_t owner, rs_ticket_t *t) {
+    uint64_t key[RS_KEY_LEVELS] = { estimate % 3, estimate % 2 };
+
+    return rs_submit_keyed(e, now, class, 0, estimate, key, owner, 0, t);
+}
 
 /*
  * Of three classes there are requests in every state; then a configuration is under way that drops one of them and has
  * another.
  */
 static void set_up(void) {
-    struct rs_capacity cap = { CLASSES, TICKETS, 1 };
+    struct rs_capacity cap = { .classes = CLASSES, .tickets = TICKETS, .outlets = 1, .keys = 8 };
     struct rs_settings s;
     const char *why;
     rs_time_t again;
@@ -43,7 +50,7 @@ static void set_up(void) {
     s.window = 4;
     if (!rs_create(e, bytes, &cap, &s, classes, 3, 0, &why)) abort();
     for (uint32_t i = 0; i < 12; i++)
-        if (rs_submit(e, i, i % 3, 0, 1000 + i, 1 + i % 2, i, &tickets[i]) != RS_OK) abort();
+        if (submit(i, i % 3, 1000 + i, 1 + i % 2, &tickets[i]) != RS_OK) abort();
     for (int i = 0; i < 4; i++) rs_pick(e, 20, &again);
     rs_park(e, 21, tickets[0]);
     pristine = malloc(bytes);
@@ -69,7 +76,7 @@ static void live(struct input *in, rs_time_t now) {
         switch (byte(in) % 8) {
         case 0:
         case 1:
-            if (rs_submit(e, now, byte(in) % CLASSES, 0, word(in), 1, 0, &t) == RS_OK) tickets[i % TICKETS] = t;
+            if (submit(now, byte(in) % CLASSES, word(in), 1, &t) == RS_OK) tickets[i % TICKETS] = t;
             break;
         case 2:
         case 3:

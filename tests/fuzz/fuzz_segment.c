@@ -83,13 +83,15 @@ static const struct shm_host host = { note_lost, note_left, note_slot };
 static const struct rs_class_settings classes[3] = {
     { .name = "people", .weight = 6 },
     { .name = "search", .weight = 3, .order = RS_ORDER_SHORTEST, .wait_bound_ms = 10 },
-    { .name = "crawlers", .weight = 1, .queue_max = 9 },
+    { .name = "crawlers", .weight = 1, .queue_max = 9, .within = 2 },
 };
 
 static void set_up(void) {
-    struct shm_size z = {
-        .owners = 3, .classes = CLASSES, .tickets = TICKETS, .area = sizeof(struct area) + pages_learnt_bytes(PAGES)
-    };
+    struct shm_size z = { .owners = 3,
+                          .classes = CLASSES,
+                          .tickets = TICKETS,
+                          .area = sizeof(struct area) + pages_learnt_bytes(PAGES),
+                          .keys = 8 };
     struct rs_settings s;
     const char *why;
 
@@ -111,9 +113,12 @@ static void submit(struct input *in, uint32_t child) {
     struct shm_wakes w = { .n = 0 };
     rs_ticket_t t = RS_NO_TICKET;
     uint32_t class = byte(in) % CLASSES, way = byte(in) % 5;
-    struct shm_request q = {
-        .owner = child, .class = class, .estimate = word(in), .deadline = UINT64_MAX, .client_fd = -1
-    };
+    struct shm_request q = { .owner = child,
+                             .class = class,
+                             .estimate = word(in),
+                             .deadline = UINT64_MAX,
+                             .client_fd = -1,
+                             .key = { way % 3, way % 2 } };
 
     shm_reclaim(&v);
     shm_lock(&v);

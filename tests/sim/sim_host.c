@@ -17,7 +17,7 @@
 enum { ASK, ASK_OPEN, SAMPLE, HOOK, CHECK };
 
 struct client {
-    uint32_t class, owner;
+    uint32_t class, owner, number, asked;
 };
 
 struct account { /* of a class, in the host */
@@ -25,7 +25,8 @@ struct account { /* of a class, in the host */
     double mean; /* of its responses, what a gateway would guess for a new page */
     uint64_t learned;
     uint32_t live;
-    double since; /* without a byte */
+    double since;   /* without a byte */
+    uint32_t asked; /* in its open loop */
 };
 
 struct sim {
@@ -85,13 +86,24 @@ static uint64_t guess(struct sim *s, uint32_t class, uint64_t size) {
     return estimate < 1 ? 1 : (uint64_t)estimate;
 }
 
+static void whose(struct sim *s, uint32_t class, uint32_t client, uint64_t key[RS_KEY_LEVELS]) {
+    const struct sim_class *c = &s->setup->classes[class];
+    struct client *who = client == UINT32_MAX ? NULL : &s->clients[client];
+    memset(key, 0, sizeof *key * RS_KEY_LEVELS);
+    if (!c->key) return;
+    if (who) c->key(who->number, who->asked++, key);
+    else c->key(UINT32_MAX, s->accounts[class].asked++, key);
+}
+
 /* 0 if the engine refused. */
 static int submit_sized(struct sim *s, uint32_t class, uint32_t client, uint32_t owner, uint64_t size,
                         uint64_t estimate) {
     if (s->nfree == 0) return 0;
     struct sim_job *j = &s->jobs[s->free_jobs[s->nfree - 1]];
     rs_ticket_t ticket;
-    if (rs_submit(s->engine, micros(s), class, 0, estimate, owner, j->index, &ticket) != RS_OK) return 0;
+    uint64_t key[RS_KEY_LEVELS];
+    whose(s, class, client, key);
+    if (rs_submit_keyed(s->engine, micros(s), class, 0, estimate, key, owner, j->index, &ticket) != RS_OK) return 0;
     s->nfree--;
     uint32_t serial = j->serial + 1;
     *j = (struct sim_job){ .ticket = ticket,
@@ -140,6 +152,7 @@ static void received(struct sim *s, struct sim_job *j, uint64_t bytes) {
     a->result->gap_max = fmax(a->result->gap_max, s->now - from);
     a->since = s->now;
     a->result->bytes += bytes;
+    if (j->client != UINT32_MAX) s->result.clients[j->client].bytes += bytes;
     uint32_t bin = s->bins ? (uint32_t)((s->now - s->setup->warm) / s->setup->bin) : 0;
     if (bin < s->bins) s->bin_bytes[(size_t)bin * s->setup->nclasses + j->class] += bytes;
 }
@@ -160,6 +173,12 @@ static void finish(struct sim *s, struct sim_job *j) {
         a->result->responses++;
         a->result->time_sum += took;
         a->result->time_max = fmax(a->result->time_max, took);
+        if (j->client != UINT32_MAX) {
+            struct sim_client_result *c = &s->result.clients[j->client];
+            c->responses++;
+            c->time_sum += took;
+            c->time_max = fmax(c->time_max, took);
+        }
     }
     s->outstanding--;
     uint32_t client = j->client;
@@ -266,8 +285,14 @@ static void make_engine(struct sim *s) {
     struct rs_class_settings *classes = zeroed(p->nclasses, sizeof *classes);
     for (uint32_t i = 0; i < p->nclasses; i++) {
         const struct sim_class *c = &p->classes[i];
-        classes[i] =
-            (struct rs_class_settings){ .weight = c->weight ? c->weight : 1, .level = c->level, .order = c->order };
+        classes[i] = (struct rs_class_settings){
+            .weight = c->weight ? c->weight : 1, .level = c->level, .order = c->order, .within = c->within
+        };
+        if (c->within) {
+            /* so many places that nobody is refused one */
+            cap.tickets = 4 * s->njobs;
+            cap.keys = rs_keys_for(cap.tickets);
+        }
         if (c->name) snprintf(classes[i].name, sizeof classes[i].name, "%s", c->name);
         else snprintf(classes[i].name, sizeof classes[i].name, "class-%u", i);
     }
@@ -294,11 +319,12 @@ static void make_clients(struct sim *s) {
     s->clients = zeroed(s->nclients, sizeof *s->clients);
     s->accounts = zeroed(p->nclasses, sizeof *s->accounts);
     s->result.classes = zeroed(p->nclasses, sizeof *s->result.classes);
+    s->result.clients = zeroed(s->nclients, sizeof *s->result.clients);
     uint32_t n = 0;
     for (uint32_t i = 0; i < p->nclasses; i++) {
         s->accounts[i] = (struct account){ .result = &s->result.classes[i], .mean = 16384 };
         for (uint32_t k = 0; k < p->classes[i].clients; k++, n++)
-            s->clients[n] = (struct client){ .class = i, .owner = n % s->owners };
+            s->clients[n] = (struct client){ .class = i, .owner = n % s->owners, .number = k };
         if (p->classes[i].arrivals > 0) sim_events_add(&s->events, 0, ASK_OPEN, i, 0);
     }
     /* They come in a shuffled order, not class by class. */
@@ -383,6 +409,7 @@ struct sim_result sim_run(const struct sim_setup *setup) {
 
 void sim_result_free(struct sim_result *r) {
     free(r->classes);
+    free(r->clients);
     free(r->bin_bytes);
     *r = (struct sim_result){ 0 };
 }

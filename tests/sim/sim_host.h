@@ -42,6 +42,9 @@ struct sim_class {
     int               length_hidden;    /* no Content-Length: rs_header is never called */
     int               timed;            /* what is counted is microseconds: a worker takes so long for a response */
     double            pause_from, pause_to;     /* asks nothing in between */
+    uint32_t          within;           /* levels of keys that share it */
+    /* whose a request is: the client's number in its class (UINT32_MAX: open loop), and how many it had before */
+    void            (*key)(uint32_t client, uint32_t asked, uint64_t key[RS_KEY_LEVELS]);
 };
 
 struct sim_setup {
@@ -66,8 +69,11 @@ struct sim_class_result {
     double   gap_max;           /* longest time without a byte while it waited for some */
 };
 
+struct sim_client_result { uint64_t bytes, responses; double time_sum, time_max; };
+
 struct sim_result {
     struct sim_class_result *classes;   /* nclasses */
+    struct sim_client_result *clients;  /* of closed loops: those of the first class, of the second, and so on */
     uint32_t  nclasses, bins;
     uint64_t *bin_bytes;        /* bins x nclasses: whole bins after warm */
     uint64_t  bytes, responses;

@@ -90,10 +90,11 @@ static uint32_t random_classes(struct soak *s, struct rs_class_settings *out, ui
         else snprintf(name, sizeof name, "c%u", s->made++);
         out[i] = (struct rs_class_settings){ .weight = one_in(s, 8) ? 1 + below(s, 1000000) : 1 + below(s, 10),
                                              .level = below(s, 3),
-                                             .order = one_in(s, 4) ? RS_ORDER_SHORTEST : RS_ORDER_FIFO,
+                                             .within = s->model.cap.keys ? below(s, 3) : 0,
                                              .queue_max = one_in(s, 3) ? 1 + below(s, 50) : 0,
                                              .wait_bound_ms = one_in(s, 2) ? below(s, 1000) : 0 };
         memcpy(out[i].name, name, sizeof name);
+        if (!out[i].within && one_in(s, 3)) out[i].order = RS_ORDER_SHORTEST;
     }
     return n;
 }
@@ -136,6 +137,7 @@ static void create(struct soak *s) {
     if (one_in(s, 8)) cap.classes = 1 + below(s, 300);
     if (one_in(s, 8)) cap.tickets = 1 + below(s, 5000);
     if (one_in(s, 3)) cap.outlets = 1 + below(s, 4);
+    if (one_in(s, 2)) cap.keys = 8 + below(s, 100) / 8 * 8;
     soak_model_init(&s->model, &cap);
     struct rs_class_settings *classes = calloc(cap.classes, sizeof *classes);
     uint32_t *number = calloc(cap.classes, sizeof *number);
@@ -188,7 +190,8 @@ static void submit(struct soak *s) {
     uint32_t class = below(s, s->model.numbers), outlet = below(s, s->model.cap.outlets), owner = 1 + below(s, OWNERS);
     rs_ticket_t t = RS_NO_TICKET;
     uint64_t tag = ++s->model.tags;
-    enum rs_refusal why = rs_submit(s->engine, s->now, class, outlet, bytes(s), owner, tag, &t);
+    uint64_t key[RS_KEY_LEVELS] = { below(s, 20), one_in(s, 2) ? below(s, 4) : sim_rng_bits(&s->rng) };
+    enum rs_refusal why = rs_submit_keyed(s->engine, s->now, class, outlet, bytes(s), key, owner, tag, &t);
     hear(s, soak_model_submitted(&s->model, class, outlet, owner, tag, why, t));
 }
 
@@ -286,7 +289,8 @@ static void reclaim(struct soak *s) {
 
 static void charge(struct soak *s) {
     uint64_t n = bytes(s);
-    rs_charge(s->engine, s->now, below(s, s->model.numbers), below(s, s->model.cap.outlets), n);
+    uint64_t key[RS_KEY_LEVELS] = { below(s, 20), below(s, 4) };
+    rs_charge_keyed(s->engine, s->now, below(s, s->model.numbers), below(s, s->model.cap.outlets), key, n);
     s->model.counts.bytes += n;
 }
 

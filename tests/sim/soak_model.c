@@ -189,7 +189,7 @@ const char *soak_model_picked(struct soak_model *m, rs_ticket_t t) {
         n[RS_RELEASED] >= m->settings.window_max)
         return "released beyond window_max";
     if (m->settings.sched != RS_SCHED_SHORTEST && m->classes[r->class].settings.order == RS_ORDER_FIFO &&
-        r->before != SOAK_NONE)
+        !m->classes[r->class].settings.within && r->before != SOAK_NONE)
         return "not the first of its class";
     if (m->settings.sched == RS_SCHED_LEVELS)
         for (uint32_t c = 0; c < m->numbers; c++)

@@ -566,8 +566,12 @@ START_TEST(attach_and_create_say_what_is_wrong) {
     ck_assert_ptr_null(rs_attach(w.memory, w.size, &w.cap, &why));
     ck_assert_ptr_nonnull(strstr(why, "magic"));
 
-    static const struct rs_capacity bad[] = { { 0, 1, 1 },        { 65537, 1, 1 }, { 1, 0, 1 },
-                                              { 1, 16777217, 1 }, { 1, 1, 0 },     { 1, 1, 65 } };
+    static const struct rs_capacity bad[] = {
+        { 0, 1, 1, 0 }, { 65537, 1, 1, 0 }, { 1, 0, 1, 0 }, { 1, 16777217, 1, 0 },
+        { 1, 1, 0, 0 }, { 1, 1, 65, 0 },    { 1, 1, 1, 7 }, { 1, 1, 1, 2097160 }
+    };
+    static const struct rs_capacity largest = { 65536, 16777216, 64, 2097152 };
+    ck_assert_uint_gt(rs_size(&largest), 0);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         ck_assert_uint_eq(rs_size(&bad[i]), 0);
         ck_assert_ptr_null(rs_create(w.memory, w.size, &bad[i], &w.settings, w.classes, 1, 0, &why));

@@ -134,7 +134,7 @@ static void live(struct world *w, double until) {
 
 static void begin(struct world *w, const struct kind *kinds, uint32_t n, double cores, uint32_t window, bool on_paper) {
     struct rs_class_settings classes[4];
-    struct rs_paper_shape shape = { .capacity = { 4, 4 * CLIENTS, 1 }, .classes = classes, .nclasses = n };
+    struct rs_paper_shape shape = { .capacity = { 4, 4 * CLIENTS, 1, 0 }, .classes = classes, .nclasses = n };
     const char *why = "";
     size_t size;
 
@@ -221,7 +221,7 @@ END_TEST
 
 static rs_paper_t *small(uint32_t tickets, uint32_t window, uint32_t queue, void **block) {
     static const struct rs_class_settings classes[2] = { { .name = "a", .weight = 3 }, { .name = "b", .weight = 1 } };
-    struct rs_paper_shape shape = { .capacity = { 2, tickets, 1 }, .classes = classes, .nclasses = 2 };
+    struct rs_paper_shape shape = { .capacity = { 2, tickets, 1, 0 }, .classes = classes, .nclasses = 2 };
     const char *why = "";
     size_t size = rs_paper_size(&shape.capacity);
     rs_paper_t *p;
@@ -363,7 +363,7 @@ START_TEST(time_is_charged_on_paper) {
     for (int charge = RS_PAPER_BYTES; charge <= RS_PAPER_BOTH; charge++) {
         struct rs_class_settings two[2] = { { .name = "a", .weight = 1 }, { .name = "b", .weight = 1 } };
         struct rs_paper_shape shape = {
-            .capacity = { 4, 4 * CLIENTS, 1 }, .classes = two, .nclasses = 2, .charge = (enum rs_paper_charge)charge
+            .capacity = { 4, 4 * CLIENTS, 1, 0 }, .classes = two, .nclasses = 2, .charge = (enum rs_paper_charge)charge
         };
         const char *why;
         struct rs_paper_share s;

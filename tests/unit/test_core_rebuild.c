@@ -3,6 +3,7 @@
 #include "test_core.h"
 
 #include "base_buckets.h"
+#include "class_keys.h"
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -24,8 +25,10 @@ static void wreck(rs_engine_t *e, uint64_t *seed) {
     noise(rs_part(e, e->scheds_at), e->capacity.outlets * e->sched_size, seed);
     noise(rs_part(e, e->buckets_at), (size_t)flows * RS_BUCKETS * sizeof(struct rs_bucket), seed);
     noise(rs_part(e, e->hash_at), e->hash_size * sizeof(uint32_t), seed);
+    noise(rs_key_row(e, 0), (size_t)e->key_rows * sizeof(struct rs_key_row), seed);
     for (uint32_t t = 0; t < e->capacity.tickets; t++) {
         struct rs_ticket_row *r = rs_row(e, t);
+        if (e->key_rows) noise(&rs_key_ticket(e, t)->row, sizeof(uint32_t), seed);
         noise(&r->next, sizeof r->next * 4, seed);
         noise(&r->class_at8, sizeof r->class_at8 * 2, seed);
     }

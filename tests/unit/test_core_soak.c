@@ -18,6 +18,14 @@ static uint32_t below(struct soak *k, uint32_t n) { return (uint32_t)(draw(&k->s
 
 static uint64_t any_size(struct soak *k) { return draw(&k->seed) >> (20 + below(k, 44)); }
 
+/* Few, and many; some for one level alone. */
+static const uint64_t *any_key(struct soak *k) {
+    static uint64_t key[RS_KEY_LEVELS];
+    key[0] = below(k, 2) ? below(k, 5) : draw(&k->seed);
+    key[1] = below(k, 2) ? below(k, 5) : draw(&k->seed);
+    return key;
+}
+
 static void forget_dead(struct soak *k) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < k->n; i++)
@@ -40,7 +48,8 @@ static void reconfigure(struct soak *k) {
         struct rs_class_settings *c = &k->w.classes[i];
         snprintf(c->name, sizeof c->name, "c%u", first + i);
         c->weight = below(k, 8) ? 1 + below(k, 10) : 1000000;
-        c->order = below(k, 2) ? RS_ORDER_SHORTEST : RS_ORDER_FIFO;
+        c->within = below(k, 3);
+        c->order = !c->within && below(k, 2) ? RS_ORDER_SHORTEST : RS_ORDER_FIFO;
         c->wait_bound_ms = below(k, 2) * 50;
         c->queue_max = below(k, 4) ? 0 : 10;
     }
@@ -62,7 +71,8 @@ static void step(struct soak *k) {
     switch (below(k, 40)) {
     default:
         if (k->n == TICKETS) break;
-        if (rs_submit(e, k->w.now, below(k, CLASSES), below(k, OUTLETS), any_size(k), below(k, 5), 0, &t) == RS_OK)
+        if (rs_submit_keyed(e, k->w.now, below(k, CLASSES), below(k, OUTLETS), any_size(k), any_key(k), below(k, 5), 0,
+                            &t) == RS_OK)
             k->held[k->n++] = t;
         break;
     case 10:
@@ -93,7 +103,7 @@ static void step(struct soak *k) {
     case 33: rs_finish(e, k->w.now, t); break;
     case 34: rs_abort(e, k->w.now, t); break;
     case 35: rs_cancel(e, k->w.now, t); break;
-    case 36: rs_charge(e, k->w.now, below(k, CLASSES), below(k, OUTLETS), below(k, 100000)); break;
+    case 36: rs_charge_keyed(e, k->w.now, below(k, CLASSES), below(k, OUTLETS), any_key(k), below(k, 100000)); break;
     case 37: rs_allowance(e, k->w.now, t); break;
     case 38:
         if (!below(k, 20)) rs_reclaim(e, k->w.now, below(k, 5));
@@ -112,6 +122,7 @@ START_TEST(any_moves_keep_every_invariant) {
                TICKETS);
     const char *why = "";
     k.w.cap.outlets = OUTLETS;
+    k.w.cap.keys = 64;
     free(k.w.memory);
     k.w.size = rs_size(&k.w.cap);
     k.w.memory = aligned_alloc(64, k.w.size);

@@ -1,31 +1,83 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* test_policy_build.c - building call by call: what is taken, what is refused and in which words. */
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "test_policy.h"
 
+#define NO_KEYS                                                                                                        \
+    { 0, 0, 0 }
+
 static const struct {
     struct policy_class c;
     const char *error; /* NULL: taken */
 } classes[] = {
-    { { "people", 1, 600, 0, 0, POLICY_FIFO, 0 }, NULL },
-    { { "", 2, 1, 0, 0, POLICY_FIFO, 0 }, NULL },
-    { { "a-very.long_name-of-31-charactrs", 3, 1, 0, 0, POLICY_FIFO, 0 }, "too long" },
-    { { "a.very-long_name-of-31-letters0", 3, 1000000, 1000000, 86400, POLICY_SHORTEST, 1 }, NULL },
-    { { "x y", 4, 1, 0, 0, POLICY_FIFO, 0 }, "has a character" },
-    { { "x", 0, 1, 0, 0, POLICY_FIFO, 0 }, "id 0 is out of range; use 1 to 1000000" },
-    { { "x", 1000001, 1, 0, 0, POLICY_FIFO, 0 }, "id 1000001 is out of range" },
-    { { "x", 4, 0, 0, 0, POLICY_FIFO, 0 }, "quantum 0 is out of range" },
-    { { "x", 4, 1000001, 0, 0, POLICY_FIFO, 0 }, "quantum 1000001 is out of range" },
-    { { "x", 4, 1, 1000001, 0, POLICY_FIFO, 0 }, "queue 1000001 is out of range" },
-    { { "x", 4, 1, 0, 86401, POLICY_FIFO, 0 }, "wait 86401 is out of range" },
-    { { "x", 1, 1, 0, 0, POLICY_FIFO, 0 }, "class id 1 is taken by class \"people\"" },
-    { { "people", 4, 1, 0, 0, POLICY_FIFO, 0 }, "class name \"people\" is taken by the class with id 1" },
-    { { "class-2", 4, 1, 0, 0, POLICY_FIFO, 0 }, "class name \"class-2\" is taken" },
-    { { "x", 4, 1, 0, 0, POLICY_FIFO, 1 }, "second default" },
+    { { "people", 1, 600, 0, 0, POLICY_FIFO, 0, NO_KEYS }, NULL },
+    { { "", 2, 1, 0, 0, POLICY_FIFO, 0, NO_KEYS }, NULL },
+    { { "a-very.long_name-of-31-charactrs", 3, 1, 0, 0, POLICY_FIFO, 0, NO_KEYS }, "too long" },
+    { { "a.very-long_name-of-31-letters0", 3, 1000000, 1000000, 86400, POLICY_SHORTEST, 1, NO_KEYS }, NULL },
+    { { "x y", 4, 1, 0, 0, POLICY_FIFO, 0, NO_KEYS }, "has a character" },
+    { { "x", 0, 1, 0, 0, POLICY_FIFO, 0, NO_KEYS }, "id 0 is out of range; use 1 to 1000000" },
+    { { "x", 1000001, 1, 0, 0, POLICY_FIFO, 0, NO_KEYS }, "id 1000001 is out of range" },
+    { { "x", 4, 0, 0, 0, POLICY_FIFO, 0, NO_KEYS }, "quantum 0 is out of range" },
+    { { "x", 4, 1000001, 0, 0, POLICY_FIFO, 0, NO_KEYS }, "quantum 1000001 is out of range" },
+    { { "x", 4, 1, 1000001, 0, POLICY_FIFO, 0, NO_KEYS }, "queue 1000001 is out of range" },
+    { { "x", 4, 1, 0, 86401, POLICY_FIFO, 0, NO_KEYS }, "wait 86401 is out of range" },
+    { { "x", 1, 1, 0, 0, POLICY_FIFO, 0, NO_KEYS }, "class id 1 is taken by class \"people\"" },
+    { { "people", 4, 1, 0, 0, POLICY_FIFO, 0, NO_KEYS }, "class name \"people\" is taken by the class with id 1" },
+    { { "class-2", 4, 1, 0, 0, POLICY_FIFO, 0, NO_KEYS }, "class name \"class-2\" is taken" },
+    { { "x", 4, 1, 0, 0, POLICY_FIFO, 1, NO_KEYS }, "second default" },
+    { { "x", 4, 1, 0, 0, POLICY_SHORTEST, 0, { 1, 32, 64 } }, "which exclude each other; leave out within or order" },
+    { { "keys", 4, 1, 0, 0, POLICY_FIFO, 0, { 2, 32, 64 } }, NULL },
 };
+
+/* Of a client's address so many bits, the same for an IPv4 address in either writing. */
+START_TEST(a_client_is_a_prefix) {
+    static const struct {
+        const char *text, *addr, *prefix;
+    } rows[] = {
+        { "client", "198.51.100.77", "198.51.100.77" },
+        { "client", "2001:db8:1:2:3:4:5:6", "2001:db8:1:2::" },
+        { "client/24/56", "198.51.100.77", "198.51.100.0" },
+        { "client/24/56", "::ffff:198.51.100.77", "198.51.100.0" },
+        { "client/24/56", "2001:db8:1:2ff:3:4:5:6", "2001:db8:1:200::" },
+        { "client/1/128", "198.51.100.77", "128.0.0.0" },
+        { "client/1/128", "2001:db8:1:2:3:4:5:6", "2001:db8:1:2:3:4:5:6" },
+        { "client/31/1", "198.51.100.77", "198.51.100.76" },
+        { "client/31/1", "ffff::1", "8000::" },
+    };
+    static const char *const wrong[] = {
+        "",           "clients",      "client/",       "client/24",     "client/24/",
+        "client/0/1", "client/33/64", "client/24/129", "client/24/56/", "client/024/56",
+        "Client",     "client/-1/56", "client/24/ 56", "clien",         "client/24/4294967297"
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct policy_within w;
+        unsigned char raw[16], prefix[16];
+        char text[64];
+        char *error = NULL;
+        unsigned n = inet_pton(AF_INET, rows[i].addr, raw) == 1 ? 4 : 16;
+
+        if (n == 16) ck_assert_int_eq(inet_pton(AF_INET6, rows[i].addr, raw), 1);
+        ck_assert_int_eq(policy_within_client(rows[i].text, strlen(rows[i].text), &w, &error), 0);
+        ck_assert_uint_eq(w.levels, 1);
+        n = policy_within_prefix(&w, raw, n, prefix);
+        inet_ntop(n == 4 ? AF_INET : AF_INET6, prefix, text, sizeof text);
+        ck_assert_str_eq(text, rows[i].prefix);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct policy_within w;
+        char *error = NULL;
+
+        ck_assert_msg(policy_within_client(wrong[i], strlen(wrong[i]), &w, &error) == -1, "%s", wrong[i]);
+        ck_assert_ptr_nonnull(strstr(error, "is not right; write within=\"client\""));
+        free(error);
+    }
+}
+END_TEST
 
 START_TEST(classes_are_taken_or_refused) {
     policy_t *p = policy_new();
@@ -282,6 +334,7 @@ Suite *policy_build_suite(void) {
 
     tcase_set_timeout(t, 120);
     tcase_add_test(t, classes_are_taken_or_refused);
+    tcase_add_test(t, a_client_is_a_prefix);
     tcase_add_test(t, rules_are_taken_or_refused);
     tcase_add_test(t, limits_hold);
     tcase_add_test(t, a_policy_without_class_is_refused);

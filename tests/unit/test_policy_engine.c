@@ -7,7 +7,7 @@
 #include "policy/policy_engine.h"
 #include "run_suite.h"
 
-static const struct policy_engine_host knowing = { 30, true }, unknowing = { 240, false };
+static const struct policy_engine_host knowing = { 30, true, true }, unknowing = { 240, false, false };
 
 static policy_t *parse(const char *classes) {
     char xml[1024], *error = NULL;
@@ -55,6 +55,19 @@ START_TEST(where_no_size_is_known_shortest_is_the_order_of_arrival) {
 }
 END_TEST
 
+/* Who does not tell whose requests are has no keys to share a class by. */
+START_TEST(where_keys_are_known_they_share) {
+    policy_t *p = parse("<class id=\"1\" name=\"a\" quantum=\"1\" within=\"client/24/56\"/>");
+    struct policy_engine_class c;
+
+    policy_engine_class(policy_class_at(p, 0), &knowing, &c);
+    ck_assert_uint_eq(c.settings.within, 1);
+    policy_engine_class(policy_class_at(p, 0), &unknowing, &c);
+    ck_assert_uint_eq(c.settings.within, 0);
+    policy_free(&p);
+}
+END_TEST
+
 START_TEST(who_takes_the_rest) {
     static const struct {
         const char *classes;
@@ -88,6 +101,7 @@ int main(void) {
     suite_add_tcase(s, c);
     tcase_add_test(c, a_class_of_a_policy);
     tcase_add_test(c, where_no_size_is_known_shortest_is_the_order_of_arrival);
+    tcase_add_test(c, where_keys_are_known_they_share);
     tcase_add_test(c, who_takes_the_rest);
     return run_suite(s);
 }

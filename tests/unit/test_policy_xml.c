@@ -78,6 +78,10 @@ static const struct {
     { "<classification>\n<class id=\"1\" quantum=\"1\" wait=\"99999\"/>", 2, "wait=\"99999\" is not right" },
     { "<classification>\n<class id=\"1\" quantum=\"1\" order=\"lifo\"/>", 2,
       "write order=\"fifo\" or order=\"shortest\"" },
+    { "<classification>\n<class id=\"1\" quantum=\"1\" within=\"%{REMOTE_ADDR}\"/>", 2,
+      "within=\"%{REMOTE_ADDR}\" is not right; write within=\"client\", or within=\"client/24/56\"" },
+    { "<classification>\n<class id=\"1\" quantum=\"1\" within=\"client\" order=\"shortest\"/>", 2,
+      "exclude each other" },
     { "<classification>\n<class id=\"1\" quantum=\"1\" default=\"true\"/>", 2,
       "write default=\"no\" or default=\"yes\"" },
     { "<classification>\n<class id=\"1\" quantum=\"1\" name=\"\"/>", 2, "name=\"\" has 0 characters" },
@@ -165,21 +169,22 @@ START_TEST(the_schema_refuses_by_itself) {
 END_TEST
 
 START_TEST(a_right_file_is_read_whole) {
-    static const char xml[] = "\xef\xbb\xbf<?xml version='1.0' encoding='utf-8'?>\n"
-                              "<!-- <class_id=\"1\"/> & <!DOCTYPE in a comment is a comment -->\n"
-                              "<?editor <b=1> ?><!--> <c=1> --><?x?>\n"
-                              "<classification>\n"
-                              "  <class id=\"10\" name=\"people\" quantum=\"600\" default=\"yes\">\n"
-                              "    <cookie> session= </cookie>\n"
-                              "    <url match=\"prefix\"><![CDATA[http://a/<b=\"c\">]]>&amp;&#x41;</url>\n"
-                              "  </class>\n"
-                              "  <class quantum=\"300\" queue=\"2000\" wait=\"20\" order=\"shortest\" id=\"2\">\n"
-                              "    <user_agent match='regex'>Go{2}gle \\d+ >bot</user_agent><src_port>80</src_port>\n"
-                              "    <src_ip_addr>\n      66.249.64.0/19\n    </src_ip_addr>\n"
-                              "    <url>caf\xc3\xa9</url>\n"
-                              "    <visitor age='10M' class='member'> <!-- both --> </visitor><visitor age='0090'/>\n"
-                              "  </class>\n"
-                              "</classification>\n<!-- end -->\n";
+    static const char xml[] =
+        "\xef\xbb\xbf<?xml version='1.0' encoding='utf-8'?>\n"
+        "<!-- <class_id=\"1\"/> & <!DOCTYPE in a comment is a comment -->\n"
+        "<?editor <b=1> ?><!--> <c=1> --><?x?>\n"
+        "<classification>\n"
+        "  <class id=\"10\" name=\"people\" quantum=\"600\" default=\"yes\" within=\"client/32/48\">\n"
+        "    <cookie> session= </cookie>\n"
+        "    <url match=\"prefix\"><![CDATA[http://a/<b=\"c\">]]>&amp;&#x41;</url>\n"
+        "  </class>\n"
+        "  <class quantum=\"300\" queue=\"2000\" wait=\"20\" order=\"shortest\" id=\"2\">\n"
+        "    <user_agent match='regex'>Go{2}gle \\d+ >bot</user_agent><src_port>80</src_port>\n"
+        "    <src_ip_addr>\n      66.249.64.0/19\n    </src_ip_addr>\n"
+        "    <url>caf\xc3\xa9</url>\n"
+        "    <visitor age='10M' class='member'> <!-- both --> </visitor><visitor age='0090'/>\n"
+        "  </class>\n"
+        "</classification>\n<!-- end -->\n";
     static const char *const texts[] = {
         "line 6: cookie prefix \"session=\"",
         "line 7: url prefix \"http://a/%3Cb=%22c%22%3E&A\"",
@@ -199,7 +204,11 @@ START_TEST(a_right_file_is_read_whole) {
     ck_assert_uint_eq(c->id, 10);
     ck_assert_int_eq(c->is_default, 1);
     ck_assert_int_eq(c->order, POLICY_FIFO);
+    ck_assert_uint_eq(c->within.levels, 1);
+    ck_assert_uint_eq(c->within.bits_v4, 32);
+    ck_assert_uint_eq(c->within.bits_v6, 48);
     c = policy_class_at(p, 1);
+    ck_assert_uint_eq(c->within.levels, 0);
     ck_assert_str_eq(c->name, "class-2");
     ck_assert_uint_eq(c->quantum, 300);
     ck_assert_uint_eq(c->queue, 2000);

@@ -602,7 +602,7 @@ START_TEST(the_parts_stand_in_a_row) {
                           (char *)v.area + v.size.area };
     const char *begin[] = { (char *)v.owners,  (char *)v.rows,  (char *)v.blocked, (char *)v.classes,
                             (char *)v.numbers, (char *)v.ended, (char *)v.area,    (char *)v.engine };
-    struct rs_capacity cap = { v.size.classes, v.size.tickets, 1 };
+    struct rs_capacity cap = { .classes = v.size.classes, .tickets = v.size.tickets, .outlets = 1 };
 
     for (size_t i = 0; i < sizeof end / sizeof *end; i++) {
         ck_assert_int_ge(begin[i] - end[i], 0);

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "class_keys.h"
+#include "base_pairing.h"
+
+#define WAYS     8u
+#define FORGET_S 60u
+
+/* ---- whose row --------------------------------------------------------------------------------------------------- */
+
+static uint32_t keys_flow_number(const rs_engine_t *e, const struct rs_flow *f) {
+    return rs_flow_outlet(e, f)->number * e->capacity.classes + f->class;
+}
+
+/* The row that holds all of the flow, and the one that keys without a row of their own share. */
+static uint32_t keys_root(const rs_engine_t *e, const struct rs_flow *f) {
+    return e->capacity.keys + 2 * keys_flow_number(e, f);
+}
+static uint32_t keys_shared(const rs_engine_t *e, const struct rs_flow *f) { return keys_root(e, f) + 1; }
+
+/* It has tickets, not keys. */
+static bool keys_is_last(const rs_engine_t *e, const struct rs_flow *f, uint32_t i) {
+    return f->within == 1 || i == keys_shared(e, f) || rs_key_row(e, i)->holder != keys_root(e, f);
+}
+
+static uint32_t keys_seconds(const rs_engine_t *e) { return (uint32_t)(e->now / 1000000); }
+
+static void keys_fill(struct rs_key_row *k, uint32_t flow, uint32_t holder, uint64_t key, uint64_t at) {
+    *k = (struct rs_key_row){ .key = key, .at = at, .head = RS_NIL, .flow = flow, .holder = holder };
+}
+
+void rs_keys_clear(const rs_engine_t *e) {
+    for (uint32_t i = 0; i < e->capacity.keys; i++) keys_fill(rs_key_row(e, i), RS_NIL, RS_NIL, 0, 0);
+}
+
+void rs_keys_clear_flow(const rs_engine_t *e, const struct rs_flow *f) {
+    uint32_t root = keys_root(e, f), flow = keys_flow_number(e, f);
+    keys_fill(rs_key_row(e, root), flow, RS_NIL, 0, 0);
+    keys_fill(rs_key_row(e, keys_shared(e, f)), flow, root, 0, 0);
+}
+
+/* How far the account of an idle row is ahead; 0: it says nothing. */
+static uint64_t keys_says(const rs_engine_t *e, const struct rs_key_row *k) {
+    if (k->flow == RS_NIL || keys_seconds(e) - k->idle_since > FORGET_S || k->holder >= e->key_rows) return 0;
+    /* the holder's row may be another's by now: that only forgets sooner or later */
+    const struct rs_key_row *holder = rs_key_row(e, k->holder);
+    return k->at > holder->time ? k->at - holder->time : 0;
+}
+
+/* The row of a key that `holder` holds; RS_NIL: all that it may have are in use. */
+static uint32_t keys_find(const rs_engine_t *e, uint32_t flow, uint32_t holder, uint64_t key) {
+    uint64_t mixed = (key ^ (uint64_t)flow * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xff51afd7ed558ccd);
+    uint64_t sets = e->capacity.keys / WAYS, least = UINT64_MAX;
+    uint32_t first = (uint32_t)((mixed >> 32) * sets >> 32) * WAYS, found = RS_NIL;
+    for (uint32_t i = first; i < first + WAYS; i++) {
+        struct rs_key_row *k = rs_key_row(e, i);
+        if (k->users) {
+            if (k->flow == flow && k->key == key && k->holder == holder) return i;
+            continue;
+        }
+        if (k->flow == flow && k->key == key) {
+            if (!keys_says(e, k)) k->at = 0;
+            k->holder = holder;
+            return i;
+        }
+        uint64_t says = keys_says(e, k);
+        if (says < least) {
+            least = says;
+            found = i;
+        }
+    }
+    if (found != RS_NIL) keys_fill(rs_key_row(e, found), flow, holder, key, rs_key_row(e, holder)->time);
+    return found;
+}
+
+/* An address in one network is not the same in another. */
+static uint64_t keys_below(uint64_t above, uint64_t key) {
+    return ((above ^ above >> 29) + 1) * UINT64_C(0xbf58476d1ce4e5b9) ^ key;
+}
+
+static void keys_used(const rs_engine_t *e, uint32_t i, uint32_t root, uint32_t more) {
+    for (uint32_t level = 0; level < RS_KEY_LEVELS && i != root; level++) {
+        struct rs_key_row *k = rs_key_row(e, i);
+        k->users += more;
+        if (!k->users) k->idle_since = keys_seconds(e);
+        i = k->holder;
+    }
+}
+
+/* The row of the last level for these keys, with a user more in it and above. */
+static uint32_t keys_use(const rs_engine_t *e, const struct rs_flow *f, const uint64_t key[RS_KEY_LEVELS]) {
+    uint32_t root = keys_root(e, f), flow = keys_flow_number(e, f);
+    uint32_t i = keys_find(e, flow, root, key[0]);
+    if (i != RS_NIL && f->within > 1) {
+        uint32_t above = i;
+        rs_key_row(e, above)->users++; /* or it might be taken for the one below */
+        i = keys_find(e, flow, above, keys_below(key[0], key[1]));
+        keys_used(e, above, root, UINT32_MAX);
+    }
+    if (i == RS_NIL) i = keys_shared(e, f);
+    keys_used(e, i, root, 1);
+    return i;
+}
+
+uint32_t rs_keys_enter(const rs_engine_t *e, const struct rs_flow *f, uint32_t t) {
+    static const uint64_t none[RS_KEY_LEVELS];
+    struct rs_key_ticket *k = rs_key_ticket(e, t);
+    return k->row = keys_use(e, f, k->seq == rs_row(e, t)->seq ? k->key : none);
+}
+
+/* ---- who is next ------------------------------------------------------------------------------------------------- */
+
+static inline struct rs_links keys_links(const rs_engine_t *e, uint32_t i) {
+    struct rs_key_row *k = rs_key_row(e, i);
+    return (struct rs_links){ &k->child, &k->next, &k->prev };
+}
+
+static inline bool keys_above(const rs_engine_t *e, uint32_t a, uint32_t b) {
+    const struct rs_key_row *x = rs_key_row(e, a), *y = rs_key_row(e, b);
+    if (x->at != y->at) return x->at < y->at;
+    return (int32_t)(x->turn - y->turn) < 0;
+}
+
+static void keys_add(const rs_engine_t *e, struct rs_key_row *holder, uint32_t i) {
+    rs_key_row(e, i)->turn = (uint32_t)e->seq;
+    holder->head = rs_pairing_add(e, holder->head, i, keys_links, keys_above);
+}
+
+static void keys_take_out(const rs_engine_t *e, struct rs_key_row *holder, uint32_t i) {
+    holder->head = rs_pairing_remove(e, holder->head, i, keys_links, keys_above);
+}
+
+static void keys_set_best(const rs_engine_t *e, struct rs_flow *f) {
+    uint32_t i = rs_key_row(e, keys_root(e, f))->head;
+    for (uint32_t level = 1; i != RS_NIL && level < RS_KEY_LEVELS && !keys_is_last(e, f, i); level++)
+        i = rs_key_row(e, i)->head;
+    f->best = i == RS_NIL ? RS_NIL : rs_key_row(e, i)->head;
+}
+
+/* ---- joining ----------------------------------------------------------------------------------------------------- */
+
+void rs_keys_push(const rs_engine_t *e, struct rs_flow *f, uint32_t t) {
+    uint32_t i = rs_keys_enter(e, f, t), root = keys_root(e, f);
+    struct rs_key_row *k = rs_key_row(e, i);
+    struct rs_ticket_row *r = rs_row(e, t);
+    bool waited = k->head != RS_NIL;
+    r->bucket_next = RS_NIL;
+    r->bucket_prev = waited ? k->last : RS_NIL;
+    if (waited) rs_row(e, k->last)->bucket_next = t;
+    else k->head = t;
+    k->last = t;
+    for (uint32_t level = 0; level < RS_KEY_LEVELS && i != root && !waited; level++) {
+        struct rs_key_row *holder;
+        k = rs_key_row(e, i);
+        holder = rs_key_row(e, k->holder);
+        if (k->at < holder->time) k->at = holder->time;
+        waited = holder->head != RS_NIL;
+        keys_add(e, holder, i);
+        holder->waiting++;
+        i = k->holder;
+    }
+    keys_set_best(e, f);
+}
+
+/* ---- going ------------------------------------------------------------------------------------------------------- */
+
+/* The key k, the next of those whom `holder` holds, is served: its time goes on, and the clock. */
+static void keys_pass(const struct rs_class_row *row, struct rs_key_row *holder, struct rs_key_row *k, uint64_t cost) {
+    uint64_t sum = cost + holder->rest, least = k->at > 2 * row->mean ? k->at - 2 * row->mean : 0,
+             most = k->at + row->mean / 2;
+    holder->time += sum / holder->waiting;
+    holder->rest = (uint32_t)(sum % holder->waiting);
+    if (holder->time < least) holder->time = least;
+    if (holder->time > most) holder->time = most;
+    k->at += cost;
+}
+
+static void keys_unlink(const rs_engine_t *e, struct rs_key_row *k, const struct rs_ticket_row *r) {
+    if (r->bucket_prev == RS_NIL) k->head = r->bucket_next;
+    else rs_row(e, r->bucket_prev)->bucket_next = r->bucket_next;
+    if (r->bucket_next == RS_NIL) k->last = r->bucket_prev;
+    else rs_row(e, r->bucket_next)->bucket_prev = r->bucket_prev;
+}
+
+void rs_keys_release(const rs_engine_t *e, struct rs_flow *f, uint32_t t) {
+    const struct rs_ticket_row *r = rs_row(e, t);
+    uint32_t i = rs_key_ticket(e, t)->row, root = keys_root(e, f);
+    keys_unlink(e, rs_key_row(e, i), r);
+    for (uint32_t level = 0; level < RS_KEY_LEVELS && i != root; level++) {
+        struct rs_key_row *k = rs_key_row(e, i), *holder = rs_key_row(e, k->holder);
+        keys_take_out(e, holder, i);
+        keys_pass(rs_row_class(e, r), holder, k, r->covered);
+        if (k->head != RS_NIL) keys_add(e, holder, i);
+        else holder->waiting--;
+        i = k->holder;
+    }
+    keys_set_best(e, f);
+}
+
+void rs_keys_cancel(const rs_engine_t *e, struct rs_flow *f, uint32_t t) {
+    uint32_t i = rs_key_ticket(e, t)->row, root = keys_root(e, f);
+    keys_unlink(e, rs_key_row(e, i), rs_row(e, t));
+    for (uint32_t level = 0; level < RS_KEY_LEVELS && i != root; level++) {
+        struct rs_key_row *k = rs_key_row(e, i), *holder = rs_key_row(e, k->holder);
+        if (k->head != RS_NIL) break;
+        keys_take_out(e, holder, i);
+        holder->waiting--;
+        i = k->holder;
+    }
+    rs_keys_end(e, f, t);
+    keys_set_best(e, f);
+}
+
+void rs_keys_end(const rs_engine_t *e, const struct rs_flow *f, uint32_t t) {
+    keys_used(e, rs_key_ticket(e, t)->row, keys_root(e, f), UINT32_MAX);
+}
+
+/* ---- what comes late --------------------------------------------------------------------------------------------- */
+
+/* How far a key may be ahead. */
+static uint64_t keys_ahead_max(const rs_engine_t *e, const struct rs_flow *f) {
+    unsigned __int128 most = ((unsigned __int128)e->debt_fine * f->weight) >> RS_FINE;
+    return most < RS_OWED_MAX ? (uint64_t)most : RS_OWED_MAX;
+}
+
+static void keys_move(const rs_engine_t *e, struct rs_flow *f, uint32_t i, uint64_t more, uint64_t less) {
+    uint32_t root = keys_root(e, f);
+    for (uint32_t level = 0; level < RS_KEY_LEVELS && i != root; level++) {
+        struct rs_key_row *k = rs_key_row(e, i), *holder = rs_key_row(e, k->holder);
+        uint64_t most = holder->time + keys_ahead_max(e, f), at = k->at + more;
+        if (at > most) at = k->at < most ? most : k->at;
+        at -= at < less ? at : less;
+        if (at != k->at && k->head != RS_NIL) {
+            keys_take_out(e, holder, i);
+            k->at = at;
+            keys_add(e, holder, i);
+        }
+        k->at = at;
+        i = k->holder;
+    }
+    keys_set_best(e, f);
+}
+
+void rs_keys_charge(const rs_engine_t *e, struct rs_flow *f, uint32_t t, uint64_t bytes) {
+    keys_move(e, f, rs_key_ticket(e, t)->row, bytes, 0);
+}
+
+void rs_keys_refund(const rs_engine_t *e, struct rs_flow *f, uint32_t t, uint64_t bytes) {
+    keys_move(e, f, rs_key_ticket(e, t)->row, 0, bytes);
+}
+
+void rs_keys_charge_key(const rs_engine_t *e, struct rs_flow *f, const uint64_t key[RS_KEY_LEVELS], uint64_t bytes) {
+    uint32_t i = keys_use(e, f, key);
+    keys_move(e, f, i, bytes, 0);
+    keys_used(e, i, keys_root(e, f), UINT32_MAX);
+}
+
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
+
+uint32_t rs_keys_waiting(const rs_engine_t *e, const struct rs_flow *f) {
+    return rs_key_row(e, keys_root(e, f))->waiting;
+}
+
+static const char *check_tickets(const rs_engine_t *e, const struct rs_flow *f, uint32_t i, uint64_t *seen) {
+    const struct rs_key_row *k = rs_key_row(e, i);
+    uint32_t prev = RS_NIL;
+    for (uint32_t t = k->head; t != RS_NIL; t = rs_row(e, t)->bucket_next) {
+        if (t >= e->capacity.tickets) return "a key holds an unknown ticket";
+        const struct rs_ticket_row *r = rs_row(e, t);
+        if (++*seen > f->queued) return "keys hold more than wait";
+        if (rs_row_state(r) != RS_QUEUED || rs_row_flow(e, r) != f || rs_key_ticket(e, t)->row != i)
+            return "a key holds a ticket that does not wait in it";
+        if (r->bucket_prev != prev) return "a key's links disagree";
+        if (prev != RS_NIL && rs_row(e, prev)->seq >= r->seq) return "a key is out of order";
+        prev = t;
+    }
+    return k->last == prev ? NULL : "a key's last is not its last";
+}
+
+/* i itself, and the links of those below it in its heap. */
+static const char *check_key(const rs_engine_t *e, uint32_t flow, uint32_t i, uint32_t holder) {
+    const struct rs_key_row *k = rs_key_row(e, i);
+    uint32_t prev = i;
+    if (k->flow != flow || k->holder != holder) return "a key is held by another";
+    if (k->head == RS_NIL || !k->users) return "a key waits with nothing";
+    for (uint32_t c = k->child; c != RS_NIL; c = rs_key_row(e, c)->next) {
+        if (c >= e->key_rows) return "a heap of keys holds an unknown row";
+        if (rs_key_row(e, c)->prev != prev) return "the links of a heap of keys disagree";
+        if (keys_above(e, c, i)) return "a heap of keys is out of order";
+        prev = c;
+    }
+    return NULL;
+}
+
+static const char *check_holder(const rs_engine_t *e, const struct rs_flow *f, uint32_t holder, uint64_t *tickets) {
+    const struct rs_key_row *h = rs_key_row(e, holder);
+    uint32_t seen = 0;
+    const char *why = NULL;
+    if (h->head != RS_NIL && h->head >= e->key_rows) return "a heap of keys holds an unknown row";
+    for (uint32_t i = h->head; i != RS_NIL && !why; i = rs_pairing_walk(e, h->head, i, keys_links)) {
+        if (++seen > h->waiting) return "a heap of keys holds more than wait";
+        why = check_key(e, keys_flow_number(e, f), i, holder);
+        if (!why && keys_is_last(e, f, i)) why = check_tickets(e, f, i, tickets);
+        else if (!why) why = check_holder(e, f, i, tickets);
+    }
+    if (!why && seen != h->waiting) why = "a heap of keys has lost one";
+    return why;
+}
+
+const char *rs_keys_check(const rs_engine_t *e, const struct rs_flow *f) {
+    uint64_t tickets = 0;
+    uint32_t best = f->best;
+    struct rs_flow copy = *f;
+    const char *why = check_holder(e, f, keys_root(e, f), &tickets);
+    if (why) return why;
+    if (tickets != f->queued) return "keys have lost a ticket";
+    keys_set_best(e, &copy);
+    return copy.best == best ? NULL : "the first of the key whose turn it is is not the next";
+}
+
+/* Each ticket in use is a user of its row and of the one above, and there are no other users. */
+const char *rs_keys_check_rows(const rs_engine_t *e) {
+    uint64_t users = 0, tickets = 0;
+    if (!(e->watch & RS_WATCH_KEYS)) return NULL;
+    for (uint32_t t = 0; t < e->capacity.tickets; t++) {
+        const struct rs_ticket_row *r = rs_row(e, t);
+        if (rs_row_state(r) == RS_FREE || !rs_row_flow(e, r)->within) continue;
+        const struct rs_flow *f = rs_row_flow(e, r);
+        uint32_t i = rs_key_ticket(e, t)->row, root = keys_root(e, f);
+        for (uint32_t level = 0; i != root; level++) {
+            if (level == RS_KEY_LEVELS || i >= e->key_rows) return "a ticket's key is not in its flow";
+            if (rs_key_row(e, i)->flow != keys_flow_number(e, f) || !rs_key_row(e, i)->users)
+                return "a ticket's key is another's";
+            i = rs_key_row(e, i)->holder;
+            tickets++;
+        }
+    }
+    for (uint32_t i = 0; i < e->capacity.keys; i++) users += rs_key_row(e, i)->users;
+    for (uint32_t n = 0; n < e->capacity.outlets * e->capacity.classes; n++) {
+        const struct rs_flow *f = rs_flow(e, rs_outlet(e, n / e->capacity.classes), n % e->capacity.classes);
+        if (f->within) users += rs_key_row(e, keys_shared(e, f))->users;
+    }
+    return users == tickets ? NULL : "keys have users that are not there";
+}
