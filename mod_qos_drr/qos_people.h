@@ -47,7 +47,10 @@ const char *qos_people_create(cmd_parms *cmd, int argc, char *const argv[], stru
 
 /* Nobody but the application says it: before anything else of a request's fixups, where QosEngine is On. */
 void qos_people_arrive(request_rec *r);
-/* Fills q->person before q is classified; qos-visitor of the environment is a known one's id. */
+/*
+ * Fills q->person before q is classified; qos-visitor of the environment is a known one's id.  Of who is observed
+ * nothing is taken, and his answer stays as it is.
+ */
 void qos_people_meet(struct qos_request *q);
 
 /* Hooks. */

@@ -142,6 +142,7 @@ def test_who_is_signed_in_is_known_at_the_next_request(new_gateway, keys, mpm):
 
 @pytest.mark.parametrize("way, kwargs", [
     ("/cgi/page?class=member", {}), ("/cgi/page?class=member&location=/static/2k.txt", {}), ("/php/page.php?size=10&class=member", {}),
+    ("/cgi/page?class=member&location=/off/2k.txt", {}), ("/static/", {"headers": {"X-Said": "member"}}),
     ("/static/2k.txt", {"headers": {"X-Said": "member"}}), ("/nothing/there", {}), (says("member", status="403"), {}),
     (says("member", status="302", Location="/"), {}), (says("member"), {"method": "HEAD"}), (says("member"), {"method": "POST", "body": b"name=x"}),
 ])
@@ -202,6 +203,18 @@ def test_the_client_says_nothing_and_what_stands_behind_gets_no_cookie_of_ours(v
         _, answer = ask(visited, says(), headers={"Cookie": sent, "Fairgate-Class": "member"})
         got = json.loads(answer.body)
         assert got.get("cookie") == left and "fairgate-class" not in got
+
+
+def test_who_is_observed_is_known_and_nothing_changes(new_gateway, keys):
+    """By a cookie that he has of where the engine is on."""
+    with new_gateway(engine="observe", policy=POLICY, more=f"QosVisitors {keys.path}\n") as g:
+        mark, cookie = fresh("observed"), f"a=b; fairgate={keys.cookie()}"
+        with g.connect() as c:
+            answer = c.ask("GET", f"{page()}&Fairgate-Class=guest&{mark}", headers={"Cookie": cookie, "Fairgate-Class": "x"})
+        assert answer.headers["fairgate-class"] == "guest" and given(answer) is None and "cache-control" not in answer.headers
+        got = json.loads(answer.body)
+        assert got["cookie"] == cookie and got["fairgate-class"] == "x"
+        assert g.logged(f"Content-Type=text%2Fhtml&Fairgate-Class=guest&{mark}", 1)[0]["class"] == "members"
 
 
 def test_a_part_of_a_page_says_nothing(visited, parts):
