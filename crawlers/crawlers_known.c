@@ -30,6 +30,7 @@ struct crawlers_known {
     int64_t made;
     size_t bytes;
     struct known_interval *interval;
+    uint64_t pair[256]; /* a bit for each crawler of whom an agent begins with these two letters, hashed */
     struct known_crawler crawler[];
 };
 
@@ -112,6 +113,10 @@ static const char *known_word(char **at, const char *word) {
     return begins;
 }
 
+static unsigned known_pair(const char *letters) {
+    return ((unsigned char)letters[0] * 31u + (unsigned char)letters[1]) & 255u;
+}
+
 static void known_copy(struct known_crawler *to, const struct crawlers_crawler *c, char **words) {
     memcpy(to->name, c->name, sizeof to->name);
     to->nagents = c->nagents;
@@ -154,6 +159,9 @@ struct crawlers_known *crawlers_known_new(const struct crawlers_table *t) {
     free(edge);
     at = (char *)(k->interval + intervals);
     for (uint32_t c = 0; c < t->n; c++) known_copy(&k->crawler[c], &t->crawler[c], &at);
+    for (uint32_t c = 0; c < t->n; c++)
+        for (uint32_t i = 0; i < k->crawler[c].nagents; i++)
+            k->pair[known_pair(k->crawler[c].agent[i])] |= UINT64_C(1) << c;
     mprotect(k, bytes, PROT_READ);
     return k;
 }
@@ -182,6 +190,14 @@ uint64_t crawlers_known_of(const struct crawlers_known *k, const void *address, 
     return lo ? k->interval[lo - 1].crawlers : 0;
 }
 
+static bool known_begins(const struct known_crawler *c, const char *text, size_t n) {
+    for (uint32_t i = 0; i < c->nagents; i++) {
+        size_t k = strlen(c->agent[i]);
+        if (k <= n && !memcmp(c->agent[i], text, k)) return true;
+    }
+    return false;
+}
+
 uint64_t crawlers_known_claims(const struct crawlers_known *k, const char *agent) {
     char lower[CRAWLERS_AGENT_SEEN];
     uint64_t crawlers = 0;
@@ -189,9 +205,12 @@ uint64_t crawlers_known_claims(const struct crawlers_known *k, const char *agent
 
     assert(k->magic == MAGIC);
     for (; agent[n] && n < sizeof lower; n++) lower[n] = known_lower(agent[n]);
-    for (uint32_t c = 0; c < k->n; c++)
-        for (uint32_t i = 0; i < k->crawler[c].nagents; i++)
-            if (memmem(lower, n, k->crawler[c].agent[i], strlen(k->crawler[c].agent[i]))) crawlers |= UINT64_C(1) << c;
+    for (size_t at = 0; at + 1 < n; at++)
+        for (uint64_t may = k->pair[known_pair(lower + at)] & ~crawlers; may; may &= may - 1) {
+            uint32_t c = (uint32_t)__builtin_ctzll(may);
+
+            if (known_begins(&k->crawler[c], lower + at, n - at)) crawlers |= UINT64_C(1) << c;
+        }
     return crawlers;
 }
 

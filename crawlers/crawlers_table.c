@@ -65,7 +65,9 @@ bool crawlers_name_fits(const char *name) {
     return has_letters(name, CRAWLERS_NAME_ROOM - 1, "abcdefghijklmnopqrstuvwxyz0123456789-_.");
 }
 
-bool crawlers_agent_fits(const char *agent) { return is_printable(agent, CRAWLERS_AGENT_MAX, '!'); }
+bool crawlers_agent_fits(const char *agent) {
+    return is_printable(agent, CRAWLERS_AGENT_MAX, '!') && strlen(agent) >= CRAWLERS_AGENT_LEAST;
+}
 bool crawlers_url_fits(const char *url) { return is_printable(url, CRAWLERS_URL_MAX, '!'); }
 
 bool crawlers_validator_fits(const char *validator) {

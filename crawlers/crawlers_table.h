@@ -41,6 +41,7 @@
 #define CRAWLERS_SUFFIXES_MAX  8u
 #define CRAWLERS_SOURCES_MAX   16u
 #define CRAWLERS_AGENT_MAX     63u          /* bytes */
+#define CRAWLERS_AGENT_LEAST   3u           /* fewer stand in anybody's user agent */
 #define CRAWLERS_SUFFIX_MAX    253u
 #define CRAWLERS_URL_MAX       2000u
 #define CRAWLERS_VALIDATOR_MAX 255u

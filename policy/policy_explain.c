@@ -8,7 +8,7 @@
 
 #include "base/base_command.h"
 #include "base/base_settings.h"
-#include "crawlers/crawlers_known.h"
+#include "policy_bots.h"
 #include "policy_command.h"
 #include "policy_impl.h"
 #include "policy_url.h"
@@ -55,7 +55,7 @@ struct question {
     struct options o;
     unsigned char src[16], dst[16];
     char *url; /* as r.url has it */
-    char crawler[CRAWLERS_NAME_ROOM];
+    struct crawlers_known *bots;
     struct policy_request r;
 };
 
@@ -113,33 +113,20 @@ static int read_options(struct question *q) {
     return status != 0 ? status : read_visitor(o->visitor, r);
 }
 
-/* Whose address --src is by the lists of --bots; where several have it, that which the user agent names. */
 static int explain_crawler(struct question *q) {
-    struct policy_request *r = &q->r;
-    struct crawlers_table *t;
-    struct crawlers_known *k;
-    char *error = NULL, agent[CRAWLERS_AGENT_SEEN + 1] = "";
-    int crawler;
+    char *error = NULL;
 
     if (!q->o.bots) return 0;
-    if (q->o.crawler || !r->src_addr) return base_misused("explain: --bots needs --src, and --crawler says it already");
-    t = crawlers_table_read(q->o.bots, &error);
-    if (!t) {
-        fprintf(stderr, "%s\n", error ? error : "out of memory");
-        free(error);
-        return BASE_WRONG;
+    if (q->o.crawler || !q->r.src_addr)
+        return base_misused("explain: --bots needs --src, and --crawler says it already");
+    q->bots = policy_bots_load(q->o.bots, &error);
+    if (q->bots) {
+        q->r.crawler = policy_bots_of(q->bots, &q->r);
+        return 0;
     }
-    k = crawlers_known_new(t);
-    crawlers_table_free(&t);
-    if (!k) return base_failed(NULL);
-    if (r->user_agent.p) snprintf(agent, sizeof agent, "%s", r->user_agent.p);
-    crawler = crawlers_known_which(crawlers_known_of(k, r->src_addr, r->src_addr_len), crawlers_known_claims(k, agent));
-    if (crawler >= 0) {
-        strcpy(q->crawler, crawlers_known_name(k, (uint32_t)crawler));
-        r->crawler = text_of(q->crawler);
-    }
-    crawlers_known_free(&k);
-    return 0;
+    fprintf(stderr, "%s\n", error ? error : "out of memory");
+    free(error);
+    return BASE_WRONG;
 }
 
 /* The URL in its one spelling; and a server knows these two when it knows the URL. */
@@ -294,6 +281,7 @@ int command_explain(int argc, char **argv) {
 
     if (status == 0) status = explain(&q);
     free(q.url);
+    crawlers_known_free(&q.bots);
     base_settings_free(&options_table, &q.o);
     return status;
 }

@@ -25,6 +25,7 @@
 #include "base/base_hash.h"
 #include "base/base_settings.h"
 #include "core/rs_figures_paper.h"
+#include "policy_bots.h"
 #include "policy_command.h"
 #include "policy_engine.h"
 #include "policy_impl.h"
@@ -42,7 +43,7 @@
 struct replay_options {
     uint64_t window, queue, wait, rate;
     int charge;
-    char *format, *site;
+    char *format, *site, *bots;
     bool json;
 };
 
@@ -58,6 +59,8 @@ static const struct base_setting replay_rows[] = {
              "a second that one answer gets where the log has no %D; what the server sends, for --charge both"),
     BASE_ROW(struct replay_options, TEXT, site, "site", NULL, "URL",
              "scheme and host of URLs where the log has none, as https://www.example.org"),
+    BASE_ROW(struct replay_options, TEXT, bots, "bots", NULL, "TABLE",
+             "what fairgate-bots wrote: whose the addresses are, for rules about crawlers"),
     BASE_ROW(struct replay_options, SWITCH, json, "json", "the answer as JSON"),
 };
 static const struct base_settings replay_table = { "--", replay_rows, sizeof replay_rows / sizeof *replay_rows, NULL };
@@ -93,6 +96,7 @@ struct replay {
     struct replay_options o;
     const char *policy_name, *log_name;
     policy_t *policy;
+    struct crawlers_known *bots; /* NULL: nobody is known for a crawler */
     struct policy_url site;
     struct policy_log_format format;
     struct policy_log_memory memory;
@@ -265,6 +269,7 @@ static uint32_t replay_classify(struct replay *r, const struct policy_log_line *
     if (policy_uses(p, POLICY_URL) && l->target.p) q.url = replay_url(r, l);
     if (policy_uses(p, POLICY_PROT_TYPE)) q.prot_type = r->site.scheme;
     if (policy_uses(p, POLICY_DST_DN)) q.dst_dn = l->host.p ? policy_url_parse(l->host).host : r->site.host;
+    if (r->bots && policy_uses(p, POLICY_CRAWLER)) q.crawler = policy_bots_of(r->bots, &q);
     a = policy_match_request(p, &q);
     rule = r->rules + (a.rule == POLICY_NONE ? policy_rule_count(p) : a.rule);
     rule->requests++;
@@ -549,6 +554,7 @@ static int replay_set_up(struct replay *r, char **error) {
         return base_fail(error, "--site %s: write scheme and host, as https://www.example.org", r->o.site);
     r->policy = policy_load(r->policy_name, error);
     if (!r->policy || replay_make_paper(r, error)) return -1;
+    if (r->o.bots && !(r->bots = policy_bots_load(r->o.bots, error))) return -1;
     r->url_room = POLICY_URL_ROOM(2 * LINE_MAX_) + 1024;
     r->rules = calloc((size_t)policy_rule_count(r->policy) + 1, sizeof *r->rules);
     r->clients = calloc(CLIENTS, sizeof *r->clients);
@@ -601,6 +607,7 @@ int command_replay(int argc, char **argv) {
     }
     free(error);
     policy_free(&r->policy);
+    crawlers_known_free(&r->bots);
     free(r->block);
     free(r->wait_s);
     free(r->rules);

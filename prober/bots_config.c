@@ -62,9 +62,8 @@ static int config_word(struct crawlers_crawler *c, struct bots_bounds *b, char *
     if (!strncmp(word, "names=", 6)) return config_add_names(c, word + 6, error);
     if (!strncmp(word, "agent=", 6)) {
         if (!crawlers_agent_fits(word + 6))
-            return base_fail(error,
-                             "%s must have 1 to %u printable characters behind the =", base_quote(word, strlen(word)).s,
-                             CRAWLERS_AGENT_MAX);
+            return base_fail(error, "%s must have %u to %u printable characters behind the =",
+                             base_quote(word, strlen(word)).s, CRAWLERS_AGENT_LEAST, CRAWLERS_AGENT_MAX);
         return config_add(c->agent, &c->nagents, CRAWLERS_AGENTS_MAX, word + 6, "agents", error);
     }
     if (!strcmp(word, "wide")) b->wide = true;
@@ -102,7 +101,11 @@ static int config_line(struct bots_config *f, char *line, char **error) {
         if (config_word(c, b, word, error)) return -1;
     if (!c->nsources && !c->nsuffixes)
         return base_fail(error, "%s has neither a list nor names; write https://..., /FILE or names=A,B", c->name);
-    return c->nagents ? 0 : config_add(c->agent, &c->nagents, CRAWLERS_AGENTS_MAX, c->name, "agents", error);
+    if (c->nagents) return 0;
+    if (crawlers_agent_fits(c->name))
+        return config_add(c->agent, &c->nagents, CRAWLERS_AGENTS_MAX, c->name, "agents", error);
+    if (!c->nsuffixes) return 0;
+    return base_fail(error, "%s is too short to be looked for in user agents; write agent=TEXT, too", c->name);
 }
 
 int bots_config_read_stream(struct bots_config *c, FILE *stream, const char *name, char **error) {

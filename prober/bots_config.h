@@ -8,7 +8,7 @@
  *     https://...         a list, in JSON or as addresses a line; http:// only where --allow-http is said
  *     /...                the same as a file
  *     names=A,B           its reverse names end so, at a dot
- *     agent=TEXT          what its user agents have in them, in letters of either case; without it, its name
+ *     agent=TEXT          what its user agents have in them, 3 to 63 letters of either case; without it, its name
  *     wide                networks may be as wide as /8, of IPv6 /16; else /12 and /28
  *     private             addresses may be private: a crawler of your own
  *

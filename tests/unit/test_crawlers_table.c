@@ -109,6 +109,7 @@ static const struct {
     { "googlebot\n", "Googlebot\n", "f:2: a crawler's name" },
     { "own\n", "googlebot\n", "f:11: a crawler that was there before" },
     { "agent\tGoogle", "agent\tGoo gle", "f:3: a word that" },
+    { "agent\tGooglebot", "agent\tGo", "f:3: a word that" },
     { "google.com", "com", "f:5: a word that" },
     { "google.com", ".google.com", "f:5: a word that" },
     { "google.com", "google.com.", "f:5: a word that" },

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Which crawler is it really: by published addresses, by reverse names confirmed forward, and never by what it says of itself."""
 import ipaddress
+import json
 import os
 import pathlib
 import random
@@ -399,4 +400,9 @@ def test_the_policy_command_says_whose_an_address_is(lists, tmp_path):
     assert 'class 1 "people" by default' in explain("--bots", lists.table, "--src", OTHER, "--header", "User-Agent: Googlebot").stdout
     assert 'class 1 "people" by default' in explain("--header", "User-Agent: Googlebot").stdout
     assert explain("--bots", lists.table).returncode == 2
+    log = tmp_path / "log"
+    log.write_text("".join(f'{source} - - [24/Nov/2026:10:00:0{i} +0000] "GET / HTTP/1.1" 200 1000 "-" "Googlebot/2.1"\n' for i, source in enumerate((GOOGLE, OTHER, "8.8.8.8"))))
+    for words, expected in ((("--bots", lists.table), {"people": 2, "search": 1}), ((), {"people": 3, "search": 0})):
+        r = subprocess.run([program("policy/fairgate-policy"), "replay", "--json", *words, policy, log], capture_output=True, text=True, check=True)
+        assert {c["name"]: c["requests"] for c in json.loads(r.stdout)["classes"]} == expected
     assert explain("--bots", policy, "--src", GOOGLE).returncode == 1
