@@ -6,9 +6,12 @@
 bool bots_claims(struct bots_claims *all, const struct bots_message *m) {
     *all = (struct bots_claims){ .message = m, .inputs = m->field(m->of, "signature-input") };
     if (!all->inputs.at) return false;
+    if (all->inputs.n > BOTS_FIELD_MAX) all->inputs = bots_text("!", 1);
     all->left = all->inputs;
     all->signatures = m->field(m->of, "signature");
     all->agents = m->field(m->of, "signature-agent");
+    if (all->signatures.n > BOTS_FIELD_MAX) all->signatures.at = NULL;
+    if (all->agents.n > BOTS_FIELD_MAX) all->agents.at = NULL;
     return true;
 }
 

@@ -28,7 +28,8 @@
 
 #define BOTS_SKEW       60
 #define BOTS_LONGEST    86400
-#define BOTS_CLAIMS_MAX 8u              /* of one request are looked at */
+#define BOTS_CLAIMS_MAX 4u              /* of one request are looked at */
+#define BOTS_FIELD_MAX  4096u           /* bytes of each of the three; a longer one is none of ours */
 
 struct bots_claims {                    /* of one request */
     const struct bots_message *message;
@@ -50,7 +51,7 @@ enum bots_read {
     BOTS_BAD_CLAIM                      /* one that can't be right; there may be more */
 };
 
-/* false: the request has no signature at all. */
+/* false: the request has no signature at all.  To look at all claims costs some times what it costs to read the fields. */
 bool           bots_claims(struct bots_claims *all, const struct bots_message *m);
 /* The next of those with our tag. */
 enum bots_read bots_claim_next(struct bots_claims *all, struct bots_claim *c);

@@ -185,6 +185,21 @@ START_TEST(claims_are_bounded) {
 }
 END_TEST
 
+/* Each of the three at its longest, and a byte longer. */
+START_TEST(fields_are_bounded) {
+    for (unsigned which = 0; which < 3; which++)
+        for (unsigned over = 0; over < 2; over++) {
+            char field[3][BOTS_FIELD_MAX + 2] = { "s=\"https://a.test\"", "s=" COVERS TIMES TAGGED, "s=" SIGN64 };
+            struct bots_claim c;
+            size_t n = strlen(field[which]);
+
+            memset(field[which] + n, ' ', BOTS_FIELD_MAX + over - n);
+            field[which][BOTS_FIELD_MAX + over] = 0;
+            ck_assert_int_eq(claim_of(field[0], field[1], field[2], &c), over ? BOTS_BAD_CLAIM : BOTS_A_CLAIM);
+        }
+}
+END_TEST
+
 START_TEST(a_claim_has_its_time) {
     static const struct {
         int64_t created, expires, now;
@@ -220,6 +235,7 @@ TCase *bots_claim_case(void) {
     tcase_add_test(t, who_says_too_little_claims_nothing);
     tcase_add_test(t, several_signatures_are_several_claims);
     tcase_add_test(t, claims_are_bounded);
+    tcase_add_test(t, fields_are_bounded);
     tcase_add_test(t, a_claim_has_its_time);
     return t;
 }
