@@ -51,7 +51,7 @@ enum bots_read {
     BOTS_BAD_CLAIM                      /* one that can't be right; there may be more */
 };
 
-/* false: the request has no signature at all.  To look at all claims costs some times what it costs to read the fields. */
+/* false: the request has no signature at all. */
 bool           bots_claims(struct bots_claims *all, const struct bots_message *m);
 /* The next of those with our tag. */
 enum bots_read bots_claim_next(struct bots_claims *all, struct bots_claim *c);

@@ -3,14 +3,14 @@
 
 #include <string.h>
 
-static unsigned seen_set(const struct bots_sight *s) { return (unsigned)(s->id[0] % BOTS_SEEN_SETS); }
+static unsigned sights_set(const struct bots_sight *s) { return (unsigned)(s->id[0] % BOTS_SEEN_SETS); }
 
 void bots_seen_begin_locked(struct bots_seen *t, int64_t now) {
     if (!t->since) t->since = now;
 }
 
-static struct bots_seen_place *seen_find(struct bots_seen *t, const struct bots_sight *s, int64_t now) {
-    struct bots_seen_place *set = t->place[seen_set(s)];
+static struct bots_seen_place *sights_find(struct bots_seen *t, const struct bots_sight *s, int64_t now) {
+    struct bots_seen_place *set = t->place[sights_set(s)];
 
     for (unsigned i = 0; i < BOTS_SEEN_WAYS; i++)
         if (set[i].until && set[i].until >= now && set[i].id[0] == s->id[0] && set[i].id[1] == s->id[1]) return &set[i];
@@ -18,17 +18,17 @@ static struct bots_seen_place *seen_find(struct bots_seen *t, const struct bots_
 }
 
 enum bots_seen_as bots_seen_look_locked(struct bots_seen *t, const struct bots_sight *s, int64_t now) {
-    const struct bots_seen_place *p = seen_find(t, s, now);
+    const struct bots_seen_place *p = sights_find(t, s, now);
 
     /* The clock was set back. */
     if (t->since > now) t->since = now;
     if (p) return !s->once && p->whose == s->whose ? BOTS_SEEN_RIGHT : BOTS_SEEN_REPLAYED;
-    if (s->created <= t->forgotten[seen_set(s)] || (s->once && s->created < t->since)) return BOTS_SEEN_REPLAYED;
+    if (s->created <= t->forgotten[sights_set(s)] || (s->once && s->created < t->since)) return BOTS_SEEN_REPLAYED;
     return BOTS_SEEN_NEVER;
 }
 
 /* One that nobody needs, else the one that was made first. */
-static struct bots_seen_place *seen_room(struct bots_seen *t, unsigned set, int64_t now) {
+static struct bots_seen_place *sights_room(struct bots_seen *t, unsigned set, int64_t now) {
     struct bots_seen_place *all = t->place[set], *first = all;
 
     for (unsigned i = 0; i < BOTS_SEEN_WAYS; i++) {
@@ -43,7 +43,7 @@ enum bots_seen_as bots_seen_note_locked(struct bots_seen *t, const struct bots_s
     enum bots_seen_as as = bots_seen_look_locked(t, s, now);
 
     if (as != BOTS_SEEN_NEVER) return as;
-    *seen_room(t, seen_set(s), now) =
+    *sights_room(t, sights_set(s), now) =
         (struct bots_seen_place){ { s->id[0], s->id[1] }, s->whose, s->created, s->until };
     return BOTS_SEEN_RIGHT;
 }

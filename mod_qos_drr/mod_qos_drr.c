@@ -37,6 +37,7 @@
 #include "qos_paper.h"
 #include "qos_people.h"
 #include "qos_share.h"
+#include "qos_signers.h"
 #include "qos_status.h"
 #include "qos_went.h"
 
@@ -273,6 +274,7 @@ static void qos_drr_child_init(apr_pool_t *pchild, server_rec *s) {
     qos_hold_child_init(pchild, s);
     first = configure(s);
     qos_paper_child_init(s);
+    qos_signers_child_init();
     rc = qos_keeper_start(pchild, s, first);
     if (rc) ap_log_error(APLOG_MARK, APLOG_ERR, rc, s, "qos: no keeper thread in this child");
 }

@@ -8,6 +8,7 @@
 #include "httpd/httpd_policy.h"
 #include "qos_people.h"
 #include "qos_share.h"
+#include "qos_signers.h"
 
 APLOG_USE_MODULE(qos_drr);
 
@@ -191,6 +192,13 @@ static struct qos_keys *keys_of_classes(const struct qos_server *q, apr_pool_t *
     return keys;
 }
 
+static const char *set_signed(cmd_parms *cmd, void *dir, int argc, char *const argv[]) {
+    const char *bad = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+
+    (void)dir;
+    return bad ? bad : qos_signers_add(&in_force->signers, argc, argv, cmd->pool);
+}
+
 static const char *set_class(cmd_parms *cmd, void *dir, int argc, char *const argv[]) {
     const char *bad = ap_check_cmd_context(cmd, GLOBAL_ONLY);
     struct qos_server *q = in_force;
@@ -307,6 +315,8 @@ const command_rec qos_commands[] = {
     AP_INIT_TAKE_ARGV(
         "QosExempt", qos_exempt_set, NULL, RSRC_CONF,
         "path PREFIX..., method NAME..., address CIDR...: what never waits; limit=N: so many at one time (default 8)"),
+    AP_INIT_TAKE_ARGV("QosSigned", set_signed, NULL, RSRC_CONF,
+                      "CRAWLER AGENT [keys=FILE] [private=ADDRESS[:PORT]]: it is who signs with a key of this agent"),
     { .name = NULL }
 };
 

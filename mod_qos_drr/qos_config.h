@@ -34,6 +34,7 @@ struct qos_server {
     const char        *bots;                /* fairgate-bots's, or NULL */
     struct qos_cache  *share;               /* or NULL */
     struct qos_people *people;              /* of QosVisitors, or NULL */
+    struct qos_signers *signers;            /* of QosSigned, or NULL */
     policy_t          *policy;              /* frozen after qos_config_finish */
     uint32_t           default_class;       /* position in classes[] */
     uint32_t           nclasses;

@@ -4,12 +4,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include <apr_strings.h>
 #include <http_log.h>
 
 #include "crawlers/crawlers_dns.h"
 #include "crawlers/crawlers_seen.h"
 #include "qos_keeper.h"
 #include "qos_request.h"
+#include "qos_signed.h"
 
 APLOG_USE_MODULE(qos_drr);
 
@@ -61,11 +63,13 @@ static int crawler_find(const struct crawlers_known *k, const request_rec *r) {
     return c;
 }
 
-void qos_crawler_of(const request_rec *r, char name[CRAWLERS_NAME_ROOM]) {
+void qos_crawler_of(request_rec *r, char name[CRAWLERS_NAME_ROOM]) {
+    const char *by = qos_signed_by(r);
     const struct crawlers_known *k;
     int c;
 
-    *name = 0;
+    apr_cpystrn(name, by ? by : "", CRAWLERS_NAME_ROOM);
+    if (by) return;
     if (!qos_config()->bots) return;
     k = crawlers_live_enter(&P.crawlers);
     c = k ? crawler_find(k, r) : -1;

@@ -2,6 +2,7 @@
 /*
  * qos_crawler.h - which crawler is it really?  What a policy's rule `crawler` looks at.
  *
+ *     by key    it signed the request (qos_signed.h), which comes before all else
  *     by list   its address stands in a crawler's lists, which fairgate-bots has fetched (crawlers/crawlers_known.h)
  *     by name   it says that it is a crawler, and its reverse name, confirmed forward, says so too
  *               (crawlers/crawlers_dns.h)
@@ -26,8 +27,8 @@
 
 #define QOS_CRAWLER_RESOLVERS 2u
 
-/* Its name, or "".  Counts. */
-void  qos_crawler_of(const request_rec *r, char name[CRAWLERS_NAME_ROOM]);
+/* Its name, or "".  Counts; once for each request. */
+void  qos_crawler_of(request_rec *r, char name[CRAWLERS_NAME_ROOM]);
 
 /* In a child, before it serves anybody, and then in threads (qos_keeper.c). */
 void  qos_crawler_look(server_rec *s);

@@ -11,6 +11,7 @@
 #include "qos_crawler.h"
 #include "qos_request.h"
 #include "qos_share.h"
+#include "qos_signers.h"
 
 APLOG_USE_MODULE(qos_drr);
 
@@ -78,6 +79,17 @@ static void *keep_sharing(void *server) {
     return NULL;
 }
 
+static void *keep_signers(void *server) {
+    while (!qos_keeper_stopping()) {
+        bool more = qos_keeper_leads() && qos_signers_keep(server, &P.keeper_stop);
+
+        if (!qos_keeper_leads()) qos_signers_keep_no_longer();
+        if (!more) base_futex_wait(&P.keeper_stop, 0, TICK_US);
+    }
+    qos_signers_keep_no_longer();
+    return NULL;
+}
+
 /*
  * It may hang in a cache's answer, or, where a signal ends the process (prefork), wait for a lock that the interrupted
  * thread has: then it is left to end with the process.
@@ -132,6 +144,7 @@ int qos_keeper_start(apr_pool_t *pchild, server_rec *s, int first) {
         rc = keeper_start(keep_crawlers, s);
         for (unsigned i = 0; i < QOS_CRAWLER_RESOLVERS && !rc; i++) rc = keeper_start(qos_crawler_resolve, s);
     }
+    if (!rc && qos_signers_count(qos_config()->signers)) rc = keeper_start(keep_signers, s);
     if (P.keepers) apr_pool_pre_cleanup_register(pchild, NULL, keeper_end);
     return rc;
 }

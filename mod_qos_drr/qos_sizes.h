@@ -17,6 +17,7 @@
 #include "qos_cost.h"
 #include "qos_exempt.h"
 #include "qos_visitor.h"
+#include "qos_signers.h"
 
 struct qos_share {                          /* qos_share.h */
     struct pages_ring news, wanted;         /* keys of sizes that changed, and of some that were looked for in vain */
@@ -35,6 +36,7 @@ struct qos_area {
     struct qos_exempt_places  exempt;
     struct qos_visitor_counts visitors;
     struct qos_crawlers       crawlers;
+    struct qos_signed_area    signatures;
 };
 
 /* Of a process; the parent's is inherited. */

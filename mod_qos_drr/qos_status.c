@@ -138,6 +138,26 @@ static struct look *status_take(request_rec *r) {
         { "exempt_beyond_total", "exempt_beyond",
           "Requests that would have been exempt, but as many were at the server already as may.", NULL,
           atomic_of(&z->area->exempt.beyond), BASE_COUNTER },
+        { "signed_verified_total", "signed_verified", "Signed requests whose signature was verified, and is right.",
+          NULL, atomic_of(&z->area->signatures.verified), BASE_COUNTER },
+        { "signed_cached_total", "signed_cached", "Signed requests whose signature had been verified before.", NULL,
+          atomic_of(&z->area->signatures.cached), BASE_COUNTER },
+        { "signed_wrong_total", "signed_wrong", "Signed requests whose signature is wrong, or covers too little.", NULL,
+          atomic_of(&z->area->signatures.wrong), BASE_COUNTER },
+        { "signed_expired_total", "signed_expired", "Signed requests whose signature is too old, or of a time to come.",
+          NULL, atomic_of(&z->area->signatures.expired), BASE_COUNTER },
+        { "signed_replayed_total", "signed_replayed", "Signed requests with another request's signature.", NULL,
+          atomic_of(&z->area->signatures.replayed), BASE_COUNTER },
+        { "signed_unknown_total", "signed_unknown", "Signed requests of agents or keys that are not known.", NULL,
+          atomic_of(&z->area->signatures.unknown), BASE_COUNTER },
+        { "signed_unjudged_total", "signed_unjudged",
+          "Signed requests that were not verified, since too many before were wrong.", NULL,
+          atomic_of(&z->area->signatures.unjudged), BASE_COUNTER },
+        { "key_directories_fetched_total", "key_directories_fetched", "Key directories of signing crawlers fetched.",
+          NULL, atomic_of(&z->area->signatures.fetched), BASE_COUNTER },
+        { "key_directories_failed_total", "key_directories_failed",
+          "Times a key directory could not be fetched, or was none.", NULL, atomic_of(&z->area->signatures.failed),
+          BASE_COUNTER },
         { "crawler_by_list_total", "crawler_by_list", "Requests of crawlers by their published addresses.", NULL,
           (double)l->by_list, BASE_COUNTER },
         { "crawler_by_name_total", "crawler_by_name", "Requests of crawlers by their names in DNS.", NULL,
@@ -193,6 +213,18 @@ static const char page_head[] =
     "@media(prefers-color-scheme:dark){body{background:#181818;color:#ddd}p,th{color:#aaa}th,td{border-color:#333}}\n"
     "</style></head><body>\n";
 
+static void status_signed(request_rec *r) {
+    struct qos_signed_area *a = &P.sizes.area->signatures;
+
+    ap_rprintf(r,
+               "<p>Signed: " U64 " requests with a right signature, " U64 " with one that was known; " U64
+               " wrong, " U64 " expired, " U64 " replayed, " U64 " of unknown agents or keys, " U64
+               " not verified. Key directories: " U64 " fetched, " U64 " failures.</p>\n",
+               u(atomic_load(&a->verified)), u(atomic_load(&a->cached)), u(atomic_load(&a->wrong)),
+               u(atomic_load(&a->expired)), u(atomic_load(&a->replayed)), u(atomic_load(&a->unknown)),
+               u(atomic_load(&a->unjudged)), u(atomic_load(&a->fetched)), u(atomic_load(&a->failed)));
+}
+
 static void page(request_rec *r, const struct look *l) {
     const struct rs_stats *all = &l->figures.all;
     const uint64_t *why = l->figures.refused;
@@ -246,6 +278,7 @@ static void page(request_rec *r, const struct look *l) {
                    u(atomic_load(&seen->verified)), u(atomic_load(&seen->forged)), u(atomic_load(&seen->expired)),
                    u(atomic_load(&seen->given)));
     if (l->observed) qos_observed_page(r, l->observed);
+    if (qos_config()->signers) status_signed(r);
     ap_rputs("<p>Also as <a href=\"?json\">JSON</a> and for <a "
              "href=\"?prometheus\">Prometheus</a>.</p>\n</body></html>\n",
              r);
