@@ -28,6 +28,7 @@ struct qos_server *qos_config_begin(apr_pool_t *pconf) {
     q->settings.sched = RS_SCHED_DRR;
     q->settings.gate = RS_GATE_WINDOW;
     q->settings.window = 8;
+    q->charge = QOS_CHARGE_TIME;
     q->queue = 10000;
     q->wait = 30;
     q->retry_after = 5;
@@ -293,7 +294,7 @@ const command_rec qos_commands[] = {
     AP_INIT_TAKE1("QosScheduler", set_scheduler, NULL, RSRC_CONF,
                   "which request is next: drr (default), drr-paper or fifo"),
     AP_INIT_TAKE1("QosCharge", set_charge, NULL, RSRC_CONF,
-                  "what is shared: bytes of answers (default), time in which requests have slots, or both"),
+                  "what is shared: time in which requests have slots (default), bytes of answers, or both"),
     AP_INIT_TAKE12("QosWindow", set_window, NULL, RSRC_CONF,
                    "how many requests the server works on at one time: N (default 8), or auto [max=N]"),
     AP_INIT_TAKE1("QosQueue", config_set_number, &queue_setting, RSRC_CONF,

@@ -6,7 +6,7 @@ A mix is one to three kinds of requests of thirty clients: how large, how long, 
 nobody has asked for before, a range, a condition, an error.  The other class is one of two, of three times the weight, always asking:
 
     slots   24 clients, pages of 2 KB that take 40 ms; what runs out is the window
-    bytes   24 clients, pages of 200 KB at once; what runs out is the link to the clients, 100 Mbit/s
+    bytes   24 clients, pages of 200 KB at once; what runs out is the backend's link, 100 Mbit/s
 
 Its due is three quarters of what it has when alone.  Each mix has a gateway that knows nothing yet.  The first half of the mixes is drawn at random; then the worst so far are changed a
 little, as a fuzzer does.  The same seed draws the same mixes.
@@ -92,8 +92,7 @@ def change(rng, mix):
 
 
 def groups(kinds):
-    n = CROWD // len(kinds)
-    return [k.words(n) for k in kinds]
+    return [k.words(CROWD // len(kinds)) for k in kinds]
 
 
 class Alone:
@@ -113,8 +112,7 @@ class Alone:
 
 
 def had(bench, whom, charge, kinds, seconds, warmup):
-    link, behind = bench.link(RATE) if whom == "bytes" else (None, bench.origin())
-    with bench.gateway(behind, WEIGHTS, charge, on=link) as g:
+    with bench.gateway(bench.linked_origin(RATE) if whom == "bytes" else bench.origin(), WEIGHTS, charge) as g:
         found = bench.seen(g, [VICTIMS[whom], *groups(kinds)], seconds, warmup)
     return found["classes"]["people"]["bytes_per_s"] if whom == "bytes" else found["classes"]["people"]["status"].get("200", 0) / found["seconds"]
 

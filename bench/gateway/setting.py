@@ -105,22 +105,18 @@ class Bench(bench.Bench):
         fpm = self.once(("fpm", workers), lambda: PhpFpm(self.lab, workers=workers).start())
         return self.once(("nginx", workers), lambda: Nginx(self.lab, htdocs=self.pages(), php=fpm.address).start())
 
-    def link(self, rate):
-        """A host of its own behind a link of that rate, and an origin on it."""
-        def start():
-            link = Link(self.lab, rate=rate).start()
-            return link, Origin(self.lab, name="origin-behind").on(link).start()
-        return self.once(("link", rate), start)
+    def linked_origin(self, rate):
+        """An origin on a host of its own behind a link of that rate."""
+        return self.once(("linked", rate), lambda: Origin(self.lab, name="origin-behind", address="0.0.0.0").on(Link(self.lab, rate=rate).start()).start())
 
-    def gateway(self, backend, weights, charge=None, window=WINDOW, more="", on=None, **options):
+    def gateway(self, backend, weights, charge=None, window=WINDOW, more="", **options):
         """A fresh one: nothing learnt, no debts.  charge: None for the default.  Stopped by who leaves its block."""
         lines = [f"QosClass {c} weight={w}" for c, w in weights.items()]
         lines[-1] += " default"
         lines += [f"QosCharge {charge}"] if charge else []
         options.setdefault("threads", 75)
         options.setdefault("name", "gateway")
-        server = Httpd(self.lab, proxy=backend.url, load={"qos_drr": module()}, config=CONFIG.format(window=window, classes="\n".join(lines), more=more), **options)
-        return server.on(on) if on else server
+        return Httpd(self.lab, proxy=backend.url, load={"qos_drr": module()}, config=CONFIG.format(window=window, classes="\n".join(lines), more=more), **options)
 
     def without_module(self, backend, **options):
         options.setdefault("threads", 75)

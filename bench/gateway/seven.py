@@ -6,7 +6,7 @@ So few clients may be unable to ask for their class's part.  What is due to the 
 has when it is alone (measured in the same run), and what it leaves goes to the others by weight.  A class is off by what it is from the nearer of the two: its part by weight, or that of
 the model.
 
-    seven_share_error_files     points; worst class with 12 and with 6 clients, pages that are files
+    seven_share_error_files     points of bytes; worst class with 12 and with 6 clients, pages that are files; the default charge
     seven_share_error_php       the same, pages that PHP makes
     seven_share_error_paper     the first by the printed rule (QosScheduler drr-paper), which forgets whoever is away for a moment; no goal
 """

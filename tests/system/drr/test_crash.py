@@ -96,9 +96,9 @@ def test_killed_child_of_prefork(new_gateway):
 
 def test_kills_under_load(new_gateway, kills):
     """Children that hold slots are killed again and again under load.  Each time the origin soon sees the whole window again; no
-    request of another child is lost; and the shares stand right after."""
+    request of another child is lost; and the shares stand right after.  Those of bytes: what a dead child kept of the server its classes have had."""
     clients = 12
-    with new_gateway(window=8) as g, Load(g.address, three_classes(clients, "/o/size/4096"), seconds=3600, interval=0.5) as load:
+    with new_gateway(window=8, more="QosCharge bytes\n") as g, Load(g.address, three_classes(clients, "/o/size/4096"), seconds=3600, interval=0.5) as load:
         lost = 0
         for _ in range(kills):
             http1.until(lambda: len(g.workers()) >= 2 and serving(g) >= g.window, 15, "two children and the window in use")

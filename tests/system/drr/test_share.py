@@ -54,7 +54,8 @@ def redis(parts):
 
 def sharing(new_gateway, provider, arguments, secret=SECRET, **words):
     g = new_gateway(early=f"LoadModule socache_{provider}_module {MODULES}/mod_socache_{provider}.so\n", **words)
-    g.config += f"QosShare {provider}{arguments} {secret}\n"
+    # Of pages' times, too, the gateways tell each other; here it is sizes.
+    g.config += f"QosCharge bytes\nQosShare {provider}{arguments} {secret}\n"
     return g
 
 

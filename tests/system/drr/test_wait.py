@@ -81,8 +81,14 @@ def test_slow_readers_that_come_back_stay_in_the_window(new_gateway):
         g.settled()
 
 
-def test_released_by_weight(gateway):
-    """Equal pages of three classes wait; whatever prefix of the releases is taken, each class has had its share of it."""
+@pytest.mark.parametrize("mpm", ("event", "worker", "prefork"))
+def test_released_by_weight(new_gateway, mpm):
+    """Equal pages of three classes wait; whatever prefix of the releases is taken, each class has had its share of it: by bytes, since no two take equally long."""
+    with new_gateway(mpm=mpm, more="QosCharge bytes\n") as gateway:
+        released_by_weight(gateway)
+
+
+def released_by_weight(gateway):
     # In proportion, where each waiting request blocks a thread: a class may only block its share of them.
     waiting = {"people": (PEOPLE, 12 if gateway.blocks else 30), "search": (SEARCH, 6 if gateway.blocks else 30),
                "crawlers": (CRAWLERS, 2 if gateway.blocks else 30)}
