@@ -84,11 +84,17 @@ struct rs_flow {
     uint32_t weight;
     uint32_t level;
     uint16_t shortest;              /* order of the class is RS_ORDER_SHORTEST */
-    uint16_t within;                /* levels of keys that share the class; 0 = none */
+    uint8_t  within;                /* levels of keys that share the class; 0 = none */
+    uint8_t  newest;                /* the newest goes next, since the queue stands */
     uint64_t bucket_map;            /* which buckets are not empty; those not in it hold garbage */
     uint32_t class;
     uint32_t class_at8, at8, outlet_at8;    /* its class's place, its own, its outlet's; the first two as in a ticket */
     uint64_t owed;                  /* debt: bytes that came beyond what was charged at release */
+    /*
+     * STANDING QUEUES (rs.h), of a class with delay_ms: that; when somebody went last who had not waited for longer, or
+     * the queue began; since when it stands, 0 if it does not, garbage while nobody waits; when it last stood
+     */
+    rs_time_t delay, good, stands, stood;
 };
 
 struct rs_bucket { uint32_t first, last; };
@@ -105,7 +111,7 @@ struct rs_class_row {
     uint64_t  mean;
     rs_time_t wait_max;
     struct rs_counts counts;
-    uint64_t  pad[3];               /* found by a shift */
+    uint64_t  pad[1];               /* found by a shift */
 };
 _Static_assert(sizeof(struct rs_class_row) == 256, "a class's row is found by a shift");
 
@@ -118,14 +124,15 @@ enum rs_journal_act { RS_ACT_NONE, RS_ACT_RETIRE, RS_ACT_KEEP, RS_ACT_FRESH };
 /*
  * Most setups need none of these: a response's bytes then touch its ticket and its class only.  BYTES, ENDS: the gate
  * or the account wants to hear of them.  SLOTS: the gate counts bytes.  QUEUES: the scheduler wants to hear of each
- * ticket, or some class goes shortest first, or is shared by keys.  KEYS: the latter.
+ * ticket, or some class goes shortest first, or is shared by keys.  KEYS: the latter.  DELAYS: some class has delay_ms.
  */
 enum rs_watch {
     RS_WATCH_BYTES = 1,
     RS_WATCH_ENDS = 2,
     RS_WATCH_SLOTS = 4,
     RS_WATCH_QUEUES = 8,
-    RS_WATCH_KEYS = 16
+    RS_WATCH_KEYS = 16,
+    RS_WATCH_DELAYS = 32
 };
 
 struct rs_outlet {
@@ -172,7 +179,9 @@ struct rs_engine {
     uint64_t debt_fine;             /* debt_max per weight, fine; without a bound, the largest that there is */
     /* no class's bound is below, above: 0 for disciplines that charge nothing at release */
     uint64_t owed_least, owed_most;
-    uint32_t rebuilds, pad2;
+    uint32_t rebuilds;
+    uint32_t looked;                /* rs_overdue goes on here: outlet x classes + class; and when it begins anew */
+    rs_time_t look_at;
     struct rs_counts gone;          /* moves of classes whose place was used again; the rest stand in the class rows */
 
     uint32_t journal_valid;         /* 1: rs_configure died while it was applying; do it again */

@@ -317,13 +317,16 @@ const char *rs_keys_check(const rs_engine_t *e, const struct rs_flow *f) {
     return copy.best == best ? NULL : "the first of the key whose turn it is is not the next";
 }
 
-/* Each ticket in use is a user of its row and of the one above, and there are no other users. */
+/*
+ * Each ticket that is queued, released or parked is a user of its row and of the one above, and there are no other
+ * users.
+ */
 const char *rs_keys_check_rows(const rs_engine_t *e) {
     uint64_t users = 0, tickets = 0;
     if (!(e->watch & RS_WATCH_KEYS)) return NULL;
     for (uint32_t t = 0; t < e->capacity.tickets; t++) {
         const struct rs_ticket_row *r = rs_row(e, t);
-        if (rs_row_state(r) == RS_FREE || !rs_row_flow(e, r)->within) continue;
+        if (rs_row_state(r) == RS_FREE || rs_row_state(r) == RS_REFUSED || !rs_row_flow(e, r)->within) continue;
         const struct rs_flow *f = rs_row_flow(e, r);
         uint32_t i = rs_key_ticket(e, t)->row, root = keys_root(e, f);
         for (uint32_t level = 0; i != root; level++) {

@@ -6,6 +6,8 @@ void rs_queue_clear(struct rs_flow *f) {
     f->first = f->last = f->best = RS_NIL;
     f->queued = 0;
     f->bucket_map = 0;
+    f->stands = 0;
+    f->newest = 0;
 }
 
 void rs_queue_push_sized(const rs_engine_t *e, const struct rs_outlet *o, struct rs_flow *f, uint32_t t) {
@@ -35,8 +37,11 @@ const char *rs_queue_check(const rs_engine_t *e, const struct rs_outlet *o, uint
     }
     if (seen != f->queued) return "a queue is shorter than its count";
     if (f->last != prev) return "a queue's last is not its last";
+    if (f->queued && f->stands && !f->delay) return "a queue stands that has no bound";
+    if (f->queued && f->newest != (f->stands && !f->shortest && !f->within)) return "a queue does not go as it stands";
     if (f->within) return NULL; /* class_keys.h has its next */
-    if (!f->shortest) return f->best == f->first ? NULL : "the first of a queue is not the next";
+    if (!f->shortest)
+        return f->best == (f->newest ? f->last : f->first) ? NULL : "the first of a queue is not the next";
     if (f->queued && !f->bucket_map) return "a queue has no size buckets";
     if (f->queued && f->best != rs_bucket_smallest(rs_flow_buckets(e, o, class), f->bucket_map))
         return "the shortest of a queue is not the next";

@@ -19,7 +19,8 @@
  *                        │        rs_park  ↓ │ rs_resume                ├→ free (the ticket's generation goes up)
  *                        │               parked ─rs_finish→ done       ─┤
  *                        │                  └────rs_abort→ aborted     ─┤
- *                        └─rs_cancel→ cancelled                        ─┘
+ *                        ├─rs_cancel→ cancelled                        ─┤
+ *                        └─rs_overdue→ refused ─rs_cancel→ cancelled   ─┘
  *
  * A ticket number names an index and a generation: a call with a number whose request has ended does nothing and says
  * so (returns 0), so a host may give a slot back from several places and it is given back once.
@@ -47,6 +48,14 @@
  * PLACES.  Half of the places in the queue (queue_max, or the tickets) are kept for the classes by weight; beyond its
  * own a class takes from the other half while there are some (base_block.h).  One class cannot fill the queue, be it of
  * Squid's 65,536 tickets.
+ *
+ * STANDING QUEUES.  A burst makes a queue that goes away by itself; one that stands makes everybody late and nobody
+ * better off.  The queue of a class with delay_ms stands when somebody in it has waited for longer than that, and for
+ * RS_STANDING_QUIET nobody has been released who had not (CoDel: the smallest wait of an interval).  While it stands
+ * the newest goes first, so that whoever is answered is answered soon, and whoever has waited for longer than delay_ms
+ * is to be refused: rs_overdue tells whom.  It stands no longer when nobody waits, or the oldest for less than half of
+ * delay_ms; and within RS_STANDING_MEMORY it stands again as soon as somebody has waited for longer.  A class of
+ * RS_ORDER_SHORTEST, or shared by keys, keeps its order.
  *
  * UNITS.  Time is microseconds of any origin that the host keeps to; a time before an earlier one is taken as that one.
  * Sizes are bytes.  Weights are ratios: 600:300:100 is 6:3:1.
@@ -135,7 +144,12 @@ struct rs_class_settings {
      * knows no keys.
      */
     uint32_t      within;
+    uint32_t      delay_ms;             /* the longest wait while its queue stands; 0 = no bound */
 };
+
+#define RS_DELAY_MAX       3600000u             /* rs_class_settings.delay_ms */
+#define RS_STANDING_QUIET  UINT64_C(100000)     /* microseconds: STANDING QUEUES */
+#define RS_STANDING_MEMORY UINT64_C(1000000)
 
 /*
  * One row of rs_settings_table per field (from rs_settings.def): type, bounds, default, unit and a sentence for
@@ -263,8 +277,17 @@ bool rs_resume(rs_engine_t *e, rs_time_t now, rs_ticket_t t);
 bool rs_finish(rs_engine_t *e, rs_time_t now, rs_ticket_t t);
 /* released, parked: it ended before its end */
 bool rs_abort(rs_engine_t *e, rs_time_t now, rs_ticket_t t);
-/* queued: nobody waits for it any more */
+/* queued: nobody waits for it any more; refused: whoever waited has been told */
 bool rs_cancel(rs_engine_t *e, rs_time_t now, rs_ticket_t t);
+
+/*
+ * The next one that is to be refused, since its class's queue stands: it waits no longer, and keeps its ticket until
+ * rs_cancel; RS_NO_TICKET if there is none.  A host with classes that have delay_ms calls it after rs_pick until there
+ * is none, and ten times a second at the least.  Classes are looked at every RS_OVERDUE_EVERY: a call between costs
+ * nothing.
+ */
+rs_ticket_t rs_overdue(rs_engine_t *e, rs_time_t now);
+#define RS_OVERDUE_EVERY UINT64_C(5000)         /* microseconds */
 
 /*
  * Released, parked: the server's work is done, and `rest` bytes more than rs_progress has told are made, and go their
@@ -303,7 +326,7 @@ const char *rs_rebuild(rs_engine_t *e, rs_time_t now);
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-enum rs_state { RS_FREE, RS_QUEUED, RS_RELEASED, RS_PARKED };
+enum rs_state { RS_FREE, RS_QUEUED, RS_RELEASED, RS_PARKED, RS_REFUSED };
 
 enum rs_state rs_state(const rs_engine_t *e, rs_ticket_t t);       /* RS_FREE for a ticket that has ended */
 uint64_t      rs_tag(const rs_engine_t *e, rs_ticket_t t);         /* 0 for a ticket that has ended */
@@ -318,6 +341,7 @@ struct rs_counts {                      /* every move, since creation */
     uint64_t bytes;                     /* rs_progress and rs_charge */
     uint64_t wait_us;                   /* sum over released */
     uint64_t service_us;                /* sum over done and aborted, release to end */
+    uint64_t refused_standing;          /* rs_overdue; among cancelled */
 };
 
 struct rs_class_stats {
@@ -334,6 +358,8 @@ struct rs_class_stats {
     uint32_t         own;               /* places in the queue that are kept for it */
     uint32_t         keys;              /* of the first level, that wait at outlet 0; 0 without `within` */
     rs_time_t        wait_max;          /* longest wait of a released one */
+    rs_time_t        behind;            /* rs_behind */
+    bool             stands;            /* at any outlet */
     struct rs_counts counts;
 };
 
@@ -352,6 +378,11 @@ void rs_stats(const rs_engine_t *e, struct rs_stats *out);
 uint32_t rs_window(const rs_engine_t *e);
 uint32_t rs_queued(const rs_engine_t *e);       /* who waits at outlet 0, likewise */
 bool rs_has_slot(const rs_engine_t *e); /* fewer are outstanding at outlet 0 than its gate lets go in any case */
+/*
+ * By how much a class is behind: how long its queue has been standing, or else the oldest in it waiting; 0 if nobody
+ * waits.  Who comes now and waits in order of arrival has to expect about as much.
+ */
+rs_time_t rs_behind(const rs_engine_t *e, uint32_t of_class);
 /* 0 if there is no such class */
 bool rs_class_stats(const rs_engine_t *e, uint32_t of_class, struct rs_class_stats *out);
 

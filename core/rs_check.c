@@ -20,7 +20,7 @@ static const char *check_free(const rs_engine_t *e, uint32_t free_tickets) {
 
 static const char *check_ticket(const rs_engine_t *e, uint32_t t) {
     const struct rs_ticket_row *r = rs_row(e, t);
-    if (rs_row_state(r) > RS_PARKED) return "a ticket is in no known state";
+    if (rs_row_state(r) > RS_REFUSED) return "a ticket is in no known state";
     if (rs_ticket_index(rs_row_ticket(r)) != t) return "a ticket is not in its place";
     if (r->life >> 32 == 0) return "a ticket has no generation";
     if (rs_row_state(r) == RS_FREE) return NULL;
@@ -33,7 +33,7 @@ static const char *check_ticket(const rs_engine_t *e, uint32_t t) {
     if (r->estimate < r->received) return "a response is larger than it is thought to be";
     if (r->covered < r->received || r->covered > r->estimate)
         return "an account has heard of more or less of a response than there is";
-    rs_time_t last = rs_row_state(r) == RS_QUEUED ? r->submitted : r->released;
+    rs_time_t last = rs_row_has_gone(r) ? r->released : r->submitted;
     if (r->since > r->submitted || r->submitted > last || last > e->now) return "a ticket's times are out of order";
     if (rs_row_state(r) == RS_QUEUED && (r->received || !r->estimate))
         return "a waiting ticket has received bytes, or expects none";
@@ -42,7 +42,8 @@ static const char *check_ticket(const rs_engine_t *e, uint32_t t) {
 
 static void check_add(const rs_engine_t *e, struct sums *s, const struct rs_ticket_row *r) {
     switch (rs_row_state(r)) {
-    case RS_FREE: break;
+    case RS_FREE:
+    case RS_REFUSED: break;
     case RS_QUEUED: s->queued++; break;
     case RS_PARKED: s->parked++; break;
     case RS_RELEASED:

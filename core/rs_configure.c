@@ -19,6 +19,8 @@ const char *rs_class_wrong(const struct rs_class_settings *c) {
     if (c->within > RS_KEY_LEVELS) return "a class is shared by two levels of keys at most";
     if (c->within && c->order != RS_ORDER_FIFO)
         return "a class that keys share can't go shortest first: its order must be fifo";
+    if (c->delay_ms > RS_DELAY_MAX)
+        return "the delay of a class is out of bounds: it goes from 0 to 3,600,000 milliseconds";
     return NULL;
 }
 

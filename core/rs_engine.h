@@ -6,7 +6,7 @@
  *     rs_configure.c  new settings and classes      rs_allowance.c  what may be on its way
  *     rs_settings.c   table, names                  rs_stats.c   reading
  *     rs_account.h    what a class is charged       rs_check.c   invariants
- *     rs_rebuild.c    everything from the tickets
+ *     rs_standing.h   whether a queue stands        rs_rebuild.c everything from the tickets
  */
 #ifndef FAIRGATE_RS_ENGINE_H
 #define FAIRGATE_RS_ENGINE_H
@@ -54,6 +54,11 @@ static inline struct rs_ticket_row *rs_row_in(const rs_engine_t *e, rs_ticket_t 
     if (i >= e->capacity.tickets) return NULL;
     struct rs_ticket_row *r = rs_row(e, i);
     return r->life == rs_life(t, state) ? r : NULL;
+}
+
+/* Of a live ticket: it was released, and counts as outstanding or parked. */
+static inline bool rs_row_has_gone(const struct rs_ticket_row *r) {
+    return rs_row_state(r) == RS_RELEASED || rs_row_state(r) == RS_PARKED;
 }
 
 static inline uint64_t rs_expected(const struct rs_class_row *row) { return row->promised - row->counts.bytes; }

@@ -50,8 +50,8 @@ static const struct {
 static const struct base_label no_label = { NULL, NULL };
 
 const char *rs_why_name(enum rs_why why) {
-    static const char *const names[RS_WHYS] = { "class-full", "share-full",    "queue-full",
-                                                "no-thread",  "no-descriptor", "too-long" };
+    static const char *const names[RS_WHYS] = { "class-full",    "share-full", "queue-full", "no-thread",
+                                                "no-descriptor", "too-long",   "standing" };
     return names[why];
 }
 

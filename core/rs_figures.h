@@ -29,6 +29,7 @@ enum rs_why {
     RS_WHY_NO_THREAD,
     RS_WHY_NO_DESCRIPTOR,
     RS_WHY_TOO_LONG,
+    RS_WHY_STANDING,
     RS_WHYS
 };
 const char *rs_why_name(enum rs_why why);       /* "class-full" */
@@ -69,7 +70,7 @@ void rs_figures_none_json(struct base_sink sink, enum rs_at at, const char *stat
 void rs_figures_none_prometheus(struct base_sink sink, enum rs_at at, const char *state);
 
 /* For those who write pages for people. */
-uint64_t rs_figures_refused(const uint64_t *refused);               /* not let in at all: all reasons but too-long */
+uint64_t rs_figures_refused(const uint64_t *refused);       /* not let in at all: all reasons but the last two */
 uint64_t rs_figures_bytes(const struct rs_figures *f);
 double   rs_figures_mean_ms(uint64_t sum_us, uint64_t n);           /* 0 of none */
 double   rs_figures_share(const struct rs_figures_class *c, uint64_t bytes_of_all);

@@ -64,6 +64,7 @@ static void paper_class_json(struct base_json *j, const struct rs_paper_look *lo
     base_json_whole(j, "share-full", c->on_paper.counts.refused_share);
     base_json_whole(j, "queue-full", c->on_paper.counts.refused_total);
     base_json_whole(j, "too-long", c->too_long);
+    base_json_whole(j, "standing", c->on_paper.counts.refused_standing);
     base_json_end_object(j);
     base_json_end_object(j);
 }
@@ -85,7 +86,9 @@ static double value_was(const struct rs_paper_class *c) { return (double)c->real
 static double value_would(const struct rs_paper_class *c) { return (double)c->paper_bytes; }
 static double value_waited(const struct rs_paper_class *c) { return (double)c->on_paper.counts.wait_us / 1e6; }
 static double value_released(const struct rs_paper_class *c) { return (double)c->on_paper.counts.released; }
-static double value_refused(const struct rs_paper_class *c) { return (double)(rs_paper_refused(c) + c->too_long); }
+static double value_refused(const struct rs_paper_class *c) {
+    return (double)(rs_paper_refused(c) + c->too_long + c->on_paper.counts.refused_standing);
+}
 
 void rs_figures_paper_prometheus(struct base_sink sink, const char *prefix, const struct rs_paper_look *look) {
     static const struct {

@@ -3,6 +3,7 @@
  * Every move of a ticket.  The host's one lock covers them all; rs.h draws the states.
  *
  *     free     → queued     rs_submit              queued   → free       rs_cancel, rs_reclaim
+ *     queued   → refused    rs_overdue             refused  → free       rs_cancel, rs_reclaim
  *     queued   → released   rs_pick                released → free       rs_finish, rs_hand_over, rs_abort, rs_reclaim
  *     released → parked     rs_park                parked   → released   rs_resume
  *     parked   → free       rs_finish, rs_hand_over, rs_abort, rs_reclaim
@@ -19,6 +20,7 @@
 #include "class_keys.h"
 #include "class_queue.h"
 #include "rs_account.h"
+#include "rs_standing.h"
 
 static inline void set_life(struct rs_ticket_row *r, uint64_t life) {
     RS_BARRIER();
@@ -92,6 +94,7 @@ static inline enum rs_refusal take_place(rs_engine_t *e, struct rs_class_row *ro
  */
 static RARELY enum rs_refusal tell_of_new(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f, uint32_t t) {
     const struct rs_sched_ops *ops = rs_sched_ops(e);
+    if (e->watch & RS_WATCH_DELAYS && f->queued == 1) begin_queue(e, f);
     if (f->shortest) rs_queue_push_sized(e, o, f, t);
     if (f->within) rs_keys_push(e, f, t);
     if (ops->enter) ops->enter(e, o, t);
@@ -187,28 +190,38 @@ static inline void go_idle(rs_engine_t *e, struct rs_outlet *o, const struct rs_
     if (ops->idle) ops->idle(e, o, class);
 }
 
-static void cancel(rs_engine_t *e, struct rs_ticket_row *r, uint32_t t) {
+/* `life`: what its ticket is from now on. */
+static void leave_queue(rs_engine_t *e, struct rs_ticket_row *r, uint32_t t, uint64_t life) {
     const struct rs_sched_ops *ops = rs_sched_ops(e);
     uint32_t class = r->class;
     struct rs_flow *f = rs_row_flow(e, r);
     struct rs_outlet *o = rs_flow_outlet(e, f);
     struct rs_class_row *row = rs_row_class(e, r);
     int was_best = f->best == t;
-    set_life(r, rs_life_after(rs_row_ticket(r)));
+    set_life(r, life);
     unqueue(e, o, row, f, t, r, 0);
     if (!f->queued) ops->drained(e, o, class);
     else if (was_best) ops->head(e, o, class);
-    r->next = e->free_first;
-    e->free_first = t;
     go_idle(e, o, f, class);
     row->counts.cancelled++;
+}
+
+/* Queued or refused. */
+static void cancel(rs_engine_t *e, struct rs_ticket_row *r, uint32_t t) {
+    if (rs_row_state(r) == RS_REFUSED) {
+        set_free(e, r, t);
+        return;
+    }
+    leave_queue(e, r, t, rs_life_after(rs_row_ticket(r)));
+    r->next = e->free_first;
+    e->free_first = t;
 }
 
 bool rs_cancel(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     rs_enter(e);
     rs_clamp_now(e, now);
     struct rs_ticket_row *r = rs_live_row(e, t);
-    if (!r || rs_row_state(r) != RS_QUEUED) return false;
+    if (!r || rs_row_has_gone(r)) return false;
     cancel(e, r, rs_ticket_index(t));
     return true;
 }
@@ -222,6 +235,36 @@ static RARELY void tell_key(rs_engine_t *e, struct rs_flow *f, const struct rs_t
     if (more) rs_keys_charge(e, f, t, more);
     if (less) rs_keys_refund(e, f, t, less);
     if (f->best != best) rs_sched_ops(e)->head(e, rs_flow_outlet(e, f), f->class);
+}
+
+/* ---- queues that stand (rs.h) ------------------------------------------------------------------------------------ */
+
+static rs_ticket_t refuse_oldest(rs_engine_t *e, const struct rs_flow *f) {
+    uint32_t t = f->first;
+    struct rs_ticket_row *r = rs_row(e, t);
+    rs_ticket_t ticket = rs_row_ticket(r);
+    leave_queue(e, r, t, rs_life(ticket, RS_REFUSED));
+    rs_row_class(e, r)->counts.refused_standing++;
+    return ticket;
+}
+
+rs_ticket_t rs_overdue(rs_engine_t *e, rs_time_t now) {
+    rs_enter(e);
+    now = rs_clamp_now(e, now);
+    if (!(e->watch & RS_WATCH_DELAYS) || now < e->look_at) return RS_NO_TICKET;
+    uint64_t flows = (uint64_t)e->capacity.outlets * e->classes;
+    for (uint64_t at = e->looked; at < flows; at++) {
+        struct rs_outlet *o = rs_outlet(e, (uint32_t)(at / e->classes));
+        struct rs_flow *f = rs_flow(e, o, (uint32_t)(at % e->classes));
+        if (!f->delay || !f->queued) continue;
+        look_whether_it_stands(e, o, f);
+        if (!f->stands || oldest_wait(e, f) <= f->delay) continue;
+        e->looked = (uint32_t)at;
+        return refuse_oldest(e, f);
+    }
+    e->looked = 0;
+    e->look_at = now + RS_OVERDUE_EVERY;
+    return RS_NO_TICKET;
 }
 
 /* ---- released ---------------------------------------------------------------------------------------------------- */
@@ -257,6 +300,7 @@ static inline rs_ticket_t life_release(rs_engine_t *e, struct rs_outlet *o, uint
     row->counts.released++;
     row->counts.wait_us += waited;
     if (waited > row->wait_max) row->wait_max = waited;
+    if (e->watch & RS_WATCH_DELAYS && f->delay) note_wait(e, o, f, waited);
     return ticket;
 }
 
@@ -351,7 +395,7 @@ bool rs_header(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length) {
     rs_enter(e);
     rs_clamp_now(e, now);
     struct rs_ticket_row *r = rs_live_row(e, t);
-    if (!r || rs_row_state(r) == RS_QUEUED) return false;
+    if (!r || !rs_row_has_gone(r)) return false;
     struct rs_outlet *o = rs_outlet(e, r->outlet);
     uint64_t was = r->estimate, is = at_most_max(length), expected = rs_row_expected(e, r);
     if (is < r->received) is = r->received;
@@ -392,7 +436,7 @@ static RARELY bool life_goes_on(rs_engine_t *e, struct rs_ticket_row *r, struct 
 static RARELY bool progress_watched(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t bytes) {
     struct rs_ticket_row *r = rs_live_row(e, t);
     rs_clamp_now(e, now);
-    if (!r || rs_row_state(r) == RS_QUEUED) return false;
+    if (!r || !rs_row_has_gone(r)) return false;
     struct rs_outlet *o = rs_outlet(e, r->outlet);
     struct rs_class_row *row = rs_row_class(e, r);
     const struct rs_gate_ops *gate = rs_gate_ops(e);
@@ -495,7 +539,7 @@ static inline __attribute__((always_inline)) bool life_end(rs_engine_t *e, struc
 /* Parked, or before its end, or not live at all. */
 static RARELY bool end_otherwise(rs_engine_t *e, rs_ticket_t t, int whole) {
     struct rs_ticket_row *r = rs_live_row(e, t);
-    if (!r || rs_row_state(r) == RS_QUEUED) return false;
+    if (!r || !rs_row_has_gone(r)) return false;
     return life_end(e, r, rs_ticket_index(t), rs_row_state(r), whole, r->received);
 }
 
@@ -531,7 +575,7 @@ uint32_t rs_reclaim(rs_engine_t *e, rs_time_t now, uint32_t owner) {
         if (rs_row_state(r) == RS_FREE || r->owner != owner) continue;
         rs_row_class(e, r)->counts.reclaimed++;
         found++;
-        if (rs_row_state(r) == RS_QUEUED) cancel(e, r, t);
+        if (!rs_row_has_gone(r)) cancel(e, r, t);
         else end_otherwise(e, rs_row_ticket(r), 0);
     }
     return found;

@@ -201,6 +201,8 @@ static uint64_t most_of_bucket(uint32_t b) {
     return ((uint64_t)(5 + (b - 2) % 4) << ((b - 2) / 4 + 2)) - 1;
 }
 
+static void after_paper(struct rs_paper *p, struct paper_row *r, rs_time_t t, bool served);
+
 static void release_due(struct rs_paper *p, rs_time_t t) {
     rs_engine_t *e = paper_engine(p);
     rs_time_t again;
@@ -214,6 +216,12 @@ static void release_due(struct rs_paper *p, rs_time_t t) {
         r->waited = t - r->came;
         c->waits[bucket_of_wait(r->waited)]++;
         set_due(p, r, r->known ? t + r->service_us : c->mean > 0 ? t + (uint64_t)c->mean : RS_NEVER);
+    }
+    while ((k = rs_overdue(e, t)) != RS_NO_TICKET) {
+        struct paper_row *r = paper_row_at(p, (uint32_t)rs_tag(e, k));
+        rs_cancel(e, t, k);
+        r->waited = t - r->came;
+        after_paper(p, r, t, false);
     }
 }
 

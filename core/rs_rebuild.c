@@ -65,6 +65,8 @@ static void clear_sums(rs_engine_t *e, int keep_accounts) {
     set_places(e);
     e->backlog_map = 0;
     e->weight_busy = 0;
+    e->looked = 0;
+    e->look_at = e->now;
     e->free_first = RS_NIL;
     for (uint32_t c = 0; c < e->capacity.classes; c++) {
         struct rs_class_row *row = rs_class_row(e, c);
@@ -93,9 +95,13 @@ static void clear_sums(rs_engine_t *e, int keep_accounts) {
             f->weight = row->settings.weight ? row->settings.weight : 1;
             f->level = row->settings.level;
             f->shortest = row->settings.order == RS_ORDER_SHORTEST && !rs_sched_ops(e)->enter;
-            f->within = e->capacity.keys && !rs_sched_ops(e)->enter ? (uint16_t)row->settings.within : 0;
+            f->within = e->capacity.keys && !rs_sched_ops(e)->enter ? (uint8_t)row->settings.within : 0;
             if (f->shortest) e->watch |= RS_WATCH_QUEUES;
             if (f->within) share_by_keys(e, f);
+            f->delay = (rs_time_t)row->settings.delay_ms * 1000;
+            f->good = e->now;
+            f->stood = 0;
+            if (f->delay) e->watch |= RS_WATCH_DELAYS;
             if (f->owed > rs_flow_owed_max(e, f)) f->owed = rs_flow_owed_max(e, f);
         }
     }
@@ -127,7 +133,7 @@ static uint32_t sort_out(rs_engine_t *e, int keep_accounts) {
         struct rs_ticket_row *r = rs_row(e, t);
         enum rs_state state = rs_row_state(r);
         if (r->seq >= e->seq) e->seq = r->seq + 1;
-        if (state > RS_PARKED || (state != RS_FREE && (r->class >= e->classes || r->outlet >= e->capacity.outlets))) {
+        if (state > RS_REFUSED || (state != RS_FREE && (r->class >= e->classes || r->outlet >= e->capacity.outlets))) {
             /* can't come from a kill; a place that is lost for ever is worse than a ticket */
             r->life = rs_life_after(rs_row_ticket(r));
             state = RS_FREE;
@@ -146,7 +152,7 @@ static uint32_t sort_out(rs_engine_t *e, int keep_accounts) {
             r->covered = r->charged = r->estimate < rs_upfront_max(row) ? r->estimate : rs_upfront_max(row);
             r->next = queued;
             queued = t;
-        } else {
+        } else if (state != RS_REFUSED) {
             if (r->estimate < r->received) r->estimate = r->received;
             if (r->covered < r->received) r->covered = r->received;
             if (r->covered > r->estimate) r->covered = r->estimate;

@@ -38,7 +38,7 @@ rs_time_t rs_submitted(const rs_engine_t *e, rs_ticket_t t) {
 rs_time_t rs_waited(const rs_engine_t *e, rs_ticket_t t) {
     rs_enter(e);
     const struct rs_ticket_row *r = rs_live_row(e, t);
-    return r && rs_row_state(r) != RS_QUEUED ? r->released - r->submitted : 0;
+    return r && rs_row_has_gone(r) ? r->released - r->submitted : 0;
 }
 
 void rs_counts_add(struct rs_counts *a, const struct rs_counts *b) {
@@ -56,6 +56,7 @@ void rs_counts_add(struct rs_counts *a, const struct rs_counts *b) {
     a->bytes += b->bytes;
     a->wait_us += b->wait_us;
     a->service_us += b->service_us;
+    a->refused_standing += b->refused_standing;
 }
 
 void rs_stats(const rs_engine_t *e, struct rs_stats *out) {
@@ -91,6 +92,21 @@ bool rs_has_slot(const rs_engine_t *e) {
     return rs_outlet(e, 0)->outstanding < rs_outlet(e, 0)->open_below;
 }
 
+/* Of one class at one outlet. */
+static rs_time_t flow_behind(const rs_engine_t *e, const struct rs_flow *f) {
+    return f->queued ? e->now - (f->stands ? f->stands : rs_row(e, f->first)->submitted) : 0;
+}
+
+rs_time_t rs_behind(const rs_engine_t *e, uint32_t class) {
+    rs_enter(e);
+    rs_time_t most = 0;
+    for (uint32_t n = 0; n < e->capacity.outlets && class < e->classes; n++) {
+        rs_time_t here = flow_behind(e, rs_flow(e, rs_outlet(e, n), class));
+        if (here > most) most = here;
+    }
+    return most;
+}
+
 bool rs_class_stats(const rs_engine_t *e, uint32_t class, struct rs_class_stats *out) {
     rs_enter(e);
     memset(out, 0, sizeof *out);
@@ -110,6 +126,11 @@ bool rs_class_stats(const rs_engine_t *e, uint32_t class, struct rs_class_stats 
     out->keys = rs_flow(e, rs_outlet(e, 0), class)->within ? rs_keys_waiting(e, rs_flow(e, rs_outlet(e, 0), class)) : 0;
     out->mean = row->mean;
     out->wait_max = row->wait_max;
+    out->behind = rs_behind(e, class);
+    for (uint32_t n = 0; n < e->capacity.outlets; n++) {
+        const struct rs_flow *f = rs_flow(e, rs_outlet(e, n), class);
+        if (f->queued && f->stands) out->stands = true;
+    }
     out->counts = row->counts;
     return 1;
 }

@@ -6,6 +6,7 @@
 
 #include "qos_config.h"
 #include "qos_hold.h"
+#include "qos_refuse.h"
 
 #define P qos_process
 
@@ -40,8 +41,7 @@ static apr_status_t answer_instead(struct qos_request *q, apr_bucket_brigade *bb
     apr_brigade_cleanup(bb);
     if (q->outcome == QOS_GONE) return APR_ECONNABORTED;
     /* Not by an error bucket: on its way it loses the field. */
-    apr_table_setn(last->err_headers_out, "Retry-After", qos_config()->retry_after_text);
-    ap_die(HTTP_SERVICE_UNAVAILABLE, last);
+    ap_die(qos_refuse(q, last), last);
     return AP_FILTER_ERROR;
 }
 

@@ -32,6 +32,8 @@ struct qos_server *qos_config_begin(apr_pool_t *pconf) {
     q->queue = 10000;
     q->wait = 30;
     q->retry_after = 5;
+    q->retry_most = 60;
+    q->refused = HTTP_SERVICE_UNAVAILABLE;
     q->pages = 65536;
     q->exempt.most = 8;
     in_force = q;
@@ -74,7 +76,6 @@ struct number_setting {
 };
 static struct number_setting queue_setting = { offsetof(struct qos_server, queue), 1, POLICY_QUEUE_MAX };
 static struct number_setting wait_setting = { offsetof(struct qos_server, wait), 1, POLICY_WAIT_MAX };
-static struct number_setting retry_setting = { offsetof(struct qos_server, retry_after), 1, 86400 };
 static struct number_setting pages_setting = { offsetof(struct qos_server, pages), 1024, 16777216 };
 
 static const char *config_set_number(cmd_parms *cmd, void *dir, const char *arg) {
@@ -95,6 +96,31 @@ static const char *set_scheduler(cmd_parms *cmd, void *dir, const char *arg) {
     if (sched != RS_SCHED_DRR && sched != RS_SCHED_DRR_PAPER && sched != RS_SCHED_FIFO)
         return apr_psprintf(cmd->pool, "QosScheduler %s: must be drr, drr-paper or fifo", arg);
     in_force->settings.sched = (uint32_t)sched;
+    return NULL;
+}
+
+static const char *set_retry_after(cmd_parms *cmd, void *dir, const char *arg, const char *most) {
+    const char *bad = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    int n;
+
+    (void)dir;
+    if (!bad) bad = httpd_number(cmd->pool, "QosRetryAfter", arg, 1, 86400, &n);
+    if (bad) return bad;
+    in_force->retry_after = in_force->retry_most = n;
+    if (!most) return NULL;
+    if (strncasecmp(most, "max=", 4))
+        return apr_psprintf(cmd->pool, "QosRetryAfter %s %s: the second argument must be max=SECONDS", arg, most);
+    return httpd_number(cmd->pool, "QosRetryAfter max=", most + 4, (uint64_t)n, 86400, &in_force->retry_most);
+}
+
+static const char *set_refuse(cmd_parms *cmd, void *dir, const char *arg) {
+    const char *bad = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+
+    (void)dir;
+    if (bad) return bad;
+    if (!strcmp(arg, "503")) in_force->refused = HTTP_SERVICE_UNAVAILABLE;
+    else if (!strcmp(arg, "429")) in_force->refused = HTTP_TOO_MANY_REQUESTS;
+    else return apr_psprintf(cmd->pool, "QosRefuse %s: must be 503 or 429", arg);
     return NULL;
 }
 
@@ -226,14 +252,17 @@ static const char *set_class(cmd_parms *cmd, void *dir, int argc, char *const ar
         } else if (!strncasecmp(a, "wait=", 5)) {
             bad = httpd_number(cmd->pool, "QosClass wait=", a + 5, 1, POLICY_WAIT_MAX, &n);
             c.wait_s = (uint32_t)n;
+        } else if (!strncasecmp(a, "delay=", 6)) {
+            bad = httpd_number(cmd->pool, "QosClass delay=", a + 6, 1, POLICY_DELAY_MAX, &n);
+            c.delay_ms = (uint32_t)n;
         } else if (!strcasecmp(a, "order=fifo")) c.order = POLICY_FIFO;
         else if (!strcasecmp(a, "order=shortest")) c.order = POLICY_SHORTEST;
         else if (!strncasecmp(a, "within=", 7)) bad = qos_keys_add(&keys, cmd, a + 7);
         else if (!strcasecmp(a, "default")) c.is_default = 1;
         else
             bad = apr_psprintf(cmd->pool,
-                               "QosClass %s: %s is not one of weight=N, queue=N, wait=SECONDS, order=fifo|shortest, "
-                               "within=client|EXPRESSION, default",
+                               "QosClass %s: %s is not one of weight=N, queue=N, wait=SECONDS, delay=MS, "
+                               "order=fifo|shortest, within=client|EXPRESSION, default",
                                argv[0], a);
     }
     if (bad) return bad;
@@ -287,8 +316,8 @@ const command_rec qos_commands[] = {
                   "On: requests here are scheduled by class; observe: on paper alone (default Off)"),
     AP_INIT_TAKE1("QosPolicy", set_policy, NULL, RSRC_CONF, "an XML file with the classes and their rules"),
     AP_INIT_TAKE_ARGV("QosClass", set_class, NULL, RSRC_CONF,
-                      "NAME weight=N [queue=N] [wait=SECONDS] [order=fifo|shortest] [within=client|EXPRESSION ...] "
-                      "[default]"),
+                      "NAME weight=N [queue=N] [wait=SECONDS] [delay=MS] [order=fifo|shortest] "
+                      "[within=client|EXPRESSION ...] [default]"),
     AP_INIT_TAKE_ARGV("QosRule", set_rule, NULL, RSRC_CONF,
                       "CLASS FIELD [substring|prefix|suffix|exact|regex] PATTERN"),
     AP_INIT_TAKE1("QosScheduler", set_scheduler, NULL, RSRC_CONF,
@@ -301,8 +330,10 @@ const command_rec qos_commands[] = {
                   "how many requests may wait, in all classes (default 10000)"),
     AP_INIT_TAKE1("QosWait", config_set_number, &wait_setting, RSRC_CONF,
                   "how many seconds a request may wait before it is answered 503 (default 30)"),
-    AP_INIT_TAKE1("QosRetryAfter", config_set_number, &retry_setting, RSRC_CONF,
-                  "seconds in the Retry-After field of such a 503 (default 5)"),
+    AP_INIT_TAKE12("QosRetryAfter", set_retry_after, NULL, RSRC_CONF,
+                   "seconds in the Retry-After field of a refusal: N, or N max=M by how far behind its class is "
+                   "(default 5 max=60)"),
+    AP_INIT_TAKE1("QosRefuse", set_refuse, NULL, RSRC_CONF, "the status of a refusal: 503 (default) or 429"),
     AP_INIT_TAKE1("QosPages", config_set_number, &pages_setting, RSRC_CONF,
                   "how many page sizes to keep of what answers taught (default 65536)"),
     AP_INIT_TAKE1("QosPageTable", config_set_file, &page_table_setting, RSRC_CONF,
@@ -324,7 +355,7 @@ const command_rec qos_commands[] = {
 /* ---- making it final --------------------------------------------------------------------------------------------- */
 
 int qos_config_finish(struct qos_server *q, apr_pool_t *pconf, server_rec *s) {
-    const struct policy_engine_host here = { (uint32_t)q->wait, true, true };
+    const struct policy_engine_host here = { (uint32_t)q->wait, true, true, true };
     struct httpd_classes c;
     char *error = NULL;
     const char *why = NULL;
@@ -368,7 +399,6 @@ int qos_config_finish(struct qos_server *q, apr_pool_t *pconf, server_rec *s) {
         q->settings.await_us = QOS_AWAIT_US;
         q->settings.debt_max = 0;
     }
-    q->retry_after_text = apr_psprintf(pconf, "%d", q->retry_after);
     return OK;
 }
 

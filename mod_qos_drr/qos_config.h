@@ -46,8 +46,9 @@ struct qos_server {
     uint32_t          *number;              /* per class: its number in the engine */
     struct rs_settings settings;
     enum qos_charge    charge;
-    int                queue, wait, retry_after, pages;
-    const char        *retry_after_text;
+    int                queue, wait, pages;
+    int                retry_after, retry_most; /* seconds; a refused client is told more than the first if it helps */
+    int                refused;             /* the status of a refusal */
     struct qos_exempt  exempt;
     int                used;                /* some QosEngine On or observe was seen; */
     int                holds, observes;     /* On; observe */

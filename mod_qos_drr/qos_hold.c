@@ -22,6 +22,7 @@
 #include "qos_classify.h"
 #include "qos_dispatch.h"
 #include "qos_exempt.h"
+#include "qos_refuse.h"
 #include "qos_streams.h"
 
 APLOG_USE_MODULE(qos_drr);
@@ -59,8 +60,7 @@ static int hold_refuse(struct qos_request *q, enum qos_outcome outcome) {
     if (outcome == QOS_WAIT_TIMEOUT) q->reason = "too-long";
     q->ticket = RS_NO_TICKET;
     q->wait_us = shm_now() - q->submitted;
-    apr_table_setn(q->r->err_headers_out, "Retry-After", qos_config()->retry_after_text);
-    return HTTP_SERVICE_UNAVAILABLE;
+    return qos_refuse(q, q->r);
 }
 
 /* Nobody is there to answer; the log gets the status that other servers write for it. */
@@ -102,11 +102,21 @@ static int client_left(const struct qos_request *q) {
 
 static struct shm_row *hold_row_of(const struct qos_request *q) { return shm_row_of(&P.view, q->ticket); }
 
-/* Woken, for whatever reason: is the wait over?  QOS_WAITED: it has a slot.  QOS_PASSED: it goes on waiting. */
-static enum qos_outcome hold_look(struct qos_request *q) {
-    enum qos_outcome end;
+/* Is the wait over?  QOS_WAITED: it has a slot.  QOS_REFUSED: its class's queue stands.  QOS_PASSED: it is not. */
+static enum qos_outcome hold_told(struct qos_request *q) {
+    uint32_t go = atomic_load(&hold_row_of(q)->go);
 
-    if (atomic_load(&hold_row_of(q)->go)) return QOS_WAITED;
+    if (go == SHM_WAITS) return QOS_PASSED;
+    if (go != SHM_REFUSED || !shm_end_wait(&P.view, q->ticket)) return QOS_WAITED;
+    q->reason = "standing";
+    return QOS_REFUSED;
+}
+
+/* Woken, for whatever reason. */
+static enum qos_outcome hold_look(struct qos_request *q) {
+    enum qos_outcome end = hold_told(q);
+
+    if (end != QOS_PASSED) return end;
     if (client_left(q)) end = QOS_GONE;
     else if (shm_now() >= q->deadline) end = QOS_WAIT_TIMEOUT;
     else return QOS_PASSED;
@@ -177,9 +187,6 @@ static void keep_spare(int fd) {
  * is none to be had.
  */
 static enum qos_outcome make_wake_fd(struct qos_request *q) {
-    struct shm_row *row = hold_row_of(q);
-    int go;
-
     q->wake_fd = spare_fd();
     q->own_fd = 1;
     if (q->wake_fd < 0) {
@@ -191,10 +198,9 @@ static enum qos_outcome make_wake_fd(struct qos_request *q) {
         return QOS_REFUSED;
     }
     shm_lock(&P.view);
-    row->wake_fd = q->wake_fd;
-    go = (int)row->go;
+    hold_row_of(q)->wake_fd = q->wake_fd;
     shm_unlock(&P.view);
-    return go ? QOS_WAITED : QOS_PASSED;
+    return hold_told(q);
 }
 
 static void put_wake_fd(struct qos_request *q) {
@@ -275,7 +281,7 @@ static enum qos_outcome submit(struct qos_request *q, uint64_t now, enum way *wa
     return outcome;
 }
 
-/* Some milliseconds in this thread.  QOS_WAITED if the turn came, else QOS_PASSED: from now on it is held. */
+/* Some milliseconds in this thread.  QOS_PASSED: from now on it is held. */
 static enum qos_outcome wait_shortly(struct qos_request *q) {
     struct shm_row *row = hold_row_of(q);
     uint64_t until = q->submitted + SHORT_US, now = q->submitted;
@@ -283,7 +289,7 @@ static enum qos_outcome wait_shortly(struct qos_request *q) {
 
     for (; now < until && !atomic_load(&row->go); now = shm_now()) base_futex_wait(&row->go, 0, until - now);
     atomic_fetch_sub_explicit(&P.short_waits, 1, memory_order_relaxed);
-    if (atomic_load(&row->go)) return QOS_WAITED;
+    if (atomic_load(&row->go)) return hold_told(q);
     shm_lock(&P.view);
     go = (int)row->go;
     if (!go) {
@@ -292,7 +298,7 @@ static enum qos_outcome wait_shortly(struct qos_request *q) {
     }
     shm_unlock(&P.view);
     if (first) qos_dispatch_wake();
-    return go ? QOS_WAITED : QOS_PASSED;
+    return go ? hold_told(q) : QOS_PASSED;
 }
 
 /* The wait ends before the server's TimeOut would close the connection. */
@@ -325,6 +331,7 @@ int qos_hold_fixups(request_rec *r) {
 
     if (dir->on == QOS_ENGINE_ON) qos_people_arrive(r);
     if (dir->on <= QOS_ENGINE_OFF || r->main || P.row == SHM_NO_ROW || !qos_classify_wanted(r)) return DECLINED;
+    if (qos_refuse_is_error_page(r)) return DECLINED;
     /* Redirected inside the server: once is enough, and none yet means that it comes from where QosEngine is off. */
     if (r->prev && qos_request_of(r)) return DECLINED;
     q = apr_pcalloc(r->pool, sizeof *q);

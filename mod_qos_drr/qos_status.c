@@ -74,7 +74,8 @@ static struct look *status_take(request_rec *r) {
     l->blocked = f->all.queued > l->held ? f->all.queued - l->held : 0;
     f->at = RS_AT_HTTPD;
     f->on = true;
-    f->whys_by_class = 1u << RS_WHY_CLASS_FULL | 1u << RS_WHY_SHARE_FULL | 1u << RS_WHY_QUEUE_FULL;
+    f->whys_by_class =
+        1u << RS_WHY_CLASS_FULL | 1u << RS_WHY_SHARE_FULL | 1u << RS_WHY_QUEUE_FULL | 1u << RS_WHY_STANDING;
     f->nclasses = f->all.classes;
     f->classes = l->classes = apr_pcalloc(r->pool, (f->nclasses + 1) * sizeof *l->classes);
     /* Class by class, so that 10,000 of them do not keep the lock. */
@@ -93,6 +94,7 @@ static struct look *status_take(request_rec *r) {
         c->refused[RS_WHY_CLASS_FULL] = c->s.counts.refused_class;
         c->refused[RS_WHY_SHARE_FULL] = c->s.counts.refused_share;
         c->refused[RS_WHY_QUEUE_FULL] = c->s.counts.refused_total;
+        c->refused[RS_WHY_STANDING] = c->s.counts.refused_standing;
     }
     for (uint32_t i = 0; i < conf->nclasses; i++)
         if (conf->number[i] < f->nclasses) l->classes[conf->number[i]].wait_s = conf->wait_s[i];
@@ -102,6 +104,7 @@ static struct look *status_take(request_rec *r) {
     f->refused[RS_WHY_NO_THREAD] = atomic_load(&v->sh->no_thread);
     f->refused[RS_WHY_NO_DESCRIPTOR] = atomic_load(&v->sh->no_descriptor);
     f->refused[RS_WHY_TOO_LONG] = atomic_load(&v->sh->timed_out);
+    f->refused[RS_WHY_STANDING] = f->all.counts.refused_standing;
     l->bytes = rs_figures_bytes(f);
     l->pages = pages_learnt_used(z->learnt, z->pages);
     l->known = atomic_load(&z->area->known.urls);
@@ -237,14 +240,14 @@ static void page(request_rec *r, const struct look *l) {
                "blocking one), "
                "%u slow to take their answer. " U64 " answers since start, " U64 " refused (" U64 " class full, " U64
                " its places full, " U64 " queue full, " U64 " no thread to wait in, " U64 " no descriptor), " U64
-               " waited too long, " U64 " left while waiting. "
+               " waited too long, " U64 " too long in a queue that stood, " U64 " left while waiting. "
                "%u page sizes learnt, " U64
                " URLs known from the prober%s. Scheduler %s, window %s, %u children.</p>\n",
                all->outstanding, all->window, all->queued, l->held, l->blocked, all->parked,
                u(all->counts.done + all->counts.aborted), u(rs_figures_refused(why)), u(why[RS_WHY_CLASS_FULL]),
                u(why[RS_WHY_SHARE_FULL]), u(why[RS_WHY_QUEUE_FULL]), u(why[RS_WHY_NO_THREAD]),
-               u(why[RS_WHY_NO_DESCRIPTOR]), u(why[RS_WHY_TOO_LONG]), u(l->gone), l->pages, u(l->known),
-               l->table_refused ? " (its last table was refused: see the error log)" : "",
+               u(why[RS_WHY_NO_DESCRIPTOR]), u(why[RS_WHY_TOO_LONG]), u(why[RS_WHY_STANDING]), u(l->gone), l->pages,
+               u(l->known), l->table_refused ? " (its last table was refused: see the error log)" : "",
                rs_sched_name((int)all->settings.sched), rs_gate_name((int)all->settings.gate), l->children);
     if (qos_config()->bots)
         ap_rprintf(r,
@@ -267,7 +270,7 @@ static void page(request_rec *r, const struct look *l) {
                    "<td>" U64 "</td><td>" U64 "</td><td>%.1f kB</td><td>%.1f ms</td><td>%.0f ms</td></tr>\n",
                    c->retired ? " class=\"retired\"" : "", c->settings.name, c->settings.weight, part * 8, part * 100,
                    slot_share(l, &l->classes[i]) * 100, c->outstanding, c->queued, u(n->done + n->aborted),
-                   u(rs_figures_refused(l->classes[i].refused)), (double)c->mean / 1000.0,
+                   u(rs_figures_refused(l->classes[i].refused) + n->refused_standing), (double)c->mean / 1000.0,
                    rs_figures_mean_ms(n->wait_us, n->released), (double)c->wait_max / 1000.0);
     }
     ap_rputs("</tbody></table>\n", r);

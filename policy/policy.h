@@ -80,6 +80,7 @@ extern "C" {
 #define POLICY_QUANTUM_MAX   1000000u
 #define POLICY_QUEUE_MAX     1000000u
 #define POLICY_WAIT_MAX      86400u         /* seconds */
+#define POLICY_DELAY_MAX     3600000u       /* milliseconds */
 #define POLICY_NONE          UINT32_MAX
 #define POLICY_OTHER         "other"
 
@@ -119,6 +120,7 @@ struct policy_class {
     uint32_t          quantum;                  /* 1 .. 1,000,000: a ratio */
     uint32_t          queue;                    /* most requests waiting; 0 = host's default */
     uint32_t          wait_s;                   /* longest wait in seconds; 0 = host's default */
+    uint32_t          delay_ms;                 /* longest wait while its queue stands (core/rs.h); 0 = no bound */
     enum policy_order order;
     int is_default; /* of a frozen policy: also the class "other" where none was said to be */
     struct policy_within within;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 _Static_assert(POLICY_NAME_MAX == RS_NAME_MAX, "a policy's class has an engine's name");
+_Static_assert(POLICY_DELAY_MAX == RS_DELAY_MAX, "a policy's class has an engine's bound on delay");
 
 void policy_engine_class(const struct policy_class *from, const struct policy_engine_host *host,
                          struct policy_engine_class *to) {
@@ -17,6 +18,7 @@ void policy_engine_class(const struct policy_class *from, const struct policy_en
     to->settings.within = host->knows_keys ? from->within.levels : 0;
     to->wait_s = from->wait_s ? from->wait_s : host->usual_wait_s;
     /* Who has waited half of what it may goes first: the largest are not refused for being large. */
+    to->settings.delay_ms = host->refuses_late ? from->delay_ms : 0;
     to->settings.wait_bound_ms = shortest ? to->wait_s * 500u : 0;
 }
 

@@ -28,6 +28,7 @@ struct policy_engine_host {
     uint32_t usual_wait_s;      /* of a class that names no wait of its own */
     bool     knows_sizes;
     bool     knows_keys;        /* it tells whose requests are: elsewhere no class is shared within */
+    bool     refuses_late;      /* it refuses whom rs_overdue names: `delay` holds */
 };
 
 void policy_engine_class(const struct policy_class *from, const struct policy_engine_host *host,

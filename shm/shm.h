@@ -17,7 +17,8 @@
  *            block │ │ hold                                       │              sweep: its  │    │ shm_resume: takes
  *            aside ↓ │                                            │            client waits  ↓    │ a slot again
  *                blocked ───────── picked ────────────────────────┘                         parked
- *                  └───── cancel, shm_end_wait: the owner gives up ─────→ free     (held likewise)
+ *                  ├───── cancel, shm_end_wait: the owner gives up ─────→ free     (held likewise)
+ *                  └───── overdue (shm_pump) ──→ refused ─ the owner is woken, cancel ─→ free     (held likewise)
  *
  * Held: the owner has no thread for it and sleeps on a descriptor.  Blocked: a thread of the owner sleeps on the row's
  * `go`.  An owner that died leaves rows in any state, and whoever looks next frees them (shm_reclaim).
@@ -74,6 +75,9 @@
 #endif
 #define SHM_ASIDE        UINT32_MAX     /* rows[].blocks of a wait in a thread that no other request could have had */
 
+/* SHM_REFUSED: its owner ends the wait (shm_end_wait). */
+enum shm_go { SHM_WAITS, SHM_GO, SHM_REFUSED };
+
 struct shm_owner {
     pid_t            pid;               /* 0 = free row */
     /* chain through rows[].next of tickets that the dispatcher must wake; SHM_NO_ROW ends it */
@@ -86,8 +90,7 @@ struct shm_row {                        /* beside the engine's ticket of the sam
     /* the live ticket, or RS_NO_TICKET.  Dispatchers read it, client_fd and deadline to find whom to look at */
     _Atomic uint64_t ticket;
     _Atomic uint32_t owner;
-    /* 0 while it waits, 1 when it is released; read by who waits, futex word of a blocked wait */
-    _Atomic uint32_t go;
+    _Atomic uint32_t go;                /* enum shm_go; read by who waits, futex word of a blocked wait */
     _Atomic int32_t  client_fd;         /* the client's socket in the owner's process; -1 = none to look at */
     int32_t          wake_fd;           /* what to write to when the wait is held; -1 = nobody waits on one (yet) */
     /* 1 + place in the stock if wake_fd is from there, else 0: only its owner can write to it */
@@ -285,8 +288,9 @@ int  shm_own_fd(int fd);
 /* What to write to, to wake who waits in this process by this row; -1: nobody, or nobody whom we could. */
 int  shm_row_fd(const struct shm_view *v, const struct shm_row *row);
 /*
- * Release what may go now, into `w`; stops when `w` is full, and returns 1 then: wake and call again.  `own`: the
- * caller's row of owners[], or SHM_NO_ROW. `self`: a ticket of the caller's that needs no waking.
+ * Release what may go now, and refuse what is to be where a queue stands (rs_overdue), into `w`; stops when `w` is
+ * full, and returns 1 then: wake and call again.  `own`: the caller's row of owners[], or SHM_NO_ROW. `self`: a ticket
+ * of the caller's that needs no waking.
  */
 int  shm_pump_locked(const struct shm_view *v, uint64_t now, uint32_t own, rs_ticket_t self, struct shm_wakes *w);
 void shm_wake(const struct shm_view *v, const struct shm_wakes *w);     /* without the lock */

@@ -46,12 +46,12 @@ static void rebuild_locked(const struct shm_view *v) {
             else if (row->blocks == SHM_ASIDE) row->pooled = 0;
             else if (row->blocks > v->size.classes) row->blocks = row->pooled = 0;
             else v->blocked[row->blocks - 1]++, v->sh->pooled += row->pooled = row->pooled == 1;
-        } else if (state == RS_RELEASED) {
+        } else if (state == RS_RELEASED || state == RS_REFUSED) {
             /*
              * Whether its holder was told, the dead one alone knew: tell it again, through the dispatcher if it is
              * held.
              */
-            atomic_store(&row->go, 1);
+            atomic_store(&row->go, state == RS_RELEASED ? SHM_GO : SHM_REFUSED);
             if (!row->blocks && !row->running) shm_chain_locked(v, owner - 1, i);
             row->blocks = row->pooled = 0;
         }

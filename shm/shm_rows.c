@@ -34,7 +34,7 @@ enum rs_refusal shm_begin_locked(const struct shm_view *v, uint64_t now, const s
 
     if (refusal != RS_OK) return refusal;
     row = shm_row_of(v, *t);
-    atomic_store_explicit(&row->go, 0, memory_order_relaxed);
+    atomic_store_explicit(&row->go, SHM_WAITS, memory_order_relaxed);
     atomic_store_explicit(&row->running, 0, memory_order_relaxed);
     row->blocks = row->pooled = 0;
     row->wake_fd = -1;
@@ -186,10 +186,14 @@ int shm_pump_locked(const struct shm_view *v, uint64_t now, uint32_t own, rs_tic
 
     while (w->n < SHM_WAKES_MAX && w->others < SHM_WAKES_MAX) {
         rs_ticket_t t = rs_pick(v->engine, now, &again);
-        uint32_t index = rs_ticket_index(t), owner, blocks;
-        struct shm_row *row = &v->rows[index];
+        bool refused = t == RS_NO_TICKET;
+        uint32_t index, owner, blocks;
+        struct shm_row *row;
         int fd;
 
+        if (refused) t = rs_overdue(v->engine, now);
+        index = rs_ticket_index(t);
+        row = &v->rows[index];
         if (t == RS_NO_TICKET) {
             pump_again_at(v, own, again, w);
             return 0;
@@ -200,7 +204,8 @@ int shm_pump_locked(const struct shm_view *v, uint64_t now, uint32_t own, rs_tic
         }
         if (atomic_load_explicit(&row->ticket, memory_order_relaxed) != t) {
             /* Its submitter died between submitting and writing its row: nobody will ever run it. */
-            rs_abort(v->engine, now, t);
+            if (refused) rs_cancel(v->engine, now, t);
+            else rs_abort(v->engine, now, t);
             continue;
         }
         owner = atomic_load_explicit(&row->owner, memory_order_relaxed) - 1;
@@ -209,10 +214,12 @@ int shm_pump_locked(const struct shm_view *v, uint64_t now, uint32_t own, rs_tic
             shm_leave(v, "a request is of a process or a class that can't be");
             return 0;
         }
-        if (!blocks) v->owners[owner].held--;
-        unblock_locked(v, row);
-        atomic_store_explicit(&row->slot_since, now, memory_order_relaxed);
-        atomic_store(&row->go, 1);
+        if (!refused) {
+            if (!blocks) v->owners[owner].held--;
+            unblock_locked(v, row);
+            atomic_store_explicit(&row->slot_since, now, memory_order_relaxed);
+        }
+        atomic_store(&row->go, refused ? SHM_REFUSED : SHM_GO);
         if (t == self) continue;
         if (!blocks && !row->stock && owner != own) {
             shm_chain_locked(v, owner, index);

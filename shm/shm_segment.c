@@ -183,7 +183,7 @@ static void *make_own(const struct shm_view *v, const char **why) {
     if (segment_fill(&own, &s, classes, v->size.classes, why)) abort();
     free(classes);
     for (uint32_t i = 0; i < v->size.tickets; i++) {
-        own.rows[i].go = 1;
+        own.rows[i].go = SHM_GO;
         own.rows[i].wake_fd = -1;
     }
     return mem;

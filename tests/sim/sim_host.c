@@ -139,7 +139,8 @@ static void ask(struct sim *s, uint32_t client) {
 
 static void ask_open(struct sim *s, uint32_t class) {
     const struct sim_class *c = &s->setup->classes[class];
-    sim_events_add(&s->events, s->now + sim_rng_exponential(&s->rng, 1.0 / c->arrivals), ASK_OPEN, class, 0);
+    double rate = c->step_at > 0 && s->now >= c->step_at ? c->step_to : c->arrivals;
+    sim_events_add(&s->events, s->now + sim_rng_exponential(&s->rng, 1.0 / rate), ASK_OPEN, class, 0);
     if (s->now < c->pause_from || s->now >= c->pause_to) submit(s, class, UINT32_MAX, 0);
 }
 
@@ -238,12 +239,27 @@ void sim_kill(struct sim *s, uint32_t owner) {
 
 /* ---- the run ----------------------------------------------------------------------------------------------------- */
 
+static void tell(const struct sim *s, const struct sim_job *j, bool refused) {
+    if (s->setup->left_queue) s->setup->left_queue(s, j->class, s->now - j->submitted, refused, s->setup->arg);
+}
+
+static void refuse(struct sim *s, struct sim_job *j) {
+    uint32_t client = j->client;
+    int was = rs_cancel(s->engine, micros(s), j->ticket);
+    assert(was);
+    tell(s, j, true);
+    release_job(s, j);
+    if (client != UINT32_MAX) sim_events_add(&s->events, s->now + 1, ASK, client, 0);
+}
+
 static void pump(struct sim *s) {
     rs_time_t again;
     rs_ticket_t t;
+    while ((t = rs_overdue(s->engine, micros(s))) != RS_NO_TICKET) refuse(s, &s->jobs[rs_tag(s->engine, t)]);
     while ((t = rs_pick(s->engine, micros(s), &again)) != RS_NO_TICKET) {
         struct sim_job *j = &s->jobs[rs_tag(s->engine, t)];
         assert(j->ticket == t);
+        tell(s, j, false);
         s->outstanding++;
         s->setup->server->ops->start(s->setup->server, s, j, s->now);
     }
@@ -285,9 +301,11 @@ static void make_engine(struct sim *s) {
     struct rs_class_settings *classes = zeroed(p->nclasses, sizeof *classes);
     for (uint32_t i = 0; i < p->nclasses; i++) {
         const struct sim_class *c = &p->classes[i];
-        classes[i] = (struct rs_class_settings){
-            .weight = c->weight ? c->weight : 1, .level = c->level, .order = c->order, .within = c->within
-        };
+        classes[i] = (struct rs_class_settings){ .weight = c->weight ? c->weight : 1,
+                                                 .level = c->level,
+                                                 .order = c->order,
+                                                 .within = c->within,
+                                                 .delay_ms = c->delay_ms };
         if (c->within) {
             /* so many places that nobody is refused one */
             cap.tickets = 4 * s->njobs;

@@ -12,6 +12,7 @@
 #ifndef FAIRGATE_SIM_HOST_H
 #define FAIRGATE_SIM_HOST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "rs.h"
@@ -35,6 +36,8 @@ struct sim_class {
     uint32_t          clients;          /* closed loop: each asks, receives, thinks, asks again */
     double            think;            /* seconds, exponential; 0 = at once */
     double            arrivals;         /* open loop: requests a second besides, Poisson */
+    double            step_at, step_to; /* from step_at on (0: never) so many arrivals instead */
+    uint32_t          delay_ms;         /* who is refused by it asks again a second later, if it is a client */
     enum sim_size     size;
     double            bytes;
     enum sim_estimate estimate;
@@ -59,6 +62,9 @@ struct sim_setup {
     uint32_t                owners;     /* processes that hold the clients; 0 = 1 */
     double                  hook_every; /* hook is called so often, in seconds */
     void                  (*hook)(struct sim *sim, void *arg);
+    /* NULL, or: one was released, or refused since its queue stands, after so many seconds */
+    void                  (*left_queue)(const struct sim *sim, uint32_t of_class, double waited, bool refused,
+                                        void *arg);
     void                   *arg;
 };
 

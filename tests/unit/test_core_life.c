@@ -34,14 +34,21 @@ static const struct {
     { RS_PARKED,
       { 1, 1, 0, 1, 1, 1, 0 },
       { RS_PARKED, RS_PARKED, RS_PARKED, RS_RELEASED, RS_FREE, RS_FREE, RS_PARKED } },
+    { RS_REFUSED,
+      { 0, 0, 0, 0, 0, 0, 1 },
+      { RS_REFUSED, RS_REFUSED, RS_REFUSED, RS_REFUSED, RS_REFUSED, RS_REFUSED, RS_FREE } },
 };
 
 START_TEST(every_move_and_no_other) {
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         for (int m = 0; m < MOVES; m++) {
             struct world w;
+            const char *why = "";
             open_world(&w, (enum rs_sched)_i, RS_GATE_WINDOW, 4, NULL, 2, 8);
+            w.classes[1].delay_ms = 1;
+            ck_assert_int_eq(rs_configure(w.e, &w.settings, w.classes, 2, NULL, 0, &why), 0);
             rs_ticket_t t = ask(&w, 1, 1000);
+            if (table[i].from == RS_REFUSED) ck_assert(rs_overdue(w.e, w.now = 200000) == t);
             if (table[i].from == RS_FREE) ck_assert(rs_cancel(w.e, 0, t));
             if (table[i].from == RS_RELEASED || table[i].from == RS_PARKED) ck_assert(next(&w) == t);
             if (table[i].from == RS_PARKED) ck_assert(rs_park(w.e, 0, t));
@@ -337,9 +344,16 @@ START_TEST(the_whole_is_the_sum_of_its_classes) {
     uint64_t whole[COUNTS], sum[COUNTS] = { 0 };
     rs_ticket_t t;
     open_world(&w, RS_SCHED_FIFO, RS_GATE_NONE, 0, NULL, 3, 8);
-    for (uint32_t c = 0; c < 3; c++) w.classes[c].queue_max = 5;
+    for (uint32_t c = 0; c < 3; c++) {
+        w.classes[c].queue_max = 5;
+        w.classes[c].delay_ms = 1;
+    }
     ck_assert_int_eq(rs_configure(w.e, &w.settings, w.classes, 3, NULL, 0, &why), 0);
     for (uint32_t i = 0; i < 3; i++) {
+        t = ask(&w, i, 1000);
+        w.now += 200000;
+        ck_assert(rs_overdue(w.e, w.now) == t);
+        rs_cancel(w.e, w.now, t);
         for (uint32_t n = 0; n < 4 + i; n++) rs_submit(w.e, w.now, i, 0, 1000, 1, 0, &t);
         rs_cancel(w.e, w.now, t);
         w.now += 1000 + i;

@@ -7,7 +7,7 @@
 #include "policy/policy_engine.h"
 #include "run_suite.h"
 
-static const struct policy_engine_host knowing = { 30, true, true }, unknowing = { 240, false, false };
+static const struct policy_engine_host knowing = { 30, true, true, true }, unknowing = { 240, false, false, false };
 
 static policy_t *parse(const char *classes) {
     char xml[1024], *error = NULL;
@@ -19,7 +19,8 @@ static policy_t *parse(const char *classes) {
 
 START_TEST(a_class_of_a_policy) {
     policy_t *p = parse("<class id=\"1\" name=\"people\" quantum=\"600\"/>"
-                        "<class id=\"2\" name=\"bots\" quantum=\"7\" queue=\"20\" wait=\"86400\" order=\"shortest\"/>");
+                        "<class id=\"2\" name=\"bots\" quantum=\"7\" queue=\"20\" wait=\"86400\" delay=\"250\" "
+                        "order=\"shortest\"/>");
     struct policy_engine_class c;
 
     policy_engine_class(policy_class_at(p, 0), &knowing, &c);
@@ -29,6 +30,7 @@ START_TEST(a_class_of_a_policy) {
     ck_assert_int_eq(c.settings.order, RS_ORDER_FIFO);
     ck_assert_uint_eq(c.settings.wait_bound_ms, 0);
     ck_assert_uint_eq(c.settings.level, 0);
+    ck_assert_uint_eq(c.settings.delay_ms, 0);
     ck_assert_uint_eq(c.wait_s, 30);
     policy_engine_class(policy_class_at(p, 1), &knowing, &c);
     ck_assert_str_eq(c.settings.name, "bots");
@@ -36,6 +38,7 @@ START_TEST(a_class_of_a_policy) {
     ck_assert_uint_eq(c.settings.queue_max, 20);
     ck_assert_int_eq(c.settings.order, RS_ORDER_SHORTEST);
     ck_assert_uint_eq(c.settings.wait_bound_ms, 43200000);
+    ck_assert_uint_eq(c.settings.delay_ms, 250);
     ck_assert_uint_eq(c.wait_s, 86400);
     ck_assert_uint_eq(policy_engine_default(p), POLICY_NONE);
     policy_free(&p);
@@ -44,12 +47,13 @@ END_TEST
 
 /* Its mean goes down while answers come: who is expected to bring that would be overtaken by all who come later. */
 START_TEST(where_no_size_is_known_shortest_is_the_order_of_arrival) {
-    policy_t *p = parse("<class id=\"1\" name=\"a\" quantum=\"1\" wait=\"60\" order=\"shortest\"/>");
+    policy_t *p = parse("<class id=\"1\" name=\"a\" quantum=\"1\" wait=\"60\" delay=\"9\" order=\"shortest\"/>");
     struct policy_engine_class c;
 
     policy_engine_class(policy_class_at(p, 0), &unknowing, &c);
     ck_assert_int_eq(c.settings.order, RS_ORDER_FIFO);
     ck_assert_uint_eq(c.settings.wait_bound_ms, 0);
+    ck_assert_uint_eq(c.settings.delay_ms, 0); /* nor does it refuse whom the engine names */
     ck_assert_uint_eq(c.wait_s, 60);
     policy_free(&p);
 }

@@ -76,6 +76,7 @@ static const struct {
     { "<classification>\n<class id=\"1\" quantum=\"1\" queue=\"many\"/>", 2,
       "queue=\"many\" is not right; write a whole number from 0 to 1000000 requests" },
     { "<classification>\n<class id=\"1\" quantum=\"1\" wait=\"99999\"/>", 2, "wait=\"99999\" is not right" },
+    { "<classification>\n<class id=\"1\" quantum=\"1\" delay=\"3600001\"/>", 2, "delay=\"3600001\" is not right" },
     { "<classification>\n<class id=\"1\" quantum=\"1\" order=\"lifo\"/>", 2,
       "write order=\"fifo\" or order=\"shortest\"" },
     { "<classification>\n<class id=\"1\" quantum=\"1\" within=\"%{REMOTE_ADDR}\"/>", 2,

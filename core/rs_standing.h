@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * rs_standing.h - whether a class's queue stands (rs.h, STANDING QUEUES); for rs_life.c alone.
+ *
+ * Sources: CoDel (Nichols and Jacobson, RFC 8289), whose criterion it is, and adaptive LIFO with it before servers
+ * (B. Maurer, "Fail at Scale", ACM Queue 2015).  Departures:
+ *
+ * - CoDel drops one packet at a time, more and more often, since a sender of TCP slows down by one.  A client that is
+ *   refused does not come with half a request: all that have waited for longer than the bound are refused, at once.
+ * - The bound is the operator's, and what is late is judged by it; CoDel's target is a twentieth of its interval.
+ * - Where nobody is released in an interval, whoever has waited longest tells.
+ * - A queue that stood a moment ago is not let grow for another interval: as CoDel goes on dropping as often as it did.
+ */
+#ifndef FAIRGATE_RS_STANDING_H
+#define FAIRGATE_RS_STANDING_H
+
+#include "rs_account.h"
+
+static inline rs_time_t oldest_wait(const rs_engine_t *e, const struct rs_flow *f) {
+    return e->now - rs_row(e, f->first)->submitted;
+}
+
+/* From now on it does, or does no longer: another one goes next. */
+static RARELY void set_stands(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f, rs_time_t since) {
+    uint32_t best = f->best;
+    if (!since) f->stood = e->now;
+    f->stands = since;
+    f->good = e->now;
+    f->newest = since && !f->shortest && !f->within;
+    if (!f->shortest && !f->within) f->best = since ? f->last : f->first;
+    if (f->best != best) rs_sched_ops(e)->head(e, o, f->class);
+}
+
+static inline void look_whether_it_stands(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f) {
+    rs_time_t oldest = oldest_wait(e, f);
+    if (f->stands) {
+        if (oldest < f->delay / 2) set_stands(e, o, f, 0);
+    } else if (oldest > f->delay &&
+               (e->now - f->good > RS_STANDING_QUIET || (f->stood && e->now - f->stood < RS_STANDING_MEMORY))) {
+        set_stands(e, o, f, e->now);
+    }
+}
+
+/* Somebody of a class with delay_ms goes. */
+static RARELY void note_wait(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f, rs_time_t waited) {
+    if (waited <= f->delay) f->good = e->now;
+    if (f->queued) look_whether_it_stands(e, o, f);
+}
+
+/* Somebody waits where nobody did. */
+static inline void begin_queue(const rs_engine_t *e, struct rs_flow *f) {
+    if (f->stands) f->stood = f->stands > f->good ? f->stands : f->good;
+    f->good = e->now;
+    f->stands = 0;
+    f->newest = 0;
+}
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "qos_refuse.h"
+
+#include <apr_strings.h>
+
+#define P qos_process
+
+static uint32_t refuse_seconds(const struct qos_request *q) {
+    const struct qos_server *conf = qos_config();
+    uint32_t least = (uint32_t)conf->retry_after, most = (uint32_t)conf->retry_most, seconds;
+    uint64_t behind;
+
+    if (most <= least) return least;
+    shm_lock(&P.view);
+    behind = rs_behind(P.view.engine, conf->number[q->class]) / 1000000u + 1;
+    shm_unlock(&P.view);
+    seconds = behind < least ? least : behind > most ? most : (uint32_t)behind;
+    return ap_random_pick(seconds, seconds + seconds / 2);
+}
+
+int qos_refuse(const struct qos_request *q, request_rec *r) {
+    apr_table_setn(r->err_headers_out, "Retry-After", apr_psprintf(r->pool, "%u", refuse_seconds(q)));
+    return qos_config()->refused;
+}
+
+bool qos_refuse_is_error_page(const request_rec *r) {
+    for (r = r->prev; r; r = r->prev)
+        if (ap_is_HTTP_ERROR(r->status)) return true;
+    return false;
+}
