@@ -42,6 +42,7 @@ void qos_hold_child_init(apr_pool_t *pchild, server_rec *s) {
                      "A full restart takes a larger ServerLimit in");
         return;
     }
+    qos_streams_child_init(pchild);
     if (!P.can_hold) return;
     rc = qos_dispatch_start(pchild);
     if (rc == 0) return;
@@ -81,15 +82,32 @@ static void hold_run(struct qos_request *q, uint64_t now, enum qos_outcome outco
 }
 
 /*
- * May it block its thread?  Of the threads that the window leaves over, one half is set aside for the classes by
- * weight, so that a crowd of one class can't take the last thread of another; the other half is for whoever comes.
+ * Of the threads that the window leaves over, one half is set aside for the classes by weight, so that a crowd of one
+ * class can't take the last thread of another; the other half is for whoever comes.
  */
-static int may_block_locked(const struct qos_request *q) {
+static struct qos_bound hold_bound(const struct qos_request *q, uint32_t threads, uint32_t window) {
     const struct qos_server *conf = qos_config();
-    uint32_t window = rs_window(P.view.engine), spare = P.threads > window ? P.threads - window : 1;
+    uint32_t spare = threads > window ? threads - window : 1;
     uint32_t own = (uint32_t)((uint64_t)(spare / 2) * conf->classes[q->class].weight / conf->weights);
 
-    return shm_block_locked(&P.view, q->ticket, conf->number[q->class], own ? own : 1, spare - spare / 2);
+    return (struct qos_bound){ own ? own : 1, spare - spare / 2 };
+}
+
+/* May it block its thread? */
+static int may_block_locked(const struct qos_request *q) {
+    struct qos_bound b = hold_bound(q, P.threads, rs_window(P.view.engine));
+
+    return shm_block_locked(&P.view, q->ticket, qos_config()->number[q->class], b.own, b.pool);
+}
+
+/* The same for a stream's connection, of this child's threads, with its part of the window. */
+static struct qos_bound stream_bound(const struct qos_request *q) {
+    uint64_t window;
+
+    shm_lock(&P.view);
+    window = rs_window(P.view.engine);
+    shm_unlock(&P.view);
+    return hold_bound(q, P.threads_per_child, (uint32_t)((window * P.threads_per_child + P.threads - 1) / P.threads));
 }
 
 static int client_left(const struct qos_request *q) {
@@ -125,12 +143,26 @@ static enum qos_outcome hold_look(struct qos_request *q) {
     return end;
 }
 
+/* Why there was no place for it: RS_OK, because it had one and there was no thread to wait with. */
+static void note_refusal(struct qos_request *q, enum rs_refusal refusal) {
+    q->ticket = RS_NO_TICKET;
+    q->reason = refusal == RS_OK           ? "no-thread"
+                : refusal == RS_CLASS_FULL ? "class-full"
+                : refusal == RS_SHARE_FULL ? "share-full"
+                                           : "queue-full";
+    if (refusal == RS_OK) atomic_fetch_add(&P.view.sh->no_thread, 1);
+}
+
 /* Wait in this thread. */
 static enum qos_outcome wait_blocking(struct qos_request *q) {
     bool stream = q->r->connection->master;
     enum qos_outcome end;
 
-    if (stream) qos_streams_enter(q);
+    if (stream && !qos_streams_enter(q, stream_bound(q))) {
+        if (!shm_end_wait(&P.view, q->ticket)) return QOS_WAITED;
+        note_refusal(q, RS_OK);
+        return QOS_REFUSED;
+    }
     while (end = hold_look(q), end == QOS_PASSED) {
         uint64_t sleep = stream ? qos_streams_look(q) : SHM_TICK_US, now = shm_now();
         /* The dispatcher looks that often only while requests are held without a thread. */
@@ -223,16 +255,6 @@ static int spare_thread_locked(void) {
         return 0;
     atomic_fetch_add_explicit(&P.short_waits, 1, memory_order_relaxed);
     return 1;
-}
-
-/* Why there was no place for it: RS_OK, because it had one and there was no thread to wait with. */
-static void note_refusal(struct qos_request *q, enum rs_refusal refusal) {
-    q->ticket = RS_NO_TICKET;
-    q->reason = refusal == RS_OK           ? "no-thread"
-                : refusal == RS_CLASS_FULL ? "class-full"
-                : refusal == RS_SHARE_FULL ? "share-full"
-                                           : "queue-full";
-    if (refusal == RS_OK) atomic_fetch_add(&P.view.sh->no_thread, 1);
 }
 
 /*
@@ -331,7 +353,6 @@ int qos_hold_fixups(request_rec *r) {
 
     if (dir->on == QOS_ENGINE_ON) qos_people_arrive(r);
     if (dir->on <= QOS_ENGINE_OFF || r->main || P.row == SHM_NO_ROW || !qos_classify_wanted(r)) return DECLINED;
-    if (qos_refuse_is_error_page(r)) return DECLINED;
     /* Redirected inside the server: once is enough, and none yet means that it comes from where QosEngine is off. */
     if (r->prev && qos_request_of(r)) return DECLINED;
     q = apr_pcalloc(r->pool, sizeof *q);

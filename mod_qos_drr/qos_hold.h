@@ -16,8 +16,8 @@
  * Such waits are bounded per class, so that a crowd of one class can't take the last thread of another.
  *
  * A stream of HTTP/2 blocks a worker of mod_http2, which are beside the MPM's threads: no request of another kind could
- * have it, and there is one for every stream that can be (qos_http2.h), so such waits have no bound but the queue's.  A
- * stream that was reset leaves within 0.1 s (qos_streams.h).
+ * have it, and there is one for every stream that can be (qos_http2.h).  What is bounded there is how many connections
+ * keep threads of the MPM meanwhile.  A stream that was reset leaves within 0.1 s (qos_streams.h).
  *
  * A child that holds requests has a dispatcher thread that looks after them (qos_dispatch.h).
  */

@@ -60,6 +60,7 @@ struct qos_request {                        /* in r->pool */
     int                  own_fd;            /* wake_fd is this process's own, not of the stock */
     uint64_t             deadline;
     struct qos_request  *next, **before;    /* a stream, among those of this child that wait (qos_streams.h) */
+    struct qos_conn     *wire;              /* of its connection, where it is counted */
 
     /* while running */
     uint64_t             sent, reported;    /* bytes passed to the network side; of these, charged or paid for */
@@ -85,12 +86,22 @@ struct qos_request {                        /* in r->pool */
     rs_paper_id_t        paper;
 };
 
+/* Threads that waits of a class may block: so many always, and of those that all classes share while fewer are. */
+struct qos_bound { uint32_t own, pool; };
+
 struct qos_conn {                           /* in c->pool */
     struct qos_request  *current;           /* whose bytes pass now */
     struct qos_request  *held;
+    apr_sockaddr_t      *meant;             /* where it was going: qos_transparent.h; NULL: not looked for */
     int                  inside;            /* our process_connection hook runs already */
     int                  lent;              /* the socket has the wake-up descriptor in place of client_fd */
     int                  filter;            /* our output filter is in place */
+    /*
+     * Of a connection of HTTP/2 (qos_streams.h): its streams that wait, whose class's thread it counts as, and if that
+     * is one of those that classes share.
+     */
+    uint32_t             streams, class;
+    bool                 pooled;
     struct qos_request  *going;             /* in the order in which they go */
     uint64_t             passed;            /* bytes passed on here, and */
     _Atomic uint64_t     written;           /* written to the socket, by the connection's thread: qos_went.h */

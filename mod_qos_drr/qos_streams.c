@@ -9,17 +9,57 @@
 static struct {
     pthread_mutex_t lock;
     struct qos_request *first, *looks;
+    /* connections with streams that wait: of each class, and beyond what is kept for it */
+    uint32_t *connections, pooled;
 } waiting = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static void wake(const struct qos_request *q) { base_futex_wake(&P.view.rows[rs_ticket_index(q->ticket)].go); }
 
-void qos_streams_enter(struct qos_request *q) {
+void qos_streams_child_init(apr_pool_t *pchild) {
+    waiting.connections = apr_pcalloc(pchild, qos_config()->nclasses * sizeof *waiting.connections);
+}
+
+/* NULL before anything was written to it, and nothing is counted then. */
+static struct qos_conn *streams_wire(const struct qos_request *q) {
+    return ap_get_module_config(q->r->connection->master->conn_config, &qos_drr_module);
+}
+
+static bool take_thread(const struct qos_request *q, struct qos_conn *wire, struct qos_bound bound) {
+    if (wire->streams++) return true;
+    wire->class = q->class;
+    wire->pooled = waiting.connections[q->class] >= bound.own;
+    if (wire->pooled && waiting.pooled >= bound.pool) {
+        wire->streams = 0;
+        return false;
+    }
+    waiting.connections[q->class]++;
+    waiting.pooled += wire->pooled;
+    return true;
+}
+
+static void give_thread(struct qos_conn *wire) {
+    if (--wire->streams) return;
+    waiting.connections[wire->class]--;
+    waiting.pooled -= wire->pooled;
+}
+
+bool qos_streams_enter(struct qos_request *q, struct qos_bound bound) {
+    struct qos_conn *wire = streams_wire(q);
+    bool may;
+
     pthread_mutex_lock(&waiting.lock);
+    may = !wire || take_thread(q, wire, bound);
+    if (!may) {
+        pthread_mutex_unlock(&waiting.lock);
+        return false;
+    }
+    q->wire = wire;
     q->next = waiting.first;
     q->before = &waiting.first;
     if (q->next) q->next->before = &q->next;
     waiting.first = q;
     pthread_mutex_unlock(&waiting.lock);
+    return true;
 }
 
 uint64_t qos_streams_look(struct qos_request *q) {
@@ -36,6 +76,7 @@ uint64_t qos_streams_look(struct qos_request *q) {
 
 void qos_streams_leave(struct qos_request *q) {
     pthread_mutex_lock(&waiting.lock);
+    if (q->wire) give_thread(q->wire);
     *q->before = q->next;
     if (q->next) q->next->before = q->before;
     if (waiting.looks == q) waiting.looks = NULL;

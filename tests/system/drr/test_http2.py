@@ -163,3 +163,31 @@ def test_too_few_workers_of_http2_are_told(new_gateway):
         assert said and "set H2MaxWorkers 2500 (ThreadsPerChild x H2MaxSessionStreams), or H2MaxSessionStreams 2" in said[0]
     with new_gateway(http2=True, children=1, more="H2MaxWorkers 50\nH2MaxSessionStreams 2\n") as g:
         assert not [line for line in g.error_log() if "H2MaxWorkers" in line]
+
+
+def test_connections_with_waiting_streams_leave_threads_to_others(new_gateway):
+    """Each keeps a thread of the MPM.  Crawlers' had them all, and people's connections were not even read.
+
+    Of the 19 threads beside the window ten are anybody's, and of nine a class has its part by weight, but one at least.
+    """
+    with new_gateway(http2=True, children=1, threads=20, spare=0) as g, contextlib.ExitStack() as stack, g.window_taken() as taken:
+        crawlers = [stack.enter_context(http2.Connection(g.port)) for _ in range(11)]
+        for n, c in enumerate(crawlers, 1):
+            for _ in range(3):
+                c.send("GET", "/b/size/10", headers=CRAWLERS)
+            g.until_queued(3 * n)
+        for _ in range(15):
+            c = stack.enter_context(http2.Connection(g.port))
+            c.send("GET", "/b/size/10?crowd", headers=CRAWLERS)
+            assert c.statuses() == [503]
+        assert {line["reason"] for line in g.logged("crowd", 15)} == {"no-thread"}
+        people = [stack.enter_context(http2.Connection(g.port)) for _ in range(3)]
+        for c in people:
+            c.send("GET", "/b/size/10", headers=PEOPLE)
+        g.until_queued(33 + 3)
+        taken.release()
+        assert [c.statuses() for c in people] == [[200]] * 3
+        assert [c.statuses() for c in crawlers] == [[200] * 3] * 11
+        g.settled()
+        # Nobody waits: all threads are anybody's again.
+        assert at_once(g, 11, 5, CRAWLERS) == {200: 55}
