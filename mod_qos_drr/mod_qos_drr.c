@@ -39,6 +39,7 @@
 #include "qos_share.h"
 #include "qos_signers.h"
 #include "qos_status.h"
+#include "qos_transparent.h"
 #include "qos_went.h"
 
 APLOG_USE_MODULE(qos_drr);
@@ -302,6 +303,8 @@ static void qos_drr_register_hooks(apr_pool_t *p) {
     ap_hook_monitor(monitor, NULL, NULL, APR_HOOK_MIDDLE);
     /* Around everybody's: what a held request's fixups answered must not reach the MPM. */
     ap_hook_process_connection(qos_hold_process_connection, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    /* Before all that maps URLs: whatever else is configured, a request goes where it was going. */
+    ap_hook_translate_name(qos_transparent_translate, NULL, NULL, APR_HOOK_REALLY_FIRST);
     /* The last before the handler: whoever is refused, redirected or rewritten never waits. */
     ap_hook_fixups(qos_hold_fixups, NULL, NULL, APR_HOOK_REALLY_LAST + 1);
     /* Around all that the content's own modules do with a request's body. */

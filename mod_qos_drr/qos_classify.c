@@ -9,6 +9,7 @@
 #include "pages/pages_url.h"
 #include "policy/policy_url.h"
 #include "qos_crawler.h"
+#include "qos_transparent.h"
 
 bool qos_classify_wanted(const request_rec *r) {
     return !r->handler || (strcmp(r->handler, "qos-status") && strcmp(r->handler, "server-status"));
@@ -73,7 +74,7 @@ static uint32_t match(const struct qos_server *conf, struct qos_request *q) {
     char usual[2048];
 
     address(r->useragent_addr, &pr.src_addr, &pr.src_addr_len, &pr.src_port);
-    address(r->connection->local_addr, &pr.dst_addr, &pr.dst_addr_len, &pr.dst_port);
+    address(qos_transparent_meant(r->connection), &pr.dst_addr, &pr.dst_addr_len, &pr.dst_port);
     if (policy_uses(p, POLICY_USER_AGENT)) pr.user_agent = classify_text(apr_table_get(r->headers_in, "User-Agent"));
     if (policy_uses(p, POLICY_COOKIE)) pr.cookie = classify_text(apr_table_get(r->headers_in, "Cookie"));
     if (policy_uses(p, POLICY_PROT_TYPE))

@@ -43,7 +43,7 @@ struct qos_server *qos_config_begin(apr_pool_t *pconf) {
 void *qos_config_create_dir(apr_pool_t *p, char *dir) {
     struct qos_dir *d = apr_pcalloc(p, sizeof *d);
     (void)dir;
-    d->on = -1;
+    d->on = d->transparent = -1;
     return d;
 }
 
@@ -51,6 +51,7 @@ void *qos_config_merge_dir(apr_pool_t *p, void *base, void *add) {
     const struct qos_dir *b = base, *a = add;
     struct qos_dir *d = apr_pcalloc(p, sizeof *d);
     d->on = a->on >= 0 ? a->on : b->on;
+    d->transparent = a->transparent >= 0 ? a->transparent : b->transparent;
     return d;
 }
 
@@ -67,6 +68,14 @@ static const char *qos_config_set_engine(cmd_parms *cmd, void *dir, const char *
     in_force->used |= on != QOS_ENGINE_OFF;
     in_force->holds |= on == QOS_ENGINE_ON;
     in_force->observes |= on == QOS_ENGINE_OBSERVE;
+    return NULL;
+}
+
+static const char *set_transparent(cmd_parms *cmd, void *dir, int on) {
+    (void)cmd;
+    if (on && !ap_find_linked_module("mod_proxy_http.c"))
+        return "QosTransparent: mod_proxy_http passes requests on; load it before";
+    ((struct qos_dir *)dir)->transparent = on;
     return NULL;
 }
 
@@ -314,6 +323,8 @@ static const char *set_rule(cmd_parms *cmd, void *dir, int argc, char *const arg
 const command_rec qos_commands[] = {
     AP_INIT_TAKE1("QosEngine", qos_config_set_engine, NULL, RSRC_CONF | ACCESS_CONF,
                   "On: requests here are scheduled by class; observe: on paper alone (default Off)"),
+    AP_INIT_FLAG("QosTransparent", set_transparent, NULL, RSRC_CONF | ACCESS_CONF,
+                 "On: requests here were redirected by the kernel, and go on to where they were going (default Off)"),
     AP_INIT_TAKE1("QosPolicy", set_policy, NULL, RSRC_CONF, "an XML file with the classes and their rules"),
     AP_INIT_TAKE_ARGV("QosClass", set_class, NULL, RSRC_CONF,
                       "NAME weight=N [queue=N] [wait=SECONDS] [delay=MS] [order=fifo|shortest] "

@@ -56,7 +56,7 @@ struct qos_server {
 
 /* Per directory: -1 not said. */
 enum { QOS_ENGINE_OFF, QOS_ENGINE_ON, QOS_ENGINE_OBSERVE };
-struct qos_dir { int on; };
+struct qos_dir { int on, transparent; };
 
 extern const command_rec qos_commands[];
 
