@@ -243,6 +243,10 @@ static int qos_drr_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *
         qos_http2_config(s, conf);
         check_timeouts(s, conf);
     }
+    if (policy_uses(conf->policy, POLICY_CRAWLER) && !conf->bots && !conf->signers)
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s,
+                     "qos: rules about crawlers match nobody: set QosBots, which knows them by addresses and names, or "
+                     "QosSigned");
     ap_log_error(APLOG_MARK, APLOG_INFO, 0, s, "qos: %u classes, %u rules, %s, window %s %u, %d may wait",
                  conf->nclasses, policy_rule_count(conf->policy), rs_sched_name((int)conf->settings.sched),
                  conf->settings.gate == RS_GATE_AUTO ? "auto from" : "of", conf->settings.window, conf->queue);
