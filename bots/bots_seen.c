@@ -23,7 +23,7 @@ enum bots_seen_as bots_seen_look_locked(struct bots_seen *t, const struct bots_s
     /* The clock was set back. */
     if (t->since > now) t->since = now;
     if (p) return !s->once && p->whose == s->whose ? BOTS_SEEN_RIGHT : BOTS_SEEN_REPLAYED;
-    if (s->created <= t->forgotten[sights_set(s)] || (s->once && s->created < t->since)) return BOTS_SEEN_REPLAYED;
+    if (s->created <= t->forgotten[sights_set(s)] || s->created < t->since) return BOTS_SEEN_REPLAYED;
     return BOTS_SEEN_NEVER;
 }
 

@@ -9,8 +9,8 @@
  * A place is found by 128 bits of a keyed hash, in one of BOTS_SEEN_SETS sets of BOTS_SEEN_WAYS.  Only who has a key
  * that counts gets a place.  In a full set the one that was made first is forgotten, and the set keeps in mind when
  * that was: what was made then or before, and is not there, may be one of those and does not count any more.  The same
- * is so for a nonce from before the table was made.  So none is ever taken twice, and who signs what he asks for, when
- * he asks for it, notices none of this.
+ * is so for what was made before the table was.  So none is ever taken twice, and who signs what he asks for, when he
+ * asks for it, notices none of this.
  *
  * In memory that processes share: all of it is zeroes at first, and functions ending in _locked are called under one
  * lock.  WHO WRITES HERE: processes that trust each other (shm/shm.h); what stands here is compared and counted, and is

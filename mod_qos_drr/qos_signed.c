@@ -63,8 +63,9 @@ static struct bots_message signed_message(request_rec *r) {
 static uint64_t signed_whose(const request_rec *r) {
     const apr_sockaddr_t *a = r->useragent_addr;
     static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
-    const unsigned char *at = a->ipaddr_ptr;
-    size_t n = (size_t)a->ipaddr_len;
+    bool has = a && (a->family == APR_INET || a->family == APR_INET6);
+    const unsigned char *at = has ? a->ipaddr_ptr : NULL;
+    size_t n = has ? (size_t)a->ipaddr_len : 0;
     struct base_hash h;
 
     if (n == 16 && !memcmp(at, mapped, sizeof mapped)) at += 12, n = 4;

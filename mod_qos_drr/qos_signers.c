@@ -174,13 +174,15 @@ static void signer_id(const struct qos_signer *s, uint64_t id[2]) {
     id[1] = base_hash_end(h);
 }
 
-/* The place of a signer's keys, if they are his. */
+/* The place of a signer's keys, or NULL. */
 static struct qos_signer_keys *signer_keys_locked(unsigned i) {
-    struct qos_signer_keys *k = &signed_area()->signer[i];
+    struct qos_signer_keys *k = signed_area()->signer;
     uint64_t id[2];
 
     signer_id(qos_signers_at(qos_config()->signers, i), id);
-    return k->id[0] == id[0] && k->id[1] == id[1] ? k : NULL;
+    for (unsigned j = 0; j < QOS_SIGNERS_MAX; j++, k++)
+        if (k->id[0] == id[0] && k->id[1] == id[1]) return k;
+    return NULL;
 }
 
 const struct qos_signer *qos_signers_key_locked(const char *agent, const uint8_t thumbprint[32], int64_t now,
@@ -195,7 +197,7 @@ const struct qos_signer *qos_signers_key_locked(const char *agent, const uint8_t
     for (unsigned j = 0; j < k->n && j < BOTS_KEYS_MAX; j++) {
         const struct bots_key *key = &k->key[j];
         if (memcmp(key->thumbprint, thumbprint, sizeof key->thumbprint)) continue;
-        if (now < key->not_before || now > key->not_after) return NULL;
+        if (now < key->not_before || now > key->not_after) continue;
         memcpy(x, key->x, sizeof key->x);
         return qos_signers_at(all, i);
     }
@@ -204,12 +206,17 @@ const struct qos_signer *qos_signers_key_locked(const char *agent, const uint8_t
 
 /* ---- the keeper's work ------------------------------------------------------------------------------------------- */
 
-/* Where a signer's keys stand now; its place is his from now on. */
+/* The signer's place; if he has none, one that is nobody's of this configuration: there are enough. */
 static struct qos_signer_keys *signer_place_locked(unsigned i) {
-    struct qos_signer_keys *k = signer_keys_locked(i);
+    struct qos_signer_keys *k = signer_keys_locked(i), *all = signed_area()->signer;
+    bool taken[QOS_SIGNERS_MAX] = { false };
+    unsigned place = 0;
 
     if (k) return k;
-    k = &signed_area()->signer[i];
+    for (unsigned j = 0; j < qos_signers_count(qos_config()->signers); j++)
+        if ((k = signer_keys_locked(j)) != NULL) taken[k - all] = true;
+    while (place < QOS_SIGNERS_MAX - 1 && taken[place]) place++;
+    k = &all[place];
     memset(k, 0, sizeof *k);
     signer_id(qos_signers_at(qos_config()->signers, i), k->id);
     return k;

@@ -32,7 +32,7 @@ END_TEST
 
 START_TEST(one_without_counts_for_the_first_address) {
     struct bots_seen *t = seen_table(1000);
-    struct bots_sight mine = sight(7, 1, 900, false), theirs = sight(7, 2, 900, false);
+    struct bots_sight mine = sight(7, 1, 1000, false), theirs = sight(7, 2, 1000, false);
 
     ck_assert_int_eq(bots_seen_note_locked(t, &mine, 1000), BOTS_SEEN_RIGHT);
     ck_assert_int_eq(bots_seen_look_locked(t, &mine, 2000), BOTS_SEEN_RIGHT);
@@ -86,13 +86,13 @@ START_TEST(what_is_over_leaves_its_place) {
 }
 END_TEST
 
-START_TEST(nonces_of_before_do_not_count) {
+START_TEST(what_was_made_before_does_not_count) {
     struct bots_seen *t = seen_table(10000);
     struct bots_sight old = sight(1, 1, 9999, true), same = sight(2, 1, 10000, true), plain = sight(3, 1, 9999, false);
 
     ck_assert_int_eq(bots_seen_note_locked(t, &old, 10001), BOTS_SEEN_REPLAYED);
     ck_assert_int_eq(bots_seen_note_locked(t, &same, 10001), BOTS_SEEN_RIGHT);
-    ck_assert_int_eq(bots_seen_note_locked(t, &plain, 10001), BOTS_SEEN_RIGHT);
+    ck_assert_int_eq(bots_seen_note_locked(t, &plain, 10001), BOTS_SEEN_REPLAYED);
     bots_seen_begin_locked(t, 50000); /* another process starts */
     ck_assert_int_eq(t->since, 10000);
     bots_seen_forget_locked(t, 20000);
@@ -114,6 +114,6 @@ TCase *bots_seen_case(void) {
     tcase_add_test(t, one_without_counts_for_the_first_address);
     tcase_add_test(t, what_is_forgotten_does_not_count_again);
     tcase_add_test(t, what_is_over_leaves_its_place);
-    tcase_add_test(t, nonces_of_before_do_not_count);
+    tcase_add_test(t, what_was_made_before_does_not_count);
     return t;
 }

@@ -219,7 +219,7 @@ def test_a_nonce_counts_once(signed):
 
 def test_without_a_nonce_it_counts_for_one_address(signed):
     g, before = signed, signed.figures()
-    headers = g.sign(created=int(time.time()) - 7)
+    headers = g.sign(lasts=299)
     assert [g.class_of(headers, source=a) for a in ("127.0.0.2", "127.0.0.3", "127.0.0.2", "127.0.0.1", "127.0.0.2")] == \
         ["bots", "others", "bots", "others", "bots"]
     assert moved(g, before) == {"verified": 1, "cached": 2, "replayed": 2}
@@ -238,13 +238,38 @@ def test_a_restart_forgets_nothing(new_signed):
         assert g.class_of(g.sign(nonce=next(nonces))) == "bots"
 
 
-def test_nonces_from_before_the_start(new_signed):
-    """Nobody can know any more whether they were used."""
+def test_signatures_from_before_the_start(new_signed):
+    """Nobody can know any more whether they were used, or who was first."""
     with new_signed(Signer(AGENT)) as g:
         g.until_known()
         before = g.figures()
         assert g.class_of(g.sign(nonce=next(nonces), created=int(time.time()) - 250)) == "others"
-        assert moved(g, before) == {"replayed": 1}
+        assert g.class_of(g.sign(created=int(time.time()) - 250)) == "others"
+        assert moved(g, before) == {"replayed": 2}
+
+
+def test_the_client_behind_a_proxy(new_signed):
+    """The address is that of mod_remoteip; of IPv6 its /64."""
+    with new_signed(Signer(AGENT), modules=("remoteip",), more="RemoteIPHeader X-Client\nRemoteIPInternalProxy 127.0.0.1\n") as g:
+        g.until_known()
+        headers = g.sign()
+        rows = [("2001:db8:1:2::3", "bots"), ("2001:db8:1:2:3:4:5:6", "bots"), ("2001:db8:1:3::3", "others"), ("192.0.2.1", "others")]
+        assert [g.class_of({**headers, "X-Client": address}) for address, _ in rows] == [what for _, what in rows]
+
+
+def test_keys_stay_when_lines_change(new_signed, directory, parts):
+    """A line more in front of it, and a directory that is down just then."""
+    bot = Signer(directory.url)
+    directory.keys, directory.cache_control = [bot], "max-age=3600"
+    with new_signed(bot, directives=of_directory(directory), trusted=parts.certificate[0]) as g:
+        g.until_known()
+        directory.status = 500
+        keys = pathlib.Path(g.path("others.json"))
+        write_keys(keys, Signer("https://other.example"))
+        g.graceful(g.config.replace("QosSigned", f"QosSigned otherbot other.example keys={keys}\nQosSigned", 1))
+        http1.until(lambda: any("otherbot: 1 key" in line for line in g.error_log()), 20, "the new line is in force")
+        assert g.class_of(g.sign(nonce=next(nonces))) == "bots"
+        assert len(directory.asked) == 1
 
 
 def test_a_crowd_of_wrong_ones_is_not_verified(new_signed):
