@@ -325,6 +325,7 @@ static apr_status_t count_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
     }
     q->broken |= broken;
     if (bytes && !q->sent && !qos_last_of(q->r)->sent_bodyct) begins = what_begins(bb);
+    if (begins != ANSWER && !q->observed) bytes -= qos_people_hush(bb);
     if (!end && is_tunnel(q, begins)) {
         k->current = NULL;
         qos_account_end(q, 0);

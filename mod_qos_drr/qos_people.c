@@ -315,6 +315,38 @@ static apr_status_t give_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
     return ap_pass_brigade(f->next, bb);
 }
 
+apr_size_t qos_people_hush(apr_bucket_brigade *bb) {
+    static const char begins[] = "\r\n" FIELD ":";
+    apr_bucket *b = APR_BRIGADE_FIRST(bb);
+    apr_size_t gone = 0;
+
+    while (b != APR_BRIGADE_SENTINEL(bb) && (APR_BUCKET_IS_METADATA(b) || !b->length)) b = APR_BUCKET_NEXT(b);
+    while (b != APR_BRIGADE_SENTINEL(bb)) {
+        const char *text, *over, *end = NULL;
+        apr_bucket *line;
+        apr_size_t n, at = 0;
+
+        if (apr_bucket_read(b, &text, &n, APR_BLOCK_READ) != APR_SUCCESS) return gone;
+        /* Behind its head stands something else. */
+        over = memmem(text, n, "\r\n\r\n", 4);
+        if (over) n = (apr_size_t)(over + 2 - text);
+        while (at + sizeof begins <= n && strncasecmp(text + at, begins, sizeof begins - 1)) at++;
+        if (at + sizeof begins <= n) end = memmem(text + at + 2, n - at - 2, "\r\n", 2);
+        if (!end) return gone;
+        n = (apr_size_t)(end - text) - at;
+        if (at) {
+            apr_bucket_split(b, at);
+            b = APR_BUCKET_NEXT(b);
+        }
+        apr_bucket_split(b, n);
+        line = b;
+        b = APR_BUCKET_NEXT(b);
+        apr_bucket_delete(line);
+        gone += n;
+    }
+    return gone;
+}
+
 void qos_people_insert_filter(request_rec *r) {
     const struct qos_dir *dir = ap_get_module_config(r->per_dir_config, &qos_drr_module);
     const struct qos_request *q = qos_request_of(r);

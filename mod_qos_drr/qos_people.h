@@ -5,6 +5,7 @@
  *
  *     request ─ Fairgate-Class of the client's taken out ─ cookie verified, taken out ─ qos_classify.h ─ handler
  *     answer  ─ Fairgate-Class taken out: the application's word ─ mod_cache ─ Set-Cookie ─ protocol ─ client
+ *     interim answer (1xx) ─ Fairgate-Class taken out, unheard ─ client
  *
  * The word is a class of visitors, or "-" for nobody: that ends a cookie that has one.  It is heard before mod_cache
  * stores an answer and forgotten where mod_cache gives one, and the cookie is set behind it, so that none of the two
@@ -52,6 +53,12 @@ void qos_people_arrive(request_rec *r);
  * nothing is taken, and his answer stays as it is.
  */
 void qos_people_meet(struct qos_request *q);
+
+/*
+ * A brigade that begins with the head of an interim answer, or of a tunnel, which no filter of an answer sees: the word
+ * is no more in it.  How many bytes shorter it is.
+ */
+apr_size_t qos_people_hush(apr_bucket_brigade *bb);
 
 /* Hooks. */
 void qos_people_insert_filter(request_rec *r);

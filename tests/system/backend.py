@@ -10,7 +10,8 @@
     /order/NAME?size=N    N bytes; NAME goes to the end of the list `order`
     /echo                 the number of body bytes received, as text
     /etag                 304 when If-None-Match is "v1"
-    /says?NAME=VALUE...   those fields (status: that status), and as its body the fields of the request, as JSON
+    /says?NAME=VALUE...   those fields (status: that status; interim: the fields of a 103 before it), and as its body the fields of the request,
+                          as JSON
 
 `now` and `most` count requests inside the backend, `seen` all of them.
 """
@@ -110,7 +111,9 @@ class Handler(RequestByRequest):
             self.server.order.append(rest)
             return self.whole(method, b"o" * size)
         if kind == "says":
-            said = [(name, value) for name, value in parse_qsl(url.query) if name != "status"]
+            said = [(name, value) for name, value in parse_qsl(url.query) if name not in ("status", "interim")]
+            if "interim" in query:
+                self.wfile.write(f"HTTP/1.1 103 Early Hints\r\n{query['interim'][0]}\r\n\r\n".encode())
             body = json.dumps(fields).encode()
             self.leave()
             self.wfile.write((f"HTTP/1.1 {query.get('status', ['200'])[0]} Said\r\nContent-Length: {len(body)}\r\n"

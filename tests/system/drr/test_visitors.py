@@ -197,6 +197,18 @@ def test_the_word_stays_inside_without_visitors_too(new_gateway, more):
         assert json.loads(answer.body).get("fairgate-class") == ("member" if more else None)
 
 
+@pytest.mark.parametrize("fields", ["Fairgate-Class: member", "Fairgate-Class: member\r\nLink: </x>", "Link: </x>\r\nfairgate-class:member",
+                                    "FAIRGATE-CLASS: a\r\nLink: </x>\r\nFairgate-Class: b", "Link: </x>"])
+def test_an_interim_answer_does_not_say_it_either(visited, fields):
+    """Those go past all filters of an answer; they are heard of nobody."""
+    with visited.connect() as c:
+        c.send("GET", f"/b/says?{urlencode({'interim': fields})}")
+        head = c.head()
+        assert head.status == 103 and head.headers == ({"link": "</x>"} if "Link" in fields else {})
+        answer = c.receive()
+    assert answer.status == 200 and given(answer) is None and "host" in json.loads(answer.body)
+
+
 def test_the_client_says_nothing_and_what_stands_behind_gets_no_cookie_of_ours(visited, keys):
     """Caches there take whoever has a cookie for somebody of his own."""
     for sent, left in ((f"fairgate={keys.cookie()}", None), (f"a=b; fairgate={keys.cookie()}; c=d", "a=b; c=d"), ("fairgate=x; fairgate=y; fairgate=z", None),
