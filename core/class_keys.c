@@ -46,11 +46,20 @@ static uint64_t keys_says(const rs_engine_t *e, const struct rs_key_row *k) {
     return k->at > holder->time ? k->at - holder->time : 0;
 }
 
+/* An address in one network is not the same in another. */
+static uint64_t keys_below(uint64_t above, uint64_t key) {
+    return ((above ^ above >> 29) + 1) * UINT64_C(0xbf58476d1ce4e5b9) ^ key;
+}
+
+static uint32_t keys_first(const rs_engine_t *e, uint32_t flow, uint64_t key) {
+    uint64_t mixed = (key ^ (uint64_t)flow * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xff51afd7ed558ccd);
+    return (uint32_t)((mixed >> 32) * (e->capacity.keys / WAYS) >> 32) * WAYS;
+}
+
 /* The row of a key that `holder` holds; RS_NIL: all that it may have are in use. */
 static uint32_t keys_find(const rs_engine_t *e, uint32_t flow, uint32_t holder, uint64_t key) {
-    uint64_t mixed = (key ^ (uint64_t)flow * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xff51afd7ed558ccd);
-    uint64_t sets = e->capacity.keys / WAYS, least = UINT64_MAX;
-    uint32_t first = (uint32_t)((mixed >> 32) * sets >> 32) * WAYS, found = RS_NIL;
+    uint64_t least = UINT64_MAX;
+    uint32_t first = keys_first(e, flow, key), found = RS_NIL;
     for (uint32_t i = first; i < first + WAYS; i++) {
         struct rs_key_row *k = rs_key_row(e, i);
         if (k->users) {
@@ -72,19 +81,38 @@ static uint32_t keys_find(const rs_engine_t *e, uint32_t flow, uint32_t holder, 
     return found;
 }
 
-/* An address in one network is not the same in another. */
-static uint64_t keys_below(uint64_t above, uint64_t key) {
-    return ((above ^ above >> 29) + 1) * UINT64_C(0xbf58476d1ce4e5b9) ^ key;
+/* The same of one that is in use; RS_NIL: it has nothing here. */
+static uint32_t keys_present(const rs_engine_t *e, uint32_t flow, uint32_t holder, uint64_t key) {
+    uint32_t first = keys_first(e, flow, key);
+    for (uint32_t i = first; i < first + WAYS; i++) {
+        const struct rs_key_row *k = rs_key_row(e, i);
+        if (k->users && k->flow == flow && k->key == key && k->holder == holder) return i;
+    }
+    return RS_NIL;
 }
 
-static void keys_used(const rs_engine_t *e, uint32_t i, uint32_t root, uint32_t more) {
+bool rs_keys_may_wait(const rs_engine_t *e, const struct rs_flow *f, const uint64_t key[RS_KEY_LEVELS], uint64_t room) {
+    uint32_t flow = keys_flow_number(e, f), i = keys_present(e, flow, keys_root(e, f), key[0]);
+    for (uint32_t level = 0; i != RS_NIL; level++) {
+        uint64_t queued = rs_key_row(e, i)->queued;
+        if (queued >= room) return false;
+        if (level + 1 >= f->within) break;
+        room -= queued;
+        i = keys_present(e, flow, i, keys_below(key[0], key[1]));
+    }
+    return true;
+}
+
+static void keys_count(const rs_engine_t *e, uint32_t i, uint32_t root, uint32_t users, uint32_t queued) {
     for (uint32_t level = 0; level < RS_KEY_LEVELS && i != root; level++) {
         struct rs_key_row *k = rs_key_row(e, i);
-        k->users += more;
+        k->users += users;
+        k->queued += queued;
         if (!k->users) k->idle_since = keys_seconds(e);
         i = k->holder;
     }
 }
+#define LESS UINT32_MAX
 
 /* The row of the last level for these keys, with a user more in it and above. */
 static uint32_t keys_use(const rs_engine_t *e, const struct rs_flow *f, const uint64_t key[RS_KEY_LEVELS]) {
@@ -94,10 +122,10 @@ static uint32_t keys_use(const rs_engine_t *e, const struct rs_flow *f, const ui
         uint32_t above = i;
         rs_key_row(e, above)->users++; /* or it might be taken for the one below */
         i = keys_find(e, flow, above, keys_below(key[0], key[1]));
-        keys_used(e, above, root, UINT32_MAX);
+        keys_count(e, above, root, LESS, 0);
     }
     if (i == RS_NIL) i = keys_shared(e, f);
-    keys_used(e, i, root, 1);
+    keys_count(e, i, root, 1, 0);
     return i;
 }
 
@@ -143,6 +171,7 @@ void rs_keys_push(const rs_engine_t *e, struct rs_flow *f, uint32_t t) {
     struct rs_key_row *k = rs_key_row(e, i);
     struct rs_ticket_row *r = rs_row(e, t);
     bool waited = k->head != RS_NIL;
+    keys_count(e, i, root, 0, 1);
     r->bucket_next = RS_NIL;
     r->bucket_prev = waited ? k->last : RS_NIL;
     if (waited) rs_row(e, k->last)->bucket_next = t;
@@ -185,6 +214,7 @@ void rs_keys_release(const rs_engine_t *e, struct rs_flow *f, uint32_t t) {
     const struct rs_ticket_row *r = rs_row(e, t);
     uint32_t i = rs_key_ticket(e, t)->row, root = keys_root(e, f);
     keys_unlink(e, rs_key_row(e, i), r);
+    keys_count(e, i, root, 0, LESS);
     for (uint32_t level = 0; level < RS_KEY_LEVELS && i != root; level++) {
         struct rs_key_row *k = rs_key_row(e, i), *holder = rs_key_row(e, k->holder);
         keys_take_out(e, holder, i);
@@ -199,6 +229,7 @@ void rs_keys_release(const rs_engine_t *e, struct rs_flow *f, uint32_t t) {
 void rs_keys_cancel(const rs_engine_t *e, struct rs_flow *f, uint32_t t) {
     uint32_t i = rs_key_ticket(e, t)->row, root = keys_root(e, f);
     keys_unlink(e, rs_key_row(e, i), rs_row(e, t));
+    keys_count(e, i, root, 0, LESS);
     for (uint32_t level = 0; level < RS_KEY_LEVELS && i != root; level++) {
         struct rs_key_row *k = rs_key_row(e, i), *holder = rs_key_row(e, k->holder);
         if (k->head != RS_NIL) break;
@@ -211,7 +242,7 @@ void rs_keys_cancel(const rs_engine_t *e, struct rs_flow *f, uint32_t t) {
 }
 
 void rs_keys_end(const rs_engine_t *e, const struct rs_flow *f, uint32_t t) {
-    keys_used(e, rs_key_ticket(e, t)->row, keys_root(e, f), UINT32_MAX);
+    keys_count(e, rs_key_ticket(e, t)->row, keys_root(e, f), LESS, 0);
 }
 
 /* ---- what comes late --------------------------------------------------------------------------------------------- */
@@ -251,7 +282,7 @@ void rs_keys_refund(const rs_engine_t *e, struct rs_flow *f, uint32_t t, uint64_
 void rs_keys_charge_key(const rs_engine_t *e, struct rs_flow *f, const uint64_t key[RS_KEY_LEVELS], uint64_t bytes) {
     uint32_t i = keys_use(e, f, key);
     keys_move(e, f, i, bytes, 0);
-    keys_used(e, i, keys_root(e, f), UINT32_MAX);
+    keys_count(e, i, keys_root(e, f), LESS, 0);
 }
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
@@ -262,6 +293,7 @@ uint32_t rs_keys_waiting(const rs_engine_t *e, const struct rs_flow *f) {
 
 static const char *check_tickets(const rs_engine_t *e, const struct rs_flow *f, uint32_t i, uint64_t *seen) {
     const struct rs_key_row *k = rs_key_row(e, i);
+    uint64_t before = *seen;
     uint32_t prev = RS_NIL;
     for (uint32_t t = k->head; t != RS_NIL; t = rs_row(e, t)->bucket_next) {
         if (t >= e->capacity.tickets) return "a key holds an unknown ticket";
@@ -273,7 +305,8 @@ static const char *check_tickets(const rs_engine_t *e, const struct rs_flow *f, 
         if (prev != RS_NIL && rs_row(e, prev)->seq >= r->seq) return "a key is out of order";
         prev = t;
     }
-    return k->last == prev ? NULL : "a key's last is not its last";
+    if (k->last != prev) return "a key's last is not its last";
+    return k->queued == *seen - before ? NULL : "a key's count of waiting requests is wrong";
 }
 
 /* i itself, and the links of those below it in its heap. */
@@ -293,6 +326,7 @@ static const char *check_key(const rs_engine_t *e, uint32_t flow, uint32_t i, ui
 
 static const char *check_holder(const rs_engine_t *e, const struct rs_flow *f, uint32_t holder, uint64_t *tickets) {
     const struct rs_key_row *h = rs_key_row(e, holder);
+    uint64_t before = *tickets;
     uint32_t seen = 0;
     const char *why = NULL;
     if (h->head != RS_NIL && h->head >= e->key_rows) return "a heap of keys holds an unknown row";
@@ -302,8 +336,10 @@ static const char *check_holder(const rs_engine_t *e, const struct rs_flow *f, u
         if (!why && keys_is_last(e, f, i)) why = check_tickets(e, f, i, tickets);
         else if (!why) why = check_holder(e, f, i, tickets);
     }
-    if (!why && seen != h->waiting) why = "a heap of keys has lost one";
-    return why;
+    if (why) return why;
+    if (seen != h->waiting) return "a heap of keys has lost one";
+    return h->queued == *tickets - before || holder == keys_root(e, f) ? NULL
+                                                                       : "a key's count of waiting requests is wrong";
 }
 
 const char *rs_keys_check(const rs_engine_t *e, const struct rs_flow *f) {

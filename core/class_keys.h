@@ -30,6 +30,10 @@
  *
  *     rs_key_row[keys] | for each flow one row that holds all others, and one that is shared
  *
+ * PLACES.  A key may have as many requests waiting as there are places left for its class, and an address in its network
+ * as many as the network might have more: the dynamic thresholds of Choudhury and Hahne (1998).  So one key takes half
+ * of the places at the most, two take two thirds of them together, and who comes finds one.
+ *
  * A key's row is in the heap of its holder (base_pairing.h) while something waits.  Of the last level it has a list of
  * tickets, linked by bucket_next and bucket_prev; of the one before, a heap.  So each move is O(levels x log keys) on
  * average, whatever the number of requests.
@@ -61,15 +65,14 @@ struct rs_key_row {
     uint32_t waiting;               /* whom it holds in its heap */
     uint32_t flow;                  /* its number; RS_NIL: nobody's row */
     uint32_t holder;                /* a row */
-    uint32_t users;                 /* tickets that are queued, released or parked */
+    uint32_t users, queued;         /* tickets that are queued, released or parked; those that are queued */
     union {
         uint32_t child;
         uint32_t idle_since;        /* seconds; of one without users */
     };
     uint32_t next, prev;
-    uint32_t turn;                  /* among those of one time */
+    uint32_t turn, pad;             /* among those of one time */
 };
-_Static_assert(sizeof(struct rs_key_row) == 64, "a key's row is found by a shift");
 
 static inline struct rs_key_ticket *rs_key_ticket(const rs_engine_t *e, uint32_t t) {
     return (struct rs_key_ticket *)rs_part(e, e->key_tickets_at) + t;
@@ -88,6 +91,9 @@ static inline uint64_t rs_key_rows(const struct rs_capacity *cap) {
 /* Nobody has a row: of the table, and of this flow. */
 void rs_keys_clear(const rs_engine_t *e);
 void rs_keys_clear_flow(const rs_engine_t *e, const struct rs_flow *f);
+
+/* Of `room` places that are left to the class: is there one for these keys? */
+bool rs_keys_may_wait(const rs_engine_t *e, const struct rs_flow *f, const uint64_t key[RS_KEY_LEVELS], uint64_t room);
 
 /* Ticket t has these keys from now on; before it is queued. */
 static inline void rs_keys_note(const rs_engine_t *e, uint32_t t, const uint64_t key[RS_KEY_LEVELS]) {

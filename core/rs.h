@@ -251,9 +251,10 @@ enum rs_refusal rs_submit_since(rs_engine_t *e, rs_time_t now, rs_time_t since, 
 
 /*
  * The same as rs_submit of a request whose keys are known: in a class with `within` requests of keys that had little go
- * before those of keys that had much, be there ever so many of these.  The first key is that of the first level (say
- * the network), the second that of the second (say the address).  Whoever could choose keys could choose whose account
- * he meets: they are hashes with a secret.  All requests without keys (rs_submit, 0) are of one key.
+ * before those of keys that had much, be there ever so many of these, and one key takes half of the places that its
+ * class might have at the most (RS_SHARE_FULL).  The first key is that of the first level (say the network), the second
+ * that of the second (say the address).  Whoever could choose keys could choose whose account he meets: they are hashes
+ * with a secret.  All requests without keys (rs_submit, 0) are of one key.
  */
 enum rs_refusal rs_submit_keyed(rs_engine_t *e, rs_time_t now, uint32_t in_class, uint32_t outlet, uint64_t estimate,
                                 const uint64_t key[RS_KEY_LEVELS], uint32_t owner, uint64_t tag, rs_ticket_t *ticket);

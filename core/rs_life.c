@@ -88,6 +88,16 @@ static inline enum rs_refusal take_place(rs_engine_t *e, struct rs_class_row *ro
     return no_place(e);
 }
 
+/* Of the places that its class might have yet, one key leaves some to others. */
+static RARELY bool key_may_wait(const rs_engine_t *e, const struct rs_class_row *row, const struct rs_flow *f,
+                                const uint64_t *key) {
+    uint64_t room = e->shared < e->shared_max ? e->shared_max - e->shared : 0,
+             most = row->queued < row->queued_max ? row->queued_max - row->queued : 0;
+    if (row->queued < row->own) room += row->own - row->queued;
+    if (room > most) room = most;
+    return !room || rs_keys_may_wait(e, f, key, room); /* without any, take_place has the reason */
+}
+
 /*
  * Somebody must hear of a new one: the class goes shortest first, the scheduler looks at tickets, or it is next in its
  * class.
@@ -116,6 +126,9 @@ static inline __attribute__((always_inline)) enum rs_refusal life_submit(rs_engi
     struct rs_class_row *row = rs_class_row(e, class);
     uint32_t t = e->free_first;
     if (t == RS_NIL) return life_refuse(row, RS_TOTAL_FULL);
+    if (key && rs_flow(e, rs_outlet(e, outlet), class)->within &&
+        !key_may_wait(e, row, rs_flow(e, rs_outlet(e, outlet), class), key))
+        return life_refuse(row, RS_SHARE_FULL);
     if (row->queued >= row->own) {
         enum rs_refusal why = take_place(e, row);
         if (why != RS_OK) return life_refuse(row, why);

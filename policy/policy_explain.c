@@ -253,7 +253,7 @@ static void answer(const struct question *q, const policy_t *p) {
     char key[64];
 
     print_choice(p, "", a.position, a.rule);
-    if (explain_key(q, p, a.position, key, sizeof key)) printf("in it, one of the part of %s\n", key);
+    if (explain_key(q, p, a.position, key, sizeof key)) printf("its part there is that of %s\n", key);
     while (a.rule != POLICY_NONE && (rule = next_choice(p, &q->r, class, &rank)) != POLICY_NONE) {
         class = p->rules[rule].class;
         print_choice(p, later++ > 0 ? "      " : "later ", class, rule);

@@ -306,11 +306,7 @@ static void make_engine(struct sim *s) {
                                                  .order = c->order,
                                                  .within = c->within,
                                                  .delay_ms = c->delay_ms };
-        if (c->within) {
-            /* so many places that nobody is refused one */
-            cap.tickets = 4 * s->njobs;
-            cap.keys = rs_keys_for(cap.tickets);
-        }
+        if (c->within) cap.keys = rs_keys_for(cap.tickets);
         if (c->name) snprintf(classes[i].name, sizeof classes[i].name, "%s", c->name);
         else snprintf(classes[i].name, sizeof classes[i].name, "class-%u", i);
     }

@@ -136,6 +136,7 @@ const char *soak_model_submitted(struct soak_model *m, uint32_t class, uint32_t 
     if (why == RS_SHARE_FULL) {
         m->counts.refused_share++;
         if (class_full || total_full) return "refused as beyond its share, and it had another reason";
+        if (c->settings.within && c->queued) return NULL; /* for the sake of other keys */
         return c->queued >= c->own && shared_are_taken(m) ? NULL : "refused as beyond its share, and it was not";
     }
     if (why == RS_TOTAL_FULL) {

@@ -51,7 +51,7 @@ START_TEST(many_requests_are_one_key) {
     struct world w;
     uint32_t had[21] = { 0 };
     if (_i == RS_SCHED_SHORTEST) return;
-    open_keyed(&w, (enum rs_sched)_i, 1, 1, 600, 64);
+    open_keyed(&w, (enum rs_sched)_i, 1, 1, 1200, 64);
     for (uint32_t i = 0; i < 500; i++) ask_as(&w, 0, 0, MEAN);
     for (uint32_t i = 0; i < 60; i++) ask_as(&w, 1 + i % 20, 0, MEAN);
     ck_assert_uint_eq(class_stats(&w, 0).keys, 21);
@@ -97,7 +97,7 @@ END_TEST
 START_TEST(networks_share_and_addresses_in_them) {
     struct world w;
     uint32_t had[21] = { 0 }, inside[300] = { 0 };
-    open_keyed(&w, RS_SCHED_DRR, 2, 1, 1000, 2048);
+    open_keyed(&w, RS_SCHED_DRR, 2, 1, 3000, 2048);
     for (uint32_t i = 0; i < 900; i++) ask_as(&w, 0, i % 300, MEAN);
     for (uint32_t i = 0; i < 60; i++) ask_as(&w, 1 + i % 20, 7, MEAN);
     sound(&w);
@@ -133,7 +133,7 @@ END_TEST
 START_TEST(one_key_is_served_in_order) {
     struct world w;
     rs_ticket_t t[30];
-    open_keyed(&w, RS_SCHED_DRR, (uint32_t)_i + 1, 1, 64, 64);
+    open_keyed(&w, RS_SCHED_DRR, (uint32_t)_i + 1, 1, 128, 64);
     for (uint32_t i = 0; i < 30; i++) t[i] = i < 20 ? ask(&w, 0, MEAN) : ask_as(&w, 0, 0, MEAN);
     ck_assert_uint_eq(class_stats(&w, 0).keys, 1); /* key 0 is that of those without */
     ck_assert(rs_cancel(w.e, 0, t[0]) && rs_cancel(w.e, 0, t[13]) && rs_cancel(w.e, 0, t[29]));
@@ -155,7 +155,7 @@ END_TEST
 /* Behind a thousand requests of one key a new one goes next, or, if others came just before it, next but one. */
 START_TEST(a_new_key_goes_before_one_that_had_much) {
     struct world w;
-    open_keyed(&w, RS_SCHED_DRR, 1, 1, 1100, 64);
+    open_keyed(&w, RS_SCHED_DRR, 1, 1, 2200, 64);
     for (uint32_t i = 0; i < 1000; i++) ask_as(&w, 0, 0, MEAN);
     for (uint32_t i = 0; i < 100; i++) serve(&w, next(&w), MEAN);
     for (uint32_t a = 1; a < 20; a++) {
@@ -237,7 +237,7 @@ END_TEST
 START_TEST(being_away_earns_nothing) {
     struct world w;
     uint32_t had = 0;
-    open_keyed(&w, RS_SCHED_DRR, 1, 1, 300, 64);
+    open_keyed(&w, RS_SCHED_DRR, 1, 1, 600, 64);
     know_the_mean(&w);
     for (uint32_t i = 0; i < 60; i++) ask_as(&w, i % 20, 0, MEAN);
     ask_as(&w, 100, 0, MEAN);
@@ -252,6 +252,77 @@ START_TEST(being_away_earns_nothing) {
     }
     ck_assert_uint_ge(had, 19);
     ck_assert_uint_le(had, 23);
+    close_world(&w);
+}
+END_TEST
+
+/* ---- places ------------------------------------------------------------------------------------------------------ */
+
+/*
+ * Of a hundred places a key that asks without end has fifty, and each of 25 others finds the two that he wants.  Of
+ * those left a second one without end takes as many as it leaves: half.
+ */
+START_TEST(a_key_leaves_places_to_others) {
+    struct world w;
+    const char *why = "";
+    uint32_t took[2] = { 0 };
+    open_keyed(&w, RS_SCHED_DRR, (uint32_t)_i + 1, 1, 400, 1600);
+    w.classes[0].queue_max = 100;
+    ck_assert_int_eq(rs_configure(w.e, &w.settings, w.classes, 1, NULL, 0, &why), 0);
+    for (uint32_t a = 0; a < 2; a++)
+        for (uint32_t i = 0; i < 200; i++) {
+            uint64_t key[RS_KEY_LEVELS] = { 500 + a, i };
+            rs_ticket_t t;
+            enum rs_refusal refusal = rs_submit_keyed(w.e, 0, 0, 0, MEAN, key, 1, 0, &t);
+            ck_assert(refusal == RS_OK || refusal == RS_SHARE_FULL);
+            took[a] += refusal == RS_OK;
+        }
+    ck_assert_uint_eq(took[0], 50);
+    ck_assert_uint_eq(took[1], 25);
+    for (uint32_t i = 0; i < 25; i++) ask_as(&w, i, 0, MEAN);
+    ck_assert_uint_eq(class_stats(&w, 0).counts.refused_share, 150 + 175);
+    sound(&w);
+    close_world(&w);
+}
+END_TEST
+
+/* In a network one address that asks without end has half of what the network might have, and others find a place. */
+START_TEST(an_address_leaves_places_to_its_network) {
+    struct world w;
+    const char *why = "";
+    uint32_t took = 0;
+    open_keyed(&w, RS_SCHED_DRR, 2, 1, 400, 1600);
+    w.classes[0].queue_max = 90;
+    ck_assert_int_eq(rs_configure(w.e, &w.settings, w.classes, 1, NULL, 0, &why), 0);
+    for (uint32_t i = 0; i < 200; i++) {
+        uint64_t key[RS_KEY_LEVELS] = { 5, 6 };
+        rs_ticket_t t;
+        took += rs_submit_keyed(w.e, 0, 0, 0, MEAN, key, 1, 0, &t) == RS_OK;
+    }
+    ck_assert_uint_eq(took, 30);
+    for (uint32_t b = 0; b < 15; b++) {
+        uint64_t key[RS_KEY_LEVELS] = { 5, 100 + b };
+        rs_ticket_t t;
+        ck_assert_int_eq(rs_submit_keyed(w.e, 0, 0, 0, MEAN, key, 1, 0, &t), RS_OK);
+    }
+    for (uint32_t i = 0; i < 45; i++) ask_as(&w, 1 + i, 0, MEAN);
+    sound(&w);
+    close_world(&w);
+}
+END_TEST
+
+/* What is under way takes no place: a key with as many released as there are places may wait all the same. */
+START_TEST(what_is_released_takes_no_place) {
+    struct world w;
+    const char *why = "";
+    open_keyed(&w, RS_SCHED_DRR, 1, 0, 100, 400);
+    w.classes[0].queue_max = 10;
+    ck_assert_int_eq(rs_configure(w.e, &w.settings, w.classes, 1, NULL, 0, &why), 0);
+    for (uint32_t i = 0; i < 40; i++) {
+        ask_as(&w, 0, 0, MEAN);
+        ck_assert(next(&w) != RS_NO_TICKET);
+    }
+    sound(&w);
     close_world(&w);
 }
 END_TEST
@@ -348,7 +419,7 @@ static void owe_much(struct world *w, uint32_t a) {
 /* Who had five thousand means too much and has nothing under way: for a minute he goes after others, then as if new. */
 START_TEST(an_account_is_forgotten_after_a_minute) {
     struct world w;
-    open_keyed(&w, RS_SCHED_DRR, 1, 1, 200, 64);
+    open_keyed(&w, RS_SCHED_DRR, 1, 1, 400, 64);
     know_the_mean(&w);
     for (uint32_t i = 0; i < 150; i++) ask_as(&w, 1, 0, MEAN);
     owe_much(&w, 0);
@@ -369,7 +440,7 @@ END_TEST
  */
 START_TEST(idle_rows_are_used_again) {
     struct world w;
-    open_keyed(&w, RS_SCHED_DRR, 1, 1, 1200, 8);
+    open_keyed(&w, RS_SCHED_DRR, 1, 1, 2400, 8);
     know_the_mean(&w);
     for (uint32_t i = 0; i < 1100; i++) ask_as(&w, 1, 0, MEAN);
     owe_much(&w, 0);
@@ -422,14 +493,14 @@ END_TEST
 START_TEST(keys_survive_a_rebuild) {
     struct world w;
     uint32_t had[21] = { 0 };
-    open_keyed(&w, RS_SCHED_DRR, (uint32_t)_i + 1, 0, 600, 256);
+    open_keyed(&w, RS_SCHED_DRR, (uint32_t)_i + 1, 0, 1200, 256);
     for (uint32_t i = 0; i < 300; i++) ask_as(&w, 0, 0, MEAN);
     for (uint32_t i = 0; i < 200; i++) ask_as(&w, 1 + i % 20, i / 100, MEAN);
     rs_ticket_t out[22];
     for (uint32_t i = 0; i < 22; i++) out[i] = next(&w);
     ck_assert(rs_park(w.e, 0, out[3]) && rs_park(w.e, 0, out[4]));
     for (uint32_t i = 0; i < w.e->key_rows; i++) memset(rs_key_row(w.e, i), 0xc3, sizeof(struct rs_key_row));
-    for (uint32_t t = 0; t < 600; t++) rs_key_ticket(w.e, t)->row = 0xc3c3c3c3;
+    for (uint32_t t = 0; t < 1200; t++) rs_key_ticket(w.e, t)->row = 0xc3c3c3c3;
     ck_assert_ptr_null(rs_rebuild(w.e, 0));
     sound(&w);
     ck_assert_uint_eq(class_stats(&w, 0).keys, 21);
@@ -519,6 +590,8 @@ START_TEST(damage_is_seen) {
     SEEN(root->head, = 1000000, "unknown row");
     SEEN(root->head, = RS_NIL, "lost");
     SEEN(l->users, ++, "users");
+    SEEN(l->queued, ++, "count of waiting");
+    SEEN(a->queued, --, "count of waiting");
     SEEN(l->flow, ++, "key is");
     SEEN(l->holder, = a->holder, "key");
     SEEN(l->last, = 63, "last");
@@ -540,7 +613,7 @@ START_TEST(a_swarm_has_room) {
     struct world w;
     uint64_t seed = 4711;
     uint32_t shared = 0;
-    open_keyed(&w, RS_SCHED_DRR, 2, 8, 100008, 400000);
+    open_keyed(&w, RS_SCHED_DRR, 2, 8, 110000, 440000);
     for (uint32_t i = 0; i < 300000; i++) {
         uint32_t who = (uint32_t)(draw(&seed) % 140000);
         if (i >= 100000) {
@@ -570,6 +643,9 @@ int main(void) {
     tcase_add_test(c, a_new_key_waits_for_a_round_at_most);
     tcase_add_test(c, new_keys_without_end_silence_nobody);
     tcase_add_test(c, being_away_earns_nothing);
+    tcase_add_loop_test(c, a_key_leaves_places_to_others, 0, 2);
+    tcase_add_test(c, an_address_leaves_places_to_its_network);
+    tcase_add_test(c, what_is_released_takes_no_place);
     tcase_add_loop_test(c, what_comes_late_is_paid, 0, LATE_WAYS);
     tcase_add_loop_test(c, what_does_not_come_is_given_back, 0, 3);
     tcase_add_test(c, who_has_much_by_now_goes_later);

@@ -420,7 +420,11 @@ static void live_for_ever(struct world *w, uint64_t seed) {
         rs_ticket_t t = RS_NO_TICKET;
         w->now += draw(&seed) % 1000;
         switch (draw(&seed) % 12) {
-        default: rs_submit(w->e, w->now, (uint32_t)(draw(&seed) % CLASSES), 0, draw(&seed) % 100000, 1, 0, &t); break;
+        default: {
+            uint64_t key[RS_KEY_LEVELS] = { draw(&seed) % 9, draw(&seed) % 50 };
+            rs_submit_keyed(w->e, w->now, (uint32_t)(draw(&seed) % CLASSES), 0, draw(&seed) % 100000, key, 1, 0, &t);
+            break;
+        }
         case 0:
         case 1:
         case 2:
@@ -438,8 +442,10 @@ static void live_for_ever(struct world *w, uint64_t seed) {
             if (draw(&seed) % 50) break;
             w->settings.sched = (uint32_t)(draw(&seed) % RS_SCHED_COUNT);
             w->settings.gate = (uint32_t)(draw(&seed) % RS_GATE_COUNT);
-            for (uint32_t c = 0; c < CLASSES; c++)
+            for (uint32_t c = 0; c < CLASSES; c++) {
                 w->classes[c].order = draw(&seed) % 2 ? RS_ORDER_SHORTEST : RS_ORDER_FIFO;
+                w->classes[c].within = w->classes[c].order == RS_ORDER_FIFO ? (uint32_t)(draw(&seed) % 3) : 0;
+            }
             rs_configure(w->e, &w->settings, w->classes, w->n, NULL, w->now, &why);
             break;
         }
@@ -454,6 +460,9 @@ START_TEST(killed_anywhere_the_block_can_be_made_whole) {
     struct world w;
     const char *why = "";
     open_world(&w, RS_SCHED_DRR, RS_GATE_WINDOW, 5, NULL, CLASSES, TICKETS);
+    w.cap.keys = 64;
+    w.size = rs_size(&w.cap);
+    for (uint32_t c = 0; c < CLASSES; c++) w.classes[c].within = c % 3;
     void *shared = mmap(NULL, w.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ck_assert(shared != MAP_FAILED);
     w.e = rs_create(shared, w.size, &w.cap, &w.settings, w.classes, CLASSES, 0, &why);

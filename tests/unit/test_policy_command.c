@@ -9,6 +9,7 @@
 
 #define EXAMPLE    TOP_SRCDIR "/etc/policy-example.xml"
 #define NO_DEFAULT TOP_SRCDIR "/tests/fuzz/corpus/policy/no-default.xml"
+#define WITHIN     TOP_SRCDIR "/tests/fuzz/corpus/policy/within.xml"
 
 static const struct {
     const char *arguments;
@@ -61,6 +62,12 @@ static const struct {
       "later" },
     { "explain " NO_DEFAULT " --json", 0,
       "\"answer\":{\"class\":{\"name\":\"other\"},\"rule\":null,\"default\":true},\"later\":[]", NULL },
+    { "check " WITHIN, 0, "default; shared by clients, IPv4 by /24, IPv6 by /56\n", NULL },
+    { "explain " WITHIN " --src 198.51.100.77", 0,
+      "class 2 \"unknown\" by default: no rule matches\nits part there is that of 198.51.100.0/24\n", NULL },
+    { "explain " WITHIN " --src 2001:db8:1:2ff::9", 0, "its part there is that of 2001:db8:1:200::/56\n", NULL },
+    { "explain " WITHIN " --src ::ffff:198.51.100.77 --json", 0, "\"key\":\"198.51.100.0/24\",", NULL },
+    { "explain " WITHIN, 0, "by default: no rule matches\n", "its part" },
     { "explain " EXAMPLE " --visitor class=member", 0, "class 1 \"people\" by line 12: visitor \"class=member\"",
       NULL },
     { "explain " EXAMPLE " --visitor age=15m,class=guest", 0, "by line 12: visitor \"age=10m\"", NULL },

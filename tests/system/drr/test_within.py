@@ -90,6 +90,26 @@ def test_a_first_page_is_not_behind_a_crowd(new_gateway, classes, policy):
         assert (order.index("late") <= 1) == bool(classes), order
 
 
+@pytest.mark.parametrize("within", ["within=%{req:X-Key}", ""])
+def test_a_key_leaves_places_to_others(new_gateway, within):
+    """Of twenty places a crowd has ten, and ten others find theirs; in order of arrival it has all."""
+    with new_gateway(classes=f"QosClass all weight=1 queue=20 {within} default\n") as g:
+        name, connections = fresh("places"), []
+        with g.window_taken():
+            for i in range(30):
+                connections.append(waiting(g, name, f"crowd-{i}", **{"X-Key": "crowd"}))
+                g.until(lambda s, n=i + 1: s["submitted"] + s["refused"] == 1 + n, "another one is there")
+            for i in range(10):
+                connections.append(waiting(g, name, f"other-{i}", **{"X-Key": f"other-{i}"}))
+            s = g.until(lambda s: s["submitted"] + s["refused"] == 1 + 40, "all are there")
+            assert s["queued"] == 20
+        status = [c.receive().status for c in connections]
+        for c in connections:
+            c.close()
+        assert status[:30].count(200) == (10 if within else 20), status
+        assert status[30:].count(200) == (10 if within else 0), status
+
+
 def test_who_has_no_key_is_known_by_address(new_gateway):
     """A cookie that is not there: each address is a key of its own.  On the first of two levels all of them are one."""
     for within, keys in (("within=%{req:X-Key}", 3), ("within=%{req:X-Key} within=client", 1)):
