@@ -30,9 +30,9 @@
  *
  *     rs_key_row[keys] | for each flow one row that holds all others, and one that is shared
  *
- * PLACES.  A key may have as many requests waiting as there are places left for its class, and an address in its network
- * as many as the network might have more: the dynamic thresholds of Choudhury and Hahne (1998).  So one key takes half
- * of the places at the most, two take two thirds of them together, and who comes finds one.
+ * PLACES.  A key may have as many requests waiting as there are places left for its class, and an address in its
+ * network as many as the network might have more: the dynamic thresholds of Choudhury and Hahne (1998).  So one key
+ * takes half of the places at the most, two take two thirds of them together, and who comes finds one.
  *
  * A key's row is in the heap of its holder (base_pairing.h) while something waits.  Of the last level it has a list of
  * tickets, linked by bucket_next and bucket_prev; of the one before, a heap.  So each move is O(levels x log keys) on
