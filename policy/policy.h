@@ -130,7 +130,7 @@ struct policy_class {
 struct policy_text { const char *p; size_t n; };
 struct policy_visitor {
     bool               known;                   /* who it is was verified */
-    struct policy_text class;                   /* n == 0: none; of a rule: any */
+    struct policy_text word;                    /* n == 0: none; of a rule: any */
     uint32_t           age_s;                   /* for how long known; of a rule: at least */
 };
 struct policy_request {

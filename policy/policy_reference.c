@@ -98,7 +98,7 @@ static int visitor_matches(struct policy_text pattern, const struct policy_visit
     struct policy_visitor v;
 
     if (!is->known || policy_visitor_read(pattern, &v, NULL) != 0 || is->age_s < v.age_s) return 0;
-    return v.class.n == 0 || (v.class.n == is->class.n && same(v.class.p, is->class.p, v.class.n, 0));
+    return v.word.n == 0 || (v.word.n == is->word.n && same(v.word.p, is->word.p, v.word.n, 0));
 }
 
 bool policy_rule_matches(const policy_t *p, uint32_t number, const struct policy_request *r) {

@@ -40,11 +40,11 @@ static int visitor_read_age(struct policy_text value, struct policy_visitor *v, 
 }
 
 int policy_visitor_part(struct policy_text name, struct policy_text value, struct policy_visitor *v, char **error) {
-    if (text_is(name, "class") && v->class.n == 0) {
+    if (text_is(name, "class") && v->word.n == 0) {
         if (!policy_visitor_word(value))
             return base_fail(error, "visitor class \"%s\" is no word; use 1 to %d of a-z 0-9 _ and -, as in member",
                              base_quote(value.p, value.n).s, POLICY_WORD_MAX - 1);
-        v->class = value;
+        v->word = value;
         return 0;
     }
     if (text_is(name, "age") && v->age_s == 0) return visitor_read_age(value, v, error);
@@ -69,8 +69,8 @@ int policy_visitor_read(struct policy_text text, struct policy_visitor *v, char 
 
 bool policy_visitor_fits(const struct policy_visitor *rule, const struct policy_visitor *is) {
     if (!is->known || is->age_s < rule->age_s) return false;
-    return rule->class.n == 0 ||
-           (rule->class.n == is->class.n && memcmp(rule->class.p, is->class.p, rule->class.n) == 0);
+    return rule->word.n == 0 ||
+           (rule->word.n == is->word.n && memcmp(rule->word.p, is->word.p, rule->word.n) == 0);
 }
 
 bool policy_asks_age(const policy_t *p) {

@@ -69,3 +69,16 @@ def test_a_static_function_is_found_by_its_name():
     assert len(where) > 500
     twice = {name: sorted(files) for name, files in where.items() if len(files) > 1}
     assert not twice, twice
+
+
+def test_headers_for_squid_are_cpp():
+    """Squid is C++: a member called `class` is a word of its language, and breaks a build that nobody here makes."""
+    includes = set()
+    for p in (TOP / "squid-fqrs/fqrs").iterdir():
+        if p.suffix in (".cc", ".h"):
+            includes |= set(re.findall(r'^#include "fqrs/((?:core|policy|base|pages)/\w+\.h)"', p.read_text(), re.M))
+    assert len(includes) >= 4, includes
+    text = "".join(f'#include "{name}"\n' for name in sorted(includes))
+    done = subprocess.run(["clang", "-x", "c++", "-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", f"-I{TOP}", "-"], input=text,
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

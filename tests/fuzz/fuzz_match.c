@@ -114,7 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     r.ssl_id = next_text(&in, 16);
     r.visitor.known = next_byte(&in) & 1;
     r.visitor.age_s = next_byte(&in);
-    r.visitor.class = next_text(&in, 8);
+    r.visitor.word = next_text(&in, 8);
     r.src_port = (uint16_t)next_byte(&in);
     r.dst_port = (uint16_t)next_byte(&in);
     for (size_t i = 0; i < sizeof addr; i++) addr[i] = (unsigned char)next_byte(&in);
