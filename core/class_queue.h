@@ -4,8 +4,8 @@
  *
  * Always a list in order of arrival; for RS_ORDER_SHORTEST size buckets beside it, for a class that keys share their
  * heaps (class_keys.h).  flow->best is who goes next by the class's order, or the newest while a queue in order of
- * arrival stands; with a waiting bound rs_queue_next may name
- * the oldest instead, which schedulers that looked at best's size make good through the account.
+ * arrival stands; with a waiting bound rs_queue_next may name the oldest instead, which schedulers that looked at
+ * best's size make good through the account.
  */
 #ifndef FAIRGATE_CLASS_QUEUE_H
 #define FAIRGATE_CLASS_QUEUE_H

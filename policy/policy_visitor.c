@@ -69,8 +69,7 @@ int policy_visitor_read(struct policy_text text, struct policy_visitor *v, char 
 
 bool policy_visitor_fits(const struct policy_visitor *rule, const struct policy_visitor *is) {
     if (!is->known || is->age_s < rule->age_s) return false;
-    return rule->word.n == 0 ||
-           (rule->word.n == is->word.n && memcmp(rule->word.p, is->word.p, rule->word.n) == 0);
+    return rule->word.n == 0 || (rule->word.n == is->word.n && memcmp(rule->word.p, is->word.p, rule->word.n) == 0);
 }
 
 bool policy_asks_age(const policy_t *p) {
