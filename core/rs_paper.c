@@ -467,6 +467,34 @@ uint32_t rs_paper_reclaim(rs_paper_t *p, rs_time_t now, bool (*gone)(const void 
 
 void rs_paper_price(rs_paper_t *p, uint32_t price) { p->price = price; }
 
+const char *rs_paper_check(const rs_paper_t *p) {
+    uint32_t real = 0, none = 0, due = 0, free = p->free;
+    const char *why = rs_check(paper_engine(p));
+    struct rs_stats s;
+
+    if (!why) why = rs_heap_check(&p->due);
+    if (why) return why;
+    for (uint32_t i = 0; i < p->capacity.tickets; i++) {
+        const struct paper_row *r = paper_row_at(p, i);
+        enum rs_state state = r->ticket == RS_NO_TICKET ? RS_FREE : rs_state(paper_engine(p), r->ticket);
+
+        real += r->state != PAPER_FREE && r->real;
+        none += r->state == PAPER_FREE;
+        due += rs_heap_has(&p->due, i);
+        if (r->state == PAPER_QUEUED && state != RS_QUEUED) return "paper: who waits has no ticket that does";
+        if (r->state == PAPER_SERVED && state != RS_RELEASED) return "paper: who is served has no slot";
+        if ((r->state == PAPER_IDLE || r->state == PAPER_THINKS) && !r->real) return "paper: a row is nobody's";
+        if (rs_heap_has(&p->due, i) !=
+            (r->state == PAPER_QUEUED || r->state == PAPER_SERVED || r->state == PAPER_THINKS))
+            return "paper: something is due of a row, or not, that its state does not say";
+    }
+    for (; free < p->capacity.tickets && none; none--) free = paper_row_at(p, free)->next;
+    rs_stats(paper_engine(p), &s);
+    if (none || free < p->capacity.tickets) return "paper: free rows are lost";
+    if (real != p->at_server) return "paper: so many are not at the server";
+    return s.queued + s.outstanding <= due ? NULL : "paper: a ticket has no row";
+}
+
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 void rs_paper_all(const rs_paper_t *p, struct rs_paper_all *out) {

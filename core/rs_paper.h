@@ -95,6 +95,9 @@ uint32_t rs_paper_reclaim(rs_paper_t *p, rs_time_t now, bool (*gone)(const void 
 /* RS_PAPER_BOTH: microseconds of a slot that a byte costs, x 2^20; at first 2^20. */
 void     rs_paper_price(rs_paper_t *p, uint32_t price);
 
+/* For tests: NULL, or what does not hold. */
+const char *rs_paper_check(const rs_paper_t *p);
+
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 struct rs_paper_class {

@@ -52,7 +52,7 @@ static const struct base_setting replay_rows[] = {
     BASE_ROW(struct replay_options, NUMBER, queue, "queue", "10000", 1, POLICY_QUEUE_MAX, "requests", "QosQueue"),
     BASE_ROW(struct replay_options, NUMBER, wait, "wait", "30", 1, POLICY_WAIT_MAX, "seconds",
              "QosWait, of classes without one of their own"),
-    BASE_ROW(struct replay_options, CHOICE, charge, "charge", "bytes", "bytes time both", "QosCharge"),
+    BASE_ROW(struct replay_options, CHOICE, charge, "charge", "time", "bytes time both", "QosCharge"),
     BASE_ROW(struct replay_options, TEXT, format, "format", "combined", "FORMAT",
              "combined, common, or a LogFormat: with %D it is known how long answers took"),
     BASE_ROW(struct replay_options, NUMBER, rate, "rate", "10M", 1000, UINT64_C(1) << 40, "bytes",

@@ -385,6 +385,55 @@ START_TEST(time_is_charged_on_paper) {
 }
 END_TEST
 
+static bool is_any(const void *unused, uint32_t owner) {
+    (void)unused;
+    (void)owner;
+    return true;
+}
+
+static uint32_t draw(uint64_t *seed, uint64_t n) {
+    *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)((*seed >> 33) % n);
+}
+
+/* Anything that a host can say, in any order: it stays sound, and in the end all of it is free. */
+START_TEST(whatever_is_said_it_stays_sound) {
+    uint64_t seed = (uint64_t)_i + 1, now = 0, waited;
+    rs_paper_id_t id[48] = { 0 };
+    struct rs_paper_all all;
+    void *block;
+    rs_paper_t *p = small(32, 1 + (uint32_t)_i, 12, &block);
+
+    for (int step = 0; step < 20000; step++) {
+        uint32_t which = draw(&seed, 48), what = draw(&seed, 16);
+        struct rs_paper_request q = { .in_class = draw(&seed, 2),
+                                      .owner = draw(&seed, 4),
+                                      .estimate = draw(&seed, 100000),
+                                      .bytes = draw(&seed, 100000),
+                                      .wait_us = draw(&seed, 8) ? draw(&seed, 200000) : RS_NEVER,
+                                      .think_us = draw(&seed, 2) ? draw(&seed, 3000) : RS_NEVER,
+                                      .follows = draw(&seed, 4) ? id[draw(&seed, 48)] : draw(&seed, 1u << 30) };
+
+        now += draw(&seed, 3000);
+        if (draw(&seed, 500) == 0) now += 10000000;
+        if (what < 7) rs_paper_came(p, now, &q, &id[which]);
+        else if (what < 14)
+            rs_paper_went(p, now > 50 ? now - draw(&seed, 50) : now, id[which], draw(&seed, 4) ? 0 : draw(&seed, 9000),
+                          draw(&seed, 50000), &waited);
+        else if (what < 15) rs_paper_tick(p, now);
+        else if (draw(&seed, 40) == 0) rs_paper_reclaim(p, now, is_odd, NULL);
+        if (step % 7 == 0) ck_assert_msg(!rs_paper_check(p), "step %d: %s", step, rs_paper_check(p));
+    }
+    /* Some were forgotten: their owners go. */
+    rs_paper_reclaim(p, now, is_any, NULL);
+    while (rs_paper_tick(p, now + 3600000000u)) continue;
+    ck_assert_msg(!rs_paper_check(p), "%s", rs_paper_check(p));
+    rs_paper_all(p, &all);
+    ck_assert_uint_eq(all.queued + all.outstanding + all.at_server, 0);
+    free(block);
+}
+END_TEST
+
 START_TEST(quantiles) {
     struct rs_paper_class c = { .on_paper.wait_max = 1u << 30 };
 
@@ -410,6 +459,7 @@ int main(void) {
     tcase_add_test(c, a_slow_client_takes_no_service);
     tcase_add_test(c, what_dead_owners_had_is_over);
     tcase_add_test(c, time_is_charged_on_paper);
+    tcase_add_loop_test(c, whatever_is_said_it_stays_sound, 0, 8);
     tcase_add_test(c, quantiles);
     suite_add_tcase(s, c);
     return run_suite(s);
