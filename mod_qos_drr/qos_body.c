@@ -4,6 +4,7 @@
 #include <http_protocol.h>
 #include <http_request.h>
 
+#include "qos_beside.h"
 #include "qos_config.h"
 #include "qos_hold.h"
 #include "qos_refuse.h"
@@ -45,11 +46,24 @@ static apr_status_t answer_instead(struct qos_request *q, apr_bucket_brigade *bb
     return AP_FILTER_ERROR;
 }
 
+/* It has no slot; but what it waits for its client is not the server's time. */
+static apr_status_t body_beside(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode_t mode, apr_read_type_e block,
+                                apr_off_t bytes) {
+    struct qos_request *q = f->ctx;
+    uint64_t began = shm_now_coarse();
+    apr_status_t rv = ap_get_brigade(f->next, bb, mode, block, bytes);
+
+    /* What reads can answer: then the request may be over. */
+    if (qos_beside_runs(q)) q->idle_us += shm_now_coarse() - began;
+    return rv;
+}
+
 static apr_status_t body_filter(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode_t mode, apr_read_type_e block,
                                 apr_off_t bytes) {
     struct qos_request *q = f->ctx;
     apr_status_t rv;
 
+    if (q->beside) return body_beside(f, bb, mode, block, bytes);
     if (mode == AP_MODE_INIT || q->ticket == RS_NO_TICKET || q->body_read)
         return ap_get_brigade(f->next, bb, mode, block, bytes);
     if (block == APR_BLOCK_READ) {
@@ -77,7 +91,7 @@ static apr_status_t body_filter(ap_filter_t *f, apr_bucket_brigade *bb, ap_input
 void qos_body_insert_filter(request_rec *r) {
     struct qos_request *q = r->main ? NULL : qos_request_of(r);
 
-    if (q && q->ticket != RS_NO_TICKET && !q->body_read && ap_request_has_body(r))
+    if (q && (q->ticket != RS_NO_TICKET || qos_beside_runs(q)) && !q->body_read && ap_request_has_body(r))
         ap_add_input_filter_handle(body_rec, q, r, r->connection);
 }
 

@@ -199,6 +199,7 @@ const struct qos_paper_look *qos_paper_look(apr_pool_t *pool) {
     struct qos_paper_look *l;
     rs_paper_t *p;
     bool more = true;
+    int patience = 4096; /* others can write there */
 
     if (!P.paper) return NULL;
     l = apr_pcalloc(pool, sizeof *l);
@@ -206,7 +207,7 @@ const struct qos_paper_look *qos_paper_look(apr_pool_t *pool) {
     while (more) {
         shm_lock(&P.view);
         p = paper_locked();
-        more = p && rs_paper_tick(p, shm_now());
+        more = p && --patience && rs_paper_tick(p, shm_now());
         if (p && !more) rs_paper_take(p, &l->paper, n);
         shm_unlock(&P.view);
         if (!p) return NULL;

@@ -11,9 +11,11 @@ import subprocess
 import pytest
 
 import http1
+import http2
 from gateway import fresh, three_classes
 from lab import lab
 from lab.load import Load
+from test_scribble import new_victim  # noqa: F401
 from test_seen import Page, prometheus
 
 PEOPLE, SEARCH, CRAWLERS = {"Cookie": "session=1"}, {"User-Agent": "Googlebot"}, {"User-Agent": "GPTBot"}
@@ -139,6 +141,35 @@ def test_a_child_that_dies_leaves_nothing_at_the_server(new_gateway, mpm):
             s = g.status_if_served()
             return s and s["observed"]["at_server"] == 0
         http1.until(forgotten, 30, "what the dead child had is over")
+
+
+@pytest.mark.parametrize("mpm", ["event", "worker"])
+def test_streams_are_observed(new_gateway, mpm):
+    """HTTP/2: none waits for a window of one."""
+    with new_gateway(engine="observe", mpm=mpm, http2=True, window=1, queue=2, policy=POLICY) as g, http2.Connection(g.port) as c:
+        for _ in range(40):
+            c.send("GET", "/o/size/2000?delay=50", headers={"user-agent": "GPTBot"})
+        assert c.statuses() == [200] * 40
+        assert observed(g)["by_class"]["crawlers"]["requests"] == 40
+        g.until(lambda s: s["observed"]["at_server"] == 0, "all over")
+
+
+def test_what_a_child_writes_over_is_made_anew(new_victim):
+    """One writes over the memory that all share; the parent lives, fresh memory comes, and what is asked for is answered and observed again."""
+    g = new_victim("event", engine="observe")
+    with g:
+        http1.get(g.port, "/static/2k.txt", headers=PEOPLE)
+        pid, canary = g.pid, g.canary()
+        with contextlib.suppress(OSError, http1.Cut):
+            g.scribble("what=all&seed=3")
+
+        def well():
+            try:
+                return http1.get(g.port, "/static/2k.txt", headers=PEOPLE).status == 200 and g.fresh_status() and "observed" in g.status()
+            except (OSError, http1.Cut, KeyError, AssertionError):
+                return False
+        http1.until(well, 30, "answered and observed again")
+        assert g.alive() and g.pid == pid and g.canary_lives(canary)
 
 
 # ---- what is said is what comes --------------------------------------------------------------------------------------------------------
