@@ -290,7 +290,8 @@ def test_refusals_have_reasons(new_gateway):
             c.close()
 
 
-def test_blocked_waits_leave_what_the_live_window_takes(new_gateway):
+@pytest.mark.parametrize("mpm", ("worker", "prefork"))
+def test_blocked_waits_leave_what_the_live_window_takes(new_gateway, mpm):
     """The bound on threads counted with the eight slots that `auto` begins with: when it had grown, a crowd had the last threads of a worker MPM.
 
     Of the threads that the window leaves one half is anybody's, and of the other a class has its part by weight, one of thirteen, but one at least.
@@ -301,7 +302,8 @@ def test_blocked_waits_leave_what_the_live_window_takes(new_gateway):
         while not over.is_set():
             c.ask("GET", "/o/size/2000", headers=PEOPLE)
 
-    with new_gateway(mpm="worker", window="auto", spare=0, children=1, threads=threads) as g:
+    sized = {"children": threads} if mpm == "prefork" else {"children": 1, "threads": threads}
+    with new_gateway(mpm=mpm, window="auto", spare=0, **sized) as g:
         clients = [g.connect() for _ in range(24)]
         visits = [threading.Thread(target=ask_again, args=(c,)) for c in clients]
         for t in visits:

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""etc/examples: each file is loaded as it is shipped, and a site stands behind it."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import http1
+import pytest
+
+from lab import lab
+from lab.httpd import Httpd, PhpFpm, sanitizer_environment
+
+EXAMPLES = pathlib.Path(lab.ROOT, "etc", "examples")
+SITES = [p.name for p in sorted(EXAMPLES.glob("*.conf")) if p.name not in ("common.conf", "gitweb.conf")]
+
+
+class Example(Httpd):
+    """httpd with one of them at the end of its configuration; defines: what it is told of this machine."""
+
+    def __init__(self, parts, name, etc, **defines):
+        lines = [f"Define {key} {value}" for key, value in {"FAIRGATE_ETC": etc, **defines}.items()]
+        super().__init__(parts.lab, name.removesuffix(".conf"), cgi=True, load={"qos_drr": lab.module()}, modules=("authz_host", "log_config", "reqtimeout"),
+                         environment=sanitizer_environment(), config="\n".join([*lines, f"Include {etc}/{name}", ""]))
+
+    def ready(self):
+        return self.generations() > 0 and super().ready()
+
+    def status(self):
+        page = http1.get(self.port, "/qos-status?json")
+        assert page.status == 200, page.body
+        return {c["name"]: c for c in json.loads(page.body)["classes"]}
+
+
+@pytest.fixture
+def etc(open_path):
+    """A copy, as README.md says, with a file of keys."""
+    here = open_path / "fairgate"
+    shutil.copytree(EXAMPLES, here)
+    for p in [here, *here.iterdir()]:
+        p.chmod(0o755 if p.is_dir() else 0o644)
+    (here / "visitors.key").write_text("5e" * 32 + "\n")
+    (here / "visitors.key").chmod(0o600)
+    return here
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    for p in (path.parent, path.parent.parent):
+        p.chmod(0o755)
+    path.chmod(0o644)
+    return path
+
+
+def visited(g, path, expected, host="localhost", **words):
+    """Answered, once to somebody unknown and once to a crawler who says that he is one."""
+    before = g.status()
+    answer = http1.get(g.port, path, host=host, **words)
+    assert answer.status == 200 and expected in answer.body, answer.body[:300]
+    claimed = http1.get(g.port, path, host=host, headers={"User-Agent": "Mozilla/5.0 (compatible; GPTBot/1.2)"})
+    assert claimed.status == 200
+    assert http1.get(g.port, "/fairgate-busy.html", host=host).body == (EXAMPLES / "busy.html").read_bytes()
+
+    def counted():
+        after = g.status()
+        moved = {name: after[name]["released"] - before[name]["released"] for name in after}
+        return moved == {**dict.fromkeys(after, 0), "unknown": 1, "ai-crawlers": 1}
+    http1.until(counted, what="one of each was scheduled, and the page for the refused was not")
+
+
+def test_all_have_a_test():
+    here = pathlib.Path(__file__).read_text()
+    assert SITES and all(f'"{name}"' in here for name in SITES), SITES
+    said = (EXAMPLES / "README.md").read_text()
+    assert all(f"({p.name})" in said for p in EXAMPLES.iterdir() if p.name not in ("README.md", "gitweb.conf"))
+
+
+def test_the_policy_is_right():
+    program = os.path.join(os.environ.get("FAIRGATE_BUILD", os.path.join(lab.ROOT, "build")), "policy", "fairgate-policy")
+    done = subprocess.run([program, "check", EXAMPLES / "policy.xml"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "right; 5 classes" in done.stdout, done.stdout + done.stderr
+
+
+def test_static(parts, etc, open_path):
+    write(open_path / "www/index.html", "a static site\n")
+    with Example(parts, "static.conf", etc, SITE_ROOT=open_path / "www") as g:
+        visited(g, "/index.html", b"a static site")
+
+
+def test_reverse_proxy(parts, etc):
+    with Example(parts, "reverse-proxy.conf", etc, APPLICATION=f"http://127.0.0.1:{parts.backend.port}") as g:
+        visited(g, "/size/30", b"")
+
+
+def test_virtual_hosts(parts, etc, open_path):
+    write(open_path / "sites/www/index.html", "one of several\n")
+    write(open_path / "sites/admin/index.html", "for admins\n")
+    g = Example(parts, "virtual-hosts.conf", etc, SITES_ROOT=open_path / "sites", SITES_PORT="0", APPLICATION=f"http://127.0.0.1:{parts.backend.port}")
+    g.config = g.config.replace("SITES_PORT 0", f"SITES_PORT {g.port}")
+    with g:
+        visited(g, "/index.html", b"one of several", host="www.example.org")
+        before = sum(c["released"] for c in g.status().values())
+        assert http1.get(g.port, "/size/5", host="app.example.org").status == 200
+        assert http1.get(g.port, "/index.html", host="admin.example.org").body == b"for admins\n"
+        http1.until(lambda: sum(c["released"] for c in g.status().values()) == before + 1, what="one of the two is scheduled")
+
+
+def test_php_fpm(parts, etc, open_path):
+    write(open_path / "php/doku.php", "<?php echo 'a wiki ', 6 * 7;")
+    with Example(parts, "php-fpm.conf", etc, SITE_ROOT=open_path / "php", PHP_FPM=f"fcgi://{parts.fpm.address}") as g:
+        visited(g, "/doku.php", b"a wiki 42")
+
+
+@pytest.mark.may_skip("DokuWiki is for benches too: ./quickstart deps installs it")
+def test_php_fpm_with_dokuwiki(parts, etc, open_path):
+    sys.path.insert(0, os.path.join(lab.ROOT, "bench", "lib"))
+    import wiki
+    if not wiki.installed():
+        pytest.skip("dokuwiki is not installed")
+    root = str(open_path / "wiki")
+    wiki.make(root, useacl=0)
+    wiki.add(root, "start", "====== A page ======\nwords of a wiki\n")
+    subprocess.run(["chown", "-R", "www-data:www-data", root], check=True)
+    with PhpFpm(parts.lab, name="wiki-fpm", extensions=("dom", "simplexml", "xml", "mbstring")) as fpm, Example(parts, "php-fpm.conf", etc, SITE_ROOT=root, PHP_FPM=f"fcgi://{fpm.address}") as g:
+        visited(g, "/doku.php?id=start", b"words of a wiki")
+        assert http1.get(g.port, "/conf/local.php").status == 403
+
+
+@pytest.mark.may_skip("gitweb is for benches too: ./quickstart deps installs it")
+def test_forge(parts, etc, open_path):
+    if not os.path.exists("/usr/share/gitweb/gitweb.cgi"):
+        pytest.skip("gitweb is not installed")
+    git = open_path / "git"
+    subprocess.run(["git", "init", "-q", "--bare", git / "fair.git"], check=True)
+    subprocess.run(["chmod", "-R", "a+rX", git], check=True)
+    subprocess.run(["chown", "-R", "www-data:www-data", git], check=False)
+    with Example(parts, "forge.conf", etc, GIT_ROOT=git) as g:
+        visited(g, "/gitweb", b"fair.git")
