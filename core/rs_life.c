@@ -89,8 +89,8 @@ static inline enum rs_refusal take_place(rs_engine_t *e, struct rs_class_row *ro
 }
 
 /* Of the places that its class might have yet, one key leaves some to others. */
-static RARELY bool key_may_wait(const rs_engine_t *e, const struct rs_class_row *row, const struct rs_flow *f,
-                                const uint64_t *key) {
+static APART bool key_may_wait(const rs_engine_t *e, const struct rs_class_row *row, const struct rs_flow *f,
+                               const uint64_t *key) {
     uint64_t room = e->shared < e->shared_max ? e->shared_max - e->shared : 0,
              most = row->queued < row->queued_max ? row->queued_max - row->queued : 0;
     if (row->queued < row->own) room += row->own - row->queued;

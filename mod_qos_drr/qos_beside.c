@@ -18,7 +18,7 @@ void qos_beside_begin(struct qos_request *q, enum qos_beside beside) {
     qos_account_begin(q);
 }
 
-/* Its class pays for it without having waited. */
+/* Its class and its key pay for it without having waited. */
 static void charge_exempt(const struct qos_request *q, uint64_t now, uint64_t bytes) {
     uint32_t class = qos_config()->number[q->class];
     uint64_t cost;
