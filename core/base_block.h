@@ -5,6 +5,7 @@
  *     struct rs_engine    magic, size, capacity, settings, sums, and the offsets of what follows
  *     rs_ticket_row[T]    one request
  *     rs_outlet[O]        one backend: its sums, its gate's state
+ *     rs_outlet_row[O]    whose window it is; behind these, once more, as a rs_outlets under way wants them
  *     rs_class_row[C]     settings, sums and counts of a class, over all outlets
  *     rs_flow[O x C]      a class at one outlet: its queue
  *     buckets[O x C]      heads of a flow's queue by size, for classes that go shortest first (touched only by those)
@@ -17,9 +18,9 @@
  * Indexes and offsets only: the block works wherever it is mapped.  Every part begins at a multiple of 64.
  *
  * WHAT MUST SURVIVE A KILL.  A process may die at any instruction while it holds the host's lock.  The tickets, the
- * settings and the class rows' settings are the truth; a ticket changes its state by one aligned 64-bit store of
- * `life`, after all fields that the new state needs.  Everything else (lists, heaps, sums, private states) is made anew
- * by rs_rebuild.
+ * settings, the class rows' settings and the outlets' rows are the truth; a ticket changes its state by one aligned
+ * 64-bit store of `life`, after all fields that the new state needs.  Everything else (lists, heaps, sums, private
+ * states) is made anew by rs_rebuild.
  *
  * Rows name each other by number; where every request would have to multiply, by place: a distance from the block's
  * beginning in units of 8 bytes (`_at8`), which is derived from the number and made anew with the rest.
@@ -29,6 +30,10 @@
  * classes, or as half of the places.  The rest is for whoever comes: `shared` counts what all classes have waiting
  * beyond `own`.  So a class may always have its own, the sum can't exceed the places, and a request costs a comparison
  * on its way in and one on its way out.
+ *
+ * BULKHEADS.  While there are outlets with windows of their own, an outlet has of a class no more waiting than there
+ * are places left for that class: half of them if nobody of it waits elsewhere.  So a server that hangs takes no more
+ * than that, and those who wait for others find some.
  *
  * WHO ELSE WRITES HERE.  In memory that processes share, any of them may have written anything: a host's worker that
  * was taken over, or a bug.  What comes of it stays in the block and a stretch behind it: every place is the block's
@@ -82,10 +87,12 @@ struct rs_flow {
     uint32_t live;                  /* released and parked */
     /* the class's, copied: all that disciplines need of the class, but for rfq, which looks at what is expected */
     uint32_t weight;
-    uint32_t level;
-    uint16_t shortest;              /* order of the class is RS_ORDER_SHORTEST */
+    uint16_t level;
     uint8_t  within;                /* levels of keys that share the class; 0 = none */
-    uint8_t  newest;                /* the newest goes next, since the queue stands */
+    uint8_t  shortest : 1;          /* order of the class is RS_ORDER_SHORTEST */
+    uint8_t  newest : 1;            /* the newest goes next, since the queue stands */
+    uint8_t  held : 1;              /* as many are released as may be: disciplines don't know that it waits */
+    uint32_t parked;                /* of live */
     uint64_t bucket_map;            /* which buckets are not empty; those not in it hold garbage */
     uint32_t class;
     uint32_t class_at8, at8, outlet_at8;    /* its class's place, its own, its outlet's; the first two as in a ticket */
@@ -120,11 +127,22 @@ struct rs_journal_row {
     uint32_t act;                   /* enum rs_journal_act */
 };
 enum rs_journal_act { RS_ACT_NONE, RS_ACT_RETIRE, RS_ACT_KEEP, RS_ACT_FRESH };
+enum rs_journal { RS_JOURNAL_NONE, RS_JOURNAL_CLASSES, RS_JOURNAL_OUTLETS };
+
+struct rs_outlet_row {
+    struct rs_outlet_settings settings;
+    uint32_t used, retired, fresh;  /* as of a class; the first outlet is always there, and none of these */
+    uint32_t act;                   /* of one that is wanted: enum rs_journal_act */
+    uint32_t built_gate;            /* whose state stands in the outlet; RS_NIL: nobody's */
+    uint32_t pad;
+    uint64_t refused;               /* because it had its part of a class's places */
+};
 
 /*
  * Most setups need none of these: a response's bytes then touch its ticket and its class only.  BYTES, ENDS: the gate
  * or the account wants to hear of them.  SLOTS: the gate counts bytes.  QUEUES: the scheduler wants to hear of each
  * ticket, or some class goes shortest first, or is shared by keys.  KEYS: the latter.  DELAYS: some class has delay_ms.
+ * BOUNDS: some class has a bound of slots.
  */
 enum rs_watch {
     RS_WATCH_BYTES = 1,
@@ -132,12 +150,14 @@ enum rs_watch {
     RS_WATCH_SLOTS = 4,
     RS_WATCH_QUEUES = 8,
     RS_WATCH_KEYS = 16,
-    RS_WATCH_DELAYS = 32
+    RS_WATCH_DELAYS = 32,
+    RS_WATCH_BOUNDS = 64
 };
 
 struct rs_outlet {
     uint32_t magic, number;
     uint32_t queued, outstanding, parked;
+    uint32_t held;                  /* of queued: in flows that are */
     uint32_t cap_wanted;            /* the gate asks for share_cap, the engine answers before the gate is asked again */
     uint32_t share_cap;             /* a window beyond this cannot share by weight; RS_NIL: no class waits */
     uint32_t open_below;            /* the gate's: with fewer outstanding it is open, nobody need ask */
@@ -146,6 +166,8 @@ struct rs_outlet {
     uint64_t expected;
     uint64_t turns;                 /* turns of the discipline's loops: tests bound them */
     rs_time_t ask_at;               /* the discipline's, when it lets nobody go: until when */
+    struct rs_settings settings;    /* the engine's, with its own window in place */
+    uint8_t  gate;                  /* as these have it: a row of rs_gates */
     uint64_t gate_state[40];
 };
 
@@ -159,7 +181,8 @@ struct rs_engine {
     uint32_t key_tickets_at, key_rows_at, key_rows;
 
     struct rs_settings settings;
-    uint8_t  sched, gate;           /* as the settings have them: rows of rs_scheds, rs_gates */
+    uint8_t  sched;                 /* as the settings have it: a row of rs_scheds */
+    uint8_t  bulkheads;             /* some outlet has a window of its own: see BULKHEADS */
     uint32_t classes;               /* numbers in use: 0 .. classes-1 */
     uint32_t free_first;            /* free tickets */
     uint32_t queued_max;            /* places for those who wait */
@@ -167,7 +190,7 @@ struct rs_engine {
     uint32_t shared, shared_max;
     uint32_t firsts, firsts_max;    /* first places lent, and how many there are */
     uint32_t next_outlet;
-    uint64_t backlog_map;           /* outlets where somebody waits */
+    uint64_t backlog_map;           /* outlets where somebody waits who is not held */
     uint64_t seq;
     rs_time_t now;
     uint64_t weight_busy;           /* of classes with responses outstanding; kept with RS_WATCH_SLOTS, else 0 */
@@ -184,11 +207,10 @@ struct rs_engine {
     rs_time_t look_at;
     struct rs_counts gone;          /* moves of classes whose place was used again; the rest stand in the class rows */
 
-    uint32_t journal_valid;         /* 1: rs_configure died while it was applying; do it again */
+    uint32_t journal_valid;         /* enum rs_journal: who died while it was applying did this; do it again */
     uint32_t journal_classes;
     /* whose private states stand in the block; RS_NIL: nobody's, they are being made */
-    uint32_t built_sched, built_gate;
-    uint32_t pad;
+    uint32_t built_sched;
     struct rs_settings journal_settings;
 };
 
@@ -208,6 +230,12 @@ static inline struct rs_ticket_row *rs_row(const rs_engine_t *e, uint32_t t) {
 static inline struct rs_outlet *rs_outlet(const rs_engine_t *e, uint32_t o) {
     return (struct rs_outlet *)rs_part(e, e->outlets_at) + o;
 }
+static inline struct rs_outlet_row *rs_outlet_row(const rs_engine_t *e, uint32_t o) {
+    return (struct rs_outlet_row *)rs_outlet(e, e->capacity.outlets) + o;
+}
+static inline struct rs_outlet_row *rs_outlet_wanted(const rs_engine_t *e, uint32_t o) {
+    return rs_outlet_row(e, e->capacity.outlets) + o;
+}
 static inline struct rs_class_row *rs_class_row(const rs_engine_t *e, uint32_t c) {
     return (struct rs_class_row *)rs_part(e, e->classes_at) + c;
 }
@@ -219,6 +247,15 @@ static inline struct rs_class_row *rs_row_class(const rs_engine_t *e, const stru
 }
 static inline struct rs_flow *rs_row_flow(const rs_engine_t *e, const struct rs_ticket_row *r) {
     return rs_place(e, r->flow_at8);
+}
+/* As disciplines see it. */
+static inline bool rs_flow_waits(const struct rs_flow *f) { return f->queued && !f->held; }
+/* Of those who may go. */
+static inline bool rs_nobody_waits(const struct rs_outlet *o) { return o->queued == o->held; }
+static inline uint64_t rs_outlet_bit(const struct rs_outlet *o) { return (uint64_t)1 << (o->number & 63); }
+/* It has as many released here as it may. */
+static inline bool rs_is_at_bound(const struct rs_class_row *row, const struct rs_flow *f) {
+    return row->settings.slots && f->live - f->parked >= row->settings.slots;
 }
 static inline struct rs_outlet *rs_flow_outlet(const rs_engine_t *e, const struct rs_flow *f) {
     return rs_place(e, f->outlet_at8);

@@ -301,7 +301,7 @@ static void auto_gate_ended(struct rs_outlet *o, const struct rs_settings *s, rs
         *m = (struct meter){ .since = now };
         return;
     }
-    if (!o->queued) m->slack++;
+    if (rs_nobody_waits(o)) m->slack++;
     if (o->outstanding >= m->most) m->most = o->outstanding + 1;
     m->present += o->outstanding + 1;
     m->ends++;

@@ -48,7 +48,7 @@ static void wrc_gate_ended(struct rs_outlet *o, const struct rs_settings *s, rs_
     (void)r;
     struct wrc *w = wrc_gate_state(o);
     w->ends++;
-    if (!o->queued) w->slack = 1;
+    if (rs_nobody_waits(o)) w->slack = 1;
     if (w->ends < (uint64_t)s->wrc_f * w->wmax || now == w->since) return;
     if (s->rate && !w->slack) {
         /* U in millionths, so that a rate of terabytes per second still fits */

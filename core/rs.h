@@ -47,7 +47,8 @@
  *
  * PLACES.  Half of the places in the queue (queue_max, or the tickets) are kept for the classes by weight; beyond its
  * own a class takes from the other half while there are some (base_block.h).  One class cannot fill the queue, be it of
- * Squid's 65,536 tickets.
+ * Squid's 65,536 tickets.  Nor can an outlet fill its classes' places, where there are some with windows of their own:
+ * those of a class that wait for one are never more than the places left to the class.
  *
  * STANDING QUEUES.  A burst makes a queue that goes away by itself; one that stands makes everybody late and nobody
  * better off.  The queue of a class with delay_ms stands when somebody in it has waited for longer than that, and for
@@ -139,6 +140,11 @@ struct rs_class_settings {
      */
     uint32_t      window;
     /*
+     * All other disciplines: of its responses released at one time at each outlet, come what may; 0 = what the gate
+     * lets go.  Who has so many is passed over, and keeps what it has earned of its next request.
+     */
+    uint32_t      slots;
+    /*
      * Levels of keys among which the class is shared equally by cost (rs_submit_keyed): 0 = none, 1, 2 = keys of the
      * first share the class and those of the second each of the first.  Not with RS_ORDER_SHORTEST; RS_SCHED_SHORTEST
      * knows no keys.
@@ -173,6 +179,16 @@ struct rs_settings {
      * of what it would cost whoever has had his part, for that class's next request; 0 = not at all
      */
     uint64_t await_us;
+};
+
+/*
+ * An outlet with a window of its own, beside the first one, which has that of rs_settings: a backend, a virtual host.
+ */
+#define RS_OUTLET_NAME_MAX 64           /* with its NUL */
+struct rs_outlet_settings {
+    char     name[RS_OUTLET_NAME_MAX];  /* what identifies it across rs_outlets */
+    uint32_t gate;                      /* RS_GATE_WINDOW or RS_GATE_AUTO */
+    uint32_t window, window_max;        /* as in rs_settings */
 };
 
 struct rs_setting_info {
@@ -226,6 +242,17 @@ rs_engine_t *rs_attach(void *mem, size_t len, const struct rs_capacity *cap, con
  */
 int rs_configure(rs_engine_t *e, const struct rs_settings *s, const struct rs_class_settings *classes,
                  uint32_t nclasses, uint32_t *number, rs_time_t now, const char **why);
+
+/*
+ * The outlets with windows of their own of a running engine, all of them; nothing queued or outstanding is lost.  One
+ * is known by its name: one that stays keeps its queues and accounts; one that is gone goes on to take and serve
+ * requests with its last window, and its place is used again when it is empty and another one needs it.  One for which
+ * there is no place at all is left out: rs_outlet_named says so.  0, or -1 and *why with nothing changed.
+ */
+int rs_outlets(rs_engine_t *e, const struct rs_outlet_settings *outlets, uint32_t n, rs_time_t now, const char **why);
+/* Its number; 0, the first one's, if there is none of that name, or it is gone. */
+uint32_t rs_outlet_named(const rs_engine_t *e, const char *name);
+const char *rs_outlet_wrong(const struct rs_outlet_settings *o);        /* NULL, or what is out of bounds */
 
 /* ---- a request's life -------------------------------------------------------------------------------------------- */
 
@@ -333,6 +360,7 @@ enum rs_state rs_state(const rs_engine_t *e, rs_ticket_t t);       /* RS_FREE fo
 uint64_t      rs_tag(const rs_engine_t *e, rs_ticket_t t);         /* 0 for a ticket that has ended */
 uint32_t      rs_owner(const rs_engine_t *e, rs_ticket_t t);       /* 0 for a ticket that has ended */
 uint32_t      rs_class(const rs_engine_t *e, rs_ticket_t t);       /* RS_NO_CLASS for a ticket that has ended */
+uint32_t      rs_outlet_of(const rs_engine_t *e, rs_ticket_t t);   /* 0 for a ticket that has ended */
 rs_time_t     rs_submitted(const rs_engine_t *e, rs_ticket_t t);    /* 0 for a ticket that has ended */
 rs_time_t     rs_waited(const rs_engine_t *e, rs_ticket_t t);      /* submit to release, of a released or parked one */
 
@@ -377,8 +405,21 @@ struct rs_stats {
 void rs_stats(const rs_engine_t *e, struct rs_stats *out);
 /* the gate's present limit at outlet 0, as rs_stats tells it, without a look at the classes; 0 = none */
 uint32_t rs_window(const rs_engine_t *e);
+uint32_t rs_window_at(const rs_engine_t *e, uint32_t outlet);   /* the same of another one; 0 if it is not there */
+uint32_t rs_windows(const rs_engine_t *e);      /* the sum of all of them */
 uint32_t rs_queued(const rs_engine_t *e);       /* who waits at outlet 0, likewise */
-bool rs_has_slot(const rs_engine_t *e); /* fewer are outstanding at outlet 0 than its gate lets go in any case */
+
+struct rs_outlet_stats {
+    struct rs_outlet_settings settings;     /* the first one's name is empty */
+    uint32_t retired, window, queued, outstanding, parked;
+    uint64_t refused;                       /* RS_SHARE_FULL since it had its part of a class's places */
+};
+/* 0 if there is no such outlet */
+bool rs_outlet_stats(const rs_engine_t *e, uint32_t outlet, struct rs_outlet_stats *out);
+/*
+ * a live ticket's outlet has fewer outstanding than its gate lets go in any case, and its class fewer than it may have
+ */
+bool rs_has_slot(const rs_engine_t *e, rs_ticket_t t);
 /*
  * By how much a class is behind: how long its queue has been standing, or else the oldest in it waiting; 0 if nobody
  * waits.  Who comes now and waits in order of arrival has to expect about as much.

@@ -10,10 +10,12 @@ uint64_t rs_allowance(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     rs_enter(e);
     now = rs_clamp_now(e, now);
     const struct rs_ticket_row *r = rs_live_row(e, t);
-    const struct rs_gate_ops *gate = rs_gate_ops(e);
-    if (!r || rs_row_state(r) != RS_RELEASED || !gate->bound) return RS_UNLIMITED;
+    if (!r || rs_row_state(r) != RS_RELEASED) return RS_UNLIMITED;
+    struct rs_outlet *o = rs_outlet(e, r->outlet);
+    const struct rs_gate_ops *gate = rs_gate_ops(o);
+    if (!gate->bound) return RS_UNLIMITED;
     const struct rs_class_row *row = rs_row_class(e, r);
-    uint64_t bound = gate->bound(rs_outlet(e, r->outlet), &e->settings, now);
+    uint64_t bound = gate->bound(o, &o->settings, now);
     return bound == RS_UNLIMITED
                ? bound
                : (uint64_t)((unsigned __int128)bound * row->settings.weight / e->weight_busy / row->outstanding);

@@ -53,10 +53,26 @@ static void check_add(const rs_engine_t *e, struct sums *s, const struct rs_tick
     }
 }
 
+/* Its gate goes by its own row, or by the engine's settings. */
+static const char *check_window(const rs_engine_t *e, const struct rs_outlet *o, uint32_t n) {
+    const struct rs_outlet_row *row = rs_outlet_row(e, n);
+    bool own = n && row->used;
+    uint32_t gate = own ? row->settings.gate : e->settings.gate,
+             window = own ? row->settings.window : e->settings.window,
+             most = own ? row->settings.window_max : e->settings.window_max;
+    if (own && rs_outlet_wrong(&row->settings)) return rs_outlet_wrong(&row->settings);
+    if (own && !row->retired && !e->bulkheads) return "the engine has forgotten that an outlet has a window of its own";
+    if (o->settings.gate != gate || o->settings.window != window || o->settings.window_max != most)
+        return "an outlet has another window than it was given";
+    return o->gate == gate && row->built_gate == gate ? NULL : "an outlet's gate is not that of its settings";
+}
+
 static const char *check_outlet(const rs_engine_t *e, const struct rs_outlet *o, uint32_t n) {
     struct sums s = { 0 };
-    uint64_t queued = 0, live = 0;
+    uint64_t queued = 0, live = 0, held = 0, parked = 0;
     if (o->magic != RS_OUTLET_MAGIC || o->number != n) return "an outlet has lost its magic number";
+    const char *wrong = check_window(e, o, n);
+    if (wrong) return wrong;
     for (uint32_t t = 0; t < e->capacity.tickets; t++)
         if (rs_row(e, t)->outlet == n) check_add(e, &s, rs_row(e, t));
     if (s.queued != o->queued) return "an outlet's count of waiting requests is wrong";
@@ -64,7 +80,7 @@ static const char *check_outlet(const rs_engine_t *e, const struct rs_outlet *o,
     if (s.parked != o->parked) return "an outlet's count of parked responses is wrong";
     if (o->expected != (e->watch & RS_WATCH_SLOTS ? s.expected : 0))
         return "an outlet's sum of expected bytes is wrong";
-    if ((o->queued != 0) != (e->backlog_map >> n & 1)) return "the map of waiting outlets is wrong";
+    if (rs_nobody_waits(o) == (e->backlog_map >> n & 1)) return "the map of waiting outlets is wrong";
     for (uint32_t c = 0; c < e->capacity.classes; c++) {
         const struct rs_flow *f = rs_flow(e, o, c);
         const struct rs_class_row *row = rs_class_row(e, c);
@@ -79,15 +95,21 @@ static const char *check_outlet(const rs_engine_t *e, const struct rs_outlet *o,
         if (f->weight != (row->used ? row->settings.weight : 1)) return "a flow has not its class's weight";
         if (c >= e->classes && (f->queued || f->live)) return "a flow of no class has requests";
         if (f->owed > rs_flow_owed_max(e, f)) return "a class owes more than it may";
+        if (f->parked > f->live) return "a flow has more parked than there are";
+        if (f->held != (e->watch & RS_WATCH_BOUNDS && rs_is_at_bound(row, f)))
+            return "a flow is held back and has slots left, or is not and has none";
         queued += f->queued;
         live += f->live;
+        parked += f->parked;
+        if (f->held) held += f->queued;
     }
+    if (held != o->held || parked != o->parked) return "an outlet's counts of those held back or parked are wrong";
     if (queued != o->queued) return "an outlet's queues don't add up";
     if (live != (uint64_t)o->outstanding + o->parked) return "an outlet's outstanding responses don't add up";
     const struct rs_sched_ops *sched = rs_sched_ops(e);
-    const struct rs_gate_ops *gate = rs_gate_ops(e);
+    const struct rs_gate_ops *gate = rs_gate_ops(o);
     const char *why = sched->check(e, o);
-    if (!why && gate->check) why = gate->check(o, &e->settings);
+    if (!why && gate->check) why = gate->check(o, &o->settings);
     return why;
 }
 
@@ -126,10 +148,8 @@ const char *rs_check(const rs_engine_t *e) {
     if (e->seq >> 62) return "more requests came than can have come";
     const char *why = rs_settings_wrong(&e->settings);
     if (why) return why;
-    if (e->sched != e->settings.sched || e->gate != e->settings.gate)
-        return "the settings in force are not those that were made";
-    if (e->built_sched != e->settings.sched || e->built_gate != e->settings.gate)
-        return "the accounts belong to another discipline";
+    if (e->sched != e->settings.sched) return "the settings in force are not those that were made";
+    if (e->built_sched != e->settings.sched) return "the accounts belong to another discipline";
     uint32_t free_tickets = 0;
     struct places places = { 0 };
     uint64_t outstanding = 0, parked = 0, queued = 0, expected = 0, class_expected = 0, class_parked = 0, weights = 0;

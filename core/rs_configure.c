@@ -14,6 +14,7 @@ const char *rs_class_wrong(const struct rs_class_settings *c) {
     if (c->weight < 1 || c->weight > 1000000)
         return "the weight of a class is out of bounds: it goes from 1 to 1,000,000";
     if (c->level > RS_LEVEL_MAX) return "the level of a class is out of bounds: it goes from 0 to 65,535";
+    if (c->slots > 1000000) return "the slots of a class are out of bounds: they go from 0 to 1,000,000";
     if (c->order != RS_ORDER_FIFO && c->order != RS_ORDER_SHORTEST)
         return "the order of a class must be fifo or shortest";
     if (c->within > RS_KEY_LEVELS) return "a class is shared by two levels of keys at most";
@@ -125,7 +126,7 @@ void rs_journal_apply(rs_engine_t *e, rs_time_t now) {
     e->classes = e->journal_classes;
     rs_make_anew(e, now);
     RS_BARRIER();
-    e->journal_valid = 0;
+    e->journal_valid = RS_JOURNAL_NONE;
 }
 
 int rs_configure(rs_engine_t *e, const struct rs_settings *s, const struct rs_class_settings *classes,
@@ -143,7 +144,7 @@ int rs_configure(rs_engine_t *e, const struct rs_settings *s, const struct rs_cl
         for (uint32_t i = 0; i < nclasses; i++) number[i] = *slot_of(e, classes, classes[i].name);
     e->journal_settings = *s;
     RS_BARRIER();
-    e->journal_valid = 1;
+    e->journal_valid = RS_JOURNAL_CLASSES;
     RS_BARRIER();
     rs_journal_apply(e, now);
     return 0;

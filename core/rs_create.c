@@ -32,7 +32,8 @@ static uint64_t carve(struct rs_engine *e, const struct rs_capacity *cap) {
     }
     e->hash_size = 2;
     while (e->hash_size < 2 * cap->classes) e->hash_size *= 2;
-    e->outlets_at = (uint32_t)rs_carve(&used, cap->outlets, sizeof(struct rs_outlet));
+    e->outlets_at =
+        (uint32_t)rs_carve(&used, cap->outlets, sizeof(struct rs_outlet) + 2 * sizeof(struct rs_outlet_row));
     e->classes_at = (uint32_t)rs_carve(&used, cap->classes, sizeof(struct rs_class_row));
     e->flows_at = (uint32_t)rs_carve(&used, flows, sizeof(struct rs_flow));
     e->scheds_at = (uint32_t)rs_carve(&used, cap->outlets, e->sched_size);
@@ -73,8 +74,10 @@ rs_engine_t *rs_create(void *mem, size_t len, const struct rs_capacity *cap, con
     e->version = RS_VERSION;
     e->seq = 1;
     e->now = now;
-    e->built_sched = e->built_gate = RS_NIL;
+    e->built_sched = RS_NIL;
     memset(rs_outlet(e, 0), 0, sizeof(struct rs_outlet) * cap->outlets);
+    memset(rs_outlet_row(e, 0), 0, 2 * sizeof(struct rs_outlet_row) * cap->outlets);
+    for (uint32_t n = 0; n < cap->outlets; n++) rs_outlet_row(e, n)->built_gate = RS_NIL;
     memset(rs_class_row(e, 0), 0, sizeof(struct rs_class_row) * cap->classes);
     for (uint32_t t = 0; t < cap->tickets; t++) {
         struct rs_ticket_row *r = rs_row(e, t);

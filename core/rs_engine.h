@@ -4,6 +4,7 @@
  *
  *     rs_create.c     size, create, attach          rs_life.c    submit, pick, header, ... : every move of a ticket
  *     rs_configure.c  new settings and classes      rs_allowance.c  what may be on its way
+ *     rs_outlets.c    windows of their own
  *     rs_settings.c   table, names                  rs_stats.c   reading
  *     rs_account.h    what a class is charged       rs_check.c   invariants
  *     rs_standing.h   whether a queue stands        rs_rebuild.c everything from the tickets
@@ -21,7 +22,7 @@ extern const struct rs_gate_ops  *const rs_gates[256];
 
 /* In force.  The settings were judged when they came in (rs_settings_wrong). */
 static inline const struct rs_sched_ops *rs_sched_ops(const rs_engine_t *e) { return rs_scheds[e->sched]; }
-static inline const struct rs_gate_ops *rs_gate_ops(const rs_engine_t *e) { return rs_gates[e->gate]; }
+static inline const struct rs_gate_ops *rs_gate_ops(const struct rs_outlet *o) { return rs_gates[o->gate]; }
 
 const char *rs_settings_wrong(const struct rs_settings *s);     /* NULL, or what is out of bounds */
 const char *rs_class_wrong(const struct rs_class_settings *c);
@@ -90,5 +91,8 @@ void rs_counts_add(struct rs_counts *a, const struct rs_counts *b);
 
 /* A rs_configure that stands complete in the journal, done, or done again (rs_configure.c). */
 void rs_journal_apply(rs_engine_t *e, rs_time_t now);
+/* The same of a rs_outlets; and NULL, or what it wants that can't be (rs_outlets.c). */
+void        rs_outlets_apply(rs_engine_t *e, rs_time_t now);
+const char *rs_outlets_wrong(const rs_engine_t *e);
 
 #endif

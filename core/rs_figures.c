@@ -2,8 +2,10 @@
 #include "rs_figures.h"
 
 #include <math.h>
+#include <string.h>
 
 #define CLASS  "fairgate_class_"
+#define OUTLET "fairgate_outlet_"
 #define ENGINE "fairgate_"
 #define OLD    "A name of the version before, for this one: see the documentation."
 
@@ -48,6 +50,40 @@ static const struct {
 #define OLDS (sizeof olds / sizeof *olds)
 
 static const struct base_label no_label = { NULL, NULL };
+
+/* Every figure of an outlet: the same name in both forms, but for a counter's end. */
+static const struct {
+    const char *name, *json, *sentence;
+    enum base_kind kind;
+    size_t at, width;
+} outlet_figures[] = {
+#define FIELD(field) offsetof(struct rs_outlet_stats, field), sizeof(((struct rs_outlet_stats *)0)->field)
+    { "window", "window", "Requests that what is behind it may work on at one time.", BASE_GAUGE, FIELD(window) },
+    { "queued", "queued", "Requests that wait for it.", BASE_GAUGE, FIELD(queued) },
+    { "outstanding", "outstanding", "Requests that have its slots.", BASE_GAUGE, FIELD(outstanding) },
+    { "parked", "parked", "Those that have given their slots back.", BASE_GAUGE, FIELD(parked) },
+    { "refused_total", "refused", "Requests answered 503 since it had its part of their class's places.", BASE_COUNTER,
+      FIELD(refused) },
+#undef FIELD
+};
+#define OUTLET_FIGURES (sizeof outlet_figures / sizeof *outlet_figures)
+
+static double outlet_value(const struct rs_outlet_stats *o, size_t figure) {
+    const char *at = (const char *)o + outlet_figures[figure].at;
+    uint32_t narrow;
+    uint64_t wide;
+
+    if (outlet_figures[figure].width == sizeof narrow) {
+        memcpy(&narrow, at, sizeof narrow);
+        return narrow;
+    }
+    memcpy(&wide, at, sizeof wide);
+    return (double)wide;
+}
+
+const char *rs_figures_outlet(const struct rs_outlet_stats *o) {
+    return *o->settings.name ? o->settings.name : "server";
+}
 
 const char *rs_why_name(enum rs_why why) {
     static const char *const names[RS_WHYS] = { "class-full",    "share-full", "queue-full", "no-thread",
@@ -101,6 +137,20 @@ static void json_class(struct base_json *j, const struct rs_figures *f, const st
     base_json_end_object(j);
 }
 
+static void json_outlets(struct base_json *j, const struct rs_figures *f) {
+    base_json_array(j, "outlets");
+    for (uint32_t i = 0; i < f->noutlets; i++) {
+        const struct rs_outlet_stats *o = &f->outlets[i];
+        base_json_object(j, NULL);
+        base_json_text(j, "name", rs_figures_outlet(o));
+        base_json_text(j, "gate", rs_gate_name((int)o->settings.gate));
+        base_json_truth(j, "retired", o->retired);
+        for (size_t k = 0; k < OUTLET_FIGURES; k++) base_json_number(j, outlet_figures[k].json, outlet_value(o, k));
+        base_json_end_object(j);
+    }
+    base_json_end_array(j);
+}
+
 void rs_figures_json(struct base_sink sink, const struct rs_figures *f) {
     struct base_json j = base_json_into(sink);
     const struct rs_settings *s = &f->all.settings;
@@ -136,6 +186,7 @@ void rs_figures_json(struct base_sink sink, const struct rs_figures *f) {
     base_json_array(&j, "classes");
     for (uint32_t i = 0; i < f->nclasses; i++) json_class(&j, f, f->classes + i, bytes);
     base_json_end_array(&j);
+    if (f->noutlets) json_outlets(&j, f);
     if (f->more) f->more(&j, f->of);
     base_json_end_object(&j);
     base_json_done(&j);
@@ -168,6 +219,17 @@ static void prometheus_class(struct base_sink sink, const struct rs_figures *f, 
         if (!begun) base_prometheus_family(sink, prefix, name, of->kind, sentence);
         begun = true;
         base_prometheus_sample(sink, prefix, name, (struct base_label){ "class", c->s.settings.name }, no_label, value);
+    }
+}
+
+static void prometheus_outlets(struct base_sink sink, const struct rs_figures *f) {
+    for (size_t k = 0; f->noutlets && k < OUTLET_FIGURES; k++) {
+        base_prometheus_family(sink, OUTLET, outlet_figures[k].name, outlet_figures[k].kind,
+                               outlet_figures[k].sentence);
+        for (uint32_t i = 0; i < f->noutlets; i++)
+            base_prometheus_sample(sink, OUTLET, outlet_figures[k].name,
+                                   (struct base_label){ "outlet", rs_figures_outlet(&f->outlets[i]) }, no_label,
+                                   outlet_value(&f->outlets[i], k));
     }
 }
 
@@ -239,5 +301,6 @@ void rs_figures_prometheus(struct base_sink sink, const struct rs_figures *f) {
     prometheus_refused(sink, f);
     for (int i = 0; i < FIGURES; i++)
         if (figures[i].name) prometheus_class(sink, f, CLASS, figures[i].name, figures + i, figures[i].sentence);
+    prometheus_outlets(sink, f);
     prometheus_olds(sink, f);
 }

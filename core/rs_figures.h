@@ -54,6 +54,9 @@ struct rs_figures {
     uint32_t                       nclasses;
     uint64_t                       refused[RS_WHYS];    /* of all classes, also of those that are gone */
     uint32_t                       whys_by_class;       /* 1 << RS_WHY_... of what the host knows of each class */
+    /* the first one and those with windows of their own; 0: this host has none of these, and nothing is said */
+    const struct rs_outlet_stats  *outlets;
+    uint32_t                       noutlets;
     const struct base_figure      *own;                 /* figures that only this host has; */
     size_t                         nown;
     const char                    *own_prefix;          /* their names' beginning: "fairgate_qos_" */
@@ -62,7 +65,10 @@ struct rs_figures {
     const void                    *of;
 };
 
-/* One object, with an array "classes"; the line's end. */
+/* What an outlet is called: its name, or "server" for the first one, which has none. */
+const char *rs_figures_outlet(const struct rs_outlet_stats *o);
+
+/* One object, with an array "classes", and perhaps one "outlets"; the line's end. */
 void rs_figures_json(struct base_sink sink, const struct rs_figures *f);
 void rs_figures_prometheus(struct base_sink sink, const struct rs_figures *f);
 /* The same two of a host that schedules nothing: `state` a word ("off"), `sentence` why. */

@@ -58,6 +58,29 @@ static inline void give_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_clas
     if (row->outstanding == 0) e->weight_busy -= row->settings.weight;
 }
 
+/* ---- the bound of slots ------------------------------------------------------------------------------------------ */
+
+/* It took a slot.  If it has as many as it may, for its discipline it is as if nobody of it waited. */
+static RARELY void hold_back(rs_engine_t *e, struct rs_outlet *o, const struct rs_class_row *row, struct rs_flow *f) {
+    if (f->held || !rs_is_at_bound(row, f)) return;
+    f->held = 1;
+    if (!f->queued) return;
+    o->held += f->queued;
+    if (rs_nobody_waits(o)) e->backlog_map &= ~rs_outlet_bit(o);
+    rs_sched_ops(e)->drained(e, o, f->class);
+}
+
+/* It gave one back. */
+static RARELY void let_go(rs_engine_t *e, struct rs_outlet *o, const struct rs_class_row *row, struct rs_flow *f) {
+    if (!f->held || rs_is_at_bound(row, f)) return;
+    if (f->queued) {
+        o->held -= f->queued;
+        e->backlog_map |= rs_outlet_bit(o);
+        rs_sched_ops(e)->backlog(e, o, f->class);
+    }
+    f->held = 0;
+}
+
 /* ---- queued ------------------------------------------------------------------------------------------------------ */
 
 static RARELY enum rs_refusal life_refuse(struct rs_class_row *row, enum rs_refusal why) {
@@ -72,6 +95,23 @@ static RARELY enum rs_refusal no_place(const rs_engine_t *e) {
     uint64_t queued = 0;
     for (uint32_t n = 0; n < e->capacity.outlets; n++) queued += rs_outlet(e, n)->queued;
     return queued < e->queued_max ? RS_SHARE_FULL : RS_TOTAL_FULL;
+}
+
+/* What the class can have beside what it has. */
+static uint64_t places_left(const rs_engine_t *e, const struct rs_class_row *row) {
+    uint64_t own = row->own > row->queued ? row->own - row->queued : 0,
+             left = own + (e->shared_max > e->shared ? e->shared_max - e->shared : 0);
+    if (!row->own && !row->queued && e->firsts < e->firsts_max) left++;
+    return left < row->queued_max - row->queued ? left : row->queued_max - row->queued;
+}
+
+/* See BULKHEADS in base_block.h: at this outlet as many of the class wait as there are places left. */
+static RARELY bool has_its_part(const rs_engine_t *e, uint32_t outlet, const struct rs_class_row *row,
+                                const struct rs_flow *f) {
+    uint64_t left = row->queued < row->queued_max ? places_left(e, row) : 0;
+    if (!left || f->queued < left) return false; /* if there is none at all, others say so */
+    rs_outlet_row(e, outlet)->refused++;
+    return true;
 }
 
 /* Beyond the places that are kept for the class.  RS_OK: it has one. */
@@ -108,6 +148,7 @@ static RARELY enum rs_refusal tell_of_new(rs_engine_t *e, struct rs_outlet *o, s
     if (f->shortest) rs_queue_push_sized(e, o, f, t);
     if (f->within) rs_keys_push(e, f, t);
     if (ops->enter) ops->enter(e, o, t);
+    if (f->held) return RS_OK;
     if (f->queued == 1) ops->backlog(e, o, f->class);
     else if (f->best == t) ops->head(e, o, f->class);
     return RS_OK;
@@ -126,9 +167,10 @@ static inline __attribute__((always_inline)) enum rs_refusal life_submit(rs_engi
     struct rs_class_row *row = rs_class_row(e, class);
     uint32_t t = e->free_first;
     if (t == RS_NIL) return life_refuse(row, RS_TOTAL_FULL);
-    if (key && rs_flow(e, rs_outlet(e, outlet), class)->within &&
-        !key_may_wait(e, row, rs_flow(e, rs_outlet(e, outlet), class), key))
-        return life_refuse(row, RS_SHARE_FULL);
+    struct rs_outlet *o = rs_outlet(e, outlet);
+    struct rs_flow *f = rs_flow(e, o, class);
+    if (e->bulkheads && has_its_part(e, outlet, row, f)) return life_refuse(row, RS_SHARE_FULL);
+    if (key && f->within && !key_may_wait(e, row, f, key)) return life_refuse(row, RS_SHARE_FULL);
     if (row->queued >= row->own) {
         enum rs_refusal why = take_place(e, row);
         if (why != RS_OK) return life_refuse(row, why);
@@ -149,8 +191,6 @@ static inline __attribute__((always_inline)) enum rs_refusal life_submit(rs_engi
     r->class = (uint16_t)(class);
     r->outlet = (uint8_t)outlet;
     r->was_parked = 0;
-    struct rs_outlet *o = rs_outlet(e, outlet);
-    struct rs_flow *f = rs_flow(e, o, class);
     r->class_at8 = f->class_at8;
     r->flow_at8 = f->at8;
     if (key && f->within) rs_keys_note(e, t, key);
@@ -160,7 +200,9 @@ static inline __attribute__((always_inline)) enum rs_refusal life_submit(rs_engi
     rs_queue_append(e, f, t, r);
     row->queued++;
     row->counts.submitted++;
-    if (!o->queued++) e->backlog_map |= (uint64_t)1 << outlet;
+    if (f->held) o->held++;
+    else if (rs_nobody_waits(o)) e->backlog_map |= (uint64_t)1 << outlet;
+    o->queued++;
     return f->best == t || e->watch & RS_WATCH_QUEUES ? tell_of_new(e, o, f, t) : RS_OK;
 }
 
@@ -193,7 +235,9 @@ static inline void unqueue(rs_engine_t *e, struct rs_outlet *o, struct rs_class_
                            const struct rs_ticket_row *r, int released) {
     rs_queue_remove(e, f, r);
     rs_place_left(e, row);
-    if (!--o->queued) e->backlog_map &= ~((uint64_t)1 << (o->number & 63));
+    o->queued--;
+    if (f->held) o->held--;
+    if (rs_nobody_waits(o)) e->backlog_map &= ~rs_outlet_bit(o);
     if (e->watch & RS_WATCH_QUEUES) tell_of_gone(e, o, f, t, released);
 }
 
@@ -213,8 +257,8 @@ static void leave_queue(rs_engine_t *e, struct rs_ticket_row *r, uint32_t t, uin
     int was_best = f->best == t;
     set_life(r, life);
     unqueue(e, o, row, f, t, r, 0);
-    if (!f->queued) ops->drained(e, o, class);
-    else if (was_best) ops->head(e, o, class);
+    if (!f->held && !f->queued) ops->drained(e, o, class);
+    else if (!f->held && was_best) ops->head(e, o, class);
     go_idle(e, o, f, class);
     row->counts.cancelled++;
 }
@@ -247,7 +291,7 @@ static RARELY void tell_key(rs_engine_t *e, struct rs_flow *f, const struct rs_t
     uint32_t best = f->best, t = rs_ticket_index(rs_row_ticket(r));
     if (more) rs_keys_charge(e, f, t, more);
     if (less) rs_keys_refund(e, f, t, less);
-    if (f->best != best) rs_sched_ops(e)->head(e, rs_flow_outlet(e, f), f->class);
+    if (f->best != best && !f->held) rs_sched_ops(e)->head(e, rs_flow_outlet(e, f), f->class);
 }
 
 /* ---- queues that stand (rs.h) ------------------------------------------------------------------------------------ */
@@ -309,6 +353,7 @@ static inline rs_ticket_t life_release(rs_engine_t *e, struct rs_outlet *o, uint
     f->live++;
     unqueue(e, o, row, f, t, r, 1);
     take_slot(e, o, row, r);
+    if (e->watch & RS_WATCH_BOUNDS) hold_back(e, o, row, f);
     rs_time_t waited = now - r->submitted;
     row->counts.released++;
     row->counts.wait_us += waited;
@@ -327,13 +372,13 @@ static RARELY void answer_share_cap(rs_engine_t *e, struct rs_outlet *o) {
     o->cap_wanted = 0;
     for (uint32_t c = 0; c < e->classes; c++) {
         const struct rs_flow *f = rs_flow(e, o, c);
-        if (!f->queued) continue;
+        if (!rs_flow_waits(f)) continue;
         weights += f->weight;
         waiting++;
     }
     for (uint32_t c = 0; c < e->classes; c++) {
         const struct rs_flow *f = rs_flow(e, o, c);
-        if (!f->queued) continue;
+        if (!rs_flow_waits(f)) continue;
         uint64_t window = ((uint64_t)f->queued + f->live) * weights / f->weight;
         if (window < cap) cap = window;
     }
@@ -341,8 +386,8 @@ static RARELY void answer_share_cap(rs_engine_t *e, struct rs_outlet *o) {
 }
 
 static APART int ask_gate(const rs_engine_t *e, struct rs_outlet *o, rs_time_t *again) {
-    const struct rs_gate_ops *gate = rs_gate_ops(e);
-    return gate->may && gate->may(o, &e->settings, e->now, again);
+    const struct rs_gate_ops *gate = rs_gate_ops(o);
+    return gate->may && gate->may(o, &o->settings, e->now, again);
 }
 
 /* Those who wait here are all of classes that have as many released as they may; one that ends opens it again. */
@@ -358,17 +403,30 @@ static inline int is_open(rs_engine_t *e, struct rs_outlet *o, rs_time_t *again)
     return o->outstanding < o->open_below || ask_gate(e, o, again);
 }
 
-/* The next outlet of several, beginning after the one that was served last; NULL if none is open. */
-static APART struct rs_outlet *open_outlet(rs_engine_t *e, rs_time_t *again) {
+/* Of several outlets the next that lets somebody go, beginning after the one that was served last; RS_NIL: none. */
+static APART uint32_t take_of_several(rs_engine_t *e, rs_time_t now, rs_time_t *again, struct rs_outlet **from) {
     uint32_t turn = e->next_outlet;
     uint64_t waiting = turn ? e->backlog_map >> turn | e->backlog_map << (64 - turn) : e->backlog_map;
     for (; waiting; waiting &= waiting - 1) {
         struct rs_outlet *o = rs_outlet(e, (turn + (uint32_t)__builtin_ctzll(waiting)) & 63);
         if (!is_open(e, o, again)) continue;
-        e->next_outlet = (o->number + 1) & 63;
-        return o;
+        uint32_t t = rs_sched_ops(e)->take(e, o, now);
+        if (t != RS_NIL) {
+            e->next_outlet = (o->number + 1) & 63;
+            *from = o;
+            return t;
+        }
+        /* That one waits for somebody: others don't. */
+        if (o->ask_at < *again) *again = o->ask_at;
     }
-    return NULL;
+    return RS_NIL;
+}
+
+static uint32_t take_of_one(rs_engine_t *e, struct rs_outlet *o, rs_time_t now, rs_time_t *again) {
+    if (!is_open(e, o, again)) return RS_NIL;
+    uint32_t t = rs_sched_ops(e)->take(e, o, now);
+    if (t == RS_NIL) *again = o->ask_at;
+    return t;
 }
 
 static APART void pay_debt(const rs_engine_t *e, struct rs_flow *f, uint64_t cost) {
@@ -381,17 +439,8 @@ rs_ticket_t rs_pick(rs_engine_t *e, rs_time_t now, rs_time_t *again) {
     *again = RS_NEVER;
     if (!e->backlog_map) return RS_NO_TICKET;
     struct rs_outlet *o = rs_outlet(e, 0);
-    if (e->capacity.outlets > 1) {
-        o = open_outlet(e, again);
-        if (!o) return RS_NO_TICKET;
-    } else if (!is_open(e, o, again)) {
-        return RS_NO_TICKET;
-    }
-    uint32_t t = rs_sched_ops(e)->take(e, o, now);
-    if (t == RS_NIL) {
-        *again = o->ask_at;
-        return RS_NO_TICKET;
-    }
+    uint32_t t = e->capacity.outlets > 1 ? take_of_several(e, now, again, &o) : take_of_one(e, o, now, again);
+    if (t == RS_NIL) return RS_NO_TICKET;
     RS_ASSERT(t < e->capacity.tickets);
     struct rs_ticket_row *r = rs_row(e, t);
     struct rs_flow *f = rs_row_flow(e, r);
@@ -452,7 +501,7 @@ static RARELY bool progress_watched(rs_engine_t *e, rs_time_t now, rs_ticket_t t
     if (!r || !rs_row_has_gone(r)) return false;
     struct rs_outlet *o = rs_outlet(e, r->outlet);
     struct rs_class_row *row = rs_row_class(e, r);
-    const struct rs_gate_ops *gate = rs_gate_ops(e);
+    const struct rs_gate_ops *gate = rs_gate_ops(o);
     uint64_t expected = rs_row_expected(e, r);
     if (rs_row_state(r) == RS_PARKED) row->promised += bytes;
     r->received += bytes;
@@ -460,7 +509,7 @@ static RARELY bool progress_watched(rs_engine_t *e, rs_time_t now, rs_ticket_t t
     if (rs_row_state(r) != RS_PARKED && e->watch & RS_WATCH_SLOTS) o->expected += rs_row_expected(e, r) - expected;
     row->counts.bytes += bytes;
     if (rs_sched_ops(e)->charge) rs_sched_ops(e)->charge(e, o, r->class, at_most_max(bytes));
-    if (gate->arrived) gate->arrived(o, &e->settings, e->now, bytes);
+    if (gate->arrived) gate->arrived(o, &o->settings, e->now, bytes);
     return true;
 }
 
@@ -487,6 +536,9 @@ bool rs_park(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     o->parked++;
     row->parked++;
     row->counts.parked++;
+    struct rs_flow *f = rs_row_flow(e, r);
+    f->parked++;
+    if (e->watch & RS_WATCH_BOUNDS) let_go(e, o, row, f);
     return true;
 }
 
@@ -502,6 +554,9 @@ bool rs_resume(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     row->parked--;
     take_slot(e, o, row, r);
     row->counts.resumed++;
+    struct rs_flow *f = rs_row_flow(e, r);
+    f->parked--;
+    if (e->watch & RS_WATCH_BOUNDS) hold_back(e, o, row, f);
     return true;
 }
 
@@ -519,7 +574,7 @@ static RARELY bool life_settle(rs_engine_t *e, struct rs_outlet *o, struct rs_fl
         rs_keys_end(e, f, t);
     }
     go_idle(e, o, f, f->class);
-    if (e->watch & RS_WATCH_ENDS) rs_gate_ops(e)->ended(o, &e->settings, e->now, r);
+    if (rs_gate_ops(o)->ended) rs_gate_ops(o)->ended(o, &o->settings, e->now, r);
     return true;
 }
 
@@ -534,6 +589,7 @@ static inline __attribute__((always_inline)) bool life_end(rs_engine_t *e, struc
     } else {
         o->parked--;
         row->parked--;
+        f->parked--;
     }
     if (whole) {
         learn(e, row, length);
@@ -544,6 +600,7 @@ static inline __attribute__((always_inline)) bool life_end(rs_engine_t *e, struc
     row->counts.service_us += e->now - r->released;
     set_free(e, r, t);
     f->live--;
+    if (e->watch & RS_WATCH_BOUNDS) let_go(e, o, row, f);
     if (r->charged > r->received || !(f->live | f->queued) || e->watch & (RS_WATCH_ENDS | RS_WATCH_KEYS))
         return life_settle(e, o, f, r, t);
     return true;
@@ -600,9 +657,9 @@ void rs_charge(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_t outlet, u
     now = rs_clamp_now(e, now);
     if (class >= e->classes && class != RS_NO_CLASS) return;
     struct rs_outlet *o = rs_outlet(e, outlet);
-    const struct rs_gate_ops *gate = rs_gate_ops(e);
-    if (gate->arrived) gate->arrived(o, &e->settings, now, bytes);
-    if (gate->aside) gate->aside(o, &e->settings, now, bytes);
+    const struct rs_gate_ops *gate = rs_gate_ops(o);
+    if (gate->arrived) gate->arrived(o, &o->settings, now, bytes);
+    if (gate->aside) gate->aside(o, &o->settings, now, bytes);
     if (class == RS_NO_CLASS) return;
     struct rs_class_row *row = rs_class_row(e, class);
     const struct rs_sched_ops *ops = rs_sched_ops(e);
@@ -621,5 +678,5 @@ void rs_charge_keyed(rs_engine_t *e, rs_time_t now, uint32_t class, uint32_t out
     uint32_t best = f->best;
     if (!f->within) return;
     rs_keys_charge_key(e, f, key, at_most_max(bytes));
-    if (f->best != best) rs_sched_ops(e)->head(e, o, class);
+    if (f->best != best && !f->held) rs_sched_ops(e)->head(e, o, class);
 }

@@ -80,20 +80,21 @@ static void clear_sums(rs_engine_t *e, int keep_accounts) {
         o->number = n;
         o->flows_at = e->flows_at + sizeof(struct rs_flow) * e->capacity.classes * n;
         o->sched_at = e->scheds_at + e->sched_size * n;
-        o->queued = o->outstanding = o->parked = o->cap_wanted = 0;
+        int keep = keep_accounts && !rs_outlet_row(e, n)->fresh;
+        o->queued = o->held = o->outstanding = o->parked = o->cap_wanted = 0;
         o->expected = 0;
         for (uint32_t c = 0; c < e->capacity.classes; c++) {
             const struct rs_class_row *row = rs_class_row(e, c);
             struct rs_flow *f = rs_flow(e, o, c);
             rs_queue_clear(f);
-            f->live = 0;
-            if (!keep_accounts || row->fresh || c >= e->classes) f->owed = 0;
+            f->live = f->parked = f->held = 0;
+            if (!keep || row->fresh || c >= e->classes) f->owed = 0;
             f->at8 = rs_place_of(e, f);
             f->outlet_at8 = rs_place_of(e, o);
             f->class_at8 = rs_place_of(e, row);
             f->class = c;
             f->weight = row->settings.weight ? row->settings.weight : 1;
-            f->level = row->settings.level;
+            f->level = (uint16_t)row->settings.level;
             f->shortest = row->settings.order == RS_ORDER_SHORTEST && !rs_sched_ops(e)->enter;
             f->within = e->capacity.keys && !rs_sched_ops(e)->enter ? (uint8_t)row->settings.within : 0;
             if (f->shortest) e->watch |= RS_WATCH_QUEUES;
@@ -102,6 +103,7 @@ static void clear_sums(rs_engine_t *e, int keep_accounts) {
             f->good = e->now;
             f->stood = 0;
             if (f->delay) e->watch |= RS_WATCH_DELAYS;
+            if (row->settings.slots && !rs_sched_ops(e)->enter) e->watch |= RS_WATCH_BOUNDS;
             if (f->owed > rs_flow_owed_max(e, f)) f->owed = rs_flow_owed_max(e, f);
         }
     }
@@ -114,6 +116,7 @@ static void count_outstanding(rs_engine_t *e, const struct rs_ticket_row *r) {
     f->live++;
     if (f->within) rs_keys_enter(e, f, rs_ticket_index(rs_row_ticket(r)));
     if (rs_row_state(r) == RS_PARKED) {
+        f->parked++;
         o->parked++;
         row->parked++;
         return;
@@ -124,6 +127,16 @@ static void count_outstanding(rs_engine_t *e, const struct rs_ticket_row *r) {
     if (!(e->watch & RS_WATCH_SLOTS)) return;
     o->expected += rs_row_expected(e, r);
     if (row->outstanding == 1) e->weight_busy += row->settings.weight;
+}
+
+/* Who has as many released as it may; when all of these are counted. */
+static void hold_those_at_bounds(const rs_engine_t *e) {
+    if (!(e->watch & RS_WATCH_BOUNDS)) return;
+    for (uint32_t n = 0; n < e->capacity.outlets; n++)
+        for (uint32_t c = 0; c < e->classes; c++) {
+            struct rs_flow *f = rs_flow(e, rs_outlet(e, n), c);
+            f->held = rs_is_at_bound(rs_class_row(e, c), f);
+        }
 }
 
 /* Frees, counts, and returns the queued ones linked by next, in the order of their places. */
@@ -208,37 +221,71 @@ static void queue_up(rs_engine_t *e, const struct rs_sched_ops *ops, uint32_t li
             if (!row->own && e->firsts < e->firsts_max) rs_lend_first(e, row);
             else e->shared++;
         }
-        if (!o->queued++) e->backlog_map |= (uint64_t)1 << (o->number & 63);
+        o->queued++;
+        if (f->held) o->held++;
+        else e->backlog_map |= rs_outlet_bit(o);
         if (ops->enter) ops->enter(e, o, t);
     }
 }
 
+/* What each outlet's gate goes by, and what all of them want to be told. */
+static void set_gates(rs_engine_t *e) {
+    uint32_t watch = 0;
+    e->slice = UINT64_MAX;
+    for (uint32_t n = 0; n < e->capacity.outlets; n++) {
+        struct rs_outlet *o = rs_outlet(e, n);
+        const struct rs_outlet_row *row = rs_outlet_row(e, n);
+        o->settings = e->settings;
+        if (n && row->used) {
+            o->settings.gate = row->settings.gate;
+            o->settings.window = row->settings.window;
+            o->settings.window_max = row->settings.window_max;
+        }
+        o->gate = (uint8_t)o->settings.gate;
+        const struct rs_gate_ops *gate = rs_gate_ops(o);
+        watch |= (gate->arrived ? RS_WATCH_BYTES : 0) | (gate->ended ? RS_WATCH_ENDS : 0) |
+                 (gate->slice ? RS_WATCH_BYTES | RS_WATCH_SLOTS : 0);
+        if (gate->slice) e->slice = gate->slice(&o->settings);
+    }
+    e->watch = watch;
+}
+
 void rs_make_anew(rs_engine_t *e, rs_time_t now) {
     e->sched = (uint8_t)e->settings.sched;
-    e->gate = (uint8_t)e->settings.gate;
     const struct rs_sched_ops *sched = rs_sched_ops(e);
-    const struct rs_gate_ops *gate = rs_gate_ops(e);
-    int keep_accounts = e->built_sched == e->settings.sched, keep_gate = e->built_gate == e->settings.gate;
-    e->built_sched = e->built_gate = RS_NIL; /* whoever dies from here on leaves accounts that nobody trusts */
+    int keep_accounts = e->built_sched == e->settings.sched;
+    e->built_sched = RS_NIL; /* whoever dies from here on leaves accounts that nobody trusts */
     RS_BARRIER();
-    e->watch = (sched->charge || gate->arrived ? RS_WATCH_BYTES : 0) | (gate->ended ? RS_WATCH_ENDS : 0) |
-               (gate->slice ? RS_WATCH_BYTES | RS_WATCH_SLOTS : 0) |
-               (sched->enter || sched->taken ? RS_WATCH_QUEUES : 0);
-    e->slice = gate->slice ? gate->slice(&e->settings) : UINT64_MAX;
+    set_gates(e);
+    e->watch |= (sched->charge ? RS_WATCH_BYTES : 0) | (sched->enter || sched->taken ? RS_WATCH_QUEUES : 0);
     set_weights(e);
     clear_sums(e, keep_accounts);
     uint32_t list = sort(e, sort_out(e, keep_accounts));
+    hold_those_at_bounds(e);
     /* A discipline of tickets takes them one by one into an empty state; one of flows looks at them all at the end. */
     if (!sched->enter) queue_up(e, sched, list);
     for (uint32_t n = 0; n < e->capacity.outlets; n++) {
-        sched->restore(e, rs_outlet(e, n), keep_accounts);
-        gate->init(rs_outlet(e, n), &e->settings, now, keep_gate);
+        struct rs_outlet *o = rs_outlet(e, n);
+        struct rs_outlet_row *row = rs_outlet_row(e, n);
+        int keep_gate = row->built_gate == o->settings.gate && !row->fresh;
+        row->built_gate = RS_NIL;
+        RS_BARRIER();
+        sched->restore(e, o, keep_accounts && !row->fresh);
+        rs_gate_ops(o)->init(o, &o->settings, now, keep_gate);
+        RS_BARRIER();
+        row->built_gate = o->settings.gate;
     }
     if (sched->enter) queue_up(e, sched, list);
     for (uint32_t c = 0; c < e->classes; c++) rs_class_row(e, c)->fresh = 0;
+    e->bulkheads = 0;
+    for (uint32_t n = 0; n < e->capacity.outlets; n++) {
+        struct rs_outlet_row *row = rs_outlet_row(e, n);
+        const struct rs_outlet *o = rs_outlet(e, n);
+        row->fresh = 0;
+        if (n && row->used && (!row->retired || o->queued || o->outstanding || o->parked)) e->bulkheads = 1;
+    }
     RS_BARRIER();
     e->built_sched = e->settings.sched;
-    e->built_gate = e->settings.gate;
 }
 
 /*
@@ -262,10 +309,14 @@ static const char *truth_wrong(const rs_engine_t *e) {
     /* All of them: a journal may have more classes than are in force. */
     for (uint32_t c = 0; !wrong && c < e->capacity.classes; c++)
         if (rs_class_row(e, c)->used) wrong = rs_class_wrong(&rs_class_row(e, c)->settings);
+    for (uint32_t n = 1; !wrong && n < e->capacity.outlets; n++)
+        if (rs_outlet_row(e, n)->used) wrong = rs_outlet_wrong(&rs_outlet_row(e, n)->settings);
     return wrong ? wrong : arrivals_wrong(e);
 }
 
 static const char *journal_wrong(const rs_engine_t *e) {
+    if (e->journal_valid == RS_JOURNAL_OUTLETS) return rs_outlets_wrong(e);
+    if (e->journal_valid != RS_JOURNAL_CLASSES) return "the journal is of no known kind";
     if (e->journal_classes > e->capacity.classes) return "the journal has more classes than there are places";
     const char *wrong = rs_settings_wrong(&e->journal_settings);
     for (uint32_t c = 0; !wrong && c < e->journal_classes; c++) {
@@ -283,7 +334,8 @@ const char *rs_rebuild(rs_engine_t *e, rs_time_t now) {
     now = rs_clamp_now(e, now);
     /* who comes to 0 again would be asked for sums that a kill may have left wrong */
     e->rebuilds += e->rebuilds != UINT32_MAX;
-    if (e->journal_valid) rs_journal_apply(e, now);
+    if (e->journal_valid == RS_JOURNAL_OUTLETS) rs_outlets_apply(e, now);
+    else if (e->journal_valid) rs_journal_apply(e, now);
     else rs_make_anew(e, now);
     return NULL;
 }

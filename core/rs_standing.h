@@ -28,7 +28,7 @@ static RARELY void set_stands(rs_engine_t *e, struct rs_outlet *o, struct rs_flo
     f->good = e->now;
     f->newest = since && !f->shortest && !f->within;
     if (!f->shortest && !f->within) f->best = since ? f->last : f->first;
-    if (f->best != best) rs_sched_ops(e)->head(e, o, f->class);
+    if (f->best != best && !f->held) rs_sched_ops(e)->head(e, o, f->class);
 }
 
 static inline void look_whether_it_stands(rs_engine_t *e, struct rs_outlet *o, struct rs_flow *f) {

@@ -17,6 +17,12 @@ uint64_t rs_tag(const rs_engine_t *e, rs_ticket_t t) {
     return r ? r->tag : 0;
 }
 
+uint32_t rs_outlet_of(const rs_engine_t *e, rs_ticket_t t) {
+    rs_enter(e);
+    const struct rs_ticket_row *r = rs_live_row(e, t);
+    return r ? r->outlet : 0;
+}
+
 uint32_t rs_owner(const rs_engine_t *e, rs_ticket_t t) {
     rs_enter(e);
     const struct rs_ticket_row *r = rs_live_row(e, t);
@@ -59,6 +65,8 @@ void rs_counts_add(struct rs_counts *a, const struct rs_counts *b) {
     a->refused_standing += b->refused_standing;
 }
 
+static uint32_t limit_of(const struct rs_outlet *o) { return rs_gate_ops(o)->limit(o, &o->settings); }
+
 void rs_stats(const rs_engine_t *e, struct rs_stats *out) {
     rs_enter(e);
     memset(out, 0, sizeof *out);
@@ -71,7 +79,7 @@ void rs_stats(const rs_engine_t *e, struct rs_stats *out) {
         out->outstanding += o->outstanding;
         out->parked += o->parked;
     }
-    out->window = rs_gate_ops(e)->limit(rs_outlet(e, 0), &e->settings);
+    out->window = limit_of(rs_outlet(e, 0));
     out->rebuilds = e->rebuilds;
     out->counts = e->gone;
     for (uint32_t c = 0; c < e->classes; c++) rs_counts_add(&out->counts, &rs_class_row(e, c)->counts);
@@ -79,7 +87,44 @@ void rs_stats(const rs_engine_t *e, struct rs_stats *out) {
 
 uint32_t rs_window(const rs_engine_t *e) {
     rs_enter(e);
-    return rs_gate_ops(e)->limit(rs_outlet(e, 0), &e->settings);
+    return limit_of(rs_outlet(e, 0));
+}
+
+static bool outlet_is_there(const rs_engine_t *e, uint32_t n) {
+    return !n || (n < e->capacity.outlets && rs_outlet_row(e, n)->used);
+}
+
+uint32_t rs_windows(const rs_engine_t *e) {
+    rs_enter(e);
+    uint64_t sum = limit_of(rs_outlet(e, 0));
+    for (uint32_t n = 1; e->bulkheads && n < e->capacity.outlets; n++)
+        if (outlet_is_there(e, n)) sum += limit_of(rs_outlet(e, n));
+    return sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
+}
+
+uint32_t rs_window_at(const rs_engine_t *e, uint32_t outlet) {
+    rs_enter(e);
+    return outlet_is_there(e, outlet) ? limit_of(rs_outlet(e, outlet)) : 0;
+}
+
+bool rs_outlet_stats(const rs_engine_t *e, uint32_t outlet, struct rs_outlet_stats *out) {
+    rs_enter(e);
+    memset(out, 0, sizeof *out);
+    if (!outlet_is_there(e, outlet)) return false;
+    const struct rs_outlet *o = rs_outlet(e, outlet);
+    const struct rs_outlet_row *row = rs_outlet_row(e, outlet);
+    out->settings = row->settings;
+    out->settings.name[RS_OUTLET_NAME_MAX - 1] = 0; /* whoever may have written there */
+    out->settings.gate = o->settings.gate;
+    out->settings.window = o->settings.window;
+    out->settings.window_max = o->settings.window_max;
+    out->retired = row->retired;
+    out->window = limit_of(o);
+    out->queued = o->queued;
+    out->outstanding = o->outstanding;
+    out->parked = o->parked;
+    out->refused = row->refused;
+    return true;
 }
 
 uint32_t rs_queued(const rs_engine_t *e) {
@@ -87,9 +132,12 @@ uint32_t rs_queued(const rs_engine_t *e) {
     return rs_outlet(e, 0)->queued;
 }
 
-bool rs_has_slot(const rs_engine_t *e) {
+bool rs_has_slot(const rs_engine_t *e, rs_ticket_t t) {
     rs_enter(e);
-    return rs_outlet(e, 0)->outstanding < rs_outlet(e, 0)->open_below;
+    const struct rs_ticket_row *r = rs_live_row(e, t);
+    if (!r || r->outlet >= e->capacity.outlets) return false;
+    if (rs_row_flow(e, r)->held) return false;
+    return rs_outlet(e, r->outlet)->outstanding < rs_outlet(e, r->outlet)->open_below;
 }
 
 /* Of one class at one outlet. */

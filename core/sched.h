@@ -17,11 +17,14 @@
  *                   (flow->queued still counts it), and rs_flow_cost is on the account, of which the engine takes what
  *                   pays debts off flow->owed
  *     taken         (NULL: not interested) that request has left, and the flow still waits
- *     drained       the last queued request was cancelled
+ *     drained       the last queued request was cancelled, or the flow is held back since it has as many slots as it
+ *                   may; backlog comes when it may go on (flow->held is still set then)
  *     charge        bytes (<= RS_BYTES_MAX) that came, for a discipline that charges on receipt; NULL for others
  *     refund        bytes given back, never more than were taken, or flow->owed has become less, for a discipline that
  *                   charges at release; NULL for others
  *     idle          nothing waits and nothing is outstanding (NULL: nothing to forget)
+ *
+ * Those that wait are rs_flow_waits: a flow that is held back does not.
  *
  * restore makes the whole state anew from the flows (after create, configure and a rebuild).  With `keep`, accounts
  * that were there are kept as far as they can be right; those of fresh classes, and all without it, become neutral.

@@ -27,6 +27,8 @@
  *   slot that is free for that moment would go, for a second, to a crawler whose turn it is not.  So a slot that a
  *   class gave back stays free for its next request, where the settings say so (await_us), before a new round begins.
  *   It is lost if nobody comes: for a 32nd of the time that the other one's answer takes, at most.
+ * - A class that has as many slots as it may (rs_class_settings.slots) is away, too, as long as that lasts, but earns
+ *   what its next request costs meanwhile, and so goes as soon as it may.
  * - The paper adds the quantum, finds the window closed, and takes the quantum off again; here nobody looks before a
  *   slot is free.
  * - A class whose queue ran empty within its turn and that is back before the round has ended goes on with what is
@@ -270,9 +272,13 @@ static void come_back(const rs_engine_t *e, const struct drr *d, struct drr_row 
     uint64_t mean = row->mean ? row->mean : d->mean, bytes = mean < RS_BYTES_MAX ? mean : RS_BYTES_MAX;
     int64_t most = (int64_t)(((SAVED * bytes) << RS_FINE) / e->weight_max * r->weight);
 
+    bool is_late = e->now - r->left > MEMORY_US;
+
+    /* Who was held back earns its next request meanwhile, however long that lasts. */
+    if (f->held && (is_late || most < need_of(e, f))) most = need_of(e, f);
     if (e->sched == RS_SCHED_DRR_PAPER) {
         r->deficit = 0;
-    } else if (e->now - r->left > MEMORY_US) {
+    } else if (is_late && !f->held) {
         if (!f->live) r->deficit = 0;
     } else if (r->deficit < most) {
         earn(e, d, r, f);
@@ -320,6 +326,7 @@ static __attribute__((noinline)) void leave(const rs_engine_t *e, struct drr *d,
     earn(e, d, r, f);
     r->left = e->now;
     r->live = live;
+    if (f->held) return;
     if (away->where != OUT || away->weight <= r->weight || !rs_flow(e, rs_flow_outlet(e, f), d->away)->live)
         d->away = f->class;
 }
@@ -368,7 +375,7 @@ static __attribute__((noinline)) rs_time_t awaits(const rs_engine_t *e, const st
     uint64_t wait;
 
     if (next == RS_NIL && d->sleepers.count) next = rs_heap_top(&d->sleepers).id;
-    if (r->where != OUT || next == RS_NIL || rs_flow_is_deep(e, f)) return 0;
+    if (r->where != OUT || f->held || next == RS_NIL || rs_flow_is_deep(e, f)) return 0;
     wait = rs_row(e, rs_flow(e, o, next)->best)->covered >> AWAITED;
     if (wait > e->settings.await_us) wait = e->settings.await_us;
     if (f->live < r->live) {
@@ -465,7 +472,7 @@ static void drr_restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
         r->where = OUT;
     }
     for (uint32_t c = 0; c < e->classes; c++)
-        if (rs_flow(e, o, c)->queued) drr_backlog(e, o, c);
+        if (rs_flow_waits(rs_flow(e, o, c))) drr_backlog(e, o, c);
 }
 
 static const char *check_list(const rs_engine_t *e, const struct rs_outlet *o, const struct drr *d, uint32_t round,
@@ -475,7 +482,7 @@ static const char *check_list(const rs_engine_t *e, const struct rs_outlet *o, c
         if (c >= e->classes) return "drr: a round names an unknown class";
         if (++*seen > e->classes) return "drr: a round goes in circles";
         if (drr_row_of(d, c)->where != round || drr_row_of(d, c)->prev != prev) return "drr: a round's links disagree";
-        if (!rs_flow(e, o, c)->queued) return "drr: a class without requests is in a round";
+        if (!rs_flow_waits(rs_flow(e, o, c))) return "drr: a class that does not wait is in a round";
         prev = c;
     }
     return d->list[round].last == prev ? NULL : "drr: a round's last is not its last";
@@ -486,7 +493,7 @@ static const char *check_row(const rs_engine_t *e, const struct rs_outlet *o, co
     const struct rs_flow *f = rs_flow(e, o, c);
     const struct rs_heap *h = &d->sleepers;
     if ((r->where == SLEEP) != rs_heap_has(h, c)) return "drr: the sleepers and the heap differ";
-    if ((f->queued != 0) != (r->where != OUT)) return "drr: a class waits in no round";
+    if (rs_flow_waits(f) != (r->where != OUT)) return "drr: a class waits in no round";
     if (r->deficit > 2 * DEFICIT_MAX || r->deficit < 0) return "drr: a deficit is out of bounds";
     if (r->weight != f->weight) return "drr: a class has an old weight";
     if (r->earned > d->level) return "drr: a class earned ahead of the rounds";
@@ -510,7 +517,7 @@ static const char *drr_check(const rs_engine_t *e, const struct rs_outlet *o) {
     if (!why && d->mean > RS_BYTES_MAX) why = "drr: the mean estimate is out of bounds";
     for (uint32_t c = 0; c < e->classes && !why; c++) {
         why = check_row(e, o, d, c);
-        if (rs_flow(e, o, c)->queued) waiting++;
+        if (rs_flow_waits(rs_flow(e, o, c))) waiting++;
     }
     if (!why && seen + d->sleepers.count != waiting) why = "drr: the rounds have lost a class";
     return why;

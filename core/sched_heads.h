@@ -38,14 +38,14 @@ static inline void rs_heads_restore(rs_engine_t *e, struct rs_outlet *o, rs_head
     rs_heads_layout(e->capacity.classes, h);
     rs_heap_clear(h);
     for (uint32_t c = 0; c < e->classes; c++)
-        if (rs_flow(e, o, c)->queued) rs_heap_push(h, c, key(e, o, c));
+        if (rs_flow_waits(rs_flow(e, o, c))) rs_heap_push(h, c, key(e, o, c));
 }
 
 static inline const char *rs_heads_check(const rs_engine_t *e, const struct rs_outlet *o, rs_heads_key *key) {
     const struct rs_heap *h = rs_sched_state(e, o);
     const char *why = rs_heap_check(h);
     for (uint32_t c = 0; c < e->classes && !why; c++) {
-        if ((rs_flow(e, o, c)->queued != 0) != rs_heap_has(h, c))
+        if (rs_flow_waits(rs_flow(e, o, c)) != rs_heap_has(h, c))
             why = "heads: the waiting classes and the heap differ";
         else if (rs_heap_has(h, c) && rs_heap_nodes(h)[rs_heap_places(h)[c]].key != key(e, o, c))
             why = "heads: a class has an old key";

@@ -183,7 +183,7 @@ static void rfq_restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
         if (!keep || rs_class_row(e, c)->fresh || r->acc > ACC_MAX) r->acc = last;
     }
     for (uint32_t c = 0; c < e->classes; c++)
-        if (rs_flow(e, o, c)->queued) rs_heap_push(&q->waiting, c, rfq_row_of(q, c)->acc);
+        if (rs_flow_waits(rs_flow(e, o, c))) rs_heap_push(&q->waiting, c, rfq_row_of(q, c)->acc);
 }
 
 static const char *rfq_check(const rs_engine_t *e, const struct rs_outlet *o) {
@@ -192,7 +192,7 @@ static const char *rfq_check(const rs_engine_t *e, const struct rs_outlet *o) {
     const char *why = rs_heap_check(h);
     for (uint32_t c = 0; c < e->classes && !why; c++) {
         const struct rfq_row *r = rfq_row_of(q, c);
-        if ((rs_flow(e, o, c)->queued != 0) != rs_heap_has(h, c)) why = "rfq: the waiting classes and the heap differ";
+        if (rs_flow_waits(rs_flow(e, o, c)) != rs_heap_has(h, c)) why = "rfq: the waiting classes and the heap differ";
         else if (rs_heap_has(h, c) && rs_heap_nodes(h)[rs_heap_places(h)[c]].key != r->acc)
             why = "rfq: a class has an old key";
         else if (r->acc > ACC_MAX) why = "rfq: a counter is out of bounds";

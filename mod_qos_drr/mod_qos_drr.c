@@ -169,6 +169,7 @@ static int set_up_segment(server_rec *s, struct kept *k, struct qos_server *conf
             .owners = (uint32_t)httpd_query(AP_MPMQ_HARD_LIMIT_DAEMONS, 1) + 16,
             .classes = conf->nclasses * 2 + 64,
             .tickets = tickets,
+            .outlets = qos_outlet_room(&conf->outlets),
             .area = qos_sizes_bytes((uint32_t)conf->pages),
             /* always: a graceful restart may bring the first class that is shared within */
             .keys = rs_keys_for(tickets),
@@ -177,7 +178,7 @@ static int set_up_segment(server_rec *s, struct kept *k, struct qos_server *conf
         .classes = conf->classes,
         .nclasses = conf->nclasses,
         .stock = P.can_hold,
-        .grows_with = "QosQueue, QosPages",
+        .grows_with = "QosQueue, QosPages, windows of their own",
         .fill = fill_area,
     };
     int rc;
@@ -230,11 +231,12 @@ static int qos_drr_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *
     P.threads_per_child = (uint32_t)httpd_query(AP_MPMQ_MAX_THREADS, 1);
     P.threads = (uint32_t)httpd_query(AP_MPMQ_MAX_DAEMONS, 1) * P.threads_per_child;
     P.row = SHM_NO_ROW;
+    qos_outlet_fit(&conf->outlets, P.threads, s);
     rc = set_up_segment(s, k, conf, pconf);
     if (rc != OK) return rc;
     P.view = k->segment.view;
     P.sizes = k->sizes;
-    P.costs = (struct qos_costs){ conf->charge, &P.sizes.area->rate, &P.view };
+    P.costs = (struct qos_costs){ conf->charge, P.sizes.area->rate, &P.view };
     P.generation = k->segment.generation;
     if (conf->share && !qos_share_open(conf->share, s, pconf)) conf->share = NULL;
     /* Who only observes leaves the rest as it is. */
@@ -257,10 +259,11 @@ static int qos_drr_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *
 static int configure(server_rec *s) {
     struct qos_server *conf = qos_config();
     const char *why = NULL;
+    int first = 1;
 
     switch (shm_configure(&P.view, P.generation, &conf->settings, conf->classes, conf->nclasses, conf->default_class,
                           conf->number, &why)) {
-    case SHM_CONFIGURED_BEFORE: return 0;
+    case SHM_CONFIGURED_BEFORE: first = 0; break;
     case SHM_CONFIGURED: break;
     case SHM_NOT_CONFIGURED:
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, s,
@@ -268,7 +271,8 @@ static int configure(server_rec *s) {
                      "requests of a class that was not among them go with the default class, until `apachectl restart`",
                      why);
     }
-    return 1;
+    qos_outlet_configure(&conf->outlets, &P.view, P.generation, s);
+    return first;
 }
 
 static void qos_drr_child_init(apr_pool_t *pchild, server_rec *s) {

@@ -113,10 +113,10 @@ static void charge_gone(struct qos_request *q, uint64_t least) {
     if (went < q->reported || bytes < least) return;
     q->reported = went;
     shm_lock(&P.view);
-    cost = qos_cost_bytes(&P.costs, class, now, bytes);
+    cost = qos_cost_bytes(&P.costs, class, q->outlet, now, bytes);
     paid = cost < q->prepaid ? cost : q->prepaid;
     q->prepaid -= paid;
-    if (cost > paid) rs_charge_keyed(P.view.engine, now, class, 0, q->key, cost - paid);
+    if (cost > paid) rs_charge_keyed(P.view.engine, now, class, q->outlet, q->key, cost - paid);
     shm_unlock(&P.view);
 }
 
@@ -159,7 +159,7 @@ void qos_account_begin(struct qos_request *q) {
 }
 
 static void tell_bytes_locked(const struct qos_request *q, uint64_t now, rs_ticket_t ticket, uint64_t bytes) {
-    uint64_t cost = qos_cost_bytes(&P.costs, qos_config()->number[q->class], now, bytes);
+    uint64_t cost = qos_cost_bytes(&P.costs, qos_config()->number[q->class], q->outlet, now, bytes);
 
     if (cost) rs_progress(P.view.engine, now, ticket, cost);
 }
@@ -178,10 +178,12 @@ void qos_account_end(struct qos_request *q, int whole) {
     bytes = whole ? q->sent : qos_went(q);
     now = shm_now();
     shm_lock(&P.view);
+    if (shm_row_of(&P.view, ticket)->parked > SHM_PARKED)
+        q->parked_by = shm_row_of(&P.view, ticket)->parked == SHM_PARKED_LONG ? "time" : "size";
     q->slot_us = shm_had_slot_locked(&P.view, now, ticket);
     if (whole && q->sent >= REPORT_BYTES) {
         bytes = q->sent > q->reported ? q->sent - q->reported : 0;
-        q->prepaid = rs_hand_over(P.view.engine, now, ticket, qos_cost_of_bytes(&P.costs, bytes));
+        q->prepaid = rs_hand_over(P.view.engine, now, ticket, qos_cost_of_bytes(&P.costs, q->outlet, bytes));
         goes(q);
     } else {
         if (bytes > q->reported) tell_bytes_locked(q, now, ticket, bytes - q->reported);
@@ -211,7 +213,7 @@ static void tell_length(struct qos_request *q) {
     q->length_told = 1;
     if (!field || last->header_only || apr_strtoff(&body, field, &end, 10) != APR_SUCCESS || *end || body < 0) return;
     if ((uint64_t)body < REPORT_BYTES && q->bytes < REPORT_BYTES) return;
-    cost = qos_cost_of_bytes(&P.costs, (uint64_t)body + QOS_HEADER_DEFAULT);
+    cost = qos_cost_of_bytes(&P.costs, q->outlet, (uint64_t)body + QOS_HEADER_DEFAULT);
     /* Where time counts, too, it may be the larger part. */
     if (qos_config()->charge != QOS_CHARGE_BYTES && cost <= q->estimate) return;
     shm_lock(&P.view);
@@ -238,7 +240,7 @@ void qos_account_went(struct qos_conn *k) {
 }
 
 void qos_account_had_slot(const struct shm_view *v, uint64_t now, rs_ticket_t t, uint64_t us) {
-    uint64_t cost = qos_cost_time(&P.costs, rs_class(v->engine, t), us);
+    uint64_t cost = qos_cost_time(&P.costs, rs_class(v->engine, t), rs_outlet_of(v->engine, t), us);
 
     if (cost) rs_progress(v->engine, now, t, cost);
 }
@@ -301,6 +303,27 @@ static apr_status_t pass_beside(ap_filter_t *f, apr_bucket_brigade *bb, struct q
     return rv;
 }
 
+/* From now on nobody answers, and what passes is charged to the class as it goes. */
+static void tunnel_begins(struct qos_request *q) {
+    qos_account_end(q, 0);
+    q->parked_by = "tunnel";
+    q->tunnel = 1;
+    if (!q->sent) qos_went_begins(q);
+    q->reported = qos_went(q);
+    goes(q);
+}
+
+static apr_status_t tunnel_passes(struct qos_request *q, uint64_t bytes, ap_filter_t *next, apr_bucket_brigade *bb,
+                                  int end) {
+    struct qos_conn *k = q->conn;
+
+    qos_went_passes(k, bytes);
+    q->sent += bytes;
+    if (end) k->current = NULL;
+    else if (q->sent >= q->reported + REPORT_BYTES) charge_gone(q, REPORT_BYTES);
+    return ap_pass_brigade(next, bb);
+}
+
 static apr_status_t count_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
     struct qos_conn *k = f->ctx;
     struct qos_request *q = k->current;
@@ -319,6 +342,7 @@ static apr_status_t count_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
             broken = 1;
         }
     }
+    if (q && q->tunnel) return tunnel_passes(q, bytes, f->next, bb, end);
     if (!q || (q->ticket == RS_NO_TICKET && !qos_beside_runs(q))) {
         qos_went_passes(k, bytes);
         return ap_pass_brigade(f->next, bb);
@@ -327,6 +351,10 @@ static apr_status_t count_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
     if (bytes && !q->sent && !qos_last_of(q->r)->sent_bodyct) begins = what_begins(bb);
     if (begins != ANSWER && !q->observed) bytes -= qos_people_hush(bb);
     if (!end && is_tunnel(q, begins)) {
+        if (!q->beside) {
+            tunnel_begins(q);
+            return tunnel_passes(q, bytes, f->next, bb, 0);
+        }
         k->current = NULL;
         qos_account_end(q, 0);
         return ap_pass_brigade(f->next, bb);
@@ -337,6 +365,7 @@ static apr_status_t count_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
     }
     if (bytes && !q->sent && !q->length_told && !q->beside) tell_length(q);
     if (!q->sent && begins != INTERIM) qos_went_begins(q);
+    if (bytes && !q->sent && q->park_us && !q->beside) shm_begins(&P.view, q->ticket);
     qos_went_passes(k, bytes);
     q->sent += bytes;
     if (end) {
@@ -346,6 +375,7 @@ static apr_status_t count_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
     }
     if (q->beside) return pass_beside(f, bb, q);
     tell_progress(q);
+    if (q->park_bytes && q->sent >= q->park_bytes) shm_park(&P.view, P.row, q->ticket);
     began = shm_now_coarse();
     atomic_store_explicit(&account_row_of(q)->client_since, began, memory_order_relaxed);
     rv = ap_pass_brigade(f->next, bb);
@@ -390,6 +420,7 @@ int qos_account_log(request_rec *r) {
     apr_table_setn(last->notes, "qos-outcome", outcomes[q->outcome]);
     if (q->reason) apr_table_setn(last->notes, "qos-reason", q->reason);
     if (*q->crawler) apr_table_setn(last->notes, "qos-crawler", q->crawler);
+    if (q->parked_by) apr_table_setn(last->notes, "qos-parked", q->parked_by);
     apr_table_setn(last->notes, "qos-estimate", apr_off_t_toa(r->pool, (apr_off_t)q->bytes));
     apr_table_setn(last->notes, "qos-slot", account_ms(r->pool, q->slot_us));
     apr_table_setn(last->notes, "qos-wait", q->wait_us ? account_ms(r->pool, q->wait_us) : "0");

@@ -8,8 +8,9 @@
  * parked by whoever waits for its slot (shm_sweep): the filter marks since when it waits.  It takes a slot again once
  * its client keeps up and a slot is free; until then it goes on without.
  *
- * A tunnel (WebSocket, CONNECT) gives its slot back when it stands.  Interim answers (100, 103) are not counted: they
- * are neither the answer's length nor its bytes.
+ * A tunnel (WebSocket, CONNECT) gives its slot back when it stands, and an answer when it has gone on for as long, or
+ * has brought as much, as QosPark says; what comes of either goes on being charged to its class.  Interim answers (100,
+ * 103) are not counted: they are neither the answer's length nor its bytes.
  *
  * What is passed on may go for long after the slot came back, or never: an answer is charged to its class as its bytes
  * go to the network (qos_went.h), but for what any answer is charged at its release, and teaches its size only when it

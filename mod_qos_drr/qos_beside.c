@@ -24,8 +24,9 @@ static void charge_exempt(const struct qos_request *q, uint64_t now, uint64_t by
     uint64_t cost;
 
     shm_lock(&P.view);
-    cost = qos_cost_bytes(&P.costs, class, now, bytes) + qos_cost_time(&P.costs, class, q->slot_us);
-    if (cost) rs_charge_keyed(P.view.engine, now, class, 0, q->key, cost);
+    cost =
+        qos_cost_bytes(&P.costs, class, q->outlet, now, bytes) + qos_cost_time(&P.costs, class, q->outlet, q->slot_us);
+    if (cost) rs_charge_keyed(P.view.engine, now, class, q->outlet, q->key, cost);
     shm_unlock(&P.view);
 }
 

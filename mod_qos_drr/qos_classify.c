@@ -220,6 +220,7 @@ void qos_classify(struct qos_request *q) {
     qos_keys_of(q);
     find_keys(q);
     q->bytes = expected_bytes(q);
-    q->estimate =
-        conf->charge == QOS_CHARGE_BYTES ? q->bytes : qos_cost_expected(&qos_process.costs, expected_time(q), q->bytes);
+    q->estimate = conf->charge == QOS_CHARGE_BYTES
+                      ? q->bytes
+                      : qos_cost_expected(&qos_process.costs, q->outlet, expected_time(q), q->bytes);
 }

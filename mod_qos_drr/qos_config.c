@@ -52,6 +52,8 @@ void *qos_config_merge_dir(apr_pool_t *p, void *base, void *add) {
     struct qos_dir *d = apr_pcalloc(p, sizeof *d);
     d->on = a->on >= 0 ? a->on : b->on;
     d->transparent = a->transparent >= 0 ? a->transparent : b->transparent;
+    d->outlet = a->outlet ? a->outlet : b->outlet;
+    d->park = a->park.said ? a->park : b->park;
     return d;
 }
 
@@ -131,30 +133,6 @@ static const char *set_refuse(cmd_parms *cmd, void *dir, const char *arg) {
     else if (!strcmp(arg, "429")) in_force->refused = HTTP_TOO_MANY_REQUESTS;
     else return apr_psprintf(cmd->pool, "QosRefuse %s: must be 503 or 429", arg);
     return NULL;
-}
-
-static const char *set_window(cmd_parms *cmd, void *dir, const char *arg, const char *most) {
-    const char *bad = ap_check_cmd_context(cmd, GLOBAL_ONLY);
-    struct rs_settings *s = &in_force->settings;
-    int n;
-
-    (void)dir;
-    if (bad) return bad;
-    if (!strcasecmp(arg, "auto")) {
-        s->gate = RS_GATE_AUTO;
-        s->window = 8;
-    } else {
-        bad = httpd_number(cmd->pool, "QosWindow", arg, 1, 65536, &n);
-        if (bad) return apr_pstrcat(cmd->pool, bad, ", or auto", NULL);
-        s->gate = RS_GATE_WINDOW;
-        s->window = (uint32_t)n;
-    }
-    if (!most) return NULL;
-    if (s->gate != RS_GATE_AUTO || strncasecmp(most, "max=", 4))
-        return apr_psprintf(cmd->pool, "QosWindow %s %s: the second argument must be max=N, after auto", arg, most);
-    bad = httpd_number(cmd->pool, "QosWindow auto max=", most + 4, 2, 65536, &n);
-    if (!bad) s->window_max = (uint32_t)n;
-    return bad;
 }
 
 static const char *set_charge(cmd_parms *cmd, void *dir, const char *arg) {
@@ -264,13 +242,16 @@ static const char *set_class(cmd_parms *cmd, void *dir, int argc, char *const ar
         } else if (!strncasecmp(a, "delay=", 6)) {
             bad = httpd_number(cmd->pool, "QosClass delay=", a + 6, 1, POLICY_DELAY_MAX, &n);
             c.delay_ms = (uint32_t)n;
+        } else if (!strncasecmp(a, "slots=", 6)) {
+            bad = httpd_number(cmd->pool, "QosClass slots=", a + 6, 1, POLICY_SLOTS_MAX, &n);
+            c.slots = (uint32_t)n;
         } else if (!strcasecmp(a, "order=fifo")) c.order = POLICY_FIFO;
         else if (!strcasecmp(a, "order=shortest")) c.order = POLICY_SHORTEST;
         else if (!strncasecmp(a, "within=", 7)) bad = qos_keys_add(&keys, cmd, a + 7);
         else if (!strcasecmp(a, "default")) c.is_default = 1;
         else
             bad = apr_psprintf(cmd->pool,
-                               "QosClass %s: %s is not one of weight=N, queue=N, wait=SECONDS, delay=MS, "
+                               "QosClass %s: %s is not one of weight=N, queue=N, wait=SECONDS, delay=MS, slots=N, "
                                "order=fifo|shortest, within=client|EXPRESSION, default",
                                argv[0], a);
     }
@@ -327,7 +308,7 @@ const command_rec qos_commands[] = {
                  "On: requests here were redirected by the kernel, and go on to where they were going (default Off)"),
     AP_INIT_TAKE1("QosPolicy", set_policy, NULL, RSRC_CONF, "an XML file with the classes and their rules"),
     AP_INIT_TAKE_ARGV("QosClass", set_class, NULL, RSRC_CONF,
-                      "NAME weight=N [queue=N] [wait=SECONDS] [delay=MS] [order=fifo|shortest] "
+                      "NAME weight=N [queue=N] [wait=SECONDS] [delay=MS] [slots=N] [order=fifo|shortest] "
                       "[within=client|EXPRESSION ...] [default]"),
     AP_INIT_TAKE_ARGV("QosRule", set_rule, NULL, RSRC_CONF,
                       "CLASS FIELD [substring|prefix|suffix|exact|regex] PATTERN"),
@@ -335,8 +316,11 @@ const command_rec qos_commands[] = {
                   "which request is next: drr (default), drr-paper or fifo"),
     AP_INIT_TAKE1("QosCharge", set_charge, NULL, RSRC_CONF,
                   "what is shared: time in which requests have slots (default), bytes of answers, or both"),
-    AP_INIT_TAKE12("QosWindow", set_window, NULL, RSRC_CONF,
-                   "how many requests the server works on at one time: N (default 8), or auto [max=N]"),
+    AP_INIT_TAKE12("QosWindow", qos_outlet_set_window, NULL, RSRC_CONF | ACCESS_CONF,
+                   "how many requests the server works on at one time: N (default 8), or auto [max=N]; in a section, "
+                   "one that stands there has a window of its own"),
+    AP_INIT_TAKE12("QosPark", qos_outlet_set_park, NULL, RSRC_CONF | ACCESS_CONF,
+                   "[time=SECONDS] [size=BYTES] after which a request gives its slot back, or Off (default)"),
     AP_INIT_TAKE1("QosQueue", config_set_number, &queue_setting, RSRC_CONF,
                   "how many requests may wait, in all classes (default 10000)"),
     AP_INIT_TAKE1("QosWait", config_set_number, &wait_setting, RSRC_CONF,
@@ -410,6 +394,7 @@ int qos_config_finish(struct qos_server *q, apr_pool_t *pconf, server_rec *s) {
         q->settings.await_us = QOS_AWAIT_US;
         q->settings.debt_max = 0;
     }
+    if (qos_outlet_finish(&q->outlets, pconf, s)) return HTTP_INTERNAL_SERVER_ERROR;
     return OK;
 }
 

@@ -2,8 +2,9 @@
 /*
  * qos_config.h - the module's directives and what they make.
  *
- * One policy, one engine and one window serve the whole server, virtual hosts included: they share its capacity.  What
- * can differ by virtual host or directory is only whether requests are scheduled there, or observed (QosEngine).
+ * One policy and one engine serve the whole server, virtual hosts included, and one window what has none of its own.
+ * What can differ by virtual host, directory or backend is whether requests are scheduled there, or observed
+ * (QosEngine), by which window, and for how long they keep their slots (qos_outlet.h).
  *
  * A policy comes either from an XML file (QosPolicy) or from QosClass and QosRule.  At start, and for `apachectl
  * configtest`, a bad one is an error and httpd does not start.  On a graceful restart a bad file is an error in the
@@ -20,6 +21,7 @@
 #include "qos_cost.h"
 #include "qos_exempt.h"
 #include "qos_keys.h"
+#include "qos_outlet.h"
 
 extern module AP_MODULE_DECLARE_DATA qos_drr_module;
 
@@ -45,6 +47,7 @@ struct qos_server {
     apr_array_header_t *keys_said;          /* of QosClass directives, until then */
     uint32_t          *number;              /* per class: its number in the engine */
     struct rs_settings settings;
+    struct qos_outlets outlets;             /* windows of their own */
     enum qos_charge    charge;
     int                queue, wait, pages;
     int                retry_after, retry_most; /* seconds; a refused client is told more than the first if it helps */
@@ -54,9 +57,14 @@ struct qos_server {
     int                holds, observes;     /* On; observe */
 };
 
-/* Per directory: -1 not said. */
 enum { QOS_ENGINE_OFF, QOS_ENGINE_ON, QOS_ENGINE_OBSERVE };
-struct qos_dir { int on, transparent; };
+/* Per directory. */
+struct qos_dir {
+    int             on;                     /* -1 not said */
+    int             transparent;            /* likewise */
+    uint32_t        outlet;                 /* 0 not said: the server's; else 1 + position in qos_server.outlets */
+    struct qos_park park;
+};
 
 extern const command_rec qos_commands[];
 

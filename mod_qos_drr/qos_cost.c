@@ -11,35 +11,35 @@ static uint64_t at_most(uint64_t n, uint64_t most) { return n < most ? n : most;
 
 /* ---- how fast answers leave -------------------------------------------------------------------------------------- */
 
-static void rate_second_over(const struct qos_costs *k, uint64_t elapsed_us) {
-    struct qos_rate *r = k->rate;
+static void rate_second_over(const struct qos_costs *k, uint32_t outlet, uint64_t elapsed_us) {
+    struct qos_rate *r = &k->rate[outlet];
     uint64_t rate = atomic_exchange(&r->bytes, 0) * SECOND_US / elapsed_us, peak = atomic_load(&r->peak);
     unsigned __int128 price;
 
     peak -= peak >> FORGETS;
     if (rate > peak) peak = rate;
     atomic_store(&r->peak, peak);
-    price = ((unsigned __int128)rs_window(k->view->engine) * SECOND_US << PRICE) / (peak ? peak : 1);
+    price = ((unsigned __int128)rs_window_at(k->view->engine, outlet) * SECOND_US << PRICE) / (peak ? peak : 1);
     atomic_store(&r->price, price && price < PRICE_MAX ? (uint32_t)price : price ? PRICE_MAX : 1);
 }
 
-static void rate_add(const struct qos_costs *k, uint64_t now, uint64_t bytes) {
-    struct qos_rate *r = k->rate;
+static void rate_add(const struct qos_costs *k, uint32_t outlet, uint64_t now, uint64_t bytes) {
+    struct qos_rate *r = &k->rate[outlet];
     uint64_t since = atomic_load(&r->since);
 
     atomic_fetch_add(&r->bytes, at_most(bytes, COST_MAX));
     if (now < since + SECOND_US || !atomic_compare_exchange_strong(&r->since, &since, now)) return;
     /* Nobody came for a while: how fast it was in that is not what it can be. */
-    if (since && now < since + 3 * SECOND_US) rate_second_over(k, now - since);
+    if (since && now < since + 3 * SECOND_US) rate_second_over(k, outlet, now - since);
     else atomic_store(&r->bytes, 0);
 }
 
-uint64_t qos_cost_of_bytes(const struct qos_costs *k, uint64_t bytes) {
+uint64_t qos_cost_of_bytes(const struct qos_costs *k, uint32_t outlet, uint64_t bytes) {
     uint32_t price;
 
     if (k->charge == QOS_CHARGE_BYTES) return bytes;
     if (k->charge == QOS_CHARGE_TIME) return 0;
-    price = atomic_load_explicit(&k->rate->price, memory_order_relaxed);
+    price = outlet < QOS_OUTLETS ? atomic_load_explicit(&k->rate[outlet].price, memory_order_relaxed) : 0;
     return (at_most(bytes, COST_MAX) * (price && price < PRICE_MAX ? price : PRICE_MAX)) >> PRICE;
 }
 
@@ -56,53 +56,57 @@ static uint64_t catch_up(int64_t *ahead, uint64_t more) {
     return more - free;
 }
 
-static int64_t lead_within(const struct qos_costs *k, int64_t lead) {
-    int64_t most = (int64_t)(rs_window(k->view->engine) * SECOND_US);
+static int64_t lead_within(const struct qos_costs *k, uint32_t outlet, int64_t lead) {
+    int64_t most = (int64_t)(rs_window_at(k->view->engine, outlet) * SECOND_US);
     return lead > most ? most : lead < -most ? -most : lead;
 }
 
 /* Anybody may have written what it was: judged before it is used. */
-static int64_t lead_of(const struct qos_costs *k, const struct shm_class *c) {
-    return lead_within(k, atomic_load_explicit(&c->lead, memory_order_relaxed));
+static int64_t lead_of(const struct qos_costs *k, uint32_t outlet, const _Atomic int64_t *at) {
+    return lead_within(k, outlet, atomic_load_explicit(at, memory_order_relaxed));
 }
 
-static void set_lead(const struct qos_costs *k, struct shm_class *c, int64_t lead) {
-    atomic_store_explicit(&c->lead, lead_within(k, lead), memory_order_relaxed);
+static void set_lead(const struct qos_costs *k, uint32_t outlet, _Atomic int64_t *at, int64_t lead) {
+    atomic_store_explicit(at, lead_within(k, outlet, lead), memory_order_relaxed);
 }
 
-uint64_t qos_cost_bytes(const struct qos_costs *k, uint32_t class, uint64_t now, uint64_t bytes) {
-    uint64_t cost = qos_cost_of_bytes(k, bytes);
-    struct shm_class *c;
+static bool can_be(const struct qos_costs *k, uint32_t class, uint32_t outlet) {
+    return class < k->view->size.classes && outlet < k->view->size.outlets && outlet < QOS_OUTLETS;
+}
+
+static _Atomic int64_t *lead_at(const struct qos_costs *k, uint32_t class, uint32_t outlet) {
+    return &k->view->leads[(size_t)outlet * k->view->size.classes + class];
+}
+
+uint64_t qos_cost_bytes(const struct qos_costs *k, uint32_t class, uint32_t outlet, uint64_t now, uint64_t bytes) {
+    uint64_t cost = qos_cost_of_bytes(k, outlet, bytes);
     int64_t behind;
 
-    if (class >= k->view->size.classes) return cost;
-    c = &k->view->classes[class];
-    atomic_fetch_add_explicit(&c->bytes, bytes, memory_order_relaxed);
+    if (!can_be(k, class, outlet)) return cost;
+    atomic_fetch_add_explicit(&k->view->classes[class].bytes, bytes, memory_order_relaxed);
     if (k->charge != QOS_CHARGE_BOTH) return cost;
-    rate_add(k, now, bytes);
-    behind = -lead_of(k, c);
+    rate_add(k, outlet, now, bytes);
+    behind = -lead_of(k, outlet, lead_at(k, class, outlet));
     cost = catch_up(&behind, cost);
-    set_lead(k, c, -behind);
+    set_lead(k, outlet, lead_at(k, class, outlet), -behind);
     return cost;
 }
 
-uint64_t qos_cost_time(const struct qos_costs *k, uint32_t class, uint64_t us) {
-    struct shm_class *c;
+uint64_t qos_cost_time(const struct qos_costs *k, uint32_t class, uint32_t outlet, uint64_t us) {
     int64_t lead;
 
     us = at_most(us, COST_MAX);
-    if (class >= k->view->size.classes) return 0;
-    c = &k->view->classes[class];
-    atomic_fetch_add_explicit(&c->slot_us, us, memory_order_relaxed);
+    if (!can_be(k, class, outlet)) return 0;
+    atomic_fetch_add_explicit(&k->view->classes[class].slot_us, us, memory_order_relaxed);
     if (k->charge == QOS_CHARGE_BYTES) return 0;
     if (k->charge == QOS_CHARGE_TIME) return us;
-    lead = lead_of(k, c);
+    lead = lead_of(k, outlet, lead_at(k, class, outlet));
     us = catch_up(&lead, us);
-    set_lead(k, c, lead);
+    set_lead(k, outlet, lead_at(k, class, outlet), lead);
     return us;
 }
 
-uint64_t qos_cost_expected(const struct qos_costs *k, uint64_t us, uint64_t bytes) {
-    uint64_t cost = qos_cost_of_bytes(k, bytes);
+uint64_t qos_cost_expected(const struct qos_costs *k, uint32_t outlet, uint64_t us, uint64_t bytes) {
+    uint64_t cost = qos_cost_of_bytes(k, outlet, bytes);
     return k->charge == QOS_CHARGE_BYTES || us < cost ? cost : us;
 }

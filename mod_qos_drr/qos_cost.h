@@ -11,7 +11,10 @@
  *
  * Dominant is what a class has had more of in all, not one request of it: a class that asks for pages that take long
  * and for files is not charged for each what it is.  So the class keeps how far its bytes are ahead of its time
- * (`lead`), one second of the whole server at most, and what only catches up costs nothing.
+ * (shm_view.leads), one second of the whole server at most, and what only catches up costs nothing.
+ *
+ * Where there are outlets with windows of their own (qos_outlet.h), each is a server by itself: a byte's price is made
+ * of its window and of how fast its answers leave, and what a class had of the others is not looked at.
  *
  * A part of each resource by weight is what every class has when it wants it; what one leaves, the others get.
  */
@@ -31,7 +34,9 @@
 
 enum qos_charge { QOS_CHARGE_BYTES, QOS_CHARGE_TIME, QOS_CHARGE_BOTH };
 
-/* How fast answers leave: in the gateway's area of the segment.  Zeroes at first. */
+#define QOS_OUTLETS 64u             /* that the engine can have, the server's own window among them */
+
+/* How fast answers of an outlet leave: in the gateway's area of the segment.  Zeroes at first. */
 struct qos_rate {
     _Atomic uint64_t since, bytes;      /* of the second that is under way */
     _Atomic uint64_t peak;              /* bytes/s, slowly forgotten */
@@ -40,19 +45,19 @@ struct qos_rate {
 
 struct qos_costs {
     enum qos_charge        charge;
-    struct qos_rate       *rate;        /* used with `both` alone */
+    struct qos_rate       *rate;        /* QOS_OUTLETS of them, used with `both` alone */
     const struct shm_view *view;
 };
 
-/* What so many bytes would cost if they were all that a class has. */
-uint64_t qos_cost_of_bytes(const struct qos_costs *k, uint64_t bytes);
+/* What so many bytes of an outlet would cost if they were all that a class has. */
+uint64_t qos_cost_of_bytes(const struct qos_costs *k, uint32_t outlet, uint64_t bytes);
 /* What a request costs that is expected to take so long, or 0 where that is not known, and to bring so much. */
-uint64_t qos_cost_expected(const struct qos_costs *k, uint64_t us, uint64_t bytes);
+uint64_t qos_cost_expected(const struct qos_costs *k, uint32_t outlet, uint64_t us, uint64_t bytes);
 /*
- * With the lock: so much more of either of a class, by its number in the engine; what it costs.  What it had is counted
- * (struct shm_class).
+ * With the lock: so much more of either of a class at an outlet, by their numbers in the engine; what it costs.  What
+ * it had is counted (struct shm_class).
  */
-uint64_t qos_cost_bytes(const struct qos_costs *k, uint32_t class, uint64_t now, uint64_t bytes);
-uint64_t qos_cost_time(const struct qos_costs *k, uint32_t class, uint64_t us);
+uint64_t qos_cost_bytes(const struct qos_costs *k, uint32_t class, uint32_t outlet, uint64_t now, uint64_t bytes);
+uint64_t qos_cost_time(const struct qos_costs *k, uint32_t class, uint32_t outlet, uint64_t us);
 
 #endif

@@ -81,8 +81,15 @@ static void hold_run(struct qos_request *q, uint64_t now, enum qos_outcome outco
     qos_account_begin(q);
 }
 
+/* Of its outlet no more wait in threads than there are threads left: half of them if nobody waits for others. */
+static bool leaves_threads_locked(const struct qos_request *q, uint32_t spare) {
+    uint32_t here = P.view.blocked_at[q->outlet], all = P.view.sh->blocked;
+
+    return !here || here < (spare > all ? spare - all : 0);
+}
+
 /*
- * Of the threads that the window leaves over, one half is set aside for the classes by weight, so that a crowd of one
+ * Of the threads that the windows leave over, one half is set aside for the classes by weight, so that a crowd of one
  * class can't take the last thread of another; the other half is for whoever comes.
  */
 static struct qos_bound hold_bound(const struct qos_request *q, uint32_t threads, uint32_t window) {
@@ -90,13 +97,14 @@ static struct qos_bound hold_bound(const struct qos_request *q, uint32_t threads
     uint32_t spare = threads > window ? threads - window : 1;
     uint32_t own = (uint32_t)((uint64_t)(spare / 2) * conf->classes[q->class].weight / conf->weights);
 
-    return (struct qos_bound){ own ? own : 1, spare - spare / 2 };
+    return (struct qos_bound){ own ? own : 1, spare - spare / 2, spare };
 }
 
 /* May it block its thread? */
 static int may_block_locked(const struct qos_request *q) {
-    struct qos_bound b = hold_bound(q, P.threads, rs_window(P.view.engine));
+    struct qos_bound b = hold_bound(q, P.threads, rs_windows(P.view.engine));
 
+    if (qos_config()->outlets.n && !leaves_threads_locked(q, b.spare)) return 0;
     return shm_block_locked(&P.view, q->ticket, qos_config()->number[q->class], b.own, b.pool);
 }
 
@@ -105,7 +113,7 @@ static struct qos_bound stream_bound(const struct qos_request *q) {
     uint64_t window;
 
     shm_lock(&P.view);
-    window = rs_window(P.view.engine);
+    window = rs_windows(P.view.engine);
     shm_unlock(&P.view);
     return hold_bound(q, P.threads_per_child, (uint32_t)((window * P.threads_per_child + P.threads - 1) / P.threads));
 }
@@ -267,9 +275,11 @@ static enum qos_outcome submit(struct qos_request *q, uint64_t now, enum way *wa
     struct shm_request begun = {
         .owner = P.row,
         .class = class,
+        .outlet = q->outlet,
         .estimate = q->estimate,
         .deadline = q->deadline,
         .client_fd = q->client_fd,
+        .park_us = q->park_us,
         .key = { q->key[0], q->key[1] },
     };
     struct shm_wakes w = { .n = 0 };
@@ -360,6 +370,9 @@ int qos_hold_fixups(request_rec *r) {
     q->conn = qos_conn_of(c);
     q->wake_fd = -1;
     q->client_fd = -1;
+    q->outlet = qos_outlet_number(&qos_config()->outlets, dir->outlet);
+    q->park_us = dir->park.time_us;
+    q->park_bytes = dir->park.bytes;
     q->observed = dir->on == QOS_ENGINE_OBSERVE;
     qos_people_meet(q);
     qos_classify(q);

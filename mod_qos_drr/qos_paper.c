@@ -139,7 +139,7 @@ void qos_paper_came(struct qos_request *q) {
 }
 
 void qos_paper_went(struct qos_request *q, uint64_t now, uint64_t bytes) {
-    uint32_t price = qos_config()->charge == QOS_CHARGE_BOTH ? (uint32_t)qos_cost_of_bytes(&P.costs, 1u << 20) : 0;
+    uint32_t price = qos_config()->charge == QOS_CHARGE_BOTH ? (uint32_t)qos_cost_of_bytes(&P.costs, 0, 1u << 20) : 0;
     rs_paper_t *p;
 
     if (!P.paper) return;

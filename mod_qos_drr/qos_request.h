@@ -44,6 +44,7 @@ struct qos_request {                        /* in r->pool */
     rs_ticket_t          ticket;            /* RS_NO_TICKET when it never had one, or has ended */
     uint32_t             class;             /* position in qos_config()->classes */
     uint32_t             rule;              /* that says so, or POLICY_NONE */
+    uint32_t             outlet;            /* its number in the engine */
     enum qos_outcome     outcome;
     const char          *reason;            /* of a refusal, for the log; else NULL */
     struct pages_keys    keys;
@@ -66,6 +67,9 @@ struct qos_request {                        /* in r->pool */
     uint64_t             sent, reported;    /* bytes passed to the network side; of these, charged or paid for */
     uint64_t             prepaid;           /* of what its bytes cost that go after its end, so much was charged */
     uint64_t             slot_us;           /* how long it had its slot, once it has ended */
+    uint64_t             park_us, park_bytes;   /* when it gives its slot back; 0 = when it ends */
+    const char          *parked_by;         /* it did: "time", "size", "tunnel"; else NULL */
+    int                  tunnel;            /* what passes is its class's, and nobody's answer */
     uint64_t             first_byte;        /* where it begins among the bytes of its connection: qos_went.h */
     int                  length_told, broken;
     int                  whole;             /* all of it was passed on */
@@ -86,8 +90,8 @@ struct qos_request {                        /* in r->pool */
     rs_paper_id_t        paper;
 };
 
-/* Threads that waits of a class may block: so many always, and of those that all classes share while fewer are. */
-struct qos_bound { uint32_t own, pool; };
+/* Threads that waits of a class may block: so many always, and of those that all share while fewer are; of so many. */
+struct qos_bound { uint32_t own, pool, spare; };
 
 struct qos_conn {                           /* in c->pool */
     struct qos_request  *current;           /* whose bytes pass now */
@@ -97,10 +101,10 @@ struct qos_conn {                           /* in c->pool */
     int                  lent;              /* the socket has the wake-up descriptor in place of client_fd */
     int                  filter;            /* our output filter is in place */
     /*
-     * Of a connection of HTTP/2 (qos_streams.h): its streams that wait, whose class's thread it counts as, and if that
-     * is one of those that classes share.
+     * Of a connection of HTTP/2 (qos_streams.h): its streams that wait, whose class and outlet it counts for, and if
+     * its thread is one of those that classes share.
      */
-    uint32_t             streams, class;
+    uint32_t             streams, class, outlet;
     bool                 pooled;
     struct qos_request  *going;             /* in the order in which they go */
     uint64_t             passed;            /* bytes passed on here, and */

@@ -32,7 +32,7 @@ struct qos_crawlers {                       /* qos_crawler.h */
 struct qos_area {
     struct pages_known        known;        /* the prober's table */
     struct qos_share          share;
-    struct qos_rate           rate;
+    struct qos_rate           rate[QOS_OUTLETS];
     struct qos_exempt_places  exempt;
     struct qos_visitor_counts visitors;
     struct qos_crawlers       crawlers;

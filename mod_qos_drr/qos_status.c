@@ -21,6 +21,7 @@
 struct look {
     struct rs_figures figures;
     struct rs_figures_class *classes;
+    struct rs_outlet_stats outlets[QOS_OUTLETS];
     uint32_t held, blocked, children, pages;
     uint64_t gone, known, bytes;
     double slot_s, bots_age;
@@ -41,6 +42,20 @@ static void take_own(struct look *l, const struct base_figure *all, size_t n, ap
 static void clean_name(char *name) {
     for (; *name; name++)
         if (!apr_isalnum(*name) && !strchr("-_.", *name)) *name = '?';
+}
+
+/* With the lock.  Two of them never have the same name: one that has gone keeps its place while it serves somebody. */
+static void take_outlets_locked(struct look *l) {
+    struct rs_figures *f = &l->figures;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < P.view.size.outlets && i < QOS_OUTLETS; i++) {
+        struct rs_outlet_stats *o = &l->outlets[n];
+        if (!rs_outlet_stats(P.view.engine, i, o)) continue;
+        n += !i || !o->retired || o->queued || o->outstanding || o->parked;
+    }
+    f->outlets = l->outlets;
+    f->noutlets = n > 1 ? n : 0;
 }
 
 static double atomic_of(_Atomic uint64_t *n) { return (double)atomic_load(n); }
@@ -65,6 +80,7 @@ static struct look *status_take(request_rec *r) {
     shm_reclaim(v);
     shm_lock(v);
     rs_stats(v->engine, &f->all);
+    take_outlets_locked(l);
     if (f->all.classes > v->size.classes) f->all.classes = v->size.classes;
     for (uint32_t i = 0; i < v->size.owners; i++) {
         l->children += v->owners[i].pid != 0;
@@ -181,6 +197,10 @@ static struct look *status_take(request_rec *r) {
           "1 if the table of crawlers could not be read when it last changed.", NULL, atomic_load(&P.crawlers.refused),
           BASE_TRUTH },
         { "gone_total", "gone", "Requests whose client left while they waited.", NULL, (double)l->gone, BASE_COUNTER },
+        { "parked_time_total", "parked_time", "Requests that gave their slot back since they had it for so long.", NULL,
+          atomic_of(&v->sh->parked_long), BASE_COUNTER },
+        { "parked_size_total", "parked_size", "Requests that gave their slot back since they brought so much.", NULL,
+          atomic_of(&v->sh->parked_large), BASE_COUNTER },
         { "lost_children_total", "lost_children", "Children that died with requests.", NULL,
           atomic_of(&v->sh->lost_owners), BASE_COUNTER },
         { "uptime_seconds", "uptime_s", "Since the window was made.", NULL,
@@ -228,6 +248,20 @@ static void status_signed(request_rec *r) {
                u(atomic_load(&a->unjudged)), u(atomic_load(&a->fetched)), u(atomic_load(&a->failed)));
 }
 
+static void page_outlets(request_rec *r, const struct look *l) {
+    ap_rputs("</tbody></table>\n<p></p><table><thead><tr><th>window of</th><th>slots</th><th>at the "
+             "server</th><th>waiting</th><th>slots given back</th><th>refused</th></tr></thead><tbody>\n",
+             r);
+    for (uint32_t i = 0; i < l->figures.noutlets; i++) {
+        const struct rs_outlet_stats *o = &l->outlets[i];
+
+        ap_rprintf(r, "<tr%s><td>%s</td><td>%u%s</td><td>%u</td><td>%u</td><td>%u</td><td>" U64 "</td></tr>\n",
+                   o->retired ? " class=\"retired\"" : "", ap_escape_html(r->pool, rs_figures_outlet(o)), o->window,
+                   o->settings.gate == RS_GATE_AUTO ? " (auto)" : "", o->outstanding, o->queued, o->parked,
+                   u(o->refused));
+    }
+}
+
 static void page(request_rec *r, const struct look *l) {
     const struct rs_stats *all = &l->figures.all;
     const uint64_t *why = l->figures.refused;
@@ -273,6 +307,7 @@ static void page(request_rec *r, const struct look *l) {
                    u(rs_figures_refused(l->classes[i].refused) + n->refused_standing), (double)c->mean / 1000.0,
                    rs_figures_mean_ms(n->wait_us, n->released), (double)c->wait_max / 1000.0);
     }
+    if (l->figures.noutlets) page_outlets(r, l);
     ap_rputs("</tbody></table>\n", r);
     if (qos_config()->people)
         ap_rprintf(r,
@@ -344,6 +379,11 @@ int qos_status_lines(request_rec *r, int flags) {
             const struct rs_class_stats *c = &l->classes[i].s;
             ap_rprintf(r, "QosClass-%s: weight=%u share=%.4f queued=%u outstanding=%u\n", c->settings.name,
                        c->settings.weight, share(l, &l->classes[i]), c->queued, c->outstanding);
+        }
+        for (uint32_t i = 0; i < l->figures.noutlets; i++) {
+            const struct rs_outlet_stats *o = &l->outlets[i];
+            ap_rprintf(r, "QosOutlet-%u: window=%u queued=%u outstanding=%u parked=%u name=%s\n", i, o->window,
+                       o->queued, o->outstanding, o->parked, ap_escape_logitem(r->pool, rs_figures_outlet(o)));
         }
         return OK;
     }

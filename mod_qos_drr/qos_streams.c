@@ -9,8 +9,8 @@
 static struct {
     pthread_mutex_t lock;
     struct qos_request *first, *looks;
-    /* connections with streams that wait: of each class, and beyond what is kept for it */
-    uint32_t *connections, pooled;
+    /* connections with streams that wait: of each class, and beyond what is kept for it; for each outlet; all */
+    uint32_t *connections, pooled, at[QOS_OUTLETS], all;
 } waiting = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static void wake(const struct qos_request *q) { base_futex_wake(&P.view.rows[rs_ticket_index(q->ticket)].go); }
@@ -24,14 +24,24 @@ static struct qos_conn *streams_wire(const struct qos_request *q) {
     return ap_get_module_config(q->r->connection->master->conn_config, &qos_drr_module);
 }
 
+/* As for threads that wait elsewhere (qos_hold.c), by the outlet of the first stream of a connection. */
+static bool leaves_threads(uint32_t outlet, uint32_t spare) {
+    uint32_t here = waiting.at[outlet];
+
+    return !qos_config()->outlets.n || !here || here < (spare > waiting.all ? spare - waiting.all : 0);
+}
+
 static bool take_thread(const struct qos_request *q, struct qos_conn *wire, struct qos_bound bound) {
     if (wire->streams++) return true;
     wire->class = q->class;
+    wire->outlet = q->outlet % QOS_OUTLETS;
     wire->pooled = waiting.connections[q->class] >= bound.own;
-    if (wire->pooled && waiting.pooled >= bound.pool) {
+    if ((wire->pooled && waiting.pooled >= bound.pool) || !leaves_threads(wire->outlet, bound.spare)) {
         wire->streams = 0;
         return false;
     }
+    waiting.at[wire->outlet]++;
+    waiting.all++;
     waiting.connections[q->class]++;
     waiting.pooled += wire->pooled;
     return true;
@@ -39,6 +49,8 @@ static bool take_thread(const struct qos_request *q, struct qos_conn *wire, stru
 
 static void give_thread(struct qos_conn *wire) {
     if (--wire->streams) return;
+    waiting.at[wire->outlet]--;
+    waiting.all--;
     waiting.connections[wire->class]--;
     waiting.pooled -= wire->pooled;
 }

@@ -124,6 +124,7 @@ const struct policy_number policy_numbers[POLICY_NUMBERS] = {
     { "queue", offsetof(struct policy_class, queue), 0, POLICY_QUEUE_MAX, " requests" },
     { "wait", offsetof(struct policy_class, wait_s), 0, POLICY_WAIT_MAX, " seconds" },
     { "delay", offsetof(struct policy_class, delay_ms), 0, POLICY_DELAY_MAX, " milliseconds" },
+    { "slots", offsetof(struct policy_class, slots), 0, POLICY_SLOTS_MAX, " slots" },
 };
 
 static int check_numbers(const struct policy_class *c, char **error) {

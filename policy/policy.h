@@ -81,6 +81,7 @@ extern "C" {
 #define POLICY_QUEUE_MAX     1000000u
 #define POLICY_WAIT_MAX      86400u         /* seconds */
 #define POLICY_DELAY_MAX     3600000u       /* milliseconds */
+#define POLICY_SLOTS_MAX     1000000u
 #define POLICY_NONE          UINT32_MAX
 #define POLICY_OTHER         "other"
 
@@ -121,6 +122,7 @@ struct policy_class {
     uint32_t          queue;                    /* most requests waiting; 0 = host's default */
     uint32_t          wait_s;                   /* longest wait in seconds; 0 = host's default */
     uint32_t          delay_ms;                 /* longest wait while its queue stands (core/rs.h); 0 = no bound */
+    uint32_t          slots;                    /* most at the server at one time; 0 = what the window lets go */
     enum policy_order order;
     int is_default; /* of a frozen policy: also the class "other" where none was said to be */
     struct policy_within within;

@@ -14,6 +14,7 @@ void policy_engine_class(const struct policy_class *from, const struct policy_en
     memcpy(to->settings.name, from->name, sizeof to->settings.name);
     to->settings.weight = from->quantum;
     to->settings.queue_max = from->queue;
+    to->settings.slots = from->slots;
     to->settings.order = shortest ? RS_ORDER_SHORTEST : RS_ORDER_FIFO;
     to->settings.within = host->knows_keys ? from->within.levels : 0;
     to->wait_s = from->wait_s ? from->wait_s : host->usual_wait_s;

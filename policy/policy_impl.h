@@ -106,7 +106,7 @@ struct policy {
 };
 
 /* The numbers of a class: one row each; 0 where it is the least means the host's default. */
-enum { POLICY_NUMBERS = 5 };
+enum { POLICY_NUMBERS = 6 };
 struct policy_number {
     const char *name;
     size_t      offset;         /* of its uint32_t in struct policy_class */

@@ -119,10 +119,11 @@ static int read_class_attribute(struct reader *r, struct policy_class *c, struct
         if ((word = read_word(r, a, "no", "yes")) < 0) return -1;
         c->is_default = word;
     } else {
-        refuse(r,
-               "<class> has no attribute \"%s\"; it has id, name, quantum, queue, wait, delay, order, within and "
-               "default",
-               base_quote(a.name, strlen(a.name)).s);
+        refuse(
+            r,
+            "<class> has no attribute \"%s\"; it has id, name, quantum, queue, wait, delay, slots, order, within and "
+            "default",
+            base_quote(a.name, strlen(a.name)).s);
         return -1;
     }
     return 0;

@@ -6,8 +6,8 @@
  * pointer or a distance all the same: where its parts are follows from struct shm_size, which each process has in
  * memory of its own.
  *
- *     struct shm_segment | owners[] | rows[] | blocked[] | classes[] | numbers[] | ended[] | the host's area |
- *     engine | no memory (RS_REACH)
+ *     struct shm_segment | owners[] | rows[] | blocked[] | blocked_at[] | classes[] | leads[] | numbers[] | ended[] |
+ *     the host's area | engine | no memory (RS_REACH)
  *
  * THE STATES OF A ROW, which stands beside the engine's ticket of the same index, and who moves it; all but the marked
  * moves under the lock.
@@ -19,6 +19,9 @@
  *                blocked ───────── picked ────────────────────────┘                         parked
  *                  ├───── cancel, shm_end_wait: the owner gives up ─────→ free     (held likewise)
  *                  └───── overdue (shm_pump) ──→ refused ─ the owner is woken, cancel ─→ free     (held likewise)
+ *
+ * A running one that has had its slot for as long as it may (shm_request.park_us), or has brought as much as it may
+ * (shm_park), is parked for good: shm_resume leaves it as it is.
  *
  * Held: the owner has no thread for it and sleeps on a descriptor.  Blocked: a thread of the owner sleeps on the row's
  * `go`.  An owner that died leaves rows in any state, and whoever looks next frees them (shm_reclaim).
@@ -102,19 +105,25 @@ struct shm_row {                        /* beside the engine's ticket of the sam
     uint32_t         blocks;
     uint32_t         pooled;            /* 1 if that thread is one of the pool that classes share */
     _Atomic uint32_t running;           /* 1 when who waited has seen `go` */
-    /* 1 while the ticket is parked for a slow client; read by who writes to it or reads its body */
-    _Atomic uint32_t parked;
+    _Atomic uint32_t parked;            /* enum shm_parked; read by who writes to its client or reads its body */
     /* since when its thread waits for the client, who takes the answer or sends the body; 0 = it does not */
     _Atomic uint64_t client_since;
     _Atomic uint64_t slot_since;        /* since when it has had its slot, as far as not told; 0 = it has none */
     uint64_t         slot_us;           /* what that was told in all */
+    /* how long it may have its slot, and until when, once it has it; 0 = as long as it likes */
+    uint64_t         park_us;
+    _Atomic uint64_t park_at;
+    uint32_t         outlet;            /* whose blocked_at[] it is counted in, with `blocks` */
+    uint32_t         begun;             /* its answer has (shm_begins) */
 };
+
+/* For its client, who comes back; or for good: it had its slot for as long, or brought as much, as it may. */
+enum shm_parked { SHM_NOT_PARKED, SHM_PARKED, SHM_PARKED_LONG, SHM_PARKED_LARGE };
 
 /* The host's words about a class; zeroes when its number in the engine is another class's from now on. */
 struct shm_class {
     _Atomic uint64_t mean;              /* running mean of response bytes; 0 = none yet */
     _Atomic uint64_t bytes, slot_us;    /* what it had, ever */
-    _Atomic int64_t  lead;
 };
 
 struct shm_segment {
@@ -123,6 +132,7 @@ struct shm_segment {
     _Atomic uint32_t ended;             /* processes that ended, ever; the parent's to write, after ended[] */
     _Atomic uint32_t reclaimed;         /* of these, those whose requests were given back; changed under the lock */
     uint32_t         configured;        /* the generation whose settings are in force */
+    uint32_t         outlets_configured;
     struct base_mutex lock;
     _Atomic uint32_t turns;             /* how often it was taken; changed under the lock */
     uint32_t         rebuilding;        /* who died with the lock did it while it rebuilt */
@@ -130,16 +140,19 @@ struct shm_segment {
     _Atomic uint64_t pump_at;           /* when a slot that waits for somebody waits no longer; 0 = none does */
     _Atomic uint64_t timed_out, gone, lost_owners;
     _Atomic uint64_t no_thread, no_descriptor;  /* refused because there was none to wait with */
+    _Atomic uint64_t parked_long, parked_large; /* for good */
     _Atomic uint64_t started_us;
     /* whose background threads are at work: generation << 32 | 1 + owner; 0 = nobody's */
     _Atomic uint64_t keeper;
     uint32_t         pooled;            /* rows[] with pooled */
+    uint32_t         blocked;           /* sum of blocked[] */
     uint32_t         nstock;            /* descriptors of the stock that are free: their places */
     uint16_t         stock[SHM_WAKE_FDS];
 };
 
 struct shm_size {
     uint32_t owners, classes, tickets;
+    uint32_t outlets;                   /* of the engine; 0 = 1 */
     uint64_t area;                      /* bytes of the host's own, zeroes at first */
     uint32_t keys;                      /* rs_capacity.keys */
 };
@@ -169,7 +182,9 @@ struct shm_view {
     struct shm_owner  *owners;
     struct shm_row    *rows;
     uint32_t          *blocked;         /* per class: threads that wait */
+    uint32_t          *blocked_at;      /* the same per outlet */
     struct shm_class  *classes;         /* by its number in the engine */
+    _Atomic int64_t   *leads;           /* the host's, of each class at each outlet; zeroes as shm_class is */
     uint32_t          *numbers;         /* per class of the configuration: its number in the engine */
     _Atomic int32_t   *ended;           /* a ring of pids */
     uint32_t           ended_mask;
@@ -221,6 +236,14 @@ enum shm_configured shm_configure(const struct shm_view *v, uint32_t generation,
                                   const struct rs_class_settings *classes, uint32_t nclasses, uint32_t otherwise,
                                   uint32_t *number, const char **why);
 
+/*
+ * Behind shm_configure, likewise: outlets with windows of their own; *left_out: some of them have no place, and share
+ * the first one's (rs_outlets).
+ */
+enum shm_configured shm_configure_outlets(const struct shm_view *v, uint32_t generation,
+                                          const struct rs_outlet_settings *outlets, uint32_t n, uint32_t *number,
+                                          bool *left_out, const char **why);
+
 void shm_lock(const struct shm_view *v);
 void shm_unlock(const struct shm_view *v);
 /* this thread holds it: true only in a signal handler that interrupted us */
@@ -231,9 +254,11 @@ bool shm_has_left(const struct shm_view *v);            /* this process goes on 
 
 struct shm_request {
     uint32_t owner, class;              /* its row of owners[]; its number in the engine */
+    uint32_t outlet;                    /* its number in the engine */
     uint64_t estimate;                  /* bytes */
     uint64_t deadline;                  /* of its wait, by shm_now */
     int      client_fd;                 /* the client's socket in this process; -1 = none to look at */
+    uint64_t park_us;                   /* how long it may have its slot; 0 = as long as it likes */
     uint64_t tag;                       /* the host's own word, for rs_tag */
     uint64_t key[RS_KEY_LEVELS];        /* whose it is, for rs_submit_keyed */
 };
@@ -272,9 +297,14 @@ void shm_end_locked(const struct shm_view *v, rs_ticket_t t);
  * would keep all others from the server.
  */
 void shm_resume(const struct shm_view *v, rs_ticket_t t);
+/* It has brought as much as it may: it is parked for good, and others go.  Nothing the second time. */
+void shm_park(const struct shm_view *v, uint32_t own, rs_ticket_t t);
+/* Its answer begins: nobody works at it from now on but to send it. */
+void shm_begins(const struct shm_view *v, rs_ticket_t t);
 /*
- * Park those that have waited for their client too long, for those who wait for their slots; tell the host who has had
- * one for how long.  Does nothing if it is not time yet.
+ * Park those that have waited for their client too long, and those that have had their slot for too long, for those who
+ * wait for their slots; tell the host who has had one for how long.  The latter are told of as if they had theirs still
+ * until their answers begin: somebody works at them.  Does nothing if it is not time yet.
  */
 void shm_sweep(const struct shm_view *v, uint64_t now);
 

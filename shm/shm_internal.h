@@ -23,6 +23,9 @@ void shm_leave(const struct shm_view *v, const char *why);      /* found while i
 bool shm_is_own_fd(int fd);
 /* A row's request is over. */
 void shm_free_row_locked(const struct shm_view *v, struct shm_row *row);
+/* One more thread that waits, or with more = UINT32_MAX one fewer; `pooled`: it is of the pool. */
+void shm_count_blocked_locked(const struct shm_view *v, uint32_t class, uint32_t outlet, uint32_t pooled,
+                              uint32_t more);
 /* A released row is for its owner to wake. */
 void shm_chain_locked(const struct shm_view *v, uint32_t owner, uint32_t row);
 

@@ -27,7 +27,8 @@ static void rebuild_stock_locked(const struct shm_view *v) {
 /* What only the rows can tell: who waits how, and who may not have been told.  The engine has been rebuilt before. */
 static void rebuild_locked(const struct shm_view *v) {
     memset(v->blocked, 0, v->size.classes * sizeof *v->blocked);
-    v->sh->pooled = 0;
+    memset(v->blocked_at, 0, v->size.outlets * sizeof *v->blocked_at);
+    v->sh->pooled = v->sh->blocked = 0;
     for (uint32_t i = 0; i < v->size.owners; i++) {
         v->owners[i].released = SHM_NO_ROW;
         v->owners[i].held = 0;
@@ -44,8 +45,8 @@ static void rebuild_locked(const struct shm_view *v) {
         } else if (state == RS_QUEUED) {
             if (!row->blocks) v->owners[owner - 1].held++;
             else if (row->blocks == SHM_ASIDE) row->pooled = 0;
-            else if (row->blocks > v->size.classes) row->blocks = row->pooled = 0;
-            else v->blocked[row->blocks - 1]++, v->sh->pooled += row->pooled = row->pooled == 1;
+            else if (row->blocks > v->size.classes || row->outlet >= v->size.outlets) row->blocks = row->pooled = 0;
+            else shm_count_blocked_locked(v, row->blocks - 1, row->outlet, row->pooled = row->pooled == 1, 1);
         } else if (state == RS_RELEASED || state == RS_REFUSED) {
             /*
              * Whether its holder was told, the dead one alone knew: tell it again, through the dispatcher if it is

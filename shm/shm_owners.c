@@ -129,7 +129,8 @@ static void forget_classes_locked(const struct shm_view *v, uint32_t nclasses) {
         atomic_store_explicit(&of->mean, 0, memory_order_relaxed);
         atomic_store_explicit(&of->bytes, 0, memory_order_relaxed);
         atomic_store_explicit(&of->slot_us, 0, memory_order_relaxed);
-        atomic_store_explicit(&of->lead, 0, memory_order_relaxed);
+        for (uint32_t o = 0; o < v->size.outlets; o++)
+            atomic_store_explicit(&v->leads[(size_t)o * v->size.classes + n], 0, memory_order_relaxed);
     }
 }
 
@@ -163,5 +164,42 @@ enum shm_configured shm_configure(const struct shm_view *v, uint32_t generation,
     }
     shm_unlock(v);
     if (done == SHM_CONFIGURED) shm_pump(v, SHM_NO_ROW); /* a wider window lets more through */
+    return done;
+}
+
+static void number_outlets_locked(const struct shm_view *v, const struct rs_outlet_settings *outlets, uint32_t n,
+                                  uint32_t *number, bool *left_out) {
+    *left_out = false;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t k = rs_outlet_named(v->engine, outlets[i].name);
+        number[i] = k < v->size.outlets ? k : 0;
+        *left_out |= !number[i];
+    }
+}
+
+/* Places that nobody has from now on: who gets one of them begins at nothing. */
+static void forget_leads_locked(const struct shm_view *v, const uint32_t *number, uint32_t n) {
+    uint64_t had = 1;
+
+    for (uint32_t i = 0; i < n; i++) had |= UINT64_C(1) << (number[i] & 63);
+    for (uint32_t o = 0; o < v->size.outlets; o++)
+        for (uint32_t c = 0; c < v->size.classes && !(had >> (o & 63) & 1); c++)
+            atomic_store_explicit(&v->leads[(size_t)o * v->size.classes + c], 0, memory_order_relaxed);
+}
+
+enum shm_configured shm_configure_outlets(const struct shm_view *v, uint32_t generation,
+                                          const struct rs_outlet_settings *outlets, uint32_t n, uint32_t *number,
+                                          bool *left_out, const char **why) {
+    enum shm_configured done = SHM_CONFIGURED_BEFORE;
+
+    shm_lock(v);
+    if (!shm_has_left(v) && (int32_t)(generation - ONCE(v->sh->outlets_configured)) > 0) {
+        done = rs_outlets(v->engine, outlets, n, shm_now(), why) ? SHM_NOT_CONFIGURED : SHM_CONFIGURED;
+        v->sh->outlets_configured = generation;
+    }
+    number_outlets_locked(v, outlets, n, number, left_out);
+    if (done == SHM_CONFIGURED) forget_leads_locked(v, number, n);
+    shm_unlock(v);
+    if (done == SHM_CONFIGURED) shm_pump(v, SHM_NO_ROW);
     return done;
 }

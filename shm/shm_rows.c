@@ -29,7 +29,7 @@ void shm_chain_locked(const struct shm_view *v, uint32_t owner, uint32_t row) {
 
 enum rs_refusal shm_begin_locked(const struct shm_view *v, uint64_t now, const struct shm_request *q, rs_ticket_t *t) {
     enum rs_refusal refusal =
-        rs_submit_keyed(v->engine, now, q->class, 0, q->estimate, q->key, q->owner + 1, q->tag, t);
+        rs_submit_keyed(v->engine, now, q->class, q->outlet, q->estimate, q->key, q->owner + 1, q->tag, t);
     struct shm_row *row;
 
     if (refusal != RS_OK) return refusal;
@@ -37,6 +37,10 @@ enum rs_refusal shm_begin_locked(const struct shm_view *v, uint64_t now, const s
     atomic_store_explicit(&row->go, SHM_WAITS, memory_order_relaxed);
     atomic_store_explicit(&row->running, 0, memory_order_relaxed);
     row->blocks = row->pooled = 0;
+    row->outlet = q->outlet;
+    row->park_us = q->park_us;
+    row->begun = 0;
+    atomic_store_explicit(&row->park_at, 0, memory_order_relaxed);
     row->wake_fd = -1;
     row->stock = 0;
     atomic_store_explicit(&row->owner, q->owner + 1, memory_order_relaxed);
@@ -66,18 +70,25 @@ static int take_stock_locked(const struct shm_view *v, struct shm_row *row) {
     return v->stock[place];
 }
 
+void shm_count_blocked_locked(const struct shm_view *v, uint32_t class, uint32_t outlet, uint32_t pooled,
+                              uint32_t more) {
+    v->blocked[class] += more;
+    v->blocked_at[outlet] += more;
+    v->sh->blocked += more;
+    if (pooled) v->sh->pooled += more;
+}
+
 /* It waits in its thread no longer. */
 static void unblock_locked(const struct shm_view *v, struct shm_row *row) {
-    uint32_t blocks = ONCE(row->blocks);
+    uint32_t blocks = ONCE(row->blocks), outlet = ONCE(row->outlet);
 
     if (blocks == SHM_ASIDE) row->blocks = 0;
     if (!blocks || blocks == SHM_ASIDE) return;
-    if (blocks > v->size.classes) {
-        shm_leave(v, "a wait is of a class that can't be");
+    if (blocks > v->size.classes || outlet >= v->size.outlets) {
+        shm_leave(v, "a wait is of a class or an outlet that can't be");
         return;
     }
-    v->blocked[blocks - 1]--;
-    v->sh->pooled -= row->pooled;
+    shm_count_blocked_locked(v, blocks - 1, outlet, row->pooled, UINT32_MAX);
     row->blocks = row->pooled = 0;
 }
 
@@ -93,11 +104,15 @@ int shm_hold_locked(const struct shm_view *v, rs_ticket_t t) {
 
 int shm_block_locked(const struct shm_view *v, rs_ticket_t t, uint32_t class, uint32_t own, uint32_t pool) {
     struct shm_row *row = shm_row_of(v, t);
+    uint32_t outlet = ONCE(row->outlet);
     int pooled = v->blocked[class] >= own;
 
+    if (outlet >= v->size.outlets) {
+        shm_leave(v, "a request is for an outlet that can't be");
+        return 0;
+    }
     if (pooled && v->sh->pooled >= pool) return 0;
-    v->blocked[class]++;
-    v->sh->pooled += (uint32_t)pooled;
+    shm_count_blocked_locked(v, class, outlet, (uint32_t)pooled, 1);
     row->blocks = class + 1;
     row->pooled = (uint32_t)pooled;
     count_held_locked(v, row, UINT32_MAX);
@@ -158,6 +173,7 @@ void shm_free_row_locked(const struct shm_view *v, struct shm_row *row) {
     row->wake_fd = -1;
     atomic_store_explicit(&row->client_since, 0, memory_order_relaxed);
     atomic_store_explicit(&row->slot_since, 0, memory_order_relaxed);
+    atomic_store_explicit(&row->park_at, 0, memory_order_relaxed);
     atomic_store_explicit(&row->ticket, RS_NO_TICKET, memory_order_relaxed);
 }
 
@@ -218,6 +234,7 @@ int shm_pump_locked(const struct shm_view *v, uint64_t now, uint32_t own, rs_tic
             if (!blocks) v->owners[owner].held--;
             unblock_locked(v, row);
             atomic_store_explicit(&row->slot_since, now, memory_order_relaxed);
+            if (row->park_us) atomic_store_explicit(&row->park_at, now + row->park_us, memory_order_relaxed);
         }
         atomic_store(&row->go, refused ? SHM_REFUSED : SHM_GO);
         if (t == self) continue;
@@ -292,11 +309,42 @@ uint64_t shm_had_slot_locked(const struct shm_view *v, uint64_t now, rs_ticket_t
     return row->slot_us;
 }
 
-static void park_locked(const struct shm_view *v, struct shm_row *row, uint64_t now) {
+static void park_locked(const struct shm_view *v, struct shm_row *row, uint64_t now, enum shm_parked how) {
     tell_slot_locked(v, row, now);
-    if (!rs_park(v->engine, now, row->ticket)) return;
-    atomic_store_explicit(&row->slot_since, 0, memory_order_relaxed);
-    atomic_store(&row->parked, 1);
+    if (!rs_park(v->engine, now, row->ticket) && rs_state(v->engine, row->ticket) != RS_PARKED) return;
+    if (how != SHM_PARKED_LONG || row->begun) atomic_store_explicit(&row->slot_since, 0, memory_order_relaxed);
+    if (how == SHM_PARKED_LONG) atomic_fetch_add(&v->sh->parked_long, 1);
+    if (how == SHM_PARKED_LARGE) atomic_fetch_add(&v->sh->parked_large, 1);
+    if (how != SHM_PARKED) atomic_store_explicit(&row->park_at, 0, memory_order_relaxed);
+    atomic_store(&row->parked, how);
+}
+
+static bool is_for_good(const struct shm_row *row) {
+    return atomic_load_explicit(&row->parked, memory_order_relaxed) > SHM_PARKED;
+}
+
+void shm_park(const struct shm_view *v, uint32_t own, rs_ticket_t t) {
+    struct shm_row *row = shm_row_of(v, t);
+
+    if (is_for_good(row)) return;
+    shm_lock(v);
+    if (row->ticket == t && !is_for_good(row)) park_locked(v, row, shm_now(), SHM_PARKED_LARGE);
+    shm_unlock(v);
+    shm_pump(v, own);
+}
+
+void shm_begins(const struct shm_view *v, rs_ticket_t t) {
+    struct shm_row *row = shm_row_of(v, t);
+
+    shm_lock(v);
+    if (row->ticket == t) {
+        row->begun = 1;
+        if (is_for_good(row)) {
+            tell_slot_locked(v, row, shm_now());
+            atomic_store_explicit(&row->slot_since, 0, memory_order_relaxed);
+        }
+    }
+    shm_unlock(v);
 }
 
 void shm_sweep(const struct shm_view *v, uint64_t now) {
@@ -307,13 +355,16 @@ void shm_sweep(const struct shm_view *v, uint64_t now) {
     for (uint32_t i = 0; i < v->size.tickets; i++) {
         struct shm_row *row = &v->rows[i];
         uint64_t since = atomic_load_explicit(&row->client_since, memory_order_relaxed);
+        uint64_t park_at = atomic_load_explicit(&row->park_at, memory_order_relaxed);
         bool slow = since && now >= since + SHM_SLOW_US && !atomic_load_explicit(&row->parked, memory_order_relaxed);
+        bool late = park_at && now >= park_at;
 
-        if (!slow && !(tells && atomic_load_explicit(&row->slot_since, memory_order_relaxed))) continue;
+        if (!slow && !late && !(tells && atomic_load_explicit(&row->slot_since, memory_order_relaxed))) continue;
         shm_lock(v);
         /* Look again: the client may have come, and another request may have the row. */
         if (row->ticket != RS_NO_TICKET) {
-            if (slow && atomic_load(&row->client_since) == since) park_locked(v, row, now);
+            if (late && atomic_load(&row->park_at) == park_at) park_locked(v, row, now, SHM_PARKED_LONG);
+            else if (slow && atomic_load(&row->client_since) == since) park_locked(v, row, now, SHM_PARKED);
             else tell_slot_locked(v, row, now);
         }
         shm_unlock(v);
@@ -325,9 +376,9 @@ void shm_resume(const struct shm_view *v, rs_ticket_t t) {
     uint64_t now = shm_now();
 
     shm_lock(v);
-    if (rs_has_slot(v->engine)) {
+    if (!is_for_good(row) && rs_has_slot(v->engine, t)) {
         if (rs_resume(v->engine, now, t)) atomic_store_explicit(&row->slot_since, now, memory_order_relaxed);
-        atomic_store(&row->parked, 0);
+        atomic_store(&row->parked, SHM_NOT_PARKED);
     }
     shm_unlock(v);
 }

@@ -29,7 +29,7 @@ static _Atomic(struct shm_segment *) left_from;
 static uint64_t aligned(uint64_t n) { return (n + 63) & ~UINT64_C(63); }
 
 static struct rs_capacity capacity_of(const struct shm_size *z) {
-    return (struct rs_capacity){ .classes = z->classes, .tickets = z->tickets, .outlets = 1, .keys = z->keys };
+    return (struct rs_capacity){ .classes = z->classes, .tickets = z->tickets, .outlets = z->outlets, .keys = z->keys };
 }
 
 /* The view of a segment that begins at `base`, which may be NULL to ask for v->bytes only. */
@@ -48,8 +48,12 @@ static void lay_out(struct shm_view *v, char *base) {
     at = aligned(at + (uint64_t)z->tickets * sizeof *v->rows);
     v->blocked = (uint32_t *)((uintptr_t)base + at);
     at = aligned(at + (uint64_t)z->classes * sizeof *v->blocked);
+    v->blocked_at = (uint32_t *)((uintptr_t)base + at);
+    at = aligned(at + (uint64_t)z->outlets * sizeof *v->blocked_at);
     v->classes = (struct shm_class *)((uintptr_t)base + at);
     at = aligned(at + (uint64_t)z->classes * sizeof *v->classes);
+    v->leads = (_Atomic int64_t *)((uintptr_t)base + at);
+    at = aligned(at + (uint64_t)z->classes * z->outlets * sizeof *v->leads);
     v->numbers = (uint32_t *)((uintptr_t)base + at);
     at = aligned(at + (uint64_t)z->classes * sizeof *v->numbers);
     v->ended = (_Atomic int32_t *)((uintptr_t)base + at);
@@ -75,10 +79,12 @@ static int segment_fill(struct shm_view *v, const struct rs_settings *s, const s
 
 int shm_make(struct shm_view *v, const struct shm_size *z, const struct rs_settings *s,
              const struct rs_class_settings *classes, uint32_t nclasses, const char **why) {
-    struct rs_capacity cap = capacity_of(z);
+    struct rs_capacity cap;
     char *base;
 
     v->size = *z;
+    if (!v->size.outlets) v->size.outlets = 1;
+    cap = capacity_of(&v->size);
     v->told_ended = 0;
     if (!rs_size(&cap)) {
         *why = "more classes or waiting requests than the scheduler can hold";
@@ -128,7 +134,7 @@ void shm_stock(struct shm_view *v, const int *stock, uint32_t n) {
 
 bool shm_fits(const struct shm_view *v, const struct shm_size *z) {
     return v->size.owners >= z->owners && v->size.classes >= z->classes && v->size.tickets >= z->tickets &&
-           v->size.area >= z->area && v->size.keys >= z->keys;
+           v->size.outlets >= z->outlets && v->size.area >= z->area && v->size.keys >= z->keys;
 }
 
 void shm_tell_generation(const struct shm_view *v, uint32_t generation) {

@@ -83,13 +83,18 @@ static const struct shm_host host = { note_lost, note_left, note_slot };
 static const struct rs_class_settings classes[3] = {
     { .name = "people", .weight = 6 },
     { .name = "search", .weight = 3, .order = RS_ORDER_SHORTEST, .wait_bound_ms = 10 },
-    { .name = "crawlers", .weight = 1, .queue_max = 9, .within = 2 },
+    { .name = "crawlers", .weight = 1, .queue_max = 9, .slots = 1, .within = 2 },
+};
+static const struct rs_outlet_settings outlets[2] = {
+    { .name = "app", .gate = RS_GATE_WINDOW, .window = 2, .window_max = 2 },
+    { .name = "shop", .gate = RS_GATE_AUTO, .window = 3, .window_max = 9 },
 };
 
 static void set_up(void) {
     struct shm_size z = { .owners = 3,
                           .classes = CLASSES,
                           .tickets = TICKETS,
+                          .outlets = 3,
                           .area = sizeof(struct area) + pages_learnt_bytes(PAGES),
                           .keys = 8 };
     struct rs_settings s;
@@ -115,9 +120,11 @@ static void submit(struct input *in, uint32_t child) {
     uint32_t class = byte(in) % CLASSES, way = byte(in) % 5;
     struct shm_request q = { .owner = child,
                              .class = class,
+                             .outlet = class % 3,
                              .estimate = word(in),
                              .deadline = UINT64_MAX,
                              .client_fd = -1,
+                             .park_us = way == 3 ? 1000000 : 0,
                              .key = { way % 3, way % 2 } };
 
     shm_reclaim(&v);
@@ -159,9 +166,12 @@ static void dispatch(uint32_t child) {
 static void read_all(void) {
     struct rs_stats all;
     struct rs_class_stats c;
+    struct rs_outlet_stats o;
 
     shm_lock(&v);
     rs_stats(v.engine, &all);
+    for (uint32_t i = 0; i < 4; i++) rs_outlet_stats(v.engine, i, &o);
+    rs_windows(v.engine);
     for (uint32_t i = 0; i < CLASSES; i++) rs_class_stats(v.engine, i, &c);
     shm_unlock(&v);
 }
@@ -173,6 +183,7 @@ static void child_does(struct input *in, uint8_t op) {
     rs_ticket_t t = tickets[which];
     struct rs_settings s;
     const char *why;
+    bool left_out;
 
     switch (op % 16) {
     case 0:
@@ -196,6 +207,9 @@ static void child_does(struct input *in, uint8_t op) {
         shm_configure(&v, generation, &s, classes, 3, 2, number, &why);
         for (int i = 0; i < 3; i++)
             if (number[i] >= CLASSES) abort();
+        shm_configure_outlets(&v, generation, outlets, generation % 3, number, &left_out, &why);
+        for (int i = 0; i < (int)(generation % 3); i++)
+            if (number[i] >= 3) abort();
         break;
     case 13:
         shm_lock(&v);
@@ -208,6 +222,8 @@ static void child_does(struct input *in, uint8_t op) {
         if (generation & 1) rs_park(v.engine, shm_now(), t);
         shm_unlock(&v);
         if (!(generation & 1) && rs_ticket_index(t) < v.size.tickets) shm_resume(&v, t);
+        if (generation & 2 && rs_ticket_index(t) < v.size.tickets) shm_begins(&v, t);
+        if (generation & 4 && rs_ticket_index(t) < v.size.tickets) shm_park(&v, child, t);
         if (shm_keeps(&v, generation, child)) shm_keeps_no_longer(&v, generation, child);
         break;
     default:

@@ -305,7 +305,8 @@ static void make_engine(struct sim *s) {
                                                  .level = c->level,
                                                  .order = c->order,
                                                  .within = c->within,
-                                                 .delay_ms = c->delay_ms };
+                                                 .delay_ms = c->delay_ms,
+                                                 .slots = c->slots };
         if (c->within) cap.keys = rs_keys_for(cap.tickets);
         if (c->name) snprintf(classes[i].name, sizeof classes[i].name, "%s", c->name);
         else snprintf(classes[i].name, sizeof classes[i].name, "class-%u", i);

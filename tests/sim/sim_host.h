@@ -33,6 +33,7 @@ struct sim_class {
     uint32_t          weight;           /* 0 is taken as 1 */
     uint32_t          level;
     enum rs_order     order;
+    uint32_t          slots;            /* at the server at one time; 0 = no bound */
     uint32_t          clients;          /* closed loop: each asks, receives, thinks, asks again */
     double            think;            /* seconds, exponential; 0 = at once */
     double            arrivals;         /* open loop: requests a second besides, Poisson */

@@ -92,7 +92,8 @@ static uint32_t random_classes(struct soak *s, struct rs_class_settings *out, ui
                                              .level = below(s, 3),
                                              .within = s->model.cap.keys ? below(s, 3) : 0,
                                              .queue_max = one_in(s, 3) ? 1 + below(s, 50) : 0,
-                                             .wait_bound_ms = one_in(s, 2) ? below(s, 1000) : 0 };
+                                             .wait_bound_ms = one_in(s, 2) ? below(s, 1000) : 0,
+                                             .slots = one_in(s, 4) ? 1 + below(s, 4) : 0 };
         memcpy(out[i].name, name, sizeof name);
         if (!out[i].within && one_in(s, 3)) out[i].order = RS_ORDER_SHORTEST;
     }
@@ -115,6 +116,21 @@ static int there_is_room(const struct soak *s, const struct rs_class_settings *c
         taken += asked || c->queued || c->outstanding || c->parked;
     }
     return taken + (n - known) <= s->model.cap.classes;
+}
+
+static void windows_of_their_own(struct soak *s) {
+    struct rs_outlet_settings outlets[64] = { 0 };
+    uint32_t number[64], n = below(s, s->model.cap.outlets + 1);
+    const char *why = "";
+    for (uint32_t i = 0; i < n; i++) {
+        snprintf(outlets[i].name, sizeof outlets[i].name, "o%u", i * 7 + below(s, 7));
+        outlets[i].gate = one_in(s, 2) ? RS_GATE_WINDOW : RS_GATE_AUTO;
+        outlets[i].window = 1 + below(s, 16);
+        outlets[i].window_max = outlets[i].window + 1 + below(s, 64);
+    }
+    expect(s, rs_outlets(s->engine, outlets, n, s->now, &why) == 0, why);
+    for (uint32_t i = 0; i < n; i++) number[i] = rs_outlet_named(s->engine, outlets[i].name);
+    soak_model_outlets(&s->model, outlets, n, number);
 }
 
 static void reconfigure(struct soak *s) {
@@ -328,7 +344,8 @@ static void rare(struct soak *s, uint32_t costly) {
                 s->rebuilds++;
                 break;
             case 2:
-                reconfigure(s);
+                if (one_in(s, 2)) reconfigure(s);
+                else windows_of_their_own(s);
                 s->configured++;
                 break;
             default: move_block(s); s->moved++;

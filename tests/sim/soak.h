@@ -34,6 +34,9 @@ struct soak_model {
     struct rs_capacity cap;
     struct rs_settings settings;
     uint64_t           shared;      /* places that are for whoever comes */
+    /* by number; of one without a window of its own the gate is RS_GATE_NONE */
+    struct rs_outlet_settings outlets[64];
+    int                bulkheads;   /* some outlet has had a window of its own */
     struct soak_row   *rows;        /* cap.tickets */
     struct soak_set    set[4];      /* by enum rs_state; RS_FREE holds ended tickets, for late calls */
     struct soak_flow  *flows;       /* class x outlet */
@@ -50,6 +53,10 @@ void soak_model_free(struct soak_model *m);
 /* New settings are in force; number[i] is where classes[i] stands now. */
 void soak_model_configured(struct soak_model *m, const struct rs_settings *s, const struct rs_class_settings *classes,
                            uint32_t n, const uint32_t *number);
+
+/* Outlets have windows of their own; number[i] is where outlets[i] stands, 0: nowhere. */
+void soak_model_outlets(struct soak_model *m, const struct rs_outlet_settings *outlets, uint32_t n,
+                        const uint32_t *number);
 
 const char *soak_model_submitted(struct soak_model *m, uint32_t class, uint32_t outlet, uint32_t owner, uint64_t tag,
                                  enum rs_refusal why, rs_ticket_t t);

@@ -58,6 +58,28 @@ void soak_model_configured(struct soak_model *m, const struct rs_settings *s, co
     m->shared -= light < all / 2 ? light : all / 2;
 }
 
+void soak_model_outlets(struct soak_model *m, const struct rs_outlet_settings *outlets, uint32_t n,
+                        const uint32_t *number) {
+    for (uint32_t i = 0; i < n; i++) {
+        if (!number[i]) continue;
+        m->outlets[number[i]] = outlets[i];
+        m->bulkheads = 1;
+    }
+}
+
+/* What an outlet goes by: its own window, or the engine's. */
+static struct rs_outlet_settings window_at(const struct soak_model *m, uint32_t outlet) {
+    if (m->outlets[outlet].gate != RS_GATE_NONE) return m->outlets[outlet];
+    return (struct rs_outlet_settings){ .gate = m->settings.gate,
+                                        .window = m->settings.window,
+                                        .window_max = m->settings.window_max };
+}
+
+static int at_its_slots(const struct soak_model *m, uint32_t class, uint32_t outlet) {
+    uint32_t slots = m->classes[class].settings.slots;
+    return m->settings.sched != RS_SCHED_SHORTEST && slots && flow_of(m, class, outlet)->outstanding >= slots;
+}
+
 /* ---- sets and queues --------------------------------------------------------------------------------------------- */
 
 static void set_add(struct soak_model *m, enum rs_state state, uint32_t i) {
@@ -96,6 +118,10 @@ static void dequeue(struct soak_model *m, uint32_t i) {
 static void count(struct soak_model *m, uint32_t i, enum rs_state state, int by) {
     const struct soak_row *r = &m->rows[i];
     struct soak_class *c = &m->classes[r->class];
+    struct soak_flow *f = flow_of(m, r->class, r->outlet);
+    if (state == RS_QUEUED) f->queued += (uint32_t)by;
+    else if (state == RS_RELEASED) f->outstanding += (uint32_t)by;
+    else if (state == RS_PARKED) f->parked += (uint32_t)by;
     m->at_outlet[r->outlet][state] += (uint32_t)by;
     if (state == RS_QUEUED) c->queued += (uint32_t)by;
     else if (state == RS_RELEASED) c->outstanding += (uint32_t)by;
@@ -135,6 +161,7 @@ const char *soak_model_submitted(struct soak_model *m, uint32_t class, uint32_t 
     }
     if (why == RS_SHARE_FULL) {
         m->counts.refused_share++;
+        if (m->bulkheads && flow_of(m, class, outlet)->queued) return NULL;
         if (class_full || total_full) return "refused as beyond its share, and it had another reason";
         if (c->settings.within && c->queued) return NULL; /* for the sake of other keys */
         return c->queued >= c->own && shared_are_taken(m) ? NULL : "refused as beyond its share, and it was not";
@@ -165,12 +192,15 @@ const char *soak_model_submitted(struct soak_model *m, uint32_t class, uint32_t 
 static const char *must_stall(const struct soak_model *m) {
     for (uint32_t o = 0; o < m->cap.outlets; o++) {
         const uint32_t *n = m->at_outlet[o];
-        if (n[RS_QUEUED] == 0) continue;
+        const struct rs_outlet_settings w = window_at(m, o);
+        uint32_t waiting = 0;
+        for (uint32_t c = 0; c < m->numbers; c++)
+            if (!at_its_slots(m, c, o)) waiting += flow_of(m, c, o)->queued;
+        if (waiting == 0) continue;
         if (n[RS_RELEASED] + n[RS_PARKED] == 0) return "requests wait at an idle outlet and none is released";
-        if (m->settings.gate == RS_GATE_NONE) return "requests wait at a gate that is always open";
-        if (m->settings.gate == RS_GATE_WINDOW && n[RS_RELEASED] < m->settings.window)
-            return "requests wait and the window is not full";
-        if (m->settings.gate == RS_GATE_THREADS && n[RS_RELEASED] + n[RS_PARKED] < m->settings.window)
+        if (w.gate == RS_GATE_NONE) return "requests wait at a gate that is always open";
+        if (w.gate == RS_GATE_WINDOW && n[RS_RELEASED] < w.window) return "requests wait and the window is not full";
+        if (w.gate == RS_GATE_THREADS && n[RS_RELEASED] + n[RS_PARKED] < w.window)
             return "requests wait and a thread is free";
     }
     return NULL;
@@ -183,18 +213,18 @@ const char *soak_model_picked(struct soak_model *m, rs_ticket_t t) {
         return "released what was not queued";
     const struct soak_row *r = &m->rows[i];
     const uint32_t *n = m->at_outlet[r->outlet];
-    if (m->settings.gate == RS_GATE_WINDOW && n[RS_RELEASED] >= m->settings.window) return "released beyond the window";
-    if (m->settings.gate == RS_GATE_THREADS && n[RS_RELEASED] + n[RS_PARKED] >= m->settings.window)
-        return "released beyond the threads";
-    if ((m->settings.gate == RS_GATE_AUTO || m->settings.gate == RS_GATE_WRC) &&
-        n[RS_RELEASED] >= m->settings.window_max)
+    const struct rs_outlet_settings w = window_at(m, r->outlet);
+    if (at_its_slots(m, r->class, r->outlet)) return "released beyond the slots of its class";
+    if (w.gate == RS_GATE_WINDOW && n[RS_RELEASED] >= w.window) return "released beyond the window";
+    if (w.gate == RS_GATE_THREADS && n[RS_RELEASED] + n[RS_PARKED] >= w.window) return "released beyond the threads";
+    if ((w.gate == RS_GATE_AUTO || w.gate == RS_GATE_WRC) && n[RS_RELEASED] >= w.window_max)
         return "released beyond window_max";
     if (m->settings.sched != RS_SCHED_SHORTEST && m->classes[r->class].settings.order == RS_ORDER_FIFO &&
         !m->classes[r->class].settings.within && r->before != SOAK_NONE)
         return "not the first of its class";
     if (m->settings.sched == RS_SCHED_LEVELS)
         for (uint32_t c = 0; c < m->numbers; c++)
-            if (m->classes[c].settings.level < m->classes[r->class].settings.level &&
+            if (m->classes[c].settings.level < m->classes[r->class].settings.level && !at_its_slots(m, c, r->outlet) &&
                 flow_of(m, c, r->outlet)->first != SOAK_NONE)
                 return "a lower level waits";
     m->counts.released++;

@@ -366,6 +366,7 @@ START_TEST(each_figure_of_the_engine_under_its_name) {
         ck_assert_int_eq(strstr(text.at, "fairgate_class_descriptors") != NULL, 0);
         judge_prometheus(text.at, true);
     }
+    ck_assert_ptr_null(strstr(text.at, "fairgate_outlet_"));
     f.on = false;
     rs_figures_prometheus(sink(), &f);
     ck_assert(strstr(text.at, "fairgate_state{state=\"off\"} 1\n"));
@@ -373,6 +374,37 @@ START_TEST(each_figure_of_the_engine_under_its_name) {
     ck_assert_double_eq(rs_figures_share(&c, 360), 0.25);
     ck_assert_double_eq(rs_figures_mean_ms(77, 0), 0);
     ck_assert_double_eq(rs_figures_mean_ms(6000, 4), 1.5);
+}
+END_TEST
+
+START_TEST(a_row_of_each_outlet) {
+    struct rs_figures_class c = { .s = { .settings = { .name = "one", .weight = 1 } } };
+    const struct rs_outlet_stats outlets[2] = {
+        { .settings = { .gate = RS_GATE_AUTO }, .window = 8, .queued = 1, .outstanding = 2, .parked = 3 },
+        { .settings = { .name = "http://a\"/", .gate = RS_GATE_WINDOW }, .window = 4, .refused = 5, .retired = 1 },
+    };
+    struct rs_figures f = {
+        .on = true, .classes = &c, .nclasses = 1, .outlets = outlets, .noutlets = 2, .own_prefix = "fairgate_own_"
+    };
+    json_t *read, *row;
+
+    rs_figures_json(sink(), &f);
+    read = read_json();
+    row = json_array_get(json_object_get(read, "outlets"), 0);
+    ck_assert_str_eq(json_string_value(json_object_get(row, "name")), "server");
+    ck_assert_str_eq(json_string_value(json_object_get(row, "gate")), "auto");
+    ck_assert(json_is_false(json_object_get(row, "retired")));
+    ck_assert(number(row, "window") == 8 && number(row, "queued") == 1 && number(row, "outstanding") == 2 &&
+              number(row, "parked") == 3 && number(row, "refused") == 0);
+    row = json_array_get(json_object_get(read, "outlets"), 1);
+    ck_assert_str_eq(json_string_value(json_object_get(row, "name")), "http://a\"/");
+    ck_assert(json_is_true(json_object_get(row, "retired")));
+    ck_assert(number(row, "window") == 4 && number(row, "refused") == 5);
+    json_decref(read);
+    rs_figures_prometheus(sink(), &f);
+    ck_assert(strstr(text.at, "\nfairgate_outlet_window{outlet=\"server\"} 8\n"));
+    ck_assert(strstr(text.at, "\nfairgate_outlet_refused_total{outlet=\"http://a\\\"/\"} 5\n"));
+    judge_prometheus(text.at, true);
 }
 END_TEST
 
@@ -401,6 +433,7 @@ int main(void) {
     tcase_add_test(c, a_look_for_prometheus);
     tcase_add_test(c, every_old_name_goes_on_at_its_host);
     tcase_add_test(c, each_figure_of_the_engine_under_its_name);
+    tcase_add_test(c, a_row_of_each_outlet);
     tcase_add_test(c, nothing_is_scheduled);
     return run_suite(s);
 }

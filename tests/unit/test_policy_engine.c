@@ -18,15 +18,17 @@ static policy_t *parse(const char *classes) {
 }
 
 START_TEST(a_class_of_a_policy) {
-    policy_t *p = parse("<class id=\"1\" name=\"people\" quantum=\"600\"/>"
-                        "<class id=\"2\" name=\"bots\" quantum=\"7\" queue=\"20\" wait=\"86400\" delay=\"250\" "
-                        "order=\"shortest\"/>");
+    policy_t *p =
+        parse("<class id=\"1\" name=\"people\" quantum=\"600\"/>"
+              "<class id=\"2\" name=\"bots\" quantum=\"7\" queue=\"20\" wait=\"86400\" delay=\"250\" slots=\"3\" "
+              "order=\"shortest\"/>");
     struct policy_engine_class c;
 
     policy_engine_class(policy_class_at(p, 0), &knowing, &c);
     ck_assert_str_eq(c.settings.name, "people");
     ck_assert_uint_eq(c.settings.weight, 600);
     ck_assert_uint_eq(c.settings.queue_max, 0);
+    ck_assert_uint_eq(c.settings.slots, 0);
     ck_assert_int_eq(c.settings.order, RS_ORDER_FIFO);
     ck_assert_uint_eq(c.settings.wait_bound_ms, 0);
     ck_assert_uint_eq(c.settings.level, 0);
@@ -36,6 +38,7 @@ START_TEST(a_class_of_a_policy) {
     ck_assert_str_eq(c.settings.name, "bots");
     ck_assert_uint_eq(c.settings.weight, 7);
     ck_assert_uint_eq(c.settings.queue_max, 20);
+    ck_assert_uint_eq(c.settings.slots, 3);
     ck_assert_int_eq(c.settings.order, RS_ORDER_SHORTEST);
     ck_assert_uint_eq(c.settings.wait_bound_ms, 43200000);
     ck_assert_uint_eq(c.settings.delay_ms, 250);

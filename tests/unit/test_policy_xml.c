@@ -77,6 +77,7 @@ static const struct {
       "queue=\"many\" is not right; write a whole number from 0 to 1000000 requests" },
     { "<classification>\n<class id=\"1\" quantum=\"1\" wait=\"99999\"/>", 2, "wait=\"99999\" is not right" },
     { "<classification>\n<class id=\"1\" quantum=\"1\" delay=\"3600001\"/>", 2, "delay=\"3600001\" is not right" },
+    { "<classification>\n<class id=\"1\" quantum=\"1\" slots=\"1000001\"/>", 2, "slots=\"1000001\" is not right" },
     { "<classification>\n<class id=\"1\" quantum=\"1\" order=\"lifo\"/>", 2,
       "write order=\"fifo\" or order=\"shortest\"" },
     { "<classification>\n<class id=\"1\" quantum=\"1\" within=\"%{REMOTE_ADDR}\"/>", 2,
@@ -179,7 +180,7 @@ START_TEST(a_right_file_is_read_whole) {
         "    <cookie> session= </cookie>\n"
         "    <url match=\"prefix\"><![CDATA[http://a/<b=\"c\">]]>&amp;&#x41;</url>\n"
         "  </class>\n"
-        "  <class quantum=\"300\" queue=\"2000\" wait=\"20\" order=\"shortest\" id=\"2\">\n"
+        "  <class quantum=\"300\" queue=\"2000\" wait=\"20\" slots=\"4\" order=\"shortest\" id=\"2\">\n"
         "    <user_agent match='regex'>Go{2}gle \\d+ >bot</user_agent><src_port>80</src_port>\n"
         "    <src_ip_addr>\n      66.249.64.0/19\n    </src_ip_addr>\n"
         "    <url>caf\xc3\xa9</url>\n"
@@ -214,6 +215,7 @@ START_TEST(a_right_file_is_read_whole) {
     ck_assert_uint_eq(c->quantum, 300);
     ck_assert_uint_eq(c->queue, 2000);
     ck_assert_uint_eq(c->wait_s, 20);
+    ck_assert_uint_eq(c->slots, 4);
     ck_assert_int_eq(c->order, POLICY_SHORTEST);
     ck_assert_uint_eq(policy_rule_count(p), 8);
     for (uint32_t i = 0; i < 8; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* test_qos_cost.c - what a class is charged for bytes and for time. */
 #include <stdlib.h>
+#include <string.h>
 
 #include <check.h>
 
@@ -11,7 +12,7 @@
 #define WINDOW 8u
 
 static struct shm_view v;
-static struct qos_rate rate;
+static struct qos_rate rate[QOS_OUTLETS];
 static struct qos_costs k;
 
 static void set_up(void) {
@@ -24,21 +25,21 @@ static void set_up(void) {
     s.window = WINDOW;
     v.alarm = -1;
     ck_assert_msg(!shm_make(&v, &size, &s, classes, 2, &why), "%s", why);
-    rate = (struct qos_rate){ 0 };
-    k = (struct qos_costs){ QOS_CHARGE_BOTH, &rate, &v };
+    memset(rate, 0, sizeof rate);
+    k = (struct qos_costs){ QOS_CHARGE_BOTH, rate, &v };
 }
 
 static void tear_down(void) { shm_free(&v); }
 
 START_TEST(one_of_the_two) {
     k.charge = QOS_CHARGE_BYTES;
-    ck_assert_uint_eq(qos_cost_bytes(&k, 0, 1, 5000), 5000);
-    ck_assert_uint_eq(qos_cost_time(&k, 0, 7000), 0);
-    ck_assert_uint_eq(qos_cost_expected(&k, 7000, 5000), 5000);
+    ck_assert_uint_eq(qos_cost_bytes(&k, 0, 0, 1, 5000), 5000);
+    ck_assert_uint_eq(qos_cost_time(&k, 0, 0, 7000), 0);
+    ck_assert_uint_eq(qos_cost_expected(&k, 0, 7000, 5000), 5000);
     k.charge = QOS_CHARGE_TIME;
-    ck_assert_uint_eq(qos_cost_bytes(&k, 0, 1, 5000), 0);
-    ck_assert_uint_eq(qos_cost_time(&k, 0, 7000), 7000);
-    ck_assert_uint_eq(qos_cost_expected(&k, 7000, 5000), 7000);
+    ck_assert_uint_eq(qos_cost_bytes(&k, 0, 0, 1, 5000), 0);
+    ck_assert_uint_eq(qos_cost_time(&k, 0, 0, 7000), 7000);
+    ck_assert_uint_eq(qos_cost_expected(&k, 0, 7000, 5000), 7000);
     /* Both are counted all the same. */
     ck_assert_uint_eq(v.classes[0].bytes, 10000);
     ck_assert_uint_eq(v.classes[0].slot_us, 14000);
@@ -50,20 +51,20 @@ END_TEST
 START_TEST(a_class_is_charged_its_dominant_share) {
     uint64_t cost = 0;
 
-    for (int i = 0; i < 100; i++) cost += qos_cost_time(&k, 0, SECOND) + qos_cost_bytes(&k, 0, 1, SECOND);
+    for (int i = 0; i < 100; i++) cost += qos_cost_time(&k, 0, 0, SECOND) + qos_cost_bytes(&k, 0, 0, 1, SECOND);
     ck_assert_uint_eq(cost, 100 * SECOND);
-    for (int i = 0; i < 100; i++) cost += qos_cost_time(&k, 0, 3000) + qos_cost_bytes(&k, 0, 1, 1000);
+    for (int i = 0; i < 100; i++) cost += qos_cost_time(&k, 0, 0, 3000) + qos_cost_bytes(&k, 0, 0, 1, 1000);
     ck_assert_uint_eq(cost, 100 * SECOND + 300000);
     /* Another class's affair. */
-    ck_assert_uint_eq(qos_cost_bytes(&k, 1, 1, 1000), 1000);
+    ck_assert_uint_eq(qos_cost_bytes(&k, 1, 0, 1, 1000), 1000);
 }
 END_TEST
 
 /* Who has had files all day does not have a day of the server's time for nothing: a second of all of it. */
 START_TEST(what_may_be_caught_up_is_bounded) {
-    qos_cost_bytes(&k, 0, 1, 1000 * SECOND);
-    ck_assert_uint_eq(qos_cost_time(&k, 0, 100 * SECOND), (100 - WINDOW) * SECOND);
-    ck_assert_uint_eq(qos_cost_bytes(&k, 0, 1, 100 * SECOND), (100 - WINDOW) * SECOND);
+    qos_cost_bytes(&k, 0, 0, 1, 1000 * SECOND);
+    ck_assert_uint_eq(qos_cost_time(&k, 0, 0, 100 * SECOND), (100 - WINDOW) * SECOND);
+    ck_assert_uint_eq(qos_cost_bytes(&k, 0, 0, 1, 100 * SECOND), (100 - WINDOW) * SECOND);
 }
 END_TEST
 
@@ -71,22 +72,22 @@ START_TEST(what_others_write_is_judged) {
     static const int64_t leads[] = { INT64_MAX, INT64_MIN, INT64_MIN + 1 };
 
     for (size_t i = 0; i < sizeof leads / sizeof *leads; i++) {
-        v.classes[0].lead = leads[i];
-        ck_assert_uint_le(qos_cost_time(&k, 0, UINT64_MAX), UINT64_C(1) << 40);
-        ck_assert_uint_le(llabs((long long)v.classes[0].lead), WINDOW * SECOND);
-        v.classes[0].lead = leads[i];
-        ck_assert_uint_le(qos_cost_bytes(&k, 0, 1, UINT64_MAX), UINT64_C(1) << 40);
+        v.leads[0] = leads[i];
+        ck_assert_uint_le(qos_cost_time(&k, 0, 0, UINT64_MAX), UINT64_C(1) << 40);
+        ck_assert_uint_le(llabs((long long)v.leads[0]), WINDOW * SECOND);
+        v.leads[0] = leads[i];
+        ck_assert_uint_le(qos_cost_bytes(&k, 0, 0, 1, UINT64_MAX), UINT64_C(1) << 40);
     }
-    rate.price = UINT32_MAX;
-    ck_assert_uint_eq(qos_cost_of_bytes(&k, 1000), 1000);
-    rate.peak = UINT64_MAX;
-    rate.bytes = UINT64_MAX;
-    qos_cost_bytes(&k, 0, 1, 1);
-    qos_cost_bytes(&k, 0, SECOND + 1, 1);
-    ck_assert_uint_le(qos_cost_of_bytes(&k, 1000), 1000);
+    rate[0].price = UINT32_MAX;
+    ck_assert_uint_eq(qos_cost_of_bytes(&k, 0, 1000), 1000);
+    rate[0].peak = UINT64_MAX;
+    rate[0].bytes = UINT64_MAX;
+    qos_cost_bytes(&k, 0, 0, 1, 1);
+    qos_cost_bytes(&k, 0, 0, SECOND + 1, 1);
+    ck_assert_uint_le(qos_cost_of_bytes(&k, 0, 1000), 1000);
     /* a class that can't be */
-    ck_assert_uint_eq(qos_cost_time(&k, 2, 1000), 0);
-    ck_assert_uint_eq(qos_cost_time(&k, RS_NO_CLASS, 1000), 0);
+    ck_assert_uint_eq(qos_cost_time(&k, 2, 0, 1000), 0);
+    ck_assert_uint_eq(qos_cost_time(&k, RS_NO_CLASS, 0, 1000), 0);
 }
 END_TEST
 
@@ -94,16 +95,54 @@ END_TEST
 START_TEST(a_byte_costs_what_part_of_the_fastest_second_it_is) {
     uint64_t now = 5 * SECOND;
 
-    ck_assert_uint_eq(qos_cost_of_bytes(&k, 1000), 1000);
-    qos_cost_bytes(&k, 0, now, 1);
-    for (int i = 0; i < 10; i++) qos_cost_bytes(&k, 0, now += SECOND / 10, 8000000);
-    ck_assert_uint_ge(qos_cost_of_bytes(&k, 1000000), 99000);
-    ck_assert_uint_le(qos_cost_of_bytes(&k, 1000000), 101000);
-    for (int i = 0; i < 5; i++) qos_cost_bytes(&k, 0, now += SECOND, 8000);
-    ck_assert_uint_le(qos_cost_of_bytes(&k, 1000000), 101000);
+    ck_assert_uint_eq(qos_cost_of_bytes(&k, 0, 1000), 1000);
+    qos_cost_bytes(&k, 0, 0, now, 1);
+    for (int i = 0; i < 10; i++) qos_cost_bytes(&k, 0, 0, now += SECOND / 10, 8000000);
+    ck_assert_uint_ge(qos_cost_of_bytes(&k, 0, 1000000), 99000);
+    ck_assert_uint_le(qos_cost_of_bytes(&k, 0, 1000000), 101000);
+    for (int i = 0; i < 5; i++) qos_cost_bytes(&k, 0, 0, now += SECOND, 8000);
+    ck_assert_uint_le(qos_cost_of_bytes(&k, 0, 1000000), 101000);
     /* Nor does an hour in which nobody comes. */
-    qos_cost_bytes(&k, 0, now += 3600 * SECOND, 8000);
-    ck_assert_uint_le(qos_cost_of_bytes(&k, 1000000), 101000);
+    qos_cost_bytes(&k, 0, 0, now += 3600 * SECOND, 8000);
+    ck_assert_uint_le(qos_cost_of_bytes(&k, 0, 1000000), 101000);
+}
+END_TEST
+
+/* Each outlet has a price of its own, of its window and its answers; what a class had at one is no lead at another. */
+START_TEST(each_outlet_is_a_server_by_itself) {
+    const struct shm_size size = { .owners = 2, .classes = 2, .tickets = 16, .outlets = 2 };
+    const struct rs_class_settings class = { .name = "a", .weight = 1 };
+    const struct rs_outlet_settings app = { .name = "app", .gate = RS_GATE_WINDOW, .window = 2, .window_max = 2 };
+    uint64_t now = 5 * SECOND;
+    struct rs_settings s;
+    const char *why = "";
+
+    shm_free(&v);
+    rs_settings_default(&s);
+    s.window = WINDOW;
+    ck_assert(!shm_make(&v, &size, &s, &class, 1, &why));
+    ck_assert(!rs_outlets(v.engine, &app, 1, 0, &why));
+    /* Both send 80 MB in a second, one through eight slots and one through two. */
+    for (uint32_t o = 0; o < 2; o++) qos_cost_bytes(&k, 0, o, now, 1);
+    for (int i = 0; i < 10; i++) {
+        now += SECOND / 10;
+        for (uint32_t o = 0; o < 2; o++) qos_cost_bytes(&k, 0, o, now, 8000000);
+    }
+    ck_assert_uint_ge(qos_cost_of_bytes(&k, 0, 1000000), 99000);
+    ck_assert_uint_le(qos_cost_of_bytes(&k, 0, 1000000), 101000);
+    ck_assert_uint_ge(qos_cost_of_bytes(&k, 1, 1000000), 24000);
+    ck_assert_uint_le(qos_cost_of_bytes(&k, 1, 1000000), 26000);
+    ck_assert_uint_eq(qos_cost_of_bytes(&k, QOS_OUTLETS, 1000), 1000);
+    memset(rate, 0, sizeof rate);
+    for (uint32_t o = 0; o < 2; o++) atomic_store(&v.leads[o * 2], 0);
+    qos_cost_bytes(&k, 0, 0, 1, SECOND);
+    ck_assert_uint_eq(qos_cost_time(&k, 0, 1, 1000), 1000);
+    ck_assert_uint_eq(qos_cost_time(&k, 0, 0, 1000), 0);
+    /* One second of its own slots is what may be caught up there. */
+    qos_cost_bytes(&k, 0, 1, 1, 1000 * SECOND);
+    ck_assert_uint_eq(qos_cost_time(&k, 0, 1, 100 * SECOND), 98 * SECOND);
+    /* an outlet that can't be */
+    ck_assert_uint_eq(qos_cost_time(&k, 0, 2, 1000), 0);
 }
 END_TEST
 
@@ -116,6 +155,7 @@ int main(void) {
     tcase_add_test(c, a_class_is_charged_its_dominant_share);
     tcase_add_test(c, what_may_be_caught_up_is_bounded);
     tcase_add_test(c, what_others_write_is_judged);
+    tcase_add_test(c, each_outlet_is_a_server_by_itself);
     tcase_add_test(c, a_byte_costs_what_part_of_the_fastest_second_it_is);
     suite_add_tcase(s, c);
     return run_suite(s);

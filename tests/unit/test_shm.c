@@ -596,13 +596,16 @@ START_TEST(the_parts_stand_in_a_row) {
                           (char *)(v.owners + v.size.owners),
                           (char *)(v.rows + v.size.tickets),
                           (char *)(v.blocked + v.size.classes),
+                          (char *)(v.blocked_at + v.size.outlets),
                           (char *)(v.classes + v.size.classes),
+                          (char *)(v.leads + v.size.classes * v.size.outlets),
                           (char *)(v.numbers + v.size.classes),
                           (char *)(v.ended + v.ended_mask + 1),
                           (char *)v.area + v.size.area };
-    const char *begin[] = { (char *)v.owners,  (char *)v.rows,  (char *)v.blocked, (char *)v.classes,
-                            (char *)v.numbers, (char *)v.ended, (char *)v.area,    (char *)v.engine };
-    struct rs_capacity cap = { .classes = v.size.classes, .tickets = v.size.tickets, .outlets = 1 };
+    const char *begin[] = { (char *)v.owners,  (char *)v.rows,  (char *)v.blocked, (char *)v.blocked_at,
+                            (char *)v.classes, (char *)v.leads, (char *)v.numbers, (char *)v.ended,
+                            (char *)v.area,    (char *)v.engine };
+    struct rs_capacity cap = { .classes = v.size.classes, .tickets = v.size.tickets, .outlets = v.size.outlets };
 
     for (size_t i = 0; i < sizeof end / sizeof *end; i++) {
         ck_assert_int_ge(begin[i] - end[i], 0);

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What never ends gives its slot back (QosPark), and goes on being charged to its class."""
+
+import contextlib
+
+import pytest
+
+import http1
+from background import GatedServer, RequestByRequest
+from gateway import fresh
+
+PEOPLE = {"Cookie": "session=1"}
+UPGRADE = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Key": "x" * 22 + "==", "Sec-WebSocket-Version": "13"}
+
+
+class Endless(RequestByRequest):
+    """/events/NAME: a head and an event; more when NAME is opened; it ends when the client goes.  /socket: 101, then every byte is sent back 1,000
+    times.  /slow/NAME: nothing until NAME is opened."""
+
+    def one(self):
+        line = self.rfile.readline().decode().split()
+        while self.rfile.readline().strip():
+            pass
+        _, kind, *rest = line[1].partition("?")[0].split("/")
+        if kind == "socket":
+            self.wfile.write(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
+            while piece := self.connection.recv(4096):
+                self.wfile.write(piece * 1000)
+            return False
+        if kind == "slow":
+            opened = self.server.wait(rest[0])
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nslow")
+            return opened
+        event = b"data: " + b"e" * 4000 + b"\n\n"
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n" + b"%x\r\n%s\r\n" % (len(event), event))
+        if not self.server.wait(rest[0]):
+            return False
+        for _ in range(50):
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(event), event))
+        self.connection.recv(1)
+        return False
+
+
+@pytest.fixture
+def endless():
+    with GatedServer(("127.0.0.1", 0), Endless) as server:
+        yield server
+
+
+def site(endless, park):
+    return (f"ProxyPass /e/ http://127.0.0.1:{endless.port}/ upgrade=websocket retry=0 flushpackets=on\n<Location />\n    {park}\n</Location>\n"
+            "<Location /e/slow/never/>\n    QosPark Off\n</Location>\n")
+
+
+def events(stack, g, n, name):
+    streams = [stack.enter_context(g.connect(deadline=60)) for _ in range(n)]
+    for c in streams:
+        c.send("GET", f"/e/events/{name}?{name}", headers=PEOPLE)
+    return streams
+
+
+def test_the_window_is_unaffected(new_gateway, endless):
+    """Fifty tunnels and fifty event streams are open all the while, through a window of four."""
+    with new_gateway(window=4, children=2, threads=75, classes="QosClass people weight=1 default\n", more=site(endless, "QosPark time=1")) as g, \
+            contextlib.ExitStack() as stack:
+        name = fresh("events")
+        tunnels = [stack.enter_context(g.connect(deadline=60)) for _ in range(50)]
+        for c in tunnels:
+            c.send(http1.request_bytes("GET", "/e/socket", headers={**UPGRADE, **PEOPLE}))
+            assert c.head().status == 101
+        streams = events(stack, g, 50, name)
+        s = g.until(lambda s: s["parked"] == 50 and s["queued"] == s["outstanding"] == 0, "all streams without slots", 60)
+        assert s["parked_time"] == 50
+        for c in streams:
+            assert c.head().status == 200
+        # All slots are there for others.
+        seen = g.backend.seen
+        with g.window_taken() as taken:
+            assert (taken.count, g.backend.seen - seen) == (4, 4)
+            taken.release()
+        # What goes through them is charged as it goes.
+        before = g.status()["by_class"]["people"]["bytes"]
+        for c in tunnels:
+            c.send(b"x" * 100)
+        for c in tunnels:
+            c.exactly(100_000)
+        g.until(lambda s: s["by_class"]["people"]["bytes"] - before >= 50 * 65_536, "tunnels charged")
+        before = g.status()["by_class"]["people"]["bytes"]
+        endless.open(name)
+        g.until(lambda s: s["by_class"]["people"]["bytes"] - before >= 50 * 131_072, "streams charged")
+        for c in tunnels:
+            c.send(b"y")
+            assert c.exactly(1000) == b"y" * 1000, "a tunnel is one still"
+
+
+@pytest.mark.parametrize("mpm", ["event", "worker"])
+def test_after_a_time(new_gateway, endless, mpm):
+    """It had the only slot: who waits gets it, within the time and a little; what was parked is answered whole when it comes, and the log tells."""
+    with new_gateway(mpm=mpm, window=1, more=site(endless, "QosPark time=1")) as g, g.connect() as slow, g.connect() as page:
+        name = fresh("slow")
+        slow.send("GET", f"/e/slow/{name}?{name}", headers=PEOPLE)
+        g.until_outstanding(1)
+        assert page.ask("GET", "/b/size/10", headers=PEOPLE).status == 200
+        s = g.status()
+        assert (s["parked"], s["parked_time"], s["parked_size"]) == (1, 1, 0)
+        endless.open(name)
+        assert slow.receive().body == b"slow"
+        g.settled()
+        assert g.logged(name, 1)[0]["parked"] == "time"
+
+
+def test_not_where_it_is_off(new_gateway, endless):
+    with new_gateway(window=1, wait=3, more=site(endless, "QosPark time=1")) as g, g.connect() as slow, g.connect() as page:
+        slow.send("GET", "/e/slow/never/?", headers=PEOPLE)
+        g.until_outstanding(1)
+        assert page.ask("GET", "/b/size/10", headers=PEOPLE).status == 503
+        assert g.status()["parked_time"] == 0
+        endless.open("never")
+
+
+@pytest.mark.parametrize("mpm", ["event", "worker"])
+def test_after_a_size(new_gateway, mpm):
+    """Half a megabyte of an answer that goes on gives the slot back; the rest is charged all the same."""
+    with new_gateway(mpm=mpm, window=1, more="<Location /b/>\n    QosPark size=100000\n</Location>\n") as g, g.connect() as big, g.connect() as page:
+        name = fresh("half")
+        big.send("GET", f"/b/half/{name}?size=1000000&{name}", headers=PEOPLE)
+        g.until(lambda s: s["parked"] == 1 and s["outstanding"] == 0, "the slot given back")
+        assert page.ask("GET", "/b/size/10", headers=PEOPLE).status == 200
+        g.backend.open(name)
+        assert len(big.receive().body) == 1_000_000
+        s = g.settled()
+        assert (s["parked_time"], s["parked_size"]) == (0, 1)
+        assert s["by_class"]["people"]["bytes"] >= 1_000_000
+
+
+def test_time_goes_on_being_charged_until_the_answer_begins(new_gateway, endless):
+    """With QosCharge time: a page that is worked at is no cheaper for having given its slot back; a stream that has begun costs nothing more."""
+    with new_gateway(window=2, more="QosCharge time\n" + site(endless, "QosPark time=1")) as g, g.connect() as slow, contextlib.ExitStack() as stack:
+        name = fresh("worked")
+        slow.send("GET", f"/e/slow/{name}", headers=PEOPLE)
+        g.until(lambda s: s["parked"] == 1, "parked")
+        g.until(lambda s: s["by_class"]["people"]["slot_s"] >= 2.5, "two and a half seconds")
+        endless.open(name)
+        assert slow.receive().status == 200
+        g.settled()
+        events(stack, g, 5, fresh("begun"))
+        s = g.until(lambda s: s["parked"] == 5, "streams parked")
+        before = s["by_class"]["people"]["slot_s"]
+        # Longer than it takes others to be parked.
+        with g.connect() as c:
+            c.send("GET", "/e/slow/later", headers=PEOPLE)
+            after = g.until(lambda s: s["parked"] == 6, "one more parked")["by_class"]["people"]["slot_s"]
+            assert after - before < 3, "five streams for a second or more"
+            endless.open("later")
+            assert c.receive().status == 200
