@@ -12,7 +12,7 @@
 #include "crawlers_prefix.h"
 
 #define ANSWER_BYTES 4096
-#define SECONDS      2
+#define SECONDS      1
 
 static bool dns_is_v4(const uint8_t address[16]) {
     return crawlers_prefix_is_v4(&(struct crawlers_prefix){
@@ -107,7 +107,8 @@ static int dns_ask(res_state r, const char *name, int type, uint8_t answer[ANSWE
     return r->res_h_errno == HOST_NOT_FOUND || r->res_h_errno == NO_DATA ? 0 : -1;
 }
 
-static enum crawlers_said dns_confirm(res_state r, const uint8_t address[16], const char *const *suffix, unsigned n) {
+static enum crawlers_said dns_confirm(res_state r, const uint8_t address[16], const char *const *suffix, unsigned n,
+                                      const _Atomic uint32_t *stop) {
     char name[CRAWLERS_DNS_NAMES][CRAWLERS_DNS_NAME], reverse[CRAWLERS_DNS_NAME];
     uint8_t answer[ANSWER_BYTES];
     enum crawlers_said said = CRAWLERS_DENIED;
@@ -123,6 +124,7 @@ static enum crawlers_said dns_confirm(res_state r, const uint8_t address[16], co
 
         for (unsigned k = 0; k < n && !ours; k++) ours = crawlers_dns_ends(name[i], suffix[k]);
         if (!ours) continue;
+        if (atomic_load(stop)) return CRAWLERS_NO_ANSWER;
         got = dns_ask(r, name[i], dns_is_v4(address) ? ns_t_a : ns_t_aaaa, answer);
         if (got < 0) said = CRAWLERS_NO_ANSWER;
         else if (crawlers_dns_leads_to(answer, (size_t)got, address)) return CRAWLERS_CONFIRMED;
@@ -130,7 +132,8 @@ static enum crawlers_said dns_confirm(res_state r, const uint8_t address[16], co
     return said;
 }
 
-enum crawlers_said crawlers_dns_confirm(const uint8_t address[16], const char *const *suffix, unsigned n) {
+enum crawlers_said crawlers_dns_confirm(const uint8_t address[16], const char *const *suffix, unsigned n,
+                                        const _Atomic uint32_t *stop) {
     struct __res_state r;
     enum crawlers_said said;
 
@@ -140,7 +143,7 @@ enum crawlers_said crawlers_dns_confirm(const uint8_t address[16], const char *c
     r.retry = 1;
     /* By TCP it would wait for a stranger's server without a bound. */
     r.options |= RES_IGNTC | RES_USE_EDNS0;
-    said = dns_confirm(&r, address, suffix, n);
+    said = dns_confirm(&r, address, suffix, n, stop);
     res_nclose(&r);
     return said;
 }

@@ -11,6 +11,7 @@
 #ifndef FAIRGATE_CRAWLERS_DNS_H
 #define FAIRGATE_CRAWLERS_DNS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,10 +26,11 @@ enum crawlers_said {
 };
 
 /*
- * Of an address as crawlers_prefix.h has it; suffixes in lower case.  Asks up to five times, each at most two seconds
- * for each server that resolv.conf names.  Any thread.
+ * Of an address as crawlers_prefix.h has it; suffixes in lower case.  Asks up to five times, each at most a second for
+ * each server that resolv.conf names, and no more once *stop is not 0.  Any thread; it must not be cancelled meanwhile.
  */
-enum crawlers_said crawlers_dns_confirm(const uint8_t address[16], const char *const *suffix, unsigned n);
+enum crawlers_said crawlers_dns_confirm(const uint8_t address[16], const char *const *suffix, unsigned n,
+                                        const _Atomic uint32_t *stop);
 
 /* Its parts, which ask nobody: */
 

@@ -142,13 +142,17 @@ static bool crawler_resolve_one(void) {
     if (!crawlers_seen_take(seen, shm_now(), address, name)) return false;
     n = crawler_suffixes(name, suffix);
     for (unsigned i = 0; i < n; i++) ends[i] = suffix[i];
-    said = n ? crawlers_dns_confirm(address, ends, n) : CRAWLERS_DENIED;
+    said = n ? crawlers_dns_confirm(address, ends, n, &P.keeper_stop) : CRAWLERS_DENIED;
     crawlers_seen_tell(seen, P.sizes.hash_key, address, name, said, shm_now());
     return true;
 }
 
 void *qos_crawler_resolve(void *server) {
+    int before;
+
     (void)server;
+    /* Inside the C library's resolver it must not; it comes back soon, or ends with the process. */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
     while (!qos_keeper_stopping()) {
         bool leads = qos_keeper_leads();
         bool asked = leads && crawler_resolve_one();
