@@ -121,6 +121,23 @@ def test_who_has_no_key_is_known_by_address(new_gateway):
                     assert g.status()["by_class"]["all"]["keys"] == keys
 
 
+def test_keys_come_and_go_with_graceful_restarts(new_gateway):
+    """There is room for them from the start; who waits meanwhile has no key, and is not lost."""
+    with new_gateway(classes="QosClass all weight=1 default\n") as g:
+        with g.window_taken():
+            connections = [waiting(g, fresh("before"), "x")]
+            g.until_queued(1)
+            for within, keys in (("within=%{req:X-Key}", 3), ("", None)):
+                g.scheduling["classes"] = f"QosClass all weight=1 {within} default\n"
+                g.graceful(g.whole_config())
+                connections += [waiting(g, fresh("after"), "x", **{"X-Key": key}) for key in ("a", "b")]
+                s = g.until_queued(len(connections))
+                assert s["by_class"]["all"].get("keys") == keys, s["by_class"]["all"]
+        for c in connections:
+            assert c.receive().status == 200
+            c.close()
+
+
 def test_an_expression_adds_no_vary(new_gateway):
     with new_gateway(classes="QosClass all weight=1 within=%{req:X-Key} default\n") as g, g.connect() as c:
         answer = c.ask("GET", "/static/2k.txt", headers={"X-Key": "a"})
