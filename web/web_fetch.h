@@ -7,7 +7,7 @@
  * how long the body is and how fast it comes.  So:
  *
  * - whom it may ask is judged for the URL and anew for every redirect (web_rules.h), the address at each connection;
- * - nothing of ours goes along: no user, cookie, proxy or .netrc;
+ * - nothing of ours goes along: no user, cookie, proxy or .netrc; only the validator that is given, redirects included;
  * - a transfer ends `seconds` after web_start and holds no more than `bytes` of a body and 64 KiB of headers.  No
  *   packed answers are asked for, and one that is packed all the same fails;
  * - a certificate that is not valid fails.
