@@ -119,7 +119,7 @@ rs_paper_t *rs_paper_make(void *mem, size_t len, const struct rs_paper_shape *sh
     rs_heap_clear(&p->due);
     memset(paper_class_of(p, 0), 0, p->capacity.classes * sizeof(struct paper_class));
     for (uint32_t i = 0; i < p->capacity.tickets; i++)
-        *paper_row_at(p, i) = (struct paper_row){ .generation = 1, .next = i + 1 };
+        *paper_row_at(p, i) = (struct paper_row){ .generation = (uint32_t)now | 1, .next = i + 1 };
     p->magic = PAPER_MAGIC;
     p->busy = 0;
     return p;

@@ -29,7 +29,7 @@
  *
  * MEMORY.  One block without pointers, as the engine's, which is its last part: RS_REACH and what is said of memory
  * that others write hold for it.  It takes no lock and allocates nothing.  A process that dies inside a call leaves
- * it unfit: rs_paper_fits tells, and rs_paper_make begins anew.
+ * it unfit: rs_paper_fits tells, and rs_paper_make begins anew; the numbers of rows of before are nobody's then.
  *
  * UNITS.  As in rs.h.  Each call first does what is due on paper until `now`, RS_PAPER_EVENTS of it at most: what is
  * left is done by the next.

@@ -78,6 +78,10 @@ static _Atomic int64_t *lead_at(const struct qos_costs *k, uint32_t class, uint3
     return &k->view->leads[(size_t)outlet * k->view->size.classes + class];
 }
 
+void qos_cost_saw(const struct qos_costs *k, uint32_t outlet, uint64_t now, uint64_t bytes) {
+    if (k->charge == QOS_CHARGE_BOTH && can_be(k, 0, outlet)) rate_add(k, outlet, now, bytes);
+}
+
 uint64_t qos_cost_bytes(const struct qos_costs *k, uint32_t class, uint32_t outlet, uint64_t now, uint64_t bytes) {
     uint64_t cost = qos_cost_of_bytes(k, outlet, bytes);
     int64_t behind;

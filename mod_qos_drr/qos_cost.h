@@ -51,6 +51,8 @@ struct qos_costs {
 
 /* What so many bytes of an outlet would cost if they were all that a class has. */
 uint64_t qos_cost_of_bytes(const struct qos_costs *k, uint32_t outlet, uint64_t bytes);
+/* So many bytes left the server beside what is charged: how fast it sends is known by them, too. */
+void     qos_cost_saw(const struct qos_costs *k, uint32_t outlet, uint64_t now, uint64_t bytes);
 /* What a request costs that is expected to take so long, or 0 where that is not known, and to bring so much. */
 uint64_t qos_cost_expected(const struct qos_costs *k, uint32_t outlet, uint64_t us, uint64_t bytes);
 /*

@@ -139,17 +139,17 @@ void qos_paper_came(struct qos_request *q) {
 }
 
 void qos_paper_went(struct qos_request *q, uint64_t now, uint64_t bytes) {
-    uint32_t price = qos_config()->charge == QOS_CHARGE_BOTH ? (uint32_t)qos_cost_of_bytes(&P.costs, 0, 1u << 20) : 0;
     rs_paper_t *p;
 
     if (!P.paper) return;
+    qos_cost_saw(&P.costs, 0, now, bytes);
     paper_count_rule(q->rule, 0, bytes);
     q->conn->paper_ended = now;
     if (!q->paper) return;
     shm_lock(&P.view);
     p = paper_locked();
     if (p) {
-        if (price) rs_paper_price(p, price);
+        if (P.costs.charge == QOS_CHARGE_BOTH) rs_paper_price(p, (uint32_t)qos_cost_of_bytes(&P.costs, 0, 1u << 20));
         rs_paper_went(p, now, q->paper, q->idle_us, bytes, &q->wait_us);
     }
     shm_unlock(&P.view);

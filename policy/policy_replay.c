@@ -32,13 +32,13 @@
 #include "policy_log.h"
 #include "policy_url.h"
 
-#define KEPT      32768u /* requests that are kept until the earliest begins, or until they end */
-#define CLIENTS   65536u
-#define LOOPS     8u /* connections of a client that are behind on paper, at most */
-#define LINE_MAX_ 65536u
-#define NAMED     5u /* bad lines that are named */
-#define TOP       10u
-#define SECOND    1000000
+#define KEPT    32768u /* requests that are kept until the earliest begins, or until they end */
+#define CLIENTS 65536u
+#define LOOPS   8u /* connections of a client that are behind on paper, at most */
+#define LONGEST 65536u
+#define NAMED   5u /* bad lines that are named */
+#define TOP     10u
+#define SECOND  1000000
 
 struct replay_options {
     uint64_t window, queue, wait, rate;
@@ -393,14 +393,14 @@ static int replay_file(struct replay *r) {
             number++;
             if (n && at[n - 1] == '\r') n--;
             memcpy(head, at, shown);
-            bad = skipping || n > LINE_MAX_ ? "is too long" : !n ? "is empty" : replay_line(r, at, n);
+            bad = skipping || n > LONGEST ? "is too long" : !n ? "is empty" : replay_line(r, at, n);
             if (bad) replay_tell_bad(r, number, bad, head, shown);
             skipping = false;
             at = end + 1;
         }
         have -= (size_t)(at - room);
         memmove(room, at, have);
-        if (have > LINE_MAX_) {
+        if (have > LONGEST) {
             skipping = true;
             have = 0;
         }
@@ -555,7 +555,7 @@ static int replay_set_up(struct replay *r, char **error) {
     r->policy = policy_load(r->policy_name, error);
     if (!r->policy || replay_make_paper(r, error)) return -1;
     if (r->o.bots && !(r->bots = policy_bots_load(r->o.bots, error))) return -1;
-    r->url_room = POLICY_URL_ROOM(2 * LINE_MAX_) + 1024;
+    r->url_room = POLICY_URL_ROOM(2 * LONGEST) + 1024;
     r->rules = calloc((size_t)policy_rule_count(r->policy) + 1, sizeof *r->rules);
     r->clients = calloc(CLIENTS, sizeof *r->clients);
     r->events = calloc(KEPT, sizeof *r->events);
