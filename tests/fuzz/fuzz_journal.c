@@ -20,10 +20,10 @@ static size_t bytes;
 static rs_ticket_t tickets[TICKETS];
 
 static const struct rs_class_settings classes[4] = {
-    { .name = "people", .weight = 6 },
+    { .name = "people", .weight = 6, .delay_ms = 5 },
     { .name = "search", .weight = 3, .order = RS_ORDER_SHORTEST, .wait_bound_ms = 10 },
     { .name = "crawlers", .weight = 1, .queue_max = 9, .slots = 2, .within = 2 },
-    { .name = "members", .weight = 9 },
+    { .name = "members", .weight = 9, .delay_ms = 20 },
 };
 
 static const struct rs_outlet_settings outlets[3] = {
@@ -83,8 +83,8 @@ static void live(struct input *in, rs_time_t now) {
     rs_time_t again;
     rs_ticket_t t = RS_NO_TICKET;
 
-    for (int i = 0; i < 40; i++, now += 1000) {
-        switch (byte(in) % 8) {
+    for (int i = 0; i < 40; i++, now += 10000) {
+        switch (byte(in) % 9) {
         case 0:
         case 1:
             if (submit(now, byte(in) % CLASSES, byte(in) % OUTLETS, word(in), 1, &t) == RS_OK) tickets[i % TICKETS] = t;
@@ -97,6 +97,10 @@ static void live(struct input *in, rs_time_t now) {
         case 4: rs_finish(e, now, tickets[byte(in) % TICKETS]); break;
         case 5: rs_progress(e, now, tickets[byte(in) % TICKETS], word(in) % 100000); break;
         case 6: rs_cancel(e, now, tickets[byte(in) % TICKETS]); break;
+        case 7:
+            t = rs_overdue(e, now);
+            if (t != RS_NO_TICKET) tickets[i % TICKETS] = t;
+            break;
         default: rs_reclaim(e, now, byte(in) % 4); break;
         }
     }

@@ -81,7 +81,7 @@ static void note_slot(const struct shm_view *of, uint64_t now, rs_ticket_t t, ui
 static const struct shm_host host = { note_lost, note_left, note_slot };
 
 static const struct rs_class_settings classes[3] = {
-    { .name = "people", .weight = 6 },
+    { .name = "people", .weight = 6, .delay_ms = 1 },
     { .name = "search", .weight = 3, .order = RS_ORDER_SHORTEST, .wait_bound_ms = 10 },
     { .name = "crawlers", .weight = 1, .queue_max = 9, .slots = 1, .within = 2 },
 };
