@@ -312,7 +312,9 @@ rs_ticket_t rs_overdue(rs_engine_t *e, rs_time_t now) {
     uint64_t flows = (uint64_t)e->capacity.outlets * e->classes;
     for (uint64_t at = e->looked; at < flows; at++) {
         struct rs_outlet *o = rs_outlet(e, (uint32_t)(at / e->classes));
-        struct rs_flow *f = rs_flow(e, o, (uint32_t)(at % e->classes));
+        uint32_t c = (uint32_t)(at % e->classes);
+        struct rs_flow *f = rs_flow(e, o, c);
+        if (!o->queued) at += e->classes - 1 - c; /* on to the next outlet */
         if (!f->delay || !f->queued) continue;
         look_whether_it_stands(e, o, f);
         if (!f->stands || oldest_wait(e, f) <= f->delay) continue;
