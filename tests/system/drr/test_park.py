@@ -61,7 +61,8 @@ def events(stack, g, n, name):
 
 def test_the_window_is_unaffected(new_gateway, endless):
     """Fifty tunnels and fifty event streams are open all the while, through a window of four."""
-    with new_gateway(window=4, children=2, threads=75, classes="QosClass people weight=1 default\n", more=site(endless, "QosPark time=1")) as g, \
+    more = "QosCharge bytes\n" + site(endless, "QosPark time=1")
+    with new_gateway(window=4, children=2, threads=75, classes="QosClass people weight=1 default\n", more=more) as g, \
             contextlib.ExitStack() as stack:
         name = fresh("events")
         tunnels = [stack.enter_context(g.connect(deadline=60)) for _ in range(50)]
