@@ -53,13 +53,14 @@ def ok_per_s(result, name):
 
 @dataclasses.dataclass
 class Had:
-    """What came of a run.  seen: fairgate-load's; slots: seconds in slots by class, of the gateway's status."""
+    """What came of a run.  seen: fairgate-load's; told: by class, of the gateway's status: slot_s, seconds in slots; waited_s, in the queue; released, how many."""
 
     seen: dict
-    slots: dict
+    told: dict
 
     def slot_part(self, name):
-        return self.slots[name] / sum(self.slots.values()) if sum(self.slots.values()) else 0.0
+        total = sum(c["slot_s"] for c in self.told.values())
+        return self.told[name]["slot_s"] / total if total else 0.0
 
     def ok_per_s(self, name):
         return ok_per_s(self.seen, name)
@@ -70,7 +71,7 @@ class Had:
 
 def status(server):
     with urllib.request.urlopen(f"{server.url}/qos-status?json", timeout=20) as answer:
-        return {c["name"]: c for c in json.load(answer)["classes"]}
+        return {c["name"]: {**c, "waited_s": c["wait_ms_mean"] * c["released"] / 1000} for c in json.load(answer)["classes"]}
 
 
 class Bench(bench.Bench):
@@ -134,7 +135,7 @@ class Bench(bench.Bench):
             time.sleep(seconds)
             after = status(server)
             result = run.result()
-        return Had(self.told(server, result), {name: c["slot_s"] - before[name]["slot_s"] for name, c in after.items() if not c["retired"]})
+        return Had(self.told(server, result), {name: {key: c[key] - before[name][key] for key in ("slot_s", "waited_s", "released")} for name, c in after.items() if not c["retired"]})
 
     def told(self, server, result):
         if errors(result):

@@ -2,9 +2,9 @@
 """
 seven.py - seven classes, 13:7:5:3:2:1:1, whose pages have 1 KB, or one in twenty 5 MB; 12 and 6 clients a class, which ask again when they have their answer.
 
-So few clients may be unable to ask for their class's part.  What is due to the classes then, says the fluid model: all that the server does is shared by weight, but to none more than it
-has when it is alone (measured in the same run), and what it leaves goes to the others by weight.  A class is off by what it is from the nearer of the two: its part by weight, or that of
-the model.
+So few clients may be unable to ask for their class's part.  What is due to the classes then, says the fluid model: all that the server does is shared by weight, but to none more than
+its clients could have if they never waited (closed_loop), and what it leaves goes to the others by weight.  A class is off by what it is from the nearer of the two: its part by weight,
+or that of the model.
 
     seven_share_error_files     points of bytes; worst class with 12 and with 6 clients, pages that are files; the default charge
     seven_share_error_php       the same, pages that PHP makes
@@ -31,6 +31,16 @@ def fluid(capacity, caps):
     return due
 
 
+def closed_loop(n, had, name, seconds):
+    """
+    Bytes/s that n clients of this class could have if they never waited.  A client waits, has a slot, and is away, with its answer and on its way to ask again: by Little's law all three
+    together take n / rate, the gateway tells the first two, and what is left is the third.
+    """
+    rate = had.told[name]["released"] / seconds
+    away = max(0.0, n / rate - had.told[name]["waited_s"] / had.told[name]["released"] - had.told[name]["slot_s"] / had.told[name]["released"])
+    return had.bytes_per_s(name) / rate * n / (away + had.told[name]["slot_s"] / had.told[name]["released"])
+
+
 def group(name, n, kind):
     # A deck: each class asks for one large page in twenty, not for as many as chance has it.
     return clients(name, n, url=PAGES[kind], deck=True)
@@ -40,14 +50,13 @@ def errors(bench, kind, n, more=""):
     """The error of each class, as spreads, once."""
     backend, seconds = bench.php_backend(8), bench.size(30, 6)
     with bench.gateway(backend, WEIGHTS, more=more) as g:
-        cap = bench.seen(g, [group("a", n, kind)], bench.size(5, 2), 0.5)["classes"]["a"]["bytes_per_s"]
-        run = bench.seen(g, [group(c, n, kind) for c in WEIGHTS], seconds, bench.size(5, 2), interval=seconds / 10)
-    rates = {c: run["classes"][c]["bytes_per_s"] for c in WEIGHTS}
+        had = bench.measure(g, [group(c, n, kind) for c in WEIGHTS], seconds, bench.size(5, 2), interval=seconds / 10)
+    rates = {c: had.bytes_per_s(c) for c in WEIGHTS}
     total = sum(rates.values())
     by_weight = {c: 100 * w / sum(WEIGHTS.values()) for c, w in WEIGHTS.items()}
-    by_model = {c: 100 * r / total for c, r in fluid(total, dict.fromkeys(WEIGHTS, cap)).items()}
+    by_model = {c: 100 * r / total for c, r in fluid(total, {c: closed_loop(n, had, c, seconds) for c in WEIGHTS}).items()}
     bench.say(f"{kind}, {n} clients a class: " + ", ".join(f"{c} {100 * rates[c] / total:.1f} (weight {by_weight[c]:.1f}, model {by_model[c]:.1f})" for c in WEIGHTS))
-    batches = [{c: line["classes"][c]["bytes"] for c in WEIGHTS} for line in run["intervals"]]
+    batches = [{c: line["classes"][c]["bytes"] for c in WEIGHTS} for line in had.seen["intervals"]]
     return min((share_spread(batches, due) for due in (by_weight, by_model)), key=lambda s: s.value)
 
 

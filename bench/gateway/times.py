@@ -13,7 +13,7 @@ from spread import Spread, share_spread
 
 WEIGHTS = {"people": 6, "search": 3, "crawlers": 1}
 DUE = {c: 10.0 * w for c, w in WEIGHTS.items()}
-US = {"cheap": 4000, "dear": 80_000}       # much more than what a request takes besides
+US = {"cheap": 2000, "dear": 40_000}
 DEAR = {"people": 3, "search": 10, "crawlers": 17}      # of twenty clients
 CLIENTS = 20
 WORKERS = 4
