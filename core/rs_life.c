@@ -597,6 +597,8 @@ static inline __attribute__((always_inline)) bool life_end(rs_engine_t *e, struc
         learn(e, row, length);
         row->counts.done++;
     } else {
+        /* So that who gives up what takes long does not have it for what the others of its class take. */
+        if (length > row->mean) learn(e, row, length);
         row->counts.aborted++;
     }
     row->counts.service_us += e->now - r->released;

@@ -637,6 +637,35 @@ START_TEST(outlets_take_turns_and_have_gates_of_their_own) {
 }
 END_TEST
 
+/*
+ * Quick answers, and some that take long and are given up: those cost their class as much, so the next one must not
+ * count as a quick one.  One that is given up at once says nothing.
+ */
+START_TEST(what_is_given_up_counts_as_what_it_cost) {
+    struct world w;
+    open_world(&w, RS_SCHED_DRR, RS_GATE_NONE, 0, NULL, 1, 8);
+    for (int i = 0; i < 100; i++) {
+        ask(&w, 0, 1000);
+        serve(&w, next(&w), 1000);
+    }
+    ck_assert_uint_eq(class_stats(&w, 0).mean, 1000);
+    for (int i = 0; i < 200; i++) {
+        ask(&w, 0, 0);
+        rs_ticket_t t = next(&w);
+        rs_progress(w.e, w.now, t, 1000000);
+        rs_abort(w.e, w.now, t);
+    }
+    ck_assert_uint_gt(class_stats(&w, 0).mean, 900000);
+    for (int i = 0; i < 200; i++) {
+        ask(&w, 0, 0);
+        rs_abort(w.e, w.now, next(&w));
+    }
+    ck_assert_uint_gt(class_stats(&w, 0).mean, 900000);
+    sound(&w);
+    close_world(&w);
+}
+END_TEST
+
 START_TEST(settings_are_a_table) {
     struct rs_settings s;
     rs_settings_default(&s);
@@ -673,6 +702,7 @@ int main(void) {
     tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, every_move_and_no_other, 0, RS_SCHED_COUNT);
     tcase_add_test(c, a_late_call_does_nothing);
+    tcase_add_test(c, what_is_given_up_counts_as_what_it_cost);
     tcase_add_test(c, refusals_say_why_and_are_counted);
     tcase_add_loop_test(c, one_class_cannot_fill_the_queue, 0, RS_SCHED_COUNT);
     tcase_add_test(c, places_of_one_class_and_bounded_ones);

@@ -646,7 +646,7 @@ static const struct {
       "aaaaaaaaaaadbbadbdbeabdeadbbbbbbdaaaaaaaaaadaaaaaedadbbbbbbbbbbbbbbbabdadabdaaaa"
       "aaaaaaabaaaaaaeeaaaaaabdbaabbbbbbbbabbbbcccccccdecbccbccbcccccccccdaacccccccaccc",
       { 2945, 1603650, 0, 3180, 0 },
-      { 610972, -1603650, 51773, -3180, 701789 } },
+      { 614267, -1603650, 56052, -3180, 703734 } },
     { RS_SCHED_DRR,
       RS_GATE_NONE,
       60000,
@@ -655,23 +655,23 @@ static const struct {
       "aaaaaaaacccbbdcceeeebbbbbbddeeeddeeeebbddebbbaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaadd"
       "ddaaaedaeddadacacccbbbbbbabbbbbebbbbbbbbbbbbbbbbbcccaccccccccccccccccccacceccccb",
       { 2945, 135000, 0, 3180, 0 },
-      { 659415, -135000, 40681, -3180, 826333 } },
+      { 662946, -135000, 40985, -3180, 862883 } },
     { RS_SCHED_RFQ,
       RS_GATE_BYTES,
       0,
       "cbacccbccaaaaabbbabbbbbaaccbacdceeeedadddeeecdbddcdcbcbabaccabccccabcadeceedeeae"
       "aeeeeebaaacaaadddbbbbbdbbbbbbbbbbbdbbbaaabceedaeaebbeaeaeaaadbdaacddaaaaabaaaeee"
-      "eeeaaeaedeaaaaacbedeaaaaaaaeaaaaaaaaaaaaaaaabadcabdaecbadeabaaaaaaaaacdaabbbbbab"
-      "bdcebdcbdbddbbabbbbbbbbbbbdbdbbbbbabbbbebbebbadbbbabbadabbbddccccacccccccccccccc",
-      { 2945, 1603650, 0, 3180, 424606 },
-      { 491924, -75924, 91168, 154941, -754404 } },
+      "eeeaaeaedeaaaaacbedeaaaaaaaeaaaaaaaaaaaaaaaabdacabdaecbadeabaaaaaaaaacdaabbbbbab"
+      "bedbcbbadcdbbbbbbdbbbbbbbabebbbbbbbbebbabbbbbbabdddbddbabdadccccccccccccccaccccc",
+      { 2945, 1603650, 0, 3180, 0 },
+      { 613716, 307313, 115527, 197523, -11625 } },
     { RS_SCHED_RFQ,
       RS_GATE_WRC,
       60000,
       "cbacccbccaaaaabbbabbbabaababadbaeedecaebdbbcbadaabeeeadcbbaaaaebdebbcbddabdedcac"
       "cabadabeebeeeeaedacaabbbeeeeeedecbbbdbdabbbcecedbcadeacabadeebbeecaddbebeeabcdad"
       "ccbdddecbacedbbbbeedaaaaacbdbdcabdcabcbdbcbdaaadacdadaaacdaaaccaeadcaaadecaaceaa"
-      "aaacaedadacaacaaaaacabbacbbbbaaabaacadbbacadaaaaccbcbbbbbbbcbbbbcbbbcbbbbcdebbec",
+      "aaacaedadacaacaaaaacabbacbbbbaaabaacadbbacadaaaaccbcbbbbbbbcbbbbcbbbcbbbbcdebebc",
       { 0, 135000, 2557, 3180, 0 },
       { -50068, 10855, -20998, 1400, 0 } },
     { RS_SCHED_RFQ_PAPER,
@@ -698,7 +698,7 @@ static const struct {
       "cbaccccbcaabbaacaabbcabcbcabcbaabbbbcbeaeaebecabacbacbabbbdcbaeeaaeeaaaceeeaeacb"
       "cebbebababdabaaaccaeabeeebbaaaacbccaaaeaaecbaadaebbebaaaadadbbadeeadeabbabeabbbc"
       "ebaeaeabaecbadbccaabacbbeaeadaaadddabccbbcbbadbcdceddbbcddcbccccdcccdcccdceccccc"
-      "cedcccdebccccccdcbccdbacecceacaaaaccabbbbcbbbbbcbbcbbbbbabbbebcbcbccaacaaaaaabdc",
+      "cedcccdebccccccdcbccdbacecceacaaaaccabbbbcbbbbbcbbcbbbbbabbbecbbcbccaacaaaaaabdc",
       { 0, 0, 0, 0, 0 },
       { 0, 0, 0, 0, 0 } },
 };
