@@ -3,7 +3,8 @@
 mixes.py - a search for what one class can ask for to take from another what is due to that.
 
 A mix is one to three kinds of requests of thirty clients: how large, how long, which method, given up or not, a body that comes slowly, an answer that is taken slowly, a page that
-nobody has asked for before, a range, a condition, an error.  The other class is one of two, of three times the weight, always asking:
+nobody has asked for before, a range, a condition, an error.  A client asks again after 20 ms at the soonest: what a flood of connections takes of the CPU before there is a request is
+nothing that a gateway shares.  The other class is one of two, of three times the weight, always asking:
 
     slots   24 clients, pages of 2 KB that take 40 ms; what runs out is the window
     bytes   24 clients, pages of 200 KB at once; what runs out is the backend's link, 100 Mbit/s
@@ -40,7 +41,7 @@ GENES = {
     "rate": (0, 0, 0, 20_000, 500_000),                 # bytes/s that a client reads
     "path": ("same", "same", "query", "path"),          # what is new each time
     "more": ("", "", "", "range", "etag", "status=404", "status=500", "chunked", "truncate", "reset", "close"),
-    "think": (0, 0, 0, 20),
+    "think": (20, 20, 100),                             # ms until it asks again
     "hang_up": (False, False, False, True),             # a connection for every request
 }
 

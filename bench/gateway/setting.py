@@ -22,15 +22,15 @@ from lab.load import Load, errors
 
 WINDOW = 8
 CONFIG = """
-QosEngine On
+QosEngine {engine}
 QosWindow {window}
 {classes}
-SetEnvIf X-Class "^([a-z0-9]+)" qos-class=$1
 <Location /qos-status>
   SetHandler qos-status
 </Location>
 {more}
 """
+BELIEVES = 'SetEnvIf X-Class "^([a-z0-9]+)" qos-class=$1\n'
 # ?us=N: so many microseconds of CPU time, however long that takes; &n=N: bytes.
 BURN = """<?php
 $until = (int)($_GET['us'] ?? 0);
@@ -110,14 +110,18 @@ class Bench(bench.Bench):
         """An origin on a host of its own behind a link of that rate."""
         return self.once(("linked", rate), lambda: Origin(self.lab, name="origin-behind", address="0.0.0.0").on(Link(self.lab, rate=rate).start()).start())
 
-    def gateway(self, backend, weights, charge=None, window=WINDOW, more="", **options):
-        """A fresh one: nothing learnt, no debts.  charge: None for the default.  Stopped by who leaves its block."""
-        lines = [f"QosClass {c} weight={w}" for c, w in weights.items()]
+    def gateway(self, backend, weights, charge=None, window=WINDOW, more="", engine="On", words=None, believes=True, **options):
+        """
+        A fresh one: nothing learnt, no debts; stopped by who leaves its block.  charge: None for the default; words: {class: more of them}; believes: in X-Class.  The last class is for
+        whoever is of no other.
+        """
+        lines = [f"QosClass {c} weight={w} {(words or {}).get(c, '')}" for c, w in weights.items()]
         lines[-1] += " default"
         lines += [f"QosCharge {charge}"] if charge else []
         options.setdefault("threads", 75)
         options.setdefault("name", "gateway")
-        return Httpd(self.lab, proxy=backend.url, load={"qos_drr": module()}, config=CONFIG.format(window=window, classes="\n".join(lines), more=more), **options)
+        config = CONFIG.format(engine=engine, window=window, classes="\n".join(lines), more=(BELIEVES if believes else "") + more)
+        return Httpd(self.lab, proxy=backend.url, load={"qos_drr": module()}, config=config, **options)
 
     def without_module(self, backend, **options):
         options.setdefault("threads", 75)
