@@ -382,7 +382,8 @@ struct rs_class_stats {
      * both less what it owes.
      */
     int64_t          balance;
-    uint64_t         mean;              /* bytes of a response, running mean of what ended whole, or brought more; 0 = none yet */
+    /* bytes of a response, running mean of what ended whole, or brought more; 0 = none yet */
+    uint64_t         mean;
     uint64_t         owed;              /* at outlet 0 */
     uint32_t         own;               /* places in the queue that are kept for it */
     uint32_t         keys;              /* of the first level, that wait at outlet 0; 0 without `within` */
