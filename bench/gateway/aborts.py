@@ -9,6 +9,7 @@ from setting import clients, status
 from lab.lab import LabError, wait_for
 from lab.load import Load
 
+WINDOW = 32         # so that many get as far as the server
 WEIGHTS = {"people": 3, "crawlers": 1}
 
 
@@ -17,7 +18,8 @@ def groups(pause):
     kinds = (dict(url="/size/2000?delay=30", abort=0.5), dict(url="/size/2000?delay=30", abort=3), dict(url="/size/2000?delay=30", abort=20), dict(url="/size/2000?delay=5", abort=40),
              dict(url="/size/2000?delay=1", method="POST", body=20_000, send=100_000, abort=100), dict(url="/size/3000000", abort=5), dict(url="/size/3000000", rate=200_000, abort=400),
              dict(url="/size/2000?delay=5&chunked", abort=5), dict(url="/size/2000?delay=30&reset"), dict(url="/size/2000?delay=5"))
-    return [clients(c, 10, think=pause, retry=10, **kind) for c in WEIGHTS for kind in kinds]
+    # Who gives up at once pauses longer, or there would be few others among a million.
+    return [clients(c, 10, think=pause * (30 if 0 < kind.get("abort", 0) < 5 else 1), retry=10, **kind) for c in WEIGHTS for kind in kinds]
 
 
 def left(server):
@@ -26,7 +28,7 @@ def left(server):
 
 def measure(bench):
     wanted = bench.size(1_000_000, 20_000)
-    with bench.gateway(bench.origin(), WEIGHTS) as g:
+    with bench.gateway(bench.origin(), WEIGHTS, window=WINDOW) as g:
         with Load(g.address, groups(1), bench.size(2400, 40), interval=1) as run:
             def enough():
                 return sum(line["total"]["aborted"] for line in run.lines) >= wanted or not run.running()

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """
-graceful.py - graceful restarts one after the other, under load.
+graceful.py - graceful restarts one after the other, under load, so soon that children of several generations are there at a time.
 
     graceful_failed         requests that were answered 400 and more, or not at all
     graceful_window_most    requests that the backend had at one time; the window is 8
 """
+import time
+
 from setting import WINDOW, clients
 
 from lab.lab import Origin
 from lab.load import Load, errors
 
+PAUSE = 0.7
 WEIGHTS = {"people": 6, "search": 3, "crawlers": 1}
 
 
@@ -19,6 +22,7 @@ def measure(bench):
         with Load(g.address, [clients(c, 20, url="/size/5000?delay=20") for c in WEIGHTS], restarts * 20 + 20) as run:
             for _ in range(restarts):
                 g.graceful()
+                time.sleep(PAUSE)
             run.stop()
             result = run.result()
         most = backend.stat()["max_serving"]
