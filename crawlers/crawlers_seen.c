@@ -74,9 +74,15 @@ static _Atomic uint64_t *seen_place(_Atomic uint64_t *set, uint64_t now, bool co
     return best;
 }
 
-static bool seen_put(struct crawlers_seen *s, const uint8_t address[16], const char *name, uint64_t hash,
+/* Of a network (IPv4 /24, IPv6 /64) eight may be asked for at one time, so that none keeps all others waiting. */
+static bool seen_put(struct crawlers_seen *s, const uint64_t key[2], const uint8_t address[16], const char *name,
                      uint64_t now) {
-    /* Eight places to look at, wherever: a queue has no order when a crowd fills it. */
+    static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+    uint8_t network[16] = { 0 };
+    uint64_t hash;
+
+    memcpy(network, address, memcmp(address, mapped, sizeof mapped) ? 8 : 15);
+    hash = seen_hash(key, network, "");
     for (unsigned i = 0; i < 8; i++) {
         struct crawlers_ask *a = &s->ask[(hash + i) % CRAWLERS_ASKS];
         uint32_t is = ASK_FREE;
@@ -115,7 +121,7 @@ bool crawlers_seen_confirmed(struct crawlers_seen *s, const uint64_t key[2], con
                                         confirmed ? seen_row(hash, SEEN_CONFIRMED_ASKED, now, seen_left(row, now))
                                                   : seen_row(hash, SEEN_ASKED, now, MINUTE)))
         return confirmed;
-    if (!seen_put(s, address, name, hash, now)) atomic_store(at, confirmed ? row : 0);
+    if (!seen_put(s, key, address, name, now)) atomic_store(at, confirmed ? row : 0);
     return confirmed;
 }
 

@@ -82,6 +82,14 @@ int qos_exempt_finish(struct qos_exempt *e, const char **why) {
 
 /* ---- requests ---------------------------------------------------------------------------------------------------- */
 
+/* What stands behind may resolve what httpd leaves as it is: such a path is nobody's exemption. */
+static bool exempt_is_clear(request_rec *r, const char *target) {
+    const char *path = apr_pstrmemdup(r->pool, target, strcspn(target, "?#"));
+
+    return !strpbrk(path, ";\\") && !ap_strcasestr(path, "%2f") && !ap_strcasestr(path, "%5c") &&
+           !ap_strcasestr(path, "%3b");
+}
+
 static int exempt_names(const struct qos_exempt *e, request_rec *r) {
     struct policy_request pr = { .src_addr = NULL };
     char usual[1024], *spelt = usual;
@@ -103,8 +111,10 @@ static int exempt_names(const struct qos_exempt *e, request_rec *r) {
 
         n = strlen(target);
         if (PAGES_URL_ROOM(n) > room) spelt = apr_palloc(r->pool, room = PAGES_URL_ROOM(n));
-        pr.url.n = pages_url_plain(target, n, qos_classify_slashes(r), spelt, room);
-        pr.url.p = spelt;
+        if (exempt_is_clear(r, target)) {
+            pr.url.n = pages_url_plain(target, n, qos_classify_slashes(r), spelt, room);
+            pr.url.p = spelt;
+        }
     }
     return policy_match_request(e->rules, &pr).position != POLICY_NONE;
 }

@@ -407,7 +407,7 @@ static void signer_look_at_file(server_rec *s, unsigned i) {
         if (!told[i]) signer_say_failure(s, i, fd < 0 ? strerror(errno) : "not a file");
     } else {
         const uint64_t source[3] = { (uint64_t)st.st_dev << 32 ^ (uint64_t)st.st_ino, (uint64_t)st.st_size,
-                                     (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec };
+                                     (uint64_t)st.st_ctim.tv_sec * 1000000000u + (uint64_t)st.st_ctim.tv_nsec };
         if (qos_signers_lock()) {
             k = signer_place_locked(i);
             same = !memcmp(k->source, source, sizeof source);

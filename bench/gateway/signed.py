@@ -41,7 +41,7 @@ def measure(bench):
     with open(keys, "w") as f:
         json.dump({"keys": [bot.jwk()]}, f)
     os.chmod(keys, 0o644)
-    with bench.gateway(bench.origin(), {"people": 9, "crawlers": 1}, window=1000, more=f"QosSigned goodbot bot.example keys={keys}") as g:
+    with bench.gateway(bench.origin(), {"people": 9, "crawlers": 1}, window=1000, more=f"ServerName {SITE}\nQosSigned goodbot bot.example keys={keys}") as g:
         signed = bot.sign(SITE, lasts=86000)
         plain = {f"X-{name}": value for name, value in signed.items()}
 

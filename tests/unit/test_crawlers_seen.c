@@ -109,6 +109,23 @@ START_TEST(a_crowd_of_liars) {
 }
 END_TEST
 
+/* Who has an IPv6 /64 has 2^64 addresses to claim from: others are asked for all the same. */
+START_TEST(one_network_does_not_fill_the_queue) {
+    uint8_t address[16] = { 0x20, 0x01, 0x0d, 0xb8 };
+
+    for (unsigned i = 0; i < 10 * CRAWLERS_ASKS; i++) {
+        memcpy(address + 12, &i, sizeof i);
+        crawlers_seen_confirmed(seen, key, address, "bot.example", LATE);
+    }
+    ck_assert_uint_eq(crawlers_seen_waiting(seen), 8);
+    for (unsigned i = 1; i < 9; i++) {
+        address[7] = (uint8_t)i;
+        crawlers_seen_confirmed(seen, key, address, "bot.example", LATE);
+    }
+    ck_assert_uint_ge(crawlers_seen_waiting(seen), 8 + 7);
+}
+END_TEST
+
 START_TEST(one_who_died_while_writing_keeps_no_place) {
     char name[CRAWLERS_NAME_ROOM];
     uint8_t address[16];
@@ -156,6 +173,7 @@ TCase *crawlers_seen_case(void) {
     tcase_add_test(t, asked_for_once_and_told);
     tcase_add_test(t, each_state_ends);
     tcase_add_test(t, a_crowd_of_liars);
+    tcase_add_test(t, one_network_does_not_fill_the_queue);
     tcase_add_test(t, one_who_died_while_writing_keeps_no_place);
     tcase_add_loop_test(t, memory_that_somebody_wrote_over, 0, 3);
     return t;

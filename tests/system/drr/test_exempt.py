@@ -42,6 +42,9 @@ def test_what_is_exempt_does_not_wait(new_gateway, mpm):
     ("/%68ealthz", True), ("//healthz", True), ("/x/../healthz", True), ("/./healthz", True), ("/x/%2e%2E/healthz", True), ("/healthz/", True),
     ("/healthz/below", True), ("http://localhost/healthz", True), ("/healthz2", False), ("/static/healthz", False), ("/index.php/healthz", False),
     ("/Healthz", False), ("/healthz/../static/2k.txt", False), ("/healthz/%2e%2e/static/2k.txt", False), ("/.well-known/acme-challenge", False),
+    # A server behind may take these for /static/2k.txt.
+    ("/healthz/..;/static/2k.txt", False), ("/healthz/..%3B/static/2k.txt", False), ("/healthz/..%2Fstatic/2k.txt", False), ("/healthz/a%2F../../static/2k.txt", False),
+    ("/healthz/..%5Cstatic/2k.txt", False), ("/healthz/..\\static/2k.txt", False),
 ])
 def test_spellings_lead_neither_in_nor_out(event_gateway_exempt, target, is_exempt):
     assert (outcome(event_gateway_exempt, target)[0] == "exempt") == is_exempt

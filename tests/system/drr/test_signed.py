@@ -43,7 +43,7 @@ class Signed(Gateway):
         if bot:
             write_keys(self.keys, bot)
         self.directives = directives or f"QosSigned goodbot {AGENT} keys={self.keys}\n"
-        self.config += self.directives
+        self.config += f"ServerName localhost\n{self.directives}"
 
     def argv(self):
         if not self.trusted:
@@ -151,6 +151,7 @@ NOW = time.time
 WRONG = {
     "flipped bit": ("wrong", lambda g, s: flipped(g.sign())),
     "for another site": ("wrong", lambda g, s: g.sign(signed_authority="other.example")),
+    "for a site that is not here": ("wrong", lambda g, s: {"Host": "other.example", **g.bot.sign("other.example", target="/static/2k.txt")}),
     "for another page": ("wrong", lambda g, s: g.sign(target="/elsewhere", covers=("@authority", "@path", "agent"))),
     "for another method": ("wrong", lambda g, s: g.sign(method="POST", covers=("@authority", "@method", "agent"))),
     "for TLS": ("wrong", lambda g, s: g.sign(scheme="https", covers=("@authority", "@scheme", "agent"))),

@@ -123,7 +123,7 @@ def world(parts):
     w = World(parts)
     with Site(w.field.gate, "here") as w.here, Site(w.field.behind, "behind") as w.behind:
         with Gate(parts.lab, name="gate", config=CONFIG, load={"qos_drr": lab.module()}, environment=sanitizer_environment()).on(w.field.gate) as w.gate:
-            w.script("--mode", "site", "start")
+            w.script("--mode", "site", "--lan", "in0", "start")
             yield w
             w.script("stop")
     w.field.stop()
@@ -157,7 +157,22 @@ def test_the_gateway_itself_is_no_way(world):
         # And without it, all is as it was: straight to the servers.
         assert json.loads(world.get(BEHIND[4])[1])["peer"] == CLIENT[4]
     finally:
+        world.script("--mode", "site", "--lan", "in0", "start")
+
+
+def test_nobody_gets_by_it_where_he_could_not_get_himself(world):
+    """httpd asks from an address of its own host, and what it takes never met the rules for what is passed on: a host behind, an address that is for this host's own use."""
+    own = "169.254.9.9"
+    world.field.gate.ip(f"address add {own}/32 dev lo\n")
+    world.field.client.ip(f"route add {own} via {GATE[4]}\n")
+    try:
+        assert json.loads(world.get(own)[1])["forwarded"] is None
         world.script("--mode", "site", "start")
+        said = {address: json.loads(world.get(address)[1]) for address in (GATE[4], GATE[6], BEHIND[4], BEHIND[6], own)}
+        assert [said[address]["forwarded"] is not None for address in said] == [True, True, False, False, False]
+        assert said[BEHIND[4]]["peer"] == CLIENT[4]
+    finally:
+        world.script("--mode", "site", "--lan", "in0", "start")
 
 
 def test_its_own_requests_go_straight(world):
