@@ -205,5 +205,5 @@ def test_not_without_mod_proxy(new_gateway):
     g = new_gateway()
     text = g.text().replace("LoadModule proxy_http_module", "#LoadModule").replace("ProxyPass", "#ProxyPass")
     g.write("httpd.conf", text + "QosTransparent On\n")
-    done = subprocess.run([*g.argv(), "-t"], capture_output=True, text=True, check=False)
+    done = subprocess.run([*g.argv(), "-t"], env={**os.environ, **(sanitizer_environment() or {})}, capture_output=True, text=True, check=False)
     assert done.returncode and "load it before" in done.stderr
