@@ -174,7 +174,7 @@ REFUSED = {
     "unknown": (["--lna", "lan0", "start"], 2, 'no setting "lna"'),
     "no-value": (["start", "--lan"], 2, "--lan needs a value"),
     "no-device": (["--lan", "lan7", "start"], 1, "no device lan7"),
-    "mode": (["--lan", "lan0", "--mode", "dnat", "start"], 2, "redirect and tproxy"),
+    "mode": (["--lan", "lan0", "--mode", "dnat", "start"], 2, "redirect, tproxy and site"),
     "port": (["--lan", "lan0", "--port", "70000", "start"], 2, "not a port"),
     "ports": (["--lan", "lan0", "--ports", "80;reboot", "start"], 2, "not a port"),
     "except": (["--lan", "lan0", "--except", "www.example.org", "start"], 2, "neither an address nor CIDR"),
