@@ -6,7 +6,7 @@
 
 #include "pages/pages_url.h"
 
-#define URL_MAX 400u /* bytes that are looked at: spelt, most URLs stay as long as they are */
+#define URL_MAX 400u /* bytes, as it is said and as it is spelt: some characters become three */
 
 static const char scheme[] = "https://";
 
@@ -47,7 +47,8 @@ static size_t agent_host(const char *at, const char *end, char *out) {
 }
 
 size_t bots_agent(const char *url, size_t n, char out[BOTS_AGENT_MAX]) {
-    const char *end = url + n, *host = url + sizeof scheme - 1, *path, *stop;
+    const char *end = url + n, *host = url + sizeof scheme - 1, *path, *stop, *rest;
+    char spelt[PAGES_URL_ROOM(URL_MAX)];
     size_t at = sizeof scheme - 1, more;
 
     if (n < sizeof scheme || n > URL_MAX || strncasecmp(url, scheme, sizeof scheme - 1)) return 0;
@@ -58,13 +59,12 @@ size_t bots_agent(const char *url, size_t n, char out[BOTS_AGENT_MAX]) {
     more = agent_host(host, path, out + at);
     if (!more) return 0;
     at += more;
-    more = pages_url_spell(path, (size_t)(stop - path), out + at, BOTS_AGENT_MAX - at);
-    if (more == 1) {
-        if (at + sizeof BOTS_WELL_KNOWN > BOTS_AGENT_MAX) return 0;
-        memcpy(out + at, BOTS_WELL_KNOWN, sizeof BOTS_WELL_KNOWN);
-        more = sizeof BOTS_WELL_KNOWN - 1;
-    }
-    return more ? at + more : 0;
+    more = pages_url_spell(path, (size_t)(stop - path), spelt, sizeof spelt);
+    rest = more == 1 ? BOTS_WELL_KNOWN : spelt;
+    if (more == 1) more = sizeof BOTS_WELL_KNOWN - 1;
+    if (!more || at + more > URL_MAX) return 0;
+    memcpy(out + at, rest, more + 1);
+    return at + more;
 }
 
 bool bots_agent_is_well_known(const char *agent) {

@@ -20,7 +20,7 @@
 
 #define BOTS_WELL_KNOWN "/.well-known/http-message-signatures-directory"
 
-/* Its length, NUL behind it; 0: no https URL that names a host, or too long a one. */
+/* Its length, NUL behind it; 0: no https URL that names a host, or too long a one (400 bytes, said or spelt). */
 size_t bots_agent(const char *url, size_t n, char out[BOTS_AGENT_MAX]);
 /* Of such a spelling: it is the well-known one. */
 bool   bots_agent_is_well_known(const char *agent);

@@ -175,11 +175,14 @@ START_TEST(agents_have_one_spelling) {
 END_TEST
 
 START_TEST(agents_are_bounded) {
-    char url[600] = "https://bot.example/", out[BOTS_AGENT_MAX];
+    char url[600] = "https://bot.example/", out[BOTS_AGENT_MAX], again[BOTS_AGENT_MAX];
 
     for (size_t n = strlen(url); n < sizeof url - 1; n++) {
+        size_t spelt;
         url[n] = '"'; /* three bytes when it is spelt */
-        ck_assert_uint_lt(bots_agent(url, n + 1, out), BOTS_AGENT_MAX);
+        spelt = bots_agent(url, n + 1, out);
+        ck_assert_uint_lt(spelt, BOTS_AGENT_MAX);
+        if (spelt) ck_assert_uint_eq(bots_agent(out, spelt, again), spelt);
     }
     memset(url + 8, 'a', sizeof url - 9);
     for (size_t n = 9; n < sizeof url - 1; n++) ck_assert_uint_lt(bots_agent(url, n, out), BOTS_AGENT_MAX);

@@ -9,6 +9,7 @@ import pytest
 import http1
 from backend import Backend
 from gateway import fresh
+from lab import lab
 
 PEOPLE = {"Cookie": "session=1"}
 CRAWLERS = {"User-Agent": "GPTBot"}
@@ -59,7 +60,7 @@ def test_who_hangs_keeps_nobody_else(new_gateway, app, mpm):
             g.until(lambda s: s["submitted"] + s["refused"] >= 60 + len(crowd), "all of the crowd seen")
             hung = outlets(g)[url]
             assert (hung["window"], hung["outstanding"]) == (4, 4)
-            assert app.now == 4
+            lab.wait_for(lambda: app.now == 4, 30, "the four at the backend")
             assert 0 < hung["queued"] <= (75 if mpm == "event" else 19), hung
             during = timed(g, targets, (PEOPLE, CRAWLERS), 60)
             # On a machine that does other things at the same time.
@@ -115,7 +116,6 @@ Listen 127.0.0.1:{port}
 
 def test_a_section_names_a_window(new_gateway, parts):
     """Requests have that of the innermost section which says one, as httpd merges them; it is seen on every page."""
-    from lab import lab
     port = lab.free_port()
     with new_gateway(window=7, more=SECTIONS.format(root=parts.root, port=port, backend=parts.backend.port)) as g, contextlib.ExitStack() as stack:
         name, host, cgi = fresh("section"), "other.example", f"{parts.root}/cgi/"
