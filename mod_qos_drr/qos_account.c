@@ -423,6 +423,7 @@ int qos_account_log(request_rec *r) {
     if (q->parked_by) apr_table_setn(last->notes, "qos-parked", q->parked_by);
     apr_table_setn(last->notes, "qos-estimate", apr_off_t_toa(r->pool, (apr_off_t)q->bytes));
     apr_table_setn(last->notes, "qos-slot", account_ms(r->pool, q->slot_us));
+    apr_table_setn(last->notes, "qos-slot-expected", account_ms(r->pool, q->expected_us));
     apr_table_setn(last->notes, "qos-wait", q->wait_us ? account_ms(r->pool, q->wait_us) : "0");
     return DECLINED;
 }

@@ -167,14 +167,19 @@ static uint64_t classify_asked(const request_rec *r, uint64_t whole) {
     return field ? ranges(field, whole) : whole;
 }
 
-/* How long the server will take, as for bytes; 0: nobody knows. */
+/* How long the server will take, as for bytes; 0: nobody knows.  Of directories gateways tell each other nothing. */
 static uint64_t expected_time(const struct qos_request *q) {
     const struct qos_sizes *z = &qos_process.sizes;
     const uint64_t keys[] = { q->keys.url, q->keys.pattern, q->keys.dir };
     uint64_t us = 0;
 
-    for (unsigned i = 0; i < sizeof keys / sizeof *keys && !us; i++)
-        if (keys[i]) us = pages_learnt_mean(z->learnt, z->pages, pages_key_timed(keys[i], q->r->method_number));
+    for (unsigned i = 0; i < sizeof keys / sizeof *keys && !us; i++) {
+        uint64_t key = pages_key_timed(keys[i], q->r->method_number);
+
+        if (!keys[i]) continue;
+        us = pages_learnt_mean(z->learnt, z->pages, key);
+        if (!us && keys[i] != q->keys.dir && qos_config()->share) pages_ring_put(&z->area->share.wanted_times, key);
+    }
     return us;
 }
 
@@ -220,7 +225,6 @@ void qos_classify(struct qos_request *q) {
     qos_keys_of(q);
     find_keys(q);
     q->bytes = expected_bytes(q);
-    q->estimate = conf->charge == QOS_CHARGE_BYTES
-                      ? q->bytes
-                      : qos_cost_expected(&qos_process.costs, q->outlet, expected_time(q), q->bytes);
+    q->expected_us = conf->charge == QOS_CHARGE_BYTES ? 0 : expected_time(q);
+    q->estimate = qos_cost_expected(&qos_process.costs, q->outlet, q->expected_us, q->bytes);
 }

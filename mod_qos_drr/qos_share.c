@@ -19,6 +19,7 @@ APLOG_USE_MODULE(qos_drr);
 /* a page of others counts for no more than so many answers of the largest class */
 #define MEANS      16u
 #define BELIEVED   (UINT64_C(1) << 20) /* and for so many bytes in any case */
+#define LONGEST_US UINT64_C(60000000)  /* no page takes longer because others say so */
 
 #define P qos_process
 
@@ -29,7 +30,7 @@ struct qos_cache {
     struct qos_seal seal;
     int failing;
     apr_time_t again;  /* not before */
-    unsigned turn;     /* the two rings take turns */
+    unsigned turn;     /* the rings take turns */
     apr_time_t forget; /* when `asked` is emptied */
     uint64_t asked[ASKED];
 };
@@ -98,28 +99,30 @@ static uint64_t likely(uint64_t bytes) {
     return bytes / MEANS < most ? bytes : most * MEANS;
 }
 
+static uint64_t likely_time(uint64_t us) { return us < LONGEST_US ? us : LONGEST_US; }
+
 /* It counts as one answer, and only until there is one here. */
-static void believe(uint64_t key, uint64_t bytes) {
+static void believe(uint64_t key, uint64_t is) {
     /* An answer may have taught it meanwhile: that is nearer than what others saw. */
     if (pages_learnt_mean(P.sizes.learnt, P.sizes.pages, key)) return;
-    pages_learnt_add(P.sizes.learnt, P.sizes.pages, key, likely(bytes));
+    pages_learnt_add(P.sizes.learnt, P.sizes.pages, key, is);
     atomic_fetch_add(&P.sizes.area->share.found, 1);
 }
 
-static apr_status_t look_for(struct qos_cache *c, server_rec *s, uint64_t key, apr_pool_t *pool) {
+static apr_status_t look_for(struct qos_cache *c, server_rec *s, uint64_t key, uint64_t (*bound)(uint64_t),
+                             apr_pool_t *pool) {
     unsigned char name[QOS_SEAL_NAME], value[256];
     unsigned n = sizeof value;
     apr_status_t rv;
-    uint64_t bytes;
+    uint64_t is;
 
     qos_seal_name(&c->seal, key, name);
     rv = c->provider->retrieve(c->instance, s, name, sizeof name, value, &n, pool);
     if (rv == APR_NOTFOUND) return APR_SUCCESS;
     /* Larger than any of ours: there is an answer, but none for us. */
     if (rv != APR_SUCCESS && rv != APR_ENOMEM && rv != APR_ENOSPC && rv != APR_EINVAL) return rv;
-    bytes =
-        rv == APR_SUCCESS && n <= sizeof value ? qos_seal_open(&c->seal, key, hour_of(apr_time_now()), value, n) : 0;
-    if (bytes) believe(key, bytes);
+    is = rv == APR_SUCCESS && n <= sizeof value ? qos_seal_open(&c->seal, key, hour_of(apr_time_now()), value, n) : 0;
+    if (is) believe(key, bound(is));
     else atomic_fetch_add(&P.sizes.area->share.rejected, 1);
     return APR_SUCCESS;
 }
@@ -158,8 +161,8 @@ static int asked_lately(struct qos_cache *c, uint64_t key) {
     return 0;
 }
 
-static int share_ask(struct qos_cache *c, server_rec *s, uint64_t key, apr_pool_t *pool) {
-    apr_status_t rv = asked_lately(c, key) ? APR_SUCCESS : look_for(c, s, key, pool);
+static int share_ask(struct qos_cache *c, server_rec *s, uint64_t key, uint64_t (*bound)(uint64_t), apr_pool_t *pool) {
+    apr_status_t rv = asked_lately(c, key) ? APR_SUCCESS : look_for(c, s, key, bound, pool);
     return rv == APR_SUCCESS ? 1 : failed(c, s, rv);
 }
 
@@ -170,11 +173,17 @@ int qos_share_one(struct qos_cache *c, server_rec *s, apr_pool_t *pool) {
     if (apr_time_now() < c->again) return 0;
     /* A cache that is gone says "not found" too: only what it stores shows that it is back. */
     if (c->failing) return (key = pages_ring_take(&share->news)) != 0 && share_tell(c, s, key, pool);
-    for (int i = 0; i < 2; i++)
-        if (c->turn++ % 2) {
+    for (int i = 0; i < 3; i++) {
+        switch (c->turn++ % 3) {
+        case 0:
+            if ((key = pages_ring_take(&share->wanted)) != 0) return share_ask(c, s, key, likely, pool);
+            break;
+        case 1:
+            if ((key = pages_ring_take(&share->wanted_times)) != 0) return share_ask(c, s, key, likely_time, pool);
+            break;
+        default:
             if ((key = pages_ring_take(&share->news)) != 0) return share_tell(c, s, key, pool);
-        } else if ((key = pages_ring_take(&share->wanted)) != 0) {
-            return share_ask(c, s, key, pool);
         }
+    }
     return 0;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * qos_share.h - several gateways in front of one site teach each other the sizes that they learn, by way of one of
- * httpd's object caches (mod_socache_redis, mod_socache_memcache; mod_socache_shmcb is one server's own and of use only
- * to try it).
+ * qos_share.h - several gateways in front of one site teach each other the sizes and times that they learn, by way of
+ * one of httpd's object caches (mod_socache_redis, mod_socache_memcache; mod_socache_shmcb is one server's own and of
+ * use only to try it).
  *
- * A request only ever leaves a key in a ring in the segment: of a size that changed, or of one that it looked for in
- * vain.  A thread of the keeper's (qos_keeper.h) empties the rings in the background: it stores the first kind and asks
- * for the second.  A ring that is full forgets its oldest; whoever finds the cache slow or gone goes on with what it
- * has.
+ * A request only ever leaves a key in a ring in the segment: of a size or time that changed, or of one that it looked
+ * for in vain.  A thread of the keeper's (qos_keeper.h) empties the rings in the background: it stores the first kind
+ * and asks for the second.  A ring that is full forgets its oldest; whoever finds the cache slow or gone goes on with
+ * what it has.
  *
  * The cache is a stranger's: what stands in it is sealed with a secret that the gateways have in common (qos_seal.h).
  * What is not is counted as rejected, and overwritten when there is something to tell.  What is believed counts as one

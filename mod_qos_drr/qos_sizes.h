@@ -20,7 +20,8 @@
 #include "qos_signers.h"
 
 struct qos_share {                          /* qos_share.h */
-    struct pages_ring news, wanted;         /* keys of sizes that changed, and of some that were looked for in vain */
+    struct pages_ring news;                 /* keys of sizes and times that changed */
+    struct pages_ring wanted, wanted_times; /* of some that were looked for in vain */
     _Atomic uint64_t  stored, found, failed, rejected;
 };
 

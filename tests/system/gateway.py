@@ -17,7 +17,7 @@ from lab import lab
 from lab.httpd import CRASH, Httpd, sanitizer_environment
 
 serial = itertools.count(1)
-WORDS = ("pid=%P status=%>s class=%{qos-class}n wait=%{qos-wait}n estimate=%{qos-estimate}n outcome=%{qos-outcome}n reason=%{qos-reason}n parked=%{qos-parked}n query=%q ")
+WORDS = ("pid=%P status=%>s class=%{qos-class}n wait=%{qos-wait}n estimate=%{qos-estimate}n slot_expected=%{qos-slot-expected}n outcome=%{qos-outcome}n reason=%{qos-reason}n parked=%{qos-parked}n query=%q ")
 
 
 def fresh(name):

@@ -52,10 +52,10 @@ def redis(parts):
     server.stop()
 
 
-def sharing(new_gateway, provider, arguments, secret=SECRET, **words):
+def sharing(new_gateway, provider, arguments, secret=SECRET, charge="bytes", **words):
     g = new_gateway(early=f"LoadModule socache_{provider}_module {MODULES}/mod_socache_{provider}.so\n", **words)
-    # Of pages' times, too, the gateways tell each other; here it is sizes.
-    g.config += f"QosCharge bytes\nQosShare {provider}{arguments} {secret}\n"
+    # Of pages' times, too, the gateways tell each other; most tests here are of sizes.
+    g.config += f"QosCharge {charge}\nQosShare {provider}{arguments} {secret}\n"
     return g
 
 
@@ -252,3 +252,48 @@ def test_configuration_errors(new_gateway, line, sentence):
     g.config += line + "\n"
     ok, said = g.check()
     assert not ok and re.search(re.escape(sentence), said), said
+
+
+SLOW = "/o/size/2000?delay=400&id="
+
+
+def look_up(g, target):
+    """It goes before it is served: a look-up that teaches nothing."""
+    with g.window_taken() as taken, g.connect() as c:
+        c.send("GET", target, headers=PEOPLE)
+        g.until_queued(1)
+        c.close()
+        g.until_queued(0)
+        taken.release()
+
+
+@pytest.mark.parametrize("charge", ["time", "both"])
+def test_a_dear_page_is_known_before_it_is_seen(new_gateway, redis, charge):
+    """A page of 2 KB that takes 0.4 s: times were stored for others, and nobody ever looked for them."""
+    with sharing(new_gateway, "redis", at(redis), charge=charge) as one, sharing(new_gateway, "redis", at(redis), charge=charge) as two:
+        http1.get(one.port, f"{SLOW}1", headers=PEOPLE)
+        one.until(lambda s: s["share_stored"] >= 4, "size and time told, of the page and of its pattern")
+        look_up(two, f"{SLOW}1")
+        two.until(lambda s: s["share_found"] >= 4, "the same learnt")
+        # The page itself, and another of its pattern.
+        http1.get(two.port, f"{SLOW}1", headers=PEOPLE)
+        http1.get(two.port, f"{SLOW}2", headers=PEOPLE)
+        one_ms, known, pattern = (float(g.logged(f"delay=400&id={n}", count)[-1]["slot_expected"]) for g, n, count in ((one, 1, 1), (two, 1, 2), (two, 2, 1)))
+        assert one_ms == 0 and 400 <= known < 5000 and 400 <= pattern < 5000, (one_ms, known, pattern)
+
+
+def test_a_dear_page_is_charged_as_dear_at_once(new_gateway, redis):
+    """Of a pattern of pages that take two seconds; the second gateway has served none of it.  While the first one is at the server, it is known to have long to go."""
+    target = "/o/size/2000?delay={}&id={}".format
+    with sharing(new_gateway, "redis", at(redis), charge="time") as one, sharing(new_gateway, "redis", at(redis), charge="time") as two:
+        http1.get(one.port, target(2000, 1), headers=PEOPLE)
+        one.until(lambda s: s["share_stored"] >= 4, "told")
+        look_up(two, target(2000, 2))
+        # Not of that page, which nobody has served: of its pattern.
+        two.until(lambda s: s["share_found"] >= 2, "learnt")
+        two.settled()
+        with two.connect() as c:
+            c.send("GET", target(3000, 3), headers=PEOPLE)
+            to_go = two.until_outstanding(1)["by_class"]["people"]["expected_bytes"]
+            assert c.receive().status == 200
+        assert 500_000 <= to_go < 10_000_000, f"{to_go} microseconds"
