@@ -183,7 +183,11 @@ class PhpFpm(Server):
                    + "".join(f"{line}\n" for line in self.pool))
 
     def argv(self):
-        return [self.program, "--nodaemonize", "--fpm-config", self.path("fpm.conf"), "-n", *(w for e in self.extensions for w in ("-d", f"extension={e}"))]
+        return [self.program, "--nodaemonize", "--fpm-config", self.path("fpm.conf"), "-n", *self.words()]
+
+    def words(self):
+        """Of its command line, or of php's: extensions."""
+        return [w for e in self.extensions for w in ("-d", f"{'zend_' if e == 'opcache' else ''}extension={e}")]
 
     def log_files(self):
         return [self.output, self.path("error.log")]

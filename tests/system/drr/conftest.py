@@ -1,8 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Gateways that all tests of a file use; one of a test's own is new_gateway() of the folder above."""
+import os
+import sys
+
 import pytest
 
 from gateway import running
+from lab import examples, lab
+
+sys.path.append(os.path.join(lab.ROOT, "bench", "lib"))     # wiki.py
+
+
+@pytest.fixture
+def etc(open_path):
+    """A copy of etc/examples."""
+    return examples.copied(open_path / "fairgate")
 
 
 @pytest.fixture(scope="module", params=("event", "worker", "prefork"))

@@ -1,50 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """etc/examples: each file is loaded as it is shipped, and a site stands behind it."""
 
-import json
 import os
 import pathlib
-import shutil
 import subprocess
-import sys
 
 import http1
 import pytest
+import wiki
+from example import Example
 
-from lab import lab
-from lab.httpd import Httpd, PhpFpm, sanitizer_environment
+from lab import examples, lab
+from lab.httpd import PhpFpm
 
-EXAMPLES = pathlib.Path(lab.ROOT, "etc", "examples")
+EXAMPLES = pathlib.Path(examples.EXAMPLES)
 SITES = [p.name for p in sorted(EXAMPLES.glob("*.conf")) if p.name not in ("common.conf", "gitweb.conf")]
-
-
-class Example(Httpd):
-    """httpd with one of them at the end of its configuration; defines: what it is told of this machine."""
-
-    def __init__(self, parts, name, etc, **defines):
-        lines = [f"Define {key} {value}" for key, value in {"FAIRGATE_ETC": etc, **defines}.items()]
-        super().__init__(parts.lab, name.removesuffix(".conf"), cgi=True, load={"qos_drr": lab.module()}, modules=("authz_host", "log_config", "reqtimeout"),
-                         environment=sanitizer_environment(), config="\n".join([*lines, f"Include {etc}/{name}", ""]))
-
-    def ready(self):
-        return self.generations() > 0 and super().ready()
-
-    def status(self):
-        page = http1.get(self.port, "/qos-status?json")
-        assert page.status == 200, page.body
-        return {c["name"]: c for c in json.loads(page.body)["classes"]}
-
-
-@pytest.fixture
-def etc(open_path):
-    """A copy, as README.md says, with a file of keys."""
-    here = open_path / "fairgate"
-    shutil.copytree(EXAMPLES, here)
-    for p in [here, *here.iterdir()]:
-        p.chmod(0o755 if p.is_dir() else 0o644)
-    (here / "visitors.key").write_text("5e" * 32 + "\n")
-    (here / "visitors.key").chmod(0o600)
-    return here
 
 
 def write(path, text):
@@ -117,15 +87,13 @@ def test_php_fpm(parts, etc, open_path):
 
 @pytest.mark.may_skip("DokuWiki is for benches too: ./quickstart deps installs it")
 def test_php_fpm_with_dokuwiki(parts, etc, open_path):
-    sys.path.insert(0, os.path.join(lab.ROOT, "bench", "lib"))
-    import wiki
     if not wiki.installed():
         pytest.skip("dokuwiki is not installed")
     root = str(open_path / "wiki")
     wiki.make(root, useacl=0)
     wiki.add(root, "start", "====== A page ======\nwords of a wiki\n")
-    subprocess.run(["chown", "-R", "www-data:www-data", root], check=True)
-    with PhpFpm(parts.lab, name="wiki-fpm", extensions=("dom", "simplexml", "xml", "mbstring")) as fpm, Example(parts, "php-fpm.conf", etc, SITE_ROOT=root, PHP_FPM=f"fcgi://{fpm.address}") as g:
+    wiki.give(root)
+    with PhpFpm(parts.lab, name="wiki-fpm", extensions=wiki.EXTENSIONS) as fpm, Example(parts, "php-fpm.conf", etc, SITE_ROOT=root, PHP_FPM=f"fcgi://{fpm.address}") as g:
         visited(g, "/doku.php?id=start", b"words of a wiki")
         assert http1.get(g.port, "/conf/local.php").status == 403
 
