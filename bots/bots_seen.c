@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define WRONG_S 86400 /* a clock that is behind the beginning by more */
+
 static unsigned sights_set(const struct bots_sight *s) { return (unsigned)(s->id[0] % BOTS_SEEN_SETS); }
 
 void bots_seen_begin_locked(struct bots_seen *t, int64_t now) {
@@ -20,10 +22,10 @@ static struct bots_seen_place *sights_find(struct bots_seen *t, const struct bot
 enum bots_seen_as bots_seen_look_locked(struct bots_seen *t, const struct bots_sight *s, int64_t now) {
     const struct bots_seen_place *p = sights_find(t, s, now);
 
-    /* The clock was set back. */
-    if (t->since > now) t->since = now;
+    if (now < t->since - WRONG_S) t->since = now;
     if (p) return !s->once && p->whose == s->whose ? BOTS_SEEN_RIGHT : BOTS_SEEN_REPLAYED;
-    if (s->created <= t->forgotten[sights_set(s)] || s->created < t->since) return BOTS_SEEN_REPLAYED;
+    if (s->created <= t->forgotten[sights_set(s)] || s->created < t->since || s->until <= t->over)
+        return BOTS_SEEN_REPLAYED;
     return BOTS_SEEN_NEVER;
 }
 
@@ -32,7 +34,10 @@ static struct bots_seen_place *sights_room(struct bots_seen *t, unsigned set, in
     struct bots_seen_place *all = t->place[set], *first = all;
 
     for (unsigned i = 0; i < BOTS_SEEN_WAYS; i++) {
-        if (!all[i].until || all[i].until < now) return &all[i];
+        if (all[i].until < now) {
+            if (all[i].until > t->over) t->over = all[i].until;
+            return &all[i];
+        }
         if (all[i].created < first->created) first = &all[i];
     }
     if (first->created > t->forgotten[set]) t->forgotten[set] = first->created;

@@ -12,6 +12,12 @@
  * is so for what was made before the table was.  So none is ever taken twice, and who signs what he asks for, when he
  * asks for it, notices none of this.
  *
+ * The wall clock may be set while this stands, and what was over may not be over any more.  So it is kept in mind until
+ * when that counted whose places others got, and what is not there and counts no longer than that does not count.  A
+ * clock that is behind the table's own beginning does not move that: what was made and used before counts for nothing,
+ * and signers whose clocks are right, whom a wrong one takes to be of a time to come, lose nothing by it.  Behind by
+ * more than a day it was wrong when the table began, and that begins anew.
+ *
  * In memory that processes share: all of it is zeroes at first, and functions ending in _locked are called under one
  * lock.  WHO WRITES HERE: processes that trust each other (shm/shm.h); what stands here is compared and counted, and is
  * never an index.
@@ -32,7 +38,8 @@ struct bots_seen_place {
 };
 
 struct bots_seen {
-    int64_t                since;       /* seconds since 1970 */
+    int64_t                since;       /* seconds since 1970; what was made before does not count */
+    int64_t                over;        /* the latest `until` of those that were over and are not there any more */
     int64_t                forgotten[BOTS_SEEN_SETS];   /* `created` of the newest that was; 0: none */
     struct bots_seen_place place[BOTS_SEEN_SETS][BOTS_SEEN_WAYS];
 };

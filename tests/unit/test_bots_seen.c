@@ -100,9 +100,49 @@ START_TEST(what_was_made_before_does_not_count) {
     ck_assert_int_eq(bots_seen_note_locked(t, &same, 20000), BOTS_SEEN_REPLAYED);
     same.created = 20000;
     ck_assert_int_eq(bots_seen_note_locked(t, &same, 20000), BOTS_SEEN_RIGHT);
-    /* A clock that was set back by an hour keeps nobody out for an hour. */
-    old = sight(4, 1, 20000 - 3600, true);
-    ck_assert_int_eq(bots_seen_note_locked(t, &old, 20000 - 3600), BOTS_SEEN_RIGHT);
+    free(t);
+}
+END_TEST
+
+/* Minutes go by, and sometimes the clock is set by an hour: whichever of those that counted comes again, none does. */
+START_TEST(a_clock_that_is_set_makes_none_count_again) {
+    enum { MANY = 4000, SETS = 8 };
+    struct bots_seen *t = seen_table(100000);
+    static struct bots_sight all[MANY];
+    int64_t now = 100000;
+    uint64_t draw = 1;
+    unsigned counted = 0, again = 0;
+
+    for (unsigned n = 0; n < MANY; n++) {
+        draw = draw * 6364136223846793005u + 1442695040888963407u;
+        now += draw >> 40 & 15;
+        if ((draw >> 50) % 100 == 0) now += draw >> 60 & 1 ? 3600 : -3600;
+        all[n] = sight((n + 1) * BOTS_SEEN_SETS + n % SETS, 1, now, true);
+        all[n].until = now + 300;
+        counted += bots_seen_note_locked(t, &all[n], now) == BOTS_SEEN_RIGHT;
+        for (unsigned i = 0; i < n; i++) {
+            if (now + 60 < all[i].created || now > all[i].until) continue;
+            again++;
+            ck_assert_int_ne(bots_seen_look_locked(t, &all[i], now), BOTS_SEEN_RIGHT);
+            ck_assert_int_ne(bots_seen_note_locked(t, &all[i], now), BOTS_SEEN_RIGHT);
+        }
+    }
+    /* There was something to find, and they were not all refused. */
+    ck_assert_uint_gt(counted, MANY / 4);
+    ck_assert_uint_gt(again, 10u * MANY);
+    free(t);
+}
+END_TEST
+
+/* Behind the beginning none counts that may have been used before; a day behind, the clock was wrong then. */
+START_TEST(a_clock_behind_the_beginning) {
+    struct bots_seen *t = seen_table(200000);
+    struct bots_sight s = sight(1, 1, 200000 - 3600, true), later = sight(2, 1, 200001, true);
+
+    ck_assert_int_eq(bots_seen_note_locked(t, &s, s.created), BOTS_SEEN_REPLAYED);
+    ck_assert_int_eq(bots_seen_note_locked(t, &later, 200001), BOTS_SEEN_RIGHT);
+    s.created = 200000 - 86401;
+    ck_assert_int_eq(bots_seen_note_locked(t, &s, s.created), BOTS_SEEN_RIGHT);
     free(t);
 }
 END_TEST
@@ -115,5 +155,7 @@ TCase *bots_seen_case(void) {
     tcase_add_test(t, what_is_forgotten_does_not_count_again);
     tcase_add_test(t, what_is_over_leaves_its_place);
     tcase_add_test(t, what_was_made_before_does_not_count);
+    tcase_add_test(t, a_clock_that_is_set_makes_none_count_again);
+    tcase_add_test(t, a_clock_behind_the_beginning);
     return t;
 }
