@@ -21,7 +21,7 @@ sys.path[:0] = [os.path.dirname(__file__), os.path.join(os.path.dirname(__file__
 
 def pytest_addoption(parser):
     parser.addoption("--build", help="the build directory (build/ in the checkout)")
-    parser.addoption("--long", action="store_true", help="the long loops: 200 kills, a million random pages")
+    parser.addoption("--long", action="store_true", help="the long loops: 200 kills, 100 graceful restarts, a million clients that hang up, a million random pages")
 
 
 def pytest_configure(config):
@@ -46,6 +46,18 @@ def pytest_runtest_makereport(item):
 def kills(request):
     """How many children the kill loop kills."""
     return 200 if request.config.getoption("--long") else 20
+
+
+@pytest.fixture(scope="session")
+def restarts(request):
+    """How many graceful restarts follow one another."""
+    return 100 if request.config.getoption("--long") else 5
+
+
+@pytest.fixture(scope="session")
+def aborts(request):
+    """How many clients hang up in each MPM: a million in all three."""
+    return 340_000 if request.config.getoption("--long") else 3000
 
 
 class Parts:

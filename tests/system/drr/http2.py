@@ -65,10 +65,12 @@ def status_of(block):
 
 
 class Connection:
+    """closed: the server said that it takes no more streams, or hung up (ended); last: the last that it takes, once it said so (RFC 9113, 6.8)."""
+
     def __init__(self, port, host="127.0.0.1"):
         self.socket = socket.create_connection((host, port), timeout=20)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.buffer, self.next, self.streams, self.closed, self.pongs = b"", 1, {}, False, 0
+        self.buffer, self.next, self.streams, self.closed, self.ended, self.pongs, self.last = b"", 1, {}, False, False, 0, None
         settings = struct.pack(">HIHIHI", 1, 0, 2, 0, 4, (1 << 31) - 1)     # no table, no push, the largest window
         self.out = (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + self.frame(SETTINGS, 0, 0, settings)
                     + self.frame(WINDOW_UPDATE, 0, 0, struct.pack(">I", (1 << 31) - 1 - 65535)))
@@ -116,7 +118,7 @@ class Connection:
         elif kind == PING and not flags & ACK:
             self.out += self.frame(PING, ACK, 0, payload)
         elif kind == GOAWAY:
-            self.closed = True
+            self.closed, self.last = True, struct.unpack(">I", payload[:4])[0] & 0x7fffffff
         elif stream and kind == RST_STREAM:
             stream.over, stream.error, stream.ended = True, struct.unpack(">I", payload)[0], time.monotonic()
         elif stream and kind in (DATA, HEADERS):
@@ -138,7 +140,8 @@ class Connection:
         if not select.select([self.socket], [], [], seconds)[0]:
             return
         data = self.socket.recv(1 << 18)
-        self.closed = self.closed or not data
+        self.ended = not data
+        self.closed = self.closed or self.ended
         self.buffer += data
         while len(self.buffer) >= 9:
             length = int.from_bytes(self.buffer[:3], "big")
