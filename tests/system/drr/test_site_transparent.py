@@ -4,9 +4,11 @@
 Clients and servers know of nothing.  The gateway's own host has a server on port 80, and another one stands behind it.
 """
 
+import configparser
 import http.server
 import json
 import os
+import shutil
 import socket
 import subprocess
 
@@ -207,3 +209,45 @@ def test_not_without_mod_proxy(new_gateway):
     g.write("httpd.conf", text + "QosTransparent On\n")
     done = subprocess.run([*g.argv(), "-t"], env={**os.environ, **(sanitizer_environment() or {})}, capture_output=True, text=True, check=False)
     assert done.returncode and "load it before" in done.stderr
+
+
+UNIT = os.path.join(lab.ROOT, "etc", "systemd", "fairgate-transparent-site.service")
+
+
+def unit_here(folder):
+    """The unit with the script and the settings where they are here; these are the shipped ones, with a device."""
+    settings = folder / "transparent-site.conf"
+    with open(os.path.join(lab.ROOT, "etc", "iptables", "transparent-site.conf")) as shipped:
+        settings.write_text(shipped.read() + "lan = in0\n")
+    with open(UNIT) as f:
+        text = f.read()
+    assert "/usr/local/sbin/fairgate-transparent " in text and "/etc/fairgate/transparent-site.conf" in text
+    here = folder / os.path.basename(UNIT)
+    here.write_text(text.replace("/usr/local/sbin/fairgate-transparent ", f"{SCRIPT} ").replace("/etc/fairgate/transparent-site.conf", str(settings)))
+    return here
+
+
+def test_the_unit_comes_and_goes_with_httpd(world, tmp_path):
+    """What it starts brings requests to the gateway, and what it stops leaves them as they were; a host that stops httpd still has its site."""
+    unit = configparser.ConfigParser(strict=False, delimiters="=", interpolation=None)
+    unit.optionxform = str
+    unit.read(unit_here(tmp_path), encoding="utf-8")
+    assert unit["Unit"]["BindsTo"] == unit["Install"]["WantedBy"] == "apache2.service"
+    assert "apache2.service" in unit["Unit"]["After"].split()
+    assert unit["Unit"]["Conflicts"] == "fairgate-transparent.service"
+    assert unit["Service"]["RemainAfterExit"] == "yes"
+    world.script("stop")
+    try:
+        for act, is_taken in (("ExecStart", True), ("ExecReload", True), ("ExecStop", False)):
+            world.field.gate.run(*unit["Service"][act].split())
+            for address in (GATE[4], BEHIND[6]):
+                assert (json.loads(world.get(address)[1])["forwarded"] is not None) == is_taken, (act, address)
+    finally:
+        world.script("--mode", "site", "--lan", "in0", "start")
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd here")
+def test_systemd_takes_the_unit(tmp_path):
+    said = subprocess.run(["systemd-analyze", "verify", unit_here(tmp_path)], capture_output=True, text=True, check=False)
+    ours = [line for line in (said.stdout + said.stderr).splitlines() if os.path.basename(UNIT) in line]
+    assert not ours, "\n".join(ours)
