@@ -39,6 +39,7 @@
 #include "qos_share.h"
 #include "qos_signers.h"
 #include "qos_status.h"
+#include "qos_threads.h"
 #include "qos_transparent.h"
 #include "qos_went.h"
 
@@ -80,6 +81,7 @@ static void check_server(server_rec *s, const struct qos_server *conf) {
                      "qos: with this MPM a waiting request blocks its thread, so at most %d can wait; "
                      "the event MPM of httpd 2.4.63 or newer lets %d wait without one",
                      daemons * threads, conf->queue);
+        qos_threads_check(s, conf);
         return;
     }
     if (lets_in < conf->queue + daemons * threads)
@@ -183,7 +185,7 @@ static int set_up_segment(server_rec *s, struct kept *k, struct qos_server *conf
     };
     int rc;
 
-    w.size.area += qos_paper_bytes(w.size.classes, w.size.tickets);
+    w.size.area += qos_paper_bytes(w.size.classes, w.size.tickets) + qos_threads_bytes(w.size.owners, w.size.classes);
     rc = httpd_segment_begin(&k->segment, s, pconf, &w);
     if (rc != OK) return rc;
     if (conf->settings.queue_max > k->segment.view.size.tickets)
@@ -211,6 +213,15 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, 
     (void)ptemp;
     if (qos_config()->used) qos_went_hook(pconf);
     return qos_config_finish(qos_config(), pconf, s);
+}
+
+/* `configtest`, which is over before there is a segment. */
+static void test_config(apr_pool_t *pconf, server_rec *s) {
+    (void)pconf;
+#ifdef AP_MPMQ_CAN_WAITIO
+    if (httpd_query(AP_MPMQ_CAN_WAITIO, 0)) return;
+#endif
+    if (qos_config()->holds) qos_threads_check(s, qos_config());
 }
 
 static int qos_drr_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *s) {
@@ -283,6 +294,7 @@ static void qos_drr_child_init(apr_pool_t *pchild, server_rec *s) {
     qos_hold_child_init(pchild, s);
     first = configure(s);
     qos_paper_child_init(s);
+    qos_threads_child_init();
     qos_signers_child_init();
     rc = qos_keeper_start(pchild, s, first);
     if (rc) ap_log_error(APLOG_MARK, APLOG_ERR, rc, s, "qos: no keeper thread in this child");
@@ -303,6 +315,7 @@ static int monitor(apr_pool_t *p, server_rec *s) {
 static void qos_drr_register_hooks(apr_pool_t *p) {
     (void)p;
     ap_hook_pre_config(qos_drr_pre_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_test_config(test_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_check_config(check_config, NULL, NULL, APR_HOOK_MIDDLE);
     /* After the MPM's own, which fixes the limits that the segment is sized by. */
     ap_hook_post_config(qos_drr_post_config, NULL, NULL, APR_HOOK_LAST);

@@ -24,6 +24,7 @@
 #include "qos_exempt.h"
 #include "qos_refuse.h"
 #include "qos_streams.h"
+#include "qos_threads.h"
 
 APLOG_USE_MODULE(qos_drr);
 
@@ -61,6 +62,7 @@ static int hold_refuse(struct qos_request *q, enum qos_outcome outcome) {
     if (outcome == QOS_WAIT_TIMEOUT) q->reason = "too-long";
     q->ticket = RS_NO_TICKET;
     q->wait_us = shm_now() - q->submitted;
+    qos_threads_refuse(q);
     return qos_refuse(q, q->r);
 }
 
@@ -387,6 +389,7 @@ int qos_hold_fixups(request_rec *r) {
         return DECLINED;
     }
 
+    qos_threads_meet(q);
     if (c->master) way = ASIDE;
     /* Nobody carries on for a redirected request whose fixups answered "suspended". */
     else if (P.can_hold && c->cs && !c->clogging_input_filters && !r->prev) way = HOLD;

@@ -101,6 +101,7 @@ struct qos_conn {                           /* in c->pool */
     int                  inside;            /* our process_connection hook runs already */
     int                  lent;              /* the socket has the wake-up descriptor in place of client_fd */
     int                  filter;            /* our output filter is in place */
+    uint32_t             keeps;             /* where its thread is counted (qos_threads.h); 0: nowhere */
     /*
      * Of a connection of HTTP/2 (qos_streams.h): its streams that wait, whose class and outlet it counts for, and if
      * its thread is one of those that classes share.

@@ -36,7 +36,8 @@ static bool take_thread(const struct qos_request *q, struct qos_conn *wire, stru
     wire->class = q->class;
     wire->outlet = q->outlet % QOS_OUTLETS;
     wire->pooled = waiting.connections[q->class] >= bound.own;
-    if ((wire->pooled && waiting.pooled >= bound.pool) || !leaves_threads(wire->outlet, bound.spare)) {
+    if ((wire->pooled && waiting.pooled + (waiting.connections[q->class] - bound.own) >= bound.pool) ||
+        !leaves_threads(wire->outlet, bound.spare)) {
         wire->streams = 0;
         return false;
     }

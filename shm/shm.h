@@ -279,8 +279,8 @@ enum rs_refusal shm_begin_locked(const struct shm_view *v, uint64_t now, const s
 /* It waits without a thread from now on: a descriptor of the stock, or -1 if there is none left. */
 int  shm_hold_locked(const struct shm_view *v, rs_ticket_t t);
 /*
- * It is to wait in its thread.  A class always may block `own` threads, and of `pool` more those that no class has
- * taken.  0: it may not, and is held still.
+ * It is to wait in its thread.  A class always may block `own` threads, and of `pool` more as many as it leaves: one
+ * alone takes half of them.  0: it may not, and is held still.
  */
 int  shm_block_locked(const struct shm_view *v, rs_ticket_t t, uint32_t class, uint32_t own, uint32_t pool);
 /* the same in a thread that no other request could have had: no bound, no count */

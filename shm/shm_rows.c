@@ -104,14 +104,14 @@ int shm_hold_locked(const struct shm_view *v, rs_ticket_t t) {
 
 int shm_block_locked(const struct shm_view *v, rs_ticket_t t, uint32_t class, uint32_t own, uint32_t pool) {
     struct shm_row *row = shm_row_of(v, t);
-    uint32_t outlet = ONCE(row->outlet);
-    int pooled = v->blocked[class] >= own;
+    uint32_t outlet = ONCE(row->outlet), has = ONCE(v->blocked[class]);
+    int pooled = has >= own;
 
     if (outlet >= v->size.outlets) {
         shm_leave(v, "a request is for an outlet that can't be");
         return 0;
     }
-    if (pooled && v->sh->pooled >= pool) return 0;
+    if (pooled && (uint64_t)v->sh->pooled + (has - own) >= pool) return 0;
     shm_count_blocked_locked(v, class, outlet, (uint32_t)pooled, 1);
     row->blocks = class + 1;
     row->pooled = (uint32_t)pooled;

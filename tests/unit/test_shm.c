@@ -288,13 +288,15 @@ START_TEST(a_crowd_can_not_take_the_last_thread_of_others) {
     int blocked = 0;
 
     for (int i = 0; i < 10; i++) tickets[i] = submit(a, &w);
-    /* Class 0 may block 2 of its own and the pool of 3; then class 1 still has its own one. */
+    /* Class 0 may block 2 of its own, and of the pool of 3 no more than it leaves: class 1 has its own one, and one. */
     shm_lock(&v);
     for (int i = 2; i < 10; i++) blocked += shm_block_locked(&v, tickets[i], 0, 2, 3);
-    ck_assert_int_eq(blocked, 5);
-    ck_assert_uint_eq(v.blocked[0], 5);
+    ck_assert_int_eq(blocked, 4);
+    ck_assert_uint_eq(v.blocked[0], 4);
     ck_assert_int_eq(shm_block_locked(&v, tickets[9], 1, 1, 3), 1);
-    ck_assert_int_eq(shm_block_locked(&v, tickets[8], 1, 1, 3), 0);
+    ck_assert_int_eq(shm_block_locked(&v, tickets[8], 1, 1, 3), 1);
+    ck_assert_int_eq(shm_block_locked(&v, tickets[7], 1, 1, 3), 0);
+    ck_assert_uint_eq(sh->pooled, 3);
     shm_unlock(&v);
     for (int i = 2; i < 10; i++) ck_assert_int_eq(shm_end_wait(&v, tickets[i]), 1);
     ck_assert_uint_eq(v.blocked[0] + v.blocked[1] + sh->pooled, 0);

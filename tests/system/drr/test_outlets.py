@@ -34,14 +34,17 @@ def outlets(g):
 
 
 def timed(g, targets, fields, n):
-    """Seconds of n requests one after another, all of which are answered 200; sorted."""
+    """Seconds of n requests one after another, all of which are answered 200; sorted.  A connection may end with an answer where it keeps a thread."""
     took = []
-    with g.connect() as c:
+    with contextlib.ExitStack() as stack:
+        c = stack.enter_context(g.connect())
         for i in range(n):
             began = time.monotonic()
             response = c.ask("GET", targets[i % len(targets)], headers=fields[i % len(fields)])
             took.append(time.monotonic() - began)
             assert response.status == 200, (response, response.headers)
+            if response.headers.get("connection") == "close":
+                c = stack.enter_context(g.connect())
     return sorted(took)
 
 

@@ -250,8 +250,8 @@ def test_refused_for_want_of_a_thread_is_told(new_gateway, mpm):
     threads = {"children": 12} if mpm == "prefork" else {"children": 1, "threads": 12}
     with new_gateway(mpm=mpm, spare=0, **threads) as g, g.window_taken() as taken:
         waiting = []
-        # Of the eleven threads that are left, one half is anybody's, and each class has one at least of the other.
-        for n in range(1, 8):
+        # Of the eleven threads that are left, six are anybody's, of which one class leaves half, and each class has one at least of the others.
+        for n in range(1, 5):
             waiting.append(g.connect())
             waiting[-1].send("GET", "/b/size/10", headers=CRAWLERS)
             g.until_queued(n)
@@ -261,7 +261,7 @@ def test_refused_for_want_of_a_thread_is_told(new_gateway, mpm):
         assert (line["outcome"], line["reason"]) == ("refused", "no-thread")
         waiting.append(g.connect())
         waiting[-1].send("GET", "/b/size/10", headers=PEOPLE)
-        status = g.until_queued(8)
+        status = g.until_queued(5)
         assert (status["refused"], status["refused_by"]["no-thread"]) == (1, 1)
         prometheus = http1.get(g.port, "/qos-status?prometheus").body.decode()
         assert 'fairgate_refused_total{reason="no-thread"} 1\n' in prometheus
@@ -294,7 +294,7 @@ def test_refusals_have_reasons(new_gateway):
 def test_blocked_waits_leave_what_the_live_window_takes(new_gateway, mpm):
     """The bound on threads counted with the eight slots that `auto` begins with: when it had grown, a crowd had the last threads of a worker MPM.
 
-    Of the threads that the window leaves one half is anybody's, and of the other a class has its part by weight, one of thirteen, but one at least.
+    Of the threads that the window leaves one half is anybody's, of which one class leaves half, and of the other a class has its part by weight, one of thirteen, but one at least.
     """
     threads, over = 48, threading.Event()
 
@@ -304,7 +304,7 @@ def test_blocked_waits_leave_what_the_live_window_takes(new_gateway, mpm):
 
     sized = {"children": threads} if mpm == "prefork" else {"children": 1, "threads": threads}
     with new_gateway(mpm=mpm, window="auto", spare=0, **sized) as g:
-        clients = [g.connect() for _ in range(24)]
+        clients = [g.connect() for _ in range(20)]
         visits = [threading.Thread(target=ask_again, args=(c,)) for c in clients]
         for t in visits:
             t.start()
@@ -318,7 +318,7 @@ def test_blocked_waits_leave_what_the_live_window_takes(new_gateway, mpm):
             c.close()
         window = g.settled()["window"]
         spare = threads - window
-        may = spare - spare // 2 + max(1, spare // 2 // 13)
+        may = (spare - spare // 2 + 1) // 2 + max(1, spare // 2 // 13)
         with g.window_taken(*[g.connect() for _ in range(window)]) as taken:
             waiting = [g.connect() for _ in range(may + 1)]
             for c in waiting:
