@@ -99,6 +99,8 @@ struct load_class {
     bool close;                 /* a connection for every request */
     bool source_set;
     struct sockaddr_storage source;
+    uint32_t source_bits;       /* of an IPv4 network, all of whose addresses connections come from; 0 = the one */
+    uint32_t source_turn;       /* how many came */
     const char **headers;
     uint32_t header_count;
     struct load_request *requests;

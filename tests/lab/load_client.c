@@ -3,6 +3,7 @@
 #include "load.h"
 
 #include <assert.h>
+#include <arpa/inet.h>
 #include <errno.h>
 #include <math.h>
 #include <netinet/in.h>
@@ -152,6 +153,17 @@ static void send_first(struct load *l, struct load_client *c) {
     send_on(l, c);
 }
 
+/* Of a network all addresses once, in an order that leaps about, before any comes again. */
+static struct sockaddr_storage source_of(struct load_class *k) {
+    struct sockaddr_storage source = k->source;
+    struct sockaddr_in *v4 = (struct sockaddr_in *)&source;
+    uint32_t rest = k->source_bits ? UINT32_MAX >> k->source_bits : 0;
+
+    if (rest)
+        v4->sin_addr.s_addr = htonl((ntohl(v4->sin_addr.s_addr) & ~rest) | (k->source_turn++ * 2654435769u & rest));
+    return source;
+}
+
 static bool open_socket(struct load_client *c) {
     int one = 1;
     c->fd = socket(c->request->to->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -164,7 +176,8 @@ static bool open_socket(struct load_client *c) {
     if (c->class->source_set) {
         setsockopt(c->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof one);
         socklen_t n = c->class->source.ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
-        if (bind(c->fd, (struct sockaddr *)&c->class->source, n) < 0) return false;
+        struct sockaddr_storage source = source_of(c->class);
+        if (bind(c->fd, (struct sockaddr *)&source, n) < 0) return false;
     }
     return true;
 }

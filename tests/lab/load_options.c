@@ -48,7 +48,8 @@ static const struct word {
     { "arrivals", RATE, AT(arrivals), 100000, "open loop: requests/s that come at random, for clients that are free" },
     { "close", FLAG, AT(close), 0, "a connection for every request" },
     { "refusals", FLAG, AT(refusals), 0, "latency is that of answers of 400 and more, not of the others" },
-    { "source", SOURCE, 0, 0, "the address to connect from, e.g. 127.0.0.2" },
+    { "source", SOURCE, 0, 0,
+      "the address to connect from, e.g. 127.0.0.2; of a network 127.64.0.0/10 another one for each connection" },
 #undef AT
 };
 #define WORDS (sizeof words / sizeof words[0])
@@ -121,10 +122,17 @@ static void add_urls(struct load_class *k, const char *file) {
     fclose(f);
 }
 
-static void set_source(struct load_class *k, const char *text) {
+static void set_source(struct load_class *k, char *text) {
+    char *slash = strchr(text, '/');
     struct sockaddr_in *v4 = (struct sockaddr_in *)&k->source;
     struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&k->source;
+    if (slash) {
+        k->source_bits = (uint32_t)number("the bits of source=", slash + 1, 30);
+        *slash = '\0';
+        if (!k->source_bits) wrong("class %s: source=%s/0 is no network", k->name, text);
+    }
     if (inet_pton(AF_INET, text, &v4->sin_addr) == 1) v4->sin_family = AF_INET;
+    else if (slash) wrong("class %s: source=%s is not an address of IPv4 in front of its /", k->name, text);
     else if (inet_pton(AF_INET6, text, &v6->sin6_addr) == 1) v6->sin6_family = AF_INET6;
     else wrong("class %s: source=%s is not an address", k->name, text);
     k->source_set = true;
