@@ -10,10 +10,11 @@
 #include "qos_beside.h"
 #include "qos_went.h"
 
-#define REPORT_BYTES 65536u /* tell the engine of progress in such steps */
-#define NEWS         32u    /* a mean that moves by more than such a part is told to other gateways */
-#define QUICK_US     20000u /* a write that takes less is one of a client that keeps up */
-#define QUICK_WRITES 16u    /* so many in a row, and a parked response takes a slot again */
+#define REPORT_BYTES 65536u  /* tell the engine of progress in such steps */
+#define INTERIM_MOST 262144u /* bytes of an interim head that is written in pieces, and passes when it is whole */
+#define NEWS         32u     /* a mean that moves by more than such a part is told to other gateways */
+#define QUICK_US     20000u  /* a write that takes less is one of a client that keeps up */
+#define QUICK_WRITES 16u     /* so many in a row, and a parked response takes a slot again */
 
 #define P qos_process
 
@@ -329,9 +330,14 @@ static apr_status_t count_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
     struct qos_request *q = k->current;
     uint64_t bytes = 0, began;
     enum begins begins = ANSWER;
+    apr_size_t hushed;
     apr_status_t rv;
     int end = 0, broken = 0;
 
+    if (q && q->head) {
+        APR_BRIGADE_PREPEND(bb, q->head);
+        q->head = NULL;
+    }
     for (apr_bucket *b = APR_BRIGADE_FIRST(bb); b != APR_BRIGADE_SENTINEL(bb); b = APR_BUCKET_NEXT(b)) {
         if (!APR_BUCKET_IS_METADATA(b)) {
             if (b->length != (apr_size_t)-1) bytes += b->length;
@@ -349,7 +355,11 @@ static apr_status_t count_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
     }
     q->broken |= broken;
     if (bytes && !q->sent && !qos_last_of(q->r)->sent_bodyct) begins = what_begins(bb);
-    if (begins != ANSWER && !q->observed) bytes -= qos_people_hush(bb);
+    if (begins != ANSWER && !q->observed) {
+        if (!qos_people_hush(bb, &hushed) && !end && begins == INTERIM && bytes <= INTERIM_MOST)
+            return ap_save_brigade(f, &q->head, &bb, q->r->pool);
+        bytes -= hushed;
+    }
     if (!end && is_tunnel(q, begins)) {
         if (!q->beside) {
             tunnel_begins(q);

@@ -21,6 +21,7 @@ APLOG_USE_MODULE(qos_drr);
 
 #define FIELD      "Fairgate-Class"
 #define NOBODY     "-"
+#define HEAD_END   "\r\n\r\n"
 #define USUAL_NAME "fairgate"
 #define USUAL_LIFE (7u * 86400u)
 #define KEPT_KEYS  "fairgate-qos-visitors-1" /* the number counts the shapes of struct qos_visitor_keys */
@@ -123,15 +124,24 @@ static void people_take_cookie(const struct qos_people *k, request_rec *r, struc
     else apr_table_unset(r->headers_in, "Cookie");
 }
 
+static struct qos_visitor_place people_place(const request_rec *r) {
+    const apr_sockaddr_t *a = r->useragent_addr;
+    bool known = a && (a->family == APR_INET || a->family == APR_INET6);
+
+    return qos_visitor_place(r->hostname, known ? a->ipaddr_ptr : NULL, known ? (unsigned)a->ipaddr_len : 0);
+}
+
 void qos_people_meet(struct qos_request *q) {
     const struct qos_people *k = qos_config()->people;
     struct qos_visitor_counts *counts = &P.sizes.area->visitors;
     const char *field = k ? apr_table_get(q->r->headers_in, "Cookie") : NULL;
     struct policy_text text = { field, field ? strlen(field) : 0 };
     struct qos_person *who = &q->person;
+    struct qos_visitor_place at;
 
     if (!field) return;
-    switch (qos_visitor_find(&k->form, q->r->hostname, people_now(), text, &who->visitor)) {
+    at = people_place(q->r);
+    switch (qos_visitor_find(&k->form, &at, people_now(), text, &who->visitor)) {
     case QOS_VISITOR_NONE: return;
     case QOS_VISITOR_FORGED: atomic_fetch_add_explicit(&counts->forged, 1, memory_order_relaxed); break;
     case QOS_VISITOR_EXPIRED: atomic_fetch_add_explicit(&counts->expired, 1, memory_order_relaxed); break;
@@ -253,6 +263,7 @@ static bool people_new_id(struct qos_visitor *v) {
  * cookie before.  For how long he is known stays in any case.
  */
 static void people_give(request_rec *r, const struct qos_people *k, const struct qos_person *who, const char *class) {
+    const struct qos_visitor_place at = people_place(r);
     struct qos_visitor v = who->visitor;
     char value[QOS_VISITOR_ROOM];
     uint64_t now = people_now();
@@ -264,21 +275,36 @@ static void people_give(request_rec *r, const struct qos_people *k, const struct
     if (!v.known || v.first > now) v.first = now;
     v.issued = now;
     v.expires = now + k->form.life_s;
-    if (!qos_visitor_write(&k->form, r->hostname, &v, value)) return;
+    if (!qos_visitor_write(&k->form, &at, &v, value)) return;
     people_set_cookie(r, k, value, k->form.life_s);
     atomic_fetch_add_explicit(&P.sizes.area->visitors.given, 1, memory_order_relaxed);
 }
 
-/* A page, for somebody of whom nothing is said, and who has no cookie or an old one. */
-static bool people_is_due(request_rec *r, const struct qos_person *who) {
+/* A page that nobody keeps for others. */
+static bool people_is_page(request_rec *r) {
     const char *type = r->content_type;
 
-    if (!policy_asks_age(qos_config()->policy) || r->method_number != M_GET || r->header_only || r->status != HTTP_OK ||
-        !type || strncasecmp(type, "text/html", 9) || (type[9] && !strchr("; \t", type[9])))
+    if (r->method_number != M_GET || r->header_only || r->status != HTTP_OK || !type ||
+        strncasecmp(type, "text/html", 9) || (type[9] && !strchr("; \t", type[9])))
         return false;
-    if (apr_table_get(r->subprocess_env, AP_CACHE_HIT_ENV)) return false;
-    if (who->visitor.known && (*who->visitor.class || !qos_visitor_old(&who->visitor, people_now()))) return false;
-    return !people_is_kept(r, people_field(r, "Cache-Control"));
+    return !apr_table_get(r->subprocess_env, AP_CACHE_HIT_ENV) && !people_is_kept(r, people_field(r, "Cache-Control"));
+}
+
+/* A page or a refusal, for somebody of whom nothing is said, and who has no cookie or an old one. */
+static bool people_is_due(request_rec *r, const struct qos_request *q) {
+    const struct qos_visitor *v = &q->person.visitor;
+
+    if (!policy_asks_age(qos_config()->policy)) return false;
+    if (v->known && (*v->class || !qos_visitor_old(v, people_now()))) return false;
+    return q->person.refused || people_is_page(r);
+}
+
+uint32_t qos_people_refused(struct qos_request *q) {
+    const struct qos_server *conf = qos_config();
+
+    if (!conf->people) return 0;
+    q->person.refused = true;
+    return q->person.visitor.known ? 0 : policy_least_age(conf->policy);
 }
 
 static void people_answer(request_rec *r) {
@@ -295,7 +321,7 @@ static void people_answer(request_rec *r) {
         people_give(r, k, who, who->class);
     } else if (who->word == QOS_PEOPLE_END) {
         people_set_cookie(r, k, "", 0);
-    } else if (people_is_due(r, who)) {
+    } else if (people_is_due(r, q)) {
         people_make_private(r, people_field(r, "Cache-Control"));
         people_give(r, k, who, "");
     }
@@ -315,24 +341,51 @@ static apr_status_t give_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
     return ap_pass_brigade(f->next, bb);
 }
 
-apr_size_t qos_people_hush(apr_bucket_brigade *bb) {
-    static const char begins[] = "\r\n" FIELD ":";
-    apr_bucket *b = APR_BRIGADE_FIRST(bb);
-    apr_size_t gone = 0;
+/* The head in one bucket, however many it was written to.  NULL: its end is not there. */
+static apr_bucket *people_head(apr_bucket_brigade *bb) {
+    apr_bucket *b = APR_BRIGADE_FIRST(bb), *at, *whole;
+    const char *text;
+    char *head = NULL;
+    apr_size_t n, sum = 0;
 
     while (b != APR_BRIGADE_SENTINEL(bb) && (APR_BUCKET_IS_METADATA(b) || !b->length)) b = APR_BUCKET_NEXT(b);
-    while (b != APR_BRIGADE_SENTINEL(bb)) {
-        const char *text, *over, *end = NULL;
+    for (at = b; at != APR_BRIGADE_SENTINEL(bb) && !APR_BUCKET_IS_METADATA(at); at = APR_BUCKET_NEXT(at)) {
+        if (apr_bucket_read(at, &text, &n, APR_BLOCK_READ) != APR_SUCCESS) break;
+        if (at == b && memmem(text, n, HEAD_END, sizeof HEAD_END - 1)) return b;
+        head = ap_realloc(head, sum + n + 1);
+        memcpy(head + sum, text, n);
+        sum += n;
+        if (!memmem(head, sum, HEAD_END, sizeof HEAD_END - 1)) continue;
+        whole = apr_bucket_heap_create(head, sum, free, bb->bucket_alloc);
+        APR_BUCKET_INSERT_AFTER(at, whole);
+        for (; b != whole; b = at) {
+            at = APR_BUCKET_NEXT(b);
+            apr_bucket_delete(b);
+        }
+        return whole;
+    }
+    free(head);
+    return NULL;
+}
+
+bool qos_people_hush(apr_bucket_brigade *bb, apr_size_t *gone) {
+    static const char begins[] = "\r\n" FIELD ":";
+    apr_bucket *b = people_head(bb);
+
+    *gone = 0;
+    if (!b) return false;
+    for (;;) {
+        const char *text, *end;
         apr_bucket *line;
         apr_size_t n, at = 0;
 
-        if (apr_bucket_read(b, &text, &n, APR_BLOCK_READ) != APR_SUCCESS) return gone;
+        if (apr_bucket_read(b, &text, &n, APR_BLOCK_READ) != APR_SUCCESS) return true;
         /* Behind its head stands something else. */
-        over = memmem(text, n, "\r\n\r\n", 4);
-        if (over) n = (apr_size_t)(over + 2 - text);
+        end = memmem(text, n, HEAD_END, sizeof HEAD_END - 1);
+        if (end) n = (apr_size_t)(end + 2 - text);
         while (at + sizeof begins <= n && strncasecmp(text + at, begins, sizeof begins - 1)) at++;
-        if (at + sizeof begins <= n) end = memmem(text + at + 2, n - at - 2, "\r\n", 2);
-        if (!end) return gone;
+        end = at + sizeof begins <= n ? memmem(text + at + 2, n - at - 2, "\r\n", 2) : NULL;
+        if (!end) return true;
         n = (apr_size_t)(end - text) - at;
         if (at) {
             apr_bucket_split(b, at);
@@ -342,9 +395,8 @@ apr_size_t qos_people_hush(apr_bucket_brigade *bb) {
         line = b;
         b = APR_BUCKET_NEXT(b);
         apr_bucket_delete(line);
-        gone += n;
+        *gone += n;
     }
-    return gone;
 }
 
 void qos_people_insert_filter(request_rec *r) {

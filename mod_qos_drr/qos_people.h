@@ -13,7 +13,7 @@
  * itself that it is for all gets none.
  *
  * Who has no cookie gets one without a class where the policy asks for an age: with pages (GET, 200, text/html) that
- * nobody keeps for others.
+ * nobody keeps for others, and with every refusal, so that who comes back is somebody else than who comes once.
  *
  * TRUST.  Whoever makes answers where QosEngine is On decides who is what; the client decides nothing.  The keys are
  * read by the parent and stand in memory of all children: who takes over one of those can write cookies.
@@ -35,6 +35,7 @@ struct qos_request;
 struct qos_person {
     struct qos_visitor visitor;
     bool               claims;          /* he sent a cookie of that name */
+    bool               refused;         /* what he gets is a refusal, so he is told who he was in any case */
     bool               answered;        /* what is below has been done */
     enum { QOS_PEOPLE_NOTHING, QOS_PEOPLE_GIVE, QOS_PEOPLE_END } word;
     char               class[POLICY_WORD_MAX];      /* to give */
@@ -55,10 +56,17 @@ void qos_people_arrive(request_rec *r);
 void qos_people_meet(struct qos_request *q);
 
 /*
- * A brigade that begins with the head of an interim answer, or of a tunnel, which no filter of an answer sees: the word
- * is no more in it.  How many bytes shorter it is.
+ * He is refused.  In how many seconds he is somebody by the cookie that goes with it, if he shows that then; 0: he is
+ * known already, or the policy does not ask for it.
  */
-apr_size_t qos_people_hush(apr_bucket_brigade *bb);
+uint32_t qos_people_refused(struct qos_request *q);
+
+/*
+ * A brigade that begins with the head of an interim answer, or of a tunnel, which no filter of an answer sees: the word
+ * is no more in it, and it is *gone bytes shorter.  False: the end of the head is not in it, and nothing was done; it
+ * may come with the next one.
+ */
+bool qos_people_hush(apr_bucket_brigade *bb, apr_size_t *gone);
 
 /* Hooks. */
 void qos_people_insert_filter(request_rec *r);

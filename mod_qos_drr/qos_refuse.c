@@ -18,9 +18,17 @@ static uint32_t refuse_seconds(const struct qos_request *q) {
     return ap_random_pick(seconds, seconds + seconds / 2);
 }
 
-int qos_refuse(const struct qos_request *q, request_rec *r) {
-    apr_table_setn(r->err_headers_out, "Retry-After", apr_psprintf(r->pool, "%u", refuse_seconds(q)));
-    return qos_config()->refused;
+int qos_refuse(struct qos_request *q, request_rec *r) {
+    const struct qos_server *conf = qos_config();
+    uint32_t seconds = refuse_seconds(q), known = qos_people_refused(q);
+    const char *told;
+
+    if (known && known < seconds) seconds = known;
+    told = apr_psprintf(r->pool, "%u", seconds);
+    apr_table_setn(r->err_headers_out, "Retry-After", told);
+    if (conf->people && policy_least_age(conf->policy) && r->method_number == M_GET)
+        apr_table_setn(r->err_headers_out, "Refresh", told);
+    return conf->refused;
 }
 
 bool qos_refuse_is_error_page(const request_rec *r) {

@@ -15,8 +15,11 @@
  * The status for it (QosRefuse); sets the field Retry-After of `r`, which is q's request or one that it was redirected
  * to.  Told are QosRetryAfter's seconds; with max= as many as the class is behind, and up to half of that more, by
  * chance, so that those who were refused together do not come back together.
+ *
+ * Where the policy asks for how long visitors are known, who comes back is somebody: a new visitor is told to come when
+ * he is, if that is sooner, and browsers load the page again by themselves (the field Refresh, of GET).
  */
-int qos_refuse(const struct qos_request *q, request_rec *r);
+int qos_refuse(struct qos_request *q, request_rec *r);
 
 /* This is the page of an error. */
 bool qos_refuse_is_error_page(const request_rec *r);

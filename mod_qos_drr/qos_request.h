@@ -56,6 +56,7 @@ struct qos_request {                        /* in r->pool */
     uint64_t             estimate;          /* what it is expected to cost */
     uint64_t             submitted, wait_us;
     struct qos_person    person;            /* who sent it */
+    apr_bucket_brigade  *head;              /* of an interim answer, so far; NULL: none */
 
     /* while waiting */
     int                  wake_fd, client_fd;

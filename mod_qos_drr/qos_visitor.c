@@ -85,28 +85,32 @@ static void seal_digest(const void *text, size_t n, uint8_t hash[HASH_BYTES]) {
 
 /* What a key seals, behind room for it. */
 struct sealed_text {
-    char text[QOS_VISITOR_KEY_MAX + 32 + QOS_VISITOR_HOST_MAX + QOS_VISITOR_ROOM];
+    char text[QOS_VISITOR_KEY_MAX + 32 + QOS_VISITOR_HOST_MAX + QOS_VISITOR_NET + QOS_VISITOR_ROOM];
     size_t n;
 };
-
-/* Whatever letters the client writes a name in, and with or without the dot at its end. */
-static bool sealed_begin(struct sealed_text *s, const char *host) {
-    static const char use[] = "fairgate visitor 1\n";
-    size_t n = host ? strlen(host) : 0;
-
-    if (n && host[n - 1] == '.') n--;
-    if (n >= QOS_VISITOR_HOST_MAX) return false;
-    memcpy(s->text + QOS_VISITOR_KEY_MAX, use, sizeof use - 1);
-    s->n = QOS_VISITOR_KEY_MAX + sizeof use - 1;
-    for (size_t i = 0; i < n; i++)
-        s->text[s->n++] = (char)(host[i] >= 'A' && host[i] <= 'Z' ? host[i] - 'A' + 'a' : host[i]);
-    s->text[s->n++] = '\n';
-    return true;
-}
 
 static void sealed_add(struct sealed_text *s, const char *told, size_t n) {
     memcpy(s->text + s->n, told, n);
     s->n += n;
+}
+
+/* The host in whatever letters the client writes it, and with or without the dot at its end. */
+static bool sealed_begin(struct sealed_text *s, const struct qos_visitor_place *at, const struct qos_visitor *v) {
+    static const char use[] = "fairgate visitor 1\n";
+    const char *host = at->host;
+    size_t n = host ? strlen(host) : 0;
+
+    if (n && host[n - 1] == '.') n--;
+    if (n >= QOS_VISITOR_HOST_MAX) return false;
+    s->n = QOS_VISITOR_KEY_MAX;
+    sealed_add(s, use, sizeof use - 1);
+    for (size_t i = 0; i < n; i++)
+        s->text[s->n++] = (char)(host[i] >= 'A' && host[i] <= 'Z' ? host[i] - 'A' + 'a' : host[i]);
+    s->text[s->n++] = '\n';
+    if (*v->class) return true;
+    sealed_add(s, at->network, strlen(at->network));
+    s->text[s->n++] = '\n';
+    return true;
 }
 
 static void visitor_seal(const struct qos_visitor_keys *k, unsigned which, struct sealed_text *s,
@@ -126,13 +130,26 @@ static void visitor_seal(const struct qos_visitor_keys *k, unsigned which, struc
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-unsigned qos_visitor_write(const struct qos_visitor_form *f, const char *host, const struct qos_visitor *v,
-                           char value[QOS_VISITOR_ROOM]) {
+struct qos_visitor_place qos_visitor_place(const char *host, const void *addr, unsigned len) {
+    static const struct policy_within network = { .levels = 1, .bits_v4 = 24, .bits_v6 = 48 };
+    struct qos_visitor_place at = { .host = host };
+    unsigned char prefix[16];
+    unsigned n = addr ? policy_within_prefix(&network, addr, len, prefix) : 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        at.network[2 * i] = "0123456789abcdef"[prefix[i] >> 4];
+        at.network[2 * i + 1] = "0123456789abcdef"[prefix[i] & 15];
+    }
+    return at;
+}
+
+unsigned qos_visitor_write(const struct qos_visitor_form *f, const struct qos_visitor_place *at,
+                           const struct qos_visitor *v, char value[QOS_VISITOR_ROOM]) {
     struct sealed_text s;
     int n = snprintf(value, QOS_VISITOR_ROOM, "1.%s.%" PRIu64 ".%" PRIu64 ".%" PRIu64 ".%s.", v->class, v->first,
                      v->issued, v->expires, v->id);
 
-    if (n < 0 || (unsigned)n + SEAL_DIGITS >= QOS_VISITOR_ROOM || !sealed_begin(&s, host)) return 0;
+    if (n < 0 || (unsigned)n + SEAL_DIGITS >= QOS_VISITOR_ROOM || !sealed_begin(&s, at, v)) return 0;
     sealed_add(&s, value, (size_t)n);
     visitor_seal(&f->keys, 0, &s, value + n);
     return (unsigned)n + SEAL_DIGITS;
@@ -184,13 +201,13 @@ static bool visitor_parse(struct policy_text value, struct qos_visitor *v, struc
     return value.n == SEAL_DIGITS;
 }
 
-static bool visitor_sealed(const struct qos_visitor_form *f, const char *host, struct policy_text value,
-                           struct policy_text seal) {
+static bool visitor_sealed(const struct qos_visitor_form *f, const struct qos_visitor_place *at,
+                           const struct qos_visitor *v, struct policy_text value, struct policy_text seal) {
     struct sealed_text s;
     char right[SEAL_DIGITS + 1];
     bool found = false;
 
-    if (!sealed_begin(&s, host)) return false;
+    if (!sealed_begin(&s, at, v)) return false;
     sealed_add(&s, value.p, value.n - seal.n);
     for (unsigned i = 0; i < f->keys.n && !found; i++) {
         visitor_seal(&f->keys, i, &s, right);
@@ -208,13 +225,13 @@ static bool visitor_in_time(const struct qos_visitor_form *f, const struct qos_v
            now < v->issued + f->life_s;
 }
 
-enum qos_visitor_verdict qos_visitor_open(const struct qos_visitor_form *f, const char *host, uint64_t now,
-                                          struct policy_text value, struct qos_visitor *v) {
+enum qos_visitor_verdict qos_visitor_open(const struct qos_visitor_form *f, const struct qos_visitor_place *at,
+                                          uint64_t now, struct policy_text value, struct qos_visitor *v) {
     struct policy_text seal;
     enum qos_visitor_verdict verdict = QOS_VISITOR_FORGED;
 
     memset(v, 0, sizeof *v);
-    if (value.n < QOS_VISITOR_ROOM && visitor_parse(value, v, &seal) && visitor_sealed(f, host, value, seal))
+    if (value.n < QOS_VISITOR_ROOM && visitor_parse(value, v, &seal) && visitor_sealed(f, at, v, value, seal))
         verdict = visitor_in_time(f, v, now) ? QOS_VISITOR_KNOWN : QOS_VISITOR_EXPIRED;
     if (verdict == QOS_VISITOR_KNOWN) v->known = true;
     else memset(v, 0, sizeof *v);
@@ -230,8 +247,8 @@ static bool visitor_named(const struct qos_visitor_form *f, struct policy_text c
     return true;
 }
 
-enum qos_visitor_verdict qos_visitor_find(const struct qos_visitor_form *f, const char *host, uint64_t now,
-                                          struct policy_text field, struct qos_visitor *v) {
+enum qos_visitor_verdict qos_visitor_find(const struct qos_visitor_form *f, const struct qos_visitor_place *at,
+                                          uint64_t now, struct policy_text field, struct qos_visitor *v) {
     enum qos_visitor_verdict best = QOS_VISITOR_NONE, verdict;
     struct policy_text cookie, value;
     unsigned looks = 0;
@@ -240,7 +257,7 @@ enum qos_visitor_verdict qos_visitor_find(const struct qos_visitor_form *f, cons
     while (field.p && looks < QOS_VISITOR_LOOKS && best != QOS_VISITOR_KNOWN && policy_next_cookie(&field, &cookie)) {
         if (!visitor_named(f, cookie, &value)) continue;
         looks++;
-        verdict = qos_visitor_open(f, host, now, value, v);
+        verdict = qos_visitor_open(f, at, now, value, v);
         if (verdict > best) best = verdict;
     }
     return best;

@@ -14,9 +14,12 @@
  *     FIRST ISSUED EXPIRES    seconds since 1970: when he was first seen, when this was written, when it ends
  *     ID                      32 hexadecimal digits, random: nothing about him
  *     SEAL                    32 hexadecimal digits: the first 16 bytes of HMAC-SHA-256(key, "fairgate visitor 1\n",
- *                             the host's name, "\n", and all that stands in front of SEAL)
+ *                             the host's name, "\n", without a CLASS also the network's digits, "\n", and all that
+ *                             stands in front of SEAL)
  *
- * It is tied to nothing of a visitor's that may change, such as his address.
+ * One with a CLASS is tied to nothing of a visitor's that may change, such as his address: the application knows him
+ * again.  One without is anybody's for the asking, and all that it says is that somebody came back; so it counts in the
+ * network alone that it was given to, or one that came back would do for a hundred thousand that never do.
  */
 #ifndef FAIRGATE_QOS_VISITOR_H
 #define FAIRGATE_QOS_VISITOR_H
@@ -39,6 +42,7 @@
 #define QOS_VISITOR_ROOM     160u               /* of a value, with its NUL */
 #define QOS_VISITOR_NAME_MAX 64u                /* of a cookie's name, with its NUL */
 #define QOS_VISITOR_HOST_MAX 256u               /* a host with a longer name knows nobody */
+#define QOS_VISITOR_NET      40u                /* of a network's digits, with their NUL */
 
 /* The first one seals, each of them opens: as HMAC (RFC 2104) puts it in front of its two digests. */
 struct qos_visitor_keys {
@@ -71,25 +75,33 @@ int  qos_visitor_keys_read(struct qos_visitor_keys *k, const char *text, size_t 
 /* May a cookie be called so? */
 bool qos_visitor_name_right(const char *name);
 
+/* For whose site, and to whom a cookie is given. */
+struct qos_visitor_place {
+    const char *host;                           /* NULL: not known */
+    char        network[QOS_VISITOR_NET];       /* "": not known, which is a network like any */
+};
+/* addr: 4 or 16 bytes, or NULL; of IPv4 /24 counts, of IPv6 /48. */
+struct qos_visitor_place qos_visitor_place(const char *host, const void *addr, unsigned len);
+
 /* The value for v, by the first key; its length, or 0 if the host's name is too long. */
-unsigned qos_visitor_write(const struct qos_visitor_form *f, const char *host, const struct qos_visitor *v,
-                           char value[QOS_VISITOR_ROOM]);
+unsigned qos_visitor_write(const struct qos_visitor_form *f, const struct qos_visitor_place *at,
+                           const struct qos_visitor *v, char value[QOS_VISITOR_ROOM]);
 
 enum qos_visitor_verdict {
     QOS_VISITOR_NONE,                           /* there is no such cookie */
-    QOS_VISITOR_FORGED,                         /* no gateway with our keys wrote it, or not for this host */
+    QOS_VISITOR_FORGED,                         /* no gateway with our keys wrote it, or not for this place */
     QOS_VISITOR_EXPIRED,                        /* one did, for a time that is over, or has not come */
     QOS_VISITOR_KNOWN
 };
 /* One value: NONE never.  *v is set if he is KNOWN, else zeroed. */
-enum qos_visitor_verdict qos_visitor_open(const struct qos_visitor_form *f, const char *host, uint64_t now,
-                                          struct policy_text value, struct qos_visitor *v);
+enum qos_visitor_verdict qos_visitor_open(const struct qos_visitor_form *f, const struct qos_visitor_place *at,
+                                          uint64_t now, struct policy_text value, struct qos_visitor *v);
 /*
  * A whole Cookie field: the best of the first QOS_VISITOR_LOOKS cookies of that name.  Costs nothing but a look through
  * the field where there is none, and QOS_VISITOR_LOOKS * QOS_VISITOR_KEYS seals at most.
  */
-enum qos_visitor_verdict qos_visitor_find(const struct qos_visitor_form *f, const char *host, uint64_t now,
-                                          struct policy_text field, struct qos_visitor *v);
+enum qos_visitor_verdict qos_visitor_find(const struct qos_visitor_form *f, const struct qos_visitor_place *at,
+                                          uint64_t now, struct policy_text field, struct qos_visitor *v);
 /*
  * The field without any cookie of that name, into room for 2 * field.n + 1 bytes; its length.  What is left is joined
  * by "; ".

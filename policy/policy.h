@@ -174,6 +174,8 @@ int                        policy_rule_text(const policy_t *p, uint32_t rule, ch
 uint32_t                   policy_rule_class(const policy_t *p, uint32_t rule);     /* position */
 bool policy_uses(const policy_t *p, enum policy_field field);     /* does any rule look at it? */
 bool policy_asks_age(const policy_t *p);                          /* does any rule ask how long a visitor is known? */
+/* For how long he must be at the least, to be somebody by that alone, in seconds; 0: that is not enough. */
+uint32_t policy_least_age(const policy_t *p);
 
 /* No allocation, no lock, no system call. */
 struct policy_answer policy_match_request(const policy_t *p, const struct policy_request *r);

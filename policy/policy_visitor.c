@@ -78,3 +78,14 @@ bool policy_asks_age(const policy_t *p) {
         if (p->visitor[i].age_s > 0) return true;
     return false;
 }
+
+uint32_t policy_least_age(const policy_t *p) {
+    uint32_t least = 0;
+
+    assert(p->magic == POLICY_MAGIC && p->frozen);
+    for (uint32_t i = 0; i < p->visitor_count; i++) {
+        uint32_t age_s = p->visitor[i].age_s;
+        if (age_s > 0 && p->visitor[i].word.n == 0 && (least == 0 || age_s < least)) least = age_s;
+    }
+    return least;
+}

@@ -15,9 +15,11 @@
 
 #define NOW  UINT64_C(1800000000)
 #define LIFE 604800u
-#define HOST "www.example.org"
+#define HOST (&www)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const struct qos_visitor_place www = { "www.example.org", "c0000200" };
 
 static struct qos_visitor_form form(void) {
     static const char keys[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n";

@@ -7,10 +7,10 @@
     /cut/N                promises N bytes, sends half of them, closes
     /mute                 reads the request and never answers; the connection stays until the peer or the backend closes
     /half/NAME?size=N     sends the head and half the body, waits until open(NAME), sends the rest
-    /order/NAME?size=N    N bytes; NAME goes to the end of the list `order`
+    /order/NAME?size=N    N bytes; NAME goes to the end of the list `order`; takes=MS: after so long
     /echo                 the number of body bytes received, as text
     /etag                 304 when If-None-Match is "v1"
-    /says?NAME=VALUE...   those fields (status: that status; interim: the fields of a 103 before it), and as its body the fields of the request,
+    /says?NAME=VALUE...   those fields (status: that status; interim: the fields of a 103 before it, and before those so many long ones, links), and as its body the fields of the request,
                           as JSON
 
 `now` and `most` count requests inside the backend, `seen` all of them.
@@ -109,11 +109,13 @@ class Handler(RequestByRequest):
             return True
         if kind == "order":
             self.server.order.append(rest)
+            time.sleep(int(query.get("takes", ["0"])[0]) / 1000)
             return self.whole(method, b"o" * size)
         if kind == "says":
-            said = [(name, value) for name, value in parse_qsl(url.query) if name not in ("status", "interim")]
+            said = [(name, value) for name, value in parse_qsl(url.query) if name not in ("status", "interim", "links")]
             if "interim" in query:
-                self.wfile.write(f"HTTP/1.1 103 Early Hints\r\n{query['interim'][0]}\r\n\r\n".encode())
+                links = "".join(f"Link: </{i:01000}>\r\n" for i in range(int(query.get("links", ["0"])[0])))
+                self.wfile.write(f"HTTP/1.1 103 Early Hints\r\n{links}{query['interim'][0]}\r\n\r\n".encode())
             body = json.dumps(fields).encode()
             self.leave()
             self.wfile.write((f"HTTP/1.1 {query.get('status', ['200'])[0]} Said\r\nContent-Length: {len(body)}\r\n"

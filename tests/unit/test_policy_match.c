@@ -242,8 +242,24 @@ START_TEST(a_visitor_matches_or_not) {
         ck_assert_uint_eq(policy_match_request(p, &r).rule, POLICY_NONE);
         ck_assert_int_eq(policy_rule_matches(p, 0, &r), 0);
         ck_assert_int_eq(policy_asks_age(p), strstr(rows[i].rule, "age=") != NULL);
+        ck_assert_uint_eq(policy_least_age(p), strcmp(rows[i].rule, "age=10m") ? 0 : 600);
         policy_free(&p);
     }
+}
+END_TEST
+
+/* The least of several, and not that of whom the application must have named, too. */
+START_TEST(the_least_age_of_all_rules) {
+    static const char *const rules[] = { "age=10m", "age=2,class=member", "age=5" };
+    policy_t *p = policy_new();
+
+    ck_assert_int_eq(policy_add_class(p, &(struct policy_class){ .id = 1, .quantum = 1 }, NULL), 0);
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        ck_assert_int_eq(policy_add_rule(p, 0, POLICY_VISITOR, POLICY_DEFAULT_MATCH, rules[i], strlen(rules[i]), NULL),
+                         0);
+    ck_assert_int_eq(policy_freeze(p, NULL), 0);
+    ck_assert_uint_eq(policy_least_age(p), 5);
+    policy_free(&p);
 }
 END_TEST
 
@@ -328,6 +344,7 @@ Suite *policy_match_suite(void) {
     tcase_add_loop_test(t, an_address_matches_or_not, 0, sizeof addresses / sizeof *addresses);
     tcase_add_test(t, a_port_matches_or_not);
     tcase_add_test(t, a_visitor_matches_or_not);
+    tcase_add_test(t, the_least_age_of_all_rules);
     tcase_add_test(t, the_first_class_wins);
     tcase_add_test(t, a_regex_is_bounded);
     suite_add_tcase(s, t);

@@ -10,11 +10,12 @@
 
 #define NOW  UINT64_C(1800000000)
 #define DAY  86400u
-#define HOST "www.example.org"
+#define HOST (&www)
 #define ID   "00112233445566778899aabbccddeeff"
 #define A    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n"
 #define B    "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\n"
 
+static const struct qos_visitor_place www = { "www.example.org", "c0000200" };
 static const struct qos_visitor member = { true, "member", NOW - 1000, NOW - 100, NOW - 100 + 7 * DAY, ID };
 static const struct qos_visitor anybody = { true, "", NOW - 1000, NOW - 100, NOW - 100 + 7 * DAY, ID };
 
@@ -132,17 +133,51 @@ START_TEST(a_cookie_of_elsewhere_is_forged) {
 
     qos_visitor_write(&theirs, HOST, &member, value);
     ck_assert_int_eq(opened(&ours, value, strlen(value)), QOS_VISITOR_FORGED);
-    qos_visitor_write(&ours, "other.example.org", &member, value);
+    qos_visitor_write(&ours, &(struct qos_visitor_place){ "other.example.org", "c0000200" }, &member, value);
     ck_assert_int_eq(opened(&ours, value, strlen(value)), QOS_VISITOR_FORGED);
-    qos_visitor_write(&ours, NULL, &member, value);
+    qos_visitor_write(&ours, &(struct qos_visitor_place){ NULL, "c0000200" }, &member, value);
     ck_assert_int_eq(opened(&ours, value, strlen(value)), QOS_VISITOR_FORGED);
     /* The same host, as clients may write it. */
-    qos_visitor_write(&ours, "WWW.Example.org.", &member, value);
+    qos_visitor_write(&ours, &(struct qos_visitor_place){ "WWW.Example.org.", "" }, &member, value);
     ck_assert_int_eq(opened(&ours, value, strlen(value)), QOS_VISITOR_KNOWN);
     memset(long_host, 'a', sizeof long_host - 1);
     long_host[sizeof long_host - 1] = '\0';
-    ck_assert_int_eq(qos_visitor_open(&ours, long_host, NOW, text_of(value), &v), QOS_VISITOR_FORGED);
-    ck_assert_uint_eq(qos_visitor_write(&ours, long_host, &member, value), 0);
+    ck_assert_int_eq(qos_visitor_open(&ours, &(struct qos_visitor_place){ long_host, "" }, NOW, text_of(value), &v),
+                     QOS_VISITOR_FORGED);
+    ck_assert_uint_eq(qos_visitor_write(&ours, &(struct qos_visitor_place){ long_host, "" }, &member, value), 0);
+}
+END_TEST
+
+/* Of whom nobody has said anything the cookie counts in the network that it was given to; a member's in all. */
+START_TEST(who_came_back_is_somebody_in_his_network) {
+    static const unsigned char v4[] = { 192, 0, 2, 77 }, near4[] = { 192, 0, 2, 1 }, far4[] = { 192, 0, 3, 77 },
+                               mapped[16] = { [10] = 0xff, 0xff, 192, 0, 2, 9 },
+                               v6[16] = { 0x20, 1, 0xd, 0xb8, 0, 1, 0, 2, 9 }, near6[16] = { 0x20, 1, 0xd, 0xb8, 0, 1 },
+                               far6[16] = { 0x20, 1, 0xd, 0xb8, 0, 2 };
+    static const struct {
+        const void *given, *shown;
+        unsigned given_n, shown_n;
+        bool known;
+    } rows[] = {
+        { v4, near4, 4, 4, true },   { v4, far4, 4, 4, false },   { v4, mapped, 4, 16, true },
+        { v6, near6, 16, 16, true }, { v6, far6, 16, 16, false }, { v4, NULL, 4, 0, false },
+        { NULL, NULL, 0, 0, true },  { NULL, v4, 0, 4, false },   { v6, v4, 16, 4, false },
+    };
+    struct qos_visitor_form f = with_keys(A);
+    char value[QOS_VISITOR_ROOM];
+    struct qos_visitor v;
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct qos_visitor_place given = qos_visitor_place("www.example.org", rows[i].given, rows[i].given_n),
+                                 shown = qos_visitor_place("www.example.org", rows[i].shown, rows[i].shown_n);
+
+        qos_visitor_write(&f, &given, &anybody, value);
+        ck_assert_msg(qos_visitor_open(&f, &shown, NOW, text_of(value), &v) ==
+                          (rows[i].known ? QOS_VISITOR_KNOWN : QOS_VISITOR_FORGED),
+                      "row %zu", i);
+        qos_visitor_write(&f, &given, &member, value);
+        ck_assert_int_eq(qos_visitor_open(&f, &shown, NOW, text_of(value), &v), QOS_VISITOR_KNOWN);
+    }
 }
 END_TEST
 
@@ -289,6 +324,7 @@ int main(void) {
     tcase_add_test(t, a_changed_cookie_is_forged);
     tcase_add_test(t, what_has_not_the_form_is_forged);
     tcase_add_test(t, a_cookie_of_elsewhere_is_forged);
+    tcase_add_test(t, who_came_back_is_somebody_in_his_network);
     tcase_add_test(t, keys_take_turns);
     tcase_add_test(t, a_cookie_has_its_time);
     tcase_add_test(t, a_field_is_looked_through);

@@ -41,10 +41,10 @@ class Keys:
         with open(self.path, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as f:
             f.write("".join(f"{key}\n" for key in self.keys))
 
-    def cookie(self, word="member", first=-1000, issued=-100, life=WEEK, host="localhost", key=None, version="1"):
+    def cookie(self, word="member", first=-1000, issued=-100, life=WEEK, host="localhost", key=None, version="1", network="7f000000"):
         now = int(time.time())
         text = f"{version}.{word}.{now + first}.{now + issued}.{now + issued + life}.{secrets.token_hex(16)}."
-        sealed = hmac.new(bytes.fromhex(key or self.keys[0]), f"fairgate visitor 1\n{host}\n{text}".encode(), hashlib.sha256)
+        sealed = hmac.new(bytes.fromhex(key or self.keys[0]), f"fairgate visitor 1\n{host}\n{'' if word else network + chr(10)}{text}".encode(), hashlib.sha256)
         return text + sealed.hexdigest()[:32]
 
 
@@ -205,6 +205,17 @@ def test_an_interim_answer_does_not_say_it_either(visited, fields):
         c.send("GET", f"/b/says?{urlencode({'interim': fields})}")
         head = c.head()
         assert head.status == 103 and head.headers == ({"link": "</x>"} if "Link" in fields else {})
+        answer = c.receive()
+    assert answer.status == 200 and given(answer) is None and "host" in json.loads(answer.body)
+
+
+def test_a_long_interim_answer_does_not_say_it_either(visited):
+    """Of ten kilobytes: httpd writes its head in pieces."""
+    with visited.connect() as c:
+        c.send("GET", f"/b/says?{urlencode({'interim': 'X-Last: 1' + chr(13) + chr(10) + 'Fairgate-Class: member' + chr(13) + chr(10) + 'X-End: 2', 'links': 10})}")
+        head = c.head()
+        assert head.status == 103 and head.headers["x-last"] == "1" and head.headers["x-end"] == "2" and len(head.headers["link"]) > 10000
+        assert "fairgate-class" not in head.headers
         answer = c.receive()
     assert answer.status == 200 and given(answer) is None and "host" in json.loads(answer.body)
 
@@ -399,6 +410,59 @@ def test_other_methods_and_policies_without_age_give_none(visited, new_gateway, 
     assert given(ask(visited, page(), method="POST", body=b"x")[1]) is None
     with new_gateway(policy=WORD_ONLY, more=f"QosVisitors {keys.path}\n") as g:
         assert given(ask(g, page())[1]) is None
+
+
+SOON = POLICY.replace('age="10m"', 'age="1s"')
+
+
+def refused(g, *args, **kwargs):
+    """The answer to one more request than there is room for."""
+    with g.window_taken() as taken, g.connect() as first:
+        first.send("GET", "/b/size/10")
+        g.until_queued(1)
+        answer = answered(g, *args, **kwargs)
+        taken.release()
+        assert first.receive().status == 200
+    assert answer.status == 503 and answer.headers["retry-after"] == answer.headers.get("refresh", answer.headers["retry-after"])
+    return answer
+
+
+@pytest.mark.parametrize("more", ("", "ErrorDocument 503 /static/2k.txt\n"))
+def test_who_comes_back_after_a_refusal_is_somebody(new_gateway, keys, more):
+    """The refusal gives the cookie, and says when to show it; a browser does so by itself."""
+    with new_gateway(policy=SOON, queue=1, more=f"QosVisitors {keys.path}\n{more}") as g:
+        answer = refused(g, "/b/size/20")
+        value = value_of(answer)
+        assert value.startswith("1..") and answer.headers["cache-control"] == "private"
+        assert answer.headers["retry-after"] == answer.headers["refresh"] == "1"
+        began = time.monotonic()
+        while ask(g, says(), value)[0] != "returning":
+            assert time.monotonic() - began < 10
+        # Who is known already, or signed in, keeps what he has, and is told as everybody.
+        for known in (value, keys.cookie()):
+            answer = refused(g, "/b/size/20", known)
+            assert given(answer) is None and int(answer.headers["refresh"]) >= 5
+
+
+def test_a_refusal_says_nothing_that_nobody_asks_for(new_gateway, keys):
+    """What is no GET is not loaded again; where no age is asked for, or nobody is known, refusals are as ever."""
+    with new_gateway(policy=SOON, queue=1, more=f"QosVisitors {keys.path}\n") as g:
+        answer = refused(g, "/b/size/20", method="POST", body=b"x")
+        assert "refresh" not in answer.headers and answer.headers["retry-after"] == "1" and given(answer)
+    for policy, more in ((WORD_ONLY, f"QosVisitors {keys.path}\n"), (SOON, "")):
+        with new_gateway(policy=policy, queue=1, more=more) as g:
+            answer = refused(g, "/b/size/20")
+            assert given(answer) is None and "refresh" not in answer.headers and int(answer.headers["retry-after"]) >= 5
+
+
+def test_who_returns_does_so_from_his_network(visited, keys):
+    """A cookie that came back once does not do for a hundred thousand addresses that never do; one of a member holds wherever he goes."""
+    for source, network, word, cls in (("127.0.0.77", "7f000000", "", "returning"), ("127.0.1.1", "7f000000", "", "rest"), ("127.0.1.1", "7f000100", "", "returning"),
+                                       ("127.0.1.1", "7f000000", "member", "members")):
+        mark = fresh("from")
+        with visited.connect(source=source) as c:
+            assert c.ask("GET", f"/b/says?{mark}", headers={"Cookie": f"fairgate={keys.cookie(word, network=network)}"}).status == 200
+        assert visited.logged(mark, 1)[0]["class"] == cls, (source, network, word)
 
 
 @pytest.mark.parametrize("word, target", (("", page()), ("member", says("member"))))
