@@ -14,20 +14,21 @@ APLOG_USE_MODULE(qos_drr);
 
 const char *qos_keys_add(struct qos_keys *k, cmd_parms *cmd, const char *text) {
     static const char word[] = "client";
-    bool client = !strncmp(text, word, sizeof word - 1);
+    bool client = !strncmp(text, word, sizeof word - 1) || !strcmp(text, "visitor");
     const char *wrong = NULL;
     char *error = NULL;
 
     if (k->levels == RS_KEY_LEVELS)
         return apr_psprintf(cmd->pool, "within=%s: a class has two levels of keys at most", text);
-    if (policy_within_client(client ? text : word, client ? strlen(text) : sizeof word - 1,
-                             &k->level[k->levels].address, &error))
+    if (policy_within_read(client ? text : word, client ? strlen(text) : sizeof word - 1, &k->level[k->levels].address,
+                           &error))
         return httpd_take_error(cmd->pool, "", &error);
     if (!client && !strstr(text, "%{"))
-        return apr_psprintf(cmd->pool,
-                            "within=%s is the same for all requests: it must be client, client/24/56, or an expression "
-                            "like %%{reqenv:MM_ASN}",
-                            text);
+        return apr_psprintf(
+            cmd->pool,
+            "within=%s is the same for all requests: it must be client, client/24/56, visitor, or an expression "
+            "like %%{reqenv:MM_ASN}",
+            text);
     /* What it looks at does not change the answer: no Vary. */
     if (!client)
         k->level[k->levels].expr =
@@ -36,7 +37,7 @@ const char *qos_keys_add(struct qos_keys *k, cmd_parms *cmd, const char *text) {
     return wrong ? apr_psprintf(cmd->pool, "within=%s: %s", text, wrong) : NULL;
 }
 
-/* Of an expression and of an address different things are never the same. */
+/* Of an expression, an address and a visitor different things are never the same. */
 static uint64_t keys_hash(char kind, const void *bytes, size_t n) {
     struct base_hash s;
 
@@ -68,6 +69,8 @@ static uint64_t keys_level(const struct qos_request *q, const struct qos_keys *k
         if (text && *text) return keys_hash('e', text, strlen(text));
         if (level + 1 < k->levels) return 0;
     }
+    if (k->level[level].address.visitor && q->person.visitor.known)
+        return keys_hash('v', q->person.visitor.id, strlen(q->person.visitor.id));
     return keys_address(&k->level[level].address, q->r->useragent_addr);
 }
 

@@ -2,12 +2,13 @@
 /*
  * qos_keys.h - whose part of its class is a request of?  The keys that share a class (core/class_keys.h).
  *
- * A level of keys is the client's address, of which so many bits count, or the text that an expression of httpd gives
- * for a request.  What it gives is hashed with the segment's secret, the same as that of pages: nobody aims at a row.
+ * A level of keys is the client's address, of which so many bits count, the visitor (qos_visitor.h), or the text that
+ * an expression of httpd gives for a request.  What it gives is hashed with the segment's secret, the same as that of
+ * pages: nobody aims at a row.
  *
- * Where an expression gives nothing, a cookie that is not there, the client's address stands for it, or all who have
- * none would be one.  On the first of two levels they are one: of a network that nobody knows only the addresses can
- * tell who is who, and that is what the second is for.
+ * Where an expression gives nothing, a cookie that is not there, or the visitor is not known, the client's address
+ * stands for it, or all who have none would be one.  Of an expression on the first of two levels they are one: of a
+ * network that nobody knows only the addresses can tell who is who, and that is what the second is for.
  */
 #ifndef FAIRGATE_QOS_KEYS_H
 #define FAIRGATE_QOS_KEYS_H
@@ -25,7 +26,7 @@ struct qos_request;
 struct qos_keys {
     uint32_t levels;
     struct {
-        const ap_expr_info_t *expr;     /* NULL: the client's address */
+        const ap_expr_info_t *expr;     /* NULL: the client's address, or the visitor */
         struct policy_within  address;  /* how much of it counts */
     } level[RS_KEY_LEVELS];
 };

@@ -46,7 +46,8 @@
  * src_dn is matched only against a name that the host already knows; it never asks DNS.
  *
  * `within="client"` shares a class equally among its clients: by their addresses, of IPv6 by /64, or by prefixes of
- * other lengths as in within="client/24/56".
+ * other lengths as in within="client/24/56".  `within="visitor"` shares it among visitors whom the host
+ * knows; of who is not known the address counts.
  *
  * Matching costs one pass over each field whatever the number of rules: literal rules of a field are one Aho-Corasick
  * automaton, addresses and ports are sorted intervals.  Only regex rules cost one by one (PCRE2 with JIT and a match
@@ -108,11 +109,12 @@ enum policy_order { POLICY_FIFO, POLICY_SHORTEST };
 
 /*
  * Keys that share a class equally, in one or two levels.  Of a policy's file there is one, the client's address, of
- * which so many bits count; a host may have others of its own.
+ * which so many bits count, or the visitor; a host may have others of its own.
  */
 struct policy_within {
     uint32_t levels;                            /* 0 = none share it */
     uint32_t bits_v4, bits_v6;                  /* of the last level, if it is the client's address */
+    bool     visitor;                           /* it is who he is, of whom the host knows it, whatever his address */
 };
 
 struct policy_class {
@@ -180,8 +182,8 @@ uint32_t policy_least_age(const policy_t *p);
 /* No allocation, no lock, no system call. */
 struct policy_answer policy_match_request(const policy_t *p, const struct policy_request *r);
 
-/* "client" or "client/24/56", n bytes of text, as a level.  0, or -1 and *error as above without the place. */
-int policy_within_client(const char *text, size_t n, struct policy_within *within, char **error);
+/* "client", "client/24/56" or "visitor", n bytes, as a level.  0, or -1 and *error as above without the place. */
+int policy_within_read(const char *text, size_t n, struct policy_within *within, char **error);
 /*
  * What of a client's address counts: `addr` of 4 or 16 bytes, an IPv4-mapped one of IPv6 is one of IPv4, into `out`.
  * Its length; the bits behind the prefix are 0.

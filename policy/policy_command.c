@@ -26,7 +26,8 @@ static int print_classes(FILE *out, const policy_t *p) {
         fprintf(out, "  class %u \"%s\": quantum %u (%.1f %%), %u rule%s%s%s", c->id, c->name, c->quantum,
                 100.0 * c->quantum / (double)whole, rules, rules == 1 ? "" : "s", c->is_default ? ", default" : "",
                 rules == 0 && !c->is_default ? "; no request gets here by a rule" : "");
-        if (c->within.levels)
+        if (c->within.visitor) fputs("; shared by visitors", out);
+        else if (c->within.levels)
             fprintf(out, "; shared by clients, IPv4 by /%u, IPv6 by /%u", c->within.bits_v4, c->within.bits_v6);
         fputc('\n', out);
     }

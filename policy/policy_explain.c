@@ -209,7 +209,7 @@ static bool explain_key(const struct question *q, const policy_t *p, uint32_t cl
     unsigned char raw[16];
     unsigned n;
 
-    if (!w || !w->levels || !q->r.src_addr) return false;
+    if (!w || !w->levels || (w->visitor && q->r.visitor.known) || !q->r.src_addr) return false;
     n = policy_within_prefix(w, q->r.src_addr, q->r.src_addr_len, raw);
     inet_ntop(n == 4 ? AF_INET : AF_INET6, raw, address, sizeof address);
     snprintf(text, room, "%s/%u", address, n == 4 ? w->bits_v4 : w->bits_v6);

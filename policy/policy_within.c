@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* policy_within.c - keys that share a class: the client's address, as far as it counts. */
+/* policy_within.c - keys that share a class: the client's address, as far as it counts, or the visitor. */
 #include <string.h>
 
 #include "policy_impl.h"
@@ -20,11 +20,15 @@ static uint32_t within_bits(const char **at, const char *end, uint32_t most) {
     return bits <= most ? bits : 0;
 }
 
-int policy_within_client(const char *text, size_t n, struct policy_within *within, char **error) {
+int policy_within_read(const char *text, size_t n, struct policy_within *within, char **error) {
     static const char word[] = "client";
     const char *at = text + sizeof word - 1, *end = text + n;
 
     *within = (struct policy_within){ .levels = 1, .bits_v4 = USUAL_V4, .bits_v6 = USUAL_V6 };
+    if (n == 7 && memcmp(text, "visitor", n) == 0) {
+        within->visitor = true;
+        return 0;
+    }
     if (n >= sizeof word - 1 && memcmp(text, word, sizeof word - 1) == 0) {
         if (at == end) return 0;
         within->bits_v4 = within_bits(&at, end, 32);
@@ -34,7 +38,7 @@ int policy_within_client(const char *text, size_t n, struct policy_within *withi
     return base_fail(
         error,
         "within=\"%s\" is not right; write within=\"client\", or within=\"client/24/56\" with how many bits "
-        "of IPv4 and of IPv6 addresses count",
+        "of IPv4 and of IPv6 addresses count, or within=\"visitor\"",
         base_quote(text, n).s);
 }
 

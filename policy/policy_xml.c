@@ -111,7 +111,7 @@ static int read_class_attribute(struct reader *r, struct policy_class *c, struct
         if ((word = read_word(r, a, "fifo", "shortest")) < 0) return -1;
         c->order = word ? POLICY_SHORTEST : POLICY_FIFO;
     } else if (strcmp(a.name, "within") == 0) {
-        if (policy_within_client(a.value, a.n, &c->within, r->error) != 0) {
+        if (policy_within_read(a.value, a.n, &c->within, r->error) != 0) {
             xml_stop(r);
             return -1;
         }

@@ -8,7 +8,7 @@
 #include "test_policy.h"
 
 #define NO_KEYS                                                                                                        \
-    { 0, 0, 0 }
+    { 0, 0, 0, false }
 
 static const struct {
     struct policy_class c;
@@ -32,9 +32,9 @@ static const struct {
       "class name \"people\" is taken by the class with id 1" },
     { { "class-2", 4, 1, 0, 0, 0, 0, POLICY_FIFO, 0, NO_KEYS }, "class name \"class-2\" is taken" },
     { { "x", 4, 1, 0, 0, 0, 0, POLICY_FIFO, 1, NO_KEYS }, "second default" },
-    { { "x", 4, 1, 0, 0, 0, 0, POLICY_SHORTEST, 0, { 1, 32, 64 } },
+    { { "x", 4, 1, 0, 0, 0, 0, POLICY_SHORTEST, 0, { 1, 32, 64, false } },
       "which exclude each other; leave out within or order" },
-    { { "keys", 4, 1, 0, 0, 0, 0, POLICY_FIFO, 0, { 2, 32, 64 } }, NULL },
+    { { "keys", 4, 1, 0, 0, 0, 0, POLICY_FIFO, 0, { 2, 32, 64, false } }, NULL },
 };
 
 /* Of a client's address so many bits, the same for an IPv4 address in either writing. */
@@ -44,6 +44,7 @@ START_TEST(a_client_is_a_prefix) {
     } rows[] = {
         { "client", "198.51.100.77", "198.51.100.77" },
         { "client", "2001:db8:1:2:3:4:5:6", "2001:db8:1:2::" },
+        { "visitor", "198.51.100.77", "198.51.100.77" },
         { "client/24/56", "198.51.100.77", "198.51.100.0" },
         { "client/24/56", "::ffff:198.51.100.77", "198.51.100.0" },
         { "client/24/56", "2001:db8:1:2ff:3:4:5:6", "2001:db8:1:200::" },
@@ -55,7 +56,8 @@ START_TEST(a_client_is_a_prefix) {
     static const char *const wrong[] = {
         "",           "clients",      "client/",       "client/24",     "client/24/",
         "client/0/1", "client/33/64", "client/24/129", "client/24/56/", "client/024/56",
-        "Client",     "client/-1/56", "client/24/ 56", "clien",         "client/24/4294967297"
+        "Client",     "client/-1/56", "client/24/ 56", "clien",         "client/24/4294967297",
+        "visitors",   "visitor/24/56"
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -66,8 +68,9 @@ START_TEST(a_client_is_a_prefix) {
         unsigned n = inet_pton(AF_INET, rows[i].addr, raw) == 1 ? 4 : 16;
 
         if (n == 16) ck_assert_int_eq(inet_pton(AF_INET6, rows[i].addr, raw), 1);
-        ck_assert_int_eq(policy_within_client(rows[i].text, strlen(rows[i].text), &w, &error), 0);
+        ck_assert_int_eq(policy_within_read(rows[i].text, strlen(rows[i].text), &w, &error), 0);
         ck_assert_uint_eq(w.levels, 1);
+        ck_assert_int_eq(w.visitor, rows[i].text[0] == 'v');
         n = policy_within_prefix(&w, raw, n, prefix);
         inet_ntop(n == 4 ? AF_INET : AF_INET6, prefix, text, sizeof text);
         ck_assert_str_eq(text, rows[i].prefix);
@@ -76,7 +79,7 @@ START_TEST(a_client_is_a_prefix) {
         struct policy_within w;
         char *error = NULL;
 
-        ck_assert_msg(policy_within_client(wrong[i], strlen(wrong[i]), &w, &error) == -1, "%s", wrong[i]);
+        ck_assert_msg(policy_within_read(wrong[i], strlen(wrong[i]), &w, &error) == -1, "%s", wrong[i]);
         ck_assert_ptr_nonnull(strstr(error, "is not right; write within=\"client\""));
         free(error);
     }

@@ -146,7 +146,7 @@ def test_an_expression_adds_no_vary(new_gateway):
 
 
 @pytest.mark.parametrize("words, cure", [
-    ("within=address", r"must be client, client/24/56, or an expression like %\{reqenv:MM_ASN\}"),
+    ("within=address", r"must be client, client/24/56, visitor, or an expression like %\{reqenv:MM_ASN\}"),
     ("within=client/24", r'write within="client", or within="client/24/56"'),
     ("within=client/24,56", r'write within="client", or within="client/24/56"'),
     ("within=%{req:A} within=%{req:B} within=client", "two levels of keys at most"),
