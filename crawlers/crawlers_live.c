@@ -7,19 +7,9 @@
 #include <unistd.h>
 
 #include "base/base_error.h"
+#include "base/base_identity.h"
 #include "crawlers_kept.h"
 #include "crawlers_known.h"
-
-/* The file's account of itself; -1 and errno. */
-static int live_source(const char *path, uint64_t source[3]) {
-    struct stat st;
-
-    if (stat(path, &st)) return -1;
-    source[0] = (uint64_t)st.st_dev << 32 ^ (uint64_t)st.st_ino ^ 1;
-    source[1] = (uint64_t)st.st_size;
-    source[2] = (uint64_t)st.st_ctim.tv_sec * 1000000000u + (uint64_t)st.st_ctim.tv_nsec;
-    return 0;
-}
 
 /* True if none is left of which somebody may be looking at. */
 static bool live_sweep(struct crawlers_live *l) {
@@ -37,8 +27,9 @@ static enum crawlers_looked live_look(struct crawlers_live *l, const char *path,
     struct crawlers_table *t;
     struct crawlers_known *k;
     uint64_t source[3];
+    struct stat st;
 
-    if (live_source(path, source)) {
+    if (stat(path, &st)) {
         int said = l->trouble;
 
         l->trouble = errno;
@@ -47,6 +38,7 @@ static enum crawlers_looked live_look(struct crawlers_live *l, const char *path,
         base_fail(error, "%s: %s", path, strerror(l->trouble));
         return CRAWLERS_REFUSED;
     }
+    base_identity(&st, source);
     if (!l->trouble && !memcmp(source, l->source, sizeof source)) return CRAWLERS_SAME;
     memcpy(l->source, source, sizeof source);
     l->trouble = 0;

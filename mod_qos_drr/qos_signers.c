@@ -12,6 +12,7 @@
 
 #include "base/base_error.h"
 #include "base/base_hash.h"
+#include "base/base_identity.h"
 #include "qos_request.h"
 #include "shm/shm_patience.h"
 #include "web/web_address.h"
@@ -406,8 +407,9 @@ static void signer_look_at_file(server_rec *s, unsigned i) {
     if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode)) {
         if (!told[i]) signer_say_failure(s, i, fd < 0 ? strerror(errno) : "not a file");
     } else {
-        const uint64_t source[3] = { (uint64_t)st.st_dev << 32 ^ (uint64_t)st.st_ino, (uint64_t)st.st_size,
-                                     (uint64_t)st.st_ctim.tv_sec * 1000000000u + (uint64_t)st.st_ctim.tv_nsec };
+        uint64_t source[3];
+
+        base_identity(&st, source);
         if (qos_signers_lock()) {
             k = signer_place_locked(i);
             same = !memcmp(k->source, source, sizeof source);

@@ -2,6 +2,7 @@
 #include "pages/pages_known.h"
 
 #include "base/base_error.h"
+#include "base/base_identity.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -216,9 +217,7 @@ static int source_of(const char *path, uint64_t source[3]) {
         return -1;
     }
     close(fd);
-    source[0] = (uint64_t)st.st_dev << 32 ^ (uint64_t)st.st_ino ^ 1;
-    source[1] = (uint64_t)st.st_size;
-    source[2] = (uint64_t)st.st_ctim.tv_sec * 1000000000u + (uint64_t)st.st_ctim.tv_nsec;
+    base_identity(&st, source);
     return 0;
 }
 

@@ -2,6 +2,7 @@
 /* test_base.c - what all programs have of base/: sentences, numbers, settings, the frame of a command. */
 #include "base/base_command.h"
 #include "base/base_error.h"
+#include "base/base_identity.h"
 #include "base/base_number.h"
 #include "base/base_secret.h"
 #include "base/base_settings.h"
@@ -516,6 +517,46 @@ START_TEST(a_secret_is_its_owners) {
 }
 END_TEST
 
+static void identity_of(const char *path, uint64_t out[3]) {
+    struct stat st;
+
+    ck_assert_int_eq(stat(path, &st), 0);
+    base_identity(&st, out);
+}
+
+/* Its times of change and access say nothing: who writes it can set them. */
+START_TEST(a_file_that_is_another_is_seen) {
+    static const struct timespec long_ago[2] = { { 1, 0 }, { 1, 0 } };
+    static const uint64_t none[3];
+    uint64_t was[3], is[3];
+    char path[] = "/tmp/fairgate-test-XXXXXX", other[] = "/tmp/fairgate-test-XXXXXX";
+    int fd = mkstemp(path);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, "1", 1), 1);
+    ck_assert_int_eq(futimens(fd, long_ago), 0);
+    identity_of(path, was);
+    identity_of(path, is);
+    ck_assert_int_eq(memcmp(was, is, sizeof is), 0);
+    ck_assert_int_ne(memcmp(was, none, sizeof none), 0);
+    /* The same bytes, of the same time by its own account. */
+    do {
+        ck_assert_int_eq(pwrite(fd, "2", 1, 0), 1);
+        ck_assert_int_eq(futimens(fd, long_ago), 0);
+        identity_of(path, is);
+    } while (!memcmp(was, is, sizeof is)); /* the kernel's clock of files goes in steps; Check's time limit ends it */
+    ck_assert_uint_eq(was[0], is[0]);
+    close(fd);
+    fd = mkstemp(other);
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    ck_assert_int_eq(rename(other, path), 0);
+    identity_of(path, was);
+    ck_assert_uint_ne(was[0], is[0]);
+    unlink(path);
+}
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("base");
     TCase *c = tcase_create("base");
@@ -531,6 +572,7 @@ int main(void) {
     tcase_add_loop_test(c, a_call_of_one_thing, 0, sizeof one_calls / sizeof *one_calls);
     tcase_add_test(c, an_output_that_is_full);
     tcase_add_test(c, a_secret_is_its_owners);
+    tcase_add_test(c, a_file_that_is_another_is_seen);
     suite_add_tcase(s, c);
     return run_suite(s);
 }
