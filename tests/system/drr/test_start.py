@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """At start: what would break the gateway is named with its cure, and a bad policy is refused with file, line and cure."""
 
+import json
+import os
 import re
 
 import pytest
 
 import http1
 from gateway import fresh
+from lab import lab
+from lab.httpd import Httpd, sanitizer_environment
 
 GOOD = """<?xml version="1.0"?>
 <classification>
@@ -111,3 +115,31 @@ def test_off_is_off(new_gateway):
                 gateway.backend.open(gate)
                 assert first.receive().status == 200
             assert b"off" in http1.get(gateway.port, "/qos-status?json").body
+
+
+def five_minutes():
+    """The configuration that the manual begins with."""
+    with open(os.path.join(lab.ROOT, "docs", "mod_qos_drr.md")) as f:
+        section = f.read().split("## Five minutes\n")[1].split("\n## ")[0]
+    block = next(b for b in section.split("\n\n") if b.startswith("    LoadModule"))
+    first, rest = re.sub("^    ", "", block, flags=re.M).split("\n", 1)
+    assert first.startswith("LoadModule qos_drr_module ")
+    return rest + "\n"
+
+
+def test_the_first_five_minutes(parts):
+    """As the manual says it, and nothing else: it observes, and then it schedules."""
+    text = five_minutes()
+    with Httpd(parts.lab, name="five-minutes", htdocs=str(parts.root), modules=("authz_host",), load={"qos_drr": lab.module()}, config=text, environment=sanitizer_environment()) as g:
+        right, said = g.check()
+        assert right, said
+
+        def classes():
+            return {c["name"]: c["released"] for c in json.loads(http1.get(g.port, "/qos-status?json").body)["classes"] if not c["retired"]}
+        assert http1.get(g.port, "/static/2k.txt", headers={"User-Agent": "GPTBot/1.2"}).status == 200
+        assert classes() == {"people": 0, "search": 0, "crawlers": 0}
+        http1.until(lambda: any(json.loads(http1.get(g.port, "/qos-status?json").body)["observed"].values()), 10, "it was seen")
+        g.graceful(text.replace("observe", "On"))
+        assert http1.get(g.port, "/static/2k.txt", headers={"User-Agent": "GPTBot/1.2"}).status == 200
+        assert http1.get(g.port, "/static/2k.txt").status == 200
+        http1.until(lambda: classes() == {"people": 1, "search": 0, "crawlers": 1}, 10, "both scheduled")
