@@ -1,13 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Sends requests as they are to a proxy on 127.0.0.1:3128, and is the origin on 127.0.0.1:8080, which answers with exactly what it has received.
+"""Sends requests as they are to a proxy on 127.0.0.1:3128 (raw.py), and is the origin on 127.0.0.1:8080, which answers with exactly what it has received.
 
 For each order that it reads, a pickled (requests, patience), it writes a pickled {"answers": [(bytes, how)], "origin": [bytes]}: what came back to each
 request, and whether the proxy closed the connection ("closed"), reset it ("reset") or kept it open ("open"), which it has when nothing happened on any
 connection for `patience` seconds; and what each connection to the origin has received, in alphabetical order. Of a TLS hello only the length: the rest
-is chance.
+is chance.  A request that is a tuple of one is half-closed: nothing comes after it.
 """
 
+import contextlib
 import pickle
 import select
 import socket
@@ -59,9 +60,15 @@ class Visit:
 
     def __init__(self, request):
         self.sock = socket.socket()
-        self.request, self.got, self.how = request, bytearray(), "open"
+        self.half = isinstance(request, tuple)
+        self.request, self.got, self.how = request[0] if self.half else request, bytearray(), "open"
         self.sock.setblocking(False)
         self.sock.connect_ex(PROXY)
+
+    def end_request(self):
+        if self.half:
+            with contextlib.suppress(OSError):
+                self.sock.shutdown(socket.SHUT_WR)
 
     def ready(self, loop):
         if self.request:
@@ -72,6 +79,7 @@ class Visit:
             except OSError:
                 self.request = b""          # what there is to read tells why
             if not self.request:
+                self.end_request()
                 loop.watch(self, select.EPOLLIN)
             elif not select.select([self.sock], [], [], 0)[0]:
                 return

@@ -4,7 +4,7 @@
     cases("chunks", 900, seed=1)        # a list of bytes
     KINDS                               # their names
 
-They lead to the echo origin of squid_driver.py, or nowhere.  Each has its number in its path.
+They lead to the echo origin of raw_driver.py, or nowhere.  Each has its number in its path.
 """
 
 import random
@@ -243,8 +243,8 @@ class Maker:
 KINDS = ("length_and_chunks", "chunks", "lengths", "injections", "line_ends", "colons", "huge", "targets", "lines", "escapes", "pipelines", "hops", "broken")
 
 
-def cases(kind, count, seed=1):
-    maker, made = Maker(random.Random(f"{kind} {seed}")), []
+def cases(kind, count, seed=1, maker=None):
+    maker, made = maker or Maker(random.Random(f"{kind} {seed}")), []
     for n in range(count):
         maker.n = n
         made.append(getattr(maker, kind)())
