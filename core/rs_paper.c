@@ -445,8 +445,6 @@ bool rs_paper_tick(rs_paper_t *p, rs_time_t now) {
     return more;
 }
 
-rs_time_t rs_paper_next(const rs_paper_t *p) { return p->due.count ? rs_heap_top(&p->due).key : RS_NEVER; }
-
 uint32_t rs_paper_reclaim(rs_paper_t *p, rs_time_t now, bool (*gone)(const void *of, uint32_t owner), const void *of) {
     uint32_t lost = 0;
 

@@ -88,8 +88,6 @@ bool     rs_paper_went(rs_paper_t *p, rs_time_t now, rs_paper_id_t id, uint64_t 
 bool     rs_paper_behind(const rs_paper_t *p, rs_paper_id_t id);
 /* What is due until now.  1: there is more, call again. */
 bool     rs_paper_tick(rs_paper_t *p, rs_time_t now);
-/* When the next is due; RS_NEVER. */
-rs_time_t rs_paper_next(const rs_paper_t *p);
 /* Those of owners that are gone have ended.  How many. */
 uint32_t rs_paper_reclaim(rs_paper_t *p, rs_time_t now, bool (*gone)(const void *of, uint32_t owner), const void *of);
 /* RS_PAPER_BOTH: microseconds of a slot that a byte costs, x 2^20; at first 2^20. */
