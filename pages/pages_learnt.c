@@ -5,7 +5,8 @@
 
 #define WAYS       4
 #define COUNT_BITS 20
-#define COUNT_MAX  ((UINT64_C(1) << COUNT_BITS) - 1)
+#define COUNT_MASK ((UINT64_C(1) << COUNT_BITS) - 1)
+#define COUNT_MAX  4096 /* who is asked for so often is as good as who is more often */
 #define MEAN_MAX   (UINT64_MAX >> COUNT_BITS)
 #define AGES_WITH  64 /* one of so many new keys */
 #define MEMORY     8  /* the mean follows the last so many answers: pages change */
@@ -42,7 +43,7 @@ void pages_learnt_add(void *table, uint32_t pages, uint64_t key, uint64_t bytes)
     if (bytes > MEAN_MAX) bytes = MEAN_MAX;
     for (int i = 0; i < WAYS && !row; i++) {
         uint64_t k = atomic_load_explicit(&set[i].key, memory_order_relaxed);
-        count = k ? atomic_load_explicit(&set[i].value, memory_order_relaxed) & COUNT_MAX : 0;
+        count = k ? atomic_load_explicit(&set[i].value, memory_order_relaxed) & COUNT_MASK : 0;
         if (k == key) row = &set[i];
         else if (count < fewest) {
             fewest = count;
@@ -56,7 +57,7 @@ void pages_learnt_add(void *table, uint32_t pages, uint64_t key, uint64_t bytes)
          */
         for (int i = 0; i < WAYS && (key >> 32) % AGES_WITH == 0; i++) {
             value = atomic_load_explicit(&set[i].value, memory_order_relaxed);
-            count = value & COUNT_MAX;
+            count = value & COUNT_MASK;
             if (&set[i] != least && count > 1)
                 atomic_store_explicit(&set[i].value, value - (count - count / 2), memory_order_relaxed);
         }
@@ -65,7 +66,7 @@ void pages_learnt_add(void *table, uint32_t pages, uint64_t key, uint64_t bytes)
         return;
     }
     value = atomic_load_explicit(&row->value, memory_order_relaxed);
-    count = value & COUNT_MAX;
+    count = value & COUNT_MASK;
     mean = value >> COUNT_BITS;
     if (count < COUNT_MAX) count++;
     if (bytes != mean) {
@@ -74,7 +75,9 @@ void pages_learnt_add(void *table, uint32_t pages, uint64_t key, uint64_t bytes)
         if (step > (int64_t)mean && mean) step = (int64_t)mean;
         mean = (uint64_t)((int64_t)mean + step);
     }
-    atomic_store_explicit(&row->value, mean << COUNT_BITS | count, memory_order_relaxed);
+    /* What is written, other processors must fetch. */
+    if (value != (mean << COUNT_BITS | count))
+        atomic_store_explicit(&row->value, mean << COUNT_BITS | count, memory_order_relaxed);
 }
 
 uint32_t pages_learnt_used(const void *table, uint32_t pages) {

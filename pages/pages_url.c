@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pages_url.h"
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
-static int is_unreserved(unsigned char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
-           c == '_' || c == '~';
+/* Letters, digits, - . _ and ~: a bit for each. */
+static bool is_unreserved(unsigned char c) {
+    static const uint64_t set[] = { UINT64_C(0x03ff600000000000), UINT64_C(0x47fffffe87fffffe), 0, 0 };
+    return set[c >> 6] >> (c & 63) & 1;
 }
 
 /* Sub-delimiters and what else may stand in a path or query without an escape. */
@@ -61,6 +64,14 @@ static size_t url_spell(const struct spelling *how, int in_query, const char *in
     return 1;
 }
 
+/* Of in[*at..n) what is spelt as it is, whatever the spelling, and most of it is. */
+static size_t copy_unreserved(const char *in, size_t n, size_t *at, char *out) {
+    size_t used = 0;
+
+    for (; *at < n && is_unreserved((unsigned char)in[*at]); ++*at) out[used++] = in[*at];
+    return used;
+}
+
 /* out may be target itself when that is spelt already: then nothing grows. */
 static size_t write_spelt(const struct spelling *how, const char *target, size_t n, char *out) {
     size_t at = 0, used = 0;
@@ -71,7 +82,11 @@ static size_t write_spelt(const struct spelling *how, const char *target, size_t
     while (more) {
         size_t segment = used, length; /* behind its slash */
 
-        while (at < n && target[at] != '/' && target[at] != '?') used += url_spell(how, 0, target, n, &at, out + used);
+        used += copy_unreserved(target, n, &at, out + used);
+        while (at < n && target[at] != '/' && target[at] != '?') {
+            used += url_spell(how, 0, target, n, &at, out + used);
+            used += copy_unreserved(target, n, &at, out + used);
+        }
         more = at < n && target[at] == '/';
         at += (size_t)more;
         length = used - segment;
@@ -86,7 +101,10 @@ static size_t write_spelt(const struct spelling *how, const char *target, size_t
         }
     }
     if (at < n) out[used++] = target[at++]; /* the question mark */
-    while (at < n) used += url_spell(how, 1, target, n, &at, out + used);
+    while (at < n) {
+        used += copy_unreserved(target, n, &at, out + used);
+        if (at < n) used += url_spell(how, 1, target, n, &at, out + used);
+    }
     out[used] = 0;
     return used;
 }
