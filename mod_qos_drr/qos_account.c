@@ -139,6 +139,7 @@ static apr_status_t pool_goes(void *data) {
         no_longer_goes(q);
         charge_gone(q, 1);
     }
+    if (!q->keys.url) return APR_SUCCESS;
     if (teaches(q)) learn(q);
     if (qos_config()->charge != QOS_CHARGE_BYTES) learn_time(q);
     return APR_SUCCESS;
@@ -425,15 +426,16 @@ int qos_account_log(request_rec *r) {
     /* LogFormat reads notes of the last request in a chain of internal redirects. */
     while (last->next) last = last->next;
     q = qos_request_of(last);
-    if (!q) return DECLINED;
-    apr_table_setn(last->notes, "qos-class", qos_config()->classes[q->class].name);
-    apr_table_setn(last->notes, "qos-outcome", outcomes[q->outcome]);
-    if (q->reason) apr_table_setn(last->notes, "qos-reason", q->reason);
-    if (*q->crawler) apr_table_setn(last->notes, "qos-crawler", q->crawler);
-    if (q->parked_by) apr_table_setn(last->notes, "qos-parked", q->parked_by);
-    apr_table_setn(last->notes, "qos-estimate", apr_off_t_toa(r->pool, (apr_off_t)q->bytes));
-    apr_table_setn(last->notes, "qos-slot", account_ms(r->pool, q->slot_us));
-    apr_table_setn(last->notes, "qos-slot-expected", account_ms(r->pool, q->expected_us));
-    apr_table_setn(last->notes, "qos-wait", q->wait_us ? account_ms(r->pool, q->wait_us) : "0");
+    if (!q || apr_table_get(last->notes, "qos-class")) return DECLINED;
+    /* Nobody else has any of that name: to look for them each time costs more than all the rest. */
+    apr_table_addn(last->notes, "qos-class", qos_config()->classes[q->class].name);
+    apr_table_addn(last->notes, "qos-outcome", outcomes[q->outcome]);
+    if (q->reason) apr_table_addn(last->notes, "qos-reason", q->reason);
+    if (*q->crawler) apr_table_addn(last->notes, "qos-crawler", q->crawler);
+    if (q->parked_by) apr_table_addn(last->notes, "qos-parked", q->parked_by);
+    apr_table_addn(last->notes, "qos-estimate", apr_off_t_toa(r->pool, (apr_off_t)q->bytes));
+    apr_table_addn(last->notes, "qos-slot", account_ms(r->pool, q->slot_us));
+    apr_table_addn(last->notes, "qos-slot-expected", account_ms(r->pool, q->expected_us));
+    apr_table_addn(last->notes, "qos-wait", q->wait_us ? account_ms(r->pool, q->wait_us) : "0");
     return DECLINED;
 }

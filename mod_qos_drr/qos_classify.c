@@ -9,6 +9,7 @@
 #include "pages/pages_url.h"
 #include "policy/policy_url.h"
 #include "qos_crawler.h"
+#include "qos_paper.h"
 #include "qos_transparent.h"
 
 bool qos_classify_wanted(const request_rec *r) {
@@ -183,6 +184,12 @@ static uint64_t expected_time(const struct qos_request *q) {
     return us;
 }
 
+static uint64_t class_bytes(const struct qos_request *q) {
+    const _Atomic uint64_t *mean = &qos_process.view.classes[qos_config()->number[q->class]].mean;
+    uint64_t bytes = atomic_load_explicit(mean, memory_order_relaxed);
+    return bytes ? bytes : QOS_MEAN_DEFAULT;
+}
+
 /* The page itself, else those with its path and parameters, else its directory, else its class. */
 static uint64_t expected_bytes(const struct qos_request *q) {
     const struct qos_sizes *z = &qos_process.sizes;
@@ -195,10 +202,7 @@ static uint64_t expected_bytes(const struct qos_request *q) {
         if (!bytes) want(q, q->keys.pattern);
     }
     if (!bytes) bytes = classify_mean_of(z, q->keys.dir, q->coding);
-    if (!bytes)
-        bytes =
-            atomic_load_explicit(&qos_process.view.classes[qos_config()->number[q->class]].mean, memory_order_relaxed);
-    return classify_asked(q->r, bytes ? bytes : QOS_MEAN_DEFAULT);
+    return classify_asked(q->r, bytes ? bytes : class_bytes(q));
 }
 
 /* By what the client wrote, before anything was rewritten: that is what makes pages different. */
@@ -223,6 +227,11 @@ void qos_classify(struct qos_request *q) {
     q->rule = POLICY_NONE;
     if (q->class == POLICY_NONE) q->class = match(conf, q);
     qos_keys_of(q);
+    if (q->observed && !qos_paper_is_close(r)) {
+        q->bytes = class_bytes(q);
+        q->estimate = qos_cost_expected(&qos_process.costs, q->outlet, 0, q->bytes);
+        return;
+    }
     find_keys(q);
     q->bytes = expected_bytes(q);
     q->expected_us = conf->charge == QOS_CHARGE_BYTES ? 0 : expected_time(q);

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <apr_strings.h>
 #include <http_core.h>
@@ -124,7 +123,7 @@ static bool is_free(uint64_t holder) {
     return !holder || row >= P.view.size.owners || *(volatile pid_t *)&P.view.owners[row].pid != (pid_t)(holder >> 32);
 }
 
-static uint64_t exempt_me(void) { return (uint64_t)getpid() << 32 | (P.row + 1); }
+static uint64_t exempt_me(void) { return (uint64_t)P.pid << 32 | (P.row + 1); }
 
 int qos_exempt_takes(struct qos_request *q) {
     const struct qos_exempt *e = &qos_config()->exempt;

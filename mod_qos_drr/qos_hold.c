@@ -36,7 +36,8 @@ APLOG_USE_MODULE(qos_drr);
 void qos_hold_child_init(apr_pool_t *pchild, server_rec *s) {
     int rc;
 
-    P.row = shm_owner_started(&P.view, getpid());
+    P.pid = getpid();
+    P.row = shm_owner_started(&P.view, P.pid);
     if (P.row == SHM_NO_ROW) {
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, s,
                      "qos: more children than were planned for; requests of this one pass unscheduled. "

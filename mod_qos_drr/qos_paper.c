@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <apr_strings.h>
 #include <http_log.h>
@@ -13,6 +12,9 @@ APLOG_USE_MODULE(qos_drr);
 #define P      qos_process
 #define SECOND 1000000u
 #define TOP    20u
+#define TENTH  100000u /* microseconds */
+#define CLOSE  100u    /* requests of such a time that a child looks at closely; */
+#define FAR    3u      /* of the others one of 2^FAR */
 #define NONE   POLICY_NONE
 
 static uint64_t paper_rounded(uint64_t n) { return (n + 63) & ~UINT64_C(63); }
@@ -98,12 +100,23 @@ void qos_paper_child_init(server_rec *s) {
     if (why) ap_log_error(APLOG_MARK, APLOG_ERR, 0, s, "qos: QosEngine observe: %s", why);
 }
 
-static void paper_count_rule(uint32_t rule, uint64_t requests, uint64_t bytes) {
-    struct qos_rule_count *c =
-        rule == NONE ? &P.paper->none : &P.paper->rules[rule < QOS_PAPER_RULES ? rule : QOS_PAPER_RULES - 1];
+static void paper_add_locked(_Atomic uint64_t *to, uint64_t more) {
+    atomic_store_explicit(to, atomic_load_explicit(to, memory_order_relaxed) + more, memory_order_relaxed);
+}
 
-    atomic_fetch_add_explicit(&c->requests, requests, memory_order_relaxed);
-    atomic_fetch_add_explicit(&c->bytes, bytes, memory_order_relaxed);
+static struct qos_rule_count *paper_count_of(uint32_t rule) {
+    return rule == NONE ? &P.paper->none : &P.paper->rules[rule < QOS_PAPER_RULES ? rule : QOS_PAPER_RULES - 1];
+}
+
+/* Threads may count over each other: then one more is looked at. */
+bool qos_paper_is_close(const request_rec *r) {
+    uint32_t tenth = (uint32_t)(r->request_time / TENTH), n;
+    uint64_t seen = atomic_load_explicit(&P.close, memory_order_relaxed);
+
+    n = seen >> 32 == tenth ? (uint32_t)seen + 1 : 1;
+    atomic_store_explicit(&P.close, (uint64_t)tenth << 32 | n, memory_order_relaxed);
+    /* Not each eighth: pages are asked for in the same order again and again. */
+    return n <= CLOSE || n * 2654435769u >> (32 - FAR) == 0;
 }
 
 /* The mean of its pauses, over some eight; RS_NEVER of a connection's first. */
@@ -119,7 +132,7 @@ static uint64_t paper_think(const struct qos_request *q) {
 
 void qos_paper_came(struct qos_request *q) {
     struct rs_paper_request came = { .in_class = q->class,
-                                     .owner = (uint32_t)getpid(),
+                                     .owner = (uint32_t)P.pid,
                                      .estimate = q->estimate,
                                      .bytes = q->bytes,
                                      .wait_us = (uint64_t)qos_config()->wait_s[q->class] * SECOND,
@@ -129,9 +142,9 @@ void qos_paper_came(struct qos_request *q) {
 
     if (!P.paper) return;
     came.think_us = paper_think(q);
-    paper_count_rule(q->rule, 1, 0);
     shm_reclaim(&P.view);
     shm_lock(&P.view);
+    paper_add_locked(&paper_count_of(q->rule)->requests, 1);
     p = paper_locked();
     if (p) rs_paper_came(p, q->submitted, &came, &q->paper);
     shm_unlock(&P.view);
@@ -143,11 +156,10 @@ void qos_paper_went(struct qos_request *q, uint64_t now, uint64_t bytes) {
 
     if (!P.paper) return;
     qos_cost_saw(&P.costs, 0, now, bytes);
-    paper_count_rule(q->rule, 0, bytes);
     q->conn->paper_ended = now;
-    if (!q->paper) return;
     shm_lock(&P.view);
-    p = paper_locked();
+    paper_add_locked(&paper_count_of(q->rule)->bytes, bytes);
+    p = q->paper ? paper_locked() : NULL;
     if (p) {
         if (P.costs.charge == QOS_CHARGE_BOTH) rs_paper_price(p, (uint32_t)qos_cost_of_bytes(&P.costs, 0, 1u << 20));
         rs_paper_went(p, now, q->paper, q->idle_us, bytes, &q->wait_us);

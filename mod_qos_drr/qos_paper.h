@@ -31,6 +31,13 @@ uint64_t qos_paper_bytes(uint32_t classes, uint32_t tickets);
 /* In a child, when its configuration is in force. */
 void     qos_paper_child_init(server_rec *s);
 
+/*
+ * Is it one whose page is looked at: which it is, how large and slow that is expected to be, what it teaches?  In a
+ * child that observes more than a thousand requests a second, of the rest one of eight: who looks on must not slow the
+ * server down.  All are classified, counted and scheduled; the others are expected to cost what their class does.
+ */
+bool qos_paper_is_close(const request_rec *r);
+
 /* A request that is observed has come, and the server is through with it. */
 void qos_paper_came(struct qos_request *q);
 void qos_paper_went(struct qos_request *q, uint64_t now, uint64_t bytes);

@@ -47,7 +47,7 @@ struct qos_request {                        /* in r->pool */
     uint32_t             outlet;            /* its number in the engine */
     enum qos_outcome     outcome;
     const char          *reason;            /* of a refusal, for the log; else NULL */
-    struct pages_keys    keys;
+    struct pages_keys    keys;              /* of one that is observed as one of many: zeroes (qos_paper.h) */
     uint64_t             key[RS_KEY_LEVELS];    /* whose it is in its class */
     enum pages_coding    coding;            /* the most that the client takes */
     char                 crawler[CRAWLERS_NAME_ROOM];   /* verified; "": of whom nothing is */
@@ -122,8 +122,10 @@ struct qos_process {
     struct qos_sizes     sizes;
     struct qos_costs     costs;
     struct qos_paper    *paper;             /* qos_paper.h; NULL: nothing is observed by this child */
+    _Atomic uint64_t     close;             /* a tenth of a second << 32 | requests that were observed in it */
     struct crawlers_live crawlers;          /* of this process alone */
     uint32_t             row;               /* in view.owners; SHM_NO_ROW in the parent */
+    pid_t                pid;               /* of a child; to ask for it is a system call */
     int                  can_hold;          /* the MPM can let a connection wait without a thread */
     uint32_t             threads;           /* of the whole server: what blocked waits share */
     uint32_t             threads_per_child;

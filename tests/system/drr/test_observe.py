@@ -84,6 +84,29 @@ def test_a_crowd_that_is_observed_neither_waits_nor_is_refused(new_gateway):
         assert (s["state"], s["submitted"], s["queued"], s["outstanding"], s["refused"]) == ("observe", 0, 0, 0, 0)
 
 
+def test_of_a_crowd_all_are_counted_and_pages_learnt(new_gateway):
+    """More than a thousand requests a second in one child, of which it looks up and learns few pages: each is counted and scheduled, and all three pages are known by their sizes."""
+    sizes = {"people": 3000, "search": 30_000, "crawlers": 9000}
+    groups = [dict(g, url=f"/o/size/{sizes[g['name']]}?{g['name']}") for g in three_classes(10, "/")]
+
+    def logged(name):
+        return [line for line in g.access_log() if f"query=?{name} " in line]
+    with new_gateway(engine="observe", window=8, policy=POLICY, children=1) as g:
+        with Load(g.address, groups, 2) as run:
+            result = run.result()
+        s = g.until(lambda s: s["observed"]["at_server"] == 0, "all over")["observed"]
+        answered = {c["name"]: result["classes"][c["name"]]["requests"] for c in s["classes"]}
+        for c in s["classes"]:
+            assert answered[c["name"]] <= c["requests"] <= answered[c["name"]] + 10, "the last of each client may have been cut off"
+        assert sum(r["requests"] for r in s["rules"]) == sum(c["requests"] for c in s["classes"])
+        for name, headers in (("people", PEOPLE), ("search", SEARCH), ("crawlers", CRAWLERS)):
+            before = len(logged(name))
+            assert http1.get(g.port, f"/o/size/{sizes[name]}?{name}", headers={**headers, "Host": g.address}).status == 200
+            http1.until(lambda: len(logged(name)) == before + 1, what="it is logged")
+            estimate = int(dict(word.split("=", 1) for word in logged(name)[-1].split())["estimate"])
+            assert sizes[name] < estimate < sizes[name] + 1000
+
+
 def dechunked(body):
     whole = b""
     while (size := int(body.partition(b"\r\n")[0], 16)) > 0:
