@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """
-cost.py - what the module costs when it has nothing to do, in CPU time of httpd (all its processes) per request; 2 KB pages, 30 clients, alternating pairs, medians.
+cost.py - what the module costs when it has nothing to do, in CPU time of httpd (all its processes) per request; proxied pages of 2 KB, 30 clients, alternating pairs, medians.
 
     uncontended_time_cpu_ratio  window 1000, QosCharge time / mod_proxy without the module
     uncontended_both_cpu_ratio  the same with QosCharge both; no goal
 """
 import statistics
 
+import instructions
 from pairs import cpu_pair, ratios
 from setting import clients
 
@@ -23,12 +24,19 @@ def timed(bench, server):
 def measure(bench):
     slices, pairs = bench.size(24, 2), bench.size(10, 5)
     for name, charge, goal in (("uncontended_time_cpu_ratio", "time", "<= 1.06"), ("uncontended_both_cpu_ratio", "both", None)):
-        with bench.without_module(bench.origin()) as bare, bench.gateway(bench.origin(), {"people": 9, "crawlers": 1}, charge, window=1000) as g:
+        def without():
+            return bench.without_module(bench.origin(), alike=True)
+
+        def with_module(charge=charge):
+            return bench.gateway(bench.origin(), {"people": 9, "crawlers": 1}, charge, window=1000)
+
+        with without() as bare, with_module() as g:
             for server in (bare, g):
                 timed(bench, server)
             runs, cpu = bench.repeat(lambda: cpu_pair(lambda: timed(bench, bare), lambda: timed(bench, g), slices), lambda found: ratios(found, lambda r: r[0]), goal, least=pairs)
         microseconds = [statistics.median(cpu for cpu, _ in side) * 1e6 for side in zip(*runs)]
         bench.say(f"QosCharge {charge}: {microseconds[0]:.1f} us of CPU a request without the module, {microseconds[1]:.1f} with it")
+        instructions.tell(bench, f"QosCharge {charge}, one client", without, with_module)
         bench.figure(name, cpu, "times", goal)
 
 

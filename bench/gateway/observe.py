@@ -2,12 +2,13 @@
 """
 observe.py - QosEngine observe: what it costs, and whether what it says is what then comes.
 
-    observe_cpu_ratio           CPU time of httpd per request, observing / without the module; 2 KB pages, 30 clients
+    observe_cpu_ratio           CPU time of httpd per request, observing / without the module; proxied pages of 2 KB, 30 clients
     observe_prediction_points   points between the share of bytes that it foretells a class and the one that the class has with On, the worst
 """
 import json
 import urllib.request
 
+import instructions
 from pairs import cpu_pair, ratios
 from setting import clients
 from spread import Spread
@@ -24,11 +25,18 @@ def timed(bench, server):
 
 
 def measure_cost(bench):
-    with bench.without_module(bench.origin()) as bare, bench.gateway(bench.origin(), WEIGHTS, engine="observe") as g:
+    def without():
+        return bench.without_module(bench.origin(), alike=True)
+
+    def observing():
+        return bench.gateway(bench.origin(), WEIGHTS, engine="observe")
+
+    with without() as bare, observing() as g:
         for server in (bare, g):
             timed(bench, server)
         _, cpu = bench.repeat(lambda: cpu_pair(lambda: timed(bench, bare), lambda: timed(bench, g), bench.size(24, 2)), lambda found: ratios(found, lambda r: r[0]), "<= 1.02",
                               least=bench.size(10, 5))
+    instructions.tell(bench, "observe, one client, who is looked at closely", without, observing)
     bench.figure("observe_cpu_ratio", cpu, "times", "<= 1.02")
 
 

@@ -30,6 +30,7 @@ QosWindow {window}
 </Location>
 {more}
 """
+PLAIN = "<Location /qos-status>\n  SetHandler server-status\n</Location>\n"
 BELIEVES = 'SetEnvIf X-Class "^([a-z0-9]+)" qos-class=$1\n'
 # ?us=N: so many microseconds of CPU time, however long that takes; &n=N: bytes.
 BURN = """<?php
@@ -123,9 +124,11 @@ class Bench(bench.Bench):
         config = CONFIG.format(engine=engine, window=window, classes="\n".join(lines), more=(BELIEVES if believes else "") + more)
         return Httpd(self.lab, proxy=backend.url, load={"qos_drr": module()}, config=config, **options)
 
-    def without_module(self, backend, **options):
+    def without_module(self, backend, alike=False, **options):
+        """mod_proxy alone.  alike: with all that gateway() writes besides the module's own directives, so that what is more is the module's."""
         options.setdefault("threads", 75)
-        return Httpd(self.lab, name="no-module", proxy=backend.url, **options)
+        options.setdefault("name", "no-module")
+        return Httpd(self.lab, proxy=backend.url, config=f"{PLAIN}{BELIEVES}" if alike else "", **options)
 
     def seen(self, server, groups, seconds, warmup, **options):
         """What clients saw of a server without the module."""
