@@ -45,11 +45,11 @@ static int is_coded(const struct qos_request *q) {
 
 /* `is`: bytes, or microseconds of a key of those. */
 static void learn_key(uint64_t key, uint64_t is, int tell) {
-    uint64_t before, after;
+    bool asked = tell && qos_config()->share;
+    uint64_t before = asked ? pages_learnt_mean(P.sizes.learnt, P.sizes.pages, key) : 0, after;
 
-    before = pages_learnt_mean(P.sizes.learnt, P.sizes.pages, key);
     pages_learnt_add(P.sizes.learnt, P.sizes.pages, key, is);
-    if (!tell || !qos_config()->share) return;
+    if (!asked) return;
     after = pages_learnt_mean(P.sizes.learnt, P.sizes.pages, key);
     if (!before || after > before + before / NEWS || after < before - before / NEWS)
         pages_ring_put(&P.sizes.area->share.news, key);
@@ -213,7 +213,9 @@ static void tell_length(struct qos_request *q) {
     uint64_t cost;
 
     q->length_told = 1;
-    if (!field || last->header_only || apr_strtoff(&body, field, &end, 10) != APR_SUCCESS || *end || body < 0) return;
+    /* Four digits are less than it takes to matter. */
+    if (!field || (q->bytes < REPORT_BYTES && strnlen(field, 5) < 5)) return;
+    if (last->header_only || apr_strtoff(&body, field, &end, 10) != APR_SUCCESS || *end || body < 0) return;
     if ((uint64_t)body < REPORT_BYTES && q->bytes < REPORT_BYTES) return;
     cost = qos_cost_of_bytes(&P.costs, q->outlet, (uint64_t)body + QOS_HEADER_DEFAULT);
     /* Where time counts, too, it may be the larger part. */

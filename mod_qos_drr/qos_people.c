@@ -197,10 +197,12 @@ static void people_make_private(request_rec *r, const char *control) {
 
 /* What it says, and that it has said so stays here.  NULL: nothing, or nothing that can be believed. */
 static const char *people_take_word(request_rec *r) {
-    const char *a = apr_table_getm(r->pool, r->headers_out, FIELD), *b;
+    const char *a, *b;
 
+    /* Almost always, and for much less than to look for all of them. */
+    if (!apr_table_get(r->headers_out, FIELD) && !apr_table_get(r->err_headers_out, FIELD)) return NULL;
+    a = apr_table_getm(r->pool, r->headers_out, FIELD);
     b = apr_table_getm(r->pool, r->err_headers_out, FIELD);
-    if (!a && !b) return NULL;
     apr_table_unset(r->headers_out, FIELD);
     apr_table_unset(r->err_headers_out, FIELD);
     if (a && b && strcmp(a, b)) a = apr_pstrcat(r->pool, a, ", ", b, NULL);

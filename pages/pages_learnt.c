@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 
 #define WAYS       4
+#define SETS_MAX   (1u << 28)
 #define COUNT_BITS 20
 #define COUNT_MASK ((UINT64_C(1) << COUNT_BITS) - 1)
 #define COUNT_MAX  4096 /* who is asked for so often is as good as who is more often */
@@ -16,10 +17,10 @@ struct page {
     _Atomic uint64_t value; /* mean << COUNT_BITS | times seen */
 };
 
+/* The least power of two that is enough; asked for by each look. */
 static uint32_t sets_of(uint32_t pages) {
-    uint32_t sets = 1;
-    while (sets < (1u << 28) && sets * WAYS < pages) sets *= 2;
-    return sets;
+    uint32_t sets = pages > WAYS ? 1u << (32 - __builtin_clz((pages - 1) / WAYS)) : 1;
+    return sets < SETS_MAX ? sets : SETS_MAX;
 }
 
 size_t pages_learnt_bytes(uint32_t pages) { return (size_t)sets_of(pages) * WAYS * sizeof(struct page); }
