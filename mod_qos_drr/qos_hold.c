@@ -365,6 +365,7 @@ int qos_hold_fixups(request_rec *r) {
     enum way way = BLOCK;
 
     if (dir->on == QOS_ENGINE_ON) qos_people_arrive(r);
+    if (dir->on <= QOS_ENGINE_OFF && !r->main) qos_people_pass(r);
     if (dir->on <= QOS_ENGINE_OFF || r->main || P.row == SHM_NO_ROW || !qos_classify_wanted(r)) return DECLINED;
     /* Redirected inside the server: once is enough, and none yet means that it comes from where QosEngine is off. */
     if (r->prev && qos_request_of(r)) return DECLINED;

@@ -25,6 +25,7 @@ APLOG_USE_MODULE(qos_drr);
 #define USUAL_NAME "fairgate"
 #define USUAL_LIFE (7u * 86400u)
 #define KEPT_KEYS  "fairgate-qos-visitors-1" /* the number counts the shapes of struct qos_visitor_keys */
+#define SENT       "fairgate-qos-cookie"     /* of a request's pool: the Cookie field as it came */
 
 #define P qos_process
 
@@ -131,15 +132,30 @@ static struct qos_visitor_place people_place(const request_rec *r) {
     return qos_visitor_place(r->hostname, known ? a->ipaddr_ptr : NULL, known ? (unsigned)a->ipaddr_len : 0);
 }
 
+void qos_people_pass(request_rec *r) {
+    const struct qos_people *k = qos_config()->people;
+    const char *field = k && qos_config()->holds ? apr_table_get(r->headers_in, "Cookie") : NULL;
+    struct policy_text text = { field, field ? strlen(field) : 0 };
+
+    if (!field || !qos_visitor_has(&k->form, text)) return;
+    /* A request that is redirected has the pool of the one before. */
+    apr_pool_userdata_setn(field, SENT, NULL, r->pool);
+    people_take_cookie(k, r, text);
+}
+
 void qos_people_meet(struct qos_request *q) {
     const struct qos_people *k = qos_config()->people;
     struct qos_visitor_counts *counts = &P.sizes.area->visitors;
-    const char *field = k ? apr_table_get(q->r->headers_in, "Cookie") : NULL;
-    struct policy_text text = { field, field ? strlen(field) : 0 };
     struct qos_person *who = &q->person;
+    struct policy_text text = { NULL, 0 };
     struct qos_visitor_place at;
+    void *sent = NULL;
 
-    if (!field) return;
+    if (!k) return;
+    apr_pool_userdata_get(&sent, SENT, q->r->pool);
+    text.p = sent ? sent : apr_table_get(q->r->headers_in, "Cookie");
+    if (!text.p) return;
+    text.n = strlen(text.p);
     at = people_place(q->r);
     switch (qos_visitor_find(&k->form, &at, people_now(), text, &who->visitor)) {
     case QOS_VISITOR_NONE: return;
@@ -151,7 +167,7 @@ void qos_people_meet(struct qos_request *q) {
         break;
     }
     who->claims = true;
-    if (!q->observed) people_take_cookie(k, q->r, text);
+    if (!q->observed && !sent) people_take_cookie(k, q->r, text);
 }
 
 /* ---- what caches may do with an answer --------------------------------------------------------------------------- */

@@ -50,6 +50,11 @@ const char *qos_people_create(cmd_parms *cmd, int argc, char *const argv[], stru
 /* Nobody but the application says it: before anything else of a request's fixups, where QosEngine is On. */
 void qos_people_arrive(request_rec *r);
 /*
+ * Where QosEngine is Off, beside places where it is On: nobody behind there gets the cookie either.  A redirect that
+ * leads from there to where it is On still finds it.
+ */
+void qos_people_pass(request_rec *r);
+/*
  * Fills q->person before q is classified; qos-visitor of the environment is a known one's id.  Of who is observed
  * nothing is taken, and his answer stays as it is.
  */

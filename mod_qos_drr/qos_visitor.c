@@ -263,6 +263,14 @@ enum qos_visitor_verdict qos_visitor_find(const struct qos_visitor_form *f, cons
     return best;
 }
 
+bool qos_visitor_has(const struct qos_visitor_form *f, struct policy_text field) {
+    struct policy_text cookie, value;
+
+    while (field.p && policy_next_cookie(&field, &cookie))
+        if (visitor_named(f, cookie, &value)) return true;
+    return false;
+}
+
 size_t qos_visitor_without(const struct qos_visitor_form *f, struct policy_text field, char *out) {
     struct policy_text cookie, value;
     size_t n = 0;

@@ -102,6 +102,8 @@ enum qos_visitor_verdict qos_visitor_open(const struct qos_visitor_form *f, cons
  */
 enum qos_visitor_verdict qos_visitor_find(const struct qos_visitor_form *f, const struct qos_visitor_place *at,
                                           uint64_t now, struct policy_text field, struct qos_visitor *v);
+/* Is there a cookie of that name in a Cookie field? */
+bool     qos_visitor_has(const struct qos_visitor_form *f, struct policy_text field);
 /*
  * The field without any cookie of that name, into room for 2 * field.n + 1 bytes; its length.  What is left is joined
  * by "; ".

@@ -42,7 +42,7 @@ static void as_field(const struct qos_visitor_form *f, struct policy_text field)
     while (policy_next_cookie(&left, &cookie)) before += cookie.n < 9 || memcmp(cookie.p, "fairgate=", 9) != 0;
     assert(qos_visitor_find(f, HOST, NOW, rest, &v) == QOS_VISITOR_NONE);
     while (policy_next_cookie(&rest, &cookie)) after++;
-    assert(before == after);
+    assert(before == after && !qos_visitor_has(f, (struct policy_text){ out, strlen(out) }));
     free(out);
 }
 

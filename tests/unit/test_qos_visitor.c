@@ -262,6 +262,7 @@ START_TEST(a_field_is_looked_through) {
         memcpy(exact, field, (size_t)n);
         ck_assert_msg(qos_visitor_find(&f, HOST, NOW, text, &v) == rows[i].verdict, "row %zu", i);
         ck_assert_int_eq(v.known, rows[i].verdict == QOS_VISITOR_KNOWN);
+        ck_assert_int_eq(qos_visitor_has(&f, text), rows[i].verdict != QOS_VISITOR_NONE);
         kept = qos_visitor_without(&f, text, room);
         ck_assert_uint_eq(kept, strlen(room));
         ck_assert_msg(strcmp(room, rows[i].left ? rows[i].left : field) == 0, "row %zu: %s", i, room);

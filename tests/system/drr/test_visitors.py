@@ -229,6 +229,25 @@ def test_the_client_says_nothing_and_what_stands_behind_gets_no_cookie_of_ours(v
         assert got.get("cookie") == left and "fairgate-class" not in got
 
 
+def test_where_the_engine_is_off_the_cookie_stays_here_too(new_gateway, keys):
+    """And who is sent on from there to where it is on is known."""
+    with new_gateway(policy=POLICY, more=f"""QosVisitors {keys.path}
+            <Location /b/says>
+                QosEngine Off
+            </Location>
+            <Location /static/off>
+                QosEngine Off
+                ErrorDocument 404 /b/size/10?sent-on
+            </Location>
+            """) as g:
+        for sent, left in ((f"fairgate={keys.cookie()}", None), (f"a=b; fairgate={keys.cookie()}; c=d", "a=b; c=d"), ("a=b;c=d", "a=b;c=d"), ("xfairgate=1", "xfairgate=1")):
+            with g.connect() as c:
+                assert json.loads(c.ask("GET", "/b/says", headers={"Cookie": sent}).body).get("cookie") == left
+        with g.connect() as c:
+            assert len(c.ask("GET", "/static/off", headers={"Cookie": f"a=b; fairgate={keys.cookie()}"}).body) == 10
+        assert g.logged("sent-on", 1)[0]["class"] == "members"
+
+
 def test_who_is_observed_is_known_and_nothing_changes(new_gateway, keys):
     """By a cookie that he has of where the engine is on."""
     with new_gateway(engine="observe", policy=POLICY, more=f"QosVisitors {keys.path}\n") as g:
