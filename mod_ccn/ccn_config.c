@@ -9,6 +9,7 @@
 
 #include "base/base_number.h"
 #include "ccn_services.h"
+#include "policy/policy_exempt.h"
 #include "web/web_rules.h"
 
 APLOG_USE_MODULE(ccn);
@@ -452,6 +453,9 @@ int ccn_config_finish(struct ccn_site *c, apr_pool_t *pconf, server_rec *s) {
         const struct httpd_policy_file f = { c->policy_file, "CcnPolicy", KEPT_POLICY, APLOG_MODULE_INDEX };
         int rc = httpd_policy_load(&f, pconf, s, &c->policy);
         if (rc != OK) return rc;
+        if (policy_exempt_of(c->policy))
+            ap_log_error(APLOG_MARK, APLOG_WARNING, 0, s,
+                         "CcnPolicy: <exempt> is of mod_qos_drr: nothing is exempt from waiting here");
     } else {
         static const struct policy_class all = { .name = "all", .id = 1, .quantum = 1, .is_default = 1 };
         c->policy = policy_new();

@@ -35,7 +35,6 @@ struct qos_server *qos_config_begin(apr_pool_t *pconf) {
     q->retry_most = 60;
     q->refused = HTTP_SERVICE_UNAVAILABLE;
     q->pages = 65536;
-    q->exempt.most = 8;
     in_force = q;
     return q;
 }
@@ -377,7 +376,7 @@ int qos_config_finish(struct qos_server *q, apr_pool_t *pconf, server_rec *s) {
         ap_log_error(
             APLOG_MARK, APLOG_WARNING, 0, s,
             "qos: the policy has rules about visitors, and without QosVisitors nobody is known: they never match");
-    if (qos_exempt_finish(&q->exempt, &why)) {
+    if (qos_exempt_finish(&q->exempt, q->policy, &why)) {
         ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, s, "QosExempt: %s", why);
         return HTTP_INTERNAL_SERVER_ERROR;
     }

@@ -15,66 +15,48 @@
 
 /* ---- the directive ----------------------------------------------------------------------------------------------- */
 
-static const char *exempt_rule(struct qos_exempt *e, apr_pool_t *p, enum policy_field field, enum policy_match match,
-                               const char *pattern) {
-    static const struct policy_class all = { .name = "exempt", .id = 1, .quantum = 1 };
+static apr_status_t exempt_free(void *said) {
+    policy_exempt_free(said);
+    return APR_SUCCESS;
+}
+
+static const char *exempt_say(struct qos_exempt *e, apr_pool_t *p, enum policy_exempt_word word, const char *pattern) {
     char *error = NULL;
 
-    if (!e->rules) {
-        e->rules = policy_new();
-        if (!e->rules) return "QosExempt: out of memory";
-        httpd_policy_own(&e->rules, p);
-        if (policy_add_class(e->rules, &all, &error)) return httpd_take_error(p, "QosExempt: ", &error);
+    if (!e->said) {
+        e->said = policy_exempt_new();
+        if (!e->said) return "QosExempt: out of memory";
+        apr_pool_cleanup_register(p, &e->said, exempt_free, apr_pool_cleanup_null);
     }
-    if (policy_add_rule(e->rules, 0, field, match, pattern, strlen(pattern), &error))
-        return httpd_take_error(p, "QosExempt: ", &error);
-    return NULL;
-}
-
-/* The path itself, and what is below it. */
-static const char *exempt_path(struct qos_exempt *e, apr_pool_t *p, const char *path) {
-    size_t n = strlen(path);
-    const char *bad;
-
-    if (path[0] != '/' || strchr(path, '?'))
-        return apr_psprintf(p, "QosExempt path %s: must begin with a slash and have no ?", path);
-    if (n == 1) return "QosExempt path /: that is all of the server; QosEngine Off leaves it alone";
-    if (path[n - 1] == '/') return exempt_rule(e, p, POLICY_URL, POLICY_PREFIX, path);
-    bad = exempt_rule(e, p, POLICY_URL, POLICY_EXACT, path);
-    return bad ? bad : exempt_rule(e, p, POLICY_URL, POLICY_PREFIX, apr_pstrcat(p, path, "/", NULL));
-}
-
-static const char *exempt_method(struct qos_exempt *e, apr_pool_t *p, const char *name) {
-    if (!name[0] || name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-")])
-        return apr_psprintf(p, "QosExempt method %s: must be in capital letters, as OPTIONS", name);
-    if (!e->methods) e->methods = apr_array_make(p, 4, sizeof(const char *));
-    APR_ARRAY_PUSH(e->methods, const char *) = name;
-    return NULL;
+    if (!policy_exempt_add(e->said, word, pattern, strlen(pattern), &error)) return NULL;
+    return httpd_take_error(p, "QosExempt: ", &error);
 }
 
 const char *qos_exempt_set(cmd_parms *cmd, void *dir, int argc, char *const argv[]) {
     struct qos_exempt *e = &qos_config()->exempt;
     const char *bad = ap_check_cmd_context(cmd, GLOBAL_ONLY);
+    char *what;
+    int word;
 
     (void)dir;
     if (bad) return bad;
     if (argc == 1 && !strncasecmp(argv[0], "limit=", 6))
-        return httpd_number(cmd->pool, "QosExempt limit=", argv[0] + 6, 1, QOS_EXEMPT_MOST, &e->most);
+        return httpd_number(cmd->pool, "QosExempt limit=", argv[0] + 6, 1, POLICY_EXEMPT_LIMIT_MAX, &e->most);
     if (argc < 2) return "QosExempt: write limit=N, or path, method or address and what is exempt";
-    for (int i = 1; i < argc && !bad; i++) {
-        if (!strcasecmp(argv[0], "path")) bad = exempt_path(e, cmd->pool, argv[i]);
-        else if (!strcasecmp(argv[0], "method")) bad = exempt_method(e, cmd->pool, argv[i]);
-        else if (!strcasecmp(argv[0], "address"))
-            bad = exempt_rule(e, cmd->pool, POLICY_SRC_IP_ADDR, POLICY_DEFAULT_MATCH, argv[i]);
-        else bad = apr_psprintf(cmd->pool, "QosExempt %s: must be path, method, address or limit=N", argv[0]);
-    }
+    what = apr_pstrdup(cmd->temp_pool, argv[0]);
+    ap_str_tolower(what);
+    word = policy_exempt_by_name(what);
+    if (word < 0) return apr_psprintf(cmd->pool, "QosExempt %s: must be path, method, address or limit=N", argv[0]);
+    for (int i = 1; i < argc && !bad; i++) bad = exempt_say(e, cmd->pool, (enum policy_exempt_word)word, argv[i]);
     return bad;
 }
 
-int qos_exempt_finish(struct qos_exempt *e, const char **why) {
+int qos_exempt_finish(struct qos_exempt *e, const policy_t *policy, const char **why) {
     static char *error;
 
-    if (!e->rules || !policy_freeze(e->rules, &error)) return 0;
+    e->in_policy = policy_exempt_of(policy);
+    if (!e->most) e->most = policy_exempt_limit(policy) ? (int)policy_exempt_limit(policy) : QOS_EXEMPT_USUAL;
+    if (!e->said || !policy_exempt_freeze(e->said, &error)) return 0;
     *why = error ? error : "out of memory";
     return -1;
 }
@@ -89,15 +71,16 @@ static bool exempt_is_clear(request_rec *r, const char *target) {
            !ap_strcasestr(path, "%3b");
 }
 
-static int exempt_names(const struct qos_exempt *e, request_rec *r) {
+static bool exempt_uses(const struct qos_exempt *e, enum policy_field field) {
+    return (e->said && policy_exempt_uses(e->said, field)) || (e->in_policy && policy_exempt_uses(e->in_policy, field));
+}
+
+static bool exempt_names(const struct qos_exempt *e, request_rec *r) {
     struct policy_request pr = { .src_addr = NULL };
     char usual[1024], *spelt = usual;
     size_t room = sizeof usual, n;
 
-    for (int i = 0; e->methods && i < e->methods->nelts; i++)
-        if (!strcmp(r->method, APR_ARRAY_IDX(e->methods, i, const char *))) return 1;
-    if (!e->rules) return 0;
-    if (policy_uses(e->rules, POLICY_SRC_IP_ADDR)) {
+    if (exempt_uses(e, POLICY_SRC_IP_ADDR)) {
         const apr_sockaddr_t *a = r->useragent_addr;
 
         if (a && (a->family == APR_INET || a->family == APR_INET6)) {
@@ -105,7 +88,7 @@ static int exempt_names(const struct qos_exempt *e, request_rec *r) {
             pr.src_addr_len = (unsigned)a->ipaddr_len;
         }
     }
-    if (policy_uses(e->rules, POLICY_URL) && r->method_number != M_CONNECT) {
+    if (exempt_uses(e, POLICY_URL) && r->method_number != M_CONNECT) {
         const char *target = qos_classify_target(r);
 
         n = strlen(target);
@@ -115,7 +98,8 @@ static int exempt_names(const struct qos_exempt *e, request_rec *r) {
             pr.url.p = spelt;
         }
     }
-    return policy_match_request(e->rules, &pr).position != POLICY_NONE;
+    return (e->said && policy_exempt_takes(e->said, r->method, &pr)) ||
+           (e->in_policy && policy_exempt_takes(e->in_policy, r->method, &pr));
 }
 
 static bool is_free(uint64_t holder) {
@@ -129,7 +113,7 @@ int qos_exempt_takes(struct qos_request *q) {
     const struct qos_exempt *e = &qos_config()->exempt;
     struct qos_exempt_places *places = &P.sizes.area->exempt;
 
-    if ((!e->rules && !e->methods) || !exempt_names(e, q->r)) return 0;
+    if ((!e->said && !e->in_policy) || !exempt_names(e, q->r)) return 0;
     for (uint32_t i = 0; i < (uint32_t)e->most; i++) {
         uint64_t holder = atomic_load_explicit(&places->holder[i], memory_order_relaxed);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * qos_exempt.h - what is never kept waiting and never refused (QosExempt): health checks, the challenges by which
- * certificates are had, sign-in pages.
+ * qos_exempt.h - what is never kept waiting and never refused (QosExempt, <exempt>): health checks, the challenges by
+ * which certificates are had, sign-in pages.
  *
  * No hole: so many of them may be at the server at one time (QosExempt limit=N), and one more is scheduled as the
  * class that it would have.  What they cost is charged to that class all the same.
@@ -15,14 +15,16 @@
 #include <httpd.h>
 #include <http_config.h>
 
-#include "policy/policy.h"
+#include "policy/policy_exempt.h"
 
-#define QOS_EXEMPT_MOST 256
+#define QOS_EXEMPT_MOST  POLICY_EXEMPT_LIMIT_MAX
+#define QOS_EXEMPT_USUAL 8
 
+/* What directives and the policy's <exempt> say counts alike; the limit is the directive's, if it says one. */
 struct qos_exempt {
-    policy_t           *rules;          /* of one class; a path stands there as a URL without a site.  NULL: none */
-    apr_array_header_t *methods;        /* of const char *; NULL: none */
-    int                 most;           /* at one time */
+    struct policy_exempt       *said;           /* NULL: none */
+    const struct policy_exempt *in_policy;      /* NULL: none */
+    int                         most;           /* at one time; 0 until all is read: not said */
 };
 
 /* In the gateway's area of the segment. */
@@ -36,7 +38,7 @@ struct qos_request;
 /* The directive: "limit=N"; "method NAME..."; "path PREFIX"; "address CIDR".  NULL, or what is wrong. */
 const char *qos_exempt_set(cmd_parms *cmd, void *dir, int argc, char *const argv[]);
 /* When all is read.  0, or -1 and *why. */
-int         qos_exempt_finish(struct qos_exempt *e, const char **why);
+int         qos_exempt_finish(struct qos_exempt *e, const policy_t *policy, const char **why);
 /* 1: q is exempt and has a place, q->exempt. */
 int         qos_exempt_takes(struct qos_request *q);
 void        qos_exempt_leaves(struct qos_request *q);

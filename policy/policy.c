@@ -10,6 +10,7 @@
 #include "match_interval.h"
 #include "match_literal.h"
 #include "match_regex.h"
+#include "policy_exempt.h"
 #include "policy_impl.h"
 #include "policy_url.h"
 
@@ -45,6 +46,7 @@ void policy_free(policy_t **pp) {
     free(p->by_name);
     free(p->rules);
     free(p->text);
+    policy_exempt_free(&p->exempt);
     p->magic = 0;
     free(p);
 }

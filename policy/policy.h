@@ -45,6 +45,8 @@
  *                               [exact]
  * src_dn is matched only against a name that the host already knows; it never asks DNS.
  *
+ * What a host is not to schedule stands in <exempt>, before the classes (policy_exempt.h).
+ *
  * `within="client"` shares a class equally among its clients: by their addresses, of IPv6 by /64, or by prefixes of
  * other lengths as in within="client/24/56".  `within="visitor"` shares it among visitors whom the host
  * knows; of who is not known the address counts.

@@ -10,6 +10,7 @@
 
 #include "base/base_command.h"
 #include "policy_command.h"
+#include "policy_exempt.h"
 #include "policy_impl.h"
 
 static int print_classes(FILE *out, const policy_t *p) {
@@ -29,6 +30,11 @@ static int print_classes(FILE *out, const policy_t *p) {
         if (c->within.visitor) fputs("; shared by visitors", out);
         else if (c->within.levels)
             fprintf(out, "; shared by clients, IPv4 by /%u, IPv6 by /%u", c->within.bits_v4, c->within.bits_v6);
+        fputc('\n', out);
+    }
+    if (policy_exempt_of(p)) {
+        fprintf(out, "  exempt: %u of paths, methods and addresses", policy_exempt_count(policy_exempt_of(p)));
+        if (policy_exempt_limit(p)) fprintf(out, ", %u at one time", policy_exempt_limit(p));
         fputc('\n', out);
     }
     if (p->default_class == POLICY_NONE)

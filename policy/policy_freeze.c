@@ -6,6 +6,7 @@
 #include "match_interval.h"
 #include "match_literal.h"
 #include "match_regex.h"
+#include "policy_exempt.h"
 #include "policy_impl.h"
 
 /* Counting sort by class: rules of a class keep their order. */
@@ -170,6 +171,7 @@ int policy_freeze(policy_t *p, char **error) {
                                            : freeze_literals(p, f, 0, &p->literal[f]);
     if (!failed && policy_uses(p, POLICY_URL)) failed = freeze_literals(p, POLICY_URL, 1, &p->with_query);
     if (!failed) failed = freeze_regexes(p, error);
+    if (!failed && p->exempt) failed = policy_exempt_freeze(p->exempt, error);
     if (failed && error && !*error) base_fail(error, "out of memory; give the process more, or write fewer rules");
     return failed ? -1 : 0;
 }

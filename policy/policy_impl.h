@@ -91,6 +91,8 @@ struct policy {
     uint32_t              text_len, text_room;
     uint32_t              regex_count, visitor_count;
     uint32_t              default_class;        /* or POLICY_NONE */
+    struct policy_exempt *exempt;               /* NULL: none */
+    uint32_t              exempt_limit;         /* 0: not said */
     uint32_t              fields;               /* bit per field that some rule looks at */
 
     /* since policy_freeze */

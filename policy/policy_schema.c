@@ -60,6 +60,10 @@ static xmlDocPtr small_tree(const char *xml, size_t len) {
     return doc;
 }
 
+static bool is_class(const xmlNode *n) {
+    return n->type == XML_ELEMENT_NODE && strcmp((const char *)n->name, "class") == 0;
+}
+
 /*
  * libxml2 compares the states of a repetition with each other, so a class of n rules costs it n squared: 6 seconds for
  * 100,000.  The schema says `class = attributes, rule*`; so a class may be cut into several with the same attributes,
@@ -72,7 +76,7 @@ static int cut_long_classes(xmlDocPtr doc) {
         int n = 1;
 
         for (last = class->children; last && n < CLASS_PIECE; last = last->next) n++;
-        if (class->type != XML_ELEMENT_NODE || !last || !last->next) {
+        if (!is_class(class) || !last || !last->next) {
             class = class->next;
             continue;
         }

@@ -21,6 +21,7 @@
 #include <libxml/parser.h>
 #include <libxml/xmlerror.h>
 
+#include "policy_exempt.h"
 #include "policy_impl.h"
 
 #define RULE_NAMES                                                                                                     \
@@ -38,6 +39,8 @@ struct reader {
     unsigned depth;          /* AT_ROOT ... IN_RULE */
     enum policy_field field; /* of the open rule */
     enum policy_match match;
+    bool exempt;                  /* IN_CLASS and IN_RULE are of <exempt> */
+    enum policy_exempt_word word; /* of the open rule there */
     unsigned rule_line;
     size_t text_len;
     char text[POLICY_PATTERN_MAX];
@@ -68,8 +71,7 @@ static int value_is(struct attribute a, const char *word) {
     return a.n == strlen(word) && memcmp(a.value, word, a.n) == 0;
 }
 
-static int xml_read_number(struct reader *r, struct policy_class *c, const struct policy_number *row,
-                           struct attribute a) {
+static int xml_read_number(struct reader *r, void *into, const struct policy_number *row, struct attribute a) {
     uint64_t x = 0;
     size_t i = 0;
     uint32_t value;
@@ -82,7 +84,7 @@ static int xml_read_number(struct reader *r, struct policy_class *c, const struc
         return -1;
     }
     value = (uint32_t)x;
-    memcpy((char *)c + row->offset, &value, sizeof value);
+    memcpy((char *)into + row->offset, &value, sizeof value);
     return 0;
 }
 
@@ -130,6 +132,40 @@ static int read_class_attribute(struct reader *r, struct policy_class *c, struct
 }
 
 /* ---- elements ---------------------------------------------------------------------------------------------------- */
+
+/* What is exempt stands first, so that nobody overlooks it, and once. */
+static void start_exempt(struct reader *r, int n, const xmlChar **list) {
+    static const struct policy_number limit = { "limit", 0, 1, POLICY_EXEMPT_LIMIT_MAX, "" };
+
+    if (r->p->exempt || policy_class_count(r->p) > 0) {
+        refuse(r, "<exempt> stands once, before the first class; put all of it there");
+        return;
+    }
+    for (int i = 0; i < n; i++) {
+        struct attribute a = attribute_at(list, i);
+
+        if (strcmp(a.name, limit.name) != 0) {
+            refuse(r, "<exempt> has no attribute \"%s\"; it has limit, how many may be at the server at one time",
+                   base_quote(a.name, strlen(a.name)).s);
+            return;
+        }
+        if (xml_read_number(r, &r->p->exempt_limit, &limit, a) != 0) return;
+    }
+    r->exempt = true;
+    r->p->exempt = policy_exempt_new();
+    if (!r->p->exempt) refuse(r, "out of memory; give the process more");
+}
+
+static void start_exempt_rule(struct reader *r, const char *name, int n) {
+    int word = policy_exempt_by_name(name);
+
+    r->rule_line = r->line;
+    r->text_len = 0;
+    if (word < 0)
+        refuse(r, "<exempt> holds no <%s>; it holds <path>, <method> and <address>", base_quote(name, strlen(name)).s);
+    else if (n > 0) refuse(r, "<%s> of <exempt> has no attributes; write what is exempt between the tags", name);
+    else r->word = (enum policy_exempt_word)word;
+}
 
 static void start_class(struct reader *r, const char *name, int n, const xmlChar **list) {
     struct policy_class c = { .id = 0 };
@@ -217,6 +253,10 @@ static void start_rule(struct reader *r, const char *name, int n, const xmlChar 
     r->match = (enum policy_match)match;
 }
 
+static const char *xml_open_rule(const struct reader *r) {
+    return r->exempt ? policy_exempt_name(r->word) : policy_field_rows[r->field].name;
+}
+
 static void on_start(void *data, const xmlChar *local, const xmlChar *prefix, const xmlChar *uri, int namespaces,
                      const xmlChar **spaces, int attributes, int defaulted, const xmlChar **list) {
     struct reader *r = data;
@@ -235,8 +275,10 @@ static void on_start(void *data, const xmlChar *local, const xmlChar *prefix, co
                base_quote(name, strlen(name)).s);
     else if (r->depth == IN_RULE)
         refuse(r, "<%s> inside <%s>; a rule holds only its pattern, so close it before, and write &lt; for a <",
-               base_quote(name, strlen(name)).s, policy_field_rows[r->field].name);
+               base_quote(name, strlen(name)).s, xml_open_rule(r));
+    else if (r->depth == IN_CLASS && r->exempt) start_exempt_rule(r, name, attributes);
     else if (r->depth == IN_CLASS) start_rule(r, name, attributes, list);
+    else if (r->depth == IN_CLASSIFICATION && strcmp(name, "exempt") == 0) start_exempt(r, attributes, list);
     else if (r->depth == IN_CLASSIFICATION) start_class(r, name, attributes, list);
     else if (strcmp(name, "classification") != 0)
         refuse(r, "the first element is <%s>; write <classification>", base_quote(name, strlen(name)).s);
@@ -256,11 +298,16 @@ static void on_end(void *data, const xmlChar *local, const xmlChar *prefix, cons
     r->line = (unsigned)xmlSAX2GetLineNumber(r->ctxt);
     if (r->depth == IN_RULE) {
         while (r->text_len > 0 && xml_is_space(r->text[r->text_len - 1])) r->text_len--;
-        if (policy_add_rule_at(r->p, policy_class_count(r->p) - 1, r->field, r->match, r->text, r->text_len,
-                               r->rule_line, r->error) != 0) {
+        if ((r->exempt ? policy_exempt_add(r->p->exempt, r->word, r->text, r->text_len, r->error)
+                       : policy_add_rule_at(r->p, policy_class_count(r->p) - 1, r->field, r->match, r->text,
+                                            r->text_len, r->rule_line, r->error)) != 0) {
             r->line = r->rule_line;
             xml_stop(r);
         }
+    } else if (r->depth == IN_CLASS && r->exempt) {
+        r->exempt = false;
+        if (policy_exempt_count(r->p->exempt) == 0)
+            refuse(r, "<exempt> names nothing; write <path>/healthz</path> in it, or leave it out");
     }
     r->depth--;
 }
@@ -270,7 +317,7 @@ static void on_text(void *data, const xmlChar *text, int len) {
 
     for (int i = 0; i < len && !r->failed; i++) {
         char c = (char)text[i];
-        bool whole = r->depth == IN_RULE && r->field == POLICY_VISITOR;
+        bool whole = r->depth == IN_RULE && !r->exempt && r->field == POLICY_VISITOR;
 
         if (xml_is_space(c) && (r->depth < IN_RULE || whole || r->text_len == 0)) continue;
         if (r->depth < IN_RULE || whole || r->text_len == sizeof r->text) {
@@ -281,8 +328,8 @@ static void on_text(void *data, const xmlChar *text, int len) {
                 refuse(r, "<visitor> holds no text; its class and age are attributes, as in <visitor "
                           "class=\"member\"/>");
             else
-                refuse(r, "the pattern of %s has more than %zu bytes; use at most that",
-                       policy_field_rows[r->field].name, sizeof r->text);
+                refuse(r, "the pattern of %s has more than %zu bytes; use at most that", xml_open_rule(r),
+                       sizeof r->text);
             return;
         }
         r->text[r->text_len++] = c;

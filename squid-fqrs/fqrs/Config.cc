@@ -11,6 +11,7 @@
 #include "fqrs/Host.h"
 #include "fqrs/Config.h"
 #include "fqrs/policy/policy_engine.h"
+#include "fqrs/policy/policy_exempt.h"
 #include "fqrs/Runner.h"
 #include "sbuf/Stream.h"
 #include "SquidConfig.h"
@@ -253,6 +254,9 @@ Fqrs::Config::parsePolicy()
         Refuse(ToSBuf("fqrs_policy: ", why));
     }
     policy.reset(p, PolicyDeleter());
+    if (policy_exempt_of(p))
+        Refuse(ToSBuf("fqrs_policy: ", policyFile, ": <exempt> is of httpd's gateway; leave it out, and write ",
+                      "fqrs_access none for what Squid is not to schedule"));
     policyFirst = classes.size();
     for (uint32_t i = 0; i < policy_class_count(p); ++i) {
         struct policy_engine_class from;

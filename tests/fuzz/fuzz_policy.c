@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policy/policy_exempt.h"
 #include "policy/policy_impl.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -52,6 +53,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     }
     assert(error == NULL);
+    if (policy_exempt_of(p)) {
+        assert(policy_exempt_count(policy_exempt_of(p)) >= 1 && policy_exempt_limit(p) <= POLICY_EXEMPT_LIMIT_MAX);
+        policy_exempt_takes(policy_exempt_of(p), "OPTIONS", &r);
+        r.url = text_of("/healthz/a?b");
+        policy_exempt_takes(policy_exempt_of(p), "GET", &r);
+        r.url = text_of("");
+    }
     check_answer(p, &(struct policy_request){ .src_port = 0 });
     check_answer(p, &r);
     r = (struct policy_request){ .url = text_of("http://www.example.org/a/b.jpg?c=d&e"),

@@ -3,12 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policy/policy_exempt.h"
 #include "policy/policy_impl.h"
 #include "test_policy.h"
 
-#define CLASS "<class id=\"1\" quantum=\"1\">"
-#define HEAD  "<classification>\n" CLASS "\n"
-#define TAIL  "</class></classification>"
+#define CLASS  "<class id=\"1\" quantum=\"1\">"
+#define HEAD   "<classification>\n" CLASS "\n"
+#define TAIL   "</class></classification>"
+#define EXEMPT "<classification>\n<exempt>\n"
+#define AFTER  "\n" CLASS "</class></classification>"
 
 static const struct {
     const char *xml;
@@ -97,6 +100,28 @@ static const struct {
     { "<classification>\n<class id=\"1\" quantum=\"1\" default=\"yes\"/>\n<class id=\"2\" quantum=\"1\" "
       "default=\"yes\"/>",
       3, "second default" },
+    /* what is exempt */
+    { HEAD "</class>\n<exempt><path>/a</path></exempt></classification>", 4, "stands once, before the first class" },
+    { EXEMPT "<path>/a</path></exempt>\n<exempt><path>/b</path></exempt>" AFTER, 4, "stands once" },
+    { EXEMPT "</exempt>" AFTER, 3, "<exempt> names nothing; write <path>/healthz</path>" },
+    { "<classification>\n<exempt limit=\"0\"/>" AFTER, 2,
+      "limit=\"0\" is not right; write a whole number from 1 to 256" },
+    { "<classification>\n<exempt limit=\"257\"/>" AFTER, 2, "limit=\"257\" is not right" },
+    { "<classification>\n<exempt most=\"1\"/>" AFTER, 2, "<exempt> has no attribute \"most\"; it has limit" },
+    { EXEMPT "<url>/a</url></exempt>" AFTER, 3, "<exempt> holds no <url>; it holds <path>, <method> and <address>" },
+    { EXEMPT "<path match=\"exact\">/a</path></exempt>" AFTER, 3, "<path> of <exempt> has no attributes" },
+    { EXEMPT "<path>/a<b/></path></exempt>" AFTER, 3, "<b> inside <path>" },
+    { EXEMPT "text</exempt>" AFTER, 3, "text outside of a rule" },
+    { EXEMPT "<path/></exempt>" AFTER, 3, "must begin with a slash" },
+    { EXEMPT "<path>healthz</path></exempt>" AFTER, 3, "must begin with a slash" },
+    { EXEMPT "<path>/a?b</path></exempt>" AFTER, 3, "have no ?" },
+    { EXEMPT "<path> / </path></exempt>" AFTER, 3, "is all of the server" },
+    { EXEMPT "<path>/a/../b</path></exempt>" AFTER, 3, "for a segment of its path" },
+    { EXEMPT "<method>get</method></exempt>" AFTER, 3, "capital letters" },
+    { EXEMPT "<method/></exempt>" AFTER, 3, "capital letters" },
+    { EXEMPT "<method>ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEF</method></exempt>" AFTER, 3, "31 at most" },
+    { EXEMPT "<address>10.1.2.3/8</address></exempt>" AFTER, 3, "bits set behind" },
+    { EXEMPT "<address>here</address></exempt>" AFTER, 3, "; " },
     /* rules */
     { HEAD "<url/>" TAIL, 3, "url has an empty pattern" },
     { HEAD "<url>  \n </url>" TAIL, 3, "url has an empty pattern" },
@@ -156,6 +181,13 @@ static const char *const against_schema[] = {
     HEAD "<visitor age=\"5w\"/>" TAIL,
     HEAD "<visitor class=\"a\" match=\"exact\"/>" TAIL,
     HEAD CLASS "</class>" TAIL,
+    HEAD "</class><exempt><path>/a</path></exempt></classification>",
+    EXEMPT "</exempt>" AFTER,
+    EXEMPT "<path>a</path></exempt>" AFTER,
+    EXEMPT "<method>get</method></exempt>" AFTER,
+    EXEMPT "<address>here</address></exempt>" AFTER,
+    EXEMPT "<url>/a</url></exempt>" AFTER,
+    "<classification><exempt limit=\"257\"><path>/a</path></exempt>" AFTER,
 };
 
 START_TEST(the_schema_refuses_by_itself) {
@@ -226,6 +258,63 @@ START_TEST(a_right_file_is_read_whole) {
 }
 END_TEST
 
+static bool is_exempt(const policy_t *p, const char *method, const char *path, const unsigned char address[4]) {
+    struct policy_request r = { .url = text_of(path), .src_addr = address, .src_addr_len = 4 };
+
+    return policy_exempt_takes(policy_exempt_of(p), method, &r);
+}
+
+START_TEST(what_is_exempt_is_read) {
+    static const unsigned char here[4] = { 192, 0, 2, 9 }, elsewhere[4] = { 192, 0, 3, 9 };
+    static const char xml[] = "<classification>\n<exempt limit='12'>\n<!-- health -->\n<path> /healthz\n</path>"
+                              "<path>/below/</path><path>/%61</path><method>OPTIONS</method>"
+                              "<address>192.0.2.0/24</address></exempt>" AFTER;
+    policy_t *p = parse_expecting(xml, sizeof xml - 1, 0, NULL);
+
+    ck_assert_uint_eq(policy_exempt_count(policy_exempt_of(p)), 5);
+    ck_assert_uint_eq(policy_exempt_limit(p), 12);
+    ck_assert_uint_eq(policy_class_count(p), 1);
+    ck_assert_uint_eq(policy_rule_count(p), 0);
+    ck_assert(policy_exempt_uses(policy_exempt_of(p), POLICY_URL));
+    ck_assert(policy_exempt_uses(policy_exempt_of(p), POLICY_SRC_IP_ADDR));
+    ck_assert(is_exempt(p, "GET", "/healthz", elsewhere));
+    ck_assert(is_exempt(p, "GET", "/healthz/a", elsewhere));
+    ck_assert(is_exempt(p, "GET", "/healthz?a=b", elsewhere));
+    ck_assert(is_exempt(p, "GET", "/a", elsewhere));
+    ck_assert(!is_exempt(p, "GET", "/healthz2", elsewhere));
+    ck_assert(is_exempt(p, "GET", "/below/x", elsewhere));
+    ck_assert(!is_exempt(p, "GET", "/below", elsewhere));
+    ck_assert(!is_exempt(p, "GET", "/x/healthz", elsewhere));
+    ck_assert(!is_exempt(p, "GET", "/?/healthz", elsewhere));
+    ck_assert(is_exempt(p, "OPTIONS", "/", elsewhere));
+    ck_assert(!is_exempt(p, "options", "/", elsewhere));
+    ck_assert(is_exempt(p, "GET", "/", here));
+    ck_assert(!policy_exempt_takes(policy_exempt_of(p), "GET", &(struct policy_request){ .src_addr = NULL }));
+    policy_free(&p);
+    p = parse_expecting(HEAD TAIL, sizeof HEAD TAIL - 1, 0, NULL);
+    ck_assert_ptr_null(policy_exempt_of(p));
+    policy_free(&p);
+}
+END_TEST
+
+/* As many as there may be; more than a class is cut into for the schema, which an <exempt> is not. */
+START_TEST(many_are_exempt) {
+    static char xml[POLICY_EXEMPT_RULES_MAX * 40 + 400];
+
+    for (int more = 0; more < 2; more++) {
+        size_t n = (size_t)sprintf(xml, "<classification><exempt>");
+
+        for (int i = 0; i < POLICY_EXEMPT_RULES_MAX + more; i++) n += (size_t)sprintf(xml + n, "\n<path>/%d</path>", i);
+        n += (size_t)sprintf(xml + n, "</exempt>" AFTER);
+        policy_t *p = more ? parse_expecting(xml, n, POLICY_EXEMPT_RULES_MAX + 2, "more than 256 paths")
+                           : parse_expecting(xml, n, 0, NULL);
+        if (!p) continue;
+        ck_assert_uint_eq(policy_exempt_count(policy_exempt_of(p)), POLICY_EXEMPT_RULES_MAX);
+        policy_free(&p);
+    }
+}
+END_TEST
+
 START_TEST(the_example_is_right) {
     char *error = NULL;
     policy_t *p = policy_load(TOP_SRCDIR "/etc/policy-example.xml", &error);
@@ -268,6 +357,8 @@ Suite *policy_xml_suite(void) {
     tcase_add_loop_test(t, each_error_names_line_and_cure, 0, sizeof wrong / sizeof *wrong);
     tcase_add_loop_test(t, the_schema_refuses_by_itself, 0, sizeof against_schema / sizeof *against_schema);
     tcase_add_test(t, a_right_file_is_read_whole);
+    tcase_add_test(t, what_is_exempt_is_read);
+    tcase_add_test(t, many_are_exempt);
     tcase_add_test(t, the_example_is_right);
     tcase_add_test(t, a_file_that_cannot_be_read_is_named);
     suite_add_tcase(s, t);

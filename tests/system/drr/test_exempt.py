@@ -122,6 +122,51 @@ def test_an_address(new_gateway):
         assert outcome(g, "/static/2k.txt") == ("passed", 200)
 
 
+POLICY = """<classification>
+  <exempt limit="2">
+    <path>/healthz</path>
+    <path>/b/gate/{name}</path>
+    <method>OPTIONS</method>
+    <address>192.0.2.0/24</address>
+  </exempt>
+  <class id="1" name="people" quantum="1" default="yes"/>
+</classification>
+"""
+
+
+def test_what_the_policy_exempts(new_gateway):
+    """As the directive, beside which it counts; its limit holds where no directive says one."""
+    name = fresh("exempt")
+    with exempting(new_gateway, "QosExempt path /static/\nErrorDocument 404 default\n", policy=POLICY.format(name=name), window=1) as g:
+        with g.window_taken() as taken:
+            assert outcome(g, "/healthz/a") == ("exempt", 404)
+            assert outcome(g, "/%68ealthz") == ("exempt", 404)
+            assert outcome(g, "/static/2k.txt") == ("exempt", 200)
+            assert outcome(g, "/b/size/10", method="OPTIONS")[0] == "exempt"
+            taken.release()
+        assert outcome(g, "/healthz/..;/static2")[0] == "passed"
+        assert outcome(g, "/healthz2")[0] == "passed"
+        with g.connect() as a, g.connect() as b, g.connect() as c:
+            for n, connection in enumerate((a, b, c), 1):
+                connection.send("GET", f"/b/gate/{name}")
+                http1.until(lambda n=n: g.backend.count(name) == n, what="it is at the server")
+            http1.until(lambda: g.status()["exempt_beyond"] == 1, what="the third one had a slot")
+            g.backend.open(name)
+            assert [connection.receive().status for connection in (a, b, c)] == [200] * 3
+
+
+def test_a_directive_s_limit_goes_before_the_policy_s(new_gateway):
+    name = fresh("exempt")
+    with exempting(new_gateway, "QosExempt limit=3\n", policy=POLICY.format(name=name), window=1) as g:
+        with g.connect() as a, g.connect() as b, g.connect() as c:
+            for n, connection in enumerate((a, b, c), 1):
+                connection.send("GET", f"/b/gate/{name}")
+                http1.until(lambda n=n: g.backend.count(name) == n, what="it is at the server")
+            assert g.status()["exempt_beyond"] == 0
+            g.backend.open(name)
+            assert [connection.receive().status for connection in (a, b, c)] == [200] * 3
+
+
 def test_where_requests_are_observed(new_gateway):
     with exempting(new_gateway, engine="observe") as g:
         assert outcome(g, "/healthz") == ("exempt", 404)

@@ -64,10 +64,11 @@ def parser(world):
                           ' <class id="2" name="rest" quantum="1" default="yes"/>\n</classification>\n')
     p.write("broken.xml", '<classification>\n <class id="1" name="people" quantum="6">\n  <cookie>session=</cokie>\n </class>\n</classification>\n')
     p.write("wrong.xml", '<classification>\n <class id="1" quantum="6"/>\n <class id="2" quantum="0"/>\n</classification>\n')
+    p.write("exempt.xml", '<classification>\n <exempt><path>/healthz</path></exempt>\n <class id="1" name="b" quantum="6"/>\n</classification>\n')
     p.write("clash.xml", '<classification>\n <class id="1" name="a" quantum="6"/>\n</classification>\n')
 
     def parse(config):
-        for name in ("policy", "broken", "wrong", "clash"):
+        for name in ("policy", "broken", "wrong", "clash", "exempt"):
             config = config.replace("{" + name + "}", p.path(name + ".xml"))
         return p.parse(config)
     parse.proxy = p
@@ -145,6 +146,7 @@ WRONG = {
     "policy-missing": ("fqrs_policy /no/such/file.xml\n", ["fqrs_policy", "/no/such/file.xml", "read"]),
     "policy-directory": ("fqrs_policy /\n", ["fqrs_policy", "/"]),
     "policy-not-xml": ("fqrs_policy {broken}\n", ["fqrs_policy", "broken.xml:3"]),
+    "policy-exempt": ("fqrs_policy {exempt}\n", ["fqrs_policy", "exempt.xml", "<exempt> is of httpd's gateway", "fqrs_access none"]),
     "policy-wrong": ("fqrs_policy {wrong}\n", ["fqrs_policy", "wrong.xml:3", "quantum", "1 to 1000000"]),
 }
 
