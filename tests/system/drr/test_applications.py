@@ -114,6 +114,7 @@ def visit_mediawiki(b, own):
 
 
 class Dokuwiki:
+    hidden = ("/conf/local.php", "/data/pages/start.txt", "/inc/init.php", "//vendor/", "/%64ata/pages/start.txt")
     crawled, extensions, pool, more = "/doku.php?id=start&do=revisions&c={n}", wiki.EXTENSIONS, (), ""
     visit = staticmethod(visit_dokuwiki)
 
@@ -133,6 +134,7 @@ class Dokuwiki:
 
 
 class Mediawiki:
+    hidden = ("/includes/WebStart.php", "/maintenance/install.php", "/images/evil.php", "/images/a/b/evil.PHP.png/x.php", "/images/deleted/x")
     crawled, extensions, root = "/index.php?title=Main_Page&action=raw&c={n}", mediawiki.EXTENSIONS, mediawiki.HERE
     visit, missing = staticmethod(visit_mediawiki), staticmethod(mediawiki.missing)
 
@@ -178,6 +180,7 @@ def test_an_application_works_as_without_the_module(parts, etc, site):
         assert site.visit(b, "alone") == site.usual
         assert "member" not in b.jar.get(OURS, "")
         assert g.status()["members"]["released"] >= 8
+        assert {path: http1.get(g.port, path).status for path in site.hidden} == dict.fromkeys(site.hidden, 403)
 
 
 @pytest.mark.may_skip("DokuWiki and MediaWiki are for benches too: ./quickstart deps installs them")
