@@ -56,11 +56,12 @@ static void put_escaped(struct line *l, const char *text, const char *special, c
     }
 }
 
-/* Whole numbers whole, which is what those who read counters expect. */
+/* Whole numbers whole, which is what those who read counters expect; the largest not rounded up to what is none. */
 static void put_number(struct line *l, double n) {
     char text[64];
 
-    snprintf(text, sizeof text, n == floor(n) && fabs(n) < 1e18 ? "%.0f" : "%.15g", n);
+    if (n == floor(n) && fabs(n) < 1e18) snprintf(text, sizeof text, "%.0f", n);
+    else snprintf(text, sizeof text, "%.*g", fabs(n) < 1e308 ? 15 : 17, n);
     report_put(l, text);
 }
 

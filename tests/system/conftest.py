@@ -57,7 +57,7 @@ def restarts(request):
 @pytest.fixture(scope="session")
 def aborts(request):
     """How many clients hang up in each MPM: a million in all three."""
-    return 340_000 if request.config.getoption("--long") else 3000
+    return 340_000 if request.config.getoption("--long") else 2000
 
 
 class Parts:
