@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "bots_claim.h"
+
 #define WRONG_S 86400 /* a clock that is behind the beginning by more */
 
 static unsigned sights_set(const struct bots_sight *s) { return (unsigned)(s->id[0] % BOTS_SEEN_SETS); }
@@ -55,5 +57,5 @@ enum bots_seen_as bots_seen_note_locked(struct bots_seen *t, const struct bots_s
 
 void bots_seen_forget_locked(struct bots_seen *t, int64_t now) {
     memset(t, 0, sizeof *t);
-    t->since = now;
+    t->since = now + BOTS_SKEW + 1;
 }

@@ -62,7 +62,10 @@ void              bots_seen_begin_locked(struct bots_seen *t, int64_t now);
 enum bots_seen_as bots_seen_look_locked(struct bots_seen *t, const struct bots_sight *s, int64_t now);
 /* It was verified: BOTS_SEEN_RIGHT, or BOTS_SEEN_REPLAYED because another was quicker with the same. */
 enum bots_seen_as bots_seen_note_locked(struct bots_seen *t, const struct bots_sight *s, int64_t now);
-/* Whoever changed it died in between: nothing is known any more. */
+/*
+ * Whoever changed it died in between: nothing is known any more, and none counts that may have been seen, nor one of a
+ * signer whose clock is ahead.
+ */
 void              bots_seen_forget_locked(struct bots_seen *t, int64_t now);
 
 #endif

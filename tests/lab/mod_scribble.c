@@ -8,6 +8,9 @@
  *                                ?what=stock            the number of free descriptors becomes 0x30000000
  *                                ?what=children         every row of a child belongs to somebody
  *                                ?what=lock             the lock is held, by the process that asked for it
+ *                                ?what=signatures&thumbprint=HEX
+ *                                                       takes the lock of signatures, whose memory that key is in, and
+ *                                                       clears what was seen of them
  *                                &die=1                 and it ends at once, with whatever it has
  *                                ?what=canary           where the parent's canary is, "ADDRESS BYTES"; its bytes are
  *                                                       CANARY
@@ -27,6 +30,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/base_secret.h"
+#include "mod_qos_drr/qos_signers.h"
 #include "shm/shm.h"
 
 #define CANARY       0xc5
@@ -71,6 +76,17 @@ static uint64_t engine_in(const unsigned char *at, uint64_t bytes) {
     return bytes;
 }
 
+/* By the first key of the first signer. */
+static struct qos_signed_area *signatures_in(unsigned char *at, uint64_t bytes, const char *hex) {
+    uint8_t thumbprint[32] = { 0 };
+    unsigned char *found;
+
+    for (size_t i = 0; i < 32 && strlen(hex) == 64; i++)
+        thumbprint[i] = (uint8_t)(base_secret_digit(hex[2 * i]) << 4 | base_secret_digit(hex[2 * i + 1]));
+    found = memmem(at, bytes, thumbprint, sizeof thumbprint);
+    return found ? (void *)(found - offsetof(struct qos_signed_area, signer[0].key[0].thumbprint)) : NULL;
+}
+
 static const char *argument(request_rec *r, const char *name) {
     const char *at = r->args ? strstr(r->args, name) : NULL;
     return at ? apr_pstrndup(r->pool, at + strlen(name), strcspn(at + strlen(name), "&")) : "";
@@ -100,6 +116,10 @@ static int handler(request_rec *r) {
         sh->nstock = 0x30000000;
     } else if (!strcmp(what, "lock")) {
         atomic_store(&sh->lock.word, (uint32_t)getpid());
+    } else if (!strcmp(what, "signatures")) {
+        struct qos_signed_area *a = signatures_in(segment, bytes, argument(r, "thumbprint="));
+        if (!a || base_mutex_take(&a->lock, 5000000) != BASE_TAKEN) return HTTP_NOT_FOUND;
+        memset(a->seen.place, 0, sizeof a->seen.place);
     } else if (!strcmp(what, "children")) {
         struct shm_owner *children = (struct shm_owner *)(segment + ((sizeof *sh + 63) & ~(size_t)63));
         for (int i = 0, n = atoi(argument(r, "n=")); i < n; i++)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Crawlers that sign (Web Bot Auth): who signs with a key that counts is known, and nobody else is."""
+import base64
 import concurrent.futures
 import itertools
 import json
@@ -237,6 +238,29 @@ def test_a_restart_forgets_nothing(new_signed):
         assert g.class_of(often, source="127.0.0.2") == "others"
         assert g.class_of(often) == "bots"
         assert g.class_of(g.sign(nonce=next(nonces))) == "bots"
+
+
+@pytest.mark.parametrize("mpm", ["event", "prefork"])
+def test_a_child_that_dies_with_the_lock_of_signatures(new_signed, mpm):
+    """Killed in the middle of what it writes there: the others go on, keys are had again, and nothing that was shown counts a second time."""
+    bot = Signer(AGENT)
+    with new_signed(bot, mpm=mpm, more="<Location /scribble>\n    SetHandler lab-scribble\n    QosEngine Off\n</Location>\n") as g:
+        g.load["scribble"] = lab.program("tests/lab/.libs/mod_scribble.so")
+        g.graceful()
+        g.until_known()
+        once, often = g.sign(nonce=next(nonces)), g.sign()
+        assert g.class_of(once) == g.class_of(often) == "bots"
+        thumbprint = base64.urlsafe_b64decode(bot.keyid + "=").hex()
+        with g.connect() as c, pytest.raises((OSError, http1.Cut)):
+            c.ask("GET", f"/scribble?what=signatures&thumbprint={thumbprint}&die=1")
+        def counts_nothing():
+            return g.class_of({}) == g.class_of(once) == g.class_of(often) == g.class_of(often, source="127.0.0.2") == "others"
+        assert counts_nothing() and counts_nothing()
+        # With the key that is read again as well.  What is made from a minute later on counts (unit test of bots_seen).
+        http1.until(lambda: counts_nothing() and g.figures()["replayed"] >= 6, 20, "the key counts again")
+        assert all(counts_nothing() for _ in range(5))
+        g.settled()
+        assert not any("damaged" in line for line in g.error_log())
 
 
 def test_signatures_from_before_the_start(new_signed):
