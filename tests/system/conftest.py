@@ -21,7 +21,7 @@ sys.path[:0] = [os.path.dirname(__file__), os.path.join(os.path.dirname(__file__
 
 def pytest_addoption(parser):
     parser.addoption("--build", help="the build directory (build/ in the checkout)")
-    parser.addoption("--long", action="store_true", help="the long loops: 200 kills, 100 graceful restarts, a million clients that hang up, a million random pages")
+    parser.addoption("--long", action="store_true", help="the long loops: 200 kills, 100 graceful restarts, a million clients that hang up, half an hour of overload, a million random pages")
 
 
 def pytest_configure(config):
@@ -58,6 +58,12 @@ def restarts(request):
 def aborts(request):
     """How many clients hang up in each MPM: a million in all three."""
     return 340_000 if request.config.getoption("--long") else 2000
+
+
+@pytest.fixture(scope="session")
+def endurance_s(request):
+    """For how long the server is asked for more than it can do; FAIRGATE_ENDURANCE says another time."""
+    return float(os.environ.get("FAIRGATE_ENDURANCE", 1800 if request.config.getoption("--long") else 20))
 
 
 class Parts:
