@@ -64,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     assert(text);
     memcpy(text, data + sizeof address, size);
     text[size] = '\0';
-    if (policy_within_client(text, size, &w, &error)) {
+    if (policy_within_read(text, size, &w, &error)) {
         within_sentence(error);
     } else {
         assert(w.levels == 1 && w.bits_v4 >= 1 && w.bits_v4 <= 32 && w.bits_v6 >= 1 && w.bits_v6 <= 128);
