@@ -20,9 +20,12 @@
  *   is paid, however small the requests are that come next.
  * - The paper erases the deficit when the queue is empty ("drr-paper" does).  Clients that wait for an answer before
  *   they ask again leave the queue empty for moments, and their class would lose what it has earned and what the rounds
- *   give meanwhile.  Here who is back within MEMORY_US has lost nothing, but has saved up no more than a few mean
- *   responses.  Who is away for longer earns nothing, and keeps what it had while responses are outstanding, since
- *   corrections may still come; else that is erased, and a debt stays: a pause earns no credit and pays no debt.
+ *   give meanwhile.  Here who is back within MEMORY_US has lost nothing, but has saved up no more than four mean
+ *   responses, and sixteen times by how much its large ones are larger: where one in twenty takes 150 times as long as
+ *   the others, it is most of what is shared, and fifteen means.  Whenever a light class has one, the heavy ones are
+ *   due several, and would lose what is above the bound.  Who is away for longer earns nothing, and keeps what it had
+ *   while responses are outstanding, since corrections may still come; else that is erased, and a debt stays: a pause
+ *   earns no credit and pays no debt.
  * - What is in work is not taken back.  Of eight visitors in a window of eight one is always on its way to us, and a
  *   slot that is free for that moment would go, for a second, to a crawler whose turn it is not.  So a slot that a
  *   class gave back stays free for its next request, where the settings say so (await_us), before a new round begins.
@@ -72,7 +75,7 @@ struct drr_row {
     /* how many of it are released; slots that it gave back and has not taken again, and since when the first */
     uint32_t live, given;
     rs_time_t given_at;
-    uint64_t pad; /* found by a shift */
+    uint64_t large; /* the largest of its releases of late */
 };
 _Static_assert(sizeof(struct drr_row) == 64, "a class's row is found by a shift");
 
@@ -87,7 +90,9 @@ _Static_assert(sizeof(struct drr_row) == 64, "a class's row is found by a shift"
 #define ROUND     8u /* mean responses in a round of few classes */
 #define MEMORY_US UINT64_C(100000)
 #define AWAITED   5u /* a slot that would cost 2^5 as much waits so long for who gave it back */
-#define SAVED     4u /* mean responses: the most that the heaviest class finds when it is back, others by weight */
+#define SAVED     4u /* responses: the most that the heaviest class finds when it is back, others by weight */
+#define FADES     6u /* what is large loses 1 / 2^6 of itself with each release */
+#define SPREAD    4u /* where sizes differ: how often that by which the large ones are larger is added to the mean */
 
 static uint64_t drr_layout(uint32_t classes, struct drr *d) {
     uint64_t used = sizeof *d, heap = offsetof(struct drr, sleepers);
@@ -266,11 +271,18 @@ static uint32_t new_round(rs_engine_t *e, struct rs_outlet *o, struct drr *d) {
     return 1 + woken;
 }
 
+/* The most that a class of the largest weight finds when it is back. */
+static uint64_t saves(const rs_engine_t *e, const struct drr *d, const struct drr_row *r, const struct rs_flow *f) {
+    const struct rs_class_row *row = rs_place(e, f->class_at8);
+    uint64_t mean = row->mean ? row->mean : d->mean, large = r->large < RS_BYTES_MAX ? r->large : RS_BYTES_MAX;
+
+    if (mean > RS_BYTES_MAX) mean = RS_BYTES_MAX;
+    return SAVED * (mean + (large > mean ? SPREAD * (large - mean) : 0));
+}
+
 /* What the class still has of what it had when it left, and of what the rounds gave since. */
 static void come_back(const rs_engine_t *e, const struct drr *d, struct drr_row *r, struct rs_flow *f) {
-    const struct rs_class_row *row = rs_place(e, f->class_at8);
-    uint64_t mean = row->mean ? row->mean : d->mean, bytes = mean < RS_BYTES_MAX ? mean : RS_BYTES_MAX;
-    int64_t most = (int64_t)(((SAVED * bytes) << RS_FINE) / e->weight_max * r->weight);
+    int64_t most = (int64_t)((saves(e, d, r, f) << RS_FINE) / e->weight_max * r->weight);
 
     bool is_late = e->now - r->left > MEMORY_US;
 
@@ -357,9 +369,13 @@ static __attribute__((noinline)) uint32_t go_last(const rs_engine_t *e, struct d
 
 /* The class at the head of the round pays for its next request, and leaves if it has no other. */
 static inline uint32_t pay(const rs_engine_t *e, struct drr *d, struct drr_row *r, struct rs_flow *f, uint64_t cost) {
+    uint64_t covered = rs_row(e, f->best)->covered;
+
     r->deficit -= (int64_t)(cost << RS_FINE);
     d->released++;
     d->released_bytes += cost;
+    r->large -= r->large >> FADES;
+    if (covered > r->large) r->large = covered;
     return f->queued == 1 ? go_last(e, d, r, f) : f->best;
 }
 
@@ -468,6 +484,7 @@ static void drr_restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
         r->left = e->now;
         r->live = f->live;
         r->given = 0;
+        if (!keep || r->large > RS_BYTES_MAX) r->large = 0;
         r->weight = f->weight;
         r->where = OUT;
     }
@@ -497,6 +514,7 @@ static const char *check_row(const rs_engine_t *e, const struct rs_outlet *o, co
     if (r->deficit > 2 * DEFICIT_MAX || r->deficit < 0) return "drr: a deficit is out of bounds";
     if (r->weight != f->weight) return "drr: a class has an old weight";
     if (r->earned > d->level) return "drr: a class earned ahead of the rounds";
+    if (r->large > RS_BYTES_MAX) return "drr: a class's large response is out of bounds";
     if (r->where == OUT) return NULL;
     /* Of its debt it pays more or less as its mean changes: nobody wakes it for that. */
     /* without a bound of debts it can be more than 64 bits hold */

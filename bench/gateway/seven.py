@@ -55,7 +55,7 @@ def errors(bench, kind, n, more=""):
     total = sum(rates.values())
     by_weight = {c: 100 * w / sum(WEIGHTS.values()) for c, w in WEIGHTS.items()}
     by_model = {c: 100 * r / total for c, r in fluid(total, {c: closed_loop(n, had, c, seconds) for c in WEIGHTS}).items()}
-    bench.say(f"{kind}, {n} clients a class: " + ", ".join(f"{c} {100 * rates[c] / total:.1f} (weight {by_weight[c]:.1f}, model {by_model[c]:.1f})" for c in WEIGHTS))
+    bench.say(f"{kind}, {n} clients a class: " + ", ".join(f"{c} {100 * rates[c] / total:.1f} (of the slots {100 * had.slot_part(c):.1f}, weight {by_weight[c]:.1f}, model {by_model[c]:.1f})" for c in WEIGHTS))
     batches = [{c: line["classes"][c]["bytes"] for c in WEIGHTS} for line in had.seen["intervals"]]
     return min((share_spread(batches, due) for due in (by_weight, by_model)), key=lambda s: s.value)
 

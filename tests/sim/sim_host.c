@@ -74,7 +74,7 @@ struct sim_job *sim_job_at(struct sim *s, uint32_t index, uint32_t serial) {
 /* ---- clients ----------------------------------------------------------------------------------------------------- */
 
 static uint64_t draw_size(struct sim *s, const struct sim_class *c) {
-    if (c->size == SIM_TWO && sim_rng_uniform(&s->rng, 0, 1) < 0.05) return 5000000;
+    if (c->size == SIM_TWO && sim_rng_uniform(&s->rng, 0, 1) < 0.05) return (uint64_t)c->large;
     return c->size == SIM_PAGES ? (uint64_t)sim_rng_page(&s->rng) : (uint64_t)c->bytes;
 }
 

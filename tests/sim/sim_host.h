@@ -19,7 +19,7 @@
 #include "sim_rng.h"
 #include "sim_server.h"
 
-/* `bytes` each; lognormal pages (sim_rng_page); `bytes`, but one of twenty has 5 MB */
+/* `bytes` each; lognormal pages (sim_rng_page); `bytes`, but one of twenty is `large` */
 enum sim_size { SIM_FIXED, SIM_PAGES, SIM_TWO };
 
 enum sim_estimate {
@@ -40,7 +40,7 @@ struct sim_class {
     double            step_at, step_to; /* from step_at on (0: never) so many arrivals instead */
     uint32_t          delay_ms;         /* who is refused by it asks again a second later, if it is a client */
     enum sim_size     size;
-    double            bytes;
+    double            bytes, large;
     enum sim_estimate estimate;
     double            spread;           /* of SIM_WRONG */
     int               length_hidden;    /* no Content-Length: rs_header is never called */

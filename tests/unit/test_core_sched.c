@@ -641,21 +641,21 @@ static const struct {
     { RS_SCHED_DRR,
       RS_GATE_WINDOW,
       0,
-      "bcacccccbaaaaacccccccccbbbbbabbebbadbbdbdddbddbdebabdbebbbebadbdebdbecbbdeaaaabe"
-      "daeeeeaabaaaaaadbebdbedbeeeebdeeeebbdcbbedebadaaaaeeadeeeaaaeedaeeeeebbdbdaabbaa"
-      "aaaaaaaaaaadbbadbdbeabdeadbbbbbbdaaaaaaaaaadaaaaaedadbbbbbbbbbbbbbbbabdadabdaaaa"
-      "aaaaaaabaaaaaaeeaaaaaabdbaabbbbbbbbabbbbcccccccdecbccbccbcccccccccdaacccccccaccc",
+      "bcacccccbaaaaacccccccccbbbbbabbebbadbbdbdddbddbdebabdbebbbebdabdebddddddebcbdbed"
+      "beeeeedaaaaaaaaaaaaabebdbedbeedbebebeeecbebbebeaaaeeeeeeaaeaeaaaeaeededaaaaaaaaa"
+      "aaaabaaaaadbdbaaaaaaaaaaaaaaaadaaaaaaaabaadebdabdaebaedaaaaaaaaaabdabddbdbddbbbb"
+      "bbbbbbbbbbbbbbbbbbbeebbbbbabdabbbaabcccccccccccebaccccccccccbbbbbcddaaccccccaccc",
       { 2945, 1603650, 0, 3180, 0 },
-      { 614267, -1603650, 56052, -3180, 703734 } },
+      { 836230, -1603650, 79017, -3180, 2228040 } },
     { RS_SCHED_DRR,
       RS_GATE_NONE,
       60000,
-      "bcacccccbaaaaacccaccccccccccabaaeddedecbbeedbbdbbdbbdbdbeebbdbbbbbbbbbeaaeeeeeee"
-      "eeeaaaaaaaaaaaddbbbbbbbdbbdddbcdbbbaaadddbbebaaaaddeeeaaecccedaedaaccbbbaaaaaaaa"
-      "aaaaaaaacccbbdcceeeebbbbbbddeeeddeeeebbddebbbaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaadd"
-      "ddaaaedaeddadacacccbbbbbbabbbbbebbbbbbbbbbbbbbbbbcccaccccccccccccccccccacceccccb",
+      "bcacccccbaaaaacccaccccccccccabcaeaddeebbbeebbbdbbbebbbedddbbbdddbbbbbbedadaabbee"
+      "eeeeeeeedaaabbbdddaaaabdaaacbbdbdbbbdddbadbaaaeeebebdaaaeaaaeaeabaaaaaaaaaaaaaaa"
+      "aaaaaaaaaabeddeeeeebbbeaaadbebbbebeeeaacccddbbbbbbaaaaaaaaaaaaaaaaaaaaaaaadddddd"
+      "dddedbbacccaeacacccbbbbbbabbbbbebbbbbbbbbbbbbbbbbccccaccbccccccccccccccacbebbccc",
       { 2945, 135000, 0, 3180, 0 },
-      { 662946, -135000, 40985, -3180, 862883 } },
+      { 814366, -135000, 45090, -3180, 2048576 } },
     { RS_SCHED_RFQ,
       RS_GATE_BYTES,
       0,
