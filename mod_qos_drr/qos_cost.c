@@ -4,6 +4,7 @@
 #define SECOND_US UINT64_C(1000000)
 #define PRICE     20u /* bits behind the point */
 #define PRICE_MAX (1u << PRICE)
+#define SCARCE    UINT64_C(1000000)   /* bytes/s: nobody runs out of fewer */
 #define FORGETS   12u                 /* a peak loses 1 / 2^12 of itself in a second: half in 47 minutes */
 #define COST_MAX  (UINT64_C(1) << 40) /* of one look: more than anything takes or brings */
 
@@ -19,6 +20,10 @@ static void rate_second_over(const struct qos_costs *k, uint32_t outlet, uint64_
     peak -= peak >> FORGETS;
     if (rate > peak) peak = rate;
     atomic_store(&r->peak, peak);
+    if (rate < SCARCE || rate < peak / 2) {
+        atomic_store(&r->price, 0);
+        return;
+    }
     price = ((unsigned __int128)rs_window_at(k->view->engine, outlet) * SECOND_US << PRICE) / (peak ? peak : 1);
     atomic_store(&r->price, price && price < PRICE_MAX ? (uint32_t)price : price ? PRICE_MAX : 1);
 }
@@ -29,9 +34,13 @@ static void rate_add(const struct qos_costs *k, uint32_t outlet, uint64_t now, u
 
     atomic_fetch_add(&r->bytes, at_most(bytes, COST_MAX));
     if (now < since + SECOND_US || !atomic_compare_exchange_strong(&r->since, &since, now)) return;
+    if (since && now < since + 3 * SECOND_US) {
+        rate_second_over(k, outlet, now - since);
+        return;
+    }
     /* Nobody came for a while: how fast it was in that is not what it can be. */
-    if (since && now < since + 3 * SECOND_US) rate_second_over(k, outlet, now - since);
-    else atomic_store(&r->bytes, 0);
+    atomic_store(&r->bytes, 0);
+    atomic_store(&r->price, 0);
 }
 
 uint64_t qos_cost_of_bytes(const struct qos_costs *k, uint32_t outlet, uint64_t bytes) {
@@ -39,8 +48,8 @@ uint64_t qos_cost_of_bytes(const struct qos_costs *k, uint32_t outlet, uint64_t 
 
     if (k->charge == QOS_CHARGE_BYTES) return bytes;
     if (k->charge == QOS_CHARGE_TIME) return 0;
-    price = outlet < QOS_OUTLETS ? atomic_load_explicit(&k->rate[outlet].price, memory_order_relaxed) : 0;
-    return (at_most(bytes, COST_MAX) * (price && price < PRICE_MAX ? price : PRICE_MAX)) >> PRICE;
+    price = outlet < QOS_OUTLETS ? atomic_load_explicit(&k->rate[outlet].price, memory_order_relaxed) : PRICE_MAX;
+    return (at_most(bytes, COST_MAX) * at_most(price, PRICE_MAX)) >> PRICE;
 }
 
 /* ---- what a class has had ---------------------------------------------------------------------------------------- */

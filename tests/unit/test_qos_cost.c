@@ -8,8 +8,9 @@
 #include "mod_qos_drr/qos_cost.h"
 #include "run_suite.h"
 
-#define SECOND UINT64_C(1000000)
-#define WINDOW 8u
+#define SECOND  UINT64_C(1000000)
+#define WINDOW  8u
+#define DEAREST (1u << 20) /* a microsecond for a byte */
 
 static struct shm_view v;
 static struct qos_rate rate[QOS_OUTLETS];
@@ -26,6 +27,7 @@ static void set_up(void) {
     v.alarm = -1;
     ck_assert_msg(!shm_make(&v, &size, &s, classes, 2, &why), "%s", why);
     memset(rate, 0, sizeof rate);
+    for (uint32_t o = 0; o < 2; o++) rate[o].price = DEAREST;
     k = (struct qos_costs){ QOS_CHARGE_BOTH, rate, &v };
 }
 
@@ -95,7 +97,6 @@ END_TEST
 START_TEST(a_byte_costs_what_part_of_the_fastest_second_it_is) {
     uint64_t now = 5 * SECOND;
 
-    ck_assert_uint_eq(qos_cost_of_bytes(&k, 0, 1000), 1000);
     qos_cost_bytes(&k, 0, 0, now, 1);
     for (int i = 0; i < 10; i++) qos_cost_bytes(&k, 0, 0, now += SECOND / 10, 8000000);
     ck_assert_uint_ge(qos_cost_of_bytes(&k, 0, 1000000), 99000);
@@ -105,6 +106,33 @@ START_TEST(a_byte_costs_what_part_of_the_fastest_second_it_is) {
     /* Nor does an hour in which nobody comes. */
     qos_cost_bytes(&k, 0, 0, now += 3600 * SECOND, 8000);
     ck_assert_uint_le(qos_cost_of_bytes(&k, 0, 1000000), 101000);
+}
+END_TEST
+
+/*
+ * Pages of 200 bytes all day say nothing of what the server can send.  At a microsecond each the first files of 5 MB
+ * would cost five seconds of a slot, and their class have too few of them to show that they take 20 ms.
+ */
+START_TEST(a_byte_costs_nothing_while_there_are_enough) {
+    uint64_t now = 5 * SECOND;
+
+    memset(rate, 0, sizeof rate);
+    ck_assert_uint_eq(qos_cost_of_bytes(&k, 0, 5000000), 0);
+    ck_assert_uint_eq(qos_cost_expected(&k, 0, 20000, 5000000), 20000);
+    for (int i = 0; i < 100; i++) ck_assert_uint_eq(qos_cost_bytes(&k, 0, 0, now += SECOND / 10, 200), 0);
+    ck_assert_uint_eq(qos_cost_of_bytes(&k, 0, 5000000), 0);
+    for (int i = 0; i < 20; i++) qos_cost_bytes(&k, 0, 0, now += SECOND / 10, 4000000);
+    ck_assert_uint_ge(qos_cost_of_bytes(&k, 0, 1000000), 199000);
+    ck_assert_uint_le(qos_cost_of_bytes(&k, 0, 1000000), 201000);
+    /* Half as fast is still much, less is not; nor is what nobody asks for. */
+    for (int i = 0; i < 20; i++) qos_cost_bytes(&k, 0, 0, now += SECOND / 10, 2100000);
+    ck_assert_uint_ge(qos_cost_of_bytes(&k, 0, 1000000), 199000);
+    for (int i = 0; i < 20; i++) qos_cost_bytes(&k, 0, 0, now += SECOND / 10, 1900000);
+    ck_assert_uint_eq(qos_cost_of_bytes(&k, 0, 1000000), 0);
+    for (int i = 0; i < 20; i++) qos_cost_bytes(&k, 0, 0, now += SECOND / 10, 4000000);
+    ck_assert_uint_ge(qos_cost_of_bytes(&k, 0, 1000000), 199000);
+    qos_cost_bytes(&k, 0, 0, now += 3600 * SECOND, 200);
+    ck_assert_uint_eq(qos_cost_of_bytes(&k, 0, 1000000), 0);
 }
 END_TEST
 
@@ -133,8 +161,10 @@ START_TEST(each_outlet_is_a_server_by_itself) {
     ck_assert_uint_ge(qos_cost_of_bytes(&k, 1, 1000000), 24000);
     ck_assert_uint_le(qos_cost_of_bytes(&k, 1, 1000000), 26000);
     ck_assert_uint_eq(qos_cost_of_bytes(&k, QOS_OUTLETS, 1000), 1000);
-    memset(rate, 0, sizeof rate);
-    for (uint32_t o = 0; o < 2; o++) atomic_store(&v.leads[o * 2], 0);
+    for (uint32_t o = 0; o < 2; o++) {
+        rate[o] = (struct qos_rate){ .since = 1, .price = DEAREST };
+        atomic_store(&v.leads[o * 2], 0);
+    }
     qos_cost_bytes(&k, 0, 0, 1, SECOND);
     ck_assert_uint_eq(qos_cost_time(&k, 0, 1, 1000), 1000);
     ck_assert_uint_eq(qos_cost_time(&k, 0, 0, 1000), 0);
@@ -155,6 +185,7 @@ int main(void) {
     tcase_add_test(c, a_class_is_charged_its_dominant_share);
     tcase_add_test(c, what_may_be_caught_up_is_bounded);
     tcase_add_test(c, what_others_write_is_judged);
+    tcase_add_test(c, a_byte_costs_nothing_while_there_are_enough);
     tcase_add_test(c, each_outlet_is_a_server_by_itself);
     tcase_add_test(c, a_byte_costs_what_part_of_the_fastest_second_it_is);
     suite_add_tcase(s, c);
