@@ -53,6 +53,19 @@ def ok_per_s(result, name):
 
 
 @dataclasses.dataclass
+class People:
+    """What one class had of a run: answers/s, and within how many ms 95 of 100 came.  If none came that is the run's length: it is less than they waited."""
+
+    rate: float
+    p95: float
+
+    @classmethod
+    def of(cls, result, name="people"):
+        answers = result["classes"][name]["status"].get("200", 0)
+        return cls(answers / result["seconds"], result["classes"][name]["latency_ms"]["p95"] if answers else 1000 * result["seconds"])
+
+
+@dataclasses.dataclass
 class Had:
     """What came of a run.  seen: fairgate-load's; told: by class, of the gateway's status: slot_s, seconds in slots; waited_s, in the queue; released, how many."""
 

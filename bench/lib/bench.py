@@ -82,7 +82,9 @@ def main(name, families, draw=None, kind=Bench):
             for measure, names in family.FAMILIES:
                 if not a.only or family.__name__ in a.only or any(n in a.only for n in names):
                     say(f"{family.__name__}: {', '.join(names)}")
+                    since = time.monotonic()
                     measure(bench)
+                    say(f"{family.__name__}: took {time.monotonic() - since:.0f} s")
         bench.figures.write()
         if bench.data:
             with open(os.path.join(a.out, f"{name}-data.json"), "w", encoding="utf-8") as f:

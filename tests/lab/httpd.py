@@ -249,13 +249,13 @@ http {{
 
 
 class Haproxy(Server):
-    """haproxy before one backend.  maxconn: requests at a time at the backend (0 = no limit); frontend: more lines for it."""
+    """haproxy before one backend.  maxconn: requests at a time at the backend (0 = no limit); frontend: more lines for it; more: text after all."""
 
     name = "haproxy"
 
-    def __init__(self, lab, name=None, proxy=None, threads=1, maxconn=0, frontend=()):
+    def __init__(self, lab, name=None, proxy=None, threads=1, maxconn=0, frontend=(), more=""):
         super().__init__(lab, name)
-        self.proxy, self.threads, self.maxconn, self.frontend = proxy, threads, maxconn, frontend
+        self.proxy, self.threads, self.maxconn, self.frontend, self.more = proxy, threads, maxconn, frontend, more
 
     def configure(self):
         limit = f" maxconn {self.maxconn}" if self.maxconn else ""
@@ -276,7 +276,7 @@ frontend f
 backend b
   http-reuse always
   server s {self.proxy.removeprefix('http://')}{limit}
-""")
+{self.more}""")
 
     def argv(self):
         return ["/usr/sbin/haproxy", "-db", "-f", self.path("haproxy.cfg")]
