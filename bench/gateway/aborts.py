@@ -27,9 +27,9 @@ def left(server):
 
 
 def measure(bench):
-    wanted = bench.size(1_000_000, 20_000)
+    wanted = bench.size(1_000_000, 5000)
     with bench.gateway(bench.origin(), WEIGHTS, window=WINDOW) as g:
-        with Load(g.address, groups(1), bench.size(2400, 40), interval=1) as run:
+        with Load(g.address, groups(1), bench.size(2400, 15), interval=1) as run:
             def enough():
                 return sum(line["total"]["aborted"] for line in run.lines) >= wanted or not run.running()
             wait_for(enough, bench.size(2500, 60), f"{wanted} given up")

@@ -22,7 +22,7 @@ def timed(bench, server):
 
 
 def measure(bench):
-    slices, pairs = bench.size(24, 2), bench.size(10, 5)
+    slices, pairs = bench.size(10, 2), bench.size(10, 5)
     for name, charge, goal in (("uncontended_time_cpu_ratio", "time", "<= 1.06"), ("uncontended_both_cpu_ratio", "both", None)):
         def without():
             return bench.without_module(bench.origin(), alike=True)

@@ -100,7 +100,7 @@ def forged_signatures(bench):
         wait_for(lambda: admitted(bot.sign(g.address, target=PAGE, nonce=os.urandom(8).hex())), 20, "a right signature counts")
         once = bot.sign(g.address, target=PAGE, nonce="once")
         right, found = admitted(once), 0
-        for _ in range(bench.size(500, 20)):
+        for _ in range(bench.size(200, 20)):
             wrong = bot.sign(g.address, target=PAGE, signed_authority="other.example")
             for headers in (wrong, once, bot.sign(g.address, target=PAGE, created=now - 7200, lasts=60), stranger.sign(g.address, target=PAGE),
                             bot.sign(g.address, target=PAGE, agent="https://nobody.example")):

@@ -119,7 +119,7 @@ def had(bench, whom, charge, kinds, seconds, warmup):
 
 
 def ratio(bench, alone, mix, charge):
-    return had(bench, mix[0], charge, mix[1], bench.size(4, 2), bench.size(2, 1)) / (PART * alone.of(mix[0], charge))
+    return had(bench, mix[0], charge, mix[1], bench.size(4, 1), bench.size(2, 1)) / (PART * alone.of(mix[0], charge))
 
 
 def text(mix):
@@ -142,7 +142,7 @@ def measure(bench):
     # The least of so many is chosen by chance as well: those that came out worst, once more.
     again, alone = [], Alone(bench)
     for _, mix in found[:bench.size(5, 2)]:
-        again.append((Spread.of([ratio(bench, alone, mix, None) for _ in range(bench.size(5, 3))]), mix))
+        again.append((Spread.of([ratio(bench, alone, mix, None) for _ in range(bench.size(5, 2))]), mix))
     spread, mix = min(again, key=lambda a: a[0].value)
     bench.say(f"the worst mix of seed {SEED}, number of mixes {len(found)}, median of all {statistics.median(r for r, _ in found):.3f}: {text(mix)}")
     bench.data["worst_mix"] = json.loads(text(mix))

@@ -34,7 +34,7 @@ def measure_cost(bench):
     with without() as bare, observing() as g:
         for server in (bare, g):
             timed(bench, server)
-        _, cpu = bench.repeat(lambda: cpu_pair(lambda: timed(bench, bare), lambda: timed(bench, g), bench.size(24, 2)), lambda found: ratios(found, lambda r: r[0]), "<= 1.02",
+        _, cpu = bench.repeat(lambda: cpu_pair(lambda: timed(bench, bare), lambda: timed(bench, g), bench.size(10, 2)), lambda found: ratios(found, lambda r: r[0]), "<= 1.02",
                               least=bench.size(10, 5))
     instructions.tell(bench, "observe, one client, who is looked at closely", without, observing)
     bench.figure("observe_cpu_ratio", cpu, "times", "<= 1.02")
@@ -46,7 +46,7 @@ def foretold(server):
 
 
 def error(bench):
-    seconds = bench.size(15, 5)
+    seconds = bench.size(12, 4)
     with bench.gateway(bench.origin(), WEIGHTS, engine="observe") as g:
         bench.seen(g, GROUPS, seconds, 1)
         said = foretold(g)
@@ -57,7 +57,7 @@ def error(bench):
 
 
 def measure(bench):
-    _, spread = bench.repeat(lambda: error(bench), Spread.of, "<= 5", least=bench.size(3, 1))
+    _, spread = bench.repeat(lambda: error(bench), Spread.of, "<= 5", least=bench.size(2, 1))
     bench.figure("observe_prediction_points", spread, "points", "<= 5")
 
 

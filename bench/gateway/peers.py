@@ -6,7 +6,7 @@ Each is set up for the case as its manual advises: told in its own words who is 
 connections and requests/s one address may have.  peers() gives them as servers that are not started; a family that wants to compare itself asks for them.
 
     dear_alone_ratio_PEER               of dear_answers.py; no goal, as in all of these
-    hung_backend_p95_ratio_PEER         of hung.py
+    hung_backend_p95_ratio_PEER         of hung.py; this and the next only in a whole bench
     many_connections_p95_ratio_PEER     of crowds.py
 
 PEER is off (mod_proxy alone), haproxy, nginx or mod_qos.  Caddy's module for fair admission (arquivo/caddy-fair-admission) is not among them: it is in no package, and could not be had as a
@@ -97,16 +97,20 @@ def fresh(bench, name, *words):
 
 
 def measure_hung(bench):
+    if bench.quick:
+        return
     with Origin(bench.lab, name="origin-first") as backend:
         words = (bench.origin().url, None, None, backend.url)
         for name, _ in peers(bench, *words):
             bench.say(name)
-            bench.figure(f"hung_backend_p95_ratio_{name}", hung.ratio(bench, lambda name=name: fresh(bench, name, *words), bench.size(15, 2)), "times")
+            bench.figure(f"hung_backend_p95_ratio_{name}", hung.ratio(bench, lambda name=name: fresh(bench, name, *words), 8), "times")
 
 
 def measure_connections(bench):
+    if bench.quick:
+        return
     for name, _ in peers(bench, bench.origin().url):
-        few, many = (crowds.beside(bench, fresh(bench, name, bench.origin().url), crowds.greedy(n), bench.size(15, 2)) for n in (20, 500))
+        few, many = (crowds.beside(bench, fresh(bench, name, bench.origin().url), crowds.greedy(n), 8) for n in (20, 500))
         bench.figure(f"many_connections_p95_ratio_{name}", many.p95 / few.p95, "times")
 
 

@@ -44,7 +44,7 @@ def measure(bench):
     lines, path = bench.size(LINES, LINES // 10), os.path.join(bench.lab.dir, "access.log")
     write(path, lines)
     try:
-        _, spread = bench.repeat(lambda: seconds(bench, path, lines), Spread.of, "<= 60", least=bench.size(3, 2))
+        _, spread = bench.repeat(lambda: seconds(bench, path, lines), Spread.of, "<= 60", least=bench.size(2, 1))
     finally:
         os.unlink(path)
     bench.figure("replay_10m_s", spread, "s", "<= 60")

@@ -8,7 +8,7 @@ or that of the model.
 
     seven_share_error_files     points of bytes; worst class with 12 and with 6 clients, pages that are files; the default charge
     seven_share_error_php       the same, pages that PHP makes
-    seven_share_error_paper     the first by the printed rule (QosScheduler drr-paper), which forgets whoever is away for a moment; no goal
+    seven_share_error_paper     the first by the printed rule (QosScheduler drr-paper), which forgets whoever is away for a moment; no goal, and only in a whole bench
 """
 from setting import clients
 from spread import Spread, share_spread, worst
@@ -48,7 +48,7 @@ def group(name, n, kind):
 
 def errors(bench, kind, n, more=""):
     """The error of each class, as spreads, once."""
-    backend, seconds = bench.php_backend(8), bench.size(30, 6)
+    backend, seconds = bench.php_backend(8), bench.size(30, 3)
     with bench.gateway(backend, WEIGHTS, more=more) as g:
         had = bench.measure(g, [group(c, n, kind) for c in WEIGHTS], seconds, bench.size(5, 2), interval=seconds / 10)
     rates = {c: had.bytes_per_s(c) for c in WEIGHTS}
@@ -71,6 +71,8 @@ def median(samples):
 
 
 def measure_paper(bench):
+    if bench.quick:
+        return
     bench.figure("seven_share_error_paper", worst([errors(bench, "files", n, "QosScheduler drr-paper\n") for n in (12, 6)], max), "points")
 
 

@@ -35,7 +35,7 @@ def known(server):
 
 
 def measure(bench):
-    slices, pairs = bench.size(24, 2), bench.size(10, 5)
+    slices, pairs = bench.size(10, 2), bench.size(10, 5)
     bot = Signer("https://bot.example")
     keys = os.path.join(bench.lab.dir, "signers.json")
     with open(keys, "w") as f:

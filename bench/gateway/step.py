@@ -58,7 +58,7 @@ def settle(bench):
 
 
 def measure(bench):
-    _, spread = bench.repeat(lambda: settle(bench), Spread.of, "<= 500", least=bench.size(5, 2))
+    _, spread = bench.repeat(lambda: settle(bench), Spread.of, "<= 500", least=bench.size(3, 1))
     bench.figure("step_p99_settle_ms", spread, "ms", "<= 500")
 
 

@@ -40,7 +40,7 @@ def answers(process):
 
 def error(bench, mpm, tls, plan):
     """plan: [(class, over HTTP/1.1?)].  Points of the worst class, by answers of equal size."""
-    seconds = bench.size(15, 4)
+    seconds = bench.size(8, 2)
     options = dict(mpm=mpm, modules=(("ssl",) if tls else ()) + (("http2",) if mpm != "prefork" else ()), tls=certificate(bench) if tls else None)
     # The prefork MPM has a process for each connection.
     options.update(dict(children=80, spare=20) if mpm == "prefork" else dict(children=2, threads=75))
@@ -57,7 +57,7 @@ def error(bench, mpm, tls, plan):
 
 
 def spread(bench, *words):
-    return bench.repeat(lambda: error(bench, *words), Spread.of, "<= 2.0", least=bench.size(3, 1))[1]
+    return bench.repeat(lambda: error(bench, *words), Spread.of, "<= 2.0", least=bench.size(2, 1))[1]
 
 
 def measure(bench):
