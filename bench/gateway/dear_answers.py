@@ -34,7 +34,7 @@ KINDS = {
 
 def pair(bench, charge, kind):
     """(people's part of the slots / due, pages/s / due) once."""
-    seconds, warmup = bench.size(10, 2), bench.size(6, 2)
+    seconds, warmup = bench.size(10, 5), bench.size(8, 5)
     with bench.gateway(bench.origin(), WEIGHTS, charge) as g:
         alone = bench.measure(g, PEOPLE, bench.size(4, 1), 0.5)
         with_them = bench.measure(g, PEOPLE + KINDS[kind], seconds, warmup)

@@ -6,8 +6,9 @@ Each is set up for the case as its manual advises: told in its own words who is 
 connections and requests/s one address may have.  peers() gives them as servers that are not started; a family that wants to compare itself asks for them.
 
     dear_alone_ratio_PEER               of dear_answers.py; no goal, as in all of these
-    hung_backend_p95_ratio_PEER         of hung.py; this and the next only in a whole bench
+    hung_backend_p95_ratio_PEER         of hung.py; this and those below only in a whole bench
     many_connections_p95_ratio_PEER     of crowds.py
+    swarm_member_p95_ratio_PEER, swarm_first_page_3s_PEER       of swarm.py, which has those without any module itself
 
 PEER is off (mod_proxy alone), haproxy, nginx or mod_qos.  Caddy's module for fair admission (arquivo/caddy-fair-admission) is not among them: it is in no package, and could not be had as a
 module of Go.
@@ -17,6 +18,7 @@ import os
 import crowds
 import dear_answers
 import hung
+import swarm
 from setting import WINDOW
 
 from lab.httpd import HTTPD_MODULES, Haproxy, Httpd, Nginx
@@ -32,7 +34,7 @@ def haproxy(bench, to, best, rest, first):
     """A queue before the server in the order of priorities; a stick table of addresses; others beyond their rate are last, and those with too many connections are refused."""
     lines = ["stick-table type ip size 200k expire 30s store conn_cur,http_req_rate(10s)", "http-request track-sc0 src", f"acl many sc_conn_cur(0) gt {CONNECTIONS}",
              f"acl fast sc_http_req_rate(0) gt {10 * RATE}"]
-    lines += [f"acl best req.hdr(x-class) -m str {best}", "http-request set-priority-class int(-1) if best", "http-request set-priority-class int(1) if !best fast",
+    lines += [f"acl best req.hdr({best[0]}) -m reg {best[1]}", "http-request set-priority-class int(-1) if best", "http-request set-priority-class int(1) if !best fast",
               "http-request deny deny_status 503 if !best many"] if best else ["http-request set-priority-class int(1) if fast", "http-request deny deny_status 503 if many"]
     more = ""
     if first:
@@ -43,8 +45,9 @@ def haproxy(bench, to, best, rest, first):
 
 def nginx(bench, to, best, rest, first):
     """Limits of requests/s and of connections by address, with the preferred ones free of both, and of the others in all."""
-    key = f'map $http_x_class $other {{ "{best}" ""; default $binary_remote_addr; }} map $http_x_class $rest {{ "{best}" ""; default 1; }}' if best else \
-        "map $http_x_class $other { default $binary_remote_addr; }"
+    said = f"$http_{best[0].replace('-', '_')}" if best else "$http_host"
+    free = f'"~{best[1]}" "";' if best else ""
+    key = f"map {said} $other {{ {free} default $binary_remote_addr; }} map {said} $rest {{ {free} default 1; }}"
     http = f"{key} limit_req_zone $other zone=rate:10m rate={RATE}r/s; limit_conn_zone $other zone=address:10m; limit_req_log_level info; limit_conn_log_level info;"
     server = f"limit_req zone=rate burst={RATE} nodelay; limit_conn address {CONNECTIONS};"
     if rest:
@@ -60,7 +63,7 @@ def mod_qos(bench, to, best, rest, first):
     """Connections by address, requests of all but the preferred ones, requests of a location."""
     lines = [f"QS_SrvMaxConnPerIP {CONNECTIONS}", "QS_ErrorResponseCode 503"]
     if best:
-        lines += [f"SetEnvIf X-Class ^{best}$ QS_VipRequest=yes", f"SetEnvIf X-Class ^(?!{best}$) other=1"]
+        lines += ["SetEnvIf Request_URI . other=1", f"SetEnvIf {best[0]} {best[1]} !other QS_VipRequest=yes"]
     if rest:
         lines.append(f"QS_EventRequestLimit other {rest}")
     early = f"LoadFile {PCRE}\nLoadModule qos_module {HTTPD_MODULES}/mod_qos.so\n"
@@ -76,7 +79,7 @@ def off(bench, to, best, rest, first):
 
 def peers(bench, to, best=None, rest=None, first=None):
     """
-    (name, server) of each that this machine has.  to: URL of the backend; best: the X-Class of those who are to be preferred, None where nobody knows who is who; rest: how many requests of
+    (name, server) of each that this machine has.  to: URL of the backend; best: (name of a field, regular expression) of those who are to be preferred, None where nobody knows who is who; rest: how many requests of
     all others may be at the server where the peer has no queue; first: URL of another backend, which has the paths below /first/.
     """
     there = os.path.exists(f"{HTTPD_MODULES}/mod_qos.so") and os.path.exists(PCRE)
@@ -87,7 +90,7 @@ def peers(bench, to, best=None, rest=None, first=None):
 
 
 def measure_dear(bench):
-    for name, server in peers(bench, bench.origin().url, "people", 1):
+    for name, server in peers(bench, bench.origin().url, ("x-class", "^people$"), 1):
         bench.figure(f"dear_alone_ratio_{name}", dear_answers.alone_ratio(bench, server), "of its due")
 
 
@@ -114,8 +117,24 @@ def measure_connections(bench):
         bench.figure(f"many_connections_p95_ratio_{name}", many.p95 / few.p95, "times")
 
 
-def named(figure):
-    return tuple(f"{figure}_{name}" for name in NAMES)
+def measure_swarm(bench):
+    """Members are known by the cookie of their application."""
+    if bench.quick:
+        return
+    origin = swarm.origin_of(bench)
+    for name, server in peers(bench, origin.url, ("cookie", "session="), WINDOW // 2):
+        if name == "off":
+            continue
+        with server:
+            without, beside = swarm.measure_server(server, origin, 10, 1, swarm=False), swarm.measure_server(server, origin, 20, 4)
+        swarm.tell(bench, f"{name}, beside the swarm", beside)
+        bench.figure(f"swarm_member_p95_ratio_{name}", beside.member_p95 / without.member_p95, "times")
+        bench.figure(f"swarm_first_page_3s_{name}", beside.within(3), "of people")
 
 
-FAMILIES = [(measure_dear, named("dear_alone_ratio")), (measure_hung, named("hung_backend_p95_ratio")), (measure_connections, named("many_connections_p95_ratio"))]
+def named(figure, names=NAMES):
+    return tuple(f"{figure}_{name}" for name in names)
+
+
+FAMILIES = [(measure_dear, named("dear_alone_ratio")), (measure_hung, named("hung_backend_p95_ratio")), (measure_connections, named("many_connections_p95_ratio")),
+            (measure_swarm, named("swarm_member_p95_ratio", NAMES[1:]) + named("swarm_first_page_3s", NAMES[1:]))]
