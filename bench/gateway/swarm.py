@@ -11,7 +11,7 @@ of Retry-After else, or after five seconds.  Every third asks for the sign-in pa
     swarm_first_page_3s         of people, how many have their first page within 3 s of asking for it
     swarm_sign_in_refused       of their requests for the sign-in page, how many were refused or had no answer
     swarm_server_load_most      most requests at the server at one time; the window is 8, and 4 are exempt at the most
-    ..._without_module          the same from httpd without the module; no goal
+    ..._PEER                    the first two from others, in a whole bench: off (httpd without the module), haproxy, nginx, mod_qos, as peers.py has them where it is; no goal
 
 measure_server() takes any server: a peer is measured by it as the gateway is.
 """
@@ -19,6 +19,7 @@ import asyncio
 import dataclasses
 import hashlib
 import hmac
+import importlib.util
 import os
 import random
 import re
@@ -39,7 +40,6 @@ MS = (60, 80, 100, 120, 140)
 CAPACITY = WINDOW * 1000 / (sum(MS) / len(MS))
 NETWORK = "127.64.0.0/10"
 SIGN_IN = "/size/900?delay=60&sign-in"
-PATIENCE = 15                                   # seconds after which a person leaves
 AGENTS = (
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML\\, like Gecko) Chrome/142.0.0.0 Safari/537.36",
     "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
@@ -83,12 +83,12 @@ class Person:
 
 
 class People:
-    """People who come while the block lasts, after `warmup` seconds; .all has them in the end.  address: HOST:PORT."""
+    """People who come while the block lasts, after `warmup` seconds; .all has them in the end.  address: HOST:PORT; patience: seconds after which one leaves."""
 
-    def __init__(self, address, seconds, warmup, per_s=2, seed=7):
+    def __init__(self, address, seconds, warmup, patience, per_s=2, seed=7):
         self.host, self.port = address.rsplit(":", 1)
         self.address, self.seconds, self.warmup, self.per_s = address, seconds, warmup, per_s
-        self.random, self.all = random.Random(seed), []
+        self.patience, self.random, self.all = patience, random.Random(seed), []
 
     def __enter__(self):
         self.thread = threading.Thread(target=lambda: asyncio.run(self.come()))
@@ -111,8 +111,8 @@ class People:
         self.all.append(p)
         source = f"127.{64 + self.random.randrange(64)}.{self.random.randrange(256)}.{self.random.randrange(1, 255)}"
         agent, cookie, begun = self.random.choice(AGENTS).replace("\\", ""), "", time.monotonic()
-        while time.monotonic() - begun < PATIENCE:
-            status, head = await self.ask(source, p.wants, f"User-Agent: {agent}\r\n" + cookie, PATIENCE - (time.monotonic() - begun))
+        while time.monotonic() - begun < self.patience:
+            status, head = await self.ask(source, p.wants, f"User-Agent: {agent}\r\n" + cookie, self.patience - (time.monotonic() - begun))
             p.asked += p.wants == SIGN_IN
             p.refused += p.wants == SIGN_IN and status != 200
             if status == 200:
@@ -155,7 +155,7 @@ class Seen:
         return sum(f is not None and f <= seconds for f in self.first) / len(self.first) if self.first else 0.0
 
 
-def measure_server(server, origin, seconds, warmup, swarm=True):
+def measure_server(server, origin, seconds, warmup, patience=15, swarm=True):
     """Members and people at `server` (.address), whose pages `origin` makes, beside the swarm or without."""
     host = server.address.rsplit(":", 1)[0]
     groups = [clients(f"member{i}", 1, of="members", url=pages(), source=f"127.10.{i}.1", think=400, header=[member_cookie(host)]) for i in range(MEMBERS)]
@@ -164,7 +164,7 @@ def measure_server(server, origin, seconds, warmup, swarm=True):
         groups += [dict(name=f"swarm{i}", clients=1500, url=urls, arrivals=SWARM / len(AGENTS), close=True, abort=10_000, retry=0, source=NETWORK, header=f"User-Agent: {agent}")
                    for i, agent in enumerate(AGENTS)]
     origin.stat(reset=True)
-    with People(server.address, seconds, warmup) as people, Load(server.address, groups, seconds, warmup=warmup, timeout=30) as run:
+    with People(server.address, seconds, warmup, patience) as people, Load(server.address, groups, seconds, warmup=warmup, timeout=30) as run:
         result = run.result()
     of = result["classes"]
     members = [of[g["name"]] for g in groups[:MEMBERS]]
@@ -195,19 +195,19 @@ def tell(bench, name, seen):
               f"who had one within {half}, {len(seen.first) - len(first)} none; sign-in {seen.refused} of {seen.sign_in} refused; at most {seen.load} at the server; the swarm {seen.swarm}")
 
 
-def both(bench, server):
+def both(bench, server, calm_s, beside_s, patience):
     """Without the swarm, and beside it."""
     origin = origin_of(bench)
-    with server(origin) as g:
-        without = measure_server(g, origin, bench.size(20, 4), 1, swarm=False)
-        beside = measure_server(g, origin, bench.size(30, 6), 4)
+    with server as g:
+        without = measure_server(g, origin, calm_s, 1, patience, swarm=False)
+        beside = measure_server(g, origin, beside_s, bench.size(4, 3), patience)
         tell(bench, f"{g.name}, no swarm", without)
         tell(bench, f"{g.name}, beside the swarm", beside)
     return without, beside
 
 
 def measure(bench):
-    found = [both(bench, lambda origin: gateway(bench, origin)) for _ in range(bench.size(3, 1))]
+    found = [both(bench, gateway(bench, origin_of(bench)), bench.size(15, 4), bench.size(25, 6), bench.size(15, 5)) for _ in range(bench.size(3, 1))]
     beside = [b for _, b in found]
     bench.figure("swarm_member_p95_ratio", Spread.of([b.member_p95 / a.member_p95 for a, b in found]), "times", "<= 1.2")
     bench.figure("swarm_first_page_3s", Spread.of([b.within(3) for b in beside]), "of people", ">= 0.95")
@@ -215,13 +215,23 @@ def measure(bench):
     bench.figure("swarm_server_load_most", Spread.of([b.load for b in beside]), "requests", f"<= {WINDOW + 4}")
 
 
-def measure_without(bench):
-    without, beside = both(bench, bench.without_module)
-    bench.figure("swarm_member_p95_ratio_without_module", Spread.of([beside.member_p95 / without.member_p95]), "times", None)
-    bench.figure("swarm_first_page_3s_without_module", Spread.of([beside.within(3)]), "of people", None)
+def others(bench):
+    """(name, server): peers.py's, of which a quick bench has httpd alone."""
+    origin = origin_of(bench)
+    if bench.quick or not importlib.util.find_spec("peers"):
+        return [("off", bench.without_module(origin))]
+    return importlib.import_module("peers").peers(bench, origin.url, "members", WINDOW - 2)
 
 
+def measure_others(bench):
+    for name, server in others(bench):
+        without, beside = both(bench, server, bench.size(8, 4), bench.size(15, 6), bench.size(10, 5))
+        bench.figure(f"swarm_member_p95_ratio_{name}", Spread.of([beside.member_p95 / without.member_p95]), "times", None)
+        bench.figure(f"swarm_first_page_3s_{name}", Spread.of([beside.within(3)]), "of people", None)
+
+
+OTHERS = ("off", "haproxy", "nginx", "mod_qos")
 FAMILIES = [
     (measure, ("swarm_member_p95_ratio", "swarm_first_page_3s", "swarm_sign_in_refused", "swarm_server_load_most")),
-    (measure_without, ("swarm_member_p95_ratio_without_module", "swarm_first_page_3s_without_module")),
+    (measure_others, tuple(f"{figure}_{name}" for name in OTHERS for figure in ("swarm_member_p95_ratio", "swarm_first_page_3s"))),
 ]
