@@ -11,7 +11,7 @@ of Retry-After else, or after five seconds.  Every third asks for the sign-in pa
     swarm_first_page_3s         of people, how many have their first page within 3 s of asking for it
     swarm_sign_in_refused       of their requests for the sign-in page, how many were refused or had no answer
     swarm_server_load_most      most requests at the server at one time; the window is 8, and 4 are exempt at the most
-    ..._PEER                    the first two from others, in a whole bench: off (httpd without the module), haproxy, nginx, mod_qos, as peers.py has them where it is; no goal
+    ..._without_module          the first two from httpd without the module; no goal.  peers.py has them of others
 
 measure_server() takes any server: a peer is measured by it as the gateway is.
 """
@@ -19,7 +19,6 @@ import asyncio
 import dataclasses
 import hashlib
 import hmac
-import importlib.util
 import os
 import random
 import re
@@ -215,23 +214,13 @@ def measure(bench):
     bench.figure("swarm_server_load_most", Spread.of([b.load for b in beside]), "requests", f"<= {WINDOW + 4}")
 
 
-def others(bench):
-    """(name, server): peers.py's, of which a quick bench has httpd alone."""
-    origin = origin_of(bench)
-    if bench.quick or not importlib.util.find_spec("peers"):
-        return [("off", bench.without_module(origin))]
-    return importlib.import_module("peers").peers(bench, origin.url, "members", WINDOW - 2)
+def measure_without(bench):
+    without, beside = both(bench, bench.without_module(origin_of(bench)), bench.size(10, 4), bench.size(20, 6), bench.size(15, 5))
+    bench.figure("swarm_member_p95_ratio_without_module", Spread.of([beside.member_p95 / without.member_p95]), "times", None)
+    bench.figure("swarm_first_page_3s_without_module", Spread.of([beside.within(3)]), "of people", None)
 
 
-def measure_others(bench):
-    for name, server in others(bench):
-        without, beside = both(bench, server, bench.size(8, 4), bench.size(15, 6), bench.size(10, 5))
-        bench.figure(f"swarm_member_p95_ratio_{name}", Spread.of([beside.member_p95 / without.member_p95]), "times", None)
-        bench.figure(f"swarm_first_page_3s_{name}", Spread.of([beside.within(3)]), "of people", None)
-
-
-OTHERS = ("off", "haproxy", "nginx", "mod_qos")
 FAMILIES = [
     (measure, ("swarm_member_p95_ratio", "swarm_first_page_3s", "swarm_sign_in_refused", "swarm_server_load_most")),
-    (measure_others, tuple(f"{figure}_{name}" for name in OTHERS for figure in ("swarm_member_p95_ratio", "swarm_first_page_3s"))),
+    (measure_without, ("swarm_member_p95_ratio_without_module", "swarm_first_page_3s_without_module")),
 ]
