@@ -382,6 +382,8 @@ int qos_hold_fixups(request_rec *r) {
     qos_classify(q);
     q->submitted = shm_now();
     ap_set_module_config(r->request_config, &qos_drr_module, q);
+    /* Also of what is exempt: its connection keeps a thread like any other. */
+    if (!q->observed) qos_threads_meet(q);
     if (qos_exempt_takes(q)) {
         qos_beside_begin(q, q->observed ? QOS_IS_UNSEEN : QOS_IS_EXEMPT);
         return DECLINED;
@@ -391,7 +393,6 @@ int qos_hold_fixups(request_rec *r) {
         return DECLINED;
     }
 
-    qos_threads_meet(q);
     if (c->master) way = ASIDE;
     /* Nobody carries on for a redirected request whose fixups answered "suspended". */
     else if (P.can_hold && c->cs && !c->clogging_input_filters && !r->prev) way = HOLD;

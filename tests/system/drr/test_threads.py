@@ -52,10 +52,11 @@ def test_a_crowd_of_connections_leaves_people_their_share(new_gateway, mpm, kept
         assert set(people["status"]) == {"200"} and people["gap_s"] < 2, people
 
 
+@pytest.mark.parametrize("exempt", ("", "QosExempt path /static/ /cgi/\n"), ids=("scheduled", "exempt"))
 @pytest.mark.parametrize("mpm", ("worker", "prefork"))
-def test_idle_connections_of_a_class_leave_threads_to_others(new_gateway, mpm):
+def test_idle_connections_of_a_class_leave_threads_to_others(new_gateway, mpm, exempt):
     """60 clients of one class ask once each and keep their connections, before 50 threads: the 51st got no thread, nor did anybody else, for KeepAliveTimeout."""
-    with crowded(new_gateway, mpm) as g, contextlib.ExitStack() as stack:
+    with crowded(new_gateway, mpm, more=exempt) as g, contextlib.ExitStack() as stack:
         kept = []
         for n in range(60):
             c = stack.enter_context(g.connect())
