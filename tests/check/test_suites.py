@@ -195,3 +195,9 @@ def test_a_build_server_skips_nothing(folder, monkeypatch, server, mark, status)
     got, said = step("pytest", folder, folder)
     assert got == status, said
     assert said.endswith("# tests: 2 of 2\n" if status else "# tests: 1 of 2, 1 skipped\n"), said
+
+
+def test_no_two_files_of_tests_have_one_name():
+    """pytest imports them by it, and collects none of them otherwise."""
+    names = [p.name for p in (TOP / "tests" / "system").rglob("*.py") if p.name not in ("conftest.py", "__init__.py")]
+    assert sorted(names) == sorted(set(names))
