@@ -98,7 +98,8 @@ struct qos_bound { uint32_t own, pool, spare; };
 struct qos_conn {                           /* in c->pool */
     struct qos_request  *current;           /* whose bytes pass now */
     struct qos_request  *held;
-    apr_sockaddr_t      *meant;             /* where it was going: qos_transparent.h; NULL: not looked for */
+    apr_sockaddr_t      *meant;             /* where it was going: qos_transparent.h; NULL: here, or not known */
+    bool                 meant_sought;      /* looked for: once, for what is found takes memory of the connection's */
     int                  inside;            /* our process_connection hook runs already */
     int                  lent;              /* the socket has the wake-up descriptor in place of client_fd */
     int                  filter;            /* our output filter is in place */

@@ -76,15 +76,16 @@ int qos_transparent_translate(request_rec *r) {
     const struct qos_dir *dir = ap_get_module_config(r->per_dir_config, &qos_drr_module);
     struct qos_conn *k;
     const char *target;
-    char *ip;
+    char ip[INET6_ADDRSTRLEN];
 
     /* A page of an error is this server's own. */
     if (dir->transparent != 1 || r->main || qos_refuse_is_error_page(r)) return DECLINED;
     target = apr_uri_unparse(r->pool, &r->parsed_uri, APR_URI_UNP_OMITSITEPART);
     if (target[0] != '/') return DECLINED; /* OPTIONS *, CONNECT */
     k = qos_conn_of(r->connection);
-    if (!k->meant) k->meant = find_meant(r->connection);
-    if (!k->meant || apr_sockaddr_ip_get(&ip, k->meant) != APR_SUCCESS) {
+    if (!k->meant_sought) k->meant = find_meant(r->connection);
+    k->meant_sought = true;
+    if (!k->meant || apr_sockaddr_ip_getbuf(ip, sizeof ip, k->meant) != APR_SUCCESS) {
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "qos: QosTransparent: this connection was not redirected here");
         return HTTP_FORBIDDEN;
     }

@@ -14,6 +14,7 @@ import subprocess
 
 import pytest
 
+import http1
 from background import Background
 from lab import lab
 from lab.httpd import Httpd, sanitizer_environment
@@ -160,6 +161,31 @@ def test_the_gateway_itself_is_no_way(world):
         assert json.loads(world.get(BEHIND[4])[1])["peer"] == CLIENT[4]
     finally:
         world.script("--mode", "site", "--lan", "in0", "start")
+
+
+@pytest.mark.skipif(bool(sanitizer_environment()), reason="a sanitizer keeps what was freed")
+@pytest.mark.may_skip("a sanitizer keeps what was freed")
+@pytest.mark.parametrize("port, status", ((80, 200), (880, 403)))
+def test_a_connection_that_lasts_keeps_nothing_of_its_requests(world, port, status):
+    """Each request left the text of the address that it was going to in its connection's memory; and of one to the gateway itself, where a firewall tracks connections, the address."""
+    requests, track = 3000, ("INPUT", "-m", "conntrack", "--ctstate", "NEW")
+
+    def ask(c, times):
+        for _ in range(times):
+            c.send("GET", "/")
+            assert c.receive().status == status
+        return world.gate.own_memory()
+    if port == 880:
+        world.script("stop")
+        world.field.gate.run("ip6tables", "-A", *track)
+    try:
+        with world.field.client.inside(lambda: http1.Connection(port, GATE[6])) as c:
+            before = ask(c, 1000)
+            assert ask(c, requests) - before < 20 * requests
+    finally:
+        if port == 880:
+            world.field.gate.run("ip6tables", "-D", *track)
+            world.script("--mode", "site", "--lan", "in0", "start")
 
 
 def test_nobody_gets_by_it_where_he_could_not_get_himself(world):
