@@ -484,7 +484,7 @@ static void drr_restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
         r->left = e->now;
         r->live = f->live;
         r->given = 0;
-        if (!keep || r->large > RS_BYTES_MAX) r->large = 0;
+        if (!keep || rs_class_row(e, c)->fresh || r->large > RS_BYTES_MAX) r->large = 0;
         r->weight = f->weight;
         r->where = OUT;
     }

@@ -6,8 +6,10 @@
 
 #include "qos_beside.h"
 #include "qos_config.h"
+#include "qos_exempt.h"
 #include "qos_hold.h"
 #include "qos_refuse.h"
+#include "qos_threads.h"
 
 #define P qos_process
 
@@ -41,21 +43,36 @@ static apr_status_t answer_instead(struct qos_request *q, apr_bucket_brigade *bb
 
     apr_brigade_cleanup(bb);
     if (q->outcome == QOS_GONE) return APR_ECONNABORTED;
+    qos_threads_refuse(q);
     /* Not by an error bucket: on its way it loses the field. */
     ap_die(qos_refuse(q, last), last);
     return AP_FILTER_ERROR;
 }
 
-/* It has no slot; but what it waits for its client is not the server's time. */
+/*
+ * It has no slot; but what it waits for its client is not the server's time.  Nor has who is exempt a place meanwhile:
+ * a few whose bodies never come would have them all.
+ */
 static apr_status_t body_beside(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode_t mode, apr_read_type_e block,
                                 apr_off_t bytes) {
     struct qos_request *q = f->ctx;
-    uint64_t began = shm_now_coarse();
-    apr_status_t rv = ap_get_brigade(f->next, bb, mode, block, bytes);
+    uint64_t began;
+    apr_status_t rv;
 
+    if (q->exempt && block == APR_BLOCK_READ && mode == AP_MODE_READBYTES) {
+        rv = ap_get_brigade(f->next, bb, mode, APR_NONBLOCK_READ, bytes);
+        if (!APR_STATUS_IS_EAGAIN(rv) && (rv != APR_SUCCESS || !APR_BRIGADE_EMPTY(bb))) return rv;
+        qos_exempt_leaves(q);
+        q->body_away = 1;
+    }
+    began = shm_now_coarse();
+    rv = ap_get_brigade(f->next, bb, mode, block, bytes);
     /* What reads can answer: then the request may be over. */
-    if (qos_beside_runs(q)) q->idle_us += shm_now_coarse() - began;
-    return rv;
+    if (!qos_beside_runs(q)) return rv;
+    q->idle_us += shm_now_coarse() - began;
+    if (!q->body_away || rv != APR_SUCCESS) return rv;
+    q->body_away = 0;
+    return qos_exempt_again(q) || has_begun(q) ? rv : answer_instead(q, bb);
 }
 
 static apr_status_t body_filter(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode_t mode, apr_read_type_e block,

@@ -15,16 +15,19 @@ static uint64_t at_most(uint64_t n, uint64_t most) { return n < most ? n : most;
 static void rate_second_over(const struct qos_costs *k, uint32_t outlet, uint64_t elapsed_us) {
     struct qos_rate *r = &k->rate[outlet];
     uint64_t rate = atomic_exchange(&r->bytes, 0) * SECOND_US / elapsed_us, peak = atomic_load(&r->peak);
+    uint64_t before = atomic_exchange(&r->before[0], rate), earlier = atomic_exchange(&r->before[1], before);
+    uint64_t steady = at_most(at_most(rate, before), earlier);
     unsigned __int128 price;
 
     peak -= peak >> FORGETS;
-    if (rate > peak) peak = rate;
+    if (steady > peak) peak = steady;
     atomic_store(&r->peak, peak);
     if (rate < SCARCE || rate < peak / 2) {
-        atomic_store(&r->price, 0);
+        atomic_store(&r->price, at_most(atomic_load(&r->price), PRICE_MAX) / 2);
         return;
     }
-    price = ((unsigned __int128)rs_window_at(k->view->engine, outlet) * SECOND_US << PRICE) / (peak ? peak : 1);
+    if (peak < rate) peak = rate;
+    price = ((unsigned __int128)rs_window_at(k->view->engine, outlet) * SECOND_US << PRICE) / peak;
     atomic_store(&r->price, price && price < PRICE_MAX ? (uint32_t)price : price ? PRICE_MAX : 1);
 }
 
@@ -40,6 +43,7 @@ static void rate_add(const struct qos_costs *k, uint32_t outlet, uint64_t now, u
     }
     /* Nobody came for a while: how fast it was in that is not what it can be. */
     atomic_store(&r->bytes, 0);
+    atomic_store(&r->before[0], 0);
     atomic_store(&r->price, 0);
 }
 

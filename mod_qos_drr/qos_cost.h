@@ -7,9 +7,10 @@
  *             it is parked for its client, or its body
  *     both    its class's dominant share (Ghodsi et al., Dominant Resource Fairness, 2011): time or bytes, whichever of
  *             the two the class has more of.  A byte costs as many microseconds as there are of slots in the time in
- *             which the server sends one when it sends as fast as it was ever seen to, and one at most; and none
- *             after a second in which it sent less than half as fast, or than 1 MB.  Who sends less runs out of
- *             something else, and a light class that pays all the same has so little that nobody ever sees more.
+ *             which the server sends one when it sends as fast as it was ever seen to in three seconds on end (what
+ *             fills buffers is over in one), and one at most; and half of what it cost before after each second in
+ *             which it sent less than half as fast, or than 1 MB.  Who sends less runs out of something else, and a
+ *             light class that pays all the same has so little that nobody ever sees more.
  *
  * Dominant is what a class has had more of in all, not one request of it: a class that asks for pages that take long
  * and for files is not charged for each what it is.  So the class keeps how far its bytes are ahead of its time
@@ -41,6 +42,7 @@ enum qos_charge { QOS_CHARGE_BYTES, QOS_CHARGE_TIME, QOS_CHARGE_BOTH };
 /* How fast answers of an outlet leave: in the gateway's area of the segment.  Zeroes at first. */
 struct qos_rate {
     _Atomic uint64_t since, bytes;      /* of the second that is under way */
+    _Atomic uint64_t before[2];         /* bytes/s, of the second before that, and of the one before */
     _Atomic uint64_t peak;              /* bytes/s, slowly forgotten */
     _Atomic uint32_t price;             /* of a byte: microseconds of a slot x 2^20; 0 = there are enough */
 };

@@ -13,6 +13,9 @@
 
 #define P qos_process
 
+#define AGAIN_US      1000000u /* so long a thread waits for a place, which others leave as their answers end */
+#define AGAIN_STEP_US 10000
+
 /* ---- the directive ----------------------------------------------------------------------------------------------- */
 
 static apr_status_t exempt_free(void *said) {
@@ -109,21 +112,42 @@ static bool is_free(uint64_t holder) {
 
 static uint64_t exempt_me(void) { return (uint64_t)P.pid << 32 | (P.row + 1); }
 
-int qos_exempt_takes(struct qos_request *q) {
-    const struct qos_exempt *e = &qos_config()->exempt;
+static bool exempt_place(struct qos_request *q) {
     struct qos_exempt_places *places = &P.sizes.area->exempt;
 
-    if ((!e->said && !e->in_policy) || !exempt_names(e, q->r)) return 0;
-    for (uint32_t i = 0; i < (uint32_t)e->most; i++) {
+    for (uint32_t i = 0; i < (uint32_t)qos_config()->exempt.most; i++) {
         uint64_t holder = atomic_load_explicit(&places->holder[i], memory_order_relaxed);
 
         if (!is_free(holder) || !atomic_compare_exchange_strong(&places->holder[i], &holder, exempt_me())) continue;
         q->exempt = i + 1;
-        atomic_fetch_add_explicit(&places->passed, 1, memory_order_relaxed);
-        return 1;
+        return true;
     }
-    atomic_fetch_add_explicit(&places->beyond, 1, memory_order_relaxed);
-    return 0;
+    return false;
+}
+
+int qos_exempt_takes(struct qos_request *q) {
+    const struct qos_exempt *e = &qos_config()->exempt;
+    struct qos_exempt_places *places = &P.sizes.area->exempt;
+    bool has;
+
+    if ((!e->said && !e->in_policy) || !exempt_names(e, q->r)) return 0;
+    has = exempt_place(q);
+    atomic_fetch_add_explicit(has ? &places->passed : &places->beyond, 1, memory_order_relaxed);
+    return has;
+}
+
+bool qos_exempt_again(struct qos_request *q) {
+    uint64_t until = shm_now() + AGAIN_US;
+
+    while (!exempt_place(q)) {
+        if (shm_now() > until) {
+            q->outcome = QOS_WAIT_TIMEOUT;
+            q->reason = "too-long";
+            return false;
+        }
+        apr_sleep(AGAIN_STEP_US);
+    }
+    return true;
 }
 
 void qos_exempt_leaves(struct qos_request *q) {

@@ -4,7 +4,8 @@
  * which certificates are had, sign-in pages.
  *
  * No hole: so many of them may be at the server at one time (QosExempt limit=N), and one more is scheduled as the
- * class that it would have.  What they cost is charged to that class all the same.
+ * class that it would have.  What they cost is charged to that class all the same.  Nobody has a place while he waits
+ * for his request's body (qos_body.c).
  *
  * Places are words in the segment, each with the process that has it and its row of owners[]: one whose process has
  * ended is free.  What another process writes there can give a place to who has none, or take it, and nothing else.
@@ -42,5 +43,7 @@ int         qos_exempt_finish(struct qos_exempt *e, const policy_t *policy, cons
 /* 1: q is exempt and has a place, q->exempt. */
 int         qos_exempt_takes(struct qos_request *q);
 void        qos_exempt_leaves(struct qos_request *q);
+/* Its body has come, for which it left its place: one again, or false after a second; then it is to be refused. */
+bool        qos_exempt_again(struct qos_request *q);
 
 #endif

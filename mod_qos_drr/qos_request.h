@@ -88,6 +88,7 @@ struct qos_request {                        /* in r->pool */
     enum qos_beside      beside;
     int                  beside_over;
     uint32_t             exempt;            /* 1 + its place (qos_exempt.h) */
+    int                  body_away;         /* it gave that up, to wait for its body */
     uint64_t             idle_us;           /* so much of its time was its client's */
     rs_paper_id_t        paper;
 };

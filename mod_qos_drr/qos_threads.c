@@ -33,7 +33,9 @@ void qos_threads_child_init(void) {
         threads_rounded(qos_sizes_bytes(P.sizes.pages)) + threads_rounded(qos_paper_bytes(z->classes, z->tickets));
 
     threads_counts = NULL;
-    if (P.can_hold || P.row == SHM_NO_ROW || at + qos_threads_bytes(z->owners, z->classes) - 64 > z->area) return;
+    if (httpd_query(AP_MPMQ_IS_ASYNC, 0) || P.row == SHM_NO_ROW ||
+        at + qos_threads_bytes(z->owners, z->classes) - 64 > z->area)
+        return;
     threads_counts = (void *)((char *)P.view.area + at);
     for (uint32_t i = 0; i <= z->classes; i++) atomic_store(&threads_row(i)[P.row], 0);
 }
@@ -108,6 +110,6 @@ void qos_threads_check(server_rec *s, const struct qos_server *conf) {
     ap_log_error(
         APLOG_MARK, APLOG_WARNING, 0, s,
         "qos: with this MPM requests wait in threads, and MaxRequestWorkers %u leaves too few beside a window of "
-        "%u for %u classes to have their shares: set MaxRequestWorkers %u or more, or take the event MPM",
-        threads, window, conf->nclasses, need);
+        "%u for %u classes to have their shares: set MaxRequestWorkers %u or more, or take %s",
+        threads, window, conf->nclasses, need, httpd_query(AP_MPMQ_IS_ASYNC, 0) ? "a newer httpd" : "the event MPM");
 }

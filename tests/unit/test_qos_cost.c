@@ -98,7 +98,7 @@ START_TEST(a_byte_costs_what_part_of_the_fastest_second_it_is) {
     uint64_t now = 5 * SECOND;
 
     qos_cost_bytes(&k, 0, 0, now, 1);
-    for (int i = 0; i < 10; i++) qos_cost_bytes(&k, 0, 0, now += SECOND / 10, 8000000);
+    for (int i = 0; i < 30; i++) qos_cost_bytes(&k, 0, 0, now += SECOND / 10, 8000000);
     ck_assert_uint_ge(qos_cost_of_bytes(&k, 0, 1000000), 99000);
     ck_assert_uint_le(qos_cost_of_bytes(&k, 0, 1000000), 101000);
     for (int i = 0; i < 5; i++) qos_cost_bytes(&k, 0, 0, now += SECOND, 8000);
@@ -121,18 +121,49 @@ START_TEST(a_byte_costs_nothing_while_there_are_enough) {
     ck_assert_uint_eq(qos_cost_expected(&k, 0, 20000, 5000000), 20000);
     for (int i = 0; i < 100; i++) ck_assert_uint_eq(qos_cost_bytes(&k, 0, 0, now += SECOND / 10, 200), 0);
     ck_assert_uint_eq(qos_cost_of_bytes(&k, 0, 5000000), 0);
-    for (int i = 0; i < 20; i++) qos_cost_bytes(&k, 0, 0, now += SECOND / 10, 4000000);
+    for (int i = 0; i < 40; i++) qos_cost_bytes(&k, 0, 0, now += SECOND / 10, 4000000);
     ck_assert_uint_ge(qos_cost_of_bytes(&k, 0, 1000000), 199000);
     ck_assert_uint_le(qos_cost_of_bytes(&k, 0, 1000000), 201000);
-    /* Half as fast is still much, less is not; nor is what nobody asks for. */
+    /* Half as fast is still much, less is not, and costs less and less; nor is what nobody asks for. */
     for (int i = 0; i < 20; i++) qos_cost_bytes(&k, 0, 0, now += SECOND / 10, 2100000);
     ck_assert_uint_ge(qos_cost_of_bytes(&k, 0, 1000000), 199000);
-    for (int i = 0; i < 20; i++) qos_cost_bytes(&k, 0, 0, now += SECOND / 10, 1900000);
+    for (int i = 0; i < 50; i++) qos_cost_bytes(&k, 0, 0, now += SECOND / 10, 1900000);
+    ck_assert_uint_le(qos_cost_of_bytes(&k, 0, 1000000), 26000);
+    for (int i = 0; i < 200; i++) qos_cost_bytes(&k, 0, 0, now += SECOND / 10, 1900000);
     ck_assert_uint_eq(qos_cost_of_bytes(&k, 0, 1000000), 0);
     for (int i = 0; i < 20; i++) qos_cost_bytes(&k, 0, 0, now += SECOND / 10, 4000000);
     ck_assert_uint_ge(qos_cost_of_bytes(&k, 0, 1000000), 199000);
     qos_cost_bytes(&k, 0, 0, now += 3600 * SECOND, 200);
     ck_assert_uint_eq(qos_cost_of_bytes(&k, 0, 1000000), 0);
+}
+END_TEST
+
+/* Who downloads in every other second pays, and more than half. */
+START_TEST(a_pause_of_a_second_makes_no_byte_free) {
+    uint64_t now = 5 * SECOND, cost = 0, all = 0;
+
+    memset(rate, 0, sizeof rate);
+    for (int i = 0; i < 40; i++) qos_cost_bytes(&k, 0, 0, now += SECOND / 10, 8000000);
+    for (int s = 0; s < 10; s++) {
+        for (int i = 0; i < 10; i++) qos_cost_bytes(&k, 1, 0, now += SECOND / 10, 100000);
+        for (int i = 0; i < 10; i++, all += 800000) {
+            cost += qos_cost_of_bytes(&k, 0, 8000000);
+            qos_cost_bytes(&k, 0, 0, now += SECOND / 10, 8000000);
+        }
+    }
+    ck_assert_uint_ge(cost, all / 2);
+}
+END_TEST
+
+/* Answers that fill the buffers of clients who do not read leave at a rate that the network never has. */
+START_TEST(one_second_is_no_peak) {
+    uint64_t now = 5 * SECOND;
+
+    memset(rate, 0, sizeof rate);
+    for (int i = 0; i < 50; i++) qos_cost_bytes(&k, 0, 0, now += SECOND / 10, 4000000);
+    for (int i = 0; i < 10; i++) qos_cost_bytes(&k, 0, 0, now += SECOND / 10, 400000000);
+    for (int i = 0; i < 30; i++) qos_cost_bytes(&k, 0, 0, now += SECOND / 10, 4000000);
+    ck_assert_uint_ge(qos_cost_of_bytes(&k, 0, 1000000), 199000);
 }
 END_TEST
 
@@ -152,7 +183,7 @@ START_TEST(each_outlet_is_a_server_by_itself) {
     ck_assert(!rs_outlets(v.engine, &app, 1, 0, &why));
     /* Both send 80 MB in a second, one through eight slots and one through two. */
     for (uint32_t o = 0; o < 2; o++) qos_cost_bytes(&k, 0, o, now, 1);
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 20; i++) {
         now += SECOND / 10;
         for (uint32_t o = 0; o < 2; o++) qos_cost_bytes(&k, 0, o, now, 8000000);
     }
@@ -186,6 +217,8 @@ int main(void) {
     tcase_add_test(c, what_may_be_caught_up_is_bounded);
     tcase_add_test(c, what_others_write_is_judged);
     tcase_add_test(c, a_byte_costs_nothing_while_there_are_enough);
+    tcase_add_test(c, a_pause_of_a_second_makes_no_byte_free);
+    tcase_add_test(c, one_second_is_no_peak);
     tcase_add_test(c, each_outlet_is_a_server_by_itself);
     tcase_add_test(c, a_byte_costs_what_part_of_the_fastest_second_it_is);
     suite_add_tcase(s, c);

@@ -85,6 +85,16 @@ def test_php_fpm(parts, etc, open_path):
         visited(g, "/doku.php", b"a wiki 42")
 
 
+def test_php_fpm_with_the_application_in_a_folder(parts, etc, open_path):
+    """What is no page is none, wherever below the site's root the application stands; a page may have such a word in its name."""
+    write(open_path / "above/wiki/data/secret.txt", "not for all\n")
+    write(open_path / "above/wiki/doku.php", "<?php echo 'page ', $_SERVER['PATH_INFO'] ?? '';")
+    with Example(parts, "php-fpm.conf", etc, SITE_ROOT=open_path / "above", PHP_FPM=f"fcgi://{parts.fpm.address}") as g:
+        assert [http1.get(g.port, p).status for p in ("/wiki/data/secret.txt", "//wiki//data/secret.txt", "/wiki/%64ata/secret.txt")] == [403] * 3
+        answer = http1.get(g.port, "/wiki/doku.php/data/secret.txt")
+        assert (answer.status, b"page" in answer.body) == (200, True)
+
+
 @pytest.mark.may_skip("DokuWiki is for benches too: ./quickstart deps installs it")
 def test_php_fpm_with_dokuwiki(parts, etc, open_path):
     if not wiki.installed():

@@ -181,3 +181,36 @@ def test_where_requests_are_observed(new_gateway):
 def test_what_is_wrong_is_said(new_gateway, line, sentence):
     ok, said = exempting(new_gateway, line + "\n").check()
     assert not ok and sentence in said, said
+
+
+@pytest.mark.parametrize("mpm", ["event", "worker"])
+def test_who_sends_no_body_keeps_no_place(new_gateway, mpm):
+    """Five whose bodies do not come leave the two places to others; when they come, each is answered in its turn."""
+    g = exempting(new_gateway, "QosExempt path /b/echo /b/size/\nQosExempt limit=2\n", mpm=mpm, window=1)
+    with g, g.window_taken() as taken:
+        slow = [g.connect() for _ in range(5)]
+        for n, c in enumerate(slow, 1):
+            c.send(http1.request_bytes("POST", "/b/echo", headers={"Content-Length": "10"}))
+            g.until(lambda s, n=n: s["exempt"] == n, "it is exempt")
+        assert outcome(g, "/b/size/10") == ("exempt", 200)
+        for c in slow:
+            c.socket.sendall(b"0123456789")
+        assert [c.receive().status for c in slow] == [200] * 5
+        assert g.status()["exempt_beyond"] == 0
+        taken.release()
+
+
+def test_a_place_when_the_body_has_come(new_gateway):
+    """The one place is taken by who is at the server: whose body has come waits for it, and is refused after a second."""
+    name = fresh("place")
+    g = exempting(new_gateway, f"QosExempt path /b/echo /b/gate/{name}\nQosExempt limit=1\n", window=1)
+    with g:
+        late, other = g.connect(), g.connect()
+        late.send(http1.request_bytes("POST", "/b/echo", headers={"Content-Length": "10"}))
+        g.until(lambda s: s["exempt"] == 1, "it is exempt")
+        other.send("GET", f"/b/gate/{name}")
+        http1.until(lambda: g.backend.count(name) == 1, what="the other has the place")
+        late.socket.sendall(b"0123456789")
+        assert late.receive().status == 503
+        g.backend.open(name)
+        assert other.receive().status == 200
