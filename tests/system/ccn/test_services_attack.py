@@ -110,8 +110,9 @@ def test_a_crowd_of_long_runs_costs_no_others(served):
         took = []
         for n in range(30):
             began = time.monotonic()
-            assert call(served, "/t/quick", {"n": 500 + n})[0] == 200
-            took.append(time.monotonic() - began)
+            status = call(served, "/t/quick", {"n": 500 + n})[0]
+            assert status in (200, 202)
+            took.append(time.monotonic() - began if status == 200 else 60)
             time.sleep(0.2)
         assert sorted(took)[-3] < 0.5, took
         assert {f.result()[0] for f in crowd} <= {200, 202, 503}
