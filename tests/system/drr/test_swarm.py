@@ -127,6 +127,15 @@ def test_a_swarm_that_comes_back_is_no_worse_for_members(patient, keys):
     assert place <= 1 and submitted(patient) == {"newcomers": 30, "members": 1, "people": 1}
 
 
+@pytest.mark.parametrize("first", (-60, -3600))
+def test_a_crawler_that_keeps_cookies_is_one_all_the_same(patient, keys, first):
+    """It has come back, and for as long as people do; a member's word counts for more than what his browser says of itself."""
+    for cookie in (keys.cookie("", first=first, issued=-50), keys.cookie(first=first, issued=-50)):
+        with patient.connect() as c:
+            assert c.ask("GET", "/b/size/10", headers={"Cookie": f"fairgate={cookie}", "User-Agent": "Mozilla/5.0 (compatible; GPTBot/1.2)"}).status == 200
+    patient.until(lambda s: submitted(patient) == {"ai-crawlers": 1, "members": 1}, "each is counted where he belongs")
+
+
 def test_a_farm_of_cookies_has_its_networks_part(patient, keys):
     """Thirty cookies of one network, from as many addresses of it; who comes from another is the next but one at most."""
     name = fresh("farm")
