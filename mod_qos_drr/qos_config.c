@@ -251,7 +251,7 @@ static const char *set_class(cmd_parms *cmd, void *dir, int argc, char *const ar
         else
             bad = apr_psprintf(cmd->pool,
                                "QosClass %s: %s is not one of weight=N, queue=N, wait=SECONDS, delay=MS, slots=N, "
-                               "order=fifo|shortest, within=client|EXPRESSION, default",
+                               "order=fifo|shortest, within=client|visitor|EXPRESSION, default",
                                argv[0], a);
     }
     if (bad) return bad;
@@ -308,7 +308,7 @@ const command_rec qos_commands[] = {
     AP_INIT_TAKE1("QosPolicy", set_policy, NULL, RSRC_CONF, "an XML file with the classes and their rules"),
     AP_INIT_TAKE_ARGV("QosClass", set_class, NULL, RSRC_CONF,
                       "NAME weight=N [queue=N] [wait=SECONDS] [delay=MS] [slots=N] [order=fifo|shortest] "
-                      "[within=client|EXPRESSION ...] [default]"),
+                      "[within=client|visitor|EXPRESSION ...] [default]"),
     AP_INIT_TAKE_ARGV("QosRule", set_rule, NULL, RSRC_CONF,
                       "CLASS FIELD [substring|prefix|suffix|exact|regex] PATTERN"),
     AP_INIT_TAKE1("QosScheduler", set_scheduler, NULL, RSRC_CONF,
