@@ -90,6 +90,7 @@ static uint32_t match(const struct qos_server *conf, struct qos_request *q) {
     if (policy_uses(p, POLICY_URL)) pr.url = url_of(r, usual, sizeof usual);
     a = policy_match_request(p, &pr);
     q->rule = a.rule;
+    q->anybody = a.rule == POLICY_NONE;
     return a.position == POLICY_NONE ? conf->default_class : a.position;
 }
 

@@ -12,6 +12,7 @@
 #include <openssl/rand.h>
 
 #include "base/base_error.h"
+#include "base/base_hash.h"
 #include "base/base_number.h"
 #include "base/base_secret.h"
 #include "httpd/httpd_policy.h"
@@ -160,13 +161,15 @@ void qos_people_meet(struct qos_request *q) {
     switch (qos_visitor_find(&k->form, &at, people_now(), text, &who->visitor)) {
     case QOS_VISITOR_NONE: return;
     case QOS_VISITOR_FORGED: atomic_fetch_add_explicit(&counts->forged, 1, memory_order_relaxed); break;
+    case QOS_VISITOR_ELSEWHERE: atomic_fetch_add_explicit(&counts->elsewhere, 1, memory_order_relaxed); break;
     case QOS_VISITOR_EXPIRED: atomic_fetch_add_explicit(&counts->expired, 1, memory_order_relaxed); break;
     case QOS_VISITOR_KNOWN:
         atomic_fetch_add_explicit(&counts->verified, 1, memory_order_relaxed);
         apr_table_setn(q->r->subprocess_env, "qos-visitor", who->visitor.id);
         break;
     }
-    who->claims = true;
+    who->shows = true;
+    who->claims = who->visitor.known ? *who->visitor.class : qos_visitor_says_class(&k->form, text);
     if (!q->observed && !sent) people_take_cookie(k, q->r, text);
 }
 
@@ -209,6 +212,17 @@ static void people_make_private(request_rec *r, const char *control) {
         apr_table_mergen(r->headers_out, "Cache-Control", "private");
 }
 
+/* Nor is a refusal for all, whatever its page says of itself. */
+static void people_keep_refusal(request_rec *r) {
+    static const char *const fields[] = { "Cache-Control", "Surrogate-Control", "CDN-Cache-Control" };
+
+    for (unsigned i = people_is_kept(r, people_field(r, *fields)) ? 0 : 1; i < sizeof fields / sizeof *fields; i++) {
+        apr_table_unset(r->headers_out, fields[i]);
+        apr_table_unset(r->err_headers_out, fields[i]);
+    }
+    people_make_private(r, people_field(r, *fields));
+}
+
 /* ---- the application's word -------------------------------------------------------------------------------------- */
 
 /* What it says, and that it has said so stays here.  NULL: nothing, or nothing that can be believed. */
@@ -231,6 +245,9 @@ static const char *people_take_word(request_rec *r) {
     return NULL;
 }
 
+/* It was said once that a host is not ours: clients write what they like. */
+static _Atomic bool people_misnamed;
+
 static bool people_needs(const struct qos_person *who, const char *class) {
     return !who->visitor.known || strcmp(who->visitor.class, class) || qos_visitor_old(&who->visitor, people_now());
 }
@@ -242,7 +259,7 @@ static void people_hear(request_rec *r) {
     if (!word || !q || !qos_config()->people) return;
     if (!strcmp(word, NOBODY)) {
         /* Of whom nothing was said there is nothing to end. */
-        if (q->person.claims && (!q->person.visitor.known || *q->person.visitor.class)) q->person.word = QOS_PEOPLE_END;
+        if (q->person.claims) q->person.word = QOS_PEOPLE_END;
         return;
     }
     if (!people_needs(&q->person, word)) return;
@@ -250,6 +267,16 @@ static void people_hear(request_rec *r) {
     if (people_for_all(r, control)) {
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
                       "qos: the application says " FIELD ": %s in an answer that caches may give to all: not believed",
+                      word);
+        return;
+    }
+    /* Else its cookie would hold at another virtual host, whose application has not said it. */
+    if (!qos_request_names_us(r)) {
+        int level = atomic_exchange(&people_misnamed, true) ? APLOG_INFO : APLOG_WARNING;
+
+        ap_log_rerror(APLOG_MARK, level, 0, r,
+                      "qos: the application says " FIELD ": %s, but no ServerName or ServerAlias here is the host that "
+                      "was asked for: not believed",
                       word);
         return;
     }
@@ -317,12 +344,29 @@ static bool people_is_due(request_rec *r, const struct qos_request *q) {
     return q->person.refused || people_is_page(r);
 }
 
+/* By address and browser: many may have one address. */
+static uint64_t people_whose(const request_rec *r) {
+    const char *agent = apr_table_get(r->headers_in, "User-Agent"), *address = r->useragent_ip;
+    struct base_hash h;
+
+    base_hash_begin(&h, P.sizes.hash_key);
+    if (address) base_hash_add(&h, address, strlen(address) + 1);
+    if (agent) base_hash_add(&h, agent, strlen(agent));
+    return base_hash_end(h);
+}
+
 uint32_t qos_people_refused(struct qos_request *q) {
     const struct qos_server *conf = qos_config();
+    struct qos_person *who = &q->person;
+    uint32_t least, age;
 
     if (!conf->people) return 0;
-    q->person.refused = true;
-    return q->person.visitor.known ? 0 : policy_least_age(conf->policy);
+    who->refused = true;
+    least = policy_least_age(conf->policy);
+    if (!least || !q->anybody) return 0;
+    age = qos_visitor_age(&who->visitor, people_now());
+    if (who->visitor.known) return age < least ? least - age : 0;
+    return !who->shows && qos_told_once(&P.sizes.area->told, people_whose(q->r), people_now(), least) ? least : 0;
 }
 
 static void people_answer(request_rec *r) {
@@ -335,6 +379,7 @@ static void people_answer(request_rec *r) {
     apr_table_unset(r->err_headers_out, FIELD);
     if (!who || !k || who->answered) return;
     who->answered = true;
+    if (who->refused && policy_asks_age(qos_config()->policy)) people_keep_refusal(r);
     if (who->word == QOS_PEOPLE_GIVE) {
         people_give(r, k, who, who->class);
     } else if (who->word == QOS_PEOPLE_END) {

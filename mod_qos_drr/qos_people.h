@@ -34,7 +34,8 @@ struct qos_request;
 /* What is known of who sent a request, and what is to be told him. */
 struct qos_person {
     struct qos_visitor visitor;
-    bool               claims;          /* he sent a cookie of that name */
+    bool               shows;           /* he sent a cookie of that name, */
+    bool               claims;          /* and one of a class, which he may have or not */
     bool               refused;         /* what he gets is a refusal, so he is told who he was in any case */
     bool               answered;        /* what is below has been done */
     enum { QOS_PEOPLE_NOTHING, QOS_PEOPLE_GIVE, QOS_PEOPLE_END } word;
@@ -61,8 +62,9 @@ void qos_people_pass(request_rec *r);
 void qos_people_meet(struct qos_request *q);
 
 /*
- * He is refused.  In how many seconds he is somebody by the cookie that goes with it, if he shows that then; 0: he is
- * known already, or the policy does not ask for it.
+ * He is refused.  In how many seconds he is somebody by the cookie that goes with it, or that he has, if he shows that
+ * then.  0: he is told as everybody.  So are who has come back without it, or with one that does not count, and whoever
+ * has a class by anything else, such as a crawler.
  */
 uint32_t qos_people_refused(struct qos_request *q);
 

@@ -23,6 +23,7 @@ int qos_refuse(struct qos_request *q, request_rec *r) {
     uint32_t seconds = refuse_seconds(q), known = qos_people_refused(q);
     const char *told;
 
+    if (known) known = ap_random_pick(known, known + known / 2);
     if (known && known < seconds) seconds = known;
     told = apr_psprintf(r->pool, "%u", seconds);
     apr_table_setn(r->err_headers_out, "Retry-After", told);

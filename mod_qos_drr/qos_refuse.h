@@ -17,7 +17,8 @@
  * chance, so that those who were refused together do not come back together.
  *
  * Where the policy asks for how long visitors are known, who comes back is somebody: a new visitor is told to come when
- * he is, if that is sooner, and browsers load the page again by themselves (the field Refresh, of GET).
+ * he is, or up to half as long after that, if that is sooner (qos_people_refused), and browsers load the page again by
+ * themselves (the field Refresh, of GET).
  */
 int qos_refuse(struct qos_request *q, request_rec *r);
 

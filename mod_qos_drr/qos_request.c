@@ -2,6 +2,7 @@
 #include "qos_request.h"
 
 #include <http_config.h>
+#include <http_vhost.h>
 
 struct qos_process qos_process = { .row = SHM_NO_ROW };
 
@@ -23,4 +24,8 @@ struct qos_request *qos_request_of(const request_rec *r) {
 request_rec *qos_last_of(request_rec *r) {
     while (r->next) r = r->next;
     return r;
+}
+
+bool qos_request_names_us(request_rec *r) {
+    return r->hostname && ap_matches_request_vhost(r, r->hostname, r->server->port);
 }

@@ -44,6 +44,7 @@ struct qos_request {                        /* in r->pool */
     rs_ticket_t          ticket;            /* RS_NO_TICKET when it never had one, or has ended */
     uint32_t             class;             /* position in qos_config()->classes */
     uint32_t             rule;              /* that says so, or POLICY_NONE */
+    bool                 anybody;           /* nothing says so: it is where all the rest go */
     uint32_t             outlet;            /* its number in the engine */
     enum qos_outcome     outcome;
     const char          *reason;            /* of a refusal, for the log; else NULL */
@@ -147,5 +148,7 @@ struct qos_conn    *qos_conn_of(conn_rec *c);               /* made on first use
 /* of this request or one it was redirected from; NULL if not scheduled */
 struct qos_request *qos_request_of(const request_rec *r);
 request_rec        *qos_last_of(request_rec *r);            /* the one that it was redirected to in the end */
+/* Its host is one that its virtual host names: the first one answers to any. */
+bool                qos_request_names_us(request_rec *r);
 
 #endif

@@ -5,7 +5,6 @@
 #include <apr_strings.h>
 #include <http_config.h>
 #include <http_protocol.h>
-#include <http_vhost.h>
 
 #include "base/base_hash.h"
 #include "bots/bots_claim.h"
@@ -194,8 +193,8 @@ const char *qos_signed_by(request_rec *r) {
     enum verdict v;
 
     if (!qos_signers_count(qos_config()->signers) || !apr_table_get(r->headers_in, "Signature-Input")) return NULL;
-    /* The first virtual host answers to any name: what was signed for another's is shown here by whom it came to. */
-    v = r->hostname && ap_matches_request_vhost(r, r->hostname, r->server->port) ? signed_look(r, &by) : WRONG;
+    /* What was signed for another's is shown here by whom it came to. */
+    v = qos_request_names_us(r) ? signed_look(r, &by) : WRONG;
     if (v == NO_SIGNATURE) return NULL;
     atomic_fetch_add_explicit(counters[v], 1, memory_order_relaxed);
     apr_table_setn(r->notes, "qos-signature", words[v]);

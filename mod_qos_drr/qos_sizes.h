@@ -16,6 +16,7 @@
 #include "pages/pages_ring.h"
 #include "qos_cost.h"
 #include "qos_exempt.h"
+#include "qos_told.h"
 #include "qos_visitor.h"
 #include "qos_signers.h"
 
@@ -36,6 +37,7 @@ struct qos_area {
     struct qos_rate           rate[QOS_OUTLETS];
     struct qos_exempt_places  exempt;
     struct qos_visitor_counts visitors;
+    struct qos_told           told;
     struct qos_crawlers       crawlers;
     struct qos_signed_area    signatures;
 };

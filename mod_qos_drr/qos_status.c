@@ -148,6 +148,9 @@ static struct look *status_take(request_rec *r) {
           NULL, atomic_of(&z->area->visitors.verified), BASE_COUNTER },
         { "visitors_forged_total", "visitors_forged", "Requests with a cookie that none wrote.", NULL,
           atomic_of(&z->area->visitors.forged), BASE_COUNTER },
+        { "visitors_elsewhere_total", "visitors_elsewhere",
+          "Requests with a cookie without a class that is not of their network.", NULL,
+          atomic_of(&z->area->visitors.elsewhere), BASE_COUNTER },
         { "visitors_expired_total", "visitors_expired", "Requests with a cookie that was one's, once.", NULL,
           atomic_of(&z->area->visitors.expired), BASE_COUNTER },
         { "visitors_given_total", "visitors_given", "Cookies given.", NULL, atomic_of(&z->area->visitors.given),
@@ -311,10 +314,10 @@ static void page(request_rec *r, const struct look *l) {
     ap_rputs("</tbody></table>\n", r);
     if (qos_config()->people)
         ap_rprintf(r,
-                   "<p>Known by a cookie: " U64 " requests; " U64 " showed a forged one, " U64 " one that is over. " U64
-                   " cookies given.</p>\n",
-                   u(atomic_load(&seen->verified)), u(atomic_load(&seen->forged)), u(atomic_load(&seen->expired)),
-                   u(atomic_load(&seen->given)));
+                   "<p>Known by a cookie: " U64 " requests; " U64 " showed a forged one, " U64
+                   " one of another network, " U64 " one that is over. " U64 " cookies given.</p>\n",
+                   u(atomic_load(&seen->verified)), u(atomic_load(&seen->forged)), u(atomic_load(&seen->elsewhere)),
+                   u(atomic_load(&seen->expired)), u(atomic_load(&seen->given)));
     if (l->observed) qos_observed_page(r, l->observed);
     if (qos_config()->signers) status_signed(r);
     ap_rputs("<p>Also as <a href=\"?json\">JSON</a> and for <a "

@@ -13,6 +13,8 @@
 #include "base/base_error.h"
 #include "base/base_secret.h"
 
+#define FORM "2" /* counts the forms, and what is sealed */
+
 enum { SEAL_BYTES = 16, SEAL_DIGITS = 2 * SEAL_BYTES, HASH_BYTES = 32, TIME_DIGITS = 12 };
 
 /* ---- keys -------------------------------------------------------------------------------------------------------- */
@@ -96,7 +98,7 @@ static void sealed_add(struct sealed_text *s, const char *told, size_t n) {
 
 /* The host in whatever letters the client writes it, and with or without the dot at its end. */
 static bool sealed_begin(struct sealed_text *s, const struct qos_visitor_place *at, const struct qos_visitor *v) {
-    static const char use[] = "fairgate visitor 1\n";
+    static const char use[] = "fairgate visitor " FORM "\n";
     const char *host = at->host;
     size_t n = host ? strlen(host) : 0;
 
@@ -146,7 +148,7 @@ struct qos_visitor_place qos_visitor_place(const char *host, const void *addr, u
 unsigned qos_visitor_write(const struct qos_visitor_form *f, const struct qos_visitor_place *at,
                            const struct qos_visitor *v, char value[QOS_VISITOR_ROOM]) {
     struct sealed_text s;
-    int n = snprintf(value, QOS_VISITOR_ROOM, "1.%s.%" PRIu64 ".%" PRIu64 ".%" PRIu64 ".%s.", v->class, v->first,
+    int n = snprintf(value, QOS_VISITOR_ROOM, FORM ".%s.%" PRIu64 ".%" PRIu64 ".%" PRIu64 ".%s.", v->class, v->first,
                      v->issued, v->expires, v->id);
 
     if (n < 0 || (unsigned)n + SEAL_DIGITS >= QOS_VISITOR_ROOM || !sealed_begin(&s, at, v)) return 0;
@@ -190,7 +192,7 @@ static bool visitor_is_hex(struct policy_text text) {
 static bool visitor_parse(struct policy_text value, struct qos_visitor *v, struct policy_text *seal) {
     struct policy_text part;
 
-    if (!visitor_part(&value, &part) || part.n != 1 || *part.p != '1') return false;
+    if (!visitor_part(&value, &part) || part.n != 1 || *part.p != *FORM) return false;
     if (!visitor_part(&value, &part) || (part.n && !policy_visitor_word(part))) return false;
     memcpy(v->class, part.p, part.n);
     if (!visitor_time(&value, &v->first) || !visitor_time(&value, &v->issued) || !visitor_time(&value, &v->expires))
@@ -231,8 +233,11 @@ enum qos_visitor_verdict qos_visitor_open(const struct qos_visitor_form *f, cons
     enum qos_visitor_verdict verdict = QOS_VISITOR_FORGED;
 
     memset(v, 0, sizeof *v);
-    if (value.n < QOS_VISITOR_ROOM && visitor_parse(value, v, &seal) && visitor_sealed(f, at, v, value, seal))
-        verdict = visitor_in_time(f, v, now) ? QOS_VISITOR_KNOWN : QOS_VISITOR_EXPIRED;
+    if (value.n < QOS_VISITOR_ROOM && visitor_parse(value, v, &seal)) {
+        if (visitor_sealed(f, at, v, value, seal))
+            verdict = visitor_in_time(f, v, now) ? QOS_VISITOR_KNOWN : QOS_VISITOR_EXPIRED;
+        else if (!*v->class) verdict = QOS_VISITOR_ELSEWHERE;
+    }
     if (verdict == QOS_VISITOR_KNOWN) v->known = true;
     else memset(v, 0, sizeof *v);
     return verdict;
@@ -268,6 +273,16 @@ bool qos_visitor_has(const struct qos_visitor_form *f, struct policy_text field)
 
     while (field.p && policy_next_cookie(&field, &cookie))
         if (visitor_named(f, cookie, &value)) return true;
+    return false;
+}
+
+bool qos_visitor_says_class(const struct qos_visitor_form *f, struct policy_text field) {
+    static const char none[] = FORM "..";
+    struct policy_text cookie, value;
+
+    while (field.p && policy_next_cookie(&field, &cookie))
+        if (visitor_named(f, cookie, &value) && (value.n < sizeof none - 1 || memcmp(value.p, none, sizeof none - 1)))
+            return true;
     return false;
 }
 

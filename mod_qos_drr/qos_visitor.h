@@ -8,12 +8,13 @@
  * counts as one where a class is shared by visitors.  A gateway's clock decides when it has expired; of clocks that
  * differ by more than QOS_VISITOR_SKEW the later one's cookies are not believed by the earlier.
  *
- * VALUE.  Text, letters that a cookie may have: "1.CLASS.FIRST.ISSUED.EXPIRES.ID.SEAL"
+ * VALUE.  Text, letters that a cookie may have: "2.CLASS.FIRST.ISSUED.EXPIRES.ID.SEAL"; the 2 counts
+ * what forms there were: gateways take those of another one for forged.
  *
  *     CLASS                   what the application called him, a word (policy.h); empty: nobody has said anything
  *     FIRST ISSUED EXPIRES    seconds since 1970: when he was first seen, when this was written, when it ends
  *     ID                      32 hexadecimal digits, random: nothing about him
- *     SEAL                    32 hexadecimal digits: the first 16 bytes of HMAC-SHA-256(key, "fairgate visitor 1\n",
+ *     SEAL                    32 hexadecimal digits: the first 16 bytes of HMAC-SHA-256(key, "fairgate visitor 2\n",
  *                             the host's name, "\n", without a CLASS also the network's digits, "\n", and all that
  *                             stands in front of SEAL)
  *
@@ -58,7 +59,7 @@ struct qos_visitor_form {
 };
 
 /* In the gateway's area of the segment. */
-struct qos_visitor_counts { _Atomic uint64_t given, verified, forged, expired; };
+struct qos_visitor_counts { _Atomic uint64_t given, verified, forged, elsewhere, expired; };
 
 struct qos_visitor {
     bool     known;
@@ -90,6 +91,7 @@ unsigned qos_visitor_write(const struct qos_visitor_form *f, const struct qos_vi
 enum qos_visitor_verdict {
     QOS_VISITOR_NONE,                           /* there is no such cookie */
     QOS_VISITOR_FORGED,                         /* no gateway with our keys wrote it, or not for this place */
+    QOS_VISITOR_ELSEWHERE,                      /* nor that, without a class: of another network as likely as not */
     QOS_VISITOR_EXPIRED,                        /* one did, for a time that is over, or has not come */
     QOS_VISITOR_KNOWN
 };
@@ -104,6 +106,8 @@ enum qos_visitor_verdict qos_visitor_find(const struct qos_visitor_form *f, cons
                                           uint64_t now, struct policy_text field, struct qos_visitor *v);
 /* Is there a cookie of that name in a Cookie field? */
 bool     qos_visitor_has(const struct qos_visitor_form *f, struct policy_text field);
+/* Is there one that says it has a class, rightly or not? */
+bool     qos_visitor_says_class(const struct qos_visitor_form *f, struct policy_text field);
 /*
  * The field without any cookie of that name, into room for 2 * field.n + 1 bytes; its length.  What is left is joined
  * by "; ".

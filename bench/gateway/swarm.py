@@ -67,8 +67,8 @@ def pages(more=""):
 def member_cookie(host):
     """As the gateway gives it (mod_qos_drr/qos_visitor.h); "session" is what an application behind a peer would know him by."""
     now = int(time.time())
-    text = f"1.member.{now - 3600}.{now - 60}.{now + 6 * 86400}.{secrets.token_hex(16)}."
-    seal = hmac.new(bytes.fromhex(KEY), f"fairgate visitor 1\n{host}\n{text}".encode(), hashlib.sha256).hexdigest()[:32]
+    text = f"2.member.{now - 3600}.{now - 60}.{now + 6 * 86400}.{secrets.token_hex(16)}."
+    seal = hmac.new(bytes.fromhex(KEY), f"fairgate visitor 2\n{host}\n{text}".encode(), hashlib.sha256).hexdigest()[:32]
     return f"Cookie: session={secrets.token_hex(8)}; fairgate={text}{seal}"
 
 

@@ -5,6 +5,7 @@
 
 #include <check.h>
 
+#include "mod_qos_drr/qos_told.h"
 #include "mod_qos_drr/qos_visitor.h"
 #include "run_suite.h"
 
@@ -64,13 +65,13 @@ START_TEST(who_was_written_is_known) {
 END_TEST
 
 /*
- * HMAC-SHA-256 as `printf 'fairgate visitor 1\nwww.example.org\n1.member.1799999000.1799999900.1800604700.ID.' |
+ * HMAC-SHA-256 as `printf 'fairgate visitor 2\nwww.example.org\n2.member.1799999000.1799999900.1800604700.ID.' |
  * openssl dgst -sha256 -mac HMAC -macopt hexkey:aa...` prints it: other gateways, and later versions, must know it.
  */
 START_TEST(a_cookie_of_another_gateway_is_known) {
     struct qos_visitor_form f = with_keys(A);
-    static const char value[] = "1.member.1799999000.1799999900.1800604700." ID "."
-                                "a8fbd47ae4a34449f4a284aae810dc5b";
+    static const char value[] = "2.member.1799999000.1799999900.1800604700." ID "."
+                                "5a6759055dd31cba8d3b866a84ca7992";
 
     ck_assert_int_eq(opened(&f, value, sizeof value - 1), QOS_VISITOR_KNOWN);
 }
@@ -104,17 +105,17 @@ END_TEST
 static const char *const junk[] = {
     "",
     ".",
-    "1",
-    "1.",
-    "1.......",
-    "1.member.1.2.3." ID ".",
-    "2.member.1.2.3." ID ".00112233445566778899aabbccddeeff",
-    "1.member.-1.2.3." ID ".00112233445566778899aabbccddeeff",
-    "1.-.1.2.3." ID ".00112233445566778899aabbccddeeff",
-    "1.member.1.2.0000000000003." ID ".00112233445566778899aabbccddeeff",
-    "1.member..2.3." ID ".00112233445566778899aabbccddeeff",
-    "1.Member.1.2.3." ID ".00112233445566778899aabbccddeeff",
-    "1.member.1.2.3.00112233445566778899AABBCCDDEEFF.00112233445566778899aabbccddeeff",
+    "2",
+    "2.",
+    "2.......",
+    "2.member.1.2.3." ID ".",
+    "1.member.1.2.3." ID ".00112233445566778899aabbccddeeff",
+    "2.member.-1.2.3." ID ".00112233445566778899aabbccddeeff",
+    "2.-.1.2.3." ID ".00112233445566778899aabbccddeeff",
+    "2.member.1.2.0000000000003." ID ".00112233445566778899aabbccddeeff",
+    "2.member..2.3." ID ".00112233445566778899aabbccddeeff",
+    "2.Member.1.2.3." ID ".00112233445566778899aabbccddeeff",
+    "2.member.1.2.3.00112233445566778899AABBCCDDEEFF.00112233445566778899aabbccddeeff",
     "MS5tZW1iZXIuMS4yLjMuMDAxMTIyMzM0NDU1NjY3Nzg4OTlhYWJiY2NkZGVlZmY=",
 };
 
@@ -173,11 +174,66 @@ START_TEST(who_came_back_is_somebody_in_his_network) {
 
         qos_visitor_write(&f, &given, &anybody, value);
         ck_assert_msg(qos_visitor_open(&f, &shown, NOW, text_of(value), &v) ==
-                          (rows[i].known ? QOS_VISITOR_KNOWN : QOS_VISITOR_FORGED),
+                          (rows[i].known ? QOS_VISITOR_KNOWN : QOS_VISITOR_ELSEWHERE),
                       "row %zu", i);
         qos_visitor_write(&f, &given, &member, value);
         ck_assert_int_eq(qos_visitor_open(&f, &shown, NOW, text_of(value), &v), QOS_VISITOR_KNOWN);
     }
+}
+END_TEST
+
+/* Of what is not known: does it say that somebody has a class? */
+START_TEST(what_it_says_of_a_class) {
+    static const struct {
+        const char *field;
+        bool says;
+    } rows[] = {
+        { "fairgate=2..1.2.3." ID ".00112233445566778899aabbccddeeff", false },
+        { "fairgate=2.member.1.2.3." ID ".00112233445566778899aabbccddeeff", true },
+        { "a=b; fairgate=2..; fairgate=2..", false },
+        { "fairgate=2..; fairgate=2.m.", true },
+        { "fairgate=junk", true },
+        { "fairgate=", true },
+        { "fairgate=2.", true },
+        { "xfairgate=2.member.; a=b", false },
+        { "", false },
+    };
+    struct qos_visitor_form f = with_keys(A);
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        size_t n = strlen(rows[i].field);
+        char *exact = malloc(n + 1);
+
+        memcpy(exact, rows[i].field, n);
+        ck_assert_msg(qos_visitor_says_class(&f, (struct policy_text){ exact, n }) == rows[i].says, "row %zu", i);
+        free(exact);
+    }
+    ck_assert(!qos_visitor_says_class(&f, (struct policy_text){ NULL, 0 }));
+}
+END_TEST
+
+/* Who does not show what he was given is told to come soon once a minute; as many more do not make that more. */
+START_TEST(who_comes_back_without_it_was_told) {
+    static struct qos_told t;
+    static const uint64_t who = UINT64_C(0x123456789abcdef0), other = who ^ UINT64_C(1) << 63;
+
+    ck_assert(qos_told_once(&t, who, NOW, 1));
+    ck_assert(qos_told_once(&t, who, NOW, 1)); /* with the first one */
+    ck_assert(!qos_told_once(&t, who, NOW + 1, 1));
+    ck_assert(!qos_told_once(&t, who, NOW + QOS_TOLD_S - 1, 1));
+    ck_assert(qos_told_once(&t, who, NOW + QOS_TOLD_S, 1));
+    ck_assert(!qos_told_once(&t, who, NOW + QOS_TOLD_S + 1, 1));
+    /* Other places, and somebody else at the same one. */
+    for (uint64_t i = 1; i < QOS_TOLD_PLACES; i++) ck_assert(qos_told_once(&t, who + i, NOW + QOS_TOLD_S + 1, 1));
+    ck_assert(!qos_told_once(&t, who, NOW + QOS_TOLD_S + 2, 1));
+    ck_assert(qos_told_once(&t, other, NOW + QOS_TOLD_S + 2, 1));
+    ck_assert(qos_told_once(&t, who, NOW + QOS_TOLD_S + 2, 1));
+    /* A longer time, and a clock that was set back. */
+    ck_assert(qos_told_once(&t, other, NOW, 10));
+    ck_assert(qos_told_once(&t, other, NOW + 9, 10));
+    ck_assert(!qos_told_once(&t, other, NOW + 10, 10));
+    ck_assert(qos_told_once(&t, other, NOW - 1000, 10));
+    ck_assert(!qos_told_once(&t, other, NOW - 990, 10));
 }
 END_TEST
 
@@ -326,6 +382,8 @@ int main(void) {
     tcase_add_test(t, what_has_not_the_form_is_forged);
     tcase_add_test(t, a_cookie_of_elsewhere_is_forged);
     tcase_add_test(t, who_came_back_is_somebody_in_his_network);
+    tcase_add_test(t, what_it_says_of_a_class);
+    tcase_add_test(t, who_comes_back_without_it_was_told);
     tcase_add_test(t, keys_take_turns);
     tcase_add_test(t, a_cookie_has_its_time);
     tcase_add_test(t, a_field_is_looked_through);

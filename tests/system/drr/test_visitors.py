@@ -41,10 +41,10 @@ class Keys:
         with open(self.path, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as f:
             f.write("".join(f"{key}\n" for key in self.keys))
 
-    def cookie(self, word="member", first=-1000, issued=-100, life=WEEK, host="localhost", key=None, version="1", network="7f000000"):
+    def cookie(self, word="member", first=-1000, issued=-100, life=WEEK, host="localhost", key=None, version="2", network="7f000000"):
         now = int(time.time())
         text = f"{version}.{word}.{now + first}.{now + issued}.{now + issued + life}.{secrets.token_hex(16)}."
-        sealed = hmac.new(bytes.fromhex(key or self.keys[0]), f"fairgate visitor 1\n{host}\n{'' if word else network + chr(10)}{text}".encode(), hashlib.sha256)
+        sealed = hmac.new(bytes.fromhex(key or self.keys[0]), f"fairgate visitor 2\n{host}\n{'' if word else network + chr(10)}{text}".encode(), hashlib.sha256)
         return text + sealed.hexdigest()[:32]
 
 
@@ -53,9 +53,16 @@ def keys(parts):
     return Keys(os.path.join(parts.lab.dir, fresh("visitors") + ".keys"))
 
 
+@pytest.fixture
+def new_gateway(new_gateway):
+    """Of the name that the tests ask for: only so an application's word is believed."""
+    return lambda more="", **kwargs: new_gateway(more="ServerName localhost\n" + more, **kwargs)
+
+
 @pytest.fixture(scope="module")
 def visited(parts, keys):
     with Gateway(parts, mpm="event", policy=POLICY, window=4, more=f"""
+            ServerName localhost
             QosVisitors {keys.path}
             Header set X-Visitor "%{{qos-visitor}}e"
             <Location /static>
@@ -133,7 +140,7 @@ def test_who_is_signed_in_is_known_at_the_next_request(new_gateway, keys, mpm):
         value, attributes = given(answer)
         assert attributes == [f"Max-Age={WEEK}", "Path=/", "HttpOnly", "SameSite=Lax"]
         assert answer.headers["cache-control"] == "private"
-        assert re.fullmatch(r"1\.member\.\d+\.\d+\.\d+\.[0-9a-f]{32}\.[0-9a-f]{32}", value)
+        assert re.fullmatch(r"2\.member\.\d+\.\d+\.\d+\.[0-9a-f]{32}\.[0-9a-f]{32}", value)
         for _ in range(2):
             cls, answer = ask(g, says("member"), value)
             assert (cls, given(answer)) == ("members", None)
@@ -160,7 +167,7 @@ def test_another_class_is_another_visitor(visited):
     assert second[1] == "member" and second[2] == first[2] and second[5] != first[5]
 
 
-def test_sign_out_ends_it(visited):
+def test_sign_out_ends_it(visited, keys):
     member = value_of(ask(visited, says("member"))[1])
     cls, answer = ask(visited, says("-"), member)
     assert cls == "members"
@@ -169,7 +176,16 @@ def test_sign_out_ends_it(visited):
     assert given(ask(visited, says("-"))[1]) is None
     anybody = value_of(ask(visited, page())[1])
     assert given(ask(visited, says("-"), anybody)[1]) is None
-    assert given(ask(visited, says("-"), "junk")[1]) == ("", ["Max-Age=0", "Path=/", "HttpOnly", "SameSite=Lax"])
+    for ended in ("junk", keys.cookie(key=secrets.token_hex(32)), keys.cookie(issued=-WEEK - 1, first=-WEEK - 1)):
+        assert given(ask(visited, says("-"), ended)[1]) == ("", ["Max-Age=0", "Path=/", "HttpOnly", "SameSite=Lax"])
+
+
+@pytest.mark.parametrize("words", (dict(network="7f000100"), dict(first=-WEEK - 1, issued=-WEEK - 1), dict(key="77" * 32)))
+def test_who_is_nobody_where_the_application_says_so_ripens_all_the_same(visited, keys, words):
+    """Out of another network, or after a long time, with a cookie without a class, to applications that say "-" with each page: he begins anew with the first one."""
+    value = value_of(ask(visited, page(**{"Fairgate-Class": "-"}), keys.cookie("", **words))[1])
+    assert value.startswith("2..") and given(ask(visited, page(**{"Fairgate-Class": "-"}), value)[1]) is None
+    assert given(ask(visited, says("-"), keys.cookie("", **words))[1]) is None
 
 
 @pytest.mark.parametrize("word, right", [("Member", False), ("member, member", False), ("member;x", False), ("a" * 31, True), ("a" * 32, False), ("--", True),
@@ -301,8 +317,8 @@ def test_a_cookie_with_any_bit_changed_is_nobodys(visited, keys):
 
 def test_forged_cookies_of_other_kinds(visited, keys):
     other = secrets.token_hex(32)
-    forged = [keys.cookie(key=other), keys.cookie(host="www.example.org"), keys.cookie(version="2"), keys.cookie("Member"), keys.cookie("-"), "member", "",
-              "1.member", keys.cookie()[:-1], keys.cookie() + "0", f'"{keys.cookie()}"', "x" * 4000, keys.cookie().upper()]
+    forged = [keys.cookie(key=other), keys.cookie(host="www.example.org"), keys.cookie(version="1"), keys.cookie("", version="1"), keys.cookie("Member"), keys.cookie("-"), "member", "",
+              "2.member", "2..", keys.cookie()[:-1], keys.cookie() + "0", f'"{keys.cookie()}"', "x" * 4000, keys.cookie().upper()]
     before = counts(visited)
     for value in forged:
         assert ask(visited, says(), value)[0] == "rest", value
@@ -321,11 +337,36 @@ def test_a_cookie_ends_and_none_is_of_a_time_to_come(visited, keys):
     assert moved(visited, before) == {"expired": 4, "verified": 1}
 
 
-def test_another_host_knows_nobody(visited):
+SHOP = """
+    <VirtualHost *>
+        ServerName localhost
+        ServerAlias shop.example.org *.shops.example.org
+        ProxyPass /b/ http://127.0.0.1:{backend}/
+    </VirtualHost>
+    <VirtualHost *>
+        ServerName strangers.example.org
+    </VirtualHost>
+    """
+
+
+def test_another_host_knows_nobody(new_gateway, keys, parts):
     """Virtual hosts may be of strangers to each other: what one application says holds for its own."""
-    value = value_of(ask(visited, says("member"), host="shop.example.org")[1])
-    assert ask(visited, says(), value, host="Shop.Example.org:80")[0] == "members"
-    assert ask(visited, says(), value)[0] == "rest"
+    with new_gateway(policy=POLICY, more=f"QosVisitors {keys.path}\n" + SHOP.format(backend=parts.backend.port)) as g:
+        value = value_of(ask(g, says("member"), host="shop.example.org")[1])
+        assert ask(g, says(), value, host="Shop.Example.org:80")[0] == "members"
+        assert ask(g, says(), value)[0] == "rest"
+        value = value_of(ask(g, says("member"), host="a.shops.example.org")[1])
+        assert ask(g, says(), value, host="a.shops.example.org")[0] == "members"
+
+
+def test_a_word_holds_for_no_name_that_is_not_its_hosts(new_gateway, keys, parts):
+    """The first virtual host answers to any name that a client writes: who is a member here gets no cookie for another's site by it.  What has no word is anybody's."""
+    with new_gateway(policy=POLICY, more=f"QosVisitors {keys.path}\n" + SHOP.format(backend=parts.backend.port)) as g:
+        for host in ("unknown.example.org", "127.0.0.1", "xshop.example.org"):
+            assert given(ask(g, says("member"), host=host)[1]) is None
+            assert value_of(ask(g, page(), host=host)[1]).startswith("2..")
+        assert [line for line in g.error_log() if "no ServerName or ServerAlias here is the host that was asked for: not believed" in line]
+        assert given(ask(g, says("member"), host="localhost")[1])
 
 
 # ---- keys ----------------------------------------------------------------------------------------------------------
@@ -401,7 +442,7 @@ def test_who_keeps_a_cookie_for_ten_minutes_is_returning(visited, keys):
     cls, answer = ask(visited, page())
     assert cls == "rest" and answer.headers["cache-control"] == "private"
     value = value_of(answer)
-    assert value.startswith("1..")
+    assert value.startswith("2..")
     assert ask(visited, page(), value)[0] == "rest"
     assert ask(visited, page(), keys.cookie("", first=-590))[0] == "rest"
     assert ask(visited, page(), keys.cookie("", first=-610))[0] == "returning"
@@ -452,7 +493,7 @@ def test_who_comes_back_after_a_refusal_is_somebody(new_gateway, keys, more):
     with new_gateway(policy=SOON, queue=1, more=f"QosVisitors {keys.path}\n{more}") as g:
         answer = refused(g, "/b/size/20")
         value = value_of(answer)
-        assert value.startswith("1..") and answer.headers["cache-control"] == "private"
+        assert value.startswith("2..") and answer.headers["cache-control"] == "private"
         assert answer.headers["retry-after"] == answer.headers["refresh"] == "1"
         began = time.monotonic()
         while ask(g, says(), value)[0] != "returning":
@@ -461,6 +502,47 @@ def test_who_comes_back_after_a_refusal_is_somebody(new_gateway, keys, more):
         for known in (value, keys.cookie()):
             answer = refused(g, "/b/size/20", known)
             assert given(answer) is None and int(answer.headers["refresh"]) >= 5
+
+
+def test_who_will_be_somebody_soon_is_told_when(new_gateway, keys):
+    """By the cookie that he has: what is left of the least age, and up to half of that more."""
+    with new_gateway(policy=POLICY.replace('age="10m"', 'age="40s"'), queue=1, more=f"QosVisitors {keys.path}\nQosRetryAfter 100\n") as g:
+        for age, least, most in ((0, 30, 60), (30, 4, 15), (39, 1, 1), (41, 100, 100)):
+            answer = refused(g, "/b/size/20", keys.cookie("", first=-age, issued=-age))
+            assert given(answer) is None and least <= int(answer.headers["refresh"]) <= most, (age, answer.headers)
+
+
+AGENTS = POLICY.replace('age="10m"', 'age="1s"').replace('name="rest" quantum="1" default="yes"/>', 'name="robots" quantum="1"><user_agent>GPTBot</user_agent></class>\n'
+                                                         '  <class id="4" name="rest" quantum="1" default="yes"/>')
+
+
+@pytest.mark.parametrize("mpm", ("event", "prefork"))
+def test_who_comes_back_without_a_cookie_is_told_to_come_later(new_gateway, keys, mpm):
+    """So is he who shows one that does not count, and whoever has a class of his own: neither a crawler nor a browser without cookies asks each second for ever."""
+    with new_gateway(mpm=mpm, policy=AGENTS, queue=1, more=f"QosVisitors {keys.path}\nSetEnvIf X-Chosen . qos-class=rest\n") as g:
+        def told(agent, cookie=None, **headers):
+            return int(refused(g, "/b/size/20", cookie, headers={"User-Agent": agent, **headers}).headers["retry-after"])
+        assert all(told(f"a/{i}", cookie) >= 5 for i, cookie in enumerate(("junk", keys.cookie("", network="7f000100"), keys.cookie(key="77" * 32), keys.cookie("", first=-2 * WEEK, issued=-2 * WEEK))))
+        assert told("GPTBot/1.2") >= 5 and told("b") == 1 and told("c", **{"X-Chosen": "1"}) >= 5
+        assert told("Mozilla/5.0") == 1
+        began = time.monotonic()
+        while told("Mozilla/5.0") == 1:
+            assert time.monotonic() - began < 20
+        assert [told("Mozilla/5.0") >= 5 for _ in range(3)] == [True] * 3
+        assert told("Mozilla/6.0") == 1, "another browser at the same address is somebody else"
+
+
+@pytest.mark.parametrize("fields", ("Surrogate-Control: max-age=60", "CDN-Cache-Control: max-age=60", "Cache-Control: public, max-age=60", "Cache-Control: max-age=60"))
+def test_a_refusal_is_for_one_whatever_its_page_says(new_gateway, keys, fields):
+    """It has a cookie, and when to come back: a cache must not give that to all."""
+    name, value = fields.split(": ")
+    more = f'QosVisitors {keys.path}\nErrorDocument 503 /static/2k.txt\n<Location /static>\nHeader always set {name} "{value}"\n</Location>\n'
+    with new_gateway(policy=SOON, queue=1, more=more) as g:
+        for cookie in (None, keys.cookie()):
+            answer = refused(g, "/b/size/20", cookie)
+            assert bool(given(answer)) == (not cookie) and answer.headers["cache-control"] == "private"
+            assert not {"surrogate-control", "cdn-cache-control"} & set(answer.headers), answer.headers
+        assert ask(g, "/static/2k.txt")[1].headers[name.lower()] == value
 
 
 def test_a_refusal_says_nothing_that_nobody_asks_for(new_gateway, keys):
@@ -476,12 +558,14 @@ def test_a_refusal_says_nothing_that_nobody_asks_for(new_gateway, keys):
 
 def test_who_returns_does_so_from_his_network(visited, keys):
     """A cookie that came back once does not do for a hundred thousand addresses that never do; one of a member holds wherever he goes."""
+    before = counts(visited)
     for source, network, word, cls in (("127.0.0.77", "7f000000", "", "returning"), ("127.0.1.1", "7f000000", "", "rest"), ("127.0.1.1", "7f000100", "", "returning"),
                                        ("127.0.1.1", "7f000000", "member", "members")):
         mark = fresh("from")
         with visited.connect(source=source) as c:
             assert c.ask("GET", f"/b/says?{mark}", headers={"Cookie": f"fairgate={keys.cookie(word, network=network)}"}).status == 200
         assert visited.logged(mark, 1)[0]["class"] == cls, (source, network, word)
+    assert moved(visited, before) == {"verified": 3, "elsewhere": 1}, "who moves forges nothing"
 
 
 @pytest.mark.parametrize("word, target", (("", page()), ("member", says("member"))))
@@ -587,7 +671,7 @@ def test_streams_without_tls_and_a_proxy_that_has_it(new_gateway, keys):
         mark = fresh("h2")
         head = curl(g.port, f"http://localhost:PORT/b/says?{mark}", "--http2-prior-knowledge", "--cookie", f"__Host-seen={value}")
         assert "set-cookie" not in head and g.logged(mark, 1)[0]["class"] == "rest"
-        assert counts(g) == {"visitors_given": 1, "visitors_verified": 1, "visitors_forged": 0, "visitors_expired": 0}
+        assert counts(g) == {"visitors_given": 1, "visitors_verified": 1, "visitors_forged": 0, "visitors_elsewhere": 0, "visitors_expired": 0}
 
 
 def test_the_status_page_tells(visited):
