@@ -15,8 +15,9 @@
  * Who has no cookie gets one without a class where the policy asks for an age: with pages (GET, 200, text/html) that
  * nobody keeps for others, and with every refusal, so that who comes back is somebody else than who comes once.
  *
- * TRUST.  Whoever makes answers where QosEngine is On decides who is what; the client decides nothing.  The keys are
- * read by the parent and stand in memory of all children: who takes over one of those can write cookies.
+ * TRUST.  Whoever makes answers where QosEngine is On decides who is what, at the hosts that the virtual host names;
+ * the client decides nothing.  The keys are read by the parent and stand in memory of all children: who takes over one
+ * of those can write cookies.
  */
 #ifndef FAIRGATE_QOS_PEOPLE_H
 #define FAIRGATE_QOS_PEOPLE_H
