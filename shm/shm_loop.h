@@ -115,7 +115,7 @@ bool shm_loop_end_locked(shm_loop_t *l, rs_time_t now, rs_ticket_t t, bool whole
 /* Who has that place; 0: nobody. */
 pid_t shm_loop_process_locked(const shm_loop_t *l, uint32_t place);
 
-/* What processes held that have ended is given back, and others are woken. */
+/* What processes held that have ended is given back, and others are woken.  Not for each request: it asks the system. */
 void shm_loop_reclaim(shm_loop_t *l);
 
 #ifdef __cplusplus

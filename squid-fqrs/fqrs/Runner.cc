@@ -21,8 +21,7 @@ public:
     /* RegisteredRunner API */
     void useConfig() override {
         if (IamMasterProcess() && InDaemonMode()) {
-            if (UsingSmp()) // else its only kid has all to itself
-                Segment::Instance().make(TheConfig);
+            Segment::Instance().make(TheConfig);
             return;
         }
         Segment::Instance().attach();

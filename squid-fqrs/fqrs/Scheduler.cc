@@ -237,7 +237,6 @@ Fqrs::Scheduler::enqueue(Ticket &t, const uint32_t classNumber, rs_ticket_t &pla
     const auto now = Now();
     auto refusal = RS_OK;
     listen();
-    shm_loop_reclaim(segment.loop());
     {
         const Segment::Turn turn(segment);
         refusal = shm_loop_submit_locked(segment.loop(), now, classNumber, 0, nullptr, 0, &place);

@@ -77,6 +77,9 @@ void
 Fqrs::Segment::make(const Config &config)
 {
     static char text[SHM_LOOP_TEXT];
+    unsetenv(Variable); // of whoever started us, perhaps
+    if (!UsingSmp())
+        return; // the only kid has all to itself
     const auto workers = static_cast<uint32_t>(std::max(::Config.workers, 1));
     const auto size = Size(std::min<uint32_t>(workers + SparePlaces, SHM_LOOP_PROCESSES));
     const auto settings = config.engineSettings();
@@ -88,7 +91,6 @@ Fqrs::Segment::make(const Config &config)
     } else if (config.enabled) {
         fatalf("fqrs: no memory for the workers to share: %s", why);
     } else {
-        unsetenv(Variable);
         debugs(96, DBG_IMPORTANT, "WARNING: fqrs can't be turned on: no memory for the workers to share: " << why);
     }
 }
@@ -118,7 +120,7 @@ Fqrs::Segment::attach()
 bool
 Fqrs::Segment::join(const Config &config)
 {
-    if (!loop_ && (broken || ::Config.workers > 1)) { // on its own it would take the whole link
+    if (!loop_ && (broken || UsingSmp())) { // on its own it would take the whole link
         debugs(96, DBG_CRITICAL, "ERROR: fqrs is on, but there is no memory that the workers share: nothing is scheduled");
         return false;
     }
