@@ -10,19 +10,19 @@
 #include <unistd.h>
 
 struct shm_loop {
-    struct shm_view  view;
-    struct shm_host  host;
+    struct shm_view view;
+    struct shm_host host;
     struct shm_wakes wakes;
-    bool             all;               /* there are more to wake than `wakes` takes */
-    int              fd;                /* of the segment; -1: nobody else has it */
-    uint32_t         own;               /* the place, or SHM_NO_ROW */
-    pid_t            parent;
-    int              bells[SHM_LOOP_PROCESSES];
+    bool all;     /* there are more to wake than `wakes` takes */
+    int fd;       /* of the segment; -1: nobody else has it */
+    uint32_t own; /* the place, or SHM_NO_ROW */
+    pid_t parent;
+    int bells[SHM_LOOP_PROCESSES];
 };
 
 /* ---- making, attaching ------------------------------------------------------------------------------------------- */
 
-static shm_loop_t *empty(const struct shm_loop_host *host, uint32_t processes, const char **why) {
+static shm_loop_t *loop_new(const struct shm_loop_host *host, uint32_t processes, const char **why) {
     shm_loop_t *l = processes && processes <= SHM_LOOP_PROCESSES ? calloc(1, sizeof *l) : NULL;
 
     if (!l) {
@@ -38,9 +38,13 @@ static shm_loop_t *empty(const struct shm_loop_host *host, uint32_t processes, c
     return l;
 }
 
-static struct shm_size size_of(const struct shm_loop_size *z) {
-    return (struct shm_size){ .owners = z->processes, .classes = z->classes, .tickets = z->tickets, .outlets = 1,
-                              .area = z->area, .keys = z->keys };
+static struct shm_size loop_size(const struct shm_loop_size *z) {
+    return (struct shm_size){ .owners = z->processes,
+                              .classes = z->classes,
+                              .tickets = z->tickets,
+                              .outlets = 1,
+                              .area = z->area,
+                              .keys = z->keys };
 }
 
 void shm_loop_free(shm_loop_t **l) {
@@ -53,12 +57,12 @@ void shm_loop_free(shm_loop_t **l) {
     *l = NULL;
 }
 
-static shm_loop_t *refuse(shm_loop_t *l) {
+static shm_loop_t *loop_refuse(shm_loop_t *l) {
     shm_loop_free(&l);
     return NULL;
 }
 
-static void write_text(const shm_loop_t *l, char *text) {
+static void loop_write_text(const shm_loop_t *l, char *text) {
     const struct shm_size *z = &l->view.size;
     int n = snprintf(text, SHM_LOOP_TEXT, "%d %u %u %u %u %llu %llu %ld", l->fd, z->owners, z->classes, z->tickets,
                      z->keys, (unsigned long long)z->area, (unsigned long long)l->view.seal, (long)l->parent);
@@ -68,25 +72,25 @@ static void write_text(const shm_loop_t *l, char *text) {
 
 shm_loop_t *shm_loop_make(const struct shm_loop_size *z, const struct rs_settings *s,
                           const struct rs_class_settings *classes, uint32_t nclasses, char *text, const char **why) {
-    struct shm_size size = size_of(z);
-    shm_loop_t *l = empty(NULL, z->processes, why);
+    struct shm_size size = loop_size(z);
+    shm_loop_t *l = loop_new(NULL, z->processes, why);
 
     if (!l) return NULL;
     l->parent = getpid();
     l->fd = shm_make_file(&l->view, &size, s, classes, nclasses, why);
-    if (l->fd < 0) return refuse(l);
+    if (l->fd < 0) return loop_refuse(l);
     for (uint32_t i = 0; i < z->processes; i++) {
         l->bells[i] = eventfd(0, EFD_NONBLOCK);
         if (l->bells[i] >= 0) continue;
         *why = "no more descriptors";
-        return refuse(l);
+        return loop_refuse(l);
     }
-    write_text(l, text);
+    loop_write_text(l, text);
     return l;
 }
 
 /* A number of the text, up to `most`, and the space behind it.  False: there is none. */
-static bool take_number(const char **text, uint64_t most, uint64_t *n) {
+static bool loop_number(const char **text, uint64_t most, uint64_t *n) {
     const char *p = *text;
 
     for (*n = 0; *p >= '0' && *p <= '9'; p++) {
@@ -100,54 +104,56 @@ static bool take_number(const char **text, uint64_t most, uint64_t *n) {
 }
 
 /* Inherited by this process, and by none that it starts: true if it is there. */
-static bool take_descriptor(int fd) {
+static bool loop_inherited(int fd) {
     int flags = fcntl(fd, F_GETFD);
     return flags >= 0 && !fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
 }
 
 shm_loop_t *shm_loop_attach(const char *text, const struct shm_loop_host *host, const char **why) {
-    static const uint64_t most[] = { INT32_MAX, SHM_LOOP_PROCESSES, UINT32_MAX, UINT32_MAX, UINT32_MAX,
-                                     UINT64_C(1) << 40, UINT64_MAX, INT32_MAX };
+    static const uint64_t most[] = { INT32_MAX,  SHM_LOOP_PROCESSES, UINT32_MAX, UINT32_MAX,
+                                     UINT32_MAX, UINT64_C(1) << 40,  UINT64_MAX, INT32_MAX };
     enum { FD, PROCESSES, CLASSES, TICKETS, KEYS, AREA, SEAL, PARENT, NUMBERS };
     uint64_t n[NUMBERS], bell[SHM_LOOP_PROCESSES] = { 0 };
     struct shm_size size;
     shm_loop_t *l;
     bool told = true;
 
-    for (int i = 0; i < NUMBERS && told; i++) told = take_number(&text, most[i], &n[i]);
-    for (uint32_t i = 0; told && i < n[PROCESSES]; i++) told = take_number(&text, INT32_MAX, &bell[i]);
+    for (int i = 0; i < NUMBERS && told; i++) told = loop_number(&text, most[i], &n[i]);
+    for (uint32_t i = 0; told && i < n[PROCESSES]; i++) told = loop_number(&text, INT32_MAX, &bell[i]);
     if (!told || *text) {
         *why = "what the parent tells of the segment is not to be understood";
         return NULL;
     }
-    l = empty(host, (uint32_t)n[PROCESSES], why);
+    l = loop_new(host, (uint32_t)n[PROCESSES], why);
     if (!l) return NULL;
-    size = (struct shm_size){ .owners = (uint32_t)n[PROCESSES], .classes = (uint32_t)n[CLASSES],
-                              .tickets = (uint32_t)n[TICKETS], .outlets = 1, .area = n[AREA],
+    size = (struct shm_size){ .owners = (uint32_t)n[PROCESSES],
+                              .classes = (uint32_t)n[CLASSES],
+                              .tickets = (uint32_t)n[TICKETS],
+                              .outlets = 1,
+                              .area = n[AREA],
                               .keys = (uint32_t)n[KEYS] };
     l->parent = (pid_t)n[PARENT];
     /* That the seal is there shows that the text is about these descriptors. */
-    if (shm_attach(&l->view, (int)n[FD], &size, n[SEAL], why)) return refuse(l);
-    told = take_descriptor((int)n[FD]);
+    if (shm_attach(&l->view, (int)n[FD], &size, n[SEAL], why)) return loop_refuse(l);
+    told = loop_inherited((int)n[FD]);
     l->fd = (int)n[FD];
     for (uint32_t i = 0; i < size.owners; i++) {
-        told = take_descriptor((int)bell[i]) && told;
+        told = loop_inherited((int)bell[i]) && told;
         l->bells[i] = (int)bell[i];
     }
     l->view.bells = l->bells;
     if (told) return l;
     *why = "not all descriptors of the segment were inherited";
-    return refuse(l);
+    return loop_refuse(l);
 }
 
-shm_loop_t *shm_loop_alone(const struct shm_loop_size *z, const struct shm_loop_host *host,
-                           const struct rs_settings *s, const struct rs_class_settings *classes, uint32_t nclasses,
-                           const char **why) {
-    struct shm_size size = size_of(z);
-    shm_loop_t *l = empty(host, z->processes, why);
+shm_loop_t *shm_loop_alone(const struct shm_loop_size *z, const struct shm_loop_host *host, const struct rs_settings *s,
+                           const struct rs_class_settings *classes, uint32_t nclasses, const char **why) {
+    struct shm_size size = loop_size(z);
+    shm_loop_t *l = loop_new(host, z->processes, why);
 
     if (!l) return NULL;
-    return shm_make_alone(&l->view, &size, s, classes, nclasses, why) ? refuse(l) : l;
+    return shm_make_alone(&l->view, &size, s, classes, nclasses, why) ? loop_refuse(l) : l;
 }
 
 /* ---- processes --------------------------------------------------------------------------------------------------- */
@@ -186,8 +192,8 @@ void shm_loop_reclaim(shm_loop_t *l) {
 /* ---- configurations ---------------------------------------------------------------------------------------------- */
 
 int shm_loop_configure(shm_loop_t *l, uint32_t digest, const struct rs_settings *s,
-                       const struct rs_class_settings *classes, uint32_t nclasses, uint32_t otherwise,
-                       uint32_t *number, const char **why) {
+                       const struct rs_class_settings *classes, uint32_t nclasses, uint32_t otherwise, uint32_t *number,
+                       const char **why) {
     switch (shm_configure_as(&l->view, digest, s, classes, nclasses, otherwise, number, why)) {
     case SHM_CONFIGURED: return 1;
     case SHM_NOT_CONFIGURED: return -1;
@@ -212,7 +218,7 @@ rs_engine_t *shm_loop_lock(shm_loop_t *l) {
 }
 
 /* All that there may be: more were let go at once than could be noted. */
-static void ring_all(const shm_loop_t *l) {
+static void loop_ring_all(const shm_loop_t *l) {
     for (uint32_t i = 0; i < l->view.size.owners; i++)
         if (i != l->own) eventfd_write(l->bells[i], 1);
 }
@@ -223,7 +229,7 @@ void shm_loop_unlock(shm_loop_t *l) {
     shm_unlock(&l->view);
     if (!l->view.bells) return;
     if (l->all) {
-        ring_all(l);
+        loop_ring_all(l);
         return;
     }
     /* Its own it takes by shm_loop_next_locked. */
@@ -234,8 +240,9 @@ void shm_loop_unlock(shm_loop_t *l) {
 
 enum rs_refusal shm_loop_submit_locked(shm_loop_t *l, rs_time_t now, uint32_t in_class, uint64_t estimate,
                                        const uint64_t *key, uint64_t tag, rs_ticket_t *t) {
-    struct shm_request q = { .owner = l->own, .class = in_class, .estimate = estimate, .deadline = UINT64_MAX,
-                             .client_fd = -1, .tag = tag };
+    struct shm_request q = {
+        .owner = l->own, .class = in_class, .estimate = estimate, .deadline = UINT64_MAX, .client_fd = -1, .tag = tag
+    };
 
     if (key) memcpy(q.key, key, sizeof q.key);
     return shm_begin_locked(&l->view, now, &q, t);

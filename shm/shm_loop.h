@@ -108,14 +108,16 @@ enum rs_refusal shm_loop_submit_locked(shm_loop_t *l, rs_time_t now, uint32_t in
 bool shm_loop_cancel_locked(shm_loop_t *l, rs_time_t now, rs_ticket_t t);
 /* Lets go whoever may, in whatever process; the time at which to ask again, RS_NEVER if none. */
 rs_time_t shm_loop_pump_locked(shm_loop_t *l, rs_time_t now);
-/* One of this process's that were let go and have not been handed out, the latest first; RS_NO_TICKET: there is none. */
+/* One of this process's that were let go, and are not handed out yet, the latest first; RS_NO_TICKET: there is none. */
 rs_ticket_t shm_loop_next_locked(shm_loop_t *l);
 /* One that was let go is over, whole or not. */
 bool shm_loop_end_locked(shm_loop_t *l, rs_time_t now, rs_ticket_t t, bool whole);
 /* Who has that place; 0: nobody. */
 pid_t shm_loop_process_locked(const shm_loop_t *l, uint32_t place);
 
-/* What processes held that have ended is given back, and others are woken.  Not for each request: it asks the system. */
+/*
+ * What processes held that have ended is given back, and others are woken.  Not for each request: it asks the system.
+ */
 void shm_loop_reclaim(shm_loop_t *l);
 
 #ifdef __cplusplus

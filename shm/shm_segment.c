@@ -80,7 +80,7 @@ static int segment_fill(struct shm_view *v, const struct rs_settings *s, const s
 }
 
 /* v->size and v->bytes.  0; or -1 and *why. */
-static int measure(struct shm_view *v, const struct shm_size *z, const char **why) {
+static int measure_segment(struct shm_view *v, const struct shm_size *z, const char **why) {
     struct rs_capacity cap;
 
     v->size = *z;
@@ -143,12 +143,12 @@ static int make_in(struct shm_view *v, int fd, uint64_t behind, const struct rs_
 
 int shm_make(struct shm_view *v, const struct shm_size *z, const struct rs_settings *s,
              const struct rs_class_settings *classes, uint32_t nclasses, const char **why) {
-    return measure(v, z, why) ? -1 : make_in(v, -1, RS_REACH, s, classes, nclasses, why);
+    return measure_segment(v, z, why) ? -1 : make_in(v, -1, RS_REACH, s, classes, nclasses, why);
 }
 
 int shm_make_alone(struct shm_view *v, const struct shm_size *z, const struct rs_settings *s,
                    const struct rs_class_settings *classes, uint32_t nclasses, const char **why) {
-    return measure(v, z, why) ? -1 : make_in(v, -1, 0, s, classes, nclasses, why);
+    return measure_segment(v, z, why) ? -1 : make_in(v, -1, 0, s, classes, nclasses, why);
 }
 
 /* ---- for programs that are started ------------------------------------------------------------------------------- */
@@ -160,7 +160,7 @@ int shm_make_file(struct shm_view *v, const struct shm_size *z, const struct rs_
                   const struct rs_class_settings *classes, uint32_t nclasses, const char **why) {
     int fd;
 
-    if (measure(v, z, why)) return -1;
+    if (measure_segment(v, z, why)) return -1;
     fd = memfd_create("fairgate", MFD_ALLOW_SEALING);
     if (fd < 0 || ftruncate(fd, (off_t)v->bytes) || fcntl(fd, F_ADD_SEALS, FILE_SEALS)) {
         *why = "no file in memory of that size";
@@ -181,7 +181,7 @@ int shm_attach(struct shm_view *v, int fd, const struct shm_size *z, uint64_t se
     int seals;
 
     v->sh = NULL;
-    if (measure(v, z, why)) return -1;
+    if (measure_segment(v, z, why)) return -1;
     seals = fcntl(fd, F_GET_SEALS);
     if (seals < 0 || (seals & FILE_SEALS) != FILE_SEALS || fstat(fd, &is) || (uint64_t)is.st_size != v->bytes) {
         *why = "the descriptor is not that of a segment of this size";

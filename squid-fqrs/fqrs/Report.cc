@@ -24,8 +24,8 @@ static const struct { Refusal refusal; enum rs_why why; } Whys[] = {
     { NO_DESCRIPTOR, RS_WHY_NO_DESCRIPTOR }, { WAIT_OVER, RS_WHY_TOO_LONG }
 };
 
-/// Everything there is to tell, taken at one moment. It is the machine's, not a worker's: whoever can see the memory that
-/// workers share can tell all of it.
+/// Everything there is to tell, taken at one moment. It is the machine's, not a worker's: whoever can see the memory
+/// that workers share can tell all of it.
 class Look
 {
 public:

@@ -121,7 +121,8 @@ bool
 Fqrs::Segment::join(const Config &config)
 {
     if (!loop_ && (broken || UsingSmp())) { // on its own it would take the whole link
-        debugs(96, DBG_CRITICAL, "ERROR: fqrs is on, but there is no memory that the workers share: nothing is scheduled");
+        debugs(96, DBG_CRITICAL,
+               "ERROR: fqrs is on, but there is no memory that the workers share: nothing is scheduled");
         return false;
     }
     if (!loop_) {

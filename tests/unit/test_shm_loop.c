@@ -114,7 +114,10 @@ static int play(const char *role) {
     return end(l, t) ? 0 : 17;
 }
 
-struct started { pid_t pid; int to, from; };
+struct started {
+    pid_t pid;
+    int to, from;
+};
 
 static struct started start_program(const char *role) {
     struct started s;
@@ -314,14 +317,16 @@ START_TEST(a_ticket_that_ended_ends_nobody_elses) {
 }
 END_TEST
 
-static uint32_t class_of(const char *name, const struct rs_class_settings *classes, uint32_t n, const uint32_t *number) {
+static uint32_t class_of(const char *name, const struct rs_class_settings *classes, uint32_t n,
+                         const uint32_t *number) {
     for (uint32_t i = 0; i < n; i++)
         if (!strcmp(classes[i].name, name)) return number[i];
     return RS_NO_CLASS;
 }
 
 START_TEST(a_configuration_is_put_in_force_once) {
-    static const struct rs_class_settings three[3] = { { .name = "light", .weight = 2 }, { .name = "new", .weight = 5 },
+    static const struct rs_class_settings three[3] = { { .name = "light", .weight = 2 },
+                                                       { .name = "new", .weight = 5 },
                                                        { .name = "heavy", .weight = 9 } };
     struct rs_settings s = window(2);
     struct rs_class_stats c;
@@ -346,7 +351,8 @@ END_TEST
 START_TEST(who_comes_late_finds_its_classes_by_name) {
     static const struct rs_class_settings other[2] = { { .name = "none of yours", .weight = 1 },
                                                        { .name = "light", .weight = 1 } };
-    static const struct rs_class_settings mine[3] = { { .name = "gone", .weight = 1 }, { .name = "light", .weight = 1 },
+    static const struct rs_class_settings mine[3] = { { .name = "gone", .weight = 1 },
+                                                      { .name = "light", .weight = 1 },
                                                       { .name = "none of yours", .weight = 1 } };
     struct rs_settings s = window(2);
     uint32_t number[2], late[3];
@@ -379,8 +385,15 @@ END_TEST
 START_TEST(a_text_that_is_not_of_this_segment_is_refused) {
     char other[SHM_LOOP_TEXT + 16], *behind;
     const char *why;
-    static const char *const wrong[] = { "", " ", "x", "-1", "3", "3 4 8 64 0 4096 1 1", "3 300 8 64 0 4096 1 1",
-                                         "3 4 8 64 0 4096 99999999999999999999 1 4 5 6 7", "0 1 8 64 0 4096 1 1 0" };
+    static const char *const wrong[] = { "",
+                                         " ",
+                                         "x",
+                                         "-1",
+                                         "3",
+                                         "3 4 8 64 0 4096 1 1",
+                                         "3 300 8 64 0 4096 1 1",
+                                         "3 4 8 64 0 4096 99999999999999999999 1 4 5 6 7",
+                                         "0 1 8 64 0 4096 1 1 0" };
 
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         why = NULL;
