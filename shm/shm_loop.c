@@ -161,6 +161,7 @@ shm_loop_t *shm_loop_alone(const struct shm_loop_size *z, const struct shm_loop_
 void shm_loop_ended(shm_loop_t *l, pid_t process) { shm_tell_ended(&l->view, process); }
 
 bool shm_loop_join(shm_loop_t *l) {
+    shm_loop_reclaim(l);
     l->own = shm_owner_started(&l->view, getpid());
     return l->own != SHM_NO_ROW;
 }
@@ -184,9 +185,21 @@ pid_t shm_loop_process_locked(const shm_loop_t *l, uint32_t place) {
     return place < l->view.size.owners ? l->view.owners[place].pid : 0;
 }
 
+/* More have ended since somebody looked than are noted: the oldest are not there any more.  Who is, shows itself. */
+static bool loop_forgot(const shm_loop_t *l) {
+    struct shm_segment *sh = l->view.sh;
+
+    if (atomic_load(&sh->ended) - atomic_load(&sh->reclaimed) <= l->view.ended_mask) return false;
+    shm_lock(&l->view);
+    atomic_store(&sh->reclaimed, atomic_load(&sh->ended));
+    shm_unlock(&l->view);
+    return true;
+}
+
 void shm_loop_reclaim(shm_loop_t *l) {
+    if (l->fd < 0) return;
+    if (loop_forgot(l) || getppid() != l->parent) shm_reclaim_orphans(&l->view, l->own);
     shm_reclaim(&l->view);
-    if (l->fd >= 0 && getppid() != l->parent) shm_reclaim_orphans(&l->view, l->own);
 }
 
 /* ---- configurations ---------------------------------------------------------------------------------------------- */

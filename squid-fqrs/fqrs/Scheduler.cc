@@ -109,7 +109,7 @@ Fqrs::Scheduler::configure(const Config &config)
            "fqrs " << (wanted ? "on" : "off") << ": " << classes.size() << " classes, order "
                    << rs_sched_name(settings.sched) << ", window " << rs_gate_name(settings.gate) << ", " << waiting
                    << " requests waiting, " << released << " outstanding");
-    admit(Now());
+    admit();
 }
 
 void
@@ -280,9 +280,9 @@ Fqrs::Scheduler::dequeue(rs_ticket_t &place)
         alarm.set(now); // another worker had let it go just now: somebody else may
 }
 
-/// lets as many go as the window has room for
+/// Lets as many go as the window has room for. `acted`: something that we did may have changed that.
 void
-Fqrs::Scheduler::admit(const rs_time_t now)
+Fqrs::Scheduler::admit(const rs_time_t now, const bool acted)
 {
     if (!joined)
         return;
@@ -290,7 +290,7 @@ Fqrs::Scheduler::admit(const rs_time_t now)
         const Segment::Turn turn(segment);
         pump(turn.engine, now);
     }
-    tell(now);
+    tell(now, acted);
 }
 
 /// With the lock: whoever may go is let go, and ours, also those that others have let go before, stand in `going`.
@@ -320,7 +320,7 @@ Fqrs::Scheduler::pump(rs_engine_t *const engine, const rs_time_t now)
 
 /// Behind pump(), without the lock: tickets that were let go are told so, and the clock is set.
 void
-Fqrs::Scheduler::tell(const rs_time_t now)
+Fqrs::Scheduler::tell(const rs_time_t now, const bool acted)
 {
     if (segment.left() && !abandoned)
         abandon();
@@ -336,7 +336,9 @@ Fqrs::Scheduler::tell(const rs_time_t now)
         ++released;
         row.ticket->picked(row.number, row.classNumber);
     }
-    alarm.set(again); // also for those of others: who has asked last looks again
+    // Who has changed when others may go sees that they do, once; then those who wait have heard of it.
+    if (acted || waiting)
+        alarm.set(again);
     if (!waiting && !released) {
         nextTick = RS_NEVER;
         return;
@@ -379,7 +381,7 @@ Fqrs::Scheduler::progress(Ticket &t, const uint64_t bytes)
         remove(active, index);
         append(active, index);
     }
-    tell(now);
+    tell(now, true);
 }
 
 void
@@ -393,7 +395,7 @@ Fqrs::Scheduler::expect(Ticket &t, const uint64_t length)
         rs_header(turn.engine, now, t.number, length);
         pump(turn.engine, now);
     }
-    tell(now);
+    tell(now, true);
 }
 
 uint64_t
@@ -464,9 +466,10 @@ Fqrs::Scheduler::Rang()
 {
     auto &me = Instance();
     const auto now = Now();
-    if (now >= me.nextTick)
+    const auto due = now >= me.nextTick;
+    if (due)
         me.tick(now);
-    me.admit(now);
+    me.admit(now, due);
 }
 
 /// Another worker has let requests of ours go.
@@ -476,7 +479,7 @@ Fqrs::Scheduler::Rung(const int bell, void *)
     auto &me = Instance();
     shm_loop_silence(me.segment.loop());
     Comm::SetSelect(bell, COMM_SELECT_READ, Rung, nullptr, 0);
-    me.admit(Now());
+    me.admit(Now(), false);
 }
 
 void
@@ -487,7 +490,7 @@ Fqrs::Scheduler::tick(const rs_time_t now)
     wasLate = late && !wasLate;
     nextTick = now + TickTime;
     shm_loop_reclaim(segment.loop());
-    admit(now); // who was let go meanwhile has not waited too long
+    admit(now, false); // who was let go meanwhile has not waited too long
     hasten(now);
     if (!wasLate)
         park(now);

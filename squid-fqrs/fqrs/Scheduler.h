@@ -48,7 +48,7 @@ public:
     /// ends in Ticket::picked() or lost(), after admit(); REFUSALS: done
     Refusal enqueue(Ticket &, uint32_t classNumber, rs_ticket_t &place);
     void dequeue(rs_ticket_t &place); ///< becomes RS_NO_TICKET, as which it does nothing
-    void admit() { admit(Now()); } ///< lets go whoever may
+    void admit() { admit(Now(), true); } ///< lets go whoever may
     void publish(const StoreEntry &e, Ticket &t) { fetches[&e] = &t; } ///< others may join who waits for this entry
     void unpublish(const StoreEntry &e) { fetches.erase(&e); }
     Seats &seats() { return seats_; }
@@ -98,9 +98,9 @@ private:
     void keepUp();
     void listen();
     void abandon();
-    void admit(rs_time_t now);
+    void admit(rs_time_t now, bool acted);
     void pump(rs_engine_t *, rs_time_t now);
-    void tell(rs_time_t now);
+    void tell(rs_time_t now, bool acted);
     void tick(rs_time_t now);
     void park(rs_time_t now);
     void hasten(rs_time_t now);

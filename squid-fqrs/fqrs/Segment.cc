@@ -111,7 +111,9 @@ Fqrs::Segment::attach()
     const char *why = nullptr;
     loop_ = shm_loop_attach(text, &Host(), &why);
     broken = !loop_;
-    if (broken)
+    if (loop_)
+        shm_loop_reclaim(loop_); // of whom we come after, whatever he was
+    else
         debugs(96, DBG_CRITICAL,
                "ERROR: fqrs: this process can't use the memory that the workers share: "
                    << why << "; it schedules nothing until Squid is started anew");

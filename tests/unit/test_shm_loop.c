@@ -270,6 +270,25 @@ START_TEST(one_that_dies_with_the_lock_leaves_nothing_broken) {
 }
 END_TEST
 
+/* Far more than the segment has room to note; nobody looked meanwhile. */
+START_TEST(many_ends_that_nobody_looked_at_do_no_harm) {
+    struct started s = start_program("holds");
+    rs_ticket_t t;
+
+    has_come(&s, 'h');
+    t = submit(me, 0);
+    kill(s.pid, SIGKILL);
+    ended(&s);
+    shm_loop_ended(parent, s.pid);
+    for (int i = 0; i < 1000; i++) shm_loop_ended(parent, s.pid);
+    shm_loop_reclaim(me);
+    ck_assert_uint_eq(lost_requests, 1);
+    ck_assert_uint_eq(next(me), t);
+    ck_assert_str_eq(said, "");
+    expect_sound();
+}
+END_TEST
+
 START_TEST(a_place_is_free_again) {
     for (uint32_t i = 0; i < 3 * size.processes; i++) {
         struct started s = start_program("holds");
@@ -449,6 +468,7 @@ int main(int argc, char **argv) {
     tcase_add_test(c, what_a_process_held_comes_back_when_the_parent_tells);
     tcase_add_test(c, and_without_a_parent_when_it_is_no_longer_there);
     tcase_add_test(c, one_that_dies_with_the_lock_leaves_nothing_broken);
+    tcase_add_test(c, many_ends_that_nobody_looked_at_do_no_harm);
     tcase_add_test(c, a_place_is_free_again);
     tcase_add_test(c, who_gives_up_when_it_was_just_let_go_gives_the_slot_back);
     tcase_add_test(c, a_ticket_that_ended_ends_nobody_elses);
