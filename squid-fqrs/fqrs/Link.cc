@@ -48,7 +48,7 @@ Fqrs::Link::open()
 void
 Fqrs::Link::begin(const rs_time_t now, const bool alone)
 {
-    if (count && (alone || now - count->looked >= Forgotten))
+    if (count && (alone || count->looked + Forgotten <= now))
         anew = true;
 }
 
@@ -78,7 +78,7 @@ Fqrs::Link::look(const rs_time_t now, uint64_t &bytes)
     if (name_.isEmpty() || !count)
         return false;
     auto looked = count->looked.load();
-    if (!anew && now - looked < LookTime)
+    if (!anew && looked + LookTime > now)
         return false; // another worker did
     if (!count->looked.compare_exchange_strong(looked, now))
         return false;
