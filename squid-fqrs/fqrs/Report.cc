@@ -133,7 +133,10 @@ private:
 static const char *
 WhyNot()
 {
-    const auto &segment = Segment::Instance();
+    auto &segment = Segment::Instance();
+    if (segment.exists()) {
+        const Segment::Turn turn(segment); // sees damage, if there is any
+    }
     if (segment.left())
         return "fqrs schedules nothing until Squid is started anew: the memory that the workers share is damaged.";
     return !segment.exists() || !segment.area().used ? "fqrs is off: nothing is scheduled." : nullptr;

@@ -268,6 +268,32 @@ def test_without_their_master_workers_go_on(new_workers):
         p.ended = 0                     # as it was to
 
 
+def write_over_the_segment(p):
+    """As a wild pointer of a worker would."""
+    folder = f"/proc/{p.pid_of('squid-1')}/fd"
+    found = [name for name in os.listdir(folder) if os.readlink(f"{folder}/{name}").startswith("/memfd:fairgate")]
+    assert len(found) == 1
+    with open(f"{folder}/{found[0]}", "r+b", buffering=0) as f:
+        f.write(b"\xa5" * 4096)
+
+
+def test_damaged_memory_lets_everybody_go(new_workers):
+    """Whoever waits goes, what is on its way comes to its end, both workers go on without a window, and say so."""
+    with new_workers(scheduled(1, **TWO)) as p:
+        gate, holding, waiting = held_and_waiting(p, 1, 2)
+        write_over_the_segment(p)
+        assert len(waiting.receive().body) == 100
+        for worker in (1, 2):
+            assert get(p, worker, "/size/100", cls="gold").status == 200
+        p.origin.open(gate)
+        holding.chunks()
+        holding.close()
+        waiting.close()
+        assert json.loads(p.page("fqrs_json"))["state"] == "damaged"
+        assert "started anew" in p.page("fqrs")
+        assert p.log().count("ERROR: fqrs schedules nothing until Squid is started anew") == 2
+
+
 # ---- beside it
 
 def test_a_rock_store_beside_it(new_workers):
