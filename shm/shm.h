@@ -2,9 +2,9 @@
 /*
  * shm.h - the engine in memory that processes share, whatever server they are of.
  *
- * A parent makes one segment, and every process that it forks inherits it at the same address; nothing in it is a
- * pointer or a distance all the same: where its parts are follows from struct shm_size, which each process has in
- * memory of its own.
+ * A parent makes one segment, and every process that it forks inherits it at the same address, or every program that it
+ * starts attaches to it at its own (shm_attach); nothing in it is a pointer or a distance: where its parts are follows
+ * from struct shm_size, which each process has in memory of its own.
  *
  *     struct shm_segment | owners[] | rows[] | blocked[] | blocked_at[] | classes[] | leads[] | numbers[] | ended[] |
  *     the host's area | engine | no memory (RS_REACH)
@@ -53,6 +53,7 @@
  * inherited, so that any process wakes its waiter directly.  When a crowd has used it up, a wait gets a descriptor that
  * only its owner knows, and another process's release goes through the owner's dispatcher.  A wait that blocks its
  * thread waits on its row's `go` as a futex.  A wake-up without a reason is harmless: who waits looks for itself.
+ * A process that is one main loop has no dispatcher: it watches an eventfd of its own (shm_loop.h).
  *
  * OWNERS.  A process takes a row of owners[] when it starts; the row's number plus one is the owner of its tickets.
  * The parent notes whose end it has learnt of; what that one held is given back by whoever comes to look next
@@ -195,6 +196,8 @@ struct shm_view {
     const int         *stock;           /* of wake-up descriptors; the same numbers in all processes */
     uint32_t           nstock;
     int                alarm;           /* where a process tells the parent that it has left; -1 = nowhere */
+    /* by owner: an eventfd that its main loop watches; NULL: its dispatcher waits on `wake` */
+    const int         *bells;
     const struct shm_host *host;        /* or NULL */
     uint32_t           told_ended;      /* the parent's: what it stored last */
 };
@@ -216,6 +219,20 @@ uint64_t shm_now_coarse(void);          /* the same clock at a few milliseconds'
  */
 int shm_make(struct shm_view *v, const struct shm_size *size, const struct rs_settings *s,
              const struct rs_class_settings *classes, uint32_t nclasses, const char **why);
+/* The same of a process that shares it with nobody. */
+int shm_make_alone(struct shm_view *v, const struct shm_size *size, const struct rs_settings *s,
+                   const struct rs_class_settings *classes, uint32_t nclasses, const char **why);
+/*
+ * The same for programs that the parent starts, each of which attaches to it at an address of its own: the descriptor
+ * of the memory, which they inherit (it is not closed on exec), or -1 and *why.
+ */
+int shm_make_file(struct shm_view *v, const struct shm_size *size, const struct rs_settings *s,
+                  const struct rs_class_settings *classes, uint32_t nclasses, const char **why);
+/*
+ * In such a program, which has all that is believed (descriptor, size, seal) from its parent and nothing from there.
+ * 0; or -1 and *why: it is not that segment, was given up, or its constant parts are not what the size makes them.
+ */
+int shm_attach(struct shm_view *v, int fd, const struct shm_size *size, uint64_t seal, const char **why);
 void shm_free(struct shm_view *v);
 /* Before there are other processes: the stock's descriptors are free. */
 void shm_stock(struct shm_view *v, const int *stock, uint32_t n);
@@ -235,6 +252,19 @@ enum shm_configured { SHM_CONFIGURED_BEFORE, SHM_CONFIGURED, SHM_NOT_CONFIGURED 
 enum shm_configured shm_configure(const struct shm_view *v, uint32_t generation, const struct rs_settings *s,
                                   const struct rs_class_settings *classes, uint32_t nclasses, uint32_t otherwise,
                                   uint32_t *number, const char **why);
+
+/*
+ * The same for processes that read their configuration each at its own time, and know no number of it: what is in force
+ * is known by a digest of all of it, not 0.  Whoever comes with another one puts his in force.
+ */
+enum shm_configured shm_configure_as(const struct shm_view *v, uint32_t digest, const struct rs_settings *s,
+                                     const struct rs_class_settings *classes, uint32_t nclasses, uint32_t otherwise,
+                                     uint32_t *number, const char **why);
+/* What is in force; without the lock it may be another's a moment later. */
+uint32_t shm_configured_as(const struct shm_view *v);
+/* The numbers of these classes, by their names, while others are in force; that of `otherwise` where there is none. */
+void shm_number(const struct shm_view *v, const struct rs_class_settings *classes, uint32_t nclasses,
+                uint32_t otherwise, uint32_t *number);
 
 /*
  * Behind shm_configure, likewise: outlets with windows of their own; *left_out: some of them have no place, and share
@@ -338,6 +368,8 @@ uint32_t shm_owner_started(const struct shm_view *v, pid_t pid);
  * is nothing to do.
  */
 void     shm_reclaim(const struct shm_view *v);
+/* The same where no parent is left to note anything: who is not `own` and no longer there has died. */
+void     shm_reclaim_orphans(const struct shm_view *v, uint32_t own);
 /*
  * Is it this process's threads that are to work in the background?  One process's are, of the newest generation; a
  * newer one takes over at once, and another when that one has ended.

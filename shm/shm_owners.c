@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "shm_internal.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <string.h>
 
 uint32_t shm_owner_started(const struct shm_view *v, pid_t pid) {
@@ -79,6 +81,21 @@ void shm_reclaim(const struct shm_view *v) {
     }
 }
 
+void shm_reclaim_orphans(const struct shm_view *v, uint32_t own) {
+    for (uint32_t i = 0; i < v->size.owners; i++) {
+        pid_t pid = ONCE(v->owners[i].pid);
+        uint32_t lost = 0;
+
+        if (i == own || pid <= 0 || !kill(pid, 0) || errno != ESRCH) continue;
+        shm_lock(v);
+        if (v->owners[i].pid == pid) lost = forget_pid_locked(v, pid);
+        if (lost) atomic_fetch_add(&v->sh->lost_owners, 1);
+        shm_unlock(v);
+        shm_pump(v, SHM_NO_ROW);
+        if (lost && v->host) v->host->lost(pid, lost);
+    }
+}
+
 static uint64_t keeper_of(uint32_t generation, uint32_t owner) { return (uint64_t)generation << 32 | (owner + 1); }
 
 bool shm_keeps(const struct shm_view *v, uint32_t generation, uint32_t owner) {
@@ -97,23 +114,34 @@ void shm_keeps_no_longer(const struct shm_view *v, uint32_t generation, uint32_t
 
 /* ---- configurations ---------------------------------------------------------------------------------------------- */
 
-/* These classes are not those in force: the numbers of the ones that the engine has. */
+/*
+ * These classes are not those in force: the numbers of the ones that the engine has.  They stand in the same order
+ * mostly, so that thousands are found in a moment.
+ */
 static void number_by_name_locked(const struct shm_view *v, const struct rs_class_settings *classes, uint32_t nclasses,
                                   uint32_t otherwise, uint32_t *number) {
+    uint32_t most = nclasses < v->size.classes ? nclasses : v->size.classes, next = 0, unknown = 0, count;
     struct rs_class_stats c;
     struct rs_stats all;
-    uint32_t unknown = 0, count;
 
     rs_stats(v->engine, &all);
     count = all.classes < v->size.classes ? all.classes : v->size.classes;
-    for (int pass = 0; pass < 2; pass++) {
-        for (uint32_t i = 0; i < nclasses && i < v->size.classes; i++) {
-            uint32_t n = 0;
-            while (n < count && (!rs_class_stats(v->engine, n, &c) || strcmp(c.settings.name, classes[i].name))) n++;
-            number[i] = n < count ? n : unknown;
+    for (uint32_t i = 0; i < most; i++) number[i] = RS_NO_CLASS;
+    for (uint32_t n = 0; n < count && most; n++) {
+        uint32_t looked = 0;
+
+        if (!rs_class_stats(v->engine, n, &c)) continue;
+        while (looked < most && strcmp(c.settings.name, classes[next].name)) {
+            looked++;
+            next = next + 1 < most ? next + 1 : 0;
         }
-        unknown = number[otherwise < v->size.classes ? otherwise : 0];
+        if (looked == most) continue;
+        number[next] = n;
+        next = next + 1 < most ? next + 1 : 0;
     }
+    if (otherwise < most && number[otherwise] != RS_NO_CLASS) unknown = number[otherwise];
+    for (uint32_t i = 0; i < most; i++)
+        if (number[i] == RS_NO_CLASS) number[i] = unknown;
 }
 
 /* A place in the engine that another class had: what is known of that one is not about this one. */
@@ -134,6 +162,29 @@ static void forget_classes_locked(const struct shm_view *v, uint32_t nclasses) {
     }
 }
 
+/* v->numbers become those of these classes in any case. */
+static enum shm_configured put_in_force_locked(const struct shm_view *v, const struct rs_settings *s,
+                                               const struct rs_class_settings *classes, uint32_t nclasses,
+                                               uint32_t otherwise, const char **why) {
+    if (nclasses > v->size.classes) {
+        *why = "there are more classes than the engine has places for";
+    } else if (!rs_configure(v->engine, s, classes, nclasses, v->numbers, shm_now(), why)) {
+        forget_classes_locked(v, nclasses);
+        return SHM_CONFIGURED;
+    }
+    number_by_name_locked(v, classes, nclasses, otherwise, v->numbers);
+    return SHM_NOT_CONFIGURED;
+}
+
+/* What stands in `from`, judged. */
+static void tell_numbers_locked(const struct shm_view *v, const uint32_t *from, uint32_t nclasses, uint32_t otherwise,
+                                uint32_t *number) {
+    for (uint32_t i = 0; i < nclasses; i++) {
+        uint32_t n = ONCE(from[i < v->size.classes ? i : otherwise < v->size.classes ? otherwise : 0]);
+        number[i] = n < v->size.classes ? n : 0;
+    }
+}
+
 enum shm_configured shm_configure(const struct shm_view *v, uint32_t generation, const struct rs_settings *s,
                                   const struct rs_class_settings *classes, uint32_t nclasses, uint32_t otherwise,
                                   uint32_t *number, const char **why) {
@@ -150,21 +201,41 @@ enum shm_configured shm_configure(const struct shm_view *v, uint32_t generation,
         number_by_name_locked(v, classes, nclasses, otherwise, number);
         from = number;
     } else if (ahead > 0) {
-        done = nclasses <= v->size.classes && !rs_configure(v->engine, s, classes, nclasses, v->numbers, shm_now(), why)
-                   ? SHM_CONFIGURED
-                   : SHM_NOT_CONFIGURED;
-        if (done == SHM_CONFIGURED) forget_classes_locked(v, nclasses);
-        else if (nclasses > v->size.classes) *why = "there are more classes than the engine has places for";
-        if (done == SHM_NOT_CONFIGURED) number_by_name_locked(v, classes, nclasses, otherwise, v->numbers);
+        done = put_in_force_locked(v, s, classes, nclasses, otherwise, why);
         v->sh->configured = generation;
     }
-    for (uint32_t i = 0; i < nclasses; i++) {
-        uint32_t n = ONCE(from[i < v->size.classes ? i : otherwise < v->size.classes ? otherwise : 0]);
-        number[i] = n < v->size.classes ? n : 0;
-    }
+    tell_numbers_locked(v, from, nclasses, otherwise, number);
     shm_unlock(v);
     if (done == SHM_CONFIGURED) shm_pump(v, SHM_NO_ROW); /* a wider window lets more through */
     return done;
+}
+
+enum shm_configured shm_configure_as(const struct shm_view *v, uint32_t digest, const struct rs_settings *s,
+                                     const struct rs_class_settings *classes, uint32_t nclasses, uint32_t otherwise,
+                                     uint32_t *number, const char **why) {
+    enum shm_configured done = SHM_CONFIGURED_BEFORE;
+
+    shm_lock(v);
+    if (shm_has_left(v)) {
+        for (uint32_t i = 0; i < v->size.classes; i++) v->numbers[i] = i;
+    } else if (ONCE(v->sh->configured) != digest) {
+        done = put_in_force_locked(v, s, classes, nclasses, otherwise, why);
+        v->sh->configured = digest;
+    }
+    tell_numbers_locked(v, v->numbers, nclasses, otherwise, number);
+    shm_unlock(v);
+    if (done == SHM_CONFIGURED) shm_pump(v, SHM_NO_ROW);
+    return done;
+}
+
+uint32_t shm_configured_as(const struct shm_view *v) { return ONCE(v->sh->configured); }
+
+void shm_number(const struct shm_view *v, const struct rs_class_settings *classes, uint32_t nclasses,
+                uint32_t otherwise, uint32_t *number) {
+    shm_lock(v);
+    number_by_name_locked(v, classes, nclasses, otherwise, number);
+    tell_numbers_locked(v, number, nclasses, otherwise, number);
+    shm_unlock(v);
 }
 
 static void number_outlets_locked(const struct shm_view *v, const struct rs_outlet_settings *outlets, uint32_t n,

@@ -2,6 +2,7 @@
 #include "shm_internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -77,10 +79,9 @@ static int segment_fill(struct shm_view *v, const struct rs_settings *s, const s
     return 0;
 }
 
-int shm_make(struct shm_view *v, const struct shm_size *z, const struct rs_settings *s,
-             const struct rs_class_settings *classes, uint32_t nclasses, const char **why) {
+/* v->size and v->bytes.  0; or -1 and *why. */
+static int measure_segment(struct shm_view *v, const struct shm_size *z, const char **why) {
     struct rs_capacity cap;
-    char *base;
 
     v->size = *z;
     if (!v->size.outlets) v->size.outlets = 1;
@@ -91,23 +92,43 @@ int shm_make(struct shm_view *v, const struct shm_size *z, const struct rs_setti
         return -1;
     }
     lay_out(v, NULL);
+    return 0;
+}
+
+/*
+ * Memory of v->bytes: that of the descriptor, or with -1 fresh one of this process and those that it forks.  Behind it
+ * lie so many addresses without memory; they cost nothing, and who has bounded them (RLIMIT_AS) does without.
+ */
+static char *map_segment(struct shm_view *v, int fd, uint64_t behind) {
+    int flags = MAP_SHARED | MAP_NORESERVE | MAP_FIXED | (fd < 0 ? MAP_ANONYMOUS : 0);
+    char *base;
+
+    v->reserved = v->bytes + behind;
+    base = mmap(NULL, v->reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED && behind) {
+        v->reserved = v->bytes;
+        base = mmap(NULL, v->reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    }
+    if (base == MAP_FAILED) return NULL;
+    if (mmap(base, v->bytes, PROT_READ | PROT_WRITE, flags, fd, 0) != MAP_FAILED) return base;
+    munmap(base, v->reserved);
+    return NULL;
+}
+
+/* A fresh segment in that memory, which has been measured. */
+static int make_in(struct shm_view *v, int fd, uint64_t behind, const struct rs_settings *s,
+                   const struct rs_class_settings *classes, uint32_t nclasses, const char **why) {
+    char *base;
+
+    v->sh = NULL;
     if (getrandom(&v->seal, sizeof v->seal, 0) != sizeof v->seal) {
         *why = "no random numbers";
         return -1;
     }
     v->seal |= 1;
-    /* Addresses cost nothing; who has bounded them (RLIMIT_AS) does without those behind it. */
-    v->reserved = v->bytes + RS_REACH;
-    base = mmap(NULL, v->reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (base == MAP_FAILED) {
-        v->reserved = v->bytes;
-        base = mmap(NULL, v->reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    }
-    if (base == MAP_FAILED || mmap(base, v->bytes, PROT_READ | PROT_WRITE,
-                                   MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
+    base = map_segment(v, fd, behind);
+    if (!base) {
         *why = "no shared memory of that size";
-        if (base != MAP_FAILED) munmap(base, v->reserved);
-        v->sh = NULL;
         return -1;
     }
     lay_out(v, base);
@@ -118,6 +139,70 @@ int shm_make(struct shm_view *v, const struct shm_size *z, const struct rs_setti
     }
     memcpy(v->constant, v->engine, sizeof v->constant);
     return 0;
+}
+
+int shm_make(struct shm_view *v, const struct shm_size *z, const struct rs_settings *s,
+             const struct rs_class_settings *classes, uint32_t nclasses, const char **why) {
+    return measure_segment(v, z, why) ? -1 : make_in(v, -1, RS_REACH, s, classes, nclasses, why);
+}
+
+int shm_make_alone(struct shm_view *v, const struct shm_size *z, const struct rs_settings *s,
+                   const struct rs_class_settings *classes, uint32_t nclasses, const char **why) {
+    return measure_segment(v, z, why) ? -1 : make_in(v, -1, 0, s, classes, nclasses, why);
+}
+
+/* ---- for programs that are started ------------------------------------------------------------------------------- */
+
+/* It stays as large as it is: a file that shrinks would end whoever reads it. */
+#define FILE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+int shm_make_file(struct shm_view *v, const struct shm_size *z, const struct rs_settings *s,
+                  const struct rs_class_settings *classes, uint32_t nclasses, const char **why) {
+    int fd;
+
+    if (measure_segment(v, z, why)) return -1;
+    fd = memfd_create("fairgate", MFD_ALLOW_SEALING);
+    if (fd < 0 || ftruncate(fd, (off_t)v->bytes) || fcntl(fd, F_ADD_SEALS, FILE_SEALS)) {
+        *why = "no file in memory of that size";
+        if (fd >= 0) close(fd);
+        return -1;
+    }
+    if (make_in(v, fd, 0, s, classes, nclasses, why)) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+int shm_attach(struct shm_view *v, int fd, const struct shm_size *z, uint64_t seal, const char **why) {
+    struct rs_capacity cap;
+    struct stat is;
+    char *base;
+    int seals;
+
+    v->sh = NULL;
+    if (measure_segment(v, z, why)) return -1;
+    seals = fcntl(fd, F_GET_SEALS);
+    if (seals < 0 || (seals & FILE_SEALS) != FILE_SEALS || fstat(fd, &is) || (uint64_t)is.st_size != v->bytes) {
+        *why = "the descriptor is not that of a segment of this size";
+        return -1;
+    }
+    base = map_segment(v, fd, 0);
+    if (!base) {
+        *why = "no addresses for the segment";
+        return -1;
+    }
+    lay_out(v, base);
+    v->seal = seal;
+    cap = capacity_of(&v->size);
+    if (!seal || atomic_load(&v->sh->seal) != seal) *why = "the segment was given up, or is another one";
+    else if (rs_attach(v->engine, rs_size(&cap), &cap, why)) {
+        if (atomic_load(&left_from) == v->sh) atomic_store(&left_from, NULL);
+        memcpy(v->constant, v->engine, sizeof v->constant);
+        return 0;
+    }
+    shm_free(v);
+    return -1;
 }
 
 void shm_free(struct shm_view *v) {

@@ -10,6 +10,7 @@
 #include "base/TextException.h"
 #include "fqrs/Host.h"
 #include "fqrs/Config.h"
+#include "fqrs/base/base_hash.h"
 #include "fqrs/policy/policy_engine.h"
 #include "fqrs/policy/policy_exempt.h"
 #include "fqrs/Runner.h"
@@ -19,6 +20,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <functional>
 
@@ -170,6 +172,46 @@ Fqrs::Config::find(const char *name) const
 {
     const auto found = positions.find(name);
     return found == positions.end() ? -1 : static_cast<int>(found->second);
+}
+
+struct rs_settings
+Fqrs::Config::engineSettings() const
+{
+    auto s = settings;
+    if (!enabled)
+        s.gate = RS_GATE_NONE;
+    return s;
+}
+
+std::vector<struct rs_class_settings>
+Fqrs::Config::engineClasses() const
+{
+    std::vector<struct rs_class_settings> all;
+    all.reserve(classes.size());
+    for (const auto &c: classes)
+        all.push_back(c.settings);
+    return all;
+}
+
+uint32_t
+Fqrs::Config::digest() const
+{
+    static const uint64_t key[2] = {}; // nobody chooses squid.conf to meet another one
+    struct base_hash h;
+    base_hash_begin(&h, key);
+    const auto s = engineSettings();
+    for (size_t i = 0; i < rs_settings_count; ++i)
+        base_hash_add(&h, reinterpret_cast<const char *>(&s) + rs_settings_table[i].offset, rs_settings_table[i].width);
+    base_hash_add(&h, &enabled, sizeof(enabled));
+    base_hash_add(&h, &defaultClass, sizeof(defaultClass));
+    for (const auto &c: classes) {
+        const auto rest = offsetof(struct rs_class_settings, weight); // behind the name
+        base_hash_add(&h, c.settings.name, strlen(c.settings.name) + 1);
+        base_hash_add(&h, reinterpret_cast<const char *>(&c.settings) + rest, sizeof(c.settings) - rest);
+        base_hash_add(&h, &c.waitSeconds, sizeof(c.waitSeconds));
+    }
+    const auto is = base_hash_end(h);
+    return std::max<uint32_t>(static_cast<uint32_t>(is ^ is >> 32), 1);
 }
 
 void
@@ -386,8 +428,6 @@ Fqrs::Config::finalize()
     if (!settings.rate && (settings.gate == RS_GATE_BYTES || settings.gate == RS_GATE_WRC))
         Refuse(
             SBuf("fqrs on: how fast is the link? Add fqrs_link rate=RATE, or fqrs_window with a number of responses"));
-    if (::Config.workers > 1)
-        Refuse(SBuf("fqrs on: needs workers 1, since each worker would take the whole link for its own"));
 }
 
 void

@@ -67,6 +67,13 @@ public:
     /// Position of the class of that name; -1 if there is none.
     int find(const char *name) const;
 
+    /// what the engine is to be set to: with "fqrs off" whoever waits may go
+    struct rs_settings engineSettings() const;
+    std::vector<struct rs_class_settings> engineClasses() const;
+
+    /// Of all that the engine and other workers must know; never 0. Workers with one digest have one configuration.
+    uint32_t digest() const;
+
 public:
     int enabled = 0; ///< fqrs on|off
     /// in order of appearance; after finalize() with "other" if nothing else takes the rest

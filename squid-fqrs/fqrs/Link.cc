@@ -14,10 +14,15 @@
 static const uint64_t Overhead = 46;
 /// The overhead is a guess. What it claims too much may hide this many foreign bytes and no more.
 static const int64_t Slack = 256 << 10;
+/// Several workers tick ten times a second each, but the interface is looked at so often and no more.
+static const rs_time_t LookTime = 90000;
+/// when nobody has looked for so long, nobody had anything to wait for
+static const rs_time_t Forgotten = 250000;
 
 void
-Fqrs::Link::use(const SBuf &name)
+Fqrs::Link::use(const SBuf &name, Count &aCount)
 {
+    count = &aCount;
     if (name == name_)
         return;
     close();
@@ -33,19 +38,18 @@ Fqrs::Link::open()
     SBuf path("/sys/class/net/");
     path.append(name_).append("/statistics/rx_bytes");
     fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    restart(); // which closes it if it can't be read
+    uint64_t bytes;
+    if (fd >= 0 && !read(bytes))
+        close();
+    anew = true; // it may be another interface of that name
     return fd >= 0;
 }
 
 void
-Fqrs::Link::restart()
+Fqrs::Link::begin(const rs_time_t now, const bool alone)
 {
-    explained_ = 0;
-    last = reported = 0;
-    if (fd >= 0 && !read(start))
-        close();
+    if (count && (alone || count->looked + Forgotten <= now))
+        anew = true;
 }
 
 void
@@ -68,32 +72,53 @@ Fqrs::Link::read(uint64_t &bytes)
     return true;
 }
 
-uint64_t
-Fqrs::Link::unexplained()
+bool
+Fqrs::Link::look(const rs_time_t now, uint64_t &bytes)
 {
-    if (name_.isEmpty())
-        return 0;
+    if (name_.isEmpty() || !count)
+        return false;
+    auto looked = count->looked.load();
+    if (!anew && looked + LookTime > now)
+        return false; // another worker did
+    if (!count->looked.compare_exchange_strong(looked, now))
+        return false;
     if (fd < 0) { // a dialled link comes back as another interface of that name
         if (open())
             debugs(96, DBG_IMPORTANT,
                    "fqrs_link: the interface " << name_ << " is there; its foreign traffic is counted");
-        return 0;
+        return false;
     }
-    uint64_t bytes;
-    if (!read(bytes)) {
-        debugs(96, DBG_IMPORTANT,
-               "WARNING: fqrs_link: the interface " << name_
-                                                    << " is gone; its foreign traffic is not counted until it is back");
-        close();
-        return 0;
-    }
-    const auto now =
-        static_cast<int64_t>(bytes - start) - static_cast<int64_t>(explained_ + explained_ * Overhead / 1000);
-    const auto rest = std::min(now, last);
-    last = now;
-    const auto foreign = static_cast<uint64_t>(std::max<int64_t>(rest - reported, 0));
-    reported = std::max(rest, std::min(reported, rest + Slack));
-    foreign_ += foreign;
+    if (read(bytes))
+        return true;
+    debugs(96, DBG_IMPORTANT,
+           "WARNING: fqrs_link: the interface " << name_
+                                                << " is gone; its foreign traffic is not counted until it is back");
+    close();
+    return false;
+}
+
+void
+Fqrs::Link::restart(const uint64_t bytes)
+{
+    anew = false;
+    count->start = bytes;
+    count->before = count->explained;
+    count->last = count->reported = 0;
+}
+
+uint64_t
+Fqrs::Link::unexplained(const uint64_t bytes)
+{
+    if (anew)
+        restart(bytes);
+    const auto explained = count->explained - count->before;
+    const auto now = static_cast<int64_t>(bytes - count->start) -
+        static_cast<int64_t>(explained + explained * Overhead / 1000);
+    const auto rest = std::min(now, count->last);
+    count->last = now;
+    const auto foreign = static_cast<uint64_t>(std::max<int64_t>(rest - count->reported, 0));
+    count->reported = std::max(rest, std::min(count->reported, rest + Slack));
+    count->foreign += foreign;
     return foreign;
 }
 

@@ -4,9 +4,11 @@
 
 #include "squid.h"
 #include "fqrs/Host.h"
+#include "fqrs/Config.h"
 #include "fqrs/Report.h"
 #include "fqrs/core/rs_figures.h"
-#include "fqrs/Scheduler.h"
+#include "fqrs/Segment.h"
+#include "mgr/Action.h"
 #include "mgr/Registration.h"
 #include "Store.h"
 
@@ -22,35 +24,59 @@ static const struct { Refusal refusal; enum rs_why why; } Whys[] = {
     { NO_DESCRIPTOR, RS_WHY_NO_DESCRIPTOR }, { WAIT_OVER, RS_WHY_TOO_LONG }
 };
 
-/// everything there is to tell, taken at one moment
+/// Everything there is to tell, taken at one moment. It is the machine's, not a worker's: whoever can see the memory
+/// that workers share can tell all of it.
 class Look
 {
 public:
     Look() {
-        const auto &scheduler = Scheduler::Instance();
-        if (!scheduler.engine())
-            return;
-        rs_stats(scheduler.engine(), &all);
+        auto &segment = Segment::Instance();
+        const auto &area = segment.area();
+        on = area.on;
+        foreign = area.link.foreign;
         for (const auto &w: Whys)
-            refused[w.why] = scheduler.refusals()[w.refusal];
-        struct rs_figures_class c = {};
-        for (uint32_t i = 0; i < all.classes; ++i) {
-            // a class that is gone and empty is of no interest
-            if (!rs_class_stats(scheduler.engine(), i, &c.s) ||
-                (c.s.retired && !c.s.queued && !c.s.outstanding && !c.s.parked))
-                continue;
-            for (const auto &w: Whys)
-                c.refused[w.why] = scheduler.refusalsOf(i)[w.refusal];
-            c.wait_s = scheduler.waitOf(i);
-            c.slot_s = NAN;
-            c.descriptors = scheduler.seats().takenBy(i);
-            classes.push_back(c);
+            refused[w.why] = area.refused[w.refusal];
+        {
+            const Segment::Turn turn(segment);
+            rs_stats(turn.engine, &all);
         }
-        for (const auto &k: classes) {
+        classes.reserve(all.classes); // not with the lock
+        std::vector<uint32_t> places;
+        places.reserve(shm_loop_processes(segment.loop()));
+        {
+            const Segment::Turn turn(segment);
+            struct rs_figures_class c = {};
+            for (uint32_t i = 0; i < all.classes; ++i) {
+                // a class that is gone and empty is of no interest
+                if (!rs_class_stats(turn.engine, i, &c.s) ||
+                    (c.s.retired && !c.s.queued && !c.s.outstanding && !c.s.parked))
+                    continue;
+                for (const auto &w: Whys)
+                    c.refused[w.why] = area.classes[i].refused[w.refusal];
+                c.wait_s = area.classes[i].waitSeconds;
+                c.slot_s = NAN;
+                c.descriptors = i; // its number, for a moment
+                classes.push_back(c);
+            }
+            for (uint32_t place = 0; place < shm_loop_processes(segment.loop()); ++place) {
+                if (shm_loop_process_locked(segment.loop(), place))
+                    places.push_back(place);
+            }
+        }
+        for (auto &k: classes) {
+            const auto number = static_cast<uint32_t>(k.descriptors);
+            k.descriptors = 0;
+            for (const auto place: places)
+                k.descriptors += segment.seatsOf(place).takenBy[number].load();
             bytes += k.s.counts.bytes;
             if (HasAsked(k))
                 weights += k.s.settings.weight;
         }
+        for (const auto place: places) {
+            seats += segment.seatsOf(place).taken.load();
+            mostSeats += segment.seatsOf(place).most.load();
+        }
+        workers = places.size();
     }
 
     /// What the class gets while all that have ever wanted something want more; 0 if it has not.
@@ -64,7 +90,7 @@ public:
     struct rs_figures figures(const std::vector<struct base_figure> &own) const {
         struct rs_figures f = {};
         f.at = RS_AT_SQUID;
-        f.on = Scheduler::Instance().on();
+        f.on = on;
         f.all = all;
         f.classes = classes.data();
         f.nclasses = classes.size();
@@ -77,29 +103,50 @@ public:
         return f;
     }
 
+    /// what Squid alone can tell
+    std::vector<struct base_figure> own() const {
+        return { { "descriptors", "descriptors", "Descriptors that requests and tunnels hold, or may hold.", nullptr,
+                   double(seats), BASE_GAUGE },
+                 { "descriptors_max", "descriptors_max", "Descriptors that they may hold together.", nullptr,
+                   double(mostSeats), BASE_GAUGE },
+                 { nullptr, "seats", "An old name.", nullptr, double(seats), BASE_GAUGE },
+                 { nullptr, "seats_most", "An old name.", nullptr, double(mostSeats), BASE_GAUGE },
+                 { "workers", "workers", "Workers that share the scheduler.", nullptr, double(workers), BASE_GAUGE },
+                 { "foreign_bytes_total", "foreign_bytes",
+                   "Bytes that the interface received while somebody waited, and that no response explains.",
+                   "squid_fqrs_foreign_bytes_total", double(foreign), BASE_COUNTER } };
+    }
+
+    bool on = false;
     struct rs_stats all = {};
     std::vector<struct rs_figures_class> classes;
     uint64_t refused[RS_WHYS] = {};
-    uint64_t bytes = 0, weights = 0;
+    uint64_t bytes = 0, weights = 0, foreign = 0;
+    uint32_t seats = 0, mostSeats = 0; ///< descriptors of all workers
+    uint32_t workers = 0;
 
 private:
     static bool HasAsked(const struct rs_figures_class &c) { return c.s.counts.submitted || c.s.counts.bytes; }
 };
 
-/// what Squid alone can tell
-static std::vector<struct base_figure>
-Own()
+/// what to say instead, if nothing is scheduled at all; nil if something is
+static const char *
+WhyNot()
 {
-    const auto &scheduler = Scheduler::Instance();
-    return { { "descriptors", "descriptors", "Descriptors that requests and tunnels hold, or may hold.", nullptr,
-               double(scheduler.seats().taken()), BASE_GAUGE },
-             { "descriptors_max", "descriptors_max", "Descriptors that they may hold together.", nullptr,
-               double(scheduler.seats().most()), BASE_GAUGE },
-             { nullptr, "seats", "An old name.", nullptr, double(scheduler.seats().taken()), BASE_GAUGE },
-             { nullptr, "seats_most", "An old name.", nullptr, double(scheduler.seats().most()), BASE_GAUGE },
-             { "foreign_bytes_total", "foreign_bytes",
-               "Bytes that the interface received while somebody waited, and that no response explains.",
-               "squid_fqrs_foreign_bytes_total", double(scheduler.link().foreign()), BASE_COUNTER } };
+    auto &segment = Segment::Instance();
+    if (segment.exists()) {
+        const Segment::Turn turn(segment); // sees damage, if there is any
+    }
+    if (segment.left())
+        return "fqrs schedules nothing until Squid is started anew: the memory that the workers share is damaged.";
+    return !segment.exists() || !segment.area().used ? "fqrs is off: nothing is scheduled." : nullptr;
+}
+
+/// the same in a word
+static const char *
+State()
+{
+    return Segment::Instance().left() ? "damaged" : "off";
 }
 
 static struct base_sink
@@ -109,23 +156,15 @@ Into(StoreEntry *e)
              e };
 }
 
-static bool
-Nothing(StoreEntry *e)
-{
-    if (Scheduler::Instance().engine())
-        return false;
-    storeAppendPrintf(e, "# fqrs is off\n");
-    return true;
-}
-
 static void
 ReportText(StoreEntry *e)
 {
-    if (Nothing(e))
+    if (WhyNot()) {
+        storeAppendPrintf(e, "# %s\n", Segment::Instance().left() ? WhyNot() : "fqrs is off");
         return;
-    const auto &scheduler = Scheduler::Instance();
+    }
     const Look l;
-    storeAppendPrintf(e, "Fair-Queuing Request Scheduling: %s\n", scheduler.on() ? "on" : "off");
+    storeAppendPrintf(e, "Fair-Queuing Request Scheduling: %s\n", l.on ? "on" : "off");
     storeAppendPrintf(e, "Order: %s\tWindow: %s", rs_sched_name(l.all.settings.sched),
                       rs_gate_name(l.all.settings.gate));
     if (l.all.window)
@@ -137,10 +176,12 @@ ReportText(StoreEntry *e)
                       "Refused: class full %" PRIu64 "\tshare full %" PRIu64 "\tqueue full %" PRIu64
                       "\tno descriptor %" PRIu64 "\tDescriptors: %u of %u\n",
                       l.refused[RS_WHY_CLASS_FULL], l.refused[RS_WHY_SHARE_FULL], l.refused[RS_WHY_QUEUE_FULL],
-                      l.refused[RS_WHY_NO_DESCRIPTOR], scheduler.seats().taken(), scheduler.seats().most());
-    if (!scheduler.link().name().isEmpty())
+                      l.refused[RS_WHY_NO_DESCRIPTOR], l.seats, l.mostSeats);
+    if (l.on && !TheConfig.interface.isEmpty())
         storeAppendPrintf(e, "Interface " SQUIDSBUFPH ": %" PRIu64 " bytes that are nobody's\n",
-                          SQUIDSBUFPRINT(scheduler.link().name()), scheduler.link().foreign());
+                          SQUIDSBUFPRINT(TheConfig.interface), l.foreign);
+    if (l.workers > 1)
+        storeAppendPrintf(e, "Workers: %u\n", l.workers);
     storeAppendPrintf(e, "\n%-31s %7s %7s %7s %7s %7s %7s %9s %9s %9s %10s %10s %10s\n", "Class", "Weight", "Due",
                       "Share", "Waiting", "Outst.", "Stalled", "Done", "Aborted", "Refused", "Mean kB", "Mean wait",
                       "Mean slot");
@@ -161,12 +202,12 @@ ReportText(StoreEntry *e)
 static void
 ReportJson(StoreEntry *e)
 {
-    if (!Scheduler::Instance().engine()) {
-        rs_figures_none_json(Into(e), RS_AT_SQUID, "off", "fqrs is off: nothing is scheduled.");
+    if (const auto why = WhyNot()) {
+        rs_figures_none_json(Into(e), RS_AT_SQUID, State(), why);
         return;
     }
     const Look l;
-    const auto own = Own();
+    const auto own = l.own();
     const auto f = l.figures(own);
     rs_figures_json(Into(e), &f);
 }
@@ -174,14 +215,37 @@ ReportJson(StoreEntry *e)
 static void
 ReportPrometheus(StoreEntry *e)
 {
-    if (!Scheduler::Instance().engine()) {
-        rs_figures_none_prometheus(Into(e), RS_AT_SQUID, "off");
+    if (WhyNot()) {
+        rs_figures_none_prometheus(Into(e), RS_AT_SQUID, State());
         return;
     }
     const Look l;
-    const auto own = Own();
+    const auto own = l.own();
     const auto f = l.figures(own);
     rs_figures_prometheus(Into(e), &f);
+}
+
+/// A report that is told once for all workers: each is asked and has nothing to add, then the coordinator writes it.
+class ReportAction: public Mgr::Action
+{
+public:
+    typedef void Writer(StoreEntry *);
+
+    ReportAction(const Mgr::CommandPointer &aCommand, Writer *aWriter): Mgr::Action(aCommand), writer(aWriter) {}
+
+protected:
+    /* Mgr::Action API */
+    void dump(StoreEntry *e) override { writer(e); }
+
+private:
+    Writer *const writer;
+};
+
+template <ReportAction::Writer *W>
+static Mgr::ActionPointer
+Create(const Mgr::CommandPointer &command)
+{
+    return new ReportAction(command, W);
 }
 
 } // namespace Fqrs
@@ -189,8 +253,9 @@ ReportPrometheus(StoreEntry *e)
 void
 Fqrs::RegisterReports()
 {
-    Mgr::RegisterAction("fqrs", "Fair-Queuing Request Scheduling", &ReportText, 0, 1);
-    Mgr::RegisterAction("fqrs_json", "Fair-Queuing Request Scheduling, as JSON", &ReportJson, 0, 1);
-    Mgr::RegisterAction("fqrs_prometheus", "Fair-Queuing Request Scheduling, for Prometheus", &ReportPrometheus, 0, 1);
+    Mgr::RegisterAction("fqrs", "Fair-Queuing Request Scheduling", &Create<ReportText>, 0, 1);
+    Mgr::RegisterAction("fqrs_json", "Fair-Queuing Request Scheduling, as JSON", &Create<ReportJson>, 0, 1);
+    Mgr::RegisterAction("fqrs_prometheus", "Fair-Queuing Request Scheduling, for Prometheus",
+                        &Create<ReportPrometheus>, 0, 1);
 }
 

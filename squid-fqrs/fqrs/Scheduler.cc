@@ -3,7 +3,9 @@
 /* DEBUG: section 96    Fair-Queuing Request Scheduling */
 
 #include "squid.h"
-#include "fatal.h"
+#include "comm/Loops.h"
+#include "fd.h"
+#include "fde.h"
 #include "fqrs/Host.h"
 #include "fqrs/Clock.h"
 #include "fqrs/Config.h"
@@ -12,12 +14,7 @@
 #include "globals.h"
 
 #include <algorithm>
-#include <sys/mman.h>
 
-/// more than POLICY_CLASSES_MAX, so that a reconfiguration finds room while old classes still have outstanding
-/// responses
-static const uint32_t ClassesMax = 16384;
-static const uint32_t TicketsMax = 65536;
 static const uint32_t Nil = UINT32_MAX;
 
 /// A response from which too little came for so long does not count as outstanding: a round trip over the far end of
@@ -45,6 +42,13 @@ MostSeats()
     return std::max(Squid_MaxFD - 2 * std::min(100, Squid_MaxFD / 4), 1);
 }
 
+/// Bytes that a response must bring within StallTime not to be parked, when it may have so many on their way.
+static uint64_t
+Enough(const uint64_t allowance)
+{
+    return allowance == RS_UNLIMITED ? StallBytes : std::max(allowance / StallPart, StallBytes);
+}
+
 Fqrs::Scheduler &
 Fqrs::Scheduler::Instance()
 {
@@ -53,6 +57,7 @@ Fqrs::Scheduler::Instance()
 }
 
 Fqrs::Scheduler::Scheduler():
+    going{Nil, Nil},
     active{Nil, Nil},
     alarm(Rang)
 {
@@ -66,81 +71,117 @@ Fqrs::Scheduler::configure(const Config &config)
     const bool wanted = config.enabled;
     ++generation_;
     accepting = false;
-    if (!engine_ && !wanted)
+    if (!joined && wanted)
+        join(config);
+    if (!joined || abandoned)
         return;
 
-    if (!engine_)
-        create(config);
-
-    auto settings = config.settings;
-    if (!wanted)
-        settings.gate = RS_GATE_NONE; // whoever waits may go
-    std::vector<struct rs_class_settings> classes;
-    for (const auto &c: config.classes)
-        classes.push_back(c.settings);
-
-    std::vector<uint32_t> fresh(classes.size());
+    const auto settings = config.engineSettings();
+    const auto classes = config.engineClasses();
+    inForce = config.digest();
+    defaultPosition = config.defaultClass;
+    numbers.assign(classes.size(), 0);
     const char *why = nullptr;
-    if (rs_configure(engine_, &settings, classes.data(), classes.size(), fresh.data(), Now(), &why) != 0) {
-        // only when more classes are retired, with responses outstanding, than there is room for
+    const auto done = shm_loop_configure(segment.loop(), inForce, &settings, classes.data(), classes.size(),
+                                         defaultPosition, numbers.data(), &why);
+    if (done < 0) // only when more classes are retired, with responses outstanding, than there is room for
         debugs(96, DBG_CRITICAL,
-               "ERROR: fqrs keeps its former settings, and takes classes it does not know for \"" << names[0]
-                                                                                                  << "\": " << why);
-        for (size_t i = 0; i < classes.size(); ++i) {
-            const auto former = std::find(names.begin(), names.end(), SBuf(classes[i].name));
-            fresh[i] = numbers[former == names.end() ? 0 : former - names.begin()];
-        }
-    }
-    numbers.swap(fresh);
+               "ERROR: fqrs keeps its former settings, and takes classes it does not know for \""
+                   << classes[defaultPosition].name << "\": " << why);
+    if (done > 0)
+        segment.name(config, numbers);
     names.clear();
     for (size_t i = 0; i < classes.size(); ++i) {
         names.emplace_back(classes[i].name);
         waits[numbers[i]] = config.classes[i].waitSeconds;
-        queuesUsed = std::max(queuesUsed, numbers[i] + 1);
     }
     std::vector<Seats::Share> shares;
-    for (size_t i = 0; i < classes.size(); ++i) {
-        auto &owner = owners[numbers[i]];
-        if (owner != names[i]) { // another one begins anew, as it does with the engine
-            owner = names[i];
-            refusalsByClass[numbers[i]].fill(0);
-        }
+    for (size_t i = 0; i < classes.size(); ++i)
         shares.push_back({numbers[i], classes[i].weight});
-    }
     seats_.configure(MostSeats(), shares);
-    link_.use(wanted ? config.interface : SBuf());
+    auto &area = segment.area();
+    link_.use(wanted ? config.interface : SBuf(), area.link);
+    area.on = wanted;
+    if (wanted)
+        area.used = 1;
     accepting = wanted;
     debugs(96, DBG_IMPORTANT,
            "fqrs " << (wanted ? "on" : "off") << ": " << classes.size() << " classes, order "
                    << rs_sched_name(settings.sched) << ", window " << rs_gate_name(settings.gate) << ", " << waiting
                    << " requests waiting, " << released << " outstanding");
-    admit(Now());
+    admit();
 }
 
 void
-Fqrs::Scheduler::create(const Config &config)
+Fqrs::Scheduler::join(const Config &config)
 {
-    struct rs_capacity capacity = {};
-    capacity.classes = ClassesMax;
-    capacity.tickets = TicketsMax;
-    capacity.outlets = 1;
-    const auto size = rs_size(&capacity);
-    const auto memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
-        fatalf("fqrs: no memory for %zu bytes: %s", size, xstrerr(errno));
+    if (!segment.join(config))
+        return;
+    joined = true;
+    rows.assign(Segment::TicketsMax, Row{nullptr, RS_NO_TICKET, 0, 0, 0, 0, Nil, Nil, QUEUED});
+    queues.assign(Segment::ClassesMax, List{Nil, Nil});
+    waits.assign(Segment::ClassesMax, 0);
+    seats_.tell(segment.seatsOf(shm_loop_place(segment.loop())));
+}
 
-    std::vector<struct rs_class_settings> classes;
-    for (const auto &c: config.classes)
-        classes.push_back(c.settings);
-    const char *why = nullptr;
-    engine_ = rs_create(memory, size, &capacity, &config.settings, classes.data(), classes.size(), Now(), &why);
-    if (!engine_)
-        fatalf("fqrs: %s", why);
-    rows.assign(TicketsMax, Row{nullptr, RS_NO_TICKET, 0, 0, 0, 0, Nil, Nil, false});
-    queues.assign(ClassesMax, List{Nil, Nil});
-    waits.assign(ClassesMax, 0);
-    refusalsByClass.assign(ClassesMax, Refusals{});
-    owners.resize(ClassesMax);
+/// Another worker has come with another configuration: ours goes on with the numbers that its classes have there.
+void
+Fqrs::Scheduler::keepUp()
+{
+    const auto is = shm_loop_configured(segment.loop());
+    if (is == inForce)
+        return;
+    inForce = is;
+    std::vector<struct rs_class_settings> classes(names.size());
+    for (size_t i = 0; i < names.size(); ++i)
+        names[i].copy(classes[i].name, sizeof(classes[i].name) - 1); // zeroes behind it
+    shm_loop_number(segment.loop(), classes.data(), classes.size(), defaultPosition, numbers.data());
+    ++generation_;
+}
+
+uint32_t
+Fqrs::Scheduler::numberOf(const uint32_t position)
+{
+    keepUp();
+    return numbers[position];
+}
+
+/// Not before there are descriptors to watch, which is later than the first configuration.
+void
+Fqrs::Scheduler::listen()
+{
+    if (listening)
+        return;
+    listening = true;
+    const auto bell = shm_loop_bell(segment.loop());
+    if (bell < 0)
+        return; // there is nobody who could ring
+    fd_open(bell, FD_UNKNOWN, "fqrs bell");
+    Comm::SetSelect(bell, COMM_SELECT_READ, Rung, nullptr, 0);
+}
+
+/// The memory that workers share was damaged, and is gone: whoever waits may go, and nobody waits any more.
+void
+Fqrs::Scheduler::abandon()
+{
+    abandoned = true;
+    accepting = false;
+    debugs(96, DBG_CRITICAL,
+           "ERROR: fqrs schedules nothing until Squid is started anew: the memory that the workers share is damaged: "
+               << segment.leftWhy());
+    for (auto &row: rows) {
+        const auto ticket = row.ticket;
+        if (!ticket)
+            continue;
+        if (row.where == QUEUED || row.where == GOING) {
+            ticket->picked(RS_NO_TICKET, row.classNumber);
+        } else {
+            ticket->number = RS_NO_TICKET;
+            row.ticket = nullptr;
+            --released;
+        }
+    }
+    active = {Nil, Nil};
 }
 
 void
@@ -154,6 +195,12 @@ Fqrs::Scheduler::shutdown()
 }
 
 /* ---- lists ------------------------------------------------------------------------------------------------------- */
+
+Fqrs::Scheduler::List &
+Fqrs::Scheduler::listOf(const Row &row)
+{
+    return row.where == QUEUED ? queues[row.classNumber] : row.where == GOING ? going : active;
+}
 
 Fqrs::Scheduler::Row &
 Fqrs::Scheduler::rowOf(const Ticket &t)
@@ -188,7 +235,12 @@ Fqrs::Refusal
 Fqrs::Scheduler::enqueue(Ticket &t, const uint32_t classNumber, rs_ticket_t &place)
 {
     const auto now = Now();
-    const auto refusal = rs_submit(engine_, now, classNumber, 0, 0, 0, 0, &place);
+    auto refusal = RS_OK;
+    listen();
+    {
+        const Segment::Turn turn(segment);
+        refusal = shm_loop_submit_locked(segment.loop(), now, classNumber, 0, nullptr, 0, &place);
+    }
     if (refusal != RS_OK) {
         place = RS_NO_TICKET;
         return refusal == RS_CLASS_FULL ? CLASS_FULL : refusal == RS_SHARE_FULL ? SHARE_FULL : QUEUE_FULL;
@@ -198,9 +250,10 @@ Fqrs::Scheduler::enqueue(Ticket &t, const uint32_t classNumber, rs_ticket_t &pla
     row.ticket = &t;
     row.number = place;
     row.classNumber = classNumber;
-    row.parked = false;
+    row.where = QUEUED;
     row.moved = now;
     append(queues[classNumber], index);
+    queuesUsed = std::max(queuesUsed, classNumber + 1);
     ++waiting;
     return REFUSALS;
 }
@@ -210,44 +263,92 @@ Fqrs::Scheduler::dequeue(rs_ticket_t &place)
 {
     if (place == RS_NO_TICKET)
         return;
-    const auto done = rs_cancel(engine_, Now(), place);
-    assert(done);
+    const auto now = Now();
+    bool waited;
+    {
+        const Segment::Turn turn(segment);
+        waited = shm_loop_cancel_locked(segment.loop(), now, place);
+    }
     const auto index = rs_ticket_index(place);
     auto &row = rows[index];
-    remove(queues[row.classNumber], index);
+    assert(row.number == place && (row.where == QUEUED || row.where == GOING));
+    remove(listOf(row), index);
     --waiting;
     row.ticket = nullptr;
     place = RS_NO_TICKET;
+    if (!waited)
+        alarm.set(now); // another worker had let it go just now: somebody else may
 }
 
-/// lets as many go as the window has room for
+/// Lets as many go as the window has room for. `acted`: something that we did may have changed that.
 void
-Fqrs::Scheduler::admit(const rs_time_t now)
+Fqrs::Scheduler::admit(const rs_time_t now, const bool acted)
 {
-    rs_time_t again = RS_NEVER;
-    while (waiting) {
-        const auto number = rs_pick(engine_, now, &again);
+    if (!joined)
+        return;
+    {
+        const Segment::Turn turn(segment);
+        pump(turn.engine, now);
+    }
+    tell(now, acted);
+}
+
+/// With the lock: whoever may go is let go, and ours, also those that others have let go before, stand in `going`.
+void
+Fqrs::Scheduler::pump(rs_engine_t *const engine, const rs_time_t now)
+{
+    again = rs_queued(engine) ? shm_loop_pump_locked(segment.loop(), now) : RS_NEVER;
+    auto latest = Nil;
+    for (;;) {
+        const auto number = shm_loop_next_locked(segment.loop());
         if (number == RS_NO_TICKET)
             break;
         const auto index = rs_ticket_index(number);
         auto &row = rows[index];
+        assert(row.ticket && row.number == number && row.where == QUEUED);
         remove(queues[row.classNumber], index);
+        row.where = GOING;
+        row.after = latest;
+        latest = index;
+    }
+    while (latest != Nil) { // the first comes first
+        const auto index = latest;
+        latest = rows[index].after;
+        append(going, index);
+    }
+}
+
+/// Behind pump(), without the lock: tickets that were let go are told so, and the clock is set.
+void
+Fqrs::Scheduler::tell(const rs_time_t now, const bool acted)
+{
+    if (segment.left() && !abandoned)
+        abandon();
+    while (going.first != Nil) {
+        const auto index = going.first;
+        auto &row = rows[index];
+        remove(going, index);
         append(active, index);
+        row.where = ACTIVE;
         row.read = row.moved = now;
         row.since = 0;
         --waiting;
         ++released;
-        row.ticket->picked(number, row.classNumber);
+        row.ticket->picked(row.number, row.classNumber);
     }
+    // Who has changed when others may go sees that they do, once; then those who wait have heard of it.
+    if (acted || waiting)
+        alarm.set(again);
     if (!waiting && !released) {
         nextTick = RS_NEVER;
         return;
     }
     if (nextTick == RS_NEVER) {
-        link_.restart(); // what came before is of no interest
         nextTick = now + TickTime;
+        link_.begin(now, shm_loop_bell(segment.loop()) < 0); // what came before is of no interest
+        watchLink(now);
     }
-    alarm.set(std::min(again, nextTick));
+    alarm.set(nextTick);
 }
 
 void
@@ -261,21 +362,26 @@ Fqrs::Scheduler::progress(Ticket &t, const uint64_t bytes)
     auto &row = rowOf(t);
     row.read = now;
     row.since += bytes;
-    if (row.parked ? row.since >= StallBytes : row.since >= enough(t)) {
-        row.moved = now;
-        row.since = 0;
-        if (row.parked) {
-            rs_resume(engine_, now, t.number);
-            row.parked = false;
-            append(active, index);
+    {
+        const Segment::Turn turn(segment);
+        const auto parked = row.where == PARKED;
+        if (row.since >= (parked ? StallBytes : Enough(rs_allowance(turn.engine, now, t.number)))) {
+            row.moved = now;
+            row.since = 0;
+            if (parked) {
+                rs_resume(turn.engine, now, t.number);
+                row.where = ACTIVE;
+                append(active, index);
+            }
         }
+        rs_progress(turn.engine, now, t.number, bytes);
+        pump(turn.engine, now);
     }
-    if (!row.parked && active.last != index) {
+    if (row.where == ACTIVE && active.last != index) {
         remove(active, index);
         append(active, index);
     }
-    rs_progress(engine_, now, t.number, bytes);
-    admit(now);
+    tell(now, true);
 }
 
 void
@@ -284,22 +390,22 @@ Fqrs::Scheduler::expect(Ticket &t, const uint64_t length)
     if (t.number == RS_NO_TICKET)
         return;
     const auto now = Now();
-    rs_header(engine_, now, t.number, length);
-    admit(now);
-}
-
-/// Bytes that a response must bring within StallTime not to be parked.
-uint64_t
-Fqrs::Scheduler::enough(const Ticket &t) const
-{
-    const auto may = allowance(t);
-    return may == RS_UNLIMITED ? StallBytes : std::max(may / StallPart, StallBytes);
+    {
+        const Segment::Turn turn(segment);
+        rs_header(turn.engine, now, t.number, length);
+        pump(turn.engine, now);
+    }
+    tell(now, true);
 }
 
 uint64_t
 Fqrs::Scheduler::allowance(const Ticket &t) const
 {
-    return t.number == RS_NO_TICKET ? RS_UNLIMITED : rs_allowance(engine_, Now(), t.number);
+    if (t.number == RS_NO_TICKET)
+        return RS_UNLIMITED;
+    const auto now = Now();
+    const Segment::Turn turn(segment);
+    return rs_allowance(turn.engine, now, t.number);
 }
 
 void
@@ -314,11 +420,17 @@ Fqrs::Scheduler::finish(Ticket &t, const bool whole)
 void
 Fqrs::Scheduler::end(Ticket &t, const bool whole)
 {
+    if (t.number == RS_NO_TICKET)
+        return;
     const auto now = Now();
-    if (!rowOf(t).parked)
+    if (rowOf(t).where == ACTIVE)
         remove(active, rs_ticket_index(t.number));
-    const auto done = whole ? rs_finish(engine_, now, t.number) : rs_abort(engine_, now, t.number);
-    assert(done);
+    bool done;
+    {
+        const Segment::Turn turn(segment);
+        done = shm_loop_end_locked(segment.loop(), now, t.number, whole);
+    }
+    assert(done || segment.left());
     --released;
     drop(t);
 }
@@ -326,9 +438,7 @@ Fqrs::Scheduler::end(Ticket &t, const bool whole)
 void
 Fqrs::Scheduler::drop(Ticket &t)
 {
-    auto &row = rowOf(t);
-    row.ticket = nullptr;
-    row.parked = false;
+    rowOf(t).ticket = nullptr;
     t.number = RS_NO_TICKET;
 }
 
@@ -338,12 +448,15 @@ Fqrs::Scheduler::charge(Ticket &t, const uint64_t bytes)
     link_.explained(bytes);
     if (!accepting)
         return;
+    keepUp();
     if (t.generation != generation_) { // its class may have another number now
         const auto position = TheConfig.find(t.al->fqrs.className.c_str());
         t.classNumber = numbers[position < 0 ? TheConfig.defaultClass : position];
         t.generation = generation_;
     }
-    rs_charge(engine_, Now(), t.classNumber, 0, bytes);
+    const auto now = Now();
+    const Segment::Turn turn(segment);
+    rs_charge(turn.engine, now, t.classNumber, 0, bytes);
 }
 
 /* ---- time -------------------------------------------------------------------------------------------------------- */
@@ -353,9 +466,20 @@ Fqrs::Scheduler::Rang()
 {
     auto &me = Instance();
     const auto now = Now();
-    if (now >= me.nextTick)
+    const auto due = now >= me.nextTick;
+    if (due)
         me.tick(now);
-    me.admit(now);
+    me.admit(now, due);
+}
+
+/// Another worker has let requests of ours go.
+void
+Fqrs::Scheduler::Rung(const int bell, void *)
+{
+    auto &me = Instance();
+    shm_loop_silence(me.segment.loop());
+    Comm::SetSelect(bell, COMM_SELECT_READ, Rung, nullptr, 0);
+    me.admit(Now(), false);
 }
 
 void
@@ -365,12 +489,24 @@ Fqrs::Scheduler::tick(const rs_time_t now)
     const auto late = now >= nextTick + TickTime;
     wasLate = late && !wasLate;
     nextTick = now + TickTime;
+    shm_loop_reclaim(segment.loop());
+    admit(now, false); // who was let go meanwhile has not waited too long
     hasten(now);
     if (!wasLate)
         park(now);
     refuseOverdue(now);
-    if (const auto foreign = link_.unexplained())
-        rs_charge(engine_, now, RS_NO_CLASS, 0, foreign);
+    watchLink(now);
+}
+
+void
+Fqrs::Scheduler::watchLink(const rs_time_t now)
+{
+    uint64_t bytes;
+    if (!link_.look(now, bytes))
+        return;
+    const Segment::Turn turn(segment);
+    if (const auto foreign = link_.unexplained(bytes))
+        rs_charge(turn.engine, now, RS_NO_CLASS, 0, foreign);
 }
 
 /// nobody's last bytes lie unread because more are waited for
@@ -393,9 +529,10 @@ Fqrs::Scheduler::park(const rs_time_t now)
             continue;
         remove(active, index);
         row.ticket->flow.hasten();
-        rs_park(engine_, now, row.ticket->number);
-        row.parked = true;
+        row.where = PARKED;
         row.since = 0;
+        const Segment::Turn turn(segment);
+        rs_park(turn.engine, now, row.ticket->number);
     }
 }
 
@@ -404,7 +541,7 @@ void
 Fqrs::Scheduler::refuseOverdue(const rs_time_t now)
 {
     for (uint32_t c = 0; c < queuesUsed; ++c) {
-        while (queues[c].first != Nil && now - rows[queues[c].first].moved >= waits[c] * UINT64_C(1000000))
+        while (waits[c] && queues[c].first != Nil && now - rows[queues[c].first].moved >= waits[c] * UINT64_C(1000000))
             rows[queues[c].first].ticket->lost(rows[queues[c].first].number, WAIT_OVER);
     }
 }
@@ -414,17 +551,16 @@ Fqrs::Scheduler::refuseOverdue(const rs_time_t now)
 void
 Fqrs::Scheduler::countRefusal(const uint32_t classNumber, const Refusal why)
 {
-    ++refusalsByClass[classNumber][why];
-    ++refusals_[why];
+    ++segment.area().classes[classNumber].refused[why];
+    ++segment.area().refused[why];
 }
 
 /// As long as the first of its queue has waited is about what the next one will.
 unsigned
 Fqrs::Scheduler::retryAfter(const uint32_t classNumber) const
 {
-    const auto first = queues[classNumber].first;
-    const auto waited = first == Nil ? 0 : (Now() - rows[first].moved) / 1000000;
-    return std::min<rs_time_t>(waited + 1, LongestRetry);
+    const Segment::Turn turn(segment);
+    return std::min<rs_time_t>(rs_behind(turn.engine, classNumber) / 1000000 + 1, LongestRetry);
 }
 
 Fqrs::Ticket *

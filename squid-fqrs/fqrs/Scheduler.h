@@ -9,9 +9,9 @@
 #include "fqrs/Link.h"
 #include "fqrs/Refusal.h"
 #include "fqrs/Seats.h"
+#include "fqrs/Segment.h"
 #include "sbuf/SBuf.h"
 
-#include <array>
 #include <unordered_map>
 #include <vector>
 
@@ -24,12 +24,13 @@ class Config;
 class Ticket;
 
 /**
- * The engine of core/rs.h in Squid's main loop: the tickets that wait or are released, the clock that wakes it, the
- * bytes of the link that no ticket explains.
+ * One worker's part of the scheduling: its tickets that wait or are released, the clock that wakes it, the bytes of the
+ * link that no ticket explains. The engine of core/rs.h is all workers' (Segment.h): whoever makes room, or comes, lets
+ * go who is next, in whatever worker, and rings that worker's bell.
  *
- * The engine's block is made once, at the first configuration with "fqrs on", and stays: a reconfiguration keeps
- * queues, accounts, counters and outstanding responses. With "fqrs off" it lets everything go that waits and takes
- * nobody new.
+ * The engine stays: a reconfiguration keeps queues, accounts, counters and outstanding responses. Workers read
+ * squid.conf each at its own time; the first that has a new one puts it in force, and the others know their classes'
+ * numbers by name until they have it, too. With "fqrs off" it lets everything go that waits and takes nobody new.
  *
  * A response from which next to nothing comes is parked: an origin that does not answer, that stops in the middle or
  * that drips keeps no room of the link. When as much comes as a response brings, it takes its room back.
@@ -47,7 +48,7 @@ public:
     /// ends in Ticket::picked() or lost(), after admit(); REFUSALS: done
     Refusal enqueue(Ticket &, uint32_t classNumber, rs_ticket_t &place);
     void dequeue(rs_ticket_t &place); ///< becomes RS_NO_TICKET, as which it does nothing
-    void admit() { admit(Now()); } ///< lets go whoever may
+    void admit() { admit(Now(), true); } ///< lets go whoever may
     void publish(const StoreEntry &e, Ticket &t) { fetches[&e] = &t; } ///< others may join who waits for this entry
     void unpublish(const StoreEntry &e) { fetches.erase(&e); }
     Seats &seats() { return seats_; }
@@ -60,23 +61,14 @@ public:
     void finish(Ticket &, bool whole);
     void end(Ticket &, bool whole); ///< the same for one that has been released, and lets nobody else go
     void charge(Ticket &, uint64_t bytes);
-    uint32_t numberOf(uint32_t position) const { return numbers[position]; }
+    uint32_t numberOf(uint32_t position);
     const SBuf &nameOf(uint32_t position) const { return names[position]; }
 
     /* for Companion: */
     Ticket *fetchOf(const StoreEntry &) const; ///< what waits to fetch that entry; nil if nothing does
 
-    /// Goes up whenever positions of classes may have changed.
+    /// Goes up whenever positions of classes, or their numbers, may have changed.
     unsigned generation() const { return generation_; }
-
-    /* for reports: */
-    const rs_engine_t *engine() const { return engine_; }
-    const Link &link() const { return link_; }
-    const Seats &seats() const { return seats_; }
-    typedef std::array<uint64_t, REFUSALS> Refusals;
-    const Refusals &refusals() const { return refusals_; } ///< of all classes that there ever were
-    const Refusals &refusalsOf(uint32_t classNumber) const { return refusalsByClass[classNumber]; }
-    uint32_t waitOf(uint32_t classNumber) const { return waits[classNumber]; } ///< seconds
 
 private:
     /// a doubly linked list of rows by their index
@@ -84,7 +76,10 @@ private:
         uint32_t first, last;
     };
 
-    /// what we keep of each of the engine's tickets
+    /// GOING: let go, by whomever, and its ticket has yet to be told
+    enum Where { QUEUED, GOING, ACTIVE, PARKED };
+
+    /// what we keep of each of our tickets
     struct Row {
         Ticket *ticket;
         rs_ticket_t number;
@@ -92,41 +87,52 @@ private:
         rs_time_t read; ///< when it was released, or bytes came last
         rs_time_t moved; ///< when it was queued, then released, then when enough bytes came last
         uint64_t since; ///< bytes since then
-        uint32_t before, after; ///< in its class's waiting list, or in `active`
-        bool parked;
+        uint32_t before, after; ///< in its class's waiting list, in `going`, or in `active`
+        Where where;
     };
 
     Scheduler();
     static void Rang();
-    void create(const Config &);
-    void admit(rs_time_t now);
+    static void Rung(int fd, void *);
+    void join(const Config &);
+    void keepUp();
+    void listen();
+    void abandon();
+    void admit(rs_time_t now, bool acted);
+    void pump(rs_engine_t *, rs_time_t now);
+    void tell(rs_time_t now, bool acted);
     void tick(rs_time_t now);
     void park(rs_time_t now);
     void hasten(rs_time_t now);
     void refuseOverdue(rs_time_t now);
-    uint64_t enough(const Ticket &) const;
+    void watchLink(rs_time_t now);
+    List &listOf(const Row &);
     void append(List &, uint32_t index);
     void remove(List &, uint32_t index);
     void drop(Ticket &);
     Row &rowOf(const Ticket &);
 
-    rs_engine_t *engine_ = nullptr;
+    Segment &segment = Segment::Instance();
+    bool joined = false; ///< it has a place there
+    bool listening = false; ///< to the bell
+    bool abandoned = false; ///< what the segment's damage makes of our tickets was done
+    uint32_t inForce = 0; ///< digest of the configuration by which `numbers` are
     bool accepting = false;
     unsigned generation_ = 0;
-    uint32_t waiting = 0; ///< tickets in queues
-    uint32_t released = 0;
+    uint32_t waiting = 0; ///< our tickets in queues
+    uint32_t released = 0; ///< ours, too
+    rs_time_t again = RS_NEVER; ///< when somebody may go, whoever it is
     rs_time_t nextTick = RS_NEVER; ///< while anything waits or is outstanding
     bool wasLate = false; ///< the last tick, and so nothing was parked
     std::vector<Row> rows; ///< by the ticket's index
     std::vector<List> queues; ///< by class number
     uint32_t queuesUsed = 0; ///< no class number was larger so far, plus 1
     std::vector<uint32_t> waits; ///< by class number: seconds
+    List going; ///< let go, and not told yet
     List active; ///< released and not parked, the one of which bytes came longest ago first
     std::vector<uint32_t> numbers; ///< by position in the configuration
     std::vector<SBuf> names; ///< likewise
-    std::vector<Refusals> refusalsByClass; ///< by class number
-    Refusals refusals_ = {};
-    std::vector<SBuf> owners; ///< by class number: name of the class that had it last
+    uint32_t defaultPosition = 0; ///< of the class for those that match nothing
     std::unordered_map<const StoreEntry *, Ticket *> fetches; ///< what waits and may be joined
     Seats seats_;
     Alarm alarm;

@@ -41,6 +41,9 @@ def debian():
     return installed("FAIRGATE_SQUID_DEBIAN", "5.7", "--stock")
 
 
+# Where a Squid built for tests has the sockets by which its processes speak with each other: the user that it runs as must get there and write there.
+STATE = "/run/fairgate-squid/run/squid"
+
 # No site of a lab is known to the system's authorities, and to read them takes longer than the rest of a start.
 BASE = """
 visible_hostname lab

@@ -14,6 +14,7 @@ GOOD = {
     "nothing": "",
     "off": "fqrs off\n",
     "off-needs-nothing": "fqrs off\nworkers 2\n",
+    "workers": "workers 2\nfqrs on\nfqrs_window 1\n",
     "rate": "fqrs on\nfqrs_link rate=2Mbit\n",
     "rate-kbit": "fqrs on\nfqrs_link rate=512kbit\n",
     "rate-gbit": "fqrs on\nfqrs_link rate=1Gbit\n",
@@ -86,7 +87,6 @@ def test_taken(parser, config):
 WRONG = {
     "on-without-link": ("fqrs on\n", ["fqrs on", "fqrs_link rate=RATE", "fqrs_window"]),
     "wrc-without-link": ("fqrs on\nfqrs_window wrc\n", ["fqrs on", "fqrs_link rate=RATE"]),
-    "workers": ("workers 2\nfqrs on\nfqrs_window 1\n", ["fqrs on", "workers 1"]),
     "on-maybe": ("fqrs maybe\n", ["fqrs maybe", "'on' or 'off'"]),
 
     "class-nothing": ("fqrs_class\n", ["fqrs_class", "name"]),

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The segment for processes that are one main loop each: programs that were started attach to it, hear of releases by
+ * their bell, and what a dead one held comes back, whether somebody tells of its end or not.
+ */
+#include <check.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "run_suite.h"
+#include "shm/shm.h"
+#include "shm/shm_loop.h"
+
+#define VARIABLE "TEST_SHM_LOOP"
+#define AREA     4096u
+
+static const struct shm_loop_size size = { .processes = 4, .classes = 8, .tickets = 64, .area = AREA };
+static const struct rs_class_settings two[2] = { { .name = "heavy", .weight = 3 }, { .name = "light", .weight = 1 } };
+static char text[SHM_LOOP_TEXT];
+static shm_loop_t *parent, *me;
+static uint32_t lost_requests;
+static char said[128];
+
+static void note_lost(pid_t process, uint32_t requests) { (void)process, lost_requests += requests; }
+static void note_left(const char *why) { snprintf(said, sizeof said, "%s", why); }
+static const struct shm_loop_host host = { note_lost, note_left };
+
+static struct rs_settings window(uint32_t n) {
+    struct rs_settings s;
+
+    rs_settings_default(&s);
+    s.sched = RS_SCHED_FIFO;
+    s.gate = RS_GATE_WINDOW;
+    s.window = n;
+    return s;
+}
+
+static rs_ticket_t submit(shm_loop_t *l, uint32_t in_class) {
+    rs_ticket_t t = RS_NO_TICKET;
+
+    shm_loop_lock(l);
+    ck_assert_int_eq(shm_loop_submit_locked(l, shm_now(), in_class, 1000, NULL, 0, &t), RS_OK);
+    shm_loop_unlock(l);
+    return t;
+}
+
+/* What a main loop does when it was woken: one that was let go. */
+static rs_ticket_t next(shm_loop_t *l) {
+    rs_ticket_t t;
+
+    shm_loop_lock(l);
+    shm_loop_pump_locked(l, shm_now());
+    t = shm_loop_next_locked(l);
+    shm_loop_unlock(l);
+    return t;
+}
+
+static bool end(shm_loop_t *l, rs_ticket_t t) {
+    bool done;
+
+    shm_loop_lock(l);
+    done = shm_loop_end_locked(l, shm_now(), t, true);
+    shm_loop_pump_locked(l, shm_now());
+    shm_loop_unlock(l);
+    return done;
+}
+
+static bool rings(const shm_loop_t *l, int ms) {
+    struct pollfd p = { .fd = shm_loop_bell(l), .events = POLLIN };
+    return poll(&p, 1, ms) == 1;
+}
+
+static void expect_sound(void) {
+    const char *broken = rs_check(shm_loop_lock(me));
+    shm_loop_unlock(me);
+    ck_assert_msg(!broken, "%s", broken);
+}
+
+/* ---- the program that is started --------------------------------------------------------------------------------- */
+
+/* It says one letter when it has got so far, and waits for one. */
+static void meet(char letter) {
+    char c;
+    if (write(STDOUT_FILENO, &letter, 1) != 1 || read(STDIN_FILENO, &c, 1) != 1) _exit(20);
+}
+
+static int play(const char *role) {
+    const char *why = NULL;
+    shm_loop_t *l = shm_loop_attach(getenv(VARIABLE), &host, &why);
+    rs_ticket_t t = RS_NO_TICKET;
+
+    if (!l || !shm_loop_join(l)) return 10;
+    ((char *)shm_loop_area(l))[AREA - 1] = *role;
+    shm_loop_lock(l);
+    if (shm_loop_submit_locked(l, shm_now(), 0, 1000, NULL, 0, &t) != RS_OK) return 11;
+    if (!strcmp(role, "dies locked")) raise(SIGKILL);
+    shm_loop_unlock(l);
+    if (!strcmp(role, "waits")) {
+        if (next(l) != RS_NO_TICKET) return 12;
+        meet('w');
+        if (!rings(l, 20000)) return 13;
+        shm_loop_silence(l);
+        if (rings(l, 0) || next(l) != t) return 14;
+        return end(l, t) ? 0 : 15;
+    }
+    if (next(l) != t) return 16;
+    meet('h'); /* holds its slot, until it is killed */
+    return end(l, t) ? 0 : 17;
+}
+
+struct started {
+    pid_t pid;
+    int to, from;
+};
+
+static struct started start_program(const char *role) {
+    struct started s;
+    int in[2], out[2];
+
+    ck_assert(!pipe(in) && !pipe(out));
+    s.pid = fork();
+    ck_assert_int_ge(s.pid, 0);
+    if (!s.pid) {
+        dup2(in[0], STDIN_FILENO);
+        dup2(out[1], STDOUT_FILENO);
+        /* The test has attached, too, after which no program that it starts would have the descriptors. */
+        for (int fd = 3; fd < 64; fd++) fcntl(fd, F_SETFD, 0);
+        execl("/proc/self/exe", "test_shm_loop", role, (char *)NULL);
+        _exit(127);
+    }
+    close(in[0]);
+    close(out[1]);
+    s.to = in[1];
+    s.from = out[0];
+    return s;
+}
+
+static void has_come(const struct started *s, char letter) {
+    char c = 0;
+    ck_assert_int_eq(read(s->from, &c, 1), 1);
+    ck_assert_int_eq(c, letter);
+}
+
+static int ended(const struct started *s) {
+    int status;
+
+    ck_assert_int_eq(waitpid(s->pid, &status, 0), s->pid);
+    close(s->to);
+    close(s->from);
+    return status;
+}
+
+static void make_segment(void) {
+    struct rs_settings s = window(1);
+    const char *why = NULL;
+
+    parent = shm_loop_make(&size, &s, two, 2, text, &why);
+    ck_assert_msg(parent != NULL, "%s", why);
+    ck_assert(!setenv(VARIABLE, text, 1));
+    lost_requests = 0;
+    said[0] = 0;
+}
+
+/* The test is a process of its own, too.  Check's runner is its parent: nobody who tells of ends. */
+static void join_segment(void) {
+    const char *why = NULL;
+
+    me = shm_loop_attach(text, &host, &why);
+    ck_assert_msg(me != NULL, "%s", why);
+    ck_assert(shm_loop_join(me));
+}
+
+static void setup(void) {
+    make_segment();
+    join_segment();
+}
+
+/* Each test is a process of its own, with which all of it goes. */
+
+START_TEST(a_program_that_was_started_shares_the_window) {
+    struct started s = start_program("holds");
+    rs_ticket_t t;
+
+    has_come(&s, 'h');
+    ck_assert_int_eq(((char *)shm_loop_area(me))[AREA - 1], 'h');
+    t = submit(me, 1);
+    ck_assert_uint_eq(next(me), RS_NO_TICKET);
+    ck_assert(!rings(me, 0));
+    ck_assert_int_eq(write(s.to, "x", 1), 1);
+    ck_assert_int_eq(ended(&s), 0);
+    ck_assert(rings(me, 0));
+    ck_assert_uint_eq(next(me), t);
+    ck_assert(end(me, t));
+    ck_assert_str_eq(said, "");
+    expect_sound();
+}
+END_TEST
+
+START_TEST(its_bell_rings_when_another_lets_its_request_go) {
+    struct started s;
+    rs_ticket_t t = submit(me, 0);
+
+    ck_assert_uint_eq(next(me), t);
+    s = start_program("waits");
+    has_come(&s, 'w');
+    ck_assert_int_eq(write(s.to, "x", 1), 1);
+    ck_assert(end(me, t));
+    ck_assert_int_eq(ended(&s), 0);
+    expect_sound();
+}
+END_TEST
+
+START_TEST(what_a_process_held_comes_back_when_the_parent_tells) {
+    struct started s = start_program("holds");
+    rs_ticket_t t;
+
+    has_come(&s, 'h');
+    t = submit(me, 0);
+    ck_assert_uint_eq(next(me), RS_NO_TICKET);
+    shm_loop_reclaim(me);
+    ck_assert_uint_eq(lost_requests, 0);
+    shm_loop_ended(parent, s.pid); /* while it is still there: nobody can have seen for himself */
+    shm_loop_reclaim(me);
+    ck_assert_uint_eq(lost_requests, 1);
+    ck_assert(rings(me, 0));
+    ck_assert_uint_eq(next(me), t);
+    kill(s.pid, SIGKILL);
+    ended(&s);
+    expect_sound();
+}
+END_TEST
+
+START_TEST(and_without_a_parent_when_it_is_no_longer_there) {
+    struct started s = start_program("holds");
+    rs_ticket_t t;
+
+    has_come(&s, 'h');
+    t = submit(me, 0);
+    kill(s.pid, SIGKILL);
+    ck_assert(WIFSIGNALED(ended(&s)));
+    shm_loop_reclaim(me);
+    ck_assert_uint_eq(lost_requests, 1);
+    ck_assert_uint_eq(next(me), t);
+    expect_sound();
+}
+END_TEST
+
+START_TEST(one_that_dies_with_the_lock_leaves_nothing_broken) {
+    struct started s = start_program("dies locked");
+    struct rs_stats all;
+    rs_ticket_t t;
+
+    ck_assert(WIFSIGNALED(ended(&s)));
+    t = submit(me, 0);
+    shm_loop_reclaim(me);
+    ck_assert_uint_eq(next(me), t);
+    rs_stats(shm_loop_lock(me), &all);
+    shm_loop_unlock(me);
+    ck_assert_uint_eq(all.rebuilds, 1);
+    ck_assert_uint_eq(all.queued, 0);
+    ck_assert_uint_eq(all.outstanding, 1);
+    ck_assert_str_eq(said, "");
+    expect_sound();
+}
+END_TEST
+
+/* Far more than the segment has room to note; nobody looked meanwhile. */
+START_TEST(many_ends_that_nobody_looked_at_do_no_harm) {
+    struct started s = start_program("holds");
+    rs_ticket_t t;
+
+    has_come(&s, 'h');
+    t = submit(me, 0);
+    kill(s.pid, SIGKILL);
+    ended(&s);
+    shm_loop_ended(parent, s.pid);
+    for (int i = 0; i < 1000; i++) shm_loop_ended(parent, s.pid);
+    shm_loop_reclaim(me);
+    ck_assert_uint_eq(lost_requests, 1);
+    ck_assert_uint_eq(next(me), t);
+    ck_assert_str_eq(said, "");
+    expect_sound();
+}
+END_TEST
+
+START_TEST(a_place_is_free_again) {
+    for (uint32_t i = 0; i < 3 * size.processes; i++) {
+        struct started s = start_program("holds");
+        has_come(&s, 'h');
+        kill(s.pid, SIGKILL);
+        ended(&s);
+        shm_loop_ended(parent, s.pid);
+    }
+    shm_loop_reclaim(me);
+    ck_assert_uint_eq(next(me), RS_NO_TICKET);
+    expect_sound();
+}
+END_TEST
+
+START_TEST(who_gives_up_when_it_was_just_let_go_gives_the_slot_back) {
+    rs_ticket_t first = submit(me, 0), second = submit(me, 0), third = submit(me, 0);
+    bool waited;
+
+    ck_assert_uint_eq(next(me), first);
+    ck_assert(end(me, first)); /* the second is let go, and nobody has heard of it */
+    shm_loop_lock(me);
+    waited = shm_loop_cancel_locked(me, shm_now(), second);
+    shm_loop_unlock(me);
+    ck_assert(!waited);
+    ck_assert_uint_eq(next(me), third);
+    shm_loop_lock(me);
+    waited = shm_loop_cancel_locked(me, shm_now(), third);
+    shm_loop_unlock(me);
+    ck_assert(!waited);
+    ck_assert_uint_eq(next(me), RS_NO_TICKET);
+    expect_sound();
+}
+END_TEST
+
+START_TEST(a_ticket_that_ended_ends_nobody_elses) {
+    rs_ticket_t first = submit(me, 0), second;
+
+    ck_assert_uint_eq(next(me), first);
+    ck_assert(end(me, first));
+    second = submit(me, 0);
+    ck_assert(!end(me, first));
+    ck_assert_uint_eq(next(me), second);
+    ck_assert(end(me, second));
+    expect_sound();
+}
+END_TEST
+
+static uint32_t class_of(const char *name, const struct rs_class_settings *classes, uint32_t n,
+                         const uint32_t *number) {
+    for (uint32_t i = 0; i < n; i++)
+        if (!strcmp(classes[i].name, name)) return number[i];
+    return RS_NO_CLASS;
+}
+
+START_TEST(a_configuration_is_put_in_force_once) {
+    static const struct rs_class_settings three[3] = { { .name = "light", .weight = 2 },
+                                                       { .name = "new", .weight = 5 },
+                                                       { .name = "heavy", .weight = 9 } };
+    struct rs_settings s = window(2);
+    struct rs_class_stats c;
+    uint32_t number[3], late[2];
+    const char *why = NULL;
+
+    ck_assert_int_eq(shm_loop_configure(me, 7, &s, two, 2, 1, late, &why), 1);
+    ck_assert_int_eq(shm_loop_configure(me, 7, &s, two, 2, 1, late, &why), 0);
+    ck_assert_uint_eq(late[0], 0);
+    ck_assert_uint_eq(late[1], 1);
+    ck_assert_uint_eq(shm_loop_configured(me), 7);
+    ck_assert_int_eq(shm_loop_configure(me, 8, &s, three, 3, 0, number, &why), 1);
+    ck_assert_uint_eq(class_of("light", three, 3, number), late[1]);
+    ck_assert_uint_eq(class_of("heavy", three, 3, number), late[0]);
+    ck_assert(rs_class_stats(shm_loop_lock(me), number[1], &c));
+    shm_loop_unlock(me);
+    ck_assert_str_eq(c.settings.name, "new");
+    ck_assert_uint_eq(shm_loop_configured(me), 8);
+}
+END_TEST
+
+START_TEST(who_comes_late_finds_its_classes_by_name) {
+    static const struct rs_class_settings other[2] = { { .name = "none of yours", .weight = 1 },
+                                                       { .name = "light", .weight = 1 } };
+    static const struct rs_class_settings mine[3] = { { .name = "gone", .weight = 1 },
+                                                      { .name = "light", .weight = 1 },
+                                                      { .name = "none of yours", .weight = 1 } };
+    struct rs_settings s = window(2);
+    uint32_t number[2], late[3];
+    const char *why = NULL;
+
+    ck_assert_int_eq(shm_loop_configure(me, 9, &s, other, 2, 0, number, &why), 1);
+    shm_loop_number(me, mine, 3, 1, late);
+    ck_assert_uint_eq(late[0], number[1]); /* that of the class for the rest */
+    ck_assert_uint_eq(late[1], number[1]);
+    ck_assert_uint_eq(late[2], number[0]);
+}
+END_TEST
+
+START_TEST(what_the_engine_refuses_changes_nothing) {
+    static const struct rs_class_settings wrong[1] = { { .name = "weightless", .weight = 0 } };
+    struct rs_settings s = window(2);
+    struct rs_stats all;
+    uint32_t number[1];
+    const char *why = NULL;
+
+    ck_assert_int_eq(shm_loop_configure(me, 5, &s, wrong, 1, 0, number, &why), -1);
+    ck_assert_ptr_nonnull(why);
+    rs_stats(shm_loop_lock(me), &all);
+    shm_loop_unlock(me);
+    ck_assert_uint_eq(all.settings.window, 1);
+    ck_assert_uint_lt(number[0], size.classes);
+}
+END_TEST
+
+START_TEST(a_text_that_is_not_of_this_segment_is_refused) {
+    char other[SHM_LOOP_TEXT + 16], *behind;
+    const char *why;
+    static const char *const wrong[] = { "",
+                                         " ",
+                                         "x",
+                                         "-1",
+                                         "3",
+                                         "3 4 8 64 0 4096 1 1",
+                                         "3 300 8 64 0 4096 1 1",
+                                         "3 4 8 64 0 4096 99999999999999999999 1 4 5 6 7",
+                                         "0 1 8 64 0 4096 1 1 0" };
+
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        why = NULL;
+        ck_assert_msg(!shm_loop_attach(wrong[i], &host, &why) && why, "\"%s\"", wrong[i]);
+    }
+    snprintf(other, sizeof other, "%s 3", text);
+    ck_assert_ptr_null(shm_loop_attach(other, &host, &why));
+    snprintf(other, sizeof other, "%s", text);
+    behind = strchr(other, ' ') + 1;
+    *behind = '3'; /* processes: another size, and a descriptor too many */
+    ck_assert_ptr_null(shm_loop_attach(other, &host, &why));
+    snprintf(other, sizeof other, "%s", text);
+    behind = strstr(other, " 4096 ") + 6;
+    *behind = *behind == '1' ? '2' : '1'; /* the seal */
+    ck_assert_ptr_null(shm_loop_attach(other, &host, &why));
+    ck_assert(!rings(me, 0));
+    expect_sound();
+}
+END_TEST
+
+START_TEST(a_process_alone_has_no_bell) {
+    const struct shm_loop_size one = { .processes = 1, .classes = 2, .tickets = 8, .area = 64 };
+    struct rs_settings s = window(2);
+    const char *why = NULL;
+    rs_ticket_t first, second, third;
+    shm_loop_t *l = shm_loop_alone(&one, &host, &s, two, 2, &why);
+
+    ck_assert_msg(l != NULL, "%s", why);
+    ck_assert(shm_loop_join(l));
+    ck_assert_int_eq(shm_loop_bell(l), -1);
+    first = submit(l, 0);
+    second = submit(l, 0);
+    third = submit(l, 1);
+    ck_assert_uint_eq(next(l), second); /* the latest that was let go comes first */
+    ck_assert_uint_eq(next(l), first);
+    ck_assert_uint_eq(next(l), RS_NO_TICKET);
+    ck_assert(end(l, first));
+    ck_assert_uint_eq(next(l), third);
+    shm_loop_reclaim(l);
+    shm_loop_free(&l);
+    ck_assert_ptr_null(l);
+}
+END_TEST
+
+int main(int argc, char **argv) {
+    Suite *s = suite_create("shm_loop");
+    TCase *c = tcase_create("shared");
+
+    if (argc > 1) return play(argv[1]);
+    tcase_add_checked_fixture(c, setup, NULL);
+    tcase_add_test(c, a_program_that_was_started_shares_the_window);
+    tcase_add_test(c, its_bell_rings_when_another_lets_its_request_go);
+    tcase_add_test(c, what_a_process_held_comes_back_when_the_parent_tells);
+    tcase_add_test(c, and_without_a_parent_when_it_is_no_longer_there);
+    tcase_add_test(c, one_that_dies_with_the_lock_leaves_nothing_broken);
+    tcase_add_test(c, many_ends_that_nobody_looked_at_do_no_harm);
+    tcase_add_test(c, a_place_is_free_again);
+    tcase_add_test(c, who_gives_up_when_it_was_just_let_go_gives_the_slot_back);
+    tcase_add_test(c, a_ticket_that_ended_ends_nobody_elses);
+    tcase_add_test(c, a_configuration_is_put_in_force_once);
+    tcase_add_test(c, who_comes_late_finds_its_classes_by_name);
+    tcase_add_test(c, what_the_engine_refuses_changes_nothing);
+    tcase_add_test(c, a_text_that_is_not_of_this_segment_is_refused);
+    tcase_add_test(c, a_process_alone_has_no_bell);
+    suite_add_tcase(s, c);
+    return run_suite(s);
+}
