@@ -5,8 +5,9 @@
 #include "squid.h"
 #include "fqrs/Host.h"
 #include "fqrs/Report.h"
-#include "fqrs/core/rs_figures.h"
 #include "fqrs/Scheduler.h"
+#include "fqrs/core/rs_figures.h"
+#include "mgr/Action.h"
 #include "mgr/Registration.h"
 #include "Store.h"
 
@@ -184,13 +185,30 @@ ReportPrometheus(StoreEntry *e)
     rs_figures_prometheus(Into(e), &f);
 }
 
+/// A page as it is written. What a mere function writes, Squid 7 puts between "by kid0 {" and "} by kid0", even where
+/// there is one process: that is neither JSON nor what Prometheus reads.
+template <OBJH Write>
+class Page: public Mgr::Action
+{
+public:
+    static Pointer Create(const Mgr::CommandPointer &command) { return new Page(command); }
+
+protected:
+    /* Mgr::Action API */
+    void dump(StoreEntry *e) override { Write(e); }
+
+private:
+    explicit Page(const Mgr::CommandPointer &command): Mgr::Action(command) {}
+};
+
 } // namespace Fqrs
 
 void
 Fqrs::RegisterReports()
 {
-    Mgr::RegisterAction("fqrs", "Fair-Queuing Request Scheduling", &ReportText, 0, 1);
-    Mgr::RegisterAction("fqrs_json", "Fair-Queuing Request Scheduling, as JSON", &ReportJson, 0, 1);
-    Mgr::RegisterAction("fqrs_prometheus", "Fair-Queuing Request Scheduling, for Prometheus", &ReportPrometheus, 0, 1);
+    Mgr::RegisterAction("fqrs", "Fair-Queuing Request Scheduling", &Page<ReportText>::Create, 0, 1);
+    Mgr::RegisterAction("fqrs_json", "Fair-Queuing Request Scheduling, as JSON", &Page<ReportJson>::Create, 0, 1);
+    Mgr::RegisterAction("fqrs_prometheus", "Fair-Queuing Request Scheduling, for Prometheus",
+                        &Page<ReportPrometheus>::Create, 0, 1);
 }
 
