@@ -11,12 +11,17 @@
 #include "fqrs/Host.h"
 #include "fqrs/Config.h"
 #include "fqrs/base/base_hash.h"
-#include "fqrs/policy/policy_engine.h"
 #include "fqrs/policy/policy_exempt.h"
 #include "fqrs/Runner.h"
 #include "sbuf/Stream.h"
 #include "SquidConfig.h"
 #include "Store.h"
+
+/* as in Engine.h; with the options of Debian's package a warning is an error */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#include "fqrs/policy/policy_engine.h"
+#pragma GCC diagnostic pop
 
 #include <algorithm>
 #include <cmath>

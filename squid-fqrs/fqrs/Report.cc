@@ -6,8 +6,8 @@
 #include "fqrs/Host.h"
 #include "fqrs/Config.h"
 #include "fqrs/Report.h"
-#include "fqrs/core/rs_figures.h"
 #include "fqrs/Segment.h"
+#include "fqrs/core/rs_figures.h"
 #include "mgr/Action.h"
 #include "mgr/Registration.h"
 #include "Store.h"
@@ -225,37 +225,31 @@ ReportPrometheus(StoreEntry *e)
     rs_figures_prometheus(Into(e), &f);
 }
 
-/// A report that is told once for all workers: each is asked and has nothing to add, then the coordinator writes it.
-class ReportAction: public Mgr::Action
+/// A page as it is written. What a mere function writes, Squid 7 puts between "by kid0 {" and "} by kid0", even where
+/// there is one process: that is neither JSON nor what Prometheus reads. With several workers it is told once: each is
+/// asked and has nothing to add, then the coordinator writes it.
+template <OBJH Write>
+class Page: public Mgr::Action
 {
 public:
-    typedef void Writer(StoreEntry *);
-
-    ReportAction(const Mgr::CommandPointer &aCommand, Writer *aWriter): Mgr::Action(aCommand), writer(aWriter) {}
+    static Pointer Create(const Mgr::CommandPointer &command) { return new Page(command); }
 
 protected:
     /* Mgr::Action API */
-    void dump(StoreEntry *e) override { writer(e); }
+    void dump(StoreEntry *e) override { Write(e); }
 
 private:
-    Writer *const writer;
+    explicit Page(const Mgr::CommandPointer &command): Mgr::Action(command) {}
 };
-
-template <ReportAction::Writer *W>
-static Mgr::ActionPointer
-Create(const Mgr::CommandPointer &command)
-{
-    return new ReportAction(command, W);
-}
 
 } // namespace Fqrs
 
 void
 Fqrs::RegisterReports()
 {
-    Mgr::RegisterAction("fqrs", "Fair-Queuing Request Scheduling", &Create<ReportText>, 0, 1);
-    Mgr::RegisterAction("fqrs_json", "Fair-Queuing Request Scheduling, as JSON", &Create<ReportJson>, 0, 1);
+    Mgr::RegisterAction("fqrs", "Fair-Queuing Request Scheduling", &Page<ReportText>::Create, 0, 1);
+    Mgr::RegisterAction("fqrs_json", "Fair-Queuing Request Scheduling, as JSON", &Page<ReportJson>::Create, 0, 1);
     Mgr::RegisterAction("fqrs_prometheus", "Fair-Queuing Request Scheduling, for Prometheus",
-                        &Create<ReportPrometheus>, 0, 1);
+                        &Page<ReportPrometheus>::Create, 0, 1);
 }
 

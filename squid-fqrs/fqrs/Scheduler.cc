@@ -9,6 +9,7 @@
 #include "fqrs/Host.h"
 #include "fqrs/Clock.h"
 #include "fqrs/Config.h"
+#include "fqrs/Record.h"
 #include "fqrs/Scheduler.h"
 #include "fqrs/Ticket.h"
 #include "globals.h"
@@ -450,7 +451,7 @@ Fqrs::Scheduler::charge(Ticket &t, const uint64_t bytes)
         return;
     keepUp();
     if (t.generation != generation_) { // its class may have another number now
-        const auto position = TheConfig.find(t.al->fqrs.className.c_str());
+        const auto position = TheConfig.find(RecordOf(t.al)->className.c_str());
         t.classNumber = numbers[position < 0 ? TheConfig.defaultClass : position];
         t.generation = generation_;
     }

@@ -9,6 +9,7 @@
 #include "fqrs/Clock.h"
 #include "fqrs/Companion.h"
 #include "fqrs/Config.h"
+#include "fqrs/Record.h"
 #include "fqrs/Scheduler.h"
 #include "fqrs/Ticket.h"
 #include "globals.h"
@@ -27,7 +28,7 @@ Fqrs::Ticket::Wanted(const HttpRequest &request)
 bool Fqrs::Ticket::hold(HttpRequest *request, const AccessLogEntryPointer &anAl, StoreEntry *anEntry,
                         const AsyncCall::Pointer &aResume) {
     // what Squid wants for itself, digests, AS numbers and the like, is nobody's to log
-    if (state != IDLE || !anAl || !Wanted(*request))
+    if (state != IDLE || !RecordOf(anAl) || !Wanted(*request))
         return false;
     if (request->flags.ftpNative || request->flags.sslPeek) { // a part of another transaction
         account(request, anAl);
@@ -51,7 +52,7 @@ bool Fqrs::Ticket::hold(HttpRequest *request, const AccessLogEntryPointer &anAl,
 void
 Fqrs::Ticket::account(HttpRequest *request, const AccessLogEntryPointer &anAl)
 {
-    if (state == IDLE && anAl && Wanted(*request))
+    if (state == IDLE && RecordOf(anAl) && Wanted(*request))
         classify(request, anAl);
 }
 
@@ -80,7 +81,7 @@ Fqrs::Ticket::classified(const uint32_t position)
     }
     classNumber = scheduler.numberOf(position);
     generation = scheduler.generation();
-    al->fqrs.className = scheduler.nameOf(position);
+    RecordOf(al)->className = scheduler.nameOf(position);
     if (waits) {
         state = WAITING;
         submit();
@@ -283,9 +284,10 @@ Fqrs::Ticket::admitted()
     const auto now = Now();
     state = RELEASED;
     received = 0;
-    al->fqrs.waitMsec = static_cast<int64_t>((now - since) / 1000);
-    al->fqrs.released = now;
-    al->fqrs.ended = Record::Never;
+    const auto record = RecordOf(al);
+    record->waitMsec = static_cast<int64_t>((now - since) / 1000);
+    record->released = now;
+    record->ended = Record::Never;
     endWaiting(true);
     if (!entering)
         callBack();
@@ -381,7 +383,7 @@ Fqrs::Ticket::finish(const bool whole)
     if (state == WAITING)
         leavePlaces(RS_NO_TICKET);
     else if (state == RELEASED) {
-        al->fqrs.ended = Now();
+        RecordOf(al)->ended = Now();
         Scheduler::Instance().finish(*this, whole);
     }
     state = OVER;
