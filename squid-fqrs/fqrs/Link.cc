@@ -3,6 +3,7 @@
 /* DEBUG: section 96    Fair-Queuing Request Scheduling */
 
 #include "squid.h"
+#include "fqrs/Clock.h"
 #include "fqrs/Host.h"
 #include "fqrs/Link.h"
 
@@ -35,17 +36,52 @@ Fqrs::Link::open()
     fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
-    restart(); // which closes it if it can't be read
+    begin(); // which closes it if it can't be read
     return fd >= 0;
 }
 
 void
-Fqrs::Link::restart()
+Fqrs::Link::begin()
 {
     explained_ = 0;
     last = reported = 0;
     if (fd >= 0 && !read(start))
         close();
+    seen = start;
+}
+
+void
+Fqrs::Link::restart()
+{
+    begin();
+    if (learnt_)
+        rs_link_restart(learnt_.get(), Now());
+}
+
+void
+Fqrs::Link::know(const struct rs_link_settings &bounds, const uint64_t rate)
+{
+    if (learnt_) {
+        rs_link_configure(learnt_.get(), Now(), &bounds);
+        return;
+    }
+    learnt_.reset(new struct rs_link);
+    rs_link_init(learnt_.get(), Now(), &bounds, rate);
+}
+
+/// `bytes` of payload and what they are wrapped in
+static uint64_t
+OnTheWire(const uint64_t bytes)
+{
+    return bytes + bytes * Overhead / 1000;
+}
+
+void
+Fqrs::Link::explained(const uint64_t bytes)
+{
+    explained_ += bytes;
+    if (learnt_ && fd < 0) // else the interface tells
+        rs_link_came(learnt_.get(), OnTheWire(bytes));
 }
 
 void
@@ -87,8 +123,10 @@ Fqrs::Link::unexplained()
         close();
         return 0;
     }
-    const auto now =
-        static_cast<int64_t>(bytes - start) - static_cast<int64_t>(explained_ + explained_ * Overhead / 1000);
+    if (learnt_)
+        rs_link_came(learnt_.get(), bytes - seen);
+    seen = bytes;
+    const auto now = static_cast<int64_t>(bytes - start) - static_cast<int64_t>(OnTheWire(explained_));
     const auto rest = std::min(now, last);
     last = now;
     const auto foreign = static_cast<uint64_t>(std::max<int64_t>(rest - reported, 0));

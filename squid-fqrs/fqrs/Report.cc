@@ -86,20 +86,45 @@ private:
     static bool HasAsked(const struct rs_figures_class &c) { return c.s.counts.submitted || c.s.counts.bytes; }
 };
 
+/// seconds since the belief in the link's rate was another one
+static double
+Age(const struct rs_link &link)
+{
+    const auto now = Now();
+    return now > link.since ? double(now - link.since) / 1e6 : 0.0;
+}
+
 /// what Squid alone can tell
 static std::vector<struct base_figure>
 Own()
 {
     const auto &scheduler = Scheduler::Instance();
-    return { { "descriptors", "descriptors", "Descriptors that requests and tunnels hold, or may hold.", nullptr,
-               double(scheduler.seats().taken()), BASE_GAUGE },
-             { "descriptors_max", "descriptors_max", "Descriptors that they may hold together.", nullptr,
-               double(scheduler.seats().most()), BASE_GAUGE },
-             { nullptr, "seats", "An old name.", nullptr, double(scheduler.seats().taken()), BASE_GAUGE },
-             { nullptr, "seats_most", "An old name.", nullptr, double(scheduler.seats().most()), BASE_GAUGE },
-             { "foreign_bytes_total", "foreign_bytes",
-               "Bytes that the interface received while somebody waited, and that no response explains.",
-               "squid_fqrs_foreign_bytes_total", double(scheduler.link().foreign()), BASE_COUNTER } };
+    std::vector<struct base_figure> own = {
+        { "descriptors", "descriptors", "Descriptors that requests and tunnels hold, or may hold.", nullptr,
+          double(scheduler.seats().taken()), BASE_GAUGE },
+        { "descriptors_max", "descriptors_max", "Descriptors that they may hold together.", nullptr,
+          double(scheduler.seats().most()), BASE_GAUGE },
+        { nullptr, "seats", "An old name.", nullptr, double(scheduler.seats().taken()), BASE_GAUGE },
+        { nullptr, "seats_most", "An old name.", nullptr, double(scheduler.seats().most()), BASE_GAUGE },
+        { "foreign_bytes_total", "foreign_bytes",
+          "Bytes that the interface received while somebody waited, and that no response explains.",
+          "squid_fqrs_foreign_bytes_total", double(scheduler.link().foreign()), BASE_COUNTER },
+        { "link_learnt", "link_learnt", "1 if the link's rate is learnt, 0 if it is configured.", nullptr,
+          double(scheduler.learns()), BASE_TRUTH }
+    };
+    const auto link = scheduler.link().learnt();
+    if (link && scheduler.learns())
+        own.push_back({ "link_rate_age_seconds", "link_rate_age_s",
+                        "How long the rate has been within a quarter of what it was then.", nullptr, Age(*link),
+                        BASE_GAUGE });
+    if (link && link->delay != RS_LINK_UNKNOWN)
+        own.push_back({ "link_queue_seconds", "link_queue_s",
+                        "How long the queue at the link's far end was, by round trips of the last second or so.",
+                        nullptr, double(link->delay) / 1e6, BASE_GAUGE });
+    if (link && link->base)
+        own.push_back({ "link_round_trip_seconds", "link_round_trip_s", "The shortest round trip of any server.",
+                        nullptr, double(link->base) / 1e6, BASE_GAUGE });
+    return own;
 }
 
 static struct base_sink
@@ -138,6 +163,16 @@ ReportText(StoreEntry *e)
                       "\tno descriptor %" PRIu64 "\tDescriptors: %u of %u\n",
                       l.refused[RS_WHY_CLASS_FULL], l.refused[RS_WHY_SHARE_FULL], l.refused[RS_WHY_QUEUE_FULL],
                       l.refused[RS_WHY_NO_DESCRIPTOR], scheduler.seats().taken(), scheduler.seats().most());
+    if (const auto link = scheduler.link().learnt()) {
+        if (scheduler.learns())
+            storeAppendPrintf(e,
+                              "Link is learnt: as it is for %.0f s; intervals with a queue %" PRIu64
+                              ", without %" PRIu64 ", that do not tell %" PRIu64 "\n",
+                              Age(*link), link->standing, link->empty, link->unknown);
+        if (link->base && link->delay != RS_LINK_UNKNOWN)
+            storeAppendPrintf(e, "Queue at its far end: %.0f ms\tShortest round trip: %.0f ms\n",
+                              double(link->delay) / 1e3, double(link->base) / 1e3);
+    }
     if (!scheduler.link().name().isEmpty())
         storeAppendPrintf(e, "Interface " SQUIDSBUFPH ": %" PRIu64 " bytes that are nobody's\n",
                           SQUIDSBUFPRINT(scheduler.link().name()), scheduler.link().foreign());

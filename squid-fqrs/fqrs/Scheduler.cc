@@ -27,7 +27,9 @@ static const rs_time_t StallTime = 500000;
 /// Too little is less than this, and less than this part of what it may have on its way: which is what the link would
 /// bring of it in less time.
 static const uint64_t StallBytes = 1024;
-static const uint64_t StallPart = 5;
+static const uint64_t StallPart = 8;
+/// The engine is told of another rate if it differs by more than this part: it looks at all tickets then.
+static const uint64_t RatePart = 32;
 /// how often it is looked for bytes that lie unread, responses that are stalled, and waits that are over
 static const rs_time_t TickTime = 100000;
 /// Bytes lie unread, waiting for more, for no longer than this and a tick.
@@ -75,6 +77,16 @@ Fqrs::Scheduler::configure(const Config &config)
     auto settings = config.settings;
     if (!wanted)
         settings.gate = RS_GATE_NONE; // whoever waits may go
+    following = config.learns;
+    debt = config.debt;
+    if (settings.rate)
+        link_.know(config.link, following ? 0 : settings.rate);
+    if (following) {
+        settings.rate = link_.learnt()->rate;
+        settings.debt_max = Config::DebtFor(settings.rate, settings.sched, debt);
+    }
+    fitting = wanted && settings.rate && settings.gate == RS_GATE_BYTES;
+    Flow::OpenSmall(fitting);
     std::vector<struct rs_class_settings> classes;
     for (const auto &c: config.classes)
         classes.push_back(c.settings);
@@ -297,6 +309,29 @@ Fqrs::Scheduler::enough(const Ticket &t) const
 }
 
 uint64_t
+Fqrs::Scheduler::windowOf(const uint64_t server, const uint32_t leastTrip, const uint64_t allowance) const
+{
+    return fitting ? rs_link_window(link_.learnt(), Now(), server, leastTrip, allowance) : allowance;
+}
+
+/// A usual round trip is about as long as what is to stand in the queue; who is outstanding has an equal part.
+uint64_t
+Fqrs::Scheduler::firstWindow() const
+{
+    if (!fitting)
+        return RS_UNLIMITED;
+    const auto all = static_cast<double>(link_.learnt()->rate) * 2 * RS_LINK_QUEUE / 1e6;
+    return static_cast<uint64_t>(all) / std::max<uint64_t>(released, 1);
+}
+
+void
+Fqrs::Scheduler::tripped(const rs_time_t now, const uint64_t server, const uint32_t trip, const uint32_t least)
+{
+    if (link_.learnt())
+        rs_link_round_trip(link_.learnt(), now, server, trip, least);
+}
+
+uint64_t
 Fqrs::Scheduler::allowance(const Ticket &t) const
 {
     return t.number == RS_NO_TICKET ? RS_UNLIMITED : rs_allowance(engine_, Now(), t.number);
@@ -371,6 +406,34 @@ Fqrs::Scheduler::tick(const rs_time_t now)
     refuseOverdue(now);
     if (const auto foreign = link_.unexplained())
         rs_charge(engine_, now, RS_NO_CLASS, 0, foreign);
+    if (link_.learnt() && rs_link_look(link_.learnt(), now, limited(now)) && following)
+        follow(now);
+}
+
+/// Whether the link would bring more if we let it: the last ones of which bytes came are likely to be held back.
+bool
+Fqrs::Scheduler::limited(const rs_time_t now) const
+{
+    if (waiting)
+        return true;
+    for (auto i = active.last; i != Nil; i = rows[i].before) {
+        if (rows[i].ticket->flow.heldBack(now))
+            return true;
+    }
+    return false;
+}
+
+/// The engine goes by the rate that is believed in.
+void
+Fqrs::Scheduler::follow(const rs_time_t now)
+{
+    struct rs_stats all;
+    rs_stats(engine_, &all);
+    const auto rate = link_.learnt()->rate, told = all.settings.rate;
+    if (std::max(rate, told) - std::min(rate, told) <= told / RatePart)
+        return;
+    const auto done = rs_set_rate(engine_, now, rate, Config::DebtFor(rate, all.settings.sched, debt));
+    assert(done);
 }
 
 /// nobody's last bytes lie unread because more are waited for

@@ -60,6 +60,16 @@ public:
     void finish(Ticket &, bool whole);
     void end(Ticket &, bool whole); ///< the same for one that has been released, and lets nobody else go
     void charge(Ticket &, uint64_t bytes);
+
+    /* for Flow: */
+    /// the window of a response of this server, of which so much is allowed; RS_UNLIMITED for one that is not fitted
+    uint64_t windowOf(uint64_t server, uint32_t leastTrip, uint64_t allowance) const;
+    /// what a connection that is being opened should offer before anybody knows what for; RS_UNLIMITED: does not matter
+    uint64_t firstWindow() const;
+    /// A round trip with this server takes so long now, and took `least` microseconds at some time; 0: not known.
+    void tripped(rs_time_t now, uint64_t server, uint32_t trip, uint32_t least);
+
+    /* for Ticket: */
     uint32_t numberOf(uint32_t position) const { return numbers[position]; }
     const SBuf &nameOf(uint32_t position) const { return names[position]; }
 
@@ -72,6 +82,7 @@ public:
     /* for reports: */
     const rs_engine_t *engine() const { return engine_; }
     const Link &link() const { return link_; }
+    bool learns() const { return following; } ///< the link's rate
     const Seats &seats() const { return seats_; }
     typedef std::array<uint64_t, REFUSALS> Refusals;
     const Refusals &refusals() const { return refusals_; } ///< of all classes that there ever were
@@ -104,6 +115,8 @@ private:
     void park(rs_time_t now);
     void hasten(rs_time_t now);
     void refuseOverdue(rs_time_t now);
+    bool limited(rs_time_t now) const;
+    void follow(rs_time_t now);
     uint64_t enough(const Ticket &) const;
     void append(List &, uint32_t index);
     void remove(List &, uint32_t index);
@@ -131,6 +144,9 @@ private:
     Seats seats_;
     Alarm alarm;
     Link link_;
+    bool fitting = false; ///< windows
+    bool following = false; ///< the engine has the rate that link_ believes in
+    uint64_t debt = 0; ///< the bound of debts as configured; 0: goes with the rate
 };
 
 } // namespace Fqrs
