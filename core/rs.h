@@ -244,6 +244,13 @@ int rs_configure(rs_engine_t *e, const struct rs_settings *s, const struct rs_cl
                  uint32_t nclasses, uint32_t *number, rs_time_t now, const char **why);
 
 /*
+ * The two settings that follow a link whose rate is learnt (rs_link.h), for a running engine that has one: as
+ * rs_configure with nothing else changed, but O(tickets + classes) without sorting, for a call each second.  False and
+ * nothing changed if one of them is out of bounds, or the engine has no rate, or would have none.
+ */
+bool rs_set_rate(rs_engine_t *e, rs_time_t now, uint64_t rate, uint64_t debt_max);
+
+/*
  * The outlets with windows of their own of a running engine, all of them; nothing queued or outstanding is lost.  One
  * is known by its name: one that stays keeps its queues and accounts; one that is gone goes on to take and serve
  * requests with its last window, and its place is used again when it is empty and another one needs it.  One for which

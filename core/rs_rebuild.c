@@ -250,6 +250,46 @@ static void set_gates(rs_engine_t *e) {
     e->watch = watch;
 }
 
+/* Debts deeper than the bound that is in force now. */
+static void forgive(rs_engine_t *e, struct rs_outlet *o) {
+    for (uint32_t c = 0; c < e->classes; c++) {
+        struct rs_flow *f = rs_flow(e, o, c);
+        uint64_t most = rs_flow_owed_max(e, f);
+        if (f->owed <= most) continue;
+        f->owed = most;
+        if (rs_sched_ops(e)->refund) rs_sched_ops(e)->refund(e, o, c, 0);
+    }
+}
+
+bool rs_set_rate(rs_engine_t *e, rs_time_t now, uint64_t rate, uint64_t debt_max) {
+    rs_enter(e);
+    RS_ASSERT(!rs_shape_wrong(e));
+    rs_clamp_now(e, now);
+    struct rs_settings s = e->settings;
+    s.rate = rate;
+    s.debt_max = debt_max;
+    if (!e->settings.rate || !rate || rs_settings_wrong(&s)) return false;
+    e->settings.rate = rate; /* who dies from here on leaves sums that rs_rebuild makes anew */
+    e->settings.debt_max = debt_max;
+    RS_BARRIER();
+    set_weights(e);
+    for (uint32_t n = 0; n < e->capacity.outlets; n++) {
+        struct rs_outlet *o = rs_outlet(e, n);
+        const struct rs_gate_ops *gate = rs_gate_ops(o);
+        o->settings.rate = rate;
+        o->settings.debt_max = debt_max;
+        o->expected = 0;
+        if (gate->slice) e->slice = gate->slice(&o->settings);
+        forgive(e, o);
+    }
+    if (!(e->watch & RS_WATCH_SLOTS)) return true;
+    for (uint32_t t = 0; t < e->capacity.tickets; t++) {
+        const struct rs_ticket_row *r = rs_row(e, t);
+        if (rs_row_state(r) == RS_RELEASED) rs_outlet(e, r->outlet)->expected += rs_row_expected(e, r);
+    }
+    return true;
+}
+
 void rs_make_anew(rs_engine_t *e, rs_time_t now) {
     e->sched = (uint8_t)e->settings.sched;
     const struct rs_sched_ops *sched = rs_sched_ops(e);

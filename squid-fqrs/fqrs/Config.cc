@@ -35,6 +35,12 @@ Fqrs::Config Fqrs::TheConfig;
 static const struct policy_engine_host AtSquid = { 240, false, false, false };
 /// Without a bound of its own a class may owe what the link carries in this time: see sched_rfq.c.
 static const uint64_t NormalDebtSeconds = 6;
+/// Milliseconds. A connection is opened, its request goes, and slow start takes some round trips more: with less, a
+/// link of 20 Mbit/s is not used when servers are 100 ms away. What stands in the far queue is a matter of windows
+/// (rs_link.h).
+static const uint32_t NormalHorizon = 600;
+/// A rate that is learnt is no less than this unless it is said, in bytes a second: of 64 kbit/s.
+static const uint64_t LeastRate = 8000;
 
 namespace Fqrs
 {
@@ -90,7 +96,7 @@ Decimal(const char *text, char **end)
 
 /// a rate as tc(8) writes it, 2mbit, in bytes a second
 static uint64_t
-Rate(const char *text)
+Rate(const char *key, const char *text)
 {
     static const struct { const char *unit; double bits; } units[] = {
         {"bit", 1}, {"kbit", 1e3}, {"mbit", 1e6}, {"gbit", 1e9}
@@ -102,7 +108,8 @@ Rate(const char *text)
         if (end != text && strcasecmp(end, u.unit) == 0 && bytes >= 1000 && bytes <= 1e12)
             return static_cast<uint64_t>(bytes);
     }
-    Refuse(ToSBuf(cfg_directive, ": rate=", text, " is not a rate; write 2Mbit, 512kbit or 1Gbit, 8kbit at least"));
+    Refuse(ToSBuf(cfg_directive, ": ", key, "=", text,
+                  " is not a rate; write 2Mbit, 512kbit or 1Gbit, 8kbit at least"));
 }
 
 /// Hands each key=value of the rest of the line to `take`, which returns false for a key that it does not know.
@@ -170,6 +177,10 @@ Fqrs::Config::clear()
     settings.sched = RS_SCHED_RFQ;
     settings.gate = RS_GATE_BYTES;
     settings.debt_max = 0;
+    settings.horizon_ms = NormalHorizon;
+    learns = false;
+    link = {LeastRate, Info("rate").most, 0};
+    debt = 0;
 }
 
 int
@@ -208,6 +219,10 @@ Fqrs::Config::digest() const
     for (size_t i = 0; i < rs_settings_count; ++i)
         base_hash_add(&h, reinterpret_cast<const char *>(&s) + rs_settings_table[i].offset, rs_settings_table[i].width);
     base_hash_add(&h, &enabled, sizeof(enabled));
+    base_hash_add(&h, &learns, sizeof(learns));
+    base_hash_add(&h, &link.rate_min, sizeof(link.rate_min));
+    base_hash_add(&h, &link.rate_max, sizeof(link.rate_max));
+    base_hash_add(&h, &debt, sizeof(debt));
     base_hash_add(&h, &defaultClass, sizeof(defaultClass));
     for (const auto &c: classes) {
         const auto rest = offsetof(struct rs_class_settings, weight); // behind the name
@@ -314,16 +329,24 @@ Fqrs::Config::parsePolicy()
     }
 }
 
-/// fqrs_link rate=RATE [interface=NAME]
+/// fqrs_link rate=RATE [interface=NAME] | auto [min=RATE] [max=RATE] [interface=NAME]
 void
 Fqrs::Config::parseLink()
 {
     if (linkSeen)
         Refuse(SBuf("fqrs_link: there is one already"));
     linkSeen = true;
-    ForEachOption("rate and interface", [this](const char *key, const char *value) {
-        if (strcmp(key, "rate") == 0)
-            settings.rate = Rate(value);
+    const auto first = ConfigParser::PeekAtToken();
+    learns = first && strcmp(first, "auto") == 0;
+    if (learns)
+        (void)ConfigParser::NextToken();
+    ForEachOption(learns ? "min, max and interface" : "rate and interface", [this](const char *key, const char *value) {
+        if (!learns && strcmp(key, "rate") == 0)
+            settings.rate = Rate(key, value);
+        else if (learns && strcmp(key, "min") == 0)
+            link.rate_min = Rate(key, value);
+        else if (learns && strcmp(key, "max") == 0)
+            link.rate_max = Rate(key, value);
         else if (strcmp(key, "interface") == 0 && *value && strlen(value) < 16 && !strchr(value, '/') && *value != '.')
             interface = value;
         else if (strcmp(key, "interface") == 0)
@@ -332,8 +355,13 @@ Fqrs::Config::parseLink()
             return false;
         return true;
     });
+    if (learns) {
+        if (link.rate_min > link.rate_max)
+            Refuse(SBuf("fqrs_link: min= is more than max="));
+        settings.rate = std::min(std::max(RS_LINK_RATE_FIRST, link.rate_min), link.rate_max);
+    }
     if (!settings.rate)
-        Refuse(SBuf("fqrs_link: rate=RATE is missing, as in rate=2Mbit"));
+        Refuse(SBuf("fqrs_link: rate=RATE is missing, as in rate=2Mbit, or auto, to have it learnt"));
 }
 
 /// fqrs_window bytes [horizon=MS] | wrc [f=N] [umax=U] [most=N] | N | none
@@ -398,12 +426,20 @@ Fqrs::Config::parseOrder()
         ForEachOption("debt", [this](const char *key, const char *value) {
             if (strcmp(key, "debt") != 0)
                 return false;
-            settings.debt_max = Setting("debt_max", key, value);
+            debt = Setting("debt_max", key, value);
             return true;
         });
     }
     if (const auto token = ConfigParser::NextToken())
         Refuse(ToSBuf("fqrs_order: \"", token, "\" is too much"));
+}
+
+uint64_t
+Fqrs::Config::DebtFor(const uint64_t rate, const uint32_t sched, const uint64_t configured)
+{
+    if (configured || sched != RS_SCHED_RFQ)
+        return configured;
+    return std::min(rate * NormalDebtSeconds, Info("debt_max").most);
 }
 
 void
@@ -425,14 +461,17 @@ Fqrs::Config::finalize()
         defaultClass = classes.size();
         append(ClassConfig(rest));
     }
-    if (settings.sched == RS_SCHED_RFQ && !settings.debt_max)
-        settings.debt_max = std::min(settings.rate * NormalDebtSeconds, Info("debt_max").most);
+    settings.debt_max = DebtFor(settings.rate, settings.sched, debt);
+    if (!learns)
+        link.rate_min = link.rate_max = settings.rate;
+    link.horizon_ms = settings.horizon_ms;
 
     if (!enabled)
         return;
     if (!settings.rate && (settings.gate == RS_GATE_BYTES || settings.gate == RS_GATE_WRC))
         Refuse(
-            SBuf("fqrs on: how fast is the link? Add fqrs_link rate=RATE, or fqrs_window with a number of responses"));
+            SBuf("fqrs on: how fast is the link? Add fqrs_link rate=RATE, or fqrs_link auto, or fqrs_window with a "
+                 "number of responses"));
 }
 
 void
@@ -481,7 +520,11 @@ Fqrs::Config::dumpLink(StoreEntry *e, const char *directive) const
 {
     if (!linkSeen)
         return;
-    storeAppendPrintf(e, "%s rate=%" PRIu64 "bit", directive, settings.rate * 8);
+    if (learns)
+        storeAppendPrintf(e, "%s auto min=%" PRIu64 "bit max=%" PRIu64 "bit", directive, link.rate_min * 8,
+                          link.rate_max * 8);
+    else
+        storeAppendPrintf(e, "%s rate=%" PRIu64 "bit", directive, settings.rate * 8);
     if (!interface.isEmpty())
         storeAppendPrintf(e, " interface=" SQUIDSBUFPH, SQUIDSBUFPRINT(interface));
     storeAppendPrintf(e, "\n");
@@ -510,8 +553,8 @@ void
 Fqrs::Config::dumpOrder(StoreEntry *e, const char *directive) const
 {
     storeAppendPrintf(e, "%s %s", directive, rs_sched_name(settings.sched));
-    if (settings.debt_max)
-        storeAppendPrintf(e, " debt=%" PRIu64, settings.debt_max);
+    if (const auto bound = learns ? debt : settings.debt_max) // one that follows the rate is no setting
+        storeAppendPrintf(e, " debt=%" PRIu64, bound);
     storeAppendPrintf(e, "\n");
 }
 

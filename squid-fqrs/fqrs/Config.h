@@ -74,6 +74,9 @@ public:
     /// Of all that the engine and other workers must know; never 0. Workers with one digest have one configuration.
     uint32_t digest() const;
 
+    /// How much a class of mean weight may owe on a link of this rate, if so much is configured; 0: nothing is.
+    static uint64_t DebtFor(uint64_t rate, uint32_t sched, uint64_t configured);
+
 public:
     int enabled = 0; ///< fqrs on|off
     /// in order of appearance; after finalize() with "other" if nothing else takes the rest
@@ -85,6 +88,9 @@ public:
     SBuf policyFile;
     SBuf interface; ///< whose received bytes are counted; empty for none
     struct rs_settings settings; ///< of the engine
+    bool learns = false; ///< the link's rate is learnt; settings has where that begins
+    struct rs_link_settings link = {}; ///< within which bounds; a rate that is known twice
+    uint64_t debt = 0; ///< of fqrs_order; 0: what goes with the rate
 
 private:
     void add(const ClassConfig &);

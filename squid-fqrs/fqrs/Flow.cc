@@ -4,15 +4,21 @@
 
 #include "squid.h"
 #include "fde.h"
+#include "fqrs/Clock.h"
 #include "fqrs/Flow.h"
 #include "fqrs/Host.h"
+#include "fqrs/Opening.h"
+#include "fqrs/Scheduler.h"
+#include "SquidConfig.h"
 
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
+#include <cstring>
+#include <linux/tcp.h> // the C library's struct tcp_info is older
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <unordered_map>
 
 /// A window of fewer segments would make TCP wait for its timers.
 static const int FewestSegments = 3;
@@ -24,17 +30,151 @@ static const uint64_t LargestWindow = 16 << 20;
 static const uint64_t MostGathered = 8192;
 /// fewer than two full segments are not worth waiting for
 static const uint64_t LeastGathered = 2800;
+/// a handshake offers so much at the most
+static const uint64_t LargestFirstWindow = 65535;
+/// Round trips of a connection are asked for no more often, and when a window's worth came in between.
+static const rs_time_t MeasureTime = 100000;
+/// How long a window's worth counts as a sign that the next one comes, too: longer than it takes on its way.
+static const rs_time_t FullTime = 1000000;
+
+/* ---- before the first byte --------------------------------------------------------------------------------------- */
+
+/// what connections that are being opened with a small buffer would have had, by descriptor
+static std::unordered_map<int, int> &
+UsualBuffers()
+{
+    static std::unordered_map<int, int> buffers;
+    return buffers;
+}
+
+#if defined(SO_BUF_LOCK)
+
+/// The kernel does not take that for a bound that somebody chose: it would never enlarge the buffer again.
+static bool
+SetBuffer(const int fd, const int bytes)
+{
+    static const int nobody = 0;
+    return setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)) == 0 &&
+           setsockopt(fd, SOL_SOCKET, SO_BUF_LOCK, &nobody, sizeof(nobody)) == 0;
+}
+
+#endif
+
+void
+Fqrs::Flow::Opens(const int fd)
+{
+    UsualBuffers().erase(fd); // of one that failed
+#if defined(SO_BUF_LOCK)
+    const auto first = Scheduler::Instance().firstWindow();
+    if (first >= LargestFirstWindow || ::Config.tcpRcvBufsz > 0) // which is for the administrator to say
+        return;
+    int lock = 0, usual = 0;
+    socklen_t lockSize = sizeof(lock), usualSize = sizeof(usual);
+    // a kernel before 5.15 does not know it, and a buffer could not grow again
+    if (getsockopt(fd, SOL_SOCKET, SO_BUF_LOCK, &lock, &lockSize) != 0 ||
+        getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &usual, &usualSize) != 0)
+        return;
+    if (SetBuffer(fd, std::max(static_cast<int>(first), FewestSegments * UsualSegment)))
+        UsualBuffers()[fd] = usual;
+#endif
+}
+
+void
+Fqrs::Flow::Opened(const int fd)
+{
+#if defined(SO_BUF_LOCK)
+    const auto found = UsualBuffers().find(fd);
+    if (found == UsualBuffers().end())
+        return;
+    const auto usual = found->second;
+    UsualBuffers().erase(found);
+    // The kernel reports twice what it is told. The small buffer has become the window's bound, too.
+    static const int unbounded = INT_MAX;
+    if (!SetBuffer(fd, usual / 2) ||
+        setsockopt(fd, IPPROTO_TCP, TCP_WINDOW_CLAMP, &unbounded, sizeof(unbounded)) != 0)
+        debugs(96, DBG_IMPORTANT, "ERROR: fqrs: a connection keeps a small buffer: " << xstrerr(errno));
+#else
+    (void)fd;
+#endif
+}
+
+void
+Fqrs::Flow::OpenSmall(const bool wanted)
+{
+    Opening::Use(wanted ? &Opens : nullptr, &Opened); // those that are being opened now get theirs back in any case
+}
+
+/* ---- round trips ------------------------------------------------------------------------------------------------- */
+
+/// The same number for the same address, and never 0.
+static uint64_t
+NumberOf(const Ip::Address &address)
+{
+    struct in6_addr bytes;
+    address.getInAddr(bytes);
+    uint64_t half[2];
+    static_assert(sizeof(bytes) == sizeof(half), "an IPv6 address has 16 bytes");
+    memcpy(half, &bytes, sizeof(half));
+    const auto mixed = (half[0] ^ half[1] * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xff51afd7ed558ccd);
+    return (mixed ^ mixed >> 32) | 1u << 31;
+}
 
 void
 Fqrs::Flow::begin(const Comm::ConnectionPointer &aConn)
 {
     end();
     conn = aConn;
-    fitted = 0;
+    fitted = measuredAt = 0;
+    fullUntil = 0;
+    leastTrip = 0;
+    server = 0;
     socklen_t size = sizeof(segment);
     if (!Comm::IsConnOpen(conn) || getsockopt(conn->fd, IPPROTO_TCP, TCP_MAXSEG, &segment, &size) != 0 || segment <= 0)
         segment = UsualSegment;
+    if (!Comm::IsConnOpen(conn))
+        return;
+    server = NumberOf(conn->remote);
+    measure(true);
 }
+
+/**
+ * Asks the kernel. As a sender of requests it knows the round trip of the handshake, while it is new; as a receiver it
+ * measures how long what it acknowledged takes to have an effect, if both sides put times into their segments: without
+ * them that is a least of all times.
+ */
+void
+Fqrs::Flow::measure(const bool first)
+{
+    const auto now = Now();
+    measured = now;
+    struct tcp_info info = {};
+    socklen_t size = sizeof(info);
+    if (getsockopt(conn->fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
+        return;
+    uint32_t trip = 0;
+    if (!first && (info.tcpi_options & TCPI_OPT_TIMESTAMPS))
+        trip = info.tcpi_rcv_rtt;
+    else if (first && !info.tcpi_data_segs_out)
+        trip = info.tcpi_rtt;
+    // what was never measured is all ones there
+    leastTrip = info.tcpi_min_rtt == UINT32_MAX ? 0 : info.tcpi_min_rtt;
+    Scheduler::Instance().tripped(now, server, trip, leastTrip);
+}
+
+void
+Fqrs::Flow::measureAgain(const uint64_t received, const uint64_t rest)
+{
+    if (!window || received - measuredAt < static_cast<uint64_t>(window))
+        return;
+    const auto now = Now();
+    if (now - measured < MeasureTime)
+        return;
+    measuredAt = received;
+    fullUntil = rest > static_cast<uint64_t>(window) ? now + FullTime : 0;
+    measure(false);
+}
+
+/* ---- the window -------------------------------------------------------------------------------------------------- */
 
 void
 Fqrs::Flow::set(const int level, const int option, const int value, int &is)
@@ -55,10 +195,13 @@ Differ(const int64_t a, const int64_t b)
 }
 
 void
-Fqrs::Flow::fit(const uint64_t allowance, const uint64_t received, const uint64_t rest)
+Fqrs::Flow::fit(const uint64_t allowed, const uint64_t received, const uint64_t rest)
 {
     if (!Comm::IsConnOpen(conn))
         return;
+    measureAgain(received, rest);
+
+    const auto allowance = Scheduler::Instance().windowOf(server, leastTrip, allowed);
 
     // The kernel enlarges a window that is used well, so it is told again from time to time.
     const auto fitting =

@@ -12,10 +12,16 @@ namespace Fqrs
 /**
  * How a response's bytes come through its server connection.
  *
- * The receive window is fitted to what the scheduler lets be on its way (rs_allowance): many responses do not fill the
- * far router's queue, and one that is large takes no more of the link than its class is due. Of a response whose length
- * is known several segments are read at a time (SO_RCVLOWAT), since on a thin link each would otherwise cost a turn of
- * the main loop; what has lain unread for a moment is read all the same, when the scheduler's clock calls hasten().
+ * The receive window is fitted to what the scheduler lets be on its way (rs_allowance) and to the server's round trip
+ * (rs_link.h): many responses do not fill the far router's queue, and one that is large takes no more of the link than
+ * its class is due. What the connection says of its round trips is told to the scheduler in turn.
+ *
+ * A window that was offered can't be taken back, and a handshake offers 64 KB: so a connection begins with a small
+ * buffer, which offers less, and has its usual one as soon as it is open.
+ *
+ * Of a response whose length is known several segments are read at a time (SO_RCVLOWAT), since on a thin link each
+ * would otherwise cost a turn of the main loop; what has lain unread for a moment is read all the same, when the
+ * scheduler's clock calls hasten().
  */
 class Flow
 {
@@ -23,6 +29,9 @@ public:
     Flow() = default;
     Flow(Flow &&) = delete;
     ~Flow() { end(); }
+
+    /// Squid opens connections with a small first window from now on, or as the kernel likes.
+    static void OpenSmall(bool);
 
     /// The response will come through this connection.
     void begin(const Comm::ConnectionPointer &);
@@ -35,13 +44,26 @@ public:
     /// Whatever has come is to be read now.
     void hasten();
 
+    /// Whether it would bring more if its window were larger.
+    bool heldBack(rs_time_t now) const { return window && now < fullUntil; }
+
     /// Leaves the connection, as we found it, to whoever has it next.
     void end();
 
 private:
+    static void Opens(int fd);
+    static void Opened(int fd);
+
     void set(int level, int option, int value, int &is);
+    void measure(bool first);
+    void measureAgain(uint64_t received, uint64_t rest);
 
     Comm::ConnectionPointer conn;
+    uint64_t server = 0; ///< its number with rs_link.h
+    uint32_t leastTrip = 0; ///< microseconds: the shortest round trip that the connection knows of; 0 = none
+    rs_time_t measured = 0; ///< when round trips were asked for last
+    uint64_t measuredAt = 0; ///< what had been received then
+    rs_time_t fullUntil = 0; ///< for so long it is thought of as one that fills its window
     uint64_t fitted = 0; ///< what had been received when the window was last set
     int segment = 0; ///< bytes
     int window = 0; ///< bytes; 0 = as the kernel likes

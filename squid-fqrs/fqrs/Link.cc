@@ -18,6 +18,15 @@ static const int64_t Slack = 256 << 10;
 static const rs_time_t LookTime = 90000;
 /// when nobody has looked for so long, nobody had anything to wait for
 static const rs_time_t Forgotten = 250000;
+/// For so long it counts that a worker's responses were held back: it says so at each of its ticks.
+static const rs_time_t HeldBackTime = 250000;
+
+/// `bytes` of payload and what they are wrapped in
+static uint64_t
+OnTheWire(const uint64_t bytes)
+{
+    return bytes + bytes * Overhead / 1000;
+}
 
 void
 Fqrs::Link::use(const SBuf &name, Count &aCount)
@@ -41,7 +50,7 @@ Fqrs::Link::open()
     uint64_t bytes;
     if (fd >= 0 && !read(bytes))
         close();
-    anew = true; // it may be another interface of that name
+    anew = anew || fd >= 0; // it may be another interface of that name
     return fd >= 0;
 }
 
@@ -49,7 +58,23 @@ void
 Fqrs::Link::begin(const rs_time_t now, const bool alone)
 {
     if (count && (alone || count->looked + Forgotten <= now))
-        anew = true;
+        anew = idle = true;
+}
+
+void
+Fqrs::Link::know(const rs_time_t now, const struct rs_link_settings &bounds, const uint64_t rate)
+{
+    if (const auto link = learnt())
+        rs_link_configure(link, now, &bounds);
+    else
+        rs_link_init(&count->learnt, now, &bounds, rate);
+}
+
+void
+Fqrs::Link::heldBack(const rs_time_t now)
+{
+    if (count)
+        count->heldBack.store(now + HeldBackTime, std::memory_order_relaxed);
 }
 
 void
@@ -73,52 +98,81 @@ Fqrs::Link::read(uint64_t &bytes)
 }
 
 bool
-Fqrs::Link::look(const rs_time_t now, uint64_t &bytes)
+Fqrs::Link::look(const rs_time_t now, bool &there, uint64_t &bytes)
 {
-    if (name_.isEmpty() || !count)
+    if (!count)
         return false;
     auto looked = count->looked.load();
     if (!anew && looked + LookTime > now)
         return false; // another worker did
     if (!count->looked.compare_exchange_strong(looked, now))
         return false;
+    there = false;
+    if (name_.isEmpty())
+        return true;
     if (fd < 0) { // a dialled link comes back as another interface of that name
         if (open())
             debugs(96, DBG_IMPORTANT,
                    "fqrs_link: the interface " << name_ << " is there; its foreign traffic is counted");
-        return false;
+        return true;
     }
-    if (read(bytes))
+    there = read(bytes);
+    if (there)
         return true;
     debugs(96, DBG_IMPORTANT,
            "WARNING: fqrs_link: the interface " << name_
                                                 << " is gone; its foreign traffic is not counted until it is back");
     close();
-    return false;
+    return true;
 }
 
 void
-Fqrs::Link::restart(const uint64_t bytes)
+Fqrs::Link::restart(const uint64_t bytes, const uint64_t all)
 {
     anew = false;
-    count->start = bytes;
-    count->before = count->explained;
+    count->start = count->seen = bytes;
+    count->before = all;
     count->last = count->reported = 0;
 }
 
 uint64_t
-Fqrs::Link::unexplained(const uint64_t bytes)
+Fqrs::Link::came(const rs_time_t now, const bool there, const uint64_t bytes)
 {
+    const auto link = learnt();
+    const auto all = count->explained.load();
+    if (idle) {
+        if (link)
+            rs_link_restart(link, now);
+        count->told = all;
+        idle = false;
+    }
+    if (!there) { // then the responses tell
+        if (fd < 0)
+            anew = false;
+        if (link)
+            rs_link_came(link, OnTheWire(all - count->told));
+        count->told = all;
+        return 0;
+    }
     if (anew)
-        restart(bytes);
-    const auto explained = count->explained - count->before;
-    const auto now = static_cast<int64_t>(bytes - count->start) -
-        static_cast<int64_t>(explained + explained * Overhead / 1000);
-    const auto rest = std::min(now, count->last);
-    count->last = now;
-    const auto foreign = static_cast<uint64_t>(std::max<int64_t>(rest - count->reported, 0));
-    count->reported = std::max(rest, std::min(count->reported, rest + Slack));
+        restart(bytes, all);
+    if (link && bytes > count->seen)
+        rs_link_came(link, bytes - count->seen);
+    count->seen = bytes;
+    count->told = all;
+    const auto rest = static_cast<int64_t>(bytes - count->start) - static_cast<int64_t>(OnTheWire(all - count->before));
+    const auto lasting = std::min(rest, count->last);
+    count->last = rest;
+    const auto foreign = static_cast<uint64_t>(std::max<int64_t>(lasting - count->reported, 0));
+    count->reported = std::max(lasting, std::min(count->reported, lasting + Slack));
     count->foreign += foreign;
     return foreign;
+}
+
+bool
+Fqrs::Link::judge(const rs_time_t now, const bool waiting)
+{
+    const auto link = learnt();
+    return link && rs_link_look(link, now, waiting || now < count->heldBack.load(std::memory_order_relaxed));
 }
 

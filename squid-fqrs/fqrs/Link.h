@@ -12,11 +12,12 @@ namespace Fqrs
 {
 
 /**
- * The bytes that the downlink's interface received and that no response explains: traffic of nobody's class
- * (access-gateway paper 3.5.2). It takes room of the link, so the window must know of it; nobody is charged for it.
+ * The downlink: what it carries, as configured or learnt (rs_link.h), and the bytes that its interface received and
+ * that no response explains: traffic of nobody's class (access-gateway paper 3.5.2). It takes room of the link, so the
+ * window must know of it; nobody is charged for it.
  *
- * The link is the machine's: all workers count in one place what their responses explain, and one of them looks at the
- * interface, whichever comes first when it is time.
+ * The link is the machine's: all workers count in one place what their responses explain and what round trips they see,
+ * and one of them looks at it, whichever comes first when it is time.
  */
 class Link
 {
@@ -24,13 +25,17 @@ public:
     /// what all workers know of it; zeroes at first
     struct Count {
         std::atomic<uint64_t> explained; ///< bytes of responses, ever
-        std::atomic<uint64_t> foreign; ///< all that unexplained() has told
-        std::atomic<uint64_t> looked; ///< when the interface was
+        std::atomic<uint64_t> foreign; ///< all that count() has told
+        std::atomic<uint64_t> looked; ///< when somebody looked
+        std::atomic<uint64_t> heldBack; ///< until when responses of any worker would bring more if they might
         /* changed with the engine's lock only */
         uint64_t start; ///< the interface's counter at restart()
         uint64_t before; ///< `explained` then
         int64_t last; ///< bytes since then that were not explained at the last call
         int64_t reported; ///< how many of them were told
+        uint64_t seen; ///< the interface's counter, as far as `learnt` was told of it
+        uint64_t told; ///< `explained`, likewise
+        struct rs_link learnt;
     };
 
     Link() = default;
@@ -40,34 +45,50 @@ public:
     /// Counts this interface from now on, or as soon as it is there; an empty name counts none.
     void use(const SBuf &name, Count &);
 
+    /// With the engine's lock: what the link carries is within these bounds; what was learnt before stays as far as
+    /// they allow. At first it is taken to carry `rate`; 0: that is to be found.
+    void know(rs_time_t now, const struct rs_link_settings &, uint64_t rate);
+
     /// Bytes of a response came.
     void explained(const uint64_t bytes) {
         if (count)
             count->explained.fetch_add(bytes, std::memory_order_relaxed);
     }
 
+    /// Responses of this worker would bring more if their windows were larger.
+    void heldBack(rs_time_t now);
+
     /// This worker begins to look. What came so far is forgotten, unless others have looked a moment ago.
     void begin(rs_time_t now, bool alone);
 
-    /// The interface's counter is read, if it is time and nobody else has done so: true if there is one, to be handed
-    /// to unexplained().
-    bool look(rs_time_t now, uint64_t &bytes);
+    /// False: it is not time to look, or another worker does. True: the rest is to be told to came(); `there`: the
+    /// interface's counter is `bytes`.
+    bool look(rs_time_t now, bool &there, uint64_t &bytes);
 
     /// With the engine's lock: bytes that no response explains, since the last call. What one call sees counts with the
     /// next, since what lies unread in Squid's sockets looks foreign, too, until it is read.
-    uint64_t unexplained(uint64_t bytes);
+    uint64_t came(rs_time_t now, bool there, uint64_t bytes);
+
+    /// Likewise, behind came(): whether something else is believed of the link's rate now. `waiting`: somebody waits
+    /// for room.
+    bool judge(rs_time_t now, bool waiting);
+
+    /// With the engine's lock; nil until know() was called by some worker.
+    struct rs_link *learnt() const { return count ? LearntIn(*count) : nullptr; }
+    static struct rs_link *LearntIn(Count &c) { return rs_link_sound(&c.learnt) ? &c.learnt : nullptr; }
 
     const SBuf &name() const { return name_; }
 
 private:
     bool open();
-    void restart(uint64_t bytes);
+    void restart(uint64_t bytes, uint64_t all);
     bool read(uint64_t &bytes);
     void close();
 
     SBuf name_;
     int fd = -1;
-    bool anew = false; ///< what the next call of unexplained() sees is where it begins
+    bool anew = false; ///< the interface's counter that came() is told next is where it begins
+    bool idle = false; ///< nothing came until now
     Count *count = nullptr;
 };
 

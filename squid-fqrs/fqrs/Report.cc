@@ -4,6 +4,7 @@
 
 #include "squid.h"
 #include "fqrs/Host.h"
+#include "fqrs/Clock.h"
 #include "fqrs/Config.h"
 #include "fqrs/Report.h"
 #include "fqrs/Segment.h"
@@ -24,6 +25,25 @@ static const struct { Refusal refusal; enum rs_why why; } Whys[] = {
     { NO_DESCRIPTOR, RS_WHY_NO_DESCRIPTOR }, { WAIT_OVER, RS_WHY_TOO_LONG }
 };
 
+/// What is believed of the link, in short.
+struct Belief {
+    bool known = false;
+    double age = 0; ///< seconds since it was another one
+    uint32_t delay = RS_LINK_UNKNOWN, base = 0;
+    uint64_t standing = 0, empty = 0, unknown = 0;
+
+    void take(const struct rs_link &l) {
+        const auto now = Now();
+        known = true;
+        age = now > l.since ? double(now - l.since) / 1e6 : 0.0;
+        delay = l.delay;
+        base = l.base;
+        standing = l.standing;
+        empty = l.empty;
+        unknown = l.unknown;
+    }
+};
+
 /// Everything there is to tell, taken at one moment. It is the machine's, not a worker's: whoever can see the memory
 /// that workers share can tell all of it.
 class Look
@@ -31,7 +51,7 @@ class Look
 public:
     Look() {
         auto &segment = Segment::Instance();
-        const auto &area = segment.area();
+        auto &area = segment.area();
         on = area.on;
         foreign = area.link.foreign;
         for (const auto &w: Whys)
@@ -39,6 +59,8 @@ public:
         {
             const Segment::Turn turn(segment);
             rs_stats(turn.engine, &all);
+            if (const auto learnt = Link::LearntIn(area.link))
+                link.take(*learnt);
         }
         classes.reserve(all.classes); // not with the lock
         std::vector<uint32_t> places;
@@ -105,20 +127,37 @@ public:
 
     /// what Squid alone can tell
     std::vector<struct base_figure> own() const {
-        return { { "descriptors", "descriptors", "Descriptors that requests and tunnels hold, or may hold.", nullptr,
-                   double(seats), BASE_GAUGE },
-                 { "descriptors_max", "descriptors_max", "Descriptors that they may hold together.", nullptr,
-                   double(mostSeats), BASE_GAUGE },
-                 { nullptr, "seats", "An old name.", nullptr, double(seats), BASE_GAUGE },
-                 { nullptr, "seats_most", "An old name.", nullptr, double(mostSeats), BASE_GAUGE },
-                 { "workers", "workers", "Workers that share the scheduler.", nullptr, double(workers), BASE_GAUGE },
-                 { "foreign_bytes_total", "foreign_bytes",
-                   "Bytes that the interface received while somebody waited, and that no response explains.",
-                   "squid_fqrs_foreign_bytes_total", double(foreign), BASE_COUNTER } };
+        std::vector<struct base_figure> told = {
+            { "descriptors", "descriptors", "Descriptors that requests and tunnels hold, or may hold.", nullptr,
+              double(seats), BASE_GAUGE },
+            { "descriptors_max", "descriptors_max", "Descriptors that they may hold together.", nullptr,
+              double(mostSeats), BASE_GAUGE },
+            { nullptr, "seats", "An old name.", nullptr, double(seats), BASE_GAUGE },
+            { nullptr, "seats_most", "An old name.", nullptr, double(mostSeats), BASE_GAUGE },
+            { "workers", "workers", "Workers that share the scheduler.", nullptr, double(workers), BASE_GAUGE },
+            { "foreign_bytes_total", "foreign_bytes",
+              "Bytes that the interface received while somebody waited, and that no response explains.",
+              "squid_fqrs_foreign_bytes_total", double(foreign), BASE_COUNTER },
+            { "link_learnt", "link_learnt", "1 if the link's rate is learnt, 0 if it is configured.", nullptr,
+              double(TheConfig.learns), BASE_TRUTH }
+        };
+        if (link.known && TheConfig.learns)
+            told.push_back({ "link_rate_age_seconds", "link_rate_age_s",
+                            "How long the rate has been within a quarter of what it was then.", nullptr, link.age,
+                            BASE_GAUGE });
+        if (link.known && link.delay != RS_LINK_UNKNOWN)
+            told.push_back({ "link_queue_seconds", "link_queue_s",
+                            "How long the queue at the link's far end was, by round trips of the last second or so.",
+                            nullptr, double(link.delay) / 1e6, BASE_GAUGE });
+        if (link.base)
+            told.push_back({ "link_round_trip_seconds", "link_round_trip_s", "The shortest round trip of any server.",
+                            nullptr, double(link.base) / 1e6, BASE_GAUGE });
+        return told;
     }
 
     bool on = false;
     struct rs_stats all = {};
+    Belief link;
     std::vector<struct rs_figures_class> classes;
     uint64_t refused[RS_WHYS] = {};
     uint64_t bytes = 0, weights = 0, foreign = 0;
@@ -177,6 +216,14 @@ ReportText(StoreEntry *e)
                       "\tno descriptor %" PRIu64 "\tDescriptors: %u of %u\n",
                       l.refused[RS_WHY_CLASS_FULL], l.refused[RS_WHY_SHARE_FULL], l.refused[RS_WHY_QUEUE_FULL],
                       l.refused[RS_WHY_NO_DESCRIPTOR], l.seats, l.mostSeats);
+    if (l.link.known && TheConfig.learns)
+        storeAppendPrintf(e,
+                          "Link is learnt: as it is for %.0f s; intervals with a queue %" PRIu64 ", without %" PRIu64
+                          ", that do not tell %" PRIu64 "\n",
+                          l.link.age, l.link.standing, l.link.empty, l.link.unknown);
+    if (l.link.base && l.link.delay != RS_LINK_UNKNOWN)
+        storeAppendPrintf(e, "Queue at its far end: %.0f ms\tShortest round trip: %.0f ms\n",
+                          double(l.link.delay) / 1e3, double(l.link.base) / 1e3);
     if (l.on && !TheConfig.interface.isEmpty())
         storeAppendPrintf(e, "Interface " SQUIDSBUFPH ": %" PRIu64 " bytes that are nobody's\n",
                           SQUIDSBUFPRINT(TheConfig.interface), l.foreign);

@@ -25,7 +25,9 @@ static const rs_time_t StallTime = 500000;
 /// Too little is less than this, and less than this part of what it may have on its way: which is what the link would
 /// bring of it in less time.
 static const uint64_t StallBytes = 1024;
-static const uint64_t StallPart = 5;
+static const uint64_t StallPart = 8;
+/// The engine is told of another rate if it differs by more than this part: it looks at all tickets then.
+static const uint64_t RatePart = 32;
 /// how often it is looked for bytes that lie unread, responses that are stalled, and waits that are over
 static const rs_time_t TickTime = 100000;
 /// Bytes lie unread, waiting for more, for no longer than this and a tick.
@@ -77,9 +79,23 @@ Fqrs::Scheduler::configure(const Config &config)
     if (!joined || abandoned)
         return;
 
-    const auto settings = config.engineSettings();
+    auto settings = config.engineSettings();
     const auto classes = config.engineClasses();
-    inForce = config.digest();
+    auto &area = segment.area();
+    link_.use(wanted ? config.interface : SBuf(), area.link);
+    following = config.learns;
+    debt = config.debt;
+    rate = settings.rate;
+    if (following) {
+        const Segment::Turn turn(segment);
+        if (const auto link = link_.learnt()) {
+            settings.rate = std::min(std::max(link->rate, config.link.rate_min), config.link.rate_max);
+            settings.debt_max = Config::DebtFor(settings.rate, settings.sched, debt);
+        }
+    }
+    fitting = wanted && settings.rate && settings.gate == RS_GATE_BYTES;
+    Flow::OpenSmall(fitting);
+    ours = inForce = config.digest();
     defaultPosition = config.defaultClass;
     numbers.assign(classes.size(), 0);
     const char *why = nullptr;
@@ -91,6 +107,10 @@ Fqrs::Scheduler::configure(const Config &config)
                    << classes[defaultPosition].name << "\": " << why);
     if (done > 0)
         segment.name(config, numbers);
+    if (done >= 0 && rate) {
+        const Segment::Turn turn(segment);
+        link_.know(Now(), config.link, following ? 0 : rate);
+    }
     names.clear();
     for (size_t i = 0; i < classes.size(); ++i) {
         names.emplace_back(classes[i].name);
@@ -100,8 +120,6 @@ Fqrs::Scheduler::configure(const Config &config)
     for (size_t i = 0; i < classes.size(); ++i)
         shares.push_back({numbers[i], classes[i].weight});
     seats_.configure(MostSeats(), shares);
-    auto &area = segment.area();
-    link_.use(wanted ? config.interface : SBuf(), area.link);
     area.on = wanted;
     if (wanted)
         area.used = 1;
@@ -167,6 +185,8 @@ Fqrs::Scheduler::abandon()
 {
     abandoned = true;
     accepting = false;
+    fitting = following = false;
+    Flow::OpenSmall(false);
     debugs(96, DBG_CRITICAL,
            "ERROR: fqrs schedules nothing until Squid is started anew: the memory that the workers share is damaged: "
                << segment.leftWhy());
@@ -400,6 +420,43 @@ Fqrs::Scheduler::expect(Ticket &t, const uint64_t length)
 }
 
 uint64_t
+Fqrs::Scheduler::windowOf(const uint64_t server, const uint32_t leastTrip, const uint64_t allowed) const
+{
+    if (!fitting || allowed == RS_UNLIMITED)
+        return allowed;
+    const auto now = Now();
+    const Segment::Turn turn(segment);
+    const auto link = link_.learnt();
+    return link ? rs_link_window(link, now, server, leastTrip, allowed) : allowed;
+}
+
+/// A usual round trip is about as long as what is to stand in the queue; who is outstanding has an equal part.
+uint64_t
+Fqrs::Scheduler::firstWindow() const
+{
+    if (!fitting)
+        return RS_UNLIMITED;
+    struct rs_stats all;
+    const Segment::Turn turn(segment);
+    const auto link = link_.learnt();
+    if (!link)
+        return RS_UNLIMITED;
+    rs_stats(turn.engine, &all);
+    const auto together = static_cast<double>(link->rate) * 2 * RS_LINK_QUEUE / 1e6;
+    return static_cast<uint64_t>(together) / std::max<uint64_t>(uint64_t(all.outstanding) + all.parked, 1);
+}
+
+void
+Fqrs::Scheduler::tripped(const rs_time_t now, const uint64_t server, const uint32_t trip, const uint32_t least)
+{
+    if (!joined || abandoned)
+        return;
+    const Segment::Turn turn(segment);
+    if (const auto link = link_.learnt())
+        rs_link_round_trip(link, now, server, trip, least);
+}
+
+uint64_t
 Fqrs::Scheduler::allowance(const Ticket &t) const
 {
     if (t.number == RS_NO_TICKET)
@@ -502,12 +559,43 @@ Fqrs::Scheduler::tick(const rs_time_t now)
 void
 Fqrs::Scheduler::watchLink(const rs_time_t now)
 {
-    uint64_t bytes;
-    if (!link_.look(now, bytes))
+    if (isHeldBack(now))
+        link_.heldBack(now);
+    auto there = false;
+    uint64_t bytes = 0;
+    if (!link_.look(now, there, bytes))
         return;
     const Segment::Turn turn(segment);
-    if (const auto foreign = link_.unexplained(bytes))
+    if (const auto foreign = link_.came(now, there, bytes))
         rs_charge(turn.engine, now, RS_NO_CLASS, 0, foreign);
+    if (link_.judge(now, rs_queued(turn.engine)) && following)
+        follow(turn.engine, now);
+}
+
+/// Whether the link would bring more of our responses if we let it: the last ones of which bytes came are likely to be
+/// held back.
+bool
+Fqrs::Scheduler::isHeldBack(const rs_time_t now) const
+{
+    for (auto i = active.last; i != Nil; i = rows[i].before) {
+        if (rows[i].ticket->flow.heldBack(now))
+            return true;
+    }
+    return false;
+}
+
+/// With the lock: the engine goes by the rate that is believed in, unless another worker has come with something newer.
+void
+Fqrs::Scheduler::follow(rs_engine_t *const engine, const rs_time_t now)
+{
+    const auto link = link_.learnt();
+    if (!link || shm_loop_configured(segment.loop()) != ours)
+        return;
+    struct rs_stats all;
+    rs_stats(engine, &all);
+    const auto told = all.settings.rate;
+    if (std::max(link->rate, told) - std::min(link->rate, told) > told / RatePart)
+        rs_set_rate(engine, now, link->rate, Config::DebtFor(link->rate, all.settings.sched, debt));
 }
 
 /// nobody's last bytes lie unread because more are waited for

@@ -61,6 +61,16 @@ public:
     void finish(Ticket &, bool whole);
     void end(Ticket &, bool whole); ///< the same for one that has been released, and lets nobody else go
     void charge(Ticket &, uint64_t bytes);
+
+    /* for Flow: */
+    /// the window of a response of this server, of which so much is allowed; RS_UNLIMITED for one that is not fitted
+    uint64_t windowOf(uint64_t server, uint32_t leastTrip, uint64_t allowed) const;
+    /// what a connection that is being opened should offer before anybody knows what for; RS_UNLIMITED: does not matter
+    uint64_t firstWindow() const;
+    /// A round trip with this server takes so long now, and took `least` microseconds at some time; 0: not known.
+    void tripped(rs_time_t now, uint64_t server, uint32_t trip, uint32_t least);
+
+    /* for Ticket: */
     uint32_t numberOf(uint32_t position);
     const SBuf &nameOf(uint32_t position) const { return names[position]; }
 
@@ -106,6 +116,8 @@ private:
     void hasten(rs_time_t now);
     void refuseOverdue(rs_time_t now);
     void watchLink(rs_time_t now);
+    bool isHeldBack(rs_time_t now) const;
+    void follow(rs_engine_t *, rs_time_t now);
     List &listOf(const Row &);
     void append(List &, uint32_t index);
     void remove(List &, uint32_t index);
@@ -117,6 +129,7 @@ private:
     bool listening = false; ///< to the bell
     bool abandoned = false; ///< what the segment's damage makes of our tickets was done
     uint32_t inForce = 0; ///< digest of the configuration by which `numbers` are
+    uint32_t ours = 0; ///< of the one that this worker has
     bool accepting = false;
     unsigned generation_ = 0;
     uint32_t waiting = 0; ///< our tickets in queues
@@ -137,6 +150,10 @@ private:
     Seats seats_;
     Alarm alarm;
     Link link_;
+    bool fitting = false; ///< windows
+    bool following = false; ///< the engine has the rate that link_ believes in
+    uint64_t rate = 0; ///< of the link as configured, where learning begins, bytes/s; 0: there is none
+    uint64_t debt = 0; ///< the bound of debts as configured; 0: goes with the rate
 };
 
 } // namespace Fqrs

@@ -209,6 +209,48 @@ START_TEST(bytes_leaves_an_eighth) {
 }
 END_TEST
 
+/* What the gate counts, allows and lets go after rs_set_rate is what a configuration would have made of it. */
+START_TEST(a_rate_is_set_at_work) {
+    static const uint32_t weights[] = { 3, 1 };
+    static const uint64_t rates[] = { 4000000, 1000000, 30000, 2000000, 1 };
+    struct world w[2];
+    for (int k = 0; k < 2; k++) {
+        open_world(&w[k], RS_SCHED_RFQ, RS_GATE_BYTES, 0, weights, 2, 400);
+        w[k].settings.rate = 1000000;
+        set(&w[k]);
+        for (uint32_t i = 0; i < 300; i++) ask(&w[k], i % 2, 1000 + 4000 * i);
+        fill(&w[k]);
+    }
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
+        uint64_t debt = i % 2 ? rates[i] * 6 : 0;
+        w[0].settings.rate = rates[i];
+        w[0].settings.debt_max = debt;
+        set(&w[0]);
+        ck_assert(rs_set_rate(w[1].e, w[1].now, rates[i], debt));
+        for (int k = 0; k < 2; k++) {
+            ck_assert_uint_eq(stats(&w[k]).settings.rate, rates[i]);
+            ck_assert_uint_eq(stats(&w[k]).settings.debt_max, debt);
+            sound(&w[k]);
+        }
+        ck_assert_uint_eq(rs_outlet(w[0].e, 0)->expected, rs_outlet(w[1].e, 0)->expected);
+        ck_assert_uint_eq(rs_allowance(w[0].e, w[0].now, oldest(&w[0])), rs_allowance(w[1].e, w[1].now, oldest(&w[1])));
+        ck_assert_uint_eq(fill(&w[0]), fill(&w[1]));
+        for (int k = 0; k < 2; k++) {
+            ck_assert(rs_progress(w[k].e, w[k].now, oldest(&w[k]), 700));
+            sound(&w[k]);
+        }
+    }
+    ck_assert(!rs_set_rate(w[1].e, 0, 0, 0)); /* no rate; none that a setting could be */
+    ck_assert(!rs_set_rate(w[1].e, 0, UINT64_MAX, 0));
+    ck_assert(!rs_set_rate(w[1].e, 0, 1000, UINT64_MAX));
+    ck_assert_uint_eq(stats(&w[1]).settings.rate, 1);
+    w[1].settings.rate = 0;
+    set(&w[1]);
+    ck_assert(!rs_set_rate(w[1].e, 0, 1000, 0)); /* a plain window stays one */
+    for (int k = 0; k < 2; k++) close_world(&w[k]);
+}
+END_TEST
+
 /* Who needs to hear of nothing pays for nothing: what a response's bytes and end reach (base_block.h). */
 START_TEST(the_engine_watches_what_is_asked_for) {
     enum { BYTES = RS_WATCH_BYTES, ENDS = RS_WATCH_ENDS, SLOTS = RS_WATCH_SLOTS, QUEUES = RS_WATCH_QUEUES };
@@ -616,6 +658,7 @@ int main(void) {
     tcase_add_test(c, the_allowance_is_shared_by_weight);
     tcase_add_test(c, bytes_leaves_room_for_what_is_nobodys);
     tcase_add_test(c, bytes_leaves_an_eighth);
+    tcase_add_test(c, a_rate_is_set_at_work);
     tcase_add_test(c, the_engine_watches_what_is_asked_for);
     tcase_add_test(c, bytes_of_nobody_reach_the_gate_alone);
     tcase_add_test(c, wrc_follows_the_utilisation);

@@ -388,7 +388,7 @@ END_TEST
 
 /* Whatever a host calls with a later time, nobody comes before that time from then on. */
 START_TEST(every_call_brings_the_time_on) {
-    enum { CHARGE = MOVES, ALLOWANCE, RECLAIM, HAND_OVER, REBUILD, CONFIGURE, CALLS };
+    enum { CHARGE = MOVES, ALLOWANCE, RECLAIM, HAND_OVER, REBUILD, SET_RATE, CONFIGURE, CALLS };
     for (int call = 0; call < CALLS; call++) {
         struct world w;
         const char *why = "";
@@ -404,6 +404,7 @@ START_TEST(every_call_brings_the_time_on) {
         else if (call == RECLAIM) rs_reclaim(w.e, w.now, 1);
         else if (call == HAND_OVER) rs_hand_over(w.e, w.now, t, 10);
         else if (call == REBUILD) ck_assert_ptr_null(rs_rebuild(w.e, w.now));
+        else if (call == SET_RATE) ck_assert(!rs_set_rate(w.e, w.now, 1000, 0)); /* it has none */
         else ck_assert_int_eq(rs_configure(w.e, &w.settings, w.classes, 2, NULL, w.now, &why), 0);
         ck_assert_int_eq(rs_submit(w.e, 1, 0, 0, 10, 1, 0, &other), RS_OK);
         ck_assert(rs_pick(w.e, 7000, &again) == other);

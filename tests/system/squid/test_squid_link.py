@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """On real interfaces: what comes through fqrs_link's interface and no response explains counts as nobody's, also when the interface goes and comes
-back; the receive windows of responses are fitted to their part of the link, and left as they were found.
+back; the receive windows of responses are fitted to their part of the link, from the handshake on, and left as they were found.
 """
 
 import re
@@ -18,10 +18,10 @@ ON_THE_WIRE = DATAGRAM + 8 + 20 + 14        # UDP, IP, Ethernet
 
 COUNTING = "fqrs on\nfqrs_link rate=100Mbit interface=wan0\nacl here dst 10.1.0.0/16\nfqrs_access none allow here\n"
 
-# 300 ms of the link are 19,200 bytes; a window that nobody fits begins at 64 KB.
+# 75 ms of the link are 18,750 bytes, and the servers' round trips are next to nothing; a window that nobody fits begins at 64 KB.
 FITTING = """
 fqrs on
-fqrs_link rate=512kbit
+fqrs_link rate=2Mbit
 acl heavy src 10.1.1.0/24
 acl light src 10.1.2.0/24
 acl free src 10.1.3.0/24
@@ -31,7 +31,8 @@ fqrs_access none allow free
 fqrs_access heavy allow heavy
 fqrs_access light allow light
 """
-BOUND = 19_200
+BOUND = 18_750
+USUAL = 60_000
 
 
 class Router:
@@ -168,6 +169,22 @@ def test_one_response_has_the_bound(router):
     router.squid.config = FITTING
     with router.squid.start(), Slow(router, "10.1.1.1", each=20_000):
         wait_for(lambda: (w := windows(router)) and all(0.6 * BOUND <= x <= 1.3 * BOUND for x in w.values()), 10, "a window of the whole bound")
+
+
+def test_the_handshake_offers_little(router):
+    """Before the first byte: 150 ms of the link for those that are outstanding.  What is not scheduled begins with little, too, and then grows."""
+    def offered():
+        with Slow(router, "10.1.1.1", each=100):
+            return max(windows(router).values())
+    router.squid.config = FITTING
+    with router.squid.start():
+        assert offered() <= 1.2 * 2 * BOUND
+        with Slow(router, "10.1.3.1", each=20_000):
+            wait_for(lambda: max(windows(router).values()) >= USUAL, 10, "a window as the kernel likes it")
+    for config in (FITTING + "fqrs_window 8\n", FITTING.replace("fqrs on", "fqrs off"), FITTING + "tcp_recv_bufsize 128 KB\n"):
+        router.squid.config = config
+        with router.squid.start():
+            assert offered() >= 0.9 * USUAL
 
 
 def test_two_classes_share_by_weight(router):

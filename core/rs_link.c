@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A downlink, as its receiver can know it: rs_link.h. */
+#include "rs_link.h"
+#include "base_magic.h"
+
+#include <string.h>
+
+#define MAGIC 0x46474c4bu
+
+/* all times in microseconds */
+#define INTERVAL       UINT64_C(1000000)
+#define INTERVAL_FIRST UINT64_C(300000)  /* while starting */
+#define INTERVAL_MOST  UINT64_C(4000000) /* until BYTES_LEAST came: fewer are counted by the segment */
+#define BYTES_LEAST    UINT64_C(65536)
+#define MEMORY         UINT64_C(120000000)
+#define TRIP_MOST      UINT32_C(60000000)
+
+/*
+ * A queue shorter than this, or than that part of the horizon, is none: servers and radio add as much.  Nor is what two
+ * full segments take, where the shortest round trip was a handshake's.
+ */
+#define DELAY_LEAST  UINT32_C(5000)
+#define TWO_SEGMENTS UINT64_C(3028)
+#define DELAY_PART   32u
+
+/* our own windows make a queue of RS_LINK_QUEUE, or as much more as the belief is too high */
+#define DEEP     (4 * RS_LINK_QUEUE)
+#define DEEP_FOR UINT64_C(10000000)
+
+/*
+ * A queue that was not seen to drain by itself for so long is drained: windows are a quarter for a second, less than
+ * most servers need to fill the link.
+ */
+#define SLOW_EVERY UINT64_C(20000000)
+#define SLOW_FOR   UINT64_C(1000000)
+#define SLOW_PART  4u
+
+static uint64_t within(const struct rs_link *l, uint64_t rate) {
+    if (rate < l->settings.rate_min) return l->settings.rate_min;
+    return rate < l->settings.rate_max ? rate : l->settings.rate_max;
+}
+
+static uint32_t low_delay(const struct rs_link *l) {
+    uint64_t part = (uint64_t)l->settings.horizon_ms * 1000 / DELAY_PART, segments = TWO_SEGMENTS * 1000000 / l->rate;
+    if (segments > part) part = segments;
+    return part > DELAY_LEAST ? part < TRIP_MOST ? (uint32_t)part : TRIP_MOST : DELAY_LEAST;
+}
+
+static void begin(struct rs_link *l, rs_time_t now) {
+    l->begun = now;
+    l->bytes = 0;
+    l->samples = l->low = 0;
+    l->delay_now = RS_LINK_UNKNOWN;
+    l->limited = true;
+}
+
+/* The belief is another one now, or nearly the same. */
+static void believe_in(struct rs_link *l, rs_time_t now, uint64_t rate) {
+    l->rate = within(l, rate);
+    if (l->rate <= l->then + l->then / 4 && l->rate >= l->then - l->then / 4) return;
+    l->then = l->rate;
+    l->since = now;
+}
+
+void rs_link_init(struct rs_link *l, rs_time_t now, const struct rs_link_settings *s, uint64_t rate) {
+    RS_ASSERT(s->rate_min && s->rate_min <= s->rate_max);
+    memset(l, 0, sizeof *l);
+    l->magic = MAGIC;
+    l->settings = *s;
+    l->starting = !rate;
+    l->since = l->most_since = l->base_since = l->slow_from = now;
+    believe_in(l, now, rate ? rate : RS_LINK_RATE_FIRST);
+    l->most = l->rate;
+    l->delay = RS_LINK_UNKNOWN;
+    begin(l, now);
+}
+
+void rs_link_configure(struct rs_link *l, rs_time_t now, const struct rs_link_settings *s) {
+    RS_ASSERT(l->magic == MAGIC && s->rate_min && s->rate_min <= s->rate_max);
+    l->settings = *s;
+    believe_in(l, now, l->rate);
+}
+
+bool rs_link_sound(const struct rs_link *l) {
+    const struct rs_link_settings *s = &l->settings;
+    return l->magic == MAGIC && s->rate_min && s->rate_min <= l->rate && l->rate <= s->rate_max;
+}
+
+void rs_link_restart(struct rs_link *l, rs_time_t now) {
+    RS_ASSERT(l->magic == MAGIC);
+    begin(l, now);
+    l->delay = RS_LINK_UNKNOWN;
+    l->slow_from = now;
+}
+
+/* ---- round trips ------------------------------------------------------------------------------------------------- */
+
+static struct rs_link_server *place_of(struct rs_link *l, uint64_t name) { return &l->servers[name % RS_LINK_SERVERS]; }
+
+static uint32_t shortest_of(const struct rs_link_server *s) {
+    return s->former && s->former < s->least ? s->former : s->least;
+}
+
+static void lower(struct rs_link_server *s, rs_time_t now, uint32_t us) {
+    if (now > s->since && now - s->since >= MEMORY) {
+        s->former = now - s->since < 2 * MEMORY ? s->least : 0;
+        s->least = us;
+        s->since = now;
+    } else if (us < s->least) {
+        s->least = us;
+    }
+}
+
+/*
+ * Seen for the first time.  What others see of the queue is not its own; but by no more than half: they may have seen
+ * it when it was longer.
+ */
+static void meet_server(struct rs_link *l, rs_time_t now, uint64_t name, uint32_t now_us, uint32_t least_us) {
+    struct rs_link_server *s = place_of(l, name);
+    uint32_t queue = l->delay == RS_LINK_UNKNOWN ? 0 : l->delay, own = now_us;
+    if (s->name && (now <= s->since || now - s->since < MEMORY)) return; /* its place is another one's */
+    if (queue) own = queue < now_us / 2 ? now_us - queue : (now_us + 1) / 2;
+    *s = (struct rs_link_server){ .name = name, .since = now, .least = least_us < own ? least_us : own };
+}
+
+void rs_link_round_trip(struct rs_link *l, rs_time_t now, uint64_t name, uint32_t now_us, uint32_t least_us) {
+    RS_ASSERT(l->magic == MAGIC && name);
+    struct rs_link_server *s = place_of(l, name);
+    if (now_us > TRIP_MOST) now_us = 0;
+    if (!least_us || (now_us && least_us > now_us)) least_us = now_us;
+    if (!least_us || least_us > TRIP_MOST) return;
+    if (s->name != name) {
+        meet_server(l, now, name, now_us ? now_us : least_us, least_us);
+        return;
+    }
+    lower(s, now, least_us);
+    uint32_t least = shortest_of(s);
+    if (!l->base || least <= l->base || (now > l->base_since && now - l->base_since >= MEMORY)) {
+        l->base = least;
+        l->base_since = now;
+    }
+    if (!now_us) return;
+    uint32_t delay = now_us > least ? now_us - least : 0;
+    l->samples++;
+    if (delay < low_delay(l)) l->low++;
+    if (delay < l->delay_now) l->delay_now = delay;
+}
+
+uint64_t rs_link_window(const struct rs_link *l, rs_time_t now, uint64_t name, uint32_t least_us, uint64_t allowance) {
+    RS_ASSERT(l->magic == MAGIC);
+    const struct rs_link_server *s = &l->servers[name % RS_LINK_SERVERS];
+    uint64_t horizon = (uint64_t)l->settings.horizon_ms * 1000;
+    uint64_t of = (uint64_t)(s->name == name ? shortest_of(s) : least_us) + RS_LINK_QUEUE;
+    if (allowance == RS_UNLIMITED) return allowance;
+    if (of < horizon) allowance = (uint64_t)((unsigned __int128)allowance * of / horizon);
+    return now >= l->slow_from && now < l->slow_until ? allowance / SLOW_PART : allowance;
+}
+
+/* ---- the belief -------------------------------------------------------------------------------------------------- */
+
+static uint64_t most_came(const struct rs_link *l) {
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < RS_LINK_KEPT; i++)
+        if (l->came[i] > most) most = l->came[i];
+    return most;
+}
+
+/*
+ * When the queue is much longer than our windows make it, and stays so though the belief went down, it is others who
+ * fill it; in front of a link that became slower it would have drained.
+ */
+static bool is_others(struct rs_link *l, rs_time_t now) {
+    if (!l->samples) return false;
+    if (l->delay_now <= DEEP) l->deep_since = 0;
+    else if (!l->deep_since) l->deep_since = now;
+    return l->deep_since && now - l->deep_since >= DEEP_FOR;
+}
+
+/* A quarter of what was believed not long ago. */
+static uint64_t least_beside_others(struct rs_link *l, rs_time_t now) {
+    if (now - l->most_since >= MEMORY) {
+        l->most_before = now - l->most_since < 2 * MEMORY ? l->most : 0;
+        l->most = l->rate;
+        l->most_since = now;
+    }
+    if (l->rate > l->most) l->most = l->rate;
+    return (l->most > l->most_before ? l->most : l->most_before) / 4;
+}
+
+static uint64_t towards(uint64_t from, uint64_t to) {
+    uint64_t apart = from > to ? from - to : to - from, step = apart > from / 4 ? apart / 2 : apart / 4;
+    return from > to ? from - step : from + step;
+}
+
+static uint64_t tried(const struct rs_link *l, uint64_t came) {
+    uint64_t more = l->rate + l->rate / (l->starting ? 2 : 8);
+    if (more > 2 * came) more = 2 * came;
+    return more > l->rate ? more : l->rate;
+}
+
+bool rs_link_look(struct rs_link *l, rs_time_t now, bool limited) {
+    RS_ASSERT(l->magic == MAGIC);
+    if (now < l->begun) return false; /* two processes that read their clocks in the other order */
+    if (now < l->slow_until) return false;
+    if (l->begun < l->slow_until) begin(l, now); /* what came in a slowdown says nothing */
+    if (!limited) l->limited = false;
+    rs_time_t elapsed = now - l->begun;
+    if (elapsed < (l->starting ? INTERVAL_FIRST : INTERVAL)) return false;
+    if (l->bytes < BYTES_LEAST && elapsed < INTERVAL_MOST && !l->starting) return false;
+
+    uint64_t before = l->rate, least = least_beside_others(l, now), rate = before;
+    uint64_t came = (uint64_t)((unsigned __int128)l->bytes * 1000000u / elapsed);
+    bool others = is_others(l, now);
+    if (l->samples) l->delay = l->delay_now;
+    if (!l->limited || !l->samples) {
+        l->unknown++;
+        if (came > rate) rate = towards(rate, came);
+    } else if (l->low <= l->samples / 4) {
+        l->standing++;
+        l->starting = false;
+        l->came[l->next++ % RS_LINK_KEPT] = came;
+        rate = towards(rate, most_came(l));
+        if (others && rate < least) rate = least < before ? least : before;
+    } else {
+        l->empty++;
+        if (came > rate + rate / 4) { /* the link became faster */
+            l->starting = true;
+            rate = came;
+        } else if (came > rate) {
+            rate = towards(rate, came);
+        } else if (l->starting || came < rate - rate / 8) {
+            rate = tried(l, came);
+        }
+    }
+    believe_in(l, now, rate);
+    if (l->low > l->samples / 8) {
+        l->slow_from = now;
+    } else if (l->limited && !l->starting && now - l->slow_from >= SLOW_EVERY) {
+        l->slow_from = now;
+        l->slow_until = now + SLOW_FOR;
+    }
+    begin(l, now);
+    return l->rate != before;
+}
