@@ -178,6 +178,8 @@ START_TEST(the_allowance_goes_to_who_has_least_to_come) {
     ck_assert(rs_progress(w.e, 0, b, 1000) && rs_resume(w.e, 0, b));
     ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 600000 - 49000 - 4380);
     sound(&w);
+    ck_assert(rs_header(w.e, 0, c, 3000000)); /* more than four times 700,000: of a download two thirds */
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, c), 400000 - 49000 - 14600);
     ck_assert(rs_finish(w.e, 0, b));
     rs_ticket_t twin = ask(&w, 0, 999000);
     ck_assert_uint_eq(fill(&w), 1);
@@ -218,8 +220,8 @@ START_TEST(the_allowance_is_shared_by_keys) {
         memset(w.memory, 0xa5, w.size);
         w.e = rs_create(w.memory, w.size, &w.cap, &w.settings, w.classes, 1, 0, &why);
         ck_assert_msg(w.e != NULL, "%s", why);
-        rs_ticket_t one = ask_keyed(&w, 1, 1), many[3] = { ask_keyed(&w, 2, 1), ask_keyed(&w, 2, 2),
-                                                           ask_keyed(&w, 2, 2) };
+        rs_ticket_t one = ask_keyed(&w, 1, 1),
+                    many[3] = { ask_keyed(&w, 2, 1), ask_keyed(&w, 2, 2), ask_keyed(&w, 2, 2) };
         ck_assert_uint_eq(fill(&w), 4);
         sound(&w);
         ck_assert_uint_eq(rs_allowance(w.e, 0, one), 60000);
