@@ -9,6 +9,7 @@
 #include "fqrs/Link.h"
 #include "fqrs/Refusal.h"
 #include "fqrs/Seats.h"
+#include "fqrs/Sizes.h"
 #include "sbuf/SBuf.h"
 
 #include <array>
@@ -45,7 +46,7 @@ public:
 
     /* for Ticket: */
     /// ends in Ticket::picked() or lost(), after admit(); REFUSALS: done
-    Refusal enqueue(Ticket &, uint32_t classNumber, rs_ticket_t &place);
+    Refusal enqueue(Ticket &, uint32_t classNumber, uint64_t whose, rs_ticket_t &place);
     void dequeue(rs_ticket_t &place); ///< becomes RS_NO_TICKET, as which it does nothing
     void admit() { admit(Now()); } ///< lets go whoever may
     void publish(const StoreEntry &e, Ticket &t) { fetches[&e] = &t; } ///< others may join who waits for this entry
@@ -60,6 +61,8 @@ public:
     void finish(Ticket &, bool whole);
     void end(Ticket &, bool whole); ///< the same for one that has been released, and lets nobody else go
     void charge(Ticket &, uint64_t bytes);
+    /// a whole response was so large
+    void learn(const Sizes::Keys &keys, uint64_t bytes) { sizes_.learn(keys, bytes); }
     uint32_t numberOf(uint32_t position) const { return numbers[position]; }
     const SBuf &nameOf(uint32_t position) const { return names[position]; }
 
@@ -121,6 +124,7 @@ private:
     std::vector<List> queues; ///< by class number
     uint32_t queuesUsed = 0; ///< no class number was larger so far, plus 1
     std::vector<uint32_t> waits; ///< by class number: seconds
+    std::vector<bool> guesses; ///< by class number: the size of what nobody has asked for yet matters
     List active; ///< released and not parked, the one of which bytes came longest ago first
     std::vector<uint32_t> numbers; ///< by position in the configuration
     std::vector<SBuf> names; ///< likewise
@@ -129,6 +133,7 @@ private:
     std::vector<SBuf> owners; ///< by class number: name of the class that had it last
     std::unordered_map<const StoreEntry *, Ticket *> fetches; ///< what waits and may be joined
     Seats seats_;
+    Sizes sizes_;
     Alarm alarm;
     Link link_;
 };

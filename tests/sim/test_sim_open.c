@@ -140,8 +140,8 @@ static struct open_loop run_open(int k) {
 /*
  * Each row sees the same arrivals and sizes.  At most 0.8 of stock Squid's mean where sizes are known, be it roughly,
  * and of no class twice its p99: what is promised.  Where nothing is known before a header comes, those who wait do so
- * in order of arrival, and what is gained is gained from those under way: half of it, 0.9.  In order of arrival alone it
- * is more than stock's: so this can fail.
+ * in order of arrival, and what is gained is gained from those under way: half of it, 0.9.  In order of arrival alone
+ * it is more than stock's: so this can fail.
  */
 START_TEST(shortest_first_beats_a_link_that_all_share) {
     struct open_loop r[ROWS];
