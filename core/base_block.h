@@ -278,7 +278,8 @@ static inline uint32_t rs_place_of(const rs_engine_t *e, const void *part) {
 static inline struct rs_bucket *rs_flow_buckets(const rs_engine_t *e, const struct rs_outlet *o, uint32_t c) {
     return (struct rs_bucket *)rs_part(e, e->buckets_at) + (size_t)(o->number * e->capacity.classes + c) * RS_BUCKETS;
 }
-static inline struct rs_rests *rs_rests(const rs_engine_t *e, uint32_t c) {
+/* 16 bits: of more, a wild number would lead beyond RS_REACH. */
+static inline struct rs_rests *rs_rests(const rs_engine_t *e, uint16_t c) {
     return (struct rs_rests *)rs_part(e, e->rests_at) + c;
 }
 static inline void *rs_sched_state(const rs_engine_t *e, const struct rs_outlet *o) { return rs_part(e, o->sched_at); }

@@ -26,18 +26,18 @@ static inline uint64_t rs_row_need(const struct rs_ticket_row *r) {
 }
 
 /* Of a flow with by_rest; a response that is released. */
-static inline void rs_rest_add(const rs_engine_t *e, const struct rs_flow *f, const struct rs_ticket_row *r) {
+static inline void rs_rest_add(const rs_engine_t *e, const struct rs_ticket_row *r) {
     uint32_t b = rs_bucket_of(rs_row_rest(r));
-    struct rs_rests *rests = rs_rests(e, f->class);
+    struct rs_rests *rests = rs_rests(e, r->class);
     if (!(rests->map >> b & 1)) rests->of[b] = (struct rs_rest){ 0 };
     rests->map |= (uint64_t)1 << b;
     rests->of[b].needs += rs_row_need(r);
     rests->of[b].count++;
 }
 
-static inline void rs_rest_remove(const rs_engine_t *e, const struct rs_flow *f, const struct rs_ticket_row *r) {
+static inline void rs_rest_remove(const rs_engine_t *e, const struct rs_ticket_row *r) {
     uint32_t b = rs_bucket_of(rs_row_rest(r));
-    struct rs_rests *rests = rs_rests(e, f->class);
+    struct rs_rests *rests = rs_rests(e, r->class);
     rests->of[b].needs -= rs_row_need(r);
     if (--rests->of[b].count == 0) rests->map &= ~((uint64_t)1 << b);
 }

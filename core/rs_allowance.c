@@ -24,7 +24,7 @@
 /* Of `part`, in a flow whose rests are known, where `bound` may be outstanding in all. */
 static uint64_t shortest_first(const rs_engine_t *e, const struct rs_flow *f, const struct rs_ticket_row *r,
                                uint64_t part, uint64_t bound) {
-    const struct rs_rests *rests = rs_rests(e, f->class);
+    const struct rs_rests *rests = rs_rests(e, r->class);
     uint32_t b = rs_bucket_of(rs_row_rest(r)), mine = rests->of[b].count, behind = f->live - f->parked - mine;
     uint64_t needs = 0;
     if (rs_row_rest(r) / DOWNLOAD > bound) part -= part / 3;

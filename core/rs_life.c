@@ -46,7 +46,7 @@ static inline void take_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_clas
     if (!(e->watch & RS_WATCH_SLOTS)) return;
     o->expected += rs_row_expected(e, r);
     if (row->outstanding == 1) e->weight_busy += row->settings.weight;
-    if (f->by_rest) rs_rest_add(e, f, r);
+    if (f->by_rest) rs_rest_add(e, r);
     if (f->within) rs_keys_take_slot(e, f, rs_ticket_index(rs_row_ticket(r)));
 }
 
@@ -59,7 +59,7 @@ static inline void give_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_clas
     if (!(e->watch & RS_WATCH_SLOTS)) return;
     o->expected -= rs_row_expected(e, r);
     if (row->outstanding == 0) e->weight_busy -= row->settings.weight;
-    if (f->by_rest) rs_rest_remove(e, f, r);
+    if (f->by_rest) rs_rest_remove(e, r);
     if (f->within) rs_keys_give_slot(e, f, rs_ticket_index(rs_row_ticket(r)));
 }
 
@@ -470,9 +470,9 @@ bool rs_header(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length) {
     struct rs_flow *f = rs_row_flow(e, r);
     bool counted = f->by_rest && rs_row_state(r) == RS_RELEASED;
     if (is < r->received) is = r->received;
-    if (counted) rs_rest_remove(e, f, r);
+    if (counted) rs_rest_remove(e, r);
     r->estimate = is;
-    if (counted) rs_rest_add(e, f, r);
+    if (counted) rs_rest_add(e, r);
     if (rs_row_state(r) == RS_RELEASED) {
         rs_class_row(e, r->class)->promised += is - was;
         if (e->watch & RS_WATCH_SLOTS) o->expected += rs_row_expected(e, r) - expected;
@@ -516,10 +516,10 @@ static RARELY bool progress_watched(rs_engine_t *e, rs_time_t now, rs_ticket_t t
     uint64_t expected = rs_row_expected(e, r);
     bool counted = f->by_rest && rs_row_state(r) == RS_RELEASED;
     if (rs_row_state(r) == RS_PARKED) row->promised += bytes;
-    if (counted) rs_rest_remove(e, f, r);
+    if (counted) rs_rest_remove(e, r);
     r->received += bytes;
     if (r->received > r->covered) life_goes_on(e, r, row);
-    if (counted) rs_rest_add(e, f, r);
+    if (counted) rs_rest_add(e, r);
     if (rs_row_state(r) != RS_PARKED && e->watch & RS_WATCH_SLOTS) o->expected += rs_row_expected(e, r) - expected;
     row->counts.bytes += bytes;
     if (rs_sched_ops(e)->charge) rs_sched_ops(e)->charge(e, o, r->class, at_most_max(bytes));

@@ -100,7 +100,7 @@ static void clear_sums(rs_engine_t *e, int keep_accounts) {
             f->within = e->capacity.keys && !rs_sched_ops(e)->enter ? (uint8_t)row->settings.within : 0;
             if (f->shortest) e->watch |= RS_WATCH_QUEUES;
             f->by_rest = f->shortest && n == 0 && rs_gate_ops(o)->bound;
-            if (f->by_rest) rs_rests(e, c)->map = 0;
+            if (f->by_rest) rs_rests(e, (uint16_t)c)->map = 0;
             if (f->within) share_by_keys(e, f);
             f->delay = (rs_time_t)row->settings.delay_ms * 1000;
             f->good = e->now;
@@ -130,7 +130,7 @@ static void count_outstanding(rs_engine_t *e, const struct rs_ticket_row *r) {
     if (!(e->watch & RS_WATCH_SLOTS)) return;
     o->expected += rs_row_expected(e, r);
     if (row->outstanding == 1) e->weight_busy += row->settings.weight;
-    if (f->by_rest) rs_rest_add(e, f, r);
+    if (f->by_rest) rs_rest_add(e, r);
     if (f->within) rs_keys_take_slot(e, f, rs_ticket_index(rs_row_ticket(r)));
 }
 
