@@ -67,7 +67,8 @@ static const char *check_rests(const rs_engine_t *e, const struct rs_flow *f) {
     }
     for (uint32_t b = 0; b < RS_BUCKETS && f->by_rest; b++) {
         const struct rs_rest *is = &rs_rests(e, (uint16_t)f->class)->of[b];
-        if ((rs_rests(e, (uint16_t)f->class)->map >> b & 1) != (want[b].count != 0)) return "the map of what is to come is wrong";
+        if ((rs_rests(e, (uint16_t)f->class)->map >> b & 1) != (want[b].count != 0))
+            return "the map of what is to come is wrong";
         if (want[b].count && (is->count != want[b].count || is->needs != want[b].needs))
             return "what is to come of a class's responses does not add up";
     }
