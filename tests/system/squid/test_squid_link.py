@@ -32,6 +32,8 @@ fqrs_access heavy allow heavy
 fqrs_access light allow light
 """
 BOUND = 19_200
+SEGMENTS = 3 * 1460
+SHORTEST = "fqrs on\nfqrs_link rate=512kbit\nfqrs_class all weight=1 order=shortest\nfqrs_access all allow all\n"
 
 
 class Router:
@@ -78,10 +80,8 @@ def router(request):
 class Slow:
     """A response of which so many bytes come every 100 ms, until the gate is open; it ends with the block."""
 
-    size = 4_000_000
-
-    def __init__(self, router, source="10.1.0.2", each=2_000):
-        self.router, self.source, self.each = router, source, each
+    def __init__(self, router, source="10.1.0.2", each=2_000, size=4_000_000):
+        self.router, self.source, self.each, self.size = router, source, each, size
 
     def __enter__(self):
         self.router.gate("shut")
@@ -177,6 +177,16 @@ def test_two_classes_share_by_weight(router):
     router.squid.config = FITTING
     with router.squid.start(), Slow(router, "10.1.1.1", each=20_000), Slow(router, "10.1.2.1", each=20_000):
         wait_for(shared, 10, "windows of 3 : 1")
+
+
+def test_a_large_one_shrinks_while_a_small_one_comes(router):
+    """In a class that goes shortest first: a download alone has two thirds of the bound, and three segments beside a smaller one."""
+    router.squid.config = SHORTEST
+    with router.squid.start(), Slow(router, each=20_000):
+        wait_for(lambda: 0.4 * BOUND <= max(windows(router).values(), default=0) <= 0.9 * BOUND, 10, "two thirds of the bound for a download")
+        port, = windows(router)
+        with Slow(router, size=70_000):
+            wait_for(lambda: windows(router).get(port, BOUND) <= 1.5 * SEGMENTS, 10, "three segments for the download")
 
 
 def test_a_connection_is_left_as_it_was(router):
