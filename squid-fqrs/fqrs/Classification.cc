@@ -183,7 +183,7 @@ Fqrs::Classification::Checked(Acl::Answer answer, void *data)
 uint64_t
 Fqrs::Classification::whoseIn(const uint32_t aPosition) const
 {
-    return WhoseIs(*request, *al, TheConfig.classes[aPosition]);
+    return WhoseIs(*request, TheConfig.classes[aPosition]);
 }
 
 uint32_t

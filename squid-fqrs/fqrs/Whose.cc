@@ -3,7 +3,6 @@
 /* DEBUG: section 96    Fair-Queuing Request Scheduling */
 
 #include "squid.h"
-#include "AccessLogEntry.h"
 #include "fqrs/Config.h"
 #include "fqrs/Secret.h"
 #include "fqrs/Whose.h"
@@ -37,7 +36,7 @@ Hashed(const char kind, const void *bytes, const size_t n)
 
 /// nil if nobody knows it
 static const char *
-UserOf(const HttpRequest &request, const AccessLogEntry &al)
+UserOf(const HttpRequest &request)
 {
     const char *name = nullptr;
 #if USE_AUTH
@@ -46,10 +45,6 @@ UserOf(const HttpRequest &request, const AccessLogEntry &al)
 #endif
     if ((!name || !*name) && request.extacl_user.size())
         name = request.extacl_user.termedBuf();
-    if (!name || !*name)
-        name = al.getExtUser();
-    if (!name || !*name)
-        name = al.getClientIdent();
     return name && *name ? name : nullptr;
 }
 
@@ -72,11 +67,11 @@ AddressOf(const Ip::Address &client, const struct policy_within &within)
 } // namespace Fqrs
 
 uint64_t
-Fqrs::WhoseIs(const HttpRequest &request, const AccessLogEntry &al, const ClassConfig &c)
+Fqrs::WhoseIs(const HttpRequest &request, const ClassConfig &c)
 {
     if (!c.settings.within)
         return 0;
-    const auto name = c.byUser ? UserOf(request, al) : nullptr;
+    const auto name = c.byUser ? UserOf(request) : nullptr;
     return name ? Hashed('u', name, strlen(name)) : AddressOf(request.client_addr, c.within);
 }
 

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 
-class AccessLogEntry;
 class HttpRequest;
 
 namespace Fqrs
@@ -14,9 +13,9 @@ namespace Fqrs
 class ClassConfig;
 
 /// Whose a request is inside its class, where that is shared within: a hash of its user's name, or of as much of its
-/// client's address as counts there. Users have theirs by what %un logs, as far as it is known when a request is
-/// classified; one without a name is whoever has his address. 0 where the class is not shared.
-uint64_t WhoseIs(const HttpRequest &, const AccessLogEntry &, const ClassConfig &);
+/// client's address as counts there. A user's name is that of authentication or of an external ACL, if it is known when
+/// the request is classified; one without a name is whoever has his address. 0 where the class is not shared.
+uint64_t WhoseIs(const HttpRequest &, const ClassConfig &);
 
 } // namespace Fqrs
 
