@@ -77,8 +77,9 @@ struct rs_ticket_row {
     uint8_t   outlet;
     uint8_t   was_parked;           /* its time is not the server's alone */
     rs_time_t since;                /* when what it is a part of was asked for; never after submitted */
-    uint32_t  child, pad;
-    uint64_t  pad2;                 /* two lines of cache, and found by a shift */
+    uint32_t  child;
+    /* class_rests.h: bytes since that millisecond, and in an interval before; so it is two lines of cache long */
+    uint32_t  lately_ms, lately, before;
 };
 _Static_assert(sizeof(struct rs_ticket_row) == 128, "a ticket's row is found by a shift");
 

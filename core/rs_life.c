@@ -359,6 +359,7 @@ static inline rs_ticket_t life_release(rs_engine_t *e, struct rs_outlet *o, uint
     set_life(r, ticket);
     f->live++;
     unqueue(e, o, row, f, t, r, 1);
+    if (f->by_rest) rs_rest_begin(e, r);
     take_slot(e, o, row, f, r);
     if (e->watch & RS_WATCH_BOUNDS) hold_back(e, o, row, f);
     rs_time_t waited = now - r->submitted;
@@ -518,6 +519,7 @@ static RARELY bool progress_watched(rs_engine_t *e, rs_time_t now, rs_ticket_t t
     if (rs_row_state(r) == RS_PARKED) row->promised += bytes;
     if (counted) rs_rest_remove(e, r);
     r->received += bytes;
+    if (counted) rs_rest_came(e, r, bytes);
     if (r->received > r->covered) life_goes_on(e, r, row);
     if (counted) rs_rest_add(e, r);
     if (rs_row_state(r) != RS_PARKED && e->watch & RS_WATCH_SLOTS) o->expected += rs_row_expected(e, r) - expected;

@@ -204,6 +204,33 @@ static rs_ticket_t ask_keyed(struct world *w, uint64_t a, uint64_t b) {
     return t;
 }
 
+/*
+ * Whose server is slow has the largest part, but what it can't use others have: of 75,000 a response that brings 6,000
+ * in 300 ms needs ten segments, and one that brings 60,000 the 60,000 that are to come of it.
+ */
+START_TEST(who_is_slow_leaves_the_rest_to_others) {
+    for (uint64_t brings = 20; brings <= 200; brings += 180) {
+        struct world w;
+        open_world(&w, RS_SCHED_RFQ, RS_GATE_BYTES, 0, NULL, 1, 100);
+        w.classes[0].order = RS_ORDER_SHORTEST;
+        w.settings.rate = 250000;
+        w.settings.horizon_ms = 300;
+        set(&w);
+        rs_ticket_t a = ask(&w, 0, 200000), b = ask(&w, 0, 290000);
+        ck_assert_uint_eq(fill(&w), 2);
+        ck_assert_uint_eq(rs_allowance(w.e, w.now, b), 75000 - 14600);
+        for (int ms = 0; ms < 700; ms++) {
+            w.now += 1000;
+            ck_assert(rs_progress(w.e, w.now, a, brings));
+        }
+        sound(&w);
+        ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 75000 - 4380);
+        ck_assert_uint_eq(rs_allowance(w.e, w.now, b), brings == 20 ? 75000 - 14600 : 75000 - 60000);
+        close_world(&w);
+    }
+}
+END_TEST
+
 /* In a class that keys share it is the keys that have equal parts, on both levels; 120,000 in all. */
 START_TEST(the_allowance_is_shared_by_keys) {
     for (uint32_t within = 1; within <= 2; within++) {
@@ -727,6 +754,7 @@ int main(void) {
     tcase_add_test(c, bytes_counts_what_is_expected);
     tcase_add_test(c, the_allowance_is_shared_by_weight);
     tcase_add_test(c, the_allowance_goes_to_who_has_least_to_come);
+    tcase_add_test(c, who_is_slow_leaves_the_rest_to_others);
     tcase_add_test(c, the_allowance_is_shared_by_keys);
     tcase_add_test(c, bytes_leaves_room_for_what_is_short);
     tcase_add_test(c, bytes_leaves_room_for_what_is_nobodys);
