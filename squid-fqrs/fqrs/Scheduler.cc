@@ -299,7 +299,8 @@ Fqrs::Scheduler::expect(Ticket &t, const uint64_t length)
 uint64_t
 Fqrs::Scheduler::enough(const Ticket &t) const
 {
-    const auto may = allowance(t);
+    // where the shortest has most, that says nothing of what its server brings
+    const auto may = guesses[t.classNumber] ? RS_UNLIMITED : allowance(t);
     return may == RS_UNLIMITED ? StallBytes : std::max(may / StallPart, StallBytes);
 }
 

@@ -41,6 +41,7 @@ bool Fqrs::Ticket::hold(HttpRequest *request, const AccessLogEntryPointer &anAl,
     }
     own.members = 1;
     sizes = Sizes::KeysOf(*request);
+    tunnel = request->method == Http::METHOD_CONNECT;
     entering = true;
     classify(request, anAl);
     entering = false;
@@ -392,7 +393,7 @@ Fqrs::Ticket::finish(const bool whole)
         leavePlaces(RS_NO_TICKET);
     else if (state == RELEASED) {
         al->fqrs.ended = Now();
-        if (whole && teaches)
+        if (whole && (teaches || tunnel))
             Scheduler::Instance().learn(sizes, received - earlier);
         Scheduler::Instance().finish(*this, whole);
     }

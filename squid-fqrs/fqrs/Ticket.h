@@ -135,6 +135,7 @@ private:
     Sizes::Keys sizes; ///< what its response is known by
     uint64_t earlier = 0; ///< of `received` those of tries that failed
     bool teaches = false; ///< another response to its request would be as large
+    bool tunnel = false; ///< all that comes through it is its response
     Flow flow;
     uint32_t classNumber = 0; ///< the engine's, who pays
     uint32_t seatClass = 0; ///< class whose seats it has
