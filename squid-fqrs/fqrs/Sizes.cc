@@ -19,6 +19,8 @@
 
 /// rows: 1 MB, of pages, patterns and kinds together
 static const uint32_t PagesMax = 65536;
+/// what sets the key of a page apart that is asked for if it has changed
+static const uint64_t IfChanged = UINT64_C(0x9fb21c651e98df25);
 /// No ending of a path that says what a page is has more letters.
 static const SBuf::size_type EndingMax = 8;
 
@@ -51,6 +53,14 @@ KindOf(const char what, const SBuf &server, const SBuf &ending)
     return key ? key : 1;
 }
 
+/// Squid, or its client, has the page, and asks for it only if it has changed.
+static bool
+IsConditional(const HttpRequest &request)
+{
+    return request.lastmod >= 0 || request.etag.size() || request.header.has(Http::HdrType::IF_MODIFIED_SINCE) ||
+           request.header.has(Http::HdrType::IF_NONE_MATCH);
+}
+
 Fqrs::Sizes::Keys
 Fqrs::Sizes::KeysOf(const HttpRequest &request)
 {
@@ -67,6 +77,11 @@ Fqrs::Sizes::KeysOf(const HttpRequest &request)
     struct pages_keys known;
     pages_keys(Secret(), server.c_str(), target.rawContent(), target.length(), &known);
     keys.page = pages_key_coded(known.url, pages_coding_of(request.header.getStr(Http::HdrType::ACCEPT_ENCODING)));
+    if (IsConditional(request)) {
+        keys.page ^= IfChanged;
+        keys.kind = KindOf('c', server, EndingOf(target));
+        return keys;
+    }
     keys.pattern = known.pattern;
     keys.kind = KindOf('e', server, EndingOf(target));
     return keys;

@@ -374,7 +374,8 @@ Fqrs::Ticket::replyHeader(const HttpReply &reply, const HttpRequestMethod &metho
     int64_t body = -1;
     if (state != RELEASED)
         return;
-    teaches = method == Http::METHOD_GET && reply.sline.status() == Http::scOkay;
+    const auto status = reply.sline.status();
+    teaches = method == Http::METHOD_GET && (status == Http::scOkay || status == Http::scNotModified);
     if (!reply.expectingBody(method, body))
         body = bodySeen;
     if (body < 0)
