@@ -352,7 +352,7 @@ static void make_clients(struct sim *s) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < p->nclasses; i++) {
         s->accounts[i] = (struct account){ .result = &s->result.classes[i], .mean = 16384 };
-        sim_rng_deck(s->accounts[i].deck);
+        if (p->classes[i].size == SIM_DECK) sim_rng_deck(s->accounts[i].deck);
         for (uint32_t k = 0; k < p->classes[i].clients; k++, n++)
             s->clients[n] = (struct client){ .class = i, .owner = n % s->owners, .number = k };
         if (p->classes[i].arrivals > 0) sim_events_add(&s->events, 0, ASK_OPEN, i, 0);
