@@ -9,6 +9,8 @@
  *     rs_class_row[C]     settings, sums and counts of a class, over all outlets
  *     rs_flow[O x C]      a class at one outlet: its queue
  *     buckets[O x C]      heads of a flow's queue by size, for classes that go shortest first (touched only by those)
+ *     rests[C]            how many responses are outstanding at the first outlet, by what is still to come of them, for
+ *                         classes that go shortest first (class_rests.h; touched only by those)
  *     sched[O]            the private state of the discipline at each outlet, as large as the largest discipline needs
  *     rs_journal_row[C]   classes as a rs_configure under way wants them
  *     hash[H]             rs_configure's scratch: class numbers by name
@@ -75,8 +77,9 @@ struct rs_ticket_row {
     uint8_t   outlet;
     uint8_t   was_parked;           /* its time is not the server's alone */
     rs_time_t since;                /* when what it is a part of was asked for; never after submitted */
-    uint32_t  child, pad;
-    uint64_t  pad2;                 /* two lines of cache, and found by a shift */
+    uint32_t  child;
+    /* class_rests.h: bytes since that millisecond, and in an interval before; so it is two lines of cache long */
+    uint32_t  lately_ms, lately, before;
 };
 _Static_assert(sizeof(struct rs_ticket_row) == 128, "a ticket's row is found by a shift");
 
@@ -92,6 +95,7 @@ struct rs_flow {
     uint8_t  shortest : 1;          /* order of the class is RS_ORDER_SHORTEST */
     uint8_t  newest : 1;            /* the newest goes next, since the queue stands */
     uint8_t  held : 1;              /* as many are released as may be: disciplines don't know that it waits */
+    uint8_t  by_rest : 1;           /* class_rests.h knows its outstanding responses */
     uint32_t parked;                /* of live */
     uint64_t bucket_map;            /* which buckets are not empty; those not in it hold garbage */
     uint32_t class;
@@ -105,6 +109,14 @@ struct rs_flow {
 };
 
 struct rs_bucket { uint32_t first, last; };
+
+struct rs_rests {                   /* class_rests.h */
+    uint64_t map;                   /* of `of`, which are not empty; those not in it hold garbage */
+    struct rs_rest {                /* outstanding responses of which about as much is to come */
+        uint64_t needs;             /* sum over them of rs_row_need */
+        uint32_t count, pad;
+    } of[RS_BUCKETS];
+};
 
 struct rs_class_row {
     struct rs_class_settings settings;
@@ -179,6 +191,7 @@ struct rs_engine {
     uint32_t hash_size;
     uint32_t outlets_at, classes_at, flows_at, buckets_at, scheds_at, sched_size, journal_at, hash_at;
     uint32_t key_tickets_at, key_rows_at, key_rows;
+    uint32_t rests_at, pad;
 
     struct rs_settings settings;
     uint8_t  sched;                 /* as the settings have it: a row of rs_scheds */
@@ -266,6 +279,10 @@ static inline uint32_t rs_place_of(const rs_engine_t *e, const void *part) {
 static inline struct rs_bucket *rs_flow_buckets(const rs_engine_t *e, const struct rs_outlet *o, uint32_t c) {
     return (struct rs_bucket *)rs_part(e, e->buckets_at) + (size_t)(o->number * e->capacity.classes + c) * RS_BUCKETS;
 }
+/* 16 bits: of more, a wild number would lead beyond RS_REACH. */
+static inline struct rs_rests *rs_rests(const rs_engine_t *e, uint16_t c) {
+    return (struct rs_rests *)rs_part(e, e->rests_at) + c;
+}
 static inline void *rs_sched_state(const rs_engine_t *e, const struct rs_outlet *o) { return rs_part(e, o->sched_at); }
 static inline struct rs_journal_row *rs_journal(const rs_engine_t *e, uint32_t c) {
     return (struct rs_journal_row *)rs_part(e, e->journal_at) + c;
@@ -342,9 +359,21 @@ static inline uint64_t rs_flow_owed_max(const rs_engine_t *e, const struct rs_fl
 /* What is still to come of a response, as far as anybody knows. */
 static inline uint64_t rs_row_rest(const struct rs_ticket_row *r) { return r->estimate - r->received; }
 
-/* What of it counts as expected. */
+/*
+ * Bytes of a response that may be on their way in any case, where windows are fitted: three segments of an Ethernet,
+ * since with fewer TCP waits for its timers.
+ */
+#define RS_LEAST_WINDOW 4380u
+
+/*
+ * What of it counts as expected.  Where classes go shortest first as responses arrive (by_rest), whoever comes makes
+ * the larger ones shrink to the least window, so they count as no more than that: room for a small one is not what
+ * large ones that wait for it would take.
+ */
 static inline uint64_t rs_row_expected(const rs_engine_t *e, const struct rs_ticket_row *r) {
-    return rs_row_rest(r) < e->slice ? rs_row_rest(r) : e->slice;
+    uint64_t rest = rs_row_rest(r), slice = e->slice;
+    if (slice > RS_LEAST_WINDOW && rs_row_flow(e, r)->by_rest) slice = RS_LEAST_WINDOW;
+    return rest < slice ? rest : slice;
 }
 
 #endif

@@ -285,6 +285,37 @@ void rs_keys_charge_key(const rs_engine_t *e, struct rs_flow *f, const uint64_t 
     keys_count(e, i, keys_root(e, f), LESS, 0);
 }
 
+/* ---- who is on the way ------------------------------------------------------------------------------------------- */
+
+void rs_keys_take_slot(const rs_engine_t *e, const struct rs_flow *f, uint32_t t) {
+    uint32_t i = rs_key_ticket(e, t)->row, root = keys_root(e, f);
+    for (uint32_t level = 0; level <= RS_KEY_LEVELS; level++) {
+        struct rs_key_row *k = rs_key_row(e, i);
+        if (k->busy++ || i == root) return;
+        i = k->holder;
+    }
+}
+
+void rs_keys_give_slot(const rs_engine_t *e, const struct rs_flow *f, uint32_t t) {
+    uint32_t i = rs_key_ticket(e, t)->row, root = keys_root(e, f);
+    for (uint32_t level = 0; level <= RS_KEY_LEVELS; level++) {
+        struct rs_key_row *k = rs_key_row(e, i);
+        if (--k->busy || i == root) return;
+        i = k->holder;
+    }
+}
+
+uint64_t rs_keys_part(const rs_engine_t *e, const struct rs_flow *f, uint32_t t, uint64_t bytes) {
+    uint32_t i = rs_key_ticket(e, t)->row, root = keys_root(e, f);
+    for (uint32_t level = 0; level <= RS_KEY_LEVELS; level++) {
+        const struct rs_key_row *k = rs_key_row(e, i);
+        if (k->busy) bytes /= k->busy;
+        if (i == root) break;
+        i = k->holder;
+    }
+    return bytes;
+}
+
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 uint32_t rs_keys_waiting(const rs_engine_t *e, const struct rs_flow *f) {
@@ -353,6 +384,28 @@ const char *rs_keys_check(const rs_engine_t *e, const struct rs_flow *f) {
     return copy.best == best ? NULL : "the first of the key whose turn it is is not the next";
 }
 
+/* Each released ticket is counted in its row, each row that counts any in its holder, and nothing else is. */
+static const char *check_busy(const rs_engine_t *e) {
+    uint64_t released = 0, counted = 0, keys = 0, held = 0;
+    for (uint32_t t = 0; t < e->capacity.tickets && e->watch & RS_WATCH_SLOTS; t++) {
+        const struct rs_ticket_row *r = rs_row(e, t);
+        released += rs_row_state(r) == RS_RELEASED && rs_row_flow(e, r)->within;
+    }
+    for (uint32_t i = 0; i < e->key_rows; i++) {
+        const struct rs_key_row *k = rs_key_row(e, i);
+        uint32_t n = i < e->capacity.keys ? k->flow : (i - e->capacity.keys) / 2;
+        if (n == RS_NIL) continue;
+        if (n >= e->capacity.outlets * e->capacity.classes) return "a key is of an unknown flow";
+        const struct rs_flow *f = rs_flow(e, rs_outlet(e, n / e->capacity.classes), n % e->capacity.classes);
+        if (!f->within) continue;
+        bool root = i == keys_root(e, f);
+        if (root || !keys_is_last(e, f, i)) held += k->busy;
+        else counted += k->busy;
+        if (!root) keys += k->busy != 0;
+    }
+    return counted == released && keys == held ? NULL : "keys have other released tickets than there are";
+}
+
 /*
  * Each ticket that is queued, released or parked is a user of its row and of the one above, and there are no other
  * users.
@@ -378,5 +431,5 @@ const char *rs_keys_check_rows(const rs_engine_t *e) {
         const struct rs_flow *f = rs_flow(e, rs_outlet(e, n / e->capacity.classes), n % e->capacity.classes);
         if (f->within) users += rs_key_row(e, keys_shared(e, f))->users;
     }
-    return users == tickets ? NULL : "keys have users that are not there";
+    return users == tickets ? check_busy(e) : "keys have users that are not there";
 }

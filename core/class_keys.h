@@ -71,7 +71,11 @@ struct rs_key_row {
         uint32_t idle_since;        /* seconds; of one without users */
     };
     uint32_t next, prev;
-    uint32_t turn, pad;             /* among those of one time */
+    uint32_t turn;                  /* among those of one time */
+    /*
+     * of the last level the tickets that are released, else the keys that have any; kept where the gate counts bytes
+     */
+    uint32_t busy;
 };
 
 static inline struct rs_key_ticket *rs_key_ticket(const rs_engine_t *e, uint32_t t) {
@@ -116,6 +120,12 @@ void rs_keys_refund(const rs_engine_t *e, struct rs_flow *f, uint32_t t, uint64_
 void rs_keys_end(const rs_engine_t *e, const struct rs_flow *f, uint32_t t);
 /* Bytes of a key that no ticket explains. */
 void rs_keys_charge_key(const rs_engine_t *e, struct rs_flow *f, const uint64_t key[RS_KEY_LEVELS], uint64_t bytes);
+
+/* A ticket takes a slot, or gives it back; where the gate counts bytes. */
+void rs_keys_take_slot(const rs_engine_t *e, const struct rs_flow *f, uint32_t t);
+void rs_keys_give_slot(const rs_engine_t *e, const struct rs_flow *f, uint32_t t);
+/* Of what its class may have on its way the part of a ticket that is released: keys have the same, and each one's. */
+uint64_t rs_keys_part(const rs_engine_t *e, const struct rs_flow *f, uint32_t t, uint64_t bytes);
 
 /* Keys that wait, of the first level. */
 uint32_t rs_keys_waiting(const rs_engine_t *e, const struct rs_flow *f);

@@ -5,9 +5,10 @@
  * Ours, beside WRC: a window counts a 1 MB response like one of 1 KB; what keeps a link busy, and stands in the queue
  * in front of it, is bytes on their way.  Of one response no more than an eighth of the bound counts:  TCP has no more
  * of it on its way either (rs_allowance), and a class must not have the link for itself because it asked for something
- * large.  One response is always allowed.  What comes through the link and belongs to no ticket (access-gateway paper
- * 3.5) takes its part of the rate, down to an eighth of it.  Without a rate there is nothing to multiply, and the gate
- * is a plain window.
+ * large.  In a class that goes shortest first no more than RS_LEAST_WINDOW counts, which is what a large one has on its
+ * way while smaller ones come.  One response is always allowed.  What comes through the link and belongs to no ticket
+ * (access-gateway paper 3.5) takes its part of the rate, down to an eighth of it.  Without a rate there is nothing to
+ * multiply, and the gate is a plain window.
  */
 #include "gate.h"
 

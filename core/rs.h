@@ -132,7 +132,10 @@ struct rs_class_settings {
     uint32_t      level;                /* RS_SCHED_LEVELS: a lower level goes first; 0 .. 65,535 */
     enum rs_order order;
     uint32_t      queue_max;            /* requests waiting; 0 = only the total bound */
-    /* RS_ORDER_SHORTEST: who has waited longer goes first in its class; 0 = no bound */
+    /*
+     * RS_ORDER_SHORTEST: who has waited longer goes first in its class; 0 = no bound.  Whoever has gone is overtaken by
+     * smaller ones as far as rs_allowance says, and never stands still.
+     */
     uint32_t      wait_bound_ms;
     /*
      * RS_SCHED_SHORTEST: of its responses released and parked at one time, if within RS_WINDOW_QUIET a request of a
@@ -230,7 +233,7 @@ rs_engine_t *rs_attach(void *mem, size_t len, const struct rs_capacity *cap, con
  * it faults.  The first RS_CONSTANT bytes of an engine never change after rs_create: a host may keep a copy and
  * compare.  A process that is more powerful than those that write must not call an engine at all.
  */
-#define RS_CONSTANT ((size_t)80)
+#define RS_CONSTANT ((size_t)88)
 #define RS_REACH    ((uint64_t)1 << 42)
 
 /*
@@ -334,8 +337,10 @@ uint64_t rs_hand_over(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t res
 
 /*
  * How many bytes of this response may be on their way at one time, for a host that sets receive windows: what the bytes
- * gate lets be outstanding, shared by weight among the classes that have responses outstanding and equally inside a
- * class.  RS_UNLIMITED for other gates, without a rate, and for a ticket that is not released.
+ * gate lets be outstanding, shared by weight among the classes that have responses outstanding.  Inside a class it is
+ * shared equally, among its keys first where it is shared by keys; or, with RS_ORDER_SHORTEST at the first outlet, goes
+ * to those of which least is to come (rs_allowance.c).  RS_UNLIMITED for other gates, without a rate, and for a ticket
+ * that is not released.
  */
 uint64_t rs_allowance(rs_engine_t *e, rs_time_t now, rs_ticket_t t);
 

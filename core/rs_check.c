@@ -2,6 +2,7 @@
 /* Every invariant of the engine.  Reads damaged memory: an index is judged before it is used. */
 #include "class_keys.h"
 #include "class_queue.h"
+#include "class_rests.h"
 #include "rs_engine.h"
 
 struct sums {
@@ -53,6 +54,27 @@ static void check_add(const rs_engine_t *e, struct sums *s, const struct rs_tick
     }
 }
 
+/* All outstanding responses of the flow stand among its rests, each where it belongs. */
+static const char *check_rests(const rs_engine_t *e, const struct rs_flow *f) {
+    struct rs_rest want[RS_BUCKETS] = { { 0 } };
+    if (f->by_rest != (f->shortest && rs_gate_ops(rs_outlet(e, 0))->bound))
+        return "a flow counts what is to come and need not, or does not and must";
+    for (uint32_t t = 0; t < e->capacity.tickets && f->by_rest; t++) {
+        const struct rs_ticket_row *r = rs_row(e, t);
+        if (rs_row_state(r) != RS_RELEASED || rs_row_flow(e, r) != f) continue;
+        want[rs_bucket_of(rs_row_rest(r))].needs += rs_row_need(r);
+        want[rs_bucket_of(rs_row_rest(r))].count++;
+    }
+    for (uint32_t b = 0; b < RS_BUCKETS && f->by_rest; b++) {
+        const struct rs_rest *is = &rs_rests(e, (uint16_t)f->class)->of[b];
+        if ((rs_rests(e, (uint16_t)f->class)->map >> b & 1) != (want[b].count != 0))
+            return "the map of what is to come is wrong";
+        if (want[b].count && (is->count != want[b].count || is->needs != want[b].needs))
+            return "what is to come of a class's responses does not add up";
+    }
+    return NULL;
+}
+
 /* Its gate goes by its own row, or by the engine's settings. */
 static const char *check_window(const rs_engine_t *e, const struct rs_outlet *o, uint32_t n) {
     const struct rs_outlet_row *row = rs_outlet_row(e, n);
@@ -89,6 +111,7 @@ static const char *check_outlet(const rs_engine_t *e, const struct rs_outlet *o,
         if (f->within && (!(e->watch & RS_WATCH_KEYS) || f->within != row->settings.within))
             return "a flow has not its class's levels of keys";
         if (f->within) why = rs_keys_check(e, f);
+        if (!why && n == 0) why = check_rests(e, f);
         if (why) return why;
         if (f->class != c || rs_flow_outlet(e, f) != o || rs_place(e, f->class_at8) != row || rs_place(e, f->at8) != f)
             return "a flow does not know whose it is";

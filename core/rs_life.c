@@ -19,6 +19,7 @@
  */
 #include "class_keys.h"
 #include "class_queue.h"
+#include "class_rests.h"
 #include "rs_account.h"
 #include "rs_standing.h"
 
@@ -36,7 +37,7 @@ static void set_free(rs_engine_t *e, struct rs_ticket_row *r, uint32_t t) {
 
 /* ---- slots ------------------------------------------------------------------------------------------------------- */
 
-static inline void take_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row,
+static inline void take_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row, struct rs_flow *f,
                              const struct rs_ticket_row *r) {
     uint64_t rest = rs_row_rest(r);
     o->outstanding++;
@@ -45,9 +46,11 @@ static inline void take_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_clas
     if (!(e->watch & RS_WATCH_SLOTS)) return;
     o->expected += rs_row_expected(e, r);
     if (row->outstanding == 1) e->weight_busy += row->settings.weight;
+    if (f->by_rest) rs_rest_add(e, r);
+    if (f->within) rs_keys_take_slot(e, f, rs_ticket_index(rs_row_ticket(r)));
 }
 
-static inline void give_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row,
+static inline void give_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row, struct rs_flow *f,
                              const struct rs_ticket_row *r) {
     uint64_t rest = rs_row_rest(r);
     o->outstanding--;
@@ -56,6 +59,8 @@ static inline void give_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_clas
     if (!(e->watch & RS_WATCH_SLOTS)) return;
     o->expected -= rs_row_expected(e, r);
     if (row->outstanding == 0) e->weight_busy -= row->settings.weight;
+    if (f->by_rest) rs_rest_remove(e, r);
+    if (f->within) rs_keys_give_slot(e, f, rs_ticket_index(rs_row_ticket(r)));
 }
 
 /* ---- the bound of slots ------------------------------------------------------------------------------------------ */
@@ -354,7 +359,8 @@ static inline rs_ticket_t life_release(rs_engine_t *e, struct rs_outlet *o, uint
     set_life(r, ticket);
     f->live++;
     unqueue(e, o, row, f, t, r, 1);
-    take_slot(e, o, row, r);
+    if (f->by_rest) rs_rest_begin(e, r);
+    take_slot(e, o, row, f, r);
     if (e->watch & RS_WATCH_BOUNDS) hold_back(e, o, row, f);
     rs_time_t waited = now - r->submitted;
     row->counts.released++;
@@ -462,14 +468,17 @@ bool rs_header(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length) {
     if (!r || !rs_row_has_gone(r)) return false;
     struct rs_outlet *o = rs_outlet(e, r->outlet);
     uint64_t was = r->estimate, is = at_most_max(length), expected = rs_row_expected(e, r);
+    struct rs_flow *f = rs_row_flow(e, r);
+    bool counted = f->by_rest && rs_row_state(r) == RS_RELEASED;
     if (is < r->received) is = r->received;
+    if (counted) rs_rest_remove(e, r);
     r->estimate = is;
+    if (counted) rs_rest_add(e, r);
     if (rs_row_state(r) == RS_RELEASED) {
         rs_class_row(e, r->class)->promised += is - was;
         if (e->watch & RS_WATCH_SLOTS) o->expected += rs_row_expected(e, r) - expected;
     }
     uint64_t covered = covered_at_first(rs_row_class(e, r), is);
-    struct rs_flow *f = rs_row_flow(e, r);
     if (f->within && r->covered < covered) tell_key(e, f, r, covered - r->covered, 0);
     else if (f->within && r->covered > is) tell_key(e, f, r, 0, r->covered - is);
     if (r->covered < covered) {
@@ -504,10 +513,15 @@ static RARELY bool progress_watched(rs_engine_t *e, rs_time_t now, rs_ticket_t t
     struct rs_outlet *o = rs_outlet(e, r->outlet);
     struct rs_class_row *row = rs_row_class(e, r);
     const struct rs_gate_ops *gate = rs_gate_ops(o);
+    struct rs_flow *f = rs_row_flow(e, r);
     uint64_t expected = rs_row_expected(e, r);
+    bool counted = f->by_rest && rs_row_state(r) == RS_RELEASED;
     if (rs_row_state(r) == RS_PARKED) row->promised += bytes;
+    if (counted) rs_rest_remove(e, r);
     r->received += bytes;
+    if (counted) rs_rest_came(e, r, bytes);
     if (r->received > r->covered) life_goes_on(e, r, row);
+    if (counted) rs_rest_add(e, r);
     if (rs_row_state(r) != RS_PARKED && e->watch & RS_WATCH_SLOTS) o->expected += rs_row_expected(e, r) - expected;
     row->counts.bytes += bytes;
     if (rs_sched_ops(e)->charge) rs_sched_ops(e)->charge(e, o, r->class, at_most_max(bytes));
@@ -534,11 +548,11 @@ bool rs_park(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     struct rs_class_row *row = rs_row_class(e, r);
     r->was_parked = 1;
     set_life(r, rs_life(t, RS_PARKED));
-    give_slot(e, o, row, r);
+    struct rs_flow *f = rs_row_flow(e, r);
+    give_slot(e, o, row, f, r);
     o->parked++;
     row->parked++;
     row->counts.parked++;
-    struct rs_flow *f = rs_row_flow(e, r);
     f->parked++;
     if (e->watch & RS_WATCH_BOUNDS) let_go(e, o, row, f);
     return true;
@@ -552,11 +566,11 @@ bool rs_resume(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     struct rs_outlet *o = rs_outlet(e, r->outlet);
     struct rs_class_row *row = rs_row_class(e, r);
     set_life(r, rs_life(t, RS_RELEASED));
+    struct rs_flow *f = rs_row_flow(e, r);
     o->parked--;
     row->parked--;
-    take_slot(e, o, row, r);
+    take_slot(e, o, row, f, r);
     row->counts.resumed++;
-    struct rs_flow *f = rs_row_flow(e, r);
     f->parked--;
     if (e->watch & RS_WATCH_BOUNDS) hold_back(e, o, row, f);
     return true;
@@ -587,7 +601,7 @@ static inline __attribute__((always_inline)) bool life_end(rs_engine_t *e, struc
     struct rs_flow *f = rs_row_flow(e, r);
     struct rs_outlet *o = rs_flow_outlet(e, f);
     if (state == RS_RELEASED) {
-        give_slot(e, o, row, r);
+        give_slot(e, o, row, f, r);
     } else {
         o->parked--;
         row->parked--;

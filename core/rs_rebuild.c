@@ -8,6 +8,7 @@
  */
 #include "class_keys.h"
 #include "class_queue.h"
+#include "class_rests.h"
 #include "rs_engine.h"
 
 /* The heaviest weight, and the bound of debts per weight, from the classes in force. */
@@ -98,6 +99,8 @@ static void clear_sums(rs_engine_t *e, int keep_accounts) {
             f->shortest = row->settings.order == RS_ORDER_SHORTEST && !rs_sched_ops(e)->enter;
             f->within = e->capacity.keys && !rs_sched_ops(e)->enter ? (uint8_t)row->settings.within : 0;
             if (f->shortest) e->watch |= RS_WATCH_QUEUES;
+            f->by_rest = f->shortest && n == 0 && rs_gate_ops(o)->bound;
+            if (f->by_rest) rs_rests(e, (uint16_t)c)->map = 0;
             if (f->within) share_by_keys(e, f);
             f->delay = (rs_time_t)row->settings.delay_ms * 1000;
             f->good = e->now;
@@ -127,6 +130,8 @@ static void count_outstanding(rs_engine_t *e, const struct rs_ticket_row *r) {
     if (!(e->watch & RS_WATCH_SLOTS)) return;
     o->expected += rs_row_expected(e, r);
     if (row->outstanding == 1) e->weight_busy += row->settings.weight;
+    if (f->by_rest) rs_rest_add(e, r);
+    if (f->within) rs_keys_take_slot(e, f, rs_ticket_index(rs_row_ticket(r)));
 }
 
 /* Who has as many released as it may; when all of these are counted. */

@@ -14,6 +14,7 @@
 #include "fqrs/Classified.h"
 #include "fqrs/Config.h"
 #include "fqrs/Scheduler.h"
+#include "fqrs/Whose.h"
 #include "http/Stream.h"
 #include "ip/Address.h"
 #include "ipcache.h"
@@ -194,6 +195,12 @@ Fqrs::Classification::Checked(Acl::Answer answer, void *data)
     }
     if (!me->running)
         me->run();
+}
+
+uint64_t
+Fqrs::Classification::whoseIn(const uint32_t aPosition) const
+{
+    return WhoseIs(*request, TheConfig.classes[aPosition]);
 }
 
 uint32_t

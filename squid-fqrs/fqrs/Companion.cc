@@ -69,6 +69,8 @@ void
 Fqrs::Companion::classified(const uint32_t position)
 {
     auto &scheduler = Scheduler::Instance();
+    if (position != Classification::NotScheduled)
+        whose = classification->whoseIn(position);
     delete classification;
     classification = nullptr;
     if (position == Classification::NotScheduled)
@@ -83,7 +85,7 @@ Fqrs::Companion::classified(const uint32_t position)
         return detach();
     }
     state = JOINED;
-    fetch->joined(classNumber);
+    fetch->joined(classNumber, whose);
 }
 
 void

@@ -62,6 +62,7 @@ private:
     AccessLogEntryPointer al; ///< where the log will look
     uint64_t since = 0; ///< when it joined
     uint32_t classNumber = 0; ///< the engine's
+    uint64_t whose = 0; ///< in its class
     State state = APART;
     bool entering = false; ///< join() is at work: it can still refuse
     bool refused = false; ///< by this join()

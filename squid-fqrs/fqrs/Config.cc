@@ -32,7 +32,7 @@
 Fqrs::Config Fqrs::TheConfig;
 
 /// a wait as long as Squid by default tries to forward a request; a request goes before anybody knows what it brings
-static const struct policy_engine_host AtSquid = { 240, false, false, false };
+static const struct policy_engine_host AtSquid = { 240, true, true, false };
 /// Without a bound of its own a class may owe what the link carries in this time: see sched_rfq.c.
 static const uint64_t NormalDebtSeconds = 6;
 /// Milliseconds. A connection is opened, its request goes, and slow start takes some round trips more: with less, a
@@ -130,6 +130,31 @@ ForEachOption(const char *known, const std::function<bool(const char *key, const
     }
 }
 
+/// order=fifo|shortest
+static enum rs_order
+Order(const char *text)
+{
+    if (strcmp(text, "fifo") != 0 && strcmp(text, "shortest") != 0)
+        Refuse(ToSBuf(cfg_directive, ": order=", text, " is no order in a class; write order=fifo or order=shortest"));
+    return *text == 's' ? RS_ORDER_SHORTEST : RS_ORDER_FIFO;
+}
+
+/// within=user|client[/BITS/BITS]
+static void
+Within(const char *text, ClassConfig &c)
+{
+    char *error = nullptr;
+    c.byUser = strcmp(text, "user") == 0;
+    const auto address = c.byUser ? "client" : text;
+    // a visitor is somebody whom httpd's gateway knows
+    if (strcmp(address, "visitor") == 0 || policy_within_read(address, strlen(address), &c.within, &error) != 0) {
+        free(error);
+        Refuse(ToSBuf(cfg_directive, ": within=", text, " tells no clients apart; write within=client, or ",
+                      "within=client/24/56 with how many bits of IPv4 and of IPv6 addresses count, or within=user"));
+    }
+    c.settings.within = c.within.levels;
+}
+
 static std::string
 NextWord(const char *what)
 {
@@ -143,6 +168,9 @@ NextWord(const char *what)
 
 Fqrs::ClassConfig::ClassConfig(const struct policy_engine_class &from)
     : settings(from.settings), waitSeconds(from.wait_s) {}
+
+Fqrs::ClassConfig::ClassConfig(const struct policy_engine_class &from, const struct policy_within &aWithin)
+    : settings(from.settings), waitSeconds(from.wait_s), within(aWithin) {}
 
 Fqrs::Config::Config()
 {
@@ -229,6 +257,9 @@ Fqrs::Config::digest() const
         base_hash_add(&h, c.settings.name, strlen(c.settings.name) + 1);
         base_hash_add(&h, reinterpret_cast<const char *>(&c.settings) + rest, sizeof(c.settings) - rest);
         base_hash_add(&h, &c.waitSeconds, sizeof(c.waitSeconds));
+        base_hash_add(&h, &c.within.bits_v4, sizeof(c.within.bits_v4));
+        base_hash_add(&h, &c.within.bits_v6, sizeof(c.within.bits_v6));
+        base_hash_add(&h, &c.byUser, sizeof(c.byUser));
     }
     const auto is = base_hash_end(h);
     return std::max<uint32_t>(static_cast<uint32_t>(is ^ is >> 32), 1);
@@ -254,7 +285,7 @@ Fqrs::Config::append(const ClassConfig &c)
     classes.push_back(c);
 }
 
-/// fqrs_class NAME weight=N [queue=N] [wait=SECONDS]
+/// fqrs_class NAME weight=N [queue=N] [wait=SECONDS] [order=fifo|shortest] [within=client[/BITS/BITS]|user]
 void
 Fqrs::Config::parseClass()
 {
@@ -267,19 +298,27 @@ Fqrs::Config::parseClass()
     memcpy(c.settings.name, name.c_str(), name.size());
     c.waitSeconds = AtSquid.usual_wait_s;
 
-    ForEachOption("weight, queue and wait", [&c](const char *key, const char *value) {
+    ForEachOption("weight, queue, wait, order and within", [&c](const char *key, const char *value) {
         if (strcmp(key, "weight") == 0)
             c.settings.weight = Number(key, value, 1, POLICY_QUANTUM_MAX);
         else if (strcmp(key, "queue") == 0)
             c.settings.queue_max = Number(key, value, 1, POLICY_QUEUE_MAX);
         else if (strcmp(key, "wait") == 0)
             c.waitSeconds = Number(key, value, 1, POLICY_WAIT_MAX);
+        else if (strcmp(key, "order") == 0)
+            c.settings.order = Order(value);
+        else if (strcmp(key, "within") == 0)
+            Within(value, c);
         else
             return false;
         return true;
     });
     if (!c.settings.weight)
         Refuse(ToSBuf("fqrs_class ", name.c_str(), ": weight=N is missing"));
+    if (c.settings.within && c.settings.order == RS_ORDER_SHORTEST)
+        Refuse(ToSBuf("fqrs_class ", name.c_str(), ": order=shortest and within= exclude each other; leave one out"));
+    // as policy_engine_class() does: the largest are not refused for being large
+    c.settings.wait_bound_ms = c.settings.order == RS_ORDER_SHORTEST ? c.waitSeconds * 500 : 0;
     add(c);
 }
 
@@ -323,7 +362,7 @@ Fqrs::Config::parsePolicy()
     for (uint32_t i = 0; i < policy_class_count(p); ++i) {
         struct policy_engine_class from;
         policy_engine_class(policy_class_at(p, i), &AtSquid, &from);
-        ClassConfig c(from);
+        ClassConfig c(from, policy_class_at(p, i)->within);
         c.fromPolicy = true;
         add(c);
     }
@@ -480,7 +519,14 @@ Fqrs::Config::dumpClass(StoreEntry *e, const ClassConfig &c) const
     storeAppendPrintf(e, "fqrs_class %s weight=%u", c.settings.name, c.settings.weight);
     if (c.settings.queue_max)
         storeAppendPrintf(e, " queue=%u", c.settings.queue_max);
-    storeAppendPrintf(e, " wait=%u\n", c.waitSeconds);
+    storeAppendPrintf(e, " wait=%u", c.waitSeconds);
+    if (c.settings.order == RS_ORDER_SHORTEST)
+        storeAppendPrintf(e, " order=shortest");
+    if (c.byUser)
+        storeAppendPrintf(e, " within=user");
+    else if (c.settings.within)
+        storeAppendPrintf(e, " within=client/%u/%u", c.within.bits_v4, c.within.bits_v6);
+    storeAppendPrintf(e, "\n");
 }
 
 /// Those that stand before the policy's; dumpPolicy() has the others, so that what is dumped means the same when it is

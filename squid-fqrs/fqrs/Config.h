@@ -30,10 +30,13 @@ class ClassConfig
 public:
     ClassConfig() = default;
     explicit ClassConfig(const struct policy_engine_class &);
+    ClassConfig(const struct policy_engine_class &, const struct policy_within &);
 
     struct rs_class_settings settings = {}; ///< name, weight, queue, order
     uint32_t waitSeconds = 0; ///< longest wait
     acl_access *access = nullptr; ///< fqrs_access lines of this class in their order; owned by Config
+    struct policy_within within = {}; ///< whom its clients are told apart by, if settings.within
+    bool byUser = false; ///< by their users' names first
     bool fromPolicy = false;
 };
 

@@ -115,6 +115,7 @@ Fqrs::Scheduler::configure(const Config &config)
     for (size_t i = 0; i < classes.size(); ++i) {
         names.emplace_back(classes[i].name);
         waits[numbers[i]] = config.classes[i].waitSeconds;
+        guesses[numbers[i]] = classes[i].order == RS_ORDER_SHORTEST;
     }
     std::vector<Seats::Share> shares;
     for (size_t i = 0; i < classes.size(); ++i)
@@ -140,6 +141,8 @@ Fqrs::Scheduler::join(const Config &config)
     rows.assign(Segment::TicketsMax, Row{nullptr, RS_NO_TICKET, 0, 0, 0, 0, Nil, Nil, QUEUED});
     queues.assign(Segment::ClassesMax, List{Nil, Nil});
     waits.assign(Segment::ClassesMax, 0);
+    guesses.assign(Segment::ClassesMax, false);
+    sizes_.begin(segment.sizes());
     seats_.tell(segment.seatsOf(shm_loop_place(segment.loop())));
 }
 
@@ -253,14 +256,17 @@ Fqrs::Scheduler::remove(List &list, const uint32_t index)
 /* ---- the life of a ticket; ticket.number is RS_NO_TICKET for one that was let through without the engine --------- */
 
 Fqrs::Refusal
-Fqrs::Scheduler::enqueue(Ticket &t, const uint32_t classNumber, rs_ticket_t &place)
+Fqrs::Scheduler::enqueue(Ticket &t, const uint32_t classNumber, const uint64_t whose, rs_ticket_t &place)
 {
     const auto now = Now();
+    const uint64_t key[RS_KEY_LEVELS] = { whose, 0 };
+    // In order of arrival an account does better with its class's mean than with that of some pages that are like it.
+    const auto bytes = sizes_.expected(t.sizes, guesses[classNumber]);
     auto refusal = RS_OK;
     listen();
     {
         const Segment::Turn turn(segment);
-        refusal = shm_loop_submit_locked(segment.loop(), now, classNumber, 0, nullptr, 0, &place);
+        refusal = shm_loop_submit_locked(segment.loop(), now, classNumber, bytes, key, 0, &place);
     }
     if (refusal != RS_OK) {
         place = RS_NO_TICKET;
@@ -386,7 +392,9 @@ Fqrs::Scheduler::progress(Ticket &t, const uint64_t bytes)
     {
         const Segment::Turn turn(segment);
         const auto parked = row.where == PARKED;
-        if (row.since >= (parked ? StallBytes : Enough(rs_allowance(turn.engine, now, t.number)))) {
+        // where the shortest has most, what it may have says nothing of what its server brings
+        if (row.since >= (parked || guesses[t.classNumber] ? StallBytes
+                                                           : Enough(rs_allowance(turn.engine, now, t.number)))) {
             row.moved = now;
             row.since = 0;
             if (parked) {
@@ -512,9 +520,10 @@ Fqrs::Scheduler::charge(Ticket &t, const uint64_t bytes)
         t.classNumber = numbers[position < 0 ? TheConfig.defaultClass : position];
         t.generation = generation_;
     }
+    const uint64_t key[RS_KEY_LEVELS] = { t.own.whose, 0 };
     const auto now = Now();
     const Segment::Turn turn(segment);
-    rs_charge(turn.engine, now, t.classNumber, 0, bytes);
+    rs_charge_keyed(turn.engine, now, t.classNumber, 0, key, bytes);
 }
 
 /* ---- time -------------------------------------------------------------------------------------------------------- */

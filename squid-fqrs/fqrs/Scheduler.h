@@ -10,6 +10,7 @@
 #include "fqrs/Refusal.h"
 #include "fqrs/Seats.h"
 #include "fqrs/Segment.h"
+#include "fqrs/Sizes.h"
 #include "sbuf/SBuf.h"
 
 #include <unordered_map>
@@ -46,7 +47,7 @@ public:
 
     /* for Ticket: */
     /// ends in Ticket::picked() or lost(), after admit(); REFUSALS: done
-    Refusal enqueue(Ticket &, uint32_t classNumber, rs_ticket_t &place);
+    Refusal enqueue(Ticket &, uint32_t classNumber, uint64_t whose, rs_ticket_t &place);
     void dequeue(rs_ticket_t &place); ///< becomes RS_NO_TICKET, as which it does nothing
     void admit() { admit(Now(), true); } ///< lets go whoever may
     void publish(const StoreEntry &e, Ticket &t) { fetches[&e] = &t; } ///< others may join who waits for this entry
@@ -61,6 +62,8 @@ public:
     void finish(Ticket &, bool whole);
     void end(Ticket &, bool whole); ///< the same for one that has been released, and lets nobody else go
     void charge(Ticket &, uint64_t bytes);
+    /// a whole response was so large
+    void learn(const Sizes::Keys &keys, uint64_t bytes) { sizes_.learn(keys, bytes); }
 
     /* for Flow: */
     /// the window of a response of this server, of which so much is allowed; RS_UNLIMITED for one that is not fitted
@@ -141,6 +144,7 @@ private:
     std::vector<List> queues; ///< by class number
     uint32_t queuesUsed = 0; ///< no class number was larger so far, plus 1
     std::vector<uint32_t> waits; ///< by class number: seconds
+    std::vector<bool> guesses; ///< by class number: the size of what nobody has asked for yet matters
     List going; ///< let go, and not told yet
     List active; ///< released and not parked, the one of which bytes came longest ago first
     std::vector<uint32_t> numbers; ///< by position in the configuration
@@ -148,6 +152,7 @@ private:
     uint32_t defaultPosition = 0; ///< of the class for those that match nothing
     std::unordered_map<const StoreEntry *, Ticket *> fetches; ///< what waits and may be joined
     Seats seats_;
+    Sizes sizes_;
     Alarm alarm;
     Link link_;
     bool fitting = false; ///< windows

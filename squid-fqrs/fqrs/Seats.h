@@ -30,7 +30,7 @@ public:
     enum { ClassesMax = 16384 };
 
     /// what others read; zeroes at first
-    struct Told {
+    struct alignas(64) Told {
         std::atomic<uint32_t> taken, most;
         std::atomic<uint32_t> takenBy[ClassesMax]; ///< by class number
     };

@@ -7,12 +7,14 @@
 #include "fqrs/Host.h"
 #include "fqrs/Config.h"
 #include "fqrs/Segment.h"
+#include "fqrs/Sizes.h"
 #include "SquidConfig.h"
 #include "tools.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <unistd.h>
 
 /// where kids find what the master tells of it
 static const char *const Variable = "SQUID_FQRS_SEGMENT";
@@ -36,7 +38,8 @@ Fqrs::Segment::Size(const uint32_t processes)
     z.processes = processes;
     z.classes = ClassesMax;
     z.tickets = TicketsMax;
-    z.area = sizeof(Area) + processes * sizeof(Seats::Told);
+    z.keys = rs_keys_for(TicketsMax); // not touched until a class is shared within
+    z.area = sizeof(Area) + processes * sizeof(Seats::Told) + Sizes::Bytes();
     return z;
 }
 
@@ -87,6 +90,7 @@ Fqrs::Segment::make(const Config &config)
     const char *why = nullptr;
     loop_ = shm_loop_make(&size, &settings, classes.data(), classes.size(), text, &why);
     if (loop_) {
+        draw();
         setenv(Variable, text, 1);
     } else if (config.enabled) {
         fatalf("fqrs: no memory for the workers to share: %s", why);
@@ -135,6 +139,7 @@ Fqrs::Segment::join(const Config &config)
         loop_ = shm_loop_alone(&size, &Host(), &settings, classes.data(), classes.size(), &why);
         if (!loop_)
             fatalf("fqrs: no memory: %s", why);
+        draw();
     }
     if (!shm_loop_join(loop_)) {
         debugs(96, DBG_CRITICAL, "ERROR: fqrs is on, but there are more workers than the master knew of: this one "
@@ -144,10 +149,24 @@ Fqrs::Segment::join(const Config &config)
     return true;
 }
 
+/// Before anybody else is there.
+void
+Fqrs::Segment::draw()
+{
+    if (getentropy(area().secret, sizeof(area().secret)) != 0)
+        fatalf("fqrs: no random numbers: %s", xstrerr(errno));
+}
+
 Fqrs::Seats::Told &
 Fqrs::Segment::seatsOf(const uint32_t place) const
 {
     return reinterpret_cast<Seats::Told *>(&area() + 1)[place];
+}
+
+void *
+Fqrs::Segment::sizes() const
+{
+    return &seatsOf(shm_loop_processes(loop_)); // behind the last one
 }
 
 void

@@ -9,6 +9,7 @@
 #include "fqrs/Seats.h"
 #include "fqrs/shm/shm_loop.h"
 
+#include <array>
 #include <atomic>
 #include <sys/types.h>
 #include <vector>
@@ -44,8 +45,9 @@ public:
         char name[RS_NAME_MAX]; ///< of the class that had this number last
     };
 
-    /// beside the engine; zeroes at first
-    struct Area {
+    /// Beside the engine; zeroes at first. Behind it stand Seats::Told of each place, and the table of Sizes.
+    struct alignas(64) Area {
+        uint64_t secret[2]; ///< see Secret.h; as make() or join() left it
         std::atomic<uint32_t> used; ///< it was "fqrs on" at any time
         std::atomic<uint32_t> on; ///< it is
         Link::Count link;
@@ -88,6 +90,8 @@ public:
     Area &area() const { return *static_cast<Area *>(shm_loop_area(loop_)); }
     /// what the worker in that place tells of its descriptors
     Seats::Told &seatsOf(uint32_t place) const;
+    void *sizes() const; ///< for Sizes
+    std::array<uint64_t, 2> secret() const { return {{ area().secret[0], area().secret[1] }}; }
     /// These classes have these numbers from now on; others begin anew, as they do with the engine.
     void name(const Config &, const std::vector<uint32_t> &numbers);
 
@@ -97,6 +101,7 @@ private:
     static void Left(const char *why);
     static const struct shm_loop_host &Host();
     static struct shm_loop_size Size(uint32_t processes);
+    void draw();
 
     shm_loop_t *loop_ = nullptr;
     bool broken = false; ///< the master made one, and it can't be used

@@ -41,6 +41,8 @@ bool Fqrs::Ticket::hold(HttpRequest *request, const AccessLogEntryPointer &anAl,
         Scheduler::Instance().publish(*entry, *this);
     }
     own.members = 1;
+    sizes = Sizes::KeysOf(*request);
+    tunnel = request->method == Http::METHOD_CONNECT;
     entering = true;
     classify(request, anAl);
     entering = false;
@@ -70,6 +72,8 @@ void
 Fqrs::Ticket::classified(const uint32_t position)
 {
     auto &scheduler = Scheduler::Instance();
+    if (position != Classification::NotScheduled)
+        own.whose = classification->whoseIn(position);
     delete classification;
     classification = nullptr;
     if (position == Classification::NotScheduled) {
@@ -110,12 +114,12 @@ Fqrs::Ticket::submit()
     seatClass = classNumber;
     if (scheduler.seats().enter(seatClass)) {
         seats = 1;
-        whyNot = scheduler.enqueue(*this, own.classNumber, own.number);
+        whyNot = scheduler.enqueue(*this, own.classNumber, own.whose, own.number);
     }
     if (companions) { // they came while our class was not known
         for (auto c = companions; c; c = c->after) {
             if (c->state == Companion::JOINED)
-                ++placeIn(c->classNumber).members;
+                ++placeIn(c->classNumber, c->whose).members;
         }
         settle();
     }
@@ -126,8 +130,9 @@ Fqrs::Ticket::submit()
 
 /* ---- places in queues -------------------------------------------------------------------------------------------- */
 
+/// The one in this class's queue, which is made if there is none: for a client of that whose.
 Fqrs::Ticket::Place &
-Fqrs::Ticket::placeIn(const uint32_t aClass)
+Fqrs::Ticket::placeIn(const uint32_t aClass, const uint64_t whose)
 {
     if (own.classNumber == aClass)
         return own;
@@ -137,6 +142,7 @@ Fqrs::Ticket::placeIn(const uint32_t aClass)
     }
     others.emplace_back();
     others.back().classNumber = aClass;
+    others.back().whose = whose;
     return others.back();
 }
 
@@ -157,7 +163,7 @@ Fqrs::Ticket::settle()
     auto held = needed(own) || std::any_of(others.begin(), others.end(), needed);
     const auto retry = [&](Place &p) {
         if (!held && p.members)
-            held = scheduler.enqueue(*this, p.classNumber, p.number) == REFUSALS;
+            held = scheduler.enqueue(*this, p.classNumber, p.whose, p.number) == REFUSALS;
     };
     retry(own);
     std::for_each(others.begin(), others.end(), retry);
@@ -228,15 +234,17 @@ Fqrs::Ticket::lost(const rs_ticket_t aNumber, const Refusal aWhy)
 }
 
 void
-Fqrs::Ticket::joined(const uint32_t aClass)
+Fqrs::Ticket::joined(const uint32_t aClass, const uint64_t whose)
 {
     if (state != WAITING)
         return;
     auto &scheduler = Scheduler::Instance();
-    auto &p = placeIn(aClass);
+    auto &p = placeIn(aClass, whose);
+    if (!p.members)
+        p.whose = whose;
     ++p.members;
     if (p.number == RS_NO_TICKET)
-        scheduler.enqueue(*this, aClass,
+        scheduler.enqueue(*this, aClass, p.whose,
                           p.number);    // who finds its queue full waits as long as those who were there before
     settle();
     scheduler.admit();
@@ -247,7 +255,7 @@ Fqrs::Ticket::left(const uint32_t aClass)
 {
     if (state != WAITING)
         return;
-    auto &p = placeIn(aClass);
+    auto &p = placeIn(aClass, 0);
     if (p.members)
         --p.members;
     settle();
@@ -329,6 +337,8 @@ Fqrs::Ticket::dispatched(const Comm::ConnectionPointer &conn)
     if (state != RELEASED)
         return;
     length = RS_UNLIMITED; // of an earlier try, perhaps
+    earlier = received;
+    teaches = false;
     flow.begin(conn);
     fit();
 }
@@ -366,6 +376,8 @@ Fqrs::Ticket::replyHeader(const HttpReply &reply, const HttpRequestMethod &metho
     int64_t body = -1;
     if (state != RELEASED)
         return;
+    const auto status = reply.sline.status();
+    teaches = method == Http::METHOD_GET && (status == Http::scOkay || status == Http::scNotModified);
     if (!reply.expectingBody(method, body))
         body = bodySeen;
     if (body < 0)
@@ -384,6 +396,8 @@ Fqrs::Ticket::finish(const bool whole)
         leavePlaces(RS_NO_TICKET);
     else if (state == RELEASED) {
         RecordOf(al)->ended = Now();
+        if (whole && (teaches || tunnel))
+            Scheduler::Instance().learn(sizes, received - earlier);
         Scheduler::Instance().finish(*this, whole);
     }
     state = OVER;

@@ -10,6 +10,7 @@
 #include "fqrs/Engine.h"
 #include "fqrs/Flow.h"
 #include "fqrs/Refusal.h"
+#include "fqrs/Sizes.h"
 
 #include <vector>
 
@@ -92,6 +93,7 @@ private:
     /// in a class's queue
     struct Place {
         uint32_t classNumber = 0; ///< the engine's
+        uint64_t whose = 0; ///< inside the class: of its first client
         rs_ticket_t number = RS_NO_TICKET; ///< or it has none
         uint32_t members = 0; ///< how many clients of the class wait
     };
@@ -110,11 +112,11 @@ private:
     void lost(rs_ticket_t, Refusal why); ///< its wait is over
 
     /* for Companion */
-    void joined(uint32_t classNumber);
+    void joined(uint32_t classNumber, uint64_t whose);
     void left(uint32_t classNumber);
     void leaderLeft();
 
-    Place &placeIn(uint32_t classNumber);
+    Place &placeIn(uint32_t classNumber, uint64_t whose);
     bool hasPlace() const;
     void settle();
     void leavePlaces(rs_ticket_t but);
@@ -130,6 +132,10 @@ private:
     rs_time_t since = 0; ///< arrival
     uint64_t received = 0; ///< bytes since the release
     uint64_t length = RS_UNLIMITED; ///< of the whole response, as far as it is known
+    Sizes::Keys sizes; ///< what its response is known by
+    uint64_t earlier = 0; ///< of `received` those of tries that failed
+    bool teaches = false; ///< another response to its request would be as large
+    bool tunnel = false; ///< all that comes through it is its response
     Flow flow;
     uint32_t classNumber = 0; ///< the engine's, who pays
     uint32_t seatClass = 0; ///< class whose seats it has

@@ -13,7 +13,10 @@
  *                         rest wait in order.  Also m service threads whose work differs by request (sim_job.work)
  *     link                a thin downlink: max-min sharing, a round trip before the first byte, slow start (the window
  *                         doubles every round trip until the link is the limit), a receive buffer per response when the
- *                         host paces its reading
+ *                         host paces its reading.  With a queue in front of it, what is on its way and not in the air
+ *                         stands there: a response has that part of the rate which its window is of all windows, slow
+ *                         start ends when the queue overflows, and every trip waits in it.  Where the host fits receive
+ *                         windows (rs_allowance), no window is larger
  *     queue               a thin downlink segment by segment: its queue, TCP's windows, others who use it
  *     alternating         two servers that take turns; what one has begun it ends
  *
@@ -71,7 +74,10 @@ struct sim_server *sim_workers_new(const struct sim_workers *p);
 struct sim_link {
     double   rate;
     double   rtt_from, rtt_to;  /* a response's round trip, uniform */
+    double   trips;             /* round trips before the first byte; 0 is taken as 1, 2 is a new connection */
     uint32_t buffer;            /* received and unread at most; 0 = unlimited */
+    double   queue;             /* bytes that it holds; 0 = none is modelled */
+    int      fitted;            /* with a queue: the host fits receive windows */
     uint64_t seed;
 };
 struct sim_server *sim_link_new(const struct sim_link *p);

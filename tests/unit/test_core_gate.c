@@ -150,6 +150,145 @@ START_TEST(the_allowance_is_shared_by_weight) {
 END_TEST
 
 /*
+ * In a class that goes shortest first who has least to come has all that it can use, and the others three segments or
+ * what that leaves; those of about one size have the same.  Of 700 KB the class has 600.
+ */
+START_TEST(the_allowance_goes_to_who_has_least_to_come) {
+    struct world w;
+    open_world(&w, RS_SCHED_RFQ, RS_GATE_BYTES, 0, (uint32_t[]){ 6, 1 }, 2, 100);
+    w.classes[0].order = RS_ORDER_SHORTEST;
+    w.settings.rate = 1000000;
+    w.settings.horizon_ms = 700;
+    set(&w);
+    rs_ticket_t a = ask(&w, 0, 1000000), b = ask(&w, 0, 100000), c = ask(&w, 0, 5000), d = ask(&w, 1, 50000);
+    ck_assert_uint_eq(fill(&w), 4);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, c), 600000 - 2 * 4380);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, b), 600000 - 5000 - 4380);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 600000 - 5000 - 14600); /* a new one begins with ten segments */
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, d), 100000);
+    ck_assert(rs_progress(w.e, 0, b, 50000)); /* it could bring 100,000 at a time by now, and 50,000 are to come */
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 600000 - 5000 - 50000);
+    sound(&w);
+    ck_assert(rs_header(w.e, 0, c, 2000000)); /* the smallest turns out to be the largest */
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 600000 - 50000 - 4380);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, c), 600000 - 50000 - 14600);
+    ck_assert(rs_park(w.e, 0, b));
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, b), RS_UNLIMITED);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 600000 - 4380);
+    ck_assert(rs_progress(w.e, 0, b, 1000) && rs_resume(w.e, 0, b));
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 600000 - 49000 - 4380);
+    sound(&w);
+    ck_assert(rs_header(w.e, 0, c, 3000000)); /* more than four times 700,000: of a download two thirds */
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, c), 400000 - 49000 - 14600);
+    ck_assert(rs_finish(w.e, 0, b));
+    rs_ticket_t twin = ask(&w, 0, 999000);
+    ck_assert_uint_eq(fill(&w), 1);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), (600000 - 4380) / 2);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, twin), (600000 - 4380) / 2);
+    w.settings.horizon_ms = 7; /* the class has 6,000: nobody has less than three segments */
+    set(&w);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 4380);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, c), 4380);
+    w.classes[0].order = RS_ORDER_FIFO;
+    w.settings.horizon_ms = 700;
+    set(&w);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, c), 200000);
+    sound(&w);
+    close_world(&w);
+}
+END_TEST
+
+static rs_ticket_t ask_keyed(struct world *w, uint64_t a, uint64_t b) {
+    rs_ticket_t t = RS_NO_TICKET;
+    ck_assert_int_eq(rs_submit_keyed(w->e, w->now, 0, 0, 20000, (uint64_t[]){ a, b }, 1, 0, &t), RS_OK);
+    return t;
+}
+
+/*
+ * Whose server is slow has the largest part, but what it can't use others have: of 75,000 a response that brings 6,000
+ * in 300 ms needs ten segments, and one that brings 60,000 the 60,000 that are to come of it.
+ */
+START_TEST(who_is_slow_leaves_the_rest_to_others) {
+    for (uint64_t brings = 20; brings <= 200; brings += 180) {
+        struct world w;
+        open_world(&w, RS_SCHED_RFQ, RS_GATE_BYTES, 0, NULL, 1, 100);
+        w.classes[0].order = RS_ORDER_SHORTEST;
+        w.settings.rate = 250000;
+        w.settings.horizon_ms = 300;
+        set(&w);
+        rs_ticket_t a = ask(&w, 0, 200000), b = ask(&w, 0, 290000);
+        ck_assert_uint_eq(fill(&w), 2);
+        ck_assert_uint_eq(rs_allowance(w.e, w.now, b), 75000 - 14600);
+        for (int ms = 0; ms < 700; ms++) {
+            w.now += 1000;
+            ck_assert(rs_progress(w.e, w.now, a, brings));
+        }
+        sound(&w);
+        ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 75000 - 4380);
+        ck_assert_uint_eq(rs_allowance(w.e, w.now, b), brings == 20 ? 75000 - 14600 : 75000 - 60000);
+        close_world(&w);
+    }
+}
+END_TEST
+
+/* In a class that keys share it is the keys that have equal parts, on both levels; 120,000 in all. */
+START_TEST(the_allowance_is_shared_by_keys) {
+    for (uint32_t within = 1; within <= 2; within++) {
+        struct world w;
+        const char *why = "";
+        open_world(&w, RS_SCHED_RFQ, RS_GATE_BYTES, 0, NULL, 1, 100);
+        free(w.memory);
+        w.cap.keys = 64;
+        w.classes[0].within = within;
+        w.settings.rate = 1000000;
+        w.settings.horizon_ms = 120;
+        w.size = rs_size(&w.cap);
+        w.memory = aligned_alloc(64, w.size);
+        memset(w.memory, 0xa5, w.size);
+        w.e = rs_create(w.memory, w.size, &w.cap, &w.settings, w.classes, 1, 0, &why);
+        ck_assert_msg(w.e != NULL, "%s", why);
+        rs_ticket_t one = ask_keyed(&w, 1, 1),
+                    many[3] = { ask_keyed(&w, 2, 1), ask_keyed(&w, 2, 2), ask_keyed(&w, 2, 2) };
+        ck_assert_uint_eq(fill(&w), 4);
+        sound(&w);
+        ck_assert_uint_eq(rs_allowance(w.e, 0, one), 60000);
+        ck_assert_uint_eq(rs_allowance(w.e, 0, many[0]), within == 1 ? 20000 : 30000);
+        ck_assert_uint_eq(rs_allowance(w.e, 0, many[1]), within == 1 ? 20000 : 15000);
+        ck_assert(rs_park(w.e, 0, many[0]));
+        ck_assert_uint_eq(rs_allowance(w.e, 0, many[1]), 30000);
+        set(&w); /* made anew it is the same */
+        sound(&w);
+        ck_assert_uint_eq(rs_allowance(w.e, 0, many[2]), 30000);
+        ck_assert(rs_resume(w.e, 0, many[0]));
+        ck_assert_uint_eq(rs_allowance(w.e, 0, many[2]), within == 1 ? 20000 : 15000);
+        ck_assert(rs_finish(w.e, 0, one));
+        ck_assert_uint_eq(rs_allowance(w.e, 0, many[0]), within == 1 ? 40000 : 60000);
+        for (int i = 0; i < 3; i++) ck_assert(rs_finish(w.e, 0, many[i]));
+        sound(&w);
+        close_world(&w);
+    }
+}
+END_TEST
+
+/* Large ones let small ones pass, and so count as what they have on their way then: three segments. */
+START_TEST(bytes_leaves_room_for_what_is_short) {
+    for (int order = RS_ORDER_FIFO; order <= RS_ORDER_SHORTEST; order++) {
+        struct world w;
+        open_world(&w, RS_SCHED_RFQ, RS_GATE_BYTES, 0, NULL, 1, 100);
+        w.classes[0].order = (enum rs_order)order;
+        w.settings.rate = 250000;
+        w.settings.horizon_ms = 300;
+        set(&w);
+        for (int i = 0; i < 40; i++) ask(&w, 0, 1000000);
+        /* of 75,000 an eighth and a byte each, or 4,380 */
+        ck_assert_uint_eq(fill(&w), order == RS_ORDER_SHORTEST ? 18 : 8);
+        sound(&w);
+        close_world(&w);
+    }
+}
+END_TEST
+
+/*
  * Half of the link is somebody else's for some seconds: half as much may be outstanding; and all of it when that has
  * ended.
  */
@@ -656,6 +795,10 @@ int main(void) {
     tcase_add_test(c, a_parked_response_blocks_a_thread_and_no_window);
     tcase_add_test(c, bytes_counts_what_is_expected);
     tcase_add_test(c, the_allowance_is_shared_by_weight);
+    tcase_add_test(c, the_allowance_goes_to_who_has_least_to_come);
+    tcase_add_test(c, who_is_slow_leaves_the_rest_to_others);
+    tcase_add_test(c, the_allowance_is_shared_by_keys);
+    tcase_add_test(c, bytes_leaves_room_for_what_is_short);
     tcase_add_test(c, bytes_leaves_room_for_what_is_nobodys);
     tcase_add_test(c, bytes_leaves_an_eighth);
     tcase_add_test(c, a_rate_is_set_at_work);

@@ -660,11 +660,11 @@ static const struct {
       RS_GATE_BYTES,
       0,
       "cbacccbccaaaaabbbabbbbbaaccbacdceeeedadddeeecdbddcdcbcbabaccabccccabcadeceedeeae"
-      "aeeeeebaaacaaadddbbbbbdbbbbbbbbbbbdbbbaaabceedaeaebbeaeaeaaadbdaacddaaaaabaaaeee"
-      "eeeaaeaedeaaaaacbedeaaaaaaaeaaaaaaaaaaaaaaaabdacabdaecbadeabaaaaaaaaacdaabbbbbab"
-      "bedbcbbadcdbbbbbbdbbbbbbbabebbbbbbbbebbabbbbbbabdddbddbabdadccccccccccccccaccccc",
-      { 2945, 1603650, 0, 3180, 0 },
-      { 613716, 307313, 115527, 197523, -11625 } },
+      "aeeeeebaaacaaadddbbbbbdbbbbbbbbbbbdbbbaaabceedeaabebbeaaeeadaaddcdbaaaeeeeaaeeaa"
+      "aeaeaaaeadabeedebabbdcbbbbbbabbbbbdadacdbbbbbbbbbbbebbbbbbbbbbbbbbbbbdeaaaaaaaaa"
+      "aeaaaaadaaaaaaaaaaaaaaacabdaaaabadcdabadbcdadcdaeebbaadbdcbbabadccccccccaccccccc",
+      { 2945, 1603650, 0, 3180, 1146451 },
+      { 765997, 705716, 145983, 241790, -1639216 } },
     { RS_SCHED_RFQ,
       RS_GATE_WRC,
       60000,

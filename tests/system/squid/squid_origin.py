@@ -17,7 +17,7 @@
     /cached/NAME?age=S    a page that may be kept for S seconds (3600), with a tag; 304 for who has it; ?gate waits until open(NAME) first
     /upgrade              101, then sends back what comes
 
-What backend.py has besides is there too.  `paths` counts requests by path, `tags` those that came with If-None-Match.
+What backend.py has besides is there too.  `paths` counts requests by path, `tags` those that came with If-None-Match; /cached/ stands in `order`, too.
 """
 
 import collections
@@ -122,6 +122,7 @@ class Handler(backend.Handler):
         return False
 
     def do_cached(self, method, name, query, fields):
+        self.server.order.append(name)
         if "gate" in query and not self.server.gate(name):
             return False
         fresh = {"Cache_Control": f"max-age={query.get('age', ['3600'])[0]}", "ETag": '"v1"', "Date": self.date_time_string()}

@@ -46,6 +46,12 @@ GOOD = {
     "class": A,
     "class-all": "fqrs_class a weight=1000000 queue=1000000 wait=86400\n",
     "class-words-in-any-order": "fqrs_class a wait=1 queue=1 weight=1\n",
+    "class-fifo": "fqrs_class a weight=1 order=fifo\n",
+    "class-shortest": "fqrs_class a order=shortest weight=1 wait=86400\n",
+    "class-within-client": "fqrs_class a weight=1 within=client order=fifo\n",
+    "class-within-network": "fqrs_class a weight=1 within=client/24/56\n",
+    "class-within-bounds": "fqrs_class a weight=1 within=client/1/1\nfqrs_class b weight=1 within=client/32/128\n",
+    "class-within-user": "fqrs_class a weight=1 within=user\n",
     "class-name": "fqrs_class A-Z_0.9 weight=1\n",
     "class-name-longest": f"fqrs_class {LONGEST} weight=1\n",
     "class-other": "fqrs_class other weight=7\n",
@@ -100,10 +106,11 @@ WRONG = {
     "class-twice": (A + "fqrs_class b weight=1\n" + A, ["fqrs_class", '"a"', "already"]),
     "class-twice-by-policy": (A + "fqrs_policy {clash}\n", ["fqrs_policy", '"a"', "already"]),
     "class-twice-after-policy": ("fqrs_policy {clash}\n" + A, ["fqrs_class", '"a"', "already"]),
-    "class-unknown-key": ("fqrs_class a weight=1 wieght=2\n", ["fqrs_class", '"wieght"', "weight, queue and wait"]),
-    "class-empty-key": ("fqrs_class a =1\n", ["fqrs_class", "weight, queue and wait"]),
-    "class-no-key": ("fqrs_class a 4\n", ["fqrs_class", '"4"', "KEY=VALUE", "weight, queue and wait"]),
-    "class-case-of-key": ("fqrs_class a Weight=1\n", ["fqrs_class", '"Weight"', "weight, queue and wait"]),
+    "class-unknown-key": ("fqrs_class a weight=1 wieght=2\n", ["fqrs_class", '"wieght"', "weight, queue, wait, order and within"]),
+    "class-empty-key": ("fqrs_class a =1\n", ["fqrs_class", "weight, queue, wait, order and within"]),
+    "class-no-key": ("fqrs_class a 4\n", ["fqrs_class", '"4"', "KEY=VALUE", "weight, queue, wait, order and within"]),
+    "class-both": ("fqrs_class a weight=1 order=shortest within=client\n", ["fqrs_class a", "order=shortest and within= exclude each other"]),
+    "class-case-of-key": ("fqrs_class a Weight=1\n", ["fqrs_class", '"Weight"', "weight, queue, wait, order and within"]),
     "class-none": ("fqrs_class none weight=1\n", ["fqrs_class", '"none"', "fqrs_access none"]),
     "class-same-key-twice": ("fqrs_class a weight=1 weight=2\n", ["fqrs_class", "weight"]),
     "class-too-many": ("".join(f"fqrs_class c{i} weight=1\n" for i in range(10001)), ["fqrs_class", "classes"]),
@@ -171,6 +178,11 @@ for number in BAD_NUMBERS:
         WRONG[f"{key}-{number or 'empty'}"] = (line.format(number), [line.split()[0], f"{key}={number}", f"1 to {most}"])
 for key, most, line in NUMBERS:
     WRONG[f"{key}-too-large"] = (line.format(most + 1), [line.split()[0], f"{key}={most + 1}", f"1 to {most}"])
+for order in ("", "short", "Shortest", "shortest-first", "lifo"):
+    WRONG[f"order-of-class-{order or 'empty'}"] = (f"fqrs_class a weight=1 order={order}\n", ["fqrs_class", f"order={order} is no order", "order=shortest"])
+for within in ("", "Client", "clients", "client/24", "client/24/", "client/33/64", "client/24/129", "client/0/64", "client/-1/64", "client/24/56/8", "client/024/56",
+               "users", "visitor", "%{REMOTE_USER}", "127.0.0.1"):
+    WRONG[f"within-{within or 'empty'}"] = (f"fqrs_class a weight=1 within={within}\n", ["fqrs_class", f"within={within} tells", "within=client/24/56", "within=user"])
 for rate in ("", "2", "2mb", "2mbits", "mbit", "-2mbit", "2 mbit", "0mbit", "7.9kbit", "1e-9gbit", "nanmbit", "infgbit", "99999gbit", "2mbit/s",
              "0x10kbit", "2,5mbit", "2mbit;reboot"):
     WRONG[f"rate-{rate or 'empty'}"] = (f"fqrs_link rate={rate}\n", ["fqrs_link", f"rate={rate.split(' ')[0]}", "2Mbit"])
@@ -205,6 +217,8 @@ DUMPED = {
     "empty": "",
     "off": "fqrs off\nfqrs_class a weight=3\n",
     "classes": "fqrs on\nfqrs_window 3\nfqrs_class a weight=4 queue=10 wait=5\nfqrs_class b weight=2\nfqrs_class c weight=1 wait=86400\n",
+    "inside": "fqrs on\nfqrs_window 3\nfqrs_class a weight=4 wait=5 order=shortest\nfqrs_class b weight=2 within=client\n"
+              "fqrs_class c weight=1 within=client/24/56\nfqrs_class d weight=1 within=user\n",
     "access": "acl one src 192.0.2.1\nacl two port 80\nfqrs on\nfqrs_window none\nfqrs_class a weight=4\nfqrs_class b weight=2\n"
               "fqrs_access a deny one !two\nfqrs_access a allow one\nfqrs_access b allow two\n",
     "none": "acl one src 192.0.2.1\nfqrs on\nfqrs_window 3\nfqrs_class a weight=4\nfqrs_access none allow one\nfqrs_access none deny all\n",

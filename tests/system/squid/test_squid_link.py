@@ -33,6 +33,15 @@ fqrs_access light allow light
 """
 BOUND = 18_750
 USUAL = 60_000
+SEGMENTS = 3 * 1460
+# With so short a horizon windows are what is allowed, and a small response needs nearly all of it.
+SHORTEST = """
+fqrs on
+fqrs_link rate=2Mbit
+fqrs_window bytes horizon=75
+fqrs_class all weight=1 order=shortest
+fqrs_access all allow all
+"""
 
 
 class Router:
@@ -79,10 +88,8 @@ def router(request):
 class Slow:
     """A response of which so many bytes come every 100 ms, until the gate is open; it ends with the block."""
 
-    size = 4_000_000
-
-    def __init__(self, router, source="10.1.0.2", each=2_000):
-        self.router, self.source, self.each = router, source, each
+    def __init__(self, router, source="10.1.0.2", each=2_000, size=4_000_000):
+        self.router, self.source, self.each, self.size = router, source, each, size
 
     def __enter__(self):
         self.router.gate("shut")
@@ -194,6 +201,16 @@ def test_two_classes_share_by_weight(router):
     router.squid.config = FITTING
     with router.squid.start(), Slow(router, "10.1.1.1", each=20_000), Slow(router, "10.1.2.1", each=20_000):
         wait_for(shared, 10, "windows of 3 : 1")
+
+
+def test_a_large_one_shrinks_while_a_small_one_comes(router):
+    """In a class that goes shortest first: a download alone has two thirds of the bound, and three segments beside a smaller one."""
+    router.squid.config = SHORTEST
+    with router.squid.start(), Slow(router, each=20_000):
+        wait_for(lambda: 0.4 * BOUND <= max(windows(router).values(), default=0) <= 0.9 * BOUND, 10, "two thirds of the bound for a download")
+        port, = windows(router)
+        with Slow(router, size=70_000):
+            wait_for(lambda: windows(router).get(port, BOUND) <= 1.5 * SEGMENTS, 10, "three segments for the download")
 
 
 def test_a_connection_is_left_as_it_was(router):
