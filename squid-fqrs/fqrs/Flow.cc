@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 /// A window of fewer segments would make TCP wait for its timers.
@@ -20,17 +21,20 @@ static const int FewestSegments = 3;
 static const int UsualSegment = 1460;
 /// beyond this a window is nobody's trouble
 static const uint64_t LargestWindow = 16 << 20;
+/// A larger window needs no buffer of its size: the kernel's own measure is not much more, and it may grow.
+static const int LargestBuffer = 64 << 10;
 /// More at a time saves little, and the client sees it later.
 static const uint64_t MostGathered = 8192;
 /// fewer than two full segments are not worth waiting for
 static const uint64_t LeastGathered = 2800;
 
 void
-Fqrs::Flow::begin(const Comm::ConnectionPointer &aConn)
+Fqrs::Flow::begin(const Comm::ConnectionPointer &aConn, const bool isBounded)
 {
     end();
     conn = aConn;
-    fitted = 0;
+    bounded = isBounded;
+    received = fitted = offered = 0;
     socklen_t size = sizeof(segment);
     if (!Comm::IsConnOpen(conn) || getsockopt(conn->fd, IPPROTO_TCP, TCP_MAXSEG, &segment, &size) != 0 || segment <= 0)
         segment = UsualSegment;
@@ -55,7 +59,7 @@ Differ(const int64_t a, const int64_t b)
 }
 
 void
-Fqrs::Flow::fit(const uint64_t allowance, const uint64_t received, const uint64_t rest)
+Fqrs::Flow::fit(const uint64_t allowance, const uint64_t rest)
 {
     if (!Comm::IsConnOpen(conn))
         return;
@@ -65,9 +69,13 @@ Fqrs::Flow::fit(const uint64_t allowance, const uint64_t received, const uint64_
         allowance < LargestWindow ? std::max(static_cast<int>(allowance), FewestSegments * segment) : INT_MAX;
     if ((fitting != INT_MAX || window) &&
         (Differ(fitting, window) || received - fitted > 4 * static_cast<uint64_t>(window))) {
+        if (bounded && !isFitted())
+            offered = std::max(offered, received + room());
         set(IPPROTO_TCP, TCP_WINDOW_CLAMP, fitting, window);
         fitted = received;
     }
+    if (bounded && isFitted())
+        keepRoom();
 
     // What lies unread takes nothing from the window, which is much smaller than the buffer.
     // A response that is parked, as it brings next to nothing, is read as it comes.
@@ -84,6 +92,53 @@ Fqrs::Flow::fit(const uint64_t allowance, const uint64_t received, const uint64_
 }
 
 void
+Fqrs::Flow::came(const uint64_t bytes)
+{
+    received += bytes;
+    // Nothing lies unread now, or nearly so: what the server may send begins here.
+    if (bounded && isFitted())
+        offered = std::max(offered, received + window);
+}
+
+bool
+Fqrs::Flow::isFitted() const
+{
+    return window && window != INT_MAX;
+}
+
+/// What the kernel lets lie there by its own measure, and offers.
+int
+Fqrs::Flow::room() const
+{
+    int size = 0;
+    socklen_t length = sizeof(size);
+    return getsockopt(conn->fd, SOL_SOCKET, SO_RCVBUF, &size, &length) == 0 ? size / 2 : LargestBuffer;
+}
+
+void
+Fqrs::Flow::keepRoom()
+{
+    const auto wanted = std::min(window, LargestBuffer);
+    if (!buffer && wanted == LargestBuffer)
+        return;
+    if (buffer ? !Differ(wanted, buffer) : received + wanted < offered)
+        return;
+    if (wanted > buffer || received + wanted >= offered)
+        set(SOL_SOCKET, SO_RCVBUF, wanted, buffer);
+#if defined(SO_BUF_LOCK)
+    if (buffer == LargestBuffer) // it may grow again
+        set(SOL_SOCKET, SO_BUF_LOCK, 0, buffer);
+#endif
+}
+
+uint64_t
+Fqrs::Flow::unread() const
+{
+    int bytes = 0;
+    return Comm::IsConnOpen(conn) && ioctl(conn->fd, FIONREAD, &bytes) == 0 && bytes > 0 ? bytes : 0;
+}
+
+void
 Fqrs::Flow::hasten()
 {
     if (gather)
@@ -96,7 +151,7 @@ Fqrs::Flow::end()
     hasten();
     if (window)
         set(IPPROTO_TCP, TCP_WINDOW_CLAMP, INT_MAX, window);
-    window = 0;
+    window = buffer = 0;
     conn = nullptr;
 }
 

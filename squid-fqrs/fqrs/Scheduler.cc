@@ -33,6 +33,15 @@ static const rs_time_t TickTime = 100000;
 /// Bytes lie unread, waiting for more, for no longer than this and a tick.
 static const rs_time_t UnreadTime = 250000;
 
+/// A tunnel's turn: such a part of what may be outstanding in all. Its window is about an eighth of that, and what
+/// comes after a turn, before the window is shut, is as much. With shorter turns most of a tunnel's bytes would come between
+/// them, and by their windows, of three segments at least, all tunnels have equal parts.
+static const uint64_t TurnParts = 3;
+static const uint64_t TurnPart = 8;
+/// where nobody knows how much may be outstanding, and at least
+static const uint64_t UsualTurn = 64 << 10;
+static const uint64_t LeastTurn = 16 << 10;
+
 /// no client is told to come back later than after so many seconds
 static const rs_time_t LongestRetry = 60;
 
@@ -108,6 +117,9 @@ Fqrs::Scheduler::configure(const Config &config)
         shares.push_back({numbers[i], classes[i].weight});
     }
     seats_.configure(MostSeats(), shares);
+    turn_ = settings.gate == RS_GATE_BYTES && settings.rate
+                ? std::max(settings.rate * settings.horizon_ms / 1000 * TurnParts / TurnPart, LeastTurn)
+                : UsualTurn;
     link_.use(wanted ? config.interface : SBuf());
     accepting = wanted;
     debugs(96, DBG_IMPORTANT,
@@ -185,10 +197,10 @@ Fqrs::Scheduler::remove(List &list, const uint32_t index)
 /* ---- the life of a ticket; ticket.number is RS_NO_TICKET for one that was let through without the engine --------- */
 
 Fqrs::Refusal
-Fqrs::Scheduler::enqueue(Ticket &t, const uint32_t classNumber, rs_ticket_t &place)
+Fqrs::Scheduler::enqueue(Ticket &t, const uint32_t classNumber, rs_ticket_t &place, const uint64_t estimate)
 {
     const auto now = Now();
-    const auto refusal = rs_submit(engine_, now, classNumber, 0, 0, 0, 0, &place);
+    const auto refusal = rs_submit(engine_, now, classNumber, 0, estimate, 0, 0, &place);
     if (refusal != RS_OK) {
         place = RS_NO_TICKET;
         return refusal == RS_CLASS_FULL ? CLASS_FULL : refusal == RS_SHARE_FULL ? SHARE_FULL : QUEUE_FULL;
@@ -239,7 +251,7 @@ Fqrs::Scheduler::admit(const rs_time_t now)
         ++released;
         row.ticket->picked(number, row.classNumber);
     }
-    if (!waiting && !released) {
+    if (!waiting && !released && postponed.empty()) {
         nextTick = RS_NEVER;
         return;
     }
@@ -283,9 +295,15 @@ Fqrs::Scheduler::expect(Ticket &t, const uint64_t length)
 {
     if (t.number == RS_NO_TICKET)
         return;
-    const auto now = Now();
-    rs_header(engine_, now, t.number, length);
-    admit(now);
+    lengthen(t, length);
+    admit();
+}
+
+void
+Fqrs::Scheduler::lengthen(Ticket &t, const uint64_t length)
+{
+    if (t.number != RS_NO_TICKET)
+        rs_header(engine_, Now(), t.number, length);
 }
 
 /// Bytes that a response must bring within StallTime not to be parked.
@@ -338,12 +356,42 @@ Fqrs::Scheduler::charge(Ticket &t, const uint64_t bytes)
     link_.explained(bytes);
     if (!accepting)
         return;
-    if (t.generation != generation_) { // its class may have another number now
-        const auto position = TheConfig.find(t.al->fqrs.className.c_str());
-        t.classNumber = numbers[position < 0 ? TheConfig.defaultClass : position];
-        t.generation = generation_;
-    }
+    renumber(t);
     rs_charge(engine_, Now(), t.classNumber, 0, bytes);
+}
+
+void
+Fqrs::Scheduler::renumber(Ticket &t) const
+{
+    if (t.generation == generation_)
+        return;
+    const auto position = TheConfig.find(t.al->fqrs.className.c_str());
+    t.classNumber = numbers[position < 0 ? TheConfig.defaultClass : position];
+    t.generation = generation_;
+}
+
+/* ---- tunnels for whose turn there is no place in the queue ------------------------------------------------------- */
+
+void
+Fqrs::Scheduler::postpone(Ticket &t)
+{
+    postponed.push_back(&t);
+    admit(); // which sets the clock
+}
+
+void
+Fqrs::Scheduler::forget(Ticket &t)
+{
+    postponed.erase(std::remove(postponed.begin(), postponed.end(), &t), postponed.end());
+}
+
+void
+Fqrs::Scheduler::askAgain()
+{
+    std::vector<Ticket *> all;
+    all.swap(postponed);
+    for (const auto t: all)
+        t->ask();
 }
 
 /* ---- time -------------------------------------------------------------------------------------------------------- */
@@ -369,6 +417,7 @@ Fqrs::Scheduler::tick(const rs_time_t now)
     if (!wasLate)
         park(now);
     refuseOverdue(now);
+    askAgain();
     if (const auto foreign = link_.unexplained())
         rs_charge(engine_, now, RS_NO_CLASS, 0, foreign);
 }
@@ -390,6 +439,8 @@ Fqrs::Scheduler::park(const rs_time_t now)
         const auto index = i;
         i = row.after;
         if (now - row.moved < StallTime)
+            continue;
+        if (row.ticket->rest())
             continue;
         remove(active, index);
         row.ticket->flow.hasten();

@@ -32,7 +32,8 @@ class Ticket;
  * nobody new.
  *
  * A response from which next to nothing comes is parked: an origin that does not answer, that stops in the middle or
- * that drips keeps no room of the link. When as much comes as a response brings, it takes its room back.
+ * that drips keeps no room of the link. When as much comes as a response brings, it takes its room back. A tunnel is
+ * sent to rest instead, and has no ticket until it asks for one.
  */
 class Scheduler
 {
@@ -44,8 +45,8 @@ public:
     void shutdown(); ///< refuses who waits
 
     /* for Ticket: */
-    /// ends in Ticket::picked() or lost(), after admit(); REFUSALS: done
-    Refusal enqueue(Ticket &, uint32_t classNumber, rs_ticket_t &place);
+    /// ends in Ticket::picked() or lost(), after admit(); REFUSALS: done. `estimate`: bytes; 0 = as others of its class
+    Refusal enqueue(Ticket &, uint32_t classNumber, rs_ticket_t &place, uint64_t estimate = 0);
     void dequeue(rs_ticket_t &place); ///< becomes RS_NO_TICKET, as which it does nothing
     void admit() { admit(Now()); } ///< lets go whoever may
     void publish(const StoreEntry &e, Ticket &t) { fetches[&e] = &t; } ///< others may join who waits for this entry
@@ -57,9 +58,15 @@ public:
     void progress(Ticket &, uint64_t bytes);
     uint64_t allowance(const Ticket &) const; ///< bytes that may be on their way at one time
     void expect(Ticket &, uint64_t length);
+    void lengthen(Ticket &, uint64_t length); ///< the same for one that was picked just now, and lets nobody else go
     void finish(Ticket &, bool whole);
     void end(Ticket &, bool whole); ///< the same for one that has been released, and lets nobody else go
     void charge(Ticket &, uint64_t bytes);
+    /// for tunnels: bytes that one may bring before it asks again
+    uint64_t turn() const { return turn_; }
+    void renumber(Ticket &) const; ///< its class may have another number since a reconfiguration
+    void postpone(Ticket &); ///< there was no place for its next turn: Ticket::ask() is called again
+    void forget(Ticket &); ///< nor need it be
     uint32_t numberOf(uint32_t position) const { return numbers[position]; }
     const SBuf &nameOf(uint32_t position) const { return names[position]; }
 
@@ -104,6 +111,7 @@ private:
     void park(rs_time_t now);
     void hasten(rs_time_t now);
     void refuseOverdue(rs_time_t now);
+    void askAgain();
     uint64_t enough(const Ticket &) const;
     void append(List &, uint32_t index);
     void remove(List &, uint32_t index);
@@ -117,6 +125,8 @@ private:
     uint32_t released = 0;
     rs_time_t nextTick = RS_NEVER; ///< while anything waits or is outstanding
     bool wasLate = false; ///< the last tick, and so nothing was parked
+    uint64_t turn_ = 0;
+    std::vector<Ticket *> postponed; ///< the one that came first first
     std::vector<Row> rows; ///< by the ticket's index
     std::vector<List> queues; ///< by class number
     uint32_t queuesUsed = 0; ///< no class number was larger so far, plus 1
