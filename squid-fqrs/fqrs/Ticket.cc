@@ -245,7 +245,7 @@ Fqrs::Ticket::lost(const rs_ticket_t aNumber, const Refusal aWhy)
     if (hasPlace())
         return;
     if (begun && aWhy == SHUTDOWN)
-        admitted(); // as all that is under way
+        goOn();
     else
         refused(aWhy);
 }
@@ -336,9 +336,10 @@ Fqrs::Ticket::nextTurn(const AsyncCall::Pointer &aResume)
     entering = true;
     ask();
     entering = false;
-    if (state == RELEASED)
+    const auto waiting = state == WAITING;
+    if (!waiting)
         resume = nullptr;
-    return state != RELEASED;
+    return waiting;
 }
 
 void
@@ -346,7 +347,7 @@ Fqrs::Ticket::ask()
 {
     auto &scheduler = Scheduler::Instance();
     if (!scheduler.on() || shutting_down)
-        return admitted();
+        return goOn();
     scheduler.renumber(*this);
     own.classNumber = classNumber;
     own.members = 1;
@@ -365,6 +366,16 @@ Fqrs::Ticket::rest()
     state = RESTING;
     received = 0;
     return true;
+}
+
+/// without a turn, since nobody has one any more
+void
+Fqrs::Ticket::goOn()
+{
+    state = RESTING;
+    received = 0;
+    if (!entering)
+        callBack();
 }
 
 void

@@ -151,6 +151,7 @@ private:
     void lost(rs_ticket_t, Refusal why); ///< its wait is over
     bool rest(); ///< hardly anything came; false: it is no tunnel
     void ask(); ///< for the next turn
+    void goOn();
 
     /* for Companion */
     void joined(uint32_t classNumber);
