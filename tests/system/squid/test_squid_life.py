@@ -19,7 +19,7 @@ from squid_proxy import fresh, scheduled
 MEGABYTE = 1 << 20
 # Without the second line Squid would collapse, and keep, its own status pages too.
 COLLAPSING = "collapsed_forwarding on\ncollapsed_forwarding_access deny manager\n"
-CONFIG = scheduled(1, gold="weight=4", tiny="weight=1 queue=2", hasty="weight=1 wait=1")"
+CONFIG = scheduled(1, gold="weight=4", tiny="weight=1 queue=2", hasty="weight=1 wait=1")
 
 
 @pytest.fixture(scope="module")

@@ -11,16 +11,9 @@ import pytest
 from lab import lab
 from squid_origin import Origin
 from squid_proxy import fresh, scheduled
+from squid_world import certificate
 
 CLASSES = scheduled(1, gold="weight=4", silver="weight=1")
-
-
-def certificate(directory, name, common, *more):
-    """(certificate, key), PEM."""
-    files = str(directory / f"{name}.pem"), str(directory / f"{name}.key")
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={common}", "-out", files[0], "-keyout", files[1],
-                    *more], stdin=subprocess.DEVNULL, capture_output=True, check=True)
-    return files
 
 
 @pytest.fixture(scope="module")
