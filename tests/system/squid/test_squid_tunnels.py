@@ -13,7 +13,7 @@ from lab import lab
 from lab.field import RTTS_MIXED, Field
 from lab.lab import Origin, wait_for
 from lab.squid import Squid
-from squid_proxy import SLACK, fresh, scheduled
+from squid_proxy import SLACK, scheduled
 from squid_world import field_lab, which
 
 MEGABYTE = 1 << 20
