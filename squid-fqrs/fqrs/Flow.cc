@@ -23,6 +23,15 @@ static const int UsualSegment = 1460;
 static const uint64_t LargestWindow = 16 << 20;
 /// A larger window needs no buffer of its size: the kernel's own measure is not much more, and it may grow.
 static const int LargestBuffer = 64 << 10;
+/// Linux takes half of a buffer for what it costs to hold the rest; since 6.6 it measures what it costs, which may be
+/// next to nothing, and nearly twice as much lies there as was asked for. Then so much less is asked for.
+static const int GenerousParts = 5;
+static const int GenerousPart = 8;
+/// Whether this one does; known as soon as so much more than asked for was seen.
+static bool Generous = false;
+static const int MuchMoreParts = 3;
+static const int MuchMorePart = 2;
+
 /// More at a time saves little, and the client sees it later.
 static const uint64_t MostGathered = 8192;
 /// fewer than two full segments are not worth waiting for
@@ -106,13 +115,15 @@ Fqrs::Flow::isFitted() const
     return window && window != INT_MAX;
 }
 
-/// What the kernel lets lie there by its own measure, and offers.
+/// What the kernel has offered by its own measure: half of the buffer when it connects, later perhaps all of it.
 int
 Fqrs::Flow::room() const
 {
     int size = 0;
     socklen_t length = sizeof(size);
-    return getsockopt(conn->fd, SOL_SOCKET, SO_RCVBUF, &size, &length) == 0 ? size / 2 : LargestBuffer;
+    if (getsockopt(conn->fd, SOL_SOCKET, SO_RCVBUF, &size, &length) != 0)
+        return LargestBuffer;
+    return received ? size : size / 2;
 }
 
 void
@@ -123,8 +134,12 @@ Fqrs::Flow::keepRoom()
         return;
     if (buffer ? !Differ(wanted, buffer) : received + wanted < offered)
         return;
-    if (wanted > buffer || received + wanted >= offered)
-        set(SOL_SOCKET, SO_RCVBUF, wanted, buffer);
+    if (wanted > buffer || received + wanted >= offered) {
+        int is = 0;
+        set(SOL_SOCKET, SO_RCVBUF, Generous ? wanted * GenerousParts / GenerousPart : wanted, is);
+        if (is)
+            buffer = wanted;
+    }
 #if defined(SO_BUF_LOCK)
     if (buffer == LargestBuffer) // it may grow again
         set(SOL_SOCKET, SO_BUF_LOCK, 0, buffer);
@@ -135,7 +150,13 @@ uint64_t
 Fqrs::Flow::unread() const
 {
     int bytes = 0;
-    return Comm::IsConnOpen(conn) && ioctl(conn->fd, FIONREAD, &bytes) == 0 && bytes > 0 ? bytes : 0;
+    if (!Comm::IsConnOpen(conn) || ioctl(conn->fd, FIONREAD, &bytes) != 0 || bytes < 0)
+        return 0;
+    if (!Generous && buffer > 2 * FewestSegments * segment && bytes > buffer * MuchMoreParts / MuchMorePart) {
+        debugs(96, 3, bytes << " bytes lie in a buffer for " << buffer);
+        Generous = true;
+    }
+    return bytes;
 }
 
 void
