@@ -34,8 +34,8 @@ static const rs_time_t TickTime = 100000;
 static const rs_time_t UnreadTime = 250000;
 
 /// A tunnel's turn: such a part of what may be outstanding in all. Its window is about an eighth of that, and what
-/// comes after a turn, before the window is shut, is as much. With shorter turns most of a tunnel's bytes would come between
-/// them, and by their windows, of three segments at least, all tunnels have equal parts.
+/// comes after a turn, before the window is shut, is as much. With shorter turns most of a tunnel's bytes would come
+/// between them, and by their windows, of three segments at least, all tunnels have equal parts.
 static const uint64_t TurnParts = 3;
 static const uint64_t TurnPart = 8;
 /// where nobody knows how much may be outstanding, and at least
