@@ -17,6 +17,7 @@
 #include <cstring>
 #include <linux/tcp.h> // the C library's struct tcp_info is older
 #include <netinet/in.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unordered_map>
 
@@ -26,6 +27,17 @@ static const int FewestSegments = 3;
 static const int UsualSegment = 1460;
 /// beyond this a window is nobody's trouble
 static const uint64_t LargestWindow = 16 << 20;
+/// A larger window needs no buffer of its size: the kernel's own measure is not much more, and it may grow.
+static const int LargestBuffer = 64 << 10;
+/// Linux takes half of a buffer for what it costs to hold the rest; since 6.6 it measures what it costs, which may be
+/// next to nothing, and nearly twice as much lies there as was asked for. Then so much less is asked for.
+static const int GenerousParts = 5;
+static const int GenerousPart = 8;
+/// Whether this one does; known as soon as so much more than asked for was seen.
+static bool Generous = false;
+static const int MuchMoreParts = 3;
+static const int MuchMorePart = 2;
+
 /// More at a time saves little, and the client sees it later.
 static const uint64_t MostGathered = 8192;
 /// fewer than two full segments are not worth waiting for
@@ -120,11 +132,12 @@ NumberOf(const Ip::Address &address)
 }
 
 void
-Fqrs::Flow::begin(const Comm::ConnectionPointer &aConn)
+Fqrs::Flow::begin(const Comm::ConnectionPointer &aConn, const bool isBounded)
 {
     end();
     conn = aConn;
-    fitted = measuredAt = 0;
+    bounded = isBounded;
+    received = fitted = offered = measuredAt = 0;
     fullUntil = 0;
     leastTrip = 0;
     server = 0;
@@ -162,7 +175,7 @@ Fqrs::Flow::measure(const bool first)
 }
 
 void
-Fqrs::Flow::measureAgain(const uint64_t received, const uint64_t rest)
+Fqrs::Flow::measureAgain(const uint64_t rest)
 {
     if (!window || received - measuredAt < static_cast<uint64_t>(window))
         return;
@@ -195,11 +208,11 @@ Differ(const int64_t a, const int64_t b)
 }
 
 void
-Fqrs::Flow::fit(const uint64_t allowed, const uint64_t received, const uint64_t rest)
+Fqrs::Flow::fit(const uint64_t allowed, const uint64_t rest)
 {
     if (!Comm::IsConnOpen(conn))
         return;
-    measureAgain(received, rest);
+    measureAgain(rest);
 
     const auto allowance = Scheduler::Instance().windowOf(server, leastTrip, allowed);
 
@@ -208,9 +221,13 @@ Fqrs::Flow::fit(const uint64_t allowed, const uint64_t received, const uint64_t 
         allowance < LargestWindow ? std::max(static_cast<int>(allowance), FewestSegments * segment) : INT_MAX;
     if ((fitting != INT_MAX || window) &&
         (Differ(fitting, window) || received - fitted > 4 * static_cast<uint64_t>(window))) {
+        if (bounded && !isFitted())
+            offered = std::max(offered, received + room());
         set(IPPROTO_TCP, TCP_WINDOW_CLAMP, fitting, window);
         fitted = received;
     }
+    if (bounded && isFitted())
+        keepRoom();
 
     // What lies unread takes nothing from the window, which is much smaller than the buffer.
     // A response that is parked, as it brings next to nothing, is read as it comes.
@@ -227,6 +244,65 @@ Fqrs::Flow::fit(const uint64_t allowed, const uint64_t received, const uint64_t 
 }
 
 void
+Fqrs::Flow::came(const uint64_t bytes)
+{
+    received += bytes;
+    // Nothing lies unread now, or nearly so: what the server may send begins here.
+    if (bounded && isFitted())
+        offered = std::max(offered, received + window);
+}
+
+bool
+Fqrs::Flow::isFitted() const
+{
+    return window && window != INT_MAX;
+}
+
+/// What the kernel has offered by its own measure: half of the buffer when it connects, later perhaps all of it.
+int
+Fqrs::Flow::room() const
+{
+    int size = 0;
+    socklen_t length = sizeof(size);
+    if (getsockopt(conn->fd, SOL_SOCKET, SO_RCVBUF, &size, &length) != 0)
+        return LargestBuffer;
+    return received ? size : size / 2;
+}
+
+void
+Fqrs::Flow::keepRoom()
+{
+    const auto wanted = std::min(window, LargestBuffer);
+    if (!buffer && wanted == LargestBuffer)
+        return;
+    if (buffer ? !Differ(wanted, buffer) : received + wanted < offered)
+        return;
+    if (wanted > buffer || received + wanted >= offered) {
+        int is = 0;
+        set(SOL_SOCKET, SO_RCVBUF, Generous ? wanted * GenerousParts / GenerousPart : wanted, is);
+        if (is)
+            buffer = wanted;
+    }
+#if defined(SO_BUF_LOCK)
+    if (buffer == LargestBuffer) // it may grow again
+        set(SOL_SOCKET, SO_BUF_LOCK, 0, buffer);
+#endif
+}
+
+uint64_t
+Fqrs::Flow::unread() const
+{
+    int bytes = 0;
+    if (!Comm::IsConnOpen(conn) || ioctl(conn->fd, FIONREAD, &bytes) != 0 || bytes < 0)
+        return 0;
+    if (!Generous && buffer > 2 * FewestSegments * segment && bytes > buffer * MuchMoreParts / MuchMorePart) {
+        debugs(96, 3, bytes << " bytes lie in a buffer for " << buffer);
+        Generous = true;
+    }
+    return bytes;
+}
+
+void
 Fqrs::Flow::hasten()
 {
     if (gather)
@@ -239,7 +315,7 @@ Fqrs::Flow::end()
     hasten();
     if (window)
         set(IPPROTO_TCP, TCP_WINDOW_CLAMP, INT_MAX, window);
-    window = 0;
+    window = buffer = 0;
     conn = nullptr;
 }
 

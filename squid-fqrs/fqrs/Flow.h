@@ -22,6 +22,11 @@ namespace Fqrs
  * Of a response whose length is known several segments are read at a time (SO_RCVLOWAT), since on a thin link each
  * would otherwise cost a turn of the main loop; what has lain unread for a moment is read all the same, when the
  * scheduler's clock calls hasten().
+ *
+ * A tunnel is not read between its turns. So that its server does not send then what the kernel has room for, its
+ * receive buffer follows its window, as far as that is small: what is not read is not sent. The buffer is made smaller
+ * only when all that the server has been offered fits into it: else the kernel would have to drop what has crossed the
+ * link.
  */
 class Flow
 {
@@ -33,13 +38,18 @@ public:
     /// Squid opens connections with a small first window from now on, or as the kernel likes.
     static void OpenSmall(bool);
 
-    /// The response will come through this connection.
-    void begin(const Comm::ConnectionPointer &);
+    /// The response will come through this connection. `bounded`: it is a tunnel.
+    void begin(const Comm::ConnectionPointer &, bool bounded);
 
-    /// So many bytes may be on their way, so many have come, and so many are still to come; RS_UNLIMITED: not known.
-    /// Cheap enough for
+    /// So many bytes were read.
+    void came(uint64_t bytes);
+
+    /// So many bytes may be on their way, and so many are still to come; RS_UNLIMITED: not known. Cheap enough for
     /// every read.
-    void fit(uint64_t allowance, uint64_t received, uint64_t rest);
+    void fit(uint64_t allowance, uint64_t rest);
+
+    /// Bytes that have come and were not read.
+    uint64_t unread() const;
 
     /// Whatever has come is to be read now.
     void hasten();
@@ -56,15 +66,22 @@ private:
 
     void set(int level, int option, int value, int &is);
     void measure(bool first);
-    void measureAgain(uint64_t received, uint64_t rest);
+    void measureAgain(uint64_t rest);
+    bool isFitted() const;
+    void keepRoom();
+    int room() const;
 
     Comm::ConnectionPointer conn;
+    bool bounded = false; ///< the buffer follows the window
     uint64_t server = 0; ///< its number with rs_link.h
     uint32_t leastTrip = 0; ///< microseconds: the shortest round trip that the connection knows of; 0 = none
     rs_time_t measured = 0; ///< when round trips were asked for last
     uint64_t measuredAt = 0; ///< what had been received then
     rs_time_t fullUntil = 0; ///< for so long it is thought of as one that fills its window
+    uint64_t received = 0; ///< through this connection
     uint64_t fitted = 0; ///< what had been received when the window was last set
+    uint64_t offered = 0; ///< so far may the server send
+    int buffer = 0; ///< bytes; 0 = as the kernel likes
     int segment = 0; ///< bytes
     int window = 0; ///< bytes; 0 = as the kernel likes
     int gather = 0; ///< bytes that wake us; 0 = any

@@ -33,6 +33,17 @@ static const rs_time_t TickTime = 100000;
 /// Bytes lie unread, waiting for more, for no longer than this and a tick.
 static const rs_time_t UnreadTime = 250000;
 
+/// A tunnel's turn: such a part of what may be outstanding in all, and no more than comes in so many milliseconds. What
+/// comes after a turn, before the window is shut, is the window, and that goes by the link (rs_link.h): with shorter
+/// turns most of a tunnel's bytes would come between them, and by their windows, of three segments at least, all tunnels
+/// have equal parts. With longer ones shares would hold over more seconds.
+static const uint64_t TurnParts = 3;
+static const uint64_t TurnPart = 8;
+static const uint64_t MostTurnTime = 112;
+/// where nobody knows how much may be outstanding, and at least
+static const uint64_t UsualTurn = 64 << 10;
+static const uint64_t LeastTurn = 16 << 10;
+
 /// no client is told to come back later than after so many seconds
 static const rs_time_t LongestRetry = 60;
 
@@ -86,6 +97,7 @@ Fqrs::Scheduler::configure(const Config &config)
     following = config.learns;
     debt = config.debt;
     rate = settings.rate;
+    horizon = settings.horizon_ms;
     if (following) {
         const Segment::Turn turn(segment);
         if (const auto link = link_.learnt()) {
@@ -255,13 +267,22 @@ Fqrs::Scheduler::remove(List &list, const uint32_t index)
 
 /* ---- the life of a ticket; ticket.number is RS_NO_TICKET for one that was let through without the engine --------- */
 
+/// What its response is expected to bring, of a tunnel in its first turn; 0: as others of its class.
+uint64_t
+Fqrs::Scheduler::sizeOf(const Ticket &t, const uint32_t classNumber) const
+{
+    // In order of arrival an account does better with its class's mean than with that of some pages that are like it.
+    const auto bytes = sizes_.expected(t.sizes, guesses[classNumber]);
+    return t.tunnel && bytes ? std::min(bytes, turn()) : bytes;
+}
+
 Fqrs::Refusal
-Fqrs::Scheduler::enqueue(Ticket &t, const uint32_t classNumber, const uint64_t whose, rs_ticket_t &place)
+Fqrs::Scheduler::enqueue(Ticket &t, const uint32_t classNumber, const uint64_t whose, rs_ticket_t &place,
+                         const uint64_t estimate)
 {
     const auto now = Now();
     const uint64_t key[RS_KEY_LEVELS] = { whose, 0 };
-    // In order of arrival an account does better with its class's mean than with that of some pages that are like it.
-    const auto bytes = sizes_.expected(t.sizes, guesses[classNumber]);
+    const auto bytes = estimate ? estimate : sizeOf(t, classNumber);
     auto refusal = RS_OK;
     listen();
     {
@@ -366,7 +387,7 @@ Fqrs::Scheduler::tell(const rs_time_t now, const bool acted)
     // Who has changed when others may go sees that they do, once; then those who wait have heard of it.
     if (acted || waiting)
         alarm.set(again);
-    if (!waiting && !released) {
+    if (!waiting && !released && postponed.empty()) {
         nextTick = RS_NEVER;
         return;
     }
@@ -425,6 +446,16 @@ Fqrs::Scheduler::expect(Ticket &t, const uint64_t length)
         pump(turn.engine, now);
     }
     tell(now, true);
+}
+
+void
+Fqrs::Scheduler::lengthen(Ticket &t, const uint64_t length)
+{
+    if (t.number == RS_NO_TICKET)
+        return;
+    const auto now = Now();
+    const Segment::Turn turn(segment);
+    rs_header(turn.engine, now, t.number, length);
 }
 
 uint64_t
@@ -514,16 +545,60 @@ Fqrs::Scheduler::charge(Ticket &t, const uint64_t bytes)
     link_.explained(bytes);
     if (!accepting)
         return;
-    keepUp();
-    if (t.generation != generation_) { // its class may have another number now
-        const auto position = TheConfig.find(RecordOf(t.al)->className.c_str());
-        t.classNumber = numbers[position < 0 ? TheConfig.defaultClass : position];
-        t.generation = generation_;
-    }
+    renumber(t);
     const uint64_t key[RS_KEY_LEVELS] = { t.own.whose, 0 };
     const auto now = Now();
     const Segment::Turn turn(segment);
     rs_charge_keyed(turn.engine, now, t.classNumber, 0, key, bytes);
+}
+
+void
+Fqrs::Scheduler::renumber(Ticket &t)
+{
+    keepUp();
+    if (t.generation == generation_)
+        return;
+    const auto position = TheConfig.find(RecordOf(t.al)->className.c_str());
+    t.classNumber = numbers[position < 0 ? TheConfig.defaultClass : position];
+    t.generation = generation_;
+}
+
+uint64_t
+Fqrs::Scheduler::turn() const
+{
+    if (!fitting)
+        return UsualTurn;
+    auto carries = rate;
+    if (following) {
+        const Segment::Turn turn(segment);
+        if (const auto link = link_.learnt())
+            carries = link->rate;
+    }
+    return std::max(carries * std::min(horizon * TurnParts / TurnPart, MostTurnTime) / 1000, LeastTurn);
+}
+
+/* ---- tunnels for whose turn there is no place in the queue ------------------------------------------------------- */
+
+void
+Fqrs::Scheduler::postpone(Ticket &t)
+{
+    postponed.push_back(&t);
+    admit(); // which sets the clock
+}
+
+void
+Fqrs::Scheduler::forget(Ticket &t)
+{
+    postponed.erase(std::remove(postponed.begin(), postponed.end(), &t), postponed.end());
+}
+
+void
+Fqrs::Scheduler::askAgain()
+{
+    std::vector<Ticket *> all;
+    all.swap(postponed);
+    for (const auto t: all)
+        t->ask();
 }
 
 /* ---- time -------------------------------------------------------------------------------------------------------- */
@@ -562,6 +637,7 @@ Fqrs::Scheduler::tick(const rs_time_t now)
     if (!wasLate)
         park(now);
     refuseOverdue(now);
+    askAgain();
     watchLink(now);
 }
 
@@ -624,6 +700,8 @@ Fqrs::Scheduler::park(const rs_time_t now)
         const auto index = i;
         i = row.after;
         if (now - row.moved < StallTime)
+            continue;
+        if (row.ticket->rest())
             continue;
         remove(active, index);
         row.ticket->flow.hasten();

@@ -34,7 +34,8 @@ class Ticket;
  * numbers by name until they have it, too. With "fqrs off" it lets everything go that waits and takes nobody new.
  *
  * A response from which next to nothing comes is parked: an origin that does not answer, that stops in the middle or
- * that drips keeps no room of the link. When as much comes as a response brings, it takes its room back.
+ * that drips keeps no room of the link. When as much comes as a response brings, it takes its room back. A tunnel is
+ * sent to rest instead, and has no ticket until it asks for one.
  */
 class Scheduler
 {
@@ -46,8 +47,9 @@ public:
     void shutdown(); ///< refuses who waits
 
     /* for Ticket: */
-    /// ends in Ticket::picked() or lost(), after admit(); REFUSALS: done
-    Refusal enqueue(Ticket &, uint32_t classNumber, uint64_t whose, rs_ticket_t &place);
+    /// Ends in Ticket::picked() or lost(), after admit(); REFUSALS: done. `estimate`: bytes; 0 = as much as is known of
+    /// its response.
+    Refusal enqueue(Ticket &, uint32_t classNumber, uint64_t whose, rs_ticket_t &place, uint64_t estimate = 0);
     void dequeue(rs_ticket_t &place); ///< becomes RS_NO_TICKET, as which it does nothing
     void admit() { admit(Now(), true); } ///< lets go whoever may
     void publish(const StoreEntry &e, Ticket &t) { fetches[&e] = &t; } ///< others may join who waits for this entry
@@ -59,11 +61,20 @@ public:
     void progress(Ticket &, uint64_t bytes);
     uint64_t allowance(const Ticket &) const; ///< bytes that may be on their way at one time
     void expect(Ticket &, uint64_t length);
+    void lengthen(Ticket &, uint64_t length); ///< the same for one that was picked just now, and lets nobody else go
     void finish(Ticket &, bool whole);
     void end(Ticket &, bool whole); ///< the same for one that has been released, and lets nobody else go
     void charge(Ticket &, uint64_t bytes);
     /// a whole response was so large
     void learn(const Sizes::Keys &keys, uint64_t bytes) { sizes_.learn(keys, bytes); }
+    void renumber(Ticket &); ///< its class may have another number since a reconfiguration
+    uint32_t numberOf(uint32_t position);
+    const SBuf &nameOf(uint32_t position) const { return names[position]; }
+
+    /* for a tunnel's ticket: */
+    uint64_t turn() const; ///< bytes that one may bring before it asks again
+    void postpone(Ticket &); ///< there was no place for its next turn: Ticket::ask() is called again
+    void forget(Ticket &); ///< nor need it be
 
     /* for Flow: */
     /// the window of a response of this server, of which so much is allowed; RS_UNLIMITED for one that is not fitted
@@ -72,10 +83,6 @@ public:
     uint64_t firstWindow() const;
     /// A round trip with this server takes so long now, and took `least` microseconds at some time; 0: not known.
     void tripped(rs_time_t now, uint64_t server, uint32_t trip, uint32_t least);
-
-    /* for Ticket: */
-    uint32_t numberOf(uint32_t position);
-    const SBuf &nameOf(uint32_t position) const { return names[position]; }
 
     /* for Companion: */
     Ticket *fetchOf(const StoreEntry &) const; ///< what waits to fetch that entry; nil if nothing does
@@ -118,6 +125,8 @@ private:
     void park(rs_time_t now);
     void hasten(rs_time_t now);
     void refuseOverdue(rs_time_t now);
+    void askAgain();
+    uint64_t sizeOf(const Ticket &, uint32_t classNumber) const;
     void watchLink(rs_time_t now);
     bool isHeldBack(rs_time_t now) const;
     void follow(rs_engine_t *, rs_time_t now);
@@ -140,6 +149,7 @@ private:
     rs_time_t again = RS_NEVER; ///< when somebody may go, whoever it is
     rs_time_t nextTick = RS_NEVER; ///< while anything waits or is outstanding
     bool wasLate = false; ///< the last tick, and so nothing was parked
+    std::vector<Ticket *> postponed; ///< the one that came first first
     std::vector<Row> rows; ///< by the ticket's index
     std::vector<List> queues; ///< by class number
     uint32_t queuesUsed = 0; ///< no class number was larger so far, plus 1
@@ -158,6 +168,7 @@ private:
     bool fitting = false; ///< windows
     bool following = false; ///< the engine has the rate that link_ believes in
     uint64_t rate = 0; ///< of the link as configured, where learning begins, bytes/s; 0: there is none
+    uint64_t horizon = 0; ///< of the window of bytes, milliseconds
     uint64_t debt = 0; ///< the bound of debts as configured; 0: goes with the rate
 };
 

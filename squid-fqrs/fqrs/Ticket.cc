@@ -36,19 +36,36 @@ bool Fqrs::Ticket::hold(HttpRequest *request, const AccessLogEntryPointer &anAl,
     }
     waits = true;
     resume = aResume;
-    if (::Config.onoff.collapsed_forwarding) { // else nobody can join
+    if (anEntry && ::Config.onoff.collapsed_forwarding) { // else nobody can join
         entry = anEntry;
         Scheduler::Instance().publish(*entry, *this);
     }
     own.members = 1;
     sizes = Sizes::KeysOf(*request);
-    tunnel = request->method == Http::METHOD_CONNECT;
     entering = true;
     classify(request, anAl);
     entering = false;
     if (state == REFUSED)
         callBack();
     return state != RELEASED && state != EXEMPT;
+}
+
+bool
+Fqrs::Ticket::holdTunnel(HttpRequest *request, const AccessLogEntryPointer &anAl, const AsyncCall::Pointer &aResume)
+{
+    if (request->flags.sslPeek || request->pinnedConnection()) {
+        begin(request, anAl);
+        return false;
+    }
+    tunnel = true;
+    return hold(request, anAl, nullptr, aResume);
+}
+
+void
+Fqrs::Ticket::begin(HttpRequest *request, const AccessLogEntryPointer &anAl)
+{
+    tunnel = begun = true;
+    account(request, anAl);
 }
 
 void
@@ -90,7 +107,7 @@ Fqrs::Ticket::classified(const uint32_t position)
         state = WAITING;
         submit();
     } else {
-        state = ACCOUNTING;
+        state = tunnel ? RESTING : ACCOUNTING;
         seatClass = classNumber;
         seats = 2;
         if (!scheduler.seats().force(seatClass, seats))
@@ -199,6 +216,8 @@ Fqrs::Ticket::picked(const rs_ticket_t aNumber, const uint32_t aClass)
     classNumber = aClass;
     leavePlaces(number);
     auto &scheduler = Scheduler::Instance();
+    if (begun)
+        return admitted(); // it has both
     if (!scheduler.seats().take(seatClass)) {
         // the class of who asked first has no more; that of those who pay may have
         if (classNumber == seatClass || !scheduler.seats().take(classNumber)) {
@@ -229,7 +248,11 @@ Fqrs::Ticket::lost(const rs_ticket_t aNumber, const Refusal aWhy)
         leavePlaces(RS_NO_TICKET);
     else
         settle();
-    if (!hasPlace())
+    if (hasPlace())
+        return;
+    if (begun && aWhy == SHUTDOWN)
+        goOn();
+    else
         refused(aWhy);
 }
 
@@ -292,11 +315,75 @@ Fqrs::Ticket::admitted()
     const auto now = Now();
     state = RELEASED;
     received = 0;
-    const auto record = RecordOf(al);
-    record->waitMsec = static_cast<int64_t>((now - since) / 1000);
-    record->released = now;
-    record->ended = Record::Never;
-    endWaiting(true);
+    if (tunnel)
+        turn = Scheduler::Instance().turn();
+    if (begun) {
+        turn += flow.unread();
+        Scheduler::Instance().lengthen(*this, turn);
+        fit();
+    } else {
+        begun = true;
+        const auto record = RecordOf(al);
+        record->waitMsec = static_cast<int64_t>((now - since) / 1000);
+        record->released = now;
+        record->ended = Record::Never;
+        endWaiting(true);
+    }
+    if (!entering)
+        callBack();
+}
+
+/* ---- a tunnel's turns -------------------------------------------------------------------------------------------- */
+
+bool
+Fqrs::Ticket::nextTurn(const AsyncCall::Pointer &aResume)
+{
+    if (number != RS_NO_TICKET)
+        Scheduler::Instance().end(*this, true);
+    state = WAITING;
+    resume = aResume;
+    entering = true;
+    ask();
+    entering = false;
+    const auto waiting = state == WAITING;
+    if (!waiting)
+        resume = nullptr;
+    return waiting;
+}
+
+void
+Fqrs::Ticket::ask()
+{
+    auto &scheduler = Scheduler::Instance();
+    if (!scheduler.on() || shutting_down)
+        return goOn();
+    scheduler.renumber(*this);
+    own.classNumber = classNumber;
+    own.members = 1;
+    // what lies there is paid with it, about as much as came after the last turn
+    const auto estimate = scheduler.turn() + flow.unread();
+    if (scheduler.enqueue(*this, own.classNumber, own.whose, own.number, estimate) != REFUSALS)
+        return scheduler.postpone(*this);
+    scheduler.admit();
+}
+
+bool
+Fqrs::Ticket::rest()
+{
+    if (!tunnel)
+        return false;
+    Scheduler::Instance().end(*this, received >= LeastTurn);
+    state = RESTING;
+    received = 0;
+    return true;
+}
+
+/// without a turn, since nobody has one any more
+void
+Fqrs::Ticket::goOn()
+{
+    state = RESTING;
+    received = 0;
     if (!entering)
         callBack();
 }
@@ -324,7 +411,7 @@ Fqrs::Ticket::callBack()
 ErrorState *
 Fqrs::Ticket::refusal(HttpRequest *request, const AccessLogEntryPointer &anAl)
 {
-    if (state == ACCOUNTING && why != REFUSALS)
+    if ((state == ACCOUNTING || state == RESTING) && why != REFUSALS)
         Scheduler::Instance().countRefusal(classNumber, why);
     else if (state != REFUSED)
         return nullptr;
@@ -334,13 +421,14 @@ Fqrs::Ticket::refusal(HttpRequest *request, const AccessLogEntryPointer &anAl)
 void
 Fqrs::Ticket::dispatched(const Comm::ConnectionPointer &conn)
 {
-    if (state != RELEASED)
+    if (state != RELEASED && !(tunnel && (state == RESTING || state == CLASSIFYING)))
         return;
     length = RS_UNLIMITED; // of an earlier try, perhaps
     earlier = received;
     teaches = false;
-    flow.begin(conn);
-    fit();
+    flow.begin(conn, tunnel);
+    if (state == RELEASED)
+        fit();
 }
 
 void
@@ -353,20 +441,28 @@ void
 Fqrs::Ticket::fit()
 {
     const auto rest = length == RS_UNLIMITED ? RS_UNLIMITED : length - std::min(received, length);
-    flow.fit(Scheduler::Instance().allowance(*this), received, rest);
+    flow.fit(Scheduler::Instance().allowance(*this), rest);
 }
 
 void
 Fqrs::Ticket::bytesIn(const size_t bytes)
 {
+    if (tunnel)
+        carried += bytes;
     if (state == RELEASED) {
         received += bytes;
+        flow.came(bytes);
         Scheduler::Instance().progress(*this, bytes);
         fit();
+    } else if (state == RESTING) {
+        received += bytes;
+        flow.came(bytes);
+        Scheduler::Instance().charge(*this, bytes);
     } else if (state == ACCOUNTING) {
         Scheduler::Instance().charge(*this, bytes);
     } else if (state == CLASSIFYING) {
         received += bytes;
+        flow.came(bytes);
     }
 }
 
@@ -392,14 +488,18 @@ Fqrs::Ticket::finish(const bool whole)
 {
     if (state == IDLE || state == OVER)
         return;
-    if (state == WAITING)
+    if (state == WAITING) {
         leavePlaces(RS_NO_TICKET);
-    else if (state == RELEASED) {
-        RecordOf(al)->ended = Now();
-        if (whole && (teaches || tunnel))
-            Scheduler::Instance().learn(sizes, received - earlier);
-        Scheduler::Instance().finish(*this, whole);
+        if (tunnel)
+            Scheduler::Instance().forget(*this);
     }
+    const auto record = RecordOf(al);
+    if (state == RELEASED || (tunnel && record && record->released != Record::Never))
+        record->ended = Now();
+    if (tunnel ? begun && carried >= LeastTurn : whole && state == RELEASED && teaches)
+        Scheduler::Instance().learn(sizes, tunnel ? carried : received - earlier);
+    if (state == RELEASED)
+        Scheduler::Instance().finish(*this, tunnel ? received >= LeastTurn : whole); // less teaches nothing
     state = OVER;
     endWaiting(false);
     Scheduler::Instance().seats().give(seatClass, seats);

@@ -37,6 +37,12 @@ class Companion;
  *     IDLE ──account()──> CLASSIFYING ──> ACCOUNTING ──finish()──> OVER        (never waits; its bytes are its class's)
  *     any ──finish(), owner gone──> OVER
  *
+ * and of a tunnel also (TURNS):
+ *
+ *     IDLE ──begin()──> CLASSIFYING ──> RESTING
+ *     RELEASED ──nothing came for a moment──> RESTING ──bytes came, nextTurn()──> WAITING
+ *     RELEASED ──its turn is over, nextTurn()──> WAITING
+ *
  * A request that WAITS has a place in its class's queue; when other clients wait for what it fetches, it has one in the
  * queue of each of their classes, too (Companion.h). Whichever comes first is released, and pays; the others are given
  * up. It is refused when it has none left. A class that waits no more, as its last client left, gives its place up
@@ -44,6 +50,21 @@ class Companion;
  *
  * When its class is known it takes a seat, when it is released a second one (Seats.h), and keeps them to its end. There
  * may be none: then it is refused.
+ *
+ * TURNS. What a tunnel carries are answers, too, but nobody outside sees where one begins or how large it is. So a
+ * tunnel has a turn at a time, which is to the scheduler what a request is: it is let go, may bring so many bytes
+ * (Scheduler::turn()), and is over when it has, or when next to nothing came for a moment. The CONNECT waits for the
+ * first turn. For each further one the tunnel waits, and while it does it is not read: its server sends what the
+ * receive window and buffer hold, which are small (Flow.h), and stops. That much lies there when its turn comes; it is
+ * paid for, and the turn begins behind it: what is scheduled is what the window lets come, not what has come.
+ * tests/sim/test_sim_tunnels.c has the figures, and those of what is simpler.
+ *
+ * A tunnel of which nothing comes RESTS: it has no ticket, takes no room, and is read. What has come then has come: it
+ * goes to the client at once and is charged. But before more is read the tunnel waits for a turn, unless it was hardly
+ * anything.
+ *
+ * If there is no place in the queue the tunnel asks again and again: half an answer is no answer. If its wait is over
+ * it is closed. What the client sends is never delayed.
  *
  * All calls come from Squid's main loop.
  */
@@ -61,6 +82,23 @@ public:
     /// it may go, or
     /// when refusal() says why not.
     bool hold(HttpRequest *, const AccessLogEntryPointer &, StoreEntry *, const AsyncCall::Pointer &resume);
+
+    /// The same for a CONNECT, which waits for its tunnel's first turn. One whose server is connected already begins as
+    /// by begin().
+    bool holdTunnel(HttpRequest *, const AccessLogEntryPointer &, const AsyncCall::Pointer &resume);
+
+    /// A tunnel that is there already; it rests.
+    void begin(HttpRequest *, const AccessLogEntryPointer &);
+
+    /// Whether the tunnel must ask for another turn before it reads from its server again.
+    bool turnIsOver() const {
+        return tunnel && (state == RELEASED ? received >= turn : state == RESTING && received >= LeastTurn);
+    }
+
+    /// Asks for it. False: read now. True: `resume` will be called when it may read, or when it wasRefused().
+    bool nextTurn(const AsyncCall::Pointer &resume);
+
+    bool wasRefused() const { return state == REFUSED; }
 
     /// Charges the transaction's bytes to the request's class without ever making it wait. It may be one too many: see
     /// refusal().
@@ -88,7 +126,10 @@ private:
     friend class Companion;
     friend class Scheduler;
 
-    enum State { IDLE, CLASSIFYING, WAITING, REFUSED, RELEASED, ACCOUNTING, EXEMPT, OVER };
+    enum State { IDLE, CLASSIFYING, WAITING, REFUSED, RELEASED, RESTING, ACCOUNTING, EXEMPT, OVER };
+
+    /// A tunnel that rests asks for a turn when it has brought so many bytes: signs of life never do.
+    static const uint64_t LeastTurn = 1024;
 
     /// in a class's queue
     struct Place {
@@ -110,6 +151,9 @@ private:
     /* for Scheduler, about a place */
     void picked(rs_ticket_t, uint32_t classNumber); ///< its turn has come
     void lost(rs_ticket_t, Refusal why); ///< its wait is over
+    bool rest(); ///< hardly anything came; false: it is no tunnel
+    void ask(); ///< for the next turn
+    void goOn();
 
     /* for Companion */
     void joined(uint32_t classNumber, uint64_t whose);
@@ -130,12 +174,13 @@ private:
     std::vector<Place> others; ///< of classes whose clients joined
     rs_ticket_t number = RS_NO_TICKET; ///< when released
     rs_time_t since = 0; ///< arrival
-    uint64_t received = 0; ///< bytes since the release
+    uint64_t received = 0; ///< bytes since the release, or since it rests
+    uint64_t turn = 0; ///< of a tunnel: how many it may be
     uint64_t length = RS_UNLIMITED; ///< of the whole response, as far as it is known
     Sizes::Keys sizes; ///< what its response is known by
     uint64_t earlier = 0; ///< of `received` those of tries that failed
     bool teaches = false; ///< another response to its request would be as large
-    bool tunnel = false; ///< all that comes through it is its response
+    uint64_t carried = 0; ///< by a tunnel, in all its turns and between them
     Flow flow;
     uint32_t classNumber = 0; ///< the engine's, who pays
     uint32_t seatClass = 0; ///< class whose seats it has
@@ -144,6 +189,8 @@ private:
     unsigned generation = 0; ///< of the configuration that gave classNumber; for ACCOUNTING
     State state = IDLE;
     bool waits = false; ///< hold(), not account()
+    bool tunnel = false;
+    bool begun = false; ///< it was released once
     bool entering = false; ///< hold() is at work: its return value tells, not `resume`
 };
 
