@@ -35,8 +35,8 @@ static const rs_time_t UnreadTime = 250000;
 
 /// A tunnel's turn: such a part of what may be outstanding in all, and no more than comes in so many milliseconds. What
 /// comes after a turn, before the window is shut, is the window, and that goes by the link (rs_link.h): with shorter
-/// turns most of a tunnel's bytes would come between them, and by their windows, of three segments at least, all tunnels
-/// have equal parts. With longer ones shares would hold over more seconds.
+/// turns most of a tunnel's bytes would come between them, and by their windows, of three segments at least, all
+/// tunnels have equal parts. With longer ones it would take more seconds until shares hold.
 static const uint64_t TurnParts = 3;
 static const uint64_t TurnPart = 8;
 static const uint64_t MostTurnTime = 112;

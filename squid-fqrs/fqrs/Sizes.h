@@ -16,9 +16,9 @@ namespace Fqrs
  *
  * A page is known by its URL and by what its client takes of content codings; else by its URL without the values of its
  * query; else by its server and the ending of its path (what its type is nobody knows before it comes), a tunnel by its
- * server and port. One that is asked for only if it has changed is another page: mostly nothing comes. So that no client
- * can fill the table with what pushes others out, it is one of fixed size that keeps what is asked for again and again,
- * and its keys are hashes with a secret.
+ * server and port. One that is asked for only if it has changed is another page: mostly nothing comes. So that no
+ * client can fill the table with what pushes others out, it is one of fixed size that keeps what is asked for again and
+ * again, and its keys are hashes with a secret.
  *
  * All workers learn in one table (Segment.h): plain words that any number of processes may read and write without a
  * lock (pages/pages_learnt.h).
