@@ -82,6 +82,47 @@ def test_shares_hold_over_workers(new_workers):
         p.settled()
 
 
+def at_both(p, visits):
+    """Requests of [(target, connection)] of gold that wait together behind one of nobody's; the names in the order in which the origin saw them."""
+    gate, connections = fresh("taken"), []
+    holding = p.send(f"/hold/{gate}", connection=p.at(1))
+    assert holding.until(b"\r\n\r\n").startswith(b"HTTP/1.1 200")
+    for i, (target, connection) in enumerate(visits):
+        connections.append(p.send(target, cls="gold", connection=connection))
+        p.until_queued(i + 1)
+    before = len(p.origin.order)
+    p.origin.open(gate)
+    holding.chunks()
+    for c in connections:
+        assert c.receive().status == 200
+        c.close()
+    holding.close()
+    return [name.split("?")[0] for name in p.origin.order[before:]]
+
+
+def test_what_one_worker_learns_the_other_knows(new_workers):
+    """Pages that were asked for at one worker only: at the other the shortest goes first."""
+    with new_workers(scheduled(1, gold="weight=1 order=shortest")) as p:
+        mark = fresh("learnt")
+        targets = [f"/order/{mark}-large?size=60000", f"/order/{mark}-small?size=500"]
+        for target in targets:
+            assert get(p, 1, target, cls="gold").status == 200
+        p.settled()
+        assert at_both(p, [(target, p.at(2)) for target in targets]) == [f"{mark}-small", f"{mark}-large"]
+        p.settled()
+
+
+def test_a_client_is_one_at_all_workers(new_workers):
+    """One with connections at both has one part beside another client, not two."""
+    with new_workers(scheduled(1, gold="weight=1 within=client")) as p:
+        mark = fresh("client")
+        visits = [(f"/order/{mark}-a{i}?size=1000", p.at(1 + i % 2)) for i in range(6)]
+        visits += [(f"/order/{mark}-b{i}?size=1000", http1.Connection(p.ports[0], source="127.0.0.2")) for i in range(2)]
+        order = at_both(p, visits)
+        assert len(order) == 8 and max(i for i, name in enumerate(order) if name.startswith(f"{mark}-b")) <= 4, order
+        p.settled()
+
+
 def test_reports_are_told_once(new_workers):
     """The coordinator tells all three of all workers together, the same whoever was asked."""
     with new_workers(scheduled(4, **TWO)) as p:
