@@ -2,41 +2,29 @@
 """A Squid of several workers, each with a port of its own beside those that they share, so that a test says who serves what."""
 
 import contextlib
-import glob
 import os
 import re
-import shutil
 import signal
 
 import http1
 from lab import lab
-from lab.squid import STATE
 from squid_proxy import Proxy
-
-# A kid that dies soon after its start again and again would not be started for an hour.
-MORE = "cache_mem 8 MB\nhopeless_kid_revival_delay 1 second\n"
 
 
 class Workers(Proxy):
     """config: as for Proxy.  .ports[n - 1] is worker n's own."""
 
     def __init__(self, world, config="", workers=2, **kwargs):
-        self.workers = workers
         self.ports = [lab.free_port() for _ in range(workers)]
-        super().__init__(world, config, **kwargs)
+        super().__init__(world, config, workers=workers, **kwargs)
         self.configured = 0         # how often workers have said so, when the last configuration was in force
 
     @property
     def always(self):
         own = "".join(f"if ${{process_number}} = {n}\nhttp_port 127.0.0.1:{port}\nendif\n" for n, port in enumerate(self.ports, 1))
-        return super().always + f"workers {self.workers}\n" + MORE + own
-
-    def argv(self):
-        return ["--foreground" if word == "-N" else word for word in super().argv()]
+        return super().always + own
 
     def start(self, seconds=40):
-        os.makedirs(STATE, exist_ok=True)
-        shutil.chown(STATE, "proxy", "proxy")
         super().start(seconds)
         if "fqrs on" in self.config:
             self.until_configured(self.workers)
@@ -68,15 +56,6 @@ class Workers(Proxy):
         """A connection that this worker serves."""
         return http1.Connection(self.ports[worker - 1])
 
-    def pid_of(self, kid):
-        """The process of that number, or None; `kid` is as Squid calls it: squid-1, squid-disk-3."""
-        for path in glob.glob("/proc/[0-9]*/cmdline"):
-            with contextlib.suppress(OSError), open(path, "rb") as f:
-                words = f.read().split(b"\0")
-                if words[0] == f"({kid})".encode() and self.service.encode() in words:
-                    return int(path.split("/")[2])
-        return None
-
     def kill(self, worker):
         """Ends a worker at once, and returns its pid."""
         pid = self.pid_of(f"squid-{worker}")
@@ -90,6 +69,3 @@ class Workers(Proxy):
 
     def stop(self, seconds=40):
         super().stop(seconds)
-        for path in (*glob.glob(f"{STATE}/{self.service}-*"), *glob.glob(f"/dev/shm/{self.service}-*")):      # of those that were killed
-            with contextlib.suppress(OSError):
-                os.unlink(path)
