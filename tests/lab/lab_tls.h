@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * lab_tls.h - TLS between the lab's programs: a server whose certificate nobody has signed, clients who believe anybody.
+ * lab_tls.h - TLS between the lab's programs: a server that signs its own certificate, clients who believe anybody.
  *
  * A context belongs to who made it and lives as long as the process; running out of memory while one is made ends the
  * program.  No session is resumed, and none is offered: every connection has the same bytes.

@@ -14,9 +14,9 @@
  *        ↑                  │   └──────────────┴───────────┴──any error──┘
  *        └── back-off       └──> ASKING ──> SHAKING ──> SENDING     OVER: its number of requests is done
  *
- * ASKING waits for the answer to CONNECT, where a proxy is to be gone through; SHAKING is TLS's beginning; either is left
- * out where it has no place.  A CONNECT that is refused is the answer to the request.  Bytes are counted as they come
- * from the network: TLS's own are among them, the proxy's answer to CONNECT is not.
+ * ASKING waits for the answer to CONNECT, where a proxy is to be gone through; SHAKING is TLS's beginning; either is
+ * left out where it has no place.  A CONNECT that is refused is the answer to the request.  Bytes are counted as they
+ * come from the network: TLS's own are among them, the proxy's answer to CONNECT is not.
  *
  * A kept connection that the server closes before one byte of the answer is tried once more on a new one and counted as
  * "stale", not as an error: every browser does so, because a server may close an idle connection whenever it likes.
@@ -118,7 +118,8 @@ struct load_class {
     uint32_t *order;            /* deck: the requests' indices */
     uint32_t dealt;             /* deck: how many of them were dealt in this round */
     uint64_t rng;
-    uint64_t byte_at;           /* when the last byte came */
+    struct load_class *kin;     /* the first of its name: it has their gaps */
+    uint64_t byte_at;           /* when the last byte came, of all of its name */
     struct load_client *free;   /* open loop: clients without a request */
     struct lab_timer arrival;
     struct load_counts now, all; /* this interval; intervals before it */

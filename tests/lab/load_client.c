@@ -341,13 +341,14 @@ static void complete(struct load *l, struct load_client *c) {
 }
 
 static void count_bytes(const struct load *l, struct load_class *k, uint64_t n) {
-    uint64_t since = k->byte_at ? l->now - k->byte_at : 0;
-    if (since > k->now.gap_most) k->now.gap_most = since;
-    k->byte_at = l->now;
+    struct load_class *kin = k->kin;
+    uint64_t since = kin->byte_at ? l->now - kin->byte_at : 0;
+    if (since > kin->now.gap_most) kin->now.gap_most = since;
+    kin->byte_at = l->now;
     k->now.bytes += n;
 }
 
-/* Takes n bytes of the answer; those of a body that were not looked at have no data.  True: the client's turn goes on. */
+/* Takes n bytes of the answer; those that nobody looks at have no data.  True: the client's turn goes on. */
 static bool take(struct load *l, struct load_client *c, const char *data, size_t n) {
     size_t used = n;
     enum lab_http r = data ? lab_reply_feed(&c->reply, data, n, &used) : lab_reply_skip(&c->reply, n);

@@ -330,6 +330,12 @@ static void make_requests(struct load *l, struct load_class *k) {
     }
 }
 
+static struct load_class *first_of_name(struct load *l, const char *name) {
+    struct load_class *k = l->classes;
+    while (strcmp(k->name, name) != 0) k++;
+    return k;
+}
+
 void load_options(struct load *l, int argc, char **argv) {
     static const struct option options[] = {
         { "seconds", required_argument, NULL, 's' },  { "warmup", required_argument, NULL, 'w' },
@@ -364,6 +370,7 @@ void load_options(struct load *l, int argc, char **argv) {
     if (!l->host) l->host = first->text;
     uint64_t clients = 0;
     for (uint32_t i = 0; i < l->class_count; i++) {
+        l->classes[i].kin = first_of_name(l, l->classes[i].name);
         l->classes[i].rng += l->seed * 0xaf251af3b0f025b5ull;
         make_requests(l, &l->classes[i]);
         clients += l->classes[i].clients;

@@ -11,6 +11,7 @@ import contextlib
 import glob
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -192,7 +193,7 @@ class Squid(Server):
 
     def ready(self):
         # Who listens for all workers may do so before each of them takes what comes.
-        if self.workers > 1 and self.log().count("HTTP Socket connections at") < self.workers:
+        if self.workers > 1 and len(set(re.findall(r"kid(\d+)\| .*HTTP Socket connections at", self.log()))) < self.workers:
             return False
         if self.prefix:
             return subprocess.run([*self.prefix, "curl", "-s", "-o", "/dev/null", "--max-time", "1", f"http://{self.host}:{self.port}/"],

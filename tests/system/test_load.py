@@ -114,6 +114,14 @@ def test_requests_begin_so_often_at_the_most(origin):
     assert result["total"]["requests"] == 3 and result["seconds"] >= 0.6
 
 
+def test_a_gap_is_that_of_all_of_a_name(origin):
+    """One asks seldom, the other often: their class has no gap of seconds."""
+    seldom, often = ({"name": "c", "clients": 1, "url": "/size/10", "every": ms} for ms in (1500, 50))
+    result = load(origin.address, [seldom, often], 4, realtime=False)
+    assert 0.04 < result["classes"]["c"]["gap_s"] < 1.4, result
+    assert load(origin.address, [seldom], 4, realtime=False)["classes"]["c"]["gap_s"] > 1.4
+
+
 @pytest.mark.parametrize("words,says", ((("url=ftp://x/y",), "begins with http:// or https://"), (("url=https://host", ), "is not http(s)://HOST:PORT/path"),
                                         (("url=/x", "tunnel"), "tunnel needs proxy=HOST:PORT")))
 def test_what_is_not_meant_is_said(words, says, capfd):
