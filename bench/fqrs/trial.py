@@ -36,14 +36,14 @@ PROXY_PORT = 3128
 class Cell:
     """
     What the contenders are put into.  clients: per class; an open loop has arrivals (requests/s per class) instead.  crowd: what they ask for; alike: all classes ask for the same
-    pages.  workers: Squid's.
+    pages.  workers: Squid's.  cache: Squid keeps what it may.
     """
 
     def __init__(self, name="default", rate="2mbit", limit=200_000, rtts=RTTS_MIXED, congestion="cubic", clients=(30, 30, 30), arrivals=None,
-                 phases=None, deck=True, crowd=crowds.pages, alike=False, workers=1, wired=False):
+                 phases=None, deck=True, crowd=crowds.pages, alike=False, workers=1, cache=False, wired=False):
         self.name, self.rate, self.limit, self.rtts, self.congestion = name, rate, limit, rtts, congestion
         self.clients, self.arrivals, self.phases, self.deck = clients, arrivals, phases, deck
-        self.crowd, self.alike, self.workers, self.wired = crowd, alike, workers, wired
+        self.crowd, self.alike, self.workers, self.cache, self.wired = crowd, alike, workers, cache, wired
 
     @property
     def active(self):
@@ -179,8 +179,11 @@ class Trial:
         """CPU seconds of Squid's processes, of one thread each, to the nanosecond."""
         used = 0
         for pid in self.processes:
-            with open(f"/proc/{pid}/schedstat", encoding="ascii") as f:
-                used += int(f.read().split()[0])
+            try:
+                with open(f"/proc/{pid}/schedstat", encoding="ascii") as f:
+                    used += int(f.read().split()[0])
+            except OSError:
+                raise LabError(f"{self.squid.name}: a process has ended:\n{self.squid.log_end()}") from None
         return used / 1e9
 
     def run(self):
@@ -192,7 +195,10 @@ class Trial:
             self.contender.shape(field)
             if self.contender.squid:
                 self.squid = Squid(self.lab, self.contender.squid(), self.contender.config(self.cell, self.lab.dir), name=f"squid-{self.contender.name}",
-                                   intercept=True, workers=self.cell.workers).on(field.gateway).start()
+                                   intercept=True, cache=self.cell.cache, workers=self.cell.workers).on(field.gateway)
+                if self.cell.cache:
+                    self.squid.make_stores()
+                self.squid.start()
                 self.processes = tree(self.squid.pid)
                 field.redirect(self.squid.extra_port)
             return self._measure(field)

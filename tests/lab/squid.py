@@ -152,6 +152,13 @@ class Squid(Server):
                     return int(path.split("/")[2])
         return None
 
+    def make_stores(self):
+        """What cache_dir names, before the first start."""
+        self.configure()
+        done = subprocess.run([*self.prefix, self.binary, "-n", self.service, "-N", "-z", "-f", self.path("squid.conf")], capture_output=True, text=True, timeout=60)
+        if done.returncode:
+            raise LabError(f"squid -z: {done.stderr}{self.log_end()}")
+
     def parse(self, config):
         """squid -k parse of this configuration: (ok, what it said)."""
         self.config = config

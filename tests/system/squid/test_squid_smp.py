@@ -4,7 +4,6 @@
 import json
 import os
 import signal
-import subprocess
 import time
 
 import http1
@@ -344,8 +343,7 @@ def test_a_rock_store_beside_it(new_workers):
     os.mkdir(store)
     os.chmod(store, 0o777)
     p.config = p.always + scheduled(1, **TWO) + f"cache_dir rock {store} 64\nmemory_cache_mode disk\ncache_mem 0 MB\n"
-    p.configure()
-    subprocess.run([p.binary, "-n", p.service, "-N", "-z", "-f", p.path("squid.conf")], check=True, capture_output=True, timeout=60)
+    p.make_stores()
     with p:
         assert p.pid_of("squid-disk-3") and p.pid_of("squid-coord-4")
         page = "/" + fresh("cached/rock")
