@@ -28,7 +28,7 @@ def default(bench):
     thousand = many(1000)
     three = many(3)
     contenders = (FQRS, *RIVALS, three, thousand)
-    found = bench.run([(c, CELLS["default"]) for c in contenders], *((60, 15) if bench.quick else (300, 240)))
+    found = bench.run([(c, CELLS["default"]) for c in contenders], *((30, 10) if bench.quick else (300, 240)))
     r = {name: v for (name, _), v in found.items()}
     figures_of(bench, "", r["fqrs"], r["stock"], GOALS)
     bench.figure("cpu_ratio_1000_classes", ratio_of_windows(r[thousand.name], r[three.name], "cpu_per_byte"), "of 3 classes', per byte", "<= 1.05")
@@ -46,8 +46,8 @@ def around(bench):
     found = {}
     for names in groups:
         pairs = [(c, CELLS[n]) for n in names for c in (FQRS, *rivals) if not (bench.quick and c is POOLS and n not in ("idle1", "idle2"))]
-        found.update(bench.run(pairs, *((40, 10) if bench.quick else (240, 60))))
-    found.update(bench.run([(c, CELLS["20mbit"]) for c in (FQRS, *(rivals[:1] if bench.quick else rivals))], *((20, 8) if bench.quick else (120, 30))))
+        found.update(bench.run(pairs, *((20, 8) if bench.quick else (240, 60))))
+    found.update(bench.run([(c, CELLS["20mbit"]) for c in (FQRS, *(rivals[:1] if bench.quick else rivals))], *((10, 5) if bench.quick else (120, 30))))
 
     bench.figure("utilisation_idle_class", min(found["fqrs", n]["utilisation"] for n in ("idle1", "idle2")), "of the link", ">= 0.98")
     bench.figure("open_mean_ratio", found["fqrs", "open"]["mean_all"] / found["stock", "open"]["mean_all"], "of stock Squid's", None)

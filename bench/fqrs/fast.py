@@ -11,7 +11,6 @@ utilisation_20mbit is of contest.py, connect_utilisation_20mbit of tunnels.py.
 """
 import crowds
 from pairs import in_turn, repeat_pairs
-from setting import of_windows
 from spread import Spread
 from trial import ACLS, FQRS, NAMES, STOCK, WEIGHTS, Cell, fqrs, stock
 

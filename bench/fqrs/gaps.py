@@ -11,7 +11,7 @@ from trial import FQRS, PEERS
 
 
 def measure(bench):
-    found = bench.run([(c, CELLS["large"]) for c in (FQRS, *PEERS)], *((40, 15) if bench.quick else (300, 60)))
+    found = bench.run([(c, CELLS["large"]) for c in (FQRS, *PEERS)], *((20, 8) if bench.quick else (300, 60)))
     for c in (FQRS, *PEERS):
         bench.figure("longest_gap_s" if c is FQRS else f"rival_{c.name}_longest_gap_s", found[c.name, "large"]["gap"], "s", "<= 5" if c is FQRS else None)
     bench.data["large"] = [found[k] for k in found]

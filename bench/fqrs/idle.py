@@ -45,7 +45,7 @@ class Idle(Trial):
 
 def measure(bench):
     cell = Cell("idle", rate="20mbit", clients=(25, 25, 0), crowd=crowds.tunnels)
-    ours, stock = bench.in_order([Idle(bench.lab, c, cell, *((30,) if bench.quick else (240,)), warm_up=8 if bench.quick else 30) for c in (FQRS, STOCK)])
+    ours, stock = bench.in_order([Idle(bench.lab, c, cell, *((15,) if bench.quick else (240,)), warm_up=5 if bench.quick else 30) for c in (FQRS, STOCK)])
     told = ours["told"]
     bench.say(f"before the others came {told['descriptors'] // 2} tunnels stood open, {told['queued']} turns waited, {told['outstanding']} were outstanding, {told['parked']} parked")
     # Where not all stood open the figure is of something else.

@@ -132,7 +132,7 @@ def kills(bench):
 
 def lost(bench, squid, origin, configs):
     crowd = [dict(name=f"size{n}", clients=10, url=f"{origin.url}/size/{n}", proxy=squid.address, source="127.2.2.1") for n in (500, 20_000, 200_000)]
-    seconds = bench.size(600, 24)
+    seconds = bench.size(600, 13)
     with Load(origin.address, crowd, seconds, timeout=20) as run:
         turn, until = 0, time.monotonic() + seconds - EVERY
         while time.monotonic() < until:

@@ -50,7 +50,7 @@ class Halving(Trial):
 
 
 def learnt(bench):
-    seconds, warm_up, every = (40, 10, 10) if bench.quick else (240, 30, 30)
+    seconds, warm_up, every = (24, 8, 6) if bench.quick else (240, 30, 30)
     cells = {f"{m}mbit": Cell(f"{m}mbit", rate=f"{m}mbit", limit=max(200_000, m * 100_000)) for m in RATES}
     halving = Cell("halving", rate=f"{HALVING[0]}mbit", limit=max(200_000, HALVING[0] * 100_000))
     trials = [bench.trial(c, cell, seconds, warm_up) for cell in cells.values() for c in (FQRS, AUTO)]

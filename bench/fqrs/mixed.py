@@ -25,7 +25,7 @@ def worst_of(bench, prefix, results, goals=True):
 
 def measure(bench):
     cells = ("kinds", "mixture", "downloads")
-    found = bench.run([(c, CELLS[n]) for n in cells for c in (FQRS, *PEERS)], *((45, 15) if bench.quick else (300, 60)))
+    found = bench.run([(c, CELLS[n]) for n in cells for c in (FQRS, *PEERS)], *((25, 10) if bench.quick else (300, 60)))
     for c in (FQRS, *PEERS):
         prefix = "" if c is FQRS else f"rival_{c.name}_"
         worst_of(bench, f"{prefix}mixed_", [found[c.name, n] for n in cells[:2]], c is FQRS)

@@ -52,7 +52,7 @@ def times(found, name, value):
 
 
 def open_loop(bench):
-    found = by_seed(bench, Trial, (SHORTEST, STOCK, POOLS, HTB), OPEN, *((60, 30, 1) if bench.quick else (300, 90, 3)))
+    found = by_seed(bench, Trial, (SHORTEST, STOCK, POOLS, HTB), OPEN, *((30, 20, 1) if bench.quick else (300, 90, 3)))
     for name, prefix, goals in ((SHORTEST.name, "", ("<= 0.8", "<= 2")), (POOLS.name, "rival_pools_", (None, None)), (HTB.name, "rival_htb_", (None, None))):
         bench.figure(f"{prefix}open_mean_ratio_shortest", times(found, name, lambda a, b: a["mean_all"] / b["mean_all"]), "of stock Squid's", goals[0])
         bench.figure(f"{prefix}open_p99_ratio_shortest", times(found, name, lambda a, b: max(a["p99"][c] / b["p99"][c] for c in b["p99"] if b["p99"][c])), "of stock Squid's", goals[1])
@@ -61,7 +61,7 @@ def open_loop(bench):
 
 def small(bench):
     cell = Cell("small", clients=(7, 0, 0), crowd=people)
-    found = by_seed(bench, Small, (SHORTEST, FQRS, STOCK, HTB), cell, *((30, 10, 2) if bench.quick else (180, 30, 3)))
+    found = by_seed(bench, Small, (SHORTEST, FQRS, STOCK, HTB), cell, *((20, 5, 2) if bench.quick else (180, 30, 3)))
     for name, figure, goal in ((SHORTEST.name, "small_p95_ratio", "<= 0.333"), (FQRS.name, "small_p95_ratio_fifo", None), (HTB.name, "rival_htb_small_p95_ratio", None)):
         bench.figure(figure, times(found, name, lambda a, b: a["p95"] / b["p95"]), "of stock Squid's", goal)
 

@@ -15,7 +15,7 @@ from trial import FQRS, PEERS, STOCK
 
 
 def measure(bench):
-    found = bench.run([(c, CELLS["connect"]) for c in (FQRS, *PEERS)], *((45, 15) if bench.quick else (300, 60)))
+    found = bench.run([(c, CELLS["connect"]) for c in (FQRS, *PEERS)], *((25, 10) if bench.quick else (300, 60)))
     r = {name: v for (name, _), v in found.items()}
     tell(bench, "connect_", r["fqrs"], r["stock"], {**SHARING, **QUEUE})
     bench.figure("connect_cpu_ratio", ratio_of_windows(r["fqrs"], r["stock"], "cpu_per_byte"), "of stock Squid's, per byte")
@@ -25,7 +25,7 @@ def measure(bench):
 
 
 def faster(bench):
-    found = bench.run([(c, CELLS["connect20"]) for c in (FQRS, STOCK)], *((20, 8) if bench.quick else (180, 30)))
+    found = bench.run([(c, CELLS["connect20"]) for c in (FQRS, STOCK)], *((10, 5) if bench.quick else (180, 30)))
     for c, prefix, goals in ((FQRS, "", ("<= 1.0", ">= 0.98")), (STOCK, "rival_stock_", (None, None))):
         r = found[c.name, "connect20"]
         bench.figure(f"{prefix}connect_share_error_max_20mbit", of_windows(r, "share_error"), "points", goals[0])

@@ -130,7 +130,7 @@ class Weblog(Trial):
 
 def measure(bench):
     cell = Cell("weblog", rate="20mbit", limit=400_000, crowd=crowd, workers=2, cache=True)
-    ours, stock = bench.in_order([Weblog(bench.lab, with_caches(c), cell, *((40,) if bench.quick else (600,)), warm_up=10 if bench.quick else 30) for c in (FQRS, STOCK)])
+    ours, stock = bench.in_order([Weblog(bench.lab, with_caches(c), cell, *((20,) if bench.quick else (600,)), warm_up=8 if bench.quick else 30) for c in (FQRS, STOCK)])
     bench.figure("weblog_slots_leaked", ours["leaked"], "requests", "== 0")
     bench.figure("weblog_longest_stall_s", ours["gap"], "s", "<= 5")
     bench.figure("weblog_memory_growth", ours["growth"], "times", "<= 1.05")

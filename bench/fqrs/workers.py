@@ -20,7 +20,7 @@ for name in ("default", "connect", "kinds"):
 
 def measure(bench):
     contenders = (FQRS, STOCK, POOLS)
-    found = bench.run([(c, cell) for cell in CELLS_OF_TWO for c in contenders], *((45, 15) if bench.quick else (300, 60)))
+    found = bench.run([(c, cell) for cell in CELLS_OF_TWO for c in contenders], *((25, 10) if bench.quick else (300, 60)))
     for c in contenders:
         worst_of(bench, "smp_" if c is FQRS else f"rival_{c.name}_smp_", [found[c.name, cell.name] for cell in CELLS_OF_TWO], c is FQRS)
     bench.data["workers"] = [found[k] for k in found]
