@@ -63,6 +63,24 @@ def arguments(families):
     return a
 
 
+def measure_all(bench, families, only=()):
+    """Those that are wanted; the figures of those that failed."""
+    broken = []
+    for family in families:
+        for measure, names in family.FAMILIES:
+            if only and family.__name__ not in only and not any(n in only for n in names):
+                continue
+            bench.say(f"{family.__name__}: {', '.join(names)}")
+            since = time.monotonic()
+            try:
+                measure(bench)
+            except Exception:       # hours of others' figures are not to be lost for it
+                traceback.print_exc()
+                broken += names
+            bench.say(f"{family.__name__}: took {time.monotonic() - since:.0f} s")
+    return broken
+
+
 def main(name, families, draw=None, kind=Bench):
     a = arguments(families)
     os.environ["FAIRGATE_BUILD"] = os.path.abspath(a.build)
@@ -78,18 +96,8 @@ def main(name, families, draw=None, kind=Bench):
         sys.exit(f"{made.stdout}{made.stderr}run: {build_directory()} could not be made or brought up to date")
     os.makedirs(a.out, exist_ok=True)
     with Lab("bench") as lab:
-        bench, broken = kind(lab, Figures(name, a.out), a.quick, say), []
-        for family in families:
-            for measure, names in family.FAMILIES:
-                if not a.only or family.__name__ in a.only or any(n in a.only for n in names):
-                    say(f"{family.__name__}: {', '.join(names)}")
-                    since = time.monotonic()
-                    try:
-                        measure(bench)
-                    except Exception:       # hours of others' figures are not to be lost for it
-                        traceback.print_exc()
-                        broken += names
-                    say(f"{family.__name__}: took {time.monotonic() - since:.0f} s")
+        bench = kind(lab, Figures(name, a.out), a.quick, say)
+        broken = measure_all(bench, families, a.only)
         bench.figures.write()
         if bench.data:
             with open(os.path.join(a.out, f"{name}-data.json"), "w", encoding="utf-8") as f:
