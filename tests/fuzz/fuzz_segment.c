@@ -264,11 +264,10 @@ static void loop_does(struct input *in, uint8_t op) {
     shm_loop_lock(&loop);
     switch (op % 8) {
     case 0:
-    case 1:
         if (shm_loop_submit_locked(&loop, shm_now(), class % CLASSES, word(in), key, 0, &t) == RS_OK) note_place(t);
         break;
+    case 1: shm_loop_pump_locked(&loop, shm_now()); break;
     case 2:
-        shm_loop_pump_locked(&loop, shm_now());
         for (uint32_t n = 0; n < TICKETS && (t = shm_loop_next_locked(&loop)) != RS_NO_TICKET; n++) note_place(t);
         break;
     case 3: shm_loop_end_locked(&loop, shm_now(), t, class & 1); break;

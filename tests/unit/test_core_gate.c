@@ -275,8 +275,8 @@ END_TEST
     do {                                                                                                               \
         __typeof__(what) was = (what);                                                                                 \
         what change;                                                                                                   \
-        const char *says = rs_check(w.e);                                                                              \
-        ck_assert_msg(says && strstr(says, sentence), #what " " #change ": %s", says ? says : "nothing");               \
+        const char *says = rs_check(w.e) ? rs_check(w.e) : "nothing";                                                  \
+        ck_assert_msg(strstr(says, sentence) != NULL, #what " " #change ": %s", says);                                 \
         what = was;                                                                                                    \
         sound(&w);                                                                                                     \
     } while (0)
