@@ -40,9 +40,9 @@ class Cell:
     """
 
     def __init__(self, name="default", rate="2mbit", limit=200_000, rtts=RTTS_MIXED, congestion="cubic", clients=(30, 30, 30), arrivals=None,
-                 phases=None, deck=True, crowd=crowds.pages, alike=False, workers=1, cache=False, wired=False):
+                 phases=None, crowd=crowds.pages, alike=False, workers=1, cache=False, wired=False):
         self.name, self.rate, self.limit, self.rtts, self.congestion = name, rate, limit, rtts, congestion
-        self.clients, self.arrivals, self.phases, self.deck = clients, arrivals, phases, deck
+        self.clients, self.arrivals, self.phases = clients, arrivals, phases
         self.crowd, self.alike, self.workers, self.cache, self.wired = crowd, alike, workers, cache, wired
 
     @property
@@ -207,9 +207,6 @@ class Trial:
                 self.squid.stop()
             field.stop()
 
-    def warmed_up(self, field):
-        """The measurement begins; for those that have something to see then."""
-
     def _measure(self, field):
         stop = threading.Event()
         sampler = threading.Thread(target=self._sample, args=(field, stop), daemon=True)
@@ -218,7 +215,6 @@ class Trial:
             self.load = load
             if self.over.wait(self.warm_up):
                 raise LabError("given up")
-            self.warmed_up(field)
             cpu, begun = self._cpu(), field.queue()
             clock = time.monotonic()
             sampler.start()
@@ -230,9 +226,11 @@ class Trial:
             finally:
                 stop.set()
                 sampler.join()
+        if not result["total"]["status"].get("200"):
+            raise LabError(f"{self.contender.name}, {self.cell.name}: nobody got a page: {result['total']['status']}, {result['total']['errors']}")
         return self.result(field, result, begun, ended, took, cpu)
 
-    def windows(self, field, seconds, took):
+    def windows(self, field, seconds):
         """What is told of the whole, of each minute or third."""
         width = width_of(len(seconds))
         weights, due = [WEIGHTS[i] for i in self.cell.active], [self.cell.shares()[i] for i in self.cell.active]
@@ -268,7 +266,7 @@ class Trial:
             "shares": {n: 100 * classes[n]["bytes"] / total for n in names},
             "share_error": max(abs(100 * classes[n]["bytes"] / total - due[n]) for n in names),
             "jain_5s": statistics.mean(jains(seconds, weights, 5)) if len(seconds) >= 5 else math.nan, "jain_1s": statistics.mean(jains(seconds, weights, 1)),
-            "windows": self.windows(field, seconds, took),
+            "windows": self.windows(field, seconds),
             "gap": max(c["gap_s"] for c in classes.values()),
             "utilisation": (ended[0] - begun[0]) / (field.bytes_per_second * took),
             "drops": ended[1] - begun[1], "queue_median": backlog[len(backlog) // 2], "queue_p95": backlog[int(0.95 * (len(backlog) - 1))],

@@ -45,7 +45,7 @@ class Six(Trial):
 def measure(bench):
     cell = Cell("within", rate="8mbit", limit=800_000, clients=(GREEDY, 0, 0), crowd=six)
     contenders = (WITHIN, FQRS, STOCK, POOLS)
-    results = bench.in_order([Six(bench.lab, c, cell, *((18,) if bench.quick else (300,)), warm_up=6 if bench.quick else 60) for c in contenders])
+    results = bench.in_order([Six(bench.lab, c, cell, *((18,) if bench.quick else (300,)), warm_up=12 if bench.quick else 60) for c in contenders])
     for c, r, figure, goal in zip(contenders, results, ("within_client_error", "within_client_error_without", "rival_stock_within_client_error", "rival_pools_within_client_error"),
                                   ("<= 10", None, None, None)):
         bench.figure(figure, Spread.of(r["errors"]) if r["errors"] else UNKNOWN, "per cent", goal)
