@@ -425,6 +425,7 @@ int qos_account_log(request_rec *r) {
     const struct qos_request *q;
     request_rec *last = r;
 
+    if (!P.notes) return DECLINED;
     /* LogFormat reads notes of the last request in a chain of internal redirects. */
     while (last->next) last = last->next;
     q = qos_request_of(last);
@@ -438,6 +439,8 @@ int qos_account_log(request_rec *r) {
     apr_table_addn(last->notes, "qos-estimate", apr_off_t_toa(r->pool, (apr_off_t)q->bytes));
     apr_table_addn(last->notes, "qos-slot", account_ms(r->pool, q->slot_us));
     apr_table_addn(last->notes, "qos-slot-expected", account_ms(r->pool, q->expected_us));
-    apr_table_addn(last->notes, "qos-wait", q->wait_us ? account_ms(r->pool, q->wait_us) : "0");
+    /* Of one that was not on paper nobody knows. */
+    if (q->beside != QOS_IS_OBSERVED || q->paper)
+        apr_table_addn(last->notes, "qos-wait", q->wait_us ? account_ms(r->pool, q->wait_us) : "0");
     return DECLINED;
 }

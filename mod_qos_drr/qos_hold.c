@@ -473,7 +473,8 @@ int qos_hold_process_connection(conn_rec *c) {
     struct qos_request *q;
     int rc;
 
-    if (!P.can_hold || P.row == SHM_NO_ROW || !c->cs || c->master || c->outgoing) return DECLINED;
+    if (!P.can_hold || !qos_config()->holds || P.row == SHM_NO_ROW || !c->cs || c->master || c->outgoing)
+        return DECLINED;
     k = qos_conn_of(c);
     if (k->inside) return DECLINED;
     q = k->held;
