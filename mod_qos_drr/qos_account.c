@@ -128,6 +128,8 @@ static apr_status_t pool_goes(void *data) {
 
     if (q->conn->current == q) q->conn->current = NULL;
     if (q->conn->held == q) q->conn->held = NULL;
+    /* Almost always, of those that are observed. */
+    if (q->beside_over && !q->going && !q->keys.url) return APR_SUCCESS;
     /* A signal handler that ends the process in the middle of our own call: another child gives back what is left. */
     if (shm_lock_is_ours(&P.view)) return APR_SUCCESS;
     if (q->ticket != RS_NO_TICKET) {
@@ -167,7 +169,7 @@ static void tell_bytes_locked(const struct qos_request *q, uint64_t now, rs_tick
 }
 
 void qos_account_end(struct qos_request *q, int whole) {
-    struct shm_wakes w = { .n = 0 };
+    struct shm_wakes w;
     int more;
     rs_ticket_t ticket = q->ticket;
     uint64_t now, bytes;
@@ -193,6 +195,7 @@ void qos_account_end(struct qos_request *q, int whole) {
         else rs_abort(P.view.engine, now, ticket);
     }
     shm_end_locked(&P.view, ticket);
+    w.n = w.others = 0;
     more = shm_pump_locked(&P.view, now, P.row, RS_NO_TICKET, &w);
     shm_unlock(&P.view);
     shm_wake(&P.view, &w);

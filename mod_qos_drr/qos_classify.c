@@ -13,7 +13,10 @@
 #include "qos_transparent.h"
 
 bool qos_classify_wanted(const request_rec *r) {
-    return !r->handler || (strcmp(r->handler, "qos-status") && strcmp(r->handler, "server-status"));
+    const char *handler = r->handler;
+
+    if (!handler || (*handler != 'q' && *handler != 's')) return true;
+    return strcmp(handler, "qos-status") && strcmp(handler, "server-status");
 }
 
 static struct policy_text classify_text(const char *s) { return (struct policy_text){ s, s ? strlen(s) : 0 }; }
