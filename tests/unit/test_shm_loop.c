@@ -92,12 +92,10 @@ static void meet(char letter) {
     if (write(STDOUT_FILENO, &letter, 1) != 1 || read(STDIN_FILENO, &c, 1) != 1) _exit(20);
 }
 
-static int play(const char *role) {
-    const char *why = NULL;
-    shm_loop_t *l = shm_loop_attach(getenv(VARIABLE), &host, &why);
+static int play_in(shm_loop_t *l, const char *role) {
     rs_ticket_t t = RS_NO_TICKET;
 
-    if (!l || !shm_loop_join(l)) return 10;
+    if (!shm_loop_join(l)) return 10;
     ((char *)shm_loop_area(l))[AREA - 1] = *role;
     shm_loop_lock(l);
     if (shm_loop_submit_locked(l, shm_now(), 0, 1000, NULL, 0, &t) != RS_OK) return 11;
@@ -114,6 +112,15 @@ static int play(const char *role) {
     if (next(l) != t) return 16;
     meet('h'); /* holds its slot, until it is killed */
     return end(l, t) ? 0 : 17;
+}
+
+static int play(const char *role) {
+    const char *why = NULL;
+    shm_loop_t *l = shm_loop_attach(getenv(VARIABLE), &host, &why);
+    int status = l ? play_in(l, role) : 9;
+
+    shm_loop_free(&l);
+    return status;
 }
 
 struct started {
@@ -517,10 +524,12 @@ START_TEST(a_process_alone_has_no_bell) {
 END_TEST
 
 int main(int argc, char **argv) {
-    Suite *s = suite_create("shm_loop");
-    TCase *c = tcase_create("shared");
+    Suite *s;
+    TCase *c;
 
     if (argc > 1) return play(argv[1]);
+    s = suite_create("shm_loop");
+    c = tcase_create("shared");
     tcase_add_checked_fixture(c, setup, NULL);
     tcase_add_test(c, a_program_that_was_started_shares_the_window);
     tcase_add_test(c, its_bell_rings_when_another_lets_its_request_go);
