@@ -381,7 +381,7 @@ int qos_hold_fixups(request_rec *r) {
     q->observed = dir->on == QOS_ENGINE_OBSERVE;
     qos_people_meet(q);
     qos_classify(q);
-    q->submitted = shm_now();
+    if (!q->observed) q->submitted = shm_now();
     ap_set_module_config(r->request_config, &qos_drr_module, q);
     /* Also of what is exempt: its connection keeps a thread like any other. */
     if (!q->observed) qos_threads_meet(q);

@@ -88,6 +88,7 @@ struct qos_request {                        /* in r->pool */
     bool                 observed;          /* nothing of it may be changed */
     enum qos_beside      beside;
     int                  beside_over;
+    bool                 passing;           /* observed, and no more than counted (qos_paper.h) */
     uint32_t             exempt;            /* 1 + its place (qos_exempt.h); 0: none, or left for its body */
     uint64_t             idle_us;           /* so much of its time was its client's */
     rs_paper_id_t        paper;
