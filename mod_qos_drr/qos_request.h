@@ -28,6 +28,7 @@
 #include "crawlers/crawlers_known.h"
 #include "pages/pages_keys.h"
 #include "qos_config.h"
+#include "qos_heads.h"
 #include "qos_people.h"
 #include "qos_sizes.h"
 #include "shm/shm.h"
@@ -100,6 +101,7 @@ struct qos_bound { uint32_t own, pool, spare; };
 struct qos_conn {                           /* in c->pool */
     struct qos_request  *current;           /* whose bytes pass now */
     struct qos_request  *held;
+    struct qos_head      head;              /* of the request that comes next */
     apr_sockaddr_t      *meant;             /* where it was going: qos_transparent.h; NULL: here, or not known */
     bool                 meant_sought;      /* looked for: once, for what is found takes memory of the connection's */
     int                  inside;            /* our process_connection hook runs already */
