@@ -31,6 +31,7 @@
 #include "qos_account.h"
 #include "qos_body.h"
 #include "qos_config.h"
+#include "qos_heads.h"
 #include "qos_hold.h"
 #include "qos_http2.h"
 #include "qos_keeper.h"
@@ -70,11 +71,17 @@ static void check_files(server_rec *s, rlim_t need) {
                  (unsigned long)need, (unsigned long)l.rlim_cur, (unsigned long)need, (unsigned long)need);
 }
 
+/* How many connections each thread of the MPM stands for, beside its own. */
+static double worker_factor(void) {
+    const char *said = qos_config_find("AsyncRequestWorkerFactor");
+
+    return said ? atof(said) : 2.0;
+}
+
 static void check_server(server_rec *s, const struct qos_server *conf) {
     int daemons = httpd_query(AP_MPMQ_MAX_DAEMONS, 1), threads = httpd_query(AP_MPMQ_MAX_THREADS, 1);
     int limit = httpd_query(AP_MPMQ_HARD_LIMIT_DAEMONS, daemons);
-    const char *factor_text = qos_config_find("AsyncRequestWorkerFactor");
-    double factor = factor_text ? atof(factor_text) : 2.0, lets_in = (double)daemons * threads * (1.0 + factor);
+    double factor = worker_factor(), lets_in = (double)daemons * threads * (1.0 + factor);
 
     if (!P.can_hold) {
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, s,
@@ -251,6 +258,7 @@ static int qos_drr_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *
     P.sizes = k->sizes;
     P.costs = (struct qos_costs){ conf->charge, P.sizes.area->rate, &P.view };
     P.generation = k->segment.generation;
+    qos_heads_config((uint64_t)(P.threads_per_child * (1.0 + worker_factor())));
     if (conf->share && !qos_share_open(conf->share, s, pconf)) conf->share = NULL;
     /* Who only observes leaves the rest as it is. */
     if (conf->holds) {
@@ -293,6 +301,7 @@ static void qos_drr_child_init(apr_pool_t *pchild, server_rec *s) {
 
     httpd_segment_child_init();
     if (!qos_config()->used || !P.view.sh) return;
+    qos_heads_child_init();
     qos_hold_child_init(pchild, s);
     first = configure(s);
     qos_paper_child_init(s);
@@ -315,6 +324,8 @@ static int monitor(apr_pool_t *p, server_rec *s) {
 }
 
 static void qos_drr_register_hooks(apr_pool_t *p) {
+    static const char *const ccn[] = { "mod_ccn.c", NULL };
+
     (void)p;
     ap_hook_pre_config(qos_drr_pre_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_test_config(test_config, NULL, NULL, APR_HOOK_MIDDLE);
@@ -324,8 +335,13 @@ static void qos_drr_register_hooks(apr_pool_t *p) {
     ap_hook_child_init(qos_drr_child_init, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_status(child_status, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_monitor(monitor, NULL, NULL, APR_HOOK_MIDDLE);
-    /* Around everybody's: what a held request's fixups answered must not reach the MPM. */
-    ap_hook_process_connection(qos_hold_process_connection, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    /*
+     * Around everybody's, but for who speaks another protocol: what a held request's fixups answered must not reach the
+     * MPM, and nobody may read a head that is waited for.
+     */
+    ap_hook_process_connection(qos_hold_process_connection, ccn, NULL, APR_HOOK_REALLY_FIRST);
+    /* Before all that may take its time. */
+    ap_hook_post_read_request(qos_heads_post_read, NULL, NULL, APR_HOOK_REALLY_FIRST);
     /* Before all that maps URLs: whatever else is configured, a request goes where it was going. */
     ap_hook_translate_name(qos_transparent_translate, NULL, NULL, APR_HOOK_REALLY_FIRST);
     /* The last before the handler: whoever is refused, redirected or rewritten never waits. */
@@ -344,6 +360,7 @@ static void qos_drr_register_hooks(apr_pool_t *p) {
     APR_OPTIONAL_HOOK(ap, status_hook, qos_status_lines, NULL, NULL, APR_HOOK_MIDDLE);
     qos_account_register();
     qos_body_register();
+    qos_heads_register();
     qos_people_register();
 }
 

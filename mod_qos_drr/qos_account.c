@@ -8,6 +8,7 @@
 #include <http_request.h>
 
 #include "qos_beside.h"
+#include "qos_paper.h"
 #include "qos_went.h"
 
 #define REPORT_BYTES 65536u  /* tell the engine of progress in such steps */
@@ -128,7 +129,7 @@ static apr_status_t pool_goes(void *data) {
 
     if (q->conn->current == q) q->conn->current = NULL;
     if (q->conn->held == q) q->conn->held = NULL;
-    /* Almost always, of those that are observed. */
+    if (q->passing) qos_paper_passed(q);
     if (q->beside_over && !q->going && !q->keys.url) return APR_SUCCESS;
     /* A signal handler that ends the process in the middle of our own call: another child gives back what is left. */
     if (shm_lock_is_ours(&P.view)) return APR_SUCCESS;
@@ -340,6 +341,8 @@ static apr_status_t count_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
     apr_status_t rv;
     int end = 0, broken = 0;
 
+    /* What only passes: its connection counts it. */
+    if (!q && !qos_config()->holds) return ap_pass_brigade(f->next, bb);
     if (q && q->head) {
         APR_BRIGADE_PREPEND(bb, q->head);
         q->head = NULL;

@@ -432,3 +432,14 @@ bool qos_config_notes(void) {
     /* A script may ask for any. */
     return qos_config_find("LuaHookLog") || qos_config_find("PerlLogHandler") || notes_in(ap_conftree);
 }
+
+static void each_in(const ap_directive_t *d, const char *directive, void (*tell)(void *, const char *), void *whom) {
+    for (; d; d = d->next) {
+        if (!strcasecmp(d->directive, directive)) tell(whom, d->args);
+        if (d->first_child) each_in(d->first_child, directive, tell, whom);
+    }
+}
+
+void qos_config_each(const char *directive, void (*tell)(void *, const char *), void *whom) {
+    each_in(ap_conftree, directive, tell, whom);
+}

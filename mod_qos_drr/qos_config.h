@@ -82,5 +82,7 @@ int                qos_config_finish(struct qos_server *q, apr_pool_t *pconf, se
 const char *qos_config_find(const char *directive);
 /* Does anything in it look at the notes that requests get for the log? */
 bool        qos_config_notes(void);
+/* All that such a directive says, wherever it stands: tell(whom, its arguments). */
+void        qos_config_each(const char *directive, void (*tell)(void *, const char *), void *whom);
 
 #endif

@@ -98,7 +98,7 @@ static void *dispatch(void *unused) {
     (void)unused;
     while (!atomic_load(&P.stop)) {
         uint32_t seen = atomic_load(&me->wake);
-        uint64_t every = any_held() ? SHM_TICK_US : IDLE_TICK_US, now, pump_at;
+        uint64_t every = any_held() ? SHM_TICK_US : IDLE_TICK_US, now, pump_at, next, heads_at;
 
         wake_released();
         now = shm_now();
@@ -114,7 +114,9 @@ static void *dispatch(void *unused) {
             shm_pump(&P.view, P.row);
             pump_at = 0;
         }
-        base_futex_wait(&me->wake, seen, (pump_at && pump_at < last + every ? pump_at : last + every) - now);
+        heads_at = qos_heads_look(now);
+        next = pump_at && pump_at < last + every ? pump_at : last + every;
+        base_futex_wait(&me->wake, seen, (heads_at < next ? heads_at : next) - now);
     }
     return NULL;
 }

@@ -4,8 +4,9 @@
  *
  * Ten times a second, or once while nothing is held, it looks for waits that are over (503, before the server's TimeOut
  * would close the connection without a word) and clients that left, and wakes those requests to see for themselves; and
- * for responses whose client is too slow to take them (shm_sweep), and gives back what children that ended have left
- * behind (shm_reclaim).  In between it wakes what another child released but can't wake (shm/shm.h).
+ * for responses whose client is too slow to take them (shm_sweep), gives back what children that ended have left behind
+ * (shm_reclaim), and ends heads of requests that did not come in time (qos_heads.h).  In between it wakes what another
+ * child released but can't wake (shm/shm.h).
  */
 #ifndef FAIRGATE_QOS_DISPATCH_H
 #define FAIRGATE_QOS_DISPATCH_H

@@ -381,7 +381,7 @@ int qos_hold_fixups(request_rec *r) {
     q->observed = dir->on == QOS_ENGINE_OBSERVE;
     qos_people_meet(q);
     qos_classify(q);
-    q->submitted = shm_now();
+    if (!q->observed) q->submitted = shm_now();
     ap_set_module_config(r->request_config, &qos_drr_module, q);
     /* Also of what is exempt: its connection keeps a thread like any other. */
     if (!q->observed) qos_threads_meet(q);
@@ -490,9 +490,11 @@ int qos_hold_process_connection(conn_rec *c) {
         put_wake_fd(q);
         return go_on(c, q, outcome);
     }
+    if (qos_heads_wait(c)) return wait_again(c);
     k->inside = 1;
     rc = ap_run_process_connection(c);
     k->inside = 0;
+    qos_heads_leave(&k->head);
     if (k->held && c->cs->state == CONN_STATE_SUSPENDED) return wait_again(c);
     return rc;
 }
@@ -514,6 +516,7 @@ void qos_hold_resume_connection(conn_rec *c, request_rec *unused) {
     apr_socket_t *sock;
 
     (void)unused;
+    if (k) qos_heads_resume(&k->head);
     if (!k || !k->lent) return;
     q = k->held;
     sock = ap_get_conn_socket(c);

@@ -8,6 +8,8 @@
 #include <apr_strings.h>
 #include <http_log.h>
 
+#include "qos_went.h"
+
 APLOG_USE_MODULE(qos_drr);
 
 #define P       qos_process
@@ -158,15 +160,21 @@ static struct paper_count *paper_count_of(const struct qos_request *q, uint32_t 
     return paper_counts(P.paper, stripe) + at;
 }
 
-/* Threads may count over each other: then one more is looked at. */
+/*
+ * Threads may count over each other: then one more is looked at.  Once there were enough nobody writes there any more:
+ * all processors read what stands beside it.
+ */
 bool qos_paper_is_close(const request_rec *r) {
-    uint32_t tenth = (uint32_t)(r->request_time / TENTH), n;
+    uint32_t tenth = (uint32_t)(r->request_time / TENTH);
     uint64_t seen = atomic_load_explicit(&P.close, memory_order_relaxed);
+    bool same = seen >> 32 == tenth;
 
-    n = seen >> 32 == tenth ? (uint32_t)seen + 1 : 1;
-    atomic_store_explicit(&P.close, (uint64_t)tenth << 32 | n, memory_order_relaxed);
-    /* Not each eighth: pages are asked for in the same order again and again. */
-    return n <= CLOSE || n * 2654435769u >> (32 - FAR) == 0;
+    if (!same || (uint32_t)seen < CLOSE) {
+        atomic_store_explicit(&P.close, (uint64_t)tenth << 32 | (same ? (uint32_t)seen + 1 : 1), memory_order_relaxed);
+        return true;
+    }
+    /* Not each sixteenth: pages are asked for in the same order again and again. */
+    return ((uint32_t)r->request_time ^ (uint32_t)r->connection->id) * 2654435769u >> (32 - FAR) == 0;
 }
 
 /* The mean of its pauses, over some eight; RS_NEVER of a connection's first. */
@@ -174,10 +182,46 @@ static uint64_t paper_think(const struct qos_request *q) {
     struct qos_conn *k = q->conn;
     uint64_t us = q->submitted > k->paper_ended ? q->submitted - k->paper_ended : 0;
 
-    if (!k->paper_ended) return RS_NEVER;
+    if (!k->paper_ended) return k->paper_think ? k->paper_think : RS_NEVER;
     k->paper_think = k->paper_think ? k->paper_think - k->paper_think / 8 + us / 8 : us;
     if (!k->paper_think) k->paper_think = 1;
     return k->paper_think;
+}
+
+static void paper_add_one(const struct qos_request *q) {
+    uint32_t here = paper_here();
+
+    atomic_fetch_add_explicit(&paper_at_server(P.paper, P.row)[here].n, 1, memory_order_relaxed);
+    if (paper_is_ours()) atomic_fetch_add_explicit(&paper_count_of(q, here)->requests, 1, memory_order_relaxed);
+}
+
+static void paper_end_one(const struct qos_request *q, uint64_t bytes) {
+    uint32_t here = paper_here();
+
+    atomic_fetch_sub_explicit(&paper_at_server(P.paper, P.row)[here].n, 1, memory_order_relaxed);
+    if (paper_is_ours()) atomic_fetch_add_explicit(&paper_count_of(q, here)->bytes, bytes, memory_order_relaxed);
+}
+
+bool qos_paper_passes(struct qos_request *q) {
+    uint64_t until = P.paper ? atomic_load_explicit(&P.paper->apart_until, memory_order_relaxed) : 0;
+
+    /* The log may tell how long it took; and beside a scheduler that is On all bytes of a connection are watched. */
+    if (!until || q->keys.url || P.notes || qos_config()->holds || shm_now_coarse() >= until) return false;
+    paper_add_one(q);
+    q->first_byte = qos_went_until_now(q);
+    q->passing = true;
+    /* How long its client pauses is not looked at. */
+    q->conn->paper_ended = 0;
+    return true;
+}
+
+void qos_paper_passed(struct qos_request *q) {
+    uint64_t written = qos_went_until_now(q), bytes = written - q->first_byte;
+
+    if (written == UINT64_MAX) bytes = (uint64_t)qos_last_of(q->r)->bytes_sent + QOS_HEADER_DEFAULT;
+    q->passing = false;
+    qos_cost_saw(&P.costs, 0, shm_now_coarse(), bytes);
+    paper_end_one(q, bytes);
 }
 
 void qos_paper_came(struct qos_request *q) {
@@ -188,14 +232,12 @@ void qos_paper_came(struct qos_request *q) {
                                      .wait_us = (uint64_t)qos_config()->wait_s[q->class] * SECOND,
                                      .follows = q->conn->paper,
                                      .key = { q->key[0], q->key[1] } };
-    uint32_t here = paper_here();
     uint64_t on_paper;
     rs_paper_t *p;
 
     if (!P.paper) return;
-    atomic_fetch_add_explicit(&paper_at_server(P.paper, P.row)[here].n, 1, memory_order_relaxed);
+    paper_add_one(q);
     if (!paper_is_ours()) return;
-    atomic_fetch_add_explicit(&paper_count_of(q, here)->requests, 1, memory_order_relaxed);
     came.think_us = paper_think(q);
     if (q->submitted < atomic_load_explicit(&P.paper->apart_until, memory_order_relaxed)) return;
     shm_reclaim(&P.view);
@@ -210,17 +252,14 @@ void qos_paper_came(struct qos_request *q) {
 }
 
 void qos_paper_went(struct qos_request *q, uint64_t now, uint64_t bytes) {
-    uint32_t here = paper_here();
     uint64_t on_paper;
     rs_paper_t *p;
 
     if (!P.paper) return;
     qos_cost_saw(&P.costs, 0, now, bytes);
     q->conn->paper_ended = now;
-    atomic_fetch_sub_explicit(&paper_at_server(P.paper, P.row)[here].n, 1, memory_order_relaxed);
-    if (!paper_is_ours()) return;
-    atomic_fetch_add_explicit(&paper_count_of(q, here)->bytes, bytes, memory_order_relaxed);
-    if (!q->paper) return;
+    paper_end_one(q, bytes);
+    if (!q->paper || !paper_is_ours()) return;
     shm_lock(&P.view);
     p = paper_locked(now, &on_paper);
     if (p) {

@@ -40,7 +40,13 @@ void     qos_paper_child_init(server_rec *s);
  */
 bool qos_paper_is_close(const request_rec *r);
 
-/* A request that is observed has come, and the server is through with it. */
+/*
+ * One that is not on paper, nor looked at closely, and is counted now: nothing of it is watched, and when its pool goes
+ * it is over.
+ */
+bool qos_paper_passes(struct qos_request *q);
+void qos_paper_passed(struct qos_request *q);
+/* Any other that is observed has come, and the server is through with it. */
 void qos_paper_came(struct qos_request *q);
 void qos_paper_went(struct qos_request *q, uint64_t now, uint64_t bytes);
 

@@ -20,10 +20,12 @@ static uint32_t refuse_seconds(const struct qos_request *q) {
 
 int qos_refuse(struct qos_request *q, request_rec *r) {
     const struct qos_server *conf = qos_config();
-    uint32_t seconds = refuse_seconds(q), known = qos_people_refused(q);
+    uint32_t seconds, known = qos_people_refused(q);
     const char *told;
 
     if (known) known = ap_random_pick(known, known + known / 2);
+    /* Less than that nobody is told: no look at the engine, whose lock a swarm would hold. */
+    seconds = known && known <= (uint32_t)conf->retry_after ? known : refuse_seconds(q);
     if (known && known < seconds) seconds = known;
     told = apr_psprintf(r->pool, "%u", seconds);
     apr_table_setn(r->err_headers_out, "Retry-After", told);

@@ -28,6 +28,7 @@
 #include "crawlers/crawlers_known.h"
 #include "pages/pages_keys.h"
 #include "qos_config.h"
+#include "qos_heads.h"
 #include "qos_people.h"
 #include "qos_sizes.h"
 #include "shm/shm.h"
@@ -88,6 +89,7 @@ struct qos_request {                        /* in r->pool */
     bool                 observed;          /* nothing of it may be changed */
     enum qos_beside      beside;
     int                  beside_over;
+    bool                 passing;           /* observed, and no more than counted (qos_paper.h) */
     uint32_t             exempt;            /* 1 + its place (qos_exempt.h); 0: none, or left for its body */
     uint64_t             idle_us;           /* so much of its time was its client's */
     rs_paper_id_t        paper;
@@ -99,6 +101,7 @@ struct qos_bound { uint32_t own, pool, spare; };
 struct qos_conn {                           /* in c->pool */
     struct qos_request  *current;           /* whose bytes pass now */
     struct qos_request  *held;
+    struct qos_head      head;              /* of the request that comes next */
     apr_sockaddr_t      *meant;             /* where it was going: qos_transparent.h; NULL: here, or not known */
     bool                 meant_sought;      /* looked for: once, for what is found takes memory of the connection's */
     int                  inside;            /* our process_connection hook runs already */

@@ -62,6 +62,10 @@ void qos_went_begins(struct qos_request *q) {
     q->first_byte = q->conn->passed;
 }
 
+uint64_t qos_went_until_now(const struct qos_request *q) {
+    return hooked && !q->r->connection->master ? written_to(q->conn) : UINT64_MAX;
+}
+
 uint64_t qos_went(const struct qos_request *q) {
     const struct qos_conn *wire = wire_of(q);
     uint64_t written;

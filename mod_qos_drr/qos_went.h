@@ -23,5 +23,7 @@ void     qos_went_hook(apr_pool_t *pconf);
 void     qos_went_passes(struct qos_conn *k, uint64_t bytes);   /* so many bytes are passed on, of whatever response */
 void     qos_went_begins(struct qos_request *q);                /* before the first of q's bytes is */
 uint64_t qos_went(const struct qos_request *q);                 /* of q->sent, so many went */
+/* All that was written to q's connection until now; UINT64_MAX if it is a stream's, or nobody tells. */
+uint64_t qos_went_until_now(const struct qos_request *q);
 
 #endif

@@ -144,11 +144,11 @@ class Bench(bench.Bench):
         config = CONFIG.format(engine=engine, window=window, classes="\n".join(lines), more=(BELIEVES if believes else "") + more)
         return Httpd(self.lab, proxy=backend.url, load={"qos_drr": module()}, config=config, **options)
 
-    def without_module(self, backend, alike=False, **options):
-        """mod_proxy alone.  alike: with all that gateway() writes besides the module's own directives, so that what is more is the module's."""
+    def without_module(self, backend, alike=False, more="", **options):
+        """mod_proxy alone.  more: of its configuration; alike: with all that gateway() writes besides the module's own directives, so that what is more is the module's."""
         options.setdefault("threads", 75)
         options.setdefault("name", "no-module")
-        return Httpd(self.lab, proxy=backend.url, config=f"{PLAIN}{BELIEVES}" if alike else "", **options)
+        return Httpd(self.lab, proxy=backend.url, config=(f"{PLAIN}{BELIEVES}" if alike else "") + more, **options)
 
     def seen(self, server, groups, seconds, warmup, **options):
         """What clients saw of a server without the module."""

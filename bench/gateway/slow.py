@@ -26,7 +26,7 @@ def server(bench, module):
     words = dict(modules=("reqtimeout",), children=4, threads=75)
     if module:
         return bench.gateway(bench.origin(), {"people": 6, "slow": 1}, more=SHIPPED + "QosPark time=10\n", **words)
-    return bench.without_module(bench.origin(), config=SHIPPED, **words)
+    return bench.without_module(bench.origin(), more=SHIPPED, **words)
 
 
 def p99s(bench, kind, module):

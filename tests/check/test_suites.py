@@ -144,14 +144,16 @@ def test_beside(): pass
     assert [(folder / name).read_text() for name in "ab"] == ["aa", "bb"]
 
 
-def test_a_race_that_was_seen_has_no_second_try(folder):
+@pytest.mark.parametrize("what", ["WARNING: ThreadSanitizer: data race (pid=1)", "==1==ERROR: AddressSanitizer: heap-buffer-overflow", "a.c:1:2: runtime error: shift",
+                                  "AH00052: child pid 1 exit signal Segmentation fault (11)"])
+def test_what_was_seen_has_no_second_try(folder, what):
     seen = folder / "seen"
     (folder / "test_some.py").write_text(f"""import os
 def test_a(): pass
 def test_b():
     if not os.path.exists({str(seen)!r}):
         open({str(seen)!r}, 'w').close()
-        assert False, 'WARNING: ThreadSanitizer: data race (pid=1)'
+        assert False, {what!r}
 """)
     status, said = step("pytest", folder, folder)
     assert status == 1 and "second try" not in said, said

@@ -109,6 +109,23 @@ def test_of_a_crowd_all_are_counted_and_pages_learnt(new_gateway):
             assert sizes[name] < estimate < sizes[name] + 1000
 
 
+def test_of_a_crowd_that_only_passes_all_is_counted(new_gateway):
+    """No log tells of the notes: so what is neither on paper nor looked at closely is counted when it comes and when it is over, with what was written to its connection."""
+    g = new_gateway(engine="observe", window=8, policy=POLICY, children=1)
+    g.access_format = "%h"
+    with g:
+        with Load(g.address, three_classes(10, "/o/size/20000"), 3) as run:
+            result = run.result()
+        s = g.until(lambda s: s["observed"]["at_server"] == 0, "all over")["observed"]
+        assert s["one_in"] > 1
+        for c in s["classes"]:
+            answered = result["classes"][c["name"]]["requests"]
+            assert answered <= c["requests"] <= answered + 10, "the last of each client may have been cut off"
+            assert 20_000 * answered <= c["bytes"] <= 20_500 * c["requests"]
+        assert sum(r["requests"] for r in s["rules"]) == sum(c["requests"] for c in s["classes"])
+        assert abs(sum(c["share_was"] for c in s["classes"]) - 1) < 0.001
+
+
 def dechunked(body):
     whole = b""
     while (size := int(body.partition(b"\r\n")[0], 16)) > 0:
