@@ -59,20 +59,18 @@ static apr_status_t body_beside(ap_filter_t *f, apr_bucket_brigade *bb, ap_input
     uint64_t began;
     apr_status_t rv;
 
-    if (q->exempt && block == APR_BLOCK_READ && mode == AP_MODE_READBYTES) {
+    if (q->exempt && q->beside == QOS_IS_EXEMPT && block == APR_BLOCK_READ && mode == AP_MODE_READBYTES) {
         rv = ap_get_brigade(f->next, bb, mode, APR_NONBLOCK_READ, bytes);
         if (!APR_STATUS_IS_EAGAIN(rv) && (rv != APR_SUCCESS || !APR_BRIGADE_EMPTY(bb))) return rv;
         qos_exempt_leaves(q);
-        q->body_away = 1;
     }
     began = shm_now_coarse();
     rv = ap_get_brigade(f->next, bb, mode, block, bytes);
     /* What reads can answer: then the request may be over. */
     if (!qos_beside_runs(q)) return rv;
     q->idle_us += shm_now_coarse() - began;
-    if (!q->body_away || rv != APR_SUCCESS) return rv;
-    q->body_away = 0;
-    return qos_exempt_again(q) || has_begun(q) ? rv : answer_instead(q, bb);
+    if (q->beside != QOS_IS_EXEMPT || q->exempt || rv != APR_SUCCESS || has_begun(q)) return rv;
+    return qos_exempt_again(q) ? rv : answer_instead(q, bb);
 }
 
 static apr_status_t body_filter(ap_filter_t *f, apr_bucket_brigade *bb, ap_input_mode_t mode, apr_read_type_e block,

@@ -88,8 +88,7 @@ struct qos_request {                        /* in r->pool */
     bool                 observed;          /* nothing of it may be changed */
     enum qos_beside      beside;
     int                  beside_over;
-    uint32_t             exempt;            /* 1 + its place (qos_exempt.h) */
-    int                  body_away;         /* it gave that up, to wait for its body */
+    uint32_t             exempt;            /* 1 + its place (qos_exempt.h); 0: none, or left for its body */
     uint64_t             idle_us;           /* so much of its time was its client's */
     rs_paper_id_t        paper;
 };

@@ -208,13 +208,13 @@ Differ(const int64_t a, const int64_t b)
 }
 
 void
-Fqrs::Flow::fit(const uint64_t allowed, const uint64_t rest)
+Fqrs::Flow::fit(const Ticket &ticket, const uint64_t rest)
 {
     if (!Comm::IsConnOpen(conn))
         return;
     measureAgain(rest);
 
-    const auto allowance = Scheduler::Instance().windowOf(server, leastTrip, allowed);
+    const auto allowance = Scheduler::Instance().windowOf(ticket, server, leastTrip);
 
     // The kernel enlarges a window that is used well, so it is told again from time to time.
     const auto fitting =

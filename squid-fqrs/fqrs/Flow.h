@@ -9,6 +9,8 @@
 namespace Fqrs
 {
 
+class Ticket;
+
 /**
  * How a response's bytes come through its server connection.
  *
@@ -44,9 +46,9 @@ public:
     /// So many bytes were read.
     void came(uint64_t bytes);
 
-    /// So many bytes may be on their way, and so many are still to come; RS_UNLIMITED: not known. Cheap enough for
-    /// every read.
-    void fit(uint64_t allowance, uint64_t rest);
+    /// It is the response of this ticket, and so many bytes are still to come; RS_UNLIMITED: not known. Cheap enough
+    /// for every read.
+    void fit(const Ticket &, uint64_t rest);
 
     /// Bytes that have come and were not read.
     uint64_t unread() const;

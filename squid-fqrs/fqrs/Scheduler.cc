@@ -123,12 +123,11 @@ Fqrs::Scheduler::configure(const Config &config)
         const Segment::Turn turn(segment);
         link_.know(Now(), config.link, following ? 0 : rate);
     }
-    names.clear();
-    for (size_t i = 0; i < classes.size(); ++i) {
-        names.emplace_back(classes[i].name);
-        waits[numbers[i]] = config.classes[i].waitSeconds;
-        guesses[numbers[i]] = classes[i].order == RS_ORDER_SHORTEST;
-    }
+    known.clear();
+    for (size_t i = 0; i < classes.size(); ++i)
+        known.push_back(
+            {SBuf(classes[i].name), config.classes[i].waitSeconds, classes[i].order == RS_ORDER_SHORTEST});
+    noteNumbers();
     std::vector<Seats::Share> shares;
     for (size_t i = 0; i < classes.size(); ++i)
         shares.push_back({numbers[i], classes[i].weight});
@@ -166,11 +165,24 @@ Fqrs::Scheduler::keepUp()
     if (is == inForce)
         return;
     inForce = is;
-    std::vector<struct rs_class_settings> classes(names.size());
-    for (size_t i = 0; i < names.size(); ++i)
-        names[i].copy(classes[i].name, sizeof(classes[i].name) - 1); // zeroes behind it
+    std::vector<struct rs_class_settings> classes(known.size());
+    for (size_t i = 0; i < known.size(); ++i)
+        known[i].name.copy(classes[i].name, sizeof(classes[i].name) - 1); // zeroes behind it
     shm_loop_number(segment.loop(), classes.data(), classes.size(), defaultPosition, numbers.data());
+    noteNumbers();
     ++generation_;
+}
+
+/// A class may have another number than it had. One that is not in force has the default's, and says nothing of that.
+void
+Fqrs::Scheduler::noteNumbers()
+{
+    for (size_t i = 0; i < known.size(); ++i) {
+        if (i != defaultPosition && numbers[i] == numbers[defaultPosition])
+            continue;
+        waits[numbers[i]] = known[i].waitSeconds;
+        guesses[numbers[i]] = known[i].guesses;
+    }
 }
 
 uint32_t
@@ -459,13 +471,14 @@ Fqrs::Scheduler::lengthen(Ticket &t, const uint64_t length)
 }
 
 uint64_t
-Fqrs::Scheduler::windowOf(const uint64_t server, const uint32_t leastTrip, const uint64_t allowed) const
+Fqrs::Scheduler::windowOf(const Ticket &t, const uint64_t server, const uint32_t leastTrip) const
 {
-    if (!fitting || allowed == RS_UNLIMITED)
-        return allowed;
+    if (t.number == RS_NO_TICKET)
+        return RS_UNLIMITED;
     const auto now = Now();
     const Segment::Turn turn(segment);
-    const auto link = link_.learnt();
+    const auto allowed = rs_allowance(turn.engine, now, t.number);
+    const auto link = fitting ? link_.learnt() : nullptr;
     return link ? rs_link_window(link, now, server, leastTrip, allowed) : allowed;
 }
 
@@ -493,16 +506,6 @@ Fqrs::Scheduler::tripped(const rs_time_t now, const uint64_t server, const uint3
     const Segment::Turn turn(segment);
     if (const auto link = link_.learnt())
         rs_link_round_trip(link, now, server, trip, least);
-}
-
-uint64_t
-Fqrs::Scheduler::allowance(const Ticket &t) const
-{
-    if (t.number == RS_NO_TICKET)
-        return RS_UNLIMITED;
-    const auto now = Now();
-    const Segment::Turn turn(segment);
-    return rs_allowance(turn.engine, now, t.number);
 }
 
 void

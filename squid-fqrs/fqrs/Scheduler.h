@@ -59,7 +59,6 @@ public:
     /// seconds after which a refused request of that class has a chance
     unsigned retryAfter(uint32_t classNumber) const;
     void progress(Ticket &, uint64_t bytes);
-    uint64_t allowance(const Ticket &) const; ///< bytes that may be on their way at one time
     void expect(Ticket &, uint64_t length);
     void lengthen(Ticket &, uint64_t length); ///< the same for one that was picked just now, and lets nobody else go
     void finish(Ticket &, bool whole);
@@ -69,7 +68,7 @@ public:
     void learn(const Sizes::Keys &keys, uint64_t bytes) { sizes_.learn(keys, bytes); }
     void renumber(Ticket &); ///< its class may have another number since a reconfiguration
     uint32_t numberOf(uint32_t position);
-    const SBuf &nameOf(uint32_t position) const { return names[position]; }
+    const SBuf &nameOf(uint32_t position) const { return known[position].name; }
 
     /* for a tunnel's ticket: */
     uint64_t turn() const; ///< bytes that one may bring before it asks again
@@ -77,8 +76,8 @@ public:
     void forget(Ticket &); ///< nor need it be
 
     /* for Flow: */
-    /// the window of a response of this server, of which so much is allowed; RS_UNLIMITED for one that is not fitted
-    uint64_t windowOf(uint64_t server, uint32_t leastTrip, uint64_t allowed) const;
+    /// the window of its response, which comes from this server; RS_UNLIMITED: it is not fitted
+    uint64_t windowOf(const Ticket &, uint64_t server, uint32_t leastTrip) const;
     /// what a connection that is being opened should offer before anybody knows what for; RS_UNLIMITED: does not matter
     uint64_t firstWindow() const;
     /// A round trip with this server takes so long now, and took `least` microseconds at some time; 0: not known.
@@ -111,11 +110,19 @@ private:
         Where where;
     };
 
+    /// what we keep of each class of our configuration
+    struct Known {
+        SBuf name;
+        uint32_t waitSeconds;
+        bool guesses;
+    };
+
     Scheduler();
     static void Rang();
     static void Rung(int fd, void *);
     void join(const Config &);
     void keepUp();
+    void noteNumbers();
     void listen();
     void abandon();
     void admit(rs_time_t now, bool acted);
@@ -158,7 +165,7 @@ private:
     List going; ///< let go, and not told yet
     List active; ///< released and not parked, the one of which bytes came longest ago first
     std::vector<uint32_t> numbers; ///< by position in the configuration
-    std::vector<SBuf> names; ///< likewise
+    std::vector<Known> known; ///< likewise
     uint32_t defaultPosition = 0; ///< of the class for those that match nothing
     std::unordered_map<const StoreEntry *, Ticket *> fetches; ///< what waits and may be joined
     Seats seats_;

@@ -76,7 +76,8 @@ Fqrs::Sizes::KeysOf(const HttpRequest &request)
     const auto target = request.url.path();
     struct pages_keys known;
     pages_keys(Secret(), server.c_str(), target.rawContent(), target.length(), &known);
-    keys.page = pages_key_coded(known.url, pages_coding_of(request.header.getStr(Http::HdrType::ACCEPT_ENCODING)));
+    const auto takes = request.header.getList(Http::HdrType::ACCEPT_ENCODING); // getStr() is not for lists
+    keys.page = pages_key_coded(known.url, pages_coding_of(takes.termedBuf()));
     if (IsConditional(request)) {
         keys.page ^= IfChanged;
         keys.kind = KindOf('c', server, EndingOf(target));

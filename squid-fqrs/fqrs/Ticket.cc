@@ -441,7 +441,7 @@ void
 Fqrs::Ticket::fit()
 {
     const auto rest = length == RS_UNLIMITED ? RS_UNLIMITED : length - std::min(received, length);
-    flow.fit(Scheduler::Instance().allowance(*this), rest);
+    flow.fit(*this, rest);
 }
 
 void

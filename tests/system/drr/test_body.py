@@ -136,9 +136,10 @@ def send_rest(c):
 def parked_posts(g, target="/b/echo", headers=CRAWLERS):
     """(connections whose POST is parked for its body, of which nothing has come, what took all slots in their place)."""
     posts = [g.connect() for _ in range(WINDOW)]
-    for c in posts:
+    for n, c in enumerate(posts, 1):
         c.send(http1.request_bytes("POST", target, headers={**headers, "Content-Length": str(LENGTH)}))
-    g.until(lambda s: s["outstanding"] + s["parked"] == WINDOW, "all bodies awaited")
+        # One after the other: a slot may stay free for a moment for who had it before, and who waits then takes a place of its class's few.
+        g.until(lambda s, n=n: s["outstanding"] + s["parked"] == n, "the body awaited")
     with g.window_taken() as taken:
         g.until(lambda s: s["outstanding"] == s["parked"] == WINDOW, "parked")
         yield posts, taken

@@ -6,6 +6,8 @@ import threading
 
 import pytest
 
+from crowd import Crowd
+
 CLASSES = """\
 QosClass people weight=9
 QosClass crawlers weight=1 default
@@ -15,30 +17,17 @@ PEOPLE = {"Cookie": "session=1"}
 SECONDS = 4
 
 
-class Crowd:
-    """Clients of one kind in a closed loop, each on a connection of its own."""
+class Clients(Crowd):
+    """Of one kind in a closed loop, each on a connection of its own."""
 
     def __init__(self, gateway, clients, target, headers=None, method="GET"):
+        super().__init__(clients)
         self.gateway, self.target, self.headers, self.method = gateway, target, headers or {}, method
-        self.stop, self.answers = threading.Event(), 0
-        self.threads = [threading.Thread(target=self.ask, daemon=True) for _ in range(clients)]
 
-    def ask(self):
+    def run(self):
         with self.gateway.connect() as c:
-            while not self.stop.is_set():
+            while not self.over.is_set():
                 assert c.ask(self.method, self.target, headers=self.headers).status == 200
-                self.answers += 1
-
-    def __enter__(self):
-        for t in self.threads:
-            t.start()
-        return self
-
-    def __exit__(self, *_):
-        self.stop.set()
-        for t in self.threads:
-            t.join(30)
-            assert not t.is_alive()
 
 
 def shares(g, *crowds, key="slot_s", seconds=SECONDS):
@@ -64,5 +53,5 @@ def test_short_answers_that_take_long(new_gateway, charge, least, most, method):
     Due are 0.9.  A window of 8 that is full of crawlers' answers when people come back gives them a slot every 300 / 8 ms: 5 points.
     """
     with new_gateway(window=8, classes=CLASSES, more=f"QosCharge {charge}\n") as g:
-        had = shares(g, Crowd(g, 16, "/b/takes/20?size=2000", PEOPLE), Crowd(g, 30, "/b/takes/300?size=200", method=method))
+        had = shares(g, Clients(g, 16, "/b/takes/20?size=2000", PEOPLE), Clients(g, 30, "/b/takes/300?size=200", method=method))
         assert least <= had["people"] <= most, had

@@ -8,11 +8,11 @@ import time
 import pytest
 
 import http1
+from crowd import Patient
 from gateway import three_classes
 from lab.httpd import sanitizer_environment
 from lab.load import Load
 from promise import Lateness
-from test_graceful import Streams
 
 WINDOW, SLOT_S = 8, 0.1
 CLASSES = """\
@@ -81,7 +81,7 @@ def test_twice_what_the_server_can_do(new_gateway, open_path, endurance_s):
     more = everything(open_path) + "MaxKeepAliveRequests 100\n"
     with new_gateway(window=WINDOW, threads=50, http2=True, classes=CLASSES, more=more) as g:
         warm = endurance_s / 4
-        with Load(g.address, words, seconds=endurance_s + 60, interval=5) as load, Streams(g.port, 2, 8, target) as streams, Lateness() as late:
+        with Load(g.address, words, seconds=endurance_s + 60, interval=5) as load, Patient(g.port, 2, 8, target) as streams, Lateness() as late:
             began = time.monotonic()
             http1.until(lambda: time.monotonic() > began + warm, warm + 60)
             before = memory_for(g, endurance_s / 12)

@@ -200,10 +200,11 @@ def test_who_sends_no_body_keeps_no_place(new_gateway, mpm):
         taken.release()
 
 
-def test_a_place_when_the_body_has_come(new_gateway):
-    """The one place is taken by who is at the server: whose body has come waits for it, and is refused after a second."""
+@pytest.mark.parametrize("engine, status", [("On", 503), ("observe", 200)])
+def test_a_place_when_the_body_has_come(new_gateway, engine, status):
+    """The one place is taken by who is at the server: whose body has come waits for it, and is refused after a second; but who only looks on refuses nobody."""
     name = fresh("place")
-    g = exempting(new_gateway, f"QosExempt path /b/echo /b/gate/{name}\nQosExempt limit=1\n", window=1)
+    g = exempting(new_gateway, f"QosExempt path /b/echo /b/gate/{name}\nQosExempt limit=1\n", window=1, engine=engine)
     with g:
         late, other = g.connect(), g.connect()
         late.send(http1.request_bytes("POST", "/b/echo", headers={"Content-Length": "10"}))
@@ -211,6 +212,6 @@ def test_a_place_when_the_body_has_come(new_gateway):
         other.send("GET", f"/b/gate/{name}")
         http1.until(lambda: g.backend.count(name) == 1, what="the other has the place")
         late.socket.sendall(b"0123456789")
-        assert late.receive().status == 503
+        assert late.receive().status == status
         g.backend.open(name)
         assert other.receive().status == 200

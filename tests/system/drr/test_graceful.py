@@ -3,13 +3,12 @@
 
 import collections
 import contextlib
-import threading
 
 import pytest
 
 import config
 import http1
-import http2
+from crowd import Patient
 from gateway import fresh, more_lines, three_classes
 from lab.load import Load, errors
 
@@ -35,53 +34,6 @@ def test_under_load(new_gateway, mpm):
         g.settled()
 
 
-class Streams:
-    """Clients with several streams on a connection each, for as long as the block lasts; one whose connection is ended makes another.  done: answers by
-    status; failed: what was taken and not answered."""
-
-    def __init__(self, port, connections, streams, target):
-        self.port, self.streams, self.target = port, streams, target
-        self.done, self.failed, self.over = collections.Counter(), [], threading.Event()
-        self.threads = [threading.Thread(target=self.run, daemon=True) for _ in range(connections)]
-
-    def __enter__(self):
-        for t in self.threads:
-            t.start()
-        return self
-
-    def __exit__(self, *_):
-        self.over.set()
-        for t in self.threads:
-            t.join()
-
-    def run(self):
-        while not self.over.is_set():
-            with http2.Connection(self.port) as c:
-                try:
-                    self.visit(c)
-                except OSError as e:
-                    self.failed.append(str(e))
-
-    def visit(self, c):
-        while not (self.over.is_set() or c.closed):
-            for number in [n for n, s in c.streams.items() if s.over]:
-                self.done[c.streams.pop(number).status] += 1
-            while len(c.streams) < self.streams:
-                c.send("GET", self.target, headers={"cookie": "session=1"}, push=False)
-            c.push()
-            c.receive(0.1)
-        self.rest(c)
-
-    def rest(self, c):
-        """What the server takes it answers; what came behind that may be asked again (RFC 9113, 6.8)."""
-        def open_ones():
-            return [n for n, s in c.streams.items() if not s.over and (c.last is None or n <= c.last)]
-        with contextlib.suppress(AssertionError):
-            http1.until(lambda: not open_ones() or c.receive(0.1) or c.ended, 20)
-        self.failed += [f"stream {n} of {max(c.streams)}, last {c.last}" for n in open_ones()]
-        self.done += collections.Counter(s.status for n, s in c.streams.items() if s.over and (c.last is None or n <= c.last))
-
-
 @pytest.mark.parametrize("mpm", ["event", "worker"])
 def test_restarts_one_after_another(new_gateway, restarts, mpm):
     """Clients that keep connections, streams of HTTP/2, requests that wait, and parked ones that are at the server over two restarts: all are answered, and old
@@ -89,7 +41,7 @@ def test_restarts_one_after_another(new_gateway, restarts, mpm):
     with new_gateway(mpm=mpm, window=8, children=2, spare=14, http2=True, more="<Location /b/gate/>\n    QosPark time=1\n</Location>\n") as g, contextlib.ExitStack() as stack:
         g.origin.stat(reset=True)
         parked = collections.deque()
-        with Load(g.address, three_classes(6, "/o/size/4096"), seconds=3600, interval=0.2) as load, Streams(g.port, 2, 4, "/o/size/3000") as streams:
+        with Load(g.address, three_classes(6, "/o/size/4096"), seconds=3600, interval=0.2) as load, Patient(g.port, 2, 4, "/o/size/3000") as streams:
             for _ in range(restarts):
                 name, c = fresh("parked"), stack.enter_context(g.connect(deadline=60))
                 c.send("GET", f"/b/gate/{name}?size=5000", headers=PEOPLE)

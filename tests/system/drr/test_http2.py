@@ -12,6 +12,7 @@ import pytest
 
 import http1
 import http2
+from crowd import Streams
 
 PEOPLE = {"cookie": "session=1"}
 CRAWLERS = {"user-agent": "GPTBot/1.2"}
@@ -46,44 +47,15 @@ def test_no_stream_is_refused_while_the_queue_has_room(h2_gateway, connections):
     h2_gateway.assert_each_once(before, connections * 100)
 
 
-class Crowd:
-    """Keeps so many streams open on each of so many connections until its end.  A context manager; `done` counts answers by status."""
-
-    def __init__(self, g, connections, streams, headers):
-        self.g, self.streams, self.headers = g, streams, headers
-        self.done, self.over = collections.Counter(), threading.Event()
-        self.threads = [threading.Thread(target=self.run, daemon=True) for _ in range(connections)]
-
-    def __enter__(self):
-        for t in self.threads:
-            t.start()
-        return self
-
-    def __exit__(self, *_):
-        self.over.set()
-        for t in self.threads:
-            t.join()
-
-    def run(self):
-        with http2.Connection(self.g.port) as c:
-            while not self.over.is_set():
-                for number in [n for n, s in c.streams.items() if s.over]:
-                    self.done[c.streams.pop(number).status] += 1
-                while len(c.streams) < self.streams:
-                    c.send("GET", PAGE, headers=self.headers, push=False)
-                c.push()
-                c.receive(0.1)
-
-
 @pytest.mark.parametrize("mpm", ("event", "worker"))
 def test_people_keep_their_share_beside_a_crowd_of_streams(new_gateway, mpm):
     """Six connections of a crawler with 100 streams each fill mod_http2's usual workers; people's one connection then had a seventh of the starts.
 
     Equal pages, so that bytes are answers: 6 of 7 are people's.  A round is seven answers; both ends of 210 are off by a round each.
     """
-    with new_gateway(mpm=mpm, http2=True, window=2, children=1) as g, Crowd(g, 6, 100, CRAWLERS) as crawlers:
+    with new_gateway(mpm=mpm, http2=True, window=2, children=1) as g, Streams(g.port, 6, 100, PAGE, CRAWLERS) as crawlers:
         g.until(lambda s: s["by_class"]["crawlers"]["queued"] > 30, "the crowd waits")
-        with Crowd(g, 1, 20, PEOPLE) as people:
+        with Streams(g.port, 1, 20, PAGE, PEOPLE) as people:
             # Until the scheduler knows the sizes, and has evened out what it took them for before.
             g.until(lambda s: s["by_class"]["people"]["queued"] >= 8 and s["by_class"]["people"]["released"] >= 240
                     and all(abs(s["by_class"][name]["balance"]) < 8 * 2000 for name in ("people", "crawlers")), "people wait", 60)
@@ -94,16 +66,16 @@ def test_people_keep_their_share_beside_a_crowd_of_streams(new_gateway, mpm):
         assert set(people.done) == {200} and set(crawlers.done) == {200}
 
 
-class Clogged(Crowd):
+class Clogged(Streams):
     """The same, once it has been let have so many, for large answers of which the client takes 1,000 bytes."""
 
     def run(self):
         while not self.over.is_set():
             # httpd may close a connection that has nothing to do while many others have.
-            with contextlib.suppress(AssertionError, OSError), http2.Connection(self.g.port) as c:
-                self.clog(c)
+            with contextlib.suppress(AssertionError, OSError), http2.Connection(self.port) as c:
+                self.visit(c)
 
-    def clog(self, c):
+    def visit(self, c):
         for _ in range(5):
             c.statuses([c.send("GET", "/static/2k.txt", headers=self.headers) for _ in range(self.streams)])
         c.out += c.frame(http2.SETTINGS, 0, 0, struct.pack(">HI", 4, 1000))
@@ -112,7 +84,7 @@ class Clogged(Crowd):
             for number in [n for n, s in c.streams.items() if s.over]:
                 c.streams.pop(number)
             for _ in range(min(3, self.streams - len(c.streams))):
-                c.send("GET", "/o/size/400000", headers=self.headers, push=False)
+                c.send("GET", self.target, headers=self.headers, push=False)
             c.push()
             c.receive(0.05)
             time.sleep(0.02)
@@ -123,7 +95,7 @@ def test_answers_that_nobody_takes_leave_the_queue_its_places(new_gateway):
     """1,300 answers of one crawler stand parked, as many as mod_http2 has workers for.  They had taken all tickets: with an empty queue people
     were answered 503."""
     with new_gateway(http2=True, children=2, threads=10, window=64, queue=50, more="H2MaxWorkers 700\n") as g:
-        with Clogged(g, 16, 100, CRAWLERS):
+        with Clogged(g.port, 16, 100, "/o/size/400000", CRAWLERS):
             # Before, 50 + 2 x 20 + 1,024 tickets were all.
             g.until(lambda s: s["parked"] >= 1250 or s["refused_by"]["queue-full"], "parked", 60)
             for _ in range(20):

@@ -37,12 +37,12 @@ def test_at_once_and_after_waiting(tls_gateway, http, version):
 
 
 def test_streams_share_a_connection(tls_gateway):
-    """20 streams at once with one slot: each is answered."""
+    """12 streams at once with one slot: each is answered.  On a busy machine curl opens a connection for each, and a class has threads for no more."""
     g = tls_gateway
     before = g.settled()
-    answers = curl(g, *[f"/b/size/{1000 + n}" for n in range(20)], http="--http2", parallel=True, headers=["Cookie: session=1"])
-    assert sorted(answers) == [(200, 1000 + n, "2") for n in range(20)]
-    g.assert_each_once(before, 20)
+    answers = curl(g, *[f"/b/size/{1000 + n}" for n in range(12)], http="--http2", parallel=True, headers=["Cookie: session=1"])
+    assert sorted(answers) == [(200, 1000 + n, "2") for n in range(12)]
+    g.assert_each_once(before, 12)
 
 
 def test_stream_given_up_while_queued(tls_gateway):

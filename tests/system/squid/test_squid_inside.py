@@ -50,12 +50,12 @@ def test_the_shortest_goes_first(new_proxy, words, first):
         p.settled()
 
 
-@pytest.mark.parametrize("ending, query", [(".iso", ""), ("", "&id={}")], ids=["kind", "pattern"])
-def test_what_is_like_it_tells_of_a_new_page(new_proxy, ending, query):
+@pytest.mark.parametrize("suffix, query", [(".iso", ""), ("", "&id={}")], ids=["kind", "pattern"])
+def test_what_is_like_it_tells_of_a_new_page(new_proxy, suffix, query):
     """A page that nobody has asked for is expected to be as large as others with its ending from the same server, or with its query's names."""
     with new_proxy(scheduled(1, gold="weight=1 order=shortest")) as p:
         large, small = fresh("large"), fresh("small")
-        names = [large + (f"-{i}" if ending else "") + ending for i in range(2)]
+        names = [large + (f"-{i}" if suffix else "") + suffix for i in range(2)]
         teach(p, page(names[0], 60_000, query.format(0)), page(small + "-0.txt", 500))
         new, other = page(names[1], 60_000, query.format(1)), page(small + "-1.txt", 500)
         assert order_of(p, [(new, {"cls": "gold"}), (other, {"cls": "gold"})]) == [small + "-1.txt", names[1]]

@@ -204,12 +204,12 @@ def test_a_tunnel_without_a_place_in_the_queue_waits_for_one(proxy):
 
 
 def test_a_tunnel_whose_wait_is_over_is_closed(proxy):
-    before = counters(proxy, "hasty")["refused"]
+    before = counters(proxy, "hasty")["refused_by"]["too-long"]
     with tunnel(proxy, "hasty") as c, proxy.taken(cls="silver"):
         c.send("GET", f"/size/{50 * MEGABYTE}")
         with pytest.raises((http1.Cut, OSError)):
             c.receive()
-        assert counters(proxy, "hasty")["refused"] == before + 1
+        assert counters(proxy, "hasty")["refused_by"]["too-long"] == before + 1
 
 
 # ---- rest
@@ -263,7 +263,7 @@ def test_an_upgraded_connection_is_a_tunnel(proxy):
 
 def test_tunnels_through_a_parent(new_proxy):
     """Their bytes come through the parent's connection, and wait for their turns there."""
-    with new_proxy("") as parent:
+    with new_proxy("unique_hostname parent\n") as parent:       # else it sees a loop
         config = CONFIG + f"cache_peer 127.0.0.1 parent {parent.port} 0 no-query default\nnever_direct allow all\nnonhierarchical_direct off\n"
         with new_proxy(config) as p:
             with tunnel(p, "gold") as c:
