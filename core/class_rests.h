@@ -25,7 +25,7 @@ static inline uint64_t rs_row_need(const struct rs_ticket_row *r) {
     return rest < can ? rest : can;
 }
 
-/* It is released, and about to be added. */
+/* Nothing of it has come, and it is about to be added. */
 static inline void rs_rest_begin(const rs_engine_t *e, struct rs_ticket_row *r) {
     r->lately_ms = (uint32_t)(e->now / 1000);
     r->lately = r->before = 0;

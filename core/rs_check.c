@@ -54,25 +54,41 @@ static void check_add(const rs_engine_t *e, struct sums *s, const struct rs_tick
     }
 }
 
-/* All outstanding responses of the flow stand among its rests, each where it belongs. */
-static const char *check_rests(const rs_engine_t *e, const struct rs_flow *f) {
-    struct rs_rest want[RS_BUCKETS] = { { 0 } };
-    if (f->by_rest != (f->shortest && rs_gate_ops(rs_outlet(e, 0))->bound))
-        return "a flow counts what is to come and need not, or does not and must";
-    for (uint32_t t = 0; t < e->capacity.tickets && f->by_rest; t++) {
+/* What marks a place among the rests; no sum of some marks is one of others. */
+static uint64_t rest_mark(uint32_t class, uint32_t bucket) {
+    uint64_t x = ((uint64_t) class * RS_BUCKETS + bucket + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 31) * UINT64_C(0xbf58476d1ce4e5b9);
+    return x ^ x >> 29;
+}
+
+/*
+ * All outstanding responses stand among their classes' rests, each where it belongs, and nothing else does.  Sums of
+ * what each place is marked with tell, in one pass over the tickets: whoever heals holds the lock, and there may be
+ * thousands of classes.
+ */
+static const char *check_rests(const rs_engine_t *e) {
+    const struct rs_outlet *o = rs_outlet(e, 0);
+    uint64_t count = 0, needs = 0;
+    for (uint32_t t = 0; t < e->capacity.tickets; t++) {
         const struct rs_ticket_row *r = rs_row(e, t);
-        if (rs_row_state(r) != RS_RELEASED || rs_row_flow(e, r) != f) continue;
-        want[rs_bucket_of(rs_row_rest(r))].needs += rs_row_need(r);
-        want[rs_bucket_of(rs_row_rest(r))].count++;
+        if (rs_row_state(r) != RS_RELEASED || r->outlet || !rs_row_flow(e, r)->by_rest) continue;
+        uint64_t mark = rest_mark(r->class, rs_bucket_of(rs_row_rest(r)));
+        count += mark;
+        needs += mark * rs_row_need(r);
     }
-    for (uint32_t b = 0; b < RS_BUCKETS && f->by_rest; b++) {
-        const struct rs_rest *is = &rs_rests(e, (uint16_t)f->class)->of[b];
-        if ((rs_rests(e, (uint16_t)f->class)->map >> b & 1) != (want[b].count != 0))
-            return "the map of what is to come is wrong";
-        if (want[b].count && (is->count != want[b].count || is->needs != want[b].needs))
-            return "what is to come of a class's responses does not add up";
+    for (uint32_t c = 0; c < e->capacity.classes; c++) {
+        const struct rs_flow *f = rs_flow(e, o, c);
+        const struct rs_rests *rests = rs_rests(e, (uint16_t)c);
+        if (f->by_rest != (f->shortest && rs_gate_ops(o)->bound))
+            return "a flow counts what is to come and need not, or does not and must";
+        for (uint64_t map = f->by_rest ? rests->map : 0; map; map &= map - 1) {
+            uint32_t b = (uint32_t)__builtin_ctzll(map);
+            if (!rests->of[b].count) return "the map of what is to come is wrong";
+            count -= rest_mark(c, b) * rests->of[b].count;
+            needs -= rest_mark(c, b) * rests->of[b].needs;
+        }
     }
-    return NULL;
+    return count || needs ? "what is to come of a class's responses does not add up" : NULL;
 }
 
 /* Its gate goes by its own row, or by the engine's settings. */
@@ -111,7 +127,6 @@ static const char *check_outlet(const rs_engine_t *e, const struct rs_outlet *o,
         if (f->within && (!(e->watch & RS_WATCH_KEYS) || f->within != row->settings.within))
             return "a flow has not its class's levels of keys";
         if (f->within) why = rs_keys_check(e, f);
-        if (!why && n == 0) why = check_rests(e, f);
         if (why) return why;
         if (f->class != c || rs_flow_outlet(e, f) != o || rs_place(e, f->class_at8) != row || rs_place(e, f->at8) != f)
             return "a flow does not know whose it is";
@@ -190,6 +205,7 @@ const char *rs_check(const rs_engine_t *e) {
         outstanding += o->outstanding;
         parked += o->parked;
     }
+    if (!why) why = check_rests(e);
     if (!why) why = rs_keys_check_rows(e);
     if (why) return why;
     for (uint32_t c = 0; c < e->capacity.classes; c++) {

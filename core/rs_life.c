@@ -37,30 +37,37 @@ static void set_free(rs_engine_t *e, struct rs_ticket_row *r, uint32_t t) {
 
 /* ---- slots ------------------------------------------------------------------------------------------------------- */
 
-static inline void take_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row, struct rs_flow *f,
-                             const struct rs_ticket_row *r) {
-    uint64_t rest = rs_row_rest(r);
-    o->outstanding++;
-    row->outstanding++;
-    row->promised += rest;
-    if (!(e->watch & RS_WATCH_SLOTS)) return;
+static RARELY void took_slot(rs_engine_t *e, struct rs_outlet *o, const struct rs_class_row *row,
+                             const struct rs_flow *f, struct rs_ticket_row *r) {
     o->expected += rs_row_expected(e, r);
     if (row->outstanding == 1) e->weight_busy += row->settings.weight;
+    if (f->by_rest && !r->received) rs_rest_begin(e, r);
     if (f->by_rest) rs_rest_add(e, r);
     if (f->within) rs_keys_take_slot(e, f, rs_ticket_index(rs_row_ticket(r)));
 }
 
-static inline void give_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row, struct rs_flow *f,
-                             const struct rs_ticket_row *r) {
-    uint64_t rest = rs_row_rest(r);
-    o->outstanding--;
-    row->outstanding--;
-    row->promised -= rest;
-    if (!(e->watch & RS_WATCH_SLOTS)) return;
+static inline void take_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row, const struct rs_flow *f,
+                             struct rs_ticket_row *r) {
+    o->outstanding++;
+    row->outstanding++;
+    row->promised += rs_row_rest(r);
+    if (e->watch & RS_WATCH_SLOTS) took_slot(e, o, row, f, r);
+}
+
+static RARELY void gave_slot(rs_engine_t *e, struct rs_outlet *o, const struct rs_class_row *row,
+                             const struct rs_flow *f, const struct rs_ticket_row *r) {
     o->expected -= rs_row_expected(e, r);
     if (row->outstanding == 0) e->weight_busy -= row->settings.weight;
     if (f->by_rest) rs_rest_remove(e, r);
     if (f->within) rs_keys_give_slot(e, f, rs_ticket_index(rs_row_ticket(r)));
+}
+
+static inline void give_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row, const struct rs_flow *f,
+                             const struct rs_ticket_row *r) {
+    o->outstanding--;
+    row->outstanding--;
+    row->promised -= rs_row_rest(r);
+    if (e->watch & RS_WATCH_SLOTS) gave_slot(e, o, row, f, r);
 }
 
 /* ---- the bound of slots ------------------------------------------------------------------------------------------ */
@@ -359,7 +366,6 @@ static inline rs_ticket_t life_release(rs_engine_t *e, struct rs_outlet *o, uint
     set_life(r, ticket);
     f->live++;
     unqueue(e, o, row, f, t, r, 1);
-    if (f->by_rest) rs_rest_begin(e, r);
     take_slot(e, o, row, f, r);
     if (e->watch & RS_WATCH_BOUNDS) hold_back(e, o, row, f);
     rs_time_t waited = now - r->submitted;
@@ -461,24 +467,31 @@ rs_ticket_t rs_pick(rs_engine_t *e, rs_time_t now, rs_time_t *again) {
     return life_release(e, o, t, r, now);
 }
 
+/* A response that is released is to bring so many bytes. */
+static RARELY void expect_watched(rs_engine_t *e, struct rs_outlet *o, struct rs_ticket_row *r, uint64_t is) {
+    bool counted = rs_row_flow(e, r)->by_rest;
+    o->expected -= rs_row_expected(e, r);
+    if (counted) rs_rest_remove(e, r);
+    r->estimate = is;
+    if (counted) rs_rest_add(e, r);
+    o->expected += rs_row_expected(e, r);
+}
+
 bool rs_header(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length) {
     rs_enter(e);
     rs_clamp_now(e, now);
     struct rs_ticket_row *r = rs_live_row(e, t);
     if (!r || !rs_row_has_gone(r)) return false;
     struct rs_outlet *o = rs_outlet(e, r->outlet);
-    uint64_t was = r->estimate, is = at_most_max(length), expected = rs_row_expected(e, r);
-    struct rs_flow *f = rs_row_flow(e, r);
-    bool counted = f->by_rest && rs_row_state(r) == RS_RELEASED;
+    uint64_t is = at_most_max(length);
     if (is < r->received) is = r->received;
-    if (counted) rs_rest_remove(e, r);
-    r->estimate = is;
-    if (counted) rs_rest_add(e, r);
     if (rs_row_state(r) == RS_RELEASED) {
-        rs_class_row(e, r->class)->promised += is - was;
-        if (e->watch & RS_WATCH_SLOTS) o->expected += rs_row_expected(e, r) - expected;
+        rs_class_row(e, r->class)->promised += is - r->estimate;
+        if (e->watch & RS_WATCH_SLOTS) expect_watched(e, o, r, is);
     }
+    r->estimate = is;
     uint64_t covered = covered_at_first(rs_row_class(e, r), is);
+    struct rs_flow *f = rs_row_flow(e, r);
     if (f->within && r->covered < covered) tell_key(e, f, r, covered - r->covered, 0);
     else if (f->within && r->covered > is) tell_key(e, f, r, 0, r->covered - is);
     if (r->covered < covered) {

@@ -93,6 +93,9 @@ void rs_link_restart(struct rs_link *l, rs_time_t now) {
     l->slow_from = now;
 }
 
+/* Two processes may read their clocks in the other order. */
+static rs_time_t past(rs_time_t now, rs_time_t then) { return now > then ? now - then : 0; }
+
 /* ---- round trips ------------------------------------------------------------------------------------------------- */
 
 static struct rs_link_server *place_of(struct rs_link *l, uint64_t name) { return &l->servers[name % RS_LINK_SERVERS]; }
@@ -102,8 +105,8 @@ static uint32_t shortest_of(const struct rs_link_server *s) {
 }
 
 static void lower(struct rs_link_server *s, rs_time_t now, uint32_t us) {
-    if (now > s->since && now - s->since >= MEMORY) {
-        s->former = now - s->since < 2 * MEMORY ? s->least : 0;
+    if (past(now, s->since) >= MEMORY) {
+        s->former = past(now, s->since) < 2 * MEMORY ? s->least : 0;
         s->least = us;
         s->since = now;
     } else if (us < s->least) {
@@ -118,7 +121,7 @@ static void lower(struct rs_link_server *s, rs_time_t now, uint32_t us) {
 static void meet_server(struct rs_link *l, rs_time_t now, uint64_t name, uint32_t now_us, uint32_t least_us) {
     struct rs_link_server *s = place_of(l, name);
     uint32_t queue = l->delay == RS_LINK_UNKNOWN ? 0 : l->delay, own = now_us;
-    if (s->name && (now <= s->since || now - s->since < MEMORY)) return; /* its place is another one's */
+    if (s->name && past(now, s->since) < MEMORY) return; /* its place is another one's */
     if (queue) own = queue < now_us / 2 ? now_us - queue : (now_us + 1) / 2;
     *s = (struct rs_link_server){ .name = name, .since = now, .least = least_us < own ? least_us : own };
 }
@@ -135,7 +138,7 @@ void rs_link_round_trip(struct rs_link *l, rs_time_t now, uint64_t name, uint32_
     }
     lower(s, now, least_us);
     uint32_t least = shortest_of(s);
-    if (!l->base || least <= l->base || (now > l->base_since && now - l->base_since >= MEMORY)) {
+    if (!l->base || least <= l->base || past(now, l->base_since) >= MEMORY) {
         l->base = least;
         l->base_since = now;
     }
@@ -173,13 +176,13 @@ static bool is_others(struct rs_link *l, rs_time_t now) {
     if (!l->samples) return false;
     if (l->delay_now <= DEEP) l->deep_since = 0;
     else if (!l->deep_since) l->deep_since = now;
-    return l->deep_since && now - l->deep_since >= DEEP_FOR;
+    return l->deep_since && past(now, l->deep_since) >= DEEP_FOR;
 }
 
 /* A quarter of what was believed not long ago. */
 static uint64_t least_beside_others(struct rs_link *l, rs_time_t now) {
-    if (now - l->most_since >= MEMORY) {
-        l->most_before = now - l->most_since < 2 * MEMORY ? l->most : 0;
+    if (past(now, l->most_since) >= MEMORY) {
+        l->most_before = past(now, l->most_since) < 2 * MEMORY ? l->most : 0;
         l->most = l->rate;
         l->most_since = now;
     }
@@ -200,8 +203,7 @@ static uint64_t tried(const struct rs_link *l, uint64_t came) {
 
 bool rs_link_look(struct rs_link *l, rs_time_t now, bool limited) {
     RS_ASSERT(l->magic == MAGIC);
-    if (now < l->begun) return false; /* two processes that read their clocks in the other order */
-    if (now < l->slow_until) return false;
+    if (now < l->begun || now < l->slow_until) return false;
     if (l->begun < l->slow_until) begin(l, now); /* what came in a slowdown says nothing */
     if (!limited) l->limited = false;
     rs_time_t elapsed = now - l->begun;
@@ -235,7 +237,7 @@ bool rs_link_look(struct rs_link *l, rs_time_t now, bool limited) {
     believe_in(l, now, rate);
     if (l->low > l->samples / 8) {
         l->slow_from = now;
-    } else if (l->limited && !l->starting && now - l->slow_from >= SLOW_EVERY) {
+    } else if (l->limited && !l->starting && past(now, l->slow_from) >= SLOW_EVERY) {
         l->slow_from = now;
         l->slow_until = now + SLOW_FOR;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "shm_loop.h"
-#include "shm.h"
+#include "shm_internal.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -256,9 +256,15 @@ enum rs_refusal shm_loop_submit_locked(shm_loop_t *l, rs_time_t now, uint32_t in
     struct shm_request q = {
         .owner = l->own, .class = in_class, .estimate = estimate, .deadline = UINT64_MAX, .client_fd = -1, .tag = tag
     };
+    enum rs_refusal refusal;
 
     if (key) memcpy(q.key, key, sizeof q.key);
-    return shm_begin_locked(&l->view, now, &q, t);
+    refusal = shm_begin_locked(&l->view, now, &q, t);
+    if (refusal == RS_OK && rs_ticket_index(*t) >= l->view.size.tickets) {
+        shm_leave(&l->view, "the scheduler took a request in a place that can't be");
+        refusal = shm_begin_locked(&l->view, now, &q, t);
+    }
+    return refusal;
 }
 
 bool shm_loop_end_locked(shm_loop_t *l, rs_time_t now, rs_ticket_t t, bool whole) {
@@ -287,9 +293,15 @@ rs_time_t shm_loop_pump_locked(shm_loop_t *l, rs_time_t now) {
 
 rs_ticket_t shm_loop_next_locked(shm_loop_t *l) {
     struct shm_row *row = shm_next_released_locked(&l->view, l->own);
+    rs_ticket_t t;
 
     if (!row) return RS_NO_TICKET;
+    t = atomic_load_explicit(&row->ticket, memory_order_relaxed);
+    if (rs_ticket_index(t) != (uint32_t)(row - l->view.rows)) {
+        shm_leave(&l->view, "a request that was let go is not in its place");
+        return RS_NO_TICKET;
+    }
     /* Who rebuilds need not tell it again. */
     atomic_store_explicit(&row->running, 1, memory_order_relaxed);
-    return row->ticket;
+    return t;
 }

@@ -21,7 +21,9 @@
  * looks sees for himself.
  *
  * DAMAGE.  See shm.h.  When the host hears `left`, the segment is no longer there for this process: none of its tickets
- * is known, and whoever waits is to go.  Tickets that are handed to these calls afterwards do nothing.
+ * is known, and whoever waits is to go.  Tickets that are handed to these calls afterwards do nothing.  The place of a
+ * ticket that these calls return (rs_ticket_index) is below shm_loop_size.tickets, whatever others write; that it is
+ * one that the host knows, the host judges.
  */
 #ifndef FAIRGATE_SHM_LOOP_H
 #define FAIRGATE_SHM_LOOP_H

@@ -153,7 +153,7 @@ int shm_make_alone(struct shm_view *v, const struct shm_size *z, const struct rs
 
 /* ---- for programs that are started ------------------------------------------------------------------------------- */
 
-/* It stays as large as it is: a file that shrinks would end whoever reads it. */
+/* It stays as large as it is: a file that shrinks would end whoever reads it.  The parent follows nothing in it. */
 #define FILE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 int shm_make_file(struct shm_view *v, const struct shm_size *z, const struct rs_settings *s,
@@ -187,7 +187,7 @@ int shm_attach(struct shm_view *v, int fd, const struct shm_size *z, uint64_t se
         *why = "the descriptor is not that of a segment of this size";
         return -1;
     }
-    base = map_segment(v, fd, 0);
+    base = map_segment(v, fd, RS_REACH);
     if (!base) {
         *why = "no addresses for the segment";
         return -1;

@@ -111,11 +111,10 @@ Fqrs::Link::look(const rs_time_t now, bool &there, uint64_t &bytes)
     if (name_.isEmpty())
         return true;
     if (fd < 0) { // a dialled link comes back as another interface of that name
-        if (open())
-            debugs(96, DBG_IMPORTANT,
-                   "fqrs_link: the interface " << name_ << " is there; its foreign traffic is counted");
-        return true;
-    }
+        if (!open())
+            return true;
+        debugs(96, DBG_IMPORTANT, "fqrs_link: the interface " << name_ << " is there; its foreign traffic is counted");
+    } // and from now on: what it says now is where it begins
     there = read(bytes);
     if (there)
         return true;

@@ -40,6 +40,11 @@ static const rs_time_t UnreadTime = 250000;
 static const uint64_t TurnParts = 3;
 static const uint64_t TurnPart = 8;
 static const uint64_t MostTurnTime = 112;
+/// Beyond its bytes such a part of what may be outstanding is expected of a turn until it has ended. So it counts for as
+/// much as a response ever does, an eighth (gate_bytes.c), also when its last read brought more than the turn: eight
+/// have turns at a time. With more the windows of all would be as small as they may be, and so equal; and who is let go
+/// because a turn is nearly over would be of a class that is behind, before the one whose turn it was has asked again.
+static const uint64_t BehindTurnPart = 4;
 /// where nobody knows how much may be outstanding, and at least
 static const uint64_t UsualTurn = 64 << 10;
 static const uint64_t LeastTurn = 16 << 10;
@@ -566,18 +571,30 @@ Fqrs::Scheduler::renumber(Ticket &t)
     t.generation = generation_;
 }
 
+/// bytes a second, as configured or learnt
+uint64_t
+Fqrs::Scheduler::carries() const
+{
+    if (following) {
+        const Segment::Turn turn(segment);
+        if (const auto link = link_.learnt())
+            return link->rate;
+    }
+    return rate;
+}
+
 uint64_t
 Fqrs::Scheduler::turn() const
 {
     if (!fitting)
         return UsualTurn;
-    auto carries = rate;
-    if (following) {
-        const Segment::Turn turn(segment);
-        if (const auto link = link_.learnt())
-            carries = link->rate;
-    }
-    return std::max(carries * std::min(horizon * TurnParts / TurnPart, MostTurnTime) / 1000, LeastTurn);
+    return std::max(carries() * std::min(horizon * TurnParts / TurnPart, MostTurnTime) / 1000, LeastTurn);
+}
+
+uint64_t
+Fqrs::Scheduler::behindTurn() const
+{
+    return fitting ? carries() * horizon / BehindTurnPart / 1000 + 1 : 0;
 }
 
 /* ---- tunnels for whose turn there is no place in the queue ------------------------------------------------------- */

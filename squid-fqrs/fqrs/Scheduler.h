@@ -72,6 +72,7 @@ public:
 
     /* for a tunnel's ticket: */
     uint64_t turn() const; ///< bytes that one may bring before it asks again
+    uint64_t behindTurn() const; ///< bytes that are expected beyond them, as long as it has not ended
     void postpone(Ticket &); ///< there was no place for its next turn: Ticket::ask() is called again
     void forget(Ticket &); ///< nor need it be
 
@@ -134,6 +135,7 @@ private:
     void refuseOverdue(rs_time_t now);
     void askAgain();
     uint64_t sizeOf(const Ticket &, uint32_t classNumber) const;
+    uint64_t carries() const;
     void watchLink(rs_time_t now);
     bool isHeldBack(rs_time_t now) const;
     void follow(rs_engine_t *, rs_time_t now);

@@ -319,7 +319,7 @@ Fqrs::Ticket::admitted()
         turn = Scheduler::Instance().turn();
     if (begun) {
         turn += flow.unread();
-        Scheduler::Instance().lengthen(*this, turn);
+        Scheduler::Instance().lengthen(*this, turn + Scheduler::Instance().behindTurn());
         fit();
     } else {
         begun = true;
@@ -361,7 +361,7 @@ Fqrs::Ticket::ask()
     own.classNumber = classNumber;
     own.members = 1;
     // what lies there is paid with it, about as much as came after the last turn
-    const auto estimate = scheduler.turn() + flow.unread();
+    const auto estimate = scheduler.turn() + flow.unread() + scheduler.behindTurn();
     if (scheduler.enqueue(*this, own.classNumber, own.whose, own.number, estimate) != REFUSALS)
         return scheduler.postpone(*this);
     scheduler.admit();

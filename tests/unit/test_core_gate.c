@@ -2,6 +2,7 @@
 /* When a request may go: each gate by itself. */
 #include "test_core.h"
 
+#include "class_rests.h"
 #include "gate.h"
 
 static uint32_t fill(struct world *w) {
@@ -267,6 +268,55 @@ START_TEST(the_allowance_is_shared_by_keys) {
         sound(&w);
         close_world(&w);
     }
+}
+END_TEST
+
+#define SAYS(what, change, sentence)                                                                                   \
+    do {                                                                                                               \
+        __typeof__(what) was = (what);                                                                                 \
+        what change;                                                                                                   \
+        const char *says = rs_check(w.e) ? rs_check(w.e) : "nothing";                                                  \
+        ck_assert_msg(strstr(says, sentence) != NULL, #what " " #change ": %s", says);                                 \
+        what = was;                                                                                                    \
+        sound(&w);                                                                                                     \
+    } while (0)
+
+/* Of two classes, in one of which there is what the other has not. */
+START_TEST(check_sees_what_is_wrong_with_rests) {
+    struct world w;
+    open_world(&w, RS_SCHED_RFQ, RS_GATE_BYTES, 0, NULL, 2, 100);
+    for (int c = 0; c < 2; c++) w.classes[c].order = RS_ORDER_SHORTEST;
+    w.settings.rate = 1000000;
+    set(&w);
+    for (uint32_t i = 0; i < 6; i++) ask(&w, i % 3 == 0, 1000 << i);
+    ck_assert_uint_eq(fill(&w), 6);
+    struct rs_rests *rests = rs_rests(w.e, 0), *others = rs_rests(w.e, 1);
+    uint32_t small = rs_bucket_of(2000), large = rs_bucket_of(32000);
+    struct rs_flow *f = rs_flow(w.e, rs_outlet(w.e, 0), 0);
+    ck_assert(rests->of[small].count == 1 && rests->of[large].count == 1 && !(others->map >> small & 1));
+    SAYS(rests->of[small].count, = 0, "the map of what is to come");
+    SAYS(rests->of[small].count, = 2, "does not add up");
+    SAYS(rests->of[small].needs, += 1, "does not add up");
+    SAYS(rests->map, &= ~((uint64_t)1 << large), "does not add up");
+    SAYS(rests->map, |= (uint64_t)1 << 63, "to come");
+    f->by_rest = 0;
+    ck_assert_ptr_nonnull(rs_check(w.e));
+    f->by_rest = 1;
+    sound(&w);
+    struct rs_rest was = rests->of[small];
+    rests->of[small] = rests->of[large]; /* the same in all, in each other's place */
+    rests->of[large] = was;
+    ck_assert_ptr_nonnull(rs_check(w.e));
+    rests->of[small] = rests->of[large];
+    rests->of[large] = (struct rs_rest){ .count = 1, .needs = w.e->capacity.tickets };
+    ck_assert_ptr_nonnull(rs_check(w.e));
+    ck_assert_ptr_null(rs_rebuild(w.e, w.now));
+    sound(&w);
+    others->of[small] = rests->of[small]; /* one of another class */
+    others->map |= (uint64_t)1 << small;
+    rests->map &= ~((uint64_t)1 << small);
+    ck_assert_ptr_nonnull(rs_check(w.e));
+    close_world(&w);
 }
 END_TEST
 
@@ -798,6 +848,7 @@ int main(void) {
     tcase_add_test(c, the_allowance_goes_to_who_has_least_to_come);
     tcase_add_test(c, who_is_slow_leaves_the_rest_to_others);
     tcase_add_test(c, the_allowance_is_shared_by_keys);
+    tcase_add_test(c, check_sees_what_is_wrong_with_rests);
     tcase_add_test(c, bytes_leaves_room_for_what_is_short);
     tcase_add_test(c, bytes_leaves_room_for_what_is_nobodys);
     tcase_add_test(c, bytes_leaves_an_eighth);

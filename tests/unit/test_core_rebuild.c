@@ -437,11 +437,13 @@ static void live_for_ever(struct world *w, uint64_t seed) {
             break;
         case 5:
             if (draw(&seed) % 50 == 0) rs_reclaim(w->e, w->now, 1);
+            rs_set_rate(w->e, w->now, 1 + draw(&seed) % 3000000, 0);
             break;
         case 6:
             if (draw(&seed) % 50) break;
             w->settings.sched = (uint32_t)(draw(&seed) % RS_SCHED_COUNT);
             w->settings.gate = (uint32_t)(draw(&seed) % RS_GATE_COUNT);
+            w->settings.rate = draw(&seed) % 2 * 1000000;
             for (uint32_t c = 0; c < CLASSES; c++) {
                 w->classes[c].order = draw(&seed) % 2 ? RS_ORDER_SHORTEST : RS_ORDER_FIFO;
                 w->classes[c].within = w->classes[c].order == RS_ORDER_FIFO ? (uint32_t)(draw(&seed) % 3) : 0;

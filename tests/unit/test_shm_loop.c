@@ -10,9 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/base_block.h"
 #include "run_suite.h"
 #include "shm/shm.h"
 #include "shm/shm_loop.h"
@@ -433,6 +435,63 @@ START_TEST(a_text_that_is_not_of_this_segment_is_refused) {
 }
 END_TEST
 
+/* The same memory, as somebody sees it who writes what he likes. */
+static struct shm_view strangers_view(void) {
+    struct shm_size z = {
+        .owners = size.processes, .classes = size.classes, .tickets = size.tickets, .outlets = 1, .area = size.area
+    };
+    struct shm_view v = { .alarm = -1 };
+    const char *why = NULL;
+    unsigned long long seal;
+    int fd;
+
+    ck_assert_int_eq(sscanf(text, "%d %*u %*u %*u %*u %*u %llu", &fd, &seal), 2);
+    ck_assert_msg(!shm_attach(&v, fd, &z, seal, &why), "%s", why);
+    return v;
+}
+
+/* What is handed out is the place of a request in a table that the host has for itself. */
+START_TEST(no_place_is_handed_out_that_cannot_be) {
+    struct shm_view v = strangers_view();
+    rs_ticket_t t = submit(me, 0), other;
+
+    if (_i == 0) {
+        shm_loop_lock(me);
+        shm_loop_pump_locked(me, shm_now());
+        v.rows[rs_ticket_index(t)].ticket = t + size.tickets;
+        ck_assert_uint_eq(shm_loop_next_locked(me), RS_NO_TICKET);
+        shm_loop_unlock(me);
+        ck_assert_str_eq(said, "a request that was let go is not in its place");
+    } else {
+        rs_engine_t *e = shm_loop_lock(me);
+        rs_row(e, e->free_first)->life += size.tickets;
+        shm_loop_unlock(me);
+        other = submit(me, 0);
+        ck_assert_uint_lt(rs_ticket_index(other), size.tickets);
+        ck_assert_str_eq(said, "the scheduler took a request in a place that can't be");
+    }
+    ck_assert(shm_loop_has_left(me));
+    ck_assert(!end(me, t));
+    other = submit(me, 0);
+    ck_assert_uint_eq(next(me), other); /* and nobody waits */
+    ck_assert(end(me, other));
+    shm_free(&v);
+}
+END_TEST
+
+START_TEST(behind_what_is_attached_is_no_memory) {
+    struct shm_view v = strangers_view();
+    static const uint64_t at[] = { 0, UINT64_C(1) << 32, RS_REACH - 4096 };
+
+    ck_assert_uint_eq(v.reserved, v.bytes + RS_REACH);
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
+        unsigned char in;
+        ck_assert_int_eq(mincore((char *)v.sh + v.bytes + at[i], 4096, &in), 0); /* ours: nothing else comes there */
+    }
+    shm_free(&v);
+}
+END_TEST
+
 START_TEST(a_process_alone_has_no_bell) {
     const struct shm_loop_size one = { .processes = 1, .classes = 2, .tickets = 8, .area = 64 };
     struct rs_settings s = window(2);
@@ -476,6 +535,8 @@ int main(int argc, char **argv) {
     tcase_add_test(c, who_comes_late_finds_its_classes_by_name);
     tcase_add_test(c, what_the_engine_refuses_changes_nothing);
     tcase_add_test(c, a_text_that_is_not_of_this_segment_is_refused);
+    tcase_add_loop_test(c, no_place_is_handed_out_that_cannot_be, 0, 2);
+    tcase_add_test(c, behind_what_is_attached_is_no_memory);
     tcase_add_test(c, a_process_alone_has_no_bell);
     suite_add_tcase(s, c);
     return run_suite(s);

@@ -167,6 +167,7 @@ class Closed:
         self.context.load_cert_chain(*files)
         self.listening = host.inside(lambda: socket.create_server(("::", 443), family=socket.AF_INET6, dualstack_ipv6=True))
         self.datagrams = host.inside(lambda: socket.socket(socket.AF_INET6, socket.SOCK_DGRAM))
+        self.datagrams.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVPKTINFO, 1)
         self.datagrams.bind(("::", 443))
         for work in (self.accept, self.answer):
             threading.Thread(target=work, daemon=True).start()
@@ -190,12 +191,12 @@ class Closed:
     def answer(self):
         while True:
             try:
-                data, peer = self.datagrams.recvfrom(2000)
+                data, asked, _, peer = self.datagrams.recvmsg(2000, 100)
             except OSError:
                 return
             if data == b"end":
                 return
-            self.datagrams.sendto(data, peer)
+            self.datagrams.sendmsg([data], [(level, kind, value[:16] + bytes(4)) for level, kind, value in asked], 0, peer)      # from where it was asked
 
     def __enter__(self):
         return self

@@ -303,7 +303,7 @@ class Link:
                                  "-x", "http://10.1.0.1:3128", f"http://10.3.0.{server}:{self.origin.port}/size/100000000"], stdin=subprocess.DEVNULL)
 
     def bytes(self):
-        return {c["name"]: c["bytes"] for c in self.squid.json()["classes"]}
+        return {c["name"]: c["bytes"] for c in self.squid.json()["classes"] if c["name"] != "other"}
 
     def buffers(self):
         """Squid's receive buffers of its connections to servers."""
