@@ -29,6 +29,7 @@ struct paper_row {
 
 struct paper_class {
     uint64_t came, went, real_bytes, real_us, paper_bytes, paper_us, joined, again, too_long;
+    uint64_t released, wait_us, refused_class, refused_share, refused_total, refused_standing;
     double mean, square;       /* of what ended, microseconds: of its time, and of that squared */
     uint64_t cost_us, cost_by; /* RS_PAPER_BOTH: what it had of either */
     uint32_t waits[RS_PAPER_BUCKETS];
@@ -39,7 +40,7 @@ struct rs_paper {
     struct rs_capacity capacity;
     uint32_t classes_at, rows_at, nodes_at, places_at, engine_at; /* of 32 bits: RS_REACH (base_block.h) */
     uint32_t charge, window, nclasses, free;
-    uint32_t at_server, at_server_max, price, pad;
+    uint32_t at_server, at_server_max, price, weight;
     uint64_t scaled, no_row;
     rs_time_t scaled_at, now, since;
     struct rs_heap due; /* rows by when something happens to them */
@@ -113,6 +114,7 @@ rs_paper_t *rs_paper_make(void *mem, size_t len, const struct rs_paper_shape *sh
     p->window = s.window;
     p->nclasses = shape->nclasses;
     p->price = 1u << PRICE_SHIFT;
+    p->weight = 1;
     p->since = p->now = p->scaled_at = now;
     p->due = (struct rs_heap){ 0, p->capacity.tickets, p->nodes_at - (uint32_t)offsetof(struct rs_paper, due),
                                p->places_at - (uint32_t)offsetof(struct rs_paper, due) };
@@ -214,15 +216,26 @@ static void release_due(struct rs_paper *p, rs_time_t t) {
         r->state = PAPER_SERVED;
         r->released = t;
         r->waited = t - r->came;
-        c->waits[bucket_of_wait(r->waited)]++;
+        c->released += p->weight;
+        c->wait_us += r->waited * p->weight;
+        c->waits[bucket_of_wait(r->waited)] += p->weight;
         set_due(p, r, r->known ? t + r->service_us : c->mean > 0 ? t + (uint64_t)c->mean : RS_NEVER);
     }
     while ((k = rs_overdue(e, t)) != RS_NO_TICKET) {
         struct paper_row *r = paper_row_at(p, (uint32_t)rs_tag(e, k));
         rs_cancel(e, t, k);
+        paper_class_of(p, r->class)->refused_standing += p->weight;
         r->waited = t - r->came;
         after_paper(p, r, t, false);
     }
+}
+
+static void paper_refuses(struct rs_paper *p, struct paper_class *c, enum rs_refusal refusal) {
+    uint64_t *n = refusal == RS_CLASS_FULL   ? &c->refused_class
+                  : refusal == RS_SHARE_FULL ? &c->refused_share
+                                             : &c->refused_total;
+
+    *n += p->weight;
 }
 
 static uint64_t paper_cost(const struct rs_paper *p, struct paper_class *c, uint64_t bytes, uint64_t us) {
@@ -244,6 +257,7 @@ static enum rs_refusal paper_submit(struct rs_paper *p, struct paper_row *r, rs_
     r->came = t;
     r->waited = 0;
     if (refusal != RS_OK) {
+        paper_refuses(p, paper_class_of(p, r->class), refusal);
         r->state = PAPER_IDLE;
         never_due(p, r);
         return refusal;
@@ -297,8 +311,8 @@ static void paper_served(struct rs_paper *p, struct paper_row *r, rs_time_t t) {
     cost = paper_cost(p, c, r->bytes, us);
     if (cost) rs_progress(paper_engine(p), t, r->ticket, cost);
     rs_finish(paper_engine(p), t, r->ticket);
-    c->paper_bytes += r->bytes;
-    c->paper_us += us;
+    c->paper_bytes += r->bytes * p->weight;
+    c->paper_us += us * p->weight;
     r->ticket = RS_NO_TICKET;
     after_paper(p, r, t, true);
     release_due(p, t);
@@ -309,12 +323,12 @@ static void paper_happens(struct rs_paper *p, struct paper_row *r, rs_time_t t) 
     case PAPER_QUEUED:
         rs_cancel(paper_engine(p), t, r->ticket);
         r->waited = t - r->came;
-        paper_class_of(p, r->class)->too_long++;
+        paper_class_of(p, r->class)->too_long += p->weight;
         after_paper(p, r, t, false);
         break;
     case PAPER_SERVED: paper_served(p, r, t); break;
     case PAPER_THINKS:
-        paper_class_of(p, r->class)->again++;
+        paper_class_of(p, r->class)->again += p->weight;
         r->known = 0;
         r->like = 1;
         paper_submit(p, r, t);
@@ -350,10 +364,10 @@ enum rs_refusal rs_paper_came(rs_paper_t *p, rs_time_t now, const struct rs_pape
     if (now < p->now) now = p->now;
     p->now = now;
     c = paper_class_of(p, q->in_class);
-    c->came++;
+    c->came += p->weight;
     r = paper_row(p, q->follows);
     if (r && !r->real && r->class == q->in_class && (r->state == PAPER_QUEUED || r->state == PAPER_SERVED)) {
-        c->joined++;
+        c->joined += p->weight;
         *id = q->follows;
     } else if (p->free < p->capacity.tickets) {
         r = paper_row_at(p, p->free);
@@ -366,7 +380,7 @@ enum rs_refusal rs_paper_came(rs_paper_t *p, rs_time_t now, const struct rs_pape
                                  .key = { q->key[0], q->key[1] } };
         *id = (uint64_t)r->generation << 32 | paper_index(p, r);
     } else {
-        p->no_row++;
+        p->no_row += p->weight;
         refusal = RS_TOTAL_FULL;
     }
     if (*id) {
@@ -394,9 +408,9 @@ static void paper_real_ends(struct rs_paper *p, struct paper_row *r, rs_time_t n
     }
     if (!us) us = 1;
     paper_set_clock(p, now, -1);
-    c->went++;
-    c->real_bytes += bytes;
-    c->real_us += us;
+    c->went += p->weight;
+    c->real_bytes += bytes * p->weight;
+    c->real_us += us * p->weight;
     part = 1.0 / (double)(c->went < MEAN_OF ? c->went : MEAN_OF);
     c->mean += ((double)us - c->mean) * part;
     c->square += ((double)us * (double)us - c->square) * part;
@@ -465,6 +479,8 @@ uint32_t rs_paper_reclaim(rs_paper_t *p, rs_time_t now, bool (*gone)(const void 
 
 void rs_paper_price(rs_paper_t *p, uint32_t price) { p->price = price; }
 
+void rs_paper_weigh(rs_paper_t *p, uint32_t weight) { p->weight = weight; }
+
 const char *rs_paper_check(const rs_paper_t *p) {
     uint32_t real = 0, none = 0, due = 0, free = p->free;
     const char *why = rs_check(paper_engine(p));
@@ -515,6 +531,12 @@ bool rs_paper_class(const rs_paper_t *p, uint32_t class, struct rs_paper_class *
     memset(out, 0, sizeof *out);
     if (class >= p->nclasses || !rs_class_stats(paper_engine(p), class, &out->on_paper)) return false;
     c = paper_class_of(p, class);
+    out->on_paper.counts.released = c->released;
+    out->on_paper.counts.wait_us = c->wait_us;
+    out->on_paper.counts.refused_class = c->refused_class;
+    out->on_paper.counts.refused_share = c->refused_share;
+    out->on_paper.counts.refused_total = c->refused_total;
+    out->on_paper.counts.refused_standing = c->refused_standing;
     out->came = c->came;
     out->went = c->went;
     out->real_bytes = c->real_bytes;

@@ -20,6 +20,10 @@
  * - who is through on paper while the real one is still at the server asks for the like again (`again`), after the
  *   pause that it was seen to make (`think_us`; RS_NEVER: nobody knows that it comes again).
  *
+ * A PART OF THE TIME.  A host that has no time to tell of all requests tells of all that come in a stretch of time, and
+ * of none in the next; its clock stands meanwhile, so on paper the two ends of the gap are one moment.  What a stretch
+ * counts then counts for the gap, too (rs_paper_weigh).
+ *
  * THE STATES OF A ROW
  *
  *     free ─came→ queued ─the engine's pick→ served ─its time is over→ the real one still runs ─┬ thinks ─→ queued
@@ -92,6 +96,8 @@ bool     rs_paper_tick(rs_paper_t *p, rs_time_t now);
 uint32_t rs_paper_reclaim(rs_paper_t *p, rs_time_t now, bool (*gone)(const void *of, uint32_t owner), const void *of);
 /* RS_PAPER_BOTH: microseconds of a slot that a byte costs, x 2^20; at first 2^20. */
 void     rs_paper_price(rs_paper_t *p, uint32_t price);
+/* What it counts from now on counts for so many; at first 1. */
+void     rs_paper_weigh(rs_paper_t *p, uint32_t weight);
 
 /* For tests: NULL, or what does not hold. */
 const char *rs_paper_check(const rs_paper_t *p);
@@ -99,7 +105,8 @@ const char *rs_paper_check(const rs_paper_t *p);
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 struct rs_paper_class {
-    struct rs_class_stats on_paper;     /* of the engine; its bytes are cost */
+    /* of the engine; its bytes are cost; of its counts those of who was let go or refused are weighed, as all here */
+    struct rs_class_stats on_paper;
     uint64_t came, went;                /* requests that really were */
     uint64_t real_bytes, real_us;       /* what they had; us: on paper's scale */
     uint64_t paper_bytes, paper_us;     /* what the class would have had */

@@ -46,7 +46,7 @@
 APLOG_USE_MODULE(qos_drr);
 
 /* The number counts the shapes of struct kept and of what stands in the segment (httpd/httpd_segment.h). */
-#define KEPT_SEGMENT "fairgate-qos-segment-12"
+#define KEPT_SEGMENT "fairgate-qos-segment-13"
 
 #define P qos_process
 
@@ -185,7 +185,8 @@ static int set_up_segment(server_rec *s, struct kept *k, struct qos_server *conf
     };
     int rc;
 
-    w.size.area += qos_paper_bytes(w.size.classes, w.size.tickets) + qos_threads_bytes(w.size.owners, w.size.classes);
+    w.size.area += qos_paper_bytes(w.size.classes, w.size.tickets, w.size.owners) +
+                   qos_threads_bytes(w.size.owners, w.size.classes);
     rc = httpd_segment_begin(&k->segment, s, pconf, &w);
     if (rc != OK) return rc;
     if (conf->settings.queue_max > k->segment.view.size.tickets)
@@ -242,6 +243,7 @@ static int qos_drr_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *
     P.threads_per_child = (uint32_t)httpd_query(AP_MPMQ_MAX_THREADS, 1);
     P.threads = (uint32_t)httpd_query(AP_MPMQ_MAX_DAEMONS, 1) * P.threads_per_child;
     P.row = SHM_NO_ROW;
+    P.notes = qos_config_notes();
     qos_outlet_fit(&conf->outlets, P.threads, s);
     rc = set_up_segment(s, k, conf, pconf);
     if (rc != OK) return rc;

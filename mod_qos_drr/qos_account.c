@@ -128,6 +128,8 @@ static apr_status_t pool_goes(void *data) {
 
     if (q->conn->current == q) q->conn->current = NULL;
     if (q->conn->held == q) q->conn->held = NULL;
+    /* Almost always, of those that are observed. */
+    if (q->beside_over && !q->going && !q->keys.url) return APR_SUCCESS;
     /* A signal handler that ends the process in the middle of our own call: another child gives back what is left. */
     if (shm_lock_is_ours(&P.view)) return APR_SUCCESS;
     if (q->ticket != RS_NO_TICKET) {
@@ -167,7 +169,7 @@ static void tell_bytes_locked(const struct qos_request *q, uint64_t now, rs_tick
 }
 
 void qos_account_end(struct qos_request *q, int whole) {
-    struct shm_wakes w = { .n = 0 };
+    struct shm_wakes w;
     int more;
     rs_ticket_t ticket = q->ticket;
     uint64_t now, bytes;
@@ -193,6 +195,7 @@ void qos_account_end(struct qos_request *q, int whole) {
         else rs_abort(P.view.engine, now, ticket);
     }
     shm_end_locked(&P.view, ticket);
+    w.n = w.others = 0;
     more = shm_pump_locked(&P.view, now, P.row, RS_NO_TICKET, &w);
     shm_unlock(&P.view);
     shm_wake(&P.view, &w);
@@ -425,6 +428,7 @@ int qos_account_log(request_rec *r) {
     const struct qos_request *q;
     request_rec *last = r;
 
+    if (!P.notes) return DECLINED;
     /* LogFormat reads notes of the last request in a chain of internal redirects. */
     while (last->next) last = last->next;
     q = qos_request_of(last);
@@ -438,6 +442,8 @@ int qos_account_log(request_rec *r) {
     apr_table_addn(last->notes, "qos-estimate", apr_off_t_toa(r->pool, (apr_off_t)q->bytes));
     apr_table_addn(last->notes, "qos-slot", account_ms(r->pool, q->slot_us));
     apr_table_addn(last->notes, "qos-slot-expected", account_ms(r->pool, q->expected_us));
-    apr_table_addn(last->notes, "qos-wait", q->wait_us ? account_ms(r->pool, q->wait_us) : "0");
+    /* Of one that was not on paper nobody knows. */
+    if (q->beside != QOS_IS_OBSERVED || q->paper)
+        apr_table_addn(last->notes, "qos-wait", q->wait_us ? account_ms(r->pool, q->wait_us) : "0");
     return DECLINED;
 }

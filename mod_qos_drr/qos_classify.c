@@ -13,7 +13,10 @@
 #include "qos_transparent.h"
 
 bool qos_classify_wanted(const request_rec *r) {
-    return !r->handler || (strcmp(r->handler, "qos-status") && strcmp(r->handler, "server-status"));
+    const char *handler = r->handler;
+
+    if (!handler || (*handler != 'q' && *handler != 's')) return true;
+    return strcmp(handler, "qos-status") && strcmp(handler, "server-status");
 }
 
 static struct policy_text classify_text(const char *s) { return (struct policy_text){ s, s ? strlen(s) : 0 }; }
@@ -169,7 +172,10 @@ static uint64_t classify_asked(const request_rec *r, uint64_t whole) {
     return field ? ranges(field, whole) : whole;
 }
 
-/* How long the server will take, as for bytes; 0: nobody knows.  Of directories gateways tell each other nothing. */
+/*
+ * How long the server will take, as for bytes; 0: nobody knows.  The prober knows that of GET.  Of directories gateways
+ * tell each other nothing.
+ */
 static uint64_t expected_time(const struct qos_request *q) {
     const struct qos_sizes *z = &qos_process.sizes;
     const uint64_t keys[] = { q->keys.url, q->keys.pattern, q->keys.dir };
@@ -180,6 +186,7 @@ static uint64_t expected_time(const struct qos_request *q) {
 
         if (!keys[i]) continue;
         us = pages_learnt_mean(z->learnt, z->pages, key);
+        if (!us && !q->r->header_only) us = pages_known_mean(&z->area->known, &z->file, key);
         if (!us && keys[i] != q->keys.dir && qos_config()->share) pages_ring_put(&z->area->share.wanted_times, key);
     }
     return us;

@@ -408,3 +408,27 @@ static const char *find_in(const ap_directive_t *d, const char *directive) {
 }
 
 const char *qos_config_find(const char *directive) { return find_in(ap_conftree, directive); }
+
+/* %{qos-wait}n, %{note:qos-wait}, note('qos-wait'): who sets a variable writes no bracket before its name. */
+static bool names_note(const char *text) {
+    static const char prefix[] = "qos-";
+
+    for (const char *at = strstr(text, prefix); at; at = strstr(at + 1, prefix)) {
+        const char *before = at;
+
+        while (before > text && strchr("'\"\\", before[-1])) before--;
+        if (before > text && strchr("{(:", before[-1])) return true;
+    }
+    return false;
+}
+
+static bool notes_in(const ap_directive_t *d) {
+    for (; d; d = d->next)
+        if ((d->args && names_note(d->args)) || notes_in(d->first_child)) return true;
+    return false;
+}
+
+bool qos_config_notes(void) {
+    /* A script may ask for any. */
+    return qos_config_find("LuaHookLog") || qos_config_find("PerlLogHandler") || notes_in(ap_conftree);
+}

@@ -80,5 +80,7 @@ int                qos_config_finish(struct qos_server *q, apr_pool_t *pconf, se
  * First argument of a directive anywhere in the configuration that was read, or NULL: what MPMs do not tell by query.
  */
 const char *qos_config_find(const char *directive);
+/* Does anything in it look at the notes that requests get for the log? */
+bool        qos_config_notes(void);
 
 #endif

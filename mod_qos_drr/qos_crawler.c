@@ -68,8 +68,11 @@ void qos_crawler_of(request_rec *r, char name[CRAWLERS_NAME_ROOM]) {
     const struct crawlers_known *k;
     int c;
 
-    apr_cpystrn(name, by ? by : "", CRAWLERS_NAME_ROOM);
-    if (by) return;
+    *name = '\0';
+    if (by) {
+        apr_cpystrn(name, by, CRAWLERS_NAME_ROOM);
+        return;
+    }
     if (!qos_config()->bots) return;
     k = crawlers_live_enter(&P.crawlers);
     c = k ? crawler_find(k, r) : -1;

@@ -285,10 +285,11 @@ static enum qos_outcome submit(struct qos_request *q, uint64_t now, enum way *wa
         .park_us = q->park_us,
         .key = { q->key[0], q->key[1] },
     };
-    struct shm_wakes w = { .n = 0 };
+    struct shm_wakes w;
     enum rs_refusal refusal;
     int more = 0;
 
+    w.n = w.others = 0;
     shm_reclaim(&P.view);
     shm_lock(&P.view);
     refusal = shm_begin_locked(&P.view, now, &begun, &q->ticket);
@@ -473,7 +474,8 @@ int qos_hold_process_connection(conn_rec *c) {
     struct qos_request *q;
     int rc;
 
-    if (!P.can_hold || P.row == SHM_NO_ROW || !c->cs || c->master || c->outgoing) return DECLINED;
+    if (!P.can_hold || !qos_config()->holds || P.row == SHM_NO_ROW || !c->cs || c->master || c->outgoing)
+        return DECLINED;
     k = qos_conn_of(c);
     if (k->inside) return DECLINED;
     q = k->held;

@@ -5,22 +5,19 @@
 
 #define U64 "%" APR_UINT64_T_FMT
 
-static const char *observed_class(uint32_t rule) {
-    const struct qos_server *conf = qos_config();
-    uint32_t class = rule == POLICY_NONE ? conf->default_class : policy_rule_class(conf->policy, rule);
-    return conf->classes[class < conf->nclasses ? class : conf->default_class].name;
-}
+static const char *observed_class(const struct qos_paper_rule *of) { return qos_config()->classes[of->class].name; }
 
 void qos_observed_json(struct base_json *j, const void *of) {
     const struct qos_paper_look *look = of;
 
     base_json_object(j, "observed");
     rs_figures_paper_json(j, &look->paper);
+    base_json_whole(j, "one_in", look->one_in);
     base_json_array(j, "rules");
     for (uint32_t i = 0; i < look->nrules; i++) {
         base_json_object(j, NULL);
         base_json_text(j, "rule", look->rules[i].text);
-        base_json_text(j, "class", observed_class(look->rules[i].rule));
+        base_json_text(j, "class", observed_class(look->rules + i));
         base_json_whole(j, "requests", look->rules[i].requests);
         base_json_whole(j, "bytes", look->rules[i].bytes);
         base_json_end_object(j);
@@ -39,8 +36,8 @@ void qos_observed_page(request_rec *r, const struct qos_paper_look *look) {
     ap_rprintf(
         r,
         "<h1>On paper: what would have happened</h1>\n<p>%u observed at the server, %u at most; with a window of "
-        "%u, %u would be there and %u waiting.</p>\n",
-        all->at_server, all->at_server_max, all->window, all->outstanding, all->queued);
+        "%u, %u would be there and %u waiting. One of %u stretches of time is on paper.</p>\n",
+        all->at_server, all->at_server_max, all->window, all->outstanding, all->queued, look->one_in);
     ap_rputs("<table><thead><tr><th>class</th><th>weight</th><th>share of bytes</th><th>would be</th><th>of slots' "
              "time</th><th>would be</th><th>requests</th><th>mean wait</th><th>95 % of waits</th><th>longest</th>"
              "<th>refused</th><th>too long</th></tr></thead><tbody>\n",
@@ -62,7 +59,7 @@ void qos_observed_page(request_rec *r, const struct qos_paper_look *look) {
              r);
     for (uint32_t i = 0; i < look->nrules; i++)
         ap_rprintf(r, "<tr><td>%s</td><td>%s</td><td>" U64 "</td><td>" U64 "</td></tr>\n",
-                   ap_escape_html(r->pool, look->rules[i].text), observed_class(look->rules[i].rule),
+                   ap_escape_html(r->pool, look->rules[i].text), observed_class(look->rules + i),
                    (apr_uint64_t)look->rules[i].requests, (apr_uint64_t)look->rules[i].bytes);
     ap_rputs("</tbody></table>\n", r);
 }

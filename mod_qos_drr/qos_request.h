@@ -129,6 +129,7 @@ struct qos_process {
     uint32_t             row;               /* in view.owners; SHM_NO_ROW in the parent */
     pid_t                pid;               /* of a child; to ask for it is a system call */
     int                  can_hold;          /* the MPM can let a connection wait without a thread */
+    bool                 notes;             /* somebody looks at the notes for the log */
     uint32_t             threads;           /* of the whole server: what blocked waits share */
     uint32_t             threads_per_child;
     /* threads of this child that wait for a while; grows under the shared lock */

@@ -29,8 +29,8 @@ static _Atomic uint16_t *threads_row(uint32_t row) { return threads_counts + (si
 /* Behind the sizes and the paper. */
 void qos_threads_child_init(void) {
     const struct shm_size *z = &P.view.size;
-    uint64_t at =
-        threads_rounded(qos_sizes_bytes(P.sizes.pages)) + threads_rounded(qos_paper_bytes(z->classes, z->tickets));
+    uint64_t at = threads_rounded(qos_sizes_bytes(P.sizes.pages)) +
+                  threads_rounded(qos_paper_bytes(z->classes, z->tickets, z->owners));
 
     threads_counts = NULL;
     if (httpd_query(AP_MPMQ_IS_ASYNC, 0) || P.row == SHM_NO_ROW ||

@@ -113,10 +113,17 @@ static int known_add(struct fill *f, uint64_t key, uint64_t bytes) {
     return 1;
 }
 
+static int add_time(struct fill *f, const struct pages_keys *keys, uint64_t us) {
+    if (!known_add(f, pages_key_timed(keys->url, 0), us)) return 0;
+    if (keys->pattern && !known_add(f, pages_key_timed(keys->pattern, 0), us)) return 0;
+    return known_add(f, pages_key_timed(keys->dir, 0), us);
+}
+
 static int add_page(struct fill *f, const uint64_t hash_key[2], const char *host, const struct pages_row *row) {
     struct pages_keys keys;
 
     pages_keys(hash_key, host, row->target, row->target_length, &keys);
+    if (row->time && !add_time(f, &keys, row->time)) return 0;
     if (row->body[PAGES_IDENTITY] == PAGES_UNKNOWN) return 1;
     for (int i = 0; i < PAGES_CODINGS; i++) {
         enum pages_coding c = (enum pages_coding)i;

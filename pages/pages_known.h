@@ -12,8 +12,8 @@
  * that half.  Whoever reads a changed file empties the other half, fills it, and writes the word when the file has
  * proved whole; a reader that was caught in between finds a row or none, and one estimate is off.
  *
- * A URL has a row for each coding that makes a difference; patterns and directories have the means of their pages for
- * every coding.
+ * A URL has a row for each coding that makes a difference, and one for its time; patterns and directories have the
+ * means of their pages for every coding, and of their times.
  *
  * Departure from mapping the file itself: who writes over a mapped file, or cuts it short, ends every process that
  * looks at it (SIGBUS); and rows found by a keyed hash are found in one place, by nobody's choice.
@@ -53,7 +53,7 @@ void     pages_known_unmap(struct pages_known_area *area);
 /* No table any more. */
 void     pages_known_forget(struct pages_known *k, const struct pages_known_area *area);
 
-/* Expected bytes, header included; 0 if the key is not known. */
+/* Expected bytes, header included, or microseconds of a key of those (pages_key_timed); 0 if the key is not known. */
 uint64_t pages_known_mean(const struct pages_known *k, const struct pages_known_area *area, uint64_t key);
 
 enum pages_known_end {

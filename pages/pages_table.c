@@ -15,7 +15,7 @@
 
 #define MAGIC_READ  0x66677072u
 #define MAGIC_WRITE 0x66677077u
-#define FIELDS      12
+#define FIELDS      13
 #define LINE_ROOM   (PAGES_TARGET_MAX + PAGES_ETAG_MAX + 512)
 
 static const char flag_letters[] = "cdvu";
@@ -32,6 +32,7 @@ static void table_say(char **error, const char *name, uint64_t line, const char 
 struct pages_reader {
     uint32_t magic;
     uint32_t rows, seen;
+    int fields; /* of a row, in this version */
     uint64_t line;
     uLong crc;
     FILE *stream;
@@ -158,7 +159,7 @@ static int is_origin(const char *text) {
 }
 
 static enum pages_next table_row_of(pages_reader_t *r, char **field, struct pages_row *row, char **error) {
-    uint64_t header, samples, depth, checked, modified;
+    uint64_t header, samples, depth, checked, modified, time = 0;
     size_t n = strlen(field[0]);
 
     if (!*r->origin) return bad(r, error, "a row before the first `origin` line");
@@ -178,6 +179,8 @@ static enum pages_next table_row_of(pages_reader_t *r, char **field, struct page
     row->etag = strcmp(field[11], "-") ? field[11] : NULL;
     if (row->etag && !pages_etag_fits(row->etag))
         return bad(r, error, "an etag must be of 1 to 256 visible characters, or -");
+    if (r->fields == FIELDS && !table_number(field[12], PAGES_TIME_MAX, &time))
+        return bad(r, error, "time must be a number of microseconds, of at most 4294967295");
     memcpy(r->before, field[0], n + 1);
     r->any = 1;
     r->seen++;
@@ -187,6 +190,7 @@ static enum pages_next table_row_of(pages_reader_t *r, char **field, struct page
     row->header = (uint32_t)header;
     row->samples = (uint32_t)samples;
     row->depth = (uint32_t)depth;
+    row->time = (uint32_t)time;
     row->checked = (int64_t)checked;
     row->modified = (int64_t)modified;
     return PAGES_ROW;
@@ -217,12 +221,14 @@ enum pages_next pages_reader_next(pages_reader_t *r, struct pages_row *row, char
         if (!line) return PAGES_BAD;
         crc = crc32(crc32(r->crc, (const Bytef *)line, (uInt)(raw - 1)), (const Bytef *)"\n", 1);
         n = split(line, field, FIELDS);
-        if (n == FIELDS) {
+        if (n == r->fields) {
             r->crc = crc;
             return table_row_of(r, field, row, error);
         }
         if (n == 2 && !strcmp(field[0], "end")) return end_of(r, field[1], error);
-        if (field[0][0] == '/') return bad(r, error, "a row must have twelve fields");
+        if (field[0][0] == '/')
+            return bad(r, error,
+                       r->fields == FIELDS ? "a row must have thirteen fields" : "a row must have twelve fields");
         if (n != 3 || strcmp(field[0], "origin") || !is_origin(field[1]) || !hexadecimal(field[2], &r->rules))
             return bad(
                 r, error,
@@ -258,14 +264,15 @@ pages_reader_t *pages_reader_of(FILE *stream, const char *name, char **error) {
         bad(r, error,
             "not a page-size table: the first line must be `fairgate-pages`, the version and the number of rows");
         pages_reader_close(&r);
-    } else if (strcmp(field[1], "1")) {
-        bad(r, error, "a page-size table of another version: this program reads version 1");
+    } else if (strcmp(field[1], "1") && strcmp(field[1], "2")) {
+        bad(r, error, "a page-size table of another version: this program reads versions 1 and 2");
         pages_reader_close(&r);
     } else if (!table_number(field[2], PAGES_ROWS_MAX, &rows)) {
         bad(r, error, "the number of rows must be a number of at most 268435456");
         pages_reader_close(&r);
     } else {
         r->rows = (uint32_t)rows;
+        r->fields = *field[1] == '1' ? FIELDS - 1 : FIELDS;
     }
     return r;
 }
@@ -331,7 +338,7 @@ pages_writer_t *pages_writer_of(FILE *stream, const char *name, uint32_t rows, c
     w->magic = MAGIC_WRITE;
     w->rows = rows;
     w->stream = stream;
-    if (table_put(w, (size_t)snprintf(w->text, sizeof w->text, "fairgate-pages\t1\t%" PRIu32 "\n", rows))) {
+    if (table_put(w, (size_t)snprintf(w->text, sizeof w->text, "fairgate-pages\t2\t%" PRIu32 "\n", rows))) {
         table_say(error, name, 0, strerror(errno));
         pages_writer_abort(&w);
     }
@@ -377,7 +384,7 @@ int pages_writer_row(pages_writer_t *w, const struct pages_row *row) {
     if (row->etag) memcpy(at, row->etag, row->etag_length);
     else *at = '-';
     at += row->etag ? row->etag_length : 1;
-    *at++ = '\n';
+    at += sprintf(at, "\t%" PRIu32 "\n", row->time);
     return table_put(w, (size_t)(at - w->text));
 }
 

@@ -3,18 +3,18 @@
  * pages_table.h - the page-size table as a file (website-gateway paper, 2.3 and 3.4): what the prober writes and the
  * gateway reads.
  *
- * Version 1 is text: lines that end with \n, fields with a TAB between them.
+ * Version 2 is text: lines that end with \n, fields with a TAB between them.
  *
- *     fairgate-pages  1  ROWS
+ *     fairgate-pages  2  ROWS
  *     origin  http://www.example.org  5ca1ab1e0ddba115
- *     /index.html  5120  1411  -  310  0  1  0  1790000000  1789000000  -  "5f1-2a"
+ *     /index.html  5120  1411  -  310  0  1  0  1790000000  1789000000  -  "5f1-2a"  2150
  *     ...
  *     end  CRC
  *
  * Origins stand in ascending order of bytes, each once; behind each, sixteen hexadecimal digits that stand for the
  * rules by which its links were followed (robots.txt, patterns, bounds), or zeros if not all were: who walks by other
  * rules must read documents anew.  A row is  target, body, gzip, br, header, spread, samples, depth, checked, modified,
- * flags, etag:
+ * flags, etag, time:
  *
  *     target      path and query in the spelling of pages_url.h; rows of an origin stand in ascending order of bytes,
  *                 each once
@@ -31,6 +31,9 @@
  *     flags       letters, or "-": c it sets a cookie, d it may hold links, v its size varies, u it was found and not
  *                 asked for yet (only in a checkpoint)
  *     etag        its validator, or "-"
+ *     time        microseconds from the request to the end of a whole answer to GET, mean; 0 is unknown
+ *
+ * Version 1 is the same without `time`, and is read, too.
  *
  * CRC is that of RFC 1952, eight hexadecimal digits, over all bytes before the line that begins with `end`.
  *
@@ -49,6 +52,7 @@
 #define PAGES_ORIGIN_MAX 300u
 #define PAGES_ROWS_MAX   (UINT32_C(1) << 28)
 #define PAGES_SIZE_MAX   (UINT64_C(1) << 42)        /* bytes of a body */
+#define PAGES_TIME_MAX   UINT32_MAX                 /* microseconds: more than an hour */
 #define PAGES_UNKNOWN    UINT64_MAX
 
 enum pages_coding { PAGES_IDENTITY, PAGES_GZIP, PAGES_BR, PAGES_CODINGS };     /* the most that a client takes */
@@ -65,7 +69,7 @@ struct pages_row {
     uint64_t    body[PAGES_CODINGS];
     uint64_t    spread;
     uint32_t    target_length, etag_length;
-    uint32_t    header, samples, depth, flags;
+    uint32_t    header, samples, depth, flags, time;
     int64_t     checked, modified;
 };
 

@@ -318,16 +318,19 @@ int fetch_start(struct fetch *f, const struct fetch_request *r) {
 
 static void fetch_end(struct fetch *f, struct transfer *t, CURLcode code) {
     struct fetch_answer *a = &t->answer;
-    curl_off_t wire = 0;
+    curl_off_t wire = 0, total = 0, asked = 0;
     long header = 0;
 
     curl_easy_getinfo(t->easy, CURLINFO_SIZE_DOWNLOAD_T, &wire);
     curl_easy_getinfo(t->easy, CURLINFO_HEADER_SIZE, &header);
+    curl_easy_getinfo(t->easy, CURLINFO_TOTAL_TIME_T, &total);
+    curl_easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME_T, &asked);
     curl_multi_remove_handle(f->multi, t->easy);
     curl_slist_free_all(t->validators);
     t->validators = NULL;
     a->wire = (uint64_t)wire;
     a->header = (uint32_t)header;
+    a->time = total > asked ? (uint32_t)(total - asked < PAGES_TIME_MAX ? total - asked : PAGES_TIME_MAX) : 0;
     f->bytes += a->wire + a->header;
     a->end = code == CURLE_OK                              ? FETCH_WHOLE
              : t->cut                                      ? FETCH_CUT

@@ -48,6 +48,7 @@ struct fetch_answer {
     uint64_t          wire;             /* bytes of the body as they came */
     uint64_t          plain;            /* the same unpacked */
     uint32_t          header;           /* bytes of the header */
+    uint32_t          time;             /* microseconds from the request to the end */
     uint32_t          modified;
     uint32_t          retry_after;      /* seconds, 0 = not said */
     char              etag[PAGES_ETAG_MAX + 1];

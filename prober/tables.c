@@ -19,8 +19,8 @@
 
 #define LINE_MAX_BYTES (4u * PAGES_TARGET_MAX)
 
-static const char *const columns[] = { "url",     "body",  "gzip",    "br",       "header", "spread",
-                                       "samples", "depth", "checked", "modified", "flags",  "etag" };
+static const char *const columns[] = { "url",   "body",    "gzip",     "br",    "header", "spread", "samples",
+                                       "depth", "checked", "modified", "flags", "etag",   "time" };
 #define COLUMNS (sizeof columns / sizeof *columns)
 
 static int trouble_with(const char *stream) {
@@ -64,7 +64,7 @@ struct shown {
 
 static int show_row(void *context, const char *origin, const struct pages_row *row) {
     struct shown *s = context;
-    char url[PAGES_ORIGIN_MAX + PAGES_TARGET_MAX + 1], size[PAGES_CODINGS][24], when[32] = "-";
+    char url[PAGES_ORIGIN_MAX + PAGES_TARGET_MAX + 1], size[PAGES_CODINGS][24], took[24] = "-", when[32] = "-";
     time_t t = (time_t)row->checked;
     struct tm tm;
 
@@ -72,17 +72,18 @@ static int show_row(void *context, const char *origin, const struct pages_row *r
     if (s->prefix && strncmp(url, s->prefix, strlen(s->prefix))) return 0;
     for (int c = 0; c < PAGES_CODINGS; c++) size_text(size[c], sizeof size[c], row->body[c]);
     if (t && localtime_r(&t, &tm)) strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm);
+    if (row->time) snprintf(took, sizeof took, "%.1f", row->time / 1000.0);
     s->rows++;
     if (row->body[PAGES_IDENTITY] != PAGES_UNKNOWN) s->bytes += row->body[PAGES_IDENTITY];
-    return printf("%12s %10s %10s %8" PRIu64 " %4" PRIu32 "  %-16s  %s\n", size[0], size[1], size[2], row->spread,
-                  row->samples, when, url) < 0;
+    return printf("%12s %10s %10s %8" PRIu64 " %4" PRIu32 " %9s  %-16s  %s\n", size[0], size[1], size[2], row->spread,
+                  row->samples, took, when, url) < 0;
 }
 
 int tables_show(const char *path, const char *prefix) {
     struct shown s = { .prefix = prefix };
     int rc;
 
-    printf("%12s %10s %10s %8s %4s  %-16s  %s\n", "body", "gzip", "br", "spread", "of", "checked", "url");
+    printf("%12s %10s %10s %8s %4s %9s  %-16s  %s\n", "body", "gzip", "br", "spread", "of", "ms", "checked", "url");
     rc = each_row(path, show_row, &s);
     if (!rc) printf("%" PRIu64 " URLs, %" PRIu64 " bytes\n", s.rows, s.bytes);
     return rc;
@@ -111,9 +112,9 @@ static int export_tsv(void *context, const char *origin, const struct pages_row 
     for (int c = 0; c < PAGES_CODINGS; c++) size_text(size[c], sizeof size[c], row->body[c]);
     pages_flags_text(row->flags, flags);
     return printf("%s%s\t%s\t%s\t%s\t%" PRIu32 "\t%" PRIu64 "\t%" PRIu32 "\t%" PRIu32 "\t%" PRId64 "\t%" PRId64
-                  "\t%s\t%s\n",
+                  "\t%s\t%s\t%" PRIu32 "\n",
                   origin, row->target, size[0], size[1], size[2], row->header, row->spread, row->samples, row->depth,
-                  row->checked, row->modified, flags, row->etag ? row->etag : "-") < 0;
+                  row->checked, row->modified, flags, row->etag ? row->etag : "-", row->time) < 0;
 }
 
 static json_t *json_size(uint64_t size) { return size == PAGES_UNKNOWN ? json_null() : json_integer((json_int_t)size); }
@@ -140,6 +141,7 @@ static int export_json(void *context, const char *origin, const struct pages_row
     /* A validator may hold bytes that are no text: those are left out. */
     if (!row->etag || json_object_set_new(o, "etag", json_string(row->etag)))
         json_object_set_new(o, "etag", json_null());
+    json_object_set_new(o, "time", json_integer(row->time));
     rc = json_dumpf(o, stdout, JSON_COMPACT) || putchar('\n') < 0;
     json_decref(o);
     return rc;
@@ -166,7 +168,7 @@ static bool tables_number_in(const char *text, uint64_t most, uint64_t *out) {
 /* NULL, or what is wrong with the row of these texts, in the order of `columns`. */
 static const char *take_texts(struct imported *im, char *const *field) {
     struct pages_row row = { .etag = strcmp(field[11], "-") ? field[11] : NULL };
-    uint64_t n[6];
+    uint64_t n[6], time;
     const char *wrong;
     uint16_t origin;
 
@@ -185,6 +187,8 @@ static const char *take_texts(struct imported *im, char *const *field) {
     if (!pages_flags_of(field[10], &row.flags) || row.flags & PAGES_UNASKED)
         return "flags must be letters of c, d, v in this order, or -";
     if (row.etag && !pages_etag_fits(row.etag)) return "an etag must be of 1 to 256 visible characters, or -";
+    if (!tables_number_in(field[12], PAGES_TIME_MAX, &time)) return "time must be a number of microseconds";
+    row.time = (uint32_t)time;
     row.header = (uint32_t)n[0];
     row.spread = n[1];
     row.samples = n[2] ? (uint32_t)n[2] : 1;
@@ -200,15 +204,17 @@ static const char *take_texts(struct imported *im, char *const *field) {
 }
 
 static const char *take_tsv(struct imported *im, char *line) {
-    char *field[COLUMNS];
+    char *field[COLUMNS], none[] = "0";
     size_t n = 0;
 
     for (char *at = line; at && n < COLUMNS; n++) {
         field[n] = at;
         at = strchr(at, '\t');
         if (at) *at++ = 0;
-        if (n + 1 == COLUMNS && at) return "more than twelve fields";
+        if (n + 1 == COLUMNS && at) return "more than thirteen fields";
     }
+    /* As before there were times. */
+    if (n == COLUMNS - 1) field[n++] = none;
     if (n < COLUMNS) return "fewer than twelve fields";
     return take_texts(im, field);
 }
@@ -228,7 +234,7 @@ static const char *take_json(struct imported *im, const char *line) {
             snprintf(number[i], sizeof number[i], "%" JSON_INTEGER_FORMAT, json_integer_value(value));
         else if (!i || (value && !json_is_null(value)))
             wrong = "values must be texts, whole numbers or null, and there must be a url";
-        else strcpy(number[i], i >= 4 && i < 10 ? "0" : "-");
+        else strcpy(number[i], (i >= 4 && i < 10) || i == 12 ? "0" : "-");
     }
     if (!wrong) wrong = take_texts(im, field);
     json_decref(o);
@@ -250,12 +256,12 @@ int tables_import(const char *path, enum tables_format format) {
     }
     im.w = walk_blank(report);
     if (!im.w) return base_failed(NULL);
-    for (size_t i = 0; i < COLUMNS; i++)
+    for (size_t i = 0; i + 1 < COLUMNS; i++)
         snprintf(head + strlen(head), sizeof head - strlen(head), "%s%s", i ? "\t" : "", columns[i]);
     while (!wrong && (n = getline(&line, &room, stdin)) > 0) {
         number++;
         while (n && (line[n - 1] == '\n' || line[n - 1] == '\r')) line[--n] = 0;
-        if (!n || (format == TABLES_TSV && number == 1 && !strcmp(line, head))) continue;
+        if (!n || (format == TABLES_TSV && number == 1 && !strncmp(line, head, strlen(head)))) continue;
         if (strlen(line) != (size_t)n || (size_t)n > LINE_MAX_BYTES) wrong = "a line with a NUL, or too long";
         else wrong = format == TABLES_TSV ? take_tsv(&im, line) : take_json(&im, line);
     }

@@ -2,7 +2,7 @@
 /*
  * urls.h - every URL that a walk has met, each once, in the order in which they were met: the set and the queue in one.
  *
- * A URL is an origin (scope.h) and a target in the spelling of pages/pages_url.h.  One record of 72 bytes, its text,
+ * A URL is an origin (scope.h) and a target in the spelling of pages/pages_url.h.  One record of 80 bytes, its text,
  * and 6 bytes of hash on average; numbers of URLs stay what they are.  What is to be asked for next is the next number:
  * links are followed breadth first without a queue of their own.
  */
@@ -25,7 +25,8 @@ enum url_state { URL_UNASKED, URL_KNOWN, URL_NOTHING };
 struct url {
     uint64_t body[PAGES_CODINGS], spread;       /* as in pages_table.h; so are header, samples and depth */
     uint32_t text, etag;                        /* urls_target, urls_etag */
-    uint32_t hash, header, checked, modified;   /* times: seconds since 1970, 0 = unknown */
+    uint32_t hash, header, checked, modified;   /* when: seconds since 1970, 0 = unknown */
+    uint32_t time;                              /* microseconds, as in pages_table.h */
     uint16_t length, etag_length, samples, depth, origin;
     uint8_t  state, flags, tries;               /* flags: PAGES_... */
 };

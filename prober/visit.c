@@ -113,8 +113,8 @@ static void begin_visit(struct visit *v, uint16_t origin) {
     v->waiting = 0;
     v->origin = origin;
     v->robots = v->ended = 0;
-    v->samples = v->packed_samples = 0;
-    v->sum = v->squares = v->packed_sum = 0;
+    v->samples = v->packed_samples = v->times = 0;
+    v->sum = v->squares = v->packed_sum = v->time_sum = 0;
     v->packed = PAGES_IDENTITY;
     v->unpacked = v->last = 0;
     for (int c = 0; c < PAGES_CODINGS; c++) v->size[c] = PAGES_UNKNOWN;
@@ -178,6 +178,7 @@ static void visit_conclude(struct visit *v, enum url_state state) {
     else if (u->checked + WALK_NOTHING_S < v->w->now) u->checked = 0;
     u->samples = 0;
     for (int c = 0; c < PAGES_CODINGS; c++) u->body[c] = PAGES_UNKNOWN;
+    u->time = 0;
     u->modified = 0;
     urls_set_etag(v->w->urls, v->url, "", 0);
 }
@@ -191,6 +192,14 @@ static void put_off(struct visit *v, double seconds, int counts, const char *why
 }
 
 static uint64_t rounded(double x) { return x < 0 ? 0 : (uint64_t)(x + 0.5); }
+
+/* How long pages take changes with the server's other work: what earlier runs saw counts as much as this one. */
+static uint32_t settled_time(const struct visit *v, uint32_t before) {
+    uint64_t mean = v->times ? rounded(v->time_sum / v->times) : before;
+
+    if (before) mean = (mean + before + 1) / 2;
+    return mean < PAGES_TIME_MAX ? (uint32_t)mean : PAGES_TIME_MAX;
+}
 
 /*
  * The mean over what this run saw and, if it varies, what earlier ones did; the spread is the root of the mean square
@@ -215,6 +224,7 @@ static void visit_settle(struct visit *v) {
         if (v->size[c] == PAGES_UNKNOWN || v->size[c] == v->size[PAGES_IDENTITY]) u->body[c] = PAGES_UNKNOWN;
         else u->body[c] = rounded((n * (double)v->size[c] + before * old) / (n + before));
     }
+    u->time = settled_time(v, u->time);
     u->header = v->header;
     u->modified = v->modified;
     u->flags = (uint8_t)((u->flags & ~PAGES_COOKIE) | (v->cookie ? PAGES_COOKIE : 0));
@@ -283,6 +293,8 @@ static void body_told(struct visit *v, const struct fetch_answer *a) {
     struct url *u = urls_at(v->w->urls, v->url);
     int first = v->step == ASK || v->step == BODY, same;
 
+    v->times++;
+    v->time_sum += a->time;
     if (v->step == GZIP) {
         if (a->coded) v->size[PAGES_GZIP] = a->wire;
         visit_settle(v);

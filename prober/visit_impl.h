@@ -23,12 +23,12 @@ struct visit {
     enum pages_coding   coding;                 /* accepted */
     uint32_t            url;
     uint16_t            origin;
-    unsigned            samples, packed_samples;
+    unsigned            samples, packed_samples, times;
     /* of the answer that is being learnt from: the table's only when its size is known */
     char                etag[PAGES_ETAG_MAX + 1];
     uint32_t            header, modified;
     int                 cookie;
-    double              sum, squares, packed_sum;
+    double              sum, squares, packed_sum, time_sum;
     enum pages_coding   packed;                 /* what its answers come with */
     uint64_t            size[PAGES_CODINGS], last;
     uint64_t            unpacked;

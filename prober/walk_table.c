@@ -40,6 +40,7 @@ int walk_take_row(struct walk *w, uint16_t origin, const struct pages_row *row) 
     memcpy(u->body, row->body, sizeof u->body);
     u->spread = row->spread;
     u->header = row->header;
+    u->time = row->time;
     u->samples = row->samples < UINT16_MAX ? (uint16_t)row->samples : UINT16_MAX;
     u->depth = row->depth < UINT16_MAX ? (uint16_t)row->depth : UINT16_MAX;
     u->checked = time_of(row->checked);
@@ -153,6 +154,7 @@ static struct pages_row walk_table_row_of(struct walk *w, uint32_t i) {
         .etag_length = u->etag_length,
         .spread = u->spread,
         .header = u->header,
+        .time = u->time,
         .samples = u->samples,
         .depth = u->depth,
         .flags = u->flags,

@@ -219,12 +219,13 @@ uint64_t shm_now_coarse(void);          /* the same clock at a few milliseconds'
  */
 int shm_make(struct shm_view *v, const struct shm_size *size, const struct rs_settings *s,
              const struct rs_class_settings *classes, uint32_t nclasses, const char **why);
-/* The same of a process that shares it with nobody. */
+/* The same of a process that shares it with nobody, and needs no addresses behind it. */
 int shm_make_alone(struct shm_view *v, const struct shm_size *size, const struct rs_settings *s,
                    const struct rs_class_settings *classes, uint32_t nclasses, const char **why);
 /*
  * The same for programs that the parent starts, each of which attaches to it at an address of its own: the descriptor
- * of the memory, which they inherit (it is not closed on exec), or -1 and *why.
+ * of the memory, which they inherit (it is not closed on exec), or -1 and *why.  Behind it are addresses without memory
+ * for those who attach; the parent, which follows nothing there, does without.
  */
 int shm_make_file(struct shm_view *v, const struct shm_size *size, const struct rs_settings *s,
                   const struct rs_class_settings *classes, uint32_t nclasses, const char **why);

@@ -153,7 +153,7 @@ int shm_make_alone(struct shm_view *v, const struct shm_size *z, const struct rs
 
 /* ---- for programs that are started ------------------------------------------------------------------------------- */
 
-/* It stays as large as it is: a file that shrinks would end whoever reads it.  The parent follows nothing in it. */
+/* It stays as large as it is: a file that shrinks would end whoever reads it. */
 #define FILE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 int shm_make_file(struct shm_view *v, const struct shm_size *z, const struct rs_settings *s,

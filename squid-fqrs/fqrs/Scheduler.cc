@@ -40,10 +40,10 @@ static const rs_time_t UnreadTime = 250000;
 static const uint64_t TurnParts = 3;
 static const uint64_t TurnPart = 8;
 static const uint64_t MostTurnTime = 112;
-/// Beyond its bytes such a part of what may be outstanding is expected of a turn until it has ended. So it counts for as
-/// much as a response ever does, an eighth (gate_bytes.c), also when its last read brought more than the turn: eight
-/// have turns at a time. With more the windows of all would be as small as they may be, and so equal; and who is let go
-/// because a turn is nearly over would be of a class that is behind, before the one whose turn it was has asked again.
+/// Beyond its bytes such a part of what may be outstanding is expected of a turn until it has ended. So it counts for
+/// as much as a response ever does, an eighth (gate_bytes.c), also when its last read brought more than the turn: eight
+/// tunnels have turns at a time. With more the windows of all would be as small as they may be, and so equal; and one
+/// that is let go because a turn is nearly over would be of a class that is ahead, before the other has asked again.
 static const uint64_t BehindTurnPart = 4;
 /// where nobody knows how much may be outstanding, and at least
 static const uint64_t UsualTurn = 64 << 10;

@@ -20,7 +20,7 @@ FILES = {
     "mod_eeod/fairgate-eeod": ("<p><!--EEOD-->me<!--/EEOD--></p>", "<p>me<!--/EEOD--></p>", ": a closing mark closes nothing"),
     "pktcache/fairgate-pktcache": (CONFIG + "cache 64M\n", CONFIG + "cache 64T\n", ":6: cache 64T: must be a number of bytes from "),
     "prober/fairgate-bots": ("googlebot https://www.example.org/list\n", "googlebot https://www.example.org/list\nbingbot\n", ":2: bingbot has neither a list nor names"),
-    "prober/fairgate-prober": (None, "fairgate-pages\t2\t0\n", ":1: a page-size table of another version"),
+    "prober/fairgate-prober": (None, "fairgate-pages\t3\t0\n", ":1: a page-size table of another version"),
 }
 
 

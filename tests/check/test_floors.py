@@ -21,7 +21,7 @@ MAY = {
     "policy": ("base/", "core/rs.h", "crawlers/", "core/rs_figures_paper.h", "core/rs_paper.h", "pages/pages_url.h"),
     "shm": ("base/", "core/rs.h"),
     "httpd": ("base/", "core/rs.h", "policy/", "shm/shm.h"),
-    "mod_qos_drr": ("base/", "bots/", "crawlers/", "httpd/", "core/rs.h", "core/rs_figures.h", "core/rs_figures_paper.h", "core/rs_paper.h", "pages/", "policy/", "shm/shm.h", "shm/shm_patience.h", "web/"),
+    "mod_qos_drr": ("base/", "bots/", "crawlers/", "httpd/", "core/rs.h", "core/rs_figures.h", "core/rs_figures_paper.h", "core/rs_paper.h", "core/rs_paper_part.h", "pages/", "policy/", "shm/shm.h", "shm/shm_patience.h", "web/"),
     "mod_eeod": ("base/", "marks/"),
     "mod_ccn": ("base/", "core/rs.h", "core/rs_figures.h", "httpd/", "ndn/", "pages/", "policy/", "service/", "shm/shm.h", "shm/shm_patience.h", "web/"),
     "pktcache": ("base/", "marks/"),

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A page-size table that is read whole is written byte for byte the same; anything else is refused with a sentence. */
+/*
+ * A page-size table that is read whole is written byte for byte the same, unless it is of the version before; anything
+ * else is refused with a sentence.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +31,7 @@ static void read_and_write(char *text, size_t n) {
     enum pages_next next = r ? PAGES_ROW : PAGES_BAD;
     pages_writer_t *w;
     struct pages_row row;
-    int origins = 0;
+    int origins = 0, old = n > 16 && text[15] == '1';
 
     if (!out) abort();
     w = r ? pages_writer_of(out, "f", pages_reader_rows(r), &error) : NULL;
@@ -45,7 +48,7 @@ static void read_and_write(char *text, size_t n) {
     if (next == PAGES_END) {
         if (pages_writer_commit(&w, &error)) abort();
         fflush(out);
-        if (origins <= 1 && *origin && (length != n || memcmp(again, text, n))) abort();
+        if (!old && origins <= 1 && *origin && (length != n || memcmp(again, text, n))) abort();
     }
     pages_writer_abort(&w);
     pages_reader_close(&r);

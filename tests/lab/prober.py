@@ -5,7 +5,7 @@ import subprocess
 
 from .lab import program
 
-COLUMNS = ("url", "body", "gzip", "br", "header", "spread", "samples", "depth", "checked", "modified", "flags", "etag")
+COLUMNS = ("url", "body", "gzip", "br", "header", "spread", "samples", "depth", "checked", "modified", "flags", "etag", "time")
 
 
 # Tests run as root, and tables stand where root's tests do.
@@ -44,7 +44,7 @@ def rows(table):
     found = {}
     for line in lines[1:]:
         row = dict(zip(COLUMNS, line))
-        for name in COLUMNS[1:10]:
+        for name in (*COLUMNS[1:10], "time"):
             row[name] = None if row[name] == "-" else int(row[name])
         found[row["url"]] = row
     return found

@@ -92,6 +92,7 @@ START_TEST(what_is_written_is_read) {
     rows[1].depth = 4;
     rows[1].checked = 1790000000;
     rows[1].modified = 1780000000;
+    rows[1].time = UINT32_MAX;
     rows[1].flags = PAGES_COOKIE | PAGES_DOCUMENT | PAGES_VARIES | PAGES_UNASKED;
     write_table("https://www.example.org:8443", rows, 3);
     r = pages_reader_open(path, &error);
@@ -111,6 +112,7 @@ START_TEST(what_is_written_is_read) {
         ck_assert_int_eq(got.checked, rows[i].checked);
         ck_assert_int_eq(got.modified, rows[i].modified);
         ck_assert_uint_eq(got.flags, rows[i].flags);
+        ck_assert_uint_eq(got.time, rows[i].time);
         if (rows[i].etag) ck_assert_str_eq(got.etag, rows[i].etag);
         else ck_assert_ptr_null(got.etag);
     }
@@ -125,6 +127,24 @@ START_TEST(no_rows_are_a_table_too) {
     pages_writer_t *w = pages_writer_open(path, 0, &error);
     ck_assert_int_eq(pages_writer_commit(&w, &error), 0);
     ck_assert_int_eq(read_table(path), 0);
+}
+END_TEST
+
+/* Before there were times: whoever has walked for weeks has lost nothing. */
+START_TEST(a_table_of_the_first_version_is_read) {
+    char *error = NULL;
+    pages_reader_t *r;
+    struct pages_row row;
+
+    write_text("fairgate-pages\t1\t1\norigin\thttp://h\t0000000000000007\n/a\t5\t-\t-\t0\t0\t1\t0\t0\t0\t-\t\"e\"\n");
+    r = pages_reader_open(path, &error);
+    ck_assert_msg(r != NULL, "%s", error);
+    ck_assert_int_eq(pages_reader_next(r, &row, &error), PAGES_ROW);
+    ck_assert_uint_eq(row.body[PAGES_IDENTITY], 5);
+    ck_assert_str_eq(row.etag, "\"e\"");
+    ck_assert_uint_eq(row.time, 0);
+    ck_assert_int_eq(pages_reader_next(r, &row, &error), PAGES_END);
+    pages_reader_close(&r);
 }
 END_TEST
 
@@ -162,7 +182,11 @@ START_TEST(what_is_wrong_is_said_with_its_line) {
         const char *text, *sentence;
     } t[] = {
         { "", ":1: not a page-size table" },
-        { "fairgate-pages\t2\t0\n", ":1: a page-size table of another version" },
+        { "fairgate-pages\t2\t1\norigin\thttp://h\t0000000000000007\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n",
+          ":3: a row must have thirteen fields" },
+        { "fairgate-pages\t2\t1\norigin\thttp://h\t0000000000000007\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\t4294967296\n",
+          ":3: time must be" },
+        { "fairgate-pages\t3\t0\n", ":1: a page-size table of another version" },
         { "fairgate-pages\t1\t999999999999\n", ":1: the number of rows" },
         { "fairgate-pages\t1\t1\n/\t1\t-\t-\t0\t0\t1\t0\t0\t0\t-\t-\n", ":2: a row before the first" },
         { "fairgate-pages\t1\t1\norigin\tftp://h\t0000000000000007\n", ":2: must be a row, `origin`" },
@@ -352,6 +376,7 @@ int main(void) {
     tcase_add_checked_fixture(t, make_dir, remove_dir);
     tcase_add_test(t, what_is_written_is_read);
     tcase_add_test(t, no_rows_are_a_table_too);
+    tcase_add_test(t, a_table_of_the_first_version_is_read);
     tcase_add_test(t, any_byte_changed_or_cut_is_found);
     tcase_add_test(t, what_is_wrong_is_said_with_its_line);
     tcase_add_test(t, what_is_no_file_is_refused_at_once);

@@ -85,7 +85,8 @@ def test_a_crowd_that_is_observed_neither_waits_nor_is_refused(new_gateway):
 
 
 def test_of_a_crowd_all_are_counted_and_pages_learnt(new_gateway):
-    """More than a thousand requests a second in one child, of which it looks up and learns few pages: each is counted and scheduled, and all three pages are known by their sizes."""
+    """More than a thousand requests a second in one child, of which it looks up and learns few pages, and a part is on paper: each is counted, and all three pages are known by their
+    sizes."""
     sizes = {"people": 3000, "search": 30_000, "crawlers": 9000}
     groups = [dict(g, url=f"/o/size/{sizes[g['name']]}?{g['name']}") for g in three_classes(10, "/")]
 
@@ -95,6 +96,7 @@ def test_of_a_crowd_all_are_counted_and_pages_learnt(new_gateway):
         with Load(g.address, groups, 2) as run:
             result = run.result()
         s = g.until(lambda s: s["observed"]["at_server"] == 0, "all over")["observed"]
+        assert s["one_in"] > 1
         answered = {c["name"]: result["classes"][c["name"]]["requests"] for c in s["classes"]}
         for c in s["classes"]:
             assert answered[c["name"]] <= c["requests"] <= answered[c["name"]] + 10, "the last of each client may have been cut off"

@@ -13,9 +13,9 @@ PEOPLE = {"Cookie": "session=1"}
 serial = itertools.count()
 
 
-def write(path, rows):
-    """rows: {url: (body, gzip, br)}; a header is always 100 bytes."""
-    text = "".join(f"{url}\t{body}\t{packed}\t{br}\t100\t0\t1\t0\t1790000000\t0\t-\t-\n" for url, (body, packed, br) in rows.items())
+def write(path, rows, times=None):
+    """rows: {url: (body, gzip, br)}; a header is always 100 bytes.  times: {url: microseconds}."""
+    text = "".join(f"{url}\t{body}\t{packed}\t{br}\t100\t0\t1\t0\t1790000000\t0\t-\t-\t{(times or {}).get(url, 0)}\n" for url, (body, packed, br) in rows.items())
     prober.run("import", path, input=text)
 
 
@@ -68,6 +68,26 @@ def test_known_before_it_is_asked_for(known_gateway, mpm):
         assert estimate(g, "/b/size/11?one") < 1000, "what answers teach comes first"
         assert estimate(g, "/b/size/11?one", host="other.example") == 109
         assert estimate(g, "/b/size/11?one", host="[2001:db8::1]") == 177
+
+
+def test_times_are_known_before_it_is_asked_for(known_gateway):
+    """By page, pattern and directory; of GET, which the prober has asked with."""
+    with known_gateway(more="QosCharge time\n") as g:
+        write(g.table, {**KNOWN, "http://localhost/b/late/": (1, "-", "-")}, times={
+            "http://localhost/b/size/11?one": 700000, "http://localhost/b/size/12?id=1&lang=en": 100000, "http://localhost/b/size/12?id=2&lang=en": 300000, "http://localhost/b/late/": 50000})
+        g.until(lambda s: s["known_urls"] == len(KNOWN) + 1, "the table read")
+
+        def expected(method, path):
+            query = path.partition("?")[2]
+            with g.connect() as c:
+                c.ask(method, path, headers={**PEOPLE, "Connection": "close"}, host="localhost")
+                assert not c.more()
+            return float(g.logged(query, 1)[-1]["slot_expected"])
+
+        assert expected("HEAD", "/b/size/11?head") != 700
+        assert expected("GET", "/b/size/11?one") == 700
+        assert expected("GET", "/b/size/12?lang=de&id=9") == 200
+        assert expected("GET", "/b/late/x?y=1") == 50
 
 
 def test_codings(known_gateway):
@@ -129,7 +149,7 @@ def test_damaged(known_gateway):
     with known_gateway() as g:
         whole = g.table.read_bytes()
         for damaged, reason in ((whole[:whole.rindex(b"end")], "not written to its end"), (whole.replace(b"700000", b"700001"), "checksum"), (b"", "not written to its end"),
-                                (b"\0" * 100, "too long, or with a NUL"), (whole.replace(b"pages\t1", b"pages\t9"), "another version")):
+                                (b"\0" * 100, "too long, or with a NUL"), (whole.replace(b"pages\t2", b"pages\t9"), "another version")):
             replace(g.table, whole)
             g.until(lambda s: not s["page_table_refused"], "the good table in force")
             before = len(refusals(g))

@@ -127,6 +127,23 @@ def test_size_that_varies(table):
         assert row["body"] == round((3 * 2000 + 2 * 6000) / 5) and row["samples"] == 5
 
 
+def test_how_long_pages_take(table):
+    """Of whole answers to GET; a later walk counts as much as those before; what is asked for by HEAD has no time."""
+    takes = {"/": 0.3}
+
+    def slow(r):
+        time.sleep(takes["/"])
+        return page("<img src=/i>")
+    with Website({"/": slow, "/i": Page(b"i" * 5000, "image/png", etag='"3"')}) as site:
+        prober.crawl(table, site.url, samples=2)
+        row = prober.rows(table)[site.url + "/"]
+        assert 300_000 <= row["time"] < 2_000_000
+        assert prober.rows(table)[site.url + "/i"]["time"] == 0
+        takes["/"] = 0
+        prober.crawl(table, site.url, samples=2)
+        assert row["time"] / 2 <= prober.rows(table)[site.url + "/"]["time"] < row["time"]
+
+
 def test_cookies_make_a_page_suspect(table):
     sizes = itertools.cycle([100, 200])
     with Website({"/": lambda r: Page(b"x" * next(sizes), headers={"Set-Cookie": "a=b"}, etag='"1"')}) as site:
@@ -516,9 +533,9 @@ def test_import_of_other_line_ends(table):
 
 
 @pytest.mark.parametrize("text,sentence", [
-    ("http://h/" + "\t1" * 9 + "\t-\t\"a\x01\"\n", "an etag must be"), ("x\n", "fewer than twelve"), ("http://h/" + "\t1" * 12 + "\n", "more than twelve"), ("h" + "\t1" * 9 + "\t-\t-\n", "must begin with http"),
+    ("http://h/" + "\t1" * 9 + "\t-\t\"a\x01\"\n", "an etag must be"), ("x\n", "fewer than twelve"), ("http://h/" + "\t1" * 13 + "\n", "more than thirteen"), ("h" + "\t1" * 9 + "\t-\t-\n", "must begin with http"),
     ("http://h/\t-1" + "\t1" * 8 + "\t-\t-\n", "body, gzip and br"), ("http://h/\t1\t1\t1\tx" + "\t1" * 5 + "\t-\t-\n", "must be numbers"),
-    ("http://h/" + "\t1" * 9 + "\tz\t-\n", "flags"), ("\0\n", "NUL"),
+    ("http://h/" + "\t1" * 9 + "\tz\t-\n", "flags"), ("http://h/" + "\t1" * 9 + "\t-\t-\t1.5\n", "time must be"), ("\0\n", "NUL"),
 ])
 def test_import_of_rubbish(table, text, sentence):
     said = prober.run("import", table, input=text, expect=1)
