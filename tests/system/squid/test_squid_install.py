@@ -51,7 +51,7 @@ def build(archive, tmp_path):
 @pytest.fixture
 def tree_of_ours(tmp_path):
     """A squid-fqrs whose patches a test may change."""
-    for name in ("base", "core", "pages", "policy"):
+    for name in ("base", "core", "pages", "policy", "shm"):
         (tmp_path / "top" / name).parent.mkdir(exist_ok=True)
         (tmp_path / "top" / name).symlink_to(os.path.join(ROOT, name))
     return pathlib.Path(shutil.copytree(FQRS, tmp_path / "top" / "squid-fqrs"))
