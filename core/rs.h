@@ -245,6 +245,8 @@ rs_engine_t *rs_attach(void *mem, size_t len, const struct rs_capacity *cap, con
  */
 int rs_configure(rs_engine_t *e, const struct rs_settings *s, const struct rs_class_settings *classes,
                  uint32_t nclasses, uint32_t *number, rs_time_t now, const char **why);
+/* The number of a class, retired ones among them; RS_NO_CLASS if there is none of that name.  By a hash. */
+uint32_t rs_class_named(const rs_engine_t *e, const char *name);
 
 /*
  * The two settings that follow a link whose rate is learnt (rs_link.h), for a running engine that has one: as
