@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <string.h>
 
 uint32_t shm_owner_started(const struct shm_view *v, pid_t pid) {
     uint32_t row = SHM_NO_ROW;
@@ -114,31 +113,12 @@ void shm_keeps_no_longer(const struct shm_view *v, uint32_t generation, uint32_t
 
 /* ---- configurations ---------------------------------------------------------------------------------------------- */
 
-/*
- * These classes are not those in force: the numbers of the ones that the engine has.  They stand in the same order
- * mostly, so that thousands are found in a moment.
- */
+/* These classes are not those in force: the numbers of the ones that the engine has. */
 static void number_by_name_locked(const struct shm_view *v, const struct rs_class_settings *classes, uint32_t nclasses,
                                   uint32_t otherwise, uint32_t *number) {
-    uint32_t most = nclasses < v->size.classes ? nclasses : v->size.classes, next = 0, unknown = 0, count;
-    struct rs_class_stats c;
-    struct rs_stats all;
+    uint32_t most = nclasses < v->size.classes ? nclasses : v->size.classes, unknown = 0;
 
-    rs_stats(v->engine, &all);
-    count = all.classes < v->size.classes ? all.classes : v->size.classes;
-    for (uint32_t i = 0; i < most; i++) number[i] = RS_NO_CLASS;
-    for (uint32_t n = 0; n < count && most; n++) {
-        uint32_t looked = 0;
-
-        if (!rs_class_stats(v->engine, n, &c)) continue;
-        while (looked < most && strcmp(c.settings.name, classes[next].name)) {
-            looked++;
-            next = next + 1 < most ? next + 1 : 0;
-        }
-        if (looked == most) continue;
-        number[next] = n;
-        next = next + 1 < most ? next + 1 : 0;
-    }
+    for (uint32_t i = 0; i < most; i++) number[i] = rs_class_named(v->engine, classes[i].name);
     if (otherwise < most && number[otherwise] != RS_NO_CLASS) unknown = number[otherwise];
     for (uint32_t i = 0; i < most; i++)
         if (number[i] == RS_NO_CLASS) number[i] = unknown;

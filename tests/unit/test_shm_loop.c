@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base_block.h"
@@ -394,6 +395,39 @@ START_TEST(who_comes_late_finds_its_classes_by_name) {
 }
 END_TEST
 
+#define CLASSES 20000u
+
+/* Names with nothing in common, or all in another order: while they are looked for the others wait for the lock. */
+START_TEST(thousands_of_names_are_found_in_a_moment) {
+    const struct shm_loop_size large = { .processes = 1, .classes = CLASSES, .tickets = 8, .area = 64 };
+    struct rs_class_settings *theirs = calloc(CLASSES, sizeof *theirs), *mine = calloc(CLASSES, sizeof *mine);
+    uint32_t *number = calloc(CLASSES, sizeof *number);
+    struct rs_settings s = window(1);
+    const char *why = NULL;
+    shm_loop_t *l;
+    clock_t began;
+
+    ck_assert(theirs && mine && number);
+    for (uint32_t i = 0; i < CLASSES; i++) {
+        snprintf(theirs[i].name, sizeof theirs[i].name, "class-%u", i);
+        snprintf(mine[i].name, sizeof mine[i].name, _i ? "class-%u" : "other-%u", CLASSES - 1 - i);
+        theirs[i].weight = mine[i].weight = 1;
+    }
+    l = shm_loop_alone(&large, &host, &s, theirs, CLASSES, &why);
+    ck_assert_msg(l != NULL, "%s", why);
+    ck_assert_int_eq(shm_loop_configure(l, 1, &s, theirs, CLASSES, 7, number, &why), 1);
+    for (uint32_t i = 0; i < CLASSES; i++) ck_assert_uint_eq(number[i], i);
+    began = clock();
+    shm_loop_number(l, mine, CLASSES, 7, number);
+    ck_assert_int_le((long)(clock() - began), CLOCKS_PER_SEC / 4);
+    for (uint32_t i = 0; i < CLASSES; i++) ck_assert_uint_eq(number[i], _i ? CLASSES - 1 - i : 0);
+    shm_loop_free(&l);
+    free(theirs);
+    free(mine);
+    free(number);
+}
+END_TEST
+
 START_TEST(what_the_engine_refuses_changes_nothing) {
     static const struct rs_class_settings wrong[1] = { { .name = "weightless", .weight = 0 } };
     struct rs_settings s = window(2);
@@ -542,6 +576,7 @@ int main(int argc, char **argv) {
     tcase_add_test(c, a_ticket_that_ended_ends_nobody_elses);
     tcase_add_test(c, a_configuration_is_put_in_force_once);
     tcase_add_test(c, who_comes_late_finds_its_classes_by_name);
+    tcase_add_loop_test(c, thousands_of_names_are_found_in_a_moment, 0, 2);
     tcase_add_test(c, what_the_engine_refuses_changes_nothing);
     tcase_add_test(c, a_text_that_is_not_of_this_segment_is_refused);
     tcase_add_loop_test(c, no_place_is_handed_out_that_cannot_be, 0, 2);
