@@ -423,6 +423,7 @@ uint32_t rs_window(const rs_engine_t *e);
 uint32_t rs_window_at(const rs_engine_t *e, uint32_t outlet);   /* the same of another one; 0 if it is not there */
 uint32_t rs_windows(const rs_engine_t *e);      /* the sum of all of them */
 uint32_t rs_queued(const rs_engine_t *e);       /* who waits at outlet 0, likewise */
+uint32_t rs_live(const rs_engine_t *e);         /* outstanding or parked there, likewise */
 
 struct rs_outlet_stats {
     struct rs_outlet_settings settings;     /* the first one's name is empty */
