@@ -58,6 +58,8 @@
  * OWNERS.  A process takes a row of owners[] when it starts; the row's number plus one is the owner of its tickets.
  * The parent notes whose end it has learnt of; what that one held is given back by whoever comes to look next
  * (shm_reclaim): a process that starts, a request that is submitted, one that waits, ten times a second.
+ * A row keeps its pid until nothing is left to give back, and an end counts as noted until then: who dies while he
+ * gives back is followed by the next.
  */
 #ifndef FAIRGATE_SHM_H
 #define FAIRGATE_SHM_H

@@ -21,27 +21,38 @@ uint32_t shm_owner_started(const struct shm_view *v, pid_t pid) {
     return row;
 }
 
-static uint32_t forget_locked(const struct shm_view *v, uint32_t owner) {
+/* All that it holds; it keeps its place. */
+static uint32_t give_back_locked(const struct shm_view *v, uint32_t owner) {
+    uint32_t lost;
+
     for (uint32_t i = 0; i < v->size.tickets; i++) {
         struct shm_row *row = &v->rows[i];
         if (row->ticket == RS_NO_TICKET || row->owner != owner + 1) continue;
         shm_free_row_locked(v, row);
     }
-    v->owners[owner].pid = 0;
+    lost = rs_reclaim(v->engine, shm_now(), owner + 1);
     v->owners[owner].released = SHM_NO_ROW;
     v->owners[owner].held = 0;
-    return rs_reclaim(v->engine, shm_now(), owner + 1);
+    return lost;
+}
+
+/* Its pid goes last: who dies before has done nothing that is not done again by the next, who finds it by that. */
+static uint32_t forget_locked(const struct shm_view *v, uint32_t owner) {
+    uint64_t keeper = atomic_load(&v->sh->keeper);
+    uint32_t lost = give_back_locked(v, owner);
+
+    if ((keeper & UINT32_MAX) == owner + 1) atomic_compare_exchange_strong(&v->sh->keeper, &keeper, 0);
+    atomic_signal_fence(memory_order_seq_cst);
+    v->owners[owner].pid = 0;
+    return lost;
 }
 
 static uint32_t forget_pid_locked(const struct shm_view *v, pid_t pid) {
     uint32_t lost = 0;
 
     for (uint32_t i = 0; i < v->size.owners; i++) {
-        uint64_t keeper = atomic_load(&v->sh->keeper);
-
         if (v->owners[i].pid != pid) continue;
         lost += forget_locked(v, i);
-        if ((keeper & UINT32_MAX) == i + 1) atomic_compare_exchange_strong(&v->sh->keeper, &keeper, 0);
     }
     return lost;
 }
