@@ -156,12 +156,22 @@ int shm_make_alone(struct shm_view *v, const struct shm_size *z, const struct rs
 /* It stays as large as it is: a file that shrinks would end whoever reads it. */
 #define FILE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8u
+#endif
+
+/* Nobody executes it, and a kernel may be told to give no other (vm.memfd_noexec); those before 6.3 don't know that. */
+static int segment_file(void) {
+    int fd = memfd_create("fairgate", MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+    return fd < 0 && errno == EINVAL ? memfd_create("fairgate", MFD_ALLOW_SEALING) : fd;
+}
+
 int shm_make_file(struct shm_view *v, const struct shm_size *z, const struct rs_settings *s,
                   const struct rs_class_settings *classes, uint32_t nclasses, const char **why) {
     int fd;
 
     if (measure_segment(v, z, why)) return -1;
-    fd = memfd_create("fairgate", MFD_ALLOW_SEALING);
+    fd = segment_file();
     if (fd < 0 || ftruncate(fd, (off_t)v->bytes) || fcntl(fd, F_ADD_SEALS, FILE_SEALS)) {
         *why = "no file in memory of that size";
         if (fd >= 0) close(fd);

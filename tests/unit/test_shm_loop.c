@@ -4,6 +4,7 @@
  * their bell, and what a dead one held comes back, whether somebody tells of its end or not.
  */
 #include <check.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -476,6 +478,50 @@ START_TEST(a_text_that_is_not_of_this_segment_is_refused) {
 }
 END_TEST
 
+#define NOEXEC_SEAL 8u
+
+/* What the kernel says to a file in memory; the linker puts this in its place (--wrap). */
+static enum { THIS_ONE, BEFORE_6_3, HARDENED, KERNELS } kernel;
+
+int __real_memfd_create(const char *name, unsigned flags);
+int __wrap_memfd_create(const char *name, unsigned flags);
+
+int __wrap_memfd_create(const char *name, unsigned flags) {
+    int fd;
+
+    if (kernel == THIS_ONE) return __real_memfd_create(name, flags);
+    if (kernel == BEFORE_6_3 && flags & NOEXEC_SEAL) {
+        errno = EINVAL;
+        return -1;
+    }
+    if (kernel == HARDENED && !(flags & NOEXEC_SEAL)) {
+        errno = EACCES;
+        return -1;
+    }
+    fd = __real_memfd_create(name, flags | NOEXEC_SEAL); /* whatever this one is */
+    return fd >= 0 ? fd : __real_memfd_create(name, flags & ~NOEXEC_SEAL);
+}
+
+START_TEST(every_kernel_gives_the_memory) {
+    static shm_loop_t *made, *attached;
+    struct rs_settings s = window(1);
+    char other[SHM_LOOP_TEXT];
+    const char *why = NULL;
+    struct stat is;
+    int fd;
+
+    kernel = _i;
+    made = shm_loop_make(&size, &s, two, 2, other, &why);
+    ck_assert_msg(made != NULL, "%s", why);
+    attached = shm_loop_attach(other, &host, &why);
+    ck_assert_msg(attached != NULL, "%s", why);
+    if (kernel == THIS_ONE && !access("/proc/sys/vm/memfd_noexec", F_OK)) { /* it knows what is asked of it */
+        ck_assert_int_eq(sscanf(other, "%d", &fd), 1);
+        ck_assert(!fstat(fd, &is) && !(is.st_mode & 0111));
+    }
+}
+END_TEST
+
 /* The same memory, as somebody sees it who writes what he likes. */
 static struct shm_view strangers_view(void) {
     struct shm_size z = {
@@ -579,6 +625,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(c, thousands_of_names_are_found_in_a_moment, 0, 2);
     tcase_add_test(c, what_the_engine_refuses_changes_nothing);
     tcase_add_test(c, a_text_that_is_not_of_this_segment_is_refused);
+    tcase_add_loop_test(c, every_kernel_gives_the_memory, 0, KERNELS);
     tcase_add_loop_test(c, no_place_is_handed_out_that_cannot_be, 0, 2);
     tcase_add_test(c, behind_what_is_attached_is_no_memory);
     tcase_add_test(c, a_process_alone_has_no_bell);
