@@ -36,6 +36,15 @@ static uint32_t give_back_locked(const struct shm_view *v, uint32_t owner) {
     return lost;
 }
 
+bool shm_owner_returned(const struct shm_view *v, uint32_t owner, pid_t pid) {
+    shm_lock(v);
+    if (!shm_has_left(v) && v->owners[owner].pid != pid) shm_leave(v, "another process has this one's place");
+    if (!shm_has_left(v)) give_back_locked(v, owner);
+    shm_unlock(v);
+    shm_pump(v, SHM_NO_ROW);
+    return !shm_has_left(v);
+}
+
 /* Its pid goes last: who dies before has done nothing that is not done again by the next, who finds it by that. */
 static uint32_t forget_locked(const struct shm_view *v, uint32_t owner) {
     uint64_t keeper = atomic_load(&v->sh->keeper);

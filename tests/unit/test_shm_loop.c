@@ -81,6 +81,14 @@ static bool rings(const shm_loop_t *l, int ms) {
     return poll(&p, 1, ms) == 1;
 }
 
+/* The next one that is let go; RS_NO_TICKET if that takes longer than anything may. */
+static rs_ticket_t await(shm_loop_t *l) {
+    rs_ticket_t t;
+
+    while ((t = next(l)) == RS_NO_TICKET && rings(l, 20000)) shm_loop_silence(l);
+    return t;
+}
+
 static void expect_sound(void) {
     const char *broken = rs_check(shm_loop_lock(me));
     shm_loop_unlock(me);
@@ -103,6 +111,7 @@ static int play_in(shm_loop_t *l, const char *role) {
     shm_loop_lock(l);
     if (shm_loop_submit_locked(l, shm_now(), 0, 1000, NULL, 0, &t) != RS_OK) return 11;
     if (!strcmp(role, "dies locked")) raise(SIGKILL);
+    if (!strcmp(role, "stops locked")) raise(SIGSTOP);
     shm_loop_unlock(l);
     if (!strcmp(role, "waits")) {
         if (next(l) != RS_NO_TICKET) return 12;
@@ -112,7 +121,7 @@ static int play_in(shm_loop_t *l, const char *role) {
         if (rings(l, 0) || next(l) != t) return 14;
         return end(l, t) ? 0 : 15;
     }
-    if (next(l) != t) return 16;
+    if (await(l) != t) return 16;
     meet('h'); /* holds its slot, until it is killed */
     return end(l, t) ? 0 : 17;
 }
@@ -566,6 +575,171 @@ START_TEST(no_place_is_handed_out_that_cannot_be) {
 }
 END_TEST
 
+/* ---- away -------------------------------------------------------------------------------------------------------- */
+
+static void nap(void) {
+    struct timespec t = { 0, 10000000 };
+    nanosleep(&t, NULL);
+}
+
+/* As a host does it, ten times a second or so: false if that takes longer than anything may. */
+static bool comes_back(void) {
+    uint64_t until = shm_now() + 20000000;
+
+    while (!shm_loop_return(me) && shm_now() < until) nap();
+    return !shm_loop_has_left(me);
+}
+
+static void stays_away(uint64_t us) {
+    for (uint64_t until = shm_now() + us; shm_now() < until; nap()) {
+        ck_assert(!shm_loop_return(me));
+        ck_assert(shm_loop_is_away(me) && shm_loop_has_left(me));
+    }
+}
+
+static struct started stopped_with_the_lock(void) {
+    struct started s = start_program("stops locked");
+    int status;
+
+    ck_assert_int_eq(waitpid(s.pid, &status, WUNTRACED), s.pid);
+    ck_assert(WIFSTOPPED(status));
+    return s;
+}
+
+/* Nobody waits meanwhile; then all is as before, and what it held when it left has been given back. */
+START_TEST(who_cannot_have_the_lock_leaves_for_a_while) {
+    uint32_t place = shm_loop_place(me);
+    rs_ticket_t held, t;
+    struct started s;
+
+    shm_loop_comes_back(me);
+    held = submit(me, 0);
+    ck_assert_uint_eq(next(me), held);
+    s = stopped_with_the_lock();
+    t = submit(me, 1);
+    ck_assert_str_eq(said, "the lock is not given back");
+    ck_assert(shm_loop_is_away(me));
+    ck_assert_uint_eq(next(me), t);
+    ck_assert(end(me, t));
+    stays_away(1500000);
+    ck_assert(!kill(s.pid, SIGCONT));
+    ck_assert(comes_back());
+    ck_assert(!shm_loop_is_away(me));
+    ck_assert_uint_eq(shm_loop_place(me), place);
+    has_come(&s, 'h'); /* which it does not before `held` is given back */
+    ck_assert_int_eq(((char *)shm_loop_area(me))[AREA - 1], 's');
+    t = submit(me, 1);
+    ck_assert_uint_eq(next(me), RS_NO_TICKET);
+    ck_assert_int_eq(write(s.to, "x", 1), 1);
+    ck_assert_int_eq(ended(&s), 0);
+    ck_assert(rings(me, 0));
+    ck_assert_uint_eq(next(me), t);
+    ck_assert(end(me, t));
+    ck_assert_uint_eq(lost_requests, 0);
+    expect_sound();
+}
+END_TEST
+
+START_TEST(who_is_away_comes_back_when_that_one_has_died) {
+    struct rs_stats all;
+    struct started s;
+    rs_ticket_t t;
+
+    shm_loop_comes_back(me);
+    s = stopped_with_the_lock();
+    submit(me, 0);
+    ck_assert(shm_loop_is_away(me));
+    kill(s.pid, SIGKILL);
+    ck_assert(WIFSIGNALED(ended(&s)));
+    ck_assert(comes_back());
+    shm_loop_reclaim(me);
+    ck_assert_uint_eq(lost_requests, 1);
+    rs_stats(shm_loop_lock(me), &all);
+    shm_loop_unlock(me);
+    ck_assert_uint_eq(all.rebuilds, 1);
+    ck_assert_uint_eq(all.queued + all.outstanding, 0);
+    t = submit(me, 0);
+    ck_assert_uint_eq(next(me), t);
+    expect_sound();
+}
+END_TEST
+
+/* Whoever does not promise to come back leaves for good, and the others with it, as ever. */
+START_TEST(who_does_not_come_back_leaves_for_good) {
+    struct shm_view v = strangers_view();
+
+    atomic_store(&v.sh->lock.word, (uint32_t)getppid()); /* somebody lives who has that number */
+    submit(me, 0);
+    ck_assert(shm_loop_has_left(me) && !shm_loop_is_away(me));
+    ck_assert_uint_eq(atomic_load(&v.sh->seal), 0);
+    atomic_store(&v.sh->lock.word, 0);
+    ck_assert(!shm_loop_return(me));
+    shm_free(&v);
+}
+END_TEST
+
+/* Found damaged by others while it was away, or by itself. */
+START_TEST(from_damage_nobody_comes_back) {
+    struct shm_view v = strangers_view();
+    uint64_t until = shm_now() + 20000000;
+
+    shm_loop_comes_back(me);
+    if (_i) {
+        atomic_store(&v.sh->lock.word, (uint32_t)getppid());
+        submit(me, 0);
+        ck_assert(shm_loop_is_away(me));
+        ck_assert_uint_eq(atomic_load(&v.sh->seal), v.seal);
+        atomic_store(&v.sh->lock.word, 0);
+    }
+    atomic_store(&v.sh->seal, 0);
+    if (!_i) submit(me, 0);
+    for (; shm_loop_is_away(me) && shm_now() < until; nap()) ck_assert(!shm_loop_return(me));
+    ck_assert(shm_loop_has_left(me) && !shm_loop_is_away(me));
+    ck_assert(!shm_loop_return(me));
+    shm_free(&v);
+}
+END_TEST
+
+START_TEST(who_must_leave_again_stays_away_for_longer) {
+    struct shm_view v = strangers_view();
+    uint64_t began;
+
+    shm_loop_comes_back(me);
+    for (uint64_t least = 1000000; least <= 2000000; least *= 2) {
+        atomic_store(&v.sh->lock.word, (uint32_t)getppid());
+        began = shm_now();
+        submit(me, 0);
+        ck_assert(shm_loop_is_away(me));
+        atomic_store(&v.sh->lock.word, 0);
+        ck_assert(comes_back());
+        ck_assert_uint_ge(shm_now() - began, 600000 + least); /* it waits for nearly as long as SHM_LOCK_US first */
+    }
+    expect_sound();
+    shm_free(&v);
+}
+END_TEST
+
+/* A place in memory of its own is none. */
+START_TEST(who_is_away_takes_no_place) {
+    static shm_loop_t *late;
+    struct shm_view v = strangers_view();
+    const char *why = NULL;
+    uint64_t until = shm_now() + 20000000;
+
+    late = shm_loop_attach(text, &host, &why);
+    ck_assert_msg(late != NULL, "%s", why);
+    shm_loop_comes_back(late);
+    atomic_store(&v.sh->lock.word, (uint32_t)getppid());
+    ck_assert(!shm_loop_join(late));
+    ck_assert(shm_loop_is_away(late));
+    atomic_store(&v.sh->lock.word, 0);
+    while (!shm_loop_join(late) && shm_now() < until) nap();
+    ck_assert(!shm_loop_has_left(late));
+    ck_assert_uint_ne(shm_loop_place(late), shm_loop_place(me));
+    shm_free(&v);
+}
+END_TEST
+
 START_TEST(behind_what_is_attached_is_no_memory) {
     struct shm_view v = strangers_view();
     static const uint64_t at[] = { 0, UINT64_C(1) << 32, RS_REACH - 4096 };
@@ -629,6 +803,16 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(c, no_place_is_handed_out_that_cannot_be, 0, 2);
     tcase_add_test(c, behind_what_is_attached_is_no_memory);
     tcase_add_test(c, a_process_alone_has_no_bell);
+    suite_add_tcase(s, c);
+    c = tcase_create("away");
+    tcase_set_timeout(c, 60);
+    tcase_add_checked_fixture(c, setup, NULL);
+    tcase_add_test(c, who_cannot_have_the_lock_leaves_for_a_while);
+    tcase_add_test(c, who_is_away_comes_back_when_that_one_has_died);
+    tcase_add_test(c, who_does_not_come_back_leaves_for_good);
+    tcase_add_loop_test(c, from_damage_nobody_comes_back, 0, 2);
+    tcase_add_test(c, who_must_leave_again_stays_away_for_longer);
+    tcase_add_test(c, who_is_away_takes_no_place);
     suite_add_tcase(s, c);
     return run_suite(s);
 }
