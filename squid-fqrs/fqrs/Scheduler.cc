@@ -12,7 +12,9 @@
 #include "fqrs/Record.h"
 #include "fqrs/Scheduler.h"
 #include "fqrs/Ticket.h"
+#include "fqrs/Whose.h"
 #include "globals.h"
+#include "HttpRequest.h"
 
 #include <algorithm>
 
@@ -554,7 +556,7 @@ Fqrs::Scheduler::charge(Ticket &t, const uint64_t bytes)
     if (!accepting)
         return;
     renumber(t);
-    const uint64_t key[RS_KEY_LEVELS] = { t.own.whose, 0 };
+    const uint64_t key[RS_KEY_LEVELS] = { t.key, 0 };
     const auto now = Now();
     const Segment::Turn turn(segment);
     rs_charge_keyed(turn.engine, now, t.classNumber, 0, key, bytes);
@@ -566,8 +568,10 @@ Fqrs::Scheduler::renumber(Ticket &t)
     keepUp();
     if (t.generation == generation_)
         return;
-    const auto position = TheConfig.find(RecordOf(t.al)->className.c_str());
-    t.classNumber = numbers[position < 0 ? TheConfig.defaultClass : position];
+    const auto found = TheConfig.find(RecordOf(t.al)->className.c_str());
+    const auto position = found < 0 ? TheConfig.defaultClass : static_cast<uint32_t>(found);
+    t.classNumber = numbers[position];
+    t.key = WhoseIs(*t.asked, TheConfig.classes[position]);
     t.generation = generation_;
 }
 

@@ -19,6 +19,14 @@
 
 #include <algorithm>
 
+// here, where it is known what a request is
+Fqrs::Ticket::Ticket() = default;
+
+Fqrs::Ticket::~Ticket()
+{
+    finish(false);
+}
+
 bool
 Fqrs::Ticket::Wanted(const HttpRequest &request)
 {
@@ -79,6 +87,7 @@ void
 Fqrs::Ticket::classify(HttpRequest *request, const AccessLogEntryPointer &anAl)
 {
     al = anAl;
+    asked = request;
     state = CLASSIFYING;
     since = Now();
     classification = new Classification(*this, request, anAl);
@@ -90,7 +99,7 @@ Fqrs::Ticket::classified(const uint32_t position)
 {
     auto &scheduler = Scheduler::Instance();
     if (position != Classification::NotScheduled)
-        own.whose = classification->whoseIn(position);
+        key = classification->whoseIn(position);
     delete classification;
     classification = nullptr;
     if (position == Classification::NotScheduled) {
@@ -128,6 +137,7 @@ Fqrs::Ticket::submit()
 
     auto whyNot = NO_DESCRIPTOR;
     own.classNumber = classNumber;
+    own.whose = key;
     seatClass = classNumber;
     if (scheduler.seats().enter(seatClass)) {
         seats = 1;
@@ -359,6 +369,7 @@ Fqrs::Ticket::ask()
         return goOn();
     scheduler.renumber(*this);
     own.classNumber = classNumber;
+    own.whose = key;
     own.members = 1;
     // what lies there is paid with it, about as much as came after the last turn
     const auto estimate = scheduler.turn() + flow.unread() + scheduler.behindTurn();
@@ -508,6 +519,7 @@ Fqrs::Ticket::finish(const bool whole)
     delete classification;
     classification = nullptr;
     resume = nullptr;
+    asked = nullptr;
     al = nullptr;
 }
 

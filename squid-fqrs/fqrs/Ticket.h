@@ -11,13 +11,11 @@
 #include "fqrs/Flow.h"
 #include "fqrs/Refusal.h"
 #include "fqrs/Sizes.h"
+#include "http/forward.h"
 
 #include <vector>
 
 class ErrorState;
-class HttpReply;
-class HttpRequest;
-class HttpRequestMethod;
 class StoreEntry;
 
 namespace Fqrs
@@ -71,9 +69,9 @@ class Companion;
 class Ticket: private Classified
 {
 public:
-    Ticket() = default;
+    Ticket();
     Ticket(Ticket &&) = delete; // the scheduler knows our address
-    ~Ticket() { finish(false); }
+    ~Ticket();
 
     /// Whether hold() or account() would do anything for this request.
     static bool Wanted(const HttpRequest &);
@@ -172,6 +170,8 @@ private:
     const StoreEntry *entry = nullptr; ///< what is fetched, while it waits and others may join
     Place own; ///< of the class of the client who asked first
     std::vector<Place> others; ///< of classes whose clients joined
+    HttpRequestPointer asked; ///< for: whose it is depends on its class, which may become another one
+    uint64_t key = 0; ///< inside the class: of its client
     rs_ticket_t number = RS_NO_TICKET; ///< when released
     rs_time_t since = 0; ///< arrival
     uint64_t received = 0; ///< bytes since the release, or since it rests

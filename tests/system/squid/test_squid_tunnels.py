@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Tunnels: CONNECT waits as requests do, a tunnel brings its bytes turn by turn, and has no slot while nothing comes."""
 
+import contextlib
 import re
 import socket
 import subprocess
@@ -144,6 +145,60 @@ def test_a_large_download_in_a_tunnel_leaves_turns_to_others(proxy):
             done.set()
             reading.join(30)
             c.reset()
+
+
+class Downloads:
+    """Endless downloads through tunnels from one address, each read by a thread of its own until the block ends."""
+
+    def __init__(self, proxy, n, cls, connect):
+        self.counts, self.done = [0] * n, threading.Event()
+        self.connections = [connect() for _ in range(n)]
+        for c in self.connections:
+            c.send("CONNECT", proxy.origin.authority, host=proxy.origin.authority, headers={"X-Class": cls})
+        for c in self.connections:
+            assert c.head().status == 200
+        self.threads = [threading.Thread(target=self.read, args=pair) for pair in enumerate(self.connections)]
+
+    def read(self, i, c):
+        with contextlib.suppress(OSError):
+            c.send("GET", "/endless")
+            while not self.done.is_set() and (got := len(c.socket.recv(1 << 20))):
+                self.counts[i] += got
+
+    def bytes(self):
+        return sum(self.counts)
+
+    def __enter__(self):
+        for t in self.threads:
+            t.start()
+        return self
+
+    def __exit__(self, *_):
+        self.done.set()
+        for c in self.connections:
+            with contextlib.suppress(OSError):
+                c.socket.shutdown(socket.SHUT_RDWR)
+        for t in self.threads:
+            t.join(30)
+        for c in self.connections:
+            c.reset()
+
+
+def test_clients_share_a_class_in_tunnels(new_proxy):
+    """Four tunnels of one client beside one of another, many turns each, have one part, as four requests have; also in a class that has `within` only since
+    a moment ago.  The kernel keeps little, so that a turn is small.
+    """
+    config = scheduled(1, gold="weight=1") + "tcp_recv_bufsize 256 KB\n"
+    with new_proxy(config) as p:
+        def connect():
+            return http1.Connection(p.port, source="127.0.0.2")
+        with Downloads(p, 4, "gold", p.connect) as many, Downloads(p, 1, "gold", connect) as one:
+            p.until(lambda _: one.bytes() > 4 * MEGABYTE, "each tunnel has had turns", 30)
+            p.again(config.replace("weight=1", "weight=1 within=client"))
+            before = many.bytes(), one.bytes()
+            p.until(lambda _: one.bytes() - before[1] > 20 * MEGABYTE, "many turns more", 60)
+            shares = many.bytes() - before[0], one.bytes() - before[1]
+        assert 0.5 <= shares[0] / shares[1] <= 2, shares
 
 
 def test_a_tunnel_that_waits_for_its_turn_brings_nothing(proxy):
