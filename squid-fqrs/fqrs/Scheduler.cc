@@ -20,10 +20,6 @@
 
 static const uint32_t Nil = UINT32_MAX;
 
-/// A response from which too little came for so long does not count as outstanding: a round trip over the far end of
-/// the world and a queue of
-/// some hundred milliseconds at the ISP are less, and who waits behind it is kept for less than a second.
-static const rs_time_t StallTime = 500000;
 /// Too little is less than this, and less than this part of what it may have on its way: which is what the link would
 /// bring of it in less time.
 static const uint64_t StallBytes = 1024;

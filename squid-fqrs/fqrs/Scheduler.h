@@ -40,6 +40,11 @@ class Ticket;
 class Scheduler
 {
 public:
+    /// A response from which too little came for so long does not count as outstanding: a round trip over the far end
+    /// of the world and a queue of some hundred milliseconds at the ISP are less, and who waits behind it is kept for
+    /// less than a second.
+    static const rs_time_t StallTime = 500000;
+
     static Scheduler &Instance();
 
     bool on() const { return accepting; }

@@ -383,7 +383,7 @@ Fqrs::Ticket::rest()
 {
     if (!tunnel)
         return false;
-    Scheduler::Instance().end(*this, received >= LeastTurn);
+    Scheduler::Instance().end(*this, received >= SignsOfLife);
     state = RESTING;
     received = 0;
     return true;
@@ -466,6 +466,11 @@ Fqrs::Ticket::bytesIn(const size_t bytes)
         Scheduler::Instance().progress(*this, bytes);
         fit();
     } else if (state == RESTING) {
+        const auto now = Now();
+        if (now - restedFrom >= Scheduler::StallTime) {
+            restedFrom = now;
+            received = 0;
+        }
         received += bytes;
         flow.came(bytes);
         Scheduler::Instance().charge(*this, bytes);
@@ -507,10 +512,10 @@ Fqrs::Ticket::finish(const bool whole)
     const auto record = RecordOf(al);
     if (state == RELEASED || (tunnel && record && record->released != Record::Never))
         record->ended = Now();
-    if (tunnel ? begun && carried >= LeastTurn : whole && state == RELEASED && teaches)
+    if (tunnel ? begun && carried >= SignsOfLife : whole && state == RELEASED && teaches)
         Scheduler::Instance().learn(sizes, tunnel ? carried : received - earlier);
     if (state == RELEASED)
-        Scheduler::Instance().finish(*this, tunnel ? received >= LeastTurn : whole); // less teaches nothing
+        Scheduler::Instance().finish(*this, tunnel ? received >= SignsOfLife : whole); // less teaches nothing
     state = OVER;
     endWaiting(false);
     Scheduler::Instance().seats().give(seatClass, seats);

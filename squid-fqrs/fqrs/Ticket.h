@@ -90,7 +90,7 @@ public:
 
     /// Whether the tunnel must ask for another turn before it reads from its server again.
     bool turnIsOver() const {
-        return tunnel && (state == RELEASED ? received >= turn : state == RESTING && received >= LeastTurn);
+        return tunnel && (state == RELEASED ? received >= turn : state == RESTING && received >= SignsOfLife);
     }
 
     /// Asks for it. False: read now. True: `resume` will be called when it may read, or when it wasRefused().
@@ -126,8 +126,9 @@ private:
 
     enum State { IDLE, CLASSIFYING, WAITING, REFUSED, RELEASED, RESTING, ACCOUNTING, EXEMPT, OVER };
 
-    /// A tunnel that rests asks for a turn when it has brought so many bytes: signs of life never do.
-    static const uint64_t LeastTurn = 1024;
+    /// A tunnel that rests asks for a turn when it has brought so many bytes within Scheduler::StallTime: signs of life
+    /// never do.
+    static const uint64_t SignsOfLife = 1024;
 
     /// in a class's queue
     struct Place {
@@ -174,7 +175,8 @@ private:
     uint64_t key = 0; ///< inside the class: of its client
     rs_ticket_t number = RS_NO_TICKET; ///< when released
     rs_time_t since = 0; ///< arrival
-    uint64_t received = 0; ///< bytes since the release, or since it rests
+    uint64_t received = 0; ///< bytes since the release, or since restedFrom
+    rs_time_t restedFrom = 0; ///< when what comes at rest was counted anew
     uint64_t turn = 0; ///< of a tunnel: how many it may be
     uint64_t length = RS_UNLIMITED; ///< of the whole response, as far as it is known
     Sizes::Keys sizes; ///< what its response is known by

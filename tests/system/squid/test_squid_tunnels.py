@@ -288,15 +288,17 @@ def test_idle_tunnels_hold_no_slot(proxy):
 
 
 def test_signs_of_life_take_no_turn(proxy):
-    """A little now and then is charged, and never waits: the slot is taken meanwhile."""
+    """A little now and then is charged, and never waits, be it several kilobytes in the end: the slot is taken meanwhile."""
     with tunnel(proxy, "gold") as c:
         before = proxy.settled()["by_class"]["gold"]
         with proxy.taken(cls="silver"):
-            for _ in range(3):
-                c.send("GET", "/size/10")
-                assert len(c.receive().body) == 10
+            for _ in range(20):
+                began = time.monotonic()
+                c.send("GET", "/size/100")
+                assert len(c.receive().body) == 100
+                http1.until(lambda t=began: time.monotonic() - t >= 0.25, 5, "a quarter of a second")
             after = counters(proxy, "gold")
-            assert after["bytes"] > before["bytes"] and after["submitted"] == before["submitted"]
+            assert after["bytes"] > before["bytes"] + 2000 and after["submitted"] == before["submitted"]
 
 
 def test_an_upgraded_connection_is_a_tunnel(proxy):
