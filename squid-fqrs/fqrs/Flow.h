@@ -28,7 +28,7 @@ class Ticket;
  * A tunnel is not read between its turns. So that its server does not send then what the kernel has room for, its
  * receive buffer follows its window, as far as that is small: what is not read is not sent. The buffer is made smaller
  * only when all that the server has been offered fits into it: else the kernel would have to drop what has crossed the
- * link.
+ * link. Where windows are no longer fitted it has the one that it had.
  */
 class Flow
 {
@@ -56,10 +56,13 @@ public:
     /// Whatever has come is to be read now.
     void hasten();
 
+    /// Window and buffer are as we found them.
+    void release();
+
     /// Whether it would bring more if its window were larger.
     bool heldBack(rs_time_t now) const { return window && now < fullUntil; }
 
-    /// Leaves the connection, as we found it, to whoever has it next.
+    /// Leaves the connection, released, to whoever has it next.
     void end();
 
 private:
@@ -69,8 +72,8 @@ private:
     void set(int level, int option, int value, int &is);
     void measure(bool first);
     void measureAgain(uint64_t rest);
-    bool isFitted() const;
     void keepRoom();
+    void giveRoom();
     int room() const;
 
     Comm::ConnectionPointer conn;
@@ -84,6 +87,8 @@ private:
     uint64_t fitted = 0; ///< what had been received when the window was last set
     uint64_t offered = 0; ///< so far may the server send
     int buffer = 0; ///< bytes; 0 = as the kernel likes
+    int usual = 0; ///< what the buffer was, as the kernel reports it; 0 = it was never set
+    int locks = 0; ///< then: SO_BUF_LOCK, negative if the kernel does not know it
     int segment = 0; ///< bytes
     int window = 0; ///< bytes; 0 = as the kernel likes
     int gather = 0; ///< bytes that wake us; 0 = any

@@ -389,12 +389,13 @@ Fqrs::Ticket::rest()
     return true;
 }
 
-/// without a turn, since nobody has one any more
+/// without a turn, since nobody has one any more, nor a window
 void
 Fqrs::Ticket::goOn()
 {
     state = RESTING;
     received = 0;
+    flow.release();
     if (!entering)
         callBack();
 }

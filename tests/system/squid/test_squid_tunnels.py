@@ -396,3 +396,20 @@ def test_tunnels_share_the_link_by_weight(link):
         assert abs(100 * brought["heavy"] / sum(brought.values()) - 75) <= 5, brought
         assert sum(brought.values()) >= 0.9 * 30 * 1_900_000 / 8
         assert len(buffers) == 2 * CROWD and buffers[CROWD] <= 2 * 40_000, buffers     # the kernel counts double
+
+
+@pytest.mark.alone
+def test_off_gives_tunnels_their_windows_back(link):
+    """Tunnels with small buffers, in their turns or waiting for them: with fqrs off these are the kernel's again."""
+    usual = int(link.field.gateway.run("cat", "/proc/sys/net/ipv4/tcp_rmem").split()[1])
+    with link.squid.start():
+        processes = [link.download(f"10.1.{c}.{n + 1}", n + 1) for c in (1, 2) for n in range(CROWD)]
+        try:
+            wait_for(lambda: len(sizes := link.buffers()) == 2 * CROWD and sizes[CROWD] <= 2 * 40_000, 60, "small buffers")
+            link.squid.reconfigure(SHARING.replace("fqrs on", "fqrs off"))
+            # each finds out when something comes, as all do now
+            wait_for(lambda: len(sizes := link.buffers()) == 2 * CROWD and sizes[0] >= usual, 60, "buffers as the kernel likes them")
+        finally:
+            for p in processes:
+                p.kill()
+                p.wait()
