@@ -185,6 +185,8 @@ pid_t shm_loop_process_locked(const shm_loop_t *l, uint32_t place) {
     return place < l->view.size.owners ? l->view.owners[place].pid : 0;
 }
 
+void shm_loop_leave_locked(shm_loop_t *l, const char *why) { shm_leave(&l->view, why); }
+
 /* More have ended since somebody looked than are noted: the oldest are not there any more.  Who is, shows itself. */
 static bool loop_forgot(const shm_loop_t *l) {
     struct shm_segment *sh = l->view.sh;
