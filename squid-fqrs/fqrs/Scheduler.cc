@@ -90,6 +90,8 @@ Fqrs::Scheduler::configure(const Config &config)
     accepting = false;
     if (!joined && wanted)
         join(config);
+    if (joined && segment.left() && !abandoned)
+        abandon();
     if (!joined || abandoned)
         return;
 
@@ -303,6 +305,16 @@ Fqrs::Scheduler::enqueue(Ticket &t, const uint32_t classNumber, const uint64_t w
     {
         const Segment::Turn turn(segment);
         refusal = shm_loop_submit_locked(segment.loop(), now, classNumber, bytes, key, 0, &place);
+        if (refusal == RS_OK && rows[rs_ticket_index(place)].ticket && !segment.left())
+            shm_loop_leave_locked(segment.loop(), "a request was given another one's place");
+        // Nobody else sees the memory that is there now, and places in it are others' already with us.
+        if (refusal == RS_OK && segment.left())
+            shm_loop_cancel_locked(segment.loop(), now, place);
+    }
+    if (segment.left()) {
+        accepting = false; // abandon() does the rest, when nobody is in the middle of something
+        place = RS_NO_TICKET;
+        return QUEUE_FULL;
     }
     if (refusal != RS_OK) {
         place = RS_NO_TICKET;
@@ -368,7 +380,10 @@ Fqrs::Scheduler::pump(rs_engine_t *const engine, const rs_time_t now)
             break;
         const auto index = rs_ticket_index(number);
         auto &row = rows[index];
-        assert(row.ticket && row.number == number && row.where == QUEUED);
+        if (!row.ticket || row.number != number || row.where != QUEUED) {
+            shm_loop_leave_locked(segment.loop(), "a request was let go that does not wait");
+            break;
+        }
         remove(queues[row.classNumber], index);
         row.where = GOING;
         row.after = latest;

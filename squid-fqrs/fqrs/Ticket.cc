@@ -151,7 +151,7 @@ Fqrs::Ticket::submit()
         settle();
     }
     if (!hasPlace())
-        return refused(whyNot);
+        return scheduler.on() ? refused(whyNot) : admitted(); // the memory is damaged, as was seen just now
     scheduler.admit();
 }
 
@@ -374,7 +374,7 @@ Fqrs::Ticket::ask()
     // what lies there is paid with it, about as much as came after the last turn
     const auto estimate = scheduler.turn() + flow.unread() + scheduler.behindTurn();
     if (scheduler.enqueue(*this, own.classNumber, own.whose, own.number, estimate) != REFUSALS)
-        return scheduler.postpone(*this);
+        return scheduler.on() ? scheduler.postpone(*this) : goOn(); // as in submit()
     scheduler.admit();
 }
 

@@ -8,6 +8,7 @@ import time
 
 import http1
 import pytest
+from squid_downloads import Downloads
 from squid_proxy import fresh, scheduled
 from squid_smp import Workers
 
@@ -332,6 +333,27 @@ def test_damaged_memory_lets_everybody_go(new_workers):
         assert json.loads(p.page("fqrs_json"))["state"] == "damaged"
         assert "started anew" in p.page("fqrs")
         assert p.log().count("ERROR: fqrs schedules nothing until Squid is started anew") == 2
+
+
+@pytest.mark.alone
+def test_damage_under_load_ends_no_worker(new_workers):
+    """Ten tunnels at each worker and twenty clients are busy: whoever finds the damage first, nobody is broken off, and both workers are those that they were."""
+    with new_workers(scheduled(4, **TWO) + "tcp_recv_bufsize 256 KB\n") as p:
+        pids = [p.pid_of(f"squid-{n}") for n in (1, 2)]
+        crowd = [{"name": name, "clients": 10, "url": f"/size/{n}", "header": f"X-Class: {name}"} for name, n in (("gold", 500), ("silver", 20000))]
+        with Downloads(p, 10, "gold", lambda: p.at(1)) as one, Downloads(p, 10, "silver", lambda: p.at(2)) as two, p.load(crowd, seconds=3600, timeout=20) as run:
+            p.until(lambda s: s["done"] > 100, "requests are served", 40)
+            write_over_the_segment(p)
+            http1.until(lambda: p.log().count("ERROR: fqrs schedules nothing until Squid is started anew") == 2, 20 * p.world.patience, "both say so")
+            before = one.bytes(), two.bytes()
+            http1.until(lambda: one.bytes() > before[0] and two.bytes() > before[1], 20, "the tunnels go on")
+            assert one.at_work() == two.at_work() == 10
+            for worker in (1, 2):
+                assert get(p, worker, "/size/100", cls="gold").status == 200
+            run.stop()
+            result = run.result()
+        assert set(result["total"]["status"]) == {"200"} and not [kind for kind, n in result["total"]["errors"].items() if n], result["total"]
+        assert [p.pid_of(f"squid-{n}") for n in (1, 2)] == pids
 
 
 # ---- beside it

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Tunnels: CONNECT waits as requests do, a tunnel brings its bytes turn by turn, and has no slot while nothing comes."""
 
-import contextlib
 import re
 import socket
 import subprocess
@@ -14,6 +13,7 @@ from lab import lab
 from lab.field import RTTS_MIXED, Field
 from lab.lab import Origin, wait_for
 from lab.squid import Squid
+from squid_downloads import Downloads
 from squid_proxy import SLACK, scheduled
 from squid_world import field_lab, which
 
@@ -144,43 +144,6 @@ def test_a_large_download_in_a_tunnel_leaves_turns_to_others(proxy):
         finally:
             done.set()
             reading.join(30)
-            c.reset()
-
-
-class Downloads:
-    """Endless downloads through tunnels from one address, each read by a thread of its own until the block ends."""
-
-    def __init__(self, proxy, n, cls, connect):
-        self.counts, self.done = [0] * n, threading.Event()
-        self.connections = [connect() for _ in range(n)]
-        for c in self.connections:
-            c.send("CONNECT", proxy.origin.authority, host=proxy.origin.authority, headers={"X-Class": cls})
-        for c in self.connections:
-            assert c.head().status == 200
-        self.threads = [threading.Thread(target=self.read, args=pair) for pair in enumerate(self.connections)]
-
-    def read(self, i, c):
-        with contextlib.suppress(OSError):
-            c.send("GET", "/endless")
-            while not self.done.is_set() and (got := len(c.socket.recv(1 << 20))):
-                self.counts[i] += got
-
-    def bytes(self):
-        return sum(self.counts)
-
-    def __enter__(self):
-        for t in self.threads:
-            t.start()
-        return self
-
-    def __exit__(self, *_):
-        self.done.set()
-        for c in self.connections:
-            with contextlib.suppress(OSError):
-                c.socket.shutdown(socket.SHUT_RDWR)
-        for t in self.threads:
-            t.join(30)
-        for c in self.connections:
             c.reset()
 
 
