@@ -30,6 +30,10 @@ static const uint64_t RatePart = 32;
 static const rs_time_t TickTime = 100000;
 /// Bytes lie unread, waiting for more, for no longer than this and a tick.
 static const rs_time_t UnreadTime = 250000;
+/// A class is closed to who comes anew for so long if it is not closed again, at the next tick.
+static const rs_time_t ClosedTime = 250000;
+/// When so many clients have found no place, there is likely to be none for any.
+static const size_t MostFullClients = 16;
 
 /// A tunnel's turn: such a part of what may be outstanding in all, and no more than comes in so many milliseconds. What
 /// comes after a turn, before the window is shut, is the window, and that goes by the link (rs_link.h): with shorter
@@ -157,6 +161,7 @@ Fqrs::Scheduler::join(const Config &config)
     rows.assign(Segment::TicketsMax, Row{nullptr, RS_NO_TICKET, 0, 0, 0, 0, Nil, Nil, QUEUED});
     queues.assign(Segment::ClassesMax, List{Nil, Nil});
     waits.assign(Segment::ClassesMax, 0);
+    fullIn.assign(Segment::ClassesMax, 0);
     guesses.assign(Segment::ClassesMax, false);
     sizes_.begin(segment.sizes());
     seats_.tell(segment.seatsOf(shm_loop_place(segment.loop())));
@@ -273,6 +278,21 @@ Fqrs::Scheduler::append(List &list, const uint32_t index)
     list.last = index;
 }
 
+/// Into a class's waiting list, which is in the order of time: who has stood in line comes before those who have not.
+void
+Fqrs::Scheduler::insert(List &list, const uint32_t index)
+{
+    auto &row = rows[index];
+    row.before = list.last;
+    row.after = Nil;
+    while (row.before != Nil && rows[row.before].moved > row.moved) {
+        row.after = row.before;
+        row.before = rows[row.before].before;
+    }
+    (row.before == Nil ? list.first : rows[row.before].after) = index;
+    (row.after == Nil ? list.last : rows[row.after].before) = index;
+}
+
 void
 Fqrs::Scheduler::remove(List &list, const uint32_t index)
 {
@@ -301,6 +321,8 @@ Fqrs::Scheduler::enqueue(Ticket &t, const uint32_t classNumber, const uint64_t w
     const uint64_t key[RS_KEY_LEVELS] = { whose, 0 };
     const auto bytes = estimate ? estimate : sizeOf(t, classNumber);
     auto refusal = RS_OK;
+    if (!t.begun && isClosed(classNumber, now))
+        return CLASS_FULL;
     listen();
     {
         const Segment::Turn turn(segment);
@@ -326,8 +348,8 @@ Fqrs::Scheduler::enqueue(Ticket &t, const uint32_t classNumber, const uint64_t w
     row.number = place;
     row.classNumber = classNumber;
     row.where = QUEUED;
-    row.moved = now;
-    append(queues[classNumber], index);
+    row.moved = t.begun ? t.turnSince : now;
+    insert(queues[classNumber], index);
     queuesUsed = std::max(queuesUsed, classNumber + 1);
     ++waiting;
     return REFUSALS;
@@ -351,8 +373,8 @@ Fqrs::Scheduler::dequeue(rs_ticket_t &place)
     --waiting;
     row.ticket = nullptr;
     place = RS_NO_TICKET;
-    if (!waited)
-        alarm.set(now); // another worker had let it go just now: somebody else may
+    if (!waited || firstInLine)
+        alarm.set(now); // another worker had let it go just now: somebody else may; or there is a place in the queue
 }
 
 /// Lets as many go as the window has room for. `acted`: something that we did may have changed that.
@@ -402,6 +424,8 @@ Fqrs::Scheduler::tell(const rs_time_t now, const bool acted)
 {
     if (segment.left() && !abandoned)
         abandon();
+    if (going.first != Nil && firstInLine)
+        alarm.set(now); // there are places in queues
     while (going.first != Nil) {
         const auto index = going.first;
         auto &row = rows[index];
@@ -417,7 +441,7 @@ Fqrs::Scheduler::tell(const rs_time_t now, const bool acted)
     // Who has changed when others may go sees that they do, once; then those who wait have heard of it.
     if (acted || waiting)
         alarm.set(again);
-    if (!waiting && !released && postponed.empty()) {
+    if (!waiting && !released && !firstInLine) {
         nextTick = RS_NEVER;
         return;
     }
@@ -612,28 +636,89 @@ Fqrs::Scheduler::behindTurn() const
     return fitting ? carries() * horizon / BehindTurnPart / 1000 + 1 : 0;
 }
 
-/* ---- tunnels for whose turn there is no place in the queue ------------------------------------------------------- */
+/* ---- open tunnels, that want places in queues for their turns ---------------------------------------------------- */
+
+/*
+ * Those for whom there is none ask again ten times a second, and whenever one of ours has left a queue. Who comes anew
+ * is behind them, at any worker: a class for which somebody stands in line has no places for him.
+ */
+
+bool
+Fqrs::Scheduler::isClosed(const uint32_t classNumber, const rs_time_t now) const
+{
+    const auto until = segment.area().classes[classNumber].closedUntil.load(std::memory_order_relaxed);
+    return until > now && until - now <= ClosedTime;
+}
+
+/// For a while, so that it is open again if nobody of this worker is there to say so.
+void
+Fqrs::Scheduler::closeClass(const uint32_t classNumber, const rs_time_t now)
+{
+    segment.area().classes[classNumber].closedUntil.store(now + ClosedTime, std::memory_order_relaxed);
+}
 
 void
-Fqrs::Scheduler::postpone(Ticket &t)
+Fqrs::Scheduler::stand(Ticket &t)
 {
-    postponed.push_back(&t);
-    admit(); // which sets the clock
+    const auto alone = !firstInLine;
+    const auto now = Now();
+    t.inLine = true;
+    t.before = lastInLine;
+    t.after = nullptr;
+    (lastInLine ? lastInLine->after : firstInLine) = &t;
+    lastInLine = &t;
+    if (alone)
+        askAgain(now);
+    else
+        alarm.set(now); // and all ask in their order
+    admit(now, true);
 }
 
 void
 Fqrs::Scheduler::forget(Ticket &t)
 {
-    postponed.erase(std::remove(postponed.begin(), postponed.end(), &t), postponed.end());
+    if (!t.inLine)
+        return;
+    (t.before ? t.before->after : firstInLine) = t.after;
+    (t.after ? t.after->before : lastInLine) = t.before;
+    t.before = t.after = nullptr;
+    t.inLine = false;
+    auto &closed = segment.area().classes[t.classNumber].closedUntil;
+    if (closed.load(std::memory_order_relaxed))
+        closed.store(0, std::memory_order_relaxed); // who is next closes it again, if there is no place for him
 }
 
+/// In the order in which they came; when there is no place for one, those of its class that stand behind it do not ask.
 void
-Fqrs::Scheduler::askAgain()
+Fqrs::Scheduler::askAgain(const rs_time_t now)
 {
-    std::vector<Ticket *> all;
-    all.swap(postponed);
-    for (const auto t: all)
-        t->ask();
+    ++round;
+    fullClients.clear();
+    for (auto next = firstInLine; next;) {
+        auto &t = *next;
+        next = t.after;
+        if (accepting) {
+            renumber(t);
+            if (isOver(t.classNumber, t.turnSince, now)) {
+                forget(t);
+                t.refused(WAIT_OVER);
+                continue;
+            }
+        }
+        const auto client = t.key + t.classNumber;
+        if (fullIn[t.classNumber] == round ||
+            std::find(fullClients.begin(), fullClients.end(), client) != fullClients.end())
+            continue;
+        const auto whyNot = t.ask();
+        if (whyNot == REFUSALS) {
+            forget(t);
+        } else if (whyNot == SHARE_FULL && t.key && fullClients.size() < MostFullClients) {
+            fullClients.push_back(client); // there may be places for others
+        } else {
+            fullIn[t.classNumber] = round;
+            closeClass(t.classNumber, now);
+        }
+    }
 }
 
 /* ---- time -------------------------------------------------------------------------------------------------------- */
@@ -646,6 +731,8 @@ Fqrs::Scheduler::Rang()
     const auto due = now >= me.nextTick;
     if (due)
         me.tick(now);
+    else
+        me.askAgain(now);
     me.admit(now, due);
 }
 
@@ -672,7 +759,7 @@ Fqrs::Scheduler::tick(const rs_time_t now)
     if (!wasLate)
         park(now);
     refuseOverdue(now);
-    askAgain();
+    askAgain(now);
     watchLink(now);
 }
 
@@ -747,12 +834,20 @@ Fqrs::Scheduler::park(const rs_time_t now)
     }
 }
 
-/// Those of a class were queued in the order of their list, so only its first can be the next whose wait is over.
+/// Whether who has waited since then has waited for as long as his class may.
+bool
+Fqrs::Scheduler::isOver(const uint32_t classNumber, const rs_time_t since, const rs_time_t now) const
+{
+    const auto wait = waits[classNumber];
+    return wait && now > since && now - since >= wait * UINT64_C(1000000);
+}
+
+/// Those of a class stand in the order of time, so only its first can be the next whose wait is over.
 void
 Fqrs::Scheduler::refuseOverdue(const rs_time_t now)
 {
     for (uint32_t c = 0; c < queuesUsed; ++c) {
-        while (waits[c] && queues[c].first != Nil && now - rows[queues[c].first].moved >= waits[c] * UINT64_C(1000000))
+        while (queues[c].first != Nil && isOver(c, rows[queues[c].first].moved, now))
             rows[queues[c].first].ticket->lost(rows[queues[c].first].number, WAIT_OVER);
     }
 }

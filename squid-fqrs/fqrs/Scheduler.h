@@ -78,8 +78,9 @@ public:
     /* for a tunnel's ticket: */
     uint64_t turn() const; ///< bytes that one may bring before it asks again
     uint64_t behindTurn() const; ///< bytes that are expected beyond them, as long as it has not ended
-    void postpone(Ticket &); ///< there was no place for its next turn: Ticket::ask() is called again
-    void forget(Ticket &); ///< nor need it be
+    /// It stands in line for a place for its next turn: Ticket::ask() is called, until that finds one.
+    void stand(Ticket &);
+    void forget(Ticket &); ///< it stands there no longer
 
     /* for Flow: */
     /// the window of its response, which comes from this server; RS_UNLIMITED: it is not fitted
@@ -138,7 +139,10 @@ private:
     void park(rs_time_t now);
     void hasten(rs_time_t now);
     void refuseOverdue(rs_time_t now);
-    void askAgain();
+    bool isOver(uint32_t classNumber, rs_time_t since, rs_time_t now) const;
+    bool isClosed(uint32_t classNumber, rs_time_t now) const;
+    void closeClass(uint32_t classNumber, rs_time_t now);
+    void askAgain(rs_time_t now);
     uint64_t sizeOf(const Ticket &, uint32_t classNumber) const;
     uint64_t carries() const;
     void watchLink(rs_time_t now);
@@ -146,6 +150,7 @@ private:
     void follow(rs_engine_t *, rs_time_t now);
     List &listOf(const Row &);
     void append(List &, uint32_t index);
+    void insert(List &, uint32_t index);
     void remove(List &, uint32_t index);
     void drop(Ticket &);
     Row &rowOf(const Ticket &);
@@ -163,7 +168,10 @@ private:
     rs_time_t again = RS_NEVER; ///< when somebody may go, whoever it is
     rs_time_t nextTick = RS_NEVER; ///< while anything waits or is outstanding
     bool wasLate = false; ///< the last tick, and so nothing was parked
-    std::vector<Ticket *> postponed; ///< the one that came first first
+    Ticket *firstInLine = nullptr, *lastInLine = nullptr; ///< of the tunnels that want a place in a queue
+    uint32_t round = 0; ///< of askAgain()
+    std::vector<uint32_t> fullIn; ///< by class number: the last round in which there was no place
+    std::vector<uint64_t> fullClients; ///< of this round: those for whom there was none, perhaps for them alone
     std::vector<Row> rows; ///< by the ticket's index
     std::vector<List> queues; ///< by class number
     uint32_t queuesUsed = 0; ///< no class number was larger so far, plus 1

@@ -42,6 +42,7 @@ public:
     struct Class {
         std::atomic<uint64_t> refused[REFUSALS];
         std::atomic<uint32_t> waitSeconds;
+        std::atomic<rs_time_t> closedUntil; ///< to who comes anew: open tunnels stand in line for its places
         char name[RS_NAME_MAX]; ///< of the class that had this number last
     };
 

@@ -348,12 +348,14 @@ Fqrs::Ticket::admitted()
 bool
 Fqrs::Ticket::nextTurn(const AsyncCall::Pointer &aResume)
 {
+    auto &scheduler = Scheduler::Instance();
     if (number != RS_NO_TICKET)
-        Scheduler::Instance().end(*this, true);
+        scheduler.end(*this, true);
     state = WAITING;
     resume = aResume;
+    turnSince = Now();
     entering = true;
-    ask();
+    scheduler.stand(*this);
     entering = false;
     const auto waiting = state == WAITING;
     if (!waiting)
@@ -361,21 +363,25 @@ Fqrs::Ticket::nextTurn(const AsyncCall::Pointer &aResume)
     return waiting;
 }
 
-void
+Fqrs::Refusal
 Fqrs::Ticket::ask()
 {
     auto &scheduler = Scheduler::Instance();
-    if (!scheduler.on() || shutting_down)
-        return goOn();
+    if (!scheduler.on() || shutting_down) {
+        goOn();
+        return REFUSALS;
+    }
     scheduler.renumber(*this);
     own.classNumber = classNumber;
     own.whose = key;
     own.members = 1;
     // what lies there is paid with it, about as much as came after the last turn
     const auto estimate = scheduler.turn() + flow.unread() + scheduler.behindTurn();
-    if (scheduler.enqueue(*this, own.classNumber, own.whose, own.number, estimate) != REFUSALS)
-        return scheduler.on() ? scheduler.postpone(*this) : goOn(); // as in submit()
-    scheduler.admit();
+    const auto whyNot = scheduler.enqueue(*this, own.classNumber, own.whose, own.number, estimate);
+    if (whyNot == REFUSALS || scheduler.on())
+        return whyNot;
+    goOn(); // as in submit()
+    return REFUSALS;
 }
 
 bool

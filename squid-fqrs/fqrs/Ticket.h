@@ -61,8 +61,8 @@ class Companion;
  * goes to the client at once and is charged. But before more is read the tunnel waits for a turn, unless it was hardly
  * anything.
  *
- * If there is no place in the queue the tunnel asks again and again: half an answer is no answer. If its wait is over
- * it is closed. What the client sends is never delayed.
+ * If there is no place in the queue the tunnel stands in line for one, before those who come anew: half an answer is no
+ * answer. If its wait is over, in line and in the queue together, it is closed. What the client sends is never delayed.
  *
  * All calls come from Squid's main loop.
  */
@@ -151,7 +151,7 @@ private:
     void picked(rs_ticket_t, uint32_t classNumber); ///< its turn has come
     void lost(rs_ticket_t, Refusal why); ///< its wait is over
     bool rest(); ///< hardly anything came; false: it is no tunnel
-    void ask(); ///< for the next turn
+    Refusal ask(); ///< for the next turn; REFUSALS: it has a place, or needs none
     void goOn();
 
     /* for Companion */
@@ -193,6 +193,9 @@ private:
     bool waits = false; ///< hold(), not account()
     bool tunnel = false;
     bool begun = false; ///< it was released once
+    rs_time_t turnSince = 0; ///< when it asked for its turn
+    Ticket *before = nullptr, *after = nullptr; ///< in the line for a place
+    bool inLine = false; ///< it stands there
     bool entering = false; ///< hold() is at work: its return value tells, not `resume`
 };
 

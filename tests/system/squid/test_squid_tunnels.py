@@ -19,7 +19,8 @@ from squid_world import field_lab, which
 
 MEGABYTE = 1 << 20
 TURN = 64 << 10         # where no rate is known
-CONFIG = scheduled(1, gold="weight=4", silver="weight=1", tiny="weight=1 queue=1", hasty="weight=1 wait=1") + "http_upgrade_request_protocols OTHER allow all\n"
+CONFIG = scheduled(1, gold="weight=4", silver="weight=1", tiny="weight=1 queue=1", hasty="weight=1 wait=1", narrow="weight=1 queue=1 wait=3") + \
+    "http_upgrade_request_protocols OTHER allow all\n"
 
 
 @pytest.fixture
@@ -219,6 +220,43 @@ def test_a_tunnel_without_a_place_in_the_queue_waits_for_one(proxy):
         for t in takers:
             t.join(60)
         assert bodies == dict.fromkeys("abc", 2 * MEGABYTE)
+
+
+def test_tunnels_stand_in_line_before_new_requests(new_proxy):
+    """The class may have one request waiting, and there are always some that want that place: an open tunnel has its turns all the same, and so have they."""
+    with new_proxy(scheduled(1, tiny="weight=1 queue=1") + "tcp_recv_bufsize 256 KB\n") as p, Downloads(p, 1, "tiny", p.connect) as tunnels:
+        done, statuses = threading.Event(), []
+
+        def ask():
+            while not done.is_set():
+                statuses.append(p.ask("/takes/20?size=10", cls="tiny").status)
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        for t in threads:
+            t.start()
+        try:
+            http1.until(lambda: statuses.count(503) > 10, 20, "the queue is full")
+            before = tunnels.bytes(), statuses.count(200)
+            http1.until(lambda: tunnels.bytes() - before[0] > 5 * MEGABYTE, 20 * p.world.patience, "the tunnel has its turns")
+            http1.until(lambda: statuses.count(200) > before[1], 20 * p.world.patience, "requests have theirs")
+        finally:
+            done.set()
+            for t in threads:
+                t.join(30)
+        assert set(statuses) == {200, 503}
+
+
+def test_who_stands_in_line_waits_no_longer(proxy):
+    """Of two tunnels one has the only place in the queue: both are closed when they have waited for as long as their class may, not one after the other."""
+    before = counters(proxy, "narrow")["refused_by"]["too-long"]
+    with tunnel(proxy, "narrow") as a, tunnel(proxy, "narrow") as b, proxy.taken(cls="silver"):
+        began = time.monotonic()
+        for c in (a, b):
+            c.send("GET", f"/size/{5 * MEGABYTE}")
+        for c in (a, b):
+            with pytest.raises((http1.Cut, OSError)):
+                c.receive()
+        assert time.monotonic() - began < (3 + SLACK) * proxy.world.patience
+        assert counters(proxy, "narrow")["refused_by"]["too-long"] == before + 2
 
 
 def test_a_tunnel_whose_wait_is_over_is_closed(proxy):
