@@ -133,9 +133,11 @@ Fqrs::Scheduler::configure(const Config &config)
         link_.know(Now(), config.link, following ? 0 : rate);
     }
     known.clear();
-    for (size_t i = 0; i < classes.size(); ++i)
-        known.push_back(
-            {SBuf(classes[i].name), config.classes[i].waitSeconds, classes[i].order == RS_ORDER_SHORTEST});
+    for (size_t i = 0; i < classes.size(); ++i) {
+        const SBuf name(classes[i].name);
+        const auto shortest = classes[i].order == RS_ORDER_SHORTEST ? Sizes::ClassOf(name) : 0;
+        known.push_back({name, config.classes[i].waitSeconds, shortest});
+    }
     noteNumbers();
     std::vector<Seats::Share> shares;
     for (size_t i = 0; i < classes.size(); ++i)
@@ -162,7 +164,7 @@ Fqrs::Scheduler::join(const Config &config)
     queues.assign(Segment::ClassesMax, List{Nil, Nil});
     waits.assign(Segment::ClassesMax, 0);
     fullIn.assign(Segment::ClassesMax, 0);
-    guesses.assign(Segment::ClassesMax, false);
+    guesses.assign(Segment::ClassesMax, 0);
     sizes_.begin(segment.sizes());
     seats_.tell(segment.seatsOf(shm_loop_place(segment.loop())));
 }

@@ -70,7 +70,9 @@ public:
     void end(Ticket &, bool whole); ///< the same for one that has been released, and lets nobody else go
     void charge(Ticket &, uint64_t bytes);
     /// a whole response was so large
-    void learn(const Sizes::Keys &keys, uint64_t bytes) { sizes_.learn(keys, bytes); }
+    void learn(uint32_t classNumber, const Sizes::Keys &keys, uint64_t bytes) {
+        sizes_.learn(keys, guesses[classNumber], bytes);
+    }
     void renumber(Ticket &); ///< its class may have another number since a reconfiguration
     uint32_t numberOf(uint32_t position);
     const SBuf &nameOf(uint32_t position) const { return known[position].name; }
@@ -121,7 +123,7 @@ private:
     struct Known {
         SBuf name;
         uint32_t waitSeconds;
-        bool guesses;
+        uint64_t guesses;
     };
 
     Scheduler();
@@ -176,7 +178,8 @@ private:
     std::vector<List> queues; ///< by class number
     uint32_t queuesUsed = 0; ///< no class number was larger so far, plus 1
     std::vector<uint32_t> waits; ///< by class number: seconds
-    std::vector<bool> guesses; ///< by class number: the size of what nobody has asked for yet matters
+    /// by class number: as which of Sizes' classes it guesses what nobody has asked for yet; 0: no matter
+    std::vector<uint64_t> guesses;
     List going; ///< let go, and not told yet
     List active; ///< released and not parked, the one of which bytes came longest ago first
     std::vector<uint32_t> numbers; ///< by position in the configuration

@@ -520,7 +520,7 @@ Fqrs::Ticket::finish(const bool whole)
     if (state == RELEASED || (tunnel && record && record->released != Record::Never))
         record->ended = Now();
     if (tunnel ? begun && carried >= SignsOfLife : whole && state == RELEASED && teaches)
-        Scheduler::Instance().learn(sizes, tunnel ? carried : received - earlier);
+        Scheduler::Instance().learn(classNumber, sizes, tunnel ? carried : received - earlier);
     if (state == RELEASED)
         Scheduler::Instance().finish(*this, tunnel ? received >= SignsOfLife : whole); // less teaches nothing
     state = OVER;

@@ -72,6 +72,22 @@ def test_a_page_that_may_not_have_changed_is_another_one(new_proxy):
         assert order_of(p, [(page(name, 2_000), {"cls": "gold"}), (f"/cached/{tagged}", words)], {200, 304}) == [tagged, name]
 
 
+def test_what_one_class_fetches_says_nothing_of_another(new_proxy):
+    """Gold fetches large ones of a pattern; a page of it that silver has never seen is expected to be as silver's others are."""
+    with new_proxy(scheduled(1, gold="weight=1 order=shortest", silver="weight=1 order=shortest")) as p:
+        pattern, middle = fresh("pattern"), fresh("middle")
+        teach(p, *(page(pattern, 60_000, f"&id={i}") for i in range(8)))
+        for _ in range(5):
+            assert p.ask(page(fresh("little"), 1_000), cls="silver").status == 200
+        assert p.ask(page(middle, 30_000), cls="silver").status == 200
+        p.settled()
+        visits = [(page(middle, 30_000), {"cls": "silver"}), (page(pattern, 500, "&id=new"), {"cls": "silver"})]
+        assert order_of(p, visits) == [pattern, middle]
+        teach(p, page(middle, 30_000))
+        visits = [(page(pattern, 500, "&id=newer"), {"cls": "gold"}), (page(middle, 30_000), {"cls": "gold"})]
+        assert order_of(p, visits) == [middle, pattern]        # to gold it is a large one
+
+
 def test_who_has_waited_half_of_the_wait_goes_first(new_proxy):
     with new_proxy(scheduled(1, gold="weight=1 order=shortest wait=20")) as p:
         large, small = page(fresh("large"), 60_000), page(fresh("small"), 500)
