@@ -358,6 +358,50 @@ def test_damage_under_load_ends_no_worker(new_workers):
 
 # ---- beside it
 
+LISTS = """import os, sys
+names = [name for name in os.environ if "FQRS" in name]
+for fd in os.listdir("/proc/self/fd"):
+    try:
+        names.append(os.readlink("/proc/self/fd/" + fd))
+    except OSError:
+        pass
+own = f"{sys.argv[1]}/{os.getpid()}"
+with open(own + ".new", "w") as f:
+    f.write("\\n".join(names))
+os.rename(own + ".new", own)
+for line in sys.stdin:
+    print("ERR", flush=True)
+"""
+
+
+@pytest.mark.alone
+def test_helpers_inherit_nothing_of_it(new_workers):
+    """Neither the memory nor a bell, nor a word of them: also those of a worker that can't use the memory, as it is damaged when it starts."""
+    p = new_workers()
+    folder = p.path("lists")
+    os.mkdir(folder)
+    os.chmod(folder, 0o777)
+    p.write("lists.py", LISTS)
+    p.config = p.always + scheduled(1, **TWO) + f"url_rewrite_program /usr/bin/python3 -B {p.path('lists.py')} {folder}\nurl_rewrite_children 1 startup=1\n"
+
+    def seen():
+        """What each helper has had so far."""
+        found = []
+        for name in os.listdir(folder):
+            if name.isdigit():
+                with open(f"{folder}/{name}") as f:
+                    found.append(f.read())
+        return found
+    with p:
+        http1.until(lambda: len(seen()) >= 2, 40 * p.world.patience, "a helper of each worker")
+        write_over_the_segment(p)
+        p.kill(1)
+        http1.until(lambda: "this process can't use the memory" in p.log(), 40 * p.world.patience, "another worker that finds it damaged")
+        http1.until(lambda: len(seen()) >= 3, 40 * p.world.patience, "its helper")
+        for text in seen():
+            assert "memfd:fairgate" not in text and "eventfd" not in text and "FQRS" not in text, text
+
+
 def test_a_rock_store_beside_it(new_workers):
     """One worker stores a page, the other has it from the disk that a process of its own keeps; the window is one all the same."""
     p = new_workers("", cache=True)
