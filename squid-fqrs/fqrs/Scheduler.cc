@@ -580,6 +580,13 @@ Fqrs::Scheduler::end(Ticket &t, const bool whole)
 }
 
 void
+Fqrs::Scheduler::decline(Ticket &t)
+{
+    end(t, false);
+    alarm.set(Now()); // we are in tell(), behind the pump
+}
+
+void
 Fqrs::Scheduler::drop(Ticket &t)
 {
     rowOf(t).ticket = nullptr;

@@ -68,6 +68,7 @@ public:
     void lengthen(Ticket &, uint64_t length); ///< the same for one that was picked just now, and lets nobody else go
     void finish(Ticket &, bool whole);
     void end(Ticket &, bool whole); ///< the same for one that has been released, and lets nobody else go
+    void decline(Ticket &); ///< one that was picked just now, and can't go; somebody else may, in a moment
     void charge(Ticket &, uint64_t bytes);
     /// a whole response was so large
     void learn(uint32_t classNumber, const Sizes::Keys &keys, uint64_t bytes) {

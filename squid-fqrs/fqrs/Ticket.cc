@@ -231,7 +231,7 @@ Fqrs::Ticket::picked(const rs_ticket_t aNumber, const uint32_t aClass)
     if (!scheduler.seats().take(seatClass)) {
         // the class of who asked first has no more; that of those who pay may have
         if (classNumber == seatClass || !scheduler.seats().take(classNumber)) {
-            scheduler.end(*this, false);
+            scheduler.decline(*this);
             return refused(NO_DESCRIPTOR);
         }
         scheduler.seats().give(seatClass, seats);
