@@ -126,8 +126,11 @@ Fqrs::Scheduler::configure(const Config &config)
         debugs(96, DBG_CRITICAL,
                "ERROR: fqrs keeps its former settings, and takes classes it does not know for \""
                    << classes[defaultPosition].name << "\": " << why);
-    if (done > 0)
-        segment.name(config, numbers);
+    if (done > 0) {
+        const Segment::Turn turn(segment);
+        if (shm_loop_configured(segment.loop()) == inForce) // else somebody has come with something newer, and named it
+            segment.name(config, numbers);
+    }
     if (done >= 0 && rate) {
         const Segment::Turn turn(segment);
         link_.know(Now(), config.link, following ? 0 : rate);
