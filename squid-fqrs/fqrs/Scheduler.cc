@@ -47,16 +47,16 @@ static const uint64_t MostTurnTime = 112;
 /// tunnels have turns at a time. With more the windows of all would be as small as they may be, and so equal; and one
 /// that is let go because a turn is nearly over would be of a class that is ahead, before the other has asked again.
 static const uint64_t BehindTurnPart = 4;
-/// where nobody knows how much may be outstanding, and at least
+/// where nobody knows how much may be outstanding
 static const uint64_t UsualTurn = 64 << 10;
+/// never less, however slow the link is
 static const uint64_t LeastTurn = 16 << 10;
 
 /// no client is told to come back later than after so many seconds
 static const rs_time_t LongestRetry = 60;
 
 /// Squid itself needs some descriptors, too: it stops taking connections when no more than a hundred are left, and
-/// keeps none for a next
-/// request while they are fewer than twice that (comm_init(), fdUsageHigh()).
+/// keeps none for a next request while they are fewer than twice that (comm_init(), fdUsageHigh()).
 static uint32_t
 MostSeats()
 {

@@ -77,8 +77,7 @@ public:
     static bool Wanted(const HttpRequest &);
 
     /// Takes a place for a request that is about to be forwarded. False: go on now. True: `resume` will be called when
-    /// it may go, or
-    /// when refusal() says why not.
+    /// it may go, or when refusal() says why not.
     bool hold(HttpRequest *, const AccessLogEntryPointer &, StoreEntry *, const AsyncCall::Pointer &resume);
 
     /// The same for a CONNECT, which waits for its tunnel's first turn. One whose server is connected already begins as
