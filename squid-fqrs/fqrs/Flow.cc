@@ -139,14 +139,14 @@ Fqrs::Flow::begin(const Comm::ConnectionPointer &aConn, const bool isBounded)
     bounded = isBounded;
     received = fitted = offered = measuredAt = 0;
     fullUntil = 0;
-    leastTrip = 0;
-    server = 0;
+    leastTrip_ = 0;
+    server_ = 0;
     socklen_t size = sizeof(segment);
     if (!Comm::IsConnOpen(conn) || getsockopt(conn->fd, IPPROTO_TCP, TCP_MAXSEG, &segment, &size) != 0 || segment <= 0)
         segment = UsualSegment;
     if (!Comm::IsConnOpen(conn))
         return;
-    server = NumberOf(conn->remote);
+    server_ = NumberOf(conn->remote);
     measure(true);
 }
 
@@ -170,8 +170,8 @@ Fqrs::Flow::measure(const bool first)
     else if (first && !info.tcpi_data_segs_out)
         trip = info.tcpi_rtt;
     // what was never measured is all ones there
-    leastTrip = info.tcpi_min_rtt == UINT32_MAX ? 0 : info.tcpi_min_rtt;
-    Scheduler::Instance().tripped(now, server, trip, leastTrip);
+    leastTrip_ = info.tcpi_min_rtt == UINT32_MAX ? 0 : info.tcpi_min_rtt;
+    Scheduler::Instance().tripped(now, server_, trip, leastTrip_);
 }
 
 void
@@ -208,18 +208,16 @@ Differ(const int64_t a, const int64_t b)
 }
 
 void
-Fqrs::Flow::fit(const Ticket &ticket, const uint64_t rest)
+Fqrs::Flow::fit(const uint64_t allowed, const uint64_t rest)
 {
     if (!Comm::IsConnOpen(conn))
         return;
     measureAgain(rest);
-
-    const auto allowance = Scheduler::Instance().windowOf(ticket, server, leastTrip);
-    if (allowance >= LargestWindow)
+    if (allowed >= LargestWindow)
         return release();
 
     // The kernel enlarges a window that is used well, so it is told again from time to time.
-    const auto fitting = std::max(static_cast<int>(allowance), FewestSegments * segment);
+    const auto fitting = std::max(static_cast<int>(allowed), FewestSegments * segment);
     if (Differ(fitting, window) || received - fitted > 4 * static_cast<uint64_t>(window)) {
         if (bounded && !window)
             offered = std::max(offered, received + room());

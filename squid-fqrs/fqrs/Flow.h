@@ -9,8 +9,6 @@
 namespace Fqrs
 {
 
-class Ticket;
-
 /**
  * How a response's bytes come through its server connection.
  *
@@ -46,9 +44,13 @@ public:
     /// So many bytes were read.
     void came(uint64_t bytes);
 
-    /// It is the response of this ticket, and so many bytes are still to come; RS_UNLIMITED: not known. Cheap enough
-    /// for every read.
-    void fit(const Ticket &, uint64_t rest);
+    /// The response may have such a window, and so many bytes are still to come; RS_UNLIMITED: any, and not known. Cheap
+    /// enough for every read.
+    void fit(uint64_t allowed, uint64_t rest);
+
+    uint64_t server() const { return server_; } ///< its number with rs_link.h
+    /// microseconds: the shortest round trip that the connection knows of; 0 = none
+    uint32_t leastTrip() const { return leastTrip_; }
 
     /// Bytes that have come and were not read.
     uint64_t unread() const;
@@ -78,8 +80,8 @@ private:
 
     Comm::ConnectionPointer conn;
     bool bounded = false; ///< the buffer follows the window
-    uint64_t server = 0; ///< its number with rs_link.h
-    uint32_t leastTrip = 0; ///< microseconds: the shortest round trip that the connection knows of; 0 = none
+    uint64_t server_ = 0;
+    uint32_t leastTrip_ = 0;
     rs_time_t measured = 0; ///< when round trips were asked for last
     uint64_t measuredAt = 0; ///< what had been received then
     rs_time_t fullUntil = 0; ///< for so long it is thought of as one that fills its window

@@ -458,13 +458,15 @@ Fqrs::Scheduler::tell(const rs_time_t now, const bool acted)
     alarm.set(nextTick);
 }
 
-void
+/// It comes with every read, and takes the lock once.
+uint64_t
 Fqrs::Scheduler::progress(Ticket &t, const uint64_t bytes)
 {
     link_.explained(bytes);
     if (t.number == RS_NO_TICKET)
-        return;
+        return RS_UNLIMITED;
     const auto now = Now();
+    uint64_t window;
     const auto index = rs_ticket_index(t.number);
     auto &row = rowOf(t);
     row.read = now;
@@ -485,12 +487,14 @@ Fqrs::Scheduler::progress(Ticket &t, const uint64_t bytes)
         }
         rs_progress(turn.engine, now, t.number, bytes);
         pump(turn.engine, now);
+        window = windowIn(turn.engine, t, now);
     }
     if (row.where == ACTIVE && active.last != index) {
         remove(active, index);
         append(active, index);
     }
     tell(now, true);
+    return t.number == RS_NO_TICKET ? RS_UNLIMITED : window; // the memory may have been left
 }
 
 void
@@ -518,15 +522,22 @@ Fqrs::Scheduler::lengthen(Ticket &t, const uint64_t length)
 }
 
 uint64_t
-Fqrs::Scheduler::windowOf(const Ticket &t, const uint64_t server, const uint32_t leastTrip) const
+Fqrs::Scheduler::windowOf(const Ticket &t) const
 {
     if (t.number == RS_NO_TICKET)
         return RS_UNLIMITED;
     const auto now = Now();
     const Segment::Turn turn(segment);
-    const auto allowed = rs_allowance(turn.engine, now, t.number);
+    return windowIn(turn.engine, t, now);
+}
+
+/// With the lock.
+uint64_t
+Fqrs::Scheduler::windowIn(rs_engine_t *const engine, const Ticket &t, const rs_time_t now) const
+{
+    const auto allowed = rs_allowance(engine, now, t.number);
     const auto link = fitting ? link_.learnt() : nullptr;
-    return link ? rs_link_window(link, now, server, leastTrip, allowed) : allowed;
+    return link ? rs_link_window(link, now, t.flow.server(), t.flow.leastTrip(), allowed) : allowed;
 }
 
 /// A usual round trip is about as long as what is to stand in the queue; who is outstanding has an equal part.

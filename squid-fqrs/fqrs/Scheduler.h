@@ -63,7 +63,7 @@ public:
     void countRefusal(uint32_t classNumber, Refusal);
     /// seconds after which a refused request of that class has a chance
     unsigned retryAfter(uint32_t classNumber) const;
-    void progress(Ticket &, uint64_t bytes);
+    uint64_t progress(Ticket &, uint64_t bytes); ///< its window from now on
     void expect(Ticket &, uint64_t length);
     void lengthen(Ticket &, uint64_t length); ///< the same for one that was picked just now, and lets nobody else go
     void finish(Ticket &, bool whole);
@@ -85,9 +85,10 @@ public:
     void stand(Ticket &);
     void forget(Ticket &); ///< it stands there no longer
 
+    /// the window of its response; RS_UNLIMITED: it is not fitted
+    uint64_t windowOf(const Ticket &) const;
+
     /* for Flow: */
-    /// the window of its response, which comes from this server; RS_UNLIMITED: it is not fitted
-    uint64_t windowOf(const Ticket &, uint64_t server, uint32_t leastTrip) const;
     /// what a connection that is being opened should offer before anybody knows what for; RS_UNLIMITED: does not matter
     uint64_t firstWindow() const;
     /// A round trip with this server takes so long now, and took `least` microseconds at some time; 0: not known.
@@ -147,6 +148,7 @@ private:
     void closeClass(uint32_t classNumber, rs_time_t now);
     void askAgain(rs_time_t now);
     uint64_t sizeOf(const Ticket &, uint32_t classNumber) const;
+    uint64_t windowIn(rs_engine_t *, const Ticket &, rs_time_t now) const;
     uint64_t carries() const;
     void watchLink(rs_time_t now);
     bool isHeldBack(rs_time_t now) const;

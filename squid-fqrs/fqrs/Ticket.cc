@@ -456,10 +456,15 @@ Fqrs::Ticket::detached()
 }
 
 void
+Fqrs::Ticket::fit(const uint64_t allowed)
+{
+    flow.fit(allowed, length == RS_UNLIMITED ? RS_UNLIMITED : length - std::min(received, length));
+}
+
+void
 Fqrs::Ticket::fit()
 {
-    const auto rest = length == RS_UNLIMITED ? RS_UNLIMITED : length - std::min(received, length);
-    flow.fit(*this, rest);
+    fit(Scheduler::Instance().windowOf(*this));
 }
 
 void
@@ -470,8 +475,7 @@ Fqrs::Ticket::bytesIn(const size_t bytes)
     if (state == RELEASED) {
         received += bytes;
         flow.came(bytes);
-        Scheduler::Instance().progress(*this, bytes);
-        fit();
+        fit(Scheduler::Instance().progress(*this, bytes));
     } else if (state == RESTING) {
         const auto now = Now();
         if (now - restedFrom >= Scheduler::StallTime) {

@@ -144,6 +144,7 @@ private:
     void refused(Refusal why); ///< may not go
     void endWaiting(bool released);
     void callBack();
+    void fit(uint64_t allowed);
     void fit();
 
     /* for Scheduler, about a place */
