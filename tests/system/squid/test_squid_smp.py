@@ -123,6 +123,18 @@ def test_a_client_is_one_at_all_workers(new_workers):
         p.settled()
 
 
+def test_a_client_is_one_in_tunnels_at_all_workers(new_workers):
+    """The same with endless downloads in tunnels, two of one client at each worker and one of another client."""
+    with new_workers(scheduled(1, gold="weight=1 within=client") + "tcp_recv_bufsize 256 KB\n") as p, \
+            Downloads(p, 2, "gold", lambda: p.at(1)) as here, Downloads(p, 2, "gold", lambda: p.at(2)) as there, \
+            Downloads(p, 1, "gold", lambda: http1.Connection(p.ports[0], source="127.0.0.2")) as other:
+        http1.until(lambda: other.bytes() > 4 << 20, 30 * p.world.patience, "all have had turns")
+        before = here.bytes() + there.bytes(), other.bytes()
+        http1.until(lambda: other.bytes() - before[1] > 20 << 20, 60 * p.world.patience, "many turns more")
+        shares = here.bytes() + there.bytes() - before[0], other.bytes() - before[1]
+        assert 0.5 <= shares[0] / shares[1] <= 2, shares
+
+
 def test_reports_are_told_once(new_workers):
     """The coordinator tells all three of all workers together, the same whoever was asked."""
     with new_workers(scheduled(4, **TWO)) as p:
