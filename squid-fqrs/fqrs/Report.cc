@@ -12,6 +12,7 @@
 #include "mgr/Action.h"
 #include "mgr/Registration.h"
 #include "Store.h"
+#include "tools.h"
 
 #include <algorithm>
 #include <cmath>
@@ -174,10 +175,15 @@ WhyNot()
 {
     auto &segment = Segment::Instance();
     if (segment.exists()) {
+        if (!IamWorkerProcess() && segment.away())
+            segment.comeBack(); // a worker does so by itself
         const Segment::Turn turn(segment); // sees damage, if there is any
     }
-    if (segment.left())
-        return "fqrs schedules nothing until Squid is started anew: the memory that the workers share is damaged.";
+    if (segment.left()) {
+        return segment.away() ? "the lock of the memory that the workers share is not given back: ask again."
+                              : "fqrs schedules nothing until Squid is started anew: the memory that the workers share "
+                                "is damaged.";
+    }
     return !segment.exists() || !segment.area().used ? "fqrs is off: nothing is scheduled." : nullptr;
 }
 
@@ -185,7 +191,8 @@ WhyNot()
 static const char *
 State()
 {
-    return Segment::Instance().left() ? "damaged" : "off";
+    const auto &segment = Segment::Instance();
+    return !segment.left() ? "off" : segment.away() ? "away" : "damaged";
 }
 
 static struct base_sink

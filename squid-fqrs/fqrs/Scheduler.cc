@@ -92,6 +92,8 @@ Fqrs::Scheduler::configure(const Config &config)
     const bool wanted = config.enabled;
     ++generation_;
     accepting = false;
+    if (abandoned)
+        comeBack();
     if (!joined && wanted)
         join(config);
     if (joined && segment.left() && !abandoned)
@@ -221,7 +223,21 @@ Fqrs::Scheduler::listen()
     Comm::SetSelect(bell, COMM_SELECT_READ, Rung, nullptr, 0);
 }
 
-/// The memory that workers share was damaged, and is gone: whoever waits may go, and nobody waits any more.
+void
+Fqrs::Scheduler::complain() const
+{
+    if (segment.away())
+        debugs(96, DBG_IMPORTANT,
+               "WARNING: fqrs schedules nothing for a while: a process that is stopped, or busy with something else, "
+               "has the lock of the memory that the workers share");
+    else
+        debugs(96, DBG_CRITICAL,
+               "ERROR: fqrs schedules nothing until Squid is started anew: the memory that the workers share is "
+               "damaged: "
+                   << segment.leftWhy());
+}
+
+/// The memory that workers share is gone, for good or for a while: whoever waits may go, and nobody waits any more.
 void
 Fqrs::Scheduler::abandon()
 {
@@ -229,9 +245,7 @@ Fqrs::Scheduler::abandon()
     accepting = false;
     fitting = following = false;
     Flow::OpenSmall(false);
-    debugs(96, DBG_CRITICAL,
-           "ERROR: fqrs schedules nothing until Squid is started anew: the memory that the workers share is damaged: "
-               << segment.leftWhy());
+    complain();
     for (auto &row: rows) {
         const auto ticket = row.ticket;
         if (!ticket)
@@ -245,6 +259,23 @@ Fqrs::Scheduler::abandon()
         }
     }
     active = {Nil, Nil};
+}
+
+/// Whether that memory is there again, and we with nothing in it: the rest is configure()'s.
+bool
+Fqrs::Scheduler::comeBack()
+{
+    if (!segment.away())
+        return false;
+    if (!segment.comeBack()) {
+        if (!segment.away()) // others found it damaged meanwhile
+            complain();
+        return false;
+    }
+    abandoned = false;
+    seats_.tell(segment.seatsOf(shm_loop_place(segment.loop())));
+    debugs(96, DBG_IMPORTANT, "fqrs goes on: the lock of the memory that the workers share was given back");
+    return true;
 }
 
 void
@@ -340,6 +371,7 @@ Fqrs::Scheduler::enqueue(Ticket &t, const uint32_t classNumber, const uint64_t w
     }
     if (segment.left()) {
         accepting = false; // abandon() does the rest, when nobody is in the middle of something
+        alarm.set(now);
         place = RS_NO_TICKET;
         return QUEUE_FULL;
     }
@@ -446,6 +478,8 @@ Fqrs::Scheduler::tell(const rs_time_t now, const bool acted)
     // Who has changed when others may go sees that they do, once; then those who wait have heard of it.
     if (acted || waiting)
         alarm.set(again);
+    if (abandoned && listening && segment.away())
+        alarm.set(now + TickTime);
     if (!waiting && !released && !firstInLine) {
         nextTick = RS_NEVER;
         return;
@@ -749,6 +783,8 @@ Fqrs::Scheduler::Rang()
 {
     auto &me = Instance();
     const auto now = Now();
+    if (me.abandoned && !shutting_down && me.comeBack())
+        me.configure(TheConfig);
     const auto due = now >= me.nextTick;
     if (due)
         me.tick(now);

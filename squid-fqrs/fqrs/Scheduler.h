@@ -135,7 +135,9 @@ private:
     void keepUp();
     void noteNumbers();
     void listen();
+    void complain() const;
     void abandon();
+    bool comeBack();
     void admit(rs_time_t now, bool acted);
     void pump(rs_engine_t *, rs_time_t now);
     void tell(rs_time_t now, bool acted);
@@ -163,7 +165,7 @@ private:
     Segment &segment = Segment::Instance();
     bool joined = false; ///< it has a place there
     bool listening = false; ///< to the bell
-    bool abandoned = false; ///< what the segment's damage makes of our tickets was done
+    bool abandoned = false; ///< that the segment is gone, for good or for a while, was made known to our tickets
     uint32_t inForce = 0; ///< digest of the configuration by which `numbers` are
     uint32_t ours = 0; ///< of the one that this worker has
     bool accepting = false;

@@ -76,6 +76,15 @@ Fqrs::Segment::leftWhy() const
     return LeftWhy;
 }
 
+bool
+Fqrs::Segment::comeBack()
+{
+    if (!shm_loop_return(loop_))
+        return false;
+    LeftWhy = nullptr;
+    return true;
+}
+
 void
 Fqrs::Segment::make(const Config &config)
 {
@@ -116,12 +125,14 @@ Fqrs::Segment::attach()
     loop_ = shm_loop_attach(text, &Host(), &why);
     broken = !loop_;
     unsetenv(Variable); // what this process starts has no use for it
-    if (loop_)
+    if (loop_) {
+        shm_loop_comes_back(loop_);
         shm_loop_reclaim(loop_); // of whom we come after, whatever he was
-    else
+    } else {
         debugs(96, DBG_CRITICAL,
                "ERROR: fqrs: this process can't use the memory that the workers share: "
                    << why << "; it schedules nothing until Squid is started anew");
+    }
 }
 
 bool
@@ -142,12 +153,15 @@ Fqrs::Segment::join(const Config &config)
             fatalf("fqrs: no memory: %s", why);
         draw();
     }
-    if (!shm_loop_join(loop_)) {
-        debugs(96, DBG_CRITICAL, "ERROR: fqrs is on, but there are more workers than the master knew of: this one "
-                                 "schedules nothing until Squid is started anew");
-        return false;
-    }
-    return true;
+    const auto joined = shm_loop_join(loop_);
+    if (joined)
+        LeftWhy = nullptr; // it may have been away until now
+    else
+        debugs(96, DBG_CRITICAL,
+               "ERROR: fqrs is on, but " << (left() ? leftWhy() : "there are more workers than the master knew of")
+                                         << ": this one schedules nothing until "
+                                         << (away() ? "squid.conf is read again" : "Squid is started anew"));
+    return joined;
 }
 
 /// Before anybody else is there.

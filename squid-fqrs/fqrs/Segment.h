@@ -85,8 +85,11 @@ public:
     bool join(const Config &); ///< takes a place, in memory of its own if the master made none; false: it can't be
 
     bool exists() const { return loop_; }
-    bool left() const; ///< it was found damaged, and is used no longer
+    bool left() const; ///< it was found damaged, and is used no longer; or this process is away
     const char *leftWhy() const;
+    /// Its lock is not given back, by a process that is stopped say: it is used again as soon as comeBack() says so.
+    bool away() const { return loop_ && shm_loop_is_away(loop_); }
+    bool comeBack(); ///< to be asked ten times a second or so while away()
     shm_loop_t *loop() const { return loop_; }
     Area &area() const { return *static_cast<Area *>(shm_loop_area(loop_)); }
     /// what the worker in that place tells of its descriptors

@@ -4,6 +4,7 @@
 import json
 import os
 import signal
+import struct
 import time
 
 import http1
@@ -14,6 +15,7 @@ from squid_smp import Workers
 
 TWO = dict(gold="weight=4", silver="weight=1")
 BACK = 1.5              # seconds in which a dead worker's slots are free again
+LOCK = 28               # where it stands in the memory that they share: struct shm_segment
 
 
 @pytest.fixture
@@ -321,12 +323,17 @@ def test_without_their_master_workers_go_on(new_workers):
         p.ended = 0                     # as it was to
 
 
-def write_over_the_segment(p):
-    """As a wild pointer of a worker would."""
+def the_segment(p):
+    """A file to write to, as any worker may."""
     folder = f"/proc/{p.pid_of('squid-1')}/fd"
     found = [name for name in os.listdir(folder) if os.readlink(f"{folder}/{name}").startswith("/memfd:fairgate")]
     assert len(found) == 1
-    with open(f"{folder}/{found[0]}", "r+b", buffering=0) as f:
+    return open(f"{folder}/{found[0]}", "r+b", buffering=0)
+
+
+def write_over_the_segment(p):
+    """As a wild pointer of a worker would."""
+    with the_segment(p) as f:
         f.write(b"\xa5" * 4096)
 
 
@@ -365,6 +372,44 @@ def test_damage_under_load_ends_no_worker(new_workers):
             run.stop()
             result = run.result()
         assert set(result["total"]["status"]) == {"200"} and not [kind for kind, n in result["total"]["errors"].items() if n], result["total"]
+        assert [p.pid_of(f"squid-{n}") for n in (1, 2)] == pids
+
+
+def keep_the_lock(f, who):
+    """As if that process had it, which never gives it back; 0: it does."""
+    for _ in range(1000):
+        f.seek(LOCK)
+        if who == 0 or f.read(4) == bytes(4):       # nobody has it now
+            f.seek(LOCK)
+            f.write(struct.pack("=I", who))
+            return
+    raise AssertionError("somebody had the lock each time")
+
+
+def test_a_lock_that_is_kept_ends_nothing(new_workers):
+    """Whoever has it is stopped, say: requests go without the scheduler meanwhile, and when it is given back the window is one again, at the same workers."""
+    with new_workers(scheduled(1, **TWO)) as p:
+        pids = [p.pid_of(f"squid-{n}") for n in (1, 2)]
+        gate, holding, waiting = held_and_waiting(p, 1, 2)
+        with the_segment(p) as f:
+            keep_the_lock(f, p.pid)         # of the master, which never asks for it
+            assert len(waiting.receive().body) == 100
+            for worker in (1, 2):
+                assert get(p, worker, "/size/100", cls="gold").status == 200
+            http1.until(lambda: p.log().count("WARNING: fqrs schedules nothing for a while") == 2, 20 * p.world.patience, "both say so")
+            keep_the_lock(f, 0)
+        p.origin.open(gate)
+        holding.chunks()
+        holding.close()
+        waiting.close()
+        http1.until(lambda: p.log().count("fqrs goes on: the lock") == 2, 20 * p.world.patience, "both are back")
+        gate, holding, waiting = held_and_waiting(p, 2, 1)
+        p.origin.open(gate)
+        holding.chunks()
+        assert len(waiting.receive().body) == 100
+        holding.close()
+        waiting.close()
+        p.settled()
         assert [p.pid_of(f"squid-{n}") for n in (1, 2)] == pids
 
 
