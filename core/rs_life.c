@@ -436,8 +436,18 @@ static APART uint32_t take_of_several(rs_engine_t *e, rs_time_t now, rs_time_t *
     return RS_NIL;
 }
 
+/*
+ * Its gate is shut, and the link is not used all the same: what is outstanding is slow.  Of a class that has nothing
+ * outstanding there one may go.
+ */
+static APART uint32_t take_of_idle(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
+    const struct rs_sched_ops *ops = rs_sched_ops(e);
+    const struct rs_gate_ops *gate = rs_gate_ops(o);
+    return gate->spare && ops->take_idle && gate->spare(o, &o->settings, now) ? ops->take_idle(e, o, now) : RS_NIL;
+}
+
 static uint32_t take_of_one(rs_engine_t *e, struct rs_outlet *o, rs_time_t now, rs_time_t *again) {
-    if (!is_open(e, o, again)) return RS_NIL;
+    if (!is_open(e, o, again)) return take_of_idle(e, o, now);
     uint32_t t = rs_sched_ops(e)->take(e, o, now);
     if (t == RS_NIL) *again = o->ask_at;
     return t;
