@@ -71,7 +71,8 @@ public:
     const SBuf &nameOf(uint32_t position) const { return known[position].name; }
 
     /* for a tunnel's ticket: */
-    uint64_t turn() const; ///< bytes that one may bring before it asks again
+    uint64_t openingTurn() const; ///< bytes that the first one may bring before it asks again
+    uint64_t turn() const; ///< the same of another one
     uint64_t behindTurn() const; ///< bytes that are expected beyond them, as long as it has not ended
     void postpone(Ticket &); ///< there was no place for its next turn: Ticket::ask() is called again
     void forget(Ticket &); ///< nor need it be
@@ -136,6 +137,7 @@ private:
     void askAgain();
     uint64_t sizeOf(const Ticket &, uint32_t classNumber) const;
     uint64_t carries() const;
+    rs_time_t stallTime() const;
     void watchLink(rs_time_t now);
     bool isHeldBack(rs_time_t now) const;
     void follow(rs_engine_t *, rs_time_t now);

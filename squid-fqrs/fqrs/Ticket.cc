@@ -316,7 +316,7 @@ Fqrs::Ticket::admitted()
     state = RELEASED;
     received = 0;
     if (tunnel)
-        turn = Scheduler::Instance().turn();
+        turn = begun ? Scheduler::Instance().turn() : Scheduler::Instance().openingTurn();
     if (begun) {
         turn += flow.unread();
         Scheduler::Instance().lengthen(*this, turn + Scheduler::Instance().behindTurn());
