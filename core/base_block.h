@@ -133,7 +133,7 @@ struct rs_class_row {
     uint64_t  mean;
     rs_time_t wait_max;
     struct rs_counts counts;
-    uint64_t  can;                  /* sum of rs_row_can (class_rests.h) over its outstanding ones, with RS_WATCH_SLOTS */
+    uint64_t  can;                  /* with RS_WATCH_SLOTS: what its outstanding ones can bring (class_rests.h) */
 };
 _Static_assert(sizeof(struct rs_class_row) == 256, "a class's row is found by a shift");
 

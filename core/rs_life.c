@@ -37,7 +37,7 @@ static void set_free(rs_engine_t *e, struct rs_ticket_row *r, uint32_t t) {
 
 /* ---- slots ------------------------------------------------------------------------------------------------------- */
 
-/* What a gate that counts bytes goes by; a released response is taken out while anything changes that is known of it. */
+/* What a gate that counts bytes goes by; a released response is taken out while what is known of it changes. */
 static inline void count_in(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row, const struct rs_flow *f,
                             const struct rs_ticket_row *r) {
     o->expected += rs_row_expected(e, r);
