@@ -94,9 +94,10 @@ static const char *check_rests(const rs_engine_t *e) {
 
 /* What each class's outstanding responses can bring, and where classes stand by that. */
 static const char *check_busy_classes(const rs_engine_t *e) {
-    struct rs_busy is[RS_BUCKETS] = { { 0 } };
+    struct rs_busy is[RS_BUCKETS];
     uint64_t can = 0, map = 0;
     if (!(e->watch & RS_WATCH_SLOTS)) return e->busy_map ? "classes are busy of which nobody asks" : NULL;
+    for (uint32_t b = 0; b < RS_BUCKETS; b++) is[b] = (struct rs_busy){ 0 };
     for (uint32_t t = 0; t < e->capacity.tickets; t++) {
         const struct rs_ticket_row *r = rs_row(e, t);
         if (rs_row_state(r) == RS_RELEASED) can += rest_mark(r->class, 0) * rs_row_can(r);
