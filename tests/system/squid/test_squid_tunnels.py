@@ -13,7 +13,7 @@ from lab import lab
 from lab.field import RTTS_MIXED, Field
 from lab.lab import Origin, wait_for
 from lab.squid import Squid
-from squid_proxy import SLACK, classes, scheduled
+from squid_proxy import SLACK, scheduled
 from squid_world import field_lab, which
 
 MEGABYTE = 1 << 20
@@ -275,7 +275,7 @@ def test_tunnels_through_a_parent(new_proxy):
             assert p.settled()["by_class"]["gold"]["bytes"] >= 3 * MEGABYTE
 
 
-OPENING = "fqrs on\nfqrs_link rate=2Mbit\n" + classes(gold="weight=4", silver="weight=1")
+OPENING = scheduled("bytes", gold="weight=4", silver="weight=1") + "fqrs_link rate=2Mbit\n"
 
 
 def test_tunnels_that_open_take_little_room(proxy_with):
