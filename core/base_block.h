@@ -13,7 +13,7 @@
  *                         (class_rests.h; touched only where the gate counts bytes)
  *     sched[O]            the private state of the discipline at each outlet, as large as the largest discipline needs
  *     rs_journal_row[C]   classes as a rs_configure under way wants them
- *     hash[H]             rs_configure's scratch: class numbers by name
+ *     hash[H]             class numbers by name
  *     rs_key_ticket[T]    whose a request is inside its class, and
  *     rs_key_row[..]      the keys that share classes (class_keys.h): both only where rs_capacity has keys
  *

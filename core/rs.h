@@ -245,6 +245,8 @@ rs_engine_t *rs_attach(void *mem, size_t len, const struct rs_capacity *cap, con
  */
 int rs_configure(rs_engine_t *e, const struct rs_settings *s, const struct rs_class_settings *classes,
                  uint32_t nclasses, uint32_t *number, rs_time_t now, const char **why);
+/* The number of a class, retired ones among them; RS_NO_CLASS if there is none of that name.  By a hash. */
+uint32_t rs_class_named(const rs_engine_t *e, const char *name);
 
 /*
  * The two settings that follow a link whose rate is learnt (rs_link.h), for a running engine that has one: as
@@ -421,6 +423,7 @@ uint32_t rs_window(const rs_engine_t *e);
 uint32_t rs_window_at(const rs_engine_t *e, uint32_t outlet);   /* the same of another one; 0 if it is not there */
 uint32_t rs_windows(const rs_engine_t *e);      /* the sum of all of them */
 uint32_t rs_queued(const rs_engine_t *e);       /* who waits at outlet 0, likewise */
+uint32_t rs_live(const rs_engine_t *e);         /* outstanding or parked there, likewise */
 
 struct rs_outlet_stats {
     struct rs_outlet_settings settings;     /* the first one's name is empty */

@@ -86,6 +86,9 @@ uint32_t rs_places_of(const rs_engine_t *e, const struct rs_class_row *row);
 /* Everything but tickets and settings made anew (rs_rebuild.c). */
 void rs_make_anew(rs_engine_t *e, rs_time_t now);
 
+/* The hash made anew: which class has which name (rs_configure.c). */
+void rs_index_names(rs_engine_t *e);
+
 /* a += b, field by field (rs_stats.c). */
 void rs_counts_add(struct rs_counts *a, const struct rs_counts *b);
 

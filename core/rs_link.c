@@ -27,6 +27,11 @@
 #define DEEP     (4 * RS_LINK_QUEUE)
 #define DEEP_FOR UINT64_C(10000000)
 
+/* a server's voice, if none of its round trips saw a queue; and parts of what was believed of late */
+#define VOICE       65536u
+#define LEAST_PART  16u
+#define OTHERS_PART 4u
+
 /*
  * A queue that was not seen to drain by itself for so long is drained: windows are a quarter for a second, less than
  * most servers need to fill the link.
@@ -49,7 +54,8 @@ static uint32_t low_delay(const struct rs_link *l) {
 static void begin(struct rs_link *l, rs_time_t now) {
     l->begun = now;
     l->bytes = 0;
-    l->samples = l->low = 0;
+    l->interval++;
+    l->heard = l->low = 0;
     l->delay_now = RS_LINK_UNKNOWN;
     l->limited = true;
 }
@@ -126,6 +132,23 @@ static void meet_server(struct rs_link *l, rs_time_t now, uint64_t name, uint32_
     *s = (struct rs_link_server){ .name = name, .since = now, .least = least_us < own ? least_us : own };
 }
 
+static uint32_t voice_of(const struct rs_link_server *s) {
+    return s->samples ? (uint32_t)((uint64_t)s->low * VOICE / s->samples) : 0;
+}
+
+static void hear(struct rs_link *l, struct rs_link_server *s, bool low) {
+    if (s->interval == l->interval) {
+        l->low -= voice_of(s);
+    } else {
+        s->interval = l->interval;
+        s->samples = s->low = 0;
+        l->heard++;
+    }
+    s->samples++;
+    s->low += low;
+    l->low += voice_of(s);
+}
+
 void rs_link_round_trip(struct rs_link *l, rs_time_t now, uint64_t name, uint32_t now_us, uint32_t least_us) {
     RS_ASSERT(l->magic == MAGIC && name);
     struct rs_link_server *s = place_of(l, name);
@@ -144,8 +167,7 @@ void rs_link_round_trip(struct rs_link *l, rs_time_t now, uint64_t name, uint32_
     }
     if (!now_us) return;
     uint32_t delay = now_us > least ? now_us - least : 0;
-    l->samples++;
-    if (delay < low_delay(l)) l->low++;
+    hear(l, s, delay < low_delay(l));
     if (delay < l->delay_now) l->delay_now = delay;
 }
 
@@ -173,21 +195,21 @@ static uint64_t most_came(const struct rs_link *l) {
  * fill it; in front of a link that became slower it would have drained.
  */
 static bool is_others(struct rs_link *l, rs_time_t now) {
-    if (!l->samples) return false;
+    if (!l->heard) return false;
     if (l->delay_now <= DEEP) l->deep_since = 0;
     else if (!l->deep_since) l->deep_since = now;
     return l->deep_since && past(now, l->deep_since) >= DEEP_FOR;
 }
 
-/* A quarter of what was believed not long ago. */
-static uint64_t least_beside_others(struct rs_link *l, rs_time_t now) {
+/* The most that was believed not long ago. */
+static uint64_t most_of_late(struct rs_link *l, rs_time_t now) {
     if (past(now, l->most_since) >= MEMORY) {
         l->most_before = past(now, l->most_since) < 2 * MEMORY ? l->most : 0;
         l->most = l->rate;
         l->most_since = now;
     }
     if (l->rate > l->most) l->most = l->rate;
-    return (l->most > l->most_before ? l->most : l->most_before) / 4;
+    return l->most > l->most_before ? l->most : l->most_before;
 }
 
 static uint64_t towards(uint64_t from, uint64_t to) {
@@ -210,19 +232,20 @@ bool rs_link_look(struct rs_link *l, rs_time_t now, bool limited) {
     if (elapsed < (l->starting ? INTERVAL_FIRST : INTERVAL)) return false;
     if (l->bytes < BYTES_LEAST && elapsed < INTERVAL_MOST && !l->starting) return false;
 
-    uint64_t before = l->rate, least = least_beside_others(l, now), rate = before;
+    uint64_t before = l->rate, late = most_of_late(l, now), rate = before;
     uint64_t came = (uint64_t)((unsigned __int128)l->bytes * 1000000u / elapsed);
-    bool others = is_others(l, now);
-    if (l->samples) l->delay = l->delay_now;
-    if (!l->limited || !l->samples) {
+    uint64_t least = late / (is_others(l, now) ? OTHERS_PART : LEAST_PART);
+    uint64_t voices = (uint64_t)l->heard * VOICE;
+    if (l->heard) l->delay = l->delay_now;
+    if (!l->limited || !l->heard) {
         l->unknown++;
         if (came > rate) rate = towards(rate, came);
-    } else if (l->low <= l->samples / 4) {
+    } else if (l->low <= voices / 4) {
         l->standing++;
         l->starting = false;
         l->came[l->next++ % RS_LINK_KEPT] = came;
         rate = towards(rate, most_came(l));
-        if (others && rate < least) rate = least < before ? least : before;
+        if (rate < least) rate = least < before ? least : before;
     } else {
         l->empty++;
         if (came > rate + rate / 4) { /* the link became faster */
@@ -235,7 +258,7 @@ bool rs_link_look(struct rs_link *l, rs_time_t now, bool limited) {
         }
     }
     believe_in(l, now, rate);
-    if (l->low > l->samples / 8) {
+    if (l->low > voices / 8) {
         l->slow_from = now;
     } else if (l->limited && !l->starting && past(now, l->slow_from) >= SLOW_EVERY) {
         l->slow_from = now;

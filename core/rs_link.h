@@ -24,6 +24,10 @@
  * came: so that slow servers do not make it believe in a faster link.  In the beginning, and when much more came than
  * was believed, the steps are half as much again and the intervals short, until a queue stands.
  *
+ * What round trips say is what three quarters of the servers say, each of which has one voice, however many connections
+ * with it are measured: who lets one server tell what it likes, by twenty tunnels, changes no belief while another one
+ * is heard.  And in two to four minutes the belief falls to a sixteenth at the most, whatever is seen.
+ *
  * Source: RFC 9840 (rLEDBAT), a receiver that keeps the queue short in front of it by what it sees of round trips, with
  * slowdowns from time to time in which the queue drains and the shortest round trip is seen anew; and BBR, which
  * believes in the most that was delivered.  Departures.  The window does not follow the delay: the engine lets the
@@ -58,6 +62,7 @@ struct rs_link_server {
     uint64_t  name;                     /* 0 = none */
     rs_time_t since;                    /* when `least` began */
     uint32_t  least, former;            /* microseconds: since then, and in the time before; 0 = not known */
+    uint32_t  interval, samples, low;   /* of its last round trip; how many in it, and of these without a queue */
 };
 
 /* What it says of itself; all but the settings is set by its own calls. */
@@ -74,7 +79,9 @@ struct rs_link {
     uint64_t  standing, empty, unknown; /* intervals of each kind */
     rs_time_t begun;                    /* the present interval; bytes that came in it */
     uint64_t  bytes;
-    uint32_t  samples, low, delay_now;  /* round trips in it; of these without a queue; and the least delay of them */
+    uint32_t  interval;                 /* its number */
+    uint32_t  heard, low;               /* servers in it; their voices for there being no queue */
+    uint32_t  delay_now;                /* the least in it */
     uint32_t  next;
     uint64_t  came[RS_LINK_KEPT];       /* bytes/s of intervals in which a queue stood; 0 = none */
     uint64_t  most, most_before;        /* believed in this while, and in the one before */

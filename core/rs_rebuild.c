@@ -306,6 +306,7 @@ void rs_make_anew(rs_engine_t *e, rs_time_t now) {
     int keep_accounts = e->built_sched == e->settings.sched;
     e->built_sched = RS_NIL; /* whoever dies from here on leaves accounts that nobody trusts */
     RS_BARRIER();
+    rs_index_names(e);
     set_gates(e);
     e->watch |= (sched->charge ? RS_WATCH_BYTES : 0) | (sched->enter || sched->taken ? RS_WATCH_QUEUES : 0);
     set_weights(e);

@@ -39,15 +39,27 @@
  * memory of its own, with a fresh engine without a window, in the place of the segment, wakes all who wait in this
  * process, and goes on, unscheduled; it says so to its host and to the parent (a byte in the pipe `alarm`), and marks
  * the segment so that others do the same.  The parent makes a fresh one for a new generation of processes.  A process
- * that dies of what it found (a fault, an assertion) had the lock: the next one rebuilds everything, judges it, and
- * leaves if it is not sound, or if its predecessor died in rebuilding.
+ * that dies of what it found (a fault, an assertion) had the lock, and has it until its core is written, if one is: the
+ * next one to get it rebuilds everything, judges it, and leaves if it is not sound, or if its predecessor died in
+ * rebuilding.
+ *
+ * AWAY.  A lock that is kept by a process which is there may be damage, or its holder is stopped, traced, writes its
+ * core, or waits for memory that was swapped out.  Nobody waits for it for longer than SHM_LOCK_US or a little more
+ * (shm_patience.h): a main loop that waits serves nobody.  Who has forked the segment leaves it then, and its parent
+ * makes another.  Who has attached to it and can come back (shm_view.comes_back) leaves it for a while: the segment is
+ * not marked, the others go on when they get the lock, and this one comes back to its place when the lock was given
+ * back, or its holder is no longer there (shm_return), a second after it left at the earliest.  What it had there when
+ * it left is given back then, and counts until then.  Who has to leave again within a minute stays away for twice as
+ * long as before, up to 16 s, so that one who takes the lock and keeps it again and again stops the others for no more
+ * than a part of the time.  From damage nobody comes back: such a segment is never used again, and processes that
+ * attach to one need a parent that makes another.
  *
  * LOCKING.  `lock` survives its holder (base/base_mutex.h).  It covers the engine, owners[] (all but `wake`),
  * blocked[], numbers[] and rows[], except what is atomic there and says who reads it without the lock.  Nobody makes a
  * system call or allocates while holding it, but to leave: the wake-ups that a release needs are collected under the
  * lock and sent after it (struct shm_wakes).  It does not cover the host's area, which is the host's affair.  If its
- * holder dies, the next one to take it has the engine rebuilt before anything else is done (shm_lock).  If its holder
- * lives and keeps it, that is damage; that others were quicker is not, however long it lasts (shm_patience.h).
+ * holder dies, the next one to take it has the engine rebuilt before anything else is done (shm_lock).  That others
+ * were quicker is no reason to leave, however long it lasts (shm_patience.h).
  *
  * WAKING.  A held request waits on an eventfd.  There is a stock of SHM_WAKE_FDS, made before the processes and
  * inherited, so that any process wakes its waiter directly.  When a crowd has used it up, a wait gets a descriptor that
@@ -58,6 +70,8 @@
  * OWNERS.  A process takes a row of owners[] when it starts; the row's number plus one is the owner of its tickets.
  * The parent notes whose end it has learnt of; what that one held is given back by whoever comes to look next
  * (shm_reclaim): a process that starts, a request that is submitted, one that waits, ten times a second.
+ * A row keeps its pid until nothing is left to give back, and an end counts as noted until then: who dies while he
+ * gives back is followed by the next.
  */
 #ifndef FAIRGATE_SHM_H
 #define FAIRGATE_SHM_H
@@ -196,6 +210,9 @@ struct shm_view {
     const int         *stock;           /* of wake-up descriptors; the same numbers in all processes */
     uint32_t           nstock;
     int                alarm;           /* where a process tells the parent that it has left; -1 = nowhere */
+    /* it has attached to this descriptor, and its host calls shm_return while it is away */
+    bool               comes_back;
+    int                fd;
     /* by owner: an eventfd that its main loop watches; NULL: its dispatcher waits on `wake` */
     const int         *bells;
     const struct shm_host *host;        /* or NULL */
@@ -280,6 +297,12 @@ void shm_unlock(const struct shm_view *v);
 /* this thread holds it: true only in a signal handler that interrupted us */
 bool shm_lock_is_ours(const struct shm_view *v);
 bool shm_has_left(const struct shm_view *v);            /* this process goes on without the others */
+bool shm_is_away(const struct shm_view *v);             /* likewise, for a while (AWAY) */
+/*
+ * In a process of one thread that is away: is it time?  True: it is back, and what it held is to be given back before
+ * all else (shm_owner_returned); none of its tickets is known.
+ */
+bool shm_return(const struct shm_view *v);
 
 /* ---- one request: begin, then one of the ways to wait if it is not released at once, then end -------------------- */
 
@@ -364,6 +387,8 @@ struct shm_row *shm_next_released_locked(const struct shm_view *v, uint32_t owne
 
 /* in it, before all else: its row, or SHM_NO_ROW if all are taken */
 uint32_t shm_owner_started(const struct shm_view *v, pid_t pid);
+/* Behind shm_return: what this one held in its row when it left is given back.  False: it has left again. */
+bool     shm_owner_returned(const struct shm_view *v, uint32_t owner, pid_t pid);
 /*
  * Everything that those held whose ends the parent has noted is given back, and others are woken.  Almost free if there
  * is nothing to do.

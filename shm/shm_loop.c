@@ -161,8 +161,10 @@ shm_loop_t *shm_loop_alone(const struct shm_loop_size *z, const struct shm_loop_
 void shm_loop_ended(shm_loop_t *l, pid_t process) { shm_tell_ended(&l->view, process); }
 
 bool shm_loop_join(shm_loop_t *l) {
+    if (shm_has_left(&l->view) && !shm_return(&l->view)) return false;
     shm_loop_reclaim(l);
     l->own = shm_owner_started(&l->view, getpid());
+    if (shm_has_left(&l->view)) l->own = SHM_NO_ROW; /* what it has taken is a place in memory of its own */
     return l->own != SHM_NO_ROW;
 }
 
@@ -180,6 +182,17 @@ void shm_loop_silence(const shm_loop_t *l) {
 uint32_t shm_loop_processes(const shm_loop_t *l) { return l->view.size.owners; }
 void *shm_loop_area(const shm_loop_t *l) { return l->view.area; }
 bool shm_loop_has_left(const shm_loop_t *l) { return shm_has_left(&l->view); }
+
+void shm_loop_comes_back(shm_loop_t *l) {
+    l->view.fd = l->fd;
+    l->view.comes_back = l->fd >= 0;
+}
+
+bool shm_loop_is_away(const shm_loop_t *l) { return shm_is_away(&l->view); }
+
+bool shm_loop_return(shm_loop_t *l) {
+    return shm_return(&l->view) && (l->own == SHM_NO_ROW || shm_owner_returned(&l->view, l->own, getpid()));
+}
 
 pid_t shm_loop_process_locked(const shm_loop_t *l, uint32_t place) {
     return place < l->view.size.owners ? l->view.owners[place].pid : 0;

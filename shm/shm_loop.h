@@ -24,6 +24,12 @@
  * is known, and whoever waits is to go.  Tickets that are handed to these calls afterwards do nothing.  The place of a
  * ticket that these calls return (rs_ticket_index) is below shm_loop_size.tickets, whatever others write; that it is
  * one that the host knows, the host judges.
+ *
+ * AWAY.  Where nothing is damaged, but the lock is not given back, since its holder is stopped say, a process that was
+ * started may leave for a while and come back (shm.h): the host promises to call shm_loop_return ten times a second or
+ * so while it is away, and has forgotten its tickets by then.  When it is back it has its place and its bell as before,
+ * and nothing else: what it held was given back, and another configuration may be in force.  Until then the host's area
+ * is this process's own, too, and zeroes at first.
  */
 #ifndef FAIRGATE_SHM_LOOP_H
 #define FAIRGATE_SHM_LOOP_H
@@ -73,7 +79,7 @@ void shm_loop_free(shm_loop_t **l);
 /* The parent's: this one ended.  It stores two numbers, and reads nothing. */
 void shm_loop_ended(shm_loop_t *l, pid_t process);
 
-/* Takes one of the places for processes; false: all are taken. */
+/* Takes one of the places for processes; false: all are taken, or it has left, and is not back. */
 bool shm_loop_join(shm_loop_t *l);
 /* Its place, below shm_loop_size.processes. */
 uint32_t shm_loop_place(const shm_loop_t *l);
@@ -85,6 +91,12 @@ void shm_loop_silence(const shm_loop_t *l);
 uint32_t shm_loop_processes(const shm_loop_t *l);
 void *shm_loop_area(const shm_loop_t *l);
 bool shm_loop_has_left(const shm_loop_t *l);
+/* From now on this process comes back. */
+void shm_loop_comes_back(shm_loop_t *l);
+/* It has left, and will come back. */
+bool shm_loop_is_away(const shm_loop_t *l);
+/* True: it is back, just now. */
+bool shm_loop_return(shm_loop_t *l);
 
 /*
  * Classes and settings, known by a digest of all of them, not 0 (shm_configure_as).  1: they are in force from now on,

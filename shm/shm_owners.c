@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <string.h>
 
 uint32_t shm_owner_started(const struct shm_view *v, pid_t pid) {
     uint32_t row = SHM_NO_ROW;
@@ -22,27 +21,47 @@ uint32_t shm_owner_started(const struct shm_view *v, pid_t pid) {
     return row;
 }
 
-static uint32_t forget_locked(const struct shm_view *v, uint32_t owner) {
+/* All that it holds; it keeps its place. */
+static uint32_t give_back_locked(const struct shm_view *v, uint32_t owner) {
+    uint32_t lost;
+
     for (uint32_t i = 0; i < v->size.tickets; i++) {
         struct shm_row *row = &v->rows[i];
         if (row->ticket == RS_NO_TICKET || row->owner != owner + 1) continue;
         shm_free_row_locked(v, row);
     }
-    v->owners[owner].pid = 0;
+    lost = rs_reclaim(v->engine, shm_now(), owner + 1);
     v->owners[owner].released = SHM_NO_ROW;
     v->owners[owner].held = 0;
-    return rs_reclaim(v->engine, shm_now(), owner + 1);
+    return lost;
+}
+
+bool shm_owner_returned(const struct shm_view *v, uint32_t owner, pid_t pid) {
+    shm_lock(v);
+    if (!shm_has_left(v) && v->owners[owner].pid != pid) shm_leave(v, "another process has this one's place");
+    if (!shm_has_left(v)) give_back_locked(v, owner);
+    shm_unlock(v);
+    shm_pump(v, SHM_NO_ROW);
+    return !shm_has_left(v);
+}
+
+/* Its pid goes last: who dies before has done nothing that is not done again by the next, who finds it by that. */
+static uint32_t forget_locked(const struct shm_view *v, uint32_t owner) {
+    uint64_t keeper = atomic_load(&v->sh->keeper);
+    uint32_t lost = give_back_locked(v, owner);
+
+    if ((keeper & UINT32_MAX) == owner + 1) atomic_compare_exchange_strong(&v->sh->keeper, &keeper, 0);
+    atomic_signal_fence(memory_order_seq_cst);
+    v->owners[owner].pid = 0;
+    return lost;
 }
 
 static uint32_t forget_pid_locked(const struct shm_view *v, pid_t pid) {
     uint32_t lost = 0;
 
     for (uint32_t i = 0; i < v->size.owners; i++) {
-        uint64_t keeper = atomic_load(&v->sh->keeper);
-
         if (v->owners[i].pid != pid) continue;
         lost += forget_locked(v, i);
-        if ((keeper & UINT32_MAX) == i + 1) atomic_compare_exchange_strong(&v->sh->keeper, &keeper, 0);
     }
     return lost;
 }
@@ -114,31 +133,12 @@ void shm_keeps_no_longer(const struct shm_view *v, uint32_t generation, uint32_t
 
 /* ---- configurations ---------------------------------------------------------------------------------------------- */
 
-/*
- * These classes are not those in force: the numbers of the ones that the engine has.  They stand in the same order
- * mostly, so that thousands are found in a moment.
- */
+/* These classes are not those in force: the numbers of the ones that the engine has. */
 static void number_by_name_locked(const struct shm_view *v, const struct rs_class_settings *classes, uint32_t nclasses,
                                   uint32_t otherwise, uint32_t *number) {
-    uint32_t most = nclasses < v->size.classes ? nclasses : v->size.classes, next = 0, unknown = 0, count;
-    struct rs_class_stats c;
-    struct rs_stats all;
+    uint32_t most = nclasses < v->size.classes ? nclasses : v->size.classes, unknown = 0;
 
-    rs_stats(v->engine, &all);
-    count = all.classes < v->size.classes ? all.classes : v->size.classes;
-    for (uint32_t i = 0; i < most; i++) number[i] = RS_NO_CLASS;
-    for (uint32_t n = 0; n < count && most; n++) {
-        uint32_t looked = 0;
-
-        if (!rs_class_stats(v->engine, n, &c)) continue;
-        while (looked < most && strcmp(c.settings.name, classes[next].name)) {
-            looked++;
-            next = next + 1 < most ? next + 1 : 0;
-        }
-        if (looked == most) continue;
-        number[next] = n;
-        next = next + 1 < most ? next + 1 : 0;
-    }
+    for (uint32_t i = 0; i < most; i++) number[i] = rs_class_named(v->engine, classes[i].name);
     if (otherwise < most && number[otherwise] != RS_NO_CLASS) unknown = number[otherwise];
     for (uint32_t i = 0; i < most; i++)
         if (number[i] == RS_NO_CLASS) number[i] = unknown;

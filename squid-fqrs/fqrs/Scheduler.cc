@@ -509,14 +509,12 @@ Fqrs::Scheduler::firstWindow() const
 {
     if (!fitting)
         return RS_UNLIMITED;
-    struct rs_stats all;
     const Segment::Turn turn(segment);
     const auto link = link_.learnt();
     if (!link)
         return RS_UNLIMITED;
-    rs_stats(turn.engine, &all);
     const auto together = static_cast<double>(link->rate) * 2 * RS_LINK_QUEUE / 1e6;
-    return static_cast<uint64_t>(together) / std::max<uint64_t>(uint64_t(all.outstanding) + all.parked, 1);
+    return static_cast<uint64_t>(together) / std::max<uint64_t>(rs_live(turn.engine), 1);
 }
 
 void

@@ -267,13 +267,16 @@ START_TEST(parking_gives_the_slot_and_keeps_the_account) {
     struct world w;
     open_world(&w, RS_SCHED_DRR, RS_GATE_WINDOW, 1, NULL, 1, 4);
     rs_ticket_t a = ask(&w, 0, 1000), b = ask(&w, 0, 1000);
+    ck_assert_uint_eq(rs_live(w.e), 0);
     ck_assert(next(&w) == a);
     ck_assert(next(&w) == RS_NO_TICKET);
     ck_assert_uint_eq(class_stats(&w, 0).expected, 1000);
     ck_assert(rs_park(w.e, 0, a));
     ck_assert_uint_eq(class_stats(&w, 0).expected, 0);
     ck_assert_uint_eq(class_stats(&w, 0).parked, 1);
+    ck_assert_uint_eq(rs_live(w.e), 1);
     ck_assert(next(&w) == b);
+    ck_assert_uint_eq(rs_live(w.e), 2);
     ck_assert(rs_progress(w.e, 0, a, 300));
     ck_assert(rs_resume(w.e, 0, a)); /* one too many */
     ck_assert_uint_eq(stats(&w).outstanding, 2);

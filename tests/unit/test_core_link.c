@@ -213,6 +213,47 @@ START_TEST(others_leave_a_quarter_of_the_belief) {
 }
 END_TEST
 
+/*
+ * One server, with twenty connections, sees a queue where others see none, and what comes is little, for other reasons:
+ * that is no slow link.  Nor is there no queue where one alone sees none.
+ */
+START_TEST(a_server_has_one_voice) {
+    struct lab t;
+    open_lab(&t, 8 * MBIT);
+    rs_link_round_trip(&t.l, t.now, 2, BASE, BASE);
+    for (int i = 0; i < 600; i++) {
+        for (int k = 0; k < 20; k++) rs_link_round_trip(&t.l, t.now, 2, BASE + 200000, 0);
+        live(&t, 1, MBIT, 0, true);
+    }
+    near(t.l.rate, 8 * MBIT, 0);
+    ck_assert_uint_eq(t.l.standing, 0);
+    ck_assert_uint_gt(t.l.empty, 0);
+    open_lab(&t, 8 * MBIT);
+    for (uint64_t n = 2; n <= 6; n++) rs_link_round_trip(&t.l, t.now, n, BASE, BASE);
+    for (int i = 0; i < 200; i++) {
+        for (int k = 0; k < 20; k++) rs_link_round_trip(&t.l, t.now, 2, BASE, 0);
+        for (uint64_t n = 3; n <= 6; n++) rs_link_round_trip(&t.l, t.now, n, BASE + 100000, 0);
+        live(&t, 1, MBIT, 100000, true);
+    }
+    near(t.l.rate, MBIT, MBIT / 10);
+    ck_assert_uint_eq(t.l.empty, 0);
+    ck_assert_uint_gt(t.l.standing, 0);
+}
+END_TEST
+
+/* However slow the link seems, and however often: one that is so much slower is believed in after some minutes. */
+START_TEST(a_belief_falls_by_and_by) {
+    struct lab t;
+    open_lab(&t, 16 * MBIT);
+    live(&t, 50, 16 * MBIT, 250000, true);
+    for (int i = 0; i < 1100; i++) live(&t, 1, t.l.rate / 2, i % 20 ? 250000 : 0, true);
+    near(t.l.rate, MBIT, MBIT / 100);
+    for (int i = 0; i < 3000; i++) live(&t, 1, t.l.rate / 2, i % 20 ? 250000 : 0, true);
+    ck_assert_uint_lt(t.l.rate, MBIT / 4);
+    ck_assert_uint_ge(t.l.rate, MBIT / 16);
+}
+END_TEST
+
 /* More servers than places: those that are remembered stay so for two minutes. */
 START_TEST(many_servers_share_the_places) {
     struct lab t;
@@ -288,6 +329,8 @@ int main(void) {
                              a_slowdown_teaches_nothing,
                              a_short_round_trip_is_forgotten,
                              others_leave_a_quarter_of_the_belief,
+                             a_server_has_one_voice,
+                             a_belief_falls_by_and_by,
                              many_servers_share_the_places,
                              what_is_none_is_seen,
                              nonsense_does_no_harm };

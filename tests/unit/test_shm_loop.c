@@ -4,6 +4,7 @@
  * their bell, and what a dead one held comes back, whether somebody tells of its end or not.
  */
 #include <check.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -11,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base_block.h"
@@ -78,6 +81,14 @@ static bool rings(const shm_loop_t *l, int ms) {
     return poll(&p, 1, ms) == 1;
 }
 
+/* The next one that is let go; RS_NO_TICKET if that takes longer than anything may. */
+static rs_ticket_t await(shm_loop_t *l) {
+    rs_ticket_t t;
+
+    while ((t = next(l)) == RS_NO_TICKET && rings(l, 20000)) shm_loop_silence(l);
+    return t;
+}
+
 static void expect_sound(void) {
     const char *broken = rs_check(shm_loop_lock(me));
     shm_loop_unlock(me);
@@ -100,6 +111,7 @@ static int play_in(shm_loop_t *l, const char *role) {
     shm_loop_lock(l);
     if (shm_loop_submit_locked(l, shm_now(), 0, 1000, NULL, 0, &t) != RS_OK) return 11;
     if (!strcmp(role, "dies locked")) raise(SIGKILL);
+    if (!strcmp(role, "stops locked")) raise(SIGSTOP);
     shm_loop_unlock(l);
     if (!strcmp(role, "waits")) {
         if (next(l) != RS_NO_TICKET) return 12;
@@ -109,7 +121,7 @@ static int play_in(shm_loop_t *l, const char *role) {
         if (rings(l, 0) || next(l) != t) return 14;
         return end(l, t) ? 0 : 15;
     }
-    if (next(l) != t) return 16;
+    if (await(l) != t) return 16;
     meet('h'); /* holds its slot, until it is killed */
     return end(l, t) ? 0 : 17;
 }
@@ -394,6 +406,39 @@ START_TEST(who_comes_late_finds_its_classes_by_name) {
 }
 END_TEST
 
+#define CLASSES 20000u
+
+/* Names with nothing in common, or all in another order: while they are looked for the others wait for the lock. */
+START_TEST(thousands_of_names_are_found_in_a_moment) {
+    const struct shm_loop_size large = { .processes = 1, .classes = CLASSES, .tickets = 8, .area = 64 };
+    struct rs_class_settings *theirs = calloc(CLASSES, sizeof *theirs), *mine = calloc(CLASSES, sizeof *mine);
+    uint32_t *number = calloc(CLASSES, sizeof *number);
+    struct rs_settings s = window(1);
+    const char *why = NULL;
+    shm_loop_t *l;
+    clock_t began;
+
+    ck_assert(theirs && mine && number);
+    for (uint32_t i = 0; i < CLASSES; i++) {
+        snprintf(theirs[i].name, sizeof theirs[i].name, "class-%u", i);
+        snprintf(mine[i].name, sizeof mine[i].name, _i ? "class-%u" : "other-%u", CLASSES - 1 - i);
+        theirs[i].weight = mine[i].weight = 1;
+    }
+    l = shm_loop_alone(&large, &host, &s, theirs, CLASSES, &why);
+    ck_assert_msg(l != NULL, "%s", why);
+    ck_assert_int_eq(shm_loop_configure(l, 1, &s, theirs, CLASSES, 7, number, &why), 1);
+    for (uint32_t i = 0; i < CLASSES; i++) ck_assert_uint_eq(number[i], i);
+    began = clock();
+    shm_loop_number(l, mine, CLASSES, 7, number);
+    ck_assert_int_le((long)(clock() - began), CLOCKS_PER_SEC / 4);
+    for (uint32_t i = 0; i < CLASSES; i++) ck_assert_uint_eq(number[i], _i ? CLASSES - 1 - i : 0);
+    shm_loop_free(&l);
+    free(theirs);
+    free(mine);
+    free(number);
+}
+END_TEST
+
 START_TEST(what_the_engine_refuses_changes_nothing) {
     static const struct rs_class_settings wrong[1] = { { .name = "weightless", .weight = 0 } };
     struct rs_settings s = window(2);
@@ -442,6 +487,50 @@ START_TEST(a_text_that_is_not_of_this_segment_is_refused) {
 }
 END_TEST
 
+#define NOEXEC_SEAL 8u
+
+/* What the kernel says to a file in memory; the linker puts this in its place (--wrap). */
+static enum { THIS_ONE, BEFORE_6_3, HARDENED, KERNELS } kernel;
+
+int __real_memfd_create(const char *name, unsigned flags);
+int __wrap_memfd_create(const char *name, unsigned flags);
+
+int __wrap_memfd_create(const char *name, unsigned flags) {
+    int fd;
+
+    if (kernel == THIS_ONE) return __real_memfd_create(name, flags);
+    if (kernel == BEFORE_6_3 && flags & NOEXEC_SEAL) {
+        errno = EINVAL;
+        return -1;
+    }
+    if (kernel == HARDENED && !(flags & NOEXEC_SEAL)) {
+        errno = EACCES;
+        return -1;
+    }
+    fd = __real_memfd_create(name, flags | NOEXEC_SEAL); /* whatever this one is */
+    return fd >= 0 ? fd : __real_memfd_create(name, flags & ~NOEXEC_SEAL);
+}
+
+START_TEST(every_kernel_gives_the_memory) {
+    static shm_loop_t *made, *attached;
+    struct rs_settings s = window(1);
+    char other[SHM_LOOP_TEXT];
+    const char *why = NULL;
+    struct stat is;
+    int fd;
+
+    kernel = _i;
+    made = shm_loop_make(&size, &s, two, 2, other, &why);
+    ck_assert_msg(made != NULL, "%s", why);
+    attached = shm_loop_attach(other, &host, &why);
+    ck_assert_msg(attached != NULL, "%s", why);
+    if (kernel == THIS_ONE && !access("/proc/sys/vm/memfd_noexec", F_OK)) { /* it knows what is asked of it */
+        ck_assert_int_eq(sscanf(other, "%d", &fd), 1);
+        ck_assert(!fstat(fd, &is) && !(is.st_mode & 0111));
+    }
+}
+END_TEST
+
 /* The same memory, as somebody sees it who writes what he likes. */
 static struct shm_view strangers_view(void) {
     struct shm_size z = {
@@ -482,6 +571,171 @@ START_TEST(no_place_is_handed_out_that_cannot_be) {
     other = submit(me, 0);
     ck_assert_uint_eq(next(me), other); /* and nobody waits */
     ck_assert(end(me, other));
+    shm_free(&v);
+}
+END_TEST
+
+/* ---- away -------------------------------------------------------------------------------------------------------- */
+
+static void nap(void) {
+    struct timespec t = { 0, 10000000 };
+    nanosleep(&t, NULL);
+}
+
+/* As a host does it, ten times a second or so: false if that takes longer than anything may. */
+static bool comes_back(void) {
+    uint64_t until = shm_now() + 20000000;
+
+    while (!shm_loop_return(me) && shm_now() < until) nap();
+    return !shm_loop_has_left(me);
+}
+
+static void stays_away(uint64_t us) {
+    for (uint64_t until = shm_now() + us; shm_now() < until; nap()) {
+        ck_assert(!shm_loop_return(me));
+        ck_assert(shm_loop_is_away(me) && shm_loop_has_left(me));
+    }
+}
+
+static struct started stopped_with_the_lock(void) {
+    struct started s = start_program("stops locked");
+    int status;
+
+    ck_assert_int_eq(waitpid(s.pid, &status, WUNTRACED), s.pid);
+    ck_assert(WIFSTOPPED(status));
+    return s;
+}
+
+/* Nobody waits meanwhile; then all is as before, and what it held when it left has been given back. */
+START_TEST(who_cannot_have_the_lock_leaves_for_a_while) {
+    uint32_t place = shm_loop_place(me);
+    rs_ticket_t held, t;
+    struct started s;
+
+    shm_loop_comes_back(me);
+    held = submit(me, 0);
+    ck_assert_uint_eq(next(me), held);
+    s = stopped_with_the_lock();
+    t = submit(me, 1);
+    ck_assert_str_eq(said, "the lock is not given back");
+    ck_assert(shm_loop_is_away(me));
+    ck_assert_uint_eq(next(me), t);
+    ck_assert(end(me, t));
+    stays_away(1500000);
+    ck_assert(!kill(s.pid, SIGCONT));
+    ck_assert(comes_back());
+    ck_assert(!shm_loop_is_away(me));
+    ck_assert_uint_eq(shm_loop_place(me), place);
+    has_come(&s, 'h'); /* which it does not before `held` is given back */
+    ck_assert_int_eq(((char *)shm_loop_area(me))[AREA - 1], 's');
+    t = submit(me, 1);
+    ck_assert_uint_eq(next(me), RS_NO_TICKET);
+    ck_assert_int_eq(write(s.to, "x", 1), 1);
+    ck_assert_int_eq(ended(&s), 0);
+    ck_assert(rings(me, 0));
+    ck_assert_uint_eq(next(me), t);
+    ck_assert(end(me, t));
+    ck_assert_uint_eq(lost_requests, 0);
+    expect_sound();
+}
+END_TEST
+
+START_TEST(who_is_away_comes_back_when_that_one_has_died) {
+    struct rs_stats all;
+    struct started s;
+    rs_ticket_t t;
+
+    shm_loop_comes_back(me);
+    s = stopped_with_the_lock();
+    submit(me, 0);
+    ck_assert(shm_loop_is_away(me));
+    kill(s.pid, SIGKILL);
+    ck_assert(WIFSIGNALED(ended(&s)));
+    ck_assert(comes_back());
+    shm_loop_reclaim(me);
+    ck_assert_uint_eq(lost_requests, 1);
+    rs_stats(shm_loop_lock(me), &all);
+    shm_loop_unlock(me);
+    ck_assert_uint_eq(all.rebuilds, 1);
+    ck_assert_uint_eq(all.queued + all.outstanding, 0);
+    t = submit(me, 0);
+    ck_assert_uint_eq(next(me), t);
+    expect_sound();
+}
+END_TEST
+
+/* Whoever does not promise to come back leaves for good, and the others with it, as ever. */
+START_TEST(who_does_not_come_back_leaves_for_good) {
+    struct shm_view v = strangers_view();
+
+    atomic_store(&v.sh->lock.word, (uint32_t)getppid()); /* somebody lives who has that number */
+    submit(me, 0);
+    ck_assert(shm_loop_has_left(me) && !shm_loop_is_away(me));
+    ck_assert_uint_eq(atomic_load(&v.sh->seal), 0);
+    atomic_store(&v.sh->lock.word, 0);
+    ck_assert(!shm_loop_return(me));
+    shm_free(&v);
+}
+END_TEST
+
+/* Found damaged by others while it was away, or by itself. */
+START_TEST(from_damage_nobody_comes_back) {
+    struct shm_view v = strangers_view();
+    uint64_t until = shm_now() + 20000000;
+
+    shm_loop_comes_back(me);
+    if (_i) {
+        atomic_store(&v.sh->lock.word, (uint32_t)getppid());
+        submit(me, 0);
+        ck_assert(shm_loop_is_away(me));
+        ck_assert_uint_eq(atomic_load(&v.sh->seal), v.seal);
+        atomic_store(&v.sh->lock.word, 0);
+    }
+    atomic_store(&v.sh->seal, 0);
+    if (!_i) submit(me, 0);
+    for (; shm_loop_is_away(me) && shm_now() < until; nap()) ck_assert(!shm_loop_return(me));
+    ck_assert(shm_loop_has_left(me) && !shm_loop_is_away(me));
+    ck_assert(!shm_loop_return(me));
+    shm_free(&v);
+}
+END_TEST
+
+START_TEST(who_must_leave_again_stays_away_for_longer) {
+    struct shm_view v = strangers_view();
+    uint64_t began;
+
+    shm_loop_comes_back(me);
+    for (uint64_t least = 1000000; least <= 2000000; least *= 2) {
+        atomic_store(&v.sh->lock.word, (uint32_t)getppid());
+        began = shm_now();
+        submit(me, 0);
+        ck_assert(shm_loop_is_away(me));
+        atomic_store(&v.sh->lock.word, 0);
+        ck_assert(comes_back());
+        ck_assert_uint_ge(shm_now() - began, 600000 + least); /* it waits for nearly as long as SHM_LOCK_US first */
+    }
+    expect_sound();
+    shm_free(&v);
+}
+END_TEST
+
+/* A place in memory of its own is none. */
+START_TEST(who_is_away_takes_no_place) {
+    static shm_loop_t *late;
+    struct shm_view v = strangers_view();
+    const char *why = NULL;
+    uint64_t until = shm_now() + 20000000;
+
+    late = shm_loop_attach(text, &host, &why);
+    ck_assert_msg(late != NULL, "%s", why);
+    shm_loop_comes_back(late);
+    atomic_store(&v.sh->lock.word, (uint32_t)getppid());
+    ck_assert(!shm_loop_join(late));
+    ck_assert(shm_loop_is_away(late));
+    atomic_store(&v.sh->lock.word, 0);
+    while (!shm_loop_join(late) && shm_now() < until) nap();
+    ck_assert(!shm_loop_has_left(late));
+    ck_assert_uint_ne(shm_loop_place(late), shm_loop_place(me));
     shm_free(&v);
 }
 END_TEST
@@ -542,11 +796,23 @@ int main(int argc, char **argv) {
     tcase_add_test(c, a_ticket_that_ended_ends_nobody_elses);
     tcase_add_test(c, a_configuration_is_put_in_force_once);
     tcase_add_test(c, who_comes_late_finds_its_classes_by_name);
+    tcase_add_loop_test(c, thousands_of_names_are_found_in_a_moment, 0, 2);
     tcase_add_test(c, what_the_engine_refuses_changes_nothing);
     tcase_add_test(c, a_text_that_is_not_of_this_segment_is_refused);
+    tcase_add_loop_test(c, every_kernel_gives_the_memory, 0, KERNELS);
     tcase_add_loop_test(c, no_place_is_handed_out_that_cannot_be, 0, 2);
     tcase_add_test(c, behind_what_is_attached_is_no_memory);
     tcase_add_test(c, a_process_alone_has_no_bell);
+    suite_add_tcase(s, c);
+    c = tcase_create("away");
+    tcase_set_timeout(c, 60);
+    tcase_add_checked_fixture(c, setup, NULL);
+    tcase_add_test(c, who_cannot_have_the_lock_leaves_for_a_while);
+    tcase_add_test(c, who_is_away_comes_back_when_that_one_has_died);
+    tcase_add_test(c, who_does_not_come_back_leaves_for_good);
+    tcase_add_loop_test(c, from_damage_nobody_comes_back, 0, 2);
+    tcase_add_test(c, who_must_leave_again_stays_away_for_longer);
+    tcase_add_test(c, who_is_away_takes_no_place);
     suite_add_tcase(s, c);
     return run_suite(s);
 }
