@@ -124,6 +124,9 @@ shm_loop_t *shm_loop_attach(const char *text, const struct shm_loop_host *host, 
         *why = "what the parent tells of the segment is not to be understood";
         return NULL;
     }
+    /* First of all: whatever comes of it here, it is nothing to programs that this process starts. */
+    told = loop_inherited((int)n[FD]);
+    for (uint32_t i = 0; i < n[PROCESSES]; i++) told = loop_inherited((int)bell[i]) && told;
     l = loop_new(host, (uint32_t)n[PROCESSES], why);
     if (!l) return NULL;
     size = (struct shm_size){ .owners = (uint32_t)n[PROCESSES],
@@ -135,12 +138,8 @@ shm_loop_t *shm_loop_attach(const char *text, const struct shm_loop_host *host, 
     l->parent = (pid_t)n[PARENT];
     /* That the seal is there shows that the text is about these descriptors. */
     if (shm_attach(&l->view, (int)n[FD], &size, n[SEAL], why)) return loop_refuse(l);
-    told = loop_inherited((int)n[FD]);
     l->fd = (int)n[FD];
-    for (uint32_t i = 0; i < size.owners; i++) {
-        told = loop_inherited((int)bell[i]) && told;
-        l->bells[i] = (int)bell[i];
-    }
+    for (uint32_t i = 0; i < size.owners; i++) l->bells[i] = (int)bell[i];
     l->view.bells = l->bells;
     if (told) return l;
     *why = "not all descriptors of the segment were inherited";
@@ -197,6 +196,8 @@ bool shm_loop_return(shm_loop_t *l) {
 pid_t shm_loop_process_locked(const shm_loop_t *l, uint32_t place) {
     return place < l->view.size.owners ? l->view.owners[place].pid : 0;
 }
+
+void shm_loop_leave_locked(shm_loop_t *l, const char *why) { shm_leave(&l->view, why); }
 
 /* More have ended since somebody looked than are noted: the oldest are not there any more.  Who is, shows itself. */
 static bool loop_forgot(const shm_loop_t *l) {

@@ -128,6 +128,8 @@ rs_ticket_t shm_loop_next_locked(shm_loop_t *l);
 bool shm_loop_end_locked(shm_loop_t *l, rs_time_t now, rs_ticket_t t, bool whole);
 /* Who has that place; 0: nobody. */
 pid_t shm_loop_process_locked(const shm_loop_t *l, uint32_t place);
+/* What these calls told can't be, as the host judges (DAMAGE): it hears `left`. */
+void shm_loop_leave_locked(shm_loop_t *l, const char *why);
 
 /*
  * What processes held that have ended is given back, and others are woken.  Not for each request: it asks the system.

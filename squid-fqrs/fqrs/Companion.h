@@ -39,8 +39,8 @@ public:
     void lead(const StoreEntry &);
 
     /// Our client, who sent this request, waits for this entry as well. Does nothing unless its fetch waits with the
-    /// scheduler. An error page if
-    /// there is no seat for him, which the caller owns; one whose class is known only later sits down in any case.
+    /// scheduler. An error page if there is no seat for him, which the caller owns; one whose class is known only later
+    /// sits down in any case.
     ErrorState *join(const StoreEntry &, HttpRequest *, const AccessLogEntryPointer &);
 
     /// Our client waits no more.

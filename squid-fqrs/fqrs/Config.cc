@@ -379,11 +379,13 @@ Fqrs::Config::parseLink()
     learns = first && strcmp(first, "auto") == 0;
     if (learns)
         (void)ConfigParser::NextToken();
-    ForEachOption(learns ? "min, max and interface" : "rate and interface", [this](const char *key, const char *value) {
+    uint64_t least = 0;
+    const auto known = learns ? "min, max and interface" : "rate and interface";
+    ForEachOption(known, [this, &least](const char *key, const char *value) {
         if (!learns && strcmp(key, "rate") == 0)
             settings.rate = Rate(key, value);
         else if (learns && strcmp(key, "min") == 0)
-            link.rate_min = Rate(key, value);
+            link.rate_min = least = Rate(key, value);
         else if (learns && strcmp(key, "max") == 0)
             link.rate_max = Rate(key, value);
         else if (strcmp(key, "interface") == 0 && *value && strlen(value) < 16 && !strchr(value, '/') && *value != '.')
@@ -396,7 +398,8 @@ Fqrs::Config::parseLink()
     });
     if (learns) {
         if (link.rate_min > link.rate_max)
-            Refuse(SBuf("fqrs_link: min= is more than max="));
+            Refuse(SBuf(least ? "fqrs_link: min= is more than max="
+                              : "fqrs_link: max= is less than 64kbit, the least without min=; write min=, too"));
         settings.rate = std::min(std::max(RS_LINK_RATE_FIRST, link.rate_min), link.rate_max);
     }
     if (!settings.rate)

@@ -139,14 +139,14 @@ Fqrs::Flow::begin(const Comm::ConnectionPointer &aConn, const bool isBounded)
     bounded = isBounded;
     received = fitted = offered = measuredAt = 0;
     fullUntil = 0;
-    leastTrip = 0;
-    server = 0;
+    leastTrip_ = 0;
+    server_ = 0;
     socklen_t size = sizeof(segment);
     if (!Comm::IsConnOpen(conn) || getsockopt(conn->fd, IPPROTO_TCP, TCP_MAXSEG, &segment, &size) != 0 || segment <= 0)
         segment = UsualSegment;
     if (!Comm::IsConnOpen(conn))
         return;
-    server = NumberOf(conn->remote);
+    server_ = NumberOf(conn->remote);
     measure(true);
 }
 
@@ -170,8 +170,8 @@ Fqrs::Flow::measure(const bool first)
     else if (first && !info.tcpi_data_segs_out)
         trip = info.tcpi_rtt;
     // what was never measured is all ones there
-    leastTrip = info.tcpi_min_rtt == UINT32_MAX ? 0 : info.tcpi_min_rtt;
-    Scheduler::Instance().tripped(now, server, trip, leastTrip);
+    leastTrip_ = info.tcpi_min_rtt == UINT32_MAX ? 0 : info.tcpi_min_rtt;
+    Scheduler::Instance().tripped(now, server_, trip, leastTrip_);
 }
 
 void
@@ -208,32 +208,28 @@ Differ(const int64_t a, const int64_t b)
 }
 
 void
-Fqrs::Flow::fit(const Ticket &ticket, const uint64_t rest)
+Fqrs::Flow::fit(const uint64_t allowed, const uint64_t rest)
 {
     if (!Comm::IsConnOpen(conn))
         return;
     measureAgain(rest);
-
-    const auto allowance = Scheduler::Instance().windowOf(ticket, server, leastTrip);
+    if (allowed >= LargestWindow)
+        return release();
 
     // The kernel enlarges a window that is used well, so it is told again from time to time.
-    const auto fitting =
-        allowance < LargestWindow ? std::max(static_cast<int>(allowance), FewestSegments * segment) : INT_MAX;
-    if ((fitting != INT_MAX || window) &&
-        (Differ(fitting, window) || received - fitted > 4 * static_cast<uint64_t>(window))) {
-        if (bounded && !isFitted())
+    const auto fitting = std::max(static_cast<int>(allowed), FewestSegments * segment);
+    if (Differ(fitting, window) || received - fitted > 4 * static_cast<uint64_t>(window)) {
+        if (bounded && !window)
             offered = std::max(offered, received + room());
         set(IPPROTO_TCP, TCP_WINDOW_CLAMP, fitting, window);
         fitted = received;
     }
-    if (bounded && isFitted())
+    if (bounded && window)
         keepRoom();
 
     // What lies unread takes nothing from the window, which is much smaller than the buffer.
     // A response that is parked, as it brings next to nothing, is read as it comes.
-    uint64_t wanted = rest == RS_UNLIMITED || allowance == RS_UNLIMITED || !window
-                          ? 0
-                          : std::min<uint64_t>(MostGathered, static_cast<uint64_t>(window) * 3 / 4);
+    auto wanted = rest == RS_UNLIMITED ? 0 : std::min<uint64_t>(MostGathered, static_cast<uint64_t>(window) * 3 / 4);
     if (fd_table[conn->fd].ssl) // TLS reads by records, whose ends we do not know
         wanted = 0;
     wanted = std::min(wanted, rest);
@@ -248,14 +244,8 @@ Fqrs::Flow::came(const uint64_t bytes)
 {
     received += bytes;
     // Nothing lies unread now, or nearly so: what the server may send begins here.
-    if (bounded && isFitted())
+    if (bounded && window)
         offered = std::max(offered, received + window);
-}
-
-bool
-Fqrs::Flow::isFitted() const
-{
-    return window && window != INT_MAX;
 }
 
 /// What the kernel has offered by its own measure: half of the buffer when it connects, later perhaps all of it.
@@ -269,6 +259,24 @@ Fqrs::Flow::room() const
     return received ? size : size / 2;
 }
 
+/// A socket's receive buffer, as the kernel reports it, and whether somebody has chosen it; negative: this kernel does
+/// not tell.
+static int
+BufferOf(const int fd, int &locks)
+{
+    int size = 0;
+    socklen_t length = sizeof(size);
+    locks = -1;
+    if (getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, &length) != 0)
+        return 0;
+#if defined(SO_BUF_LOCK)
+    length = sizeof(locks);
+    if (getsockopt(fd, SOL_SOCKET, SO_BUF_LOCK, &locks, &length) != 0)
+        locks = -1;
+#endif
+    return size;
+}
+
 void
 Fqrs::Flow::keepRoom()
 {
@@ -279,6 +287,8 @@ Fqrs::Flow::keepRoom()
         return;
     if (wanted > buffer || received + wanted >= offered) {
         int is = 0;
+        if (!usual)
+            usual = BufferOf(conn->fd, locks);
         set(SOL_SOCKET, SO_RCVBUF, Generous ? wanted * GenerousParts / GenerousPart : wanted, is);
         if (is)
             buffer = wanted;
@@ -287,6 +297,22 @@ Fqrs::Flow::keepRoom()
     if (buffer == LargestBuffer) // it may grow again
         set(SOL_SOCKET, SO_BUF_LOCK, 0, buffer);
 #endif
+}
+
+void
+Fqrs::Flow::giveRoom()
+{
+    if (!usual)
+        return;
+    int is = 0;
+    // The kernel reports twice what it is told. Where it can't be told to enlarge the buffer again, that is as large as
+    // it lets it be.
+    set(SOL_SOCKET, SO_RCVBUF, locks < 0 ? static_cast<int>(LargestWindow) : usual / 2, is);
+#if defined(SO_BUF_LOCK)
+    if (locks >= 0)
+        set(SOL_SOCKET, SO_BUF_LOCK, locks, is);
+#endif
+    usual = buffer = 0;
 }
 
 uint64_t
@@ -310,12 +336,19 @@ Fqrs::Flow::hasten()
 }
 
 void
-Fqrs::Flow::end()
+Fqrs::Flow::release()
 {
     hasten();
     if (window)
         set(IPPROTO_TCP, TCP_WINDOW_CLAMP, INT_MAX, window);
-    window = buffer = 0;
+    window = 0;
+    giveRoom();
+}
+
+void
+Fqrs::Flow::end()
+{
+    release();
     conn = nullptr;
 }
 

@@ -9,8 +9,6 @@
 namespace Fqrs
 {
 
-class Ticket;
-
 /**
  * How a response's bytes come through its server connection.
  *
@@ -28,7 +26,7 @@ class Ticket;
  * A tunnel is not read between its turns. So that its server does not send then what the kernel has room for, its
  * receive buffer follows its window, as far as that is small: what is not read is not sent. The buffer is made smaller
  * only when all that the server has been offered fits into it: else the kernel would have to drop what has crossed the
- * link.
+ * link. Where windows are no longer fitted it has the one that it had.
  */
 class Flow
 {
@@ -46,9 +44,13 @@ public:
     /// So many bytes were read.
     void came(uint64_t bytes);
 
-    /// It is the response of this ticket, and so many bytes are still to come; RS_UNLIMITED: not known. Cheap enough
-    /// for every read.
-    void fit(const Ticket &, uint64_t rest);
+    /// The response may have such a window, and so many bytes are still to come; RS_UNLIMITED: any, and not known. Cheap
+    /// enough for every read.
+    void fit(uint64_t allowed, uint64_t rest);
+
+    uint64_t server() const { return server_; } ///< its number with rs_link.h
+    /// microseconds: the shortest round trip that the connection knows of; 0 = none
+    uint32_t leastTrip() const { return leastTrip_; }
 
     /// Bytes that have come and were not read.
     uint64_t unread() const;
@@ -56,10 +58,13 @@ public:
     /// Whatever has come is to be read now.
     void hasten();
 
+    /// Window and buffer are as we found them.
+    void release();
+
     /// Whether it would bring more if its window were larger.
     bool heldBack(rs_time_t now) const { return window && now < fullUntil; }
 
-    /// Leaves the connection, as we found it, to whoever has it next.
+    /// Leaves the connection, released, to whoever has it next.
     void end();
 
 private:
@@ -69,14 +74,14 @@ private:
     void set(int level, int option, int value, int &is);
     void measure(bool first);
     void measureAgain(uint64_t rest);
-    bool isFitted() const;
     void keepRoom();
+    void giveRoom();
     int room() const;
 
     Comm::ConnectionPointer conn;
     bool bounded = false; ///< the buffer follows the window
-    uint64_t server = 0; ///< its number with rs_link.h
-    uint32_t leastTrip = 0; ///< microseconds: the shortest round trip that the connection knows of; 0 = none
+    uint64_t server_ = 0;
+    uint32_t leastTrip_ = 0;
     rs_time_t measured = 0; ///< when round trips were asked for last
     uint64_t measuredAt = 0; ///< what had been received then
     rs_time_t fullUntil = 0; ///< for so long it is thought of as one that fills its window
@@ -84,6 +89,8 @@ private:
     uint64_t fitted = 0; ///< what had been received when the window was last set
     uint64_t offered = 0; ///< so far may the server send
     int buffer = 0; ///< bytes; 0 = as the kernel likes
+    int usual = 0; ///< what the buffer was, as the kernel reports it; 0 = it was never set
+    int locks = 0; ///< then: SO_BUF_LOCK, negative if the kernel does not know it
     int segment = 0; ///< bytes
     int window = 0; ///< bytes; 0 = as the kernel likes
     int gather = 0; ///< bytes that wake us; 0 = any

@@ -3,6 +3,7 @@
 /* DEBUG: section 96    Fair-Queuing Request Scheduling */
 
 #include "squid.h"
+#include "fqrs/base/base_hash.h"
 #include "fqrs/Host.h"
 #include "fqrs/Link.h"
 
@@ -28,17 +29,30 @@ OnTheWire(const uint64_t bytes)
     return bytes + bytes * Overhead / 1000;
 }
 
+/// The same in all workers; 0 for no interface.
+static uint64_t
+HashOf(const SBuf &name)
+{
+    static const uint64_t key[2] = {};
+    struct base_hash h;
+    base_hash_begin(&h, key);
+    base_hash_add(&h, name.rawContent(), name.length());
+    return name.isEmpty() ? 0 : base_hash_end(h);
+}
+
 void
 Fqrs::Link::use(const SBuf &name, Count &aCount)
 {
     count = &aCount;
-    if (name == name_)
-        return;
-    close();
-    name_ = name;
-    if (!name.isEmpty() && !open())
-        debugs(96, DBG_IMPORTANT,
-               "ERROR: fqrs_link: cannot count the interface " << name << " until it is there: " << xstrerr(errno));
+    if (name != name_) {
+        close();
+        name_ = name;
+        hash = HashOf(name);
+        if (!name.isEmpty() && !open())
+            debugs(96, DBG_IMPORTANT,
+                   "ERROR: fqrs_link: cannot count the interface " << name << " until it is there: " << xstrerr(errno));
+    }
+    count->interface.store(hash, std::memory_order_relaxed);
 }
 
 bool
@@ -100,7 +114,7 @@ Fqrs::Link::read(uint64_t &bytes)
 bool
 Fqrs::Link::look(const rs_time_t now, bool &there, uint64_t &bytes)
 {
-    if (!count)
+    if (!count || !isOurs())
         return false;
     auto looked = count->looked.load();
     if (!anew && looked + LookTime > now)
@@ -129,6 +143,7 @@ void
 Fqrs::Link::restart(const uint64_t bytes, const uint64_t all)
 {
     anew = false;
+    count->counted = hash;
     count->start = count->seen = bytes;
     count->before = all;
     count->last = count->reported = 0;
@@ -137,6 +152,8 @@ Fqrs::Link::restart(const uint64_t bytes, const uint64_t all)
 uint64_t
 Fqrs::Link::came(const rs_time_t now, const bool there, const uint64_t bytes)
 {
+    if (!isOurs())
+        return 0; // since look()
     const auto link = learnt();
     const auto all = count->explained.load();
     if (idle) {
@@ -153,7 +170,7 @@ Fqrs::Link::came(const rs_time_t now, const bool there, const uint64_t bytes)
         count->told = all;
         return 0;
     }
-    if (anew)
+    if (anew || count->counted != hash)
         restart(bytes, all);
     if (link && bytes > count->seen)
         rs_link_came(link, bytes - count->seen);

@@ -17,7 +17,8 @@ namespace Fqrs
  * window must know of it; nobody is charged for it.
  *
  * The link is the machine's: all workers count in one place what their responses explain and what round trips they see,
- * and one of them looks at it, whichever comes first when it is time.
+ * and one of them looks at it, whichever comes first when it is time. One that does not know yet of another interface
+ * leaves it to those who do.
  */
 class Link
 {
@@ -28,12 +29,14 @@ public:
         std::atomic<uint64_t> foreign; ///< all that count() has told
         std::atomic<uint64_t> looked; ///< when somebody looked
         std::atomic<uint64_t> heldBack; ///< until when responses of any worker would bring more if they might
+        std::atomic<uint64_t> interface; ///< a hash of the name of the one that is counted, by the newest squid.conf
         /* changed with the engine's lock only */
-        uint64_t start; ///< the interface's counter at restart()
+        uint64_t counted; ///< the hash of which interface what follows is about
+        uint64_t start; ///< its counter at restart()
         uint64_t before; ///< `explained` then
         int64_t last; ///< bytes since then that were not explained at the last call
         int64_t reported; ///< how many of them were told
-        uint64_t seen; ///< the interface's counter, as far as `learnt` was told of it
+        uint64_t seen; ///< its counter, as far as `learnt` was told of it
         uint64_t told; ///< `explained`, likewise
         struct rs_link learnt;
     };
@@ -77,15 +80,15 @@ public:
     struct rs_link *learnt() const { return count ? LearntIn(*count) : nullptr; }
     static struct rs_link *LearntIn(Count &c) { return rs_link_sound(&c.learnt) ? &c.learnt : nullptr; }
 
-    const SBuf &name() const { return name_; }
-
 private:
+    bool isOurs() const { return count->interface.load(std::memory_order_relaxed) == hash; }
     bool open();
     void restart(uint64_t bytes, uint64_t all);
     bool read(uint64_t &bytes);
     void close();
 
     SBuf name_;
+    uint64_t hash = 0; ///< of the name
     int fd = -1;
     bool anew = false; ///< the interface's counter that came() is told next is where it begins
     bool idle = false; ///< nothing came until now

@@ -63,7 +63,8 @@ public:
                 link.take(*learnt);
         }
         classes.reserve(all.classes); // not with the lock
-        std::vector<uint32_t> places;
+        std::vector<uint32_t> numbers, places;
+        numbers.reserve(all.classes);
         places.reserve(shm_loop_processes(segment.loop()));
         {
             const Segment::Turn turn(segment);
@@ -77,19 +78,18 @@ public:
                     c.refused[w.why] = area.classes[i].refused[w.refusal];
                 c.wait_s = area.classes[i].waitSeconds;
                 c.slot_s = NAN;
-                c.descriptors = i; // its number, for a moment
                 classes.push_back(c);
+                numbers.push_back(i);
             }
             for (uint32_t place = 0; place < shm_loop_processes(segment.loop()); ++place) {
                 if (shm_loop_process_locked(segment.loop(), place))
                     places.push_back(place);
             }
         }
-        for (auto &k: classes) {
-            const auto number = static_cast<uint32_t>(k.descriptors);
-            k.descriptors = 0;
+        for (size_t i = 0; i < classes.size(); ++i) {
+            auto &k = classes[i];
             for (const auto place: places)
-                k.descriptors += segment.seatsOf(place).takenBy[number].load();
+                k.descriptors += segment.seatsOf(place).takenBy[numbers[i]].load();
             bytes += k.s.counts.bytes;
             if (HasAsked(k))
                 weights += k.s.settings.weight;

@@ -12,16 +12,14 @@
 #include "fqrs/Record.h"
 #include "fqrs/Scheduler.h"
 #include "fqrs/Ticket.h"
+#include "fqrs/Whose.h"
 #include "globals.h"
+#include "HttpRequest.h"
 
 #include <algorithm>
 
 static const uint32_t Nil = UINT32_MAX;
 
-/// A response from which too little came for so long does not count as outstanding: a round trip over the far end of
-/// the world and a queue of
-/// some hundred milliseconds at the ISP are less, and who waits behind it is kept for less than a second.
-static const rs_time_t StallTime = 500000;
 /// Too little is less than this, and less than this part of what it may have on its way: which is what the link would
 /// bring of it in less time.
 static const uint64_t StallBytes = 1024;
@@ -32,6 +30,10 @@ static const uint64_t RatePart = 32;
 static const rs_time_t TickTime = 100000;
 /// Bytes lie unread, waiting for more, for no longer than this and a tick.
 static const rs_time_t UnreadTime = 250000;
+/// A class is closed to who comes anew for so long if it is not closed again, at the next tick.
+static const rs_time_t ClosedTime = 250000;
+/// When so many clients have found no place, there is likely to be none for any.
+static const size_t MostFullClients = 16;
 
 /// A tunnel's turn: such a part of what may be outstanding in all, and no more than comes in so many milliseconds. What
 /// comes after a turn, before the window is shut, is the window, and that goes by the link (rs_link.h): with shorter
@@ -45,8 +47,9 @@ static const uint64_t MostTurnTime = 112;
 /// tunnels have turns at a time. With more the windows of all would be as small as they may be, and so equal; and one
 /// that is let go because a turn is nearly over would be of a class that is ahead, before the other has asked again.
 static const uint64_t BehindTurnPart = 4;
-/// where nobody knows how much may be outstanding, and at least
+/// where nobody knows how much may be outstanding
 static const uint64_t UsualTurn = 64 << 10;
+/// never less, however slow the link is
 static const uint64_t LeastTurn = 16 << 10;
 
 /// A tunnel's first turn ends with what an answer begins with, behind the handshake. Its bytes are few and its round
@@ -64,8 +67,7 @@ static const rs_time_t LongestQueueTime = 2000000;
 static const rs_time_t LongestRetry = 60;
 
 /// Squid itself needs some descriptors, too: it stops taking connections when no more than a hundred are left, and
-/// keeps none for a next
-/// request while they are fewer than twice that (comm_init(), fdUsageHigh()).
+/// keeps none for a next request while they are fewer than twice that (comm_init(), fdUsageHigh()).
 static uint32_t
 MostSeats()
 {
@@ -103,6 +105,8 @@ Fqrs::Scheduler::configure(const Config &config)
     accepting = false;
     if (!joined && wanted)
         join(config);
+    if (joined && segment.left() && !abandoned)
+        abandon();
     if (!joined || abandoned)
         return;
 
@@ -133,16 +137,21 @@ Fqrs::Scheduler::configure(const Config &config)
         debugs(96, DBG_CRITICAL,
                "ERROR: fqrs keeps its former settings, and takes classes it does not know for \""
                    << classes[defaultPosition].name << "\": " << why);
-    if (done > 0)
-        segment.name(config, numbers);
+    if (done > 0) {
+        const Segment::Turn turn(segment);
+        if (shm_loop_configured(segment.loop()) == inForce) // else somebody has come with something newer, and named it
+            segment.name(config, numbers);
+    }
     if (done >= 0 && rate) {
         const Segment::Turn turn(segment);
         link_.know(Now(), config.link, following ? 0 : rate);
     }
     known.clear();
-    for (size_t i = 0; i < classes.size(); ++i)
-        known.push_back(
-            {SBuf(classes[i].name), config.classes[i].waitSeconds, classes[i].order == RS_ORDER_SHORTEST});
+    for (size_t i = 0; i < classes.size(); ++i) {
+        const SBuf name(classes[i].name);
+        const auto shortest = classes[i].order == RS_ORDER_SHORTEST ? Sizes::ClassOf(name) : 0;
+        known.push_back({name, config.classes[i].waitSeconds, shortest});
+    }
     noteNumbers();
     std::vector<Seats::Share> shares;
     for (size_t i = 0; i < classes.size(); ++i)
@@ -168,7 +177,8 @@ Fqrs::Scheduler::join(const Config &config)
     rows.assign(Segment::TicketsMax, Row{nullptr, RS_NO_TICKET, 0, 0, 0, 0, Nil, Nil, QUEUED});
     queues.assign(Segment::ClassesMax, List{Nil, Nil});
     waits.assign(Segment::ClassesMax, 0);
-    guesses.assign(Segment::ClassesMax, false);
+    fullIn.assign(Segment::ClassesMax, 0);
+    guesses.assign(Segment::ClassesMax, 0);
     sizes_.begin(segment.sizes());
     seats_.tell(segment.seatsOf(shm_loop_place(segment.loop())));
 }
@@ -284,6 +294,21 @@ Fqrs::Scheduler::append(List &list, const uint32_t index)
     list.last = index;
 }
 
+/// Into a class's waiting list, which is in the order of time: who has stood in line comes before those who have not.
+void
+Fqrs::Scheduler::insert(List &list, const uint32_t index)
+{
+    auto &row = rows[index];
+    row.before = list.last;
+    row.after = Nil;
+    while (row.before != Nil && rows[row.before].moved > row.moved) {
+        row.after = row.before;
+        row.before = rows[row.before].before;
+    }
+    (row.before == Nil ? list.first : rows[row.before].after) = index;
+    (row.after == Nil ? list.last : rows[row.after].before) = index;
+}
+
 void
 Fqrs::Scheduler::remove(List &list, const uint32_t index)
 {
@@ -317,10 +342,22 @@ Fqrs::Scheduler::enqueue(Ticket &t, const uint32_t classNumber, const uint64_t w
     const uint64_t key[RS_KEY_LEVELS] = { whose, 0 };
     const auto bytes = estimate ? estimate : sizeOf(t, classNumber);
     auto refusal = RS_OK;
+    if (!t.begun && isClosed(classNumber, now))
+        return CLASS_FULL;
     listen();
     {
         const Segment::Turn turn(segment);
         refusal = shm_loop_submit_locked(segment.loop(), now, classNumber, bytes, key, 0, &place);
+        if (refusal == RS_OK && rows[rs_ticket_index(place)].ticket && !segment.left())
+            shm_loop_leave_locked(segment.loop(), "a request was given another one's place");
+        // Nobody else sees the memory that is there now, and places in it are others' already with us.
+        if (refusal == RS_OK && segment.left())
+            shm_loop_cancel_locked(segment.loop(), now, place);
+    }
+    if (segment.left()) {
+        accepting = false; // abandon() does the rest, when nobody is in the middle of something
+        place = RS_NO_TICKET;
+        return QUEUE_FULL;
     }
     if (refusal != RS_OK) {
         place = RS_NO_TICKET;
@@ -332,8 +369,8 @@ Fqrs::Scheduler::enqueue(Ticket &t, const uint32_t classNumber, const uint64_t w
     row.number = place;
     row.classNumber = classNumber;
     row.where = QUEUED;
-    row.moved = now;
-    append(queues[classNumber], index);
+    row.moved = t.begun ? t.turnSince : now;
+    insert(queues[classNumber], index);
     queuesUsed = std::max(queuesUsed, classNumber + 1);
     ++waiting;
     return REFUSALS;
@@ -357,8 +394,8 @@ Fqrs::Scheduler::dequeue(rs_ticket_t &place)
     --waiting;
     row.ticket = nullptr;
     place = RS_NO_TICKET;
-    if (!waited)
-        alarm.set(now); // another worker had let it go just now: somebody else may
+    if (!waited || firstInLine)
+        alarm.set(now); // another worker had let it go just now: somebody else may; or there is a place in the queue
 }
 
 /// Lets as many go as the window has room for. `acted`: something that we did may have changed that.
@@ -386,7 +423,10 @@ Fqrs::Scheduler::pump(rs_engine_t *const engine, const rs_time_t now)
             break;
         const auto index = rs_ticket_index(number);
         auto &row = rows[index];
-        assert(row.ticket && row.number == number && row.where == QUEUED);
+        if (!row.ticket || row.number != number || row.where != QUEUED) {
+            shm_loop_leave_locked(segment.loop(), "a request was let go that does not wait");
+            break;
+        }
         remove(queues[row.classNumber], index);
         row.where = GOING;
         row.after = latest;
@@ -405,6 +445,8 @@ Fqrs::Scheduler::tell(const rs_time_t now, const bool acted)
 {
     if (segment.left() && !abandoned)
         abandon();
+    if (going.first != Nil && firstInLine)
+        alarm.set(now); // there are places in queues
     while (going.first != Nil) {
         const auto index = going.first;
         auto &row = rows[index];
@@ -420,7 +462,7 @@ Fqrs::Scheduler::tell(const rs_time_t now, const bool acted)
     // Who has changed when others may go sees that they do, once; then those who wait have heard of it.
     if (acted || waiting)
         alarm.set(again);
-    if (!waiting && !released && postponed.empty()) {
+    if (!waiting && !released && !firstInLine) {
         nextTick = RS_NEVER;
         return;
     }
@@ -432,13 +474,15 @@ Fqrs::Scheduler::tell(const rs_time_t now, const bool acted)
     alarm.set(nextTick);
 }
 
-void
+/// It comes with every read, and takes the lock once.
+uint64_t
 Fqrs::Scheduler::progress(Ticket &t, const uint64_t bytes)
 {
     link_.explained(bytes);
     if (t.number == RS_NO_TICKET)
-        return;
+        return RS_UNLIMITED;
     const auto now = Now();
+    uint64_t window;
     const auto index = rs_ticket_index(t.number);
     auto &row = rowOf(t);
     row.read = now;
@@ -459,12 +503,14 @@ Fqrs::Scheduler::progress(Ticket &t, const uint64_t bytes)
         }
         rs_progress(turn.engine, now, t.number, bytes);
         pump(turn.engine, now);
+        window = windowIn(turn.engine, t, now);
     }
     if (row.where == ACTIVE && active.last != index) {
         remove(active, index);
         append(active, index);
     }
     tell(now, true);
+    return t.number == RS_NO_TICKET ? RS_UNLIMITED : window; // the memory may have been left
 }
 
 void
@@ -492,15 +538,22 @@ Fqrs::Scheduler::lengthen(Ticket &t, const uint64_t length)
 }
 
 uint64_t
-Fqrs::Scheduler::windowOf(const Ticket &t, const uint64_t server, const uint32_t leastTrip) const
+Fqrs::Scheduler::windowOf(const Ticket &t) const
 {
     if (t.number == RS_NO_TICKET)
         return RS_UNLIMITED;
     const auto now = Now();
     const Segment::Turn turn(segment);
-    const auto allowed = rs_allowance(turn.engine, now, t.number);
+    return windowIn(turn.engine, t, now);
+}
+
+/// With the lock.
+uint64_t
+Fqrs::Scheduler::windowIn(rs_engine_t *const engine, const Ticket &t, const rs_time_t now) const
+{
+    const auto allowed = rs_allowance(engine, now, t.number);
     const auto link = fitting ? link_.learnt() : nullptr;
-    return link ? rs_link_window(link, now, server, leastTrip, allowed) : allowed;
+    return link ? rs_link_window(link, now, t.flow.server(), t.flow.leastTrip(), allowed) : allowed;
 }
 
 /// A usual round trip is about as long as what is to stand in the queue; who is outstanding has an equal part.
@@ -555,6 +608,13 @@ Fqrs::Scheduler::end(Ticket &t, const bool whole)
 }
 
 void
+Fqrs::Scheduler::decline(Ticket &t)
+{
+    end(t, false);
+    alarm.set(Now()); // we are in tell(), behind the pump
+}
+
+void
 Fqrs::Scheduler::drop(Ticket &t)
 {
     rowOf(t).ticket = nullptr;
@@ -568,7 +628,7 @@ Fqrs::Scheduler::charge(Ticket &t, const uint64_t bytes)
     if (!accepting)
         return;
     renumber(t);
-    const uint64_t key[RS_KEY_LEVELS] = { t.own.whose, 0 };
+    const uint64_t key[RS_KEY_LEVELS] = { t.key, 0 };
     const auto now = Now();
     const Segment::Turn turn(segment);
     rs_charge_keyed(turn.engine, now, t.classNumber, 0, key, bytes);
@@ -580,8 +640,10 @@ Fqrs::Scheduler::renumber(Ticket &t)
     keepUp();
     if (t.generation == generation_)
         return;
-    const auto position = TheConfig.find(RecordOf(t.al)->className.c_str());
-    t.classNumber = numbers[position < 0 ? TheConfig.defaultClass : position];
+    const auto found = TheConfig.find(RecordOf(t.al)->className.c_str());
+    const auto position = found < 0 ? TheConfig.defaultClass : static_cast<uint32_t>(found);
+    t.classNumber = numbers[position];
+    t.key = WhoseIs(*t.asked, TheConfig.classes[position]);
     t.generation = generation_;
 }
 
@@ -617,28 +679,89 @@ Fqrs::Scheduler::behindTurn() const
     return fitting ? carries() * horizon / BehindTurnPart / 1000 + 1 : 0;
 }
 
-/* ---- tunnels for whose turn there is no place in the queue ------------------------------------------------------- */
+/* ---- open tunnels, that want places in queues for their turns ---------------------------------------------------- */
+
+/*
+ * Those for whom there is none ask again ten times a second, and whenever one of ours has left a queue. Who comes anew
+ * is behind them, at any worker: a class for which somebody stands in line has no places for him.
+ */
+
+bool
+Fqrs::Scheduler::isClosed(const uint32_t classNumber, const rs_time_t now) const
+{
+    const auto until = segment.area().classes[classNumber].closedUntil.load(std::memory_order_relaxed);
+    return until > now && until - now <= ClosedTime;
+}
+
+/// For a while, so that it is open again if nobody of this worker is there to say so.
+void
+Fqrs::Scheduler::closeClass(const uint32_t classNumber, const rs_time_t now)
+{
+    segment.area().classes[classNumber].closedUntil.store(now + ClosedTime, std::memory_order_relaxed);
+}
 
 void
-Fqrs::Scheduler::postpone(Ticket &t)
+Fqrs::Scheduler::stand(Ticket &t)
 {
-    postponed.push_back(&t);
-    admit(); // which sets the clock
+    const auto alone = !firstInLine;
+    const auto now = Now();
+    t.inLine = true;
+    t.before = lastInLine;
+    t.after = nullptr;
+    (lastInLine ? lastInLine->after : firstInLine) = &t;
+    lastInLine = &t;
+    if (alone)
+        askAgain(now);
+    else
+        alarm.set(now); // and all ask in their order
+    admit(now, true);
 }
 
 void
 Fqrs::Scheduler::forget(Ticket &t)
 {
-    postponed.erase(std::remove(postponed.begin(), postponed.end(), &t), postponed.end());
+    if (!t.inLine)
+        return;
+    (t.before ? t.before->after : firstInLine) = t.after;
+    (t.after ? t.after->before : lastInLine) = t.before;
+    t.before = t.after = nullptr;
+    t.inLine = false;
+    auto &closed = segment.area().classes[t.classNumber].closedUntil;
+    if (closed.load(std::memory_order_relaxed))
+        closed.store(0, std::memory_order_relaxed); // who is next closes it again, if there is no place for him
 }
 
+/// In the order in which they came; when there is no place for one, those of its class that stand behind it do not ask.
 void
-Fqrs::Scheduler::askAgain()
+Fqrs::Scheduler::askAgain(const rs_time_t now)
 {
-    std::vector<Ticket *> all;
-    all.swap(postponed);
-    for (const auto t: all)
-        t->ask();
+    ++round;
+    fullClients.clear();
+    for (auto next = firstInLine; next;) {
+        auto &t = *next;
+        next = t.after;
+        if (accepting) {
+            renumber(t);
+            if (isOver(t.classNumber, t.turnSince, now)) {
+                forget(t);
+                t.refused(WAIT_OVER);
+                continue;
+            }
+        }
+        const auto client = t.key + t.classNumber;
+        if (fullIn[t.classNumber] == round ||
+            std::find(fullClients.begin(), fullClients.end(), client) != fullClients.end())
+            continue;
+        const auto whyNot = t.ask();
+        if (whyNot == REFUSALS) {
+            forget(t);
+        } else if (whyNot == SHARE_FULL && t.key && fullClients.size() < MostFullClients) {
+            fullClients.push_back(client); // there may be places for others
+        } else {
+            fullIn[t.classNumber] = round;
+            closeClass(t.classNumber, now);
+        }
+    }
 }
 
 /* ---- time -------------------------------------------------------------------------------------------------------- */
@@ -651,6 +774,8 @@ Fqrs::Scheduler::Rang()
     const auto due = now >= me.nextTick;
     if (due)
         me.tick(now);
+    else
+        me.askAgain(now);
     me.admit(now, due);
 }
 
@@ -677,7 +802,7 @@ Fqrs::Scheduler::tick(const rs_time_t now)
     if (!wasLate)
         park(now);
     refuseOverdue(now);
-    askAgain();
+    askAgain(now);
     watchLink(now);
 }
 
@@ -764,12 +889,20 @@ Fqrs::Scheduler::park(const rs_time_t now)
     }
 }
 
-/// Those of a class were queued in the order of their list, so only its first can be the next whose wait is over.
+/// Whether who has waited since then has waited for as long as his class may.
+bool
+Fqrs::Scheduler::isOver(const uint32_t classNumber, const rs_time_t since, const rs_time_t now) const
+{
+    const auto wait = waits[classNumber];
+    return wait && now > since && now - since >= wait * UINT64_C(1000000);
+}
+
+/// Those of a class stand in the order of time, so only its first can be the next whose wait is over.
 void
 Fqrs::Scheduler::refuseOverdue(const rs_time_t now)
 {
     for (uint32_t c = 0; c < queuesUsed; ++c) {
-        while (waits[c] && queues[c].first != Nil && now - rows[queues[c].first].moved >= waits[c] * UINT64_C(1000000))
+        while (queues[c].first != Nil && isOver(c, rows[queues[c].first].moved, now))
             rows[queues[c].first].ticket->lost(rows[queues[c].first].number, WAIT_OVER);
     }
 }

@@ -40,6 +40,11 @@ class Ticket;
 class Scheduler
 {
 public:
+    /// A response from which too little came for so long does not count as outstanding: a round trip over the far end
+    /// of the world and a queue of some hundred milliseconds at the ISP are less, and who waits behind it is kept for
+    /// less than a second.
+    static const rs_time_t StallTime = 500000;
+
     static Scheduler &Instance();
 
     bool on() const { return accepting; }
@@ -58,14 +63,17 @@ public:
     void countRefusal(uint32_t classNumber, Refusal);
     /// seconds after which a refused request of that class has a chance
     unsigned retryAfter(uint32_t classNumber) const;
-    void progress(Ticket &, uint64_t bytes);
+    uint64_t progress(Ticket &, uint64_t bytes); ///< its window from now on
     void expect(Ticket &, uint64_t length);
     void lengthen(Ticket &, uint64_t length); ///< the same for one that was picked just now, and lets nobody else go
     void finish(Ticket &, bool whole);
     void end(Ticket &, bool whole); ///< the same for one that has been released, and lets nobody else go
+    void decline(Ticket &); ///< one that was picked just now, and can't go; somebody else may, in a moment
     void charge(Ticket &, uint64_t bytes);
     /// a whole response was so large
-    void learn(const Sizes::Keys &keys, uint64_t bytes) { sizes_.learn(keys, bytes); }
+    void learn(uint32_t classNumber, const Sizes::Keys &keys, uint64_t bytes) {
+        sizes_.learn(keys, guesses[classNumber], bytes);
+    }
     void renumber(Ticket &); ///< its class may have another number since a reconfiguration
     uint32_t numberOf(uint32_t position);
     const SBuf &nameOf(uint32_t position) const { return known[position].name; }
@@ -74,12 +82,14 @@ public:
     uint64_t openingTurn() const; ///< bytes that the first one may bring before it asks again
     uint64_t turn() const; ///< the same of another one
     uint64_t behindTurn() const; ///< bytes that are expected beyond them, as long as it has not ended
-    void postpone(Ticket &); ///< there was no place for its next turn: Ticket::ask() is called again
-    void forget(Ticket &); ///< nor need it be
+    /// It stands in line for a place for its next turn: Ticket::ask() is called, until that finds one.
+    void stand(Ticket &);
+    void forget(Ticket &); ///< it stands there no longer
+
+    /// the window of its response; RS_UNLIMITED: it is not fitted
+    uint64_t windowOf(const Ticket &) const;
 
     /* for Flow: */
-    /// the window of its response, which comes from this server; RS_UNLIMITED: it is not fitted
-    uint64_t windowOf(const Ticket &, uint64_t server, uint32_t leastTrip) const;
     /// what a connection that is being opened should offer before anybody knows what for; RS_UNLIMITED: does not matter
     uint64_t firstWindow() const;
     /// A round trip with this server takes so long now, and took `least` microseconds at some time; 0: not known.
@@ -116,7 +126,7 @@ private:
     struct Known {
         SBuf name;
         uint32_t waitSeconds;
-        bool guesses;
+        uint64_t guesses;
     };
 
     Scheduler();
@@ -134,8 +144,12 @@ private:
     void park(rs_time_t now);
     void hasten(rs_time_t now);
     void refuseOverdue(rs_time_t now);
-    void askAgain();
+    bool isOver(uint32_t classNumber, rs_time_t since, rs_time_t now) const;
+    bool isClosed(uint32_t classNumber, rs_time_t now) const;
+    void closeClass(uint32_t classNumber, rs_time_t now);
+    void askAgain(rs_time_t now);
     uint64_t sizeOf(const Ticket &, uint32_t classNumber) const;
+    uint64_t windowIn(rs_engine_t *, const Ticket &, rs_time_t now) const;
     uint64_t carries() const;
     rs_time_t stallTime() const;
     void watchLink(rs_time_t now);
@@ -143,6 +157,7 @@ private:
     void follow(rs_engine_t *, rs_time_t now);
     List &listOf(const Row &);
     void append(List &, uint32_t index);
+    void insert(List &, uint32_t index);
     void remove(List &, uint32_t index);
     void drop(Ticket &);
     Row &rowOf(const Ticket &);
@@ -160,12 +175,16 @@ private:
     rs_time_t again = RS_NEVER; ///< when somebody may go, whoever it is
     rs_time_t nextTick = RS_NEVER; ///< while anything waits or is outstanding
     bool wasLate = false; ///< the last tick, and so nothing was parked
-    std::vector<Ticket *> postponed; ///< the one that came first first
+    Ticket *firstInLine = nullptr, *lastInLine = nullptr; ///< of the tunnels that want a place in a queue
+    uint32_t round = 0; ///< of askAgain()
+    std::vector<uint32_t> fullIn; ///< by class number: the last round in which there was no place
+    std::vector<uint64_t> fullClients; ///< of this round: those for whom there was none, perhaps for them alone
     std::vector<Row> rows; ///< by the ticket's index
     std::vector<List> queues; ///< by class number
     uint32_t queuesUsed = 0; ///< no class number was larger so far, plus 1
     std::vector<uint32_t> waits; ///< by class number: seconds
-    std::vector<bool> guesses; ///< by class number: the size of what nobody has asked for yet matters
+    /// by class number: as which of Sizes' classes it guesses what nobody has asked for yet; 0: no matter
+    std::vector<uint64_t> guesses;
     List going; ///< let go, and not told yet
     List active; ///< released and not parked, the one of which bytes came longest ago first
     std::vector<uint32_t> numbers; ///< by position in the configuration

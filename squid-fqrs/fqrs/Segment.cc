@@ -115,6 +115,7 @@ Fqrs::Segment::attach()
     const char *why = nullptr;
     loop_ = shm_loop_attach(text, &Host(), &why);
     broken = !loop_;
+    unsetenv(Variable); // what this process starts has no use for it
     if (loop_)
         shm_loop_reclaim(loop_); // of whom we come after, whatever he was
     else

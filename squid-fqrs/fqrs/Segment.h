@@ -42,7 +42,8 @@ public:
     struct Class {
         std::atomic<uint64_t> refused[REFUSALS];
         std::atomic<uint32_t> waitSeconds;
-        char name[RS_NAME_MAX]; ///< of the class that had this number last
+        std::atomic<rs_time_t> closedUntil; ///< to who comes anew: open tunnels stand in line for its places
+        char name[RS_NAME_MAX]; ///< of the class that had this number last; with the engine's lock only
     };
 
     /// Beside the engine; zeroes at first. Behind it stand Seats::Told of each place, and the table of Sizes.
@@ -92,7 +93,8 @@ public:
     Seats::Told &seatsOf(uint32_t place) const;
     void *sizes() const; ///< for Sizes
     std::array<uint64_t, 2> secret() const { return {{ area().secret[0], area().secret[1] }}; }
-    /// These classes have these numbers from now on; others begin anew, as they do with the engine.
+    /// With the engine's lock: these classes have these numbers from now on; others begin anew, as they do with the
+    /// engine.
     void name(const Config &, const std::vector<uint32_t> &numbers);
 
 private:

@@ -39,7 +39,7 @@ EndingOf(const SBuf &target)
     return ending;
 }
 
-/// Server, port and an ending, or none for a tunnel; never 0.
+/// Server, port and an ending, or none for a tunnel, or a class's name; never 0.
 static uint64_t
 KindOf(const char what, const SBuf &server, const SBuf &ending)
 {
@@ -108,20 +108,33 @@ Fqrs::Sizes::add(const uint64_t key, const uint64_t bytes)
 }
 
 uint64_t
-Fqrs::Sizes::expected(const Keys &keys, const bool guess) const
+Fqrs::Sizes::ClassOf(const SBuf &name)
+{
+    return KindOf('n', name, SBuf());
+}
+
+/// What is known by this key in that class; 0 is nothing.
+static uint64_t
+OwnKey(const uint64_t ofClass, const uint64_t key)
+{
+    return ofClass && key ? key ^ ofClass : 0;
+}
+
+uint64_t
+Fqrs::Sizes::expected(const Keys &keys, const uint64_t ofClass) const
 {
     if (const auto bytes = mean(keys.page))
         return bytes;
-    if (const auto bytes = mean(keys.pattern))
+    if (const auto bytes = mean(OwnKey(ofClass, keys.pattern)))
         return bytes;
-    return guess ? mean(keys.kind) : 0;
+    return mean(OwnKey(ofClass, keys.kind));
 }
 
 void
-Fqrs::Sizes::learn(const Keys &keys, const uint64_t bytes)
+Fqrs::Sizes::learn(const Keys &keys, const uint64_t ofClass, const uint64_t bytes)
 {
     add(keys.page, bytes);
-    add(keys.pattern, bytes);
-    add(keys.kind, bytes);
+    add(OwnKey(ofClass, keys.pattern), bytes);
+    add(OwnKey(ofClass, keys.kind), bytes);
 }
 

@@ -19,6 +19,14 @@
 
 #include <algorithm>
 
+// here, where it is known what a request is
+Fqrs::Ticket::Ticket() = default;
+
+Fqrs::Ticket::~Ticket()
+{
+    finish(false);
+}
+
 bool
 Fqrs::Ticket::Wanted(const HttpRequest &request)
 {
@@ -79,6 +87,7 @@ void
 Fqrs::Ticket::classify(HttpRequest *request, const AccessLogEntryPointer &anAl)
 {
     al = anAl;
+    asked = request;
     state = CLASSIFYING;
     since = Now();
     classification = new Classification(*this, request, anAl);
@@ -90,7 +99,7 @@ Fqrs::Ticket::classified(const uint32_t position)
 {
     auto &scheduler = Scheduler::Instance();
     if (position != Classification::NotScheduled)
-        own.whose = classification->whoseIn(position);
+        key = classification->whoseIn(position);
     delete classification;
     classification = nullptr;
     if (position == Classification::NotScheduled) {
@@ -128,6 +137,7 @@ Fqrs::Ticket::submit()
 
     auto whyNot = NO_DESCRIPTOR;
     own.classNumber = classNumber;
+    own.whose = key;
     seatClass = classNumber;
     if (scheduler.seats().enter(seatClass)) {
         seats = 1;
@@ -141,7 +151,7 @@ Fqrs::Ticket::submit()
         settle();
     }
     if (!hasPlace())
-        return refused(whyNot);
+        return scheduler.on() ? refused(whyNot) : admitted(); // the memory is damaged, as was seen just now
     scheduler.admit();
 }
 
@@ -221,7 +231,7 @@ Fqrs::Ticket::picked(const rs_ticket_t aNumber, const uint32_t aClass)
     if (!scheduler.seats().take(seatClass)) {
         // the class of who asked first has no more; that of those who pay may have
         if (classNumber == seatClass || !scheduler.seats().take(classNumber)) {
-            scheduler.end(*this, false);
+            scheduler.decline(*this);
             return refused(NO_DESCRIPTOR);
         }
         scheduler.seats().give(seatClass, seats);
@@ -338,12 +348,14 @@ Fqrs::Ticket::admitted()
 bool
 Fqrs::Ticket::nextTurn(const AsyncCall::Pointer &aResume)
 {
+    auto &scheduler = Scheduler::Instance();
     if (number != RS_NO_TICKET)
-        Scheduler::Instance().end(*this, true);
+        scheduler.end(*this, true);
     state = WAITING;
     resume = aResume;
+    turnSince = Now();
     entering = true;
-    ask();
+    scheduler.stand(*this);
     entering = false;
     const auto waiting = state == WAITING;
     if (!waiting)
@@ -351,20 +363,25 @@ Fqrs::Ticket::nextTurn(const AsyncCall::Pointer &aResume)
     return waiting;
 }
 
-void
+Fqrs::Refusal
 Fqrs::Ticket::ask()
 {
     auto &scheduler = Scheduler::Instance();
-    if (!scheduler.on() || shutting_down)
-        return goOn();
+    if (!scheduler.on() || shutting_down) {
+        goOn();
+        return REFUSALS;
+    }
     scheduler.renumber(*this);
     own.classNumber = classNumber;
+    own.whose = key;
     own.members = 1;
     // what lies there is paid with it, about as much as came after the last turn
     const auto estimate = scheduler.turn() + flow.unread() + scheduler.behindTurn();
-    if (scheduler.enqueue(*this, own.classNumber, own.whose, own.number, estimate) != REFUSALS)
-        return scheduler.postpone(*this);
-    scheduler.admit();
+    const auto whyNot = scheduler.enqueue(*this, own.classNumber, own.whose, own.number, estimate);
+    if (whyNot == REFUSALS || scheduler.on())
+        return whyNot;
+    goOn(); // as in submit()
+    return REFUSALS;
 }
 
 bool
@@ -372,18 +389,19 @@ Fqrs::Ticket::rest()
 {
     if (!tunnel)
         return false;
-    Scheduler::Instance().end(*this, received >= LeastTurn);
+    Scheduler::Instance().end(*this, received >= SignsOfLife);
     state = RESTING;
     received = 0;
     return true;
 }
 
-/// without a turn, since nobody has one any more
+/// without a turn, since nobody has one any more, nor a window
 void
 Fqrs::Ticket::goOn()
 {
     state = RESTING;
     received = 0;
+    flow.release();
     if (!entering)
         callBack();
 }
@@ -438,10 +456,15 @@ Fqrs::Ticket::detached()
 }
 
 void
+Fqrs::Ticket::fit(const uint64_t allowed)
+{
+    flow.fit(allowed, length == RS_UNLIMITED ? RS_UNLIMITED : length - std::min(received, length));
+}
+
+void
 Fqrs::Ticket::fit()
 {
-    const auto rest = length == RS_UNLIMITED ? RS_UNLIMITED : length - std::min(received, length);
-    flow.fit(*this, rest);
+    fit(Scheduler::Instance().windowOf(*this));
 }
 
 void
@@ -452,9 +475,13 @@ Fqrs::Ticket::bytesIn(const size_t bytes)
     if (state == RELEASED) {
         received += bytes;
         flow.came(bytes);
-        Scheduler::Instance().progress(*this, bytes);
-        fit();
+        fit(Scheduler::Instance().progress(*this, bytes));
     } else if (state == RESTING) {
+        const auto now = Now();
+        if (now - restedFrom >= Scheduler::StallTime) {
+            restedFrom = now;
+            received = 0;
+        }
         received += bytes;
         flow.came(bytes);
         Scheduler::Instance().charge(*this, bytes);
@@ -496,10 +523,10 @@ Fqrs::Ticket::finish(const bool whole)
     const auto record = RecordOf(al);
     if (state == RELEASED || (tunnel && record && record->released != Record::Never))
         record->ended = Now();
-    if (tunnel ? begun && carried >= LeastTurn : whole && state == RELEASED && teaches)
-        Scheduler::Instance().learn(sizes, tunnel ? carried : received - earlier);
+    if (tunnel ? begun && carried >= SignsOfLife : whole && state == RELEASED && teaches)
+        Scheduler::Instance().learn(classNumber, sizes, tunnel ? carried : received - earlier);
     if (state == RELEASED)
-        Scheduler::Instance().finish(*this, tunnel ? received >= LeastTurn : whole); // less teaches nothing
+        Scheduler::Instance().finish(*this, tunnel ? received >= SignsOfLife : whole); // less teaches nothing
     state = OVER;
     endWaiting(false);
     Scheduler::Instance().seats().give(seatClass, seats);
@@ -508,6 +535,7 @@ Fqrs::Ticket::finish(const bool whole)
     delete classification;
     classification = nullptr;
     resume = nullptr;
+    asked = nullptr;
     al = nullptr;
 }
 

@@ -11,13 +11,11 @@
 #include "fqrs/Flow.h"
 #include "fqrs/Refusal.h"
 #include "fqrs/Sizes.h"
+#include "http/forward.h"
 
 #include <vector>
 
 class ErrorState;
-class HttpReply;
-class HttpRequest;
-class HttpRequestMethod;
 class StoreEntry;
 
 namespace Fqrs
@@ -63,24 +61,23 @@ class Companion;
  * goes to the client at once and is charged. But before more is read the tunnel waits for a turn, unless it was hardly
  * anything.
  *
- * If there is no place in the queue the tunnel asks again and again: half an answer is no answer. If its wait is over
- * it is closed. What the client sends is never delayed.
+ * If there is no place in the queue the tunnel stands in line for one, before those who come anew: half an answer is no
+ * answer. If its wait is over, in line and in the queue together, it is closed. What the client sends is never delayed.
  *
  * All calls come from Squid's main loop.
  */
 class Ticket: private Classified
 {
 public:
-    Ticket() = default;
+    Ticket();
     Ticket(Ticket &&) = delete; // the scheduler knows our address
-    ~Ticket() { finish(false); }
+    ~Ticket();
 
     /// Whether hold() or account() would do anything for this request.
     static bool Wanted(const HttpRequest &);
 
     /// Takes a place for a request that is about to be forwarded. False: go on now. True: `resume` will be called when
-    /// it may go, or
-    /// when refusal() says why not.
+    /// it may go, or when refusal() says why not.
     bool hold(HttpRequest *, const AccessLogEntryPointer &, StoreEntry *, const AsyncCall::Pointer &resume);
 
     /// The same for a CONNECT, which waits for its tunnel's first turn. One whose server is connected already begins as
@@ -92,7 +89,7 @@ public:
 
     /// Whether the tunnel must ask for another turn before it reads from its server again.
     bool turnIsOver() const {
-        return tunnel && (state == RELEASED ? received >= turn : state == RESTING && received >= LeastTurn);
+        return tunnel && (state == RELEASED ? received >= turn : state == RESTING && received >= SignsOfLife);
     }
 
     /// Asks for it. False: read now. True: `resume` will be called when it may read, or when it wasRefused().
@@ -128,8 +125,9 @@ private:
 
     enum State { IDLE, CLASSIFYING, WAITING, REFUSED, RELEASED, RESTING, ACCOUNTING, EXEMPT, OVER };
 
-    /// A tunnel that rests asks for a turn when it has brought so many bytes: signs of life never do.
-    static const uint64_t LeastTurn = 1024;
+    /// A tunnel that rests asks for a turn when it has brought so many bytes within Scheduler::StallTime: signs of life
+    /// never do.
+    static const uint64_t SignsOfLife = 1024;
 
     /// in a class's queue
     struct Place {
@@ -146,13 +144,14 @@ private:
     void refused(Refusal why); ///< may not go
     void endWaiting(bool released);
     void callBack();
+    void fit(uint64_t allowed);
     void fit();
 
     /* for Scheduler, about a place */
     void picked(rs_ticket_t, uint32_t classNumber); ///< its turn has come
     void lost(rs_ticket_t, Refusal why); ///< its wait is over
     bool rest(); ///< hardly anything came; false: it is no tunnel
-    void ask(); ///< for the next turn
+    Refusal ask(); ///< for the next turn; REFUSALS: it has a place, or needs none
     void goOn();
 
     /* for Companion */
@@ -172,9 +171,12 @@ private:
     const StoreEntry *entry = nullptr; ///< what is fetched, while it waits and others may join
     Place own; ///< of the class of the client who asked first
     std::vector<Place> others; ///< of classes whose clients joined
+    HttpRequestPointer asked; ///< for: whose it is depends on its class, which may become another one
+    uint64_t key = 0; ///< inside the class: of its client
     rs_ticket_t number = RS_NO_TICKET; ///< when released
     rs_time_t since = 0; ///< arrival
-    uint64_t received = 0; ///< bytes since the release, or since it rests
+    uint64_t received = 0; ///< bytes since the release, or since restedFrom
+    rs_time_t restedFrom = 0; ///< when what comes at rest was counted anew
     uint64_t turn = 0; ///< of a tunnel: how many it may be
     uint64_t length = RS_UNLIMITED; ///< of the whole response, as far as it is known
     Sizes::Keys sizes; ///< what its response is known by
@@ -191,6 +193,9 @@ private:
     bool waits = false; ///< hold(), not account()
     bool tunnel = false;
     bool begun = false; ///< it was released once
+    rs_time_t turnSince = 0; ///< when it asked for its turn
+    Ticket *before = nullptr, *after = nullptr; ///< in the line for a place
+    bool inLine = false; ///< it stands there
     bool entering = false; ///< hold() is at work: its return value tells, not `resume`
 };
 

@@ -13,6 +13,7 @@
     /gone                 closes without a byte of an answer
     /late/MS              the same after so many ms
     /once/NAME            the same for the first request, two bytes for any other
+    /endless              bytes without a length, as fast as they are taken, until the peer closes
     /silent/N             the head of N bytes, and no more
     /cached/NAME?age=S    a page that may be kept for S seconds (3600), with a tag; 304 for who has it; ?gate waits until open(NAME) first
     /upgrade              101, then sends back what comes
@@ -119,6 +120,13 @@ class Handler(backend.Handler):
     def do_silent(self, method, n, query, fields):
         self.head("200 OK", Content_Length=n)
         self.connection.recv(1)
+        return False
+
+    def do_endless(self, method, _, query, fields):
+        self.head("200 OK", Connection="close")
+        piece = b"e" * 65536
+        while not self.server.is_open("no more", 0):
+            self.wfile.write(piece)
         return False
 
     def do_cached(self, method, name, query, fields):

@@ -5,6 +5,7 @@ import time
 
 import http1
 import pytest
+from squid_origin import Origin
 from squid_proxy import fresh, scheduled
 
 SIZES = {"large": 60_000, "middle": 8_000, "small": 500}
@@ -70,6 +71,52 @@ def test_a_page_that_may_not_have_changed_is_another_one(new_proxy):
         assert p.ask(f"/cached/{tagged}", **words).status == 304
         p.settled()
         assert order_of(p, [(page(name, 2_000), {"cls": "gold"}), (f"/cached/{tagged}", words)], {200, 304}) == [tagged, name]
+
+
+def test_what_a_tunnel_carried_tells_of_the_next(new_proxy):
+    """Tunnels to one server carry much, to another little: of two CONNECTs that wait the latter goes first, though it came later."""
+    with new_proxy(scheduled(1, gold="weight=1 order=shortest")) as p, Origin() as other:
+        def connect(origin):
+            c = p.connect()
+            c.send("CONNECT", origin.authority, host=origin.authority, headers={"X-Class": "gold"})
+            return c
+        for origin, size in ((p.origin, 50_000), (other, 3_000)):
+            with connect(origin) as c:
+                assert c.head().status == 200
+                c.send("GET", f"/size/{size}")
+                assert len(c.receive().body) == size
+            p.settled()
+        with p.taken() as taken:
+            large = connect(p.origin)
+            p.until_queued(1)
+            small = connect(other)
+            p.until_queued(2)
+            taken.release()
+            for c in (small, large):
+                assert c.head().status == 200
+                c.close()
+
+        def waits(origin):
+            lines = [line for line in p.log_lines_of(origin.authority) if line["method"] == "CONNECT"]
+            return len(lines) == 2 and [int(line["wait"]) for line in lines]
+        first, second = (http1.until(lambda o=o: waits(o), what="two tunnels in the log")[1] for o in (other, p.origin))
+        assert first < second
+
+
+def test_what_one_class_fetches_says_nothing_of_another(new_proxy):
+    """Gold fetches large ones of a pattern; a page of it that silver has never seen is expected to be as silver's others are."""
+    with new_proxy(scheduled(1, gold="weight=1 order=shortest", silver="weight=1 order=shortest")) as p:
+        pattern, middle = fresh("pattern"), fresh("middle")
+        teach(p, *(page(pattern, 60_000, f"&id={i}") for i in range(8)))
+        for _ in range(5):
+            assert p.ask(page(fresh("little"), 1_000), cls="silver").status == 200
+        assert p.ask(page(middle, 30_000), cls="silver").status == 200
+        p.settled()
+        visits = [(page(middle, 30_000), {"cls": "silver"}), (page(pattern, 500, "&id=new"), {"cls": "silver"})]
+        assert order_of(p, visits) == [pattern, middle]
+        teach(p, page(middle, 30_000))
+        visits = [(page(pattern, 500, "&id=newer"), {"cls": "gold"}), (page(middle, 30_000), {"cls": "gold"})]
+        assert order_of(p, visits) == [middle, pattern]        # to gold it is a large one
 
 
 def test_who_has_waited_half_of_the_wait_goes_first(new_proxy):

@@ -46,6 +46,7 @@ fqrs_access all allow all
 
 class Router:
     def __init__(self, lab):
+        self.lab = lab
         self.field = Field(lab, rate="100mbit", rtts=RTTS_NONE).start()
         self.origin = Origin(lab, address="0.0.0.0").on(self.field.servers).start()
         self.squid = Squid(lab, which(), COUNTING)
@@ -88,12 +89,12 @@ def router(request):
 class Slow:
     """A response of which so many bytes come every 100 ms, until the gate is open; it ends with the block."""
 
-    def __init__(self, router, source="10.1.0.2", each=2_000, size=4_000_000):
-        self.router, self.source, self.each, self.size = router, source, each, size
+    def __init__(self, router, source="10.1.0.2", each=2_000, size=4_000_000, port=3128):
+        self.router, self.source, self.each, self.size, self.port = router, source, each, size, port
 
     def __enter__(self):
         self.router.gate("shut")
-        self.socket = self.router.field.clients.inside(lambda: socket.create_connection(("10.1.0.1", 3128), 10, (self.source, 0)))
+        self.socket = self.router.field.clients.inside(lambda: socket.create_connection(("10.1.0.1", self.port), 10, (self.source, 0)))
         self.socket.sendall(f"GET {self.router.origin.url}/size/{self.size}?trickle={self.each} HTTP/1.1\r\nHost: 10.3.0.250\r\n\r\n".encode())
         self.socket.recv(1)
         return self
@@ -161,6 +162,21 @@ def test_an_interface_that_goes_and_comes_back(router):
             wait_for(lambda n=times: log().count("the interface wan0 is gone") == n, 10, "its end noticed")
             assert router.foreign() >= before + 0.9 * sent     # a counter never falls
         assert router.get("/size/10") == "10"
+
+
+def test_workers_that_know_of_different_interfaces(router):
+    """As they do while squid.conf is read again by one after the other: one of the two interfaces is counted, and what the other received is not taken
+    for what came.
+    """
+    router.plug()
+    router.send(20_000)
+    own = "if ${process_number} = %d\nhttp_port %d\nfqrs_link auto interface=%s\nendif\n"
+    squid = Squid(router.lab, which(), "fqrs on\n" + own % (1, 3131, "wan0") + own % (2, 3132, "down0"), name="two", workers=2).on(router.field.gateway)
+    with squid.start(), Slow(router, port=3131), Slow(router, port=3132):
+        before = squid.json()["bytes"]
+        wait_for(lambda: squid.json()["bytes"] - before > 100_000, 30, "some seconds of both responses")
+        status = squid.json()
+        assert status["rate"] < 2_000_000 and status["foreign_bytes"] < 1_000_000, status
 
 
 # ---- receive windows

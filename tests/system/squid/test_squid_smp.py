@@ -8,6 +8,7 @@ import time
 
 import http1
 import pytest
+from squid_downloads import Downloads
 from squid_proxy import fresh, scheduled
 from squid_smp import Workers
 
@@ -120,6 +121,18 @@ def test_a_client_is_one_at_all_workers(new_workers):
         order = at_both(p, visits)
         assert len(order) == 8 and max(i for i, name in enumerate(order) if name.startswith(f"{mark}-b")) <= 4, order
         p.settled()
+
+
+def test_a_client_is_one_in_tunnels_at_all_workers(new_workers):
+    """The same with endless downloads in tunnels, two of one client at each worker and one of another client."""
+    with new_workers(scheduled(1, gold="weight=1 within=client") + "tcp_recv_bufsize 256 KB\n") as p, \
+            Downloads(p, 2, "gold", lambda: p.at(1)) as here, Downloads(p, 2, "gold", lambda: p.at(2)) as there, \
+            Downloads(p, 1, "gold", lambda: http1.Connection(p.ports[0], source="127.0.0.2")) as other:
+        http1.until(lambda: other.bytes() > 4 << 20, 30 * p.world.patience, "all have had turns")
+        before = here.bytes() + there.bytes(), other.bytes()
+        http1.until(lambda: other.bytes() - before[1] > 20 << 20, 60 * p.world.patience, "many turns more")
+        shares = here.bytes() + there.bytes() - before[0], other.bytes() - before[1]
+        assert 0.5 <= shares[0] / shares[1] <= 2, shares
 
 
 def test_reports_are_told_once(new_workers):
@@ -334,7 +347,72 @@ def test_damaged_memory_lets_everybody_go(new_workers):
         assert p.log().count("ERROR: fqrs schedules nothing until Squid is started anew") == 2
 
 
+@pytest.mark.alone
+def test_damage_under_load_ends_no_worker(new_workers):
+    """Ten tunnels at each worker and twenty clients are busy: whoever finds the damage first, nobody is broken off, and both workers are those that they were."""
+    with new_workers(scheduled(4, **TWO) + "tcp_recv_bufsize 256 KB\n") as p:
+        pids = [p.pid_of(f"squid-{n}") for n in (1, 2)]
+        crowd = [{"name": name, "clients": 10, "url": f"/size/{n}", "header": f"X-Class: {name}"} for name, n in (("gold", 500), ("silver", 20000))]
+        with Downloads(p, 10, "gold", lambda: p.at(1)) as one, Downloads(p, 10, "silver", lambda: p.at(2)) as two, p.load(crowd, seconds=3600, timeout=20) as run:
+            p.until(lambda s: s["done"] > 100, "requests are served", 40)
+            write_over_the_segment(p)
+            http1.until(lambda: p.log().count("ERROR: fqrs schedules nothing until Squid is started anew") == 2, 20 * p.world.patience, "both say so")
+            before = one.bytes(), two.bytes()
+            http1.until(lambda: one.bytes() > before[0] and two.bytes() > before[1], 20, "the tunnels go on")
+            assert one.at_work() == two.at_work() == 10
+            for worker in (1, 2):
+                assert get(p, worker, "/size/100", cls="gold").status == 200
+            run.stop()
+            result = run.result()
+        assert set(result["total"]["status"]) == {"200"} and not [kind for kind, n in result["total"]["errors"].items() if n], result["total"]
+        assert [p.pid_of(f"squid-{n}") for n in (1, 2)] == pids
+
+
 # ---- beside it
+
+LISTS = """import os, sys
+names = [name for name in os.environ if "FQRS" in name]
+for fd in os.listdir("/proc/self/fd"):
+    try:
+        names.append(os.readlink("/proc/self/fd/" + fd))
+    except OSError:
+        pass
+own = f"{sys.argv[1]}/{os.getpid()}"
+with open(own + ".new", "w") as f:
+    f.write("\\n".join(names))
+os.rename(own + ".new", own)
+for line in sys.stdin:
+    print("ERR", flush=True)
+"""
+
+
+@pytest.mark.alone
+def test_helpers_inherit_nothing_of_it(new_workers):
+    """Neither the memory nor a bell, nor a word of them: also those of a worker that can't use the memory, as it is damaged when it starts."""
+    p = new_workers()
+    folder = p.path("lists")
+    os.mkdir(folder)
+    os.chmod(folder, 0o777)
+    p.write("lists.py", LISTS)
+    p.config = p.always + scheduled(1, **TWO) + f"url_rewrite_program /usr/bin/python3 -B {p.path('lists.py')} {folder}\nurl_rewrite_children 1 startup=1\n"
+
+    def seen():
+        """What each helper has had so far."""
+        found = []
+        for name in os.listdir(folder):
+            if name.isdigit():
+                with open(f"{folder}/{name}") as f:
+                    found.append(f.read())
+        return found
+    with p:
+        http1.until(lambda: len(seen()) >= 2, 40 * p.world.patience, "a helper of each worker")
+        write_over_the_segment(p)
+        p.kill(1)
+        http1.until(lambda: "this process can't use the memory" in p.log(), 40 * p.world.patience, "another worker that finds it damaged")
+        http1.until(lambda: len(seen()) >= 3, 40 * p.world.patience, "its helper")
+        for text in seen():
+            assert "memfd:fairgate" not in text and "eventfd" not in text and "FQRS" not in text, text
+
 
 def test_a_rock_store_beside_it(new_workers):
     """One worker stores a page, the other has it from the disk that a process of its own keeps; the window is one all the same."""

@@ -13,12 +13,14 @@ from lab import lab
 from lab.field import RTTS_MIXED, Field
 from lab.lab import Origin, wait_for
 from lab.squid import Squid
+from squid_downloads import Downloads
 from squid_proxy import SLACK, scheduled
 from squid_world import field_lab, which
 
 MEGABYTE = 1 << 20
 TURN = 64 << 10         # where no rate is known
-CONFIG = scheduled(1, gold="weight=4", silver="weight=1", tiny="weight=1 queue=1", hasty="weight=1 wait=1") + "http_upgrade_request_protocols OTHER allow all\n"
+CONFIG = scheduled(1, gold="weight=4", silver="weight=1", tiny="weight=1 queue=1", hasty="weight=1 wait=1", narrow="weight=1 queue=1 wait=3") + \
+    "http_upgrade_request_protocols OTHER allow all\n"
 
 
 @pytest.fixture
@@ -146,15 +148,34 @@ def test_a_large_download_in_a_tunnel_leaves_turns_to_others(proxy):
             c.reset()
 
 
+def test_clients_share_a_class_in_tunnels(new_proxy):
+    """Four tunnels of one client beside one of another, many turns each, have one part, as four requests have; also in a class that has `within` only since
+    a moment ago.  The kernel keeps little, so that a turn is small.
+    """
+    config = scheduled(1, gold="weight=1") + "tcp_recv_bufsize 256 KB\n"
+    with new_proxy(config) as p:
+        def connect():
+            return http1.Connection(p.port, source="127.0.0.2")
+        with Downloads(p, 4, "gold", p.connect) as many, Downloads(p, 1, "gold", connect) as one:
+            p.until(lambda _: one.bytes() > 4 * MEGABYTE, "each tunnel has had turns", 30)
+            p.again(config.replace("weight=1", "weight=1 within=client"))
+            before = many.bytes(), one.bytes()
+            p.until(lambda _: one.bytes() - before[1] > 20 * MEGABYTE, "many turns more", 60)
+            shares = many.bytes() - before[0], one.bytes() - before[1]
+        assert 0.5 <= shares[0] / shares[1] <= 2, shares
+
+
 def test_a_tunnel_that_waits_for_its_turn_brings_nothing(proxy):
-    """What came before is with the client; then nothing is read until it is the tunnel's turn.  The end comes whole."""
+    """What came before is with the client; then nothing is read until it is the tunnel's turn, for ticks, half seconds without a byte, and whatever else
+    goes by the clock.  The end comes whole.
+    """
     size = 20 * MEGABYTE
     with tunnel(proxy, "gold") as c:
         with proxy.taken(cls="silver") as taken:
             c.send("GET", f"/size/{size}")
             proxy.until_queued(1, "gold")
-            brought = counters(proxy, "gold")["bytes"]
-            for _ in range(20):
+            brought, began = counters(proxy, "gold")["bytes"], time.monotonic()
+            while time.monotonic() - began < 1.5:
                 assert counters(proxy, "gold")["bytes"] == brought
             taken.release()
         assert len(c.receive().body) == size
@@ -203,6 +224,43 @@ def test_a_tunnel_without_a_place_in_the_queue_waits_for_one(proxy):
         assert bodies == dict.fromkeys("abc", 2 * MEGABYTE)
 
 
+def test_tunnels_stand_in_line_before_new_requests(new_proxy):
+    """The class may have one request waiting, and there are always some that want that place: an open tunnel has its turns all the same, and so have they."""
+    with new_proxy(scheduled(1, tiny="weight=1 queue=1") + "tcp_recv_bufsize 256 KB\n") as p, Downloads(p, 1, "tiny", p.connect) as tunnels:
+        done, statuses = threading.Event(), []
+
+        def ask():
+            while not done.is_set():
+                statuses.append(p.ask("/takes/20?size=10", cls="tiny").status)
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        for t in threads:
+            t.start()
+        try:
+            http1.until(lambda: statuses.count(503) > 10, 20, "the queue is full")
+            before = tunnels.bytes(), statuses.count(200)
+            http1.until(lambda: tunnels.bytes() - before[0] > 5 * MEGABYTE, 20 * p.world.patience, "the tunnel has its turns")
+            http1.until(lambda: statuses.count(200) > before[1], 20 * p.world.patience, "requests have theirs")
+        finally:
+            done.set()
+            for t in threads:
+                t.join(30)
+        assert set(statuses) == {200, 503}
+
+
+def test_who_stands_in_line_waits_no_longer(proxy):
+    """Of two tunnels one has the only place in the queue: both are closed when they have waited for as long as their class may, not one after the other."""
+    before = counters(proxy, "narrow")["refused_by"]["too-long"]
+    with tunnel(proxy, "narrow") as a, tunnel(proxy, "narrow") as b, proxy.taken(cls="silver"):
+        began = time.monotonic()
+        for c in (a, b):
+            c.send("GET", f"/size/{5 * MEGABYTE}")
+        for c in (a, b):
+            with pytest.raises((http1.Cut, OSError)):
+                c.receive()
+        assert time.monotonic() - began < (3 + SLACK) * proxy.world.patience
+        assert counters(proxy, "narrow")["refused_by"]["too-long"] == before + 2
+
+
 def test_a_tunnel_whose_wait_is_over_is_closed(proxy):
     before = counters(proxy, "hasty")["refused_by"]["too-long"]
     with tunnel(proxy, "hasty") as c, proxy.taken(cls="silver"):
@@ -233,15 +291,17 @@ def test_idle_tunnels_hold_no_slot(proxy):
 
 
 def test_signs_of_life_take_no_turn(proxy):
-    """A little now and then is charged, and never waits: the slot is taken meanwhile."""
+    """A little now and then is charged, and never waits, be it several kilobytes in the end: the slot is taken meanwhile."""
     with tunnel(proxy, "gold") as c:
         before = proxy.settled()["by_class"]["gold"]
         with proxy.taken(cls="silver"):
-            for _ in range(3):
-                c.send("GET", "/size/10")
-                assert len(c.receive().body) == 10
+            for _ in range(20):
+                began = time.monotonic()
+                c.send("GET", "/size/100")
+                assert len(c.receive().body) == 100
+                http1.until(lambda t=began: time.monotonic() - t >= 0.25, 5, "a quarter of a second")
             after = counters(proxy, "gold")
-            assert after["bytes"] > before["bytes"] and after["submitted"] == before["submitted"]
+            assert after["bytes"] > before["bytes"] + 2000 and after["submitted"] == before["submitted"]
 
 
 def test_an_upgraded_connection_is_a_tunnel(proxy):
@@ -366,3 +426,20 @@ def test_tunnels_share_the_link_by_weight(link):
         assert abs(100 * brought["heavy"] / sum(brought.values()) - 75) <= 5, brought
         assert sum(brought.values()) >= 0.9 * 30 * 1_900_000 / 8
         assert len(buffers) == 2 * CROWD and buffers[CROWD] <= 2 * 40_000, buffers     # the kernel counts double
+
+
+@pytest.mark.alone
+def test_off_gives_tunnels_their_windows_back(link):
+    """Tunnels with small buffers, in their turns or waiting for them: with fqrs off these are the kernel's again."""
+    usual = int(link.field.gateway.run("cat", "/proc/sys/net/ipv4/tcp_rmem").split()[1])
+    with link.squid.start():
+        processes = [link.download(f"10.1.{c}.{n + 1}", n + 1) for c in (1, 2) for n in range(CROWD)]
+        try:
+            wait_for(lambda: len(sizes := link.buffers()) == 2 * CROWD and sizes[CROWD] <= 2 * 40_000, 60, "small buffers")
+            link.squid.reconfigure(SHARING.replace("fqrs on", "fqrs off"))
+            # each finds out when something comes, as all do now
+            wait_for(lambda: len(sizes := link.buffers()) == 2 * CROWD and sizes[0] >= usual, 60, "buffers as the kernel likes them")
+        finally:
+            for p in processes:
+                p.kill()
+                p.wait()
