@@ -4,7 +4,7 @@ import pathlib
 import re
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-SOURCES = ("Config.cc", "Flow.cc", "Scheduler.cc", "Scheduler.h")
+SOURCES = ("Config.cc", "Flow.cc", "Scheduler.cc", "Scheduler.h", "Ticket.h")
 OURS = re.compile(r"^#define SQUID_\w+ +(\S.*?) +/\* (\w+) \*/$", re.M)
 
 

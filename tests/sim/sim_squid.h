@@ -2,7 +2,7 @@
 /*
  * sim_squid.h - what squid-fqrs does when nothing is configured but the rate of its link, for simulations of it.
  *
- * Each number stands in squid-fqrs/fqrs under the name that is written beside it (Config.cc, Scheduler.cc, Flow.cc);
+ * Each number stands in squid-fqrs/fqrs under the name that is written beside it (Config, Flow, Scheduler, Ticket);
  * tests/check/test_sim_squid.py compares them.
  */
 #ifndef FAIRGATE_SIM_SQUID_H
@@ -30,6 +30,7 @@
 #define SQUID_OPENING_SIZE     (4 << 10) /* OpeningSize */
 #define SQUID_FEWEST_SEGMENTS  3         /* FewestSegments */
 #define SQUID_USUAL_SEGMENT    1460      /* UsualSegment */
+#define SQUID_SIGNS_OF_LIFE    1024      /* SignsOfLife */
 
 /* A server of which nothing is remembered, for squid_window. */
 #define SQUID_STRANGER UINT64_C(1)

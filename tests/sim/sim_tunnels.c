@@ -22,7 +22,6 @@
 #define LONGEST    200000.0           /* the ISP's queue: who adds to a longer one is halved */
 #define TICK       (SQUID_TICK_TIME / 1e6)
 #define SAMPLE     0.02
-#define A_LITTLE   1024u              /* of a tunnel that rests */
 
 enum { ENTERS, ARRIVES, CONNECTED, ANSWERS, ASKS, TICKS, SAMPLES };
 
@@ -243,6 +242,10 @@ static void reads(struct run *r, struct tunnel *t) {
     if (!bytes || t->state == WAITING || t->state == CLOSED || t->state == BETWEEN) return;
     t->taken += bytes;
     took(r, t, bytes);
+    if (t->state == RESTING && r->now - t->moved >= SQUID_STALL_TIME / 1e6) { /* counted anew */
+        t->since = 0;
+        t->moved = r->now;
+    }
     t->since += bytes;
     if (t->state == RESTING) {
         uint64_t key[RS_KEY_LEVELS];
@@ -253,7 +256,7 @@ static void reads(struct run *r, struct tunnel *t) {
     }
     offer(r, t);
     if (t->taken == t->goal) complete(r, t);
-    bool over = t->state == MOVING && !t->turn, again = t->state == RESTING && t->since >= A_LITTLE;
+    bool over = t->state == MOVING && !t->turn, again = t->state == RESTING && t->since >= SQUID_SIGNS_OF_LIFE;
     if (has_turns(r, t) && (over || again)) ask_for_turn(r, t);
 }
 
