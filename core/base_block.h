@@ -387,15 +387,15 @@ static inline uint64_t rs_row_came(const struct rs_ticket_row *r) {
  * What of it counts as expected: at most the gate's slice.  Where classes go shortest first as responses arrive,
  * whoever comes makes the larger ones shrink to the least window, so they count as no more than that in each long round
  * trip: room for a small one is not what large ones that wait for it would take.  And once it has been bringing for a
- * horizon it counts as no more than half as much again as came in one: else a few that are slow, or that slow clients
- * take, would keep all others from a link that nobody uses.  (With less than that a link that is full would let ever
- * more of them go.)
+ * horizon it counts as no more than what came in one and a quarter more: else a few that are slow, or that slow clients
+ * take, would keep all others from a link that nobody uses.  (Without that quarter a link that is full would let ever
+ * more of them go: a twentieth of it are headers.)
  */
 static inline uint64_t rs_row_expected(const rs_engine_t *e, const struct rs_ticket_row *r) {
     const struct rs_flow *f = rs_row_flow(e, r);
     uint64_t rest = rs_row_rest(r), most = e->slice, least = RS_LEAST_WINDOW, came = rs_row_came(r);
     if (came != RS_CAME_UNKNOWN) {
-        came += came / 2;
+        came += came / 4;
         if (came < least) came = least;
         if (most > came) most = came;
     }

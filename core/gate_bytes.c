@@ -6,7 +6,7 @@
  * in front of it, is bytes on their way.  Of one response no more than an eighth of the bound counts:  TCP has no more
  * of it on its way either (rs_allowance), and a class must not have the link for itself because it asked for something
  * large.  In a class that goes shortest first it is what a large one has on its way while smaller ones come; and of one
- * that has shown to be slow what it brings, and half as much again (rs_row_expected).  One response is always allowed.
+ * that has shown to be slow what it brings and a quarter more (rs_row_expected).  One response is always allowed.
  * What comes through the link and belongs to no ticket (access-gateway paper 3.5) takes its part of the rate, down to
  * an eighth of it.  Without a rate there is nothing to multiply, and the gate is a plain window.
  *
