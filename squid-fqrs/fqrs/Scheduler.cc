@@ -673,10 +673,22 @@ Fqrs::Scheduler::turn() const
     return std::max(carries() * std::min(horizon * TurnParts / TurnPart, MostTurnTime) / 1000, LeastTurn);
 }
 
+/// A tunnel of which a turn was not enough brings as much again and more. One that fell silent brings next time about
+/// what it brought before; and one that has just opened, what others to its server did.
 uint64_t
-Fqrs::Scheduler::behindTurn() const
+Fqrs::Scheduler::expectedOf(const Ticket &t) const
 {
-    return fitting ? carries() * horizon / BehindTurnPart / 1000 + 1 : 0;
+    const auto most = turn();
+    if (!fitting)
+        return most;
+    if (t.usual == RS_UNLIMITED)
+        return most + carries() * horizon / BehindTurnPart / 1000 + 1;
+    if (t.usual)
+        return std::min(std::max(t.usual, OpeningSize), most);
+    const auto all = sizes_.expected(t.sizes, guesses[t.classNumber]);
+    if (!all)
+        return std::min(LeastTurn, most);
+    return std::min(all > t.carried ? all - t.carried : all, most);
 }
 
 /* ---- open tunnels, that want places in queues for their turns ---------------------------------------------------- */

@@ -81,7 +81,7 @@ public:
     /* for a tunnel's ticket: */
     uint64_t openingTurn() const; ///< bytes that the first one may bring before it asks again
     uint64_t turn() const; ///< the same of another one
-    uint64_t behindTurn() const; ///< bytes that are expected beyond them, as long as it has not ended
+    uint64_t expectedOf(const Ticket &) const; ///< bytes that such a one is expected to bring, as long as it lasts
     /// It stands in line for a place for its next turn: Ticket::ask() is called, until that finds one.
     void stand(Ticket &);
     void forget(Ticket &); ///< it stands there no longer

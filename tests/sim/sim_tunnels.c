@@ -38,9 +38,11 @@ struct tunnel {
     uint64_t room, clamp;      /* the kernel's */
     rs_ticket_t ticket;
     enum state state;
-    uint64_t turn, since;           /* left of its turn; bytes since `moved` */
-    double asked, moved, measured;  /* measured: its round trip */
-    int handshakes, opened, headed; /* the goal is a handshake's end; it had its first turn; its length is known */
+    uint64_t turn, had, since; /* left of its turn, had of it; bytes since `moved` */
+    uint64_t usual;            /* as in Ticket.h */
+    double asked, moved, measured; /* measured: its round trip */
+    int handshakes, headed;    /* the goal is a handshake's end; its length is known */
+    int opened, opening;       /* it had its first turn, or has it */
 };
 
 struct run {
@@ -50,7 +52,8 @@ struct run {
     struct rs_link link;
     struct tunnel *tunnels;
     uint32_t ntunnels, nclasses;
-    uint32_t live; /* released or parked */
+    uint32_t live;   /* released or parked */
+    uint64_t learnt; /* bytes that a tunnel carries */
     struct sim_events events;
     struct sim_rng rng;
     double now, again, free_at; /* free_at: the link has nothing more to carry then */
@@ -168,9 +171,20 @@ static void end_ticket(struct run *r, struct tunnel *t) {
     r->live--;
 }
 
+/* Of a tunnel's turn but its first, as Scheduler::expectedOf() has it. */
+static uint64_t expected_of(const struct run *r, const struct tunnel *t) {
+    uint64_t most = squid_turn(&r->link), expected = r->learnt;
+    if (t->usual == RS_UNLIMITED) return most + squid_behind_turn(&r->link);
+    if (t->usual) expected = t->usual > SQUID_OPENING_SIZE ? t->usual : SQUID_OPENING_SIZE;
+    else if (!expected) expected = SQUID_LEAST_TURN;
+    else if (expected > t->taken) expected -= t->taken;
+    return expected < most ? expected : most;
+}
+
 static void ask_for_turn(struct run *r, struct tunnel *t) {
+    if (t->state == MOVING) t->usual = t->opening ? 0 : RS_UNLIMITED;
     end_ticket(r, t);
-    submit(r, t, squid_turn(&r->link) + t->arrived - t->taken + squid_behind_turn(&r->link));
+    submit(r, t, expected_of(r, t) + t->arrived - t->taken);
 }
 
 /* A new connection, or what waits for it. */
@@ -211,6 +225,8 @@ static void complete(struct run *r, struct tunnel *t) {
         t->handshakes = 0;
         if (t->work != TUNNEL_IDLE) wants(r, t);
     } else if (t->work == TUNNEL_EACH) {
+        if (r->learnt) r->learnt = (7 * r->learnt + t->taken) / 8;
+        else r->learnt = t->taken;
         end_ticket(r, t);
         t->state = CLOSED;
         later(r, 0, ASKS, t, 0);
@@ -234,6 +250,7 @@ static void scheduled(struct run *r, struct tunnel *t, uint64_t bytes) {
     }
     rs_progress(r->engine, micros(r), t->ticket, bytes);
     fit(r, t);
+    t->had += bytes;
     t->turn -= bytes < t->turn ? bytes : t->turn;
 }
 
@@ -268,9 +285,11 @@ static void picked(struct run *r, struct tunnel *t) {
     t->moved = r->now;
     t->headed = 0;
     t->turn = UINT64_MAX;
-    if (has_turns(r, t)) t->turn = t->opened ? squid_turn(&r->link) + t->arrived - t->taken : SQUID_OPENING_TURN;
-    if (has_turns(r, t) && t->opened)
-        rs_header(r->engine, micros(r), t->ticket, t->turn + squid_behind_turn(&r->link));
+    t->had = 0;
+    t->opening = !t->opened;
+    if (has_turns(r, t)) t->turn = t->opening ? SQUID_OPENING_TURN : squid_turn(&r->link) + t->arrived - t->taken;
+    if (has_turns(r, t) && !t->opening)
+        rs_header(r->engine, micros(r), t->ticket, expected_of(r, t) + t->arrived - t->taken);
     if (!t->opened) { /* nothing has gone yet: a connection is opened with a small window */
         t->opened = 1;
         t->edge = t->clamp = squid_first_window(&r->link, r->live);
@@ -296,6 +315,7 @@ static void pump(struct run *r) {
 static void stalls(struct run *r, struct tunnel *t) {
     t->since = 0;
     if (has_turns(r, t)) {
+        t->usual = t->opening ? 0 : t->had;
         end_ticket(r, t);
         t->state = RESTING;
     } else {
