@@ -61,20 +61,20 @@ static void roll(struct aside *a, rs_time_t now) {
     a->since = now;
 }
 
-static uint64_t sum_of(uint64_t a, uint64_t b) { return b < RS_BYTES_MAX - a ? a + b : RS_BYTES_MAX; }
+static uint64_t bytes_gate_sum(uint64_t a, uint64_t b) { return b < RS_BYTES_MAX - a ? a + b : RS_BYTES_MAX; }
 
 static void bytes_gate_aside(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, uint64_t bytes) {
     (void)s;
     struct aside *a = bytes_gate_state(o);
     roll(a, now);
-    a->bytes = sum_of(a->bytes, bytes);
+    a->bytes = bytes_gate_sum(a->bytes, bytes);
 }
 
 static void bytes_gate_arrived(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, uint64_t bytes) {
     (void)s;
     struct aside *a = bytes_gate_state(o);
     roll(a, now);
-    a->came = sum_of(a->came, bytes);
+    a->came = bytes_gate_sum(a->came, bytes);
 }
 
 static uint64_t bound(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now) {

@@ -30,7 +30,7 @@
 struct rfq {
     uint64_t last; /* largest counter at which somebody was released */
     uint32_t row_at;
-    uint32_t looked; /* of the heap's nodes, by take_idle: it goes on behind these */
+    uint32_t looked;        /* of the heap's nodes, by take_idle: it goes on behind these */
     struct rs_heap waiting; /* by counter */
 };
 

@@ -12,14 +12,14 @@
 #include <string.h>
 
 #define SEGMENT    1448u
-#define HEADERS    66u                /* of a segment, on the link */
-#define FIRST_CWND 14480.0            /* ten segments: RFC 6928 */
-#define USUAL_ROOM 65536u             /* what a kernel offers and holds, before anybody says something else */
+#define HEADERS    66u     /* of a segment, on the link */
+#define FIRST_CWND 14480.0 /* ten segments: RFC 6928 */
+#define USUAL_ROOM 65536u  /* what a kernel offers and holds, before anybody says something else */
 #define NO_BOUND   ((uint64_t)1 << 40)
-#define HANDSHAKE  4000u              /* bytes of a TLS server's certificates */
-#define ANSWER     200u               /* of one that thinks */
-#define DRIPPING   50000000u          /* of one that drips */
-#define LONGEST    200000.0           /* the ISP's queue: who adds to a longer one is halved */
+#define HANDSHAKE  4000u     /* bytes of a TLS server's certificates */
+#define ANSWER     200u      /* of one that thinks */
+#define DRIPPING   50000000u /* of one that drips */
+#define LONGEST    200000.0  /* the ISP's queue: who adds to a longer one is halved */
 #define TICK       (SQUID_TICK_TIME / 1e6)
 #define SAMPLE     0.02
 
@@ -38,11 +38,11 @@ struct tunnel {
     uint64_t room, clamp;      /* the kernel's */
     rs_ticket_t ticket;
     enum state state;
-    uint64_t turn, had, since; /* left of its turn, had of it; bytes since `moved` */
-    uint64_t usual;            /* as in Ticket.h */
+    uint64_t turn, had, since;     /* left of its turn, had of it; bytes since `moved` */
+    uint64_t usual;                /* as in Ticket.h */
     double asked, moved, measured; /* measured: its round trip */
-    int handshakes, headed;    /* the goal is a handshake's end; its length is known */
-    int opened, opening;       /* it had its first turn, or has it */
+    int handshakes, headed;        /* the goal is a handshake's end; its length is known */
+    int opened, opening;           /* it had its first turn, or has it */
 };
 
 struct run {
