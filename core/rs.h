@@ -339,10 +339,10 @@ uint64_t rs_hand_over(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t res
 
 /*
  * How many bytes of this response may be on their way at one time, for a host that sets receive windows: what the bytes
- * gate lets be outstanding, shared by weight among the classes that have responses outstanding.  Inside a class it is
- * shared equally, among its keys first where it is shared by keys; or, with RS_ORDER_SHORTEST at the first outlet, goes
- * to those of which least is to come (rs_allowance.c).  RS_UNLIMITED for other gates, without a rate, and for a ticket
- * that is not released.
+ * gate lets be outstanding, shared by weight among the classes that have responses outstanding, as far as these can use
+ * it.  Inside a class it is shared likewise, equally; equally among its keys, where it is shared by keys; or, with
+ * RS_ORDER_SHORTEST at the first outlet, goes to those of which least is to come (rs_allowance.c).  RS_UNLIMITED for
+ * other gates, without a rate, and for a ticket that is not released.
  */
 uint64_t rs_allowance(rs_engine_t *e, rs_time_t now, rs_ticket_t t);
 

@@ -56,7 +56,7 @@ static void check_add(const rs_engine_t *e, struct sums *s, const struct rs_tick
     }
 }
 
-/* What marks a place among the rests; no sum of some marks is one of others. */
+/* What marks a place among the rests, or a class; no sum of some marks is one of others. */
 static uint64_t rest_mark(uint32_t class, uint32_t bucket) {
     uint64_t x = ((uint64_t) class * RS_BUCKETS + bucket + 1) * UINT64_C(0x9e3779b97f4a7c15);
     x = (x ^ x >> 31) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -74,14 +74,15 @@ static const char *check_rests(const rs_engine_t *e) {
     for (uint32_t t = 0; t < e->capacity.tickets; t++) {
         const struct rs_ticket_row *r = rs_row(e, t);
         if (rs_row_state(r) != RS_RELEASED || r->outlet || !rs_row_flow(e, r)->by_rest) continue;
-        uint64_t mark = rest_mark(r->class, rs_bucket_of(rs_row_rest(r)));
+        const struct rs_flow *f = rs_row_flow(e, r);
+        uint64_t mark = rest_mark(r->class, rs_rest_bucket(f, r));
         count += mark;
-        needs += mark * rs_row_need(r);
+        needs += mark * rs_rest_brings(e, f, r);
     }
     for (uint32_t c = 0; c < e->capacity.classes; c++) {
         const struct rs_flow *f = rs_flow(e, o, c);
         const struct rs_rests *rests = rs_rests(e, (uint16_t)c);
-        if (f->by_rest != (f->shortest && rs_gate_ops(o)->bound))
+        if (f->by_rest != (rs_gate_ops(o)->bound && (f->shortest || !f->within)))
             return "a flow counts what is to come and need not, or does not and must";
         for (uint64_t map = f->by_rest ? rests->map : 0; map; map &= map - 1) {
             uint32_t b = (uint32_t)__builtin_ctzll(map);
@@ -91,6 +92,34 @@ static const char *check_rests(const rs_engine_t *e) {
         }
     }
     return count || needs ? "what is to come of a class's responses does not add up" : NULL;
+}
+
+/* What each class's outstanding responses can bring, and where classes stand by that. */
+static const char *check_busy_classes(const rs_engine_t *e) {
+    struct rs_busy is[RS_BUCKETS];
+    uint64_t can = 0, map = 0;
+    if (!(e->watch & RS_WATCH_SLOTS)) return e->busy_map ? "classes are busy of which nobody asks" : NULL;
+    for (uint32_t b = 0; b < RS_BUCKETS; b++) is[b] = (struct rs_busy){ 0 };
+    for (uint32_t t = 0; t < e->capacity.tickets; t++) {
+        const struct rs_ticket_row *r = rs_row(e, t);
+        if (rs_row_state(r) == RS_RELEASED) can += rest_mark(r->class, 0) * rs_row_can(r);
+    }
+    for (uint32_t c = 0; c < e->capacity.classes; c++) {
+        const struct rs_class_row *row = rs_class_row(e, c);
+        can -= rest_mark(c, 0) * row->can;
+        if (!row->outstanding) continue;
+        uint32_t b = rs_busy_bucket(row);
+        map |= (uint64_t)1 << b;
+        is[b].weight += row->settings.weight;
+        is[b].can += row->can;
+    }
+    if (can || map != e->busy_map) return "what classes can bring does not add up";
+    for (; map; map &= map - 1) {
+        uint32_t b = (uint32_t)__builtin_ctzll(map);
+        if (is[b].weight != e->busy[b].weight || is[b].can != e->busy[b].can)
+            return "the sums of what classes can bring are wrong";
+    }
+    return NULL;
 }
 
 /* Its gate goes by its own row, or by the engine's settings. */
@@ -211,6 +240,7 @@ const char *rs_check(const rs_engine_t *e) {
         parked += o->parked;
     }
     if (!why) why = check_rests(e);
+    if (!why) why = check_busy_classes(e);
     if (!why) why = rs_keys_check_rows(e);
     if (why) return why;
     for (uint32_t c = 0; c < e->capacity.classes; c++) {

@@ -37,12 +37,29 @@ static void set_free(rs_engine_t *e, struct rs_ticket_row *r, uint32_t t) {
 
 /* ---- slots ------------------------------------------------------------------------------------------------------- */
 
-static RARELY void took_slot(rs_engine_t *e, struct rs_outlet *o, const struct rs_class_row *row,
-                             const struct rs_flow *f, struct rs_ticket_row *r) {
+/* What a gate that counts bytes goes by; a released response is taken out while what is known of it changes. */
+static inline void count_in(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row, const struct rs_flow *f,
+                            const struct rs_ticket_row *r) {
     o->expected += rs_row_expected(e, r);
+    row->can += rs_row_can(r);
+    rs_busy_add(e, row);
+    if (f->by_rest) rs_rest_add(e, f, r);
+}
+
+static inline void count_out(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row, const struct rs_flow *f,
+                             const struct rs_ticket_row *r) {
+    o->expected -= rs_row_expected(e, r);
+    rs_busy_remove(e, row);
+    row->can -= rs_row_can(r);
+    if (f->by_rest) rs_rest_remove(e, f, r);
+}
+
+static RARELY void took_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row, const struct rs_flow *f,
+                             struct rs_ticket_row *r) {
     if (row->outstanding == 1) e->weight_busy += row->settings.weight;
-    if (f->by_rest && !r->received) rs_rest_begin(e, r);
-    if (f->by_rest) rs_rest_add(e, r);
+    else rs_busy_remove(e, row);
+    if (!r->received) rs_rest_begin(e, r);
+    count_in(e, o, row, f, r);
     if (f->within) rs_keys_take_slot(e, f, rs_ticket_index(rs_row_ticket(r)));
 }
 
@@ -54,11 +71,11 @@ static inline void take_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_clas
     if (e->watch & RS_WATCH_SLOTS) took_slot(e, o, row, f, r);
 }
 
-static RARELY void gave_slot(rs_engine_t *e, struct rs_outlet *o, const struct rs_class_row *row,
-                             const struct rs_flow *f, const struct rs_ticket_row *r) {
-    o->expected -= rs_row_expected(e, r);
+static RARELY void gave_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row, const struct rs_flow *f,
+                             const struct rs_ticket_row *r) {
+    count_out(e, o, row, f, r);
     if (row->outstanding == 0) e->weight_busy -= row->settings.weight;
-    if (f->by_rest) rs_rest_remove(e, r);
+    else rs_busy_add(e, row);
     if (f->within) rs_keys_give_slot(e, f, rs_ticket_index(rs_row_ticket(r)));
 }
 
@@ -436,8 +453,18 @@ static APART uint32_t take_of_several(rs_engine_t *e, rs_time_t now, rs_time_t *
     return RS_NIL;
 }
 
+/*
+ * Its gate is shut, and the link is not used all the same: what is outstanding is slow.  Of a class that has nothing
+ * outstanding there one may go.
+ */
+static APART uint32_t take_of_idle(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
+    const struct rs_sched_ops *ops = rs_sched_ops(e);
+    const struct rs_gate_ops *gate = rs_gate_ops(o);
+    return gate->spare && ops->take_idle && gate->spare(o, &o->settings, now) ? ops->take_idle(e, o, now) : RS_NIL;
+}
+
 static uint32_t take_of_one(rs_engine_t *e, struct rs_outlet *o, rs_time_t now, rs_time_t *again) {
-    if (!is_open(e, o, again)) return RS_NIL;
+    if (!is_open(e, o, again)) return take_of_idle(e, o, now);
     uint32_t t = rs_sched_ops(e)->take(e, o, now);
     if (t == RS_NIL) *again = o->ask_at;
     return t;
@@ -469,12 +496,11 @@ rs_ticket_t rs_pick(rs_engine_t *e, rs_time_t now, rs_time_t *again) {
 
 /* A response that is released is to bring so many bytes. */
 static RARELY void expect_watched(rs_engine_t *e, struct rs_outlet *o, struct rs_ticket_row *r, uint64_t is) {
-    bool counted = rs_row_flow(e, r)->by_rest;
-    o->expected -= rs_row_expected(e, r);
-    if (counted) rs_rest_remove(e, r);
+    struct rs_class_row *row = rs_row_class(e, r);
+    const struct rs_flow *f = rs_row_flow(e, r);
+    count_out(e, o, row, f, r);
     r->estimate = is;
-    if (counted) rs_rest_add(e, r);
-    o->expected += rs_row_expected(e, r);
+    count_in(e, o, row, f, r);
 }
 
 bool rs_header(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length) {
@@ -527,15 +553,13 @@ static RARELY bool progress_watched(rs_engine_t *e, rs_time_t now, rs_ticket_t t
     struct rs_class_row *row = rs_row_class(e, r);
     const struct rs_gate_ops *gate = rs_gate_ops(o);
     struct rs_flow *f = rs_row_flow(e, r);
-    uint64_t expected = rs_row_expected(e, r);
-    bool counted = f->by_rest && rs_row_state(r) == RS_RELEASED;
+    bool counted = e->watch & RS_WATCH_SLOTS && rs_row_state(r) == RS_RELEASED;
     if (rs_row_state(r) == RS_PARKED) row->promised += bytes;
-    if (counted) rs_rest_remove(e, r);
+    if (counted) count_out(e, o, row, f, r);
     r->received += bytes;
     if (counted) rs_rest_came(e, r, bytes);
     if (r->received > r->covered) life_goes_on(e, r, row);
-    if (counted) rs_rest_add(e, r);
-    if (rs_row_state(r) != RS_PARKED && e->watch & RS_WATCH_SLOTS) o->expected += rs_row_expected(e, r) - expected;
+    if (counted) count_in(e, o, row, f, r);
     row->counts.bytes += bytes;
     if (rs_sched_ops(e)->charge) rs_sched_ops(e)->charge(e, o, r->class, at_most_max(bytes));
     if (gate->arrived) gate->arrived(o, &o->settings, e->now, bytes);

@@ -66,6 +66,7 @@ static void clear_sums(rs_engine_t *e, int keep_accounts) {
     set_places(e);
     e->backlog_map = 0;
     e->weight_busy = 0;
+    e->busy_map = 0;
     e->looked = 0;
     e->look_at = e->now;
     e->free_first = RS_NIL;
@@ -73,6 +74,7 @@ static void clear_sums(rs_engine_t *e, int keep_accounts) {
         struct rs_class_row *row = rs_class_row(e, c);
         row->queued = row->outstanding = row->parked = 0;
         row->promised = row->counts.bytes;
+        row->can = 0;
         if (row->mean > RS_BYTES_MAX) row->mean = 0;
     }
     for (uint32_t n = 0; n < e->capacity.outlets; n++) {
@@ -99,7 +101,7 @@ static void clear_sums(rs_engine_t *e, int keep_accounts) {
             f->shortest = row->settings.order == RS_ORDER_SHORTEST && !rs_sched_ops(e)->enter;
             f->within = e->capacity.keys && !rs_sched_ops(e)->enter ? (uint8_t)row->settings.within : 0;
             if (f->shortest) e->watch |= RS_WATCH_QUEUES;
-            f->by_rest = f->shortest && n == 0 && rs_gate_ops(o)->bound;
+            f->by_rest = n == 0 && rs_gate_ops(o)->bound && (f->shortest || !f->within);
             if (f->by_rest) rs_rests(e, (uint16_t)c)->map = 0;
             if (f->within) share_by_keys(e, f);
             f->delay = (rs_time_t)row->settings.delay_ms * 1000;
@@ -130,7 +132,10 @@ static void count_outstanding(rs_engine_t *e, const struct rs_ticket_row *r) {
     if (!(e->watch & RS_WATCH_SLOTS)) return;
     o->expected += rs_row_expected(e, r);
     if (row->outstanding == 1) e->weight_busy += row->settings.weight;
-    if (f->by_rest) rs_rest_add(e, r);
+    else rs_busy_remove(e, row);
+    row->can += rs_row_can(r);
+    rs_busy_add(e, row);
+    if (f->by_rest) rs_rest_add(e, f, r);
     if (f->within) rs_keys_take_slot(e, f, rs_ticket_index(rs_row_ticket(r)));
 }
 

@@ -52,6 +52,17 @@ static const uint64_t UsualTurn = 64 << 10;
 /// never less, however slow the link is
 static const uint64_t LeastTurn = 16 << 10;
 
+/// A tunnel's first turn ends with what an answer begins with, behind the handshake. Its bytes are few and its round
+/// trips three, for which a slot as large as any turn's would be idle; and a thousand clients may open tunnels at once.
+static const uint64_t OpeningTurn = 8 << 10;
+/// so much is expected of one: a server's half of a handshake
+static const uint64_t OpeningSize = 4 << 10;
+/// What stands in the far queue delays what comes, twice until a new connection's first byte. If that were taken for
+/// silence, turns would end with their windows on the way, others would begin, and nothing would ever make the queue
+/// shorter again. But a silent server keeps its room no longer than this.
+static const rs_time_t QueueTimes = 2;
+static const rs_time_t LongestQueueTime = 2000000;
+
 /// no client is told to come back later than after so many seconds
 static const rs_time_t LongestRetry = 60;
 
@@ -63,7 +74,7 @@ MostSeats()
     return std::max(Squid_MaxFD - 2 * std::min(100, Squid_MaxFD / 4), 1);
 }
 
-/// Bytes that a response must bring within StallTime not to be parked, when it may have so many on their way.
+/// Bytes that a response must bring within stallTime() not to be parked, when it may have so many on their way.
 static uint64_t
 Enough(const uint64_t allowance)
 {
@@ -346,7 +357,12 @@ Fqrs::Scheduler::sizeOf(const Ticket &t, const uint32_t classNumber) const
 {
     // In order of arrival an account does better with its class's mean than with that of some pages that are like it.
     const auto bytes = sizes_.expected(t.sizes, guesses[classNumber]);
-    return t.tunnel && bytes ? std::min(bytes, turn()) : bytes;
+    if (!t.tunnel)
+        return bytes;
+    // where the shortest goes first, it goes by that
+    if (fitting && !(bytes && guesses[classNumber]))
+        return OpeningSize;
+    return std::min(bytes, turn());
 }
 
 Fqrs::Refusal
@@ -678,6 +694,12 @@ Fqrs::Scheduler::carries() const
 }
 
 uint64_t
+Fqrs::Scheduler::openingTurn() const
+{
+    return fitting ? OpeningTurn : UsualTurn;
+}
+
+uint64_t
 Fqrs::Scheduler::turn() const
 {
     if (!fitting)
@@ -685,10 +707,22 @@ Fqrs::Scheduler::turn() const
     return std::max(carries() * std::min(horizon * TurnParts / TurnPart, MostTurnTime) / 1000, LeastTurn);
 }
 
+/// A tunnel of which a turn was not enough brings as much again and more. One that fell silent brings next time about
+/// what it brought before; and one that has just opened, what others to its server did.
 uint64_t
-Fqrs::Scheduler::behindTurn() const
+Fqrs::Scheduler::expectedOf(const Ticket &t) const
 {
-    return fitting ? carries() * horizon / BehindTurnPart / 1000 + 1 : 0;
+    const auto most = turn();
+    if (!fitting)
+        return most;
+    if (t.usual == RS_UNLIMITED)
+        return most + carries() * horizon / BehindTurnPart / 1000 + 1;
+    if (t.usual)
+        return std::min(std::max(t.usual, OpeningSize), most);
+    const auto all = sizes_.expected(t.sizes, guesses[t.classNumber]);
+    if (!all)
+        return std::min(LeastTurn, most);
+    return std::min(all > t.carried ? all - t.carried : all, most);
 }
 
 /* ---- open tunnels, that want places in queues for their turns ---------------------------------------------------- */
@@ -870,15 +904,27 @@ Fqrs::Scheduler::hasten(const rs_time_t now)
         rows[i].ticket->flow.hasten();
 }
 
+/// for how long too little may come of a response that is outstanding
+rs_time_t
+Fqrs::Scheduler::stallTime() const
+{
+    const Segment::Turn turn(segment);
+    const auto link = link_.learnt();
+    if (!link || link->delay == RS_LINK_UNKNOWN)
+        return StallTime;
+    return StallTime + std::min(QueueTimes * link->delay, LongestQueueTime);
+}
+
 /// Responses of which a little comes again and again are anywhere in the list; there are no more than are outstanding.
 void
 Fqrs::Scheduler::park(const rs_time_t now)
 {
+    const auto longest = active.first == Nil ? 0 : stallTime();
     for (auto i = active.first; i != Nil;) {
         auto &row = rows[i];
         const auto index = i;
         i = row.after;
-        if (now - row.moved < StallTime)
+        if (now - row.moved < longest)
             continue;
         if (row.ticket->rest())
             continue;

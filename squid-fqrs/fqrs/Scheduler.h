@@ -79,8 +79,9 @@ public:
     const SBuf &nameOf(uint32_t position) const { return known[position].name; }
 
     /* for a tunnel's ticket: */
-    uint64_t turn() const; ///< bytes that one may bring before it asks again
-    uint64_t behindTurn() const; ///< bytes that are expected beyond them, as long as it has not ended
+    uint64_t openingTurn() const; ///< bytes that the first one may bring before it asks again
+    uint64_t turn() const; ///< the same of another one
+    uint64_t expectedOf(const Ticket &) const; ///< bytes that such a one is expected to bring, as long as it lasts
     /// It stands in line for a place for its next turn: Ticket::ask() is called, until that finds one.
     void stand(Ticket &);
     void forget(Ticket &); ///< it stands there no longer
@@ -152,6 +153,7 @@ private:
     uint64_t sizeOf(const Ticket &, uint32_t classNumber) const;
     uint64_t windowIn(rs_engine_t *, const Ticket &, rs_time_t now) const;
     uint64_t carries() const;
+    rs_time_t stallTime() const;
     void watchLink(rs_time_t now);
     bool isHeldBack(rs_time_t now) const;
     void follow(rs_engine_t *, rs_time_t now);

@@ -325,11 +325,13 @@ Fqrs::Ticket::admitted()
     const auto now = Now();
     state = RELEASED;
     received = 0;
+    opening = tunnel && !begun;
     if (tunnel)
-        turn = Scheduler::Instance().turn();
+        turn = opening ? Scheduler::Instance().openingTurn() : Scheduler::Instance().turn();
     if (begun) {
-        turn += flow.unread();
-        Scheduler::Instance().lengthen(*this, turn + Scheduler::Instance().behindTurn());
+        const auto unread = flow.unread();
+        turn += unread;
+        Scheduler::Instance().lengthen(*this, Scheduler::Instance().expectedOf(*this) + unread);
         fit();
     } else {
         begun = true;
@@ -349,8 +351,10 @@ bool
 Fqrs::Ticket::nextTurn(const AsyncCall::Pointer &aResume)
 {
     auto &scheduler = Scheduler::Instance();
-    if (number != RS_NO_TICKET)
+    if (number != RS_NO_TICKET) {
+        usual = opening ? 0 : RS_UNLIMITED;
         scheduler.end(*this, true);
+    }
     state = WAITING;
     resume = aResume;
     turnSince = Now();
@@ -376,7 +380,7 @@ Fqrs::Ticket::ask()
     own.whose = key;
     own.members = 1;
     // what lies there is paid with it, about as much as came after the last turn
-    const auto estimate = scheduler.turn() + flow.unread() + scheduler.behindTurn();
+    const auto estimate = scheduler.expectedOf(*this) + flow.unread();
     const auto whyNot = scheduler.enqueue(*this, own.classNumber, own.whose, own.number, estimate);
     if (whyNot == REFUSALS || scheduler.on())
         return whyNot;
@@ -389,6 +393,7 @@ Fqrs::Ticket::rest()
 {
     if (!tunnel)
         return false;
+    usual = opening ? 0 : received;
     Scheduler::Instance().end(*this, received >= SignsOfLife);
     state = RESTING;
     received = 0;

@@ -183,6 +183,7 @@ private:
     uint64_t earlier = 0; ///< of `received` those of tries that failed
     bool teaches = false; ///< another response to its request would be as large
     uint64_t carried = 0; ///< by a tunnel, in all its turns and between them
+    uint64_t usual = 0; ///< in its last turn; RS_UNLIMITED: that was not enough; 0: it had none but the first
     Flow flow;
     uint32_t classNumber = 0; ///< the engine's, who pays
     uint32_t seatClass = 0; ///< class whose seats it has
@@ -192,6 +193,7 @@ private:
     State state = IDLE;
     bool waits = false; ///< hold(), not account()
     bool tunnel = false;
+    bool opening = false; ///< the tunnel has its first turn
     bool begun = false; ///< it was released once
     rs_time_t turnSince = 0; ///< when it asked for its turn
     Ticket *before = nullptr, *after = nullptr; ///< in the line for a place

@@ -20,7 +20,6 @@
 #define PIECE        4096.0  /* bytes between two words to the host */
 #define HAIR         1e-6    /* bytes: what rounding may leave */
 #define SEGMENT      1460.0
-#define LEAST_WINDOW 4380.0 /* that a host sets */
 
 struct flow {
     uint32_t index, serial;
@@ -82,9 +81,10 @@ static void share(struct link *l) {
 
 /* What of it is on its way. */
 static double window_of(struct link *l, const struct flow *f) {
-    if (!l->p.fitted) return f->cwnd;
+    if (!l->p.fit) return f->cwnd;
     uint64_t may = sim_allowance(l->sim, sim_job_at(l->sim, f->index, f->serial));
-    return fmin(f->cwnd, fmax((double)may, LEAST_WINDOW));
+    if (may == RS_UNLIMITED) return f->cwnd;
+    return fmin(f->cwnd, (double)l->p.fit(l->p.arg, f->rtt, may));
 }
 
 static double rate_with(const struct link *l, double wait) {

@@ -77,7 +77,9 @@ struct sim_link {
     double   trips;             /* round trips before the first byte; 0 is taken as 1, 2 is a new connection */
     uint32_t buffer;            /* received and unread at most; 0 = unlimited */
     double   queue;             /* bytes that it holds; 0 = none is modelled */
-    int      fitted;            /* with a queue: the host fits receive windows */
+    /* with a queue: the receive window of a response of which the engine allows so much; NULL: none is set */
+    uint64_t (*fit)(void *arg, double rtt, uint64_t allowance);
+    void    *arg;
     uint64_t seed;
 };
 struct sim_server *sim_link_new(const struct sim_link *p);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sim_tunnels.h - tunnels behind a thin downlink, packet by packet.
+ * sim_tunnels.h - tunnels behind a thin downlink, packet by packet, and what is beside them.
  *
  * A tunnel carries answers whose sizes nobody knows; all that a host sees is bytes, and all that it can do is to let
  * its CONNECT wait, not to read, and to bound the receive window.  So here, unlike in server_link.c, the window counts:
@@ -9,7 +9,8 @@
  *
  *     server ── round trip ──> the ISP's queue ──rate──> kernel (room, clamp) ──read──> host, engine
  *
- * The host does what squid-fqrs does (squid-fqrs/fqrs/Ticket.h: TURNS), or one of the simpler things that were tried.
+ * The host does what squid-fqrs does without settings (sim_squid.h; squid-fqrs/fqrs/Ticket.h: TURNS), or one of the
+ * simpler things that were tried.
  */
 #ifndef FAIRGATE_SIM_TUNNELS_H
 #define FAIRGATE_SIM_TUNNELS_H
@@ -26,12 +27,21 @@ enum tunnel_work {
     TUNNEL_EACH,        /* a tunnel for each download */
     TUNNEL_KEPT,        /* one tunnel, downloads one after another in it */
     TUNNEL_ENDLESS,     /* one download without an end */
-    TUNNEL_NONE         /* no tunnel: pages over HTTP, whose length the header tells */
+    TUNNEL_IDLE,        /* a tunnel of which only a handshake comes */
+    /* no tunnel, answers over HTTP, whose length the header tells: */
+    TUNNEL_NONE,        /* pages */
+    TUNNEL_THINKS,      /* 200 bytes each, `pace` seconds after they were asked for */
+    TUNNEL_DRIPS        /* a large one, of which `pace` bytes come a second */
 };
 
+/* Clients that do the same; figures are theirs. */
 struct tunnel_class {
     uint32_t         weight, clients;
     enum tunnel_work work;
+    double           pace;
+    uint32_t         users;             /* share the class, and these clients are of so many; 0 = it is not shared */
+    int              beside;            /* they are of the class of those before, whose weight holds */
+    double           from;              /* they come in the second behind this */
 };
 
 struct tunnel_setup {
@@ -39,9 +49,7 @@ struct tunnel_setup {
     uint32_t        nclasses;
     enum tunnel_way way;
     double          rate;               /* bytes a second */
-    double          rtt_from, rtt_to;
-    uint32_t        horizon_ms;
-    double          turn;               /* what one brings, in eighths of what may be outstanding in all */
+    double          rtt_from, rtt_to;   /* a client's server is always the same */
     double          larger;             /* than the papers' pages: a factor */
     int             bounded;            /* the receive buffer follows the window */
     uint64_t        seed;
@@ -54,6 +62,7 @@ struct tunnel_figures {
     double share[TUNNEL_CLASSES];       /* of the bytes that clients received, 0 .. 1 */
     double jain_5s, jain_1s;
     double gap[TUNNEL_CLASSES];         /* longest time without a byte */
+    double wait[TUNNEL_CLASSES];        /* longest wait of a request, CONNECT or turn that was let go */
     double use;                         /* of the link */
     double queue_median, queue_p95;     /* bytes at the ISP */
     double turns;                       /* tickets a second */

@@ -3,14 +3,13 @@
  * test_sim_queue.c - the queue at the far end of a thin downlink, and what its receiver learns of the link (rs_link.h).
  *
  * Three classes 4 : 2 : 1 with 30 requests always waiting each, twelve servers whose round trips go from 20 to 250 ms;
- * a queue of 200 kB or 0.8 s; a host that does what squid-fqrs does.
+ * a queue of 200 kB or 0.8 s; a host that does what squid-fqrs does (sim_squid.h).
  */
 #include "test_sim.h"
 
-#include "rs_link.h"
+#include "sim_squid.h"
 
 #define MBIT    125000.0
-#define HORIZON 600 /* squid-fqrs's own, ms */
 #define SERVERS 12
 
 static const double rtts[SERVERS] = {
@@ -41,7 +40,7 @@ static uint64_t name_of(uint32_t server) { return server + 1; }
 
 static uint64_t fit(void *arg, uint32_t server, uint64_t allowance) {
     const struct host *h = arg;
-    return rs_link_window(&h->link, h->now, name_of(server), 100000, allowance);
+    return squid_window(&h->link, h->now, name_of(server), 100000, allowance);
 }
 
 static void look(struct sim *sim, void *arg) {
@@ -63,7 +62,7 @@ static void look(struct sim *sim, void *arg) {
     }
     bool limited = rs_queued(sim_engine(sim)) > 0 || sim_queue_holds_back(h->server);
     if (rs_link_look(&h->link, h->now, limited))
-        ck_assert(rs_set_rate(sim_engine(sim), h->now, h->link.rate, h->link.rate * 6));
+        ck_assert(rs_set_rate(sim_engine(sim), h->now, h->link.rate, h->link.rate * SQUID_DEBT_SECONDS));
     if (h->learnt_at <= 0 && fabs((double)h->link.rate / h->f.rate - 1) < 0.1) h->learnt_at = sim_now(sim);
 }
 
@@ -96,9 +95,10 @@ static struct figures run(const struct field *f, uint64_t seed) {
                                .others = f->others,
                                .warm = f->warm,
                                .seed = seed + 1000 };
-    struct rs_link_settings bounds = { .rate_min = 1000, .rate_max = 1000000000000, .horizon_ms = HORIZON };
+    struct rs_link_settings bounds = { .rate_min = 1000,
+                                       .rate_max = 1000000000000,
+                                       .horizon_ms = f->plain ? 300 : SQUID_HORIZON };
     if (!f->learnt) bounds.rate_min = bounds.rate_max = (uint64_t)f->rate;
-    if (f->plain) bounds.horizon_ms = 300;
     rs_link_init(&h->link, 0, &bounds, f->learnt ? 0 : (uint64_t)f->rate);
     h->server = sim_queue_new(&queue);
     struct sim_setup setup = { .classes = classes,
@@ -111,12 +111,8 @@ static struct figures run(const struct field *f, uint64_t seed) {
                                .hook_every = 0.1,
                                .hook = look,
                                .arg = h };
-    rs_settings_default(&setup.settings);
-    setup.settings.sched = RS_SCHED_RFQ;
-    setup.settings.gate = RS_GATE_BYTES;
+    squid_settings(&setup.settings, (double)h->link.rate);
     setup.settings.horizon_ms = bounds.horizon_ms;
-    setup.settings.rate = h->link.rate;
-    setup.settings.debt_max = h->link.rate * 6;
     struct sim_result r = sim_run(&setup);
     struct sim_queue_figures q = sim_queue_figures(h->server);
     for (double t = f->warm; t < until; t += 1) carried += f->rate_at ? f->rate_at(t) : f->rate;

@@ -152,7 +152,8 @@ END_TEST
 
 /*
  * In a class that goes shortest first who has least to come has all that it can use, and the others three segments or
- * what that leaves; those of about one size have the same.  Of 700 KB the class has 600.
+ * what that leaves; those of about one size have the same.  Of 700 KB the class has 600, and who has more than a
+ * quarter of 700 to come three quarters of that.  What is needed in 150 ms counts 14 thirds, as 700 are looked ahead.
  */
 START_TEST(the_allowance_goes_to_who_has_least_to_come) {
     struct world w;
@@ -164,28 +165,28 @@ START_TEST(the_allowance_goes_to_who_has_least_to_come) {
     rs_ticket_t a = ask(&w, 0, 1000000), b = ask(&w, 0, 100000), c = ask(&w, 0, 5000), d = ask(&w, 1, 50000);
     ck_assert_uint_eq(fill(&w), 4);
     ck_assert_uint_eq(rs_allowance(w.e, w.now, c), 600000 - 2 * 4380);
-    ck_assert_uint_eq(rs_allowance(w.e, w.now, b), 600000 - 5000 - 4380);
-    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 600000 - 5000 - 14600); /* a new one begins with ten segments */
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, b), 600000 - 5000 * 14 / 3 - 4380);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 450000 - 19600 * 14 / 3); /* a new one begins with ten segments */
     ck_assert_uint_eq(rs_allowance(w.e, w.now, d), 100000);
     ck_assert(rs_progress(w.e, 0, b, 50000)); /* it could bring 100,000 at a time by now, and 50,000 are to come */
-    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 600000 - 5000 - 50000);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 450000 - 55000 * 14 / 3);
     sound(&w);
     ck_assert(rs_header(w.e, 0, c, 2000000)); /* the smallest turns out to be the largest */
-    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 600000 - 50000 - 4380);
-    ck_assert_uint_eq(rs_allowance(w.e, w.now, c), 600000 - 50000 - 14600);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 450000 - 50000 * 14 / 3 - 4380);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, c), 450000 - 64600 * 14 / 3);
     ck_assert(rs_park(w.e, 0, b));
     ck_assert_uint_eq(rs_allowance(w.e, w.now, b), RS_UNLIMITED);
-    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 600000 - 4380);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 450000 - 4380);
     ck_assert(rs_progress(w.e, 0, b, 1000) && rs_resume(w.e, 0, b));
-    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 600000 - 49000 - 4380);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 450000 - 49000 * 14 / 3 - 4380);
     sound(&w);
-    ck_assert(rs_header(w.e, 0, c, 3000000)); /* more than four times 700,000: of a download two thirds */
-    ck_assert_uint_eq(rs_allowance(w.e, w.now, c), 400000 - 49000 - 14600);
+    ck_assert(rs_header(w.e, 0, c, 3000000));
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, c), 450000 - 63600 * 14 / 3);
     ck_assert(rs_finish(w.e, 0, b));
     rs_ticket_t twin = ask(&w, 0, 999000);
     ck_assert_uint_eq(fill(&w), 1);
-    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), (600000 - 4380) / 2);
-    ck_assert_uint_eq(rs_allowance(w.e, w.now, twin), (600000 - 4380) / 2);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), (450000 - 4380) / 2);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, twin), (450000 - 4380) / 2);
     w.settings.horizon_ms = 7; /* the class has 6,000: nobody has less than three segments */
     set(&w);
     ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 4380);
@@ -206,8 +207,9 @@ static rs_ticket_t ask_keyed(struct world *w, uint64_t a, uint64_t b) {
 }
 
 /*
- * Whose server is slow has the largest part, but what it can't use others have: of 75,000 a response that brings 6,000
- * in 300 ms needs ten segments, and one that brings 60,000 the 60,000 that are to come of it.
+ * Whose server is slow has the largest part, but what it can't use others have: of 75,000, of which those that last
+ * have three quarters, a response that brings 6,000 in 300 ms needs ten segments in 150 ms, and one that brings
+ * 60,000 the 60,000 that are to come of it.
  */
 START_TEST(who_is_slow_leaves_the_rest_to_others) {
     for (uint64_t brings = 20; brings <= 200; brings += 180) {
@@ -219,14 +221,14 @@ START_TEST(who_is_slow_leaves_the_rest_to_others) {
         set(&w);
         rs_ticket_t a = ask(&w, 0, 200000), b = ask(&w, 0, 290000);
         ck_assert_uint_eq(fill(&w), 2);
-        ck_assert_uint_eq(rs_allowance(w.e, w.now, b), 75000 - 14600);
+        ck_assert_uint_eq(rs_allowance(w.e, w.now, b), 56250 - 2 * 14600);
         for (int ms = 0; ms < 700; ms++) {
             w.now += 1000;
             ck_assert(rs_progress(w.e, w.now, a, brings));
         }
         sound(&w);
-        ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 75000 - 4380);
-        ck_assert_uint_eq(rs_allowance(w.e, w.now, b), brings == 20 ? 75000 - 14600 : 75000 - 60000);
+        ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 56250 - 4380);
+        ck_assert_uint_eq(rs_allowance(w.e, w.now, b), brings == 20 ? 56250 - 2 * 14600 : 4380);
         close_world(&w);
     }
 }
@@ -299,6 +301,9 @@ START_TEST(check_sees_what_is_wrong_with_rests) {
     SAYS(rests->of[small].needs, += 1, "does not add up");
     SAYS(rests->map, &= ~((uint64_t)1 << large), "does not add up");
     SAYS(rests->map, |= (uint64_t)1 << 63, "to come");
+    SAYS(rs_class_row(w.e, 0)->can, += 1, "what classes can bring does not add up");
+    SAYS(w.e->busy_map, |= (uint64_t)1 << 63, "what classes can bring does not add up");
+    SAYS(w.e->busy[rs_busy_bucket(rs_class_row(w.e, 0))].can, += 1, "the sums of what classes");
     f->by_rest = 0;
     ck_assert_ptr_nonnull(rs_check(w.e));
     f->by_rest = 1;
@@ -316,6 +321,139 @@ START_TEST(check_sees_what_is_wrong_with_rests) {
     others->map |= (uint64_t)1 << small;
     rests->map &= ~((uint64_t)1 << small);
     ck_assert_ptr_nonnull(rs_check(w.e));
+    close_world(&w);
+}
+END_TEST
+
+/* Each of them brings so many bytes a millisecond, for so long. */
+static void bring(struct world *w, const rs_ticket_t *t, uint32_t n, uint64_t bytes, uint32_t ms) {
+    while (ms--) {
+        w->now += 1000;
+        for (uint32_t i = 0; i < n; i++) ck_assert(rs_progress(w->e, w->now, t[i], bytes));
+    }
+}
+
+static void released(struct world *w, rs_ticket_t *t, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) ck_assert((t[i] = next(w)) != RS_NO_TICKET);
+}
+
+/*
+ * Eight that are as slow as a client who takes 5 KB a second would shut the gate: of 150,000 each counts an eighth.
+ * After a horizon, in which it brings 3,000, each counts three segments, and there is room for seven more.  Of
+ * eight that bring all that the link carries each counts an eighth as before.
+ */
+START_TEST(bytes_counts_what_is_slow_as_what_it_brings) {
+    for (int fast = 0; fast <= 1; fast++) {
+        struct world w;
+        rs_ticket_t t[8];
+        open_world(&w, RS_SCHED_RFQ, RS_GATE_BYTES, 0, NULL, 1, 100);
+        w.settings.rate = 250000;
+        w.settings.horizon_ms = 600;
+        set(&w);
+        for (int i = 0; i < 40; i++) ask(&w, 0, 1000000);
+        released(&w, t, 8);
+        ck_assert_uint_eq(fill(&w), 0);
+        bring(&w, t, 8, fast ? 30 : 5, 590);
+        ck_assert_uint_eq(fill(&w), 0); /* nobody knows yet */
+        bring(&w, t, 8, fast ? 30 : 5, 700);
+        sound(&w);
+        ck_assert_uint_eq(rs_outlet(w.e, 0)->expected, fast ? 8 * 18751 : 8 * 4380);
+        ck_assert_uint_eq(fill(&w), fast ? 0 : 7);
+        sound(&w);
+        ck_assert_ptr_null(rs_rebuild(w.e, w.now));
+        sound(&w);
+        for (int i = 0; i < 8; i++) ck_assert(rs_finish(w.e, w.now, t[i]));
+        sound(&w);
+        close_world(&w);
+    }
+}
+END_TEST
+
+/*
+ * A class that has nothing outstanding has one let go though others shut the gate, when the link was not used for half
+ * a second; one, and not while it is used.  The other class, of which there is more waiting, has none for that.
+ */
+START_TEST(bytes_keeps_no_class_from_a_link_that_nobody_uses) {
+    for (int used = 0; used <= 1; used++) {
+        struct world w;
+        rs_ticket_t t[8];
+        open_world(&w, RS_SCHED_RFQ, RS_GATE_BYTES, 0, NULL, 2, 100);
+        w.settings.rate = 250000;
+        w.settings.horizon_ms = 600;
+        set(&w);
+        w.now = 1000;
+        for (int i = 0; i < 40; i++) ask(&w, 0, 1000000);
+        released(&w, t, 8);
+        ck_assert_uint_eq(fill(&w), 0);
+        for (int i = 0; i < 3; i++) ask(&w, 1, 1000);
+        ck_assert_uint_eq(fill(&w), 0);
+        bring(&w, t, 8, used ? 30 : 5, 400);
+        ck_assert_uint_eq(fill(&w), 0);
+        bring(&w, t, 8, used ? 30 : 5, 150);
+        ck_assert_uint_eq(next_class(&w), used ? RS_NO_CLASS : 1);
+        ck_assert_uint_eq(fill(&w), 0);
+        sound(&w);
+        close_world(&w);
+    }
+}
+END_TEST
+
+/*
+ * Of 150,000 a class has four fifths, which answers 200 bytes at a time; what it can't use the other class has, as soon
+ * as something of it comes.
+ */
+START_TEST(who_is_silent_leaves_the_link_to_others) {
+    struct world w;
+    open_world(&w, RS_SCHED_RFQ, RS_GATE_BYTES, 0, (uint32_t[]){ 4, 1 }, 2, 100);
+    w.settings.rate = 250000;
+    w.settings.horizon_ms = 600;
+    set(&w);
+    rs_ticket_t a = ask(&w, 0, 200), b = ask(&w, 1, 10000000);
+    ck_assert_uint_eq(fill(&w), 2);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 120000);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, b), 30000);
+    ck_assert(rs_progress(w.e, w.now, b, 1000));
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 120000);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, b), 150000 - 200);
+    sound(&w);
+    ck_assert(rs_header(w.e, w.now, a, 5000000)); /* its server thinks on */
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, b), 150000 - 4380);
+    ck_assert(rs_progress(w.e, w.now, a, 1000)); /* now it begins */
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 120000);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, b), 30000);
+    sound(&w);
+    bring(&w, &a, 1, 10, 1250); /* 6,000 in a horizon, and it might bring twice that */
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, b), 150000 - 12000);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 120000);
+    ck_assert(rs_park(w.e, w.now, a));
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, b), 150000);
+    sound(&w);
+    close_world(&w);
+
+    /* inside a class: ten, of which three have begun */
+    open_world(&w, RS_SCHED_RFQ, RS_GATE_BYTES, 0, NULL, 1, 100);
+    w.settings.rate = 250000;
+    w.settings.horizon_ms = 600;
+    set(&w);
+    rs_ticket_t t[10];
+    for (int i = 0; i < 10; i++) ask(&w, 0, 18751);
+    for (int i = 0; i < 2; i++) ck_assert((t[i] = next(&w)) != RS_NO_TICKET);
+    for (int i = 0; i < 2; i++) ck_assert(rs_progress(w.e, w.now, t[i], 15000)); /* room for all */
+    for (int i = 2; i < 10; i++) {
+        t[i] = next(&w);
+        if (t[i] == RS_NO_TICKET) break;
+    }
+    uint32_t n = stats(&w).outstanding;
+    ck_assert_uint_ge(n, 9);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, t[3]), 150000 / n);
+    /* two have 3,751 to come, less than anybody's part; of the third all is to come, and the rest bring nothing */
+    ck_assert(rs_progress(w.e, w.now, t[2], 1));
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, t[2]), 150000 - 2 * 3751 - (n - 3) * 4380);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, t[3]), 150000 / n);
+    sound(&w);
+    ck_assert_ptr_null(rs_rebuild(w.e, w.now));
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, t[2]), 150000 - 2 * 3751 - (n - 3) * 4380);
+    sound(&w);
     close_world(&w);
 }
 END_TEST
@@ -850,6 +988,9 @@ int main(void) {
     tcase_add_test(c, the_allowance_is_shared_by_keys);
     tcase_add_test(c, check_sees_what_is_wrong_with_rests);
     tcase_add_test(c, bytes_leaves_room_for_what_is_short);
+    tcase_add_test(c, bytes_counts_what_is_slow_as_what_it_brings);
+    tcase_add_test(c, bytes_keeps_no_class_from_a_link_that_nobody_uses);
+    tcase_add_test(c, who_is_silent_leaves_the_link_to_others);
     tcase_add_test(c, bytes_leaves_room_for_what_is_nobodys);
     tcase_add_test(c, bytes_leaves_an_eighth);
     tcase_add_test(c, a_rate_is_set_at_work);

@@ -38,6 +38,7 @@ static void wreck(rs_engine_t *e, uint64_t *seed) {
         noise(&row->promised, sizeof row->promised, seed);
         noise(&row->own, sizeof row->own * 2, seed);
         noise(&row->mean, sizeof row->mean, seed);
+        noise(&row->can, sizeof row->can, seed);
     }
     noise(&e->free_first, sizeof e->free_first, seed);
     noise(&e->shared, sizeof e->shared, seed);
@@ -48,6 +49,8 @@ static void wreck(rs_engine_t *e, uint64_t *seed) {
     noise(&e->next_outlet, sizeof e->next_outlet, seed);
     noise(&e->backlog_map, sizeof e->backlog_map, seed);
     noise(&e->weight_busy, sizeof e->weight_busy, seed);
+    noise(&e->busy_map, sizeof e->busy_map, seed);
+    noise(e->busy, sizeof e->busy, seed);
     noise(&e->weight_max, sizeof e->weight_max, seed);
     noise(&e->watch, sizeof e->watch, seed);
     noise(&e->debt_fine, sizeof e->debt_fine, seed);

@@ -335,6 +335,33 @@ def test_tunnels_through_a_parent(new_proxy):
             assert p.settled()["by_class"]["gold"]["bytes"] >= 3 * MEGABYTE
 
 
+OPENING = scheduled("bytes", gold="weight=4", silver="weight=1") + "fqrs_link rate=2Mbit\n"
+
+
+def test_tunnels_that_open_take_little_room(proxy_with):
+    """At 2 Mbit/s 150 kB may be expected, and a tunnel that opens counts 4 kB: thirty to a server that says nothing go at once.  At an eighth each it would be
+    eight, and the next ones half a second later, when those rest.
+    """
+    proxy = proxy_with(OPENING)
+    before = len([line for line in proxy.access() if "method=CONNECT" in line])
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as silent:
+        authority = f"127.0.0.1:{silent.getsockname()[1]}"
+        tunnels = [proxy.connect() for _ in range(30)]
+        for c in tunnels:
+            c.send("CONNECT", authority, host=authority, headers={"X-Class": "gold"})
+        for c in tunnels:
+            assert c.head().status == 200
+        for c in tunnels:
+            c.close()
+
+        def found():
+            lines = [line for line in proxy.access() if "method=CONNECT" in line][before:]
+            return lines if len(lines) == 30 else None
+        lines = http1.until(found, what="log lines of thirty CONNECTs")
+    waits = [int(dict(word.split("=", 1) for word in line.split())["wait"]) for line in lines]
+    assert sum(wait < 400 for wait in waits) >= 20, sorted(waits)
+
+
 # ---- on a link
 
 SHARING = """
