@@ -354,7 +354,7 @@ def test_a_second_origin_keeps_its_slot(proxy):
     before, path = proxy.settled(), "/status/504"
     with Origin("127.0.0.1") as second, Origin("127.0.0.2", second.port) as first:
         response = proxy.ask(f"http://both.test:{second.port}{path}", origin=second)
-        assert response.status == 504
+        assert response.status == 504, response.body
         assert first.paths[path] + second.paths[path] == 2
     counted(proxy, before, {"submitted": 1, "released": 1, "done": 1})
 

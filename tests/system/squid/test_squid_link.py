@@ -170,8 +170,9 @@ def test_workers_that_know_of_different_interfaces(router):
     """
     router.plug()
     router.send(20_000)
-    own = "if ${process_number} = %d\nhttp_port %d\nfqrs_link auto interface=%s\nendif\n"
-    squid = Squid(router.lab, which(), "fqrs on\n" + own % (1, 3131, "wan0") + own % (2, 3132, "down0"), name="two", workers=2).on(router.field.gateway)
+    config = ("fqrs on\nif ${process_number} = 1\nhttp_port 3131\nendif\n"
+              "if ${process_number} = 2\nhttp_port 3132\nfqrs_link auto interface=down0\nelse\nfqrs_link auto interface=wan0\nendif\n")
+    squid = Squid(router.lab, which(), config, name="two", workers=2).on(router.field.gateway)
     with squid.start(), Slow(router, port=3131), Slow(router, port=3132):
         before = squid.json()["bytes"]
         wait_for(lambda: squid.json()["bytes"] - before > 100_000, 30, "some seconds of both responses")
