@@ -15,7 +15,7 @@
  * In a class that goes shortest first its part goes to the responses of which least is to come, each as much as it
  * needs (class_rests.h), but for a few segments for each of the others: with less TCP would wait for its timers.  So a
  * small one overtakes a large one that is under way, and the large one takes what nobody else can use.  Those of about
- * one size share.  Of one that lasts a quarter of that is left out: what of it stands in the far queue is what the
+ * one size share.  Of one that lasts an eighth of that is left out: what of it stands in the far queue is what the
  * small one that comes next must wait for, on each of its trips.  What small ones need they need at once: of a horizon
  * that is longer than a usual round trip so much more must be left to them, for a host that makes windows of it leaves
  * them the same part of its window (rs_link.h).
@@ -63,7 +63,7 @@ static uint64_t shortest_first(const rs_engine_t *e, const struct rs_flow *f, co
     uint32_t b = rs_bucket_of(rs_row_rest(r)), mine = rests->of[b].count, behind = f->live - f->parked - mine;
     uint32_t horizon = e->settings.horizon_ms;
     uint64_t needs = 0;
-    if (rs_row_rest(r) > bound / LASTS) part -= part / 4;
+    if (rs_row_rest(r) > bound / LASTS) part -= part / 8;
     for (uint64_t map = rests->map & (((uint64_t)1 << b) - 1); map; map &= map - 1) {
         const struct rs_rest *before = &rests->of[__builtin_ctzll(map)];
         needs += before->needs;

@@ -23,8 +23,11 @@
 #define TWO_SEGMENTS UINT64_C(3028)
 #define DELAY_PART   32u
 
-/* our own windows make a queue of RS_LINK_QUEUE, or as much more as the belief is too high */
-#define DEEP     (4 * RS_LINK_QUEUE)
+/*
+ * Our own windows make a queue of RS_LINK_QUEUE, and as much more of a round trip as the belief is too high; beside what
+ * is on its way in any case.
+ */
+#define DEEP     UINT32_C(300000)
 #define DEEP_FOR UINT64_C(10000000)
 
 /* a server's voice, if none of its round trips saw a queue; and parts of what was believed of late */
@@ -192,11 +195,12 @@ static uint64_t most_came(const struct rs_link *l) {
 
 /*
  * When the queue is much longer than our windows make it, and stays so though the belief went down, it is others who
- * fill it; in front of a link that became slower it would have drained.
+ * fill it; in front of a link that became slower it would have drained, but for what can't be less: many downloads that
+ * began when it was faster stay in the queue with their smallest windows.
  */
-static bool is_others(struct rs_link *l, rs_time_t now) {
+static bool is_others(struct rs_link *l, rs_time_t now, uint64_t came, uint64_t least) {
     if (!l->heard) return false;
-    if (l->delay_now <= DEEP) l->deep_since = 0;
+    if (l->delay_now <= DEEP + (uint64_t)((unsigned __int128)least * 1000000u / (came ? came : 1))) l->deep_since = 0;
     else if (!l->deep_since) l->deep_since = now;
     return l->deep_since && past(now, l->deep_since) >= DEEP_FOR;
 }
@@ -217,13 +221,17 @@ static uint64_t towards(uint64_t from, uint64_t to) {
     return from > to ? from - step : from + step;
 }
 
+/*
+ * No more than a quarter beyond what came.  A response counts in the gate as a quarter more than it brings: with a
+ * belief beyond that as many go as want to, and each download keeps its least window in the queue until it has ended.
+ */
 static uint64_t tried(const struct rs_link *l, uint64_t came) {
     uint64_t more = l->rate + l->rate / (l->starting ? 2 : 8);
-    if (more > 2 * came) more = 2 * came;
+    if (more > came + came / 4) more = came + came / 4;
     return more > l->rate ? more : l->rate;
 }
 
-bool rs_link_look(struct rs_link *l, rs_time_t now, bool limited) {
+bool rs_link_look(struct rs_link *l, rs_time_t now, bool limited, uint64_t least) {
     RS_ASSERT(l->magic == MAGIC);
     if (now < l->begun || now < l->slow_until) return false;
     if (l->begun < l->slow_until) begin(l, now); /* what came in a slowdown says nothing */
@@ -234,7 +242,7 @@ bool rs_link_look(struct rs_link *l, rs_time_t now, bool limited) {
 
     uint64_t before = l->rate, late = most_of_late(l, now), rate = before;
     uint64_t came = (uint64_t)((unsigned __int128)l->bytes * 1000000u / elapsed);
-    uint64_t least = late / (is_others(l, now) ? OTHERS_PART : LEAST_PART);
+    uint64_t lowest = late / (is_others(l, now, came, least) ? OTHERS_PART : LEAST_PART);
     uint64_t voices = (uint64_t)l->heard * VOICE;
     if (l->heard) l->delay = l->delay_now;
     if (!l->limited || !l->heard) {
@@ -245,7 +253,7 @@ bool rs_link_look(struct rs_link *l, rs_time_t now, bool limited) {
         l->starting = false;
         l->came[l->next++ % RS_LINK_KEPT] = came;
         rate = towards(rate, most_came(l));
-        if (rate < least) rate = least < before ? least : before;
+        if (rate < lowest) rate = lowest < before ? lowest : before;
     } else {
         l->empty++;
         if (came > rate + rate / 4) { /* the link became faster */

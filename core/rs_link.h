@@ -20,9 +20,9 @@
  *     none stood          it goes up to what came; if that was much less, more is tried
  *     nobody can tell     it goes up to what came
  *
- * and while there is room, as when nobody can tell.  More is tried in steps of an eighth, never more than twice what
- * came: so that slow servers do not make it believe in a faster link.  In the beginning, and when much more came than
- * was believed, the steps are half as much again and the intervals short, until a queue stands.
+ * and while there is room, as when nobody can tell.  More is tried in steps of an eighth, never more than a quarter
+ * beyond what came: so that slow servers do not make it believe in a faster link.  In the beginning, and when much more
+ * came than was believed, the steps are half as much again and the intervals short, until a queue stands.
  *
  * What round trips say is what three quarters of the servers say, each of which has one voice, however many connections
  * with it are measured: who lets one server tell what it likes, by twenty tunnels, changes no belief while another one
@@ -46,7 +46,7 @@
 extern "C" {
 #endif
 
-#define RS_LINK_QUEUE   75000u          /* microseconds of the link */
+#define RS_LINK_QUEUE   50000u          /* microseconds of the link */
 #define RS_LINK_SERVERS 1024u           /* of which the shortest round trip is remembered; a power of two */
 #define RS_LINK_KEPT    3u              /* intervals */
 #define RS_LINK_RATE_FIRST UINT64_C(125000)     /* bytes/s, of a link of which nothing is known */
@@ -110,9 +110,10 @@ void rs_link_round_trip(struct rs_link *l, rs_time_t now, uint64_t name, uint32_
 
 /*
  * To be called ten times a second or so.  `limited`: responses wait for room, or one is on its way that its window
- * holds back.  True if the belief has changed.
+ * holds back.  `least`: bytes that are on their way in any case, as windows can't be smaller.  True if the belief has
+ * changed.
  */
-bool rs_link_look(struct rs_link *l, rs_time_t now, bool limited);
+bool rs_link_look(struct rs_link *l, rs_time_t now, bool limited, uint64_t least);
 
 /* The link was idle: what came before this does not count. */
 void rs_link_restart(struct rs_link *l, rs_time_t now);

@@ -38,7 +38,7 @@ static const uint64_t NormalDebtSeconds = 6;
 /// Milliseconds. A connection is opened, its request goes, and slow start takes some round trips more: with less, a
 /// link of 20 Mbit/s is not used when servers are 100 ms away. What stands in the far queue is a matter of windows
 /// (rs_link.h).
-static const uint32_t NormalHorizon = 600;
+static const uint32_t NormalHorizon = 450;
 /// A rate that is learnt is no less than this unless it is said, in bytes a second: of 64 kbit/s.
 static const uint64_t LeastRate = 8000;
 

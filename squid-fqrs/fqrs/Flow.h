@@ -38,6 +38,9 @@ public:
     /// Squid opens connections with a small first window from now on, or as the kernel likes.
     static void OpenSmall(bool);
 
+    /// bytes: no response that comes has less on its way
+    static uint64_t LeastWindow();
+
     /// The response will come through this connection. `bounded`: it is a tunnel.
     void begin(const Comm::ConnectionPointer &, bool bounded);
 

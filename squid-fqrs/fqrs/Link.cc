@@ -186,9 +186,9 @@ Fqrs::Link::came(const rs_time_t now, const bool there, const uint64_t bytes)
 }
 
 bool
-Fqrs::Link::judge(const rs_time_t now, const bool waiting)
+Fqrs::Link::judge(const rs_time_t now, const bool waiting, const uint64_t least)
 {
     const auto link = learnt();
-    return link && rs_link_look(link, now, waiting || now < count->heldBack.load(std::memory_order_relaxed));
+    return link && rs_link_look(link, now, waiting || now < count->heldBack.load(std::memory_order_relaxed), least);
 }
 

@@ -73,8 +73,8 @@ public:
     uint64_t came(rs_time_t now, bool there, uint64_t bytes);
 
     /// Likewise, behind came(): whether something else is believed of the link's rate now. `waiting`: somebody waits
-    /// for room.
-    bool judge(rs_time_t now, bool waiting);
+    /// for room; `least`: bytes that are on their way in any case.
+    bool judge(rs_time_t now, bool waiting, uint64_t least);
 
     /// With the engine's lock; nil until know() was called by some worker.
     struct rs_link *learnt() const { return count ? LearntIn(*count) : nullptr; }

@@ -24,6 +24,8 @@ static const uint32_t Nil = UINT32_MAX;
 /// bring of it in less time.
 static const uint64_t StallBytes = 1024;
 static const uint64_t StallPart = 8;
+/// microseconds: a usual round trip, of a server of which nothing is known
+static const uint32_t FirstTrip = 75000;
 /// The engine is told of another rate if it differs by more than this part: it looks at all tickets then.
 static const uint64_t RatePart = 32;
 /// how often it is looked for bytes that lie unread, responses that are stalled, and waits that are over
@@ -37,7 +39,7 @@ static const size_t MostFullClients = 16;
 
 /// A tunnel's turn: such a part of what may be outstanding in all, and no more than comes in so many milliseconds. What
 /// comes after a turn, before the window is shut, is the window, and that goes by the link (rs_link.h): with shorter
-/// turns most of a tunnel's bytes would come between them, and by their windows, of three segments at least, all
+/// turns most of a tunnel's bytes would come between them, and by their windows, of two segments at least, all
 /// tunnels have equal parts. With longer ones it would take more seconds until shares hold.
 static const uint64_t TurnParts = 3;
 static const uint64_t TurnPart = 8;
@@ -590,7 +592,7 @@ Fqrs::Scheduler::windowIn(rs_engine_t *const engine, const Ticket &t, const rs_t
     return link ? rs_link_window(link, now, t.flow.server(), t.flow.leastTrip(), allowed) : allowed;
 }
 
-/// A usual round trip is about as long as what is to stand in the queue; who is outstanding has an equal part.
+/// What the link carries in a usual round trip and with what is to stand in the queue; each outstanding has an equal part.
 uint64_t
 Fqrs::Scheduler::firstWindow() const
 {
@@ -600,7 +602,7 @@ Fqrs::Scheduler::firstWindow() const
     const auto link = link_.learnt();
     if (!link)
         return RS_UNLIMITED;
-    const auto together = static_cast<double>(link->rate) * 2 * RS_LINK_QUEUE / 1e6;
+    const auto together = static_cast<double>(link->rate) * (FirstTrip + RS_LINK_QUEUE) / 1e6;
     return static_cast<uint64_t>(together) / std::max<uint64_t>(rs_live(turn.engine), 1);
 }
 
@@ -866,7 +868,7 @@ Fqrs::Scheduler::watchLink(const rs_time_t now)
     const Segment::Turn turn(segment);
     if (const auto foreign = link_.came(now, there, bytes))
         rs_charge(turn.engine, now, RS_NO_CLASS, 0, foreign);
-    if (link_.judge(now, rs_queued(turn.engine)) && following)
+    if (link_.judge(now, rs_queued(turn.engine), rs_live(turn.engine) * Flow::LeastWindow()) && following)
         follow(turn.engine, now);
 }
 

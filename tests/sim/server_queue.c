@@ -22,7 +22,7 @@
 #define FIRST_WINDOW (10 * SEGMENT) /* RFC 6928 */
 #define USUAL_OFFER  65536.0        /* what a receiver that does nothing offers first */
 #define LARGE        16e6
-#define FEWEST       3 /* segments of a receive window */
+#define FEWEST       2 /* segments of a receive window */
 #define SAMPLE_EVERY 0.05
 #define CHANGE_EVERY 1.0
 #define FIRSTS       4096

@@ -13,7 +13,7 @@
 #include "rs.h"
 #include "rs_link.h"
 
-#define SQUID_HORIZON          600       /* NormalHorizon */
+#define SQUID_HORIZON          450       /* NormalHorizon */
 #define SQUID_DEBT_SECONDS     6         /* NormalDebtSeconds */
 #define SQUID_STALL_TIME       500000    /* StallTime */
 #define SQUID_STALL_BYTES      1024      /* StallBytes */
@@ -28,7 +28,8 @@
 #define SQUID_LEAST_TURN       (16 << 10) /* LeastTurn */
 #define SQUID_OPENING_TURN     (8 << 10) /* OpeningTurn */
 #define SQUID_OPENING_SIZE     (4 << 10) /* OpeningSize */
-#define SQUID_FEWEST_SEGMENTS  3         /* FewestSegments */
+#define SQUID_FEWEST_SEGMENTS  2         /* FewestSegments */
+#define SQUID_FIRST_TRIP       75000     /* FirstTrip */
 #define SQUID_USUAL_SEGMENT    1460      /* UsualSegment */
 #define SQUID_SIGNS_OF_LIFE    1024      /* SignsOfLife */
 
@@ -61,8 +62,13 @@ static inline uint64_t squid_window(const struct rs_link *l, rs_time_t now, uint
 /* What a connection offers before it is known what for, when so many responses are outstanding or parked. */
 static inline uint64_t squid_first_window(const struct rs_link *l, uint32_t live) {
     uint64_t fewest = SQUID_FEWEST_SEGMENTS * SQUID_USUAL_SEGMENT,
-             window = l->rate * 2 * RS_LINK_QUEUE / 1000000 / (live ? live : 1);
+             window = l->rate * (SQUID_FIRST_TRIP + RS_LINK_QUEUE) / 1000000 / (live ? live : 1);
     return window > fewest ? window : fewest;
+}
+
+/* What so many responses have on their way in any case. */
+static inline uint64_t squid_least(uint32_t live) {
+    return (uint64_t)live * SQUID_FEWEST_SEGMENTS * SQUID_USUAL_SEGMENT;
 }
 
 /* A tunnel's turn, and what is expected behind it. */

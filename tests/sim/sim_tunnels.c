@@ -334,7 +334,7 @@ static void ticks(struct run *r) {
         t->goal += (uint64_t)(t->pace * TICK);
         server_sends(r, t);
     }
-    rs_link_look(&r->link, micros(r), rs_queued(r->engine) > 0);
+    rs_link_look(&r->link, micros(r), rs_queued(r->engine) > 0, squid_least(rs_live(r->engine)));
     later(r, TICK, TICKS, NULL, 0);
 }
 

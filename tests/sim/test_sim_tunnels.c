@@ -92,7 +92,7 @@ static void make(struct tunnel_class classes[3], const struct cell *cell, uint32
  * At 20 Mbit/s ten clients a class, three round trips of 140 ms before each 28 KB, do not want as much: thirty do, if
  * each download has a tunnel.  In those that are kept a round trip passes before each 28 KB, and what they bring in
  * that is too little to fill the link with those that have turns: a fifth of it may be idle.  A class's only tunnel has
- * a window of its class's part, which brings that where 75 ms stand in the queue; a round trip is lost where turns
+ * a window of its class's part, which brings that where 50 ms stand in the queue; a round trip is lost where turns
  * meet: within 2 points.
  */
 START_TEST(tunnels_share_by_weight) {
@@ -121,7 +121,7 @@ END_TEST
 
 /*
  * What else was tried, and why it is not enough.  Held at CONNECT only, tunnels that stay have equal parts from then
- * on, for all have windows of three segments.  In turns, but with the kernel's own buffers, each tunnel brings 64 KB
+ * on, for all have windows of two segments.  In turns, but with the kernel's own buffers, each tunnel brings 64 KB
  * while it waits, whosoever it is.
  */
 START_TEST(less_does_not_do) {

@@ -153,7 +153,7 @@ END_TEST
 /*
  * In a class that goes shortest first who has least to come has all that it can use, and the others three segments or
  * what that leaves; those of about one size have the same.  Of 700 KB the class has 600, and who has more than a
- * quarter of 700 to come three quarters of that.  What is needed in 150 ms counts 14 thirds, as 700 are looked ahead.
+ * quarter of 700 to come seven eighths of that.  What is needed in 150 ms counts 14 thirds, as 700 are looked ahead.
  */
 START_TEST(the_allowance_goes_to_who_has_least_to_come) {
     struct world w;
@@ -166,27 +166,27 @@ START_TEST(the_allowance_goes_to_who_has_least_to_come) {
     ck_assert_uint_eq(fill(&w), 4);
     ck_assert_uint_eq(rs_allowance(w.e, w.now, c), 600000 - 2 * 4380);
     ck_assert_uint_eq(rs_allowance(w.e, w.now, b), 600000 - 5000 * 14 / 3 - 4380);
-    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 450000 - 19600 * 14 / 3); /* a new one begins with ten segments */
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 525000 - 19600 * 14 / 3); /* a new one begins with ten segments */
     ck_assert_uint_eq(rs_allowance(w.e, w.now, d), 100000);
     ck_assert(rs_progress(w.e, 0, b, 50000)); /* it could bring 100,000 at a time by now, and 50,000 are to come */
-    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 450000 - 55000 * 14 / 3);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 525000 - 55000 * 14 / 3);
     sound(&w);
     ck_assert(rs_header(w.e, 0, c, 2000000)); /* the smallest turns out to be the largest */
-    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 450000 - 50000 * 14 / 3 - 4380);
-    ck_assert_uint_eq(rs_allowance(w.e, w.now, c), 450000 - 64600 * 14 / 3);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 525000 - 50000 * 14 / 3 - 4380);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, c), 525000 - 64600 * 14 / 3);
     ck_assert(rs_park(w.e, 0, b));
     ck_assert_uint_eq(rs_allowance(w.e, w.now, b), RS_UNLIMITED);
-    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 450000 - 4380);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 525000 - 4380);
     ck_assert(rs_progress(w.e, 0, b, 1000) && rs_resume(w.e, 0, b));
-    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 450000 - 49000 * 14 / 3 - 4380);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 525000 - 49000 * 14 / 3 - 4380);
     sound(&w);
     ck_assert(rs_header(w.e, 0, c, 3000000));
-    ck_assert_uint_eq(rs_allowance(w.e, w.now, c), 450000 - 63600 * 14 / 3);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, c), 525000 - 63600 * 14 / 3);
     ck_assert(rs_finish(w.e, 0, b));
     rs_ticket_t twin = ask(&w, 0, 999000);
     ck_assert_uint_eq(fill(&w), 1);
-    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), (450000 - 4380) / 2);
-    ck_assert_uint_eq(rs_allowance(w.e, w.now, twin), (450000 - 4380) / 2);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), (525000 - 4380) / 2);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, twin), (525000 - 4380) / 2);
     w.settings.horizon_ms = 7; /* the class has 6,000: nobody has less than three segments */
     set(&w);
     ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 4380);
@@ -208,7 +208,7 @@ static rs_ticket_t ask_keyed(struct world *w, uint64_t a, uint64_t b) {
 
 /*
  * Whose server is slow has the largest part, but what it can't use others have: of 75,000, of which those that last
- * have three quarters, a response that brings 6,000 in 300 ms needs ten segments in 150 ms, and one that brings
+ * have seven eighths, a response that brings 6,000 in 300 ms needs ten segments in 150 ms, and one that brings
  * 60,000 the 60,000 that are to come of it.
  */
 START_TEST(who_is_slow_leaves_the_rest_to_others) {
@@ -221,14 +221,14 @@ START_TEST(who_is_slow_leaves_the_rest_to_others) {
         set(&w);
         rs_ticket_t a = ask(&w, 0, 200000), b = ask(&w, 0, 290000);
         ck_assert_uint_eq(fill(&w), 2);
-        ck_assert_uint_eq(rs_allowance(w.e, w.now, b), 56250 - 2 * 14600);
+        ck_assert_uint_eq(rs_allowance(w.e, w.now, b), 65625 - 2 * 14600);
         for (int ms = 0; ms < 700; ms++) {
             w.now += 1000;
             ck_assert(rs_progress(w.e, w.now, a, brings));
         }
         sound(&w);
-        ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 56250 - 4380);
-        ck_assert_uint_eq(rs_allowance(w.e, w.now, b), brings == 20 ? 56250 - 2 * 14600 : 4380);
+        ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 65625 - 4380);
+        ck_assert_uint_eq(rs_allowance(w.e, w.now, b), brings == 20 ? 65625 - 2 * 14600 : 4380);
         close_world(&w);
     }
 }

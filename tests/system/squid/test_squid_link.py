@@ -221,10 +221,10 @@ def test_two_classes_share_by_weight(router):
 
 
 def test_a_large_one_shrinks_while_a_small_one_comes(router):
-    """In a class that goes shortest first: a download alone has three quarters of the bound, and three segments beside a smaller one."""
+    """In a class that goes shortest first: a download alone has seven eighths of the bound, and three segments beside a smaller one."""
     router.squid.config = SHORTEST
     with router.squid.start(), Slow(router, each=20_000):
-        wait_for(lambda: 0.4 * BOUND <= max(windows(router).values(), default=0) <= 0.9 * BOUND, 10, "three quarters of the bound for a download")
+        wait_for(lambda: 0.4 * BOUND <= max(windows(router).values(), default=0) <= 1.0 * BOUND, 10, "seven eighths of the bound for a download")
         port, = windows(router)
         with Slow(router, size=70_000):
             wait_for(lambda: windows(router).get(port, BOUND) <= 1.5 * SEGMENTS, 10, "three segments for the download")
