@@ -83,6 +83,12 @@ static inline void rs_place_left(rs_engine_t *e, struct rs_class_row *row) {
 /* Places of the queue that are kept for a class, none of them lent. */
 uint32_t rs_places_of(const rs_engine_t *e, const struct rs_class_row *row);
 
+/*
+ * Arrivals that an engine can be made anew with: half of those with which rs_check calls it sound, so that one that is
+ * stays so, however long it lives on.  Nobody counts as far; who finds more knows that it was written.
+ */
+#define RS_ARRIVALS_MAX (UINT64_C(1) << 61)
+
 /* Everything but tickets and settings made anew (rs_rebuild.c). */
 void rs_make_anew(rs_engine_t *e, rs_time_t now);
 

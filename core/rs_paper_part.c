@@ -2,7 +2,8 @@
 #include "rs_paper_part.h"
 
 #define SECOND  UINT64_C(1000000)
-#define ANSWERS 32u           /* of a stretch, one behind the other */
+#define LEAST   (SECOND / 2)  /* of a stretch, where requests are many; */
+#define ANSWERS 32u           /* it has so many answers, one behind the other */
 #define WARMS   8u            /* such a part of one goes before it */
 #define LONGEST (10 * SECOND) /* stretch */
 #define APART   (15 * SECOND) /* at most between two of them */
@@ -19,7 +20,7 @@ static void part_decides(struct rs_paper_part *k, const rs_paper_t *p, rs_time_t
     if (weight > 1) {
         rs_paper_all(p, &all);
         length = all.at_server * ANSWERS * SECOND / rate;
-        if (length < SECOND) length = SECOND;
+        if (length < LEAST) length = LEAST;
         if (length > LONGEST) length = LONGEST;
         if ((weight - 1) * length > APART) weight = APART / length + 1;
     }

@@ -16,8 +16,8 @@
  * RS_PAPER_MANY requests a second, but for the first second of a crowd, and but for gaps of 15 s at most.
  *
  * What is at the server where a stretch ends is cut there, and what is there where one begins is not on paper: its
- * clients are again when they ask next.  So a stretch is a second, or as long as 32 such requests one behind the other,
- * 10 s at most; and for an eighth of that before it requests are on paper, and nothing is counted.
+ * clients are again when they ask next.  So a stretch is half a second, or as long as 32 such requests one behind the
+ * other, 10 s at most; and for an eighth of that before it requests are on paper, and nothing is counted.
  *
  * Memory that others write: it is numbers, and none of them leads anywhere.
  */
@@ -26,7 +26,7 @@
 
 #include "rs_paper.h"
 
-#define RS_PAPER_MANY 500u
+#define RS_PAPER_MANY 250u
 
 enum rs_paper_state { RS_PAPER_COUNTS, RS_PAPER_APART, RS_PAPER_WARMS };
 

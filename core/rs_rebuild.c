@@ -339,17 +339,11 @@ void rs_make_anew(rs_engine_t *e, rs_time_t now) {
     e->built_sched = e->settings.sched;
 }
 
-/*
- * Arrivals that an engine can be made anew with: half of those with which rs_check calls it sound, so that one that is
- * stays so, however long it lives on.
- */
-#define ARRIVALS_MAX (UINT64_C(1) << 61)
-
 static const char *arrivals_wrong(const rs_engine_t *e) {
     uint64_t last = e->seq;
     for (uint32_t t = 0; t < e->capacity.tickets; t++)
         if (rs_row(e, t)->seq > last) last = rs_row(e, t)->seq;
-    return last < ARRIVALS_MAX ? NULL : "more requests came than can have come";
+    return last < RS_ARRIVALS_MAX ? NULL : "more requests came than can have come";
 }
 
 /* What all else is made from: none of it can be damaged by a kill, so what is was written by somebody. */

@@ -2,7 +2,7 @@
 /*
  * An engine in memory that somebody wrote over: its journal, or all of it but the constant part, or all.  A rebuild,
  * which does the journal's work again, is refused with a sentence, or done; and if the engine is sound then, it is
- * sound after more calls.
+ * sound after more calls, and is made anew once more, unless its arrivals stood so near the bound that they passed it.
  */
 #include "fuzz_memory.h"
 
@@ -127,7 +127,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (!memcmp(e, pristine, RS_CONSTANT) && !rs_rebuild(e, 100000) && !rs_check(e)) {
             rs_time_t now = e->now;
             live(&in, now < UINT64_MAX / 2 ? now : 0);
-            if (rs_rebuild(e, 0) || rs_check(e)) __builtin_trap();
+            if (rs_check(e)) __builtin_trap();
+            if (e->seq < RS_ARRIVALS_MAX && (rs_rebuild(e, 0) || rs_check(e))) __builtin_trap();
         }
     }
     memory_trying = 0;

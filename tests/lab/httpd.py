@@ -8,6 +8,8 @@ httpd.py - real web servers in a Lab: Apache httpd as gateway or backend, nginx,
 Httpd writes a complete configuration of its own: nothing of /etc/apache2 is read.  It listens on 127.0.0.1 only, or on the host it is put on, and, started by root,
 serves as www-data.
 """
+import contextlib
+import glob
 import os
 import re
 import signal
@@ -42,6 +44,16 @@ def sanitizer_environment():
 
 def libraries(*names):
     return " ".join(subprocess.run(["gcc", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip() for name in names)
+
+
+def threads_of(pid):
+    """(state, how often it has given up the processor) of each thread of a process."""
+    threads = []
+    for task in glob.glob(f"/proc/{pid}/task/*/status"):
+        with contextlib.suppress(OSError), open(task) as f:
+            said = dict(line.split(":", 1) for line in f)
+            threads.append((said["State"].split()[0], int(said["voluntary_ctxt_switches"])))
+    return threads
 
 
 def compiled_in():
@@ -140,6 +152,21 @@ class Httpd(Server):
     def access_log(self):
         with open(self.path("access.log")) as f:
             return whole_lines(f.read())
+
+    def stop(self, seconds=10):
+        """
+        When its threads rest: a child of the event MPM that is told to end looks at the sockets of its workers while one that has just closed its own gives the memory
+        back, and crashes (2.4.71 without any module of ours too).
+        """
+        if self.alive() and self.mpm != "prefork":
+            with contextlib.suppress(LabError):         # it may be under load
+                wait_for(self.rests, 1, f"rest of {self.name}")
+        super().stop(seconds)
+
+    def rests(self):
+        """No thread runs or could, and none has between two looks."""
+        before = [threads_of(pid) for pid in self.children()]
+        return before == [threads_of(pid) for pid in self.children()] and not any(state in "RD" for threads in before for state, _ in threads)
 
     def generations(self):
         """How often it has told that a configuration is in force."""

@@ -66,7 +66,9 @@ def test_idle_connections_of_a_class_leave_threads_to_others(new_gateway, mpm, e
             if not kept[-1]:
                 c.close()
             if n == 40:
-                assert not kept[-1] and answer.headers.get("transfer-encoding") == "chunked", "an answer whose length is not known still has an end"
+                # httpd knows the length of one that the script has written to its end before it is looked at.
+                assert not kept[-1]
+                assert answer.headers.get("transfer-encoding") == "chunked" or "content-length" in answer.headers, "an answer still has an end"
         # Of its own 3 of 25, and beyond that no more than are left: 23.  One that is being closed still has its thread.
         assert all(kept[:26]) and 20 <= kept.count(False) <= 34, kept
         for _ in range(18):

