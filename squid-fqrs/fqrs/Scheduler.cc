@@ -55,8 +55,19 @@ static const uint64_t LeastTurn = 16 << 10;
 /// A tunnel's first turn ends with what an answer begins with, behind the handshake. Its bytes are few and its round
 /// trips three, for which a slot as large as any turn's would be idle; and a thousand clients may open tunnels at once.
 static const uint64_t OpeningTurn = 8 << 10;
-/// so much is expected of one: a server's half of a handshake
-static const uint64_t OpeningSize = 4 << 10;
+/// a server's half of a handshake; no turn is expected to bring less
+static const uint64_t HandshakeSize = 4 << 10;
+/// A first turn counts for what a response may bring whose window is as small as one may be, over a usual round trip in
+/// milliseconds with what stands in the far queue: for that is its window while it lasts. If it counted for its
+/// handshake only, openings of all classes together would fill the far queue, and no class would have anybody waiting.
+static const uint64_t OpeningWindow = 4380;
+static const uint64_t OpeningTrip = 150;
+/// A tunnel that needed all of a turn, but brought less than such a part of what may be outstanding in the time of that,
+/// has nothing to send between its answers: at 20 Mbit/s most that carry pages. Its next turn is what it brings in such
+/// a time and a quarter more, and a half of that is expected behind it. Else it would keep others from what it does not
+/// use.
+static const uint64_t SlowParts = 3;
+static const uint64_t SlowPart = 32;
 /// What stands in the far queue delays what comes, twice until a new connection's first byte. If that were taken for
 /// silence, turns would end with their windows on the way, others would begin, and nothing would ever make the queue
 /// shorter again. But a silent server keeps its room no longer than this.
@@ -361,7 +372,7 @@ Fqrs::Scheduler::sizeOf(const Ticket &t, const uint32_t classNumber) const
         return bytes;
     // where the shortest goes first, it goes by that
     if (fitting && !(bytes && guesses[classNumber]))
-        return OpeningSize;
+        return openingSize();
     return std::min(bytes, turn());
 }
 
@@ -700,11 +711,30 @@ Fqrs::Scheduler::openingTurn() const
 }
 
 uint64_t
+Fqrs::Scheduler::openingSize() const
+{
+    return std::max(OpeningWindow * horizon / OpeningTrip, HandshakeSize);
+}
+
+uint64_t
 Fqrs::Scheduler::turn() const
 {
     if (!fitting)
         return UsualTurn;
     return std::max(carries() * std::min(horizon * TurnParts / TurnPart, MostTurnTime) / 1000, LeastTurn);
+}
+
+uint64_t
+Fqrs::Scheduler::turnBehind(const uint64_t bytes, const rs_time_t took) const
+{
+    const auto most = turn();
+    if (!fitting)
+        return most;
+    const auto part = static_cast<double>(carries()) * horizon / 1000 * SlowParts / SlowPart;
+    const auto brings = static_cast<double>(bytes) * horizon * 1000 / std::max<rs_time_t>(took, 1) * 5 / 4;
+    if (brings >= part)
+        return most;
+    return std::min(std::max(static_cast<uint64_t>(brings), LeastTurn), most);
 }
 
 /// A tunnel of which a turn was not enough brings as much again and more. One that fell silent brings next time about
@@ -715,10 +745,12 @@ Fqrs::Scheduler::expectedOf(const Ticket &t) const
     const auto most = turn();
     if (!fitting)
         return most;
+    if (t.usual == RS_UNLIMITED && t.next < most)
+        return t.next + t.next / 2;
     if (t.usual == RS_UNLIMITED)
         return most + carries() * horizon / BehindTurnPart / 1000 + 1;
     if (t.usual)
-        return std::min(std::max(t.usual, OpeningSize), most);
+        return std::min(std::max(t.usual, HandshakeSize), most);
     const auto all = sizes_.expected(t.sizes, guesses[t.classNumber]);
     if (!all)
         return std::min(LeastTurn, most);

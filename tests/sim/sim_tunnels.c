@@ -39,8 +39,9 @@ struct tunnel {
     rs_ticket_t ticket;
     enum state state;
     uint64_t turn, had, since;     /* left of its turn, had of it; bytes since `moved` */
-    uint64_t usual;                /* as in Ticket.h */
+    uint64_t usual, next;          /* as in Ticket.h */
     double asked, moved, measured; /* measured: its round trip */
+    double let_go;
     int handshakes, headed;        /* the goal is a handshake's end; its length is known */
     int opened, opening;           /* it had its first turn, or has it */
 };
@@ -174,15 +175,19 @@ static void end_ticket(struct run *r, struct tunnel *t) {
 /* Of a tunnel's turn but its first, as Scheduler::expectedOf() has it. */
 static uint64_t expected_of(const struct run *r, const struct tunnel *t) {
     uint64_t most = squid_turn(&r->link), expected = r->learnt;
+    if (t->usual == RS_UNLIMITED && t->next < most) return t->next + t->next / 2;
     if (t->usual == RS_UNLIMITED) return most + squid_behind_turn(&r->link);
-    if (t->usual) expected = t->usual > SQUID_OPENING_SIZE ? t->usual : SQUID_OPENING_SIZE;
+    if (t->usual) expected = t->usual > SQUID_HANDSHAKE_SIZE ? t->usual : SQUID_HANDSHAKE_SIZE;
     else if (!expected) expected = SQUID_LEAST_TURN;
     else if (expected > t->taken) expected -= t->taken;
     return expected < most ? expected : most;
 }
 
 static void ask_for_turn(struct run *r, struct tunnel *t) {
-    if (t->state == MOVING) t->usual = t->opening ? 0 : RS_UNLIMITED;
+    if (t->state == MOVING) {
+        t->usual = t->opening ? 0 : RS_UNLIMITED;
+        t->next = squid_turn_behind(&r->link, t->had, (rs_time_t)((r->now - t->let_go) * 1e6));
+    }
     end_ticket(r, t);
     submit(r, t, expected_of(r, t) + t->arrived - t->taken);
 }
@@ -208,7 +213,7 @@ static void begins(struct run *r, struct tunnel *t) {
         t->state = RESTING;
         later(r, t->rtt, CONNECTED, t, 0);
     } else {
-        submit(r, t, has_turns(r, t) ? SQUID_OPENING_SIZE : 0);
+        submit(r, t, has_turns(r, t) ? squid_opening() : 0);
     }
 }
 
@@ -277,17 +282,23 @@ static void reads(struct run *r, struct tunnel *t) {
     if (has_turns(r, t) && (over || again)) ask_for_turn(r, t);
 }
 
+static uint64_t turn_of(const struct run *r, const struct tunnel *t) {
+    uint64_t most = squid_turn(&r->link);
+    return t->usual == RS_UNLIMITED && t->next < most ? t->next : most;
+}
+
 static void picked(struct run *r, struct tunnel *t) {
     r->live++;
     if (r->now >= r->p->warm) r->figures.wait[t->entry] = fmax(r->figures.wait[t->entry], r->now - t->asked);
     t->state = MOVING;
     t->since = 0;
     t->moved = r->now;
+    t->let_go = r->now;
     t->headed = 0;
     t->turn = UINT64_MAX;
     t->had = 0;
     t->opening = !t->opened;
-    if (has_turns(r, t)) t->turn = t->opening ? SQUID_OPENING_TURN : squid_turn(&r->link) + t->arrived - t->taken;
+    if (has_turns(r, t)) t->turn = t->opening ? SQUID_OPENING_TURN : turn_of(r, t) + t->arrived - t->taken;
     if (has_turns(r, t) && !t->opening)
         rs_header(r->engine, micros(r), t->ticket, expected_of(r, t) + t->arrived - t->taken);
     if (!t->opened) { /* nothing has gone yet: a connection is opened with a small window */
