@@ -57,17 +57,22 @@ static const uint64_t LeastTurn = 16 << 10;
 static const uint64_t OpeningTurn = 8 << 10;
 /// a server's half of a handshake; no turn is expected to bring less
 static const uint64_t HandshakeSize = 4 << 10;
-/// A first turn counts for what a response may bring whose window is as small as one may be, over a usual round trip in
-/// milliseconds with what stands in the far queue: for that is its window while it lasts. If it counted for its
+/// A first turn counts for what a response may bring whose window is as small as one may be, over a round trip in
+/// milliseconds as many servers have: for that is its window while it lasts. If it counted for its
 /// handshake only, openings of all classes together would fill the far queue, and no class would have anybody waiting.
 static const uint64_t OpeningWindow = 4380;
-static const uint64_t OpeningTrip = 150;
+static const uint64_t OpeningTrip = 120;
 /// A tunnel that needed all of a turn, but brought less than such a part of what may be outstanding in the time of that,
 /// has nothing to send between its answers: at 20 Mbit/s most that carry pages. Its next turn is what it brings in such
 /// a time and a quarter more, and a half of that is expected behind it. Else it would keep others from what it does not
 /// use.
 static const uint64_t SlowParts = 3;
 static const uint64_t SlowPart = 32;
+/// The window of a tunnel that needs turns for which nobody of its class waits is such a part larger: what it does not
+/// get where turns meet nobody else brings for its class. That of a slow one is so much larger, too: what bounds it is
+/// how its server begins.
+static const uint64_t AlonePart = 3;
+static const uint64_t SlowMore = 2;
 /// What stands in the far queue delays what comes, twice until a new connection's first byte. If that were taken for
 /// silence, turns would end with their windows on the way, others would begin, and nothing would ever make the queue
 /// shorter again. But a silent server keeps its room no longer than this.
@@ -598,7 +603,14 @@ Fqrs::Scheduler::windowIn(rs_engine_t *const engine, const Ticket &t, const rs_t
 {
     const auto allowed = rs_allowance(engine, now, t.number);
     const auto link = fitting ? link_.learnt() : nullptr;
-    return link ? rs_link_window(link, now, t.flow.server(), t.flow.leastTrip(), allowed) : allowed;
+    if (!link || allowed == RS_UNLIMITED)
+        return allowed;
+    const auto window = rs_link_window(link, now, t.flow.server(), t.flow.leastTrip(), allowed);
+    if (!t.tunnel || t.usual != RS_UNLIMITED)
+        return window;
+    if (queues[t.classNumber].first == Nil)
+        return window + window / AlonePart;
+    return t.next < t.turn ? window + window / SlowMore : window;
 }
 
 /// A usual round trip is about as long as what is to stand in the queue; who is outstanding has an equal part.

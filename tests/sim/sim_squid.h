@@ -29,7 +29,9 @@
 #define SQUID_OPENING_TURN     (8 << 10) /* OpeningTurn */
 #define SQUID_HANDSHAKE_SIZE   (4 << 10) /* HandshakeSize */
 #define SQUID_OPENING_WINDOW   4380      /* OpeningWindow */
-#define SQUID_OPENING_TRIP     150       /* OpeningTrip */
+#define SQUID_OPENING_TRIP     120       /* OpeningTrip */
+#define SQUID_ALONE_PART       3         /* AlonePart */
+#define SQUID_SLOW_MORE        2         /* SlowMore */
 #define SQUID_SLOW_PARTS       3         /* SlowParts */
 #define SQUID_SLOW_PART        32        /* SlowPart */
 #define SQUID_FEWEST_SEGMENTS  3         /* FewestSegments */

@@ -54,6 +54,7 @@ struct run {
     struct tunnel *tunnels;
     uint32_t ntunnels, nclasses;
     uint32_t live;   /* released or parked */
+    uint32_t waiting[TUNNEL_CLASSES];
     uint64_t learnt; /* bytes that a tunnel carries */
     struct sim_events events;
     struct sim_rng rng;
@@ -111,6 +112,10 @@ static void fit(struct run *r, struct tunnel *t) {
         return;
     }
     may = squid_window(&r->link, micros(r), name_of(t), trip_of(t), may);
+    if (t->usual == RS_UNLIMITED) {
+        if (!r->waiting[t->class]) may += may / SQUID_ALONE_PART;
+        else if (t->next < squid_turn(&r->link)) may += may / SQUID_SLOW_MORE;
+    }
     t->clamp = may;
     if (!is_tunnel(t) || !r->p->bounded) return;
     if (may > t->room || t->taken + may >= t->edge) t->room = may;
@@ -160,6 +165,7 @@ static void submit(struct run *r, struct tunnel *t, uint64_t estimate) {
         rs_submit_keyed(r->engine, micros(r), t->class, 0, estimate, key, 0, (uint64_t)t->index, &t->ticket);
     assert(why == RS_OK);
     t->state = WAITING;
+    r->waiting[t->class]++;
     t->asked = r->now;
     r->figures.turns++;
 }
@@ -289,6 +295,7 @@ static uint64_t turn_of(const struct run *r, const struct tunnel *t) {
 
 static void picked(struct run *r, struct tunnel *t) {
     r->live++;
+    r->waiting[t->class]--;
     if (r->now >= r->p->warm) r->figures.wait[t->entry] = fmax(r->figures.wait[t->entry], r->now - t->asked);
     t->state = MOVING;
     t->since = 0;
@@ -432,6 +439,8 @@ static void sum_up(struct run *r) {
     f->use = r->carried / seconds / r->p->rate;
     f->jain_5s = jain(r, 5);
     f->jain_1s = jain(r, 1);
+    for (uint32_t i = 0; i < r->ntunnels; i++)
+        f->held += r->tunnels[i].work == TUNNEL_IDLE && r->tunnels[i].ticket != RS_NO_TICKET;
     f->turns /= r->p->until;
     qsort(r->queue, r->nqueue, sizeof *r->queue, by_size);
     f->queue_median = r->queue[r->nqueue / 2];
