@@ -62,10 +62,10 @@ static const uint64_t HandshakeSize = 4 << 10;
 /// handshake only, openings of all classes together would fill the far queue, and no class would have anybody waiting.
 static const uint64_t OpeningWindow = 4380;
 static const uint64_t OpeningTrip = 120;
-/// A tunnel that needed all of a turn, but brought less than such a part of what may be outstanding in the time of that,
-/// has nothing to send between its answers: at 20 Mbit/s most that carry pages. Its next turn is what it brings in such
-/// a time and a quarter more, and a half of that is expected behind it. Else it would keep others from what it does not
-/// use.
+/// A tunnel that needed all of a turn, but brought less than such a part of what may be outstanding in the time of
+/// that, has nothing to send between its answers: at 20 Mbit/s most that carry pages. Its next turn is what it brings
+/// in such a time and a quarter more, and a half of that is expected behind it. Else it would keep others from what it
+/// does not use.
 static const uint64_t SlowParts = 3;
 static const uint64_t SlowPart = 32;
 /// The window of a tunnel that needs turns for which nobody of its class waits is such a part larger: what it does not

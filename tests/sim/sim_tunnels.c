@@ -42,8 +42,8 @@ struct tunnel {
     uint64_t usual, next;          /* as in Ticket.h */
     double asked, moved, measured; /* measured: its round trip */
     double let_go;
-    int handshakes, headed;        /* the goal is a handshake's end; its length is known */
-    int opened, opening;           /* it had its first turn, or has it */
+    int handshakes, headed; /* the goal is a handshake's end; its length is known */
+    int opened, opening;    /* it had its first turn, or has it */
 };
 
 struct run {
@@ -53,7 +53,7 @@ struct run {
     struct rs_link link;
     struct tunnel *tunnels;
     uint32_t ntunnels, nclasses;
-    uint32_t live;   /* released or parked */
+    uint32_t live; /* released or parked */
     uint32_t waiting[TUNNEL_CLASSES];
     uint64_t learnt; /* bytes that a tunnel carries */
     struct sim_events events;

@@ -89,10 +89,11 @@ static void make(struct tunnel_class classes[3], const struct cell *cell, uint32
  * Over two minutes at 2 Mbit/s the light class has 4.3 MB, 150 turns of 28 KB: it is at most one turn off where its
  * account is, 0.1 points, and what lies unread in ten buffers at the end, 0.3.  Downloads in tunnels of their own are
  * lognormal, and charged as they come after the 4 KB of an opening: another 0.3.  All goals are those of the real link.
- * At 20 Mbit/s ten clients a class, three round trips of 140 ms before each 28 KB, do not want as much: a hundred do, if
- * each download has a tunnel.  In those that are kept a round trip passes before each 28 KB; it takes a turn until it
- * is known that a tunnel is so, and those that have turns then bring 3 % less than the link.  A class's only tunnel has
- * a window of its class's part and a third; there more stands in the queue than that makes up for: within 2 points.
+ * At 20 Mbit/s ten clients a class, three round trips of 140 ms before each 28 KB, do not want as much: a hundred do,
+ * if each download has a tunnel.  In those that are kept a round trip passes before each 28 KB; it takes a turn until
+ * it is known that a tunnel is so, and those that have turns then bring 3 % less than the link.  A class's only tunnel
+ * has a window of its class's part and a third; at 20 Mbit/s more stands in the queue than that makes up for: within 2
+ * points there.
  */
 START_TEST(tunnels_share_by_weight) {
     *wrong = 0;
