@@ -57,8 +57,24 @@ static const uint64_t LeastTurn = 16 << 10;
 /// A tunnel's first turn ends with what an answer begins with, behind the handshake. Its bytes are few and its round
 /// trips three, for which a slot as large as any turn's would be idle; and a thousand clients may open tunnels at once.
 static const uint64_t OpeningTurn = 8 << 10;
-/// so much is expected of one: a server's half of a handshake
-static const uint64_t OpeningSize = 4 << 10;
+/// a server's half of a handshake; no turn is expected to bring less
+static const uint64_t HandshakeSize = 4 << 10;
+/// A first turn counts for what a response may bring whose window is as small as one may be, over a round trip in
+/// milliseconds as many servers have: for that is its window while it lasts. If it counted for its
+/// handshake only, openings of all classes together would fill the far queue, and no class would have anybody waiting.
+static const uint64_t OpeningWindow = 2920;
+static const uint64_t OpeningTrip = 120;
+/// A tunnel that needed all of a turn, but brought less than such a part of what may be outstanding in the time of
+/// that, has nothing to send between its answers: at 20 Mbit/s most that carry pages. Its next turn is what it brings
+/// in such a time and a quarter more, and a half of that is expected behind it. Else it would keep others from what it
+/// does not use.
+static const uint64_t SlowParts = 3;
+static const uint64_t SlowPart = 32;
+/// The window of a tunnel that needs turns for which nobody of its class waits is such a part larger: what it does not
+/// get where turns meet nobody else brings for its class. That of a slow one is so much larger, too: what bounds it is
+/// how its server begins.
+static const uint64_t AlonePart = 3;
+static const uint64_t SlowMore = 2;
 /// What stands in the far queue delays what comes, twice until a new connection's first byte. If that were taken for
 /// silence, turns would end with their windows on the way, others would begin, and nothing would ever make the queue
 /// shorter again. But a silent server keeps its room no longer than this.
@@ -363,7 +379,7 @@ Fqrs::Scheduler::sizeOf(const Ticket &t, const uint32_t classNumber) const
         return bytes;
     // where the shortest goes first, it goes by that
     if (fitting && !(bytes && guesses[classNumber]))
-        return OpeningSize;
+        return openingSize();
     return std::min(bytes, turn());
 }
 
@@ -589,7 +605,14 @@ Fqrs::Scheduler::windowIn(rs_engine_t *const engine, const Ticket &t, const rs_t
 {
     const auto allowed = rs_allowance(engine, now, t.number);
     const auto link = fitting ? link_.learnt() : nullptr;
-    return link ? rs_link_window(link, now, t.flow.server(), t.flow.leastTrip(), allowed) : allowed;
+    if (!link || allowed == RS_UNLIMITED)
+        return allowed;
+    const auto window = rs_link_window(link, now, t.flow.server(), t.flow.leastTrip(), allowed);
+    if (!t.tunnel || t.usual != RS_UNLIMITED)
+        return window;
+    if (queues[t.classNumber].first == Nil)
+        return window + window / AlonePart;
+    return t.next < t.turn ? window + window / SlowMore : window;
 }
 
 /// What the link carries in a usual round trip and with what is to stand in the queue; each outstanding has an equal part.
@@ -702,11 +725,30 @@ Fqrs::Scheduler::openingTurn() const
 }
 
 uint64_t
+Fqrs::Scheduler::openingSize() const
+{
+    return std::max(OpeningWindow * horizon / OpeningTrip, HandshakeSize);
+}
+
+uint64_t
 Fqrs::Scheduler::turn() const
 {
     if (!fitting)
         return UsualTurn;
     return std::max(carries() * std::min(horizon * TurnParts / TurnPart, MostTurnTime) / 1000, LeastTurn);
+}
+
+uint64_t
+Fqrs::Scheduler::turnBehind(const uint64_t bytes, const rs_time_t took) const
+{
+    const auto most = turn();
+    if (!fitting)
+        return most;
+    const auto part = static_cast<double>(carries()) * horizon / 1000 * SlowParts / SlowPart;
+    const auto brings = static_cast<double>(bytes) * horizon * 1000 / std::max<rs_time_t>(took, 1) * 5 / 4;
+    if (brings >= part)
+        return most;
+    return std::min(std::max(static_cast<uint64_t>(brings), LeastTurn), most);
 }
 
 /// A tunnel of which a turn was not enough brings as much again and more. One that fell silent brings next time about
@@ -717,10 +759,12 @@ Fqrs::Scheduler::expectedOf(const Ticket &t) const
     const auto most = turn();
     if (!fitting)
         return most;
+    if (t.usual == RS_UNLIMITED && t.next < most)
+        return t.next + t.next / 2;
     if (t.usual == RS_UNLIMITED)
         return most + carries() * horizon / BehindTurnPart / 1000 + 1;
     if (t.usual)
-        return std::min(std::max(t.usual, OpeningSize), most);
+        return std::min(std::max(t.usual, HandshakeSize), most);
     const auto all = sizes_.expected(t.sizes, guesses[t.classNumber]);
     if (!all)
         return std::min(LeastTurn, most);

@@ -81,6 +81,8 @@ public:
     /* for a tunnel's ticket: */
     uint64_t openingTurn() const; ///< bytes that the first one may bring before it asks again
     uint64_t turn() const; ///< the same of another one
+    /// the same of one behind a turn that was not enough, and brought so many bytes in so many microseconds
+    uint64_t turnBehind(uint64_t bytes, rs_time_t took) const;
     uint64_t expectedOf(const Ticket &) const; ///< bytes that such a one is expected to bring, as long as it lasts
     /// It stands in line for a place for its next turn: Ticket::ask() is called, until that finds one.
     void stand(Ticket &);
@@ -153,6 +155,7 @@ private:
     uint64_t sizeOf(const Ticket &, uint32_t classNumber) const;
     uint64_t windowIn(rs_engine_t *, const Ticket &, rs_time_t now) const;
     uint64_t carries() const;
+    uint64_t openingSize() const;
     rs_time_t stallTime() const;
     void watchLink(rs_time_t now);
     bool isHeldBack(rs_time_t now) const;

@@ -326,8 +326,13 @@ Fqrs::Ticket::admitted()
     state = RELEASED;
     received = 0;
     opening = tunnel && !begun;
-    if (tunnel)
-        turn = opening ? Scheduler::Instance().openingTurn() : Scheduler::Instance().turn();
+    if (tunnel) {
+        const auto &scheduler = Scheduler::Instance();
+        turn = opening ? scheduler.openingTurn() : scheduler.turn();
+        if (!opening && usual == RS_UNLIMITED)
+            turn = std::min(turn, next);
+        turnFrom = now;
+    }
     if (begun) {
         const auto unread = flow.unread();
         turn += unread;
@@ -353,6 +358,7 @@ Fqrs::Ticket::nextTurn(const AsyncCall::Pointer &aResume)
     auto &scheduler = Scheduler::Instance();
     if (number != RS_NO_TICKET) {
         usual = opening ? 0 : RS_UNLIMITED;
+        next = scheduler.turnBehind(received, Now() - turnFrom);
         scheduler.end(*this, true);
     }
     state = WAITING;

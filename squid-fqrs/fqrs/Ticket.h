@@ -184,6 +184,8 @@ private:
     bool teaches = false; ///< another response to its request would be as large
     uint64_t carried = 0; ///< by a tunnel, in all its turns and between them
     uint64_t usual = 0; ///< in its last turn; RS_UNLIMITED: that was not enough; 0: it had none but the first
+    uint64_t next = 0; ///< bytes of its next turn, when that was not enough
+    rs_time_t turnFrom = 0; ///< when its turn began
     Flow flow;
     uint32_t classNumber = 0; ///< the engine's, who pays
     uint32_t seatClass = 0; ///< class whose seats it has

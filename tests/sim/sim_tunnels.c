@@ -39,10 +39,11 @@ struct tunnel {
     rs_ticket_t ticket;
     enum state state;
     uint64_t turn, had, since;     /* left of its turn, had of it; bytes since `moved` */
-    uint64_t usual;                /* as in Ticket.h */
+    uint64_t usual, next;          /* as in Ticket.h */
     double asked, moved, measured; /* measured: its round trip */
-    int handshakes, headed;        /* the goal is a handshake's end; its length is known */
-    int opened, opening;           /* it had its first turn, or has it */
+    double let_go;
+    int handshakes, headed; /* the goal is a handshake's end; its length is known */
+    int opened, opening;    /* it had its first turn, or has it */
 };
 
 struct run {
@@ -52,7 +53,8 @@ struct run {
     struct rs_link link;
     struct tunnel *tunnels;
     uint32_t ntunnels, nclasses;
-    uint32_t live;   /* released or parked */
+    uint32_t live; /* released or parked */
+    uint32_t waiting[TUNNEL_CLASSES];
     uint64_t learnt; /* bytes that a tunnel carries */
     struct sim_events events;
     struct sim_rng rng;
@@ -110,6 +112,10 @@ static void fit(struct run *r, struct tunnel *t) {
         return;
     }
     may = squid_window(&r->link, micros(r), name_of(t), trip_of(t), may);
+    if (t->usual == RS_UNLIMITED) {
+        if (!r->waiting[t->class]) may += may / SQUID_ALONE_PART;
+        else if (t->next < squid_turn(&r->link)) may += may / SQUID_SLOW_MORE;
+    }
     t->clamp = may;
     if (!is_tunnel(t) || !r->p->bounded) return;
     if (may > t->room || t->taken + may >= t->edge) t->room = may;
@@ -159,6 +165,7 @@ static void submit(struct run *r, struct tunnel *t, uint64_t estimate) {
         rs_submit_keyed(r->engine, micros(r), t->class, 0, estimate, key, 0, (uint64_t)t->index, &t->ticket);
     assert(why == RS_OK);
     t->state = WAITING;
+    r->waiting[t->class]++;
     t->asked = r->now;
     r->figures.turns++;
 }
@@ -174,15 +181,19 @@ static void end_ticket(struct run *r, struct tunnel *t) {
 /* Of a tunnel's turn but its first, as Scheduler::expectedOf() has it. */
 static uint64_t expected_of(const struct run *r, const struct tunnel *t) {
     uint64_t most = squid_turn(&r->link), expected = r->learnt;
+    if (t->usual == RS_UNLIMITED && t->next < most) return t->next + t->next / 2;
     if (t->usual == RS_UNLIMITED) return most + squid_behind_turn(&r->link);
-    if (t->usual) expected = t->usual > SQUID_OPENING_SIZE ? t->usual : SQUID_OPENING_SIZE;
+    if (t->usual) expected = t->usual > SQUID_HANDSHAKE_SIZE ? t->usual : SQUID_HANDSHAKE_SIZE;
     else if (!expected) expected = SQUID_LEAST_TURN;
     else if (expected > t->taken) expected -= t->taken;
     return expected < most ? expected : most;
 }
 
 static void ask_for_turn(struct run *r, struct tunnel *t) {
-    if (t->state == MOVING) t->usual = t->opening ? 0 : RS_UNLIMITED;
+    if (t->state == MOVING) {
+        t->usual = t->opening ? 0 : RS_UNLIMITED;
+        t->next = squid_turn_behind(&r->link, t->had, (rs_time_t)((r->now - t->let_go) * 1e6));
+    }
     end_ticket(r, t);
     submit(r, t, expected_of(r, t) + t->arrived - t->taken);
 }
@@ -208,7 +219,7 @@ static void begins(struct run *r, struct tunnel *t) {
         t->state = RESTING;
         later(r, t->rtt, CONNECTED, t, 0);
     } else {
-        submit(r, t, has_turns(r, t) ? SQUID_OPENING_SIZE : 0);
+        submit(r, t, has_turns(r, t) ? squid_opening() : 0);
     }
 }
 
@@ -277,17 +288,24 @@ static void reads(struct run *r, struct tunnel *t) {
     if (has_turns(r, t) && (over || again)) ask_for_turn(r, t);
 }
 
+static uint64_t turn_of(const struct run *r, const struct tunnel *t) {
+    uint64_t most = squid_turn(&r->link);
+    return t->usual == RS_UNLIMITED && t->next < most ? t->next : most;
+}
+
 static void picked(struct run *r, struct tunnel *t) {
     r->live++;
+    r->waiting[t->class]--;
     if (r->now >= r->p->warm) r->figures.wait[t->entry] = fmax(r->figures.wait[t->entry], r->now - t->asked);
     t->state = MOVING;
     t->since = 0;
     t->moved = r->now;
+    t->let_go = r->now;
     t->headed = 0;
     t->turn = UINT64_MAX;
     t->had = 0;
     t->opening = !t->opened;
-    if (has_turns(r, t)) t->turn = t->opening ? SQUID_OPENING_TURN : squid_turn(&r->link) + t->arrived - t->taken;
+    if (has_turns(r, t)) t->turn = t->opening ? SQUID_OPENING_TURN : turn_of(r, t) + t->arrived - t->taken;
     if (has_turns(r, t) && !t->opening)
         rs_header(r->engine, micros(r), t->ticket, expected_of(r, t) + t->arrived - t->taken);
     if (!t->opened) { /* nothing has gone yet: a connection is opened with a small window */
@@ -421,6 +439,8 @@ static void sum_up(struct run *r) {
     f->use = r->carried / seconds / r->p->rate;
     f->jain_5s = jain(r, 5);
     f->jain_1s = jain(r, 1);
+    for (uint32_t i = 0; i < r->ntunnels; i++)
+        f->held += r->tunnels[i].work == TUNNEL_IDLE && r->tunnels[i].ticket != RS_NO_TICKET;
     f->turns /= r->p->until;
     qsort(r->queue, r->nqueue, sizeof *r->queue, by_size);
     f->queue_median = r->queue[r->nqueue / 2];

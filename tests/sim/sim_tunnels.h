@@ -66,6 +66,7 @@ struct tunnel_figures {
     double use;                         /* of the link */
     double queue_median, queue_p95;     /* bytes at the ISP */
     double turns;                       /* tickets a second */
+    uint32_t held;                      /* tickets that idle tunnels have at the end */
     uint64_t dropped;                   /* segments that a kernel had offered room for, and had none */
 };
 

@@ -335,11 +335,11 @@ def test_tunnels_through_a_parent(new_proxy):
             assert p.settled()["by_class"]["gold"]["bytes"] >= 3 * MEGABYTE
 
 
-OPENING = scheduled("bytes", gold="weight=4", silver="weight=1") + "fqrs_link rate=2Mbit\n"
+OPENING = scheduled("bytes", gold="weight=4", silver="weight=1") + "fqrs_link rate=20Mbit\n"
 
 
 def test_tunnels_that_open_take_little_room(proxy_with):
-    """At 2 Mbit/s 150 kB may be expected, and a tunnel that opens counts 4 kB: thirty to a server that says nothing go at once.  At an eighth each it would be
+    """At 20 Mbit/s 1.5 MB may be expected, and a tunnel that opens counts 22 kB: thirty to a server that says nothing go at once.  At an eighth each it would be
     eight, and the next ones half a second later, when those rest.
     """
     proxy = proxy_with(OPENING)
