@@ -394,8 +394,8 @@ bool     shm_owner_returned(const struct shm_view *v, uint32_t owner, pid_t pid)
  * is nothing to do.
  */
 void     shm_reclaim(const struct shm_view *v);
-/* The same where no parent is left to note anything: who is not `own` and no longer there has died. */
-void     shm_reclaim_orphans(const struct shm_view *v, uint32_t own);
+/* The same of one place, by who has seen for himself that this process ended. */
+void     shm_reclaim_owner(const struct shm_view *v, uint32_t owner, pid_t pid);
 /*
  * Is it this process's threads that are to work in the background?  One process's are, of the newest generation; a
  * newer one takes over at once, and another when that one has ended.

@@ -2,11 +2,15 @@
 #include "shm_loop.h"
 #include "shm_internal.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/pidfd.h>
 #include <unistd.h>
 
 struct shm_loop {
@@ -16,8 +20,9 @@ struct shm_loop {
     bool all;     /* there are more to wake than `wakes` takes */
     int fd;       /* of the segment; -1: nobody else has it */
     uint32_t own; /* the place, or SHM_NO_ROW */
-    pid_t parent;
     int bells[SHM_LOOP_PROCESSES];
+    pid_t watched[SHM_LOOP_PROCESSES];        /* in these places; 0: nobody */
+    struct pollfd ends[SHM_LOOP_PROCESSES];   /* pidfds of them, readable when they have ended; -1: there is none */
 };
 
 /* ---- making, attaching ------------------------------------------------------------------------------------------- */
@@ -34,7 +39,10 @@ static shm_loop_t *loop_new(const struct shm_loop_host *host, uint32_t processes
     l->view.alarm = -1;
     l->fd = -1;
     l->own = SHM_NO_ROW;
-    for (uint32_t i = 0; i < SHM_LOOP_PROCESSES; i++) l->bells[i] = -1;
+    for (uint32_t i = 0; i < SHM_LOOP_PROCESSES; i++) {
+        l->bells[i] = -1;
+        l->ends[i] = (struct pollfd){ .fd = -1, .events = POLLIN };
+    }
     return l;
 }
 
@@ -49,8 +57,10 @@ static struct shm_size loop_size(const struct shm_loop_size *z) {
 
 void shm_loop_free(shm_loop_t **l) {
     if (!*l) return;
-    for (uint32_t i = 0; i < SHM_LOOP_PROCESSES; i++)
+    for (uint32_t i = 0; i < SHM_LOOP_PROCESSES; i++) {
         if ((*l)->bells[i] >= 0) close((*l)->bells[i]);
+        if ((*l)->ends[i].fd >= 0) close((*l)->ends[i].fd);
+    }
     if ((*l)->fd >= 0) close((*l)->fd);
     shm_free(&(*l)->view);
     free(*l);
@@ -64,8 +74,8 @@ static shm_loop_t *loop_refuse(shm_loop_t *l) {
 
 static void loop_write_text(const shm_loop_t *l, char *text) {
     const struct shm_size *z = &l->view.size;
-    int n = snprintf(text, SHM_LOOP_TEXT, "%d %u %u %u %u %llu %llu %ld", l->fd, z->owners, z->classes, z->tickets,
-                     z->keys, (unsigned long long)z->area, (unsigned long long)l->view.seal, (long)l->parent);
+    int n = snprintf(text, SHM_LOOP_TEXT, "%d %u %u %u %u %llu %llu", l->fd, z->owners, z->classes, z->tickets,
+                     z->keys, (unsigned long long)z->area, (unsigned long long)l->view.seal);
 
     for (uint32_t i = 0; i < z->owners; i++) n += snprintf(text + n, SHM_LOOP_TEXT - (size_t)n, " %d", l->bells[i]);
 }
@@ -76,7 +86,6 @@ shm_loop_t *shm_loop_make(const struct shm_loop_size *z, const struct rs_setting
     shm_loop_t *l = loop_new(NULL, z->processes, why);
 
     if (!l) return NULL;
-    l->parent = getpid();
     l->fd = shm_make_file(&l->view, &size, s, classes, nclasses, why);
     if (l->fd < 0) return loop_refuse(l);
     for (uint32_t i = 0; i < z->processes; i++) {
@@ -111,8 +120,8 @@ static bool loop_inherited(int fd) {
 
 shm_loop_t *shm_loop_attach(const char *text, const struct shm_loop_host *host, const char **why) {
     static const uint64_t most[] = { INT32_MAX,  SHM_LOOP_PROCESSES, UINT32_MAX, UINT32_MAX,
-                                     UINT32_MAX, UINT64_C(1) << 40,  UINT64_MAX, INT32_MAX };
-    enum { FD, PROCESSES, CLASSES, TICKETS, KEYS, AREA, SEAL, PARENT, NUMBERS };
+                                     UINT32_MAX, UINT64_C(1) << 40,  UINT64_MAX };
+    enum { FD, PROCESSES, CLASSES, TICKETS, KEYS, AREA, SEAL, NUMBERS };
     uint64_t n[NUMBERS], bell[SHM_LOOP_PROCESSES] = { 0 };
     struct shm_size size;
     shm_loop_t *l;
@@ -135,7 +144,6 @@ shm_loop_t *shm_loop_attach(const char *text, const struct shm_loop_host *host, 
                               .outlets = 1,
                               .area = n[AREA],
                               .keys = (uint32_t)n[KEYS] };
-    l->parent = (pid_t)n[PARENT];
     /* That the seal is there shows that the text is about these descriptors. */
     if (shm_attach(&l->view, (int)n[FD], &size, n[SEAL], why)) return loop_refuse(l);
     l->fd = (int)n[FD];
@@ -199,21 +207,44 @@ pid_t shm_loop_process_locked(const shm_loop_t *l, uint32_t place) {
 
 void shm_loop_leave_locked(shm_loop_t *l, const char *why) { shm_leave(&l->view, why); }
 
-/* More have ended since somebody looked than are noted: the oldest are not there any more.  Who is, shows itself. */
-static bool loop_forgot(const shm_loop_t *l) {
+/* More have ended since somebody looked than are noted: the oldest are not there any more.  Their ends are seen. */
+static void loop_forget_notes(const shm_loop_t *l) {
     struct shm_segment *sh = l->view.sh;
 
-    if (atomic_load(&sh->ended) - atomic_load(&sh->reclaimed) <= l->view.ended_mask) return false;
+    if (atomic_load(&sh->ended) - atomic_load(&sh->reclaimed) <= l->view.ended_mask) return;
     shm_lock(&l->view);
     atomic_store(&sh->reclaimed, atomic_load(&sh->ended));
     shm_unlock(&l->view);
-    return true;
+}
+
+/* Whose place it is may have changed.  Without a descriptor it is tried again, for there may be one then. */
+static void loop_watch(shm_loop_t *l, uint32_t place) {
+    pid_t pid = place == l->own ? 0 : ONCE(l->view.owners[place].pid);
+    struct pollfd *end = &l->ends[place];
+
+    end->revents = 0;
+    if (pid < 0) pid = 0; /* somebody wrote it */
+    if (pid == l->watched[place] && (!pid || end->fd >= 0)) return;
+    if (end->fd >= 0) close(end->fd);
+    end->fd = pid ? pidfd_open(pid, 0) : -1;
+    l->watched[place] = pid;
+}
+
+/* A kernel before 5.3 knows no pidfd: there it is seen when somebody has waited for the process. */
+static bool loop_has_ended(const shm_loop_t *l, uint32_t place) {
+    if (!l->watched[place]) return false;
+    if (l->ends[place].fd >= 0) return l->ends[place].revents & POLLIN;
+    return kill(l->watched[place], 0) && errno == ESRCH;
 }
 
 void shm_loop_reclaim(shm_loop_t *l) {
     if (l->fd < 0) return;
-    if (loop_forgot(l) || getppid() != l->parent) shm_reclaim_orphans(&l->view, l->own);
+    loop_forget_notes(l);
     shm_reclaim(&l->view);
+    for (uint32_t i = 0; i < l->view.size.owners; i++) loop_watch(l, i);
+    poll(l->ends, l->view.size.owners, 0);
+    for (uint32_t i = 0; i < l->view.size.owners; i++)
+        if (loop_has_ended(l, i)) shm_reclaim_owner(&l->view, i, l->watched[i]);
 }
 
 /* ---- configurations ---------------------------------------------------------------------------------------------- */

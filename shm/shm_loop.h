@@ -17,8 +17,8 @@
  * these, and one thread that uses it.
  *
  * DEATH.  What a process held that ended is given back by whoever looks next (shm_loop_reclaim): one that has requests
- * of its own does so ten times a second.  The parent tells who ended (shm_loop_ended); when it has ended, too, who
- * looks sees for himself.
+ * of its own does so ten times a second.  The parent tells who ended (shm_loop_ended), and who looks sees it for
+ * himself, too: a parent may be stopped, or have ended, and nobody else have waited for the process.
  *
  * DAMAGE.  See shm.h.  When the host hears `left`, the segment is no longer there for this process: none of its tickets
  * is known, and whoever waits is to go.  Tickets that are handed to these calls afterwards do nothing.  The place of a

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "shm_internal.h"
 
-#include <errno.h>
-#include <signal.h>
-
 uint32_t shm_owner_started(const struct shm_view *v, pid_t pid) {
     uint32_t row = SHM_NO_ROW;
 
@@ -100,19 +97,15 @@ void shm_reclaim(const struct shm_view *v) {
     }
 }
 
-void shm_reclaim_orphans(const struct shm_view *v, uint32_t own) {
-    for (uint32_t i = 0; i < v->size.owners; i++) {
-        pid_t pid = ONCE(v->owners[i].pid);
-        uint32_t lost = 0;
+void shm_reclaim_owner(const struct shm_view *v, uint32_t owner, pid_t pid) {
+    uint32_t lost = 0;
 
-        if (i == own || pid <= 0 || !kill(pid, 0) || errno != ESRCH) continue;
-        shm_lock(v);
-        if (v->owners[i].pid == pid) lost = forget_pid_locked(v, pid);
-        if (lost) atomic_fetch_add(&v->sh->lost_owners, 1);
-        shm_unlock(v);
-        shm_pump(v, SHM_NO_ROW);
-        if (lost && v->host) v->host->lost(pid, lost);
-    }
+    shm_lock(v);
+    if (!shm_has_left(v) && v->owners[owner].pid == pid) lost = forget_locked(v, owner);
+    if (lost) atomic_fetch_add(&v->sh->lost_owners, 1);
+    shm_unlock(v);
+    shm_pump(v, SHM_NO_ROW);
+    if (lost && v->host) v->host->lost(pid, lost);
 }
 
 static uint64_t keeper_of(uint32_t generation, uint32_t owner) { return (uint64_t)generation << 32 | (owner + 1); }
