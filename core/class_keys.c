@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "class_keys.h"
 #include "base_pairing.h"
+#include "class_rests.h"
 
 #define WAYS     8u
 #define FORGET_S 60u
@@ -305,15 +306,47 @@ void rs_keys_give_slot(const rs_engine_t *e, const struct rs_flow *f, uint32_t t
     }
 }
 
-uint64_t rs_keys_part(const rs_engine_t *e, const struct rs_flow *f, uint32_t t, uint64_t bytes) {
-    uint32_t i = rs_key_ticket(e, t)->row, root = keys_root(e, f);
-    for (uint32_t level = 0; level <= RS_KEY_LEVELS; level++) {
-        const struct rs_key_row *k = rs_key_row(e, i);
-        if (k->busy) bytes /= k->busy;
-        if (i == root) break;
-        i = k->holder;
+/* Of the first level, for a row of the last one. */
+static uint32_t keys_first_level(const rs_engine_t *e, const struct rs_flow *f, uint32_t i) {
+    uint32_t root = keys_root(e, f);
+    for (uint32_t level = 1; level < RS_KEY_LEVELS && rs_key_row(e, i)->holder != root; level++)
+        i = rs_key_row(e, i)->holder;
+    return i;
+}
+
+void rs_keys_rest_add(const rs_engine_t *e, const struct rs_flow *f, const struct rs_ticket_row *r) {
+    uint32_t i = rs_key_ticket(e, rs_ticket_index(rs_row_ticket(r)))->row;
+    struct rs_key_row *k = rs_key_row(e, keys_first_level(e, f, i));
+    struct rs_rests *rests = rs_rests(e, r->class);
+    if (k->counted++) rs_rests_remove(rests, rs_bucket_of(k->can), k->can);
+    k->can += rs_row_can(r);
+    rs_rests_add(rests, rs_bucket_of(k->can), k->can);
+}
+
+void rs_keys_rest_remove(const rs_engine_t *e, const struct rs_flow *f, const struct rs_ticket_row *r) {
+    uint32_t i = rs_key_ticket(e, rs_ticket_index(rs_row_ticket(r)))->row;
+    struct rs_key_row *k = rs_key_row(e, keys_first_level(e, f, i));
+    struct rs_rests *rests = rs_rests(e, r->class);
+    rs_rests_remove(rests, rs_bucket_of(k->can), k->can);
+    k->can -= rs_row_can(r);
+    if (--k->counted) rs_rests_add(rests, rs_bucket_of(k->can), k->can);
+}
+
+uint64_t rs_keys_part(const rs_engine_t *e, const struct rs_flow *f, const struct rs_ticket_row *r, uint64_t bytes) {
+    uint32_t i = rs_key_ticket(e, rs_ticket_index(rs_row_ticket(r)))->row, root = keys_root(e, f);
+    uint32_t first = keys_first_level(e, f, i), n = rs_key_row(e, root)->busy;
+    const struct rs_key_row *k = rs_key_row(e, first);
+    bool knows = f->by_rest && r->received;
+    if (knows) bytes = rs_rests_part(rs_rests(e, r->class), rs_bucket_of(k->can), n, bytes);
+    else if (n) bytes /= n;
+
+    uint64_t mine = bytes, others = k->can - rs_row_can(r);
+    for (uint32_t level = 0; level < RS_KEY_LEVELS && i != root; level++) {
+        const struct rs_key_row *held = rs_key_row(e, i);
+        if (held->busy) mine /= held->busy;
+        i = held->holder;
     }
-    return bytes;
+    return knows && bytes > others && bytes - others > mine ? bytes - others : mine;
 }
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
@@ -406,6 +439,43 @@ static const char *check_busy(const rs_engine_t *e) {
     return counted == released && keys == held ? NULL : "keys have other released tickets than there are";
 }
 
+/* Of the first level each key stands among its class's rests with what its tickets can bring, and nothing else does. */
+static const char *check_keys_rests(const rs_engine_t *e) {
+    uint64_t can = 0, counted = 0, stand = 0, needs = 0;
+    const struct rs_outlet *o = rs_outlet(e, 0);
+    for (uint32_t t = 0; t < e->capacity.tickets; t++) {
+        const struct rs_ticket_row *r = rs_row(e, t);
+        if (rs_row_state(r) != RS_RELEASED || r->outlet) continue;
+        const struct rs_flow *f = rs_row_flow(e, r);
+        if (!f->within || !f->by_rest) continue;
+        uint64_t mark = rs_mark(keys_first_level(e, f, rs_key_ticket(e, t)->row));
+        counted += mark;
+        can += mark * rs_row_can(r);
+    }
+    for (uint32_t i = 0; i < e->key_rows; i++) {
+        const struct rs_key_row *k = rs_key_row(e, i);
+        uint32_t n = i < e->capacity.keys ? k->flow : (i - e->capacity.keys) / 2;
+        if (n >= e->capacity.classes || !rs_flow(e, o, n)->within) continue; /* not of the first outlet */
+        counted -= rs_mark(i) * k->counted;
+        can -= rs_mark(i) * k->can;
+        if (!k->counted) continue;
+        uint64_t mark = rs_rest_mark(n, rs_bucket_of(k->can));
+        stand += mark;
+        needs += mark * k->can;
+    }
+    if (counted || can) return "what a key's responses can bring does not add up";
+    for (uint32_t c = 0; c < e->capacity.classes; c++) {
+        const struct rs_flow *f = rs_flow(e, o, c);
+        const struct rs_rests *rests = rs_rests(e, (uint16_t)c);
+        for (uint64_t map = f->within && f->by_rest ? rests->map : 0; map; map &= map - 1) {
+            uint32_t b = (uint32_t)__builtin_ctzll(map);
+            stand -= rs_rest_mark(c, b) * rests->of[b].count;
+            needs -= rs_rest_mark(c, b) * rests->of[b].needs;
+        }
+    }
+    return stand || needs ? "what is to come of a class's keys does not add up" : NULL;
+}
+
 /*
  * Each ticket that is queued, released or parked is a user of its row and of the one above, and there are no other
  * users.
@@ -431,5 +501,7 @@ const char *rs_keys_check_rows(const rs_engine_t *e) {
         const struct rs_flow *f = rs_flow(e, rs_outlet(e, n / e->capacity.classes), n % e->capacity.classes);
         if (f->within) users += rs_key_row(e, keys_shared(e, f))->users;
     }
-    return users == tickets ? check_busy(e) : "keys have users that are not there";
+    if (users != tickets) return "keys have users that are not there";
+    const char *why = check_busy(e);
+    return why ? why : check_keys_rests(e);
 }

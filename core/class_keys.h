@@ -76,6 +76,9 @@ struct rs_key_row {
      * of the last level the tickets that are released, else the keys that have any; kept where the gate counts bytes
      */
     uint32_t busy;
+    /* of the first level, with by_rest: how many of its tickets class_rests.h counts, and what they can bring */
+    uint32_t counted;
+    uint64_t can;
 };
 
 static inline struct rs_key_ticket *rs_key_ticket(const rs_engine_t *e, uint32_t t) {
@@ -124,8 +127,14 @@ void rs_keys_charge_key(const rs_engine_t *e, struct rs_flow *f, const uint64_t 
 /* A ticket takes a slot, or gives it back; where the gate counts bytes. */
 void rs_keys_take_slot(const rs_engine_t *e, const struct rs_flow *f, uint32_t t);
 void rs_keys_give_slot(const rs_engine_t *e, const struct rs_flow *f, uint32_t t);
-/* Of what its class may have on its way the part of a ticket that is released: keys have the same, and each one's. */
-uint64_t rs_keys_part(const rs_engine_t *e, const struct rs_flow *f, uint32_t t, uint64_t bytes);
+/* With by_rest: rs_rest_add and rs_rest_remove for the key of a ticket that is released. */
+void rs_keys_rest_add(const rs_engine_t *e, const struct rs_flow *f, const struct rs_ticket_row *r);
+void rs_keys_rest_remove(const rs_engine_t *e, const struct rs_flow *f, const struct rs_ticket_row *r);
+/*
+ * Of what its class may have on its way the part of a ticket that is released: keys have the same, and each one's.  What
+ * a key can't use others have, of the first level; and what a key's other tickets can't use this one has.
+ */
+uint64_t rs_keys_part(const rs_engine_t *e, const struct rs_flow *f, const struct rs_ticket_row *r, uint64_t bytes);
 
 /* Keys that wait, of the first level. */
 uint32_t rs_keys_waiting(const rs_engine_t *e, const struct rs_flow *f);

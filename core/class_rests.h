@@ -15,8 +15,9 @@
  * outlet, and a map of where there are any: by what each can bring; or, in a class that goes shortest first, by what is
  * still to come of each.  There the sums are of what a response NEEDS, which is what it can have on its way at one
  * time: no more than what is to come of it, and no more than its sender lets go.  That begins with ten segments
- * (RFC 6928), and is at most twice what came in as long as a usual round trip.  Classes that keys share have none of
- * these, but for those that go shortest first.
+ * (RFC 6928), and is at most twice what came in as long as a usual round trip.  In a class that keys share it is keys
+ * that are counted here, those of the first level, by what all outstanding responses of each can bring
+ * (class_keys.h).
  *
  * Busy classes stand by what each can bring for its weight in buckets of the same kind, e->busy.
  */
@@ -73,20 +74,48 @@ static inline uint64_t rs_rest_brings(const rs_engine_t *e, const struct rs_flow
     return f->shortest ? rs_row_need(e, r) : rs_row_can(r);
 }
 
-static inline void rs_rest_add(const rs_engine_t *e, const struct rs_flow *f, const struct rs_ticket_row *r) {
-    uint32_t b = rs_rest_bucket(f, r);
-    struct rs_rests *rests = rs_rests(e, r->class);
+static inline void rs_rests_add(struct rs_rests *rests, uint32_t b, uint64_t needs) {
     if (!(rests->map >> b & 1)) rests->of[b] = (struct rs_rest){ 0 };
     rests->map |= (uint64_t)1 << b;
-    rests->of[b].needs += rs_rest_brings(e, f, r);
+    rests->of[b].needs += needs;
     rests->of[b].count++;
 }
 
-static inline void rs_rest_remove(const rs_engine_t *e, const struct rs_flow *f, const struct rs_ticket_row *r) {
-    uint32_t b = rs_rest_bucket(f, r);
-    struct rs_rests *rests = rs_rests(e, r->class);
-    rests->of[b].needs -= rs_rest_brings(e, f, r);
+static inline void rs_rests_remove(struct rs_rests *rests, uint32_t b, uint64_t needs) {
+    rests->of[b].needs -= needs;
     if (--rests->of[b].count == 0) rests->map &= ~((uint64_t)1 << b);
+}
+
+/*
+ * Of `part`, which n share, that of one who stands in bucket b: those before it who can't use theirs leave it to the
+ * others.
+ */
+static inline uint64_t rs_rests_part(const struct rs_rests *rests, uint32_t b, uint64_t n, uint64_t part) {
+    for (uint64_t map = rests->map & (((uint64_t)1 << b) - 1); map && n; map &= map - 1) {
+        const struct rs_rest *those = &rests->of[__builtin_ctzll(map)];
+        if (those->needs >= part / n * those->count) break;
+        part -= those->needs;
+        n -= those->count;
+    }
+    return n ? part / n : 0;
+}
+
+/* What marks a place, for checks: no sum of some marks is one of others. */
+static inline uint64_t rs_mark(uint64_t place) {
+    uint64_t x = (place + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 31) * UINT64_C(0xbf58476d1ce4e5b9);
+    return x ^ x >> 29;
+}
+static inline uint64_t rs_rest_mark(uint32_t class, uint32_t bucket) {
+    return rs_mark((uint64_t) class * RS_BUCKETS + bucket);
+}
+
+static inline void rs_rest_add(const rs_engine_t *e, const struct rs_flow *f, const struct rs_ticket_row *r) {
+    rs_rests_add(rs_rests(e, r->class), rs_rest_bucket(f, r), rs_rest_brings(e, f, r));
+}
+
+static inline void rs_rest_remove(const rs_engine_t *e, const struct rs_flow *f, const struct rs_ticket_row *r) {
+    rs_rests_remove(rs_rests(e, r->class), rs_rest_bucket(f, r), rs_rest_brings(e, f, r));
 }
 
 /* ---- of a class with responses outstanding; row->can changes while it is taken out ------------------------------- */

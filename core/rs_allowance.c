@@ -10,7 +10,8 @@
  * from the least upwards, in steps of a size.  Of a response of which nothing has come yet it is what would be its part
  * if all had begun: what it is offered first can't be taken back.
  *
- * In a class that keys share each key has the same, however many responses it has on their way.
+ * In a class that keys share each key has the same, however many responses it has on their way, and leaves to the
+ * others what all of these can't use.
  *
  * In a class that goes shortest first its part goes to the responses of which least is to come, each as much as it
  * needs (class_rests.h), but for a few segments for each of the others: with less TCP would wait for its timers.  So a
@@ -40,20 +41,6 @@ static uint64_t class_part(const rs_engine_t *e, const struct rs_class_row *row,
         weights -= those->weight;
     }
     return weights ? (uint64_t)((unsigned __int128)bound * row->settings.weight / weights) : 0;
-}
-
-/* Of `part`, in a flow whose responses are known by what they can bring. */
-static uint64_t equal_part(const rs_engine_t *e, const struct rs_class_row *row, const struct rs_flow *f,
-                           const struct rs_ticket_row *r, uint64_t part) {
-    const struct rs_rests *rests = rs_rests(e, r->class);
-    uint64_t n = row->outstanding, map = rests->map & (((uint64_t)1 << rs_rest_bucket(f, r)) - 1);
-    for (; map && n; map &= map - 1) {
-        const struct rs_rest *those = &rests->of[__builtin_ctzll(map)];
-        if (those->needs >= part / n * those->count) break;
-        part -= those->needs;
-        n -= those->count;
-    }
-    return n ? part / n : 0;
 }
 
 /* Of `part`, in a flow whose responses are known by what is to come, where `bound` may be outstanding in all. */
@@ -89,6 +76,7 @@ uint64_t rs_allowance(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     if (bound == RS_UNLIMITED) return bound;
     uint64_t part = class_part(e, row, bound, !r->received);
     if (f->by_rest && f->shortest) return shortest_first(e, f, r, part, bound);
-    if (f->within) return rs_keys_part(e, f, rs_ticket_index(t), part);
-    return f->by_rest && r->received ? equal_part(e, row, f, r, part) : part / row->outstanding;
+    if (f->within) return rs_keys_part(e, f, r, part);
+    if (!f->by_rest || !r->received) return part / row->outstanding;
+    return rs_rests_part(rs_rests(e, r->class), rs_rest_bucket(f, r), row->outstanding, part);
 }

@@ -56,13 +56,6 @@ static void check_add(const rs_engine_t *e, struct sums *s, const struct rs_tick
     }
 }
 
-/* What marks a place among the rests, or a class; no sum of some marks is one of others. */
-static uint64_t rest_mark(uint32_t class, uint32_t bucket) {
-    uint64_t x = ((uint64_t) class * RS_BUCKETS + bucket + 1) * UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 31) * UINT64_C(0xbf58476d1ce4e5b9);
-    return x ^ x >> 29;
-}
-
 /*
  * All outstanding responses stand among their classes' rests, each where it belongs, and nothing else does.  Sums of
  * what each place is marked with tell, in one pass over the tickets: whoever heals holds the lock, and there may be
@@ -73,22 +66,24 @@ static const char *check_rests(const rs_engine_t *e) {
     uint64_t count = 0, needs = 0;
     for (uint32_t t = 0; t < e->capacity.tickets; t++) {
         const struct rs_ticket_row *r = rs_row(e, t);
-        if (rs_row_state(r) != RS_RELEASED || r->outlet || !rs_row_flow(e, r)->by_rest) continue;
+        if (rs_row_state(r) != RS_RELEASED || r->outlet) continue;
         const struct rs_flow *f = rs_row_flow(e, r);
-        uint64_t mark = rest_mark(r->class, rs_rest_bucket(f, r));
+        if (!f->by_rest || f->within) continue; /* keys are checked by themselves */
+        uint64_t mark = rs_rest_mark(r->class, rs_rest_bucket(f, r));
         count += mark;
         needs += mark * rs_rest_brings(e, f, r);
     }
     for (uint32_t c = 0; c < e->capacity.classes; c++) {
         const struct rs_flow *f = rs_flow(e, o, c);
         const struct rs_rests *rests = rs_rests(e, (uint16_t)c);
-        if (f->by_rest != (rs_gate_ops(o)->bound && (f->shortest || !f->within)))
+        if (f->by_rest != (rs_gate_ops(o)->bound != NULL))
             return "a flow counts what is to come and need not, or does not and must";
         for (uint64_t map = f->by_rest ? rests->map : 0; map; map &= map - 1) {
             uint32_t b = (uint32_t)__builtin_ctzll(map);
             if (!rests->of[b].count) return "the map of what is to come is wrong";
-            count -= rest_mark(c, b) * rests->of[b].count;
-            needs -= rest_mark(c, b) * rests->of[b].needs;
+            if (f->within) continue;
+            count -= rs_rest_mark(c, b) * rests->of[b].count;
+            needs -= rs_rest_mark(c, b) * rests->of[b].needs;
         }
     }
     return count || needs ? "what is to come of a class's responses does not add up" : NULL;
@@ -102,11 +97,11 @@ static const char *check_busy_classes(const rs_engine_t *e) {
     for (uint32_t b = 0; b < RS_BUCKETS; b++) is[b] = (struct rs_busy){ 0 };
     for (uint32_t t = 0; t < e->capacity.tickets; t++) {
         const struct rs_ticket_row *r = rs_row(e, t);
-        if (rs_row_state(r) == RS_RELEASED) can += rest_mark(r->class, 0) * rs_row_can(r);
+        if (rs_row_state(r) == RS_RELEASED) can += rs_rest_mark(r->class, 0) * rs_row_can(r);
     }
     for (uint32_t c = 0; c < e->capacity.classes; c++) {
         const struct rs_class_row *row = rs_class_row(e, c);
-        can -= rest_mark(c, 0) * row->can;
+        can -= rs_rest_mark(c, 0) * row->can;
         if (!row->outstanding) continue;
         uint32_t b = rs_busy_bucket(row);
         map |= (uint64_t)1 << b;

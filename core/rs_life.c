@@ -43,7 +43,8 @@ static inline void count_in(rs_engine_t *e, struct rs_outlet *o, struct rs_class
     o->expected += rs_row_expected(e, r);
     row->can += rs_row_can(r);
     rs_busy_add(e, row);
-    if (f->by_rest) rs_rest_add(e, f, r);
+    if (f->by_rest && f->within) rs_keys_rest_add(e, f, r);
+    else if (f->by_rest) rs_rest_add(e, f, r);
 }
 
 static inline void count_out(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row, const struct rs_flow *f,
@@ -51,7 +52,8 @@ static inline void count_out(rs_engine_t *e, struct rs_outlet *o, struct rs_clas
     o->expected -= rs_row_expected(e, r);
     rs_busy_remove(e, row);
     row->can -= rs_row_can(r);
-    if (f->by_rest) rs_rest_remove(e, f, r);
+    if (f->by_rest && f->within) rs_keys_rest_remove(e, f, r);
+    else if (f->by_rest) rs_rest_remove(e, f, r);
 }
 
 static RARELY void took_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row, const struct rs_flow *f,

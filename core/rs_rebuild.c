@@ -101,7 +101,7 @@ static void clear_sums(rs_engine_t *e, int keep_accounts) {
             f->shortest = row->settings.order == RS_ORDER_SHORTEST && !rs_sched_ops(e)->enter;
             f->within = e->capacity.keys && !rs_sched_ops(e)->enter ? (uint8_t)row->settings.within : 0;
             if (f->shortest) e->watch |= RS_WATCH_QUEUES;
-            f->by_rest = n == 0 && rs_gate_ops(o)->bound && (f->shortest || !f->within);
+            f->by_rest = n == 0 && rs_gate_ops(o)->bound;
             if (f->by_rest) rs_rests(e, (uint16_t)c)->map = 0;
             if (f->within) share_by_keys(e, f);
             f->delay = (rs_time_t)row->settings.delay_ms * 1000;
@@ -135,7 +135,8 @@ static void count_outstanding(rs_engine_t *e, const struct rs_ticket_row *r) {
     else rs_busy_remove(e, row);
     row->can += rs_row_can(r);
     rs_busy_add(e, row);
-    if (f->by_rest) rs_rest_add(e, f, r);
+    if (f->by_rest && f->within) rs_keys_rest_add(e, f, r);
+    else if (f->by_rest) rs_rest_add(e, f, r);
     if (f->within) rs_keys_take_slot(e, f, rs_ticket_index(rs_row_ticket(r)));
 }
 

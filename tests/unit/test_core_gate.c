@@ -2,6 +2,7 @@
 /* When a request may go: each gate by itself. */
 #include "test_core.h"
 
+#include "class_keys.h"
 #include "class_rests.h"
 #include "gate.h"
 
@@ -200,10 +201,28 @@ START_TEST(the_allowance_goes_to_who_has_least_to_come) {
 }
 END_TEST
 
-static rs_ticket_t ask_keyed(struct world *w, uint64_t a, uint64_t b) {
+static rs_ticket_t ask_keyed_for(struct world *w, uint64_t a, uint64_t b, uint64_t estimate) {
     rs_ticket_t t = RS_NO_TICKET;
-    ck_assert_int_eq(rs_submit_keyed(w->e, w->now, 0, 0, 20000, (uint64_t[]){ a, b }, 1, 0, &t), RS_OK);
+    ck_assert_int_eq(rs_submit_keyed(w->e, w->now, 0, 0, estimate, (uint64_t[]){ a, b }, 1, 0, &t), RS_OK);
     return t;
+}
+
+static rs_ticket_t ask_keyed(struct world *w, uint64_t a, uint64_t b) { return ask_keyed_for(w, a, b, 20000); }
+
+/* One class that so many levels of keys share; 120,000 may be outstanding. */
+static void open_keyed(struct world *w, uint32_t within) {
+    const char *why = "";
+    open_world(w, RS_SCHED_RFQ, RS_GATE_BYTES, 0, NULL, 1, 100);
+    free(w->memory);
+    w->cap.keys = 64;
+    w->classes[0].within = within;
+    w->settings.rate = 1000000;
+    w->settings.horizon_ms = 120;
+    w->size = rs_size(&w->cap);
+    w->memory = aligned_alloc(64, w->size);
+    memset(w->memory, 0xa5, w->size);
+    w->e = rs_create(w->memory, w->size, &w->cap, &w->settings, w->classes, 1, 0, &why);
+    ck_assert_msg(w->e != NULL, "%s", why);
 }
 
 /*
@@ -234,22 +253,11 @@ START_TEST(who_is_slow_leaves_the_rest_to_others) {
 }
 END_TEST
 
-/* In a class that keys share it is the keys that have equal parts, on both levels; 120,000 in all. */
+/* In a class that keys share it is the keys that have equal parts, on both levels. */
 START_TEST(the_allowance_is_shared_by_keys) {
     for (uint32_t within = 1; within <= 2; within++) {
         struct world w;
-        const char *why = "";
-        open_world(&w, RS_SCHED_RFQ, RS_GATE_BYTES, 0, NULL, 1, 100);
-        free(w.memory);
-        w.cap.keys = 64;
-        w.classes[0].within = within;
-        w.settings.rate = 1000000;
-        w.settings.horizon_ms = 120;
-        w.size = rs_size(&w.cap);
-        w.memory = aligned_alloc(64, w.size);
-        memset(w.memory, 0xa5, w.size);
-        w.e = rs_create(w.memory, w.size, &w.cap, &w.settings, w.classes, 1, 0, &why);
-        ck_assert_msg(w.e != NULL, "%s", why);
+        open_keyed(&w, within);
         rs_ticket_t one = ask_keyed(&w, 1, 1),
                     many[3] = { ask_keyed(&w, 2, 1), ask_keyed(&w, 2, 2), ask_keyed(&w, 2, 2) };
         ck_assert_uint_eq(fill(&w), 4);
@@ -282,6 +290,49 @@ END_TEST
         what = was;                                                                                                    \
         sound(&w);                                                                                                     \
     } while (0)
+
+/*
+ * Of the last one's key all bytes come, of eight other keys and of another response of its own one a millisecond: each
+ * of these can bring three segments, 4,380.  What is left of 120,000 is the last one's, 80,580.
+ */
+START_TEST(a_key_that_is_slow_leaves_the_rest_to_others) {
+    for (uint32_t within = 1; within <= 2; within++) {
+        struct world w;
+        rs_ticket_t slow[9], all;
+        open_keyed(&w, within);
+        for (uint64_t i = 0; i < 9; i++) slow[i] = ask_keyed_for(&w, i + 1, 1, 100000);
+        all = ask_keyed_for(&w, 9, 2, 10000000);
+        for (int ms = 0; ms < 700; ms++) {
+            w.now += 1000;
+            fill(&w);
+            for (int i = 0; i < 9; i++) rs_progress(w.e, w.now, slow[i], 1);
+            rs_progress(w.e, w.now, all, 1000);
+            if (ms % 50 == 0) sound(&w);
+        }
+        for (int again = 0; again < 2; again++) {
+            ck_assert_uint_eq(rs_allowance(w.e, w.now, all), 120000 - 9 * 4380);
+            ck_assert_uint_eq(rs_allowance(w.e, w.now, slow[0]), 120000 / 9);
+            ck_assert_uint_eq(rs_allowance(w.e, w.now, slow[8]), (120000 - 8 * 4380) / 2);
+            set(&w); /* made anew it is the same */
+            sound(&w);
+        }
+        struct rs_rests *rests = rs_rests(w.e, 0);
+        struct rs_key_row *k = rs_key_row(w.e, rs_key_ticket(w.e, rs_ticket_index(slow[0]))->row);
+        uint32_t b = rs_bucket_of(4380);
+        if (within == 2) k = rs_key_row(w.e, k->holder);
+        SAYS(rests->of[b].count, ++, "a class's keys");
+        SAYS(rests->of[b].needs, ++, "a class's keys");
+        SAYS(k->can, ++, "a key's responses");
+        SAYS(k->counted, ++, "a key's responses");
+        ck_assert(rs_finish(w.e, w.now, all));
+        sound(&w);
+        for (int i = 0; i < 9; i++) ck_assert(rs_park(w.e, w.now, slow[i]));
+        sound(&w);
+        ck_assert_uint_eq(rests->map, 0);
+        close_world(&w);
+    }
+}
+END_TEST
 
 /* Of two classes, in one of which there is what the other has not. */
 START_TEST(check_sees_what_is_wrong_with_rests) {
@@ -986,6 +1037,7 @@ int main(void) {
     tcase_add_test(c, the_allowance_goes_to_who_has_least_to_come);
     tcase_add_test(c, who_is_slow_leaves_the_rest_to_others);
     tcase_add_test(c, the_allowance_is_shared_by_keys);
+    tcase_add_test(c, a_key_that_is_slow_leaves_the_rest_to_others);
     tcase_add_test(c, check_sees_what_is_wrong_with_rests);
     tcase_add_test(c, bytes_leaves_room_for_what_is_short);
     tcase_add_test(c, bytes_counts_what_is_slow_as_what_it_brings);
