@@ -194,7 +194,7 @@ struct rs_engine {
     uint32_t hash_size;
     uint32_t outlets_at, classes_at, flows_at, buckets_at, scheds_at, sched_size, journal_at, hash_at;
     uint32_t key_tickets_at, key_rows_at, key_rows;
-    uint32_t rests_at, pad;
+    uint32_t rests_at, key_cans_at;
 
     struct rs_settings settings;
     uint8_t  sched;                 /* as the settings have it: a row of rs_scheds */

@@ -29,6 +29,7 @@
  * thousand, and only while every place in the queue is another key's.
  *
  *     rs_key_row[keys] | for each flow one row that holds all others, and one that is shared
+ *     uint32_t[keys]   | for each flow of the first outlet these two: what a key can bring
  *
  * PLACES.  A key may have as many requests waiting as there are places left for its class, and an address in its
  * network as many as the network might have more: the dynamic thresholds of Choudhury and Hahne (1998).  So one key
@@ -76,9 +77,6 @@ struct rs_key_row {
      * of the last level the tickets that are released, else the keys that have any; kept where the gate counts bytes
      */
     uint32_t busy;
-    /* of the first level, with by_rest: how many of its tickets class_rests.h counts, and what they can bring */
-    uint32_t counted;
-    uint64_t can;
 };
 
 static inline struct rs_key_ticket *rs_key_ticket(const rs_engine_t *e, uint32_t t) {
@@ -87,10 +85,17 @@ static inline struct rs_key_ticket *rs_key_ticket(const rs_engine_t *e, uint32_t
 static inline struct rs_key_row *rs_key_row(const rs_engine_t *e, uint32_t i) {
     return (struct rs_key_row *)rs_part(e, e->key_rows_at) + i;
 }
+/* Of a row of the first level, with by_rest: kilobytes that its tickets can bring, each begun one counted; 0: none. */
+static inline uint32_t *rs_key_can(const rs_engine_t *e, uint32_t i) {
+    return (uint32_t *)rs_part(e, e->key_cans_at) + i;
+}
 
-/* Rows in all. */
+/* Rows in all; and those that the first outlet can have, which stand before the others. */
 static inline uint64_t rs_key_rows(const struct rs_capacity *cap) {
     return cap->keys ? cap->keys + 2 * (uint64_t)cap->outlets * cap->classes : 0;
+}
+static inline uint64_t rs_key_cans(const struct rs_capacity *cap) {
+    return cap->keys ? cap->keys + 2 * (uint64_t)cap->classes : 0;
 }
 
 /* What follows is for flows with `within`. */
