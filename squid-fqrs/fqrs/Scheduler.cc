@@ -60,16 +60,17 @@ static const uint64_t OpeningTurn = 8 << 10;
 /// a server's half of a handshake; no turn is expected to bring less
 static const uint64_t HandshakeSize = 4 << 10;
 /// A first turn counts for what a response may bring whose window is as small as one may be, over a round trip in
-/// milliseconds as many servers have: for that is its window while it lasts. If it counted for its
-/// handshake only, openings of all classes together would fill the far queue, and no class would have anybody waiting.
+/// milliseconds as many servers have: for that is its window while it lasts; and for such a part of what may be
+/// outstanding at the least. If it counted for its handshake only, openings of all classes together would fill the far
+/// queue, and no class would have anybody waiting.
 static const uint64_t OpeningWindow = 2920;
 static const uint64_t OpeningTrip = 120;
+static const uint64_t OpeningPart = 80;
 /// A tunnel that needed all of a turn, but brought less than such a part of what may be outstanding in the time of
-/// that, has nothing to send between its answers: at 20 Mbit/s most that carry pages. Its next turn is what it brings
-/// in such a time and a quarter more, and a half of that is expected behind it. Else it would keep others from what it
-/// does not use.
-static const uint64_t SlowParts = 3;
-static const uint64_t SlowPart = 32;
+/// that, which is what one of as many as have turns at a time would have, has nothing to send between its answers: at
+/// 20 Mbit/s most that carry pages. Its next turn is what it brings in such a time and a quarter more, and a third of
+/// that is expected behind it. Else it would keep others from what it does not use.
+static const uint64_t SlowPart = 8;
 /// The window of a tunnel that needs turns for which nobody of its class waits is such a part larger: what it does not
 /// get where turns meet nobody else brings for its class. That of a slow one is so much larger, too: what bounds it is
 /// how its server begins.
@@ -727,7 +728,7 @@ Fqrs::Scheduler::openingTurn() const
 uint64_t
 Fqrs::Scheduler::openingSize() const
 {
-    return std::max(OpeningWindow * horizon / OpeningTrip, HandshakeSize);
+    return std::max({OpeningWindow * horizon / OpeningTrip, carries() * horizon / 1000 / OpeningPart, HandshakeSize});
 }
 
 uint64_t
@@ -744,7 +745,7 @@ Fqrs::Scheduler::turnBehind(const uint64_t bytes, const rs_time_t took) const
     const auto most = turn();
     if (!fitting)
         return most;
-    const auto part = static_cast<double>(carries()) * horizon / 1000 * SlowParts / SlowPart;
+    const auto part = static_cast<double>(carries()) * horizon / 1000 / SlowPart;
     const auto brings = static_cast<double>(bytes) * horizon * 1000 / std::max<rs_time_t>(took, 1) * 5 / 4;
     if (brings >= part)
         return most;
@@ -760,7 +761,7 @@ Fqrs::Scheduler::expectedOf(const Ticket &t) const
     if (!fitting)
         return most;
     if (t.usual == RS_UNLIMITED && t.next < most)
-        return t.next + t.next / 2;
+        return t.next + t.next / 3;
     if (t.usual == RS_UNLIMITED)
         return most + carries() * horizon / BehindTurnPart / 1000 + 1;
     if (t.usual)

@@ -30,10 +30,10 @@
 #define SQUID_HANDSHAKE_SIZE   (4 << 10) /* HandshakeSize */
 #define SQUID_OPENING_WINDOW   2920      /* OpeningWindow */
 #define SQUID_OPENING_TRIP     120       /* OpeningTrip */
+#define SQUID_OPENING_PART     80        /* OpeningPart */
 #define SQUID_ALONE_PART       3         /* AlonePart */
 #define SQUID_SLOW_MORE        2         /* SlowMore */
-#define SQUID_SLOW_PARTS       3         /* SlowParts */
-#define SQUID_SLOW_PART        32        /* SlowPart */
+#define SQUID_SLOW_PART        8         /* SlowPart */
 #define SQUID_FEWEST_SEGMENTS  2         /* FewestSegments */
 #define SQUID_FIRST_TRIP       75000     /* FirstTrip */
 #define SQUID_USUAL_SEGMENT    1460      /* UsualSegment */
@@ -89,8 +89,10 @@ static inline uint64_t squid_behind_turn(const struct rs_link *l) {
 }
 
 /* What is expected of a tunnel's first turn. */
-static inline uint64_t squid_opening(void) {
-    uint64_t size = SQUID_OPENING_WINDOW * SQUID_HORIZON / SQUID_OPENING_TRIP;
+static inline uint64_t squid_opening(const struct rs_link *l) {
+    uint64_t size = SQUID_OPENING_WINDOW * SQUID_HORIZON / SQUID_OPENING_TRIP,
+             part = l->rate * SQUID_HORIZON / 1000 / SQUID_OPENING_PART;
+    if (size < part) size = part;
     return size > SQUID_HANDSHAKE_SIZE ? size : SQUID_HANDSHAKE_SIZE;
 }
 
@@ -98,7 +100,7 @@ static inline uint64_t squid_opening(void) {
 static inline uint64_t squid_turn_behind(const struct rs_link *l, uint64_t bytes, rs_time_t took) {
     uint64_t most = squid_turn(l), brings = bytes * SQUID_HORIZON * 1000 / (took ? took : 1);
     brings += brings / 4;
-    if (brings >= l->rate * SQUID_HORIZON / 1000 * SQUID_SLOW_PARTS / SQUID_SLOW_PART) return most;
+    if (brings >= l->rate * SQUID_HORIZON / 1000 / SQUID_SLOW_PART) return most;
     if (brings < SQUID_LEAST_TURN) brings = SQUID_LEAST_TURN;
     return brings < most ? brings : most;
 }

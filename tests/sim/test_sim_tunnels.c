@@ -87,37 +87,34 @@ static void make(struct tunnel_class classes[3], const struct cell *cell, uint32
 
 /*
  * Over two minutes at 2 Mbit/s the light class has 4.3 MB, 150 turns of 28 KB: it is at most one turn off where its
- * account is, 0.1 points, and what lies unread in ten buffers at the end, 0.3.  Downloads in tunnels of their own are
- * lognormal, and charged as they come after the 4 KB of an opening: another 0.3.  All goals are those of the real link.
- * At 20 Mbit/s ten clients a class, three round trips of 140 ms before each 28 KB, do not want as much: a hundred do,
- * if each download has a tunnel.  In those that are kept a round trip passes before each 28 KB; it takes a turn until
- * it is known that a tunnel is so, and those that have turns then bring 3 % less than the link.  A class's only tunnel
- * has a window of its class's part and a third; at 20 Mbit/s more stands in the queue than that makes up for: within 2
- * points there.
+ * account is, 0.1 points, and what lies unread in ten buffers at the end, 0.3.  Downloads are lognormal, and the largest
+ * of them is a fifth of a megabyte: where it begins before the measurement, or ends behind it, its class is 0.7 points
+ * off, and in the mean of seeds much less.  All goals are those of the real link.  At 20 Mbit/s ten clients a class,
+ * three round trips of 140 ms before each 28 KB, do not want as much: a hundred do, if each download has a tunnel, and
+ * thirty in tunnels that are kept.  A class's only tunnel has a window of its class's part and a third.
  */
 START_TEST(tunnels_share_by_weight) {
     *wrong = 0;
     for (int k = 0; k < 2; k++)
         for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
             uint32_t seeds = k ? 2 : SEEDS;
-            double jain = 0;
+            double jain = 0, error = 0;
+            const char *name = cells[i].name;
             for (uint64_t seed = 1; seed <= seeds; seed++) {
                 struct tunnel_class classes[3];
-                const char *name = cells[i].name;
-                bool lone = cells[i].clients[2] == 1,
-                     idle = k && (cells[i].work[0] == TUNNEL_KEPT || cells[i].work[1] == TUNNEL_KEPT);
                 make(classes, &cells[i], k ? cells[i].work[0] == TUNNEL_EACH ? 10 : 3 : 1);
                 struct tunnel_figures f = run_shipped(name, classes, 3, k ? 20 * MBIT : 2 * MBIT, seed);
-                demand(f.use >= (idle ? 0.97 : 0.98), "%s, %d: use %.3f\n", name, k, f.use);
+                demand(f.use >= 0.98, "%s, %d: use %.3f\n", name, k, f.use);
                 for (int c = 0; c < 3; c++) demand(f.gap[c] <= 5, "%s, %d: %.1f s without a byte\n", name, k, f.gap[c]);
-                if (idle) continue;
-                demand(error_of(&f) <= (lone && k ? 2 : 1), "%s, %d: %.1f points off\n", name, k, error_of(&f));
+                demand(error_of(&f) <= 2, "%s, %d: %.1f points off\n", name, k, error_of(&f));
                 jain += f.jain_5s / seeds;
+                error += error_of(&f) / seeds;
                 if (k) continue;
                 demand(f.queue_median <= 40000, "%s: %.0f bytes at the ISP\n", name, f.queue_median);
                 demand(f.queue_p95 <= 100000, "%s: 95 %%, %.0f bytes at the ISP\n", name, f.queue_p95);
             }
-            if (jain) demand(jain >= 0.98, "%s, %d: jain %.3f\n", cells[i].name, k, jain);
+            demand(jain >= 0.98, "%s, %d: jain %.3f\n", name, k, jain);
+            demand(error <= (k ? 1.5 : 1), "%s, %d: %.1f points off in the mean\n", name, k, error);
         }
     judge();
 }
@@ -209,7 +206,7 @@ END_TEST
 
 /*
  * 950 tunnels of a class open at once, and only handshakes come: 3.8 MB, 1.5 s of a link of 20 Mbit/s.  Of 1.1 MB that
- * may be expected each counts 11 KB: 100 at a time, for two round trips and half a second each.  So long its class's
+ * may be expected each counts an eightieth: 80 at a time, for two round trips and half a second each.  So long its class's
  * other tunnels wait behind them; but no class is without a byte, and afterwards none of them has a slot.
  */
 START_TEST(a_thousand_tunnels_open_at_once) {
@@ -223,8 +220,8 @@ START_TEST(a_thousand_tunnels_open_at_once) {
     demand(f.wait[0] <= 12, "turns of the class wait for %.1f s\n", f.wait[0]);
     demand(f.wait[1] <= 12, "openings wait for %.1f s\n", f.wait[1]);
     demand(!f.held, "idle tunnels have %u tickets\n", f.held);
-    demand(f.gap[0] <= 5, "the class is %.1f s without a byte\n", f.gap[0]);
-    demand(f.gap[2] <= 5, "the other class is %.1f s without a byte\n", f.gap[2]);
+    demand(f.gap[0] <= 2, "the class is %.1f s without a byte\n", f.gap[0]);
+    demand(f.gap[2] <= 2, "the other class is %.1f s without a byte\n", f.gap[2]);
     judge();
 }
 END_TEST
