@@ -123,17 +123,21 @@ struct rs_rests {                   /* class_rests.h */
 
 struct rs_class_row {
     struct rs_class_settings settings;
-    uint32_t  used, retired, fresh; /* fresh: the place has a new owner, accounts of the old one are void */
+    /* fresh: the place has a new owner, accounts of the old one are void; first: see `own` */
+    uint8_t   used, retired, fresh, first;
     uint32_t  queued, outstanding, parked;
     uint32_t  queued_max;           /* settings.queue_max, or what is never reached */
-    uint32_t  own;                  /* places in the queue that are kept for it */
-    uint32_t  first;                /* `own` is one, lent while somebody waits: see RESERVED PLACES */
+    /* places in the queue that are kept for it; with `first` it is one, lent while somebody waits: see RESERVED PLACES */
+    uint32_t  own;
+    uint32_t  lately_ms;            /* since when `lately` is counted */
     /* expected = promised - counts.bytes: so what arrives is added once, and not subtracted elsewhere */
     uint64_t  promised;
     uint64_t  mean;
     rs_time_t wait_max;
     struct rs_counts counts;
-    uint64_t  can;                  /* with RS_WATCH_SLOTS: what its outstanding ones can bring (class_rests.h) */
+    /* with RS_WATCH_SLOTS: what its outstanding ones can bring; what came lately, and in a horizon before that (class_rests.h) */
+    uint64_t  can;
+    uint32_t  lately, before;
 };
 _Static_assert(sizeof(struct rs_class_row) == 256, "a class's row is found by a shift");
 

@@ -9,7 +9,9 @@
  *
  * What a response CAN bring in a horizon: next to nothing while its server has not sent anything; then whatever is to
  * come, as senders double with each round trip; and after a horizon no more than twice what came in it.  What a class
- * can bring is the sum of that over its responses.  Who can't use his part leaves it to those who can.
+ * can bring is the sum of that over its responses, or twice what came in a horizon to all of them: a tunnel that has a
+ * turn after another, a client that fetches pages one after the other, are new at each time, and not slow.  Who can't
+ * use his part leaves it to those who can.
  *
  * For each size of base_buckets.h there is how many responses of a class there are and what they bring, at the first
  * outlet, and a map of where there are any: by what each can bring; or, in a class that goes shortest first, by what is
@@ -120,8 +122,23 @@ static inline void rs_rest_remove(const rs_engine_t *e, const struct rs_flow *f,
 
 /* ---- of a class with responses outstanding; row->can changes while it is taken out ------------------------------- */
 
+static inline uint64_t rs_class_can(const struct rs_class_row *row) {
+    uint64_t came = row->lately > row->before ? row->lately : row->before;
+    return row->can > 2 * came ? row->can : 2 * came;
+}
+
 static inline uint32_t rs_busy_bucket(const struct rs_class_row *row) {
-    return rs_bucket_of(row->settings.weight ? row->can / row->settings.weight : row->can);
+    return rs_bucket_of(row->settings.weight ? rs_class_can(row) / row->settings.weight : rs_class_can(row));
+}
+
+/* So many bytes came, or none, and somebody looks; while it is taken out. */
+static inline void rs_class_came(const rs_engine_t *e, struct rs_class_row *row, uint64_t bytes) {
+    uint32_t now = (uint32_t)(e->now / 1000), horizon = e->settings.horizon_ms, took = now - row->lately_ms;
+    row->lately = bytes < UINT32_MAX - row->lately ? row->lately + (uint32_t)bytes : UINT32_MAX;
+    if (!took || took < horizon) return;
+    row->before = (uint32_t)((uint64_t)row->lately * horizon / took);
+    row->lately = 0;
+    row->lately_ms = now;
 }
 
 static inline void rs_busy_add(rs_engine_t *e, const struct rs_class_row *row) {
@@ -129,12 +146,12 @@ static inline void rs_busy_add(rs_engine_t *e, const struct rs_class_row *row) {
     if (!(e->busy_map >> b & 1)) e->busy[b] = (struct rs_busy){ 0 };
     e->busy_map |= (uint64_t)1 << b;
     e->busy[b].weight += row->settings.weight;
-    e->busy[b].can += row->can;
+    e->busy[b].can += rs_class_can(row);
 }
 
 static inline void rs_busy_remove(rs_engine_t *e, const struct rs_class_row *row) {
     uint32_t b = rs_busy_bucket(row);
-    e->busy[b].can -= row->can;
+    e->busy[b].can -= rs_class_can(row);
     e->busy[b].weight -= row->settings.weight;
     if (!e->busy[b].weight) e->busy_map &= ~((uint64_t)1 << b);
 }

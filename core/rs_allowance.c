@@ -62,6 +62,19 @@ static uint64_t shortest_first(const rs_engine_t *e, const struct rs_flow *f, co
     return left > RS_LEAST_WINDOW ? left : RS_LEAST_WINDOW;
 }
 
+/*
+ * Windows can't be smaller than some segments.  A class whose part is used up by such ones has no more outstanding: they
+ * would take from classes that have fewer responses on their way, and so nobody who waits.
+ */
+bool rs_has_its_windows(const rs_engine_t *e, struct rs_outlet *o, uint32_t class) {
+    const struct rs_class_row *row = rs_class_row(e, class);
+    const struct rs_gate_ops *gate = rs_gate_ops(o);
+    if (!gate->bound || !row->outstanding || e->weight_busy <= row->settings.weight) return false;
+    uint64_t bound = gate->bound(o, &o->settings, e->now);
+    uint64_t least = (uint64_t)RS_LEAST_WINDOW * e->settings.horizon_ms / RS_USUAL_TRIP;
+    return bound != RS_UNLIMITED && least && row->outstanding >= class_part(e, row, bound, false) / least;
+}
+
 uint64_t rs_allowance(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     rs_enter(e);
     now = rs_clamp_now(e, now);

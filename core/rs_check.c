@@ -106,7 +106,7 @@ static const char *check_busy_classes(const rs_engine_t *e) {
         uint32_t b = rs_busy_bucket(row);
         map |= (uint64_t)1 << b;
         is[b].weight += row->settings.weight;
-        is[b].can += row->can;
+        is[b].can += rs_class_can(row);
     }
     if (can || map != e->busy_map) return "what classes can bring does not add up";
     for (; map; map &= map - 1) {

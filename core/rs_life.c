@@ -23,6 +23,9 @@
 #include "rs_account.h"
 #include "rs_standing.h"
 
+/* Who are on their way may have become slow, which nobody tells. */
+#define AGAIN 100000u
+
 static inline void set_life(struct rs_ticket_row *r, uint64_t life) {
     RS_BARRIER();
     *(volatile uint64_t *)&r->life = life;
@@ -61,6 +64,7 @@ static RARELY void took_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_clas
     if (row->outstanding == 1) e->weight_busy += row->settings.weight;
     else rs_busy_remove(e, row);
     if (!r->received) rs_rest_begin(e, r);
+    rs_class_came(e, row, 0);
     count_in(e, o, row, f, r);
     if (f->within) rs_keys_take_slot(e, f, rs_ticket_index(rs_row_ticket(r)));
 }
@@ -465,8 +469,19 @@ static APART uint32_t take_of_idle(rs_engine_t *e, struct rs_outlet *o, rs_time_
     return gate->spare && ops->take_idle && gate->spare(o, &o->settings, now) ? ops->take_idle(e, o, now) : RS_NIL;
 }
 
+/* Nobody else waits, and the only class that does would take from those who are on their way. */
+static APART bool takes_from_others(rs_engine_t *e, struct rs_outlet *o) {
+    const struct rs_sched_ops *ops = rs_sched_ops(e);
+    uint32_t class = ops->only ? ops->only(e, o) : RS_NIL;
+    return class != RS_NIL && rs_has_its_windows(e, o, class);
+}
+
 static uint32_t take_of_one(rs_engine_t *e, struct rs_outlet *o, rs_time_t now, rs_time_t *again) {
     if (!is_open(e, o, again)) return take_of_idle(e, o, now);
+    if (e->watch & RS_WATCH_SLOTS && takes_from_others(e, o)) {
+        *again = now + AGAIN;
+        return RS_NIL;
+    }
     uint32_t t = rs_sched_ops(e)->take(e, o, now);
     if (t == RS_NIL) *again = o->ask_at;
     return t;
@@ -560,6 +575,7 @@ static RARELY bool progress_watched(rs_engine_t *e, rs_time_t now, rs_ticket_t t
     if (counted) count_out(e, o, row, f, r);
     r->received += bytes;
     if (counted) rs_rest_came(e, r, bytes);
+    if (counted) rs_class_came(e, row, bytes);
     if (r->received > r->covered) life_goes_on(e, r, row);
     if (counted) count_in(e, o, row, f, r);
     row->counts.bytes += bytes;

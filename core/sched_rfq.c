@@ -166,6 +166,11 @@ static uint32_t rfq_take_idle(rs_engine_t *e, struct rs_outlet *o, rs_time_t now
     return RS_NIL;
 }
 
+static uint32_t rfq_only(const rs_engine_t *e, const struct rs_outlet *o) {
+    const struct rfq *q = rs_sched_state(e, o);
+    return q->waiting.count == 1 ? rs_heap_top(&q->waiting).id : RS_NIL;
+}
+
 static uint32_t take_uncharged(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
     (void)now;
     return take_first(e, o, 0);
@@ -230,6 +235,7 @@ const struct rs_sched_ops rs_sched_rfq = {
     .head = rfq_head,
     .take = rfq_take,
     .take_idle = rfq_take_idle,
+    .only = rfq_only,
     .drained = rfq_drained,
     .refund = rfq_refund,
     .balance = rfq_balance,

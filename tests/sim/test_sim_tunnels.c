@@ -205,6 +205,24 @@ START_TEST(one_user_with_many_tunnels_has_a_users_part) {
 END_TEST
 
 /*
+ * Two classes of which one has hardly more tunnels than have turns at a time, or fewer: it never waits.  By windows, which
+ * can't be smaller than two segments, the light class would have what its many bring.
+ */
+START_TEST(a_class_with_few_tunnels_has_its_part) {
+    *wrong = 0;
+    for (uint32_t few = 6; few >= 1; few /= 2)
+        for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+            struct tunnel_class classes[] = { { .weight = 3, .clients = few, .work = TUNNEL_ENDLESS },
+                                              { .weight = 1, .clients = 6, .work = TUNNEL_ENDLESS } };
+            struct tunnel_figures f = run_shipped("few tunnels", classes, 2, 2 * MBIT, seed);
+            demand(f.use >= 0.98, "few, %u: use %.3f\n", few, f.use);
+            demand(fabs(f.share[0] - 0.75) <= 0.05, "few, %u: %.1f %%\n", few, 100 * f.share[0]);
+        }
+    judge();
+}
+END_TEST
+
+/*
  * 950 tunnels of a class open at once, and only handshakes come: 3.8 MB, 1.5 s of a link of 20 Mbit/s.  Of 1.1 MB that
  * may be expected each counts an eightieth: 80 at a time, for two round trips and half a second each.  So long its class's
  * other tunnels wait behind them; but no class is without a byte, and afterwards none of them has a slot.
@@ -232,6 +250,7 @@ int main(void) {
                              who_thinks_leaves_the_link_to_others,
                              slow_ones_keep_nobody_from_the_link,
                              one_user_with_many_tunnels_has_a_users_part,
+                             a_class_with_few_tunnels_has_its_part,
                              a_thousand_tunnels_open_at_once };
     return test_sim_run("tunnels", tests, sizeof tests / sizeof *tests, 1);
 }
