@@ -193,8 +193,8 @@ static const char *check_class(const rs_engine_t *e, uint32_t c, uint64_t *weigh
     if (queued != row->queued) return "a class's count of waiting requests is wrong";
     if (live != (uint64_t)row->outstanding + row->parked) return "a class's count of outstanding responses is wrong";
     if (!row->used && (queued || live || c < e->classes)) return "a class is not there";
-    if (row->used && (!memchr(row->settings.name, 0, sizeof row->settings.name) ||
-                      rs_class_named(e, row->settings.name) != c))
+    if (row->used &&
+        (!memchr(row->settings.name, 0, sizeof row->settings.name) || rs_class_named(e, row->settings.name) != c))
         return "a class is not found by its name";
     if (row->queued_max != (row->settings.queue_max ? row->settings.queue_max : UINT32_MAX))
         return "a class has forgotten its bound";

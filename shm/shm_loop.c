@@ -21,8 +21,8 @@ struct shm_loop {
     int fd;       /* of the segment; -1: nobody else has it */
     uint32_t own; /* the place, or SHM_NO_ROW */
     int bells[SHM_LOOP_PROCESSES];
-    pid_t watched[SHM_LOOP_PROCESSES];        /* in these places; 0: nobody */
-    struct pollfd ends[SHM_LOOP_PROCESSES];   /* pidfds of them, readable when they have ended; -1: there is none */
+    pid_t watched[SHM_LOOP_PROCESSES];      /* in these places; 0: nobody */
+    struct pollfd ends[SHM_LOOP_PROCESSES]; /* pidfds of them, readable when they have ended; -1: there is none */
 };
 
 /* ---- making, attaching ------------------------------------------------------------------------------------------- */
@@ -74,8 +74,8 @@ static shm_loop_t *loop_refuse(shm_loop_t *l) {
 
 static void loop_write_text(const shm_loop_t *l, char *text) {
     const struct shm_size *z = &l->view.size;
-    int n = snprintf(text, SHM_LOOP_TEXT, "%d %u %u %u %u %llu %llu", l->fd, z->owners, z->classes, z->tickets,
-                     z->keys, (unsigned long long)z->area, (unsigned long long)l->view.seal);
+    int n = snprintf(text, SHM_LOOP_TEXT, "%d %u %u %u %u %llu %llu", l->fd, z->owners, z->classes, z->tickets, z->keys,
+                     (unsigned long long)z->area, (unsigned long long)l->view.seal);
 
     for (uint32_t i = 0; i < z->owners; i++) n += snprintf(text + n, SHM_LOOP_TEXT - (size_t)n, " %d", l->bells[i]);
 }

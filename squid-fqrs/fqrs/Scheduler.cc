@@ -68,13 +68,15 @@ static const uint64_t OpeningTrip = 120;
 static const uint64_t OpeningPart = 80;
 /// A tunnel that needed all of a turn, but brought less than such a part of what may be outstanding in the time of
 /// that, which is what one of as many as have turns at a time would have, has nothing to send between its answers: at
-/// 20 Mbit/s most that carry pages. Its next turn is what it brings in such a time and a quarter more, and a third of
-/// that is expected behind it. Else it would keep others from what it does not use.
+/// 20 Mbit/s most that carry pages. Its next turn is what it brings in such a time and a quarter more, and such a
+/// part of that is expected behind it. Else it would keep others from what it does not use.
 static const uint64_t SlowPart = 8;
+static const uint64_t SlowBehindParts = 5;
+static const uint64_t SlowBehindPart = 16;
 /// The window of a tunnel that needs turns for which nobody of its class waits is such a part larger: what it does not
 /// get where turns meet nobody else brings for its class. That of a slow one is so much larger, too: what bounds it is
 /// how its server begins.
-static const uint64_t AlonePart = 3;
+static const uint64_t AlonePart = 2;
 static const uint64_t SlowMore = 2;
 /// What stands in the far queue delays what comes, twice until a new connection's first byte. If that were taken for
 /// silence, turns would end with their windows on the way, others would begin, and nothing would ever make the queue
@@ -761,7 +763,7 @@ Fqrs::Scheduler::expectedOf(const Ticket &t) const
     if (!fitting)
         return most;
     if (t.usual == RS_UNLIMITED && t.next < most)
-        return t.next + t.next / 3;
+        return t.next + t.next * SlowBehindParts / SlowBehindPart;
     if (t.usual == RS_UNLIMITED)
         return most + carries() * horizon / BehindTurnPart / 1000 + 1;
     if (t.usual)

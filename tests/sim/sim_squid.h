@@ -31,9 +31,10 @@
 #define SQUID_OPENING_WINDOW   2920      /* OpeningWindow */
 #define SQUID_OPENING_TRIP     120       /* OpeningTrip */
 #define SQUID_OPENING_PART     80        /* OpeningPart */
-#define SQUID_ALONE_PART       3         /* AlonePart */
+#define SQUID_ALONE_PART       2         /* AlonePart */
 #define SQUID_SLOW_MORE        2         /* SlowMore */
 #define SQUID_SLOW_PART        8         /* SlowPart */
+#define SQUID_SLOW_BEHIND(n)   ((n) * 5 / 16) /* SlowBehindParts */
 #define SQUID_FEWEST_SEGMENTS  2         /* FewestSegments */
 #define SQUID_FIRST_TRIP       75000     /* FirstTrip */
 #define SQUID_USUAL_SEGMENT    1460      /* UsualSegment */

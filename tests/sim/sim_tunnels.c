@@ -181,7 +181,7 @@ static void end_ticket(struct run *r, struct tunnel *t) {
 /* Of a tunnel's turn but its first, as Scheduler::expectedOf() has it. */
 static uint64_t expected_of(const struct run *r, const struct tunnel *t) {
     uint64_t most = squid_turn(&r->link), expected = r->learnt;
-    if (t->usual == RS_UNLIMITED && t->next < most) return t->next + t->next / 3;
+    if (t->usual == RS_UNLIMITED && t->next < most) return t->next + SQUID_SLOW_BEHIND(t->next);
     if (t->usual == RS_UNLIMITED) return most + squid_behind_turn(&r->link);
     if (t->usual) expected = t->usual > SQUID_HANDSHAKE_SIZE ? t->usual : SQUID_HANDSHAKE_SIZE;
     else if (!expected) expected = SQUID_LEAST_TURN;
