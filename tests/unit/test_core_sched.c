@@ -662,9 +662,9 @@ static const struct {
       "cbacccbccaaaaabbbabbbbbaaccbacdceeeedadddeeecdbddcdcbcbabaccabccccabcadeceedeeae"
       "aeeeeebaaacaaadddbbbbbdbbbbbbbbbbbdbbbaaabceedeaabebbeaaeeadaaddcdbaaaeeeeaaeeaa"
       "aeaeaaaeadabeedebabbdcbbbbbbabbbbbdadacdbbbbbbbbbbbebbbbbbbbbbbbbbbbbdeaaaaaaaaa"
-      "aeaaaaadaaaaaaaaaaaaaaacabdaaaabadcdabadbcdadcdaeebbaadbdcbbabadccccccccaccccccc",
-      { 2945, 1603650, 0, 3180, 1146451 },
-      { 765997, 705716, 145983, 241790, -1639216 } },
+      "aeaaaaadaaaaaaaaaaaaaaacabdaaaabadcdabadbcdadcdaeebbaadbdcbbabadccacccedbccccccc",
+      { 2945, 1603650, 0, 3180, 1539487 },
+      { 811113, 834383, 155006, 256086, -2059077 } },
     { RS_SCHED_RFQ,
       RS_GATE_WRC,
       60000,
