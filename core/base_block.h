@@ -127,7 +127,7 @@ struct rs_class_row {
     uint8_t   used, retired, fresh, first;
     uint32_t  queued, outstanding, parked;
     uint32_t  queued_max;           /* settings.queue_max, or what is never reached */
-    /* places in the queue that are kept for it; with `first` it is one, lent while somebody waits: see RESERVED PLACES */
+    /* places in the queue that are kept for it; `first`: it is one, lent while somebody waits (RESERVED PLACES) */
     uint32_t  own;
     uint32_t  lately_ms;            /* since when `lately` is counted */
     /* expected = promised - counts.bytes: so what arrives is added once, and not subtracted elsewhere */
@@ -135,7 +135,7 @@ struct rs_class_row {
     uint64_t  mean;
     rs_time_t wait_max;
     struct rs_counts counts;
-    /* with RS_WATCH_SLOTS: what its outstanding ones can bring; what came lately, and in a horizon before that (class_rests.h) */
+    /* with RS_WATCH_SLOTS, see class_rests.h: what its outstanding ones can bring; what came lately, and before */
     uint64_t  can;
     uint32_t  lately, before;
 };

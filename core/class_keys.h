@@ -136,8 +136,8 @@ void rs_keys_give_slot(const rs_engine_t *e, const struct rs_flow *f, uint32_t t
 void rs_keys_rest_add(const rs_engine_t *e, const struct rs_flow *f, const struct rs_ticket_row *r);
 void rs_keys_rest_remove(const rs_engine_t *e, const struct rs_flow *f, const struct rs_ticket_row *r);
 /*
- * Of what its class may have on its way the part of a ticket that is released: keys have the same, and each one's.  What
- * a key can't use others have, of the first level; and what a key's other tickets can't use this one has.
+ * Of what its class may have on its way the part of a ticket that is released: keys have the same, and each one's.
+ * What a key can't use others have, of the first level; and what a key's other tickets can't use this one has.
  */
 uint64_t rs_keys_part(const rs_engine_t *e, const struct rs_flow *f, const struct rs_ticket_row *r, uint64_t bytes);
 

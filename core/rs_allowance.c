@@ -13,6 +13,10 @@
  * In a class that keys share each key has the same, however many responses it has on their way, and leaves to the
  * others what all of these can't use.
  *
+ * Windows have a least size, and so a class with many responses would have more than its part beside one with few.
+ * While it is the only one of which anybody waits, and others use their parts, it has no more outstanding than its part
+ * has least windows (rs_has_its_windows).
+ *
  * In a class that goes shortest first its part goes to the responses of which least is to come, each as much as it
  * needs (class_rests.h), but for a few segments for each of the others: with less TCP would wait for its timers.  So a
  * small one overtakes a large one that is under way, and the large one takes what nobody else can use.  Those of about
@@ -63,8 +67,8 @@ static uint64_t shortest_first(const rs_engine_t *e, const struct rs_flow *f, co
 }
 
 /*
- * Windows can't be smaller than some segments.  A class whose part is used up by such ones has no more outstanding: they
- * would take from classes that have fewer responses on their way, and so nobody who waits.
+ * Windows can't be smaller than some segments.  A class whose part is used up by such ones has no more outstanding:
+ * they would take from classes that have fewer responses on their way, and so nobody who waits.
  */
 bool rs_has_its_windows(const rs_engine_t *e, struct rs_outlet *o, uint32_t class) {
     const struct rs_class_row *row = rs_class_row(e, class);

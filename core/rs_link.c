@@ -24,8 +24,8 @@
 #define DELAY_PART   32u
 
 /*
- * Our own windows make a queue of RS_LINK_QUEUE, and as much more of a round trip as the belief is too high; beside what
- * is on its way in any case.
+ * Our own windows make a queue of RS_LINK_QUEUE, and as much more of a round trip as the belief is too high; beside
+ * what is on its way in any case.
  */
 #define DEEP     UINT32_C(300000)
 #define DEEP_FOR UINT64_C(10000000)
@@ -139,7 +139,7 @@ static uint32_t voice_of(const struct rs_link_server *s) {
     return s->samples ? (uint32_t)((uint64_t)s->low * VOICE / s->samples) : 0;
 }
 
-static void hear(struct rs_link *l, struct rs_link_server *s, bool low) {
+static void link_hear(struct rs_link *l, struct rs_link_server *s, bool low) {
     if (s->interval == l->interval) {
         l->low -= voice_of(s);
     } else {
@@ -170,7 +170,7 @@ void rs_link_round_trip(struct rs_link *l, rs_time_t now, uint64_t name, uint32_
     }
     if (!now_us) return;
     uint32_t delay = now_us > least ? now_us - least : 0;
-    hear(l, s, delay < low_delay(l));
+    link_hear(l, s, delay < low_delay(l));
     if (delay < l->delay_now) l->delay_now = delay;
 }
 

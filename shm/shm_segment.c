@@ -299,9 +299,9 @@ static void *make_own(const struct shm_view *v, const char **why) {
 /* Of this process, if it is away (shm.h, AWAY). */
 static struct {
     _Atomic bool is;
-    uint32_t turn;              /* of the lock, that is not over */
-    uint64_t pause, until;      /* how long it stays away at least, and so until when */
-    uint64_t back;              /* when it came back last; 0 = it never did */
+    uint32_t turn;         /* of the lock, that is not over */
+    uint64_t pause, until; /* how long it stays away at least, and so until when */
+    uint64_t back;         /* when it came back last; 0 = it never did */
 } away;
 
 static void go_away(const struct shm_view *v) {

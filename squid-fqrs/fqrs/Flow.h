@@ -47,8 +47,8 @@ public:
     /// So many bytes were read.
     void came(uint64_t bytes);
 
-    /// The response may have such a window, and so many bytes are still to come; RS_UNLIMITED: any, and not known. Cheap
-    /// enough for every read.
+    /// The response may have such a window, and so many bytes are still to come; RS_UNLIMITED: any, and not known.
+    /// Cheap enough for every read.
     void fit(uint64_t allowed, uint64_t rest);
 
     uint64_t server() const { return server_; } ///< its number with rs_link.h

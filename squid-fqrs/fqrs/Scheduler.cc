@@ -618,7 +618,8 @@ Fqrs::Scheduler::windowIn(rs_engine_t *const engine, const Ticket &t, const rs_t
     return t.next < t.turn ? window + window / SlowMore : window;
 }
 
-/// What the link carries in a usual round trip and with what is to stand in the queue; each outstanding has an equal part.
+/// What the link carries in a usual round trip and with what is to stand in the queue; each outstanding has an equal
+/// part.
 uint64_t
 Fqrs::Scheduler::firstWindow() const
 {

@@ -87,9 +87,9 @@ static void make(struct tunnel_class classes[3], const struct cell *cell, uint32
 
 /*
  * Over two minutes at 2 Mbit/s the light class has 4.3 MB, 150 turns of 28 KB: it is at most one turn off where its
- * account is, 0.1 points, and what lies unread in ten buffers at the end, 0.3.  Downloads are lognormal, and the largest
- * of them is a fifth of a megabyte: where it begins before the measurement, or ends behind it, its class is 0.7 points
- * off, and in the mean of seeds much less.  All goals are those of the real link.  At 20 Mbit/s ten clients a class,
+ * account is, 0.1 points, and what lies unread in ten buffers at the end, 0.3.  Downloads are lognormal, and the
+ * largest of them is a fifth of a megabyte: where it begins before the measurement, or ends behind it, its class is 0.7
+ * points off, and in the mean of seeds much less.  All goals are those of the real link.  At 20 Mbit/s ten clients a class,
  * three round trips of 140 ms before each 28 KB, do not want as much: a hundred do, if each download has a tunnel, and
  * thirty in tunnels that are kept.  A class's only tunnel has a window of its class's part and a
  * half, which at 20 Mbit/s is not all that it misses between its turns: within 3.5 points there.
@@ -207,8 +207,8 @@ START_TEST(one_user_with_many_tunnels_has_a_users_part) {
 END_TEST
 
 /*
- * Two classes of which one has hardly more tunnels than have turns at a time, or fewer: it never waits.  By windows, which
- * can't be smaller than two segments, the light class would have what its many bring.
+ * Two classes of which one has hardly more tunnels than have turns at a time, or fewer: it never waits.  By windows,
+ * which can't be smaller than two segments, the light class would have what its many bring.
  */
 START_TEST(a_class_with_few_tunnels_has_its_part) {
     *wrong = 0;
@@ -226,8 +226,8 @@ END_TEST
 
 /*
  * 950 tunnels of a class open at once, and only handshakes come: 3.8 MB, 1.5 s of a link of 20 Mbit/s.  Of 1.1 MB that
- * may be expected each counts an eightieth: 80 at a time, for two round trips and half a second each.  So long its class's
- * other tunnels wait behind them; but no class is without a byte, and afterwards none of them has a slot.
+ * may be expected each counts an eightieth: 80 at a time, for two round trips and half a second each.  So long its
+ * class's other tunnels wait behind them; but no class is without a byte, and afterwards none of them has a slot.
  */
 START_TEST(a_thousand_tunnels_open_at_once) {
     *wrong = 0;

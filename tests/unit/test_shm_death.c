@@ -17,11 +17,11 @@
 #define LIVING  1002
 
 static const struct moment {
-    uint32_t row;       /* dies at the row that is freed as the n-th; 0: at none */
+    uint32_t row;        /* dies at the row that is freed as the n-th; 0: at none */
     bool before, behind; /* what the engine gives back */
-    uint32_t lost;      /* requests that the next one finds */
-} moments[] = { { 0, false, false, 3 }, { 1, false, false, 3 }, { 2, false, false, 3 }, { 3, false, false, 3 },
-                { 0, true, false, 3 },  { 0, false, true, 0 } };
+    uint32_t lost;       /* requests that the next one finds */
+} moments[] = { { 0, false, false, 3 }, { 1, false, false, 3 }, { 2, false, false, 3 },
+                { 3, false, false, 3 }, { 0, true, false, 3 },  { 0, false, true, 0 } };
 static const struct moment *dies; /* NULL: it lives */
 
 uint32_t __real_rs_reclaim(rs_engine_t *e, rs_time_t now, uint32_t owner);
