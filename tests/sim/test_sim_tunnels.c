@@ -88,11 +88,11 @@ static void make(struct tunnel_class classes[3], const struct cell *cell, uint32
 /*
  * Over two minutes at 2 Mbit/s the light class has 4.3 MB, 150 turns of 28 KB: it is at most one turn off where its
  * account is, 0.1 points, and what lies unread in ten buffers at the end, 0.3.  Downloads are lognormal, and the
- * largest of them is a fifth of a megabyte: where it begins before the measurement, or ends behind it, its class is 0.7
- * points off, and in the mean of seeds much less.  All goals are those of the real link.  At 20 Mbit/s ten clients a class,
- * three round trips of 140 ms before each 28 KB, do not want as much: a hundred do, if each download has a tunnel, and
- * thirty in tunnels that are kept.  A class's only tunnel has a window of its class's part and a
- * half, which at 20 Mbit/s is not all that it misses between its turns: within 3.5 points there.
+ * largest of them is a fifth of a megabyte: where it begins before the measurement, or ends behind it, its class is
+ * 0.7 points off, and in the mean of seeds much less.  All goals are those of the real link.  At 20 Mbit/s ten clients
+ * a class, three round trips of 140 ms before each 28 KB, do not want as much: a hundred do, if each download has a
+ * tunnel, and thirty in tunnels that are kept.  A class's only tunnel has a window of its class's part and a half,
+ * which at 20 Mbit/s is not all that it misses between its turns: within 3.5 points there.
  */
 START_TEST(tunnels_share_by_weight) {
     *wrong = 0;
