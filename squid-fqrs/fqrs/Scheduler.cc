@@ -65,7 +65,9 @@ static const uint64_t HandshakeSize = 4 << 10;
 /// queue, and no class would have anybody waiting.
 static const uint64_t OpeningWindow = 2920;
 static const uint64_t OpeningTrip = 120;
-static const uint64_t OpeningPart = 80;
+static const uint64_t OpeningPart = 64;
+/// that window is never larger: a handshake needs no more, and its server's first answer two round trips of it
+static const uint64_t OpeningMost = 4380;
 /// A tunnel that needed all of a turn, but brought less than such a part of what may be outstanding in the time of
 /// that, which is what one of as many as have turns at a time would have, has nothing to send between its answers: at
 /// 20 Mbit/s most that carry pages. Its next turn is what it brings in such a time and a quarter more, and such a
@@ -611,6 +613,8 @@ Fqrs::Scheduler::windowIn(rs_engine_t *const engine, const Ticket &t, const rs_t
     if (!link || allowed == RS_UNLIMITED)
         return allowed;
     const auto window = rs_link_window(link, now, t.flow.server(), t.flow.leastTrip(), allowed);
+    if (t.opening)
+        return std::min(window, OpeningMost);
     if (!t.tunnel || t.usual != RS_UNLIMITED)
         return window;
     if (queues[t.classNumber].first == Nil)

@@ -30,7 +30,8 @@
 #define SQUID_HANDSHAKE_SIZE   (4 << 10) /* HandshakeSize */
 #define SQUID_OPENING_WINDOW   2920      /* OpeningWindow */
 #define SQUID_OPENING_TRIP     120       /* OpeningTrip */
-#define SQUID_OPENING_PART     80        /* OpeningPart */
+#define SQUID_OPENING_PART     64        /* OpeningPart */
+#define SQUID_OPENING_MOST     4380      /* OpeningMost */
 #define SQUID_ALONE_PART       2         /* AlonePart */
 #define SQUID_SLOW_MORE        2         /* SlowMore */
 #define SQUID_SLOW_PART        8         /* SlowPart */

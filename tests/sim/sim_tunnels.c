@@ -116,6 +116,7 @@ static void fit(struct run *r, struct tunnel *t) {
         if (!r->waiting[t->class]) may += may / SQUID_ALONE_PART;
         else if (t->next < squid_turn(&r->link)) may += may / SQUID_SLOW_MORE;
     }
+    if (t->opening && has_turns(r, t) && may > SQUID_OPENING_MOST) may = SQUID_OPENING_MOST;
     t->clamp = may;
     if (!is_tunnel(t) || !r->p->bounded) return;
     if (may > t->room || t->taken + may >= t->edge) t->room = may;

@@ -226,7 +226,7 @@ END_TEST
 
 /*
  * 950 tunnels of a class open at once, and only handshakes come: 3.8 MB, 1.5 s of a link of 20 Mbit/s.  Of 1.1 MB that
- * may be expected each counts an eightieth: 80 at a time, for two round trips and half a second each.  So long its
+ * may be expected each counts a sixty-fourth: 64 at a time, for two round trips and half a second each.  So long its
  * class's other tunnels wait behind them; but no class is without a byte, and afterwards none of them has a slot.
  */
 START_TEST(a_thousand_tunnels_open_at_once) {
