@@ -129,6 +129,7 @@ GIVEN_UP = [
 ]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("asked, part", GIVEN_UP)
 def test_what_is_given_up_midway_costs_what_is_on_its_way_too(new_gateway, asked, part):
     """Two classes of one weight.  Of an answer that is given up midway the backend has sent as much again as came: it costs twice its time, so its class has half as many slots as the other.
