@@ -32,7 +32,7 @@ class Crowd:
 
 
 class Streams(Crowd):
-    """So many streams of HTTP/2 open on each of so many connections, `most` on one in all.  done: answers by status."""
+    """So many streams of HTTP/2 open on each of so many connections, which ends when it has had `most`.  done: answers by status."""
 
     def __init__(self, port, connections, streams, target, headers, most=None):
         super().__init__(connections)

@@ -17,7 +17,7 @@ from lab.load import Load
 from promise import Lateness
 
 WINDOW, SLOT_S = 8, 0.1
-LIBRARIES = 16      # bytes a request
+LIBRARIES = 16      # bytes a request by which the heap may grow
 CLASSES = """\
 QosClass people weight=6 delay=300 within=client/16/48 within=client
 QosClass search weight=3 order=shortest
@@ -93,16 +93,19 @@ def test_twice_what_the_server_can_do(new_gateway, open_path, endurance_s):
               {"name": "exempt", "clients": 2, "url": "/b/size/100", "think": 100}]
     # Connections of all ages, as httpd's own default has it, so that as many grow as end.
     more = everything(open_path) + "MaxKeepAliveRequests 100\nMaxMemFree 1\n"
+
+    def answers():
+        return sum(line["total"]["requests"] for line in load.lines) + sum(streams.done.values())
     with new_gateway(window=WINDOW, threads=50, http2=True, classes=CLASSES, more=more, environment={"MALLOC_ARENA_MAX": "1"}) as g:
         warm = endurance_s / 4
         with Load(g.address, words, seconds=endurance_s + 60, interval=5) as load, Patient(g.port, 2, 8, target, most=100) as streams, Lateness() as late:
             began = time.monotonic()
             http1.until(lambda: time.monotonic() > began + warm, warm + 60)
             before = memory_for(g, endurance_s / 12)
-            asked = sum(line["total"]["requests"] for line in load.lines) + sum(streams.done.values())
+            asked = answers()
             http1.until(lambda: time.monotonic() > began + endurance_s * 11 / 12, endurance_s + 60)
             after = memory_for(g, endurance_s / 12)
-            served = sum(line["total"]["requests"] for line in load.lines) + sum(streams.done.values()) - asked
+            served = answers() - asked
             load.stop()
             final = load.result()
             seconds = time.monotonic() - began
