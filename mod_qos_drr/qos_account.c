@@ -16,6 +16,8 @@
 #define NEWS         32u     /* a mean that moves by more than such a part is told to other gateways */
 #define QUICK_US     20000u  /* a write that takes less is one of a client that keeps up */
 #define QUICK_WRITES 16u     /* so many in a row, and a parked response takes a slot again */
+#define LEFT_US      100000u /* what is on its way of an answer that is given up: of a slot, */
+#define LEFT_BYTES   65536u  /* and as a window of TCP usually has it */
 
 #define P qos_process
 
@@ -169,11 +171,33 @@ static void tell_bytes_locked(const struct qos_request *q, uint64_t now, rs_tick
     if (cost) rs_progress(P.view.engine, now, ticket, cost);
 }
 
+/* Its client hung up in the middle of a backend's answer. */
+static int is_given_up(const struct qos_request *q) {
+    const request_rec *last = qos_last_of(q->r);
+    const char *field = apr_table_get(last->headers_out, "Content-Length");
+    apr_off_t length;
+    char *end;
+
+    if (!q->r->connection->aborted || !q->sent || last->header_only || last->proxyreq == PROXYREQ_NONE) return 0;
+    return !field || apr_strtoff(&length, field, &end, 10) != APR_SUCCESS || *end || (apr_off_t)q->sent < length;
+}
+
+/*
+ * What the backend has sent then, or is about to: as much again as came, since senders double, and a window at most.
+ * It crosses the backend's link and keeps its worker when the slot is somebody else's; so a class that only ever begins
+ * answers would have more of both than its part.
+ */
+static uint64_t left_on_its_way(const struct qos_request *q) {
+    uint64_t us = q->slot_us < LEFT_US ? q->slot_us : LEFT_US, bytes = q->sent < LEFT_BYTES ? q->sent : LEFT_BYTES;
+    return qos_cost_expected(&P.costs, q->outlet, us, bytes);
+}
+
 void qos_account_end(struct qos_request *q, int whole) {
     struct shm_wakes w;
     int more;
     rs_ticket_t ticket = q->ticket;
     uint64_t now, bytes;
+    int given_up;
 
     if (q->beside) qos_beside_end(q, whole);
     if (ticket == RS_NO_TICKET) return;
@@ -181,6 +205,7 @@ void qos_account_end(struct qos_request *q, int whole) {
     whole = whole && !q->broken && !q->r->connection->aborted;
     q->whole = whole;
     bytes = whole ? q->sent : qos_went(q);
+    given_up = !whole && is_given_up(q);
     now = shm_now();
     shm_lock(&P.view);
     if (shm_row_of(&P.view, ticket)->parked > SHM_PARKED)
@@ -192,6 +217,7 @@ void qos_account_end(struct qos_request *q, int whole) {
         goes(q);
     } else {
         if (bytes > q->reported) tell_bytes_locked(q, now, ticket, bytes - q->reported);
+        if (given_up) rs_progress(P.view.engine, now, ticket, left_on_its_way(q));
         if (whole) rs_finish(P.view.engine, now, ticket);
         else rs_abort(P.view.engine, now, ticket);
     }

@@ -105,7 +105,7 @@ static struct look *status_take(request_rec *r) {
         c->descriptors = c->wait_s = NAN;
         c->slot_s = (double)atomic_load(&v->classes[i].slot_us) / 1e6;
         /* What the engine counts is cost. */
-        if (conf->charge != QOS_CHARGE_BYTES) c->s.counts.bytes = atomic_load(&v->classes[i].bytes);
+        c->s.counts.bytes = atomic_load(&v->classes[i].bytes);
         l->slot_s += c->slot_s;
         c->refused[RS_WHY_CLASS_FULL] = c->s.counts.refused_class;
         c->refused[RS_WHY_SHARE_FULL] = c->s.counts.refused_share;

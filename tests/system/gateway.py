@@ -56,7 +56,7 @@ class Gateway(Httpd):
     """
 
     def __init__(self, parts, mpm="event", engine="On", window=1, queue=10000, wait=60, classes=config.CLASSES, policy=None, tls=False,
-                 http2=False, more="", modules=(), open_files=None, origin=None, **httpd):
+                 http2=False, more="", modules=(), open_files=None, origin=None, environment=None, **httpd):
         self.parts, self.backend, self.origin = parts, parts.backend, origin or parts.origin
         self.window, self.open_files, self.more_text = window, open_files, more + ("Protocols h2c http/1.1\n" if http2 else "")
         self.blocks, self.has_streams = mpm != "event", tls or http2
@@ -65,7 +65,7 @@ class Gateway(Httpd):
         httpd.setdefault("timeout", 120)
         super().__init__(parts.lab, f"gateway-{mpm}", mpm=mpm, htdocs=str(parts.root), cgi=True, php=parts.fpm.address, access_log=WORDS,
                          modules=("include", "log_config", *(("ssl",) if tls else ()), *(("http2",) if tls or http2 else ()), *modules), load={"qos_drr": lab.module()},
-                         environment=sanitizer_environment(), **httpd)
+                         environment={**(sanitizer_environment() or {}), **(environment or {})}, **httpd)
         self.policy, self.policy_file = policy, None
         if policy is not None:
             self.policy_file = pathlib.Path(self.path("policy.xml"))

@@ -32,11 +32,11 @@ class Crowd:
 
 
 class Streams(Crowd):
-    """So many streams of HTTP/2 open on each of so many connections.  done: answers by status."""
+    """So many streams of HTTP/2 open on each of so many connections, which ends when it has had `most`.  done: answers by status."""
 
-    def __init__(self, port, connections, streams, target, headers):
+    def __init__(self, port, connections, streams, target, headers, most=None):
         super().__init__(connections)
-        self.port, self.streams, self.target, self.headers = port, streams, target, headers
+        self.port, self.streams, self.target, self.headers, self.most = port, streams, target, headers, most
         self.done = collections.Counter()
 
     def run(self):
@@ -44,11 +44,13 @@ class Streams(Crowd):
             self.visit(c)
 
     def visit(self, c):
-        while not (self.over.is_set() or c.closed):
+        asked = 0
+        while not (self.over.is_set() or c.closed or (self.most and asked >= self.most)):
             for number in [n for n, s in c.streams.items() if s.over]:
                 self.done[c.streams.pop(number).status] += 1
             while len(c.streams) < self.streams:
                 c.send("GET", self.target, headers=self.headers, push=False)
+                asked += 1
             c.push()
             c.receive(0.1)
 
@@ -56,8 +58,8 @@ class Streams(Crowd):
 class Patient(Streams):
     """The same; one whose connection is ended makes another.  failed: what was taken and not answered."""
 
-    def __init__(self, port, connections, streams, target):
-        super().__init__(port, connections, streams, target, {"cookie": "session=1"})
+    def __init__(self, port, connections, streams, target, most=None):
+        super().__init__(port, connections, streams, target, {"cookie": "session=1"}, most)
         self.failed = []
 
     def run(self):

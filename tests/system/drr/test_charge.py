@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 import test_pages
+from lab.load import Load
 
 PEOPLE = {"Cookie": "session=1"}
 BIG, SIZE = "/static/50m.bin", 50 << 20
@@ -118,6 +119,35 @@ def test_a_stream_that_is_given_up_teaches_nothing(tls_gateway):
     subprocess.run(["curl", "-sk", "--http2", "--limit-rate", "20k", "--max-time", "1", "-o", "/dev/null", url], stdin=subprocess.DEVNULL,
                    check=False, timeout=30)
     assert int(g.logged("stream", 2)[-1]["estimate"]) < 1_000_000
+
+
+GIVEN_UP = [
+    # In the middle: the client takes 1 MB/s.
+    pytest.param({"url": "/o/size/2000000?delay=20", "rate": 1_000_000, "abort": 60}, 1 / 3, id="midway"),
+    # It has all come when somebody sees that the client is gone.
+    pytest.param({"url": "/o/size/2048?delay=50", "abort": 20}, 1 / 2, id="whole"),
+]
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("asked, part", GIVEN_UP)
+def test_what_is_given_up_midway_costs_what_is_on_its_way_too(new_gateway, asked, part):
+    """Two classes of one weight.  Of an answer that is given up midway the backend has sent as much again as came: it costs twice its time, so its class has half as many slots as the other.
+    Of some hundred answers in the measured time one more or less, and those under way at its ends, are less than 3 points."""
+    words = [{"name": "people", "clients": 6, "header": "Cookie: session=1", "url": "/o/size/2048?delay=50"},
+             {"name": "crawlers", "clients": 6, "header": "User-Agent: GPTBot", "think": 1, **asked}]
+    classes = "QosClass people weight=1\nQosClass crawlers weight=1 default\nQosRule people cookie session=\n"
+
+    def slots():
+        return {name: c["slot_s"] for name, c in g.status()["by_class"].items()}
+    with new_gateway(window=2, classes=classes, more="QosCharge time\n") as g, Load(g.address, words, seconds=60, interval=0.2) as load:
+        g.until(lambda s: s["by_class"]["crawlers"]["slot_s"] > 0.5, "both have begun")
+        before = slots()
+        g.until(lambda s: sum(c["slot_s"] for c in s["by_class"].values()) > sum(before.values()) + 12, "twelve seconds of slots")
+        had = {name: s - before[name] for name, s in slots().items()}
+        load.stop()
+        load.result()
+    assert had["crawlers"] / sum(had.values()) == pytest.approx(part, abs=0.05), had
 
 
 # ---- what is asked for -----------------------------------------------------------------------------------------------------------------
