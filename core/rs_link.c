@@ -107,7 +107,11 @@ static rs_time_t past(rs_time_t now, rs_time_t then) { return now > then ? now -
 
 /* ---- round trips ------------------------------------------------------------------------------------------------- */
 
-static struct rs_link_server *place_of(struct rs_link *l, uint64_t name) { return &l->servers[name % RS_LINK_SERVERS]; }
+/* Names may differ in any of their bits, and neighbours in few. */
+static uint32_t place_of(uint64_t name) {
+    name = (name ^ name >> 32) * UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)(name >> 32) % RS_LINK_SERVERS;
+}
 
 static uint32_t shortest_of(const struct rs_link_server *s) {
     return s->former && s->former < s->least ? s->former : s->least;
@@ -128,7 +132,7 @@ static void lower(struct rs_link_server *s, rs_time_t now, uint32_t us) {
  * it when it was longer.
  */
 static void meet_server(struct rs_link *l, rs_time_t now, uint64_t name, uint32_t now_us, uint32_t least_us) {
-    struct rs_link_server *s = place_of(l, name);
+    struct rs_link_server *s = &l->servers[place_of(name)];
     uint32_t queue = l->delay == RS_LINK_UNKNOWN ? 0 : l->delay, own = now_us;
     if (s->name && past(now, s->since) < MEMORY) return; /* its place is another one's */
     if (queue) own = queue < now_us / 2 ? now_us - queue : (now_us + 1) / 2;
@@ -154,7 +158,7 @@ static void link_hear(struct rs_link *l, struct rs_link_server *s, bool low) {
 
 void rs_link_round_trip(struct rs_link *l, rs_time_t now, uint64_t name, uint32_t now_us, uint32_t least_us) {
     RS_ASSERT(l->magic == MAGIC && name);
-    struct rs_link_server *s = place_of(l, name);
+    struct rs_link_server *s = &l->servers[place_of(name)];
     if (now_us > TRIP_MOST) now_us = 0;
     if (!least_us || (now_us && least_us > now_us)) least_us = now_us;
     if (!least_us || least_us > TRIP_MOST) return;
@@ -176,7 +180,7 @@ void rs_link_round_trip(struct rs_link *l, rs_time_t now, uint64_t name, uint32_
 
 uint64_t rs_link_window(const struct rs_link *l, rs_time_t now, uint64_t name, uint32_t least_us, uint64_t allowance) {
     RS_ASSERT(l->magic == MAGIC);
-    const struct rs_link_server *s = &l->servers[name % RS_LINK_SERVERS];
+    const struct rs_link_server *s = &l->servers[place_of(name)];
     uint64_t horizon = (uint64_t)l->settings.horizon_ms * 1000;
     uint64_t of = (uint64_t)(s->name == name ? shortest_of(s) : least_us) + RS_LINK_QUEUE;
     if (allowance == RS_UNLIMITED) return allowance;

@@ -9,7 +9,14 @@
 #include "fqrs/Host.h"
 #include "fqrs/Opening.h"
 #include "fqrs/Scheduler.h"
+#include "fqrs/Secret.h"
 #include "SquidConfig.h"
+
+/* as in Engine.h */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#include "fqrs/base/base_hash.h"
+#pragma GCC diagnostic pop
 
 #include <algorithm>
 #include <climits>
@@ -124,17 +131,16 @@ Fqrs::Flow::OpenSmall(const bool wanted)
 
 /* ---- round trips ------------------------------------------------------------------------------------------------- */
 
-/// The same number for the same address, and never 0.
+/// The same number for the same address, and never 0. Nobody foresees whose place in a table he meets.
 static uint64_t
 NumberOf(const Ip::Address &address)
 {
     struct in6_addr bytes;
+    struct base_hash s;
     address.getInAddr(bytes);
-    uint64_t half[2];
-    static_assert(sizeof(bytes) == sizeof(half), "an IPv6 address has 16 bytes");
-    memcpy(half, &bytes, sizeof(half));
-    const auto mixed = (half[0] ^ half[1] * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xff51afd7ed558ccd);
-    return (mixed ^ mixed >> 32) | 1u << 31;
+    base_hash_begin(&s, Fqrs::Secret());
+    base_hash_add(&s, &bytes, sizeof(bytes));
+    return std::max<uint64_t>(base_hash_end(s), 1);
 }
 
 void

@@ -32,7 +32,7 @@ struct tunnel {
     uint32_t index, entry, class, serial; /* serial: of its connection; what an earlier one had under way is nobody's */
     uint64_t key;
     enum tunnel_work work;
-    double pace, rtt, cwnd, halved;
+    double pace, rtt, least, cwnd, halved; /* least: the shortest round trip that it saw, with what stood in the queue */
     uint64_t goal, sent, edge; /* of the server's stream: its end so far, what went, what it may send */
     uint64_t arrived, taken;   /* at the kernel, by the host */
     uint64_t room, clamp;      /* the kernel's */
@@ -67,7 +67,9 @@ struct run {
 };
 
 static rs_time_t micros(const struct run *r) { return (rs_time_t)(r->now * 1e6 + 0.5); }
-static uint32_t trip_of(const struct tunnel *t) { return (uint32_t)(t->rtt * 1e6); }
+/* What stands in the queue now was before the segment that has come, or will be before the next one. */
+static double through(const struct run *r, const struct tunnel *t) { return t->rtt + fmax(r->free_at - r->now, 0); }
+static uint32_t trip_of(const struct tunnel *t) { return (uint32_t)(t->least * 1e6); }
 static uint64_t name_of(const struct tunnel *t) { return t->index + 1; }
 static bool is_tunnel(const struct tunnel *t) { return t->work <= TUNNEL_IDLE; }
 
@@ -133,12 +135,18 @@ static void enters(struct run *r, struct tunnel *t, uint32_t serial, uint32_t si
     sim_events_add(&r->events, r->free_at, ARRIVES | size << 8, t->index, serial);
 }
 
-/* As the kernel sees it of a connection that brings something: what stands in the queue now was before its segment. */
+/* As the kernel sees it of a connection that brings something. */
 static void measure(struct run *r, struct tunnel *t) {
-    double queue = fmax(r->free_at - r->now, 0);
+    double trip = through(r, t);
     if (r->now - t->measured < 0.1) return;
     t->measured = r->now;
-    rs_link_round_trip(&r->link, micros(r), name_of(t), (uint32_t)((t->rtt + queue) * 1e6), trip_of(t));
+    t->least = t->least > 0 ? fmin(t->least, trip) : trip;
+    rs_link_round_trip(&r->link, micros(r), name_of(t), (uint32_t)(trip * 1e6), trip_of(t));
+}
+
+static void connects(struct run *r, struct tunnel *t) {
+    t->least = through(r, t);
+    later(r, t->least, CONNECTED, t, 0);
 }
 
 /* ---- host -------------------------------------------------------------------------------------------------------- */
@@ -218,7 +226,7 @@ static void begins(struct run *r, struct tunnel *t) {
                           .moved = r->now };
     if (is_free(r, t)) {
         t->state = RESTING;
-        later(r, t->rtt, CONNECTED, t, 0);
+        connects(r, t);
     } else {
         submit(r, t, has_turns(r, t) ? squid_opening(&r->link) : 0);
     }
@@ -313,7 +321,7 @@ static void picked(struct run *r, struct tunnel *t) {
         t->opened = 1;
         t->edge = t->clamp = squid_first_window(&r->link, r->live);
         if (is_tunnel(t)) {
-            later(r, t->rtt, CONNECTED, t, 0);
+            connects(r, t);
             return;
         }
     }
