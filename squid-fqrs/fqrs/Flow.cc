@@ -261,15 +261,16 @@ Fqrs::Flow::came(const uint64_t bytes)
         offered = std::max(offered, received + window);
 }
 
-/// What the kernel has offered by its own measure: half of the buffer when it connects, later perhaps all of it.
-int
+/// How far beyond what was read the kernel has let the server send: it never offers more than that measure of its own,
+/// which grows with what comes. A buffer says nothing of that: it was a small one while the connection was opened.
+uint64_t
 Fqrs::Flow::room() const
 {
-    int size = 0;
-    socklen_t length = sizeof(size);
-    if (getsockopt(conn->fd, SOL_SOCKET, SO_RCVBUF, &size, &length) != 0)
+    struct tcp_info info = {};
+    socklen_t size = sizeof(info);
+    if (getsockopt(conn->fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
         return LargestBuffer;
-    return received ? size : size / 2;
+    return info.tcpi_rcv_ssthresh + unread();
 }
 
 /// A socket's receive buffer, as the kernel reports it, and whether somebody has chosen it; negative: this kernel does

@@ -79,7 +79,7 @@ private:
     void measureAgain(uint64_t rest);
     void keepRoom();
     void giveRoom();
-    int room() const;
+    uint64_t room() const;
 
     Comm::ConnectionPointer conn;
     bool bounded = false; ///< the buffer follows the window

@@ -548,7 +548,8 @@ Fqrs::Scheduler::progress(Ticket &t, const uint64_t bytes)
         const Segment::Turn turn(segment);
         const auto parked = row.where == PARKED;
         // where the shortest has most, what it may have says nothing of what its server brings
-        if (row.since >= (parked || guesses[t.classNumber] ? StallBytes
+        const auto first = t.opening && t.received == bytes; // of a handshake
+        if (first || row.since >= (parked || guesses[t.classNumber] ? StallBytes
                                                            : Enough(rs_allowance(turn.engine, now, t.number)))) {
             row.moved = now;
             row.since = 0;
@@ -568,6 +569,13 @@ Fqrs::Scheduler::progress(Ticket &t, const uint64_t bytes)
     }
     tell(now, true);
     return t.number == RS_NO_TICKET ? RS_UNLIMITED : window; // the memory may have been left
+}
+
+void
+Fqrs::Scheduler::stir(Ticket &t)
+{
+    if (t.number != RS_NO_TICKET)
+        rowOf(t).moved = Now();
 }
 
 void

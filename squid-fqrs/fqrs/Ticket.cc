@@ -456,8 +456,11 @@ Fqrs::Ticket::dispatched(const Comm::ConnectionPointer &conn)
     earlier = received;
     teaches = false;
     flow.begin(conn, tunnel);
-    if (state == RELEASED)
-        fit();
+    if (state != RELEASED)
+        return;
+    if (opening)
+        Scheduler::Instance().stir(*this);
+    fit();
 }
 
 void
