@@ -15,7 +15,7 @@
  *
  * Windows have a least size, and so a class with many responses would have more than its part beside one with few.
  * While it is the only one of which anybody waits, and others use their parts, it has no more outstanding than its part
- * has least windows (rs_has_its_windows).
+ * has least windows, unless the shortest of it goes first (rs_has_its_windows).
  *
  * In a class that goes shortest first its part goes to the responses of which least is to come, each as much as it
  * needs (class_rests.h), but for a few segments for each of the others: with less TCP would wait for its timers.  So a
@@ -68,12 +68,14 @@ static uint64_t shortest_first(const rs_engine_t *e, const struct rs_flow *f, co
 
 /*
  * Windows can't be smaller than some segments.  A class whose part is used up by such ones has no more outstanding:
- * they would take from classes that have fewer responses on their way, and so nobody who waits.
+ * they would take from classes that have fewer responses on their way, and so nobody who waits.  Where the shortest
+ * goes first that would cost more than it gives: whoever comes is likely to be smaller than those under way.
  */
 bool rs_has_its_windows(const rs_engine_t *e, struct rs_outlet *o, uint32_t class) {
     const struct rs_class_row *row = rs_class_row(e, class);
     const struct rs_gate_ops *gate = rs_gate_ops(o);
     if (!gate->bound || !row->outstanding || e->weight_busy <= row->settings.weight) return false;
+    if (row->settings.order == RS_ORDER_SHORTEST) return false;
     uint64_t bound = gate->bound(o, &o->settings, e->now);
     uint64_t least = (uint64_t)RS_LEAST_WINDOW * e->settings.horizon_ms / RS_USUAL_TRIP;
     return bound != RS_UNLIMITED && least && row->outstanding >= class_part(e, row, bound, false) / least;

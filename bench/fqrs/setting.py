@@ -19,7 +19,7 @@ CELLS = {
     # gets what it asks for and the order alone makes the difference.
     "open": Cell("open", arrivals=tuple(0.9 * 0.956 * 250_000 / 27_656 * w / 7 for w in trial.WEIGHTS)),
     "connect": Cell("connect", clients=(10, 10, 10), crowd=crowds.tunnels),
-    "connect20": Cell("connect20", rate="20mbit", crowd=crowds.tunnels),
+    "connect20": Cell("connect20", rate="20mbit", clients=(100, 100, 100), crowd=crowds.tunnels),
     "kinds": Cell("kinds", crowd=crowds.kinds),
     "mixture": Cell("mixture", crowd=crowds.mixture),
     "downloads": Cell("downloads", clients=(10, 0, 10), crowd=crowds.crowd_and_downloads),

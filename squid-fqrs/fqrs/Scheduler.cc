@@ -571,6 +571,12 @@ Fqrs::Scheduler::progress(Ticket &t, const uint64_t bytes)
     return t.number == RS_NO_TICKET ? RS_UNLIMITED : window; // the memory may have been left
 }
 
+bool
+Fqrs::Scheduler::isParked(const Ticket &t) const
+{
+    return t.number != RS_NO_TICKET && rows[rs_ticket_index(t.number)].where == PARKED;
+}
+
 void
 Fqrs::Scheduler::stir(Ticket &t)
 {

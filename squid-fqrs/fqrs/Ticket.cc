@@ -489,7 +489,9 @@ Fqrs::Ticket::bytesIn(const size_t bytes)
     if (state == RELEASED) {
         received += bytes;
         flow.came(bytes);
-        fit(Scheduler::Instance().progress(*this, bytes));
+        const auto window = Scheduler::Instance().progress(*this, bytes);
+        if (!Scheduler::Instance().isParked(*this)) // else what comes when its server goes on has the window that it had
+            fit(window);
     } else if (state == RESTING) {
         const auto now = Now();
         if (now - restedFrom >= Scheduler::StallTime) {

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SERVERS    12u     /* of which each client has one */
 #define SEGMENT    1448u
 #define HEADERS    66u     /* of a segment, on the link */
 #define FIRST_CWND 14480.0 /* ten segments: RFC 6928 */
@@ -70,7 +71,7 @@ static rs_time_t micros(const struct run *r) { return (rs_time_t)(r->now * 1e6 +
 /* What stands in the queue now was before the segment that has come, or will be before the next one. */
 static double through(const struct run *r, const struct tunnel *t) { return t->rtt + fmax(r->free_at - r->now, 0); }
 static uint32_t trip_of(const struct tunnel *t) { return (uint32_t)(t->least * 1e6); }
-static uint64_t name_of(const struct tunnel *t) { return t->index + 1; }
+static uint64_t name_of(const struct tunnel *t) { return t->index % SERVERS + 1; }
 static bool is_tunnel(const struct tunnel *t) { return t->work <= TUNNEL_IDLE; }
 
 static bool has_turns(const struct run *r, const struct tunnel *t) {
@@ -109,10 +110,7 @@ static void offer(struct run *r, struct tunnel *t) {
 /* What Flow does: the window at once, the buffer when nothing can be under way that it would have to drop. */
 static void fit(struct run *r, struct tunnel *t) {
     uint64_t may = is_free(r, t) ? RS_UNLIMITED : rs_allowance(r->engine, micros(r), t->ticket);
-    if (may == RS_UNLIMITED) {
-        if (!is_tunnel(t)) t->clamp = NO_BOUND; /* parked */
-        return;
-    }
+    if (may == RS_UNLIMITED) return; /* parked */
     may = squid_window(&r->link, micros(r), name_of(t), trip_of(t), may);
     if (t->usual == RS_UNLIMITED) {
         if (!r->waiting[t->class]) may += may / SQUID_ALONE_PART;
@@ -348,7 +346,6 @@ static void stalls(struct run *r, struct tunnel *t) {
     } else {
         rs_park(r->engine, micros(r), t->ticket);
         t->state = PARKED;
-        fit(r, t);
     }
 }
 
@@ -496,6 +493,8 @@ static void make(struct run *r) {
     r->queue = calloc((size_t)(p->until / SAMPLE) + 2, sizeof *r->queue);
     assert(r->tunnels && r->bin && r->queue);
     uint32_t n = 0, class = 0;
+    double trips[SERVERS];
+    for (uint32_t i = 0; i < SERVERS; i++) trips[i] = sim_rng_uniform(&r->rng, p->rtt_from, p->rtt_to);
     for (uint32_t c = 0; c < p->nclasses; c++) {
         class += c && !p->classes[c].beside;
         uint32_t users = p->classes[c].users;
@@ -506,7 +505,7 @@ static void make(struct run *r) {
                                              .key = users ? (c + 1) * 1000 + k % users : n + 1,
                                              .work = p->classes[c].work,
                                              .pace = p->classes[c].pace,
-                                             .rtt = sim_rng_uniform(&r->rng, p->rtt_from, p->rtt_to) };
+                                             .rtt = trips[n % SERVERS] };
             later(r, p->classes[c].from + sim_rng_uniform(&r->rng, 0, 1), ASKS, &r->tunnels[n], 0);
         }
     }

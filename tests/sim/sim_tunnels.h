@@ -49,7 +49,7 @@ struct tunnel_setup {
     uint32_t        nclasses;
     enum tunnel_way way;
     double          rate;               /* bytes a second */
-    double          rtt_from, rtt_to;   /* a client's server is always the same */
+    double          rtt_from, rtt_to;   /* a server's, uniform; a client's server is always the same */
     double          larger;             /* than the papers' pages: a factor */
     int             bounded;            /* the receive buffer follows the window */
     uint64_t        seed;

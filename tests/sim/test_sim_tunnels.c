@@ -91,31 +91,31 @@ static void make(struct tunnel_class classes[3], const struct cell *cell, uint32
  * largest of them is a fifth of a megabyte: where it begins before the measurement, or ends behind it, its class is
  * 0.7 points off, and in the mean of seeds much less.  All goals are those of the real link.  At 20 Mbit/s ten clients
  * a class, three round trips of 140 ms before each 28 KB, do not want as much: a hundred do, if each download has a
- * tunnel, and thirty in tunnels that are kept.  A class's only tunnel has a window of its class's part and a half,
- * which at 20 Mbit/s is not all that it misses between its turns: within 3.5 points there.
+ * tunnel, and thirty in tunnels that are kept.  Round trips are what connections see, with what stood in the queue.
  */
 START_TEST(tunnels_share_by_weight) {
     *wrong = 0;
     for (int k = 0; k < 2; k++)
         for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
             uint32_t seeds = k ? 2 : SEEDS;
-            double jain = 0, error = 0;
+            double jain = 0, error = 0, use = 0;
             const char *name = cells[i].name;
             for (uint64_t seed = 1; seed <= seeds; seed++) {
                 struct tunnel_class classes[3];
                 make(classes, &cells[i], k ? cells[i].work[0] == TUNNEL_EACH ? 10 : 3 : 1);
                 struct tunnel_figures f = run_shipped(name, classes, 3, k ? 20 * MBIT : 2 * MBIT, seed);
-                demand(f.use >= (k ? 0.975 : 0.98), "%s, %d: use %.3f\n", name, k, f.use);
+                demand(f.use >= 0.97, "%s, %d: use %.3f\n", name, k, f.use);
+                use += f.use / seeds;
                 for (int c = 0; c < 3; c++) demand(f.gap[c] <= 5, "%s, %d: %.1f s without a byte\n", name, k, f.gap[c]);
-                bool lone = cells[i].clients[2] == 1;
-                demand(error_of(&f) <= (lone && k ? 3.5 : 2), "%s, %d: %.1f points off\n", name, k, error_of(&f));
+                demand(error_of(&f) <= (k ? 3 : 2), "%s, %d: %.1f points off\n", name, k, error_of(&f));
                 jain += f.jain_5s / seeds;
                 error += error_of(&f) / seeds;
                 if (k) continue;
                 demand(f.queue_median <= 40000, "%s: %.0f bytes at the ISP\n", name, f.queue_median);
                 demand(f.queue_p95 <= 100000, "%s: 95 %%, %.0f bytes at the ISP\n", name, f.queue_p95);
             }
-            demand(jain >= (k ? 0.97 : 0.98), "%s, %d: jain %.3f\n", name, k, jain);
+            demand(use >= 0.98, "%s, %d: use %.3f in the mean\n", name, k, use);
+            demand(jain >= (k ? 0.96 : 0.98), "%s, %d: jain %.3f\n", name, k, jain);
             demand(error <= (k ? 2.5 : 1), "%s, %d: %.1f points off in the mean\n", name, k, error);
         }
     judge();
@@ -135,7 +135,7 @@ START_TEST(less_does_not_do) {
     demand(error_of(&f) >= 15, "charged, not held: %.1f points off\n", error_of(&f));
     demand(f.queue_median >= 150000, "charged, not held: %.0f bytes at the ISP\n", f.queue_median);
     f = run("held at CONNECT", classes, 3, 2 * MBIT, 1, TUNNELS_HELD, 1);
-    demand(error_of(&f) >= 15, "held at CONNECT: %.1f points off\n", error_of(&f));
+    demand(error_of(&f) >= 10, "held at CONNECT: %.1f points off\n", error_of(&f));
     make(classes, &cells[2], 1);
     f = run("turns, buffers as they are", classes, 3, 2 * MBIT, 1, TUNNELS_IN_TURNS, 0);
     demand(error_of(&f) >= 5, "turns, buffers as they are: %.1f points off\n", error_of(&f));
@@ -217,7 +217,7 @@ START_TEST(a_class_with_few_tunnels_has_its_part) {
             struct tunnel_class classes[] = { { .weight = 3, .clients = few, .work = TUNNEL_ENDLESS },
                                               { .weight = 1, .clients = 6, .work = TUNNEL_ENDLESS } };
             struct tunnel_figures f = run_shipped("few tunnels", classes, 2, 2 * MBIT, seed);
-            demand(f.use >= 0.98, "few, %u: use %.3f\n", few, f.use);
+            demand(f.use >= 0.975, "few, %u: use %.3f\n", few, f.use);
             demand(fabs(f.share[0] - 0.75) <= 0.05, "few, %u: %.1f %%\n", few, 100 * f.share[0]);
         }
     judge();
@@ -226,8 +226,9 @@ END_TEST
 
 /*
  * 950 tunnels of a class open at once, and only handshakes come: 3.8 MB, 1.5 s of a link of 20 Mbit/s.  Of 1.1 MB that
- * may be expected each counts a sixty-fourth: 64 at a time, for two round trips and half a second each.  So long its
- * class's other tunnels wait behind them; but no class is without a byte, and afterwards none of them has a slot.
+ * may be expected each counts a sixty-fourth: 64 at a time, fifteen times, for three round trips of 0.14 s and half a
+ * second each.  So long its class's other tunnels wait behind them; but no class is without a byte, and afterwards none
+ * of them has a slot.
  */
 START_TEST(a_thousand_tunnels_open_at_once) {
     *wrong = 0;
@@ -237,8 +238,8 @@ START_TEST(a_thousand_tunnels_open_at_once) {
         { .weight = 1, .clients = 25, .work = TUNNEL_KEPT },
     };
     struct tunnel_figures f = run_shipped("950 that open and are idle", classes, 3, 20 * MBIT, 1);
-    demand(f.wait[0] <= 12, "turns of the class wait for %.1f s\n", f.wait[0]);
-    demand(f.wait[1] <= 12, "openings wait for %.1f s\n", f.wait[1]);
+    demand(f.wait[0] <= 14, "turns of the class wait for %.1f s\n", f.wait[0]);
+    demand(f.wait[1] <= 14, "openings wait for %.1f s\n", f.wait[1]);
     demand(!f.held, "idle tunnels have %u tickets\n", f.held);
     demand(f.gap[0] <= 2, "the class is %.1f s without a byte\n", f.gap[0]);
     demand(f.gap[2] <= 2, "the other class is %.1f s without a byte\n", f.gap[2]);
