@@ -362,7 +362,10 @@ Fqrs::Flow::release()
 void
 Fqrs::Flow::end()
 {
-    release();
+    if (bounded)
+        window = gather = usual = buffer = 0; // a tunnel's connection ends with it
+    else
+        release();
     conn = nullptr;
 }
 

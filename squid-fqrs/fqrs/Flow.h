@@ -67,7 +67,7 @@ public:
     /// Whether it would bring more if its window were larger.
     bool heldBack(rs_time_t now) const { return window && now < fullUntil; }
 
-    /// Leaves the connection, released, to whoever has it next.
+    /// Leaves the connection, released, to whoever has it next; a bounded one to nobody.
     void end();
 
 private:
