@@ -490,7 +490,7 @@ Fqrs::Ticket::bytesIn(const size_t bytes)
         received += bytes;
         flow.came(bytes);
         const auto window = Scheduler::Instance().progress(*this, bytes);
-        if (!Scheduler::Instance().isParked(*this)) // else what comes when its server goes on has the window that it had
+        if (!Scheduler::Instance().isParked(*this)) // else it keeps the window that it had
             fit(window);
     } else if (state == RESTING) {
         const auto now = Now();

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SERVERS    12u     /* of which each client has one */
+#define SERVERS    12u /* of which each client has one */
 #define SEGMENT    1448u
 #define HEADERS    66u     /* of a segment, on the link */
 #define FIRST_CWND 14480.0 /* ten segments: RFC 6928 */
@@ -33,7 +33,8 @@ struct tunnel {
     uint32_t index, entry, class, serial; /* serial: of its connection; what an earlier one had under way is nobody's */
     uint64_t key;
     enum tunnel_work work;
-    double pace, rtt, least, cwnd, halved; /* least: the shortest round trip that it saw, with what stood in the queue */
+    double pace, rtt, cwnd, halved;
+    double least;              /* the shortest round trip that it saw, with what stood in the queue */
     uint64_t goal, sent, edge; /* of the server's stream: its end so far, what went, what it may send */
     uint64_t arrived, taken;   /* at the kernel, by the host */
     uint64_t room, clamp;      /* the kernel's */
