@@ -12,6 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct base_hash {
     uint64_t v0, v1, v2, v3, tail;
     size_t   n;
@@ -20,5 +24,9 @@ struct base_hash {
 void     base_hash_begin(struct base_hash *s, const uint64_t key[2]);
 void     base_hash_add(struct base_hash *s, const void *bytes, size_t n);
 uint64_t base_hash_end(struct base_hash s);     /* of what was added; the state goes on */
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -146,6 +146,11 @@ bool base_mutex_is_held(const struct base_mutex *l) {
            (atomic_load_explicit((_Atomic uint32_t *)&l->word, memory_order_relaxed) & FUTEX_TID_MASK) == self.id;
 }
 
+bool base_mutex_is_kept(const struct base_mutex *l) {
+    uint32_t word = atomic_load_explicit((_Atomic uint32_t *)&l->word, memory_order_relaxed);
+    return word & FUTEX_TID_MASK && !is_gone(word);
+}
+
 void base_mutex_hand_over(struct base_mutex *l) {
     announce(l);
     atomic_store(&l->word, self.id);

@@ -34,6 +34,8 @@ enum base_taken base_mutex_try(struct base_mutex *l);
 int            base_mutex_give(struct base_mutex *l);
 /* By this thread, as the word has it: exact at each instruction, also for a signal handler that interrupted us. */
 bool base_mutex_is_held(const struct base_mutex *l);
+/* By anybody who is there, stopped or not: who takes one that is not kept waits for nobody. */
+bool base_mutex_is_kept(const struct base_mutex *l);
 /* A lock that nobody else sees yet, as if taken by this thread, which has taken another in its place. */
 void           base_mutex_hand_over(struct base_mutex *l);
 /* In a process that was forked, before anything else: it has another thread. */

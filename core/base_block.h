@@ -9,9 +9,11 @@
  *     rs_class_row[C]     settings, sums and counts of a class, over all outlets
  *     rs_flow[O x C]      a class at one outlet: its queue
  *     buckets[O x C]      heads of a flow's queue by size, for classes that go shortest first (touched only by those)
+ *     rests[C]            how many responses are outstanding at the first outlet, by what they can use of the link
+ *                         (class_rests.h; touched only where the gate counts bytes)
  *     sched[O]            the private state of the discipline at each outlet, as large as the largest discipline needs
  *     rs_journal_row[C]   classes as a rs_configure under way wants them
- *     hash[H]             rs_configure's scratch: class numbers by name
+ *     hash[H]             class numbers by name
  *     rs_key_ticket[T]    whose a request is inside its class, and
  *     rs_key_row[..]      the keys that share classes (class_keys.h): both only where rs_capacity has keys
  *
@@ -75,8 +77,12 @@ struct rs_ticket_row {
     uint8_t   outlet;
     uint8_t   was_parked;           /* its time is not the server's alone */
     rs_time_t since;                /* when what it is a part of was asked for; never after submitted */
-    uint32_t  child, pad;
-    uint64_t  pad2;                 /* two lines of cache, and found by a shift */
+    uint32_t  child;
+    /*
+     * class_rests.h: bytes since that millisecond, and in a horizon before, RS_NIL: they have not come for so long; so
+     * it is two lines of cache long
+     */
+    uint32_t  lately_ms, lately, before;
 };
 _Static_assert(sizeof(struct rs_ticket_row) == 128, "a ticket's row is found by a shift");
 
@@ -92,6 +98,7 @@ struct rs_flow {
     uint8_t  shortest : 1;          /* order of the class is RS_ORDER_SHORTEST */
     uint8_t  newest : 1;            /* the newest goes next, since the queue stands */
     uint8_t  held : 1;              /* as many are released as may be: disciplines don't know that it waits */
+    uint8_t  by_rest : 1;           /* class_rests.h knows its outstanding responses */
     uint32_t parked;                /* of live */
     uint64_t bucket_map;            /* which buckets are not empty; those not in it hold garbage */
     uint32_t class;
@@ -106,19 +113,31 @@ struct rs_flow {
 
 struct rs_bucket { uint32_t first, last; };
 
+struct rs_rests {                   /* class_rests.h */
+    uint64_t map;                   /* of `of`, which are not empty; those not in it hold garbage */
+    struct rs_rest {                /* outstanding responses of which about as much is to come, or can */
+        uint64_t needs;             /* sum over them of rs_row_need, or rs_row_can */
+        uint32_t count, pad;
+    } of[RS_BUCKETS];
+};
+
 struct rs_class_row {
     struct rs_class_settings settings;
-    uint32_t  used, retired, fresh; /* fresh: the place has a new owner, accounts of the old one are void */
+    /* fresh: the place has a new owner, accounts of the old one are void; first: see `own` */
+    uint8_t   used, retired, fresh, first;
     uint32_t  queued, outstanding, parked;
     uint32_t  queued_max;           /* settings.queue_max, or what is never reached */
-    uint32_t  own;                  /* places in the queue that are kept for it */
-    uint32_t  first;                /* `own` is one, lent while somebody waits: see RESERVED PLACES */
+    /* places in the queue that are kept for it; `first`: it is one, lent while somebody waits (RESERVED PLACES) */
+    uint32_t  own;
+    uint32_t  lately_ms;            /* since when `lately` is counted */
     /* expected = promised - counts.bytes: so what arrives is added once, and not subtracted elsewhere */
     uint64_t  promised;
     uint64_t  mean;
     rs_time_t wait_max;
     struct rs_counts counts;
-    uint64_t  pad[1];               /* found by a shift */
+    /* with RS_WATCH_SLOTS, see class_rests.h: what its outstanding ones can bring; what came lately, and before */
+    uint64_t  can;
+    uint32_t  lately, before;
 };
 _Static_assert(sizeof(struct rs_class_row) == 256, "a class's row is found by a shift");
 
@@ -179,6 +198,7 @@ struct rs_engine {
     uint32_t hash_size;
     uint32_t outlets_at, classes_at, flows_at, buckets_at, scheds_at, sched_size, journal_at, hash_at;
     uint32_t key_tickets_at, key_rows_at, key_rows;
+    uint32_t rests_at, key_cans_at;
 
     struct rs_settings settings;
     uint8_t  sched;                 /* as the settings have it: a row of rs_scheds */
@@ -193,7 +213,13 @@ struct rs_engine {
     uint64_t backlog_map;           /* outlets where somebody waits who is not held */
     uint64_t seq;
     rs_time_t now;
-    uint64_t weight_busy;           /* of classes with responses outstanding; kept with RS_WATCH_SLOTS, else 0 */
+    /*
+     * Of classes with responses outstanding; kept with RS_WATCH_SLOTS, else 0: the sum of their weights, and those of
+     * classes whose outstanding ones can bring about as much for a class's weight (class_rests.h)
+     */
+    uint64_t weight_busy;
+    uint64_t busy_map;
+    struct rs_busy { uint64_t weight, can; } busy[RS_BUCKETS];
     uint64_t slice;                 /* what one response adds to an outlet's expected bytes at most */
     uint64_t mean;                  /* of all classes */
     uint64_t weight_sum;            /* of the classes in force */
@@ -265,6 +291,10 @@ static inline uint32_t rs_place_of(const rs_engine_t *e, const void *part) {
 }
 static inline struct rs_bucket *rs_flow_buckets(const rs_engine_t *e, const struct rs_outlet *o, uint32_t c) {
     return (struct rs_bucket *)rs_part(e, e->buckets_at) + (size_t)(o->number * e->capacity.classes + c) * RS_BUCKETS;
+}
+/* 16 bits: of more, a wild number would lead beyond RS_REACH. */
+static inline struct rs_rests *rs_rests(const rs_engine_t *e, uint16_t c) {
+    return (struct rs_rests *)rs_part(e, e->rests_at) + c;
 }
 static inline void *rs_sched_state(const rs_engine_t *e, const struct rs_outlet *o) { return rs_part(e, o->sched_at); }
 static inline struct rs_journal_row *rs_journal(const rs_engine_t *e, uint32_t c) {
@@ -342,9 +372,42 @@ static inline uint64_t rs_flow_owed_max(const rs_engine_t *e, const struct rs_fl
 /* What is still to come of a response, as far as anybody knows. */
 static inline uint64_t rs_row_rest(const struct rs_ticket_row *r) { return r->estimate - r->received; }
 
-/* What of it counts as expected. */
+/* What came of it in a horizon, as far as it is known (class_rests.h); with RS_WATCH_SLOTS. */
+#define RS_CAME_UNKNOWN UINT64_MAX
+static inline uint64_t rs_row_came(const struct rs_ticket_row *r) {
+    if (!r->received || r->before == RS_NIL) return RS_CAME_UNKNOWN;
+    return r->lately > r->before ? r->lately : r->before;
+}
+
+/*
+ * Bytes of a response that may be on their way in any case, where windows are fitted: three segments of an Ethernet,
+ * since with fewer TCP waits for its timers.
+ */
+#define RS_LEAST_WINDOW 4380u
+/* Milliseconds of a round trip that is long, with what stands in the far queue. */
+#define RS_LONG_TRIP    300u
+
+/*
+ * What of it counts as expected: at most the gate's slice.  Where classes go shortest first as responses arrive,
+ * whoever comes makes the larger ones shrink to the least window, so they count as no more than that in each long round
+ * trip: room for a small one is not what large ones that wait for it would take.  And once it has been bringing for a
+ * horizon it counts as no more than what came in one and a quarter more: else a few that are slow, or that slow clients
+ * take, would keep all others from a link that nobody uses.  (Without that quarter a link that is full would let ever
+ * more of them go: a twentieth of it are headers.)
+ */
 static inline uint64_t rs_row_expected(const rs_engine_t *e, const struct rs_ticket_row *r) {
-    return rs_row_rest(r) < e->slice ? rs_row_rest(r) : e->slice;
+    const struct rs_flow *f = rs_row_flow(e, r);
+    uint64_t rest = rs_row_rest(r), most = e->slice, least = RS_LEAST_WINDOW, came = rs_row_came(r);
+    if (came != RS_CAME_UNKNOWN) {
+        came += came / 4;
+        if (came < least) came = least;
+        if (most > came) most = came;
+    }
+    if (f->by_rest && f->shortest) {
+        if (e->settings.horizon_ms > RS_LONG_TRIP) least = least * e->settings.horizon_ms / RS_LONG_TRIP;
+        if (most > least) most = least;
+    }
+    return rest < most ? rest : most;
 }
 
 #endif

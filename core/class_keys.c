@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "class_keys.h"
 #include "base_pairing.h"
+#include "class_rests.h"
 
 #define WAYS     8u
 #define FORGET_S 60u
+#define KILOBYTE 1024u
+#define MOST     131072u /* kilobytes that one response can bring */
 
 /* ---- whose row --------------------------------------------------------------------------------------------------- */
 
@@ -29,13 +32,17 @@ static void keys_fill(struct rs_key_row *k, uint32_t flow, uint32_t holder, uint
 }
 
 void rs_keys_clear(const rs_engine_t *e) {
-    for (uint32_t i = 0; i < e->capacity.keys; i++) keys_fill(rs_key_row(e, i), RS_NIL, RS_NIL, 0, 0);
+    for (uint32_t i = 0; i < e->capacity.keys; i++) {
+        keys_fill(rs_key_row(e, i), RS_NIL, RS_NIL, 0, 0);
+        *rs_key_can(e, i) = 0;
+    }
 }
 
 void rs_keys_clear_flow(const rs_engine_t *e, const struct rs_flow *f) {
     uint32_t root = keys_root(e, f), flow = keys_flow_number(e, f);
     keys_fill(rs_key_row(e, root), flow, RS_NIL, 0, 0);
     keys_fill(rs_key_row(e, keys_shared(e, f)), flow, root, 0, 0);
+    if (flow < e->capacity.classes) rs_key_can(e, root)[0] = rs_key_can(e, root)[1] = 0;
 }
 
 /* How far the account of an idle row is ahead; 0: it says nothing. */
@@ -285,6 +292,78 @@ void rs_keys_charge_key(const rs_engine_t *e, struct rs_flow *f, const uint64_t 
     keys_count(e, i, keys_root(e, f), LESS, 0);
 }
 
+/* ---- who is on the way ------------------------------------------------------------------------------------------- */
+
+void rs_keys_take_slot(const rs_engine_t *e, const struct rs_flow *f, uint32_t t) {
+    uint32_t i = rs_key_ticket(e, t)->row, root = keys_root(e, f);
+    for (uint32_t level = 0; level <= RS_KEY_LEVELS; level++) {
+        struct rs_key_row *k = rs_key_row(e, i);
+        if (k->busy++ || i == root) return;
+        i = k->holder;
+    }
+}
+
+void rs_keys_give_slot(const rs_engine_t *e, const struct rs_flow *f, uint32_t t) {
+    uint32_t i = rs_key_ticket(e, t)->row, root = keys_root(e, f);
+    for (uint32_t level = 0; level <= RS_KEY_LEVELS; level++) {
+        struct rs_key_row *k = rs_key_row(e, i);
+        if (--k->busy || i == root) return;
+        i = k->holder;
+    }
+}
+
+/* Of the first level, for a row of the last one. */
+static uint32_t keys_first_level(const rs_engine_t *e, const struct rs_flow *f, uint32_t i) {
+    uint32_t root = keys_root(e, f);
+    for (uint32_t level = 1; level < RS_KEY_LEVELS && rs_key_row(e, i)->holder != root; level++)
+        i = rs_key_row(e, i)->holder;
+    return i;
+}
+
+/*
+ * What it can bring, as its key counts it.  No more than what no window is as large as; so a key would need tens of
+ * thousands of such responses before its sum began anew.
+ */
+static uint32_t keys_can(const struct rs_ticket_row *r) {
+    uint64_t can = rs_row_can(r) / KILOBYTE + 1;
+    return can < MOST ? (uint32_t)can : MOST;
+}
+
+static uint64_t keys_bytes(const rs_engine_t *e, uint32_t i) { return (uint64_t)*rs_key_can(e, i) * KILOBYTE; }
+
+static void keys_change(const rs_engine_t *e, const struct rs_flow *f, const struct rs_ticket_row *r, uint32_t more) {
+    uint32_t i = keys_first_level(e, f, rs_key_ticket(e, rs_ticket_index(rs_row_ticket(r)))->row);
+    uint32_t *can = rs_key_can(e, i);
+    struct rs_rests *rests = rs_rests(e, r->class);
+    if (*can) rs_rests_remove(rests, rs_bucket_of(keys_bytes(e, i)), keys_bytes(e, i));
+    *can += more;
+    if (*can) rs_rests_add(rests, rs_bucket_of(keys_bytes(e, i)), keys_bytes(e, i));
+}
+
+void rs_keys_rest_add(const rs_engine_t *e, const struct rs_flow *f, const struct rs_ticket_row *r) {
+    keys_change(e, f, r, keys_can(r));
+}
+
+void rs_keys_rest_remove(const rs_engine_t *e, const struct rs_flow *f, const struct rs_ticket_row *r) {
+    keys_change(e, f, r, 0 - keys_can(r));
+}
+
+uint64_t rs_keys_part(const rs_engine_t *e, const struct rs_flow *f, const struct rs_ticket_row *r, uint64_t bytes) {
+    uint32_t i = rs_key_ticket(e, rs_ticket_index(rs_row_ticket(r)))->row, root = keys_root(e, f);
+    uint32_t first = keys_first_level(e, f, i), n = rs_key_row(e, root)->busy;
+    bool knows = f->by_rest && r->received;
+    if (knows) bytes = rs_rests_part(rs_rests(e, r->class), rs_bucket_of(keys_bytes(e, first)), n, bytes);
+    else if (n) bytes /= n;
+
+    uint64_t mine = bytes, others = keys_bytes(e, first) - (uint64_t)keys_can(r) * KILOBYTE;
+    for (uint32_t level = 0; level < RS_KEY_LEVELS && i != root; level++) {
+        const struct rs_key_row *held = rs_key_row(e, i);
+        if (held->busy) mine /= held->busy;
+        i = held->holder;
+    }
+    return knows && bytes > others && bytes - others > mine ? bytes - others : mine;
+}
+
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 uint32_t rs_keys_waiting(const rs_engine_t *e, const struct rs_flow *f) {
@@ -353,6 +432,60 @@ const char *rs_keys_check(const rs_engine_t *e, const struct rs_flow *f) {
     return copy.best == best ? NULL : "the first of the key whose turn it is is not the next";
 }
 
+/* Each released ticket is counted in its row, each row that counts any in its holder, and nothing else is. */
+static const char *check_busy(const rs_engine_t *e) {
+    uint64_t released = 0, counted = 0, keys = 0, held = 0;
+    for (uint32_t t = 0; t < e->capacity.tickets && e->watch & RS_WATCH_SLOTS; t++) {
+        const struct rs_ticket_row *r = rs_row(e, t);
+        released += rs_row_state(r) == RS_RELEASED && rs_row_flow(e, r)->within;
+    }
+    for (uint32_t i = 0; i < e->key_rows; i++) {
+        const struct rs_key_row *k = rs_key_row(e, i);
+        uint32_t n = i < e->capacity.keys ? k->flow : (i - e->capacity.keys) / 2;
+        if (n == RS_NIL) continue;
+        if (n >= e->capacity.outlets * e->capacity.classes) return "a key is of an unknown flow";
+        const struct rs_flow *f = rs_flow(e, rs_outlet(e, n / e->capacity.classes), n % e->capacity.classes);
+        if (!f->within) continue;
+        bool root = i == keys_root(e, f);
+        if (root || !keys_is_last(e, f, i)) held += k->busy;
+        else counted += k->busy;
+        if (!root) keys += k->busy != 0;
+    }
+    return counted == released && keys == held ? NULL : "keys have other released tickets than there are";
+}
+
+/* Of the first level each key stands among its class's rests with what its tickets can bring, and nothing else does. */
+static const char *check_keys_rests(const rs_engine_t *e) {
+    uint64_t can = 0, stand = 0, needs = 0;
+    const struct rs_outlet *o = rs_outlet(e, 0);
+    for (uint32_t t = 0; t < e->capacity.tickets; t++) {
+        const struct rs_ticket_row *r = rs_row(e, t);
+        if (rs_row_state(r) != RS_RELEASED || r->outlet) continue;
+        const struct rs_flow *f = rs_row_flow(e, r);
+        if (f->within && f->by_rest) can += rs_mark(keys_first_level(e, f, rs_key_ticket(e, t)->row)) * keys_can(r);
+    }
+    for (uint32_t i = 0; i < rs_key_cans(&e->capacity); i++) {
+        uint32_t n = i < e->capacity.keys ? rs_key_row(e, i)->flow : (i - e->capacity.keys) / 2;
+        if (n >= e->capacity.classes || !rs_flow(e, o, n)->within) continue; /* not of the first outlet */
+        can -= rs_mark(i) * *rs_key_can(e, i);
+        if (!*rs_key_can(e, i)) continue;
+        uint64_t mark = rs_rest_mark(n, rs_bucket_of(keys_bytes(e, i)));
+        stand += mark;
+        needs += mark * keys_bytes(e, i);
+    }
+    if (can) return "what a key's responses can bring does not add up";
+    for (uint32_t c = 0; c < e->capacity.classes; c++) {
+        const struct rs_flow *f = rs_flow(e, o, c);
+        const struct rs_rests *rests = rs_rests(e, (uint16_t)c);
+        for (uint64_t map = f->within && f->by_rest ? rests->map : 0; map; map &= map - 1) {
+            uint32_t b = (uint32_t)__builtin_ctzll(map);
+            stand -= rs_rest_mark(c, b) * rests->of[b].count;
+            needs -= rs_rest_mark(c, b) * rests->of[b].needs;
+        }
+    }
+    return stand || needs ? "what is to come of a class's keys does not add up" : NULL;
+}
+
 /*
  * Each ticket that is queued, released or parked is a user of its row and of the one above, and there are no other
  * users.
@@ -378,5 +511,7 @@ const char *rs_keys_check_rows(const rs_engine_t *e) {
         const struct rs_flow *f = rs_flow(e, rs_outlet(e, n / e->capacity.classes), n % e->capacity.classes);
         if (f->within) users += rs_key_row(e, keys_shared(e, f))->users;
     }
-    return users == tickets ? NULL : "keys have users that are not there";
+    if (users != tickets) return "keys have users that are not there";
+    const char *why = check_busy(e);
+    return why ? why : check_keys_rests(e);
 }

@@ -29,6 +29,7 @@
  * thousand, and only while every place in the queue is another key's.
  *
  *     rs_key_row[keys] | for each flow one row that holds all others, and one that is shared
+ *     uint32_t[keys]   | for each flow of the first outlet these two: what a key can bring
  *
  * PLACES.  A key may have as many requests waiting as there are places left for its class, and an address in its
  * network as many as the network might have more: the dynamic thresholds of Choudhury and Hahne (1998).  So one key
@@ -71,7 +72,11 @@ struct rs_key_row {
         uint32_t idle_since;        /* seconds; of one without users */
     };
     uint32_t next, prev;
-    uint32_t turn, pad;             /* among those of one time */
+    uint32_t turn;                  /* among those of one time */
+    /*
+     * of the last level the tickets that are released, else the keys that have any; kept where the gate counts bytes
+     */
+    uint32_t busy;
 };
 
 static inline struct rs_key_ticket *rs_key_ticket(const rs_engine_t *e, uint32_t t) {
@@ -80,10 +85,17 @@ static inline struct rs_key_ticket *rs_key_ticket(const rs_engine_t *e, uint32_t
 static inline struct rs_key_row *rs_key_row(const rs_engine_t *e, uint32_t i) {
     return (struct rs_key_row *)rs_part(e, e->key_rows_at) + i;
 }
+/* Of a row of the first level, with by_rest: kilobytes that its tickets can bring, each begun one counted; 0: none. */
+static inline uint32_t *rs_key_can(const rs_engine_t *e, uint32_t i) {
+    return (uint32_t *)rs_part(e, e->key_cans_at) + i;
+}
 
-/* Rows in all. */
+/* Rows in all; and those that the first outlet can have, which stand before the others. */
 static inline uint64_t rs_key_rows(const struct rs_capacity *cap) {
     return cap->keys ? cap->keys + 2 * (uint64_t)cap->outlets * cap->classes : 0;
+}
+static inline uint64_t rs_key_cans(const struct rs_capacity *cap) {
+    return cap->keys ? cap->keys + 2 * (uint64_t)cap->classes : 0;
 }
 
 /* What follows is for flows with `within`. */
@@ -116,6 +128,18 @@ void rs_keys_refund(const rs_engine_t *e, struct rs_flow *f, uint32_t t, uint64_
 void rs_keys_end(const rs_engine_t *e, const struct rs_flow *f, uint32_t t);
 /* Bytes of a key that no ticket explains. */
 void rs_keys_charge_key(const rs_engine_t *e, struct rs_flow *f, const uint64_t key[RS_KEY_LEVELS], uint64_t bytes);
+
+/* A ticket takes a slot, or gives it back; where the gate counts bytes. */
+void rs_keys_take_slot(const rs_engine_t *e, const struct rs_flow *f, uint32_t t);
+void rs_keys_give_slot(const rs_engine_t *e, const struct rs_flow *f, uint32_t t);
+/* With by_rest: rs_rest_add and rs_rest_remove for the key of a ticket that is released. */
+void rs_keys_rest_add(const rs_engine_t *e, const struct rs_flow *f, const struct rs_ticket_row *r);
+void rs_keys_rest_remove(const rs_engine_t *e, const struct rs_flow *f, const struct rs_ticket_row *r);
+/*
+ * Of what its class may have on its way the part of a ticket that is released: keys have the same, and each one's.
+ * What a key can't use others have, of the first level; and what a key's other tickets can't use this one has.
+ */
+uint64_t rs_keys_part(const rs_engine_t *e, const struct rs_flow *f, const struct rs_ticket_row *r, uint64_t bytes);
 
 /* Keys that wait, of the first level. */
 uint32_t rs_keys_waiting(const rs_engine_t *e, const struct rs_flow *f);

@@ -21,6 +21,8 @@
  *     ended     the response of ticket r ended and the sums have been lowered (NULL: not interested)
  *     limit     the present window, 0 if the gate has none
  *
+ *     spare     called when `may` has said no: yet the link is not used (NULL: it is).  Then of a class of which
+ *               nothing is outstanding one may go, if the discipline knows of such a class
  * A gate that sets outlet->cap_wanted finds outlet->share_cap answered at its next hook.
  */
 #ifndef FAIRGATE_GATE_H
@@ -35,6 +37,7 @@ struct rs_gate_ops {
     int         (*may)(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, rs_time_t *again);
     void        (*arrived)(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, uint64_t bytes);
     void        (*aside)(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, uint64_t bytes);
+    bool        (*spare)(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now);
     uint64_t    (*bound)(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now);
     void (*ended)(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, const struct rs_ticket_row *r);
     uint32_t    (*limit)(const struct rs_outlet *o, const struct rs_settings *s);

@@ -5,19 +5,32 @@
  * Ours, beside WRC: a window counts a 1 MB response like one of 1 KB; what keeps a link busy, and stands in the queue
  * in front of it, is bytes on their way.  Of one response no more than an eighth of the bound counts:  TCP has no more
  * of it on its way either (rs_allowance), and a class must not have the link for itself because it asked for something
- * large.  One response is always allowed.  What comes through the link and belongs to no ticket (access-gateway paper
- * 3.5) takes its part of the rate, down to an eighth of it.  Without a rate there is nothing to multiply, and the gate
- * is a plain window.
+ * large.  In a class that goes shortest first it is what a large one has on its way while smaller ones come; and of one
+ * that has shown to be slow what it brings and a quarter more (rs_row_expected).  One response is always allowed.
+ * What comes through the link and belongs to no ticket (access-gateway paper 3.5) takes its part of the rate, down to
+ * an eighth of it.  Without a rate there is nothing to multiply, and the gate is a plain window.
+ *
+ * Slow ones that many clients of one class ask for, or one client many times, may shut it all the same.  Once it has
+ * been shut for an interval and less came than three quarters of what the link carries, classes that have nothing
+ * outstanding may have one each, until as much is expected again as may be.
  */
 #include "gate.h"
 
-#define SLICES   8
-/* microseconds over which bytes of no ticket are counted; the rate is a mean over about four of them */
-#define INTERVAL 500000u
+#define SLICES    8
+/* microseconds over which bytes are counted; the rate of those of no ticket is a mean over about four of them */
+#define INTERVAL  500000u
+/* of the link is used: with less there is room */
+#define USED      3
+#define USED_PART 4
+/* times what may be outstanding can be expected then */
+#define SPARE     2
 
+/* rate: of bytes of no ticket; used: of all, in the interval before.  shut: since then it has been; 0 = it is open. */
 struct aside {
     rs_time_t since;
     uint64_t bytes, rate;
+    uint64_t came, used;
+    rs_time_t shut;
 };
 
 static struct aside *bytes_gate_state(const struct rs_outlet *o) { return (struct aside *)(uintptr_t)o->gate_state; }
@@ -26,7 +39,8 @@ static void bytes_gate_init(struct rs_outlet *o, const struct rs_settings *s, rs
     _Static_assert(sizeof(struct aside) <= sizeof o->gate_state, "the gate's state has no room");
     struct aside *a = bytes_gate_state(o);
     o->open_below = s->rate ? 1 : rs_window_or(s, RS_WINDOW_NORMAL);
-    if (!again || a->since > now || a->rate > RS_BYTES_MAX || a->bytes > RS_BYTES_MAX)
+    if (!again || a->since > now || a->rate > RS_BYTES_MAX || a->bytes > RS_BYTES_MAX || a->came > RS_BYTES_MAX ||
+        a->shut > now)
         *a = (struct aside){ .since = now };
 }
 
@@ -42,14 +56,25 @@ static void roll(struct aside *a, rs_time_t now) {
     uint64_t rate = (uint64_t)((unsigned __int128)a->bytes * 1000000u / elapsed);
     a->rate = elapsed >= 8 * INTERVAL ? rate : (3 * a->rate + rate) / 4;
     a->bytes = 0;
+    a->used = (uint64_t)((unsigned __int128)a->came * 1000000u / elapsed);
+    a->came = 0;
     a->since = now;
 }
+
+static uint64_t bytes_gate_sum(uint64_t a, uint64_t b) { return b < RS_BYTES_MAX - a ? a + b : RS_BYTES_MAX; }
 
 static void bytes_gate_aside(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, uint64_t bytes) {
     (void)s;
     struct aside *a = bytes_gate_state(o);
     roll(a, now);
-    a->bytes = bytes < RS_BYTES_MAX - a->bytes ? a->bytes + bytes : RS_BYTES_MAX;
+    a->bytes = bytes_gate_sum(a->bytes, bytes);
+}
+
+static void bytes_gate_arrived(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, uint64_t bytes) {
+    (void)s;
+    struct aside *a = bytes_gate_state(o);
+    roll(a, now);
+    a->came = bytes_gate_sum(a->came, bytes);
 }
 
 static uint64_t bound(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now) {
@@ -66,7 +91,17 @@ static uint64_t slice(const struct rs_settings *s) {
 
 static int bytes_gate_may(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now, rs_time_t *again) {
     (void)again;
-    return s->rate && o->expected < bound(o, s, now);
+    struct aside *a = bytes_gate_state(o);
+    bool open = s->rate && o->expected < bound(o, s, now);
+    if (open) a->shut = 0;
+    else if (!a->shut) a->shut = now;
+    return open;
+}
+
+static bool bytes_gate_spare(struct rs_outlet *o, const struct rs_settings *s, rs_time_t now) {
+    const struct aside *a = bytes_gate_state(o);
+    if (!s->rate || !a->shut || now - a->shut < INTERVAL || o->expected / SPARE >= bound(o, s, now)) return false;
+    return a->used < s->rate / USED_PART * USED;
 }
 
 static const char *bytes_gate_check(const struct rs_outlet *o, const struct rs_settings *s) {
@@ -81,6 +116,8 @@ const struct rs_gate_ops rs_gate_bytes = {
     .slice = slice,
     .init = bytes_gate_init,
     .may = bytes_gate_may,
+    .spare = bytes_gate_spare,
+    .arrived = bytes_gate_arrived,
     .aside = bytes_gate_aside,
     .bound = bound,
     .limit = bytes_gate_limit,

@@ -132,7 +132,10 @@ struct rs_class_settings {
     uint32_t      level;                /* RS_SCHED_LEVELS: a lower level goes first; 0 .. 65,535 */
     enum rs_order order;
     uint32_t      queue_max;            /* requests waiting; 0 = only the total bound */
-    /* RS_ORDER_SHORTEST: who has waited longer goes first in its class; 0 = no bound */
+    /*
+     * RS_ORDER_SHORTEST: who has waited longer goes first in its class; 0 = no bound.  Whoever has gone is overtaken by
+     * smaller ones as far as rs_allowance says, and never stands still.
+     */
     uint32_t      wait_bound_ms;
     /*
      * RS_SCHED_SHORTEST: of its responses released and parked at one time, if within RS_WINDOW_QUIET a request of a
@@ -230,7 +233,7 @@ rs_engine_t *rs_attach(void *mem, size_t len, const struct rs_capacity *cap, con
  * it faults.  The first RS_CONSTANT bytes of an engine never change after rs_create: a host may keep a copy and
  * compare.  A process that is more powerful than those that write must not call an engine at all.
  */
-#define RS_CONSTANT ((size_t)80)
+#define RS_CONSTANT ((size_t)88)
 #define RS_REACH    ((uint64_t)1 << 42)
 
 /*
@@ -242,6 +245,15 @@ rs_engine_t *rs_attach(void *mem, size_t len, const struct rs_capacity *cap, con
  */
 int rs_configure(rs_engine_t *e, const struct rs_settings *s, const struct rs_class_settings *classes,
                  uint32_t nclasses, uint32_t *number, rs_time_t now, const char **why);
+/* The number of a class, retired ones among them; RS_NO_CLASS if there is none of that name.  By a hash. */
+uint32_t rs_class_named(const rs_engine_t *e, const char *name);
+
+/*
+ * The two settings that follow a link whose rate is learnt (rs_link.h), for a running engine that has one: as
+ * rs_configure with nothing else changed, but O(tickets + classes) without sorting, for a call each second.  False and
+ * nothing changed if one of them is out of bounds, or the engine has no rate, or would have none.
+ */
+bool rs_set_rate(rs_engine_t *e, rs_time_t now, uint64_t rate, uint64_t debt_max);
 
 /*
  * The outlets with windows of their own of a running engine, all of them; nothing queued or outstanding is lost.  One
@@ -327,8 +339,10 @@ uint64_t rs_hand_over(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t res
 
 /*
  * How many bytes of this response may be on their way at one time, for a host that sets receive windows: what the bytes
- * gate lets be outstanding, shared by weight among the classes that have responses outstanding and equally inside a
- * class.  RS_UNLIMITED for other gates, without a rate, and for a ticket that is not released.
+ * gate lets be outstanding, shared by weight among the classes that have responses outstanding, as far as these can use
+ * it.  Inside a class it is shared likewise, equally; equally among its keys, where it is shared by keys; or, with
+ * RS_ORDER_SHORTEST at the first outlet, goes to those of which least is to come (rs_allowance.c).  RS_UNLIMITED for
+ * other gates, without a rate, and for a ticket that is not released.
  */
 uint64_t rs_allowance(rs_engine_t *e, rs_time_t now, rs_ticket_t t);
 
@@ -409,6 +423,7 @@ uint32_t rs_window(const rs_engine_t *e);
 uint32_t rs_window_at(const rs_engine_t *e, uint32_t outlet);   /* the same of another one; 0 if it is not there */
 uint32_t rs_windows(const rs_engine_t *e);      /* the sum of all of them */
 uint32_t rs_queued(const rs_engine_t *e);       /* who waits at outlet 0, likewise */
+uint32_t rs_live(const rs_engine_t *e);         /* outstanding or parked there, likewise */
 
 struct rs_outlet_stats {
     struct rs_outlet_settings settings;     /* the first one's name is empty */

@@ -2,7 +2,10 @@
 /* Every invariant of the engine.  Reads damaged memory: an index is judged before it is used. */
 #include "class_keys.h"
 #include "class_queue.h"
+#include "class_rests.h"
 #include "rs_engine.h"
+
+#include <string.h>
 
 struct sums {
     uint64_t queued, outstanding, parked, expected;
@@ -51,6 +54,67 @@ static void check_add(const rs_engine_t *e, struct sums *s, const struct rs_tick
         s->expected += rs_row_expected(e, r);
         break;
     }
+}
+
+/*
+ * All outstanding responses stand among their classes' rests, each where it belongs, and nothing else does.  Sums of
+ * what each place is marked with tell, in one pass over the tickets: whoever heals holds the lock, and there may be
+ * thousands of classes.
+ */
+static const char *check_rests(const rs_engine_t *e) {
+    const struct rs_outlet *o = rs_outlet(e, 0);
+    uint64_t count = 0, needs = 0;
+    for (uint32_t t = 0; t < e->capacity.tickets; t++) {
+        const struct rs_ticket_row *r = rs_row(e, t);
+        if (rs_row_state(r) != RS_RELEASED || r->outlet) continue;
+        const struct rs_flow *f = rs_row_flow(e, r);
+        if (!f->by_rest || f->within) continue; /* keys are checked by themselves */
+        uint64_t mark = rs_rest_mark(r->class, rs_rest_bucket(f, r));
+        count += mark;
+        needs += mark * rs_rest_brings(e, f, r);
+    }
+    for (uint32_t c = 0; c < e->capacity.classes; c++) {
+        const struct rs_flow *f = rs_flow(e, o, c);
+        const struct rs_rests *rests = rs_rests(e, (uint16_t)c);
+        if (f->by_rest != (rs_gate_ops(o)->bound != NULL))
+            return "a flow counts what is to come and need not, or does not and must";
+        for (uint64_t map = f->by_rest ? rests->map : 0; map; map &= map - 1) {
+            uint32_t b = (uint32_t)__builtin_ctzll(map);
+            if (!rests->of[b].count) return "the map of what is to come is wrong";
+            if (f->within) continue;
+            count -= rs_rest_mark(c, b) * rests->of[b].count;
+            needs -= rs_rest_mark(c, b) * rests->of[b].needs;
+        }
+    }
+    return count || needs ? "what is to come of a class's responses does not add up" : NULL;
+}
+
+/* What each class's outstanding responses can bring, and where classes stand by that. */
+static const char *check_busy_classes(const rs_engine_t *e) {
+    struct rs_busy is[RS_BUCKETS];
+    uint64_t can = 0, map = 0;
+    if (!(e->watch & RS_WATCH_SLOTS)) return e->busy_map ? "classes are busy of which nobody asks" : NULL;
+    for (uint32_t b = 0; b < RS_BUCKETS; b++) is[b] = (struct rs_busy){ 0 };
+    for (uint32_t t = 0; t < e->capacity.tickets; t++) {
+        const struct rs_ticket_row *r = rs_row(e, t);
+        if (rs_row_state(r) == RS_RELEASED) can += rs_rest_mark(r->class, 0) * rs_row_can(r);
+    }
+    for (uint32_t c = 0; c < e->capacity.classes; c++) {
+        const struct rs_class_row *row = rs_class_row(e, c);
+        can -= rs_rest_mark(c, 0) * row->can;
+        if (!row->outstanding) continue;
+        uint32_t b = rs_busy_bucket(row);
+        map |= (uint64_t)1 << b;
+        is[b].weight += row->settings.weight;
+        is[b].can += rs_class_can(row);
+    }
+    if (can || map != e->busy_map) return "what classes can bring does not add up";
+    for (; map; map &= map - 1) {
+        uint32_t b = (uint32_t)__builtin_ctzll(map);
+        if (is[b].weight != e->busy[b].weight || is[b].can != e->busy[b].can)
+            return "the sums of what classes can bring are wrong";
+    }
+    return NULL;
 }
 
 /* Its gate goes by its own row, or by the engine's settings. */
@@ -129,6 +193,9 @@ static const char *check_class(const rs_engine_t *e, uint32_t c, uint64_t *weigh
     if (queued != row->queued) return "a class's count of waiting requests is wrong";
     if (live != (uint64_t)row->outstanding + row->parked) return "a class's count of outstanding responses is wrong";
     if (!row->used && (queued || live || c < e->classes)) return "a class is not there";
+    if (row->used &&
+        (!memchr(row->settings.name, 0, sizeof row->settings.name) || rs_class_named(e, row->settings.name) != c))
+        return "a class is not found by its name";
     if (row->queued_max != (row->settings.queue_max ? row->settings.queue_max : UINT32_MAX))
         return "a class has forgotten its bound";
     if (row->first && (rs_places_of(e, row) || !row->queued))
@@ -167,6 +234,8 @@ const char *rs_check(const rs_engine_t *e) {
         outstanding += o->outstanding;
         parked += o->parked;
     }
+    if (!why) why = check_rests(e);
+    if (!why) why = check_busy_classes(e);
     if (!why) why = rs_keys_check_rows(e);
     if (why) return why;
     for (uint32_t c = 0; c < e->capacity.classes; c++) {

@@ -26,8 +26,9 @@ const char *rs_class_wrong(const struct rs_class_settings *c) {
 }
 
 /*
- * The hash: slots of class number, or of NEW + position in the list given; linear probing, twice as many slots as
- * classes.
+ * The hash: slots of class numbers by name, those of all places in use; linear probing, twice as many slots as classes.
+ * While a plan is made there are slots of NEW + position in the list given, too, and a place that is to be given away
+ * goes by the name of its next owner.
  */
 #define NEW 0x80000000u
 
@@ -37,17 +38,40 @@ static uint32_t configure_hash_of(const char *name) {
     return h ^ h >> 15;
 }
 
+/* `classes`: NULL, or the list of the plan that is made. */
 static const char *configure_name_of(const rs_engine_t *e, const struct rs_class_settings *classes, uint32_t slot) {
-    if (slot & NEW) return classes[slot & ~NEW].name;
+    if (classes && slot & NEW) return classes[slot & ~NEW].name;
     const struct rs_journal_row *j = rs_journal(e, slot);
-    return j->act == RS_ACT_FRESH ? j->settings.name : rs_class_row(e, slot)->settings.name;
+    return classes && j->act == RS_ACT_FRESH ? j->settings.name : rs_class_row(e, slot)->settings.name;
 }
 
 /* The slot where the name stands, or the empty one where it would. */
 static uint32_t *slot_of(const rs_engine_t *e, const struct rs_class_settings *classes, const char *name) {
-    uint32_t *hash = rs_hash(e), mask = e->hash_size - 1;
-    for (uint32_t i = configure_hash_of(name) & mask;; i = (i + 1) & mask)
+    uint32_t *hash = rs_hash(e), mask = e->hash_size - 1, looked = 0;
+    for (uint32_t i = configure_hash_of(name) & mask;; i = (i + 1) & mask) {
         if (hash[i] == RS_NIL || !strcmp(configure_name_of(e, classes, hash[i]), name)) return &hash[i];
+        RS_ASSERT(looked++ < mask);
+    }
+}
+
+void rs_index_names(rs_engine_t *e) {
+    uint32_t *hash = rs_hash(e);
+    for (uint32_t i = 0; i < e->hash_size; i++) hash[i] = RS_NIL;
+    for (uint32_t c = 0; c < e->capacity.classes; c++)
+        if (rs_class_row(e, c)->used) *slot_of(e, NULL, rs_class_row(e, c)->settings.name) = c;
+}
+
+/* What stands there may be anything: it is judged, and there are no more looks than slots. */
+uint32_t rs_class_named(const rs_engine_t *e, const char *name) {
+    rs_enter(e);
+    const uint32_t *hash = rs_hash(e), mask = e->hash_size - 1;
+    for (uint32_t i = configure_hash_of(name), looked = 0; looked <= mask; i++, looked++) {
+        uint32_t c = hash[i & mask];
+        if (c >= e->classes) return RS_NO_CLASS;
+        const struct rs_class_row *row = rs_class_row(e, c);
+        if (row->used && !strncmp(row->settings.name, name, sizeof row->settings.name)) return c;
+    }
+    return RS_NO_CLASS;
 }
 
 static int is_empty(const struct rs_class_row *row) { return !row->queued && !row->outstanding && !row->parked; }
@@ -68,16 +92,15 @@ static int find_place(const rs_engine_t *e, uint32_t *c, int also_new) {
 
 /* Fills the journal.  NULL, or what is wrong, and nothing that is in force has changed. */
 static const char *plan(rs_engine_t *e, const struct rs_class_settings *classes, uint32_t n) {
-    uint32_t *hash = rs_hash(e), place = 0;
+    uint32_t place = 0;
     int also_new = 0;
     if (n < 1) return "an engine needs at least one class";
     if (n > e->capacity.classes) return "there are more classes than the engine has places for";
-    for (uint32_t i = 0; i < e->hash_size; i++) hash[i] = RS_NIL;
     for (uint32_t c = 0; c < e->capacity.classes; c++) {
         const struct rs_class_row *row = rs_class_row(e, c);
         rs_journal(e, c)->act = row->used ? RS_ACT_RETIRE : RS_ACT_NONE;
-        if (row->used) *slot_of(e, classes, row->settings.name) = c;
     }
+    rs_index_names(e);
     for (uint32_t i = 0; i < n; i++) {
         const char *wrong = rs_class_wrong(&classes[i]);
         if (wrong) return wrong;
@@ -135,7 +158,7 @@ int rs_configure(rs_engine_t *e, const struct rs_settings *s, const struct rs_cl
     RS_ASSERT(!rs_shape_wrong(e));
     now = rs_clamp_now(e, now);
     const char *wrong = rs_settings_wrong(s);
-    if (!wrong) wrong = plan(e, classes, nclasses);
+    if (!wrong && (wrong = plan(e, classes, nclasses)) != NULL) rs_index_names(e); /* of those that stay */
     if (wrong) {
         *why = wrong;
         return -1;

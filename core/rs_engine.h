@@ -89,8 +89,14 @@ uint32_t rs_places_of(const rs_engine_t *e, const struct rs_class_row *row);
  */
 #define RS_ARRIVALS_MAX (UINT64_C(1) << 61)
 
+/* Of a class that waits, where others have responses on their way: may windows not be made for more of its own? */
+bool rs_has_its_windows(const rs_engine_t *e, struct rs_outlet *o, uint32_t class);
+
 /* Everything but tickets and settings made anew (rs_rebuild.c). */
 void rs_make_anew(rs_engine_t *e, rs_time_t now);
+
+/* The hash made anew: which class has which name (rs_configure.c). */
+void rs_index_names(rs_engine_t *e);
 
 /* a += b, field by field (rs_stats.c). */
 void rs_counts_add(struct rs_counts *a, const struct rs_counts *b);

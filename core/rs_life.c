@@ -19,8 +19,12 @@
  */
 #include "class_keys.h"
 #include "class_queue.h"
+#include "class_rests.h"
 #include "rs_account.h"
 #include "rs_standing.h"
+
+/* Who are on their way may have become slow, which nobody tells. */
+#define AGAIN 100000u
 
 static inline void set_life(struct rs_ticket_row *r, uint64_t life) {
     RS_BARRIER();
@@ -36,26 +40,57 @@ static void set_free(rs_engine_t *e, struct rs_ticket_row *r, uint32_t t) {
 
 /* ---- slots ------------------------------------------------------------------------------------------------------- */
 
-static inline void take_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row,
-                             const struct rs_ticket_row *r) {
-    uint64_t rest = rs_row_rest(r);
-    o->outstanding++;
-    row->outstanding++;
-    row->promised += rest;
-    if (!(e->watch & RS_WATCH_SLOTS)) return;
+/* What a gate that counts bytes goes by; a released response is taken out while what is known of it changes. */
+static inline void count_in(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row, const struct rs_flow *f,
+                            const struct rs_ticket_row *r) {
     o->expected += rs_row_expected(e, r);
-    if (row->outstanding == 1) e->weight_busy += row->settings.weight;
+    row->can += rs_row_can(r);
+    rs_busy_add(e, row);
+    if (f->by_rest && f->within) rs_keys_rest_add(e, f, r);
+    else if (f->by_rest) rs_rest_add(e, f, r);
 }
 
-static inline void give_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row,
+static inline void count_out(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row, const struct rs_flow *f,
                              const struct rs_ticket_row *r) {
-    uint64_t rest = rs_row_rest(r);
+    o->expected -= rs_row_expected(e, r);
+    rs_busy_remove(e, row);
+    row->can -= rs_row_can(r);
+    if (f->by_rest && f->within) rs_keys_rest_remove(e, f, r);
+    else if (f->by_rest) rs_rest_remove(e, f, r);
+}
+
+static RARELY void took_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row, const struct rs_flow *f,
+                             struct rs_ticket_row *r) {
+    if (row->outstanding == 1) e->weight_busy += row->settings.weight;
+    else rs_busy_remove(e, row);
+    if (!r->received) rs_rest_begin(e, r);
+    rs_class_came(e, row, 0);
+    count_in(e, o, row, f, r);
+    if (f->within) rs_keys_take_slot(e, f, rs_ticket_index(rs_row_ticket(r)));
+}
+
+static inline void take_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row, const struct rs_flow *f,
+                             struct rs_ticket_row *r) {
+    o->outstanding++;
+    row->outstanding++;
+    row->promised += rs_row_rest(r);
+    if (e->watch & RS_WATCH_SLOTS) took_slot(e, o, row, f, r);
+}
+
+static RARELY void gave_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row, const struct rs_flow *f,
+                             const struct rs_ticket_row *r) {
+    count_out(e, o, row, f, r);
+    if (row->outstanding == 0) e->weight_busy -= row->settings.weight;
+    else rs_busy_add(e, row);
+    if (f->within) rs_keys_give_slot(e, f, rs_ticket_index(rs_row_ticket(r)));
+}
+
+static inline void give_slot(rs_engine_t *e, struct rs_outlet *o, struct rs_class_row *row, const struct rs_flow *f,
+                             const struct rs_ticket_row *r) {
     o->outstanding--;
     row->outstanding--;
-    row->promised -= rest;
-    if (!(e->watch & RS_WATCH_SLOTS)) return;
-    o->expected -= rs_row_expected(e, r);
-    if (row->outstanding == 0) e->weight_busy -= row->settings.weight;
+    row->promised -= rs_row_rest(r);
+    if (e->watch & RS_WATCH_SLOTS) gave_slot(e, o, row, f, r);
 }
 
 /* ---- the bound of slots ------------------------------------------------------------------------------------------ */
@@ -354,7 +389,7 @@ static inline rs_ticket_t life_release(rs_engine_t *e, struct rs_outlet *o, uint
     set_life(r, ticket);
     f->live++;
     unqueue(e, o, row, f, t, r, 1);
-    take_slot(e, o, row, r);
+    take_slot(e, o, row, f, r);
     if (e->watch & RS_WATCH_BOUNDS) hold_back(e, o, row, f);
     rs_time_t waited = now - r->submitted;
     row->counts.released++;
@@ -424,8 +459,29 @@ static APART uint32_t take_of_several(rs_engine_t *e, rs_time_t now, rs_time_t *
     return RS_NIL;
 }
 
+/*
+ * Its gate is shut, and the link is not used all the same: what is outstanding is slow.  Of a class that has nothing
+ * outstanding there one may go.
+ */
+static APART uint32_t take_of_idle(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
+    const struct rs_sched_ops *ops = rs_sched_ops(e);
+    const struct rs_gate_ops *gate = rs_gate_ops(o);
+    return gate->spare && ops->take_idle && gate->spare(o, &o->settings, now) ? ops->take_idle(e, o, now) : RS_NIL;
+}
+
+/* Nobody else waits, and the only class that does would take from those who are on their way. */
+static APART bool takes_from_others(rs_engine_t *e, struct rs_outlet *o) {
+    const struct rs_sched_ops *ops = rs_sched_ops(e);
+    uint32_t class = ops->only ? ops->only(e, o) : RS_NIL;
+    return class != RS_NIL && rs_has_its_windows(e, o, class);
+}
+
 static uint32_t take_of_one(rs_engine_t *e, struct rs_outlet *o, rs_time_t now, rs_time_t *again) {
-    if (!is_open(e, o, again)) return RS_NIL;
+    if (!is_open(e, o, again)) return take_of_idle(e, o, now);
+    if (e->watch & RS_WATCH_SLOTS && takes_from_others(e, o)) {
+        *again = now + AGAIN;
+        return RS_NIL;
+    }
     uint32_t t = rs_sched_ops(e)->take(e, o, now);
     if (t == RS_NIL) *again = o->ask_at;
     return t;
@@ -455,19 +511,28 @@ rs_ticket_t rs_pick(rs_engine_t *e, rs_time_t now, rs_time_t *again) {
     return life_release(e, o, t, r, now);
 }
 
+/* A response that is released is to bring so many bytes. */
+static RARELY void expect_watched(rs_engine_t *e, struct rs_outlet *o, struct rs_ticket_row *r, uint64_t is) {
+    struct rs_class_row *row = rs_row_class(e, r);
+    const struct rs_flow *f = rs_row_flow(e, r);
+    count_out(e, o, row, f, r);
+    r->estimate = is;
+    count_in(e, o, row, f, r);
+}
+
 bool rs_header(rs_engine_t *e, rs_time_t now, rs_ticket_t t, uint64_t length) {
     rs_enter(e);
     rs_clamp_now(e, now);
     struct rs_ticket_row *r = rs_live_row(e, t);
     if (!r || !rs_row_has_gone(r)) return false;
     struct rs_outlet *o = rs_outlet(e, r->outlet);
-    uint64_t was = r->estimate, is = at_most_max(length), expected = rs_row_expected(e, r);
+    uint64_t is = at_most_max(length);
     if (is < r->received) is = r->received;
-    r->estimate = is;
     if (rs_row_state(r) == RS_RELEASED) {
-        rs_class_row(e, r->class)->promised += is - was;
-        if (e->watch & RS_WATCH_SLOTS) o->expected += rs_row_expected(e, r) - expected;
+        rs_class_row(e, r->class)->promised += is - r->estimate;
+        if (e->watch & RS_WATCH_SLOTS) expect_watched(e, o, r, is);
     }
+    r->estimate = is;
     uint64_t covered = covered_at_first(rs_row_class(e, r), is);
     struct rs_flow *f = rs_row_flow(e, r);
     if (f->within && r->covered < covered) tell_key(e, f, r, covered - r->covered, 0);
@@ -504,11 +569,15 @@ static RARELY bool progress_watched(rs_engine_t *e, rs_time_t now, rs_ticket_t t
     struct rs_outlet *o = rs_outlet(e, r->outlet);
     struct rs_class_row *row = rs_row_class(e, r);
     const struct rs_gate_ops *gate = rs_gate_ops(o);
-    uint64_t expected = rs_row_expected(e, r);
+    struct rs_flow *f = rs_row_flow(e, r);
+    bool counted = e->watch & RS_WATCH_SLOTS && rs_row_state(r) == RS_RELEASED;
     if (rs_row_state(r) == RS_PARKED) row->promised += bytes;
+    if (counted) count_out(e, o, row, f, r);
     r->received += bytes;
+    if (counted) rs_rest_came(e, r, bytes);
+    if (counted) rs_class_came(e, row, bytes);
     if (r->received > r->covered) life_goes_on(e, r, row);
-    if (rs_row_state(r) != RS_PARKED && e->watch & RS_WATCH_SLOTS) o->expected += rs_row_expected(e, r) - expected;
+    if (counted) count_in(e, o, row, f, r);
     row->counts.bytes += bytes;
     if (rs_sched_ops(e)->charge) rs_sched_ops(e)->charge(e, o, r->class, at_most_max(bytes));
     if (gate->arrived) gate->arrived(o, &o->settings, e->now, bytes);
@@ -534,11 +603,11 @@ bool rs_park(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     struct rs_class_row *row = rs_row_class(e, r);
     r->was_parked = 1;
     set_life(r, rs_life(t, RS_PARKED));
-    give_slot(e, o, row, r);
+    struct rs_flow *f = rs_row_flow(e, r);
+    give_slot(e, o, row, f, r);
     o->parked++;
     row->parked++;
     row->counts.parked++;
-    struct rs_flow *f = rs_row_flow(e, r);
     f->parked++;
     if (e->watch & RS_WATCH_BOUNDS) let_go(e, o, row, f);
     return true;
@@ -552,11 +621,11 @@ bool rs_resume(rs_engine_t *e, rs_time_t now, rs_ticket_t t) {
     struct rs_outlet *o = rs_outlet(e, r->outlet);
     struct rs_class_row *row = rs_row_class(e, r);
     set_life(r, rs_life(t, RS_RELEASED));
+    struct rs_flow *f = rs_row_flow(e, r);
     o->parked--;
     row->parked--;
-    take_slot(e, o, row, r);
+    take_slot(e, o, row, f, r);
     row->counts.resumed++;
-    struct rs_flow *f = rs_row_flow(e, r);
     f->parked--;
     if (e->watch & RS_WATCH_BOUNDS) hold_back(e, o, row, f);
     return true;
@@ -587,7 +656,7 @@ static inline __attribute__((always_inline)) bool life_end(rs_engine_t *e, struc
     struct rs_flow *f = rs_row_flow(e, r);
     struct rs_outlet *o = rs_flow_outlet(e, f);
     if (state == RS_RELEASED) {
-        give_slot(e, o, row, r);
+        give_slot(e, o, row, f, r);
     } else {
         o->parked--;
         row->parked--;

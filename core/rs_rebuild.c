@@ -8,6 +8,7 @@
  */
 #include "class_keys.h"
 #include "class_queue.h"
+#include "class_rests.h"
 #include "rs_engine.h"
 
 /* The heaviest weight, and the bound of debts per weight, from the classes in force. */
@@ -65,6 +66,7 @@ static void clear_sums(rs_engine_t *e, int keep_accounts) {
     set_places(e);
     e->backlog_map = 0;
     e->weight_busy = 0;
+    e->busy_map = 0;
     e->looked = 0;
     e->look_at = e->now;
     e->free_first = RS_NIL;
@@ -72,6 +74,7 @@ static void clear_sums(rs_engine_t *e, int keep_accounts) {
         struct rs_class_row *row = rs_class_row(e, c);
         row->queued = row->outstanding = row->parked = 0;
         row->promised = row->counts.bytes;
+        row->can = 0;
         if (row->mean > RS_BYTES_MAX) row->mean = 0;
     }
     for (uint32_t n = 0; n < e->capacity.outlets; n++) {
@@ -98,6 +101,8 @@ static void clear_sums(rs_engine_t *e, int keep_accounts) {
             f->shortest = row->settings.order == RS_ORDER_SHORTEST && !rs_sched_ops(e)->enter;
             f->within = e->capacity.keys && !rs_sched_ops(e)->enter ? (uint8_t)row->settings.within : 0;
             if (f->shortest) e->watch |= RS_WATCH_QUEUES;
+            f->by_rest = n == 0 && rs_gate_ops(o)->bound;
+            if (f->by_rest) rs_rests(e, (uint16_t)c)->map = 0;
             if (f->within) share_by_keys(e, f);
             f->delay = (rs_time_t)row->settings.delay_ms * 1000;
             f->good = e->now;
@@ -127,6 +132,12 @@ static void count_outstanding(rs_engine_t *e, const struct rs_ticket_row *r) {
     if (!(e->watch & RS_WATCH_SLOTS)) return;
     o->expected += rs_row_expected(e, r);
     if (row->outstanding == 1) e->weight_busy += row->settings.weight;
+    else rs_busy_remove(e, row);
+    row->can += rs_row_can(r);
+    rs_busy_add(e, row);
+    if (f->by_rest && f->within) rs_keys_rest_add(e, f, r);
+    else if (f->by_rest) rs_rest_add(e, f, r);
+    if (f->within) rs_keys_take_slot(e, f, rs_ticket_index(rs_row_ticket(r)));
 }
 
 /* Who has as many released as it may; when all of these are counted. */
@@ -250,12 +261,53 @@ static void set_gates(rs_engine_t *e) {
     e->watch = watch;
 }
 
+/* Debts deeper than the bound that is in force now. */
+static void forgive(rs_engine_t *e, struct rs_outlet *o) {
+    for (uint32_t c = 0; c < e->classes; c++) {
+        struct rs_flow *f = rs_flow(e, o, c);
+        uint64_t most = rs_flow_owed_max(e, f);
+        if (f->owed <= most) continue;
+        f->owed = most;
+        if (rs_sched_ops(e)->refund) rs_sched_ops(e)->refund(e, o, c, 0);
+    }
+}
+
+bool rs_set_rate(rs_engine_t *e, rs_time_t now, uint64_t rate, uint64_t debt_max) {
+    rs_enter(e);
+    RS_ASSERT(!rs_shape_wrong(e));
+    rs_clamp_now(e, now);
+    struct rs_settings s = e->settings;
+    s.rate = rate;
+    s.debt_max = debt_max;
+    if (!e->settings.rate || !rate || rs_settings_wrong(&s)) return false;
+    e->settings.rate = rate; /* who dies from here on leaves sums that rs_rebuild makes anew */
+    e->settings.debt_max = debt_max;
+    RS_BARRIER();
+    set_weights(e);
+    for (uint32_t n = 0; n < e->capacity.outlets; n++) {
+        struct rs_outlet *o = rs_outlet(e, n);
+        const struct rs_gate_ops *gate = rs_gate_ops(o);
+        o->settings.rate = rate;
+        o->settings.debt_max = debt_max;
+        o->expected = 0;
+        if (gate->slice) e->slice = gate->slice(&o->settings);
+        forgive(e, o);
+    }
+    if (!(e->watch & RS_WATCH_SLOTS)) return true;
+    for (uint32_t t = 0; t < e->capacity.tickets; t++) {
+        const struct rs_ticket_row *r = rs_row(e, t);
+        if (rs_row_state(r) == RS_RELEASED) rs_outlet(e, r->outlet)->expected += rs_row_expected(e, r);
+    }
+    return true;
+}
+
 void rs_make_anew(rs_engine_t *e, rs_time_t now) {
     e->sched = (uint8_t)e->settings.sched;
     const struct rs_sched_ops *sched = rs_sched_ops(e);
     int keep_accounts = e->built_sched == e->settings.sched;
     e->built_sched = RS_NIL; /* whoever dies from here on leaves accounts that nobody trusts */
     RS_BARRIER();
+    rs_index_names(e);
     set_gates(e);
     e->watch |= (sched->charge ? RS_WATCH_BYTES : 0) | (sched->enter || sched->taken ? RS_WATCH_QUEUES : 0);
     set_weights(e);

@@ -132,6 +132,11 @@ uint32_t rs_queued(const rs_engine_t *e) {
     return rs_outlet(e, 0)->queued;
 }
 
+uint32_t rs_live(const rs_engine_t *e) {
+    rs_enter(e);
+    return rs_outlet(e, 0)->outstanding + rs_outlet(e, 0)->parked;
+}
+
 bool rs_has_slot(const rs_engine_t *e, rs_ticket_t t) {
     rs_enter(e);
     const struct rs_ticket_row *r = rs_live_row(e, t);

@@ -30,6 +30,7 @@
 struct rfq {
     uint64_t last; /* largest counter at which somebody was released */
     uint32_t row_at;
+    uint32_t looked;        /* of the heap's nodes, by take_idle: it goes on behind these */
     struct rs_heap waiting; /* by counter */
 };
 
@@ -41,6 +42,8 @@ struct rfq_row {
 #define ACC_MAX ((uint64_t)1 << 62)
 
 static uint64_t rfq_layout(uint32_t classes, struct rfq *q) {
+/* nodes of the heap that a call of take_idle looks at */
+#define LOOKED_AT 16u
     uint64_t used = sizeof *q;
     q->row_at = (uint32_t)rs_carve(&used, classes, sizeof(struct rfq_row));
     uint64_t heap = offsetof(struct rfq, waiting);
@@ -127,28 +130,50 @@ static void charge(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t byt
     moved(e, q, c, r->acc);
 }
 
-static uint32_t take_charged(rs_engine_t *e, struct rs_outlet *o, int charged) {
+static uint32_t take_charged(rs_engine_t *e, struct rs_outlet *o, struct rs_heap_node next, int charged) {
     struct rfq *q = rs_sched_state(e, o);
-    if (!q->waiting.count) return RS_NIL;
-    struct rs_heap_node top = rs_heap_top(&q->waiting);
-    struct rfq_row *r = rfq_row_of(q, top.id);
-    const struct rs_flow *f = rs_flow(e, o, top.id);
+    struct rfq_row *r = rfq_row_of(q, next.id);
+    const struct rs_flow *f = rs_flow(e, o, next.id);
     o->turns++;
-    if (top.key > q->last) q->last = top.key;
+    if (next.key > q->last) q->last = next.key;
     if (charged) rfq_add(r, f->weight, rs_flow_cost(e, f));
-    if (f->queued == 1) rs_heap_remove(&q->waiting, top.id);
-    if (charged) moved(e, q, top.id, r->acc);
+    if (f->queued == 1) rs_heap_remove(&q->waiting, next.id);
+    if (charged) moved(e, q, next.id, r->acc);
     return f->best;
+}
+
+static uint32_t take_first(rs_engine_t *e, struct rs_outlet *o, int charged) {
+    const struct rfq *q = rs_sched_state(e, o);
+    return q->waiting.count ? take_charged(e, o, rs_heap_top(&q->waiting), charged) : RS_NIL;
 }
 
 static uint32_t rfq_take(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
     (void)now;
-    return take_charged(e, o, 1);
+    return take_first(e, o, 1);
+}
+
+/* In the heap's order, some at a time: of ten thousand that wait all are looked at in some hundred calls. */
+static uint32_t rfq_take_idle(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
+    struct rfq *q = rs_sched_state(e, o);
+    uint32_t count = q->waiting.count;
+    (void)now;
+    for (uint32_t n = count < LOOKED_AT ? count : LOOKED_AT; n--;) {
+        if (q->looked >= count) q->looked = 0;
+        struct rs_heap_node next = rs_heap_nodes(&q->waiting)[q->looked++];
+        const struct rs_flow *f = rs_flow(e, o, next.id);
+        if (f->live == f->parked) return take_charged(e, o, next, 1);
+    }
+    return RS_NIL;
+}
+
+static uint32_t rfq_only(const rs_engine_t *e, const struct rs_outlet *o) {
+    const struct rfq *q = rs_sched_state(e, o);
+    return q->waiting.count == 1 ? rs_heap_top(&q->waiting).id : RS_NIL;
 }
 
 static uint32_t take_uncharged(rs_engine_t *e, struct rs_outlet *o, rs_time_t now) {
     (void)now;
-    return take_charged(e, o, 0);
+    return take_first(e, o, 0);
 }
 
 static void rfq_refund(rs_engine_t *e, struct rs_outlet *o, uint32_t c, uint64_t bytes) {
@@ -176,6 +201,7 @@ static void rfq_restore(rs_engine_t *e, struct rs_outlet *o, int keep) {
     uint64_t last = keep && q->last <= ACC_MAX ? q->last : 0;
     rfq_layout(e->capacity.classes, q);
     q->last = last;
+    q->looked = 0;
     rs_heap_clear(&q->waiting);
     for (uint32_t c = 0; c < e->capacity.classes; c++) {
         struct rfq_row *r = rfq_row_of(q, c);
@@ -208,6 +234,8 @@ const struct rs_sched_ops rs_sched_rfq = {
     .backlog = rfq_backlog,
     .head = rfq_head,
     .take = rfq_take,
+    .take_idle = rfq_take_idle,
+    .only = rfq_only,
     .drained = rfq_drained,
     .refund = rfq_refund,
     .balance = rfq_balance,

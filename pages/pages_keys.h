@@ -22,6 +22,10 @@
 
 #define PAGES_NAMES_MAX 32u
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct pages_keys { uint64_t url, pattern, dir; };      /* 0 is no key */
 
 /* host may be NULL; target: n bytes in the spelling of pages_url.h. */
@@ -39,5 +43,9 @@ static inline uint64_t pages_key_timed(uint64_t key, int method) {
 
 /* The most that a client takes of what the table tells apart: Accept-Encoding's value (RFC 9110, 12.5.3), or NULL. */
 enum pages_coding pages_coding_of(const char *accept_encoding);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -15,9 +15,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 size_t   pages_learnt_bytes(uint32_t pages);       /* memory for so many rows (rounded up to a power of two) */
 uint64_t pages_learnt_mean(const void *table, uint32_t pages, uint64_t key);       /* 0 if the key is not known */
 void     pages_learnt_add(void *table, uint32_t pages, uint64_t key, uint64_t bytes);
 uint32_t pages_learnt_used(const void *table, uint32_t pages);     /* rows in use; reads the whole table */
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

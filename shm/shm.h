@@ -2,9 +2,9 @@
 /*
  * shm.h - the engine in memory that processes share, whatever server they are of.
  *
- * A parent makes one segment, and every process that it forks inherits it at the same address; nothing in it is a
- * pointer or a distance all the same: where its parts are follows from struct shm_size, which each process has in
- * memory of its own.
+ * A parent makes one segment, and every process that it forks inherits it at the same address, or every program that it
+ * starts attaches to it at its own (shm_attach); nothing in it is a pointer or a distance: where its parts are follows
+ * from struct shm_size, which each process has in memory of its own.
  *
  *     struct shm_segment | owners[] | rows[] | blocked[] | blocked_at[] | classes[] | leads[] | numbers[] | ended[] |
  *     the host's area | engine | no memory (RS_REACH)
@@ -39,24 +39,39 @@
  * memory of its own, with a fresh engine without a window, in the place of the segment, wakes all who wait in this
  * process, and goes on, unscheduled; it says so to its host and to the parent (a byte in the pipe `alarm`), and marks
  * the segment so that others do the same.  The parent makes a fresh one for a new generation of processes.  A process
- * that dies of what it found (a fault, an assertion) had the lock: the next one rebuilds everything, judges it, and
- * leaves if it is not sound, or if its predecessor died in rebuilding.
+ * that dies of what it found (a fault, an assertion) had the lock, and has it until its core is written, if one is: the
+ * next one to get it rebuilds everything, judges it, and leaves if it is not sound, or if its predecessor died in
+ * rebuilding.
+ *
+ * AWAY.  A lock that is kept by a process which is there may be damage, or its holder is stopped, traced, writes its
+ * core, or waits for memory that was swapped out.  Nobody waits for it for longer than SHM_LOCK_US or a little more
+ * (shm_patience.h): a main loop that waits serves nobody.  Who has forked the segment leaves it then, and its parent
+ * makes another.  Who has attached to it and can come back (shm_view.comes_back) leaves it for a while: the segment is
+ * not marked, the others go on when they get the lock, and this one comes back to its place when the lock was given
+ * back, or its holder is no longer there (shm_return), a second after it left at the earliest.  What it had there when
+ * it left is given back then, and counts until then.  Who has to leave again within a minute stays away for twice as
+ * long as before, up to 16 s, so that one who takes the lock and keeps it again and again stops the others for no more
+ * than a part of the time.  From damage nobody comes back: such a segment is never used again, and processes that
+ * attach to one need a parent that makes another.
  *
  * LOCKING.  `lock` survives its holder (base/base_mutex.h).  It covers the engine, owners[] (all but `wake`),
  * blocked[], numbers[] and rows[], except what is atomic there and says who reads it without the lock.  Nobody makes a
  * system call or allocates while holding it, but to leave: the wake-ups that a release needs are collected under the
  * lock and sent after it (struct shm_wakes).  It does not cover the host's area, which is the host's affair.  If its
- * holder dies, the next one to take it has the engine rebuilt before anything else is done (shm_lock).  If its holder
- * lives and keeps it, that is damage; that others were quicker is not, however long it lasts (shm_patience.h).
+ * holder dies, the next one to take it has the engine rebuilt before anything else is done (shm_lock).  That others
+ * were quicker is no reason to leave, however long it lasts (shm_patience.h).
  *
  * WAKING.  A held request waits on an eventfd.  There is a stock of SHM_WAKE_FDS, made before the processes and
  * inherited, so that any process wakes its waiter directly.  When a crowd has used it up, a wait gets a descriptor that
  * only its owner knows, and another process's release goes through the owner's dispatcher.  A wait that blocks its
  * thread waits on its row's `go` as a futex.  A wake-up without a reason is harmless: who waits looks for itself.
+ * A process that is one main loop has no dispatcher: it watches an eventfd of its own (shm_loop.h).
  *
  * OWNERS.  A process takes a row of owners[] when it starts; the row's number plus one is the owner of its tickets.
  * The parent notes whose end it has learnt of; what that one held is given back by whoever comes to look next
  * (shm_reclaim): a process that starts, a request that is submitted, one that waits, ten times a second.
+ * A row keeps its pid until nothing is left to give back, and an end counts as noted until then: who dies while he
+ * gives back is followed by the next.
  */
 #ifndef FAIRGATE_SHM_H
 #define FAIRGATE_SHM_H
@@ -195,6 +210,11 @@ struct shm_view {
     const int         *stock;           /* of wake-up descriptors; the same numbers in all processes */
     uint32_t           nstock;
     int                alarm;           /* where a process tells the parent that it has left; -1 = nowhere */
+    /* it has attached to this descriptor, and its host calls shm_return while it is away */
+    bool               comes_back;
+    int                fd;
+    /* by owner: an eventfd that its main loop watches; NULL: its dispatcher waits on `wake` */
+    const int         *bells;
     const struct shm_host *host;        /* or NULL */
     uint32_t           told_ended;      /* the parent's: what it stored last */
 };
@@ -216,6 +236,21 @@ uint64_t shm_now_coarse(void);          /* the same clock at a few milliseconds'
  */
 int shm_make(struct shm_view *v, const struct shm_size *size, const struct rs_settings *s,
              const struct rs_class_settings *classes, uint32_t nclasses, const char **why);
+/* The same of a process that shares it with nobody, and needs no addresses behind it. */
+int shm_make_alone(struct shm_view *v, const struct shm_size *size, const struct rs_settings *s,
+                   const struct rs_class_settings *classes, uint32_t nclasses, const char **why);
+/*
+ * The same for programs that the parent starts, each of which attaches to it at an address of its own: the descriptor
+ * of the memory, which they inherit (it is not closed on exec), or -1 and *why.  Behind it are addresses without memory
+ * for those who attach; the parent, which follows nothing there, does without.
+ */
+int shm_make_file(struct shm_view *v, const struct shm_size *size, const struct rs_settings *s,
+                  const struct rs_class_settings *classes, uint32_t nclasses, const char **why);
+/*
+ * In such a program, which has all that is believed (descriptor, size, seal) from its parent and nothing from there.
+ * 0; or -1 and *why: it is not that segment, was given up, or its constant parts are not what the size makes them.
+ */
+int shm_attach(struct shm_view *v, int fd, const struct shm_size *size, uint64_t seal, const char **why);
 void shm_free(struct shm_view *v);
 /* Before there are other processes: the stock's descriptors are free. */
 void shm_stock(struct shm_view *v, const int *stock, uint32_t n);
@@ -237,6 +272,19 @@ enum shm_configured shm_configure(const struct shm_view *v, uint32_t generation,
                                   uint32_t *number, const char **why);
 
 /*
+ * The same for processes that read their configuration each at its own time, and know no number of it: what is in force
+ * is known by a digest of all of it, not 0.  Whoever comes with another one puts his in force.
+ */
+enum shm_configured shm_configure_as(const struct shm_view *v, uint32_t digest, const struct rs_settings *s,
+                                     const struct rs_class_settings *classes, uint32_t nclasses, uint32_t otherwise,
+                                     uint32_t *number, const char **why);
+/* What is in force; without the lock it may be another's a moment later. */
+uint32_t shm_configured_as(const struct shm_view *v);
+/* The numbers of these classes, by their names, while others are in force; that of `otherwise` where there is none. */
+void shm_number(const struct shm_view *v, const struct rs_class_settings *classes, uint32_t nclasses,
+                uint32_t otherwise, uint32_t *number);
+
+/*
  * Behind shm_configure, likewise: outlets with windows of their own; *left_out: some of them have no place, and share
  * the first one's (rs_outlets).
  */
@@ -249,6 +297,12 @@ void shm_unlock(const struct shm_view *v);
 /* this thread holds it: true only in a signal handler that interrupted us */
 bool shm_lock_is_ours(const struct shm_view *v);
 bool shm_has_left(const struct shm_view *v);            /* this process goes on without the others */
+bool shm_is_away(const struct shm_view *v);             /* likewise, for a while (AWAY) */
+/*
+ * In a process of one thread that is away: is it time?  True: it is back, and what it held is to be given back before
+ * all else (shm_owner_returned); none of its tickets is known.
+ */
+bool shm_return(const struct shm_view *v);
 
 /* ---- one request: begin, then one of the ways to wait if it is not released at once, then end -------------------- */
 
@@ -333,11 +387,15 @@ struct shm_row *shm_next_released_locked(const struct shm_view *v, uint32_t owne
 
 /* in it, before all else: its row, or SHM_NO_ROW if all are taken */
 uint32_t shm_owner_started(const struct shm_view *v, pid_t pid);
+/* Behind shm_return: what this one held in its row when it left is given back.  False: it has left again. */
+bool     shm_owner_returned(const struct shm_view *v, uint32_t owner, pid_t pid);
 /*
  * Everything that those held whose ends the parent has noted is given back, and others are woken.  Almost free if there
  * is nothing to do.
  */
 void     shm_reclaim(const struct shm_view *v);
+/* The same of one place, by who has seen for himself that this process ended. */
+void     shm_reclaim_owner(const struct shm_view *v, uint32_t owner, pid_t pid);
 /*
  * Is it this process's threads that are to work in the background?  One process's are, of the newest generation; a
  * newer one takes over at once, and another when that one has ended.

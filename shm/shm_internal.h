@@ -13,11 +13,12 @@
 #define ONCE(x) (*(volatile __typeof__(x) *)&(x))
 
 /*
- * The segment can't be used: this process goes on with memory of its own (shm.h, DAMAGE).  `held`: this thread holds
- * the lock, and does so in the new memory, too.  `own`: what it complains of, or began to wait for, was this process's
- * own memory already.
+ * The segment can't be used: this process goes on with memory of its own (shm.h, DAMAGE).  HELD: this thread holds the
+ * lock, and does so in the new memory, too.  AWAY: it does not get it, and who comes back goes for a while only.
+ * `own`: what it complains of, or began to wait for, was this process's own memory already.
  */
-void shm_leave_as(const struct shm_view *v, const char *why, int held, int own);
+enum shm_leaves { SHM_LEAVES, SHM_LEAVES_HELD, SHM_LEAVES_AWAY };
+void shm_leave_as(const struct shm_view *v, const char *why, enum shm_leaves how, int own);
 void shm_leave(const struct shm_view *v, const char *why);      /* found while it holds the lock */
 
 bool shm_is_own_fd(int fd);

@@ -88,7 +88,7 @@ void shm_lock(const struct shm_view *v) {
     enum base_taken taken;
 
     while ((taken = shm_take(&v->sh->lock, &v->sh->turns)) == BASE_NOT_TAKEN) {
-        shm_leave_as(v, "the lock is not given back", 0, own);
+        shm_leave_as(v, "the lock is not given back", SHM_LEAVES_AWAY, own);
         own = 1;
     }
     if (!is_sealed(v)) {
@@ -101,5 +101,5 @@ void shm_lock(const struct shm_view *v) {
 
 void shm_unlock(const struct shm_view *v) {
     if (!base_mutex_give(&v->sh->lock) && !shm_has_left(v))
-        shm_leave_as(v, "the lock was taken while it was held", 0, 0);
+        shm_leave_as(v, "the lock was taken while it was held", SHM_LEAVES, 0);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "shm_internal.h"
 
-#include <string.h>
-
 uint32_t shm_owner_started(const struct shm_view *v, pid_t pid) {
     uint32_t row = SHM_NO_ROW;
 
@@ -20,27 +18,47 @@ uint32_t shm_owner_started(const struct shm_view *v, pid_t pid) {
     return row;
 }
 
-static uint32_t forget_locked(const struct shm_view *v, uint32_t owner) {
+/* All that it holds; it keeps its place. */
+static uint32_t give_back_locked(const struct shm_view *v, uint32_t owner) {
+    uint32_t lost;
+
     for (uint32_t i = 0; i < v->size.tickets; i++) {
         struct shm_row *row = &v->rows[i];
         if (row->ticket == RS_NO_TICKET || row->owner != owner + 1) continue;
         shm_free_row_locked(v, row);
     }
-    v->owners[owner].pid = 0;
+    lost = rs_reclaim(v->engine, shm_now(), owner + 1);
     v->owners[owner].released = SHM_NO_ROW;
     v->owners[owner].held = 0;
-    return rs_reclaim(v->engine, shm_now(), owner + 1);
+    return lost;
+}
+
+bool shm_owner_returned(const struct shm_view *v, uint32_t owner, pid_t pid) {
+    shm_lock(v);
+    if (!shm_has_left(v) && v->owners[owner].pid != pid) shm_leave(v, "another process has this one's place");
+    if (!shm_has_left(v)) give_back_locked(v, owner);
+    shm_unlock(v);
+    shm_pump(v, SHM_NO_ROW);
+    return !shm_has_left(v);
+}
+
+/* Its pid goes last: who dies before has done nothing that is not done again by the next, who finds it by that. */
+static uint32_t forget_locked(const struct shm_view *v, uint32_t owner) {
+    uint64_t keeper = atomic_load(&v->sh->keeper);
+    uint32_t lost = give_back_locked(v, owner);
+
+    if ((keeper & UINT32_MAX) == owner + 1) atomic_compare_exchange_strong(&v->sh->keeper, &keeper, 0);
+    atomic_signal_fence(memory_order_seq_cst);
+    v->owners[owner].pid = 0;
+    return lost;
 }
 
 static uint32_t forget_pid_locked(const struct shm_view *v, pid_t pid) {
     uint32_t lost = 0;
 
     for (uint32_t i = 0; i < v->size.owners; i++) {
-        uint64_t keeper = atomic_load(&v->sh->keeper);
-
         if (v->owners[i].pid != pid) continue;
         lost += forget_locked(v, i);
-        if ((keeper & UINT32_MAX) == i + 1) atomic_compare_exchange_strong(&v->sh->keeper, &keeper, 0);
     }
     return lost;
 }
@@ -79,6 +97,17 @@ void shm_reclaim(const struct shm_view *v) {
     }
 }
 
+void shm_reclaim_owner(const struct shm_view *v, uint32_t owner, pid_t pid) {
+    uint32_t lost = 0;
+
+    shm_lock(v);
+    if (!shm_has_left(v) && v->owners[owner].pid == pid) lost = forget_locked(v, owner);
+    if (lost) atomic_fetch_add(&v->sh->lost_owners, 1);
+    shm_unlock(v);
+    shm_pump(v, SHM_NO_ROW);
+    if (lost && v->host) v->host->lost(pid, lost);
+}
+
 static uint64_t keeper_of(uint32_t generation, uint32_t owner) { return (uint64_t)generation << 32 | (owner + 1); }
 
 bool shm_keeps(const struct shm_view *v, uint32_t generation, uint32_t owner) {
@@ -100,20 +129,12 @@ void shm_keeps_no_longer(const struct shm_view *v, uint32_t generation, uint32_t
 /* These classes are not those in force: the numbers of the ones that the engine has. */
 static void number_by_name_locked(const struct shm_view *v, const struct rs_class_settings *classes, uint32_t nclasses,
                                   uint32_t otherwise, uint32_t *number) {
-    struct rs_class_stats c;
-    struct rs_stats all;
-    uint32_t unknown = 0, count;
+    uint32_t most = nclasses < v->size.classes ? nclasses : v->size.classes, unknown = 0;
 
-    rs_stats(v->engine, &all);
-    count = all.classes < v->size.classes ? all.classes : v->size.classes;
-    for (int pass = 0; pass < 2; pass++) {
-        for (uint32_t i = 0; i < nclasses && i < v->size.classes; i++) {
-            uint32_t n = 0;
-            while (n < count && (!rs_class_stats(v->engine, n, &c) || strcmp(c.settings.name, classes[i].name))) n++;
-            number[i] = n < count ? n : unknown;
-        }
-        unknown = number[otherwise < v->size.classes ? otherwise : 0];
-    }
+    for (uint32_t i = 0; i < most; i++) number[i] = rs_class_named(v->engine, classes[i].name);
+    if (otherwise < most && number[otherwise] != RS_NO_CLASS) unknown = number[otherwise];
+    for (uint32_t i = 0; i < most; i++)
+        if (number[i] == RS_NO_CLASS) number[i] = unknown;
 }
 
 /* A place in the engine that another class had: what is known of that one is not about this one. */
@@ -134,6 +155,29 @@ static void forget_classes_locked(const struct shm_view *v, uint32_t nclasses) {
     }
 }
 
+/* v->numbers become those of these classes in any case. */
+static enum shm_configured put_in_force_locked(const struct shm_view *v, const struct rs_settings *s,
+                                               const struct rs_class_settings *classes, uint32_t nclasses,
+                                               uint32_t otherwise, const char **why) {
+    if (nclasses > v->size.classes) {
+        *why = "there are more classes than the engine has places for";
+    } else if (!rs_configure(v->engine, s, classes, nclasses, v->numbers, shm_now(), why)) {
+        forget_classes_locked(v, nclasses);
+        return SHM_CONFIGURED;
+    }
+    number_by_name_locked(v, classes, nclasses, otherwise, v->numbers);
+    return SHM_NOT_CONFIGURED;
+}
+
+/* What stands in `from`, judged. */
+static void tell_numbers_locked(const struct shm_view *v, const uint32_t *from, uint32_t nclasses, uint32_t otherwise,
+                                uint32_t *number) {
+    for (uint32_t i = 0; i < nclasses; i++) {
+        uint32_t n = ONCE(from[i < v->size.classes ? i : otherwise < v->size.classes ? otherwise : 0]);
+        number[i] = n < v->size.classes ? n : 0;
+    }
+}
+
 enum shm_configured shm_configure(const struct shm_view *v, uint32_t generation, const struct rs_settings *s,
                                   const struct rs_class_settings *classes, uint32_t nclasses, uint32_t otherwise,
                                   uint32_t *number, const char **why) {
@@ -150,21 +194,41 @@ enum shm_configured shm_configure(const struct shm_view *v, uint32_t generation,
         number_by_name_locked(v, classes, nclasses, otherwise, number);
         from = number;
     } else if (ahead > 0) {
-        done = nclasses <= v->size.classes && !rs_configure(v->engine, s, classes, nclasses, v->numbers, shm_now(), why)
-                   ? SHM_CONFIGURED
-                   : SHM_NOT_CONFIGURED;
-        if (done == SHM_CONFIGURED) forget_classes_locked(v, nclasses);
-        else if (nclasses > v->size.classes) *why = "there are more classes than the engine has places for";
-        if (done == SHM_NOT_CONFIGURED) number_by_name_locked(v, classes, nclasses, otherwise, v->numbers);
+        done = put_in_force_locked(v, s, classes, nclasses, otherwise, why);
         v->sh->configured = generation;
     }
-    for (uint32_t i = 0; i < nclasses; i++) {
-        uint32_t n = ONCE(from[i < v->size.classes ? i : otherwise < v->size.classes ? otherwise : 0]);
-        number[i] = n < v->size.classes ? n : 0;
-    }
+    tell_numbers_locked(v, from, nclasses, otherwise, number);
     shm_unlock(v);
     if (done == SHM_CONFIGURED) shm_pump(v, SHM_NO_ROW); /* a wider window lets more through */
     return done;
+}
+
+enum shm_configured shm_configure_as(const struct shm_view *v, uint32_t digest, const struct rs_settings *s,
+                                     const struct rs_class_settings *classes, uint32_t nclasses, uint32_t otherwise,
+                                     uint32_t *number, const char **why) {
+    enum shm_configured done = SHM_CONFIGURED_BEFORE;
+
+    shm_lock(v);
+    if (shm_has_left(v)) {
+        for (uint32_t i = 0; i < v->size.classes; i++) v->numbers[i] = i;
+    } else if (ONCE(v->sh->configured) != digest) {
+        done = put_in_force_locked(v, s, classes, nclasses, otherwise, why);
+        v->sh->configured = digest;
+    }
+    tell_numbers_locked(v, v->numbers, nclasses, otherwise, number);
+    shm_unlock(v);
+    if (done == SHM_CONFIGURED) shm_pump(v, SHM_NO_ROW);
+    return done;
+}
+
+uint32_t shm_configured_as(const struct shm_view *v) { return ONCE(v->sh->configured); }
+
+void shm_number(const struct shm_view *v, const struct rs_class_settings *classes, uint32_t nclasses,
+                uint32_t otherwise, uint32_t *number) {
+    shm_lock(v);
+    number_by_name_locked(v, classes, nclasses, otherwise, number);
+    tell_numbers_locked(v, number, nclasses, otherwise, number);
+    shm_unlock(v);
 }
 
 static void number_outlets_locked(const struct shm_view *v, const struct rs_outlet_settings *outlets, uint32_t n,

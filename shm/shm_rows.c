@@ -255,6 +255,10 @@ void shm_wake(const struct shm_view *v, const struct shm_wakes *w) {
         else base_futex_wake(&v->rows[w->wake[i].row].go);
     }
     for (uint32_t i = 0; i < w->others; i++) {
+        if (v->bells) {
+            eventfd_write(v->bells[w->other[i]], 1);
+            continue;
+        }
         atomic_fetch_add(&v->owners[w->other[i]].wake, 1);
         base_futex_wake(&v->owners[w->other[i]].wake);
     }

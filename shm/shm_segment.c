@@ -2,6 +2,7 @@
 #include "shm_internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -77,37 +79,57 @@ static int segment_fill(struct shm_view *v, const struct rs_settings *s, const s
     return 0;
 }
 
-int shm_make(struct shm_view *v, const struct shm_size *z, const struct rs_settings *s,
-             const struct rs_class_settings *classes, uint32_t nclasses, const char **why) {
+/* v->size and v->bytes.  0; or -1 and *why. */
+static int measure_segment(struct shm_view *v, const struct shm_size *z, const char **why) {
     struct rs_capacity cap;
-    char *base;
 
     v->size = *z;
     if (!v->size.outlets) v->size.outlets = 1;
     cap = capacity_of(&v->size);
     v->told_ended = 0;
+    v->comes_back = false;
     if (!rs_size(&cap)) {
         *why = "more classes or waiting requests than the scheduler can hold";
         return -1;
     }
     lay_out(v, NULL);
+    return 0;
+}
+
+/*
+ * Memory of v->bytes: that of the descriptor, or with -1 fresh one of this process and those that it forks.  Behind it
+ * lie so many addresses without memory; they cost nothing, and who has bounded them (RLIMIT_AS) does without.
+ */
+static char *map_segment(struct shm_view *v, int fd, uint64_t behind) {
+    int flags = MAP_SHARED | MAP_NORESERVE | MAP_FIXED | (fd < 0 ? MAP_ANONYMOUS : 0);
+    char *base;
+
+    v->reserved = v->bytes + behind;
+    base = mmap(NULL, v->reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED && behind) {
+        v->reserved = v->bytes;
+        base = mmap(NULL, v->reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    }
+    if (base == MAP_FAILED) return NULL;
+    if (mmap(base, v->bytes, PROT_READ | PROT_WRITE, flags, fd, 0) != MAP_FAILED) return base;
+    munmap(base, v->reserved);
+    return NULL;
+}
+
+/* A fresh segment in that memory, which has been measured. */
+static int make_in(struct shm_view *v, int fd, uint64_t behind, const struct rs_settings *s,
+                   const struct rs_class_settings *classes, uint32_t nclasses, const char **why) {
+    char *base;
+
+    v->sh = NULL;
     if (getrandom(&v->seal, sizeof v->seal, 0) != sizeof v->seal) {
         *why = "no random numbers";
         return -1;
     }
     v->seal |= 1;
-    /* Addresses cost nothing; who has bounded them (RLIMIT_AS) does without those behind it. */
-    v->reserved = v->bytes + RS_REACH;
-    base = mmap(NULL, v->reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (base == MAP_FAILED) {
-        v->reserved = v->bytes;
-        base = mmap(NULL, v->reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    }
-    if (base == MAP_FAILED || mmap(base, v->bytes, PROT_READ | PROT_WRITE,
-                                   MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
+    base = map_segment(v, fd, behind);
+    if (!base) {
         *why = "no shared memory of that size";
-        if (base != MAP_FAILED) munmap(base, v->reserved);
-        v->sh = NULL;
         return -1;
     }
     lay_out(v, base);
@@ -118,6 +140,80 @@ int shm_make(struct shm_view *v, const struct shm_size *z, const struct rs_setti
     }
     memcpy(v->constant, v->engine, sizeof v->constant);
     return 0;
+}
+
+int shm_make(struct shm_view *v, const struct shm_size *z, const struct rs_settings *s,
+             const struct rs_class_settings *classes, uint32_t nclasses, const char **why) {
+    return measure_segment(v, z, why) ? -1 : make_in(v, -1, RS_REACH, s, classes, nclasses, why);
+}
+
+int shm_make_alone(struct shm_view *v, const struct shm_size *z, const struct rs_settings *s,
+                   const struct rs_class_settings *classes, uint32_t nclasses, const char **why) {
+    return measure_segment(v, z, why) ? -1 : make_in(v, -1, 0, s, classes, nclasses, why);
+}
+
+/* ---- for programs that are started ------------------------------------------------------------------------------- */
+
+/* It stays as large as it is: a file that shrinks would end whoever reads it. */
+#define FILE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8u
+#endif
+
+/* Nobody executes it, and a kernel may be told to give no other (vm.memfd_noexec); those before 6.3 don't know that. */
+static int segment_file(void) {
+    int fd = memfd_create("fairgate", MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+    return fd < 0 && errno == EINVAL ? memfd_create("fairgate", MFD_ALLOW_SEALING) : fd;
+}
+
+int shm_make_file(struct shm_view *v, const struct shm_size *z, const struct rs_settings *s,
+                  const struct rs_class_settings *classes, uint32_t nclasses, const char **why) {
+    int fd;
+
+    if (measure_segment(v, z, why)) return -1;
+    fd = segment_file();
+    if (fd < 0 || ftruncate(fd, (off_t)v->bytes) || fcntl(fd, F_ADD_SEALS, FILE_SEALS)) {
+        *why = "no file in memory of that size";
+        if (fd >= 0) close(fd);
+        return -1;
+    }
+    if (make_in(v, fd, 0, s, classes, nclasses, why)) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+int shm_attach(struct shm_view *v, int fd, const struct shm_size *z, uint64_t seal, const char **why) {
+    struct rs_capacity cap;
+    struct stat is;
+    char *base;
+    int seals;
+
+    v->sh = NULL;
+    if (measure_segment(v, z, why)) return -1;
+    seals = fcntl(fd, F_GET_SEALS);
+    if (seals < 0 || (seals & FILE_SEALS) != FILE_SEALS || fstat(fd, &is) || (uint64_t)is.st_size != v->bytes) {
+        *why = "the descriptor is not that of a segment of this size";
+        return -1;
+    }
+    base = map_segment(v, fd, RS_REACH);
+    if (!base) {
+        *why = "no addresses for the segment";
+        return -1;
+    }
+    lay_out(v, base);
+    v->seal = seal;
+    cap = capacity_of(&v->size);
+    if (!seal || atomic_load(&v->sh->seal) != seal) *why = "the segment was given up, or is another one";
+    else if (rs_attach(v->engine, rs_size(&cap), &cap, why)) {
+        if (atomic_load(&left_from) == v->sh) atomic_store(&left_from, NULL);
+        memcpy(v->constant, v->engine, sizeof v->constant);
+        return 0;
+    }
+    shm_free(v);
+    return -1;
 }
 
 void shm_free(struct shm_view *v) {
@@ -195,9 +291,32 @@ static void *make_own(const struct shm_view *v, const char **why) {
     return mem;
 }
 
+/* At least so long; twice as long each time if it came back less than AGAIN_US ago. */
+#define AWAY_LEAST_US 1000000u
+#define AWAY_MOST_US  16000000u
+#define AGAIN_US      60000000u
+
+/* Of this process, if it is away (shm.h, AWAY). */
+static struct {
+    _Atomic bool is;
+    uint32_t turn;         /* of the lock, that is not over */
+    uint64_t pause, until; /* how long it stays away at least, and so until when */
+    uint64_t back;         /* when it came back last; 0 = it never did */
+} away;
+
+static void go_away(const struct shm_view *v) {
+    uint64_t now = shm_now();
+
+    if (!away.back || now - away.back >= AGAIN_US) away.pause = AWAY_LEAST_US;
+    else if (away.pause < AWAY_MOST_US) away.pause *= 2;
+    away.until = now + away.pause;
+    away.turn = atomic_load(&v->sh->turns);
+}
+
 /* Whoever is between shm_lock and shm_unlock goes on, with tickets that nobody knows any more. */
-void shm_leave_as(const struct shm_view *v, const char *why, int held, int own) {
+void shm_leave_as(const struct shm_view *v, const char *why, enum shm_leaves how, int own) {
     static _Atomic unsigned in_vain;
+    bool held = how == SHM_LEAVES_HELD, comes_back = how == SHM_LEAVES_AWAY && v->comes_back;
     struct shm_segment *before = NULL;
     const char *unused;
     void *mem;
@@ -210,7 +329,9 @@ void shm_leave_as(const struct shm_view *v, const char *why, int held, int own) 
         return;
     }
     mem = make_own(v, &unused);
-    atomic_store(&v->sh->seal, 0);
+    if (comes_back) go_away(v);
+    else atomic_store(&v->sh->seal, 0);
+    atomic_store(&away.is, comes_back);
     if (held) {
         base_mutex_hand_over(&((struct shm_segment *)mem)->lock);
         /* The lock is given back behind the change, or another thread takes it and is in when its memory goes. */
@@ -230,7 +351,31 @@ void shm_leave_as(const struct shm_view *v, const char *why, int held, int own) 
     if (v->host) v->host->left(why);
 }
 
-void shm_leave(const struct shm_view *v, const char *why) { shm_leave_as(v, why, 1, 1); }
+void shm_leave(const struct shm_view *v, const char *why) { shm_leave_as(v, why, SHM_LEAVES_HELD, 1); }
+
+bool shm_is_away(const struct shm_view *v) { return shm_has_left(v) && atomic_load(&away.is); }
+
+bool shm_return(const struct shm_view *v) {
+    uint64_t now = shm_now();
+    struct shm_segment *there;
+
+    if (!shm_is_away(v) || now < away.until) return false;
+    there = mmap(NULL, v->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, v->fd, 0);
+    if (there == MAP_FAILED) return false;
+    /* Others have found it damaged meanwhile. */
+    if (atomic_load(&there->seal) != v->seal) atomic_store(&away.is, false);
+    if (!atomic_load(&away.is) || (atomic_load(&there->turns) == away.turn && base_mutex_is_kept(&there->lock))) {
+        munmap(there, v->bytes);
+        return false;
+    }
+    pthread_mutex_lock(&leaving);
+    if (mremap(there, v->bytes, v->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, v->sh) == MAP_FAILED) abort();
+    atomic_store(&left_from, NULL);
+    atomic_store(&away.is, false);
+    away.back = now;
+    pthread_mutex_unlock(&leaving);
+    return true;
+}
 
 /* With the lock: other threads are at the engine.  One of them may have found the same a moment before. */
 void shm_area_damaged(const struct shm_view *v, const char *why) {

@@ -15,12 +15,12 @@ UMAX = (0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99)
 def studies(bench):
     """Fig. 8: all three; class 1 stops; class 2 stops, too; all three again.  Fig. 10: all; class 3 alone with few clients; all.  Fig. 11: the
     paper's WRC with F = 4 and several Umax.  All side by side."""
-    step = 15 if bench.quick else 200
+    step = 8 if bench.quick else 200
     four = Cell("fig8", phases=[[(0, step), (3 * step, 4 * step)], [(0, 2 * step), (3 * step, 4 * step)], [(0, 4 * step)]])
     three = Cell("fig10", clients=(3, 3, 3), phases=[[(0, step), (2 * step, 3 * step)]] * 2 + [[(0, 3 * step)]])
     choices = [tuned(f"umax{int(u * 100)}", f"fqrs_order rfq-paper\nfqrs_window wrc f=4 umax={u}\n") for u in UMAX]
     trials = [bench.trial(c, four, 4 * step, 1) for c in (FQRS, PAPER)] + [bench.trial(c, three, 3 * step, 1, watch=True) for c in (FQRS, PAPER)]
-    trials += [bench.trial(c, CELLS["default"], *((45, 12) if bench.quick else (400, 60))) for c in choices]
+    trials += [bench.trial(c, CELLS["default"], *((24, 8) if bench.quick else (400, 60))) for c in choices]
     found = bench.run_trials(trials)
     bench.data["fig8"] = {"step": step, **{c: found[c, "fig8"]["by_second"] for c in ("fqrs", "paper")}}
     bench.data["fig10"] = {"step": step, **{c: {"reports": found[c, "fig10"]["reports"], "by_second": found[c, "fig10"]["by_second"]}
@@ -52,7 +52,7 @@ def split(bench):
 def cpu(bench):
     """Table 3: percent of a CPU at 2 and 10 Mbit/s with 10 and 100 classes, beside stock Squid."""
     found = bench.run([(c, Cell(f"table3-{rate}", rate=rate)) for rate in ("2mbit", "10mbit") for c in (many(10), many(100), STOCK)],
-                      *((20, 8) if bench.quick else (200, 30)))
+                      *((12, 4) if bench.quick else (200, 30)))
     table = {f"{c} {rate}": 100 * found[c, f"table3-{rate}"]["cpu"] / found[c, f"table3-{rate}"]["seconds"]
              for rate in ("2mbit", "10mbit") for c in ("classes10", "classes100", "stock")}
     bench.data["table3"] = table

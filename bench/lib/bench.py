@@ -5,8 +5,8 @@ bench.py - the frame of all benches; the figures of one come in families.
     bench.main("eeod", (marks, align), pictures.draw)
 
 A family is a module with FAMILIES = [(measure, (name of a figure, ...)), ...]; measure(bench) measures those.  It prints as figures.py says, and lines that begin
-with # for people.  It writes OUT/NAME.json, OUT/NAME-data.json when there is anything to draw from, and what draw(data, OUT) draws.  The build directory is made if it is
-missing, and brought up to date.
+with # for people.  It writes OUT/NAME.json, OUT/NAME-data.json when there is anything to draw from, and what draw(data, OUT) draws.  A family that
+fails is told, the others are measured all the same, and the end is an error.  The build directory is made if it is missing, and brought up to date.
 """
 import argparse
 import json
@@ -15,10 +15,11 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 
 from figures import Figures
 from spread import verdict
-from lab.lab import ROOT, Lab, build_directory
+from lab.lab import ROOT, Lab, LabError, build_directory
 
 
 class Bench:
@@ -62,6 +63,24 @@ def arguments(families):
     return a
 
 
+def measure_all(bench, families, only=()):
+    """Those that are wanted; the figures of those that failed."""
+    broken = []
+    for family in families:
+        for measure, names in family.FAMILIES:
+            if only and family.__name__ not in only and not any(n in only for n in names):
+                continue
+            bench.say(f"{family.__name__}: {', '.join(names)}")
+            since = time.monotonic()
+            try:
+                measure(bench)
+            except Exception:       # hours of others' figures are not to be lost for it
+                traceback.print_exc()
+                broken += names
+            bench.say(f"{family.__name__}: took {time.monotonic() - since:.0f} s")
+    return broken
+
+
 def main(name, families, draw=None, kind=Bench):
     a = arguments(families)
     os.environ["FAIRGATE_BUILD"] = os.path.abspath(a.build)
@@ -78,17 +97,13 @@ def main(name, families, draw=None, kind=Bench):
     os.makedirs(a.out, exist_ok=True)
     with Lab("bench") as lab:
         bench = kind(lab, Figures(name, a.out), a.quick, say)
-        for family in families:
-            for measure, names in family.FAMILIES:
-                if not a.only or family.__name__ in a.only or any(n in a.only for n in names):
-                    say(f"{family.__name__}: {', '.join(names)}")
-                    since = time.monotonic()
-                    measure(bench)
-                    say(f"{family.__name__}: took {time.monotonic() - since:.0f} s")
+        broken = measure_all(bench, families, a.only)
         bench.figures.write()
         if bench.data:
             with open(os.path.join(a.out, f"{name}-data.json"), "w", encoding="utf-8") as f:
                 json.dump(bench.data, f, indent=1)
         for path in draw(bench.data, a.out) if draw else ():
             say(f"drew {path}")
+        if broken:
+            raise LabError(f"not measured, or not whole: {', '.join(broken)}")
         say("done")

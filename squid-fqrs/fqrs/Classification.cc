@@ -14,9 +14,12 @@
 #include "fqrs/Classified.h"
 #include "fqrs/Config.h"
 #include "fqrs/Scheduler.h"
+#include "fqrs/Whose.h"
 #include "http/Stream.h"
 #include "ip/Address.h"
 #include "ipcache.h"
+
+#include <utility>
 
 CBDATA_NAMESPACED_CLASS_INIT(Fqrs, Classification);
 
@@ -63,7 +66,7 @@ Spelled(const HttpRequest &request, const SBuf &scheme, SBuf &room)
     struct policy_url u = {};
     const SBuf path(request.url.path());
     u.host = Text(request.url.host());
-    u.port = request.url.port();
+    u.port = PortNumber(request.url.port());
     if (request.method != Http::METHOD_CONNECT) {
         u.scheme = Text(scheme);
         u.target = Text(path);
@@ -119,6 +122,24 @@ SessionIdOf(const HttpRequest &request)
     return hex;
 }
 
+/// Asks an access list. The answer comes to `answered`, perhaps before this returns.
+static void
+Ask(const acl_access *access, const HttpRequest::Pointer &request, const AccessLogEntryPointer &al, ACLCB *answered,
+    void *data)
+{
+#if FQRS_SQUID_7
+    auto checklist = ACLFilledChecklist::Make(access, request.getRaw());
+    checklist->updateAle(al);
+    checklist->syncAle(request.getRaw(), nullptr);
+    ACLFilledChecklist::NonBlockingCheck(std::move(checklist), answered, data);
+#else
+    const auto checklist = new ACLFilledChecklist(access, request.getRaw(), nullptr); // goes when it has answered
+    checklist->al = al;
+    checklist->syncAle(request.getRaw(), nullptr);
+    checklist->nonBlockingCheck(answered, data);
+#endif
+}
+
 } // namespace Fqrs
 
 Fqrs::Classification::Classification(Classified &c, HttpRequest *r, const AccessLogEntryPointer &a):
@@ -148,11 +169,8 @@ Fqrs::Classification::run()
         const auto access = nextAccess();
         if (!access)
             break;
-        const auto checklist = new ACLFilledChecklist(access, request.getRaw(), nullptr);
-        checklist->al = al;
-        checklist->syncAle(request.getRaw(), nullptr);
         waiting = true;
-        checklist->nonBlockingCheck(Checked, this);
+        Ask(access, request, al, Checked, this);
         if (waiting) {
             running = false;
             return;
@@ -179,6 +197,12 @@ Fqrs::Classification::Checked(Acl::Answer answer, void *data)
         me->run();
 }
 
+uint64_t
+Fqrs::Classification::whoseIn(const uint32_t aPosition) const
+{
+    return WhoseIs(*request, TheConfig.classes[aPosition]);
+}
+
 uint32_t
 Fqrs::Classification::askPolicy() const
 {
@@ -191,7 +215,7 @@ Fqrs::Classification::askPolicy() const
     r.src_addr = source.bytes;
     r.src_addr_len = source.length;
     r.src_port = request->client_addr.port();
-    r.dst_port = request->url.port();
+    r.dst_port = PortNumber(request->url.port());
     const auto known = request->flags.intercepted || request->flags.interceptTproxy ? request->my_addr : Ip::Address();
     const bool numeric = request->url.hostIsNumeric();
     const PolicyAddress destination(numeric ? request->url.hostIP() : known);

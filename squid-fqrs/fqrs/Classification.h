@@ -33,6 +33,9 @@ public:
 
     void start() { run(); }
 
+    /// Whose the request is in the class at that position, which is the answer.
+    uint64_t whoseIn(uint32_t position) const;
+
 private:
     static void Checked(Acl::Answer, void *data);
     const acl_access *nextAccess();

@@ -6,6 +6,7 @@
 #include "fqrs/Classification.h"
 #include "fqrs/Clock.h"
 #include "fqrs/Companion.h"
+#include "fqrs/Record.h"
 #include "fqrs/Scheduler.h"
 #include "fqrs/Ticket.h"
 #include "HttpRequest.h"
@@ -51,7 +52,7 @@ Fqrs::Companion::join(const StoreEntry &entry, HttpRequest *request, const Acces
 {
     leave();
     const auto t = Scheduler::Instance().fetchOf(entry);
-    if (!t || !anAl || !Ticket::Wanted(*request))
+    if (!t || !RecordOf(anAl) || !Ticket::Wanted(*request))
         return nullptr;
     attach(*t, CLASSIFYING);
     al = anAl;
@@ -68,12 +69,14 @@ void
 Fqrs::Companion::classified(const uint32_t position)
 {
     auto &scheduler = Scheduler::Instance();
+    if (position != Classification::NotScheduled)
+        whose = classification->whoseIn(position);
     delete classification;
     classification = nullptr;
     if (position == Classification::NotScheduled)
         return detach(); // what the fetch waits for is not this client's business
     classNumber = scheduler.numberOf(position);
-    al->fqrs.className = scheduler.nameOf(position);
+    RecordOf(al)->className = scheduler.nameOf(position);
     if (!entering) {
         scheduler.seats().force(classNumber, 1);
     } else if (!scheduler.seats().enter(classNumber)) {
@@ -82,14 +85,14 @@ Fqrs::Companion::classified(const uint32_t position)
         return detach();
     }
     state = JOINED;
-    fetch->joined(classNumber);
+    fetch->joined(classNumber, whose);
 }
 
 void
 Fqrs::Companion::released(const uint64_t now)
 {
     if (state == JOINED)
-        al->fqrs.waitMsec = static_cast<int64_t>((now - since) / 1000);
+        RecordOf(al)->waitMsec = static_cast<int64_t>((now - since) / 1000);
 }
 
 void

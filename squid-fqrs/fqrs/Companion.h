@@ -39,8 +39,8 @@ public:
     void lead(const StoreEntry &);
 
     /// Our client, who sent this request, waits for this entry as well. Does nothing unless its fetch waits with the
-    /// scheduler. An error page if
-    /// there is no seat for him, which the caller owns; one whose class is known only later sits down in any case.
+    /// scheduler. An error page if there is no seat for him, which the caller owns; one whose class is known only later
+    /// sits down in any case.
     ErrorState *join(const StoreEntry &, HttpRequest *, const AccessLogEntryPointer &);
 
     /// Our client waits no more.
@@ -62,6 +62,7 @@ private:
     AccessLogEntryPointer al; ///< where the log will look
     uint64_t since = 0; ///< when it joined
     uint32_t classNumber = 0; ///< the engine's
+    uint64_t whose = 0; ///< in its class
     State state = APART;
     bool entering = false; ///< join() is at work: it can still refuse
     bool refused = false; ///< by this join()

@@ -10,24 +10,37 @@
 #include "base/TextException.h"
 #include "fqrs/Host.h"
 #include "fqrs/Config.h"
-#include "fqrs/policy/policy_engine.h"
+#include "fqrs/base/base_hash.h"
 #include "fqrs/policy/policy_exempt.h"
 #include "fqrs/Runner.h"
 #include "sbuf/Stream.h"
 #include "SquidConfig.h"
 #include "Store.h"
 
+/* as in Engine.h; with the options of Debian's package a warning is an error */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#include "fqrs/policy/policy_engine.h"
+#pragma GCC diagnostic pop
+
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <functional>
 
 Fqrs::Config Fqrs::TheConfig;
 
 /// a wait as long as Squid by default tries to forward a request; a request goes before anybody knows what it brings
-static const struct policy_engine_host AtSquid = { 240, false, false, false };
+static const struct policy_engine_host AtSquid = { 240, true, true, false };
 /// Without a bound of its own a class may owe what the link carries in this time: see sched_rfq.c.
 static const uint64_t NormalDebtSeconds = 6;
+/// Milliseconds. A connection is opened, its request goes, and slow start takes some round trips more: with less, a
+/// link of 20 Mbit/s is not used when servers are 100 ms away. What stands in the far queue is a matter of windows
+/// (rs_link.h).
+static const uint32_t NormalHorizon = 450;
+/// A rate that is learnt is no less than this unless it is said, in bytes a second: of 64 kbit/s.
+static const uint64_t LeastRate = 8000;
 
 namespace Fqrs
 {
@@ -83,7 +96,7 @@ Decimal(const char *text, char **end)
 
 /// a rate as tc(8) writes it, 2mbit, in bytes a second
 static uint64_t
-Rate(const char *text)
+Rate(const char *key, const char *text)
 {
     static const struct { const char *unit; double bits; } units[] = {
         {"bit", 1}, {"kbit", 1e3}, {"mbit", 1e6}, {"gbit", 1e9}
@@ -95,7 +108,8 @@ Rate(const char *text)
         if (end != text && strcasecmp(end, u.unit) == 0 && bytes >= 1000 && bytes <= 1e12)
             return static_cast<uint64_t>(bytes);
     }
-    Refuse(ToSBuf(cfg_directive, ": rate=", text, " is not a rate; write 2Mbit, 512kbit or 1Gbit, 8kbit at least"));
+    Refuse(ToSBuf(cfg_directive, ": ", key, "=", text,
+                  " is not a rate; write 2Mbit, 512kbit or 1Gbit, 8kbit at least"));
 }
 
 /// Hands each key=value of the rest of the line to `take`, which returns false for a key that it does not know.
@@ -116,6 +130,31 @@ ForEachOption(const char *known, const std::function<bool(const char *key, const
     }
 }
 
+/// order=fifo|shortest
+static enum rs_order
+Order(const char *text)
+{
+    if (strcmp(text, "fifo") != 0 && strcmp(text, "shortest") != 0)
+        Refuse(ToSBuf(cfg_directive, ": order=", text, " is no order in a class; write order=fifo or order=shortest"));
+    return *text == 's' ? RS_ORDER_SHORTEST : RS_ORDER_FIFO;
+}
+
+/// within=user|client[/BITS/BITS]
+static void
+Within(const char *text, ClassConfig &c)
+{
+    char *error = nullptr;
+    c.byUser = strcmp(text, "user") == 0;
+    const auto address = c.byUser ? "client" : text;
+    // a visitor is somebody whom httpd's gateway knows
+    if (strcmp(address, "visitor") == 0 || policy_within_read(address, strlen(address), &c.within, &error) != 0) {
+        free(error);
+        Refuse(ToSBuf(cfg_directive, ": within=", text, " tells no clients apart; write within=client, or ",
+                      "within=client/24/56 with how many bits of IPv4 and of IPv6 addresses count, or within=user"));
+    }
+    c.settings.within = c.within.levels;
+}
+
 static std::string
 NextWord(const char *what)
 {
@@ -129,6 +168,9 @@ NextWord(const char *what)
 
 Fqrs::ClassConfig::ClassConfig(const struct policy_engine_class &from)
     : settings(from.settings), waitSeconds(from.wait_s) {}
+
+Fqrs::ClassConfig::ClassConfig(const struct policy_engine_class &from, const struct policy_within &aWithin)
+    : settings(from.settings), waitSeconds(from.wait_s), within(aWithin) {}
 
 Fqrs::Config::Config()
 {
@@ -163,6 +205,10 @@ Fqrs::Config::clear()
     settings.sched = RS_SCHED_RFQ;
     settings.gate = RS_GATE_BYTES;
     settings.debt_max = 0;
+    settings.horizon_ms = NormalHorizon;
+    learns = false;
+    link = {LeastRate, Info("rate").most, 0};
+    debt = 0;
 }
 
 int
@@ -170,6 +216,53 @@ Fqrs::Config::find(const char *name) const
 {
     const auto found = positions.find(name);
     return found == positions.end() ? -1 : static_cast<int>(found->second);
+}
+
+struct rs_settings
+Fqrs::Config::engineSettings() const
+{
+    auto s = settings;
+    if (!enabled)
+        s.gate = RS_GATE_NONE;
+    return s;
+}
+
+std::vector<struct rs_class_settings>
+Fqrs::Config::engineClasses() const
+{
+    std::vector<struct rs_class_settings> all;
+    all.reserve(classes.size());
+    for (const auto &c: classes)
+        all.push_back(c.settings);
+    return all;
+}
+
+uint32_t
+Fqrs::Config::digest() const
+{
+    static const uint64_t key[2] = {}; // nobody chooses squid.conf to meet another one
+    struct base_hash h;
+    base_hash_begin(&h, key);
+    const auto s = engineSettings();
+    for (size_t i = 0; i < rs_settings_count; ++i)
+        base_hash_add(&h, reinterpret_cast<const char *>(&s) + rs_settings_table[i].offset, rs_settings_table[i].width);
+    base_hash_add(&h, &enabled, sizeof(enabled));
+    base_hash_add(&h, &learns, sizeof(learns));
+    base_hash_add(&h, &link.rate_min, sizeof(link.rate_min));
+    base_hash_add(&h, &link.rate_max, sizeof(link.rate_max));
+    base_hash_add(&h, &debt, sizeof(debt));
+    base_hash_add(&h, &defaultClass, sizeof(defaultClass));
+    for (const auto &c: classes) {
+        const auto rest = offsetof(struct rs_class_settings, weight); // behind the name
+        base_hash_add(&h, c.settings.name, strlen(c.settings.name) + 1);
+        base_hash_add(&h, reinterpret_cast<const char *>(&c.settings) + rest, sizeof(c.settings) - rest);
+        base_hash_add(&h, &c.waitSeconds, sizeof(c.waitSeconds));
+        base_hash_add(&h, &c.within.bits_v4, sizeof(c.within.bits_v4));
+        base_hash_add(&h, &c.within.bits_v6, sizeof(c.within.bits_v6));
+        base_hash_add(&h, &c.byUser, sizeof(c.byUser));
+    }
+    const auto is = base_hash_end(h);
+    return std::max<uint32_t>(static_cast<uint32_t>(is ^ is >> 32), 1);
 }
 
 void
@@ -192,7 +285,7 @@ Fqrs::Config::append(const ClassConfig &c)
     classes.push_back(c);
 }
 
-/// fqrs_class NAME weight=N [queue=N] [wait=SECONDS]
+/// fqrs_class NAME weight=N [queue=N] [wait=SECONDS] [order=fifo|shortest] [within=client[/BITS/BITS]|user]
 void
 Fqrs::Config::parseClass()
 {
@@ -205,19 +298,27 @@ Fqrs::Config::parseClass()
     memcpy(c.settings.name, name.c_str(), name.size());
     c.waitSeconds = AtSquid.usual_wait_s;
 
-    ForEachOption("weight, queue and wait", [&c](const char *key, const char *value) {
+    ForEachOption("weight, queue, wait, order and within", [&c](const char *key, const char *value) {
         if (strcmp(key, "weight") == 0)
             c.settings.weight = Number(key, value, 1, POLICY_QUANTUM_MAX);
         else if (strcmp(key, "queue") == 0)
             c.settings.queue_max = Number(key, value, 1, POLICY_QUEUE_MAX);
         else if (strcmp(key, "wait") == 0)
             c.waitSeconds = Number(key, value, 1, POLICY_WAIT_MAX);
+        else if (strcmp(key, "order") == 0)
+            c.settings.order = Order(value);
+        else if (strcmp(key, "within") == 0)
+            Within(value, c);
         else
             return false;
         return true;
     });
     if (!c.settings.weight)
         Refuse(ToSBuf("fqrs_class ", name.c_str(), ": weight=N is missing"));
+    if (c.settings.within && c.settings.order == RS_ORDER_SHORTEST)
+        Refuse(ToSBuf("fqrs_class ", name.c_str(), ": order=shortest and within= exclude each other; leave one out"));
+    // as policy_engine_class() does: the largest are not refused for being large
+    c.settings.wait_bound_ms = c.settings.order == RS_ORDER_SHORTEST ? c.waitSeconds * 500 : 0;
     add(c);
 }
 
@@ -261,22 +362,32 @@ Fqrs::Config::parsePolicy()
     for (uint32_t i = 0; i < policy_class_count(p); ++i) {
         struct policy_engine_class from;
         policy_engine_class(policy_class_at(p, i), &AtSquid, &from);
-        ClassConfig c(from);
+        ClassConfig c(from, policy_class_at(p, i)->within);
         c.fromPolicy = true;
         add(c);
     }
 }
 
-/// fqrs_link rate=RATE [interface=NAME]
+/// fqrs_link rate=RATE [interface=NAME] | auto [min=RATE] [max=RATE] [interface=NAME]
 void
 Fqrs::Config::parseLink()
 {
     if (linkSeen)
         Refuse(SBuf("fqrs_link: there is one already"));
     linkSeen = true;
-    ForEachOption("rate and interface", [this](const char *key, const char *value) {
-        if (strcmp(key, "rate") == 0)
-            settings.rate = Rate(value);
+    const auto first = ConfigParser::PeekAtToken();
+    learns = first && strcmp(first, "auto") == 0;
+    if (learns)
+        (void)ConfigParser::NextToken();
+    uint64_t least = 0;
+    const auto known = learns ? "min, max and interface" : "rate and interface";
+    ForEachOption(known, [this, &least](const char *key, const char *value) {
+        if (!learns && strcmp(key, "rate") == 0)
+            settings.rate = Rate(key, value);
+        else if (learns && strcmp(key, "min") == 0)
+            link.rate_min = least = Rate(key, value);
+        else if (learns && strcmp(key, "max") == 0)
+            link.rate_max = Rate(key, value);
         else if (strcmp(key, "interface") == 0 && *value && strlen(value) < 16 && !strchr(value, '/') && *value != '.')
             interface = value;
         else if (strcmp(key, "interface") == 0)
@@ -285,8 +396,14 @@ Fqrs::Config::parseLink()
             return false;
         return true;
     });
+    if (learns) {
+        if (link.rate_min > link.rate_max)
+            Refuse(SBuf(least ? "fqrs_link: min= is more than max="
+                              : "fqrs_link: max= is less than 64kbit, the least without min=; write min=, too"));
+        settings.rate = std::min(std::max(RS_LINK_RATE_FIRST, link.rate_min), link.rate_max);
+    }
     if (!settings.rate)
-        Refuse(SBuf("fqrs_link: rate=RATE is missing, as in rate=2Mbit"));
+        Refuse(SBuf("fqrs_link: rate=RATE is missing, as in rate=2Mbit, or auto, to have it learnt"));
 }
 
 /// fqrs_window bytes [horizon=MS] | wrc [f=N] [umax=U] [most=N] | N | none
@@ -351,12 +468,20 @@ Fqrs::Config::parseOrder()
         ForEachOption("debt", [this](const char *key, const char *value) {
             if (strcmp(key, "debt") != 0)
                 return false;
-            settings.debt_max = Setting("debt_max", key, value);
+            debt = Setting("debt_max", key, value);
             return true;
         });
     }
     if (const auto token = ConfigParser::NextToken())
         Refuse(ToSBuf("fqrs_order: \"", token, "\" is too much"));
+}
+
+uint64_t
+Fqrs::Config::DebtFor(const uint64_t rate, const uint32_t sched, const uint64_t configured)
+{
+    if (configured || sched != RS_SCHED_RFQ)
+        return configured;
+    return std::min(rate * NormalDebtSeconds, Info("debt_max").most);
 }
 
 void
@@ -378,16 +503,17 @@ Fqrs::Config::finalize()
         defaultClass = classes.size();
         append(ClassConfig(rest));
     }
-    if (settings.sched == RS_SCHED_RFQ && !settings.debt_max)
-        settings.debt_max = std::min(settings.rate * NormalDebtSeconds, Info("debt_max").most);
+    settings.debt_max = DebtFor(settings.rate, settings.sched, debt);
+    if (!learns)
+        link.rate_min = link.rate_max = settings.rate;
+    link.horizon_ms = settings.horizon_ms;
 
     if (!enabled)
         return;
     if (!settings.rate && (settings.gate == RS_GATE_BYTES || settings.gate == RS_GATE_WRC))
         Refuse(
-            SBuf("fqrs on: how fast is the link? Add fqrs_link rate=RATE, or fqrs_window with a number of responses"));
-    if (::Config.workers > 1)
-        Refuse(SBuf("fqrs on: needs workers 1, since each worker would take the whole link for its own"));
+            SBuf("fqrs on: how fast is the link? Add fqrs_link rate=RATE, or fqrs_link auto, or fqrs_window with a "
+                 "number of responses"));
 }
 
 void
@@ -396,7 +522,14 @@ Fqrs::Config::dumpClass(StoreEntry *e, const ClassConfig &c) const
     storeAppendPrintf(e, "fqrs_class %s weight=%u", c.settings.name, c.settings.weight);
     if (c.settings.queue_max)
         storeAppendPrintf(e, " queue=%u", c.settings.queue_max);
-    storeAppendPrintf(e, " wait=%u\n", c.waitSeconds);
+    storeAppendPrintf(e, " wait=%u", c.waitSeconds);
+    if (c.settings.order == RS_ORDER_SHORTEST)
+        storeAppendPrintf(e, " order=shortest");
+    if (c.byUser)
+        storeAppendPrintf(e, " within=user");
+    else if (c.settings.within)
+        storeAppendPrintf(e, " within=client/%u/%u", c.within.bits_v4, c.within.bits_v6);
+    storeAppendPrintf(e, "\n");
 }
 
 /// Those that stand before the policy's; dumpPolicy() has the others, so that what is dumped means the same when it is
@@ -436,7 +569,11 @@ Fqrs::Config::dumpLink(StoreEntry *e, const char *directive) const
 {
     if (!linkSeen)
         return;
-    storeAppendPrintf(e, "%s rate=%" PRIu64 "bit", directive, settings.rate * 8);
+    if (learns)
+        storeAppendPrintf(e, "%s auto min=%" PRIu64 "bit max=%" PRIu64 "bit", directive, link.rate_min * 8,
+                          link.rate_max * 8);
+    else
+        storeAppendPrintf(e, "%s rate=%" PRIu64 "bit", directive, settings.rate * 8);
     if (!interface.isEmpty())
         storeAppendPrintf(e, " interface=" SQUIDSBUFPH, SQUIDSBUFPRINT(interface));
     storeAppendPrintf(e, "\n");
@@ -465,8 +602,8 @@ void
 Fqrs::Config::dumpOrder(StoreEntry *e, const char *directive) const
 {
     storeAppendPrintf(e, "%s %s", directive, rs_sched_name(settings.sched));
-    if (settings.debt_max)
-        storeAppendPrintf(e, " debt=%" PRIu64, settings.debt_max);
+    if (const auto bound = learns ? debt : settings.debt_max) // one that follows the rate is no setting
+        storeAppendPrintf(e, " debt=%" PRIu64, bound);
     storeAppendPrintf(e, "\n");
 }
 

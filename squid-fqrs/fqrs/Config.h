@@ -30,10 +30,13 @@ class ClassConfig
 public:
     ClassConfig() = default;
     explicit ClassConfig(const struct policy_engine_class &);
+    ClassConfig(const struct policy_engine_class &, const struct policy_within &);
 
     struct rs_class_settings settings = {}; ///< name, weight, queue, order
     uint32_t waitSeconds = 0; ///< longest wait
     acl_access *access = nullptr; ///< fqrs_access lines of this class in their order; owned by Config
+    struct policy_within within = {}; ///< whom its clients are told apart by, if settings.within
+    bool byUser = false; ///< by their users' names first
     bool fromPolicy = false;
 };
 
@@ -67,6 +70,16 @@ public:
     /// Position of the class of that name; -1 if there is none.
     int find(const char *name) const;
 
+    /// what the engine is to be set to: with "fqrs off" whoever waits may go
+    struct rs_settings engineSettings() const;
+    std::vector<struct rs_class_settings> engineClasses() const;
+
+    /// Of all that the engine and other workers must know; never 0. Workers with one digest have one configuration.
+    uint32_t digest() const;
+
+    /// How much a class of mean weight may owe on a link of this rate, if so much is configured; 0: nothing is.
+    static uint64_t DebtFor(uint64_t rate, uint32_t sched, uint64_t configured);
+
 public:
     int enabled = 0; ///< fqrs on|off
     /// in order of appearance; after finalize() with "other" if nothing else takes the rest
@@ -78,6 +91,9 @@ public:
     SBuf policyFile;
     SBuf interface; ///< whose received bytes are counted; empty for none
     struct rs_settings settings; ///< of the engine
+    bool learns = false; ///< the link's rate is learnt; settings has where that begins
+    struct rs_link_settings link = {}; ///< within which bounds; a rate that is known twice
+    uint64_t debt = 0; ///< of fqrs_order; 0: what goes with the rate
 
 private:
     void add(const ClassConfig &);

@@ -7,6 +7,7 @@
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"
 #include "fqrs/core/rs.h"
+#include "fqrs/core/rs_link.h"
 #pragma GCC diagnostic pop
 
 #endif /* SQUID_SRC_FQRS_ENGINE_H */

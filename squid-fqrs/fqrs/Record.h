@@ -3,15 +3,14 @@
 #ifndef SQUID_SRC_FQRS_RECORD_H
 #define SQUID_SRC_FQRS_RECORD_H
 
+#include "AccessLogEntry.h"
 #include "fqrs/Clock.h"
 #include "sbuf/SBuf.h"
 
 namespace Fqrs
 {
 
-/// What access.log can tell about a request's time with the scheduler: %fqrs::class, %fqrs::wait, %fqrs::slot. Nearly
-/// all of Squid includes
-/// this: so it knows nothing of the engine.
+/// What access.log can tell about a request's time with the scheduler: %fqrs::class, %fqrs::wait, %fqrs::slot.
 class Record
 {
 public:
@@ -27,6 +26,22 @@ public:
         return released == Never ? -1 : static_cast<int64_t>(((ended == Never ? Now() : ended) - released) / 1000);
     }
 };
+
+/// What each client's request has for access.log, with a record. Not a member of AccessLogEntry: more than half of
+/// Squid's files include that, and as it is they are the same with the scheduler and without, and compiled once.
+class LogEntry: public AccessLogEntry
+{
+public:
+    Record fqrs;
+};
+
+/// The entry's record; nil if there is no entry, or it is of nothing that a client has requested.
+inline Record *
+RecordOf(const AccessLogEntryPointer &al)
+{
+    const auto entry = dynamic_cast<LogEntry *>(al.getRaw());
+    return entry ? &entry->fqrs : nullptr;
+}
 
 } // namespace Fqrs
 

@@ -9,6 +9,7 @@
 #include "fqrs/Report.h"
 #include "fqrs/Runner.h"
 #include "fqrs/Scheduler.h"
+#include "fqrs/Segment.h"
 #include "tools.h"
 
 namespace Fqrs
@@ -19,10 +20,14 @@ class Runner: public RegisteredRunner
 public:
     /* RegisteredRunner API */
     void useConfig() override {
-        if (!IamWorkerProcess())
+        if (IamMasterProcess() && InDaemonMode()) {
+            Segment::Instance().make(TheConfig);
             return;
+        }
+        Segment::Instance().attach();
         RegisterReports();
-        Scheduler::Instance().configure(TheConfig);
+        if (IamWorkerProcess())
+            Scheduler::Instance().configure(TheConfig);
     }
 
     void syncConfig() override {
@@ -42,3 +47,8 @@ Fqrs::Run()
     assert(registered);
 }
 
+void
+Fqrs::KidEnded(const pid_t kid)
+{
+    Segment::Instance().ended(kid);
+}

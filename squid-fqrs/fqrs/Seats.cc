@@ -21,6 +21,29 @@ Fqrs::Seats::configure(const uint32_t most, const std::vector<Share> &shares)
     spoken = 0;
     for (const auto &r: rows)
         spoken += std::max(r.taken, r.reserved);
+    if (told)
+        told->most.store(most_, std::memory_order_relaxed);
+}
+
+void
+Fqrs::Seats::tell(Told &there)
+{
+    told = &there;
+    for (auto &n: there.takenBy)
+        n.store(0, std::memory_order_relaxed);
+    for (uint32_t i = 0; i < rows.size(); ++i)
+        there.takenBy[i].store(rows[i].taken, std::memory_order_relaxed);
+    there.taken.store(taken_, std::memory_order_relaxed);
+    there.most.store(most_, std::memory_order_relaxed);
+}
+
+void
+Fqrs::Seats::tell(const uint32_t classNumber)
+{
+    if (!told)
+        return;
+    told->takenBy[classNumber].store(rows[classNumber].taken, std::memory_order_relaxed);
+    told->taken.store(taken_, std::memory_order_relaxed);
 }
 
 Fqrs::Seats::Row &
@@ -50,6 +73,7 @@ Fqrs::Seats::force(const uint32_t classNumber, const uint32_t n)
         ++row.taken;
     }
     taken_ += n;
+    tell(classNumber);
     return had;
 }
 
@@ -79,5 +103,6 @@ Fqrs::Seats::give(const uint32_t classNumber, const uint32_t n)
             --spoken;
     }
     taken_ -= n;
+    tell(classNumber);
 }
 

@@ -3,6 +3,7 @@
 #ifndef SQUID_SRC_FQRS_SEATS_H
 #define SQUID_SRC_FQRS_SEATS_H
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -17,12 +18,23 @@ namespace Fqrs
  * A quarter of the seats is reserved for the classes, by weight; the others are for whoever comes. So one class,
  * however many clients it has, leaves the others their reserve, and Squid enough descriptors to take their connections.
  *
+ * Descriptors are a process's own: each worker has seats for those of its clients, and tells the others only how many
+ * are taken.
+ *
  * An eighth of a class's reserve, and of all, is for second seats only: who was let in to wait finds one when it is his
  * turn, while no more than that are released.
  */
 class Seats
 {
 public:
+    enum { ClassesMax = 16384 };
+
+    /// what others read; zeroes at first
+    struct alignas(64) Told {
+        std::atomic<uint32_t> taken, most;
+        std::atomic<uint32_t> takenBy[ClassesMax]; ///< by class number
+    };
+
     struct Share {
         uint32_t classNumber;
         uint32_t weight;
@@ -31,16 +43,13 @@ public:
     /// From now on so many seats, a quarter of them reserved for these classes; who has one keeps it.
     void configure(uint32_t most, const std::vector<Share> &);
 
+    /// From now on it is told there, where somebody else may have told of his before.
+    void tell(Told &);
+
     bool enter(uint32_t classNumber); ///< one, of who comes; false: no more for this class
     bool take(uint32_t classNumber); ///< a second one; false: no more for this class
     bool force(uint32_t classNumber, uint32_t n); ///< takes them in any case; false: for who comes some were too many
     void give(uint32_t classNumber, uint32_t n);
-
-    uint32_t most() const { return most_; }
-    uint32_t taken() const { return taken_; }
-    uint32_t takenBy(const uint32_t classNumber) const {
-        return classNumber < rows.size() ? rows[classNumber].taken : 0;
-    }
 
 private:
     struct Row {
@@ -51,6 +60,9 @@ private:
     Row &rowOf(uint32_t classNumber);
     bool room(const Row &, bool second) const;
 
+    void tell(uint32_t classNumber);
+
+    Told *told = nullptr;
     std::vector<Row> rows; ///< by class number
     uint32_t most_ = 0;
     uint32_t taken_ = 0;

@@ -9,6 +9,7 @@
 #include "fqrs/Clock.h"
 #include "fqrs/Companion.h"
 #include "fqrs/Config.h"
+#include "fqrs/Record.h"
 #include "fqrs/Scheduler.h"
 #include "fqrs/Ticket.h"
 #include "globals.h"
@@ -17,6 +18,14 @@
 #include "SquidConfig.h"
 
 #include <algorithm>
+
+// here, where it is known what a request is
+Fqrs::Ticket::Ticket() = default;
+
+Fqrs::Ticket::~Ticket()
+{
+    finish(false);
+}
 
 bool
 Fqrs::Ticket::Wanted(const HttpRequest &request)
@@ -27,7 +36,7 @@ Fqrs::Ticket::Wanted(const HttpRequest &request)
 bool Fqrs::Ticket::hold(HttpRequest *request, const AccessLogEntryPointer &anAl, StoreEntry *anEntry,
                         const AsyncCall::Pointer &aResume) {
     // what Squid wants for itself, digests, AS numbers and the like, is nobody's to log
-    if (state != IDLE || !anAl || !Wanted(*request))
+    if (state != IDLE || !RecordOf(anAl) || !Wanted(*request))
         return false;
     if (request->flags.ftpNative || request->flags.sslPeek) { // a part of another transaction
         account(request, anAl);
@@ -35,11 +44,12 @@ bool Fqrs::Ticket::hold(HttpRequest *request, const AccessLogEntryPointer &anAl,
     }
     waits = true;
     resume = aResume;
-    if (::Config.onoff.collapsed_forwarding) { // else nobody can join
+    if (anEntry && ::Config.onoff.collapsed_forwarding) { // else nobody can join
         entry = anEntry;
         Scheduler::Instance().publish(*entry, *this);
     }
     own.members = 1;
+    sizes = Sizes::KeysOf(*request);
     entering = true;
     classify(request, anAl);
     entering = false;
@@ -48,10 +58,28 @@ bool Fqrs::Ticket::hold(HttpRequest *request, const AccessLogEntryPointer &anAl,
     return state != RELEASED && state != EXEMPT;
 }
 
+bool
+Fqrs::Ticket::holdTunnel(HttpRequest *request, const AccessLogEntryPointer &anAl, const AsyncCall::Pointer &aResume)
+{
+    if (request->flags.sslPeek || request->pinnedConnection()) {
+        begin(request, anAl);
+        return false;
+    }
+    tunnel = true;
+    return hold(request, anAl, nullptr, aResume);
+}
+
+void
+Fqrs::Ticket::begin(HttpRequest *request, const AccessLogEntryPointer &anAl)
+{
+    tunnel = begun = true;
+    account(request, anAl);
+}
+
 void
 Fqrs::Ticket::account(HttpRequest *request, const AccessLogEntryPointer &anAl)
 {
-    if (state == IDLE && anAl && Wanted(*request))
+    if (state == IDLE && RecordOf(anAl) && Wanted(*request))
         classify(request, anAl);
 }
 
@@ -59,6 +87,7 @@ void
 Fqrs::Ticket::classify(HttpRequest *request, const AccessLogEntryPointer &anAl)
 {
     al = anAl;
+    asked = request;
     state = CLASSIFYING;
     since = Now();
     classification = new Classification(*this, request, anAl);
@@ -69,6 +98,8 @@ void
 Fqrs::Ticket::classified(const uint32_t position)
 {
     auto &scheduler = Scheduler::Instance();
+    if (position != Classification::NotScheduled)
+        key = classification->whoseIn(position);
     delete classification;
     classification = nullptr;
     if (position == Classification::NotScheduled) {
@@ -80,12 +111,12 @@ Fqrs::Ticket::classified(const uint32_t position)
     }
     classNumber = scheduler.numberOf(position);
     generation = scheduler.generation();
-    al->fqrs.className = scheduler.nameOf(position);
+    RecordOf(al)->className = scheduler.nameOf(position);
     if (waits) {
         state = WAITING;
         submit();
     } else {
-        state = ACCOUNTING;
+        state = tunnel ? RESTING : ACCOUNTING;
         seatClass = classNumber;
         seats = 2;
         if (!scheduler.seats().force(seatClass, seats))
@@ -106,27 +137,29 @@ Fqrs::Ticket::submit()
 
     auto whyNot = NO_DESCRIPTOR;
     own.classNumber = classNumber;
+    own.whose = key;
     seatClass = classNumber;
     if (scheduler.seats().enter(seatClass)) {
         seats = 1;
-        whyNot = scheduler.enqueue(*this, own.classNumber, own.number);
+        whyNot = scheduler.enqueue(*this, own.classNumber, own.whose, own.number);
     }
     if (companions) { // they came while our class was not known
         for (auto c = companions; c; c = c->after) {
             if (c->state == Companion::JOINED)
-                ++placeIn(c->classNumber).members;
+                ++placeIn(c->classNumber, c->whose).members;
         }
         settle();
     }
     if (!hasPlace())
-        return refused(whyNot);
+        return scheduler.on() ? refused(whyNot) : admitted(); // the memory is damaged, as was seen just now
     scheduler.admit();
 }
 
 /* ---- places in queues -------------------------------------------------------------------------------------------- */
 
+/// The one in this class's queue, which is made if there is none: for a client of that whose.
 Fqrs::Ticket::Place &
-Fqrs::Ticket::placeIn(const uint32_t aClass)
+Fqrs::Ticket::placeIn(const uint32_t aClass, const uint64_t whose)
 {
     if (own.classNumber == aClass)
         return own;
@@ -136,6 +169,7 @@ Fqrs::Ticket::placeIn(const uint32_t aClass)
     }
     others.emplace_back();
     others.back().classNumber = aClass;
+    others.back().whose = whose;
     return others.back();
 }
 
@@ -156,7 +190,7 @@ Fqrs::Ticket::settle()
     auto held = needed(own) || std::any_of(others.begin(), others.end(), needed);
     const auto retry = [&](Place &p) {
         if (!held && p.members)
-            held = scheduler.enqueue(*this, p.classNumber, p.number) == REFUSALS;
+            held = scheduler.enqueue(*this, p.classNumber, p.whose, p.number) == REFUSALS;
     };
     retry(own);
     std::for_each(others.begin(), others.end(), retry);
@@ -192,10 +226,12 @@ Fqrs::Ticket::picked(const rs_ticket_t aNumber, const uint32_t aClass)
     classNumber = aClass;
     leavePlaces(number);
     auto &scheduler = Scheduler::Instance();
+    if (begun)
+        return admitted(); // it has both
     if (!scheduler.seats().take(seatClass)) {
         // the class of who asked first has no more; that of those who pay may have
         if (classNumber == seatClass || !scheduler.seats().take(classNumber)) {
-            scheduler.end(*this, false);
+            scheduler.decline(*this);
             return refused(NO_DESCRIPTOR);
         }
         scheduler.seats().give(seatClass, seats);
@@ -222,20 +258,26 @@ Fqrs::Ticket::lost(const rs_ticket_t aNumber, const Refusal aWhy)
         leavePlaces(RS_NO_TICKET);
     else
         settle();
-    if (!hasPlace())
+    if (hasPlace())
+        return;
+    if (begun && aWhy == SHUTDOWN)
+        goOn();
+    else
         refused(aWhy);
 }
 
 void
-Fqrs::Ticket::joined(const uint32_t aClass)
+Fqrs::Ticket::joined(const uint32_t aClass, const uint64_t whose)
 {
     if (state != WAITING)
         return;
     auto &scheduler = Scheduler::Instance();
-    auto &p = placeIn(aClass);
+    auto &p = placeIn(aClass, whose);
+    if (!p.members)
+        p.whose = whose;
     ++p.members;
     if (p.number == RS_NO_TICKET)
-        scheduler.enqueue(*this, aClass,
+        scheduler.enqueue(*this, aClass, p.whose,
                           p.number);    // who finds its queue full waits as long as those who were there before
     settle();
     scheduler.admit();
@@ -246,7 +288,7 @@ Fqrs::Ticket::left(const uint32_t aClass)
 {
     if (state != WAITING)
         return;
-    auto &p = placeIn(aClass);
+    auto &p = placeIn(aClass, 0);
     if (p.members)
         --p.members;
     settle();
@@ -283,10 +325,94 @@ Fqrs::Ticket::admitted()
     const auto now = Now();
     state = RELEASED;
     received = 0;
-    al->fqrs.waitMsec = static_cast<int64_t>((now - since) / 1000);
-    al->fqrs.released = now;
-    al->fqrs.ended = Record::Never;
-    endWaiting(true);
+    opening = tunnel && !begun;
+    if (tunnel) {
+        const auto &scheduler = Scheduler::Instance();
+        turn = opening ? scheduler.openingTurn() : scheduler.turn();
+        if (!opening && usual == RS_UNLIMITED)
+            turn = std::min(turn, next);
+        turnFrom = now;
+    }
+    if (begun) {
+        const auto unread = flow.unread();
+        turn += unread;
+        Scheduler::Instance().lengthen(*this, Scheduler::Instance().expectedOf(*this) + unread);
+        fit();
+    } else {
+        begun = true;
+        const auto record = RecordOf(al);
+        record->waitMsec = static_cast<int64_t>((now - since) / 1000);
+        record->released = now;
+        record->ended = Record::Never;
+        endWaiting(true);
+    }
+    if (!entering)
+        callBack();
+}
+
+/* ---- a tunnel's turns -------------------------------------------------------------------------------------------- */
+
+bool
+Fqrs::Ticket::nextTurn(const AsyncCall::Pointer &aResume)
+{
+    auto &scheduler = Scheduler::Instance();
+    if (number != RS_NO_TICKET) {
+        usual = opening ? 0 : RS_UNLIMITED;
+        next = scheduler.turnBehind(received, Now() - turnFrom);
+        scheduler.end(*this, true);
+    }
+    state = WAITING;
+    resume = aResume;
+    turnSince = Now();
+    entering = true;
+    scheduler.stand(*this);
+    entering = false;
+    const auto waiting = state == WAITING;
+    if (!waiting)
+        resume = nullptr;
+    return waiting;
+}
+
+Fqrs::Refusal
+Fqrs::Ticket::ask()
+{
+    auto &scheduler = Scheduler::Instance();
+    if (!scheduler.on() || shutting_down) {
+        goOn();
+        return REFUSALS;
+    }
+    scheduler.renumber(*this);
+    own.classNumber = classNumber;
+    own.whose = key;
+    own.members = 1;
+    // what lies there is paid with it, about as much as came after the last turn
+    const auto estimate = scheduler.expectedOf(*this) + flow.unread();
+    const auto whyNot = scheduler.enqueue(*this, own.classNumber, own.whose, own.number, estimate);
+    if (whyNot == REFUSALS || scheduler.on())
+        return whyNot;
+    goOn(); // as in submit()
+    return REFUSALS;
+}
+
+bool
+Fqrs::Ticket::rest()
+{
+    if (!tunnel)
+        return false;
+    usual = opening ? 0 : received;
+    Scheduler::Instance().end(*this, received >= SignsOfLife);
+    state = RESTING;
+    received = 0;
+    return true;
+}
+
+/// without a turn, since nobody has one any more, nor a window
+void
+Fqrs::Ticket::goOn()
+{
+    state = RESTING;
+    received = 0;
+    flow.release();
     if (!entering)
         callBack();
 }
@@ -314,7 +440,7 @@ Fqrs::Ticket::callBack()
 ErrorState *
 Fqrs::Ticket::refusal(HttpRequest *request, const AccessLogEntryPointer &anAl)
 {
-    if (state == ACCOUNTING && why != REFUSALS)
+    if ((state == ACCOUNTING || state == RESTING) && why != REFUSALS)
         Scheduler::Instance().countRefusal(classNumber, why);
     else if (state != REFUSED)
         return nullptr;
@@ -324,10 +450,16 @@ Fqrs::Ticket::refusal(HttpRequest *request, const AccessLogEntryPointer &anAl)
 void
 Fqrs::Ticket::dispatched(const Comm::ConnectionPointer &conn)
 {
-    if (state != RELEASED)
+    if (state != RELEASED && !(tunnel && (state == RESTING || state == CLASSIFYING)))
         return;
     length = RS_UNLIMITED; // of an earlier try, perhaps
-    flow.begin(conn);
+    earlier = received;
+    teaches = false;
+    flow.begin(conn, tunnel);
+    if (state != RELEASED)
+        return;
+    if (opening)
+        Scheduler::Instance().stir(*this);
     fit();
 }
 
@@ -338,23 +470,42 @@ Fqrs::Ticket::detached()
 }
 
 void
+Fqrs::Ticket::fit(const uint64_t allowed)
+{
+    flow.fit(allowed, length == RS_UNLIMITED ? RS_UNLIMITED : length - std::min(received, length));
+}
+
+void
 Fqrs::Ticket::fit()
 {
-    const auto rest = length == RS_UNLIMITED ? RS_UNLIMITED : length - std::min(received, length);
-    flow.fit(Scheduler::Instance().allowance(*this), received, rest);
+    fit(Scheduler::Instance().windowOf(*this));
 }
 
 void
 Fqrs::Ticket::bytesIn(const size_t bytes)
 {
+    if (tunnel)
+        carried += bytes;
     if (state == RELEASED) {
         received += bytes;
-        Scheduler::Instance().progress(*this, bytes);
-        fit();
+        flow.came(bytes);
+        const auto window = Scheduler::Instance().progress(*this, bytes);
+        if (!Scheduler::Instance().isParked(*this)) // else it keeps the window that it had
+            fit(window);
+    } else if (state == RESTING) {
+        const auto now = Now();
+        if (now - restedFrom >= Scheduler::StallTime) {
+            restedFrom = now;
+            received = 0;
+        }
+        received += bytes;
+        flow.came(bytes);
+        Scheduler::Instance().charge(*this, bytes);
     } else if (state == ACCOUNTING) {
         Scheduler::Instance().charge(*this, bytes);
     } else if (state == CLASSIFYING) {
         received += bytes;
+        flow.came(bytes);
     }
 }
 
@@ -364,6 +515,8 @@ Fqrs::Ticket::replyHeader(const HttpReply &reply, const HttpRequestMethod &metho
     int64_t body = -1;
     if (state != RELEASED)
         return;
+    const auto status = reply.sline.status();
+    teaches = method == Http::METHOD_GET && (status == Http::scOkay || status == Http::scNotModified);
     if (!reply.expectingBody(method, body))
         body = bodySeen;
     if (body < 0)
@@ -378,12 +531,18 @@ Fqrs::Ticket::finish(const bool whole)
 {
     if (state == IDLE || state == OVER)
         return;
-    if (state == WAITING)
+    if (state == WAITING) {
         leavePlaces(RS_NO_TICKET);
-    else if (state == RELEASED) {
-        al->fqrs.ended = Now();
-        Scheduler::Instance().finish(*this, whole);
+        if (tunnel)
+            Scheduler::Instance().forget(*this);
     }
+    const auto record = RecordOf(al);
+    if (state == RELEASED || (tunnel && record && record->released != Record::Never))
+        record->ended = Now();
+    if (tunnel ? begun && carried >= SignsOfLife : whole && state == RELEASED && teaches)
+        Scheduler::Instance().learn(classNumber, sizes, tunnel ? carried : received - earlier);
+    if (state == RELEASED)
+        Scheduler::Instance().finish(*this, tunnel ? received >= SignsOfLife : whole); // less teaches nothing
     state = OVER;
     endWaiting(false);
     Scheduler::Instance().seats().give(seatClass, seats);
@@ -392,6 +551,7 @@ Fqrs::Ticket::finish(const bool whole)
     delete classification;
     classification = nullptr;
     resume = nullptr;
+    asked = nullptr;
     al = nullptr;
 }
 

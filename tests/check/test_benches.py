@@ -39,6 +39,19 @@ def test_the_gateway_is_measured_whole():
     assert {f"{case}_{peer}" for case in cases for peer in ("haproxy", "nginx", "mod_qos")} < set(there)
 
 
+# What the access gateway is judged by.
+FQRS = """added_latency_ms auto_queue_ratio_max auto_utilisation_min connect_isp_queue_median_kb connect_isp_queue_p95_kb connect_jain_1s connect_jain_5s connect_share_error_max connect_utilisation
+    connect_utilisation_20mbit drops_ratio idle_tunnels_cpu_ratio idle_tunnels_slots isp_queue_median_kb isp_queue_p95_kb jain_1s jain_5s longest_gap_s loopback_throughput_ratio mixed_share_error_max
+    open_mean_ratio_shortest open_p99_ratio_shortest reconfigure_lost share_error_max small_p95_ratio smp_share_error_max utilisation utilisation_1gbit utilisation_20mbit weblog_longest_stall_s
+    weblog_memory_growth weblog_slots_leaked within_client_error worker_kill_others_failed worker_kill_recovery_s_max worker_kill_slots_leaked""".split()
+
+
+def test_the_access_gateway_is_measured_whole():
+    r = bench("fqrs", "--only", "nothing")
+    assert r.returncode == 2
+    assert not set(FQRS) - set(r.stderr.split("there are: ")[1].strip().split(", "))
+
+
 def test_a_figure_that_is_not_there():
     r = bench("core", "--only", "nothing")
     assert r.returncode == 2 and 'there is no "nothing"; there are: ' in r.stderr

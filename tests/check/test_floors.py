@@ -28,7 +28,7 @@ MAY = {
     "pktcache/daemon": ("base/", "marks/", "pktcache/"),
     "prober": ("base/", "crawlers/", "pages/", "web/"),
     "ccnget": ("base/", "ndn/", "service/"),
-    "squid-fqrs/fqrs": ("base/", "core/rs.h", "core/rs_figures.h", "pages/pages_url.h", "policy/"),     # base/ is Squid's own there
+    "squid-fqrs/fqrs": ("base/", "core/rs.h", "core/rs_figures.h", "core/rs_link.h", "pages/pages_keys.h", "pages/pages_learnt.h", "pages/pages_url.h", "policy/", "shm/shm_loop.h"),     # base/ is Squid's own there
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<](?:\.\./)*([^">]+)', re.M)
 

@@ -3,7 +3,8 @@
  * The segment that processes share, and httpd's area in it, while one of them writes whatever it likes anywhere.  What
  * a child calls ends well, or the child leaves the segment, or it dies as fuzz_memory.h allows; then the next one
  * comes, to a lock whose holder died.  After a child has left, its memory is its own: there it does not die.  What the
- * parent calls never ends in any way but well, and neither touches anything outside.
+ * parent calls never ends in any way but well, and neither touches anything outside.  Likewise a child that is one main
+ * loop, which has a table of its own of what waits, by the places of tickets.
  */
 #include "fuzz_memory.h"
 
@@ -18,6 +19,7 @@ static int own_munmap(void *at, size_t n);
 #define mremap own_mremap
 #define munmap own_munmap
 #include "shm/shm_lock.c"
+#include "shm/shm_loop.c"
 #include "shm/shm_owners.c"
 #include "shm/shm_rows.c"
 #include "shm/shm_segment.c"
@@ -43,6 +45,7 @@ struct area {
 };
 
 static struct shm_view v;
+static struct shm_loop loop;
 static void *pristine;
 static int stock[3];
 static rs_ticket_t tickets[TICKETS];
@@ -79,6 +82,7 @@ static void note_slot(const struct shm_view *of, uint64_t now, rs_ticket_t t, ui
     rs_progress(of->engine, now, t, us);
 }
 static const struct shm_host host = { note_lost, note_left, note_slot };
+static const struct shm_host loop_host = { note_lost, note_left, NULL };
 
 static const struct rs_class_settings classes[3] = {
     { .name = "people", .weight = 6, .delay_ms = 1 },
@@ -108,6 +112,12 @@ static void set_up(void) {
     for (int i = 0; i < 3; i++)
         if ((stock[i] = eventfd(0, EFD_NONBLOCK)) < 0) abort();
     shm_stock(&v, stock, 3);
+    loop.view = v;
+    loop.view.stock = NULL;
+    loop.view.nstock = 0;
+    loop.view.host = &loop_host;
+    loop.view.bells = stock; /* somewhere to write */
+    loop.fd = 0;
     if (!(pristine = malloc(v.bytes))) abort();
     memcpy(pristine, v.sh, v.bytes);
     memory_catch(v.sh, v.reserved);
@@ -235,6 +245,54 @@ static void child_does(struct input *in, uint8_t op) {
     }
 }
 
+static void note_place(rs_ticket_t t) {
+    if (rs_ticket_index(t) >= TICKETS) __builtin_trap();
+    tickets[serial++ % TICKETS] = t;
+}
+
+static void loop_does(struct input *in, uint8_t op) {
+    rs_ticket_t t = tickets[byte(in) % TICKETS];
+    uint32_t class = byte(in), number[3];
+    const uint64_t key[RS_KEY_LEVELS] = { class % 3, class % 2 };
+    struct rs_settings s;
+    const char *why;
+
+    loop.own = class % 3;
+    loop.parent = class & 4 ? getppid() : 1;
+    rs_settings_default(&s);
+    s.window = class;
+    shm_loop_lock(&loop);
+    switch (op % 8) {
+    case 0:
+        if (shm_loop_submit_locked(&loop, shm_now(), class % CLASSES, word(in), key, 0, &t) == RS_OK) note_place(t);
+        break;
+    case 1: shm_loop_pump_locked(&loop, shm_now()); break;
+    case 2:
+        for (uint32_t n = 0; n < TICKETS && (t = shm_loop_next_locked(&loop)) != RS_NO_TICKET; n++) note_place(t);
+        break;
+    case 3: shm_loop_end_locked(&loop, shm_now(), t, class & 1); break;
+    case 4: shm_loop_cancel_locked(&loop, shm_now(), t); break;
+    case 5:
+        rs_header(loop.view.engine, shm_now(), t, word(in));
+        rs_progress(loop.view.engine, shm_now(), t, word(in));
+        rs_allowance(loop.view.engine, shm_now(), t);
+        rs_set_rate(loop.view.engine, shm_now(), word(in), word(in));
+        break;
+    default: break;
+    }
+    shm_loop_unlock(&loop);
+    if (op % 8 == 6) {
+        s.gate = class % RS_GATE_COUNT;
+        s.rate = word(in) % 1000000;
+        shm_loop_configure(&loop, class, &s, classes, 3, 2, number, &why);
+    } else if (op % 8 == 7) {
+        shm_loop_reclaim(&loop);
+        shm_loop_number(&loop, classes, 3, class % 3, number);
+    }
+    for (int i = 0; i < 3 && op % 8 >= 6; i++)
+        if (number[i] >= CLASSES) __builtin_trap();
+}
+
 static void parent_does(uint8_t op) {
     if (op & 1) shm_tell_ended(&v, op >> 4);
     else shm_tell_generation(&v, op);
@@ -265,6 +323,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             memory_trying = 0;
             if (!shm_has_left(&v)) parent_does(byte(&in));
             memory_trying = 1;
+        } else if (op >= 0xa0) {
+            loop_does(&in, op);
         } else {
             child_does(&in, op);
         }

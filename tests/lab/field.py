@@ -71,9 +71,10 @@ class Field(Network):
     sysctl = {"net__ipv6__conf__all__forwarding": 1}
     classes, of_each = 3, 10            # client networks, addresses in each
 
-    def __init__(self, lab, rate="2mbit", limit=200_000, rtts=RTTS_MIXED, congestion="cubic"):
+    def __init__(self, lab, rate="2mbit", limit=200_000, rtts=RTTS_MIXED, congestion="cubic", wired=False):
+        """wired: a wire leads to the servers, whatever their round trips would be: for rates that fairgate-delay can't carry."""
         super().__init__(lab, congestion)
-        self.rate, self.limit, self.rtts = rate, limit, rtts
+        self.rate, self.limit, self.rtts, self.wired = rate, limit, rtts, wired
         self.clients = self.host("clients", "10.1.0.2")
         self.gateway = self.host("gateway", "10.1.0.1")
         self.isp = self.host("isp", "10.2.0.1")
@@ -87,7 +88,10 @@ class Field(Network):
         far = {}
         for i, ms in enumerate(self.rtts):
             far |= {f"10.3.0.{i + 1}": ms, f"fd03::{i + 1:x}": ms}
-        self.delay(self.isp, self.servers, "far0", far)
+        if self.wired:
+            self.wire(self.isp, "far0", self.servers, "far0")
+        else:
+            self.delay(self.isp, self.servers, "far0", far)
         self._addresses()
         self.shape_tbf()
 
@@ -100,7 +104,7 @@ class Field(Network):
         self.gateway.ip("route add default via 10.2.0.1\nroute add default via fd02::1\n")
         self.isp.device("down0", "10.2.0.1/24", "fd02::1/64")
         self.isp.device("far0", "10.4.0.1/24", "fd04::1/64", queue=5000)
-        self.isp.ip("route add 10.1.0.0/16 via 10.2.0.2\nroute add 10.3.0.0/24 dev far0\nroute add fd01::/64 via fd02::2\nroute add fd03::/64 dev far0\n")
+        self.isp.ip("route add 10.1.0.0/16 via 10.2.0.2\nroute add 10.3.0.0/24 via 10.4.0.2\nroute add fd01::/64 via fd02::2\nroute add fd03::/64 via fd04::2\n")
         self.servers.device("lo", *(f"{a}/32" for a in [*self.server_addresses, self.servers.address]),
                             *(f"fd03::{i + 1:x}/128" for i in range(len(self.rtts))))
         self.servers.device("far0", "10.4.0.2/24", "fd04::2/64", queue=5000)
@@ -115,7 +119,7 @@ class Field(Network):
 
     def shape_tbf(self):
         """What an ISP has: a token bucket and one drop-tail queue."""
-        self.isp.bucket("down0", self.rate, "10kb", limit=self.limit)
+        self.isp.bucket("down0", self.rate, f"{max(10_240, int(self.bytes_per_second / 1000))}b", limit=self.limit)
 
     def _htb(self, host, device, rate, weights, match):
         host.tc("qdisc", "replace", "dev", device, "root", "handle", "1:", "htb", "default", "30", "r2q", "10")

@@ -11,8 +11,12 @@
  * STATES of a client, moved by load_client.c only:
  *
  *     RESTING ──timer──> CONNECTING ──> SENDING ──> READING ──whole response──> RESTING (think time) or SENDING
- *        ↑                   └──────────────┴───────────┴──any error──┘
- *        └── back-off                                      OVER: its number of requests is done
+ *        ↑                  │   └──────────────┴───────────┴──any error──┘
+ *        └── back-off       └──> ASKING ──> SHAKING ──> SENDING     OVER: its number of requests is done
+ *
+ * ASKING waits for the answer to CONNECT, where a proxy is to be gone through; SHAKING is TLS's beginning; either is
+ * left out where it has no place.  A CONNECT that is refused is the answer to the request.  Bytes are counted as they
+ * come from the network: TLS's own are among them, the proxy's answer to CONNECT is not.
  *
  * A kept connection that the server closes before one byte of the answer is tried once more on a new one and counted as
  * "stale", not as an error: every browser does so, because a server may close an idle connection whenever it likes.
@@ -30,6 +34,7 @@
 #include "lab_hist.h"
 #include "lab_http.h"
 #include "lab_timer.h"
+#include "lab_tls.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -70,7 +75,9 @@ struct load_counts {
 struct load_request {
     char *bytes;
     size_t length;
-    const struct load_target *to;
+    const struct load_target *to; /* whom to connect to: the server, or the proxy */
+    char *ask;                  /* the CONNECT that goes first; NULL = none */
+    bool tls;
     size_t tag_at;              /* where the running number goes; 0 = nowhere */
 };
 
@@ -86,11 +93,14 @@ struct load_class {
     uint64_t rate;              /* bytes/s that a client reads; 0 = as fast as they come */
     uint64_t rcvbuf;            /* 0 = the system's, or small when rate is set */
     uint64_t think_us;
+    uint64_t every_us;          /* from one request of a client to its next, at the least */
     uint64_t retry_us;          /* most that is waited after a 503 */
     uint64_t abort_us;          /* a client closes this long after its request; 0 = never */
     uint64_t per_client;        /* requests per client; 0 = no end */
     double from_s, until_s;     /* this class works between these seconds of the measurement; until 0 = to the end */
     const char *method;
+    const char *proxy;          /* HOST:PORT; NULL = none */
+    bool tunnel;                /* http:// URLs go through it by CONNECT, too */
     uint64_t body;
     uint64_t send;              /* bytes/s of the body that a client sends; 0 = as fast as they go */
     double arrivals;            /* requests/s of an open loop; 0 = a closed one */
@@ -108,18 +118,20 @@ struct load_class {
     uint32_t *order;            /* deck: the requests' indices */
     uint32_t dealt;             /* deck: how many of them were dealt in this round */
     uint64_t rng;
-    uint64_t byte_at;           /* when the last byte came */
+    struct load_class *kin;     /* the first of its name: it has their gaps */
+    uint64_t byte_at;           /* when the last byte came, of all of its name */
     struct load_client *free;   /* open loop: clients without a request */
     struct lab_timer arrival;
     struct load_counts now, all; /* this interval; intervals before it */
 };
 
-enum load_state { LOAD_RESTING, LOAD_CONNECTING, LOAD_SENDING, LOAD_READING, LOAD_OVER };
+enum load_state { LOAD_RESTING, LOAD_CONNECTING, LOAD_ASKING, LOAD_SHAKING, LOAD_SENDING, LOAD_READING, LOAD_OVER };
 
 struct load_client {
     uint32_t magic;
 #define LOAD_CLIENT_MAGIC 0x4c434c49u
     int fd;                     /* -1 = no connection */
+    SSL *tls;                   /* NULL = as it is */
     enum load_state state;
     bool reused;                /* the connection has served a request before */
     bool may_move;              /* this request went out on a kept connection: if that is dead, it moves to a new one */
@@ -161,7 +173,9 @@ struct load {
     struct lab_timers timers;
     struct lab_timers aborts;
     struct lab_timers arrivals;
+    SSL_CTX *tls;               /* NULL = nobody needs it */
     char buffer[LOAD_READ];
+    char plain[LAB_TLS_RECORD];
 };
 
 /*
@@ -178,6 +192,7 @@ void load_client_ready(struct load *l, struct load_client *c, uint32_t events);
 void load_client_timer(struct load *l, struct lab_timer *t);
 void load_client_abort(struct load *l, struct lab_timer *t);
 void load_client_check_timeout(struct load *l, struct load_client *c);
+bool load_client_busy(const struct load_client *c);       /* it has a request outstanding */
 
 /*
  * load_report.c: one line of JSON over the time from..to (us), of the interval or of the whole run; the table of the

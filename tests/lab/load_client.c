@@ -38,6 +38,8 @@ static void watch(struct load *l, struct load_client *c, uint32_t interest) {
 }
 
 static void hang_up(struct load_client *c) {
+    SSL_free(c->tls);
+    c->tls = NULL;
     if (c->fd >= 0) close(c->fd);
     c->fd = -1;
     c->reused = false;
@@ -106,7 +108,8 @@ static void send_on(struct load *l, struct load_client *c) {
     while (c->sent < c->request->length) {
         size_t most = may_send(c);
         bool paced = c->class->send && c->request->length - c->sent <= c->class->body;
-        ssize_t n = send(c->fd, bytes + c->sent, most, MSG_NOSIGNAL);
+        ssize_t n =
+            c->tls ? lab_tls_write(c->tls, bytes + c->sent, most) : send(c->fd, bytes + c->sent, most, MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
             watch(l, c, EPOLLIN | EPOLLOUT);
@@ -149,8 +152,51 @@ static void send_first(struct load *l, struct load_client *c) {
     c->sent = 0;
     c->may_move = c->reused;
     lab_reply_begin(&c->reply, strcmp(c->class->method, "HEAD") == 0);
-    if (c->class->abort_us) lab_timer_set(&l->aborts, &c->abort, l->now + c->class->abort_us);
+    if (c->class->abort_us && !c->abort.place) lab_timer_set(&l->aborts, &c->abort, l->now + c->class->abort_us);
     send_on(l, c);
+}
+
+/* TLS's beginning, as far as it gets with what has come. */
+static void shake(struct load *l, struct load_client *c) {
+    int done = SSL_do_handshake(c->tls);
+    if (done == 1) {
+        send_first(l, c);
+        return;
+    }
+    int why = SSL_get_error(c->tls, done);
+    if (why == SSL_ERROR_WANT_READ) watch(l, c, EPOLLIN);
+    else if (why == SSL_ERROR_WANT_WRITE) watch(l, c, EPOLLIN | EPOLLOUT);
+    else fail(l, c, LOAD_ERR_BAD);
+}
+
+/* The way to the server is open. */
+static void secure(struct load *l, struct load_client *c) {
+    if (!c->request->tls) {
+        send_first(l, c);
+        return;
+    }
+    c->state = LOAD_SHAKING;
+    c->tls = lab_tls_connect(l->tls, c->fd);
+    if (!c->tls) {
+        fputs("fairgate-load: out of memory\n", stderr);
+        exit(1);
+    }
+    shake(l, c);
+}
+
+static void connected(struct load *l, struct load_client *c) {
+    if (!c->request->ask) {
+        secure(l, c);
+        return;
+    }
+    size_t length = strlen(c->request->ask);
+    c->state = LOAD_ASKING;
+    c->sent = 0;
+    lab_reply_begin(&c->reply, true);
+    if (c->class->abort_us) lab_timer_set(&l->aborts, &c->abort, l->now + c->class->abort_us);
+    watch(l, c, EPOLLIN);
+    /* A connection that is new takes as much as this at once. */
+    if (send(c->fd, c->request->ask, length, MSG_NOSIGNAL) != (ssize_t)length) fail(l, c, LOAD_ERR_RESET);
 }
 
 /* Of a network all addresses once, in an order that leaps about, before any comes again. */
@@ -184,7 +230,7 @@ static bool open_socket(struct load_client *c) {
 
 static void open_connection(struct load *l, struct load_client *c) {
     c->class->now.connects++;
-    c->reply.begun = false;
+    c->reply.begun = c->may_move = false;
     c->state = LOAD_CONNECTING;
     if (!open_socket(c)) {
         fail(l, c, LOAD_ERR_CONNECT);
@@ -198,7 +244,7 @@ static void open_connection(struct load *l, struct load_client *c) {
     c->interest = done < 0 ? EPOLLOUT : EPOLLIN;
     struct epoll_event e = { .events = c->interest, .data.ptr = c };
     if (epoll_ctl(l->epoll, EPOLL_CTL_ADD, c->fd, &e) < 0) fail(l, c, LOAD_ERR_CONNECT);
-    else if (done == 0) send_first(l, c);
+    else if (done == 0) connected(l, c);
 }
 
 /* The client wants its page: over the connection it has, or a new one. */
@@ -221,6 +267,12 @@ static const struct load_request *deal(struct load_class *k) {
     return &k->requests[card];
 }
 
+/* The connection that served one may serve the other. */
+static bool same_way(const struct load_request *a, const struct load_request *b) {
+    if (a->to != b->to || a->tls != b->tls || !a->ask != !b->ask) return false;
+    return !a->ask || strcmp(a->ask, b->ask) == 0;
+}
+
 static void next(struct load *l, struct load_client *c) {
     struct load_class *k = c->class;
     if (k->until_s > 0 && l->now >= l->started + (uint64_t)(k->until_s * 1e6)) {
@@ -229,7 +281,7 @@ static void next(struct load *l, struct load_client *c) {
     }
     const struct load_request *before = c->request;
     c->request = k->deck ? deal(k) : &k->requests[k->request_count > 1 ? random_next(&c->rng) % k->request_count : 0];
-    if (c->fd >= 0 && before->to != c->request->to) hang_up(c);
+    if (c->fd >= 0 && !same_way(before, c->request)) hang_up(c);
     if (c->request->tag_at) number(l, c);
     c->begun_at = l->now;
     want(l, c);
@@ -273,7 +325,8 @@ static void complete(struct load *l, struct load_client *c) {
         idle(c);
         return;
     }
-    uint64_t wait = k->think_us;
+    uint64_t wait = k->think_us, took = l->now - c->begun_at;
+    if (k->every_us > took && k->every_us - took > wait) wait = k->every_us - took;
     if (c->reply.status == 503) {
         uint64_t asked = c->reply.retry_after ? (uint64_t)c->reply.retry_after * 1000000 : k->retry_us;
         wait += asked < k->retry_us ? asked : k->retry_us;
@@ -288,15 +341,49 @@ static void complete(struct load *l, struct load_client *c) {
 }
 
 static void count_bytes(const struct load *l, struct load_class *k, uint64_t n) {
-    uint64_t since = k->byte_at ? l->now - k->byte_at : 0;
-    if (since > k->now.gap_most) k->now.gap_most = since;
-    k->byte_at = l->now;
+    struct load_class *kin = k->kin;
+    uint64_t since = kin->byte_at ? l->now - kin->byte_at : 0;
+    if (since > kin->now.gap_most) kin->now.gap_most = since;
+    kin->byte_at = l->now;
     k->now.bytes += n;
+}
+
+/* Takes n bytes of the answer; those that nobody looks at have no data.  True: the client's turn goes on. */
+static bool take(struct load *l, struct load_client *c, const char *data, size_t n) {
+    size_t used = n;
+    enum lab_http r = data ? lab_reply_feed(&c->reply, data, n, &used) : lab_reply_skip(&c->reply, n);
+    if (r == LAB_HTTP_BAD || used < n) {
+        fail(l, c, LOAD_ERR_BAD);
+        return false;
+    }
+    if (r == LAB_HTTP_DONE) {
+        l->now = lab_now();
+        complete(l, c);
+        return false;
+    }
+    return true;
+}
+
+/* What the records hold that are whole by now. */
+static bool take_records(struct load *l, struct load_client *c, size_t n) {
+    if (BIO_write(SSL_get_rbio(c->tls), l->buffer, (int)n) != (int)n) {
+        fail(l, c, LOAD_ERR_BAD);
+        return false;
+    }
+    for (;;) {
+        ssize_t plain = lab_tls_read(c->tls, l->plain, sizeof l->plain);
+        if (plain < 0 && errno == EAGAIN) return true;
+        if (plain <= 0) {
+            fail(l, c, LOAD_ERR_BAD);
+            return false;
+        }
+        if (!take(l, c, l->plain, (size_t)plain)) return false;
+    }
 }
 
 /* Reads once, at most limit bytes.  Returns the bytes read, or -1 when this client's turn is over. */
 static ssize_t read_once(struct load *l, struct load_client *c, size_t limit) {
-    uint64_t opaque = lab_reply_opaque(&c->reply);
+    uint64_t opaque = c->tls ? 0 : lab_reply_opaque(&c->reply);
     bool skip = opaque >= LOAD_READ / 4;
     size_t most = skip ? (opaque < (1u << 20) ? (size_t)opaque : 1u << 20) : sizeof l->buffer;
     if (most > limit) most = limit;
@@ -306,28 +393,18 @@ static ssize_t read_once(struct load *l, struct load_client *c, size_t limit) {
         if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) fail(l, c, LOAD_ERR_RESET);
         return -1;
     }
-    enum lab_http r;
-    size_t used = (size_t)n;
     if (n == 0) {
-        r = lab_reply_eof(&c->reply);
-        if (r == LAB_HTTP_BAD) {
+        if (lab_reply_eof(&c->reply) == LAB_HTTP_BAD) {
             fail(l, c, LOAD_ERR_CUT);
-            return -1;
+        } else {
+            l->now = lab_now();
+            complete(l, c);
         }
-    } else {
-        count_bytes(l, c->class, (uint64_t)n);
-        r = skip ? lab_reply_skip(&c->reply, (uint64_t)n) : lab_reply_feed(&c->reply, l->buffer, (size_t)n, &used);
-    }
-    if (r == LAB_HTTP_BAD || used < (size_t)n) {
-        fail(l, c, LOAD_ERR_BAD);
         return -1;
     }
-    if (r == LAB_HTTP_DONE) {
-        l->now = lab_now();
-        complete(l, c);
-        return -1;
-    }
-    return n;
+    count_bytes(l, c->class, (uint64_t)n);
+    bool on = c->tls ? take_records(l, c, (size_t)n) : take(l, c, skip ? NULL : l->buffer, (size_t)n);
+    return on ? n : -1;
 }
 
 static void read_slowly(struct load *l, struct load_client *c) {
@@ -353,6 +430,39 @@ static void read_on(struct load *l, struct load_client *c) {
     }
 }
 
+/* The proxy's answer to CONNECT: the way is open, or that is what the client gets. */
+static void hear(struct load *l, struct load_client *c) {
+    size_t used = 0;
+    ssize_t n = recv(c->fd, l->buffer, sizeof l->buffer, 0);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n <= 0) {
+        fail(l, c, n ? LOAD_ERR_RESET : LOAD_ERR_CUT);
+        return;
+    }
+    enum lab_http r = lab_reply_feed(&c->reply, l->buffer, (size_t)n, &used);
+    bool open = r == LAB_HTTP_DONE && c->reply.status == 200;
+    if (r == LAB_HTTP_BAD || (open && used < (size_t)n)) {
+        fail(l, c, LOAD_ERR_BAD);
+    } else if (open) {
+        secure(l, c);
+    } else if (r == LAB_HTTP_DONE) {
+        c->reply.keep_alive = false;
+        complete(l, c);
+    }
+}
+
+static void hear_tls(struct load *l, struct load_client *c) {
+    ssize_t n = recv(c->fd, l->buffer, sizeof l->buffer, 0);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n <= 0) {
+        fail(l, c, n ? LOAD_ERR_RESET : LOAD_ERR_CUT);
+        return;
+    }
+    count_bytes(l, c->class, (uint64_t)n);
+    if (BIO_write(SSL_get_rbio(c->tls), l->buffer, (int)n) != (int)n) fail(l, c, LOAD_ERR_BAD);
+    else shake(l, c);
+}
+
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
 void load_client_ready(struct load *l, struct load_client *c, uint32_t events) {
@@ -362,7 +472,12 @@ void load_client_ready(struct load *l, struct load_client *c, uint32_t events) {
     switch (c->state) {
     case LOAD_CONNECTING:
         if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0 || error) fail(l, c, LOAD_ERR_CONNECT);
-        else send_first(l, c);
+        else connected(l, c);
+        return;
+    case LOAD_ASKING: hear(l, c); return;
+    case LOAD_SHAKING:
+        if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) hear_tls(l, c);
+        else shake(l, c);
         return;
     case LOAD_SENDING:
         if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
@@ -414,7 +529,8 @@ void load_client_start(struct load *l, struct load_client *c, uint64_t at) {
     else rest(l, c, at);
 }
 
+bool load_client_busy(const struct load_client *c) { return c->state != LOAD_RESTING && c->state != LOAD_OVER; }
+
 void load_client_check_timeout(struct load *l, struct load_client *c) {
-    bool busy = c->state == LOAD_CONNECTING || c->state == LOAD_SENDING || c->state == LOAD_READING;
-    if (busy && l->now > c->begun_at + (uint64_t)(l->timeout * 1e6)) fail(l, c, LOAD_ERR_TIMEOUT);
+    if (load_client_busy(c) && l->now > c->begun_at + (uint64_t)(l->timeout * 1e6)) fail(l, c, LOAD_ERR_TIMEOUT);
 }

@@ -27,10 +27,11 @@ static const struct word {
 #define AT(f) offsetof(struct load_class, f)
     { "clients", COUNT, AT(clients), CLIENTS_MAX, "clients at work at the same time (1)" },
     { "url", URL, 0, 0,
-      "a path or http://HOST:PORT/path, once or often; " LOAD_TAG " in it is a new number each time" },
+      "a path, or http(s)://HOST:PORT/path, once or often; " LOAD_TAG " in it is a new number each time" },
     { "urls", URLS, 0, 0, "a file of them, one a line; one is picked at random" },
     { "header", HEADER, 0, 0, "a header field, e.g. header='User-Agent: x'; may be given often" },
     { "think", MILLISECONDS, AT(think_us), 86400000, "ms between a response and the next request (0)" },
+    { "every", MILLISECONDS, AT(every_us), 86400000, "ms from one request of a client to its next, at the least (0)" },
     { "rate", COUNT, AT(rate), 1u << 30, "bytes/s that each client reads (0 = full speed)" },
     { "rcvbuf", COUNT, AT(rcvbuf), 1u << 30,
       "bytes of the socket's receive buffer (0 = the system's; 4096 with rate)" },
@@ -41,6 +42,9 @@ static const struct word {
     { "requests", COUNT, AT(per_client), 1ull << 60, "requests of each client (0 = no end)" },
     { "from", SECONDS, AT(from_s), 86400, "second of the measurement at which the class begins (0: with the warm-up)" },
     { "until", SECONDS, AT(until_s), 86400, "second of the measurement at which it ends (0 = with the run)" },
+    { "proxy", TEXT, AT(proxy), 0,
+      "HOST:PORT of a proxy: http:// URLs are asked of it, https:// go through by CONNECT" },
+    { "tunnel", FLAG, AT(tunnel), 0, "http:// URLs go through the proxy by CONNECT, too" },
     { "method", TEXT, AT(method), 0, "GET, HEAD, POST, ... (GET)" },
     { "body", COUNT, AT(body), BODY_MOST, "bytes of the request's body (0)" },
     { "send", COUNT, AT(send), 1u << 30, "bytes/s of its body that each client sends (0 = full speed)" },
@@ -95,9 +99,15 @@ static double number(const char *what, const char *text, double most) {
     return v;
 }
 
+/* Length of a URL's scheme with what ends it; 0 = none that we know. */
+static size_t scheme(const char *url) {
+    return strncmp(url, "http://", 7) == 0 ? 7 : strncmp(url, "https://", 8) == 0 ? 8 : 0;
+}
+
 static void add_url(struct load_class *k, const char *path) {
-    if ((path[0] != '/' && strncmp(path, "http://", 7) != 0) || strpbrk(path, " \t\r\n"))
-        wrong("class %s: \"%s\" is not a path that begins with /, nor a URL that begins with http://, without blanks",
+    if ((path[0] != '/' && !scheme(path)) || strpbrk(path, " \t\r\n"))
+        wrong("class %s: \"%s\" is not a path that begins with /, nor a URL that begins with http:// or https://, "
+              "without blanks",
               k->name, path);
     if (k->request_count >= LIST_MAX) wrong("class %s: more than %d URLs", k->name, LIST_MAX);
     if ((k->request_count & (k->request_count - 1)) == 0) {
@@ -207,6 +217,7 @@ static void add_class(struct load *l, const char *text) {
     }
     if (k->request_count == 0) add_url(k, "/");
     if (k->rate && !k->rcvbuf) k->rcvbuf = 4096;
+    if (k->tunnel && !k->proxy) wrong("class %s: tunnel needs proxy=HOST:PORT", k->name);
 }
 
 /* The target of that HOST:PORT, the same each time. */
@@ -234,46 +245,75 @@ static const struct load_target *target(struct load *l, const char *text) {
     return l->targets[l->target_count++] = t;
 }
 
-/* Splits http://HOST:PORT/path; without :PORT it is 80.  Returns the path within url. */
-static const char *whole_url(struct load *l, const char *url, const struct load_target **to) {
-    char text[300];
-    const char *host = url + 7, *path = strchr(host, '/'), *bracket;
+/* Splits http(s)://HOST:PORT/path; without :PORT it is the scheme's.  Returns the path within url. */
+static const char *whole_url(const char *url, char *authority, size_t room) {
+    const char *host = url + scheme(url), *path = strchr(host, '/'), *bracket;
     size_t n = path ? (size_t)(path - host) : 0;
-    if (n == 0 || n >= sizeof text - 4) wrong("\"%s\" is not http://HOST:PORT/path", url);
-    memcpy(text, host, n);
-    text[n] = '\0';
-    bracket = strchr(text, ']');
-    if (!strchr(bracket ? bracket : text, ':')) strcpy(text + n, ":80");
-    *to = target(l, text);
+    if (n == 0 || n >= room - 4) wrong("\"%s\" is not http(s)://HOST:PORT/path", url);
+    memcpy(authority, host, n);
+    authority[n] = '\0';
+    bracket = strchr(authority, ']');
+    if (!strchr(bracket ? bracket : authority, ':')) strcpy(authority + n, url[4] == 's' ? ":443" : ":80");
     return path;
+}
+
+static void write_headers(FILE *out, const struct load_class *k) {
+    for (uint32_t h = 0; h < k->header_count; h++) fprintf(out, "%s\r\n", k->headers[h]);
+}
+
+/* What opens a way through the proxy. */
+static char *connect_to(const struct load_class *k, const char *authority) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = need(open_memstream(&text, &size));
+    fprintf(out, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n", authority, authority);
+    write_headers(out, k);
+    fputs("\r\n", out);
+    fclose(out);
+    return need(text);
+}
+
+/* Whom the request goes to, and how. */
+static void find_way(struct load *l, const struct load_class *k, struct load_request *r, const char *authority) {
+    if (k->proxy) {
+        r->to = target(l, k->proxy);
+        if (r->tls || k->tunnel) r->ask = connect_to(k, authority);
+    } else {
+        r->to = authority == l->host ? l->targets[0] : target(l, authority);
+    }
+    if (r->tls && !l->tls) l->tls = lab_tls_client();
 }
 
 /* Makes of each path the whole request that is sent for it. */
 static void make_requests(struct load *l, struct load_class *k) {
     for (uint32_t i = 0; i < k->request_count; i++) {
         struct load_request *r = &k->requests[i];
-        char *text = NULL;
+        char *text = NULL, authority[300];
         size_t size = 0;
         FILE *out = need(open_memstream(&text, &size));
         const char *path = r->bytes, *host = l->host;
-        r->to = l->targets[0];
         if (path[0] != '/') {
-            path = whole_url(l, r->bytes, &r->to);
-            host = r->to->text;
+            r->tls = path[4] == 's';
+            path = whole_url(r->bytes, authority, sizeof authority);
+            host = authority;
         }
+        find_way(l, k, r, host);
+        size_t name = strlen(host);
+        if (name > 3 && !r->tls && strcmp(host + name - 3, ":80") == 0) name -= 3;
+        if (name > 4 && r->tls && strcmp(host + name - 4, ":443") == 0) name -= 4;
+        fprintf(out, "%s ", k->method);
+        if (k->proxy && !r->ask) fprintf(out, "http://%.*s", (int)name, host);
         const char *tag = strstr(path, LOAD_TAG);
         if (tag) {
-            fprintf(out, "%s %.*s", k->method, (int)(tag - path), path);
+            fprintf(out, "%.*s", (int)(tag - path), path);
             fflush(out);
             r->tag_at = size;
             fprintf(out, "%0*d%s HTTP/1.1\r\n", LOAD_TAG_WIDTH, 0, tag + strlen(LOAD_TAG));
         } else {
-            fprintf(out, "%s %s HTTP/1.1\r\n", k->method, path);
+            fprintf(out, "%s HTTP/1.1\r\n", path);
         }
-        size_t name = strlen(host);
-        if (name > 3 && strcmp(host + name - 3, ":80") == 0) name -= 3;
         fprintf(out, "Host: %.*s\r\n", (int)name, host);
-        for (uint32_t h = 0; h < k->header_count; h++) fprintf(out, "%s\r\n", k->headers[h]);
+        write_headers(out, k);
         if (k->close) fputs("Connection: close\r\n", out);
         if (k->body) fprintf(out, "Content-Length: %llu\r\n", (unsigned long long)k->body);
         fputs("\r\n", out);
@@ -288,6 +328,12 @@ static void make_requests(struct load *l, struct load_class *k) {
         for (uint32_t i = 0; i < k->request_count; i++) k->order[i] = i;
         k->dealt = k->request_count;
     }
+}
+
+static struct load_class *first_of_name(struct load *l, const char *name) {
+    struct load_class *k = l->classes;
+    while (strcmp(k->name, name) != 0) k++;
+    return k;
 }
 
 void load_options(struct load *l, int argc, char **argv) {
@@ -324,6 +370,7 @@ void load_options(struct load *l, int argc, char **argv) {
     if (!l->host) l->host = first->text;
     uint64_t clients = 0;
     for (uint32_t i = 0; i < l->class_count; i++) {
+        l->classes[i].kin = first_of_name(l, l->classes[i].name);
         l->classes[i].rng += l->seed * 0xaf251af3b0f025b5ull;
         make_requests(l, &l->classes[i]);
         clients += l->classes[i].clients;

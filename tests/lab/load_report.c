@@ -41,8 +41,7 @@ static uint32_t busy_clients(const struct load *l, const char *name) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < l->client_count; i++) {
         const struct load_client *c = &l->clients[i];
-        bool busy = c->state == LOAD_CONNECTING || c->state == LOAD_SENDING || c->state == LOAD_READING;
-        n += busy && (!name || strcmp(c->class->name, name) == 0);
+        n += load_client_busy(c) && (!name || strcmp(c->class->name, name) == 0);
     }
     return n;
 }

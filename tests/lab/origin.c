@@ -113,6 +113,8 @@ static void leave(struct origin *o, struct origin_conn *c) {
     if (c->counted) o->aborted++;
     release(o, c);
     lab_timer_clear(&o->timers, &c->timer);
+    SSL_free(c->tls);
+    c->tls = NULL;
     close(c->fd);
     o->connections--;
     c->left = true;
@@ -121,6 +123,9 @@ static void leave(struct origin *o, struct origin_conn *c) {
 }
 
 /* ---- requests and answers ---------------------------------------------------------------------------------------- */
+
+/* Something has come that no event will tell of. */
+static bool unread(const struct origin_conn *c) { return c->tls && SSL_pending(c->tls) > 0; }
 
 static void answered(struct origin *o, struct origin_conn *c) {
     if (c->end == ORIGIN_END_STALL) {
@@ -142,7 +147,7 @@ static void answered(struct origin *o, struct origin_conn *c) {
     lab_request_begin(&c->request);
     watch(o, c, EPOLLIN | EPOLLRDHUP);
     /* A pipelined request is here already: no event will tell of it. */
-    if (c->in_at < c->in_length) lab_timer_set(&o->timers, &c->timer, o->now);
+    if (c->in_at < c->in_length || unread(c)) lab_timer_set(&o->timers, &c->timer, o->now);
 }
 
 /* More of what trickles goes out in a moment. */
@@ -189,23 +194,32 @@ static void read_request(struct origin *o, struct origin_conn *c) {
             take_request(o, c);
             serve_queue(o);
         } else if (c->request.expect_continue && lab_request_in_body(&c->request)) {
-            static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
+            static const char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
+            size_t n = sizeof text - 1;
             c->request.expect_continue = false;
-            if (send(c->fd, go_on, sizeof go_on - 1, MSG_NOSIGNAL) < 0) leave(o, c);
+            if ((c->tls ? lab_tls_write(c->tls, text, n) : send(c->fd, text, n, MSG_NOSIGNAL)) < 0) leave(o, c);
         }
     }
 }
 
 static void receive(struct origin *o, struct origin_conn *c) {
-    ssize_t n = recv(c->fd, c->in, sizeof c->in, 0);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (n <= 0) {
-        leave(o, c);
-        return;
-    }
-    c->in_at = 0;
-    c->in_length = (uint32_t)n;
+    do {
+        ssize_t n = c->tls ? lab_tls_read(c->tls, c->in, sizeof c->in) : recv(c->fd, c->in, sizeof c->in, 0);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+        if (n <= 0) {
+            leave(o, c);
+            return;
+        }
+        c->in_at = 0;
+        c->in_length = (uint32_t)n;
+        read_request(o, c);
+    } while (!c->left && c->state == ORIGIN_READING && unread(c));
+}
+
+/* What came before the answer to the last request was out. */
+static void go_on(struct origin *o, struct origin_conn *c) {
     read_request(o, c);
+    if (!c->left && c->state == ORIGIN_READING && unread(c)) receive(o, c);
 }
 
 static void ready(struct origin *o, struct origin_conn *c, uint32_t events) {
@@ -216,15 +230,17 @@ static void ready(struct origin *o, struct origin_conn *c, uint32_t events) {
     else if (c->state == ORIGIN_WRITING && (events & EPOLLOUT)) answer(o, c);
 }
 
-static void welcome(struct origin *o) {
+static void welcome(struct origin *o, int listener) {
     for (int i = 0; i < EVENTS; i++) {
-        int fd = accept4(o->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0) return;
         struct origin_conn *c = calloc(1, sizeof *c);
         int one = 1;
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
         struct epoll_event e = { .events = EPOLLIN | EPOLLRDHUP, .data.ptr = c };
-        if (!c || epoll_ctl(o->epoll, EPOLL_CTL_ADD, fd, &e) < 0) {
+        if (c && listener == o->tls_listener) c->tls = lab_tls_accept(o->tls, fd);
+        if (!c || (listener == o->tls_listener && !c->tls) || epoll_ctl(o->epoll, EPOLL_CTL_ADD, fd, &e) < 0) {
+            if (c) SSL_free(c->tls);
             free(c);
             close(fd);
             return;
@@ -245,13 +261,14 @@ static void turn(struct origin *o) {
     int n = epoll_wait(o->epoll, events, EVENTS, wait < 1000 ? wait : 1000);
     o->now = lab_now();
     for (int i = 0; i < n; i++) {
-        if (events[i].data.ptr) ready(o, events[i].data.ptr, events[i].events);
-        else welcome(o);
+        void *of = events[i].data.ptr;
+        if (of == &o->listener || of == &o->tls_listener) welcome(o, *(int *)of);
+        else ready(o, of, events[i].events);
     }
     for (struct lab_timer *t; (t = lab_timers_due(&o->timers, o->now));) {
         struct origin_conn *c = LAB_OWNER(t, struct origin_conn, timer);
         if (c->state == ORIGIN_SERVING) answer(o, c);
-        else read_request(o, c);
+        else go_on(o, c);
     }
     pass_gate(o);
     serve_queue(o);
@@ -272,6 +289,7 @@ static void help(void) {
          "/open, /shut, /stat[?reset]; see origin.h\n\n"
          "  --address A      to listen on (127.0.0.1)\n"
          "  --port P         0 = any; the address is printed on standard output when it listens\n"
+         "  --tls-port P     for TLS, with a certificate of its own making\n"
          "  --workers N      requests served at the same time (0 = no limit)\n"
          "  --delay-ms MS    service time (0)\n"
          "  --alternate S    change between the fast and this service time every S seconds, fast first\n"
@@ -292,45 +310,40 @@ static double number(const char *name, const char *text, double most) {
     return v;
 }
 
-static void listen_on(struct origin *o, const char *address, int port) {
+/* Its port, in *door what to listen with. */
+static int listen_on(struct origin *o, int *door, const char *address, int port) {
     struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
     socklen_t size = sizeof a;
     int one = 1;
-    o->epoll = epoll_create1(EPOLL_CLOEXEC);
-    o->listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    setsockopt(o->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    struct epoll_event e = { .events = EPOLLIN, .data.ptr = NULL };
-    if (inet_pton(AF_INET, address, &a.sin_addr) != 1 || bind(o->listener, (struct sockaddr *)&a, sizeof a) < 0 ||
-        listen(o->listener, 4096) < 0 || getsockname(o->listener, (struct sockaddr *)&a, &size) < 0 ||
-        epoll_ctl(o->epoll, EPOLL_CTL_ADD, o->listener, &e) < 0) {
+    *door = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    setsockopt(*door, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    struct epoll_event e = { .events = EPOLLIN, .data.ptr = door };
+    if (inet_pton(AF_INET, address, &a.sin_addr) != 1 || bind(*door, (struct sockaddr *)&a, sizeof a) < 0 ||
+        listen(*door, 4096) < 0 || getsockname(*door, (struct sockaddr *)&a, &size) < 0 ||
+        epoll_ctl(o->epoll, EPOLL_CTL_ADD, *door, &e) < 0) {
         fprintf(stderr, "fairgate-origin: listening on %s port %d: %s\n", address, port, strerror(errno));
         exit(1);
     }
-    printf("%s:%d\n", address, ntohs(a.sin_port));
-    fflush(stdout);
+    return ntohs(a.sin_port);
 }
 
 int main(int argc, char **argv) {
-    static struct origin o = { .magic = ORIGIN_MAGIC, .slope = 0.05, .rng = 1 };
+    static struct origin o = { .magic = ORIGIN_MAGIC, .slope = 0.05, .rng = 1, .listener = -1, .tls_listener = -1 };
     static const struct option options[] = {
-        { "address", required_argument, NULL, 'a' },
-        { "port", required_argument, NULL, 'p' },
-        { "workers", required_argument, NULL, 'w' },
-        { "delay-ms", required_argument, NULL, 'd' },
-        { "alternate", required_argument, NULL, 'A' },
-        { "fast-ms", required_argument, NULL, 'f' },
-        { "spread", required_argument, NULL, 's' },
-        { "knee", required_argument, NULL, 'k' },
-        { "slope", required_argument, NULL, 'x' },
-        { "help", no_argument, NULL, 'h' },
-        { 0 },
+        { "address", required_argument, NULL, 'a' },  { "port", required_argument, NULL, 'p' },
+        { "tls-port", required_argument, NULL, 't' }, { "workers", required_argument, NULL, 'w' },
+        { "delay-ms", required_argument, NULL, 'd' }, { "alternate", required_argument, NULL, 'A' },
+        { "fast-ms", required_argument, NULL, 'f' },  { "spread", required_argument, NULL, 's' },
+        { "knee", required_argument, NULL, 'k' },     { "slope", required_argument, NULL, 'x' },
+        { "help", no_argument, NULL, 'h' },           { 0 },
     };
     const char *address = "127.0.0.1";
-    int port = 0;
+    int port = 0, tls_port = -1;
     for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) >= 0;) {
         switch (c) {
         case 'a': address = optarg; break;
         case 'p': port = (int)number("--port", optarg, 65535); break;
+        case 't': tls_port = (int)number("--tls-port", optarg, 65535); break;
         case 'w': o.workers = (uint32_t)number("--workers", optarg, 1e6); break;
         case 'd': o.delay_us = (uint64_t)(number("--delay-ms", optarg, 86400000) * 1000); break;
         case 'A': o.alternate_s = number("--alternate", optarg, 86400); break;
@@ -356,7 +369,14 @@ int main(int argc, char **argv) {
     signal(SIGINT, stop);
     signal(SIGTERM, stop);
     lab_timers_init(&o.timers);
-    listen_on(&o, address, port);
+    o.epoll = epoll_create1(EPOLL_CLOEXEC);
+    port = listen_on(&o, &o.listener, address, port);
+    if (tls_port >= 0) {
+        o.tls = lab_tls_server();
+        listen_on(&o, &o.tls_listener, address, tls_port);
+    }
+    printf("%s:%d\n", address, port);
+    fflush(stdout);
     o.started = o.now = lab_now();
     while (!stopped) turn(&o);
     return 0;

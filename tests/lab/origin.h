@@ -6,7 +6,7 @@
  * worker when the last byte is out (as a process of prefork would).  The service time sleeps: it costs no CPU, so that
  * what is measured beside it is undisturbed.  With a knee K the service time is multiplied by 1 + slope x (requests
  * present - K), when more than K are present: the server thrashes.  With --alternate S it is the fast one and the slow
- * one for S seconds each in turn, fast first.
+ * one for S seconds each in turn, fast first.  With --tls-port it listens for TLS, too, and serves the same there.
  *
  * URLS, with what may be said behind the "?", joined by "&":
  *
@@ -42,6 +42,7 @@
 
 #include "lab_http.h"
 #include "lab_timer.h"
+#include "lab_tls.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,6 +57,7 @@ struct origin_conn {
     uint32_t magic;
 #define ORIGIN_CONN_MAGIC 0x4f434f4eu
     int fd;
+    SSL *tls;                   /* NULL = as it is */
     enum origin_state state;
     bool counted;               /* it is among the requests present */
     bool worker;                /* it has one */
@@ -101,7 +103,8 @@ struct origin {
     double spread;              /* service times vary by +- this fraction */
     /* state */
     int epoll;
-    int listener;
+    int listener, tls_listener;
+    SSL_CTX *tls;               /* NULL = nobody listens for it */
     uint64_t now, started;
     uint64_t rng;
     struct lab_timers timers;

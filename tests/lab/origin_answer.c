@@ -153,6 +153,18 @@ static uint32_t took(uint64_t *left, uint64_t part) {
     return (uint32_t)n;
 }
 
+/* As sendmsg(), of a record's length at the most. */
+static ssize_t send_record(SSL *tls, const struct iovec *v, size_t count) {
+    static char record[LAB_TLS_RECORD];
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t part = v[i].iov_len < sizeof record - n ? v[i].iov_len : sizeof record - n;
+        memcpy(record + n, v[i].iov_base, part);
+        n += part;
+    }
+    return lab_tls_write(tls, record, n);
+}
+
 int origin_answer_send(struct origin *o, struct origin_conn *c) {
     for (;;) {
         if (c->chunked && c->frame_sent == c->frame_length && c->chunk == 0 && !c->last_chunk) next_frame(c);
@@ -168,7 +180,7 @@ int origin_answer_send(struct origin *o, struct origin_conn *c) {
         size_t all = v[0].iov_len + v[1].iov_len + v[2].iov_len;
         if (all == 0) return trickles && c->body ? 2 : 1;
         struct msghdr m = { .msg_iov = v, .msg_iovlen = 3 };
-        ssize_t n = sendmsg(c->fd, &m, MSG_NOSIGNAL);
+        ssize_t n = c->tls ? send_record(c->tls, v, 3) : sendmsg(c->fd, &m, MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -1;
         o->bytes += (uint64_t)n;

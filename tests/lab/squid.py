@@ -7,8 +7,11 @@ squid.py - a real Squid in the lab.
 
 fqrs() is the patched one: a directory to which squid-fqrs/build installed it, from $FAIRGATE_SQUID or wherever the build's cache has it.
 """
+import contextlib
+import glob
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -40,6 +43,12 @@ def debian():
     """Debian's own binary: what the patched one answers can be compared with what people run.  It has no pages and icons of its own."""
     return installed("FAIRGATE_SQUID_DEBIAN", "5.7", "--stock")
 
+
+# Where a Squid built for tests has the sockets by which its processes speak with each other: the user that it runs as must get there and write there.
+STATE = "/run/fairgate-squid/run/squid"
+
+# Of several workers.  A kid that dies soon after its start again and again would not be started for an hour.
+SEVERAL = "workers {workers}\ncache_mem 8 MB\nhopeless_kid_revival_delay 1 second\n"
 
 # No site of a lab is known to the system's authorities, and to read them takes longer than the rest of a start.
 BASE = """
@@ -74,10 +83,14 @@ SANITIZERS = {
 
 
 class Squid(Server):
+    """workers: how many processes serve; with one there is no other process."""
+
     name = "squid"
 
-    def __init__(self, lab, prefix, config="", name=None, intercept=False, cache=False, log=None, command_prefix=(), dns="127.0.0.1", env=None, pages=None):
+    def __init__(self, lab, prefix, config="", name=None, intercept=False, cache=False, log=None, command_prefix=(), dns="127.0.0.1", env=None, pages=None,
+                 workers=1):
         super().__init__(lab, name)
+        self.workers = workers
         self.install, self.pages, self.config, self.intercept, self.cache, self.logged = prefix, pages or prefix, config, intercept, cache, log
         self.dns, self.env = dns, env or {}
         self.command_prefix = list(command_prefix)
@@ -104,6 +117,8 @@ class Squid(Server):
             text += f"unlinkd_program {unlinkd}\n"
         if not self.cache:
             text += "cache deny all\n"
+        if self.workers > 1:
+            text += SEVERAL.format(workers=self.workers)
         text += f"access_log stdio:{self.dir}/access.log logformat=lab\n" if self.logged else "access_log none\n"
         if self.logged:
             text = f"logformat lab {self.logged}\n" + text
@@ -113,7 +128,36 @@ class Squid(Server):
         return {**SANITIZERS, **os.environ, **self.env}
 
     def argv(self):
-        return [*self.command_prefix, self.binary, "-n", self.service, "-N", "-f", self.path("squid.conf")]
+        return [*self.command_prefix, self.binary, "-n", self.service, "--foreground" if self.workers > 1 else "-N", "-f", self.path("squid.conf")]
+
+    def start(self, seconds=None):
+        if self.workers > 1:
+            os.makedirs(STATE, exist_ok=True)
+            shutil.chown(STATE, "proxy", "proxy")
+        return super().start(seconds or (40 if self.workers > 1 else 20))
+
+    def stop(self, seconds=10):
+        super().stop(seconds)
+        if self.workers > 1:
+            for path in (*glob.glob(f"{STATE}/{self.service}-*"), *glob.glob(f"/dev/shm/{self.service}-*")):      # of those that were killed
+                with contextlib.suppress(OSError):
+                    os.unlink(path)
+
+    def pid_of(self, kid):
+        """The process of that number, or None; `kid` is as Squid calls it: squid-1, squid-disk-3."""
+        for path in glob.glob("/proc/[0-9]*/cmdline"):
+            with contextlib.suppress(OSError), open(path, "rb") as f:
+                words = f.read().split(b"\0")
+                if words[0] == f"({kid})".encode() and self.service.encode() in words:
+                    return int(path.split("/")[2])
+        return None
+
+    def make_stores(self):
+        """What cache_dir names, before the first start."""
+        self.configure()
+        done = subprocess.run([*self.prefix, self.binary, "-n", self.service, "-N", "-z", "-f", self.path("squid.conf")], capture_output=True, text=True, timeout=60)
+        if done.returncode:
+            raise LabError(f"squid -z: {done.stderr}{self.log_end()}")
 
     def parse(self, config):
         """squid -k parse of this configuration: (ok, what it said)."""
@@ -155,6 +199,9 @@ class Squid(Server):
         return json.loads(self.manager("fqrs_json"))
 
     def ready(self):
+        # Who listens for all workers may do so before each of them takes what comes.
+        if self.workers > 1 and len(set(re.findall(r"kid(\d+)\| .*HTTP Socket connections at", self.log()))) < self.workers:
+            return False
         if self.prefix:
             return subprocess.run([*self.prefix, "curl", "-s", "-o", "/dev/null", "--max-time", "1", f"http://{self.host}:{self.port}/"],
                                   capture_output=True).returncode == 0

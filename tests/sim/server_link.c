@@ -19,22 +19,24 @@
 #define FIRST_WINDOW 14600.0 /* ten segments: RFC 6928 */
 #define PIECE        4096.0  /* bytes between two words to the host */
 #define HAIR         1e-6    /* bytes: what rounding may leave */
+#define SEGMENT      1460.0
 
 struct flow {
     uint32_t index, serial;
     double begins, rtt, cwnd, doubles; /* times: of the first byte, of the next doubling */
     double size, came, told, taken;    /* bytes: came over the link, told to the host, read by it */
     double limit, rate;
-    int begun;
+    int begun, steady; /* steady: past its slow start */
 };
 
 struct link {
     struct sim_server base;
     struct sim_link p;
     struct sim_rng rng;
+    struct sim *sim;
     struct flow *flows;
     uint32_t count, room;
-    double at;
+    double at, wait; /* wait: seconds in the queue */
 };
 
 static struct flow *flow_of(struct link *l, const struct sim_job *j) {
@@ -77,6 +79,58 @@ static void share(struct link *l) {
         if (l->flows[i].rate < 0) l->flows[i].rate = rest / open;
 }
 
+/* What of it is on its way. */
+static double window_of(struct link *l, const struct flow *f) {
+    if (!l->p.fit) return f->cwnd;
+    uint64_t may = sim_allowance(l->sim, sim_job_at(l->sim, f->index, f->serial));
+    if (may == RS_UNLIMITED) return f->cwnd;
+    return fmin(f->cwnd, (double)l->p.fit(l->p.arg, f->rtt, may));
+}
+
+static double rate_with(const struct link *l, double wait) {
+    double sum = 0;
+    for (uint32_t i = 0; i < l->count; i++) sum += l->flows[i].limit / (l->flows[i].rtt + wait);
+    return sum;
+}
+
+/* Each has window / (round trip + wait in the queue), whose length makes the sum the link's rate. */
+static void share_by_windows(struct link *l) {
+    double most = 0, least = 0;
+    for (uint32_t i = 0; i < l->count; i++) {
+        struct flow *f = &l->flows[i];
+        f->limit = f->begun && f->came + HAIR < bound(l, f) ? window_of(l, f) : 0;
+        most += f->limit / l->p.rate;
+    }
+    l->wait = 0;
+    if (rate_with(l, 0) > l->p.rate) {
+        for (int i = 0; i < 40; i++) { /* after a wait of `most` all windows together would not fill the link */
+            l->wait = (least + most) / 2;
+            if (rate_with(l, l->wait) > l->p.rate) least = l->wait;
+            else most = l->wait;
+        }
+    }
+    for (uint32_t i = 0; i < l->count; i++) l->flows[i].rate = l->flows[i].limit / (l->flows[i].rtt + l->wait);
+}
+
+static void share_link(struct link *l) {
+    if (l->p.queue > 0) share_by_windows(l);
+    else share(l);
+}
+
+/* It overflows: all back off, as CUBIC does, and are past their slow start. */
+static void overflow(struct link *l) {
+    for (int smaller = 1; smaller && l->wait * l->p.rate > l->p.queue;) {
+        smaller = 0;
+        for (uint32_t i = 0; i < l->count; i++) {
+            struct flow *f = &l->flows[i];
+            smaller |= f->cwnd > 2 * SEGMENT;
+            f->cwnd = fmax(f->cwnd * 0.7, 2 * SEGMENT);
+            f->steady = 1;
+        }
+        share_by_windows(l);
+    }
+}
+
 static void flow_on(struct link *l, double now) {
     for (uint32_t i = 0; i < l->count; i++) l->flows[i].came += l->flows[i].rate * (now - l->at);
     l->at = now;
@@ -84,7 +138,7 @@ static void flow_on(struct link *l, double now) {
 
 static void start(struct sim_server *base, struct sim *sim, struct sim_job *j, double now) {
     struct link *l = (struct link *)base;
-    (void)sim;
+    l->sim = sim;
     flow_on(l, now);
     if (l->count == l->room) {
         l->room = l->room ? l->room * 2 : 64;
@@ -94,12 +148,12 @@ static void start(struct sim_server *base, struct sim *sim, struct sim_job *j, d
     double rtt = sim_rng_uniform(&l->rng, l->p.rtt_from, l->p.rtt_to);
     l->flows[l->count++] = (struct flow){ .index = j->index,
                                           .serial = j->serial,
-                                          .begins = now + rtt,
+                                          .begins = now + (l->p.trips > 0 ? l->p.trips : 1) * (rtt + l->wait),
                                           .rtt = rtt,
                                           .cwnd = FIRST_WINDOW,
                                           .size = (double)j->size,
                                           .doubles = SIM_NEVER };
-    share(l);
+    share_link(l);
 }
 
 static void drop(struct sim_server *base, struct sim_job *j, double now) {
@@ -107,7 +161,7 @@ static void drop(struct sim_server *base, struct sim_job *j, double now) {
     struct flow *f = flow_of(l, j);
     flow_on(l, now);
     if (f) *f = l->flows[--l->count];
-    share(l);
+    share_link(l);
 }
 
 static void took(struct sim_server *base, struct sim_job *j, uint64_t bytes) {
@@ -116,7 +170,7 @@ static void took(struct sim_server *base, struct sim_job *j, uint64_t bytes) {
     if (f && l->p.buffer) {
         f->taken += (double)bytes;
         flow_on(l, l->at);
-        share(l);
+        share_link(l);
     }
 }
 
@@ -147,6 +201,13 @@ static int tell(struct link *l, struct sim *sim, uint32_t i) {
     return ends;
 }
 
+static void grow(const struct link *l, struct flow *f, double now) {
+    f->cwnd = f->steady ? f->cwnd + SEGMENT : 2 * f->cwnd;
+    f->doubles = l->p.queue > 0 || f->cwnd / f->rtt < l->p.rate ? now + f->rtt + l->wait : SIM_NEVER;
+    /* what no link of this kind could use */
+    if (l->p.queue > 0 && f->cwnd > 2 * (l->p.queue + l->p.rate * f->rtt)) f->doubles = SIM_NEVER;
+}
+
 static void advance(struct sim_server *base, struct sim *sim, double now) {
     struct link *l = (struct link *)base;
     flow_on(l, now);
@@ -154,17 +215,15 @@ static void advance(struct sim_server *base, struct sim *sim, double now) {
         struct flow *f = &l->flows[i];
         if (!f->begun && f->begins <= now) {
             f->begun = 1;
-            f->doubles = now + f->rtt;
+            f->doubles = now + f->rtt + l->wait;
             sim_on_header(sim, sim_job_at(sim, f->index, f->serial));
         }
-        if (f->doubles <= now) {
-            f->cwnd *= 2;
-            f->doubles = f->cwnd / f->rtt < l->p.rate ? now + f->rtt : SIM_NEVER;
-        }
+        if (f->doubles <= now) grow(l, f, now);
         if (f->begun && f->came >= mark(l, f) - HAIR && f->came - f->told > 0.5 && tell(l, sim, i)) continue;
         i++;
     }
-    share(l);
+    share_link(l);
+    if (l->p.queue > 0) overflow(l);
 }
 
 static void link_free(struct sim_server *base) {

@@ -27,6 +27,7 @@ struct account { /* of a class, in the host */
     uint32_t live;
     double since;   /* without a byte */
     uint32_t asked; /* in its open loop */
+    uint32_t deck[SIM_DECK_SIZES], drawn;
 };
 
 struct sim {
@@ -71,9 +72,20 @@ struct sim_job *sim_job_at(struct sim *s, uint32_t index, uint32_t serial) {
     return j->ticket != RS_NO_TICKET && j->serial == serial ? j : NULL;
 }
 
+uint64_t sim_allowance(struct sim *s, const struct sim_job *j) { return rs_allowance(s->engine, micros(s), j->ticket); }
+
 /* ---- clients ----------------------------------------------------------------------------------------------------- */
 
+static uint64_t draw_card(struct sim *s, struct account *a) {
+    uint32_t at = a->drawn++ % SIM_DECK_SIZES, other = at + sim_rng_below(&s->rng, SIM_DECK_SIZES - at);
+    uint32_t size = a->deck[other];
+    a->deck[other] = a->deck[at];
+    a->deck[at] = size;
+    return size;
+}
+
 static uint64_t draw_size(struct sim *s, const struct sim_class *c) {
+    if (c->size == SIM_DECK) return draw_card(s, &s->accounts[c - s->setup->classes]);
     if (c->size == SIM_TWO && sim_rng_uniform(&s->rng, 0, 1) < 0.05) return (uint64_t)c->large;
     return c->size == SIM_PAGES ? (uint64_t)sim_rng_page(&s->rng) : (uint64_t)c->bytes;
 }
@@ -171,6 +183,7 @@ static void finish(struct sim *s, struct sim_job *j) {
     a->mean += ((double)j->size - a->mean) / (double)++a->learned;
     if (s->now >= s->setup->warm) {
         double took = s->now - j->submitted;
+        if (s->setup->ended) s->setup->ended(j, took, s->setup->arg);
         a->result->responses++;
         a->result->time_sum += took;
         a->result->time_max = fmax(a->result->time_max, took);
@@ -304,6 +317,7 @@ static void make_engine(struct sim *s) {
         classes[i] = (struct rs_class_settings){ .weight = c->weight ? c->weight : 1,
                                                  .level = c->level,
                                                  .order = c->order,
+                                                 .wait_bound_ms = c->wait_bound_ms,
                                                  .within = c->within,
                                                  .delay_ms = c->delay_ms,
                                                  .slots = c->slots };
@@ -338,6 +352,7 @@ static void make_clients(struct sim *s) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < p->nclasses; i++) {
         s->accounts[i] = (struct account){ .result = &s->result.classes[i], .mean = 16384 };
+        if (p->classes[i].size == SIM_DECK) sim_rng_deck(s->accounts[i].deck);
         for (uint32_t k = 0; k < p->classes[i].clients; k++, n++)
             s->clients[n] = (struct client){ .class = i, .owner = n % s->owners, .number = k };
         if (p->classes[i].arrivals > 0) sim_events_add(&s->events, 0, ASK_OPEN, i, 0);

@@ -19,8 +19,11 @@
 #include "sim_rng.h"
 #include "sim_server.h"
 
-/* `bytes` each; lognormal pages (sim_rng_page); `bytes`, but one of twenty is `large` */
-enum sim_size { SIM_FIXED, SIM_PAGES, SIM_TWO };
+/*
+ * `bytes` each; lognormal pages (sim_rng_page); `bytes`, but one of twenty is `large`; lognormal pages out of a deck
+ * (sim_rng_deck), each once before any comes again: their mean needs no long run
+ */
+enum sim_size { SIM_FIXED, SIM_PAGES, SIM_TWO, SIM_DECK };
 
 enum sim_estimate {
     SIM_EXACT,      /* a page-size table that is right */
@@ -33,6 +36,7 @@ struct sim_class {
     uint32_t          weight;           /* 0 is taken as 1 */
     uint32_t          level;
     enum rs_order     order;
+    uint32_t          wait_bound_ms;    /* of RS_ORDER_SHORTEST; 0 = none */
     uint32_t          slots;            /* at the server at one time; 0 = no bound */
     uint32_t          clients;          /* closed loop: each asks, receives, thinks, asks again */
     double            think;            /* seconds, exponential; 0 = at once */
@@ -51,6 +55,8 @@ struct sim_class {
     void            (*key)(uint32_t client, uint32_t asked, uint64_t key[RS_KEY_LEVELS]);
 };
 
+struct sim_job;
+
 struct sim_setup {
     struct rs_settings      settings;
     const struct sim_class *classes;
@@ -66,6 +72,8 @@ struct sim_setup {
     /* NULL, or: one was released, or refused since its queue stands, after so many seconds */
     void                  (*left_queue)(const struct sim *sim, uint32_t of_class, double waited, bool refused,
                                         void *arg);
+    /* NULL, or: the whole of a response has come, so many seconds after it was asked for */
+    void                  (*ended)(const struct sim_job *j, double took, void *arg);
     void                   *arg;
 };
 
@@ -123,5 +131,6 @@ void sim_on_header(struct sim *sim, struct sim_job *j);
 void sim_on_bytes(struct sim *sim, struct sim_job *j, uint64_t bytes);
 void sim_on_end(struct sim *sim, struct sim_job *j);
 struct sim_job *sim_job_at(struct sim *sim, uint32_t index, uint32_t serial);  /* NULL when that job has ended */
+uint64_t sim_allowance(struct sim *sim, const struct sim_job *j);       /* rs_allowance */
 
 #endif

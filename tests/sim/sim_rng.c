@@ -32,3 +32,25 @@ double sim_rng_page(struct sim_rng *r) {
     double bytes = floor(exp(sim_rng_normal(r, SIM_PAGE_MU, SIM_PAGE_SIGMA)));
     return bytes < 1.0 ? 1.0 : bytes > SIM_PAGE_MOST ? SIM_PAGE_MOST : bytes;
 }
+
+static double normal_below(double z) { return erfc(-z / sqrt(2)) / 2; }
+
+/* Where a normal number is below with this probability. */
+static double normal_at(double probability) {
+    double low = -10, high = 10;
+    for (int i = 0; i < 60; i++) {
+        double middle = (low + high) / 2;
+        if (normal_below(middle) < probability) low = middle;
+        else high = middle;
+    }
+    return low;
+}
+
+void sim_rng_deck(uint32_t sizes[SIM_DECK_SIZES]) {
+    double mean = exp(SIM_PAGE_MU + SIM_PAGE_SIGMA * SIM_PAGE_SIGMA / 2), below = 0;
+    for (uint32_t i = 0; i < SIM_DECK_SIZES; i++) {
+        double upto = i + 1 < SIM_DECK_SIZES ? normal_below(normal_at((i + 1.0) / SIM_DECK_SIZES) - SIM_PAGE_SIGMA) : 1;
+        sizes[i] = (uint32_t)(mean * (upto - below) * SIM_DECK_SIZES + 0.5);
+        below = upto;
+    }
+}

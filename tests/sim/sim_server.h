@@ -13,7 +13,11 @@
  *                         rest wait in order.  Also m service threads whose work differs by request (sim_job.work)
  *     link                a thin downlink: max-min sharing, a round trip before the first byte, slow start (the window
  *                         doubles every round trip until the link is the limit), a receive buffer per response when the
- *                         host paces its reading
+ *                         host paces its reading.  With a queue in front of it, what is on its way and not in the air
+ *                         stands there: a response has that part of the rate which its window is of all windows, slow
+ *                         start ends when the queue overflows, and every trip waits in it.  Where the host fits receive
+ *                         windows (rs_allowance), no window is larger
+ *     queue               a thin downlink segment by segment: its queue, TCP's windows, others who use it
  *     alternating         two servers that take turns; what one has begun it ends
  *
  * Each *_new returns a server that the caller frees with sim_server_free (which nulls the pointer); a server serves one
@@ -22,6 +26,7 @@
 #ifndef FAIRGATE_SIM_SERVER_H
 #define FAIRGATE_SIM_SERVER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct sim;
@@ -69,10 +74,47 @@ struct sim_server *sim_workers_new(const struct sim_workers *p);
 struct sim_link {
     double   rate;
     double   rtt_from, rtt_to;  /* a response's round trip, uniform */
+    double   trips;             /* round trips before the first byte; 0 is taken as 1, 2 is a new connection */
     uint32_t buffer;            /* received and unread at most; 0 = unlimited */
+    double   queue;             /* bytes that it holds; 0 = none is modelled */
+    /* with a queue: the receive window of a response of which the engine allows so much; NULL: none is set */
+    uint64_t (*fit)(void *arg, double rtt, uint64_t allowance);
+    void    *arg;
     uint64_t seed;
 };
 struct sim_server *sim_link_new(const struct sim_link *p);
+
+struct sim_queue {
+    double        rate;                 /* of the link, headers and all */
+    double      (*rate_at)(double now); /* or: at that time, asked each second */
+    double        limit, burst;         /* bytes: what stands in the queue at most, and may leave it at once */
+    const double *rtts;                 /* a server's round trip without the queue */
+    uint32_t      servers;
+    double        kept;                 /* part of the responses whose connection is there already */
+    /*
+     * NULL: windows are what the engine allows, from the first byte acknowledged on.  Or: what the receiver makes of
+     * that for a response of this server, from the handshake on
+     */
+    uint64_t    (*fit)(void *arg, uint32_t server, uint64_t allowance);
+    void         *arg;
+    uint32_t      others;               /* downloads without end and without a window, which are nobody's */
+    double        others_from;
+    double        warm;                 /* figures begin */
+    uint64_t      seed;
+};
+struct sim_server *sim_queue_new(const struct sim_queue *p);
+
+/* Since the last look: `now` as the receiver measures it, of responses that bring something; `least` of handshakes. */
+struct sim_queue_round_trip { uint32_t server; double now, least; };
+uint32_t sim_queue_look(struct sim_server *s, struct sim_queue_round_trip *out, uint32_t most);
+bool     sim_queue_holds_back(const struct sim_server *s);  /* some response by its window */
+
+struct sim_queue_figures {
+    double   wire, foreign;             /* bytes that left the queue; the foreign ones, since 0 */
+    double   median, p95;               /* bytes that stood in it */
+    uint64_t drops;
+};
+struct sim_queue_figures sim_queue_figures(struct sim_server *s);
 
 /* Owns both servers.  `first` has the turn from 0 to `period`, then `second`, and so on. */
 struct sim_server *sim_alternating_new(struct sim_server *first, struct sim_server *second, double period);

@@ -11,7 +11,7 @@ import pytest
 BENCH = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "bench")
 sys.path += [os.path.join(BENCH, "lib"), os.path.join(BENCH, "drr")]
 
-from bench import Bench     # noqa: E402
+from bench import Bench, measure_all     # noqa: E402
 from figures import Figures     # noqa: E402
 from spread import Spread, share_spread, verdict, worst     # noqa: E402
 
@@ -52,6 +52,19 @@ def test_it_repeats_until_it_is_decided_or_out_of_patience():
     bench.patience = 0
     samples, spread = bench.repeat(lambda: 3.0, Spread.of, "<= 2.0")
     assert len(samples) == 1 and verdict(spread, "<= 2.0") is None
+
+
+def test_a_family_that_fails_takes_no_other_with_it(capsys):
+    def fails(bench):
+        raise OSError("the server has gone")
+
+    class Family:
+        __name__ = "family"
+        FAMILIES = ((fails, ("a", "b")), (lambda bench: bench.figure("c", 1, "x"), ("c",)))
+    bench = Bench(None, Figures("x", "."), True, print)
+    assert measure_all(bench, [Family()]) == ["a", "b"]
+    assert [row["figure"] for row in bench.figures.rows] == ["c"] and "the server has gone" in capsys.readouterr().err
+    assert not measure_all(bench, [Family()], only=["c"])
 
 
 def test_the_error_of_shares_is_not_the_chance_in_each_batch():

@@ -119,7 +119,7 @@ static const struct floor {
     const char *of, *may[12];
 } floors[] = {
     { "base_", { "base_", "rs.h" } },
-    { "class_", { "class_keys.h", "class_queue.h", "base_", "rs.h" } },
+    { "class_", { "class_keys.h", "class_queue.h", "class_rests.h", "base_", "rs.h" } },
     { "sched", { "sched.h", "sched_heads.h", "base_", "rs.h" } },
     { "gate", { "gate.h", "base_", "rs.h" } },
     { "rs_figures", { "rs_figures", "rs_paper.h", "base/base_report.h", "rs.h" } },

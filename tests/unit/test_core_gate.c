@@ -2,6 +2,8 @@
 /* When a request may go: each gate by itself. */
 #include "test_core.h"
 
+#include "class_keys.h"
+#include "class_rests.h"
 #include "gate.h"
 
 static uint32_t fill(struct world *w) {
@@ -150,6 +152,380 @@ START_TEST(the_allowance_is_shared_by_weight) {
 END_TEST
 
 /*
+ * In a class that goes shortest first who has least to come has all that it can use, and the others three segments or
+ * what that leaves; those of about one size have the same.  Of 700 KB the class has 600, and who has more than a
+ * quarter of 700 to come seven eighths of that.  What is needed in 150 ms counts 14 thirds, as 700 are looked ahead.
+ */
+START_TEST(the_allowance_goes_to_who_has_least_to_come) {
+    struct world w;
+    open_world(&w, RS_SCHED_RFQ, RS_GATE_BYTES, 0, (uint32_t[]){ 6, 1 }, 2, 100);
+    w.classes[0].order = RS_ORDER_SHORTEST;
+    w.settings.rate = 1000000;
+    w.settings.horizon_ms = 700;
+    set(&w);
+    rs_ticket_t a = ask(&w, 0, 1000000), b = ask(&w, 0, 100000), c = ask(&w, 0, 5000), d = ask(&w, 1, 50000);
+    ck_assert_uint_eq(fill(&w), 4);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, c), 600000 - 2 * 4380);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, b), 600000 - 5000 * 14 / 3 - 4380);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 525000 - 19600 * 14 / 3); /* a new one begins with ten segments */
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, d), 100000);
+    ck_assert(rs_progress(w.e, 0, b, 50000)); /* it could bring 100,000 at a time by now, and 50,000 are to come */
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 525000 - 55000 * 14 / 3);
+    sound(&w);
+    ck_assert(rs_header(w.e, 0, c, 2000000)); /* the smallest turns out to be the largest */
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 525000 - 50000 * 14 / 3 - 4380);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, c), 525000 - 64600 * 14 / 3);
+    ck_assert(rs_park(w.e, 0, b));
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, b), RS_UNLIMITED);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 525000 - 4380);
+    ck_assert(rs_progress(w.e, 0, b, 1000) && rs_resume(w.e, 0, b));
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 525000 - 49000 * 14 / 3 - 4380);
+    sound(&w);
+    ck_assert(rs_header(w.e, 0, c, 3000000));
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, c), 525000 - 63600 * 14 / 3);
+    ck_assert(rs_finish(w.e, 0, b));
+    rs_ticket_t twin = ask(&w, 0, 999000);
+    ck_assert_uint_eq(fill(&w), 1);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), (525000 - 4380) / 2);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, twin), (525000 - 4380) / 2);
+    w.settings.horizon_ms = 7; /* the class has 6,000: nobody has less than three segments */
+    set(&w);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 4380);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, c), 4380);
+    w.classes[0].order = RS_ORDER_FIFO;
+    w.settings.horizon_ms = 700;
+    set(&w);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, c), 200000);
+    sound(&w);
+    close_world(&w);
+}
+END_TEST
+
+static rs_ticket_t ask_keyed_for(struct world *w, uint64_t a, uint64_t b, uint64_t estimate) {
+    rs_ticket_t t = RS_NO_TICKET;
+    ck_assert_int_eq(rs_submit_keyed(w->e, w->now, 0, 0, estimate, (uint64_t[]){ a, b }, 1, 0, &t), RS_OK);
+    return t;
+}
+
+static rs_ticket_t ask_keyed(struct world *w, uint64_t a, uint64_t b) { return ask_keyed_for(w, a, b, 20000); }
+
+/* One class that so many levels of keys share; 120,000 may be outstanding. */
+static void open_keyed(struct world *w, uint32_t within) {
+    const char *why = "";
+    open_world(w, RS_SCHED_RFQ, RS_GATE_BYTES, 0, NULL, 1, 100);
+    free(w->memory);
+    w->cap.keys = 64;
+    w->classes[0].within = within;
+    w->settings.rate = 1000000;
+    w->settings.horizon_ms = 120;
+    w->size = rs_size(&w->cap);
+    w->memory = aligned_alloc(64, w->size);
+    memset(w->memory, 0xa5, w->size);
+    w->e = rs_create(w->memory, w->size, &w->cap, &w->settings, w->classes, 1, 0, &why);
+    ck_assert_msg(w->e != NULL, "%s", why);
+}
+
+/*
+ * Whose server is slow has the largest part, but what it can't use others have: of 75,000, of which those that last
+ * have seven eighths, a response that brings 6,000 in 300 ms needs ten segments in 150 ms, and one that brings
+ * 60,000 the 60,000 that are to come of it.
+ */
+START_TEST(who_is_slow_leaves_the_rest_to_others) {
+    for (uint64_t brings = 20; brings <= 200; brings += 180) {
+        struct world w;
+        open_world(&w, RS_SCHED_RFQ, RS_GATE_BYTES, 0, NULL, 1, 100);
+        w.classes[0].order = RS_ORDER_SHORTEST;
+        w.settings.rate = 250000;
+        w.settings.horizon_ms = 300;
+        set(&w);
+        rs_ticket_t a = ask(&w, 0, 200000), b = ask(&w, 0, 290000);
+        ck_assert_uint_eq(fill(&w), 2);
+        ck_assert_uint_eq(rs_allowance(w.e, w.now, b), 65625 - 2 * 14600);
+        for (int ms = 0; ms < 700; ms++) {
+            w.now += 1000;
+            ck_assert(rs_progress(w.e, w.now, a, brings));
+        }
+        sound(&w);
+        ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 65625 - 4380);
+        ck_assert_uint_eq(rs_allowance(w.e, w.now, b), brings == 20 ? 65625 - 2 * 14600 : 4380);
+        close_world(&w);
+    }
+}
+END_TEST
+
+/* In a class that keys share it is the keys that have equal parts, on both levels. */
+START_TEST(the_allowance_is_shared_by_keys) {
+    for (uint32_t within = 1; within <= 2; within++) {
+        struct world w;
+        open_keyed(&w, within);
+        rs_ticket_t one = ask_keyed(&w, 1, 1),
+                    many[3] = { ask_keyed(&w, 2, 1), ask_keyed(&w, 2, 2), ask_keyed(&w, 2, 2) };
+        ck_assert_uint_eq(fill(&w), 4);
+        sound(&w);
+        ck_assert_uint_eq(rs_allowance(w.e, 0, one), 60000);
+        ck_assert_uint_eq(rs_allowance(w.e, 0, many[0]), within == 1 ? 20000 : 30000);
+        ck_assert_uint_eq(rs_allowance(w.e, 0, many[1]), within == 1 ? 20000 : 15000);
+        ck_assert(rs_park(w.e, 0, many[0]));
+        ck_assert_uint_eq(rs_allowance(w.e, 0, many[1]), 30000);
+        set(&w); /* made anew it is the same */
+        sound(&w);
+        ck_assert_uint_eq(rs_allowance(w.e, 0, many[2]), 30000);
+        ck_assert(rs_resume(w.e, 0, many[0]));
+        ck_assert_uint_eq(rs_allowance(w.e, 0, many[2]), within == 1 ? 20000 : 15000);
+        ck_assert(rs_finish(w.e, 0, one));
+        ck_assert_uint_eq(rs_allowance(w.e, 0, many[0]), within == 1 ? 40000 : 60000);
+        for (int i = 0; i < 3; i++) ck_assert(rs_finish(w.e, 0, many[i]));
+        sound(&w);
+        close_world(&w);
+    }
+}
+END_TEST
+
+#define SAYS(what, change, sentence)                                                                                   \
+    do {                                                                                                               \
+        __typeof__(what) was = (what);                                                                                 \
+        what change;                                                                                                   \
+        const char *says = rs_check(w.e) ? rs_check(w.e) : "nothing";                                                  \
+        ck_assert_msg(strstr(says, sentence) != NULL, #what " " #change ": %s", says);                                 \
+        what = was;                                                                                                    \
+        sound(&w);                                                                                                     \
+    } while (0)
+
+/*
+ * Of the last one all bytes come, of eight other keys and of another response of its own key one a millisecond: each of
+ * these can bring three segments, which are 5 KB begun.  What is left of 120,000 is the last one's.
+ */
+START_TEST(a_key_that_is_slow_leaves_the_rest_to_others) {
+    for (uint32_t within = 1; within <= 2; within++) {
+        struct world w;
+        rs_ticket_t slow[9], all;
+        open_keyed(&w, within);
+        for (uint64_t i = 0; i < 9; i++) slow[i] = ask_keyed_for(&w, i + 1, 1, 100000);
+        all = ask_keyed_for(&w, 9, 2, 10000000);
+        for (int ms = 0; ms < 700; ms++) {
+            w.now += 1000;
+            fill(&w);
+            for (int i = 0; i < 9; i++) rs_progress(w.e, w.now, slow[i], 1);
+            rs_progress(w.e, w.now, all, 1000);
+            if (ms % 50 == 0) sound(&w);
+        }
+        for (int again = 0; again < 2; again++) {
+            ck_assert_uint_eq(rs_allowance(w.e, w.now, all), 120000 - 9 * 5120);
+            ck_assert_uint_eq(rs_allowance(w.e, w.now, slow[0]), 120000 / 9);
+            ck_assert_uint_eq(rs_allowance(w.e, w.now, slow[8]), (120000 - 8 * 5120) / 2);
+            set(&w); /* made anew it is the same */
+            sound(&w);
+        }
+        struct rs_rests *rests = rs_rests(w.e, 0);
+        uint32_t k = rs_key_ticket(w.e, rs_ticket_index(slow[0]))->row, b = rs_bucket_of(5120);
+        if (within == 2) k = rs_key_row(w.e, k)->holder;
+        SAYS(rests->of[b].count, ++, "a class's keys");
+        SAYS(rests->of[b].needs, ++, "a class's keys");
+        SAYS(rs_key_can(w.e, k)[0], += 1, "a key's responses");
+        ck_assert(rs_finish(w.e, w.now, all));
+        sound(&w);
+        for (int i = 0; i < 9; i++) ck_assert(rs_park(w.e, w.now, slow[i]));
+        sound(&w);
+        ck_assert_uint_eq(rests->map, 0);
+        close_world(&w);
+    }
+}
+END_TEST
+
+/* Of two classes, in one of which there is what the other has not. */
+START_TEST(check_sees_what_is_wrong_with_rests) {
+    struct world w;
+    open_world(&w, RS_SCHED_RFQ, RS_GATE_BYTES, 0, NULL, 2, 100);
+    for (int c = 0; c < 2; c++) w.classes[c].order = RS_ORDER_SHORTEST;
+    w.settings.rate = 1000000;
+    set(&w);
+    for (uint32_t i = 0; i < 6; i++) ask(&w, i % 3 == 0, 1000 << i);
+    ck_assert_uint_eq(fill(&w), 6);
+    struct rs_rests *rests = rs_rests(w.e, 0), *others = rs_rests(w.e, 1);
+    uint32_t small = rs_bucket_of(2000), large = rs_bucket_of(32000);
+    struct rs_flow *f = rs_flow(w.e, rs_outlet(w.e, 0), 0);
+    ck_assert(rests->of[small].count == 1 && rests->of[large].count == 1 && !(others->map >> small & 1));
+    SAYS(rests->of[small].count, = 0, "the map of what is to come");
+    SAYS(rests->of[small].count, = 2, "does not add up");
+    SAYS(rests->of[small].needs, += 1, "does not add up");
+    SAYS(rests->map, &= ~((uint64_t)1 << large), "does not add up");
+    SAYS(rests->map, |= (uint64_t)1 << 63, "to come");
+    SAYS(rs_class_row(w.e, 0)->can, += 1, "what classes can bring does not add up");
+    SAYS(w.e->busy_map, |= (uint64_t)1 << 63, "what classes can bring does not add up");
+    SAYS(w.e->busy[rs_busy_bucket(rs_class_row(w.e, 0))].can, += 1, "the sums of what classes");
+    f->by_rest = 0;
+    ck_assert_ptr_nonnull(rs_check(w.e));
+    f->by_rest = 1;
+    sound(&w);
+    struct rs_rest was = rests->of[small];
+    rests->of[small] = rests->of[large]; /* the same in all, in each other's place */
+    rests->of[large] = was;
+    ck_assert_ptr_nonnull(rs_check(w.e));
+    rests->of[small] = rests->of[large];
+    rests->of[large] = (struct rs_rest){ .count = 1, .needs = w.e->capacity.tickets };
+    ck_assert_ptr_nonnull(rs_check(w.e));
+    ck_assert_ptr_null(rs_rebuild(w.e, w.now));
+    sound(&w);
+    others->of[small] = rests->of[small]; /* one of another class */
+    others->map |= (uint64_t)1 << small;
+    rests->map &= ~((uint64_t)1 << small);
+    ck_assert_ptr_nonnull(rs_check(w.e));
+    close_world(&w);
+}
+END_TEST
+
+/* Each of them brings so many bytes a millisecond, for so long. */
+static void bring(struct world *w, const rs_ticket_t *t, uint32_t n, uint64_t bytes, uint32_t ms) {
+    while (ms--) {
+        w->now += 1000;
+        for (uint32_t i = 0; i < n; i++) ck_assert(rs_progress(w->e, w->now, t[i], bytes));
+    }
+}
+
+static void released(struct world *w, rs_ticket_t *t, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) ck_assert((t[i] = next(w)) != RS_NO_TICKET);
+}
+
+/*
+ * Eight that are as slow as a client who takes 5 KB a second would shut the gate: of 150,000 each counts an eighth.
+ * After a horizon, in which it brings 3,000, each counts three segments, and there is room for seven more.  Of
+ * eight that bring all that the link carries each counts an eighth as before.
+ */
+START_TEST(bytes_counts_what_is_slow_as_what_it_brings) {
+    for (int fast = 0; fast <= 1; fast++) {
+        struct world w;
+        rs_ticket_t t[8];
+        open_world(&w, RS_SCHED_RFQ, RS_GATE_BYTES, 0, NULL, 1, 100);
+        w.settings.rate = 250000;
+        w.settings.horizon_ms = 600;
+        set(&w);
+        for (int i = 0; i < 40; i++) ask(&w, 0, 1000000);
+        released(&w, t, 8);
+        ck_assert_uint_eq(fill(&w), 0);
+        bring(&w, t, 8, fast ? 30 : 5, 590);
+        ck_assert_uint_eq(fill(&w), 0); /* nobody knows yet */
+        bring(&w, t, 8, fast ? 30 : 5, 700);
+        sound(&w);
+        ck_assert_uint_eq(rs_outlet(w.e, 0)->expected, fast ? 8 * 18751 : 8 * 4380);
+        ck_assert_uint_eq(fill(&w), fast ? 0 : 7);
+        sound(&w);
+        ck_assert_ptr_null(rs_rebuild(w.e, w.now));
+        sound(&w);
+        for (int i = 0; i < 8; i++) ck_assert(rs_finish(w.e, w.now, t[i]));
+        sound(&w);
+        close_world(&w);
+    }
+}
+END_TEST
+
+/*
+ * A class that has nothing outstanding has one let go though others shut the gate, when the link was not used for half
+ * a second; one, and not while it is used.  The other class, of which there is more waiting, has none for that.
+ */
+START_TEST(bytes_keeps_no_class_from_a_link_that_nobody_uses) {
+    for (int used = 0; used <= 1; used++) {
+        struct world w;
+        rs_ticket_t t[8];
+        open_world(&w, RS_SCHED_RFQ, RS_GATE_BYTES, 0, NULL, 2, 100);
+        w.settings.rate = 250000;
+        w.settings.horizon_ms = 600;
+        set(&w);
+        w.now = 1000;
+        for (int i = 0; i < 40; i++) ask(&w, 0, 1000000);
+        released(&w, t, 8);
+        ck_assert_uint_eq(fill(&w), 0);
+        for (int i = 0; i < 3; i++) ask(&w, 1, 1000);
+        ck_assert_uint_eq(fill(&w), 0);
+        bring(&w, t, 8, used ? 30 : 5, 400);
+        ck_assert_uint_eq(fill(&w), 0);
+        bring(&w, t, 8, used ? 30 : 5, 150);
+        ck_assert_uint_eq(next_class(&w), used ? RS_NO_CLASS : 1);
+        ck_assert_uint_eq(fill(&w), 0);
+        sound(&w);
+        close_world(&w);
+    }
+}
+END_TEST
+
+/*
+ * Of 150,000 a class has four fifths, which answers 200 bytes at a time; what it can't use the other class has, as soon
+ * as something of it comes.
+ */
+START_TEST(who_is_silent_leaves_the_link_to_others) {
+    struct world w;
+    open_world(&w, RS_SCHED_RFQ, RS_GATE_BYTES, 0, (uint32_t[]){ 4, 1 }, 2, 100);
+    w.settings.rate = 250000;
+    w.settings.horizon_ms = 600;
+    set(&w);
+    rs_ticket_t a = ask(&w, 0, 200), b = ask(&w, 1, 10000000);
+    ck_assert_uint_eq(fill(&w), 2);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 120000);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, b), 30000);
+    ck_assert(rs_progress(w.e, w.now, b, 1000));
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 120000);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, b), 150000 - 200);
+    sound(&w);
+    ck_assert(rs_header(w.e, w.now, a, 5000000)); /* its server thinks on */
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, b), 150000 - 4380);
+    ck_assert(rs_progress(w.e, w.now, a, 1000)); /* now it begins */
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 120000);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, b), 30000);
+    sound(&w);
+    bring(&w, &a, 1, 10, 1250); /* 6,000 in a horizon, and it might bring twice that */
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, b), 150000 - 12000);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, a), 120000);
+    ck_assert(rs_park(w.e, w.now, a));
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, b), 150000);
+    sound(&w);
+    close_world(&w);
+
+    /* inside a class: ten, of which three have begun */
+    open_world(&w, RS_SCHED_RFQ, RS_GATE_BYTES, 0, NULL, 1, 100);
+    w.settings.rate = 250000;
+    w.settings.horizon_ms = 600;
+    set(&w);
+    rs_ticket_t t[10];
+    for (int i = 0; i < 10; i++) ask(&w, 0, 18751);
+    for (int i = 0; i < 2; i++) ck_assert((t[i] = next(&w)) != RS_NO_TICKET);
+    for (int i = 0; i < 2; i++) ck_assert(rs_progress(w.e, w.now, t[i], 15000)); /* room for all */
+    for (int i = 2; i < 10; i++) {
+        t[i] = next(&w);
+        if (t[i] == RS_NO_TICKET) break;
+    }
+    uint32_t n = stats(&w).outstanding;
+    ck_assert_uint_ge(n, 9);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, t[3]), 150000 / n);
+    /* two have 3,751 to come, less than anybody's part; of the third all is to come, and the rest bring nothing */
+    ck_assert(rs_progress(w.e, w.now, t[2], 1));
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, t[2]), 150000 - 2 * 3751 - (n - 3) * 4380);
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, t[3]), 150000 / n);
+    sound(&w);
+    ck_assert_ptr_null(rs_rebuild(w.e, w.now));
+    ck_assert_uint_eq(rs_allowance(w.e, w.now, t[2]), 150000 - 2 * 3751 - (n - 3) * 4380);
+    sound(&w);
+    close_world(&w);
+}
+END_TEST
+
+/* Large ones let small ones pass, and so count as what they have on their way then: three segments. */
+START_TEST(bytes_leaves_room_for_what_is_short) {
+    for (int order = RS_ORDER_FIFO; order <= RS_ORDER_SHORTEST; order++) {
+        struct world w;
+        open_world(&w, RS_SCHED_RFQ, RS_GATE_BYTES, 0, NULL, 1, 100);
+        w.classes[0].order = (enum rs_order)order;
+        w.settings.rate = 250000;
+        w.settings.horizon_ms = 300;
+        set(&w);
+        for (int i = 0; i < 40; i++) ask(&w, 0, 1000000);
+        /* of 75,000 an eighth and a byte each, or 4,380 */
+        ck_assert_uint_eq(fill(&w), order == RS_ORDER_SHORTEST ? 18 : 8);
+        sound(&w);
+        close_world(&w);
+    }
+}
+END_TEST
+
+/*
  * Half of the link is somebody else's for some seconds: half as much may be outstanding; and all of it when that has
  * ended.
  */
@@ -206,6 +582,48 @@ START_TEST(bytes_leaves_an_eighth) {
         ck_assert_uint_eq(rs_allowance(w.e, w.now, t), 800000 / stats(&w).outstanding);
         close_world(&w);
     }
+}
+END_TEST
+
+/* What the gate counts, allows and lets go after rs_set_rate is what a configuration would have made of it. */
+START_TEST(a_rate_is_set_at_work) {
+    static const uint32_t weights[] = { 3, 1 };
+    static const uint64_t rates[] = { 4000000, 1000000, 30000, 2000000, 1 };
+    struct world w[2];
+    for (int k = 0; k < 2; k++) {
+        open_world(&w[k], RS_SCHED_RFQ, RS_GATE_BYTES, 0, weights, 2, 400);
+        w[k].settings.rate = 1000000;
+        set(&w[k]);
+        for (uint32_t i = 0; i < 300; i++) ask(&w[k], i % 2, 1000 + 4000 * i);
+        fill(&w[k]);
+    }
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
+        uint64_t debt = i % 2 ? rates[i] * 6 : 0;
+        w[0].settings.rate = rates[i];
+        w[0].settings.debt_max = debt;
+        set(&w[0]);
+        ck_assert(rs_set_rate(w[1].e, w[1].now, rates[i], debt));
+        for (int k = 0; k < 2; k++) {
+            ck_assert_uint_eq(stats(&w[k]).settings.rate, rates[i]);
+            ck_assert_uint_eq(stats(&w[k]).settings.debt_max, debt);
+            sound(&w[k]);
+        }
+        ck_assert_uint_eq(rs_outlet(w[0].e, 0)->expected, rs_outlet(w[1].e, 0)->expected);
+        ck_assert_uint_eq(rs_allowance(w[0].e, w[0].now, oldest(&w[0])), rs_allowance(w[1].e, w[1].now, oldest(&w[1])));
+        ck_assert_uint_eq(fill(&w[0]), fill(&w[1]));
+        for (int k = 0; k < 2; k++) {
+            ck_assert(rs_progress(w[k].e, w[k].now, oldest(&w[k]), 700));
+            sound(&w[k]);
+        }
+    }
+    ck_assert(!rs_set_rate(w[1].e, 0, 0, 0)); /* no rate; none that a setting could be */
+    ck_assert(!rs_set_rate(w[1].e, 0, UINT64_MAX, 0));
+    ck_assert(!rs_set_rate(w[1].e, 0, 1000, UINT64_MAX));
+    ck_assert_uint_eq(stats(&w[1]).settings.rate, 1);
+    w[1].settings.rate = 0;
+    set(&w[1]);
+    ck_assert(!rs_set_rate(w[1].e, 0, 1000, 0)); /* a plain window stays one */
+    for (int k = 0; k < 2; k++) close_world(&w[k]);
 }
 END_TEST
 
@@ -614,8 +1032,18 @@ int main(void) {
     tcase_add_test(c, a_parked_response_blocks_a_thread_and_no_window);
     tcase_add_test(c, bytes_counts_what_is_expected);
     tcase_add_test(c, the_allowance_is_shared_by_weight);
+    tcase_add_test(c, the_allowance_goes_to_who_has_least_to_come);
+    tcase_add_test(c, who_is_slow_leaves_the_rest_to_others);
+    tcase_add_test(c, the_allowance_is_shared_by_keys);
+    tcase_add_test(c, a_key_that_is_slow_leaves_the_rest_to_others);
+    tcase_add_test(c, check_sees_what_is_wrong_with_rests);
+    tcase_add_test(c, bytes_leaves_room_for_what_is_short);
+    tcase_add_test(c, bytes_counts_what_is_slow_as_what_it_brings);
+    tcase_add_test(c, bytes_keeps_no_class_from_a_link_that_nobody_uses);
+    tcase_add_test(c, who_is_silent_leaves_the_link_to_others);
     tcase_add_test(c, bytes_leaves_room_for_what_is_nobodys);
     tcase_add_test(c, bytes_leaves_an_eighth);
+    tcase_add_test(c, a_rate_is_set_at_work);
     tcase_add_test(c, the_engine_watches_what_is_asked_for);
     tcase_add_test(c, bytes_of_nobody_reach_the_gate_alone);
     tcase_add_test(c, wrc_follows_the_utilisation);

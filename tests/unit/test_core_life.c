@@ -267,13 +267,16 @@ START_TEST(parking_gives_the_slot_and_keeps_the_account) {
     struct world w;
     open_world(&w, RS_SCHED_DRR, RS_GATE_WINDOW, 1, NULL, 1, 4);
     rs_ticket_t a = ask(&w, 0, 1000), b = ask(&w, 0, 1000);
+    ck_assert_uint_eq(rs_live(w.e), 0);
     ck_assert(next(&w) == a);
     ck_assert(next(&w) == RS_NO_TICKET);
     ck_assert_uint_eq(class_stats(&w, 0).expected, 1000);
     ck_assert(rs_park(w.e, 0, a));
     ck_assert_uint_eq(class_stats(&w, 0).expected, 0);
     ck_assert_uint_eq(class_stats(&w, 0).parked, 1);
+    ck_assert_uint_eq(rs_live(w.e), 1);
     ck_assert(next(&w) == b);
+    ck_assert_uint_eq(rs_live(w.e), 2);
     ck_assert(rs_progress(w.e, 0, a, 300));
     ck_assert(rs_resume(w.e, 0, a)); /* one too many */
     ck_assert_uint_eq(stats(&w).outstanding, 2);
@@ -388,7 +391,7 @@ END_TEST
 
 /* Whatever a host calls with a later time, nobody comes before that time from then on. */
 START_TEST(every_call_brings_the_time_on) {
-    enum { CHARGE = MOVES, ALLOWANCE, RECLAIM, HAND_OVER, REBUILD, CONFIGURE, CALLS };
+    enum { CHARGE = MOVES, ALLOWANCE, RECLAIM, HAND_OVER, REBUILD, SET_RATE, CONFIGURE, CALLS };
     for (int call = 0; call < CALLS; call++) {
         struct world w;
         const char *why = "";
@@ -404,6 +407,7 @@ START_TEST(every_call_brings_the_time_on) {
         else if (call == RECLAIM) rs_reclaim(w.e, w.now, 1);
         else if (call == HAND_OVER) rs_hand_over(w.e, w.now, t, 10);
         else if (call == REBUILD) ck_assert_ptr_null(rs_rebuild(w.e, w.now));
+        else if (call == SET_RATE) ck_assert(!rs_set_rate(w.e, w.now, 1000, 0)); /* it has none */
         else ck_assert_int_eq(rs_configure(w.e, &w.settings, w.classes, 2, NULL, w.now, &why), 0);
         ck_assert_int_eq(rs_submit(w.e, 1, 0, 0, 10, 1, 0, &other), RS_OK);
         ck_assert(rs_pick(w.e, 7000, &again) == other);

@@ -38,6 +38,7 @@ static void wreck(rs_engine_t *e, uint64_t *seed) {
         noise(&row->promised, sizeof row->promised, seed);
         noise(&row->own, sizeof row->own * 2, seed);
         noise(&row->mean, sizeof row->mean, seed);
+        noise(&row->can, sizeof row->can, seed);
     }
     noise(&e->free_first, sizeof e->free_first, seed);
     noise(&e->shared, sizeof e->shared, seed);
@@ -48,6 +49,8 @@ static void wreck(rs_engine_t *e, uint64_t *seed) {
     noise(&e->next_outlet, sizeof e->next_outlet, seed);
     noise(&e->backlog_map, sizeof e->backlog_map, seed);
     noise(&e->weight_busy, sizeof e->weight_busy, seed);
+    noise(&e->busy_map, sizeof e->busy_map, seed);
+    noise(e->busy, sizeof e->busy, seed);
     noise(&e->weight_max, sizeof e->weight_max, seed);
     noise(&e->watch, sizeof e->watch, seed);
     noise(&e->debt_fine, sizeof e->debt_fine, seed);
@@ -206,6 +209,9 @@ START_TEST(classes_come_go_and_change) {
     ck_assert_uint_eq(number[0], 0);
     ck_assert_uint_eq(number[1], 1);
     rs_ticket_t a = ask(&w, 0, 100), b = ask(&w, 1, 100), c = ask(&w, 1, 100);
+    ck_assert_uint_eq(rs_class_named(w.e, "c1"), 1);
+    ck_assert_uint_eq(rs_class_named(w.e, "c2"), 2); /* retired, and there */
+    ck_assert_uint_eq(rs_class_named(w.e, "new"), RS_NO_CLASS);
     ck_assert_uint_eq(class_stats(&w, 2).retired, 1); /* it was there before, and is empty */
 
     /* c0 goes, c1 changes its weight, two new ones come; c0 still has somebody and keeps its place. */
@@ -217,6 +223,10 @@ START_TEST(classes_come_go_and_change) {
     ck_assert_uint_eq(number[0], 1);
     ck_assert_uint_eq(number[1], 2);
     ck_assert_uint_eq(number[2], 3);
+    ck_assert_uint_eq(rs_class_named(w.e, "new"), 2);
+    ck_assert_uint_eq(rs_class_named(w.e, "newer"), 3);
+    ck_assert_uint_eq(rs_class_named(w.e, "c0"), 0);
+    ck_assert_uint_eq(rs_class_named(w.e, "c2"), RS_NO_CLASS); /* its place is another one's */
     ck_assert_uint_eq(class_stats(&w, 1).settings.weight, 50);
     ck_assert_uint_eq(class_stats(&w, 0).retired, 1);
     ck_assert_uint_eq(class_stats(&w, 2).counts.submitted, 0);
@@ -229,6 +239,10 @@ START_TEST(classes_come_go_and_change) {
     ck_assert_int_eq(rs_configure(w.e, &w.settings, three, 4, number, 0, &why), -1);
     ck_assert_ptr_nonnull(strstr(why, "place"));
     ck_assert_uint_eq(class_stats(&w, 0).retired, 1);
+    ck_assert_uint_eq(rs_class_named(w.e, "newest"), RS_NO_CLASS);
+    ck_assert_uint_eq(rs_class_named(w.e, "newer"), 3);
+    ck_assert_uint_eq(rs_class_named(w.e, "c0"), 0);
+    sound(&w);
     for (int i = 0; i < 4; i++) {
         rs_ticket_t u = next(&w);
         ck_assert(u == a || u == b || u == c || u == t);
@@ -236,9 +250,34 @@ START_TEST(classes_come_go_and_change) {
     }
     ck_assert_int_eq(rs_configure(w.e, &w.settings, three, 4, number, 0, &why), 0);
     ck_assert_uint_eq(number[3], 0);
+    ck_assert_uint_eq(rs_class_named(w.e, "newest"), 0);
+    ck_assert_uint_eq(rs_class_named(w.e, "c0"), RS_NO_CLASS);
     ck_assert_str_eq(class_stats(&w, 0).settings.name, "newest");
     ck_assert_uint_eq(class_stats(&w, 0).counts.done, 0);
     ck_assert_uint_eq(stats(&w).counts.done, 4); /* what the old c0 did still counts in the whole */
+    sound(&w);
+    close_world(&w);
+}
+END_TEST
+
+/* Whatever stands in the hash, a name is looked for in it once round, and no number comes out that is no class's. */
+START_TEST(a_name_is_looked_for_in_garbage) {
+    struct world w;
+    uint64_t seed = 4711;
+    open_world(&w, RS_SCHED_DRR, RS_GATE_NONE, 0, NULL, CLASSES, 8);
+    uint32_t *hash = rs_hash(w.e);
+    for (int i = 0; i < 1000; i++) {
+        uint32_t is = (uint32_t)draw(&seed);
+        for (uint32_t k = 0; k < w.e->hash_size; k++) hash[k] = i % 2 ? is % CLASSES : (uint32_t)draw(&seed);
+        for (uint32_t c = 0; c < CLASSES; c++) {
+            uint32_t found = rs_class_named(w.e, w.classes[c].name);
+            ck_assert(found == c || found == RS_NO_CLASS);
+        }
+        ck_assert_uint_eq(rs_class_named(w.e, "nobody"), RS_NO_CLASS);
+        const char *broken = rs_check(w.e);
+        ck_assert_msg(broken && strstr(broken, "by its name"), "%s", broken ? broken : "sound");
+    }
+    ck_assert_ptr_null(rs_rebuild(w.e, 0));
     sound(&w);
     close_world(&w);
 }
@@ -437,11 +476,13 @@ static void live_for_ever(struct world *w, uint64_t seed) {
             break;
         case 5:
             if (draw(&seed) % 50 == 0) rs_reclaim(w->e, w->now, 1);
+            rs_set_rate(w->e, w->now, 1 + draw(&seed) % 3000000, 0);
             break;
         case 6:
             if (draw(&seed) % 50) break;
             w->settings.sched = (uint32_t)(draw(&seed) % RS_SCHED_COUNT);
             w->settings.gate = (uint32_t)(draw(&seed) % RS_GATE_COUNT);
+            w->settings.rate = draw(&seed) % 2 * 1000000;
             for (uint32_t c = 0; c < CLASSES; c++) {
                 w->classes[c].order = draw(&seed) % 2 ? RS_ORDER_SHORTEST : RS_ORDER_FIFO;
                 w->classes[c].within = w->classes[c].order == RS_ORDER_FIFO ? (uint32_t)(draw(&seed) % 3) : 0;
@@ -722,6 +763,7 @@ int main(void) {
     tcase_add_test(c, saved_accounts_survive_a_rebuild);
     tcase_add_test(c, what_was_charged_stays_over_a_rebuild);
     tcase_add_test(c, classes_come_go_and_change);
+    tcase_add_test(c, a_name_is_looked_for_in_garbage);
     tcase_add_test(c, bad_configurations_change_nothing);
     tcase_add_loop_test(c, disciplines_and_gates_change_in_flight, 0, RS_SCHED_COUNT);
     tcase_add_test(c, a_half_applied_configuration_is_finished);

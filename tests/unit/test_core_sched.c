@@ -660,11 +660,11 @@ static const struct {
       RS_GATE_BYTES,
       0,
       "cbacccbccaaaaabbbabbbbbaaccbacdceeeedadddeeecdbddcdcbcbabaccabccccabcadeceedeeae"
-      "aeeeeebaaacaaadddbbbbbdbbbbbbbbbbbdbbbaaabceedaeaebbeaeaeaaadbdaacddaaaaabaaaeee"
-      "eeeaaeaedeaaaaacbedeaaaaaaaeaaaaaaaaaaaaaaaabdacabdaecbadeabaaaaaaaaacdaabbbbbab"
-      "bedbcbbadcdbbbbbbdbbbbbbbabebbbbbbbbebbabbbbbbabdddbddbabdadccccccccccccccaccccc",
-      { 2945, 1603650, 0, 3180, 0 },
-      { 613716, 307313, 115527, 197523, -11625 } },
+      "aeeeeebaaacaaadddbbbbbdbbbbbbbbbbbdbbbaaabceedeaabebbeaaeeadaaddcdbaaaeeeeaaeeaa"
+      "aeaeaaaeadabeedebabbdcbbbbbbabbbbbdadacdbbbbbbbbbbbebbbbbbbbbbbbbbbbbdeaaaaaaaaa"
+      "aeaaaaadaaaaaaaaaaaaaaacabdaaaabadcdabadbcdadcdaeebbaadbdcbbabadccacccedbccccccc",
+      { 2945, 1603650, 0, 3180, 1539487 },
+      { 811113, 834383, 155006, 256086, -2059077 } },
     { RS_SCHED_RFQ,
       RS_GATE_WRC,
       60000,

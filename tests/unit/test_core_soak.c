@@ -111,6 +111,7 @@ static void step(struct soak *k) {
         break;
     case 39:
         if (!below(k, 10)) reconfigure(k);
+        else if (!below(k, 5)) rs_set_rate(e, k->w.now, 1 + below(k, 3000000), below(k, 3) * UINT64_C(100000));
         break;
     }
     if (below(k, 8) == 0) forget_dead(k);
@@ -123,6 +124,7 @@ START_TEST(any_moves_keep_every_invariant) {
     const char *why = "";
     k.w.cap.outlets = OUTLETS;
     k.w.cap.keys = 64;
+    k.w.settings.rate = below(&k, 2) * UINT64_C(1000000);
     free(k.w.memory);
     k.w.size = rs_size(&k.w.cap);
     k.w.memory = aligned_alloc(64, k.w.size);

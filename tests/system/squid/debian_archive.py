@@ -46,7 +46,7 @@ class Archive:
         shutil.rmtree(work, ignore_errors=True)
         tree = work / f"squid-{self.upstream}"
         (tree / "debian" / "source").mkdir(parents=True)
-        (tree / "configure.ac").write_text("no Squid\n")
+        (tree / "configure.ac").write_text("one\ntwo\nno Squid\nfour\nfive\n")
         orig = pool / f"squid_{self.upstream}.orig.tar.xz"
         if not orig.exists():
             run("tar", "-C", str(work), "--exclude=debian", "-cJf", str(orig), tree.name)

@@ -13,11 +13,12 @@
     /gone                 closes without a byte of an answer
     /late/MS              the same after so many ms
     /once/NAME            the same for the first request, two bytes for any other
+    /endless              bytes without a length, as fast as they are taken, until the peer closes
     /silent/N             the head of N bytes, and no more
     /cached/NAME?age=S    a page that may be kept for S seconds (3600), with a tag; 304 for who has it; ?gate waits until open(NAME) first
     /upgrade              101, then sends back what comes
 
-What backend.py has besides is there too.  `paths` counts requests by path, `tags` those that came with If-None-Match.
+What backend.py has besides is there too.  `paths` counts requests by path, `tags` those that came with If-None-Match; /cached/ stands in `order`, too.
 """
 
 import collections
@@ -121,7 +122,15 @@ class Handler(backend.Handler):
         self.connection.recv(1)
         return False
 
+    def do_endless(self, method, _, query, fields):
+        self.head("200 OK", Connection="close")
+        piece = b"e" * 65536
+        while not self.server.is_open("no more", 0):
+            self.wfile.write(piece)
+        return False
+
     def do_cached(self, method, name, query, fields):
+        self.server.order.append(name)
         if "gate" in query and not self.server.gate(name):
             return False
         fresh = {"Cache_Control": f"max-age={query.get('age', ['3600'])[0]}", "ETag": '"v1"', "Date": self.date_time_string()}

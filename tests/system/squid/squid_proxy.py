@@ -133,11 +133,15 @@ class Proxy(squid.Squid):
             status[key] = sum(c[key] for c in status["classes"])
         return status
 
+    def log_lines_of(self, url):
+        """The access log's lines of requests whose URL has this, as dicts; those that are there."""
+        lines = [dict(word.split("=", 1) for word in line.split()) for line in self.access()]
+        return [line for line in lines if url in line["url"]]
+
     def log_lines(self, url, count=1):
-        """The access log's lines of requests whose URL has this, as dicts; waited for."""
+        """The same, waited for."""
         def found():
-            lines = [dict(word.split("=", 1) for word in line.split()) for line in self.access()]
-            lines = [line for line in lines if url in line["url"]]
+            lines = self.log_lines_of(url)
             return lines if len(lines) >= count else None
         lines = http1.until(found, what=f"{count} log lines of {url}")
         assert len(lines) == count, lines

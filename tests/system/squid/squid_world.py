@@ -3,6 +3,7 @@
 
 import contextlib
 import os
+import subprocess
 
 import pytest
 from lab import lab, squid
@@ -28,6 +29,14 @@ def field_lab(request, name):
     which()
     with lab.kept_lab(name, lambda: request.session.testsfailed > 0) as made:
         yield made
+
+
+def certificate(directory, name, common, *more):
+    """(certificate, key), PEM."""
+    files = str(directory / f"{name}.pem"), str(directory / f"{name}.key")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={common}", "-out", files[0], "-keyout", files[1],
+                    *more], stdin=subprocess.DEVNULL, capture_output=True, check=True)
+    return files
 
 
 class SquidWorld:

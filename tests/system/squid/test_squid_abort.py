@@ -267,8 +267,35 @@ def test_in_a_tunnel(proxy):
         c.reset()
         http1.until(lambda: "CONNECT" not in proxy.page("active_requests"), what="Squid knows that the client left")
         soon(proxy)
-    counted(proxy, before, {"submitted": 2, "released": 2, "done": 2})
+    assert proxy.moved(before)["submitted"] >= 4        # a tunnel's turns are counted as requests are
     proxy.origin.open(gate)
+
+
+@pytest.mark.parametrize("go", ["reset", "close"])
+def test_while_a_tunnel_waits_to_be_opened(proxy, go):
+    """Nobody else looks at its client then.  What it sends early waits with it."""
+    before = proxy.settled()
+    with proxy.taken():
+        c = proxy.connect()
+        c.send("CONNECT", proxy.origin.authority, host=proxy.origin.authority)
+        proxy.until_queued(1)
+        c.socket.sendall(b"e" * 10000)
+        getattr(c, go)()
+        proxy.until_queued(0)
+    counted(proxy, before, {"submitted": 2, "released": 1, "done": 1, "cancelled": 1})
+
+
+def test_in_a_tunnel_that_waits_for_its_turn(proxy):
+    before = proxy.settled()
+    c = proxy.connect()
+    c.send("CONNECT", proxy.origin.authority, host=proxy.origin.authority)
+    assert c.head().status == 200
+    with proxy.taken():
+        c.send("GET", "/size/50000000")
+        proxy.until_queued(1)
+        c.reset()
+        proxy.until_queued(0)
+    assert proxy.moved(before)["cancelled"] == 1
 
 
 def test_in_a_tunnel_that_connects(proxy):
@@ -281,18 +308,15 @@ def test_in_a_tunnel_that_connects(proxy):
         soon(proxy)
         # Squid does not look at the client before the tunnel is open, or has failed.
         http1.until(lambda: deaf.authority not in proxy.page("active_requests"), what="the request has ended")
-    counted(proxy, before, {"submitted": 1, "released": 1, "done": 1})
+    counted(proxy, before, {"submitted": 2, "released": 2, "done": 1, "aborted": 1})
 
 
 def test_in_a_tunnel_whose_class_is_asked_for(proxy, oracle):
-    """The tunnel carries before its class is known, and ends before."""
+    """The tunnel waits for its class, and ends before."""
     before, key = proxy.settled(), fresh("tunnel")
     c = proxy.connect()
     c.send("CONNECT", proxy.origin.authority, host=proxy.origin.authority, headers={"X-Ask": key})
-    assert c.head().status == 200
     oracle.until_asked(key)
-    c.send("GET", "/size/1000")
-    assert len(c.receive().body) == 1000
     c.reset()
     http1.until(lambda: "CONNECT" not in proxy.page("active_requests"), what="Squid knows that the client left")
     oracle.answer(key, True)
@@ -300,19 +324,18 @@ def test_in_a_tunnel_whose_class_is_asked_for(proxy, oracle):
     counted(proxy, before, {"submitted": 1, "released": 1, "done": 1})
 
 
-def test_a_tunnel_s_bytes_wait_for_its_class(proxy, oracle):
-    """What came before the class was known is charged when it is."""
+def test_a_tunnel_waits_for_its_class(proxy, oracle):
+    """And is then of the one that the slow ACL says."""
     key = fresh("tunnel")
     before = proxy.settled()["by_class"]["slow"]["bytes"]
     with proxy.connect() as c:
         c.send("CONNECT", proxy.origin.authority, host=proxy.origin.authority, headers={"X-Ask": key})
-        assert c.head().status == 200
         oracle.until_asked(key)
+        oracle.answer(key, True)
+        assert c.head().status == 200
         c.send("GET", "/size/1000000")
         assert len(c.receive().body) == 1000000
-        assert proxy.status()["by_class"]["slow"]["bytes"] == before
-        oracle.answer(key, True)
-        proxy.until(lambda s: s["by_class"]["slow"]["bytes"] >= before + 1000000, "the bytes of before")
+        proxy.until(lambda s: s["by_class"]["slow"]["bytes"] >= before + 1000000, "the tunnel's bytes")
 
 
 # ---- retries
@@ -331,7 +354,7 @@ def test_a_second_origin_keeps_its_slot(proxy):
     before, path = proxy.settled(), "/status/504"
     with Origin("127.0.0.1") as second, Origin("127.0.0.2", second.port) as first:
         response = proxy.ask(f"http://both.test:{second.port}{path}", origin=second)
-        assert response.status == 504
+        assert response.status == 504, response.body
         assert first.paths[path] + second.paths[path] == 2
     counted(proxy, before, {"submitted": 1, "released": 1, "done": 1})
 

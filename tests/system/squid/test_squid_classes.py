@@ -3,6 +3,7 @@
 
 import collections
 import socket
+import time
 
 import http1
 import pytest
@@ -394,6 +395,8 @@ def test_drr_by_weight(new_proxy):
     """In rounds; a round gives the lightest class one response at least, so that each class is within two rounds of its due."""
     with new_proxy(scheduled(1, **ORDERED) + "fqrs_order drr\n") as p:
         learnt(p, dict.fromkeys(WEIGHTS, 4000))
+        ended = time.monotonic()        # who is back within a tenth of a second has what it saved (sched_drr.c)
+        http1.until(lambda: time.monotonic() - ended > 0.2, what="a pause")
         order = released(p, [(cls, 4000) for cls in WEIGHTS for i in range(10 * WEIGHTS[cls])])
         for had in while_all_wait(order):
             for i in WEIGHTS:

@@ -14,6 +14,7 @@ GOOD = {
     "nothing": "",
     "off": "fqrs off\n",
     "off-needs-nothing": "fqrs off\nworkers 2\n",
+    "workers": "workers 2\nfqrs on\nfqrs_window 1\n",
     "rate": "fqrs on\nfqrs_link rate=2Mbit\n",
     "rate-kbit": "fqrs on\nfqrs_link rate=512kbit\n",
     "rate-gbit": "fqrs on\nfqrs_link rate=1Gbit\n",
@@ -22,6 +23,12 @@ GOOD = {
     "rate-least": "fqrs on\nfqrs_link rate=8kbit\n",
     "interface": "fqrs on\nfqrs_link rate=2mbit interface=lo\n",
     "interface-first": "fqrs on\nfqrs_link interface=eth0.17 rate=2mbit\n",
+    "auto": "fqrs on\nfqrs_link auto\n",
+    "auto-all": "fqrs on\nfqrs_link auto min=64kbit max=20mbit interface=lo\n",
+    "auto-any-order": "fqrs on\nfqrs_link auto interface=lo max=1Gbit min=8kbit\n",
+    "auto-one-rate": "fqrs on\nfqrs_link auto min=2mbit max=2mbit\n",
+    "auto-slow": "fqrs on\nfqrs_link auto min=8kbit max=32kbit\n",
+    "auto-wrc": "fqrs on\nfqrs_link auto\nfqrs_window wrc\n",
     "link-before-on": "fqrs_link rate=2mbit\nfqrs on\n",
     "window-number": "fqrs on\nfqrs_window 1\n",
     "window-most": "fqrs on\nfqrs_window 1000000\n",
@@ -40,6 +47,12 @@ GOOD = {
     "class": A,
     "class-all": "fqrs_class a weight=1000000 queue=1000000 wait=86400\n",
     "class-words-in-any-order": "fqrs_class a wait=1 queue=1 weight=1\n",
+    "class-fifo": "fqrs_class a weight=1 order=fifo\n",
+    "class-shortest": "fqrs_class a order=shortest weight=1 wait=86400\n",
+    "class-within-client": "fqrs_class a weight=1 within=client order=fifo\n",
+    "class-within-network": "fqrs_class a weight=1 within=client/24/56\n",
+    "class-within-bounds": "fqrs_class a weight=1 within=client/1/1\nfqrs_class b weight=1 within=client/32/128\n",
+    "class-within-user": "fqrs_class a weight=1 within=user\n",
     "class-name": "fqrs_class A-Z_0.9 weight=1\n",
     "class-name-longest": f"fqrs_class {LONGEST} weight=1\n",
     "class-other": "fqrs_class other weight=7\n",
@@ -86,7 +99,6 @@ def test_taken(parser, config):
 WRONG = {
     "on-without-link": ("fqrs on\n", ["fqrs on", "fqrs_link rate=RATE", "fqrs_window"]),
     "wrc-without-link": ("fqrs on\nfqrs_window wrc\n", ["fqrs on", "fqrs_link rate=RATE"]),
-    "workers": ("workers 2\nfqrs on\nfqrs_window 1\n", ["fqrs on", "workers 1"]),
     "on-maybe": ("fqrs maybe\n", ["fqrs maybe", "'on' or 'off'"]),
 
     "class-nothing": ("fqrs_class\n", ["fqrs_class", "name"]),
@@ -95,10 +107,11 @@ WRONG = {
     "class-twice": (A + "fqrs_class b weight=1\n" + A, ["fqrs_class", '"a"', "already"]),
     "class-twice-by-policy": (A + "fqrs_policy {clash}\n", ["fqrs_policy", '"a"', "already"]),
     "class-twice-after-policy": ("fqrs_policy {clash}\n" + A, ["fqrs_class", '"a"', "already"]),
-    "class-unknown-key": ("fqrs_class a weight=1 wieght=2\n", ["fqrs_class", '"wieght"', "weight, queue and wait"]),
-    "class-empty-key": ("fqrs_class a =1\n", ["fqrs_class", "weight, queue and wait"]),
-    "class-no-key": ("fqrs_class a 4\n", ["fqrs_class", '"4"', "KEY=VALUE", "weight, queue and wait"]),
-    "class-case-of-key": ("fqrs_class a Weight=1\n", ["fqrs_class", '"Weight"', "weight, queue and wait"]),
+    "class-unknown-key": ("fqrs_class a weight=1 wieght=2\n", ["fqrs_class", '"wieght"', "weight, queue, wait, order and within"]),
+    "class-empty-key": ("fqrs_class a =1\n", ["fqrs_class", "weight, queue, wait, order and within"]),
+    "class-no-key": ("fqrs_class a 4\n", ["fqrs_class", '"4"', "KEY=VALUE", "weight, queue, wait, order and within"]),
+    "class-both": ("fqrs_class a weight=1 order=shortest within=client\n", ["fqrs_class a", "order=shortest and within= exclude each other"]),
+    "class-case-of-key": ("fqrs_class a Weight=1\n", ["fqrs_class", '"Weight"', "weight, queue, wait, order and within"]),
     "class-none": ("fqrs_class none weight=1\n", ["fqrs_class", '"none"', "fqrs_access none"]),
     "class-same-key-twice": ("fqrs_class a weight=1 weight=2\n", ["fqrs_class", "weight"]),
     "class-too-many": ("".join(f"fqrs_class c{i} weight=1\n" for i in range(10001)), ["fqrs_class", "classes"]),
@@ -115,6 +128,13 @@ WRONG = {
     "link-twice": ("fqrs_link rate=2mbit\nfqrs_link rate=3mbit\n", ["fqrs_link", "already"]),
     "link-unknown-key": ("fqrs_link rate=2mbit burst=1\n", ["fqrs_link", '"burst"', "rate and interface"]),
     "link-no-key": ("fqrs_link 2mbit\n", ["fqrs_link", '"2mbit"', "rate and interface"]),
+    "auto-and-rate": ("fqrs_link auto rate=2mbit\n", ["fqrs_link", '"rate"', "min, max and interface"]),
+    "auto-late": ("fqrs_link rate=2mbit auto\n", ["fqrs_link", '"auto"', "rate and interface"]),
+    "auto-bounds": ("fqrs_link auto min=3mbit max=2mbit\n", ["fqrs_link", "min= is more than max="]),
+    "auto-bound-alone": ("fqrs_link auto max=32kbit\n", ["fqrs_link", "max= is less than 64kbit, the least without min="]),
+    "auto-least": ("fqrs_link auto min=7kbit\n", ["fqrs_link", "min=7kbit", "8kbit at least"]),
+    "auto-most": ("fqrs_link auto max=quick\n", ["fqrs_link", "max=quick", "2Mbit"]),
+    "rate-and-bounds": ("fqrs_link rate=2mbit min=1mbit\n", ["fqrs_link", '"min"', "rate and interface"]),
     "interface-path": ("fqrs_link rate=2mbit interface=../../etc\n", ["fqrs_link", '"../../etc"', "interface"]),
     "interface-dots": ("fqrs_link rate=2mbit interface=..\n", ["fqrs_link", '".."', "interface"]),
     "interface-empty": ("fqrs_link rate=2mbit interface=\n", ["fqrs_link", "interface"]),
@@ -160,6 +180,11 @@ for number in BAD_NUMBERS:
         WRONG[f"{key}-{number or 'empty'}"] = (line.format(number), [line.split()[0], f"{key}={number}", f"1 to {most}"])
 for key, most, line in NUMBERS:
     WRONG[f"{key}-too-large"] = (line.format(most + 1), [line.split()[0], f"{key}={most + 1}", f"1 to {most}"])
+for order in ("", "short", "Shortest", "shortest-first", "lifo"):
+    WRONG[f"order-of-class-{order or 'empty'}"] = (f"fqrs_class a weight=1 order={order}\n", ["fqrs_class", f"order={order} is no order", "order=shortest"])
+for within in ("", "Client", "clients", "client/24", "client/24/", "client/33/64", "client/24/129", "client/0/64", "client/-1/64", "client/24/56/8", "client/024/56",
+               "users", "visitor", "%{REMOTE_USER}", "127.0.0.1"):
+    WRONG[f"within-{within or 'empty'}"] = (f"fqrs_class a weight=1 within={within}\n", ["fqrs_class", f"within={within} tells", "within=client/24/56", "within=user"])
 for rate in ("", "2", "2mb", "2mbits", "mbit", "-2mbit", "2 mbit", "0mbit", "7.9kbit", "1e-9gbit", "nanmbit", "infgbit", "99999gbit", "2mbit/s",
              "0x10kbit", "2,5mbit", "2mbit;reboot"):
     WRONG[f"rate-{rate or 'empty'}"] = (f"fqrs_link rate={rate}\n", ["fqrs_link", f"rate={rate.split(' ')[0]}", "2Mbit"])
@@ -194,10 +219,14 @@ DUMPED = {
     "empty": "",
     "off": "fqrs off\nfqrs_class a weight=3\n",
     "classes": "fqrs on\nfqrs_window 3\nfqrs_class a weight=4 queue=10 wait=5\nfqrs_class b weight=2\nfqrs_class c weight=1 wait=86400\n",
+    "inside": "fqrs on\nfqrs_window 3\nfqrs_class a weight=4 wait=5 order=shortest\nfqrs_class b weight=2 within=client\n"
+              "fqrs_class c weight=1 within=client/24/56\nfqrs_class d weight=1 within=user\n",
     "access": "acl one src 192.0.2.1\nacl two port 80\nfqrs on\nfqrs_window none\nfqrs_class a weight=4\nfqrs_class b weight=2\n"
               "fqrs_access a deny one !two\nfqrs_access a allow one\nfqrs_access b allow two\n",
     "none": "acl one src 192.0.2.1\nfqrs on\nfqrs_window 3\nfqrs_class a weight=4\nfqrs_access none allow one\nfqrs_access none deny all\n",
     "bytes": "fqrs on\nfqrs_link rate=2Mbit interface=lo\nfqrs_window bytes horizon=123\nfqrs_order rfq debt=12345\n",
+    "auto": "fqrs on\nfqrs_link auto min=1mbit max=1.5Gbit interface=lo\n",
+    "auto-debt": "fqrs on\nfqrs_link auto\nfqrs_order rfq debt=54321\n",
     "fraction": "fqrs on\nfqrs_link rate=1.23456789mbit\n",
     "wrc": "fqrs on\nfqrs_link rate=512kbit\nfqrs_window wrc f=7 umax=0.905 most=99\nfqrs_order rfq-paper\n",
     "drr": "fqrs on\nfqrs_link rate=512kbit\nfqrs_order drr\n",

@@ -136,7 +136,7 @@ def test_one_class_can_not_take_all_descriptors_by_asking_for_the_same(new_proxy
 
 
 def test_idle_tunnels_of_one_class_leave_descriptors_to_the_others(new_proxy):
-    with new_proxy(CONFIG) as p:
+    with new_proxy(CONFIG.replace("fqrs_window 1\n", "fqrs_window none\n")) as p:
         def open_tunnel(c):
             c.send("CONNECT", p.origin.authority, host=p.origin.authority, headers={"X-Class": "crowd"})
         with crowd_of(p, open_tunnel) as crowd:

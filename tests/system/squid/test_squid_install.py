@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """From Debian's source to a Squid that is installed beside Debian's: the newest source, and nothing that Debian's next update could take back."""
 
+import hashlib
 import os
 import pathlib
 import re
@@ -19,24 +20,41 @@ DEBIANS = re.compile(r"/(usr/(?!local(/|$))|lib/|etc/(squid|init\.d|default|appa
                      r"(var/(log|spool|cache)|run)/squid(/|$)|run/squid\.pid$|etc/systemd/system/squid\.service)")
 
 
-@pytest.fixture
-def archive(tmp_path):
+def has_tools():
     for tool in ("gpg", "dpkg-source", "apt-get"):
         if not shutil.which(tool) and not os.environ.get("CI"):
             pytest.skip(f"no {tool}")
+
+
+@pytest.fixture
+def archive(tmp_path):
+    has_tools()
     with Archive(tmp_path) as a:
         a.has(OLD)
         yield a
 
 
-@pytest.fixture
-def build(archive, tmp_path):
-    """build(*options): (exit status, all that it said)."""
-    def run(*options, **more):
-        environment = {**os.environ, **archive.environment, "FAIRGATE_CACHE": str(tmp_path / "cache"), "DESTDIR": str(tmp_path / "system"), **more}
-        r = subprocess.run([os.path.join(FQRS, "build"), "5.7", *options], env=environment, capture_output=True, text=True, timeout=120, check=False)
+def builder(archive, directory):
+    """run(*options): (exit status, all that it said)."""
+    def run(*options, version="5.7", tree=FQRS):
+        environment = {**os.environ, **archive.environment, "FAIRGATE_CACHE": str(directory / "cache"), "DESTDIR": str(directory / "system")}
+        r = subprocess.run([os.path.join(tree, "build"), version, *options], env=environment, capture_output=True, text=True, timeout=120, check=False)
         return r.returncode, r.stdout + r.stderr
     return run
+
+
+@pytest.fixture
+def build(archive, tmp_path):
+    return builder(archive, tmp_path)
+
+
+@pytest.fixture
+def tree_of_ours(tmp_path):
+    """A squid-fqrs whose patches a test may change."""
+    for name in ("base", "core", "pages", "policy", "shm"):
+        (tmp_path / "top" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "top" / name).symlink_to(os.path.join(ROOT, name))
+    return pathlib.Path(shutil.copytree(FQRS, tmp_path / "top" / "squid-fqrs"))
 
 
 def source_of(said):
@@ -61,7 +79,100 @@ def test_a_build_without_network_says_so_and_takes_what_it_has(archive, build):
 def test_a_build_that_never_had_a_source_needs_the_network(archive, build):
     archive.goes_away()
     status, said = build("--lean")
-    assert status and "ask-apt failed" in said and "unpack" not in said
+    assert status and len(said.splitlines()) == 2 and "unpack" not in said
+    assert f"no source of Squid 5.7 is there, and apt could not be asked for it: The repository 'file:{archive.root}" in said
+
+
+def test_a_build_says_what_is_newest_and_who_has_it(archive, build):
+    for revision in (OLD, NEW):
+        archive.has(revision)
+        assert f"Debian's newest is {revision} (bookworm)\n" in build("--lean")[1]
+
+
+def known_for(tree, archive, revision):
+    """Says that the patch was made with this one."""
+    digest = hashlib.sha256((archive.root / "pool" / f"squid_{revision}.dsc").read_bytes()).hexdigest()
+    (tree / "patches" / "sources").write_text(f"{digest}  squid_{revision}.dsc\n")
+
+
+def goes_ahead(archive, newest, *there):
+    """From now on the index names this revision alone, whose files are not there; those of others are."""
+    pool, aside = archive.root / "pool", archive.top / "aside"
+    aside.mkdir()
+    for file in pool.glob("squid_*-*"):
+        file.rename(aside / file.name)
+    archive.has(newest)
+    for file in pool.glob(f"squid_{newest}.*"):
+        file.unlink()
+    for revision in there:
+        for file in aside.glob(f"squid_{revision}.*"):
+            file.rename(pool / file.name)
+
+
+def test_where_the_newest_does_not_come_it_is_what_the_patch_was_made_with(archive, build, tree_of_ours):
+    """An archive whose index is ahead of its files: apt knows of nothing else."""
+    known_for(tree_of_ours, archive, OLD)
+    goes_ahead(archive, NEW, OLD)
+    said = build("--lean", tree=tree_of_ours)[1]
+    assert source_of(said) == (OLD, "") and f"WARNING: {NEW} did not come; {OLD} is used" in said
+    assert "Debian's source is" not in build("--lean", tree=tree_of_ours)[1]      # it has it
+
+
+def test_what_the_patch_was_made_with_is_known_by_its_digest(archive, build, tree_of_ours):
+    """No index vouches for it."""
+    known_for(tree_of_ours, archive, OLD)
+    goes_ahead(archive, NEW, OLD)
+    with open(archive.root / "pool" / f"squid_{OLD}.dsc", "a") as f:
+        f.write("\n")
+    status, said = build("--lean", tree=tree_of_ours)
+    assert status and "no Squid 5.7 came from bookworm" in said and "unpack" not in said
+
+
+def test_what_came_last_is_not_taken_back(archive, build, tree_of_ours):
+    """What the patch was made with is older than what is there."""
+    known_for(tree_of_ours, archive, OLD)
+    archive.has(NEW)
+    assert source_of(build("--lean", tree=tree_of_ours)[1]) == (NEW, "")
+    goes_ahead(archive, f"{NEW}.1", OLD)
+    assert f"WARNING: {NEW}.1 did not come; {NEW} is used" in build("--lean", tree=tree_of_ours)[1]
+
+
+HUNK = """\
+--- a/configure.ac
++++ b/configure.ac
+@@ -{line},4 +{line},5 @@
+ {first}
+ no Squid
++a hook
+ four
+ five
+"""
+
+
+@pytest.mark.parametrize("hunk, fits", [({"line": 2, "first": "two"}, True), ({"line": 40, "first": "two"}, True), ({"line": 2, "first": "too"}, False)],
+                         ids=("as it is", "moved", "with fuzz"))
+def test_a_patch_that_would_need_fuzz_is_refused(archive, build, tree_of_ours, hunk, fits):
+    known_for(tree_of_ours, archive, OLD)
+    archive.has(NEW)
+    (tree_of_ours / "patches" / "squid-5.7.patch").write_text(HUNK.format(**hunk))
+    status, said = build("--lean", tree=tree_of_ours)
+    words = f"Debian's {NEW} is changed where our hooks are: squid-5.7.patch, made with {OLD}, must be made anew"
+    assert status and ("unpack failed" in said, words in said) == (not fits, not fits)
+
+
+def test_sid_goes_on(tmp_path):
+    """Its security updates are new versions: there may be no patch yet, and who runs the one before hears of it."""
+    has_tools()
+    with Archive(tmp_path, release="sid", upstream="7.8") as archive:
+        build = builder(archive, tmp_path)
+        archive.has("7.8-1")
+        status, said = build("--lean", version="7.7")
+        assert status and "WARNING: sid has 7.8-1 now, which there is no patch for" in said and "no Squid 7.7 came from sid" in said
+        note = tmp_path / "system/opt/fairgate/squid/share/debian-revision"
+        note.parent.mkdir(parents=True)
+        note.write_text("7.7-1\n")
+        status, said = build("--outdated", version="7.7")
+        assert status == 1 and len(said.splitlines()) == 1 and "Debian has Squid 7.8-1 (sid), for which there is no patch here, and 7.7-1 is installed" in said
 
 
 def test_outdated_is_silent_until_debian_has_a_newer_revision(archive, build):
@@ -71,7 +182,7 @@ def test_outdated_is_silent_until_debian_has_a_newer_revision(archive, build):
     assert build("--outdated") == (0, "")
     archive.has(NEW)
     status, said = build("--outdated")
-    assert status == 1 and len(said.splitlines()) == 1 and f"Debian has Squid {NEW}, and {OLD} was built last" in said
+    assert status == 1 and len(said.splitlines()) == 1 and f"Debian has Squid {NEW} (bookworm), and {OLD} was built last" in said
     archive.goes_away()
     status, said = build("--outdated")
     assert status == 2 and "apt could not be asked" in said

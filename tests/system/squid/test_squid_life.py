@@ -19,7 +19,7 @@ from squid_proxy import fresh, scheduled
 MEGABYTE = 1 << 20
 # Without the second line Squid would collapse, and keep, its own status pages too.
 COLLAPSING = "collapsed_forwarding on\ncollapsed_forwarding_access deny manager\n"
-CONFIG = scheduled(1, gold="weight=4", tiny="weight=1 queue=2", hasty="weight=1 wait=1") + "http_upgrade_request_protocols OTHER allow all\n"
+CONFIG = scheduled(1, gold="weight=4", tiny="weight=1 queue=2", hasty="weight=1 wait=1")
 
 
 @pytest.fixture(scope="module")
@@ -174,17 +174,6 @@ def broken_chunk(p, c):
         pass
 
 
-def upgraded(p, c):
-    """After 101 the connection is a tunnel: its slot is free again, and what comes is still its class's."""
-    before = p.status()["by_class"]["gold"]["bytes"]
-    p.send("/upgrade", connection=c, cls="gold", headers={"Connection": "Upgrade", "Upgrade": "websocket"})
-    assert c.head().status == 101
-    p.until(lambda s: s["outstanding"] == s["parked"] == 0, "the slot of a request that was upgraded is free", 2)
-    c.send(b"u" * 50000)
-    assert c.exactly(50000) == b"u" * 50000
-    p.until(lambda s: s["by_class"]["gold"]["bytes"] >= before + 50000, "the bytes charged to the class")
-
-
 WHOLE, BROKEN = {"submitted": 1, "released": 1, "done": 1}, {"submitted": 1, "released": 1, "aborted": 1}
 
 
@@ -197,7 +186,6 @@ CASES = [
     (not_modified, WHOLE), (not_found, WHOLE), (server_error, WHOLE), (post, WHOLE), (post_in_chunks, WHOLE), (expect_continue, WHOLE),
     (pipelined, times(5)), (kept_alive, times(20)), (http_1_0, WHOLE), (by_name, WHOLE), (no_such_name, BROKEN), (refused_connection, BROKEN),
     (second_address, WHOLE), (origin_says_nothing, BROKEN), (origin_resets, BROKEN), (origin_cuts, BROKEN), (broken_chunk, BROKEN),
-    (upgraded, WHOLE),
 ]
 
 
@@ -306,17 +294,6 @@ def test_the_log_tells_class_wait_and_slot(proxy):
     line, = proxy.log_lines(f"{mark}-refused")
     assert (line["class"], line["wait"], line["slot"], line["status"], line["detail"]) == ("hasty", "-", "-", "503", "FQRS_WAIT_OVER")
 
-    with tunnel(proxy, "gold"):
-        pass
-    line = tunnel_lines(proxy)[-1]
-    assert (line["class"], line["wait"], line["slot"]) == ("gold", "-", "-")
-
-
-def tunnel_lines(proxy):
-    def found():
-        lines = [dict(word.split("=", 1) for word in line.split()) for line in proxy.access()]
-        return [line for line in lines if line["method"] == "CONNECT"]
-    return http1.until(found, what="a log line of CONNECT")
 
 
 def test_manager_pages_do_not_wait(proxy):
@@ -460,42 +437,6 @@ def test_the_first_of_a_flock_may_leave(caching):
     assert caching.moved(before) == times(2)
 
 
-# ---- tunnels
-
-def tunnel(proxy, cls=None, origin=None):
-    origin = origin or proxy.origin
-    c = proxy.connect()
-    c.send("CONNECT", origin.authority, host=origin.authority, headers={"X-Class": cls} if cls else {})
-    assert c.head().status == 200
-    return c
-
-
-def test_tunnels_pass_and_their_bytes_are_their_class_s(proxy):
-    """A tunnel opens and carries while the window is full; what the server sends counts for its class, and no slot is taken."""
-    before = proxy.settled()
-    size = 3 * MEGABYTE
-    with proxy.taken():
-        waits = proxy.send("/size/10")
-        proxy.until_queued(1)
-        with tunnel(proxy, "gold") as c:
-            c.send("GET", f"/size/{size}")
-            assert len(c.receive().body) == size
-            proxy.until(lambda s: s["by_class"]["gold"]["bytes"] - before["by_class"]["gold"]["bytes"] >= size, "the tunnel's bytes")
-            assert proxy.status()["queued"] == 1
-    assert waits.receive().status == 200
-    waits.close()
-    after = proxy.settled()
-    assert size <= after["by_class"]["gold"]["bytes"] - before["by_class"]["gold"]["bytes"] <= size + 2000
-    assert after["by_class"]["gold"]["submitted"] == before["by_class"]["gold"]["submitted"]
-
-
-def test_a_tunnel_to_nowhere_leaves_nothing(proxy, dead_port):
-    before = proxy.settled()
-    with proxy.connect() as c:
-        assert c.ask("CONNECT", f"127.0.0.1:{dead_port}", host="x").status == 503
-    assert proxy.moved(before) == {}
-
-
 # ---- IPv6
 
 @pytest.fixture(scope="module")
@@ -515,11 +456,11 @@ def test_ipv6(proxy, origin6, host):
             proxy.until_queued(1, "gold")
             taken.release()
             assert len(c.receive().body) == 4000
+        assert proxy.moved(before) == times(3)
         c.send("CONNECT", origin6.authority, host=origin6.authority, headers={"X-Class": "gold"})
         assert c.head().status == 200
         c.send("GET", "/size/5000")
         assert len(c.receive().body) == 5000
-    assert proxy.moved(before) == times(3)
 
 
 # ---- a body while waiting

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """On real interfaces: what comes through fqrs_link's interface and no response explains counts as nobody's, also when the interface goes and comes
-back; the receive windows of responses are fitted to their part of the link, and left as they were found.
+back; the receive windows of responses are fitted to their part of the link, from the handshake on, and left as they were found.
 """
 
 import re
@@ -18,10 +18,10 @@ ON_THE_WIRE = DATAGRAM + 8 + 20 + 14        # UDP, IP, Ethernet
 
 COUNTING = "fqrs on\nfqrs_link rate=100Mbit interface=wan0\nacl here dst 10.1.0.0/16\nfqrs_access none allow here\n"
 
-# 300 ms of the link are 19,200 bytes; a window that nobody fits begins at 64 KB.
+# 75 ms of the link are 18,750 bytes, and the servers' round trips are next to nothing; a window that nobody fits begins at 64 KB.
 FITTING = """
 fqrs on
-fqrs_link rate=512kbit
+fqrs_link rate=2Mbit
 acl heavy src 10.1.1.0/24
 acl light src 10.1.2.0/24
 acl free src 10.1.3.0/24
@@ -31,11 +31,22 @@ fqrs_access none allow free
 fqrs_access heavy allow heavy
 fqrs_access light allow light
 """
-BOUND = 19_200
+BOUND = 18_750
+USUAL = 60_000
+SEGMENTS = 3 * 1460
+# With so short a horizon windows are what is allowed, and a small response needs nearly all of it.
+SHORTEST = """
+fqrs on
+fqrs_link rate=2Mbit
+fqrs_window bytes horizon=75
+fqrs_class all weight=1 order=shortest
+fqrs_access all allow all
+"""
 
 
 class Router:
     def __init__(self, lab):
+        self.lab = lab
         self.field = Field(lab, rate="100mbit", rtts=RTTS_NONE).start()
         self.origin = Origin(lab, address="0.0.0.0").on(self.field.servers).start()
         self.squid = Squid(lab, which(), COUNTING)
@@ -78,14 +89,12 @@ def router(request):
 class Slow:
     """A response of which so many bytes come every 100 ms, until the gate is open; it ends with the block."""
 
-    size = 4_000_000
-
-    def __init__(self, router, source="10.1.0.2", each=2_000):
-        self.router, self.source, self.each = router, source, each
+    def __init__(self, router, source="10.1.0.2", each=2_000, size=4_000_000, port=3128):
+        self.router, self.source, self.each, self.size, self.port = router, source, each, size, port
 
     def __enter__(self):
         self.router.gate("shut")
-        self.socket = self.router.field.clients.inside(lambda: socket.create_connection(("10.1.0.1", 3128), 10, (self.source, 0)))
+        self.socket = self.router.field.clients.inside(lambda: socket.create_connection(("10.1.0.1", self.port), 10, (self.source, 0)))
         self.socket.sendall(f"GET {self.router.origin.url}/size/{self.size}?trickle={self.each} HTTP/1.1\r\nHost: 10.3.0.250\r\n\r\n".encode())
         self.socket.recv(1)
         return self
@@ -155,6 +164,22 @@ def test_an_interface_that_goes_and_comes_back(router):
         assert router.get("/size/10") == "10"
 
 
+def test_workers_that_know_of_different_interfaces(router):
+    """As they do while squid.conf is read again by one after the other: one of the two interfaces is counted, and what the other received is not taken
+    for what came.
+    """
+    router.plug()
+    router.send(20_000)
+    config = ("fqrs on\nif ${process_number} = 1\nhttp_port 3131\nendif\n"
+              "if ${process_number} = 2\nhttp_port 3132\nfqrs_link auto interface=down0\nelse\nfqrs_link auto interface=wan0\nendif\n")
+    squid = Squid(router.lab, which(), config, name="two", workers=2).on(router.field.gateway)
+    with squid.start(), Slow(router, port=3131), Slow(router, port=3132):
+        before = squid.json()["bytes"]
+        wait_for(lambda: squid.json()["bytes"] - before > 100_000, 30, "some seconds of both responses")
+        status = squid.json()
+        assert status["rate"] < 2_000_000 and status["foreign_bytes"] < 1_000_000, status
+
+
 # ---- receive windows
 
 
@@ -170,6 +195,22 @@ def test_one_response_has_the_bound(router):
         wait_for(lambda: (w := windows(router)) and all(0.6 * BOUND <= x <= 1.3 * BOUND for x in w.values()), 10, "a window of the whole bound")
 
 
+def test_the_handshake_offers_little(router):
+    """Before the first byte: 150 ms of the link for those that are outstanding.  What is not scheduled begins with little, too, and then grows."""
+    def offered():
+        with Slow(router, "10.1.1.1", each=100):
+            return max(windows(router).values())
+    router.squid.config = FITTING
+    with router.squid.start():
+        assert offered() <= 1.2 * 2 * BOUND
+        with Slow(router, "10.1.3.1", each=20_000):
+            wait_for(lambda: max(windows(router).values()) >= USUAL, 10, "a window as the kernel likes it")
+    for config in (FITTING + "fqrs_window 8\n", FITTING.replace("fqrs on", "fqrs off"), FITTING + "tcp_recv_bufsize 128 KB\n"):
+        router.squid.config = config
+        with router.squid.start():
+            assert offered() >= 0.9 * USUAL
+
+
 def test_two_classes_share_by_weight(router):
     def shared():
         w = sorted(windows(router).values())
@@ -177,6 +218,16 @@ def test_two_classes_share_by_weight(router):
     router.squid.config = FITTING
     with router.squid.start(), Slow(router, "10.1.1.1", each=20_000), Slow(router, "10.1.2.1", each=20_000):
         wait_for(shared, 10, "windows of 3 : 1")
+
+
+def test_a_large_one_shrinks_while_a_small_one_comes(router):
+    """In a class that goes shortest first: a download alone has seven eighths of the bound, and three segments beside a smaller one."""
+    router.squid.config = SHORTEST
+    with router.squid.start(), Slow(router, each=20_000):
+        wait_for(lambda: 0.4 * BOUND <= max(windows(router).values(), default=0) <= 1.0 * BOUND, 10, "seven eighths of the bound for a download")
+        port, = windows(router)
+        with Slow(router, size=70_000):
+            wait_for(lambda: windows(router).get(port, BOUND) <= 1.5 * SEGMENTS, 10, "three segments for the download")
 
 
 def test_a_connection_is_left_as_it_was(router):

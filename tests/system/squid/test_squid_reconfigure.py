@@ -196,6 +196,7 @@ def test_off_and_on_while_a_tunnel_is_open(new_proxy):
             assert len(c.receive().body) == 10000
             return p.status()["by_class"]["gold"]["bytes"] - before
         assert carry() >= 10000
+        p.settled()             # its turn is over
         p.again(scheduled(1, **TWO).replace("fqrs on", "fqrs off"))
         assert carry() == 0
         p.again(scheduled(1, new="weight=1", **TWO))
@@ -214,8 +215,10 @@ def test_a_tunnel_whose_class_is_removed(new_proxy):
             assert len(c.receive().body) == 10000
             return p.status()["by_class"][cls]["bytes"] - before
         assert carry("gold") >= 10000
+        p.settled()             # a turn is its class's to its end
         p.again(scheduled(1, silver="weight=2"))
         assert carry("other") >= 10000
+        p.settled()
         p.again(scheduled(1, silver="weight=1", gold="weight=2"))
         assert carry("gold") >= 10000
 

@@ -3,11 +3,18 @@
 and IPv6, and what is not for the proxy is left alone.
 """
 
+import pathlib
 import re
+import socket
+import ssl
+import subprocess
+import tempfile
+import threading
 
 import pytest
 from lab.lab import wait_for
-from transparent import GATEWAY_IN, GATEWAY_OUT, PORT, SERVER, SPARED, WEIGHTS, Client, Echo, client, connect, get
+from squid_world import certificate
+from transparent import GATEWAY_IN, GATEWAY_OUT, HTTPS_WORDS, PORT, SERVER, SPARED, WEIGHTS, Client, Echo, client, connect, get
 
 pytestmark = pytest.mark.usefixtures("stopped")
 
@@ -148,3 +155,117 @@ def test_a_connection_lives_through_another_start(router, echo, mode):
             assert c.get()["via"]
             router.start("--ports", ports, mode=mode)
         assert c.get()["via"]
+
+
+# ---- port 443
+
+class Closed:
+    """Port 443 of the servers: TLS with this certificate, and datagrams; sends back what comes.  A context manager."""
+
+    def __init__(self, host, files):
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.load_cert_chain(*files)
+        self.listening = host.inside(lambda: socket.create_server(("::", 443), family=socket.AF_INET6, dualstack_ipv6=True))
+        self.datagrams = host.inside(lambda: socket.socket(socket.AF_INET6, socket.SOCK_DGRAM))
+        self.datagrams.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVPKTINFO, 1)
+        self.datagrams.bind(("::", 443))
+        for work in (self.accept, self.answer):
+            threading.Thread(target=work, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                s, _ = self.listening.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(s,), daemon=True).start()
+
+    def serve(self, s):
+        try:
+            with self.context.wrap_socket(s, server_side=True) as t:
+                while data := t.recv(65536):
+                    t.sendall(data)
+        except OSError:
+            pass
+
+    def answer(self):
+        while True:
+            try:
+                data, asked, _, peer = self.datagrams.recvmsg(2000, 100)
+            except OSError:
+                return
+            if data == b"end":
+                return
+            self.datagrams.sendmsg([data], [(level, kind, value[:16] + bytes(4)) for level, kind, value in asked], 0, peer)      # from where it was asked
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listening.shutdown(socket.SHUT_RDWR)
+        self.listening.close()
+        self.datagrams.sendto(b"end", ("::1", 443))
+        self.datagrams.close()
+
+
+@pytest.fixture(scope="module")
+def certificates():
+    """The servers', and the one that Squid's port must have though it shows it to nobody; Squid's user may read them."""
+    with tempfile.TemporaryDirectory(prefix="fairgate-https-") as name:
+        directory = pathlib.Path(name)
+        directory.chmod(0o755)
+        made = {who: certificate(directory, who, who) for who in ("server", "own")}
+        for _, key in made.values():
+            subprocess.run(["chmod", "644", key], check=True)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def closed(router, certificates):
+    with Closed(router.field.servers, certificates["server"]) as c:
+        yield c
+
+
+@pytest.mark.usefixtures("closed")
+@pytest.mark.parametrize("version", (4, 6))
+@pytest.mark.parametrize("mode", ("redirect", "tproxy"))
+def test_https_is_scheduled_and_stays_closed(router, certificates, mode, version):
+    """The client sees the server's own certificate; what comes is its class's."""
+    squid = router.squid(mode, "tls-cert={} tls-key={}".format(*certificates["own"]))
+    router.start(*HTTPS_WORDS, mode=mode)
+
+    def brought():
+        return next(c["bytes"] for c in squid.json()["classes"] if c["name"] == "class1")
+    before = brought()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with connect(router.field.clients, client(version, 1), SERVER[version], 443, seconds=20) as s, context.wrap_socket(s) as t:
+        with open(certificates["server"][0], encoding="ascii") as f:
+            assert t.getpeercert(binary_form=True) == ssl.PEM_cert_to_DER_cert(f.read())
+        t.sendall(b"s" * 100_000)
+        got = 0
+        while got < 100_000:
+            more = len(t.recv(65536))
+            assert more
+            got += more
+    wait_for(lambda: brought() - before >= 100_000, 5, "its bytes")
+    assert re.search(rf"IPv{version}: [1-9]\d* connections to port 443 taken", router.script("status").stdout)
+
+
+@pytest.mark.usefixtures("closed")
+@pytest.mark.parametrize("version", (4, 6))
+def test_quic_is_refused_if_asked(router, version):
+    """At once, so that a browser need not wait; for who is left alone it passes."""
+    def ask(target):
+        with router.field.clients.inside(lambda: socket.socket(socket.AF_INET if version == 4 else socket.AF_INET6, socket.SOCK_DGRAM)) as s:
+            s.settimeout(5)
+            s.bind((client(version, 1), 0))
+            s.connect((target, 443))
+            s.send(b"hello")
+            return s.recv(100)
+    router.start()
+    assert ask(SERVER[version]) == b"hello"
+    router.start("--except", SPARED[version], *HTTPS_WORDS)
+    with pytest.raises(ConnectionRefusedError):
+        ask(SERVER[version])
+    assert ask(SPARED[version]) == b"hello"

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 
 import pytest
-from transparent import HTB_WORDS, SCRIPT, SERVER, UPLINK_WORDS, client, get
+from transparent import HTB_WORDS, HTTPS_WORDS, SCRIPT, SERVER, UPLINK_WORDS, client, get
 
 pytestmark = pytest.mark.usefixtures("stopped")
 
@@ -42,7 +42,7 @@ def foreign(router):
         router.field.gateway.run(*(opposite.get(w, w) for w in words))
 
 
-@pytest.mark.parametrize("words", ((), UPLINK_WORDS, HTB_WORDS), ids=("plain", "priority", "htb"))
+@pytest.mark.parametrize("words", ((), UPLINK_WORDS, HTB_WORDS, HTTPS_WORDS), ids=("plain", "priority", "htb", "https"))
 @pytest.mark.parametrize("mode", ("redirect", "tproxy"))
 def test_start_start_stop_stop(router, foreign, mode, words):
     router.stop()
@@ -69,6 +69,10 @@ def test_another_start_replaces_the_one_before(router, foreign):
     router.start("--families", "4", mode="redirect")
     assert router.state() == alone
     assert router.script("status").stdout.count("IPv") == 1
+    for mode in ("tproxy", "redirect"):
+        router.start(*HTTPS_WORDS, mode=mode)
+        router.start("--families", "4", mode="redirect")
+        assert router.state() == alone
 
 
 STATUS = {
@@ -90,6 +94,14 @@ def test_status(router, mode):
         router.start(mode=mode)
         whole = router.script("status", check=False)
         assert whole.returncode == 0 and re.search(says, whole.stdout), whole.stdout
+        router.field.gateway.run(*loss.split())
+        part = router.script("status", check=False)
+        assert part.returncode == 3 and "missing: " in part.stdout, (loss, part.stdout)
+        router.stop()
+    for loss in ("iptables -t filter -D FORWARD -m comment --comment fairgate-transparent -j FAIRGATE", "ip6tables -t filter -F FAIRGATE-QUIC"):
+        router.start(*HTTPS_WORDS, mode=mode)
+        whole = router.script("status").stdout
+        assert re.search(r"port 443 goes to port 3130\n  UDP to port 443 is refused\n", whole) and whole.count("connections to port 443 taken") == 2
         router.field.gateway.run(*loss.split())
         part = router.script("status", check=False)
         assert part.returncode == 3 and "missing: " in part.stdout, (loss, part.stdout)
@@ -178,6 +190,11 @@ REFUSED = {
     "port": (["--lan", "lan0", "--port", "70000", "start"], 2, "not a port"),
     "ports": (["--lan", "lan0", "--ports", "80;reboot", "start"], 2, "not a port"),
     "except": (["--lan", "lan0", "--except", "www.example.org", "start"], 2, "neither an address nor CIDR"),
+    "https": (["--lan", "lan0", "--https", "x", "start"], 2, "not a port"),
+    "https-port": (["--lan", "lan0", "--https", "3129", "start"], 2, "two ports of Squid"),
+    "https-twice": (["--lan", "lan0", "--https", "3130", "--ports", "80,443", "start"], 2, "not to both"),
+    "https-site": (["--mode", "site", "--https", "3130", "start"], 2, "no meaning"),
+    "quic": (["--lan", "lan0", "--refuse-quic", "please", "start"], 2, "neither yes nor no"),
     "note": (["--lan", MANY_DEVICES, "--ports", MANY_PORTS, "start"], 2, "too many ports and devices"),
     "mark": (["--lan", "lan0", "--mark", "0x3", "start"], 2, "not one bit"),
     "rate": (["--lan", "lan0", "--uplink", "down0", "--uplink-rate", "fast", "start"], 2, "write 512kbit"),

@@ -26,6 +26,7 @@ SERVER = {4: "10.3.0.1", 6: "fd03::1"}
 SPARED = {4: "10.3.0.2", 6: "fd03::2"}
 GATEWAY_OUT = {4: "10.2.0.2", 6: "fd02::2"}
 GATEWAY_IN = {4: "10.1.0.1", 6: "fd01::1"}
+HTTPS_WORDS = ("--https", "3130", "--refuse-quic", "yes")
 UPLINK_WORDS = ("--uplink", "down0", "--uplink-rate", "1mbit")
 HTB_WORDS = (*UPLINK_WORDS, "--uplink-mode", "htb", "--uplink-classes", "10.1.1.0/24+fd01::1:0/112=3,10.1.2.0/24+fd01::2:0/112=1")
 
@@ -132,17 +133,19 @@ class TransparentRouter:
     def stop(self):
         return self.script("stop")
 
-    def squid(self, mode):
-        """A running Squid that takes what this mode brings."""
-        if mode not in self.squids:
+    def squid(self, mode, https=""):
+        """A running Squid that takes what this mode brings; https: the words of an https_port that looks at what comes and leaves it closed."""
+        if (mode, https) not in self.squids:
             for other in self.squids.values():
                 other.stop()
             flavour = {"redirect": "intercept", "tproxy": "tproxy"}[mode]
             # A connection that outlives its test would meet the next one's address translation in its middle, and the server resets it.
             config = f"http_port {PORT} {flavour}\n{CONFIG}server_persistent_connections off\n"
+            if https:
+                config += f"https_port {HTTPS_WORDS[1]} {flavour} ssl-bump {https}\nacl step1 at_step SslBump1\nssl_bump peek step1\nssl_bump splice all\n"
             made = Squid(self.lab, which(), config, name=f"squid-{mode}")
-            self.squids = {mode: made.on(self.field.gateway).start()}
-        return self.squids[mode]
+            self.squids = {(mode, https): made.on(self.field.gateway).start()}
+        return self.squids[mode, https]
 
     def state(self):
         """All that the script could have touched, without counters and without tables of iptables in which there is nothing."""
