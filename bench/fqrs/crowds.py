@@ -4,7 +4,8 @@ crowds.py - what a cell's clients ask for: words of fairgate-load for each class
 
     pages       a closed or open loop of pages over HTTP, each over a connection of its own, which Squid intercepts
     tunnels     the same pages over TLS, each through a tunnel of its own
-    kinds       a class, a kind: pages, half of them through tunnels, for as many as want their class's part; videos, of which each wants 2 MB every two seconds; one download of 50 MB
+    kinds       a class, a kind: pages, half of them through tunnels, for as many as want their class's part; videos, of which each wants 2 MB every two
+                seconds; one download of 50 MB
     mixture     each class has all of these
     large       pages, and in each class three endless downloads of 20 MB, one of them through a tunnel
 

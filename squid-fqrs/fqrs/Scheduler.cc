@@ -76,7 +76,7 @@ static const uint64_t SlowPart = 8;
 static const uint64_t SlowBehindParts = 5;
 static const uint64_t SlowBehindPart = 16;
 /// The window of a tunnel that needs turns for which nobody of its class waits is such a part larger: what it does not
-/// get where turns meet nobody else brings for its class. That of a slow one is so much larger, too: what bounds it is
+/// get where turns meet nobody else brings for its class. That of a slow one is larger by a half: what bounds it is
 /// how its server begins.
 static const uint64_t AloneParts = 3;
 static const uint64_t AlonePart = 4;
