@@ -4,7 +4,8 @@ crowds.py - what a cell's clients ask for: words of fairgate-load for each class
 
     pages       a closed or open loop of pages over HTTP, each over a connection of its own, which Squid intercepts
     tunnels     the same pages over TLS, each through a tunnel of its own
-    kinds       a class, a kind: pages, half of them through tunnels; videos, of which each wants 2 MB every two seconds; one download of 50 MB
+    kinds       a class, a kind: pages, half of them through tunnels, for as many as want their class's part; videos, of which each wants 2 MB every two
+                seconds; one download of 50 MB
     mixture     each class has all of these
     large       pages, and in each class three endless downloads of 20 MB, one of them through a tunnel
 
@@ -63,7 +64,7 @@ def download(trial, field, i, size=FILE, clients=1):
 
 
 def kinds(trial, field):
-    made = {0: lambda: web(trial, field, 0, 10), 1: lambda: videos(trial, field, 1), 2: lambda: download(trial, field, 2)}
+    made = {0: lambda: web(trial, field, 0, 20), 1: lambda: videos(trial, field, 1), 2: lambda: download(trial, field, 2)}
     return [words for i in trial.cell.active for words in made[i]()]
 
 

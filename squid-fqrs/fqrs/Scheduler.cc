@@ -76,9 +76,10 @@ static const uint64_t SlowPart = 8;
 static const uint64_t SlowBehindParts = 5;
 static const uint64_t SlowBehindPart = 16;
 /// The window of a tunnel that needs turns for which nobody of its class waits is such a part larger: what it does not
-/// get where turns meet nobody else brings for its class. That of a slow one is so much larger, too: what bounds it is
+/// get where turns meet nobody else brings for its class. That of a slow one is larger by a half: what bounds it is
 /// how its server begins.
-static const uint64_t AlonePart = 2;
+static const uint64_t AloneParts = 3;
+static const uint64_t AlonePart = 4;
 static const uint64_t SlowMore = 2;
 /// What stands in the far queue delays what comes, twice until a new connection's first byte. If that were taken for
 /// silence, turns would end with their windows on the way, others would begin, and nothing would ever make the queue
@@ -632,7 +633,7 @@ Fqrs::Scheduler::windowIn(rs_engine_t *const engine, const Ticket &t, const rs_t
     if (!t.tunnel || t.usual != RS_UNLIMITED)
         return window;
     if (queues[t.classNumber].first == Nil)
-        return window + window / AlonePart;
+        return window + window * AloneParts / AlonePart;
     return t.next < t.turn ? window + window / SlowMore : window;
 }
 

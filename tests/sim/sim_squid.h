@@ -32,7 +32,8 @@
 #define SQUID_OPENING_TRIP     120       /* OpeningTrip */
 #define SQUID_OPENING_PART     64        /* OpeningPart */
 #define SQUID_OPENING_MOST     4380      /* OpeningMost */
-#define SQUID_ALONE_PART       2         /* AlonePart */
+#define SQUID_ALONE_PARTS      3         /* AloneParts */
+#define SQUID_ALONE_PART       4         /* AlonePart */
 #define SQUID_SLOW_MORE        2         /* SlowMore */
 #define SQUID_SLOW_PART        8         /* SlowPart */
 #define SQUID_SLOW_BEHIND(n)   ((n) * 5 / 16) /* SlowBehindParts */

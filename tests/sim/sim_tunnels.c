@@ -114,7 +114,7 @@ static void fit(struct run *r, struct tunnel *t) {
     if (may == RS_UNLIMITED) return; /* parked */
     may = squid_window(&r->link, micros(r), name_of(t), trip_of(t), may);
     if (t->usual == RS_UNLIMITED) {
-        if (!r->waiting[t->class]) may += may / SQUID_ALONE_PART;
+        if (!r->waiting[t->class]) may += may * SQUID_ALONE_PARTS / SQUID_ALONE_PART;
         else if (t->next < squid_turn(&r->link)) may += may / SQUID_SLOW_MORE;
     }
     if (t->opening && has_turns(r, t) && may > SQUID_OPENING_MOST) may = SQUID_OPENING_MOST;
