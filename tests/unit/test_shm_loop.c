@@ -547,7 +547,7 @@ int __wrap_memfd_create(const char *name, unsigned flags) {
 }
 
 START_TEST(every_kernel_gives_the_memory) {
-    static shm_loop_t *made, *attached;
+    shm_loop_t *made, *attached;
     struct rs_settings s = window(1);
     char other[SHM_LOOP_TEXT];
     const char *why = NULL;
@@ -563,6 +563,8 @@ START_TEST(every_kernel_gives_the_memory) {
         ck_assert_int_eq(sscanf(other, "%d", &fd), 1);
         ck_assert(!fstat(fd, &is) && !(is.st_mode & 0111));
     }
+    shm_loop_free(&attached);
+    shm_loop_free(&made);
 }
 END_TEST
 
