@@ -258,7 +258,6 @@ static void loop_does(struct input *in, uint8_t op) {
     const char *why;
 
     loop.own = class % 3;
-    loop.parent = class & 4 ? getppid() : 1;
     rs_settings_default(&s);
     s.window = class;
     shm_loop_lock(&loop);
