@@ -3,7 +3,7 @@
 tunnels.py - nothing but CONNECT: TLS downloads of lognormal sizes, each through a tunnel of its own, ten clients a class, beside stock Squid, delay pools and HTB at the ISP.
 
     connect_...                     shares, the link and the queue before it, as of the default cell
-    connect_utilisation_20mbit      the same at 20 Mbit/s, with thirty clients a class: ten do not want as much
+    connect_utilisation_20mbit      the same at 20 Mbit/s, with a hundred clients a class: thirty do not want as much
     connect_share_error_max_20mbit
     connect_cpu_ratio               Squid's CPU time a byte / stock Squid's; no goal
     rival_PEER_connect_...          without goals, in the same run

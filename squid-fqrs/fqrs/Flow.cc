@@ -12,12 +12,6 @@
 #include "fqrs/Secret.h"
 #include "SquidConfig.h"
 
-/* as in Engine.h */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wshadow"
-#include "fqrs/base/base_hash.h"
-#pragma GCC diagnostic pop
-
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
@@ -136,11 +130,8 @@ static uint64_t
 NumberOf(const Ip::Address &address)
 {
     struct in6_addr bytes;
-    struct base_hash s;
     address.getInAddr(bytes);
-    base_hash_begin(&s, Fqrs::Secret());
-    base_hash_add(&s, &bytes, sizeof(bytes));
-    return std::max<uint64_t>(base_hash_end(s), 1);
+    return std::max<uint64_t>(Fqrs::Hashed('s', &bytes, sizeof(bytes)), 1);
 }
 
 void

@@ -548,10 +548,11 @@ Fqrs::Scheduler::progress(Ticket &t, const uint64_t bytes)
     {
         const Segment::Turn turn(segment);
         const auto parked = row.where == PARKED;
-        // where the shortest has most, what it may have says nothing of what its server brings
         const auto first = t.opening && t.received == bytes; // of a handshake
-        if (first || row.since >= (parked || guesses[t.classNumber] ? StallBytes
-                                                           : Enough(rs_allowance(turn.engine, now, t.number)))) {
+        // where the shortest has most, what it may have says nothing of what its server brings
+        if (first || row.since >= (parked || guesses[t.classNumber]
+                                       ? StallBytes
+                                       : Enough(rs_allowance(turn.engine, now, t.number)))) {
             row.moved = now;
             row.since = 0;
             if (parked) {

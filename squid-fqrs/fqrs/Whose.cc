@@ -12,27 +12,10 @@
 #include "auth/UserRequest.h"
 #endif
 
-/* as in Engine.h */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wshadow"
-#include "fqrs/base/base_hash.h"
-#pragma GCC diagnostic pop
-
 #include <cstring>
 
 namespace Fqrs
 {
-
-/// A user's name and an address are never the same.
-static uint64_t
-Hashed(const char kind, const void *bytes, const size_t n)
-{
-    struct base_hash s;
-    base_hash_begin(&s, Secret());
-    base_hash_add(&s, &kind, 1);
-    base_hash_add(&s, bytes, n);
-    return base_hash_end(s);
-}
 
 /// nil if nobody knows it
 static const char *

@@ -184,8 +184,7 @@ END_TEST
 /*
  * The rate learnt against the rate known: as much of the link, and nearly the same queue.  It is found in some
  * intervals of 0.3 s, from 1 Mbit/s on with half as much again in each: 20 Mbit/s is 8 of them.  At 100 Mbit/s 300
- * downloads begin while the belief is a hundredth of that: the
- * queue is twice as long.
+ * downloads begin while the belief is a hundredth of that: the queue is up to twice as long.
  */
 START_TEST(a_link_is_learnt) {
     static const double rates[] = { 1, 2, 8, 20, 100 };

@@ -455,6 +455,7 @@ def test_helpers_inherit_nothing_of_it(new_workers):
         p.kill(1)
         http1.until(lambda: "this process can't use the memory" in p.log(), 40 * p.world.patience, "another worker that finds it damaged")
         http1.until(lambda: len(seen()) >= 3, 40 * p.world.patience, "its helper")
+        http1.until(p.ready, 40 * p.world.patience, "its ports")    # whoever is told to end while it opens them crashes, in any Squid
         for text in seen():
             assert "memfd:fairgate" not in text and "eventfd" not in text and "FQRS" not in text, text
 
