@@ -438,7 +438,7 @@ def test_tunnels_share_the_link_by_weight(link):
 @pytest.mark.alone
 def test_little_lies_unread_from_the_first_turn_on(link):
     """A tunnel that waits for its second turn has been opened with a small window and has a small buffer: what it brings meanwhile is that, and not the 64 KB
-    that a kernel would offer it.
+    and more that a kernel would offer it.
     """
     with link.squid.start():
         processes = [link.download(f"10.1.{c}.{n + 1}", n + 1) for c in (1, 2) for n in range(CROWD)]
@@ -451,7 +451,7 @@ def test_little_lies_unread_from_the_first_turn_on(link):
                 p.kill()
                 p.wait()
         assert min(link.bytes().values()) > 0
-        assert 0 < most <= 30_000
+        assert 0 < most <= 48_000
 
 
 @pytest.mark.alone
