@@ -79,6 +79,36 @@ def test_nothing_was_built(world):
     assert status == 1 and said.endswith("# tests: 0 of 0\n")
 
 
+FAILS_ONCE = """#!/bin/sh
+if [ "$RUN_SUITE" = count ]; then echo 3; exit; fi
+echo x >> {seen}; [ $(wc -l < {seen}) -le {times} ] || {{ echo "100%: Checks: 3, Failures: 0, Errors: 0"; exit; }}
+printf '66%%: Checks: 3, Failures: 1, Errors: 0\ntest_a.c:7:{how}\n'
+exit 1
+"""
+
+
+@pytest.mark.parametrize("how,times,later,first,then", [("F:late:0: 600000 > 500000", 1, True, 0, 0), ("F:late:0: 600000 > 500000", 2, True, 0, 1),
+                                                        ("F:late:0: 600000 > 500000", 1, False, 1, None),
+                                                        ("E:late:0: (after this point) Received signal 11 (Segmentation fault)", 1, True, 1, None),
+                                                        ("F:late:0: no ==1==ERROR: LeakSanitizer: detected memory leaks", 1, True, 1, None)])
+def test_a_program_that_fails_beside_others_has_one_more_try(world, monkeypatch, how, times, later, first, then):
+    """Only where that is asked for, and not what was seen, a crash for one."""
+    (world / VICTIM).write_text(FAILS_ONCE.format(seen=world / "seen", times=times, how=how))
+    (world / "Makefile").write_text("check:\n\t@for p in tests/*/test_*; do case $$p in *.log|*.trs) continue;; esac; "
+                                    "./$$p > $$p.log && r=PASS || r=FAIL; echo :global-test-result: $$r > $$p.trs; done; ! grep -q FAIL tests/*/*.trs\n")
+    notes = world / "again"
+    if later:
+        monkeypatch.setenv("FAIRGATE_AGAIN", str(notes))
+    else:
+        monkeypatch.delenv("FAIRGATE_AGAIN", raising=False)
+    status, said = step("unit", world)
+    assert status == first and how in said, said
+    assert notes.exists() == (then is not None)
+    if then is not None:
+        status, said = step("again", notes)
+        assert status == then and len((world / "seen").read_text()) == 4, said
+
+
 def test_programs_count_what_they_are_given(build):
     """A real one: fewer because Check was told so, and none."""
     program = build / VICTIM
