@@ -21,6 +21,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unordered_map>
+#include <vector>
 
 /// Of fewer segments TCP would wait for its timers: each second one is acknowledged at once.
 static const int FewestSegments = 2;
@@ -30,6 +31,8 @@ static const int UsualSegment = 1460;
 static const uint64_t LargestWindow = 16 << 20;
 /// A larger window needs no buffer of its size: the kernel's own measure is not much more, and it may grow.
 static const int LargestBuffer = 64 << 10;
+/// Of what came since, twice as much at the most is added to what the kernel offers.
+static const uint64_t OffersGrow = 2;
 /// Linux takes half of a buffer for what it costs to hold the rest; since 6.6 it measures what it costs, which may be
 /// next to nothing, and nearly twice as much lies there as was asked for. Then so much less is asked for.
 static const int GenerousParts = 5;
@@ -134,6 +137,32 @@ NumberOf(const Ip::Address &address)
     return std::max<uint64_t>(Fqrs::Hashed('s', &bytes, sizeof(bytes)), 1);
 }
 
+/// What was measured of a connection, for the next response through it.
+struct Fqrs::Flow::Known {
+    rs_time_t at = 0; ///< when; 0 = never
+    Ip::Address remote;
+    unsigned short remotePort = 0;
+    unsigned short localPort = 0;
+    uint64_t server = 0;
+    uint64_t offers = 0;
+    uint32_t leastTrip = 0;
+    int segment = 0;
+
+    bool isOf(const Comm::Connection &c) const {
+        return localPort && localPort == c.local.port() && remotePort == c.remote.port() && remote == c.remote;
+    }
+};
+
+/// by descriptor
+Fqrs::Flow::Known &
+Fqrs::Flow::KnownOf(const int fd)
+{
+    static std::vector<Known> all;
+    if (all.size() <= static_cast<size_t>(fd))
+        all.resize(fd + 1);
+    return all[fd];
+}
+
 void
 Fqrs::Flow::begin(const Comm::ConnectionPointer &aConn, const bool isBounded)
 {
@@ -144,13 +173,30 @@ Fqrs::Flow::begin(const Comm::ConnectionPointer &aConn, const bool isBounded)
     fullUntil = 0;
     leastTrip_ = 0;
     server_ = 0;
-    socklen_t size = sizeof(segment);
-    if (!Comm::IsConnOpen(conn) || getsockopt(conn->fd, IPPROTO_TCP, TCP_MAXSEG, &segment, &size) != 0 || segment <= 0)
-        segment = UsualSegment;
+    segment = UsualSegment;
+    offers = RS_UNLIMITED;
     if (!Comm::IsConnOpen(conn))
         return;
+    auto &known = KnownOf(conn->fd);
+    measured = Now();
+    if (known.isOf(*conn) && measured - known.at < MeasureTime) {
+        measured = known.at;
+        server_ = known.server;
+        segment = known.segment;
+        offers = known.offers;
+        leastTrip_ = known.leastTrip;
+        return;
+    }
     server_ = NumberOf(conn->remote);
     measure(true);
+    known.at = measured;
+    known.remote = conn->remote;
+    known.remotePort = conn->remote.port();
+    known.localPort = conn->local.port();
+    known.server = server_;
+    known.offers = offers;
+    known.segment = segment;
+    known.leastTrip = leastTrip_;
 }
 
 /**
@@ -161,12 +207,14 @@ Fqrs::Flow::begin(const Comm::ConnectionPointer &aConn, const bool isBounded)
 void
 Fqrs::Flow::measure(const bool first)
 {
-    const auto now = Now();
-    measured = now;
     struct tcp_info info = {};
     socklen_t size = sizeof(info);
     if (getsockopt(conn->fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
         return;
+    if (first && info.tcpi_snd_mss)
+        segment = static_cast<int>(info.tcpi_snd_mss);
+    if (first)
+        offers = info.tcpi_rcv_ssthresh;
     uint32_t trip = 0;
     if (!first && (info.tcpi_options & TCPI_OPT_TIMESTAMPS))
         trip = info.tcpi_rcv_rtt;
@@ -174,7 +222,7 @@ Fqrs::Flow::measure(const bool first)
         trip = info.tcpi_rtt;
     // what was never measured is all ones there
     leastTrip_ = info.tcpi_min_rtt == UINT32_MAX ? 0 : info.tcpi_min_rtt;
-    Scheduler::Instance().tripped(now, server_, trip, leastTrip_);
+    Scheduler::Instance().tripped(measured, server_, trip, leastTrip_);
 }
 
 void
@@ -185,6 +233,7 @@ Fqrs::Flow::measureAgain(const uint64_t rest)
     const auto now = Now();
     if (now - measured < MeasureTime)
         return;
+    measured = now;
     measuredAt = received;
     fullUntil = rest > static_cast<uint64_t>(window) ? now + FullTime : 0;
     measure(false);
@@ -218,6 +267,9 @@ Fqrs::Flow::fit(const uint64_t allowed, const uint64_t rest)
     measureAgain(rest);
     if (allowed >= LargestWindow)
         return release();
+    // most answers on a fast link are over before the kernel would offer so much
+    if (!window && !bounded && offers != RS_UNLIMITED && allowed >= offers + OffersGrow * received)
+        return hasten();
 
     // The kernel enlarges a window that is used well, in each round trip: told again less often than in each, three
     // segments become four and a half, and sixteen twenty.
@@ -357,6 +409,8 @@ Fqrs::Flow::end()
         window = gather = usual = buffer = 0; // a tunnel's connection ends with it
     else
         release();
+    if (Comm::IsConnOpen(conn) && offers != RS_UNLIMITED)
+        KnownOf(conn->fd).offers = offers + OffersGrow * received;
     conn = nullptr;
 }
 

@@ -71,6 +71,8 @@ public:
     void end();
 
 private:
+    struct Known;
+    static Known &KnownOf(int fd);
     static void Opens(int fd);
     static void Opened(int fd);
 
@@ -90,6 +92,7 @@ private:
     rs_time_t fullUntil = 0; ///< for so long it is thought of as one that fills its window
     uint64_t received = 0; ///< through this connection
     uint64_t fitted = 0; ///< what had been received when the window was last set
+    uint64_t offers = 0; ///< bytes that the kernel offered at most when the response began; RS_UNLIMITED: not known
     uint64_t offered = 0; ///< so far may the server send
     int buffer = 0; ///< bytes; 0 = as the kernel likes
     int usual = 0; ///< what the buffer was, as the kernel reports it; 0 = it was never set

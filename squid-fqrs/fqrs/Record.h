@@ -7,6 +7,8 @@
 #include "fqrs/Clock.h"
 #include "sbuf/SBuf.h"
 
+#include <typeinfo>
+
 namespace Fqrs
 {
 
@@ -29,7 +31,7 @@ public:
 
 /// What each client's request has for access.log, with a record. Not a member of AccessLogEntry: more than half of
 /// Squid's files include that, and as it is they are the same with the scheduler and without, and compiled once.
-class LogEntry: public AccessLogEntry
+class LogEntry final: public AccessLogEntry
 {
 public:
     Record fqrs;
@@ -39,8 +41,8 @@ public:
 inline Record *
 RecordOf(const AccessLogEntryPointer &al)
 {
-    const auto entry = dynamic_cast<LogEntry *>(al.getRaw());
-    return entry ? &entry->fqrs : nullptr;
+    const auto entry = al.getRaw();
+    return entry && typeid(*entry) == typeid(LogEntry) ? &static_cast<LogEntry *>(entry)->fqrs : nullptr;
 }
 
 } // namespace Fqrs

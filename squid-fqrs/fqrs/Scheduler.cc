@@ -586,18 +586,21 @@ Fqrs::Scheduler::stir(Ticket &t)
         rowOf(t).moved = Now();
 }
 
-void
+uint64_t
 Fqrs::Scheduler::expect(Ticket &t, const uint64_t length)
 {
     if (t.number == RS_NO_TICKET)
-        return;
+        return RS_UNLIMITED;
     const auto now = Now();
+    uint64_t window;
     {
         const Segment::Turn turn(segment);
         rs_header(turn.engine, now, t.number, length);
         pump(turn.engine, now);
+        window = windowIn(turn.engine, t, now);
     }
     tell(now, true);
+    return t.number == RS_NO_TICKET ? RS_UNLIMITED : window; // the memory may have been left
 }
 
 void

@@ -65,7 +65,7 @@ public:
     unsigned retryAfter(uint32_t classNumber) const;
     uint64_t progress(Ticket &, uint64_t bytes); ///< its window from now on
     bool isParked(const Ticket &) const;
-    void expect(Ticket &, uint64_t length);
+    uint64_t expect(Ticket &, uint64_t length); ///< its window from now on
     void stir(Ticket &); ///< something happened with its server, though nothing came of it yet
     void lengthen(Ticket &, uint64_t length); ///< the same for one that was picked just now, and lets nobody else go
     void finish(Ticket &, bool whole);

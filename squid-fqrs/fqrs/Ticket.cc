@@ -522,8 +522,7 @@ Fqrs::Ticket::replyHeader(const HttpReply &reply, const HttpRequestMethod &metho
     if (body < 0)
         return; // only the end will tell
     length = received + static_cast<uint64_t>(std::max<int64_t>(body - bodySeen, 0));
-    Scheduler::Instance().expect(*this, length);
-    fit();
+    fit(Scheduler::Instance().expect(*this, length));
 }
 
 void
