@@ -186,6 +186,22 @@ START_TEST(test_after_a_snapshot_no_nonce_is_used_twice) {
 }
 END_TEST
 
+/* pk_secret_derive, counted and looked at (the linker's --wrap). */
+void __real_pk_secret_derive(const struct pk_secret *s, const char *label, const void *salt, size_t salt_bytes,
+                             void *out, size_t n);
+void __wrap_pk_secret_derive(const struct pk_secret *s, const char *label, const void *salt, size_t salt_bytes,
+                             void *out, size_t n);
+static unsigned derived;
+static uint8_t salted[256]; /* the last salt */
+static size_t salt_n;
+void __wrap_pk_secret_derive(const struct pk_secret *s, const char *label, const void *salt, size_t salt_bytes,
+                             void *out, size_t n) {
+    derived++;
+    salt_n = salt && salt_bytes <= sizeof salted ? salt_bytes : 0;
+    if (salt_n) memcpy(salted, salt, salt_n);
+    __real_pk_secret_derive(s, label, salt, salt_bytes, out, n);
+}
+
 /*
  * Somebody has taken down what crossed the link, and has the secret now: as a parent, as a child, he gets into no
  * session of which he has no private key.
@@ -201,6 +217,15 @@ START_TEST(test_a_stolen_secret_opens_nothing_that_was_taken_down) {
 
     join(parent, child, said);
     size_t down_n = seal(parent, down, "down"), up_n = seal(child, up, "up");
+    /* Keys are made of the secret, of what crossed the link, and of something that did not. */
+    unsigned hidden = 0;
+    for (size_t at = 0; at < salt_n; at++) {
+        bool crossed = false;
+        for (size_t k = 5; k + 8 <= said[2].n; k++)
+            crossed |= at + 8 <= salt_n && !memcmp(said[2].bytes + k, salted + at, 8);
+        hidden += !crossed && at + 8 <= salt_n && memcmp(salted + at, (uint8_t[8]){ 0 }, 8);
+    }
+    ck_assert_uint_ge(hidden, 25);
     begin(thief[1], &hello);
     for (int i = 0; i < 3; i++) {
         /* as they were, and with his own key in the place of theirs, and a MAC that is right */
@@ -356,18 +381,6 @@ START_TEST(test_others) {
     pk_session_free(&md5);
 }
 END_TEST
-
-/* pk_secret_derive, counted (the linker's --wrap). */
-void __real_pk_secret_derive(const struct pk_secret *s, const char *label, const void *salt, size_t salt_bytes,
-                             void *out, size_t n);
-void __wrap_pk_secret_derive(const struct pk_secret *s, const char *label, const void *salt, size_t salt_bytes,
-                             void *out, size_t n);
-static unsigned derived;
-void __wrap_pk_secret_derive(const struct pk_secret *s, const char *label, const void *salt, size_t salt_bytes,
-                             void *out, size_t n) {
-    derived++;
-    __real_pk_secret_derive(s, label, salt, salt_bytes, out, n);
-}
 
 /*
  * Who has seen a WELCOME knows all that a READY has in the clear.  A flood of them must neither cost keys, nor take the
