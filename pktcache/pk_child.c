@@ -23,8 +23,7 @@ enum {                       /* microseconds */
        STATUS_IDLE = 500000, /* and when none do */
        HELLO_EVERY = 200000,
        HELLO_LAST = 3200000,
-       SESSION_MOST = 3600000000u, /* then a new one is made */
-       OLD_SESSION = 5000000       /* that datagrams of the one before may be on their way */
+       OLD_SESSION = 5000000 /* that datagrams of the one before may be on their way */
 };
 
 struct flow {
@@ -54,7 +53,7 @@ typedef struct pk_child {
     uint64_t status_at; /* the last one */
     /* the next HELLO, when there is no session or a new one is due */
     uint64_t hello_at, hello_wait;
-    uint64_t established_at, renew_at;
+    uint64_t established_at;
     bool hello; /* a handshake is under way */
     /* nothing can be made for clients, so the parent is to hear nothing */
     bool mute;
@@ -431,18 +430,17 @@ static void train_came(pk_child_t *c, const uint8_t *inside, size_t n, uint64_t 
     child_release_reordered(c, now);
 }
 
-static void child_established(pk_child_t *c, const void *answer, size_t n, uint64_t now) {
+/* renewed: there was a session till now.  What the parent has said holds until it says something else. */
+static void child_established(pk_child_t *c, const void *answer, size_t n, bool renewed, uint64_t now) {
     child_send_datagram(c, answer, n);
     c->hello = c->strange = false;
-    c->differs = c->parents = PK_WHY_NOTHING;
-    c->side.begun.other = false;
+    c->differs = PK_WHY_NOTHING;
     c->probe = 0;
     c->hello_wait = 0;
     c->hello_at = UINT64_MAX;
     c->established_at = now;
-    c->renew_at = now + SESSION_MOST;
     c->side.counters.sessions++;
-    c->out.say(c->out.context, "session established");
+    if (!renewed) c->out.say(c->out.context, "session established");
     status(c, now);
 }
 
@@ -467,10 +465,11 @@ static void parent_says(pk_child_t *c, const struct pk_opened *o) {
 
 static void child_control(pk_child_t *c, const void *datagram, size_t bytes, uint64_t now) {
     uint8_t out[PK_CONTROL_MAX];
+    bool there = pk_session_established(c->session);
     size_t n;
 
     switch (pk_session_step(c->session, datagram, bytes, &c->ready, out, &n)) {
-    case PK_ESTABLISHED: child_established(c, out, n, now); break;
+    case PK_ESTABLISHED: child_established(c, out, n, there, now); break;
     case PK_BEGIN:
         /* Anybody may replay this: it makes us begin no more often than we would by ourselves. */
         if (c->hello ? now >= c->hello_at - c->hello_wait + HELLO_EVERY : now >= c->established_at + HELLO_EVERY) {
@@ -488,6 +487,7 @@ static void child_datagram(pk_side_t *s, void *datagram, size_t bytes, uint64_t 
     pk_child_t *c = child_of(s);
     struct pk_opened o;
 
+    pk_session_time(c->session, now);
     if (pk_wire_is_handshake(datagram, bytes)) {
         child_control(c, datagram, bytes, now);
         return;
@@ -527,7 +527,7 @@ static uint64_t child_due(const pk_side_t *s) {
     if (pk_session_established(c->session)) {
         uint64_t status_due = c->status_at + (c->news ? STATUS_BUSY : STATUS_IDLE);
         if (status_due < due) due = status_due;
-        if (!c->hello && c->renew_at < due) due = c->renew_at;
+        if (pk_session_due(c->session) < due) due = pk_session_due(c->session);
     }
     if ((c->hello || !pk_session_established(c->session)) && c->hello_at < due) due = c->hello_at;
     for (const struct pending *p = c->pending; c->pendings && p < c->pending + PENDING; p++)
@@ -537,11 +537,13 @@ static uint64_t child_due(const pk_side_t *s) {
 
 static void child_tick(pk_side_t *s, uint64_t now) {
     pk_child_t *c = child_of(s);
-    bool there = pk_session_established(c->session);
+    bool there;
 
+    pk_session_time(c->session, now);
+    there = pk_session_established(c->session);
     child_release_reordered(c, now);
     if (now >= c->established_at + OLD_SESSION) pk_session_forget(c->session);
-    if (there && (now >= c->renew_at || pk_session_worn(c->session)) && !c->hello) child_hello(c, now);
+    if (pk_session_worn(c->session) && !c->hello) child_hello(c, now);
     if ((c->hello || !there) && now >= c->hello_at) child_hello(c, now);
     if (there && now - c->status_at >= (c->news ? STATUS_BUSY : STATUS_IDLE)) status(c, now);
     for (struct pending *p = c->pending; c->pendings && p < c->pending + PENDING; p++) {
@@ -590,7 +592,6 @@ pk_side_t *pk_child_make(const struct pk_config *config, const struct pk_fingerp
     c->ready = *ready;
     c->out = *out;
     c->more = PK_UDP_MORE(config->there.ss_family == AF_INET6);
-    c->renew_at = UINT64_MAX;
     s->flows = pk_flows_make((uint32_t)config->flows, sizeof(struct flow), NULL, NULL);
     c->reorder = pk_reorder_make();
     c->missing = pk_missing_make();

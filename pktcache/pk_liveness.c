@@ -25,6 +25,11 @@ void pk_liveness_begin(struct pk_liveness *l, uint64_t now) {
     };
 }
 
+void pk_liveness_renew(struct pk_liveness *l) {
+    l->train_at = l->probe_at = 0;
+    l->tries = 0;
+}
+
 static enum pk_news gone(struct pk_liveness *l) {
     if (!l->here) return PK_NO_NEWS;
     l->here = false;

@@ -35,6 +35,8 @@ enum pk_news { PK_NO_NEWS, PK_NOW_HERE, PK_NOW_GONE };
 
 /* A session begins. */
 void         pk_liveness_begin(struct pk_liveness *l, uint64_t now);
+/* A session is followed by another with the same child: its numbers begin anew, what is known of the path stays. */
+void         pk_liveness_renew(struct pk_liveness *l);
 /* A train went, or a probe: its number.  (A train that still went when GONE is not waited for.) */
 void         pk_liveness_train(struct pk_liveness *l, uint64_t number, uint64_t now);
 void         pk_liveness_probe(struct pk_liveness *l, uint64_t number, uint64_t now);

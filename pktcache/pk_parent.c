@@ -23,7 +23,7 @@ enum {
 };
 
 enum {                     /* microseconds */
-       STRANGE = 1000000,  /* without a STATUS; only then a datagram of an unknown session makes us begin one */
+       STRANGE = 1000000,  /* without a STATUS; only then a datagram that can't be opened makes us begin a session */
        WHO_FIRST = 200000, /* while there is no session; twice as long after each */
        WHO_LAST = 3200000,
        ASIDE_EVERY = 1000000 /* the child is told again that we stand aside */
@@ -45,6 +45,7 @@ typedef struct pk_parent {
     struct pk_liveness liveness;
     struct pk_advance advance;
     enum pk_why aside, childs; /* why our daemon stands aside; why the child does */
+    uint8_t cache[16];         /* its name, of the child that the session is with */
     enum pk_why told;          /* what the child was told last, at told_at */
     uint64_t told_at;
     unsigned tell_more;        /* times that it is still to be told that we do not stand aside */
@@ -164,7 +165,7 @@ static void train_leaves(void *context, const struct pk_train *t, struct pk_flow
     pk_parent_t *p = context;
     size_t wire = t->n + PK_SEAL_MORE + p->more, saved = t->saved > wire ? t->saved - wire : 0;
 
-    if (!told && !saved) {
+    if (!pk_session_established(p->session) || (!told && !saved)) {
         unload(p, t);
         return;
     }
@@ -328,7 +329,11 @@ static void parent_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now)
 
 /* ---- the child --------------------------------------------------------------------------------------------------- */
 
-static void parent_established(pk_parent_t *p, const struct pk_ready *ready, uint64_t now) {
+/* there: was a session till now; it is renewed, or a child has begun anew, whose cache has another name. */
+static void parent_established(pk_parent_t *p, const struct pk_ready *ready, bool there, uint64_t now) {
+    bool renewed = there && !memcmp(p->cache, ready->cache, sizeof p->cache);
+
+    memcpy(p->cache, ready->cache, sizeof p->cache);
     pk_store_mirrors(p->store, ready->cache);
     /*
      * What is on its way to the child displaces payloads there; a fingerprint that is sent behind it must mean none of
@@ -336,17 +341,21 @@ static void parent_established(pk_parent_t *p, const struct pk_ready *ready, uin
      */
     uint64_t margin = ready->bytes / 16 > MARGIN_LEAST ? ready->bytes / 16 : MARGIN_LEAST;
     pk_store_limit(p->store, margin < ready->bytes / 2 ? ready->bytes - margin : ready->bytes / 2);
-    pk_liveness_begin(&p->liveness, now);
-    pk_advance_forget(&p->advance);
-    p->differs = p->childs = PK_WHY_NOTHING;
-    p->side.begun.other = p->side.begun.unheard = false;
-    p->told = PK_WHY_NOTHING;
-    p->tell_more = 0;
-    p->childs_number = 0;
-    parent_tell_aside(p, now);
-    p->who_wait = 0;
     p->side.counters.sessions++;
-    p->out.say(p->out.context, "session established");
+    p->who_wait = 0;
+    p->childs_number = 0;
+    p->told_at = 0;
+    p->tell_more = ASIDE_OVER; /* what the child has been told by us, or a parent before us, may be over */
+    if (renewed) {
+        pk_liveness_renew(&p->liveness);
+    } else {
+        pk_liveness_begin(&p->liveness, now);
+        pk_advance_forget(&p->advance);
+        p->differs = p->childs = p->told = PK_WHY_NOTHING;
+        p->side.begun.other = p->side.begun.unheard = false;
+        p->out.say(p->out.context, "session established");
+    }
+    parent_tell_aside(p, now);
 }
 
 static void news(pk_parent_t *p, enum pk_news what, const char *why) {
@@ -383,10 +392,25 @@ static void child_says(pk_parent_t *p, enum pk_why why, uint64_t number) {
     p->out.say(p->out.context, p->childs ? pk_why_sentence(p->childs) : "the child does not stand aside any more");
 }
 
+static void who(pk_parent_t *p, uint64_t now) {
+    uint8_t out[PK_CONTROL_MAX];
+    if (now < p->who_at) return;
+    if (p->who_wait < WHO_LAST) p->who_wait = p->who_wait ? 2 * p->who_wait : WHO_FIRST;
+    p->who_at = now + p->who_wait;
+    parent_send_datagram(p, out, pk_session_begin(p->session, out));
+}
+
 static void status_came(pk_parent_t *p, const struct pk_opened *o, uint64_t now) {
     const struct pk_wire_status *said = (const void *)o->inside;
 
     if (o->n != sizeof *said || o->before) return;
+    /* Of more than was sent: this machine went back to a snapshot.  What it sends now counts for nothing there. */
+    if (pk_get64(said->newest) > pk_session_sent(p->session)) {
+        pk_session_end(p->session);
+        p->out.say(p->out.context, "the child knows of more than was sent; a new session begins");
+        who(p, now);
+        return;
+    }
     /* A child that stands aside sends no STATUS; so the datagram that said that it does not any more was lost. */
     if (p->childs) child_says(p, PK_WHY_NOTHING, o->number);
     news(p, pk_liveness_status(&p->liveness, pk_get64(said->newest), pk_get64(said->newest_probe), now), NULL);
@@ -416,14 +440,6 @@ static void recover(pk_parent_t *p, const uint8_t *inside, size_t n) {
     }
 }
 
-static void who(pk_parent_t *p, uint64_t now) {
-    uint8_t out[PK_CONTROL_MAX];
-    if (now < p->who_at) return;
-    if (p->who_wait < WHO_LAST) p->who_wait = p->who_wait ? 2 * p->who_wait : WHO_FIRST;
-    p->who_at = now + p->who_wait;
-    parent_send_datagram(p, out, pk_session_begin(p->session, out));
-}
-
 /* Said once until there is a session: a stranger may replay what a child has once said. */
 static void parent_differs(pk_parent_t *p, enum pk_why why) {
     char sentence[256];
@@ -437,11 +453,12 @@ static void parent_differs(pk_parent_t *p, enum pk_why why) {
 static void parent_control(pk_parent_t *p, const void *datagram, size_t bytes, uint64_t now) {
     struct pk_ready ready;
     uint8_t out[PK_CONTROL_MAX];
+    bool there = pk_session_established(p->session);
     size_t n;
 
     switch (pk_session_step(p->session, datagram, bytes, &ready, out, &n)) {
     case PK_ANSWER: parent_send_datagram(p, out, n); break;
-    case PK_ESTABLISHED: parent_established(p, &ready, now); break;
+    case PK_ESTABLISHED: parent_established(p, &ready, there, now); break;
     case PK_DISAGREES: parent_differs(p, PK_WHY_DISAGREES); break;
     case PK_OTHER_VERSION: parent_differs(p, PK_WHY_VERSION); break;
     default: p->side.counters.refused++;
@@ -452,6 +469,7 @@ static void parent_datagram(pk_side_t *s, void *datagram, size_t bytes, uint64_t
     pk_parent_t *p = parent_of(s);
     struct pk_opened o;
 
+    pk_session_time(p->session, now);
     if (pk_wire_is_handshake(datagram, bytes)) {
         parent_control(p, datagram, bytes, now);
         return;
@@ -471,7 +489,7 @@ static void parent_datagram(pk_side_t *s, void *datagram, size_t bytes, uint64_t
         break;
     default:
         p->side.counters.refused++;
-        if (o.stranger && (!pk_session_established(p->session) || now >= p->liveness.spoke + STRANGE)) who(p, now);
+        if (!pk_session_established(p->session) || now >= p->liveness.spoke + STRANGE) who(p, now);
     }
 }
 
@@ -484,7 +502,8 @@ static uint64_t parent_due(const pk_side_t *s) {
     bool there = pk_session_established(p->session);
 
     if (queue_due < due) due = queue_due;
-    if (!there && p->who_at < due) due = p->who_at;
+    if ((!there || pk_session_worn(p->session)) && p->who_at < due) due = p->who_at;
+    if (pk_session_due(p->session) < due) due = pk_session_due(p->session);
     if (there && liveness_due < due) due = liveness_due;
     if (there && (p->told || p->tell_more) && p->told_at + ASIDE_EVERY < due) due = p->told_at + ASIDE_EVERY;
     return due;
@@ -495,10 +514,10 @@ static void parent_tick(pk_side_t *s, uint64_t now) {
 
     parent_release_reordered(p, now);
     pk_train_queue_tick(p->queue, now);
-    if (!pk_session_established(p->session)) {
-        who(p, now);
-        return;
-    }
+    pk_session_time(p->session, now);
+    /* The child renews it by itself; one that can't be heard of, or has the time of a snapshot, is asked to. */
+    if (!pk_session_established(p->session) || pk_session_worn(p->session)) who(p, now);
+    if (!pk_session_established(p->session)) return;
     if (p->advance.stops != p->side.counters.stopped) {
         p->side.counters.stopped = p->advance.stops;
         p->out.say(p->out.context, pk_why_sentence(PK_WHY_FOLLOWED));

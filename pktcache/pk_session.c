@@ -7,23 +7,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <highwayhash/c_bindings.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
 
-enum { SESSION_MAGIC = 0x504b5345, KEY = 32, IV = 12 };
+enum { SESSION_MAGIC = 0x504b5345, KEY = 32, IV = 12, AGREED = 32 };
 
 /* Of a READY: what is authenticated only, and what is sealed behind that. */
 #define READY_OPEN   offsetof(struct pk_wire_ready, cache)
 #define READY_SEALED (offsetof(struct pk_wire_ready, tag) - READY_OPEN)
 
-#define WORN (UINT64_C(1) << 40) /* datagrams of a session, far below what GCM bears (NIST SP 800-38D, 8.3) */
+#define WORN (UINT64_C(1) << 31) /* datagrams of a session, far below what GCM bears (NIST SP 800-38D, 8.3) */
 
 struct keys {
     bool good;
     uint32_t id; /* 24 bits, told in each datagram */
     EVP_CIPHER_CTX *out, *in;
+    HHKey salt;          /* of what is sealed, in our direction */
+    uint64_t since;      /* microseconds */
     uint64_t sent, seen; /* counters */
     uint64_t window[PK_WINDOW / 64];
 };
@@ -35,13 +38,20 @@ struct pk_session {
     uint8_t theirs; /* the other side's version */
     struct pk_secret secret;
     uint8_t mac_key[KEY];
-    uint8_t nonce[PK_NONCE]; /* ours, of the present attempt or the next READY */
-    bool begun;              /* child: nonce was sent, no WELCOME came yet */
+    EVP_PKEY *own;       /* X25519, of the present attempt or the next READY; of no session after that */
+    uint8_t key[PK_KEY]; /* its public half */
+    bool begun;          /* child: key was sent, no WELCOME came yet */
+    uint64_t time;       /* microseconds, as it was told last */
     struct keys now, before;
 };
 
-static void fresh_nonce(pk_session_t *s) {
-    if (RAND_bytes(s->nonce, PK_NONCE) != 1) abort(); /* no session without */
+static void fresh_key(pk_session_t *s) {
+    size_t n = PK_KEY;
+
+    EVP_PKEY_free(s->own);
+    s->own = EVP_PKEY_Q_keygen(NULL, NULL, "X25519");
+    if (!s->own || EVP_PKEY_get_raw_public_key(s->own, s->key, &n) != 1 || n != PK_KEY)
+        abort(); /* no session without */
 }
 
 static bool keys_make(struct keys *k) {
@@ -63,7 +73,7 @@ pk_session_t *pk_session_make(const struct pk_secret *secret, enum pk_role role,
     s->theirs = PK_VERSION;
     s->secret = *secret;
     pk_secret_derive(secret, "fairgate pktcache handshake", NULL, 0, s->mac_key, KEY);
-    fresh_nonce(s);
+    fresh_key(s);
     if (!keys_make(&s->now) || !keys_make(&s->before)) pk_session_free(&s);
     return s;
 }
@@ -77,29 +87,68 @@ void pk_session_free(pk_session_t **session) {
     EVP_CIPHER_CTX_free(s->now.in);
     EVP_CIPHER_CTX_free(s->before.out);
     EVP_CIPHER_CTX_free(s->before.in);
+    EVP_PKEY_free(s->own);
     OPENSSL_cleanse(s, sizeof *s);
     free(s);
 }
 
 /* ---- keys -------------------------------------------------------------------------------------------------------- */
 
-static void new_keys(pk_session_t *s, const uint8_t *child, const uint8_t *parent, struct keys *k) {
-    uint8_t salt[2 * PK_NONCE + 1], derived[2 * KEY + 4];
-    const uint8_t *down = derived, *up = derived + KEY;
+/* What only who has one of the two private keys can compute; false: the other one is none. */
+static bool agree(const pk_session_t *s, const uint8_t *theirs, uint8_t agreed[AGREED]) {
+    EVP_PKEY *peer = EVP_PKEY_new_raw_public_key(EVP_PKEY_X25519, NULL, theirs, PK_KEY);
+    EVP_PKEY_CTX *c = EVP_PKEY_CTX_new(s->own, NULL);
+    size_t n = AGREED;
+    bool done = peer && c && EVP_PKEY_derive_init(c) == 1 && EVP_PKEY_derive_set_peer(c, peer) == 1 &&
+                EVP_PKEY_derive(c, agreed, &n) == 1 && n == AGREED;
 
-    memcpy(salt, child, PK_NONCE);
-    memcpy(salt + PK_NONCE, parent, PK_NONCE);
-    salt[2 * PK_NONCE] = s->lane;
-    pk_secret_derive(&s->secret, "fairgate pktcache session", salt, sizeof salt, derived, sizeof derived);
-    if (EVP_EncryptInit_ex(k->out, EVP_aes_256_gcm(), NULL, s->role == PK_PARENT ? down : up, NULL) != 1 ||
-        EVP_DecryptInit_ex(k->in, EVP_aes_256_gcm(), NULL, s->role == PK_PARENT ? up : down, NULL) != 1)
+    EVP_PKEY_CTX_free(c);
+    EVP_PKEY_free(peer);
+    return done;
+}
+
+/* Keys of a session that are not to be had again, out of memory, too. */
+static void forget_keys(struct keys *k) {
+    EVP_CIPHER_CTX_reset(k->out);
+    EVP_CIPHER_CTX_reset(k->in);
+    OPENSSL_cleanse(k->salt, sizeof k->salt);
+    k->good = false;
+}
+
+/* child, parent: their public keys, of which one is ours.  False: the other one is none. */
+static bool new_keys(const pk_session_t *s, const uint8_t *child, const uint8_t *parent, struct keys *k) {
+    struct {
+        uint8_t agreed[AGREED], child[PK_KEY], parent[PK_KEY], lane;
+    } salt = { .lane = s->lane };
+    struct {
+        uint8_t key[KEY];
+        HHKey salt;
+    } derived[2]; /* down, up */
+    uint8_t id[4];
+    struct {
+        uint8_t directions[sizeof derived], id[sizeof id];
+    } all;
+    bool parents = s->role == PK_PARENT;
+
+    static_assert(sizeof salt == AGREED + 2 * PK_KEY + 1 && sizeof derived == 2 * (KEY + 32), "no padding");
+    if (!agree(s, parents ? child : parent, salt.agreed)) return false;
+    memcpy(salt.child, child, PK_KEY);
+    memcpy(salt.parent, parent, PK_KEY);
+    pk_secret_derive(&s->secret, "fairgate pktcache session", &salt, sizeof salt, &all, sizeof all);
+    memcpy(derived, all.directions, sizeof derived);
+    if (EVP_EncryptInit_ex(k->out, EVP_aes_256_gcm(), NULL, derived[!parents].key, NULL) != 1 ||
+        EVP_DecryptInit_ex(k->in, EVP_aes_256_gcm(), NULL, derived[parents].key, NULL) != 1)
         abort();
-    k->id = pk_get64(derived + 2 * KEY - 4) & 0xffffff;
+    memcpy(k->salt, derived[!parents].salt, sizeof k->salt);
+    k->id = pk_get32(all.id) & 0xffffff;
+    k->since = s->time;
     k->sent = k->seen = 0;
     memset(k->window, 0, sizeof k->window);
     k->good = true;
-    s->theirs = PK_VERSION;
+    OPENSSL_cleanse(&salt, sizeof salt);
     OPENSSL_cleanse(derived, sizeof derived);
+    OPENSSL_cleanse(&all, sizeof all);
+    return true;
 }
 
 static void swap_keys(pk_session_t *s) {
@@ -108,15 +157,18 @@ static void swap_keys(pk_session_t *s) {
     s->now = k;
 }
 
-static void iv_of(uint8_t iv[IV], uint64_t counter) {
-    memset(iv, 0, IV - 8);
-    pk_put64(iv + IV - 8, counter);
+/* What stands in the head behind type and session, and four bytes that are 0. */
+static void iv_of(uint8_t iv[IV], uint32_t counter, uint32_t salt) {
+    pk_put32(iv, counter);
+    pk_put32(iv + 4, salt);
+    memset(iv + 8, 0, IV - 8);
 }
 
-static bool encrypt(struct keys *k, uint64_t counter, const uint8_t *aad, size_t aad_n, uint8_t *p, size_t n) {
+static bool encrypt(struct keys *k, uint32_t counter, uint32_t salt, const uint8_t *aad, size_t aad_n, uint8_t *p,
+                    size_t n) {
     uint8_t iv[IV];
     int len;
-    iv_of(iv, counter);
+    iv_of(iv, counter, salt);
     return EVP_EncryptInit_ex(k->out, NULL, NULL, NULL, iv) == 1 &&
            EVP_EncryptUpdate(k->out, NULL, &len, aad, (int)aad_n) == 1 &&
            EVP_EncryptUpdate(k->out, p, &len, p, (int)n) == 1 && EVP_EncryptFinal_ex(k->out, p + n, &len) == 1 &&
@@ -124,10 +176,11 @@ static bool encrypt(struct keys *k, uint64_t counter, const uint8_t *aad, size_t
 }
 
 /* n: without the tag, which stands behind. */
-static bool decrypt(struct keys *k, uint64_t counter, const uint8_t *aad, size_t aad_n, uint8_t *p, size_t n) {
+static bool decrypt(struct keys *k, uint32_t counter, uint32_t salt, const uint8_t *aad, size_t aad_n, uint8_t *p,
+                    size_t n) {
     uint8_t iv[IV];
     int len;
-    iv_of(iv, counter);
+    iv_of(iv, counter, salt);
     return EVP_DecryptInit_ex(k->in, NULL, NULL, NULL, iv) == 1 &&
            EVP_DecryptUpdate(k->in, NULL, &len, aad, (int)aad_n) == 1 &&
            EVP_DecryptUpdate(k->in, p, &len, p, (int)n) == 1 &&
@@ -189,12 +242,12 @@ size_t pk_session_begin(pk_session_t *s, void *out) {
     struct pk_wire_hello *h = out;
 
     begin_head(s, s->role == PK_CHILD ? PK_HELLO : PK_WHO, &h->head);
-    /* Until an answer comes the nonce stays: that to the first HELLO may be on its way. */
+    /* Until an answer comes the key stays: that to the first HELLO may be on its way. */
     if (s->role == PK_CHILD && !s->begun) {
-        fresh_nonce(s);
+        fresh_key(s);
         s->begun = true;
     }
-    memcpy(h->nonce, s->nonce, PK_NONCE);
+    memcpy(h->key, s->key, PK_KEY);
     return session_finish(s, out, sizeof *h);
 }
 
@@ -204,8 +257,8 @@ static enum pk_step session_hello(pk_session_t *s, const void *datagram, size_t 
 
     if (!genuine(s, datagram, n, sizeof *h)) return PK_IGNORED;
     begin_head(s, PK_WELCOME, &w->head);
-    memcpy(w->child, h->nonce, PK_NONCE);
-    memcpy(w->parent, s->nonce, PK_NONCE);
+    memcpy(w->child, h->key, PK_KEY);
+    memcpy(w->parent, s->key, PK_KEY);
     *out_n = session_finish(s, out, sizeof *w);
     return PK_ANSWER;
 }
@@ -215,17 +268,19 @@ static enum pk_step welcome(pk_session_t *s, const void *datagram, size_t n, con
     const struct pk_wire_welcome *w = datagram;
     struct pk_wire_ready *r = out;
 
-    if (!s->begun || !genuine(s, datagram, n, sizeof *w) || memcmp(w->child, s->nonce, PK_NONCE)) return PK_IGNORED;
+    if (!s->begun || !genuine(s, datagram, n, sizeof *w) || memcmp(w->child, s->key, PK_KEY)) return PK_IGNORED;
+    if (!new_keys(s, s->key, w->parent, &s->before)) return PK_IGNORED;
     s->begun = false;
     swap_keys(s);
-    new_keys(s, s->nonce, w->parent, &s->now);
+    s->theirs = PK_VERSION;
     begin_head(s, PK_READY, &r->head);
-    memcpy(r->child, s->nonce, PK_NONCE);
-    memcpy(r->parent, w->parent, PK_NONCE);
+    memcpy(r->child, s->key, PK_KEY);
+    memcpy(r->parent, w->parent, PK_KEY);
     memcpy(r->cache, ready->cache, sizeof r->cache);
     pk_put64(r->bytes, ready->bytes);
-    if (!encrypt(&s->now, 0, out, READY_OPEN, (uint8_t *)out + READY_OPEN, READY_SEALED)) abort();
+    if (!encrypt(&s->now, 0, 0, out, READY_OPEN, (uint8_t *)out + READY_OPEN, READY_SEALED)) abort();
     *out_n = session_finish(s, out, sizeof *r);
+    fresh_key(s); /* what was agreed on is not to be had from this one again */
     return PK_ESTABLISHED;
 }
 
@@ -233,17 +288,17 @@ static enum pk_step ready_came(pk_session_t *s, const void *datagram, size_t n, 
     const struct pk_wire_ready *r = datagram;
     struct pk_wire_ready copy;
 
-    if (n != sizeof *r || memcmp(r->parent, s->nonce, PK_NONCE) || !genuine(s, datagram, n, sizeof *r))
-        return PK_IGNORED;
+    if (n != sizeof *r || memcmp(r->parent, s->key, PK_KEY) || !genuine(s, datagram, n, sizeof *r)) return PK_IGNORED;
     memcpy(&copy, r, sizeof copy);
-    new_keys(s, r->child, s->nonce, &s->before);
-    if (!decrypt(&s->before, 0, datagram, READY_OPEN, (uint8_t *)&copy + READY_OPEN, READY_SEALED)) {
-        s->before.good = false;
+    if (!new_keys(s, r->child, s->key, &s->before) ||
+        !decrypt(&s->before, 0, 0, datagram, READY_OPEN, (uint8_t *)&copy + READY_OPEN, READY_SEALED)) {
+        forget_keys(&s->before);
         return PK_IGNORED;
     }
     swap_keys(s);
-    s->before.good = false; /* nothing of the child's is still on its way: it has begun anew since */
-    fresh_nonce(s);
+    forget_keys(&s->before); /* nothing of the child's is still on its way: it has begun anew since */
+    fresh_key(s);
+    s->theirs = PK_VERSION;
     memcpy(ready->cache, copy.cache, sizeof ready->cache);
     ready->bytes = pk_get64(copy.bytes);
     return PK_ESTABLISHED;
@@ -278,26 +333,51 @@ unsigned pk_session_theirs(const pk_session_t *s) { return s->theirs; }
 
 bool pk_session_established(const pk_session_t *s) { return s->now.good; }
 
-void pk_session_forget(pk_session_t *s) { s->before.good = false; }
+void pk_session_forget(pk_session_t *s) {
+    if (s->before.good) forget_keys(&s->before);
+}
+
+void pk_session_end(pk_session_t *s) {
+    pk_session_forget(s);
+    if (s->now.good) forget_keys(&s->now);
+}
+
+void pk_session_time(pk_session_t *s, uint64_t now) {
+    s->time = now;
+    if (s->now.good && now - s->now.since >= PK_REJECT_US) forget_keys(&s->now);
+    if (s->before.good && now - s->before.since >= PK_REJECT_US) forget_keys(&s->before);
+}
+
+uint64_t pk_session_due(const pk_session_t *s) {
+    if (!s->now.good) return UINT64_MAX;
+    return s->now.since + (s->time - s->now.since < PK_RENEW_US ? PK_RENEW_US : PK_REJECT_US);
+}
 
 /* ---- sealed ------------------------------------------------------------------------------------------------------ */
 
 size_t pk_seal(pk_session_t *s, enum pk_type type, void *out, size_t n) {
     struct keys *k = &s->now;
     uint8_t *p = out;
+    uint32_t salt;
 
     assert(s->magic == SESSION_MAGIC && type >= PK_TRAIN);
     if (!k->good || k->sent >= WORN) return 0;
     k->sent++;
-    pk_put64(p + 4, k->sent);
     pk_put32(p, (uint32_t)type << 24 | k->id);
-    if (!encrypt(k, k->sent, p, PK_SEAL_HEAD, p + PK_SEAL_HEAD, n)) abort();
+    pk_put32(p + 4, (uint32_t)k->sent);
+    pk_put32(p + 8, 0);
+    salt = (uint32_t)HighwayHash64(k->salt, (const char *)p, PK_SEAL_HEAD + n);
+    pk_put32(p + 8, salt);
+    if (!encrypt(k, (uint32_t)k->sent, salt, p, PK_SEAL_HEAD, p + PK_SEAL_HEAD, n)) abort();
     return PK_SEAL_MORE + n;
 }
 
 uint64_t pk_session_sent(const pk_session_t *s) { return s->now.sent; }
 uint64_t pk_session_seen(const pk_session_t *s) { return s->now.seen; }
-bool pk_session_worn(const pk_session_t *s) { return s->now.sent > WORN / 2 || s->now.seen > WORN / 2; }
+bool pk_session_worn(const pk_session_t *s) {
+    const struct keys *k = &s->now;
+    return k->good && (k->sent > WORN / 2 || k->seen > WORN / 2 || s->time - k->since >= PK_RENEW_US);
+}
 
 enum pk_type pk_open(pk_session_t *s, void *datagram, size_t n, struct pk_opened *o) {
     uint8_t *p = datagram;
@@ -308,7 +388,7 @@ enum pk_type pk_open(pk_session_t *s, void *datagram, size_t n, struct pk_opened
     *o = (struct pk_opened){ .inside = p + PK_SEAL_HEAD };
     if (n < PK_SEAL_MORE) return 0;
     head = pk_get32(p);
-    o->number = pk_get64(p + 4);
+    o->number = pk_get32(p + 4);
     o->n = n - PK_SEAL_MORE;
     if (!k->good || k->id != (head & 0xffffff)) {
         k = &s->before;
@@ -318,7 +398,9 @@ enum pk_type pk_open(pk_session_t *s, void *datagram, size_t n, struct pk_opened
         o->stranger = true;
         return 0;
     }
-    if (!fresh(k, o->number) || !decrypt(k, o->number, p, PK_SEAL_HEAD, p + PK_SEAL_HEAD, o->n)) return 0;
+    if (!fresh(k, o->number) ||
+        !decrypt(k, (uint32_t)o->number, pk_get32(p + 8), p, PK_SEAL_HEAD, p + PK_SEAL_HEAD, o->n))
+        return 0;
     mark_seen(k, o->number);
     return head >> 24;
 }

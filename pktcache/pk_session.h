@@ -6,21 +6,29 @@
  * HANDSHAKE.  The child begins; the parent keeps nothing for it until it knows that the child is there now.
  *
  *     child                                                     parent
- *       HELLO    child's nonce                   ──────────>
- *                                                <──────────    WELCOME  child's nonce, parent's nonce
- *       READY    both nonces, its cache          ──────────>    the parent's nonce must be its present one;
+ *       HELLO    child's key                     ──────────>
+ *                                                <──────────    WELCOME  child's key, parent's key
+ *       READY    both keys, its cache            ──────────>    the parent's key must be its present one;
  *                                                               it takes a new one then
  *
  * Each has a MAC.  For a datagram whose MAC is not right nobody derives a key, or gives up anything that is known: what
  * a stranger sends costs a MAC at most.
  *
- * What is sealed is so under keys from the secret and both nonces, one for each direction.  So no two sessions have a
- * key in common, whoever restarts and whatever is replayed to whom: a replayed HELLO costs a WELCOME, a replayed
- * WELCOME has an old nonce of the child, a replayed READY an old one of the parent.  WHO asks a child to begin: a
- * parent says so when it has been started, and when it gets what it can't open.
+ * What is sealed is so under keys from the secret and what the two public keys of X25519 have in common (HKDF), one for
+ * each direction.  Private keys are made for one session and forgotten with its handshake: who takes down what crosses
+ * the link, and later steals the secret, opens nothing of it.  So no two sessions have a key in common, either, whoever
+ * restarts and whatever is replayed to whom: a replayed HELLO costs a WELCOME, a replayed WELCOME has an old key of the
+ * child, a replayed READY an old one of the parent.  WHO asks a child to begin: a parent says so when it has been
+ * started, when its session is old, and when it hears of the child only what it can't open.
+ *
+ * TIME.  A session is renewed after PK_RENEW_US, and forgotten after PK_REJECT_US by either end by itself, whatever the
+ * other one says or somebody keeps from arriving: then packets go as they are.
  *
  * SEALED.  Of each session the last PK_WINDOW - 64 counters up to the highest that came are known; what is older is
- * refused.  The old session of a child stays good for what is still on its way when a new one begins.
+ * refused.  The old session of a child stays good for what is still on its way when a new one begins.  A machine that
+ * goes back to a snapshot counts again from there, under the same key.  Therefore half of what makes a nonce is a salt,
+ * computed from what is sealed (HighwayHash under a key of the session's): the same nonce for something else would be
+ * one of 2^32 such accidents (compare RFC 8452).
  *
  * One thread has a session at a time.  libcrypto allocates for each datagram of a handshake (HMAC) and for new keys
  * (HKDF, EVP); sealing and opening allocate nothing.
@@ -32,6 +40,8 @@
 #include "pk_wire.h"
 
 #define PK_WINDOW       1024u
+#define PK_RENEW_US     UINT64_C(120000000)
+#define PK_REJECT_US    UINT64_C(180000000)
 
 enum pk_role { PK_PARENT, PK_CHILD };
 
@@ -76,18 +86,26 @@ unsigned pk_session_theirs(const pk_session_t *s);
 
 bool pk_session_established(const pk_session_t *s);
 void pk_session_forget(pk_session_t *s);        /* from now on nothing of the session before is opened any more */
+void pk_session_end(pk_session_t *s);           /* nor is there a present one */
+
+/*
+ * What time it is, microseconds of a clock that goes on: to be told before all else of a turn.  pk_session_due: when it
+ * must be told next, since a new session is due then, or this one ends.
+ */
+void     pk_session_time(pk_session_t *s, uint64_t now);
+uint64_t pk_session_due(const pk_session_t *s);
 
 /* ---- sealed ------------------------------------------------------------------------------------------------------ */
 
 /*
  * Seals n bytes that stand at out + PK_SEAL_HEAD, in place; there is room for the tag behind them.  The datagram's
- * length, or 0: no session, or it is worn out.
+ * length, or 0: no session, or it is worn out or over.
  */
 size_t   pk_seal(pk_session_t *s, enum pk_type type, void *out, size_t n);
 /* The number of the last that was sealed; of the highest that was opened. */
 uint64_t pk_session_sent(const pk_session_t *s);
 uint64_t pk_session_seen(const pk_session_t *s);
-/* Whether so much was sealed that a new session is due. */
+/* Whether a new session is due: it is old, or so much was sealed. */
 bool     pk_session_worn(const pk_session_t *s);
 
 struct pk_opened {

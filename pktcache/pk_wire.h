@@ -3,23 +3,23 @@
  * pk_wire.h - what goes between the two of a pair: every datagram, drawn.  Numbers are in network order; (n) is bytes.
  *
  * HANDSHAKE (pk_session.h), types below PK_TRAIN.  MACs are HMAC-SHA-256, of all that stands before, under a key from
- * the pair's secret.
+ * the pair's secret.  Keys are public ones of X25519 (RFC 7748).
  *
  *     head       type (1), version (1), lane (1), lanes (1), how fingerprints are made (1)
  *
- *     HELLO      child to parent    head, child's nonce (32), MAC (16)
- *     WHO        parent to child    head, parent's nonce (32), MAC (16)
- *     WELCOME    parent to child    head, child's nonce (32), parent's nonce (32), MAC (16)
- *     READY      child to parent    head, child's nonce (32), parent's nonce (32),
+ *     HELLO      child to parent    head, child's key (32), MAC (16)
+ *     WHO        parent to child    head, parent's key (32), MAC (16)
+ *     WELCOME    parent to child    head, child's key (32), parent's key (32), MAC (16)
+ *     READY      child to parent    head, child's key (32), parent's key (32),
  *                                   sealed: cache's name (16), its bytes (8); tag (16), MAC (16)
  *
  * A datagram of the handshake is for its version only.  HELLO and WHO have their form in all versions, so that the two
  * of a pair can tell that theirs are not the same, and believe it.
  *
- * SEALED, all other types.  AES-256-GCM under the session's key of this direction; the counter is the nonce, begins at
- * 1, and is authenticated with all that stands before what is sealed.
+ * SEALED, all other types.  AES-256-GCM under the session's key of this direction.  The nonce is counter, which begins
+ * at 1, salt, and 0 (4); both are authenticated with all that stands before what is sealed.
  *
- *     type (1), session (3), counter (8) | sealed, by type: | tag (16)
+ *     type (1), session (3), counter (4), salt (4) | sealed, by type: | tag (16)
  *
  *     TRAIN      parent to child    packets of a flow: below
  *     PAYLOAD    parent to child    fingerprint (16), bytes of the payload (2), where this part of it begins (2), part
@@ -50,7 +50,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PK_VERSION      2
+#define PK_VERSION      3
 #define PK_DATAGRAM_MAX 9216u       /* bytes of a datagram, and so of what is sealed in it */
 
 enum pk_type {
@@ -64,16 +64,16 @@ static inline bool pk_wire_is_handshake(const void *datagram, size_t n) {
 
 /* ---- handshake --------------------------------------------------------------------------------------------------- */
 
-#define PK_NONCE        32u
+#define PK_KEY          32u         /* bytes of a public key */
 #define PK_MAC          16u
 #define PK_CONTROL_MAX  160u        /* bytes of a datagram of the handshake, in any version */
 
 struct pk_wire_head { uint8_t type, version, lane, lanes, how; };
-struct pk_wire_hello { struct pk_wire_head head; uint8_t nonce[PK_NONCE], mac[PK_MAC]; };     /* and WHO */
-struct pk_wire_welcome { struct pk_wire_head head; uint8_t child[PK_NONCE], parent[PK_NONCE], mac[PK_MAC]; };
+struct pk_wire_hello { struct pk_wire_head head; uint8_t key[PK_KEY], mac[PK_MAC]; };     /* and WHO */
+struct pk_wire_welcome { struct pk_wire_head head; uint8_t child[PK_KEY], parent[PK_KEY], mac[PK_MAC]; };
 struct pk_wire_ready {
     struct pk_wire_head head;
-    uint8_t child[PK_NONCE], parent[PK_NONCE], cache[16], bytes[8], tag[16], mac[PK_MAC];
+    uint8_t child[PK_KEY], parent[PK_KEY], cache[16], bytes[8], tag[16], mac[PK_MAC];
 };
 static_assert(sizeof(struct pk_wire_ready) == 125 && sizeof(struct pk_wire_ready) <= PK_CONTROL_MAX, "no padding");
 

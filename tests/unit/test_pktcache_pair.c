@@ -8,6 +8,7 @@
  */
 #include "test_pktcache.h"
 
+#include "pktcache/pk_bytes.h"
 #include "pktcache/pk_child.h"
 #include "pktcache/pk_parent.h"
 #include "run_suite.h"
@@ -157,9 +158,12 @@ static void datagram_up(void *context, const void *bytes, size_t n) {
     put(&w.up, new_thing(true, &part, 1));
 }
 
+static uint64_t said;
+
 static void say(void *context, const char *sentence) {
     (void)context;
     (void)sentence;
+    said++;
 }
 
 static void packet_down(void *context, const struct iovec *part, int parts) {
@@ -773,16 +777,127 @@ static void go_on(uint64_t microseconds) {
     }
 }
 
-/* One datagram lost, and for the rest of the session, an hour, the other end took this one to stand aside. */
-START_TEST(test_a_lost_word_is_no_standing_aside) {
-    setup(&(struct scenario){ .name = "aside",
+static struct scenario quiet(const char *name) {
+    return (struct scenario){ .name = name,
                               .version = 4,
                               .mode = PK_MODE_TRAIN,
                               .keep = PK_KEEP_ALL,
                               .mss = 1448,
                               .mtu = 1500,
-                              .cache = 1 << 20 },
-          5);
+                              .cache = 1 << 20 };
+}
+
+/* A new session every two minutes, and nothing begins anew by it: nothing is said, what stands aside does. */
+START_TEST(test_a_session_is_renewed_without_a_pause) {
+    struct scenario s = quiet("renewed");
+    uint64_t began;
+
+    setup(&s, 11);
+    go_on(1000000);
+    began = said;
+    for (unsigned sessions = 1; sessions < 5; sessions++) {
+        ck_assert_uint_eq(w.parent.side->counters.sessions, sessions);
+        ck_assert_uint_eq(w.child.side->counters.sessions, sessions);
+        for (uint64_t end = w.now + PK_RENEW_US; w.now < end;) {
+            go_on(1000000);
+            ck_assert(pk_side_why(w.parent.side) == PK_WHY_NOTHING && pk_side_why(w.child.side) == PK_WHY_NOTHING);
+        }
+    }
+    ck_assert_uint_eq(w.parent.side->counters.outages, 0);
+    ck_assert_uint_eq(said, began);
+    pk_side_aside(w.child.side, PK_WHY_FILTERED, w.now);
+    pk_side_aside(w.parent.side, PK_WHY_FILTERED, w.now);
+    go_on(1000000);
+    began = said;
+    for (int i = 0; i < 250; i++) {
+        go_on(1000000);
+        ck_assert(pk_side_why(w.parent.side) == PK_WHY_FILTERED && pk_side_why(w.child.side) == PK_WHY_FILTERED);
+    }
+    ck_assert_uint_eq(said, began);
+    ck_assert_uint_eq(w.parent.side->counters.sessions, 7);
+    teardown();
+}
+END_TEST
+
+/* Somebody lets only the handshake not pass: both know that there is no session after three minutes. */
+START_TEST(test_without_a_handshake_a_session_ends) {
+    struct scenario s = quiet("kept");
+    uint64_t end;
+
+    setup(&s, 12);
+    go_on(1000000);
+    for (end = w.now + PK_REJECT_US; w.now < end; w.now += ROUND) {
+        for (struct queue *q = &w.up; q; q = q == &w.up ? &w.down : NULL) {
+            unsigned left = 0;
+            for (unsigned i = 0; i < q->n; i++) {
+                if (pk_wire_is_handshake(q->thing[i]->bytes, q->thing[i]->n)) free(q->thing[i]);
+                else q->thing[left++] = q->thing[i];
+            }
+            q->n = left;
+        }
+        run_down();
+        run_up();
+    }
+    ck_assert_int_eq(pk_side_why(w.parent.side), PK_WHY_SESSION);
+    ck_assert_int_eq(pk_side_why(w.child.side), PK_WHY_SESSION);
+    go_on(4000000);
+    ck_assert(pk_side_why(w.parent.side) == PK_WHY_NOTHING && pk_side_why(w.child.side) == PK_WHY_NOTHING);
+    teardown();
+}
+END_TEST
+
+/*
+ * A machine that goes back to a snapshot: the child has seen more than the parent says to have sent; or nothing new is
+ * heard of the child but what had come before.
+ */
+START_TEST(test_who_went_back_begins_anew) {
+    struct scenario s = quiet("back");
+    uint8_t bytes[PK_SEAL_MORE + sizeof(struct pk_wire_status)];
+    struct pk_wire_status *word = (void *)(bytes + PK_SEAL_HEAD);
+    size_t n;
+
+    setup(&s, 13);
+    go_on(1000000);
+    pk_put64(word->newest, pk_session_sent(w.parent.session));
+    pk_put64(word->newest_probe, 0);
+    n = pk_seal(w.child.session, PK_STATUS, bytes, sizeof *word);
+    pk_side_datagram(w.parent.side, bytes, n, w.now);
+    ck_assert(pk_session_established(w.parent.session));
+    pk_put64(word->newest, pk_session_sent(w.parent.session) + 1);
+    pk_put64(word->newest_probe, 0);
+    n = pk_seal(w.child.session, PK_STATUS, bytes, sizeof *word);
+    pk_side_datagram(w.parent.side, bytes, n, w.now);
+    ck_assert(!pk_session_established(w.parent.session));
+    go_on(1000000);
+    ck_assert_uint_eq(w.parent.side->counters.sessions, 2);
+    ck_assert_int_eq(pk_side_why(w.parent.side), PK_WHY_NOTHING);
+    pk_put64(word->newest, 0);
+    pk_put64(word->newest_probe, 0);
+    n = pk_seal(w.child.session, PK_STATUS, bytes, sizeof *word);
+    for (int i = 0; i < 40; i++) { /* two seconds of what was said before */
+        uint8_t copy[sizeof bytes];
+        memcpy(copy, bytes, n);
+        pk_side_datagram(w.parent.side, copy, n, w.now);
+        for (uint64_t end = w.now + 50000; w.now < end; w.now += ROUND) {
+            run_down();
+            for (unsigned k = 0; k < w.up.n; k++) { /* but the handshake */
+                if (!pk_wire_is_handshake(w.up.thing[k]->bytes, w.up.thing[k]->n)) w.up.thing[k]->bytes[5] ^= 1;
+            }
+            run_up();
+        }
+    }
+    go_on(1000000);
+    ck_assert_uint_ge(w.parent.side->counters.sessions, 3);
+    ck_assert_int_eq(pk_side_why(w.parent.side), PK_WHY_NOTHING);
+    teardown();
+}
+END_TEST
+
+/* One datagram lost, and for the rest of the session the other end took this one to stand aside. */
+START_TEST(test_a_lost_word_is_no_standing_aside) {
+    struct scenario s = quiet("aside");
+
+    setup(&s, 5);
     go_on(20000);
     ck_assert(pk_side_why(w.parent.side) == PK_WHY_NOTHING && pk_side_why(w.child.side) == PK_WHY_NOTHING);
     for (int lost = 0; lost < 2; lost++) {
@@ -806,9 +921,9 @@ START_TEST(test_a_lost_word_is_no_standing_aside) {
     ck_assert_uint_eq(w.parent.side->counters.sessions, 1);
     /* And it is not said for ever. */
     go_on(10000000);
-    uint64_t said = w.parent.side->counters.datagrams_out;
+    uint64_t before = w.parent.side->counters.datagrams_out;
     go_on(3000000);
-    ck_assert_uint_eq(w.parent.side->counters.datagrams_out, said);
+    ck_assert_uint_eq(w.parent.side->counters.datagrams_out, before);
     teardown();
 }
 END_TEST
@@ -820,6 +935,9 @@ int main(void) {
     tcase_add_test(t, test_a_joined_connection_may_have_been_authorized);
     tcase_add_test(t, test_what_a_probe_holds_cannot_be_known);
     tcase_add_test(t, test_a_lost_word_is_no_standing_aside);
+    tcase_add_test(t, test_a_session_is_renewed_without_a_pause);
+    tcase_add_test(t, test_without_a_handshake_a_session_ends);
+    tcase_add_test(t, test_who_went_back_begins_anew);
     tcase_add_loop_test(t, test_scenario, 0, sizeof scenarios / sizeof *scenarios);
     suite_add_tcase(s, t);
     return run_suite(s);

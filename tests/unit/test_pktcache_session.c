@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <openssl/crypto.h>
@@ -94,6 +95,187 @@ START_TEST(test_changed) {
     for (size_t cut = 0; cut < n; cut++) ck_assert(!opens(child, d, cut, ""));
     ck_assert(!opens(child, d, n + 1, ""));
     ck_assert(opens(child, d, n, "twelve bytes"));
+    pk_session_free(&parent);
+    pk_session_free(&child);
+}
+END_TEST
+
+/*
+ * Either end forgets a session by itself, whatever the other one does, or somebody keeps from arriving; and wants
+ * another one well before.
+ */
+START_TEST(test_a_session_does_not_live_on) {
+    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY),
+                 *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
+    const uint64_t began = 77;
+    struct packet said[3];
+    uint8_t d[512], old[512];
+
+    pk_session_time(parent, began);
+    pk_session_time(child, began);
+    join(parent, child, said);
+    size_t n = seal(parent, old, "of the first");
+    pk_session_t *both[] = { parent, child };
+    for (int i = 0; i < 2; i++) {
+        ck_assert_uint_eq(pk_session_due(both[i]), began + PK_RENEW_US);
+        pk_session_time(both[i], began + PK_RENEW_US - 1);
+        ck_assert(!pk_session_worn(both[i]));
+        pk_session_time(both[i], began + PK_RENEW_US);
+        ck_assert(pk_session_worn(both[i]) && pk_session_established(both[i]));
+        ck_assert_uint_eq(pk_session_due(both[i]), began + PK_REJECT_US);
+        pk_session_time(both[i], began + PK_REJECT_US - 1);
+        ck_assert_uint_ne(seal(both[i], d, "still"), 0);
+        pk_session_time(both[i], began + PK_REJECT_US);
+        ck_assert(!pk_session_established(both[i]) && !pk_session_worn(both[i]));
+        ck_assert_uint_eq(seal(both[i], d, "no longer"), 0);
+        ck_assert_uint_eq(pk_session_due(both[i]), UINT64_MAX);
+    }
+    ck_assert(!opens(child, old, n, "of the first"));
+    /* Renewed in time: what was on its way opens, for no longer than it would have. */
+    join(parent, child, said);
+    n = seal(parent, old, "on its way");
+    pk_session_time(child, began + PK_REJECT_US + PK_RENEW_US);
+    pk_session_time(parent, began + PK_REJECT_US + PK_RENEW_US);
+    join(parent, child, said);
+    ck_assert(!pk_session_worn(parent) && !pk_session_worn(child));
+    pk_session_time(child, began + 2 * PK_REJECT_US);
+    ck_assert(!opens(child, old, n, "on its way"));
+    n = seal(parent, d, "of the next");
+    ck_assert(opens(child, d, n, "of the next"));
+    pk_session_free(&parent);
+    pk_session_free(&child);
+}
+END_TEST
+
+/* A machine goes back to what it was: counters come again, but what is sealed is not what was sealed with them. */
+START_TEST(test_after_a_snapshot_no_nonce_is_used_twice) {
+    enum { MANY = 20000, NONCE = 8 };
+    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY),
+                 *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
+    static uint8_t nonce[2][MANY][NONCE];
+    struct packet said[3];
+    int to_us[2], status;
+
+    join(parent, child, said);
+    ck_assert_int_eq(pipe(to_us), 0);
+    pid_t pid = fork(); /* two machines of one snapshot */
+    ck_assert_int_ge(pid, 0);
+    for (int i = 0; i < MANY; i++) {
+        char text[32];
+        uint8_t d[64];
+        snprintf(text, sizeof text, "%s %d", pid ? "one" : "two", i);
+        ck_assert_uint_ne(seal(parent, d, text), 0);
+        memcpy(nonce[0][i], d + 4, NONCE);
+    }
+    if (!pid) {
+        FILE *f = fdopen(to_us[1], "w");
+        _exit(f && fwrite(nonce[0], sizeof nonce[0], 1, f) == 1 && fclose(f) == 0 ? 0 : 1);
+    }
+    close(to_us[1]);
+    FILE *f = fdopen(to_us[0], "r");
+    ck_assert_uint_eq(fread(nonce[1], sizeof nonce[1], 1, f), 1);
+    fclose(f);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+    for (int i = 0; i < MANY; i++) {
+        ck_assert(!memcmp(nonce[0][i], nonce[1][i], 4)); /* the counters; by chance one salt in 200,000 runs */
+        ck_assert_msg(memcmp(nonce[0][i], nonce[1][i], NONCE), "%d", i);
+    }
+    pk_session_free(&parent);
+    pk_session_free(&child);
+}
+END_TEST
+
+/* pk_secret_derive, counted and looked at (the linker's --wrap). */
+void __real_pk_secret_derive(const struct pk_secret *s, const char *label, const void *salt, size_t salt_bytes,
+                             void *out, size_t n);
+void __wrap_pk_secret_derive(const struct pk_secret *s, const char *label, const void *salt, size_t salt_bytes,
+                             void *out, size_t n);
+static unsigned derived;
+static uint8_t salted[256]; /* the last salt */
+static size_t salt_n;
+void __wrap_pk_secret_derive(const struct pk_secret *s, const char *label, const void *salt, size_t salt_bytes,
+                             void *out, size_t n) {
+    derived++;
+    salt_n = salt && salt_bytes <= sizeof salted ? salt_bytes : 0;
+    if (salt_n) memcpy(salted, salt, salt_n);
+    __real_pk_secret_derive(s, label, salt, salt_bytes, out, n);
+}
+
+/*
+ * Somebody has taken down what crossed the link, and has the secret now: as a parent, as a child, he gets into no
+ * session of which he has no private key.
+ */
+START_TEST(test_a_stolen_secret_opens_nothing_that_was_taken_down) {
+    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY),
+                 *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY),
+                 *thief[2] = { pk_session_make(&ours, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY),
+                               pk_session_make(&ours, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY) };
+    struct packet said[3], hello, out;
+    struct pk_ready ready = { .bytes = 0 };
+    uint8_t down[512], up[512];
+
+    join(parent, child, said);
+    size_t down_n = seal(parent, down, "down"), up_n = seal(child, up, "up");
+    /* Keys are made of the secret, of what crossed the link, and of something that did not. */
+    unsigned hidden = 0;
+    for (size_t at = 0; at < salt_n; at++) {
+        bool crossed = false;
+        for (size_t k = 5; k + 8 <= said[2].n; k++)
+            crossed |= at + 8 <= salt_n && !memcmp(said[2].bytes + k, salted + at, 8);
+        hidden += !crossed && at + 8 <= salt_n && memcmp(salted + at, (uint8_t[8]){ 0 }, 8);
+    }
+    ck_assert_uint_ge(hidden, 25);
+    begin(thief[1], &hello);
+    for (int i = 0; i < 3; i++) {
+        /* as they were, and with his own key in the place of theirs, and a MAC that is right */
+        for (int k = 0; k < 2; k++) {
+            struct packet p = said[i];
+            uint8_t key[32], mac[EVP_MAX_MD_SIZE];
+            enum pk_step step_at_parent, step_at_child;
+            if (k) memcpy(p.bytes + 5, hello.bytes + 5, PK_KEY);
+            pk_secret_derive(&ours, "fairgate pktcache handshake", NULL, 0, key, sizeof key);
+            ck_assert_ptr_nonnull(HMAC(EVP_sha256(), key, sizeof key, p.bytes, p.n - PK_MAC, mac, NULL));
+            memcpy(p.bytes + p.n - PK_MAC, mac, PK_MAC);
+            step_at_parent = step(thief[0], &p, &ready, &out);
+            ck_assert_int_eq(step_at_parent, i ? PK_IGNORED : PK_ANSWER);
+            step_at_child = step(thief[1], &p, &cache, &out);
+            ck_assert_int_eq(step_at_child, i == 1 && k ? PK_ESTABLISHED : PK_IGNORED);
+            for (int t = 0; t < 2; t++) {
+                ck_assert(!opens(thief[t], down, down_n, "down"));
+                ck_assert(!opens(thief[t], up, up_n, "up"));
+            }
+        }
+    }
+    ck_assert(opens(child, down, down_n, "down") && opens(parent, up, up_n, "up"));
+    pk_session_free(&parent);
+    pk_session_free(&child);
+    pk_session_free(&thief[0]);
+    pk_session_free(&thief[1]);
+}
+END_TEST
+
+/* Keys with which X25519 agrees on nothing secret (RFC 7748, 6.1). */
+START_TEST(test_a_key_that_is_none) {
+    static const uint8_t none[][PK_KEY] = { { 0 }, { 1 } };
+    pk_session_t *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY),
+                 *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY);
+    struct packet hello, answer, out;
+    struct pk_ready ready;
+    uint8_t key[32], mac[EVP_MAX_MD_SIZE];
+
+    pk_secret_derive(&ours, "fairgate pktcache handshake", NULL, 0, key, sizeof key);
+    for (size_t i = 0; i < 2; i++) {
+        begin(child, &hello);
+        ck_assert_int_eq(step(parent, &hello, &ready, &answer), PK_ANSWER);
+        struct packet bad = answer;
+        memcpy(bad.bytes + 5 + PK_KEY, none[i], PK_KEY);
+        ck_assert_ptr_nonnull(HMAC(EVP_sha256(), key, sizeof key, bad.bytes, bad.n - PK_MAC, mac, NULL));
+        memcpy(bad.bytes + bad.n - PK_MAC, mac, PK_MAC);
+        ck_assert_int_eq(step(child, &bad, &cache, &out), PK_IGNORED);
+        ck_assert_int_eq(pk_session_established(child), i > 0);
+        ck_assert_int_eq(step(child, &answer, &cache, &out), PK_ESTABLISHED); /* the true one still is */
+    }
     pk_session_free(&parent);
     pk_session_free(&child);
 }
@@ -199,18 +381,6 @@ START_TEST(test_others) {
     pk_session_free(&md5);
 }
 END_TEST
-
-/* pk_secret_derive, counted (the linker's --wrap). */
-void __real_pk_secret_derive(const struct pk_secret *s, const char *label, const void *salt, size_t salt_bytes,
-                             void *out, size_t n);
-void __wrap_pk_secret_derive(const struct pk_secret *s, const char *label, const void *salt, size_t salt_bytes,
-                             void *out, size_t n);
-static unsigned derived;
-void __wrap_pk_secret_derive(const struct pk_secret *s, const char *label, const void *salt, size_t salt_bytes,
-                             void *out, size_t n) {
-    derived++;
-    __real_pk_secret_derive(s, label, salt, salt_bytes, out, n);
-}
 
 /*
  * Who has seen a WELCOME knows all that a READY has in the clear.  A flood of them must neither cost keys, nor take the
@@ -394,6 +564,10 @@ int main(void) {
     tcase_set_timeout(t, 60);
     tcase_add_test(t, test_pair);
     tcase_add_test(t, test_changed);
+    tcase_add_test(t, test_a_session_does_not_live_on);
+    tcase_add_test(t, test_after_a_snapshot_no_nonce_is_used_twice);
+    tcase_add_test(t, test_a_stolen_secret_opens_nothing_that_was_taken_down);
+    tcase_add_test(t, test_a_key_that_is_none);
     tcase_add_test(t, test_window);
     tcase_add_test(t, test_replayed_handshake);
     tcase_add_test(t, test_others);
