@@ -74,7 +74,7 @@ void pk_advance_asks(struct pk_advance *a, const struct pk_tuple *tuple, uint64_
 void pk_advance_acknowledged(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t ack, uint64_t now);
 /* How often servers have sent again in vain, beyond once each, to how many connections that stand still now. */
 unsigned pk_advance_still(const struct pk_advance *a, unsigned *flows, uint64_t now);
-/* The link is out, or there is a new session: what was remembered tells nothing any more. */
+/* The link is out, or there is a session with another child: what was remembered tells nothing any more. */
 void pk_advance_forget(struct pk_advance *a);
 
 #endif

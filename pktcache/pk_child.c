@@ -15,7 +15,8 @@
 
 enum {
     CHILD_MAGIC = 0x504b4348,
-    PENDING = 256 /* trains that wait for a payload */
+    PENDING = 256, /* trains that wait for a payload */
+    READIES = 10   /* times that READY is said */
 };
 
 enum {                       /* microseconds */
@@ -23,6 +24,8 @@ enum {                       /* microseconds */
        STATUS_IDLE = 500000, /* and when none do */
        HELLO_EVERY = 200000,
        HELLO_LAST = 3200000,
+       READY_EVERY = 100000,
+       WHO_EVERY = 1000000,  /* more than the parent takes to see that nothing arrives */
        OLD_SESSION = 5000000 /* that datagrams of the one before may be on their way */
 };
 
@@ -54,6 +57,12 @@ typedef struct pk_child {
     /* the next HELLO, when there is no session or a new one is due */
     uint64_t hello_at, hello_wait;
     uint64_t established_at;
+    /* READY, which is said again until something of the session has come; 0: nothing to say */
+    uint8_t ready_said[PK_CONTROL_MAX];
+    size_t ready_bytes;
+    uint64_t ready_at;
+    unsigned readies;
+    bool asked; /* the parent said WHO: it may be another one */
     bool hello; /* a handshake is under way */
     /* nothing can be made for clients, so the parent is to hear nothing */
     bool mute;
@@ -368,6 +377,7 @@ static void child_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now) 
     struct pk_tuple tuple;
     struct flow *f;
 
+    pk_session_time(c->session, now);
     c->side.counters.pieces++;
     c->side.counters.bytes_in += pk_piece_ip(bytes);
     if (pk_packet_parse(&k, piece, bytes) == PK_OTHER) {
@@ -430,10 +440,22 @@ static void train_came(pk_child_t *c, const uint8_t *inside, size_t n, uint64_t 
     child_release_reordered(c, now);
 }
 
+/* The parent takes it once, and what is sealed counts for nothing there before. */
+static void child_ready(pk_child_t *c, uint64_t now) {
+    child_send_datagram(c, c->ready_said, c->ready_bytes);
+    c->ready_at = now + READY_EVERY;
+    if (++c->readies == READIES) c->ready_bytes = 0;
+}
+
 /* renewed: there was a session till now.  What the parent has said holds until it says something else. */
 static void child_established(pk_child_t *c, const void *answer, size_t n, bool renewed, uint64_t now) {
-    child_send_datagram(c, answer, n);
-    c->hello = c->strange = false;
+    memcpy(c->ready_said, answer, n);
+    c->ready_bytes = n;
+    c->readies = 0;
+    child_ready(c, now);
+    c->hello = false;
+    if (!renewed || c->asked) c->strange = false;
+    c->asked = false;
     c->differs = PK_WHY_NOTHING;
     c->probe = 0;
     c->hello_wait = 0;
@@ -471,9 +493,11 @@ static void child_control(pk_child_t *c, const void *datagram, size_t bytes, uin
     switch (pk_session_step(c->session, datagram, bytes, &c->ready, out, &n)) {
     case PK_ESTABLISHED: child_established(c, out, n, there, now); break;
     case PK_BEGIN:
-        /* Anybody may replay this: it makes us begin no more often than we would by ourselves. */
-        if (c->hello ? now >= c->hello_at - c->hello_wait + HELLO_EVERY : now >= c->established_at + HELLO_EVERY) {
+        /* Anybody may replay this: of a session that works it makes a new one in WHO_EVERY at most. */
+        if (c->hello ? now >= c->hello_at - c->hello_wait + HELLO_EVERY
+                     : now >= c->established_at + (pk_session_seen(c->session) ? WHO_EVERY : HELLO_EVERY)) {
             if (!c->hello) c->hello_wait = 0;
+            c->asked = true;
             child_hello(c, now);
         }
         break;
@@ -527,6 +551,7 @@ static uint64_t child_due(const pk_side_t *s) {
     if (pk_session_established(c->session)) {
         uint64_t status_due = c->status_at + (c->news ? STATUS_BUSY : STATUS_IDLE);
         if (status_due < due) due = status_due;
+        if (c->ready_bytes && c->ready_at < due) due = c->ready_at;
         if (pk_session_due(c->session) < due) due = pk_session_due(c->session);
     }
     if ((c->hello || !pk_session_established(c->session)) && c->hello_at < due) due = c->hello_at;
@@ -543,7 +568,9 @@ static void child_tick(pk_side_t *s, uint64_t now) {
     there = pk_session_established(c->session);
     child_release_reordered(c, now);
     if (now >= c->established_at + OLD_SESSION) pk_session_forget(c->session);
-    if (pk_session_worn(c->session) && !c->hello) child_hello(c, now);
+    if (c->ready_bytes && pk_session_seen(c->session)) c->ready_bytes = 0;
+    if (there && c->ready_bytes && now >= c->ready_at) child_ready(c, now);
+    if (!c->hello && (!there || pk_session_worn(c->session))) child_hello(c, now);
     if ((c->hello || !there) && now >= c->hello_at) child_hello(c, now);
     if (there && now - c->status_at >= (c->news ? STATUS_BUSY : STATUS_IDLE)) status(c, now);
     for (struct pending *p = c->pending; c->pendings && p < c->pending + PENDING; p++) {
@@ -559,6 +586,7 @@ static void child_aside(pk_side_t *s, enum pk_why why, uint64_t now) {
 
     if (c->aside == why) return;
     c->aside = why;
+    pk_session_time(c->session, now);
     if (!pk_session_established(c->session)) return;
     child_tell_aside(c);
     if (!why) status(c, now);

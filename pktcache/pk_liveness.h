@@ -2,8 +2,8 @@
 /*
  * pk_liveness.h - whether what the parent sends reaches the child: packets go as fingerprints only while it does.
  *
- *     HERE       A session begins here, with a probe: the largest datagram that the link should carry.  GONE if the
- *                child does not say in time that it came.
+ *     HERE       A session with another child begins here, with a probe: the largest datagram that the link should
+ *                carry.  GONE if the child does not say in time that it came.
  *                After each train the child is to say in time that it came; GONE if it does not.
  *                While trains go there is a probe every ten seconds, since a path may begin to lose only what is large.
  *                GONE if three in a row do not come.

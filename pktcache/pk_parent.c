@@ -22,9 +22,10 @@ enum {
     MARGIN_LEAST = 2 << 20 /* bytes of the child's cache that the parent does not count on */
 };
 
-enum {                     /* microseconds */
-       STRANGE = 1000000,  /* without a STATUS; only then a datagram that can't be opened makes us begin a session */
-       WHO_FIRST = 200000, /* while there is no session; twice as long after each */
+enum { /* microseconds */
+       STRANGE =
+           1000000, /* without a word of the child; only then a datagram that can't be opened makes us begin a session */
+       WHO_FIRST = 200000, /* while a session is wanted; twice as long after each */
        WHO_LAST = 3200000,
        ASIDE_EVERY = 1000000 /* the child is told again that we stand aside */
 };
@@ -45,6 +46,7 @@ typedef struct pk_parent {
     struct pk_liveness liveness;
     struct pk_advance advance;
     enum pk_why aside, childs; /* why our daemon stands aside; why the child does */
+    uint64_t heard;            /* when something of the session came from the child */
     uint8_t cache[16];         /* its name, of the child that the session is with */
     enum pk_why told;          /* what the child was told last, at told_at */
     uint64_t told_at;
@@ -301,6 +303,7 @@ static void parent_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now)
     struct pk_packet k;
     struct pk_tuple tuple;
 
+    pk_session_time(p->session, now);
     p->side.counters.pieces++;
     p->side.counters.bytes_in += pk_piece_ip(bytes);
     /* Its receiver throws a damaged packet away, so there is nothing to be learnt from one. */
@@ -342,6 +345,8 @@ static void parent_established(pk_parent_t *p, const struct pk_ready *ready, boo
     uint64_t margin = ready->bytes / 16 > MARGIN_LEAST ? ready->bytes / 16 : MARGIN_LEAST;
     pk_store_limit(p->store, margin < ready->bytes / 2 ? ready->bytes - margin : ready->bytes / 2);
     p->side.counters.sessions++;
+    p->heard = now;
+    p->differs = PK_WHY_NOTHING;
     p->who_wait = 0;
     p->childs_number = 0;
     p->told_at = 0;
@@ -351,7 +356,7 @@ static void parent_established(pk_parent_t *p, const struct pk_ready *ready, boo
     } else {
         pk_liveness_begin(&p->liveness, now);
         pk_advance_forget(&p->advance);
-        p->differs = p->childs = p->told = PK_WHY_NOTHING;
+        p->childs = p->told = PK_WHY_NOTHING;
         p->side.begun.other = p->side.begun.unheard = false;
         p->out.say(p->out.context, "session established");
     }
@@ -371,8 +376,8 @@ static void news(pk_parent_t *p, enum pk_news what, const char *why) {
 static void probe(pk_parent_t *p, uint64_t now) {
     uint8_t bytes[PK_SEAL_HEAD + PK_DATAGRAM_MAX + PK_SEAL_TAG];
     /*
-     * Random, so that nobody knows what is sealed in any datagram: should a counter ever come again under the same key
-     * (a virtual machine set back), zeros here would show what the other datagram holds.
+     * Random, so that nobody knows what is sealed in any datagram: should a nonce ever come again under the same key
+     * (a virtual machine set back, and an accident), zeros here would show what the other datagram holds.
      */
     if (RAND_bytes(bytes + PK_SEAL_HEAD, (int)p->room) != 1) abort();
     send_sealed(p, PK_PROBE, bytes, p->room);
@@ -474,7 +479,9 @@ static void parent_datagram(pk_side_t *s, void *datagram, size_t bytes, uint64_t
         parent_control(p, datagram, bytes, now);
         return;
     }
-    switch (pk_open(p->session, datagram, bytes, &o)) {
+    enum pk_type type = pk_open(p->session, datagram, bytes, &o);
+    if (type && !o.before) p->heard = now;
+    switch (type) {
     case PK_STATUS:
         p->side.counters.datagrams_in++;
         status_came(p, &o, now);
@@ -489,7 +496,7 @@ static void parent_datagram(pk_side_t *s, void *datagram, size_t bytes, uint64_t
         break;
     default:
         p->side.counters.refused++;
-        if (!pk_session_established(p->session) || now >= p->liveness.spoke + STRANGE) who(p, now);
+        if (!pk_session_established(p->session) || now >= p->heard + STRANGE) who(p, now);
     }
 }
 
@@ -512,9 +519,9 @@ static uint64_t parent_due(const pk_side_t *s) {
 static void parent_tick(pk_side_t *s, uint64_t now) {
     pk_parent_t *p = parent_of(s);
 
+    pk_session_time(p->session, now);
     parent_release_reordered(p, now);
     pk_train_queue_tick(p->queue, now);
-    pk_session_time(p->session, now);
     /* The child renews it by itself; one that can't be heard of, or has the time of a snapshot, is asked to. */
     if (!pk_session_established(p->session) || pk_session_worn(p->session)) who(p, now);
     if (!pk_session_established(p->session)) return;
@@ -534,6 +541,7 @@ static void parent_aside(pk_side_t *s, enum pk_why why, uint64_t now) {
 
     if (p->aside == why) return;
     p->aside = why;
+    pk_session_time(p->session, now);
     pk_advance_forget(&p->advance);
     parent_tell_aside(p, now);
 }

@@ -83,18 +83,33 @@ int pk_secret_read(struct pk_secret *s, const char *path, char **error) {
 
 void pk_secret_forget(struct pk_secret *s) { OPENSSL_cleanse(s, sizeof *s); }
 
-void pk_secret_derive(const struct pk_secret *s, const char *label, const void *salt, size_t salt_bytes, void *out,
-                      size_t n) {
+static void secret_derive(const void *key, size_t key_bytes, const char *label, const void *salt, size_t salt_bytes,
+                          void *out, size_t n) {
     EVP_KDF *kdf = EVP_KDF_fetch(NULL, "HKDF", NULL);
     EVP_KDF_CTX *c = kdf ? EVP_KDF_CTX_new(kdf) : NULL;
     OSSL_PARAM params[5], *p = params;
 
     *p++ = OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, (char *)"SHA256", 0);
-    *p++ = OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, (void *)s->bytes, PK_SECRET);
+    *p++ = OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, (void *)key, key_bytes);
     *p++ = OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_INFO, (void *)label, strlen(label));
     if (salt) *p++ = OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_SALT, (void *)salt, salt_bytes);
     *p = OSSL_PARAM_construct_end();
     if (!c || EVP_KDF_derive(c, out, n, params) != 1) abort(); /* never a key that is not one */
     EVP_KDF_CTX_free(c);
     EVP_KDF_free(kdf);
+}
+
+void pk_secret_derive(const struct pk_secret *s, const char *label, const void *salt, size_t salt_bytes, void *out,
+                      size_t n) {
+    secret_derive(s->bytes, PK_SECRET, label, salt, salt_bytes, out, n);
+}
+
+void pk_secret_derive_with(const struct pk_secret *s, const void *agreed, const char *label, const void *salt,
+                           size_t salt_bytes, void *out, size_t n) {
+    uint8_t key[2 * PK_SECRET];
+
+    memcpy(key, agreed, PK_SECRET);
+    memcpy(key + PK_SECRET, s->bytes, PK_SECRET);
+    secret_derive(key, sizeof key, label, salt, salt_bytes, out, n);
+    OPENSSL_cleanse(key, sizeof key);
 }

@@ -28,5 +28,8 @@ void pk_secret_forget(struct pk_secret *s);
 /* out: n bytes derived for `label`; salt may be NULL. */
 void pk_secret_derive(const struct pk_secret *s, const char *label, const void *salt, size_t salt_bytes, void *out,
                       size_t n);
+/* The same of the secret and what two have agreed on, PK_SECRET bytes. */
+void pk_secret_derive_with(const struct pk_secret *s, const void *agreed, const char *label, const void *salt,
+                           size_t salt_bytes, void *out, size_t n);
 
 #endif

@@ -11,7 +11,7 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
-#include <openssl/rand.h>
+#include <sys/random.h>
 
 enum { SESSION_MAGIC = 0x504b5345, KEY = 32, IV = 12, AGREED = 32 };
 
@@ -47,9 +47,13 @@ struct pk_session {
 
 static void fresh_key(pk_session_t *s) {
     size_t n = PK_KEY;
+    uint8_t random[PK_KEY];
 
+    /* From the kernel, which is told when a virtual machine is set back; libcrypto's own numbers would come again. */
+    if (getrandom(random, sizeof random, 0) != sizeof random) abort();
     EVP_PKEY_free(s->own);
-    s->own = EVP_PKEY_Q_keygen(NULL, NULL, "X25519");
+    s->own = EVP_PKEY_new_raw_private_key(EVP_PKEY_X25519, NULL, random, sizeof random);
+    OPENSSL_cleanse(random, sizeof random);
     if (!s->own || EVP_PKEY_get_raw_public_key(s->own, s->key, &n) != 1 || n != PK_KEY)
         abort(); /* no session without */
 }
@@ -118,23 +122,24 @@ static void forget_keys(struct keys *k) {
 /* child, parent: their public keys, of which one is ours.  False: the other one is none. */
 static bool new_keys(const pk_session_t *s, const uint8_t *child, const uint8_t *parent, struct keys *k) {
     struct {
-        uint8_t agreed[AGREED], child[PK_KEY], parent[PK_KEY], lane;
+        uint8_t child[PK_KEY], parent[PK_KEY], lane;
     } salt = { .lane = s->lane };
     struct {
         uint8_t key[KEY];
         HHKey salt;
     } derived[2]; /* down, up */
-    uint8_t id[4];
+    uint8_t agreed[AGREED], id[4];
     struct {
         uint8_t directions[sizeof derived], id[sizeof id];
     } all;
     bool parents = s->role == PK_PARENT;
 
-    static_assert(sizeof salt == AGREED + 2 * PK_KEY + 1 && sizeof derived == 2 * (KEY + 32), "no padding");
-    if (!agree(s, parents ? child : parent, salt.agreed)) return false;
+    static_assert(sizeof salt == 2 * PK_KEY + 1 && AGREED == PK_SECRET && sizeof derived == 2 * (KEY + 32),
+                  "no padding");
+    if (!agree(s, parents ? child : parent, agreed)) return false;
     memcpy(salt.child, child, PK_KEY);
     memcpy(salt.parent, parent, PK_KEY);
-    pk_secret_derive(&s->secret, "fairgate pktcache session", &salt, sizeof salt, &all, sizeof all);
+    pk_secret_derive_with(&s->secret, agreed, "fairgate pktcache session", &salt, sizeof salt, &all, sizeof all);
     memcpy(derived, all.directions, sizeof derived);
     if (EVP_EncryptInit_ex(k->out, EVP_aes_256_gcm(), NULL, derived[!parents].key, NULL) != 1 ||
         EVP_DecryptInit_ex(k->in, EVP_aes_256_gcm(), NULL, derived[parents].key, NULL) != 1)
@@ -145,7 +150,7 @@ static bool new_keys(const pk_session_t *s, const uint8_t *child, const uint8_t 
     k->sent = k->seen = 0;
     memset(k->window, 0, sizeof k->window);
     k->good = true;
-    OPENSSL_cleanse(&salt, sizeof salt);
+    OPENSSL_cleanse(agreed, sizeof agreed);
     OPENSSL_cleanse(derived, sizeof derived);
     OPENSSL_cleanse(&all, sizeof all);
     return true;
@@ -155,6 +160,7 @@ static void swap_keys(pk_session_t *s) {
     struct keys k = s->before;
     s->before = s->now;
     s->now = k;
+    OPENSSL_cleanse(&k, sizeof k);
 }
 
 /* What stands in the head behind type and session, and four bytes that are 0. */
@@ -269,9 +275,11 @@ static enum pk_step welcome(pk_session_t *s, const void *datagram, size_t n, con
     struct pk_wire_ready *r = out;
 
     if (!s->begun || !genuine(s, datagram, n, sizeof *w) || memcmp(w->child, s->key, PK_KEY)) return PK_IGNORED;
-    if (!new_keys(s, s->key, w->parent, &s->before)) return PK_IGNORED;
+    /* One of which nothing has come the parent may not have: then it still uses the one before. */
+    bool unconfirmed = s->now.good && !s->now.seen;
+    if (!new_keys(s, s->key, w->parent, unconfirmed ? &s->now : &s->before)) return PK_IGNORED;
     s->begun = false;
-    swap_keys(s);
+    if (!unconfirmed) swap_keys(s);
     s->theirs = PK_VERSION;
     begin_head(s, PK_READY, &r->head);
     memcpy(r->child, s->key, PK_KEY);
@@ -348,9 +356,14 @@ void pk_session_time(pk_session_t *s, uint64_t now) {
     if (s->before.good && now - s->before.since >= PK_REJECT_US) forget_keys(&s->before);
 }
 
+/* The child's is the first to be old, so that not both ask for another one. */
+static uint64_t old_at(const pk_session_t *s) {
+    return s->now.since + PK_RENEW_US + (s->role == PK_PARENT ? PK_ASK_US : 0);
+}
+
 uint64_t pk_session_due(const pk_session_t *s) {
     if (!s->now.good) return UINT64_MAX;
-    return s->now.since + (s->time - s->now.since < PK_RENEW_US ? PK_RENEW_US : PK_REJECT_US);
+    return s->time < old_at(s) ? old_at(s) : s->now.since + PK_REJECT_US;
 }
 
 /* ---- sealed ------------------------------------------------------------------------------------------------------ */
@@ -376,7 +389,7 @@ uint64_t pk_session_sent(const pk_session_t *s) { return s->now.sent; }
 uint64_t pk_session_seen(const pk_session_t *s) { return s->now.seen; }
 bool pk_session_worn(const pk_session_t *s) {
     const struct keys *k = &s->now;
-    return k->good && (k->sent > WORN / 2 || k->seen > WORN / 2 || s->time - k->since >= PK_RENEW_US);
+    return k->good && (k->sent > WORN / 2 || k->seen > WORN / 2 || s->time >= old_at(s));
 }
 
 enum pk_type pk_open(pk_session_t *s, void *datagram, size_t n, struct pk_opened *o) {

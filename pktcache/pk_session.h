@@ -19,7 +19,7 @@
  * the link, and later steals the secret, opens nothing of it.  So no two sessions have a key in common, either, whoever
  * restarts and whatever is replayed to whom: a replayed HELLO costs a WELCOME, a replayed WELCOME has an old key of the
  * child, a replayed READY an old one of the parent.  WHO asks a child to begin: a parent says so when it has been
- * started, when its session is old, and when it hears of the child only what it can't open.
+ * started, when its session is old, and when all that comes of the child is what it can't open.
  *
  * TIME.  A session is renewed after PK_RENEW_US, and forgotten after PK_REJECT_US by either end by itself, whatever the
  * other one says or somebody keeps from arriving: then packets go as they are.
@@ -28,7 +28,9 @@
  * refused.  The old session of a child stays good for what is still on its way when a new one begins.  A machine that
  * goes back to a snapshot counts again from there, under the same key.  Therefore half of what makes a nonce is a salt,
  * computed from what is sealed (HighwayHash under a key of the session's): the same nonce for something else would be
- * one of 2^32 such accidents (compare RFC 8452).
+ * one of 2^32 such accidents (compare RFC 8452).  Private keys come from the kernel.  What was under way when the
+ * snapshot was taken is so again: an end that was set back may accept the WELCOME or READY of that handshake once more.
+ * That opens nothing, and is over with the next session.
  *
  * One thread has a session at a time.  libcrypto allocates for each datagram of a handshake (HMAC) and for new keys
  * (HKDF, EVP); sealing and opening allocate nothing.
@@ -41,6 +43,7 @@
 
 #define PK_WINDOW       1024u
 #define PK_RENEW_US     UINT64_C(120000000)
+#define PK_ASK_US       UINT64_C(5000000)       /* later the parent wants another one */
 #define PK_REJECT_US    UINT64_C(180000000)
 
 enum pk_role { PK_PARENT, PK_CHILD };

@@ -19,6 +19,7 @@
 #include "pktcache/pk_session.h"
 #include "run_suite.h"
 
+#include <assert.h>
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,7 @@ struct pair {
 struct state {
     /* the child: whether its key waits for an answer; keys begun with; sessions */
     int8_t begun, child_keys, childs_restarts;
+    int8_t confirmed; /* something of the present session has come */
     struct pair now, before;
     /* the parent: its present key */
     int8_t parent_key, parents_restarts;
@@ -43,7 +45,9 @@ struct state {
     uint32_t child_took, parent_took;
 };
 
-enum act { BEGIN, CHILD_AGAIN, PARENT_AGAIN, ASK, TO_CHILD, TO_PARENT };
+static_assert(sizeof(struct state) == 32, "it is compared as bytes");
+
+enum act { BEGIN, CHILD_AGAIN, PARENT_AGAIN, ASK, CONFIRM, TO_CHILD, TO_PARENT };
 
 struct step_taken {
     uint8_t act, type; /* type, child, parent: of the datagram that arrives */
@@ -72,7 +76,7 @@ static bool takes(struct state *s, struct step_taken t, enum pk_step *says) {
         return true;
     case CHILD_AGAIN:
         if (s->childs_restarts++) return false;
-        s->begun = false;
+        s->begun = s->confirmed = false;
         s->now = s->before = no_session;
         return true;
     case PARENT_AGAIN:
@@ -84,13 +88,18 @@ static bool takes(struct state *s, struct step_taken t, enum pk_step *says) {
         if (s->who & 1u << s->parent_key) return false;
         s->who |= (uint16_t)(1u << s->parent_key);
         return true;
+    case CONFIRM:
+        if (s->confirmed || s->now.child == NONE || !same(s->now, s->parents)) return false;
+        s->confirmed = true;
+        return true;
     case TO_CHILD:
         if (t.type == PK_WHO) {
             *says = PK_BEGIN;
         } else if (t.type == PK_WELCOME && s->begun && t.child == s->child_keys - 1) {
             *says = PK_ESTABLISHED;
             s->begun = false;
-            s->before = s->now;
+            if (s->now.child == NONE || s->confirmed) s->before = s->now;
+            s->confirmed = false;
             s->now = (struct pair){ t.child, t.parent };
             s->readies |= bit(t.child, t.parent);
             ck_assert_msg(!(s->child_took & bit(t.child, t.parent)), "the child takes a session twice");
@@ -154,6 +163,13 @@ static struct said *datagram(struct step_taken t) {
     }
 }
 
+static bool arrives(pk_session_t *from, pk_session_t *to) {
+    uint8_t d[64] = { [PK_SEAL_HEAD] = 'x' };
+    struct pk_opened o;
+    size_t n = pk_seal(from, PK_TRAIN, d, 1);
+    return n && pk_open(to, d, n, &o) == PK_TRAIN && o.n == 1 && *o.inside == 'x';
+}
+
 /* s: before the step. */
 static enum pk_step take_real(const struct state *s, struct step_taken t) {
     struct pk_ready cache = { .cache = "cache of a child", .bytes = 12345 };
@@ -171,6 +187,7 @@ static enum pk_step take_real(const struct state *s, struct step_taken t) {
         real.parent = anew(PK_PARENT);
         break;
     case ASK: real.who[s->parent_key].n = pk_session_begin(real.parent, real.who[s->parent_key].bytes); break;
+    case CONFIRM: ck_assert(arrives(real.parent, real.child)); break;
     default:
         in = datagram(t);
         ck_assert_uint_gt(in->n, 0);
@@ -180,13 +197,6 @@ static enum pk_step take_real(const struct state *s, struct step_taken t) {
         if (says == PK_ESTABLISHED && t.act == TO_CHILD) real.ready[t.child][t.parent] = out;
     }
     return says;
-}
-
-static bool arrives(pk_session_t *from, pk_session_t *to) {
-    uint8_t d[64] = { [PK_SEAL_HEAD] = 'x' };
-    struct pk_opened o;
-    size_t n = pk_seal(from, PK_TRAIN, d, 1);
-    return n && pk_open(to, d, n, &o) == PK_TRAIN && o.n == 1 && *o.inside == 'x';
 }
 
 /* Whoever has what of them, the next handshake makes a session. */
@@ -300,11 +310,14 @@ static void try_datagrams(uint32_t index, int child, int parent) {
 static void search(void) {
     struct state first;
 
+    founds = 0;
+    steps = 0;
+    memset(table, 0, sizeof table);
     memset(&first, 0, sizeof first);
     first.now = first.before = first.parents = no_session;
     put(&first, 0, (struct step_taken){ 0 });
     for (uint32_t i = 0; i < founds; i++) {
-        for (uint8_t act = BEGIN; act <= ASK; act++) try(i, (struct step_taken){ .act = act });
+        for (uint8_t act = BEGIN; act <= CONFIRM; act++) try(i, (struct step_taken){ .act = act });
         for (int k = 0; k < KEYS * KEYS; k++) try_datagrams(i, k / KEYS, k % KEYS);
     }
     end_real();

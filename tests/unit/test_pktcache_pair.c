@@ -819,6 +819,97 @@ START_TEST(test_a_session_is_renewed_without_a_pause) {
 }
 END_TEST
 
+/* Takes the first datagram of that type off the link. */
+static bool lose_one(struct queue *q, enum pk_type type) {
+    for (unsigned i = 0; i < q->n; i++) {
+        if (!q->thing[i]->datagram || *q->thing[i]->bytes != type) continue;
+        free(q->thing[i]);
+        q->thing[i] = q->thing[--q->n];
+        return true;
+    }
+    return false;
+}
+
+/* READY is lost: the child says it again, and the two are at one well before anybody would take the other for dead. */
+START_TEST(test_a_lost_ready_is_said_again) {
+    struct scenario s = quiet("ready");
+    uint64_t end, from = 0;
+
+    s.way = 20000;
+    setup(&s, 14);
+    go_on(1000000);
+    for (unsigned sessions = 2; sessions < 6; sessions++) {
+        unsigned lost = 0;
+        for (end = w.now + PK_RENEW_US + 1000000; w.now < end && w.parent.side->counters.sessions < sessions; w.now += ROUND) {
+            if (lost < 2 && lose_one(&w.up, PK_READY) && !lost++) from = w.now;
+            run_down();
+            run_up();
+        }
+        ck_assert_uint_eq(w.parent.side->counters.sessions, sessions);
+        ck_assert_uint_eq(lost, 2);
+        ck_assert_uint_le(w.now - from, 300000);
+    }
+    ck_assert_uint_eq(w.parent.side->counters.outages, 0);
+    uint64_t refused = w.parent.side->counters.refused;
+    go_on(5000000);
+    ck_assert_uint_le(w.parent.side->counters.refused, refused + 1); /* nor for ever */
+    teardown();
+}
+END_TEST
+
+/* A WHO that was once said comes again and again: of a session that works it makes a new one each second at most. */
+START_TEST(test_an_old_who_makes_few_sessions) {
+    struct scenario s = quiet("who");
+    uint8_t who[PK_CONTROL_MAX], copy[PK_CONTROL_MAX];
+    size_t n;
+
+    setup(&s, 15);
+    n = pk_session_begin(w.parent.session, who);
+    go_on(2000000);
+    for (int i = 0; i < 1000; i++) { /* ten seconds */
+        memcpy(copy, who, n);
+        pk_side_datagram(w.child.side, copy, n, w.now);
+        go_on(10000);
+        ck_assert_int_eq(pk_side_why(w.parent.side), PK_WHY_NOTHING);
+    }
+    ck_assert_uint_le(w.parent.side->counters.sessions, 1 + 10);
+    teardown();
+}
+END_TEST
+
+/* Who stands aside says so and nothing else; what can't be opened is no reason for another session. */
+START_TEST(test_a_child_that_stands_aside_is_heard) {
+    struct scenario s = quiet("heard");
+    uint8_t junk[64] = { PK_STATUS };
+
+    setup(&s, 16);
+    go_on(1000000);
+    pk_side_aside(w.child.side, PK_WHY_FILTERED, w.now);
+    for (int i = 0; i < 1000; i++) {
+        uint8_t copy[sizeof junk];
+        memcpy(copy, junk, sizeof junk);
+        pk_side_datagram(w.parent.side, copy, sizeof copy, w.now);
+        go_on(20000);
+    }
+    ck_assert_uint_eq(w.parent.side->counters.sessions, 1);
+    teardown();
+}
+END_TEST
+
+/* Neither end ran for so long that the session was over when it went on. */
+START_TEST(test_after_a_long_pause_the_child_begins) {
+    struct scenario s = quiet("pause");
+
+    setup(&s, 17);
+    go_on(1000000);
+    w.now += PK_REJECT_US;
+    go_on(10000);
+    ck_assert(pk_session_established(w.child.session) && pk_session_established(w.parent.session));
+    ck_assert_uint_eq(w.parent.side->counters.sessions, 2);
+    teardown();
+}
+END_TEST
+
 /* Somebody lets only the handshake not pass: both know that there is no session after three minutes. */
 START_TEST(test_without_a_handshake_a_session_ends) {
     struct scenario s = quiet("kept");
@@ -868,7 +959,7 @@ START_TEST(test_who_went_back_begins_anew) {
     n = pk_seal(w.child.session, PK_STATUS, bytes, sizeof *word);
     pk_side_datagram(w.parent.side, bytes, n, w.now);
     ck_assert(!pk_session_established(w.parent.session));
-    go_on(1000000);
+    go_on(2000000);
     ck_assert_uint_eq(w.parent.side->counters.sessions, 2);
     ck_assert_int_eq(pk_side_why(w.parent.side), PK_WHY_NOTHING);
     pk_put64(word->newest, 0);
@@ -936,6 +1027,10 @@ int main(void) {
     tcase_add_test(t, test_what_a_probe_holds_cannot_be_known);
     tcase_add_test(t, test_a_lost_word_is_no_standing_aside);
     tcase_add_test(t, test_a_session_is_renewed_without_a_pause);
+    tcase_add_test(t, test_a_lost_ready_is_said_again);
+    tcase_add_test(t, test_an_old_who_makes_few_sessions);
+    tcase_add_test(t, test_a_child_that_stands_aside_is_heard);
+    tcase_add_test(t, test_after_a_long_pause_the_child_begins);
     tcase_add_test(t, test_without_a_handshake_a_session_ends);
     tcase_add_test(t, test_who_went_back_begins_anew);
     tcase_add_loop_test(t, test_scenario, 0, sizeof scenarios / sizeof *scenarios);
