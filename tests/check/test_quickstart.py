@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Which steps ./quickstart check runs: those of its lists, those that are named, and no others."""
+import os
 import pathlib
 import re
 import subprocess
@@ -20,11 +21,17 @@ step() { echo "step $1"; }
 """
 
 
-def check(*words):
-    """Exit status and the steps that ran, in no order: lanes run beside each other."""
+@pytest.fixture
+def check(tmp_path):
+    """check(*words): exit status and the steps that ran, in no order: lanes run beside each other.  With logs of its own: a run that this is a part of has noted second
+    tries among its logs, which a check that begins takes away."""
+    return lambda *words: steps_of(tmp_path, *words)
+
+
+def steps_of(build, *words):
     before, line, after = TEXT.partition("\ncommand=${1-}\n")
     assert line
-    r = subprocess.run(["sh", "-c", before + INSTEAD + line + after, QUICKSTART, "check", *words], capture_output=True, text=True, timeout=60, check=False)
+    r = subprocess.run(["sh", "-c", before + INSTEAD + line + after, QUICKSTART, "check", *words], env={**os.environ, "FAIRGATE_BUILD": str(build)}, capture_output=True, text=True, timeout=60, check=False)
     return r.returncode, sorted(re.findall(r"^step (\S+)$", r.stdout, re.M))
 
 
@@ -34,10 +41,10 @@ def check(*words):
     *(((name,), [name]) for name in STEPS + LONG),
     (("--long", "soak", "fuzz"), ["soak", "fuzz"]),
 ], ids=lambda words: " ".join(words) or "all")
-def test_the_steps_that_run(words, steps):
+def test_the_steps_that_run(check, words, steps):
     assert check(*words) == (0, sorted(["build", *steps]))
 
 
 @pytest.mark.parametrize("word", ["", "long", "--longer", "fuzz-longer", "fuzz fuzz-long", "*"])
-def test_a_step_that_there_is_not(word):
+def test_a_step_that_there_is_not(check, word):
     assert check(word) == (2, [])

@@ -149,8 +149,8 @@ def get(port, target, **kwargs):
     return ask(port, "GET", target, **kwargs)
 
 
-def until(condition, seconds=10.0, what="the condition"):
-    """Poll until condition() is true and return it; fail after `seconds`."""
+def until(condition, seconds=10.0, what="the condition", every=0.01):
+    """Ask every so many seconds until condition() is true and return it; fail after `seconds`."""
     end = time.monotonic() + seconds
     while True:
         value = condition()
@@ -158,4 +158,4 @@ def until(condition, seconds=10.0, what="the condition"):
             return value
         if time.monotonic() > end:
             raise AssertionError(f"not within {seconds} s: {what() if callable(what) else what}")
-        time.sleep(0.01)
+        time.sleep(every)

@@ -148,10 +148,11 @@ def test_connections_with_waiting_streams_leave_threads_to_others(new_gateway):
             for _ in range(3):
                 c.send("GET", "/b/size/10", headers=CRAWLERS)
             g.until_queued(3 * n)
-        for _ in range(15):
-            c = stack.enter_context(http2.Connection(g.port))
+        crowd = [stack.enter_context(http2.Connection(g.port)) for _ in range(15)]
+        for c in crowd:
             c.send("GET", "/b/size/10?crowd", headers=CRAWLERS)
             assert c.statuses() == [503]
+        http1.until(lambda: [c.ping() for c in crowd] and len([line for line in g.access_log() if "?crowd" in line]) == 15, every=0.1)
         assert {line["reason"] for line in g.logged("crowd", 15)} == {"no-thread"}
         people = [stack.enter_context(http2.Connection(g.port)) for _ in range(3)]
         for c in people:
