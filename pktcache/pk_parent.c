@@ -22,9 +22,8 @@ enum {
     MARGIN_LEAST = 2 << 20 /* bytes of the child's cache that the parent does not count on */
 };
 
-enum { /* microseconds */
-       STRANGE =
-           1000000, /* without a word of the child; only then a datagram that can't be opened makes us begin a session */
+enum {                     /* microseconds */
+       STRANGE = 1000000,  /* without a word of the child; then what can't be opened makes us begin a session */
        WHO_FIRST = 200000, /* while a session is wanted; twice as long after each */
        WHO_LAST = 3200000,
        ASIDE_EVERY = 1000000 /* the child is told again that we stand aside */

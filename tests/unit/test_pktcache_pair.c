@@ -840,7 +840,8 @@ START_TEST(test_a_lost_ready_is_said_again) {
     go_on(1000000);
     for (unsigned sessions = 2; sessions < 6; sessions++) {
         unsigned lost = 0;
-        for (end = w.now + PK_RENEW_US + 1000000; w.now < end && w.parent.side->counters.sessions < sessions; w.now += ROUND) {
+        for (end = w.now + PK_RENEW_US + 1000000; w.now < end && w.parent.side->counters.sessions < sessions;
+             w.now += ROUND) {
             if (lost < 2 && lose_one(&w.up, PK_READY) && !lost++) from = w.now;
             run_down();
             run_up();
