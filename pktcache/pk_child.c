@@ -554,7 +554,8 @@ static uint64_t child_due(const pk_side_t *s) {
         if (c->ready_bytes && c->ready_at < due) due = c->ready_at;
         if (pk_session_due(c->session) < due) due = pk_session_due(c->session);
     }
-    if ((c->hello || !pk_session_established(c->session)) && c->hello_at < due) due = c->hello_at;
+    if (!c->hello && !pk_session_established(c->session)) due = 0; /* it may have ended in any turn */
+    if (c->hello && c->hello_at < due) due = c->hello_at;
     for (const struct pending *p = c->pending; c->pendings && p < c->pending + PENDING; p++)
         if (p->used && p->until < due) due = p->until;
     return due;
@@ -571,7 +572,7 @@ static void child_tick(pk_side_t *s, uint64_t now) {
     if (c->ready_bytes && pk_session_seen(c->session)) c->ready_bytes = 0;
     if (there && c->ready_bytes && now >= c->ready_at) child_ready(c, now);
     if (!c->hello && (!there || pk_session_worn(c->session))) child_hello(c, now);
-    if ((c->hello || !there) && now >= c->hello_at) child_hello(c, now);
+    if (c->hello && now >= c->hello_at) child_hello(c, now);
     if (there && now - c->status_at >= (c->news ? STATUS_BUSY : STATUS_IDLE)) status(c, now);
     for (struct pending *p = c->pending; c->pendings && p < c->pending + PENDING; p++) {
         if (!p->used || p->until > now) continue;

@@ -904,6 +904,10 @@ START_TEST(test_after_a_long_pause_the_child_begins) {
     setup(&s, 17);
     go_on(1000000);
     w.now += PK_REJECT_US;
+    lose(&w.up);
+    lose(&w.down);
+    pk_side_aside(w.child.side, PK_WHY_FILTERED, w.now); /* it finds out as something else happens */
+    ck_assert_uint_le(pk_side_due(w.child.side), w.now);
     go_on(10000);
     ck_assert(pk_session_established(w.child.session) && pk_session_established(w.parent.session));
     ck_assert_uint_eq(w.parent.side->counters.sessions, 2);

@@ -60,6 +60,15 @@ static bool opens(pk_session_t *s, const uint8_t *datagram, size_t n, const char
     return true;
 }
 
+/* A MAC that is right, as whoever has the secret can make it. */
+static void with_mac(struct packet *p) {
+    uint8_t key[32], mac[EVP_MAX_MD_SIZE];
+
+    pk_secret_derive(&ours, "fairgate pktcache handshake", NULL, 0, key, sizeof key);
+    ck_assert_ptr_nonnull(HMAC(EVP_sha256(), key, sizeof key, p->bytes, p->n - PK_MAC, mac, NULL));
+    memcpy(p->bytes + p->n - PK_MAC, mac, PK_MAC);
+}
+
 START_TEST(test_pair) {
     pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY),
                  *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
@@ -229,12 +238,9 @@ START_TEST(test_a_stolen_secret_opens_nothing_that_was_taken_down) {
         /* as they were, and with his own key in the place of theirs, and a MAC that is right */
         for (int k = 0; k < 2; k++) {
             struct packet p = said[i];
-            uint8_t key[32], mac[EVP_MAX_MD_SIZE];
             enum pk_step step_at_parent, step_at_child;
             if (k) memcpy(p.bytes + 5, hello.bytes + 5, PK_KEY);
-            pk_secret_derive(&ours, "fairgate pktcache handshake", NULL, 0, key, sizeof key);
-            ck_assert_ptr_nonnull(HMAC(EVP_sha256(), key, sizeof key, p.bytes, p.n - PK_MAC, mac, NULL));
-            memcpy(p.bytes + p.n - PK_MAC, mac, PK_MAC);
+            with_mac(&p);
             step_at_parent = step(thief[0], &p, &ready, &out);
             ck_assert_int_eq(step_at_parent, i ? PK_IGNORED : PK_ANSWER);
             step_at_child = step(thief[1], &p, &cache, &out);
@@ -260,16 +266,13 @@ START_TEST(test_a_key_that_is_none) {
                  *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY);
     struct packet hello, answer, out;
     struct pk_ready ready;
-    uint8_t key[32], mac[EVP_MAX_MD_SIZE];
 
-    pk_secret_derive(&ours, "fairgate pktcache handshake", NULL, 0, key, sizeof key);
     for (size_t i = 0; i < 2; i++) {
         begin(child, &hello);
         ck_assert_int_eq(step(parent, &hello, &ready, &answer), PK_ANSWER);
         struct packet bad = answer;
         memcpy(bad.bytes + 5 + PK_KEY, none[i], PK_KEY);
-        ck_assert_ptr_nonnull(HMAC(EVP_sha256(), key, sizeof key, bad.bytes, bad.n - PK_MAC, mac, NULL));
-        memcpy(bad.bytes + bad.n - PK_MAC, mac, PK_MAC);
+        with_mac(&bad);
         ck_assert_int_eq(step(child, &bad, &cache, &out), PK_IGNORED);
         ck_assert_int_eq(pk_session_established(child), i > 0);
         ck_assert_int_eq(step(child, &answer, &cache, &out), PK_ESTABLISHED); /* the true one still is */
@@ -426,11 +429,8 @@ END_TEST
 
 /* As the other version would say it: its number, and a MAC over all.  HELLO and WHO have one form for ever. */
 static void of_version(struct packet *p, uint8_t version) {
-    uint8_t key[32], mac[EVP_MAX_MD_SIZE];
     p->bytes[1] = version;
-    pk_secret_derive(&ours, "fairgate pktcache handshake", NULL, 0, key, sizeof key);
-    ck_assert_ptr_nonnull(HMAC(EVP_sha256(), key, sizeof key, p->bytes, p->n - 16, mac, NULL));
-    memcpy(p->bytes + p->n - 16, mac, 16);
+    with_mac(p);
 }
 
 START_TEST(test_another_version_is_told_from_a_stranger) {
