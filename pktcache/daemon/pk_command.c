@@ -2,11 +2,10 @@
 /* pk_command.c - fairgate-pktcache: the daemon, its key, its figures. */
 #include "config.h"
 
-#include "pk_guard.h"
+#include "pk_hook.h"
 #include "pk_lane.h"
 #include "pk_lead.h"
 #include "pk_report.h"
-#include "pk_route.h"
 #include "pk_tun.h"
 
 #include "base/base_command.h"
@@ -54,8 +53,6 @@ static int command_prepare(struct daemon *d, char **error) {
     struct pk_common *m = &d->common;
 
     m->c = &d->config;
-    if ((*error = pk_route_obstacle(&d->config))) return -1;
-    if (!(m->guard = pk_guard_start(&d->config, error))) return -1;
     if (pk_secret_read(&m->secret, d->config.secret, error)) return -1;
     pk_secret_derive(&m->secret, "fairgate pktcache fingerprint", NULL, 0, key, sizeof key);
     pk_fingerprint_key_set(&m->key, key, (enum pk_fingerprint_how)d->config.fingerprint);
@@ -75,25 +72,20 @@ static int command_start(struct daemon *d, char **error) {
     if ((d->control = pk_report_listen(d->config.control, error)) < 0) return -1;
     if (pk_tun_open(d->config.device, queues, (unsigned)d->config.mtu, d->tun, error)) return -1;
     d->tuns = queues;
-    if (!(d->common.lease = pk_lease_make(d->config.device, queues, error))) {
-        base_failed(*error);
-        *error = NULL;
-    }
+    if (!(d->common.hook = pk_hook_make(&d->config, d->common.role == PK_PARENT, error))) return -1;
     for (unsigned i = 0; i < queues; i++)
         if (!(d->lane[i] = pk_lane_make(&d->common, i, d->tun[i], error))) return -1;
     for (unsigned i = 0; i < queues; i++) {
         if ((why = pk_lane_start(d->lane[i]))) return base_fail(error, "a thread can't be started: %s", strerror(why));
     }
-    pk_guard_watch(d->common.guard);
     return (d->lead = pk_lead_start(&d->common, error)) ? 0 : -1;
 }
 
 static void command_stop(struct daemon *d) {
     pk_lead_stop(&d->lead); /* first: nothing comes any more while the rest ends */
     for (unsigned i = 0; i < PK_LANES_MAX; i++) pk_lane_stop(&d->lane[i]);
+    pk_hook_free(&d->common.hook);
     for (unsigned i = 0; i < d->tuns; i++) close(d->tun[i]);
-    pk_guard_stop(&d->common.guard);
-    pk_lease_free(&d->common.lease);
     if (d->control >= 0) {
         close(d->control);
         unlink(d->config.control);
@@ -111,8 +103,7 @@ static int serve(struct daemon *d) {
 
     for (;;) {
         int n = poll(p, 3, LOOK_EVERY);
-        pk_guard_look(d->common.guard);
-        pk_lead_look(d->lead, d->lane);
+        pk_lead_look(d->lead);
         for (unsigned i = 0; i < d->config.queues; i++) {
             if (!pk_lane_broken(d->lane[i])) continue;
             fprintf(stderr, "fairgate-pktcache: somebody took %s away\n", d->config.device);
@@ -212,12 +203,6 @@ static int stats(int argc, char **argv) {
     return pk_report_stats(control, format);
 }
 
-static int guard(int argc, char **argv) {
-    (void)argc;
-    (void)argv;
-    return pk_guard_run();
-}
-
 static void pk_command_more_help(FILE *out) {
     fputs("A pair of packet caches: two daemons, one at each end of a link, that do not send what the far end has "
           "already seen.\n"
@@ -237,7 +222,6 @@ static const struct base_command commands[] = {
     { "--child", "CONFIG", "the end near the clients", 1, 1, command_child },
     { "top", "[CONTROL]", "what it does, every second", 0, 1, top },
     { "stats", "[--json|--prometheus] [CONTROL]", "its figures", 0, 2, stats },
-    { PK_GUARD_WORD, "", NULL, 0, 0, guard },
 };
 
 int main(int argc, char **argv) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pk_lane.h"
 
-#include "pk_tun.h"
 #include "pktcache/pk_child.h"
 #include "pktcache/pk_memory.h"
 #include "pktcache/pk_parent.h"
@@ -32,7 +31,7 @@ enum {
 
 struct pk_lane {
     unsigned magic;
-    const struct pk_common *common;
+    struct pk_common *common;
     unsigned number;
     int tun, socket, epoll;
     pk_session_t *session;
@@ -140,7 +139,6 @@ static void lane_show(pk_lane_t *l) {
     s->counters = l->side->counters;
     s->why = pk_side_why(l->side);
     s->theirs = pk_session_theirs(l->session);
-    s->begun = l->side->begun;
     s->flows = pk_flows_used(flows);
     s->listed = 0;
     for (const struct pk_flow *f = NULL; s->listed < PK_SEEN_FLOWS && (f = pk_flows_next(flows, f));)
@@ -164,15 +162,14 @@ static void *lane_loop(void *context) {
     while (!atomic_load_explicit(&l->ends, memory_order_relaxed) &&
            !atomic_load_explicit(&l->broken, memory_order_relaxed)) {
         wait_for_something(l);
-        pk_guard_beat(l->common->guard, l->number);
-        pk_lease_renew(l->common->lease, l->number, l->now);
+        if (pk_hook_renew(l->common->hook, l->number, l->now)) atomic_fetch_add(&l->common->stalls, 1);
         read_socket(l);
         read_device(l);
         pk_side_tick(l->side, l->now);
         if (l->now - l->shown < SHOW_EVERY) continue;
         pk_side_aside(l->side, atomic_load(&l->common->aside), l->now);
         lane_show(l);
-        if (l->side->ops->mute) l->side->ops->mute(l->side, !pk_tun_is_up(l->common->c->device));
+        if (l->side->ops->mute) l->side->ops->mute(l->side, !pk_hook_leads(l->common->hook));
     }
     return NULL;
 }
@@ -232,7 +229,7 @@ static pk_side_t *make_side(const struct pk_common *m, pk_session_t *session, co
     return pk_child_make(m->c, &m->key, m->store, session, &m->ready, out);
 }
 
-pk_lane_t *pk_lane_make(const struct pk_common *common, unsigned number, int tun, char **error) {
+pk_lane_t *pk_lane_make(struct pk_common *common, unsigned number, int tun, char **error) {
     pk_lane_t *l = pk_memory(sizeof *l);
     struct pk_out out = { l, packet_out, datagram_out, lane_say };
 
@@ -261,7 +258,7 @@ int pk_lane_start(pk_lane_t *l) {
     int why;
     assert(l->magic == LANE_MAGIC);
     l->now = lane_clock_now();
-    pk_lease_renew(l->common->lease, l->number, l->now);
+    pk_hook_renew(l->common->hook, l->number, l->now);
     why = pthread_create(&l->thread, NULL, lane_loop, l);
     l->started = !why;
     return why;

@@ -6,9 +6,7 @@
 #ifndef FAIRGATE_PK_LANE_H
 #define FAIRGATE_PK_LANE_H
 
-#include "pk_guard.h"
-#include "pk_lease.h"
-#include "pktcache/pk_begun.h"
+#include "pk_hook.h"
 #include "pktcache/pk_config.h"
 #include "pktcache/pk_flows.h"
 #include "pktcache/pk_out.h"
@@ -20,6 +18,7 @@
 #include <stdatomic.h>
 
 #define PK_SEEN_FLOWS 64u
+#define PK_BEAT_MOST  50000u       /* microseconds between two turns of a thread */
 
 /* What the daemon has in common. */
 struct pk_common {
@@ -29,9 +28,9 @@ struct pk_common {
     struct pk_fingerprint_key key;
     struct pk_ready           ready;    /* child: its cache */
     pk_store_t               *store;
-    pk_guard_t               *guard;
-    pk_lease_t               *lease;    /* NULL: the kernel has none */
+    pk_hook_t                *hook;
     atomic_uint               aside;    /* enum pk_why: packets are not led to the device now (pk_lead.h) */
+    atomic_uint               stalls;   /* times that a thread did not go on, and packets took their plain way */
 };
 
 /* A picture of a lane, at most a tenth of a second old. */
@@ -39,7 +38,6 @@ struct pk_seen {
     struct pk_counters counters;
     enum pk_why        why;             /* packets go as they are; PK_WHY_NOTHING: at work */
     unsigned           theirs;          /* the other end's version */
-    struct pk_begun    begun;
     uint32_t           flows;           /* that are followed */
     unsigned           listed;          /* of these, the newest */
     struct pk_flow     flow[PK_SEEN_FLOWS];
@@ -48,7 +46,7 @@ struct pk_seen {
 typedef struct pk_lane pk_lane_t;
 
 /* Opens the socket; tun stays the caller's.  NULL and *error, a sentence the caller frees, or NULL: no memory. */
-pk_lane_t *pk_lane_make(const struct pk_common *common, unsigned number, int tun, char **error);
+pk_lane_t *pk_lane_make(struct pk_common *common, unsigned number, int tun, char **error);
 /* The thread; 0 or an errno. */
 int        pk_lane_start(pk_lane_t *l);
 /* From any thread. */

@@ -145,8 +145,8 @@ static void report_figures(const struct pk_common *common, const struct pk_seen 
         { "store_clashes_total", "store_clashes", "payloads that had another one's fingerprint", NULL,
           (double)store.clashes, BASE_COUNTER },
         { "flows", "flows", "connections that are followed", NULL, sum->flows, BASE_GAUGE },
-        { "stalls_total", "stalls", "times that the guard took the device down", "fairgate_pktcache_stalls",
-          (double)pk_guard_stalls(common->guard), BASE_COUNTER },
+        { "stalls_total", "stalls", "times that a thread did not go on, and packets took their plain way",
+          "fairgate_pktcache_stalls", (double)atomic_load(&common->stalls), BASE_COUNTER },
     };
     memcpy(to + COUNTED, rest, sizeof rest);
 }

@@ -48,14 +48,16 @@ class Daemon:
             self.process = subprocess.Popen([*self.host.prefix, program("pktcache/fairgate-pktcache"), f"--{self.role}", self.config],
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=environment)
         if wait:
-            wait_for(lambda: self.process.poll() is not None or "tun0 up" in self.route(), 10, f"{self.role}'s route")
+            wait_for(lambda: self.process.poll() is not None or self.hooks(), 10, f"{self.role}'s hooks")
             if self.process.poll() is not None:
                 raise LabError(f"{self.role} has ended: {self.said()}")
         return self
 
-    def route(self):
-        out = subprocess.run([*self.host.prefix, "ip", "route", "show", "table", "4754"], capture_output=True, text=True, check=False).stdout
-        return "tun0 up" if "fgpktcache0" in out else ""
+    def hooks(self, device="link0"):
+        """Its filters at a device, of both directions."""
+        words = [["tc", "filter", "show", "dev", device, way] for way in ("egress", "ingress")]
+        said = "".join(subprocess.run([*self.host.prefix, *argv], capture_output=True, text=True, check=False).stdout for argv in words)
+        return said.count("fairgate-pktcache")
 
     def said(self):
         with open(self.log, encoding="ascii", errors="replace") as f:
