@@ -26,10 +26,8 @@ enum {                     /* microseconds */
        STRANGE = 1000000,  /* without a word of the child; then what can't be opened makes us begin a session */
        WHO_FIRST = 200000, /* while a session is wanted; twice as long after each */
        WHO_LAST = 3200000,
-       ASIDE_EVERY = 1000000 /* the child is told again that we stand aside */
+       ASIDE_EVERY = 500000 /* the child is told again whether we stand aside */
 };
-
-enum { ASIDE_OVER = 5 }; /* times that it is told again that we do not stand aside any more */
 
 typedef struct pk_parent {
     struct pk_side side;
@@ -49,7 +47,6 @@ typedef struct pk_parent {
     uint8_t cache[16];         /* its name, of the child that the session is with */
     enum pk_why told;          /* what the child was told last, at told_at */
     uint64_t told_at;
-    unsigned tell_more;        /* times that it is still to be told that we do not stand aside */
     uint64_t childs_number;    /* of the child's datagram that said `childs` */
     enum pk_why differs;       /* VERSION, DISAGREES: said once until there is a session */
     uint64_t who_at, who_wait; /* no WHO before; the last wait for one */
@@ -103,19 +100,19 @@ static void send_sealed(pk_parent_t *p, enum pk_type type, uint8_t *bytes, size_
 }
 
 /*
- * Tells the child why no trains come, unless that is its own doing: when the reason changes, and then every
- * ASIDE_EVERY, since a datagram may be lost; that there is none any more, ASIDE_OVER times.
+ * Tells the child why no trains come, unless that is its own doing, or that there is no reason: when that changes, and
+ * every ASIDE_EVERY.  So each end knows that the other one is there, and that the link carries datagrams both ways.
  */
 static void parent_tell_aside(pk_parent_t *p, uint64_t now) {
     uint8_t bytes[PK_SEAL_MORE + 1];
     enum pk_why why = p->aside ? p->aside : p->advance.state != PK_GO ? PK_WHY_FOLLOWED : PK_WHY_NOTHING;
 
-    if (why == p->told && ((!why && !p->tell_more) || now < p->told_at + ASIDE_EVERY)) return;
-    p->tell_more = why ? 0 : why != p->told ? ASIDE_OVER : p->tell_more - 1;
+    if (why == p->told && now < p->told_at + ASIDE_EVERY) return;
     bytes[PK_SEAL_HEAD] = (uint8_t)why;
     p->told = why;
     p->told_at = now;
     send_sealed(p, PK_ASIDE, bytes, 1);
+    if (!p->childs) pk_liveness_beat(&p->liveness, pk_session_sent(p->session), now);
 }
 
 static void send_run(pk_parent_t *p, const struct pk_head *h, const void *payload, uint32_t n, uint32_t segment,
@@ -246,10 +243,7 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
 
     plain = plain || !pk_advance_may(&p->advance, &f->flow.tuple, now);
     pk_flow_count(&f->flow, k->segments, k->payload, k->headers);
-    if (k->flags & PK_SYN) {
-        pk_begun_answered(&p->side.begun, pk_flow_again(&f->flow, k->seq));
-    } else if (!pk_flow_behind(&f->flow, k->seq)) {
-        if (k->payload) pk_begun_goes_on(&p->side.begun);
+    if (k->flags & PK_SYN || !pk_flow_behind(&f->flow, k->seq)) {
         p->side.counters.fresh += k->payload > 0;
     } else {
         p->side.counters.again += k->segments;
@@ -274,8 +268,6 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
 }
 
 static void request(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, uint64_t now) {
-    if (k->flags & PK_SYN)
-        pk_begun_asked(&p->side.begun, &f->flow.tuple, f->flow.both_ways && f->ask_known && f->ask_next == k->seq + 1);
     f->flow.both_ways = true;
     pk_advance_asks(&p->advance, &f->flow.tuple, now);
     pk_follow_request(f, k);
@@ -326,7 +318,7 @@ static void parent_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now)
     bool says = k.flags & PK_SYN || (k.payload && p->c->keep == PK_KEEP_HTTP); /* most only acknowledge */
     if (says && pk_config_serves(p->c, &tuple)) request(p, parent_flow_of(p, &tuple), &k, now);
     if (p->advance.used && k.flags & PK_ACK) pk_advance_acknowledged(&p->advance, &tuple, k.ack, now);
-    parent_send_piece(p, &k, piece, bytes);
+    /* It is a copy: the packet itself has gone on. */
 }
 
 /* ---- the child --------------------------------------------------------------------------------------------------- */
@@ -349,21 +341,18 @@ static void parent_established(pk_parent_t *p, const struct pk_ready *ready, boo
     p->who_wait = 0;
     p->childs_number = 0;
     p->told_at = 0;
-    p->tell_more = ASIDE_OVER; /* what the child has been told by us, or a parent before us, may be over */
     if (renewed) {
         pk_liveness_renew(&p->liveness);
     } else {
         pk_liveness_begin(&p->liveness, now);
         pk_advance_forget(&p->advance);
         p->childs = p->told = PK_WHY_NOTHING;
-        p->side.begun.other = p->side.begun.unheard = false;
         p->out.say(p->out.context, "session established");
     }
     parent_tell_aside(p, now);
 }
 
 static void news(pk_parent_t *p, enum pk_news what, const char *why) {
-    p->side.begun.unheard = !p->liveness.here;
     if (what == PK_NOW_GONE) {
         p->side.counters.outages++;
         pk_advance_forget(&p->advance);
@@ -389,9 +378,8 @@ static void child_says(pk_parent_t *p, enum pk_why why, uint64_t number) {
     p->childs_number = number;
     if (p->childs == why) return;
     p->childs = why;
-    pk_begun_goes_on(&p->side.begun);
+    if (why) pk_liveness_aside(&p->liveness);
     pk_advance_forget(&p->advance);
-    p->side.begun.other = p->childs;
     if (p->childs) p->out.say(p->out.context, "the child stands aside; packets go as they are:");
     p->out.say(p->out.context, p->childs ? pk_why_sentence(p->childs) : "the child does not stand aside any more");
 }
@@ -511,7 +499,7 @@ static uint64_t parent_due(const pk_side_t *s) {
     if ((!there || pk_session_worn(p->session)) && p->who_at < due) due = p->who_at;
     if (pk_session_due(p->session) < due) due = pk_session_due(p->session);
     if (there && liveness_due < due) due = liveness_due;
-    if (there && (p->told || p->tell_more) && p->told_at + ASIDE_EVERY < due) due = p->told_at + ASIDE_EVERY;
+    if (there && p->told_at + ASIDE_EVERY < due) due = p->told_at + ASIDE_EVERY;
     return due;
 }
 

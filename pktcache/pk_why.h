@@ -20,6 +20,7 @@
                   "the link follows TCP and throws away what it holds for invalid "                                    \
                   "(conntrack, ctstate INVALID); let it not look at these connections")                                \
     WHY(DOWN, "the device is down: somebody took it down")                                                             \
+    WHY(UNHEARD, "nothing is heard of the parent")                                                                     \
     WHY(LINK, "no device that packets can be taken from leads to the other end now; the log says more")
 
 enum pk_why {

@@ -571,7 +571,6 @@ pk_hook_t *pk_hook_make(const struct pk_config *c, bool parent, char **error) {
 }
 
 void pk_hook_lead(pk_hook_t *h, bool lead) { atomic_store(&h->lease->led, lead); }
-bool pk_hook_leads(const pk_hook_t *h) { return atomic_load_explicit(&h->lease->led, memory_order_relaxed); }
 
 bool pk_hook_renew(pk_hook_t *h, unsigned thread, uint64_t now) {
     uint64_t before = atomic_load_explicit(h->lease->renewed + thread, memory_order_relaxed);

@@ -42,7 +42,6 @@ pk_hook_t *pk_hook_make(const struct pk_config *c, bool parent, char **error);
 int        pk_hook_place(pk_hook_t *h, const struct pk_place *place);
 /* Whether packets are taken at all. */
 void       pk_hook_lead(pk_hook_t *h, bool lead);
-bool       pk_hook_leads(const pk_hook_t *h);
 /* By each thread; `now` of CLOCK_MONOTONIC, in microseconds.  Whether it was too late, and packets were not taken. */
 bool       pk_hook_renew(pk_hook_t *h, unsigned thread, uint64_t now);
 void       pk_hook_free(pk_hook_t **h);

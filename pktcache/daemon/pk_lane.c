@@ -162,14 +162,16 @@ static void *lane_loop(void *context) {
     while (!atomic_load_explicit(&l->ends, memory_order_relaxed) &&
            !atomic_load_explicit(&l->broken, memory_order_relaxed)) {
         wait_for_something(l);
-        if (pk_hook_renew(l->common->hook, l->number, l->now)) atomic_fetch_add(&l->common->stalls, 1);
+        if (pk_hook_renew(l->common->hook, l->number, l->now)) {
+            atomic_fetch_add(&l->common->stalls, 1);
+            lane_say(l, "the daemon did not go on for a while; packets took their plain way");
+        }
         read_socket(l);
         read_device(l);
         pk_side_tick(l->side, l->now);
         if (l->now - l->shown < SHOW_EVERY) continue;
         pk_side_aside(l->side, atomic_load(&l->common->aside), l->now);
         lane_show(l);
-        if (l->side->ops->mute) l->side->ops->mute(l->side, !pk_hook_leads(l->common->hook));
     }
     return NULL;
 }

@@ -805,13 +805,13 @@ START_TEST(test_a_session_is_renewed_without_a_pause) {
     }
     ck_assert_uint_eq(w.parent.side->counters.outages, 0);
     ck_assert_uint_eq(said, began);
-    pk_side_aside(w.child.side, PK_WHY_FILTERED, w.now);
-    pk_side_aside(w.parent.side, PK_WHY_FILTERED, w.now);
+    pk_side_aside(w.child.side, PK_WHY_DOWN, w.now);
+    pk_side_aside(w.parent.side, PK_WHY_DOWN, w.now);
     go_on(1000000);
     began = said;
     for (int i = 0; i < 250; i++) {
         go_on(1000000);
-        ck_assert(pk_side_why(w.parent.side) == PK_WHY_FILTERED && pk_side_why(w.child.side) == PK_WHY_FILTERED);
+        ck_assert(pk_side_why(w.parent.side) == PK_WHY_DOWN && pk_side_why(w.child.side) == PK_WHY_DOWN);
     }
     ck_assert_uint_eq(said, began);
     ck_assert_uint_eq(w.parent.side->counters.sessions, 7);
@@ -885,7 +885,7 @@ START_TEST(test_a_child_that_stands_aside_is_heard) {
 
     setup(&s, 16);
     go_on(1000000);
-    pk_side_aside(w.child.side, PK_WHY_FILTERED, w.now);
+    pk_side_aside(w.child.side, PK_WHY_DOWN, w.now);
     for (int i = 0; i < 1000; i++) {
         uint8_t copy[sizeof junk];
         memcpy(copy, junk, sizeof junk);
@@ -906,7 +906,7 @@ START_TEST(test_after_a_long_pause_the_child_begins) {
     w.now += PK_REJECT_US;
     lose(&w.up);
     lose(&w.down);
-    pk_side_aside(w.child.side, PK_WHY_FILTERED, w.now); /* it finds out as something else happens */
+    pk_side_aside(w.child.side, PK_WHY_DOWN, w.now); /* it finds out as something else happens */
     ck_assert_uint_le(pk_side_due(w.child.side), w.now);
     go_on(10000);
     ck_assert(pk_session_established(w.child.session) && pk_session_established(w.parent.session));
@@ -997,29 +997,47 @@ START_TEST(test_a_lost_word_is_no_standing_aside) {
     go_on(20000);
     ck_assert(pk_side_why(w.parent.side) == PK_WHY_NOTHING && pk_side_why(w.child.side) == PK_WHY_NOTHING);
     for (int lost = 0; lost < 2; lost++) {
-        pk_side_aside(w.child.side, PK_WHY_FILTERED, w.now);
+        pk_side_aside(w.child.side, PK_WHY_DOWN, w.now);
         if (lost) lose(&w.up);
         go_on(1000000);
-        ck_assert_int_eq(pk_side_why(w.parent.side), PK_WHY_FILTERED);
+        ck_assert_int_eq(pk_side_why(w.parent.side), PK_WHY_DOWN);
         pk_side_aside(w.child.side, PK_WHY_NOTHING, w.now);
         if (lost) lose(&w.up);
         go_on(1000000);
         ck_assert_int_eq(pk_side_why(w.parent.side), PK_WHY_NOTHING);
-        pk_side_aside(w.parent.side, PK_WHY_FILTERED, w.now);
+        pk_side_aside(w.parent.side, PK_WHY_DOWN, w.now);
         if (lost) lose(&w.down);
         go_on(1500000);
-        ck_assert_int_eq(pk_side_why(w.child.side), PK_WHY_FILTERED);
+        ck_assert_int_eq(pk_side_why(w.child.side), PK_WHY_DOWN);
         pk_side_aside(w.parent.side, PK_WHY_NOTHING, w.now);
         if (lost) lose(&w.down);
         go_on(1500000);
         ck_assert_int_eq(pk_side_why(w.child.side), PK_WHY_NOTHING);
     }
     ck_assert_uint_eq(w.parent.side->counters.sessions, 1);
-    /* And it is not said for ever. */
-    go_on(10000000);
-    uint64_t before = w.parent.side->counters.datagrams_out;
-    go_on(3000000);
-    ck_assert_uint_eq(w.parent.side->counters.datagrams_out, before);
+    teardown();
+}
+END_TEST
+
+/* A link that is cut, one way or both, while nobody asks for anything: each end that can know it does within 2 s. */
+START_TEST(test_an_idle_link_that_is_cut) {
+    struct scenario s = quiet("cut");
+    bool down = _i & 1, up = _i & 2;
+
+    setup(&s, 18);
+    go_on(5000000);
+    for (int times = 0; times < 3; times++) {
+        ck_assert(pk_side_why(w.parent.side) == PK_WHY_NOTHING && pk_side_why(w.child.side) == PK_WHY_NOTHING);
+        for (uint64_t end = w.now + 2000000; w.now < end;) {
+            go_on(ROUND);
+            if (down) lose(&w.down);
+            if (up) lose(&w.up);
+        }
+        ck_assert_int_eq(pk_side_why(w.parent.side), PK_WHY_SILENT);
+        ck_assert_int_eq(pk_side_why(w.child.side), down ? PK_WHY_UNHEARD : PK_WHY_NOTHING);
+        go_on(2000000);
+    }
+    ck_assert_uint_eq(w.parent.side->counters.sessions, 1);
     teardown();
 }
 END_TEST
@@ -1031,6 +1049,7 @@ int main(void) {
     tcase_add_test(t, test_a_joined_connection_may_have_been_authorized);
     tcase_add_test(t, test_what_a_probe_holds_cannot_be_known);
     tcase_add_test(t, test_a_lost_word_is_no_standing_aside);
+    tcase_add_loop_test(t, test_an_idle_link_that_is_cut, 1, 4);
     tcase_add_test(t, test_a_session_is_renewed_without_a_pause);
     tcase_add_test(t, test_a_lost_ready_is_said_again);
     tcase_add_test(t, test_an_old_who_makes_few_sessions);
