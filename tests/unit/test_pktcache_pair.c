@@ -1028,10 +1028,11 @@ START_TEST(test_an_idle_link_that_is_cut) {
     go_on(5000000);
     for (int times = 0; times < 3; times++) {
         ck_assert(pk_side_why(w.parent.side) == PK_WHY_NOTHING && pk_side_why(w.child.side) == PK_WHY_NOTHING);
-        for (uint64_t end = w.now + 2000000; w.now < end;) {
-            go_on(ROUND);
-            if (down) lose(&w.down);
+        for (uint64_t end = w.now + 2000000; w.now < end; w.now += ROUND) {
+            run_down();
             if (up) lose(&w.up);
+            run_up();
+            if (down) lose(&w.down);
         }
         ck_assert_int_eq(pk_side_why(w.parent.side), PK_WHY_SILENT);
         ck_assert_int_eq(pk_side_why(w.child.side), down ? PK_WHY_UNHEARD : PK_WHY_NOTHING);
