@@ -42,6 +42,8 @@ typedef struct pk_parent {
     uint32_t more; /* bytes of IP and UDP headers of a datagram */
     struct pk_liveness liveness;
     struct pk_advance advance;
+    struct pk_train trial; /* of advance: its bytes are `trial_bytes` */
+    uint8_t trial_bytes[PK_DATAGRAM_MAX];
     enum pk_why aside, childs; /* why our daemon stands aside; why the child does */
     uint64_t heard;            /* when something of the session came from the child */
     uint8_t cache[16];         /* its name, of the child that the session is with */
@@ -82,7 +84,7 @@ static enum pk_why obstacle(const pk_parent_t *p) {
 static enum pk_why parent_why(const pk_side_t *s) {
     const pk_parent_t *p = (const pk_parent_t *)s;
     enum pk_why why = obstacle(p);
-    return why || p->advance.state == PK_GO ? why : PK_WHY_FOLLOWED;
+    return why || p->advance.state != PK_STOPPED ? why : PK_WHY_FOLLOWED;
 }
 
 /* ---- out --------------------------------------------------------------------------------------------------------- */
@@ -105,7 +107,7 @@ static void send_sealed(pk_parent_t *p, enum pk_type type, uint8_t *bytes, size_
  */
 static void parent_tell_aside(pk_parent_t *p, uint64_t now) {
     uint8_t bytes[PK_SEAL_MORE + 1];
-    enum pk_why why = p->aside ? p->aside : p->advance.state != PK_GO ? PK_WHY_FOLLOWED : PK_WHY_NOTHING;
+    enum pk_why why = p->aside ? p->aside : p->advance.state == PK_STOPPED ? PK_WHY_FOLLOWED : PK_WHY_NOTHING;
 
     if (why == p->told && now < p->told_at + ASIDE_EVERY) return;
     bytes[PK_SEAL_HEAD] = (uint8_t)why;
@@ -158,6 +160,12 @@ static void unload(pk_parent_t *p, const struct pk_train *t) {
     }
 }
 
+static void keep_trial(pk_parent_t *p, const struct pk_train *t) {
+    p->trial = *t;
+    p->trial.bytes = p->trial_bytes;
+    memcpy(p->trial_bytes, t->bytes, t->n);
+}
+
 /* As a datagram, or, if that would be longer, as the packets that it stands for. */
 static void train_leaves(void *context, const struct pk_train *t, struct pk_flow *f, bool told, uint64_t now) {
     pk_parent_t *p = context;
@@ -173,7 +181,10 @@ static void train_leaves(void *context, const struct pk_train *t, struct pk_flow
     if (f) {
         f->tokens += t->tokens;
         f->saved += saved;
-        if (f->both_ways && saved) pk_advance_train(&p->advance, &f->tuple, pk_head_seq(&t->next), now);
+        if (f->both_ways && saved) {
+            if (pk_advance_tries(&p->advance, &f->tuple)) keep_trial(p, t);
+            pk_advance_train(&p->advance, &f->tuple, pk_head_seq(&t->next), now);
+        }
     }
     send_sealed(p, PK_TRAIN, t->bytes - PK_SEAL_HEAD, t->n);
     pk_liveness_train(&p->liveness, pk_session_sent(p->session), now);
@@ -229,8 +240,28 @@ static void carry(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k
         default: pk_train_queue_leave(p->queue, &f->flow, now);
         }
         send_run(p, &h, payload + at, end - at, k->segment, flags);
+        pk_advance_plain(&p->advance, &f->flow.tuple, k->seq + end);
     }
     if (f->http.ended) pk_train_queue_leave(p->queue, &f->flow, now);
+}
+
+/*
+ * Whether what is known, and what is small, may go in trains.  Where its client is not seen there is nothing to be
+ * tried.
+ */
+static bool may_train(pk_parent_t *p, const struct pk_follow *f, bool known, uint64_t now) {
+    if (!f->flow.both_ways || p->advance.state == PK_GO) return true;
+    return known && pk_advance_may(&p->advance, &f->flow.tuple, now);
+}
+
+/* What may go in no train goes as it is; what is new is stored all the same. */
+static void parent_allow(pk_parent_t *p, const struct pk_follow *f, enum verdict *verdict, uint32_t n, uint64_t now) {
+    bool known = false;
+
+    for (uint32_t i = 0; i < n; i++) known |= verdict[i] == TOKEN;
+    if (may_train(p, f, known, now)) return;
+    for (uint32_t i = 0; i < n; i++)
+        if (verdict[i] == TOKEN || verdict[i] == LITERAL) verdict[i] = AS_IT_IS;
 }
 
 static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, const void *piece, size_t bytes,
@@ -241,13 +272,12 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
     uint32_t kept = 0;
     bool small, plain = obstacle(p) || k->flags & (PK_SYN | PK_RST | PK_URG | PK_CWR);
 
-    plain = plain || !pk_advance_may(&p->advance, &f->flow.tuple, now);
     pk_flow_count(&f->flow, k->segments, k->payload, k->headers);
     if (k->flags & PK_SYN || !pk_flow_behind(&f->flow, k->seq)) {
         p->side.counters.fresh += k->payload > 0;
     } else {
         p->side.counters.again += k->segments;
-        if (k->payload) pk_advance_again(&p->advance, &f->flow.tuple, k->seq, now);
+        if (k->payload && pk_advance_again(&p->advance, &f->flow.tuple, k->seq, now)) unload(p, &p->trial);
     }
     if (pk_follow_response(f, k)) kept = pk_follow_keep(f, k, p->c, keep);
     else plain = true;
@@ -256,14 +286,16 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
     /* A small packet goes along with fingerprints.  Of a connection that is lost there are none. */
     small =
         p->c->mode == PK_MODE_TRAIN && k->payload <= p->c->literal && (p->c->keep == PK_KEEP_ALL || !pk_follow_lost(f));
-    plain |= !(kept || small);
+    plain |= !(kept || (small && may_train(p, f, false, now)));
     if (plain) {
         pk_train_queue_leave(p->queue, &f->flow, now);
         parent_send_piece(p, k, piece, bytes);
+        if (k->payload) pk_advance_plain(&p->advance, &f->flow.tuple, k->next);
         if (k->flags & PK_RST) pk_flows_drop(p->side.flows, &f->flow);
         return;
     }
     parent_judge(p, k, keep, verdict, fp);
+    parent_allow(p, f, verdict, k->segments, now);
     carry(p, f, k, verdict, fp, now);
 }
 
@@ -345,7 +377,7 @@ static void parent_established(pk_parent_t *p, const struct pk_ready *ready, boo
         pk_liveness_renew(&p->liveness);
     } else {
         pk_liveness_begin(&p->liveness, now);
-        pk_advance_forget(&p->advance);
+        pk_advance_begin(&p->advance);
         p->childs = p->told = PK_WHY_NOTHING;
         p->out.say(p->out.context, "session established");
     }

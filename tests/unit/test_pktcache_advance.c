@@ -74,10 +74,11 @@ static void respond(struct pk_advance *a, const struct link *l, struct flow *f, 
 }
 
 static void again(struct pk_advance *a, const struct link *l, struct flow *f, uint64_t now) {
-    pk_advance_again(a, &f->tuple, f->una, now);
+    bool replayed = pk_advance_again(a, &f->tuple, f->una, now);
     f->sent_at = now;
     f->rto *= 2;
     if (lost(l)) return;
+    if (replayed) f->seen = f->got = f->end;
     uint32_t to = (int32_t)(f->end - f->una) < SEGMENT ? f->end : f->una + SEGMENT;
     if ((int32_t)(to - f->seen) > 0) f->seen = to;
     /* what is lost of the rest its server sends at once; that is not what is looked at */
@@ -134,6 +135,7 @@ static uint64_t run(struct pk_advance *a, const struct link *l, uint64_t now, ui
 static uint64_t begin_all(struct pk_advance *a, const struct link *l, uint64_t seed) {
     state = seed * 7919 + UINT64_C(88172645463325252);
     *a = (struct pk_advance){ .used = 0 };
+    pk_advance_begin(a);
     for (unsigned i = 0; i < l->flows; i++) begin_flow(a, l, i, SECOND);
     return SECOND;
 }
@@ -197,11 +199,11 @@ START_TEST(test_a_device_that_follows_tcp) {
                 ck_assert_uint_gt(flow[i].works + (unsigned)(now - flow[i].begun_at < 5 * SECOND), 0);
                 flow[i].works = 0;
             }
-            /* One connection is hurt by that, not more. */
+            /* No connection is hurt by that. */
             now = run(&a, &l, now, now + 60 * (uint64_t)SECOND);
             ck_assert_uint_eq(a.stops, (unsigned)tries + 2);
             for (unsigned i = 0; i < l.flows; i++) broken += flow[i].waits && now > flow[i].sent_at + 2 * SECOND;
-            ck_assert_uint_le(broken, 1);
+            ck_assert_uint_eq(broken, 0);
         }
         /* The device is taken away: the next try is a proof. */
         l.stateful = false;

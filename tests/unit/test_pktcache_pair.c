@@ -63,6 +63,7 @@ struct stream {
     uint8_t *got;
     uint64_t moved;
     bool asked;
+    uint32_t told; /* the parent, of `acked` */
 };
 
 static struct world {
@@ -350,6 +351,16 @@ static void ask(struct stream *s) {
     s->asked = true;
 }
 
+/* What its client has, the parent sees, as it sees requests. */
+static void acknowledge(struct stream *s) {
+    if (!s->asked || s->told == s->acked) return;
+    s->told = s->acked;
+    to_parent(
+        (struct wire){
+            .client = s->client, .port = s->port, .up = true, .seq = 573, .ack = s->first + s->acked, .flags = PK_ACK },
+        NULL, 0);
+}
+
 static void serve(struct stream *s) {
     uint32_t window = 64 * w.s->mss;
     if (w.s->keep == PK_KEEP_HTTP && !s->asked) {
@@ -608,6 +619,7 @@ static void play(int number, int times) {
                       s->streams * times, (unsigned long)w.round);
         for (int i = 0; i < STREAMS; i++) {
             struct stream *t = w.stream + i;
+            if (t->used) acknowledge(t);
             if (t->used && t->acked == t->n) {
                 free(t->data);
                 free(t->got);
