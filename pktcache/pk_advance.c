@@ -85,7 +85,7 @@ bool pk_advance_tries(const struct pk_advance *a, const struct pk_tuple *tuple) 
     return a->state == PK_TRIED && a->chosen && !memcmp(&a->trial, tuple, sizeof *tuple);
 }
 
-void pk_advance_train(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t end, uint64_t now) {
+void pk_advance_train(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t begin, uint32_t end, uint64_t now) {
     struct pk_watched *w = advance_place_of(a, tuple);
 
     if (a->state == PK_STOPPED || (a->state == PK_GO && now < a->next)) return;
@@ -93,11 +93,12 @@ void pk_advance_train(struct pk_advance *a, const struct pk_tuple *tuple, uint32
         if (!pk_advance_tries(a, tuple)) return;
         drop(a, w);
         a->out = true;
+        a->trial_end = end;
         a->next = now;
     }
     if (w->used && now < w->at + (w->again ? LONG_AGO : OLD)) return;
     a->used += !w->used;
-    *w = (struct pk_watched){ .used = true, .tuple = *tuple, .end = end, .first = end, .at = now };
+    *w = (struct pk_watched){ .used = true, .tuple = *tuple, .begin = begin, .end = end, .first = end, .at = now };
 }
 
 static struct pk_watched *advance_find(struct pk_advance *a, const struct pk_tuple *tuple) {
@@ -105,10 +106,8 @@ static struct pk_watched *advance_find(struct pk_advance *a, const struct pk_tup
     return w->used && !memcmp(&w->tuple, tuple, sizeof *tuple) ? w : NULL;
 }
 
-void pk_advance_plain(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t end) {
-    struct pk_watched *w = a->out && pk_advance_tries(a, tuple) ? advance_find(a, tuple) : NULL;
-
-    if (w && (int32_t)(end - w->end) > 0) pk_advance_forget(a);
+bool pk_advance_waits(const struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq) {
+    return a->out && pk_advance_tries(a, tuple) && (int32_t)(seq - a->trial_end) >= 0;
 }
 
 /* The server does not know that what was in the trial's train came. */
@@ -122,7 +121,7 @@ bool pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32
     struct pk_watched *w = a->used ? advance_find(a, tuple) : NULL;
 
     if (!w || (int32_t)(seq - w->end) >= 0) return false;
-    if (a->state == PK_TRIED) return advance_fails(a, now);
+    if (a->state == PK_TRIED) return (int32_t)(seq - w->begin) >= 0 && advance_fails(a, now);
     if (w->again && (int32_t)(seq - w->first) > 0) return false;
     if (w->again && seq == w->first && now < w->again_at + APART) return false;
     w->again = seq == w->first ? w->again + 1 : 1;

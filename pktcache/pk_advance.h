@@ -16,11 +16,11 @@
  *               a connection).
  *     STOPPED   No trains, so that new connections work; for 60 s, then twice as long each time, up to an hour.  Then
  *               TRIED.
- *     TRIED     So each session with another child begins.  One train of one connection at a time; all else goes as it
- *               is.  A PROOF: GO.  If the server sends again what was in it, the train goes once more as the packets
+ *     TRIED     So each session with another child begins.  One train of one connection at a time, and of no connection
+ *               a second one after it failed; all else goes as it is.  A PROOF: GO.  If the server sends again what was in it, the train goes once more as the packets
  *               that it stands for, so that what follows TCP sees them and the connection goes on; STOPPED after
- *               PK_TRIALS such trains in a row.  If something behind it in its flow went as it is before the client
- *               answered, it shows nothing: what follows TCP may have taken that for all that was before it.
+ *               PK_TRIALS such trains in a row.  What is behind it in its flow is to wait until then, at most
+ *               PK_TRIAL_MOST: what follows TCP would take that for all that was before it.
  *
  * So a device that was there when the session began stops no connection for longer than its server's timer.  One that
  * comes later does, as GO says.
@@ -46,13 +46,15 @@
 #define PK_STILL       3u
 #define PK_STILL_FLOWS 4u
 #define PK_TRIALS      6u
+#define PK_TRIAL_MOST  1000000u     /* microseconds */
 
 enum pk_advance_state { PK_GO, PK_STOPPED, PK_TRIED };
 
 struct pk_watched {
     bool            used;
     struct pk_tuple tuple;          /* from the server */
-    uint32_t        end, first;     /* behind the train; the lowest that was sent again */
+    uint32_t        begin, end;     /* of the train; behind it */
+    uint32_t        first;          /* the lowest that was sent again */
     unsigned        again;          /* how often that was */
     uint64_t        at, again_at;
 };
@@ -67,6 +69,7 @@ struct pk_advance {
     uint64_t              wait, until;              /* STOPPED */
     bool                  chosen, out;              /* TRIED: there is a connection for it; its train has gone */
     struct pk_tuple       trial;
+    uint32_t              trial_end;
     unsigned              failed;                   /* trains in a row */
     uint64_t              proofs, stops;
 };
@@ -77,10 +80,10 @@ void pk_advance_begin(struct pk_advance *a);
 bool pk_advance_may(struct pk_advance *a, const struct pk_tuple *tuple, uint64_t now);
 /* Whether the train of this flow that goes now is the one of a trial: it may have to go once more. */
 bool pk_advance_tries(const struct pk_advance *a, const struct pk_tuple *tuple);
-/* Something of the flow went as it is; end: the sequence number behind it. */
-void pk_advance_plain(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t end);
-/* A train of the flow went; end: the sequence number behind it. */
-void pk_advance_train(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t end, uint64_t now);
+/* Whether what this flow sends from there on is to wait for the end of a trial. */
+bool pk_advance_waits(const struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq);
+/* A train of the flow went; its first sequence number, and the one behind it. */
+void pk_advance_train(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t begin, uint32_t end, uint64_t now);
 /* The server sent something again.  Whether the trial's train is to go now as the packets that it stands for. */
 bool pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq, uint64_t now);
 /* A client begins a connection, or asks; tuple: from the server. */

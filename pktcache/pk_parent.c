@@ -22,6 +22,8 @@ enum {
     MARGIN_LEAST = 2 << 20 /* bytes of the child's cache that the parent does not count on */
 };
 
+enum { HELD = 16 }; /* pieces; with more the trial shows nothing */
+
 enum {                     /* microseconds */
        STRANGE = 1000000,  /* without a word of the child; then what can't be opened makes us begin a session */
        WHO_FIRST = 200000, /* while a session is wanted; twice as long after each */
@@ -44,6 +46,11 @@ typedef struct pk_parent {
     struct pk_advance advance;
     struct pk_train trial; /* of advance: its bytes are `trial_bytes` */
     uint8_t trial_bytes[PK_DATAGRAM_MAX];
+    struct held { /* pieces behind that train, in their order */
+        size_t n;
+        uint8_t bytes[PK_PIECE_MAX];
+    } * held;
+    unsigned helds;
     enum pk_why aside, childs; /* why our daemon stands aside; why the child does */
     uint64_t heard;            /* when something of the session came from the child */
     uint8_t cache[16];         /* its name, of the child that the session is with */
@@ -71,6 +78,7 @@ static void parent_free(pk_side_t *s) {
     pk_flows_free(&s->flows);
     pk_reorder_free(&p->reorder);
     pk_train_queue_free(&p->queue);
+    free(p->held);
     free(p);
 }
 
@@ -160,6 +168,12 @@ static void unload(pk_parent_t *p, const struct pk_train *t) {
     }
 }
 
+/* Its first sequence number. */
+static uint32_t first_of(const struct pk_train *t) {
+    struct pk_reader r;
+    return pk_train_read(&r, t->bytes, t->n) ? pk_head_seq(&r.next) : pk_head_seq(&t->next);
+}
+
 static void keep_trial(pk_parent_t *p, const struct pk_train *t) {
     p->trial = *t;
     p->trial.bytes = p->trial_bytes;
@@ -183,7 +197,7 @@ static void train_leaves(void *context, const struct pk_train *t, struct pk_flow
         f->saved += saved;
         if (f->both_ways && saved) {
             if (pk_advance_tries(&p->advance, &f->tuple)) keep_trial(p, t);
-            pk_advance_train(&p->advance, &f->tuple, pk_head_seq(&t->next), now);
+            pk_advance_train(&p->advance, &f->tuple, first_of(t), pk_head_seq(&t->next), now);
         }
     }
     send_sealed(p, PK_TRAIN, t->bytes - PK_SEAL_HEAD, t->n);
@@ -240,7 +254,6 @@ static void carry(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k
         default: pk_train_queue_leave(p->queue, &f->flow, now);
         }
         send_run(p, &h, payload + at, end - at, k->segment, flags);
-        pk_advance_plain(&p->advance, &f->flow.tuple, k->seq + end);
     }
     if (f->http.ended) pk_train_queue_leave(p->queue, &f->flow, now);
 }
@@ -251,7 +264,7 @@ static void carry(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k
  */
 static bool may_train(pk_parent_t *p, const struct pk_follow *f, bool known, uint64_t now) {
     if (!f->flow.both_ways || p->advance.state == PK_GO) return true;
-    return known && pk_advance_may(&p->advance, &f->flow.tuple, now);
+    return known && !f->flow.tried && pk_advance_may(&p->advance, &f->flow.tuple, now);
 }
 
 /* What may go in no train goes as it is; what is new is stored all the same. */
@@ -277,7 +290,10 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
         p->side.counters.fresh += k->payload > 0;
     } else {
         p->side.counters.again += k->segments;
-        if (k->payload && pk_advance_again(&p->advance, &f->flow.tuple, k->seq, now)) unload(p, &p->trial);
+        if (k->payload && pk_advance_again(&p->advance, &f->flow.tuple, k->seq, now)) {
+            f->flow.tried = true;
+            unload(p, &p->trial);
+        }
     }
     if (pk_follow_response(f, k)) kept = pk_follow_keep(f, k, p->c, keep);
     else plain = true;
@@ -290,7 +306,6 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
     if (plain) {
         pk_train_queue_leave(p->queue, &f->flow, now);
         parent_send_piece(p, k, piece, bytes);
-        if (k->payload) pk_advance_plain(&p->advance, &f->flow.tuple, k->next);
         if (k->flags & PK_RST) pk_flows_drop(p->side.flows, &f->flow);
         return;
     }
@@ -309,14 +324,45 @@ static struct pk_follow *parent_flow_of(pk_parent_t *p, const struct pk_tuple *t
     return (struct pk_follow *)pk_flows_get(p->side.flows, tuple);
 }
 
+/* Whether it waits for the end of a trial; with no room for it there is none any more. */
+static bool parent_hold(pk_parent_t *p, const struct pk_tuple *tuple, const struct pk_packet *k, const void *piece,
+                        size_t bytes) {
+    if (!pk_advance_waits(&p->advance, tuple, k->seq)) return false;
+    if (p->helds == HELD) {
+        pk_advance_forget(&p->advance);
+        return false;
+    }
+    p->held[p->helds].n = bytes;
+    memcpy(p->held[p->helds++].bytes, piece, bytes);
+    return true;
+}
+
 /* What has its turn now, or has waited for too long. */
 static void parent_release_reordered(pk_parent_t *p, uint64_t now) {
     struct pk_waiting *w;
     struct pk_packet k;
 
     while ((w = pk_reorder_take(p->reorder, now, p->side.flows)))
-        if (pk_packet_parse(&k, w->bytes, w->n) == PK_TCP)
+        if (pk_packet_parse(&k, w->bytes, w->n) == PK_TCP && !parent_hold(p, &w->tuple, &k, w->bytes, w->n))
             response(p, parent_flow_of(p, &w->tuple), &k, w->bytes, w->n, now);
+}
+
+/* The trial is over; or another one of the same flow begins with what had waited. */
+static void release_held(pk_parent_t *p, uint64_t now) {
+    struct pk_tuple tuple;
+    struct pk_packet k;
+    unsigned i = 0;
+
+    if (p->advance.out && now >= p->advance.next + PK_TRIAL_MOST) pk_advance_forget(&p->advance);
+    for (; i < p->helds && !p->advance.out; i++) {
+        if (pk_packet_parse(&k, p->held[i].bytes, p->held[i].n) != PK_TCP) continue;
+        pk_packet_tuple(&k, &tuple);
+        response(p, parent_flow_of(p, &tuple), &k, p->held[i].bytes, p->held[i].n, now);
+        /* A train that is to be tried leaves now, or what stands behind it would be before it. */
+        if (p->advance.state == PK_TRIED) pk_train_queue_leave(p->queue, &parent_flow_of(p, &tuple)->flow, now);
+    }
+    p->helds -= i;
+    if (i) memmove(p->held, p->held + i, p->helds * sizeof *p->held);
 }
 
 /* ---- what comes from the device ---------------------------------------------------------------------------------- */
@@ -337,6 +383,8 @@ static void parent_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now)
     pk_packet_tuple(&k, &tuple);
     if (pk_config_serves(p->c, &tuple)) {
         struct pk_follow *f = parent_flow_of(p, &tuple);
+        if (p->helds && !p->advance.out) release_held(p, now);
+        if (parent_hold(p, &tuple, &k, piece, bytes)) return;
         if (!(k.flags & (PK_SYN | PK_RST)) && pk_flow_ahead(&f->flow, k.seq) &&
             pk_reorder_add(p->reorder, &tuple, k.seq, false, piece, bytes, now)) {
             p->side.counters.late++;
@@ -344,12 +392,14 @@ static void parent_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now)
         }
         response(p, f, &k, piece, bytes, now);
         parent_release_reordered(p, now);
+        if (p->helds) release_held(p, now);
         return;
     }
     pk_tuple_turn(&tuple);
     bool says = k.flags & PK_SYN || (k.payload && p->c->keep == PK_KEEP_HTTP); /* most only acknowledge */
     if (says && pk_config_serves(p->c, &tuple)) request(p, parent_flow_of(p, &tuple), &k, now);
     if (p->advance.used && k.flags & PK_ACK) pk_advance_acknowledged(&p->advance, &tuple, k.ack, now);
+    if (p->helds) release_held(p, now);
     /* It is a copy: the packet itself has gone on. */
 }
 
@@ -528,6 +578,8 @@ static uint64_t parent_due(const pk_side_t *s) {
     bool there = pk_session_established(p->session);
 
     if (queue_due < due) due = queue_due;
+    if (p->advance.out && p->advance.next + PK_TRIAL_MOST < due) due = p->advance.next + PK_TRIAL_MOST;
+    if (p->helds && !p->advance.out) due = 0;
     if ((!there || pk_session_worn(p->session)) && p->who_at < due) due = p->who_at;
     if (pk_session_due(p->session) < due) due = pk_session_due(p->session);
     if (there && liveness_due < due) due = liveness_due;
@@ -541,6 +593,7 @@ static void parent_tick(pk_side_t *s, uint64_t now) {
     pk_session_time(p->session, now);
     parent_release_reordered(p, now);
     pk_train_queue_tick(p->queue, now);
+    if (p->advance.out || p->helds) release_held(p, now);
     /* The child renews it by itself; one that can't be heard of, or has the time of a snapshot, is asked to. */
     if (!pk_session_established(p->session) || pk_session_worn(p->session)) who(p, now);
     if (!pk_session_established(p->session)) return;
@@ -594,6 +647,7 @@ pk_side_t *pk_parent_make(const struct pk_config *c, const struct pk_fingerprint
     s->flows = pk_flows_make((uint32_t)c->flows, sizeof(struct pk_follow), flow_gone, p);
     p->reorder = pk_reorder_make();
     p->queue = pk_train_queue_make(c, p->room, train_leaves, p);
-    if (!s->flows || !p->reorder || !p->queue) pk_side_free(&s);
+    p->held = pk_memory(HELD * sizeof *p->held);
+    if (!p->held || !s->flows || !p->reorder || !p->queue) pk_side_free(&s);
     return s;
 }

@@ -66,7 +66,7 @@ static void respond(struct pk_advance *a, const struct link *l, struct flow *f, 
     f->waits = true;
     f->sent_at = now;
     f->rto = (200 + l->rtt) * MS;
-    if (train) pk_advance_train(a, &f->tuple, f->end, now);
+    if (train) pk_advance_train(a, &f->tuple, f->una, f->end, now);
     if (lost(l)) return;
     f->got = f->end;
     if (!train) f->seen = f->end;
