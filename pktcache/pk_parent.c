@@ -34,7 +34,7 @@ enum {                     /* microseconds */
 typedef struct pk_parent {
     struct pk_side side;
     const struct pk_config *c;
-    const struct pk_fingerprint_key *key;
+    struct pk_fingerprint_key key; /* of the child's cache */
     pk_store_t *store;
     pk_session_t *session;
     struct pk_out out;
@@ -219,7 +219,7 @@ static void parent_judge(pk_parent_t *p, const struct pk_packet *k, const bool *
         verdict[i] = small;
         if (!keep[i]) continue;
         p->side.counters.kept++;
-        pk_fingerprint_of(p->key, payload, n, fp + i);
+        pk_fingerprint_of(&p->key, payload, n, fp + i);
         enum pk_met met = pk_store_meet(p->store, fp + i, payload, n);
         p->side.counters.stored += met == PK_NEW;
         if (met != PK_CLASH) verdict[i] = met == PK_SAME ? TOKEN : NEW;
@@ -410,6 +410,7 @@ static void parent_established(pk_parent_t *p, const struct pk_ready *ready, boo
     bool renewed = there && !memcmp(p->cache, ready->cache, sizeof p->cache);
 
     memcpy(p->cache, ready->cache, sizeof p->cache);
+    pk_fingerprint_key_set(&p->key, ready->key, (enum pk_fingerprint_how)p->c->fingerprint);
     pk_store_mirrors(p->store, ready->cache);
     /*
      * What is on its way to the child displaces payloads there; a fingerprint that is sent behind it must mean none of
@@ -628,8 +629,8 @@ static const struct pk_side_ops parent_ops = { .free = parent_free,
                                                .aside = parent_aside,
                                                .why = parent_why };
 
-pk_side_t *pk_parent_make(const struct pk_config *c, const struct pk_fingerprint_key *key, pk_store_t *store,
-                          pk_session_t *session, const struct pk_out *out) {
+pk_side_t *pk_parent_make(const struct pk_config *c, pk_store_t *store, pk_session_t *session,
+                          const struct pk_out *out) {
     pk_parent_t *p = pk_memory(sizeof *p);
     pk_side_t *s;
 
@@ -638,7 +639,6 @@ pk_side_t *pk_parent_make(const struct pk_config *c, const struct pk_fingerprint
     s->magic = PARENT_MAGIC;
     s->ops = &parent_ops;
     p->c = c;
-    p->key = key;
     p->store = store;
     p->session = session;
     p->out = *out;

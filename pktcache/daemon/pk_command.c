@@ -49,16 +49,14 @@ static int block_signals(void) {
 }
 
 static int command_prepare(struct daemon *d, char **error) {
-    uint8_t key[PK_FINGERPRINT_KEY];
     struct pk_common *m = &d->common;
 
     m->c = &d->config;
-    if (pk_secret_read(&m->secret, d->config.secret, error)) return -1;
-    pk_secret_derive(&m->secret, "fairgate pktcache fingerprint", NULL, 0, key, sizeof key);
-    pk_fingerprint_key_set(&m->key, key, (enum pk_fingerprint_how)d->config.fingerprint);
-    explicit_bzero(key, sizeof key);
+    if (pk_secret_read(&m->secrets, d->config.secret, error)) return -1;
     m->ready.bytes = d->config.cache;
-    if (RAND_bytes(m->ready.cache, sizeof m->ready.cache) != 1) abort();
+    if (RAND_bytes(m->ready.cache, sizeof m->ready.cache) != 1 || RAND_bytes(m->ready.key, sizeof m->ready.key) != 1)
+        abort();
+    pk_fingerprint_key_set(&m->key, m->ready.key, (enum pk_fingerprint_how)d->config.fingerprint);
     if (!(m->store = pk_store_make(d->config.cache, m->role == PK_PARENT ? PK_STORE_PARENT : PK_STORE_CHILD))) {
         return base_fail(error, "cache %" PRIu64 ": no memory for so much", d->config.cache);
     }
@@ -91,7 +89,7 @@ static void command_stop(struct daemon *d) {
         unlink(d->config.control);
     }
     pk_store_free(&d->common.store);
-    pk_secret_forget(&d->common.secret);
+    pk_secret_forget(&d->common.secrets);
 }
 
 /* Until a signal ends it: 0; or until the device is gone: 1. */

@@ -227,7 +227,7 @@ static int lane_watch(pk_lane_t *l, char **error) {
 }
 
 static pk_side_t *make_side(const struct pk_common *m, pk_session_t *session, const struct pk_out *out) {
-    if (m->role == PK_PARENT) return pk_parent_make(m->c, &m->key, m->store, session, out);
+    if (m->role == PK_PARENT) return pk_parent_make(m->c, m->store, session, out);
     return pk_child_make(m->c, &m->key, m->store, session, &m->ready, out);
 }
 
@@ -249,8 +249,9 @@ pk_lane_t *pk_lane_make(struct pk_common *common, unsigned number, int tun, char
         l->message[i].msg_hdr.msg_iov = l->part + i;
         l->message[i].msg_hdr.msg_iovlen = 1;
     }
-    l->session = pk_session_make(&common->secret, common->role, number, (unsigned)common->c->queues,
+    l->session = pk_session_make(common->secrets.item, common->role, number, (unsigned)common->c->queues,
                                  (unsigned)common->c->fingerprint);
+    if (l->session) pk_session_secrets(l->session, &common->secrets);
     if (l->session) l->side = make_side(common, l->session, &out);
     if (!l->side || open_socket(l, error) || lane_watch(l, error)) pk_lane_stop(&l);
     return l;

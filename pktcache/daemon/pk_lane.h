@@ -24,8 +24,8 @@
 struct pk_common {
     const struct pk_config   *c;
     enum pk_role              role;
-    struct pk_secret          secret;
-    struct pk_fingerprint_key key;
+    struct pk_secrets         secrets;
+    struct pk_fingerprint_key key;      /* child: of its cache */
     struct pk_ready           ready;    /* child: its cache */
     pk_store_t               *store;
     pk_hook_t                *hook;

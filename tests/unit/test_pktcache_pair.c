@@ -228,16 +228,19 @@ static void end_side(struct side *s) {
     pk_store_free(&s->store);
 }
 
+static const uint8_t key_bytes[PK_FINGERPRINT_KEY] = "a key for the fingerprints";
+
 static void begin_parent(void) {
     struct pk_out out = { NULL, packet_down, datagram_down, say };
     w.parent.store = pk_store_make(w.s->cache, PK_STORE_PARENT);
     w.parent.session = pk_session_make(&w.secret, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY);
-    w.parent.side = pk_parent_make(&w.config, &w.key, w.parent.store, w.parent.session, &out);
+    w.parent.side = pk_parent_make(&w.config, w.parent.store, w.parent.session, &out);
 }
 
 static void begin_child(void) {
     struct pk_out out = { NULL, packet_out, datagram_up, say };
     struct pk_ready ready = { .bytes = w.s->cache };
+    memcpy(ready.key, key_bytes, sizeof ready.key);
     for (size_t i = 0; i < sizeof ready.cache; i++) ready.cache[i] = (uint8_t)dice(256);
     w.child.store = pk_store_make(w.s->cache, PK_STORE_CHILD);
     w.child.session = pk_session_make(&w.secret, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
@@ -590,8 +593,7 @@ static void setup(const struct scenario *s, int number) {
     w.config.there.ss_family = s->version == 6 ? AF_INET6 : AF_INET;
     ck_assert_ptr_null(eeod_marks_set(&w.config.mark, "<!--EEOD-->", "<!--/EEOD-->"));
     memcpy(w.secret.bytes, "a secret of thirty-two bytes....", PK_SECRET);
-    uint8_t key[PK_FINGERPRINT_KEY] = "a key for the fingerprints";
-    pk_fingerprint_key_set(&w.key, key, PK_FINGERPRINT_HIGHWAY);
+    pk_fingerprint_key_set(&w.key, key_bytes, PK_FINGERPRINT_HIGHWAY);
     for (int i = 0; i < TEMPLATES; i++)
         for (int k = 0; k < LENGTH; k++) w.template[i][k] = (uint8_t)dice(256);
     begin_parent();
@@ -762,7 +764,7 @@ START_TEST(test_what_a_probe_holds_cannot_be_known) {
     memset(&listens, 0, sizeof listens);
     listens.child = pk_session_make(&w.secret, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
     pk_session_t *session = pk_session_make(&w.secret, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY);
-    pk_side_t *parent = pk_parent_make(&w.config, &w.key, w.parent.store, session, &out);
+    pk_side_t *parent = pk_parent_make(&w.config, w.parent.store, session, &out);
     for (int i = 0; i < 3; i++) {
         n = pk_session_begin(listens.child, hello);
         ck_assert_int_eq(pk_session_step(session, hello, n, &ready, welcome, &m), PK_ANSWER);
