@@ -94,25 +94,26 @@ static bool secret_of(struct pk_secret *s, const char *text) {
     return true;
 }
 
-int pk_secret_read(struct pk_secrets *s, const char *path, char **error) {
-    char text[PK_SECRETS * (DIGITS + 1) + 1];
+int pk_secret_open(const char *path, char **error) {
     struct stat st;
-    ssize_t n;
-    bool right;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO would be waited for */
+    const char *why = NULL;
 
-    memset(s, 0, sizeof *s);
     if (fd < 0) return secret_fail(error, path, strerror(errno));
-    if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
-        close(fd);
-        return secret_fail(error, path, "is no regular file");
-    }
-    if (st.st_mode & 077) {
-        close(fd);
-        return secret_fail(error, path, "others may read it; chmod 600 it");
-    }
-    n = read(fd, text, sizeof text);
+    if (fstat(fd, &st) || !S_ISREG(st.st_mode)) why = "is no regular file";
+    else if (st.st_mode & 077) why = "others may read it; chmod 600 it";
+    if (!why) return fd;
     close(fd);
+    return secret_fail(error, path, why);
+}
+
+int pk_secret_take(struct pk_secrets *s, int fd, const char *path, char **error) {
+    char text[PK_SECRETS * (DIGITS + 1) + 1];
+    ssize_t n = read(fd, text, sizeof text);
+    bool right;
+
+    close(fd);
+    memset(s, 0, sizeof *s);
     if (n > 0 && n % (DIGITS + 1) == DIGITS) text[n++] = '\n';
     right = n > 0 && n % (DIGITS + 1) == 0 && n / (DIGITS + 1) <= (ssize_t)PK_SECRETS;
     for (ssize_t at = 0; right && at < n; at += DIGITS + 1)
@@ -123,6 +124,13 @@ int pk_secret_read(struct pk_secrets *s, const char *path, char **error) {
     return secret_fail(error, path,
                        "must hold a line of 64 hexadecimal digits in lower case, or two, as fairgate-pktcache keygen "
                        "writes them");
+}
+
+int pk_secret_read(struct pk_secrets *s, const char *path, char **error) {
+    int fd = pk_secret_open(path, error);
+
+    if (fd < 0) memset(s, 0, sizeof *s);
+    return fd < 0 ? -1 : pk_secret_take(s, fd, path, error);
 }
 
 void pk_secret_forget(struct pk_secrets *s) { OPENSSL_cleanse(s, sizeof *s); }

@@ -32,6 +32,9 @@ int  pk_secret_new(const char *path, char **error);
 int  pk_secret_rotate(const char *path, char **error);
 /* The same results.  A file that others may read is refused. */
 int  pk_secret_read(struct pk_secrets *s, const char *path, char **error);
+/* The two halves of that: a descriptor, or -1; and reading from one, which is closed.  path: for the sentence. */
+int  pk_secret_open(const char *path, char **error);
+int  pk_secret_take(struct pk_secrets *s, int fd, const char *path, char **error);
 void pk_secret_forget(struct pk_secrets *s);
 
 /* out: n bytes derived for `label`; salt may be NULL. */

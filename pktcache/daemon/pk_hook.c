@@ -481,7 +481,7 @@ static void hook_detach(const struct pk_hook *h, unsigned device, bool in) {
     hook_tell(&filter, 0); /* it may be gone, and its device */
 }
 
-static void hook_leave(struct pk_hook *h) {
+void pk_hook_leave(pk_hook_t *h) {
     for (int in = 0; in < 2 && h->place.device; in++)
         if (h->program[in ? AT_LINK_IN : AT_LINK_OUT] >= 0) hook_detach(h, h->place.device, in);
     h->place = (struct pk_place){ .device = 0 };
@@ -491,7 +491,7 @@ int pk_hook_place(pk_hook_t *h, const struct pk_place *place) {
     int why = 0;
 
     assert(h->magic == HOOK_MAGIC);
-    if (h->place.device != place->device) hook_leave(h);
+    if (h->place.device != place->device) pk_hook_leave(h);
     h->places->link = place->device;
     h->places->ethernet = place->bytes == ETH_ALEN;
     memset(h->places->address, 0, sizeof h->places->address);
@@ -501,7 +501,7 @@ int pk_hook_place(pk_hook_t *h, const struct pk_place *place) {
         int program = h->program[in ? AT_LINK_IN : AT_LINK_OUT];
         if (program >= 0) why = hook_attach(h, program, place->device, in);
     }
-    if (why) hook_leave(h);
+    if (why) pk_hook_leave(h);
     return why;
 }
 
@@ -578,13 +578,20 @@ bool pk_hook_renew(pk_hook_t *h, unsigned thread, uint64_t now) {
     return before && now * 1000 > before + PK_LEASE * UINT64_C(1000);
 }
 
+void pk_hook_keep_lease(pk_hook_t *h) {
+    for (int i = 0; i < HOOKS; i++) {
+        if (h->program[i] >= 0) close(h->program[i]);
+        h->program[i] = -1;
+    }
+    munmap(h->places, sizeof *h->places);
+    h->places = NULL;
+}
+
 void pk_hook_free(pk_hook_t **hook) {
     pk_hook_t *h = *hook;
     *hook = NULL;
     if (!h) return;
     assert(h->magic == HOOK_MAGIC);
-    if (h->lease) pk_hook_lead(h, false);
-    if (h->places) hook_leave(h);
     for (int i = 0; i < HOOKS; i++)
         if (h->program[i] >= 0) close(h->program[i]);
     if (h->lease) munmap((void *)h->lease, sizeof *h->lease);

@@ -22,7 +22,7 @@
  * where they are until a daemon is started that has a device of the same name, or somebody takes them away
  * (`tc filter del dev LINK egress pref 4754`, and ingress); they let all pass.
  *
- * Needs Linux 5.10; CAP_BPF and CAP_NET_ADMIN to make it, CAP_NET_ADMIN for pk_hook_place.
+ * Needs Linux 5.10; CAP_BPF and CAP_NET_ADMIN to make it, CAP_NET_ADMIN for pk_hook_place and pk_hook_leave.
  */
 #ifndef FAIRGATE_PK_HOOK_H
 #define FAIRGATE_PK_HOOK_H
@@ -38,8 +38,14 @@ struct pk_place { unsigned device, bytes; uint8_t address[6]; };
 
 /* c->device is there; nothing is taken yet.  NULL and *error, a sentence that the caller frees. */
 pk_hook_t *pk_hook_make(const struct pk_config *c, bool parent, char **error);
+/*
+ * Who parses packets keeps the lease only, and can do nothing of the next three any more.  The other process that has
+ * the hook by then (fork) keeps all.
+ */
+void       pk_hook_keep_lease(pk_hook_t *h);
 /* From now on from there, and from nowhere else.  0, or an errno. */
 int        pk_hook_place(pk_hook_t *h, const struct pk_place *place);
+void       pk_hook_leave(pk_hook_t *h);
 /* Whether packets are taken at all. */
 void       pk_hook_lead(pk_hook_t *h, bool lead);
 /* By each thread; `now` of CLOCK_MONOTONIC, in microseconds.  Whether it was too late, and packets were not taken. */

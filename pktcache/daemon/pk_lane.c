@@ -42,6 +42,7 @@ struct pk_lane {
     uint64_t now, shown;
     struct sockaddr_storage there; /* the peer's socket */
     socklen_t there_n;
+    unsigned renewed;    /* secrets, as far as this lane knows */
     uint64_t said_until; /* sentences count until then */
     unsigned said;
     pthread_mutex_t lock; /* seen */
@@ -156,6 +157,17 @@ static void wait_for_something(pk_lane_t *l) {
     l->now = lane_clock_now();
 }
 
+/* There may be other secrets now. */
+static void lane_renew(pk_lane_t *l) {
+    struct pk_common *m = l->common;
+
+    if (atomic_load(&m->renewed) == l->renewed) return;
+    pthread_mutex_lock(&m->lock);
+    l->renewed = atomic_load(&m->renewed);
+    pk_session_secrets(l->session, &m->secrets);
+    pthread_mutex_unlock(&m->lock);
+}
+
 static void *lane_loop(void *context) {
     pk_lane_t *l = context;
 
@@ -170,7 +182,8 @@ static void *lane_loop(void *context) {
         read_device(l);
         pk_side_tick(l->side, l->now);
         if (l->now - l->shown < SHOW_EVERY) continue;
-        pk_side_aside(l->side, atomic_load(&l->common->aside), l->now);
+        lane_renew(l);
+        pk_side_aside(l->side, atomic_load(l->common->aside), l->now);
         lane_show(l);
     }
     return NULL;

@@ -15,6 +15,7 @@
 #include "pktcache/pk_store.h"
 #include "pktcache/pk_why.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #define PK_SEEN_FLOWS 64u
@@ -29,7 +30,9 @@ struct pk_common {
     struct pk_ready           ready;    /* child: its cache */
     pk_store_t               *store;
     pk_hook_t                *hook;
-    atomic_uint               aside;    /* enum pk_why: packets are not led to the device now (pk_lead.h) */
+    atomic_uint              *aside;    /* enum pk_why: packets are not led to the device now (pk_lead.h) */
+    pthread_mutex_t           lock;     /* secrets, once there are threads */
+    atomic_uint               renewed;  /* how often there were others */
     atomic_uint               stalls;   /* times that a thread did not go on, and packets took their plain way */
 };
 

@@ -2,6 +2,7 @@
 #include "pk_lead.h"
 
 #include "pk_tun.h"
+#include "pktcache/pk_why.h"
 
 #include "base/base_error.h"
 
@@ -33,7 +34,9 @@ enum { /* microseconds */
 
 struct pk_lead {
     unsigned magic;
-    struct pk_common *common;
+    const struct pk_config *c;
+    pk_hook_t *hook;
+    atomic_uint *aside;
     int watch;
     struct pk_place place;
     bool changed, taken; /* since it was looked: some device; some filter was taken away */
@@ -212,18 +215,17 @@ static bool same_place(const struct pk_place *a, const struct pk_place *b) {
 
 /* The hooks are where they belong.  PK_WHY_NOTHING, or why not, which is said. */
 static enum pk_why hook_up(pk_lead_t *l, uint64_t now) {
-    struct pk_common *m = l->common;
     char name[IF_NAMESIZE], *error = NULL;
     struct pk_place place;
     int why;
 
-    if (!pk_tun_is_up(m->c->device)) return PK_WHY_DOWN;
-    if (!find(m->c, &place, &error)) {
+    if (!pk_tun_is_up(l->c->device)) return PK_WHY_DOWN;
+    if (!find(l->c, &place, &error)) {
         lead_say(l, error, now);
         return PK_WHY_LINK;
     }
     if (same_place(&place, &l->place) && !l->taken) return PK_WHY_NOTHING;
-    why = pk_hook_place(m->hook, &place);
+    why = pk_hook_place(l->hook, &place);
     if (!if_indextoname(place.device, name)) snprintf(name, sizeof name, "%u", place.device);
     if (!why) {
         if (place.device != l->place.device) base_fail(&error, "packets are taken from %s", name);
@@ -251,19 +253,21 @@ void pk_lead_look(pk_lead_t *l) {
     l->looked_at = now;
     l->changed = false;
     why = hook_up(l, now);
-    pk_hook_lead(l->common->hook, !why);
-    atomic_store(&l->common->aside, (unsigned)why);
+    pk_hook_lead(l->hook, !why);
+    atomic_store(l->aside, (unsigned)why);
 }
 
 /* ---- begin and end ----------------------------------------------------------------------------------------------- */
 
-pk_lead_t *pk_lead_start(struct pk_common *common, char **error) {
+pk_lead_t *pk_lead_start(const struct pk_config *c, pk_hook_t *hook, atomic_uint *aside, char **error) {
     pk_lead_t *l = calloc(1, sizeof *l);
 
     *error = NULL;
     if (!l) return NULL;
     l->magic = LEAD_MAGIC;
-    l->common = common;
+    l->c = c;
+    l->hook = hook;
+    l->aside = aside;
     if ((l->watch = lead_watch()) < 0) {
         base_fail(error, "devices can't be watched: %s", strerror(errno));
         pk_lead_stop(&l);
@@ -280,7 +284,7 @@ void pk_lead_stop(pk_lead_t **lead) {
     *lead = NULL;
     if (!l) return;
     assert(l->magic == LEAD_MAGIC);
-    pk_hook_lead(l->common->hook, false);
+    pk_hook_lead(l->hook, false);
     if (l->watch >= 0) close(l->watch);
     l->magic = 0;
     free(l);

@@ -9,12 +9,14 @@
 #ifndef FAIRGATE_PK_LEAD_H
 #define FAIRGATE_PK_LEAD_H
 
-#include "pk_lane.h"
+#include "pk_hook.h"
+
+#include <stdatomic.h>
 
 typedef struct pk_lead pk_lead_t;
 
-/* common->hook is there.  NULL and *error, a sentence the caller frees. */
-pk_lead_t *pk_lead_start(struct pk_common *common, char **error);
+/* *aside: enum pk_why, whether and why packets are not led to the device.  NULL and *error, a sentence the caller frees. */
+pk_lead_t *pk_lead_start(const struct pk_config *c, pk_hook_t *hook, atomic_uint *aside, char **error);
 /* Readable: pk_lead_look is due, which is so ten times a second anyway. */
 int        pk_lead_fd(const pk_lead_t *l);
 void       pk_lead_look(pk_lead_t *l);
