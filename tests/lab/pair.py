@@ -147,7 +147,7 @@ class Pair(Network):
             if self.linked.stdout.readline() != "ready\n":
                 raise LabError(f"{self.link[0]} did not start")
         elif self.delayed:
-            self.delay(self.near, self.far, "link0", {a: self.rtt for a in ("10.8.2.2", "10.8.3.2", "fd08:3::2", *self.beyond)}, self.bad)
+            self.delay(self.near, self.far, "link0", {a: self.rtt for a in ("10.8.2.2", "10.8.3.2", "fd08:2::2", "fd08:3::2", *self.beyond)}, self.bad)
         else:
             self.wire(self.near, "link0", self.far, "link0")
         self.ends(2, (self.near, "link0", 1), (self.far, "link0", 2))
