@@ -16,11 +16,12 @@
  *               a connection).
  *     STOPPED   No trains, so that new connections work; for 60 s, then twice as long each time, up to an hour.  Then
  *               TRIED.
- *     TRIED     So each session with another child begins.  One train of one connection at a time, and of no connection
- *               a second one after it failed; all else goes as it is.  A PROOF: GO.  If the server sends again what was in it, the train goes once more as the packets
- *               that it stands for, so that what follows TCP sees them and the connection goes on; STOPPED after
- *               PK_TRIALS such trains in a row.  What is behind it in its flow is to wait until then, at most
- *               PK_TRIAL_MOST: what follows TCP would take that for all that was before it.
+ *     TRIED     So each session with another child begins.  One train of one connection at a time, and of no
+ *               connection a second one after it failed; all else goes as it is.  A PROOF: GO.  If the server
+ *               sends again what was in it, the train goes once more as the packets that it stands for, so that
+ *               what follows TCP sees them and the connection goes on; STOPPED after PK_TRIALS such trains in a
+ *               row.  What is behind it in its flow is to wait until then, PK_TRIAL_MOST at most: what follows
+ *               TCP would take that for all that came before.
  *
  * So a device that was there when the session began stops no connection for longer than its server's timer.  One that
  * comes later does, as GO says.

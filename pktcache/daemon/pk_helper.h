@@ -29,8 +29,8 @@ enum pk_help {
 typedef struct pk_helper pk_helper_t;
 
 /*
- * Before the secret is read; closes: n descriptors that the helper is not to have.  *aside: enum pk_why, in memory that both have, which
- * the helper writes.  NULL and *error, a sentence that the caller frees.
+ * Before the secret is read; closes: n descriptors that the helper is not to have.  *aside: enum pk_why, in memory that
+ * both have, which the helper writes.  NULL and *error, a sentence that the caller frees.
  */
 pk_helper_t *pk_helper_start(const struct pk_config *c, pk_hook_t *hook, const struct pk_user *u, const int *closes,
                              unsigned n, atomic_uint *aside, char **error);

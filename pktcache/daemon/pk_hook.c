@@ -249,7 +249,7 @@ static void look_up(struct writer *w) {
 }
 
 /* Remembers the Ethernet header of a packet to a client.  7: places. */
-static void remember(struct writer *w) {
+static void remember_header(struct writer *w) {
     struct pk_bpf *b = &w->b;
     struct pk_bpf_jumps done = { .n = 0 }, differs = { .n = 0 };
 
@@ -285,7 +285,7 @@ static void remember(struct writer *w) {
 /* 7: places; instead: a packet of servers, whose header is remembered. */
 static void write_taken(struct writer *w, bool remembers) {
     know_places(w);
-    if (remembers) remember(w);
+    if (remembers) remember_header(w);
     redirect(w, offsetof(struct places, tun), 0);
 }
 

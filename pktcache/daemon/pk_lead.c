@@ -92,7 +92,7 @@ static bool is_any(const struct sockaddr_storage *address) {
     return !memcmp(bytes, any, n);
 }
 
-/* The device by which routing sends datagrams to the other end; 0 and *why, an errno: by none, or it is this machine. */
+/* The device by which routing sends to the other end; 0 and *why, an errno: by none, or it is this machine. */
 static unsigned routed(const struct pk_config *c, int *why) {
     union {
         struct nlmsghdr head;

@@ -15,7 +15,10 @@
 
 typedef struct pk_lead pk_lead_t;
 
-/* *aside: enum pk_why, whether and why packets are not led to the device.  NULL and *error, a sentence the caller frees. */
+/*
+ * *aside: enum pk_why, whether and why packets are not led to the device.  NULL and *error, a sentence the caller
+ * frees.
+ */
 pk_lead_t *pk_lead_start(const struct pk_config *c, pk_hook_t *hook, atomic_uint *aside, char **error);
 /* Readable: pk_lead_look is due, which is so ten times a second anyway. */
 int        pk_lead_fd(const pk_lead_t *l);
