@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from lab.lab import ROOT, wait_for
+from lab.lab import ROOT, program, wait_for
 from lab.net import inside
 from test_pktcache import streams
 
@@ -30,10 +30,11 @@ def checksum(data):
 
 
 class Forger(threading.Thread):
-    """A stranger: says to `victim` ten times a second, as a router would, that its datagrams to `peer` can't get there."""
+    """A stranger: says to `victim` so many times a second, as a router would, that its datagrams to `peer` can't get there."""
 
-    def __init__(self, host, victim, peer, port=4754):
+    def __init__(self, host, victim, peer, rate, port=4754):
         super().__init__(daemon=True)
+        self.rate = rate
         self.six = ":" in victim
         self.victim, self.peer, self.port, self.ended, self.sent = victim, peer, port, threading.Event(), 0
         family, what = (socket.AF_INET6, socket.IPPROTO_ICMPV6) if self.six else (socket.AF_INET, socket.IPPROTO_ICMP)
@@ -51,9 +52,11 @@ class Forger(threading.Thread):
     def run(self):
         # Port, host and network unreachable, forbidden; too large; no time left.
         lies = [(1, 4, 0), (1, 3, 0), (1, 0, 0), (1, 1, 0), (2, 0, 1280), (3, 0, 0)] if self.six else [(3, 3, 0), (3, 1, 0), (3, 0, 0), (3, 13, 0), (3, 4, 552), (11, 0, 0)]
-        while not self.ended.wait(0.1):
-            self.socket.sendto(self.message(*lies[self.sent % len(lies)]), (self.victim, 0))
-            self.sent += 1
+        begun = time.monotonic()
+        while not self.ended.wait(min(0.1, 10 / self.rate)):
+            while self.sent < (time.monotonic() - begun) * self.rate:
+                self.socket.sendto(self.message(*lies[self.sent % len(lies)]), (self.victim, 0))
+                self.sent += 1
 
     def __enter__(self):
         self.start()
@@ -65,8 +68,9 @@ class Forger(threading.Thread):
         self.socket.close()
 
 
+@pytest.mark.parametrize("rate", (10, 1000))
 @pytest.mark.parametrize("version", (4, 6))
-def test_forged_icmp_does_not_turn_the_cache_off(lab, version):
+def test_forged_icmp_does_not_turn_the_cache_off(lab, version, rate):
     """Who can't even see the link says that nobody listens at its other end, or that it takes small packets only.  Whether the child hears, only the child says."""
     near, far = ("10.8.2.1", "10.8.2.2") if version == 4 else ("fd08:2::1", "fd08:2::2")
     pair, s = streams(lab, rtt=4)
@@ -77,8 +81,8 @@ def test_forged_icmp_does_not_turn_the_cache_off(lab, version):
         pair.both()
         s.fetch(20)
         before = pair.parent.stats()["counters"]
-        with Forger(pair.servers, near, far) as one, Forger(pair.clients, far, near) as other:
-            wait_for(lambda: s.fetch(10) and min(one.sent, other.sent) > 40, 60, "four seconds of it")
+        with Forger(pair.servers, near, far, rate) as one, Forger(pair.clients, far, near, rate) as other:
+            wait_for(lambda: s.fetch(10) and min(one.sent, other.sent) > 4 * rate, 60, "four seconds of it")
         after = pair.parent.stats()["counters"]
         assert after["outages"] == before["outages"], pair.parent.said()
         assert after["hits"] > before["hits"] and pair.parent.at_work()
@@ -296,6 +300,61 @@ def test_another_version_at_the_other_end_is_told(lab, role):
             wait_for(lambda: side.stats()["peer_version"] == 7, 5, "the version")
         assert "another version" in side.stats()["why"] and not side.stats()["at_work"]
         assert side.said().count("another version") == 1 and ": 7)" in side.said()
+        s.fetch(4)
+
+
+# ---- a new secret ----------------------------------------------------------------------------------------------------------------
+
+def test_a_new_secret_under_load(lab):
+    """One end after the other takes it; no connection stands still, what is stored stays, and in the end the former one is good for nothing."""
+    pair, s = streams(lab, rtt=4, rate="200mbit")
+    with s:
+        pair.both()
+        s.fetch(20)
+        fetch = s.begin(200)
+        stored = pair.parent.counters()["stored"]
+        assert not subprocess.run([program("pktcache/fairgate-pktcache"), "keygen", "--rotate", pair.secret], check=False).returncode
+        with open(pair.secret, encoding="ascii") as f:
+            newest, former = f.read().split()
+
+        def reload(side, what):
+            before = side.said().count("was read again")
+            side.signal(signal.SIGHUP)
+            wait_for(lambda: side.said().count("was read again") > before, 5, "the secret, read again")
+            assert what in side.said().splitlines()[-1]
+        reload(pair.child, "a new one, and the former one")
+        hits = pair.child.counters()["hits"]
+        wait_for(lambda: pair.child.counters()["hits"] > hits, 10, "trains")
+        assert pair.child.counters()["sessions"] == pair.parent.counters()["sessions"] == 1
+        pair.child.stop()
+        pair.child.start()          # it has both, the parent has the former one
+        wait_for(lambda: pair.parent.at_work() and pair.child.at_work(), 10, "a session")
+        reload(pair.parent, "a new one, and the former one")
+        pair.child.stop()
+        pair.child.start()
+        wait_for(lambda: pair.parent.at_work() and pair.child.at_work(), 10, "a session")
+        # Nobody has the former one any more.
+        with open(pair.secret, "w", encoding="ascii") as f:
+            f.write(newest + "\n")
+        reload(pair.parent, "one;")
+        pair.child.stop()
+        pair.child.start()
+        wait_for(lambda: pair.parent.at_work() and pair.child.at_work(), 10, "a session")
+        assert pair.parent.counters()["stored"] >= stored
+        fetch.terminate()
+        s.end(fetch)
+        with open(pair.secret, "w", encoding="ascii") as f:
+            f.write(former + "\n")
+        pair.child.stop()
+        pair.child.start()
+        refused = pair.parent.counters()["refused"]
+        wait_for(lambda: pair.parent.counters()["refused"] > refused + 3, 10, "a stranger")
+        assert not pair.child.at_work()
+        # What is wrong is said, and what was good stays so.
+        with open(pair.secret, "w", encoding="ascii") as f:
+            f.write("0\n")
+        pair.parent.signal(signal.SIGHUP)
+        wait_for(lambda: "64 hexadecimal digits" in pair.parent.said(), 5, "what is wrong")
         s.fetch(4)
 
 
