@@ -8,9 +8,10 @@
 #include <string.h>
 
 #include <highwayhash/c_bindings.h>
+#include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
+#include <openssl/params.h>
 #include <sys/random.h>
 
 enum { SESSION_MAGIC = 0x504b5345, KEY = 32, IV = 12, AGREED = 32 };
@@ -38,7 +39,7 @@ struct pk_session {
     uint8_t theirs; /* the other side's version */
     struct known {
         struct pk_secret secret;
-        uint8_t mac_key[KEY];
+        EVP_MAC_CTX *mac; /* of handshakes */
     } known[PK_SECRETS];
     unsigned knowns;
     unsigned use;        /* which of them the datagram has that was made, or was heard, last */
@@ -71,14 +72,28 @@ static bool keys_make(struct keys *k) {
 
 static void know(pk_session_t *s, const struct pk_secret *secret) {
     struct known *k = s->known + s->knowns++;
+    OSSL_PARAM digest[2] = { OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, (char *)"SHA256", 0),
+                             OSSL_PARAM_construct_end() };
+    EVP_MAC *hmac = EVP_MAC_fetch(NULL, "HMAC", NULL);
+    uint8_t key[KEY];
+
     k->secret = *secret;
-    pk_secret_derive(secret, "fairgate pktcache handshake", NULL, 0, k->mac_key, KEY);
+    k->mac = EVP_MAC_CTX_new(hmac);
+    EVP_MAC_free(hmac);
+    pk_secret_derive(secret, "fairgate pktcache handshake", NULL, 0, key, KEY);
+    if (!k->mac || EVP_MAC_init(k->mac, key, KEY, digest) != 1) abort();
+    OPENSSL_cleanse(key, sizeof key);
+}
+
+static void know_nothing(pk_session_t *s) {
+    for (unsigned i = 0; i < s->knowns; i++) EVP_MAC_CTX_free(s->known[i].mac);
+    OPENSSL_cleanse(s->known, sizeof s->known);
+    s->knowns = s->use = s->tries = 0;
 }
 
 void pk_session_secrets(pk_session_t *s, const struct pk_secrets *secrets) {
     assert(s->magic == SESSION_MAGIC && secrets->n && secrets->n <= PK_SECRETS);
-    OPENSSL_cleanse(s->known, sizeof s->known);
-    s->knowns = s->use = s->tries = 0;
+    know_nothing(s);
     for (unsigned i = 0; i < secrets->n; i++) know(s, secrets->item + i);
 }
 
@@ -109,6 +124,7 @@ void pk_session_free(pk_session_t **session) {
     EVP_CIPHER_CTX_free(s->before.out);
     EVP_CIPHER_CTX_free(s->before.in);
     EVP_PKEY_free(s->own);
+    know_nothing(s);
     OPENSSL_cleanse(s, sizeof *s);
     free(s);
 }
@@ -237,7 +253,10 @@ static void mark_seen(struct keys *k, uint64_t counter) {
 
 static void mac_of(const struct known *k, const void *p, size_t n, uint8_t mac[PK_MAC]) {
     uint8_t whole[EVP_MAX_MD_SIZE];
-    if (!HMAC(EVP_sha256(), k->mac_key, KEY, p, n, whole, NULL)) abort();
+    size_t length;
+    if (EVP_MAC_init(k->mac, NULL, 0, NULL) != 1 || EVP_MAC_update(k->mac, p, n) != 1 ||
+        EVP_MAC_final(k->mac, whole, &length, sizeof whole) != 1 || length < PK_MAC)
+        abort();
     memcpy(mac, whole, PK_MAC);
 }
 

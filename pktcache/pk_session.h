@@ -32,8 +32,7 @@
  * snapshot was taken is so again: an end that was set back may accept the WELCOME or READY of that handshake once more.
  * That opens nothing, and is over with the next session.
  *
- * One thread has a session at a time.  libcrypto allocates for each datagram of a handshake (HMAC) and for new keys
- * (HKDF, EVP); sealing and opening allocate nothing.
+ * One thread has a session at a time.  libcrypto allocates for new keys (HKDF, EVP) only.
  */
 #ifndef FAIRGATE_PK_SESSION_H
 #define FAIRGATE_PK_SESSION_H
