@@ -25,7 +25,7 @@ bool eeod_config_used(void) { return used; }
 void *eeod_config_create_dir(apr_pool_t *p, char *dir) {
     struct eeod_dir *d = apr_pcalloc(p, sizeof *d);
     (void)dir;
-    d->on = d->strip = d->files = d->least = -1;
+    d->on = d->strip = d->files = d->key = d->least = -1;
     return d;
 }
 
@@ -35,11 +35,14 @@ void *eeod_config_merge_dir(apr_pool_t *p, void *base, void *add) {
     d->on = a->on >= 0 ? a->on : b->on;
     d->strip = a->strip >= 0 ? a->strip : b->strip;
     d->files = a->files >= 0 ? a->files : b->files;
+    d->key = a->key >= 0 ? a->key : b->key;
     d->least = a->least >= 0 ? a->least : b->least;
     d->types = a->types ? a->types : b->types;
     d->marks = a->marks ? a->marks : b->marks;
     return d;
 }
+
+static bool usual(const struct eeod_marks *m) { return !strcmp(m->says, default_marks.says); }
 
 bool eeod_config_on(const request_rec *r) {
     return ((const struct eeod_dir *)ap_get_module_config(r->per_dir_config, &eeod_module))->on > 0;
@@ -50,8 +53,10 @@ struct eeod_dir eeod_config_of(const request_rec *r) {
     if (d.on < 0) d.on = 0;
     if (d.strip < 0) d.strip = 0;
     if (d.files < 0) d.files = 0;
+    if (d.key < 0) d.key = 1;
     if (d.least < 0) d.least = LEAST_DEFAULT;
     if (!d.marks) d.marks = &default_marks;
+    d.keyed = d.on && d.key && usual(d.marks);
     return d;
 }
 
@@ -118,13 +123,28 @@ static const char *add_type(cmd_parms *cmd, void *dir, const char *arg) {
     return NULL;
 }
 
+/* What different sections say is known only when a request comes; eeod_page.c tells then. */
+static const char *keys_and_marks(cmd_parms *cmd, const struct eeod_dir *d) {
+    if (d->key <= 0 || !d->marks || usual(d->marks)) return NULL;
+    return apr_psprintf(cmd->pool,
+                        "EeodKey On and EeodMarks %.*s %.*s: only the usual marks can have keys; leave EeodMarks out, "
+                        "or say EeodKey Off if visitors can't write these marks",
+                        (int)d->marks->length[0], (const char *)d->marks->text[0], (int)d->marks->length[1],
+                        (const char *)d->marks->text[1]);
+}
+
+static const char *set_key(cmd_parms *cmd, void *dir, int on) {
+    ((struct eeod_dir *)dir)->key = on;
+    return keys_and_marks(cmd, dir);
+}
+
 static const char *set_marks(cmd_parms *cmd, void *dir, const char *open, const char *close) {
     struct eeod_marks *m = apr_palloc(cmd->pool, sizeof *m);
     const char *why = eeod_marks_set(m, open, close);
 
     if (why) return apr_psprintf(cmd->pool, "EeodMarks %s %s: %s", open, close, why);
     ((struct eeod_dir *)dir)->marks = m;
-    return NULL;
+    return keys_and_marks(cmd, dir);
 }
 
 #define EVERYWHERE (RSRC_CONF | ACCESS_CONF)
@@ -135,6 +155,8 @@ const command_rec eeod_commands[] = {
     AP_INIT_ITERATE("EeodTypes", add_type, NULL, EVERYWHERE,
                     "content types of pages that may have marks (text/html application/xhtml+xml)"),
     AP_INIT_FLAG("EeodStrip", set_strip, NULL, EVERYWHERE, "On: the marks are taken out of the page (Off)"),
+    AP_INIT_FLAG("EeodKey", set_key, NULL, EVERYWHERE,
+                 "Off: marks without the key of their response count as the application's, whoever wrote them (On)"),
     AP_INIT_TAKE1("EeodMinBlock", set_least, NULL, EVERYWHERE,
                   "bytes of the smallest cacheable block; smaller ones go with the unique one beside them (128)"),
     AP_INIT_TAKE2("EeodMarks", set_marks, NULL, EVERYWHERE,

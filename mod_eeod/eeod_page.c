@@ -12,21 +12,16 @@
 #include <http_ssl.h>
 #include <util_filter.h>
 
+#include "eeod_body.h"
 #include "eeod_bucket.h"
 #include "eeod_config.h"
-#include "eeod_known.h"
+#include "eeod_key.h"
 #include "eeod_net.h"
 #include "eeod_stats.h"
 
 APLOG_USE_MODULE(eeod);
 
-enum {
-    AT_ONCE = 1 << 18, /* bytes: a file up to this size may be in memory as a whole */
-    PIECES = 64        /* a handler that writes byte by byte is not to make a long list */
-};
-
-/* Our place: the last of those that see content; see eeod_page.h. */
-#define PLACE (AP_FTYPE_PROTOCOL - 1)
+enum { PIECES = 64 }; /* a handler that writes byte by byte is not to make a long list */
 
 static ap_filter_rec_t *page_rec, *word_rec;
 
@@ -57,37 +52,10 @@ struct page {
 
 /* ---- the word for packet caches ---------------------------------------------------------------------------------- */
 
-#define WORD "Eeod"
-
-struct asking {
-    const struct eeod_marks *marks;
-    int yes, no;
-};
-
-static int asks(void *context, const char *name, const char *value) {
-    struct asking *a = context;
-
-    (void)name;
-    if (!ap_cstr_casecmp(value, "marks") || (*a->marks->says && !strcmp(value, a->marks->says))) a->yes = 1;
-    else a->no = 1;
-    return 1;
-}
-
-/*
- * Takes the word out of the response, whosever it is: a page's application, a server behind us, a cache.  Whether it
- * asks for these marks; marks: NULL, none are looked for.
- */
-static int take_word(request_rec *r, const struct eeod_marks *marks) {
-    /* the latter has what CGI and FastCGI programs say */
-    apr_table_t *const tables[] = { r->headers_out, r->err_headers_out };
-    struct asking a = { .marks = marks };
-
-    for (int i = 0; i < 2; i++) {
-        if (!apr_table_get(tables[i], WORD)) continue;
-        if (marks) apr_table_do(asks, &a, tables[i], WORD, NULL);
-        apr_table_unset(tables[i], WORD);
-    }
-    return a.yes && !a.no;
+/* Takes the word out of the response, whosever it is: a page's application, a server behind us, a cache. */
+static void take_word(request_rec *r) {
+    apr_table_unset(r->headers_out, EEOD_WORD);
+    apr_table_unset(r->err_headers_out, EEOD_WORD);
 }
 
 static int forbids(void *context, const char *name, const char *value) {
@@ -115,7 +83,7 @@ static void page_say(struct page *p) {
     if (!p->asked || !p->marked || p->blocks.pairs.odd || p->conf.strip || !p->boundaries || !*p->conf.marks->says)
         return;
     if (r->header_only || apr_table_get(r->headers_in, "Range") || forbidden(r)) return;
-    apr_table_setn(r->headers_out, WORD, p->conf.marks->says);
+    apr_table_setn(r->headers_out, EEOD_WORD, p->conf.marks->says);
 }
 
 /* ---- passing on -------------------------------------------------------------------------------------------------- */
@@ -138,24 +106,12 @@ static apr_status_t page_pass(struct page *p) {
 
 static void page_add(struct page *p, apr_bucket *b) { APR_BRIGADE_INSERT_TAIL(p->out, b); }
 
-/* The first n bytes of p->in go to p->out, or away. */
-static void move(struct page *p, apr_size_t n, int drop) {
-    while (n) {
-        apr_bucket *b = APR_BRIGADE_FIRST(p->in);
-        if (b->length > n) b = eeod_split(b, n);
-        n -= b->length;
-        APR_BUCKET_REMOVE(b);
-        if (drop) apr_bucket_destroy(b);
-        else page_add(p, b);
-    }
-}
-
 static apr_size_t least_of(apr_size_t a, apr_size_t b) { return a < b ? a : b; }
 
 static void pass_bytes(struct page *p, apr_size_t n) {
     while (n) {
         apr_size_t part = p->mark ? least_of(n, p->mark) : p->room ? least_of(n, p->room) : n;
-        move(p, part, 0);
+        eeod_body_move(p->in, part, p->out);
         p->portion += part;
         n -= part;
         if (p->mark) {
@@ -190,7 +146,7 @@ static void page_take(void *context, enum eeod_step step, size_t n) {
 
     switch (step) {
     case EEOD_PASS: pass_bytes(p, n); break;
-    case EEOD_DROP: move(p, n, 1); break;
+    case EEOD_DROP: eeod_body_move(p->in, n, NULL); break;
     case EEOD_CUT:
         if (p->boundaries) page_add(p, eeod_boundary_create(EEOD_UNIQUE, p->f->c->bucket_alloc));
         break;
@@ -238,9 +194,7 @@ static int page_aside(request_rec *r, enum eeod_counter why, const char *what) {
 
 /* Bodies whose bytes are not those of the page, or not all of them. */
 static int unreadable(request_rec *r) {
-    const char *e = r->content_encoding ? r->content_encoding : apr_table_get(r->headers_out, "Content-Encoding");
-
-    if (e && ap_cstr_casecmp(e, "identity"))
+    if (eeod_body_encoded(r))
         return page_aside(
             r, EEOD_aside_encoded,
             "the body is encoded; SetEnv \"no-gzip 1\" and \"no-brotli 1\" keep httpd's own encoders away");
@@ -264,90 +218,27 @@ static int picked(request_rec *r, const apr_bucket *file) {
 
     if (!range) return 0;
     if (strchr(range, ',')) return page_aside(r, EEOD_aside_other, "several ranges of it were asked for");
-    if (file && file->length > AT_ONCE)
+    if (file && file->length > EEOD_AT_ONCE)
         return page_aside(r, EEOD_aside_other, "a range of it was asked for, and it is a large file");
     return 0;
-}
-
-/* ---- whether there are marks at all ------------------------------------------------------------------------------ */
-
-/* A scan that stops at the first mark.  1: there is one; 0: there is none; -1: it can't be read. */
-static int page_scan(const struct eeod_marks *m, apr_bucket_brigade *bb, int keep) {
-    struct eeod_scan s;
-    const char *data;
-    apr_size_t len;
-    ptrdiff_t at;
-
-    eeod_scan_begin(&s, m);
-    for (apr_bucket *b = APR_BRIGADE_FIRST(bb), *next; b != APR_BRIGADE_SENTINEL(bb); b = next) {
-        if (!APR_BUCKET_IS_METADATA(b)) {
-            if (APR_BUCKET_IS_FILE(b)) eeod_read_by_portions(b);
-            if (apr_bucket_read(b, &data, &len, APR_BLOCK_READ) != APR_SUCCESS) return -1;
-            if (eeod_scan_next(&s, data, len, &at)) return 1;
-        }
-        next = APR_BUCKET_NEXT(b);
-        if (!keep) apr_bucket_delete(b);
-    }
-    return 0;
-}
-
-/* The one file of which this brigade consists, besides its end; or NULL. */
-static apr_bucket *only_file(apr_bucket_brigade *bb) {
-    apr_bucket *b = APR_BRIGADE_FIRST(bb), *last = APR_BRIGADE_LAST(bb);
-    return !APR_BRIGADE_EMPTY(bb) && APR_BUCKET_IS_FILE(b) && APR_BUCKET_NEXT(b) == last && APR_BUCKET_IS_EOS(last)
-               ? b
-               : NULL;
-}
-
-static int file_has_marks(ap_filter_t *f, const struct eeod_marks *m, apr_bucket *file) {
-    struct eeod_known id;
-    apr_bucket_brigade *copy;
-    apr_bucket *b;
-    int found;
-
-    if (eeod_known_unmarked(f->r, file, m, &id)) return 0;
-    if (apr_bucket_copy(file, &b) != APR_SUCCESS) return 1;
-    copy = apr_brigade_create(f->r->pool, f->c->bucket_alloc);
-    APR_BRIGADE_INSERT_TAIL(copy, b);
-    found = page_scan(m, copy, 0);
-    apr_brigade_destroy(copy);
-    if (found == 0) eeod_known_remember(&id, f->r->request_time);
-    return found != 0;
-}
-
-/*
- * The response is here as a whole, is in memory or small enough for that, and is to be sent as a whole: httpd will find
- * out its length.
- */
-static int all_here(apr_bucket_brigade *bb) {
-    apr_bucket *last = APR_BRIGADE_LAST(bb);
-    apr_size_t in_files = 0;
-
-    if (APR_BRIGADE_EMPTY(bb) || !APR_BUCKET_IS_EOS(last)) return 0;
-    for (apr_bucket *b = APR_BRIGADE_FIRST(bb); b != last; b = APR_BUCKET_NEXT(b)) {
-        if (b->length == (apr_size_t)-1 || (APR_BUCKET_IS_FLUSH(b) && APR_BUCKET_NEXT(b) != last)) return 0;
-        if (APR_BUCKET_IS_FILE(b)) in_files += b->length;
-    }
-    return in_files <= AT_ONCE;
-}
-
-static int only_end(apr_bucket_brigade *bb) {
-    return !APR_BRIGADE_EMPTY(bb) && APR_BRIGADE_FIRST(bb) == APR_BRIGADE_LAST(bb) &&
-           APR_BUCKET_IS_EOS(APR_BRIGADE_FIRST(bb));
 }
 
 /* ---- the filter -------------------------------------------------------------------------------------------------- */
 
 /*
- * Without its marks the page has another length, and other bytes: a strong tag, by which parts of it are put together,
- * must not name both.
+ * Whether marks of this response that look like its application's are: with EeodKey only if those that were not have
+ * been made none.
  */
-static void bytes_change(request_rec *r) {
-    const char *tag = apr_table_get(r->headers_out, "ETag");
+static bool vouched(request_rec *r, const struct eeod_dir *conf) {
+    static atomic_flag said = ATOMIC_FLAG_INIT;
 
-    apr_table_unset(r->headers_out, "Content-Length");
-    apr_table_unset(r->headers_out, "Content-MD5");
-    if (tag && *tag == '"') apr_table_setn(r->headers_out, "ETag", apr_pstrcat(r->pool, "W/", tag, NULL));
+    if (!conf->key || eeod_key_done(r)) return true;
+    if (!conf->keyed && !atomic_flag_test_and_set(&said))
+        ap_log_rerror(APLOG_MARK, APLOG_NOTICE, 0, r,
+                      "eeod: %s is not vouched for: only usual marks can have keys; without EeodMarks, or, if visitors "
+                      "can't write these, with EeodKey Off it is (said once in a process)",
+                      r->uri);
+    return false;
 }
 
 /* The network end is told that the response comes.  0: it can't take it. */
@@ -364,20 +255,22 @@ static struct page *page_begin(ap_filter_t *f, apr_bucket_brigade *bb) {
     request_rec *r = f->r;
     struct eeod_dir conf = eeod_config_of(r);
     int pages = eeod_config_type(&conf, r->content_type), boundaries, whole, one_block = !pages;
-    int asked = take_word(r, pages ? conf.marks : NULL);
-    apr_bucket *file = only_file(bb);
+    int asked = pages && eeod_body_asks(r, conf.marks) && vouched(r, &conf);
+    apr_bucket *file = eeod_body_file(bb);
     struct page *p;
 
+    take_word(r);
     if (!pages && !conf.files) return NULL;
-    if (only_end(bb)) {
-        if (r->header_only && pages && conf.strip) bytes_change(r);
+    if (eeod_body_empty(bb)) {
+        if (r->header_only && pages && conf.strip) eeod_body_changes(r);
         return NULL;
     }
     if (unreadable(r)) return NULL;
     boundaries = !unreachable(r);
     if (!conf.strip && (!boundaries || r->header_only || picked(r, file))) return NULL;
-    whole = all_here(bb);
-    if (pages && (file ? !file_has_marks(f, conf.marks, file) : whole && page_scan(conf.marks, bb, 1) == 0)) {
+    whole = eeod_body_here(bb);
+    if (pages &&
+        (file ? !eeod_body_file_has_marks(f, conf.marks, file) : whole && eeod_body_scan(conf.marks, bb, true) == 0)) {
         eeod_count(EEOD_unmarked, 1);
         if (!conf.files) return NULL;
         one_block = 1;
@@ -393,7 +286,7 @@ static struct page *page_begin(ap_filter_t *f, apr_bucket_brigade *bb) {
     if (p->one_block) p->conf.strip = 0;
     if (p->boundaries) p->boundaries = begin_segments(f);
     if (!p->boundaries && !p->conf.strip) return NULL;
-    if (p->conf.strip) bytes_change(r);
+    if (p->conf.strip) eeod_body_changes(r);
     p->chunks = p->boundaries && !p->whole && !apr_table_get(r->headers_out, "Content-Length");
     p->in = apr_brigade_create(r->pool, f->c->bucket_alloc);
     p->out = apr_brigade_create(r->pool, f->c->bucket_alloc);
@@ -467,22 +360,12 @@ static apr_status_t page_data(struct page *p, apr_bucket *b) {
     apr_size_t len;
     apr_status_t rv = APR_EAGAIN;
 
-    if (APR_BUCKET_IS_FILE(b)) eeod_read_by_portions(b);
     if (b->length == (apr_size_t)-1) {
-        rv = apr_bucket_read(b, &bytes, &len, APR_NONBLOCK_READ);
+        rv = eeod_body_read(&b, &bytes, &len, APR_NONBLOCK_READ);
         if (APR_STATUS_IS_EAGAIN(rv)) page_flush(p, apr_bucket_flush_create(p->f->c->bucket_alloc));
     }
-    if (APR_STATUS_IS_EAGAIN(rv)) rv = apr_bucket_read(b, &bytes, &len, APR_BLOCK_READ);
+    if (APR_STATUS_IS_EAGAIN(rv)) rv = eeod_body_read(&b, &bytes, &len, APR_BLOCK_READ);
     if (rv != APR_SUCCESS) return rv;
-    if (b->type->split == apr_bucket_split_notimpl) {
-        /* While its end is searched its beginning may have been sent: only what can be split is still there then. */
-        apr_bucket *copy = apr_bucket_heap_create(bytes, len, NULL, b->list);
-        APR_BUCKET_INSERT_AFTER(b, copy);
-        apr_bucket_delete(b);
-        b = copy;
-        rv = apr_bucket_read(b, &bytes, &len, APR_BLOCK_READ);
-        if (rv != APR_SUCCESS) return rv;
-    }
     page_feed(p, b, bytes, len);
     return APR_SUCCESS;
 }
@@ -529,14 +412,14 @@ static apr_status_t page_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
 
 /* In the place of the other, where that is not: nobody has read here what the word says. */
 static apr_status_t word_filter(ap_filter_t *f, apr_bucket_brigade *bb) {
-    take_word(f->r, NULL);
+    take_word(f->r);
     ap_remove_output_filter(f);
     return ap_pass_brigade(f->next, bb);
 }
 
 void eeod_page_register(void) {
-    page_rec = ap_register_output_filter("EEOD", page_filter, NULL, PLACE);
-    word_rec = ap_register_output_filter("EEOD_WORD", word_filter, NULL, PLACE);
+    page_rec = ap_register_output_filter("EEOD", page_filter, NULL, EEOD_PLACE);
+    word_rec = ap_register_output_filter("EEOD_WORD", word_filter, NULL, EEOD_PLACE);
 }
 
 void eeod_page_insert(request_rec *r) {
@@ -546,9 +429,13 @@ void eeod_page_insert(request_rec *r) {
      * These are handed on by an internal redirect, as to the page of an error: what the former page asked for, this one
      * did not.
      */
-    if (r->prev) apr_table_unset(r->err_headers_out, WORD);
-    if (eeod_config_on(r)) ap_add_output_filter_handle(page_rec, NULL, r, r->connection);
-    else eeod_page_insert_error(r);
+    if (r->prev) apr_table_unset(r->err_headers_out, EEOD_WORD);
+    if (!eeod_config_on(r)) {
+        eeod_page_insert_error(r);
+        return;
+    }
+    eeod_key_insert(r);
+    ap_add_output_filter_handle(page_rec, NULL, r, r->connection);
 }
 
 void eeod_page_insert_error(request_rec *r) {
@@ -560,7 +447,7 @@ const char *eeod_page_order(apr_pool_t *pool) {
 
     for (size_t i = 0; i < sizeof encoders / sizeof *encoders; i++) {
         const ap_filter_rec_t *rec = ap_get_output_filter_handle(encoders[i]);
-        if (rec && rec->ftype >= PLACE)
+        if (rec && rec->ftype >= EEOD_PLACE)
             return apr_psprintf(
                 pool, "filter %s comes behind the one that looks for marks: what it encodes would be taken for pages",
                 encoders[i]);

@@ -9,9 +9,9 @@
  * THE WORD.  The header `Eeod` tells a packet cache that it may go by the marks, whoever the page is for.  A page's
  * application asks for it with the same header; what stands in it otherwise comes from somebody who was asked by
  * nobody: it is taken out of every response of a server in which the module is at work anywhere, and set anew only
- * where the application asked, this filter has made blocks of the page and seen its first opening mark, all marks so
- * far were in order, the marks stay in, and neither `no-store` nor `private` says otherwise.  Not in answers to HEAD
- * and to ranges.
+ * where the application asked, its marks are known to be its own (eeod_key.h), this filter has made blocks of the page
+ * and seen its first opening mark, all marks so far were in order, the marks stay in, and neither `no-store` nor
+ * `private` says otherwise.  Not in answers to HEAD and to ranges.
  *
  * CHUNKS.  The header of a chunk says its size, and what a chunk filter gets at a time is one chunk.  So a chunk never
  * crosses a boundary, the opening mark is a chunk of its own - whose header, the last bytes of the cacheable block
@@ -22,8 +22,12 @@
 #define FAIRGATE_EEOD_PAGE_H
 
 #include <httpd.h>
+#include <util_filter.h>
 
 #define EEOD_CHUNK 16384
+
+/* The place of this filter, and of what must come directly before it: the last of those that see content. */
+#define EEOD_PLACE (AP_FTYPE_PROTOCOL - 1)
 
 void eeod_page_register(void);              /* register_hooks */
 void eeod_page_insert(request_rec *r);      /* insert_filter */

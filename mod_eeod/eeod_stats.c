@@ -15,7 +15,7 @@
  * Kept for the life of the parent under this key of the process pool; the number counts the shapes of struct
  * eeod_stats.
  */
-#define KEPT "fairgate-eeod-stats-1"
+#define KEPT "fairgate-eeod-stats-2"
 
 #define U64 "%" APR_UINT64_T_FMT
 

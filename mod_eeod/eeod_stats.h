@@ -20,6 +20,8 @@
     X(unique_blocks, "Blocks unique to a visitor in them.")                                                            \
     X(joined_blocks, "Cacheable blocks that were too small to be one (EeodMinBlock).")                                 \
     X(odd_marks, "Marks that were nested, closed nothing, or stood where they do not count.")                          \
+    X(keyed_marks, "Marks that had the key of their response (EeodKey).")                                              \
+    X(spoiled_marks, "Marks that had none, and were made comments (EeodKey).")                                         \
     X(boundaries, "Segment boundaries made.")                                                                          \
     X(missed, "Boundaries that could not be made.")                                                                    \
     X(extra_segments, "Segments more than the same bytes without boundaries would have taken.")                        \

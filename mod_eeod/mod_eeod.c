@@ -2,7 +2,8 @@
 /*
  * mod_eeod - segment boundaries at the marks that the writer of a page sets (EEOD paper II, III, V-C).
  *
- *     handler ─ filters ─ EEOD: blocks (eeod_page.h) ─ ranges, length, header, chunks ─ network: segments (eeod_net.h)
+ *     handler ─ filters ─ EEOD_KEY: whose marks (eeod_key.h) ─ EEOD: blocks (eeod_page.h) ─ ranges, length, header,
+ *         chunks ─ network: segments (eeod_net.h)
  *
  * Departures from the paper: boundaries are made by Linux's MSG_EOR, not by a change of the kernel; packets carry no
  * bit that says what they hold, since the marks say it (eeod_net.h); small unique blocks stay blocks (eeod_blocks.h).
@@ -16,6 +17,7 @@
 #include <mod_status.h>
 
 #include "eeod_config.h"
+#include "eeod_key.h"
 #include "eeod_known.h"
 #include "eeod_net.h"
 #include "eeod_page.h"
@@ -52,8 +54,8 @@ static int eeod_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *pte
 
 static void eeod_child_init(apr_pool_t *pchild, server_rec *s) {
     (void)pchild;
-    (void)s;
     eeod_known_child_init();
+    eeod_key_child_init(s);
 }
 
 static void eeod_register_hooks(apr_pool_t *p) {
@@ -62,11 +64,16 @@ static void eeod_register_hooks(apr_pool_t *p) {
     /* After modules that register filters as late as this. */
     ap_hook_post_config(eeod_post_config, NULL, NULL, APR_HOOK_LAST);
     ap_hook_child_init(eeod_child_init, NULL, NULL, APR_HOOK_MIDDLE);
+    /* Before whatever goes by headers of the request, or copies them. */
+    ap_hook_post_read_request(eeod_key_came, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    /* Behind RequestHeader, and mod_dir, which may put another file in the place of what was asked for. */
+    ap_hook_fixups(eeod_key_tell, NULL, NULL, APR_HOOK_REALLY_LAST);
     /* Filters of the same place stand in the order in which they are inserted: behind the others. */
     ap_hook_insert_filter(eeod_page_insert, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_insert_error_filter(eeod_page_insert_error, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_handler(eeod_status_handler, NULL, NULL, APR_HOOK_MIDDLE);
     APR_OPTIONAL_HOOK(ap, status_hook, eeod_status_lines, NULL, NULL, APR_HOOK_MIDDLE);
+    eeod_key_register();
     eeod_page_register();
     eeod_net_register();
 }

@@ -29,7 +29,7 @@ import time
 import captures
 from lab.httpd import Httpd
 from lab.lab import LabError, program
-from lab.visits import EEOD, PERIOD, Site, Way, World
+from lab.visits import EEOD_STORED, PERIOD, Site, Way, World
 from sites import SITES, Captured
 
 try:
@@ -62,7 +62,7 @@ class All(Captured):
     """Every kind of a capture at once, compressed if asked for."""
 
     def served(self, _, marked):
-        config = EEOD if marked else ""
+        config = EEOD_STORED if marked else ""
         return dict(htdocs=self.capture.directory, modules=("asis", "filter", "deflate", "brotli", "http2"),
                     config=f"<Location />\nSetHandler send-as-is\n{config}</Location>\n{'' if marked else COMPRESSING}")
 

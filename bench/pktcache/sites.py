@@ -28,7 +28,7 @@ import threading
 
 import captures
 import marking
-from lab.visits import EEOD, PERIOD, Way, World, retrieval
+from lab.visits import EEOD_STORED, PERIOD, Way, World, retrieval
 
 SITES = ("DokuWiki", "MediaWiki", "gitweb")
 WAYS = (Way.NONE, Way.PPC, Way.TRAIN, Way.WINDOW, Way.PLAIN)
@@ -51,7 +51,7 @@ class Captured:
     def served(self, _, marked):
         self.show(0)
         htdocs = f"{self.capture.directory}/{'marked' if marked else 'plain'}"
-        return dict(htdocs=htdocs, modules=("asis",), config=f"<Location />\nSetHandler send-as-is\n{EEOD if marked else ''}</Location>\n")
+        return dict(htdocs=htdocs, modules=("asis",), config=f"<Location />\nSetHandler send-as-is\n{EEOD_STORED if marked else ''}</Location>\n")
 
     def show(self, instant):
         for kind in ("plain", "marked"):

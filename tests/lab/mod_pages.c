@@ -8,13 +8,16 @@
  *                                V (upper case); &piece=N: handed on so many bytes at a time, without a length;
  *                                &period=P: all of it is another one every P seconds; &image=1: it is an image that
  *                                everybody may keep, without marks (blocks=0).  A page says `Eeod: marks`,
- *                as an application does that sets them.
+ *                as an application does that sets them; they have the
+ *                                key that the request's `Eeod-Key` tells, if there is one.
  *     SetHandler lab-memory      the file of that name, from memory: what a program costs that has its page at hand.
  *                                The file is read once.
  *     SetHandler lab-random      ?seed=S    a page of any kind: no marks or many, nested, stray, cut off; in pieces of
  *                                any size and kind of bucket, in one brigade or many, with flushes, with or without a
  *                                length.  The page depends on S only.  X-Page and X-Stripped tell CRC-32 and length of
- *                                it with and without its marks.
+ *                                it with and without its marks.  If the request has a key, it says `Eeod: marks`, its
+ *                                marks have that key, or none, or another one, and what it becomes is told of;
+ *                                &steady=1: nothing of the key is in that.
  *     SetOutputFilter LAB_FLUSH  a flush at each mark (httpd sets TCP_NODELAY on every connection)
  *     SetOutputFilter LAB_NAGLE  the same without TCP_NODELAY
  *     SetOutputFilter LAB_CORK   TCP_CORK between marks, and a flush at each
@@ -32,6 +35,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -122,21 +126,26 @@ static int page(request_rec *r) {
     apr_size_t blocks = number(r, "blocks", 12), c_least = 400, c_most = 6000, u_least = 50, u_most = 1500;
     apr_uint64_t of_page = number(r, "seed", 1), of_visitor = number(r, "visitor", 1);
     apr_uint64_t period = number(r, "period", 0);
+    const char *open = OPEN, *close = CLOSE, *key = apr_table_get(r->headers_in, "Eeod-Key");
     struct text t = { 0 };
 
     if (period) of_page += (apr_uint64_t)apr_time_sec(apr_time_now()) / period * 7919;
     of_visitor += of_page * 1000003;
     if (blocks > 10000) return HTTP_BAD_REQUEST;
+    if (key) {
+        open = apr_pstrcat(r->pool, "<!--EEOD ", key, "-->", NULL);
+        close = apr_pstrcat(r->pool, "<!--/EEOD ", key, "-->", NULL);
+    }
     range_of(r, "cacheable", &c_least, &c_most);
     range_of(r, "unique", &u_least, &u_most);
-    t.size = (blocks + 1) * (c_most + u_most + sizeof OPEN + sizeof CLOSE);
+    t.size = (blocks + 1) * (c_most + u_most + strlen(open) + strlen(close));
     if (t.size > 64 << 20) return HTTP_BAD_REQUEST;
     t.bytes = apr_palloc(r->pool, t.size);
     for (apr_size_t i = 0; i < blocks; i++) {
         put_letters(&t, &of_page, 'a', between(&of_page, c_least, c_most));
-        put(&t, OPEN, sizeof OPEN - 1);
+        put(&t, open, strlen(open));
         put_letters(&t, &of_visitor, 'A', between(&of_visitor, u_least, u_most));
-        put(&t, CLOSE, sizeof CLOSE - 1);
+        put(&t, close, strlen(close));
     }
     put_letters(&t, &of_page, 'a', between(&of_page, c_least, c_most));
     ap_set_content_type(r, argument(r, "image") ? "image/png" : "text/html");
@@ -194,24 +203,64 @@ static apr_size_t any_length(apr_uint64_t *s) {
     }
 }
 
-static void any_page(apr_uint64_t *s, struct text *t) {
-    apr_size_t parts = between(s, 0, 24);
+struct keys {
+    const char *right, *other; /* NULL: marks have none */
+};
+
+/* A mark, or `part` of its bytes: with the key, with none, with another one. */
+static void put_mark(struct text *t, apr_uint64_t *s, const char *usual, struct keys keys, apr_size_t part) {
+    char mark[64];
+    const char *key = keys.right && (part < 64 || percent(s, 10)) ? keys.other : keys.right;
+
+    snprintf(mark, sizeof mark, "%s", usual);
+    if (key && percent(s, 70)) {
+        snprintf(mark, sizeof mark, "%.*s %s-->", (int)strlen(usual) - 3, usual, key);
+    }
+    put(t, mark, part < strlen(mark) ? part : strlen(mark));
+}
+
+static void any_page(apr_uint64_t *s, struct text *t, struct keys key) {
+    apr_size_t parts = between(s, 0, 24), whole = key.right ? 64 : sizeof CLOSE;
     unsigned marks = percent(s, 20) ? 0 : 80;
 
     for (; parts; parts--) {
         put_letters(t, s, 'a', any_length(s));
         if (!percent(s, marks)) continue;
         switch (draw(s) % 12) {
-        case 0: put(t, OPEN, draw(s) % sizeof OPEN); break; /* a beginning of one */
-        case 1: put(t, CLOSE, draw(s) % sizeof CLOSE); break;
-        case 2: put(t, CLOSE, sizeof CLOSE - 1); break;
-        case 3: put(t, OPEN, sizeof OPEN - 1); break;
+        case 0: put_mark(t, s, OPEN, key, draw(s) % (key.right ? 28 : sizeof OPEN)); break; /* a beginning of one */
+        case 1: put_mark(t, s, CLOSE, key, draw(s) % (key.right ? 29 : sizeof CLOSE)); break;
+        case 2: put_mark(t, s, CLOSE, key, whole); break;
+        case 3: put_mark(t, s, OPEN, key, whole); break;
         default:
-            put(t, OPEN, sizeof OPEN - 1);
+            put_mark(t, s, OPEN, key, whole);
             put_letters(t, s, 'A', any_length(s));
-            put(t, CLOSE, sizeof CLOSE - 1);
+            put_mark(t, s, CLOSE, key, whole);
         }
     }
+}
+
+/* What mod_eeod makes of a page whose application was given the key, in the slow way. */
+static apr_size_t rewrite(const char *from, apr_size_t n, const char *key, char *to) {
+    static const char *const marks[] = { OPEN, CLOSE };
+    apr_size_t out = 0;
+
+    for (apr_size_t at = 0; at < n;) {
+        apr_size_t step = 0;
+        for (int i = 0; i < 2 && !step; i++) {
+            char with[64];
+            apr_size_t m = strlen(marks[i]),
+                       k = (apr_size_t)snprintf(with, sizeof with, "%.*s %s-->", (int)m - 3, marks[i], key);
+            if (n - at >= m && !memcmp(from + at, marks[i], m)) step = m;
+            if (n - at >= k && !memcmp(from + at, with, k)) step = k;
+            if (!step) continue;
+            memcpy(to + out, marks[i], m);
+            if (step == m) to[out + m - 4] = 'd';
+            out += m;
+        }
+        if (!step) to[out++] = from[at];
+        at += step ? step : 1;
+    }
+    return out;
 }
 
 /* The marks taken out, in the slow way: those that do nothing are text. */
@@ -297,16 +346,32 @@ static int random_page(request_rec *r) {
     struct text t = { .size = 1 << 18 }, lent = { .size = 1 << 15 };
     apr_bucket_brigade *bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
     apr_size_t at = 0, largest;
+    apr_size_t n_becomes;
     unsigned passes, flushes;
-    char *stripped;
+    const char *key = apr_table_get(r->headers_in, "Eeod-Key");
+    struct keys keys = { NULL, NULL };
+    char *stripped, *becomes;
     apr_status_t rv = APR_SUCCESS;
 
     t.bytes = apr_palloc(r->pool, t.size);
     lent.bytes = apr_palloc(r->pool, lent.size);
-    any_page(&seed, &t);
+    if (key) {
+        /* A beginning of a mark is the more awkward the more of it is right. */
+        char *other = apr_pstrdup(r->pool, number(r, "steady", 0) ? "0123456789abcdef" : key);
+        if (!number(r, "steady", 0)) other[15] ^= 1;
+        keys = (struct keys){ key, other };
+    }
+    any_page(&seed, &t, keys);
+    becomes = t.bytes;
+    n_becomes = t.used;
+    if (key) {
+        becomes = apr_palloc(r->pool, t.used + 1);
+        n_becomes = rewrite(t.bytes, t.used, key, becomes);
+        apr_table_setn(r->headers_out, "Eeod", "marks");
+    }
     stripped = apr_palloc(r->pool, t.used + 1);
-    tell(r, "X-Page", t.bytes, t.used);
-    tell(r, "X-Stripped", stripped, strip(r->pool, t.bytes, t.used, stripped));
+    tell(r, "X-Page", becomes, n_becomes);
+    tell(r, "X-Stripped", stripped, strip(r->pool, becomes, n_becomes, stripped));
     ap_set_content_type(r, "text/html; charset=utf-8");
     if (percent(s, 30)) ap_set_content_length(r, (apr_off_t)t.used);
     passes = percent(s, 40) ? 0 : (unsigned)between(s, 1, 60);

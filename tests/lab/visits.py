@@ -28,6 +28,7 @@ ADDRESSES = 32
 LINK, RTT, DEVIATION = 70, 100, 10      # ms
 PERIOD = 5      # seconds
 EEOD = "EeodEngine On\nEeodFiles On\n"
+EEOD_STORED = EEOD + "EeodKey Off\n"      # for pages that have their marks before they are asked for
 
 
 class Way(enum.Enum):

@@ -31,12 +31,15 @@ SetHandler lab-page
 
 
 class Pages(Httpd):
-    """The server under test.  root: the directory behind /on, /off, /strip and /files; tls: (certificate, key) for a second port, tls_port."""
+    """
+    The server under test.  root: the directory behind /on, /off, /strip and /files; tls: (certificate, key) for a second port, tls_port; keys: marks have keys,
+    as they have unless told otherwise.
+    """
 
-    def __init__(self, lab, root, config="", tls=None, **options):
+    def __init__(self, lab, root, config="", tls=None, keys=False, **options):
         self.root = root
         aliases = "".join(f"Alias /{where} {root}\n" for where in ("on", "off", "strip", "files"))
-        text = (aliases + f"<Directory {root}>\nRequire all granted\nOptions +ExecCGI +Includes\nEnableSendfile On\n</Directory>\n"
+        text = (aliases + ("" if keys else "EeodKey Off\n") + f"<Directory {root}>\nRequire all granted\nOptions +ExecCGI +Includes\nEnableSendfile On\n</Directory>\n"
                 "<Location /on>\nEeodEngine On\n</Location>\n<Location /strip>\nEeodEngine On\nEeodStrip On\n</Location>\n"
                 "<Location /files>\nEeodEngine On\nEeodFiles On\n</Location>\n<Location /eeod-status>\nSetHandler eeod-status\n</Location>\n"
                 "<Location /server-status>\nSetHandler server-status\n</Location>\n" + RANDOM + config)
@@ -181,10 +184,10 @@ class Visitor:
                 n += self.pipeline(n, min(self.random.randint(1, 12), first + count - n))
         self.close()
 
-    def request(self, where, n, version="1.1", more=""):
+    def request(self, where, n, version="1.1", more="", steady=False):
         # Of a type that can't be split httpd loses bytes by itself, when a client is slow or asks for a range.
         stiff = "&stiff=1" if where != "off" and not more else ""
-        return f"GET /{where}/random?seed={n}{stiff} HTTP/{version}\r\nHost: x\r\n{more}\r\n".encode()
+        return f"GET /{where}/random?seed={n}{stiff}{'&steady=1' if steady else ''} HTTP/{version}\r\nHost: x\r\n{more}\r\n".encode()
 
     def pipeline(self, n, count):
         wheres = [self.random.choice(("on", "on", "on", "off", "strip")) for _ in range(count)]
@@ -207,7 +210,8 @@ class Visitor:
         where = self.random.choice(("on", "strip"))
         begin = self.random.choice((0, self.random.randint(0, 3000)))
         asked = begin, begin + self.random.choice((0, 10, 500, 5000, 10 ** 6))
-        self.socket.sendall(self.request(where, n, more=f"Range: bytes={asked[0]}-{asked[1]}\r\n") + self.request(where, n))
+        self.socket.sendall(self.request(where, n, more=f"Range: bytes={asked[0]}-{asked[1]}\r\n", steady=True)
+                            + self.request(where, n, steady=True))
         status, fields = self.head()
         body = self.body(fields)
         part = self.check(where, status, fields, body, asked) if status != 416 else None

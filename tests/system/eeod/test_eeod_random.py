@@ -9,8 +9,8 @@ import pytest
 from eeod import Pages, Visitor
 from lab.lab import Lab
 
-# Of each MPM, by two visitors.
-PAGES = {"event": 12_000, "worker": 5_000, "prefork": 3_000}
+# Of each MPM, by two visitors; and with marks that have keys.
+PAGES = {("event", False): 12_000, ("worker", False): 5_000, ("prefork", False): 3_000, ("event", True): 8_000, ("prefork", True): 3_000}
 
 
 def visit(port, seed, first, count, found):
@@ -19,12 +19,12 @@ def visit(port, seed, first, count, found):
     found.put((v.whole, v.ranges, v.cut))
 
 
-@pytest.mark.parametrize("mpm", PAGES)
-def test_random_pages(request, mpm, many):
-    count = PAGES[mpm] * many
+@pytest.mark.parametrize("mpm, keys", PAGES)
+def test_random_pages(mpm, keys, many):
+    count = PAGES[mpm, keys] * many
     with Lab("eeod") as lab:
-        with Pages(lab, lab.dir, mpm=mpm, children=2 if mpm != "prefork" else 8, threads=8) as server:
-            first = list(PAGES).index(mpm) * 100_000_000
+        with Pages(lab, lab.dir, mpm=mpm, children=2 if mpm != "prefork" else 8, threads=8, keys=keys) as server:
+            first = list(PAGES).index((mpm, keys)) * 100_000_000
             found = multiprocessing.Queue()
             visitors = [multiprocessing.Process(target=visit, args=(server.port, k, first + k * count, count // 2, found)) for k in range(2)]
             for v in visitors:
@@ -38,3 +38,4 @@ def test_random_pages(request, mpm, many):
             server.assert_well()
             status = server.settled()
             assert status["responses"] > count / 2 and status["unmarked"] > 0 and status["odd_marks"] > 0 and status["joined_blocks"] > 0
+            assert (status["keyed_marks"] > count and status["spoiled_marks"] > count / 2) if keys else not status["keyed_marks"]

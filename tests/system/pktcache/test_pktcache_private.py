@@ -20,11 +20,11 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespa
 
 COOKIE = ("-H", "Cookie: session=7")
 ASKED = "Eeod: marks"
-# An application: the header and the body that the test has put there.
+# An application: the header and the body that the test has put there, with the key in the place of @K.
 CGI = """#!/bin/sh
 cat {root}/$QUERY_STRING.head
 printf '\\n'
-cat {root}/$QUERY_STRING.body
+sed "s/@K/$HTTP_EEOD_KEY/g" {root}/$QUERY_STRING.body
 """
 
 
@@ -38,7 +38,7 @@ def text(of, size=9000):
 
 
 class Chain:
-    """/strip, /on and /off: the front httpd, which passes on what the back one makes with mod_eeod."""
+    """/strip, /on and /off: the front httpd, which passes on what the back one makes with mod_eeod; /keyed: where marks are to have keys."""
 
     def __init__(self, lab):
         self.pair = Pair(lab).start()
@@ -47,9 +47,11 @@ class Chain:
         os.chmod(self.root, 0o755)
         self.write("page.cgi", CGI.format(root=self.root).encode(), 0o755)
         options = dict(htdocs=self.root, load={"eeod": module("mod_eeod")}, environment=sanitizer_environment())
-        self.back = Httpd(lab, name="back", cgi=True, config="<Location />\nEeodEngine On\n</Location>\n", **options).on(self.pair.servers).start()
+        self.back = Httpd(lab, name="back", cgi=True, config=f"EeodKey Off\nAlias /keyed {self.root}\n<Location />\nEeodEngine On\n</Location>\n<Location /keyed>\nEeodKey On\n</Location>\n",
+                          **options).on(self.pair.servers).start()
         config = "".join(f"ProxyPass /{where}/ http://{self.back.address}/\n" for where in ("strip", "on", "off"))
-        config += "<Location /strip>\nEeodEngine On\nEeodStrip On\n</Location>\n<Location /on>\nEeodEngine On\n</Location>\n"
+        config += f"ProxyPass /keyed/ http://{self.back.address}/keyed/\n<Location /keyed>\nEeodEngine On\n</Location>\n"
+        config += "EeodKey Off\n<Location /strip>\nEeodEngine On\nEeodStrip On\n</Location>\n<Location /on>\nEeodEngine On\n</Location>\n"
         self.front = Httpd(lab, name="front", config=config, **options).on(self.pair.servers).start()
         self.pair.url = f"http://{self.front.address}"
         self.pair.parent.settings["ports"] = self.pair.child.settings["ports"] = self.front.port
@@ -73,7 +75,10 @@ class Chain:
         self.write(f"{name}.body", body)
         for _ in range(2):
             got = get(self.pair, f"/{where}/page.cgi?{name}", *words)
-            assert got == (body.replace(OPEN, b"").replace(CLOSE, b"") if where == "strip" and OPEN in body else body)
+            if where == "keyed":
+                assert got == body.replace(OPEN, b"<!--EEOd-->").replace(CLOSE, b"<!--/EEOd-->").replace(b"EEOD @K-->", b"EEOD-->")
+            else:
+                assert got == (body.replace(OPEN, b"").replace(CLOSE, b"") if where == "strip" and OPEN in body else body)
 
     def visit_until_kept(self, what, *page):
         """What is sent when the daemons have a pause is not kept."""
@@ -133,6 +138,16 @@ def test_marks_that_are_asked_for_open_a_page(chain):
     body = text(public) + OPEN + text(secret) + CLOSE + text(between) + OPEN + secret + CLOSE
     chain.visit_until_kept(between, "on", [ASKED, "Cache-Control: no-cache"], body, *COOKIE, "-H", "Authorization: Basic eDp5")
     assert chain.kept(public, between, secret) == [BOTH, BOTH, NEITHER]
+
+
+def test_a_mark_that_a_visitor_wrote_opens_nothing(chain):
+    """As text within a pair, where nothing but the key tells it from the application's: what stands behind it is not kept, and the rest of the page is."""
+    public, secret, between, other = word(), word(), word(), word()
+    body = text(public) + b"<!--EEOD @K-->hello " + CLOSE + text(secret) + b"<!--/EEOD @K-->" + text(between)
+    chain.visit_until_kept(between, "keyed", [ASKED, "Cache-Control: no-cache"], body, *COOKIE)
+    assert chain.kept(public, between, secret) == [BOTH, BOTH, NEITHER]
+    # Without keys it opens the page: what would be found here.
+    chain.visit_until_kept(other, "on", [ASKED, "Cache-Control: no-cache"], text(public) + OPEN + b"hello " + CLOSE + text(other) + CLOSE + text(between), *COOKIE)
 
 
 @pytest.mark.parametrize("header", ([], [ASKED]))
