@@ -26,7 +26,14 @@ void pk_advance_forget(struct pk_advance *a) {
     for (unsigned i = 0; i < PK_WATCHED; i++) a->watched[i].used = false;
     a->used = 0;
     a->next = 0;
-    a->chosen = false;
+    a->chosen = a->out = false;
+}
+
+void pk_advance_begin(struct pk_advance *a) {
+    pk_advance_forget(a);
+    a->state = PK_TRIED;
+    a->wait = a->still_at = 0;
+    a->failed = 0;
 }
 
 static void advance_stop(struct pk_advance *a, uint64_t now) {
@@ -34,6 +41,7 @@ static void advance_stop(struct pk_advance *a, uint64_t now) {
     a->wait = !a->wait ? WAIT_FIRST : 2 * a->wait < WAIT_LAST ? 2 * a->wait : WAIT_LAST;
     a->until = now + a->wait;
     a->state = PK_STOPPED;
+    a->failed = 0;
     a->stops++;
 }
 
@@ -64,22 +72,33 @@ bool pk_advance_may(struct pk_advance *a, const struct pk_tuple *tuple, uint64_t
         if (now < a->until) return false;
         a->state = PK_TRIED;
     }
-    if (a->chosen && now >= a->next + OLD) a->chosen = false; /* nothing came of that one */
+    if (a->chosen && now >= a->next + OLD) pk_advance_forget(a); /* nothing came of that one */
     if (!a->chosen) {
         a->chosen = true;
         a->trial = *tuple;
         a->next = now;
     }
-    return !memcmp(&a->trial, tuple, sizeof *tuple);
+    return !a->out && !memcmp(&a->trial, tuple, sizeof *tuple);
 }
 
-void pk_advance_train(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t end, uint64_t now) {
+bool pk_advance_tries(const struct pk_advance *a, const struct pk_tuple *tuple) {
+    return a->state == PK_TRIED && a->chosen && !memcmp(&a->trial, tuple, sizeof *tuple);
+}
+
+void pk_advance_train(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t begin, uint32_t end, uint64_t now) {
     struct pk_watched *w = advance_place_of(a, tuple);
 
     if (a->state == PK_STOPPED || (a->state == PK_GO && now < a->next)) return;
+    if (a->state == PK_TRIED) {
+        if (!pk_advance_tries(a, tuple)) return;
+        drop(a, w);
+        a->out = true;
+        a->trial_end = end;
+        a->next = now;
+    }
     if (w->used && now < w->at + (w->again ? LONG_AGO : OLD)) return;
     a->used += !w->used;
-    *w = (struct pk_watched){ .used = true, .tuple = *tuple, .end = end, .first = end, .at = now };
+    *w = (struct pk_watched){ .used = true, .tuple = *tuple, .begin = begin, .end = end, .first = end, .at = now };
 }
 
 static struct pk_watched *advance_find(struct pk_advance *a, const struct pk_tuple *tuple) {
@@ -87,17 +106,29 @@ static struct pk_watched *advance_find(struct pk_advance *a, const struct pk_tup
     return w->used && !memcmp(&w->tuple, tuple, sizeof *tuple) ? w : NULL;
 }
 
-void pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq, uint64_t now) {
+bool pk_advance_waits(const struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq) {
+    return a->out && pk_advance_tries(a, tuple) && (int32_t)(seq - a->trial_end) >= 0;
+}
+
+/* The server does not know that what was in the trial's train came. */
+static bool advance_fails(struct pk_advance *a, uint64_t now) {
+    pk_advance_forget(a);
+    if (++a->failed >= PK_TRIALS) advance_stop(a, now);
+    return true;
+}
+
+bool pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq, uint64_t now) {
     struct pk_watched *w = a->used ? advance_find(a, tuple) : NULL;
 
-    if (!w || (int32_t)(seq - w->end) >= 0) return;
-    if (w->again && (int32_t)(seq - w->first) > 0) return;
-    if (w->again && seq == w->first && now < w->again_at + APART) return;
+    if (!w || (int32_t)(seq - w->end) >= 0) return false;
+    if (a->state == PK_TRIED) return (int32_t)(seq - w->begin) >= 0 && advance_fails(a, now);
+    if (w->again && (int32_t)(seq - w->first) > 0) return false;
+    if (w->again && seq == w->first && now < w->again_at + APART) return false;
     w->again = seq == w->first ? w->again + 1 : 1;
     w->first = seq;
     w->again_at = now;
     if (w->again == 2) a->still_at = now;
-    if (a->state == PK_TRIED && w->again > 2) advance_stop(a, now);
+    return false;
 }
 
 void pk_advance_asks(struct pk_advance *a, const struct pk_tuple *tuple, uint64_t now) {
@@ -118,6 +149,8 @@ void pk_advance_acknowledged(struct pk_advance *a, const struct pk_tuple *tuple,
         a->proofs++;
         a->proof_at = now;
         a->state = PK_GO;
+        a->chosen = a->out = false;
+        a->failed = 0;
         a->wait = a->still_at = 0;
         a->next = now + SAMPLE;
         for (struct pk_watched *other = a->watched; other < a->watched + PK_WATCHED; other++)

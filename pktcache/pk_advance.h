@@ -16,7 +16,15 @@
  *               a connection).
  *     STOPPED   No trains, so that new connections work; for 60 s, then twice as long each time, up to an hour.  Then
  *               TRIED.
- *     TRIED     Trains of one connection only.  A PROOF: GO.  It stands still: STOPPED.
+ *     TRIED     So each session with another child begins.  One train of one connection at a time, and of no
+ *               connection a second one after it failed; all else goes as it is.  A PROOF: GO.  If the server
+ *               sends again what was in it, the train goes once more as the packets that it stands for, so that
+ *               what follows TCP sees them and the connection goes on; STOPPED after PK_TRIALS such trains in a
+ *               row.  What is behind it in its flow is to wait until then, PK_TRIAL_MOST at most: what follows
+ *               TCP would take that for all that came before.
+ *
+ * So a device that was there when the session began stops no connection for longer than its server's timer.  One that
+ * comes later does, as GO says.
  *
  * Why not sooner: on a link that loses a tenth of its packets one small response of 800 or so is sent again four times;
  * but other connections give proofs meanwhile, and it comes at last.  A client that has gone away acknowledges nothing,
@@ -38,13 +46,16 @@
 #define PK_WATCHED     32u
 #define PK_STILL       3u
 #define PK_STILL_FLOWS 4u
+#define PK_TRIALS      6u
+#define PK_TRIAL_MOST  1000000u     /* microseconds */
 
 enum pk_advance_state { PK_GO, PK_STOPPED, PK_TRIED };
 
 struct pk_watched {
     bool            used;
     struct pk_tuple tuple;          /* from the server */
-    uint32_t        end, first;     /* behind the train; the lowest that was sent again */
+    uint32_t        begin, end;     /* of the train; behind it */
+    uint32_t        first;          /* the lowest that was sent again */
     unsigned        again;          /* how often that was */
     uint64_t        at, again_at;
 };
@@ -57,17 +68,25 @@ struct pk_advance {
     uint64_t              proof_at;
     uint64_t              next;                     /* no train is watched before */
     uint64_t              wait, until;              /* STOPPED */
-    bool                  chosen;                   /* TRIED: which one */
+    bool                  chosen, out;              /* TRIED: there is a connection for it; its train has gone */
     struct pk_tuple       trial;
+    uint32_t              trial_end;
+    unsigned              failed;                   /* trains in a row */
     uint64_t              proofs, stops;
 };
 
+/* A session with another child. */
+void pk_advance_begin(struct pk_advance *a);
 /* Whether this flow's packets may go in trains. */
 bool pk_advance_may(struct pk_advance *a, const struct pk_tuple *tuple, uint64_t now);
-/* A train of the flow went; end: the sequence number behind it. */
-void pk_advance_train(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t end, uint64_t now);
-/* The server sent something again. */
-void pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq, uint64_t now);
+/* Whether the train of this flow that goes now is the one of a trial: it may have to go once more. */
+bool pk_advance_tries(const struct pk_advance *a, const struct pk_tuple *tuple);
+/* Whether what this flow sends from there on is to wait for the end of a trial. */
+bool pk_advance_waits(const struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq);
+/* A train of the flow went; its first sequence number, and the one behind it. */
+void pk_advance_train(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t begin, uint32_t end, uint64_t now);
+/* The server sent something again.  Whether the trial's train is to go now as the packets that it stands for. */
+bool pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq, uint64_t now);
 /* A client begins a connection, or asks; tuple: from the server. */
 void pk_advance_asks(struct pk_advance *a, const struct pk_tuple *tuple, uint64_t now);
 /* A client's acknowledgement; tuple: from the server. */

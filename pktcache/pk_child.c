@@ -26,6 +26,7 @@ enum {                       /* microseconds */
        HELLO_LAST = 3200000,
        READY_EVERY = 100000,
        WHO_EVERY = 1000000,  /* more than the parent takes to see that nothing arrives */
+       UNHEARD = 1750000,    /* a parent says something each half of a second */
        OLD_SESSION = 5000000 /* that datagrams of the one before may be on their way */
 };
 
@@ -53,6 +54,8 @@ typedef struct pk_child {
     uint32_t more;      /* bytes of IP and UDP headers of a datagram */
     bool news;          /* trains came since the last word to the parent */
     uint64_t probe;     /* the newest that came in this session */
+    uint64_t heard_at;  /* something of the session came, or the session itself */
+    bool unheard;       /* nothing did for UNHEARD */
     uint64_t status_at; /* the last one */
     /* the next HELLO, when there is no session or a new one is due */
     uint64_t hello_at, hello_wait;
@@ -62,10 +65,8 @@ typedef struct pk_child {
     size_t ready_bytes;
     uint64_t ready_at;
     unsigned readies;
-    bool asked; /* the parent said WHO: it may be another one */
-    bool hello; /* a handshake is under way */
-    /* nothing can be made for clients, so the parent is to hear nothing */
-    bool mute;
+    bool asked;                 /* the parent said WHO: it may be another one */
+    bool hello;                 /* a handshake is under way */
     enum pk_why differs;        /* VERSION, DISAGREES: said once until there is a session */
     enum pk_why aside, parents; /* why our daemon stands aside; why the parent does */
     /* this session's parent sends what `servers`, `clients` and `ports` do not have: it is to hear nothing */
@@ -93,13 +94,12 @@ static enum pk_why child_why(const pk_side_t *s) {
     const pk_child_t *c = (const pk_child_t *)s;
     if (c->aside) return c->aside;
     if (!pk_session_established(c->session)) return c->differs ? c->differs : PK_WHY_SESSION;
-    return c->strange ? PK_WHY_STRANGE : c->parents;
+    return c->strange ? PK_WHY_STRANGE : c->parents ? c->parents : c->unheard ? PK_WHY_UNHEARD : PK_WHY_NOTHING;
 }
 
 /* ---- to the parent ----------------------------------------------------------------------------------------------- */
 
 static void child_send_datagram(pk_child_t *c, const void *bytes, size_t n) {
-    if (c->mute) return;
     c->side.counters.datagrams_out++;
     c->side.counters.datagram_bytes_out += n + c->more;
     c->out.datagram(c->out.context, bytes, n);
@@ -128,13 +128,6 @@ static void status(pk_child_t *c, uint64_t now) {
     pk_put64(said->newest_probe, c->probe);
     n = pk_seal(c->session, PK_STATUS, bytes, sizeof *said);
     if (n) child_send_datagram(c, bytes, n);
-}
-
-static void child_mute(pk_side_t *s, bool mute) {
-    pk_child_t *c = child_of(s);
-
-    if (c->mute && !mute) c->hello_at = c->hello_wait = 0; /* what was to be sent meanwhile was not */
-    c->mute = mute;
 }
 
 static void child_hello(pk_child_t *c, uint64_t now) {
@@ -364,11 +357,6 @@ static void child_release_reordered(pk_child_t *c, uint64_t now) {
     }
 }
 
-static void child_goes_on(pk_child_t *c) {
-    pk_begun_goes_on(&c->side.begun);
-    c->side.counters.fresh++;
-}
-
 /* ---- what comes -------------------------------------------------------------------------------------------------- */
 
 static void child_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now) {
@@ -392,8 +380,7 @@ static void child_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now) 
     f = child_flow_of(c, &tuple);
     pk_flow_count(&f->flow, k.segments, k.payload, k.headers);
     c->side.counters.native_bytes += k.segments ? k.payload + (uint64_t)k.segments * k.headers : k.headers;
-    if (k.flags & PK_SYN) pk_begun_answered(&c->side.begun, pk_flow_again(&f->flow, k.seq));
-    else if (k.payload && !pk_flow_behind(&f->flow, k.seq)) child_goes_on(c);
+    c->side.counters.fresh += k.payload && !(k.flags & PK_SYN) && !pk_flow_behind(&f->flow, k.seq);
     if (k.flags & (PK_SYN | PK_RST)) {
         f->flow.known = k.flags & PK_SYN;
         f->flow.next = k.seq + 1;
@@ -432,7 +419,7 @@ static void train_came(pk_child_t *c, const uint8_t *inside, size_t n, uint64_t 
         return;
     }
     f = child_flow_of(c, &tuple);
-    child_goes_on(c);
+    c->side.counters.fresh++;
     if (!note_orders(r, f)) return;
     if (pk_flow_ahead(&f->flow, pk_head_seq(&r.next)) && defer(c, true, &tuple, pk_head_seq(&r.next), inside, n, now))
         return;
@@ -460,7 +447,7 @@ static void child_established(pk_child_t *c, const void *answer, size_t n, bool 
     c->probe = 0;
     c->hello_wait = 0;
     c->hello_at = UINT64_MAX;
-    c->established_at = now;
+    c->established_at = c->heard_at = now;
     c->side.counters.sessions++;
     if (!renewed) c->out.say(c->out.context, "session established");
     status(c, now);
@@ -479,8 +466,6 @@ static void child_differs(pk_child_t *c, enum pk_why why) {
 static void parent_says(pk_child_t *c, const struct pk_opened *o) {
     if (o->n != 1 || o->before || c->parents == *o->inside) return;
     c->parents = *o->inside;
-    pk_begun_goes_on(&c->side.begun);
-    c->side.begun.other = c->parents;
     if (c->parents) c->out.say(c->out.context, "the parent stands aside; packets go as they are:");
     c->out.say(c->out.context, c->parents ? pk_why_sentence(c->parents) : "the parent does not stand aside any more");
 }
@@ -516,7 +501,9 @@ static void child_datagram(pk_side_t *s, void *datagram, size_t bytes, uint64_t 
         child_control(c, datagram, bytes, now);
         return;
     }
-    switch (pk_open(c->session, datagram, bytes, &o)) {
+    enum pk_type type = pk_open(c->session, datagram, bytes, &o);
+    if (type && !o.before) c->heard_at = now;
+    switch (type) {
     case PK_TRAIN:
         c->side.counters.datagrams_in++;
         c->news = true;
@@ -552,6 +539,7 @@ static uint64_t child_due(const pk_side_t *s) {
         uint64_t status_due = c->status_at + (c->news ? STATUS_BUSY : STATUS_IDLE);
         if (status_due < due) due = status_due;
         if (c->ready_bytes && c->ready_at < due) due = c->ready_at;
+        if (!c->unheard && c->heard_at + UNHEARD < due) due = c->heard_at + UNHEARD;
         if (pk_session_due(c->session) < due) due = pk_session_due(c->session);
     }
     if (!c->hello && !pk_session_established(c->session)) due = 0; /* it may have ended in any turn */
@@ -580,6 +568,7 @@ static void child_tick(pk_side_t *s, uint64_t now) {
         child_release(c, p);
     }
     child_ask(c, now);
+    c->unheard = there && now >= c->heard_at + UNHEARD;
 }
 
 static void child_aside(pk_side_t *s, enum pk_why why, uint64_t now) {
@@ -601,7 +590,6 @@ static const struct pk_side_ops child_ops = { .free = child_free,
                                               .due = child_due,
                                               .tick = child_tick,
                                               .aside = child_aside,
-                                              .mute = child_mute,
                                               .why = child_why,
                                               .datagrams_first = true };
 

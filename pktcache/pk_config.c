@@ -132,6 +132,7 @@ static int config_complete(struct pk_config *c, char **error) {
         return base_fail(error, "control %s: too long for a socket", c->control);
     if (strlen(c->device) > 15 || strpbrk(c->device, "/ %"))
         return base_fail(error, "device %s: must be 1 to 15 characters without / and %%", c->device);
+    if (strlen(c->link) > 15) return base_fail(error, "link %s: no device has more than 15 characters", c->link);
     return 0;
 }
 

@@ -24,6 +24,8 @@ struct pk_network { uint8_t address[16]; unsigned bits; };      /* IPv4 in ::fff
 struct pk_networks { struct pk_network item[PK_LIST_MAX]; unsigned n; };
 
 #define PK_CONTROL_USUAL "/run/fairgate-pktcache/control"
+#define PK_LINK_USUAL    "auto"
+#define PK_USER_USUAL    "fairgate-pktcache"
 
 struct pk_config {
 #define SETTING BASE_FIELD

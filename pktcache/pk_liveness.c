@@ -8,6 +8,7 @@ enum { /* microseconds */
        AGAIN_FIRST = 250000,   /* GONE: until the next probe; twice as long after each */
        AGAIN_LAST = 2000000,
        CHECK = 10000000,
+       BEAT = 1250000,      /* and the child speaks each half of a second */
        TRIP_MOST = 2000000, /* what takes longer is a pause of one of the hosts, or a link that we are not for */
        TRIES = 3
 };
@@ -26,14 +27,14 @@ void pk_liveness_begin(struct pk_liveness *l, uint64_t now) {
 }
 
 void pk_liveness_renew(struct pk_liveness *l) {
-    l->train_at = l->probe_at = 0;
+    l->train_at = l->probe_at = l->beat_at = 0;
     l->tries = 0;
 }
 
 static enum pk_news gone(struct pk_liveness *l) {
     if (!l->here) return PK_NO_NEWS;
     l->here = false;
-    l->train_at = 0;
+    l->train_at = l->beat_at = 0;
     l->limit = TRIES;
     l->again = AGAIN_FIRST;
     return PK_NOW_GONE;
@@ -43,6 +44,18 @@ void pk_liveness_train(struct pk_liveness *l, uint64_t number, uint64_t now) {
     if (!l->here || l->train_at) return;
     l->train = number;
     l->train_at = now;
+}
+
+void pk_liveness_beat(struct pk_liveness *l, uint64_t number, uint64_t now) {
+    if (!l->here || l->beat_at) return;
+    l->beat = number;
+    l->beat_at = now;
+}
+
+void pk_liveness_aside(struct pk_liveness *l) { l->beat_at = 0; }
+
+static uint64_t beat_due(const struct pk_liveness *l) {
+    return l->beat_at + (silence(l) > BEAT / 2 ? silence(l) + BEAT / 2 : BEAT);
 }
 
 void pk_liveness_probe(struct pk_liveness *l, uint64_t number, uint64_t now) {
@@ -74,6 +87,7 @@ enum pk_news pk_liveness_status(struct pk_liveness *l, uint64_t newest, uint64_t
     if (train_came) sample(l, now - l->train_at);
     else if (came) sample(l, now - l->probe_at);
     if (train_came) l->train_at = 0;
+    if (newest >= l->beat) l->beat_at = 0;
     if (came) {
         l->tries = 0;
         l->limit = TRIES;
@@ -86,8 +100,8 @@ enum pk_news pk_liveness_status(struct pk_liveness *l, uint64_t newest, uint64_t
 
 enum pk_news pk_liveness_tick(struct pk_liveness *l, uint64_t now) {
     bool silent = l->train_at && now >= l->train_at + silence(l),
-         small_only = l->tries >= l->limit && now >= l->check_at;
-    return silent || small_only ? gone(l) : PK_NO_NEWS;
+         small_only = l->tries >= l->limit && now >= l->check_at, still = l->beat_at && now >= beat_due(l);
+    return silent || small_only || still ? gone(l) : PK_NO_NEWS;
 }
 
 uint64_t pk_liveness_due(const struct pk_liveness *l) {
@@ -97,5 +111,6 @@ uint64_t pk_liveness_due(const struct pk_liveness *l) {
     if (!l->here) return l->spoke > l->probe_at ? l->probe_at + l->again : UINT64_MAX;
     if (l->train_at) due = l->train_at + silence(l);
     if ((l->train_at || l->tries >= l->limit) && l->check_at < due) due = l->check_at;
+    if (l->beat_at && beat_due(l) < due) due = beat_due(l);
     return due;
 }

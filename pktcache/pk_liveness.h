@@ -7,6 +7,8 @@
  *                After each train the child is to say in time that it came; GONE if it does not.
  *                While trains go there is a probe every ten seconds, since a path may begin to lose only what is large.
  *                GONE if three in a row do not come.
+ *                When none go there is a beat every half of a second; GONE if for 1.25 s, or longer than a round trip,
+ *                the child did not say that it has come, or another one.
  *     GONE       A probe goes at once, then now and then as long as the child speaks.  HERE when one has come.
  *
  * In time: 0.35 to 0.9 s, by the round-trip time, or longer if that is; a round trip of more than 2 s counts as none.
@@ -28,6 +30,7 @@ struct pk_liveness {
     uint64_t probe, probe_at, again;
     uint64_t check_at;                  /* HERE: the next probe */
     unsigned tries, limit;              /* HERE: probes that did not come yet; how many may */
+    uint64_t beat, beat_at;             /* HERE: the one that the child is to speak of; beat_at 0: none */
     uint64_t round_trip, deviation;     /* smoothed as RFC 6298 has it; 0: not known */
 };
 
@@ -40,6 +43,10 @@ void         pk_liveness_renew(struct pk_liveness *l);
 /* A train went, or a probe: its number.  (A train that still went when GONE is not waited for.) */
 void         pk_liveness_train(struct pk_liveness *l, uint64_t number, uint64_t now);
 void         pk_liveness_probe(struct pk_liveness *l, uint64_t number, uint64_t now);
+/* Something small went, which the child need not speak of at once. */
+void         pk_liveness_beat(struct pk_liveness *l, uint64_t number, uint64_t now);
+/* The child stands aside, and says nothing of what came. */
+void         pk_liveness_aside(struct pk_liveness *l);
 /* A probe is to go. */
 bool         pk_liveness_asks(const struct pk_liveness *l, uint64_t now);
 /* The child spoke. */

@@ -22,19 +22,19 @@ enum {
     MARGIN_LEAST = 2 << 20 /* bytes of the child's cache that the parent does not count on */
 };
 
+enum { HELD = 16 }; /* pieces; with more the trial shows nothing */
+
 enum {                     /* microseconds */
        STRANGE = 1000000,  /* without a word of the child; then what can't be opened makes us begin a session */
        WHO_FIRST = 200000, /* while a session is wanted; twice as long after each */
        WHO_LAST = 3200000,
-       ASIDE_EVERY = 1000000 /* the child is told again that we stand aside */
+       ASIDE_EVERY = 500000 /* the child is told again whether we stand aside */
 };
-
-enum { ASIDE_OVER = 5 }; /* times that it is told again that we do not stand aside any more */
 
 typedef struct pk_parent {
     struct pk_side side;
     const struct pk_config *c;
-    const struct pk_fingerprint_key *key;
+    struct pk_fingerprint_key key; /* of the child's cache */
     pk_store_t *store;
     pk_session_t *session;
     struct pk_out out;
@@ -44,12 +44,18 @@ typedef struct pk_parent {
     uint32_t more; /* bytes of IP and UDP headers of a datagram */
     struct pk_liveness liveness;
     struct pk_advance advance;
+    struct pk_train trial; /* of advance: its bytes are `trial_bytes` */
+    uint8_t trial_bytes[PK_DATAGRAM_MAX];
+    struct held { /* pieces behind that train, in their order */
+        size_t n;
+        uint8_t bytes[PK_PIECE_MAX];
+    } * held;
+    unsigned helds;
     enum pk_why aside, childs; /* why our daemon stands aside; why the child does */
     uint64_t heard;            /* when something of the session came from the child */
     uint8_t cache[16];         /* its name, of the child that the session is with */
     enum pk_why told;          /* what the child was told last, at told_at */
     uint64_t told_at;
-    unsigned tell_more;        /* times that it is still to be told that we do not stand aside */
     uint64_t childs_number;    /* of the child's datagram that said `childs` */
     enum pk_why differs;       /* VERSION, DISAGREES: said once until there is a session */
     uint64_t who_at, who_wait; /* no WHO before; the last wait for one */
@@ -72,6 +78,7 @@ static void parent_free(pk_side_t *s) {
     pk_flows_free(&s->flows);
     pk_reorder_free(&p->reorder);
     pk_train_queue_free(&p->queue);
+    free(p->held);
     free(p);
 }
 
@@ -85,7 +92,7 @@ static enum pk_why obstacle(const pk_parent_t *p) {
 static enum pk_why parent_why(const pk_side_t *s) {
     const pk_parent_t *p = (const pk_parent_t *)s;
     enum pk_why why = obstacle(p);
-    return why || p->advance.state == PK_GO ? why : PK_WHY_FOLLOWED;
+    return why || p->advance.state != PK_STOPPED ? why : PK_WHY_FOLLOWED;
 }
 
 /* ---- out --------------------------------------------------------------------------------------------------------- */
@@ -103,19 +110,19 @@ static void send_sealed(pk_parent_t *p, enum pk_type type, uint8_t *bytes, size_
 }
 
 /*
- * Tells the child why no trains come, unless that is its own doing: when the reason changes, and then every
- * ASIDE_EVERY, since a datagram may be lost; that there is none any more, ASIDE_OVER times.
+ * Tells the child why no trains come, unless that is its own doing, or that there is no reason: when that changes, and
+ * every ASIDE_EVERY.  So each end knows that the other one is there, and that the link carries datagrams both ways.
  */
 static void parent_tell_aside(pk_parent_t *p, uint64_t now) {
     uint8_t bytes[PK_SEAL_MORE + 1];
-    enum pk_why why = p->aside ? p->aside : p->advance.state != PK_GO ? PK_WHY_FOLLOWED : PK_WHY_NOTHING;
+    enum pk_why why = p->aside ? p->aside : p->advance.state == PK_STOPPED ? PK_WHY_FOLLOWED : PK_WHY_NOTHING;
 
-    if (why == p->told && ((!why && !p->tell_more) || now < p->told_at + ASIDE_EVERY)) return;
-    p->tell_more = why ? 0 : why != p->told ? ASIDE_OVER : p->tell_more - 1;
+    if (why == p->told && now < p->told_at + ASIDE_EVERY) return;
     bytes[PK_SEAL_HEAD] = (uint8_t)why;
     p->told = why;
     p->told_at = now;
     send_sealed(p, PK_ASIDE, bytes, 1);
+    if (!p->childs) pk_liveness_beat(&p->liveness, pk_session_sent(p->session), now);
 }
 
 static void send_run(pk_parent_t *p, const struct pk_head *h, const void *payload, uint32_t n, uint32_t segment,
@@ -161,6 +168,18 @@ static void unload(pk_parent_t *p, const struct pk_train *t) {
     }
 }
 
+/* Its first sequence number. */
+static uint32_t first_of(const struct pk_train *t) {
+    struct pk_reader r;
+    return pk_train_read(&r, t->bytes, t->n) ? pk_head_seq(&r.next) : pk_head_seq(&t->next);
+}
+
+static void keep_trial(pk_parent_t *p, const struct pk_train *t) {
+    p->trial = *t;
+    p->trial.bytes = p->trial_bytes;
+    memcpy(p->trial_bytes, t->bytes, t->n);
+}
+
 /* As a datagram, or, if that would be longer, as the packets that it stands for. */
 static void train_leaves(void *context, const struct pk_train *t, struct pk_flow *f, bool told, uint64_t now) {
     pk_parent_t *p = context;
@@ -176,7 +195,10 @@ static void train_leaves(void *context, const struct pk_train *t, struct pk_flow
     if (f) {
         f->tokens += t->tokens;
         f->saved += saved;
-        if (f->both_ways && saved) pk_advance_train(&p->advance, &f->tuple, pk_head_seq(&t->next), now);
+        if (f->both_ways && saved) {
+            if (pk_advance_tries(&p->advance, &f->tuple)) keep_trial(p, t);
+            pk_advance_train(&p->advance, &f->tuple, first_of(t), pk_head_seq(&t->next), now);
+        }
     }
     send_sealed(p, PK_TRAIN, t->bytes - PK_SEAL_HEAD, t->n);
     pk_liveness_train(&p->liveness, pk_session_sent(p->session), now);
@@ -197,7 +219,7 @@ static void parent_judge(pk_parent_t *p, const struct pk_packet *k, const bool *
         verdict[i] = small;
         if (!keep[i]) continue;
         p->side.counters.kept++;
-        pk_fingerprint_of(p->key, payload, n, fp + i);
+        pk_fingerprint_of(&p->key, payload, n, fp + i);
         enum pk_met met = pk_store_meet(p->store, fp + i, payload, n);
         p->side.counters.stored += met == PK_NEW;
         if (met != PK_CLASH) verdict[i] = met == PK_SAME ? TOKEN : NEW;
@@ -236,6 +258,25 @@ static void carry(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k
     if (f->http.ended) pk_train_queue_leave(p->queue, &f->flow, now);
 }
 
+/*
+ * Whether what is known, and what is small, may go in trains.  Where its client is not seen there is nothing to be
+ * tried.
+ */
+static bool may_train(pk_parent_t *p, const struct pk_follow *f, bool known, uint64_t now) {
+    if (!f->flow.both_ways || p->advance.state == PK_GO) return true;
+    return known && !f->flow.tried && pk_advance_may(&p->advance, &f->flow.tuple, now);
+}
+
+/* What may go in no train goes as it is; what is new is stored all the same. */
+static void parent_allow(pk_parent_t *p, const struct pk_follow *f, enum verdict *verdict, uint32_t n, uint64_t now) {
+    bool known = false;
+
+    for (uint32_t i = 0; i < n; i++) known |= verdict[i] == TOKEN;
+    if (may_train(p, f, known, now)) return;
+    for (uint32_t i = 0; i < n; i++)
+        if (verdict[i] == TOKEN || verdict[i] == LITERAL) verdict[i] = AS_IT_IS;
+}
+
 static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, const void *piece, size_t bytes,
                      uint64_t now) {
     enum verdict verdict[PK_SEGMENTS_MAX];
@@ -244,16 +285,15 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
     uint32_t kept = 0;
     bool small, plain = obstacle(p) || k->flags & (PK_SYN | PK_RST | PK_URG | PK_CWR);
 
-    plain = plain || !pk_advance_may(&p->advance, &f->flow.tuple, now);
     pk_flow_count(&f->flow, k->segments, k->payload, k->headers);
-    if (k->flags & PK_SYN) {
-        pk_begun_answered(&p->side.begun, pk_flow_again(&f->flow, k->seq));
-    } else if (!pk_flow_behind(&f->flow, k->seq)) {
-        if (k->payload) pk_begun_goes_on(&p->side.begun);
+    if (k->flags & PK_SYN || !pk_flow_behind(&f->flow, k->seq)) {
         p->side.counters.fresh += k->payload > 0;
     } else {
         p->side.counters.again += k->segments;
-        if (k->payload) pk_advance_again(&p->advance, &f->flow.tuple, k->seq, now);
+        if (k->payload && pk_advance_again(&p->advance, &f->flow.tuple, k->seq, now)) {
+            f->flow.tried = true;
+            unload(p, &p->trial);
+        }
     }
     if (pk_follow_response(f, k)) kept = pk_follow_keep(f, k, p->c, keep);
     else plain = true;
@@ -262,7 +302,7 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
     /* A small packet goes along with fingerprints.  Of a connection that is lost there are none. */
     small =
         p->c->mode == PK_MODE_TRAIN && k->payload <= p->c->literal && (p->c->keep == PK_KEEP_ALL || !pk_follow_lost(f));
-    plain |= !(kept || small);
+    plain |= !(kept || (small && may_train(p, f, false, now)));
     if (plain) {
         pk_train_queue_leave(p->queue, &f->flow, now);
         parent_send_piece(p, k, piece, bytes);
@@ -270,12 +310,11 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
         return;
     }
     parent_judge(p, k, keep, verdict, fp);
+    parent_allow(p, f, verdict, k->segments, now);
     carry(p, f, k, verdict, fp, now);
 }
 
 static void request(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, uint64_t now) {
-    if (k->flags & PK_SYN)
-        pk_begun_asked(&p->side.begun, &f->flow.tuple, f->flow.both_ways && f->ask_known && f->ask_next == k->seq + 1);
     f->flow.both_ways = true;
     pk_advance_asks(&p->advance, &f->flow.tuple, now);
     pk_follow_request(f, k);
@@ -285,14 +324,45 @@ static struct pk_follow *parent_flow_of(pk_parent_t *p, const struct pk_tuple *t
     return (struct pk_follow *)pk_flows_get(p->side.flows, tuple);
 }
 
+/* Whether it waits for the end of a trial; with no room for it there is none any more. */
+static bool parent_hold(pk_parent_t *p, const struct pk_tuple *tuple, const struct pk_packet *k, const void *piece,
+                        size_t bytes) {
+    if (!pk_advance_waits(&p->advance, tuple, k->seq)) return false;
+    if (p->helds == HELD) {
+        pk_advance_forget(&p->advance);
+        return false;
+    }
+    p->held[p->helds].n = bytes;
+    memcpy(p->held[p->helds++].bytes, piece, bytes);
+    return true;
+}
+
 /* What has its turn now, or has waited for too long. */
 static void parent_release_reordered(pk_parent_t *p, uint64_t now) {
     struct pk_waiting *w;
     struct pk_packet k;
 
     while ((w = pk_reorder_take(p->reorder, now, p->side.flows)))
-        if (pk_packet_parse(&k, w->bytes, w->n) == PK_TCP)
+        if (pk_packet_parse(&k, w->bytes, w->n) == PK_TCP && !parent_hold(p, &w->tuple, &k, w->bytes, w->n))
             response(p, parent_flow_of(p, &w->tuple), &k, w->bytes, w->n, now);
+}
+
+/* The trial is over; or another one of the same flow begins with what had waited. */
+static void release_held(pk_parent_t *p, uint64_t now) {
+    struct pk_tuple tuple;
+    struct pk_packet k;
+    unsigned i = 0;
+
+    if (p->advance.out && now >= p->advance.next + PK_TRIAL_MOST) pk_advance_forget(&p->advance);
+    for (; i < p->helds && !p->advance.out; i++) {
+        if (pk_packet_parse(&k, p->held[i].bytes, p->held[i].n) != PK_TCP) continue;
+        pk_packet_tuple(&k, &tuple);
+        response(p, parent_flow_of(p, &tuple), &k, p->held[i].bytes, p->held[i].n, now);
+        /* A train that is to be tried leaves now, or what stands behind it would be before it. */
+        if (p->advance.state == PK_TRIED) pk_train_queue_leave(p->queue, &parent_flow_of(p, &tuple)->flow, now);
+    }
+    p->helds -= i;
+    if (i) memmove(p->held, p->held + i, p->helds * sizeof *p->held);
 }
 
 /* ---- what comes from the device ---------------------------------------------------------------------------------- */
@@ -313,6 +383,8 @@ static void parent_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now)
     pk_packet_tuple(&k, &tuple);
     if (pk_config_serves(p->c, &tuple)) {
         struct pk_follow *f = parent_flow_of(p, &tuple);
+        if (p->helds && !p->advance.out) release_held(p, now);
+        if (parent_hold(p, &tuple, &k, piece, bytes)) return;
         if (!(k.flags & (PK_SYN | PK_RST)) && pk_flow_ahead(&f->flow, k.seq) &&
             pk_reorder_add(p->reorder, &tuple, k.seq, false, piece, bytes, now)) {
             p->side.counters.late++;
@@ -320,13 +392,15 @@ static void parent_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now)
         }
         response(p, f, &k, piece, bytes, now);
         parent_release_reordered(p, now);
+        if (p->helds) release_held(p, now);
         return;
     }
     pk_tuple_turn(&tuple);
     bool says = k.flags & PK_SYN || (k.payload && p->c->keep == PK_KEEP_HTTP); /* most only acknowledge */
     if (says && pk_config_serves(p->c, &tuple)) request(p, parent_flow_of(p, &tuple), &k, now);
     if (p->advance.used && k.flags & PK_ACK) pk_advance_acknowledged(&p->advance, &tuple, k.ack, now);
-    parent_send_piece(p, &k, piece, bytes);
+    if (p->helds) release_held(p, now);
+    /* It is a copy: the packet itself has gone on. */
 }
 
 /* ---- the child --------------------------------------------------------------------------------------------------- */
@@ -336,6 +410,7 @@ static void parent_established(pk_parent_t *p, const struct pk_ready *ready, boo
     bool renewed = there && !memcmp(p->cache, ready->cache, sizeof p->cache);
 
     memcpy(p->cache, ready->cache, sizeof p->cache);
+    pk_fingerprint_key_set(&p->key, ready->key, (enum pk_fingerprint_how)p->c->fingerprint);
     pk_store_mirrors(p->store, ready->cache);
     /*
      * What is on its way to the child displaces payloads there; a fingerprint that is sent behind it must mean none of
@@ -349,21 +424,18 @@ static void parent_established(pk_parent_t *p, const struct pk_ready *ready, boo
     p->who_wait = 0;
     p->childs_number = 0;
     p->told_at = 0;
-    p->tell_more = ASIDE_OVER; /* what the child has been told by us, or a parent before us, may be over */
     if (renewed) {
         pk_liveness_renew(&p->liveness);
     } else {
         pk_liveness_begin(&p->liveness, now);
-        pk_advance_forget(&p->advance);
+        pk_advance_begin(&p->advance);
         p->childs = p->told = PK_WHY_NOTHING;
-        p->side.begun.other = p->side.begun.unheard = false;
         p->out.say(p->out.context, "session established");
     }
     parent_tell_aside(p, now);
 }
 
 static void news(pk_parent_t *p, enum pk_news what, const char *why) {
-    p->side.begun.unheard = !p->liveness.here;
     if (what == PK_NOW_GONE) {
         p->side.counters.outages++;
         pk_advance_forget(&p->advance);
@@ -389,9 +461,8 @@ static void child_says(pk_parent_t *p, enum pk_why why, uint64_t number) {
     p->childs_number = number;
     if (p->childs == why) return;
     p->childs = why;
-    pk_begun_goes_on(&p->side.begun);
+    if (why) pk_liveness_aside(&p->liveness);
     pk_advance_forget(&p->advance);
-    p->side.begun.other = p->childs;
     if (p->childs) p->out.say(p->out.context, "the child stands aside; packets go as they are:");
     p->out.say(p->out.context, p->childs ? pk_why_sentence(p->childs) : "the child does not stand aside any more");
 }
@@ -508,10 +579,12 @@ static uint64_t parent_due(const pk_side_t *s) {
     bool there = pk_session_established(p->session);
 
     if (queue_due < due) due = queue_due;
+    if (p->advance.out && p->advance.next + PK_TRIAL_MOST < due) due = p->advance.next + PK_TRIAL_MOST;
+    if (p->helds && !p->advance.out) due = 0;
     if ((!there || pk_session_worn(p->session)) && p->who_at < due) due = p->who_at;
     if (pk_session_due(p->session) < due) due = pk_session_due(p->session);
     if (there && liveness_due < due) due = liveness_due;
-    if (there && (p->told || p->tell_more) && p->told_at + ASIDE_EVERY < due) due = p->told_at + ASIDE_EVERY;
+    if (there && p->told_at + ASIDE_EVERY < due) due = p->told_at + ASIDE_EVERY;
     return due;
 }
 
@@ -521,6 +594,7 @@ static void parent_tick(pk_side_t *s, uint64_t now) {
     pk_session_time(p->session, now);
     parent_release_reordered(p, now);
     pk_train_queue_tick(p->queue, now);
+    if (p->advance.out || p->helds) release_held(p, now);
     /* The child renews it by itself; one that can't be heard of, or has the time of a snapshot, is asked to. */
     if (!pk_session_established(p->session) || pk_session_worn(p->session)) who(p, now);
     if (!pk_session_established(p->session)) return;
@@ -555,8 +629,8 @@ static const struct pk_side_ops parent_ops = { .free = parent_free,
                                                .aside = parent_aside,
                                                .why = parent_why };
 
-pk_side_t *pk_parent_make(const struct pk_config *c, const struct pk_fingerprint_key *key, pk_store_t *store,
-                          pk_session_t *session, const struct pk_out *out) {
+pk_side_t *pk_parent_make(const struct pk_config *c, pk_store_t *store, pk_session_t *session,
+                          const struct pk_out *out) {
     pk_parent_t *p = pk_memory(sizeof *p);
     pk_side_t *s;
 
@@ -565,7 +639,6 @@ pk_side_t *pk_parent_make(const struct pk_config *c, const struct pk_fingerprint
     s->magic = PARENT_MAGIC;
     s->ops = &parent_ops;
     p->c = c;
-    p->key = key;
     p->store = store;
     p->session = session;
     p->out = *out;
@@ -574,6 +647,7 @@ pk_side_t *pk_parent_make(const struct pk_config *c, const struct pk_fingerprint
     s->flows = pk_flows_make((uint32_t)c->flows, sizeof(struct pk_follow), flow_gone, p);
     p->reorder = pk_reorder_make();
     p->queue = pk_train_queue_make(c, p->room, train_leaves, p);
-    if (!s->flows || !p->reorder || !p->queue) pk_side_free(&s);
+    p->held = pk_memory(HELD * sizeof *p->held);
+    if (!p->held || !s->flows || !p->reorder || !p->queue) pk_side_free(&s);
     return s;
 }

@@ -25,7 +25,7 @@
 #include "pk_store.h"
 
 /* All but `out` stays the caller's and must live as long.  NULL: no memory. */
-pk_side_t *pk_parent_make(const struct pk_config *c, const struct pk_fingerprint_key *key, pk_store_t *store,
-                          pk_session_t *session, const struct pk_out *out);
+pk_side_t *pk_parent_make(const struct pk_config *c, pk_store_t *store, pk_session_t *session,
+                          const struct pk_out *out);
 
 #endif

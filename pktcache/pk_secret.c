@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,66 +23,117 @@ static int secret_fail(char **error, const char *path, const char *what) {
     return -1;
 }
 
-int pk_secret_new(const char *path, char **error) {
-    struct pk_secret s;
-    char text[DIGITS + 2];
-    int fd;
+/* A line of a new one; room for DIGITS + 2. */
+static bool secret_line(char *text) {
+    uint8_t bytes[PK_SECRET];
 
-    if (RAND_bytes(s.bytes, PK_SECRET) != 1) return secret_fail(error, path, "there are no random bytes to be had");
-    for (size_t i = 0; i < PK_SECRET; i++) snprintf(text + 2 * i, 3, "%02x", s.bytes[i]);
-    pk_secret_forget(&s);
+    if (RAND_bytes(bytes, sizeof bytes) != 1) return false;
+    for (size_t i = 0; i < sizeof bytes; i++) snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+    OPENSSL_cleanse(bytes, sizeof bytes);
     text[DIGITS] = '\n';
-    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return secret_fail(error, path,
-                           errno == EEXIST
-                               ? "is there already; a pair that is at work would fall apart, so remove it yourself"
-                               : strerror(errno));
-    if (write(fd, text, DIGITS + 1) != DIGITS + 1 || fsync(fd)) {
-        int why = errno;
-        close(fd);
-        unlink(path);
-        return secret_fail(error, path, strerror(why));
-    }
+    return true;
+}
+
+/* To a file that is not there yet.  0, or an errno; then it is not there, either. */
+static int secret_write(const char *path, const char *text, size_t n, const struct stat *like) {
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600), why = 0;
+    ssize_t written;
+
+    if (fd < 0) return errno;
+    if (like && fchown(fd, like->st_uid, like->st_gid)) why = errno;
+    else if ((written = write(fd, text, n)) != (ssize_t)n) why = written < 0 ? errno : ENOSPC;
+    else if (fsync(fd)) why = errno;
     close(fd);
+    if (why) unlink(path);
+    return why;
+}
+
+int pk_secret_new(const char *path, char **error) {
+    char text[DIGITS + 2];
+    int why;
+
+    if (!secret_line(text)) return secret_fail(error, path, "there are no random bytes to be had");
+    why = secret_write(path, text, DIGITS + 1, NULL);
     OPENSSL_cleanse(text, sizeof text);
-    return 0;
+    if (!why) return 0;
+    return secret_fail(error, path,
+                       why == EEXIST ? "is there already; `keygen --rotate` puts a new one into it that takes the "
+                                       "former one's place without a pause"
+                                     : strerror(why));
+}
+
+int pk_secret_rotate(const char *path, char **error) {
+    char text[2 * (DIGITS + 1) + 1], beside[4096];
+    struct pk_secrets now;
+    struct stat st;
+    int why = 0;
+
+    if (pk_secret_read(&now, path, error)) return -1;
+    if (stat(path, &st)) why = errno;
+    if ((size_t)snprintf(beside, sizeof beside, "%s.new", path) >= sizeof beside) why = ENAMETOOLONG;
+    if (!why && !secret_line(text)) why = EIO;
+    for (size_t i = 0; i < PK_SECRET; i++) snprintf(text + DIGITS + 1 + 2 * i, 3, "%02x", now.item[0].bytes[i]);
+    text[sizeof text - 2] = '\n';
+    pk_secret_forget(&now);
+    if (!why && !(why = secret_write(beside, text, sizeof text - 1, &st)) && rename(beside, path)) {
+        why = errno;
+        unlink(beside);
+    }
+    OPENSSL_cleanse(text, sizeof text);
+    return why ? secret_fail(error, path, strerror(why)) : 0;
 }
 
 static int digit(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }
 
-int pk_secret_read(struct pk_secret *s, const char *path, char **error) {
-    char text[DIGITS + 2];
-    struct stat st;
-    ssize_t n;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO would be waited for */
-
-    if (fd < 0) return secret_fail(error, path, strerror(errno));
-    if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
-        close(fd);
-        return secret_fail(error, path, "is no regular file");
-    }
-    if (st.st_mode & 077) {
-        close(fd);
-        return secret_fail(error, path, "others may read it; chmod 600 it");
-    }
-    n = read(fd, text, sizeof text);
-    close(fd);
-    if (n > DIGITS && text[n - 1] == '\n') n--;
-    if (n != DIGITS)
-        return secret_fail(error, path, "must hold 64 hexadecimal digits, as fairgate-pktcache keygen writes them");
+static bool secret_of(struct pk_secret *s, const char *text) {
     for (size_t i = 0; i < PK_SECRET; i++) {
         int high = digit(text[2 * i]), low = digit(text[2 * i + 1]);
-        if (high < 0 || low < 0)
-            return secret_fail(
-                error, path, "must hold 64 hexadecimal digits in lower case, as fairgate-pktcache keygen writes them");
+        if (high < 0 || low < 0) return false;
         s->bytes[i] = (uint8_t)(high * 16 + low);
     }
-    OPENSSL_cleanse(text, sizeof text);
-    return 0;
+    return true;
 }
 
-void pk_secret_forget(struct pk_secret *s) { OPENSSL_cleanse(s, sizeof *s); }
+int pk_secret_open(const char *path, char **error) {
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO would be waited for */
+    const char *why = NULL;
+
+    if (fd < 0) return secret_fail(error, path, strerror(errno));
+    if (fstat(fd, &st) || !S_ISREG(st.st_mode)) why = "is no regular file";
+    else if (st.st_mode & 077) why = "others may read it; chmod 600 it";
+    if (!why) return fd;
+    close(fd);
+    return secret_fail(error, path, why);
+}
+
+int pk_secret_take(struct pk_secrets *s, int fd, const char *path, char **error) {
+    char text[PK_SECRETS * (DIGITS + 1) + 1];
+    ssize_t n = read(fd, text, sizeof text);
+    bool right;
+
+    close(fd);
+    memset(s, 0, sizeof *s);
+    if (n > 0 && n % (DIGITS + 1) == DIGITS) text[n++] = '\n';
+    right = n > 0 && n % (DIGITS + 1) == 0 && n / (DIGITS + 1) <= (ssize_t)PK_SECRETS;
+    for (ssize_t at = 0; right && at < n; at += DIGITS + 1)
+        right = secret_of(s->item + s->n++, text + at) && text[at + DIGITS] == '\n';
+    OPENSSL_cleanse(text, sizeof text);
+    if (right) return 0;
+    pk_secret_forget(s);
+    return secret_fail(error, path,
+                       "must hold a line of 64 hexadecimal digits in lower case, or two, as fairgate-pktcache keygen "
+                       "writes them");
+}
+
+int pk_secret_read(struct pk_secrets *s, const char *path, char **error) {
+    int fd = pk_secret_open(path, error);
+
+    if (fd < 0) memset(s, 0, sizeof *s);
+    return fd < 0 ? -1 : pk_secret_take(s, fd, path, error);
+}
+
+void pk_secret_forget(struct pk_secrets *s) { OPENSSL_cleanse(s, sizeof *s); }
 
 static void secret_derive(const void *key, size_t key_bytes, const char *label, const void *salt, size_t salt_bytes,
                           void *out, size_t n) {

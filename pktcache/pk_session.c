@@ -8,9 +8,10 @@
 #include <string.h>
 
 #include <highwayhash/c_bindings.h>
+#include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
+#include <openssl/params.h>
 #include <sys/random.h>
 
 enum { SESSION_MAGIC = 0x504b5345, KEY = 32, IV = 12, AGREED = 32 };
@@ -36,8 +37,13 @@ struct pk_session {
     enum pk_role role;
     uint8_t lane, lanes, how;
     uint8_t theirs; /* the other side's version */
-    struct pk_secret secret;
-    uint8_t mac_key[KEY];
+    struct known {
+        struct pk_secret secret;
+        EVP_MAC_CTX *mac; /* of handshakes */
+    } known[PK_SECRETS];
+    unsigned knowns;
+    unsigned use;        /* which of them the datagram has that was made, or was heard, last */
+    unsigned tries;      /* of beginning, without an answer */
     EVP_PKEY *own;       /* X25519, of the present attempt or the next READY; of no session after that */
     uint8_t key[PK_KEY]; /* its public half */
     bool begun;          /* child: key was sent, no WELCOME came yet */
@@ -64,6 +70,33 @@ static bool keys_make(struct keys *k) {
     return k->out && k->in;
 }
 
+static void know(pk_session_t *s, const struct pk_secret *secret) {
+    struct known *k = s->known + s->knowns++;
+    OSSL_PARAM digest[2] = { OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, (char *)"SHA256", 0),
+                             OSSL_PARAM_construct_end() };
+    EVP_MAC *hmac = EVP_MAC_fetch(NULL, "HMAC", NULL);
+    uint8_t key[KEY];
+
+    k->secret = *secret;
+    k->mac = EVP_MAC_CTX_new(hmac);
+    EVP_MAC_free(hmac);
+    pk_secret_derive(secret, "fairgate pktcache handshake", NULL, 0, key, KEY);
+    if (!k->mac || EVP_MAC_init(k->mac, key, KEY, digest) != 1) abort();
+    OPENSSL_cleanse(key, sizeof key);
+}
+
+static void know_nothing(pk_session_t *s) {
+    for (unsigned i = 0; i < s->knowns; i++) EVP_MAC_CTX_free(s->known[i].mac);
+    OPENSSL_cleanse(s->known, sizeof s->known);
+    s->knowns = s->use = s->tries = 0;
+}
+
+void pk_session_secrets(pk_session_t *s, const struct pk_secrets *secrets) {
+    assert(s->magic == SESSION_MAGIC && secrets->n && secrets->n <= PK_SECRETS);
+    know_nothing(s);
+    for (unsigned i = 0; i < secrets->n; i++) know(s, secrets->item + i);
+}
+
 pk_session_t *pk_session_make(const struct pk_secret *secret, enum pk_role role, unsigned lane, unsigned lanes,
                               unsigned how) {
     pk_session_t *s = calloc(1, sizeof *s);
@@ -75,8 +108,7 @@ pk_session_t *pk_session_make(const struct pk_secret *secret, enum pk_role role,
     s->lanes = (uint8_t)lanes;
     s->how = (uint8_t)how;
     s->theirs = PK_VERSION;
-    s->secret = *secret;
-    pk_secret_derive(secret, "fairgate pktcache handshake", NULL, 0, s->mac_key, KEY);
+    know(s, secret);
     fresh_key(s);
     if (!keys_make(&s->now) || !keys_make(&s->before)) pk_session_free(&s);
     return s;
@@ -92,6 +124,7 @@ void pk_session_free(pk_session_t **session) {
     EVP_CIPHER_CTX_free(s->before.out);
     EVP_CIPHER_CTX_free(s->before.in);
     EVP_PKEY_free(s->own);
+    know_nothing(s);
     OPENSSL_cleanse(s, sizeof *s);
     free(s);
 }
@@ -139,7 +172,8 @@ static bool new_keys(const pk_session_t *s, const uint8_t *child, const uint8_t 
     if (!agree(s, parents ? child : parent, agreed)) return false;
     memcpy(salt.child, child, PK_KEY);
     memcpy(salt.parent, parent, PK_KEY);
-    pk_secret_derive_with(&s->secret, agreed, "fairgate pktcache session", &salt, sizeof salt, &all, sizeof all);
+    pk_secret_derive_with(&s->known[s->use].secret, agreed, "fairgate pktcache session", &salt, sizeof salt, &all,
+                          sizeof all);
     memcpy(derived, all.directions, sizeof derived);
     if (EVP_EncryptInit_ex(k->out, EVP_aes_256_gcm(), NULL, derived[!parents].key, NULL) != 1 ||
         EVP_DecryptInit_ex(k->in, EVP_aes_256_gcm(), NULL, derived[parents].key, NULL) != 1)
@@ -217,9 +251,12 @@ static void mark_seen(struct keys *k, uint64_t counter) {
 
 /* ---- the handshake ----------------------------------------------------------------------------------------------- */
 
-static void mac_of(const pk_session_t *s, const void *p, size_t n, uint8_t mac[PK_MAC]) {
+static void mac_of(const struct known *k, const void *p, size_t n, uint8_t mac[PK_MAC]) {
     uint8_t whole[EVP_MAX_MD_SIZE];
-    if (!HMAC(EVP_sha256(), s->mac_key, KEY, p, n, whole, NULL)) abort();
+    size_t length;
+    if (EVP_MAC_init(k->mac, NULL, 0, NULL) != 1 || EVP_MAC_update(k->mac, p, n) != 1 ||
+        EVP_MAC_final(k->mac, whole, &length, sizeof whole) != 1 || length < PK_MAC)
+        abort();
     memcpy(mac, whole, PK_MAC);
 }
 
@@ -233,15 +270,21 @@ static void begin_head(const pk_session_t *s, enum pk_type type, struct pk_wire_
 
 /* Writes the MAC, the last PK_MAC of n bytes; n. */
 static size_t session_finish(const pk_session_t *s, uint8_t *out, size_t n) {
-    mac_of(s, out, n - PK_MAC, out + n - PK_MAC);
+    mac_of(s->known + s->use, out, n - PK_MAC, out + n - PK_MAC);
     return n;
 }
 
-static bool genuine(const pk_session_t *s, const uint8_t *datagram, size_t n, size_t expected) {
+/* By which secret, s->use tells: the answer is by the same one. */
+static bool genuine(pk_session_t *s, const uint8_t *datagram, size_t n, size_t expected) {
     uint8_t mac[PK_MAC];
     if (n != expected) return false;
-    mac_of(s, datagram, n - PK_MAC, mac);
-    return !CRYPTO_memcmp(mac, datagram + n - PK_MAC, PK_MAC);
+    for (unsigned i = 0; i < s->knowns; i++) {
+        mac_of(s->known + i, datagram, n - PK_MAC, mac);
+        if (CRYPTO_memcmp(mac, datagram + n - PK_MAC, PK_MAC)) continue;
+        s->use = i;
+        return true;
+    }
+    return false;
 }
 
 size_t pk_session_begin(pk_session_t *s, void *out) {
@@ -254,6 +297,7 @@ size_t pk_session_begin(pk_session_t *s, void *out) {
         s->begun = true;
     }
     memcpy(h->key, s->key, PK_KEY);
+    s->use = s->tries++ % s->knowns;
     return session_finish(s, out, sizeof *h);
 }
 
@@ -279,12 +323,14 @@ static enum pk_step welcome(pk_session_t *s, const void *datagram, size_t n, con
     bool unconfirmed = s->now.good && !s->now.seen;
     if (!new_keys(s, s->key, w->parent, unconfirmed ? &s->now : &s->before)) return PK_IGNORED;
     s->begun = false;
+    s->tries = 0;
     if (!unconfirmed) swap_keys(s);
     s->theirs = PK_VERSION;
     begin_head(s, PK_READY, &r->head);
     memcpy(r->child, s->key, PK_KEY);
     memcpy(r->parent, w->parent, PK_KEY);
     memcpy(r->cache, ready->cache, sizeof r->cache);
+    memcpy(r->fingerprints, ready->key, sizeof r->fingerprints);
     pk_put64(r->bytes, ready->bytes);
     if (!encrypt(&s->now, 0, 0, out, READY_OPEN, (uint8_t *)out + READY_OPEN, READY_SEALED)) abort();
     *out_n = session_finish(s, out, sizeof *r);
@@ -307,8 +353,11 @@ static enum pk_step ready_came(pk_session_t *s, const void *datagram, size_t n, 
     forget_keys(&s->before); /* nothing of the child's is still on its way: it has begun anew since */
     fresh_key(s);
     s->theirs = PK_VERSION;
+    s->tries = 0;
     memcpy(ready->cache, copy.cache, sizeof ready->cache);
+    memcpy(ready->key, copy.fingerprints, sizeof ready->key);
     ready->bytes = pk_get64(copy.bytes);
+    OPENSSL_cleanse(&copy, sizeof copy);
     return PK_ESTABLISHED;
 }
 

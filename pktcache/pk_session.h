@@ -32,12 +32,12 @@
  * snapshot was taken is so again: an end that was set back may accept the WELCOME or READY of that handshake once more.
  * That opens nothing, and is over with the next session.
  *
- * One thread has a session at a time.  libcrypto allocates for each datagram of a handshake (HMAC) and for new keys
- * (HKDF, EVP); sealing and opening allocate nothing.
+ * One thread has a session at a time.  libcrypto allocates for new keys (HKDF, EVP) only.
  */
 #ifndef FAIRGATE_PK_SESSION_H
 #define FAIRGATE_PK_SESSION_H
 
+#include "pk_fingerprint.h"
 #include "pk_secret.h"
 #include "pk_wire.h"
 
@@ -57,6 +57,11 @@ typedef struct pk_session pk_session_t;
 pk_session_t *pk_session_make(const struct pk_secret *secret, enum pk_role role, unsigned lane, unsigned lanes,
                               unsigned how);
 void          pk_session_free(pk_session_t **s);
+/*
+ * From now on these secrets are good, as long as there is no other word: what is said is said by the newest, and if
+ * nobody answers, by the former one in turn; what is heard may be by either.  A session that is there goes on.
+ */
+void          pk_session_secrets(pk_session_t *s, const struct pk_secrets *secrets);
 
 /* ---- the handshake ----------------------------------------------------------------------------------------------- */
 
@@ -66,7 +71,8 @@ void          pk_session_free(pk_session_t **s);
  */
 size_t pk_session_begin(pk_session_t *s, void *out);
 
-struct pk_ready { uint8_t cache[16]; uint64_t bytes; };     /* which cache the child has, how large it is */
+/* Which cache the child has, how large it is, and the key of the fingerprints in it. */
+struct pk_ready { uint8_t cache[16], key[PK_FINGERPRINT_KEY]; uint64_t bytes; };
 
 enum pk_step {
     PK_IGNORED,         /* not for us, not whole, forged, replayed */

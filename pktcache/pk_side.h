@@ -8,7 +8,6 @@
 #ifndef FAIRGATE_PK_SIDE_H
 #define FAIRGATE_PK_SIDE_H
 
-#include "pk_begun.h"
 #include "pk_flows.h"
 #include "pk_out.h"
 #include "pk_why.h"
@@ -20,9 +19,7 @@ typedef struct pk_side pk_side_t;
  *     packet           a piece from the device; it may be changed
  *     datagram         a datagram from the peer; it may be changed
  *     due              when tick wants to be called; UINT64_MAX: not for any time's sake
- *     aside            the daemon stands aside (pk_way.h), or not any more: PK_WHY_NOTHING.  The peer is told
- *     mute             NULL: not interested.  No packets can be made, since the device is down: the peer is to hear
- *                      nothing
+ *     aside            the daemon takes no packets (daemon/pk_lead.h), or does again: PK_WHY_NOTHING.  The peer is told
  *     why              why packets go as they are; PK_WHY_NOTHING: at work
  *     datagrams_first  what the peer says of a packet was sent before it, and is to be handed over before it
  */
@@ -33,7 +30,6 @@ struct pk_side_ops {
     uint64_t    (*due)(const pk_side_t *s);
     void        (*tick)(pk_side_t *s, uint64_t now);
     void        (*aside)(pk_side_t *s, enum pk_why why, uint64_t now);
-    void        (*mute)(pk_side_t *s, bool mute);
     enum pk_why (*why)(const pk_side_t *s);
     bool        datagrams_first;
 };
@@ -43,7 +39,6 @@ struct pk_side {
     unsigned                  magic;
     const struct pk_side_ops *ops;
     struct pk_counters        counters;
-    struct pk_begun           begun;        /* connections that do not come about, through the device (pk_way.h) */
     pk_flows_t               *flows;
 };
 

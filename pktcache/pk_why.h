@@ -19,12 +19,9 @@
     WHY(FOLLOWED, "connections stand still after what went as fingerprints, though the child got it: something on "    \
                   "the link follows TCP and throws away what it holds for invalid "                                    \
                   "(conntrack, ctstate INVALID); let it not look at these connections")                                \
-    WHY(FILTERED, "what is to go to the device does not come there: a filter is in the way (the FORWARD chain: let "   \
-                  "all pass to and from the device)")                                                                  \
-    WHY(UNANSWERED, "connections come about without the device only: a filter or address translation (NAT) is in the " \
-                    "way of packets from the device")                                                                  \
-    WHY(LOOKS, "servers or clients do not answer what goes by the device; for some seconds it is looked whether they " \
-               "do without")
+    WHY(DOWN, "the device is down: somebody took it down")                                                             \
+    WHY(UNHEARD, "nothing is heard of the parent")                                                                     \
+    WHY(LINK, "no device that packets can be taken from leads to the other end now; the log says more")
 
 enum pk_why {
 #define WHY(name, sentence) PK_WHY_##name,

@@ -11,7 +11,8 @@
  *     WHO        parent to child    head, parent's key (32), MAC (16)
  *     WELCOME    parent to child    head, child's key (32), parent's key (32), MAC (16)
  *     READY      child to parent    head, child's key (32), parent's key (32),
- *                                   sealed: cache's name (16), its bytes (8); tag (16), MAC (16)
+ *                                   sealed: cache's name (16), key of its fingerprints (64), its bytes (8);
+ *                                   tag (16), MAC (16)
  *
  * A datagram of the handshake is for its version only.  HELLO and WHO have their form in all versions, so that the two
  * of a pair can tell that theirs are not the same, and believe it.
@@ -50,7 +51,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PK_VERSION      3
+#define PK_VERSION      4
 #define PK_DATAGRAM_MAX 9216u       /* bytes of a datagram, and so of what is sealed in it */
 
 enum pk_type {
@@ -66,16 +67,16 @@ static inline bool pk_wire_is_handshake(const void *datagram, size_t n) {
 
 #define PK_KEY          32u         /* bytes of a public key */
 #define PK_MAC          16u
-#define PK_CONTROL_MAX  160u        /* bytes of a datagram of the handshake, in any version */
+#define PK_CONTROL_MAX  192u        /* bytes of a datagram of the handshake, in any version */
 
 struct pk_wire_head { uint8_t type, version, lane, lanes, how; };
 struct pk_wire_hello { struct pk_wire_head head; uint8_t key[PK_KEY], mac[PK_MAC]; };     /* and WHO */
 struct pk_wire_welcome { struct pk_wire_head head; uint8_t child[PK_KEY], parent[PK_KEY], mac[PK_MAC]; };
 struct pk_wire_ready {
     struct pk_wire_head head;
-    uint8_t child[PK_KEY], parent[PK_KEY], cache[16], bytes[8], tag[16], mac[PK_MAC];
+    uint8_t child[PK_KEY], parent[PK_KEY], cache[16], fingerprints[64], bytes[8], tag[16], mac[PK_MAC];
 };
-static_assert(sizeof(struct pk_wire_ready) == 125 && sizeof(struct pk_wire_ready) <= PK_CONTROL_MAX, "no padding");
+static_assert(sizeof(struct pk_wire_ready) == 189 && sizeof(struct pk_wire_ready) <= PK_CONTROL_MAX, "no padding");
 
 /* ---- sealed ------------------------------------------------------------------------------------------------------ */
 

@@ -2,11 +2,12 @@
 /* pk_command.c - fairgate-pktcache: the daemon, its key, its figures. */
 #include "config.h"
 
-#include "pk_guard.h"
+#include "pk_calls.h"
+#include "pk_helper.h"
+#include "pk_hook.h"
 #include "pk_lane.h"
-#include "pk_lead.h"
+#include "pk_power.h"
 #include "pk_report.h"
-#include "pk_route.h"
 #include "pk_tun.h"
 
 #include "base/base_command.h"
@@ -31,11 +32,12 @@ enum { LOOK_EVERY = 100 /* milliseconds */ };
 struct daemon {
     struct pk_common common;
     struct pk_config config;
+    struct pk_user user;
+    pk_helper_t *helper;
     int tun[PK_LANES_MAX];
     unsigned tuns;
     pk_lane_t *lane[PK_LANES_MAX];
     int control, signals;
-    pk_lead_t *lead;
 };
 
 static int block_signals(void) {
@@ -49,70 +51,101 @@ static int block_signals(void) {
     return signalfd(-1, &s, SFD_CLOEXEC);
 }
 
+/* What needs more power than the daemon has in the end, and the helper, who is not to know the secret. */
 static int command_prepare(struct daemon *d, char **error) {
-    uint8_t key[PK_FINGERPRINT_KEY];
+    unsigned queues = (unsigned)d->config.queues;
     struct pk_common *m = &d->common;
+    int closes[PK_LANES_MAX + 1];
 
     m->c = &d->config;
-    if ((*error = pk_route_obstacle(&d->config))) return -1;
-    if (!(m->guard = pk_guard_start(&d->config, error))) return -1;
-    if (pk_secret_read(&m->secret, d->config.secret, error)) return -1;
-    pk_secret_derive(&m->secret, "fairgate pktcache fingerprint", NULL, 0, key, sizeof key);
-    pk_fingerprint_key_set(&m->key, key, (enum pk_fingerprint_how)d->config.fingerprint);
-    explicit_bzero(key, sizeof key);
-    m->ready.bytes = d->config.cache;
-    if (RAND_bytes(m->ready.cache, sizeof m->ready.cache) != 1) abort();
-    if (!(m->store = pk_store_make(d->config.cache, m->role == PK_PARENT ? PK_STORE_PARENT : PK_STORE_CHILD))) {
-        return base_fail(error, "cache %" PRIu64 ": no memory for so much", d->config.cache);
+    pthread_mutex_init(&m->lock, NULL);
+    m->aside = mmap(NULL, sizeof *m->aside, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (m->aside == MAP_FAILED) {
+        m->aside = NULL;
+        return base_fail(error, "no memory");
     }
+    if (pk_power_user(&d->user, d->config.user, error)) return -1;
+    if ((d->control = pk_report_listen(d->config.control, &d->user, error)) < 0) return -1;
+    if (pk_tun_open(d->config.device, queues, (unsigned)d->config.mtu, d->tun, error)) return -1;
+    d->tuns = queues;
+    if (!(m->hook = pk_hook_make(&d->config, m->role == PK_PARENT, error))) return -1;
+    memcpy(closes, d->tun, d->tuns * sizeof *closes);
+    closes[d->tuns] = d->control;
+    d->helper = pk_helper_start(&d->config, m->hook, &d->user, closes, d->tuns + 1, m->aside, error);
+    if (!d->helper) return -1;
+    pk_hook_keep_lease(m->hook);
     return 0;
 }
 
 static int command_start(struct daemon *d, char **error) {
-    unsigned queues = (unsigned)d->config.queues;
+    struct pk_common *m = &d->common;
     int why;
 
-    if ((d->control = pk_report_listen(d->config.control, error)) < 0) return -1;
-    if (pk_tun_open(d->config.device, queues, (unsigned)d->config.mtu, d->tun, error)) return -1;
-    d->tuns = queues;
-    if (!(d->common.lease = pk_lease_make(d->config.device, queues, error))) {
-        base_failed(*error);
-        *error = NULL;
-    }
-    for (unsigned i = 0; i < queues; i++)
-        if (!(d->lane[i] = pk_lane_make(&d->common, i, d->tun[i], error))) return -1;
-    for (unsigned i = 0; i < queues; i++) {
+    if (pk_secret_read(&m->secrets, d->config.secret, error)) return -1;
+    m->ready.bytes = d->config.cache;
+    if (RAND_bytes(m->ready.cache, sizeof m->ready.cache) != 1 || RAND_bytes(m->ready.key, sizeof m->ready.key) != 1)
+        abort();
+    pk_fingerprint_key_set(&m->key, m->ready.key, (enum pk_fingerprint_how)d->config.fingerprint);
+    if (!(m->store = pk_store_make(d->config.cache, m->role == PK_PARENT ? PK_STORE_PARENT : PK_STORE_CHILD)))
+        return base_fail(error, "cache %" PRIu64 ": no memory for so much", d->config.cache);
+    for (unsigned i = 0; i < d->tuns; i++)
+        if (!(d->lane[i] = pk_lane_make(m, i, d->tun[i], error))) return -1;
+    /* All that needs power is there.  What comes next reads what strangers send. */
+    if (pk_power_keep(&d->user, false, error) || pk_calls_limit(error)) return -1;
+    for (unsigned i = 0; i < d->tuns; i++) {
         if ((why = pk_lane_start(d->lane[i]))) return base_fail(error, "a thread can't be started: %s", strerror(why));
     }
-    pk_guard_watch(d->common.guard);
-    return (d->lead = pk_lead_start(&d->common, error)) ? 0 : -1;
+    return 0;
 }
 
 static void command_stop(struct daemon *d) {
-    pk_lead_stop(&d->lead); /* first: nothing comes any more while the rest ends */
+    pk_helper_stop(&d->helper); /* first: nothing comes any more while the rest ends */
     for (unsigned i = 0; i < PK_LANES_MAX; i++) pk_lane_stop(&d->lane[i]);
     for (unsigned i = 0; i < d->tuns; i++) close(d->tun[i]);
-    pk_guard_stop(&d->common.guard);
-    pk_lease_free(&d->common.lease);
-    if (d->control >= 0) {
-        close(d->control);
-        unlink(d->config.control);
-    }
+    pk_hook_free(&d->common.hook);
+    if (d->control >= 0) close(d->control);
     pk_store_free(&d->common.store);
-    pk_secret_forget(&d->common.secret);
+    pk_secret_forget(&d->common.secrets);
+    if (d->common.aside) munmap((void *)d->common.aside, sizeof *d->common.aside);
+    pthread_mutex_destroy(&d->common.lock);
 }
 
-/* Until a signal ends it: 0; or until the device is gone: 1. */
+/* Takes the secrets that the file has now; or those that were good stay so. */
+static void command_renew(struct daemon *d) {
+    struct pk_secrets secrets;
+    char *error = NULL;
+    int fd = pk_helper_secret(d->helper, &error);
+
+    if (fd < 0 || pk_secret_take(&secrets, fd, d->config.secret, &error)) {
+        base_failed(error);
+        return;
+    }
+    pthread_mutex_lock(&d->common.lock);
+    d->common.secrets = secrets;
+    atomic_fetch_add(&d->common.renewed, 1);
+    pthread_mutex_unlock(&d->common.lock);
+    fprintf(stderr,
+            "fairgate-pktcache: the secret was read again: %s; all else of the configuration is read at the "
+            "start only, and a restart loses no connection\n",
+            secrets.n > 1 ? "a new one, and the former one" : "one");
+    pk_secret_forget(&secrets);
+}
+
+/* Until a signal ends it: 0; or until the device or the helper is gone: 1. */
 static int serve(struct daemon *d) {
     struct pollfd p[3] = { { .fd = d->signals, .events = POLLIN },
                            { .fd = d->control, .events = POLLIN },
-                           { .fd = pk_lead_fd(d->lead), .events = POLLIN } };
+                           { .fd = pk_helper_fd(d->helper) } };
     struct signalfd_siginfo s;
 
     for (;;) {
         int n = poll(p, 3, LOOK_EVERY);
-        pk_guard_look(d->common.guard);
-        pk_lead_look(d->lead, d->lane);
+        if ((n > 0 && p[2].revents) || pk_helper_gone(d->helper)) {
+            fputs("fairgate-pktcache: the helper is gone, so nobody would lead packets; the daemon ends, to be started "
+                  "again\n",
+                  stderr);
+            return 1;
+        }
         for (unsigned i = 0; i < d->config.queues; i++) {
             if (!pk_lane_broken(d->lane[i])) continue;
             fprintf(stderr, "fairgate-pktcache: somebody took %s away\n", d->config.device);
@@ -121,8 +154,7 @@ static int serve(struct daemon *d) {
         if (n <= 0) continue;
         if (p[0].revents && read(d->signals, &s, sizeof s) == sizeof s) {
             if (s.ssi_signo != SIGHUP) return 0;
-            fputs("fairgate-pktcache: the configuration is read at the start only; a restart loses no connection\n",
-                  stderr);
+            command_renew(d);
         }
         if (p[1].revents) pk_report_answer(d->control, &d->common, d->lane);
     }
@@ -194,9 +226,14 @@ static int pk_command_check(int argc, char **argv) {
 
 static int keygen(int argc, char **argv) {
     char *error = NULL;
+    int rotate = 0, at = 1;
 
-    (void)argc;
-    return pk_secret_new(argv[1], &error) ? base_failed(error) : BASE_RIGHT;
+    for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "--rotate")) rotate++;
+        else at = i;
+    }
+    if (argc != 2 + rotate || rotate > 1) return base_misused("keygen needs one file, and there may be --rotate");
+    return (rotate ? pk_secret_rotate : pk_secret_new)(argv[at], &error) ? base_failed(error) : BASE_RIGHT;
 }
 
 static int top(int argc, char **argv) { return pk_report_top(argc == 2 ? argv[1] : PK_CONTROL_USUAL); }
@@ -212,12 +249,6 @@ static int stats(int argc, char **argv) {
     return pk_report_stats(control, format);
 }
 
-static int guard(int argc, char **argv) {
-    (void)argc;
-    (void)argv;
-    return pk_guard_run();
-}
-
 static void pk_command_more_help(FILE *out) {
     fputs("A pair of packet caches: two daemons, one at each end of a link, that do not send what the far end has "
           "already seen.\n"
@@ -229,7 +260,8 @@ static void pk_command_more_help(FILE *out) {
 }
 
 static const struct base_command commands[] = {
-    { "keygen", "FILE", "make the secret that both ends have in common", 1, 1, keygen },
+    { "keygen", "[--rotate] FILE", "make the secret that both ends have in common; or a new one, beside the former one",
+      1, 2, keygen },
     { "check", "[--json] CONFIG... [--all]", "look at configurations and say what is wrong", 0, BASE_ANY_NUMBER,
       pk_command_check },
     { "--check", "CONFIG [--all]", NULL, 0, BASE_ANY_NUMBER, pk_command_check },
@@ -237,7 +269,6 @@ static const struct base_command commands[] = {
     { "--child", "CONFIG", "the end near the clients", 1, 1, command_child },
     { "top", "[CONTROL]", "what it does, every second", 0, 1, top },
     { "stats", "[--json|--prometheus] [CONTROL]", "its figures", 0, 2, stats },
-    { PK_GUARD_WORD, "", NULL, 0, 0, guard },
 };
 
 int main(int argc, char **argv) {

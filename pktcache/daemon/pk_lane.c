@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pk_lane.h"
 
-#include "pk_tun.h"
 #include "pktcache/pk_child.h"
 #include "pktcache/pk_memory.h"
 #include "pktcache/pk_parent.h"
@@ -32,7 +31,7 @@ enum {
 
 struct pk_lane {
     unsigned magic;
-    const struct pk_common *common;
+    struct pk_common *common;
     unsigned number;
     int tun, socket, epoll;
     pk_session_t *session;
@@ -43,6 +42,7 @@ struct pk_lane {
     uint64_t now, shown;
     struct sockaddr_storage there; /* the peer's socket */
     socklen_t there_n;
+    unsigned renewed;    /* secrets, as far as this lane knows */
     uint64_t said_until; /* sentences count until then */
     unsigned said;
     pthread_mutex_t lock; /* seen */
@@ -140,7 +140,6 @@ static void lane_show(pk_lane_t *l) {
     s->counters = l->side->counters;
     s->why = pk_side_why(l->side);
     s->theirs = pk_session_theirs(l->session);
-    s->begun = l->side->begun;
     s->flows = pk_flows_used(flows);
     s->listed = 0;
     for (const struct pk_flow *f = NULL; s->listed < PK_SEEN_FLOWS && (f = pk_flows_next(flows, f));)
@@ -158,21 +157,34 @@ static void wait_for_something(pk_lane_t *l) {
     l->now = lane_clock_now();
 }
 
+/* There may be other secrets now. */
+static void lane_renew(pk_lane_t *l) {
+    struct pk_common *m = l->common;
+
+    if (atomic_load(&m->renewed) == l->renewed) return;
+    pthread_mutex_lock(&m->lock);
+    l->renewed = atomic_load(&m->renewed);
+    pk_session_secrets(l->session, &m->secrets);
+    pthread_mutex_unlock(&m->lock);
+}
+
 static void *lane_loop(void *context) {
     pk_lane_t *l = context;
 
     while (!atomic_load_explicit(&l->ends, memory_order_relaxed) &&
            !atomic_load_explicit(&l->broken, memory_order_relaxed)) {
         wait_for_something(l);
-        pk_guard_beat(l->common->guard, l->number);
-        pk_lease_renew(l->common->lease, l->number, l->now);
+        if (pk_hook_renew(l->common->hook, l->number, l->now)) {
+            atomic_fetch_add(&l->common->stalls, 1);
+            lane_say(l, "the daemon did not go on for a while; packets took their plain way");
+        }
         read_socket(l);
         read_device(l);
         pk_side_tick(l->side, l->now);
         if (l->now - l->shown < SHOW_EVERY) continue;
-        pk_side_aside(l->side, atomic_load(&l->common->aside), l->now);
+        lane_renew(l);
+        pk_side_aside(l->side, atomic_load(l->common->aside), l->now);
         lane_show(l);
-        if (l->side->ops->mute) l->side->ops->mute(l->side, !pk_tun_is_up(l->common->c->device));
     }
     return NULL;
 }
@@ -228,11 +240,11 @@ static int lane_watch(pk_lane_t *l, char **error) {
 }
 
 static pk_side_t *make_side(const struct pk_common *m, pk_session_t *session, const struct pk_out *out) {
-    if (m->role == PK_PARENT) return pk_parent_make(m->c, &m->key, m->store, session, out);
+    if (m->role == PK_PARENT) return pk_parent_make(m->c, m->store, session, out);
     return pk_child_make(m->c, &m->key, m->store, session, &m->ready, out);
 }
 
-pk_lane_t *pk_lane_make(const struct pk_common *common, unsigned number, int tun, char **error) {
+pk_lane_t *pk_lane_make(struct pk_common *common, unsigned number, int tun, char **error) {
     pk_lane_t *l = pk_memory(sizeof *l);
     struct pk_out out = { l, packet_out, datagram_out, lane_say };
 
@@ -250,8 +262,9 @@ pk_lane_t *pk_lane_make(const struct pk_common *common, unsigned number, int tun
         l->message[i].msg_hdr.msg_iov = l->part + i;
         l->message[i].msg_hdr.msg_iovlen = 1;
     }
-    l->session = pk_session_make(&common->secret, common->role, number, (unsigned)common->c->queues,
+    l->session = pk_session_make(common->secrets.item, common->role, number, (unsigned)common->c->queues,
                                  (unsigned)common->c->fingerprint);
+    if (l->session) pk_session_secrets(l->session, &common->secrets);
     if (l->session) l->side = make_side(common, l->session, &out);
     if (!l->side || open_socket(l, error) || lane_watch(l, error)) pk_lane_stop(&l);
     return l;
@@ -261,7 +274,7 @@ int pk_lane_start(pk_lane_t *l) {
     int why;
     assert(l->magic == LANE_MAGIC);
     l->now = lane_clock_now();
-    pk_lease_renew(l->common->lease, l->number, l->now);
+    pk_hook_renew(l->common->hook, l->number, l->now);
     why = pthread_create(&l->thread, NULL, lane_loop, l);
     l->started = !why;
     return why;

@@ -6,9 +6,7 @@
 #ifndef FAIRGATE_PK_LANE_H
 #define FAIRGATE_PK_LANE_H
 
-#include "pk_guard.h"
-#include "pk_lease.h"
-#include "pktcache/pk_begun.h"
+#include "pk_hook.h"
 #include "pktcache/pk_config.h"
 #include "pktcache/pk_flows.h"
 #include "pktcache/pk_out.h"
@@ -17,21 +15,25 @@
 #include "pktcache/pk_store.h"
 #include "pktcache/pk_why.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #define PK_SEEN_FLOWS 64u
+#define PK_BEAT_MOST  50000u       /* microseconds between two turns of a thread */
 
 /* What the daemon has in common. */
 struct pk_common {
     const struct pk_config   *c;
     enum pk_role              role;
-    struct pk_secret          secret;
-    struct pk_fingerprint_key key;
+    struct pk_secrets         secrets;
+    struct pk_fingerprint_key key;      /* child: of its cache */
     struct pk_ready           ready;    /* child: its cache */
     pk_store_t               *store;
-    pk_guard_t               *guard;
-    pk_lease_t               *lease;    /* NULL: the kernel has none */
-    atomic_uint               aside;    /* enum pk_why: packets are not led to the device now (pk_lead.h) */
+    pk_hook_t                *hook;
+    atomic_uint              *aside;    /* enum pk_why: packets are not led to the device now (pk_lead.h) */
+    pthread_mutex_t           lock;     /* secrets, once there are threads */
+    atomic_uint               renewed;  /* how often there were others */
+    atomic_uint               stalls;   /* times that a thread did not go on, and packets took their plain way */
 };
 
 /* A picture of a lane, at most a tenth of a second old. */
@@ -39,7 +41,6 @@ struct pk_seen {
     struct pk_counters counters;
     enum pk_why        why;             /* packets go as they are; PK_WHY_NOTHING: at work */
     unsigned           theirs;          /* the other end's version */
-    struct pk_begun    begun;
     uint32_t           flows;           /* that are followed */
     unsigned           listed;          /* of these, the newest */
     struct pk_flow     flow[PK_SEEN_FLOWS];
@@ -48,7 +49,7 @@ struct pk_seen {
 typedef struct pk_lane pk_lane_t;
 
 /* Opens the socket; tun stays the caller's.  NULL and *error, a sentence the caller frees, or NULL: no memory. */
-pk_lane_t *pk_lane_make(const struct pk_common *common, unsigned number, int tun, char **error);
+pk_lane_t *pk_lane_make(struct pk_common *common, unsigned number, int tun, char **error);
 /* The thread; 0 or an errno. */
 int        pk_lane_start(pk_lane_t *l);
 /* From any thread. */

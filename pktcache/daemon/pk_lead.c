@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pk_lead.h"
 
-#include "pk_route.h"
-#include "pk_run.h"
-#include "pk_sight.h"
 #include "pk_tun.h"
-#include "pktcache/pk_filter.h"
-#include "pktcache/pk_way.h"
+#include "pktcache/pk_why.h"
+
+#include "base/base_error.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -15,36 +13,35 @@
 #include <time.h>
 #include <unistd.h>
 
-enum {
-    LEAD_MAGIC = 0x504b4c45,
-    RULES_ROOM = 1 << 20 /* bytes of iptables-save that are read */
-};
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <netinet/in.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+enum { LEAD_MAGIC = 0x504b4c45 };
+
+enum { IP6GRE = 823, RAWIP = 519 }; /* kinds of devices that libc's header does not have (linux/if_arp.h) */
 
 enum { /* microseconds */
-       LOOK_EVERY = 90000,
-       ROUTES_EVERY = 1000000,
-       ROUTES_SAID = 60000000, /* between two sentences about that */
-       SILENT = 1000000,       /* nothing from the device for so long: packets are looked for elsewhere */
-       CLOSED_EVERY = 10000000 /* ASIDE: the filter's rules are read again */
+       LOOK_SOON = 100000,
+       LOOK_EVERY = 1000000,
+       SAY_EVERY = 60000000 /* the same sentence */
 };
 
 struct pk_lead {
     unsigned magic;
-    struct pk_common *common;
     const struct pk_config *c;
-    bool parent;
+    pk_hook_t *hook;
+    atomic_uint *aside;
     int watch;
-    struct pk_way way;
-    struct pk_sights sights;
-    pk_sight_t *sight;
-    bool blind;        /* no packet socket can be had; that was said */
-    bool closed, asks; /* the filter's rules let nothing pass; they were read once at least */
-    uint64_t closed_at;
-    uint64_t pieces, new_bytes, came_at;
-    uint64_t looked_at, routes_at, said_at;
-    struct pk_vain vain;
-    struct pk_seen seen;
-    uint32_t asked[PK_LANES_MAX * PK_ASKED];
+    struct pk_place place;
+    bool changed, taken; /* since it was looked: some device; some filter was taken away */
+    uint64_t looked_at, said_at;
+    char said[256];
 };
 
 static uint64_t lead_clock_now(void) {
@@ -53,171 +50,230 @@ static uint64_t lead_clock_now(void) {
     return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
-static void lead_say(const char *sentence, const char *more) {
-    fprintf(stderr, "fairgate-pktcache: %s%s\n", sentence, more);
-}
-
-static void complain(char *error) {
-    lead_say(error ? error : "no memory", "");
-    free(error);
-}
-
-/* ---- the filter's rules ------------------------------------------------------------------------------------------ */
-
-static void read_rules(pk_lead_t *l, uint64_t now) {
-    static const char *const programs[] = { "iptables-save", "ip6tables-save" };
-    char *rules = malloc(RULES_ROOM), rule[PK_RULE_MAX];
-    bool closed = false;
-
-    for (int six = 0; rules && six < 2; six++) {
-        char *argv[] = { (char *)programs[six], NULL };
-        if (!pk_route_has_family(l->c, !six) || pk_run(argv, "", rules, RULES_ROOM)) continue;
-        closed |= pk_filter_closed(rules, l->c->device);
-        if (l->asks || !pk_filter_translates(rules, l->c, rule)) continue;
-        lead_say("addresses are translated here, and what goes through the device by then has its place in that "
-                 "already; connections that this is for come about without the device only: ",
-                 rule);
-    }
-    free(rules);
-    l->asks = true;
-    l->closed = closed;
-    l->closed_at = now;
-}
-
-/* ---- rules and routes -------------------------------------------------------------------------------------------- */
-
-static void look_after_routes(pk_lead_t *l, uint64_t now) {
-    char *error = NULL;
-    bool rules, route;
-
-    if (now < l->routes_at + ROUTES_EVERY) return;
-    l->routes_at = now;
-    if (!pk_tun_is_up(l->c->device)) return; /* by the guard, or by an administrator */
-    rules = pk_route_rules_lack(l->c, l->parent);
-    route = l->way.state == PK_LED && pk_route_lacks(l->c);
-    if (!rules && !route) return;
-    if (!l->said_at || now >= l->said_at + ROUTES_SAID) {
-        lead_say(rules ? "somebody has deleted routing rules of ours; they are set again"
-                       : "somebody has deleted our route; it is set again",
-                 rules ? " (systemd-networkd does so unless it is told ManageForeignRoutingPolicyRules=no)" : "");
+/* Takes the sentence. */
+static void lead_say(pk_lead_t *l, char *sentence, uint64_t now) {
+    if (sentence && (strncmp(l->said, sentence, sizeof l->said - 1) || now >= l->said_at + SAY_EVERY)) {
+        fprintf(stderr, "fairgate-pktcache: %s\n", sentence);
+        snprintf(l->said, sizeof l->said, "%s", sentence);
         l->said_at = now;
     }
-    if (rules ? pk_route_set(l->c, l->parent, l->way.state == PK_LED, &error) : pk_route_again(l->c, &error))
-        complain(error);
+    free(sentence);
 }
 
-static void lead_enter(pk_lead_t *l, uint64_t now) {
-    char *error = NULL;
+/* ---- which device ------------------------------------------------------------------------------------------------ */
 
-    atomic_store(&l->common->aside, (unsigned)l->way.why);
-    if (l->way.state == PK_LED) lead_say("packets are led to ", l->c->device);
-    else lead_say("packets take their plain way: ", pk_why_sentence(l->way.why));
-    if (l->way.state != PK_LED) pk_route_aside(l->c);
-    else if (pk_tun_is_up(l->c->device) && pk_route_again(l->c, &error)) complain(error);
-    l->came_at = now;
-    l->sights = (struct pk_sights){ .due = 0 };
-    pk_vain_forget(&l->vain);
-    pk_sight_close(&l->sight);
+struct question {
+    struct nlmsghdr head;
+    struct rtmsg route;
+    char more[64];
+};
+
+static const void *address_of(const struct sockaddr_storage *a, size_t *n) {
+    bool four = a->ss_family == AF_INET;
+    *n = four ? 4 : 16;
+    return four ? (const void *)&((const struct sockaddr_in *)a)->sin_addr
+                : (const void *)&((const struct sockaddr_in6 *)a)->sin6_addr;
 }
 
-/* ---- connections ------------------------------------------------------------------------------------------------- */
+static void route_add(struct question *q, uint16_t type, const struct sockaddr_storage *address) {
+    struct rtattr *a = (struct rtattr *)((char *)q + q->head.nlmsg_len);
+    size_t n;
+    const void *bytes = address_of(address, &n);
+    a->rta_type = type;
+    a->rta_len = (uint16_t)RTA_LENGTH(n);
+    memcpy(RTA_DATA(a), bytes, n);
+    q->head.nlmsg_len += (uint32_t)RTA_ALIGN(a->rta_len);
+}
 
-static void hear(pk_lead_t *l, pk_lane_t *const *lane, struct pk_way_news *n, uint64_t now) {
-    uint64_t pieces = 0, new_bytes = 0;
-    struct pk_tries tries = { .asked = 0 };
+static bool is_any(const struct sockaddr_storage *address) {
+    static const uint8_t any[16];
+    size_t n;
+    const void *bytes = address_of(address, &n);
+    return !memcmp(bytes, any, n);
+}
 
-    *n = (struct pk_way_news){ .closed = l->closed };
-    for (unsigned i = 0; i < l->c->queues; i++) {
-        pk_lane_see(lane[i], &l->seen);
-        pieces += l->seen.counters.pieces;
-        new_bytes += l->seen.counters.fresh;
-        pk_tries_add(&tries, &l->seen.begun.tries);
-        n->other |= l->seen.begun.other;
-        n->unheard |= l->seen.begun.unheard;
-        memcpy(l->asked + i * PK_ASKED, l->seen.begun.asked, sizeof l->seen.begun.asked);
+/* The device by which routing sends to the other end; 0 and *why, an errno: by none, or it is this machine. */
+static unsigned routed(const struct pk_config *c, int *why) {
+    union {
+        struct nlmsghdr head;
+        char bytes[8192];
+    } u;
+    struct question q = {
+        .head = { .nlmsg_len = NLMSG_LENGTH(sizeof q.route), .nlmsg_type = RTM_GETROUTE, .nlmsg_flags = NLM_F_REQUEST },
+        .route = { .rtm_family = (unsigned char)c->there.ss_family }
+    };
+    struct timeval slow = { .tv_sec = 1 };
+    int s = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE), left;
+    ssize_t n = -1;
+    uint32_t device = 0;
+
+    size_t bytes;
+    address_of(&c->there, &bytes);
+    q.route.rtm_dst_len = (unsigned char)(8 * bytes);
+    route_add(&q, RTA_DST, &c->there);
+    if (!is_any(&c->here)) {
+        q.route.rtm_src_len = (unsigned char)(8 * bytes);
+        route_add(&q, RTA_SRC, &c->here);
     }
-    pk_vain_look(&l->vain, &tries, now);
-    n->alone = pk_vain_alone(&l->vain, now);
-    n->again = pk_vain_again(&l->vain, now);
-    n->came = pieces != l->pieces;
-    n->goes_on = new_bytes != l->new_bytes;
-    l->pieces = pieces;
-    l->new_bytes = new_bytes;
-    if (n->came) l->came_at = now;
+    if (s >= 0) setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &slow, sizeof slow);
+    if (s >= 0 && send(s, &q, q.head.nlmsg_len, 0) >= 0) n = recv(s, &u, sizeof u, 0);
+    *why = errno;
+    if (s >= 0) close(s);
+    if (n < 0 || !NLMSG_OK(&u.head, (size_t)n)) return 0;
+    const struct rtmsg *route = NLMSG_DATA(&u.head);
+    *why = ENETUNREACH;
+    if (u.head.nlmsg_type != RTM_NEWROUTE || u.head.nlmsg_len < NLMSG_LENGTH(sizeof *route)) return 0;
+    *why = EADDRNOTAVAIL;
+    if (route->rtm_type != RTN_UNICAST) return 0;
+    left = (int)RTM_PAYLOAD(&u.head);
+    for (const struct rtattr *a = RTM_RTA(route); RTA_OK(a, left); a = RTA_NEXT(a, left))
+        if (a->rta_type == RTA_OIF && RTA_PAYLOAD(a) >= sizeof device) memcpy(&device, RTA_DATA(a), sizeof device);
+    return device;
 }
 
-static void see(pk_lead_t *l, const struct pk_way_news *n, uint64_t now) {
-    bool led = l->way.state == PK_LED;
-
-    if (led && (n->came || !pk_tun_is_up(l->c->device))) {
-        l->sights.due = 0;
-        l->came_at = now;
-        pk_sight_close(&l->sight);
-        return;
-    }
-    if (l->way.state == PK_ASIDE_NOW || (led && now < l->came_at + SILENT)) return;
-    if (!l->sight && !l->blind && !(l->sight = pk_sight_open(l->c, l->parent))) {
-        lead_say("packets can't be looked for on other devices (CAP_NET_RAW), so what a filter keeps from ours is not "
-                 "seen: ",
-                 strerror(errno));
-        l->blind = true;
-    }
-    if (l->sight) pk_sight_read(l->sight, &l->sights, l->asked, (unsigned)l->c->queues * PK_ASKED, now);
+/* Devices of which the kernel knows that their packets have no header of their own; PPP's it takes off and puts on. */
+static bool has_no_ethernet(unsigned kind) {
+    static const unsigned short kinds[] = { ARPHRD_NONE, ARPHRD_PPP,   ARPHRD_TUNNEL, ARPHRD_TUNNEL6,
+                                            ARPHRD_SIT,  ARPHRD_IPGRE, IP6GRE,        RAWIP };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (kinds[i] == kind) return true;
+    return false;
 }
 
-void pk_lead_look(pk_lead_t *l, pk_lane_t *const *lane) {
+/* What there is to know of it.  false and *error: it can't be used now. */
+static bool look_at(unsigned device, struct pk_place *place, char **error) {
+    struct ifreq r = { .ifr_flags = 0 };
+    int s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool up, known;
+
+    *place = (struct pk_place){ .device = device };
+    if (s < 0 || !if_indextoname(device, r.ifr_name)) {
+        if (s >= 0) close(s);
+        base_fail(error, "the device that leads to the other end is gone");
+        return false;
+    }
+    up = !ioctl(s, SIOCGIFFLAGS, &r) && r.ifr_flags & IFF_UP;
+    known = !ioctl(s, SIOCGIFHWADDR, &r);
+    close(s);
+    if (!up || !known) {
+        base_fail(error, "%s, which leads to the other end, is down", r.ifr_name);
+        return false;
+    }
+    if (r.ifr_hwaddr.sa_family == ARPHRD_ETHER) {
+        place->bytes = sizeof place->address;
+        memcpy(place->address, r.ifr_hwaddr.sa_data, sizeof place->address);
+    } else if (!has_no_ethernet(r.ifr_hwaddr.sa_family)) {
+        base_fail(error, "%s, which leads to the other end, is of a kind whose packets can't be taken and put back",
+                  r.ifr_name);
+        return false;
+    }
+    return true;
+}
+
+static bool find(const struct pk_config *c, struct pk_place *place, char **error) {
+    int why = 0;
+    bool said = strcmp(c->link, PK_LINK_USUAL) != 0;
+    unsigned device = said ? if_nametoindex(c->link) : routed(c, &why);
+
+    if (device) return look_at(device, place, error);
+    if (said) base_fail(error, "link %s: there is no such device now", c->link);
+    else base_fail(error, "no device leads to %s: %s", c->peer, strerror(why));
+    return false;
+}
+
+/* ---- leading ----------------------------------------------------------------------------------------------------- */
+
+static int lead_watch(void) {
+    struct sockaddr_nl all = { .nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK | RTMGRP_TC };
+    int s = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+
+    if (s >= 0 && bind(s, (struct sockaddr *)&all, sizeof all)) {
+        close(s);
+        return -1;
+    }
+    return s;
+}
+
+static void hear(pk_lead_t *l) {
+    union {
+        struct nlmsghdr head;
+        char bytes[8192];
+    } u;
+    ssize_t n;
+
+    while ((n = recv(l->watch, &u, sizeof u, 0)) > 0 || (n < 0 && errno == ENOBUFS)) {
+        l->changed = true;
+        l->taken |= n < 0; /* there was too much to be told */
+        for (struct nlmsghdr *h = &u.head; n > 0 && NLMSG_OK(h, (size_t)n); h = NLMSG_NEXT(h, n))
+            l->taken |= h->nlmsg_type == RTM_DELTFILTER || h->nlmsg_type == RTM_DELQDISC;
+    }
+}
+
+static bool same_place(const struct pk_place *a, const struct pk_place *b) {
+    return a->device == b->device && a->bytes == b->bytes && !memcmp(a->address, b->address, a->bytes);
+}
+
+/* The hooks are where they belong.  PK_WHY_NOTHING, or why not, which is said. */
+static enum pk_why hook_up(pk_lead_t *l, uint64_t now) {
+    char name[IF_NAMESIZE], *error = NULL;
+    struct pk_place place;
+    int why;
+
+    if (!pk_tun_is_up(l->c->device)) return PK_WHY_DOWN;
+    if (!find(l->c, &place, &error)) {
+        lead_say(l, error, now);
+        return PK_WHY_LINK;
+    }
+    if (same_place(&place, &l->place) && !l->taken) return PK_WHY_NOTHING;
+    why = pk_hook_place(l->hook, &place);
+    if (!if_indextoname(place.device, name)) snprintf(name, sizeof name, "%u", place.device);
+    if (!why) {
+        if (place.device != l->place.device) base_fail(&error, "packets are taken from %s", name);
+        else if (l->taken)
+            base_fail(&error, "somebody may have taken our filters from %s; they are put there again", name);
+    } else {
+        base_fail(&error,
+                  "%s takes no filters: %s; if it has an `ingress` queueing discipline, clsact takes its place: "
+                  "`tc qdisc del dev %s ingress; tc qdisc add dev %s clsact`",
+                  name, strerror(why), name, name);
+    }
+    lead_say(l, error, now);
+    l->place = why ? (struct pk_place){ .device = 0 } : place;
+    l->taken = false;
+    return why ? PK_WHY_LINK : PK_WHY_NOTHING;
+}
+
+void pk_lead_look(pk_lead_t *l) {
     uint64_t now = lead_clock_now();
-    struct pk_route_changes changed = pk_route_changed(l->watch, l->c);
-    struct pk_way_news news;
-    char *error = NULL;
+    enum pk_why why;
 
     assert(l->magic == LEAD_MAGIC);
-    if (changed.up && l->way.state == PK_LED && pk_tun_is_up(l->c->device) && pk_route_again(l->c, &error))
-        complain(error);
-    if (changed.rules && now >= l->routes_at + ROUTES_EVERY / 4) l->routes_at = 0;
-    look_after_routes(l, now);
-    if (now < l->looked_at + LOOK_EVERY) return;
+    hear(l);
+    if (now < l->looked_at + (l->changed ? LOOK_SOON : LOOK_EVERY)) return;
     l->looked_at = now;
-    hear(l, lane, &news, now);
-    see(l, &news, now);
-    if (l->way.state == PK_ASIDE_NOW && now >= l->way.until && now >= l->closed_at + CLOSED_EVERY) read_rules(l, now);
-    news.closed = l->closed;
-    if (pk_way_look(&l->way, &news, &l->sights, now)) lead_enter(l, now);
+    l->changed = false;
+    why = hook_up(l, now);
+    pk_hook_lead(l->hook, !why);
+    atomic_store(l->aside, (unsigned)why);
 }
 
 /* ---- begin and end ----------------------------------------------------------------------------------------------- */
 
-static int set_routes(const pk_lead_t *l, char **error) {
-    if (!pk_route_set(l->c, l->parent, !l->closed, error)) return 0;
-    if (l->closed) return -1;
-    free(*error);
-    *error = NULL;
-    /* The guard, or somebody else, has the device down, or had: its route is set when it comes up. */
-    return pk_route_set(l->c, l->parent, pk_tun_is_up(l->c->device), error);
-}
-
-pk_lead_t *pk_lead_start(struct pk_common *common, char **error) {
+pk_lead_t *pk_lead_start(const struct pk_config *c, pk_hook_t *hook, atomic_uint *aside, char **error) {
     pk_lead_t *l = calloc(1, sizeof *l);
-    uint64_t now = lead_clock_now();
 
     *error = NULL;
     if (!l) return NULL;
     l->magic = LEAD_MAGIC;
-    l->common = common;
-    l->c = common->c;
-    l->parent = common->role == PK_PARENT;
-    l->came_at = now;
-    if ((l->watch = pk_route_watch()) < 0) {
-        if (asprintf(error, "devices can't be watched: %s", strerror(errno)) < 0) *error = NULL;
+    l->c = c;
+    l->hook = hook;
+    l->aside = aside;
+    if ((l->watch = lead_watch()) < 0) {
+        base_fail(error, "devices can't be watched: %s", strerror(errno));
         pk_lead_stop(&l);
         return NULL;
     }
-    read_rules(l, now);
-    if (set_routes(l, error)) {
-        pk_lead_stop(&l);
-        return NULL;
-    }
-    if (l->closed && pk_way_look(&l->way, &(struct pk_way_news){ .closed = true }, &l->sights, now)) lead_enter(l, now);
+    pk_lead_look(l);
     return l;
 }
 
@@ -228,11 +284,8 @@ void pk_lead_stop(pk_lead_t **lead) {
     *lead = NULL;
     if (!l) return;
     assert(l->magic == LEAD_MAGIC);
-    if (l->watch >= 0) {
-        pk_route_clear(l->c);
-        close(l->watch);
-    }
-    pk_sight_close(&l->sight);
+    pk_hook_lead(l->hook, false);
+    if (l->watch >= 0) close(l->watch);
     l->magic = 0;
     free(l);
 }

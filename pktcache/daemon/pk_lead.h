@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pk_lead.h - leads packets to the device, as long as that is good for them: sets rules and routes (pk_route.h), looks
- * after them, and decides by what becomes of connections (pk_way.h, pk_sight.h, pk_filter.h).
+ * pk_lead.h - keeps the hooks (pk_hook.h) at the device by which the other end is reached, and leads packets to ours as
+ * long as both devices are up.
  *
- * Other programs delete rules that they did not make (systemd-networkd, when it is started again).  Those are set
- * again, once a second at most.  An administrator who wants no packets to go to the device takes it down: then nothing
- * is set.
+ * Which device that is `link` says, or routing: it is asked each second, and when a device changes.  An administrator
+ * who wants no packets to come to our device takes it down.  Filters that somebody has taken away are put back.
  */
 #ifndef FAIRGATE_PK_LEAD_H
 #define FAIRGATE_PK_LEAD_H
 
-#include "pk_lane.h"
+#include "pk_hook.h"
+
+#include <stdatomic.h>
 
 typedef struct pk_lead pk_lead_t;
 
-/* NULL and *error, a sentence the caller frees. */
-pk_lead_t *pk_lead_start(struct pk_common *common, char **error);
+/*
+ * *aside: enum pk_why, whether and why packets are not led to the device.  NULL and *error, a sentence the caller
+ * frees.
+ */
+pk_lead_t *pk_lead_start(const struct pk_config *c, pk_hook_t *hook, atomic_uint *aside, char **error);
 /* Readable: pk_lead_look is due, which is so ten times a second anyway. */
 int        pk_lead_fd(const pk_lead_t *l);
-void       pk_lead_look(pk_lead_t *l, pk_lane_t *const *lane);
+void       pk_lead_look(pk_lead_t *l);
 void       pk_lead_stop(pk_lead_t **l);
 
 #endif

@@ -54,16 +54,19 @@ static int connect_to(const char *path) {
     return -1;
 }
 
-static void make_directory(const char *path) {
+/* Of our own user, if it is made, so that the socket can be taken away at the end. */
+static void make_directory(const char *path, const struct pk_user *u) {
     char *copy = strdup(path), *slash = copy ? strrchr(copy, '/') : NULL;
     if (slash && slash > copy) {
         *slash = 0;
-        mkdir(copy, 0755);
+        if (!mkdir(copy, 0755) && lchown(copy, u->user, u->group)) {
+            /* as it is, then: the next daemon takes the place of what is left there */
+        }
     }
     free(copy);
 }
 
-int pk_report_listen(const char *path, char **error) {
+int pk_report_listen(const char *path, const struct pk_user *u, char **error) {
     struct sockaddr_un a = { .sun_family = AF_UNIX };
     int s = connect_to(path), why = 0;
 
@@ -76,7 +79,7 @@ int pk_report_listen(const char *path, char **error) {
     } else {
         strcpy(a.sun_path, path);
         struct stat st;
-        make_directory(path);
+        make_directory(path, u);
         if (!lstat(path, &st) && S_ISSOCK(st.st_mode)) unlink(path);
         mode_t mask = umask(0117);
         s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -145,8 +148,8 @@ static void report_figures(const struct pk_common *common, const struct pk_seen 
         { "store_clashes_total", "store_clashes", "payloads that had another one's fingerprint", NULL,
           (double)store.clashes, BASE_COUNTER },
         { "flows", "flows", "connections that are followed", NULL, sum->flows, BASE_GAUGE },
-        { "stalls_total", "stalls", "times that the guard took the device down", "fairgate_pktcache_stalls",
-          (double)pk_guard_stalls(common->guard), BASE_COUNTER },
+        { "stalls_total", "stalls", "times that a thread did not go on, and packets took their plain way",
+          "fairgate_pktcache_stalls", (double)atomic_load(&common->stalls), BASE_COUNTER },
     };
     memcpy(to + COUNTED, rest, sizeof rest);
 }

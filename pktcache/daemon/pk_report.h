@@ -7,12 +7,13 @@
 #define FAIRGATE_PK_REPORT_H
 
 #include "pk_lane.h"
+#include "pk_power.h"
 
 /*
  * The socket, for its owner and group; -1 and *error, a sentence the caller frees.  A file of that name that nobody
  * answers on is taken away.
  */
-int  pk_report_listen(const char *path, char **error);
+int  pk_report_listen(const char *path, const struct pk_user *u, char **error);
 /* Answers one who has connected; gives up on one who is slow. */
 void pk_report_answer(int listener, const struct pk_common *common, pk_lane_t *const *lane);
 

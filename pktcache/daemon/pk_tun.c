@@ -105,17 +105,6 @@ static void set_sysctl(const char *family, const char *name, const char *what, c
     close(fd);
 }
 
-/* Whether the kernel checks source addresses by its routes; it drops what comes from the device then (RFC 3704). */
-static bool filters(const char *name) {
-    char path[128], value = '0';
-    int fd;
-    snprintf(path, sizeof path, "/proc/sys/net/ipv4/conf/%s/rp_filter", name);
-    if ((fd = open(path, O_RDONLY | O_CLOEXEC)) < 0) return false;
-    if (read(fd, &value, 1) != 1) value = '0';
-    close(fd);
-    return value == '1';
-}
-
 int pk_tun_set_up(const char *name, int up) {
     struct ifreq r = { .ifr_flags = 0 };
     int s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), why = 0;
@@ -176,16 +165,10 @@ int pk_tun_open(const char *name, unsigned queues, unsigned mtu, int *fd, char *
                  why);
     } else {
         if (queues > 1) close(program);
-        set_sysctl("ipv4", name, "rp_filter", "0");
         set_sysctl("ipv6", name, "addr_gen_mode", "1"); /* no address, no neighbours */
         if ((why = tun_set_number(name, SIOCSIFMTU, (int)mtu)) ||
             (why = tun_set_number(name, SIOCSIFTXQLEN, QUEUE_LENGTH)) || (why = pk_tun_set_up(name, 1)))
             tun_fail(error, name, "the tun device can't be brought up", why);
-        else if (filters(name))
-            tun_fail(error, name,
-                     "rp_filter is 1, and what comes from the device would be thrown away; sysctl -w "
-                     "net.ipv4.conf.default.rp_filter=2",
-                     why = EACCES);
     }
     if (!why) return 0;
     for (unsigned i = 0; i < queues; i++)

@@ -69,7 +69,8 @@ static void fuzz_begin(int keep) {
     child_session = pk_session_make(&secret, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
     parent_store = pk_store_make(PK_STORE_LEAST, PK_STORE_PARENT);
     child_store = pk_store_make(PK_STORE_LEAST, PK_STORE_CHILD);
-    parent = pk_parent_make(&config, &fingerprint_key, parent_store, parent_session, &out);
+    memcpy(ready.key, key, sizeof ready.key);
+    parent = pk_parent_make(&config, parent_store, parent_session, &out);
     child = pk_child_make(&config, &fingerprint_key, child_store, child_session, &ready, &out);
     n = pk_session_begin(child_session, hello);
     pk_session_step(parent_session, hello, n, &ready, welcome, &m);

@@ -13,6 +13,7 @@ Both daemons may be started, killed and started again at any time; what goes ove
 """
 import json
 import os
+import pwd
 import signal
 import socket
 import subprocess
@@ -27,14 +28,14 @@ class Daemon:
     def __init__(self, pair, role, host, **settings):
         self.pair, self.role, self.host, self.settings = pair, role, host, settings
         self.process = None
-        self.control = os.path.join(pair.lab.dir, f"{host.namespace}.control")
+        self.control = os.path.join(pair.lab.dir, f"{host.namespace}.run", "control")      # the daemon makes the folder, and so can take the socket away
         self.config = os.path.join(pair.lab.dir, f"{host.namespace}.conf")
         self.log = os.path.join(pair.lab.dir, f"{host.namespace}.log")
 
     def write(self, **settings):
         self.settings.update(settings)
         here, there = ("10.8.2.1", "10.8.2.2") if self.role == "parent" else ("10.8.2.2", "10.8.2.1")
-        lines = dict(secret=self.pair.secret, local=f"{here}:4754", peer=f"{there}:4754", servers="10.8.1.0/24 fd08:1::/64", clients="10.8.3.0/24 fd08:3::/64", ports=80, cache="64M",
+        lines = dict(secret=self.pair.secret, user="nobody", local=f"{here}:4754", peer=f"{there}:4754", servers="10.8.1.0/24 fd08:1::/64", clients="10.8.3.0/24 fd08:3::/64", ports=80, cache="64M",
                      mtu=self.pair.mtu, control=self.control)
         lines.update(self.settings)
         with open(self.config, "w", encoding="ascii") as f:
@@ -48,14 +49,23 @@ class Daemon:
             self.process = subprocess.Popen([*self.host.prefix, program("pktcache/fairgate-pktcache"), f"--{self.role}", self.config],
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=environment)
         if wait:
-            wait_for(lambda: self.process.poll() is not None or "tun0 up" in self.route(), 10, f"{self.role}'s route")
+            wait_for(lambda: self.process.poll() is not None or self.leads(), 10, f"{self.role}'s hooks")
             if self.process.poll() is not None:
                 raise LabError(f"{self.role} has ended: {self.said()}")
         return self
 
-    def route(self):
-        out = subprocess.run([*self.host.prefix, "ip", "route", "show", "table", "4754"], capture_output=True, text=True, check=False).stdout
-        return "tun0 up" if "fgpktcache0" in out else ""
+    def hooks(self, device="link0"):
+        """Its filters at a device, of both directions."""
+        words = [["tc", "filter", "show", "dev", device, way] for way in ("egress", "ingress")]
+        said = "".join(subprocess.run([*self.host.prefix, *argv], capture_output=True, text=True, check=False).stdout for argv in words)
+        return said.count("fairgate-pktcache")
+
+    def leads(self):
+        """It answers, and takes packets from their way."""
+        try:
+            return bool(self.stats()) and self.hooks() > 0
+        except (OSError, ValueError):
+            return False
 
     def said(self):
         with open(self.log, encoding="ascii", errors="replace") as f:
@@ -127,6 +137,8 @@ class Pair(Network):
 
     def build(self):
         run(program("pktcache/fairgate-pktcache"), "keygen", self.secret)
+        who = pwd.getpwnam("nobody")
+        os.chown(self.secret, who.pw_uid, who.pw_gid)       # so that whom the daemon becomes can read it again
         self.wire(self.servers, "out0", self.near, "in0")
         self.ends(1, (self.servers, "out0", 2), (self.near, "in0", 1))
         if self.link:
@@ -135,7 +147,7 @@ class Pair(Network):
             if self.linked.stdout.readline() != "ready\n":
                 raise LabError(f"{self.link[0]} did not start")
         elif self.delayed:
-            self.delay(self.near, self.far, "link0", {a: self.rtt for a in ("10.8.2.2", "10.8.3.2", "fd08:3::2", *self.beyond)}, self.bad)
+            self.delay(self.near, self.far, "link0", {a: self.rtt for a in ("10.8.2.2", "10.8.3.2", "fd08:2::2", "fd08:3::2", *self.beyond)}, self.bad)
         else:
             self.wire(self.near, "link0", self.far, "link0")
         self.ends(2, (self.near, "link0", 1), (self.far, "link0", 2))

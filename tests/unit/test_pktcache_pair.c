@@ -63,6 +63,7 @@ struct stream {
     uint8_t *got;
     uint64_t moved;
     bool asked;
+    uint32_t told; /* the parent, of `acked` */
 };
 
 static struct world {
@@ -227,16 +228,19 @@ static void end_side(struct side *s) {
     pk_store_free(&s->store);
 }
 
+static const uint8_t key_bytes[PK_FINGERPRINT_KEY] = "a key for the fingerprints";
+
 static void begin_parent(void) {
     struct pk_out out = { NULL, packet_down, datagram_down, say };
     w.parent.store = pk_store_make(w.s->cache, PK_STORE_PARENT);
     w.parent.session = pk_session_make(&w.secret, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY);
-    w.parent.side = pk_parent_make(&w.config, &w.key, w.parent.store, w.parent.session, &out);
+    w.parent.side = pk_parent_make(&w.config, w.parent.store, w.parent.session, &out);
 }
 
 static void begin_child(void) {
     struct pk_out out = { NULL, packet_out, datagram_up, say };
     struct pk_ready ready = { .bytes = w.s->cache };
+    memcpy(ready.key, key_bytes, sizeof ready.key);
     for (size_t i = 0; i < sizeof ready.cache; i++) ready.cache[i] = (uint8_t)dice(256);
     w.child.store = pk_store_make(w.s->cache, PK_STORE_CHILD);
     w.child.session = pk_session_make(&w.secret, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
@@ -348,6 +352,16 @@ static void ask(struct stream *s) {
         (struct wire){ .client = s->client, .port = s->port, .up = true, .seq = 555, .ack = s->first, .flags = PK_ACK },
         request, sizeof request - 1);
     s->asked = true;
+}
+
+/* What its client has, the parent sees, as it sees requests. */
+static void acknowledge(struct stream *s) {
+    if (!s->asked || s->told == s->acked) return;
+    s->told = s->acked;
+    to_parent(
+        (struct wire){
+            .client = s->client, .port = s->port, .up = true, .seq = 573, .ack = s->first + s->acked, .flags = PK_ACK },
+        NULL, 0);
 }
 
 static void serve(struct stream *s) {
@@ -579,8 +593,7 @@ static void setup(const struct scenario *s, int number) {
     w.config.there.ss_family = s->version == 6 ? AF_INET6 : AF_INET;
     ck_assert_ptr_null(eeod_marks_set(&w.config.mark, "<!--EEOD-->", "<!--/EEOD-->"));
     memcpy(w.secret.bytes, "a secret of thirty-two bytes....", PK_SECRET);
-    uint8_t key[PK_FINGERPRINT_KEY] = "a key for the fingerprints";
-    pk_fingerprint_key_set(&w.key, key, PK_FINGERPRINT_HIGHWAY);
+    pk_fingerprint_key_set(&w.key, key_bytes, PK_FINGERPRINT_HIGHWAY);
     for (int i = 0; i < TEMPLATES; i++)
         for (int k = 0; k < LENGTH; k++) w.template[i][k] = (uint8_t)dice(256);
     begin_parent();
@@ -608,6 +621,7 @@ static void play(int number, int times) {
                       s->streams * times, (unsigned long)w.round);
         for (int i = 0; i < STREAMS; i++) {
             struct stream *t = w.stream + i;
+            if (t->used) acknowledge(t);
             if (t->used && t->acked == t->n) {
                 free(t->data);
                 free(t->got);
@@ -750,7 +764,7 @@ START_TEST(test_what_a_probe_holds_cannot_be_known) {
     memset(&listens, 0, sizeof listens);
     listens.child = pk_session_make(&w.secret, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
     pk_session_t *session = pk_session_make(&w.secret, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY);
-    pk_side_t *parent = pk_parent_make(&w.config, &w.key, w.parent.store, session, &out);
+    pk_side_t *parent = pk_parent_make(&w.config, w.parent.store, session, &out);
     for (int i = 0; i < 3; i++) {
         n = pk_session_begin(listens.child, hello);
         ck_assert_int_eq(pk_session_step(session, hello, n, &ready, welcome, &m), PK_ANSWER);
@@ -805,13 +819,13 @@ START_TEST(test_a_session_is_renewed_without_a_pause) {
     }
     ck_assert_uint_eq(w.parent.side->counters.outages, 0);
     ck_assert_uint_eq(said, began);
-    pk_side_aside(w.child.side, PK_WHY_FILTERED, w.now);
-    pk_side_aside(w.parent.side, PK_WHY_FILTERED, w.now);
+    pk_side_aside(w.child.side, PK_WHY_DOWN, w.now);
+    pk_side_aside(w.parent.side, PK_WHY_DOWN, w.now);
     go_on(1000000);
     began = said;
     for (int i = 0; i < 250; i++) {
         go_on(1000000);
-        ck_assert(pk_side_why(w.parent.side) == PK_WHY_FILTERED && pk_side_why(w.child.side) == PK_WHY_FILTERED);
+        ck_assert(pk_side_why(w.parent.side) == PK_WHY_DOWN && pk_side_why(w.child.side) == PK_WHY_DOWN);
     }
     ck_assert_uint_eq(said, began);
     ck_assert_uint_eq(w.parent.side->counters.sessions, 7);
@@ -885,7 +899,7 @@ START_TEST(test_a_child_that_stands_aside_is_heard) {
 
     setup(&s, 16);
     go_on(1000000);
-    pk_side_aside(w.child.side, PK_WHY_FILTERED, w.now);
+    pk_side_aside(w.child.side, PK_WHY_DOWN, w.now);
     for (int i = 0; i < 1000; i++) {
         uint8_t copy[sizeof junk];
         memcpy(copy, junk, sizeof junk);
@@ -906,7 +920,7 @@ START_TEST(test_after_a_long_pause_the_child_begins) {
     w.now += PK_REJECT_US;
     lose(&w.up);
     lose(&w.down);
-    pk_side_aside(w.child.side, PK_WHY_FILTERED, w.now); /* it finds out as something else happens */
+    pk_side_aside(w.child.side, PK_WHY_DOWN, w.now); /* it finds out as something else happens */
     ck_assert_uint_le(pk_side_due(w.child.side), w.now);
     go_on(10000);
     ck_assert(pk_session_established(w.child.session) && pk_session_established(w.parent.session));
@@ -997,29 +1011,48 @@ START_TEST(test_a_lost_word_is_no_standing_aside) {
     go_on(20000);
     ck_assert(pk_side_why(w.parent.side) == PK_WHY_NOTHING && pk_side_why(w.child.side) == PK_WHY_NOTHING);
     for (int lost = 0; lost < 2; lost++) {
-        pk_side_aside(w.child.side, PK_WHY_FILTERED, w.now);
+        pk_side_aside(w.child.side, PK_WHY_DOWN, w.now);
         if (lost) lose(&w.up);
         go_on(1000000);
-        ck_assert_int_eq(pk_side_why(w.parent.side), PK_WHY_FILTERED);
+        ck_assert_int_eq(pk_side_why(w.parent.side), PK_WHY_DOWN);
         pk_side_aside(w.child.side, PK_WHY_NOTHING, w.now);
         if (lost) lose(&w.up);
         go_on(1000000);
         ck_assert_int_eq(pk_side_why(w.parent.side), PK_WHY_NOTHING);
-        pk_side_aside(w.parent.side, PK_WHY_FILTERED, w.now);
+        pk_side_aside(w.parent.side, PK_WHY_DOWN, w.now);
         if (lost) lose(&w.down);
         go_on(1500000);
-        ck_assert_int_eq(pk_side_why(w.child.side), PK_WHY_FILTERED);
+        ck_assert_int_eq(pk_side_why(w.child.side), PK_WHY_DOWN);
         pk_side_aside(w.parent.side, PK_WHY_NOTHING, w.now);
         if (lost) lose(&w.down);
         go_on(1500000);
         ck_assert_int_eq(pk_side_why(w.child.side), PK_WHY_NOTHING);
     }
     ck_assert_uint_eq(w.parent.side->counters.sessions, 1);
-    /* And it is not said for ever. */
-    go_on(10000000);
-    uint64_t before = w.parent.side->counters.datagrams_out;
-    go_on(3000000);
-    ck_assert_uint_eq(w.parent.side->counters.datagrams_out, before);
+    teardown();
+}
+END_TEST
+
+/* A link that is cut, one way or both, while nobody asks for anything: each end that can know it does within 2 s. */
+START_TEST(test_an_idle_link_that_is_cut) {
+    struct scenario s = quiet("cut");
+    bool down = _i & 1, up = _i & 2;
+
+    setup(&s, 18);
+    go_on(5000000);
+    for (int times = 0; times < 3; times++) {
+        ck_assert(pk_side_why(w.parent.side) == PK_WHY_NOTHING && pk_side_why(w.child.side) == PK_WHY_NOTHING);
+        for (uint64_t end = w.now + 2000000; w.now < end; w.now += ROUND) {
+            run_down();
+            if (up) lose(&w.up);
+            run_up();
+            if (down) lose(&w.down);
+        }
+        ck_assert_int_eq(pk_side_why(w.parent.side), PK_WHY_SILENT);
+        ck_assert_int_eq(pk_side_why(w.child.side), down ? PK_WHY_UNHEARD : PK_WHY_NOTHING);
+        go_on(2000000);
+    }
+    ck_assert_uint_eq(w.parent.side->counters.sessions, 1);
     teardown();
 }
 END_TEST
@@ -1031,6 +1064,7 @@ int main(void) {
     tcase_add_test(t, test_a_joined_connection_may_have_been_authorized);
     tcase_add_test(t, test_what_a_probe_holds_cannot_be_known);
     tcase_add_test(t, test_a_lost_word_is_no_standing_aside);
+    tcase_add_loop_test(t, test_an_idle_link_that_is_cut, 1, 4);
     tcase_add_test(t, test_a_session_is_renewed_without_a_pause);
     tcase_add_test(t, test_a_lost_ready_is_said_again);
     tcase_add_test(t, test_an_old_who_makes_few_sessions);

@@ -19,7 +19,7 @@
 static const struct pk_secret ours = { "the secret of the pair, 32 bytes" },
                               theirs = { "another secret of other peoples'" };
 
-static struct pk_ready cache = { .cache = "cache of a child", .bytes = 12345 };
+static struct pk_ready cache = { .cache = "cache of a child", .key = "key of its fingerprints", .bytes = 12345 };
 
 struct packet {
     uint8_t bytes[PK_CONTROL_MAX];
@@ -512,10 +512,24 @@ START_TEST(test_sealing_and_opening_allocate_nothing) {
 }
 END_TEST
 
+#define DIGITS_32 "0123456789abcdef0123456789abcdef"
+#define LINE      DIGITS_32 DIGITS_32 "\n"
+static const char *const no_keys[] = { "",
+                                       "00",
+                                       "\n",
+                                       DIGITS_32 "\n",
+                                       DIGITS_32 DIGITS_32 "0",
+                                       DIGITS_32 "0123456789ABCDEF0123456789abcdef\n",
+                                       LINE "\n",
+                                       LINE DIGITS_32,
+                                       DIGITS_32 DIGITS_32 "x" DIGITS_32 DIGITS_32 "\n",
+                                       LINE LINE LINE };
+
 START_TEST(test_secret) {
-    char directory[] = "/tmp/fairgate-test-XXXXXX", path[64], *error = NULL;
-    struct pk_secret a, b;
+    char directory[] = "/tmp/fairgate-test-XXXXXX", path[64], beside[80], *error = NULL;
+    struct pk_secrets a, b;
     uint8_t x[8], y[8];
+    struct stat before, after;
     ck_assert_ptr_nonnull(mkdtemp(directory));
     snprintf(path, sizeof path, "%s/key", directory);
     ck_assert_int_eq(pk_secret_new(path, &error), 0);
@@ -524,18 +538,34 @@ START_TEST(test_secret) {
     ck_assert_ptr_nonnull(strstr(error, "is there already"));
     free(error);
     ck_assert_int_eq(pk_secret_read(&b, path, &error), 0);
-    ck_assert(!memcmp(&a, &b, sizeof a));
+    ck_assert(a.n == 1 && !memcmp(&a, &b, sizeof a));
+    /* A new one before it, twice: the first one is gone then. */
+    ck_assert(!chown(path, 12345, 54321) && !stat(path, &before));
+    ck_assert_int_eq(pk_secret_rotate(path, &error), 0);
+    ck_assert_int_eq(pk_secret_read(&b, path, &error), 0);
+    ck_assert(b.n == 2 && !memcmp(b.item + 1, a.item, sizeof *a.item) && memcmp(b.item, a.item, sizeof *a.item));
+    ck_assert_int_eq(pk_secret_rotate(path, &error), 0);
+    ck_assert_int_eq(pk_secret_read(&a, path, &error), 0);
+    ck_assert(a.n == 2 && !memcmp(a.item + 1, b.item, sizeof *b.item));
+    ck_assert(!stat(path, &after));
+    ck_assert(after.st_uid == before.st_uid && after.st_gid == before.st_gid && after.st_mode == before.st_mode);
+    snprintf(beside, sizeof beside, "%s.new", path);
+    ck_assert_int_ne(access(beside, F_OK), 0);
     chmod(path, 0644);
     ck_assert_int_eq(pk_secret_read(&a, path, &error), -1);
     ck_assert_ptr_nonnull(strstr(error, "chmod 600"));
     free(error);
     chmod(path, 0600);
-    FILE *f = fopen(path, "w");
-    fputs("00", f);
-    fclose(f);
-    ck_assert_int_eq(pk_secret_read(&a, path, &error), -1);
-    ck_assert_ptr_nonnull(strstr(error, "64 hexadecimal digits"));
-    free(error);
+    for (size_t i = 0; i < sizeof no_keys / sizeof *no_keys; i++) {
+        FILE *f = fopen(path, "w");
+        fputs(no_keys[i], f);
+        fclose(f);
+        ck_assert_int_eq(pk_secret_read(&a, path, &error), -1);
+        ck_assert_ptr_nonnull(strstr(error, "64 hexadecimal digits"));
+        free(error);
+        ck_assert_int_eq(pk_secret_rotate(path, &error), -1);
+        free(error);
+    }
     unlink(path);
     /* Who would write to it may never come. */
     ck_assert_int_eq(mkfifo(path, 0600), 0);
@@ -553,6 +583,56 @@ START_TEST(test_secret) {
      */
     static const uint8_t expected[8] = { 0x07, 0x8e, 0xfd, 0xbd, 0xd0, 0xb8, 0xda, 0xaa };
     ck_assert(!memcmp(x, expected, sizeof x));
+}
+END_TEST
+
+/* What each end has, the newest first; whether they come together, by whatever secret they have in common. */
+static const struct {
+    const char *child, *parent;
+    bool together;
+} both[] = {
+    { "a", "a", true },  { "b", "a", false }, { "ba", "a", true },  { "a", "ba", true },  { "ba", "ba", true },
+    { "ba", "b", true }, { "b", "ba", true }, { "cb", "ba", true }, { "ba", "cb", true }, { "cb", "a", false }
+};
+
+static struct pk_secrets secrets_of(const char *names) {
+    struct pk_secrets s = { .n = 0 };
+    for (; *names; names++) memset(s.item[s.n++].bytes, *names, PK_SECRET);
+    return s;
+}
+
+START_TEST(test_two_secrets_at_a_time) {
+    struct pk_secrets childs = secrets_of(both[_i].child), parents = secrets_of(both[_i].parent), a = secrets_of("a");
+    pk_session_t *parent = pk_session_make(a.item, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY),
+                 *child = pk_session_make(a.item, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
+    struct packet said[3], none;
+    struct pk_ready ready;
+    uint8_t sealed[512];
+    size_t n;
+
+    /* A session that is there goes on, whatever is good from now on. */
+    join(parent, child, said);
+    pk_session_secrets(child, &childs);
+    pk_session_secrets(parent, &parents);
+    n = seal(parent, sealed, "still here");
+    ck_assert(opens(child, sealed, n, "still here"));
+    /* And there is a new one at the second try, if they have one in common; both ask for it by either. */
+    bool together = false, asked = false;
+    for (unsigned tries = 0; tries < 2; tries++) {
+        begin(parent, said);
+        asked |= step(child, said, &cache, &none) == PK_BEGIN;
+    }
+    for (unsigned tries = 0; tries < 2 && !together; tries++) {
+        begin(child, said);
+        if (step(parent, said, &ready, said + 1) != PK_ANSWER) continue;
+        ck_assert_int_eq(step(child, said + 1, &cache, said + 2), PK_ESTABLISHED);
+        together = step(parent, said + 2, &ready, &none) == PK_ESTABLISHED;
+    }
+    ck_assert(together == both[_i].together && asked == together);
+    n = seal(parent, sealed, "and again");
+    ck_assert(opens(child, sealed, n, "and again"));
+    pk_session_free(&parent);
+    pk_session_free(&child);
 }
 END_TEST
 
@@ -575,6 +655,7 @@ int main(void) {
     tcase_add_test(t, test_another_version_is_told_from_a_stranger);
     tcase_add_test(t, test_sealing_and_opening_allocate_nothing);
     tcase_add_test(t, test_secret);
+    tcase_add_loop_test(t, test_two_secrets_at_a_time, 0, sizeof both / sizeof *both);
     suite_add_tcase(s, t);
     return run_suite(s);
 }

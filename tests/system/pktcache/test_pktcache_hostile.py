@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from lab.lab import ROOT, wait_for
+from lab.lab import ROOT, program, wait_for
 from lab.net import inside
 from test_pktcache import streams
 
@@ -30,10 +30,11 @@ def checksum(data):
 
 
 class Forger(threading.Thread):
-    """A stranger: says to `victim` ten times a second, as a router would, that its datagrams to `peer` can't get there."""
+    """A stranger: says to `victim` so many times a second, as a router would, that its datagrams to `peer` can't get there."""
 
-    def __init__(self, host, victim, peer, port=4754):
+    def __init__(self, host, victim, peer, rate, port=4754):
         super().__init__(daemon=True)
+        self.rate = rate
         self.six = ":" in victim
         self.victim, self.peer, self.port, self.ended, self.sent = victim, peer, port, threading.Event(), 0
         family, what = (socket.AF_INET6, socket.IPPROTO_ICMPV6) if self.six else (socket.AF_INET, socket.IPPROTO_ICMP)
@@ -51,9 +52,11 @@ class Forger(threading.Thread):
     def run(self):
         # Port, host and network unreachable, forbidden; too large; no time left.
         lies = [(1, 4, 0), (1, 3, 0), (1, 0, 0), (1, 1, 0), (2, 0, 1280), (3, 0, 0)] if self.six else [(3, 3, 0), (3, 1, 0), (3, 0, 0), (3, 13, 0), (3, 4, 552), (11, 0, 0)]
-        while not self.ended.wait(0.1):
-            self.socket.sendto(self.message(*lies[self.sent % len(lies)]), (self.victim, 0))
-            self.sent += 1
+        begun = time.monotonic()
+        while not self.ended.wait(min(0.1, 10 / self.rate)):
+            while self.sent < (time.monotonic() - begun) * self.rate:
+                self.socket.sendto(self.message(*lies[self.sent % len(lies)]), (self.victim, 0))
+                self.sent += 1
 
     def __enter__(self):
         self.start()
@@ -65,8 +68,9 @@ class Forger(threading.Thread):
         self.socket.close()
 
 
+@pytest.mark.parametrize("rate", (10, 1000))
 @pytest.mark.parametrize("version", (4, 6))
-def test_forged_icmp_does_not_turn_the_cache_off(lab, version):
+def test_forged_icmp_does_not_turn_the_cache_off(lab, version, rate):
     """Who can't even see the link says that nobody listens at its other end, or that it takes small packets only.  Whether the child hears, only the child says."""
     near, far = ("10.8.2.1", "10.8.2.2") if version == 4 else ("fd08:2::1", "fd08:2::2")
     pair, s = streams(lab, rtt=4)
@@ -77,8 +81,8 @@ def test_forged_icmp_does_not_turn_the_cache_off(lab, version):
         pair.both()
         s.fetch(20)
         before = pair.parent.stats()["counters"]
-        with Forger(pair.servers, near, far) as one, Forger(pair.clients, far, near) as other:
-            wait_for(lambda: s.fetch(10) and min(one.sent, other.sent) > 40, 60, "four seconds of it")
+        with Forger(pair.servers, near, far, rate) as one, Forger(pair.clients, far, near, rate) as other:
+            wait_for(lambda: s.fetch(10) and min(one.sent, other.sent) > 4 * rate, 60, "four seconds of it")
         after = pair.parent.stats()["counters"]
         assert after["outages"] == before["outages"], pair.parent.said()
         assert after["hits"] > before["hits"] and pair.parent.at_work()
@@ -91,23 +95,7 @@ def test_forged_icmp_does_not_turn_the_cache_off(lab, version):
             assert "Ip6FragCreates                  \t0" in pair.near.run("cat", "/proc/net/snmp6")
 
 
-# ---- the guard ---------------------------------------------------------------------------------------------------------------
-
-def guards_of(side):
-    """Processes of the daemon that guard it."""
-    found = []
-    for name in os.listdir("/proc"):
-        if not name.isdigit():
-            continue
-        try:
-            with open(f"/proc/{name}/stat", encoding="ascii", errors="replace") as f:
-                text = f.read()
-        except OSError:
-            continue
-        if "(pktcache-guard)" in text and int(text.rpartition(")")[2].split()[1]) == side.pid():
-            found.append(int(name))
-    return found
-
+# ---- the lease -----------------------------------------------------------------------------------------------------------------
 
 def derived(secret, label, n):
     """HKDF-SHA-256 (RFC 5869) without a salt."""
@@ -135,29 +123,20 @@ def holds(pid, wanted):
     return found
 
 
-def test_the_guard_does_not_know_the_secret(lab):
-    """Neither the first one nor the one that takes its place while the daemon is at work."""
-    pair, s = streams(lab)
-    with s:
-        pair.both()
-        with open(pair.secret, encoding="ascii") as f:
-            digits = f.read().strip()
-        secret = bytes.fromhex(digits)
-        wanted = {"secret": secret, "its digits": digits.encode(), "key of fingerprints": derived(secret, "fairgate pktcache fingerprint", 64)[:32],
-                  "key of the handshake": derived(secret, "fairgate pktcache handshake", 32)}
-        assert "key of the handshake" in holds(pair.parent.pid(), wanted)       # this is how it would be found
-        for side in (pair.parent, pair.child):
-            first, = wait_for(lambda: guards_of(side), 5, "a guard")            # pylint: disable=cell-var-from-loop
-            assert not holds(first, wanted)
-            os.kill(first, signal.SIGKILL)
-            second, = wait_for(lambda: [g for g in guards_of(side) if g != first], 5, "another guard")      # pylint: disable=cell-var-from-loop
-            assert not holds(second, wanted)
-        # The second one guards as the first one did.
-        pair.child.signal(signal.SIGSTOP)
-        wait_for(lambda: "does not go on" in pair.child.said(), 3, "the guard's word")
-        pair.child.signal(signal.SIGCONT)
-        wait_for(lambda: "goes on again" in pair.child.said(), 3, "the guard's word")
-        s.fetch(4)
+def helpers_of(side):
+    """Processes of the daemon that help it."""
+    found = []
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/stat", encoding="ascii", errors="replace") as f:
+                text = f.read()
+        except OSError:
+            continue
+        if "(pktcache-helper)" in text and int(text.rpartition(")")[2].split()[1]) == side.pid():
+            found.append(int(name))
+    return found
 
 
 class Frozen:
@@ -210,8 +189,8 @@ class Stopped:
 
 @pytest.mark.parametrize("role", ("parent", "child"))
 @pytest.mark.parametrize("how", (Stopped, Frozen))
-def test_daemon_and_guard_that_are_stopped_together_are_no_black_hole(lab, how, role):
-    """Nobody is left to take the device down: the kernel lets packets pass by itself when the threads do not renew their lease."""
+def test_a_daemon_that_is_stopped_is_no_black_hole(lab, how, role):
+    """Together with its helper, nobody is left to do anything: the kernel lets packets pass by itself when the threads do not renew their lease."""
     pair, s = streams(lab, rtt=4, rate="200mbit")
     with s:
         pair.both()
@@ -219,7 +198,7 @@ def test_daemon_and_guard_that_are_stopped_together_are_no_black_hole(lab, how, 
         s.fetch(20)
         fetch = s.begin(60)
         wait_for(lambda: pair.child.counters()["trains"] > 0, 20, "trains")
-        with how([side.pid(), *guards_of(side)]):
+        with how([side.pid(), *helpers_of(side)]):
             s.end(fetch, 60)            # what was there goes on
             s.fetch(10)                 # and what begins
             assert "fgpktcache0" in side.host.run("ip", "link")
@@ -229,57 +208,61 @@ def test_daemon_and_guard_that_are_stopped_together_are_no_black_hole(lab, how, 
         wait_for(lambda: s.fetch(10) and pair.child.counters()["trains"] > trains, 20, "trains again")
 
 
-def test_a_kernel_that_takes_no_program_is_told_as_it_is(lab):
-    """A machine that lets the daemon load none (a container without CAP_BPF): all else is as ever, and the log says which part is not.  It said "Bad file descriptor"."""
+def test_a_machine_that_takes_no_program_is_told_so(lab):
+    """A container without CAP_BPF: the daemon says what it lacks and ends, and leaves nothing; packets go on."""
     pair, s = streams(lab)
     with s:
         pair.near.prefix = [*pair.near.prefix, "setpriv", "--bounding-set=-sys_admin,-bpf"]
-        pair.both()
-        assert "when daemon and guard are both stopped; then they would wait: Operation not permitted" in pair.parent.said()
+        pair.parent.start(wait=False)
+        assert pair.parent.process.wait(10) == 1
+        assert "takes no programs" in pair.parent.said() and "Operation not permitted" in pair.parent.said()
+        assert "fgpktcache" not in pair.near.run("ip", "link") and not pair.parent.hooks()
         s.fetch(4)
 
 
 # ---- other programs ------------------------------------------------------------------------------------------------------------
 
-def rules_of(side):
-    return sorted((side.host.run("ip", "rule") + side.host.run("ip", "-6", "rule")).splitlines())
-
-
-def rules_go(side):
-    """As systemd-networkd does, which takes away what it has not made."""
-    for family in ("-4", "-6"):
-        for line in side.host.run("ip", family, "rule").splitlines():
-            priority = line.split(":")[0]
-            if priority not in ("0", "32766", "32767"):
-                # It may be gone by itself: the daemon takes away what is left before it sets all again.
-                subprocess.run([*side.host.prefix, "ip", family, "rule", "del", "pref", priority], stderr=subprocess.DEVNULL, check=False)
+def filters_go(side):
+    """All at once, as somebody who sets up traffic shaping takes them; and one by one."""
+    yield side.host.run("tc", "qdisc", "del", "dev", "link0", "clsact")
+    yield side.host.run("tc", "filter", "del", "dev", "link0", "ingress", "pref", "4754")
 
 
 @pytest.mark.parametrize("role", ("parent", "child"))
-def test_rules_and_routes_that_others_delete_are_set_again(lab, role):
+def test_filters_that_others_take_away_are_put_back(lab, role):
     pair, s = streams(lab, rtt=4)
     with s:
         pair.both()
         side = getattr(pair, role)
-        before = rules_of(side)
+        whole = side.hooks()
         s.fetch(20)
         for _ in range(3):
-            rules_go(side)
-            wait_for(lambda: rules_of(side) == before, 3, "the rules")
-        assert side.said().count("deleted routing rules of ours") == 1          # not a line for each time
-        for family in ("-4", "-6"):
-            side.host.run("ip", family, "route", "flush", "table", "4754")
-        wait_for(side.route, 3, "the route")
+            for _ in filters_go(side):
+                wait_for(lambda: side.hooks() == whole, 3, "the filters")
+        assert side.said().count("may have taken our filters") == 1         # not a line for each time
         trains = pair.child.counters()["trains"]
         wait_for(lambda: s.fetch(10) and pair.child.counters()["trains"] > trains, 20, "trains again")
-        # Who takes the device down wants it so.
-        side.host.ip("link set fgpktcache0 down\n")
-        rules_go(side)
-        end = time.monotonic() + 2.5        # twice and more as long as it takes to set them again
-        wait_for(lambda: rules_of(side) != before and time.monotonic() > end, 5, "time without rules")
+
+
+def test_filters_of_others_stay(lab):
+    """What they count, ours leaves to them; what they do not have, neither."""
+    pair, s = streams(lab, rtt=4)
+    with s:
+        for side in (pair.near, pair.far):
+            side.run("tc", "qdisc", "add", "dev", "link0", "clsact")
+            for way in ("ingress", "egress"):
+                side.run("tc", "filter", "add", "dev", "link0", way, "pref", "9000", "protocol", "ip", "u32", "match", "ip", "protocol", "6", "0xff", "classid", "1:1")
+
+        def others():
+            return [side.run("tc", "filter", "show", "dev", "link0", way).count("u32 chain 0 fh 800::800") for side in (pair.near, pair.far) for way in ("ingress", "egress")]
+        before = others()
+        assert all(before)
+        pair.both()
         s.fetch(10)
-        side.host.ip("link set fgpktcache0 up\n")
-        wait_for(lambda: rules_of(side) == before and side.route(), 3, "all again")
+        s.fetch(10)
+        assert pair.child.counters()["hits"] > 1000
+        assert pair.parent.stop() == 0 and pair.child.stop() == 0
+        assert others() == before and not pair.parent.hooks() + pair.child.hooks()
 
 
 # ---- versions --------------------------------------------------------------------------------------------------------------------
@@ -311,12 +294,67 @@ def test_another_version_at_the_other_end_is_told(lab, role):
             for _ in range(50):
                 peer.sendto(word(os.urandom(32), kind, 7), (there, 4754))
             wait_for(lambda: side.counters()["refused"] >= refused + 50, 5, "strangers refused")
-            assert "version" not in side.said() and side.stats()["peer_version"] == side.stats()["version"] == 3
+            assert "version" not in side.said() and side.stats()["peer_version"] == side.stats()["version"] == 4
             for _ in range(50):
                 peer.sendto(word(secret, kind, 7), (there, 4754))
             wait_for(lambda: side.stats()["peer_version"] == 7, 5, "the version")
         assert "another version" in side.stats()["why"] and not side.stats()["at_work"]
         assert side.said().count("another version") == 1 and ": 7)" in side.said()
+        s.fetch(4)
+
+
+# ---- a new secret ----------------------------------------------------------------------------------------------------------------
+
+def test_a_new_secret_under_load(lab):
+    """One end after the other takes it; no connection stands still, what is stored stays, and in the end the former one is good for nothing."""
+    pair, s = streams(lab, rtt=4, rate="200mbit")
+    with s:
+        pair.both()
+        s.fetch(20)
+        fetch = s.begin(200)
+        stored = pair.parent.counters()["stored"]
+        assert not subprocess.run([program("pktcache/fairgate-pktcache"), "keygen", "--rotate", pair.secret], check=False).returncode
+        with open(pair.secret, encoding="ascii") as f:
+            newest, former = f.read().split()
+
+        def reload(side, what):
+            before = side.said().count("was read again")
+            side.signal(signal.SIGHUP)
+            wait_for(lambda: side.said().count("was read again") > before, 5, "the secret, read again")
+            assert what in side.said().splitlines()[-1]
+        reload(pair.child, "a new one, and the former one")
+        hits = pair.child.counters()["hits"]
+        wait_for(lambda: pair.child.counters()["hits"] > hits, 10, "trains")
+        assert pair.child.counters()["sessions"] == pair.parent.counters()["sessions"] == 1
+        pair.child.stop()
+        pair.child.start()          # it has both, the parent has the former one
+        wait_for(lambda: pair.parent.at_work() and pair.child.at_work(), 10, "a session")
+        reload(pair.parent, "a new one, and the former one")
+        pair.child.stop()
+        pair.child.start()
+        wait_for(lambda: pair.parent.at_work() and pair.child.at_work(), 10, "a session")
+        # Nobody has the former one any more.
+        with open(pair.secret, "w", encoding="ascii") as f:
+            f.write(newest + "\n")
+        reload(pair.parent, "one;")
+        pair.child.stop()
+        pair.child.start()
+        wait_for(lambda: pair.parent.at_work() and pair.child.at_work(), 10, "a session")
+        assert pair.parent.counters()["stored"] >= stored
+        fetch.terminate()
+        s.end(fetch)
+        with open(pair.secret, "w", encoding="ascii") as f:
+            f.write(former + "\n")
+        pair.child.stop()
+        pair.child.start()
+        refused = pair.parent.counters()["refused"]
+        wait_for(lambda: pair.parent.counters()["refused"] > refused + 3, 10, "a stranger")
+        assert not pair.child.at_work()
+        # What is wrong is said, and what was good stays so.
+        with open(pair.secret, "w", encoding="ascii") as f:
+            f.write("0\n")
+        pair.parent.signal(signal.SIGHUP)
+        wait_for(lambda: "64 hexadecimal digits" in pair.parent.said(), 5, "what is wrong")
         s.fetch(4)
 
 
@@ -330,5 +368,4 @@ def test_the_unit_is_started_again_until_the_address_is_there():
     assert unit["Service"]["Restart"] == "always"
     assert unit["Unit"]["StartLimitIntervalSec"] == "0"
     assert unit["Unit"]["Wants"] == unit["Unit"]["After"] == "network-online.target"
-    # What it needs to look after filters, too.
-    assert "CAP_NET_RAW" in unit["Service"]["CapabilityBoundingSet"] and "AF_PACKET" in unit["Service"]["RestrictAddressFamilies"]
+    # What power it has: test_pktcache_power.py.

@@ -1,0 +1,601 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "pk_hook.h"
+
+#include "pk_bpf.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <linux/pkt_cls.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+enum {
+    HOOK_MAGIC = 0x504b484b,
+    PREFERENCE = 4754, /* of our filters among others */
+    MARK = 0x4647,     /* tc_index of a packet that came from our device */
+    CLIENTS = 16384    /* whose Ethernet headers are remembered */
+};
+
+/* What the daemon's threads write and the programs read. */
+struct lease {
+    _Atomic uint64_t renewed[PK_LANES_MAX]; /* nanoseconds */
+    _Atomic uint64_t led;
+};
+
+/* What the programs are told of the devices. */
+struct places {
+    uint32_t tun, link;
+    uint32_t ethernet;
+    uint8_t address[8]; /* of the link's device; two bytes are 0 */
+};
+
+enum { AT_LINK_OUT, AT_LINK_IN, AT_TUN, HOOKS };
+
+struct pk_hook {
+    unsigned magic;
+    bool parent;
+    int program[HOOKS]; /* -1: none there */
+    struct lease *lease;
+    struct places *places;
+    uint32_t handle; /* of our filters, by the device's name: a daemon that comes after us replaces them */
+    unsigned tun;
+    struct pk_place place;
+};
+
+/* ---- programs ---------------------------------------------------------------------------------------------------- */
+
+/* Register 6 is the packet, 7 a map's value, 8 and 9 are said where they are set.  On the stack: */
+enum {
+    HEAD = -40,    /* the IP header */
+    PORTS = -48,   /* TCP's first four bytes */
+    KEY = -64,     /* an address, as `clients` has it */
+    ETHERNET = -80 /* an Ethernet header, and two bytes that are 0 */
+};
+
+#define OF_PACKET(field) ((int)offsetof(struct __sk_buff, field))
+
+struct writer {
+    struct pk_bpf b;
+    const struct pk_config *c;
+    int lease, places, clients; /* maps */
+};
+
+static void hook_begin(struct writer *w) {
+    w->b.n = 0;
+    pk_bpf_copy(&w->b, BPF_REG_6, BPF_REG_1);
+}
+
+/* Lets the packet go on, also to filters behind ours. */
+static void hook_pass(struct writer *w, struct pk_bpf_jumps *here) {
+    pk_bpf_land(&w->b, here);
+    pk_bpf_return(&w->b, TC_ACT_UNSPEC);
+}
+
+/* What came from our device goes on, without its mark. */
+static void pass_marked(struct writer *w) {
+    struct pk_bpf *b = &w->b;
+    struct pk_bpf_jumps unmarked = { .n = 0 };
+
+    pk_bpf_read(b, BPF_W, BPF_REG_1, BPF_REG_6, OF_PACKET(tc_index));
+    pk_bpf_if(b, &unmarked, BPF_JNE, BPF_REG_1, MARK);
+    pk_bpf_set(b, BPF_REG_1, 0);
+    pk_bpf_write(b, BPF_W, BPF_REG_6, OF_PACKET(tc_index), BPF_REG_1);
+    pk_bpf_return(b, TC_ACT_UNSPEC);
+    pk_bpf_land(b, &unmarked);
+}
+
+/* Jumps to `plain` unless packets are led to the device and all its threads go on.  Uses 7 and 8. */
+static void leased(struct writer *w, struct pk_bpf_jumps *plain) {
+    struct pk_bpf *b = &w->b;
+
+    pk_bpf_values(b, BPF_REG_7, w->lease);
+    pk_bpf_read(b, BPF_DW, BPF_REG_1, BPF_REG_7, offsetof(struct lease, led));
+    pk_bpf_if(b, plain, BPF_JEQ, BPF_REG_1, 0);
+    pk_bpf_call(b, BPF_FUNC_ktime_get_ns);
+    pk_bpf_copy(b, BPF_REG_8, BPF_REG_0);
+    for (unsigned i = 0; i < w->c->queues; i++) {
+        pk_bpf_read(b, BPF_DW, BPF_REG_1, BPF_REG_7, (int)(8 * i));
+        pk_bpf_copy(b, BPF_REG_2, BPF_REG_8);
+        pk_bpf_put(b, BPF_ALU64 | BPF_SUB | BPF_X, BPF_REG_2, BPF_REG_1, 0, 0);
+        pk_bpf_if(b, plain, BPF_JSGT, BPF_REG_2, (int32_t)(PK_LEASE * 1000u));
+    }
+}
+
+/* Bytes of the packet, from its IP header on, to the stack.  at < 0: where register 8 says. */
+static void hook_load(struct writer *w, int at, int to, int n, struct pk_bpf_jumps *other) {
+    struct pk_bpf *b = &w->b;
+
+    pk_bpf_copy(b, BPF_REG_1, BPF_REG_6);
+    if (at < 0) pk_bpf_copy(b, BPF_REG_2, BPF_REG_8);
+    else pk_bpf_set(b, BPF_REG_2, at);
+    pk_bpf_point(b, BPF_REG_3, to);
+    pk_bpf_set(b, BPF_REG_4, n);
+    pk_bpf_set(b, BPF_REG_5, BPF_HDR_START_NET);
+    pk_bpf_call(b, BPF_FUNC_skb_load_bytes_relative);
+    pk_bpf_if(b, other, BPF_JNE, BPF_REG_0, 0);
+}
+
+/* Jumps to `other` unless the address at that place of the header is in one of these networks of the family. */
+static void in_networks(struct writer *w, const struct pk_networks *networks, bool four, int at,
+                        struct pk_bpf_jumps *other) {
+    struct pk_bpf *b = &w->b;
+    struct pk_bpf_jumps hit = { .n = 0 }, miss = { .n = 0 };
+    unsigned skip = four ? 96 : 0;
+
+    for (unsigned i = 0; i < networks->n; i++)
+        if (pk_network_is_four(networks->item + i) == four && networks->item[i].bits == skip) return; /* all are */
+    for (unsigned i = 0; i < networks->n; i++) {
+        const struct pk_network *n = networks->item + i;
+        if (pk_network_is_four(n) != four) continue;
+        for (unsigned bits = skip; bits < n->bits; bits += 32) {
+            uint32_t mask = n->bits >= bits + 32 ? UINT32_MAX : htonl(UINT32_MAX << (bits + 32 - n->bits)), value;
+            memcpy(&value, n->address + bits / 8, sizeof value);
+            pk_bpf_read(b, BPF_W, BPF_REG_1, BPF_REG_10, HEAD + at + (int)(bits - skip) / 8);
+            if (mask != UINT32_MAX) pk_bpf_put(b, BPF_ALU | BPF_AND | BPF_K, BPF_REG_1, 0, 0, (int32_t)mask);
+            pk_bpf_if32(b, &miss, BPF_JNE, BPF_REG_1, value);
+        }
+        pk_bpf_go(b, &hit);
+        pk_bpf_land(b, &miss);
+    }
+    pk_bpf_go(b, other);
+    pk_bpf_land(b, &hit);
+}
+
+static bool has_family(const struct pk_networks *n, bool four) {
+    for (unsigned i = 0; i < n->n; i++)
+        if (pk_network_is_four(n->item + i) == four) return true;
+    return false;
+}
+
+/*
+ * Jumps to `other` unless the packet is TCP from a server and its port to a client, or, `asks`, the other way; a
+ * fragment is not.  Register 9: the packet's protocol, in network order.  Uses 8.
+ */
+static void is_ours(struct writer *w, bool asks, struct pk_bpf_jumps *other) {
+    struct pk_bpf *b = &w->b;
+    struct pk_bpf_jumps known = { .n = 0 }, another = { .n = 0 };
+
+    pk_bpf_read(b, BPF_W, BPF_REG_9, BPF_REG_6, OF_PACKET(protocol));
+    for (int four = 0; four < 2; four++) {
+        int source = four ? 12 : 8, target = four ? 16 : 24;
+        if (!has_family(&w->c->server, four) || !has_family(&w->c->client, four)) continue;
+        pk_bpf_if(b, &another, BPF_JNE, BPF_REG_9, htons(four ? ETH_P_IP : ETH_P_IPV6));
+        hook_load(w, 0, HEAD, four ? 20 : 40, other);
+        pk_bpf_read(b, BPF_B, BPF_REG_1, BPF_REG_10, HEAD + (four ? 9 : 6));
+        pk_bpf_if(b, other, BPF_JNE, BPF_REG_1, IPPROTO_TCP);
+        pk_bpf_set(b, BPF_REG_8, 40);
+        if (four) {
+            pk_bpf_read(b, BPF_H, BPF_REG_1, BPF_REG_10, HEAD + 6);
+            pk_bpf_put(b, BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_1, 0, 0, htons(0x3fff));
+            pk_bpf_if(b, other, BPF_JNE, BPF_REG_1, 0);
+            pk_bpf_read(b, BPF_B, BPF_REG_8, BPF_REG_10, HEAD);
+            pk_bpf_put(b, BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_8, 0, 0, 15);
+            pk_bpf_put(b, BPF_ALU64 | BPF_LSH | BPF_K, BPF_REG_8, 0, 0, 2);
+        }
+        in_networks(w, &w->c->server, four, asks ? target : source, other);
+        in_networks(w, &w->c->client, four, asks ? source : target, other);
+        pk_bpf_go(b, &known);
+        pk_bpf_land(b, &another);
+    }
+    pk_bpf_go(b, other);
+    pk_bpf_land(b, &known);
+    if (w->c->any_port) return;
+    hook_load(w, -1, PORTS, 4, other);
+    pk_bpf_read(b, BPF_H, BPF_REG_1, BPF_REG_10, PORTS + (asks ? 2 : 0));
+    for (unsigned i = 0; i < w->c->ports.n; i++) pk_bpf_if(b, &known, BPF_JEQ, BPF_REG_1, w->c->port[i]);
+    pk_bpf_go(b, other);
+    pk_bpf_land(b, &known);
+}
+
+/* Packets for other machines, that a device in promiscuous mode sees, are not ours. */
+static void is_for_us(struct writer *w, struct pk_bpf_jumps *other) {
+    pk_bpf_read(&w->b, BPF_W, BPF_REG_1, BPF_REG_6, OF_PACKET(pkt_type));
+    pk_bpf_if(&w->b, other, BPF_JNE, BPF_REG_1, PACKET_HOST);
+}
+
+/* Register 7: what stands in `places`. */
+static void know_places(struct writer *w) { pk_bpf_values(&w->b, BPF_REG_7, w->places); }
+
+static void redirect(struct writer *w, size_t to, int32_t flags) {
+    struct pk_bpf *b = &w->b;
+    pk_bpf_read(b, BPF_W, BPF_REG_1, BPF_REG_7, (int)to);
+    pk_bpf_set(b, BPF_REG_2, flags);
+    pk_bpf_call(b, BPF_FUNC_redirect);
+    pk_bpf_put(b, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+}
+
+/* The address that the packet goes to becomes a key.  9 is its protocol. */
+static void key_of_target(struct writer *w) {
+    struct pk_bpf *b = &w->b;
+    struct pk_bpf_jumps six = { .n = 0 }, done = { .n = 0 };
+    bool both = has_family(&w->c->server, true) && has_family(&w->c->server, false);
+
+    if (both) pk_bpf_if(b, &six, BPF_JNE, BPF_REG_9, htons(ETH_P_IP));
+    if (has_family(&w->c->server, true)) {
+        pk_bpf_read(b, BPF_W, BPF_REG_1, BPF_REG_10, HEAD + 16);
+        pk_bpf_set(b, BPF_REG_2, 0);
+        pk_bpf_write(b, BPF_W, BPF_REG_10, KEY, BPF_REG_1);
+        pk_bpf_write(b, BPF_W, BPF_REG_10, KEY + 4, BPF_REG_2);
+        pk_bpf_write(b, BPF_DW, BPF_REG_10, KEY + 8, BPF_REG_2);
+        if (both) pk_bpf_go(b, &done);
+    }
+    if (both) pk_bpf_land(b, &six);
+    if (has_family(&w->c->server, false)) {
+        for (int i = 0; i < 16; i += 8) {
+            pk_bpf_read(b, BPF_DW, BPF_REG_1, BPF_REG_10, HEAD + 24 + i);
+            pk_bpf_write(b, BPF_DW, BPF_REG_10, KEY + i, BPF_REG_1);
+        }
+    }
+    if (both) pk_bpf_land(b, &done);
+}
+
+/* Register 0: what is remembered of that client, or 0. */
+static void look_up(struct writer *w) {
+    pk_bpf_map(&w->b, BPF_REG_1, w->clients);
+    pk_bpf_point(&w->b, BPF_REG_2, KEY);
+    pk_bpf_call(&w->b, BPF_FUNC_map_lookup_elem);
+}
+
+/* Remembers the Ethernet header of a packet to a client.  7: places. */
+static void remember_header(struct writer *w) {
+    struct pk_bpf *b = &w->b;
+    struct pk_bpf_jumps done = { .n = 0 }, differs = { .n = 0 };
+
+    pk_bpf_read(b, BPF_W, BPF_REG_1, BPF_REG_7, offsetof(struct places, ethernet));
+    pk_bpf_if(b, &done, BPF_JEQ, BPF_REG_1, 0);
+    pk_bpf_set(b, BPF_REG_1, 0);
+    pk_bpf_write(b, BPF_DW, BPF_REG_10, ETHERNET + 8, BPF_REG_1);
+    pk_bpf_copy(b, BPF_REG_1, BPF_REG_6);
+    pk_bpf_set(b, BPF_REG_2, 0);
+    pk_bpf_point(b, BPF_REG_3, ETHERNET);
+    pk_bpf_set(b, BPF_REG_4, ETH_HLEN);
+    pk_bpf_call(b, BPF_FUNC_skb_load_bytes);
+    pk_bpf_if(b, &done, BPF_JNE, BPF_REG_0, 0);
+    key_of_target(w);
+    look_up(w);
+    pk_bpf_if(b, &differs, BPF_JEQ, BPF_REG_0, 0);
+    for (int i = 0; i < 16; i += 8) {
+        pk_bpf_read(b, BPF_DW, BPF_REG_1, BPF_REG_0, i);
+        pk_bpf_read(b, BPF_DW, BPF_REG_2, BPF_REG_10, ETHERNET + i);
+        pk_bpf_put(b, BPF_ALU64 | BPF_XOR | BPF_X, BPF_REG_1, BPF_REG_2, 0, 0);
+        pk_bpf_if(b, &differs, BPF_JNE, BPF_REG_1, 0);
+    }
+    pk_bpf_go(b, &done);
+    pk_bpf_land(b, &differs);
+    pk_bpf_map(b, BPF_REG_1, w->clients);
+    pk_bpf_point(b, BPF_REG_2, KEY);
+    pk_bpf_point(b, BPF_REG_3, ETHERNET);
+    pk_bpf_set(b, BPF_REG_4, BPF_ANY);
+    pk_bpf_call(b, BPF_FUNC_map_update_elem);
+    pk_bpf_land(b, &done);
+}
+
+/* 7: places; instead: a packet of servers, whose header is remembered. */
+static void write_taken(struct writer *w, bool remembers) {
+    know_places(w);
+    if (remembers) remember_header(w);
+    redirect(w, offsetof(struct places, tun), 0);
+}
+
+static void write_parent_out(struct writer *w) {
+    struct pk_bpf_jumps plain = { .n = 0 };
+
+    hook_begin(w);
+    pass_marked(w);
+    leased(w, &plain);
+    is_ours(w, false, &plain);
+    write_taken(w, true);
+    hook_pass(w, &plain);
+}
+
+static void write_child_in(struct writer *w) {
+    struct pk_bpf_jumps plain = { .n = 0 };
+
+    hook_begin(w);
+    pass_marked(w);
+    leased(w, &plain);
+    is_for_us(w, &plain);
+    is_ours(w, false, &plain);
+    write_taken(w, false);
+    hook_pass(w, &plain);
+}
+
+static void write_parent_in(struct writer *w) {
+    struct pk_bpf *b = &w->b;
+    struct pk_bpf_jumps plain = { .n = 0 };
+
+    hook_begin(w);
+    leased(w, &plain);
+    is_for_us(w, &plain);
+    is_ours(w, true, &plain);
+    know_places(w);
+    pk_bpf_copy(b, BPF_REG_1, BPF_REG_6);
+    pk_bpf_read(b, BPF_W, BPF_REG_2, BPF_REG_7, offsetof(struct places, tun));
+    pk_bpf_set(b, BPF_REG_3, 0);
+    pk_bpf_call(b, BPF_FUNC_clone_redirect);
+    hook_pass(w, &plain);
+}
+
+/* A packet from our device has no Ethernet header; it gets room for one. */
+static void make_room(struct writer *w, struct pk_bpf_jumps *lost) {
+    pk_bpf_copy(&w->b, BPF_REG_1, BPF_REG_6);
+    pk_bpf_set(&w->b, BPF_REG_2, ETH_HLEN);
+    pk_bpf_set(&w->b, BPF_REG_3, 0);
+    pk_bpf_call(&w->b, BPF_FUNC_skb_change_head);
+    pk_bpf_if(&w->b, lost, BPF_JNE, BPF_REG_0, 0);
+}
+
+static void put_ethernet(struct writer *w, struct pk_bpf_jumps *lost) {
+    pk_bpf_copy(&w->b, BPF_REG_1, BPF_REG_6);
+    pk_bpf_set(&w->b, BPF_REG_2, 0);
+    pk_bpf_point(&w->b, BPF_REG_3, ETHERNET);
+    pk_bpf_set(&w->b, BPF_REG_4, ETH_HLEN);
+    pk_bpf_set(&w->b, BPF_REG_5, 0);
+    pk_bpf_call(&w->b, BPF_FUNC_skb_store_bytes);
+    pk_bpf_if(&w->b, lost, BPF_JNE, BPF_REG_0, 0);
+}
+
+static void hook_mark(struct writer *w) {
+    pk_bpf_set(&w->b, BPF_REG_1, MARK);
+    pk_bpf_write(&w->b, BPF_W, BPF_REG_6, OF_PACKET(tc_index), BPF_REG_1);
+}
+
+static void hook_lose(struct writer *w, struct pk_bpf_jumps *lost) {
+    pk_bpf_land(&w->b, lost);
+    pk_bpf_return(&w->b, TC_ACT_SHOT);
+}
+
+static void write_parent_from(struct writer *w) {
+    struct pk_bpf *b = &w->b;
+    struct pk_bpf_jumps lost = { .n = 0 }, routed = { .n = 0 };
+
+    hook_begin(w);
+    is_ours(w, false, &lost);
+    hook_mark(w);
+    know_places(w);
+    pk_bpf_read(b, BPF_W, BPF_REG_1, BPF_REG_7, offsetof(struct places, ethernet));
+    pk_bpf_if(b, &routed, BPF_JEQ, BPF_REG_1, 0);
+    key_of_target(w);
+    look_up(w);
+    pk_bpf_if(b, &routed, BPF_JEQ, BPF_REG_0, 0);
+    for (int i = 0; i < 16; i += 8) {
+        pk_bpf_read(b, BPF_DW, BPF_REG_1, BPF_REG_0, i);
+        pk_bpf_write(b, BPF_DW, BPF_REG_10, ETHERNET + i, BPF_REG_1);
+    }
+    make_room(w, &lost);
+    put_ethernet(w, &lost);
+    redirect(w, offsetof(struct places, link), 0);
+    /* The kernel takes that room for the header of the next hop, whatever device that is. */
+    pk_bpf_land(b, &routed);
+    make_room(w, &lost);
+    pk_bpf_read(b, BPF_W, BPF_REG_1, BPF_REG_7, offsetof(struct places, link));
+    for (unsigned i = BPF_REG_2; i <= BPF_REG_4; i++) pk_bpf_set(b, i, 0);
+    pk_bpf_call(b, BPF_FUNC_redirect_neigh);
+    pk_bpf_put(b, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+    hook_lose(w, &lost);
+}
+
+/* The Ethernet header is for a device that has some; where packets have none the kernel takes it off. */
+static void write_child_from(struct writer *w) {
+    struct pk_bpf *b = &w->b;
+    struct pk_bpf_jumps lost = { .n = 0 };
+
+    hook_begin(w);
+    is_ours(w, false, &lost);
+    hook_mark(w);
+    know_places(w);
+    /* `address` is not where 8 bytes may be read at a time. */
+    for (int i = 0; i < 8; i += 4) {
+        pk_bpf_read(b, BPF_W, BPF_REG_1, BPF_REG_7, (int)offsetof(struct places, address) + i);
+        pk_bpf_write(b, BPF_W, BPF_REG_10, ETHERNET + i, BPF_REG_1);
+    }
+    pk_bpf_set(b, BPF_REG_1, 0);
+    pk_bpf_write(b, BPF_DW, BPF_REG_10, ETHERNET + 8, BPF_REG_1);
+    pk_bpf_write(b, BPF_H, BPF_REG_10, ETHERNET + 12, BPF_REG_9);
+    make_room(w, &lost);
+    put_ethernet(w, &lost);
+    redirect(w, offsetof(struct places, link), BPF_F_INGRESS);
+    hook_lose(w, &lost);
+}
+
+/* ---- where they are put ------------------------------------------------------------------------------------------ */
+
+struct order {
+    struct nlmsghdr head;
+    struct tcmsg what;
+    char more[128];
+};
+
+static struct rtattr *hook_add(struct order *o, uint16_t type, const void *value, size_t n) {
+    struct rtattr *a = (struct rtattr *)((char *)o + o->head.nlmsg_len);
+    a->rta_type = type;
+    a->rta_len = (uint16_t)RTA_LENGTH(n);
+    if (n) memcpy(RTA_DATA(a), value, n);
+    o->head.nlmsg_len += (uint32_t)RTA_ALIGN(a->rta_len);
+    return a;
+}
+
+/* 0, or an errno. */
+static int hook_tell(struct order *o, unsigned flags) {
+    union {
+        struct nlmsghdr head;
+        char bytes[1024];
+    } u;
+    const struct nlmsgerr *e = NLMSG_DATA(&u.head);
+    int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE), why = 0;
+    ssize_t n;
+
+    if (netlink < 0) return errno;
+    o->head.nlmsg_flags = (uint16_t)(NLM_F_REQUEST | NLM_F_ACK | flags);
+    if (send(netlink, o, o->head.nlmsg_len, 0) < 0 || (n = recv(netlink, &u, sizeof u, 0)) < 0) why = errno;
+    else why = (size_t)n < NLMSG_LENGTH(sizeof *e) || u.head.nlmsg_type != NLMSG_ERROR ? EPROTO : -e->error;
+    close(netlink);
+    return why;
+}
+
+static struct order hook_order(const struct pk_hook *h, int type, unsigned device, bool in) {
+    return (struct order){ .head = { .nlmsg_len = NLMSG_LENGTH(sizeof(struct tcmsg)), .nlmsg_type = (uint16_t)type },
+                           .what = { .tcm_ifindex = (int)device,
+                                     .tcm_handle = h->handle,
+                                     .tcm_parent = TC_H_MAKE(TC_H_CLSACT, in ? TC_H_MIN_INGRESS : TC_H_MIN_EGRESS),
+                                     .tcm_info = TC_H_MAKE(PREFERENCE << 16, htons(ETH_P_ALL)) } };
+}
+
+/* 0, or an errno. */
+static int hook_attach(const struct pk_hook *h, int program, unsigned device, bool in) {
+    struct order qdisc = {
+        .head = { .nlmsg_len = NLMSG_LENGTH(sizeof(struct tcmsg)), .nlmsg_type = RTM_NEWQDISC },
+        .what = { .tcm_ifindex = (int)device, .tcm_parent = TC_H_CLSACT, .tcm_handle = TC_H_MAKE(TC_H_CLSACT, 0) }
+    };
+    struct order filter = hook_order(h, RTM_NEWTFILTER, device, in);
+    uint32_t direct = TCA_BPF_FLAG_ACT_DIRECT;
+    struct rtattr *options;
+    int why;
+
+    hook_add(&qdisc, TCA_KIND, "clsact", sizeof "clsact");
+    hook_add(&filter, TCA_KIND, "bpf", sizeof "bpf");
+    options = hook_add(&filter, TCA_OPTIONS, NULL, 0);
+    hook_add(&filter, TCA_BPF_FD, &program, sizeof program);
+    hook_add(&filter, TCA_BPF_NAME, "fairgate-pktcache", sizeof "fairgate-pktcache");
+    hook_add(&filter, TCA_BPF_FLAGS, &direct, sizeof direct);
+    options->rta_len = (uint16_t)((char *)&filter + filter.head.nlmsg_len - (char *)options);
+    if ((why = hook_tell(&qdisc, NLM_F_CREATE | NLM_F_EXCL)) && why != EEXIST) return why;
+    return hook_tell(&filter, NLM_F_CREATE);
+}
+
+static void hook_detach(const struct pk_hook *h, unsigned device, bool in) {
+    struct order filter = hook_order(h, RTM_DELTFILTER, device, in);
+    hook_add(&filter, TCA_KIND, "bpf", sizeof "bpf");
+    hook_tell(&filter, 0); /* it may be gone, and its device */
+}
+
+void pk_hook_leave(pk_hook_t *h) {
+    for (int in = 0; in < 2 && h->place.device; in++)
+        if (h->program[in ? AT_LINK_IN : AT_LINK_OUT] >= 0) hook_detach(h, h->place.device, in);
+    h->place = (struct pk_place){ .device = 0 };
+}
+
+int pk_hook_place(pk_hook_t *h, const struct pk_place *place) {
+    int why = 0;
+
+    assert(h->magic == HOOK_MAGIC);
+    if (h->place.device != place->device) pk_hook_leave(h);
+    h->places->link = place->device;
+    h->places->ethernet = place->bytes == ETH_ALEN;
+    memset(h->places->address, 0, sizeof h->places->address);
+    memcpy(h->places->address, place->address, place->bytes == ETH_ALEN ? ETH_ALEN : 0);
+    h->place = *place;
+    for (int in = 0; in < 2 && !why && place->device; in++) {
+        int program = h->program[in ? AT_LINK_IN : AT_LINK_OUT];
+        if (program >= 0) why = hook_attach(h, program, place->device, in);
+    }
+    if (why) pk_hook_leave(h);
+    return why;
+}
+
+/* ---- begin and end ----------------------------------------------------------------------------------------------- */
+
+static void *shared(int map, size_t n) {
+    void *at = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+/* 0, or an errno. */
+static int load_programs(struct pk_hook *h, struct writer *w) {
+    static void (*const writes[2][HOOKS])(struct writer *) = {
+        { NULL, write_child_in, write_child_from }, { write_parent_out, write_parent_in, write_parent_from }
+    };
+    for (int i = 0; i < HOOKS; i++) {
+        /* What asks is not looked for where any port may be a server's. */
+        if (!writes[h->parent][i] || (h->parent && i == AT_LINK_IN && w->c->any_port)) continue;
+        writes[h->parent][i](w);
+        if ((h->program[i] = pk_bpf_load(&w->b, BPF_PROG_TYPE_SCHED_CLS)) < 0) return errno;
+    }
+    return 0;
+}
+
+/* 0, or an errno. */
+static int hook_open(struct pk_hook *h, struct writer *w) {
+    w->lease = pk_bpf_make_map(BPF_MAP_TYPE_ARRAY, 4, sizeof(struct lease), 1, BPF_F_MMAPABLE);
+    w->places = pk_bpf_make_map(BPF_MAP_TYPE_ARRAY, 4, sizeof(struct places), 1, BPF_F_MMAPABLE);
+    w->clients = pk_bpf_make_map(BPF_MAP_TYPE_LRU_HASH, 16, 16, CLIENTS, 0);
+    if (w->lease < 0 || w->places < 0 || w->clients < 0 || !(h->lease = shared(w->lease, sizeof *h->lease)) ||
+        !(h->places = shared(w->places, sizeof *h->places)))
+        return errno;
+    h->places->tun = h->tun;
+    int why = load_programs(h, w);
+    return why ? why : hook_attach(h, h->program[AT_TUN], h->tun, true);
+}
+
+pk_hook_t *pk_hook_make(const struct pk_config *c, bool parent, char **error) {
+    pk_hook_t *h = calloc(1, sizeof *h);
+    struct writer *w = calloc(1, sizeof *w);
+    int why = ENOMEM;
+
+    *error = NULL;
+    if (h && w) {
+        h->magic = HOOK_MAGIC;
+        h->parent = parent;
+        h->tun = if_nametoindex(c->device);
+        h->handle = 1;
+        for (const char *p = c->device; *p; p++) h->handle = (h->handle * 33 + (uint8_t)*p) & 0x7fffffff;
+        for (int i = 0; i < HOOKS; i++) h->program[i] = -1;
+        *w = (struct writer){ .c = c, .lease = -1, .places = -1, .clients = -1 };
+        why = hook_open(h, w);
+        if (w->lease >= 0) close(w->lease);
+        if (w->places >= 0) close(w->places);
+        if (w->clients >= 0) close(w->clients);
+    }
+    free(w);
+    if (!why) return h;
+    if (h && h->magic) pk_hook_free(&h);
+    free(h);
+    if (asprintf(error,
+                 "the kernel takes no programs that lead packets to %s (it must be Linux 5.10 or newer, with "
+                 "CONFIG_BPF_SYSCALL, CONFIG_NET_CLS_BPF and CONFIG_NET_SCH_INGRESS): %s",
+                 c->device, strerror(why)) < 0)
+        *error = NULL;
+    return NULL;
+}
+
+void pk_hook_lead(pk_hook_t *h, bool lead) { atomic_store(&h->lease->led, lead); }
+
+bool pk_hook_renew(pk_hook_t *h, unsigned thread, uint64_t now) {
+    uint64_t before = atomic_load_explicit(h->lease->renewed + thread, memory_order_relaxed);
+    atomic_store_explicit(h->lease->renewed + thread, now * 1000, memory_order_relaxed);
+    return before && now * 1000 > before + PK_LEASE * UINT64_C(1000);
+}
+
+void pk_hook_keep_lease(pk_hook_t *h) {
+    for (int i = 0; i < HOOKS; i++) {
+        if (h->program[i] >= 0) close(h->program[i]);
+        h->program[i] = -1;
+    }
+    munmap(h->places, sizeof *h->places);
+    h->places = NULL;
+}
+
+void pk_hook_free(pk_hook_t **hook) {
+    pk_hook_t *h = *hook;
+    *hook = NULL;
+    if (!h) return;
+    assert(h->magic == HOOK_MAGIC);
+    for (int i = 0; i < HOOKS; i++)
+        if (h->program[i] >= 0) close(h->program[i]);
+    if (h->lease) munmap((void *)h->lease, sizeof *h->lease);
+    if (h->places) munmap(h->places, sizeof *h->places);
+    h->magic = 0;
+    free(h);
+}
