@@ -179,6 +179,18 @@ static bool unload_parts(pk_parent_t *p, const struct pk_record *record, uint8_t
     return true;
 }
 
+/* Whether all blocks of a train are still in the store: one that was the oldest may have gone while it waited. */
+static bool can_unload(pk_parent_t *p, const struct pk_train *t) {
+    uint8_t payload[PK_PAYLOAD_MAX];
+    struct pk_reader r;
+    struct pk_record record;
+
+    if (!pk_train_read(&r, t->bytes, t->n)) return false;
+    while (pk_train_next(&r, &record) == PK_RECORD)
+        if (record.kind == PK_PARTS && !unload_parts(p, &record, payload)) return false;
+    return true;
+}
+
 /* Its packets as they were. */
 static void unload(pk_parent_t *p, const struct pk_train *t) {
     uint8_t payload[PK_PAYLOAD_MAX];
@@ -260,7 +272,7 @@ static void train_leaves(void *context, const struct pk_train *t, struct pk_flow
     pk_parent_t *p = context;
     size_t wire = t->n + PK_SEAL_MORE + p->more, saved = t->saved > wire ? t->saved - wire : 0;
 
-    if (!pk_session_established(p->session) || (!told && !t->kept && !saved)) {
+    if (!pk_session_established(p->session) || (!told && !t->kept && !saved && can_unload(p, t))) {
         unload(p, t);
         return;
     }
