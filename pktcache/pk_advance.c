@@ -2,6 +2,7 @@
 #include "pk_advance.h"
 
 enum {                        /* microseconds */
+       NO_TRAIN = 20000,      /* TRIED: the chosen connection's train was not worth sending; longer than one waits */
        SAMPLE = 100000,       /* between two trains that are watched, when the last one was a proof */
        OLD = 10000000,        /* then a train that was neither acknowledged nor sent again gives its place */
        LONG_AGO = 60000000,   /* then a connection that stood still is no evidence any more */
@@ -72,7 +73,7 @@ bool pk_advance_may(struct pk_advance *a, const struct pk_tuple *tuple, uint64_t
         if (now < a->until) return false;
         a->state = PK_TRIED;
     }
-    if (a->chosen && now >= a->next + OLD) pk_advance_forget(a); /* nothing came of that one */
+    if (a->chosen && now >= a->next + (a->out ? OLD : NO_TRAIN)) pk_advance_forget(a); /* nothing came of that one */
     if (!a->chosen) {
         a->chosen = true;
         a->trial = *tuple;
