@@ -118,6 +118,11 @@ static bool advance_fails(struct pk_advance *a, uint64_t now) {
     return true;
 }
 
+void pk_advance_give_up(struct pk_advance *a, bool failed, uint64_t now) {
+    if (failed) advance_fails(a, now);
+    else pk_advance_forget(a);
+}
+
 bool pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq, uint64_t now) {
     struct pk_watched *w = a->used ? advance_find(a, tuple) : NULL;
 

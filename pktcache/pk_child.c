@@ -649,7 +649,10 @@ static void child_datagram(pk_side_t *s, void *datagram, size_t bytes, uint64_t 
         return;
     }
     enum pk_type type = pk_open(c->session, datagram, bytes, &o);
-    if (type && !o.before) c->heard_at = now;
+    if (type && !o.before) {
+        c->heard_at = now;
+        c->unheard = false;
+    }
     c->came += type && !o.before;
     switch (type) {
     case PK_TRAIN:
@@ -666,6 +669,7 @@ static void child_datagram(pk_side_t *s, void *datagram, size_t bytes, uint64_t 
     case PK_ASIDE:
         c->side.counters.datagrams_in++;
         parent_says(c, &o);
+        if (!o.before) status(c, now); /* it is to know that this came */
         break;
     case PK_PAYLOAD:
         c->side.counters.datagrams_in++;
@@ -690,7 +694,8 @@ static uint64_t child_due(const pk_side_t *s) {
         if (!c->unheard && c->heard_at + UNHEARD < due) due = c->heard_at + UNHEARD;
         if (pk_session_due(c->session) < due) due = pk_session_due(c->session);
     }
-    if (!c->hello && !pk_session_established(c->session)) due = 0; /* it may have ended in any turn */
+    /* It may have ended, or become old, in any turn. */
+    if (!c->hello && (!pk_session_established(c->session) || pk_session_worn(c->session))) due = 0;
     if (c->hello && c->hello_at < due) due = c->hello_at;
     if (c->pendings && c->pending[c->order[0]].until < due) due = c->pending[c->order[0]].until;
     return due;

@@ -22,13 +22,17 @@ enum {
     MARGIN_LEAST = 2 << 20 /* bytes of the child's cache that the parent does not count on */
 };
 
-enum { HELD = 16 }; /* pieces; with more the trial shows nothing */
+enum { HELD = 32 };       /* pieces; with more the trial shows nothing */
+enum { ASYMMETRIC = 64 }; /* pieces of servers without one of a client: these do not come by here */
+enum { TRIED_MOST = 8 };  /* segments of a train that is tried: they fit one */
 
 enum {                     /* microseconds */
        STRANGE = 1000000,  /* without a word of the child; then what can't be opened makes us begin a session */
        WHO_FIRST = 200000, /* while a session is wanted; twice as long after each */
        WHO_LAST = 3200000,
-       ASIDE_EVERY = 500000 /* the child is told again whether we stand aside */
+       ASIDE_EVERY = 500000, /* the child is told again whether we stand aside */
+       TRIAL_MORE = 1000000, /* that a trial may last, beside two round trips; at most TRIAL_LAST */
+       TRIAL_LAST = 6000000
 };
 
 enum { /* whether the link loses datagrams is seen of so many; one of so many is enough */
@@ -70,6 +74,7 @@ typedef struct pk_parent {
         uint8_t bytes[PK_PIECE_MAX];
     } * held;
     unsigned helds;
+    unsigned unasked;          /* pieces of servers since the last packet of a client */
     enum pk_why aside, childs; /* why our daemon stands aside; why the child does */
     uint64_t heard;            /* when something of the session came from the child */
     uint8_t cache[16];         /* its name, of the child that the session is with */
@@ -234,6 +239,15 @@ static uint32_t first_of(const struct pk_train *t) {
     return pk_train_read(&r, t->bytes, t->n) ? pk_head_seq(&r.next) : pk_head_seq(&t->next);
 }
 
+/* The trial's train goes as the packets that it stands for.  failed: since nobody has answered in time. */
+static void give_up_trial(pk_parent_t *p, bool failed, uint64_t now) {
+    struct pk_flow *f = pk_flows_find(p->side.flows, &p->advance.trial);
+
+    pk_advance_give_up(&p->advance, failed, now);
+    if (f) f->tried = true;
+    unload(p, &p->trial);
+}
+
 static void keep_trial(pk_parent_t *p, const struct pk_train *t) {
     p->trial = *t;
     p->trial.bytes = p->trial_bytes;
@@ -292,6 +306,12 @@ static void train_leaves(void *context, const struct pk_train *t, struct pk_flow
     size_t wire = t->n + PK_SEAL_MORE + p->more, saved = t->saved > wire ? t->saved - wire : 0;
 
     if (!pk_session_established(p->session) || (!told && !t->kept && !saved && can_unload(p, t))) {
+        unload(p, t);
+        return;
+    }
+    /* There is one at a time; what it leads to goes as it is, and so does this one. */
+    if (f && saved && p->advance.out && pk_advance_tries(&p->advance, &f->tuple)) {
+        give_up_trial(p, false, now);
         unload(p, t);
         return;
     }
@@ -400,12 +420,15 @@ static void carry(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k
 
 /*
  * Whether what is known, and what is small, may go in trains; if not, it goes as it is, and what is new is stored all
- * the same.  Where its client is not seen there is nothing to be tried.
+ * the same.  Where clients do not come by here there is nothing to be tried.
  */
 static bool may_train(pk_parent_t *p, const struct pk_follow *f, bool known, uint64_t now) {
-    if (!f->flow.both_ways || p->advance.state == PK_GO) return true;
+    if (p->advance.state == PK_GO) return true;
+    if (!f->flow.both_ways) return p->unasked >= ASYMMETRIC;
     return known && !f->flow.tried && pk_advance_may(&p->advance, &f->flow.tuple, now);
 }
+
+static bool in_train(enum verdict v) { return v == TOKEN || v == LITERAL || v == PARTS; }
 
 static bool is_known(const pk_parent_t *p, const enum verdict *verdict, uint32_t n) {
     bool known = false;
@@ -426,6 +449,19 @@ static void sent_again(pk_parent_t *p, struct pk_follow *f, uint32_t seq, uint64
     } else if (!obstacle(p)) {
         train_again(p, &f->flow.tuple, seq);
     }
+}
+
+/*
+ * What may go in no train goes as it is.  Of a trial's piece only the end may: behind the train nothing is to go that
+ * has not waited for its end.
+ */
+static void parent_allow(pk_parent_t *p, const struct pk_follow *f, enum verdict *verdict, uint32_t n, bool may) {
+    uint32_t from = may ? 0 : n;
+
+    if (may && f->flow.both_ways && p->advance.state != PK_GO)
+        for (from = n; from && n - from < TRIED_MOST && in_train(verdict[from - 1]); from--) {}
+    for (uint32_t i = 0; i < from; i++)
+        if (in_train(verdict[i])) verdict[i] = verdict[i] == PARTS ? GATHER : AS_IT_IS;
 }
 
 static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, void *piece, size_t bytes,
@@ -502,10 +538,10 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
         p->side.counters.stored += p->cutter.stored - stored;
     }
     bool may = may_train(p, f, is_known(p, verdict, k->segments), now);
-    for (uint32_t i = 0; !may && i < k->segments; i++)
-        if (verdict[i] == TOKEN || verdict[i] == LITERAL) verdict[i] = AS_IT_IS;
     if (p->spans.n) judge_parts(p, k, may, verdict);
+    parent_allow(p, f, verdict, k->segments, may);
     carry(p, f, k, verdict, fp, now);
+    if (p->advance.state == PK_TRIED) pk_train_queue_leave(p->queue, &f->flow, now);
 }
 
 static void request(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, uint64_t now) {
@@ -520,10 +556,10 @@ static struct pk_follow *parent_flow_of(pk_parent_t *p, const struct pk_tuple *t
 
 /* Whether it waits for the end of a trial; with no room for it there is none any more. */
 static bool parent_hold(pk_parent_t *p, const struct pk_tuple *tuple, const struct pk_packet *k, const void *piece,
-                        size_t bytes) {
+                        size_t bytes, uint64_t now) {
     if (!pk_advance_waits(&p->advance, tuple, k->seq)) return false;
     if (p->helds == HELD) {
-        pk_advance_forget(&p->advance);
+        give_up_trial(p, false, now);
         return false;
     }
     p->held[p->helds].n = bytes;
@@ -537,8 +573,14 @@ static void parent_release_reordered(pk_parent_t *p, uint64_t now) {
     struct pk_packet k;
 
     while ((w = pk_reorder_take(p->reorder, now, p->side.flows)))
-        if (pk_packet_parse(&k, w->bytes, w->n) == PK_TCP && !parent_hold(p, &w->tuple, &k, w->bytes, w->n))
+        if (pk_packet_parse(&k, w->bytes, w->n) == PK_TCP && !parent_hold(p, &w->tuple, &k, w->bytes, w->n, now))
             response(p, parent_flow_of(p, &w->tuple), &k, w->bytes, w->n, now);
+}
+
+/* When a client that has what was tried has long answered. */
+static uint64_t trial_until(const pk_parent_t *p) {
+    uint64_t most = 2 * (p->liveness.round_trip + 4 * p->liveness.deviation) + TRIAL_MORE;
+    return p->advance.next + (most < TRIAL_LAST ? most : TRIAL_LAST);
 }
 
 /* The trial is over; or another one of the same flow begins with what had waited. */
@@ -547,13 +589,14 @@ static void release_held(pk_parent_t *p, uint64_t now) {
     struct pk_packet k;
     unsigned i = 0;
 
-    if (p->advance.out && now >= p->advance.next + PK_TRIAL_MOST) pk_advance_forget(&p->advance);
+    if (p->advance.out && now >= trial_until(p)) give_up_trial(p, true, now);
     for (; i < p->helds && !p->advance.out; i++) {
         if (pk_packet_parse(&k, p->held[i].bytes, p->held[i].n) != PK_TCP) continue;
         pk_packet_tuple(&k, &tuple);
         response(p, parent_flow_of(p, &tuple), &k, p->held[i].bytes, p->held[i].n, now);
         /* A train that is to be tried leaves now, or what stands behind it would be before it. */
-        if (p->advance.state == PK_TRIED) pk_train_queue_leave(p->queue, &parent_flow_of(p, &tuple)->flow, now);
+        struct pk_flow *f = p->advance.state == PK_TRIED ? pk_flows_find(p->side.flows, &tuple) : NULL;
+        if (f) pk_train_queue_leave(p->queue, f, now);
     }
     p->helds -= i;
     if (i) memmove(p->held, p->held + i, p->helds * sizeof *p->held);
@@ -576,9 +619,10 @@ static void parent_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now)
     }
     pk_packet_tuple(&k, &tuple);
     if (pk_config_serves(p->c, &tuple)) {
-        struct pk_follow *f = parent_flow_of(p, &tuple);
+        if (p->unasked < ASYMMETRIC) p->unasked++;
         if (p->helds && !p->advance.out) release_held(p, now);
-        if (parent_hold(p, &tuple, &k, piece, bytes)) return;
+        if (parent_hold(p, &tuple, &k, piece, bytes, now)) return;
+        struct pk_follow *f = parent_flow_of(p, &tuple);
         if (!(k.flags & (PK_SYN | PK_RST)) && pk_flow_ahead(&f->flow, k.seq) &&
             pk_reorder_add(p->reorder, &tuple, k.seq, false, piece, bytes, now)) {
             p->side.counters.late++;
@@ -591,6 +635,11 @@ static void parent_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now)
     }
     pk_tuple_turn(&tuple);
     bool says = k.flags & PK_SYN || (k.payload && p->c->keep == PK_KEEP_HTTP); /* most only acknowledge */
+    p->unasked = 0;
+    if (!says && k.flags & PK_ACK) { /* of a connection that was there before us */
+        struct pk_flow *f = pk_flows_find(p->side.flows, &tuple);
+        if (f) f->both_ways = true;
+    }
     if (says && pk_config_serves(p->c, &tuple)) request(p, parent_flow_of(p, &tuple), &k, now);
     if (p->advance.used && k.flags & PK_ACK) pk_advance_acknowledged(&p->advance, &tuple, k.ack, now);
     if (p->helds) release_held(p, now);
@@ -774,7 +823,7 @@ static uint64_t parent_due(const pk_side_t *s) {
     bool there = pk_session_established(p->session);
 
     if (queue_due < due) due = queue_due;
-    if (p->advance.out && p->advance.next + PK_TRIAL_MOST < due) due = p->advance.next + PK_TRIAL_MOST;
+    if (p->advance.out && trial_until(p) < due) due = trial_until(p);
     if (p->helds && !p->advance.out) due = 0;
     if ((!there || pk_session_worn(p->session)) && p->who_at < due) due = p->who_at;
     if (pk_session_due(p->session) < due) due = pk_session_due(p->session);
