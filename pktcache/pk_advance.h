@@ -17,11 +17,12 @@
  *     STOPPED   No trains, so that new connections work; for 60 s, then twice as long each time, up to an hour.  Then
  *               TRIED.
  *     TRIED     So each session with another child begins.  One train of one connection at a time, and of no
- *               connection a second one after it failed; all else goes as it is.  A PROOF: GO.  If the server
- *               sends again what was in it, the train goes once more as the packets that it stands for, so that
- *               what follows TCP sees them and the connection goes on; STOPPED after PK_TRIALS such trains in a
- *               row.  What is behind it in its flow is to wait until then: what follows
- *               TCP would take that for all that came before.
+ *               connection a second one after it failed; all else goes as it is.  What is behind that train in its
+ *               flow waits: what follows TCP would take that for all that came before.  A PROOF: GO.  If the server
+ *               sends again what was in the train, or nobody answers in time, it goes once more as the packets that
+ *               it stands for, so that what follows TCP sees them and the connection goes on; STOPPED after
+ *               PK_TRIALS such trains in a row.  So it goes, too, when more waits than there is room for; that shows
+ *               nothing.
  *
  * So a device that was there when the session began stops no connection for longer than its server's timer.  One that
  * comes later does, as GO says.
@@ -81,8 +82,8 @@ bool pk_advance_may(struct pk_advance *a, const struct pk_tuple *tuple, uint64_t
 /* Whether the train of this flow that goes now is the one of a trial: it may have to go once more. */
 bool pk_advance_tries(const struct pk_advance *a, const struct pk_tuple *tuple);
 /*
- * The trial's train is to go as the packets that it stands for, and shows nothing: there was no more room for what waits
- * behind it.  failed: it does, nobody has answered in time.
+ * The trial's train is to go as the packets that it stands for.  failed: since nobody has answered in time; otherwise
+ * there was no more room for what waits behind it.
  */
 void pk_advance_give_up(struct pk_advance *a, bool failed, uint64_t now);
 /* Whether what this flow sends from there on is to wait for the end of a trial. */

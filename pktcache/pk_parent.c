@@ -234,7 +234,7 @@ static void unload(pk_parent_t *p, const struct pk_train *t) {
 }
 
 /* Its first sequence number. */
-static uint32_t first_of(const struct pk_train *t) {
+static uint32_t train_begins(const struct pk_train *t) {
     struct pk_reader r;
     return pk_train_read(&r, t->bytes, t->n) ? pk_head_seq(&r.next) : pk_head_seq(&t->next);
 }
@@ -323,7 +323,7 @@ static void train_leaves(void *context, const struct pk_train *t, struct pk_flow
         f->saved += saved;
         if (f->both_ways && saved) {
             if (pk_advance_tries(&p->advance, &f->tuple)) keep_trial(p, t);
-            pk_advance_train(&p->advance, &f->tuple, first_of(t), pk_head_seq(&t->next), now);
+            pk_advance_train(&p->advance, &f->tuple, train_begins(t), pk_head_seq(&t->next), now);
         }
     }
     /* Told, and nothing else: it may come twice, and costs little. */
@@ -430,7 +430,7 @@ static bool may_train(pk_parent_t *p, const struct pk_follow *f, bool known, uin
 
 static bool in_train(enum verdict v) { return v == TOKEN || v == LITERAL || v == PARTS; }
 
-static bool is_known(const pk_parent_t *p, const enum verdict *verdict, uint32_t n) {
+static bool some_known(const pk_parent_t *p, const enum verdict *verdict, uint32_t n) {
     bool known = false;
 
     for (uint32_t i = 0; i < n; i++) known |= verdict[i] == TOKEN;
@@ -537,7 +537,7 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
         pk_cut_piece(&p->cutter, &f->cut, k->ip + k->headers, k->payload, &p->spans, &p->parts);
         p->side.counters.stored += p->cutter.stored - stored;
     }
-    bool may = may_train(p, f, is_known(p, verdict, k->segments), now);
+    bool may = may_train(p, f, some_known(p, verdict, k->segments), now);
     if (p->spans.n) judge_parts(p, k, may, verdict);
     parent_allow(p, f, verdict, k->segments, may);
     carry(p, f, k, verdict, fp, now);
