@@ -2,6 +2,7 @@
 #include "pk_advance.h"
 
 enum {                        /* microseconds */
+       NO_TRAIN = 20000,      /* TRIED: the chosen connection's train was not worth sending; longer than one waits */
        SAMPLE = 100000,       /* between two trains that are watched, when the last one was a proof */
        OLD = 10000000,        /* then a train that was neither acknowledged nor sent again gives its place */
        LONG_AGO = 60000000,   /* then a connection that stood still is no evidence any more */
@@ -72,7 +73,7 @@ bool pk_advance_may(struct pk_advance *a, const struct pk_tuple *tuple, uint64_t
         if (now < a->until) return false;
         a->state = PK_TRIED;
     }
-    if (a->chosen && now >= a->next + OLD) pk_advance_forget(a); /* nothing came of that one */
+    if (a->chosen && now >= a->next + (a->out ? OLD : NO_TRAIN)) pk_advance_forget(a); /* nothing came of that one */
     if (!a->chosen) {
         a->chosen = true;
         a->trial = *tuple;
@@ -115,6 +116,11 @@ static bool advance_fails(struct pk_advance *a, uint64_t now) {
     pk_advance_forget(a);
     if (++a->failed >= PK_TRIALS) advance_stop(a, now);
     return true;
+}
+
+void pk_advance_give_up(struct pk_advance *a, bool failed, uint64_t now) {
+    if (failed) advance_fails(a, now);
+    else pk_advance_forget(a);
 }
 
 bool pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq, uint64_t now) {

@@ -17,11 +17,12 @@
  *     STOPPED   No trains, so that new connections work; for 60 s, then twice as long each time, up to an hour.  Then
  *               TRIED.
  *     TRIED     So each session with another child begins.  One train of one connection at a time, and of no
- *               connection a second one after it failed; all else goes as it is.  A PROOF: GO.  If the server
- *               sends again what was in it, the train goes once more as the packets that it stands for, so that
- *               what follows TCP sees them and the connection goes on; STOPPED after PK_TRIALS such trains in a
- *               row.  What is behind it in its flow is to wait until then, PK_TRIAL_MOST at most: what follows
- *               TCP would take that for all that came before.
+ *               connection a second one after it failed; all else goes as it is.  What is behind that train in its
+ *               flow waits: what follows TCP would take that for all that came before.  A PROOF: GO.  If the server
+ *               sends again what was in the train, or nobody answers in time, it goes once more as the packets that
+ *               it stands for, so that what follows TCP sees them and the connection goes on; STOPPED after
+ *               PK_TRIALS such trains in a row.  So it goes, too, when more waits than there is room for; that shows
+ *               nothing.
  *
  * So a device that was there when the session began stops no connection for longer than its server's timer.  One that
  * comes later does, as GO says.
@@ -47,7 +48,6 @@
 #define PK_STILL       3u
 #define PK_STILL_FLOWS 4u
 #define PK_TRIALS      6u
-#define PK_TRIAL_MOST  1000000u     /* microseconds */
 
 enum pk_advance_state { PK_GO, PK_STOPPED, PK_TRIED };
 
@@ -81,6 +81,11 @@ void pk_advance_begin(struct pk_advance *a);
 bool pk_advance_may(struct pk_advance *a, const struct pk_tuple *tuple, uint64_t now);
 /* Whether the train of this flow that goes now is the one of a trial: it may have to go once more. */
 bool pk_advance_tries(const struct pk_advance *a, const struct pk_tuple *tuple);
+/*
+ * The trial's train is to go as the packets that it stands for.  failed: since nobody has answered in time; otherwise
+ * there was no more room for what waits behind it.
+ */
+void pk_advance_give_up(struct pk_advance *a, bool failed, uint64_t now);
 /* Whether what this flow sends from there on is to wait for the end of a trial. */
 bool pk_advance_waits(const struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq);
 /* A train of the flow went; its first sequence number, and the one behind it. */

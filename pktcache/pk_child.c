@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pk_child.h"
 
+#include "pk_blocks.h"
 #include "pk_bytes.h"
 #include "pk_memory.h"
 #include "pk_missing.h"
 #include "pk_ranges.h"
 #include "pk_reorder.h"
+#include "pk_told.h"
 #include "pk_train.h"
 
 #include <assert.h>
@@ -31,13 +33,15 @@ enum {                       /* microseconds */
 };
 
 struct flow {
-    struct pk_flow flow;    /* next: of what went to the client */
-    struct pk_ranges store; /* what is to be stored when it comes */
+    struct pk_flow flow;      /* next: of what went to the client */
+    struct pk_ranges store;   /* what is to be stored when it comes */
+    struct pk_told_flow told; /* what is to be gathered; its id in pk_blocks.h, too, 0: none yet */
 };
 
 struct pending {
-    bool used;
+    struct pk_tuple tuple;
     uint32_t n, done;            /* bytes; records that went already */
+    bool lacking;                /* otherwise it waits for one of its flow that came before */
     struct pk_fingerprint lacks; /* the first payload that the next record lacks */
     uint64_t until;
     uint8_t bytes[PK_DATAGRAM_MAX];
@@ -56,6 +60,7 @@ typedef struct pk_child {
     uint64_t probe;     /* the newest that came in this session */
     uint64_t heard_at;  /* something of the session came, or the session itself */
     bool unheard;       /* nothing did for UNHEARD */
+    uint64_t came;      /* datagrams of this session */
     uint64_t status_at; /* the last one */
     /* the next HELLO, when there is no session or a new one is due */
     uint64_t hello_at, hello_wait;
@@ -73,8 +78,13 @@ typedef struct pk_child {
     bool strange;
     pk_reorder_t *reorder;
     pk_missing_t *missing;
+    pk_blocks_t *blocks;
+    pk_told_t *told;
+    uint64_t ids;
     struct pending pending[PENDING];
+    uint8_t order[PENDING]; /* first the places of those that wait, as they came, then those that are free */
     unsigned pendings;
+    bool found; /* something that was missing is here now, and trains may wait for it */
 } pk_child_t;
 
 static pk_child_t *child_of(pk_side_t *s) {
@@ -87,6 +97,8 @@ static void child_free(pk_side_t *s) {
     pk_flows_free(&s->flows);
     pk_reorder_free(&c->reorder);
     pk_missing_free(&c->missing);
+    pk_blocks_free(&c->blocks);
+    pk_told_free(&c->told);
     free(c);
 }
 
@@ -126,6 +138,7 @@ static void status(pk_child_t *c, uint64_t now) {
     }
     pk_put64(said->newest, pk_session_seen(c->session));
     pk_put64(said->newest_probe, c->probe);
+    pk_put64(said->came, c->came);
     n = pk_seal(c->session, PK_STATUS, bytes, sizeof *said);
     if (n) child_send_datagram(c, bytes, n);
 }
@@ -167,10 +180,11 @@ static struct flow *child_flow_of(pk_child_t *c, const struct pk_tuple *tuple) {
     return (struct flow *)pk_flows_get(c->side.flows, tuple);
 }
 
-static void went(struct flow *f, uint32_t end) {
+static void went(pk_child_t *c, struct flow *f, uint32_t end) {
     if (!f->flow.known || (int32_t)(end - f->flow.next) > 0) f->flow.next = end;
     f->flow.known = true;
     pk_ranges_pass(&f->store, f->flow.next);
+    if (f->told.id) pk_told_pass(c->told, &f->told, f->flow.next);
 }
 
 /* ---- trains ------------------------------------------------------------------------------------------------------ */
@@ -203,6 +217,65 @@ static bool payload_of(pk_child_t *c, const struct pk_record *record, uint8_t *o
     return !*count;
 }
 
+/* The same for a record of parts.  Of a block that is not sent whole, all is computed, too. */
+static bool payload_of_parts(pk_child_t *c, const struct pk_record *record, uint8_t *out, uint8_t *missing,
+                             uint32_t *count) {
+    struct pk_part_reader r;
+    struct pk_read_part part;
+    uint8_t block[PK_BLOCK];
+    uint32_t offset, n;
+
+    *count = 0;
+    pk_parts_read(&r, record);
+    while (pk_parts_next(&r, &part)) {
+        if (part.kind != PK_PART_SLICES) memcpy(out + part.at, part.bytes, part.n);
+        for (uint32_t i = 0, at = part.at; i < part.blocks; i++, at += n) {
+            const uint8_t *name = pk_slice(&part, i, &offset, &n);
+            struct pk_fingerprint fp, again;
+            pk_fingerprint_read(&fp, name);
+            uint32_t length = pk_store_get(c->store, &fp, block, sizeof block);
+            if (length) pk_fingerprint_of(c->key, block, length, &again);
+            if (length >= offset + n && pk_fingerprint_same(&fp, &again)) memcpy(out + at, block + offset, n);
+            else if (*count < PK_TOKENS_MAX) memcpy(missing + (*count)++ * PK_TOKEN, name, PK_TOKEN);
+        }
+    }
+    return !*count;
+}
+
+static uint64_t child_id_of(pk_child_t *c, struct flow *f) {
+    if (!f->told.id) f->told = (struct pk_told_flow){ .id = ++c->ids, .passed = f->flow.next };
+    return f->told.id;
+}
+
+/* Bytes that belong to blocks, from `place` on. */
+static void child_gather(pk_child_t *c, struct flow *f, uint32_t place, const uint8_t *bytes, uint32_t n, bool ends) {
+    do {
+        uint32_t most = PK_BLOCK - place % PK_BLOCK, part = n < most ? n : most, length;
+        const uint8_t *whole =
+            pk_blocks_add(c->blocks, child_id_of(c, f), place, bytes, part, ends && part == n, &length);
+        if (whole) {
+            struct pk_fingerprint fp;
+            pk_fingerprint_of(c->key, whole, length, &fp);
+            c->side.counters.stored += pk_store_put(c->store, &fp, whole, length);
+            c->found |= pk_missing_drop(c->missing, &fp);
+        }
+        place += part;
+        bytes += part;
+        n -= part;
+    } while (n);
+}
+
+static void gather_parts(pk_child_t *c, struct flow *f, const struct pk_record *record) {
+    struct pk_part_reader r;
+    struct pk_read_part part;
+
+    pk_parts_read(&r, record);
+    while (pk_parts_next(&r, &part))
+        if (part.kind == PK_PART_KEPT) child_gather(c, f, part.place, part.bytes, part.n, part.ends);
+}
+
+static bool stores(const pk_child_t *c) { return pk_session_established(c->session) && !c->strange; }
+
 static bool tuple_of_record(pk_child_t *c, const struct pk_head *h, struct pk_tuple *tuple) {
     struct pk_packet k = { .ip = h->bytes, .ip_header = h->ip_header };
     pk_packet_tuple(&k, tuple);
@@ -213,6 +286,33 @@ static bool tuple_of_record(pk_child_t *c, const struct pk_head *h, struct pk_tu
 }
 
 enum delivery { DELIVERED, WAITS, NONSENSE };
+
+static bool record_payload(pk_child_t *c, const struct pk_record *record, uint8_t *out, uint8_t *missing,
+                           uint32_t *count) {
+    return record->kind == PK_TOKENS ? payload_of(c, record, out, missing, count)
+                                     : payload_of_parts(c, record, out, missing, count);
+}
+
+/* Asks for what a record lacks; *first: the first of it. */
+static void ask_for(pk_child_t *c, const uint8_t *missing, uint32_t count, struct pk_fingerprint *first, uint64_t now) {
+    for (uint32_t i = count; i-- > 0;) {
+        pk_fingerprint_read(first, missing + i * PK_TOKEN);
+        pk_missing_add(c->missing, first, now);
+    }
+}
+
+/* For what the records that are still to be read lack, so that it comes together. */
+static void ask_ahead(pk_child_t *c, struct pk_reader r, uint64_t now) {
+    uint8_t payload[PK_PAYLOAD_MAX], missing[PK_TOKENS_MAX * PK_TOKEN];
+    struct pk_fingerprint first;
+    struct pk_record record;
+    uint32_t lacks;
+
+    while (pk_train_next(&r, &record) == PK_RECORD) {
+        if (record.kind != PK_TOKENS && record.kind != PK_PARTS) continue;
+        if (!record_payload(c, &record, payload, missing, &lacks)) ask_for(c, missing, lacks, &first, now);
+    }
+}
 
 /*
  * Makes packets of a train's records, behind the first *done, and counts them there.  WAITS: the next one lacks
@@ -235,23 +335,23 @@ static enum delivery deliver(pk_child_t *c, const uint8_t *bytes, size_t n, uint
         }
         if (!tuple_of_record(c, &record.head, &tuple)) return NONSENSE;
         struct flow *f = child_flow_of(c, &tuple);
-        if (record.kind == PK_NATIVE) {
+        if (record.kind == PK_NATIVE || record.kind == PK_GATHER) {
             /* note_orders has remembered it when the train came. */
         } else if (record.kind == PK_LITERAL) {
             pk_flow_count(&f->flow, 1, record.n, record.head.length);
             send_record(c, &record, record.bytes);
-            went(f, pk_head_seq(&record.head) + record.n + !!(record.flags & PK_FIN));
-        } else if (payload_of(c, &record, payload, missing, &lacks)) {
-            c->side.counters.hits += record.count;
-            f->flow.tokens += record.count;
+            went(c, f, pk_head_seq(&record.head) + record.n + !!(record.flags & PK_FIN));
+        } else if (record_payload(c, &record, payload, missing, &lacks)) {
+            uint32_t known = record.kind == PK_TOKENS || record.slices ? record.count : 0;
+            c->side.counters.hits += known;
+            f->flow.tokens += known;
+            if (record.kind == PK_PARTS && stores(c)) gather_parts(c, f, &record);
             pk_flow_count(&f->flow, record.count, record.n, record.head.length);
             send_record(c, &record, payload);
-            went(f, pk_head_seq(&record.head) + record.n + !!(record.flags & PK_FIN));
+            went(c, f, pk_head_seq(&record.head) + record.n + !!(record.flags & PK_FIN));
         } else {
-            for (uint32_t i = lacks; i-- > 0;) {
-                pk_fingerprint_read(first, missing + i * PK_TOKEN);
-                pk_missing_add(c->missing, first, now);
-            }
+            ask_for(c, missing, lacks, first, now);
+            ask_ahead(c, r, now);
             return WAITS;
         }
         ++*done;
@@ -259,41 +359,72 @@ static enum delivery deliver(pk_child_t *c, const uint8_t *bytes, size_t n, uint
     return read == PK_TRAIN_END ? DELIVERED : NONSENSE;
 }
 
-static void train(pk_child_t *c, const uint8_t *bytes, size_t n, uint64_t now) {
-    uint32_t done = 0;
-    struct pk_fingerprint lacks;
-    struct pending *p = c->pending;
-    enum delivery ended = deliver(c, bytes, n, &done, &lacks, now);
+/* The i-th of those that wait does so no more. */
+static void child_release(pk_child_t *c, unsigned i) {
+    uint8_t place = c->order[i];
+    c->pendings--;
+    memmove(c->order + i, c->order + i + 1, PENDING - 1 - i);
+    c->order[PENDING - 1] = place;
+}
 
-    if (ended == DELIVERED) return;
-    if (ended == NONSENSE || c->pendings == PENDING || n > sizeof p->bytes) {
+/* Whether one of the first n that wait is of this flow. */
+static bool flow_waits(const pk_child_t *c, const struct pk_tuple *tuple, unsigned n) {
+    for (unsigned i = 0; i < n; i++)
+        if (!memcmp(&c->pending[c->order[i]].tuple, tuple, sizeof *tuple)) return true;
+    return false;
+}
+
+/* Trains that may have what they lacked, and those behind them.  What they bring may be what another one lacks. */
+static void resume(pk_child_t *c, uint64_t now) {
+    do {
+        c->found = false;
+        for (unsigned i = 0; i < c->pendings;) {
+            struct pending *p = c->pending + c->order[i];
+            enum delivery ended = WAITS;
+            if ((!p->lacking || !pk_missing_has(c->missing, &p->lacks)) && !flow_waits(c, &p->tuple, i)) {
+                ended = deliver(c, p->bytes, p->n, &p->done, &p->lacks, now);
+                p->lacking = true;
+            }
+            c->side.counters.dropped += ended == NONSENSE;
+            if (ended == WAITS) i++;
+            else child_release(c, i);
+        }
+    } while (c->found);
+}
+
+/* lacks NULL: another one of its flow waits, which is to go first. */
+static void train_waits(pk_child_t *c, const struct pk_tuple *tuple, const uint8_t *bytes, size_t n, uint32_t done,
+                        const struct pk_fingerprint *lacks, uint64_t now) {
+    struct pending *p;
+
+    if (c->pendings == PENDING || n > sizeof p->bytes) {
         c->side.counters.dropped++;
         return;
     }
-    while (p->used) p++;
-    p->used = true;
+    p = c->pending + c->order[c->pendings++];
+    p->tuple = *tuple;
     p->done = done;
-    p->lacks = lacks;
+    p->lacking = lacks;
+    if (lacks) p->lacks = *lacks;
     p->n = (uint32_t)n;
     p->until = now + PK_MISSING_WAIT;
     memcpy(p->bytes, bytes, n);
-    c->pendings++;
 }
 
-static void child_release(pk_child_t *c, struct pending *p) {
-    p->used = false;
-    c->pendings--;
-}
+static void train(pk_child_t *c, const struct pk_tuple *tuple, const uint8_t *bytes, size_t n, uint64_t now) {
+    uint32_t done = 0;
+    struct pk_fingerprint lacks;
+    struct pk_reader r;
 
-/* Trains that may have what they lacked. */
-static void resume(pk_child_t *c, uint64_t now) {
-    for (struct pending *p = c->pending; c->pendings && p < c->pending + PENDING; p++) {
-        if (!p->used || pk_missing_has(c->missing, &p->lacks)) continue;
-        enum delivery ended = deliver(c, p->bytes, p->n, &p->done, &p->lacks, now);
-        if (ended == WAITS) continue;
-        c->side.counters.dropped += ended == NONSENSE;
-        child_release(c, p);
+    if (flow_waits(c, tuple, c->pendings)) {
+        if (pk_train_read(&r, bytes, n)) ask_ahead(c, r, now);
+        train_waits(c, tuple, bytes, n, 0, NULL, now);
+        return;
     }
+    enum delivery ended = deliver(c, bytes, n, &done, &lacks, now);
+    c->side.counters.dropped += ended == NONSENSE;
+    if (ended == WAITS) train_waits(c, tuple, bytes, n, done, &lacks, now);
+    if (c->found) resume(c, now);
 }
 
 static void payload_came(pk_child_t *c, const uint8_t *inside, size_t n, uint64_t now) {
@@ -318,10 +449,14 @@ static bool defer(pk_child_t *c, bool is_train, const struct pk_tuple *tuple, ui
     return waits;
 }
 
-/* Stores the segments that the parent said are to be stored.  Whether one of them was missing. */
-static bool child_store(pk_child_t *c, const struct flow *f, const struct pk_packet *k) {
-    bool was_missing = false;
+/* Stores what the parent said is to be stored: segments, or blocks. */
+static void child_store(pk_child_t *c, struct flow *f, const struct pk_packet *k) {
+    const uint8_t *payload = k->ip + k->headers;
+    struct pk_told_part part;
 
+    for (uint64_t at = f->told.last; pk_told_next(c->told, &f->told, &at, k->seq, k->payload, &part);) {
+        child_gather(c, f, part.place, payload + (part.from - k->seq), part.to - part.from, part.ends);
+    }
     for (uint32_t i = 0; i < k->segments; i++) {
         uint32_t n;
         const uint8_t *bytes = pk_packet_segment(k, i, &n);
@@ -329,20 +464,17 @@ static bool child_store(pk_child_t *c, const struct flow *f, const struct pk_pac
         if (!pk_ranges_have(&f->store, k->seq + i * k->segment, n)) continue;
         pk_fingerprint_of(c->key, bytes, n, &fp);
         c->side.counters.stored += pk_store_put(c->store, &fp, bytes, n);
-        was_missing |= pk_missing_drop(c->missing, &fp);
+        c->found |= pk_missing_drop(c->missing, &fp);
     }
-    return was_missing;
 }
-
-static bool stores(const pk_child_t *c) { return pk_session_established(c->session) && !c->strange; }
 
 static void packet_goes(pk_child_t *c, struct flow *f, const struct pk_packet *k, const void *piece, size_t bytes,
                         uint64_t now) {
-    bool was_missing = k->segments && k->segments <= PK_SEGMENTS_MAX && stores(c) &&
-                       (k->checked || pk_packet_intact(k)) && child_store(c, f, k);
+    if (k->segments && k->segments <= PK_SEGMENTS_MAX && stores(c) && (k->checked || pk_packet_intact(k)))
+        child_store(c, f, k);
     child_send_piece(c, piece, bytes);
-    went(f, k->next);
-    if (was_missing) resume(c, now);
+    went(c, f, k->next);
+    if (c->found) resume(c, now);
 }
 
 /* What has its turn now, or has waited for too long. */
@@ -351,7 +483,7 @@ static void child_release_reordered(pk_child_t *c, uint64_t now) {
     struct pk_packet k;
 
     while ((w = pk_reorder_take(c->reorder, now, c->side.flows))) {
-        if (w->train) train(c, w->bytes, w->n, now);
+        if (w->train) train(c, &w->tuple, w->bytes, w->n, now);
         else if (pk_packet_parse(&k, w->bytes, w->n) == PK_TCP)
             packet_goes(c, child_flow_of(c, &w->tuple), &k, w->bytes, w->n, now);
     }
@@ -385,6 +517,7 @@ static void child_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now) 
         f->flow.known = k.flags & PK_SYN;
         f->flow.next = k.seq + 1;
         f->store = (struct pk_ranges){ .passed = k.seq };
+        memset(&f->told, 0, sizeof f->told);
         child_send_piece(c, piece, bytes);
         return;
     }
@@ -397,13 +530,24 @@ static void child_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now) 
  * Remembers at once what a train says is to be stored, even if the train itself has to wait: those packets may be here
  * already.  Whether the train holds anything else.
  */
-static bool note_orders(struct pk_reader r, struct flow *f) {
+static bool note_orders(pk_child_t *c, struct pk_reader r, struct flow *f) {
+    struct pk_part_reader orders;
+    struct pk_read_part order;
     struct pk_record record;
     bool more = false;
 
     while (pk_train_next(&r, &record) == PK_RECORD) {
-        if (record.kind == PK_NATIVE) pk_ranges_add(&f->store, pk_head_seq(&record.head), record.n);
-        else more = true;
+        uint32_t seq = pk_head_seq(&record.head);
+        if (record.kind == PK_NATIVE) pk_ranges_add(&f->store, seq, record.n);
+        else if (record.kind != PK_GATHER) more = true;
+        if (record.kind != PK_GATHER) continue;
+        pk_parts_read(&orders, &record);
+        while (pk_orders_next(&orders, &order)) {
+            struct pk_told_part part = { seq + order.at, seq + order.at + order.n, order.place, order.ends };
+            child_id_of(c, f);
+            if (order.n) pk_told_add(c->told, &f->told, &part);
+            else if (order.ends) child_gather(c, f, order.place, record.bytes, 0, true);
+        }
     }
     return more;
 }
@@ -420,10 +564,13 @@ static void train_came(pk_child_t *c, const uint8_t *inside, size_t n, uint64_t 
     }
     f = child_flow_of(c, &tuple);
     c->side.counters.fresh++;
-    if (!note_orders(r, f)) return;
-    if (pk_flow_ahead(&f->flow, pk_head_seq(&r.next)) && defer(c, true, &tuple, pk_head_seq(&r.next), inside, n, now))
+    bool more = note_orders(c, r, f);
+    if (c->found) resume(c, now);
+    if (!more) return;
+    if (pk_flow_ahead(&f->flow, pk_head_seq(&r.next)) && !flow_waits(c, &tuple, c->pendings) &&
+        defer(c, true, &tuple, pk_head_seq(&r.next), inside, n, now))
         return;
-    train(c, inside, n, now);
+    train(c, &tuple, inside, n, now);
     child_release_reordered(c, now);
 }
 
@@ -444,7 +591,7 @@ static void child_established(pk_child_t *c, const void *answer, size_t n, bool 
     if (!renewed || c->asked) c->strange = false;
     c->asked = false;
     c->differs = PK_WHY_NOTHING;
-    c->probe = 0;
+    c->probe = c->came = 0;
     c->hello_wait = 0;
     c->hello_at = UINT64_MAX;
     c->established_at = c->heard_at = now;
@@ -502,7 +649,11 @@ static void child_datagram(pk_side_t *s, void *datagram, size_t bytes, uint64_t 
         return;
     }
     enum pk_type type = pk_open(c->session, datagram, bytes, &o);
-    if (type && !o.before) c->heard_at = now;
+    if (type && !o.before) {
+        c->heard_at = now;
+        c->unheard = false;
+    }
+    c->came += type && !o.before;
     switch (type) {
     case PK_TRAIN:
         c->side.counters.datagrams_in++;
@@ -518,6 +669,7 @@ static void child_datagram(pk_side_t *s, void *datagram, size_t bytes, uint64_t 
     case PK_ASIDE:
         c->side.counters.datagrams_in++;
         parent_says(c, &o);
+        if (!o.before) status(c, now); /* it is to know that this came */
         break;
     case PK_PAYLOAD:
         c->side.counters.datagrams_in++;
@@ -542,10 +694,10 @@ static uint64_t child_due(const pk_side_t *s) {
         if (!c->unheard && c->heard_at + UNHEARD < due) due = c->heard_at + UNHEARD;
         if (pk_session_due(c->session) < due) due = pk_session_due(c->session);
     }
-    if (!c->hello && !pk_session_established(c->session)) due = 0; /* it may have ended in any turn */
+    /* It may have ended, or become old, in any turn. */
+    if (!c->hello && (!pk_session_established(c->session) || pk_session_worn(c->session))) due = 0;
     if (c->hello && c->hello_at < due) due = c->hello_at;
-    for (const struct pending *p = c->pending; c->pendings && p < c->pending + PENDING; p++)
-        if (p->used && p->until < due) due = p->until;
+    if (c->pendings && c->pending[c->order[0]].until < due) due = c->pending[c->order[0]].until;
     return due;
 }
 
@@ -562,11 +714,13 @@ static void child_tick(pk_side_t *s, uint64_t now) {
     if (!c->hello && (!there || pk_session_worn(c->session))) child_hello(c, now);
     if (c->hello && now >= c->hello_at) child_hello(c, now);
     if (there && now - c->status_at >= (c->news ? STATUS_BUSY : STATUS_IDLE)) status(c, now);
-    for (struct pending *p = c->pending; c->pendings && p < c->pending + PENDING; p++) {
-        if (!p->used || p->until > now) continue;
+    bool gone = false;
+    while (c->pendings && c->pending[c->order[0]].until <= now) {
         c->side.counters.dropped++;
-        child_release(c, p);
+        child_release(c, 0);
+        gone = true;
     }
+    if (gone) resume(c, now);
     child_ask(c, now);
     c->unheard = there && now >= c->heard_at + UNHEARD;
 }
@@ -612,6 +766,9 @@ pk_side_t *pk_child_make(const struct pk_config *config, const struct pk_fingerp
     s->flows = pk_flows_make((uint32_t)config->flows, sizeof(struct flow), NULL, NULL);
     c->reorder = pk_reorder_make();
     c->missing = pk_missing_make();
-    if (!s->flows || !c->reorder || !c->missing) pk_side_free(&s);
+    c->blocks = pk_blocks_make();
+    c->told = pk_told_make();
+    for (unsigned i = 0; i < PENDING; i++) c->order[i] = (uint8_t)i;
+    if (!s->flows || !c->reorder || !c->missing || !c->blocks || !c->told) pk_side_free(&s);
     return s;
 }

@@ -75,12 +75,16 @@ bool pk_follow_response(struct pk_follow *f, const struct pk_packet *k) {
     return false;
 }
 
-uint32_t pk_follow_keep(struct pk_follow *f, const struct pk_packet *k, const struct pk_config *c, bool *keep) {
+uint32_t pk_follow_keep(struct pk_follow *f, const struct pk_packet *k, const struct pk_config *c, bool *keep,
+                        struct pk_spans *spans) {
+    bool blocks = c->mode == PK_MODE_TRAIN && c->keep == PK_KEEP_HTTP;
     uint32_t kept = 0, n;
 
+    spans->n = 0;
     for (uint32_t i = 0; i < k->segments; i++) {
         const uint8_t *bytes = pk_packet_segment(k, i, &n);
-        keep[i] = pk_http_answer(&f->http, &c->mark, bytes, n) || c->keep == PK_KEEP_ALL;
+        spans->base = i * k->segment;
+        keep[i] = pk_http_answer(&f->http, &c->mark, bytes, n, blocks ? spans : NULL) || c->keep == PK_KEEP_ALL;
         keep[i] &= n >= c->least && n <= PK_DATAGRAM_MAX;
         kept += keep[i];
     }

@@ -16,11 +16,13 @@
 #define FAIRGATE_PK_FOLLOW_H
 
 #include "pk_config.h"
+#include "pk_cut.h"
 #include "pk_flows.h"
 
 struct pk_follow {
     struct pk_flow flow;
     struct pk_http http;
+    struct pk_cut  cut;             /* the parent's */
     uint32_t       from;            /* JOINING: where the response begins */
     uint32_t       ask_next;        /* behind what was seen of the client */
     bool           ask_known, joining;
@@ -36,8 +38,12 @@ void pk_follow_request(struct pk_follow *f, const struct pk_packet *k);
  */
 bool pk_follow_response(struct pk_follow *f, const struct pk_packet *k);
 
-/* Which of its segments, at most PK_SEGMENTS_MAX, may be kept; how many. */
-uint32_t pk_follow_keep(struct pk_follow *f, const struct pk_packet *k, const struct pk_config *c, bool *keep);
+/*
+ * Which of its segments, at most PK_SEGMENTS_MAX, may be kept, each by itself; how many.  What else may be kept are
+ * spans: in mode train, and of HTTP only.
+ */
+uint32_t pk_follow_keep(struct pk_follow *f, const struct pk_packet *k, const struct pk_config *c, bool *keep,
+                        struct pk_spans *spans);
 
 static inline bool pk_follow_lost(const struct pk_follow *f) { return pk_http_lost(&f->http); }
 

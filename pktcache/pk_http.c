@@ -45,7 +45,7 @@ void pk_http_begin(struct pk_http *h) {
     message_begin(&h->answer);
     h->first = h->waiting = 0;
     h->keep = NOTHING;
-    h->ended = h->authorized = false;
+    h->ended = h->authorized = h->blocks = false;
     memset(&h->pairs, 0, sizeof h->pairs);
 }
 
@@ -53,7 +53,7 @@ void pk_http_lose(struct pk_http *h) {
     h->ask.state = h->answer.state = LOST;
     h->waiting = 0;
     h->keep = NOTHING;
-    h->ended = false;
+    h->ended = h->blocks = false;
 }
 
 bool pk_http_lost(const struct pk_http *h) { return h->answer.state == LOST; }
@@ -309,6 +309,8 @@ static void answer_ends(struct pk_http *h, const struct eeod_marks *marks, bool 
      */
     else if ((marked && (known || alone)) || (known && m->status == 200 && shared_may_keep(m, asked))) h->keep = ALL;
     else h->keep = NOTHING;
+    h->blocks = h->keep == ALL && !marked;
+    h->begun = h->over = false;
     eeod_pairs_begin(&h->pairs, marks);
     body_begins(m, m->status == 204 || m->status == 304 || asked & ASK_HEAD, true);
 }
@@ -332,11 +334,12 @@ static void header_line(struct pk_http *h, struct pk_message *m, const struct ee
     }
 }
 
-/* What the marks make of a segment. */
+/* A segment, and what the marks make of it. */
 struct segment {
     const char *begins;
-    bool unique; /* what is unique begins in it */
-    bool closes; /* its first bytes are the mark that closes the outermost pair */
+    struct pk_spans *spans; /* or NULL */
+    bool unique;            /* what is unique begins in it */
+    bool closes;            /* its first bytes are the mark that closes the outermost pair */
 };
 
 static void http_scan(struct pk_http *h, struct segment *s, const char *p, size_t n) {
@@ -350,13 +353,43 @@ static void http_scan(struct pk_http *h, struct segment *s, const char *p, size_
     }
 }
 
+/* No segment of a page from mod_eeod begins so: if one does, we may have misunderstood how long the body is. */
+static bool looks_like_a_header(const char *p, size_t n) { return n >= 7 && !memcmp(p, "HTTP/1.", 7); }
+
+/* Bytes of a body, or that it ends. */
+static void add_span(struct pk_http *h, struct segment *s, const char *p, size_t n, bool ends) {
+    struct pk_spans *spans = s->spans;
+    uint32_t at = spans->base + (uint32_t)(p - s->begins);
+    struct pk_span *last = spans->n ? spans->span + spans->n - 1 : NULL;
+
+    if (!h->begun && looks_like_a_header(p, n)) {
+        h->keep = NOTHING;
+        h->blocks = false;
+        return;
+    }
+    if (h->begun && last && (!n || last->at + last->n == at)) {
+        last->n += (uint32_t)n;
+        last->ends = ends;
+    } else if (spans->n == PK_SPANS_MAX) {
+        h->blocks = false;
+    } else {
+        spans->span[spans->n++] = (struct pk_span){ at, (uint32_t)n, !h->begun, ends };
+    }
+    h->begun = true;
+    h->over = ends;
+}
+
 static void http_feed(struct pk_http *h, struct pk_message *m, const struct eeod_marks *marks, struct segment *s,
                       const char *p, size_t n) {
     for (size_t taken; n && m->state != LOST; p += taken, n -= taken) {
         if (m->state != START && m->state != HEADER) {
             bool data = m->state == SIZED || m->state == DATA || m->state == ENDLESS;
             taken = body(m, p, n);
-            if (data && s && h->keep != NOTHING) http_scan(h, s, p, taken);
+            if (!s || h->keep == NOTHING) continue;
+            if (data) http_scan(h, s, p, taken);
+            if (!h->blocks || h->over || !s->spans) continue;
+            if (data) add_span(h, s, p, taken, m->state == START);
+            else if (m->state == TRAILER && h->begun) add_span(h, s, p, 0, true);
             continue;
         }
         if (m->state == START && !m->line_n) {
@@ -380,18 +413,30 @@ void pk_http_ask(struct pk_http *h, const void *bytes, size_t n) {
     if (!pk_http_lost(h)) http_feed(h, &h->ask, NULL, NULL, bytes, n);
 }
 
-bool pk_http_answer(struct pk_http *h, const struct eeod_marks *marks, const void *bytes, size_t n) {
+/* Nothing of this segment goes as spans, nor of the rest of the body. */
+static void http_unspan(struct pk_http *h, struct pk_spans *spans, uint32_t n, const struct pk_span *last) {
+    h->blocks = false;
+    spans->n = n;
+    if (n) spans->span[n - 1] = *last;
+}
+
+bool pk_http_answer(struct pk_http *h, const struct eeod_marks *marks, const void *bytes, size_t n,
+                    struct pk_spans *spans) {
     struct pk_message *m = &h->answer;
-    struct segment s = { .begins = bytes };
-    uint32_t begun = m->begun;
+    struct segment s = { .begins = bytes, .spans = spans };
+    uint32_t begun = m->begun, before = spans ? spans->n : 0;
+    struct pk_span last = before ? spans->span[before - 1] : (struct pk_span){ .n = 0 };
     bool in_body = m->state >= SIZED;
 
     if (m->state == LOST || !n) return false;
-    /* No segment of a page from mod_eeod begins so: if one does, we may have misunderstood how long the body is. */
-    if (in_body && n >= 7 && !memcmp(bytes, "HTTP/1.", 7)) h->keep = NOTHING;
-    bool inside = eeod_pairs_unique(&h->pairs);
+    if (in_body && looks_like_a_header(bytes, n)) {
+        h->keep = NOTHING;
+        h->blocks = false;
+    }
+    bool inside = eeod_pairs_unique(&h->pairs), as_spans = spans && h->blocks;
     http_feed(h, m, marks, &s, bytes, n);
     h->ended = m->state == START && !m->line_n;
-    if (!in_body || m->state == LOST || m->begun != begun || h->keep == NOTHING) return false;
+    if (spans && (m->state == LOST || s.unique)) http_unspan(h, spans, before, &last);
+    if (as_spans || !in_body || m->state == LOST || m->begun != begun || h->keep == NOTHING) return false;
     return !s.unique && (!inside || (s.closes && !eeod_pairs_unique(&h->pairs)));
 }

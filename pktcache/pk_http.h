@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pk_http.h - which segments of a connection may be kept: what HTTP/1.1 responses and mod_eeod's marks say
- * (docs/pktcache.md, "What is kept").
+ * pk_http.h - what of a connection may be kept: what HTTP/1.1 responses and mod_eeod's marks say (docs/pktcache.md,
+ * "What is kept").
  *
  * Both directions are fed in the order of their bytes, segment by segment.  Then each segment of a response may be kept
- * or not:
+ * or not.  Who hands over a list of spans gets those of a response without the header `Eeod` as spans of its body
+ * instead, whose framing, and what else is in their segments, is left out.  A mark in such a body makes it one of
+ * segments, from the segment with the mark on.
  *
  * - Of a response with the header `Eeod` that names our marks: what stands outside of all pairs of these
  *   (marks/eeod_pairs.h), however the stream is cut and whoever the page is for: Cookie, Authorization, Set-Cookie,
@@ -17,7 +19,7 @@
  *   Last-Modified and no Expires; no no-store in the request; no Set-Cookie, Pragma, no-store, no-cache, private,
  *   max-age=0, nor Vary by Cookie, Authorization or `*`.  If the request had a Cookie, Last-Modified is not enough; if
  *   it, or one before it on the connection, had Authorization, only `public` or s-maxage is.
- * - Never a segment that holds something of a header, nor one of a partial response (206).
+ * - Never something of a header, nor the segment that holds it, if segments are kept; nor a partial response (206).
  *
  * Whatever is not as HTTP says, or does not come in order, makes the connection lost: nothing of it is kept until a
  * request begins when all before it was acknowledged.  The caller knows where that is.
@@ -36,6 +38,16 @@
 #define PK_ASKED_MAX  32u           /* requests in a pipeline; more make the connection lost */
 #define PK_LINE_MAX   200u          /* bytes of a line that are looked at */
 #define PK_HEADER_MAX 65536u        /* bytes of a header; more make it lost */
+#define PK_SPANS_MAX  256u          /* of a piece */
+
+/* Bytes of a body that may be kept; `at` of the piece.  They follow those of the span before, unless they begin it. */
+struct pk_span { uint32_t at, n; bool begins, ends; };  /* the body; a span without bytes may only end it */
+struct pk_spans {
+    uint32_t       n;
+    uint32_t       base;            /* where in the piece the segment begins that is fed next; the caller's */
+    struct pk_span span[PK_SPANS_MAX];
+};
+
 /* One direction.  States: pk_http.c. */
 struct pk_message {
     uint8_t  state;
@@ -56,6 +68,8 @@ struct pk_http {
     uint8_t  first, waiting;
     uint8_t  keep;                  /* of the present response */
     bool     authorized;            /* a request had Authorization */
+    bool     blocks;                /* it goes as spans */
+    bool     begun, over;           /* a span has begun it, has ended it */
     struct eeod_pairs pairs;        /* of its body */
     bool     ended;                 /* the last segment that was fed ends a response */
 };
@@ -70,7 +84,8 @@ bool pk_http_lost(const struct pk_http *h);
 bool pk_http_looks_asked(const void *bytes, size_t n);
 
 void pk_http_ask(struct pk_http *h, const void *bytes, size_t n);
-/* A segment of responses: whether it may be kept. */
-bool pk_http_answer(struct pk_http *h, const struct eeod_marks *marks, const void *bytes, size_t n);
+/* A segment of responses: whether it may be kept, as a whole.  spans: adds to them; NULL: nothing goes as spans. */
+bool pk_http_answer(struct pk_http *h, const struct eeod_marks *marks, const void *bytes, size_t n,
+                    struct pk_spans *spans);
 
 #endif

@@ -11,9 +11,12 @@ enum { MISSING_MAGIC = 0x504b5754 };
 
 enum {                 /* microseconds */
        FIRST = 2000,   /* until it is asked for */
-       AGAIN = 150000, /* or five quarters of what the last answer took */
-       KEPT = 3000000  /* an answer that comes by then is taken, however long ago its train was given up */
+       AGAIN = 150000, /* until an answer has come, whose one and a half is long enough then */
+       AGAIN_LEAST = 30000,
+       KEPT = 3000000 /* an answer that comes by then is taken, however long ago its train was given up */
 };
+
+enum { ASKS = 4 }; /* of which one may be lost, or its answer */
 
 #define NEVER UINT64_MAX
 
@@ -61,8 +64,8 @@ static void forget(pk_missing_t *m, struct payload *p) {
 }
 
 static uint64_t again_after(const pk_missing_t *m) {
-    uint64_t t = m->took + m->took / 4;
-    return t > AGAIN ? t : AGAIN;
+    uint64_t t = m->took + m->took / 2;
+    return !m->took ? AGAIN : t > AGAIN_LEAST ? t : AGAIN_LEAST;
 }
 
 /* Of what is not asked for any more, the one that was asked for first. */
@@ -132,7 +135,7 @@ uint32_t pk_missing_ask(pk_missing_t *m, uint64_t now, uint8_t *fps) {
         if (p->used && p->until <= now) forget(m, p);
         if (!p->used || p->again > now) continue;
         if (!p->asked) p->first = now;
-        p->again = p->asked++ ? NEVER : now + again_after(m);
+        p->again = ++p->asked == ASKS ? NEVER : now + again_after(m);
         p->have = 0;
         pk_fingerprint_write(&p->fp, fps + asked++ * PK_TOKEN);
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * pk_missing.h - payloads that the child lacks, and asks for: after a moment, since what is missing may be in a packet
- * that is here but was not read yet, and once again if no answer comes.  An answer that comes when its train is given
- * up is taken all the same, for the next train.  All memory is taken when it is made.
+ * that is here but was not read yet, and some times again if no answer comes.  An answer that comes when its train is
+ * given up is taken all the same, for the next train.  All memory is taken when it is made.
  */
 #ifndef FAIRGATE_PK_MISSING_H
 #define FAIRGATE_PK_MISSING_H

@@ -29,10 +29,10 @@ struct pk_out {
     COUNTER(datagram_bytes_out, "bytes of these, with IP and UDP headers") \
     COUNTER(datagrams_in, "datagrams from the peer that were its") \
     COUNTER(refused, "datagrams that were not: forged, replayed, of an old session") \
-    COUNTER(kept, "segments that may be kept") \
+    COUNTER(kept, "segments that may be kept, or have something that may") \
     COUNTER(hits, "segments that went as fingerprints, or came as such") \
     COUNTER(saved, "parent: bytes that the link did not carry") \
-    COUNTER(stored, "segments that were new and are kept now") \
+    COUNTER(stored, "segments and blocks that were new and are kept now") \
     COUNTER(trains, "trains that went, or came") \
     COUNTER(fresh, "packets and trains of servers with something new") \
     COUNTER(again, "segments that were sent again, and went as they were") \

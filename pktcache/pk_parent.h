@@ -7,6 +7,8 @@
  *
  *     may be kept, is in the store         a fingerprint in a train
  *     may be kept, is new                  stored; as it is, and the child is told to store it
+ *     slices of known blocks (pk_cut.h)    in a train, with what else is in the segment, if that is little
+ *     has bytes of new blocks              as it is, and the child is told to gather them
  *     may not be kept, and is small        a literal in a train
  *     all else                             as it is: acknowledgements, SYN, RST, what is sent again, what is not TCP
  *

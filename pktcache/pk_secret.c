@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,23 +64,25 @@ int pk_secret_new(const char *path, char **error) {
 }
 
 int pk_secret_rotate(const char *path, char **error) {
-    char text[2 * (DIGITS + 1) + 1], beside[4096];
+    char text[2 * (DIGITS + 1) + 1], beside[PATH_MAX + 8], real[PATH_MAX];
     struct pk_secrets now;
     struct stat st;
     int why = 0;
 
     if (pk_secret_read(&now, path, error)) return -1;
-    if (stat(path, &st)) why = errno;
-    if ((size_t)snprintf(beside, sizeof beside, "%s.new", path) >= sizeof beside) why = ENAMETOOLONG;
+    if (!realpath(path, real) || stat(real, &st)) why = errno; /* a link to it stays one */
+    else snprintf(beside, sizeof beside, "%s.new", real);
     if (!why && !secret_line(text)) why = EIO;
     for (size_t i = 0; i < PK_SECRET; i++) snprintf(text + DIGITS + 1 + 2 * i, 3, "%02x", now.item[0].bytes[i]);
     text[sizeof text - 2] = '\n';
     pk_secret_forget(&now);
-    if (!why && !(why = secret_write(beside, text, sizeof text - 1, &st)) && rename(beside, path)) {
+    if (!why && !(why = secret_write(beside, text, sizeof text - 1, &st)) && rename(beside, real)) {
         why = errno;
         unlink(beside);
     }
     OPENSSL_cleanse(text, sizeof text);
+    if (why == EEXIST)
+        return secret_fail(error, beside, "is there already, of another rotation; remove it if that is over");
     return why ? secret_fail(error, path, strerror(why)) : 0;
 }
 

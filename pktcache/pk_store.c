@@ -17,6 +17,7 @@ struct entry {
     struct pk_fingerprint fp;
     uint64_t at; /* position */
     uint32_t n;  /* bytes; 0: no entry */
+    bool linked; /* the fingerprint of what follows stands behind these; all zero: none */
 };
 
 struct pk_store {
@@ -85,9 +86,10 @@ static struct entry *find_locked(pk_store_t *s, const struct pk_fingerprint *fp)
     return NULL;
 }
 
-static void put_locked(pk_store_t *s, const struct pk_fingerprint *fp, const void *bytes, uint32_t n) {
+static void put_locked(pk_store_t *s, const struct pk_fingerprint *fp, const void *bytes, uint32_t n, bool linked) {
     struct entry *e = store_set_of(s, fp), *oldest = e;
     uint64_t place = s->head % s->size;
+    uint32_t all = n + (linked ? PK_TOKEN : 0);
 
     for (unsigned i = 0; i < s->ways; i++) {
         if (!counts_locked(s, e + i)) {
@@ -96,32 +98,80 @@ static void put_locked(pk_store_t *s, const struct pk_fingerprint *fp, const voi
         }
         if (e[i].at < oldest->at) oldest = e + i;
     }
-    if (s->size - place < n) { /* not in two parts */
+    if (s->size - place < all) { /* not in two parts */
         s->head += s->size - place;
         place = 0;
     }
-    *oldest = (struct entry){ .fp = *fp, .at = s->head, .n = n };
+    *oldest = (struct entry){ .fp = *fp, .at = s->head, .n = n, .linked = linked };
     memcpy(s->ring + place, bytes, n);
-    s->head += n;
+    if (linked) memset(s->ring + place + n, 0, PK_TOKEN);
+    s->head += all;
     s->put++;
 }
 
-enum pk_met pk_store_meet(pk_store_t *s, const struct pk_fingerprint *fp, const void *bytes, uint32_t n) {
+static uint8_t *link_of(pk_store_t *s, const struct entry *e) { return s->ring + e->at % s->size + e->n; }
+
+static enum pk_met store_meet(pk_store_t *s, const struct pk_fingerprint *fp, const void *bytes, uint32_t n,
+                              bool linked, bool again) {
     enum pk_met met = PK_NEW;
 
     assert(s->magic == STORE_MAGIC && n && n <= PK_PAYLOAD_MAX);
     pthread_mutex_lock(&s->lock);
     struct entry *e = find_locked(s, fp);
     if (!e) {
-        put_locked(s, fp, bytes, n);
-    } else if (e->n == n && !memcmp(s->ring + e->at % s->size, bytes, n)) {
-        met = PK_SAME;
-    } else {
+        put_locked(s, fp, bytes, n, linked);
+    } else if (e->n != n || memcmp(s->ring + e->at % s->size, bytes, n)) {
         met = PK_CLASH;
         s->clashes++;
+    } else {
+        met = PK_SAME;
+        if (again) {
+            uint8_t next[PK_TOKEN] = { 0 };
+            if (e->linked) memcpy(next, link_of(s, e), PK_TOKEN);
+            e->n = 0;
+            put_locked(s, fp, bytes, n, linked);
+            e = find_locked(s, fp);
+            memcpy(link_of(s, e), next, PK_TOKEN);
+        }
     }
     pthread_mutex_unlock(&s->lock);
     return met;
+}
+
+enum pk_met pk_store_meet(pk_store_t *s, const struct pk_fingerprint *fp, const void *bytes, uint32_t n) {
+    return store_meet(s, fp, bytes, n, false, false);
+}
+
+enum pk_met pk_store_meet_block(pk_store_t *s, const struct pk_fingerprint *fp, const void *bytes, uint32_t n,
+                                bool again) {
+    return store_meet(s, fp, bytes, n, true, again);
+}
+
+bool pk_store_has(pk_store_t *s, const struct pk_fingerprint *fp, uint32_t at, const void *bytes, uint32_t n) {
+    assert(s->magic == STORE_MAGIC);
+    pthread_mutex_lock(&s->lock);
+    const struct entry *e = find_locked(s, fp);
+    bool has = e && at <= e->n && n <= e->n - at && !memcmp(s->ring + e->at % s->size + at, bytes, n);
+    pthread_mutex_unlock(&s->lock);
+    return has;
+}
+
+void pk_store_link(pk_store_t *s, const struct pk_fingerprint *fp, const struct pk_fingerprint *next) {
+    static const struct pk_fingerprint none;
+
+    pthread_mutex_lock(&s->lock);
+    const struct entry *e = find_locked(s, fp);
+    if (e && e->linked) memcpy(link_of(s, e), next ? next : &none, PK_TOKEN);
+    pthread_mutex_unlock(&s->lock);
+}
+
+bool pk_store_next(pk_store_t *s, const struct pk_fingerprint *fp, struct pk_fingerprint *next) {
+    pthread_mutex_lock(&s->lock);
+    const struct entry *e = find_locked(s, fp);
+    bool known = e && e->linked;
+    if (known) memcpy(next, link_of(s, e), PK_TOKEN);
+    pthread_mutex_unlock(&s->lock);
+    return known && (next->half[0] || next->half[1]);
 }
 
 bool pk_store_put(pk_store_t *s, const struct pk_fingerprint *fp, const void *bytes, uint32_t n) {
@@ -129,7 +179,7 @@ bool pk_store_put(pk_store_t *s, const struct pk_fingerprint *fp, const void *by
     pthread_mutex_lock(&s->lock);
     struct entry *e = find_locked(s, fp);
     if (e) e->n = 0;
-    put_locked(s, fp, bytes, n);
+    put_locked(s, fp, bytes, n, false);
     pthread_mutex_unlock(&s->lock);
     return !e;
 }

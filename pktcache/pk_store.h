@@ -5,6 +5,8 @@
  *     ring    bytes of payloads, one behind the other as they came; a position only grows, its place is its remainder
  *     index   sets of entries: fingerprint, position, length.  An entry counts while its bytes are in the ring.
  *
+ * The parent's blocks (pk_wire.h) have behind them in the ring the fingerprint of the block that followed last.
+ *
  * All threads of a process share one.  Its lock is held while bytes are copied or compared, never over I/O.  All memory
  * is taken and touched when it is made; a call allocates nothing.
  */
@@ -38,6 +40,18 @@ void        pk_store_free(pk_store_t **s);
  * and stay.
  */
 enum pk_met pk_store_meet(pk_store_t *s, const struct pk_fingerprint *fp, const void *bytes, uint32_t n);
+
+/*
+ * The same for a block.  again: as the newest even if it is there, since the child does so, too, which is told to store
+ * it.
+ */
+enum pk_met pk_store_meet_block(pk_store_t *s, const struct pk_fingerprint *fp, const void *bytes, uint32_t n,
+                                bool again);
+/* Whether what has the fingerprint has these bytes at this place. */
+bool        pk_store_has(pk_store_t *s, const struct pk_fingerprint *fp, uint32_t at, const void *bytes, uint32_t n);
+/* Which block follows another one; next NULL: it is not known any more. */
+void        pk_store_link(pk_store_t *s, const struct pk_fingerprint *fp, const struct pk_fingerprint *next);
+bool        pk_store_next(pk_store_t *s, const struct pk_fingerprint *fp, struct pk_fingerprint *next);
 
 /*
  * Puts them in as the newest, even if they are there: the parent has done so, and here they must not go sooner.

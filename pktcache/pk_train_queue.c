@@ -127,6 +127,40 @@ void pk_train_queue_announce(pk_train_queue_t *q, struct pk_flow *f, const struc
     train_queue_leave(q, (uint8_t)(f->train - 1), true, now);
 }
 
+uint32_t pk_train_queue_parts(pk_train_queue_t *q, struct pk_flow *f, struct pk_head h, const uint8_t *payload,
+                              const struct pk_parts *parts, uint32_t at, uint32_t count, uint32_t segment,
+                              uint32_t last, uint8_t flags, uint64_t now) {
+    uint32_t done = 0;
+
+    while (done < count) {
+        struct pk_train *train = train_of(q, f, &h, now);
+        bool empty = !train->saved;
+        uint32_t part = count - done;
+        for (; part; part /= 2) {
+            bool all = done + part == count;
+            if (pk_train_parts(train, &h, payload, parts, at, part, segment, all ? last : segment, all ? flags : 0))
+                break;
+        }
+        if (part) {
+            pk_head_advance(&h, part * segment, part);
+            at += part * segment;
+            done += part;
+        }
+        if (done < count) pk_train_queue_leave(q, f, now);
+        if (!part && empty) break;
+    }
+    return done;
+}
+
+void pk_train_queue_gather(pk_train_queue_t *q, struct pk_flow *f, const struct pk_head *h,
+                           const struct pk_parts *parts, uint32_t at, uint32_t n, uint64_t now) {
+    if (!pk_train_gather(train_of(q, f, h, now), h, parts, at, n)) {
+        pk_train_queue_leave(q, f, now);
+        pk_train_gather(train_of(q, f, h, now), h, parts, at, n);
+    }
+    train_queue_leave(q, (uint8_t)(f->train - 1), true, now);
+}
+
 uint64_t pk_train_queue_due(const pk_train_queue_t *q) { return q->opened ? q->place[q->open[0]].leaves : UINT64_MAX; }
 
 void pk_train_queue_tick(pk_train_queue_t *q, uint64_t now) {

@@ -30,7 +30,14 @@ void pk_train_queue_tokens(pk_train_queue_t *q, struct pk_flow *f, struct pk_hea
 /* false: it is too long for any train; the flow's has left. */
 bool pk_train_queue_literal(pk_train_queue_t *q, struct pk_flow *f, const struct pk_head *h, const void *bytes,
                             uint32_t n, uint8_t flags, uint64_t now);
-/* Tells the child to store the n bytes that follow, and leaves. */
+/* Segments that follow each other, `at` in the payload that has these parts; how many went, the others are too long. */
+uint32_t pk_train_queue_parts(pk_train_queue_t *q, struct pk_flow *f, struct pk_head h, const uint8_t *payload,
+                              const struct pk_parts *parts, uint32_t at, uint32_t count, uint32_t segment,
+                              uint32_t last, uint8_t flags, uint64_t now);
+/* Tells the child what of the n bytes that follow is KEPT, and leaves. */
+void pk_train_queue_gather(pk_train_queue_t *q, struct pk_flow *f, const struct pk_head *h,
+                           const struct pk_parts *parts, uint32_t at, uint32_t n, uint64_t now);
+/* Tells the child to store the n bytes that follow, each segment by itself, and leaves. */
 void pk_train_queue_announce(pk_train_queue_t *q, struct pk_flow *f, const struct pk_head *h, uint32_t n, uint64_t now);
 
 void     pk_train_queue_leave(pk_train_queue_t *q, struct pk_flow *f, uint64_t now);    /* the flow's, if it has one */

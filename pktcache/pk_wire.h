@@ -25,7 +25,8 @@
  *     TRAIN      parent to child    packets of a flow: below
  *     PAYLOAD    parent to child    fingerprint (16), bytes of the payload (2), where this part of it begins (2), part
  *     PROBE      parent to child    random bytes, as many as fit a datagram
- *     STATUS     child to parent    still here: counters of the newest datagram (8) and the newest probe (8) that came
+ *     STATUS     child to parent    still here: counters of the newest datagram (8) and the newest probe (8) that came,
+ *                                   and how many came (8)
  *     MISSING    child to parent    fingerprints (16 each) that it has no payload for
  *     ASIDE      either way         packets go as they are, since the sender says so: why (1; pk_why.h), 0: no longer
  *
@@ -38,7 +39,22 @@
  *     TOKENS     segments (1), bytes of each but the last (2), of the last (2), a fingerprint (16) for each;
  *                if ONE, of one segment: its bytes (2), its fingerprint (16)
  *     LITERAL    bytes (2), these: one segment
- *     NATIVE     bytes (4): so many come as packets of their own, and are to be stored.  The last record of a train
+ *     NATIVE     bytes (4): so many come as packets of their own, and are to be stored, each segment by itself.  The
+ *                last record of a train
+ *     PARTS      segments (1), bytes of each but the last (2), of the last (2), parts; if ONE: its bytes (2), parts
+ *     GATHER     how many (1), then each: flags (1), bytes skipped (2), bytes (2), place (4).  Of what comes behind the
+ *                headers' sequence number as packets of its own, these bytes belong to blocks.  The last record of a
+ *                train
+ *
+ *     part       kind and flags (1), bytes (2), content.  The parts are the payload of the record's segments, whole
+ *     PLAIN      these bytes
+ *     KEPT       place (4), these bytes: they belong to blocks
+ *     SLICES     where it begins in the first block (2), a fingerprint (16) for each block that it touches;
+ *                if GOES_ON, it begins where the last SLICES of the train ended, and the first fingerprint is that one
+ *
+ * A block is PK_BLOCK bytes of a response's body, counted from its beginning; the last one of a body has fewer.  Place:
+ * block and byte in it of the first of these bytes, as one number that goes on through a connection; each body begins
+ * with a new block.  ENDS: a block ends with the last of these bytes, of which there may be none.
  *
  * The headers of a record are those of the one before, with the sequence number that follows and, IPv4, the next
  * identification; then its changes.  PSH and FIN are its last segment's.
@@ -84,20 +100,30 @@ static_assert(sizeof(struct pk_wire_ready) == 189 && sizeof(struct pk_wire_ready
 #define PK_SEAL_TAG     16u         /* and behind it */
 #define PK_SEAL_MORE    (PK_SEAL_HEAD + PK_SEAL_TAG)
 #define PK_TOKEN        16u         /* bytes of a fingerprint */
+#define PK_BLOCK        2048u       /* bytes of a block; a power of two */
 
 struct pk_wire_part { uint8_t fingerprint[PK_TOKEN], bytes[2], at[2]; };     /* PAYLOAD: before the part */
-struct pk_wire_status { uint8_t newest[8], newest_probe[8]; };
+struct pk_wire_status { uint8_t newest[8], newest_probe[8], came[8]; };
 
 /* ---- a train's records ------------------------------------------------------------------------------------------- */
 
-enum pk_record_kind { PK_TOKENS, PK_LITERAL, PK_NATIVE };
+enum pk_record_kind { PK_TOKENS, PK_LITERAL, PK_NATIVE, PK_PARTS, PK_GATHER };
 
 enum {                              /* of the first byte */
-    PK_RECORD_KIND = 3, PK_RECORD_CHANGED = 4, PK_RECORD_PSH = 8, PK_RECORD_FIN = 16, PK_RECORD_ONE = 32,
+    PK_RECORD_KIND = 7, PK_RECORD_CHANGED = 8, PK_RECORD_PSH = 16, PK_RECORD_FIN = 32, PK_RECORD_ONE = 64,
     PK_RECORD_KNOWN = PK_RECORD_KIND | PK_RECORD_CHANGED | PK_RECORD_PSH | PK_RECORD_FIN | PK_RECORD_ONE
 };
 
-enum { PK_CHANGE = 3, PK_TOKENS_HEAD = 5, PK_ONE_HEAD = 2, PK_LITERAL_HEAD = 2, PK_NATIVE_BYTES = 4 };
+enum { PK_CHANGE = 3, PK_TOKENS_HEAD = 5, PK_ONE_HEAD = 2, PK_LITERAL_HEAD = 2, PK_NATIVE_BYTES = 4, PK_ORDER = 9 };
+
+enum pk_part_kind { PK_PART_PLAIN, PK_PART_KEPT, PK_PART_SLICES };
+
+enum {                              /* of a part's first byte, and of an order's (ENDS) */
+    PK_PART_KIND = 3, PK_PART_ENDS = 4, PK_PART_GOES_ON = 8,
+    PK_PART_KNOWN = PK_PART_KIND | PK_PART_ENDS | PK_PART_GOES_ON
+};
+
+enum { PK_PART_HEAD = 3, PK_PLACE = 4, PK_SLICES_AT = 2 };
 
 #define PK_TOKENS_MAX   255u        /* of a record */
 #define PK_CHANGES_MAX  8u          /* of a record; more are a train of their own */

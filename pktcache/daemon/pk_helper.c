@@ -85,8 +85,11 @@ static void helper_serve(int s, const struct pk_config *c, pk_hook_t *hook, pk_l
 
     for (;;) {
         int ready = poll(p, 2, LOOK_EVERY);
-        pk_lead_look(lead);
-        if (ready <= 0 || !p[0].revents) continue;
+        /* Whether the daemon is there comes first: another one may be in its place by now, with filters of its own. */
+        if (ready <= 0 || !p[0].revents) {
+            pk_lead_look(lead);
+            continue;
+        }
         n = recv(s, &what, 1, MSG_TRUNC);
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return;

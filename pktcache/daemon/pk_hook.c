@@ -20,6 +20,7 @@
 #include <netinet/in.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 
 enum {
     HOOK_MAGIC = 0x504b484b,
@@ -31,11 +32,11 @@ enum {
 /* What the daemon's threads write and the programs read. */
 struct lease {
     _Atomic uint64_t renewed[PK_LANES_MAX]; /* nanoseconds */
-    _Atomic uint64_t led;
 };
 
-/* What the programs are told of the devices. */
+/* What the programs are told by who has more power than those. */
 struct places {
+    _Atomic uint32_t led;
     uint32_t tun, link;
     uint32_t ethernet;
     uint8_t address[8]; /* of the link's device; two bytes are 0 */
@@ -100,16 +101,19 @@ static void pass_marked(struct writer *w) {
 static void leased(struct writer *w, struct pk_bpf_jumps *plain) {
     struct pk_bpf *b = &w->b;
 
-    pk_bpf_values(b, BPF_REG_7, w->lease);
-    pk_bpf_read(b, BPF_DW, BPF_REG_1, BPF_REG_7, offsetof(struct lease, led));
+    pk_bpf_values(b, BPF_REG_7, w->places);
+    pk_bpf_read(b, BPF_W, BPF_REG_1, BPF_REG_7, offsetof(struct places, led));
     pk_bpf_if(b, plain, BPF_JEQ, BPF_REG_1, 0);
+    pk_bpf_values(b, BPF_REG_7, w->lease);
     pk_bpf_call(b, BPF_FUNC_ktime_get_ns);
     pk_bpf_copy(b, BPF_REG_8, BPF_REG_0);
     for (unsigned i = 0; i < w->c->queues; i++) {
         pk_bpf_read(b, BPF_DW, BPF_REG_1, BPF_REG_7, (int)(8 * i));
         pk_bpf_copy(b, BPF_REG_2, BPF_REG_8);
         pk_bpf_put(b, BPF_ALU64 | BPF_SUB | BPF_X, BPF_REG_2, BPF_REG_1, 0, 0);
-        pk_bpf_if(b, plain, BPF_JSGT, BPF_REG_2, (int32_t)(PK_LEASE * 1000u));
+        /* Another processor may have renewed it since; but nobody renews it for years. */
+        pk_bpf_put(b, BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_2, 0, 0, (int32_t)(PK_LEASE * 1000u));
+        pk_bpf_if(b, plain, BPF_JGT, BPF_REG_2, (int32_t)(2 * PK_LEASE * 1000u));
     }
 }
 
@@ -161,12 +165,15 @@ static bool has_family(const struct pk_networks *n, bool four) {
 
 /*
  * Jumps to `other` unless the packet is TCP from a server and its port to a client, or, `asks`, the other way; a
- * fragment is not.  Register 9: the packet's protocol, in network order.  Uses 8.
+ * fragment is not, nor what has a VLAN's tag beside it, which our device has no place for.  Register 9: the packet's
+ * protocol, in network order.  Uses 8.
  */
 static void is_ours(struct writer *w, bool asks, struct pk_bpf_jumps *other) {
     struct pk_bpf *b = &w->b;
     struct pk_bpf_jumps known = { .n = 0 }, another = { .n = 0 };
 
+    pk_bpf_read(b, BPF_W, BPF_REG_1, BPF_REG_6, OF_PACKET(vlan_present));
+    pk_bpf_if(b, other, BPF_JNE, BPF_REG_1, 0);
     pk_bpf_read(b, BPF_W, BPF_REG_9, BPF_REG_6, OF_PACKET(protocol));
     for (int four = 0; four < 2; four++) {
         int source = four ? 12 : 8, target = four ? 16 : 24;
@@ -453,6 +460,43 @@ static struct order hook_order(const struct pk_hook *h, int type, unsigned devic
                                      .tcm_info = TC_H_MAKE(PREFERENCE << 16, htons(ETH_P_ALL)) } };
 }
 
+static bool is_clsact(const struct nlmsghdr *h, unsigned device) {
+    const struct tcmsg *what = NLMSG_DATA(h);
+    int left = (int)NLMSG_PAYLOAD(h, sizeof *what);
+
+    if (h->nlmsg_type != RTM_NEWQDISC || left < 0 || (unsigned)what->tcm_ifindex != device) return false;
+    for (const struct rtattr *a = (const struct rtattr *)((const char *)h + NLMSG_SPACE(sizeof *what)); RTA_OK(a, left);
+         a = RTA_NEXT(a, left))
+        if (a->rta_type == TCA_KIND && RTA_PAYLOAD(a) == sizeof "clsact" && !strcmp(RTA_DATA(a), "clsact")) return true;
+    return false;
+}
+
+/* Whether the device has clsact, and not another queueing discipline in its place. */
+static bool has_clsact(unsigned device) {
+    union {
+        struct nlmsghdr head;
+        char bytes[32768];
+    } u;
+    struct order ask = { .head = { .nlmsg_len = NLMSG_LENGTH(sizeof(struct tcmsg)),
+                                   .nlmsg_type = RTM_GETQDISC,
+                                   .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP } };
+    struct timeval slow = { .tv_sec = 1 };
+    int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    bool found = false, more;
+    ssize_t n;
+
+    if (netlink < 0) return false;
+    setsockopt(netlink, SOL_SOCKET, SO_RCVTIMEO, &slow, sizeof slow);
+    more = send(netlink, &ask, ask.head.nlmsg_len, 0) >= 0;
+    while (more && (n = recv(netlink, &u, sizeof u, 0)) > 0)
+        for (struct nlmsghdr *h = &u.head; more && NLMSG_OK(h, (size_t)n); h = NLMSG_NEXT(h, n)) {
+            more = h->nlmsg_type != NLMSG_DONE && h->nlmsg_type != NLMSG_ERROR;
+            found |= is_clsact(h, device);
+        }
+    close(netlink);
+    return found;
+}
+
 /* 0, or an errno. */
 static int hook_attach(const struct pk_hook *h, int program, unsigned device, bool in) {
     struct order qdisc = {
@@ -471,7 +515,8 @@ static int hook_attach(const struct pk_hook *h, int program, unsigned device, bo
     hook_add(&filter, TCA_BPF_NAME, "fairgate-pktcache", sizeof "fairgate-pktcache");
     hook_add(&filter, TCA_BPF_FLAGS, &direct, sizeof direct);
     options->rta_len = (uint16_t)((char *)&filter + filter.head.nlmsg_len - (char *)options);
-    if ((why = hook_tell(&qdisc, NLM_F_CREATE | NLM_F_EXCL)) && why != EEXIST) return why;
+    why = hook_tell(&qdisc, NLM_F_CREATE | NLM_F_EXCL);
+    if (why && (why != EEXIST || !has_clsact(device))) return why;
     return hook_tell(&filter, NLM_F_CREATE);
 }
 
@@ -501,6 +546,8 @@ int pk_hook_place(pk_hook_t *h, const struct pk_place *place) {
         int program = h->program[in ? AT_LINK_IN : AT_LINK_OUT];
         if (program >= 0) why = hook_attach(h, program, place->device, in);
     }
+    /* Without that one what comes from our device would go anywhere. */
+    if (!why) why = hook_attach(h, h->program[AT_TUN], h->tun, true);
     if (why) pk_hook_leave(h);
     return why;
 }
@@ -563,14 +610,14 @@ pk_hook_t *pk_hook_make(const struct pk_config *c, bool parent, char **error) {
     if (h && h->magic) pk_hook_free(&h);
     free(h);
     if (asprintf(error,
-                 "the kernel takes no programs that lead packets to %s (it must be Linux 5.10 or newer, with "
+                 "the kernel takes no programs that lead packets to %s (it must be Linux 5.11 or newer, with "
                  "CONFIG_BPF_SYSCALL, CONFIG_NET_CLS_BPF and CONFIG_NET_SCH_INGRESS): %s",
                  c->device, strerror(why)) < 0)
         *error = NULL;
     return NULL;
 }
 
-void pk_hook_lead(pk_hook_t *h, bool lead) { atomic_store(&h->lease->led, lead); }
+void pk_hook_lead(pk_hook_t *h, bool lead) { atomic_store(&h->places->led, lead); }
 
 bool pk_hook_renew(pk_hook_t *h, unsigned thread, uint64_t now) {
     uint64_t before = atomic_load_explicit(h->lease->renewed + thread, memory_order_relaxed);

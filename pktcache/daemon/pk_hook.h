@@ -22,7 +22,7 @@
  * where they are until a daemon is started that has a device of the same name, or somebody takes them away
  * (`tc filter del dev LINK egress pref 4754`, and ingress); they let all pass.
  *
- * Needs Linux 5.10; CAP_BPF and CAP_NET_ADMIN to make it, CAP_NET_ADMIN for pk_hook_place and pk_hook_leave.
+ * Needs Linux 5.11; CAP_BPF and CAP_NET_ADMIN to make it, CAP_NET_ADMIN for pk_hook_place and pk_hook_leave.
  */
 #ifndef FAIRGATE_PK_HOOK_H
 #define FAIRGATE_PK_HOOK_H

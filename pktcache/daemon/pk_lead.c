@@ -39,6 +39,7 @@ struct pk_lead {
     atomic_uint *aside;
     int watch;
     struct pk_place place;
+    unsigned tun;        /* our device */
     bool changed, taken; /* since it was looked: some device; some filter was taken away */
     uint64_t looked_at, said_at;
     char said[256];
@@ -204,8 +205,13 @@ static void hear(pk_lead_t *l) {
     while ((n = recv(l->watch, &u, sizeof u, 0)) > 0 || (n < 0 && errno == ENOBUFS)) {
         l->changed = true;
         l->taken |= n < 0; /* there was too much to be told */
-        for (struct nlmsghdr *h = &u.head; n > 0 && NLMSG_OK(h, (size_t)n); h = NLMSG_NEXT(h, n))
-            l->taken |= h->nlmsg_type == RTM_DELTFILTER || h->nlmsg_type == RTM_DELQDISC;
+        for (struct nlmsghdr *h = &u.head; n > 0 && NLMSG_OK(h, (size_t)n); h = NLMSG_NEXT(h, n)) {
+            const struct tcmsg *of = NLMSG_DATA(h);
+            if ((h->nlmsg_type != RTM_DELTFILTER && h->nlmsg_type != RTM_DELQDISC) ||
+                h->nlmsg_len < NLMSG_LENGTH(sizeof *of))
+                continue;
+            l->taken |= (unsigned)of->tcm_ifindex == l->place.device || (unsigned)of->tcm_ifindex == l->tun;
+        }
     }
 }
 
@@ -268,6 +274,7 @@ pk_lead_t *pk_lead_start(const struct pk_config *c, pk_hook_t *hook, atomic_uint
     l->c = c;
     l->hook = hook;
     l->aside = aside;
+    l->tun = if_nametoindex(c->device);
     if ((l->watch = lead_watch()) < 0) {
         base_fail(error, "devices can't be watched: %s", strerror(errno));
         pk_lead_stop(&l);

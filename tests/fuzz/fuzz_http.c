@@ -5,7 +5,7 @@
  *
  * The look: of a response that begins with the first byte and has a known length, no kept segment holds a byte of the
  * header, one between an opening mark and the closing one that belongs to it, or one behind a closing mark that closes
- * nothing.
+ * nothing; nor does a span.  All spans together have no byte twice, and begin with the body.
  */
 #include "pktcache/pk_http.h"
 #include "tests/unit/test_marks.h"
@@ -35,11 +35,14 @@ static void look(const struct eeod_marks *marks, const char *body, size_t n, cha
 static void against_the_look(const uint8_t *data, size_t size) {
     char head[128], *all, *secret;
     struct eeod_marks marks;
+    struct pk_spans spans;
     struct pk_http h;
+    static const char get[] = "GET / HTTP/1.1\r\n\r\n";
     size_t body = size - 4,
-           header = (size_t)snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\n%sContent-Length: %zu\r\n\r\n",
-                                     data[0] & 1 ? "Eeod: marks\r\n" : "", body),
-           n = header + body;
+           header = (size_t)snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\n%s%sContent-Length: %zu\r\n\r\n",
+                                     data[0] & 1 ? "Eeod: marks\r\n" : "",
+                                     data[0] & 4 ? "Cache-Control: public\r\n" : "", body),
+           n = header + body, behind = header;
 
     all = malloc(n);
     secret = calloc(1, n);
@@ -49,13 +52,24 @@ static void against_the_look(const uint8_t *data, size_t size) {
     eeod_marks_set(&marks, OPEN, CLOSE);
     look(&marks, all + header, body, secret + header);
     pk_http_begin(&h);
+    if (data[0] & 8) pk_http_ask(&h, get, sizeof get - 1);
     for (size_t at = 0, turn = 0; at < n; turn++) {
         size_t part = 1 + data[1 + turn % 3];
         if (part > n - at) part = n - at;
         char *exact = malloc(part);
         memcpy(exact, all + at, part);
-        bool keep = pk_http_answer(&h, &marks, exact, part);
+        spans.n = 0;
+        spans.base = data[3];
+        bool keep = pk_http_answer(&h, &marks, exact, part, data[0] & 16 ? &spans : NULL);
         free(exact);
+        for (uint32_t i = 0; i < spans.n; i++) {
+            size_t from = at + spans.span[i].at - spans.base, length = spans.span[i].n;
+            if (from != behind || from + length > at + part) abort();
+            if (spans.span[i].begins != (from == header)) abort();
+            for (size_t k = from; k < from + length; k++)
+                if (secret[k] && from + length - k >= sizeof CLOSE - 1) abort();
+            behind = from + length;
+        }
         /* The beginning of a mark at a segment's end may be kept. */
         for (size_t i = at; keep && i < at + part; i++)
             if (secret[i] && at + part - i >= sizeof CLOSE - 1) abort();
@@ -74,6 +88,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         against_the_look(data, size);
         return 0;
     }
+    bool way_of_spans = data[0] & 1;
+    struct pk_spans spans = { .n = 0 };
     eeod_marks_set(&marks, OPEN, CLOSE);
     memset(&h, data[0], sizeof h);
     pk_http_begin(&h);
@@ -86,7 +102,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         char *exact = malloc(n);
         memcpy(exact, data, n);
         if (way) pk_http_ask(&h, exact, n);
-        else if (pk_http_answer(&h, &marks, exact, n) && pk_http_lost(&h)) abort();
+        else if (pk_http_answer(&h, &marks, exact, n, way_of_spans ? &spans : NULL) && pk_http_lost(&h)) abort();
+        if (pk_http_lost(&h) && spans.n) abort();
+        for (uint32_t i = 0; i < spans.n; i++)
+            if (spans.span[i].at > n || spans.span[i].n > n - spans.span[i].at) abort();
+        spans.n = 0;
         if (pk_http_lost(&h) && pk_http_looks_asked(exact, n)) pk_http_begin(&h);
         free(exact);
         data += n;

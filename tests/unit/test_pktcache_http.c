@@ -235,7 +235,7 @@ START_TEST(test_talk) {
         if (**s == '>') {
             pk_http_ask(&h, exact, n);
         } else {
-            bool kept = pk_http_answer(&h, &marks, exact, n);
+            bool kept = pk_http_answer(&h, &marks, exact, n, NULL);
             ck_assert_msg(kept == (**s == '+'), "%s: segment %td: %s", talks[_i].name, s - talks[_i].segment,
                           kept ? "kept" : "not kept");
             if ((*s)[1] == '!')
@@ -266,7 +266,7 @@ START_TEST(test_cuts) {
         for (size_t at = 0, part; at < n; at += part) {
             part = 1 + (size_t)rand() % (round % 60 + 1);
             if (part > n - at) part = n - at;
-            bool keep = pk_http_answer(&h, &marks, all + at, part);
+            bool keep = pk_http_answer(&h, &marks, all + at, part, NULL);
             if (!keep) continue;
             kept++;
             ck_assert_msg(at >= header && !memchr(all + at, '#', part), "round %d: bytes %zu to %zu are kept", round,

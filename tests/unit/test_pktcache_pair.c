@@ -40,6 +40,8 @@ struct scenario {
     uint64_t way; /* microseconds from one side to the other */
     /* per mille of the fingerprints that the child asks for at most, if its link is bad */
     int lacking;
+    bool chunked; /* HTTP: in chunks of random length */
+    bool odd;     /* pieces of random length */
 };
 
 struct thing {
@@ -280,8 +282,31 @@ static void run_up(void) {
 
 /* ---- servers ----------------------------------------------------------------------------------------------------- */
 
+/* A template with some bytes of its own, in chunks. */
+static void fill_chunks(struct stream *s) {
+    static uint8_t body[LENGTH];
+    uint32_t at = (uint32_t)sprintf(
+        (char *)s->data,
+        "HTTP/1.1 200 OK\r\nCache-Control: public\r\nX-Number: %u\r\nTransfer-Encoding: chunked\r\n\r\n", w.port);
+
+    memcpy(body, w.template[dice(TEMPLATES)], LENGTH);
+    for (uint32_t i = dice(4), from = dice(LENGTH - UNIQUE); i--;) body[from + i * 500] ^= 1;
+    for (uint32_t i = 0, n; i < LENGTH; i += n, at += n) {
+        n = 1 + dice(dice(4) ? 9000 : 300);
+        if (n > LENGTH - i) n = LENGTH - i;
+        at += (uint32_t)sprintf((char *)s->data + at, "%s%x%s\r\n", i ? "\r\n" : "", n, dice(4) ? "" : ";x=y");
+        memcpy(s->data + at, body + i, n);
+    }
+    at += (uint32_t)sprintf((char *)s->data + at, "\r\n0\r\n\r\n");
+    s->n = at;
+}
+
 static void fill_stream(struct stream *s) {
     uint32_t at = 0;
+    if (w.s->chunked) {
+        fill_chunks(s);
+        return;
+    }
     if (w.s->keep == PK_KEEP_HTTP)
         at += (uint32_t)sprintf(
             (char *)s->data, "HTTP/1.1 200 OK\r\nCache-Control: public\r\nX-Number: %u\r\nContent-Length: %d\r\n\r\n",
@@ -301,8 +326,8 @@ static void begin_stream(struct stream *s) {
     s->port = 2000 + w.port++ % 60000;
     s->client = 1 + dice(200);
     s->first = dice(4) ? (uint32_t)(state >> 20) : UINT32_MAX - dice(30000);
-    s->data = malloc(LENGTH + 1);
-    s->got = calloc(1, LENGTH + 1);
+    s->data = malloc(2 * LENGTH);
+    s->got = calloc(1, 2 * LENGTH);
     s->moved = w.round;
     fill_stream(s);
     w.begun++;
@@ -381,6 +406,7 @@ static void serve(struct stream *s) {
     uint32_t most = (1 + dice(40)) * w.s->mss, n = s->n - s->sent;
     if (n > 60000) n = 60000 / w.s->mss * w.s->mss;
     if (n > most) n = most;
+    if (w.s->odd) n = 1 + dice(n);
     from_server(s, s->sent, n, w.s->mss);
     s->sent += n;
 }
@@ -439,6 +465,71 @@ static const struct scenario scenarios[] = {
       .mtu = 1500,
       .streams = 200,
       .cache = 4 << 20 },
+    { .name = "HTTP, cut anywhere",
+      .known = 60,
+      .version = 4,
+      .mode = PK_MODE_TRAIN,
+      .keep = PK_KEEP_HTTP,
+      .mss = 1448,
+      .stamp = 1,
+      .mtu = 1500,
+      .streams = 200,
+      .cache = 4 << 20,
+      .odd = true },
+    { .name = "HTTP, in chunks",
+      .known = 65,
+      .version = 6,
+      .mode = PK_MODE_TRAIN,
+      .keep = PK_KEEP_HTTP,
+      .mss = 1428,
+      .mtu = 1500,
+      .streams = 300,
+      .cache = 4 << 20,
+      .chunked = true,
+      .odd = true },
+    { .name = "HTTP, in chunks, on a bad link",
+      .known = 60,
+      .version = 4,
+      .mode = PK_MODE_TRAIN,
+      .keep = PK_KEEP_HTTP,
+      .mss = 1448,
+      .stamp = 1,
+      .mtu = 1500,
+      .streams = 300,
+      .cache = 4 << 20,
+      .loss = 50,
+      .reorder = 50,
+      .again = 20,
+      .chunked = true,
+      .odd = true,
+      .lacking = 60 },
+    { .name = "HTTP, blocks, restarts, an attacker",
+      .known = 5,
+      .version = 4,
+      .mode = PK_MODE_TRAIN,
+      .keep = PK_KEEP_HTTP,
+      .mss = 1448,
+      .stamp = 1,
+      .mtu = 1500,
+      .streams = 400,
+      .cache = 1 << 20,
+      .loss = 20,
+      .reorder = 20,
+      .again = 20,
+      .restarts = 30,
+      .attack = 900,
+      .odd = true },
+    { .name = "HTTP, large packets",
+      .known = 40,
+      .version = 6,
+      .mode = PK_MODE_TRAIN,
+      .keep = PK_KEEP_HTTP,
+      .mss = 8928,
+      .stamp = 1,
+      .mtu = 9000,
+      .streams = 200,
+      .cache = 4 << 20,
+      .odd = true },
     { .name = "packets",
       .known = 65,
       .version = 4,
@@ -801,6 +892,146 @@ static struct scenario quiet(const char *name) {
                               .cache = 1 << 20 };
 }
 
+/* Takes the first datagram of that type off the link. */
+static bool lose_one(struct queue *q, enum pk_type type) {
+    for (unsigned i = 0; i < q->n; i++) {
+        if (!q->thing[i]->datagram || *q->thing[i]->bytes != type) continue;
+        free(q->thing[i]);
+        q->thing[i] = q->thing[--q->n];
+        return true;
+    }
+    return false;
+}
+
+/* A response over HTTP of which nothing was sent; the same bytes as `as`, unless that is NULL. */
+static struct stream *asked_stream(int i, const struct stream *as) {
+    struct stream *s = w.stream + i;
+    begin_stream(s);
+    if (as) {
+        memcpy(s->data, as->data, as->n);
+        s->n = as->n;
+    }
+    ask(s);
+    return s;
+}
+
+/* A train of which the client says that it came: from then on there are others. */
+static void trust(const struct scenario *s) {
+    for (int i = 2; i < 4; i++) {
+        struct stream *t = asked_stream(i, i > 2 ? w.stream + 2 : NULL);
+        from_server(t, 0, t->n, s->mss);
+        go_on(10000 + 2 * (uint64_t)s->way);
+        ck_assert_uint_eq(t->acked, t->n);
+        acknowledge(t);
+    }
+    ck_assert_uint_gt(w.parent.side->counters.hits, 0);
+    pk_side_tick(w.parent.side, w.now);
+    ck_assert_uint_eq(w.parent.side->counters.advanced, 1);
+}
+
+/* A server sends again what was lost together with what is new: the connection was not followed any more. */
+START_TEST(test_what_is_half_new_is_followed) {
+    struct scenario s = quiet("half new");
+    s.keep = PK_KEEP_HTTP;
+    setup(&s, 21);
+    go_on(1000000);
+    trust(&s);
+    struct stream *first = asked_stream(0, NULL);
+    for (uint32_t at = 0, n; at < first->n; at += n) {
+        uint32_t back = at ? 1 + dice(at < 3000 ? at : 3000) : 0; /* not at the end of a segment, either */
+        n = first->n - at < 5000 ? first->n - at : 5000;
+        from_server(first, at - back, n + back, s.mss);
+        go_on(2000);
+    }
+    ck_assert_uint_eq(first->acked, first->n);
+    ck_assert_uint_eq(w.parent.side->counters.lost, 0);
+    uint64_t saved = w.parent.side->counters.saved;
+    struct stream *second = asked_stream(1, first);
+    for (uint32_t at = 0, n; at < second->n; at += n) {
+        n = second->n - at < 20000 ? second->n - at : 20000;
+        from_server(second, at, n, s.mss);
+        go_on(2000);
+    }
+    ck_assert_uint_eq(second->acked, second->n);
+    ck_assert_uint_ge(w.parent.side->counters.saved - saved, second->n * 9 / 10);
+    teardown();
+}
+END_TEST
+
+/* A train is lost; its first segment, which the server sends again, brings all of it. */
+START_TEST(test_a_lost_train_goes_once_more) {
+    struct scenario s = quiet("lost train");
+    s.keep = PK_KEEP_HTTP;
+    setup(&s, 22);
+    go_on(1000000);
+    trust(&s);
+    struct stream *first = asked_stream(0, NULL);
+    from_server(first, 0, first->n, s.mss);
+    go_on(5000);
+    ck_assert_uint_eq(first->acked, first->n);
+    struct stream *second = asked_stream(1, first);
+    from_server(second, 0, second->n, s.mss);
+    for (int i = 0; i < 10; i++, w.now += ROUND) {
+        while (lose_one(&w.down, PK_TRAIN)) {}
+        run_down();
+        run_up();
+    }
+    ck_assert_uint_eq(second->acked, 0);
+    from_server(second, 0, s.mss, s.mss);
+    go_on(5000);
+    ck_assert_uint_eq(second->acked, second->n);
+    /* Only once. */
+    uint64_t before = w.parent.side->counters.datagrams_out;
+    from_server(second, s.mss, s.mss, s.mss);
+    ck_assert_uint_eq(w.parent.side->counters.datagrams_out, before);
+    teardown();
+}
+END_TEST
+
+/*
+ * Something that a train names is not there: the trains behind it wait, too, so that the client gets all in its order,
+ * and what they lack is asked for at the same time.
+ */
+START_TEST(test_trains_wait_in_their_order) {
+    struct scenario s = quiet("order");
+    s.keep = PK_KEEP_HTTP;
+    s.way = 20000;
+    setup(&s, 23);
+    go_on(1000000);
+    trust(&s);
+    struct stream *first = asked_stream(0, NULL);
+    from_server(first, 0, first->n, s.mss);
+    for (int i = 0; i < 10; i++, w.now += ROUND) { /* the child is told nothing */
+        while (lose_one(&w.down, PK_TRAIN)) {}
+        run_down();
+    }
+    go_on(100000);
+    /* The end went in a train. */
+    if (first->acked < first->n) from_server(first, first->acked, first->n - first->acked, s.mss);
+    go_on(100000);
+    ck_assert_uint_eq(first->acked, first->n);
+    struct stream *second = asked_stream(1, first);
+    uint64_t began = w.now;
+    for (uint32_t at = 0, n, behind = 0; at < second->n; at += n) {
+        n = second->n - at < 10000 ? second->n - at : 10000;
+        from_server(second, at, n, s.mss);
+        for (int i = 0; i < 10; i++) {
+            go_on(ROUND);
+            behind += memchr(second->got + second->acked, 1, second->n - second->acked) != NULL;
+        }
+        ck_assert_uint_eq(behind, 0);
+    }
+    while (second->acked < second->n && w.now < began + 1000000) {
+        go_on(ROUND);
+        ck_assert_ptr_null(memchr(second->got + second->acked, 1, second->n - second->acked));
+    }
+    ck_assert_uint_eq(second->acked, second->n);
+    ck_assert_uint_ge(w.child.side->counters.recovered, 20);
+    ck_assert_uint_le(w.now - began, 200000);
+    teardown();
+}
+END_TEST
+
 /* A new session every two minutes, and nothing begins anew by it: nothing is said, what stands aside does. */
 START_TEST(test_a_session_is_renewed_without_a_pause) {
     struct scenario s = quiet("renewed");
@@ -832,17 +1063,6 @@ START_TEST(test_a_session_is_renewed_without_a_pause) {
     teardown();
 }
 END_TEST
-
-/* Takes the first datagram of that type off the link. */
-static bool lose_one(struct queue *q, enum pk_type type) {
-    for (unsigned i = 0; i < q->n; i++) {
-        if (!q->thing[i]->datagram || *q->thing[i]->bytes != type) continue;
-        free(q->thing[i]);
-        q->thing[i] = q->thing[--q->n];
-        return true;
-    }
-    return false;
-}
 
 /* READY is lost: the child says it again, and the two are at one well before anybody would take the other for dead. */
 START_TEST(test_a_lost_ready_is_said_again) {
@@ -1067,6 +1287,9 @@ int main(void) {
     tcase_add_loop_test(t, test_an_idle_link_that_is_cut, 1, 4);
     tcase_add_test(t, test_a_session_is_renewed_without_a_pause);
     tcase_add_test(t, test_a_lost_ready_is_said_again);
+    tcase_add_test(t, test_what_is_half_new_is_followed);
+    tcase_add_test(t, test_a_lost_train_goes_once_more);
+    tcase_add_test(t, test_trains_wait_in_their_order);
     tcase_add_test(t, test_an_old_who_makes_few_sessions);
     tcase_add_test(t, test_a_child_that_stands_aside_is_heard);
     tcase_add_test(t, test_after_a_long_pause_the_child_begins);

@@ -344,10 +344,11 @@ def test_pages_without_marks_are_kept_as_http_says(site):
     site.both()
     for _ in range(2):
         assert not counted(site, lambda: get(site, "/silent.bin"))[1]["kept"]       # no word of whether it may be kept
+    # 15 blocks; 21 segments, and the one with the header, if the body begins there.
     image, moved = counted(site, lambda: get(site, "/image.bin"))
-    assert len(image) == 30_000 and moved["kept"] == moved["stored"] + moved["hits"] == 21
+    assert len(image) == 30_000 and moved["stored"] == 15 and not moved["hits"] and 21 <= moved["kept"] <= 22
     image, moved = counted(site, lambda: get(site, "/image.bin"))
-    assert len(image) == 30_000 and moved["kept"] == moved["hits"] == 21
+    assert len(image) == 30_000 and not moved["stored"] and 21 <= moved["kept"] == moved["hits"] <= 22
     for words in (("-H", "Authorization: Basic eDp5"), ("-H", "Cookie: who=me"), ("-H", "Range: bytes=100-20000")):
         assert not counted(site, lambda: get(site, "/image.bin", *words))[1]["kept"]
 

@@ -188,3 +188,11 @@ def test_behind_a_closing_mark_too_many_nothing_is_kept(chain):
     body = b"<html>" * 50 + OPEN + b"me" + CLOSE + text(public, 60_000) + CLOSE + text(second) + OPEN + text(behind) + CLOSE + text(behind)
     chain.visit_until_kept(public, "on", [ASKED, "Cache-Control: no-cache"], body, *COOKIE)
     assert chain.kept(public, second, behind) == [BOTH, NEITHER, NEITHER]
+
+
+def test_beside_what_everybody_may_keep(chain):
+    """A body that may be kept begins in the packet that ends its header, and may have marks: blocks of it hold nothing of either."""
+    public, header, secret, behind = word(), word(), word(), word()
+    body = text(public) + OPEN + text(secret) + CLOSE + text(behind)
+    chain.visit_until_kept(public, "off", ["Cache-Control: public, max-age=60", f"X-Secret: {header.decode()}"], body)
+    assert chain.kept(public, header, secret, behind) == [BOTH, NEITHER, NEITHER, BOTH]
