@@ -6,7 +6,7 @@ weblog.py - ten minutes of what a proxy's log looks like, at 20 Mbit/s with two 
     weblog_slots_leaked         requests that are still outstanding, parked or queued a minute after the last client has gone, and what the counters do not agree about
     weblog_longest_stall_s      longest time in which one of three classes, of weights 4, 2 and 1, received nothing
     weblog_memory_growth        memory of Squid's processes at the end / in the middle
-    weblog_memory_growth_ratio  the same / stock Squid's: 5.7 itself keeps a clientReplyContext (mgr:mem) of a seventh of these requests for good
+    weblog_memory_growth_ratio  the same / stock Squid's: 5.7 itself keeps a clientReplyContext (mgr:mem) of some two in five of these requests for good
     rival_stock_weblog_longest_stall_s, rival_stock_weblog_memory_growth        stock Squid's, side by side; no goal
 
 The log is drawn anew with each seed; none of a real one's users is in it.
