@@ -41,18 +41,15 @@ struct helped {
 struct crossing {
     struct helped answer;
     struct iovec part;
-    union {
-        struct cmsghdr head;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } more;
     struct msghdr message;
+    _Alignas(struct cmsghdr) char more[CMSG_SPACE(sizeof(int))]; /* a header, and a descriptor */
 };
 
 static void crossing_open(struct crossing *c) {
     memset(c, 0, sizeof *c);
     c->part = (struct iovec){ &c->answer, sizeof c->answer };
     c->message = (struct msghdr){
-        .msg_iov = &c->part, .msg_iovlen = 1, .msg_control = c->more.bytes, .msg_controllen = sizeof c->more.bytes
+        .msg_iov = &c->part, .msg_iovlen = 1, .msg_control = c->more, .msg_controllen = sizeof c->more
     };
 }
 
@@ -67,8 +64,9 @@ static bool helper_say(int s, bool failed, char *why, int fd) {
     if (fd < 0) {
         c.message.msg_controllen = 0;
     } else {
-        c.more.head = (struct cmsghdr){ CMSG_LEN(sizeof fd), SOL_SOCKET, SCM_RIGHTS };
-        memcpy(CMSG_DATA(&c.more.head), &fd, sizeof fd);
+        struct cmsghdr *head = CMSG_FIRSTHDR(&c.message);
+        *head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof fd), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
+        memcpy(CMSG_DATA(head), &fd, sizeof fd);
     }
     return sendmsg(s, &c.message, MSG_NOSIGNAL) > 0;
 }
@@ -137,8 +135,10 @@ static bool helper_hear(pk_helper_t *h, struct crossing *c, int *fd) {
     *fd = -1;
     while ((n = recvmsg(h->socket, &c->message, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR) {}
     if (n == sizeof c->answer) {
-        if (c->message.msg_controllen == sizeof c->more.bytes && c->more.head.cmsg_type == SCM_RIGHTS)
-            memcpy(fd, CMSG_DATA(&c->more.head), sizeof *fd);
+        const struct cmsghdr *head = CMSG_FIRSTHDR(&c->message);
+        if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS &&
+            head->cmsg_len == CMSG_LEN(sizeof *fd))
+            memcpy(fd, CMSG_DATA(head), sizeof *fd);
         c->answer.text[sizeof c->answer.text - 1] = 0;
         return !c->answer.failed;
     }
