@@ -16,8 +16,8 @@
  *               a connection).
  *     STOPPED   No trains, so that new connections work; for 60 s, then twice as long each time, up to an hour.  Then
  *               TRIED.
- *     TRIED     So each session with another child begins.  One train of one connection at a time, and of none a
- *               third one after two that came to nothing; all else goes as it is.  What is behind that train in its
+ *     TRIED     So each session with another child begins.  One train of one connection at a time, and of no
+ *               connection a second one after it failed; all else goes as it is.  What is behind that train in its
  *               flow waits: what follows TCP would take that for all that came before.  A PROOF: GO.  If the server
  *               sends again what was in the train, or nobody answers in time, it goes once more as the packets that
  *               it stands for, so that what follows TCP sees them and the connection goes on; STOPPED after
@@ -48,7 +48,6 @@
 #define PK_STILL       3u
 #define PK_STILL_FLOWS 4u
 #define PK_TRIALS      6u
-#define PK_TRIALS_OF_ONE 2u         /* a link that loses something is to cost no connection all that is known of it */
 
 enum pk_advance_state { PK_GO, PK_STOPPED, PK_TRIED };
 

@@ -244,7 +244,7 @@ static void give_up_trial(pk_parent_t *p, bool failed, uint64_t now) {
     struct pk_flow *f = pk_flows_find(p->side.flows, &p->advance.trial);
 
     pk_advance_give_up(&p->advance, failed, now);
-    if (f) f->tried++;
+    if (f) f->tried = true;
     unload(p, &p->trial);
 }
 
@@ -425,7 +425,7 @@ static void carry(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k
 static bool may_train(pk_parent_t *p, const struct pk_follow *f, bool known, uint64_t now) {
     if (p->advance.state == PK_GO) return true;
     if (!f->flow.both_ways) return p->unasked >= ASYMMETRIC;
-    return known && f->flow.tried < PK_TRIALS_OF_ONE && pk_advance_may(&p->advance, &f->flow.tuple, now);
+    return known && !f->flow.tried && pk_advance_may(&p->advance, &f->flow.tuple, now);
 }
 
 static bool in_train(enum verdict v) { return v == TOKEN || v == LITERAL || v == PARTS; }
@@ -444,7 +444,7 @@ static bool some_known(const pk_parent_t *p, const enum verdict *verdict, uint32
  */
 static void sent_again(pk_parent_t *p, struct pk_follow *f, uint32_t seq, uint64_t now) {
     if (pk_advance_again(&p->advance, &f->flow.tuple, seq, now)) {
-        f->flow.tried++;
+        f->flow.tried = true;
         unload(p, &p->trial);
     } else if (!obstacle(p)) {
         train_again(p, &f->flow.tuple, seq);
