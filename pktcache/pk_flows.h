@@ -36,9 +36,6 @@ static inline bool pk_flow_behind(const struct pk_flow *f, uint32_t seq) {
     return f->known && (int32_t)(seq - f->next) < 0;
 }
 
-/* A SYN that was here. */
-static inline bool pk_flow_again(const struct pk_flow *f, uint32_t seq) { return f->known && f->next == seq + 1; }
-
 /* segments 0: a packet without payload. */
 static inline void pk_flow_count(struct pk_flow *f, uint32_t segments, uint32_t payload, uint32_t headers) {
     f->packets += segments ? segments : 1;

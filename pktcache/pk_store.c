@@ -39,7 +39,7 @@ static void *memory(size_t bytes) {
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) return NULL;
     madvise(p, bytes, MADV_HUGEPAGE);
-    madvise(p, bytes, MADV_DONTFORK); /* a guard has no use for it */
+    madvise(p, bytes, MADV_DONTFORK); /* no other process has a use for it */
     memset(p, 0, bytes);
     return p;
 }

@@ -105,14 +105,15 @@ static void set_sysctl(const char *family, const char *name, const char *what, c
     close(fd);
 }
 
-int pk_tun_set_up(const char *name, int up) {
+/* 0, or an errno. */
+static int tun_bring_up(const char *name) {
     struct ifreq r = { .ifr_flags = 0 };
     int s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), why = 0;
 
     if (s < 0) return errno;
     strncpy(r.ifr_name, name, IFNAMSIZ - 1);
     if (ioctl(s, SIOCGIFFLAGS, &r)) why = errno;
-    r.ifr_flags = (short)(up ? r.ifr_flags | IFF_UP : r.ifr_flags & ~IFF_UP);
+    r.ifr_flags |= IFF_UP;
     if (!why && ioctl(s, SIOCSIFFLAGS, &r)) why = errno;
     close(s);
     return why;
@@ -167,7 +168,7 @@ int pk_tun_open(const char *name, unsigned queues, unsigned mtu, int *fd, char *
         if (queues > 1) close(program);
         set_sysctl("ipv6", name, "addr_gen_mode", "1"); /* no address, no neighbours */
         if ((why = tun_set_number(name, SIOCSIFMTU, (int)mtu)) ||
-            (why = tun_set_number(name, SIOCSIFTXQLEN, QUEUE_LENGTH)) || (why = pk_tun_set_up(name, 1)))
+            (why = tun_set_number(name, SIOCSIFTXQLEN, QUEUE_LENGTH)) || (why = tun_bring_up(name)))
             tun_fail(error, name, "the tun device can't be brought up", why);
     }
     if (!why) return 0;
