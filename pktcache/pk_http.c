@@ -232,7 +232,8 @@ static void answer_header(struct pk_message *m, const struct eeod_marks *marks) 
         if (m->line_long) m->seen |= SAYS_NO;
         vary(m, v);
     } else if ((v = http_value_of(m, "Pragma"))) {
-        if (m->line_long || strcasecmp(v, "public")) m->seen |= SAYS_NO;
+        if (!strcasecmp(v, "no-cache")) m->seen |= SAYS_STALE;
+        else if (*v && strcasecmp(v, "public")) m->seen |= SAYS_NO;
     } else if (http_value_of(m, "Set-Cookie") || http_value_of(m, "Set-Cookie2") ||
                http_value_of(m, "WWW-Authenticate")) {
         m->seen |= SAYS_NO;

@@ -16,8 +16,8 @@
  * - Marks without that header open nothing: anybody's text may have them.
  * - Of a response without that header: its body but for what is in marks, if its request was seen and RFC 9111 (3) lets
  *   a shared cache keep it.  More strictly than there: status 200 or 206, to a GET; `public`, max-age or s-maxage, or at
- *   least Last-Modified and no Expires; no no-store in the request; no Set-Cookie, no-store, no-cache, private, nor
- *   Pragma but `public`; no max-age=0 without `public` or s-maxage.  If the request had a Cookie, Last-Modified is not
+ *   least Last-Modified and no Expires; no no-store in the request; no Set-Cookie, no-store, no-cache, private,
+ *   s-maxage=0; max-age=0 and Pragma only with `public` or s-maxage.  If the request had a Cookie, Last-Modified is not
  *   enough; if it, or one before it on the connection, had Authorization, only `public` or s-maxage is.
  * - Of one that may vary by who asks, only if nobody said who he is.  Vary by `*`: nothing.  By Cookie or Authorization:
  *   if the request had none (and as above, none before it), and Last-Modified is not enough.  By what says how to answer
