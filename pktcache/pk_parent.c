@@ -32,7 +32,8 @@ enum {                     /* microseconds */
        WHO_LAST = 3200000,
        ASIDE_EVERY = 500000, /* the child is told again whether we stand aside */
        TRIAL_MORE = 1000000, /* that a trial may last, beside two round trips; at most TRIAL_LAST */
-       TRIAL_LAST = 6000000
+       TRIAL_LAST = 6000000,
+       TIMER_LEAST = 200000 /* of a server's retransmission timer, beside the round trip (RFC 6298 has a second) */
 };
 
 enum { /* whether the link loses datagrams is seen of so many; one of so many is enough */
@@ -46,7 +47,10 @@ enum { REMEMBERED = 64 }; /* trains that went last */
 /* A train that went, so that it can go once more. */
 struct remembered {
     struct pk_tuple tuple;
-    uint32_t from, to; /* sequence numbers; the same: it went once more, or there is none */
+    uint64_t at;
+    uint32_t from, to; /* sequence numbers; the same: there is none */
+    uint32_t behind;   /* what was left out of what the server sent again */
+    bool again;        /* it went once more */
     uint32_t n;
     uint8_t bytes[PK_DATAGRAM_MAX];
 };
@@ -274,30 +278,37 @@ static void send_copy(pk_parent_t *p, const uint8_t *bytes, size_t n) {
     send_sealed(p, PK_TRAIN, copy, n);
 }
 
-static void remember_train(pk_parent_t *p, const struct pk_train *t, const struct pk_flow *f) {
+static void remember_train(pk_parent_t *p, const struct pk_train *t, const struct pk_flow *f, uint64_t now) {
     struct remembered *r = p->remembered + p->remember;
     struct pk_reader reader;
 
     if (!pk_train_read(&reader, t->bytes, t->n)) return;
     p->remember = (p->remember + 1) % REMEMBERED;
     r->tuple = f->tuple;
-    r->from = pk_head_seq(&reader.next);
+    r->at = now;
+    r->from = r->behind = pk_head_seq(&reader.next);
     r->to = pk_head_seq(&t->next);
+    r->again = false;
     r->n = (uint32_t)t->n;
     memcpy(r->bytes, t->bytes, t->n);
 }
 
 /*
- * The server sends something again that went in a train: that may be lost as a whole, and then so much would have to
- * cross as packets that the train stood for.  It goes once more; what is sent again goes as it is all the same.
+ * The server sends n bytes again that went in a train: that may be lost as a whole, and then so much would have to cross
+ * as packets that the train stood for.  It goes once more.  Whether they need not cross: they are all of that train, it is
+ * the first time that the server sends them again, and it is so early that not even its timer made it do so; should what
+ * went once more be lost as well, the timer is still to come.
  */
-static void train_again(pk_parent_t *p, const struct pk_tuple *tuple, uint32_t seq) {
+static bool train_again(pk_parent_t *p, const struct pk_tuple *tuple, uint32_t seq, uint32_t n, uint64_t now) {
     for (struct remembered *r = p->remembered; r < p->remembered + REMEMBERED; r++) {
         if (seq - r->from >= r->to - r->from || memcmp(&r->tuple, tuple, sizeof *tuple)) continue;
-        r->from = r->to;
-        send_copy(p, r->bytes, r->n);
-        return;
+        if (!r->again) send_copy(p, r->bytes, r->n);
+        r->again = true;
+        if (n > r->to - seq || (int32_t)(seq - r->behind) < 0) return false;
+        r->behind = seq + n;
+        return now < r->at + p->liveness.round_trip + TIMER_LEAST;
     }
+    return false;
 }
 
 /* As a datagram, or, if that would be longer, as the packets that it stands for. */
@@ -328,7 +339,7 @@ static void train_leaves(void *context, const struct pk_train *t, struct pk_flow
     }
     /* Told, and nothing else: it may come twice, and costs little. */
     if (told && !t->saved && now < p->lossy_until) send_copy(p, t->bytes, t->n);
-    if (f && saved) remember_train(p, t, f);
+    if (f && saved) remember_train(p, t, f, now);
     send_sealed(p, PK_TRAIN, t->bytes - PK_SEAL_HEAD, t->n);
     pk_liveness_train(&p->liveness, pk_session_sent(p->session), now);
 }
@@ -439,16 +450,16 @@ static bool some_known(const pk_parent_t *p, const enum verdict *verdict, uint32
 }
 
 /*
- * What the server sends once more, from there on.  Where that ends a trial, or the train of it is lost, what was in a
- * train goes once more, too.
+ * What the server sends once more, n bytes from there on.  Where that ends a trial, or the train of it is lost, what was
+ * in a train goes once more, too.  Whether it goes in the place of these bytes.
  */
-static void sent_again(pk_parent_t *p, struct pk_follow *f, uint32_t seq, uint64_t now) {
+static bool sent_again(pk_parent_t *p, struct pk_follow *f, uint32_t seq, uint32_t n, uint64_t now) {
     if (pk_advance_again(&p->advance, &f->flow.tuple, seq, now)) {
         f->flow.tried = true;
         unload(p, &p->trial);
-    } else if (!obstacle(p)) {
-        train_again(p, &f->flow.tuple, seq);
+        return false;
     }
+    return !obstacle(p) && train_again(p, &f->flow.tuple, seq, n, now);
 }
 
 /*
@@ -482,7 +493,7 @@ static void half_new(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
     again.segments = (old + k->segment - 1) / k->segment;
     pk_flow_count(&f->flow, again.segments, old, k->headers);
     p->side.counters.again += again.segments;
-    sent_again(p, f, k->seq, now);
+    sent_again(p, f, k->seq, old, now);
     pk_train_queue_leave(p->queue, &f->flow, now);
     send_run(p, &h, k->ip + k->headers, old, k->segment, 0);
     pk_head_advance(&h, old, again.segments);
@@ -513,7 +524,7 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
         p->side.counters.fresh += k->payload > 0;
     } else {
         p->side.counters.again += k->segments;
-        if (k->payload) sent_again(p, f, k->seq, now);
+        if (k->payload && sent_again(p, f, k->seq, k->payload, now) && !plain && !(k->flags & PK_FIN)) return;
     }
     p->spans.n = 0;
     if (pk_follow_response(f, k)) kept = pk_follow_keep(f, k, p->c, keep, &p->spans) + p->spans.n;
