@@ -59,9 +59,9 @@ static int command_prepare(struct daemon *d, char **error) {
 
     m->c = &d->config;
     pthread_mutex_init(&m->lock, NULL);
-    m->aside = mmap(NULL, sizeof *m->aside, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (m->aside == MAP_FAILED) {
-        m->aside = NULL;
+    m->shared = mmap(NULL, sizeof *m->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (m->shared == MAP_FAILED) {
+        m->shared = NULL;
         return base_fail(error, "no memory");
     }
     if (pk_power_user(&d->user, d->config.user, error)) return -1;
@@ -71,7 +71,7 @@ static int command_prepare(struct daemon *d, char **error) {
     if (!(m->hook = pk_hook_make(&d->config, m->role == PK_PARENT, error))) return -1;
     memcpy(closes, d->tun, d->tuns * sizeof *closes);
     closes[d->tuns] = d->control;
-    d->helper = pk_helper_start(&d->config, m->hook, &d->user, closes, d->tuns + 1, m->aside, error);
+    d->helper = pk_helper_start(&d->config, m->hook, &d->user, closes, d->tuns + 1, m->shared, error);
     if (!d->helper) return -1;
     pk_hook_keep_lease(m->hook);
     return 0;
@@ -106,7 +106,7 @@ static void command_stop(struct daemon *d) {
     if (d->control >= 0) close(d->control);
     pk_store_free(&d->common.store);
     pk_secret_forget(&d->common.secrets);
-    if (d->common.aside) munmap((void *)d->common.aside, sizeof *d->common.aside);
+    if (d->common.shared) munmap(d->common.shared, sizeof *d->common.shared);
     pthread_mutex_destroy(&d->common.lock);
 }
 

@@ -183,7 +183,7 @@ static void *lane_loop(void *context) {
         pk_side_tick(l->side, l->now);
         if (l->now - l->shown < SHOW_EVERY) continue;
         lane_renew(l);
-        pk_side_aside(l->side, atomic_load(l->common->aside), l->now);
+        pk_side_aside(l->side, atomic_load(&l->common->shared->aside), l->now);
         lane_show(l);
     }
     return NULL;

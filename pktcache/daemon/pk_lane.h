@@ -6,7 +6,7 @@
 #ifndef FAIRGATE_PK_LANE_H
 #define FAIRGATE_PK_LANE_H
 
-#include "pk_hook.h"
+#include "pk_lead.h"
 #include "pktcache/pk_config.h"
 #include "pktcache/pk_flows.h"
 #include "pktcache/pk_out.h"
@@ -30,7 +30,7 @@ struct pk_common {
     struct pk_ready           ready;    /* child: its cache */
     pk_store_t               *store;
     pk_hook_t                *hook;
-    atomic_uint              *aside;    /* enum pk_why: packets are not led to the device now (pk_lead.h) */
+    struct pk_shared         *shared;   /* with who leads packets to the device */
     pthread_mutex_t           lock;     /* secrets, once there are threads */
     atomic_uint               renewed;  /* how often there were others */
     atomic_uint               stalls;   /* times that a thread did not go on, and packets took their plain way */

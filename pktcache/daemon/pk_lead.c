@@ -36,12 +36,12 @@ struct pk_lead {
     unsigned magic;
     const struct pk_config *c;
     pk_hook_t *hook;
-    atomic_uint *aside;
+    struct pk_shared *shared;
     int watch;
     struct pk_place place;
     unsigned tun;        /* our device */
     bool changed, taken; /* since it was looked: some device; some filter was taken away */
-    uint64_t looked_at, said_at;
+    uint64_t looked_at, said_at, clash_said_at;
     char said[256];
 };
 
@@ -210,6 +210,7 @@ static void hear(pk_lead_t *l) {
             if ((h->nlmsg_type != RTM_DELTFILTER && h->nlmsg_type != RTM_DELQDISC) ||
                 h->nlmsg_len < NLMSG_LENGTH(sizeof *of))
                 continue;
+            if (h->nlmsg_type == RTM_DELTFILTER && !pk_hook_has(l->hook, of->tcm_handle)) continue;
             l->taken |= (unsigned)of->tcm_ifindex == l->place.device || (unsigned)of->tcm_ifindex == l->tun;
         }
     }
@@ -249,6 +250,28 @@ static enum pk_why hook_up(pk_lead_t *l, uint64_t now) {
     return why ? PK_WHY_LINK : PK_WHY_NOTHING;
 }
 
+/* Two daemons want the same packets: neither has them. */
+static void see_clashes(pk_lead_t *l, uint64_t now) {
+    char link[IF_NAMESIZE], device[IF_NAMESIZE] = "", *sentence = NULL;
+    unsigned other;
+    uint32_t n = pk_hook_clashes(l->hook, &other);
+
+    if (!n) return;
+    atomic_fetch_add(&l->shared->clashes, n);
+    if (!if_indextoname(l->place.device, link)) snprintf(link, sizeof link, "the link");
+    if (other) if_indextoname(other, device);
+    base_fail(
+        &sentence,
+        "packets at %s that `servers`, `clients` and `ports` of another daemon%s%s have, too, go as they are: give "
+        "each client to one daemon",
+        link, *device ? ", that of " : "", device);
+    if (now >= l->clash_said_at + SAY_EVERY || !l->clash_said_at) {
+        fprintf(stderr, "fairgate-pktcache: %s\n", sentence);
+        l->clash_said_at = now;
+    }
+    free(sentence);
+}
+
 void pk_lead_look(pk_lead_t *l) {
     uint64_t now = lead_clock_now();
     enum pk_why why;
@@ -260,12 +283,13 @@ void pk_lead_look(pk_lead_t *l) {
     l->changed = false;
     why = hook_up(l, now);
     pk_hook_lead(l->hook, !why);
-    atomic_store(l->aside, (unsigned)why);
+    atomic_store(&l->shared->aside, (unsigned)why);
+    see_clashes(l, now);
 }
 
 /* ---- begin and end ----------------------------------------------------------------------------------------------- */
 
-pk_lead_t *pk_lead_start(const struct pk_config *c, pk_hook_t *hook, atomic_uint *aside, char **error) {
+pk_lead_t *pk_lead_start(const struct pk_config *c, pk_hook_t *hook, struct pk_shared *shared, char **error) {
     pk_lead_t *l = calloc(1, sizeof *l);
 
     *error = NULL;
@@ -273,7 +297,7 @@ pk_lead_t *pk_lead_start(const struct pk_config *c, pk_hook_t *hook, atomic_uint
     l->magic = LEAD_MAGIC;
     l->c = c;
     l->hook = hook;
-    l->aside = aside;
+    l->shared = shared;
     l->tun = if_nametoindex(c->device);
     if ((l->watch = lead_watch()) < 0) {
         base_fail(error, "devices can't be watched: %s", strerror(errno));

@@ -4,7 +4,8 @@
  * long as both devices are up.
  *
  * Which device that is `link` says, or routing: it is asked each second, and when a device changes.  An administrator
- * who wants no packets to come to our device takes it down.  Filters that somebody has taken away are put back.
+ * who wants no packets to come to our device takes it down.  Filters that somebody has taken away are put back.  What
+ * another daemon wants, too, is said.
  */
 #ifndef FAIRGATE_PK_LEAD_H
 #define FAIRGATE_PK_LEAD_H
@@ -15,11 +16,15 @@
 
 typedef struct pk_lead pk_lead_t;
 
-/*
- * *aside: enum pk_why, whether and why packets are not led to the device.  NULL and *error, a sentence the caller
- * frees.
- */
-pk_lead_t *pk_lead_start(const struct pk_config *c, pk_hook_t *hook, atomic_uint *aside, char **error);
+/* Memory that who leads packets and who parses them both have.  Each believes the other one no more than is said here. */
+struct pk_shared {
+    /* who leads writes: */
+    atomic_uint      aside;     /* enum pk_why, whether and why packets are not led to the device */
+    _Atomic uint64_t clashes;   /* packets that another daemon wanted, too, and so nobody has taken */
+};
+
+/* NULL and *error, a sentence that the caller frees. */
+pk_lead_t *pk_lead_start(const struct pk_config *c, pk_hook_t *hook, struct pk_shared *shared, char **error);
 /* Readable: pk_lead_look is due, which is so ten times a second anyway. */
 int        pk_lead_fd(const pk_lead_t *l);
 void       pk_lead_look(pk_lead_t *l);

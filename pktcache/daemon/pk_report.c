@@ -127,7 +127,7 @@ static void sum_up(const struct pk_common *common, pk_lane_t *const *lane, struc
 }
 
 /* What the daemon tells: its counters, then the rest. */
-enum { REST = 6 };
+enum { REST = 7 };
 
 static void report_figures(const struct pk_common *common, const struct pk_seen *sum,
                            struct base_figure to[COUNTED + REST]) {
@@ -150,6 +150,8 @@ static void report_figures(const struct pk_common *common, const struct pk_seen 
         { "flows", "flows", "connections that are followed", NULL, sum->flows, BASE_GAUGE },
         { "stalls_total", "stalls", "times that a thread did not go on, and packets took their plain way",
           "fairgate_pktcache_stalls", (double)atomic_load(&common->stalls), BASE_COUNTER },
+        { "clashes_total", "clashes", "packets that another daemon at the same device wanted, too, and nobody took",
+          NULL, (double)atomic_load(&common->shared->clashes), BASE_COUNTER },
     };
     memcpy(to + COUNTED, rest, sizeof rest);
 }
