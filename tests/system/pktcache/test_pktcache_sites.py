@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""pktcache: a hub with several sites, each with a daemon of its own there; a site that nobody knows the address of; a hub that is known by its name."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from lab.hub import Hub, Streams
+from lab.lab import wait_for
+from lab.pair import Daemon
+from lab.streams import PROGRAM
+from test_pktcache import PORT, streams
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespaces")
+
+
+def whole(s, fetch):
+    result, longer = s.end(fetch)
+    assert not result["errors"], result["errors"][:3]
+    assert not longer, f"connections stood still for a second and more beyond their own timers: {longer}"
+    return result
+
+
+def hits(site):
+    return site.child.counters()["hits"]
+
+
+def repeats(s, site):
+    """What is known comes as fingerprints."""
+    before = hits(site)
+    wait_for(lambda: whole(s, s.begin(site, 8)) and hits(site) > before + 500, 30, f"fingerprints at site {site.number}")
+
+
+# ---- daemons beside each other ---------------------------------------------------------------------------------------------------
+
+def test_sites_side_by_side(lab):
+    """Three parents at one device.  One is killed, ended, and its child is killed, while all carry: the others do not notice."""
+    hub = Hub(lab, translated=False).start()
+    with Streams(hub) as s:
+        one, two, three = hub.sites
+        for site in hub.sites:
+            site.both()
+        for site in hub.sites:
+            repeats(s, site)
+        assert [site.parent.hooks() for site in hub.sites] == [3, 3, 3]
+        others = [s.begin(site, 2000) for site in (two, three)]
+        for end in (one.parent.kill, one.parent.stop, one.child.kill):
+            end()
+            assert whole(s, s.begin(one, 4))        # as they are
+            assert one.parent.hooks() == (0 if end == one.parent.stop else 3)
+            for side in (one.parent, one.child):
+                if side.process.poll() is not None:
+                    side.start()
+            wait_for(one.works, 10, "a session again")
+            assert two.works() and three.works()
+        for fetch in others:
+            assert fetch.poll() is None
+            fetch.terminate()
+            whole(s, fetch)
+        for site in (two, three):
+            assert "put there again" not in site.parent.said() and site.parent.stats()["clashes"] == 0 and site.parent.counters()["sessions"] == 1, site.parent.said()
+        repeats(s, one)
+
+
+@pytest.mark.parametrize("first", (0, 1))
+def test_what_two_daemons_want_neither_has(lab, first):
+    """The networks of two daemons at one device have site 1 in common.  A packet went from the one to the other for ever.  Both say so; what only one of them wants it has."""
+    hub = Hub(lab, translated=False).start()
+    with Streams(hub) as s:
+        one, two, _ = hub.sites
+        for side in (two.parent, two.child):
+            side.settings["clients"] = "10.8.0.0/16 fd08::/16"
+        for site in (one, two) if first == 0 else (two, one):
+            site.both()
+        repeats(s, two)
+        before = hits(one), hits(two)
+        for _ in range(2):
+            whole(s, s.begin(one, 8))
+        assert (hits(one), hits(two)) == before
+        for site, other in ((one, "fgpk2"), (two, "fgpk1")):
+            wait_for(lambda: site.parent.stats()["clashes"] > 1000, 5, "it has counted that")         # pylint: disable=cell-var-from-loop
+            said = [line for line in site.parent.said().splitlines() if "of another daemon" in line]
+            assert len(said) == 1 and "packets at link0" in said[0] and "give each client to one daemon" in said[0]
+            assert f"that of {other}" in said[0] or "that of" not in said[0]
+        assert "that of fgpk" in one.parent.said() + two.parent.said()
+        repeats(s, two)
+        two.end()
+        repeats(s, one)
+
+
+def test_a_device_that_another_daemon_has(lab):
+    hub = Hub(lab, translated=False).start()
+    one, two, _ = hub.sites
+    for queues in (1, 2):
+        one.parent.start(queues=queues)
+        two.parent.start(wait=False, device="fgpk1", queues=queues)
+        assert two.parent.process.wait(10) == 1 and "fgpk1: there is such a device" in two.parent.said()
+        assert one.parent.hooks() == 3 and one.parent.stats()
+        one.parent.stop()
+
+
+def test_a_machine_with_a_child_and_a_parent(lab):
+    """The provider's machine is the far end of one link and the near end of another one: what passes both is taken twice, and comes whole."""
+    hub = Hub(lab, translated=False).start()
+    with Streams(hub) as s:
+        one, two, _ = hub.sites
+        two.router = hub.provider       # of the link from the hub to the provider
+        two.child.host = hub.provider
+        two.child.settings.update(local="10.8.2.2:4754", clients=one.child.settings["clients"])
+        two.parent.settings.update(peer="10.8.2.2:4754", clients=one.child.settings["clients"])
+        one.parent.host = hub.provider
+        one.parent.settings.update(local="10.8.21.1:4754")
+        one.child.settings.update(peer="10.8.21.1:4754")
+        two.child.settings.update(device="fgpk2")
+        two.parent.start()
+        two.child.start(wait=False)
+        one.parent.start(wait=False)
+        one.child.start()
+        wait_for(lambda: one.works() and two.works(), 10, "sessions")
+        assert two.child.hooks("hub0") == 2 and one.parent.hooks("site1") == 3
+        fetched = s.begin(one, 40)
+        whole(s, fetched)
+        before = hits(one), hits(two)
+        whole(s, s.begin(one, 20))
+        assert hits(one) > before[0] + 2000 and hits(two) > before[1] + 2000
+        assert not any(side.stats()["clashes"] for side in (two.child, one.parent))
+
+
+def test_both_ways_over_one_link(lab):
+    """There are servers at both ends, and so a parent and a child on each machine, at the same device."""
+    pair, s = streams(lab)
+    with s, subprocess.Popen([*pair.clients.prefix, sys.executable, PROGRAM, "serve", str(PORT)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as back:
+        try:
+            assert back.stdout.readline() == "ready\n"
+            common = dict(servers="10.8.3.0/24 fd08:3::/64", clients="10.8.1.0/24 fd08:1::/64", ports=PORT, keep="all", device="fgback0")
+            parent = Daemon(pair, "parent", pair.far, name="back", local="10.8.2.2:4755", peer="10.8.2.1:4755", **common)
+            child = Daemon(pair, "child", pair.near, name="back", local="10.8.2.1:4755", peer="10.8.2.2:4755", **common)
+            pair.both()
+            parent.start()
+            child.start()
+            wait_for(lambda: parent.at_work() and child.at_work(), 10, "the other session")
+
+            def both_ways():
+                there = s.begin(20)
+                here = subprocess.run([*pair.servers.prefix, sys.executable, PROGRAM, "fetch", str(PORT), "20000000", "8", "10.8.3.2", "fd08:3::2"], capture_output=True, text=True, check=False)
+                s.end(there)
+                assert not here.returncode, here.stdout
+            both_ways()
+            before = pair.child.counters()["hits"], child.counters()["hits"]
+            both_ways()
+            assert pair.child.counters()["hits"] > before[0] + 2000 and child.counters()["hits"] > before[1] + 2000
+            assert child.stop() == 0 and parent.stop() == 0
+            assert pair.parent.hooks() == 3 and pair.child.hooks() == 2
+            s.fetch(10)
+        finally:
+            back.kill()
