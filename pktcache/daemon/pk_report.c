@@ -122,6 +122,10 @@ static void sum_up(const struct pk_common *common, pk_lane_t *const *lane, struc
         sum->flows += s.flows;
         if (!sum->why) sum->why = s.why;
         if (!i || s.theirs != PK_VERSION) sum->theirs = s.theirs;
+        if (!i) {
+            sum->known = s.known;
+            sum->there = s.there;
+        }
         for (unsigned k = 0; connections && k < s.listed; k++) write_flow(connections, s.flow + k);
     }
 }
@@ -158,6 +162,19 @@ static void report_figures(const struct pk_common *common, const struct pk_seen 
 
 static const char *role_of(const struct pk_common *common) { return common->role == PK_PARENT ? "parent" : "child"; }
 
+/* Where the other end is, of the first queue; null: it is not known. */
+static void write_peer(struct base_json *j, const struct pk_seen *sum) {
+    char address[INET6_ADDRSTRLEN] = "", text[INET6_ADDRSTRLEN + 16];
+    const struct sockaddr_in *four = (const struct sockaddr_in *)&sum->there;
+    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)&sum->there;
+    bool is_four = sum->there.ss_family == AF_INET;
+
+    inet_ntop(sum->there.ss_family, is_four ? (const void *)&four->sin_addr : (const void *)&six->sin6_addr, address,
+              sizeof address);
+    snprintf(text, sizeof text, is_four ? "%s:%u" : "[%s]:%u", address, ntohs(four->sin_port));
+    base_json_text(j, "peer", sum->known ? text : NULL);
+}
+
 static void write_json(struct base_sink out, const struct pk_common *common, pk_lane_t *const *lane) {
     struct base_json j = base_json_into(out);
     struct base_figure all[COUNTED + REST];
@@ -176,6 +193,7 @@ static void write_json(struct base_sink out, const struct pk_common *common, pk_
     base_json_text(&j, "why", pk_why_sentence(sum.why));
     base_json_whole(&j, "version", PK_VERSION);
     base_json_whole(&j, "peer_version", sum.theirs);
+    write_peer(&j, &sum);
     base_json_end_object(&j);
     base_json_done(&j);
 }

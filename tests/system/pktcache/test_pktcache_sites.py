@@ -2,13 +2,16 @@
 """pktcache: a hub with several sites, each with a daemon of its own there; a site that nobody knows the address of; a hub that is known by its name."""
 
 import os
+import socket
 import subprocess
 import sys
+import time
 
 import pytest
 
 from lab.hub import Hub, Streams
 from lab.lab import wait_for
+from lab.net import inside
 from lab.pair import Daemon
 from lab.streams import PROGRAM
 from test_pktcache import PORT, streams
@@ -25,6 +28,18 @@ def whole(s, fetch):
 
 def hits(site):
     return site.child.counters()["hits"]
+
+
+def hits_at_rest(site):
+    """Counters are shown ten times a second."""
+    seen = []
+
+    def at_rest():
+        seen.append(hits(site))
+        time.sleep(0.1)
+        return len(seen) > 5 and len(set(seen[-5:])) == 1
+    wait_for(at_rest, 10, "counters at rest")
+    return seen[-1]
 
 
 def repeats(s, site):
@@ -75,10 +90,10 @@ def test_what_two_daemons_want_neither_has(lab, first):
         for site in (one, two) if first == 0 else (two, one):
             site.both()
         repeats(s, two)
-        before = hits(one), hits(two)
+        before = hits_at_rest(one), hits_at_rest(two)
         for _ in range(2):
             whole(s, s.begin(one, 8))
-        assert (hits(one), hits(two)) == before
+        assert (hits_at_rest(one), hits_at_rest(two)) == before
         for site, other in ((one, "fgpk2"), (two, "fgpk1")):
             wait_for(lambda: site.parent.stats()["clashes"] > 1000, 5, "it has counted that")         # pylint: disable=cell-var-from-loop
             said = [line for line in site.parent.said().splitlines() if "of another daemon" in line]
@@ -156,3 +171,127 @@ def test_both_ways_over_one_link(lab):
             s.fetch(10)
         finally:
             back.kill()
+
+
+# ---- a site that nobody knows the address of -------------------------------------------------------------------------------------
+
+def peer(site):
+    return (site.parent.stats()["peer"] or "").rpartition(":")[0]
+
+
+def translated(lab):
+    """A hub whose third site is to say itself where it is."""
+    hub = Hub(lab).start()
+    hub.sites[2].parent.settings["peer"] = "any"
+    return hub, hub.sites[2]
+
+
+def test_a_site_whose_address_changes(lab):
+    """What its child says comes from another address and port, and then from yet others.  Nothing stands still, and no session begins anew."""
+    hub, site = translated(lab)
+    with Streams(hub) as s:
+        site.parent.start(wait=False)
+        wait_for(lambda: os.path.exists(site.parent.control) and site.parent.stats()["peer"] is None and "not known yet" in site.parent.said(), 5, "a word of it")
+        assert not site.parent.hooks()
+        whole(s, s.begin(site, 4))
+        site.child.start()
+        wait_for(site.works, 10, "a session")
+        assert peer(site) == "10.8.40.2" and site.parent.stats()["peer"].rpartition(":")[2] != "4754"
+        repeats(s, site)
+        fetch = s.begin(site, 2000)
+        for _ in range(4):
+            trains = site.child.counters()["trains"]
+            wait_for(lambda: site.child.counters()["trains"] > trains + 50, 10, "trains")           # pylint: disable=cell-var-from-loop
+            now = hub.moves()
+            wait_for(lambda: peer(site) == now, 2, "the new address")           # pylint: disable=cell-var-from-loop
+            wait_for(site.works, 3, "both at work")
+        trains = site.child.counters()["trains"]
+        wait_for(lambda: site.child.counters()["trains"] > trains + 50, 10, "trains")
+        assert fetch.poll() is None
+        fetch.terminate()
+        whole(s, fetch)
+        assert site.parent.counters()["sessions"] == site.child.counters()["sessions"] == 1
+
+
+def test_a_hub_that_begins_anew_is_found(lab):
+    """It does not know where the site is, and can't ask it."""
+    hub, site = translated(lab)
+    with Streams(hub) as s:
+        site.both(wait=False)
+        fetch = s.begin(site, 2000)
+        for end in (site.parent.kill, site.parent.stop):
+            end()
+            site.parent.start(wait=False)
+            wait_for(site.works, 10, "a session")
+        fetch.terminate()
+        whole(s, fetch)
+
+
+def test_the_way_to_a_site_that_moves(lab):
+    """The hub has two uplinks, and the site's new address is reached by the other one: packets are taken there."""
+    hub, site = translated(lab)
+    with Streams(hub) as s:
+        site.both(wait=False)
+        wait_for(lambda: site.parent.hooks() == 3, 5, "filters")
+        repeats(s, site)
+        hub.wired(3, hub.near, "link1", hub.provider, "hub1")
+        hub.near.ip("route add 10.8.40.3/32 via 10.8.3.2\n")
+        assert hub.moves() == "10.8.40.3"
+        hub.near.ip("route add 10.8.13.0/24 via 10.8.3.2\nroute add fd08:13::/64 via fd08:3::2\n")
+        wait_for(lambda: site.parent.hooks("link1") == 3 and not site.parent.hooks("link0"), 5, "filters at the other device")
+        wait_for(site.works, 5, "both at work")
+        repeats(s, site)
+
+
+def test_what_is_replayed_moves_nobody(lab):
+    """Who sees what a site says sends it from elsewhere, as it was and changed: the hub answers a HELLO with no more than it has, and goes on to speak to the site."""
+    hub, site = translated(lab)
+    said = []
+
+    def look():
+        made = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x0800))
+        made.bind(("link0", 0))
+        made.settimeout(0.2)
+        return made
+
+    def hear(n):
+        """What goes to the hub's daemon, as its payload."""
+        while len(said) < n:
+            try:
+                packet, where = seen.recvfrom(65536)
+            except TimeoutError:
+                continue
+            if packet[9] == socket.IPPROTO_UDP and packet[22:24] == (4753).to_bytes(2, "big") and where[2] == socket.PACKET_HOST:
+                said.append(packet[28:])
+    with Streams(hub) as s, inside(hub.near.namespace, look) as seen, inside(hub.servers.namespace, lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as stranger:
+        site.parent.start(wait=False)
+        site.child.start()
+        hear(2)
+        wait_for(site.works, 10, "a session")
+        fetch = s.begin(site, 2000)
+        hear(40)
+        stranger.settimeout(0.5)
+        here, refused = site.parent.stats()["peer"], site.parent.counters()["refused"]
+        for _ in range(10):
+            for datagram in said:
+                stranger.sendto(datagram, ("10.8.2.1", 4753))
+                stranger.sendto(datagram[:-1] + bytes([datagram[-1] ^ 1]), ("10.8.2.1", 4753))
+        wait_for(lambda: site.parent.counters()["refused"] >= refused + 700, 5, "them refused")
+        answers = []
+        try:
+            while True:
+                answers.append(stranger.recv(65536))
+        except TimeoutError:
+            pass
+        hello = [d for d in said if d[0] == 1]
+        assert hello and len(answers) <= 10 * len(hello) and all(a[0] == 2 and len(a) <= len(hello[0]) for a in answers) and answers
+        assert site.parent.stats()["peer"] == here and site.works() and site.parent.counters()["sessions"] == 1
+        fetch.terminate()
+        whole(s, fetch)
+
+
+def test_a_child_must_know_where_its_parent_is(lab):
+    hub = Hub(lab).start()
+    child = hub.sites[0].child
+    child.start(wait=False, peer="any")
+    assert child.process.wait(10) == 1 and "peer any: a child must know" in child.said()
