@@ -29,7 +29,7 @@ enum {                       /* microseconds */
        READY_EVERY = 100000,
        WHO_EVERY = 1000000,  /* more than the parent takes to see that nothing arrives */
        UNHEARD = 1750000,    /* a parent says something each half of a second */
-       LOST = 3000000,      /* and one that begins anew says WHO, to where it knows the child to be */
+       LOST = 3000000,       /* and one that begins anew says WHO, to where it knows the child to be */
        OLD_SESSION = 5000000 /* that datagrams of the one before may be on their way */
 };
 

@@ -126,6 +126,17 @@ static int read_endpoint(const char *word, const char *text, unsigned queues, st
                      name ? ", or NAME:PORT" : "; names are not looked up");
 }
 
+void pk_endpoint_write(const struct sockaddr_storage *a, char text[PK_ENDPOINT_TEXT]) {
+    const struct sockaddr_in *four = (const struct sockaddr_in *)a;
+    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)a;
+    char address[INET6_ADDRSTRLEN] = "";
+    bool is_four = a->ss_family == AF_INET;
+
+    inet_ntop(a->ss_family, is_four ? (const void *)&four->sin_addr : (const void *)&six->sin6_addr, address,
+              sizeof address);
+    snprintf(text, PK_ENDPOINT_TEXT, is_four ? "%s:%u" : "[%s]:%u", address, ntohs(four->sin_port));
+}
+
 static int read_peer(struct pk_config *c, unsigned queues, char **error) {
     sa_family_t family = c->here.ss_family;
 

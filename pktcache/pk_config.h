@@ -54,6 +54,10 @@ int  pk_config_read(struct pk_config *c, const char *path, bool all, char **erro
 void pk_config_free(struct pk_config *c);
 void pk_config_help(FILE *out);
 
+#define PK_ENDPOINT_TEXT 64u
+/* ADDRESS:PORT, as `local` has it. */
+void pk_endpoint_write(const struct sockaddr_storage *a, char text[PK_ENDPOINT_TEXT]);
+
 bool pk_network_is_four(const struct pk_network *n);
 /* Whether a packet goes from a configured server, on one of its ports, to a configured client. */
 bool pk_config_serves(const struct pk_config *c, const struct pk_tuple *t);

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include <arpa/inet.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
 
@@ -92,7 +91,7 @@ static void lane_now_at(pk_lane_t *l, const struct sockaddr_storage *there) {
 /* Who of any address is the other end: who has said what is news.  Before anything is said about that to anybody. */
 static void lane_follow(pk_lane_t *l) {
     struct pk_common *m = l->common;
-    char sentence[64 + NI_MAXHOST], host[NI_MAXHOST] = "?", port[NI_MAXSERV] = "?";
+    char text[PK_ENDPOINT_TEXT], sentence[32 + sizeof text];
     bool news = pk_session_news(l->session) != l->news;
 
     l->news = pk_session_news(l->session);
@@ -101,9 +100,8 @@ static void lane_follow(pk_lane_t *l) {
     pthread_mutex_lock(&m->lock);
     pk_lead_tell(m->shared, &l->there);
     pthread_mutex_unlock(&m->lock);
-    getnameinfo((struct sockaddr *)&l->there, l->there_n, host, sizeof host, port, sizeof port,
-                NI_NUMERICHOST | NI_NUMERICSERV);
-    snprintf(sentence, sizeof sentence, "the other end is at %s, port %s", host, port);
+    pk_endpoint_write(&l->there, text);
+    snprintf(sentence, sizeof sentence, "the other end is at %s", text);
     lane_say(l, sentence);
 }
 

@@ -17,7 +17,7 @@
 #include "pk_power.h"
 #include "pktcache/pk_config.h"
 
-#define PK_NAMES_EVERY 5000000u     /* microseconds between two questions */
+#define PK_NAMES_EVERY 3000000u     /* microseconds between two questions */
 
 typedef struct pk_names pk_names_t;
 

@@ -162,23 +162,11 @@ static void report_figures(const struct pk_common *common, const struct pk_seen 
 
 static const char *role_of(const struct pk_common *common) { return common->role == PK_PARENT ? "parent" : "child"; }
 
-/* Where the other end is, of the first queue; null: it is not known. */
-static void write_peer(struct base_json *j, const struct pk_seen *sum) {
-    char address[INET6_ADDRSTRLEN] = "", text[INET6_ADDRSTRLEN + 16];
-    const struct sockaddr_in *four = (const struct sockaddr_in *)&sum->there;
-    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)&sum->there;
-    bool is_four = sum->there.ss_family == AF_INET;
-
-    inet_ntop(sum->there.ss_family, is_four ? (const void *)&four->sin_addr : (const void *)&six->sin6_addr, address,
-              sizeof address);
-    snprintf(text, sizeof text, is_four ? "%s:%u" : "[%s]:%u", address, ntohs(four->sin_port));
-    base_json_text(j, "peer", sum->known ? text : NULL);
-}
-
 static void write_json(struct base_sink out, const struct pk_common *common, pk_lane_t *const *lane) {
     struct base_json j = base_json_into(out);
     struct base_figure all[COUNTED + REST];
     struct pk_seen sum;
+    char peer[PK_ENDPOINT_TEXT];
 
     base_json_object(&j, NULL);
     base_json_text(&j, "role", role_of(common));
@@ -193,7 +181,8 @@ static void write_json(struct base_sink out, const struct pk_common *common, pk_
     base_json_text(&j, "why", pk_why_sentence(sum.why));
     base_json_whole(&j, "version", PK_VERSION);
     base_json_whole(&j, "peer_version", sum.theirs);
-    write_peer(&j, &sum);
+    pk_endpoint_write(&sum.there, peer);
+    base_json_text(&j, "peer", sum.known ? peer : NULL); /* of the first queue */
     base_json_end_object(&j);
     base_json_done(&j);
 }

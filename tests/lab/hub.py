@@ -6,7 +6,7 @@ hub.py - three sites on one hub, each with a packet cache of its own at both end
     servers ──── hub ═════ provider ═══╬══ site 2 ── clients
                                        ╚══ router ══ site 3 ── clients
 
-The hub has a daemon (parent) for each site, all of them at one device.  Unless `translated` is False, the provider's router before site 3 gives it another address and other ports in what it says
+The hub has a daemon (parent) for each site, all of them at one device; that of site 3 does not know where its child is.  Unless `translated` is False, the provider's router before site 3 gives it another address and other ports in what it says
 by UDP; `hub.moves()` gives that another address, as after a new connection.  What TCP carries it leaves alone: the clients' networks are routed.
 
     hub = Hub(lab).start()
@@ -20,8 +20,10 @@ Needs root.
 import json
 import os
 import pwd
+import signal
 import subprocess
 import sys
+import time
 
 from .lab import program, wait_for
 from .net import Network, run
@@ -41,7 +43,8 @@ class Site:
         self.secret = os.path.join(hub.lab.dir, f"{hub.base}-{number}.key")
         self.lab, self.mtu = hub.lab, 1500      # as a Daemon wants them
         common = dict(clients=f"10.8.1{number}.0/24 fd08:1{number}::/64", servers="10.8.1.0/24 fd08:1::/64", ports=PORT, keep="all")
-        self.parent = Daemon(self, "parent", hub.near, name=f"site{number}", device=f"fgpk{number}", local=f"10.8.2.1:{4750 + number}", peer=f"10.8.2{number}.2:4754", **common)
+        peer = "any" if number == 3 and hub.translated else f"10.8.2{number}.2:4754"
+        self.parent = Daemon(self, "parent", hub.near, name=f"site{number}", device=f"fgpk{number}", local=f"10.8.2.1:{4750 + number}", peer=peer, **common)
         self.child = Daemon(self, "child", self.router, local=f"10.8.2{number}.2:4754", peer=f"10.8.2.1:{4750 + number}", **common)
 
     def start(self):
@@ -107,6 +110,11 @@ class Hub(Network):
         if self.translated:
             n.run("iptables", "-t", "nat", "-A", "POSTROUTING", "-o", "out0", "-p", "udp", "-j", "MASQUERADE", "--to-ports", "20000-60000", "--random")
 
+    def begin(self):
+        """Both daemons of all sites."""
+        for site in self.sites:
+            site.both(wait=False)
+
     def moves(self):
         """Site 3 has another address; what the router knew of the former one is gone with that."""
         former, self.address = self.address, 2 + (self.address - 1) % 50
@@ -150,3 +158,27 @@ class Streams:
     def __exit__(self, *_):
         self.server.kill()
         self.server.wait()
+
+
+def changes(hub, s, seconds):
+    """
+    All sites carry streams for so long; all the while site 3 is given one address after another, and site 1 a new secret, first at the one end and then at the other.
+    {number of a site: (what its clients say, the times for which one of them stood still, segments that its child had)}.
+    """
+    for site in hub.sites:
+        s.end(s.begin(site, 8))
+    fetches = {site: s.begin(site, 1_000_000) for site in hub.sites}
+    first = hub.sites[0]
+    sides = [first.child, first.parent]
+    end, turn = time.monotonic() + seconds, seconds / 6
+    run(program("pktcache/fairgate-pktcache"), "keygen", "--rotate", first.secret)
+    for at in range(6):
+        if at % 2 and sides:
+            side = sides.pop()
+            side.signal(signal.SIGHUP)
+            wait_for(lambda: "was read again" in side.said(), 5, "the secret, read again")          # pylint: disable=cell-var-from-loop
+        hub.moves()
+        wait_for(lambda: time.monotonic() > end - (5 - at) * turn, turn + 1, "its turn")           # pylint: disable=cell-var-from-loop
+    for fetch in fetches.values():
+        fetch.terminate()
+    return {site.number: (*s.end(fetch), site.child.counters()["hits"]) for site, fetch in fetches.items()}

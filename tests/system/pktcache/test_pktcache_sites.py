@@ -2,19 +2,23 @@
 """pktcache: a hub with several sites, each with a daemon of its own there; a site that nobody knows the address of; a hub that is known by its name."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 
-from lab.hub import Hub, Streams
+from lab.hub import Hub, Streams, changes
 from lab.lab import wait_for
 from lab.net import inside
 from lab.pair import Daemon
 from lab.streams import PROGRAM
 from test_pktcache import PORT, streams
+from test_pktcache_hostile import holds
+from test_pktcache_power import power_of, sanitized, threads
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespaces")
 
@@ -173,6 +177,18 @@ def test_both_ways_over_one_link(lab):
             back.kill()
 
 
+def test_three_sites_while_all_changes(lab):
+    """One is behind a router whose address changes, one gets a new secret: nothing stands still, and what is known does not cross the links."""
+    hub = Hub(lab).start()
+    hub.begin()
+    with Streams(hub) as s:
+        for number, (result, longer, known) in changes(hub, s, 12).items():
+            assert not result["errors"] and not longer, (number, result["errors"][:3], longer)
+            assert result["bytes"] > 20e6 and known > 1000, number
+        assert "a new one, and the former one" in hub.sites[0].parent.said() and hub.sites[2].parent.said().count("the other end is at") > 4
+        assert [site.parent.counters()["sessions"] for site in hub.sites] == [1, 1, 1]
+
+
 # ---- a site that nobody knows the address of -------------------------------------------------------------------------------------
 
 def peer(site):
@@ -182,7 +198,6 @@ def peer(site):
 def translated(lab):
     """A hub whose third site is to say itself where it is."""
     hub = Hub(lab).start()
-    hub.sites[2].parent.settings["peer"] = "any"
     return hub, hub.sites[2]
 
 
@@ -295,3 +310,136 @@ def test_a_child_must_know_where_its_parent_is(lab):
     child = hub.sites[0].child
     child.start(wait=False, peer="any")
     assert child.process.wait(10) == 1 and "peer any: a child must know" in child.said()
+
+
+# ---- a hub that is known by its name ---------------------------------------------------------------------------------------------
+
+NAME = "hub.example.org"
+
+
+class Names(threading.Thread):
+    """A server of names on a site's router: `addresses` are those of NAME, of IPv4; none, there is no such name."""
+
+    def __init__(self, site):
+        super().__init__(daemon=True)
+        self.addresses, self.asked = [], 0
+        self.socket = inside(site.router.namespace, lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        self.socket.bind(("127.0.0.1", 53))
+        path = os.path.join(site.lab.dir, "resolv.conf")
+        with open(path, "w", encoding="ascii") as f:
+            f.write("nameserver 127.0.0.1\noptions timeout:1 attempts:1\n")
+        os.chmod(path, 0o644)
+        site.router.prefix = [*site.router.prefix, "sh", "-c", 'mount --bind "$0" /etc/resolv.conf && exec "$@"', path]
+
+    def run(self):
+        while True:
+            question, whom = self.socket.recvfrom(1024)
+            if not question:
+                return          # the end
+            assert question[12:].startswith(b"\x03hub\x07example\x03org\x00\x00\x01")
+            self.asked += 1
+            there = list(self.addresses)
+            answer = question[:2] + (b"\x81\x80" if there else b"\x81\x83") + question[4:6] + len(there).to_bytes(2, "big") + bytes(4) + question[12:12 + 17 + 4]
+            for address in there:
+                answer += b"\xc0\x0c\x00\x01\x00\x01\x00\x00\x00\x01\x00\x04" + socket.inet_aton(address)
+            self.socket.sendto(answer, whom)
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.socket.sendto(b"", ("127.0.0.1", 53))
+        self.join()
+        self.socket.close()
+
+
+def asks_names(side):
+    """The process of a daemon that asks for names."""
+    found = []
+    for name in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{name}/stat", encoding="ascii", errors="replace") as f:
+                text = f.read()
+        except OSError:
+            continue
+        if "(pktcache-names)" in text and int(text.rpartition(")")[2].split()[1]) == side.pid():
+            found.append(int(name))
+    return found[0]
+
+
+def test_a_hub_with_a_name(lab):
+    """The name is not there yet; it comes; it has several addresses, of which one is the hub's; the hub moves while the site carries."""
+    hub = Hub(lab).start()
+    site = hub.sites[0]
+    with Streams(hub) as s, Names(site) as names:
+        site.child.settings["peer"] = f"{NAME}:4751"
+        site.parent.start()
+        site.child.start(wait=False)
+        wait_for(lambda: names.asked > 2, 20, "the name, asked for again and again")
+        assert site.child.said().count(f"peer {NAME}: ") == 1 and "it is asked for again" in site.child.said(), site.child.said()
+        assert site.child.process.poll() is None and not site.child.hooks() and site.child.stats()["peer"] is None
+        whole(s, s.begin(site, 4))
+        names.addresses = ["10.8.2.1"]
+        wait_for(site.works, 15, "a session")
+        assert site.child.stats()["peer"] == "10.8.2.1:4751" and site.child.hooks() == 2
+        repeats(s, site)
+        asked = names.asked
+        fetch = s.begin(site, 4000)
+        hub.near.ip("addr add 10.8.2.9/24 dev link0\n")
+        names.addresses = ["10.8.2.7", "10.8.2.9"]
+        site.parent.stop()
+        assert names.asked == asked         # nobody asks while all is well
+        site.parent.start(local="10.8.2.9:4751")
+        wait_for(site.works, 30, "a session with the hub elsewhere")
+        assert site.child.stats()["peer"] == "10.8.2.9:4751"
+        trains = site.child.counters()["trains"]
+        wait_for(lambda: site.child.counters()["trains"] > trains + 50, 10, "trains")
+        assert fetch.poll() is None
+        fetch.terminate()
+        whole(s, fetch)
+
+
+def test_an_address_that_no_machine_has(lab):
+    hub = Hub(lab).start()
+    site = hub.sites[0]
+    with Names(site) as names:
+        names.addresses = ["0.0.0.0", "224.0.0.1", "255.255.255.255"]
+        site.parent.start()
+        site.child.start(wait=False, peer=f"{NAME}:4751")
+        wait_for(lambda: names.asked > 3, 20, "each of them")
+        assert site.child.stats()["peer"] is None
+        names.addresses = ["10.8.2.1"]
+        wait_for(site.works, 15, "a session")
+
+
+def test_who_asks_for_names_has_no_power(lab):
+    """Nor the secret, nor anything else of the daemon's; without it the daemon ends, to be started again."""
+    hub = Hub(lab).start()
+    site = hub.sites[0]
+    with Streams(hub) as s, Names(site) as names:
+        names.addresses = ["10.8.2.1"]
+        site.child.settings["peer"] = f"{NAME}:4751"
+        site.both()
+        asks = asks_names(site.child)
+        for status in threads(asks):
+            assert set(power_of(status).values()) == {0} and status["NoNewPrivs"].strip() == "1" and status["Uid"].split() != ["0"] * 4, status
+        with open(site.secret, encoding="ascii") as f:
+            digits = f.read().strip()
+        assert not holds(asks, {"secret": bytes.fromhex(digits), "its digits": digits.encode()})
+        held = [os.readlink(f"/proc/{asks}/fd/{fd}") for fd in os.listdir(f"/proc/{asks}/fd")]
+        assert sanitized() or len([h for h in held if h.startswith("socket:")]) == 1 and not [h for h in held if "tun" in h or "bpf" in h], held
+        assert site.child.stop() == 0
+        wait_for(lambda: not os.path.exists(f"/proc/{asks}"), 5, "its end")
+        site.child.start()
+        os.kill(asks_names(site.child), signal.SIGKILL)
+        assert site.child.process.wait(10) == 1 and "nobody would ask" in site.child.said()
+        whole(s, s.begin(site, 4))
+
+
+@pytest.mark.parametrize("wrong", ("hub:0", "192.0.2.300:4754", "-hub.example.org:4754", "a..b:4754", ":4754", "[hub]:4754", "hub", "h" * 64 + ":4754"))
+def test_a_name_that_is_none(lab, wrong):
+    hub = Hub(lab).start()
+    child = hub.sites[0].child
+    child.start(wait=False, peer=wrong)
+    assert child.process.wait(10) == 1 and "peer" in child.said()
