@@ -8,8 +8,9 @@
  * (pk_helper_gone): who started that begins anew.
  *
  * TRUST.  Who asks parses what strangers send.  A question is one byte, a row of a table; all that is done is what the
- * configuration says, which both have from the beginning.  What is no question ends the process that asked.  Answers
- * are the helper's own words, and the descriptor of a file that the helper has looked at, and not read.
+ * configuration says, which both have from the beginning, but for where the other end is, if it does not say that
+ * (pk_lead.h).  What is no question ends the process that asked.  Answers are the helper's own words, and the
+ * descriptor of a file that the helper has looked at, and not read.
  */
 #ifndef FAIRGATE_PK_HELPER_H
 #define FAIRGATE_PK_HELPER_H

@@ -27,8 +27,8 @@ enum {
     CLAIMS = 4754, /* the preference of our filters among others */
     TAKES = 4755,  /* and of those that take what was claimed */
     MARK = 0x4647, /* tc_index of a packet that came from a daemon's device */
-    CLAIMED =
-        0x4648, /* and of one that a daemon wants; cb[0]: its device, 0 if another one wants it, too; cb[1]: its device */
+    /* And of one that a daemon wants.  cb[0]: its device, 0 if another one wants it, too; cb[1]: its; cb[2]: that one's */
+    CLAIMED = 0x4648,
     CLIENTS = 16384 /* whose Ethernet headers are remembered */
 };
 
@@ -43,7 +43,7 @@ struct places {
     uint32_t tun, link;
     uint32_t ethernet;
     uint8_t address[8]; /* of the link's device; two bytes are 0 */
-    /* The programs write these: packets that another daemon wanted, too, and that one's device, if it is known. */
+    /* The programs write these: packets that another daemon wanted, too, and that one's device. */
     _Atomic uint32_t clashes, other;
 };
 
@@ -316,6 +316,8 @@ static void write_claim(struct writer *w, bool remembers) {
     count_clash(w, BPF_REG_2);
     pk_bpf_set(b, BPF_REG_1, 0);
     pk_bpf_write(b, BPF_W, BPF_REG_6, OF_PACKET(cb[0]), BPF_REG_1);
+    pk_bpf_read(b, BPF_W, BPF_REG_1, BPF_REG_7, offsetof(struct places, tun));
+    pk_bpf_write(b, BPF_W, BPF_REG_6, OF_PACKET(cb[2]), BPF_REG_1);
     pk_bpf_return(b, TC_ACT_UNSPEC);
     pk_bpf_land(b, &free);
     if (remembers) remember_header(w);
@@ -344,7 +346,7 @@ static void write_take(struct writer *w) {
     pk_bpf_if(b, &clash, BPF_JEQ, BPF_REG_1, 0);
     redirect(w, offsetof(struct places, tun), 0);
     pk_bpf_land(b, &clash);
-    pk_bpf_set(b, BPF_REG_2, 0);
+    pk_bpf_read(b, BPF_W, BPF_REG_2, BPF_REG_6, OF_PACKET(cb[2]));
     count_clash(w, BPF_REG_2);
     pk_bpf_return(b, TC_ACT_UNSPEC);
     pk_bpf_land(b, &marked);

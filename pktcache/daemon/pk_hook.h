@@ -53,7 +53,7 @@ int        pk_hook_place(pk_hook_t *h, const struct pk_place *place);
 void       pk_hook_leave(pk_hook_t *h);
 /* Whether a filter of that handle is one of ours; 0: all of a preference are. */
 bool       pk_hook_has(const pk_hook_t *h, uint32_t handle);
-/* Packets since the last time that another daemon wanted, too; *other: its device, or 0. */
+/* Packets since the last time that another daemon wanted, too; *other: its device. */
 uint32_t   pk_hook_clashes(pk_hook_t *h, unsigned *other);
 /* Whether packets are taken at all. */
 void       pk_hook_lead(pk_hook_t *h, bool lead);
