@@ -27,7 +27,7 @@ void pk_liveness_begin(struct pk_liveness *l, uint64_t now) {
 }
 
 void pk_liveness_renew(struct pk_liveness *l) {
-    l->train_at = l->probe_at = l->beat_at = 0;
+    l->train_at = l->probe_at = l->beat_at = l->newest = 0;
     l->tries = 0;
 }
 
@@ -54,8 +54,14 @@ void pk_liveness_beat(struct pk_liveness *l, uint64_t number, uint64_t now) {
 
 void pk_liveness_aside(struct pk_liveness *l) { l->beat_at = 0; }
 
+static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+static uint64_t train_due(const struct pk_liveness *l) {
+    return later(l->train_at + silence(l), l->newer_at + SILENCE_LEAST);
+}
+
 static uint64_t beat_due(const struct pk_liveness *l) {
-    return l->beat_at + (silence(l) > BEAT / 2 ? silence(l) + BEAT / 2 : BEAT);
+    return later(l->beat_at + (silence(l) > BEAT / 2 ? silence(l) + BEAT / 2 : BEAT), l->newer_at + BEAT);
 }
 
 void pk_liveness_probe(struct pk_liveness *l, uint64_t number, uint64_t now) {
@@ -83,6 +89,8 @@ enum pk_news pk_liveness_status(struct pk_liveness *l, uint64_t newest, uint64_t
     bool came = l->tries && newest_probe >= l->probe, train_came = l->train_at && newest >= l->train;
 
     l->spoke = now;
+    if (newest > l->newest) l->newer_at = now;
+    l->newest = newest;
     /* One sample of a word: a train and a probe that both waited for it would count it twice. */
     if (train_came) sample(l, now - l->train_at);
     else if (came) sample(l, now - l->probe_at);
@@ -99,8 +107,8 @@ enum pk_news pk_liveness_status(struct pk_liveness *l, uint64_t newest, uint64_t
 }
 
 enum pk_news pk_liveness_tick(struct pk_liveness *l, uint64_t now) {
-    bool silent = l->train_at && now >= l->train_at + silence(l),
-         small_only = l->tries >= l->limit && now >= l->check_at, still = l->beat_at && now >= beat_due(l);
+    bool silent = l->train_at && now >= train_due(l), small_only = l->tries >= l->limit && now >= l->check_at,
+         still = l->beat_at && now >= beat_due(l);
     return silent || small_only || still ? gone(l) : PK_NO_NEWS;
 }
 
@@ -109,7 +117,7 @@ uint64_t pk_liveness_due(const struct pk_liveness *l) {
 
     if (!l->probe_at) return 0;
     if (!l->here) return l->spoke > l->probe_at ? l->probe_at + l->again : UINT64_MAX;
-    if (l->train_at) due = l->train_at + silence(l);
+    if (l->train_at) due = train_due(l);
     if ((l->train_at || l->tries >= l->limit) && l->check_at < due) due = l->check_at;
     if (l->beat_at && beat_due(l) < due) due = beat_due(l);
     return due;

@@ -12,6 +12,8 @@
  *     GONE       A probe goes at once, then now and then as long as the child speaks.  HERE when one has come.
  *
  * In time: 0.35 to 0.9 s, by the round-trip time, or longer if that is; a round trip of more than 2 s counts as none.
+ * But not while the child speaks of something newer than before at least every 0.35 s (of beats: 1.25 s): where a queue
+ * fills, each train takes longer than the one before, and comes.
  *
  * The child says in each PK_STATUS which datagram was the newest that came, and which the newest probe (their numbers
  * in the session).  Nothing else counts: what a host or a router says by ICMP anybody can say.
@@ -25,6 +27,7 @@
 struct pk_liveness {
     bool     here;
     uint64_t spoke;                     /* when the child's last word came */
+    uint64_t newest, newer_at;          /* what it spoke of, and when it was newer than before */
     uint64_t train, train_at;           /* the one that the child is to speak of, and when it went; train_at 0: none */
     /* the newest, when it went, how long until the next; probe_at 0: one is to go now */
     uint64_t probe, probe_at, again;

@@ -5,9 +5,11 @@
  *
  * The look: of a response that begins with the first byte and has a known length, no kept segment holds a byte of the
  * header, one between an opening mark and the closing one that belongs to it, or one behind a closing mark that closes
- * nothing; nor does a span.  All spans together have no byte twice, and begin with the body.
+ * nothing; nor does a span.  All spans together have no byte twice, and begin with the body.  Of a part (206) they begin
+ * in a block where the part does, and end the whole if it does.
  */
 #include "pktcache/pk_http.h"
+#include "pktcache/pk_wire.h"
 #include "tests/unit/test_marks.h"
 
 #include <stdio.h>
@@ -33,14 +35,19 @@ static void look(const struct eeod_marks *marks, const char *body, size_t n, cha
 }
 
 static void against_the_look(const uint8_t *data, size_t size) {
-    char head[128], *all, *secret;
+    char head[256], range[128] = "", *all, *secret;
     struct eeod_marks marks;
     struct pk_spans spans;
     struct pk_http h;
     static const char get[] = "GET / HTTP/1.1\r\n\r\n";
-    size_t body = size - 4,
-           header = (size_t)snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\n%s%sContent-Length: %zu\r\n\r\n",
-                                     data[0] & 1 ? "Eeod: marks\r\n" : "",
+    bool part_of = data[0] & 32, more = data[0] & 64;
+    size_t body = size - 4, first = part_of ? (size_t)data[1] * data[2] : 0;
+
+    if (part_of)
+        snprintf(range, sizeof range, "Content-Range: bytes %zu-%zu/%zu\r\n", first, first + body - 1,
+                 first + body + more);
+    size_t header = (size_t)snprintf(head, sizeof head, "HTTP/1.1 %s\r\n%s%s%sContent-Length: %zu\r\n\r\n",
+                                     part_of ? "206 Part" : "200 OK", range, data[0] & 1 ? "Eeod: marks\r\n" : "",
                                      data[0] & 4 ? "Cache-Control: public\r\n" : "", body),
            n = header + body, behind = header;
 
@@ -66,6 +73,9 @@ static void against_the_look(const uint8_t *data, size_t size) {
             size_t from = at + spans.span[i].at - spans.base, length = spans.span[i].n;
             if (from != behind || from + length > at + part) abort();
             if (spans.span[i].begins != (from == header)) abort();
+            if (spans.span[i].begins && spans.span[i].offset != first % PK_BLOCK) abort();
+            if (spans.span[i].ends != (from + length == n && !(part_of && more))) abort();
+            if (part_of && data[0] & 1) abort();
             for (size_t k = from; k < from + length; k++)
                 if (secret[k] && from + length - k >= sizeof CLOSE - 1) abort();
             behind = from + length;

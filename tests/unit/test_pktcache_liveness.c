@@ -12,6 +12,7 @@ enum { MS = 1000, STEP = 10 * MS, LINE = 4096 };
 
 static struct line {
     uint64_t rtt, hold_from, hold_to; /* what is sent in between goes at hold_to */
+    uint64_t grows, most;             /* rtt, by so much a STEP, up to there */
     bool lose_large, lose_all;
     struct {
         uint64_t at, newest, probe;
@@ -50,6 +51,7 @@ static void send_one(struct pk_liveness *l, bool large, uint64_t now) {
  */
 static uint64_t run(struct pk_liveness *l, uint64_t now, uint64_t seconds, bool traffic) {
     for (uint64_t end = now + seconds * 1000 * MS; now < end; now += STEP) {
+        if (line.rtt < line.most) line.rtt += line.grows;
         while (line.taken < line.words && line.word[line.taken].at <= now) {
             line.back +=
                 pk_liveness_status(l, line.word[line.taken].newest, line.word[line.taken].probe, now) == PK_NOW_HERE;
@@ -102,6 +104,36 @@ START_TEST(test_a_queue_that_was_full_for_a_while) {
     line.probes = 0;
     run(&l, now, 60, false);
     ck_assert_uint_eq(line.probes, 0);
+}
+END_TEST
+
+/*
+ * A queue of 1.2 s that a server fills, quickly or slowly: what comes is later each time, but comes.  One who is lost then
+ * is missed as soon as what was in the queue has come, and when it is empty again, as soon as ever.
+ */
+START_TEST(test_a_queue_that_fills) {
+    static const uint64_t grows[] = { 1, 3, 6, 9 }; /* ms for each 10 */
+    struct pk_liveness l = begin(20 * MS);
+    uint64_t now = run(&l, 1000 * MS, 5, true);
+    ck_assert_uint_eq(line.gone, 0);
+    line.grows = grows[_i] * MS;
+    line.most = 1200 * MS;
+    now = run(&l, now, 20, true);
+    ck_assert_msg(l.here && !line.gone, "gone %u times", line.gone);
+    line.lose_all = true;
+    now = run(&l, now, 3, true);
+    ck_assert(!l.here);
+    line.lose_all = false;
+    now = run(&l, now, 5, true);
+    ck_assert(l.here);
+    line.grows = 0;
+    line.rtt = 20 * MS;
+    line.gone = 0;
+    now = run(&l, now, 20, true);
+    ck_assert_uint_eq(line.gone, 0);
+    line.lose_all = true;
+    run(&l, now, 1, true);
+    ck_assert(!l.here);
 }
 END_TEST
 
@@ -181,6 +213,7 @@ int main(void) {
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, test_any_round_trip, 0, sizeof rtts / sizeof *rtts);
     tcase_add_test(t, test_a_queue_that_was_full_for_a_while);
+    tcase_add_loop_test(t, test_a_queue_that_fills, 0, 4);
     tcase_add_loop_test(t, test_a_host_that_slept, 0, 5);
     tcase_add_test(t, test_a_train_that_leaves_late);
     tcase_add_test(t, test_nobody_there);

@@ -196,3 +196,33 @@ def test_beside_what_everybody_may_keep(chain):
     body = text(public) + OPEN + text(secret) + CLOSE + text(behind)
     chain.visit_until_kept(public, "off", ["Cache-Control: public, max-age=60", f"X-Secret: {header.decode()}"], body)
     assert chain.kept(public, header, secret, behind) == [BOTH, NEITHER, NEITHER, BOTH]
+
+
+@pytest.mark.parametrize("header,words", (
+    (["Cache-Control: public, max-age=60", "Vary: Accept-Encoding, Cookie"], COOKIE), (["Cache-Control: public, max-age=60", "Vary: Authorization"], ("-H", "Authorization: Basic eDp5")),
+    (["Cache-Control: public, max-age=60", "Vary: X-User"], ("-H", "X-User: ann")), (["Cache-Control: max-age=60", "Vary: X-Session"], COOKIE),
+    (["Cache-Control: public, max-age=60", "Vary: *"], ()), (["Cache-Control: public, max-age=60", "Vary: Cookie", "Set-Cookie: session=7"], ())), ids=str)
+def test_what_varies_by_who_asks(chain, header, words):
+    secret = word()
+    chain.visit("off", header, text(secret), *words)
+    assert chain.kept(secret) == [NEITHER]
+
+
+def test_what_varies_and_nobody_said_who_he_is(chain):
+    """What the test before would miss if anything that varies were not kept."""
+    public = word()
+    chain.visit_until_kept(public, "off", ["Cache-Control: max-age=60", "Vary: Accept-Encoding, Cookie, X-User"], text(public))
+
+
+def test_a_part_of_what_may_be_a_visitors_own(chain):
+    """As of the whole: a file is everybody's if nobody said who he is."""
+    public, secret = word(), word()
+    chain.write("secret", text(secret, 60_000))
+    chain.write("public", text(public, 60_000))
+    for _ in range(2):
+        assert secret in get(chain.pair, "/secret", "-r", "1000-50000", *COOKIE)
+    for _ in range(20):
+        assert public in get(chain.pair, "/public", "-r", "1000-50000")
+        if in_stores(chain.pair, public) == BOTH:
+            break
+    assert chain.kept(public, secret) == [BOTH, NEITHER]
