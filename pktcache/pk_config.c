@@ -77,7 +77,7 @@ static int read_port(const char *word, const char *text, unsigned most, uint16_t
 }
 
 /* Labels of letters, digits and hyphens (RFC 1123, 2.1); the last one is no number, or it would be a wrong address. */
-static bool is_name(const char *text) {
+static bool is_host_name(const char *text) {
     const char *label = text;
 
     for (const char *p = text;; p++) {
@@ -90,7 +90,7 @@ static bool is_name(const char *text) {
     }
 }
 
-/* Of the first of so many queues, which have ports one after the other.  name: room for one, or NULL, it must be none. */
+/* Of the first of so many queues, which have ports one after the other.  name: room for one, or NULL. */
 static int read_endpoint(const char *word, const char *text, unsigned queues, struct sockaddr_storage *to, char *name,
                          char **error) {
     struct sockaddr_in *four = (struct sockaddr_in *)to;
@@ -117,7 +117,7 @@ static int read_endpoint(const char *word, const char *text, unsigned queues, st
         six->sin6_port = port;
         return 0;
     }
-    if (name && !brackets && is_name(address)) {
+    if (name && !brackets && is_host_name(address)) {
         strcpy(name, address);
         four->sin_port = port;
         return 0;

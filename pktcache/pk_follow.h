@@ -26,7 +26,7 @@ struct pk_follow {
     uint32_t       from;            /* JOINING: where the response begins */
     uint32_t       ask_next;        /* behind what was seen of the client */
     bool           ask_known, joining;
-    bool           lost;            /* was counted; the caller's */
+    bool           lost, tls;       /* was counted; and is TLS; the caller's */
 };
 
 /* A piece from the client.  Only those with a SYN or payload say anything. */

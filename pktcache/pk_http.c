@@ -69,6 +69,9 @@ void pk_http_lose(struct pk_http *h) {
 
 bool pk_http_lost(const struct pk_http *h) { return h->answer.state == LOST; }
 
+bool pk_http_encoded(const struct pk_http *h) { return h->answer.seen & SAYS_ENCODED; }
+bool pk_http_private(const struct pk_http *h) { return h->answer.seen & (SAYS_NO | SAYS_NOBODY); }
+
 bool pk_http_looks_asked(const void *bytes, size_t n) {
     const char *p = bytes, *end = memmem(p, n, "\r\n\r\n", 4);
     return end && end + 4 == p + n && n > 6 && (!memcmp(p, "GET /", 5) || !memcmp(p, "HEAD /", 6));

@@ -95,6 +95,10 @@ void pk_http_begin(struct pk_http *h);      /* a connection is made */
 void pk_http_lose(struct pk_http *h);       /* something is missing */
 bool pk_http_lost(const struct pk_http *h);
 
+/* Of the present response, for figures: it has a Content-Encoding; its header says that it is not to be kept. */
+bool pk_http_encoded(const struct pk_http *h);
+bool pk_http_private(const struct pk_http *h);
+
 /*
  * Whether a segment from a client is one whole request without a body: then a lost connection may begin anew with it.
  */

@@ -336,6 +336,36 @@ static bool is_half_new(const struct pk_follow *f, const struct pk_packet *k) {
            (int32_t)(k->seq + k->payload - f->flow.next) > 0 && !(k->flags & (PK_SYN | PK_RST | PK_URG | PK_CWR));
 }
 
+/* A server's first record of TLS is of a handshake, or an alert. */
+static bool looks_like_tls(const struct pk_packet *k) {
+    const uint8_t *p = k->ip + k->headers;
+    return k->payload > 2 && (p[0] == 22 || p[0] == 21) && p[1] == 3 && p[2] <= 4;
+}
+
+/* Whether and why nothing of this can be kept; what else than new bytes of a server comes says nothing. */
+static void count_obstacles(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, uint32_t kept) {
+    struct pk_counters *n = &p->side.counters;
+    bool lost = pk_follow_lost(f);
+
+    if (k->flags & PK_SYN) f->tls = false;
+    if (lost && !f->lost) {
+        n->lost++;
+        f->tls = looks_like_tls(k);
+    }
+    f->lost = lost;
+    if (p->c->keep == PK_KEEP_ALL || kept) return;
+    if (!f->flow.both_ways) {
+        n->unasked_bytes += k->payload;
+    } else if (lost) {
+        n->unfollowed_bytes += k->payload;
+        n->tls_bytes += f->tls ? k->payload : 0;
+    } else {
+        n->unkept_bytes += k->payload;
+        if (pk_http_private(&f->http)) n->private_bytes += k->payload;
+        else if (pk_http_encoded(&f->http)) n->encoded_bytes += k->payload;
+    }
+}
+
 static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, void *piece, size_t bytes,
                      uint64_t now) {
     enum pk_verdict verdict[PK_SEGMENTS_MAX];
@@ -356,8 +386,7 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
     p->judge.spans.n = 0;
     if (pk_follow_response(f, k)) kept = pk_follow_keep(f, k, p->c, keep, &p->judge.spans) + p->judge.spans.n;
     else plain = true;
-    p->side.counters.lost += pk_follow_lost(f) && !f->lost;
-    f->lost = pk_follow_lost(f);
+    count_obstacles(p, f, k, kept);
     /* A small packet goes along with fingerprints.  Of a connection that is lost there are none. */
     small =
         p->c->mode == PK_MODE_TRAIN && k->payload <= p->c->literal && (p->c->keep == PK_KEEP_ALL || !pk_follow_lost(f));

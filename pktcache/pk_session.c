@@ -276,7 +276,7 @@ static size_t session_finish(const pk_session_t *s, uint8_t *out, size_t n) {
 }
 
 /* By which secret, s->use tells: the answer is by the same one. */
-static bool vouched(pk_session_t *s, const void *p, size_t n, const uint8_t mac[PK_MAC]) {
+static bool mac_fits(pk_session_t *s, const void *p, size_t n, const uint8_t mac[PK_MAC]) {
     uint8_t right[PK_MAC];
     for (unsigned i = 0; i < s->knowns; i++) {
         mac_of(s->known + i, p, n, right);
@@ -288,7 +288,7 @@ static bool vouched(pk_session_t *s, const void *p, size_t n, const uint8_t mac[
 }
 
 static bool genuine(pk_session_t *s, const uint8_t *datagram, size_t n, size_t expected) {
-    return n == expected && vouched(s, datagram, n - PK_MAC, datagram + n - PK_MAC);
+    return n == expected && mac_fits(s, datagram, n - PK_MAC, datagram + n - PK_MAC);
 }
 
 /* What a WELCOME's MAC is of. */
@@ -338,7 +338,7 @@ static enum pk_step welcome(pk_session_t *s, const void *datagram, size_t n, con
 
     if (!s->begun || n != sizeof *w) return PK_IGNORED;
     struct welcomed all = welcomed_of(&w->head, s->key, w->parent);
-    if (!vouched(s, &all, sizeof all, w->mac)) return PK_IGNORED;
+    if (!mac_fits(s, &all, sizeof all, w->mac)) return PK_IGNORED;
     /* One of which nothing has come the parent may not have: then it still uses the one before. */
     bool unconfirmed = s->now.good && !s->now.seen;
     if (!new_keys(s, s->key, w->parent, unconfirmed ? &s->now : &s->before)) return PK_IGNORED;

@@ -13,6 +13,7 @@
 
 #include "base/base_command.h"
 #include "base/base_error.h"
+#include "base/base_number.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -27,7 +28,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 
-enum { LOOK_EVERY = 100 /* milliseconds */ };
+enum { LOOK_EVERY = 100 /* milliseconds */, TEST_SECONDS = 20 };
 
 /* ---- the daemon -------------------------------------------------------------------------------------------------- */
 
@@ -294,6 +295,23 @@ static int stats(int argc, char **argv) {
     return pk_report_stats(control, format);
 }
 
+static int test(int argc, char **argv) {
+    const char *control = PK_CONTROL_USUAL;
+    uint64_t seconds = TEST_SECONDS;
+
+    for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "--seconds") && i + 1 < argc) {
+            if (base_number("--seconds", argv[++i], "", 1, 60, &seconds, NULL))
+                return base_misused("--seconds %s: must be 1 to 60", argv[i]);
+        } else if (argv[i][0] == '-') {
+            return base_misused("test has no option %s", argv[i]);
+        } else {
+            control = argv[i];
+        }
+    }
+    return pk_report_test(control, (unsigned)seconds);
+}
+
 static void pk_command_more_help(FILE *out) {
     fputs("A pair of packet caches: two daemons, one at each end of a link, that do not send what the far end has "
           "already seen.\n"
@@ -314,6 +332,7 @@ static const struct base_command commands[] = {
     { "--child", "CONFIG", "the end near the clients", 1, 1, command_child },
     { "top", "[CONTROL]", "what it does, every second", 0, 1, top },
     { "stats", "[--json|--prometheus] [CONTROL]", "its figures", 0, 2, stats },
+    { "test", "[--seconds N] [CONTROL]", "what it gains within 20 s, or N, and what stands in the way", 0, 3, test },
 };
 
 int main(int argc, char **argv) {

@@ -27,7 +27,7 @@ enum {
     CLAIMS = 4754, /* the preference of our filters among others */
     TAKES = 4755,  /* and of those that take what was claimed */
     MARK = 0x4647, /* tc_index of a packet that came from a daemon's device */
-    /* And of one that a daemon wants.  cb[0]: its device, 0 if another one wants it, too; cb[1]: its; cb[2]: that one's */
+    /* And of one that a daemon wants.  cb[0]: its device, 0: another wants it, too; cb[1]: its; cb[2]: that one's */
     CLAIMED = 0x4648,
     CLIENTS = 16384 /* whose Ethernet headers are remembered */
 };

@@ -17,7 +17,7 @@
 
 typedef struct pk_lead pk_lead_t;
 
-/* Memory that who leads packets and who parses them both have.  Each believes the other one no more than is said here. */
+/* Memory that who leads packets and who parses them have.  Each believes the other one no more than is said here. */
 struct pk_shared {
     /* who leads writes: */
     atomic_uint      aside;     /* enum pk_why, whether and why packets are not led to the device */

@@ -344,3 +344,110 @@ int pk_report_top(const char *path) {
         sleep(1);
     }
 }
+
+/* ---- what it gains ----------------------------------------------------------------------------------------------- */
+
+enum { FEW = 100000 /* bytes, of which nothing can be said */, LITTLE = 5, MUCH = 10 /* per cent */, SEGMENT = 1400 };
+
+struct obstacle {
+    const char *counter, *what, *advice;
+};
+
+/* Of the bytes that came to the parent.  One that holds others comes before them. */
+static const struct obstacle obstacles[] = {
+    { "unasked_bytes", "answers to requests that do not come by this end",
+      "lead requests by this machine and this link, too; until then only pages with `Eeod: marks` are kept" },
+    { "unfollowed_bytes", "connections that are not HTTP, that were there before, or of which something is missing",
+      "name other `ports`, or wait until connections begin anew" },
+    { "tls_bytes", "TLS, of which nothing can be known", "let TLS end before this end of the link" },
+    { "unkept_bytes", "HTTP of which nothing may be kept",
+      "say of what is the same for all how long it is fresh (Cache-Control: public, max-age), or use marks" },
+    { "private_bytes", "responses that say so (private, no-store, no-cache, Set-Cookie)",
+      "mark what is a visitor's own (mod_eeod), or say `public` of what is not" },
+    { "encoded_bytes", "responses that are compressed, and have no word of how long they are fresh",
+      "leave pages with marks as they are, and compress only what is the same for all" },
+};
+
+/* *now: counters; since: of the time before, or NULL. */
+static double moved(const json_t *now, const json_t *since, const char *name) {
+    return report_number(now, name) - (since ? report_number(since, name) : 0);
+}
+
+static double in_percent(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
+
+static double saved_percent(const json_t *now, const json_t *since) {
+    double saved = moved(now, since, "saved");
+    return in_percent(saved, saved + moved(now, since, "native_bytes") + moved(now, since, "datagram_bytes_out"));
+}
+
+static void print_obstacles(const json_t *now, const json_t *since, double came) {
+    for (size_t i = 0; i < sizeof obstacles / sizeof *obstacles; i++) {
+        double share = in_percent(moved(now, since, obstacles[i].counter), came);
+        if (share >= MUCH)
+            printf("  %.0f %% of what came: %s\n      %s\n", share, obstacles[i].what, obstacles[i].advice);
+    }
+    if (moved(now, since, "kept") > 0 && moved(now, since, "hits") < moved(now, since, "kept") / LITTLE)
+        printf(
+            "  %.0f of %.0f segments that may be kept were known\n      nothing repeats yet, or `cache` is too small "
+            "for what does\n",
+            moved(now, since, "hits"), moved(now, since, "kept"));
+    if (moved(now, since, "again") * SEGMENT > came / MUCH)
+        printf("  %.0f segments were sent again\n      the link loses packets, and what is lost goes as it is\n",
+               moved(now, since, "again"));
+    if (moved(now, since, "outages") > 0)
+        printf("  %.0f times the other end did not tell that datagrams arrive\n      the link is cut or full, or `mtu` "
+               "is more than it carries\n",
+               moved(now, since, "outages"));
+    if (moved(now, since, "stopped") > 0)
+        printf("  %.0f times trains were stopped, since connections stood still after them\n      let what follows TCP "
+               "on the link leave these connections alone\n",
+               moved(now, since, "stopped"));
+}
+
+static int judge(const json_t *all, const json_t *former, unsigned seconds) {
+    const json_t *now = json_object_get(all, "counters"), *since = json_object_get(former, "counters");
+    const char *role = json_string_value(json_object_get(all, "role")),
+               *why = json_string_value(json_object_get(all, "why"));
+    double came = moved(now, since, "bytes_in");
+    bool parent = role && !strcmp(role, "parent"), works = json_is_true(json_object_get(all, "at_work"));
+
+    printf("%s, within %u s: ", parent ? "parent" : "child", seconds);
+    if (!works) {
+        printf("NOT at work, packets go as they are: %s\n", why ? why : "");
+        if (parent) print_obstacles(now, since, came);
+        return 1;
+    }
+    if (!parent) {
+        printf("at work; %.0f segments came as fingerprints, %.0f payloads were missing, %.0f trains were thrown away; "
+               "the parent's end tells what that saves\n",
+               moved(now, since, "hits"), moved(now, since, "wanted"), moved(now, since, "dropped"));
+        return moved(now, since, "trains") > 0 ? PK_GAINS : PK_GAINS_UNKNOWN;
+    }
+    if (came < FEW) {
+        printf("at work, but hardly anything came that `servers`, `clients` and `ports` have: %.0f bytes\n", came);
+        return PK_GAINS_UNKNOWN;
+    }
+    double saved = saved_percent(now, since);
+    printf("at work; of %.1f MB the link did not carry %.0f %%; of all since the daemon began, %.0f %%\n", came / 1e6,
+           saved, saved_percent(now, NULL));
+    print_obstacles(now, since, came);
+    return saved >= LITTLE ? PK_GAINS : PK_GAINS_NOTHING;
+}
+
+int pk_report_test(const char *path, unsigned seconds) {
+    char *before = report_ask(path, "json");
+    json_t *former = before ? json_loads(before, 0, NULL) : NULL, *all = NULL;
+    int status = 1;
+
+    free(before);
+    if (former) {
+        sleep(seconds);
+        char *after = report_ask(path, "json");
+        all = after ? json_loads(after, 0, NULL) : NULL;
+        free(after);
+    }
+    if (all) status = judge(all, former, seconds);
+    json_decref(all);
+    json_decref(former);
+    return fflush(stdout) ? 1 : status;
+}

@@ -21,4 +21,11 @@ void pk_report_answer(int listener, const struct pk_common *common, pk_lane_t *c
 int  pk_report_stats(const char *path, const char *format);
 int  pk_report_top(const char *path);
 
+/*
+ * fairgate-pktcache test: what this end of a path has gained within so many seconds, and what stands in the way.  An
+ * exit status: PK_GAINS and the like; 1: it is not at work, or does not answer.
+ */
+enum { PK_GAINS, PK_GAINS_NOTHING = 3, PK_GAINS_UNKNOWN };
+int  pk_report_test(const char *path, unsigned seconds);
+
 #endif
