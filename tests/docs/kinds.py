@@ -182,10 +182,11 @@ def wrong_of_ours(words, files):
     return []
 
 
-def wrong_unit(word):
+def wrong_unit(word, made):
+    """made: what the commands before it have copied."""
     unit = word if "." in word else word + ".service"
     name = re.sub(r"@[^.]+\.", "@.", unit)
-    if any((TOP / "etc/systemd" / f).exists() for f in (name, name + ".in")) or word in ("apache2", "squid"):
+    if any((TOP / "etc/systemd" / f).exists() for f in (name, name + ".in")) or word in ("apache2", "squid") or f"/etc/systemd/system/{name}" in made:
         return []
     return [f"there is no unit {word}"]
 
@@ -199,7 +200,7 @@ def packages():
     return set(re.findall(r"^\| `([a-z0-9-]+)` \|", (TOP / "docs/README.md").read_text(), re.M))
 
 
-def wrong_command(words, files):
+def wrong_command(words, files, made=()):
     wrong = []
     whole = words
     words = [w for i, w in enumerate(words) if not re.fullmatch(r"\d?[<>]+", w) and not (i and re.fullmatch(r"\d?>+", words[i - 1]))]
@@ -229,7 +230,7 @@ def wrong_command(words, files):
         verbs = [w for w in words[1:] if not w.startswith("-")]
         if verbs[0] not in ("daemon-reload", "enable", "disable", "restart", "reload", "start", "stop", "edit"):
             return wrong + [f"systemctl has no {verbs[0]}"]
-        return wrong + [x for w in verbs[1:] for x in wrong_unit(w)]
+        return wrong + [x for w in verbs[1:] for x in wrong_unit(w, made)]
     if name in ("squid-fqrs", "squid"):
         return wrong + ([] if words[1] == "-k" and re.search(rf"\b{words[2]}\b", help_of(squid_program())) else [f"{name} knows no {words[1:]}"])
     if name == "openssl":
@@ -257,8 +258,10 @@ def shell(part):
     status, told = run(["sh", "-n", "-c", part.text])
     if status:
         return [told]
+    found = [unwrapped(words) for words in commands(part.text) if unwrapped(words)]
+    made = {words[-1] for words in found if words[0] in ("cp", "install")}
     with Files(part) as files:
-        return [x for words in commands(part.text) if unwrapped(words) for x in wrong_command(unwrapped(words), files)]
+        return [x for words in found for x in wrong_command(words, files, made)]
 
 
 def is_shell(text):
