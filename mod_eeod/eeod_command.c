@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* eeod_command.c - fairgate-eeod: what the marks of a page make of it.  The manual is fairgate-eeod.1. */
+/* eeod_command.c - fairgate-eeod: what the marks of a page make of it.  The manual is fairgate-eeod.1.in. */
 #include "config.h"
 
 #include <curl/curl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * policy_command.c - fairgate-policy: check policy files, explain what one makes of a request, replay a log.  The
- * manual is fairgate-policy.1.
+ * manual is fairgate-policy.1.in.
  */
 #include "config.h"
 

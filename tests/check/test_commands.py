@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The commands answer alike, and their manuals have what their help has."""
+"""The commands answer alike, and their manuals have what their help has.  More of manuals: tests/docs."""
 import json
 import pathlib
 import re
@@ -80,7 +80,8 @@ def test_check(build, command, name, tmp_path):
 
 @pytest.mark.parametrize("name", ALL)
 def test_the_manual_has_what_help_has(build, name):
-    manual = (TOP / f"{name}.{ALL[name]}").read_text().replace("\\-", "-")
+    program = name.split("/")[1]
+    manual = re.sub(r"\\f[BIR]", " ", "".join(p.read_text() for p in sorted((build / "manual").glob(f"{program}*.[158]")) if p.name in (f"{program}.{ALL[name]}", f"{program}.conf.5"))).replace("\\-", "-")
     help_text = runner(build, name)("--help")[1]
     words = set(re.findall(r"--[a-z][a-z-]*", help_text))
     if name in MANUALS:
