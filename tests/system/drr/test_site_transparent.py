@@ -237,7 +237,7 @@ def test_not_without_mod_proxy(new_gateway):
     assert done.returncode and "load it before" in done.stderr
 
 
-UNIT = os.path.join(lab.ROOT, "etc", "systemd", "fairgate-transparent-site.service")
+UNIT = os.path.join(lab.ROOT, "etc", "systemd", "fairgate-transparent-site.service.in")
 
 
 def unit_here(folder):
@@ -247,9 +247,9 @@ def unit_here(folder):
         settings.write_text(shipped.read() + "lan = in0\n")
     with open(UNIT) as f:
         text = f.read()
-    assert "/usr/local/sbin/fairgate-transparent " in text and "/etc/fairgate/transparent-site.conf" in text
-    here = folder / os.path.basename(UNIT)
-    here.write_text(text.replace("/usr/local/sbin/fairgate-transparent ", f"{SCRIPT} ").replace("/etc/fairgate/transparent-site.conf", str(settings)))
+    assert "@sbindir@/fairgate-transparent " in text and "/etc/fairgate/transparent-site.conf" in text
+    here = folder / os.path.basename(UNIT).removesuffix(".in")
+    here.write_text(text.replace("@sbindir@/fairgate-transparent ", f"{SCRIPT} ").replace("/etc/fairgate/transparent-site.conf", str(settings)))
     return here
 
 

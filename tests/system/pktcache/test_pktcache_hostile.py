@@ -364,7 +364,7 @@ def test_the_unit_is_started_again_until_the_address_is_there():
     """With RestartSec=1 and the usual limit of five starts in ten seconds, an address that came later found the unit failed for good."""
     unit = configparser.ConfigParser(strict=False, delimiters="=", interpolation=None)
     unit.optionxform = str
-    unit.read(os.path.join(ROOT, "etc/systemd/fairgate-pktcache@.service"), encoding="utf-8")
+    unit.read(os.path.join(ROOT, "etc/systemd/fairgate-pktcache@.service.in"), encoding="utf-8")
     assert unit["Service"]["Restart"] == "always"
     assert unit["Unit"]["StartLimitIntervalSec"] == "0"
     assert unit["Unit"]["Wants"] == unit["Unit"]["After"] == "network-online.target"

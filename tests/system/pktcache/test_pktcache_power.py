@@ -21,7 +21,7 @@ from test_pktcache_hostile import derived, helpers_of, holds
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespaces")
 
-UNIT = os.path.join(ROOT, "etc/systemd/fairgate-pktcache@.service")
+UNIT = os.path.join(ROOT, "etc/systemd/fairgate-pktcache@.service.in")
 NET_ADMIN = 1 << 12
 NOBODY = pwd.getpwnam("nobody")
 
@@ -314,7 +314,7 @@ def test_the_unit_gives_what_is_needed_and_no_more(tmp_path):
     if not shutil.which("systemd-analyze"):
         return
     unit = tmp_path / "fairgate-pktcache@parent.service"
-    unit.write_text(text.replace("/usr/local/sbin/fairgate-pktcache", program("pktcache/fairgate-pktcache")))
+    unit.write_text(text.replace("@sbindir@/fairgate-pktcache", program("pktcache/fairgate-pktcache")))
     r = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, check=False)
     assert not [line for line in r.stderr.splitlines() if "fairgate-pktcache" in line], r.stderr
     r = subprocess.run(["systemd-analyze", "security", "--offline=true", "--no-pager", unit], capture_output=True, text=True, check=False)

@@ -312,7 +312,7 @@ def test_root_is_asked_to_be_somebody_else(place):
 
 
 def test_what_starts_it():
-    jobs = [line for line in (ETC / "cron.d/fairgate-bots").read_text().splitlines() if re.match(r"[0-9*]", line)]
+    jobs = [line for line in (ETC / "cron.d/fairgate-bots.in").read_text().splitlines() if re.match(r"[0-9*]", line)]
     assert [job.split()[5] for job in jobs] == ["fairgate-bots"]
     assert re.search(r"^u\s+fairgate-bots\s", (ETC / "sysusers.d/fairgate-bots.conf").read_text(), re.MULTILINE)
     made = [line.split() for line in (ETC / "tmpfiles.d/fairgate-bots.conf").read_text().splitlines() if line.startswith("d")]
@@ -324,11 +324,11 @@ NEEDED = {"User": "fairgate-bots", "NoNewPrivileges": "yes", "ProtectSystem": "s
 
 
 def test_its_unit_has_the_usual_protections(tmp_path):
-    text = (ETC / "systemd/fairgate-bots.service").read_text()
+    text = (ETC / "systemd/fairgate-bots.service.in").read_text()
     settings = dict(line.split("=", 1) for line in text.splitlines() if "=" in line and line[0] not in "#[")
     assert {name: settings.get(name) for name in NEEDED} == NEEDED
     if shutil.which("systemd-analyze"):
         unit = tmp_path / "fairgate-bots.service"
-        unit.write_text(text.replace("/usr/local/bin/fairgate-bots", lab.program("prober/fairgate-bots")))
+        unit.write_text(text.replace("@bindir@/fairgate-bots", lab.program("prober/fairgate-bots")))
         r = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, check=False)
         assert not [line for line in r.stderr.splitlines() if "fairgate-bots" in line], r.stderr

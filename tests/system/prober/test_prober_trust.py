@@ -170,7 +170,7 @@ def test_the_time_is_up_inside_a_table(table):
 # ---- what starts it ---------------------------------------------------------------------------------------------------------------------
 
 def test_cron_starts_it_as_its_user():
-    jobs = [line for line in (ETC / "cron.d/fairgate-prober").read_text().splitlines() if re.match(r"[0-9*]", line)]
+    jobs = [line for line in (ETC / "cron.d/fairgate-prober.in").read_text().splitlines() if re.match(r"[0-9*]", line)]
     assert [job.split()[5] for job in jobs] == ["fairgate-prober"]
     assert re.search(r"^u\s+fairgate-prober\s", (ETC / "sysusers.d/fairgate-prober.conf").read_text(), re.MULTILINE)
     owners = [line.split()[3] for line in (ETC / "tmpfiles.d/fairgate-prober.conf").read_text().splitlines() if line.startswith("d")]
@@ -183,12 +183,12 @@ NEEDED = {"User": "fairgate-prober", "NoNewPrivileges": "yes", "ProtectSystem": 
 
 
 def test_the_unit_has_the_usual_protections(tmp_path):
-    text = (ETC / "systemd/fairgate-prober.service").read_text()
+    text = (ETC / "systemd/fairgate-prober.service.in").read_text()
     settings = dict(line.split("=", 1) for line in text.splitlines() if "=" in line and line[0] not in "#[")
     assert {name: settings.get(name) for name in NEEDED} == NEEDED
     if shutil.which("systemd-analyze"):
         unit = tmp_path / "fairgate-prober.service"
-        unit.write_text(text.replace("/usr/local/bin/fairgate-prober", lab.program("prober/fairgate-prober")))
+        unit.write_text(text.replace("@bindir@/fairgate-prober", lab.program("prober/fairgate-prober")))
         r = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, check=False)
         # Only what is said about this file: a container has no others to speak of.
         assert not [line for line in r.stderr.splitlines() if "fairgate-prober" in line], r.stderr
