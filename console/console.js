@@ -182,12 +182,13 @@ function niceTop(most) {
   return [1, 2, 5, 10].map((n) => n * power).find((n) => n >= most);
 }
 
-// Lines over the last ten minutes, with a table of each minute behind them.
+// Lines over the last ten minutes, or what there is of them, with a table of each minute behind them.
 class Plot {
   constructor(title, write, top) {
     this.write = write;         // a number as text
     this.top = top;             // of the axis; undefined: by what there is
     this.most = make("span");
+    this.since = make("span");
     this.svg = draw("svg", { viewBox: "0 0 600 100", preserveAspectRatio: "none", "aria-hidden": "true" });
     this.legend = make("ul", { class: "legend" });
     this.table = make("table");
@@ -195,7 +196,7 @@ class Plot {
     this.title = title;
     this.details.addEventListener("toggle", () => this.tabulate());
     this.element = make("figure", {}, make("figcaption", {}, title), make("div", { class: "most" }, this.most),
-      make("div", { class: "frame" }, this.svg), make("div", { class: "ends" }, make("span", {}, "10 minutes ago"), make("span", {}, "now")),
+      make("div", { class: "frame" }, this.svg), make("div", { class: "ends" }, this.since, make("span", {}, "now")),
       this.legend, this.details);
     this.names = "";
     this.lines = [];
@@ -222,12 +223,14 @@ class Plot {
     this.series(series.map(([name]) => name));
     const values = series.map(([, of]) => rows.map(of));
     const most = values.reduce((all, list) => list.reduce((m, v) => v > m ? v : m, all), 0);
-    const top = this.top || niceTop(most);
+    const top = this.top || niceTop(most), seconds = rows.length ? (now - rows[0].at) / 1000 : 0;
+    const minutes = [1, 2, 5, 10].find((n) => 60 * n >= seconds) || 10;      // what there is fills the picture
     says(this.most, this.write(top));
+    says(this.since, minutes === 1 ? "a minute ago" : `${minutes} minutes ago`);
     values.forEach((list, i) => {
       let d = "", pen = false, before = 0;
       list.forEach((v, k) => {
-        const x = 600 - (now - rows[k].at) / 1000;
+        const x = 600 - 600 * (now - rows[k].at) / 60000 / minutes;
         if (!Number.isFinite(v) || x < 0) { pen = false; return; }
         if (rows[k].at - before > 3500) pen = false;    // nobody counted
         before = rows[k].at;
@@ -350,7 +353,7 @@ class View {
     this.facts = make("dl", { class: "facts" });
     this.classes = make("tbody");
     this.left_out = make("p", { class: "house", hidden: "" });
-    const head = ["Class", "Weight", "Due", "Share", "Waiting", "At server", "Wait p50", "p95", "Refused", "State"];
+    const head = ["Class", "State", "Weight", "Due", "Share", "Waiting", "At server", "Wait p50", "p95", "Refused"];
     const spare = new Set(["Weight", "Refused", "At server", "Wait p50"]);
     this.classes_part = make("section", { hidden: "" }, make("h3", {}, "Classes"), make("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "Classes" },
       make("table", {}, make("caption", {}, `Due and share: of the last ${LATELY} seconds, among those that wanted something`),
@@ -401,7 +404,7 @@ class View {
     if (!data) return;
     const state = data.now.why && !data.now.at_work ? `${data.now.state || "not at work"}: ${data.now.why}` : data.now.state || data.now.role || "";
     says(this.title, host.own ? data.host || location.host : `${data.host || ""} ${host.base}`);
-    says(this.house, [data.house, state, data.now.scheduler, data.now.gate && `window: ${data.now.gate}`].filter(Boolean).join(", "));
+    says(this.house, [data.house, state, data.now.scheduler && `scheduler ${data.now.scheduler}`, data.now.gate && `gate ${data.now.gate}`].filter(Boolean).join(", "));
     this.showFacts(facts(host));
     const classes = data.now.classes && host.rows.length ? classesOf(host) : [];
     this.showClasses(classes);
@@ -425,7 +428,7 @@ class View {
     const l = { weight: cell("spare"), due: cell(), share: make("span"), bar: make("i"), mark: make("b"), queued: cell(), outstanding: cell("spare"),
       p50: cell("spare"), p95: cell(), refused: cell("spare"), state: cell() };
     l.meter = make("span", { class: "meter", "aria-hidden": "true" }, l.bar, l.mark);
-    l.row = make("tr", {}, make("th", { scope: "row" }, name), l.weight, l.due, make("td", { class: "share" }, l.share, l.meter), l.queued, l.outstanding, l.p50, l.p95, l.refused, l.state);
+    l.row = make("tr", {}, make("th", { scope: "row" }, name), l.state, l.weight, l.due, make("td", { class: "share" }, l.share, l.meter), l.queued, l.outstanding, l.p50, l.p95, l.refused);
     return l;
   }
 

@@ -76,7 +76,8 @@ uint32_t console_classes_columns(struct console_waits *w, const struct rs_figure
         told++;
         if (counted) wait_fades(k, class, counted);
         n = of_class(to, n, class, "bytes", true, (double)c->s.counts.bytes);
-        if (!isnan(c->slot_s)) n = of_class(to, n, class, "slot_s", true, c->slot_s);
+        n = of_class(to, n, class, "slot_s", true,
+                     isnan(c->slot_s) ? (double)c->s.counts.service_us / 1e6 : c->slot_s);
         n = of_class(to, n, class, "released", true, (double)c->s.counts.released);
         n = of_class(to, n, class, "refused", true,
                      (double)(rs_figures_refused(c->refused) + c->refused[RS_WHY_STANDING]));

@@ -11,7 +11,7 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 MAY = {
     "base": (),
     "core": ("base/base_report.h",),
-    "console": ("base/base_report.h", "core/rs_figures.h", "core/rs_waits.h"),
+    "console": ("base/base_error.h", "base/base_report.h", "core/rs_figures.h", "core/rs_waits.h"),
     "marks": (),
     "ndn": ("base/",),
     "service": ("base/",),
@@ -23,10 +23,10 @@ MAY = {
     "shm": ("base/", "core/rs.h", "core/rs_waits.h"),
     "httpd": ("base/", "console/console_page.h", "console/console_told.h", "core/rs.h", "policy/", "shm/shm.h"),
     "mod_qos_drr": ("base/", "bots/", "console/console_classes.h", "console/console_top.h", "crawlers/", "httpd/", "core/rs.h", "core/rs_figures.h", "core/rs_figures_paper.h", "core/rs_paper.h", "core/rs_paper_part.h", "pages/", "policy/", "shm/shm.h", "shm/shm_patience.h", "web/"),
-    "mod_eeod": ("base/", "marks/"),
-    "mod_ccn": ("base/", "core/rs.h", "core/rs_figures.h", "httpd/", "ndn/", "pages/", "policy/", "service/", "shm/shm.h", "shm/shm_patience.h", "web/"),
+    "mod_eeod": ("base/", "console/console_ring.h", "httpd/httpd_console.h", "marks/"),
+    "mod_ccn": ("base/", "console/console_classes.h", "core/rs.h", "core/rs_figures.h", "httpd/", "ndn/", "pages/", "policy/", "service/", "shm/shm.h", "shm/shm_patience.h", "web/"),
     "pktcache": ("base/", "marks/"),
-    "pktcache/daemon": ("base/", "marks/", "pktcache/"),
+    "pktcache/daemon": ("base/", "console/console_serve.h", "console/console_told.h", "marks/", "pktcache/"),
     "prober": ("base/", "crawlers/", "pages/", "web/"),
     "ccnget": ("base/", "ndn/", "service/"),
     "squid-fqrs/fqrs": ("base/", "core/rs.h", "core/rs_figures.h", "core/rs_link.h", "pages/pages_keys.h", "pages/pages_learnt.h", "pages/pages_url.h", "policy/", "shm/shm_loop.h"),     # base/ is Squid's own there
