@@ -66,9 +66,35 @@ function announceNow(now) {
 
 // ---- a host's answers ---------------------------------------------------------------------------------------------
 
-// Squid's pages are actions of its manager, all others' one page with a question.
-function addressOf(base, what) {
-  return base.endsWith("fqrs_console") ? `${base}_${what}` : `${base}?console-${what}`;
+// Squid's manager tells figures (fqrs_json) and keeps no samples: these are made here, of what came between two answers.
+class Manager {
+  constructor() {
+    this.rows = 0;
+  }
+
+  told(now) {
+    const at = performance.now(), gauges = {}, counters = {};
+    const classes = (now.classes || []).filter((c) => !c.retired).slice(0, 16);
+    for (const name of ["window", "queued", "outstanding", "parked", "rate"]) gauges[name] = number(now[name]);
+    Object.assign(counters, { released: now.released, refused: now.refused + now.timed_out, bytes: now.bytes });
+    for (const c of classes) {
+      for (const name of ["queued", "outstanding"]) gauges[`${c.name}/${name}`] = c[name];
+      for (const name of ["bytes", "released", "refused"]) counters[`${c.name}/${name}`] = c[name];
+    }
+    const before = this.counters, seconds = (at - this.at) / 1000;
+    const flat = { ...gauges };
+    for (const [name, value] of Object.entries(counters)) flat[name] = before && value >= before[name] ? (value - before[name]) / seconds : 0;
+    this.waits = Object.fromEntries(classes.map((c) => [c.name, { sum: c.wait_ms_mean * c.released, n: c.released, ...this.mean(c) }]));
+    for (const c of classes) flat[`${c.name}/mean_ms`] = this.waits[c.name].mean;
+    Object.assign(this, { counters, at });
+    return { house: "squid-fqrs", charge: "bytes", explains: false, classes_in_all: (now.classes || []).length, others: [], now,
+      history: { columns: Object.keys(flat), rows: [[++this.rows, 0, ...Object.values(flat)]] } };
+  }
+
+  mean(c) {
+    const before = this.waits && this.waits[c.name], n = before ? c.released - before.n : 0;
+    return { mean: n > 0 ? (c.wait_ms_mean * c.released - before.sum) / n : NaN };
+  }
 }
 
 class Host {
@@ -81,16 +107,18 @@ class Host {
     this.heard = performance.now();
     this.asking = false;
     this.starved = new Set();
+    this.manager = base.endsWith("fqrs_json") ? new Manager() : null;
     this.view = new View(this);
   }
 
   async ask(what) {
-    const answer = await fetch(addressOf(this.base, what), {
+    const answer = await fetch(this.manager ? this.base : `${this.base}?console-${what}`, {
       cache: "no-store", credentials: this.own ? "same-origin" : "omit", referrerPolicy: "no-referrer",
       signal: AbortSignal.timeout(SILENT_MS),
     });
     if (!answer.ok) throw new Error(`it answers ${answer.status}`);
-    return answer.json();
+    const told = await answer.json();
+    return this.manager ? this.manager.told(told) : told;
   }
 
   take(data) {
@@ -120,7 +148,7 @@ class Host {
     try {
       if (!this.rows.length) {
         this.take(await this.ask("all"));
-      } else if (this.take(await this.ask("now"))) {
+      } else if (this.take(await this.ask("now")) && !this.manager) {
         this.take(await this.ask("all"));
       }
       this.heard = performance.now();
@@ -298,6 +326,7 @@ const OTHER_PLOTS = {
     { title: "Interests", write: perSecond, of: () => [["came", column("interests")], ["pages made", column("pages")], ["segments sent", column("segments")]] },
   ],
   "squid-fqrs": [
+    { title: "Wait, mean", write: span, of: (host, names) => names.map((name) => [name, column(`${name}/mean_ms`)]) },
     { title: "Link", write: mbits, of: () => [["rate", column("rate", 8)], ["received", column("bytes", 8)]] },
   ],
 };
@@ -471,6 +500,7 @@ class View {
   showPlots(names, now) {
     const host = this.host, wanted = [...(names.length ? CLASS_PLOTS : []), ...(OTHER_PLOTS[host.data.house] || [])];
     for (const p of wanted) {
+      if (host.manager && p.title.startsWith("Wait, 95")) continue;
       const series = p.of(host, names);
       if (!this.drawn.has(p.title)) {
         if (!host.rows.length) continue;
