@@ -12,7 +12,7 @@
 enum { CONSOLE_HEAD = 4096, CONSOLE_WORD = 256 };
 
 struct console_request {
-    char what[CONSOLE_WORD];    /* behind the question mark of "/?console-now"; "" of "/" */
+    char what[CONSOLE_WORD];    /* behind the question mark of "/?console-now"; "" of "/"; "/metrics" of that */
     char host[CONSOLE_WORD], origin[CONSOLE_WORD];      /* "": none */
     bool stays;                 /* the connection may go on */
     int  refused;               /* 0, or the status it is refused with */

@@ -69,6 +69,8 @@ static int serve_body(struct serving *v, const struct console_request *r, FILE *
     } else if (all || !strcmp(r->what, "console-now")) {
         v->s->tell(v->s->of, (struct base_sink){ serve_to_file, out }, all);
         console_tell_end((struct base_sink){ serve_to_file, out }, v->name, v->s->others);
+    } else if (!strcmp(r->what, "/metrics")) {
+        v->s->metrics(v->s->of, (struct base_sink){ serve_to_file, out });
     } else {
         return 404;
     }
@@ -83,7 +85,10 @@ static void serve_head(struct serving *v, const struct console_request *r, int s
             "HTTP/1.1 %d %s\r\nContent-Length: %zu\r\nContent-Type: %s\r\nCache-Control: no-store\r\n"
             "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n",
             status, serve_reason(status), bytes,
-            status != 200 ? "text/plain" : page ? "text/html; charset=utf-8" : "application/json");
+            status != 200                  ? "text/plain"
+            : page                         ? "text/html; charset=utf-8"
+            : !strcmp(r->what, "/metrics") ? BASE_PROMETHEUS_TYPE
+                                           : "application/json");
     if (page && status == 200) {
         console_policy(policy, v->s->others);
         fprintf(out, "Content-Security-Policy: %s\r\n", policy);

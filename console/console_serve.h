@@ -21,6 +21,7 @@ struct console_served {
     void      (*second)(void *of);      /* each second */
     /* what a page asks for, of the last seconds or of all ten minutes; without its end (console_tell_end) */
     void      (*tell)(void *of, struct base_sink sink, bool all);
+    void      (*metrics)(void *of, struct base_sink sink);      /* for Prometheus, at /metrics */
     void       *of;
 };
 

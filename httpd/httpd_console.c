@@ -24,6 +24,11 @@ enum httpd_console httpd_console_asked(const request_rec *r) {
                : HTTPD_CONSOLE_NOT;
 }
 
+bool httpd_console_word(const request_rec *r, const char *word) {
+    size_t n = strlen(word);
+    return r->args && !strncmp(r->args, word, n) && (!r->args[n] || !strcmp(r->args + n, "="));
+}
+
 int httpd_console_page(request_rec *r) {
     char policy[CONSOLE_POLICY];
 

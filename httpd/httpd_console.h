@@ -18,6 +18,9 @@
 enum httpd_console { HTTPD_CONSOLE_NOT, HTTPD_CONSOLE_PAGE, HTTPD_CONSOLE_NOW, HTTPD_CONSOLE_ALL, HTTPD_CONSOLE_EXPLAIN };
 enum httpd_console httpd_console_asked(const request_rec *r);
 
+/* Is the question that word?  Prometheus can ask no question without "=" behind it. */
+bool httpd_console_word(const request_rec *r, const char *word);
+
 int  httpd_console_page(request_rec *r);                /* OK */
 /* The header of an answer in JSON, to whoever may read it. */
 void httpd_console_head(request_rec *r);

@@ -266,13 +266,11 @@ static void ccn_page(request_rec *r, const struct ccn_look *l) {
              r);
 }
 
-static bool ccn_asks_for(const request_rec *r, const char *format) { return r->args && !strcmp(r->args, format); }
-
 int ccn_status_handler(request_rec *r) {
     static const char off[] = "CcnEngine is off everywhere in this server: no Interest is answered.";
     enum httpd_console asked = httpd_console_asked(r);
-    bool on = ccn_config()->used && P.view.sh, json = ccn_asks_for(r, "json"),
-         prometheus = ccn_asks_for(r, "prometheus");
+    bool on = ccn_config()->used && P.view.sh, json = httpd_console_word(r, "json"),
+         prometheus = httpd_console_word(r, "prometheus");
 
     if (!r->handler || strcmp(r->handler, "ccn-status")) return DECLINED;
     r->allowed = AP_METHOD_BIT << M_GET;

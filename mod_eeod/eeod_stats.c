@@ -135,8 +135,8 @@ int eeod_status_handler(request_rec *r) {
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
     asked = httpd_console_asked(r);
     if (asked != HTTPD_CONSOLE_NOT) return stats_console(r, asked);
-    if (r->args && !strcmp(r->args, "json")) json(r);
-    else if (r->args && !strcmp(r->args, "prometheus")) prometheus(r);
+    if (httpd_console_word(r, "json")) json(r);
+    else if (httpd_console_word(r, "prometheus")) prometheus(r);
     else stats_text(r);
     return OK;
 }

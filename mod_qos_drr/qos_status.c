@@ -10,6 +10,7 @@
 #include <mod_status.h>
 
 #include "core/rs_figures.h"
+#include "httpd/httpd_console.h"
 #include "qos_console.h"
 #include "qos_crawler.h"
 #include "qos_observed.h"
@@ -341,14 +342,12 @@ static void page(request_rec *r, const struct look *l) {
              r);
 }
 
-static int asks_for(const request_rec *r, const char *format) { return r->args && !strcmp(r->args, format); }
-
 /* There is nothing to show: said in the form that was asked for. */
 static int status_nothing(request_rec *r, const char *state, const char *sentence) {
-    if (asks_for(r, "json")) {
+    if (httpd_console_word(r, "json")) {
         ap_set_content_type(r, "application/json");
         rs_figures_none_json(qos_status_client(r), RS_AT_HTTPD, state, sentence);
-    } else if (asks_for(r, "prometheus")) {
+    } else if (httpd_console_word(r, "prometheus")) {
         ap_set_content_type(r, BASE_PROMETHEUS_TYPE);
         rs_figures_none_prometheus(qos_status_client(r), RS_AT_HTTPD, state);
     } else {
@@ -374,10 +373,10 @@ int qos_status_handler(request_rec *r) {
     rv = qos_console_answer(r);
     if (rv != DECLINED) return rv;
     l = status_take(r->pool, UINT32_MAX);
-    if (asks_for(r, "json")) {
+    if (httpd_console_word(r, "json")) {
         ap_set_content_type(r, "application/json");
         rs_figures_json(qos_status_client(r), &l->figures);
-    } else if (asks_for(r, "prometheus")) {
+    } else if (httpd_console_word(r, "prometheus")) {
         ap_set_content_type(r, BASE_PROMETHEUS_TYPE);
         rs_figures_prometheus(qos_status_client(r), &l->figures);
         if (l->observed) qos_observed_prometheus(qos_status_client(r), l->observed);

@@ -89,9 +89,17 @@ static void console_told_of(void *of, struct base_sink sink, bool all) {
     console_tell(sink, &t, all);
 }
 
+static void console_metrics(void *of, struct base_sink sink) {
+    const struct console *c = of;
+    char *answer = pk_report_ask(c->control, "prometheus", false);
+
+    if (answer) sink.write(sink.to, answer, strlen(answer));
+    free(answer);
+}
+
 int pk_console(const char *listens, const char *control, const char *others, const char *from) {
     struct console *c = calloc(1, sizeof *c);
-    const struct console_served served = { others, from, console_second, console_told_of, c };
+    const struct console_served served = { others, from, console_second, console_told_of, console_metrics, c };
     char *error = NULL;
     sigset_t set;
     int ends, rv;

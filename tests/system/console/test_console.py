@@ -15,20 +15,9 @@ import pytest
 
 import http1
 from console_page import FAINT, FAULTS, address, opened, percent, rows, text
-from gateway import Gateway, three_classes
 from lab import lab
-from lab.load import Load
 
 STATE, WEIGHT, DUE, SHARE, WAITING = range(5)
-
-
-@pytest.fixture(scope="module")
-def busy(parts):
-    """A gateway that three classes want more of than there is."""
-    g = Gateway(parts, window=8, more="QosPages 4096\n")
-    with g, Load(g.address, three_classes(8, "/o/size/4096"), seconds=3600):
-        yield g
-    g.assert_no_crash()
 
 
 @pytest.fixture
