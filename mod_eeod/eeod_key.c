@@ -46,7 +46,7 @@ struct response {
     bool over;               /* all of it has been seen */
 };
 
-static unsigned char secret[APR_SIPHASH_KSIZE];
+static unsigned char key_secret[APR_SIPHASH_KSIZE];
 static bool has_secret;
 static _Atomic uint64_t requests;
 static ap_filter_rec_t *key_rec;
@@ -55,7 +55,7 @@ void eeod_key_child_init(server_rec *s) {
     apr_status_t rv;
 
     if (!eeod_config_used()) return;
-    rv = apr_generate_random_bytes(secret, sizeof secret);
+    rv = apr_generate_random_bytes(key_secret, sizeof key_secret);
     has_secret = rv == APR_SUCCESS;
     if (!has_secret)
         ap_log_error(APLOG_MARK, APLOG_ERR, rv, s,
@@ -90,7 +90,8 @@ static const char *request_key(request_rec *r) {
     b = make_beside(first_of(r));
     if (!*b->key) {
         number = atomic_fetch_add_explicit(&requests, 1, memory_order_relaxed);
-        apr_snprintf(b->key, sizeof b->key, "%016" APR_UINT64_T_HEX_FMT, apr_siphash24(&number, sizeof number, secret));
+        apr_snprintf(b->key, sizeof b->key, "%016" APR_UINT64_T_HEX_FMT,
+                     apr_siphash24(&number, sizeof number, key_secret));
     }
     return b->key;
 }

@@ -10,10 +10,10 @@
 
 enum { PLACES = 1024 };
 
-static unsigned char secret[APR_SIPHASH_KSIZE];
+static unsigned char known_secret[APR_SIPHASH_KSIZE];
 static _Atomic uint64_t known[PLACES];
 
-void eeod_known_child_init(void) { apr_generate_random_bytes(secret, sizeof secret); }
+void eeod_known_child_init(void) { apr_generate_random_bytes(known_secret, sizeof known_secret); }
 
 /*
  * What tells a file from another, and these marks from others: they stay where they are as long as this process lives.
@@ -28,7 +28,7 @@ static uint64_t key_of(const apr_finfo_t *f, const struct eeod_marks *m) {
     struct identity i = {
         f->device, f->inode, (uint64_t)f->size, (uint64_t)f->mtime, (uint64_t)f->ctime, (uintptr_t)m
     };
-    return apr_siphash24(&i, sizeof i, secret) | 1;
+    return apr_siphash24(&i, sizeof i, known_secret) | 1;
 }
 
 static int has(uint64_t key) { return atomic_load_explicit(&known[(key >> 1) % PLACES], memory_order_relaxed) == key; }

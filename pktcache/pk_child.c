@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pk_child.h"
 
-#include "pk_blocks.h"
 #include "pk_bytes.h"
+#include "pk_gather.h"
 #include "pk_memory.h"
-#include "pk_missing.h"
-#include "pk_ranges.h"
+#include "pk_payload.h"
+#include "pk_pending.h"
 #include "pk_reorder.h"
-#include "pk_told.h"
-#include "pk_train.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -17,8 +15,7 @@
 
 enum {
     CHILD_MAGIC = 0x504b4348,
-    PENDING = 256, /* trains that wait for a payload */
-    READIES = 10   /* times that READY is said */
+    READIES = 10 /* times that READY is said */
 };
 
 enum {                       /* microseconds */
@@ -33,18 +30,8 @@ enum {                       /* microseconds */
 };
 
 struct flow {
-    struct pk_flow flow;      /* next: of what went to the client */
-    struct pk_ranges store;   /* what is to be stored when it comes */
-    struct pk_told_flow told; /* what is to be gathered; its id in pk_blocks.h, too, 0: none yet */
-};
-
-struct pending {
-    struct pk_tuple tuple;
-    uint32_t n, done;            /* bytes; records that went already */
-    bool lacking;                /* otherwise it waits for one of its flow that came before */
-    struct pk_fingerprint lacks; /* the first payload that the next record lacks */
-    uint64_t until;
-    uint8_t bytes[PK_DATAGRAM_MAX];
+    struct pk_flow flow; /* next: of what went to the client */
+    struct pk_gather_flow gather;
 };
 
 typedef struct pk_child {
@@ -78,13 +65,8 @@ typedef struct pk_child {
     bool strange;
     pk_reorder_t *reorder;
     pk_missing_t *missing;
-    pk_blocks_t *blocks;
-    pk_told_t *told;
-    uint64_t ids;
-    struct pending pending[PENDING];
-    uint8_t order[PENDING]; /* first the places of those that wait, as they came, then those that are free */
-    unsigned pendings;
-    bool found; /* something that was missing is here now, and trains may wait for it */
+    pk_pending_t *pending;
+    struct pk_gather gather; /* found: trains may wait for it */
 } pk_child_t;
 
 static pk_child_t *child_of(pk_side_t *s) {
@@ -97,8 +79,9 @@ static void child_free(pk_side_t *s) {
     pk_flows_free(&s->flows);
     pk_reorder_free(&c->reorder);
     pk_missing_free(&c->missing);
-    pk_blocks_free(&c->blocks);
-    pk_told_free(&c->told);
+    pk_pending_free(&c->pending);
+    pk_blocks_free(&c->gather.blocks);
+    pk_told_free(&c->gather.told);
     free(c);
 }
 
@@ -183,96 +166,10 @@ static struct flow *child_flow_of(pk_child_t *c, const struct pk_tuple *tuple) {
 static void went(pk_child_t *c, struct flow *f, uint32_t end) {
     if (!f->flow.known || (int32_t)(end - f->flow.next) > 0) f->flow.next = end;
     f->flow.known = true;
-    pk_ranges_pass(&f->store, f->flow.next);
-    if (f->told.id) pk_told_pass(c->told, &f->told, f->flow.next);
+    pk_gather_pass(&c->gather, &f->gather, f->flow.next);
 }
 
 /* ---- trains ------------------------------------------------------------------------------------------------------ */
-
-/*
- * The payload of a record of fingerprints.  Each is computed anew from what is in the store: no other bytes than those
- * that the parent means go to a client.  false: something is not there, and `missing` has *count fingerprints of that,
- * one behind the other.
- */
-static bool payload_of(pk_child_t *c, const struct pk_record *record, uint8_t *out, uint8_t *missing, uint32_t *count) {
-    uint32_t at = 0;
-
-    *count = 0;
-    for (uint32_t i = 0; i < record->count; i++) {
-        uint32_t length = i + 1 == record->count ? record->n - i * record->segment : record->segment;
-        struct pk_fingerprint fp, again;
-        uint32_t n;
-
-        pk_fingerprint_read(&fp, record->bytes + i * PK_TOKEN);
-        n = pk_store_get(c->store, &fp, out + at, length);
-        if (n == length) pk_fingerprint_of(c->key, out + at, n, &again);
-        if (n == length && pk_fingerprint_same(&fp, &again)) {
-            at += n;
-            continue;
-        }
-        memcpy(missing + *count * PK_TOKEN, record->bytes + i * PK_TOKEN, PK_TOKEN);
-        ++*count;
-        at += length;
-    }
-    return !*count;
-}
-
-/* The same for a record of parts.  Of a block that is not sent whole, all is computed, too. */
-static bool payload_of_parts(pk_child_t *c, const struct pk_record *record, uint8_t *out, uint8_t *missing,
-                             uint32_t *count) {
-    struct pk_part_reader r;
-    struct pk_read_part part;
-    uint8_t block[PK_BLOCK];
-    uint32_t offset, n;
-
-    *count = 0;
-    pk_parts_read(&r, record);
-    while (pk_parts_next(&r, &part)) {
-        if (part.kind != PK_PART_SLICES) memcpy(out + part.at, part.bytes, part.n);
-        for (uint32_t i = 0, at = part.at; i < part.blocks; i++, at += n) {
-            const uint8_t *name = pk_slice(&part, i, &offset, &n);
-            struct pk_fingerprint fp, again;
-            pk_fingerprint_read(&fp, name);
-            uint32_t length = pk_store_get(c->store, &fp, block, sizeof block);
-            if (length) pk_fingerprint_of(c->key, block, length, &again);
-            if (length >= offset + n && pk_fingerprint_same(&fp, &again)) memcpy(out + at, block + offset, n);
-            else if (*count < PK_TOKENS_MAX) memcpy(missing + (*count)++ * PK_TOKEN, name, PK_TOKEN);
-        }
-    }
-    return !*count;
-}
-
-static uint64_t child_id_of(pk_child_t *c, struct flow *f) {
-    if (!f->told.id) f->told = (struct pk_told_flow){ .id = ++c->ids, .passed = f->flow.next };
-    return f->told.id;
-}
-
-/* Bytes that belong to blocks, from `place` on. */
-static void child_gather(pk_child_t *c, struct flow *f, uint32_t place, const uint8_t *bytes, uint32_t n, bool ends) {
-    do {
-        uint32_t most = PK_BLOCK - place % PK_BLOCK, part = n < most ? n : most, length;
-        const uint8_t *whole =
-            pk_blocks_add(c->blocks, child_id_of(c, f), place, bytes, part, ends && part == n, &length);
-        if (whole) {
-            struct pk_fingerprint fp;
-            pk_fingerprint_of(c->key, whole, length, &fp);
-            c->side.counters.stored += pk_store_put(c->store, &fp, whole, length);
-            c->found |= pk_missing_drop(c->missing, &fp);
-        }
-        place += part;
-        bytes += part;
-        n -= part;
-    } while (n);
-}
-
-static void gather_parts(pk_child_t *c, struct flow *f, const struct pk_record *record) {
-    struct pk_part_reader r;
-    struct pk_read_part part;
-
-    pk_parts_read(&r, record);
-    while (pk_parts_next(&r, &part))
-        if (part.kind == PK_PART_KEPT) child_gather(c, f, part.place, part.bytes, part.n, part.ends);
-}
 
 static bool stores(const pk_child_t *c) { return pk_session_established(c->session) && !c->strange; }
 
@@ -287,30 +184,24 @@ static bool tuple_of_record(pk_child_t *c, const struct pk_head *h, struct pk_tu
 
 enum delivery { DELIVERED, WAITS, NONSENSE };
 
-static bool record_payload(pk_child_t *c, const struct pk_record *record, uint8_t *out, uint8_t *missing,
-                           uint32_t *count) {
-    return record->kind == PK_TOKENS ? payload_of(c, record, out, missing, count)
-                                     : payload_of_parts(c, record, out, missing, count);
-}
-
 /* Asks for what a record lacks; *first: the first of it. */
-static void ask_for(pk_child_t *c, const uint8_t *missing, uint32_t count, struct pk_fingerprint *first, uint64_t now) {
-    for (uint32_t i = count; i-- > 0;) {
-        pk_fingerprint_read(first, missing + i * PK_TOKEN);
+static void ask_for(pk_child_t *c, const struct pk_lacking *lacking, struct pk_fingerprint *first, uint64_t now) {
+    for (uint32_t i = lacking->n; i-- > 0;) {
+        pk_fingerprint_read(first, lacking->fingerprints + i * PK_TOKEN);
         pk_missing_add(c->missing, first, now);
     }
 }
 
 /* For what the records that are still to be read lack, so that it comes together. */
 static void ask_ahead(pk_child_t *c, struct pk_reader r, uint64_t now) {
-    uint8_t payload[PK_PAYLOAD_MAX], missing[PK_TOKENS_MAX * PK_TOKEN];
+    uint8_t payload[PK_PAYLOAD_MAX];
+    struct pk_lacking lacking;
     struct pk_fingerprint first;
     struct pk_record record;
-    uint32_t lacks;
 
     while (pk_train_next(&r, &record) == PK_RECORD) {
         if (record.kind != PK_TOKENS && record.kind != PK_PARTS) continue;
-        if (!record_payload(c, &record, payload, missing, &lacks)) ask_for(c, missing, lacks, &first, now);
+        if (!pk_payload_of(c->store, c->key, &record, payload, &lacking)) ask_for(c, &lacking, &first, now);
     }
 }
 
@@ -320,8 +211,9 @@ static void ask_ahead(pk_child_t *c, struct pk_reader r, uint64_t now) {
  */
 static enum delivery deliver(pk_child_t *c, const uint8_t *bytes, size_t n, uint32_t *done,
                              struct pk_fingerprint *first, uint64_t now) {
-    uint8_t payload[PK_PAYLOAD_MAX], missing[PK_TOKENS_MAX * PK_TOKEN];
-    uint32_t lacks = 0, skip = *done;
+    uint8_t payload[PK_PAYLOAD_MAX];
+    struct pk_lacking lacking;
+    uint32_t skip = *done;
     struct pk_tuple tuple;
     struct pk_reader r;
     struct pk_record record;
@@ -336,21 +228,21 @@ static enum delivery deliver(pk_child_t *c, const uint8_t *bytes, size_t n, uint
         if (!tuple_of_record(c, &record.head, &tuple)) return NONSENSE;
         struct flow *f = child_flow_of(c, &tuple);
         if (record.kind == PK_NATIVE || record.kind == PK_GATHER) {
-            /* note_orders has remembered it when the train came. */
+            /* pk_gather_orders has remembered it when the train came. */
         } else if (record.kind == PK_LITERAL) {
             pk_flow_count(&f->flow, 1, record.n, record.head.length);
             send_record(c, &record, record.bytes);
             went(c, f, pk_head_seq(&record.head) + record.n + !!(record.flags & PK_FIN));
-        } else if (record_payload(c, &record, payload, missing, &lacks)) {
+        } else if (pk_payload_of(c->store, c->key, &record, payload, &lacking)) {
             uint32_t known = record.kind == PK_TOKENS || record.slices ? record.count : 0;
             c->side.counters.hits += known;
             f->flow.tokens += known;
-            if (record.kind == PK_PARTS && stores(c)) gather_parts(c, f, &record);
+            if (record.kind == PK_PARTS && stores(c)) pk_gather_parts(&c->gather, &f->gather, &record);
             pk_flow_count(&f->flow, record.count, record.n, record.head.length);
             send_record(c, &record, payload);
             went(c, f, pk_head_seq(&record.head) + record.n + !!(record.flags & PK_FIN));
         } else {
-            ask_for(c, missing, lacks, first, now);
+            ask_for(c, &lacking, first, now);
             ask_ahead(c, r, now);
             return WAITS;
         }
@@ -359,56 +251,28 @@ static enum delivery deliver(pk_child_t *c, const uint8_t *bytes, size_t n, uint
     return read == PK_TRAIN_END ? DELIVERED : NONSENSE;
 }
 
-/* The i-th of those that wait does so no more. */
-static void child_release(pk_child_t *c, unsigned i) {
-    uint8_t place = c->order[i];
-    c->pendings--;
-    memmove(c->order + i, c->order + i + 1, PENDING - 1 - i);
-    c->order[PENDING - 1] = place;
-}
-
-/* Whether one of the first n that wait is of this flow. */
-static bool flow_waits(const pk_child_t *c, const struct pk_tuple *tuple, unsigned n) {
-    for (unsigned i = 0; i < n; i++)
-        if (!memcmp(&c->pending[c->order[i]].tuple, tuple, sizeof *tuple)) return true;
-    return false;
-}
-
 /* Trains that may have what they lacked, and those behind them.  What they bring may be what another one lacks. */
 static void resume(pk_child_t *c, uint64_t now) {
     do {
-        c->found = false;
-        for (unsigned i = 0; i < c->pendings;) {
-            struct pending *p = c->pending + c->order[i];
+        struct pk_pending_train *p;
+        c->gather.found = false;
+        for (unsigned i = 0; (p = pk_pending_at(c->pending, i));) {
             enum delivery ended = WAITS;
-            if ((!p->lacking || !pk_missing_has(c->missing, &p->lacks)) && !flow_waits(c, &p->tuple, i)) {
+            if ((!p->lacking || !pk_missing_has(c->missing, &p->lacks)) && pk_pending_is_next(c->pending, i)) {
                 ended = deliver(c, p->bytes, p->n, &p->done, &p->lacks, now);
                 p->lacking = true;
             }
             c->side.counters.dropped += ended == NONSENSE;
             if (ended == WAITS) i++;
-            else child_release(c, i);
+            else pk_pending_release(c->pending, i);
         }
-    } while (c->found);
+    } while (c->gather.found);
 }
 
 /* lacks NULL: another one of its flow waits, which is to go first. */
 static void train_waits(pk_child_t *c, const struct pk_tuple *tuple, const uint8_t *bytes, size_t n, uint32_t done,
                         const struct pk_fingerprint *lacks, uint64_t now) {
-    struct pending *p;
-
-    if (c->pendings == PENDING || n > sizeof p->bytes) {
-        c->side.counters.dropped++;
-        return;
-    }
-    p = c->pending + c->order[c->pendings++];
-    p->tuple = *tuple;
-    p->done = done;
-    p->lacking = lacks;
-    if (lacks) p->lacks = *lacks;
-    p->n = (uint32_t)n;
-    p->until = now + PK_MISSING_WAIT;
-    memcpy(p->bytes, bytes, n);
+    if (!pk_pending_add(c->pending, tuple, bytes, n, done, lacks, now + PK_MISSING_WAIT)) c->side.counters.dropped++;
 }
 
 static void train(pk_child_t *c, const struct pk_tuple *tuple, const uint8_t *bytes, size_t n, uint64_t now) {
@@ -416,7 +280,7 @@ static void train(pk_child_t *c, const struct pk_tuple *tuple, const uint8_t *by
     struct pk_fingerprint lacks;
     struct pk_reader r;
 
-    if (flow_waits(c, tuple, c->pendings)) {
+    if (pk_pending_has(c->pending, tuple)) {
         if (pk_train_read(&r, bytes, n)) ask_ahead(c, r, now);
         train_waits(c, tuple, bytes, n, 0, NULL, now);
         return;
@@ -424,7 +288,7 @@ static void train(pk_child_t *c, const struct pk_tuple *tuple, const uint8_t *by
     enum delivery ended = deliver(c, bytes, n, &done, &lacks, now);
     c->side.counters.dropped += ended == NONSENSE;
     if (ended == WAITS) train_waits(c, tuple, bytes, n, done, &lacks, now);
-    if (c->found) resume(c, now);
+    if (c->gather.found) resume(c, now);
 }
 
 static void payload_came(pk_child_t *c, const uint8_t *inside, size_t n, uint64_t now) {
@@ -449,32 +313,13 @@ static bool defer(pk_child_t *c, bool is_train, const struct pk_tuple *tuple, ui
     return waits;
 }
 
-/* Stores what the parent said is to be stored: segments, or blocks. */
-static void child_store(pk_child_t *c, struct flow *f, const struct pk_packet *k) {
-    const uint8_t *payload = k->ip + k->headers;
-    struct pk_told_part part;
-
-    for (uint64_t at = f->told.last; pk_told_next(c->told, &f->told, &at, k->seq, k->payload, &part);) {
-        child_gather(c, f, part.place, payload + (part.from - k->seq), part.to - part.from, part.ends);
-    }
-    for (uint32_t i = 0; i < k->segments; i++) {
-        uint32_t n;
-        const uint8_t *bytes = pk_packet_segment(k, i, &n);
-        struct pk_fingerprint fp;
-        if (!pk_ranges_have(&f->store, k->seq + i * k->segment, n)) continue;
-        pk_fingerprint_of(c->key, bytes, n, &fp);
-        c->side.counters.stored += pk_store_put(c->store, &fp, bytes, n);
-        c->found |= pk_missing_drop(c->missing, &fp);
-    }
-}
-
 static void packet_goes(pk_child_t *c, struct flow *f, const struct pk_packet *k, const void *piece, size_t bytes,
                         uint64_t now) {
     if (k->segments && k->segments <= PK_SEGMENTS_MAX && stores(c) && (k->checked || pk_packet_intact(k)))
-        child_store(c, f, k);
+        pk_gather_packet(&c->gather, &f->gather, k);
     child_send_piece(c, piece, bytes);
     went(c, f, k->next);
-    if (c->found) resume(c, now);
+    if (c->gather.found) resume(c, now);
 }
 
 /* What has its turn now, or has waited for too long. */
@@ -512,44 +357,16 @@ static void child_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now) 
     f = child_flow_of(c, &tuple);
     pk_flow_count(&f->flow, k.segments, k.payload, k.headers);
     c->side.counters.native_bytes += k.segments ? k.payload + (uint64_t)k.segments * k.headers : k.headers;
-    c->side.counters.fresh += k.payload && !(k.flags & PK_SYN) && !pk_flow_behind(&f->flow, k.seq);
     if (k.flags & (PK_SYN | PK_RST)) {
         f->flow.known = k.flags & PK_SYN;
         f->flow.next = k.seq + 1;
-        f->store = (struct pk_ranges){ .passed = k.seq };
-        memset(&f->told, 0, sizeof f->told);
+        pk_gather_begin(&f->gather, k.seq);
         child_send_piece(c, piece, bytes);
         return;
     }
     if (pk_flow_ahead(&f->flow, k.seq) && defer(c, false, &tuple, k.seq, piece, bytes, now)) return;
     packet_goes(c, f, &k, piece, bytes, now);
     child_release_reordered(c, now);
-}
-
-/*
- * Remembers at once what a train says is to be stored, even if the train itself has to wait: those packets may be here
- * already.  Whether the train holds anything else.
- */
-static bool note_orders(pk_child_t *c, struct pk_reader r, struct flow *f) {
-    struct pk_part_reader orders;
-    struct pk_read_part order;
-    struct pk_record record;
-    bool more = false;
-
-    while (pk_train_next(&r, &record) == PK_RECORD) {
-        uint32_t seq = pk_head_seq(&record.head);
-        if (record.kind == PK_NATIVE) pk_ranges_add(&f->store, seq, record.n);
-        else if (record.kind != PK_GATHER) more = true;
-        if (record.kind != PK_GATHER) continue;
-        pk_parts_read(&orders, &record);
-        while (pk_orders_next(&orders, &order)) {
-            struct pk_told_part part = { seq + order.at, seq + order.at + order.n, order.place, order.ends };
-            child_id_of(c, f);
-            if (order.n) pk_told_add(c->told, &f->told, &part);
-            else if (order.ends) child_gather(c, f, order.place, record.bytes, 0, true);
-        }
-    }
-    return more;
 }
 
 static void train_came(pk_child_t *c, const uint8_t *inside, size_t n, uint64_t now) {
@@ -563,11 +380,10 @@ static void train_came(pk_child_t *c, const uint8_t *inside, size_t n, uint64_t 
         return;
     }
     f = child_flow_of(c, &tuple);
-    c->side.counters.fresh++;
-    bool more = note_orders(c, r, f);
-    if (c->found) resume(c, now);
+    bool more = pk_gather_orders(&c->gather, &f->gather, r);
+    if (c->gather.found) resume(c, now);
     if (!more) return;
-    if (pk_flow_ahead(&f->flow, pk_head_seq(&r.next)) && !flow_waits(c, &tuple, c->pendings) &&
+    if (pk_flow_ahead(&f->flow, pk_head_seq(&r.next)) && !pk_pending_has(c->pending, &tuple) &&
         defer(c, true, &tuple, pk_head_seq(&r.next), inside, n, now))
         return;
     train(c, &tuple, inside, n, now);
@@ -697,7 +513,7 @@ static uint64_t child_due(const pk_side_t *s) {
     /* It may have ended, or become old, in any turn. */
     if (!c->hello && (!pk_session_established(c->session) || pk_session_worn(c->session))) due = 0;
     if (c->hello && c->hello_at < due) due = c->hello_at;
-    if (c->pendings && c->pending[c->order[0]].until < due) due = c->pending[c->order[0]].until;
+    if (pk_pending_due(c->pending) < due) due = pk_pending_due(c->pending);
     return due;
 }
 
@@ -715,10 +531,9 @@ static void child_tick(pk_side_t *s, uint64_t now) {
     if (c->hello && now >= c->hello_at) child_hello(c, now);
     if (there && now - c->status_at >= (c->news ? STATUS_BUSY : STATUS_IDLE)) status(c, now);
     bool gone = false;
-    while (c->pendings && c->pending[c->order[0]].until <= now) {
+    for (; pk_pending_due(c->pending) <= now; gone = true) {
         c->side.counters.dropped++;
-        child_release(c, 0);
-        gone = true;
+        pk_pending_release(c->pending, 0);
     }
     if (gone) resume(c, now);
     child_ask(c, now);
@@ -766,9 +581,14 @@ pk_side_t *pk_child_make(const struct pk_config *config, const struct pk_fingerp
     s->flows = pk_flows_make((uint32_t)config->flows, sizeof(struct flow), NULL, NULL);
     c->reorder = pk_reorder_make();
     c->missing = pk_missing_make();
-    c->blocks = pk_blocks_make();
-    c->told = pk_told_make();
-    for (unsigned i = 0; i < PENDING; i++) c->order[i] = (uint8_t)i;
-    if (!s->flows || !c->reorder || !c->missing || !c->blocks || !c->told) pk_side_free(&s);
+    c->pending = pk_pending_make();
+    c->gather = (struct pk_gather){ .key = key,
+                                    .store = store,
+                                    .missing = c->missing,
+                                    .blocks = pk_blocks_make(),
+                                    .told = pk_told_make(),
+                                    .counters = &s->counters };
+    if (!s->flows || !c->reorder || !c->missing || !c->pending || !c->gather.blocks || !c->gather.told)
+        pk_side_free(&s);
     return s;
 }

@@ -34,7 +34,6 @@ struct pk_out {
     COUNTER(saved, "parent: bytes that the link did not carry") \
     COUNTER(stored, "segments and blocks that were new and are kept now") \
     COUNTER(trains, "trains that went, or came") \
-    COUNTER(fresh, "packets and trains of servers with something new") \
     COUNTER(again, "segments that were sent again, and went as they were") \
     COUNTER(wanted, "fingerprints that the child had no payload for") \
     COUNTER(recovered, "payloads that went to the child, or came, because it asked") \

@@ -4,11 +4,15 @@
 #include "pk_advance.h"
 #include "pk_bytes.h"
 #include "pk_follow.h"
+#include "pk_judge.h"
 #include "pk_liveness.h"
 #include "pk_memory.h"
 #include "pk_missing.h"
+#include "pk_payload.h"
 #include "pk_reorder.h"
+#include "pk_replay.h"
 #include "pk_train_queue.h"
+#include "pk_trial.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -22,33 +26,12 @@ enum {
     MARGIN_LEAST = 2 << 20 /* bytes of the child's cache that the parent does not count on */
 };
 
-enum { HELD = 32 };       /* pieces; with more the trial shows nothing */
-enum { ASYMMETRIC = 64 }; /* pieces of servers without one of a client: these do not come by here */
-enum { TRIED_MOST = 8 };  /* segments of a train that is tried: they fit one */
-
+enum { ASYMMETRIC = 64 };  /* pieces of servers without one of a client: these do not come by here */
 enum {                     /* microseconds */
        STRANGE = 1000000,  /* without a word of the child; then what can't be opened makes us begin a session */
        WHO_FIRST = 200000, /* while a session is wanted; twice as long after each */
        WHO_LAST = 3200000,
-       ASIDE_EVERY = 500000, /* the child is told again whether we stand aside */
-       TRIAL_MORE = 1000000, /* that a trial may last, beside two round trips; at most TRIAL_LAST */
-       TRIAL_LAST = 6000000
-};
-
-enum { /* whether the link loses datagrams is seen of so many; one of so many is enough */
-       LOSS_OF = 64,
-       LOSS_ONE_OF = 256,
-       LOSSY = 10000000 /* microseconds that it counts as one that loses, after that was seen */
-};
-
-enum { REMEMBERED = 64 }; /* trains that went last */
-
-/* A train that went, so that it can go once more. */
-struct remembered {
-    struct pk_tuple tuple;
-    uint32_t from, to; /* sequence numbers; the same: it went once more, or there is none */
-    uint32_t n;
-    uint8_t bytes[PK_DATAGRAM_MAX];
+       ASIDE_EVERY = 500000 /* the child is told again whether we stand aside */
 };
 
 typedef struct pk_parent {
@@ -60,30 +43,19 @@ typedef struct pk_parent {
     struct pk_out out;
     pk_reorder_t *reorder;
     pk_train_queue_t *queue;
-    struct pk_cutter cutter;
-    struct pk_spans spans; /* of the present piece, and its parts */
-    struct pk_parts parts;
+    pk_replay_t *replay;
+    pk_trial_t *trial; /* of advance */
+    struct pk_judge judge;
     size_t room;   /* bytes of what is sealed, so that the datagram fits the link */
     uint32_t more; /* bytes of IP and UDP headers of a datagram */
     struct pk_liveness liveness;
     struct pk_advance advance;
-    struct pk_train trial; /* of advance: its bytes are `trial_bytes` */
-    uint8_t trial_bytes[PK_DATAGRAM_MAX];
-    struct held { /* pieces behind that train, in their order */
-        size_t n;
-        uint8_t bytes[PK_PIECE_MAX];
-    } * held;
-    unsigned helds;
     unsigned unasked;          /* pieces of servers since the last packet of a client */
     enum pk_why aside, childs; /* why our daemon stands aside; why the child does */
     uint64_t heard;            /* when something of the session came from the child */
     uint8_t cache[16];         /* its name, of the child that the session is with */
     enum pk_why told;          /* what the child was told last, at told_at */
     uint64_t told_at;
-    uint64_t seen_newest, seen_came; /* as the child said last, of the present session */
-    uint64_t lossy_until;            /* of what was sent lately, some did not come */
-    struct remembered remembered[REMEMBERED];
-    unsigned remember;         /* the next place */
     uint64_t childs_number;    /* of the child's datagram that said `childs` */
     enum pk_why differs;       /* VERSION, DISAGREES: said once until there is a session */
     uint64_t who_at, who_wait; /* no WHO before; the last wait for one */
@@ -106,8 +78,9 @@ static void parent_free(pk_side_t *s) {
     pk_flows_free(&s->flows);
     pk_reorder_free(&p->reorder);
     pk_train_queue_free(&p->queue);
-    free(p->held);
-    pk_blocks_free(&p->cutter.blocks);
+    pk_replay_free(&p->replay);
+    pk_trial_free(&p->trial);
+    pk_blocks_free(&p->judge.cutter.blocks);
     free(p);
 }
 
@@ -171,26 +144,6 @@ static void parent_send_piece(pk_parent_t *p, const struct pk_packet *k, const v
 
 /* ---- trains ------------------------------------------------------------------------------------------------------ */
 
-/* The payload of a record of parts; false: something is gone. */
-static bool unload_parts(pk_parent_t *p, const struct pk_record *record, uint8_t *out) {
-    struct pk_part_reader r;
-    struct pk_read_part part;
-    uint8_t block[PK_BLOCK];
-    uint32_t offset, n;
-
-    pk_parts_read(&r, record);
-    while (pk_parts_next(&r, &part)) {
-        if (part.kind != PK_PART_SLICES) memcpy(out + part.at, part.bytes, part.n);
-        for (uint32_t i = 0, at = part.at; i < part.blocks; i++, at += n) {
-            struct pk_fingerprint fp;
-            pk_fingerprint_read(&fp, pk_slice(&part, i, &offset, &n));
-            if (pk_store_get(p->store, &fp, block, sizeof block) < offset + n) return false;
-            memcpy(out + at, block + offset, n);
-        }
-    }
-    return true;
-}
-
 /* Whether all blocks of a train are still in the store: one that was the oldest may have gone while it waited. */
 static bool can_unload(pk_parent_t *p, const struct pk_train *t) {
     uint8_t payload[PK_PAYLOAD_MAX];
@@ -199,7 +152,7 @@ static bool can_unload(pk_parent_t *p, const struct pk_train *t) {
 
     if (!pk_train_read(&r, t->bytes, t->n)) return false;
     while (pk_train_next(&r, &record) == PK_RECORD)
-        if (record.kind == PK_PARTS && !unload_parts(p, &record, payload)) return false;
+        if (record.kind == PK_PARTS && !pk_payload_of(p->store, NULL, &record, payload, NULL)) return false;
     return true;
 }
 
@@ -213,20 +166,9 @@ static void unload(pk_parent_t *p, const struct pk_train *t) {
     while (pk_train_next(&r, &record) == PK_RECORD) {
         const uint8_t *bytes = record.bytes;
         if (record.kind == PK_NATIVE || record.kind == PK_GATHER) continue;
-        if (record.kind == PK_PARTS) {
-            if (!unload_parts(p, &record, payload)) continue;
-            bytes = payload;
-        }
-        if (record.kind == PK_TOKENS) {
-            uint32_t at = 0;
-            for (uint32_t i = 0; i < record.count; i++) {
-                struct pk_fingerprint fp;
-                uint32_t n;
-                pk_fingerprint_read(&fp, record.bytes + i * PK_TOKEN);
-                n = pk_store_get(p->store, &fp, payload + at, (uint32_t)sizeof payload - at);
-                at += n;
-            }
-            if (at != record.n) continue; /* gone meanwhile: lost, and sent again by the server */
+        if (record.kind == PK_PARTS || record.kind == PK_TOKENS) {
+            /* Gone meanwhile: lost, and sent again by the server. */
+            if (!pk_payload_of(p->store, NULL, &record, payload, NULL)) continue;
             bytes = payload;
         }
         send_run(p, &record.head, bytes, record.n, record.segment, record.flags);
@@ -245,26 +187,7 @@ static void give_up_trial(pk_parent_t *p, bool failed, uint64_t now) {
 
     pk_advance_give_up(&p->advance, failed, now);
     if (f) f->tried = true;
-    unload(p, &p->trial);
-}
-
-static void keep_trial(pk_parent_t *p, const struct pk_train *t) {
-    p->trial = *t;
-    p->trial.bytes = p->trial_bytes;
-    memcpy(p->trial_bytes, t->bytes, t->n);
-}
-
-/*
- * The last word of the child says how many datagrams came.  On a link that loses some, what is lost of what tells the
- * child to store something would be missing there, and cross the link again.
- */
-static void see_loss(pk_parent_t *p, uint64_t newest, uint64_t came, uint64_t now) {
-    uint64_t sent = newest - p->seen_newest, here = came - p->seen_came;
-
-    if (newest < p->seen_newest + LOSS_OF || came < p->seen_came) return;
-    if (here < sent && (sent - here) * LOSS_ONE_OF > sent) p->lossy_until = now + LOSSY;
-    p->seen_newest = newest;
-    p->seen_came = came;
+    unload(p, pk_trial_train(p->trial));
 }
 
 /* Again; sealing changes what it seals. */
@@ -272,32 +195,6 @@ static void send_copy(pk_parent_t *p, const uint8_t *bytes, size_t n) {
     uint8_t copy[PK_SEAL_HEAD + PK_DATAGRAM_MAX + PK_SEAL_TAG];
     memcpy(copy + PK_SEAL_HEAD, bytes, n);
     send_sealed(p, PK_TRAIN, copy, n);
-}
-
-static void remember_train(pk_parent_t *p, const struct pk_train *t, const struct pk_flow *f) {
-    struct remembered *r = p->remembered + p->remember;
-    struct pk_reader reader;
-
-    if (!pk_train_read(&reader, t->bytes, t->n)) return;
-    p->remember = (p->remember + 1) % REMEMBERED;
-    r->tuple = f->tuple;
-    r->from = pk_head_seq(&reader.next);
-    r->to = pk_head_seq(&t->next);
-    r->n = (uint32_t)t->n;
-    memcpy(r->bytes, t->bytes, t->n);
-}
-
-/*
- * The server sends something again that went in a train: that may be lost as a whole, and then so much would have to
- * cross as packets that the train stood for.  It goes once more; what is sent again goes as it is all the same.
- */
-static void train_again(pk_parent_t *p, const struct pk_tuple *tuple, uint32_t seq) {
-    for (struct remembered *r = p->remembered; r < p->remembered + REMEMBERED; r++) {
-        if (seq - r->from >= r->to - r->from || memcmp(&r->tuple, tuple, sizeof *tuple)) continue;
-        r->from = r->to;
-        send_copy(p, r->bytes, r->n);
-        return;
-    }
 }
 
 /* As a datagram, or, if that would be longer, as the packets that it stands for. */
@@ -322,61 +219,20 @@ static void train_leaves(void *context, const struct pk_train *t, struct pk_flow
         f->tokens += t->tokens;
         f->saved += saved;
         if (f->both_ways && saved) {
-            if (pk_advance_tries(&p->advance, &f->tuple)) keep_trial(p, t);
+            if (pk_advance_tries(&p->advance, &f->tuple)) pk_trial_keep(p->trial, t);
             pk_advance_train(&p->advance, &f->tuple, train_begins(t), pk_head_seq(&t->next), now);
         }
     }
     /* Told, and nothing else: it may come twice, and costs little. */
-    if (told && !t->saved && now < p->lossy_until) send_copy(p, t->bytes, t->n);
-    if (f && saved) remember_train(p, t, f);
+    if (told && !t->saved && pk_replay_loses(p->replay, now)) send_copy(p, t->bytes, t->n);
+    if (f && saved) pk_replay_add(p->replay, &f->tuple, t, now);
     send_sealed(p, PK_TRAIN, t->bytes - PK_SEAL_HEAD, t->n);
     pk_liveness_train(&p->liveness, pk_session_sent(p->session), now);
 }
 
 /* ---- what comes from servers ------------------------------------------------------------------------------------- */
 
-enum verdict { AS_IT_IS, LITERAL, TOKEN, NEW, PARTS, GATHER };
-
-static void parent_judge(pk_parent_t *p, const struct pk_packet *k, const bool *keep, enum verdict *verdict,
-                         struct pk_fingerprint *fp) {
-    bool literals = p->c->mode == PK_MODE_TRAIN;
-    uint32_t n;
-
-    for (uint32_t i = 0; i < k->segments; i++) {
-        const uint8_t *payload = pk_packet_segment(k, i, &n);
-        enum verdict small = literals && n <= p->c->literal ? LITERAL : AS_IT_IS;
-        verdict[i] = small;
-        if (!keep[i]) continue;
-        p->side.counters.kept++;
-        pk_fingerprint_of(&p->key, payload, n, fp + i);
-        enum pk_met met = pk_store_meet(p->store, fp + i, payload, n);
-        p->side.counters.stored += met == PK_NEW;
-        if (met != PK_CLASH) verdict[i] = met == PK_SAME ? TOKEN : NEW;
-    }
-}
-
-/* What becomes of segments that have bytes of blocks.  may: what is known of them may go in trains. */
-static void judge_parts(pk_parent_t *p, const struct pk_packet *k, bool may, enum verdict *verdict) {
-    uint32_t part = 0, n;
-
-    for (uint32_t i = 0; i < k->segments; i++) {
-        uint32_t at = i * k->segment, sliced = 0, kept = 0;
-        struct pk_part clipped;
-        pk_packet_segment(k, i, &n);
-        while (part < p->parts.n && p->parts.part[part].at + p->parts.part[part].n < at) part++;
-        for (uint32_t j = part; j < p->parts.n && p->parts.part[j].at < at + n; j++) {
-            if (!pk_part_clip(p->parts.part + j, at, at + n, &clipped)) continue;
-            if (clipped.kind == PK_PART_SLICES) sliced += clipped.n;
-            if (clipped.kind == PK_PART_KEPT) kept += clipped.n + clipped.ends;
-        }
-        if (!sliced && !kept) continue;
-        p->side.counters.kept++;
-        if (may && n - sliced <= p->c->literal) verdict[i] = PARTS;
-        else if (kept) verdict[i] = GATHER;
-    }
-}
-
-static void carry(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, const enum verdict *verdict,
+static void carry(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, const enum pk_verdict *verdict,
                   const struct pk_fingerprint *fp, uint64_t now) {
     const uint8_t *payload = k->ip + k->headers;
     struct pk_head first;
@@ -390,8 +246,10 @@ static void carry(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k
         struct pk_head h = first;
         pk_head_advance(&h, at, i);
         switch (verdict[i]) {
-        case TOKEN: pk_train_queue_tokens(p->queue, &f->flow, h, fp + i, j - i, k->segment, last, flags, now); continue;
-        case LITERAL:
+        case PK_IS_TOKEN:
+            pk_train_queue_tokens(p->queue, &f->flow, h, fp + i, j - i, k->segment, last, flags, now);
+            continue;
+        case PK_IS_LITERAL:
             for (uint32_t part; at < end; at += part) {
                 part = end - at < k->segment ? end - at : k->segment;
                 uint8_t its = at + part == end ? flags : 0;
@@ -400,17 +258,17 @@ static void carry(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k
                 pk_head_advance(&h, part, 1);
             }
             continue;
-        case PARTS: {
-            uint32_t went = pk_train_queue_parts(p->queue, &f->flow, h, payload, &p->parts, at, j - i, k->segment, last,
-                                                 flags, now);
+        case PK_IN_PARTS: {
+            uint32_t went = pk_train_queue_parts(p->queue, &f->flow, h, payload, &p->judge.parts, at, j - i, k->segment,
+                                                 last, flags, now);
             if (went == j - i) continue;
             at += went * k->segment;
             pk_head_advance(&h, went * k->segment, went);
-            pk_train_queue_gather(p->queue, &f->flow, &h, &p->parts, at, end - at, now);
+            pk_train_queue_gather(p->queue, &f->flow, &h, &p->judge.parts, at, end - at, now);
             break;
         }
-        case GATHER: pk_train_queue_gather(p->queue, &f->flow, &h, &p->parts, at, end - at, now); break;
-        case NEW: pk_train_queue_announce(p->queue, &f->flow, &h, end - at, now); break;
+        case PK_TO_GATHER: pk_train_queue_gather(p->queue, &f->flow, &h, &p->judge.parts, at, end - at, now); break;
+        case PK_IS_NEW: pk_train_queue_announce(p->queue, &f->flow, &h, end - at, now); break;
         default: pk_train_queue_leave(p->queue, &f->flow, now);
         }
         send_run(p, &h, payload + at, end - at, k->segment, flags);
@@ -428,40 +286,22 @@ static bool may_train(pk_parent_t *p, const struct pk_follow *f, bool known, uin
     return known && !f->flow.tried && pk_advance_may(&p->advance, &f->flow.tuple, now);
 }
 
-static bool in_train(enum verdict v) { return v == TOKEN || v == LITERAL || v == PARTS; }
-
-static bool some_known(const pk_parent_t *p, const enum verdict *verdict, uint32_t n) {
-    bool known = false;
-
-    for (uint32_t i = 0; i < n; i++) known |= verdict[i] == TOKEN;
-    for (uint32_t i = 0; p->spans.n && i < p->parts.n; i++) known |= p->parts.part[i].kind == PK_PART_SLICES;
-    return known;
-}
-
 /*
- * What the server sends once more, from there on.  Where that ends a trial, or the train of it is lost, what was in a
- * train goes once more, too.
+ * What the server sends once more, n bytes from there on.  Where that ends a trial, or the train of it is lost, what was
+ * in a train goes once more, too.  Whether it goes in the place of these bytes.
  */
-static void sent_again(pk_parent_t *p, struct pk_follow *f, uint32_t seq, uint64_t now) {
+static bool sent_again(pk_parent_t *p, struct pk_follow *f, uint32_t seq, uint32_t n, uint64_t now) {
+    const struct pk_replay_train *t;
+
     if (pk_advance_again(&p->advance, &f->flow.tuple, seq, now)) {
         f->flow.tried = true;
-        unload(p, &p->trial);
-    } else if (!obstacle(p)) {
-        train_again(p, &f->flow.tuple, seq);
+        unload(p, pk_trial_train(p->trial));
+        return false;
     }
-}
-
-/*
- * What may go in no train goes as it is.  Of a trial's piece only the end may: behind the train nothing is to go that
- * has not waited for its end.
- */
-static void parent_allow(pk_parent_t *p, const struct pk_follow *f, enum verdict *verdict, uint32_t n, bool may) {
-    uint32_t from = may ? 0 : n;
-
-    if (may && f->flow.both_ways && p->advance.state != PK_GO)
-        for (from = n; from && n - from < TRIED_MOST && in_train(verdict[from - 1]); from--) {}
-    for (uint32_t i = 0; i < from; i++)
-        if (in_train(verdict[i])) verdict[i] = verdict[i] == PARTS ? GATHER : AS_IT_IS;
+    if (obstacle(p)) return false;
+    bool instead = pk_replay_again(p->replay, &f->flow.tuple, seq, n, p->liveness.round_trip, now, &t);
+    if (t) send_copy(p, t->bytes, t->n);
+    return instead;
 }
 
 static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, void *piece, size_t bytes,
@@ -482,7 +322,7 @@ static void half_new(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
     again.segments = (old + k->segment - 1) / k->segment;
     pk_flow_count(&f->flow, again.segments, old, k->headers);
     p->side.counters.again += again.segments;
-    sent_again(p, f, k->seq, now);
+    sent_again(p, f, k->seq, old, now);
     pk_train_queue_leave(p->queue, &f->flow, now);
     send_run(p, &h, k->ip + k->headers, old, k->segment, 0);
     pk_head_advance(&h, old, again.segments);
@@ -498,7 +338,7 @@ static bool is_half_new(const struct pk_follow *f, const struct pk_packet *k) {
 
 static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, void *piece, size_t bytes,
                      uint64_t now) {
-    enum verdict verdict[PK_SEGMENTS_MAX];
+    enum pk_verdict verdict[PK_SEGMENTS_MAX];
     struct pk_fingerprint fp[PK_SEGMENTS_MAX];
     bool keep[PK_SEGMENTS_MAX];
     uint32_t kept = 0;
@@ -509,14 +349,12 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
         return;
     }
     pk_flow_count(&f->flow, k->segments, k->payload, k->headers);
-    if (k->flags & PK_SYN || !pk_flow_behind(&f->flow, k->seq)) {
-        p->side.counters.fresh += k->payload > 0;
-    } else {
+    if (!(k->flags & PK_SYN) && pk_flow_behind(&f->flow, k->seq)) {
         p->side.counters.again += k->segments;
-        if (k->payload) sent_again(p, f, k->seq, now);
+        if (k->payload && sent_again(p, f, k->seq, k->payload, now) && !plain && !(k->flags & PK_FIN)) return;
     }
-    p->spans.n = 0;
-    if (pk_follow_response(f, k)) kept = pk_follow_keep(f, k, p->c, keep, &p->spans) + p->spans.n;
+    p->judge.spans.n = 0;
+    if (pk_follow_response(f, k)) kept = pk_follow_keep(f, k, p->c, keep, &p->judge.spans) + p->judge.spans.n;
     else plain = true;
     p->side.counters.lost += pk_follow_lost(f) && !f->lost;
     f->lost = pk_follow_lost(f);
@@ -525,21 +363,15 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
         p->c->mode == PK_MODE_TRAIN && k->payload <= p->c->literal && (p->c->keep == PK_KEEP_ALL || !pk_follow_lost(f));
     plain |= !(kept || (small && may_train(p, f, false, now)));
     if (plain) {
-        pk_cut_pass(&f->cut, &p->spans);
+        pk_cut_pass(&f->cut, &p->judge.spans);
         pk_train_queue_leave(p->queue, &f->flow, now);
         parent_send_piece(p, k, piece, bytes);
         if (k->flags & PK_RST) pk_flows_drop(p->side.flows, &f->flow);
         return;
     }
-    parent_judge(p, k, keep, verdict, fp);
-    if (p->spans.n) {
-        uint64_t stored = p->cutter.stored;
-        pk_cut_piece(&p->cutter, &f->cut, k->ip + k->headers, k->payload, &p->spans, &p->parts);
-        p->side.counters.stored += p->cutter.stored - stored;
-    }
-    bool may = may_train(p, f, some_known(p, verdict, k->segments), now);
-    if (p->spans.n) judge_parts(p, k, may, verdict);
-    parent_allow(p, f, verdict, k->segments, may);
+    pk_judge_segments(&p->judge, &f->cut, k, keep, verdict, fp);
+    bool may = may_train(p, f, pk_judge_known(&p->judge, verdict, k->segments), now);
+    pk_judge_trains(&p->judge, k, may, f->flow.both_ways && p->advance.state != PK_GO, verdict);
     carry(p, f, k, verdict, fp, now);
     if (p->advance.state == PK_TRIED) pk_train_queue_leave(p->queue, &f->flow, now);
 }
@@ -558,13 +390,9 @@ static struct pk_follow *parent_flow_of(pk_parent_t *p, const struct pk_tuple *t
 static bool parent_hold(pk_parent_t *p, const struct pk_tuple *tuple, const struct pk_packet *k, const void *piece,
                         size_t bytes, uint64_t now) {
     if (!pk_advance_waits(&p->advance, tuple, k->seq)) return false;
-    if (p->helds == HELD) {
-        give_up_trial(p, false, now);
-        return false;
-    }
-    p->held[p->helds].n = bytes;
-    memcpy(p->held[p->helds++].bytes, piece, bytes);
-    return true;
+    if (pk_trial_hold(p->trial, piece, bytes)) return true;
+    give_up_trial(p, false, now);
+    return false;
 }
 
 /* What has its turn now, or has waited for too long. */
@@ -579,8 +407,7 @@ static void parent_release_reordered(pk_parent_t *p, uint64_t now) {
 
 /* When a client that has what was tried has long answered. */
 static uint64_t trial_until(const pk_parent_t *p) {
-    uint64_t most = 2 * (p->liveness.round_trip + 4 * p->liveness.deviation) + TRIAL_MORE;
-    return p->advance.next + (most < TRIAL_LAST ? most : TRIAL_LAST);
+    return p->advance.next + pk_trial_most(p->liveness.round_trip, p->liveness.deviation);
 }
 
 /* The trial is over; or another one of the same flow begins with what had waited. */
@@ -590,16 +417,16 @@ static void release_held(pk_parent_t *p, uint64_t now) {
     unsigned i = 0;
 
     if (p->advance.out && now >= trial_until(p)) give_up_trial(p, true, now);
-    for (; i < p->helds && !p->advance.out; i++) {
-        if (pk_packet_parse(&k, p->held[i].bytes, p->held[i].n) != PK_TCP) continue;
+    for (; i < pk_trial_held(p->trial) && !p->advance.out; i++) {
+        struct pk_held *held = pk_trial_at(p->trial, i);
+        if (pk_packet_parse(&k, held->bytes, held->n) != PK_TCP) continue;
         pk_packet_tuple(&k, &tuple);
-        response(p, parent_flow_of(p, &tuple), &k, p->held[i].bytes, p->held[i].n, now);
+        response(p, parent_flow_of(p, &tuple), &k, held->bytes, held->n, now);
         /* A train that is to be tried leaves now, or what stands behind it would be before it. */
         struct pk_flow *f = p->advance.state == PK_TRIED ? pk_flows_find(p->side.flows, &tuple) : NULL;
         if (f) pk_train_queue_leave(p->queue, f, now);
     }
-    p->helds -= i;
-    if (i) memmove(p->held, p->held + i, p->helds * sizeof *p->held);
+    pk_trial_release(p->trial, i);
 }
 
 /* ---- what comes from the device ---------------------------------------------------------------------------------- */
@@ -620,7 +447,7 @@ static void parent_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now)
     pk_packet_tuple(&k, &tuple);
     if (pk_config_serves(p->c, &tuple)) {
         if (p->unasked < ASYMMETRIC) p->unasked++;
-        if (p->helds && !p->advance.out) release_held(p, now);
+        if (pk_trial_held(p->trial) && !p->advance.out) release_held(p, now);
         if (parent_hold(p, &tuple, &k, piece, bytes, now)) return;
         struct pk_follow *f = parent_flow_of(p, &tuple);
         if (!(k.flags & (PK_SYN | PK_RST)) && pk_flow_ahead(&f->flow, k.seq) &&
@@ -630,7 +457,7 @@ static void parent_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now)
         }
         response(p, f, &k, piece, bytes, now);
         parent_release_reordered(p, now);
-        if (p->helds) release_held(p, now);
+        if (pk_trial_held(p->trial)) release_held(p, now);
         return;
     }
     pk_tuple_turn(&tuple);
@@ -642,7 +469,7 @@ static void parent_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now)
     }
     if (says && pk_config_serves(p->c, &tuple)) request(p, parent_flow_of(p, &tuple), &k, now);
     if (p->advance.used && k.flags & PK_ACK) pk_advance_acknowledged(&p->advance, &tuple, k.ack, now);
-    if (p->helds) release_held(p, now);
+    if (pk_trial_held(p->trial)) release_held(p, now);
     /* It is a copy: the packet itself has gone on. */
 }
 
@@ -665,7 +492,8 @@ static void parent_established(pk_parent_t *p, const struct pk_ready *ready, boo
     p->heard = now;
     p->differs = PK_WHY_NOTHING;
     p->who_wait = 0;
-    p->childs_number = p->seen_newest = p->seen_came = 0;
+    p->childs_number = 0;
+    pk_replay_begin(p->replay);
     p->told_at = 0;
     if (renewed) {
         pk_liveness_renew(&p->liveness);
@@ -729,7 +557,7 @@ static void status_came(pk_parent_t *p, const struct pk_opened *o, uint64_t now)
         who(p, now);
         return;
     }
-    see_loss(p, pk_get64(said->newest), pk_get64(said->came), now);
+    pk_replay_seen(p->replay, pk_get64(said->newest), pk_get64(said->came), now);
     /* A child that stands aside sends no STATUS; so the datagram that said that it does not any more was lost. */
     if (p->childs) child_says(p, PK_WHY_NOTHING, o->number);
     news(p, pk_liveness_status(&p->liveness, pk_get64(said->newest), pk_get64(said->newest_probe), now), NULL);
@@ -824,7 +652,7 @@ static uint64_t parent_due(const pk_side_t *s) {
 
     if (queue_due < due) due = queue_due;
     if (p->advance.out && trial_until(p) < due) due = trial_until(p);
-    if (p->helds && !p->advance.out) due = 0;
+    if (pk_trial_held(p->trial) && !p->advance.out) due = 0;
     if ((!there || pk_session_worn(p->session)) && p->who_at < due) due = p->who_at;
     if (pk_session_due(p->session) < due) due = pk_session_due(p->session);
     if (there && liveness_due < due) due = liveness_due;
@@ -838,7 +666,7 @@ static void parent_tick(pk_side_t *s, uint64_t now) {
     pk_session_time(p->session, now);
     parent_release_reordered(p, now);
     pk_train_queue_tick(p->queue, now);
-    if (p->advance.out || p->helds) release_held(p, now);
+    if (p->advance.out || pk_trial_held(p->trial)) release_held(p, now);
     /* The child renews it by itself; one that can't be heard of, or has the time of a snapshot, is asked to. */
     if (!pk_session_established(p->session) || pk_session_worn(p->session)) who(p, now);
     if (!pk_session_established(p->session)) return;
@@ -891,9 +719,11 @@ pk_side_t *pk_parent_make(const struct pk_config *c, pk_store_t *store, pk_sessi
     s->flows = pk_flows_make((uint32_t)c->flows, sizeof(struct pk_follow), flow_gone, p);
     p->reorder = pk_reorder_make();
     p->queue = pk_train_queue_make(c, p->room, train_leaves, p);
-    p->held = pk_memory(HELD * sizeof *p->held);
-    p->cutter =
+    p->replay = pk_replay_make();
+    p->trial = pk_trial_make();
+    p->judge = (struct pk_judge){ .c = c, .key = &p->key, .store = store, .counters = &s->counters };
+    p->judge.cutter =
         (struct pk_cutter){ .key = &p->key, .store = store, .blocks = pk_blocks_make(), .least = (uint32_t)c->least };
-    if (!p->held || !s->flows || !p->reorder || !p->queue || !p->cutter.blocks) pk_side_free(&s);
+    if (!s->flows || !p->reorder || !p->queue || !p->replay || !p->trial || !p->judge.cutter.blocks) pk_side_free(&s);
     return s;
 }

@@ -2,6 +2,7 @@
 #include "pk_hook.h"
 
 #include "pk_bpf.h"
+#include "pk_netlink.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -15,7 +16,6 @@
 #include <linux/if_packet.h>
 #include <linux/pkt_cls.h>
 #include <linux/pkt_sched.h>
-#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sys/mman.h>
@@ -419,111 +419,70 @@ static void write_child_from(struct writer *w) {
 
 /* ---- where they are put ------------------------------------------------------------------------------------------ */
 
-struct order {
-    struct nlmsghdr head;
-    struct tcmsg what;
-    char more[128];
+static void hook_filter(struct pk_netlink *m, const struct pk_hook *h, int type, unsigned device, bool in) {
+    struct tcmsg *what = pk_netlink_begin(m, (uint16_t)type, type == RTM_NEWTFILTER ? NLM_F_CREATE : 0, sizeof *what);
+
+    what->tcm_ifindex = (int)device;
+    what->tcm_handle = h->handle;
+    what->tcm_parent = TC_H_MAKE(TC_H_CLSACT, in ? TC_H_MIN_INGRESS : TC_H_MIN_EGRESS);
+    what->tcm_info = TC_H_MAKE(PREFERENCE << 16, htons(ETH_P_ALL));
+    pk_netlink_add(m, TCA_KIND, "bpf", sizeof "bpf");
+}
+
+struct clsact_found {
+    unsigned device;
+    bool found;
 };
 
-static struct rtattr *hook_add(struct order *o, uint16_t type, const void *value, size_t n) {
-    struct rtattr *a = (struct rtattr *)((char *)o + o->head.nlmsg_len);
-    a->rta_type = type;
-    a->rta_len = (uint16_t)RTA_LENGTH(n);
-    if (n) memcpy(RTA_DATA(a), value, n);
-    o->head.nlmsg_len += (uint32_t)RTA_ALIGN(a->rta_len);
-    return a;
-}
-
-/* 0, or an errno. */
-static int hook_tell(struct order *o, unsigned flags) {
-    union {
-        struct nlmsghdr head;
-        char bytes[1024];
-    } u;
-    const struct nlmsgerr *e = NLMSG_DATA(&u.head);
-    int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE), why = 0;
-    ssize_t n;
-
-    if (netlink < 0) return errno;
-    o->head.nlmsg_flags = (uint16_t)(NLM_F_REQUEST | NLM_F_ACK | flags);
-    if (send(netlink, o, o->head.nlmsg_len, 0) < 0 || (n = recv(netlink, &u, sizeof u, 0)) < 0) why = errno;
-    else why = (size_t)n < NLMSG_LENGTH(sizeof *e) || u.head.nlmsg_type != NLMSG_ERROR ? EPROTO : -e->error;
-    close(netlink);
-    return why;
-}
-
-static struct order hook_order(const struct pk_hook *h, int type, unsigned device, bool in) {
-    return (struct order){ .head = { .nlmsg_len = NLMSG_LENGTH(sizeof(struct tcmsg)), .nlmsg_type = (uint16_t)type },
-                           .what = { .tcm_ifindex = (int)device,
-                                     .tcm_handle = h->handle,
-                                     .tcm_parent = TC_H_MAKE(TC_H_CLSACT, in ? TC_H_MIN_INGRESS : TC_H_MIN_EGRESS),
-                                     .tcm_info = TC_H_MAKE(PREFERENCE << 16, htons(ETH_P_ALL)) } };
-}
-
-static bool is_clsact(const struct nlmsghdr *h, unsigned device) {
+static void find_clsact(void *context, const struct nlmsghdr *h) {
+    struct clsact_found *c = context;
     const struct tcmsg *what = NLMSG_DATA(h);
     int left = (int)NLMSG_PAYLOAD(h, sizeof *what);
 
-    if (h->nlmsg_type != RTM_NEWQDISC || left < 0 || (unsigned)what->tcm_ifindex != device) return false;
+    if (h->nlmsg_type != RTM_NEWQDISC || left < 0 || (unsigned)what->tcm_ifindex != c->device) return;
     for (const struct rtattr *a = (const struct rtattr *)((const char *)h + NLMSG_SPACE(sizeof *what)); RTA_OK(a, left);
          a = RTA_NEXT(a, left))
-        if (a->rta_type == TCA_KIND && RTA_PAYLOAD(a) == sizeof "clsact" && !strcmp(RTA_DATA(a), "clsact")) return true;
-    return false;
+        if (a->rta_type == TCA_KIND && RTA_PAYLOAD(a) == sizeof "clsact" && !strcmp(RTA_DATA(a), "clsact"))
+            c->found = true;
 }
 
 /* Whether the device has clsact, and not another queueing discipline in its place. */
 static bool has_clsact(unsigned device) {
-    union {
-        struct nlmsghdr head;
-        char bytes[32768];
-    } u;
-    struct order ask = { .head = { .nlmsg_len = NLMSG_LENGTH(sizeof(struct tcmsg)),
-                                   .nlmsg_type = RTM_GETQDISC,
-                                   .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP } };
-    struct timeval slow = { .tv_sec = 1 };
-    int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-    bool found = false, more;
-    ssize_t n;
+    struct clsact_found c = { device, false };
+    struct pk_netlink m;
 
-    if (netlink < 0) return false;
-    setsockopt(netlink, SOL_SOCKET, SO_RCVTIMEO, &slow, sizeof slow);
-    more = send(netlink, &ask, ask.head.nlmsg_len, 0) >= 0;
-    while (more && (n = recv(netlink, &u, sizeof u, 0)) > 0)
-        for (struct nlmsghdr *h = &u.head; more && NLMSG_OK(h, (size_t)n); h = NLMSG_NEXT(h, n)) {
-            more = h->nlmsg_type != NLMSG_DONE && h->nlmsg_type != NLMSG_ERROR;
-            found |= is_clsact(h, device);
-        }
-    close(netlink);
-    return found;
+    pk_netlink_begin(&m, RTM_GETQDISC, NLM_F_DUMP, sizeof(struct tcmsg));
+    pk_netlink_ask(&m, find_clsact, &c);
+    return c.found;
 }
 
 /* 0, or an errno. */
 static int hook_attach(const struct pk_hook *h, int program, unsigned device, bool in) {
-    struct order qdisc = {
-        .head = { .nlmsg_len = NLMSG_LENGTH(sizeof(struct tcmsg)), .nlmsg_type = RTM_NEWQDISC },
-        .what = { .tcm_ifindex = (int)device, .tcm_parent = TC_H_CLSACT, .tcm_handle = TC_H_MAKE(TC_H_CLSACT, 0) }
-    };
-    struct order filter = hook_order(h, RTM_NEWTFILTER, device, in);
+    struct pk_netlink qdisc, filter;
     uint32_t direct = TCA_BPF_FLAG_ACT_DIRECT;
     struct rtattr *options;
     int why;
 
-    hook_add(&qdisc, TCA_KIND, "clsact", sizeof "clsact");
-    hook_add(&filter, TCA_KIND, "bpf", sizeof "bpf");
-    options = hook_add(&filter, TCA_OPTIONS, NULL, 0);
-    hook_add(&filter, TCA_BPF_FD, &program, sizeof program);
-    hook_add(&filter, TCA_BPF_NAME, "fairgate-pktcache", sizeof "fairgate-pktcache");
-    hook_add(&filter, TCA_BPF_FLAGS, &direct, sizeof direct);
+    struct tcmsg *what = pk_netlink_begin(&qdisc, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, sizeof *what);
+    what->tcm_ifindex = (int)device;
+    what->tcm_parent = TC_H_CLSACT;
+    what->tcm_handle = TC_H_MAKE(TC_H_CLSACT, 0);
+    pk_netlink_add(&qdisc, TCA_KIND, "clsact", sizeof "clsact");
+    hook_filter(&filter, h, RTM_NEWTFILTER, device, in);
+    options = pk_netlink_add(&filter, TCA_OPTIONS, NULL, 0);
+    pk_netlink_add(&filter, TCA_BPF_FD, &program, sizeof program);
+    pk_netlink_add(&filter, TCA_BPF_NAME, "fairgate-pktcache", sizeof "fairgate-pktcache");
+    pk_netlink_add(&filter, TCA_BPF_FLAGS, &direct, sizeof direct);
     options->rta_len = (uint16_t)((char *)&filter + filter.head.nlmsg_len - (char *)options);
-    why = hook_tell(&qdisc, NLM_F_CREATE | NLM_F_EXCL);
+    why = pk_netlink_tell(&qdisc);
     if (why && (why != EEXIST || !has_clsact(device))) return why;
-    return hook_tell(&filter, NLM_F_CREATE);
+    return pk_netlink_tell(&filter);
 }
 
 static void hook_detach(const struct pk_hook *h, unsigned device, bool in) {
-    struct order filter = hook_order(h, RTM_DELTFILTER, device, in);
-    hook_add(&filter, TCA_KIND, "bpf", sizeof "bpf");
-    hook_tell(&filter, 0); /* it may be gone, and its device */
+    struct pk_netlink m;
+    hook_filter(&m, h, RTM_DELTFILTER, device, in);
+    pk_netlink_tell(&m); /* it may be gone, and its device */
 }
 
 void pk_hook_leave(pk_hook_t *h) {

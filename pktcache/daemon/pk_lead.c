@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pk_lead.h"
 
+#include "pk_netlink.h"
 #include "pk_tun.h"
 #include "pktcache/pk_why.h"
 
@@ -13,14 +14,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <linux/netlink.h>
-#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <net/if_arp.h>
 #include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 
 enum { LEAD_MAGIC = 0x504b4c45 };
 
@@ -63,12 +61,6 @@ static void lead_say(pk_lead_t *l, char *sentence, uint64_t now) {
 
 /* ---- which device ------------------------------------------------------------------------------------------------ */
 
-struct question {
-    struct nlmsghdr head;
-    struct rtmsg route;
-    char more[64];
-};
-
 static const void *address_of(const struct sockaddr_storage *a, size_t *n) {
     bool four = a->ss_family == AF_INET;
     *n = four ? 4 : 16;
@@ -76,14 +68,10 @@ static const void *address_of(const struct sockaddr_storage *a, size_t *n) {
                 : (const void *)&((const struct sockaddr_in6 *)a)->sin6_addr;
 }
 
-static void route_add(struct question *q, uint16_t type, const struct sockaddr_storage *address) {
-    struct rtattr *a = (struct rtattr *)((char *)q + q->head.nlmsg_len);
+static void route_add(struct pk_netlink *m, uint16_t type, const struct sockaddr_storage *address) {
     size_t n;
     const void *bytes = address_of(address, &n);
-    a->rta_type = type;
-    a->rta_len = (uint16_t)RTA_LENGTH(n);
-    memcpy(RTA_DATA(a), bytes, n);
-    q->head.nlmsg_len += (uint32_t)RTA_ALIGN(a->rta_len);
+    pk_netlink_add(m, type, bytes, n);
 }
 
 static bool is_any(const struct sockaddr_storage *address) {
@@ -93,43 +81,42 @@ static bool is_any(const struct sockaddr_storage *address) {
     return !memcmp(bytes, any, n);
 }
 
+struct route_found {
+    uint32_t device; /* 0: none */
+    int why;         /* then */
+};
+
+static void take_route(void *context, const struct nlmsghdr *h) {
+    struct route_found *f = context;
+    const struct rtmsg *route = NLMSG_DATA(h);
+    int left = (int)NLMSG_PAYLOAD(h, sizeof *route);
+
+    if (h->nlmsg_type != RTM_NEWROUTE || left < 0) return;
+    f->why = EADDRNOTAVAIL;
+    if (route->rtm_type != RTN_UNICAST) return;
+    for (const struct rtattr *a = RTM_RTA(route); RTA_OK(a, left); a = RTA_NEXT(a, left))
+        if (a->rta_type == RTA_OIF && RTA_PAYLOAD(a) >= sizeof f->device)
+            memcpy(&f->device, RTA_DATA(a), sizeof f->device);
+}
+
 /* The device by which routing sends to the other end; 0 and *why, an errno: by none, or it is this machine. */
 static unsigned routed(const struct pk_config *c, int *why) {
-    union {
-        struct nlmsghdr head;
-        char bytes[8192];
-    } u;
-    struct question q = {
-        .head = { .nlmsg_len = NLMSG_LENGTH(sizeof q.route), .nlmsg_type = RTM_GETROUTE, .nlmsg_flags = NLM_F_REQUEST },
-        .route = { .rtm_family = (unsigned char)c->there.ss_family }
-    };
-    struct timeval slow = { .tv_sec = 1 };
-    int s = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE), left;
-    ssize_t n = -1;
-    uint32_t device = 0;
-
+    struct route_found found = { 0, ENETUNREACH };
+    struct pk_netlink m;
+    struct rtmsg *route = pk_netlink_begin(&m, RTM_GETROUTE, 0, sizeof *route);
     size_t bytes;
+
     address_of(&c->there, &bytes);
-    q.route.rtm_dst_len = (unsigned char)(8 * bytes);
-    route_add(&q, RTA_DST, &c->there);
+    route->rtm_family = (unsigned char)c->there.ss_family;
+    route->rtm_dst_len = (unsigned char)(8 * bytes);
+    route_add(&m, RTA_DST, &c->there);
     if (!is_any(&c->here)) {
-        q.route.rtm_src_len = (unsigned char)(8 * bytes);
-        route_add(&q, RTA_SRC, &c->here);
+        route->rtm_src_len = (unsigned char)(8 * bytes);
+        route_add(&m, RTA_SRC, &c->here);
     }
-    if (s >= 0) setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &slow, sizeof slow);
-    if (s >= 0 && send(s, &q, q.head.nlmsg_len, 0) >= 0) n = recv(s, &u, sizeof u, 0);
-    *why = errno;
-    if (s >= 0) close(s);
-    if (n < 0 || !NLMSG_OK(&u.head, (size_t)n)) return 0;
-    const struct rtmsg *route = NLMSG_DATA(&u.head);
-    *why = ENETUNREACH;
-    if (u.head.nlmsg_type != RTM_NEWROUTE || u.head.nlmsg_len < NLMSG_LENGTH(sizeof *route)) return 0;
-    *why = EADDRNOTAVAIL;
-    if (route->rtm_type != RTN_UNICAST) return 0;
-    left = (int)RTM_PAYLOAD(&u.head);
-    for (const struct rtattr *a = RTM_RTA(route); RTA_OK(a, left); a = RTA_NEXT(a, left))
-        if (a->rta_type == RTA_OIF && RTA_PAYLOAD(a) >= sizeof device) memcpy(&device, RTA_DATA(a), sizeof device);
-    return device;
+    *why = pk_netlink_ask(&m, take_route, &found);
+    if (!*why) *why = found.why;
+    return found.device;
 }
 
 /* Devices of which the kernel knows that their packets have no header of their own; PPP's it takes off and puts on. */
@@ -183,17 +170,6 @@ static bool find(const struct pk_config *c, struct pk_place *place, char **error
 }
 
 /* ---- leading ----------------------------------------------------------------------------------------------------- */
-
-static int lead_watch(void) {
-    struct sockaddr_nl all = { .nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK | RTMGRP_TC };
-    int s = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
-
-    if (s >= 0 && bind(s, (struct sockaddr *)&all, sizeof all)) {
-        close(s);
-        return -1;
-    }
-    return s;
-}
 
 static void hear(pk_lead_t *l) {
     union {
@@ -275,7 +251,7 @@ pk_lead_t *pk_lead_start(const struct pk_config *c, pk_hook_t *hook, atomic_uint
     l->hook = hook;
     l->aside = aside;
     l->tun = if_nametoindex(c->device);
-    if ((l->watch = lead_watch()) < 0) {
+    if ((l->watch = pk_netlink_watch(RTMGRP_LINK | RTMGRP_TC)) < 0) {
         base_fail(error, "devices can't be watched: %s", strerror(errno));
         pk_lead_stop(&l);
         return NULL;

@@ -75,6 +75,8 @@ def caches(here, hosts):
                                     stderr=subprocess.DEVNULL)
     for daemon in (pair.parent, pair.child):
         lab.wait_for(daemon.at_work, 15, "both ends at work")
+    words = [*pair.clients.prefix, "curl", "-s", "-o", "/dev/null", "-I", "http://10.8.1.2/"]
+    lab.wait_for(lambda: subprocess.run(words, check=False, timeout=30).returncode == 0, 15, "the server behind")
     hosts.listens = f"127.0.0.1:{lab.free_port()}"
     hosts.url["pktcache"] = f"http://{hosts.listens}/?console"
     hosts.page["pktcache"] = f"http://{hosts.listens}/metrics"

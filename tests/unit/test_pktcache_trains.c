@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* test_pktcache_trains.c - connections whose packets go in trains: what is lost, sent again, or out of order. */
+#include "pktcache_world.h"
+
+#include "run_suite.h"
+
+/* A server sends again what was lost together with what is new: the connection was not followed any more. */
+START_TEST(test_what_is_half_new_is_followed) {
+    struct scenario s = quiet("half new");
+    s.keep = PK_KEEP_HTTP;
+    setup(&s, 21);
+    go_on(1000000);
+    trust(&s);
+    struct stream *first = asked_stream(0, NULL);
+    for (uint32_t at = 0, n; at < first->n; at += n) {
+        uint32_t back = at ? 1 + dice(at < 3000 ? at : 3000) : 0; /* not at the end of a segment, either */
+        n = first->n - at < 5000 ? first->n - at : 5000;
+        from_server(first, at - back, n + back, s.mss);
+        go_on(2000);
+    }
+    ck_assert_uint_eq(first->acked, first->n);
+    ck_assert_uint_eq(w.parent.side->counters.lost, 0);
+    uint64_t saved = w.parent.side->counters.saved;
+    struct stream *second = asked_stream(1, first);
+    for (uint32_t at = 0, n; at < second->n; at += n) {
+        n = second->n - at < 20000 ? second->n - at : 20000;
+        from_server(second, at, n, s.mss);
+        go_on(2000);
+    }
+    ck_assert_uint_eq(second->acked, second->n);
+    ck_assert_uint_ge(w.parent.side->counters.saved - saved, second->n * 9 / 10);
+    teardown();
+}
+END_TEST
+
+/* A train is lost; its first segment, which the server sends again, brings all of it. */
+START_TEST(test_a_lost_train_goes_once_more) {
+    struct scenario s = quiet("lost train");
+    s.keep = PK_KEEP_HTTP;
+    setup(&s, 22);
+    go_on(1000000);
+    trust(&s);
+    struct stream *first = asked_stream(0, NULL);
+    from_server(first, 0, first->n, s.mss);
+    go_on(5000);
+    ck_assert_uint_eq(first->acked, first->n);
+    struct stream *second = asked_stream(1, first);
+    from_server(second, 0, second->n, s.mss);
+    for (int i = 0; i < 10; i++, w.now += ROUND) {
+        while (lose_one(&w.down, PK_TRAIN)) {}
+        run_down();
+        run_up();
+    }
+    ck_assert_uint_eq(second->acked, 0);
+    from_server(second, 0, s.mss, s.mss);
+    go_on(5000);
+    ck_assert_uint_eq(second->acked, second->n);
+    /* Only once. */
+    uint64_t before = w.parent.side->counters.datagrams_out;
+    from_server(second, s.mss, s.mss, s.mss);
+    ck_assert_uint_eq(w.parent.side->counters.datagrams_out, before);
+    teardown();
+}
+END_TEST
+
+/*
+ * What the server sends again of it does not cross as packets as well; what it sends once more does, and so does what its
+ * timer may have made it send, which should not have to run twice.
+ */
+START_TEST(test_what_a_lost_train_stands_for_does_not_cross) {
+    struct scenario s = quiet("lost train, all of it again");
+    s.keep = PK_KEEP_HTTP;
+    setup(&s, 24);
+    go_on(1000000);
+    trust(&s);
+    struct stream *first = asked_stream(0, NULL), *second;
+    from_server(first, 0, first->n, s.mss);
+    go_on(5000);
+    ck_assert_uint_eq(first->acked, first->n);
+    for (int late = 0; late < 2; late++) {
+        struct pk_counters *c = &w.parent.side->counters;
+        second = asked_stream(late ? 4 : 1, first);
+        from_server(second, 0, second->n, s.mss);
+        for (int i = 0; i < 10; i++, w.now += ROUND) {
+            while (lose_one(&w.down, PK_TRAIN)) {}
+            run_down();
+            run_up();
+        }
+        ck_assert_uint_eq(second->acked, 0);
+        if (late) go_on(300000);
+        uint64_t packets = c->native_bytes, again = c->again;
+        for (uint32_t at = 0, n; at < second->n; at += n) {
+            n = second->n - at < 4 * s.mss ? second->n - at : 4 * s.mss;
+            from_server(second, at, n, s.mss);
+            go_on(1000);
+        }
+        ck_assert_uint_eq(second->acked, second->n);
+        ck_assert_uint_eq(c->again - again, (second->n + s.mss - 1) / s.mss);
+        if (late) ck_assert_uint_ge(c->native_bytes - packets, second->n);
+        else ck_assert_uint_le(c->native_bytes - packets, 5 * s.mss); /* the answer's header, and what is at two ends */
+        packets = c->native_bytes;
+        from_server(second, 4 * s.mss, 2 * s.mss, s.mss);
+        ck_assert_uint_ge(c->native_bytes - packets, 2 * s.mss);
+    }
+    teardown();
+}
+END_TEST
+
+/*
+ * Something that a train names is not there: the trains behind it wait, too, so that the client gets all in its order,
+ * and what they lack is asked for at the same time.
+ */
+START_TEST(test_trains_wait_in_their_order) {
+    struct scenario s = quiet("order");
+    s.keep = PK_KEEP_HTTP;
+    s.way = 20000;
+    setup(&s, 23);
+    go_on(1000000);
+    trust(&s);
+    struct stream *first = asked_stream(0, NULL);
+    from_server(first, 0, first->n, s.mss);
+    for (int i = 0; i < 10; i++, w.now += ROUND) { /* the child is told nothing */
+        while (lose_one(&w.down, PK_TRAIN)) {}
+        run_down();
+    }
+    go_on(100000);
+    /* The end went in a train. */
+    if (first->acked < first->n) from_server(first, first->acked, first->n - first->acked, s.mss);
+    go_on(100000);
+    ck_assert_uint_eq(first->acked, first->n);
+    struct stream *second = asked_stream(1, first);
+    uint64_t began = w.now;
+    for (uint32_t at = 0, n, behind = 0; at < second->n; at += n) {
+        n = second->n - at < 10000 ? second->n - at : 10000;
+        from_server(second, at, n, s.mss);
+        for (int i = 0; i < 10; i++) {
+            go_on(ROUND);
+            behind += memchr(second->got + second->acked, 1, second->n - second->acked) != NULL;
+        }
+        ck_assert_uint_eq(behind, 0);
+    }
+    while (second->acked < second->n && w.now < began + 1000000) {
+        go_on(ROUND);
+        ck_assert_ptr_null(memchr(second->got + second->acked, 1, second->n - second->acked));
+    }
+    ck_assert_uint_eq(second->acked, second->n);
+    ck_assert_uint_ge(w.child.side->counters.recovered, 20);
+    ck_assert_uint_le(w.now - began, 200000);
+    teardown();
+}
+END_TEST
+
+/*
+ * A connection of which something was missing is followed again from its next request; what was said before is not
+ * known then.
+ */
+START_TEST(test_a_joined_connection_may_have_been_authorized) {
+    static const char answer[] = "HTTP/1.1 200 OK\r\nLast-Modified: x\r\nContent-Length: 900\r\n\r\n";
+    char body[900] = "";
+    const struct wire up = { .client = 7, .port = 777, .up = true, .flags = PK_ACK },
+                      down = { .client = 7, .port = 777, .ack = 555, .flags = PK_ACK };
+    struct wire h;
+    uint32_t seq = 1000, ask = 555;
+
+    setup(&(struct scenario){ .name = "joined",
+                              .version = 4,
+                              .mode = PK_MODE_TRAIN,
+                              .keep = PK_KEEP_HTTP,
+                              .mss = 1448,
+                              .mtu = 1500,
+                              .cache = 1 << 20 },
+          99);
+    for (int i = 0; i < 100; i++, w.now += ROUND) {
+        run_down();
+        run_up();
+    }
+    ck_assert(pk_side_why(w.parent.side) == PK_WHY_NOTHING);
+    to_parent((h = up, h.flags = PK_SYN, h.seq = ask - 1, h), NULL, 0);
+    to_parent((h = down, h.flags |= PK_SYN, h.seq = seq - 1, h), NULL, 0);
+    for (int request = 0; request < 4; request++) {
+        static const char *const requests[] = { "GET / HTTP/1.1\r\n\r\n",
+                                                "GET / HTTP/1.1\r\nAuthorization: NTLM x\r\n\r\n" };
+        const char *r = requests[request == 1];
+        to_parent((h = up, h.seq = ask, h.ack = seq, h), r, (uint32_t)strlen(r));
+        ask += (uint32_t)strlen(r);
+        to_parent((h = down, h.seq = seq, h.ack = ask, h), answer, sizeof answer - 1);
+        seq += sizeof answer - 1;
+        if (request == 2) seq += 100; /* lost on its way to the parent */
+        to_parent((h = down, h.seq = seq, h.ack = ask, h), body, sizeof body - (request == 2 ? 100 : 0));
+        seq += sizeof body - (request == 2 ? 100 : 0);
+        for (int i = 0; i < 100; i++, w.now += ROUND) {
+            run_down();
+            run_up();
+        }
+        ck_assert_msg(w.parent.side->counters.kept == 1, "after request %d: %lu", request,
+                      (unsigned long)w.parent.side->counters.kept);
+    }
+    teardown();
+}
+END_TEST
+
+int main(void) {
+    Suite *s = suite_create("pktcache: trains of a pair");
+    TCase *t = tcase_create("all");
+    tcase_set_timeout(t, 0);
+    tcase_add_test(t, test_what_is_half_new_is_followed);
+    tcase_add_test(t, test_a_lost_train_goes_once_more);
+    tcase_add_test(t, test_what_a_lost_train_stands_for_does_not_cross);
+    tcase_add_test(t, test_trains_wait_in_their_order);
+    tcase_add_test(t, test_a_joined_connection_may_have_been_authorized);
+    suite_add_tcase(s, t);
+    return run_suite(s);
+}
