@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * rs_waits.h - how long requests waited, counted in buckets: none, below 16 microseconds, then four to a doubling.  So
- * a quantile is right within a fifth of itself.
+ * a quantile is told at most a quarter too high.
  */
 #ifndef FAIRGATE_RS_WAITS_H
 #define FAIRGATE_RS_WAITS_H
