@@ -55,7 +55,8 @@ void console_ring_add(struct console_ring *r, uint64_t now, const struct console
     atomic_store(&r->added, number);
 }
 
-static void ring_row(struct base_json *j, const struct console_sample *s, uint32_t columns, uint64_t now, bool first) {
+/* Was there one? */
+static bool ring_row(struct base_json *j, const struct console_sample *s, uint32_t columns, uint64_t now, bool first) {
     char text[NUMBER * (CONSOLE_COLUMNS + 2)];
     struct console_sample copy;
     uint64_t number = atomic_load(&s->number);
@@ -63,7 +64,7 @@ static void ring_row(struct base_json *j, const struct console_sample *s, uint32
 
     memcpy((void *)&copy, (const void *)s, sizeof copy);
     atomic_thread_fence(memory_order_acquire);
-    if (!number || atomic_load(&s->number) != number) return;
+    if (!number || atomic_load(&s->number) != number) return false;
     /* How old it is, in seconds: clocks of hosts and browsers differ. */
     n = (size_t)snprintf(text, sizeof text, "%s[%.0f,%.1f", first ? "" : ",", (double)number,
                          now > copy.at_us ? (double)(now - copy.at_us) / 1e6 : 0);
@@ -73,18 +74,18 @@ static void ring_row(struct base_json *j, const struct console_sample *s, uint32
     }
     text[n++] = ']';
     j->sink.write(j->sink.to, text, n);
+    return true;
 }
 
 void console_ring_json(struct base_json *j, const struct console_ring *r, uint32_t most, uint64_t now) {
-    uint64_t last = atomic_load(&r->added), first = atomic_load(&r->begins);
+    uint64_t last = atomic_load(&r->added), first = atomic_load(&r->begins), n;
     uint32_t columns = atomic_load(&r->columns);
     bool written = false;
     char name[CONSOLE_NAME];
 
     if (columns > CONSOLE_COLUMNS) columns = CONSOLE_COLUMNS;
     if (most > CONSOLE_SAMPLES - 1) most = CONSOLE_SAMPLES - 1; /* the oldest is about to be written over */
-    if (!first || first > last) first = last + 1;
-    if (last - first >= most) first = last - most + 1;
+    n = first && first <= last ? last - first < most ? last - first + 1 : most : 0;
     base_json_object(j, "history");
     base_json_whole(j, "every_s", EVERY_US / 1000000u);
     base_json_array(j, "columns");
@@ -95,12 +96,11 @@ void console_ring_json(struct base_json *j, const struct console_ring *r, uint32
     }
     base_json_end_array(j);
     base_json_array(j, "rows");
-    for (uint64_t k = first; k <= last; k++) {
-        const struct console_sample *s = &r->sample[k % CONSOLE_SAMPLES];
+    while (n--) {
+        const struct console_sample *s = &r->sample[(last - n) % CONSOLE_SAMPLES];
 
-        if (atomic_load(&s->number) != k) continue;
-        ring_row(j, s, columns, now, !written);
-        written = true;
+        if (atomic_load(&s->number) != last - n) continue;
+        written = ring_row(j, s, columns, now, !written) || written;
     }
     base_json_end_array(j);
     base_json_end_object(j);
