@@ -34,14 +34,15 @@ static json_t *history(uint32_t most, uint64_t now) {
     FILE *out = open_memstream(&text, &n);
     struct base_json j = base_json_into((struct base_sink){ to_file, out });
     json_t *all, *found;
+    json_error_t why;
 
     base_json_object(&j, NULL);
     console_ring_json(&j, &ring, most, now);
     base_json_end_object(&j);
     base_json_done(&j);
     fclose(out);
-    all = json_loads(text, 0, NULL);
-    ck_assert_msg(all != NULL, "no JSON: %.200s", text);
+    all = json_loads(text, JSON_DECODE_INT_AS_REAL, &why);
+    ck_assert_msg(all != NULL, "no JSON, %s: %.100s", why.text, text + (why.position > 50 ? why.position - 50 : 0));
     found = json_incref(json_object_get(all, "history"));
     json_decref(all);
     free(text);
