@@ -127,6 +127,8 @@ void base_json_end_object(struct base_json *j) { report_end(j, "}"); }
 void base_json_end_array(struct base_json *j) { report_end(j, "]"); }
 void base_json_truth(struct base_json *j, const char *key, bool is) { whole_member(j, key, is ? "true" : "false"); }
 
+void base_json_opened(struct base_json *j, const char *key) { whole_member(j, key, ""); }
+
 void base_json_text(struct base_json *j, const char *key, const char *text) {
     struct line l = report_member(j, key);
 

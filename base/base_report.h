@@ -48,6 +48,8 @@ void base_json_text(struct base_json *j, const char *key, const char *text);
 void base_json_whole(struct base_json *j, const char *key, uint64_t n);
 void base_json_number(struct base_json *j, const char *key, double n);          /* null if it is not finite */
 void base_json_truth(struct base_json *j, const char *key, bool is);
+/* What comes next into the sink, from another writer and one value whole, is the member. */
+void base_json_opened(struct base_json *j, const char *key);
 /* all that was opened is closed: the line's end */
 void base_json_done(struct base_json *j);
 

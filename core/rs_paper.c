@@ -32,7 +32,7 @@ struct paper_class {
     uint64_t released, wait_us, refused_class, refused_share, refused_total, refused_standing;
     double mean, square;       /* of what ended, microseconds: of its time, and of that squared */
     uint64_t cost_us, cost_by; /* RS_PAPER_BOTH: what it had of either */
-    uint32_t waits[RS_PAPER_BUCKETS];
+    uint32_t waits[RS_WAITS];
 };
 
 struct rs_paper {
@@ -188,21 +188,6 @@ static void paper_free(struct rs_paper *p, struct paper_row *r) {
     p->free = paper_index(p, r);
 }
 
-/* 0, then four to a doubling from 16 microseconds on. */
-static uint32_t bucket_of_wait(uint64_t us) {
-    uint32_t top, b;
-
-    if (us < 16) return us ? 1 : 0;
-    top = 63u - (uint32_t)__builtin_clzll(us);
-    b = 2 + (top - 4) * 4 + (uint32_t)(us >> (top - 2) & 3);
-    return b < RS_PAPER_BUCKETS ? b : RS_PAPER_BUCKETS - 1;
-}
-
-static uint64_t most_of_bucket(uint32_t b) {
-    if (b < 2) return b ? 15 : 0;
-    return ((uint64_t)(5 + (b - 2) % 4) << ((b - 2) / 4 + 2)) - 1;
-}
-
 static void after_paper(struct rs_paper *p, struct paper_row *r, rs_time_t t, bool served);
 
 static void release_due(struct rs_paper *p, rs_time_t t) {
@@ -218,7 +203,7 @@ static void release_due(struct rs_paper *p, rs_time_t t) {
         r->waited = t - r->came;
         c->released += p->weight;
         c->wait_us += r->waited * p->weight;
-        c->waits[bucket_of_wait(r->waited)] += p->weight;
+        c->waits[rs_waits_bucket(r->waited)] += p->weight;
         set_due(p, r, r->known ? t + r->service_us : c->mean > 0 ? t + (uint64_t)c->mean : RS_NEVER);
     }
     while ((k = rs_overdue(e, t)) != RS_NO_TICKET) {
@@ -553,11 +538,11 @@ bool rs_paper_class(const rs_paper_t *p, uint32_t class, struct rs_paper_class *
 uint64_t rs_paper_quantile(const struct rs_paper_class *c, uint32_t permille) {
     uint64_t sum = 0, seen = 0;
 
-    for (uint32_t b = 0; b < RS_PAPER_BUCKETS; b++) sum += c->waits[b];
-    for (uint32_t b = 0; b < RS_PAPER_BUCKETS; b++) {
+    for (uint32_t b = 0; b < RS_WAITS; b++) sum += c->waits[b];
+    for (uint32_t b = 0; b < RS_WAITS; b++) {
         seen += c->waits[b];
         if (seen && seen * 1000 >= sum * permille)
-            return most_of_bucket(b) < c->on_paper.wait_max ? most_of_bucket(b) : c->on_paper.wait_max;
+            return rs_waits_most(b) < c->on_paper.wait_max ? rs_waits_most(b) : c->on_paper.wait_max;
     }
     return 0;
 }

@@ -42,9 +42,9 @@
 #define FAIRGATE_RS_PAPER_H
 
 #include "rs.h"
+#include "rs_waits.h"
 
-#define RS_PAPER_EVENTS  256u
-#define RS_PAPER_BUCKETS 112u
+#define RS_PAPER_EVENTS 256u
 
 typedef struct rs_paper rs_paper_t;
 typedef uint64_t rs_paper_id_t;         /* of a row; 0: none */
@@ -111,7 +111,7 @@ struct rs_paper_class {
     uint64_t real_bytes, real_us;       /* what they had; us: on paper's scale */
     uint64_t paper_bytes, paper_us;     /* what the class would have had */
     uint64_t joined, again, too_long;
-    uint32_t waits[RS_PAPER_BUCKETS];   /* released, by how long they waited */
+    uint32_t waits[RS_WAITS];   /* released, by how long they waited */
 };
 struct rs_paper_all {
     uint32_t classes, queued, outstanding, window;

@@ -20,6 +20,7 @@
 #include "ccn_seats.h"
 #include "ccn_seen.h"
 #include "ccn_store.h"
+#include "console/console_classes.h"
 #include "pages/pages_learnt.h"
 #include "shm/shm.h"
 
@@ -52,6 +53,8 @@ struct ccn_area {
 #define CCN_FIELD(name, sentence) _Atomic uint64_t name;
     CCN_COUNTERS(CCN_FIELD)
 #undef CCN_FIELD
+    struct console_ring  ring;
+    struct console_waits waits;         /* the ring's writer's */
 };
 
 struct ccn_process {

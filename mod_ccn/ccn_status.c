@@ -12,6 +12,7 @@
 
 #include "ccn_threads.h"
 #include "core/rs_figures.h"
+#include "httpd/httpd_console.h"
 
 #define P   ccn_process
 #define U64 "%" APR_UINT64_T_FMT
@@ -41,10 +42,10 @@ static void own_add(struct ccn_look *l, const char *name, const char *json, cons
 
 static uint32_t at_most(uint32_t n, uint32_t most) { return n < most ? n : most; }
 
-static void look_at_forwarders(request_rec *r, struct ccn_look *l) {
+static void look_at_forwarders(apr_pool_t *p, struct ccn_look *l) {
     uint64_t connected = 0, prefixes = 0, registered = 0;
 
-    l->forwarders = apr_pcalloc(r->pool, CCN_DIALED_MAX * sizeof *l->forwarders);
+    l->forwarders = apr_pcalloc(p, CCN_DIALED_MAX * sizeof *l->forwarders);
     for (const server_rec *s = ap_server_conf; s; s = s->next) {
         const struct ccn_host *h = ccn_host_of(s);
         for (int i = 0; h->on == 1 && i < h->forwarders->nelts && l->nforwarders < CCN_DIALED_MAX; i++) {
@@ -101,8 +102,9 @@ static void ccn_clean_name(char *name) {
         if (!apr_isalnum(*name) && !strchr("-_.", *name)) *name = '?';
 }
 
-static struct ccn_look *take_look(request_rec *r) {
-    struct ccn_look *l = apr_pcalloc(r->pool, sizeof *l);
+/* Of at most so many classes. */
+static struct ccn_look *take_look(apr_pool_t *p, uint32_t most) {
+    struct ccn_look *l = apr_pcalloc(p, sizeof *l);
     struct rs_figures *f = &l->figures;
     const struct shm_view *v = &P.view;
     const struct httpd_classes *c = &ccn_config()->classes;
@@ -115,8 +117,8 @@ static struct ccn_look *take_look(request_rec *r) {
     f->at = RS_AT_CCN;
     f->on = true;
     f->whys_by_class = 1u << RS_WHY_CLASS_FULL | 1u << RS_WHY_SHARE_FULL | 1u << RS_WHY_QUEUE_FULL;
-    f->nclasses = f->all.classes;
-    f->classes = l->classes = apr_pcalloc(r->pool, (f->nclasses + 1) * sizeof *l->classes);
+    f->nclasses = f->all.classes < most ? f->all.classes : most;
+    f->classes = l->classes = apr_pcalloc(p, (f->nclasses + 1) * sizeof *l->classes);
     for (uint32_t i = 0; i < f->nclasses; i++) {
         struct rs_figures_class *k = l->classes + i;
 
@@ -140,17 +142,17 @@ static struct ccn_look *take_look(request_rec *r) {
     f->refused[RS_WHY_TOO_LONG] = f->all.counts.cancelled;
     ccn_store_counts(&P.store, &l->store);
     look_at_own(l);
-    look_at_forwarders(r, l);
+    look_at_forwarders(p, l);
     return l;
 }
 
 /* A prefork child ends in the handler of a signal: not while it has the lock. */
-static struct ccn_look *ccn_take_look(request_rec *r) {
+static struct ccn_look *ccn_take_look(apr_pool_t *p, uint32_t most) {
     struct ccn_look *l;
     sigset_t before;
 
     ccn_threads_hold_signals(&before);
-    l = take_look(r);
+    l = take_look(p, most);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return l;
 }
@@ -158,6 +160,49 @@ static struct ccn_look *ccn_take_look(request_rec *r) {
 static void ccn_to_client(void *to, const char *text, size_t bytes) { ap_rwrite(text, (int)bytes, to); }
 static struct base_sink ccn_client(request_rec *r) { return (struct base_sink){ ccn_to_client, r }; }
 static apr_uint64_t whole(uint64_t n) { return n; } /* as its format wants it */
+
+/* ---- the console ------------------------------------------------------------------------------------------------- */
+
+static const _Atomic uint32_t *ccn_waits_of(const void *of, uint32_t i) {
+    const struct shm_view *v = of;
+    return i < v->size.classes ? v->classes[i].waits : NULL;
+}
+
+void ccn_status_second(apr_pool_t *p) {
+    struct ccn_area *a = P.area;
+    struct console_column *columns;
+    uint32_t n;
+
+    if (!console_ring_due(&a->ring, shm_now())) return;
+    columns = apr_palloc(p, CONSOLE_COLUMNS * sizeof *columns);
+    n = console_classes_columns(&a->waits, &ccn_take_look(p, CONSOLE_CLASSES)->figures, ccn_waits_of, &P.view, columns);
+    n = console_classes_own(columns, n, "interests", true, (double)atomic_load(&a->interests));
+    n = console_classes_own(columns, n, "pages", true, (double)atomic_load(&a->pages));
+    n = console_classes_own(columns, n, "segments", true, (double)atomic_load(&a->segments));
+    console_ring_add(&a->ring, shm_now(), columns, n);
+}
+
+static void ccn_console_now(struct base_sink sink, const void *figures) { rs_figures_json(sink, figures); }
+
+static void ccn_console_look(request_rec *r, struct console_told *t) {
+    const struct rs_figures *f = &ccn_take_look(r->pool, CONSOLE_CLASSES_TOLD)->figures;
+
+    t->house = "mod_ccn";
+    t->charge = "time";
+    t->classes = f->all.classes;
+    t->now = ccn_console_now;
+    t->of = f;
+    t->now_us = shm_now();
+}
+
+static int ccn_console(request_rec *r, enum httpd_console asked) {
+    if (asked == HTTPD_CONSOLE_PAGE) return httpd_console_page(r);
+    if (asked == HTTPD_CONSOLE_EXPLAIN) return HTTP_NOT_FOUND;
+    ccn_status_second(r->pool);
+    return httpd_console_tell(r, &P.area->ring, ccn_console_look, asked);
+}
+
+/* ---- the page ---------------------------------------------------------------------------------------------------- */
 
 static const char ccn_page_head[] =
     "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"2\">"
@@ -216,30 +261,30 @@ static void ccn_page(request_rec *r, const struct ccn_look *l) {
     }
     ap_rputs("</tbody></table>\n", r);
     page_of_forwarders(r, l);
-    ap_rputs("<p>Also as <a href=\"?json\">JSON</a> and for <a "
+    ap_rputs("<p>Live in the <a href=\"?console\">console</a>; also as <a href=\"?json\">JSON</a> and for <a "
              "href=\"?prometheus\">Prometheus</a>.</p>\n</body></html>\n",
              r);
 }
 
-static bool ccn_asks_for(const request_rec *r, const char *format) { return r->args && !strcmp(r->args, format); }
-
 int ccn_status_handler(request_rec *r) {
     static const char off[] = "CcnEngine is off everywhere in this server: no Interest is answered.";
-    bool on = ccn_config()->used && P.view.sh, json = ccn_asks_for(r, "json"),
-         prometheus = ccn_asks_for(r, "prometheus");
+    enum httpd_console asked = httpd_console_asked(r);
+    bool on = ccn_config()->used && P.view.sh, json = httpd_console_word(r, "json"),
+         prometheus = httpd_console_word(r, "prometheus");
 
     if (!r->handler || strcmp(r->handler, "ccn-status")) return DECLINED;
     r->allowed = AP_METHOD_BIT << M_GET;
     if (r->method_number != M_GET) return HTTP_METHOD_NOT_ALLOWED;
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
     if (on && shm_has_left(&P.view)) return HTTP_SERVICE_UNAVAILABLE; /* what this child has by itself is nobody's */
+    if (on && asked != HTTPD_CONSOLE_NOT) return ccn_console(r, asked);
     ap_set_content_type(r, json ? "application/json" : prometheus ? BASE_PROMETHEUS_TYPE : "text/plain; charset=utf-8");
     if (!on && json) rs_figures_none_json(ccn_client(r), RS_AT_CCN, "off", off);
     else if (!on && prometheus) rs_figures_none_prometheus(ccn_client(r), RS_AT_CCN, "off");
     else if (!on) ap_rprintf(r, "%s\n", off);
-    else if (json) rs_figures_json(ccn_client(r), &ccn_take_look(r)->figures);
-    else if (prometheus) rs_figures_prometheus(ccn_client(r), &ccn_take_look(r)->figures);
-    else ccn_page(r, ccn_take_look(r));
+    else if (json) rs_figures_json(ccn_client(r), &ccn_take_look(r->pool, UINT32_MAX)->figures);
+    else if (prometheus) rs_figures_prometheus(ccn_client(r), &ccn_take_look(r->pool, UINT32_MAX)->figures);
+    else ccn_page(r, ccn_take_look(r->pool, UINT32_MAX));
     return OK;
 }
 
@@ -248,7 +293,7 @@ int ccn_status_lines(request_rec *r, int flags) {
     const struct rs_stats *all;
 
     if (!ccn_config()->used || !P.view.sh || shm_has_left(&P.view)) return OK;
-    l = ccn_take_look(r);
+    l = ccn_take_look(r->pool, UINT32_MAX);
     all = &l->figures.all;
     if (flags & AP_STATUS_SHORT) {
         ap_rprintf(r,

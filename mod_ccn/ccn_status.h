@@ -9,6 +9,8 @@
 
 #include <httpd.h>
 
+void ccn_status_second(apr_pool_t *p);      /* to be called now and then: a sample for the console, if one is due */
+
 int ccn_status_handler(request_rec *r);
 int ccn_status_lines(request_rec *r, int flags);
 

@@ -11,6 +11,7 @@
 #include "ccn_call.h"
 #include "ccn_results.h"
 #include "ccn_room.h"
+#include "ccn_status.h"
 #include "ccn_turns.h"
 
 APLOG_USE_MODULE(ccn);
@@ -362,8 +363,10 @@ static void have_spares(unsigned spares) {
 static void *look_after(void *unused) {
     struct shm_owner *me = &P.view.owners[P.row];
     uint64_t next = 0, next_sweep = 0, next_results = 0;
+    apr_pool_t *samples = NULL;
 
     (void)unused;
+    if (apr_pool_create_unmanaged(&samples) != APR_SUCCESS) samples = NULL;
     while (!stopping) {
         uint32_t seen = atomic_load(&me->wake);
         uint64_t now;
@@ -372,6 +375,10 @@ static void *look_after(void *unused) {
         pump_and_unlock(0);
         ccn_call_look_after();
         now = shm_now();
+        if (samples) {
+            ccn_status_second(samples);
+            apr_pool_clear(samples);
+        }
         if (now >= next) {
             shm_reclaim(&P.view);
             drop_late(now);
@@ -389,6 +396,7 @@ static void *look_after(void *unused) {
         }
         base_futex_wait(&me->wake, seen, SHM_TICK_US);
     }
+    if (samples) apr_pool_destroy(samples);
     return NULL;
 }
 

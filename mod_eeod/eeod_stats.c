@@ -4,18 +4,21 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
+#include <apr_strings.h>
 #include <http_config.h>
 #include <http_protocol.h>
 #include <mod_status.h>
 
 #include "base/base_report.h"
+#include "httpd/httpd_console.h"
 
 /*
  * Kept for the life of the parent under this key of the process pool; the number counts the shapes of struct
  * eeod_stats.
  */
-#define KEPT "fairgate-eeod-stats-2"
+#define KEPT "fairgate-eeod-stats-3"
 
 #define U64 "%" APR_UINT64_T_FMT
 
@@ -65,32 +68,75 @@ static void prometheus(request_rec *r) {
     base_figures_prometheus(stats_client(r), "fairgate_eeod_", (struct base_label){ NULL, NULL }, all, EEOD_NCOUNTERS);
 }
 
-static void json(request_rec *r) {
-    struct base_json j = base_json_into(stats_client(r));
+static void stats_json(struct base_sink sink, const void *unused) {
+    struct base_json j = base_json_into(sink);
     struct base_figure all[EEOD_NCOUNTERS];
 
+    (void)unused;
     stats_figures(all);
-    ap_set_content_type(r, "application/json");
     base_json_object(&j, NULL);
     base_figures_json(&j, all, EEOD_NCOUNTERS);
     base_json_end_object(&j);
     base_json_done(&j);
 }
 
+static void json(request_rec *r) {
+    ap_set_content_type(r, "application/json");
+    stats_json(stats_client(r), NULL);
+}
+
+/* ---- the console ------------------------------------------------------------------------------------------------- */
+
+static uint64_t stats_now(void) {
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_nsec / 1000u;
+}
+
+static void stats_look(request_rec *r, struct console_told *t) {
+    (void)r;
+    t->house = "mod_eeod";
+    t->now = stats_json;
+    t->now_us = stats_now();
+}
+
+static int stats_console(request_rec *r, enum httpd_console asked) {
+    uint64_t now = stats_now();
+
+    if (asked == HTTPD_CONSOLE_PAGE) return httpd_console_page(r);
+    if (asked == HTTPD_CONSOLE_EXPLAIN) return HTTP_NOT_FOUND;
+    if (console_ring_due(&stats->ring, now)) {
+        struct console_column *columns = apr_pcalloc(r->pool, EEOD_NCOUNTERS * sizeof *columns);
+
+        for (int i = 0; i < EEOD_NCOUNTERS; i++) {
+            apr_cpystrn(columns[i].name, counters[i].name, sizeof columns[i].name);
+            columns[i].counter = true;
+            columns[i].value = (double)value(i);
+        }
+        console_ring_add(&stats->ring, now, columns, EEOD_NCOUNTERS);
+    }
+    return httpd_console_tell(r, &stats->ring, stats_look, asked);
+}
+
 static void stats_text(request_rec *r) {
     ap_set_content_type(r, "text/plain; charset=utf-8");
     for (int i = 0; i < EEOD_NCOUNTERS; i++)
         ap_rprintf(r, "%-17s %12" APR_UINT64_T_FMT "  %s\n", counters[i].name, value(i), counters[i].help);
-    ap_rputs("Also as ?json and ?prometheus.\n", r);
+    ap_rputs("Also as ?json and ?prometheus, and live as ?console.\n", r);
 }
 
 int eeod_status_handler(request_rec *r) {
+    enum httpd_console asked;
+
     if (!r->handler || strcmp(r->handler, "eeod-status")) return DECLINED;
     r->allowed = AP_METHOD_BIT << M_GET;
     if (r->method_number != M_GET) return HTTP_METHOD_NOT_ALLOWED;
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
-    if (r->args && !strcmp(r->args, "json")) json(r);
-    else if (r->args && !strcmp(r->args, "prometheus")) prometheus(r);
+    asked = httpd_console_asked(r);
+    if (asked != HTTPD_CONSOLE_NOT) return stats_console(r, asked);
+    if (httpd_console_word(r, "json")) json(r);
+    else if (httpd_console_word(r, "prometheus")) prometheus(r);
     else stats_text(r);
     return OK;
 }

@@ -11,6 +11,8 @@
 
 #include <httpd.h>
 
+#include "console/console_ring.h"
+
 /* name, sentence */
 #define EEOD_COUNTERS(X)                                                                                               \
     X(responses, "Responses that went out in blocks.")                                                                 \
@@ -38,14 +40,17 @@ enum eeod_counter {
     EEOD_NCOUNTERS
 };
 
-struct eeod_stats { _Atomic uint64_t n[EEOD_NCOUNTERS]; };
+struct eeod_stats {
+    _Atomic uint64_t n[EEOD_NCOUNTERS];
+    struct console_ring ring;                   /* of these, while somebody looks */
+};
 
 /* post_config: maps the counters, or finds those of before the restart.  0, or a status of apr. */
 apr_status_t eeod_stats_open(apr_pool_t *process);
 
 void eeod_count(enum eeod_counter which, uint64_t n);
 
-/* The handler eeod-status (text, ?json, ?prometheus) and the lines on mod_status's page. */
+/* The handler eeod-status (text, ?json, ?prometheus, ?console) and the lines on mod_status's page. */
 int eeod_status_handler(request_rec *r);
 int eeod_status_lines(request_rec *r, int flags);
 

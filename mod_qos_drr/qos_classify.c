@@ -189,6 +189,7 @@ static uint64_t expected_time(const struct qos_request *q) {
         if (!us && !q->r->header_only) us = pages_known_mean(&z->area->known, &z->file, key);
         if (!us && keys[i] != q->keys.dir && qos_config()->share) pages_ring_put(&z->area->share.wanted_times, key);
     }
+    atomic_fetch_add_explicit(us ? &z->area->found.time : &z->area->found.no_time, 1, memory_order_relaxed);
     return us;
 }
 
@@ -201,15 +202,22 @@ static uint64_t class_bytes(const struct qos_request *q) {
 /* The page itself, else those with its path and parameters, else its directory, else its class. */
 static uint64_t expected_bytes(const struct qos_request *q) {
     const struct qos_sizes *z = &qos_process.sizes;
+    struct qos_found *found = &z->area->found;
+    _Atomic uint64_t *in = &found->page;
     uint64_t bytes;
 
     bytes = classify_mean_of(z, q->keys.url, q->coding);
     if (!bytes) want(q, q->keys.url);
     if (!bytes && q->keys.pattern) {
+        in = &found->pattern;
         bytes = classify_mean_of(z, q->keys.pattern, q->coding);
         if (!bytes) want(q, q->keys.pattern);
     }
-    if (!bytes) bytes = classify_mean_of(z, q->keys.dir, q->coding);
+    if (!bytes) {
+        bytes = classify_mean_of(z, q->keys.dir, q->coding);
+        in = bytes ? &found->directory : &found->class;
+    }
+    atomic_fetch_add_explicit(in, 1, memory_order_relaxed);
     return classify_asked(q->r, bytes ? bytes : class_bytes(q));
 }
 

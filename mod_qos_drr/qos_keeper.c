@@ -8,6 +8,7 @@
 #include <http_log.h>
 
 #include "crawlers/crawlers_kept.h"
+#include "qos_console.h"
 #include "qos_crawler.h"
 #include "qos_request.h"
 #include "qos_share.h"
@@ -90,6 +91,21 @@ static void *keep_signers(void *server) {
     return NULL;
 }
 
+static void *keep_history(void *server) {
+    apr_pool_t *pool;
+
+    (void)server;
+    if (apr_pool_create_unmanaged(&pool) != APR_SUCCESS) return NULL;
+    apr_allocator_max_free_set(apr_pool_allocator_get(pool), POOL_FREE);
+    while (!qos_keeper_stopping()) {
+        if (qos_keeper_leads() && !shm_has_left(&P.view)) qos_console_second(pool);
+        apr_pool_clear(pool);
+        base_futex_wait(&P.keeper_stop, 0, TICK_US);
+    }
+    apr_pool_destroy(pool);
+    return NULL;
+}
+
 /*
  * It may hang in a cache's answer, or, where a signal ends the process (prefork), wait for a lock that the interrupted
  * thread has: then it is left to end with the process.
@@ -137,7 +153,8 @@ int qos_keeper_start(apr_pool_t *pchild, server_rec *s, int first) {
     }
     if (!qos_config()->bots && first) crawlers_kept_forget(P.sizes.bots);
     if (P.row == SHM_NO_ROW) return 0;
-    if (qos_config()->page_table) rc = keeper_start(keep_table, s);
+    rc = keeper_start(keep_history, s);
+    if (!rc && qos_config()->page_table) rc = keeper_start(keep_table, s);
     if (!rc && qos_config()->share) rc = keeper_start(keep_sharing, s);
     if (!rc && qos_config()->bots) {
         qos_crawler_look(s);

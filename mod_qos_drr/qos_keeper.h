@@ -2,7 +2,7 @@
 /*
  * qos_keeper.h - what is done in the background for what all children use: the prober's table read when it changes,
  * sizes shared with other gateways (qos_share.h), names of crawlers looked up (qos_crawler.h), keys of those that sign
- * fetched (qos_signers.h).
+ * fetched (qos_signers.h), figures kept for the console (qos_console.h).
  *
  * Each child has a thread for either, if it is configured, that wakes once a second.  One child's are at work: the
  * keeper's, of the newest generation; another child takes over when it ends.  No request ever waits for them, the table

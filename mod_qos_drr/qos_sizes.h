@@ -14,6 +14,7 @@
 #include "pages/pages_known.h"
 #include "pages/pages_learnt.h"
 #include "pages/pages_ring.h"
+#include "qos_console.h"
 #include "qos_cost.h"
 #include "qos_exempt.h"
 #include "qos_told.h"
@@ -31,6 +32,10 @@ struct qos_crawlers {                       /* qos_crawler.h */
     _Atomic uint64_t     by_list, by_name, claims;
 };
 
+struct qos_found {                          /* where the sizes and times of requests were found */
+    _Atomic uint64_t page, pattern, directory, class, time, no_time;
+};
+
 struct qos_area {
     struct pages_known        known;        /* the prober's table */
     struct qos_share          share;
@@ -40,6 +45,8 @@ struct qos_area {
     struct qos_told           told;
     struct qos_crawlers       crawlers;
     struct qos_signed_area    signatures;
+    struct qos_found          found;
+    struct qos_console        console;
 };
 
 /* Of a process; the parent's is inherited. */

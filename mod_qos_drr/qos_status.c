@@ -10,8 +10,10 @@
 #include <mod_status.h>
 
 #include "core/rs_figures.h"
-#include "qos_observed.h"
+#include "httpd/httpd_console.h"
+#include "qos_console.h"
 #include "qos_crawler.h"
+#include "qos_observed.h"
 #include "qos_request.h"
 
 #define P   qos_process
@@ -70,8 +72,9 @@ static void status_crawlers(struct look *l) {
     l->bots_age = made && now > made ? (double)(now - made) : 0;
 }
 
-static struct look *status_take(request_rec *r) {
-    struct look *l = apr_pcalloc(r->pool, sizeof *l);
+/* Of at most so many classes. */
+static struct look *status_take(apr_pool_t *p, uint32_t most) {
+    struct look *l = apr_pcalloc(p, sizeof *l);
     struct rs_figures *f = &l->figures;
     const struct shm_view *v = &P.view;
     const struct qos_sizes *z = &P.sizes;
@@ -92,8 +95,8 @@ static struct look *status_take(request_rec *r) {
     f->on = true;
     f->whys_by_class =
         1u << RS_WHY_CLASS_FULL | 1u << RS_WHY_SHARE_FULL | 1u << RS_WHY_QUEUE_FULL | 1u << RS_WHY_STANDING;
-    f->nclasses = f->all.classes;
-    f->classes = l->classes = apr_pcalloc(r->pool, (f->nclasses + 1) * sizeof *l->classes);
+    f->nclasses = f->all.classes < most ? f->all.classes : most;
+    f->classes = l->classes = apr_pcalloc(p, (f->nclasses + 1) * sizeof *l->classes);
     /* Class by class, so that 10,000 of them do not keep the lock. */
     for (uint32_t i = 0; i < f->nclasses; i++) {
         struct rs_figures_class *c = l->classes + i;
@@ -199,6 +202,18 @@ static struct look *status_take(request_rec *r) {
         { "bots_table_refused", "bots_table_refused",
           "1 if the table of crawlers could not be read when it last changed.", NULL, atomic_load(&P.crawlers.refused),
           BASE_TRUTH },
+        { "size_page_total", "size_page", "Requests whose page's own size was known.", NULL, atomic_of(&z->area->found.page),
+          BASE_COUNTER },
+        { "size_pattern_total", "size_pattern", "Requests of whose page that of others of its pattern was.", NULL,
+          atomic_of(&z->area->found.pattern), BASE_COUNTER },
+        { "size_directory_total", "size_directory", "Requests of whose page that of its directory was.", NULL,
+          atomic_of(&z->area->found.directory), BASE_COUNTER },
+        { "size_class_total", "size_class", "Requests of whose page nothing was: it counts as its class's mean.", NULL,
+          atomic_of(&z->area->found.class), BASE_COUNTER },
+        { "time_known_total", "time_known", "Requests of which it was known how long the server takes.", NULL,
+          atomic_of(&z->area->found.time), BASE_COUNTER },
+        { "time_unknown_total", "time_unknown", "Requests of which it was not, and time counts.", NULL,
+          atomic_of(&z->area->found.no_time), BASE_COUNTER },
         { "gone_total", "gone", "Requests whose client left while they waited.", NULL, (double)l->gone, BASE_COUNTER },
         { "parked_time_total", "parked_time", "Requests that gave their slot back since they had it for so long.", NULL,
           atomic_of(&v->sh->parked_long), BASE_COUNTER },
@@ -209,8 +224,8 @@ static struct look *status_take(request_rec *r) {
         { "uptime_seconds", "uptime_s", "Since the window was made.", NULL,
           (double)(shm_now() - atomic_load(&v->sh->started_us)) / 1e6, BASE_GAUGE },
     };
-    take_own(l, own, sizeof own / sizeof *own, r->pool);
-    l->observed = qos_paper_look(r->pool);
+    take_own(l, own, sizeof own / sizeof *own, p);
+    l->observed = qos_paper_look(p);
     if (l->observed) {
         f->more = qos_observed_json;
         f->of = l->observed;
@@ -219,6 +234,8 @@ static struct look *status_take(request_rec *r) {
     return l;
 }
 
+const struct rs_figures *qos_status_figures(apr_pool_t *p, uint32_t most) { return &status_take(p, most)->figures; }
+
 static double share(const struct look *l, const struct rs_figures_class *c) { return rs_figures_share(c, l->bytes); }
 static double slot_share(const struct look *l, const struct rs_figures_class *c) {
     return l->slot_s > 0 ? c->slot_s / l->slot_s : 0;
@@ -226,7 +243,7 @@ static double slot_share(const struct look *l, const struct rs_figures_class *c)
 static apr_uint64_t u(uint64_t n) { return n; } /* as its format wants it */
 
 static void status_to_client(void *to, const char *text, size_t bytes) { ap_rwrite(text, (int)bytes, to); }
-static struct base_sink status_client(request_rec *r) { return (struct base_sink){ status_to_client, r }; }
+struct base_sink qos_status_client(request_rec *r) { return (struct base_sink){ status_to_client, r }; }
 
 static const char page_head[] =
     "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"2\">"
@@ -320,21 +337,19 @@ static void page(request_rec *r, const struct look *l) {
                    u(atomic_load(&seen->expired)), u(atomic_load(&seen->given)));
     if (l->observed) qos_observed_page(r, l->observed);
     if (qos_config()->signers) status_signed(r);
-    ap_rputs("<p>Also as <a href=\"?json\">JSON</a> and for <a "
+    ap_rputs("<p>Live in the <a href=\"?console\">console</a>; also as <a href=\"?json\">JSON</a> and for <a "
              "href=\"?prometheus\">Prometheus</a>.</p>\n</body></html>\n",
              r);
 }
 
-static int asks_for(const request_rec *r, const char *format) { return r->args && !strcmp(r->args, format); }
-
 /* There is nothing to show: said in the form that was asked for. */
 static int status_nothing(request_rec *r, const char *state, const char *sentence) {
-    if (asks_for(r, "json")) {
+    if (httpd_console_word(r, "json")) {
         ap_set_content_type(r, "application/json");
-        rs_figures_none_json(status_client(r), RS_AT_HTTPD, state, sentence);
-    } else if (asks_for(r, "prometheus")) {
+        rs_figures_none_json(qos_status_client(r), RS_AT_HTTPD, state, sentence);
+    } else if (httpd_console_word(r, "prometheus")) {
         ap_set_content_type(r, BASE_PROMETHEUS_TYPE);
-        rs_figures_none_prometheus(status_client(r), RS_AT_HTTPD, state);
+        rs_figures_none_prometheus(qos_status_client(r), RS_AT_HTTPD, state);
     } else {
         ap_set_content_type(r, "text/plain; charset=utf-8");
         ap_rprintf(r, "%s\n", sentence);
@@ -344,6 +359,7 @@ static int status_nothing(request_rec *r, const char *state, const char *sentenc
 
 int qos_status_handler(request_rec *r) {
     const struct look *l;
+    int rv;
 
     if (!r->handler || strcmp(r->handler, "qos-status")) return DECLINED;
     r->allowed = AP_METHOD_BIT << M_GET;
@@ -354,14 +370,16 @@ int qos_status_handler(request_rec *r) {
         return status_nothing(r, "off", "QosEngine is off everywhere in this server: nothing is scheduled.");
     /* What this child has by itself is nobody's status; the next one has it. */
     if (shm_has_left(&P.view)) return HTTP_SERVICE_UNAVAILABLE;
-    l = status_take(r);
-    if (asks_for(r, "json")) {
+    rv = qos_console_answer(r);
+    if (rv != DECLINED) return rv;
+    l = status_take(r->pool, UINT32_MAX);
+    if (httpd_console_word(r, "json")) {
         ap_set_content_type(r, "application/json");
-        rs_figures_json(status_client(r), &l->figures);
-    } else if (asks_for(r, "prometheus")) {
+        rs_figures_json(qos_status_client(r), &l->figures);
+    } else if (httpd_console_word(r, "prometheus")) {
         ap_set_content_type(r, BASE_PROMETHEUS_TYPE);
-        rs_figures_prometheus(status_client(r), &l->figures);
-        if (l->observed) qos_observed_prometheus(status_client(r), l->observed);
+        rs_figures_prometheus(qos_status_client(r), &l->figures);
+        if (l->observed) qos_observed_prometheus(qos_status_client(r), l->observed);
     } else {
         page(r, l);
     }
@@ -373,7 +391,7 @@ int qos_status_lines(request_rec *r, int flags) {
     const struct rs_stats *all;
 
     if (!qos_config()->used || !P.view.sh || shm_has_left(&P.view)) return OK;
-    l = status_take(r);
+    l = status_take(r->pool, UINT32_MAX);
     all = &l->figures.all;
     if (flags & AP_STATUS_SHORT) {
         ap_rprintf(r, "QosWindow: %u\nQosOutstanding: %u\nQosQueued: %u\nQosParked: %u\n", all->window,

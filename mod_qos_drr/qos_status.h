@@ -5,6 +5,7 @@
  *     /qos-status               a page for people that refreshes itself
  *     /qos-status?json          one JSON object
  *     /qos-status?prometheus    Prometheus text format 0.0.4
+ *     /qos-status?console       a page that is live (qos_console.h)
  *
  * Shares are of the bytes of all classes since the start.
  */
@@ -13,7 +14,15 @@
 
 #include <httpd.h>
 
+#include "base/base_report.h"
+
+struct rs_figures;
+
 int qos_status_handler(request_rec *r);
 int qos_status_lines(request_rec *r, int flags);    /* mod_status's hook */
+
+/* What the status shows, of at most so many classes; in the pool. */
+const struct rs_figures *qos_status_figures(apr_pool_t *p, uint32_t most);
+struct base_sink         qos_status_client(request_rec *r);
 
 #endif

@@ -83,6 +83,7 @@
 
 #include "base/base_mutex.h"
 #include "core/rs.h"
+#include "core/rs_waits.h"
 
 #define SHM_NO_ROW       UINT32_MAX
 #define SHM_TICK_US      100000u        /* how often waiters look at deadlines, clients that left and slow writers */
@@ -139,6 +140,7 @@ enum shm_parked { SHM_NOT_PARKED, SHM_PARKED, SHM_PARKED_LONG, SHM_PARKED_LARGE 
 struct shm_class {
     _Atomic uint64_t mean;              /* running mean of response bytes; 0 = none yet */
     _Atomic uint64_t bytes, slot_us;    /* what it had, ever */
+    _Atomic uint32_t waits[RS_WAITS];   /* released, ever, by how long they waited; changed under the lock */
 };
 
 struct shm_segment {

@@ -150,6 +150,7 @@ static void forget_classes_locked(const struct shm_view *v, uint32_t nclasses) {
         atomic_store_explicit(&of->mean, 0, memory_order_relaxed);
         atomic_store_explicit(&of->bytes, 0, memory_order_relaxed);
         atomic_store_explicit(&of->slot_us, 0, memory_order_relaxed);
+        for (uint32_t b = 0; b < RS_WAITS; b++) atomic_store_explicit(&of->waits[b], 0, memory_order_relaxed);
         for (uint32_t o = 0; o < v->size.outlets; o++)
             atomic_store_explicit(&v->leads[(size_t)o * v->size.classes + n], 0, memory_order_relaxed);
     }

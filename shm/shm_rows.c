@@ -197,6 +197,15 @@ static void pump_again_at(const struct shm_view *v, uint32_t own, rs_time_t at, 
     if (at && own < v->size.owners) note_other(w, own);
 }
 
+static void count_wait_locked(const struct shm_view *v, rs_ticket_t t) {
+    uint32_t class = rs_class(v->engine, t);
+    _Atomic uint32_t *n;
+
+    if (class >= v->size.classes) return;
+    n = &v->classes[class].waits[rs_waits_bucket(rs_waited(v->engine, t))];
+    atomic_store_explicit(n, atomic_load_explicit(n, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
 int shm_pump_locked(const struct shm_view *v, uint64_t now, uint32_t own, rs_ticket_t self, struct shm_wakes *w) {
     rs_time_t again;
 
@@ -231,6 +240,7 @@ int shm_pump_locked(const struct shm_view *v, uint64_t now, uint32_t own, rs_tic
             return 0;
         }
         if (!refused) {
+            count_wait_locked(v, t);
             if (!blocks) v->owners[owner].held--;
             unblock_locked(v, row);
             atomic_store_explicit(&row->slot_since, now, memory_order_relaxed);

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "pk_calls.h"
+#include "pk_console.h"
 #include "pk_helper.h"
 #include "pk_hook.h"
 #include "pk_lane.h"
@@ -14,6 +15,7 @@
 #include "base/base_command.h"
 #include "base/base_error.h"
 #include "base/base_number.h"
+#include "base/base_settings.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -284,6 +286,29 @@ static int keygen(int argc, char **argv) {
 
 static int top(int argc, char **argv) { return pk_report_top(argc == 2 ? argv[1] : PK_CONTROL_USUAL); }
 
+struct console_options { char *listen, *consoles, *from; };
+
+static int pk_command_console(int argc, char **argv) {
+    static const struct base_setting rows[] = {
+        BASE_ROW(struct console_options, TEXT, listen, "listen", PK_CONSOLE_USUAL, "ADDRESS:PORT", "where it listens"),
+        BASE_ROW(struct console_options, TEXT, consoles, "consoles", NULL, "'URL URL'",
+                 "addresses of other consoles to show beside it"),
+        BASE_ROW(struct console_options, TEXT, from, "from", NULL, "'URL URL'",
+                 "addresses of consoles that may show this one"),
+    };
+    static const struct base_settings table = { "--", rows, sizeof rows / sizeof *rows, NULL };
+    struct console_options o = { NULL, NULL, NULL };
+    char *error = NULL;
+    int words = base_settings_options(&table, &o, argc, argv, &error), rv;
+
+    if (words < 0) rv = base_misused("console: %s", error ? error : "out of memory");
+    else if (words > 2) rv = base_misused("console takes one control socket, and %s is a second one", argv[2]);
+    else rv = pk_console(o.listen, words == 2 ? argv[1] : PK_CONTROL_USUAL, o.consoles, o.from);
+    free(error);
+    base_settings_free(&table, &o);
+    return rv;
+}
+
 static int stats(int argc, char **argv) {
     const char *format = "json", *control = PK_CONTROL_USUAL;
 
@@ -331,6 +356,8 @@ static const struct base_command commands[] = {
     { "--parent", "CONFIG [--all]", "the end near the servers", 1, 2, parent },
     { "--child", "CONFIG", "the end near the clients", 1, 1, command_child },
     { "top", "[CONTROL]", "what it does, every second", 0, 1, top },
+    { "console", "[--listen ADDRESS:PORT] [--consoles 'URL URL'] [--from 'URL URL'] [CONTROL]",
+      "a page for a browser that shows it live", 0, BASE_ANY_NUMBER, pk_command_console },
     { "stats", "[--json|--prometheus] [CONTROL]", "its figures", 0, 2, stats },
     { "test", "[--seconds N] [CONTROL]", "what it gains within 20 s, or N, and what stands in the way", 0, 3, test },
 };

@@ -241,8 +241,7 @@ void pk_report_answer(int listener, const struct pk_common *common, pk_lane_t *c
 
 /* ---- the other end ----------------------------------------------------------------------------------------------- */
 
-/* malloc'ed, or NULL. */
-static char *report_ask(const char *path, const char *format) {
+char *pk_report_ask(const char *path, const char *format, bool said) {
     char *answer = malloc(ANSWER_MAX), line[WORD];
     size_t n = 0;
     ssize_t r = 0;
@@ -255,10 +254,11 @@ static char *report_ask(const char *path, const char *format) {
     }
     if (s >= 0) close(s);
     if (s < 0 || !answer || !n || r < 0) {
-        fprintf(stderr, "fairgate-pktcache: %s: %s\n", path,
-                n       ? "the answer broke off"
-                : errno ? strerror(errno)
-                        : "no answer");
+        if (said)
+            fprintf(stderr, "fairgate-pktcache: %s: %s\n", path,
+                    n       ? "the answer broke off"
+                    : errno ? strerror(errno)
+                            : "no answer");
         free(answer);
         return NULL;
     }
@@ -267,7 +267,7 @@ static char *report_ask(const char *path, const char *format) {
 }
 
 int pk_report_stats(const char *path, const char *format) {
-    char *answer = report_ask(path, format);
+    char *answer = pk_report_ask(path, format, true);
     json_t *all = answer && !strcmp(format, "json") ? json_loads(answer, 0, NULL) : NULL;
 
     if (!answer) return 1;
@@ -331,7 +331,7 @@ static void print_top(const json_t *all, const json_t *before, double seconds) {
 int pk_report_top(const char *path) {
     json_t *before = NULL;
     for (;;) {
-        char *answer = report_ask(path, "json");
+        char *answer = pk_report_ask(path, "json", true);
         json_t *all = answer ? json_loads(answer, 0, NULL) : NULL;
         free(answer);
         if (!all) {

@@ -17,6 +17,8 @@ int  pk_report_listen(const char *path, const struct pk_user *u, char **error);
 /* Answers one who has connected; gives up on one who is slow. */
 void pk_report_answer(int listener, const struct pk_common *common, pk_lane_t *const *lane);
 
+/* Asks the daemon at that socket: its answer, malloc'ed; or NULL, and the reason to stderr if it is to be said. */
+char *pk_report_ask(const char *path, const char *format, bool said);
 /* fairgate-pktcache stats, fairgate-pktcache top: a process's exit status. */
 int  pk_report_stats(const char *path, const char *format);
 int  pk_report_top(const char *path);

@@ -474,7 +474,7 @@ START_TEST(quantiles) {
     c.waits[1] = 5;
     ck_assert_uint_eq(rs_paper_quantile(&c, 950), 0);
     ck_assert_uint_eq(rs_paper_quantile(&c, 951), 15);
-    c.waits[RS_PAPER_BUCKETS - 1] = 900;
+    c.waits[RS_WAITS - 1] = 900;
     ck_assert_uint_ge(rs_paper_quantile(&c, 950), 1u << 30);
 }
 END_TEST

@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The console in a real browser: what it shows is so, it is quick, and it is for everybody."""
+import base64
+import contextlib
+import hashlib
+import http.server
+import json
+import os
+import pathlib
+import re
+import threading
+import time
+
+import pytest
+
+import http1
+from console_page import FAINT, FAULTS, address, opened, percent, rows, text
+from lab import lab
+
+STATE, WEIGHT, DUE, SHARE, WAITING = range(5)
+
+
+@pytest.fixture
+def page(browser, busy):
+    browser.size(1280, 900)
+    browser.dark(False)
+    opened(browser, address(busy))
+    return browser
+
+
+def shot(browser, name):
+    """A picture of the whole page, among the documents if FAIRGATE_SHOTS names their folder."""
+    folder = os.environ.get("FAIRGATE_SHOTS")
+    width = browser.script("return innerWidth")
+    browser.size(width, browser.height())
+    if folder:
+        browser.shot(pathlib.Path(folder) / name, whole=False)
+
+
+# ---- what it is made of
+
+def test_loads_within_a_second_and_asks_nobody_else(browser, busy):
+    browser.size(1280, 900)
+    took = []
+    for _ in range(3):
+        began = time.monotonic()
+        opened(browser, address(busy))
+        took.append(time.monotonic() - began)
+        assert rows(browser)["people"][WEIGHT] == "6"
+    assert min(took) < 1, took
+    asked = browser.asked()
+    assert asked and all(url.startswith(f"http://127.0.0.1:{busy.port}/qos-status?console") for url in asked), asked
+    assert not browser.said()
+
+
+def test_policy_lets_only_this_style_and_script_run(browser, busy):
+    answer = http1.get(busy.port, "/qos-status?console")
+    policy = dict(part.strip().split(" ", 1) for part in answer.headers["content-security-policy"].split(";"))
+    hashes = {}
+    for tag in ("script", "style"):
+        inside = re.search(f"<{tag}>(.*?)</{tag}>", answer.body.decode(), re.S).group(1)
+        hashes[tag] = "'sha256-" + base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode() + "'"
+    assert policy == {"default-src": "'none'", "script-src": hashes["script"], "style-src": hashes["style"], "connect-src": "'self'",
+                      "base-uri": "'none'", "form-action": "'none'", "frame-ancestors": "'none'"}
+    opened(browser, address(busy))
+    assert browser.script("""const s = document.createElement("script"); s.textContent = "document.title = 'run'"; document.body.append(s); return document.title""") == "Fairgate"
+
+
+def test_updates_each_second(page):
+    drawn = page.script("return Number(document.documentElement.dataset.drawn)")
+    began = time.monotonic()
+    page.until(f"return Number(document.documentElement.dataset.drawn) >= {drawn + 5}", "five seconds drawn", seconds=8)
+    assert 3.5 < time.monotonic() - began < 7
+    lengths = [page.script("return document.querySelector('figure path').getAttribute('d').length") for _ in range(2) if not time.sleep(2)]
+    assert lengths[1] > lengths[0]      # the lines have grown
+
+
+def test_history_is_the_hosts(browser, busy):
+    """What came before the page was opened is there: a sample a second."""
+    http1.until(lambda: len(json.loads(http1.get(busy.port, "/qos-status?console-all").body)["history"]["rows"]) >= 10, what="ten samples", seconds=30)
+    told = json.loads(http1.get(busy.port, "/qos-status?console-all").body)["history"]
+    numbers, ages = [row[0] for row in told["rows"]], [row[1] for row in told["rows"]]
+    assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    steps = [a - b for a, b in zip(ages, ages[1:])]
+    assert all(0.5 < step < 2.5 for step in steps), steps
+    at = told["columns"].index("people/released") + 2
+    assert all(row[at] > 0 for row in told["rows"][2:])
+
+
+# ---- what it shows
+
+def test_shares_are_right_within_a_point(page, busy):
+    """Those of ten seconds, against the difference of what the status tells: at the server, which is what classes are charged for here."""
+    before = busy.status()["by_class"]
+    time.sleep(11)
+    after, shown = busy.status()["by_class"], rows(page)
+    had = {name: after[name]["slot_s"] - before[name]["slot_s"] for name in ("people", "search", "crawlers")}
+    for name, slot_s in had.items():
+        assert abs(percent(shown[name][SHARE]) - 100 * slot_s / sum(had.values())) < 1, (shown, had)
+        assert abs(percent(shown[name][DUE]) - {"people": 60, "search": 30, "crawlers": 10}[name]) < 0.1
+        assert shown[name][STATE] in ("waits", "served")
+    assert shown["tiny"][STATE] == "idle"
+
+
+def test_waits_are_right(page, busy):
+    """Quantiles of ten seconds, within a fifth and what they move meanwhile: against what the load's own clients saw."""
+    told = json.loads(http1.get(busy.port, "/qos-status?console-now").body)["history"]
+    last = dict(zip(told["columns"], told["rows"][-1][2:]))
+    mean = busy.status()["by_class"]["crawlers"]["wait_ms_mean"]
+    assert 0.6 * mean < last["crawlers/p50_ms"] < 1.5 * mean
+    assert last["people/p50_ms"] < last["search/p50_ms"] < last["crawlers/p50_ms"] <= last["crawlers/p95_ms"]
+
+
+def test_starved_class_shows_red_within_five_seconds(parts, browser, new_gateway):
+    with new_gateway(window=1) as g:
+        browser.size(1280, 900)
+        opened(browser, address(g))
+        browser.until("return document.querySelectorAll('tbody tr').length > 5", "classes")
+        with g.window_taken() as taken, g.connect() as waits:
+            waits.send("GET", "/b/size/10", headers={"User-Agent": "Googlebot"})
+            g.until_queued(1)
+            began = time.monotonic()
+            browser.until("return document.querySelector('tr.starved th')", "a class that is starved", seconds=8)
+            assert time.monotonic() - began < 5
+            assert text(browser, "tr.starved th") == "search" and rows(browser)["search"][STATE] == "starved"
+            red, green, blue = map(int, re.findall(r"\d+", browser.script("return getComputedStyle(document.querySelector('tr.starved th')).color"))[:3])
+            assert red > 2 * green and red > 2 * blue
+            browser.until("return document.getElementById('said').textContent.includes('Class search is starved.')", "it is said, too", seconds=8)
+            browser.dark(False)
+            shot(browser, "console-starved.png")
+            taken.release()
+            assert waits.receive().status == 200
+        browser.until("return !document.querySelector('tr.starved')", "it is so no more", seconds=8)
+
+
+def test_dearest_pages(page, busy, parts):
+    """By time at the server; what strangers write in a URL is text, and what is behind its question mark is kept nowhere."""
+    with busy.connect() as c:
+        assert c.ask("GET", "/b/takes/2500?size=5&secret=1").status == 200
+        c.ask("GET", "/o/<img/src=x/onerror=document.title='hit'>?secret=2")
+    page.until("return [...document.querySelectorAll('td.text')].some((td) => td.textContent.includes('/b/takes/2500'))", "the dear page")
+    page.until("return [...document.querySelectorAll('td.text')].some((td) => td.textContent.includes('onerror'))", "the strange one")
+    told = http1.get(busy.port, "/qos-status?console-all").body
+    assert b"secret" not in told and b"onerror" in told
+    listed = page.script("return [...document.querySelectorAll('td.text')].map((td) => td.textContent)")
+    assert any("<img/src=x/onerror=document.title='hit'>" in text for text in listed), listed
+    assert page.script("return document.title") == "Fairgate" and not page.script("return document.querySelector('img')")
+
+
+def test_explain(page, busy):
+    """With the keyboard alone."""
+    page.script("document.querySelector('input[name=user_agent]').focus()")
+    page.type("Googlebot/2.1 \"<b>\"")
+    page.key("Tab")
+    page.key("Tab")
+    page.key("Tab")
+    page.key("Enter")
+    page.until("return document.querySelector('output').textContent", "an answer")
+    assert text(page, "output").startswith('Class search, by user_agent substring "Googlebot".'), text(page, "output")
+    page.script("document.querySelector('input[name=src]').value = 'nonsense'; document.querySelector('form').requestSubmit()")
+    page.until("return document.querySelector('output').textContent.includes('no IP address')", "what is wrong")
+    asked = http1.get(busy.port, "/qos-status?console-explain&url=http%3A%2F%2Flocalhost%2F&cookie=session%3D1")
+    assert json.loads(asked.body)["class"] == "people"
+    assert json.loads(http1.get(busy.port, "/qos-status?console-explain").body)["class"] == "crawlers"
+
+
+# ---- for everybody
+
+@pytest.mark.parametrize("dark", (False, True), ids=("light", "dark"))
+def test_can_be_read(page, dark):
+    page.dark(dark)
+    page.script("for (const d of document.querySelectorAll('details')) d.open = true")
+    page.until("return document.querySelectorAll('figure table tr').length > 3", "tables behind the plots")
+    ground = [int(n) for n in re.findall(r"\d+", page.script("return getComputedStyle(document.documentElement).backgroundColor"))]
+    assert max(ground) < 64 if dark else min(ground) > 200
+    seen, faint = page.script(FAINT)
+    assert seen > 150 and not faint, faint
+    assert page.script(FAULTS) == []
+
+
+def test_can_be_heard_and_used_without_a_mouse(page):
+    told = page.tree()
+    for wanted in (("heading", "Fairgate"), ("main", ""), ("button", "Explain"), ("textbox", "URL"), ("status", "")):
+        assert wanted in told, [t for t in told if t[0] == wanted[0]]
+    assert any(role == "table" and name.startswith("Due and share") for role, name in told)
+    # Only changes are said, and not each second.
+    page.script("window.said = 0; new MutationObserver(() => { window.said++; }).observe(document.getElementById('said'), {subtree: true, childList: true, characterData: true})")
+    place = """const r = document.activeElement.getBoundingClientRect(), s = getComputedStyle(document.activeElement);
+               return [document.activeElement.tagName, r.top + scrollY, s.outlineStyle, document.activeElement.className]"""
+    page.script("document.activeElement.blur(); scrollTo(0, 0)")
+    way = []
+    for _ in range(40):
+        page.key("Tab")
+        way.append(page.script(place))
+        if way[-1][0] == "BODY":
+            break
+    reached = [w for w in way if w[0] != "BODY" and w[3] != "skip"]
+    assert way[0][3] == "skip" and {"DIV", "SUMMARY", "INPUT", "BUTTON"} <= {w[0] for w in reached}, way
+    assert all(w[2] == "solid" for w in reached), way
+    parts = [w[1] for w in reached if w[0] in ("DIV", "INPUT")]
+    assert parts == sorted(parts), way
+    time.sleep(3)
+    assert page.script("return window.said") == 0
+
+
+def test_a_phones_width(page):
+    page.size(375, 800)
+    page.dark(True)
+    page.until("return innerWidth === 375", "the width")
+    page.script("for (const d of document.querySelectorAll('details')) d.open = true")
+    time.sleep(1.2)
+    assert page.script("return document.documentElement.scrollWidth") <= 375
+    beyond = page.script("""return [...document.querySelectorAll("main *")].filter((e) => !e.closest(".wide, svg") && e.getBoundingClientRect().right > 376).map((e) => e.outerHTML.slice(0, 90))""")
+    assert not beyond, beyond
+
+
+# ---- hosts
+
+EVIL = "<img src=x onerror=\"document.title='hit'\">"
+
+
+class Strange(http.server.BaseHTTPRequestHandler):
+    """Another console, which tells what it likes."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        classes = [{"name": EVIL, "weight": 1, "queued": 1, "outstanding": 1, "retired": False}]
+        rows = [[n, 5 - n, 1, 1, 1, 0, 0, 0] + [1] * 4 for n in range(1, 5)]
+        columns = ["window", "queued", "outstanding", "parked", "released", "refused", *(f"{EVIL}/{word}" for word in ("queued", "bytes", "released", "outstanding"))]
+        told = {"house": EVIL, "charge": "bytes", "explains": True, "classes_in_all": 99, "now": {"state": EVIL, "why": EVIL, "classes": classes, EVIL: EVIL},
+                "history": {"every_s": 1, "columns": columns, "rows": rows}, "top": [{"class": EVIL, "url": EVIL, "requests": 1, "bytes": 1, "slot_s": 1}],
+                "host": EVIL, "others": [EVIL, "javascript:document.title='hit'"]}
+        body = json.dumps(told).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Access-Control-Allow-Origin", "*")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def strange():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Strange)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/status"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def beside(words):
+    return f"<Location /qos-status>\n{words}\n</Location>\n"
+
+
+def test_several_hosts_and_what_a_strange_one_says_is_text(browser, new_gateway):
+    browser.size(1280, 900)
+    browser.dark(False)
+    with strange() as other:
+        second = new_gateway(window=2)
+        port = lab.free_port()
+        second.more_text += beside(f'SetEnv fairgate-console-from "http://127.0.0.1:{port}"')
+        second.config = second.whole_config()
+        closed = new_gateway(window=2)      # lets nobody's page read
+        first = new_gateway(window=2)
+        first.port = port
+        asks = [f"http://127.0.0.1:{g.port}/qos-status" for g in (second, closed)]
+        first.more_text += beside(f'SetEnv fairgate-consoles "{" ".join([*asks, other])}"')
+        first.config = first.whole_config()
+        with first, second, closed:
+            opened(browser, address(first), hosts=4)
+            browser.until("return document.querySelectorAll('.host')[1].querySelectorAll('tbody tr').length > 5", "the second host's classes")
+            browser.until("return document.querySelectorAll('.host')[3].querySelectorAll('tbody tr').length > 0", "the strange one's class")
+            browser.until("return !document.querySelectorAll('.host .trouble')[2].hidden", "the one that lets nobody read is silent", seconds=8)
+            assert "No answer" in browser.script("return document.querySelectorAll('.host .trouble')[2].textContent")
+            browser.script("for (const d of document.querySelectorAll('details')) d.open = true")
+            time.sleep(1.2)
+            shown = browser.script("return document.querySelectorAll('.host')[3].textContent")
+            assert shown.count(EVIL) >= 6
+            assert browser.script("return [document.title, document.querySelectorAll('img').length, document.querySelectorAll('.host').length]") == ["Fairgate", 0, 4]
+            left = browser.script("return [...document.querySelectorAll('.host')].map((e) => e.getBoundingClientRect().left)")
+            assert left[0] < left[1]        # side by side
+
+
+def test_a_host_that_does_not_answer_is_said_to_be_silent(browser, new_gateway):
+    g = new_gateway(window=2)
+    with g:
+        opened(browser, address(g))
+    browser.until("const t = document.querySelector('.trouble'); return !t.hidden && t.textContent.startsWith('No answer for')", "it is said", seconds=10)
+    with g:
+        browser.until("return document.querySelector('.trouble').hidden", "it answers again", seconds=15)
+
+
+def test_pictures(page):
+    """Last, so that there is something to see."""
+    shot(page, "console.png")
+    page.dark(True)
+    page.size(375, 800)
+    page.until("return innerWidth === 375", "the width")
+    time.sleep(1.2)
+    shot(page, "console-phone.png")
+    page.size(1280, 900)
+    page.dark(False)
