@@ -36,7 +36,7 @@ def shot(browser, name):
     browser.size(width, browser.height())
     if folder:
         browser.shot(pathlib.Path(folder) / name, whole=False)
-        subprocess.run(["convert", pathlib.Path(folder) / name, "-colors", "48", "-define", "png:compression-level=9", "-strip", pathlib.Path(folder) / name], check=True)
+        subprocess.run(["convert", pathlib.Path(folder) / name, "+dither", "-colors", "64", "-define", "png:compression-level=9", "-strip", pathlib.Path(folder) / name], check=True)
 
 
 # ---- what it is made of
@@ -134,6 +134,7 @@ def test_starved_class_shows_red_within_five_seconds(parts, browser, new_gateway
             taken.release()
             assert waits.receive().status == 200
         browser.until("return !document.querySelector('tr.starved')", "it is so no more", seconds=8)
+        browser.open("about:blank")
 
 
 def test_dearest_pages(page, busy, parts):
@@ -291,6 +292,7 @@ def test_several_hosts_and_what_a_strange_one_says_is_text(browser, new_gateway)
             browser.until("return document.querySelectorAll('.host .trouble')[1].textContent.startsWith('No answer for')", "one that has gone is silent", seconds=10)
             second.start()
             browser.until("return document.querySelectorAll('.host .trouble')[1].hidden", "it answers again", seconds=15)
+            browser.open("about:blank")     # so that its connections keep nobody from ending
 
 
 def test_pictures(page):
