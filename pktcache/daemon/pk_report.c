@@ -435,14 +435,14 @@ static int judge(const json_t *all, const json_t *former, unsigned seconds) {
 }
 
 int pk_report_test(const char *path, unsigned seconds) {
-    char *before = report_ask(path, "json");
+    char *before = pk_report_ask(path, "json", true);
     json_t *former = before ? json_loads(before, 0, NULL) : NULL, *all = NULL;
     int status = 1;
 
     free(before);
     if (former) {
         sleep(seconds);
-        char *after = report_ask(path, "json");
+        char *after = pk_report_ask(path, "json", true);
         all = after ? json_loads(after, 0, NULL) : NULL;
         free(after);
     }
