@@ -474,6 +474,7 @@ class View {
       says(l.share, percent(c.share));
       l.bar.style.width = `${100 * number(c.share)}%`;
       l.mark.hidden = !Number.isFinite(c.due);
+      l.meter.hidden = !Number.isFinite(c.share);
       l.mark.style.left = `calc(${100 * number(c.due)}% - 1px)`;
       says(l.queued, short(c.queued));
       says(l.outstanding, short(c.outstanding));

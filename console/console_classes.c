@@ -63,9 +63,9 @@ uint32_t console_classes_columns(struct console_waits *w, const struct rs_figure
     n = console_classes_own(to, n, "outstanding", false, f->all.outstanding);
     n = console_classes_own(to, n, "parked", false, f->all.parked);
     n = console_classes_own(to, n, "released", true, (double)f->all.counts.released);
-    n = console_classes_own(to, n, "refused", true,
-                            (double)(rs_figures_refused(f->refused) + f->refused[RS_WHY_TOO_LONG] +
-                                     f->refused[RS_WHY_STANDING]));
+    n = console_classes_own(
+        to, n, "refused", true,
+        (double)(rs_figures_refused(f->refused) + f->refused[RS_WHY_TOO_LONG] + f->refused[RS_WHY_STANDING]));
     for (uint32_t i = 0; i < f->nclasses && told < CONSOLE_CLASSES; i++) {
         const struct rs_figures_class *c = f->classes + i;
         const _Atomic uint32_t *counted = waits ? waits(of, i) : NULL;
@@ -76,8 +76,7 @@ uint32_t console_classes_columns(struct console_waits *w, const struct rs_figure
         told++;
         if (counted) wait_fades(k, class, counted);
         n = of_class(to, n, class, "bytes", true, (double)c->s.counts.bytes);
-        n = of_class(to, n, class, "slot_s", true,
-                     isnan(c->slot_s) ? (double)c->s.counts.service_us / 1e6 : c->slot_s);
+        n = of_class(to, n, class, "slot_s", true, isnan(c->slot_s) ? (double)c->s.counts.service_us / 1e6 : c->slot_s);
         n = of_class(to, n, class, "released", true, (double)c->s.counts.released);
         n = of_class(to, n, class, "refused", true,
                      (double)(rs_figures_refused(c->refused) + c->refused[RS_WHY_STANDING]));

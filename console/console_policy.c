@@ -27,8 +27,9 @@ static size_t policy_word(const char **at) {
 
 int console_policy(char to[CONSOLE_POLICY], const char *others) {
     size_t n = (size_t)snprintf(to, CONSOLE_POLICY,
-                                "default-src 'none'; script-src '" CONSOLE_SCRIPT_HASH "'; style-src '"
-                                CONSOLE_STYLE_HASH "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+                                "default-src 'none'; script-src '" CONSOLE_SCRIPT_HASH
+                                "'; style-src '" CONSOLE_STYLE_HASH
+                                "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
                                 "connect-src 'self'"),
            length;
     int good = 1, told = 0;

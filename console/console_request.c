@@ -36,7 +36,8 @@ static void request_line(const char *line, size_t n, struct console_request *r) 
         return;
     }
     r->stays = version[7] == '1';
-    if ((size_t)(end - target) == sizeof metrics - 1 && !memcmp(target, metrics, sizeof metrics - 1)) memcpy(r->what, metrics, sizeof metrics);
+    if ((size_t)(end - target) == sizeof metrics - 1 && !memcmp(target, metrics, sizeof metrics - 1))
+        memcpy(r->what, metrics, sizeof metrics);
     else if (*target != '/' || (end > target + 1 && target[1] != '?')) r->refused = 404;
     else if (end > target + 2 && !request_word(r->what, target + 2, (size_t)(end - target) - 2)) r->refused = 414;
 }

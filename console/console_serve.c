@@ -173,7 +173,8 @@ static void serve_accept(struct serving *v, int listener, time_t now) {
 
 static int serve_listen(const char *listens, char **error) {
     const char *colon = strrchr(listens, ':');
-    struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE, .ai_socktype = SOCK_STREAM }, *a;
+    struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE, .ai_socktype = SOCK_STREAM },
+                    *a;
     char host[64];
     size_t n = colon ? (size_t)(colon - listens) : 0;
     int s = -1, yes = 1;

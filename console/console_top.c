@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define DIED_US 1000000u
-#define FADE_US 60000000u
+#define DIED_US    1000000u
+#define FADE_US    60000000u
 #define READ_TRIES 1000 /* somebody copies a URL meanwhile, at most */
 
 static bool top_take(struct console_dears *s, uint64_t now) {
@@ -81,8 +81,7 @@ uint32_t console_top_read(struct console_top *t, uint64_t now, struct console_de
     for (uint32_t i = 0; i < CONSOLE_TOP_SETS; i++) {
         bool taken = false;
 
-        for (int tries = 0; tries < READ_TRIES && !(taken = top_take(&t->set[i], now)); tries++) {
-        }
+        for (int tries = 0; tries < READ_TRIES && !(taken = top_take(&t->set[i], now)); tries++) {}
         if (!taken) continue;
         for (int k = 0; k < CONSOLE_TOP_WAYS; k++) n = top_insert(to, n, most, &t->set[i].row[k]);
         top_give(&t->set[i]);

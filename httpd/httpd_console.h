@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * httpd/httpd_console.h - the console (console/) as a module's status handler serves it: the page for ?console, and what
- * it asks for each second.
+ * httpd/httpd_console.h - the console (console/) as a module's status handler serves it: the page for ?console, and
+ * what it asks for each second.
  *
  * Two variables of the environment (SetEnv in the status's <Location>) say how several hosts come to stand in one page:
  * `fairgate-consoles` at the one that shows it, addresses of the others' status with spaces between, which the page may
@@ -15,7 +15,13 @@
 
 #include "console/console_told.h"
 
-enum httpd_console { HTTPD_CONSOLE_NOT, HTTPD_CONSOLE_PAGE, HTTPD_CONSOLE_NOW, HTTPD_CONSOLE_ALL, HTTPD_CONSOLE_EXPLAIN };
+enum httpd_console {
+    HTTPD_CONSOLE_NOT,
+    HTTPD_CONSOLE_PAGE,
+    HTTPD_CONSOLE_NOW,
+    HTTPD_CONSOLE_ALL,
+    HTTPD_CONSOLE_EXPLAIN
+};
 enum httpd_console httpd_console_asked(const request_rec *r);
 
 /* Is the question that word?  Prometheus can ask no question without "=" behind it. */

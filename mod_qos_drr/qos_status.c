@@ -202,8 +202,8 @@ static struct look *status_take(apr_pool_t *p, uint32_t most) {
         { "bots_table_refused", "bots_table_refused",
           "1 if the table of crawlers could not be read when it last changed.", NULL, atomic_load(&P.crawlers.refused),
           BASE_TRUTH },
-        { "size_page_total", "size_page", "Requests whose page's own size was known.", NULL, atomic_of(&z->area->found.page),
-          BASE_COUNTER },
+        { "size_page_total", "size_page", "Requests whose page's own size was known.", NULL,
+          atomic_of(&z->area->found.page), BASE_COUNTER },
         { "size_pattern_total", "size_pattern", "Requests of whose page that of others of its pattern was.", NULL,
           atomic_of(&z->area->found.pattern), BASE_COUNTER },
         { "size_directory_total", "size_directory", "Requests of whose page that of its directory was.", NULL,
@@ -243,7 +243,9 @@ static double slot_share(const struct look *l, const struct rs_figures_class *c)
 static apr_uint64_t u(uint64_t n) { return n; } /* as its format wants it */
 
 static void status_to_client(void *to, const char *text, size_t bytes) { ap_rwrite(text, (int)bytes, to); }
-struct base_sink qos_status_client(request_rec *r) { return (struct base_sink){ status_to_client, r }; }
+struct base_sink qos_status_client(request_rec *r) {
+    return (struct base_sink){ status_to_client, r };
+}
 
 static const char page_head[] =
     "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"2\">"

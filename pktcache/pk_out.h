@@ -40,7 +40,7 @@ struct pk_out {
     COUNTER(dropped, "trains that waited for a payload in vain, or held nonsense") \
     COUNTER(late, "packets and trains that waited for others of their flow") \
     COUNTER(lost, "connections of which something was missing, or that are not HTTP") \
-    COUNTER(unfollowed_bytes, "parent: bytes of servers on connections that are not HTTP, or of which something is missing") \
+    COUNTER(unfollowed_bytes, "parent: bytes of connections that are not HTTP, or of which something is missing") \
     COUNTER(tls_bytes, "parent: of these, of connections that are TLS") \
     COUNTER(unasked_bytes, "parent: bytes of servers on connections whose requests do not come by here") \
     COUNTER(unkept_bytes, "parent: bytes of servers in HTTP of which nothing may be kept") \

@@ -286,7 +286,9 @@ static int keygen(int argc, char **argv) {
 
 static int top(int argc, char **argv) { return pk_report_top(argc == 2 ? argv[1] : PK_CONTROL_USUAL); }
 
-struct console_options { char *listen, *consoles, *from; };
+struct console_options {
+    char *listen, *consoles, *from;
+};
 
 static int pk_command_console(int argc, char **argv) {
     static const struct base_setting rows[] = {

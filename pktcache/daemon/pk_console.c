@@ -28,7 +28,8 @@ static uint64_t console_now_us(void) {
     return (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_nsec / 1000u;
 }
 
-static uint32_t console_add(struct console_column *to, uint32_t n, const char *name, bool counter, const json_t *value) {
+static uint32_t console_add(struct console_column *to, uint32_t n, const char *name, bool counter,
+                            const json_t *value) {
     if (n >= CONSOLE_COLUMNS || strlen(name) >= CONSOLE_NAME) return n;
     memset(to + n, 0, sizeof *to);
     strcpy(to[n].name, name);
@@ -80,11 +81,9 @@ static void console_write_now(struct base_sink sink, const void *of) {
 
 static void console_told_of(void *of, struct base_sink sink, bool all) {
     const struct console *c = of;
-    const struct console_told t = { .house = "pktcache",
-                                    .now = console_write_now,
-                                    .of = c->now,
-                                    .ring = &c->ring,
-                                    .now_us = console_now_us() };
+    const struct console_told t = {
+        .house = "pktcache", .now = console_write_now, .of = c->now, .ring = &c->ring, .now_us = console_now_us()
+    };
 
     console_tell(sink, &t, all);
 }

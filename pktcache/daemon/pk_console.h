@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * pk_console.h - fairgate-pktcache console: the console (console/) of a daemon, by a process of its own, which asks the
- * daemon's control socket each second and keeps ten minutes.  The daemon, which must not open anything, knows nothing of
- * it.  Which connections there are it does not tell: these are addresses of people.
+ * daemon's control socket each second and keeps ten minutes.  The daemon, which must not open anything, knows nothing
+ * of it.  Which connections there are it does not tell: these are addresses of people.
  */
 #ifndef FAIRGATE_PK_CONSOLE_H
 #define FAIRGATE_PK_CONSOLE_H

@@ -369,46 +369,48 @@ static const struct obstacle obstacles[] = {
 };
 
 /* *now: counters; since: of the time before, or NULL. */
-static double moved(const json_t *now, const json_t *since, const char *name) {
+static double report_moved(const json_t *now, const json_t *since, const char *name) {
     return report_number(now, name) - (since ? report_number(since, name) : 0);
 }
 
 static double in_percent(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
 
 static double saved_percent(const json_t *now, const json_t *since) {
-    double saved = moved(now, since, "saved");
-    return in_percent(saved, saved + moved(now, since, "native_bytes") + moved(now, since, "datagram_bytes_out"));
+    double saved = report_moved(now, since, "saved");
+    return in_percent(saved, saved + report_moved(now, since, "native_bytes") +
+                                 report_moved(now, since, "datagram_bytes_out"));
 }
 
 static void print_obstacles(const json_t *now, const json_t *since, double came) {
     for (size_t i = 0; i < sizeof obstacles / sizeof *obstacles; i++) {
-        double share = in_percent(moved(now, since, obstacles[i].counter), came);
+        double share = in_percent(report_moved(now, since, obstacles[i].counter), came);
         if (share >= MUCH)
             printf("  %.0f %% of what came: %s\n      %s\n", share, obstacles[i].what, obstacles[i].advice);
     }
-    if (moved(now, since, "kept") > 0 && moved(now, since, "hits") < moved(now, since, "kept") / LITTLE)
+    if (report_moved(now, since, "kept") > 0 &&
+        report_moved(now, since, "hits") < report_moved(now, since, "kept") / LITTLE)
         printf(
             "  %.0f of %.0f segments that may be kept were known\n      nothing repeats yet, or `cache` is too small "
             "for what does\n",
-            moved(now, since, "hits"), moved(now, since, "kept"));
-    if (moved(now, since, "again") * SEGMENT > came / MUCH)
+            report_moved(now, since, "hits"), report_moved(now, since, "kept"));
+    if (report_moved(now, since, "again") * SEGMENT > came / MUCH)
         printf("  %.0f segments were sent again\n      the link loses packets, and what is lost goes as it is\n",
-               moved(now, since, "again"));
-    if (moved(now, since, "outages") > 0)
+               report_moved(now, since, "again"));
+    if (report_moved(now, since, "outages") > 0)
         printf("  %.0f times the other end did not tell that datagrams arrive\n      the link is cut or full, or `mtu` "
                "is more than it carries\n",
-               moved(now, since, "outages"));
-    if (moved(now, since, "stopped") > 0)
+               report_moved(now, since, "outages"));
+    if (report_moved(now, since, "stopped") > 0)
         printf("  %.0f times trains were stopped, since connections stood still after them\n      let what follows TCP "
                "on the link leave these connections alone\n",
-               moved(now, since, "stopped"));
+               report_moved(now, since, "stopped"));
 }
 
 static int judge(const json_t *all, const json_t *former, unsigned seconds) {
     const json_t *now = json_object_get(all, "counters"), *since = json_object_get(former, "counters");
     const char *role = json_string_value(json_object_get(all, "role")),
                *why = json_string_value(json_object_get(all, "why"));
-    double came = moved(now, since, "bytes_in");
+    double came = report_moved(now, since, "bytes_in");
     bool parent = role && !strcmp(role, "parent"), works = json_is_true(json_object_get(all, "at_work"));
 
     printf("%s, within %u s: ", parent ? "parent" : "child", seconds);
@@ -420,8 +422,9 @@ static int judge(const json_t *all, const json_t *former, unsigned seconds) {
     if (!parent) {
         printf("at work; %.0f segments came as fingerprints, %.0f payloads were missing, %.0f trains were thrown away; "
                "the parent's end tells what that saves\n",
-               moved(now, since, "hits"), moved(now, since, "wanted"), moved(now, since, "dropped"));
-        return moved(now, since, "trains") > 0 ? PK_GAINS : PK_GAINS_UNKNOWN;
+               report_moved(now, since, "hits"), report_moved(now, since, "wanted"),
+               report_moved(now, since, "dropped"));
+        return report_moved(now, since, "trains") > 0 ? PK_GAINS : PK_GAINS_UNKNOWN;
     }
     if (came < FEW) {
         printf("at work, but hardly anything came that `servers`, `clients` and `ports` have: %.0f bytes\n", came);

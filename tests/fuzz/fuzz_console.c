@@ -2,8 +2,8 @@
 /*
  * fuzz_console.c - any bytes as a request to a console that serves itself, and as addresses of other consoles.
  *
- * What must hold: what was read has an end and nothing that a header of ours or a policy could not hold; a policy has no
- * more directives than without addresses; whose name is no address of this machine is not one of ours.
+ * What must hold: what was read has an end and nothing that a header of ours or a policy could not hold; a policy has
+ * no more directives than without addresses; whose name is no address of this machine is not one of ours.
  */
 #undef NDEBUG
 #include <assert.h>

@@ -257,7 +257,8 @@ START_TEST(many_classes_have_room) {
     struct rs_figures f = { .classes = classes, .nclasses = 1000 };
 
     for (unsigned i = 0; i < 1000; i++)
-        snprintf(classes[i].s.settings.name, RS_NAME_MAX, "%.*s%u", RS_NAME_MAX - 6, "abcdefghijklmnopqrstuvwxyz-and-more", i);
+        snprintf(classes[i].s.settings.name, RS_NAME_MAX, "%.*s%u", RS_NAME_MAX - 6,
+                 "abcdefghijklmnopqrstuvwxyz-and-more", i);
     ck_assert_uint_le(console_classes_columns(&w, &f, NULL, NULL, c), CONSOLE_COLUMNS - 6);
 }
 END_TEST
@@ -296,7 +297,8 @@ START_TEST(a_policy_holds_sites_and_nothing_else) {
         ck_assert(!strncmp(policy, plain, strlen(plain)));
         ck_assert_str_eq(policy + strlen(plain), rows[i].told);
     }
-    for (int i = 0; i < 60; i++) snprintf(many + strlen(many), sizeof many - strlen(many), "http://a-site-%d.example/ ", i);
+    for (int i = 0; i < 60; i++)
+        snprintf(many + strlen(many), sizeof many - strlen(many), "http://a-site-%d.example/ ", i);
     ck_assert(!console_policy(policy, many));
     ck_assert(strstr(policy, "http://a-site-15.example") && !strstr(policy, "http://a-site-16.example"));
 }
