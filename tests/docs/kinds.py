@@ -118,7 +118,7 @@ def named_in_the_tree():
 
 def path_is_known(path):
     """A file of ours is named where it is used or made; one of the system is there, or its folder's package is another's."""
-    if path.startswith(("/dev/", "/tmp/", "/path/", "/run/nfd/", "/etc/sysusers.d/", "/etc/tmpfiles.d/")) or os.path.exists(path) or path in SOMEBODYS:
+    if path.startswith(("/dev/", "/tmp/", "/path/", "/run/nfd/", "/etc/sysusers.d/", "/etc/tmpfiles.d/", "/etc/apt/")) or os.path.exists(path) or path in SOMEBODYS:
         return True
     folder, _, name = path.rstrip("/").rpartition("/")
     return path.rstrip("/") in named_in_the_tree() or folder == "/etc/fairgate" and (f"/{name}" in named_in_the_tree() or (TOP / "etc/examples" / name).exists())
@@ -193,11 +193,9 @@ def wrong_unit(word, made):
 
 @functools.lru_cache
 def packages():
-    """debian/control where it is there, the table of docs/README.md else: then each name must at least stand there."""
-    control = TOP / "debian/control"
-    if control.exists():
-        return set(re.findall(r"^Package: (\S+)", control.read_text(), re.M))
-    return set(re.findall(r"^\| `([a-z0-9-]+)` \|", (TOP / "docs/README.md").read_text(), re.M))
+    """Those of debian/control, and Squid's, which packages/build makes of another source."""
+    built = re.search(r"^ +SOURCE +fairgate or (\S+)", (TOP / "packages/build").read_text(), re.M)
+    return set(re.findall(r"^Package: (\S+)", (TOP / "debian/control").read_text(), re.M)) | {built[1]}
 
 
 def wrong_command(words, files, made=()):
@@ -220,7 +218,7 @@ def wrong_command(words, files, made=()):
         said = help_of(TOP / "squid-fqrs/build")
         return wrong_options(words[1:], said, name) + ([] if words[1] in ("5.7", "6.13", "7.7") else [f"there is no patch for Squid {words[1]}"])
     if name == "apt":
-        return wrong + [f"there is no package {w}" for w in words[2:] if w not in packages()] + ([] if words[1] in ("install", "remove", "purge") else [f"apt {words[1]}?"])
+        return wrong + [f"there is no package {w}" for w in words[2:] if w not in packages()] + ([] if words[1] in ("install", "remove", "purge", "update") else [f"apt {words[1]}?"])
     if name in ("a2enmod", "a2dismod"):
         return wrong + [f"there is no module {w}" for w in words[1:] if w not in MODULES and not pathlib.Path(f"/etc/apache2/mods-available/{w}.load").exists()]
     if name in ("a2ensite", "a2dissite"):
@@ -272,7 +270,7 @@ def is_shell(text):
     except ValueError:
         return False
     starts = {*OURS, "fairgate-transparent", "./quickstart", "./squid-fqrs/build", "squid-fqrs/build", *ABROAD, "a2enmod", "a2dismod", "a2ensite", "a2dissite", "apachectl", "cp", "curl",
-              "install", "ip", "make", "mkdir", "chown", "umask", "openssl", "ethtool", "apache2"}
+              "echo", "install", "tee", "ip", "make", "mkdir", "chown", "umask", "openssl", "ethtool", "apache2"}
     return bool(found) and all(w and w[0] in starts for w in found) and not re.match(r"install\s+\w+=", text)
 
 

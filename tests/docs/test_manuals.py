@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Every command, file and module has a manual, which a reader of manuals finds and that says nothing which its renderers have to guess at."""
+import fnmatch
 import pathlib
 import re
 import shutil
@@ -87,6 +88,13 @@ def test_every_command_file_and_module_has_one():
     assert {*modules, *scripts, *programs, "squid-fqrs"} - named == set()
     files = {"fairgate-policy.5", "fairgate-pages.5", "fairgate-crawlers.5", "fairgate-bots.conf.5", "fairgate-pktcache.conf.5"}
     assert files - set(PAGES) == set()
+
+
+def test_each_is_in_one_package():
+    """What debhelper puts there; what no package has, ends a build."""
+    told = [line for p in (TOP / "debian").glob("*.install") for line in p.read_text().split() if "/man/" in line]
+    found = [p for p in PAGES for pattern in told if fnmatch.fnmatch(f"usr/share/man/man{p[-1]}/{p}", pattern)]
+    assert sorted(found) == sorted(PAGES)
 
 
 def test_makefile_has_them_all():

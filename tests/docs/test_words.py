@@ -4,7 +4,7 @@ import re
 import shlex
 
 import pytest
-from kinds import OURS, fqrs_directives, help_of, httpd_directives, path_is_known, program
+from kinds import OURS, fqrs_directives, help_of, httpd_directives, packages, path_is_known, program
 from parts import TOP, blocks, documents, inline
 
 OF_HTTPD = re.compile(r"(?<![\w-])(?:Qos|Eeod|Ccn)[A-Z]\w+(?![\w-])")
@@ -130,6 +130,11 @@ def test_the_index_has_every_document():
     told = (TOP / "docs/README.md").read_text()
     linked = {(TOP / "docs" / to.partition("#")[0]).resolve() for to in re.findall(r"\]\(([^)\s#]+)", told)}
     assert [str(p.relative_to(TOP)) for p in sorted((TOP / "docs").rglob("*.md")) if p.resolve() not in linked and p.name != "README.md"] == []
+
+
+def test_the_index_has_every_package():
+    told = set(re.findall(r"^\| `([a-z0-9-]+)` \|", (TOP / "docs/README.md").read_text(), re.M))
+    assert told == packages()
 
 
 def test_a_task_has_what_it_promises():
