@@ -15,6 +15,7 @@ struct pk_replay_train {
     struct pk_tuple tuple;
     uint32_t        from, to;       /* sequence numbers; the same: it went once more, or there is none */
     uint32_t        n;
+    uint8_t         tos;
     uint8_t         bytes[PK_DATAGRAM_MAX];
 };
 

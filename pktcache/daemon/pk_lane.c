@@ -29,6 +29,12 @@ enum {
     SENTENCES_IN = 10000000 /* at most so many, in so many microseconds */
 };
 
+/* Beside a datagram: its DSCP and ECN. */
+union control {
+    char bytes[CMSG_SPACE(sizeof(int))];
+    struct cmsghdr head; /* its alignment */
+};
+
 struct pk_lane {
     unsigned magic;
     struct pk_common *common;
@@ -50,6 +56,7 @@ struct pk_lane {
     struct mmsghdr message[DATAGRAMS];
     struct sockaddr_storage from[DATAGRAMS];
     struct iovec part[DATAGRAMS];
+    union control control[DATAGRAMS];
     uint8_t datagram[DATAGRAMS][PK_DATAGRAM_MAX];
     uint8_t piece[PK_PIECE_MAX];
 };
@@ -68,9 +75,24 @@ static void packet_out(void *context, const struct iovec *part, int parts) {
     }
 }
 
-static void datagram_out(void *context, const void *bytes, size_t n) {
+static void datagram_out(void *context, const void *bytes, size_t n, uint8_t tos) {
     pk_lane_t *l = context;
-    if (sendto(l->socket, bytes, n, MSG_NOSIGNAL, (struct sockaddr *)&l->there, l->there_n) < 0) {
+    union control control;
+    struct iovec part = { (void *)bytes, n };
+    struct msghdr m = { .msg_name = &l->there, .msg_namelen = l->there_n, .msg_iov = &part, .msg_iovlen = 1 };
+    const int value = tos;
+
+    if (tos) {
+        bool four = l->there.ss_family == AF_INET;
+        m.msg_control = control.bytes;
+        m.msg_controllen = sizeof control.bytes;
+        struct cmsghdr *head = CMSG_FIRSTHDR(&m);
+        head->cmsg_level = four ? IPPROTO_IP : IPPROTO_IPV6;
+        head->cmsg_type = four ? IP_TOS : IPV6_TCLASS;
+        head->cmsg_len = CMSG_LEN(sizeof value);
+        memcpy(CMSG_DATA(head), &value, sizeof value);
+    }
+    if (sendmsg(l->socket, &m, MSG_NOSIGNAL) < 0) {
         /* lost, as on a network: the child says what arrives */
     }
 }
@@ -103,6 +125,19 @@ static bool is_from_peer(const pk_lane_t *l, const struct sockaddr_storage *a) {
     return x->sin6_port == y->sin6_port && !memcmp(&x->sin6_addr, &y->sin6_addr, sizeof x->sin6_addr);
 }
 
+/* As the kernel says of a datagram that came; 0 if it does not. */
+static uint8_t lane_tos(struct msghdr *m) {
+    const struct cmsghdr *head = CMSG_FIRSTHDR(m);
+    int value = 0;
+
+    if (!head) return 0;
+    /* IPv4's is a byte, IPv6's an int. */
+    if (head->cmsg_level == IPPROTO_IP && head->cmsg_type == IP_TOS) return *CMSG_DATA(head);
+    if (head->cmsg_level == IPPROTO_IPV6 && head->cmsg_type == IPV6_TCLASS)
+        memcpy(&value, CMSG_DATA(head), sizeof value);
+    return (uint8_t)value;
+}
+
 /* How many came. */
 static int read_socket(pk_lane_t *l) {
     int n = DATAGRAMS, all = 0;
@@ -111,11 +146,13 @@ static int read_socket(pk_lane_t *l) {
         for (int i = 0; i < DATAGRAMS; i++) {
             l->part[i].iov_len = PK_DATAGRAM_MAX;
             l->message[i].msg_hdr.msg_namelen = sizeof l->from[i];
+            l->message[i].msg_hdr.msg_controllen = sizeof l->control[i].bytes;
         }
         n = recvmmsg(l->socket, l->message, DATAGRAMS, MSG_DONTWAIT, NULL);
         for (int i = 0; i < n; i++)
             if (!(l->message[i].msg_hdr.msg_flags & MSG_TRUNC) && is_from_peer(l, l->from + i))
-                pk_side_datagram(l->side, l->datagram[i], l->message[i].msg_len, l->now);
+                pk_side_datagram(l->side, l->datagram[i], l->message[i].msg_len, lane_tos(&l->message[i].msg_hdr),
+                                 l->now);
         all += n > 0 ? n : 0;
     }
     return all;
@@ -214,7 +251,7 @@ static int open_socket(pk_lane_t *l, char **error) {
     struct sockaddr_storage here = l->common->c->here;
     bool four = here.ss_family == AF_INET;
     socklen_t n = four ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
-    int room = SOCKET_ROOM, probe = four ? IP_PMTUDISC_PROBE : IPV6_PMTUDISC_PROBE;
+    int room = SOCKET_ROOM, probe = four ? IP_PMTUDISC_PROBE : IPV6_PMTUDISC_PROBE, tell = 1;
 
     l->there = l->common->c->there;
     l->there_n = n;
@@ -227,6 +264,9 @@ static int open_socket(pk_lane_t *l, char **error) {
     if (setsockopt(l->socket, four ? IPPROTO_IP : IPPROTO_IPV6, four ? IP_MTU_DISCOVER : IPV6_MTU_DISCOVER, &probe,
                    sizeof probe))
         return lane_fail(error, "what ICMP says of the path can't be left aside", "", errno);
+    if (setsockopt(l->socket, four ? IPPROTO_IP : IPPROTO_IPV6, four ? IP_RECVTOS : IPV6_RECVTCLASS, &tell,
+                   sizeof tell))
+        return lane_fail(error, "the kernel does not tell DSCP and ECN", "", errno);
     return bind(l->socket, (struct sockaddr *)&here, n) ? lane_fail(error, "local ", l->common->c->local, errno) : 0;
 }
 
@@ -261,6 +301,7 @@ pk_lane_t *pk_lane_make(struct pk_common *common, unsigned number, int tun, char
         l->message[i].msg_hdr.msg_name = l->from + i;
         l->message[i].msg_hdr.msg_iov = l->part + i;
         l->message[i].msg_hdr.msg_iovlen = 1;
+        l->message[i].msg_hdr.msg_control = l->control[i].bytes;
     }
     l->session = pk_session_make(common->secrets.item, common->role, number, (unsigned)common->c->queues,
                                  (unsigned)common->c->fingerprint);
