@@ -82,16 +82,18 @@ static void cut_slice(struct pk_cutter *c, struct pk_cut *cut, struct pk_part *p
     }
 }
 
-static void cut_begins(struct pk_cut *cut) {
-    cut->place = (cut->place + PK_BLOCK - 1) / PK_BLOCK * PK_BLOCK;
+/* A part of a body may begin within a block; that one is left. */
+static void cut_begins(struct pk_cut *cut, uint32_t offset) {
+    cut->place = (cut->place + PK_BLOCK - 1) / PK_BLOCK * PK_BLOCK + offset;
     cut->guesses = cut->follows = false;
+    cut->state = PK_CUT_LEFT;
 }
 
 static void cut_span(struct pk_cutter *c, struct pk_cut *cut, const uint8_t *payload, const struct pk_span *s,
                      struct pk_parts *parts) {
     uint32_t at = s->at, end = s->at + s->n;
 
-    if (s->begins) cut_begins(cut);
+    if (s->begins) cut_begins(cut, s->offset);
     do {
         uint32_t offset = pk_block_offset(cut->place), most = PK_BLOCK - offset;
         struct pk_part p = { .at = at, .n = end - at < most ? end - at : most, .place = cut->place };
@@ -124,7 +126,7 @@ void pk_cut_piece(struct pk_cutter *c, struct pk_cut *cut, const uint8_t *payloa
 
 void pk_cut_pass(struct pk_cut *cut, const struct pk_spans *spans) {
     for (uint32_t i = 0; i < spans->n; i++) {
-        if (spans->span[i].begins) cut_begins(cut);
+        if (spans->span[i].begins) cut_begins(cut, spans->span[i].offset);
         cut->place += spans->span[i].n;
         cut->state = PK_CUT_LEFT;
         cut->guesses = cut->follows = false;

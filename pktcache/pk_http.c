@@ -11,6 +11,9 @@
  */
 #include "pk_http.h"
 
+#include "pk_asks.h"
+#include "pk_wire.h"
+
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
@@ -24,6 +27,7 @@ enum {
     ASK_COOKIE = 4,
     ASK_AUTHORIZATION = 8,
     ASK_NO_STORE = 16,
+    ASK_OTHER = 32, /* what may say who asks */
     SAYS_NO = 1,
     SAYS_PUBLIC = 2,
     SAYS_FRESH = 4,
@@ -32,7 +36,14 @@ enum {
     SAYS_MARKS = 32,
     SAYS_ENCODED = 64,
     SAYS_NOBODY = 128,
-    SAYS_OTHER_MARKS = 256
+    SAYS_OTHER_MARKS = 256,
+    SAYS_STALE = 512,   /* at once */
+    SAYS_RANGE = 1024,  /* part, offset */
+    SAYS_TO_END = 2048, /* it is the last one */
+    VARIES_COOKIE = 4096,
+    VARIES_AUTHORIZATION = 8192,
+    VARIES_OTHER = 16384,
+    VARIES = VARIES_COOKIE | VARIES_AUTHORIZATION | VARIES_OTHER
 };
 
 /* Of a response. */
@@ -156,8 +167,8 @@ static void cache_control(struct pk_message *m, const char *list) {
     for (const char *p; (p = http_member(&list, &n));) {
         if ((n >= 8 && !strncasecmp(p, "no-store", 8)) || (n >= 7 && !strncasecmp(p, "private", 7)))
             m->seen |= SAYS_NO | SAYS_NOBODY;
-        if (n >= 8 && !strncasecmp(p, "no-cache", 8)) m->seen |= SAYS_NO;
-        if (http_is(p, n, "max-age=0") || http_is(p, n, "s-maxage=0")) m->seen |= SAYS_NO;
+        if ((n >= 8 && !strncasecmp(p, "no-cache", 8)) || http_is(p, n, "s-maxage=0")) m->seen |= SAYS_NO;
+        if (http_is(p, n, "max-age=0")) m->seen |= SAYS_STALE;
         if (http_is(p, n, "public") || lasts(p, n, "s-maxage")) m->seen |= SAYS_PUBLIC;
         if (lasts(p, n, "max-age") || lasts(p, n, "s-maxage")) m->seen |= SAYS_FRESH;
     }
@@ -165,8 +176,50 @@ static void cache_control(struct pk_message *m, const char *list) {
 
 static void vary(struct pk_message *m, const char *list) {
     size_t n;
-    for (const char *p; (p = http_member(&list, &n));)
-        if (http_is(p, n, "*") || http_is(p, n, "Cookie") || http_is(p, n, "Authorization")) m->seen |= SAYS_NO;
+    for (const char *p; (p = http_member(&list, &n));) {
+        if (http_is(p, n, "*")) m->seen |= SAYS_NO;
+        else if (http_is(p, n, "Cookie")) m->seen |= VARIES_COOKIE;
+        else if (http_is(p, n, "Authorization")) m->seen |= VARIES_AUTHORIZATION;
+        else if (!pk_asks_how(p, n)) m->seen |= VARIES_OTHER;
+    }
+}
+
+/* A number of digits, up to the first byte that is none. */
+static bool number(const char **p, uint64_t *value) {
+    const char *begin = *p;
+    for (*value = 0; isdigit((unsigned char)**p); ++*p) {
+        if (*value > UINT64_MAX / 20) return false;
+        *value = *value * 10 + (uint64_t)(**p - '0');
+    }
+    return *p != begin;
+}
+
+/* FIRST-LAST/LENGTH or FIRST-LAST/\* of bytes (RFC 9110, 14.4); *last_one: with it, the whole ends. */
+static bool range(const char *p, uint64_t *first, uint64_t *n, bool *last_one) {
+    uint64_t last, length;
+
+    if (strncasecmp(p, "bytes ", 6)) return false;
+    p += 6;
+    if (!number(&p, first) || *p++ != '-' || !number(&p, &last) || *p++ != '/' || last < *first) return false;
+    *n = last - *first + 1;
+    *last_one = false;
+    if (!strcmp(p, "*")) return true;
+    if (!number(&p, &length) || *p || last >= length) return false;
+    *last_one = last == length - 1;
+    return true;
+}
+
+static void content_range(struct pk_message *m, const char *v) {
+    uint64_t first;
+    bool last_one;
+
+    if (m->line_long || m->seen & SAYS_RANGE || !range(v, &first, &m->part, &last_one)) {
+        m->part = 0;
+    } else {
+        m->offset = (uint16_t)(first % PK_BLOCK);
+        if (last_one) m->seen |= SAYS_TO_END;
+    }
+    m->seen |= SAYS_RANGE;
 }
 
 static void answer_header(struct pk_message *m, const struct eeod_marks *marks) {
@@ -178,7 +231,11 @@ static void answer_header(struct pk_message *m, const struct eeod_marks *marks) 
     } else if ((v = http_value_of(m, "Vary"))) {
         if (m->line_long) m->seen |= SAYS_NO;
         vary(m, v);
-    } else if (http_value_of(m, "Set-Cookie") || http_value_of(m, "Pragma") || http_value_of(m, "WWW-Authenticate")) {
+    } else if ((v = http_value_of(m, "Pragma"))) {
+        if (!strcasecmp(v, "no-cache")) m->seen |= SAYS_STALE;
+        else if (*v && strcasecmp(v, "public")) m->seen |= SAYS_NO;
+    } else if (http_value_of(m, "Set-Cookie") || http_value_of(m, "Set-Cookie2") ||
+               http_value_of(m, "WWW-Authenticate")) {
         m->seen |= SAYS_NO;
     } else if (http_value_of(m, "Expires")) {
         m->seen |= SAYS_EXPIRES;
@@ -188,15 +245,18 @@ static void answer_header(struct pk_message *m, const struct eeod_marks *marks) 
         m->seen |= *v && !m->line_long && !strcmp(v, marks->says) ? SAYS_MARKS : SAYS_OTHER_MARKS;
     } else if ((v = http_value_of(m, "Content-Encoding"))) {
         if (strcasecmp(v, "identity")) m->seen |= SAYS_ENCODED;
+    } else if ((v = http_value_of(m, "Content-Range"))) {
+        content_range(m, v);
     }
 }
 
 static void ask_header(struct pk_message *m) {
     const char *v;
-    if (http_value_of(m, "Cookie")) m->seen |= ASK_COOKIE;
+    if (http_value_of(m, "Cookie") || http_value_of(m, "Cookie2")) m->seen |= ASK_COOKIE;
     else if (http_value_of(m, "Authorization") || http_value_of(m, "Proxy-Authorization")) m->seen |= ASK_AUTHORIZATION;
     else if ((v = http_value_of(m, "Cache-Control")) && (m->line_long || strcasestr(v, "no-store")))
         m->seen |= ASK_NO_STORE;
+    if (!pk_asks_how(m->line, strcspn(m->line, ":"))) m->seen |= ASK_OTHER;
 }
 
 /* ---- bodies ------------------------------------------------------------------------------------------------------ */
@@ -273,12 +333,27 @@ static void ask_ends(struct pk_http *h) {
     body_begins(m, false, false);
 }
 
+/* Whether it may be another one for who says who he is, and he did. */
+static bool is_somebodys(const struct pk_message *m, unsigned asked) {
+    return (m->seen & VARIES_COOKIE && asked & ASK_COOKIE) ||
+           (m->seen & VARIES_AUTHORIZATION && asked & ASK_AUTHORIZATION) ||
+           (m->seen & VARIES_OTHER && asked & (ASK_OTHER | ASK_COOKIE | ASK_AUTHORIZATION));
+}
+
 /* RFC 9111, 3. */
 static bool shared_may_keep(const struct pk_message *m, unsigned asked) {
-    if (!(asked & ASK_GET) || asked & ASK_NO_STORE || m->seen & SAYS_NO) return false;
+    if (!(asked & ASK_GET) || asked & ASK_NO_STORE || m->seen & SAYS_NO || is_somebodys(m, asked)) return false;
     if (asked & ASK_AUTHORIZATION) return m->seen & SAYS_PUBLIC;
-    if (m->seen & (SAYS_PUBLIC | SAYS_FRESH)) return true;
-    return m->seen & SAYS_MODIFIED && !(m->seen & SAYS_EXPIRES) && !(asked & ASK_COOKIE);
+    if (m->seen & SAYS_PUBLIC) return true;
+    if (m->seen & SAYS_STALE) return false;
+    if (m->seen & SAYS_FRESH) return true;
+    return m->seen & SAYS_MODIFIED && !(m->seen & (SAYS_EXPIRES | VARIES)) && !(asked & ASK_COOKIE);
+}
+
+/* One range of bytes, of a body that is as long as that. */
+static bool is_a_range(const struct pk_message *m) {
+    return m->status == 206 && m->sized && m->part && m->left == m->part &&
+           !(m->seen & (SAYS_MARKS | SAYS_OTHER_MARKS));
 }
 
 /* The header of a response has ended; alone: and its segment with it. */
@@ -302,14 +377,17 @@ static void answer_ends(struct pk_http *h, const struct eeod_marks *marks, bool 
     /* What was encoded behind mod_eeod has its header still, but marks that can't be seen. */
     bool marked =
         m->seen & SAYS_MARKS && !(m->seen & (SAYS_ENCODED | SAYS_NOBODY | SAYS_OTHER_MARKS)) && !(asked & ASK_NO_STORE);
-    if (m->status == 206) h->keep = NOTHING;
+    bool whole = m->status == 200;
+    h->keep = NOTHING;
+    if (known && (whole || is_a_range(m)) && shared_may_keep(m, asked)) h->keep = ALL;
     /*
      * If the request may have been a HEAD, the next header may stand where the body would; pk_http_answer sees one that
      * begins a segment.
      */
-    else if ((marked && (known || alone)) || (known && m->status == 200 && shared_may_keep(m, asked))) h->keep = ALL;
-    else h->keep = NOTHING;
+    if (marked && m->status != 206 && (known || alone)) h->keep = ALL;
     h->blocks = h->keep == ALL && !marked;
+    h->offset = whole ? 0 : m->offset;
+    h->to_end = whole || m->seen & SAYS_TO_END;
     h->begun = h->over = false;
     eeod_pairs_begin(&h->pairs, marks);
     body_begins(m, m->status == 204 || m->status == 304 || asked & ASK_HEAD, true);
@@ -322,7 +400,7 @@ static void header_line(struct pk_http *h, struct pk_message *m, const struct ee
     if (m->state == START) {
         m->sized = m->chunked = false;
         m->seen = 0;
-        m->left = 0;
+        m->left = m->part = 0;
         if (ask ? !ask_line(m) : !answer_line(m)) m->state = LOST;
     } else if (m->line_n) {
         if (!framing(m)) m->state = LOST;
@@ -369,11 +447,15 @@ static void add_span(struct pk_http *h, struct segment *s, const char *p, size_t
     }
     if (h->begun && last && (!n || last->at + last->n == at)) {
         last->n += (uint32_t)n;
-        last->ends = ends;
+        last->ends = ends && h->to_end;
     } else if (spans->n == PK_SPANS_MAX) {
         h->blocks = false;
     } else {
-        spans->span[spans->n++] = (struct pk_span){ at, (uint32_t)n, !h->begun, ends };
+        spans->span[spans->n++] = (struct pk_span){ .at = at,
+                                                    .n = (uint32_t)n,
+                                                    .offset = h->begun ? 0 : h->offset,
+                                                    .begins = !h->begun,
+                                                    .ends = ends && h->to_end };
     }
     h->begun = true;
     h->over = ends;

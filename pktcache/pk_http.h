@@ -15,11 +15,17 @@
  *   request was not seen, it may answer a HEAD: then only if its header ends with its segment.
  * - Marks without that header open nothing: anybody's text may have them.
  * - Of a response without that header: its body but for what is in marks, if its request was seen and RFC 9111 (3) lets
- *   a shared cache keep it.  More strictly than there: status 200, to a GET; `public`, max-age or s-maxage, or at least
- *   Last-Modified and no Expires; no no-store in the request; no Set-Cookie, Pragma, no-store, no-cache, private,
- *   max-age=0, nor Vary by Cookie, Authorization or `*`.  If the request had a Cookie, Last-Modified is not enough; if
- *   it, or one before it on the connection, had Authorization, only `public` or s-maxage is.
- * - Never something of a header, nor the segment that holds it, if segments are kept; nor a partial response (206).
+ *   a shared cache keep it.  More strictly than there: status 200 or 206, to a GET; `public`, max-age or s-maxage, or at
+ *   least Last-Modified and no Expires; no no-store in the request; no Set-Cookie, no-store, no-cache, private,
+ *   s-maxage=0; max-age=0 and Pragma only with `public` or s-maxage.  If the request had a Cookie, Last-Modified is not
+ *   enough; if it, or one before it on the connection, had Authorization, only `public` or s-maxage is.
+ * - Of one that may vary by who asks, only if nobody said who he is.  Vary by `*`: nothing.  By Cookie or Authorization:
+ *   if the request had none (and as above, none before it), and Last-Modified is not enough.  By what says how to answer
+ *   rather than whom (pk_asks.h): as if it were not there.  By anything else: as by Cookie, if the request had nothing
+ *   that is not in that table.
+ * - Of a part (206): if it is one range of bytes, whose header `Content-Range` and Content-Length agree.  Its spans say
+ *   where in the whole it begins, so that its blocks are those of the whole.  Nothing of one with a header `Eeod`.
+ * - Never something of a header, nor the segment that holds it, if segments are kept.
  *
  * Whatever is not as HTTP says, or does not come in order, makes the connection lost: nothing of it is kept until a
  * request begins when all before it was acknowledged.  The caller knows where that is.
@@ -40,8 +46,15 @@
 #define PK_HEADER_MAX 65536u        /* bytes of a header; more make it lost */
 #define PK_SPANS_MAX  256u          /* of a piece */
 
-/* Bytes of a body that may be kept; `at` of the piece.  They follow those of the span before, unless they begin it. */
-struct pk_span { uint32_t at, n; bool begins, ends; };  /* the body; a span without bytes may only end it */
+/*
+ * Bytes of a body that may be kept; `at` of the piece.  They follow those of the span before, unless they begin it.
+ * ends: with them, the whole ends, too; a span without bytes may do so.
+ */
+struct pk_span {
+    uint32_t at, n;
+    uint32_t offset;                /* begins: of the first one in its block */
+    bool     begins, ends;
+};
 struct pk_spans {
     uint32_t       n;
     uint32_t       base;            /* where in the piece the segment begins that is fed next; the caller's */
@@ -56,7 +69,9 @@ struct pk_message {
     bool     chunked, sized;
     uint16_t seen;                  /* what its header said */
     uint16_t status;                /* of a response */
+    uint16_t offset;                /* of a range: of its first byte in its block */
     uint32_t header;                /* bytes of the header so far */
+    uint64_t part;                  /* bytes of it, if it is a range */
     uint64_t left;                  /* bytes of the body, or of the chunk */
     uint32_t begun;                 /* messages */
     char     line[PK_LINE_MAX];
@@ -70,6 +85,8 @@ struct pk_http {
     bool     authorized;            /* a request had Authorization */
     bool     blocks;                /* it goes as spans */
     bool     begun, over;           /* a span has begun it, has ended it */
+    bool     to_end;                /* with it, the whole ends */
+    uint16_t offset;                /* of its first byte in its block */
     struct eeod_pairs pairs;        /* of its body */
     bool     ended;                 /* the last segment that was fed ends a response */
 };

@@ -348,6 +348,20 @@ static void take_piece(void *context, const uint8_t *piece, uint32_t at, uint32_
     else through_a_train(e, piece, n, segment, &parts);
 }
 
+/* Bytes [from, to) of a body that has n. */
+static void serve_range(struct ends *e, const uint8_t *bytes, uint32_t from, uint32_t to, uint32_t n) {
+    static uint8_t all[MOST];
+    struct pk_http h;
+    uint32_t at = (uint32_t)sprintf((char *)all,
+                                    "HTTP/1.1 206 Part\r\nLast-Modified: x\r\nContent-Range: bytes %u-%u/%u\r\n"
+                                    "Content-Length: %u\r\n\r\n",
+                                    from, to - 1, n, to - from);
+    memcpy(all + at, bytes + from, to - from);
+    e->sliced = e->kept = e->plain = 0;
+    begin(&h);
+    feed(&h, all, at + to - from, 60000, take_piece, e);
+}
+
 static void serve(struct ends *e, const uint8_t *bytes, uint32_t n, bool chunked, uint32_t most) {
     static uint8_t all[MOST];
     static char framing[MOST];
@@ -391,6 +405,50 @@ START_TEST(test_an_edit) {
         serve(&e, other, BODY, false, 60000);
         serve(&e, other, BODY, false, 60000);
         ck_assert_uint_ge(e.sliced + 2 * PK_BLOCK, BODY);
+        ends_free(&e);
+    }
+}
+END_TEST
+
+/*
+ * Ranges of a body that is known, or in its place: unknown is what is before the first block that begins in the range,
+ * and that one if it comes in pieces.  So they leave alone what is known of the whole.
+ */
+START_TEST(test_ranges) {
+    for (int round = 0; round < 200; round++) {
+        uint32_t n = BODY / 2 + (uint32_t)rand() % (BODY / 2);
+        struct ends e;
+        ends_make(&e);
+        serve(&e, body, n, round % 2, 60000);
+        for (int again = 0; again < 6; again++) {
+            uint32_t from = (uint32_t)rand() % n, to = rand() % 2 ? n : from + 1 + (uint32_t)rand() % (n - from);
+            serve_range(&e, body, from, to, n);
+            ck_assert_msg(e.sliced + 2 * PK_BLOCK + 40 * 19 >= to - from, "round %d: [%u, %u) of %u: %u", round, from,
+                          to, n, e.sliced);
+            ck_assert_msg(!e.kept || e.kept <= PK_BLOCK, "round %d: %u bytes are stored again", round, e.kept);
+        }
+        serve(&e, body, n, false, 60000);
+        ck_assert_msg(e.sliced + PK_BLOCK + 40 * 19 >= n, "round %d: %u of %u", round, e.sliced, n);
+        ends_free(&e);
+    }
+}
+END_TEST
+
+/* The beginning, the rest from where that ended, and then the whole: the block in the middle was in neither. */
+START_TEST(test_a_resumed_download) {
+    for (int round = 0; round < 200; round++) {
+        uint32_t n = BODY / 2 + (uint32_t)rand() % (BODY / 2), at = (uint32_t)rand() % n;
+        struct ends e;
+        ends_make(&e);
+        if (at) serve_range(&e, body, 0, at, n);
+        serve_range(&e, body, at, n, n);
+        serve(&e, body, n, false, 60000);
+        ck_assert_msg(e.sliced + 4 * PK_BLOCK + 40 * 19 >= n, "round %d, from %u: %u of %u", round, at, e.sliced, n);
+        serve(&e, body, n, true, 60000);
+        ck_assert_msg(e.sliced + PK_BLOCK + 40 * 19 >= n, "round %d, from %u: %u of %u", round, at, e.sliced, n);
+        serve_range(&e, body, at, n, n);
+        ck_assert_msg(e.sliced + 2 * PK_BLOCK + 40 * 19 >= n - at, "round %d, from %u: %u of %u", round, at, e.sliced,
+                      n);
         ends_free(&e);
     }
 }
@@ -488,6 +546,8 @@ int main(void) {
     tcase_add_test(t, test_no_spans);
     tcase_add_test(t, test_however_it_is_cut);
     tcase_add_test(t, test_an_edit);
+    tcase_add_test(t, test_ranges);
+    tcase_add_test(t, test_a_resumed_download);
     tcase_add_test(t, test_what_passes);
     tcase_add_test(t, test_blocks_in_any_order);
     tcase_add_test(t, test_links);

@@ -8,10 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OPEN        "<!--EEOD-->"
-#define CLOSE       "<!--/EEOD-->"
-#define GET         "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
-#define OK(headers) "HTTP/1.1 200 OK\r\n" headers "\r\n"
+#define OPEN          "<!--EEOD-->"
+#define CLOSE         "<!--/EEOD-->"
+#define GET           "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+#define OK(headers)   "HTTP/1.1 200 OK\r\n" headers "\r\n"
+#define PART(headers) "HTTP/1.1 206 Part\r\nCache-Control: public\r\n" headers "\r\n"
 
 /*
  * A conversation: segments, "> " from the client, "+ " from the server and to be kept, "- " and not. "!" behind a
@@ -37,13 +38,71 @@ static const struct {
     { "no-store in a second line",
       { "> " GET, "- " OK("Cache-Control: max-age=9\r\nCache-Control: no-store\r\nContent-Length: 4\r\n"), "-!abcd" } },
     { "no-cache", { "> " GET, "- " OK("Cache-Control: public, no-cache\r\nContent-Length: 4\r\n"), "-!abcd" } },
+    { "max-age=0 and public",
+      { "> " GET, "- " OK("Cache-Control: public, max-age=0\r\nContent-Length: 4\r\n"), "+!abcd" } },
+    { "max-age=0 and s-maxage",
+      { "> " GET, "- " OK("Cache-Control: max-age=0, s-maxage=9\r\nContent-Length: 4\r\n"), "+!abcd" } },
+    { "s-maxage=0",
+      { "> " GET, "- " OK("Cache-Control: public, max-age=9, s-maxage=0\r\nContent-Length: 4\r\n"), "-!abcd" } },
+    { "max-age=0 and Last-Modified",
+      { "> " GET, "- " OK("Cache-Control: max-age=0\r\nLast-Modified: x\r\nContent-Length: 4\r\n"), "-!abcd" } },
+    { "Pragma and max-age",
+      { "> " GET, "- " OK("Cache-Control: max-age=9\r\nPragma: no-cache\r\nContent-Length: 4\r\n"), "-!abcd" } },
+    { "Pragma and public",
+      { "> " GET, "- " OK("Pragma: no-cache\r\nCache-Control: public, max-age=9\r\nContent-Length: 4\r\n"),
+        "+!abcd" } },
+    { "Pragma: public",
+      { "> " GET, "- " OK("Cache-Control: max-age=9\r\nPragma: public\r\nContent-Length: 4\r\n"), "+!abcd" } },
+    { "Pragma: private",
+      { "> " GET, "- " OK("Cache-Control: max-age=9\r\nPragma: private\r\nContent-Length: 4\r\n"), "-!abcd" } },
     { "Pragma", { "> " GET, "- " OK("Last-Modified: x\r\nPragma: no-cache\r\nContent-Length: 4\r\n"), "-!abcd" } },
     { "Set-Cookie",
       { "> " GET, "- " OK("Cache-Control: max-age=9\r\nSet-Cookie: a=b\r\nContent-Length: 4\r\n"), "-!abcd" } },
-    { "Vary: Cookie",
-      { "> " GET, "- " OK("Cache-Control: max-age=9\r\nVary: Accept, cookie\r\nContent-Length: 4\r\n"), "-!abcd" } },
-    { "Vary: Accept-Encoding",
-      { "> " GET, "- " OK("Cache-Control: max-age=9\r\nVary: Accept-Encoding\r\nContent-Length: 4\r\n"), "+!abcd" } },
+    { "Set-Cookie2",
+      { "> " GET, "- " OK("Cache-Control: max-age=9\r\nSet-Cookie2: a=b\r\nContent-Length: 4\r\n"), "-!abcd" } },
+    { "Vary: Cookie, and there is one",
+      { "> GET / HTTP/1.1\r\nCookie: a\r\n\r\n",
+        "- " OK("Cache-Control: public\r\nVary: Accept, cookie\r\nContent-Length: 4\r\n"), "-!abcd" } },
+    { "Vary: Cookie, and there is an old one",
+      { "> GET / HTTP/1.1\r\nCookie2: a\r\n\r\n",
+        "- " OK("Cache-Control: public\r\nVary: Cookie\r\nContent-Length: 4\r\n"), "-!abcd" } },
+    { "Vary: Cookie, and there is none",
+      { "> GET / HTTP/1.1\r\nX-User: a\r\n\r\n",
+        "- " OK("Cache-Control: max-age=9\r\nVary: Accept, cookie\r\nContent-Length: 4\r\n"), "+!abcd" } },
+    { "Vary: Cookie, there is none, and one is set",
+      { "> " GET, "- " OK("Cache-Control: public\r\nVary: Cookie\r\nSet-Cookie: a\r\nContent-Length: 4\r\n"),
+        "-!abcd" } },
+    { "Vary: Cookie asks for more than Last-Modified",
+      { "> " GET, "- " OK("Last-Modified: x\r\nVary: Cookie\r\nContent-Length: 4\r\n"), "-!abcd" } },
+    { "Vary: Authorization, and there is one",
+      { "> GET / HTTP/1.1\r\nAuthorization: a\r\n\r\n",
+        "- " OK("Cache-Control: public\r\nVary: Authorization\r\nContent-Length: 4\r\n"), "-!abcd" } },
+    { "Vary: Authorization, and there was one",
+      { "> GET / HTTP/1.1\r\nAuthorization: a\r\n\r\n", "-!" OK("Content-Length: 0\r\n"), "> " GET,
+        "- " OK("Cache-Control: public\r\nVary: Authorization\r\nContent-Length: 4\r\n"), "-!abcd" } },
+    { "Vary: Authorization, and there is none",
+      { "> GET / HTTP/1.1\r\nCookie: a\r\n\r\n",
+        "- " OK("Cache-Control: max-age=9\r\nVary: Authorization\r\nContent-Length: 4\r\n"), "+!abcd" } },
+    { "Vary: *", { "> " GET, "- " OK("Cache-Control: public\r\nVary: *\r\nContent-Length: 4\r\n"), "-!abcd" } },
+    { "Vary by what names somebody, who is named",
+      { "> GET / HTTP/1.1\r\nX-User: a\r\n\r\n",
+        "- " OK("Cache-Control: public\r\nVary: X-User\r\nContent-Length: 4\r\n"), "-!abcd" } },
+    { "Vary by what names somebody, who may have another name",
+      { "> GET / HTTP/1.1\r\nCookie: a\r\n\r\n",
+        "- " OK("Cache-Control: public\r\nVary: X-User\r\nContent-Length: 4\r\n"), "-!abcd" } },
+    { "Vary by what names somebody, and nobody is named",
+      { "> GET / HTTP/1.1\r\nHost: a\r\nUser-Agent: b\r\nsec-ch-ua: c\r\nAccept: d\r\n\r\n",
+        "- " OK("Cache-Control: max-age=9\r\nVary: X-User\r\nContent-Length: 4\r\n"), "+!abcd" } },
+    { "Vary by a name that is nearly another one",
+      { "> GET / HTTP/1.1\r\nHosts: a\r\n\r\n", "- " OK("Cache-Control: public\r\nVary: Hos\r\nContent-Length: 4\r\n"),
+        "-!abcd" } },
+    { "Vary by how to answer",
+      { "> GET / HTTP/1.1\r\nCookie: a\r\nX-User: b\r\n\r\n",
+        "- " OK("Cache-Control: max-age=9\r\nVary: Accept-Encoding,accept, User-Agent\r\nVary: Origin, Sec-Fetch-Dest, "
+                "X-Forwarded-Proto\r\nContent-Length: 4\r\n"),
+        "+!abcd" } },
+    { "Vary: Accept-Encoding and Last-Modified",
+      { "> " GET, "- " OK("Last-Modified: x\r\nVary: Accept-Encoding\r\nContent-Length: 4\r\n"), "+!abcd" } },
     { "a Cookie asks for more than Last-Modified",
       { "> GET / HTTP/1.1\r\nCookie: a\r\n\r\n", "- " OK("Last-Modified: x\r\nContent-Length: 4\r\n"), "-!abcd" } },
     { "a Cookie and max-age",
@@ -59,7 +118,24 @@ static const struct {
       { "> POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\nhi", "- " OK("Cache-Control: public\r\nContent-Length: 4\r\n"),
         "-!abcd" } },
     { "404", { "> " GET, "- HTTP/1.1 404 No\r\nCache-Control: public\r\nContent-Length: 4\r\n\r\n", "-!abcd" } },
-    { "206", { "> " GET, "- HTTP/1.1 206 Part\r\nCache-Control: public\r\nContent-Length: 4\r\n\r\n", "-!abcd" } },
+    { "206 of nothing", { "> " GET, "- " PART("Content-Length: 4\r\n"), "-!abcd" } },
+    { "206", { "> " GET, "- " PART("Content-Length: 4\r\nContent-Range: bytes 7-10/99\r\n"), "+!abcd" } },
+    { "206 to the end", { "> " GET, "- " PART("content-range: Bytes 7-10/11\r\nContent-Length: 4\r\n"), "+!abcd" } },
+    { "206 of nobody knows how much",
+      { "> " GET, "- " PART("Content-Range: bytes 7-10/*\r\nContent-Length: 4\r\n"), "+!abcd" } },
+    { "206 of what must not be kept",
+      { "> " GET,
+        "- HTTP/1.1 206 Part\r\nContent-Range: bytes 7-10/99\r\nContent-Length: 4\r\nCache-Control: private\r\n\r\n",
+        "-!abcd" } },
+    { "206 to a Cookie",
+      { "> GET / HTTP/1.1\r\nCookie: a\r\n\r\n",
+        "- HTTP/1.1 206 Part\r\nContent-Range: bytes 7-10/99\r\nContent-Length: 4\r\nLast-Modified: x\r\n\r\n",
+        "-!abcd" } },
+    { "206 in chunks",
+      { "> " GET, "- " PART("Content-Range: bytes 7-10/99\r\nTransfer-Encoding: chunked\r\n"),
+        "-!4\r\nabcd\r\n0\r\n\r\n" } },
+    { "a range of a 200 says nothing",
+      { "> " GET, "- " OK("Content-Range: bytes 7-10/99\r\nContent-Length: 4\r\n"), "-!abcd" } },
     { "a request that was not seen", { "- " OK("Cache-Control: public\r\nContent-Length: 4\r\n"), "-!abcd" } },
     { "HEAD has no body",
       { "> HEAD / HTTP/1.1\r\n\r\n", "-!" OK("Cache-Control: public\r\nContent-Length: 4\r\n"), "> " GET,
@@ -127,7 +203,8 @@ static const struct {
     { "marks in what may be kept",
       { "> " GET, "- " OK("Cache-Control: public\r\n"), "+ abcd", "- " OPEN "you", "- you", "+ " CLOSE } },
     { "marks of a 206",
-      { "> " GET, "- HTTP/1.1 206 Part\r\nEeod: marks\r\n\r\n", "- abcd", "- " OPEN, "- " CLOSE "abcd" } },
+      { "> " GET, "- " PART("Eeod: marks\r\nContent-Range: bytes 7-40/99\r\nContent-Length: 34\r\n"), "- abcd",
+        "- " OPEN, "- " CLOSE "abcd" } },
     { "somebody's marks in a private page",
       { "> " GET, "- " OK("Cache-Control: private\r\n"), "- " OPEN "a" CLOSE, "- abcd", "- " OPEN,
         "- " CLOSE "abcd" } },
@@ -277,6 +354,53 @@ START_TEST(test_cuts) {
 }
 END_TEST
 
+/* What a server says of a range and is not so, or can't be, is no range: nothing of its body is kept. */
+START_TEST(test_ranges_that_are_none) {
+    static const char *const ranges[] = { "",
+                                          "bytes",
+                                          "bytes ",
+                                          "bytes */99",
+                                          "bytes 7-10",
+                                          "bytes 7-10/",
+                                          "bytes 7-10/x",
+                                          "bytes 7-10/99x",
+                                          "bytes 7-10/99, 12-13/99",
+                                          "bytes=7-10/99",
+                                          "bytes  7-10/99",
+                                          "bytes 7 -10/99",
+                                          "bytes -4/99",
+                                          "bytes -7-10/99",
+                                          "bytes +7-10/99",
+                                          "bytes 7--10/99",
+                                          "bytes 10-7/99",
+                                          "bytes 7-10/10",
+                                          "bytes 7-10/0",
+                                          "bytes 7-11/99",
+                                          "bytes 7-9/99",
+                                          "bytes 0-18446744073709551615/*",
+                                          "bytes 18446744073709551613-18446744073709551616/*",
+                                          "bytes 99999999999999999996-99999999999999999999/*",
+                                          "bytes 7-10/99999999999999999999999999999999999999999",
+                                          "items 7-10/99",
+                                          "7-10/99",
+                                          "bytes 7-10/99\r\nContent-Range: bytes 7-10/99" };
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        char header[200];
+        struct eeod_marks marks;
+        struct pk_spans spans = { .n = 0 };
+        struct pk_http h;
+        size_t n =
+            (size_t)snprintf(header, sizeof header, PART("Content-Length: 4\r\nContent-Range: %s\r\n"), ranges[i]);
+        eeod_marks_set(&marks, OPEN, CLOSE);
+        pk_http_begin(&h);
+        pk_http_ask(&h, GET, strlen(GET));
+        ck_assert(!pk_http_answer(&h, &marks, header, n, &spans));
+        ck_assert(!pk_http_answer(&h, &marks, "abcd", 4, &spans));
+        ck_assert_msg(!spans.n && h.ended, "%s", ranges[i]);
+    }
+}
+END_TEST
+
 START_TEST(test_looks_asked) {
     static const struct {
         const char *segment;
@@ -308,6 +432,7 @@ int main(void) {
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, test_talk, 0, sizeof talks / sizeof *talks);
     tcase_add_test(t, test_cuts);
+    tcase_add_test(t, test_ranges_that_are_none);
     tcase_add_test(t, test_looks_asked);
     suite_add_tcase(s, t);
     return run_suite(s);
