@@ -225,7 +225,7 @@ static void train_leaves(void *context, const struct pk_train *t, struct pk_flow
     }
     /* Told, and nothing else: it may come twice, and costs little. */
     if (told && !t->saved && pk_replay_loses(p->replay, now)) send_copy(p, t->bytes, t->n, t->tos);
-    if (f && saved) pk_replay_add(p->replay, &f->tuple, t);
+    if (f && saved) pk_replay_add(p->replay, &f->tuple, t, now);
     send_sealed(p, PK_TRAIN, t->bytes - PK_SEAL_HEAD, t->n, t->tos);
     pk_liveness_train(&p->liveness, pk_session_sent(p->session), now);
 }
@@ -287,17 +287,21 @@ static bool may_train(pk_parent_t *p, const struct pk_follow *f, bool known, uin
 }
 
 /*
- * What the server sends once more, from there on.  Where that ends a trial, or the train of it is lost, what was in a
- * train goes once more, too.
+ * What the server sends once more, n bytes from there on.  Where that ends a trial, or the train of it is lost, what was
+ * in a train goes once more, too.  Whether it goes in the place of these bytes.
  */
-static void sent_again(pk_parent_t *p, struct pk_follow *f, uint32_t seq, uint64_t now) {
+static bool sent_again(pk_parent_t *p, struct pk_follow *f, uint32_t seq, uint32_t n, uint64_t now) {
+    const struct pk_replay_train *t;
+
     if (pk_advance_again(&p->advance, &f->flow.tuple, seq, now)) {
         f->flow.tried = true;
         unload(p, pk_trial_train(p->trial));
-    } else if (!obstacle(p)) {
-        const struct pk_replay_train *t = pk_replay_take(p->replay, &f->flow.tuple, seq);
-        if (t) send_copy(p, t->bytes, t->n, t->tos);
+        return false;
     }
+    if (obstacle(p)) return false;
+    bool instead = pk_replay_again(p->replay, &f->flow.tuple, seq, n, p->liveness.round_trip, now, &t);
+    if (t) send_copy(p, t->bytes, t->n, t->tos);
+    return instead;
 }
 
 static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, void *piece, size_t bytes,
@@ -318,7 +322,7 @@ static void half_new(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
     again.segments = (old + k->segment - 1) / k->segment;
     pk_flow_count(&f->flow, again.segments, old, k->headers);
     p->side.counters.again += again.segments;
-    sent_again(p, f, k->seq, now);
+    sent_again(p, f, k->seq, old, now);
     pk_train_queue_leave(p->queue, &f->flow, now);
     send_run(p, &h, k->ip + k->headers, old, k->segment, 0);
     pk_head_advance(&h, old, again.segments);
@@ -347,7 +351,7 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
     pk_flow_count(&f->flow, k->segments, k->payload, k->headers);
     if (!(k->flags & PK_SYN) && pk_flow_behind(&f->flow, k->seq)) {
         p->side.counters.again += k->segments;
-        if (k->payload) sent_again(p, f, k->seq, now);
+        if (k->payload && sent_again(p, f, k->seq, k->payload, now) && !plain && !(k->flags & PK_FIN)) return;
     }
     p->judge.spans.n = 0;
     if (pk_follow_response(f, k)) kept = pk_follow_keep(f, k, p->c, keep, &p->judge.spans) + p->judge.spans.n;

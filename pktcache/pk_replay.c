@@ -13,6 +13,8 @@ enum { /* whether the link loses datagrams is seen of so many; one of so many is
        LOSSY = 10000000 /* microseconds that it counts as one that loses, after that was seen */
 };
 
+enum { TIMER_LEAST = 200000 }; /* microseconds of a server's timer, beside the round trip (RFC 6298: a second) */
+
 struct pk_replay {
     unsigned magic;
     unsigned next;                   /* place */
@@ -35,7 +37,7 @@ void pk_replay_free(pk_replay_t **replay) {
     free(r);
 }
 
-void pk_replay_add(pk_replay_t *r, const struct pk_tuple *tuple, const struct pk_train *t) {
+void pk_replay_add(pk_replay_t *r, const struct pk_tuple *tuple, const struct pk_train *t, uint64_t now) {
     struct pk_replay_train *of = r->train + r->next;
     struct pk_reader reader;
 
@@ -43,20 +45,28 @@ void pk_replay_add(pk_replay_t *r, const struct pk_tuple *tuple, const struct pk
     if (!pk_train_read(&reader, t->bytes, t->n)) return;
     r->next = (r->next + 1) % REMEMBERED;
     of->tuple = *tuple;
-    of->from = pk_head_seq(&reader.next);
+    of->at = now;
+    of->again = false;
+    of->from = of->behind = pk_head_seq(&reader.next);
     of->to = pk_head_seq(&t->next);
     of->n = (uint32_t)t->n;
     of->tos = t->tos;
     memcpy(of->bytes, t->bytes, t->n);
 }
 
-const struct pk_replay_train *pk_replay_take(pk_replay_t *r, const struct pk_tuple *tuple, uint32_t seq) {
+bool pk_replay_again(pk_replay_t *r, const struct pk_tuple *tuple, uint32_t seq, uint32_t n, uint64_t round_trip,
+                     uint64_t now, const struct pk_replay_train **train) {
+    assert(r->magic == REPLAY_MAGIC);
+    *train = NULL;
     for (struct pk_replay_train *t = r->train; t < r->train + REMEMBERED; t++) {
         if (seq - t->from >= t->to - t->from || memcmp(&t->tuple, tuple, sizeof *tuple)) continue;
-        t->from = t->to;
-        return t;
+        if (!t->again) *train = t;
+        t->again = true;
+        if (n > t->to - seq || (int32_t)(seq - t->behind) < 0) return false;
+        t->behind = seq + n;
+        return now < t->at + round_trip + TIMER_LEAST;
     }
-    return NULL;
+    return false;
 }
 
 void pk_replay_begin(pk_replay_t *r) { r->seen_newest = r->seen_came = 0; }

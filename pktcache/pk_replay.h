@@ -13,7 +13,10 @@ typedef struct pk_replay pk_replay_t;
 
 struct pk_replay_train {
     struct pk_tuple tuple;
-    uint32_t        from, to;       /* sequence numbers; the same: it went once more, or there is none */
+    uint64_t        at;             /* when it went */
+    uint32_t        from, to;       /* sequence numbers; the same: there is none */
+    uint32_t        behind;         /* what of it needs not cross as packets ends there */
+    bool            again;          /* it went once more */
     uint32_t        n;
     uint8_t         tos;
     uint8_t         bytes[PK_DATAGRAM_MAX];
@@ -23,9 +26,15 @@ pk_replay_t *pk_replay_make(void);      /* NULL: no memory */
 void         pk_replay_free(pk_replay_t **r);
 
 /* A train went; of those that went last some are remembered. */
-void         pk_replay_add(pk_replay_t *r, const struct pk_tuple *tuple, const struct pk_train *t);
-/* The train that had this byte; once.  NULL: there is none. */
-const struct pk_replay_train *pk_replay_take(pk_replay_t *r, const struct pk_tuple *tuple, uint32_t seq);
+void         pk_replay_add(pk_replay_t *r, const struct pk_tuple *tuple, const struct pk_train *t, uint64_t now);
+/*
+ * A server sends n bytes again.  *train: what had the first of them, the first time that this is asked; or NULL.  Whether
+ * they need not cross as packets, too: they are all of that train, the server has not sent them again before, and not even
+ * the timer of a server so far away made it do so.  Should what goes once more be lost as well, that timer is still to
+ * come, or the server knows by what is acknowledged behind it.
+ */
+bool         pk_replay_again(pk_replay_t *r, const struct pk_tuple *tuple, uint32_t seq, uint32_t n,
+                             uint64_t round_trip, uint64_t now, const struct pk_replay_train **train);
 
 /* A new session. */
 void         pk_replay_begin(pk_replay_t *r);

@@ -11,6 +11,7 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 MANUALS = {"policy/fairgate-policy": 1, "mod_eeod/fairgate-eeod": 1, "pktcache/fairgate-pktcache": 8, "prober/fairgate-prober": 1,
            "prober/fairgate-bots": 1}
 ONE_THING = {"ccnget/fairgate-ccnget": 1, "ccnget/fairgate-ccncall": 1}       # what has no subcommands
+ALL = {**MANUALS, **ONE_THING, "doctor/fairgate": 1}
 
 TABLE = "http://h/\t5" + "\t-" * 2 + "\t0\t0\t1\t0\t0\t0\t-\t-\n"
 CONFIG = "secret /k\nlocal 192.0.2.1:1\npeer 192.0.2.2:1\nservers 10.0.0.0/8\nclients 0.0.0.0/0\n"
@@ -77,9 +78,9 @@ def test_check(build, command, name, tmp_path):
     assert status == 1 and said == "" and errors.startswith(f"{tmp_path}/none: ") and "No such file" in errors
 
 
-@pytest.mark.parametrize("name", MANUALS | ONE_THING)
+@pytest.mark.parametrize("name", ALL)
 def test_the_manual_has_what_help_has(build, name):
-    manual = (TOP / f"{name}.{(MANUALS | ONE_THING)[name]}").read_text().replace("\\-", "-")
+    manual = (TOP / f"{name}.{ALL[name]}").read_text().replace("\\-", "-")
     help_text = runner(build, name)("--help")[1]
     words = set(re.findall(r"--[a-z][a-z-]*", help_text))
     if name in MANUALS:

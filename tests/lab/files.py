@@ -4,7 +4,7 @@ files.py - files that are fetched through a pair of packet caches, more than onc
 
     files = Files(lab, "nginx", rate="8mbit", rtt=20)
     files.write("file", data)
-    got = files.fetch(curl(files, "file"))        # got.body, got.part, got.again, got.seconds
+    got = files.fetch(curl(files, "file"))        # got.body, got.part, got.seconds, ...
 
     curl        the file, or what its options say of it: ranges, the rest of one
     Apt         packages of a repository: apt-get, whose requests stand in a pipeline
@@ -14,7 +14,6 @@ Each of these is called and returns the bytes that it got.  Servers: nginx, http
 """
 import dataclasses
 import functools
-import glob
 import hashlib
 import os
 import shutil
@@ -34,9 +33,10 @@ LONG = 900      # seconds that nothing takes
 
 @dataclasses.dataclass(frozen=True)
 class Got:
-    """body; carried: bytes of IP on the link; again: of the segments that came to the parent, the share that came again; seconds."""
+    """body; bytes of IP: carried, on the link, served, by servers; again: of their segments, the share that came again; seconds."""
     body: bytes
     carried: int
+    served: int
     again: float
     seconds: float
 
@@ -87,8 +87,8 @@ class Files:
         body = get()
         seconds, carried = time.monotonic() - began, self.pair.carried() - carried
         after = self.counters()
-        segments = (after["bytes_in"] - before["bytes_in"]) / 1500
-        return Got(body, carried, (after["again"] - before["again"]) / segments, seconds)
+        served = after["bytes_in"] - before["bytes_in"]
+        return Got(body, carried, served, (after["again"] - before["again"]) / (served / 1500), seconds)
 
     def counters(self):
         time.sleep(0.25)        # they are shown ten times a second
@@ -102,6 +102,15 @@ class Files:
         self.pair.stop()
         if self.server:
             self.server.stop()
+
+
+def read(paths):
+    """All that is in each of them."""
+    got = []
+    for path in paths:
+        with open(path, "rb") as f:
+            got.append(f.read())
+    return got
 
 
 def curl(files, name, *words):
@@ -128,15 +137,14 @@ class Apt:
             f.write(control)
         with open(os.path.join(tree, name), "wb") as f:
             f.write(data)
-        there = os.path.join(self.files.folder, "repository", f"{name}.deb")
+        there = self.there(name)
         os.makedirs(os.path.dirname(there), exist_ok=True)
         subprocess.run(["dpkg-deb", "-Znone", "--root-owner-group", "--build", tree, there], check=True, capture_output=True)
-        with open(there, "rb") as f:
-            whole = f.read()
+        whole, = read([there])
         return f"{control}Filename: ./{name}.deb\nSize: {len(whole)}\nSHA256: {hashlib.sha256(whole).hexdigest()}\n"
 
     def __call__(self):
-        """A client that has nothing, but the beginnings of packages."""
+        """A client that has nothing, but the beginnings of packages; what it got."""
         self.calls += 1
         client = os.path.join(self.root, f"client{self.calls}")
         archives = os.path.join(client, "cache", "archives")
@@ -147,30 +155,26 @@ class Apt:
         with open(os.path.join(client, "status"), "w", encoding="ascii"):
             pass
         for name in self.names if self.begun else ():
-            whole, partial = os.path.join(self.files.folder, "repository", f"{name}.deb"), os.path.join(archives, "partial", f"{name}_1_all.deb")
-            with open(whole, "rb") as a, open(partial, "wb") as b:
+            partial = os.path.join(archives, "partial", f"{name}_1_all.deb")
+            with open(self.there(name), "rb") as a, open(partial, "wb") as b:
                 b.write(a.read(self.begun))
-            shutil.copystat(whole, partial)
+            shutil.copystat(self.there(name), partial)      # its time is that of If-Range
         settings = {"Dir::State": f"{client}/state", "Dir::State::status": f"{client}/status", "Dir::Cache": f"{client}/cache", "Dir::Etc": f"{client}/etc",
                     "Dir::Etc::sourcelist": f"{client}/sources.list", "Dir::Etc::sourceparts": "/dev/null", "APT::Sandbox::User": "root",
                     "Acquire::Languages": "none", "Acquire::http::Proxy": "DIRECT", "Debug::NoLocking": "true"}
         options = [w for k, v in settings.items() for w in ("-o", f"{k}={v}")]
         self.files.run("apt-get", *options, "update")
         self.files.run("apt-get", *options, "--yes", "--download-only", "install", *self.names)
-        got = b""
-        for name in self.names:
-            with open(glob.glob(f"{archives}/{name}_1_*.deb")[0], "rb") as f:
-                got += f.read()
+        got = read(f"{archives}/{name}_1_all.deb" for name in self.names)
         shutil.rmtree(client)
-        return got[self.begun * len(self.names):] if self.begun else got
+        return b"".join(package[self.begun:] for package in got)
 
-    def whole(self):
-        """What the packages are."""
-        got = b""
-        for name in self.names:
-            with open(os.path.join(self.files.folder, "repository", f"{name}.deb"), "rb") as f:
-                got += f.read()
-        return got
+    def there(self, name):
+        return os.path.join(self.files.folder, "repository", f"{name}.deb")
+
+    def wants(self):
+        """What a call is to get."""
+        return b"".join(package[self.begun:] for package in read(map(self.there, self.names)))
 
 
 class Hls:

@@ -64,6 +64,49 @@ START_TEST(test_a_lost_train_goes_once_more) {
 END_TEST
 
 /*
+ * What the server sends again of it does not cross as packets as well; what it sends once more does, and so does what its
+ * timer may have made it send, which should not have to run twice.
+ */
+START_TEST(test_what_a_lost_train_stands_for_does_not_cross) {
+    struct scenario s = quiet("lost train, all of it again");
+    s.keep = PK_KEEP_HTTP;
+    setup(&s, 24);
+    go_on(1000000);
+    trust(&s);
+    struct stream *first = asked_stream(0, NULL), *second;
+    from_server(first, 0, first->n, s.mss);
+    go_on(5000);
+    ck_assert_uint_eq(first->acked, first->n);
+    for (int late = 0; late < 2; late++) {
+        struct pk_counters *c = &w.parent.side->counters;
+        second = asked_stream(late ? 4 : 1, first);
+        from_server(second, 0, second->n, s.mss);
+        for (int i = 0; i < 10; i++, w.now += ROUND) {
+            while (lose_one(&w.down, PK_TRAIN)) {}
+            run_down();
+            run_up();
+        }
+        ck_assert_uint_eq(second->acked, 0);
+        if (late) go_on(300000);
+        uint64_t packets = c->native_bytes, again = c->again;
+        for (uint32_t at = 0, n; at < second->n; at += n) {
+            n = second->n - at < 4 * s.mss ? second->n - at : 4 * s.mss;
+            from_server(second, at, n, s.mss);
+            go_on(1000);
+        }
+        ck_assert_uint_eq(second->acked, second->n);
+        ck_assert_uint_eq(c->again - again, (second->n + s.mss - 1) / s.mss);
+        if (late) ck_assert_uint_ge(c->native_bytes - packets, second->n);
+        else ck_assert_uint_le(c->native_bytes - packets, 5 * s.mss); /* the answer's header, and what is at two ends */
+        packets = c->native_bytes;
+        from_server(second, 4 * s.mss, 2 * s.mss, s.mss);
+        ck_assert_uint_ge(c->native_bytes - packets, 2 * s.mss);
+    }
+    teardown();
+}
+END_TEST
+
+/*
  * Something that a train names is not there: the trains behind it wait, too, so that the client gets all in its order,
  * and what they lack is asked for at the same time.
  */
@@ -336,6 +379,7 @@ int main(void) {
     tcase_set_timeout(t, 0);
     tcase_add_test(t, test_what_is_half_new_is_followed);
     tcase_add_test(t, test_a_lost_train_goes_once_more);
+    tcase_add_test(t, test_what_a_lost_train_stands_for_does_not_cross);
     tcase_add_test(t, test_trains_wait_in_their_order);
     tcase_add_test(t, test_a_joined_connection_may_have_been_authorized);
     for (int i = 4; i <= 6; i += 2) {

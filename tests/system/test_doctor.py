@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""fairgate doctor: what is well, what is not, and what mends it, of real servers."""
+import os
+import re
+import subprocess
+import time
+
+import pytest
+
+from gateway import three_classes
+from lab.httpd import HTTPD
+from lab.lab import kept_lab, program, wait_for
+from lab.load import Load
+from lab.pair import Pair
+
+OK, WARNING, FAILURE, UNKNOWN = 0, 1, 2, 3
+TABLE = "http://h/\t5" + "\t-" * 2 + "\t0\t0\t1\t0\t0\t0\t-\t-\n"
+
+
+def doctor(*words, prefix=(), path=()):
+    """(exit status, the lines that it prints)."""
+    environment = {**os.environ, "PATH": ":".join([*path, *(os.path.dirname(program(p)) for p in ("policy/fairgate-policy", "prober/fairgate-prober", "pktcache/fairgate-pktcache")),
+                                                   os.environ["PATH"]])}
+    done = subprocess.run([*prefix, program("doctor/fairgate"), "doctor", "--seconds", "1", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          env=environment, timeout=60, check=False)
+    assert done.stderr == "", done.stderr
+    return done.returncode, done.stdout.splitlines()
+
+
+def said(lines, how, what):
+    """That this line is there, and a cure below it unless it is well."""
+    at = [i for i, line in enumerate(lines) if line.startswith(how) and re.search(what, line)]
+    assert at, (how, what, lines)
+    assert how == "ok" or re.match(r" +-> \S", lines[at[0] + 1]), lines
+    return True
+
+
+def of_httpd(gateway):
+    return "--httpd", f"{HTTPD} -d {gateway.dir} -f {gateway.config_file}", "--status", f"{gateway.url}/qos-status"
+
+
+# ---- httpd -----------------------------------------------------------------------------------------------------------------------------
+
+def test_a_gateway_that_is_well(new_gateway):
+    with new_gateway(window=8) as gateway:
+        status, lines = doctor("httpd", *of_httpd(gateway))
+        assert status == OK, lines
+        assert said(lines, "ok", "loaded: qos_drr") and said(lines, "ok", "event MPM") and said(lines, "ok", "requests are scheduled")
+        assert lines[-1] == f"{len(lines) - 1} well, 0 warnings, 0 failures"
+        assert doctor("httpd", "--quiet", *of_httpd(gateway)) == (OK, lines[-1:])
+    status, lines = doctor("httpd", *of_httpd(gateway))
+    assert status == WARNING and said(lines, "WARN", "qos-status does not answer")
+
+
+def test_one_that_only_looks(new_gateway):
+    with new_gateway(engine="observe") as gateway:
+        status, lines = doctor("httpd", *of_httpd(gateway))
+        assert status == WARNING and said(lines, "WARN", "QosEngine observes"), lines
+
+
+def test_one_that_is_off(new_gateway):
+    with new_gateway(engine="Off") as gateway:
+        status, lines = doctor("httpd", *of_httpd(gateway))
+        assert status == FAILURE and said(lines, "FAIL", "QosEngine is off"), lines
+
+
+def test_what_the_modules_say_of_limits(new_gateway):
+    """What the module says when the configuration is read."""
+    with new_gateway(mpm="prefork", children=3, window=2) as gateway:
+        status, lines = doctor("httpd", *of_httpd(gateway))
+        assert status == WARNING and said(lines, "WARN", "MaxRequestWorkers") and said(lines, "WARN", "not the event MPM"), lines
+
+
+def test_a_wrong_configuration(new_gateway):
+    gateway = new_gateway(more="QosWindow many\n")
+    gateway.configure()
+    status, lines = doctor("httpd", *of_httpd(gateway))
+    assert status == FAILURE and said(lines, "FAIL", "its configuration is wrong: .*QosWindow many"), lines
+
+
+def test_no_module(new_gateway):
+    gateway = new_gateway()
+    gateway.configure()
+    config = os.path.join(gateway.dir, "bare.conf")
+    with open(gateway.config_file, encoding="utf-8") as f, open(config, "w", encoding="utf-8") as to:
+        to.writelines(line for line in f.read().split("<", 1)[0].splitlines(keepends=True) if "qos" not in line.lower())
+    status, lines = doctor("httpd", "--httpd", f"{HTTPD} -d {gateway.dir} -f {config}")
+    assert status == FAILURE and said(lines, "FAIL", "none of qos_drr, eeod and ccn"), lines
+
+
+def test_a_class_that_starves(new_gateway):
+    """First come, first served: sixty of one class beside two of another, each of which is due half."""
+    classes = "QosClass people weight=1\nQosClass crawlers weight=1 default\nQosRule people cookie session=\n"
+    with new_gateway(window=1, classes=classes, more="QosScheduler fifo\n") as gateway:
+        crowd = [{**kind, "clients": n} for kind in three_classes(1, "/o/size/4096") for name, n in (("people", 4), ("crawlers", 60)) if kind["name"] == name]
+        with Load(gateway.address, crowd, seconds=60):
+            gateway.until(lambda seen: all(c["queued"] for c in seen["classes"]), "both wait")
+            status, lines = doctor("httpd", *of_httpd(gateway))
+        assert status == WARNING and said(lines, "WARN", r"class people waits, and had \d % in the last 1 s, where it is due 50 %"), lines
+
+
+def test_what_answers_is_something_else(new_gateway):
+    """Neither a page of another kind nor one without end is taken for figures."""
+    with new_gateway() as gateway:
+        httpd = of_httpd(gateway)[:2]
+        status, lines = doctor("httpd", *httpd, "--status", f"{gateway.url}/static/2k.txt")
+        assert status == FAILURE and said(lines, "FAIL", "no status of mod_qos_drr"), lines
+        status, lines = doctor("httpd", *httpd, "--status", f"{gateway.url}/static/50m.bin")
+        assert status == WARNING and said(lines, "WARN", "does not answer"), lines
+
+
+# ---- policies and tables ---------------------------------------------------------------------------------------------------------------
+
+def test_policies(tmp_path):
+    right, wrong = tmp_path / "a policy.xml", tmp_path / "wrong.xml"
+    right.write_text('<classification><class id="1" quantum="1" default="yes"/></classification>')
+    wrong.write_text("<classification>\n<class/></classification>")
+    status, lines = doctor("policy", "--policy", right)
+    assert status == OK and said(lines, "ok", "a policy.xml: right")
+    status, lines = doctor("policy", "--policy", right, "--policy", wrong)
+    assert status == FAILURE and said(lines, "ok", "a policy.xml") and said(lines, "FAIL", "wrong.xml:2: ")
+
+
+def test_tables(tmp_path):
+    pages, bots = tmp_path / "pages", tmp_path / "bots"
+    subprocess.run([program("prober/fairgate-prober"), "import", pages], input=TABLE, text=True, check=True)
+    bots.write_text("x")
+    words = ("tables", "--pages", pages, "--bots", bots)
+    status, lines = doctor(*words)
+    assert status == OK and said(lines, "ok", "crawlers is 0 h old") and said(lines, "ok", "sizes is 0 h old")
+    old = time.time() - 9 * 86400
+    os.utime(pages, (old, old))
+    os.utime(bots, (old, old))
+    status, lines = doctor(*words)
+    assert status == WARNING and said(lines, "WARN", "crawlers is 216 h old") and said(lines, "WARN", "sizes is 216 h old")
+    pages.write_text("fairgate-pages\t3\t0\n")
+    status, lines = doctor(*words)
+    assert status == FAILURE and said(lines, "FAIL", "another version")
+
+
+# ---- pktcache --------------------------------------------------------------------------------------------------------------------------
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespaces")
+def test_a_pair_of_caches(request):
+    with kept_lab("doctor", lambda: request.session.testsfailed > 0) as made:
+        pair = Pair(made).start().both()
+        at = ("pktcache", "--pktcache", pair.child.config)
+        status, lines = doctor(*at, prefix=pair.far.prefix)
+        assert status == OK and said(lines, "ok", "at work"), lines
+        pair.parent.kill()
+        wait_for(lambda: not pair.child.at_work(), 10, "the child knows")
+        status, lines = doctor(*at, prefix=pair.far.prefix)
+        assert status == FAILURE and said(lines, "FAIL", "not at work: [a-z]"), lines
+        os.chmod(pair.secret, 0o644)
+        pair.child.kill()
+        status, lines = doctor(*at, prefix=pair.far.prefix)
+        assert status == FAILURE and said(lines, "FAIL", "no daemon answers") and said(lines, "FAIL", "others than its owner can read"), lines
+        with open(pair.child.config, "a", encoding="ascii") as f:
+            f.write("hold 64T\n")
+        status, lines = doctor(*at, prefix=pair.far.prefix)
+        assert status == FAILURE and said(lines, "FAIL", "hold 64T: must be"), lines
+
+
+# ---- the command -----------------------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("words", ((), ("frob",), ("doctor", "--frob"), ("doctor", "frob"), ("doctor", "--seconds", "0"), ("doctor", "--policy")))
+def test_wrong_usage_of_the_doctor(words):
+    done = subprocess.run([program("doctor/fairgate"), *words], capture_output=True, text=True, check=False)
+    assert done.returncode == UNKNOWN and done.stdout == "" and "--help" in done.stderr or not words and "usage: fairgate" in done.stderr
+
+
+def test_nothing_is_known(tmp_path):
+    status, lines = doctor("tables", "--pages", tmp_path / "none", "--bots", tmp_path / "none")
+    assert status == UNKNOWN and lines == ["0 well, 0 warnings, 0 failures"]
