@@ -426,7 +426,7 @@ static bool looks_like_a_header(const char *p, size_t n) { return n >= 7 && !mem
 /* Bytes of a body; ends: with them, it, or a run of it. */
 static void add_span(struct pk_http *h, struct segment *s, const char *p, size_t n, bool ends) {
     struct pk_spans *spans = s->spans;
-    uint32_t at = spans->base + (uint32_t)(p - s->begins);
+    uint32_t at = (uint32_t)((ptrdiff_t)spans->base + (p - s->begins));
     struct pk_span *last = spans->n ? spans->span + spans->n - 1 : NULL;
 
     if (!h->begun && looks_like_a_header(p, n)) {
@@ -442,7 +442,7 @@ static void add_span(struct pk_http *h, struct segment *s, const char *p, size_t
     } else {
         spans->span[spans->n++] = (struct pk_span){ .at = at,
                                                     .n = (uint32_t)n,
-                                                    .offset = h->begun ? 0 : h->offset,
+                                                    .offset = h->begun && !h->run ? 0 : h->offset,
                                                     .begins = !h->begun || h->run,
                                                     .goes_on = h->run,
                                                     .ends = ends };
@@ -451,28 +451,42 @@ static void add_span(struct pk_http *h, struct segment *s, const char *p, size_t
     h->run = false;
 }
 
+/*
+ * Where the run begins whose closing mark is at that place, counted from p: with the mark.  What of that came in the
+ * piece before is missing then, and h->offset says so.
+ */
+static ptrdiff_t run_begins(struct pk_http *h, const struct segment *s, const char *p, ptrdiff_t at) {
+    size_t before = at < 0 ? (size_t)-at : 0;
+    bool here = !before || (p == s->begins && s->spans->base >= before &&
+                            !memcmp(p + at, h->pairs.scan.marks->text[EEOD_CLOSE - EEOD_OPEN], before));
+
+    h->run = h->begun;
+    h->offset = here ? 0 : (uint16_t)before;
+    return here ? at : 0;
+}
+
 /* Bytes of a body, with what marks make of them; last: it ends with them. */
 static void body_data(struct pk_http *h, struct segment *s, const char *p, size_t n, bool last) {
     enum eeod_pair pair;
     ptrdiff_t at;
-    size_t length, from = 0;
+    ptrdiff_t from = 0;
+    size_t length;
 
     while ((pair = eeod_pairs_next(&h->pairs, p, n, &at, &length))) {
-        size_t behind = (size_t)(at + (ptrdiff_t)length);
+        ptrdiff_t behind = at + (ptrdiff_t)length;
         if (pair == EEOD_PAIR_CLOSES) s->closes = p + at == s->begins;
         else if (eeod_pairs_unique(&h->pairs)) s->unique = true;
         if (!s->spans || !h->blocks) continue;
         if (pair == EEOD_PAIR_OPENS) {
-            add_span(h, s, p + from, behind - from, true);
+            add_span(h, s, p + from, (size_t)(behind - from), true);
         } else if (pair == EEOD_PAIR_CLOSES) {
-            from = behind;
-            h->run = h->begun;
+            from = run_begins(h, s, p, at);
         } else if (pair == EEOD_PAIR_STRAY) { /* what stands before it may not be everybody's, either */
             h->blocks = false;
         }
     }
     if (!s->spans || !h->blocks || eeod_pairs_unique(&h->pairs)) return;
-    if (n > from) add_span(h, s, p + from, n - from, last && h->to_end);
+    if ((ptrdiff_t)n > from) add_span(h, s, p + from, (size_t)((ptrdiff_t)n - from), last && h->to_end);
     h->over = last;
 }
 

@@ -6,8 +6,7 @@
  * Both directions are fed in the order of their bytes, segment by segment.  Then each segment of a response may be kept
  * or not.  Who hands over a list of spans gets spans of its body instead, however it is cut, whose framing, and what
  * else is in their segments, is left out.  Where marks bound what is unique, each run between two pairs has spans of its
- * own: it begins behind the closing mark and ends with the opening one, so that where it ends is known when its last
- * byte is there.
+ * own, from the closing mark to the opening one, these included: so where it ends is known when its last byte is there.
  *
  * - Of a response with the header `Eeod` that names our marks: what stands outside of all pairs of these
  *   (marks/eeod_pairs.h), however the stream is cut and whoever the page is for: Cookie, Authorization, Set-Cookie,
@@ -104,7 +103,10 @@ bool pk_http_lost(const struct pk_http *h);
 bool pk_http_looks_asked(const void *bytes, size_t n);
 
 void pk_http_ask(struct pk_http *h, const void *bytes, size_t n);
-/* A segment of responses: whether it may be kept, as a whole.  spans: adds to them; NULL: nothing goes as spans. */
+/*
+ * A segment of responses: whether it may be kept, as a whole.  spans: adds to them, of the piece of which spans->base
+ * bytes stand before it; NULL: nothing goes as spans.
+ */
 bool pk_http_answer(struct pk_http *h, const struct eeod_marks *marks, const void *bytes, size_t n,
                     struct pk_spans *spans);
 

@@ -164,12 +164,20 @@ static const char *runs_of(const char *headers, const char *page, uint32_t most,
         part = 1 + (uint32_t)rand() % most;
         if (part > n - at) part = n - at;
         spans.n = spans.base = 0;
-        ck_assert(!pk_http_answer(&h, &marks, all + at, part, &spans));
+        /* In two segments. */
+        uint32_t first = part > 1 ? 1 + (uint32_t)rand() % (part - 1) : part;
+        ck_assert(!pk_http_answer(&h, &marks, all + at, first, &spans));
+        spans.base = first;
+        ck_assert(part == first || !pk_http_answer(&h, &marks, all + at + first, part - first, &spans));
         for (uint32_t i = 0; i < spans.n; i++) {
             const struct pk_span *span = spans.span + i;
             ck_assert(span->at + span->n <= part && at + span->at >= header);
             ck_assert(span->begins ? !open : open);
             ck_assert(span->goes_on == (span->begins && to));
+            if (span->offset) { /* of the mark, in the piece before */
+                memcpy(runs + to, "<!--/EEOD-->", span->offset);
+                to += span->offset;
+            }
             memcpy(runs + to, all + at + span->at, span->n);
             to += span->n;
             if (span->ends) runs[to++] = '|';
@@ -185,10 +193,10 @@ START_TEST(test_marks_part_spans) {
     static const struct {
         const char *page, *runs;
     } pages[] = {
-        { "<p>one</p>@####/<p>two</p>@##/", "<p>one</p>@|<p>two</p>@|" },
-        { "@#/one@#/@#/two", "@|one@|@|two" },
-        { "one@#@##/##/two@#<b title='/'>#</b>/", "one@|two@|" },
-        { "one@#<script>/</script>#/two", "one@|two" },
+        { "<p>one</p>@####/<p>two</p>@##/", "<p>one</p>@|/<p>two</p>@|/" },
+        { "@#/one@#/@#/two", "@|/one@|/@|/two" },
+        { "one@#@##/##/two@#<b title='/'>#</b>/", "one@|/two@|/" },
+        { "one@#<script>/</script>#/two", "one@|/two" },
         { "one@###", "one@|" },
     };
     static const char *const headers[] = { "Eeod: marks\r\n", "Cache-Control: public\r\n" };
