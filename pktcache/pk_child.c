@@ -26,6 +26,7 @@ enum {                       /* microseconds */
        READY_EVERY = 100000,
        WHO_EVERY = 1000000,  /* more than the parent takes to see that nothing arrives */
        UNHEARD = 1750000,    /* a parent says something each half of a second */
+       LOST = 3000000,       /* and one that begins anew says WHO, to where it knows the child to be */
        OLD_SESSION = 5000000 /* that datagrams of the one before may be on their way */
 };
 
@@ -512,6 +513,11 @@ static void child_datagram(pk_side_t *s, void *datagram, size_t bytes, uint8_t t
 
 /* ---- time -------------------------------------------------------------------------------------------------------- */
 
+/* A session: there is none, it is old, or the parent is not heard, and may have forgotten where this end is. */
+static bool child_wants(const pk_child_t *c, uint64_t now) {
+    return !pk_session_established(c->session) || pk_session_worn(c->session) || now >= c->heard_at + LOST;
+}
+
 static uint64_t child_due(const pk_side_t *s) {
     const pk_child_t *c = (const pk_child_t *)s;
     uint64_t due = pk_reorder_due(c->reorder), missing_due = pk_missing_due(c->missing);
@@ -525,7 +531,8 @@ static uint64_t child_due(const pk_side_t *s) {
         if (pk_session_due(c->session) < due) due = pk_session_due(c->session);
     }
     /* It may have ended, or become old, in any turn. */
-    if (!c->hello && (!pk_session_established(c->session) || pk_session_worn(c->session))) due = 0;
+    if (!c->hello && child_wants(c, 0)) due = 0;
+    if (!c->hello && c->heard_at + LOST < due) due = c->heard_at + LOST;
     if (c->hello && c->hello_at < due) due = c->hello_at;
     if (pk_pending_due(c->pending) < due) due = pk_pending_due(c->pending);
     return due;
@@ -541,7 +548,7 @@ static void child_tick(pk_side_t *s, uint64_t now) {
     if (now >= c->established_at + OLD_SESSION) pk_session_forget(c->session);
     if (c->ready_bytes && pk_session_seen(c->session)) c->ready_bytes = 0;
     if (there && c->ready_bytes && now >= c->ready_at) child_ready(c, now);
-    if (!c->hello && (!there || pk_session_worn(c->session))) child_hello(c, now);
+    if (!c->hello && child_wants(c, now)) child_hello(c, now);
     if (c->hello && now >= c->hello_at) child_hello(c, now);
     if (there && now - c->status_at >= (c->news ? STATUS_BUSY : STATUS_IDLE)) status(c, now);
     bool gone = false;

@@ -76,13 +76,27 @@ static int read_port(const char *word, const char *text, unsigned most, uint16_t
     return 0;
 }
 
-/* Of the first of so many queues, which have ports one after the other. */
-static int read_endpoint(const char *word, const char *text, unsigned queues, struct sockaddr_storage *to,
+/* Labels of letters, digits and hyphens (RFC 1123, 2.1); the last one is no number, or it would be a wrong address. */
+static bool is_name(const char *text) {
+    const char *label = text;
+
+    for (const char *p = text;; p++) {
+        bool last = !*p, hyphen = *p == '-' && p > label;
+        if ((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') || *p == '_' || hyphen)
+            continue;
+        if ((!last && *p != '.') || p == label || p - label > 63 || p[-1] == '-') return false;
+        if (last) return label[strspn(label, "0123456789")] != 0;
+        label = p + 1;
+    }
+}
+
+/* Of the first of so many queues, which have ports one after the other.  name: room for one, or NULL, it must be none. */
+static int read_endpoint(const char *word, const char *text, unsigned queues, struct sockaddr_storage *to, char *name,
                          char **error) {
     struct sockaddr_in *four = (struct sockaddr_in *)to;
     struct sockaddr_in6 *six = (struct sockaddr_in6 *)to;
     const char *colon = strrchr(text, ':');
-    char address[64];
+    char address[PK_NAME_MAX + 1];
     bool brackets = *text == '[' && colon && colon > text + 1 && colon[-1] == ']';
     size_t n = colon ? (size_t)(colon - text) - (brackets ? 2 : 0) : 0;
     uint16_t port = 0;
@@ -103,9 +117,39 @@ static int read_endpoint(const char *word, const char *text, unsigned queues, st
         six->sin6_port = port;
         return 0;
     }
-    return base_fail(error,
-                     "%s %s: must be ADDRESS:PORT, as 192.0.2.1:4754 or [2001:db8::1]:4754; names are not looked up",
-                     word, text);
+    if (name && !brackets && is_name(address)) {
+        strcpy(name, address);
+        four->sin_port = port;
+        return 0;
+    }
+    return base_fail(error, "%s %s: must be ADDRESS:PORT, as 192.0.2.1:4754 or [2001:db8::1]:4754%s", word, text,
+                     name ? ", or NAME:PORT" : "; names are not looked up");
+}
+
+void pk_endpoint_write(const struct sockaddr_storage *a, char text[PK_ENDPOINT_TEXT]) {
+    const struct sockaddr_in *four = (const struct sockaddr_in *)a;
+    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)a;
+    char address[INET6_ADDRSTRLEN] = "";
+    bool is_four = a->ss_family == AF_INET;
+
+    inet_ntop(a->ss_family, is_four ? (const void *)&four->sin_addr : (const void *)&six->sin6_addr, address,
+              sizeof address);
+    snprintf(text, PK_ENDPOINT_TEXT, is_four ? "%s:%u" : "[%s]:%u", address, ntohs(four->sin_port));
+}
+
+static int read_peer(struct pk_config *c, unsigned queues, char **error) {
+    sa_family_t family = c->here.ss_family;
+
+    if (!strcmp(c->peer, "any")) {
+        c->peer_is = PK_PEER_ANY;
+    } else {
+        if (read_endpoint("peer", c->peer, queues, &c->there, c->peer_name, error)) return -1;
+        if (!c->there.ss_family) c->peer_is = PK_PEER_NAME;
+    }
+    /* The port has the same place in both families. */
+    static_assert(offsetof(struct sockaddr_in, sin_port) == offsetof(struct sockaddr_in6, sin6_port), "one port");
+    if (c->peer_is != PK_PEER_ADDRESS) c->there.ss_family = family;
+    return family == c->there.ss_family ? 0 : base_fail(error, "local and peer: one is of IPv4, the other of IPv6");
 }
 
 /* What is made of the settings, and what one of them says of another. */
@@ -122,11 +166,7 @@ static int config_complete(struct pk_config *c, char **error) {
         return base_fail(error, "ports any: only with `keep all`; what else TCP carries is not HTTP");
     for (unsigned i = 0; !c->any_port && i < c->ports.n; i++)
         if (read_port("ports", c->ports.item[i], UINT16_MAX, c->port + i, error)) return -1;
-    if (read_endpoint("local", c->local, queues, &c->here, error) ||
-        read_endpoint("peer", c->peer, queues, &c->there, error))
-        return -1;
-    if (c->here.ss_family != c->there.ss_family)
-        return base_fail(error, "local and peer: one is of IPv4, the other of IPv6");
+    if (read_endpoint("local", c->local, queues, &c->here, NULL, error) || read_peer(c, queues, error)) return -1;
     if ((why = eeod_marks_set(&c->mark, c->marks.first, c->marks.second))) return base_fail(error, "marks: %s", why);
     if (strlen(c->control) >= sizeof((struct sockaddr_un *)0)->sun_path)
         return base_fail(error, "control %s: too long for a socket", c->control);

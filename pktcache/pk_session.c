@@ -48,6 +48,7 @@ struct pk_session {
     uint8_t key[PK_KEY]; /* its public half */
     bool begun;          /* child: key was sent, no WELCOME came yet */
     uint64_t time;       /* microseconds, as it was told last */
+    uint64_t news;
     struct keys now, before;
 };
 
@@ -275,16 +276,32 @@ static size_t session_finish(const pk_session_t *s, uint8_t *out, size_t n) {
 }
 
 /* By which secret, s->use tells: the answer is by the same one. */
-static bool genuine(pk_session_t *s, const uint8_t *datagram, size_t n, size_t expected) {
-    uint8_t mac[PK_MAC];
-    if (n != expected) return false;
+static bool vouched(pk_session_t *s, const void *p, size_t n, const uint8_t mac[PK_MAC]) {
+    uint8_t right[PK_MAC];
     for (unsigned i = 0; i < s->knowns; i++) {
-        mac_of(s->known + i, datagram, n - PK_MAC, mac);
-        if (CRYPTO_memcmp(mac, datagram + n - PK_MAC, PK_MAC)) continue;
+        mac_of(s->known + i, p, n, right);
+        if (CRYPTO_memcmp(right, mac, PK_MAC)) continue;
         s->use = i;
         return true;
     }
     return false;
+}
+
+static bool genuine(pk_session_t *s, const uint8_t *datagram, size_t n, size_t expected) {
+    return n == expected && vouched(s, datagram, n - PK_MAC, datagram + n - PK_MAC);
+}
+
+/* What a WELCOME's MAC is of. */
+struct welcomed {
+    struct pk_wire_head head;
+    uint8_t child[PK_KEY], parent[PK_KEY];
+};
+
+static struct welcomed welcomed_of(const struct pk_wire_head *head, const uint8_t *child, const uint8_t *parent) {
+    struct welcomed w = { .head = *head };
+    memcpy(w.child, child, PK_KEY);
+    memcpy(w.parent, parent, PK_KEY);
+    return w;
 }
 
 size_t pk_session_begin(pk_session_t *s, void *out) {
@@ -307,9 +324,10 @@ static enum pk_step session_hello(pk_session_t *s, const void *datagram, size_t 
 
     if (!genuine(s, datagram, n, sizeof *h)) return PK_IGNORED;
     begin_head(s, PK_WELCOME, &w->head);
-    memcpy(w->child, h->key, PK_KEY);
     memcpy(w->parent, s->key, PK_KEY);
-    *out_n = session_finish(s, out, sizeof *w);
+    struct welcomed all = welcomed_of(&w->head, h->key, s->key);
+    mac_of(s->known + s->use, &all, sizeof all, w->mac);
+    *out_n = sizeof *w;
     return PK_ANSWER;
 }
 
@@ -318,7 +336,9 @@ static enum pk_step welcome(pk_session_t *s, const void *datagram, size_t n, con
     const struct pk_wire_welcome *w = datagram;
     struct pk_wire_ready *r = out;
 
-    if (!s->begun || !genuine(s, datagram, n, sizeof *w) || memcmp(w->child, s->key, PK_KEY)) return PK_IGNORED;
+    if (!s->begun || n != sizeof *w) return PK_IGNORED;
+    struct welcomed all = welcomed_of(&w->head, s->key, w->parent);
+    if (!vouched(s, &all, sizeof all, w->mac)) return PK_IGNORED;
     /* One of which nothing has come the parent may not have: then it still uses the one before. */
     bool unconfirmed = s->now.good && !s->now.seen;
     if (!new_keys(s, s->key, w->parent, unconfirmed ? &s->now : &s->before)) return PK_IGNORED;
@@ -335,6 +355,7 @@ static enum pk_step welcome(pk_session_t *s, const void *datagram, size_t n, con
     if (!encrypt(&s->now, 0, 0, out, READY_OPEN, (uint8_t *)out + READY_OPEN, READY_SEALED)) abort();
     *out_n = session_finish(s, out, sizeof *r);
     fresh_key(s); /* what was agreed on is not to be had from this one again */
+    s->news++;
     return PK_ESTABLISHED;
 }
 
@@ -354,6 +375,7 @@ static enum pk_step ready_came(pk_session_t *s, const void *datagram, size_t n, 
     fresh_key(s);
     s->theirs = PK_VERSION;
     s->tries = 0;
+    s->news++;
     memcpy(ready->cache, copy.cache, sizeof ready->cache);
     memcpy(ready->key, copy.fingerprints, sizeof ready->key);
     ready->bytes = pk_get64(copy.bytes);
@@ -387,6 +409,8 @@ enum pk_step pk_session_step(pk_session_t *s, const void *datagram, size_t n, st
 }
 
 unsigned pk_session_theirs(const pk_session_t *s) { return s->theirs; }
+
+uint64_t pk_session_news(const pk_session_t *s) { return s->news; }
 
 bool pk_session_established(const pk_session_t *s) { return s->now.good; }
 
@@ -463,6 +487,7 @@ enum pk_type pk_open(pk_session_t *s, void *datagram, size_t n, struct pk_opened
     if (!fresh(k, o->number) ||
         !decrypt(k, (uint32_t)o->number, pk_get32(p + 8), p, PK_SEAL_HEAD, p + PK_SEAL_HEAD, o->n))
         return 0;
+    s->news += !o->before && o->number > k->seen;
     mark_seen(k, o->number);
     return head >> 24;
 }

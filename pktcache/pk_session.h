@@ -7,7 +7,7 @@
  *
  *     child                                                     parent
  *       HELLO    child's key                     ──────────>
- *                                                <──────────    WELCOME  child's key, parent's key
+ *                                                <──────────    WELCOME  parent's key
  *       READY    both keys, its cache            ──────────>    the parent's key must be its present one;
  *                                                               it takes a new one then
  *
@@ -92,6 +92,13 @@ enum pk_step pk_session_step(pk_session_t *s, const void *datagram, size_t n, st
 
 /* The other side's version, as the last PK_OTHER_VERSION had it; or ours. */
 unsigned pk_session_theirs(const pk_session_t *s);
+
+/*
+ * How many datagrams have come that only the other end can have made, and not before what came until then: of a
+ * handshake's the answers to a key of ours, of the sealed ones of the present session each that was the newest.  Where
+ * the last of these came from, the other end is.  What is replayed, overtaken or asks for a handshake is none.
+ */
+uint64_t pk_session_news(const pk_session_t *s);
 
 bool pk_session_established(const pk_session_t *s);
 void pk_session_forget(pk_session_t *s);        /* from now on nothing of the session before is opened any more */

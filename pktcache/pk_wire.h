@@ -2,14 +2,15 @@
 /*
  * pk_wire.h - what goes between the two of a pair: every datagram, drawn.  Numbers are in network order; (n) is bytes.
  *
- * HANDSHAKE (pk_session.h), types below PK_TRAIN.  MACs are HMAC-SHA-256, of all that stands before, under a key from
- * the pair's secret.  Keys are public ones of X25519 (RFC 7748).
+ * HANDSHAKE (pk_session.h), types below PK_TRAIN.  MACs are HMAC-SHA-256, of all that stands before, but for WELCOME,
+ * under a key from the pair's secret.  Keys are public ones of X25519 (RFC 7748).
  *
  *     head       type (1), version (1), lane (1), lanes (1), how fingerprints are made (1)
  *
  *     HELLO      child to parent    head, child's key (32), MAC (16)
  *     WHO        parent to child    head, parent's key (32), MAC (16)
- *     WELCOME    parent to child    head, child's key (32), parent's key (32), MAC (16)
+ *     WELCOME    parent to child    head, parent's key (32), MAC (16), which is of head, child's key (32) and parent's
+ *                                   key: no longer than what it answers, since nobody knows yet who has said that
  *     READY      child to parent    head, child's key (32), parent's key (32),
  *                                   sealed: cache's name (16), key of its fingerprints (64), its bytes (8);
  *                                   tag (16), MAC (16)
@@ -67,7 +68,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PK_VERSION      4
+#define PK_VERSION      5
 #define PK_DATAGRAM_MAX 9216u       /* bytes of a datagram, and so of what is sealed in it */
 
 enum pk_type {
@@ -87,12 +88,13 @@ static inline bool pk_wire_is_handshake(const void *datagram, size_t n) {
 
 struct pk_wire_head { uint8_t type, version, lane, lanes, how; };
 struct pk_wire_hello { struct pk_wire_head head; uint8_t key[PK_KEY], mac[PK_MAC]; };     /* and WHO */
-struct pk_wire_welcome { struct pk_wire_head head; uint8_t child[PK_KEY], parent[PK_KEY], mac[PK_MAC]; };
+struct pk_wire_welcome { struct pk_wire_head head; uint8_t parent[PK_KEY], mac[PK_MAC]; };
 struct pk_wire_ready {
     struct pk_wire_head head;
     uint8_t child[PK_KEY], parent[PK_KEY], cache[16], fingerprints[64], bytes[8], tag[16], mac[PK_MAC];
 };
 static_assert(sizeof(struct pk_wire_ready) == 189 && sizeof(struct pk_wire_ready) <= PK_CONTROL_MAX, "no padding");
+static_assert(sizeof(struct pk_wire_welcome) <= sizeof(struct pk_wire_hello), "nobody's bytes are made more");
 
 /* ---- sealed ------------------------------------------------------------------------------------------------------ */
 

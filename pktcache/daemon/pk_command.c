@@ -6,6 +6,7 @@
 #include "pk_helper.h"
 #include "pk_hook.h"
 #include "pk_lane.h"
+#include "pk_names.h"
 #include "pk_power.h"
 #include "pk_report.h"
 #include "pk_tun.h"
@@ -18,6 +19,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <openssl/rand.h>
@@ -34,6 +36,9 @@ struct daemon {
     struct pk_config config;
     struct pk_user user;
     pk_helper_t *helper;
+    pk_names_t *names; /* NULL: `peer` is no name */
+    struct sockaddr_storage named;
+    uint64_t ask_at;
     int tun[PK_LANES_MAX];
     unsigned tuns;
     pk_lane_t *lane[PK_LANES_MAX];
@@ -55,23 +60,26 @@ static int block_signals(void) {
 static int command_prepare(struct daemon *d, char **error) {
     unsigned queues = (unsigned)d->config.queues;
     struct pk_common *m = &d->common;
-    int closes[PK_LANES_MAX + 1];
+    int closes[PK_LANES_MAX + 2];
+    unsigned n = queues;
 
     m->c = &d->config;
     pthread_mutex_init(&m->lock, NULL);
-    m->aside = mmap(NULL, sizeof *m->aside, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (m->aside == MAP_FAILED) {
-        m->aside = NULL;
+    m->shared = mmap(NULL, sizeof *m->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (m->shared == MAP_FAILED) {
+        m->shared = NULL;
         return base_fail(error, "no memory");
     }
     if (pk_power_user(&d->user, d->config.user, error)) return -1;
+    if (d->config.peer_is == PK_PEER_NAME && !(d->names = pk_names_start(&d->config, &d->user, error))) return -1;
     if ((d->control = pk_report_listen(d->config.control, &d->user, error)) < 0) return -1;
     if (pk_tun_open(d->config.device, queues, (unsigned)d->config.mtu, d->tun, error)) return -1;
     d->tuns = queues;
     if (!(m->hook = pk_hook_make(&d->config, m->role == PK_PARENT, error))) return -1;
-    memcpy(closes, d->tun, d->tuns * sizeof *closes);
-    closes[d->tuns] = d->control;
-    d->helper = pk_helper_start(&d->config, m->hook, &d->user, closes, d->tuns + 1, m->aside, error);
+    memcpy(closes, d->tun, n * sizeof *closes);
+    closes[n++] = d->control;
+    if (d->names) closes[n++] = pk_names_fd(d->names);
+    d->helper = pk_helper_start(&d->config, m->hook, &d->user, closes, n, m->shared, error);
     if (!d->helper) return -1;
     pk_hook_keep_lease(m->hook);
     return 0;
@@ -99,14 +107,15 @@ static int command_start(struct daemon *d, char **error) {
 }
 
 static void command_stop(struct daemon *d) {
-    pk_helper_stop(&d->helper); /* first: nothing comes any more while the rest ends */
+    pk_names_stop(&d->names);
+    pk_helper_stop(&d->helper); /* before the rest: nothing comes any more while the rest ends */
     for (unsigned i = 0; i < PK_LANES_MAX; i++) pk_lane_stop(&d->lane[i]);
     for (unsigned i = 0; i < d->tuns; i++) close(d->tun[i]);
     pk_hook_free(&d->common.hook);
     if (d->control >= 0) close(d->control);
     pk_store_free(&d->common.store);
     pk_secret_forget(&d->common.secrets);
-    if (d->common.aside) munmap((void *)d->common.aside, sizeof *d->common.aside);
+    if (d->common.shared) munmap(d->common.shared, sizeof *d->common.shared);
     pthread_mutex_destroy(&d->common.lock);
 }
 
@@ -122,6 +131,7 @@ static void command_renew(struct daemon *d) {
     }
     pthread_mutex_lock(&d->common.lock);
     d->common.secrets = secrets;
+    d->common.secrets_renewed++;
     atomic_fetch_add(&d->common.renewed, 1);
     pthread_mutex_unlock(&d->common.lock);
     fprintf(stderr,
@@ -131,15 +141,40 @@ static void command_renew(struct daemon *d) {
     pk_secret_forget(&secrets);
 }
 
-/* Until a signal ends it: 0; or until the device or the helper is gone: 1. */
+/* Nobody answers where the other end was: its name may be somebody else's now. */
+static bool is_lost(struct daemon *d) {
+    struct pk_seen seen;
+
+    pk_lane_see(d->lane[0], &seen);
+    return seen.why == PK_WHY_SESSION || seen.why == PK_WHY_UNHEARD || seen.why == PK_WHY_SILENT ||
+           seen.why == PK_WHY_LINK;
+}
+
+static void command_names(struct daemon *d, bool readable) {
+    struct sockaddr_storage there;
+    struct timespec t;
+
+    if (readable && pk_names_hear(d->names, &there) && memcmp(&there, &d->named, sizeof there)) {
+        d->named = there;
+        pk_lane_move(&d->common, &there);
+    }
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    uint64_t now = (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+    if (now < d->ask_at) return;
+    if (!d->ask_at || is_lost(d)) pk_names_ask(d->names);
+    d->ask_at = now + PK_NAMES_EVERY;
+}
+
+/* Until a signal ends it: 0; or until the device, the helper or who asks for names is gone: 1. */
 static int serve(struct daemon *d) {
-    struct pollfd p[3] = { { .fd = d->signals, .events = POLLIN },
+    struct pollfd p[4] = { { .fd = d->signals, .events = POLLIN },
                            { .fd = d->control, .events = POLLIN },
-                           { .fd = pk_helper_fd(d->helper) } };
+                           { .fd = pk_helper_fd(d->helper) },
+                           { .fd = d->names ? pk_names_fd(d->names) : -1, .events = POLLIN } };
     struct signalfd_siginfo s;
 
     for (;;) {
-        int n = poll(p, 3, LOOK_EVERY);
+        int n = poll(p, 4, LOOK_EVERY);
         if ((n > 0 && p[2].revents) || pk_helper_gone(d->helper)) {
             fputs("fairgate-pktcache: the helper is gone, so nobody would lead packets; the daemon ends, to be started "
                   "again\n",
@@ -149,6 +184,13 @@ static int serve(struct daemon *d) {
         for (unsigned i = 0; i < d->config.queues; i++) {
             if (!pk_lane_broken(d->lane[i])) continue;
             fprintf(stderr, "fairgate-pktcache: somebody took %s away\n", d->config.device);
+            return 1;
+        }
+        if (d->names) command_names(d, n > 0 && p[3].revents);
+        if (d->names && pk_names_gone(d->names)) {
+            fputs("fairgate-pktcache: nobody would ask for the peer's name any more; the daemon ends, to be started "
+                  "again\n",
+                  stderr);
             return 1;
         }
         if (n <= 0) continue;
@@ -166,6 +208,9 @@ static int pk_command_run(enum pk_role role, const char *path, bool all) {
     int rv = BASE_WRONG;
 
     if (pk_config_read(&d.config, path, all, &error)) {
+        base_failed(error);
+    } else if (role == PK_CHILD && d.config.peer_is == PK_PEER_ANY) {
+        base_fail(&error, "%s: peer any: a child must know where its parent is; ADDRESS:PORT, or NAME:PORT", path);
         base_failed(error);
     } else {
         prctl(PR_SET_DUMPABLE, 0); /* the secret and what is in the store */

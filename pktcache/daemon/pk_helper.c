@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pk_helper.h"
 
-#include "pk_lead.h"
 #include "pktcache/pk_secret.h"
 
 #include "base/base_error.h"
@@ -109,8 +108,8 @@ static void helper_serve(int s, const struct pk_config *c, pk_hook_t *hook, pk_l
     }
 }
 
-static void helper_run(int s, const struct pk_config *c, pk_hook_t *hook, const struct pk_user *u, atomic_uint *aside,
-                       pid_t daemon) {
+static void helper_run(int s, const struct pk_config *c, pk_hook_t *hook, const struct pk_user *u,
+                       struct pk_shared *shared, pid_t daemon) {
     char *error = NULL;
     pk_lead_t *lead = NULL;
     bool failed;
@@ -120,7 +119,7 @@ static void helper_run(int s, const struct pk_config *c, pk_hook_t *hook, const 
     signal(SIGINT, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
     setsid(); /* what stops the daemon's terminal must not stop it */
-    failed = pk_power_keep(u, true, &error) || !(lead = pk_lead_start(c, hook, aside, &error));
+    failed = pk_power_keep(u, true, &error) || !(lead = pk_lead_start(c, hook, shared, &error));
     if (helper_say(s, failed, error, -1) && !failed) helper_serve(s, c, hook, lead, daemon);
     pk_lead_stop(&lead);
 }
@@ -148,7 +147,7 @@ static bool helper_hear(pk_helper_t *h, struct crossing *c, int *fd) {
 }
 
 pk_helper_t *pk_helper_start(const struct pk_config *c, pk_hook_t *hook, const struct pk_user *u, const int *closes,
-                             unsigned n, atomic_uint *aside, char **error) {
+                             unsigned n, struct pk_shared *shared, char **error) {
     pk_helper_t *h = calloc(1, sizeof *h);
     struct timeval slow = { .tv_sec = SLOW };
     struct crossing answer;
@@ -164,7 +163,7 @@ pk_helper_t *pk_helper_start(const struct pk_config *c, pk_hook_t *hook, const s
             close(ends[0]);
             /* The device is to go with the daemon, for one. */
             for (unsigned i = 0; i < n; i++) close(closes[i]);
-            helper_run(ends[1], c, hook, u, aside, daemon);
+            helper_run(ends[1], c, hook, u, shared, daemon);
             _exit(0);
         }
         close(ends[1]);

@@ -24,9 +24,12 @@
 
 enum {
     HOOK_MAGIC = 0x504b484b,
-    PREFERENCE = 4754, /* of our filters among others */
-    MARK = 0x4647,     /* tc_index of a packet that came from our device */
-    CLIENTS = 16384    /* whose Ethernet headers are remembered */
+    CLAIMS = 4754, /* the preference of our filters among others */
+    TAKES = 4755,  /* and of those that take what was claimed */
+    MARK = 0x4647, /* tc_index of a packet that came from a daemon's device */
+    /* And of one that a daemon wants.  cb[0]: its device, 0 if another one wants it, too; cb[1]: its; cb[2]: that one's */
+    CLAIMED = 0x4648,
+    CLIENTS = 16384 /* whose Ethernet headers are remembered */
 };
 
 /* What the daemon's threads write and the programs read. */
@@ -40,9 +43,12 @@ struct places {
     uint32_t tun, link;
     uint32_t ethernet;
     uint8_t address[8]; /* of the link's device; two bytes are 0 */
+    /* The programs write these: packets that another daemon wanted, too, and that one's device. */
+    _Atomic uint32_t clashes, other;
 };
 
-enum { AT_LINK_OUT, AT_LINK_IN, AT_TUN, HOOKS };
+/* In the order in which they are put; taken away the other way round, so that who claims a packet takes it. */
+enum { AT_TAKE, AT_LINK_OUT, AT_LINK_IN, AT_TUN, HOOKS };
 
 struct pk_hook {
     unsigned magic;
@@ -51,7 +57,9 @@ struct pk_hook {
     struct lease *lease;
     struct places *places;
     uint32_t handle; /* of our filters, by the device's name: a daemon that comes after us replaces them */
+    char name[64];   /* for people */
     unsigned tun;
+    uint32_t clashes; /* as they were told last */
     struct pk_place place;
 };
 
@@ -84,17 +92,15 @@ static void hook_pass(struct writer *w, struct pk_bpf_jumps *here) {
     pk_bpf_return(&w->b, TC_ACT_UNSPEC);
 }
 
-/* What came from our device goes on, without its mark. */
-static void pass_marked(struct writer *w) {
-    struct pk_bpf *b = &w->b;
-    struct pk_bpf_jumps unmarked = { .n = 0 };
+/* What came from a daemon's device goes on. */
+static void pass_marked(struct writer *w, struct pk_bpf_jumps *plain) {
+    pk_bpf_read(&w->b, BPF_W, BPF_REG_1, BPF_REG_6, OF_PACKET(tc_index));
+    pk_bpf_if(&w->b, plain, BPF_JEQ, BPF_REG_1, MARK);
+}
 
-    pk_bpf_read(b, BPF_W, BPF_REG_1, BPF_REG_6, OF_PACKET(tc_index));
-    pk_bpf_if(b, &unmarked, BPF_JNE, BPF_REG_1, MARK);
-    pk_bpf_set(b, BPF_REG_1, 0);
-    pk_bpf_write(b, BPF_W, BPF_REG_6, OF_PACKET(tc_index), BPF_REG_1);
-    pk_bpf_return(b, TC_ACT_UNSPEC);
-    pk_bpf_land(b, &unmarked);
+static void hook_mark(struct writer *w, int32_t mark) {
+    pk_bpf_set(&w->b, BPF_REG_1, mark);
+    pk_bpf_write(&w->b, BPF_W, BPF_REG_6, OF_PACKET(tc_index), BPF_REG_1);
 }
 
 /* Jumps to `plain` unless packets are led to the device and all its threads go on.  Uses 7 and 8. */
@@ -289,21 +295,73 @@ static void remember_header(struct writer *w) {
     pk_bpf_land(b, &done);
 }
 
-/* 7: places; instead: a packet of servers, whose header is remembered. */
-static void write_taken(struct writer *w, bool remembers) {
+/* Another daemon wanted it, too: so nobody has it.  7: places; *other: that one's device. */
+static void count_clash(struct writer *w, unsigned other) {
+    struct pk_bpf *b = &w->b;
+
+    pk_bpf_write(b, BPF_W, BPF_REG_7, offsetof(struct places, other), other);
+    pk_bpf_set(b, BPF_REG_1, 1);
+    pk_bpf_put(b, BPF_STX | BPF_ATOMIC | BPF_W, BPF_REG_7, BPF_REG_1, offsetof(struct places, clashes), BPF_ADD);
+}
+
+/* A packet of servers, whose header is remembered, is to be taken, unless another daemon has claimed it. */
+static void write_claim(struct writer *w, bool remembers) {
+    struct pk_bpf *b = &w->b;
+    struct pk_bpf_jumps free = { .n = 0 };
+
     know_places(w);
+    pk_bpf_read(b, BPF_W, BPF_REG_1, BPF_REG_6, OF_PACKET(tc_index));
+    pk_bpf_if(b, &free, BPF_JNE, BPF_REG_1, CLAIMED);
+    pk_bpf_read(b, BPF_W, BPF_REG_2, BPF_REG_6, OF_PACKET(cb[1]));
+    count_clash(w, BPF_REG_2);
+    pk_bpf_set(b, BPF_REG_1, 0);
+    pk_bpf_write(b, BPF_W, BPF_REG_6, OF_PACKET(cb[0]), BPF_REG_1);
+    pk_bpf_read(b, BPF_W, BPF_REG_1, BPF_REG_7, offsetof(struct places, tun));
+    pk_bpf_write(b, BPF_W, BPF_REG_6, OF_PACKET(cb[2]), BPF_REG_1);
+    pk_bpf_return(b, TC_ACT_UNSPEC);
+    pk_bpf_land(b, &free);
     if (remembers) remember_header(w);
+    pk_bpf_read(b, BPF_W, BPF_REG_1, BPF_REG_7, offsetof(struct places, tun));
+    pk_bpf_write(b, BPF_W, BPF_REG_6, OF_PACKET(cb[0]), BPF_REG_1);
+    pk_bpf_write(b, BPF_W, BPF_REG_6, OF_PACKET(cb[1]), BPF_REG_1);
+    hook_mark(w, CLAIMED);
+}
+
+/* What stands behind the claims of all daemons: ours go to our device, and no mark stays. */
+static void write_take(struct writer *w) {
+    struct pk_bpf *b = &w->b;
+    struct pk_bpf_jumps marked = { .n = 0 }, plain = { .n = 0 }, clash = { .n = 0 };
+
+    hook_begin(w);
+    pk_bpf_read(b, BPF_W, BPF_REG_1, BPF_REG_6, OF_PACKET(tc_index));
+    pk_bpf_if(b, &marked, BPF_JEQ, BPF_REG_1, MARK);
+    pk_bpf_if(b, &plain, BPF_JNE, BPF_REG_1, CLAIMED);
+    know_places(w);
+    pk_bpf_read(b, BPF_W, BPF_REG_2, BPF_REG_7, offsetof(struct places, tun));
+    pk_bpf_read(b, BPF_W, BPF_REG_1, BPF_REG_6, OF_PACKET(cb[1]));
+    pk_bpf_put(b, BPF_ALU64 | BPF_XOR | BPF_X, BPF_REG_1, BPF_REG_2, 0, 0);
+    pk_bpf_if(b, &plain, BPF_JNE, BPF_REG_1, 0);
+    hook_mark(w, 0);
+    pk_bpf_read(b, BPF_W, BPF_REG_1, BPF_REG_6, OF_PACKET(cb[0]));
+    pk_bpf_if(b, &clash, BPF_JEQ, BPF_REG_1, 0);
     redirect(w, offsetof(struct places, tun), 0);
+    pk_bpf_land(b, &clash);
+    pk_bpf_read(b, BPF_W, BPF_REG_2, BPF_REG_6, OF_PACKET(cb[2]));
+    count_clash(w, BPF_REG_2);
+    pk_bpf_return(b, TC_ACT_UNSPEC);
+    pk_bpf_land(b, &marked);
+    hook_mark(w, 0);
+    hook_pass(w, &plain);
 }
 
 static void write_parent_out(struct writer *w) {
     struct pk_bpf_jumps plain = { .n = 0 };
 
     hook_begin(w);
-    pass_marked(w);
-    leased(w, &plain);
+    pass_marked(w, &plain);
     is_ours(w, false, &plain);
-    write_taken(w, true);
+    leased(w, &plain);
+    write_claim(w, true);
     hook_pass(w, &plain);
 }
 
@@ -311,11 +369,11 @@ static void write_child_in(struct writer *w) {
     struct pk_bpf_jumps plain = { .n = 0 };
 
     hook_begin(w);
-    pass_marked(w);
-    leased(w, &plain);
+    pass_marked(w, &plain);
     is_for_us(w, &plain);
     is_ours(w, false, &plain);
-    write_taken(w, false);
+    leased(w, &plain);
+    write_claim(w, false);
     hook_pass(w, &plain);
 }
 
@@ -324,9 +382,9 @@ static void write_parent_in(struct writer *w) {
     struct pk_bpf_jumps plain = { .n = 0 };
 
     hook_begin(w);
-    leased(w, &plain);
     is_for_us(w, &plain);
     is_ours(w, true, &plain);
+    leased(w, &plain);
     know_places(w);
     pk_bpf_copy(b, BPF_REG_1, BPF_REG_6);
     pk_bpf_read(b, BPF_W, BPF_REG_2, BPF_REG_7, offsetof(struct places, tun));
@@ -354,11 +412,6 @@ static void put_ethernet(struct writer *w, struct pk_bpf_jumps *lost) {
     pk_bpf_if(&w->b, lost, BPF_JNE, BPF_REG_0, 0);
 }
 
-static void hook_mark(struct writer *w) {
-    pk_bpf_set(&w->b, BPF_REG_1, MARK);
-    pk_bpf_write(&w->b, BPF_W, BPF_REG_6, OF_PACKET(tc_index), BPF_REG_1);
-}
-
 static void hook_lose(struct writer *w, struct pk_bpf_jumps *lost) {
     pk_bpf_land(&w->b, lost);
     pk_bpf_return(&w->b, TC_ACT_SHOT);
@@ -370,7 +423,7 @@ static void write_parent_from(struct writer *w) {
 
     hook_begin(w);
     is_ours(w, false, &lost);
-    hook_mark(w);
+    hook_mark(w, MARK);
     know_places(w);
     pk_bpf_read(b, BPF_W, BPF_REG_1, BPF_REG_7, offsetof(struct places, ethernet));
     pk_bpf_if(b, &routed, BPF_JEQ, BPF_REG_1, 0);
@@ -401,7 +454,7 @@ static void write_child_from(struct writer *w) {
 
     hook_begin(w);
     is_ours(w, false, &lost);
-    hook_mark(w);
+    hook_mark(w, MARK);
     know_places(w);
     /* `address` is not where 8 bytes may be read at a time. */
     for (int i = 0; i < 8; i += 4) {
@@ -419,13 +472,16 @@ static void write_child_from(struct writer *w) {
 
 /* ---- where they are put ------------------------------------------------------------------------------------------ */
 
-static void hook_filter(struct pk_netlink *m, const struct pk_hook *h, int type, unsigned device, bool in) {
+/* Which way packets go there, as they are seen from the machine. */
+static bool hook_is_in(const struct pk_hook *h, int i) { return i == AT_TAKE ? !h->parent : i != AT_LINK_OUT; }
+
+static void hook_filter(struct pk_netlink *m, const struct pk_hook *h, int i, int type, unsigned device) {
     struct tcmsg *what = pk_netlink_begin(m, (uint16_t)type, type == RTM_NEWTFILTER ? NLM_F_CREATE : 0, sizeof *what);
 
     what->tcm_ifindex = (int)device;
     what->tcm_handle = h->handle;
-    what->tcm_parent = TC_H_MAKE(TC_H_CLSACT, in ? TC_H_MIN_INGRESS : TC_H_MIN_EGRESS);
-    what->tcm_info = TC_H_MAKE(PREFERENCE << 16, htons(ETH_P_ALL));
+    what->tcm_parent = TC_H_MAKE(TC_H_CLSACT, hook_is_in(h, i) ? TC_H_MIN_INGRESS : TC_H_MIN_EGRESS);
+    what->tcm_info = TC_H_MAKE((i == AT_TAKE ? TAKES : CLAIMS) << 16, htons(ETH_P_ALL));
     pk_netlink_add(m, TCA_KIND, "bpf", sizeof "bpf");
 }
 
@@ -457,7 +513,7 @@ static bool has_clsact(unsigned device) {
 }
 
 /* 0, or an errno. */
-static int hook_attach(const struct pk_hook *h, int program, unsigned device, bool in) {
+static int hook_attach(const struct pk_hook *h, int i, unsigned device) {
     struct pk_netlink qdisc, filter;
     uint32_t direct = TCA_BPF_FLAG_ACT_DIRECT;
     struct rtattr *options;
@@ -468,10 +524,10 @@ static int hook_attach(const struct pk_hook *h, int program, unsigned device, bo
     what->tcm_parent = TC_H_CLSACT;
     what->tcm_handle = TC_H_MAKE(TC_H_CLSACT, 0);
     pk_netlink_add(&qdisc, TCA_KIND, "clsact", sizeof "clsact");
-    hook_filter(&filter, h, RTM_NEWTFILTER, device, in);
+    hook_filter(&filter, h, i, RTM_NEWTFILTER, device);
     options = pk_netlink_add(&filter, TCA_OPTIONS, NULL, 0);
-    pk_netlink_add(&filter, TCA_BPF_FD, &program, sizeof program);
-    pk_netlink_add(&filter, TCA_BPF_NAME, "fairgate-pktcache", sizeof "fairgate-pktcache");
+    pk_netlink_add(&filter, TCA_BPF_FD, h->program + i, sizeof h->program[i]);
+    pk_netlink_add(&filter, TCA_BPF_NAME, h->name, strlen(h->name) + 1);
     pk_netlink_add(&filter, TCA_BPF_FLAGS, &direct, sizeof direct);
     options->rta_len = (uint16_t)((char *)&filter + filter.head.nlmsg_len - (char *)options);
     why = pk_netlink_tell(&qdisc);
@@ -479,15 +535,15 @@ static int hook_attach(const struct pk_hook *h, int program, unsigned device, bo
     return pk_netlink_tell(&filter);
 }
 
-static void hook_detach(const struct pk_hook *h, unsigned device, bool in) {
+static void hook_detach(const struct pk_hook *h, int i, unsigned device) {
     struct pk_netlink m;
-    hook_filter(&m, h, RTM_DELTFILTER, device, in);
+    hook_filter(&m, h, i, RTM_DELTFILTER, device);
     pk_netlink_tell(&m); /* it may be gone, and its device */
 }
 
 void pk_hook_leave(pk_hook_t *h) {
-    for (int in = 0; in < 2 && h->place.device; in++)
-        if (h->program[in ? AT_LINK_IN : AT_LINK_OUT] >= 0) hook_detach(h, h->place.device, in);
+    for (int i = AT_TUN; i-- > 0 && h->place.device;)
+        if (h->program[i] >= 0) hook_detach(h, i, h->place.device);
     h->place = (struct pk_place){ .device = 0 };
 }
 
@@ -501,12 +557,11 @@ int pk_hook_place(pk_hook_t *h, const struct pk_place *place) {
     memset(h->places->address, 0, sizeof h->places->address);
     memcpy(h->places->address, place->address, place->bytes == ETH_ALEN ? ETH_ALEN : 0);
     h->place = *place;
-    for (int in = 0; in < 2 && !why && place->device; in++) {
-        int program = h->program[in ? AT_LINK_IN : AT_LINK_OUT];
-        if (program >= 0) why = hook_attach(h, program, place->device, in);
+    /* The last one, too: without it what comes from our device would go anywhere. */
+    for (int i = 0; i < HOOKS && !why; i++) {
+        unsigned device = i == AT_TUN ? h->tun : place->device;
+        if (h->program[i] >= 0 && device) why = hook_attach(h, i, device);
     }
-    /* Without that one what comes from our device would go anywhere. */
-    if (!why) why = hook_attach(h, h->program[AT_TUN], h->tun, true);
     if (why) pk_hook_leave(h);
     return why;
 }
@@ -520,9 +575,9 @@ static void *shared(int map, size_t n) {
 
 /* 0, or an errno. */
 static int load_programs(struct pk_hook *h, struct writer *w) {
-    static void (*const writes[2][HOOKS])(struct writer *) = {
-        { NULL, write_child_in, write_child_from }, { write_parent_out, write_parent_in, write_parent_from }
-    };
+    static void (*const writes[2][HOOKS])(
+        struct writer *) = { { write_take, NULL, write_child_in, write_child_from },
+                             { write_take, write_parent_out, write_parent_in, write_parent_from } };
     for (int i = 0; i < HOOKS; i++) {
         /* What asks is not looked for where any port may be a server's. */
         if (!writes[h->parent][i] || (h->parent && i == AT_LINK_IN && w->c->any_port)) continue;
@@ -542,7 +597,14 @@ static int hook_open(struct pk_hook *h, struct writer *w) {
         return errno;
     h->places->tun = h->tun;
     int why = load_programs(h, w);
-    return why ? why : hook_attach(h, h->program[AT_TUN], h->tun, true);
+    return why ? why : hook_attach(h, AT_TUN, h->tun);
+}
+
+/* FNV-1a: two daemons on a machine must not have the same. */
+static uint32_t handle_of(const char *device) {
+    uint32_t hash = UINT32_C(2166136261);
+    for (const char *p = device; *p; p++) hash = (hash ^ (uint8_t)*p) * UINT32_C(16777619);
+    return (hash >> 31 ^ hash) & 0x7fffffff;
 }
 
 pk_hook_t *pk_hook_make(const struct pk_config *c, bool parent, char **error) {
@@ -555,8 +617,8 @@ pk_hook_t *pk_hook_make(const struct pk_config *c, bool parent, char **error) {
         h->magic = HOOK_MAGIC;
         h->parent = parent;
         h->tun = if_nametoindex(c->device);
-        h->handle = 1;
-        for (const char *p = c->device; *p; p++) h->handle = (h->handle * 33 + (uint8_t)*p) & 0x7fffffff;
+        h->handle = handle_of(c->device);
+        snprintf(h->name, sizeof h->name, "fairgate-pktcache/%s", c->device);
         for (int i = 0; i < HOOKS; i++) h->program[i] = -1;
         *w = (struct writer){ .c = c, .lease = -1, .places = -1, .clients = -1 };
         why = hook_open(h, w);
@@ -574,6 +636,16 @@ pk_hook_t *pk_hook_make(const struct pk_config *c, bool parent, char **error) {
                  c->device, strerror(why)) < 0)
         *error = NULL;
     return NULL;
+}
+
+bool pk_hook_has(const pk_hook_t *h, uint32_t handle) { return !handle || handle == h->handle; }
+
+uint32_t pk_hook_clashes(pk_hook_t *h, unsigned *other) {
+    uint32_t now = atomic_load(&h->places->clashes), n = now - h->clashes;
+
+    h->clashes = now;
+    *other = atomic_exchange(&h->places->other, 0);
+    return n;
 }
 
 void pk_hook_lead(pk_hook_t *h, bool lead) { atomic_store(&h->places->led, lead); }

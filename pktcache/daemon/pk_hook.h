@@ -13,14 +13,19 @@
  * All that the machine does with a packet it does once, and as if we were not there: routing, the packet filter,
  * connection tracking, address translation, the time to live.  At the parent that is over when a packet goes out, at
  * the child it begins when one comes in.  What comes from our device and is not from a server to a client goes nowhere:
- * whoever takes the daemon over can send nothing else.  What came from our device bears a mark (tc_index), so that it
- * is not taken again.
+ * whoever takes the daemon over can send nothing else.
+ *
+ * SEVERAL DAEMONS may take packets from one device, and other ones at other devices of the machine.  A filter of each
+ * claims what it wants (preference 4754), and one of each behind those of all takes what it has claimed (4755).  A
+ * packet that two claim nobody takes: it goes its plain way, and both count it.  What came from a daemon's device bears
+ * a mark (tc_index) past all that stand at the device where it is put back, and is claimed by none of them; there the
+ * mark ends.  So no packet goes round, whatever their configurations say.
  *
  * LEASE.  Packets are taken only while pk_hook_lead says so and each of the daemon's threads has renewed its lease
  * within PK_LEASE.  The kernel looks at that by itself, at each packet: if the daemon is killed, stopped, frozen or
  * hangs, packets take their plain way.  What waits for it in the device's queue TCP sends again.  The programs stay
  * where they are until a daemon is started that has a device of the same name, or somebody takes them away
- * (`tc filter del dev LINK egress pref 4754`, and ingress); they let all pass.
+ * (`tc filter del dev LINK egress pref 4754`, and ingress; 4755); they let all pass.
  *
  * Needs Linux 5.11; CAP_BPF and CAP_NET_ADMIN to make it, CAP_NET_ADMIN for pk_hook_place and pk_hook_leave.
  */
@@ -39,13 +44,17 @@ struct pk_place { unsigned device, bytes; uint8_t address[6]; };
 /* c->device is there; nothing is taken yet.  NULL and *error, a sentence that the caller frees. */
 pk_hook_t *pk_hook_make(const struct pk_config *c, bool parent, char **error);
 /*
- * Who parses packets keeps the lease only, and can do nothing of the next three any more.  The other process that has
+ * Who parses packets keeps the lease only, and can do nothing of the next six any more.  The other process that has
  * the hook by then (fork) keeps all.
  */
 void       pk_hook_keep_lease(pk_hook_t *h);
 /* From now on from there, and from nowhere else.  0, or an errno. */
 int        pk_hook_place(pk_hook_t *h, const struct pk_place *place);
 void       pk_hook_leave(pk_hook_t *h);
+/* Whether a filter of that handle is one of ours; 0: all of a preference are. */
+bool       pk_hook_has(const pk_hook_t *h, uint32_t handle);
+/* Packets since the last time that another daemon wanted, too; *other: its device. */
+uint32_t   pk_hook_clashes(pk_hook_t *h, unsigned *other);
 /* Whether packets are taken at all. */
 void       pk_hook_lead(pk_hook_t *h, bool lead);
 /* By each thread; `now` of CLOCK_MONOTONIC, in microseconds.  Whether it was too late, and packets were not taken. */

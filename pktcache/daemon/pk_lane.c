@@ -46,10 +46,13 @@ struct pk_lane {
     bool started;
     atomic_bool ends, broken; /* asked to; the device is gone */
     uint64_t now, shown;
-    struct sockaddr_storage there; /* the peer's socket */
+    struct sockaddr_storage there; /* the peer's socket, if that is known */
+    bool known;
+    const struct sockaddr_storage *asker; /* who has sent what is being handled; NULL: nothing is */
+    uint64_t news;                        /* of the session, as far as they were followed */
     socklen_t there_n;
-    unsigned renewed;    /* secrets, as far as this lane knows */
-    uint64_t said_until; /* sentences count until then */
+    unsigned renewed, secrets; /* as far as this lane knows */
+    uint64_t said_until;       /* sentences count until then */
     unsigned said;
     pthread_mutex_t lock; /* seen */
     struct pk_seen seen;
@@ -75,13 +78,52 @@ static void packet_out(void *context, const struct iovec *part, int parts) {
     }
 }
 
+static bool same_endpoint(const struct sockaddr_storage *a, const struct sockaddr_storage *b) {
+    if (a->ss_family != b->ss_family) return false;
+    if (a->ss_family == AF_INET) {
+        const struct sockaddr_in *x = (const struct sockaddr_in *)a, *y = (const struct sockaddr_in *)b;
+        return x->sin_port == y->sin_port && x->sin_addr.s_addr == y->sin_addr.s_addr;
+    }
+    const struct sockaddr_in6 *x = (const struct sockaddr_in6 *)a, *y = (const struct sockaddr_in6 *)b;
+    return x->sin6_port == y->sin6_port && !memcmp(&x->sin6_addr, &y->sin6_addr, sizeof x->sin6_addr);
+}
+
+static void lane_say(void *context, const char *sentence);
+
+static void lane_now_at(pk_lane_t *l, const struct sockaddr_storage *there) {
+    l->there = *there;
+    l->known = true;
+}
+
+/* Who of any address is the other end: who has said what is news.  Before anything is said about that to anybody. */
+static void lane_follow(pk_lane_t *l) {
+    struct pk_common *m = l->common;
+    char text[PK_ENDPOINT_TEXT], sentence[32 + sizeof text];
+    bool news = pk_session_news(l->session) != l->news;
+
+    l->news = pk_session_news(l->session);
+    if (!news || !l->asker || m->c->peer_is != PK_PEER_ANY || (l->known && same_endpoint(l->asker, &l->there))) return;
+    lane_now_at(l, l->asker);
+    pthread_mutex_lock(&m->lock);
+    pk_lead_tell(m->shared, &l->there);
+    pthread_mutex_unlock(&m->lock);
+    pk_endpoint_write(&l->there, text);
+    snprintf(sentence, sizeof sentence, "the other end is at %s", text);
+    lane_say(l, sentence);
+}
+
+/* A WELCOME is for who has said HELLO, whoever that is: it may have been replayed. */
 static void datagram_out(void *context, const void *bytes, size_t n, uint8_t tos) {
     pk_lane_t *l = context;
     union control control;
     struct iovec part = { (void *)bytes, n };
-    struct msghdr m = { .msg_name = &l->there, .msg_namelen = l->there_n, .msg_iov = &part, .msg_iovlen = 1 };
+    struct msghdr m = { .msg_namelen = l->there_n, .msg_iov = &part, .msg_iovlen = 1 };
     const int value = tos;
 
+    lane_follow(l);
+    bool answer = l->asker && *(const uint8_t *)bytes == PK_WELCOME;
+    if (!answer && !l->known) return;
+    m.msg_name = answer ? (void *)l->asker : &l->there;
     if (tos) {
         bool four = l->there.ss_family == AF_INET;
         m.msg_control = control.bytes;
@@ -114,15 +156,9 @@ static void lane_say(void *context, const char *sentence) {
 
 /* ---- the loop ---------------------------------------------------------------------------------------------------- */
 
-/* Whether it has the peer's address and port: what has not is not worth a MAC. */
+/* Whether it has the peer's address and port, unless that may have any: what has not is not worth a MAC. */
 static bool is_from_peer(const pk_lane_t *l, const struct sockaddr_storage *a) {
-    if (a->ss_family != l->there.ss_family) return false;
-    if (a->ss_family == AF_INET) {
-        const struct sockaddr_in *x = (const struct sockaddr_in *)a, *y = (const struct sockaddr_in *)&l->there;
-        return x->sin_port == y->sin_port && x->sin_addr.s_addr == y->sin_addr.s_addr;
-    }
-    const struct sockaddr_in6 *x = (const struct sockaddr_in6 *)a, *y = (const struct sockaddr_in6 *)&l->there;
-    return x->sin6_port == y->sin6_port && !memcmp(&x->sin6_addr, &y->sin6_addr, sizeof x->sin6_addr);
+    return l->common->c->peer_is == PK_PEER_ANY || (l->known && same_endpoint(a, &l->there));
 }
 
 /* As the kernel says of a datagram that came; 0 if it does not. */
@@ -138,6 +174,13 @@ static uint8_t lane_tos(struct msghdr *m) {
     return (uint8_t)value;
 }
 
+static void handle_datagram(pk_lane_t *l, unsigned i) {
+    l->asker = l->from + i;
+    pk_side_datagram(l->side, l->datagram[i], l->message[i].msg_len, lane_tos(&l->message[i].msg_hdr), l->now);
+    lane_follow(l);
+    l->asker = NULL;
+}
+
 /* How many came. */
 static int read_socket(pk_lane_t *l) {
     int n = DATAGRAMS, all = 0;
@@ -151,8 +194,7 @@ static int read_socket(pk_lane_t *l) {
         n = recvmmsg(l->socket, l->message, DATAGRAMS, MSG_DONTWAIT, NULL);
         for (int i = 0; i < n; i++)
             if (!(l->message[i].msg_hdr.msg_flags & MSG_TRUNC) && is_from_peer(l, l->from + i))
-                pk_side_datagram(l->side, l->datagram[i], l->message[i].msg_len, lane_tos(&l->message[i].msg_hdr),
-                                 l->now);
+                handle_datagram(l, (unsigned)i);
         all += n > 0 ? n : 0;
     }
     return all;
@@ -177,6 +219,8 @@ static void lane_show(pk_lane_t *l) {
     s->counters = l->side->counters;
     s->why = pk_side_why(l->side);
     s->theirs = pk_session_theirs(l->session);
+    s->known = l->known;
+    s->there = l->there;
     s->flows = pk_flows_used(flows);
     s->listed = 0;
     for (const struct pk_flow *f = NULL; s->listed < PK_SEEN_FLOWS && (f = pk_flows_next(flows, f));)
@@ -194,15 +238,27 @@ static void wait_for_something(pk_lane_t *l) {
     l->now = lane_clock_now();
 }
 
-/* There may be other secrets now. */
+static void set_port(struct sockaddr_storage *a, unsigned number) {
+    in_port_t *port =
+        a->ss_family == AF_INET ? &((struct sockaddr_in *)a)->sin_port : &((struct sockaddr_in6 *)a)->sin6_port;
+    *port = htons((uint16_t)(ntohs(*port) + number));
+}
+
+/* There may be other secrets now, or the name of the peer may have another address. */
 static void lane_renew(pk_lane_t *l) {
     struct pk_common *m = l->common;
+    struct sockaddr_storage there;
 
     if (atomic_load(&m->renewed) == l->renewed) return;
     pthread_mutex_lock(&m->lock);
+    if (m->secrets_renewed != l->secrets) pk_session_secrets(l->session, &m->secrets);
+    l->secrets = m->secrets_renewed;
     l->renewed = atomic_load(&m->renewed);
-    pk_session_secrets(l->session, &m->secrets);
+    there = m->there;
     pthread_mutex_unlock(&m->lock);
+    if (there.ss_family == AF_UNSPEC) return;
+    set_port(&there, l->number);
+    lane_now_at(l, &there);
 }
 
 static void *lane_loop(void *context) {
@@ -220,19 +276,13 @@ static void *lane_loop(void *context) {
         pk_side_tick(l->side, l->now);
         if (l->now - l->shown < SHOW_EVERY) continue;
         lane_renew(l);
-        pk_side_aside(l->side, atomic_load(l->common->aside), l->now);
+        pk_side_aside(l->side, atomic_load(&l->common->shared->aside), l->now);
         lane_show(l);
     }
     return NULL;
 }
 
 /* ---- begin and end ----------------------------------------------------------------------------------------------- */
-
-static void set_port(struct sockaddr_storage *a, unsigned number) {
-    in_port_t *port =
-        a->ss_family == AF_INET ? &((struct sockaddr_in *)a)->sin_port : &((struct sockaddr_in6 *)a)->sin6_port;
-    *port = htons((uint16_t)(ntohs(*port) + number));
-}
 
 static int lane_fail(char **error, const char *word, const char *value, int why) {
     if (asprintf(error, "%s%s: %s", word, value, strerror(why)) < 0) *error = NULL;
@@ -254,6 +304,7 @@ static int open_socket(pk_lane_t *l, char **error) {
     int room = SOCKET_ROOM, probe = four ? IP_PMTUDISC_PROBE : IPV6_PMTUDISC_PROBE, tell = 1;
 
     l->there = l->common->c->there;
+    l->known = l->common->c->peer_is == PK_PEER_ADDRESS;
     l->there_n = n;
     set_port(&here, l->number);
     set_port(&l->there, l->number);
@@ -319,6 +370,14 @@ int pk_lane_start(pk_lane_t *l) {
     why = pthread_create(&l->thread, NULL, lane_loop, l);
     l->started = !why;
     return why;
+}
+
+void pk_lane_move(struct pk_common *m, const struct sockaddr_storage *there) {
+    pthread_mutex_lock(&m->lock);
+    m->there = *there;
+    pk_lead_tell(m->shared, there);
+    atomic_fetch_add(&m->renewed, 1);
+    pthread_mutex_unlock(&m->lock);
 }
 
 void pk_lane_see(pk_lane_t *l, struct pk_seen *seen) {

@@ -6,7 +6,7 @@
 #ifndef FAIRGATE_PK_LANE_H
 #define FAIRGATE_PK_LANE_H
 
-#include "pk_hook.h"
+#include "pk_lead.h"
 #include "pktcache/pk_config.h"
 #include "pktcache/pk_flows.h"
 #include "pktcache/pk_out.h"
@@ -30,9 +30,12 @@ struct pk_common {
     struct pk_ready           ready;    /* child: its cache */
     pk_store_t               *store;
     pk_hook_t                *hook;
-    atomic_uint              *aside;    /* enum pk_why: packets are not led to the device now (pk_lead.h) */
-    pthread_mutex_t           lock;     /* secrets, once there are threads */
-    atomic_uint               renewed;  /* how often there were others */
+    struct pk_shared         *shared;   /* with who leads packets to the device */
+    /* secrets and there, and telling who leads packets where the other end is, once there are threads */
+    pthread_mutex_t           lock;
+    atomic_uint               renewed;  /* how often one of these has changed; the secrets: */
+    unsigned                  secrets_renewed;
+    struct sockaddr_storage   there;    /* of a peer that is a name, with the port of the first queue */
     atomic_uint               stalls;   /* times that a thread did not go on, and packets took their plain way */
 };
 
@@ -41,6 +44,8 @@ struct pk_seen {
     struct pk_counters counters;
     enum pk_why        why;             /* packets go as they are; PK_WHY_NOTHING: at work */
     unsigned           theirs;          /* the other end's version */
+    bool               known;           /* where it is: */
+    struct sockaddr_storage there;
     uint32_t           flows;           /* that are followed */
     unsigned           listed;          /* of these, the newest */
     struct pk_flow     flow[PK_SEEN_FLOWS];
@@ -52,7 +57,8 @@ typedef struct pk_lane pk_lane_t;
 pk_lane_t *pk_lane_make(struct pk_common *common, unsigned number, int tun, char **error);
 /* The thread; 0 or an errno. */
 int        pk_lane_start(pk_lane_t *l);
-/* From any thread. */
+/* From any thread: a peer that is a name is there from now on. */
+void       pk_lane_move(struct pk_common *common, const struct sockaddr_storage *there);
 void       pk_lane_see(pk_lane_t *l, struct pk_seen *seen);
 /* The thread has ended, since its device is gone. */
 bool       pk_lane_broken(pk_lane_t *l);

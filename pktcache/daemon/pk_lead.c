@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <arpa/inet.h>
 #include <net/if.h>
 #include <net/if_arp.h>
 #include <netinet/in.h>
@@ -34,12 +35,15 @@ struct pk_lead {
     unsigned magic;
     const struct pk_config *c;
     pk_hook_t *hook;
-    atomic_uint *aside;
+    struct pk_shared *shared;
     int watch;
     struct pk_place place;
-    unsigned tun;        /* our device */
+    unsigned tun;                  /* our device */
+    struct sockaddr_storage there; /* where the other end is; moved: as it was told last */
+    unsigned moved;
+    bool known;
     bool changed, taken; /* since it was looked: some device; some filter was taken away */
-    uint64_t looked_at, said_at;
+    uint64_t looked_at, said_at, clash_said_at;
     char said[256];
 };
 
@@ -100,17 +104,17 @@ static void take_route(void *context, const struct nlmsghdr *h) {
 }
 
 /* The device by which routing sends to the other end; 0 and *why, an errno: by none, or it is this machine. */
-static unsigned routed(const struct pk_config *c, int *why) {
+static unsigned routed(const struct pk_config *c, const struct sockaddr_storage *there, int *why) {
     struct route_found found = { 0, ENETUNREACH };
     struct pk_netlink m;
     struct rtmsg *route = pk_netlink_begin(&m, RTM_GETROUTE, 0, sizeof *route);
     size_t bytes;
 
-    address_of(&c->there, &bytes);
-    route->rtm_family = (unsigned char)c->there.ss_family;
+    address_of(there, &bytes);
+    route->rtm_family = (unsigned char)there->ss_family;
     route->rtm_dst_len = (unsigned char)(8 * bytes);
-    route_add(&m, RTA_DST, &c->there);
-    if (!is_any(&c->here)) {
+    route_add(&m, RTA_DST, there);
+    if (!is_any(&c->here) && c->here.ss_family == there->ss_family) {
         route->rtm_src_len = (unsigned char)(8 * bytes);
         route_add(&m, RTA_SRC, &c->here);
     }
@@ -158,15 +162,53 @@ static bool look_at(unsigned device, struct pk_place *place, char **error) {
     return true;
 }
 
-static bool find(const struct pk_config *c, struct pk_place *place, char **error) {
+static bool find(const pk_lead_t *l, struct pk_place *place, char **error) {
+    const struct pk_config *c = l->c;
+    char text[INET6_ADDRSTRLEN] = "";
     int why = 0;
+    size_t n;
     bool said = strcmp(c->link, PK_LINK_USUAL) != 0;
-    unsigned device = said ? if_nametoindex(c->link) : routed(c, &why);
+    unsigned device = said ? if_nametoindex(c->link) : l->known ? routed(c, &l->there, &why) : 0;
 
     if (device) return look_at(device, place, error);
     if (said) base_fail(error, "link %s: there is no such device now", c->link);
-    else base_fail(error, "no device leads to %s: %s", c->peer, strerror(why));
+    else if (!l->known) base_fail(error, "peer %s: where that is is not known yet; packets go as they are", c->peer);
+    else if (inet_ntop(l->there.ss_family, address_of(&l->there, &n), text, sizeof text))
+        base_fail(error, "no device leads to %s: %s", c->peer_is == PK_PEER_ADDRESS ? c->peer : text, strerror(why));
     return false;
+}
+
+/* ---- where the other end is -------------------------------------------------------------------------------------- */
+
+void pk_lead_tell(struct pk_shared *shared, const struct sockaddr_storage *there) {
+    uint8_t bytes[16] = { [10] = 0xff, [11] = 0xff };
+    uint64_t words[2];
+    size_t n;
+    const void *address = address_of(there, &n);
+
+    memcpy(bytes + 16 - n, address, n);
+    memcpy(words, bytes, sizeof words);
+    atomic_fetch_add(&shared->moved, 1);
+    for (int i = 0; i < 2; i++) atomic_store(shared->address + i, words[i]);
+    atomic_fetch_add(&shared->moved, 1);
+}
+
+/* Takes what was told; what is being written now it takes the next time. */
+static void hear_where(pk_lead_t *l) {
+    static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
+    unsigned moved = atomic_load(&l->shared->moved);
+    uint8_t bytes[16];
+    uint64_t words[2];
+
+    if (l->c->peer_is == PK_PEER_ADDRESS || moved == l->moved || moved & 1) return;
+    for (int i = 0; i < 2; i++) words[i] = atomic_load(l->shared->address + i);
+    if (atomic_load(&l->shared->moved) != moved) return;
+    memcpy(bytes, words, sizeof bytes);
+    l->moved = moved;
+    l->known = l->changed = true;
+    l->there = (struct sockaddr_storage){ .ss_family = memcmp(bytes, prefix, sizeof prefix) ? AF_INET6 : AF_INET };
+    if (l->there.ss_family == AF_INET) memcpy(&((struct sockaddr_in *)&l->there)->sin_addr, bytes + 12, 4);
+    else memcpy(&((struct sockaddr_in6 *)&l->there)->sin6_addr, bytes, 16);
 }
 
 /* ---- leading ----------------------------------------------------------------------------------------------------- */
@@ -186,6 +228,7 @@ static void hear(pk_lead_t *l) {
             if ((h->nlmsg_type != RTM_DELTFILTER && h->nlmsg_type != RTM_DELQDISC) ||
                 h->nlmsg_len < NLMSG_LENGTH(sizeof *of))
                 continue;
+            if (h->nlmsg_type == RTM_DELTFILTER && !pk_hook_has(l->hook, of->tcm_handle)) continue;
             l->taken |= (unsigned)of->tcm_ifindex == l->place.device || (unsigned)of->tcm_ifindex == l->tun;
         }
     }
@@ -202,7 +245,7 @@ static enum pk_why hook_up(pk_lead_t *l, uint64_t now) {
     int why;
 
     if (!pk_tun_is_up(l->c->device)) return PK_WHY_DOWN;
-    if (!find(l->c, &place, &error)) {
+    if (!find(l, &place, &error)) {
         lead_say(l, error, now);
         return PK_WHY_LINK;
     }
@@ -225,23 +268,47 @@ static enum pk_why hook_up(pk_lead_t *l, uint64_t now) {
     return why ? PK_WHY_LINK : PK_WHY_NOTHING;
 }
 
+/* Two daemons want the same packets: neither has them. */
+static void see_clashes(pk_lead_t *l, uint64_t now) {
+    char link[IF_NAMESIZE], device[IF_NAMESIZE] = "", *sentence = NULL;
+    unsigned other;
+    uint32_t n = pk_hook_clashes(l->hook, &other);
+
+    if (!n) return;
+    atomic_fetch_add(&l->shared->clashes, n);
+    if (!if_indextoname(l->place.device, link)) snprintf(link, sizeof link, "the link");
+    if (other) if_indextoname(other, device);
+    base_fail(
+        &sentence,
+        "packets at %s that `servers`, `clients` and `ports` of another daemon%s%s have, too, go as they are: give "
+        "each client to one daemon",
+        link, *device ? ", that of " : "", device);
+    if (now >= l->clash_said_at + SAY_EVERY || !l->clash_said_at) {
+        fprintf(stderr, "fairgate-pktcache: %s\n", sentence);
+        l->clash_said_at = now;
+    }
+    free(sentence);
+}
+
 void pk_lead_look(pk_lead_t *l) {
     uint64_t now = lead_clock_now();
     enum pk_why why;
 
     assert(l->magic == LEAD_MAGIC);
     hear(l);
+    hear_where(l);
     if (now < l->looked_at + (l->changed ? LOOK_SOON : LOOK_EVERY)) return;
     l->looked_at = now;
     l->changed = false;
     why = hook_up(l, now);
     pk_hook_lead(l->hook, !why);
-    atomic_store(l->aside, (unsigned)why);
+    atomic_store(&l->shared->aside, (unsigned)why);
+    see_clashes(l, now);
 }
 
 /* ---- begin and end ----------------------------------------------------------------------------------------------- */
 
-pk_lead_t *pk_lead_start(const struct pk_config *c, pk_hook_t *hook, atomic_uint *aside, char **error) {
+pk_lead_t *pk_lead_start(const struct pk_config *c, pk_hook_t *hook, struct pk_shared *shared, char **error) {
     pk_lead_t *l = calloc(1, sizeof *l);
 
     *error = NULL;
@@ -249,7 +316,9 @@ pk_lead_t *pk_lead_start(const struct pk_config *c, pk_hook_t *hook, atomic_uint
     l->magic = LEAD_MAGIC;
     l->c = c;
     l->hook = hook;
-    l->aside = aside;
+    l->shared = shared;
+    l->there = c->there;
+    l->known = c->peer_is == PK_PEER_ADDRESS;
     l->tun = if_nametoindex(c->device);
     if ((l->watch = pk_netlink_watch(RTMGRP_LINK | RTMGRP_TC)) < 0) {
         base_fail(error, "devices can't be watched: %s", strerror(errno));

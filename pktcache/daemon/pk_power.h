@@ -6,14 +6,16 @@
  *     packets   nothing: no capability, no way to one,     strangers: the link, the device, who asks for figures
  *               and of the system calls those of a list
  *               (pk_calls.h)
- *     helper    CAP_NET_ADMIN (pk_helper.h)                packets: one byte at a time, of a table
+ *     helper    CAP_NET_ADMIN (pk_helper.h)                packets: one byte at a time, of a table; an address (pk_lead.h)
+ *     names     no capability (pk_names.h)                 packets: one byte; servers of names
  *
- * Both are one user's, who is not root.  The first has the pair's secret; the other has begun before it was read.  What
+ * All are one user's, who is not root.  The first has the pair's secret; the others have begun before it was read.  What
  * only a greater power can do is done before any of that: the device, the programs for the kernel, sockets with large
  * buffers, reading the secret.
  *
  * TRUST.  Who takes over the process of packets has what that has: the secret, what is stored, the device's packets.
- * Of the machine it can ask that packets are led no longer; and through the device it can send what the programs in the
+ * Of the machine it can ask that packets are led no longer, or, unless the configuration says where the other end is or
+ * what the link's device is, from the device that leads to an address of its choice; and through the device it can send what the programs in the
  * kernel let pass (pk_hook.h): packets from a server to a client.
  */
 #ifndef FAIRGATE_PK_POWER_H

@@ -122,12 +122,16 @@ static void sum_up(const struct pk_common *common, pk_lane_t *const *lane, struc
         sum->flows += s.flows;
         if (!sum->why) sum->why = s.why;
         if (!i || s.theirs != PK_VERSION) sum->theirs = s.theirs;
+        if (!i) {
+            sum->known = s.known;
+            sum->there = s.there;
+        }
         for (unsigned k = 0; connections && k < s.listed; k++) write_flow(connections, s.flow + k);
     }
 }
 
 /* What the daemon tells: its counters, then the rest. */
-enum { REST = 6 };
+enum { REST = 7 };
 
 static void report_figures(const struct pk_common *common, const struct pk_seen *sum,
                            struct base_figure to[COUNTED + REST]) {
@@ -150,6 +154,8 @@ static void report_figures(const struct pk_common *common, const struct pk_seen 
         { "flows", "flows", "connections that are followed", NULL, sum->flows, BASE_GAUGE },
         { "stalls_total", "stalls", "times that a thread did not go on, and packets took their plain way",
           "fairgate_pktcache_stalls", (double)atomic_load(&common->stalls), BASE_COUNTER },
+        { "clashes_total", "clashes", "packets that another daemon at the same device wanted, too, and nobody took",
+          NULL, (double)atomic_load(&common->shared->clashes), BASE_COUNTER },
     };
     memcpy(to + COUNTED, rest, sizeof rest);
 }
@@ -160,6 +166,7 @@ static void write_json(struct base_sink out, const struct pk_common *common, pk_
     struct base_json j = base_json_into(out);
     struct base_figure all[COUNTED + REST];
     struct pk_seen sum;
+    char peer[PK_ENDPOINT_TEXT];
 
     base_json_object(&j, NULL);
     base_json_text(&j, "role", role_of(common));
@@ -174,6 +181,8 @@ static void write_json(struct base_sink out, const struct pk_common *common, pk_
     base_json_text(&j, "why", pk_why_sentence(sum.why));
     base_json_whole(&j, "version", PK_VERSION);
     base_json_whole(&j, "peer_version", sum.theirs);
+    pk_endpoint_write(&sum.there, peer);
+    base_json_text(&j, "peer", sum.known ? peer : NULL); /* of the first queue */
     base_json_end_object(&j);
     base_json_done(&j);
 }

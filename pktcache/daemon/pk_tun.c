@@ -142,8 +142,10 @@ static int tun_set_number(const char *name, unsigned long request, int value) {
     return why;
 }
 
-static int tun_attach(const char *name, unsigned queues, int *fd) {
-    struct ifreq r = { .ifr_flags = (short)(IFF_TUN | IFF_NO_PI | IFF_VNET_HDR | (queues > 1 ? IFF_MULTI_QUEUE : 0)) };
+/* first: of its queues; then the device must not be there yet, or it is another daemon's. */
+static int tun_attach(const char *name, unsigned queues, bool first, int *fd) {
+    struct ifreq r = { .ifr_flags = (short)(IFF_TUN | IFF_NO_PI | IFF_VNET_HDR | (queues > 1 ? IFF_MULTI_QUEUE : 0) |
+                                            (first ? IFF_TUN_EXCL : 0)) };
 
     strncpy(r.ifr_name, name, IFNAMSIZ - 1);
     *fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
@@ -156,8 +158,10 @@ int pk_tun_open(const char *name, unsigned queues, unsigned mtu, int *fd, char *
     int why = 0, program;
 
     for (unsigned i = 0; i < queues; i++) fd[i] = -1;
-    for (unsigned i = 0; i < queues && !why; i++) why = tun_attach(name, queues, fd + i);
-    if (why) {
+    for (unsigned i = 0; i < queues && !why; i++) why = tun_attach(name, queues, !i, fd + i);
+    if (why == EBUSY) {
+        tun_fail(error, name, "there is such a device; each daemon makes a `device` of its own name", why);
+    } else if (why) {
         tun_fail(error, name, "the tun device can't be made", why);
     } else if (queues > 1 && ((program = steering(queues)) < 0 || ioctl(fd[0], TUNSETSTEERINGEBPF, &program))) {
         why = errno;

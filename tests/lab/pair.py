@@ -25,12 +25,13 @@ from .net import Network, run
 class Daemon:
     """fairgate-pktcache at one end; settings: lines of its configuration that differ from the lab's."""
 
-    def __init__(self, pair, role, host, **settings):
+    def __init__(self, pair, role, host, name=None, **settings):
+        """name: what tells it from others of its host."""
         self.pair, self.role, self.host, self.settings = pair, role, host, settings
         self.process = None
-        self.control = os.path.join(pair.lab.dir, f"{host.namespace}.run", "control")      # the daemon makes the folder, and so can take the socket away
-        self.config = os.path.join(pair.lab.dir, f"{host.namespace}.conf")
-        self.log = os.path.join(pair.lab.dir, f"{host.namespace}.log")
+        files = os.path.join(pair.lab.dir, f"{host.namespace}-{name}" if name else host.namespace)
+        self.control = os.path.join(f"{files}.run", "control")      # the daemon makes the folder, and so can take the socket away
+        self.config, self.log = f"{files}.conf", f"{files}.log"
 
     def write(self, **settings):
         self.settings.update(settings)
@@ -58,7 +59,7 @@ class Daemon:
         """Its filters at a device, of both directions."""
         words = [["tc", "filter", "show", "dev", device, way] for way in ("egress", "ingress")]
         said = "".join(subprocess.run([*self.host.prefix, *argv], capture_output=True, text=True, check=False).stdout for argv in words)
-        return said.count("fairgate-pktcache")
+        return said.count(f"fairgate-pktcache/{self.settings.get('device', 'fgpktcache0')} ")
 
     def leads(self):
         """It answers, and takes packets from their way."""

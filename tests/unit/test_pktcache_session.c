@@ -60,13 +60,25 @@ static bool opens(pk_session_t *s, const uint8_t *datagram, size_t n, const char
     return true;
 }
 
-/* A MAC that is right, as whoever has the secret can make it. */
-static void with_mac(struct packet *p) {
+static void set_mac(struct packet *p, const uint8_t *of, size_t n) {
     uint8_t key[32], mac[EVP_MAX_MD_SIZE];
 
     pk_secret_derive(&ours, "fairgate pktcache handshake", NULL, 0, key, sizeof key);
-    ck_assert_ptr_nonnull(HMAC(EVP_sha256(), key, sizeof key, p->bytes, p->n - PK_MAC, mac, NULL));
+    ck_assert_ptr_nonnull(HMAC(EVP_sha256(), key, sizeof key, of, n, mac, NULL));
     memcpy(p->bytes + p->n - PK_MAC, mac, PK_MAC);
+}
+
+/* A MAC that is right, as whoever has the secret can make it. */
+static void with_mac(struct packet *p) { set_mac(p, p->bytes, p->n - PK_MAC); }
+
+/* The same of a WELCOME to the child that has said this HELLO. */
+static void with_mac_to(struct packet *p, const struct packet *hello) {
+    uint8_t of[5 + 2 * PK_KEY];
+
+    memcpy(of, p->bytes, 5);
+    memcpy(of + 5, hello->bytes + 5, PK_KEY);
+    memcpy(of + 5 + PK_KEY, p->bytes + 5, PK_KEY);
+    set_mac(p, of, sizeof of);
 }
 
 START_TEST(test_pair) {
@@ -239,8 +251,9 @@ START_TEST(test_a_stolen_secret_opens_nothing_that_was_taken_down) {
         for (int k = 0; k < 2; k++) {
             struct packet p = said[i];
             enum pk_step step_at_parent, step_at_child;
-            if (k) memcpy(p.bytes + 5, hello.bytes + 5, PK_KEY);
-            with_mac(&p);
+            if (k && i != 1) memcpy(p.bytes + 5, hello.bytes + 5, PK_KEY);
+            if (i == 1) with_mac_to(&p, k ? &hello : said);
+            else with_mac(&p);
             step_at_parent = step(thief[0], &p, &ready, &out);
             ck_assert_int_eq(step_at_parent, i ? PK_IGNORED : PK_ANSWER);
             step_at_child = step(thief[1], &p, &cache, &out);
@@ -271,8 +284,8 @@ START_TEST(test_a_key_that_is_none) {
         begin(child, &hello);
         ck_assert_int_eq(step(parent, &hello, &ready, &answer), PK_ANSWER);
         struct packet bad = answer;
-        memcpy(bad.bytes + 5 + PK_KEY, none[i], PK_KEY);
-        with_mac(&bad);
+        memcpy(bad.bytes + 5, none[i], PK_KEY);
+        with_mac_to(&bad, &hello);
         ck_assert_int_eq(step(child, &bad, &cache, &out), PK_IGNORED);
         ck_assert_int_eq(pk_session_established(child), i > 0);
         ck_assert_int_eq(step(child, &answer, &cache, &out), PK_ESTABLISHED); /* the true one still is */
@@ -465,6 +478,51 @@ START_TEST(test_another_version_is_told_from_a_stranger) {
 }
 END_TEST
 
+/* Where a datagram comes from the other end is, if only that can have made it, and after all that has come. */
+START_TEST(test_what_says_where_the_other_end_is) {
+    pk_session_t *parent = pk_session_make(&ours, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY),
+                 *child = pk_session_make(&ours, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY),
+                 *other = pk_session_make(&theirs, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);
+    struct packet said[3], again[3], strange, out;
+    struct pk_ready ready = { .bytes = 0 };
+    uint8_t d[4][512];
+    size_t n[4];
+
+    begin(child, said);
+    begin(other, &strange);
+    ck_assert_int_eq(step(parent, &strange, &ready, &out), PK_IGNORED);
+    for (int i = 0; i < 2; i++) ck_assert_int_eq(step(parent, said, &ready, said + 1), PK_ANSWER);
+    ck_assert_uint_le(said[1].n, said[0].n); /* whoever has sent that gets no more than he gave */
+    ck_assert_uint_eq(pk_session_news(parent), 0);
+    ck_assert_int_eq(step(child, said + 1, &cache, said + 2), PK_ESTABLISHED);
+    ck_assert_int_eq(step(parent, said + 2, &ready, &out), PK_ESTABLISHED);
+    ck_assert_uint_eq(pk_session_news(parent), 1);
+    for (int i = 0; i < 3; i++) step(parent, said + i, &ready, &out);
+    ck_assert_uint_eq(pk_session_news(parent), 1);
+    for (int i = 0; i < 4; i++) n[i] = seal(child, d[i], "here");
+    ck_assert(opens(parent, d[1], n[1], "here"));
+    ck_assert_uint_eq(pk_session_news(parent), 2);
+    ck_assert(opens(parent, d[0], n[0], "here")); /* it counts, and is no news */
+    ck_assert(!opens(parent, d[1], n[1], "here"));
+    d[2][20] ^= 1;
+    ck_assert(!opens(parent, d[2], n[2], "here"));
+    ck_assert_uint_eq(pk_session_news(parent), 2);
+    ck_assert(opens(parent, d[3], n[3], "here"));
+    ck_assert_uint_eq(pk_session_news(parent), 3);
+    join(parent, child, again);
+    ck_assert_uint_eq(pk_session_news(parent), 4);
+    for (int i = 0; i < 3; i++) {
+        step(parent, said + i, &ready, &out);
+        step(parent, again + i, &ready, &out);
+    }
+    for (int i = 0; i < 4; i++) ck_assert(!opens(parent, d[i], n[i], "here"));
+    ck_assert_uint_eq(pk_session_news(parent), 4);
+    pk_session_free(&parent);
+    pk_session_free(&child);
+    pk_session_free(&other);
+}
+END_TEST
+
 /* of libcrypto, which is the only one here that allocates after pk_session_make */
 static unsigned long allocations;
 
@@ -653,6 +711,7 @@ int main(void) {
     tcase_add_test(t, test_others);
     tcase_add_test(t, test_keys_are_derived_for_nobody_without_a_mac);
     tcase_add_test(t, test_another_version_is_told_from_a_stranger);
+    tcase_add_test(t, test_what_says_where_the_other_end_is);
     tcase_add_test(t, test_sealing_and_opening_allocate_nothing);
     tcase_add_test(t, test_secret);
     tcase_add_loop_test(t, test_two_secrets_at_a_time, 0, sizeof both / sizeof *both);

@@ -16,9 +16,8 @@ from lab.httpd import Httpd, sanitizer_environment
 from lab.lab import module, program, wait_for
 from lab.marks import CLOSE, OPEN
 from lab.pair import Pair
-from streams import over
+from lab.streams import PROGRAM as STREAMS, over
 
-STREAMS = os.path.join(os.path.dirname(__file__), "streams.py")
 PORT = 8000
 FOUR, SIX = "10.8.1.2", "fd08:1::2"
 
@@ -377,12 +376,12 @@ def test_figures(site):
 
 def test_hooks_come_and_go(site):
     site.parent.start()
-    assert site.parent.hooks() == 2
+    assert site.parent.hooks() == 3
     site.parent.kill()
-    assert site.parent.hooks() == 2         # they let all pass
+    assert site.parent.hooks() == 3         # they let all pass
     get(site, "/image.bin")
     site.parent.start()                     # in the place of what was left
-    assert site.parent.hooks() == 2
+    assert site.parent.hooks() == 3
     get(site, "/image.bin")
     assert site.parent.stop() == 0
     assert site.parent.hooks() == 0

@@ -240,7 +240,7 @@ def test_what_can_be_asked_of_the_helper(lab):
             data, fds, _, _ = socket.recv_fds(way, 1024, 4)
             assert not data[0] and len(fds) == 1 and os.path.samestat(os.fstat(fds[0]), os.stat(pair.secret))
             os.close(fds[0])
-        assert side.at_work() and side.hooks() == 2
+        assert side.at_work() and side.hooks() == 3
         with way_to_helper(side) as way:
             way.send(b"\x01")
         assert side.process.wait(10) == 1 and "the helper is gone" in side.said()

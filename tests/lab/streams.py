@@ -24,6 +24,7 @@ import sys
 import threading
 import time
 
+PROGRAM = os.path.abspath(__file__)
 TEMPLATES, LENGTH, EACH = 8, 400_000, 9_000
 SILENT, LOOK, LONG, MOST = 0.05, 0.02, 0.3, 20      # seconds: how often is looked; what is told; what is excused
 
