@@ -5,8 +5,9 @@
  *
  * Both directions are fed in the order of their bytes, segment by segment.  Then each segment of a response may be kept
  * or not.  Who hands over a list of spans gets spans of its body instead, however it is cut, whose framing, and what
- * else is in their segments, is left out.  Where marks bound what is unique, each run between two pairs has spans of its
- * own, from the closing mark to the opening one, these included: so where it ends is known when its last byte is there.
+ * else is in their segments, is left out.  Where marks bound what is unique, each run between two pairs has spans of
+ * its own, from the closing mark to the opening one, these included: so where it ends is known when its last byte is
+ * there.
  *
  * - Of a response with the header `Eeod` that names our marks: what stands outside of all pairs of these
  *   (marks/eeod_pairs.h), however the stream is cut and whoever the page is for: Cookie, Authorization, Set-Cookie,

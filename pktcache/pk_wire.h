@@ -55,7 +55,8 @@
  *
  * A block is PK_BLOCK bytes of a response's body, or of a run of it between two pairs of marks, counted from its
  * beginning; the last one has fewer.  Place: block and byte in it of the first of these bytes, as one number that goes
- * on through a connection; each body and each run begins with a new block.  ENDS: a block ends with the last of these bytes, of which there may be none.
+ * on through a connection; each body and each run begins with a new block.  ENDS: a block ends with the last of these
+ * bytes, of which there may be none.
  *
  * The headers of a record are those of the one before, with the sequence number that follows and, IPv4, the next
  * identification; then its changes.  PSH and FIN are its last segment's.

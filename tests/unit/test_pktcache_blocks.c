@@ -188,7 +188,7 @@ static const char *runs_of(const char *headers, const char *page, uint32_t most,
     return runs;
 }
 
-/* Between marks each run has spans of its own, however it is cut; nothing of what is in marks is in any; '#' is secret. */
+/* Between marks each run has spans of its own, however it is cut; what is in marks is in none; '#' is secret. */
 START_TEST(test_marks_part_spans) {
     static const struct {
         const char *page, *runs;
