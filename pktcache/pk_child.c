@@ -611,8 +611,12 @@ static void child_differs(pk_child_t *c, enum pk_why why) {
 }
 
 static void parent_says(pk_child_t *c, const struct pk_opened *o) {
-    if (o->n != 1 || o->before || c->parents == *o->inside) return;
+    unsigned before = c->parents;
+
+    if (o->n != 1 || o->before || before == *o->inside) return;
     c->parents = *o->inside;
+    /* That we are not heard is for the parent's log. */
+    if (c->parents == PK_WHY_SILENT || (before == PK_WHY_SILENT && !c->parents)) return;
     if (c->parents) c->out.say(c->out.context, "the parent stands aside; packets go as they are:");
     c->out.say(c->out.context, c->parents ? pk_why_sentence(c->parents) : "the parent does not stand aside any more");
 }

@@ -88,9 +88,9 @@ class Daemon:
             self.process.wait(10)
         return self.process.returncode if self.process else None
 
-    def stats(self):
+    def stats(self, patience=5):
         with socket.socket(socket.AF_UNIX) as s:
-            s.settimeout(5)
+            s.settimeout(patience)
             s.connect(self.control)
             s.send(b"json\n")
             data = b""
@@ -101,9 +101,9 @@ class Daemon:
     def counters(self):
         return self.stats()["counters"]
 
-    def at_work(self):
+    def at_work(self, patience=5):
         try:
-            return self.stats()["at_work"]
+            return self.stats(patience)["at_work"]
         except OSError:
             return False
 
