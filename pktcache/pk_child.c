@@ -28,7 +28,7 @@ enum {                       /* microseconds */
        HELLO_LAST = 3200000,
        READY_EVERY = 100000,
        WHO_EVERY = 1000000,  /* more than the parent takes to see that nothing arrives */
-       UNHEARD = 1750000,    /* a parent says something each half of a second */
+       UNHEARD = 1500000,    /* a parent says something each half of a second */
        OLD_SESSION = 5000000 /* that datagrams of the one before may be on their way */
 };
 

@@ -432,7 +432,7 @@ static void carry(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k
 static bool may_train(pk_parent_t *p, const struct pk_follow *f, bool known, uint64_t now) {
     if (p->advance.state == PK_GO) return true;
     if (!f->flow.both_ways) return p->unasked >= ASYMMETRIC;
-    return known && !f->flow.tried && pk_advance_may(&p->advance, &f->flow.tuple, now);
+    return known && f->flow.whole && !f->flow.tried && pk_advance_may(&p->advance, &f->flow.tuple, now);
 }
 
 static bool in_train(enum verdict v) { return v == TOKEN || v == LITERAL || v == PARTS; }
@@ -551,8 +551,14 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
     if (p->advance.state == PK_TRIED) pk_train_queue_leave(p->queue, &f->flow, now);
 }
 
+/* It begins, or its client asks for something new when it has all that was seen. */
+static void client_speaks(struct pk_flow *f, const struct pk_packet *k) {
+    f->both_ways = true;
+    if (k->flags & PK_SYN || (k->payload && f->known && k->ack == f->next)) f->whole = true;
+}
+
 static void request(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, uint64_t now) {
-    f->flow.both_ways = true;
+    client_speaks(&f->flow, k);
     pk_advance_asks(&p->advance, &f->flow.tuple, now);
     pk_follow_request(f, k);
 }
@@ -645,7 +651,7 @@ static void parent_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now)
     p->unasked = 0;
     if (!says && k.flags & PK_ACK) { /* of a connection that was there before us */
         struct pk_flow *f = pk_flows_find(p->side.flows, &tuple);
-        if (f) f->both_ways = true;
+        if (f) client_speaks(f, &k);
     }
     if (says && pk_config_serves(p->c, &tuple)) request(p, parent_flow_of(p, &tuple), &k, now);
     if (p->advance.used && k.flags & PK_ACK) pk_advance_acknowledged(&p->advance, &tuple, k.ack, now);

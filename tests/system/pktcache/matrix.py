@@ -63,7 +63,7 @@ def stateful(m):
 
 @contextlib.contextmanager
 def splitting(m):
-    with splits_tcp(m.middle):
+    with splits_tcp(m.middle, m.streams):
         yield {}
 
 
@@ -191,9 +191,10 @@ class Made:
             for what, strike in strikes(self):
                 began = time.monotonic()
                 with strike:
+                    struck = time.monotonic()
                     if self.row == "removal":
                         take_away(self.pair.near), take_away(self.pair.far)
-                    wait_for(self.idle, max(0.1, began + TRUTH - time.monotonic()), f"{what}: no end at work")
+                    wait_for(self.idle, max(0.1, struck + TRUTH - time.monotonic()), f"{what}: no end at work")
                     over = time.monotonic() + MORE
                     wait_for(lambda: time.monotonic() >= over or fetch.poll() is not None, 5, "some time more")       # pylint: disable=cell-var-from-loop
                     assert fetch.poll() is None, f"{what}: streams ended: {fetch.communicate()[0]}"

@@ -17,7 +17,7 @@ from lab.net import inside
 from lab.pair import Pair
 from streams import over
 
-STREAMS = os.path.join(os.path.dirname(__file__), "streams.py")
+STREAMS, SPLIT = (os.path.join(os.path.dirname(__file__), name) for name in ("streams.py", "split.py"))
 PORT = 8000
 FOUR, SIX = "10.8.1.2", "fd08:1::2"
 
@@ -34,14 +34,20 @@ class Streams:
     """A server of streams behind a pair, and clients before it."""
 
     def __init__(self, pair):
-        self.pair = pair
-        self.log = os.path.join(pair.lab.dir, "streams.log")
-        with open(self.log, "w", encoding="ascii") as log:
-            self.server = subprocess.Popen([*pair.servers.prefix, sys.executable, STREAMS, "serve", str(PORT)], stdin=subprocess.DEVNULL, stdout=log)
-        wait_for(lambda: self.said()[:1] == ["ready\n"], 10, "the server of streams")
+        self.pair, self.logs = pair, []
+        log = self.add_log("streams.log")
+        with open(log, "w", encoding="ascii") as f:
+            self.server = subprocess.Popen([*pair.servers.prefix, sys.executable, STREAMS, "serve", str(PORT)], stdin=subprocess.DEVNULL, stdout=f)
+        wait_for(lambda: self.lines(log)[:1] == ["ready\n"], 10, "the server of streams")
 
-    def said(self):
-        with open(self.log, encoding="ascii") as log:
+    def add_log(self, name):
+        """Of one who ends TCP, whose timers excuse as the server's do."""
+        self.logs.append(os.path.join(self.pair.lab.dir, name))
+        return self.logs[-1]
+
+    @staticmethod
+    def lines(path):
+        with open(path, encoding="ascii") as log:
             return log.readlines()
 
     def begin(self, megabytes, parallel=8, addresses=(FOUR, SIX)):
@@ -52,7 +58,7 @@ class Streams:
         """cut: for so many seconds nothing crossed the link; timers that ran out then double, so that the one that runs at the end is no longer than all before it."""
         result = json.loads(fetch.communicate(timeout=seconds)[0])
         assert not result["errors"], result["errors"][:3]
-        excuses = [json.loads(line) for line in self.said()[1:] if line.endswith("\n")]
+        excuses = [json.loads(line) for path in self.logs for line in self.lines(path)[1:] if line.endswith("\n")]
         longer = [g for g in result["gaps"] if min(over(g, excuses, bool(self.pair.bad)), g["seconds"] - 2 * cut - g["late"]) > 1]
         assert not longer, f"connections stood still for a second and more beyond their own timers: {longer}"
         return result
@@ -185,48 +191,8 @@ def drops_what_is_invalid(middle):
     on_both(middle.host, "-A", "FORWARD", "-m", "conntrack", "--ctstate", "INVALID", "-j", "DROP")
 
 
-# A device on the link that splits TCP: PORT 4|6.
-SPLIT = """
-import select, socket, sys, threading
-port, six = int(sys.argv[1]), sys.argv[2] == "6"
-def transparent():
-    s = socket.socket(socket.AF_INET6 if six else socket.AF_INET)
-    s.setsockopt(*((socket.IPPROTO_IPV6, 75, 1) if six else (socket.SOL_IP, 19, 1)))       # IP_TRANSPARENT
-    if six:
-        s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    return s
-def split(client, source):
-    server = transparent()
-    server.bind(source)
-    server.connect(client.getsockname())
-    ends = [client, server]
-    while ends:
-        for a in select.select(ends, [], [])[0]:
-            b = server if a is client else client
-            data = a.recv(1 << 16)
-            if data:
-                b.sendall(data)
-            else:
-                ends.remove(a)
-                b.shutdown(socket.SHUT_WR)
-def safely(*args):
-    try:
-        split(*args)
-    except OSError:
-        args[0].close()
-door = transparent()
-door.bind(("", port))
-door.listen(100)
-print("ready", flush=True)
-while True:
-    client, source = door.accept()
-    threading.Thread(target=safely, args=(client, source), daemon=True).start()
-"""
-
-
 @contextlib.contextmanager
-def splits_tcp(middle):
+def splits_tcp(middle, s):
     """As accelerators of satellite lines do: it is the server to the client and the client to the server, with sequence numbers of its own."""
     m = middle.host
     m.ip("rule add fwmark 1 lookup 100\nroute add local 0.0.0.0/0 dev lo table 100\nroute add local ::/0 dev lo table 100\n")
@@ -236,8 +202,9 @@ def splits_tcp(middle):
             "--tproxy-mark", "1")
     with contextlib.ExitStack() as all_of_it:
         for family in "46":
-            split = all_of_it.enter_context(subprocess.Popen([*m.prefix, sys.executable, "-c", SPLIT, "3129", family],
-                                                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True))
+            log = s.add_log(f"split{family}.log")
+            with open(log, "w", encoding="ascii") as f:
+                split = all_of_it.enter_context(subprocess.Popen([*m.prefix, sys.executable, SPLIT, str(3129), family, str(PORT)], stdin=subprocess.DEVNULL, stdout=f))
             all_of_it.callback(split.kill)
-            assert split.stdout.readline() == "ready\n"
+            wait_for(lambda: s.lines(log)[:1] == ["ready\n"], 10, "the device that splits TCP")       # pylint: disable=cell-var-from-loop
         yield

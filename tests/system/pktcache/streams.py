@@ -63,9 +63,10 @@ class Excuses:
         self.lock, self.watched = threading.Lock(), {}
         threading.Thread(target=self.watch, daemon=True).start()
 
-    def add(self, s):
+    def add(self, s, port=None):
+        """port: the client's, if that is not at its other end."""
         with self.lock:
-            self.watched[s] = s.getpeername()[1]
+            self.watched[s] = port or s.getpeername()[1]
 
     def drop(self, s):
         with self.lock:
@@ -90,7 +91,7 @@ class Excuses:
 
 def over(gap, excuses, lossy):
     """
-    excuses: lines of a server, parsed; gap["excuses"] are those that count, afterwards, and gap["late"] the time in which that did not get to run.  lossy: the link loses packets by itself.  There timers run out one after the other, each half as long as the next, and before the first one that of a tail
+    excuses: lines of a server, and of what else ends TCP on the way, parsed; gap["excuses"] are those that count, afterwards, and gap["late"] the time in which that did not get to run.  lossy: the link loses packets by itself.  There timers run out one after the other, each half as long as the next, and before the first one that of a tail
     loss probe, which is no longer: in all twice the last one.  Nothing is excused for more than MOST.
     """
     begin, end = gap["end"] - gap["seconds"], gap["end"]

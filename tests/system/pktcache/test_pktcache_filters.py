@@ -183,7 +183,7 @@ def test_a_stateful_device_on_the_link(lab):
 
 def test_a_device_on_the_link_that_splits_tcp(lab):
     pair, s = streams(lab)
-    with s, Middle(pair) as middle, splits_tcp(middle):
+    with s, Middle(pair) as middle, splits_tcp(middle, s):
         stops_trains(pair, s, seconds_for_one(pair, 5))
 
 
