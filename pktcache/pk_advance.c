@@ -25,7 +25,7 @@ static void drop(struct pk_advance *a, struct pk_watched *w) {
 
 void pk_advance_forget(struct pk_advance *a) {
     for (unsigned i = 0; i < PK_WATCHED; i++) a->watched[i].used = false;
-    a->used = 0;
+    a->used = a->vain = 0;
     a->next = 0;
     a->chosen = a->out = false;
 }
@@ -34,7 +34,7 @@ void pk_advance_begin(struct pk_advance *a) {
     pk_advance_forget(a);
     a->state = PK_TRIED;
     a->wait = a->still_at = 0;
-    a->failed = a->vain = 0;
+    a->failed = 0;
 }
 
 static void advance_stop(struct pk_advance *a, uint64_t now) {
@@ -42,7 +42,7 @@ static void advance_stop(struct pk_advance *a, uint64_t now) {
     a->wait = !a->wait ? WAIT_FIRST : 2 * a->wait < WAIT_LAST ? 2 * a->wait : WAIT_LAST;
     a->until = now + a->wait;
     a->state = PK_STOPPED;
-    a->failed = a->vain = 0;
+    a->failed = 0;
     a->stops++;
 }
 
@@ -161,9 +161,12 @@ void pk_advance_acknowledged(struct pk_advance *a, const struct pk_tuple *tuple,
         a->next = now + SAMPLE;
         for (struct pk_watched *other = a->watched; other < a->watched + PK_WATCHED; other++)
             if (other->again) other->again = 1;
-    } else if (a->state == PK_GO && ++a->vain >= PK_VAIN && now >= a->proof_at + NO_PROOF) {
-        advance_stop(a, now);
-        return;
+    } else if (a->state == PK_GO && now >= a->vain_at + APART) { /* what a pause has kept back comes all at once */
+        a->vain_at = now;
+        if (++a->vain >= PK_VAIN) {
+            advance_stop(a, now);
+            return;
+        }
     }
     drop(a, w);
 }

@@ -13,8 +13,9 @@
  *               Without a PROOF, each time counts that the server sends the same byte again, from the second on, as
  *               long as the connection stands still.  STOPPED after PK_STILL_FLOWS such times of two flows or more, or
  *               PK_STILL of one, if for 2 s there was no PROOF and a client of one of them is heard (it asks, it begins
- *               a connection).  STOPPED, too, after PK_VAIN watched trains in a row of which each was acknowledged only
- *               after it had been sent again, if that took 2 s: connections go on then, a train for each timer.
+ *               a connection).  STOPPED, too, if PK_VAIN times in a row, 0.15 s from one to the next at least, a watched
+ *               train was acknowledged only after it had been sent again: connections go on then, a train for each
+ *               timer.
  *     STOPPED   No trains, so that new connections work; for 60 s, then twice as long each time, up to an hour.  Then
  *               TRIED.
  *     TRIED     So each session with another child begins.  One train of one connection at a time, and of no
@@ -70,7 +71,7 @@ struct pk_advance {
     unsigned              used;
     enum pk_advance_state state;
     uint64_t              still_at;                 /* one began to stand still, since the last proof; 0: none */
-    uint64_t              proof_at;
+    uint64_t              proof_at, vain_at;        /* vain_at: of `vain` */
     uint64_t              next;                     /* no train is watched before */
     uint64_t              wait, until;              /* STOPPED */
     bool                  chosen, out;              /* TRIED: there is a connection for it; its train has gone */

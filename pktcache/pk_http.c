@@ -339,6 +339,7 @@ struct segment {
     const char *begins;
     struct pk_spans *spans; /* or NULL */
     bool unique;            /* what is unique begins in it */
+    bool spoken;            /* it has something of a chunk's extension, or of a trailer: those are headers */
     bool closes;            /* its first bytes are the mark that closes the outermost pair */
 };
 
@@ -379,11 +380,22 @@ static void add_span(struct pk_http *h, struct segment *s, const char *p, size_t
     h->over = ends;
 }
 
+/* Whether n bytes of a body's framing, behind what m->line has of the same line, say more than how long a chunk is. */
+static bool speaks(const struct pk_message *m, const char *p, size_t n) {
+    if (m->state != CHUNK && m->state != TRAILER) return false;
+    for (size_t i = 0; i < m->line_n; i++)
+        if (!isxdigit((unsigned char)m->line[i]) && m->line[i] != '\r') return true;
+    for (size_t i = 0; i < n && p[i] != '\n'; i++)
+        if (p[i] != '\r' && (m->state == TRAILER || !isxdigit((unsigned char)p[i]))) return true;
+    return false;
+}
+
 static void http_feed(struct pk_http *h, struct pk_message *m, const struct eeod_marks *marks, struct segment *s,
                       const char *p, size_t n) {
     for (size_t taken; n && m->state != LOST; p += taken, n -= taken) {
         if (m->state != START && m->state != HEADER) {
             bool data = m->state == SIZED || m->state == DATA || m->state == ENDLESS;
+            if (s && h->keep != NOTHING && speaks(m, p, n)) s->spoken = true;
             taken = body(m, p, n);
             if (!s || h->keep == NOTHING) continue;
             if (data) http_scan(h, s, p, taken);
@@ -438,5 +450,5 @@ bool pk_http_answer(struct pk_http *h, const struct eeod_marks *marks, const voi
     h->ended = m->state == START && !m->line_n;
     if (spans && (m->state == LOST || s.unique)) http_unspan(h, spans, before, &last);
     if (as_spans || !in_body || m->state == LOST || m->begun != begun || h->keep == NOTHING) return false;
-    return !s.unique && (!inside || (s.closes && !eeod_pairs_unique(&h->pairs)));
+    return !s.unique && !s.spoken && (!inside || (s.closes && !eeod_pairs_unique(&h->pairs)));
 }

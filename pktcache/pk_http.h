@@ -19,7 +19,8 @@
  *   Last-Modified and no Expires; no no-store in the request; no Set-Cookie, Pragma, no-store, no-cache, private,
  *   max-age=0, nor Vary by Cookie, Authorization or `*`.  If the request had a Cookie, Last-Modified is not enough; if
  *   it, or one before it on the connection, had Authorization, only `public` or s-maxage is.
- * - Never something of a header, nor the segment that holds it, if segments are kept; nor a partial response (206).
+ * - Never something of a header, of a chunk's extension or of a trailer, nor the segment that holds it, if segments are
+ *   kept; nor a partial response (206).
  *
  * Whatever is not as HTTP says, or does not come in order, makes the connection lost: nothing of it is kept until a
  * request begins when all before it was acknowledged.  The caller knows where that is.
