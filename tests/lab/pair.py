@@ -104,7 +104,7 @@ class Daemon:
     def at_work(self, patience=5):
         try:
             return self.stats(patience)["at_work"]
-        except OSError:
+        except (OSError, ValueError):       # it is not there, or has no time to say all of it
             return False
 
     def cpu(self):

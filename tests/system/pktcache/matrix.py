@@ -3,6 +3,7 @@
 The matrix: what stands in other people's networks, times IPv4 and IPv6, times what can happen to a pair.
 
     ROWS, FAMILIES, FAULTS          their names; a cell is one of each
+    every(), some()                 set-ups with the faults that they have in a long run, and in a short one
     failed(lab, row, family, faults)    runs cells of one set-up one after the other; {name of a cell: what was wrong}, of those that failed
 
 In each cell eight clients fetch streams all the time, over a link of 100 Mbit/s that is a router between the two ends.  What is asked of it:
@@ -144,7 +145,6 @@ def cuts(m):
 
 # Name: (what happens, one after the other; whether it is the link that is struck)
 FAULTS = {"kill": (kills, False), "stop": (stops, False), "stop-all": (stops_all, False), "cut-one-way": (cuts_one_way, True), "cut": (cuts, True)}
-CELLS = [f"{row}-{family}-{fault}" for row in ROWS for family in FAMILIES for fault in FAULTS]
 
 
 # ---- cells -----------------------------------------------------------------------------------------------------------------------
@@ -214,6 +214,17 @@ class Made:
                 fetch.communicate()
 
 
+def every():
+    """(row, family, faults) of each set-up."""
+    return [(row, family, list(FAULTS)) for row in ROWS for family in FAMILIES]
+
+
+def some():
+    """One fault and the next along the rows, and of every other one the other family: each row, family and fault at least once."""
+    faults, families = list(FAULTS), list(FAMILIES)
+    return [(row, families[(i + i // len(faults)) % 2], [faults[i % len(faults)]]) for i, row in enumerate(ROWS)]
+
+
 def failed(lab, row, family, faults=FAULTS):
     """{cell: what was wrong}"""
     pair, s = streams(lab)
@@ -230,7 +241,7 @@ def failed(lab, row, family, faults=FAULTS):
                 for fault in faults:
                     try:
                         m.cell(fault)
-                    except (AssertionError, LabError) as e:
+                    except (AssertionError, LabError, OSError, ValueError) as e:
                         wrong[f"{row}-{family}-{fault}"] = str(e)
                         for side in m.sides:            # the next one is another cell
                             if side.process.poll() is not None:

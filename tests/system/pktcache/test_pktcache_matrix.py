@@ -4,17 +4,14 @@ import os
 
 import pytest
 
-from matrix import FAMILIES, FAULTS, ROWS, failed
+from matrix import every, failed, some
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespaces")
 
 
 def pytest_generate_tests(metafunc):
-    """Set-ups with the faults that they have in this run: all; or one and the next along the rows, and of every other one the other family."""
-    every = [(row, family, list(FAULTS)) for row in ROWS for family in FAMILIES]
-    some = [(row, list(FAMILIES)[(i + i // len(FAULTS)) % 2], [list(FAULTS)[i % len(FAULTS)]]) for i, row in enumerate(ROWS)]
-    cells = every if metafunc.config.getoption("--long") else some
-    metafunc.parametrize("row, family, faults", cells, ids=["-".join((row, family, *faults)) if faults[1:] == [] else f"{row}-{family}" for row, family, faults in cells])
+    cells = every() if metafunc.config.getoption("--long") else some()
+    metafunc.parametrize("row, family, faults", cells, ids=["-".join((row, family, *(faults if len(faults) == 1 else ()))) for row, family, faults in cells])
 
 
 def test_matrix(lab, row, family, faults):

@@ -10,14 +10,14 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespa
 
 
 def test_nothing_of_a_visitors_own_is_in_a_store(lab, request):
-    """Of what is everybody's nearly all is: what goes while the caches have a pause is not kept."""
-    pages = 100_000 if request.config.getoption("--long") else 2000
+    """Of what is everybody's much is: not behind a visitor's opening mark, nor in a segment with something of his, nor what goes while the caches have a pause."""
+    pages = 100_000 if request.config.getoption("--long") else 1000
     with Sites(lab) as sites:
         seen = {}
         for first in range(0, pages, BATCH):
             found = sites.visited(first, min(BATCH, pages - first))
             assert not found.secrets, "\n".join(f"{word}: {where}" for word, where in list(found.secrets.items())[:20])
-            assert found.kept > 0.8
+            assert found.kept > 0.25
             for kind, n in found.pages.items():
                 seen[kind] = seen.get(kind, 0) + n
         assert sum(seen.values()) == pages and min(seen.values()) > pages / 100, seen
@@ -26,6 +26,6 @@ def test_nothing_of_a_visitors_own_is_in_a_store(lab, request):
 def test_a_pair_that_keeps_all_is_found(lab):
     """What the test before would miss if it looked in the wrong place: secrets of all kinds of pages."""
     with Sites(lab, keep="all") as sites:
-        found = sites.visited(0, 1000)
-        kinds = {where.split(", ")[1] for where in found.secrets.values() if ", " in where}
+        found = sites.visited(0, 400)
+        kinds = {where.split(", ")[1] for where in found.secrets.values() if where.startswith("page ")}
         assert len(found.secrets) > 1000 and len(kinds) == len(found.pages), kinds

@@ -78,7 +78,7 @@ class Page:
     def public(self):
         """Some segments, with a word of this page alone."""
         self.publics.append("".join(self.r.choices(PUBLIC_LETTERS, k=LETTERS)))
-        return b"<p>" + self.publics[-1].encode() + b"</p>\n" + self.filling(4000, 6000)
+        return self.filling(3000, 4000) + b"<p>" + self.publics[-1].encode() + b"</p>\n" + self.filling(3000, 4000)
 
     def form(self, of=None):
         return self.r.choice(of or FORMS).replace(b"@G", b"%016x" % self.r.getrandbits(64))
