@@ -24,6 +24,7 @@ enum {
     ASK_COOKIE = 4,
     ASK_AUTHORIZATION = 8,
     ASK_NO_STORE = 16,
+    ASK_UNKNOWN = 32, /* of a connection whose beginning was not seen: it may have had Authorization */
     SAYS_NO = 1,
     SAYS_PUBLIC = 2,
     SAYS_FRESH = 4,
@@ -45,7 +46,7 @@ void pk_http_begin(struct pk_http *h) {
     message_begin(&h->answer);
     h->first = h->waiting = 0;
     h->keep = NOTHING;
-    h->ended = h->authorized = h->blocks = false;
+    h->ended = h->authorized = h->unknown = h->blocks = false;
     memset(&h->pairs, 0, sizeof h->pairs);
 }
 
@@ -269,14 +270,16 @@ static void ask_ends(struct pk_http *h) {
     }
     /* Some ways of authentication (NTLM, Negotiate) hold for all that comes behind on the connection. */
     h->authorized |= m->seen & ASK_AUTHORIZATION;
-    h->asked[(h->first + h->waiting++) % PK_ASKED_MAX] = (uint8_t)(m->seen | (h->authorized ? ASK_AUTHORIZATION : 0));
+    h->asked[(h->first + h->waiting++) % PK_ASKED_MAX] =
+        (uint8_t)(m->seen | (h->authorized ? ASK_AUTHORIZATION : 0) | (h->unknown ? ASK_UNKNOWN : 0));
     body_begins(m, false, false);
 }
 
-/* RFC 9111, 3. */
+/* RFC 9111, 3; and nothing for whom credentials were shown: sizes of trains would tell what others of them got. */
 static bool shared_may_keep(const struct pk_message *m, unsigned asked) {
     if (!(asked & ASK_GET) || asked & ASK_NO_STORE || m->seen & SAYS_NO) return false;
-    if (asked & ASK_AUTHORIZATION) return m->seen & SAYS_PUBLIC;
+    if (asked & ASK_AUTHORIZATION) return false;
+    if (asked & ASK_UNKNOWN) return m->seen & SAYS_PUBLIC;
     if (m->seen & (SAYS_PUBLIC | SAYS_FRESH)) return true;
     return m->seen & SAYS_MODIFIED && !(m->seen & SAYS_EXPIRES) && !(asked & ASK_COOKIE);
 }

@@ -17,8 +17,9 @@
  * - Of a response without that header: its body but for what is in marks, if its request was seen and RFC 9111 (3) lets
  *   a shared cache keep it.  More strictly than there: status 200, to a GET; `public`, max-age or s-maxage, or at least
  *   Last-Modified and no Expires; no no-store in the request; no Set-Cookie, Pragma, no-store, no-cache, private,
- *   max-age=0, nor Vary by Cookie, Authorization or `*`.  If the request had a Cookie, Last-Modified is not enough; if
- *   it, or one before it on the connection, had Authorization, only `public` or s-maxage is.
+ *   max-age=0, nor Vary by Cookie, Authorization or `*`.  If the request had a Cookie, Last-Modified is not enough;
+ *   nothing if it, or one before it on the connection, had Authorization, and only by `public` or s-maxage if those
+ *   before were not seen.
  * - Never something of a header, of a chunk's extension or of a trailer, nor the segment that holds it, if segments are
  *   kept; nor a partial response (206).
  *
@@ -68,7 +69,7 @@ struct pk_http {
     uint8_t  asked[PK_ASKED_MAX];   /* of each request that waits for its response */
     uint8_t  first, waiting;
     uint8_t  keep;                  /* of the present response */
-    bool     authorized;            /* a request had Authorization */
+    bool     authorized, unknown;   /* a request had Authorization; those before were not seen */
     bool     blocks;                /* it goes as spans */
     bool     begun, over;           /* a span has begun it, has ended it */
     struct eeod_pairs pairs;        /* of its body */

@@ -183,7 +183,7 @@ class Page:
     def logged_in(self):
         """What would be everybody's if nobody had logged in."""
         self.go("on", "keyed", "raw")
-        header, ask = self.r.choice(((["Last-Modified: Thu, 01 Jan 2026 00:00:00 GMT"], COOKIE), (["Cache-Control: max-age=60"], AUTHORIZATION),
+        header, ask = self.r.choice(((["Last-Modified: Thu, 01 Jan 2026 00:00:00 GMT"], COOKIE), (["Cache-Control: public, s-maxage=60"], AUTHORIZATION),
                                      (["Last-Modified: Thu, 01 Jan 2026 00:00:00 GMT"], AUTHORIZATION)))
         self.head += header
         self.ask.append(ask)
