@@ -13,7 +13,7 @@
  *               Without a PROOF, each time counts that the server sends the same byte again, from the second on, as
  *               long as the connection stands still.  STOPPED after PK_STILL_FLOWS such times of two flows or more, or
  *               PK_STILL of one, if for 2 s there was no PROOF and a client of one of them is heard (it asks, it begins
- *               a connection).  STOPPED, too, if PK_VAIN times in a row, 0.15 s from one to the next at least, a watched
+ *               a connection).  STOPPED, too, if PK_VAIN times in a row, 0.15 s apart at least, a watched
  *               train was acknowledged only after it had been sent again: connections go on then, a train for each
  *               timer.
  *     STOPPED   No trains, so that new connections work; for 60 s, then twice as long each time, up to an hour.  Then

@@ -6,8 +6,8 @@ enum { /* microseconds */
        SILENCE_MOST = 900000,  /* unless a round trip takes longer */
        SILENCE_USUAL = 150000, /* besides a round trip; the child speaks every 100 ms while trains come */
        AGAIN_FIRST = 250000,   /* GONE: until the next probe; twice as long after each */
-       AGAIN_LAST = 1000000, /* so that who asks knows within 2 s that the link carries again */
-       ANSWER = 2000000,     /* for a probe, while trains tell by themselves whether they come */
+       AGAIN_LAST = 1000000,   /* so that who asks knows within 2 s that the link carries again */
+       ANSWER = 2000000,       /* for a probe, while trains tell by themselves whether they come */
        CHECK = 10000000,
        BEAT = 1250000,      /* and the child speaks each half of a second */
        TRIP_MOST = 2000000, /* what takes longer is a pause of one of the hosts, or a link that we are not for */

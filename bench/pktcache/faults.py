@@ -1,19 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """
-faults.py - what can happen to a pair in others' networks, and what visitors' pages leave in its stores: the whole of what the tests of these names do with --long (tests/system/pktcache/matrix.py, visitors.py).
+faults.py - what can happen to a pair in others' networks, and what visitors' pages leave in its stores: the whole of what the tests of these names do with --long (tests/lab/pair_matrix.py, pair_visitors.py).
 
     matrix_failed           cells of the matrix that failed, of a hundred; with --quick each row of it once
     private_bytes_kept      bytes of visitors' own that were found in either store, after 100,000 pages; with --quick 4,000
 """
-import os
-import sys
-
-from lab.lab import ROOT, Lab
-
-sys.path.append(os.path.join(ROOT, "tests", "system", "pktcache"))
-
-import kept           # noqa: E402
-import matrix         # noqa: E402
+from lab import pair_kept as kept
+from lab import pair_matrix as matrix
+from lab.lab import Lab
 
 
 def measure_matrix(bench):

@@ -13,7 +13,7 @@ from lab.httpd import Httpd, sanitizer_environment
 from lab.lab import module, program, wait_for
 from lab.marks import CLOSE, OPEN
 from lab.pair import Pair
-from paths import PORT, streams
+from lab.pair_paths import PORT, streams
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespaces")
 

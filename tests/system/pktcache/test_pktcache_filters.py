@@ -12,7 +12,7 @@ import pytest
 
 from lab.lab import wait_for
 from lab.net import inside
-from paths import (FOUR, PORT, SIX, STREAMS, Middle, drops_what_is_invalid, forward_drop, masquerade_the_clients, masquerade_to_the_servers, on_both, route_by_policy,
+from lab.pair_paths import (FOUR, PORT, SIX, STREAMS, Middle, drops_what_is_invalid, forward_drop, masquerade_the_clients, masquerade_to_the_servers, on_both, route_by_policy,
                    seconds_for_one, splits_tcp, streams)
 from test_pktcache_hostile import checksum
 

@@ -15,7 +15,7 @@ import pytest
 
 from lab.lab import ROOT, program, wait_for
 from lab.net import inside
-from paths import helpers_of, streams
+from lab.pair_paths import helpers_of, streams
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespaces")
 

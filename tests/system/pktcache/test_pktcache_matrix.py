@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""pktcache: what can happen to a pair, in each of the networks that others have (matrix.py).  All hundred cells with --long, otherwise some: each row, family and fault at least once."""
+"""pktcache: what can happen to a pair, in each of the networks that others have (pair_matrix.py).  All hundred cells with --long, otherwise some: each row, family and fault at least once."""
 import os
 
 import pytest
 
-from matrix import every, failed, some
+from lab.pair_matrix import every, failed, some
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespaces")
 

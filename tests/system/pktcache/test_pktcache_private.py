@@ -14,7 +14,7 @@ from lab.httpd import Httpd, sanitizer_environment
 from lab.lab import kept_lab, module, wait_for
 from lab.marks import CLOSE, OPEN
 from lab.pair import Pair
-from kept import stores
+from lab.pair_kept import stores
 from test_pktcache import get
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespaces")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""pktcache and mod_eeod: of a hundred thousand pages with a visitor's own in them (visitors.py), and by all the ways that pages take to the link, nothing of his is in either store."""
+"""pktcache and mod_eeod: of a hundred thousand pages with a visitor's own in them (pair_visitors.py), and by all the ways that pages take to the link, nothing of his is in either store."""
 import os
 
 import pytest
 
-from kept import BATCH, Sites
+from lab.pair_kept import BATCH, Sites
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespaces")
 

@@ -3,8 +3,8 @@
 """
 Pages with a visitor's own in them, each of which is made of its number, by who serves it and by who visits it.
 
-    visitors.py serve ADDRESS PORT                          an application, HTTP/1.1; says "ready"
-    visitors.py visit FIRST COUNT THREADS NAME=HOST:PORT ...    visits pages FIRST to FIRST + COUNT - 1 by the ways that are named; prints JSON: {"pages": {kind: number}, "bytes": N}.  An error ends it
+    pair_visitors.py serve ADDRESS PORT                          an application, HTTP/1.1; says "ready"
+    pair_visitors.py visit FIRST COUNT THREADS NAME=HOST:PORT ...    visits pages FIRST to FIRST + COUNT - 1 by the ways that are named; prints JSON: {"pages": {kind: number}, "bytes": N}.  An error ends it
 
 A SECRET is a visitor's own: 32 letters of SECRET_LETTERS, 128 random bits, that stand nowhere else.  A PUBLIC word is everybody's: so many of PUBLIC_LETTERS, in what may be kept.  No other text of a page has
 FRAGMENT letters of one of these in a row, so that whoever looks for such rows finds each fragment of each, whole or not, without knowing any.  Pages in UTF-16 have their secrets in it; what a proxy compresses has
@@ -24,7 +24,7 @@ import socketserver
 import sys
 import threading
 
-sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")]
+sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")]
 
 from lab.marks import CLOSE, OPEN          # noqa: E402
 

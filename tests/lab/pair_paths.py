@@ -12,12 +12,12 @@ import subprocess
 import sys
 import time
 
-from lab.lab import wait_for
-from lab.net import inside
-from lab.pair import Pair
-from streams import over
+from .lab import wait_for
+from .net import inside
+from .pair import Pair
+from .pair_streams import over
 
-STREAMS, SPLIT = (os.path.join(os.path.dirname(__file__), name) for name in ("streams.py", "split.py"))
+STREAMS, SPLIT = (os.path.join(os.path.dirname(__file__), name) for name in ("pair_streams.py", "pair_split.py"))
 PORT = 8000
 FOUR, SIX = "10.8.1.2", "fd08:1::2"
 

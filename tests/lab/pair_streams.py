@@ -3,8 +3,8 @@
 """
 Streams that are compared byte by byte, over IPv4 and IPv6.
 
-    streams.py serve PORT                                until it is ended; a line of JSON for each time that a connection may stand still
-    streams.py fetch PORT BYTES PARALLEL ADDRESS ...     so many bytes in all, or by SIGTERM fewer: no stream begins any more; prints JSON, in it the times
+    pair_streams.py serve PORT                                until it is ended; a line of JSON for each time that a connection may stand still
+    pair_streams.py fetch PORT BYTES PARALLEL ADDRESS ...     so many bytes in all, or by SIGTERM fewer: no stream begins any more; prints JSON, in it the times
                                                          for which a connection stood still
 
 A stream is one of a few templates, with a number in it every few kilobytes that no other stream has.

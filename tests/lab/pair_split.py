@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """
-split.py PORT 4|6 SERVERS - a device on the way that splits TCP: what TPROXY brings to PORT it takes as if it were the server, and asks the server, at its port SERVERS, as if it were the client.  Says "ready";
-then lines as streams.py serve, for the timers of both of its ends.
+pair_split.py PORT 4|6 SERVERS - a device on the way that splits TCP: what TPROXY brings to PORT it takes as if it were the server, and asks the server, at its port SERVERS, as if it were the client.  Says "ready";
+then lines as pair_streams.py serve, for the timers of both of its ends.
 """
 import contextlib
 import select
@@ -10,7 +10,7 @@ import socket
 import sys
 import threading
 
-from streams import Excuses
+from pair_streams import Excuses
 
 TRANSPARENT = {4: (socket.SOL_IP, 19), 6: (socket.IPPROTO_IPV6, 75)}
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """
-What the two stores of a pair hold, and the sites of visitors.py behind it.
+What the two stores of a pair hold, and the sites of pair_visitors.py behind it.
 
     sites = Sites(lab).start()
     secrets, publics, pages = sites.visited(first, count)      how many secrets were found in a store, of how many; the share of words that were to be kept and are in both; pages by kind
@@ -11,12 +11,12 @@ import os
 import subprocess
 import sys
 
-import visitors
-from lab.httpd import Httpd, sanitizer_environment
-from lab.lab import module, wait_for
-from lab.pair import Pair
+from . import pair_visitors as visitors
+from .httpd import Httpd, sanitizer_environment
+from .lab import module, wait_for
+from .pair import Pair
 
-VISITORS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "visitors.py")
+VISITORS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pair_visitors.py")
 APPLICATION, RAW = 8001, 8002
 BATCH = 4000            # pages whose words fit a store
 
@@ -47,7 +47,7 @@ Found = collections.namedtuple("Found", "secrets kept pages bytes")
 
 
 class Sites:
-    """Httpds and an application behind a pair, by all WAYS of visitors.py."""
+    """Httpds and an application behind a pair, by all WAYS of pair_visitors.py."""
 
     def __init__(self, lab, **settings):
         self.pair = Pair(lab).start()
