@@ -25,7 +25,7 @@ static void drop(struct pk_advance *a, struct pk_watched *w) {
 
 void pk_advance_forget(struct pk_advance *a) {
     for (unsigned i = 0; i < PK_WATCHED; i++) a->watched[i].used = false;
-    a->used = 0;
+    a->used = a->vain = 0;
     a->next = 0;
     a->chosen = a->out = false;
 }
@@ -156,11 +156,17 @@ void pk_advance_acknowledged(struct pk_advance *a, const struct pk_tuple *tuple,
         a->proof_at = now;
         a->state = PK_GO;
         a->chosen = a->out = false;
-        a->failed = 0;
+        a->failed = a->vain = 0;
         a->wait = a->still_at = 0;
         a->next = now + SAMPLE;
         for (struct pk_watched *other = a->watched; other < a->watched + PK_WATCHED; other++)
             if (other->again) other->again = 1;
+    } else if (a->state == PK_GO && now >= a->vain_at + APART) { /* what a pause has kept back comes all at once */
+        a->vain_at = now;
+        if (++a->vain >= PK_VAIN) {
+            advance_stop(a, now);
+            return;
+        }
     }
     drop(a, w);
 }

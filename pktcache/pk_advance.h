@@ -13,7 +13,9 @@
  *               Without a PROOF, each time counts that the server sends the same byte again, from the second on, as
  *               long as the connection stands still.  STOPPED after PK_STILL_FLOWS such times of two flows or more, or
  *               PK_STILL of one, if for 2 s there was no PROOF and a client of one of them is heard (it asks, it begins
- *               a connection).
+ *               a connection).  STOPPED, too, if PK_VAIN times in a row, 0.15 s apart at least, a watched
+ *               train was acknowledged only after it had been sent again: connections go on then, a train for each
+ *               timer.
  *     STOPPED   No trains, so that new connections work; for 60 s, then twice as long each time, up to an hour.  Then
  *               TRIED.
  *     TRIED     So each session with another child begins.  One train of one connection at a time, and of no
@@ -35,6 +37,9 @@
  * How soon: Linux sends again after 0.2, 0.6, 1.4 and 3 s and a round trip each.  Two connections that stand still are
  * enough after 2 s, one after 3 s; the client's next connection or request after that works.
  *
+ * A trial shows something only if the device has seen nothing of what is in its train.  What the server sends again may
+ * have passed it before we saw the connection: pk_flow.whole says that there is no such thing.
+ *
  * Times in microseconds.  Nothing allocates.
  */
 #ifndef FAIRGATE_PK_ADVANCE_H
@@ -48,6 +53,7 @@
 #define PK_STILL       3u
 #define PK_STILL_FLOWS 4u
 #define PK_TRIALS      6u
+#define PK_VAIN        16u
 
 enum pk_advance_state { PK_GO, PK_STOPPED, PK_TRIED };
 
@@ -65,13 +71,13 @@ struct pk_advance {
     unsigned              used;
     enum pk_advance_state state;
     uint64_t              still_at;                 /* one began to stand still, since the last proof; 0: none */
-    uint64_t              proof_at;
+    uint64_t              proof_at, vain_at;        /* vain_at: of `vain` */
     uint64_t              next;                     /* no train is watched before */
     uint64_t              wait, until;              /* STOPPED */
     bool                  chosen, out;              /* TRIED: there is a connection for it; its train has gone */
     struct pk_tuple       trial;
     uint32_t              trial_end;
-    unsigned              failed;                   /* trains in a row */
+    unsigned              failed, vain;             /* trains in a row: of trials; that had to be sent again */
     uint64_t              proofs, stops;
 };
 

@@ -25,7 +25,7 @@ enum {                       /* microseconds */
        HELLO_LAST = 3200000,
        READY_EVERY = 100000,
        WHO_EVERY = 1000000,  /* more than the parent takes to see that nothing arrives */
-       UNHEARD = 1750000,    /* a parent says something each half of a second */
+       UNHEARD = 1500000,    /* a parent says something each half of a second */
        LOST = 3000000,       /* and one that begins anew says WHO, to where it knows the child to be */
        OLD_SESSION = 5000000 /* that datagrams of the one before may be on their way */
 };
@@ -442,8 +442,12 @@ static void child_differs(pk_child_t *c, enum pk_why why) {
 }
 
 static void parent_says(pk_child_t *c, const struct pk_opened *o) {
-    if (o->n != 1 || o->before || c->parents == *o->inside) return;
+    unsigned before = c->parents;
+
+    if (o->n != 1 || o->before || before == *o->inside) return;
     c->parents = *o->inside;
+    /* That we are not heard is for the parent's log. */
+    if (c->parents == PK_WHY_SILENT || (before == PK_WHY_SILENT && !c->parents)) return;
     if (c->parents) c->out.say(c->out.context, "the parent stands aside; packets go as they are:");
     c->out.say(c->out.context, c->parents ? pk_why_sentence(c->parents) : "the parent does not stand aside any more");
 }

@@ -15,7 +15,7 @@ static void follow_join(struct pk_follow *f, const struct pk_packet *k) {
         !pk_http_looks_asked(k->ip + k->headers, k->payload))
         return;
     follow_begin(f, k->seq);
-    f->http.authorized = true;
+    f->http.unknown = true;
     f->joining = true;
     f->from = k->ack;
 }

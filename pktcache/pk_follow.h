@@ -6,8 +6,8 @@
  *     LOST       Something is missing, or is no HTTP: nothing of it is kept.  A connection that was there before us
  *                begins so.
  *     JOINING    A request stands alone at the beginning of a segment, and its client has acknowledged all that the
- *                server has sent: the next byte of the server begins the response.  What was said before is not known,
- *                so it counts as one with Authorization.
+ *                server has sent: the next byte of the server begins the response.  What was said before is not known:
+ *                there may have been an Authorization.
  *     FOLLOWED   From a SYN on, or from the response that was joined.
  *
  * Whoever calls has the pieces of the server in order (pk_flow_ahead, pk_reorder.h), as far as that can be had.

@@ -28,6 +28,7 @@ enum {
     ASK_AUTHORIZATION = 8,
     ASK_NO_STORE = 16,
     ASK_OTHER = 32, /* what may say who asks */
+    ASK_UNKNOWN = 64, /* of a connection whose beginning was not seen: it may have had Authorization */
     SAYS_NO = 1,
     SAYS_PUBLIC = 2,
     SAYS_FRESH = 4,
@@ -56,7 +57,7 @@ void pk_http_begin(struct pk_http *h) {
     message_begin(&h->answer);
     h->first = h->waiting = 0;
     h->keep = NOTHING;
-    h->ended = h->authorized = h->blocks = false;
+    h->ended = h->authorized = h->unknown = h->blocks = false;
     memset(&h->pairs, 0, sizeof h->pairs);
 }
 
@@ -332,21 +333,23 @@ static void ask_ends(struct pk_http *h) {
     }
     /* Some ways of authentication (NTLM, Negotiate) hold for all that comes behind on the connection. */
     h->authorized |= m->seen & ASK_AUTHORIZATION;
-    h->asked[(h->first + h->waiting++) % PK_ASKED_MAX] = (uint8_t)(m->seen | (h->authorized ? ASK_AUTHORIZATION : 0));
+    h->asked[(h->first + h->waiting++) % PK_ASKED_MAX] =
+        (uint8_t)(m->seen | (h->authorized ? ASK_AUTHORIZATION : 0) | (h->unknown ? ASK_UNKNOWN : 0));
     body_begins(m, false, false);
 }
 
 /* Whether it may be another one for who says who he is, and he did. */
 static bool is_somebodys(const struct pk_message *m, unsigned asked) {
     return (m->seen & VARIES_COOKIE && asked & ASK_COOKIE) ||
-           (m->seen & VARIES_AUTHORIZATION && asked & ASK_AUTHORIZATION) ||
-           (m->seen & VARIES_OTHER && asked & (ASK_OTHER | ASK_COOKIE | ASK_AUTHORIZATION));
+           (m->seen & VARIES_AUTHORIZATION && asked & (ASK_AUTHORIZATION | ASK_UNKNOWN)) ||
+           (m->seen & VARIES_OTHER && asked & (ASK_OTHER | ASK_COOKIE | ASK_AUTHORIZATION | ASK_UNKNOWN));
 }
 
-/* RFC 9111, 3. */
+/* RFC 9111, 3; and nothing for whom credentials were shown: sizes of trains would tell what others of them got. */
 static bool shared_may_keep(const struct pk_message *m, unsigned asked) {
     if (!(asked & ASK_GET) || asked & ASK_NO_STORE || m->seen & SAYS_NO || is_somebodys(m, asked)) return false;
-    if (asked & ASK_AUTHORIZATION) return m->seen & SAYS_PUBLIC;
+    if (asked & ASK_AUTHORIZATION) return false;
+    if (asked & ASK_UNKNOWN) return m->seen & SAYS_PUBLIC;
     if (m->seen & SAYS_PUBLIC) return true;
     if (m->seen & SAYS_STALE) return false;
     if (m->seen & SAYS_FRESH) return true;
@@ -420,6 +423,7 @@ struct segment {
     const char *begins;
     struct pk_spans *spans; /* or NULL */
     bool unique;            /* what is unique begins in it */
+    bool spoken;            /* it has something of a chunk's extension, or of a trailer: those are headers */
     bool closes;            /* its first bytes are the mark that closes the outermost pair */
 };
 
@@ -500,11 +504,22 @@ static void body_over(struct pk_http *h, struct segment *s, const char *p) {
     h->over = true;
 }
 
+/* Whether n bytes of a body's framing, behind what m->line has of the same line, say more than how long a chunk is. */
+static bool speaks(const struct pk_message *m, const char *p, size_t n) {
+    if (m->state != CHUNK && m->state != TRAILER) return false;
+    for (size_t i = 0; i < m->line_n; i++)
+        if (!isxdigit((unsigned char)m->line[i]) && m->line[i] != '\r') return true;
+    for (size_t i = 0; i < n && p[i] != '\n'; i++)
+        if (p[i] != '\r' && (m->state == TRAILER || !isxdigit((unsigned char)p[i]))) return true;
+    return false;
+}
+
 static void http_feed(struct pk_http *h, struct pk_message *m, const struct eeod_marks *marks, struct segment *s,
                       const char *p, size_t n) {
     for (size_t taken; n && m->state != LOST; p += taken, n -= taken) {
         if (m->state != START && m->state != HEADER) {
             bool data = m->state == SIZED || m->state == DATA || m->state == ENDLESS;
+            if (s && h->keep != NOTHING && speaks(m, p, n)) s->spoken = true;
             taken = body(m, p, n);
             if (!s || h->keep == NOTHING) continue;
             if (data) body_data(h, s, p, taken, m->state == START);
@@ -557,5 +572,5 @@ bool pk_http_answer(struct pk_http *h, const struct eeod_marks *marks, const voi
     h->ended = m->state == START && !m->line_n;
     if (spans && m->state == LOST) http_unspan(h, spans, before, &last);
     if (as_spans || !in_body || m->state == LOST || m->begun != begun || h->keep == NOTHING) return false;
-    return !s.unique && (!inside || (s.closes && !eeod_pairs_unique(&h->pairs)));
+    return !s.unique && !s.spoken && (!inside || (s.closes && !eeod_pairs_unique(&h->pairs)));
 }

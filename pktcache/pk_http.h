@@ -19,14 +19,16 @@
  *   a shared cache keep it.  More strictly than there: status 200 or 206, to a GET; `public`, max-age or s-maxage, or
  *   at least Last-Modified and no Expires; no no-store in the request; no Set-Cookie, no-store, no-cache, private,
  *   s-maxage=0; max-age=0 and Pragma only with `public` or s-maxage.  If the request had a Cookie, Last-Modified is not
- *   enough; if it, or one before it on the connection, had Authorization, only `public` or s-maxage is.
+ *   enough; nothing if it, or one before it on the connection, had Authorization, and only by `public` or s-maxage if
+ *   those before were not seen.
  * - Of one that may vary by who asks, only if nobody said who he is.  Vary by `*`: nothing.  By Cookie or
  *   Authorization: if the request had none (and as above, none before it), and Last-Modified is not enough.  By what
  *   says how to answer rather than whom (pk_asks.h): as if it were not there.  By anything else: as by Cookie, if the
  *   request had nothing that is not in that table.
  * - Of a part (206): if it is one range of bytes, whose header `Content-Range` and Content-Length agree.  Its spans say
  *   where in the whole it begins, so that its blocks are those of the whole.  Nothing of one with a header `Eeod`.
- * - Never something of a header, nor the segment that holds it, if segments are kept.
+ * - Never something of a header, of a chunk's extension or of a trailer, nor the segment that holds it, if segments are
+ *   kept.
  *
  * Whatever is not as HTTP says, or does not come in order, makes the connection lost: nothing of it is kept until a
  * request begins when all before it was acknowledged.  The caller knows where that is.
@@ -84,7 +86,7 @@ struct pk_http {
     uint8_t  asked[PK_ASKED_MAX];   /* of each request that waits for its response */
     uint8_t  first, waiting;
     uint8_t  keep;                  /* of the present response */
-    bool     authorized;            /* a request had Authorization */
+    bool     authorized, unknown;   /* a request had Authorization; those before were not seen */
     bool     blocks;                /* it goes as spans */
     bool     begun, over;           /* a span has begun it, has ended it */
     bool     run;                   /* the next span begins another run of it */

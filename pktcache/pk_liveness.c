@@ -6,7 +6,8 @@ enum { /* microseconds */
        SILENCE_MOST = 900000,  /* unless a round trip takes longer */
        SILENCE_USUAL = 150000, /* besides a round trip; the child speaks every 100 ms while trains come */
        AGAIN_FIRST = 250000,   /* GONE: until the next probe; twice as long after each */
-       AGAIN_LAST = 2000000,
+       AGAIN_LAST = 1000000,   /* so that who asks knows within 2 s that the link carries again */
+       ANSWER = 2000000,       /* for a probe, while trains tell by themselves whether they come */
        CHECK = 10000000,
        BEAT = 1250000,      /* and the child speaks each half of a second */
        TRIP_MOST = 2000000, /* what takes longer is a pause of one of the hosts, or a link that we are not for */
@@ -27,14 +28,14 @@ void pk_liveness_begin(struct pk_liveness *l, uint64_t now) {
 }
 
 void pk_liveness_renew(struct pk_liveness *l) {
-    l->train_at = l->probe_at = l->beat_at = l->newest = 0;
+    l->train_at = l->probe_at = l->beat_at = l->newest = l->first = 0;
     l->tries = 0;
 }
 
 static enum pk_news gone(struct pk_liveness *l) {
     if (!l->here) return PK_NO_NEWS;
     l->here = false;
-    l->train_at = l->beat_at = 0;
+    l->train_at = l->beat_at = l->first = 0;
     l->limit = TRIES;
     l->again = AGAIN_FIRST;
     return PK_NOW_GONE;
@@ -67,8 +68,12 @@ static uint64_t beat_due(const struct pk_liveness *l) {
 void pk_liveness_probe(struct pk_liveness *l, uint64_t number, uint64_t now) {
     l->probe = number;
     l->probe_at = now;
+    if (!l->here && !l->first) {
+        l->first = number;
+        l->first_at = now;
+    }
     l->tries++;
-    if (l->here) l->check_at = now + (l->limit == 1 ? silence(l) : AGAIN_LAST);
+    if (l->here) l->check_at = now + (l->limit == 1 ? silence(l) : ANSWER);
     else if (l->again < AGAIN_LAST) l->again *= 2;
 }
 
@@ -86,14 +91,16 @@ static void sample(struct pk_liveness *l, uint64_t t) {
 }
 
 enum pk_news pk_liveness_status(struct pk_liveness *l, uint64_t newest, uint64_t newest_probe, uint64_t now) {
-    bool came = l->tries && newest_probe >= l->probe, train_came = l->train_at && newest >= l->train;
+    /* GONE: on a way that takes longer than a second the newest one is never there yet. */
+    uint64_t probe = l->here ? l->probe : l->first ? l->first : UINT64_MAX;
+    bool came = l->tries && newest_probe >= probe, train_came = l->train_at && newest >= l->train;
 
     l->spoke = now;
     if (newest > l->newest) l->newer_at = now;
     l->newest = newest;
     /* One sample of a word: a train and a probe that both waited for it would count it twice. */
     if (train_came) sample(l, now - l->train_at);
-    else if (came) sample(l, now - l->probe_at);
+    else if (came) sample(l, now - (newest_probe >= l->probe ? l->probe_at : l->first_at));
     if (train_came) l->train_at = 0;
     if (newest >= l->beat) l->beat_at = 0;
     if (came) {

@@ -31,6 +31,7 @@ struct pk_liveness {
     uint64_t train, train_at;           /* the one that the child is to speak of, and when it went; train_at 0: none */
     /* the newest, when it went, how long until the next; probe_at 0: one is to go now */
     uint64_t probe, probe_at, again;
+    uint64_t first, first_at;           /* GONE: the first one since, and when it went; first 0: none yet */
     uint64_t check_at;                  /* HERE: the next probe */
     unsigned tries, limit;              /* HERE: probes that did not come yet; how many may */
     uint64_t beat, beat_at;             /* HERE: the one that the child is to speak of; beat_at 0: none */

@@ -111,13 +111,20 @@ static void send_sealed(pk_parent_t *p, enum pk_type type, uint8_t *bytes, size_
     if (sealed) parent_send_datagram(p, bytes, sealed, tos);
 }
 
+/* What the child is told: why no trains come, unless that is its own doing. */
+static enum pk_why parent_tells(const pk_parent_t *p) {
+    if (p->aside) return p->aside;
+    if (!p->liveness.here) return PK_WHY_SILENT; /* the child may well hear us */
+    return p->advance.state == PK_STOPPED ? PK_WHY_FOLLOWED : PK_WHY_NOTHING;
+}
+
 /*
- * Tells the child why no trains come, unless that is its own doing, or that there is no reason: when that changes, and
- * every ASIDE_EVERY.  So each end knows that the other one is there, and that the link carries datagrams both ways.
+ * Tells the child so when that changes, and every ASIDE_EVERY.  So each end knows that the other one is there, and that
+ * the link carries datagrams both ways.
  */
 static void parent_tell_aside(pk_parent_t *p, uint64_t now) {
     uint8_t bytes[PK_SEAL_MORE + 1];
-    enum pk_why why = p->aside ? p->aside : p->advance.state == PK_STOPPED ? PK_WHY_FOLLOWED : PK_WHY_NOTHING;
+    enum pk_why why = parent_tells(p);
 
     if (why == p->told && now < p->told_at + ASIDE_EVERY) return;
     bytes[PK_SEAL_HEAD] = (uint8_t)why;
@@ -283,7 +290,7 @@ static void carry(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k
 static bool may_train(pk_parent_t *p, const struct pk_follow *f, bool known, uint64_t now) {
     if (p->advance.state == PK_GO) return true;
     if (!f->flow.both_ways) return p->unasked >= ASYMMETRIC;
-    return known && !f->flow.tried && pk_advance_may(&p->advance, &f->flow.tuple, now);
+    return known && f->flow.whole && !f->flow.tried && pk_advance_may(&p->advance, &f->flow.tuple, now);
 }
 
 /*
@@ -405,8 +412,14 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
     if (p->advance.state == PK_TRIED) pk_train_queue_leave(p->queue, &f->flow, now);
 }
 
+/* It begins, or its client asks for something new when it has all that was seen. */
+static void client_speaks(struct pk_flow *f, const struct pk_packet *k) {
+    f->both_ways = true;
+    if (k->flags & PK_SYN || (k->payload && f->known && k->ack == f->next)) f->whole = true;
+}
+
 static void request(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, uint64_t now) {
-    f->flow.both_ways = true;
+    client_speaks(&f->flow, k);
     pk_advance_asks(&p->advance, &f->flow.tuple, now);
     pk_follow_request(f, k);
 }
@@ -494,7 +507,7 @@ static void parent_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now)
     p->unasked = 0;
     if (!says && k.flags & PK_ACK) { /* of a connection that was there before us */
         struct pk_flow *f = pk_flows_find(p->side.flows, &tuple);
-        if (f) f->both_ways = true;
+        if (f) client_speaks(f, &k);
     }
     if (says && pk_config_serves(p->c, &tuple)) request(p, parent_flow_of(p, &tuple), &k, now);
     if (p->advance.used && k.flags & PK_ACK) pk_advance_acknowledged(&p->advance, &tuple, k.ack, now);
@@ -535,13 +548,14 @@ static void parent_established(pk_parent_t *p, const struct pk_ready *ready, boo
     parent_tell_aside(p, now);
 }
 
-static void news(pk_parent_t *p, enum pk_news what, const char *why) {
+static void news(pk_parent_t *p, enum pk_news what, const char *why, uint64_t now) {
     if (what == PK_NOW_GONE) {
         p->side.counters.outages++;
         pk_advance_forget(&p->advance);
         p->out.say(p->out.context, why);
     }
     if (what == PK_NOW_HERE) p->out.say(p->out.context, "what is sent reaches the child again");
+    if (what) parent_tell_aside(p, now);
 }
 
 static void probe(pk_parent_t *p, uint64_t now) {
@@ -589,7 +603,7 @@ static void status_came(pk_parent_t *p, const struct pk_opened *o, uint64_t now)
     pk_replay_seen(p->replay, pk_get64(said->newest), pk_get64(said->came), now);
     /* A child that stands aside sends no STATUS; so the datagram that said that it does not any more was lost. */
     if (p->childs) child_says(p, PK_WHY_NOTHING, o->number);
-    news(p, pk_liveness_status(&p->liveness, pk_get64(said->newest), pk_get64(said->newest_probe), now), NULL);
+    news(p, pk_liveness_status(&p->liveness, pk_get64(said->newest), pk_get64(said->newest_probe), now), NULL, now);
 }
 
 /* What the child has no payload for: in parts that fit the link. */
@@ -707,7 +721,7 @@ static void parent_tick(pk_side_t *s, uint64_t now) {
     parent_tell_aside(p, now);
     p->side.counters.advanced = p->advance.proofs;
     news(p, pk_liveness_tick(&p->liveness, now),
-         "nothing is heard of what was sent to the child; packets go as they are");
+         "nothing is heard of what was sent to the child; packets go as they are", now);
     if (pk_liveness_asks(&p->liveness, now)) probe(p, now);
 }
 

@@ -89,9 +89,9 @@ class Daemon:
             self.process.wait(10)
         return self.process.returncode if self.process else None
 
-    def stats(self):
+    def stats(self, patience=5):
         with socket.socket(socket.AF_UNIX) as s:
-            s.settimeout(5)
+            s.settimeout(patience)
             s.connect(self.control)
             s.send(b"json\n")
             data = b""
@@ -102,10 +102,10 @@ class Daemon:
     def counters(self):
         return self.stats()["counters"]
 
-    def at_work(self):
+    def at_work(self, patience=5):
         try:
-            return self.stats()["at_work"]
-        except OSError:
+            return self.stats(patience)["at_work"]
+        except (OSError, ValueError):       # it is not there, or has no time to say all of it
             return False
 
     def cpu(self):

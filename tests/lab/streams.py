@@ -12,9 +12,10 @@ A stream is one of a few templates, with a number in it every few kilobytes that
     over(gap, excuses, lossy)       seconds by which a connection has stood still for longer than its timers said
 
 A connection may be without a byte as long as its client's timer and then its server's, and as the server did not get to run.  What counts is the time that a client waits
-for bytes, not that in which it does not get to run.  Client and server read the same clock.
+for bytes, not that in which it does not get to run; that in which a connection comes about counts, too.  Client and server read the same clock.
 """
 import json
+import math
 import os
 import random
 import signal
@@ -63,9 +64,10 @@ class Excuses:
         self.lock, self.watched = threading.Lock(), {}
         threading.Thread(target=self.watch, daemon=True).start()
 
-    def add(self, s):
+    def add(self, s, port=None):
+        """port: the client's, if that is not at its other end."""
         with self.lock:
-            self.watched[s] = s.getpeername()[1]
+            self.watched[s] = port or s.getpeername()[1]
 
     def drop(self, s):
         with self.lock:
@@ -90,13 +92,13 @@ class Excuses:
 
 def over(gap, excuses, lossy):
     """
-    excuses: lines of a server, parsed; gap["excuses"] are those that count, afterwards.  lossy: the link loses packets by itself.  There timers run out one after the other, each half as long as the next, and before the first one that of a tail
+    excuses: lines of a server, and of what else ends TCP on the way, parsed; gap["excuses"] are those that count, afterwards, and gap["late"] the time in which that did not get to run.  lossy: the link loses packets by itself.  There timers run out one after the other, each half as long as the next, and before the first one that of a tail
     loss probe, which is no longer: in all twice the last one.  Nothing is excused for more than MOST.
     """
     begin, end = gap["end"] - gap["seconds"], gap["end"]
     gap["excuses"] = [e for e in excuses if e[1] in (gap["port"], 0) and begin <= e[0] <= end + 2 * LOOK + (0 if e[1] else e[2])]
     server = max([LONG / 2, *(seconds for _, port, seconds in gap["excuses"] if port)])
-    late = sum(seconds for _, port, seconds in gap["excuses"] if not port)
+    late = gap["late"] = sum(seconds for _, port, seconds in gap["excuses"] if not port)
     return gap["seconds"] - min((gap["own"] + server) * (2 if lossy else 1), MOST) - late
 
 
@@ -178,12 +180,19 @@ class Client:
             raise OSError(f"byte {at} of stream {number} is wrong")
         self.note(streams=1, bytes=len(want), gap=longest)
 
+    def connected(self, s, seconds):
+        """A SYN goes again after 1 s, 2 s more, 4 s more."""
+        self.note(connections=1)
+        if seconds > 1:
+            self.note(gaps={"end": time.monotonic(), "seconds": seconds, "own": 2 ** (int(math.log2(seconds + 1)) - 1), "port": s.getsockname()[1], "at": -1})
+
     def run(self, name):
         numbers = random.Random(name)
         while self.more():
             try:
+                begun = time.monotonic()
                 with socket.create_connection((numbers.choice(self.addresses), self.port), timeout=60) as s:
-                    self.note(connections=1)
+                    self.connected(s, time.monotonic() - begun)
                     s.settimeout(SILENT)
                     for _ in range(numbers.randint(1, 5)):
                         self.one(s, numbers.getrandbits(62))

@@ -214,12 +214,47 @@ START_TEST(test_a_device_that_follows_tcp) {
 }
 END_TEST
 
+/*
+ * Trains were proven for what is no proof any more: each one comes to its end only when its server sends its beginning
+ * again as it is.  No connection stands still, and each gets one train for each timer of its server, for good.
+ */
+START_TEST(test_trains_that_all_have_to_be_sent_again) {
+    struct pk_advance a = { 0 };
+    struct pk_tuple tuple = { .from[15] = 1, .to[15] = 2, .from_port = htons(80), .to_port = htons(1000) };
+    uint64_t now = SECOND;
+    uint32_t seq = 7;
+    unsigned trains = 0;
+
+    pk_advance_begin(&a);
+    ck_assert(pk_advance_may(&a, &tuple, now));
+    pk_advance_train(&a, &tuple, seq, seq + TRAIN, now);
+    pk_advance_acknowledged(&a, &tuple, seq += TRAIN, now);
+    ck_assert_int_eq(a.state, PK_GO);
+    for (; a.state == PK_GO && trains < 100; trains++, seq += TRAIN) {
+        now += 250 * MS;
+        pk_advance_train(&a, &tuple, seq, seq + TRAIN, now);
+        pk_advance_again(&a, &tuple, seq, now + 200 * MS);
+        pk_advance_acknowledged(&a, &tuple, seq + TRAIN, now + 240 * MS);
+        if (trains == 10) { /* one that is proven: from here on again */
+            now += 250 * MS;
+            seq += TRAIN;
+            pk_advance_train(&a, &tuple, seq, seq + TRAIN, now);
+            pk_advance_acknowledged(&a, &tuple, seq + TRAIN, now);
+        }
+    }
+    ck_assert_int_eq(a.state, PK_STOPPED);
+    ck_assert_uint_eq(trains, 11 + PK_VAIN);
+    ck_assert_uint_eq(a.stops, 1);
+}
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("pktcache: whether connections go on");
     TCase *t = tcase_create("all");
     tcase_set_timeout(t, 0);
     tcase_add_loop_test(t, test_a_link_that_loses_things_is_no_reason, 0, sizeof good / sizeof *good);
     tcase_add_test(t, test_clients_that_have_gone_are_no_reason);
+    tcase_add_test(t, test_trains_that_all_have_to_be_sent_again);
     tcase_add_loop_test(t, test_a_device_that_follows_tcp, 0, sizeof bad / sizeof *bad);
     suite_add_tcase(s, t);
     return run_suite(s);

@@ -93,7 +93,7 @@ static const struct {
       "Docker-Content-Digest: sha256:258f\r\nEtag: \"sha256:258f\"\r\n" },
     { "a layer for who has a token", false, DOCKER BEARER, "200 OK",
       "Cache-Control: max-age=31536000\r\nDocker-Content-Digest: sha256:258f\r\n" },
-    { "a layer for everybody who has a token", true, DOCKER BEARER, "200 OK",
+    { "a layer for everybody who has a token", false, DOCKER BEARER, "200 OK",
       "Cache-Control: public, max-age=14400, s-maxage=14400\r\nVary: Accept-Encoding\r\nAge: 92\r\n" },
     { "an old index of a registry", false, DOCKER, "200 OK",
       "Set-Cookie: __cfduid=de2e41a26; HttpOnly\r\nPragma: no-cache\r\nCache-Control: public, max-age=31536000\r\n" },

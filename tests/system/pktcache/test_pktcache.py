@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """pktcache: both daemons on a link, real TCP over it, every byte compared; stopped, killed and hung daemons; what is kept of pages."""
 
-import json
 import os
-import shutil
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
@@ -16,57 +13,9 @@ from lab.httpd import Httpd, sanitizer_environment
 from lab.lab import module, program, wait_for
 from lab.marks import CLOSE, OPEN
 from lab.pair import Pair
-from lab.streams import PROGRAM as STREAMS, over
-
-PORT = 8000
-FOUR, SIX = "10.8.1.2", "fd08:1::2"
+from lab.pair_paths import PORT, streams
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespaces")
-
-
-class Streams:
-    """A server of streams behind a pair, and clients before it."""
-
-    def __init__(self, pair):
-        self.pair = pair
-        self.log = os.path.join(pair.lab.dir, "streams.log")
-        with open(self.log, "w", encoding="ascii") as log:
-            self.server = subprocess.Popen([*pair.servers.prefix, sys.executable, STREAMS, "serve", str(PORT)], stdin=subprocess.DEVNULL, stdout=log)
-        wait_for(lambda: self.said()[:1] == ["ready\n"], 10, "the server of streams")
-
-    def said(self):
-        with open(self.log, encoding="ascii") as log:
-            return log.readlines()
-
-    def begin(self, megabytes, parallel=8, addresses=(FOUR, SIX)):
-        return subprocess.Popen([*self.pair.clients.prefix, sys.executable, STREAMS, "fetch", str(PORT), str(megabytes * 1_000_000), str(parallel), *addresses],
-                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
-
-    def end(self, fetch, seconds=300):
-        result = json.loads(fetch.communicate(timeout=seconds)[0])
-        assert not result["errors"], result["errors"][:3]
-        excuses = [json.loads(line) for line in self.said()[1:] if line.endswith("\n")]
-        longer = [g for g in result["gaps"] if over(g, excuses, bool(self.pair.bad)) > 1]
-        assert not longer, f"connections stood still for a second and more beyond their own timers: {longer}"
-        return result
-
-    def fetch(self, *args, **options):
-        return self.end(self.begin(*args, **options))
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.server.kill()
-        self.server.wait()
-
-
-def streams(lab, **options):
-    settings = dict(keep="all", ports=PORT)
-    pair = Pair(lab, **options).start()
-    pair.parent.settings.update(settings)
-    pair.child.settings.update(settings)
-    return pair, Streams(pair)
 
 
 # ---- streams -----------------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from lab.lab import wait_for
-from test_pktcache import FOUR, PORT, SIX, streams
+from lab.pair_paths import FOUR, PORT, SIX, streams
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespaces")
 

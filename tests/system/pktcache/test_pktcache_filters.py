@@ -12,35 +12,11 @@ import pytest
 
 from lab.lab import wait_for
 from lab.net import inside
-from test_pktcache import FOUR, PORT, SIX, STREAMS, streams
+from lab.pair_paths import (FOUR, PORT, SIX, STREAMS, Middle, drops_what_is_invalid, forward_drop, masquerade_the_clients, masquerade_to_the_servers, on_both, route_by_policy,
+                            seconds_for_one, splits_tcp, streams, why)
 from test_pktcache_hostile import checksum
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespaces")
-
-
-def seconds_for_one(pair, limit, address=FOUR, length=400_000):
-    """How long a new connection takes for a stream; None: longer than the limit."""
-    before = time.monotonic()
-    with inside(pair.clients.namespace, lambda: socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)) as s:
-        s.settimeout(limit)
-        try:
-            s.connect((address, PORT))
-            s.sendall((7).to_bytes(8, "big"))
-            got = 0
-            while got < length:
-                s.settimeout(max(0.01, before + limit - time.monotonic()))
-                part = s.recv(1 << 18)
-                assert part
-                got += len(part)
-        except TimeoutError:
-            return None
-    return time.monotonic() - before
-
-
-def why(side):
-    stats = side.stats()
-    assert stats["at_work"] == (not stats["why"])
-    return stats["why"]
 
 
 def stays_at_work(pair, s, address=FOUR):
@@ -56,15 +32,6 @@ def stays_at_work(pair, s, address=FOUR):
 
 
 # ---- filters -----------------------------------------------------------------------------------------------------------------
-
-def forward_drop(host, lan, wan):
-    """What a router's FORWARD has usually, and what one that follows connections adds."""
-    for tool in ("iptables", "ip6tables"):
-        host.run(tool, "-P", "FORWARD", "DROP")
-        host.run(tool, "-A", "FORWARD", "-m", "conntrack", "--ctstate", "INVALID", "-j", "DROP")
-        host.run(tool, "-A", "FORWARD", "-i", lan, "-o", wan, "-j", "ACCEPT")
-        host.run(tool, "-A", "FORWARD", "-i", wan, "-o", lan, "-m", "conntrack", "--ctstate", "NEW,ESTABLISHED,RELATED", "-j", "ACCEPT")
-
 
 @pytest.mark.parametrize("address", (FOUR, SIX))
 @pytest.mark.parametrize("roles", (("parent",), ("child",), ("parent", "child")))
@@ -88,15 +55,12 @@ def test_address_translation_towards_the_servers(lab, address):
     """MASQUERADE at the parent; the servers have no way back but to the parent.  Every connection died: its first packet was not translated."""
     pair, s = streams(lab, rtt=4)
     with s:
-        pair.servers.ip("route del default via 10.8.1.1\nroute del default via fd08:1::1\n")
-        for tool in ("iptables", "ip6tables"):
-            pair.near.run(tool, "-t", "nat", "-A", "POSTROUTING", "-o", "in0", "-j", "MASQUERADE")
+        masquerade_to_the_servers(pair)
         assert seconds_for_one(pair, 5, address) < 1
         pair.both()
         stays_at_work(pair, s, address)
         # Taken away while they are at work.
-        for tool in ("iptables", "ip6tables"):
-            pair.near.run(tool, "-t", "nat", "-F", "POSTROUTING")
+        on_both(pair.near, "-t", "nat", "-F", "POSTROUTING")
         pair.servers.ip("route add default via 10.8.1.1\nroute add default via fd08:1::1\n")
         stays_at_work(pair, s, address)
 
@@ -106,11 +70,9 @@ def test_address_translation_of_the_clients(lab, address):
     """MASQUERADE at the child: to the parent all clients are the child.  What was new crossed twice, since the child looked for it under another address."""
     pair, s = streams(lab, rtt=4)
     with s:
-        pair.near.ip("route del 10.8.3.0/24 via 10.8.2.2\nroute del fd08:3::/64 via fd08:2::2\n")
-        for tool in ("iptables", "ip6tables"):
-            pair.far.run(tool, "-t", "nat", "-A", "POSTROUTING", "-o", "link0", "-p", "tcp", "-j", "MASQUERADE")
+        seen = masquerade_the_clients(pair)
         assert seconds_for_one(pair, 5, address) < 1
-        pair.both(clients="10.8.2.2/32 fd08:2::2/128")
+        pair.both(**seen)
         stays_at_work(pair, s, address)
         assert not pair.child.counters()["wanted"]
 
@@ -127,16 +89,14 @@ def test_a_published_address_of_the_servers(lab):
 
 # ---- routing -----------------------------------------------------------------------------------------------------------------
 
-def test_policy_routing(lab):
-    """At both ends the way between LAN and link is in a table of its own, which a rule with a device chooses; the main table leads elsewhere."""
+@pytest.mark.parametrize("address", (FOUR, SIX))
+def test_policy_routing(lab, address):
     pair, s = streams(lab, rtt=4)
     with s:
-        for side, device, home, other in ((pair.near, "in0", 3, "2::2"), (pair.far, "out0", 1, "2::1")):
-            side.ip(f"route del 10.8.{home}.0/24\nroute add blackhole 10.8.{home}.0/24\nroute add 10.8.{home}.0/24 via 10.8.{other.replace('::', '.')} table 77\n"
-                    f"rule add iif {device} lookup 77 pref 500\n")
-        assert seconds_for_one(pair, 5) < 1
+        route_by_policy(pair)
+        assert seconds_for_one(pair, 5, address) < 1
         pair.both()
-        stays_at_work(pair, s)
+        stays_at_work(pair, s, address)
 
 
 def test_a_server_on_the_parents_own_machine(lab):
@@ -183,47 +143,15 @@ def test_dead_servers_are_no_filter(lab):
     with s:
         pair.both()
         s.fetch(20)
-        for tool in ("iptables", "ip6tables"):
-            pair.servers.run(tool, "-A", "INPUT", "-p", "tcp", "-j", "DROP")
+        on_both(pair.servers, "-A", "INPUT", "-p", "tcp", "-j", "DROP")
         assert seconds_for_one(pair, 3) is None
         assert pair.parent.at_work() and pair.child.at_work()
-        for tool in ("iptables", "ip6tables"):
-            pair.servers.run(tool, "-F", "INPUT")
+        on_both(pair.servers, "-F", "INPUT")
         wait_for(lambda: seconds_for_one(pair, 5), 30, "servers")
         stays_at_work(pair, s)
 
 
 # ---- a device that follows TCP ---------------------------------------------------------------------------------------------------
-
-class Middle:
-    """A router in the middle of the link, without an address of that; its rules are the test's."""
-
-    def __init__(self, pair):
-        self.pair, self.host = pair, pair.host("m", "10.8.9.9")
-
-    def __enter__(self):
-        near, far, m = self.pair.near, self.pair.far, self.host
-        m.add()
-        near.ip("link del link0\n")
-        m.device("lo", "10.8.9.9/32", "fd08:9::9/128")
-        m.sysctl(net__ipv4__ip_forward=1, net__ipv6__conf__all__forwarding=1)
-        for host, device, own, other, beyond in ((near, "near0", "2::1", "2::2", "3"), (far, "far0", "2::2", "2::1", "1")):
-            self.pair.wire(host, "link0", m, device)
-            four = (f"10.8.{own.replace('::', '.')}", f"10.8.{other.replace('::', '.')}")
-            six = (f"fd08:{own}", f"fd08:{other}")
-            host.device("link0", f"{four[0]}/24", f"{six[0]}/64", mtu=self.pair.mtu)
-            host.ip(f"route add 10.8.{beyond}.0/24 via {four[1]}\nroute add fd08:{beyond}::/64 via {six[1]}\n")
-            home = "1" if device == "near0" else "3"
-            m.device(device, mtu=self.pair.mtu)
-            m.ip(f"route add {four[0]}/32 dev {device}\nroute add 10.8.{home}.0/24 via {four[0]} dev {device} onlink\n"
-                 f"route add {six[0]}/128 dev {device}\nroute add fd08:{home}::/64 via {six[0]} dev {device} onlink\nneigh add proxy {six[1]} dev {device}\n")
-            m.sysctl(**{f"net__ipv4__conf__{device}__proxy_arp": 1, f"net__ipv6__conf__{device}__proxy_ndp": 1,
-                        f"net__ipv4__neigh__{device}__proxy_delay": 0, f"net__ipv6__neigh__{device}__proxy_delay": 0})
-        return self
-
-    def __exit__(self, *_):
-        self.host.remove()
-
 
 def stops_trains(pair, s, before):
     """Each session begins with trials: none of them stops a connection for longer than its server's timer, and after some there are no trains.  before: how long
@@ -249,63 +177,14 @@ def test_a_stateful_device_on_the_link(lab):
     """It throws away acknowledgements of bytes that it has not seen as TCP.  The first 3 MB took 0.02 s; what repeats stopped at 14 kB, with timeouts of 20 s."""
     pair, s = streams(lab)
     with s, Middle(pair) as middle:
-        for tool in ("iptables", "ip6tables"):
-            middle.host.run(tool, "-A", "FORWARD", "-m", "conntrack", "--ctstate", "INVALID", "-j", "DROP")
+        drops_what_is_invalid(middle)
         stops_trains(pair, s, seconds_for_one(pair, 5))
 
 
-SPLIT = """
-import select, socket, sys, threading
-port = int(sys.argv[1])
-def transparent():
-    s = socket.socket()
-    s.setsockopt(socket.SOL_IP, 19, 1)          # IP_TRANSPARENT
-    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    return s
-def split(client, source):
-    server = transparent()
-    server.bind(source)
-    server.connect(client.getsockname())
-    ends = [client, server]
-    while ends:
-        for a in select.select(ends, [], [])[0]:
-            b = server if a is client else client
-            data = a.recv(1 << 16)
-            if data:
-                b.sendall(data)
-            else:
-                ends.remove(a)
-                b.shutdown(socket.SHUT_WR)
-def safely(*args):
-    try:
-        split(*args)
-    except OSError:
-        args[0].close()
-door = transparent()
-door.bind(("", port))
-door.listen(100)
-print("ready", flush=True)
-while True:
-    client, source = door.accept()
-    threading.Thread(target=safely, args=(client, source), daemon=True).start()
-"""
-
-
 def test_a_device_on_the_link_that_splits_tcp(lab):
-    """As accelerators of satellite lines do: it is the server to the client and the client to the server, with sequence numbers of its own."""
     pair, s = streams(lab)
-    with s, Middle(pair) as middle:
-        m = middle.host
-        m.ip("rule add fwmark 1 lookup 100\nroute add local 0.0.0.0/0 dev lo table 100\n")
-        m.run("iptables", "-t", "mangle", "-A", "PREROUTING", "-p", "tcp", "-m", "socket", "--transparent", "-j", "MARK", "--set-mark", "1")
-        m.run("iptables", "-t", "mangle", "-A", "PREROUTING", "-p", "tcp", "--dport", str(PORT), "-m", "mark", "!", "--mark", "1", "-j", "TPROXY", "--on-port", "3129",
-              "--tproxy-mark", "1")
-        with subprocess.Popen([*m.prefix, sys.executable, "-c", SPLIT, "3129"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as split:
-            try:
-                assert split.stdout.readline() == "ready\n"
-                stops_trains(pair, s, seconds_for_one(pair, 5))
-            finally:
-                split.kill()
+    with s, Middle(pair) as middle, splits_tcp(middle, s):
+        stops_trains(pair, s, seconds_for_one(pair, 5))
 
 
 # ---- no false alarm --------------------------------------------------------------------------------------------------------------

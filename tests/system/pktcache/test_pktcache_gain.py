@@ -11,7 +11,7 @@ import pytest
 from lab.lab import program, wait_for
 from lab.net import inside
 from lab.pair import Pair
-from test_pktcache import PORT, streams
+from lab.pair_paths import PORT, streams
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespaces")
 

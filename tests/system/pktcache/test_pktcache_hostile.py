@@ -15,7 +15,7 @@ import pytest
 
 from lab.lab import ROOT, program, wait_for
 from lab.net import inside
-from test_pktcache import streams
+from lab.pair_paths import helpers_of, streams
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespaces")
 
@@ -120,22 +120,6 @@ def holds(pid, wanted):
             except (OSError, ValueError):
                 continue
             found |= {name for name, value in wanted.items() if value in data}
-    return found
-
-
-def helpers_of(side):
-    """Processes of the daemon that help it."""
-    found = []
-    for name in os.listdir("/proc"):
-        if not name.isdigit():
-            continue
-        try:
-            with open(f"/proc/{name}/stat", encoding="ascii", errors="replace") as f:
-                text = f.read()
-        except OSError:
-            continue
-        if "(pktcache-helper)" in text and int(text.rpartition(")")[2].split()[1]) == side.pid():
-            found.append(int(name))
     return found
 
 

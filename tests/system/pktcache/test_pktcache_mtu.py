@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from test_pktcache import FOUR, SIX, streams
+from lab.pair_paths import FOUR, SIX, streams
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespaces")
 

@@ -16,8 +16,8 @@ import subprocess
 import pytest
 
 from lab.lab import ROOT, program, wait_for
-from test_pktcache import streams
-from test_pktcache_hostile import derived, helpers_of, holds
+from lab.pair_paths import helpers_of, streams
+from test_pktcache_hostile import derived, holds
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespaces")
 

@@ -14,6 +14,7 @@ from lab.httpd import Httpd, sanitizer_environment
 from lab.lab import kept_lab, module, wait_for
 from lab.marks import CLOSE, OPEN
 from lab.pair import Pair
+from lab.pair_kept import stores
 from test_pktcache import get
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespaces")
@@ -93,28 +94,6 @@ class Chain:
         last = word()
         self.visit_until_kept(last, "off", ["Cache-Control: public, max-age=60"], text(last))
         return [in_stores(self.pair, w) for w in words]
-
-
-def stores(pid):
-    """The memory of a daemon that its store has taken: it alone is not copied by a fork."""
-    places, place = [], None
-    with open(f"/proc/{pid}/smaps", encoding="ascii") as f:
-        for line in f:
-            first, *rest = line.split()
-            if not first.endswith(":"):
-                place = tuple(int(n, 16) for n in first.split("-"))
-            elif first == "VmFlags:" and "dc" in rest:
-                places.append(place)
-    assert len(places) >= 1
-    with open(f"/proc/{pid}/mem", "rb", buffering=0) as f:
-        for begin, end in places:
-            f.seek(begin)
-            at, before = begin, b""
-            while at < end:
-                piece = f.read(min(1 << 24, end - at))
-                at += len(piece)
-                yield before + piece
-                before = piece[-64:]
 
 
 def in_stores(pair, what):

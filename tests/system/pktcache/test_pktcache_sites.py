@@ -18,7 +18,7 @@ from lab.lab import ROOT, program, wait_for
 from lab.net import inside
 from lab.pair import Daemon
 from lab.streams import PROGRAM
-from test_pktcache import PORT, streams
+from lab.pair_paths import PORT, streams
 from test_pktcache_hostile import holds
 from test_pktcache_power import power_of, sanitized, threads
 
@@ -325,8 +325,8 @@ def test_a_sites_unit_has_nothing_in_common_with_anothers(tmp_path):
     """systemd takes RuntimeDirectory away with the daemon: of all sites, if they had one."""
     unit, more = tmp_path / "fairgate-pktcache-site@.service", tmp_path / "fairgate-pktcache-site@.service.d"
     more.mkdir()
-    with open(os.path.join(ROOT, "etc/systemd/fairgate-pktcache@.service"), encoding="utf-8") as f:
-        unit.write_text(f.read().replace("/usr/local/sbin/fairgate-pktcache", program("pktcache/fairgate-pktcache")))
+    with open(os.path.join(ROOT, "etc/systemd/fairgate-pktcache@.service.in"), encoding="utf-8") as f:
+        unit.write_text(f.read().replace("@sbindir@/fairgate-pktcache", program("pktcache/fairgate-pktcache")))
     with open(os.path.join(ROOT, "etc/systemd/fairgate-pktcache-site@.service.d/site.conf"), encoding="utf-8") as f:
         text = f.read()
     (more / "site.conf").write_text(text.replace("/usr/local/sbin/fairgate-pktcache", program("pktcache/fairgate-pktcache")))
