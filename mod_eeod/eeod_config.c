@@ -25,7 +25,7 @@ bool eeod_config_used(void) { return used; }
 void *eeod_config_create_dir(apr_pool_t *p, char *dir) {
     struct eeod_dir *d = apr_pcalloc(p, sizeof *d);
     (void)dir;
-    d->on = d->strip = d->files = d->key = d->least = -1;
+    d->on = d->strip = d->files = d->segments = d->key = d->least = -1;
     return d;
 }
 
@@ -35,6 +35,7 @@ void *eeod_config_merge_dir(apr_pool_t *p, void *base, void *add) {
     d->on = a->on >= 0 ? a->on : b->on;
     d->strip = a->strip >= 0 ? a->strip : b->strip;
     d->files = a->files >= 0 ? a->files : b->files;
+    d->segments = a->segments >= 0 ? a->segments : b->segments;
     d->key = a->key >= 0 ? a->key : b->key;
     d->least = a->least >= 0 ? a->least : b->least;
     d->types = a->types ? a->types : b->types;
@@ -53,6 +54,7 @@ struct eeod_dir eeod_config_of(const request_rec *r) {
     if (d.on < 0) d.on = 0;
     if (d.strip < 0) d.strip = 0;
     if (d.files < 0) d.files = 0;
+    if (d.segments < 0) d.segments = 1;
     if (d.key < 0) d.key = 1;
     if (d.least < 0) d.least = LEAST_DEFAULT;
     if (!d.marks) d.marks = &default_marks;
@@ -95,6 +97,12 @@ static const char *set_strip(cmd_parms *cmd, void *dir, int on) {
 static const char *set_files(cmd_parms *cmd, void *dir, int on) {
     (void)cmd;
     ((struct eeod_dir *)dir)->files = on;
+    return NULL;
+}
+
+static const char *set_segments(cmd_parms *cmd, void *dir, int on) {
+    (void)cmd;
+    ((struct eeod_dir *)dir)->segments = on;
     return NULL;
 }
 
@@ -155,6 +163,9 @@ const command_rec eeod_commands[] = {
     AP_INIT_ITERATE("EeodTypes", add_type, NULL, EVERYWHERE,
                     "content types of pages that may have marks (text/html application/xhtml+xml)"),
     AP_INIT_FLAG("EeodStrip", set_strip, NULL, EVERYWHERE, "On: the marks are taken out of the page (Off)"),
+    AP_INIT_FLAG("EeodSegments", set_segments, NULL, EVERYWHERE,
+                 "Off: pages go out as without the module, and are only vouched for, to caches that need no segments "
+                 "(On)"),
     AP_INIT_FLAG("EeodKey", set_key, NULL, EVERYWHERE,
                  "Off: marks without the key of their response count as the application's, whoever wrote them (On)"),
     AP_INIT_TAKE1("EeodMinBlock", set_least, NULL, EVERYWHERE,

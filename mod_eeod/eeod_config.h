@@ -14,6 +14,7 @@ extern module AP_MODULE_DECLARE_DATA eeod_module;
 /* -1 and NULL: not said, that of the directory above; eeod_config_of has none of these. */
 struct eeod_dir {
     int                       on, strip, files;
+    int                       segments;         /* are cut at marks; otherwise pages are only vouched for */
     int                       key;              /* the application's marks have the key of its response, or count not */
     int                       least;            /* bytes: smaller cacheable blocks join the unique ones beside them */
     const apr_array_header_t *types;            /* of const char *: content types whose pages may have marks */

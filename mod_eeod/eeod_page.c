@@ -36,6 +36,7 @@ struct page {
     apr_bucket_brigade *out;   /* taken, not yet passed on */
     apr_bucket_brigade *alone; /* for a flush that overtakes a chunk */
     int boundaries;            /* 0: the marks are taken out, and that is all */
+    int segments;              /* 0: they are seen, and no segment ends there */
     int one_block;             /* no marks are looked for: all is one cacheable block */
     int whole;                 /* all of it is passed on at a time */
     int chunks;                /* the length is not known: what is passed on at a time becomes a chunk */
@@ -131,6 +132,7 @@ static void page_begin_block(struct page *p, enum eeod_block kind) {
 
     if (!p->boundaries) return;
     p->marked |= opens;
+    if (!p->segments) return;
     if (p->chunks) {
         page_pass(p);
         p->room = kind == EEOD_CACHEABLE ? EEOD_CHUNK : 0;
@@ -148,7 +150,7 @@ static void page_take(void *context, enum eeod_step step, size_t n) {
     case EEOD_PASS: pass_bytes(p, n); break;
     case EEOD_DROP: eeod_body_move(p->in, n, NULL); break;
     case EEOD_CUT:
-        if (p->boundaries) page_add(p, eeod_boundary_create(EEOD_UNIQUE, p->f->c->bucket_alloc));
+        if (p->segments) page_add(p, eeod_boundary_create(EEOD_UNIQUE, p->f->c->bucket_alloc));
         break;
     case EEOD_BEGIN_CACHEABLE: page_begin_block(p, EEOD_CACHEABLE); break;
     case EEOD_BEGIN_UNIQUE: page_begin_block(p, EEOD_UNIQUE); break;
@@ -260,6 +262,7 @@ static struct page *page_begin(ap_filter_t *f, apr_bucket_brigade *bb) {
     struct page *p;
 
     take_word(r);
+    conf.files &= conf.segments;
     if (!pages && !conf.files) return NULL;
     if (eeod_body_empty(bb)) {
         if (r->header_only && pages && conf.strip) eeod_body_changes(r);
@@ -284,10 +287,11 @@ static struct page *page_begin(ap_filter_t *f, apr_bucket_brigade *bb) {
     p->whole = whole;
     p->one_block = one_block;
     if (p->one_block) p->conf.strip = 0;
-    if (p->boundaries) p->boundaries = begin_segments(f);
+    if (p->boundaries && conf.segments) p->boundaries = begin_segments(f);
     if (!p->boundaries && !p->conf.strip) return NULL;
+    p->segments = p->boundaries && conf.segments;
     if (p->conf.strip) eeod_body_changes(r);
-    p->chunks = p->boundaries && !p->whole && !apr_table_get(r->headers_out, "Content-Length");
+    p->chunks = p->segments && !p->whole && !apr_table_get(r->headers_out, "Content-Length");
     p->in = apr_brigade_create(r->pool, f->c->bucket_alloc);
     p->out = apr_brigade_create(r->pool, f->c->bucket_alloc);
     p->alone = apr_brigade_create(r->pool, f->c->bucket_alloc);

@@ -98,7 +98,7 @@ static enum pk_why child_why(const pk_side_t *s) {
 static void child_send_datagram(pk_child_t *c, const void *bytes, size_t n) {
     c->side.counters.datagrams_out++;
     c->side.counters.datagram_bytes_out += n + c->more;
-    c->out.datagram(c->out.context, bytes, n);
+    c->out.datagram(c->out.context, bytes, n, 0);
 }
 
 static void child_tell_aside(pk_child_t *c) {
@@ -206,11 +206,22 @@ static void ask_ahead(pk_child_t *c, struct pk_reader r, uint64_t now) {
     }
 }
 
+/* A record's packets go to the client, unless the link has told their datagram what they can't be told. */
+static void record_goes(pk_child_t *c, struct flow *f, struct pk_record *record, const void *payload, uint8_t tos) {
+    if (!pk_head_arrives(&record->head, tos & PK_ECN)) {
+        c->side.counters.dropped++;
+        return;
+    }
+    pk_flow_count(&f->flow, record->count, record->n, record->head.length);
+    send_record(c, record, payload);
+    went(c, f, pk_head_seq(&record->head) + record->n + !!(record->flags & PK_FIN));
+}
+
 /*
  * Makes packets of a train's records, behind the first *done, and counts them there.  WAITS: the next one lacks
  * payloads, which are asked for now; *first is the first of them.
  */
-static enum delivery deliver(pk_child_t *c, const uint8_t *bytes, size_t n, uint32_t *done,
+static enum delivery deliver(pk_child_t *c, const uint8_t *bytes, size_t n, uint8_t tos, uint32_t *done,
                              struct pk_fingerprint *first, uint64_t now) {
     uint8_t payload[PK_PAYLOAD_MAX];
     struct pk_lacking lacking;
@@ -231,17 +242,13 @@ static enum delivery deliver(pk_child_t *c, const uint8_t *bytes, size_t n, uint
         if (record.kind == PK_NATIVE || record.kind == PK_GATHER) {
             /* pk_gather_orders has remembered it when the train came. */
         } else if (record.kind == PK_LITERAL) {
-            pk_flow_count(&f->flow, 1, record.n, record.head.length);
-            send_record(c, &record, record.bytes);
-            went(c, f, pk_head_seq(&record.head) + record.n + !!(record.flags & PK_FIN));
+            record_goes(c, f, &record, record.bytes, tos);
         } else if (pk_payload_of(c->store, c->key, &record, payload, &lacking)) {
             uint32_t known = record.kind == PK_TOKENS || record.slices ? record.count : 0;
             c->side.counters.hits += known;
             f->flow.tokens += known;
             if (record.kind == PK_PARTS && stores(c)) pk_gather_parts(&c->gather, &f->gather, &record);
-            pk_flow_count(&f->flow, record.count, record.n, record.head.length);
-            send_record(c, &record, payload);
-            went(c, f, pk_head_seq(&record.head) + record.n + !!(record.flags & PK_FIN));
+            record_goes(c, f, &record, payload, tos);
         } else {
             ask_for(c, &lacking, first, now);
             ask_ahead(c, r, now);
@@ -260,7 +267,7 @@ static void resume(pk_child_t *c, uint64_t now) {
         for (unsigned i = 0; (p = pk_pending_at(c->pending, i));) {
             enum delivery ended = WAITS;
             if ((!p->lacking || !pk_missing_has(c->missing, &p->lacks)) && pk_pending_is_next(c->pending, i)) {
-                ended = deliver(c, p->bytes, p->n, &p->done, &p->lacks, now);
+                ended = deliver(c, p->bytes, p->n, p->tos, &p->done, &p->lacks, now);
                 p->lacking = true;
             }
             c->side.counters.dropped += ended == NONSENSE;
@@ -271,24 +278,26 @@ static void resume(pk_child_t *c, uint64_t now) {
 }
 
 /* lacks NULL: another one of its flow waits, which is to go first. */
-static void train_waits(pk_child_t *c, const struct pk_tuple *tuple, const uint8_t *bytes, size_t n, uint32_t done,
-                        const struct pk_fingerprint *lacks, uint64_t now) {
-    if (!pk_pending_add(c->pending, tuple, bytes, n, done, lacks, now + PK_MISSING_WAIT)) c->side.counters.dropped++;
+static void train_waits(pk_child_t *c, const struct pk_tuple *tuple, const uint8_t *bytes, size_t n, uint8_t tos,
+                        uint32_t done, const struct pk_fingerprint *lacks, uint64_t now) {
+    if (!pk_pending_add(c->pending, tuple, bytes, n, tos, done, lacks, now + PK_MISSING_WAIT))
+        c->side.counters.dropped++;
 }
 
-static void train(pk_child_t *c, const struct pk_tuple *tuple, const uint8_t *bytes, size_t n, uint64_t now) {
+static void train(pk_child_t *c, const struct pk_tuple *tuple, const uint8_t *bytes, size_t n, uint8_t tos,
+                  uint64_t now) {
     uint32_t done = 0;
     struct pk_fingerprint lacks;
     struct pk_reader r;
 
     if (pk_pending_has(c->pending, tuple)) {
         if (pk_train_read(&r, bytes, n)) ask_ahead(c, r, now);
-        train_waits(c, tuple, bytes, n, 0, NULL, now);
+        train_waits(c, tuple, bytes, n, tos, 0, NULL, now);
         return;
     }
-    enum delivery ended = deliver(c, bytes, n, &done, &lacks, now);
+    enum delivery ended = deliver(c, bytes, n, tos, &done, &lacks, now);
     c->side.counters.dropped += ended == NONSENSE;
-    if (ended == WAITS) train_waits(c, tuple, bytes, n, done, &lacks, now);
+    if (ended == WAITS) train_waits(c, tuple, bytes, n, tos, done, &lacks, now);
     if (c->gather.found) resume(c, now);
 }
 
@@ -307,11 +316,12 @@ static void payload_came(pk_child_t *c, const uint8_t *inside, size_t n, uint64_
 
 /* ---- order ------------------------------------------------------------------------------------------------------- */
 
-static bool defer(pk_child_t *c, bool is_train, const struct pk_tuple *tuple, uint32_t seq, const void *bytes, size_t n,
-                  uint64_t now) {
-    bool waits = pk_reorder_add(c->reorder, tuple, seq, is_train, bytes, n, now);
-    c->side.counters.late += waits;
-    return waits;
+/* NULL: it can't wait. */
+static struct pk_waiting *defer(pk_child_t *c, const struct pk_tuple *tuple, uint32_t seq, const void *bytes, size_t n,
+                                uint64_t now) {
+    struct pk_waiting *w = pk_reorder_add(c->reorder, tuple, seq, bytes, n, now);
+    c->side.counters.late += w != NULL;
+    return w;
 }
 
 static void packet_goes(pk_child_t *c, struct flow *f, const struct pk_packet *k, const void *piece, size_t bytes,
@@ -329,7 +339,7 @@ static void child_release_reordered(pk_child_t *c, uint64_t now) {
     struct pk_packet k;
 
     while ((w = pk_reorder_take(c->reorder, now, c->side.flows))) {
-        if (w->train) train(c, &w->tuple, w->bytes, w->n, now);
+        if (w->train) train(c, &w->tuple, w->bytes, w->n, w->tos, now);
         else if (pk_packet_parse(&k, w->bytes, w->n) == PK_TCP)
             packet_goes(c, child_flow_of(c, &w->tuple), &k, w->bytes, w->n, now);
     }
@@ -365,12 +375,13 @@ static void child_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now) 
         child_send_piece(c, piece, bytes);
         return;
     }
-    if (pk_flow_ahead(&f->flow, k.seq) && defer(c, false, &tuple, k.seq, piece, bytes, now)) return;
+    if (pk_flow_ahead(&f->flow, k.seq) && defer(c, &tuple, k.seq, piece, bytes, now)) return;
     packet_goes(c, f, &k, piece, bytes, now);
     child_release_reordered(c, now);
 }
 
-static void train_came(pk_child_t *c, const uint8_t *inside, size_t n, uint64_t now) {
+static void train_came(pk_child_t *c, const uint8_t *inside, size_t n, uint8_t tos, uint64_t now) {
+    struct pk_waiting *waits;
     struct pk_tuple tuple;
     struct pk_reader r;
     struct flow *f;
@@ -385,9 +396,12 @@ static void train_came(pk_child_t *c, const uint8_t *inside, size_t n, uint64_t 
     if (c->gather.found) resume(c, now);
     if (!more) return;
     if (pk_flow_ahead(&f->flow, pk_head_seq(&r.next)) && !pk_pending_has(c->pending, &tuple) &&
-        defer(c, true, &tuple, pk_head_seq(&r.next), inside, n, now))
+        (waits = defer(c, &tuple, pk_head_seq(&r.next), inside, n, now))) {
+        waits->train = true;
+        waits->tos = tos;
         return;
-    train(c, &tuple, inside, n, now);
+    }
+    train(c, &tuple, inside, n, tos, now);
     child_release_reordered(c, now);
 }
 
@@ -456,7 +470,7 @@ static void child_control(pk_child_t *c, const void *datagram, size_t bytes, uin
     }
 }
 
-static void child_datagram(pk_side_t *s, void *datagram, size_t bytes, uint64_t now) {
+static void child_datagram(pk_side_t *s, void *datagram, size_t bytes, uint8_t tos, uint64_t now) {
     pk_child_t *c = child_of(s);
     struct pk_opened o;
 
@@ -475,7 +489,7 @@ static void child_datagram(pk_side_t *s, void *datagram, size_t bytes, uint64_t 
     case PK_TRAIN:
         c->side.counters.datagrams_in++;
         c->news = true;
-        train_came(c, o.inside, o.n, now);
+        train_came(c, o.inside, o.n, tos, now);
         if (now - c->status_at >= STATUS_BUSY) status(c, now);
         break;
     case PK_PROBE:

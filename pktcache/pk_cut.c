@@ -61,8 +61,8 @@ static void cut_slice(struct pk_cutter *c, struct pk_cut *cut, struct pk_part *p
         return;
     }
     if (!offset && over) {
-        if (p->n < c->least) block_over(c, cut, NULL);
-        else p->kind = block_known(c, cut, bytes, p->n, false, &p->fp) ? PK_PART_SLICES : PK_PART_KEPT;
+        /* Behind one that is not worth it, at the end of a run, the guess is still that of the next. */
+        if (p->n >= c->least) p->kind = block_known(c, cut, bytes, p->n, false, &p->fp) ? PK_PART_SLICES : PK_PART_KEPT;
         return;
     }
     if (!offset) {
@@ -82,10 +82,10 @@ static void cut_slice(struct pk_cutter *c, struct pk_cut *cut, struct pk_part *p
     }
 }
 
-/* A part of a body may begin within a block; that one is left. */
-static void cut_begins(struct pk_cut *cut, uint32_t offset) {
-    cut->place = (cut->place + PK_BLOCK - 1) / PK_BLOCK * PK_BLOCK + offset;
-    cut->guesses = cut->follows = false;
+/* A part of a body may begin within a block; that one is left.  From run to run of a body blocks follow each other. */
+static void cut_begins(struct pk_cut *cut, const struct pk_span *s) {
+    cut->place = (cut->place + PK_BLOCK - 1) / PK_BLOCK * PK_BLOCK + s->offset;
+    if (!s->goes_on) cut->guesses = cut->follows = false;
     cut->state = PK_CUT_LEFT;
 }
 
@@ -93,7 +93,7 @@ static void cut_span(struct pk_cutter *c, struct pk_cut *cut, const uint8_t *pay
                      struct pk_parts *parts) {
     uint32_t at = s->at, end = s->at + s->n;
 
-    if (s->begins) cut_begins(cut, s->offset);
+    if (s->begins) cut_begins(cut, s);
     do {
         uint32_t offset = pk_block_offset(cut->place), most = PK_BLOCK - offset;
         struct pk_part p = { .at = at, .n = end - at < most ? end - at : most, .place = cut->place };
@@ -126,7 +126,7 @@ void pk_cut_piece(struct pk_cutter *c, struct pk_cut *cut, const uint8_t *payloa
 
 void pk_cut_pass(struct pk_cut *cut, const struct pk_spans *spans) {
     for (uint32_t i = 0; i < spans->n; i++) {
-        if (spans->span[i].begins) cut_begins(cut, spans->span[i].offset);
+        if (spans->span[i].begins) cut_begins(cut, spans->span + i);
         cut->place += spans->span[i].n;
         cut->state = PK_CUT_LEFT;
         cut->guesses = cut->follows = false;

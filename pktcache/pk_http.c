@@ -388,10 +388,10 @@ static void answer_ends(struct pk_http *h, const struct eeod_marks *marks, bool 
      * begins a segment.
      */
     if (marked && m->status != 206 && (known || alone)) h->keep = ALL;
-    h->blocks = h->keep == ALL && !marked;
+    h->blocks = h->keep == ALL;
     h->offset = whole ? 0 : m->offset;
     h->to_end = whole || m->seen & SAYS_TO_END;
-    h->begun = h->over = false;
+    h->begun = h->over = h->run = false;
     eeod_pairs_begin(&h->pairs, marks);
     body_begins(m, m->status == 204 || m->status == 304 || asked & ASK_HEAD, true);
 }
@@ -423,24 +423,13 @@ struct segment {
     bool closes;            /* its first bytes are the mark that closes the outermost pair */
 };
 
-static void http_scan(struct pk_http *h, struct segment *s, const char *p, size_t n) {
-    enum eeod_pair pair;
-    ptrdiff_t at;
-    size_t length;
-
-    while ((pair = eeod_pairs_next(&h->pairs, p, n, &at, &length))) {
-        if (pair == EEOD_PAIR_CLOSES) s->closes = p + at == s->begins;
-        else if (eeod_pairs_unique(&h->pairs)) s->unique = true;
-    }
-}
-
 /* No segment of a page from mod_eeod begins so: if one does, we may have misunderstood how long the body is. */
 static bool looks_like_a_header(const char *p, size_t n) { return n >= 7 && !memcmp(p, "HTTP/1.", 7); }
 
-/* Bytes of a body, or that it ends. */
+/* Bytes of a body; ends: with them, it, or a run of it. */
 static void add_span(struct pk_http *h, struct segment *s, const char *p, size_t n, bool ends) {
     struct pk_spans *spans = s->spans;
-    uint32_t at = spans->base + (uint32_t)(p - s->begins);
+    uint32_t at = (uint32_t)((ptrdiff_t)spans->base + (p - s->begins));
     struct pk_span *last = spans->n ? spans->span + spans->n - 1 : NULL;
 
     if (!h->begun && looks_like_a_header(p, n)) {
@@ -448,20 +437,67 @@ static void add_span(struct pk_http *h, struct segment *s, const char *p, size_t
         h->blocks = false;
         return;
     }
-    if (h->begun && last && (!n || last->at + last->n == at)) {
+    if (h->begun && !h->run && last && (!n || last->at + last->n == at)) {
         last->n += (uint32_t)n;
-        last->ends = ends && h->to_end;
+        last->ends = ends;
     } else if (spans->n == PK_SPANS_MAX) {
         h->blocks = false;
     } else {
         spans->span[spans->n++] = (struct pk_span){ .at = at,
                                                     .n = (uint32_t)n,
-                                                    .offset = h->begun ? 0 : h->offset,
-                                                    .begins = !h->begun,
-                                                    .ends = ends && h->to_end };
+                                                    .offset = h->begun && !h->run ? 0 : h->offset,
+                                                    .begins = !h->begun || h->run,
+                                                    .goes_on = h->run,
+                                                    .ends = ends };
     }
     h->begun = true;
-    h->over = ends;
+    h->run = false;
+}
+
+/*
+ * Where the run begins whose closing mark is at that place, counted from p: with the mark.  What of that came in the
+ * piece before is missing then, and h->offset says so.
+ */
+static ptrdiff_t run_begins(struct pk_http *h, const struct segment *s, const char *p, ptrdiff_t at) {
+    size_t before = at < 0 ? (size_t)-at : 0;
+    bool here = !before || (p == s->begins && s->spans->base >= before &&
+                            !memcmp(p + at, h->pairs.scan.marks->text[EEOD_CLOSE - EEOD_OPEN], before));
+
+    h->run = h->begun;
+    h->offset = here ? 0 : (uint16_t)before;
+    return here ? at : 0;
+}
+
+/* Bytes of a body, with what marks make of them; last: it ends with them. */
+static void body_data(struct pk_http *h, struct segment *s, const char *p, size_t n, bool last) {
+    enum eeod_pair pair;
+    ptrdiff_t at;
+    ptrdiff_t from = 0;
+    size_t length;
+
+    while ((pair = eeod_pairs_next(&h->pairs, p, n, &at, &length))) {
+        ptrdiff_t behind = at + (ptrdiff_t)length;
+        if (pair == EEOD_PAIR_CLOSES) s->closes = p + at == s->begins;
+        else if (eeod_pairs_unique(&h->pairs)) s->unique = true;
+        if (!s->spans || !h->blocks) continue;
+        if (pair == EEOD_PAIR_OPENS) {
+            add_span(h, s, p + from, (size_t)(behind - from), true);
+        } else if (pair == EEOD_PAIR_CLOSES) {
+            from = run_begins(h, s, p, at);
+        } else if (pair == EEOD_PAIR_STRAY) { /* what stands before it may not be everybody's, either */
+            h->blocks = false;
+        }
+    }
+    if (!s->spans || !h->blocks || eeod_pairs_unique(&h->pairs)) return;
+    if ((ptrdiff_t)n > from) add_span(h, s, p + from, (size_t)((ptrdiff_t)n - from), last && h->to_end);
+    h->over = last;
+}
+
+/* A body in chunks has ended before this. */
+static void body_over(struct pk_http *h, struct segment *s, const char *p) {
+    if (!s->spans || !h->blocks || h->over || !h->begun || h->run || eeod_pairs_unique(&h->pairs)) return;
+    add_span(h, s, p, 0, h->to_end);
+    h->over = true;
 }
 
 static void http_feed(struct pk_http *h, struct pk_message *m, const struct eeod_marks *marks, struct segment *s,
@@ -471,10 +507,8 @@ static void http_feed(struct pk_http *h, struct pk_message *m, const struct eeod
             bool data = m->state == SIZED || m->state == DATA || m->state == ENDLESS;
             taken = body(m, p, n);
             if (!s || h->keep == NOTHING) continue;
-            if (data) http_scan(h, s, p, taken);
-            if (!h->blocks || h->over || !s->spans) continue;
-            if (data) add_span(h, s, p, taken, m->state == START);
-            else if (m->state == TRAILER && h->begun) add_span(h, s, p, 0, true);
+            if (data) body_data(h, s, p, taken, m->state == START);
+            else if (m->state == TRAILER) body_over(h, s, p);
             continue;
         }
         if (m->state == START && !m->line_n) {
@@ -521,7 +555,7 @@ bool pk_http_answer(struct pk_http *h, const struct eeod_marks *marks, const voi
     bool inside = eeod_pairs_unique(&h->pairs), as_spans = spans && h->blocks;
     http_feed(h, m, marks, &s, bytes, n);
     h->ended = m->state == START && !m->line_n;
-    if (spans && (m->state == LOST || s.unique)) http_unspan(h, spans, before, &last);
+    if (spans && m->state == LOST) http_unspan(h, spans, before, &last);
     if (as_spans || !in_body || m->state == LOST || m->begun != begun || h->keep == NOTHING) return false;
     return !s.unique && (!inside || (s.closes && !eeod_pairs_unique(&h->pairs)));
 }

@@ -4,9 +4,10 @@
  * "What is kept").
  *
  * Both directions are fed in the order of their bytes, segment by segment.  Then each segment of a response may be kept
- * or not.  Who hands over a list of spans gets those of a response without the header `Eeod` as spans of its body
- * instead, whose framing, and what else is in their segments, is left out.  A mark in such a body makes it one of
- * segments, from the segment with the mark on.
+ * or not.  Who hands over a list of spans gets spans of its body instead, however it is cut, whose framing, and what
+ * else is in their segments, is left out.  Where marks bound what is unique, each run between two pairs has spans of
+ * its own, from the closing mark to the opening one, these included: so where it ends is known when its last byte is
+ * there.
  *
  * - Of a response with the header `Eeod` that names our marks: what stands outside of all pairs of these
  *   (marks/eeod_pairs.h), however the stream is cut and whoever the page is for: Cookie, Authorization, Set-Cookie,
@@ -47,13 +48,14 @@
 #define PK_SPANS_MAX  256u          /* of a piece */
 
 /*
- * Bytes of a body that may be kept; `at` of the piece.  They follow those of the span before, unless they begin it.
- * ends: with them, the whole ends, too; a span without bytes may do so.
+ * Bytes of a body that may be kept; `at` of the piece.  They follow those of the span before, unless they begin the
+ * body, or a run of it.  ends: with them, that, or the whole, ends, too; a span without bytes may do so.
  */
 struct pk_span {
     uint32_t at, n;
     uint32_t offset;                /* begins: of the first one in its block */
     bool     begins, ends;
+    bool     goes_on;               /* begins: as another run of the same body, behind what is unique */
 };
 struct pk_spans {
     uint32_t       n;
@@ -85,6 +87,7 @@ struct pk_http {
     bool     authorized;            /* a request had Authorization */
     bool     blocks;                /* it goes as spans */
     bool     begun, over;           /* a span has begun it, has ended it */
+    bool     run;                   /* the next span begins another run of it */
     bool     to_end;                /* with it, the whole ends */
     uint16_t offset;                /* of its first byte in its block */
     struct eeod_pairs pairs;        /* of its body */
@@ -105,7 +108,10 @@ bool pk_http_private(const struct pk_http *h);
 bool pk_http_looks_asked(const void *bytes, size_t n);
 
 void pk_http_ask(struct pk_http *h, const void *bytes, size_t n);
-/* A segment of responses: whether it may be kept, as a whole.  spans: adds to them; NULL: nothing goes as spans. */
+/*
+ * A segment of responses: whether it may be kept, as a whole.  spans: adds to them, of the piece of which spans->base
+ * bytes stand before it; NULL: nothing goes as spans.
+ */
 bool pk_http_answer(struct pk_http *h, const struct eeod_marks *marks, const void *bytes, size_t n,
                     struct pk_spans *spans);
 

@@ -2,8 +2,9 @@
 /*
  * pk_out.h - where a side puts what it makes, and what it counts.
  *
- * `packet` gets a piece for the tun (virtio-net header first) in parts, `datagram` a datagram for the peer; both are
- * done with it when they return. Neither says whether it went: what does not is lost as on any network.
+ * `packet` gets a piece for the tun (virtio-net header first) in parts, `datagram` a datagram for the peer, with its
+ * DSCP and ECN (pk_packet.h); both are done with it when they return. Neither says whether it went: what does not is
+ * lost as on any network.
  */
 #ifndef FAIRGATE_PK_OUT_H
 #define FAIRGATE_PK_OUT_H
@@ -16,7 +17,7 @@
 struct pk_out {
     void  *context;
     void (*packet)(void *context, const struct iovec *part, int parts);
-    void (*datagram)(void *context, const void *bytes, size_t n);
+    void (*datagram)(void *context, const void *bytes, size_t n, uint8_t tos);
     void (*say)(void *context, const char *sentence);       /* for the log */
 };
 
@@ -37,7 +38,7 @@ struct pk_out {
     COUNTER(again, "segments that were sent again, and went as they were") \
     COUNTER(wanted, "fingerprints that the child had no payload for") \
     COUNTER(recovered, "payloads that went to the child, or came, because it asked") \
-    COUNTER(dropped, "trains that waited for a payload in vain, or held nonsense") \
+    COUNTER(dropped, "trains that waited for a payload in vain, held nonsense, or had a mark that can't be told") \
     COUNTER(late, "packets and trains that waited for others of their flow") \
     COUNTER(lost, "connections of which something was missing, or that are not HTTP") \
     COUNTER(unfollowed_bytes, "parent: bytes of connections that are not HTTP, or of which something is missing") \

@@ -7,6 +7,7 @@
 
 enum {
     IP4_LEAST = 20,
+    IP4_TOS = 1,
     IP6_HEADER = 40,
     TCP_LEAST = 20,
     PROTOCOL_TCP = 6,
@@ -182,6 +183,23 @@ bool pk_head_valid(struct pk_head *h) {
     blanked = *h;
     packet_blank(&blanked);
     return !memcmp(blanked.bytes, h->bytes, h->length);
+}
+
+uint8_t pk_head_tos(const struct pk_head *h) {
+    return h->bytes[0] >> 4 == 4 ? h->bytes[IP4_TOS] : (uint8_t)(pk_get16(h->bytes) >> 4);
+}
+
+bool pk_head_arrives(struct pk_head *h, enum pk_ecn outer) {
+    enum pk_ecn inner = pk_head_tos(h) & PK_ECN, both = inner;
+
+    if (outer == PK_CE) {
+        if (inner == PK_NOT_ECT) return false;
+        both = PK_CE;
+    }
+    if (outer == PK_ECT_1 && inner == PK_ECT_0) both = PK_ECT_1;
+    /* Two bits that no other ones are carried into: of the second byte, in IPv6 the upper half of it. */
+    h->bytes[1] = (uint8_t)(h->bytes[1] ^ (unsigned)(inner ^ both) << (h->bytes[0] >> 4 == 4 ? 0 : 4));
+    return true;
 }
 
 size_t pk_head_write(const struct pk_head *h, uint32_t payload, uint32_t segment, uint8_t flags, void *out) {

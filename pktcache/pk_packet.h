@@ -96,6 +96,19 @@ void     pk_head_advance(struct pk_head *h, uint32_t bytes, uint32_t segments);
 /* Whether `h->length` bytes at `h->bytes`, from a peer, are headers that pk_head_of can have made.  Sets ip_header. */
 bool     pk_head_valid(struct pk_head *h);
 
+/*
+ * DSCP and ECN, as one byte: the DS field's six bits, and ECN's two (RFC 2474, 3168).
+ */
+#define PK_ECN 3u
+enum pk_ecn { PK_NOT_ECT, PK_ECT_1, PK_ECT_0, PK_CE };
+
+uint8_t  pk_head_tos(const struct pk_head *h);
+/*
+ * Its packet came in a datagram with that ECN, and is to tell of it what that tells (RFC 6040, 4.2).  false: it can't
+ * be told of congestion, but its datagram was; so it is to be lost.
+ */
+bool     pk_head_arrives(struct pk_head *h, enum pk_ecn outer);
+
 #define PK_OUT_ROOM (sizeof(struct virtio_net_hdr) + PK_HEADERS_MAX)
 
 /*

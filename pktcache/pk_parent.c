@@ -99,16 +99,16 @@ static enum pk_why parent_why(const pk_side_t *s) {
 
 /* ---- out --------------------------------------------------------------------------------------------------------- */
 
-static void parent_send_datagram(pk_parent_t *p, const void *bytes, size_t n) {
+static void parent_send_datagram(pk_parent_t *p, const void *bytes, size_t n, uint8_t tos) {
     p->side.counters.datagrams_out++;
     p->side.counters.datagram_bytes_out += n + p->more;
-    p->out.datagram(p->out.context, bytes, n);
+    p->out.datagram(p->out.context, bytes, n, tos);
 }
 
 /* What stands behind PK_SEAL_HEAD bytes. */
-static void send_sealed(pk_parent_t *p, enum pk_type type, uint8_t *bytes, size_t n) {
+static void send_sealed(pk_parent_t *p, enum pk_type type, uint8_t *bytes, size_t n, uint8_t tos) {
     size_t sealed = pk_seal(p->session, type, bytes, n);
-    if (sealed) parent_send_datagram(p, bytes, sealed);
+    if (sealed) parent_send_datagram(p, bytes, sealed, tos);
 }
 
 /*
@@ -123,7 +123,7 @@ static void parent_tell_aside(pk_parent_t *p, uint64_t now) {
     bytes[PK_SEAL_HEAD] = (uint8_t)why;
     p->told = why;
     p->told_at = now;
-    send_sealed(p, PK_ASIDE, bytes, 1);
+    send_sealed(p, PK_ASIDE, bytes, 1, 0);
     if (!p->childs) pk_liveness_beat(&p->liveness, pk_session_sent(p->session), now);
 }
 
@@ -191,10 +191,10 @@ static void give_up_trial(pk_parent_t *p, bool failed, uint64_t now) {
 }
 
 /* Again; sealing changes what it seals. */
-static void send_copy(pk_parent_t *p, const uint8_t *bytes, size_t n) {
+static void send_copy(pk_parent_t *p, const uint8_t *bytes, size_t n, uint8_t tos) {
     uint8_t copy[PK_SEAL_HEAD + PK_DATAGRAM_MAX + PK_SEAL_TAG];
     memcpy(copy + PK_SEAL_HEAD, bytes, n);
-    send_sealed(p, PK_TRAIN, copy, n);
+    send_sealed(p, PK_TRAIN, copy, n, tos);
 }
 
 /* As a datagram, or, if that would be longer, as the packets that it stands for. */
@@ -224,9 +224,9 @@ static void train_leaves(void *context, const struct pk_train *t, struct pk_flow
         }
     }
     /* Told, and nothing else: it may come twice, and costs little. */
-    if (told && !t->saved && pk_replay_loses(p->replay, now)) send_copy(p, t->bytes, t->n);
+    if (told && !t->saved && pk_replay_loses(p->replay, now)) send_copy(p, t->bytes, t->n, t->tos);
     if (f && saved) pk_replay_add(p->replay, &f->tuple, t, now);
-    send_sealed(p, PK_TRAIN, t->bytes - PK_SEAL_HEAD, t->n);
+    send_sealed(p, PK_TRAIN, t->bytes - PK_SEAL_HEAD, t->n, t->tos);
     pk_liveness_train(&p->liveness, pk_session_sent(p->session), now);
 }
 
@@ -300,7 +300,7 @@ static bool sent_again(pk_parent_t *p, struct pk_follow *f, uint32_t seq, uint32
     }
     if (obstacle(p)) return false;
     bool instead = pk_replay_again(p->replay, &f->flow.tuple, seq, n, p->liveness.round_trip, now, &t);
-    if (t) send_copy(p, t->bytes, t->n);
+    if (t) send_copy(p, t->bytes, t->n, t->tos);
     return instead;
 }
 
@@ -480,7 +480,7 @@ static void parent_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now)
         if (parent_hold(p, &tuple, &k, piece, bytes, now)) return;
         struct pk_follow *f = parent_flow_of(p, &tuple);
         if (!(k.flags & (PK_SYN | PK_RST)) && pk_flow_ahead(&f->flow, k.seq) &&
-            pk_reorder_add(p->reorder, &tuple, k.seq, false, piece, bytes, now)) {
+            pk_reorder_add(p->reorder, &tuple, k.seq, piece, bytes, now)) {
             p->side.counters.late++;
             return;
         }
@@ -551,7 +551,7 @@ static void probe(pk_parent_t *p, uint64_t now) {
      * (a virtual machine set back, and an accident), zeros here would show what the other datagram holds.
      */
     if (RAND_bytes(bytes + PK_SEAL_HEAD, (int)p->room) != 1) abort();
-    send_sealed(p, PK_PROBE, bytes, p->room);
+    send_sealed(p, PK_PROBE, bytes, p->room, 0);
     pk_liveness_probe(&p->liveness, pk_session_sent(p->session), now);
 }
 
@@ -572,7 +572,7 @@ static void who(pk_parent_t *p, uint64_t now) {
     if (now < p->who_at) return;
     if (p->who_wait < WHO_LAST) p->who_wait = p->who_wait ? 2 * p->who_wait : WHO_FIRST;
     p->who_at = now + p->who_wait;
-    parent_send_datagram(p, out, pk_session_begin(p->session, out));
+    parent_send_datagram(p, out, pk_session_begin(p->session, out), 0);
 }
 
 static void status_came(pk_parent_t *p, const struct pk_opened *o, uint64_t now) {
@@ -611,7 +611,7 @@ static void recover(pk_parent_t *p, const uint8_t *inside, size_t n) {
             pk_put16(out->bytes, length);
             pk_put16(out->at, at);
             memcpy(out + 1, payload + at, part);
-            send_sealed(p, PK_PAYLOAD, bytes, sizeof *out + part);
+            send_sealed(p, PK_PAYLOAD, bytes, sizeof *out + part, 0);
         }
     }
 }
@@ -633,7 +633,7 @@ static void parent_control(pk_parent_t *p, const void *datagram, size_t bytes, u
     size_t n;
 
     switch (pk_session_step(p->session, datagram, bytes, &ready, out, &n)) {
-    case PK_ANSWER: parent_send_datagram(p, out, n); break;
+    case PK_ANSWER: parent_send_datagram(p, out, n, 0); break;
     case PK_ESTABLISHED: parent_established(p, &ready, there, now); break;
     case PK_DISAGREES: parent_differs(p, PK_WHY_DISAGREES); break;
     case PK_OTHER_VERSION: parent_differs(p, PK_WHY_VERSION); break;
@@ -641,10 +641,11 @@ static void parent_control(pk_parent_t *p, const void *datagram, size_t bytes, u
     }
 }
 
-static void parent_datagram(pk_side_t *s, void *datagram, size_t bytes, uint64_t now) {
+static void parent_datagram(pk_side_t *s, void *datagram, size_t bytes, uint8_t tos, uint64_t now) {
     pk_parent_t *p = parent_of(s);
     struct pk_opened o;
 
+    (void)tos; /* no packet is made of it */
     pk_session_time(p->session, now);
     if (pk_wire_is_handshake(datagram, bytes)) {
         parent_control(p, datagram, bytes, now);

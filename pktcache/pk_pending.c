@@ -30,8 +30,8 @@ void pk_pending_free(pk_pending_t **pending) {
     free(p);
 }
 
-bool pk_pending_add(pk_pending_t *p, const struct pk_tuple *tuple, const void *bytes, size_t n, uint32_t done,
-                    const struct pk_fingerprint *lacks, uint64_t until) {
+bool pk_pending_add(pk_pending_t *p, const struct pk_tuple *tuple, const void *bytes, size_t n, uint8_t tos,
+                    uint32_t done, const struct pk_fingerprint *lacks, uint64_t until) {
     struct pk_pending_train *t;
 
     assert(p->magic == PENDING_MAGIC);
@@ -39,6 +39,7 @@ bool pk_pending_add(pk_pending_t *p, const struct pk_tuple *tuple, const void *b
     t = p->train + p->order[p->n++];
     t->tuple = *tuple;
     t->done = done;
+    t->tos = tos;
     t->lacking = lacks;
     if (lacks) t->lacks = *lacks;
     t->n = (uint32_t)n;

@@ -14,6 +14,7 @@ typedef struct pk_pending pk_pending_t;
 struct pk_pending_train {
     struct pk_tuple       tuple;
     uint32_t              n, done;      /* bytes; records that went already */
+    uint8_t               tos;          /* of its datagram */
     bool                  lacking;      /* otherwise it waits for one of its flow that came before */
     struct pk_fingerprint lacks;        /* the first payload that the next record lacks */
     uint64_t              until;
@@ -24,8 +25,8 @@ pk_pending_t *pk_pending_make(void);        /* NULL: no memory */
 void          pk_pending_free(pk_pending_t **p);
 
 /* lacks NULL: another one of its flow waits, which is to go first.  false: there is no room. */
-bool          pk_pending_add(pk_pending_t *p, const struct pk_tuple *tuple, const void *bytes, size_t n, uint32_t done,
-                             const struct pk_fingerprint *lacks, uint64_t until);
+bool          pk_pending_add(pk_pending_t *p, const struct pk_tuple *tuple, const void *bytes, size_t n, uint8_t tos,
+                             uint32_t done, const struct pk_fingerprint *lacks, uint64_t until);
 /* Whether one of this flow waits. */
 bool          pk_pending_has(const pk_pending_t *p, const struct pk_tuple *tuple);
 /* The i-th; NULL: so many do not wait. */

@@ -32,20 +32,21 @@ void pk_reorder_free(pk_reorder_t **reorder) {
     free(r);
 }
 
-bool pk_reorder_add(pk_reorder_t *r, const struct pk_tuple *tuple, uint32_t seq, bool train, const void *bytes,
-                    size_t n, uint64_t now) {
+struct pk_waiting *pk_reorder_add(pk_reorder_t *r, const struct pk_tuple *tuple, uint32_t seq, const void *bytes,
+                                  size_t n, uint64_t now) {
     struct pk_waiting *p;
 
     assert(r->magic == REORDER_MAGIC);
-    if (r->n == PLACES || n > sizeof p->bytes) return false;
+    if (r->n == PLACES || n > sizeof p->bytes) return NULL;
     p = r->place + r->order[r->n++];
     p->tuple = *tuple;
     p->seq = seq;
-    p->train = train;
+    p->train = false;
+    p->tos = 0;
     p->until = now + PK_REORDER_MOST;
     p->n = (uint32_t)n;
     memcpy(p->bytes, bytes, n);
-    return true;
+    return p;
 }
 
 static bool has_its_turn(const struct pk_waiting *p, pk_flows_t *flows) {

@@ -16,6 +16,7 @@ struct pk_waiting {
     struct pk_tuple tuple;          /* from the server */
     uint32_t        seq;
     bool            train;          /* what a datagram held, not a piece of the device */
+    uint8_t         tos;            /* of that datagram */
     uint64_t        until;
     uint32_t        n;
     uint8_t         bytes[PK_PIECE_MAX];
@@ -26,9 +27,9 @@ typedef struct pk_reorder pk_reorder_t;
 pk_reorder_t *pk_reorder_make(void);        /* NULL: no memory */
 void          pk_reorder_free(pk_reorder_t **r);
 
-/* false: there is no room. */
-bool          pk_reorder_add(pk_reorder_t *r, const struct pk_tuple *tuple, uint32_t seq, bool train, const void *bytes,
-                             size_t n, uint64_t now);
+/* Whose `train` and `tos` may be set; NULL: there is no room. */
+struct pk_waiting *pk_reorder_add(pk_reorder_t *r, const struct pk_tuple *tuple, uint32_t seq, const void *bytes,
+                                  size_t n, uint64_t now);
 /*
  * Takes out the first that came whose time is over or which is not ahead of its flow any more; NULL: none.  It stays
  * good until the next call.  Whoever takes one asks again: another may have waited for it.

@@ -50,6 +50,7 @@ void pk_replay_add(pk_replay_t *r, const struct pk_tuple *tuple, const struct pk
     of->from = of->behind = pk_head_seq(&reader.next);
     of->to = pk_head_seq(&t->next);
     of->n = (uint32_t)t->n;
+    of->tos = t->tos;
     memcpy(of->bytes, t->bytes, t->n);
 }
 

@@ -18,6 +18,7 @@ struct pk_replay_train {
     uint32_t        behind;         /* what of it needs not cross as packets ends there */
     bool            again;          /* it went once more */
     uint32_t        n;
+    uint8_t         tos;
     uint8_t         bytes[PK_DATAGRAM_MAX];
 };
 

@@ -17,7 +17,7 @@ typedef struct pk_side pk_side_t;
 /*
  * HOOKS
  *     packet           a piece from the device; it may be changed
- *     datagram         a datagram from the peer; it may be changed
+ *     datagram         a datagram from the peer, and its DSCP and ECN (pk_packet.h); it may be changed
  *     due              when tick wants to be called; UINT64_MAX: not for any time's sake
  *     aside            the daemon takes no packets (daemon/pk_lead.h), or does again: PK_WHY_NOTHING.  The peer is told
  *     why              why packets go as they are; PK_WHY_NOTHING: at work
@@ -26,7 +26,7 @@ typedef struct pk_side pk_side_t;
 struct pk_side_ops {
     void        (*free)(pk_side_t *s);
     void        (*packet)(pk_side_t *s, void *piece, size_t bytes, uint64_t now);
-    void        (*datagram)(pk_side_t *s, void *datagram, size_t bytes, uint64_t now);
+    void        (*datagram)(pk_side_t *s, void *datagram, size_t bytes, uint8_t tos, uint64_t now);
     uint64_t    (*due)(const pk_side_t *s);
     void        (*tick)(pk_side_t *s, uint64_t now);
     void        (*aside)(pk_side_t *s, enum pk_why why, uint64_t now);
@@ -50,8 +50,8 @@ static inline void pk_side_free(pk_side_t **s) {
 static inline void pk_side_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now) {
     s->ops->packet(s, piece, bytes, now);
 }
-static inline void pk_side_datagram(pk_side_t *s, void *datagram, size_t bytes, uint64_t now) {
-    s->ops->datagram(s, datagram, bytes, now);
+static inline void pk_side_datagram(pk_side_t *s, void *datagram, size_t bytes, uint8_t tos, uint64_t now) {
+    s->ops->datagram(s, datagram, bytes, tos, now);
 }
 static inline uint64_t pk_side_due(const pk_side_t *s) { return s->ops->due(s); }
 static inline void pk_side_tick(pk_side_t *s, uint64_t now) { s->ops->tick(s, now); }

@@ -17,6 +17,7 @@ void pk_train_open(struct pk_train *t, void *bytes, size_t room, const struct pk
     t->n = 1 + first->length;
     t->next = *first;
     t->extend = 0;
+    t->tos = pk_head_tos(first) & (uint8_t)~PK_ECN;
     t->kept = t->sliced = false;
     t->tokens = 0;
     t->saved = 0;
@@ -27,6 +28,7 @@ static int changes(const struct pk_train *t, const struct pk_head *h, uint8_t *a
     unsigned n = 0;
 
     if (h->length != t->next.length || pk_head_seq(h) != pk_head_seq(&t->next)) return -1;
+    if ((pk_head_tos(h) ^ t->tos) & ~PK_ECN) return -1;
     if (!memcmp(h->bytes, t->next.bytes, h->length)) return 0;
     for (uint32_t i = 0; i < h->length; i += 2) {
         if (!memcmp(h->bytes + i, t->next.bytes + i, 2)) continue;
@@ -44,7 +46,20 @@ static uint8_t train_kind_of(enum pk_record_kind kind, int changed, uint8_t flag
                      (flags & PK_FIN ? PK_RECORD_FIN : 0));
 }
 
+/*
+ * A queue may mark the datagram instead of throwing it away only if each of its packets can be told of that; one that
+ * stands for no packet has nobody to tell.  Packets that were marked already say so in their own headers.
+ */
+static void takes_ecn(struct pk_train *t, enum pk_ecn ecn) {
+    enum pk_ecn so_far = t->tos & PK_ECN;
+
+    if (!t->saved || so_far == ecn) so_far = ecn;
+    else so_far = so_far == PK_NOT_ECT || ecn == PK_NOT_ECT ? PK_NOT_ECT : PK_ECT_0;
+    t->tos = (uint8_t)((t->tos & ~PK_ECN) | so_far);
+}
+
 static void taken(struct pk_train *t, const struct pk_head *h, uint32_t bytes, uint32_t segments) {
+    takes_ecn(t, pk_head_tos(h) & PK_ECN);
     t->next = *h;
     pk_head_advance(&t->next, bytes, segments);
     t->saved += bytes + segments * h->length;

@@ -19,6 +19,7 @@ struct pk_train {
     size_t         n, room;
     struct pk_head next;            /* of the segment that follows, if nothing changes */
     size_t         extend;          /* where the last record begins, if tokens may be added to it; or 0 */
+    uint8_t        tos;             /* for its datagram: the DSCP of its packets, and ECN as they all have it */
     bool           kept;            /* there are KEPT bytes, of which the child must hear */
     bool           sliced;          /* there are SLICES; where the last ones end, and in which block */
     uint32_t       slice_end;
@@ -33,7 +34,7 @@ void     pk_train_open(struct pk_train *t, void *bytes, size_t room, const struc
 
 /*
  * Adds segments; h: the first one's headers, flags: the last one's.  How many of them found room; 0: none, or they do
- * not follow what is in the train.
+ * not follow what is in the train, or have another DSCP.
  */
 uint32_t pk_train_tokens(struct pk_train *t, const struct pk_head *h, const struct pk_fingerprint *fps, uint32_t count,
                          uint32_t segment, uint32_t last, uint8_t flags);

@@ -53,9 +53,10 @@
  *     SLICES     where it begins in the first block (2), a fingerprint (16) for each block that it touches;
  *                if GOES_ON, it begins where the last SLICES of the train ended, and the first fingerprint is that one
  *
- * A block is PK_BLOCK bytes of a response's body, counted from its beginning; the last one of a body has fewer.  Place:
- * block and byte in it of the first of these bytes, as one number that goes on through a connection; each body begins
- * with a new block.  ENDS: a block ends with the last of these bytes, of which there may be none.
+ * A block is PK_BLOCK bytes of a response's body, or of a run of it between two pairs of marks, counted from its
+ * beginning; the last one has fewer.  Place: block and byte in it of the first of these bytes, as one number that goes
+ * on through a connection; each body and each run begins with a new block.  ENDS: a block ends with the last of these
+ * bytes, of which there may be none.
  *
  * The headers of a record are those of the one before, with the sequence number that follows and, IPv4, the next
  * identification; then its changes.  PSH and FIN are its last segment's.

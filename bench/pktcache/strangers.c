@@ -37,8 +37,9 @@ static void on_packet(void *context, const struct iovec *part, int parts) {
 }
 
 /* What it says last is kept: a WELCOME for one. */
-static void on_datagram(void *context, const void *bytes, size_t n) {
+static void on_datagram(void *context, const void *bytes, size_t n, uint8_t tos) {
     (void)context;
+    (void)tos;
     memcpy(from_parent, bytes, n);
 }
 
@@ -77,10 +78,10 @@ int main(int argc, char **argv) {
     pk_side_t *parent = pk_parent_make(&c, store, mine, &out);
     if (!parent) return 1;
     n = pk_session_begin(child, word);
-    pk_side_datagram(parent, word, n, now);
+    pk_side_datagram(parent, word, n, 0, now);
     if (pk_session_step(child, from_parent, sizeof(struct pk_wire_welcome), &ready, word, &n) != PK_ESTABLISHED)
         return 1;
-    pk_side_datagram(parent, word, n, now);
+    pk_side_datagram(parent, word, n, 0, now);
     if (pk_side_why(parent)) return 1;
 
     /* What is sent is made beforehand, a thousand of them. */
@@ -96,7 +97,7 @@ int main(int argc, char **argv) {
     uint8_t sealed[PK_SEAL_MORE + sizeof(struct pk_wire_status)] = { 0 };
     pk_seal(child, PK_STATUS, sealed, sizeof(struct pk_wire_status));
     n = pk_session_begin(child, word);
-    pk_side_datagram(parent, word, n, now); /* from_parent has its present key then */
+    pk_side_datagram(parent, word, n, 0, now); /* from_parent has its present key then */
     for (unsigned i = 0; i < MANY; i++) {
         uint8_t *p = pool + i * size;
         struct pk_wire_head head = { (uint8_t)(*argv[1] == 'h' ? PK_HELLO : PK_READY), PK_VERSION, 0, 1,
@@ -115,7 +116,7 @@ int main(int argc, char **argv) {
     double begun = spent();
     for (uint64_t i = 0; i < all; i++) {
         memcpy(keep, pool + i % MANY * size, size);
-        pk_side_datagram(parent, keep, size, now);
+        pk_side_datagram(parent, keep, size, 0, now);
     }
     double took = spent() - begun;
     if (parent->counters.refused - refused != all || pk_side_why(parent)) {

@@ -4,7 +4,10 @@ times.py - how long a page and its image take, 25 visits a second.
 
     retrieval_ratio_none    on a link of 20 Mbit/s, which that fills without caches: with them / without
     retrieval_ratio_ppc     on a link whose rate lies half-way between what the two need: with them / with partial packet caches
+    page_time_unlimited_ratio       on a link without a limit, in runs by turns: with them / without
 """
+from spread import Spread
+
 from lab.visits import Site, Way, World, retrieval
 
 PER_SECOND, QUEUE = 25, 100_000
@@ -34,4 +37,15 @@ def measure(bench):
     bench.figure("retrieval_ratio_ppc", ours / ppc, "times", "<= 0.7")
 
 
-FAMILIES = [(measure, ("retrieval_ratio_none", "retrieval_ratio_ppc"))]
+def unlimited(bench):
+    """As many round trips, if the page has as many segments; the median of pairs of runs."""
+    site, seconds, runs = Site(per_second=PER_SECOND), bench.size(20, 10), bench.size(5, 3)
+    ratios = []
+    for _ in range(runs):
+        none, _ = time_of(bench, Way.NONE, site, None, seconds)
+        ours, _ = time_of(bench, Way.TRAIN, site, None, seconds)
+        ratios.append(ours / none)
+    bench.figure("page_time_unlimited_ratio", Spread.of(ratios), "times", "<= 1.05")
+
+
+FAMILIES = [(measure, ("retrieval_ratio_none", "retrieval_ratio_ppc")), (unlimited, ("page_time_unlimited_ratio",))]

@@ -29,6 +29,12 @@ enum {
     SENTENCES_IN = 10000000 /* at most so many, in so many microseconds */
 };
 
+/* Beside a datagram: its DSCP and ECN. */
+union control {
+    char bytes[CMSG_SPACE(sizeof(int))];
+    struct cmsghdr head; /* its alignment */
+};
+
 struct pk_lane {
     unsigned magic;
     struct pk_common *common;
@@ -53,6 +59,7 @@ struct pk_lane {
     struct mmsghdr message[DATAGRAMS];
     struct sockaddr_storage from[DATAGRAMS];
     struct iovec part[DATAGRAMS];
+    union control control[DATAGRAMS];
     uint8_t datagram[DATAGRAMS][PK_DATAGRAM_MAX];
     uint8_t piece[PK_PIECE_MAX];
 };
@@ -106,14 +113,28 @@ static void lane_follow(pk_lane_t *l) {
 }
 
 /* A WELCOME is for who has said HELLO, whoever that is: it may have been replayed. */
-static void datagram_out(void *context, const void *bytes, size_t n) {
+static void datagram_out(void *context, const void *bytes, size_t n, uint8_t tos) {
     pk_lane_t *l = context;
+    union control control;
+    struct iovec part = { (void *)bytes, n };
+    struct msghdr m = { .msg_namelen = l->there_n, .msg_iov = &part, .msg_iovlen = 1 };
+    const int value = tos;
 
     lane_follow(l);
     bool answer = l->asker && *(const uint8_t *)bytes == PK_WELCOME;
     if (!answer && !l->known) return;
-    if (sendto(l->socket, bytes, n, MSG_NOSIGNAL, (const struct sockaddr *)(answer ? l->asker : &l->there),
-               l->there_n) < 0) {
+    m.msg_name = answer ? (void *)l->asker : &l->there;
+    if (tos) {
+        bool four = l->there.ss_family == AF_INET;
+        m.msg_control = control.bytes;
+        m.msg_controllen = sizeof control.bytes;
+        struct cmsghdr *head = CMSG_FIRSTHDR(&m);
+        head->cmsg_level = four ? IPPROTO_IP : IPPROTO_IPV6;
+        head->cmsg_type = four ? IP_TOS : IPV6_TCLASS;
+        head->cmsg_len = CMSG_LEN(sizeof value);
+        memcpy(CMSG_DATA(head), &value, sizeof value);
+    }
+    if (sendmsg(l->socket, &m, MSG_NOSIGNAL) < 0) {
         /* lost, as on a network: the child says what arrives */
     }
 }
@@ -140,9 +161,22 @@ static bool is_from_peer(const pk_lane_t *l, const struct sockaddr_storage *a) {
     return l->common->c->peer_is == PK_PEER_ANY || (l->known && same_endpoint(a, &l->there));
 }
 
+/* As the kernel says of a datagram that came; 0 if it does not. */
+static uint8_t lane_tos(struct msghdr *m) {
+    const struct cmsghdr *head = CMSG_FIRSTHDR(m);
+    int value = 0;
+
+    if (!head) return 0;
+    /* IPv4's is a byte, IPv6's an int. */
+    if (head->cmsg_level == IPPROTO_IP && head->cmsg_type == IP_TOS) return *CMSG_DATA(head);
+    if (head->cmsg_level == IPPROTO_IPV6 && head->cmsg_type == IPV6_TCLASS)
+        memcpy(&value, CMSG_DATA(head), sizeof value);
+    return (uint8_t)value;
+}
+
 static void handle_datagram(pk_lane_t *l, unsigned i) {
     l->asker = l->from + i;
-    pk_side_datagram(l->side, l->datagram[i], l->message[i].msg_len, l->now);
+    pk_side_datagram(l->side, l->datagram[i], l->message[i].msg_len, lane_tos(&l->message[i].msg_hdr), l->now);
     lane_follow(l);
     l->asker = NULL;
 }
@@ -155,6 +189,7 @@ static int read_socket(pk_lane_t *l) {
         for (int i = 0; i < DATAGRAMS; i++) {
             l->part[i].iov_len = PK_DATAGRAM_MAX;
             l->message[i].msg_hdr.msg_namelen = sizeof l->from[i];
+            l->message[i].msg_hdr.msg_controllen = sizeof l->control[i].bytes;
         }
         n = recvmmsg(l->socket, l->message, DATAGRAMS, MSG_DONTWAIT, NULL);
         for (int i = 0; i < n; i++)
@@ -266,7 +301,7 @@ static int open_socket(pk_lane_t *l, char **error) {
     struct sockaddr_storage here = l->common->c->here;
     bool four = here.ss_family == AF_INET;
     socklen_t n = four ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
-    int room = SOCKET_ROOM, probe = four ? IP_PMTUDISC_PROBE : IPV6_PMTUDISC_PROBE;
+    int room = SOCKET_ROOM, probe = four ? IP_PMTUDISC_PROBE : IPV6_PMTUDISC_PROBE, tell = 1;
 
     l->there = l->common->c->there;
     l->known = l->common->c->peer_is == PK_PEER_ADDRESS;
@@ -280,6 +315,9 @@ static int open_socket(pk_lane_t *l, char **error) {
     if (setsockopt(l->socket, four ? IPPROTO_IP : IPPROTO_IPV6, four ? IP_MTU_DISCOVER : IPV6_MTU_DISCOVER, &probe,
                    sizeof probe))
         return lane_fail(error, "what ICMP says of the path can't be left aside", "", errno);
+    if (setsockopt(l->socket, four ? IPPROTO_IP : IPPROTO_IPV6, four ? IP_RECVTOS : IPV6_RECVTCLASS, &tell,
+                   sizeof tell))
+        return lane_fail(error, "the kernel does not tell DSCP and ECN", "", errno);
     return bind(l->socket, (struct sockaddr *)&here, n) ? lane_fail(error, "local ", l->common->c->local, errno) : 0;
 }
 
@@ -314,6 +352,7 @@ pk_lane_t *pk_lane_make(struct pk_common *common, unsigned number, int tun, char
         l->message[i].msg_hdr.msg_name = l->from + i;
         l->message[i].msg_hdr.msg_iov = l->part + i;
         l->message[i].msg_hdr.msg_iovlen = 1;
+        l->message[i].msg_hdr.msg_control = l->control[i].bytes;
     }
     l->session = pk_session_make(common->secrets.item, common->role, number, (unsigned)common->c->queues,
                                  (unsigned)common->c->fingerprint);

@@ -21,8 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     uint8_t *exact = malloc(n + !n);
     memcpy(exact, out, n);
-    if (how & 2) pk_side_datagram(parent, exact, n, now);
-    else pk_side_datagram(child, exact, n, now);
+    if (how & 2) pk_side_datagram(parent, exact, n, (uint8_t)(how >> 3), now);
+    else pk_side_datagram(child, exact, n, (uint8_t)(how >> 3), now);
     free(exact);
     pk_side_tick(child, now);
     return 0;

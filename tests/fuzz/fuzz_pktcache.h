@@ -32,9 +32,10 @@ static void fuzz_packet(void *context, const struct iovec *part, int parts) {
     if (parts > 1 && pk_packet_parse(&k, piece, n) != PK_TCP) abort();
 }
 
-static void fuzz_datagram(void *context, const void *bytes, size_t n) {
+static void fuzz_datagram(void *context, const void *bytes, size_t n, uint8_t tos) {
     static uint8_t copy[PK_PIECE_MAX];
     (void)context;
+    (void)tos;
     if (n > config.mtu - 28) abort();
     memcpy(copy, bytes, n);
 }
@@ -75,7 +76,7 @@ static void fuzz_begin(int keep) {
     n = pk_session_begin(child_session, hello);
     pk_session_step(parent_session, hello, n, &ready, welcome, &m);
     if (pk_session_step(child_session, welcome, m, &ready, go, &n) != PK_ESTABLISHED) abort();
-    pk_side_datagram(parent, go, n, now);
+    pk_side_datagram(parent, go, n, 0, now);
     if (pk_side_why(parent)) abort();
 }
 

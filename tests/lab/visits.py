@@ -9,7 +9,7 @@ beyond it, another one for each of 32 addresses.
     Way.NONE       httpd as it is, no caches
     Way.MARKED     httpd with mod_eeod, no caches
     Way.PPC        httpd as it is, partial packet caches at both ends of the link (bench/pktcache/ppc_link.c); Way.TUNED: these, tuned
-    Way.TRAIN      mod_eeod and the pair of caches at its defaults
+    Way.TRAIN      mod_eeod, which makes no segments, and the pair of caches at its defaults
     Way.WINDOW     the same in the paper's mode: windows of 10
     Way.PLAIN      httpd without mod_eeod, whole packets, `keep all`
 """
@@ -106,6 +106,8 @@ class World:
         self.pair = Pair(bench.lab, delays=delays, **options).start()
         self.pair.clients.ip("".join(f"addr add {a}/24 dev in0\n" for a in self.addresses))
         options = site.served(bench, way in (Way.MARKED, Way.TRAIN, Way.WINDOW))
+        if way is Way.TRAIN:
+            options["config"] = "EeodSegments Off\n" + options["config"]
         self.httpd = Httpd(bench.lab, threads=64, children=4, load={"eeod": module("mod_eeod"), "lab_pages": program("tests/lab/.libs/mod_pages.so")}, **options)
         self.httpd.on(self.pair.servers).start()
         if way in PAIRED:

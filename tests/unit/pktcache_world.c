@@ -23,6 +23,7 @@ static struct thing *new_thing(bool datagram, const struct iovec *part, int part
     ck_assert_uint_le(n, PK_PIECE_MAX);
     struct thing *t = malloc(sizeof *t + n);
     t->datagram = datagram;
+    t->tos = 0;
     t->n = 0;
     for (int i = 0; i < parts; i++) {
         memcpy(t->bytes + t->n, part[i].iov_base, part[i].iov_len);
@@ -65,18 +66,22 @@ static void put_segment(void *context, const uint8_t *ip, size_t n) {
     put(context, new_thing(false, part, 2));
 }
 
-static void datagram_down(void *context, const void *bytes, size_t n) {
+static void datagram_down(void *context, const void *bytes, size_t n, uint8_t tos) {
     struct iovec part = { (void *)bytes, n };
     (void)context;
     ck_assert_uint_le(n + 28 + 20 * (w.s->version == 6), w.s->mtu);
-    put(&w.down, new_thing(true, &part, 1));
+    struct thing *t = new_thing(true, &part, 1);
+    t->tos = tos;
+    put(&w.down, t);
 }
 
-static void datagram_up(void *context, const void *bytes, size_t n) {
+static void datagram_up(void *context, const void *bytes, size_t n, uint8_t tos) {
     struct iovec part = { (void *)bytes, n };
     (void)context;
     ck_assert_uint_le(n + 28, w.s->mtu);
-    put(&w.up, new_thing(true, &part, 1));
+    struct thing *t = new_thing(true, &part, 1);
+    t->tos = tos;
+    put(&w.up, t);
 }
 
 uint64_t said;
@@ -121,6 +126,7 @@ static void received(void *context, const uint8_t *ip, size_t n) {
     ck_assert_uint_eq(get32(k.ip + k.ip_header + 8), 555);
     ck_assert_uint_eq(k.headers - k.ip_header, w.s->stamp ? 32 : 20);
     memset(s->got + at, 1, k.payload);
+    memset(s->tos + at, ip[0] >> 4 == 4 ? ip[1] : (ip[0] << 4 | ip[1] >> 4) & 0xff, k.payload);
     w.out++;
     uint32_t before = s->acked;
     const uint8_t *gap = memchr(s->got + s->acked, 0, s->n - s->acked);
@@ -182,11 +188,11 @@ static void arrive(struct queue *q, void (*take)(struct thing *t)) {
 }
 
 static void take_down(struct thing *t) {
-    if (t->datagram) pk_side_datagram(w.child.side, t->bytes, t->n, w.now);
+    if (t->datagram) pk_side_datagram(w.child.side, t->bytes, t->n, t->tos, w.now);
     else pk_side_packet(w.child.side, t->bytes, t->n, w.now);
 }
 
-static void take_up(struct thing *t) { pk_side_datagram(w.parent.side, t->bytes, t->n, w.now); }
+static void take_up(struct thing *t) { pk_side_datagram(w.parent.side, t->bytes, t->n, t->tos, w.now); }
 
 void run_down(void) {
     arrive(&w.down, take_down);
@@ -246,6 +252,7 @@ void begin_stream(struct stream *s) {
     s->first = dice(4) ? (uint32_t)(state >> 20) : UINT32_MAX - dice(30000);
     s->data = malloc(2 * LENGTH);
     s->got = calloc(1, 2 * LENGTH);
+    s->tos = calloc(1, 2 * LENGTH);
     s->moved = w.round;
     fill_stream(s);
     w.begun++;
@@ -259,6 +266,7 @@ void from_server(struct stream *s, uint32_t at, uint32_t n, uint32_t segment) {
                       .seq = s->first + at,
                       .ack = 555,
                       .id = id,
+                      .tos = w.tos,
                       .flags = PK_ACK | (at + n == s->n ? PK_PSH : 0),
                       .stamp = w.s->stamp ? (uint32_t)(w.now / 1000 + 1) : 0,
                       .segment = segment,
@@ -391,6 +399,7 @@ void teardown(void) {
     for (int i = 0; i < STREAMS; i++) {
         free(w.stream[i].data);
         free(w.stream[i].got);
+        free(w.stream[i].tos);
     }
 }
 

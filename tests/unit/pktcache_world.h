@@ -47,6 +47,7 @@ struct scenario {
 
 struct thing {
     bool datagram;
+    uint8_t tos; /* of a datagram */
     uint64_t at;
     size_t n;
     uint8_t bytes[];
@@ -64,6 +65,7 @@ struct stream {
     uint8_t *data;
     uint32_t n, sent, acked; /* by the client, in order */
     uint8_t *got;
+    uint8_t *tos; /* of what came, byte by byte */
     uint64_t moved;
     bool asked;
     uint32_t told; /* the parent, of `acked` */
@@ -85,6 +87,7 @@ extern struct world {
     uint8_t template[TEMPLATES][LENGTH];
     uint64_t now, round;
     unsigned port;
+    uint8_t tos; /* of what servers send */
     int begun, ended;
     struct thing *old[OLD];
     uint64_t out, repeated; /* segments that came to clients; that servers sent again */

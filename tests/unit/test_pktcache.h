@@ -18,6 +18,7 @@ struct wire {
     uint32_t seq, ack;
     uint16_t id;
     uint8_t  flags;
+    uint8_t  tos;               /* DSCP and ECN */
     uint32_t stamp;             /* a timestamp option, unless 0 */
     uint32_t segment;           /* 0: one */
     bool     whole_sum;         /* the checksum is computed; otherwise it is left to the kernel */
@@ -57,6 +58,7 @@ static inline size_t make_piece(uint8_t *out, const struct wire *w, const void *
     memset(out, 0, sizeof v + ip_header + tcp_header);
     if (w->version == 4) {
         ip[0] = 0x45;
+        ip[1] = w->tos;
         put16(ip + 2, ip_header + tcp_header + n);
         put16(ip + 4, w->id);
         ip[6] = 0x40;
@@ -66,7 +68,8 @@ static inline size_t make_piece(uint8_t *out, const struct wire *w, const void *
         put32(ip + (w->up ? 12 : 16), 0x0a080300 + w->client);
         put16(ip + 10, 0xffff & ~slow_fold(slow_sum(ip, 20)));
     } else {
-        ip[0] = 0x60;
+        ip[0] = (uint8_t)(0x60 | w->tos >> 4);
+        ip[1] = (uint8_t)(w->tos << 4);
         put16(ip + 4, tcp_header + n);
         ip[6] = 6;
         ip[7] = 64;

@@ -245,6 +245,7 @@ static void play(int number, int times) {
             if (t->used && t->acked == t->n) {
                 free(t->data);
                 free(t->got);
+                free(t->tos);
                 memset(t, 0, sizeof *t);
                 w.ended++;
             }

@@ -199,6 +199,180 @@ START_TEST(test_a_joined_connection_may_have_been_authorized) {
 }
 END_TEST
 
+/* ---- DSCP and ECN ------------------------------------------------------------------------------------------------ */
+
+enum { EXPEDITED = 46 << 2, LOW = 8 << 2 };
+
+/* Stream 0 went by once, so that all of stream 1 is known. */
+static struct stream *known_stream(struct scenario *s, int version, int number) {
+    s->version = version;
+    s->keep = PK_KEEP_HTTP;
+    setup(s, number);
+    go_on(1000000);
+    trust(s);
+    struct stream *first = asked_stream(0, NULL);
+    from_server(first, 0, first->n, s->mss);
+    go_on(5000);
+    ck_assert_uint_eq(first->acked, first->n);
+    return asked_stream(1, first);
+}
+
+/* The trains that are on their way; all of them with this DSCP and ECN. */
+static unsigned trains_with(uint8_t tos) {
+    unsigned n = 0;
+    for (unsigned i = 0; i < w.down.n; i++) {
+        if (!w.down.thing[i]->datagram || *w.down.thing[i]->bytes != PK_TRAIN) continue;
+        ck_assert_uint_eq(w.down.thing[i]->tos, tos);
+        n++;
+    }
+    return n;
+}
+
+static void all_came_with(const struct stream *s, uint32_t from, uint32_t to, uint8_t tos) {
+    for (uint32_t i = from; i < to; i++)
+        ck_assert_msg(s->got[i] && s->tos[i] == tos, "byte %u: %02x, not %02x", i, s->tos[i], tos);
+}
+
+static void mark_trains(uint8_t tos) {
+    for (unsigned i = 0; i < w.down.n; i++)
+        if (w.down.thing[i]->datagram && *w.down.thing[i]->bytes == PK_TRAIN) w.down.thing[i]->tos |= tos;
+}
+
+/* What changes within a connection, and what a queue of the link marks, as trains and as packets. */
+START_TEST(test_packets_keep_dscp_and_ecn) {
+    static const uint8_t kinds[] = { 0, PK_ECT_0, EXPEDITED | PK_ECT_0, LOW | PK_ECT_1, LOW, EXPEDITED, LOW | PK_CE };
+    struct scenario s = quiet("dscp");
+    struct stream *t = known_stream(&s, _i, 24);
+    uint32_t part = 4 * s.mss;
+
+    for (uint32_t i = 0; i < sizeof kinds; i++) {
+        w.tos = kinds[i];
+        from_server(t, i * part, part, s.mss);
+        pk_side_tick(w.parent.side, w.now + 1000); /* its train does not wait for more */
+        if (i) ck_assert_uint_ge(trains_with(kinds[i]), 1);
+        go_on(1000);
+        all_came_with(t, i * part, (i + 1) * part, kinds[i]);
+    }
+    w.tos = LOW | PK_ECT_0; /* new bytes: as they are */
+    struct stream *other = asked_stream(4, NULL);
+    from_server(other, 0, 20 * s.mss, s.mss);
+    go_on(1000);
+    all_came_with(other, 0, 20 * s.mss, LOW | PK_ECT_0);
+    teardown();
+}
+END_TEST
+
+/* Without a moment between them: a train is of one DSCP, and may be marked only if each packet of it may be. */
+START_TEST(test_a_train_is_what_its_packets_are) {
+    struct scenario s = quiet("mixed");
+    struct stream *t = known_stream(&s, _i, 25);
+    uint32_t part = 2 * s.mss;
+
+    w.tos = LOW | PK_ECT_0;
+    from_server(t, 0, part, s.mss);
+    go_on(2000);
+    from_server(t, part, part, s.mss);
+    w.tos = LOW;
+    from_server(t, 2 * part, part, s.mss);
+    pk_side_tick(w.parent.side, w.now + 1000);
+    ck_assert_uint_eq(trains_with(LOW), 1);
+    go_on(1000);
+    w.tos = LOW | PK_ECT_0;
+    from_server(t, 3 * part, part, s.mss);
+    w.tos = LOW | PK_CE;
+    from_server(t, 4 * part, part, s.mss);
+    pk_side_tick(w.parent.side, w.now + 1000);
+    ck_assert_uint_eq(trains_with(LOW | PK_ECT_0), 1);
+    go_on(1000);
+    w.tos = LOW;
+    from_server(t, 5 * part, part, s.mss);
+    w.tos = EXPEDITED;
+    from_server(t, 6 * part, part, s.mss);
+    ck_assert_uint_eq(trains_with(LOW), 1); /* it has left before the other one */
+    go_on(2000);
+    all_came_with(t, part, 2 * part, LOW | PK_ECT_0);
+    all_came_with(t, 2 * part, 3 * part, LOW);
+    all_came_with(t, 3 * part, 4 * part, LOW | PK_ECT_0);
+    all_came_with(t, 4 * part, 5 * part, LOW | PK_CE);
+    all_came_with(t, 5 * part, 6 * part, LOW);
+    all_came_with(t, 6 * part, 7 * part, EXPEDITED);
+    teardown();
+}
+END_TEST
+
+/* RFC 6040, 4.2. */
+START_TEST(test_a_mark_of_the_link_is_passed_on) {
+    struct scenario s = quiet("marks");
+    struct stream *t = known_stream(&s, _i, 26);
+    uint32_t part = 4 * s.mss;
+
+    w.tos = LOW | PK_ECT_0;
+    from_server(t, 0, part, s.mss);
+    go_on(2000);
+    from_server(t, part, part, s.mss);
+    pk_side_tick(w.parent.side, w.now + 1000);
+    mark_trains(PK_CE);
+    go_on(1000);
+    all_came_with(t, part, 2 * part, LOW | PK_CE);
+    from_server(t, 2 * part, part, s.mss);
+    pk_side_tick(w.parent.side, w.now + 1000);
+    mark_trains(EXPEDITED); /* another DSCP on the way is the way's own */
+    go_on(1000);
+    all_came_with(t, 2 * part, 3 * part, LOW | PK_ECT_0);
+    /* Nobody may mark what can't be told: that is lost, and comes when the server sends it again. */
+    w.tos = LOW;
+    from_server(t, 3 * part, part, s.mss);
+    pk_side_tick(w.parent.side, w.now + 1000);
+    mark_trains(PK_CE);
+    go_on(1000);
+    ck_assert_uint_eq(t->acked, 3 * part);
+    from_server(t, 3 * part, part, s.mss);
+    go_on(1000);
+    all_came_with(t, 3 * part, 4 * part, LOW);
+    teardown();
+}
+END_TEST
+
+/* The same for what has to wait: for another train, and for a payload. */
+START_TEST(test_a_mark_waits_with_its_train) {
+    struct scenario s = quiet("marks wait");
+    struct stream *t = known_stream(&s, _i, 27);
+    uint32_t part = 4 * s.mss;
+
+    w.tos = PK_ECT_0;
+    from_server(t, 0, part, s.mss);
+    go_on(2000);
+    from_server(t, part, part, s.mss);
+    pk_side_tick(w.parent.side, w.now + 1000);
+    struct thing *late = NULL;
+    for (unsigned i = 0; i < w.down.n && !late; i++)
+        if (w.down.thing[i]->datagram && *w.down.thing[i]->bytes == PK_TRAIN) {
+            late = w.down.thing[i];
+            w.down.thing[i] = w.down.thing[--w.down.n];
+        }
+    ck_assert_ptr_nonnull(late);
+    from_server(t, 2 * part, part, s.mss);
+    pk_side_tick(w.parent.side, w.now + 1000);
+    mark_trains(PK_CE);
+    run_down();
+    ck_assert_uint_eq(t->acked, part);
+    w.down.thing[w.down.n++] = late;
+    run_down();
+    all_came_with(t, part, 2 * part, PK_ECT_0);
+    all_came_with(t, 2 * part, 3 * part, PK_CE);
+    pk_store_limit(w.child.store, 0); /* the child has nothing */
+    from_server(t, 3 * part, part, s.mss);
+    pk_side_tick(w.parent.side, w.now + 1000);
+    mark_trains(PK_CE);
+    run_down();
+    ck_assert_uint_eq(t->acked, 3 * part);
+    pk_store_limit(w.child.store, s.cache);
+    go_on(100000);
+    all_came_with(t, 3 * part, 4 * part, PK_CE);
+    teardown();
+}
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("pktcache: trains of a pair");
     TCase *t = tcase_create("all");
@@ -208,6 +382,12 @@ int main(void) {
     tcase_add_test(t, test_what_a_lost_train_stands_for_does_not_cross);
     tcase_add_test(t, test_trains_wait_in_their_order);
     tcase_add_test(t, test_a_joined_connection_may_have_been_authorized);
+    for (int i = 4; i <= 6; i += 2) {
+        tcase_add_loop_test(t, test_packets_keep_dscp_and_ecn, i, i + 1);
+        tcase_add_loop_test(t, test_a_train_is_what_its_packets_are, i, i + 1);
+        tcase_add_loop_test(t, test_a_mark_of_the_link_is_passed_on, i, i + 1);
+        tcase_add_loop_test(t, test_a_mark_waits_with_its_train, i, i + 1);
+    }
     suite_add_tcase(s, t);
     return run_suite(s);
 }

@@ -12,11 +12,12 @@ static struct {
     size_t n;
 } listens;
 
-static void open_probe(void *context, const void *bytes, size_t n) {
+static void open_probe(void *context, const void *bytes, size_t n, uint8_t tos) {
     static uint8_t copy[PK_DATAGRAM_MAX];
     struct pk_opened o;
     unsigned zeros = 0;
     (void)context;
+    (void)tos;
     memcpy(copy, bytes, n);
     if (pk_open(listens.child, copy, n, &o) != PK_PROBE) return;
     ck_assert_uint_eq(n + 28, w.s->mtu);
@@ -55,7 +56,7 @@ START_TEST(test_what_a_probe_holds_cannot_be_known) {
         n = pk_session_begin(listens.child, hello);
         ck_assert_int_eq(pk_session_step(session, hello, n, &ready, welcome, &m), PK_ANSWER);
         ck_assert_int_eq(pk_session_step(listens.child, welcome, m, &ready, go, &n), PK_ESTABLISHED);
-        pk_side_datagram(parent, go, n, w.now);
+        pk_side_datagram(parent, go, n, 0, w.now);
         pk_side_tick(parent, w.now += ROUND);
     }
     ck_assert_uint_eq(listens.probes, 3);
@@ -137,7 +138,7 @@ START_TEST(test_an_old_who_makes_few_sessions) {
     go_on(2000000);
     for (int i = 0; i < 1000; i++) { /* ten seconds */
         memcpy(copy, who, n);
-        pk_side_datagram(w.child.side, copy, n, w.now);
+        pk_side_datagram(w.child.side, copy, n, 0, w.now);
         go_on(10000);
         ck_assert_int_eq(pk_side_why(w.parent.side), PK_WHY_NOTHING);
     }
@@ -157,7 +158,7 @@ START_TEST(test_a_child_that_stands_aside_is_heard) {
     for (int i = 0; i < 1000; i++) {
         uint8_t copy[sizeof junk];
         memcpy(copy, junk, sizeof junk);
-        pk_side_datagram(w.parent.side, copy, sizeof copy, w.now);
+        pk_side_datagram(w.parent.side, copy, sizeof copy, 0, w.now);
         go_on(20000);
     }
     ck_assert_uint_eq(w.parent.side->counters.sessions, 1);
@@ -225,12 +226,12 @@ START_TEST(test_who_went_back_begins_anew) {
     pk_put64(word->newest, pk_session_sent(w.parent.session));
     pk_put64(word->newest_probe, 0);
     n = pk_seal(w.child.session, PK_STATUS, bytes, sizeof *word);
-    pk_side_datagram(w.parent.side, bytes, n, w.now);
+    pk_side_datagram(w.parent.side, bytes, n, 0, w.now);
     ck_assert(pk_session_established(w.parent.session));
     pk_put64(word->newest, pk_session_sent(w.parent.session) + 1);
     pk_put64(word->newest_probe, 0);
     n = pk_seal(w.child.session, PK_STATUS, bytes, sizeof *word);
-    pk_side_datagram(w.parent.side, bytes, n, w.now);
+    pk_side_datagram(w.parent.side, bytes, n, 0, w.now);
     ck_assert(!pk_session_established(w.parent.session));
     go_on(2000000);
     ck_assert_uint_eq(w.parent.side->counters.sessions, 2);
@@ -241,7 +242,7 @@ START_TEST(test_who_went_back_begins_anew) {
     for (int i = 0; i < 40; i++) { /* two seconds of what was said before */
         uint8_t copy[sizeof bytes];
         memcpy(copy, bytes, n);
-        pk_side_datagram(w.parent.side, copy, n, w.now);
+        pk_side_datagram(w.parent.side, copy, n, 0, w.now);
         for (uint64_t end = w.now + 50000; w.now < end; w.now += ROUND) {
             run_down();
             for (unsigned k = 0; k < w.up.n; k++) { /* but the handshake */

@@ -89,6 +89,7 @@ def site(parts):
         config += (f"Alias /mine {root}\n<Location /mine>\nEeodEngine On\nEeodMarks <!--EE <!--/EE\nHeader set Eeod marks\n</Location>\n"
                    f"Alias /unsaid {root}\n<Location /unsaid>\nHeader set Eeod marks\n</Location>\nAlias /unsaidalways {root}\n<Location /unsaidalways>\nHeader always set Eeod marks\n</Location>\n"
                    f"<Location /always/denied>\nRequire all denied\n</Location>\n<Location /unsaidalways/denied>\nRequire all denied\n</Location>\n"
+                   f"Alias /whole {root}\n<Location /whole>\nEeodEngine On\nEeodSegments Off\nEeodFiles On\nHeader set Eeod marks\n</Location>\n"
                    f"<Location /striped>\nEeodEngine On\nEeodStrip On\nHeader set Eeod marks\n</Location>\nAlias /striped {root}\n"
                    f"CacheRoot {cache}\nCacheEnable disk /cached\nCacheEnable disk /cachedoff\nCacheIgnoreNoLastMod On\nCacheIgnoreCacheControl On\nCacheHeader On\n"
                    "ProxyPass /on/behind/ http://{back}/asked/\nProxyPass /off/behind/ http://{back}/asked/\nProxyPass /strip/behind/ http://{back}/asked/\n"
@@ -117,6 +118,18 @@ def test_where_the_application_asks_the_filter_vouches(site):
         status, fields, body = curl(f"{site.url}/{target}", "-H", "Cookie: a=b")
         assert status.endswith("200 OK") and body == PAGE and fields.get("eeod") == "marks", target
     assert said(site, "mine/page.html") == "marks <!--EE <!--/EE"
+
+
+def test_without_segments_pages_are_vouched_for(site):
+    """By the same rules, and no segment ends because of a mark: the network end of the connection is httpd's own."""
+    before = site.counters()
+    for target in ("whole/page.html", "whole/says.cgi?X:+y"):
+        status, fields, body = curl(f"{site.url}/{target}", "-H", "Cookie: a=b")
+        assert status.endswith("200 OK") and body == PAGE and fields.get("eeod") == "marks", target
+    assert said(site, "whole/odd.html") is None and said(site, "whole/plain.html") is None
+    after = site.counters()
+    assert after["boundaries"] == before["boundaries"] and after["missed"] == before["missed"]
+    assert curl(f"{site.url}/asked/page.html")[2] == PAGE and site.counters()["boundaries"] > after["boundaries"]
 
 
 def test_the_word_waits_for_the_first_mark_of_a_page_that_comes_in_pieces(site):

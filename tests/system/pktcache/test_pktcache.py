@@ -329,12 +329,11 @@ def counted(pair, step):
 def test_what_is_a_visitors_own_is_never_kept(site):
     site.both()
     first, moved = counted(site, lambda: get(site, f"/page?{PAGE}1"))
-    kept = moved["kept"]
-    # 20 runs of 2,600 bytes, two segments each; the last of them ends with the page.
-    assert 38 <= kept <= 42
+    # 20 runs of 2,600 bytes, two segments each; the last of them ends with the page.  An opening mark, with which a run ends, begins a segment with what is unique.
+    assert 58 <= moved["kept"] <= 63
     for visitor in (1, 2):      # the same visitor again: what is its own is not known either
         body, moved = counted(site, lambda: get(site, f"/page?{PAGE}{visitor}"))
-        assert moved["kept"] == moved["hits"] == kept and not moved["stored"]
+        assert 38 <= moved["kept"] == moved["hits"] <= 42 and not moved["stored"]
         assert (body == first) == (visitor == 1)
         assert body.count(OPEN) == 20 == body.count(CLOSE)
 
