@@ -15,14 +15,14 @@
  *   request was not seen, it may answer a HEAD: then only if its header ends with its segment.
  * - Marks without that header open nothing: anybody's text may have them.
  * - Of a response without that header: its body but for what is in marks, if its request was seen and RFC 9111 (3) lets
- *   a shared cache keep it.  More strictly than there: status 200 or 206, to a GET; `public`, max-age or s-maxage, or at
- *   least Last-Modified and no Expires; no no-store in the request; no Set-Cookie, no-store, no-cache, private,
+ *   a shared cache keep it.  More strictly than there: status 200 or 206, to a GET; `public`, max-age or s-maxage, or
+ *   at least Last-Modified and no Expires; no no-store in the request; no Set-Cookie, no-store, no-cache, private,
  *   s-maxage=0; max-age=0 and Pragma only with `public` or s-maxage.  If the request had a Cookie, Last-Modified is not
  *   enough; if it, or one before it on the connection, had Authorization, only `public` or s-maxage is.
- * - Of one that may vary by who asks, only if nobody said who he is.  Vary by `*`: nothing.  By Cookie or Authorization:
- *   if the request had none (and as above, none before it), and Last-Modified is not enough.  By what says how to answer
- *   rather than whom (pk_asks.h): as if it were not there.  By anything else: as by Cookie, if the request had nothing
- *   that is not in that table.
+ * - Of one that may vary by who asks, only if nobody said who he is.  Vary by `*`: nothing.  By Cookie or
+ *   Authorization: if the request had none (and as above, none before it), and Last-Modified is not enough.  By what
+ *   says how to answer rather than whom (pk_asks.h): as if it were not there.  By anything else: as by Cookie, if the
+ *   request had nothing that is not in that table.
  * - Of a part (206): if it is one range of bytes, whose header `Content-Range` and Content-Length agree.  Its spans say
  *   where in the whole it begins, so that its blocks are those of the whole.  Nothing of one with a header `Eeod`.
  * - Never something of a header, nor the segment that holds it, if segments are kept.

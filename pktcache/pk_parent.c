@@ -287,8 +287,8 @@ static bool may_train(pk_parent_t *p, const struct pk_follow *f, bool known, uin
 }
 
 /*
- * What the server sends once more, n bytes from there on.  Where that ends a trial, or the train of it is lost, what was
- * in a train goes once more, too.  Whether it goes in the place of these bytes.
+ * What the server sends once more, n bytes from there on.  Where that ends a trial, or the train of it is lost, what
+ * was in a train goes once more, too.  Whether it goes in the place of these bytes.
  */
 static bool sent_again(pk_parent_t *p, struct pk_follow *f, uint32_t seq, uint32_t n, uint64_t now) {
     const struct pk_replay_train *t;

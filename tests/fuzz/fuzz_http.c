@@ -5,8 +5,8 @@
  *
  * The look: of a response that begins with the first byte and has a known length, no kept segment holds a byte of the
  * header, one between an opening mark and the closing one that belongs to it, or one behind a closing mark that closes
- * nothing; nor does a span.  All spans together have no byte twice, and begin with the body.  Of a part (206) they begin
- * in a block where the part does, and end the whole if it does.
+ * nothing; nor does a span.  All spans together have no byte twice, and begin with the body.  Of a part (206) they
+ * begin in a block where the part does, and end the whole if it does.
  */
 #include "pktcache/pk_http.h"
 #include "pktcache/pk_wire.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* test_pktcache_headers.c - what is kept of what servers and applications send today, with the headers that they send it with. */
+/* test_pktcache_headers.c - what is kept of what servers and applications send today, with their headers. */
 #include "pktcache/pk_asks.h"
 #include "pktcache/pk_http.h"
 #include "run_suite.h"

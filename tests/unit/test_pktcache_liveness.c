@@ -108,8 +108,8 @@ START_TEST(test_a_queue_that_was_full_for_a_while) {
 END_TEST
 
 /*
- * A queue of 1.2 s that a server fills, quickly or slowly: what comes is later each time, but comes.  One who is lost then
- * is missed as soon as what was in the queue has come, and when it is empty again, as soon as ever.
+ * A queue of 1.2 s that a server fills, quickly or slowly: what comes is later each time, but comes.  One who is lost
+ * then is missed as soon as what was in the queue has come, and when it is empty again, as soon as ever.
  */
 START_TEST(test_a_queue_that_fills) {
     static const uint64_t grows[] = { 1, 3, 6, 9 }; /* ms for each 10 */

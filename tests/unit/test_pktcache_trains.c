@@ -64,8 +64,8 @@ START_TEST(test_a_lost_train_goes_once_more) {
 END_TEST
 
 /*
- * What the server sends again of it does not cross as packets as well; what it sends once more does, and so does what its
- * timer may have made it send, which should not have to run twice.
+ * What the server sends again of it does not cross as packets as well; what it sends once more does, and so does what
+ * its timer may have made it send, which should not have to run twice.
  */
 START_TEST(test_what_a_lost_train_stands_for_does_not_cross) {
     struct scenario s = quiet("lost train, all of it again");
