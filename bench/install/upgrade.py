@@ -37,8 +37,11 @@ load() {{
     rm /tmp/stop
 }}
 load modules dpkg -i /tmp/next/*.deb
-test "$(dpkg-query -W -f '${{Version}}' libapache2-mod-qos-drr | tail -c 3)" = +1
-load httpd apt-get -y -q install --reinstall apache2 apache2-bin apache2-data
+test "$(dpkg-query -W -f '${{Version}}' libapache2-mod-qos-drr | tail -c 2)" = +1
+before=$(cat /run/apache2/apache2.pid)
+# Without an init its scripts restart nothing; with one they do.
+load httpd sh -c 'apt-get -y -q install --reinstall apache2 apache2-bin apache2-data && /etc/init.d/apache2 restart'
+echo "httpd was $before and is $(cat /run/apache2/apache2.pid)"
 for each in modules httpd; do echo "$each $(cat /tmp/$each.json)"; done
 """
 
@@ -52,6 +55,7 @@ def measure(bench):
         try:
             made.layer(folder, f"apt-get -y -q install curl python3; apt-get -y -q --download-only install apache2 apache2-bin apache2-data {' '.join(MODULES)}")
             text = made.run([folder], SCRIPT.format(names=" ".join(MODULES), repo=made.repo, here=HERE), [HERE])
+            bench.say(*re.findall(r"^httpd was .*", text, re.MULTILINE))
             for what, result in re.findall(r"^(modules|httpd) (\{.*\})$", text, re.MULTILINE):
                 got = json.loads(result)
                 assert got["answered"] >= 100, text
