@@ -41,7 +41,7 @@ struct lease {
 struct places {
     _Atomic uint32_t led;
     uint32_t tun, link;
-    uint32_t ethernet;
+    uint32_t ethernet, bare;
     uint8_t address[8]; /* of the link's device; two bytes are 0 */
     /* The programs write these: packets that another daemon wanted, too, and that one's device. */
     _Atomic uint32_t clashes, other;
@@ -419,12 +419,14 @@ static void hook_lose(struct writer *w, struct pk_bpf_jumps *lost) {
 
 static void write_parent_from(struct writer *w) {
     struct pk_bpf *b = &w->b;
-    struct pk_bpf_jumps lost = { .n = 0 }, routed = { .n = 0 };
+    struct pk_bpf_jumps lost = { .n = 0 }, bare = { .n = 0 }, routed = { .n = 0 };
 
     hook_begin(w);
     is_ours(w, false, &lost);
     hook_mark(w, MARK);
     know_places(w);
+    pk_bpf_read(b, BPF_W, BPF_REG_1, BPF_REG_7, offsetof(struct places, bare));
+    pk_bpf_if(b, &bare, BPF_JNE, BPF_REG_1, 0);
     pk_bpf_read(b, BPF_W, BPF_REG_1, BPF_REG_7, offsetof(struct places, ethernet));
     pk_bpf_if(b, &routed, BPF_JEQ, BPF_REG_1, 0);
     key_of_target(w);
@@ -436,6 +438,8 @@ static void write_parent_from(struct writer *w) {
     }
     make_room(w, &lost);
     put_ethernet(w, &lost);
+    /* Where no header names a next hop none is looked for: rules of routing do not know where the packet came in. */
+    pk_bpf_land(b, &bare);
     redirect(w, offsetof(struct places, link), 0);
     /* The kernel takes that room for the header of the next hop, whatever device that is. */
     pk_bpf_land(b, &routed);
@@ -554,6 +558,7 @@ int pk_hook_place(pk_hook_t *h, const struct pk_place *place) {
     if (h->place.device != place->device) pk_hook_leave(h);
     h->places->link = place->device;
     h->places->ethernet = place->bytes == ETH_ALEN;
+    h->places->bare = place->bare;
     memset(h->places->address, 0, sizeof h->places->address);
     memcpy(h->places->address, place->address, place->bytes == ETH_ALEN ? ETH_ALEN : 0);
     h->place = *place;

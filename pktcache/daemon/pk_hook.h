@@ -38,8 +38,11 @@
 
 typedef struct pk_hook pk_hook_t;
 
-/* A device that packets are taken from; bytes: of its address, 0 if its packets have no Ethernet header. */
-struct pk_place { unsigned device, bytes; uint8_t address[6]; };
+/*
+ * A device that packets are taken from; bytes: of its address, 0 if its packets have no Ethernet header; bare: nor any
+ * other that the next hop decides about.
+ */
+struct pk_place { unsigned device, bytes; bool bare; uint8_t address[6]; };
 
 /* c->device is there; nothing is taken yet.  NULL and *error, a sentence that the caller frees. */
 pk_hook_t *pk_hook_make(const struct pk_config *c, bool parent, char **error);

@@ -159,6 +159,8 @@ static bool look_at(unsigned device, struct pk_place *place, char **error) {
                   r.ifr_name);
         return false;
     }
+    /* A tunnel of GRE may have many far ends, of which the next hop names one. */
+    place->bare = !place->bytes && r.ifr_hwaddr.sa_family != ARPHRD_IPGRE && r.ifr_hwaddr.sa_family != IP6GRE;
     return true;
 }
 
