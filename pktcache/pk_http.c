@@ -27,7 +27,7 @@ enum {
     ASK_COOKIE = 4,
     ASK_AUTHORIZATION = 8,
     ASK_NO_STORE = 16,
-    ASK_OTHER = 32, /* what may say who asks */
+    ASK_OTHER = 32,   /* what may say who asks */
     ASK_UNKNOWN = 64, /* of a connection whose beginning was not seen: it may have had Authorization */
     SAYS_NO = 1,
     SAYS_PUBLIC = 2,
