@@ -183,7 +183,7 @@ class Made:
         """What is to be so within TRUTH of `since`, and what follows from it."""
         left = max(0.1, since + TRUTH - time.monotonic())
         if self.followed:
-            wait_for(self.at_rest, 30, "both ends telling of the device on the link")
+            wait_for(self.at_rest, 60, "both ends telling of the device on the link")
             return
         wait_for(self.at_work, left, "both ends at work")
         hits = self.trains()
