@@ -93,13 +93,14 @@ static int console_explain(request_rec *r) {
                                  .cookie = console_parameter(r, "cookie"),
                                  .crawler = console_parameter(r, "crawler") };
     struct policy_text url = console_parameter(r, "url"), src = console_parameter(r, "src");
-    struct policy_url parts = policy_url_parse(url);
+    struct policy_url parts = { .port = 0 };
     struct base_json j = base_json_into(qos_status_client(r));
     struct policy_answer a;
     unsigned char address[16];
     char text[256];
 
     if (url.p) {
+        parts = policy_url_parse(url);
         size_t room = policy_url_room(&parts);
         pr.url = policy_url_text(&parts, apr_palloc(r->pool, room), room);
         pr.dst_dn = parts.host;

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from gateway import three_classes
-from lab.httpd import HTTPD
+from lab.httpd import HTTPD, sanitizer_environment
 from lab.lab import kept_lab, program, wait_for
 from lab.load import Load
 from lab.pair import Pair
@@ -35,8 +35,14 @@ def said(lines, how, what):
     return True
 
 
+def httpd_of(gateway, config=None):
+    """How it is called; a sanitized module needs its libraries."""
+    words = [f"{k}={v.replace(' ', ':')}" for k, v in (sanitizer_environment() or {}).items()]
+    return " ".join(["env", *words, HTTPD, "-d", gateway.dir, "-f", config or gateway.config_file])
+
+
 def of_httpd(gateway):
-    return "--httpd", f"{HTTPD} -d {gateway.dir} -f {gateway.config_file}", "--status", f"{gateway.url}/qos-status"
+    return "--httpd", httpd_of(gateway), "--status", f"{gateway.url}/qos-status"
 
 
 # ---- httpd -----------------------------------------------------------------------------------------------------------------------------
@@ -84,7 +90,7 @@ def test_no_module(new_gateway):
     config = os.path.join(gateway.dir, "bare.conf")
     with open(gateway.config_file, encoding="utf-8") as f, open(config, "w", encoding="utf-8") as to:
         to.writelines(line for line in f.read().split("<", 1)[0].splitlines(keepends=True) if "qos" not in line.lower())
-    status, lines = doctor("httpd", "--httpd", f"{HTTPD} -d {gateway.dir} -f {config}")
+    status, lines = doctor("httpd", "--httpd", httpd_of(gateway, config))
     assert status == FAILURE and said(lines, "FAIL", "none of qos_drr, eeod and ccn"), lines
 
 
