@@ -324,6 +324,7 @@ def test_counters_are_shown(site):
 
 
 def test_counters_outlive_a_graceful_restart(site):
+    curl(f"{site.url}/on/page.html")
     before = site.settled()
     site.graceful()
     after = site.settled()
