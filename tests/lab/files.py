@@ -21,7 +21,7 @@ import subprocess
 import sys
 import time
 
-from .httpd import Httpd, Nginx
+from .httpd import Httpd, Nginx, sanitizer_environment
 from .lab import module, wait_for
 from .pair import Pair
 
@@ -62,7 +62,7 @@ class Files:
             assert self.process.stdout.readline() == "ready\n"
             address, port = "10.8.1.2:80", PORT
         else:
-            make = {"nginx": Nginx, "httpd": Httpd, "eeod": functools.partial(Httpd, load={"eeod": module("mod_eeod")}, config=EEOD)}[server]
+            make = {"nginx": Nginx, "httpd": Httpd, "eeod": functools.partial(Httpd, load={"eeod": module("mod_eeod")}, config=EEOD, environment=sanitizer_environment())}[server]
             self.server = make(lab, htdocs=self.folder).on(self.pair.servers).start()
             address, port = self.server.address, self.server.port
         self.url = f"http://{address}"
