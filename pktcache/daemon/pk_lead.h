@@ -4,9 +4,8 @@
  * long as both devices are up.
  *
  * Which device that is `link` says, or routing: it is asked each second, when a device changes, and when the other end
- * is elsewhere than before.  An administrator
- * who wants no packets to come to our device takes it down.  Filters that somebody has taken away are put back.  What
- * another daemon wants, too, is said.
+ * is elsewhere than before.  An administrator who wants no packets to come to our device takes it down.  Filters that
+ * somebody has taken away are put back.  What another daemon wants, too, is said.
  */
 #ifndef FAIRGATE_PK_LEAD_H
 #define FAIRGATE_PK_LEAD_H

@@ -150,21 +150,24 @@ void pk_names_ask(pk_names_t *n) {
 int pk_names_fd(const pk_names_t *n) { return n->socket; }
 bool pk_names_gone(const pk_names_t *n) { return n->gone; }
 
-/* Of one machine: no group of them, none without a name. */
+/* Of another machine, and one: no group, nothing that is only this machine's or one wire's. */
 static bool take_address(const struct named *answer, struct sockaddr_storage *there) {
-    static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
-    const uint8_t *a = answer->address;
-    bool four = !memcmp(a, prefix, sizeof prefix);
+    struct in6_addr six;
+    bool four;
 
+    memcpy(&six, answer->address, sizeof six);
+    four = IN6_IS_ADDR_V4MAPPED(&six);
     if (answer->found != 1 || four != (there->ss_family == AF_INET)) return false;
-    if (!four) {
-        static const uint8_t none[16];
-        if (a[0] == 0xff || !memcmp(a, none, sizeof none)) return false;
-        memcpy(&((struct sockaddr_in6 *)there)->sin6_addr, a, 16);
+    if (four) {
+        const uint8_t *a = six.s6_addr + 12;
+        if (!a[0] || a[0] == 127 || a[0] >= 224 || (a[0] == 169 && a[1] == 254)) return false;
+        memcpy(&((struct sockaddr_in *)there)->sin_addr, a, 4);
         return true;
     }
-    if (!a[12] || a[12] >= 224) return false;
-    memcpy(&((struct sockaddr_in *)there)->sin_addr, a + 12, 4);
+    if (IN6_IS_ADDR_UNSPECIFIED(&six) || IN6_IS_ADDR_LOOPBACK(&six) || IN6_IS_ADDR_LINKLOCAL(&six) ||
+        IN6_IS_ADDR_MULTICAST(&six))
+        return false;
+    ((struct sockaddr_in6 *)there)->sin6_addr = six;
     return true;
 }
 
