@@ -432,7 +432,7 @@ def cron(part):
     """Five fields that are times, and a command whose file is one of the repository's, wherever that was put."""
     *fields, command = part.text.split(None, 5)
     wrong = [f"{f} is above {most}" for f, most in zip(fields, (59, 23, 31, 12, 7)) for n in re.findall(r"\d+", f) if int(n) > most]
-    own = re.sub(r"^/\S*?/(?=squid-fqrs/)", "", command)
+    own = re.sub(r"^/\S*?/(?=squid-fqrs/|quickstart )", "./", command)
     return wrong + shell(part._replace(text=own))
 
 
