@@ -9,6 +9,8 @@
 #ifndef FAIRGATE_PK_OUT_H
 #define FAIRGATE_PK_OUT_H
 
+#include "base/base_log.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,7 +25,7 @@ struct pk_out {
     void  *context;
     void (*packet)(void *context, const struct iovec *part, int parts);
     void (*datagram)(void *context, const void *bytes, size_t n, uint8_t tos);
-    void (*say)(void *context, const char *sentence);       /* for the log */
+    void (*say)(void *context, enum base_log_priority p, const char *sentence);         /* for the log */
     /* Parent: from now on, of packets of that server to that client.  NULL: all of them come. */
     void (*bypass)(void *context, const struct pk_tuple *t, enum pk_bypass how);
 };

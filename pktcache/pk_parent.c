@@ -553,7 +553,7 @@ static void parent_established(pk_parent_t *p, const struct pk_ready *ready, boo
         pk_liveness_begin(&p->liveness, now);
         pk_advance_begin(&p->advance);
         p->childs = p->told = PK_WHY_NOTHING;
-        p->out.say(p->out.context, "session established");
+        p->out.say(p->out.context, BASE_LOG_NOTICE, "session established");
     }
     parent_tell_aside(p, now);
 }
@@ -562,9 +562,9 @@ static void news(pk_parent_t *p, enum pk_news what, const char *why, uint64_t no
     if (what == PK_NOW_GONE) {
         p->side.counters.outages++;
         pk_advance_forget(&p->advance);
-        p->out.say(p->out.context, why);
+        p->out.say(p->out.context, BASE_LOG_WARNING, why);
     }
-    if (what == PK_NOW_HERE) p->out.say(p->out.context, "what is sent reaches the child again");
+    if (what == PK_NOW_HERE) p->out.say(p->out.context, BASE_LOG_NOTICE, "what is sent reaches the child again");
     if (what) parent_tell_aside(p, now);
 }
 
@@ -587,8 +587,12 @@ static void child_says(pk_parent_t *p, enum pk_why why, uint64_t number) {
     p->childs = why;
     if (why) pk_liveness_aside(&p->liveness);
     pk_advance_forget(&p->advance);
-    if (p->childs) p->out.say(p->out.context, "the child stands aside; packets go as they are:");
-    p->out.say(p->out.context, p->childs ? pk_why_sentence(p->childs) : "the child does not stand aside any more");
+    if (p->childs) {
+        p->out.say(p->out.context, BASE_LOG_WARNING, "the child stands aside; packets go as they are:");
+        p->out.say(p->out.context, BASE_LOG_WARNING, pk_why_sentence(p->childs));
+    } else {
+        p->out.say(p->out.context, BASE_LOG_NOTICE, "the child does not stand aside any more");
+    }
 }
 
 static void who(pk_parent_t *p, uint64_t now) {
@@ -606,7 +610,7 @@ static void status_came(pk_parent_t *p, const struct pk_opened *o, uint64_t now)
     /* Of more than was sent: this machine went back to a snapshot.  What it sends now counts for nothing there. */
     if (pk_get64(said->newest) > pk_session_sent(p->session)) {
         pk_session_end(p->session);
-        p->out.say(p->out.context, "the child knows of more than was sent; a new session begins");
+        p->out.say(p->out.context, BASE_LOG_WARNING, "the child knows of more than was sent; a new session begins");
         who(p, now);
         return;
     }
@@ -647,7 +651,7 @@ static void parent_differs(pk_parent_t *p, enum pk_why why) {
     p->differs = why;
     snprintf(sentence, sizeof sentence, "%s (ours: %u, the child's: %u)", pk_why_sentence(why), PK_VERSION,
              pk_session_theirs(p->session));
-    p->out.say(p->out.context, why == PK_WHY_VERSION ? sentence : pk_why_sentence(why));
+    p->out.say(p->out.context, BASE_LOG_WARNING, why == PK_WHY_VERSION ? sentence : pk_why_sentence(why));
 }
 
 static void parent_control(pk_parent_t *p, const void *datagram, size_t bytes, uint64_t now) {
@@ -726,7 +730,7 @@ static void parent_tick(pk_side_t *s, uint64_t now) {
     if (!pk_session_established(p->session)) return;
     if (p->advance.stops != p->side.counters.stopped) {
         p->side.counters.stopped = p->advance.stops;
-        p->out.say(p->out.context, pk_why_sentence(PK_WHY_FOLLOWED));
+        p->out.say(p->out.context, BASE_LOG_WARNING, pk_why_sentence(PK_WHY_FOLLOWED));
     }
     parent_tell_aside(p, now);
     p->side.counters.advanced = p->advance.proofs;

@@ -43,8 +43,9 @@ static void on_datagram(void *context, const void *bytes, size_t n, uint8_t tos)
     memcpy(from_parent, bytes, n);
 }
 
-static void on_word(void *context, const char *sentence) {
+static void on_word(void *context, enum base_log_priority p, const char *sentence) {
     (void)context;
+    (void)p;
     (void)sentence;
 }
 

@@ -88,7 +88,7 @@ static bool same_endpoint(const struct sockaddr_storage *a, const struct sockadd
     return x->sin6_port == y->sin6_port && !memcmp(&x->sin6_addr, &y->sin6_addr, sizeof x->sin6_addr);
 }
 
-static void lane_say(void *context, const char *sentence);
+static void lane_say(void *context, enum base_log_priority p, const char *sentence);
 
 static void lane_now_at(pk_lane_t *l, const struct sockaddr_storage *there) {
     l->there = *there;
@@ -109,7 +109,7 @@ static void lane_follow(pk_lane_t *l) {
     pthread_mutex_unlock(&m->lock);
     pk_endpoint_write(&l->there, text);
     snprintf(sentence, sizeof sentence, "the other end is at %s", text);
-    lane_say(l, sentence);
+    lane_say(l, BASE_LOG_NOTICE, sentence);
 }
 
 /* A WELCOME is for who has said HELLO, whoever that is: it may have been replayed. */
@@ -140,18 +140,17 @@ static void datagram_out(void *context, const void *bytes, size_t n, uint8_t tos
 }
 
 /* Whoever can make us say something could fill a disk. */
-static void lane_say(void *context, const char *sentence) {
+static void lane_say(void *context, enum base_log_priority p, const char *sentence) {
     pk_lane_t *l = context;
     if (l->now >= l->said_until) {
         if (l->said > SENTENCES)
-            fprintf(stderr, "fairgate-pktcache: queue %u: %u sentences were left out\n", l->number,
-                    l->said - SENTENCES);
+            base_log(BASE_LOG_WARNING, "queue %u: %u sentences were left out", l->number, l->said - SENTENCES);
         l->said = 0;
         l->said_until = l->now + SENTENCES_IN;
     }
     if (l->said++ >= SENTENCES) return;
-    if (l->common->c->queues > 1) fprintf(stderr, "fairgate-pktcache: queue %u: %s\n", l->number, sentence);
-    else fprintf(stderr, "fairgate-pktcache: %s\n", sentence);
+    if (l->common->c->queues > 1) base_log(p, "queue %u: %s", l->number, sentence);
+    else base_log(p, "%s", sentence);
 }
 
 static void lane_bypass(void *context, const struct pk_tuple *t, enum pk_bypass how) {
@@ -287,7 +286,7 @@ static void *lane_loop(void *context) {
         wait_for_something(l);
         if (pk_hook_renew(l->common->hook, l->number, l->now)) {
             atomic_fetch_add(&l->common->stalls, 1);
-            lane_say(l, "the daemon did not go on for a while; packets took their plain way");
+            lane_say(l, BASE_LOG_WARNING, "the daemon did not go on for a while; packets took their plain way");
         }
         read_socket(l);
         read_device(l);

@@ -6,6 +6,7 @@
 #include "pktcache/pk_why.h"
 
 #include "base/base_error.h"
+#include "base/base_log.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -56,7 +57,7 @@ static uint64_t lead_clock_now(void) {
 /* Takes the sentence. */
 static void lead_say(pk_lead_t *l, char *sentence, uint64_t now) {
     if (sentence && (strncmp(l->said, sentence, sizeof l->said - 1) || now >= l->said_at + SAY_EVERY)) {
-        fprintf(stderr, "fairgate-pktcache: %s\n", sentence);
+        base_log(BASE_LOG_WARNING, "%s", sentence);
         snprintf(l->said, sizeof l->said, "%s", sentence);
         l->said_at = now;
     }
@@ -286,7 +287,7 @@ static void see_clashes(pk_lead_t *l, uint64_t now) {
         "each client to one daemon",
         link, *device ? ", that of " : "", device);
     if (now >= l->clash_said_at + SAY_EVERY || !l->clash_said_at) {
-        fprintf(stderr, "fairgate-pktcache: %s\n", sentence);
+        base_log(BASE_LOG_WARNING, "%s", sentence);
         l->clash_said_at = now;
     }
     free(sentence);

@@ -86,8 +86,9 @@ static void datagram_up(void *context, const void *bytes, size_t n, uint8_t tos)
 
 uint64_t said;
 
-void say(void *context, const char *sentence) {
+void say(void *context, enum base_log_priority p, const char *sentence) {
     (void)context;
+    (void)p;
     (void)sentence;
     said++;
 }
