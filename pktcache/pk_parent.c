@@ -386,6 +386,7 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
         return;
     }
     pk_flow_count(&f->flow, k->segments, k->payload, k->headers);
+    if (k->flags & PK_SYN) pk_replay_forget(p->replay, &f->flow.tuple);
     if (!(k->flags & PK_SYN) && pk_flow_behind(&f->flow, k->seq)) {
         p->side.counters.again += k->segments;
         if (k->payload && sent_again(p, f, k->seq, k->payload, now) && !plain && !(k->flags & PK_FIN)) return;

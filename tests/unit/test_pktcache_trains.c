@@ -106,6 +106,61 @@ START_TEST(test_what_a_lost_train_stands_for_does_not_cross) {
 }
 END_TEST
 
+/* Another connection of the same two ports, with the same numbers, whose bytes are its own: it gets no train of the old one. */
+START_TEST(test_an_old_train_is_no_other_connections) {
+    struct scenario s = quiet("the same ports again");
+    s.keep = PK_KEEP_HTTP;
+    setup(&s, 26);
+    go_on(1000000);
+    trust(&s);
+    struct stream *first = asked_stream(0, NULL), *old, *fresh;
+    from_server(first, 0, first->n, s.mss);
+    go_on(5000);
+    old = asked_stream(1, first);
+    from_server(old, 0, old->n, s.mss);
+    go_on(5000);
+    ck_assert_uint_eq(old->acked, old->n);
+    fresh = w.stream + 4;
+    begin_stream(fresh);
+    fresh->client = old->client;
+    fresh->port = old->port;
+    fresh->first = old->first;
+    for (uint32_t i = 0; i < fresh->n; i++) fresh->data[i] = (uint8_t)dice(256);
+    old->used = false;
+    ask(fresh);
+    from_server(fresh, 0, 10 * s.mss, s.mss);
+    lose(&w.down);
+    from_server(fresh, 2 * s.mss, 2 * s.mss, s.mss);
+    from_server(fresh, 0, 10 * s.mss, s.mss);
+    go_on(5000);
+    ck_assert_uint_eq(fresh->acked, 10 * s.mss);
+    teardown();
+}
+END_TEST
+
+/* Numbers come again after 4 GB, which pass in seven seconds: by then no train is what a server sends again. */
+START_TEST(test_an_old_train_does_not_go_again) {
+    struct scenario s = quiet("long ago");
+    s.keep = PK_KEEP_HTTP;
+    setup(&s, 27);
+    go_on(1000000);
+    trust(&s);
+    struct stream *first = asked_stream(0, NULL), *second;
+    from_server(first, 0, first->n, s.mss);
+    go_on(5000);
+    for (int late = 0; late < 2; late++) {
+        second = asked_stream(1 + late, first);
+        from_server(second, 0, second->n, s.mss);
+        go_on(late ? 6000000 : 3000000);
+        ck_assert_uint_eq(second->acked, second->n);
+        uint64_t before = w.parent.side->counters.datagrams_out;
+        from_server(second, 2 * s.mss, s.mss, s.mss);
+        ck_assert_uint_eq(w.parent.side->counters.datagrams_out - before, !late);
+    }
+    teardown();
+}
+END_TEST
+
 /*
  * Something that a train names is not there: the trains behind it wait, too, so that the client gets all in its order,
  * and what they lack is asked for at the same time.
@@ -380,6 +435,8 @@ int main(void) {
     tcase_add_test(t, test_what_is_half_new_is_followed);
     tcase_add_test(t, test_a_lost_train_goes_once_more);
     tcase_add_test(t, test_what_a_lost_train_stands_for_does_not_cross);
+    tcase_add_test(t, test_an_old_train_is_no_other_connections);
+    tcase_add_test(t, test_an_old_train_does_not_go_again);
     tcase_add_test(t, test_trains_wait_in_their_order);
     tcase_add_test(t, test_a_joined_connection_may_have_been_authorized);
     for (int i = 4; i <= 6; i += 2) {
