@@ -28,7 +28,8 @@ struct pk_follow {
     uint32_t       from;            /* JOINING: where the response begins */
     uint32_t       ask_next;        /* behind what was seen of the client */
     bool           ask_known, joining;
-    bool           lost, tls;       /* was counted; and is TLS; the caller's */
+    bool           lost, tls;       /* was counted; and is TLS; the caller's, */
+    bool           bypassed;        /* as this is: it need not come any more */
 };
 
 /* A piece from the client.  Only those with a SYN or payload say anything. */

@@ -58,7 +58,7 @@ void pk_http_begin(struct pk_http *h) {
     message_begin(&h->answer);
     h->first = h->waiting = 0;
     h->keep = NOTHING;
-    h->ended = h->authorized = h->unknown = h->blocks = false;
+    h->ended = h->authorized = h->unknown = h->never = h->blocks = false;
     memset(&h->pairs, 0, sizeof h->pairs);
 }
 
@@ -70,6 +70,7 @@ void pk_http_lose(struct pk_http *h) {
 }
 
 bool pk_http_lost(const struct pk_http *h) { return h->answer.state == LOST; }
+bool pk_http_never(const struct pk_http *h) { return h->never; }
 
 bool pk_http_encoded(const struct pk_http *h) { return h->answer.seen & SAYS_ENCODED; }
 bool pk_http_private(const struct pk_http *h) { return h->answer.seen & (SAYS_NO | SAYS_NOBODY); }
@@ -377,6 +378,13 @@ static bool answer_line(struct pk_message *m) {
     return true;
 }
 
+/* Its first line, as far as that is there; what is something else may never end one. */
+static bool may_be_answer(const struct pk_message *m) {
+    static const char version[] = "HTTP/1.";
+    size_t n = m->line_n < sizeof version - 1 ? m->line_n : sizeof version - 1;
+    return !memcmp(m->line, version, n);
+}
+
 static void ask_ends(struct pk_http *h) {
     struct pk_message *m = &h->ask;
     if (h->waiting == PK_ASKED_MAX) {
@@ -425,6 +433,7 @@ static void answer_ends(struct pk_http *h, const struct eeod_marks *marks, bool 
         return;
     }
     if (m->status == 101) {
+        h->never = true;
         m->state = LOST;
         return;
     }
@@ -590,11 +599,16 @@ static void http_feed(struct pk_http *h, struct pk_message *m, const struct eeod
             m->state = LOST;
             break;
         }
-        if (!whole) continue;
+        if (!whole) {
+            if (m == &h->answer && m->state == START && !may_be_answer(m)) m->state = LOST;
+            continue;
+        }
         header_line(h, m, marks, taken == n);
         line_next(m);
     }
-    if (m->state == LOST) pk_http_lose(h);
+    if (m->state != LOST) return;
+    h->never |= !h->unknown && h->answer.begun <= (m == &h->answer);
+    pk_http_lose(h);
 }
 
 void pk_http_ask(struct pk_http *h, const void *bytes, size_t n) {

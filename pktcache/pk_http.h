@@ -90,6 +90,7 @@ struct pk_http {
     uint8_t  first, waiting;
     uint8_t  keep;                  /* of the present response */
     bool     authorized, unknown;   /* a request had Authorization; those before were not seen */
+    bool     never;                 /* what was seen from its beginning is not HTTP, or is not any more */
     bool     blocks;                /* it goes as spans */
     bool     begun, over;           /* a span has begun it, has ended it */
     bool     run;                   /* the next span begins another run of it */
@@ -102,6 +103,8 @@ struct pk_http {
 void pk_http_begin(struct pk_http *h);      /* a connection is made */
 void pk_http_lose(struct pk_http *h);       /* something is missing */
 bool pk_http_lost(const struct pk_http *h);
+/* For as long as the connection lasts: it was no HTTP before its first response was over, or is none since (101). */
+bool pk_http_never(const struct pk_http *h);
 
 /* Of the present response, for figures: it has a Content-Encoding; its header says that it is not to be kept. */
 bool pk_http_encoded(const struct pk_http *h);

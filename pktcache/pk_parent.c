@@ -388,6 +388,15 @@ static bool is_half_new(const struct pk_follow *f, const struct pk_packet *k) {
            (int32_t)(k->seq + k->payload - f->flow.next) > 0 && !(k->flags & (PK_SYN | PK_RST | PK_URG | PK_CWR));
 }
 
+/* A connection that is no HTTP, and never will be, need not come here any more; until another begins, of its ports. */
+static void bypass(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k) {
+    bool passes = !(k->flags & PK_SYN) && p->c->keep != PK_KEEP_ALL && pk_http_never(&f->http);
+
+    if (!p->out.bypass || (!(k->flags & PK_SYN) && (!passes || f->bypassed || !k->payload))) return;
+    f->bypassed = passes;
+    p->out.bypass(p->out.context, &f->flow.tuple, !passes ? PK_LED : f->tls ? PK_BYPASS_TLS : PK_BYPASS);
+}
+
 /* A server's first record of TLS is of a handshake, or an alert. */
 static bool looks_like_tls(const struct pk_packet *k) {
     const uint8_t *p = k->ip + k->headers;
@@ -457,6 +466,7 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
             tell_again(p, f, &h, k->payload, now);
         }
         parent_send_piece(p, k, piece, bytes);
+        bypass(p, f, k);
         if (k->flags & PK_RST) pk_flows_drop(p->side.flows, &f->flow);
         return;
     }

@@ -154,6 +154,23 @@ static void lane_say(void *context, const char *sentence) {
     else fprintf(stderr, "fairgate-pktcache: %s\n", sentence);
 }
 
+static void lane_bypass(void *context, const struct pk_tuple *t, enum pk_bypass how) {
+    pk_lane_t *l = context;
+    pk_hook_bypass(l->common->hook, t, how);
+}
+
+/* What went by us is of no lane: the first one has it. */
+static void lane_count_bypassed(const pk_lane_t *l, struct pk_counters *n) {
+    uint64_t tls;
+
+    if (l->number || l->common->role != PK_PARENT) return;
+    n->bypassed_bytes = pk_hook_bypassed(l->common->hook, &tls);
+    n->tls_bytes += tls;
+    n->unfollowed_bytes += n->bypassed_bytes;
+    n->native_bytes += n->bypassed_bytes;
+    n->bytes_in += n->bypassed_bytes;
+}
+
 /* ---- the loop ---------------------------------------------------------------------------------------------------- */
 
 /* Whether it has the peer's address and port, unless that may have any: what has not is not worth a MAC. */
@@ -217,6 +234,7 @@ static void lane_show(pk_lane_t *l) {
     pthread_mutex_lock(&l->lock);
     struct pk_seen *s = &l->seen;
     s->counters = l->side->counters;
+    lane_count_bypassed(l, &s->counters);
     s->why = pk_side_why(l->side);
     s->theirs = pk_session_theirs(l->session);
     s->known = l->known;
@@ -337,7 +355,7 @@ static pk_side_t *make_side(const struct pk_common *m, pk_session_t *session, co
 
 pk_lane_t *pk_lane_make(struct pk_common *common, unsigned number, int tun, char **error) {
     pk_lane_t *l = pk_memory(sizeof *l);
-    struct pk_out out = { l, packet_out, datagram_out, lane_say };
+    struct pk_out out = { l, packet_out, datagram_out, lane_say, lane_bypass };
 
     *error = NULL;
     if (!l) return NULL;

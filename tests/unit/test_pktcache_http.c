@@ -476,6 +476,56 @@ START_TEST(test_ranges_that_are_none) {
 }
 END_TEST
 
+/* Of segments as in talks: whether what they begin can't be HTTP any more. */
+static const struct {
+    const char *name;
+    bool joined; /* it was not seen from its beginning */
+    bool never;
+    const char *segment[6];
+} strangers[] = {
+    { "HTTP", false, false, { "> " GET, "- " OK("Content-Length: 4\r\n"), "- abcd" } },
+    { "a response byte by byte", false, false, { "> " GET, "- H", "- T", "- TP/1.1 200 OK\r\n" } },
+    { "TLS", false, true, { "> \026\003\001\001", "- \026\003\003\001" } },
+    { "TLS of which a request was not seen", false, true, { "- \026\003\003\001" } },
+    { "the server speaks first", false, true, { "- 220 mail\r\n" } },
+    { "HTTP/2", false, true, { "> PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" } },
+    { "HTTP/2 that does not say so", false, true, { "> PRI * HTTP/2.0\r\n\r\n", "- \1\2\3\4" } },
+    { "a tunnel", false, true, { "> CONNECT a:443 HTTP/1.1\r\n" } },
+    { "an upgrade",
+      false,
+      true,
+      { "> " GET, "- " OK("Content-Length: 0\r\n"), "> " GET, "- HTTP/1.1 101 Go\r\n\r\n" } },
+    { "an upgrade of what was joined", true, true, { "> " GET, "- HTTP/1.1 101 Go\r\n\r\n" } },
+    { "nonsense behind a response",
+      false,
+      false,
+      { "> " GET, "- " OK("Content-Length: 0\r\n"), "> " GET, "- HTTP/9.9 200 OK\r\n" } },
+    { "a nonsense request behind a response", false, false, { "> " GET, "- " OK("Content-Length: 0\r\n"), "> x\r\n" } },
+    { "nonsense of what was joined", true, false, { "> " GET, "- 220 mail\r\n" } },
+    { "it is there until something is missing", false, false, { "> " GET, "!", "- 220 mail\r\n" } },
+};
+
+START_TEST(test_never) {
+    struct eeod_marks marks;
+    struct pk_http h;
+
+    ck_assert_ptr_null(eeod_marks_set(&marks, OPEN, CLOSE));
+    memset(&h, 0x55, sizeof h);
+    pk_http_begin(&h);
+    ck_assert(!pk_http_never(&h));
+    h.unknown = strangers[_i].joined;
+    for (const char *const *s = strangers[_i].segment; *s; s++) {
+        if (**s == '>') pk_http_ask(&h, *s + 2, strlen(*s) - 2);
+        else if (**s == '!') pk_http_lose(&h);
+        else pk_http_answer(&h, &marks, *s + 2, strlen(*s) - 2, NULL);
+    }
+    ck_assert_msg(pk_http_never(&h) == strangers[_i].never, "%s", strangers[_i].name);
+    ck_assert(!strangers[_i].never || pk_http_lost(&h));
+    pk_http_begin(&h);
+    ck_assert(!pk_http_never(&h));
+}
+END_TEST
+
 START_TEST(test_looks_asked) {
     static const struct {
         const char *segment;
@@ -508,6 +558,7 @@ int main(void) {
     tcase_add_loop_test(t, test_talk, 0, sizeof talks / sizeof *talks);
     tcase_add_test(t, test_cuts);
     tcase_add_test(t, test_ranges_that_are_none);
+    tcase_add_loop_test(t, test_never, 0, sizeof strangers / sizeof *strangers);
     tcase_add_test(t, test_looks_asked);
     suite_add_tcase(s, t);
     return run_suite(s);
