@@ -106,7 +106,7 @@ START_TEST(test_what_a_lost_train_stands_for_does_not_cross) {
 }
 END_TEST
 
-/* Another connection of the same two ports with the same numbers, and bytes of its own: it gets no train of the old one. */
+/* Another connection of the same two ports and numbers, with bytes of its own, gets no train of the old one. */
 START_TEST(test_an_old_train_is_no_other_connections) {
     struct scenario s = quiet("the same ports again");
     s.keep = PK_KEEP_HTTP;
