@@ -26,6 +26,7 @@ enum {
     MARGIN_LEAST = 2 << 20 /* bytes of the child's cache that the parent does not count on */
 };
 
+enum { TOLD_AGAIN = 64 };  /* parts of a piece that is sent again, at most */
 enum { ASYMMETRIC = 64 };  /* pieces of servers without one of a client: these do not come by here */
 enum {                     /* microseconds */
        STRANGE = 1000000,  /* without a word of the child; then what can't be opened makes us begin a session */
@@ -45,9 +46,12 @@ typedef struct pk_parent {
     pk_train_queue_t *queue;
     pk_replay_t *replay;
     pk_trial_t *trial; /* of advance */
+    pk_told_t *blocks; /* which bytes belong to new ones, as the child was told */
+    uint64_t flows;    /* connections of which it was told something */
     struct pk_judge judge;
-    size_t room;   /* bytes of what is sealed, so that the datagram fits the link */
-    uint32_t more; /* bytes of IP and UDP headers of a datagram */
+    struct pk_parts again; /* what is told again */
+    size_t room;           /* bytes of what is sealed, so that the datagram fits the link */
+    uint32_t more;         /* bytes of IP and UDP headers of a datagram */
     struct pk_liveness liveness;
     struct pk_advance advance;
     unsigned unasked;          /* pieces of servers since the last packet of a client */
@@ -80,6 +84,7 @@ static void parent_free(pk_side_t *s) {
     pk_train_queue_free(&p->queue);
     pk_replay_free(&p->replay);
     pk_trial_free(&p->trial);
+    pk_told_free(&p->blocks);
     pk_blocks_free(&p->judge.cutter.blocks);
     free(p);
 }
@@ -283,6 +288,45 @@ static void carry(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k
     if (f->http.ended) pk_train_queue_leave(p->queue, &f->flow, now);
 }
 
+/* ---- what is told of blocks ------------------------------------------------------------------------------------ */
+
+/* Remembers which bytes of a piece belong to blocks that the child gathers. */
+static void remember_kept(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k) {
+    const struct pk_parts *parts = &p->judge.parts;
+
+    if (!p->judge.spans.n) return;
+    for (uint32_t i = 0; i < parts->n; i++) {
+        const struct pk_part *part = parts->part + i;
+        struct pk_told_part told = { k->seq + part->at, k->seq + part->at + part->n, part->place, part->ends };
+        if (part->kind != PK_PART_KEPT || !part->n) continue;
+        if (!f->told.id) f->told = (struct pk_told_flow){ .id = ++p->flows, .passed = k->seq };
+        pk_told_add(p->blocks, &f->told, &told);
+    }
+    if (f->told.id) pk_told_pass(p->blocks, &f->told, k->next);
+}
+
+/*
+ * The server sends n bytes again: maybe what told of their blocks was lost together with them, and so the child is told
+ * once more.
+ */
+static void tell_again(pk_parent_t *p, struct pk_follow *f, const struct pk_head *h, uint32_t n, uint64_t now) {
+    uint32_t seq = pk_head_seq(h), from = TOLD_AGAIN;
+    struct pk_parts *parts = &p->again;
+    struct pk_told_part told;
+
+    if (!f->told.id || obstacle(p)) return;
+    for (uint64_t at = f->told.last; from && pk_told_next(p->blocks, &f->told, &at, seq, n, &told);)
+        parts->part[--from] = (struct pk_part){ .kind = PK_PART_KEPT,
+                                                .at = told.from - seq,
+                                                .n = told.to - told.from,
+                                                .place = told.place,
+                                                .ends = told.ends };
+    if (from == TOLD_AGAIN) return;
+    parts->n = TOLD_AGAIN - from;
+    memmove(parts->part, parts->part + from, parts->n * sizeof *parts->part);
+    pk_train_queue_gather(p->queue, &f->flow, h, parts, 0, n, now);
+}
+
 /*
  * Whether what is known, and what is small, may go in trains; if not, it goes as it is, and what is new is stored all
  * the same.  Where clients do not come by here there is nothing to be tried.
@@ -331,6 +375,7 @@ static void half_new(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
     p->side.counters.again += again.segments;
     sent_again(p, f, k->seq, old, now);
     pk_train_queue_leave(p->queue, &f->flow, now);
+    tell_again(p, f, &h, old, now);
     send_run(p, &h, k->ip + k->headers, old, k->segment, 0);
     pk_head_advance(&h, old, again.segments);
     size_t room = pk_head_write(&h, n, k->segment, flags, head);
@@ -388,16 +433,21 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
     struct pk_fingerprint fp[PK_SEGMENTS_MAX];
     bool keep[PK_SEGMENTS_MAX];
     uint32_t kept = 0;
-    bool small, plain = obstacle(p) || k->flags & (PK_SYN | PK_RST | PK_URG | PK_CWR);
+    bool small, again = false, plain = obstacle(p) || k->flags & (PK_SYN | PK_RST | PK_URG | PK_CWR);
 
     if (is_half_new(f, k)) {
         half_new(p, f, k, piece, now);
         return;
     }
     pk_flow_count(&f->flow, k->segments, k->payload, k->headers);
+    if (k->flags & PK_SYN) {
+        pk_replay_forget(p->replay, &f->flow.tuple);
+        f->told.id = 0;
+    }
     if (!(k->flags & PK_SYN) && pk_flow_behind(&f->flow, k->seq)) {
         p->side.counters.again += k->segments;
         if (k->payload && sent_again(p, f, k->seq, k->payload, now) && !plain && !(k->flags & PK_FIN)) return;
+        if (k->payload) again = true;
     }
     p->judge.spans.n = 0;
     if (pk_follow_response(f, k)) kept = pk_follow_keep(f, k, p->c, keep, &p->judge.spans) + p->judge.spans.n;
@@ -410,6 +460,11 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
     if (plain) {
         pk_cut_pass(&f->cut, &p->judge.spans);
         pk_train_queue_leave(p->queue, &f->flow, now);
+        if (again) {
+            struct pk_head h;
+            pk_head_of(&h, k);
+            tell_again(p, f, &h, k->payload, now);
+        }
         parent_send_piece(p, k, piece, bytes);
         bypass(p, f, k);
         if (k->flags & PK_RST) pk_flows_drop(p->side.flows, &f->flow);
@@ -418,6 +473,7 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
     pk_judge_segments(&p->judge, &f->cut, k, keep, verdict, fp);
     bool may = may_train(p, f, pk_judge_known(&p->judge, verdict, k->segments), now);
     pk_judge_trains(&p->judge, k, may, f->flow.both_ways && p->advance.state != PK_GO, verdict);
+    remember_kept(p, f, k);
     carry(p, f, k, verdict, fp, now);
     if (p->advance.state == PK_TRIED) pk_train_queue_leave(p->queue, &f->flow, now);
 }
@@ -779,9 +835,11 @@ pk_side_t *pk_parent_make(const struct pk_config *c, pk_store_t *store, pk_sessi
     p->queue = pk_train_queue_make(c, p->room, train_leaves, p);
     p->replay = pk_replay_make();
     p->trial = pk_trial_make();
+    p->blocks = pk_told_make();
     p->judge = (struct pk_judge){ .c = c, .key = &p->key, .store = store, .counters = &s->counters };
     p->judge.cutter =
         (struct pk_cutter){ .key = &p->key, .store = store, .blocks = pk_blocks_make(), .least = (uint32_t)c->least };
-    if (!s->flows || !p->reorder || !p->queue || !p->replay || !p->trial || !p->judge.cutter.blocks) pk_side_free(&s);
+    if (!s->flows || !p->reorder || !p->queue || !p->replay || !p->trial || !p->blocks || !p->judge.cutter.blocks)
+        pk_side_free(&s);
     return s;
 }

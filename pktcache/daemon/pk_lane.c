@@ -376,6 +376,7 @@ pk_lane_t *pk_lane_make(struct pk_common *common, unsigned number, int tun, char
     if (l->session) pk_session_secrets(l->session, &common->secrets);
     if (l->session) l->side = make_side(common, l->session, &out);
     if (!l->side || open_socket(l, error) || lane_watch(l, error)) pk_lane_stop(&l);
+    else lane_show(l); /* who asks before its first turn hears that there is no session */
     return l;
 }
 
