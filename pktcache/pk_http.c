@@ -444,9 +444,11 @@ static void answer_ends(struct pk_http *h, const struct eeod_marks *marks, bool 
     /* What was encoded behind mod_eeod has its header still, but marks that can't be seen. */
     bool marked =
         m->seen & SAYS_MARKS && !(m->seen & (SAYS_ENCODED | SAYS_NOBODY | SAYS_OTHER_MARKS)) && !(asked & ASK_NO_STORE);
+    /* And who has marks that we can't see has something of a visitor's, whatever else it says. */
+    bool hidden = m->seen & SAYS_OTHER_MARKS || (m->seen & SAYS_MARKS && m->seen & SAYS_ENCODED);
     bool whole = m->status == 200;
     h->keep = NOTHING;
-    if (known && (whole || is_a_range(m)) && shared_may_keep(m, asked)) h->keep = ALL;
+    if (known && !hidden && (whole || is_a_range(m)) && shared_may_keep(m, asked)) h->keep = ALL;
     /*
      * If the request may have been a HEAD, the next header may stand where the body would; pk_http_answer sees one that
      * begins a segment.
