@@ -40,7 +40,11 @@ static void fuzz_datagram(void *context, const void *bytes, size_t n, uint8_t to
     memcpy(copy, bytes, n);
 }
 
-static void fuzz_say(void *context, enum base_log_priority p, const char *sentence) { (void)context; (void)p; (void)sentence; }
+static void fuzz_say(void *context, enum base_log_priority p, const char *sentence) {
+    (void)context;
+    (void)p;
+    (void)sentence;
+}
 
 static void fuzz_begin(int keep) {
     struct pk_out out = { NULL, fuzz_packet, fuzz_datagram, fuzz_say, NULL };
