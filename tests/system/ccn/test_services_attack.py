@@ -131,6 +131,7 @@ def test_hanging_services_leave_places_to_others(served):
 
 
 @pytest.mark.alone
+@pytest.mark.measures
 @pytest.mark.parametrize("hanging", (1, 3))
 def test_services_that_hang_cost_others_nothing(made_lab, hanging):
     """
