@@ -38,7 +38,8 @@ void base_log(enum base_log_priority p, const char *format, ...) {
     va_start(ap, format);
     vsnprintf(line + n, sizeof line - n, format, ap);
     va_end(ap);
-    n = strlen(line);
+    for (; line[n]; n++)
+        if (to_journal && ((unsigned char)line[n] < ' ' || line[n] == 127)) line[n] = '?';
     line[n++] = '\n';
     if (write(STDERR_FILENO, line, n) < 0) { /* nobody is there to be told */
     }

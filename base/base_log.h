@@ -20,7 +20,7 @@ enum base_log_priority { BASE_LOG_ERROR = 3, BASE_LOG_WARNING = 4, BASE_LOG_NOTI
 void base_log_begin(const char *name);
 /* Whether lines go to the journal, which has their time. */
 bool base_log_is_journal(void);
-/* One line, written at once; no allocation, and no other system call. */
+/* One line, written at once, in the journal with ? for control characters; no allocation, and no other system call. */
 void base_log(enum base_log_priority p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

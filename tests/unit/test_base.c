@@ -491,6 +491,8 @@ START_TEST(a_line_of_the_log) {
 
     logged(NULL, "a 5% chance", "thing: a 5% chance\n");
     logged("%ju:%ju", "a 5% chance", "<4>a 5% chance\n");
+    /* Else what somebody else's text says on a line of its own would have a priority of its own. */
+    logged("%ju:%ju", "no file\n<0>a\r\x1b[2J", "<4>no file?<0>a??[2J\n");
     logged("%ju:1%ju", "elsewhere", "thing: elsewhere\n");
     logged("1%ju:%ju", "elsewhere", "thing: elsewhere\n");
     logged("", "nowhere", "thing: nowhere\n");
