@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base_command.h"
 
+#include "base_log.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -72,25 +74,26 @@ int base_program_main(const struct base_program *p, int argc, char **argv) {
     int status;
 
     program = p;
+    base_log_begin(p->name);
     status = command_run(argc, argv);
     if (!fflush(stdout) && !ferror(stdout)) return status;
-    fprintf(stderr, "%s: standard output: %s\n", p->name, strerror(errno));
+    base_log(BASE_LOG_ERROR, "standard output: %s", strerror(errno));
     return status ? status : BASE_WRONG;
 }
 
 int base_misused(const char *format, ...) {
+    char sentence[BASE_LOG_MAX];
     va_list ap;
 
-    fprintf(stderr, "%s: ", program->name);
     va_start(ap, format);
-    vfprintf(stderr, format, ap);
+    vsnprintf(sentence, sizeof sentence, format, ap);
     va_end(ap);
-    fprintf(stderr, "; %s --help says more\n", program->name);
+    base_log(BASE_LOG_ERROR, "%s; %s --help says more", sentence, program->name);
     return BASE_MISUSED;
 }
 
 int base_failed(char *error) {
-    fprintf(stderr, "%s: %s\n", program->name, error ? error : "out of memory");
+    base_log(BASE_LOG_ERROR, "%s", error ? error : "out of memory");
     free(error);
     return BASE_WRONG;
 }

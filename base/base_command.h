@@ -12,7 +12,7 @@
  * one at least, and help may be asked for among them.
  *
  * Exit status: 0 all is right, 1 what was looked at is wrong or something failed, 2 wrong usage.  A sentence on
- * standard error begins with the program's name; one about a file with the file's.
+ * standard error begins with the program's name (base_log.h); one about a file with the file's.
  */
 #ifndef FAIRGATE_BASE_COMMAND_H
 #define FAIRGATE_BASE_COMMAND_H

@@ -74,3 +74,15 @@ bool pk_asks_how(const char *field, size_t n) {
     if (asks_begins(&key, "Sec-CH-") || asks_begins(&key, "Sec-Fetch-")) return true;
     return bsearch(&key, how, sizeof how / sizeof *how, sizeof *how, asks_order);
 }
+
+bool pk_asks_as(const char *field, size_t n) {
+    static const char *const words[] = {
+        "api-key", "apikey", "auth", "password", "secret", "session", "token", "user"
+    };
+
+    if (pk_asks_how(field, n)) return false;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        for (size_t at = 0, word = strlen(words[i]); at + word <= n; at++)
+            if (!strncasecmp(field + at, words[i], word)) return true;
+    return false;
+}

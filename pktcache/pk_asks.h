@@ -15,4 +15,7 @@
 
 bool pk_asks_how(const char *field, size_t n);
 
+/* Whether it is a credential, or somebody, by its name: X-Auth-Token, PRIVATE-TOKEN, X-Api-Key, X-Session-Id. */
+bool pk_asks_as(const char *field, size_t n);
+
 #endif

@@ -178,7 +178,7 @@ static bool tuple_of_record(pk_child_t *c, const struct pk_head *h, struct pk_tu
     struct pk_packet k = { .ip = h->bytes, .ip_header = h->ip_header };
     pk_packet_tuple(&k, tuple);
     if (pk_config_serves(c->c, tuple)) return true;
-    if (!c->strange) c->out.say(c->out.context, pk_why_sentence(PK_WHY_STRANGE));
+    if (!c->strange) c->out.say(c->out.context, BASE_LOG_WARNING, pk_why_sentence(PK_WHY_STRANGE));
     c->strange = true;
     return false;
 }
@@ -427,7 +427,7 @@ static void child_established(pk_child_t *c, const void *answer, size_t n, bool 
     c->hello_at = UINT64_MAX;
     c->established_at = c->heard_at = now;
     c->side.counters.sessions++;
-    if (!renewed) c->out.say(c->out.context, "session established");
+    if (!renewed) c->out.say(c->out.context, BASE_LOG_NOTICE, "session established");
     status(c, now);
 }
 
@@ -438,7 +438,7 @@ static void child_differs(pk_child_t *c, enum pk_why why) {
     c->differs = why;
     snprintf(sentence, sizeof sentence, "%s (ours: %u, the parent's: %u)", pk_why_sentence(why), PK_VERSION,
              pk_session_theirs(c->session));
-    c->out.say(c->out.context, why == PK_WHY_VERSION ? sentence : pk_why_sentence(why));
+    c->out.say(c->out.context, BASE_LOG_WARNING, why == PK_WHY_VERSION ? sentence : pk_why_sentence(why));
 }
 
 static void parent_says(pk_child_t *c, const struct pk_opened *o) {
@@ -448,8 +448,12 @@ static void parent_says(pk_child_t *c, const struct pk_opened *o) {
     c->parents = *o->inside;
     /* That we are not heard is for the parent's log. */
     if (c->parents == PK_WHY_SILENT || (before == PK_WHY_SILENT && !c->parents)) return;
-    if (c->parents) c->out.say(c->out.context, "the parent stands aside; packets go as they are:");
-    c->out.say(c->out.context, c->parents ? pk_why_sentence(c->parents) : "the parent does not stand aside any more");
+    if (c->parents) {
+        c->out.say(c->out.context, BASE_LOG_WARNING, "the parent stands aside; packets go as they are:");
+        c->out.say(c->out.context, BASE_LOG_WARNING, pk_why_sentence(c->parents));
+    } else {
+        c->out.say(c->out.context, BASE_LOG_NOTICE, "the parent does not stand aside any more");
+    }
 }
 
 static void child_control(pk_child_t *c, const void *datagram, size_t bytes, uint64_t now) {

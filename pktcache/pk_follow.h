@@ -18,15 +18,18 @@
 #include "pk_config.h"
 #include "pk_cut.h"
 #include "pk_flows.h"
+#include "pk_told.h"
 
 struct pk_follow {
     struct pk_flow flow;
     struct pk_http http;
     struct pk_cut  cut;             /* the parent's */
+    struct pk_told_flow told;       /* the parent's: which of its bytes belong to blocks that are new */
     uint32_t       from;            /* JOINING: where the response begins */
     uint32_t       ask_next;        /* behind what was seen of the client */
     bool           ask_known, joining;
-    bool           lost, tls;       /* was counted; and is TLS; the caller's */
+    bool           lost, tls;       /* was counted; and is TLS; the caller's, */
+    bool           bypassed;        /* as this is: it need not come any more */
 };
 
 /* A piece from the client.  Only those with a SYN or payload say anything. */

@@ -29,6 +29,7 @@ enum {
     ASK_NO_STORE = 16,
     ASK_OTHER = 32,   /* what may say who asks */
     ASK_UNKNOWN = 64, /* of a connection whose beginning was not seen: it may have had Authorization */
+    ASK_NAMED = 128,  /* something that is a credential by its name */
     SAYS_NO = 1,
     SAYS_PUBLIC = 2,
     SAYS_FRESH = 4,
@@ -57,7 +58,7 @@ void pk_http_begin(struct pk_http *h) {
     message_begin(&h->answer);
     h->first = h->waiting = 0;
     h->keep = NOTHING;
-    h->ended = h->authorized = h->unknown = h->blocks = false;
+    h->ended = h->authorized = h->unknown = h->never = h->blocks = false;
     memset(&h->pairs, 0, sizeof h->pairs);
 }
 
@@ -69,6 +70,7 @@ void pk_http_lose(struct pk_http *h) {
 }
 
 bool pk_http_lost(const struct pk_http *h) { return h->answer.state == LOST; }
+bool pk_http_never(const struct pk_http *h) { return h->never; }
 
 bool pk_http_encoded(const struct pk_http *h) { return h->answer.seen & SAYS_ENCODED; }
 bool pk_http_private(const struct pk_http *h) { return h->answer.seen & (SAYS_NO | SAYS_NOBODY); }
@@ -86,6 +88,11 @@ static bool line_whole(struct pk_message *m, const char *p, size_t n, size_t *ta
     size_t length = end ? (size_t)(end - p) : n, room = PK_LINE_MAX - 1 - m->line_n;
 
     *taken = end ? length + 1 : n;
+    if (length) {
+        const char *cr = memchr(p, '\r', length);
+        m->line_odd |= m->line_cr || (cr && cr != p + length - 1) || memchr(p, 0, length);
+        m->line_cr = p[length - 1] == '\r';
+    }
     if (length > room) {
         m->line_long = true;
         length = room;
@@ -100,7 +107,7 @@ static bool line_whole(struct pk_message *m, const char *p, size_t n, size_t *ta
 
 static void line_next(struct pk_message *m) {
     m->line_n = 0;
-    m->line_long = false;
+    m->line_long = m->line_odd = m->line_cr = false;
 }
 
 /* The value, if the line is the named header; its blanks are taken off. */
@@ -113,11 +120,17 @@ static const char *http_value_of(struct pk_message *m, const char *name) {
     return v;
 }
 
-/* The next member of a list, in *length bytes. */
-static const char *http_member(const char **list, size_t *length) {
+/* The next member of a list, in *length bytes; *open: it has a quote that does not end. */
+static const char *http_member(const char **list, size_t *length, bool *open) {
     const char *p = *list + strspn(*list, " \t,");
-    *length = strcspn(p, ",");
-    *list = p + *length;
+    size_t n = 0;
+
+    for (*open = false; p[n] && (*open || p[n] != ','); n++) {
+        if (p[n] == '"') *open = !*open;
+        else if (*open && p[n] == '\\' && p[n + 1]) n++;
+    }
+    *length = n;
+    *list = p + n;
     while (*length && (p[*length - 1] == ' ' || p[*length - 1] == '\t')) --*length;
     return *length ? p : NULL;
 }
@@ -126,12 +139,24 @@ static bool http_is(const char *p, size_t length, const char *name) {
     return strlen(name) == length && !strncasecmp(p, name, length);
 }
 
-/* Whether it is NAME=SECONDS, more than 0. */
-static bool lasts(const char *p, size_t length, const char *name) {
+enum lasts { ANOTHER, NO_TIME, SOME_TIME };
+
+/* Whether it is NAME=SECONDS, and how many; what is no number of them is none. */
+static enum lasts lasts(const char *p, size_t length, const char *name) {
     size_t n = strlen(name);
-    if (length <= n + 1 || strncasecmp(p, name, n) || p[n] != '=') return false;
-    p += n + 1 + (p[n + 1] == '"');
-    return *p >= '1' && *p <= '9';
+    bool some = false;
+
+    if (length < n || strncasecmp(p, name, n) || (length > n && !strchr("= \t;", p[n]))) return ANOTHER;
+    if (length == n || p[n++] != '=') return NO_TIME;
+    if (length - n > 2 && p[n] == '"' && p[length - 1] == '"') {
+        n++;
+        length--;
+    }
+    for (; n < length; n++) {
+        if (!isdigit((unsigned char)p[n])) return NO_TIME;
+        some |= p[n] != '0';
+    }
+    return some ? SOME_TIME : NO_TIME;
 }
 
 /* ---- headers ----------------------------------------------------------------------------------------------------- */
@@ -146,41 +171,54 @@ static bool digits(const char *p, uint64_t *value) {
     return true;
 }
 
+/* Bytes of a name, or of a method (RFC 9110, 5.6.2). */
+static size_t token_length(const char *p) {
+    size_t n = 0;
+    while (isalnum((unsigned char)p[n]) || (p[n] && strchr("!#$%&'*+-.^_`|~", p[n]))) n++;
+    return n;
+}
+
 /* A line that says how long the body is.  false: it says nothing that can be relied on. */
 static bool framing(struct pk_message *m) {
     const char *v;
     uint64_t length;
 
-    /* A folded line, or a blank before the colon, is not the same to everybody (RFC 9112, 5.1 and 5.2). */
-    if (memchr(m->line, 0, m->line_n) ||
-        m->line[strcspn(m->line, " \t:")] != (m->line_long && !strchr(m->line, ':') ? 0 : ':'))
-        return false;
+    /* A folded line, or anything but a name before the colon, is not the same to everybody (RFC 9112, 5.1 and 5.2). */
+    size_t name = token_length(m->line);
+    if (!name || m->line[name] != ':') return false;
     if ((v = http_value_of(m, "Content-Length"))) {
         if (m->line_long || !digits(v, &length) || m->sized) return false;
         m->sized = true;
         m->left = length;
     } else if ((v = http_value_of(m, "Transfer-Encoding"))) {
-        if (m->line_long || strcasecmp(v, "chunked") || m->chunked) return false;
+        if (m->line_long || strcasecmp(v, "chunked") || m->chunked || m->old) return false;
         m->chunked = true;
     }
     return !(m->sized && m->chunked);
 }
 
+/* What forbids counts wherever it stands, also as it must not be written; what allows counts as RFC 9111 has it. */
 static void cache_control(struct pk_message *m, const char *list) {
     size_t n;
-    for (const char *p; (p = http_member(&list, &n));) {
-        if ((n >= 8 && !strncasecmp(p, "no-store", 8)) || (n >= 7 && !strncasecmp(p, "private", 7)))
-            m->seen |= SAYS_NO | SAYS_NOBODY;
-        if ((n >= 8 && !strncasecmp(p, "no-cache", 8)) || http_is(p, n, "s-maxage=0")) m->seen |= SAYS_NO;
-        if (http_is(p, n, "max-age=0")) m->seen |= SAYS_STALE;
-        if (http_is(p, n, "public") || lasts(p, n, "s-maxage")) m->seen |= SAYS_PUBLIC;
-        if (lasts(p, n, "max-age") || lasts(p, n, "s-maxage")) m->seen |= SAYS_FRESH;
+    bool open;
+
+    if (strcasestr(list, "no-store") || strcasestr(list, "private")) m->seen |= SAYS_NO | SAYS_NOBODY;
+    if (strcasestr(list, "no-cache")) m->seen |= SAYS_NO;
+    for (const char *p; (p = http_member(&list, &n, &open));) {
+        enum lasts shared = lasts(p, n, "s-maxage"), any = lasts(p, n, "max-age");
+        if (open) m->seen |= SAYS_NO | SAYS_NOBODY;
+        if (shared == NO_TIME) m->seen |= SAYS_NO;
+        if (any == NO_TIME) m->seen |= SAYS_STALE;
+        if (http_is(p, n, "public") || shared == SOME_TIME) m->seen |= SAYS_PUBLIC;
+        if (any == SOME_TIME || shared == SOME_TIME) m->seen |= SAYS_FRESH;
     }
 }
 
 static void vary(struct pk_message *m, const char *list) {
     size_t n;
-    for (const char *p; (p = http_member(&list, &n));) {
+    bool open;
+
+    for (const char *p; (p = http_member(&list, &n, &open));) {
         if (http_is(p, n, "*")) m->seen |= SAYS_NO;
         else if (http_is(p, n, "Cookie")) m->seen |= VARIES_COOKIE;
         else if (http_is(p, n, "Authorization")) m->seen |= VARIES_AUTHORIZATION;
@@ -255,12 +293,15 @@ static void answer_header(struct pk_message *m, const struct eeod_marks *marks) 
 }
 
 static void ask_header(struct pk_message *m) {
+    size_t name = token_length(m->line);
     const char *v;
+
     if (http_value_of(m, "Cookie") || http_value_of(m, "Cookie2")) m->seen |= ASK_COOKIE;
     else if (http_value_of(m, "Authorization") || http_value_of(m, "Proxy-Authorization")) m->seen |= ASK_AUTHORIZATION;
     else if ((v = http_value_of(m, "Cache-Control")) && (m->line_long || strcasestr(v, "no-store")))
         m->seen |= ASK_NO_STORE;
-    if (!pk_asks_how(m->line, strcspn(m->line, ":"))) m->seen |= ASK_OTHER;
+    if (!pk_asks_how(m->line, name)) m->seen |= ASK_OTHER;
+    if (pk_asks_as(m->line, name)) m->seen |= ASK_NAMED;
 }
 
 /* ---- bodies ------------------------------------------------------------------------------------------------------ */
@@ -295,7 +336,9 @@ static size_t body(struct pk_message *m, const char *p, size_t n) {
     default: break;
     }
     if (!line_whole(m, p, n, &taken)) return taken;
-    if (m->state == CHUNK) m->state = !chunk_size(m) ? LOST : m->left ? DATA : TRAILER;
+    /* Half a line's end is the whole of one to some, and a part of an extension to others. */
+    if (m->line_odd || !m->line_cr) m->state = LOST;
+    else if (m->state == CHUNK) m->state = !chunk_size(m) ? LOST : m->left ? DATA : TRAILER;
     else if (m->state == DATA_END) m->state = m->line_n ? LOST : CHUNK;
     else if (!m->line_n) m->state = START; /* TRAILER */
     line_next(m);
@@ -305,9 +348,18 @@ static size_t body(struct pk_message *m, const char *p, size_t n) {
 /* ---- both directions --------------------------------------------------------------------------------------------- */
 
 static bool ask_line(struct pk_message *m) {
-    size_t n = strcspn(m->line, " ");
+    static const char version[] = " HTTP/1.";
+    size_t n = token_length(m->line), behind = sizeof version; /* with its last digit */
+
     if (!m->line_n) return true; /* one before a request is let pass (RFC 9112, 2.2) */
-    if (!m->line[n] || http_is(m->line, n, "CONNECT")) return false;
+    if (!n || m->line[n] != ' ' || http_is(m->line, n, "CONNECT")) return false;
+    m->old = m->line_long;
+    if (!m->line_long) {
+        const char *end = m->line + m->line_n;
+        if (m->line_n < n + behind || memcmp(end - behind, version, behind - 1) || (end[-1] != '0' && end[-1] != '1'))
+            return false;
+        m->old = end[-1] == '0';
+    }
     if (n == 3 && !memcmp(m->line, "GET", 3)) m->seen |= ASK_GET;
     if (n == 4 && !memcmp(m->line, "HEAD", 4)) m->seen |= ASK_HEAD;
     m->state = HEADER;
@@ -320,9 +372,17 @@ static bool answer_line(struct pk_message *m) {
     if (p[9] < '1' || p[9] > '9' || !isdigit((unsigned char)p[10]) || !isdigit((unsigned char)p[11]) ||
         isdigit((unsigned char)p[12]))
         return false;
+    m->old = p[7] == '0';
     m->status = (uint16_t)((p[9] - '0') * 100 + (p[10] - '0') * 10 + p[11] - '0');
     m->state = HEADER;
     return true;
+}
+
+/* Its first line, as far as that is there; what is something else may never end one. */
+static bool may_be_answer(const struct pk_message *m) {
+    static const char version[] = "HTTP/1.";
+    size_t n = m->line_n < sizeof version - 1 ? m->line_n : sizeof version - 1;
+    return !memcmp(m->line, version, n);
 }
 
 static void ask_ends(struct pk_http *h) {
@@ -353,7 +413,7 @@ static bool shared_may_keep(const struct pk_message *m, unsigned asked) {
     if (m->seen & SAYS_PUBLIC) return true;
     if (m->seen & SAYS_STALE) return false;
     if (m->seen & SAYS_FRESH) return true;
-    return m->seen & SAYS_MODIFIED && !(m->seen & (SAYS_EXPIRES | VARIES)) && !(asked & ASK_COOKIE);
+    return m->seen & SAYS_MODIFIED && !(m->seen & (SAYS_EXPIRES | VARIES)) && !(asked & (ASK_COOKIE | ASK_NAMED));
 }
 
 /* One range of bytes, of a body that is as long as that. */
@@ -373,6 +433,7 @@ static void answer_ends(struct pk_http *h, const struct eeod_marks *marks, bool 
         return;
     }
     if (m->status == 101) {
+        h->never = true;
         m->state = LOST;
         return;
     }
@@ -383,9 +444,11 @@ static void answer_ends(struct pk_http *h, const struct eeod_marks *marks, bool 
     /* What was encoded behind mod_eeod has its header still, but marks that can't be seen. */
     bool marked =
         m->seen & SAYS_MARKS && !(m->seen & (SAYS_ENCODED | SAYS_NOBODY | SAYS_OTHER_MARKS)) && !(asked & ASK_NO_STORE);
+    /* And who has marks that we can't see has something of a visitor's, whatever else it says. */
+    bool hidden = m->seen & SAYS_OTHER_MARKS || (m->seen & SAYS_MARKS && m->seen & SAYS_ENCODED);
     bool whole = m->status == 200;
     h->keep = NOTHING;
-    if (known && (whole || is_a_range(m)) && shared_may_keep(m, asked)) h->keep = ALL;
+    if (known && !hidden && (whole || is_a_range(m)) && shared_may_keep(m, asked)) h->keep = ALL;
     /*
      * If the request may have been a HEAD, the next header may stand where the body would; pk_http_answer sees one that
      * begins a segment.
@@ -403,7 +466,9 @@ static void answer_ends(struct pk_http *h, const struct eeod_marks *marks, bool 
 static void header_line(struct pk_http *h, struct pk_message *m, const struct eeod_marks *marks, bool last) {
     bool ask = m == &h->ask;
 
-    if (m->state == START) {
+    if (m->line_odd) {
+        m->state = LOST;
+    } else if (m->state == START) {
         m->sized = m->chunked = false;
         m->seen = 0;
         m->left = m->part = 0;
@@ -536,11 +601,16 @@ static void http_feed(struct pk_http *h, struct pk_message *m, const struct eeod
             m->state = LOST;
             break;
         }
-        if (!whole) continue;
+        if (!whole) {
+            if (m == &h->answer && m->state == START && !may_be_answer(m)) m->state = LOST;
+            continue;
+        }
         header_line(h, m, marks, taken == n);
         line_next(m);
     }
-    if (m->state == LOST) pk_http_lose(h);
+    if (m->state != LOST) return;
+    h->never |= !h->unknown && h->answer.begun <= (m == &h->answer);
+    pk_http_lose(h);
 }
 
 void pk_http_ask(struct pk_http *h, const void *bytes, size_t n) {

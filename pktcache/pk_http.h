@@ -18,9 +18,9 @@
  * - Of a response without that header: its body but for what is in marks, if its request was seen and RFC 9111 (3) lets
  *   a shared cache keep it.  More strictly than there: status 200 or 206, to a GET; `public`, max-age or s-maxage, or
  *   at least Last-Modified and no Expires; no no-store in the request; no Set-Cookie, no-store, no-cache, private,
- *   s-maxage=0; max-age=0 and Pragma only with `public` or s-maxage.  If the request had a Cookie, Last-Modified is not
- *   enough; nothing if it, or one before it on the connection, had Authorization, and only by `public` or s-maxage if
- *   those before were not seen.
+ *   s-maxage=0; max-age=0 and Pragma only with `public` or s-maxage.  If the request had a Cookie, or what is a
+ *   credential by its name (pk_asks.h), Last-Modified is not enough; nothing if it, or one before it on the connection,
+ *   had Authorization, and only by `public` or s-maxage if those before were not seen.
  * - Of one that may vary by who asks, only if nobody said who he is.  Vary by `*`: nothing.  By Cookie or
  *   Authorization: if the request had none (and as above, none before it), and Last-Modified is not enough.  By what
  *   says how to answer rather than whom (pk_asks.h): as if it were not there.  By anything else: as by Cookie, if the
@@ -30,8 +30,9 @@
  * - Never something of a header, of a chunk's extension or of a trailer, nor the segment that holds it, if segments are
  *   kept.
  *
- * Whatever is not as HTTP says, or does not come in order, makes the connection lost: nothing of it is kept until a
- * request begins when all before it was acknowledged.  The caller knows where that is.
+ * Whatever is not as HTTP says, or not the same to all who read it (a CR or 0 in a line, half a line's end in the
+ * framing of chunks, chunks of HTTP/1.0), or does not come in order, makes the connection lost: nothing of it is kept
+ * until a request begins when all before it was acknowledged.  The caller knows where that is.
  *
  * No allocation.  What is read here comes from outside.
  */
@@ -70,6 +71,8 @@ struct pk_message {
     uint8_t  state;
     uint8_t  line_n;
     bool     line_long;             /* there was more than is in `line` */
+    bool     line_cr, line_odd;     /* it ends with CR so far; has one elsewhere, or a 0 */
+    bool     old;                   /* HTTP/1.0, or that is not known: it has no chunks */
     bool     chunked, sized;
     uint16_t seen;                  /* what its header said */
     uint16_t status;                /* of a response */
@@ -87,6 +90,7 @@ struct pk_http {
     uint8_t  first, waiting;
     uint8_t  keep;                  /* of the present response */
     bool     authorized, unknown;   /* a request had Authorization; those before were not seen */
+    bool     never;                 /* what was seen from its beginning is not HTTP, or is not any more */
     bool     blocks;                /* it goes as spans */
     bool     begun, over;           /* a span has begun it, has ended it */
     bool     run;                   /* the next span begins another run of it */
@@ -99,6 +103,8 @@ struct pk_http {
 void pk_http_begin(struct pk_http *h);      /* a connection is made */
 void pk_http_lose(struct pk_http *h);       /* something is missing */
 bool pk_http_lost(const struct pk_http *h);
+/* For as long as the connection lasts: it was no HTTP before its first response was over, or is none since (101). */
+bool pk_http_never(const struct pk_http *h);
 
 /* Of the present response, for figures: it has a Content-Encoding; its header says that it is not to be kept. */
 bool pk_http_encoded(const struct pk_http *h);

@@ -9,16 +9,25 @@
 #ifndef FAIRGATE_PK_OUT_H
 #define FAIRGATE_PK_OUT_H
 
+#include "base/base_log.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
 #include <sys/uio.h>
 
+struct pk_tuple;
+
+/* A connection's packets come to the device; or go by it, since they are no HTTP; or are TLS. */
+enum pk_bypass { PK_LED, PK_BYPASS, PK_BYPASS_TLS };
+
 struct pk_out {
     void  *context;
     void (*packet)(void *context, const struct iovec *part, int parts);
     void (*datagram)(void *context, const void *bytes, size_t n, uint8_t tos);
-    void (*say)(void *context, const char *sentence);       /* for the log */
+    void (*say)(void *context, enum base_log_priority p, const char *sentence);         /* for the log */
+    /* Parent: from now on, of packets of that server to that client.  NULL: all of them come. */
+    void (*bypass)(void *context, const struct pk_tuple *t, enum pk_bypass how);
 };
 
 /* Every counter of a side, once: COUNTER(name, sentence). */
@@ -43,6 +52,7 @@ struct pk_out {
     COUNTER(lost, "connections of which something was missing, or that are not HTTP") \
     COUNTER(unfollowed_bytes, "parent: bytes of connections that are not HTTP, or of which something is missing") \
     COUNTER(tls_bytes, "parent: of these, of connections that are TLS") \
+    COUNTER(bypassed_bytes, "parent: of these, what the kernel let go by, since it is no HTTP; with headers") \
     COUNTER(unasked_bytes, "parent: bytes of servers on connections whose requests do not come by here") \
     COUNTER(unkept_bytes, "parent: bytes of servers in HTTP of which nothing may be kept") \
     COUNTER(private_bytes, "parent: of these, of responses that say so: private, no-store, Set-Cookie and the like") \

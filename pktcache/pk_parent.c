@@ -26,6 +26,7 @@ enum {
     MARGIN_LEAST = 2 << 20 /* bytes of the child's cache that the parent does not count on */
 };
 
+enum { TOLD_AGAIN = 64 };  /* parts of a piece that is sent again, at most */
 enum { ASYMMETRIC = 64 };  /* pieces of servers without one of a client: these do not come by here */
 enum {                     /* microseconds */
        STRANGE = 1000000,  /* without a word of the child; then what can't be opened makes us begin a session */
@@ -45,9 +46,12 @@ typedef struct pk_parent {
     pk_train_queue_t *queue;
     pk_replay_t *replay;
     pk_trial_t *trial; /* of advance */
+    pk_told_t *blocks; /* which bytes belong to new ones, as the child was told */
+    uint64_t flows;    /* connections of which it was told something */
     struct pk_judge judge;
-    size_t room;   /* bytes of what is sealed, so that the datagram fits the link */
-    uint32_t more; /* bytes of IP and UDP headers of a datagram */
+    struct pk_parts again; /* what is told again */
+    size_t room;           /* bytes of what is sealed, so that the datagram fits the link */
+    uint32_t more;         /* bytes of IP and UDP headers of a datagram */
     struct pk_liveness liveness;
     struct pk_advance advance;
     unsigned unasked;          /* pieces of servers since the last packet of a client */
@@ -80,6 +84,7 @@ static void parent_free(pk_side_t *s) {
     pk_train_queue_free(&p->queue);
     pk_replay_free(&p->replay);
     pk_trial_free(&p->trial);
+    pk_told_free(&p->blocks);
     pk_blocks_free(&p->judge.cutter.blocks);
     free(p);
 }
@@ -283,6 +288,45 @@ static void carry(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k
     if (f->http.ended) pk_train_queue_leave(p->queue, &f->flow, now);
 }
 
+/* ---- what is told of blocks ------------------------------------------------------------------------------------ */
+
+/* Remembers which bytes of a piece belong to blocks that the child gathers. */
+static void remember_kept(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k) {
+    const struct pk_parts *parts = &p->judge.parts;
+
+    if (!p->judge.spans.n) return;
+    for (uint32_t i = 0; i < parts->n; i++) {
+        const struct pk_part *part = parts->part + i;
+        struct pk_told_part told = { k->seq + part->at, k->seq + part->at + part->n, part->place, part->ends };
+        if (part->kind != PK_PART_KEPT || !part->n) continue;
+        if (!f->told.id) f->told = (struct pk_told_flow){ .id = ++p->flows, .passed = k->seq };
+        pk_told_add(p->blocks, &f->told, &told);
+    }
+    if (f->told.id) pk_told_pass(p->blocks, &f->told, k->next);
+}
+
+/*
+ * The server sends n bytes again: maybe what told of their blocks was lost together with them, and so the child is told
+ * once more.
+ */
+static void tell_again(pk_parent_t *p, struct pk_follow *f, const struct pk_head *h, uint32_t n, uint64_t now) {
+    uint32_t seq = pk_head_seq(h), from = TOLD_AGAIN;
+    struct pk_parts *parts = &p->again;
+    struct pk_told_part told;
+
+    if (!f->told.id || obstacle(p)) return;
+    for (uint64_t at = f->told.last; from && pk_told_next(p->blocks, &f->told, &at, seq, n, &told);)
+        parts->part[--from] = (struct pk_part){ .kind = PK_PART_KEPT,
+                                                .at = told.from - seq,
+                                                .n = told.to - told.from,
+                                                .place = told.place,
+                                                .ends = told.ends };
+    if (from == TOLD_AGAIN) return;
+    parts->n = TOLD_AGAIN - from;
+    memmove(parts->part, parts->part + from, parts->n * sizeof *parts->part);
+    pk_train_queue_gather(p->queue, &f->flow, h, parts, 0, n, now);
+}
+
 /*
  * Whether what is known, and what is small, may go in trains; if not, it goes as it is, and what is new is stored all
  * the same.  Where clients do not come by here there is nothing to be tried.
@@ -331,6 +375,7 @@ static void half_new(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
     p->side.counters.again += again.segments;
     sent_again(p, f, k->seq, old, now);
     pk_train_queue_leave(p->queue, &f->flow, now);
+    tell_again(p, f, &h, old, now);
     send_run(p, &h, k->ip + k->headers, old, k->segment, 0);
     pk_head_advance(&h, old, again.segments);
     size_t room = pk_head_write(&h, n, k->segment, flags, head);
@@ -341,6 +386,15 @@ static void half_new(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
 static bool is_half_new(const struct pk_follow *f, const struct pk_packet *k) {
     return k->payload && k->segments <= PK_SEGMENTS_MAX && pk_flow_behind(&f->flow, k->seq) &&
            (int32_t)(k->seq + k->payload - f->flow.next) > 0 && !(k->flags & (PK_SYN | PK_RST | PK_URG | PK_CWR));
+}
+
+/* A connection that is no HTTP, and never will be, need not come here any more; until another begins, of its ports. */
+static void bypass(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k) {
+    bool passes = !(k->flags & PK_SYN) && p->c->keep != PK_KEEP_ALL && pk_http_never(&f->http);
+
+    if (!p->out.bypass || (!(k->flags & PK_SYN) && (!passes || f->bypassed || !k->payload))) return;
+    f->bypassed = passes;
+    p->out.bypass(p->out.context, &f->flow.tuple, !passes ? PK_LED : f->tls ? PK_BYPASS_TLS : PK_BYPASS);
 }
 
 /* A server's first record of TLS is of a handshake, or an alert. */
@@ -379,16 +433,21 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
     struct pk_fingerprint fp[PK_SEGMENTS_MAX];
     bool keep[PK_SEGMENTS_MAX];
     uint32_t kept = 0;
-    bool small, plain = obstacle(p) || k->flags & (PK_SYN | PK_RST | PK_URG | PK_CWR);
+    bool small, again = false, plain = obstacle(p) || k->flags & (PK_SYN | PK_RST | PK_URG | PK_CWR);
 
     if (is_half_new(f, k)) {
         half_new(p, f, k, piece, now);
         return;
     }
     pk_flow_count(&f->flow, k->segments, k->payload, k->headers);
+    if (k->flags & PK_SYN) {
+        pk_replay_forget(p->replay, &f->flow.tuple);
+        f->told.id = 0;
+    }
     if (!(k->flags & PK_SYN) && pk_flow_behind(&f->flow, k->seq)) {
         p->side.counters.again += k->segments;
         if (k->payload && sent_again(p, f, k->seq, k->payload, now) && !plain && !(k->flags & PK_FIN)) return;
+        if (k->payload) again = true;
     }
     p->judge.spans.n = 0;
     if (pk_follow_response(f, k)) kept = pk_follow_keep(f, k, p->c, keep, &p->judge.spans) + p->judge.spans.n;
@@ -401,13 +460,20 @@ static void response(pk_parent_t *p, struct pk_follow *f, const struct pk_packet
     if (plain) {
         pk_cut_pass(&f->cut, &p->judge.spans);
         pk_train_queue_leave(p->queue, &f->flow, now);
+        if (again) {
+            struct pk_head h;
+            pk_head_of(&h, k);
+            tell_again(p, f, &h, k->payload, now);
+        }
         parent_send_piece(p, k, piece, bytes);
+        bypass(p, f, k);
         if (k->flags & PK_RST) pk_flows_drop(p->side.flows, &f->flow);
         return;
     }
     pk_judge_segments(&p->judge, &f->cut, k, keep, verdict, fp);
     bool may = may_train(p, f, pk_judge_known(&p->judge, verdict, k->segments), now);
     pk_judge_trains(&p->judge, k, may, f->flow.both_ways && p->advance.state != PK_GO, verdict);
+    remember_kept(p, f, k);
     carry(p, f, k, verdict, fp, now);
     if (p->advance.state == PK_TRIED) pk_train_queue_leave(p->queue, &f->flow, now);
 }
@@ -543,7 +609,7 @@ static void parent_established(pk_parent_t *p, const struct pk_ready *ready, boo
         pk_liveness_begin(&p->liveness, now);
         pk_advance_begin(&p->advance);
         p->childs = p->told = PK_WHY_NOTHING;
-        p->out.say(p->out.context, "session established");
+        p->out.say(p->out.context, BASE_LOG_NOTICE, "session established");
     }
     parent_tell_aside(p, now);
 }
@@ -552,9 +618,9 @@ static void news(pk_parent_t *p, enum pk_news what, const char *why, uint64_t no
     if (what == PK_NOW_GONE) {
         p->side.counters.outages++;
         pk_advance_forget(&p->advance);
-        p->out.say(p->out.context, why);
+        p->out.say(p->out.context, BASE_LOG_WARNING, why);
     }
-    if (what == PK_NOW_HERE) p->out.say(p->out.context, "what is sent reaches the child again");
+    if (what == PK_NOW_HERE) p->out.say(p->out.context, BASE_LOG_NOTICE, "what is sent reaches the child again");
     if (what) parent_tell_aside(p, now);
 }
 
@@ -577,8 +643,12 @@ static void child_says(pk_parent_t *p, enum pk_why why, uint64_t number) {
     p->childs = why;
     if (why) pk_liveness_aside(&p->liveness);
     pk_advance_forget(&p->advance);
-    if (p->childs) p->out.say(p->out.context, "the child stands aside; packets go as they are:");
-    p->out.say(p->out.context, p->childs ? pk_why_sentence(p->childs) : "the child does not stand aside any more");
+    if (p->childs) {
+        p->out.say(p->out.context, BASE_LOG_WARNING, "the child stands aside; packets go as they are:");
+        p->out.say(p->out.context, BASE_LOG_WARNING, pk_why_sentence(p->childs));
+    } else {
+        p->out.say(p->out.context, BASE_LOG_NOTICE, "the child does not stand aside any more");
+    }
 }
 
 static void who(pk_parent_t *p, uint64_t now) {
@@ -596,7 +666,7 @@ static void status_came(pk_parent_t *p, const struct pk_opened *o, uint64_t now)
     /* Of more than was sent: this machine went back to a snapshot.  What it sends now counts for nothing there. */
     if (pk_get64(said->newest) > pk_session_sent(p->session)) {
         pk_session_end(p->session);
-        p->out.say(p->out.context, "the child knows of more than was sent; a new session begins");
+        p->out.say(p->out.context, BASE_LOG_WARNING, "the child knows of more than was sent; a new session begins");
         who(p, now);
         return;
     }
@@ -637,7 +707,7 @@ static void parent_differs(pk_parent_t *p, enum pk_why why) {
     p->differs = why;
     snprintf(sentence, sizeof sentence, "%s (ours: %u, the child's: %u)", pk_why_sentence(why), PK_VERSION,
              pk_session_theirs(p->session));
-    p->out.say(p->out.context, why == PK_WHY_VERSION ? sentence : pk_why_sentence(why));
+    p->out.say(p->out.context, BASE_LOG_WARNING, why == PK_WHY_VERSION ? sentence : pk_why_sentence(why));
 }
 
 static void parent_control(pk_parent_t *p, const void *datagram, size_t bytes, uint64_t now) {
@@ -716,7 +786,7 @@ static void parent_tick(pk_side_t *s, uint64_t now) {
     if (!pk_session_established(p->session)) return;
     if (p->advance.stops != p->side.counters.stopped) {
         p->side.counters.stopped = p->advance.stops;
-        p->out.say(p->out.context, pk_why_sentence(PK_WHY_FOLLOWED));
+        p->out.say(p->out.context, BASE_LOG_WARNING, pk_why_sentence(PK_WHY_FOLLOWED));
     }
     parent_tell_aside(p, now);
     p->side.counters.advanced = p->advance.proofs;
@@ -765,9 +835,11 @@ pk_side_t *pk_parent_make(const struct pk_config *c, pk_store_t *store, pk_sessi
     p->queue = pk_train_queue_make(c, p->room, train_leaves, p);
     p->replay = pk_replay_make();
     p->trial = pk_trial_make();
+    p->blocks = pk_told_make();
     p->judge = (struct pk_judge){ .c = c, .key = &p->key, .store = store, .counters = &s->counters };
     p->judge.cutter =
         (struct pk_cutter){ .key = &p->key, .store = store, .blocks = pk_blocks_make(), .least = (uint32_t)c->least };
-    if (!s->flows || !p->reorder || !p->queue || !p->replay || !p->trial || !p->judge.cutter.blocks) pk_side_free(&s);
+    if (!s->flows || !p->reorder || !p->queue || !p->replay || !p->trial || !p->blocks || !p->judge.cutter.blocks)
+        pk_side_free(&s);
     return s;
 }

@@ -13,7 +13,10 @@ enum { /* whether the link loses datagrams is seen of so many; one of so many is
        LOSSY = 10000000 /* microseconds that it counts as one that loses, after that was seen */
 };
 
-enum { TIMER_LEAST = 200000 }; /* microseconds of a server's timer, beside the round trip (RFC 6298: a second) */
+enum {                       /* microseconds */
+       TIMER_LEAST = 200000, /* of a server's timer, beside the round trip (RFC 6298: a second) */
+       LONG_SINCE = 5000000  /* 4 GB have passed: at more than 5 Gbit/s numbers come again */
+};
 
 struct pk_replay {
     unsigned magic;
@@ -59,7 +62,8 @@ bool pk_replay_again(pk_replay_t *r, const struct pk_tuple *tuple, uint32_t seq,
     assert(r->magic == REPLAY_MAGIC);
     *train = NULL;
     for (struct pk_replay_train *t = r->train; t < r->train + REMEMBERED; t++) {
-        if (seq - t->from >= t->to - t->from || memcmp(&t->tuple, tuple, sizeof *tuple)) continue;
+        if (seq - t->from >= t->to - t->from || now >= t->at + LONG_SINCE || memcmp(&t->tuple, tuple, sizeof *tuple))
+            continue;
         if (!t->again) *train = t;
         t->again = true;
         if (n > t->to - seq || (int32_t)(seq - t->behind) < 0) return false;
@@ -67,6 +71,12 @@ bool pk_replay_again(pk_replay_t *r, const struct pk_tuple *tuple, uint32_t seq,
         return now < t->at + round_trip + TIMER_LEAST;
     }
     return false;
+}
+
+void pk_replay_forget(pk_replay_t *r, const struct pk_tuple *tuple) {
+    assert(r->magic == REPLAY_MAGIC);
+    for (struct pk_replay_train *t = r->train; t < r->train + REMEMBERED; t++)
+        if (t->from != t->to && !memcmp(&t->tuple, tuple, sizeof *tuple)) t->to = t->from;
 }
 
 void pk_replay_begin(pk_replay_t *r) { r->seen_newest = r->seen_came = 0; }

@@ -29,12 +29,16 @@ void         pk_replay_free(pk_replay_t **r);
 void         pk_replay_add(pk_replay_t *r, const struct pk_tuple *tuple, const struct pk_train *t, uint64_t now);
 /*
  * A server sends n bytes again.  *train: what had the first of them, the first time that this is asked; or NULL.
- * Whether they need not cross as packets, too: they are all of that train, the server has not sent them again before,
- * and not even the timer of a server so far away made it do so.  Should what goes once more be lost as well, that timer
- * is still to come, or the server knows by what is acknowledged behind it.
+ * Numbers come again after 4 GB, so what went long ago had none of them.  Whether they need not cross as packets, too:
+ * they are all of that train, the server has not sent them again before, and not even the timer of a server so far away
+ * made it do so.  Should what goes once more be lost as well, that timer is still to come, or the server knows by what
+ * is acknowledged behind it.
  */
 bool         pk_replay_again(pk_replay_t *r, const struct pk_tuple *tuple, uint32_t seq, uint32_t n,
                              uint64_t round_trip, uint64_t now, const struct pk_replay_train **train);
+
+/* Another connection of this tuple begins, whose numbers may be the same. */
+void         pk_replay_forget(pk_replay_t *r, const struct pk_tuple *tuple);
 
 /* A new session. */
 void         pk_replay_begin(pk_replay_t *r);

@@ -5,11 +5,16 @@
 
 #include <assert.h>
 
-enum { TOLD_MAGIC = 0x504b544f, PLACES = 16384, FAR_BEHIND = 1 << 24 };
+enum {
+    TOLD_MAGIC = 0x504b544f,
+    PLACES = 16384,
+    FAR_BEHIND = 1 << 24,
+    STEPS = 256 /* back from the last, for the place of what is told again */
+};
 
 /* The number of a thing that was told grows; its place is the remainder, and it is there while it has that number. */
 struct told {
-    uint64_t id, number, before; /* before: what was told of this connection before it; 0: nothing */
+    uint64_t id, number, before; /* before: what stands before it in its stream; 0: nothing */
     struct pk_told_part part;
 };
 
@@ -38,6 +43,10 @@ static const struct told *told_at(const pk_told_t *t, const struct pk_told_flow 
     return number && k->number == number && k->id == f->id ? k : NULL;
 }
 
+static struct told *told_find(pk_told_t *t, const struct pk_told_flow *f, uint64_t number) {
+    return (struct told *)told_at(t, f, number);
+}
+
 /* It was said before. */
 static bool is_known(const struct pk_told_part *last, const struct pk_told_part *next) {
     uint32_t at = next->from - last->from, n = next->to - next->from, length = last->to - last->from;
@@ -51,18 +60,25 @@ static bool goes_on(const struct pk_told_part *last, const struct pk_told_part *
 }
 
 void pk_told_add(pk_told_t *t, struct pk_told_flow *f, const struct pk_told_part *part) {
-    struct told *last = (struct told *)told_at(t, f, f->last);
+    uint64_t *number = &f->last;
+    struct told *last;
 
     assert(t->magic == TOLD_MAGIC && f->id);
+    for (unsigned i = 0; (last = told_find(t, f, *number)) && (int32_t)(last->part.from - part->from) > 0; i++) {
+        if (i == STEPS) return;
+        if (is_known(part, &last->part)) *number = last->before;
+        else number = &last->before;
+    }
     if (last && is_known(&last->part, part)) return;
     if (last && goes_on(&last->part, part)) {
         last->part.to = part->to;
         last->part.ends = part->ends;
         return;
     }
-    t->number++;
-    t->told[t->number % PLACES] = (struct told){ .id = f->id, .number = t->number, .before = f->last, .part = *part };
-    f->last = t->number;
+    uint64_t before = *number;
+    /* Its place may be that of what stands behind it, which is forgotten then, and what stands before with it. */
+    *number = ++t->number;
+    t->told[t->number % PLACES] = (struct told){ .id = f->id, .number = t->number, .before = before, .part = *part };
 }
 
 /* What `of` and n bytes from there on have in common. */
@@ -87,7 +103,7 @@ static bool common(const struct pk_told_part *of, uint32_t from, uint32_t n, str
 bool pk_told_next(const pk_told_t *t, const struct pk_told_flow *f, uint64_t *at, uint32_t from, uint32_t n,
                   struct pk_told_part *part) {
     for (const struct told *k; (k = told_at(t, f, *at));) {
-        /* It is told in the stream's order, so what was told before stands before it. */
+        /* They are in the stream's order, and none is within another. */
         if ((int32_t)(from - k->part.to) >= 0) return false;
         *at = k->before;
         if (common(&k->part, from, n, part)) return true;

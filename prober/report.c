@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "report.h"
 
+#include "base/base_log.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -83,6 +85,10 @@ void report_line(struct report *r, const char *format, ...) {
     for (char *p = text; *p; p++)
         if (*p < ' ' || *p > '~') *p = '?';
     clear_bar(r);
+    if (r->out == stderr && base_log_is_journal()) {
+        base_log(BASE_LOG_INFO, "%s", text);
+        return;
+    }
     localtime_r(&t, &tm);
     strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", &tm);
     fprintf(r->out, "%s %s\n", stamp, text);

@@ -43,8 +43,9 @@ static void on_datagram(void *context, const void *bytes, size_t n, uint8_t tos)
     memcpy(from_parent, bytes, n);
 }
 
-static void on_word(void *context, const char *sentence) {
+static void on_word(void *context, enum base_log_priority p, const char *sentence) {
     (void)context;
+    (void)p;
     (void)sentence;
 }
 
@@ -61,7 +62,7 @@ int main(int argc, char **argv) {
     struct pk_config c = {
         .mode = PK_MODE_TRAIN, .window = 10, .literal = 700, .least = 64, .mtu = 1500, .flows = 64, .queues = 1
     };
-    struct pk_out out = { NULL, on_packet, on_datagram, on_word };
+    struct pk_out out = { NULL, on_packet, on_datagram, on_word, NULL };
     struct pk_ready ready = { .bytes = PK_STORE_LEAST };
     pk_session_t *mine = pk_session_make(secrets.item, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY),
                  *child = pk_session_make(secrets.item, PK_CHILD, 0, 1, PK_FINGERPRINT_HIGHWAY);

@@ -14,6 +14,7 @@
 
 #include "base/base_command.h"
 #include "base/base_error.h"
+#include "base/base_log.h"
 #include "base/base_number.h"
 #include "base/base_settings.h"
 
@@ -137,10 +138,10 @@ static void command_renew(struct daemon *d) {
     d->common.secrets_renewed++;
     atomic_fetch_add(&d->common.renewed, 1);
     pthread_mutex_unlock(&d->common.lock);
-    fprintf(stderr,
-            "fairgate-pktcache: the secret was read again: %s; all else of the configuration is read at the "
-            "start only, and a restart loses no connection\n",
-            secrets.n > 1 ? "a new one, and the former one" : "one");
+    base_log(BASE_LOG_NOTICE,
+             "the secret was read again: %s; all else of the configuration is read at the start only, and a restart "
+             "loses no connection",
+             secrets.n > 1 ? "a new one, and the former one" : "one");
     pk_secret_forget(&secrets);
 }
 
@@ -179,21 +180,19 @@ static int serve(struct daemon *d) {
     for (;;) {
         int n = poll(p, 4, LOOK_EVERY);
         if ((n > 0 && p[2].revents) || pk_helper_gone(d->helper)) {
-            fputs("fairgate-pktcache: the helper is gone, so nobody would lead packets; the daemon ends, to be started "
-                  "again\n",
-                  stderr);
+            base_log(BASE_LOG_ERROR,
+                     "the helper is gone, so nobody would lead packets; the daemon ends, to be started again");
             return 1;
         }
         for (unsigned i = 0; i < d->config.queues; i++) {
             if (!pk_lane_broken(d->lane[i])) continue;
-            fprintf(stderr, "fairgate-pktcache: somebody took %s away\n", d->config.device);
+            base_log(BASE_LOG_ERROR, "somebody took %s away", d->config.device);
             return 1;
         }
         if (d->names) command_names(d, n > 0 && p[3].revents);
         if (d->names && pk_names_gone(d->names)) {
-            fputs("fairgate-pktcache: nobody would ask for the peer's name any more; the daemon ends, to be started "
-                  "again\n",
-                  stderr);
+            base_log(BASE_LOG_ERROR,
+                     "nobody would ask for the peer's name any more; the daemon ends, to be started again");
             return 1;
         }
         if (n <= 0) continue;
@@ -221,7 +220,7 @@ static int pk_command_run(enum pk_role role, const char *path, bool all) {
         if (command_prepare(&d, &error) || command_start(&d, &error)) {
             base_failed(error);
         } else {
-            fprintf(stderr, "fairgate-pktcache: %s on %s\n", role == PK_PARENT ? "parent" : "child", d.config.device);
+            base_log(BASE_LOG_NOTICE, "%s on %s", role == PK_PARENT ? "parent" : "child", d.config.device);
             rv = serve(&d);
         }
         command_stop(&d);

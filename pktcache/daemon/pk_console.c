@@ -11,6 +11,7 @@
 #include <sys/signalfd.h>
 
 #include "base/base_command.h"
+#include "base/base_log.h"
 #include "console/console_serve.h"
 #include "console/console_told.h"
 #include "pk_report.h"
@@ -110,7 +111,7 @@ int pk_console(const char *listens, const char *control, const char *others, con
     sigprocmask(SIG_BLOCK, &set, NULL);
     ends = signalfd(-1, &set, SFD_CLOEXEC);
     c->control = control;
-    fprintf(stderr, "fairgate-pktcache: the console is at http://%s/\n", listens);
+    base_log(BASE_LOG_NOTICE, "the console is at http://%s/", listens);
     rv = console_serve(listens, &served, ends, &error) ? base_failed(error) : 0;
     close(ends);
     free(c->now);

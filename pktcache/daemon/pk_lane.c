@@ -88,7 +88,7 @@ static bool same_endpoint(const struct sockaddr_storage *a, const struct sockadd
     return x->sin6_port == y->sin6_port && !memcmp(&x->sin6_addr, &y->sin6_addr, sizeof x->sin6_addr);
 }
 
-static void lane_say(void *context, const char *sentence);
+static void lane_say(void *context, enum base_log_priority p, const char *sentence);
 
 static void lane_now_at(pk_lane_t *l, const struct sockaddr_storage *there) {
     l->there = *there;
@@ -109,7 +109,7 @@ static void lane_follow(pk_lane_t *l) {
     pthread_mutex_unlock(&m->lock);
     pk_endpoint_write(&l->there, text);
     snprintf(sentence, sizeof sentence, "the other end is at %s", text);
-    lane_say(l, sentence);
+    lane_say(l, BASE_LOG_NOTICE, sentence);
 }
 
 /* A WELCOME is for who has said HELLO, whoever that is: it may have been replayed. */
@@ -140,18 +140,34 @@ static void datagram_out(void *context, const void *bytes, size_t n, uint8_t tos
 }
 
 /* Whoever can make us say something could fill a disk. */
-static void lane_say(void *context, const char *sentence) {
+static void lane_say(void *context, enum base_log_priority p, const char *sentence) {
     pk_lane_t *l = context;
     if (l->now >= l->said_until) {
         if (l->said > SENTENCES)
-            fprintf(stderr, "fairgate-pktcache: queue %u: %u sentences were left out\n", l->number,
-                    l->said - SENTENCES);
+            base_log(BASE_LOG_WARNING, "queue %u: %u sentences were left out", l->number, l->said - SENTENCES);
         l->said = 0;
         l->said_until = l->now + SENTENCES_IN;
     }
     if (l->said++ >= SENTENCES) return;
-    if (l->common->c->queues > 1) fprintf(stderr, "fairgate-pktcache: queue %u: %s\n", l->number, sentence);
-    else fprintf(stderr, "fairgate-pktcache: %s\n", sentence);
+    if (l->common->c->queues > 1) base_log(p, "queue %u: %s", l->number, sentence);
+    else base_log(p, "%s", sentence);
+}
+
+static void lane_bypass(void *context, const struct pk_tuple *t, enum pk_bypass how) {
+    pk_lane_t *l = context;
+    pk_hook_bypass(l->common->hook, t, how);
+}
+
+/* What went by us is of no lane: the first one has it. */
+static void lane_count_bypassed(const pk_lane_t *l, struct pk_counters *n) {
+    uint64_t tls;
+
+    if (l->number || l->common->role != PK_PARENT) return;
+    n->bypassed_bytes = pk_hook_bypassed(l->common->hook, &tls);
+    n->tls_bytes += tls;
+    n->unfollowed_bytes += n->bypassed_bytes;
+    n->native_bytes += n->bypassed_bytes;
+    n->bytes_in += n->bypassed_bytes;
 }
 
 /* ---- the loop ---------------------------------------------------------------------------------------------------- */
@@ -217,6 +233,7 @@ static void lane_show(pk_lane_t *l) {
     pthread_mutex_lock(&l->lock);
     struct pk_seen *s = &l->seen;
     s->counters = l->side->counters;
+    lane_count_bypassed(l, &s->counters);
     s->why = pk_side_why(l->side);
     s->theirs = pk_session_theirs(l->session);
     s->known = l->known;
@@ -269,7 +286,7 @@ static void *lane_loop(void *context) {
         wait_for_something(l);
         if (pk_hook_renew(l->common->hook, l->number, l->now)) {
             atomic_fetch_add(&l->common->stalls, 1);
-            lane_say(l, "the daemon did not go on for a while; packets took their plain way");
+            lane_say(l, BASE_LOG_WARNING, "the daemon did not go on for a while; packets took their plain way");
         }
         read_socket(l);
         read_device(l);
@@ -337,7 +354,7 @@ static pk_side_t *make_side(const struct pk_common *m, pk_session_t *session, co
 
 pk_lane_t *pk_lane_make(struct pk_common *common, unsigned number, int tun, char **error) {
     pk_lane_t *l = pk_memory(sizeof *l);
-    struct pk_out out = { l, packet_out, datagram_out, lane_say };
+    struct pk_out out = { l, packet_out, datagram_out, lane_say, lane_bypass };
 
     *error = NULL;
     if (!l) return NULL;
@@ -359,6 +376,7 @@ pk_lane_t *pk_lane_make(struct pk_common *common, unsigned number, int tun, char
     if (l->session) pk_session_secrets(l->session, &common->secrets);
     if (l->session) l->side = make_side(common, l->session, &out);
     if (!l->side || open_socket(l, error) || lane_watch(l, error)) pk_lane_stop(&l);
+    else lane_show(l); /* who asks before its first turn hears that there is no session */
     return l;
 }
 

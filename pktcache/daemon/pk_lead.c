@@ -6,6 +6,7 @@
 #include "pktcache/pk_why.h"
 
 #include "base/base_error.h"
+#include "base/base_log.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -23,11 +24,16 @@
 
 enum { LEAD_MAGIC = 0x504b4c45 };
 
+enum {
+    MOVES = 16 /* of the other end that are followed at once, and then one in each MOVE_EVERY */
+};
+
 enum { IP6GRE = 823, RAWIP = 519 }; /* kinds of devices that libc's header does not have (linux/if_arp.h) */
 
 enum { /* microseconds */
        LOOK_SOON = 100000,
        LOOK_EVERY = 1000000,
+       MOVE_EVERY = 5000000,
        SAY_EVERY = 60000000 /* the same sentence */
 };
 
@@ -41,6 +47,9 @@ struct pk_lead {
     unsigned tun;                  /* our device */
     struct sockaddr_storage there; /* where the other end is; moved: as it was told last */
     unsigned moved;
+    unsigned moves; /* that are left, as of moves_at */
+    uint64_t moves_at;
+    bool restless; /* there were more, which was said */
     bool known;
     bool changed, taken; /* since it was looked: some device; some filter was taken away */
     uint64_t looked_at, said_at, clash_said_at;
@@ -56,7 +65,7 @@ static uint64_t lead_clock_now(void) {
 /* Takes the sentence. */
 static void lead_say(pk_lead_t *l, char *sentence, uint64_t now) {
     if (sentence && (strncmp(l->said, sentence, sizeof l->said - 1) || now >= l->said_at + SAY_EVERY)) {
-        fprintf(stderr, "fairgate-pktcache: %s\n", sentence);
+        base_log(BASE_LOG_WARNING, "%s", sentence);
         snprintf(l->said, sizeof l->said, "%s", sentence);
         l->said_at = now;
     }
@@ -172,6 +181,10 @@ static bool find(const pk_lead_t *l, struct pk_place *place, char **error) {
     bool said = strcmp(c->link, PK_LINK_USUAL) != 0;
     unsigned device = said ? if_nametoindex(c->link) : l->known ? routed(c, &l->there, &why) : 0;
 
+    if (device && device == l->tun) { /* what is put there would take the place of what guards it */
+        base_fail(error, "%s is our own device, which leads to nobody", c->device);
+        return false;
+    }
     if (device) return look_at(device, place, error);
     if (said) base_fail(error, "link %s: there is no such device now", c->link);
     else if (!l->known) base_fail(error, "peer %s: where that is is not known yet; packets go as they are", c->peer);
@@ -195,8 +208,31 @@ void pk_lead_tell(struct pk_shared *shared, const struct sockaddr_storage *there
     atomic_fetch_add(&shared->moved, 1);
 }
 
+/*
+ * Whether the other end may be somewhere else once more.  Each time packets may be taken from another device, and a
+ * sentence be said; who tells may not be itself any more, or there are two who have the secret.
+ */
+static bool may_move(pk_lead_t *l, uint64_t now) {
+    uint64_t more = (now - l->moves_at) / MOVE_EVERY;
+
+    l->moves = more < MOVES - l->moves ? l->moves + (unsigned)more : MOVES;
+    l->moves_at = l->moves == MOVES ? now : l->moves_at + more * MOVE_EVERY;
+    if (l->moves) {
+        l->moves--;
+        l->restless &= l->moves < MOVES / 2;
+        return true;
+    }
+    if (!l->restless)
+        fprintf(stderr,
+                "fairgate-pktcache: the other end is said to be elsewhere too often; that is believed once in %d s"
+                " now\n",
+                MOVE_EVERY / 1000000);
+    l->restless = true;
+    return false;
+}
+
 /* Takes what was told; what is being written now it takes the next time. */
-static void hear_where(pk_lead_t *l) {
+static void hear_where(pk_lead_t *l, uint64_t now) {
     static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
     unsigned moved = atomic_load(&l->shared->moved);
     uint8_t bytes[16];
@@ -206,9 +242,11 @@ static void hear_where(pk_lead_t *l) {
     for (int i = 0; i < 2; i++) words[i] = atomic_load(l->shared->address + i);
     if (atomic_load(&l->shared->moved) != moved) return;
     memcpy(bytes, words, sizeof bytes);
+    bool four = !memcmp(bytes, prefix, sizeof prefix);
+    if (four != (l->c->there.ss_family == AF_INET) || !may_move(l, now)) return;
     l->moved = moved;
     l->known = l->changed = true;
-    l->there = (struct sockaddr_storage){ .ss_family = memcmp(bytes, prefix, sizeof prefix) ? AF_INET6 : AF_INET };
+    l->there = (struct sockaddr_storage){ .ss_family = four ? AF_INET : AF_INET6 };
     if (l->there.ss_family == AF_INET) memcpy(&((struct sockaddr_in *)&l->there)->sin_addr, bytes + 12, 4);
     else memcpy(&((struct sockaddr_in6 *)&l->there)->sin6_addr, bytes, 16);
 }
@@ -286,7 +324,7 @@ static void see_clashes(pk_lead_t *l, uint64_t now) {
         "each client to one daemon",
         link, *device ? ", that of " : "", device);
     if (now >= l->clash_said_at + SAY_EVERY || !l->clash_said_at) {
-        fprintf(stderr, "fairgate-pktcache: %s\n", sentence);
+        base_log(BASE_LOG_WARNING, "%s", sentence);
         l->clash_said_at = now;
     }
     free(sentence);
@@ -298,7 +336,7 @@ void pk_lead_look(pk_lead_t *l) {
 
     assert(l->magic == LEAD_MAGIC);
     hear(l);
-    hear_where(l);
+    hear_where(l, now);
     if (now < l->looked_at + (l->changed ? LOOK_SOON : LOOK_EVERY)) return;
     l->looked_at = now;
     l->changed = false;
@@ -321,6 +359,8 @@ pk_lead_t *pk_lead_start(const struct pk_config *c, pk_hook_t *hook, struct pk_s
     l->shared = shared;
     l->there = c->there;
     l->known = c->peer_is == PK_PEER_ADDRESS;
+    l->moves = MOVES;
+    l->moves_at = lead_clock_now();
     l->tun = if_nametoindex(c->device);
     if ((l->watch = pk_netlink_watch(RTMGRP_LINK | RTMGRP_TC)) < 0) {
         base_fail(error, "devices can't be watched: %s", strerror(errno));

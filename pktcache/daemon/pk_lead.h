@@ -23,7 +23,9 @@ struct pk_shared {
     _Atomic uint64_t clashes;   /* packets that another daemon wanted, too, and so nobody has taken */
     /*
      * who parses packets writes: where the other end is, if the configuration does not say that.  It chooses the device
-     * that packets are taken from by that, among those that routing has, unless `link` names one.
+     * that packets are taken from by that, among those that routing has, unless `link` names one.  An address of
+     * another family than `local` is none; and of many only some are taken, the newest of them each time (pk_lead.c,
+     * MOVES).
      */
     atomic_uint      moved;     /* twice for each time; odd while the address is written; 0: it is not known */
     _Atomic uint64_t address[2];        /* as on the wire; IPv4 in ::ffff:0:0/96 */

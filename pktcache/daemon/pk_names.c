@@ -3,6 +3,7 @@
 
 #include "base/base_command.h"
 #include "base/base_error.h"
+#include "base/base_log.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -67,14 +68,14 @@ static void names_say(struct names_said *said, const char *name, unsigned n, int
     if (said->anything && said->n == n && (n ? !memcmp(said->first, first, 16) : said->why == why)) return;
     *said = (struct names_said){ .n = n, .why = why, .anything = true };
     if (!n) {
-        fprintf(stderr, "fairgate-pktcache: peer %s: %s; it is asked for again until there is an answer\n", name,
-                why ? gai_strerror(why) : "it has no address of the family of `local`");
+        base_log(BASE_LOG_WARNING, "peer %s: %s; it is asked for again until there is an answer", name,
+                 why ? gai_strerror(why) : "it has no address of the family of `local`");
         return;
     }
     memcpy(said->first, first, 16);
     inet_ntop(AF_INET6, first, text, sizeof text);
-    fprintf(stderr, "fairgate-pktcache: peer %s is %s%s\n", name, strncmp(text, "::ffff:", 7) ? text : text + 7,
-            n > 1 ? ", and other addresses, which are tried in turn" : "");
+    base_log(BASE_LOG_NOTICE, "peer %s is %s%s", name, strncmp(text, "::ffff:", 7) ? text : text + 7,
+             n > 1 ? ", and other addresses, which are tried in turn" : "");
 }
 
 /* One answer for each question, until the daemon has ended. */

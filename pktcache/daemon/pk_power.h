@@ -15,9 +15,9 @@
  * large buffers, reading the secret.
  *
  * TRUST.  Who takes over the process of packets has what that has: the secret, what is stored, the device's packets.
- * Of the machine it can ask that packets are led no longer, or, unless the configuration says where the other end is
- * or what the link's device is, from the device that leads to an address of its choice; and through the device it can
- * send what the programs in the kernel let pass (pk_hook.h): packets from a server to a client.
+ * Of the machine it can ask that packets are led no longer, or, unless the configuration says where the other end is or
+ * what the link's device is, from the device that leads to an address of its choice, some times a minute; and through
+ * the device it can send what the programs in the kernel let pass (pk_hook.h): packets from a server to a client.
  */
 #ifndef FAIRGATE_PK_POWER_H
 #define FAIRGATE_PK_POWER_H

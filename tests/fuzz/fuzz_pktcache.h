@@ -40,10 +40,14 @@ static void fuzz_datagram(void *context, const void *bytes, size_t n, uint8_t to
     memcpy(copy, bytes, n);
 }
 
-static void fuzz_say(void *context, const char *sentence) { (void)context; (void)sentence; }
+static void fuzz_say(void *context, enum base_log_priority p, const char *sentence) {
+    (void)context;
+    (void)p;
+    (void)sentence;
+}
 
 static void fuzz_begin(int keep) {
-    struct pk_out out = { NULL, fuzz_packet, fuzz_datagram, fuzz_say };
+    struct pk_out out = { NULL, fuzz_packet, fuzz_datagram, fuzz_say, NULL };
     struct pk_secret secret = { "the secret of a fuzz target ..." };
     struct pk_ready ready = { .bytes = PK_STORE_LEAST };
     uint8_t key[PK_FINGERPRINT_KEY] = "a key", hello[PK_CONTROL_MAX], welcome[PK_CONTROL_MAX], go[PK_CONTROL_MAX];

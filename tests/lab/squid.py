@@ -159,7 +159,8 @@ class Squid(Server):
     def make_stores(self):
         """What cache_dir names, before the first start."""
         self.configure()
-        done = subprocess.run([*self.prefix, self.binary, "-n", self.service, "-N", "-z", "-f", self.path("squid.conf")], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([*self.prefix, self.binary, "-n", self.service, "-N", "-z", "-f", self.path("squid.conf")], capture_output=True, text=True, timeout=60,
+                              env=self.environment())
         if done.returncode:
             raise LabError(f"squid -z: {done.stderr}{self.log_end()}")
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Options of the system tests, and fixtures that several houses use; a house's own stand in its folder.
 
-    python3 -m pytest tests/system --build=DIR [--long]
+    python3 -m pytest tests/system --build=DIR [--long] [--unmeasured]
 
 The folders are no packages: a test file's name, or a helper's, stands once in all of them.
 
@@ -24,8 +24,20 @@ def pytest_addoption(parser):
     parser.addoption("--long", action="store_true", help="the long loops: 200 kills, 100 graceful restarts, a million clients that hang up, half an hour of overload, a million random pages")
 
 
+    parser.addoption("--unmeasured", action="store_true", help="without what only measures (marked so), of which a sanitized build has no better word")
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--unmeasured"):
+        return
+    measures = [i for i in items if i.get_closest_marker("measures")]
+    config.hook.pytest_deselected(items=measures)
+    items[:] = [i for i in items if i not in measures]
+
+
 def pytest_configure(config):
     config.addinivalue_line("markers", "alone: measures what other tests beside it would change (tests/run)")
+    config.addinivalue_line("markers", "measures: and has others beside it that go the same ways; nothing else is to be seen in it")
     config.addinivalue_line("markers", "may_skip(reason): may be left out on a build server, too, for this reason")
     if config.getoption("--build"):
         os.environ["FAIRGATE_BUILD"] = os.path.abspath(config.getoption("--build"))

@@ -86,8 +86,9 @@ static void datagram_up(void *context, const void *bytes, size_t n, uint8_t tos)
 
 uint64_t said;
 
-void say(void *context, const char *sentence) {
+void say(void *context, enum base_log_priority p, const char *sentence) {
     (void)context;
+    (void)p;
     (void)sentence;
     said++;
 }
@@ -157,14 +158,14 @@ void end_side(struct side *s) {
 static const uint8_t key_bytes[PK_FINGERPRINT_KEY] = "a key for the fingerprints";
 
 void begin_parent(void) {
-    struct pk_out out = { NULL, packet_down, datagram_down, say };
+    struct pk_out out = { NULL, packet_down, datagram_down, say, NULL };
     w.parent.store = pk_store_make(w.s->cache, PK_STORE_PARENT);
     w.parent.session = pk_session_make(&w.secret, PK_PARENT, 0, 1, PK_FINGERPRINT_HIGHWAY);
     w.parent.side = pk_parent_make(&w.config, w.parent.store, w.parent.session, &out);
 }
 
 void begin_child(void) {
-    struct pk_out out = { NULL, packet_out, datagram_up, say };
+    struct pk_out out = { NULL, packet_out, datagram_up, say, NULL };
     struct pk_ready ready = { .bytes = w.s->cache };
     memcpy(ready.key, key_bytes, sizeof ready.key);
     for (size_t i = 0; i < sizeof ready.cache; i++) ready.cache[i] = (uint8_t)dice(256);

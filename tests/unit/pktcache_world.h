@@ -105,7 +105,7 @@ void begin_parent(void);
 void begin_child(void);
 void end_side(struct side *s);
 /* For the log of a side. */
-void say(void *context, const char *sentence);
+void say(void *context, enum base_log_priority p, const char *sentence);
 
 /* A turn of either side, with what has come to it. */
 void run_down(void);

@@ -3,6 +3,7 @@
 #include "base/base_command.h"
 #include "base/base_error.h"
 #include "base/base_identity.h"
+#include "base/base_log.h"
 #include "base/base_number.h"
 #include "base/base_secret.h"
 #include "base/base_settings.h"
@@ -464,6 +465,47 @@ START_TEST(an_output_that_is_full) {
 }
 END_TEST
 
+/* ---- logs -------------------------------------------------------------------------------------------------------- */
+
+/* What a sentence becomes where JOURNAL_STREAM is as this says of standard error; NULL: it is not there. */
+static void logged(const char *stream, const char *sentence, const char *line) {
+    char said[BASE_LOG_MAX + 10], value[100];
+    struct stat s;
+    int kept;
+    FILE *f = caught(stderr, &kept);
+
+    ck_assert_int_eq(fstat(2, &s), 0);
+    snprintf(value, sizeof value, stream ? stream : "", (uintmax_t)s.st_dev, (uintmax_t)s.st_ino);
+    if (stream) setenv("JOURNAL_STREAM", value, 1);
+    else unsetenv("JOURNAL_STREAM");
+    base_log_begin("thing");
+    base_log(BASE_LOG_WARNING, "%s", sentence);
+    let_go(stderr, kept, f, said, sizeof said);
+    unsetenv("JOURNAL_STREAM");
+    base_log_begin("thing");
+    ck_assert_msg(!strcmp(said, line), "%.100s", said);
+}
+
+START_TEST(a_line_of_the_log) {
+    static char much[2 * BASE_LOG_MAX], line[BASE_LOG_MAX + 1];
+
+    logged(NULL, "a 5% chance", "thing: a 5% chance\n");
+    logged("%ju:%ju", "a 5% chance", "<4>a 5% chance\n");
+    /* Else what somebody else's text says on a line of its own would have a priority of its own. */
+    logged("%ju:%ju", "no file\n<0>a\r\x1b[2J", "<4>no file?<0>a??[2J\n");
+    logged("%ju:1%ju", "elsewhere", "thing: elsewhere\n");
+    logged("1%ju:%ju", "elsewhere", "thing: elsewhere\n");
+    logged("", "nowhere", "thing: nowhere\n");
+    logged("%ju", "half", "thing: half\n");
+    logged("%ju:%ju ", "more", "thing: more\n");
+    memset(much, 'x', sizeof much - 1);
+    memset(line, 'x', sizeof line - 1);
+    memcpy(line, "<4>", 3);
+    strcpy(line + BASE_LOG_MAX - 1, "\n");
+    logged("%ju:%ju", much, line);
+}
+END_TEST
+
 /* ---- secrets ----------------------------------------------------------------------------------------------------- */
 
 static void secret_refused(const char *path, const char *why) {
@@ -571,6 +613,7 @@ int main(void) {
     tcase_add_loop_test(c, a_call, 0, sizeof calls / sizeof *calls);
     tcase_add_loop_test(c, a_call_of_one_thing, 0, sizeof one_calls / sizeof *one_calls);
     tcase_add_test(c, an_output_that_is_full);
+    tcase_add_test(c, a_line_of_the_log);
     tcase_add_test(c, a_secret_is_its_owners);
     tcase_add_test(c, a_file_that_is_another_is_seen);
     suite_add_tcase(s, c);

@@ -559,6 +559,46 @@ START_TEST(test_blocks_in_any_order) {
 }
 END_TEST
 
+/*
+ * What is told of two streams, in their order; what is lost is told once more, later, and so is some that was not.  All
+ * that was told is found, and nothing else, also where sequence numbers begin anew.
+ */
+START_TEST(test_what_is_told_late) {
+    enum { N = 30000, PIECE = 300 };
+    static bool there[2][N], found[N];
+    pk_told_t *t = pk_told_make();
+    struct pk_told_flow f[2] = { { .id = 7, .passed = UINT32_MAX - 9000 }, { .id = 8, .passed = UINT32_MAX - 9000 } };
+    uint32_t first = UINT32_MAX - 9000;
+
+    srand(3);
+    for (uint32_t i = 0; i < 3 * N / PIECE; i++) {
+        int k = rand() % 2;
+        uint32_t front = i * PIECE / 3, at = front, n = 1 + (uint32_t)rand() % PIECE;
+        if (rand() % 3 == 0) at = front > 6000 ? front - (uint32_t)rand() % 6000 : 0; /* again, or for the first time */
+        else if (rand() % 4 == 0) continue;                                           /* lost */
+        if (at + n > N) n = N - at;
+        struct pk_told_part part = { first + at, first + at + n, PK_BLOCK + at, false };
+        pk_told_add(t, f + k, &part);
+        memset(there[k] + at, true, n);
+        for (int query = 0; query < 5; query++) {
+            uint32_t from = (uint32_t)rand() % N, length = 1 + (uint32_t)rand() % 3000, highest = UINT32_MAX;
+            if (from + length > N) length = N - from;
+            k = rand() % 2;
+            memset(found, false, sizeof found);
+            for (uint64_t j = f[k].last; pk_told_next(t, f + k, &j, first + from, length, &part);) {
+                uint32_t begin = part.from - first, end = part.to - first;
+                ck_assert(begin >= from && begin < end && end <= from + length && part.place == PK_BLOCK + begin);
+                ck_assert_uint_le(begin, highest);
+                highest = begin;
+                memset(found + begin, true, end - begin);
+            }
+            ck_assert(!memcmp(found + from, there[k] + from, length));
+        }
+    }
+    pk_told_free(&t);
+}
+END_TEST
+
 /* What follows a block is known until it is displaced, and stays when it is stored again. */
 START_TEST(test_links) {
     pk_store_t *s = pk_store_make(PK_STORE_LEAST, PK_STORE_PARENT);
@@ -603,6 +643,7 @@ int main(void) {
     tcase_add_test(t, test_a_resumed_download);
     tcase_add_test(t, test_what_passes);
     tcase_add_test(t, test_blocks_in_any_order);
+    tcase_add_test(t, test_what_is_told_late);
     tcase_add_test(t, test_links);
     suite_add_tcase(s, t);
     return run_suite(s);

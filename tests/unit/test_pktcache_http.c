@@ -192,6 +192,78 @@ static const struct {
         "-!HTTP/1.1 200 OK\r\nCache-Control: public\r\n\r\nabcd" } },
     { "CONNECT", { "> CONNECT a:1 HTTP/1.1\r\n\r\n", "- " OK(""), "- abcd" } },
 
+    { "chunks of HTTP/1.0",
+      { "> " GET, "- HTTP/1.0 200 OK\r\nCache-Control: public\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "- 4\r\nabcd\r\n" } },
+    { "chunks of a request of HTTP/1.0",
+      { "> POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" GET, "- " OK("Content-Length: 0\r\n"),
+        "- " OK("Cache-Control: public\r\nContent-Length: 4\r\n"), "- abcd" } },
+    { "a length of HTTP/1.0",
+      { "> GET / HTTP/1.0\r\n\r\n", "- HTTP/1.0 200 OK\r\nCache-Control: public\r\nContent-Length: 4\r\n\r\n",
+        "+!abcd" } },
+    { "a request without a version has an answer without a header",
+      { "> GET /\r\n\r\n" GET, "- " OK("Cache-Control: public\r\nContent-Length: 4\r\n"), "- abcd" } },
+    { "a line of a header is no request",
+      { "> Cookie: a=b\r\n\r\n" GET, "- " OK("Content-Length: 0\r\n"), "- " OK("Cache-Control: public\r\n"),
+        "- abcd" } },
+    { "a method that is none",
+      { "> Range: bytes /a HTTP/1.1\r\n\r\n" GET, "- " OK("Content-Length: 0\r\n"),
+        "- " OK("Cache-Control: public\r\n"), "- abcd" } },
+    { "private behind a semicolon",
+      { "> " GET, "- " OK("Cache-Control: max-age=9; private\r\nContent-Length: 4\r\n"), "-!abcd" } },
+    { "private behind a blank that is none",
+      { "> " GET, "- " OK("Cache-Control: max-age=9,\x0bprivate\r\nContent-Length: 4\r\n"), "-!abcd" } },
+    { "no-store in quotes",
+      { "> " GET, "- " OK("Cache-Control: max-age=9, \"no-store\"\r\nContent-Length: 4\r\n"), "-!abcd" } },
+    { "no-cache behind a semicolon",
+      { "> " GET, "- " OK("Cache-Control: max-age=9;no-cache\r\nContent-Length: 4\r\n"), "-!abcd" } },
+    { "public in what another word has in quotes",
+      { "> " GET, "- " OK("Cache-Control: x=\"a, public, b\"\r\nContent-Length: 4\r\n"), "-!abcd" } },
+    { "max-age in quotes that are quoted",
+      { "> " GET, "- " OK("Cache-Control: x=\"\\\", max-age=9, \"\r\nContent-Length: 4\r\n"), "-!abcd" } },
+    { "a quote that does not end",
+      { "> " GET, "- " OK("Cache-Control: public, x=\"a\r\nContent-Length: 4\r\n"), "-!abcd" } },
+    { "max-age in quotes and behind some",
+      { "> " GET, "- " OK("Cache-Control: x=\"a, b\", max-age=\"9\"\r\nContent-Length: 4\r\n"), "+!abcd" } },
+    { "s-maxage=00",
+      { "> " GET, "- " OK("Cache-Control: max-age=9, s-maxage=00\r\nContent-Length: 4\r\n"), "-!abcd" } },
+    { "s-maxage=\"0\"",
+      { "> " GET, "- " OK("Cache-Control: public, s-maxage=\"0\"\r\nContent-Length: 4\r\n"), "-!abcd" } },
+    { "s-maxage of nobody knows how much",
+      { "> " GET, "- " OK("Cache-Control: public, s-maxage=-1\r\nContent-Length: 4\r\n"), "-!abcd" } },
+    { "max-age=00 and Last-Modified",
+      { "> " GET, "- " OK("Cache-Control: max-age=00\r\nLast-Modified: x\r\nContent-Length: 4\r\n"), "-!abcd" } },
+    { "a carriage return in a line",
+      { "> " GET, "- " OK("Cache-Control: public\r\nX: a\rSet-Cookie: b\r\nContent-Length: 4\r\n"), "- abcd" } },
+    { "a carriage return in a request's line",
+      { "> GET / HTTP/1.1\r\nX: a\rCookie: b\r\n\r\n", "- " OK("Last-Modified: x\r\nContent-Length: 4\r\n"),
+        "- abcd" } },
+    { "a name that is none",
+      { "> " GET, "- " OK("Cache-Control: public\r\nContent-Length: 4\r\n\x0bTransfer-Encoding: chunked\r\n"),
+        "- abcd" } },
+    { "no name", { "> " GET, "- " OK("Cache-Control: public\r\n: a\r\nContent-Length: 4\r\n"), "- abcd" } },
+    { "a chunk's extension that a line's end has, or not",
+      { "> " GET, "- " OK("Cache-Control: public\r\nTransfer-Encoding: chunked\r\n"), "- 4;\nab\r\nabcd\r\n",
+        "- abcd" } },
+    { "a chunk that half a line's end ends",
+      { "> " GET, "- " OK("Cache-Control: public\r\nTransfer-Encoding: chunked\r\n"), "- 4\r\nabcd\n0\r\n\r\n",
+        "- abcd" } },
+    { "a chunk's extension with a carriage return",
+      { "> " GET, "- " OK("Cache-Control: public\r\nTransfer-Encoding: chunked\r\n"), "- 4;a\rb\r\nabcd\r\n",
+        "- abcd" } },
+    { "a request's chunk that half a line's end ends",
+      { "> POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0;\n\r\n\r\n" GET, "- " OK("Content-Length: 0\r\n"),
+        "- " OK("Cache-Control: public\r\nContent-Length: 4\r\n"), "- abcd" } },
+    { "a trailer with half a line's end",
+      { "> " GET GET, "- " OK("Cache-Control: public\r\nTransfer-Encoding: chunked\r\n"), "- 0\r\n\n",
+        "- " OK("Cache-Control: public\r\nContent-Length: 4\r\n"), "- abcd" } },
+    { "a credential of another name asks for more than Last-Modified",
+      { "> GET / HTTP/1.1\r\nX-Auth-Token: a\r\n\r\n", "- " OK("Last-Modified: x\r\nContent-Length: 4\r\n"), "-!abcd",
+        "> GET / HTTP/1.1\r\nPRIVATE-TOKEN: a\r\n\r\n", "- " OK("Last-Modified: x\r\nContent-Length: 4\r\n"), "-!abcd",
+        "> GET / HTTP/1.1\r\nx-api-key: a\r\n\r\n", "- " OK("Last-Modified: x\r\nContent-Length: 4\r\n"), "-!abcd",
+        "> GET / HTTP/1.1\r\nX-Plex-Session-Id: a\r\n\r\n",
+        "- " OK("Cache-Control: max-age=9\r\nContent-Length: 4\r\n"), "+!abcd" } },
+
     { "marks that nobody vouches for open nothing",
       { "> " GET, "- " OK("Content-Length: 52\r\n"), "- abcd", "- " OPEN "you", "- " CLOSE "abcd", "- abcd", "- " OPEN,
         "-!you" } },
@@ -269,9 +341,13 @@ static const struct {
     { "a closing mark alone", { "> " GET, "- " OK(""), "- " CLOSE "abcd", "- abcd" } },
     { "marks that compression hides",
       { "> " GET, "- " OK("Eeod: marks\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n"), "-!abcd" } },
-    { "compressed, and for everybody",
+    { "marks that compression hides, and for everybody",
       { "> " GET, "- " OK("Cache-Control: public\r\nEeod: marks\r\nContent-Encoding: br\r\nContent-Length: 4\r\n"),
-        "+!abcd" } },
+        "-!abcd" } },
+    { "compressed, without marks, and for everybody",
+      { "> " GET, "- " OK("Cache-Control: public\r\nContent-Encoding: br\r\nContent-Length: 4\r\n"), "+!abcd" } },
+    { "other marks than ours, and for everybody",
+      { "> " GET, "- " OK("Cache-Control: public\r\nEeod: marks [[mine ]]]]\r\nContent-Length: 4\r\n"), "-!abcd" } },
     { "a mark in what is compressed",
       { "> " GET, "- " OK("Content-Encoding: gzip\r\n"), "- " OPEN "you", "- " CLOSE "abcd", "- abcd" } },
     { "not compressed", { "> " GET, "- " OK("Eeod: marks\r\nContent-Encoding: identity\r\n"), "+ abcd" } },
@@ -404,6 +480,56 @@ START_TEST(test_ranges_that_are_none) {
 }
 END_TEST
 
+/* Of segments as in talks: whether what they begin can't be HTTP any more. */
+static const struct {
+    const char *name;
+    bool joined; /* it was not seen from its beginning */
+    bool never;
+    const char *segment[6];
+} strangers[] = {
+    { "HTTP", false, false, { "> " GET, "- " OK("Content-Length: 4\r\n"), "- abcd" } },
+    { "a response byte by byte", false, false, { "> " GET, "- H", "- T", "- TP/1.1 200 OK\r\n" } },
+    { "TLS", false, true, { "> \026\003\001\001", "- \026\003\003\001" } },
+    { "TLS of which a request was not seen", false, true, { "- \026\003\003\001" } },
+    { "the server speaks first", false, true, { "- 220 mail\r\n" } },
+    { "HTTP/2", false, true, { "> PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" } },
+    { "HTTP/2 that does not say so", false, true, { "> PRI * HTTP/2.0\r\n\r\n", "- \1\2\3\4" } },
+    { "a tunnel", false, true, { "> CONNECT a:443 HTTP/1.1\r\n" } },
+    { "an upgrade",
+      false,
+      true,
+      { "> " GET, "- " OK("Content-Length: 0\r\n"), "> " GET, "- HTTP/1.1 101 Go\r\n\r\n" } },
+    { "an upgrade of what was joined", true, true, { "> " GET, "- HTTP/1.1 101 Go\r\n\r\n" } },
+    { "nonsense behind a response",
+      false,
+      false,
+      { "> " GET, "- " OK("Content-Length: 0\r\n"), "> " GET, "- HTTP/9.9 200 OK\r\n" } },
+    { "a nonsense request behind a response", false, false, { "> " GET, "- " OK("Content-Length: 0\r\n"), "> x\r\n" } },
+    { "nonsense of what was joined", true, false, { "> " GET, "- 220 mail\r\n" } },
+    { "it is there until something is missing", false, false, { "> " GET, "!", "- 220 mail\r\n" } },
+};
+
+START_TEST(test_never) {
+    struct eeod_marks marks;
+    struct pk_http h;
+
+    ck_assert_ptr_null(eeod_marks_set(&marks, OPEN, CLOSE));
+    memset(&h, 0x55, sizeof h);
+    pk_http_begin(&h);
+    ck_assert(!pk_http_never(&h));
+    h.unknown = strangers[_i].joined;
+    for (const char *const *s = strangers[_i].segment; *s; s++) {
+        if (**s == '>') pk_http_ask(&h, *s + 2, strlen(*s) - 2);
+        else if (**s == '!') pk_http_lose(&h);
+        else pk_http_answer(&h, &marks, *s + 2, strlen(*s) - 2, NULL);
+    }
+    ck_assert_msg(pk_http_never(&h) == strangers[_i].never, "%s", strangers[_i].name);
+    ck_assert(!strangers[_i].never || pk_http_lost(&h));
+    pk_http_begin(&h);
+    ck_assert(!pk_http_never(&h));
+}
+END_TEST
+
 START_TEST(test_looks_asked) {
     static const struct {
         const char *segment;
@@ -436,6 +562,7 @@ int main(void) {
     tcase_add_loop_test(t, test_talk, 0, sizeof talks / sizeof *talks);
     tcase_add_test(t, test_cuts);
     tcase_add_test(t, test_ranges_that_are_none);
+    tcase_add_loop_test(t, test_never, 0, sizeof strangers / sizeof *strangers);
     tcase_add_test(t, test_looks_asked);
     suite_add_tcase(s, t);
     return run_suite(s);

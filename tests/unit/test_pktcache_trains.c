@@ -106,6 +106,102 @@ START_TEST(test_what_a_lost_train_stands_for_does_not_cross) {
 }
 END_TEST
 
+/* Another connection of the same two ports and numbers, with bytes of its own, gets no train of the old one. */
+START_TEST(test_an_old_train_is_no_other_connections) {
+    struct scenario s = quiet("the same ports again");
+    s.keep = PK_KEEP_HTTP;
+    setup(&s, 26);
+    go_on(1000000);
+    trust(&s);
+    struct stream *first = asked_stream(0, NULL), *old, *fresh;
+    from_server(first, 0, first->n, s.mss);
+    go_on(5000);
+    old = asked_stream(1, first);
+    from_server(old, 0, old->n, s.mss);
+    go_on(5000);
+    ck_assert_uint_eq(old->acked, old->n);
+    fresh = w.stream + 4;
+    begin_stream(fresh);
+    fresh->client = old->client;
+    fresh->port = old->port;
+    fresh->first = old->first;
+    for (uint32_t i = 0; i < fresh->n; i++) fresh->data[i] = (uint8_t)dice(256);
+    old->used = false;
+    ask(fresh);
+    from_server(fresh, 0, 10 * s.mss, s.mss);
+    lose(&w.down);
+    from_server(fresh, 2 * s.mss, 2 * s.mss, s.mss);
+    from_server(fresh, 0, 10 * s.mss, s.mss);
+    go_on(5000);
+    ck_assert_uint_eq(fresh->acked, 10 * s.mss);
+    teardown();
+}
+END_TEST
+
+/* Numbers come again after 4 GB, which pass in seven seconds: by then no train is what a server sends again. */
+START_TEST(test_an_old_train_does_not_go_again) {
+    struct scenario s = quiet("long ago");
+    s.keep = PK_KEEP_HTTP;
+    setup(&s, 27);
+    go_on(1000000);
+    trust(&s);
+    struct stream *first = asked_stream(0, NULL), *second;
+    from_server(first, 0, first->n, s.mss);
+    go_on(5000);
+    for (int late = 0; late < 2; late++) {
+        second = asked_stream(4 + late, first);
+        from_server(second, 0, second->n, s.mss);
+        go_on(late ? 6000000 : 3000000);
+        ck_assert_uint_eq(second->acked, second->n);
+        uint64_t before = w.parent.side->counters.datagrams_out;
+        from_server(second, 2 * s.mss, s.mss, s.mss);
+        ck_assert_uint_eq(w.parent.side->counters.datagrams_out - before, !late);
+    }
+    teardown();
+}
+END_TEST
+
+/* What the link has carried of a stream so far. */
+static uint64_t carried(void) {
+    const struct pk_counters *c = &w.parent.side->counters;
+    return c->native_bytes + c->datagram_bytes_out;
+}
+
+/* Half of a file is new, and of each third piece all is lost, with what tells the child which blocks it belongs to. */
+START_TEST(test_blocks_of_what_is_lost_are_told_again) {
+    struct scenario s = quiet("half a file is new");
+    s.keep = PK_KEEP_HTTP;
+    setup(&s, 28);
+    go_on(1000000);
+    trust(&s);
+    struct stream *first = asked_stream(0, NULL);
+    from_server(first, 0, first->n, s.mss);
+    go_on(5000);
+    struct stream *second = asked_stream(1, first);
+    for (uint32_t at = 1000; at + 3000 < second->n; at += 6000)
+        for (uint32_t i = 0; i < 3000; i++) second->data[at + i] = (uint8_t)dice(256);
+    for (uint32_t at = 0, n, i = 0; at < second->n; at += n, i++) {
+        n = second->n - at < 5 * s.mss ? second->n - at : 5 * s.mss;
+        from_server(second, at, n, s.mss);
+        if (i % 3 == 1) lose(&w.down);
+        go_on(2000);
+    }
+    while (second->acked < second->n) {
+        uint32_t left = second->n - second->acked;
+        from_server(second, second->acked, left < s.mss ? left : s.mss, s.mss);
+        go_on(2000);
+    }
+    uint64_t before = carried(), wanted = w.parent.side->counters.wanted;
+    struct stream *third = asked_stream(6, second);
+    from_server(third, 0, third->n, s.mss);
+    go_on(1000000);
+    ck_assert_uint_eq(third->acked, third->n);
+    ck_assert_uint_le(carried() - before, third->n / 10);
+    ck_assert_uint_le(w.parent.side->counters.wanted - wanted, 2);
+    teardown();
+}
+END_TEST
+
 /*
  * Something that a train names is not there: the trains behind it wait, too, so that the client gets all in its order,
  * and what they lack is asked for at the same time.
@@ -380,6 +476,9 @@ int main(void) {
     tcase_add_test(t, test_what_is_half_new_is_followed);
     tcase_add_test(t, test_a_lost_train_goes_once_more);
     tcase_add_test(t, test_what_a_lost_train_stands_for_does_not_cross);
+    tcase_add_test(t, test_an_old_train_is_no_other_connections);
+    tcase_add_test(t, test_an_old_train_does_not_go_again);
+    tcase_add_test(t, test_blocks_of_what_is_lost_are_told_again);
     tcase_add_test(t, test_trains_wait_in_their_order);
     tcase_add_test(t, test_a_joined_connection_may_have_been_authorized);
     for (int i = 4; i <= 6; i += 2) {

@@ -35,7 +35,7 @@ static void no_packet(void *context, const struct iovec *part, int parts) {
 
 /* Nobody knows a byte of what is sealed in any datagram. */
 START_TEST(test_what_a_probe_holds_cannot_be_known) {
-    struct pk_out out = { NULL, no_packet, open_probe, say };
+    struct pk_out out = { NULL, no_packet, open_probe, say, NULL };
     struct pk_ready ready = { .bytes = 1 << 20 };
     uint8_t hello[PK_CONTROL_MAX], welcome[PK_CONTROL_MAX], go[PK_CONTROL_MAX];
     size_t n, m;

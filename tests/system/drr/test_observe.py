@@ -233,6 +233,7 @@ def test_what_a_child_writes_over_is_made_anew(new_victim):
 # ---- what is said is what comes --------------------------------------------------------------------------------------------------------
 
 @pytest.mark.alone
+@pytest.mark.measures
 @pytest.mark.parametrize("charge", ["bytes", "time", "both"])
 def test_what_is_said_is_what_comes(new_gateway, parts, charge):
     """Three crowds in closed loops.  On gives about 60 / 30 / 10; that is not asked here, but that it was said before: within 8 points on a machine that
@@ -253,6 +254,7 @@ def test_what_is_said_is_what_comes(new_gateway, parts, charge):
 
 
 @pytest.mark.alone
+@pytest.mark.measures
 def test_a_log_says_what_comes(new_gateway, parts, open_path):
     """httpd's own log of three crowds without the module, replayed, gives the shares that httpd then has with it."""
     log = open_path / "crowds.log"

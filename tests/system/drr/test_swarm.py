@@ -52,6 +52,7 @@ class Browser:
 
 
 @pytest.mark.alone
+@pytest.mark.measures
 def test_new_people_are_told_from_a_swarm(new_gateway, keys):
     """Three times what the server can do comes from addresses that come once.  New people have their first page within 3 s, by loading it once more at the most; who signs in
     is not refused; a member waits for a slot at most, 50 ms, and what is behind it in two classes of 40 and 10 of 100: 0.25 s at the 95 % is far from the 3 s of a queue."""

@@ -38,6 +38,7 @@ def visitors(crowd, people, **words):
 
 
 @pytest.mark.alone
+@pytest.mark.measures
 @pytest.mark.parametrize("kept", (True, False), ids=("keep-alive", "close"))
 @pytest.mark.parametrize("mpm", ("worker", "prefork", "event"))
 def test_a_crowd_of_connections_leaves_people_their_share(new_gateway, mpm, kept):

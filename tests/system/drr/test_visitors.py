@@ -597,6 +597,7 @@ QosRule members visitor class=member
 
 
 @pytest.mark.alone
+@pytest.mark.measures
 @pytest.mark.parametrize("within", ("visitor", "%{reqenv:qos-visitor}"))
 def test_a_stolen_cookie_has_one_visitors_part(new_gateway, keys, within):
     """200 connections show one, from ten addresses, beside nine members with four each: they have a tenth.  2,400 answers come, 240 of each."""

@@ -30,6 +30,7 @@ def part_of_the_crowd(gateway, loads):
 
 
 @pytest.mark.alone
+@pytest.mark.measures
 @pytest.mark.parametrize("within, least, most", [
     ("within=client", 0.85, 1.15),
     ("", 5, 11),
@@ -45,6 +46,7 @@ def test_many_connections_have_one_part(new_gateway, within, least, most):
 
 
 @pytest.mark.alone
+@pytest.mark.measures
 @pytest.mark.parametrize("within, least, most", [
     ("within=%{req:X-Network} within=client", 0.85, 1.15),
     ("within=client/24/48 within=client", 0.85, 1.15),

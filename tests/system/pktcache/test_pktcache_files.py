@@ -80,6 +80,25 @@ def test_an_edit_costs_what_it_changes(files, server):
 
 
 @pytest.mark.parametrize("server", (NGINX, "httpd"))
+def test_half_a_file_is_new(files, server):
+    """
+    Every other part of it.  Of the packets of new parts, and of what tells of their blocks, 1 % is lost: that is told again, and the next time all is known, but for blocks in
+    which old and new meet, 80 of 2,000.
+    """
+    f = files(server, rtt=10, bad=["--loss", "10"])
+    data = bytearray(os.urandom(4_000_000))
+    f.write("file", data)
+    f.fetch(curl(f, "file"))
+    for at in range(0, len(data), 200_000):
+        data[at:at + 100_000] = os.urandom(100_000)
+    f.write("file", data)
+    first = f.fetch(curl(f, "file"))
+    assert first.body == data and first.carried > len(data) / 2
+    is_known(f.fetch(curl(f, "file")), data, 0.06)
+    is_known(f.fetch(curl(f, "file")), data, 0.04)
+
+
+@pytest.mark.parametrize("server", (NGINX, "httpd"))
 def test_ranges_of_a_file(files, server):
     """Wherever they begin: they are found in the whole file, and leave it as it is.  0.9 % as the file's, and up to two blocks of each as they are."""
     f = files(server, **SLOW)

@@ -12,6 +12,8 @@ import signal
 import socket
 import stat
 import subprocess
+import sys
+import time
 
 import pytest
 
@@ -252,6 +254,57 @@ def test_what_can_be_asked_of_the_helper(lab):
                 way.send(question)
             assert side.process.wait(10) == -signal.SIGKILL, question
         assert side.said().count("is not itself any more") == 4
+        s.fetch(10)
+
+
+class Told:
+    """What a daemon that has been taken over tells its helper of where the other end is (pk_lead.h, pk_shared)."""
+    ADDRESS = 24
+
+    def __init__(self, side, known):
+        """known: the address that is there."""
+        self.side, wanted = side, self.bytes_of(known)
+        with open(f"/proc/{side.pid()}/maps", encoding="ascii") as f:
+            regions = [int(line.split("-")[0], 16) for line in f if re.match(r"\S+ rw-s .*/dev/zero", line)]
+        with open(f"/proc/{side.pid()}/mem", "rb", 0) as memory:
+            self.at, = (at for at in regions if os.pread(memory.fileno(), 16, at + self.ADDRESS) == wanted)
+
+    @staticmethod
+    def bytes_of(address):
+        return bytes(10) + b"\xff\xff" + socket.inet_aton(address) if "." in address else socket.inet_pton(socket.AF_INET6, address)
+
+    def tell(self, address):
+        with open(f"/proc/{self.side.pid()}/mem", "r+b", 0) as memory:
+            moved = int.from_bytes(os.pread(memory.fileno(), 4, self.at + self.ADDRESS - 8), sys.byteorder)
+            os.pwrite(memory.fileno(), self.bytes_of(address), self.at + self.ADDRESS)
+            os.pwrite(memory.fileno(), (moved + 2).to_bytes(4, sys.byteorder), self.at + self.ADDRESS - 8)
+
+
+def test_who_is_everywhere_is_followed_now_and_then(lab):
+    """A daemon that has been taken over names other addresses as fast as it can: its helper takes packets from other devices some times, says so in some lines, and goes back in the end."""
+    pair, s = streams(lab, rtt=4)
+    with s:
+        side = pair.parent.start(wait=False, peer="any")
+        wait_for(lambda: os.path.exists(side.control), 10, "who answers")
+        assert not side.at_work()       # it said so before its first turn
+        pair.child.start(wait=False)
+        wait_for(lambda: side.at_work() and pair.child.at_work(), 10, "a session")
+        told = Told(side, "10.8.2.2")
+        before = len(side.said().splitlines())
+        told.tell("fd08:2::2")      # of another family than `local`
+        time.sleep(0.5)
+        assert side.said().count("packets are taken from") == 1
+        end, last = time.monotonic() + 10, "10.8.2.2"
+        while time.monotonic() < end:
+            last = "10.8.1.2" if last == "10.8.2.2" else "10.8.2.2"
+            told.tell(last)
+            time.sleep(0.25)        # it looks ten times a second
+        assert 4 <= side.said().count("packets are taken from") <= 1 + 16 + 3
+        assert side.said().count("said to be elsewhere too often; that is believed once in 5 s now") == 1
+        assert len(side.said().splitlines()) - before <= 24, side.said()
+        told.tell("10.8.2.2")
+        wait_for(lambda: re.findall(r"packets are taken from (\S+)", side.said())[-1] == "link0", 15, "the link's device")
+        wait_for(pair.parent.at_work, 10, "the parent at work")
         s.fetch(10)
 
 

@@ -13,7 +13,8 @@ from test_doctor import FAILURE, OK, WARNING, said
 
 def doctor(proxy):
     done = subprocess.run([program("doctor/fairgate"), "doctor", "squid", "--seconds", "1", "--squid", f"{proxy.binary} -n {proxy.service} -f {proxy.path('squid.conf')}",
-                           "--manager", f"http://127.0.0.1:{proxy.port}/squid-internal-mgr"], capture_output=True, text=True, timeout=60, check=False)
+                           "--manager", f"http://127.0.0.1:{proxy.port}/squid-internal-mgr"], capture_output=True, text=True, timeout=60, check=False,
+                          env=proxy.environment())
     assert done.stderr == "", done.stderr
     return done.returncode, done.stdout.splitlines()
 
