@@ -193,9 +193,9 @@ def wrong_unit(word, made):
 
 @functools.lru_cache
 def packages():
-    """Those of debian/control, and Squid's, which packages/build makes of another source."""
+    """Those of debian/control, Squid's, which packages/build makes of another source, and Debian's, of which that takes the place."""
     built = re.search(r"^ +SOURCE +fairgate or (\S+)", (TOP / "packages/build").read_text(), re.M)
-    return set(re.findall(r"^Package: (\S+)", (TOP / "debian/control").read_text(), re.M)) | {built[1]}
+    return set(re.findall(r"^Package: (\S+)", (TOP / "debian/control").read_text(), re.M)) | {built[1], "squid"}
 
 
 def wrong_command(words, files, made=()):
@@ -213,7 +213,7 @@ def wrong_command(words, files, made=()):
             ([] if {"start", "stop", "status"} & set(words) else [f"{name} is told nothing to do"])
     if name == "./quickstart":
         said = help_of(TOP / "quickstart")
-        return wrong + [f"quickstart knows no {w}" for w in words[1:] if not re.search(rf"(?:^  |\[){re.escape(w)}\b", said, re.M)]
+        return wrong + [f"quickstart knows no {w}" for w in words[1:] if not re.search(rf"(?:^  |\[|\|){re.escape(w)}\b", said, re.M)]
     if name.endswith("squid-fqrs/build"):
         said = help_of(TOP / "squid-fqrs/build")
         return wrong_options(words[1:], said, name) + ([] if words[1] in ("5.7", "6.13", "7.7") else [f"there is no patch for Squid {words[1]}"])
