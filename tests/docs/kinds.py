@@ -193,9 +193,9 @@ def wrong_unit(word, made):
 
 @functools.lru_cache
 def packages():
-    """Those of debian/control, Squid's, which packages/build makes of another source, and Debian's, of which that takes the place."""
+    """Those of debian/control, and Squid's, which packages/build makes of another source."""
     built = re.search(r"^ +SOURCE +fairgate or (\S+)", (TOP / "packages/build").read_text(), re.M)
-    return set(re.findall(r"^Package: (\S+)", (TOP / "debian/control").read_text(), re.M)) | {built[1], "squid"}
+    return set(re.findall(r"^Package: (\S+)", (TOP / "debian/control").read_text(), re.M)) | {built[1]}
 
 
 def wrong_command(words, files, made=()):
@@ -218,7 +218,7 @@ def wrong_command(words, files, made=()):
         said = help_of(TOP / "squid-fqrs/build")
         return wrong_options(words[1:], said, name) + ([] if words[1] in ("5.7", "6.13", "7.7") else [f"there is no patch for Squid {words[1]}"])
     if name == "apt":
-        return wrong + [f"there is no package {w}" for w in words[2:] if w not in packages()] + ([] if words[1] in ("install", "remove", "purge", "update") else [f"apt {words[1]}?"])
+        return wrong + [f"there is no package {w}" for w in words[2:] if w not in packages() | {"squid"}] + ([] if words[1] in ("install", "remove", "purge", "update") else [f"apt {words[1]}?"])
     if name in ("a2enmod", "a2dismod"):
         return wrong + [f"there is no module {w}" for w in words[1:] if w not in MODULES and not pathlib.Path(f"/etc/apache2/mods-available/{w}.load").exists()]
     if name in ("a2ensite", "a2dissite"):
