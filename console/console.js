@@ -8,6 +8,8 @@ const LATELY = 10;              // of these a share is
 const STARVES = 3;              // seconds for which a class waits and gets less than half of its due: then it is said
 const SILENT_MS = 4000;         // a host that does not answer for so long is said to be silent
 const DASHES = ["", "7 3", "2 2.5", "9 3 2 3"];
+const MOST_BYTES = 16e6;        // of an answer; and of what is in it: columns, classes, letters of a name
+const MOST_COLUMNS = 160, MOST_CLASSES = 64, MOST_TOP = 20, MOST_LETTERS = 300;
 const SVG = "http://www.w3.org/2000/svg";
 
 // ---- numbers and elements -----------------------------------------------------------------------------------------
@@ -30,17 +32,21 @@ function span(ms) {
 
 const percent = (part) => Number.isFinite(part) ? `${(100 * part).toFixed(1)}\u202f%` : "–";
 
+// Letters that would not be seen, or turn around those beside them, by their numbers.
+const visible = (text) => text.replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu, (c) => `[U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}]`);
+
 function make(tag, props = {}, ...inside) {
   const e = document.createElement(tag);
   for (const [key, value] of Object.entries(props)) {
     if (key === "class") e.className = value;
     else e.setAttribute(key, value);
   }
-  for (const i of inside) e.append(i);          // a string becomes a text node
+  for (const i of inside) e.append(typeof i === "string" ? visible(i) : i);     // a string becomes a text node
   return e;
 }
 
-function says(e, text) {
+function says(e, said) {
+  const text = visible(String(said ?? ""));
   if (e.textContent !== text) e.textContent = text;
 }
 
@@ -65,6 +71,41 @@ function announceNow(now) {
 }
 
 // ---- a host's answers ---------------------------------------------------------------------------------------------
+
+async function read(answer) {
+  const reader = answer.body.getReader(), decoder = new TextDecoder();
+  let text = "", bytes = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return JSON.parse(text + decoder.decode());
+    bytes += value.length;
+    if (bytes > MOST_BYTES) {
+      reader.cancel();
+      throw new Error("it answers too much");
+    }
+    text += decoder.decode(value, { stream: true });
+  }
+}
+
+// A word or a number of an answer, whatever it is: of more there is nothing on the page.
+const wordOf = (x) => typeof x === "string" ? x.slice(0, MOST_LETTERS) : typeof x === "number" || typeof x === "boolean" ? x : "";
+const figureOf = (x) => typeof x === "number" ? x : NaN;
+const listOf = (x, most) => Array.isArray(x) ? x.slice(0, most) : [];
+const objectOf = (x) => x && typeof x === "object" && !Array.isArray(x) ? x : {};
+const wordsOf = (x) => Object.fromEntries(Object.entries(objectOf(x)).slice(0, 1000).filter(([, value]) => typeof value !== "object").map(([key, value]) => [wordOf(key), wordOf(value)]));
+
+// What a host tells, with nothing in it but what it may tell, and no more: a host beside this one may be anybody's.
+function understood(told) {
+  const now = objectOf(told.now), history = objectOf(told.history), columns = listOf(history.columns, MOST_COLUMNS).map((name) => String(wordOf(name)));
+  const classes = listOf(now.classes, MOST_CLASSES).map((c) => ({ ...wordsOf(c), name: String(wordOf(objectOf(c).name)) }));
+  const rows = listOf(history.rows, KEPT).filter((row) => Array.isArray(row) && Number.isFinite(row[0]) && Number.isFinite(row[1]));
+  return {
+    ...wordsOf(told), others: listOf(told.others, MOST_TOP).filter((at) => typeof at === "string"),
+    now: { ...wordsOf(now), ...(now.classes ? { classes } : {}), ...(now.counters ? { counters: wordsOf(now.counters) } : {}) },
+    history: { columns, rows: rows.map((row) => [row[0], row[1], ...columns.map((_, i) => figureOf(row[i + 2]))]) },
+    top: listOf(told.top, MOST_TOP).map((t) => wordsOf(t)),
+  };
+}
 
 // Squid's manager tells figures (fqrs_json) and keeps no samples: these are made here, of what came between two answers.
 class Manager {
@@ -114,11 +155,11 @@ class Host {
   async ask(what) {
     const answer = await fetch(this.manager ? this.base : `${this.base}?console-${what}`, {
       cache: "no-store", credentials: this.own ? "same-origin" : "omit", referrerPolicy: "no-referrer",
-      signal: AbortSignal.timeout(SILENT_MS),
+      redirect: this.own ? "follow" : "error", signal: AbortSignal.timeout(SILENT_MS),
     });
     if (!answer.ok) throw new Error(`it answers ${answer.status}`);
-    const told = await answer.json();
-    return this.manager ? this.manager.told(told) : told;
+    const told = objectOf(await read(answer));
+    return what.startsWith("explain") ? wordsOf(told) : understood(this.manager ? this.manager.told(told) : told);
   }
 
   take(data) {
@@ -135,7 +176,7 @@ class Host {
     for (const { number, at, row } of came) {
       if (number <= known) continue;
       const value = {};
-      columns.forEach((name, i) => { value[name] = row[i + 2] === null ? NaN : row[i + 2]; });
+      columns.forEach((name, i) => { value[name] = row[i + 2]; });
       this.rows.push({ number, at, value });
     }
     if (this.rows.length > KEPT) this.rows.splice(0, this.rows.length - KEPT);
@@ -390,7 +431,7 @@ class View {
     this.plots = make("div", { class: "plots" });
     this.top = make("tbody");
     this.top_part = make("section", { hidden: "" }, make("h3", {}, "Dearest pages"), make("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "Dearest pages" },
-      make("table", {}, make("caption", {}, "By time at the server, of the last ten minutes or so; without what follows a question mark"),
+      make("table", {}, make("caption", {}, "By time at the server, of the last ten minutes or so; without what follows a question mark or a semicolon"),
         make("thead", {}, make("tr", {}, ...["Page", "Class", "Requests", "Bytes", "Time"].map((text) => make("th", { scope: "col" }, text)))), this.top)));
     this.explain_part = this.explains();
     this.all = make("tbody");
@@ -551,7 +592,14 @@ function tellHosts() {
 function show() {
   const now = performance.now(), silent = hosts.filter((h) => h.silent()).length, starved = hosts.reduce((n, h) => n + h.starved.size, 0);
   tellHosts();
-  for (const h of hosts) h.view.update(now);
+  for (const h of hosts) {
+    try {
+      h.view.update(now);
+    } catch (e) {               // its own fault, and none of the others'
+      h.view.trouble.hidden = false;
+      says(h.view.trouble, `What it tells can't be shown: ${e.message}`);
+    }
+  }
   says(document.getElementById("line"), [`${hosts.length} ${hosts.length === 1 ? "host" : "hosts"}`, starved ? `${starved} starved` : "",
     silent ? `${silent} silent` : "", new Date().toLocaleTimeString()].filter(Boolean).join(", "));
   document.documentElement.dataset.drawn = String(number(Number(document.documentElement.dataset.drawn)) + 1);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "console_page.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,6 +24,27 @@ static size_t policy_word(const char **at) {
     return strcspn(*at, " ");
 }
 
+/* What the page can ask by a path: of its own host, and no other's name behind two slashes. */
+static bool policy_own(const char *address, size_t n) {
+    return *address == '/' && (n == 1 || (address[1] != '/' && address[1] != '\\'));
+}
+
+size_t console_other(const char **at, const char **one, int *told) {
+    for (size_t n; *told < CONSOLE_OTHERS && (n = policy_word(at));) {
+        *one = *at;
+        *at += n;
+        if (!policy_site(*one, n) && !policy_own(*one, n)) continue;
+        ++*told;
+        return n;
+    }
+    return 0;
+}
+
+bool console_foreign(const char *site, const char *origin, const char *from) {
+    if (!site || !*site || !strcmp(site, "same-origin") || !strcmp(site, "none")) return false;
+    return !console_allows(origin, from);
+}
+
 int console_policy(char to[CONSOLE_POLICY], const char *others) {
     size_t n = (size_t)snprintf(to, CONSOLE_POLICY,
                                 "default-src 'none'; script-src '" CONSOLE_SCRIPT_HASH
@@ -37,10 +57,12 @@ int console_policy(char to[CONSOLE_POLICY], const char *others) {
     for (const char *at = others ? others : ""; (length = policy_word(&at)); at += length) {
         size_t site = policy_site(at, length);
 
-        if (!site || n + site + 2 > CONSOLE_POLICY || told++ == CONSOLE_OTHERS) {
+        if ((!site && !policy_own(at, length)) || n + site + 2 > CONSOLE_POLICY || told >= CONSOLE_OTHERS) {
             good = 0;
             continue;
         }
+        told++;
+        if (!site) continue;
         to[n++] = ' ';
         memcpy(to + n, at, site);
         to[n += site] = 0;

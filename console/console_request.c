@@ -52,6 +52,8 @@ static void request_field(const char *line, size_t n, struct console_request *r,
         if ((*hosts)++ || !request_word(r->host, line + 5, n - 5)) r->refused = 400;
     } else if (names(line, n, "Origin")) {
         if (!request_word(r->origin, line + 7, n - 7)) r->refused = 400;
+    } else if (names(line, n, "Sec-Fetch-Site")) {
+        if (!request_word(r->site, line + 15, n - 15)) r->refused = 400;
     } else if (names(line, n, "Connection")) {
         char word[CONSOLE_WORD] = "";
         if (!request_word(word, line + 11, n - 11) || strcasecmp(word, "keep-alive")) r->stays = false;
@@ -81,8 +83,13 @@ void console_request_read(const char *head, size_t n, struct console_request *r)
 
 bool console_request_is_ours(const struct console_request *r, const char *listens) {
     static const char *const usual[] = { "localhost", "127.0.0.1", "[::1]" };
+    const char *port = strrchr(listens, ':');
 
     if (!strcasecmp(r->host, listens)) return true;
+    /* A browser leaves out the port that is usual. */
+    if (port && !strcmp(port, ":80") && strlen(r->host) == (size_t)(port - listens) &&
+        !strncasecmp(r->host, listens, (size_t)(port - listens)))
+        return true;
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
         size_t n = strlen(usual[i]);
         if (!strncasecmp(r->host, usual[i], n) && (!r->host[n] || r->host[n] == ':')) return true;

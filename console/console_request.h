@@ -9,11 +9,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { CONSOLE_HEAD = 4096, CONSOLE_WORD = 256 };
+enum { CONSOLE_HEAD = 16384 /* a browser sends cookies of every port of a machine */, CONSOLE_WORD = 256 };
 
 struct console_request {
     char what[CONSOLE_WORD];    /* behind the question mark of "/?console-now"; "" of "/"; "/metrics" of that */
-    char host[CONSOLE_WORD], origin[CONSOLE_WORD];      /* "": none */
+    char host[CONSOLE_WORD], origin[CONSOLE_WORD], site[CONSOLE_WORD];      /* "": none; site: Sec-Fetch-Site */
     bool stays;                 /* the connection may go on */
     int  refused;               /* 0, or the status it is refused with */
 };

@@ -45,7 +45,7 @@ struct console_sample {
 struct console_ring {           /* zeroes: empty */
     _Atomic uint64_t next_us;   /* when the next is due */
     _Atomic uint64_t added;     /* ever */
-    _Atomic uint64_t begins;    /* samples with lower numbers had other columns */
+    _Atomic uint64_t begins;    /* samples with lower numbers had other columns; 0: these are being written */
     _Atomic uint32_t columns;
     uint64_t         last_us;
     char             name[CONSOLE_COLUMNS][CONSOLE_NAME];

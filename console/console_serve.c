@@ -17,14 +17,14 @@
 #include "console_request.h"
 #include "console_told.h"
 
-enum { IDLE_S = 60 /* a connection that says nothing for so long is closed */ };
+enum { IDLE_S = 60 /* a connection that asks nothing for so long, or has not taken its answer, is closed */ };
 
 struct client {
     int fd; /* -1: none */
     size_t n, sent, length;
     char *answer; /* malloc'ed while it goes out */
     bool stays;
-    time_t since;
+    time_t since; /* of its last whole request, or that it came: bytes of half a one count for nothing */
     char head[CONSOLE_HEAD];
 };
 
@@ -52,9 +52,12 @@ static void serve_to_file(void *to, const char *text, size_t bytes) { fwrite(tex
 static const char *serve_reason(int status) {
     return status == 200   ? "OK"
            : status == 400 ? "Bad Request"
+           : status == 403 ? "Forbidden"
            : status == 404 ? "Not Found"
            : status == 405 ? "Method Not Allowed"
            : status == 414 ? "URI Too Long"
+           : status == 431 ? "Request Header Fields Too Large"
+           : status == 503 ? "Service Unavailable"
                            : "Misdirected Request";
 }
 
@@ -66,11 +69,13 @@ static int serve_body(struct serving *v, const struct console_request *r, FILE *
     if (!console_request_is_ours(r, v->listens)) return 421;
     if (!*r->what || !strcmp(r->what, "console")) {
         fwrite(console_page, 1, console_page_bytes, out);
+    } else if (console_foreign(r->site, r->origin, v->s->from)) {
+        return 403;
     } else if (all || !strcmp(r->what, "console-now")) {
         v->s->tell(v->s->of, (struct base_sink){ serve_to_file, out }, all);
         console_tell_end((struct base_sink){ serve_to_file, out }, v->name, v->s->others);
     } else if (!strcmp(r->what, "/metrics")) {
-        v->s->metrics(v->s->of, (struct base_sink){ serve_to_file, out });
+        if (!v->s->metrics(v->s->of, (struct base_sink){ serve_to_file, out })) return 503;
     } else {
         return 404;
     }
@@ -83,7 +88,8 @@ static void serve_head(struct serving *v, const struct console_request *r, int s
 
     fprintf(out,
             "HTTP/1.1 %d %s\r\nContent-Length: %zu\r\nContent-Type: %s\r\nCache-Control: no-store\r\n"
-            "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n",
+            "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"
+            "Cross-Origin-Resource-Policy: same-origin\r\n",
             status, serve_reason(status), bytes,
             status != 200                  ? "text/plain"
             : page                         ? "text/html; charset=utf-8"
@@ -99,7 +105,7 @@ static void serve_head(struct serving *v, const struct console_request *r, int s
     fprintf(out, "%s\r\n", r->stays ? "" : "Connection: close\r\n");
 }
 
-/* false: no memory. */
+/* To a head of so many bytes, 0: one that has no end; false: no memory. */
 static bool serve_answer(struct serving *v, struct client *c, size_t head) {
     struct console_request r;
     char *body = NULL;
@@ -108,14 +114,18 @@ static bool serve_answer(struct serving *v, struct client *c, size_t head) {
     FILE *out = open_memstream(&body, &bytes);
 
     if (!out) return false;
-    console_request_read(c->head, head, &r);
+    if (head) console_request_read(c->head, head, &r);
+    else r = (struct console_request){ .refused = 431 };
     status = serve_body(v, &r, out);
     if (fclose(out)) {
         free(body);
         return false;
     }
     if (status != 200) bytes = 0;
+    /* One at a time: who asks again before he has his answer keeps the others waiting. */
+    r.stays = r.stays && c->n == head;
     c->stays = r.stays;
+    c->since = serve_now().tv_sec;
     c->sent = 0;
     out = open_memstream(&c->answer, &c->length);
     if (out) {
@@ -123,7 +133,7 @@ static bool serve_answer(struct serving *v, struct client *c, size_t head) {
         fwrite(body, 1, bytes, out);
     }
     free(body);
-    memmove(c->head, c->head + head, c->n -= head);
+    c->n = 0;
     return out && !fclose(out);
 }
 
@@ -139,24 +149,16 @@ static bool client_writes(struct client *c) {
     return c->stays;
 }
 
-/* One request after another; false: it is over. */
-static bool client_goes_on(struct serving *v, struct client *c) {
-    size_t head;
-
-    while (!c->answer) {
-        head = console_request_whole(c->head, c->n);
-        if (!head) return c->n < sizeof c->head;
-        if (!serve_answer(v, c, head) || !client_writes(c)) return false;
-    }
-    return true;
-}
-
+/* false: it is over. */
 static bool client_reads(struct serving *v, struct client *c) {
     ssize_t got = recv(c->fd, c->head + c->n, sizeof c->head - c->n, MSG_DONTWAIT);
+    size_t head;
 
     if (got <= 0) return got < 0 && errno == EAGAIN;
     c->n += (size_t)got;
-    return client_goes_on(v, c);
+    head = console_request_whole(c->head, c->n);
+    if (!head && c->n < sizeof c->head) return true;
+    return serve_answer(v, c, head) && client_writes(c);
 }
 
 static void serve_accept(struct serving *v, int listener, time_t now) {
@@ -166,7 +168,7 @@ static void serve_accept(struct serving *v, int listener, time_t now) {
     if (fd < 0) return;
     for (struct client *c = v->client; c < v->client + CONSOLE_CLIENTS; c++)
         if (c->fd < 0 || (oldest->fd >= 0 && c->since < oldest->since)) oldest = c;
-    if (oldest->fd >= 0) client_close(oldest); /* whoever was silent the longest */
+    if (oldest->fd >= 0) client_close(oldest); /* whoever asked nothing for the longest */
     oldest->fd = fd;
     oldest->since = now;
 }
@@ -205,19 +207,29 @@ static void serve_round(struct serving *v, struct pollfd *fds, int listener, tim
         bool goes_on = true;
 
         if (c->fd < 0) continue;
-        if (fds[i].revents & POLLOUT) goes_on = client_writes(c) && client_goes_on(v, c);
+        if (c->answer && fds[i].revents) goes_on = fds[i].revents & POLLOUT && client_writes(c);
         else if (fds[i].revents) goes_on = client_reads(v, c);
         else if (now - c->since > IDLE_S) goes_on = false;
-        if (fds[i].revents) c->since = now;
         if (!goes_on) client_close(c);
     }
     if (fds[CONSOLE_CLIENTS].revents) serve_accept(v, listener, now);
 }
 
+static bool serve_knows(const char *others, const char *from, char **error) {
+    char policy[CONSOLE_POLICY];
+
+    if (console_policy(policy, others) && console_policy(policy, from)) return true;
+    base_fail(error,
+              "addresses of other consoles are at most %d with spaces between, without a password; write one like "
+              "http://www2.example.org/qos-status",
+              CONSOLE_OTHERS);
+    return false;
+}
+
 int console_serve(const char *listens, const struct console_served *s, int ends, char **error) {
     struct pollfd fds[CONSOLE_CLIENTS + 2];
     struct serving *v = calloc(1, sizeof *v);
-    int listener = serve_listen(listens, error);
+    int listener = serve_knows(s->others, s->from, error) ? serve_listen(listens, error) : -1;
     time_t last = 0;
 
     if (!v || listener < 0) {

@@ -4,8 +4,11 @@
  * CONSOLE_CLIENTS connections, GET alone.
  *
  * WHO MAY ASK.  Whoever reaches the address, which is this machine's own as shipped.  A page of another site in a
- * browser on this machine can send requests there, too, but only under its own name, and so gets none (421); what it
- * may read is said by `from`.
+ * browser on this machine can send requests there, too: under its own name it gets nothing (421); under the address
+ * it gets the page alone, which it can't read, and no figures (403), unless it is one of `from`.
+ *
+ * WHO KEEPS OTHERS OUT.  Nobody: when there is no place, whoever asked nothing for the longest loses his, and bytes of
+ * half a request are none.  A connection asks once at a time.
  */
 #ifndef FAIRGATE_CONSOLE_SERVE_H
 #define FAIRGATE_CONSOLE_SERVE_H
@@ -21,7 +24,7 @@ struct console_served {
     void      (*second)(void *of);      /* each second */
     /* what a page asks for, of the last seconds or of all ten minutes; without its end (console_tell_end) */
     void      (*tell)(void *of, struct base_sink sink, bool all);
-    void      (*metrics)(void *of, struct base_sink sink);      /* for Prometheus, at /metrics */
+    bool      (*metrics)(void *of, struct base_sink sink);      /* for Prometheus, at /metrics; false: there are none */
     void       *of;
 };
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "console_page.h"
+
 static void told_top(struct base_json *j, const struct console_told *t) {
     struct console_dear dear[CONSOLE_TOP_SHOWN];
     uint32_t n = console_top_read(t->top, t->now_us, dear, CONSOLE_TOP_SHOWN);
@@ -37,16 +39,17 @@ void console_tell(struct base_sink sink, const struct console_told *t, bool all)
 void console_tell_end(struct base_sink sink, const char *host, const char *others) {
     /* As console_tell left it. */
     struct base_json j = { sink, 1, 1 };
-    char one[256];
+    const char *at = others ? others : "", *one;
+    char text[256];
+    int told = 0;
 
     base_json_text(&j, "host", host);
     base_json_array(&j, "others");
-    for (const char *at = others ? others : ""; *(at += strspn(at, " ")); at += strcspn(at, " ")) {
-        size_t n = strcspn(at, " ");
-        if (n >= sizeof one) continue;
-        memcpy(one, at, n);
-        one[n] = 0;
-        base_json_text(&j, NULL, one);
+    for (size_t n; (n = console_other(&at, &one, &told));) {
+        if (n >= sizeof text) continue;
+        memcpy(text, one, n);
+        text[n] = 0;
+        base_json_text(&j, NULL, text);
     }
     base_json_end_array(&j);
     base_json_end_object(&j);

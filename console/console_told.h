@@ -35,7 +35,10 @@ struct console_told {
 
 /* All but its end, which is who tells it, and so can be kept for all who ask within a second. */
 void console_tell(struct base_sink sink, const struct console_told *t, bool all);
-/* The end: `others` are addresses of other consoles with spaces between, or NULL. */
+/*
+ * The end: `others` are addresses of other consoles with spaces between, or NULL; those are told that the page may ask
+ * (console_page.h), so none with a password.
+ */
 void console_tell_end(struct base_sink sink, const char *host, const char *others);
 
 #ifdef __cplusplus

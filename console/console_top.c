@@ -11,7 +11,8 @@
 static bool top_take(struct console_dears *s, uint64_t now) {
     uint64_t since = atomic_load_explicit(&s->taken, memory_order_relaxed);
 
-    if (since && now - since < DIED_US) return false;
+    /* Who has it may have looked at the clock later than this one. */
+    if (since && (now > since ? now - since : since - now) < DIED_US) return false;
     return atomic_compare_exchange_strong(&s->taken, &since, now ? now : 1);
 }
 

@@ -36,21 +36,26 @@ int httpd_console_page(request_rec *r) {
     apr_table_setn(r->headers_out, "Content-Security-Policy", apr_pstrdup(r->pool, policy));
     apr_table_setn(r->headers_out, "X-Content-Type-Options", "nosniff");
     apr_table_setn(r->headers_out, "Referrer-Policy", "no-referrer");
+    apr_table_setn(r->err_headers_out, "Cross-Origin-Resource-Policy", "same-origin");
     ap_set_content_type(r, "text/html; charset=utf-8");
     ap_set_content_length(r, (apr_off_t)console_page_bytes);
     ap_rwrite(console_page, (int)console_page_bytes, r);
     return OK;
 }
 
-void httpd_console_head(request_rec *r) {
+int httpd_console_head(request_rec *r) {
     const char *origin = apr_table_get(r->headers_in, "Origin"),
                *from = apr_table_get(r->subprocess_env, "fairgate-console-from");
 
     ap_set_content_type(r, "application/json");
     apr_table_setn(r->headers_out, "X-Content-Type-Options", "nosniff");
-    if (!from) return;
+    apr_table_setn(r->err_headers_out, "Cross-Origin-Resource-Policy", "same-origin");
+    if (console_foreign(apr_table_get(r->headers_in, "Sec-Fetch-Site"), origin ? origin : "", from))
+        return HTTP_FORBIDDEN;
+    if (!from) return OK;
     apr_table_mergen(r->headers_out, "Vary", "Origin");
     if (origin && console_allows(origin, from)) apr_table_setn(r->headers_out, "Access-Control-Allow-Origin", origin);
+    return OK;
 }
 
 /* What a process told last: all but the end.  Its memory grows to what is needed, and stays. */
@@ -103,8 +108,9 @@ static void client_takes(void *to, const char *text, size_t bytes) { ap_rwrite(t
 int httpd_console_tell(request_rec *r, const struct console_ring *ring, httpd_console_look *look,
                        enum httpd_console asked) {
     struct console_told t = { .ring = ring };
+    int rv = httpd_console_head(r);
 
-    httpd_console_head(r);
+    if (rv != OK) return rv;
     if (asked == HTTPD_CONSOLE_NOW) {
         tell_recent(r, ring, look);
     } else {

@@ -55,7 +55,8 @@ void qos_console_had(const struct qos_request *q) {
     const char *target = qos_classify_target(r), *host = r->hostname ? r->hostname : "";
     char url[CONSOLE_URL];
     struct base_hash hash;
-    size_t n = strlen(host), path = strcspn(target, "?");
+    /* Behind a semicolon sites keep what others keep in a cookie (";jsessionid="). */
+    size_t n = strlen(host), path = strcspn(target, "?;");
 
     if (!q->slot_us && !q->sent) return;
     base_hash_begin(&hash, P.sizes.hash_key);
@@ -98,7 +99,9 @@ static int console_explain(request_rec *r) {
     struct policy_answer a;
     unsigned char address[16];
     char text[256];
+    int rv = httpd_console_head(r);
 
+    if (rv != OK) return rv;
     if (url.p) {
         parts = policy_url_parse(url);
         size_t room = policy_url_room(&parts);
@@ -106,7 +109,6 @@ static int console_explain(request_rec *r) {
         pr.dst_dn = parts.host;
         pr.prot_type = parts.scheme;
     }
-    httpd_console_head(r);
     base_json_object(&j, NULL);
     if (src.p) {
         pr.src_addr = address;

@@ -3,7 +3,7 @@
  * qos_console.h - what the gateway keeps for its console and tells it: ten minutes of samples, which its keeper's
  * thread writes or whoever looks, its dearest pages, and which class a request would get.
  *
- * No name, address or cookie of a visitor is kept, and of a URL nothing behind its question mark.
+ * No name, address or cookie of a visitor is kept, and of a URL nothing behind its question mark or a semicolon.
  */
 #ifndef FAIRGATE_QOS_CONSOLE_H
 #define FAIRGATE_QOS_CONSOLE_H

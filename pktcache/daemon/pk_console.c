@@ -16,8 +16,13 @@
 #include "console/console_told.h"
 #include "pk_report.h"
 
+enum { SECOND_US = 1000000, HANGS_US = 1000000, ASKS_AGAIN_US = 5000000 };
+
 struct console {
     const char *control;
+    uint64_t not_before; /* the daemon hangs, and would keep whoever looks waiting */
+    uint64_t asked;      /* when for `figures`: the daemon, which carries packets, is asked once a second by all */
+    char *figures;       /* malloc'ed: for Prometheus */
     struct console_ring ring;
     char *now; /* malloc'ed: what the daemon said last, without connections */
 };
@@ -55,13 +60,24 @@ static void console_take(struct console *c, json_t *all) {
     c->now = json_dumps(all, JSON_COMPACT | JSON_PRESERVE_ORDER);
 }
 
+static char *console_ask(struct console *c, const char *format) {
+    uint64_t began = console_now_us(), took;
+    char *answer;
+
+    if (began < c->not_before) return NULL;
+    answer = pk_report_ask(c->control, format, false);
+    took = console_now_us() - began;
+    if (!answer && took > HANGS_US) c->not_before = began + took + ASKS_AGAIN_US;
+    return answer;
+}
+
 static void console_second(void *of) {
     struct console *c = of;
     char *answer;
     json_t *all;
 
     if (!console_ring_due(&c->ring, console_now_us())) return;
-    answer = pk_report_ask(c->control, "json", false);
+    answer = console_ask(c, "json");
     all = answer ? json_loads(answer, 0, NULL) : NULL;
     free(answer);
     if (json_is_object(all)) {
@@ -89,12 +105,17 @@ static void console_told_of(void *of, struct base_sink sink, bool all) {
     console_tell(sink, &t, all);
 }
 
-static void console_metrics(void *of, struct base_sink sink) {
-    const struct console *c = of;
-    char *answer = pk_report_ask(c->control, "prometheus", false);
+static bool console_metrics(void *of, struct base_sink sink) {
+    struct console *c = of;
+    uint64_t now = console_now_us();
 
-    if (answer) sink.write(sink.to, answer, strlen(answer));
-    free(answer);
+    if (!c->asked || now - c->asked >= SECOND_US) {
+        free(c->figures);
+        c->figures = console_ask(c, "prometheus");
+        c->asked = now;
+    }
+    if (c->figures) sink.write(sink.to, c->figures, strlen(c->figures));
+    return c->figures != NULL;
 }
 
 int pk_console(const char *listens, const char *control, const char *others, const char *from) {
@@ -114,6 +135,7 @@ int pk_console(const char *listens, const char *control, const char *others, con
     base_log(BASE_LOG_NOTICE, "the console is at http://%s/", listens);
     rv = console_serve(listens, &served, ends, &error) ? base_failed(error) : 0;
     close(ends);
+    free(c->figures);
     free(c->now);
     free(c);
     return rv;

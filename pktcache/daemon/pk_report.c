@@ -49,6 +49,7 @@ static int connect_to(const char *path) {
     strcpy(a.sun_path, path);
     if ((s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) < 0) return -1;
     setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &slow, sizeof slow);
+    setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &slow, sizeof slow); /* of connect, too: one that hangs accepts nobody */
     if (!connect(s, (struct sockaddr *)&a, sizeof a)) return s;
     close(s);
     return -1;

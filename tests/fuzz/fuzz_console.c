@@ -3,7 +3,8 @@
  * fuzz_console.c - any bytes as a request to a console that serves itself, and as addresses of other consoles.
  *
  * What must hold: what was read has an end and nothing that a header of ours or a policy could not hold; a policy has
- * no more directives than without addresses; whose name is no address of this machine is not one of ours.
+ * no more directives than without addresses, and of these no more are told than there may be; whose name is no address
+ * of this machine is not one of ours.
  */
 #undef NDEBUG
 #include <assert.h>
@@ -32,7 +33,9 @@ static unsigned semicolons(const char *text) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char *text = malloc(size + 1), policy[CONSOLE_POLICY], plain[CONSOLE_POLICY];
     struct console_request r;
+    const char *one;
     size_t head;
+    int told = 0;
 
     assert(text);
     memcpy(text, data, size);
@@ -49,6 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         is_a_word(r.what);
         is_a_word(r.host);
         is_a_word(r.origin);
+        is_a_word(r.site);
         assert(!r.refused || (r.refused >= 400 && r.refused < 500 && !r.stays));
         if (console_request_is_ours(&r, "192.0.2.1:9118"))
             assert(!strcmp(r.host, "192.0.2.1:9118") || !strncasecmp(r.host, "localhost", 9) ||
@@ -59,6 +63,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     console_policy(policy, text);
     assert(strlen(policy) < sizeof policy && !strncmp(policy, plain, strlen(plain)));
     assert(semicolons(policy) == semicolons(plain) && !strpbrk(policy + strlen(plain), "'\"*,\r\n"));
+    for (const char *at = text; (head = console_other(&at, &one, &told));)
+        assert(one >= text && one + head == at && at <= text + strlen(text) && !memchr(one, ' ', head));
+    assert(told <= CONSOLE_OTHERS);
+    assert(!console_foreign("same-origin", "", text) && console_foreign("cross-site", "null", text));
     assert(!console_allows("null", text) && !console_allows("", text));
     free(text);
     return 0;

@@ -83,6 +83,10 @@ class Chromium(Server):
     def script(self, text, *words):
         return self.say("POST", "execute/sync", {"script": text, "args": list(words)})
 
+    def later(self, text, *words):
+        """What a script tells the function that is its last argument."""
+        return self.say("POST", "execute/async", {"script": text, "args": list(words)})
+
     def until(self, text, what, seconds=10):
         """The first true value of a script."""
         return wait_for(lambda: self.script(text), seconds, what)

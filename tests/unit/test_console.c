@@ -5,6 +5,7 @@
  */
 #include <check.h>
 #include <jansson.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "console/console_classes.h"
 #include "console/console_page.h"
 #include "console/console_request.h"
+#include "console/console_told.h"
 #include "console/console_top.h"
 #include "run_suite.h"
 
@@ -150,6 +152,42 @@ START_TEST(a_hostile_ring_is_told_within_bounds) {
 }
 END_TEST
 
+/* Its classes become others each second, faster than any administrator: nothing of one stands under another's name. */
+static void *changes_columns(void *ends) {
+    for (uint64_t i = 1; !atomic_load((_Atomic bool *)ends); i++) {
+        struct console_column c[CONSOLE_COLUMNS];
+
+        for (unsigned k = 0; k < CONSOLE_COLUMNS; k++) {
+            snprintf(c[k].name, sizeof c[k].name, "%u/c%u", (unsigned)(i / 3 % 5), k);
+            c[k].counter = false;
+            c[k].value = (double)(i / 3 % 5);
+        }
+        console_ring_add(&ring, i * SECOND, c, CONSOLE_COLUMNS);
+    }
+    return NULL;
+}
+
+START_TEST(a_row_stands_under_its_own_columns) {
+    static _Atomic bool ends;
+    pthread_t writer;
+    size_t seen = 0;
+
+    atomic_store(&ends, false);
+    ck_assert(!pthread_create(&writer, NULL, changes_columns, &ends));
+    for (unsigned look = 0; look < 3000 || (!seen && look < 300000); look++) {
+        json_t *h = history(CONSOLE_RECENT, 0), *names = json_object_get(h, "columns");
+
+        for (size_t i = 0; i < rows(h); i++, seen++)
+            for (size_t k = 0; k < json_array_size(names); k++)
+                ck_assert_double_eq(cell(h, i, k + 2), atof(json_string_value(json_array_get(names, k))));
+        json_decref(h);
+    }
+    atomic_store(&ends, true);
+    pthread_join(writer, NULL);
+    ck_assert_uint_gt(seen, 0);
+}
+END_TEST
+
 /* ---- pages ------------------------------------------------------------------------------------------------------- */
 
 /* However many cheap ones pass by: one that costs a hundredth of all is there, and is told to have cost what it did. */
@@ -192,6 +230,21 @@ START_TEST(who_died_there_keeps_nobody_out_for_long) {
     ck_assert_uint_eq(console_top_read(&top, 10 * SECOND + 6, dear, 1), 0);
     console_top_add(&top, 12 * SECOND, 1, "/a", 2, 0, 1000, 1000);
     ck_assert_uint_eq(console_top_read(&top, 12 * SECOND, dear, 1), 1);
+}
+END_TEST
+
+/* Processes do not look at the clock at the same moment: who took it later than another looked still has it. */
+START_TEST(a_set_is_not_taken_from_who_has_it) {
+    struct console_dear dear[1];
+
+    atomic_store(&top.set[1].taken, 10 * SECOND + 3);
+    console_top_add(&top, 10 * SECOND, 1, "/a", 2, 0, 1000, 1000);
+    ck_assert_uint_eq(atomic_load(&top.set[1].taken), 10 * SECOND + 3);
+    ck_assert_uint_eq(top.set[1].row[0].key, 0);
+    /* A time that nobody's clock has yet is a stranger's hand. */
+    atomic_store(&top.set[1].taken, UINT64_MAX);
+    console_top_add(&top, 10 * SECOND, 1, "/a", 2, 0, 1000, 1000);
+    ck_assert_uint_eq(console_top_read(&top, 10 * SECOND, dear, 1), 1);
 }
 END_TEST
 
@@ -352,6 +405,85 @@ START_TEST(requests_are_read) {
 }
 END_TEST
 
+/* Who may ask: the names of a loopback; the address that it listens at, with its port or, of port 80, without. */
+START_TEST(names_of_ours) {
+    static const struct {
+        const char *listens, *host;
+        bool ours;
+    } rows[] = {
+        { "127.0.0.1:9118", "127.0.0.1:9118", true },
+        { "127.0.0.1:9118", "LOCALHOST:8080", true },
+        { "127.0.0.1:9118", "[::1]:9118", true },
+        { "127.0.0.1:9118", "localhost.evil.example", false },
+        { "127.0.0.1:9118", "127.0.0.1.evil.example", false },
+        { "127.0.0.1:9118", "", false },
+        { "192.0.2.1:9118", "192.0.2.1:9118", true },
+        { "192.0.2.1:9118", "192.0.2.1", false },
+        { "192.0.2.1:80", "192.0.2.1", true },
+        { "192.0.2.1:80", "192.0.2.1:80", true },
+        { "192.0.2.1:80", "192.0.2.10", false },
+        { "[2001:db8::1]:80", "[2001:db8::1]", true },
+        { "192.0.2.1:8080", "192.0.2.1", false },
+        { "192.0.2.1:80", "192.0.2", false },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct console_request r = { .what = "" };
+
+        strcpy(r.host, rows[i].host);
+        ck_assert_msg(console_request_is_ours(&r, rows[i].listens) == rows[i].ours, "%s at %s", rows[i].host,
+                      rows[i].listens);
+    }
+}
+END_TEST
+
+/* Pages of other sites, as a browser says that they ask; who is no browser says nothing. */
+START_TEST(pages_of_other_sites) {
+    static const struct {
+        const char *origin, *site;
+        bool foreign;
+    } rows[] = {
+        { "", NULL, false },
+        { "", "same-origin", false },
+        { "", "none", false },
+        { "", "cross-site", true },
+        { "", "same-site", true },
+        { "http://evil.example", "cross-site", true },
+        { "null", "cross-site", true },
+        { "http://admin.example", "cross-site", false },
+        { "", "nonsense", true },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        ck_assert_msg(console_foreign(rows[i].site, rows[i].origin, "http://admin.example/x") == rows[i].foreign,
+                      "%s %s", rows[i].origin, rows[i].site);
+}
+END_TEST
+
+/* What is told of others is what the page may ask: no password of an address, nothing that is none, not too many. */
+START_TEST(others_are_told_as_they_may_be_asked) {
+    char others[4096] = "http://user:secret@a/ javascript:1 //b ftp://c http://d/x?y /eeod-status ", *text = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&text, &n);
+    json_t *all, *list;
+
+    for (int i = 0; i < 40; i++)
+        snprintf(others + strlen(others), sizeof others - strlen(others), "http://a-site-%d.example/ ", i);
+    fputs("{\"a\":1", out);
+    console_tell_end((struct base_sink){ to_file, out }, "here", others);
+    fclose(out);
+    all = json_loads(text, 0, NULL);
+    ck_assert_ptr_nonnull(all);
+    list = json_object_get(all, "others");
+    ck_assert(!strstr(text, "secret") && !strstr(text, "javascript") && !strstr(text, "//b"));
+    ck_assert_uint_eq(json_array_size(list), CONSOLE_OTHERS);
+    ck_assert_str_eq(json_string_value(json_array_get(list, 0)), "http://d/x?y");
+    ck_assert_str_eq(json_string_value(json_array_get(list, 1)), "/eeod-status");
+    json_decref(all);
+    free(text);
+}
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("console");
     TCase *t = tcase_create("console");
@@ -363,9 +495,11 @@ int main(void) {
     tcase_add_test(t, ten_minutes_are_kept);
     tcase_add_test(t, other_columns_begin_anew);
     tcase_add_test(t, a_hostile_ring_is_told_within_bounds);
+    tcase_add_test(t, a_row_stands_under_its_own_columns);
     tcase_add_test(t, a_dear_page_is_not_lost);
     tcase_add_test(t, what_was_long_ago_fades);
     tcase_add_test(t, who_died_there_keeps_nobody_out_for_long);
+    tcase_add_test(t, a_set_is_not_taken_from_who_has_it);
     tcase_add_test(t, a_long_url_has_an_end);
     tcase_add_test(t, quantiles_are_of_the_last_seconds);
     tcase_add_test(t, many_classes_have_room);
@@ -373,5 +507,8 @@ int main(void) {
     tcase_add_test(t, a_policy_holds_sites_and_nothing_else);
     tcase_add_test(t, an_origin_is_one_that_was_named);
     tcase_add_test(t, requests_are_read);
+    tcase_add_test(t, names_of_ours);
+    tcase_add_test(t, pages_of_other_sites);
+    tcase_add_test(t, others_are_told_as_they_may_be_asked);
     return run_suite(s);
 }

@@ -138,12 +138,14 @@ def test_starved_class_shows_red_within_five_seconds(parts, browser, new_gateway
 
 
 def test_dearest_pages(page, busy, parts):
-    """By time at the server; what strangers write in a URL is text, and what is behind its question mark is kept nowhere."""
+    """By time at the server; what strangers write in a URL is text, and what is behind its question mark, or a semicolon, is kept nowhere."""
     with busy.connect() as c:
         assert c.ask("GET", "/b/takes/2500?size=5&secret=1").status == 200
         c.ask("GET", "/o/<img/src=x/onerror=document.title='hit'>?secret=2")
+        c.ask("GET", "/o/cart;jsessionid=secret/size/5")
     page.until("return [...document.querySelectorAll('td.text')].some((td) => td.textContent.includes('/b/takes/2500'))", "the dear page")
     page.until("return [...document.querySelectorAll('td.text')].some((td) => td.textContent.includes('onerror'))", "the strange one")
+    page.until("return [...document.querySelectorAll('td.text')].some((td) => td.textContent.endsWith('/o/cart'))", "the one with a session")
     told = http1.get(busy.port, "/qos-status?console-all").body
     assert b"secret" not in told and b"onerror" in told
     listed = page.script("return [...document.querySelectorAll('td.text')].map((td) => td.textContent)")
@@ -257,6 +259,67 @@ def strange():
         server.server_close()
 
 
+def told_with(**other):
+    """What a console tells, with something else in it."""
+    told = {"house": "mod_qos_drr", "charge": "bytes", "classes_in_all": 1, "now": {"state": "on", "classes": [{"name": "people", "weight": 1, "queued": 1, "outstanding": 1}]},
+            "history": {"every_s": 1, "columns": ["window", "people/queued"], "rows": [[n, 5 - n, 1, 1] for n in range(1, 5)]}, "host": "one", "others": []}
+    return {**told, **other}
+
+
+MANY = [f"c{n}" for n in range(20000)]
+NO_TEXT = {"toString": 1, "valueOf": 1}
+# {what a host answers: the body, or None for one without end}
+GARBAGE = {
+    "nothing": b"", "null": b"null", "list": b"[]", "half": b'{"now":{', "no-now": json.dumps({"history": {"columns": [], "rows": []}}).encode(),
+    "words": json.dumps(told_with(now="x", history="y", top="z", others="w")).encode(),
+    "odd": json.dumps(told_with(now={"classes": {"a": 1}, "counters": 3, "window": NO_TEXT}, top=[None, 1, {"url": NO_TEXT}])).encode(),
+    "no-text": json.dumps(told_with(house=NO_TEXT, host=NO_TEXT, now={"state": NO_TEXT, "classes": [None, {"name": NO_TEXT, "weight": NO_TEXT}]})).encode(),
+    "rows": json.dumps(told_with(history={"columns": ["window", None, 3], "rows": [None, [1], ["x", "y"], [2, 1e308, "1"], [3, -1e308, None]]})).encode(),
+    "many": json.dumps(told_with(history={"columns": [f"{c}/queued" for c in MANY], "rows": [[n, 5 - n] + [1] * len(MANY) for n in range(1, 5)]},
+                                 now={"state": "on", "classes": [{"name": c, "weight": 1, "queued": 1} for c in MANY]}, top=[{"url": "u" * 8192, "class": c} for c in MANY[:2000]])).encode(),
+    "endless": None,
+}
+
+
+class Garbage(http.server.BaseHTTPRequestHandler):
+    """A host that answers what is none: /NAME of GARBAGE; /elsewhere leads to another address; /page is a page of its own."""
+
+    def do_GET(self):
+        name = self.path[1:].split("?")[0]
+        self.server.asked.append(self.path)
+        self.send_response(302 if name == "elsewhere" else 200)
+        if name == "elsewhere":
+            self.send_header("Location", "/led")
+        self.send_header("Content-Type", "text/html" if name == "page" else "application/json")
+        self.send_header("Access-Control-Allow-Origin", "*")
+        self.end_headers()
+        body = GARBAGE.get(name, b"<title>other</title>")
+        with contextlib.suppress(OSError):
+            if body is not None:
+                self.wfile.write(body)
+            sent = 0
+            while body is None and sent < 10**9:
+                sent += self.wfile.write(b" " * 10**6)
+            if body is None:
+                self.server.endless.append(sent)
+
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def garbage():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Garbage)
+    server.daemon_threads = True
+    server.asked, server.endless = [], []
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
 def beside(words):
     return f"<Location /qos-status>\n{words}\n</Location>\n"
 
@@ -293,6 +356,71 @@ def test_several_hosts_and_what_a_strange_one_says_is_text(browser, new_gateway)
             second.start()
             browser.until("return document.querySelectorAll('.host .trouble')[1].hidden", "it answers again", seconds=15)
             browser.open("about:blank")     # so that its connections keep nobody from ending
+
+
+def test_a_host_that_answers_garbage_harms_no_other(browser, new_gateway):
+    """Each shows what is wrong with it, or what can be shown of it; the page goes on, and stays small."""
+    browser.size(1280, 900)
+    with garbage() as server:
+        site = f"http://127.0.0.1:{server.server_address[1]}"
+        g, last = new_gateway(window=2), new_gateway(window=2)
+        g.port = lab.free_port()
+        last.more_text += beside(f'SetEnv fairgate-console-from "http://127.0.0.1:{g.port}"')
+        last.config = last.whole_config()
+        names = [*GARBAGE, "elsewhere"]
+        g.more_text += beside('SetEnv fairgate-consoles "' + " ".join([*(f"{site}/{name}" for name in names), f"http://127.0.0.1:{last.port}/qos-status"]) + '"')
+        g.config = g.whole_config()
+        with g, last:
+            browser.open(address(g))
+            browser.until(f"return document.querySelectorAll('.host').length === {len(names) + 2}", "all of them")
+            drawn = browser.script("return Number(document.documentElement.dataset.drawn)")
+            browser.until(f"return Number(document.documentElement.dataset.drawn) >= {drawn + 6}", "it goes on each second", seconds=12)
+            browser.until("return [...document.querySelectorAll('.host')].at(-1).querySelectorAll('.facts dd').length > 0", "the last one's figures", seconds=8)
+            browser.until("return document.querySelectorAll('.host .trouble:not([hidden])').length >= 4", "those that tell nothing", seconds=8)
+            assert browser.script("return document.querySelectorAll('*').length") < 20000
+            assert not any(path.startswith("/led") for path in server.asked)
+            browser.open("about:blank")
+        assert not server.endless           # nobody read a gigabyte
+
+
+TURNED = "people\u202e\u0007\u200b\u2066"
+
+
+def test_letters_that_are_not_seen_are_shown(page):
+    """A name that would turn around what stands beside it, and letters that are none."""
+    told = json.dumps(told_with(house=TURNED, top=[{"url": f"/{TURNED}", "class": TURNED}]))
+    page.script("hosts[0].second = async () => {}; hosts[0].take(understood(JSON.parse(arguments[0]))); hosts[0].view.update(performance.now())", told)
+    shown = "people[U+202E][U+0007][U+200B][U+2066]"
+    assert text(page, ".house").startswith(shown) and text(page, "td.text") == f"/{shown}"
+    assert not re.search("[\u202e\u0007\u200b\u2066]", text(page, "main"))
+
+
+def test_pages_of_other_sites_get_no_figures(browser, busy):
+    """In a browser on this machine: neither read, nor is work done for them."""
+    with garbage() as server:
+        browser.open(f"http://127.0.0.1:{server.server_address[1]}/page")
+        asks = """const done = arguments[1]; fetch(arguments[0], {mode: arguments[2] || "cors"}).then((a) => done(a.type + a.status), (e) => done("refused"));"""
+        where = f"http://127.0.0.1:{busy.port}/qos-status?console-all"
+        assert browser.later(asks, where) == "refused"
+        assert browser.later(asks.replace('arguments[2] || "cors"', '"no-cors"'), where) == "refused"
+    for site, status in (("same-origin", 200), ("none", 200), ("cross-site", 403), ("same-site", 403)):
+        for word in ("console-now", "console-all", "console-explain&url=/"):
+            answer = http1.get(busy.port, f"/qos-status?{word}", headers={"Sec-Fetch-Site": site})
+            assert answer.status == status and (status == 200 or b"people" not in answer.body), (site, word)
+            assert answer.headers.get("cross-origin-resource-policy") == "same-origin" or status == 403
+    assert http1.get(busy.port, "/qos-status?console", headers={"Sec-Fetch-Site": "cross-site"}).status == 200      # a link to it
+
+
+def test_names_that_may_ask(new_gateway):
+    """As the manual has it: a site whose name was made to lead here is kept out."""
+    manual = pathlib.Path(lab.ROOT, "docs", "console.md").read_text(encoding="utf-8")
+    names = re.search(r"^    (Require expr .*)$", manual, re.M).group(1)
+    g = new_gateway(window=2)
+    g.more_text += "LoadModule authz_host_module /usr/lib/apache2/modules/mod_authz_host.so\n" + beside(f"<RequireAll>\nRequire local\n{names}\n</RequireAll>")
+    g.config = g.whole_config()
+    with g:
+        for host, status in (("localhost", 200), (f"127.0.0.1:{g.port}", 200), ("evil.example", 403), ("localhost.evil.example:80", 403)):
+            assert http1.get(g.port, "/qos-status?console-now", headers={"Host": host}).status == status, host
 
 
 def test_pictures(page):

@@ -3,6 +3,10 @@
 import contextlib
 import http.client
 import json
+import signal
+import socket
+import subprocess
+import threading
 import time
 import urllib.request
 
@@ -100,6 +104,176 @@ def test_who_may_ask_a_console_that_serves_itself(hosts):
     for line, status in (("POST / HTTP/1.1", 405), ("GET /etc/passwd HTTP/1.1", 404), ("GET /?nothing HTTP/1.1", 404), (f"GET /?{'x' * 300} HTTP/1.1", 414)):
         assert ask(hosts, line, own)[0] == status, line
     assert ask(hosts, "GET / HTTP/1.1", own, "Content-Length: 5")[0] == 400
+
+
+def raw(hosts, sent=b"", seconds=10):
+    """A connection, with that sent."""
+    host, port = hosts.listens.split(":")
+    c = socket.create_connection((host, int(port)), timeout=seconds)
+    c.sendall(sent)
+    return c
+
+
+def received(c):
+    """All that comes until the other end is over."""
+    got = b""
+    with contextlib.suppress(ConnectionResetError):
+        while piece := c.recv(65536):
+            got += piece
+    return got
+
+
+def test_pages_of_other_sites_get_no_figures_of_it(hosts):
+    own = f"Host: {hosts.listens}"
+    for line in ("GET /?console-now HTTP/1.1", "GET /?console-all HTTP/1.1", "GET /metrics HTTP/1.1"):
+        for site in ("cross-site", "same-site"):
+            status, _, body = ask(hosts, line, own, f"Sec-Fetch-Site: {site}")
+            assert (status, body) == (403, b""), (line, site)
+        for site in ("same-origin", "none"):
+            status, fields, _ = ask(hosts, line, own, f"Sec-Fetch-Site: {site}")
+            assert status == 200 and fields["cross-origin-resource-policy"] == "same-origin"
+    assert ask(hosts, "GET / HTTP/1.1", own, "Sec-Fetch-Site: cross-site")[0] == 200       # a link to it
+
+
+def test_a_head_has_an_end(hosts):
+    """Cookies of all ports of a machine go along; beyond what there is room for it says so."""
+    own = f"Host: {hosts.listens}"
+    assert ask(hosts, "GET /?console-now HTTP/1.1", own, f"Cookie: {'c' * 12000}")[0] == 200
+    with contextlib.closing(raw(hosts, b"GET / HTTP/1.1\r\nX: " + b"x" * (16384 - 19))) as c:
+        assert received(c).startswith(b"HTTP/1.1 431 ")
+    for half in (b"GET", b"GET / HTTP/1.1\r\n", b"\r\n\r\n", b"\0" * 100 + b"\r\n\r\n"):
+        with contextlib.closing(raw(hosts, half)) as c:
+            c.shutdown(socket.SHUT_WR)
+            assert received(c)[:12] in (b"", b"HTTP/1.1 400", b"HTTP/1.1 405"), half
+
+
+def test_one_request_at_a_time(hosts):
+    """Two hundred in a row keep nobody waiting: one answer."""
+    one = f"GET /?console-all HTTP/1.1\r\nHost: {hosts.listens}\r\n\r\n".encode()
+    with contextlib.closing(raw(hosts, one * 200)) as c:
+        got = received(c)
+    assert got.count(b"HTTP/1.1 200 OK") == 1 and b"\r\nConnection: close\r\n" in got
+
+
+def test_half_requests_keep_no_place_from_who_asks(hosts):
+    """Who sends a byte now and then is no more at work than who is silent: the connection that asked goes on."""
+    def answered(c):
+        c.request("GET", "/metrics")
+        return c.getresponse().read().startswith(b"#")
+
+    with contextlib.ExitStack() as all_of_them:
+        halves = [all_of_them.enter_context(contextlib.closing(raw(hosts, b"GET /"))) for _ in range(126)]
+        time.sleep(1.1)         # its clock counts seconds
+        asks = all_of_them.enter_context(contextlib.closing(http.client.HTTPConnection(*hosts.listens.split(":"), timeout=10)))
+        assert answered(asks)
+        asks.auto_open = 0
+        time.sleep(1.1)
+        for c in halves:
+            with contextlib.suppress(OSError):
+                c.sendall(b"x")
+        time.sleep(0.2)
+        for _ in range(8):
+            all_of_them.enter_context(contextlib.closing(raw(hosts, b"GET /")))
+        assert ask(hosts, "GET /?console-now HTTP/1.1", f"Host: {hosts.listens}")[0] == 200
+        assert answered(asks)
+
+
+@contextlib.contextmanager
+def console_of(control, *words):
+    """One more, of that control socket: its process and address."""
+    listens = f"127.0.0.1:{lab.free_port()}"
+    p = subprocess.Popen([lab.program("pktcache/fairgate-pktcache"), "console", f"--listen={listens}", *words, control], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    one = type("Console", (), {"listens": listens, "process": p})
+    try:
+        yield one
+    finally:
+        p.kill()
+        p.wait(10)
+        p.stderr.close()
+
+
+def comes(one):
+    try:
+        raw(one).close()
+        return True
+    except OSError:
+        return False
+
+
+class Counted:
+    """A socket before the daemon's: what is asked goes on to it, and is counted."""
+
+    def __init__(self, path, control):
+        self.path, self.control, self.asked = path, control, []
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(path)
+        self.listener.listen(16)
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            try:
+                c, _ = self.listener.accept()
+            except OSError:
+                return
+            with c, socket.socket(socket.AF_UNIX) as daemon:
+                question = c.recv(64)
+                self.asked.append(question)
+                daemon.connect(self.control)
+                daemon.sendall(question)
+                with contextlib.suppress(OSError):
+                    while piece := daemon.recv(65536):
+                        c.sendall(piece)
+
+
+def test_the_daemon_is_asked_once_a_second_however_many_ask(hosts, tmp_path):
+    counted = Counted(str(tmp_path / "control"), hosts.pair.parent.control)
+    with console_of(counted.path) as one:
+        lab.wait_for(lambda: comes(one), 10, "it listens")
+        began, asked = time.monotonic(), 0
+        while time.monotonic() - began < 2:
+            assert ask(one, "GET /metrics HTTP/1.1", f"Host: {one.listens}")[0] == 200
+            asked += 1
+        assert asked > 20 and counted.asked.count(b"prometheus\n") <= 4, (asked, counted.asked)
+    counted.listener.close()
+
+
+def test_a_daemon_that_hangs_keeps_nobody_waiting_for_long(hosts):
+    """It says so, to Prometheus too, and ends when it is told to."""
+    daemon = hosts.pair.parent.process
+    waiting = []
+    with console_of(hosts.pair.parent.control) as one:
+        own = f"Host: {one.listens}"
+        lab.wait_for(lambda: comes(one), 10, "it listens")
+        assert ask(one, "GET /metrics HTTP/1.1", own)[0] == 200
+        daemon.send_signal(signal.SIGSTOP)
+        try:
+            with contextlib.suppress(BlockingIOError):      # and its backlog is full
+                while True:
+                    waiting.append(socket.socket(socket.AF_UNIX))
+                    waiting[-1].setblocking(False)
+                    waiting[-1].connect(hosts.pair.parent.control)
+            lab.wait_for(lambda: ask(one, "GET /?console-now HTTP/1.1", own)[2].find(b"does not answer") > 0, 15, "it says so")
+            began, quick = time.monotonic(), 0
+            while time.monotonic() - began < 12:
+                asked = time.monotonic()
+                assert ask(one, "GET /metrics HTTP/1.1", own)[0] == 503
+                quick += time.monotonic() - asked < 0.5
+                time.sleep(0.2)
+            assert quick > 20
+            one.process.terminate()
+            assert one.process.wait(10) == 0
+        finally:
+            for c in waiting:
+                c.close()
+            daemon.send_signal(signal.SIGCONT)
+    lab.wait_for(hosts.pair.parent.at_work, 30, "at work again")
+
+
+@pytest.mark.parametrize("word", ("--consoles=http://a/x javascript:alert(1)", "--from=http://user:secret@a/", "--consoles=" + " ".join(f"http://h{n}/" for n in range(17))), ids=("script", "password", "many"))
+def test_an_address_that_is_none_is_refused(hosts, word):
+    done = subprocess.run([lab.program("pktcache/fairgate-pktcache"), "console", f"--listen=127.0.0.1:{lab.free_port()}", word, hosts.pair.parent.control], capture_output=True, text=True, timeout=5, check=False)
+    assert done.returncode == 1 and "write one like http://" in done.stderr and "secret" not in done.stderr, done.stderr
 
 
 def test_it_serves_while_others_are_silent(hosts):
