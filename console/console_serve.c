@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include "base/base_error.h"
@@ -102,6 +103,7 @@ static void serve_head(struct serving *v, const struct console_request *r, int s
         fputs("Vary: Origin\r\n", out);
         if (console_allows(r->origin, v->s->from)) fprintf(out, "Access-Control-Allow-Origin: %s\r\n", r->origin);
     }
+    if (status == 405) fputs("Allow: GET\r\n", out);
     fprintf(out, "%s\r\n", r->stays ? "" : "Connection: close\r\n");
 }
 
@@ -173,6 +175,12 @@ static void serve_accept(struct serving *v, int listener, time_t now) {
     oldest->since = now;
 }
 
+static bool is_every_address(const struct sockaddr *a) {
+    return a->sa_family == AF_INET
+               ? ((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr == INADDR_ANY
+               : IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
+}
+
 static int serve_listen(const char *listens, char **error) {
     const char *colon = strrchr(listens, ':');
     struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE, .ai_socktype = SOCK_STREAM },
@@ -186,6 +194,11 @@ static int serve_listen(const char *listens, char **error) {
         memcpy(host, listens, n);
         host[n] = 0;
         if (!getaddrinfo(host, colon + 1, &hints, &a)) {
+            if (is_every_address(a->ai_addr)) {
+                freeaddrinfo(a);
+                base_fail(error, "%s: write the address by which browsers ask, since no other is answered", listens);
+                return -1;
+            }
             s = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
             if (s >= 0) setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
             if (s >= 0 && (bind(s, a->ai_addr, a->ai_addrlen) || listen(s, CONSOLE_CLIENTS))) {

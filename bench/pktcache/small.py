@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """
-small.py - how much longer a small packet takes that passes both daemons and is not touched: what the server of a connection says that is not HTTP.
+small.py - how much longer a small packet takes that is not touched: what the server of a connection says that is not HTTP. It goes by the parent's daemon, and through the child's.
 
-    small_packet_us     of a message and its answer, on a connection whose packets are led to the daemons, beyond one on another port: the median of the differences
+    small_packet_us     of a message and its answer, on a connection to one of `ports`, beyond one to another port: the median of the differences
 """
 import os
 import subprocess
@@ -25,7 +25,7 @@ def measure(bench):
         turns = [[float(word) for word in line.split()] for line in said.splitlines()]
         counters = pair.parent.counters()
         led, other = (Spread.of([t[i] for t in turns]) for i in (0, 1))
-        bench.say(f"{led:.0f} us through both daemons, {other:.0f} beside them; {counters['pieces']} packets were led, {counters['trains']} trains")
+        bench.say(f"{led:.0f} us by way of the pair, {other:.0f} beside it; {counters['pieces']} packets were led, {counters['trains']} trains")
         bench.figure("small_packet_us", Spread.of([a - b for a, b in turns]), "us", "<= 50")
     finally:
         server.kill()

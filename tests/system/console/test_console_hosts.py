@@ -104,6 +104,7 @@ def test_who_may_ask_a_console_that_serves_itself(hosts):
     for line, status in (("POST / HTTP/1.1", 405), ("GET /etc/passwd HTTP/1.1", 404), ("GET /?nothing HTTP/1.1", 404), (f"GET /?{'x' * 300} HTTP/1.1", 414)):
         assert ask(hosts, line, own)[0] == status, line
     assert ask(hosts, "GET / HTTP/1.1", own, "Content-Length: 5")[0] == 400
+    assert ask(hosts, "POST / HTTP/1.1", own)[1]["allow"] == "GET"
 
 
 def raw(hosts, sent=b"", seconds=10):
@@ -274,6 +275,12 @@ def test_a_daemon_that_hangs_keeps_nobody_waiting_for_long(hosts):
 def test_an_address_that_is_none_is_refused(hosts, word):
     done = subprocess.run([lab.program("pktcache/fairgate-pktcache"), "console", f"--listen=127.0.0.1:{lab.free_port()}", word, hosts.pair.parent.control], capture_output=True, text=True, timeout=5, check=False)
     assert done.returncode == 1 and "write one like http://" in done.stderr and "secret" not in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("every", ("0.0.0.0", "[::]"))
+def test_it_listens_at_no_address_under_which_nobody_asks(hosts, every):
+    done = subprocess.run([lab.program("pktcache/fairgate-pktcache"), "console", f"--listen={every}:{lab.free_port()}", hosts.pair.parent.control], capture_output=True, text=True, timeout=5, check=False)
+    assert done.returncode == 1 and "write the address by which browsers ask" in done.stderr, done.stderr
 
 
 def test_it_serves_while_others_are_silent(hosts):
