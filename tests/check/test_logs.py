@@ -5,8 +5,6 @@ import subprocess
 
 import pytest
 
-from lab.lab import program
-
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
@@ -14,14 +12,15 @@ CRAWL = ["prober/fairgate-prober", "crawl", "--table", "/nowhere/table"]
 
 
 @pytest.mark.parametrize("words", (["pktcache/fairgate-pktcache", "--parent", "/nowhere.conf"], CRAWL, [*CRAWL, "--user", "nobody", "http://127.0.0.1:9/"]))
-def test_the_journal_gets_priorities(tmp_path, words):
+def test_the_journal_gets_priorities(build, tmp_path, words):
+    argv = [build / words[0], *words[1:]]
     with open(tmp_path / "stderr", "w+", encoding="utf-8") as f:
         at = os.fstat(f.fileno())
-        subprocess.run([program(words[0]), *words[1:]], stderr=f, stdout=subprocess.DEVNULL, timeout=60, check=False, env={**os.environ, "JOURNAL_STREAM": f"{at.st_dev}:{at.st_ino}"})
+        subprocess.run(argv, stderr=f, stdout=subprocess.DEVNULL, timeout=60, check=False, env={**os.environ, "JOURNAL_STREAM": f"{at.st_dev}:{at.st_ino}"})
         f.seek(0)
         lines = f.read().splitlines()
     assert lines and all(line.startswith(("<3>", "<4>", "<5>", "<6>")) for line in lines), lines
-    said = subprocess.run([program(words[0]), *words[1:]], capture_output=True, text=True, timeout=60, check=False).stderr
+    said = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False).stderr
     assert said and not said.startswith("<"), said
 
 
