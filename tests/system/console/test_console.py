@@ -417,9 +417,9 @@ def test_pages_of_other_sites_get_no_figures(browser, busy):
 def test_names_that_may_ask(new_gateway):
     """As the manual has it: a site whose name was made to lead here is kept out."""
     manual = pathlib.Path(lab.ROOT, "docs", "console.md").read_text(encoding="utf-8")
-    names = re.search(r"^    (Require expr .*)$", manual, re.M).group(1)
+    require = re.search(r"^ +<RequireAll>.*?</RequireAll>$", manual, re.M | re.S).group(0)
     g = new_gateway(window=2)
-    g.more_text += "LoadModule authz_host_module /usr/lib/apache2/modules/mod_authz_host.so\n" + beside(f"<RequireAll>\nRequire local\n{names}\n</RequireAll>")
+    g.more_text += "LoadModule authz_host_module /usr/lib/apache2/modules/mod_authz_host.so\n" + beside(require)
     g.config = g.whole_config()
     with g:
         for host, status in (("localhost", 200), (f"127.0.0.1:{g.port}", 200), ("evil.example", 403), ("localhost.evil.example:80", 403)):
