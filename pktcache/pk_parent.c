@@ -390,11 +390,11 @@ static bool is_half_new(const struct pk_follow *f, const struct pk_packet *k) {
 
 /* A connection that is no HTTP, and never will be, need not come here any more; until another begins, of its ports. */
 static void bypass(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k) {
-    bool passes = !(k->flags & PK_SYN) && p->c->keep != PK_KEEP_ALL && pk_http_never(&f->http);
+    bool begins = k->flags & PK_SYN, passes = !begins && p->c->keep == PK_KEEP_HTTP && pk_http_never(&f->http);
 
-    if (!p->out.bypass || (!(k->flags & PK_SYN) && (!passes || f->bypassed || !k->payload))) return;
+    if (!p->out.bypass || !(begins || (passes && k->payload && !f->bypassed))) return;
     f->bypassed = passes;
-    p->out.bypass(p->out.context, &f->flow.tuple, !passes ? PK_LED : f->tls ? PK_BYPASS_TLS : PK_BYPASS);
+    p->out.bypass(p->out.context, &f->flow.tuple, begins ? PK_LED : f->tls ? PK_BYPASS_TLS : PK_BYPASS);
 }
 
 /* A server's first record of TLS is of a handshake, or an alert. */

@@ -4,6 +4,7 @@
 #include "pktcache/pk_secret.h"
 
 #include "base/base_error.h"
+#include "base/base_log.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -91,7 +92,7 @@ static void helper_serve(int s, const struct pk_config *c, pk_hook_t *hook, pk_l
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return;
         if (n != 1 || what >= PK_HELPS) {
-            fputs("fairgate-pktcache: helper: the daemon is not itself any more, and is ended\n", stderr);
+            base_log(BASE_LOG_ERROR, "helper: the daemon is not itself any more, and is ended");
             kill(daemon, SIGKILL);
             return;
         }

@@ -223,10 +223,8 @@ static bool may_move(pk_lead_t *l, uint64_t now) {
         return true;
     }
     if (!l->restless)
-        fprintf(stderr,
-                "fairgate-pktcache: the other end is said to be elsewhere too often; that is believed once in %d s"
-                " now\n",
-                MOVE_EVERY / 1000000);
+        base_log(BASE_LOG_WARNING, "the other end is said to be elsewhere too often; that is believed once in %d s now",
+                 MOVE_EVERY / 1000000);
     l->restless = true;
     return false;
 }

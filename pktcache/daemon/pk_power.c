@@ -4,12 +4,12 @@
 #include "pktcache/pk_config.h"
 
 #include "base/base_error.h"
+#include "base/base_log.h"
 
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,9 +26,8 @@ int pk_power_user(struct pk_user *u, const char *name, char **error) {
     *u = (struct pk_user){ geteuid(), getegid() };
     if (geteuid()) return 0;
     if (!(p = getpwnam(name)) && !strcmp(name, PK_USER_USUAL) && (p = getpwnam(NOBODY)))
-        fputs("fairgate-pktcache: there is no user " PK_USER_USUAL ", so it is " NOBODY
-              "; one of its own is better (docs/pktcache.md)\n",
-              stderr);
+        base_log(BASE_LOG_WARNING, "there is no user " PK_USER_USUAL ", so it is " NOBODY
+                                   "; one of its own is better (docs/pktcache.md)");
     if (!p) return base_fail(error, "user %s: there is no such user here", name);
     *u = (struct pk_user){ p->pw_uid, p->pw_gid };
     return 0;

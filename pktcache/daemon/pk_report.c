@@ -17,6 +17,7 @@
 #include <sys/un.h>
 
 #include "base/base_command.h"
+#include "base/base_log.h"
 #include "base/base_report.h"
 
 enum { SLOW = 1 /* seconds */, WORD = 16, ANSWER_MAX = 1 << 20, ROWS = 24 };
@@ -256,10 +257,10 @@ char *pk_report_ask(const char *path, const char *format, bool said) {
     if (s >= 0) close(s);
     if (s < 0 || !answer || !n || r < 0) {
         if (said)
-            fprintf(stderr, "fairgate-pktcache: %s: %s\n", path,
-                    n       ? "the answer broke off"
-                    : errno ? strerror(errno)
-                            : "no answer");
+            base_log(BASE_LOG_ERROR, "%s: %s", path,
+                     n       ? "the answer broke off"
+                     : errno ? strerror(errno)
+                             : "no answer");
         free(answer);
         return NULL;
     }
