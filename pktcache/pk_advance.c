@@ -123,11 +123,11 @@ void pk_advance_give_up(struct pk_advance *a, bool failed, uint64_t now) {
     else pk_advance_forget(a);
 }
 
-bool pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq, uint64_t now) {
+bool pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq, uint32_t n, uint64_t now) {
     struct pk_watched *w = a->used ? advance_find(a, tuple) : NULL;
 
     if (!w || (int32_t)(seq - w->end) >= 0) return false;
-    if (a->state == PK_TRIED) return (int32_t)(seq - w->begin) >= 0 && advance_fails(a, now);
+    if (a->state == PK_TRIED) return (int32_t)(seq + n - w->begin) > 0 && advance_fails(a, now);
     if (w->again && (int32_t)(seq - w->first) > 0) return false;
     if (w->again && seq == w->first && now < w->again_at + APART) return false;
     w->again = seq == w->first ? w->again + 1 : 1;

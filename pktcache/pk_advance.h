@@ -96,8 +96,8 @@ void pk_advance_give_up(struct pk_advance *a, bool failed, uint64_t now);
 bool pk_advance_waits(const struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq);
 /* A train of the flow went; its first sequence number, and the one behind it. */
 void pk_advance_train(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t begin, uint32_t end, uint64_t now);
-/* The server sent something again.  Whether the trial's train is to go now as the packets that it stands for. */
-bool pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq, uint64_t now);
+/* The server sent n bytes again.  Whether the trial's train is to go now as the packets that it stands for. */
+bool pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq, uint32_t n, uint64_t now);
 /* A client begins a connection, or asks; tuple: from the server. */
 void pk_advance_asks(struct pk_advance *a, const struct pk_tuple *tuple, uint64_t now);
 /* A client's acknowledgement; tuple: from the server. */

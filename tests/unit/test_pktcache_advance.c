@@ -74,7 +74,7 @@ static void respond(struct pk_advance *a, const struct link *l, struct flow *f, 
 }
 
 static void again(struct pk_advance *a, const struct link *l, struct flow *f, uint64_t now) {
-    bool replayed = pk_advance_again(a, &f->tuple, f->una, now);
+    bool replayed = pk_advance_again(a, &f->tuple, f->una, SEGMENT, now);
     f->sent_at = now;
     f->rto *= 2;
     if (lost(l)) return;
@@ -233,7 +233,7 @@ START_TEST(test_trains_that_all_have_to_be_sent_again) {
     for (; a.state == PK_GO && trains < 100; trains++, seq += TRAIN) {
         now += 250 * MS;
         pk_advance_train(&a, &tuple, seq, seq + TRAIN, now);
-        pk_advance_again(&a, &tuple, seq, now + 200 * MS);
+        pk_advance_again(&a, &tuple, seq, SEGMENT, now + 200 * MS);
         pk_advance_acknowledged(&a, &tuple, seq + TRAIN, now + 240 * MS);
         if (trains == 10) { /* one that is proven: from here on again */
             now += 250 * MS;
@@ -248,12 +248,32 @@ START_TEST(test_trains_that_all_have_to_be_sent_again) {
 }
 END_TEST
 
+/* ---- trials that show nothing ------------------------------------------------------------------------------------ */
+
+/* The server sends again what was before the trial's train and, in the same piece, what was in it. */
+START_TEST(test_what_is_sent_again_ends_in_the_train) {
+    struct pk_advance a = { 0 };
+    struct pk_tuple tuple = { .from[15] = 1, .to[15] = 2, .from_port = htons(80), .to_port = htons(1000) };
+
+    pk_advance_begin(&a);
+    ck_assert(pk_advance_may(&a, &tuple, SECOND));
+    pk_advance_train(&a, &tuple, 100000, 100000 + TRAIN, SECOND);
+    ck_assert(!pk_advance_again(&a, &tuple, 90000, 10000, SECOND + 50 * MS));
+    ck_assert(pk_advance_again(&a, &tuple, 90000, 10001, SECOND + 100 * MS));
+    pk_advance_acknowledged(&a, &tuple, 100000 + TRAIN, SECOND + 150 * MS);
+    ck_assert_int_eq(a.state, PK_TRIED);
+    ck_assert_uint_eq(a.proofs, 0);
+    ck_assert_uint_eq(a.failed, 1);
+}
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("pktcache: whether connections go on");
     TCase *t = tcase_create("all");
     tcase_set_timeout(t, 0);
     tcase_add_loop_test(t, test_a_link_that_loses_things_is_no_reason, 0, sizeof good / sizeof *good);
     tcase_add_test(t, test_clients_that_have_gone_are_no_reason);
+    tcase_add_test(t, test_what_is_sent_again_ends_in_the_train);
     tcase_add_test(t, test_trains_that_all_have_to_be_sent_again);
     tcase_add_loop_test(t, test_a_device_that_follows_tcp, 0, sizeof bad / sizeof *bad);
     suite_add_tcase(s, t);
