@@ -123,11 +123,20 @@ void pk_advance_give_up(struct pk_advance *a, bool failed, uint64_t now) {
     else pk_advance_forget(a);
 }
 
-bool pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq, uint32_t n, uint64_t now) {
+/* What was in the trial's train, or before it, the server has sent again. */
+static bool advance_disturbed(struct pk_advance *a, const struct pk_watched *w, uint32_t end, uint64_t timer,
+                              uint64_t now) {
+    if ((int32_t)(end - w->begin) > 0 || now >= w->at + timer) return advance_fails(a, now);
+    pk_advance_forget(a);
+    return true;
+}
+
+bool pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq, uint32_t n,
+                      uint64_t round_trip, uint64_t now) {
     struct pk_watched *w = a->used ? advance_find(a, tuple) : NULL;
 
     if (!w || (int32_t)(seq - w->end) >= 0) return false;
-    if (a->state == PK_TRIED) return (int32_t)(seq + n - w->begin) > 0 && advance_fails(a, now);
+    if (a->state == PK_TRIED) return advance_disturbed(a, w, seq + n, round_trip + APART, now);
     if (w->again && (int32_t)(seq - w->first) > 0) return false;
     if (w->again && seq == w->first && now < w->again_at + APART) return false;
     w->again = seq == w->first ? w->again + 1 : 1;
@@ -151,6 +160,10 @@ void pk_advance_acknowledged(struct pk_advance *a, const struct pk_tuple *tuple,
     struct pk_watched *w = a->used ? advance_find(a, tuple) : NULL;
 
     if (!w || (int32_t)(ack - w->end) < 0) return;
+    if (a->state == PK_TRIED && ack != w->end) {
+        pk_advance_forget(a);
+        return;
+    }
     if (!w->again) {
         a->proofs++;
         a->proof_at = now;

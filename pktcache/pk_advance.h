@@ -21,10 +21,12 @@
  *     TRIED     So each session with another child begins.  One train of one connection at a time, and of no
  *               connection a second one after it failed; all else goes as it is.  What is behind that train in its
  *               flow waits: what follows TCP would take that for all that came before.  A PROOF: GO.  If the server
- *               sends again what was in the train, or nobody answers in time, it goes once more as the packets that
- *               it stands for, so that what follows TCP sees them and the connection goes on; STOPPED after
- *               PK_TRIALS such trains in a row.  So it goes, too, when more waits than there is room for; that shows
- *               nothing.
+ *               sends again what was in the train, or its timer runs out for what was before it, or nobody answers in
+ *               time, it goes once more as the packets that it stands for, so that what follows TCP sees them and the
+ *               connection goes on; STOPPED after PK_TRIALS such trains in a row.  So it goes, too, when more waits
+ *               than there is room for, when the server sends again what was before it without waiting for its timer
+ *               (that was lost; a client's answer now names the train beside it, which what follows TCP may not let
+ *               pass), and when a client acknowledges what waits (it went by us): that shows nothing.
  *
  * So a device that was there when the session began stops no connection for longer than its server's timer.  One that
  * comes later does, as GO says.
@@ -96,8 +98,12 @@ void pk_advance_give_up(struct pk_advance *a, bool failed, uint64_t now);
 bool pk_advance_waits(const struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq);
 /* A train of the flow went; its first sequence number, and the one behind it. */
 void pk_advance_train(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t begin, uint32_t end, uint64_t now);
-/* The server sent n bytes again.  Whether the trial's train is to go now as the packets that it stands for. */
-bool pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq, uint32_t n, uint64_t now);
+/*
+ * The server sent n bytes again; round_trip: between the two ends of the pair.  Whether the trial's train is to go now
+ * as the packets that it stands for.
+ */
+bool pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq, uint32_t n,
+                      uint64_t round_trip, uint64_t now);
 /* A client begins a connection, or asks; tuple: from the server. */
 void pk_advance_asks(struct pk_advance *a, const struct pk_tuple *tuple, uint64_t now);
 /* A client's acknowledgement; tuple: from the server. */

@@ -344,7 +344,7 @@ static bool may_train(pk_parent_t *p, const struct pk_follow *f, bool known, uin
 static bool sent_again(pk_parent_t *p, struct pk_follow *f, uint32_t seq, uint32_t n, uint64_t now) {
     const struct pk_replay_train *t;
 
-    if (pk_advance_again(&p->advance, &f->flow.tuple, seq, n, now)) {
+    if (pk_advance_again(&p->advance, &f->flow.tuple, seq, n, p->liveness.round_trip, now)) {
         f->flow.tried = true;
         unload(p, pk_trial_train(p->trial));
         return false;

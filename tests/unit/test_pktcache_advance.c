@@ -74,7 +74,7 @@ static void respond(struct pk_advance *a, const struct link *l, struct flow *f, 
 }
 
 static void again(struct pk_advance *a, const struct link *l, struct flow *f, uint64_t now) {
-    bool replayed = pk_advance_again(a, &f->tuple, f->una, SEGMENT, now);
+    bool replayed = pk_advance_again(a, &f->tuple, f->una, SEGMENT, l->rtt * MS, now);
     f->sent_at = now;
     f->rto *= 2;
     if (lost(l)) return;
@@ -233,7 +233,7 @@ START_TEST(test_trains_that_all_have_to_be_sent_again) {
     for (; a.state == PK_GO && trains < 100; trains++, seq += TRAIN) {
         now += 250 * MS;
         pk_advance_train(&a, &tuple, seq, seq + TRAIN, now);
-        pk_advance_again(&a, &tuple, seq, SEGMENT, now + 200 * MS);
+        pk_advance_again(&a, &tuple, seq, SEGMENT, 4 * MS, now + 200 * MS);
         pk_advance_acknowledged(&a, &tuple, seq + TRAIN, now + 240 * MS);
         if (trains == 10) { /* one that is proven: from here on again */
             now += 250 * MS;
@@ -250,20 +250,60 @@ END_TEST
 
 /* ---- trials that show nothing ------------------------------------------------------------------------------------ */
 
+static const struct pk_tuple tried = { .from[15] = 1, .to[15] = 2, .from_port = 80, .to_port = 1000 };
+enum { TRIED_AT = 100000 };
+
+/* A session, and the train of its first trial. */
+static void begin_trial(struct pk_advance *a) {
+    *a = (struct pk_advance){ .used = 0 };
+    pk_advance_begin(a);
+    ck_assert(pk_advance_may(a, &tried, SECOND));
+    pk_advance_train(a, &tried, TRIED_AT, TRIED_AT + TRAIN, SECOND);
+    ck_assert(pk_advance_waits(a, &tried, TRIED_AT + TRAIN));
+}
+
+/* Nothing waits, and what is acknowledged is no proof. */
+static void trial_is_over(struct pk_advance *a, unsigned failed) {
+    ck_assert(!pk_advance_waits(a, &tried, TRIED_AT + TRAIN));
+    pk_advance_acknowledged(a, &tried, TRIED_AT + TRAIN, SECOND + 900 * MS);
+    ck_assert_int_eq(a->state, PK_TRIED);
+    ck_assert_uint_eq(a->proofs, 0);
+    ck_assert_uint_eq(a->failed, failed);
+}
+
 /* The server sends again what was before the trial's train and, in the same piece, what was in it. */
 START_TEST(test_what_is_sent_again_ends_in_the_train) {
-    struct pk_advance a = { 0 };
-    struct pk_tuple tuple = { .from[15] = 1, .to[15] = 2, .from_port = htons(80), .to_port = htons(1000) };
+    struct pk_advance a;
+    begin_trial(&a);
+    ck_assert(pk_advance_again(&a, &tried, TRIED_AT - 10000, 10001, 4 * MS, SECOND + 50 * MS));
+    trial_is_over(&a, 1);
+}
+END_TEST
 
-    pk_advance_begin(&a);
-    ck_assert(pk_advance_may(&a, &tuple, SECOND));
-    pk_advance_train(&a, &tuple, 100000, 100000 + TRAIN, SECOND);
-    ck_assert(!pk_advance_again(&a, &tuple, 90000, 10000, SECOND + 50 * MS));
-    ck_assert(pk_advance_again(&a, &tuple, 90000, 10001, SECOND + 100 * MS));
-    pk_advance_acknowledged(&a, &tuple, 100000 + TRAIN, SECOND + 150 * MS);
-    ck_assert_int_eq(a.state, PK_TRIED);
-    ck_assert_uint_eq(a.proofs, 0);
-    ck_assert_uint_eq(a.failed, 1);
+/* What was before the train was lost, and its client could say so: the train shows nothing, and does not wait. */
+START_TEST(test_what_was_before_the_train_is_lost) {
+    struct pk_advance a;
+    begin_trial(&a);
+    ck_assert(pk_advance_again(&a, &tried, TRIED_AT - 10000, SEGMENT, 600 * MS, SECOND + 640 * MS));
+    trial_is_over(&a, 0);
+}
+END_TEST
+
+/* It could not say so, since it named the train beside it. */
+START_TEST(test_nothing_is_heard_of_what_was_before_the_train) {
+    struct pk_advance a;
+    begin_trial(&a);
+    ck_assert(pk_advance_again(&a, &tried, TRIED_AT - 10000, SEGMENT, 4 * MS, SECOND + 204 * MS));
+    trial_is_over(&a, 1);
+}
+END_TEST
+
+/* What is behind the train waits here; the client has it, so packets went by us, and what follows TCP has seen them. */
+START_TEST(test_packets_that_went_by) {
+    struct pk_advance a;
+    begin_trial(&a);
+    pk_advance_acknowledged(&a, &tried, TRIED_AT + TRAIN + SEGMENT, SECOND + 50 * MS);
+    trial_is_over(&a, 0);
 }
 END_TEST
 
@@ -274,6 +314,9 @@ int main(void) {
     tcase_add_loop_test(t, test_a_link_that_loses_things_is_no_reason, 0, sizeof good / sizeof *good);
     tcase_add_test(t, test_clients_that_have_gone_are_no_reason);
     tcase_add_test(t, test_what_is_sent_again_ends_in_the_train);
+    tcase_add_test(t, test_what_was_before_the_train_is_lost);
+    tcase_add_test(t, test_nothing_is_heard_of_what_was_before_the_train);
+    tcase_add_test(t, test_packets_that_went_by);
     tcase_add_test(t, test_trains_that_all_have_to_be_sent_again);
     tcase_add_loop_test(t, test_a_device_that_follows_tcp, 0, sizeof bad / sizeof *bad);
     suite_add_tcase(s, t);
