@@ -155,7 +155,7 @@ static void lane_say(void *context, enum base_log_priority p, const char *senten
 
 static void lane_bypass(void *context, const struct pk_tuple *t, enum pk_bypass how) {
     pk_lane_t *l = context;
-    pk_hook_bypass(l->common->hook, t, how);
+    pk_bypass_tell(pk_hook_bypass(l->common->hook), t, how);
 }
 
 /* What went by us is of no lane: the first one has it. */
@@ -163,7 +163,7 @@ static void lane_count_bypassed(const pk_lane_t *l, struct pk_counters *n) {
     uint64_t tls;
 
     if (l->number || l->common->role != PK_PARENT) return;
-    n->bypassed_bytes = pk_hook_bypassed(l->common->hook, &tls);
+    n->bypassed_bytes = pk_bypass_bytes(pk_hook_bypass(l->common->hook), &tls);
     n->tls_bytes += tls;
     n->unfollowed_bytes += n->bypassed_bytes;
     n->native_bytes += n->bypassed_bytes;
