@@ -7,8 +7,7 @@ enum {                        /* microseconds */
        OLD = 10000000,        /* then a train that was neither acknowledged nor sent again gives its place */
        LONG_AGO = 60000000,   /* then a connection that stood still is no evidence any more */
        APART = 150000,        /* at least, between two repeats that a server's timer makes */
-       SPEAKS_AFTER = 300000, /* at least, from a train to the word of its client that counts */
-       NO_PROOF = 2000000,    /* at least, before trains are stopped */
+       NO_PROOF = 2000000,    /* at least, before there is a doubt */
        WAIT_FIRST = 60000000
 };
 
@@ -33,7 +32,7 @@ void pk_advance_forget(struct pk_advance *a) {
 void pk_advance_begin(struct pk_advance *a) {
     pk_advance_forget(a);
     a->state = PK_TRIED;
-    a->wait = a->still_at = 0;
+    a->wait = a->doubted_at = 0;
     a->failed = 0;
 }
 
@@ -62,9 +61,16 @@ unsigned pk_advance_still(const struct pk_advance *a, unsigned *flows, uint64_t 
     return n;
 }
 
-static bool enough(const struct pk_advance *a, uint64_t now) {
-    unsigned flows, n = pk_advance_still(a, &flows, now);
-    return n >= (flows > 1 ? PK_STILL_FLOWS : PK_STILL);
+/* What proofs have shown may not be so any more.  several: connections stand still, and not one alone. */
+static void advance_doubt(struct pk_advance *a, bool several, uint64_t now) {
+    if (several && a->doubted_at && now < a->doubted_at + LONG_AGO) {
+        advance_stop(a, now);
+        return;
+    }
+    pk_advance_forget(a);
+    if (several) a->doubted_at = now;
+    a->state = PK_TRIED;
+    a->failed = 0;
 }
 
 bool pk_advance_may(struct pk_advance *a, const struct pk_tuple *tuple, uint64_t now) {
@@ -142,18 +148,10 @@ bool pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32
     w->again = seq == w->first ? w->again + 1 : 1;
     w->first = seq;
     w->again_at = now;
-    if (w->again == 2) a->still_at = now;
+    if (w->again < 2 || now < a->proof_at + NO_PROOF) return false;
+    unsigned flows, vain = pk_advance_still(a, &flows, now);
+    if (vain >= (flows > 1 ? PK_STILL_FLOWS : PK_STILL)) advance_doubt(a, flows > 1, now);
     return false;
-}
-
-void pk_advance_asks(struct pk_advance *a, const struct pk_tuple *tuple, uint64_t now) {
-    if (a->state != PK_GO || !a->still_at || now < a->proof_at + NO_PROOF || !enough(a, now)) return;
-    for (const struct pk_watched *w = a->watched; w < a->watched + PK_WATCHED; w++) {
-        if (!stands_still(w, now) || now < w->at + SPEAKS_AFTER || memcmp(w->tuple.to, tuple->to, sizeof tuple->to))
-            continue;
-        advance_stop(a, now);
-        return;
-    }
 }
 
 void pk_advance_acknowledged(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t ack, uint64_t now) {
@@ -170,14 +168,14 @@ void pk_advance_acknowledged(struct pk_advance *a, const struct pk_tuple *tuple,
         a->state = PK_GO;
         a->chosen = a->out = false;
         a->failed = a->vain = 0;
-        a->wait = a->still_at = 0;
+        a->wait = 0;
         a->next = now + SAMPLE;
         for (struct pk_watched *other = a->watched; other < a->watched + PK_WATCHED; other++)
             if (other->again) other->again = 1;
     } else if (a->state == PK_GO && now >= a->vain_at + APART) { /* what a pause has kept back comes all at once */
         a->vain_at = now;
         if (++a->vain >= PK_VAIN) {
-            advance_stop(a, now);
+            advance_doubt(a, false, now);
             return;
         }
     }

@@ -439,9 +439,8 @@ static void client_speaks(struct pk_flow *f, const struct pk_packet *k) {
     if (k->flags & PK_SYN || (k->payload && f->known && k->ack == f->next)) f->whole = true;
 }
 
-static void request(pk_parent_t *p, struct pk_follow *f, const struct pk_packet *k, uint64_t now) {
+static void request(struct pk_follow *f, const struct pk_packet *k) {
     client_speaks(&f->flow, k);
-    pk_advance_asks(&p->advance, &f->flow.tuple, now);
     pk_follow_request(f, k);
 }
 
@@ -530,7 +529,7 @@ static void parent_packet(pk_side_t *s, void *piece, size_t bytes, uint64_t now)
         struct pk_flow *f = pk_flows_find(p->side.flows, &tuple);
         if (f) client_speaks(f, &k);
     }
-    if (says && pk_config_serves(p->c, &tuple)) request(p, parent_flow_of(p, &tuple), &k, now);
+    if (says && pk_config_serves(p->c, &tuple)) request(parent_flow_of(p, &tuple), &k);
     if (p->advance.used && k.flags & PK_ACK) pk_advance_acknowledged(&p->advance, &tuple, k.ack, now);
     if (pk_trial_held(p->trial)) release_held(p, now);
     /* It is a copy: the packet itself has gone on. */
