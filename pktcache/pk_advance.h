@@ -40,7 +40,8 @@
  * enough after 2 s, one after 3 s; what their servers send again from then on goes as it is, and they go on.
  *
  * A trial shows something only if the device has seen nothing of what is in its train.  What the server sends again may
- * have passed it before we saw the connection: pk_flow.whole says that there is no such thing.
+ * have passed it before we saw the connection, or while we did not go on (pk_side_passed): pk_flow.whole says that
+ * there is no such thing.
  *
  * Times in microseconds.  Nothing allocates.
  */

@@ -749,13 +749,22 @@ static void parent_tick(pk_side_t *s, uint64_t now) {
     if (pk_liveness_asks(&p->liveness, now)) probe(p, now);
 }
 
+/* Of what passed nothing is known here; what follows TCP has seen it, and what its clients lack servers send again. */
+static void parent_passed(pk_side_t *s, uint64_t now) {
+    pk_parent_t *p = parent_of(s);
+
+    if (p->advance.out) give_up_trial(p, false, now);
+    pk_advance_forget(&p->advance);
+    for (struct pk_flow *f = NULL; (f = pk_flows_next(s->flows, f));) f->whole = false;
+}
+
 static void parent_aside(pk_side_t *s, enum pk_why why, uint64_t now) {
     pk_parent_t *p = parent_of(s);
 
     if (p->aside == why) return;
     p->aside = why;
     pk_session_time(p->session, now);
-    pk_advance_forget(&p->advance);
+    parent_passed(s, now);
     parent_tell_aside(p, now);
 }
 
@@ -767,6 +776,7 @@ static const struct pk_side_ops parent_ops = { .free = parent_free,
                                                .due = parent_due,
                                                .tick = parent_tick,
                                                .aside = parent_aside,
+                                               .passed = parent_passed,
                                                .why = parent_why };
 
 pk_side_t *pk_parent_make(const struct pk_config *c, pk_store_t *store, pk_session_t *session,

@@ -667,6 +667,13 @@ bool pk_hook_renew(pk_hook_t *h, unsigned thread, uint64_t now) {
     return before && now * 1000 > before + PK_LEASE * UINT64_C(1000);
 }
 
+bool pk_hook_over(const pk_hook_t *h, unsigned threads, uint64_t now) {
+    for (unsigned i = 0; i < threads; i++)
+        if (now * 1000 > atomic_load_explicit(h->lease->renewed + i, memory_order_relaxed) + PK_LEASE * UINT64_C(1000))
+            return true;
+    return false;
+}
+
 void pk_hook_keep_lease(pk_hook_t *h) {
     for (int i = 0; i < HOOKS; i++) {
         if (h->program[i] >= 0) close(h->program[i]);

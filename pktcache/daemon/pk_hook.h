@@ -68,6 +68,8 @@ void       pk_hook_lead(pk_hook_t *h, bool lead);
 pk_bypass_table_t *pk_hook_bypass(const pk_hook_t *h);
 /* By each thread; `now` of CLOCK_MONOTONIC, in microseconds.  Whether it was too late, and packets were not taken. */
 bool       pk_hook_renew(pk_hook_t *h, unsigned thread, uint64_t now);
+/* Whether packets are not taken now since one of these threads has not renewed it. */
+bool       pk_hook_over(const pk_hook_t *h, unsigned threads, uint64_t now);
 void       pk_hook_free(pk_hook_t **h);
 
 #endif

@@ -183,6 +183,47 @@ START_TEST(test_blocks_of_what_is_lost_are_told_again) {
 END_TEST
 
 /*
+ * What is tried shows nothing when packets have passed: it goes as packets itself, what waited behind it goes, and its
+ * acknowledgement is no proof.  Nor is one of what servers send of these connections, until their clients ask again.
+ */
+START_TEST(test_packets_that_pass_leave_no_trial) {
+    struct scenario s = quiet("passed");
+    const struct pk_counters *c;
+    s.keep = PK_KEEP_HTTP;
+    setup(&s, 29);
+    go_on(1000000);
+    c = &w.parent.side->counters;
+    struct stream *first = asked_stream(0, NULL), *second;
+    from_server(first, 0, first->n, s.mss);
+    go_on(5000);
+    ck_assert_uint_eq(first->acked, first->n);
+    for (int passes = 1; passes >= 0; passes--) {
+        second = asked_stream(1 + passes, first);
+        uint64_t packets = c->native_bytes;
+        from_server(second, 0, 4 * s.mss, s.mss);
+        from_server(second, 4 * s.mss, 4 * s.mss, s.mss);
+        ck_assert_uint_eq(c->native_bytes, packets);
+        if (passes) {
+            pk_side_passed(w.parent.side, w.now);
+            pk_side_tick(w.parent.side, w.now);
+            ck_assert_uint_ge(c->native_bytes - packets, 8 * s.mss);
+        }
+        go_on(5000);
+        ck_assert_uint_ge(second->acked, 4 * s.mss);
+        acknowledge(second);
+        go_on(5000);
+        ck_assert_uint_eq(c->advanced, !passes);
+        if (!passes) continue;
+        /* Those that follow of this connection are not tried. */
+        packets = c->native_bytes;
+        from_server(second, 8 * s.mss, 4 * s.mss, s.mss);
+        ck_assert_uint_ge(c->native_bytes - packets, 4 * s.mss);
+    }
+    teardown();
+}
+END_TEST
+
+/*
  * Something that a train names is not there: the trains behind it wait, too, so that the client gets all in its order,
  * and what they lack is asked for at the same time.
  */
@@ -447,6 +488,7 @@ int main(void) {
     tcase_add_test(t, test_an_old_train_is_no_other_connections);
     tcase_add_test(t, test_an_old_train_does_not_go_again);
     tcase_add_test(t, test_blocks_of_what_is_lost_are_told_again);
+    tcase_add_test(t, test_packets_that_pass_leave_no_trial);
     tcase_add_test(t, test_trains_wait_in_their_order);
     tcase_add_test(t, test_a_joined_connection_may_have_been_authorized);
     for (int i = 4; i <= 6; i += 2) {
