@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pk_advance.h"
 
-enum {                        /* microseconds */
-       NO_TRAIN = 20000,      /* TRIED: the chosen connection's train was not worth sending; longer than one waits */
-       SAMPLE = 100000,       /* between two trains that are watched, when the last one was a proof */
-       OLD = 10000000,        /* then a train that was neither acknowledged nor sent again gives its place */
-       LONG_AGO = 60000000,   /* then a connection that stood still is no evidence any more */
-       APART = 150000,        /* at least, between two repeats that a server's timer makes */
-       NO_PROOF = 2000000,    /* at least, before there is a doubt */
+enum {                      /* microseconds */
+       NO_TRAIN = 20000,    /* TRIED: the chosen connection's train was not worth sending; longer than one waits */
+       SAMPLE = 100000,     /* between two trains that are watched, when the last one was a proof */
+       OLD = 10000000,      /* then a train that was neither acknowledged nor sent again gives its place */
+       LONG_AGO = 60000000, /* then a connection that stood still is no evidence any more */
+       APART = 150000,      /* at least, between two repeats that a server's timer makes */
+       NO_PROOF = 2000000,  /* at least, before there is a doubt */
        WAIT_FIRST = 60000000
 };
 
@@ -137,8 +137,8 @@ static bool advance_disturbed(struct pk_advance *a, const struct pk_watched *w, 
     return true;
 }
 
-bool pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq, uint32_t n,
-                      uint64_t round_trip, uint64_t now) {
+bool pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq, uint32_t n, uint64_t round_trip,
+                      uint64_t now) {
     struct pk_watched *w = a->used ? advance_find(a, tuple) : NULL;
 
     if (!w || (int32_t)(seq - w->end) >= 0) return false;
