@@ -14,19 +14,18 @@
  *               long as the connection stands still.  In doubt after PK_STILL_FLOWS such times of two flows or more, or
  *               PK_STILL of one, if for 2 s there was no PROOF; and if PK_VAIN times in a row, 0.15 s apart at least, a
  *               watched train was acknowledged only after it had been sent again: connections go on then, a train for
- *               each timer.  In doubt: TRIED; or STOPPED, if two flows or more
- *               stood still within the last minute, too.
+ *               each timer.  In doubt: TRIED; or STOPPED, if two flows or more stood still within the last minute, too.
  *     STOPPED   No trains, so that new connections work; for 60 s, then twice as long each time, up to an hour.  Then
  *               TRIED.
- *     TRIED     So each session with another child begins, and what is in doubt.  One train of one connection at a time, and of no
- *               connection a second one after it failed; all else goes as it is.  What is behind that train in its
- *               flow waits: what follows TCP would take that for all that came before.  A PROOF: GO.  If the server
- *               sends again what was in the train, or its timer runs out for what was before it, or nobody answers in
- *               time, it goes once more as the packets that it stands for, so that what follows TCP sees them and the
- *               connection goes on; STOPPED after PK_TRIALS such trains in a row.  So it goes, too, when more waits
- *               than there is room for, when the server sends again what was before it without waiting for its timer
- *               (that was lost; a client's answer now names the train beside it, which what follows TCP may not let
- *               pass), and when a client acknowledges what waits (it went by us): that shows nothing.
+ *     TRIED     So each session with another child begins, and what is in doubt.  One train of one connection at a
+ *               time, and of no connection a second one after it failed; all else goes as it is.  What is behind that
+ *               train in its flow waits: what follows TCP would take that for all that came before.  A PROOF: GO.  If
+ *               the server sends again what was in the train, or its timer runs out for what was before it, or nobody
+ *               answers in time, it goes once more as the packets that it stands for, so that what follows TCP sees
+ *               them and the connection goes on; STOPPED after PK_TRIALS such trains in a row.  So it goes, too, when
+ *               more waits than there is room for, when the server sends again what was before it without waiting for
+ *               its timer (that was lost; a client's answer now names the train beside it, which what follows TCP may
+ *               not let pass), and when a client acknowledges what waits (it went by us): that shows nothing.
  *
  * So a device that was there when the session began stops no connection for longer than its server's timer.  One that
  * comes later does, as GO says.

@@ -27,7 +27,6 @@ struct link {
     bool stateful; /* a device on it lets no acknowledgement pass of what has not passed as TCP */
     unsigned flows, clients;
     bool gone;   /* clients say nothing more */
-    bool serial; /* one connection after another, of one client */
 };
 
 static struct flow {
