@@ -26,7 +26,7 @@ struct link {
     unsigned rtt;  /* ms */
     bool stateful; /* a device on it lets no acknowledgement pass of what has not passed as TCP */
     unsigned flows, clients;
-    bool gone;   /* clients say nothing more */
+    bool gone; /* clients say nothing more */
 };
 
 static struct flow {
