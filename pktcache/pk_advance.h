@@ -58,6 +58,7 @@
 #define PK_VAIN        16u
 
 enum pk_advance_state { PK_GO, PK_STOPPED, PK_TRIED };
+enum pk_trial_end { PK_TRIAL_GOES_ON, PK_TRIAL_SHOWS_NOTHING, PK_TRIAL_FAILED };
 
 struct pk_watched {
     bool            used;
@@ -99,11 +100,11 @@ bool pk_advance_waits(const struct pk_advance *a, const struct pk_tuple *tuple, 
 /* A train of the flow went; its first sequence number, and the one behind it. */
 void pk_advance_train(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t begin, uint32_t end, uint64_t now);
 /*
- * The server sent n bytes again; round_trip: between the two ends of the pair.  Whether the trial's train is to go now
- * as the packets that it stands for.
+ * The server sent n bytes again; round_trip: between the two ends of the pair.  What has become of this flow's trial by
+ * that; when it is over its train is to go now as the packets that it stands for.
  */
-bool pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq, uint32_t n,
-                      uint64_t round_trip, uint64_t now);
+enum pk_trial_end pk_advance_again(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t seq, uint32_t n,
+                                   uint64_t round_trip, uint64_t now);
 /* A client's acknowledgement; tuple: from the server. */
 void pk_advance_acknowledged(struct pk_advance *a, const struct pk_tuple *tuple, uint32_t ack, uint64_t now);
 /* How often servers have sent again in vain, beyond once each, to how many connections that stand still now. */

@@ -302,8 +302,9 @@ static bool may_train(pk_parent_t *p, const struct pk_follow *f, bool known, uin
 static bool sent_again(pk_parent_t *p, struct pk_follow *f, uint32_t seq, uint32_t n, uint64_t now) {
     const struct pk_replay_train *t;
 
-    if (pk_advance_again(&p->advance, &f->flow.tuple, seq, n, p->liveness.round_trip, now)) {
-        f->flow.tried = true;
+    enum pk_trial_end trial = pk_advance_again(&p->advance, &f->flow.tuple, seq, n, p->liveness.round_trip, now);
+    if (trial != PK_TRIAL_GOES_ON) {
+        f->flow.tried = trial == PK_TRIAL_FAILED;
         unload(p, pk_trial_train(p->trial));
         return false;
     }

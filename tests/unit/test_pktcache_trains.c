@@ -223,6 +223,42 @@ START_TEST(test_packets_that_pass_leave_no_trial) {
 }
 END_TEST
 
+/* Something was lost before what is tried: that shows nothing, and the same connection is tried once more. */
+START_TEST(test_a_loss_before_a_trial_is_no_failure) {
+    struct scenario s = quiet("lost before it");
+    const struct pk_counters *c;
+    s.keep = PK_KEEP_HTTP;
+    setup(&s, 30);
+    go_on(1000000);
+    c = &w.parent.side->counters;
+    struct stream *first = asked_stream(0, NULL), *second;
+    from_server(first, 0, first->n, s.mss);
+    go_on(5000);
+    second = asked_stream(1, first);
+    for (uint32_t i = 1000; i < 6 * s.mss; i++) second->data[i] = (uint8_t)dice(256);
+    from_server(second, 0, 6 * s.mss, s.mss);
+    lose(&w.down);
+    uint64_t packets = c->native_bytes;
+    from_server(second, 6 * s.mss, 4 * s.mss, s.mss);
+    ck_assert_uint_eq(c->native_bytes, packets);
+    from_server(second, 0, s.mss, s.mss);
+    ck_assert_uint_ge(c->native_bytes - packets, 5 * s.mss); /* that, and the train's packets */
+    from_server(second, s.mss, 5 * s.mss, s.mss);
+    go_on(5000);
+    ck_assert_uint_eq(second->acked, 10 * s.mss);
+    acknowledge(second);
+    ck_assert_uint_eq(c->advanced, 0);
+    packets = c->native_bytes;
+    from_server(second, 10 * s.mss, 4 * s.mss, s.mss);
+    ck_assert_uint_eq(c->native_bytes, packets);
+    go_on(5000);
+    acknowledge(second);
+    go_on(5000);
+    ck_assert_uint_eq(c->advanced, 1);
+    teardown();
+}
+END_TEST
+
 /*
  * Something that a train names is not there: the trains behind it wait, too, so that the client gets all in its order,
  * and what they lack is asked for at the same time.
@@ -489,6 +525,7 @@ int main(void) {
     tcase_add_test(t, test_an_old_train_does_not_go_again);
     tcase_add_test(t, test_blocks_of_what_is_lost_are_told_again);
     tcase_add_test(t, test_packets_that_pass_leave_no_trial);
+    tcase_add_test(t, test_a_loss_before_a_trial_is_no_failure);
     tcase_add_test(t, test_trains_wait_in_their_order);
     tcase_add_test(t, test_a_joined_connection_may_have_been_authorized);
     for (int i = 4; i <= 6; i += 2) {
