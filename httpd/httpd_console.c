@@ -43,11 +43,11 @@ int httpd_console_page(request_rec *r) {
     return OK;
 }
 
-int httpd_console_head(request_rec *r) {
+int httpd_console_head(request_rec *r, const char *type) {
     const char *origin = apr_table_get(r->headers_in, "Origin"),
                *from = apr_table_get(r->subprocess_env, "fairgate-console-from");
 
-    ap_set_content_type(r, "application/json");
+    ap_set_content_type(r, type);
     apr_table_setn(r->headers_out, "X-Content-Type-Options", "nosniff");
     apr_table_setn(r->err_headers_out, "Cross-Origin-Resource-Policy", "same-origin");
     if (console_foreign(apr_table_get(r->headers_in, "Sec-Fetch-Site"), origin ? origin : "", from))
@@ -56,6 +56,12 @@ int httpd_console_head(request_rec *r) {
     apr_table_mergen(r->headers_out, "Vary", "Origin");
     if (origin && console_allows(origin, from)) apr_table_setn(r->headers_out, "Access-Control-Allow-Origin", origin);
     return OK;
+}
+
+int httpd_console_figures(request_rec *r) {
+    if (httpd_console_word(r, "json")) return httpd_console_head(r, HTTPD_CONSOLE_JSON);
+    if (httpd_console_word(r, "prometheus")) return httpd_console_head(r, BASE_PROMETHEUS_TYPE);
+    return DECLINED;
 }
 
 /* What a process told last: all but the end.  Its memory grows to what is needed, and stays. */
@@ -108,7 +114,7 @@ static void client_takes(void *to, const char *text, size_t bytes) { ap_rwrite(t
 int httpd_console_tell(request_rec *r, const struct console_ring *ring, httpd_console_look *look,
                        enum httpd_console asked) {
     struct console_told t = { .ring = ring };
-    int rv = httpd_console_head(r);
+    int rv = httpd_console_head(r, HTTPD_CONSOLE_JSON);
 
     if (rv != OK) return rv;
     if (asked == HTTPD_CONSOLE_NOW) {

@@ -28,8 +28,11 @@ enum httpd_console httpd_console_asked(const request_rec *r);
 bool httpd_console_word(const request_rec *r, const char *word);
 
 int  httpd_console_page(request_rec *r);                /* OK */
-/* The header of an answer in JSON, to whoever may read it; else a status: a page of another site asks. */
-int  httpd_console_head(request_rec *r);
+/* The header of an answer that is for programs, to whoever may read it; else a status: a page of another site asks. */
+int  httpd_console_head(request_rec *r, const char *type);
+#define HTTPD_CONSOLE_JSON "application/json"
+/* That of ?json or ?prometheus, if it is one of these; else DECLINED. */
+int  httpd_console_figures(request_rec *r);
 /*
  * The whole answer.  `look` fills `t`, in r's pool; it is asked once for each sample of the ring and process, however
  * many consoles are open.

@@ -271,6 +271,7 @@ int ccn_status_handler(request_rec *r) {
     enum httpd_console asked = httpd_console_asked(r);
     bool on = ccn_config()->used && P.view.sh, json = httpd_console_word(r, "json"),
          prometheus = httpd_console_word(r, "prometheus");
+    int rv;
 
     if (!r->handler || strcmp(r->handler, "ccn-status")) return DECLINED;
     r->allowed = AP_METHOD_BIT << M_GET;
@@ -278,7 +279,9 @@ int ccn_status_handler(request_rec *r) {
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
     if (on && shm_has_left(&P.view)) return HTTP_SERVICE_UNAVAILABLE; /* what this child has by itself is nobody's */
     if (on && asked != HTTPD_CONSOLE_NOT) return ccn_console(r, asked);
-    ap_set_content_type(r, json ? "application/json" : prometheus ? BASE_PROMETHEUS_TYPE : "text/plain; charset=utf-8");
+    rv = httpd_console_figures(r);
+    if (rv != OK && rv != DECLINED) return rv;
+    if (rv == DECLINED) ap_set_content_type(r, "text/plain; charset=utf-8");
     if (!on && json) rs_figures_none_json(ccn_client(r), RS_AT_CCN, "off", off);
     else if (!on && prometheus) rs_figures_none_prometheus(ccn_client(r), RS_AT_CCN, "off");
     else if (!on) ap_rprintf(r, "%s\n", off);

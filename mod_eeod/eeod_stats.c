@@ -64,7 +64,6 @@ static void prometheus(request_rec *r) {
     struct base_figure all[EEOD_NCOUNTERS];
 
     stats_figures(all);
-    ap_set_content_type(r, BASE_PROMETHEUS_TYPE);
     base_figures_prometheus(stats_client(r), "fairgate_eeod_", (struct base_label){ NULL, NULL }, all, EEOD_NCOUNTERS);
 }
 
@@ -78,11 +77,6 @@ static void stats_json(struct base_sink sink, const void *unused) {
     base_figures_json(&j, all, EEOD_NCOUNTERS);
     base_json_end_object(&j);
     base_json_done(&j);
-}
-
-static void json(request_rec *r) {
-    ap_set_content_type(r, "application/json");
-    stats_json(stats_client(r), NULL);
 }
 
 /* ---- the console ------------------------------------------------------------------------------------------------- */
@@ -128,6 +122,7 @@ static void stats_text(request_rec *r) {
 
 int eeod_status_handler(request_rec *r) {
     enum httpd_console asked;
+    int rv;
 
     if (!r->handler || strcmp(r->handler, "eeod-status")) return DECLINED;
     r->allowed = AP_METHOD_BIT << M_GET;
@@ -135,7 +130,9 @@ int eeod_status_handler(request_rec *r) {
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
     asked = httpd_console_asked(r);
     if (asked != HTTPD_CONSOLE_NOT) return stats_console(r, asked);
-    if (httpd_console_word(r, "json")) json(r);
+    rv = httpd_console_figures(r);
+    if (rv != OK && rv != DECLINED) return rv;
+    if (httpd_console_word(r, "json")) stats_json(stats_client(r), NULL);
     else if (httpd_console_word(r, "prometheus")) prometheus(r);
     else stats_text(r);
     return OK;

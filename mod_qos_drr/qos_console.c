@@ -99,7 +99,7 @@ static int console_explain(request_rec *r) {
     struct policy_answer a;
     unsigned char address[16];
     char text[256];
-    int rv = httpd_console_head(r);
+    int rv = httpd_console_head(r, HTTPD_CONSOLE_JSON);
 
     if (rv != OK) return rv;
     if (url.p) {

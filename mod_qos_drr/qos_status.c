@@ -344,13 +344,11 @@ static void page(request_rec *r, const struct look *l) {
              r);
 }
 
-/* There is nothing to show: said in the form that was asked for. */
+/* There is nothing to show: said in the form that was asked for, whose header is written. */
 static int status_nothing(request_rec *r, const char *state, const char *sentence) {
     if (httpd_console_word(r, "json")) {
-        ap_set_content_type(r, "application/json");
         rs_figures_none_json(qos_status_client(r), RS_AT_HTTPD, state, sentence);
     } else if (httpd_console_word(r, "prometheus")) {
-        ap_set_content_type(r, BASE_PROMETHEUS_TYPE);
         rs_figures_none_prometheus(qos_status_client(r), RS_AT_HTTPD, state);
     } else {
         ap_set_content_type(r, "text/plain; charset=utf-8");
@@ -367,6 +365,8 @@ int qos_status_handler(request_rec *r) {
     r->allowed = AP_METHOD_BIT << M_GET;
     if (r->method_number != M_GET) return HTTP_METHOD_NOT_ALLOWED;
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
+    rv = httpd_console_figures(r);
+    if (rv != OK && rv != DECLINED) return rv;
     /* A child for which there was no row can tell as well as any other. */
     if (!qos_config()->used || !P.view.sh)
         return status_nothing(r, "off", "QosEngine is off everywhere in this server: nothing is scheduled.");
@@ -376,10 +376,8 @@ int qos_status_handler(request_rec *r) {
     if (rv != DECLINED) return rv;
     l = status_take(r->pool, UINT32_MAX);
     if (httpd_console_word(r, "json")) {
-        ap_set_content_type(r, "application/json");
         rs_figures_json(qos_status_client(r), &l->figures);
     } else if (httpd_console_word(r, "prometheus")) {
-        ap_set_content_type(r, BASE_PROMETHEUS_TYPE);
         rs_figures_prometheus(qos_status_client(r), &l->figures);
         if (l->observed) qos_observed_prometheus(qos_status_client(r), l->observed);
     } else {

@@ -38,7 +38,7 @@ static struct crawlers_table *bots_before(const char *path, struct report *repor
 
     if (access(path, F_OK) && errno == ENOENT) return NULL;
     t = crawlers_table_read(path, &error);
-    if (!t) report_line(report, "%s; nothing of it stays", error ? error : "out of memory");
+    if (!t) report_line(report, BASE_LOG_WARNING, "%s; nothing of it stays", error ? error : "out of memory");
     free(error);
     return t;
 }
@@ -47,7 +47,7 @@ static int bots_write(const struct bots_settings *s, const struct crawlers_table
     char *error = NULL;
 
     if (s->dry_run || !crawlers_table_write(t, s->table, &error)) return 0;
-    report_line(report, "not written: %s", error ? error : "out of memory");
+    report_line(report, BASE_LOG_ERROR, "not written: %s", error ? error : "out of memory");
     free(error);
     return -1;
 }

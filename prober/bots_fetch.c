@@ -64,12 +64,15 @@ static void fetch_keep(struct fetch_list *l, const char *why) {
         }
     }
     if (l->source->n)
-        report_line(run->report, "%s: %s: %s; the %" PRIu32 " networks of %.1f days ago stay", l->crawler->name,
-                    l->source->url, why, l->source->n, days);
+        report_line(run->report, BASE_LOG_WARNING, "%s: %s: %s; the %" PRIu32 " networks of %.1f days ago stay",
+                    l->crawler->name, l->source->url, why, l->source->n, days);
     else if (b && b->n)
-        report_line(run->report, "%s: %s: %s; its %" PRIu32 " networks, of %.1f days ago, are dropped",
-                    l->crawler->name, l->source->url, why, b->n, days);
-    else report_line(run->report, "%s: %s: %s; nothing is known of it", l->crawler->name, l->source->url, why);
+        report_line(run->report, BASE_LOG_WARNING,
+                    "%s: %s: %s; its %" PRIu32 " networks, of %.1f days ago, are dropped", l->crawler->name,
+                    l->source->url, why, b->n, days);
+    else
+        report_line(run->report, BASE_LOG_WARNING, "%s: %s: %s; nothing is known of it", l->crawler->name,
+                    l->source->url, why);
 }
 
 /* Networks of IPv6 count by /64. */
@@ -124,8 +127,8 @@ static void fetch_take(struct fetch_list *l, const char *text, size_t n, char *v
     if (validator && crawlers_validator_fits(validator)) l->source->validator = validator;
     else free(validator);
     if (!l->run->settings->quiet)
-        report_line(l->run->report, "%s: %s: %" PRIu32 " networks, before %" PRIu32, l->crawler->name, l->source->url,
-                    count, b ? b->n : 0);
+        report_line(l->run->report, BASE_LOG_INFO, "%s: %s: %" PRIu32 " networks, before %" PRIu32, l->crawler->name,
+                    l->source->url, count, b ? b->n : 0);
 }
 
 static void fetch_is_the_same(struct fetch_list *l) {
@@ -147,7 +150,8 @@ static void fetch_is_the_same(struct fetch_list *l) {
     l->source->checked = l->run->now;
     l->run->part = part;
     if (!quiet)
-        report_line(l->run->report, "%s: %s: the same %" PRIu32 " networks", l->crawler->name, l->source->url, b->n);
+        report_line(l->run->report, BASE_LOG_INFO, "%s: %s: the same %" PRIu32 " networks", l->crawler->name,
+                    l->source->url, b->n);
 }
 
 static void fetch_next(struct fetch_run *run);
@@ -254,7 +258,7 @@ static int fetch_web(struct fetch_run *run) {
 
     run->web = web_new(&rules, &error);
     if (!run->web) {
-        report_line(run->report, "--reach: %s", error ? error : "out of memory");
+        report_line(run->report, BASE_LOG_ERROR, "--reach: %s", error ? error : "out of memory");
         free(error);
         return -1;
     }
@@ -271,7 +275,7 @@ enum bots_end bots_fetch(struct bots_config *c, const struct crawlers_table *bef
     enum bots_end end = BOTS_FAILED;
 
     if (!run) {
-        report_line(report, "out of memory");
+        report_line(report, BASE_LOG_ERROR, "out of memory");
         return end;
     }
     *run = (struct fetch_run){ .settings = s, .report = report, .now = now };
@@ -289,8 +293,8 @@ enum bots_end bots_fetch(struct bots_config *c, const struct crawlers_table *bef
     if (!fetch_web(run)) end = run->part ? BOTS_PART : BOTS_WHOLE;
     for (unsigned i = 0; i < run->n; i++) networks += run->list[i].source->n;
     if (networks > CRAWLERS_PREFIXES_MAX) {
-        report_line(report, "%" PRIu32 " networks in all, and a table holds %u; leave out some lists", networks,
-                    CRAWLERS_PREFIXES_MAX);
+        report_line(report, BASE_LOG_ERROR, "%" PRIu32 " networks in all, and a table holds %u; leave out some lists",
+                    networks, CRAWLERS_PREFIXES_MAX);
         end = BOTS_FAILED;
     }
     c->table->made = now;

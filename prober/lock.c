@@ -21,8 +21,8 @@ int lock_table(const char *table, const char *who, struct report *r) {
         return fd;
     }
     why = errno;
-    if (why == EWOULDBLOCK) report_line(r, "%s: another %s writes this table now", path, who);
-    else report_line(r, "%s: %s", path, strerror(why));
+    if (why == EWOULDBLOCK) report_line(r, BASE_LOG_WARNING, "%s: another %s writes this table now", path, who);
+    else report_line(r, BASE_LOG_ERROR, "%s: %s", path, strerror(why));
     if (fd >= 0) close(fd);
     free(path);
     errno = why;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "report.h"
 
-#include "base/base_log.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -73,7 +71,7 @@ static void clear_bar(struct report *r) {
     r->drawn = 0;
 }
 
-void report_line(struct report *r, const char *format, ...) {
+void report_line(struct report *r, enum base_log_priority p, const char *format, ...) {
     char text[2048], stamp[32];
     time_t t = time(NULL);
     struct tm tm;
@@ -82,11 +80,11 @@ void report_line(struct report *r, const char *format, ...) {
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    for (char *p = text; *p; p++)
-        if (*p < ' ' || *p > '~') *p = '?';
+    for (char *c = text; *c; c++)
+        if (*c < ' ' || *c > '~') *c = '?';
     clear_bar(r);
     if (r->out == stderr && base_log_is_journal()) {
-        base_log(BASE_LOG_INFO, "%s", text);
+        base_log(p, "%s", text);
         return;
     }
     localtime_r(&t, &tm);
@@ -118,10 +116,10 @@ void report_refused(struct report *r, const char *what, int length, const char *
     if (i == r->reasons) r->reason[r->reasons++].why = why;
     if (r->reason[i].n++ < LINES_MAX) {
         *place = hash;
-        report_line(r, "refused %.*s%s: %s%s%.*s", length < SHOWN ? length : SHOWN, what, length < SHOWN ? "" : "...",
-                    why, from ? ", found on " : "", SHOWN, from ? from : "");
+        report_line(r, BASE_LOG_INFO, "refused %.*s%s: %s%s%.*s", length < SHOWN ? length : SHOWN, what,
+                    length < SHOWN ? "" : "...", why, from ? ", found on " : "", SHOWN, from ? from : "");
     } else if (r->reason[i].n == LINES_MAX + 1) {
-        report_line(r, "more than %u refused, %s: from here on they are only counted", LINES_MAX, why);
+        report_line(r, BASE_LOG_INFO, "more than %u refused, %s: from here on they are only counted", LINES_MAX, why);
     }
 }
 
@@ -142,7 +140,8 @@ void report_progress(struct report *r, const struct report_progress *p) {
 
 void report_refusals(struct report *r) {
     for (unsigned i = 0; i < r->reasons; i++)
-        report_line(r, "not asked for or not taken: %" PRIu64 " URLs, %s", r->reason[i].n, r->reason[i].why);
+        report_line(r, BASE_LOG_INFO, "not asked for or not taken: %" PRIu64 " URLs, %s", r->reason[i].n,
+                    r->reason[i].why);
 }
 
 void report_free(struct report **r) {

@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+#include "base/base_log.h"
+
 struct report;
 
 struct report_progress {
@@ -18,7 +20,9 @@ struct report_progress {
 
 /* log: a file to append to, or NULL: standard error.  NULL and errno if it can't be opened. */
 struct report *report_new(const char *log, int quiet);
-void           report_line(struct report *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Its priority is the journal's to know; a file and a terminal have the sentence alone. */
+void           report_line(struct report *r, enum base_log_priority p, const char *format, ...)
+                   __attribute__((format(printf, 3, 4)));
 /* Something that is not asked for, or whose answer was not taken: one line for each URL, after
  * 500 of one reason only counts.  why: a constant. */
 void           report_refused(struct report *r, const char *what, int length, const char *why, const char *from);

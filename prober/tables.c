@@ -12,6 +12,7 @@
 
 #include "base/base_command.h"
 #include "base/base_error.h"
+#include "base/base_log.h"
 #include "base/base_number.h"
 #include "lock.h"
 #include "walk.h"
@@ -265,7 +266,7 @@ int tables_import(const char *path, enum tables_format format) {
         if (strlen(line) != (size_t)n || (size_t)n > LINE_MAX_BYTES) wrong = "a line with a NUL, or too long";
         else wrong = format == TABLES_TSV ? take_tsv(&im, line) : take_json(&im, line);
     }
-    if (wrong) fprintf(stderr, "fairgate-prober: standard input:%zu: %s\n", number, wrong);
+    if (wrong) base_log(BASE_LOG_ERROR, "standard input:%zu: %s", number, wrong);
     else if (ferror(stdin)) trouble_with("standard input");
     else if (!walk_save(im.w, path, 0)) rc = 0;
     free(line);

@@ -26,7 +26,8 @@ static int robots_redirected(struct visit *v, const struct fetch_answer *a) {
 
     if (!a->location[0] || m->redirects++ >= ROBOTS_HOPS ||
         scope_resolve(w->scope, &v->base, a->location, strlen(a->location), &v->found) != SCOPE_IN) {
-        report_line(w->report, "%s: robots.txt is redirected to where it can't be read: there is none, then",
+        report_line(w->report, BASE_LOG_NOTICE,
+                    "%s: robots.txt is redirected to where it can't be read: there is none, then",
                     walk_origin(w, v->origin));
         return 0;
     }

@@ -147,12 +147,13 @@ void walk_pause(struct walk *w, uint16_t origin, uint32_t retry_after, const cha
     if (++m->failures > FAILURES_MOST) {
         m->state = ORIGIN_LOST;
         w->bounded = 1;
-        report_line(w->report, "%s: given up after %u pauses: %s", walk_origin(w, origin), FAILURES_MOST, why);
+        report_line(w->report, BASE_LOG_WARNING, "%s: given up after %u pauses: %s", walk_origin(w, origin),
+                    FAILURES_MOST, why);
         return;
     }
     m->paused = now + seconds;
     m->backoff = fmin(m->backoff * 2, PAUSE_MOST);
-    report_line(w->report, "%s: %s; going on in %.0f s", walk_origin(w, origin), why, seconds);
+    report_line(w->report, BASE_LOG_NOTICE, "%s: %s; going on in %.0f s", walk_origin(w, origin), why, seconds);
 }
 
 static void begin_manners(struct walk *w) {
@@ -227,8 +228,8 @@ static void ask_robots(struct walk *w, double now, double *wait) {
         if (m->failures >= ROBOTS_TRIES) {
             m->state = ORIGIN_LOST;
             w->bounded = 1;
-            report_line(w->report, "%s: its robots.txt could not be read, so nothing of it is asked for",
-                        walk_origin(w, i));
+            report_line(w->report, BASE_LOG_WARNING,
+                        "%s: its robots.txt could not be read, so nothing of it is asked for", walk_origin(w, i));
         } else if (seconds > 0) {
             if (*wait == WALK_IDLE || seconds < *wait) *wait = seconds;
         } else if (visit_is_free(w)) {
@@ -262,7 +263,8 @@ static void add_sitemaps(struct walk *w) {
         if (w->s->ignore_robots) continue;
         if (delay > w->manners[o].interval) {
             w->manners[o].interval = delay;
-            report_line(w->report, "%s: robots.txt asks for %.1f s between requests", walk_origin(w, o), delay);
+            report_line(w->report, BASE_LOG_INFO, "%s: robots.txt asks for %.1f s between requests", walk_origin(w, o),
+                        delay);
         }
         for (size_t i = 0; (url = robots_sitemap(w->manners[o].robots, i)) != NULL && i < 1000 && !walk_is_over(w); i++)
             walk_add_sitemap(w, url, o);
@@ -321,7 +323,7 @@ static void begin_asking(struct walk *w, const struct scope_place *start, unsign
     for (uint16_t i = 0; i < w->scope->n; i++) {
         w->rules[i] = walk_rules_of(w, i);
         if (w->rules_before[i] && w->rules_before[i] != w->rules[i])
-            report_line(w->report,
+            report_line(w->report, BASE_LOG_INFO,
                         "%s: robots.txt, patterns or bounds are not those of the last walk: documents are read anew",
                         walk_origin(w, i));
     }
@@ -365,11 +367,11 @@ static enum walk_end walk_loop(struct walk *w, const struct scope_place *start, 
         w->now = time(NULL);
         if (*w->stop) return WALK_INTERRUPTED;
         if (w->out_of_memory) {
-            report_line(w->report, "out of memory at %" PRIu32 " URLs", urls_count(w->urls));
+            report_line(w->report, BASE_LOG_ERROR, "out of memory at %" PRIu32 " URLs", urls_count(w->urls));
             return WALK_FAILED;
         }
         if (now >= w->until) {
-            report_line(w->report, "ended by --max-time");
+            report_line(w->report, BASE_LOG_NOTICE, "ended by --max-time");
             return WALK_BOUNDED;
         }
         wait = WALK_IDLE;
@@ -400,12 +402,12 @@ static int walk_begin(struct walk *w, struct checkpoints *c) {
     w->visits = visits_new(w);
     w->others = calloc(WALK_ORIGINS - SCOPE_ORIGINS, sizeof *w->others);
     if (!w->urls || !w->traps || !w->visits || !w->others || spell_patterns(w)) {
-        report_line(w->report, "out of memory");
+        report_line(w->report, BASE_LOG_ERROR, "out of memory");
         return -1;
     }
     w->fetch = fetch_new(w->s, w->scope, &visit_calls, &error);
     if (!w->fetch) {
-        report_line(w->report, "%s", error ? error : "out of memory");
+        report_line(w->report, BASE_LOG_ERROR, "%s", error ? error : "out of memory");
         free(error);
         return -1;
     }
@@ -414,10 +416,10 @@ static int walk_begin(struct walk *w, struct checkpoints *c) {
     if (c->path && w->s->fresh) unlink(c->path);
     /* A table that can't be read is not overwritten by chance: who wants that says --fresh. */
     if (c->path && !w->s->fresh && !access(c->path, F_OK) && walk_load(w, c->path, 1))
-        report_line(w->report, "beginning anew");
+        report_line(w->report, BASE_LOG_WARNING, "beginning anew");
     if (w->s->table && !w->s->fresh && !urls_count(w->urls) && !access(w->s->table, F_OK) &&
         walk_load(w, w->s->table, 0)) {
-        report_line(w->report, "%s can't be read: mend it, or begin anew with --fresh", w->s->table);
+        report_line(w->report, BASE_LOG_ERROR, "%s can't be read: mend it, or begin anew with --fresh", w->s->table);
         return -1;
     }
     w->known_before = urls_count(w->urls);
@@ -476,6 +478,9 @@ enum walk_end walk(const struct settings *s, const struct scope *scope, const st
         }
         report_refusals(r);
         report_line(r,
+                    end == WALK_DONE     ? BASE_LOG_INFO
+                    : end == WALK_FAILED ? BASE_LOG_ERROR
+                                         : BASE_LOG_NOTICE,
                     "%s: %" PRIu32 " URLs known, %" PRIu32 " met, %" PRIu32 " known before, %" PRIu64
                     " requests, %" PRIu64 " bytes, %.1f s",
                     end == WALK_DONE          ? "done"

@@ -80,13 +80,13 @@ int walk_load(struct walk *w, const char *path, int checkpoint) {
     }
     pages_reader_close(&r);
     if (next == PAGES_BAD) {
-        report_line(w->report, "%s", error ? error : "out of memory");
+        report_line(w->report, BASE_LOG_WARNING, "%s", error ? error : "out of memory");
         /* Half a table is none. */
         urls_free(&w->urls);
         w->urls = urls_new();
         w->out_of_memory |= !w->urls;
     } else if (w->fetch) {
-        report_line(w->report, "%s: %" PRIu32 " URLs%s", path, urls_count(w->urls),
+        report_line(w->report, BASE_LOG_INFO, "%s: %" PRIu32 " URLs%s", path, urls_count(w->urls),
                     checkpoint ? "; going on where the last walk was interrupted" : "");
     }
     free(error);
@@ -187,7 +187,7 @@ int walk_save(struct walk *w, const char *path, int checkpoint) {
     }
     if (!rc) rc = pages_writer_commit(&f, &error);
     if (f) pages_writer_abort(&f);
-    if (rc) report_line(w->report, "not written: %s", error ? error : "out of memory");
+    if (rc) report_line(w->report, BASE_LOG_ERROR, "not written: %s", error ? error : "out of memory");
     free(error);
     free(list);
     return rc;

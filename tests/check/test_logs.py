@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Where what programs say goes: the journal, or a file that is rotated."""
+import fcntl
+import functools
+import http.server
 import os
+import shutil
 import subprocess
+import tempfile
+import threading
 
 import pytest
 
@@ -11,17 +17,62 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 CRAWL = ["prober/fairgate-prober", "crawl", "--table", "/nowhere/table"]
 
 
-@pytest.mark.parametrize("words", (["pktcache/fairgate-pktcache", "--parent", "/nowhere.conf"], CRAWL, [*CRAWL, "--user", "nobody", "http://127.0.0.1:9/"]))
-def test_the_journal_gets_priorities(build, tmp_path, words):
-    argv = [build / words[0], *words[1:]]
-    with open(tmp_path / "stderr", "w+", encoding="utf-8") as f:
+def in_the_journal(argv):
+    """The lines that it gets, where standard error is its stream."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as f:
         at = os.fstat(f.fileno())
         subprocess.run(argv, stderr=f, stdout=subprocess.DEVNULL, timeout=60, check=False, env={**os.environ, "JOURNAL_STREAM": f"{at.st_dev}:{at.st_ino}"})
         f.seek(0)
-        lines = f.read().splitlines()
+        return f.read().splitlines()
+
+
+@pytest.mark.parametrize("words", (["pktcache/fairgate-pktcache", "--parent", "/nowhere.conf"], CRAWL, [*CRAWL, "--user", "nobody", "http://127.0.0.1:9/"]))
+def test_the_journal_gets_priorities(build, words):
+    argv = [build / words[0], *words[1:]]
+    lines = in_the_journal(argv)
     assert lines and all(line.startswith(("<3>", "<4>", "<5>", "<6>")) for line in lines), lines
     said = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False).stderr
     assert said and not said.startswith("<"), said
+
+
+@pytest.fixture
+def walk(build):
+    """walk(): the priority of each line of a walk of a site of a page and another that is not there, and the line; walk.table is where its table is to be."""
+    folder = tempfile.mkdtemp()
+    site, kept = f"{folder}/site", f"{folder}/kept"
+    os.mkdir(site)
+    os.mkdir(kept)
+    with open(f"{site}/index.html", "w", encoding="ascii") as f:
+        f.write("<a href=other>hello</a>")
+    shutil.chown(kept, "nobody")
+    os.chmod(folder, 0o755)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(http.server.SimpleHTTPRequestHandler, directory=site))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+
+    def run(*more):
+        words = ["crawl", "--user", "nobody", "--allow-private", "--rate", "0", "--table", run.table, *more, f"http://127.0.0.1:{server.server_address[1]}/"]
+        return [(int(line[1]), line[3:]) for line in in_the_journal([build / "prober/fairgate-prober", *words])]
+    run.table = f"{kept}/table"
+    yield run
+    server.shutdown()
+    server.server_close()
+    shutil.rmtree(folder)
+
+
+def test_what_a_walk_says_has_the_priority_that_is_due(walk):
+    """`journalctl -p warning` has what somebody should look at, and no more."""
+    well = walk()
+    assert well and {p for p, _ in well} == {6}, well
+    assert walk("--fresh", "--max-pages", "1")[-1][0] == 5      # not whole, as it was told
+    with open(f"{walk.table}.lock", "rb") as f:
+        fcntl.flock(f, fcntl.LOCK_EX)
+        assert [p for p, _ in walk()] == [4]
+    with open(walk.table, "wb") as f:
+        f.write(b"no table at all")
+    assert [p for p, _ in walk()][:2] == [4, 3]
+    os.chmod(os.path.dirname(walk.table), 0o555)
+    os.unlink(f"{walk.table}.lock")
+    assert [p for p, _ in walk()] == [3]
 
 
 def test_the_probers_log_is_rotated(tmp_path):

@@ -407,7 +407,7 @@ def test_pages_of_other_sites_get_no_figures(browser, busy):
         assert browser.later(asks, where) == "refused"
         assert browser.later(asks.replace('arguments[2] || "cors"', '"no-cors"'), where) == "refused"
     for site, status in (("same-origin", 200), ("none", 200), ("cross-site", 403), ("same-site", 403)):
-        for word in ("console-now", "console-all", "console-explain&url=/"):
+        for word in ("console-now", "console-all", "console-explain&url=/", "json", "prometheus", "prometheus="):
             answer = http1.get(busy.port, f"/qos-status?{word}", headers={"Sec-Fetch-Site": site})
             assert answer.status == status and (status == 200 or b"people" not in answer.body), (site, word)
             assert answer.headers.get("cross-origin-resource-policy") == "same-origin" or status == 403

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import threading
 import time
+import urllib.error
 import urllib.request
 
 import pytest
@@ -134,6 +135,25 @@ def test_pages_of_other_sites_get_no_figures_of_it(hosts):
             status, fields, _ = ask(hosts, line, own, f"Sec-Fetch-Site: {site}")
             assert status == 200 and fields["cross-origin-resource-policy"] == "same-origin"
     assert ask(hosts, "GET / HTTP/1.1", own, "Sec-Fetch-Site: cross-site")[0] == 200       # a link to it
+
+
+@pytest.mark.parametrize("kind", ("eeod", "ccn"))
+def test_pages_of_other_sites_get_no_figures_of_a_module(hosts, kind):
+    """Nor what is for Prometheus and other programs, which a browser might take for a script."""
+    for word in ("json", "prometheus", "prometheus=", "console-now", "console-all"):
+        for site, wanted in (("same-origin", 200), ("none", 200), ("cross-site", 403), ("same-site", 403)):
+            asks = urllib.request.Request(hosts.url[kind].replace("?console", f"?{word}"), headers={"Sec-Fetch-Site": site})
+            try:
+                with urllib.request.urlopen(asks, timeout=10) as answer:
+                    status, fields = answer.status, answer.headers
+            except urllib.error.HTTPError as e:
+                status, fields = e.code, e.headers
+            assert status == wanted and fields["Cross-Origin-Resource-Policy"] == "same-origin", (word, site, status)
+            assert status == 403 or fields["X-Content-Type-Options"] == "nosniff"
+    for word in ("", "?console"):
+        asks = urllib.request.Request(hosts.url[kind].replace("?console", word), headers={"Sec-Fetch-Site": "cross-site"})
+        with urllib.request.urlopen(asks, timeout=10) as answer:        # a link to it
+            assert answer.status == 200
 
 
 def test_a_head_has_an_end(hosts):
